@@ -1,0 +1,116 @@
+package model
+
+import (
+	"math/bits"
+	"sort"
+)
+
+// Block is a power-of-two part of a tensor in a Stack: every axis of a tensor
+// is cut by the binary expansion of its dimension, so nothing is padded.
+type Block struct {
+	Tensor TensorID
+	Parts  []Part // one an axis
+	Bits   int    // Σ Parts[i].Bits
+	Offset uint64 // in the stack, a multiple of 2^Bits
+}
+
+// Part is the range [Start, Start+2^Bits) of an axis; Start is a multiple of 2^Bits.
+type Part struct{ Start, Bits int }
+
+// Stack is the layout of one committed polynomial: the blocks of its tensors
+// by decreasing size, so that every offset is aligned
+// (docs/protocol.md, "Layout and commitments").
+type Stack struct {
+	Blocks   []Block
+	Size     uint64             // entries used
+	ByTensor map[TensorID][]int // indexes into Blocks
+}
+
+// NewStack lays out the given tensors of g.
+func NewStack(g *Graph, ids []TensorID) *Stack {
+	s := &Stack{ByTensor: make(map[TensorID][]int, len(ids))}
+	for _, id := range ids {
+		blocks := []Block{{Tensor: id}}
+		for _, d := range g.Tensors[id].Shape {
+			parts := axisParts(d)
+			next := make([]Block, 0, len(blocks)*len(parts))
+			for _, b := range blocks {
+				for _, p := range parts {
+					c := Block{Tensor: id, Bits: b.Bits + p.Bits}
+					c.Parts = append(append(c.Parts, b.Parts...), p)
+					next = append(next, c)
+				}
+			}
+			blocks = next
+		}
+		s.Blocks = append(s.Blocks, blocks...)
+	}
+	sort.SliceStable(s.Blocks, func(i, j int) bool { return s.Blocks[i].Bits > s.Blocks[j].Bits })
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		b.Offset = s.Size
+		s.Size += 1 << b.Bits
+		s.ByTensor[b.Tensor] = append(s.ByTensor[b.Tensor], i)
+	}
+	return s
+}
+
+// axisParts cuts [0, d) into its powers of two, largest first.
+func axisParts(d int) []Part {
+	var parts []Part
+	start := 0
+	for d > 0 {
+		b := bits.Len(uint(d)) - 1
+		parts = append(parts, Part{start, b})
+		start += 1 << b
+		d -= 1 << b
+	}
+	return parts
+}
+
+// Fill writes entries [offset, offset+len(dst)) of the stack, zero beyond its
+// size. data holds the tensors' dense values.
+func (s *Stack) Fill(g *Graph, data [][]int32, offset uint64, dst []int32) {
+	// The first block that ends after offset.
+	i := sort.Search(len(s.Blocks), func(i int) bool {
+		return s.Blocks[i].Offset+1<<s.Blocks[i].Bits > offset
+	})
+	for len(dst) > 0 && i < len(s.Blocks) {
+		b := &s.Blocks[i]
+		from := offset - b.Offset
+		n := min(uint64(len(dst)), 1<<b.Bits-from)
+		b.read(g.Tensors[b.Tensor].Shape, data[b.Tensor], from, dst[:n])
+		dst, offset, i = dst[n:], offset+n, i+1
+	}
+	clear(dst)
+}
+
+// read copies entries [from, from+len(dst)) of the block.
+func (b *Block) read(shape []int, src []int32, from uint64, dst []int32) {
+	// Trailing axes that the block covers whole are contiguous in memory.
+	run, axis := 0, len(shape)
+	for axis > 0 {
+		p := b.Parts[axis-1]
+		run += p.Bits
+		axis--
+		if p.Start != 0 || 1<<p.Bits != shape[axis] {
+			break
+		}
+	}
+	st := strides(shape)
+	for len(dst) > 0 {
+		hi, lo := from>>run, from&(1<<run-1)
+		off := 0
+		if axis < len(shape) {
+			off = b.Parts[axis].Start * st[axis]
+		}
+		for a := axis - 1; a >= 0; a-- {
+			p := b.Parts[a]
+			off += (p.Start + int(hi&(1<<p.Bits-1))) * st[a]
+			hi >>= p.Bits
+		}
+		n := min(uint64(len(dst)), 1<<run-lo)
+		copy(dst[:n], src[off+int(lo):])
+		dst, from = dst[n:], from+n
+	}
+}

@@ -1,0 +1,207 @@
+package model
+
+// View is a linear map between tensors that is a product over groups of axes:
+// entry o of the output is the sum of the source entries that o is wired to,
+// or Fill where it is wired to none. Every output axis and every source axis
+// belongs to exactly one group.
+type View struct {
+	Groups []Group
+	// Fill is the value of output entries that are wired to nothing (padding).
+	// It may be non-zero only if no group sums, so that each entry is wired to
+	// at most one source entry.
+	Fill int64
+}
+
+// Group wires some output axes to some source axes.
+type Group struct {
+	Out []int // output axes, in the order that Strides uses
+	In  []int // source axes, ascending and adjacent
+	Map MapKind
+	// Affine: In has one axis or none. Source index = Base + Σ Strides[j]·o_j
+	// + Σ s·i over the summed indices; wired only if within the axis. With no
+	// source axis the output axes broadcast.
+	Base    int
+	Strides []int
+	Sum     []SumIndex
+	// Index: one output axis, at most one source axis; Index[o] is the source index or −1.
+	Index []int
+}
+
+// SumIndex is an index i in [0, Dim) that is summed over, with its stride.
+type SumIndex struct{ Dim, Stride int }
+
+// MapKind is the kind of wiring of a group.
+type MapKind uint8
+
+const (
+	// MapAffine is slices, strides, pads, windows, broadcasts and sums.
+	MapAffine MapKind = iota
+	// MapIndex is an arbitrary function of one axis (gather with constant indexes).
+	MapIndex
+	// MapReshape equates the row-major index over Out with that over In.
+	MapReshape
+)
+
+// Identity reports whether the view is nil, the identity.
+func (v *View) Identity() bool { return v == nil }
+
+// Trivial reports whether the group's MLE merely renames variables: the
+// claim at a point of the output axes is a claim at the same coordinates of
+// the source axes.
+func (g *Group) Trivial(out, in []int) bool {
+	switch g.Map {
+	case MapAffine:
+		if len(g.In) != 1 || len(g.Out) != 1 || g.Base != 0 || g.Strides[0] != 1 || len(g.Sum) != 0 {
+			return false
+		}
+		// A shorter output cuts entries off; a longer one within the same
+		// power of two only sees the zeros of the padding.
+		do, di := out[g.Out[0]], in[g.In[0]]
+		return do >= di && Log2Ceil(do) == Log2Ceil(di)
+	case MapReshape:
+		// Merging and splitting axes is renaming if only the leading axis of
+		// each side is not a power of two.
+		vo, vi := 0, 0
+		for i, a := range g.Out {
+			vo += Log2Ceil(out[a])
+			if i > 0 && out[a]&(out[a]-1) != 0 {
+				return false
+			}
+		}
+		for i, a := range g.In {
+			vi += Log2Ceil(in[a])
+			if i > 0 && in[a]&(in[a]-1) != 0 {
+				return false
+			}
+		}
+		return vo == vi
+	}
+	return false
+}
+
+// forEach calls f(out, in) for every wired pair of indexes of the group,
+// row-major within the group's output and source axes.
+func (g *Group) forEach(out, in []int, f func(o, i int)) {
+	switch g.Map {
+	case MapReshape:
+		n := 1
+		for _, a := range g.In {
+			n *= in[a]
+		}
+		for i := range n {
+			f(i, i)
+		}
+	case MapIndex:
+		for o, i := range g.Index {
+			if i >= 0 {
+				f(o, i)
+			}
+		}
+	case MapAffine:
+		dim := 1 // of the source
+		if len(g.In) == 1 {
+			dim = in[g.In[0]]
+		}
+		dims := make([]int, 0, len(g.Out)+len(g.Sum))
+		strides := make([]int, 0, cap(dims))
+		for j, a := range g.Out {
+			dims = append(dims, out[a])
+			strides = append(strides, g.Strides[j])
+		}
+		for _, s := range g.Sum {
+			dims = append(dims, s.Dim)
+			strides = append(strides, s.Stride)
+		}
+		var rec func(level, o, i int)
+		rec = func(level, o, i int) {
+			if level == len(dims) {
+				if i >= 0 && i < dim {
+					f(o, i)
+				}
+				return
+			}
+			for k := range dims[level] {
+				oo := o
+				if level < len(g.Out) {
+					oo = o*dims[level] + k
+				}
+				rec(level+1, oo, i+k*strides[level])
+			}
+		}
+		rec(0, 0, g.Base)
+	}
+}
+
+// Apply returns the view of src (dense, of shape in) as a dense tensor of
+// shape out.
+func (v *View) Apply(src []int32, in, out []int) []int32 {
+	dst := make([]int32, Size(out))
+	if v == nil {
+		copy(dst, src)
+		return dst
+	}
+	outStride, inStride := strides(out), strides(in)
+	type pair struct{ o, i int }
+	// For each group the wired pairs as dense offsets, then their product.
+	lists := make([][]pair, len(v.Groups))
+	for k := range v.Groups {
+		g := &v.Groups[k]
+		g.forEach(out, in, func(o, i int) {
+			lists[k] = append(lists[k], pair{unravel(o, g.Out, out, outStride), unravel(i, g.In, in, inStride)})
+		})
+		if len(lists[k]) == 0 && v.Fill == 0 {
+			return dst
+		}
+	}
+	var wired []bool
+	if v.Fill != 0 {
+		wired = make([]bool, len(dst))
+	}
+	var rec func(k, o, i int)
+	rec = func(k, o, i int) {
+		if k == len(lists) {
+			dst[o] += src[i]
+			if wired != nil {
+				wired[o] = true
+			}
+			return
+		}
+		if k == len(lists)-1 && wired == nil {
+			for _, p := range lists[k] {
+				dst[o+p.o] += src[i+p.i]
+			}
+			return
+		}
+		for _, p := range lists[k] {
+			rec(k+1, o+p.o, i+p.i)
+		}
+	}
+	rec(0, 0, 0)
+	for o, w := range wired {
+		if !w {
+			dst[o] = int32(v.Fill)
+		}
+	}
+	return dst
+}
+
+func strides(shape []int) []int {
+	s := make([]int, len(shape))
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		s[i] = n
+		n *= shape[i]
+	}
+	return s
+}
+
+// unravel turns a row-major index over the given axes into a dense offset.
+func unravel(idx int, axes, shape, stride []int) int {
+	off := 0
+	for j := len(axes) - 1; j >= 0; j-- {
+		d := shape[axes[j]]
+		off += idx % d * stride[axes[j]]
+		idx /= d
+	}
+	return off
+}
