@@ -15,12 +15,15 @@ func FromInt64(v int64) M31 {
 	return M31(r)
 }
 
-// FromInt32 returns v mod p. It is cheap for the range the integer forward
-// pass works in, |v| < p.
+// FromInt32 returns v mod p for any v.
 func FromInt32(v int32) M31 {
-	// v>>31 is −1 for negative v: adds p once. v = −p and below never occur
-	// below p in absolute value except MinInt32 and −p, handled by reduce.
-	return reduce32(uint32(v + (v>>31)&P))
+	// A negative v gains 2p, which makes it non-negative: MinInt32 becomes
+	// p−1 and −1 becomes 2p−1. The rest are at most p already.
+	u := uint32(v) + uint32(v>>31)&(2*P)
+	if u >= P {
+		u -= P
+	}
+	return M31(u)
 }
 
 // Int64 returns the representative of a in [−(p−1)/2, (p−1)/2].
@@ -29,15 +32,6 @@ func (a M31) Int64() int64 {
 		return int64(a) - P
 	}
 	return int64(a)
-}
-
-// reduce32 maps [0, 2^32) to canonical form for inputs of at most 2p.
-func reduce32(v uint32) M31 {
-	v = (v & P) + (v >> 31)
-	if v >= P {
-		v -= P
-	}
-	return M31(v)
 }
 
 // Reduce64 returns v mod p for any 64-bit v.
@@ -80,11 +74,8 @@ func (a M31) Double() M31 { return a.Add(a) }
 
 // Mul returns a·b.
 func (a M31) Mul(b M31) M31 {
-	v := uint64(a) * uint64(b) // < 2^62
-	v = (v & P) + (v >> 31)    // < 2^32
-	if v >= P {
-		v -= P
-	}
+	v := uint64(a) * uint64(b) // ≤ (p−1)²
+	v = (v & P) + (v >> 31)    // ≤ p + (p−2) < 2p
 	if v >= P {
 		v -= P
 	}

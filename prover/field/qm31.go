@@ -37,11 +37,44 @@ func mulByU2(a CM31) CM31 {
 }
 
 // Mul returns a·b.
+//
+// Each limb of the product is a sum of four products of limbs, ≤ 4p² < 2^64,
+// reduced once. With b2 + b3·i multiplied by u² = 2 + i beforehand (e + f·i):
+//
+//	c0 = a0·b0 − a1·b1 + a2·e  − a3·f
+//	c1 = a0·b1 + a1·b0 + a2·f  + a3·e
+//	c2 = a0·b2 − a1·b3 + a2·b0 − a3·b1
+//	c3 = a0·b3 + a1·b2 + a2·b1 + a3·b0
 func (a QM31) Mul(b QM31) QM31 {
-	v0 := a.C0.Mul(b.C0)
-	v1 := a.C1.Mul(b.C1)
-	cross := a.C0.Add(a.C1).Mul(b.C0.Add(b.C1)).Sub(v0).Sub(v1)
-	return QM31{v0.Add(mulByU2(v1)), cross}
+	m := newMultiplier(b)
+	return m.mul(a)
+}
+
+// A multiplier is an element of K made ready to multiply by, once or many
+// times: its limbs, those of u² times its upper half, and the negatives that
+// occur in a product.
+type multiplier struct {
+	b0, b1, b2, b3, e, f uint64
+	n1, n3, nf           uint64 // p − b1, p − b3, p − f
+}
+
+// newMultiplier prepares b.
+func newMultiplier(b QM31) multiplier {
+	g := mulByU2(b.C1)
+	return multiplier{
+		b0: uint64(b.C0.A0), b1: uint64(b.C0.A1), b2: uint64(b.C1.A0), b3: uint64(b.C1.A1),
+		e: uint64(g.A0), f: uint64(g.A1),
+		n1: uint64(P - b.C0.A1), n3: uint64(P - b.C1.A1), nf: uint64(P - g.A1),
+	}
+}
+
+// mul returns a·b.
+func (m *multiplier) mul(a QM31) QM31 {
+	a0, a1, a2, a3 := uint64(a.C0.A0), uint64(a.C0.A1), uint64(a.C1.A0), uint64(a.C1.A1)
+	return QM31{
+		CM31{Reduce64(a0*m.b0 + a1*m.n1 + a2*m.e + a3*m.nf), Reduce64(a0*m.b1 + a1*m.b0 + a2*m.f + a3*m.e)},
+		CM31{Reduce64(a0*m.b2 + a1*m.n3 + a2*m.b0 + a3*m.n1), Reduce64(a0*m.b3 + a1*m.b2 + a2*m.b1 + a3*m.b0)},
+	}
 }
 
 // Square returns a².

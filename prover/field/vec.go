@@ -1,0 +1,133 @@
+package field
+
+// Vector operations. All slices of a call must have the lengths stated or the
+// call panics: a mismatch is a programmer's error. A destination may be the
+// same slice as a source unless said otherwise, but must not overlap one
+// partially. None of them starts goroutines, except EqTableInto.
+//
+// Where the processor has AVX2 or AVX-512, a prefix of each slice is done by
+// assembly and the rest by the plain versions in vec_generic.go, which are
+// the reference.
+
+// mustMatch panics unless the two lengths are equal.
+func mustMatch(a, b int) {
+	if a != b {
+		panic("field: vectors of different lengths")
+	}
+}
+
+// AddVec sets dst[i] = a[i] + b[i]. All three have one length.
+func AddVec(dst, a, b []M31) {
+	mustMatch(len(dst), len(a))
+	mustMatch(len(dst), len(b))
+	addVecGeneric(dst, a, b)
+}
+
+// SubVec sets dst[i] = a[i] − b[i]. All three have one length.
+func SubVec(dst, a, b []M31) {
+	mustMatch(len(dst), len(a))
+	mustMatch(len(dst), len(b))
+	subVecGeneric(dst, a, b)
+}
+
+// MulVec sets dst[i] = a[i]·b[i]. All three have one length.
+func MulVec(dst, a, b []M31) {
+	mustMatch(len(dst), len(a))
+	mustMatch(len(dst), len(b))
+	mulVecGeneric(dst, a, b)
+}
+
+// ScaleVec sets dst[i] = a[i]·s. Both have one length.
+func ScaleVec(dst, a []M31, s M31) {
+	mustMatch(len(dst), len(a))
+	scaleVecGeneric(dst, a, s)
+}
+
+// FromInt32Vec sets dst[i] = src[i] mod p. Both have one length.
+func FromInt32Vec(dst []M31, src []int32) {
+	mustMatch(len(dst), len(src))
+	fromInt32VecGeneric(dst, src)
+}
+
+// MulQM31Vec sets dst[i] = a[i]·b[i]. All three have one length.
+func MulQM31Vec(dst, a, b []QM31) {
+	mustMatch(len(dst), len(a))
+	mustMatch(len(dst), len(b))
+	mulQM31VecGeneric(dst, a, b)
+}
+
+// FoldVec binds the first (most significant) variable of the table src to r:
+// dst[i] = src[i] + r·(src[i+h] − src[i]) with h = len(src)/2 = len(dst).
+// dst may be src[:h].
+func FoldVec(dst, src []QM31, r QM31) {
+	mustMatch(2*len(dst), len(src))
+	h := len(dst)
+	foldVecGeneric(dst, src[:h], src[h:], r)
+}
+
+// FoldM31Vec is FoldVec for a table of the base field:
+// dst[i] = src[i] + r·(src[i+h] − src[i]) with h = len(src)/2 = len(dst).
+func FoldM31Vec(dst []QM31, src []M31, r QM31) {
+	mustMatch(2*len(dst), len(src))
+	h := len(dst)
+	foldM31VecGeneric(dst, src[:h], src[h:], r)
+}
+
+// MulAccVec sets dst[i] += s·a[i]. Both have one length.
+func MulAccVec(dst []QM31, a []M31, s QM31) {
+	mustMatch(len(dst), len(a))
+	mulAccVecGeneric(dst, a, s)
+}
+
+// MulAccInt32Vec sets dst[i] += s·a[i] for signed integers a. Both have one
+// length.
+func MulAccInt32Vec(dst []QM31, a []int32, s QM31) {
+	mustMatch(len(dst), len(a))
+	mulAccInt32VecGeneric(dst, a, s)
+}
+
+// Dot returns Σ a[i]·b[i]. Both have one length.
+func Dot(a, b []QM31) QM31 {
+	mustMatch(len(a), len(b))
+	return dotGeneric(a, b)
+}
+
+// DotM31 returns Σ a[i]·w[i]. Both have one length.
+func DotM31(a []M31, w []QM31) QM31 {
+	mustMatch(len(a), len(w))
+	return dotM31Generic(a, w)
+}
+
+// DotInt32 returns Σ a[i]·w[i] for signed integers a. Both have one length.
+func DotInt32(a []int32, w []QM31) QM31 {
+	mustMatch(len(a), len(w))
+	return dotInt32Generic(a, w)
+}
+
+// RoundProducts returns the values at 0 and 2 of the sumcheck round polynomial
+// Σ_i A_i(X)·B_i(X), where A_i(X) = a[i] + X·(a[i+h] − a[i]) is the table a
+// with its first variable left free, h = len(a)/2, and B_i likewise:
+//
+//	s0 = Σ_{i<h} a[i]·b[i]
+//	s2 = Σ_{i<h} (2a[i+h] − a[i])·(2b[i+h] − b[i])
+//
+// a and b have one, even, length. The value at 1 follows from the claim.
+func RoundProducts(a, b []QM31) (s0, s2 QM31) {
+	mustMatch(len(a), len(b))
+	if len(a)%2 != 0 {
+		panic("field: a sumcheck table of odd length")
+	}
+	h := len(a) / 2
+	return RoundProductsSplit(a[:h], a[h:], b[:h], b[h:])
+}
+
+// RoundProductsSplit is RoundProducts with the halves of each table given
+// apart, so that a caller can share a round between cores: the sum over
+// sub-ranges of the results is the result over the whole. All four have one
+// length.
+func RoundProductsSplit(a0, a1, b0, b1 []QM31) (s0, s2 QM31) {
+	mustMatch(len(a0), len(a1))
+	mustMatch(len(a0), len(b0))
+	mustMatch(len(a0), len(b1))
+	return roundProductsGeneric(a0, a1, b0, b1)
+}
