@@ -1,0 +1,85 @@
+package transcript
+
+import (
+	"encoding/binary"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+)
+
+// LimbBytes is the size of a base-field element in a proof: its canonical
+// value in 4 bytes, little-endian.
+const LimbBytes = 4
+
+// Writer is the prover's transcript: a sponge and the proof so far.
+type Writer struct {
+	*Sponge
+	proof []byte
+}
+
+// NewWriter returns a writer over s with an empty proof.
+func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
+
+// Bytes returns the proof so far. The slice is valid until the next write.
+func (w *Writer) Bytes() []byte { return w.proof }
+
+// SendM31 absorbs base-field elements and appends them to the proof.
+func (w *Writer) SendM31(v ...field.M31) {
+	w.Absorb(v...)
+	w.HintM31(v...)
+}
+
+// SendQM31 absorbs elements of K and appends them to the proof.
+func (w *Writer) SendQM31(v ...field.QM31) {
+	w.AbsorbQM31(v...)
+	w.HintQM31(v...)
+}
+
+// SendDigest absorbs a digest and appends it to the proof.
+func (w *Writer) SendDigest(d poseidon2.Digest) { w.SendM31(d[:]...) }
+
+// HintM31 appends base-field elements without absorbing them.
+func (w *Writer) HintM31(v ...field.M31) {
+	for _, e := range v {
+		w.proof = binary.LittleEndian.AppendUint32(w.proof, uint32(e))
+	}
+}
+
+// HintQM31 appends elements of K, four limbs each, without absorbing them.
+func (w *Writer) HintQM31(v ...field.QM31) {
+	for _, e := range v {
+		w.HintM31(e.C0.A0, e.C0.A1, e.C1.A0, e.C1.A1)
+	}
+}
+
+// HintDigest appends digests without absorbing them.
+func (w *Writer) HintDigest(d ...poseidon2.Digest) {
+	for i := range d {
+		w.HintM31(d[i][:]...)
+	}
+}
+
+// Grind finds the smallest nonce that makes the low bits of the next output
+// lane zero, absorbs it and appends it: about 2^bits permutations of work that
+// whoever looks for a lucky challenge must repeat for every try. With no bits
+// it does nothing. It panics unless 0 ≤ bits ≤ MaxGrindBits.
+func (w *Writer) Grind(bits int) {
+	checkGrindBits(bits)
+	if bits == 0 {
+		return
+	}
+	nonce := w.smallestNonce(bits)
+	w.grindEnd(nonce, bits)
+	w.HintM31(nonce) // absorbed by grindEnd
+}
+
+// Fork returns a child with an empty proof of its own, see [Sponge.Fork].
+func (w *Writer) Fork(index uint64) *Writer { return NewWriter(w.Sponge.Fork(index)) }
+
+// Join absorbs the children's states in the order given, see [Sponge.Join].
+// Their proofs stay their own.
+func (w *Writer) Join(children ...*Writer) {
+	for _, c := range children {
+		w.Sponge.Join(c.Sponge)
+	}
+}
