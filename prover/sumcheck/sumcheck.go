@@ -1,0 +1,106 @@
+package sumcheck
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// An Instance is a claim with its witness:
+// Claim = Σ_{x∈{0,1}^n} eq(Eq, x_0 … x_{len(Eq)−1})·A(x)·B(x).
+//
+// len(A) = len(B) = 2^n and len(Eq) ≤ n; no Eq means the plain sum of
+// products. A and B are consumed: Prove folds them in place.
+type Instance struct {
+	Claim field.QM31
+	Eq    []field.QM31
+	A, B  []field.QM31
+}
+
+// A Shape is what the verifier knows of an Instance: the claim, the number of
+// variables and the point of the eq factor, len(Eq) ≤ NumVars.
+type Shape struct {
+	Claim   field.QM31
+	NumVars int
+	Eq      []field.QM31
+}
+
+// A Final is what is left of an instance: the claims A~(Point) = A and
+// B~(Point) = B. For the verifier they are still to be checked.
+type Final struct {
+	Point []field.QM31
+	A, B  field.QM31
+}
+
+// schedule says which instances take part in which round. Instances are
+// known by their number of variables and of eq variables only, so that prover
+// and verifier derive the same.
+type schedule struct {
+	rounds   int
+	vars, eq []int
+}
+
+func newSchedule(vars, eq []int) schedule {
+	s := schedule{vars: vars, eq: eq}
+	for i := range vars {
+		if eq[i] > vars[i] {
+			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", eq[i], vars[i]))
+		}
+		s.rounds = max(s.rounds, vars[i])
+	}
+	return s
+}
+
+// joins returns the round in which instance i joins; s.rounds for an instance
+// without variables.
+func (s *schedule) joins(i int) int { return s.rounds - s.vars[i] }
+
+// degree returns the degree of the combined polynomial of the round: three
+// while any active instance has an unbound eq variable, otherwise two.
+func (s *schedule) degree(round int) int {
+	for i := range s.vars {
+		if j := round - s.joins(i); j >= 0 && j < s.eq[i] {
+			return 3
+		}
+	}
+	return 2
+}
+
+// A message is a round polynomial c_0 + c_1·X + c_2·X² + c_3·X³. c_1 is not
+// sent: H(0) + H(1) = claim gives it.
+type message [4]field.QM31
+
+// complete sets c_1 from the running claim.
+func (m *message) complete(claim field.QM31) {
+	m[1] = claim.Sub(m[0].Double()).Sub(m[2]).Sub(m[3])
+}
+
+// at returns H(x).
+func (m *message) at(x field.QM31) field.QM31 {
+	return m[3].Mul(x).Add(m[2]).Mul(x).Add(m[1]).Mul(x).Add(m[0])
+}
+
+// sent returns the coefficients that travel for a polynomial of this degree.
+func (m *message) sent(degree int) []field.QM31 {
+	if degree == 2 {
+		return []field.QM31{m[0], m[2]}
+	}
+	return []field.QM31{m[0], m[2], m[3]}
+}
+
+// powers returns 1, g, g², … (n of them).
+func powers(g field.QM31, n int) []field.QM31 {
+	p := make([]field.QM31, n)
+	at := field.One
+	for i := range p {
+		p[i] = at
+		at = at.Mul(g)
+	}
+	return p
+}
+
+// eqFactor returns eq(e, r) for one coordinate.
+func eqFactor(e, r field.QM31) field.QM31 {
+	er := e.Mul(r)
+	return er.Double().Sub(e).Sub(r).AddM31(1)
+}
