@@ -1,0 +1,122 @@
+// Package config holds the settings of the prove-model command, each with its
+// type, its range and its default. A setting comes from, in this order, a
+// command-line flag, the environment variable PROVE_MODEL_NAME, the file
+// prove-model.yaml, and its default; all four use one name.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Config is a complete and valid set of settings.
+type Config struct {
+	Model       string   `mapstructure:"model"`       // ONNX file
+	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
+	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
+	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
+	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
+	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
+	Mode        string   `mapstructure:"mode"`        // ModeAuto or ModeW8A8
+	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
+
+	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson
+	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
+	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 30]
+
+	GPU           string  `mapstructure:"gpu"` // GPUOff, GPUOn or GPURequire
+	MultiGPU      bool    `mapstructure:"multi-gpu"`
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory a chunk of the witness may take, in [0.01, 4096]
+	Threads       int     `mapstructure:"threads"`         // 0: all cores
+
+	Seed        int64  `mapstructure:"seed"` // of the random input
+	NoCache     bool   `mapstructure:"no-cache"`
+	CacheDir    string `mapstructure:"cache-dir"` // empty: the user's cache folder
+	NoSelfCheck bool   `mapstructure:"no-self-check"`
+	Quiet       bool   `mapstructure:"quiet"`
+	JSON        bool   `mapstructure:"json"`
+}
+
+// Values of Mode: the precision of weights and activations.
+const (
+	ModeAuto = "auto" // the widest that the static bound allows
+	ModeW8A8 = "w8a8" // eight bits each
+)
+
+// Values of Soundness: the regime of the proximity bounds.
+const (
+	SoundnessUnique  = "unique"  // unique decoding everywhere
+	SoundnessJohnson = "johnson" // Johnson bound in the tail rounds
+)
+
+// Values of GPU.
+const (
+	GPUOff     = "off"
+	GPUOn      = "on"      // use one when there is one
+	GPURequire = "require" // fail when there is none
+)
+
+// Default returns the settings that hold when nothing else is said.
+func Default() Config {
+	return Config{
+		Mode:          ModeAuto,
+		Headroom:      2,
+		Soundness:     SoundnessUnique,
+		SecurityBits:  100,
+		GrindBits:     16,
+		GPU:           GPUOff,
+		ChunkBudgetGB: 8,
+		Seed:          1,
+	}
+}
+
+// Dims returns the values of symbolic dimensions by name.
+func (c *Config) Dims() (map[string]int, error) {
+	dims := make(map[string]int, len(c.Dim))
+	for _, s := range c.Dim {
+		name, value, ok := strings.Cut(s, "=")
+		n, err := strconv.Atoi(value)
+		if !ok || name == "" || err != nil || n < 1 {
+			return nil, fmt.Errorf("--dim %q: want name=value with a positive integer, such as --dim batch=1", s)
+		}
+		if old, ok := dims[name]; ok && old != n {
+			return nil, fmt.Errorf("--dim %s is given twice, as %d and %d", name, old, n)
+		}
+		dims[name] = n
+	}
+	return dims, nil
+}
+
+// validate reports every setting that is out of its range.
+func (c *Config) validate() error {
+	var errs []error
+	oneOf := func(name, value string, allowed ...string) {
+		for _, a := range allowed {
+			if value == a {
+				return
+			}
+		}
+		errs = append(errs, fmt.Errorf("--%s %q: want %s", name, value, strings.Join(allowed, " or ")))
+	}
+	within := func(name string, value, lo, hi float64) {
+		// The negated form also refuses NaN.
+		if !(value >= lo && value <= hi) {
+			errs = append(errs, fmt.Errorf("--%s %v: want a number from %v to %v", name, value, lo, hi))
+		}
+	}
+	oneOf("mode", c.Mode, ModeAuto, ModeW8A8)
+	oneOf("soundness", c.Soundness, SoundnessUnique, SoundnessJohnson)
+	oneOf("gpu", c.GPU, GPUOff, GPUOn, GPURequire)
+	within("headroom", c.Headroom, 1, 1024)
+	within("security-bits", float64(c.SecurityBits), 20, 110)
+	within("grind-bits", float64(c.GrindBits), 0, 30)
+	within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
+	within("threads", float64(c.Threads), 0, math.MaxUint16)
+	if _, err := c.Dims(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

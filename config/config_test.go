@@ -1,0 +1,155 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// load parses args as a command with every flag would, in an empty folder that
+// holds the given settings file.
+func load(t *testing.T, yaml string, args ...string) (*Config, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if yaml != "" {
+		if err := os.WriteFile(DefaultFile, []byte(yaml), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs, names()...)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(fs)
+}
+
+func names() []string {
+	var out []string
+	for _, s := range settings {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+func TestEveryFieldIsASetting(t *testing.T) {
+	typ := reflect.TypeFor[Config]()
+	for i := range typ.NumField() {
+		if name := typ.Field(i).Tag.Get("mapstructure"); find(name) == nil {
+			t.Errorf("field %s has no setting", typ.Field(i).Name)
+		}
+	}
+	if typ.NumField() != len(settings) {
+		t.Errorf("%d fields, %d settings", typ.NumField(), len(settings))
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := load(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	// A list flag without a value is an empty list rather than none.
+	if len(c.Dim) == 0 {
+		c.Dim = nil
+	}
+	if diff := cmp.Diff(&want, c); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	const file = "threads: 3\nmode: w8a8\nseed: 5\nchunk-budget-gb: 2.5\ndim: [a=1, B.c=2]\n"
+	t.Setenv("PROVE_MODEL_SEED", "6")
+	t.Setenv("PROVE_MODEL_GRIND_BITS", "12")
+	t.Setenv("PROVE_MODEL_THREADS", "4")
+	c, err := load(t, file, "--threads=7", "--gpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Threads != 7 {
+		t.Errorf("flag: threads %d", c.Threads)
+	}
+	if c.Seed != 6 || c.GrindBits != 12 {
+		t.Errorf("environment: seed %d, grind-bits %d", c.Seed, c.GrindBits)
+	}
+	if c.Mode != ModeW8A8 || c.ChunkBudgetGB != 2.5 {
+		t.Errorf("file: mode %s, chunk-budget-gb %v", c.Mode, c.ChunkBudgetGB)
+	}
+	if c.GPU != GPUOn {
+		t.Errorf("bare flag: gpu %s", c.GPU)
+	}
+	dims, err := c.Dims()
+	if diff := cmp.Diff(map[string]int{"a": 1, "B.c": 2}, dims); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+func TestListsFromEverySource(t *testing.T) {
+	want := map[string]int{"a": 1, "b": 2}
+	c, err := load(t, "", "--dim", "a=1", "--dim", "b=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dims, _ := c.Dims(); !cmp.Equal(want, dims) {
+		t.Errorf("flags: %v", c.Dim)
+	}
+	t.Setenv("PROVE_MODEL_DIM", "a=1,b=2")
+	if c, err = load(t, ""); err != nil {
+		t.Fatal(err)
+	}
+	if dims, _ := c.Dims(); !cmp.Equal(want, dims) {
+		t.Errorf("environment: %q", c.Dim)
+	}
+}
+
+func TestNamedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.conf")
+	if err := os.WriteFile(path, []byte("seed: 9\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := load(t, "seed: 8\n", "--config", path)
+	if err != nil || c.Seed != 9 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if _, err := load(t, "", "--config", path+".missing"); err == nil {
+		t.Error("a missing named file is accepted")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		yaml, want string
+		args       []string
+	}{
+		"unknown key":     {yaml: "thread: 3\n", want: `unknown "thread" (did you mean "threads"?)`},
+		"nested key":      {yaml: "prover:\n  threads: 3\n", want: `unknown "prover"`},
+		"not yaml":        {yaml: "threads: [3\n", want: "settings file"},
+		"wrong type":      {yaml: "threads: many\n", want: "threads"},
+		"mode":            {args: []string{"--mode=int4"}, want: "auto or w8a8"},
+		"soundness":       {args: []string{"--soundness=none"}, want: "unique or johnson"},
+		"gpu":             {args: []string{"--gpu=maybe"}, want: "off or on or require"},
+		"threads":         {args: []string{"--threads=-1"}, want: "--threads -1"},
+		"security":        {args: []string{"--security-bits=0"}, want: "--security-bits 0"},
+		"grind":           {args: []string{"--grind-bits=64"}, want: "--grind-bits 64"},
+		"budget":          {args: []string{"--chunk-budget-gb=NaN"}, want: "--chunk-budget-gb NaN"},
+		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
+		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
+		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
+		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},
+		"several at once": {args: []string{"--mode=x", "--threads=-1"}, want: "--threads -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, tc.yaml, tc.args...)
+			if err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(tc.want)) {
+				t.Errorf("got %v, want an error with %q", err, tc.want)
+			}
+		})
+	}
+}

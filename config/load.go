@@ -1,0 +1,118 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// DefaultFile is the settings file that is read when it is in the current
+// folder and --config names no other.
+const DefaultFile = "prove-model.yaml"
+
+// envPrefix begins the environment variables: chunk-budget-gb is read from
+// PROVE_MODEL_CHUNK_BUDGET_GB.
+const envPrefix = "PROVE_MODEL"
+
+// Load returns the settings for a command with the given parsed flags (see
+// AddFlags). Settings without a flag there come from the environment, the
+// settings file or their default. Errors name the setting and what it may be.
+func Load(flags *pflag.FlagSet) (*Config, error) {
+	// No setting is nested, and a dot may be part of a key that is not ours.
+	v := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
+	v.SetEnvPrefix(envPrefix)
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+
+	defaults := map[string]any{}
+	if err := mapstructure.Decode(Default(), &defaults); err != nil {
+		return nil, err
+	}
+	for name, value := range defaults {
+		v.SetDefault(name, value)
+		if f := flags.Lookup(name); f != nil {
+			if err := v.BindPFlag(name, f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := readFile(v, flags); err != nil {
+		return nil, err
+	}
+	var c Config
+	if err := v.Unmarshal(&c); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// readFile reads the settings file into v and refuses keys that are no
+// settings: a misspelt key would otherwise silently do nothing.
+func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
+	path := DefaultFile
+	named := flags.Lookup("config")
+	if named != nil && named.Changed {
+		path = named.Value.String()
+	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	file := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
+	file.SetConfigFile(path)
+	file.SetConfigType("yaml") // whatever the name
+	if err := file.ReadInConfig(); err != nil {
+		return fmt.Errorf("settings file: %w", err)
+	}
+	var unknown []string
+	for key := range file.AllSettings() {
+		if find(key) == nil {
+			unknown = append(unknown, fmt.Sprintf("%q (did you mean %q?)", key, nearest(key)))
+		}
+	}
+	if len(unknown) > 0 {
+		sort.Strings(unknown)
+		return fmt.Errorf("settings file %s: unknown %s", path, strings.Join(unknown, ", "))
+	}
+	return v.MergeConfigMap(file.AllSettings())
+}
+
+// nearest returns the setting whose name takes the fewest edits to reach.
+func nearest(key string) string {
+	best, distance := "", 1<<30
+	for _, s := range settings {
+		if d := editDistance(key, s.name); d < distance {
+			best, distance = s.name, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's, by bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

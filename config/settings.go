@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// A setting is what the flag of a field of Config needs besides its default.
+type setting struct {
+	name, usage string
+	bare        string // value of the flag when it stands alone; empty: it needs one
+	add         func(fs *pflag.FlagSet, d *Config, name, usage string)
+}
+
+// settings lists every setting once. Names are those of Config's tags.
+var settings = []setting{
+	text("model", "ONNX model `file`", func(c *Config) *string { return &c.Model }),
+	text("input", "input `file`: JSON, .npy, .npz or .pb (default: random, see --seed)", func(c *Config) *string { return &c.Input }),
+	text("calibration", "`file` of sample inputs that set the ranges (default: the input)", func(c *Config) *string { return &c.Calibration }),
+	text("proof", "proof `file` (default: <model>.proof here)", func(c *Config) *string { return &c.Proof }),
+	text("vk", "verification key `file` (default: <model>.vk here)", func(c *Config) *string { return &c.VK }),
+	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
+	text("mode", "precision: auto (widest that is safe) or w8a8", func(c *Config) *string { return &c.Mode }),
+	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},
+	text("soundness", "proximity bounds: unique (decoding) or johnson (shorter proofs)", func(c *Config) *string { return &c.Soundness }),
+	number("security-bits", "least `bits` of security of every round", func(c *Config) int { return c.SecurityBits }),
+	number("grind-bits", "most `bits` of proof of work in a round", func(c *Config) int { return c.GrindBits }),
+	bare("on", text("gpu", "use a GPU when there is one; --gpu=require fails when there is none", func(c *Config) *string { return &c.GPU })),
+	boolean("multi-gpu", "use every GPU"),
+	{name: "chunk-budget-gb", usage: "memory in `GB` that a chunk of the witness may take",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.ChunkBudgetGB, usage) }},
+	number("threads", "processor threads to use (default: all)", func(c *Config) int { return c.Threads }),
+	{name: "seed", usage: "seed of the random input",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Int64(name, d.Seed, usage) }},
+	boolean("no-cache", "neither read nor write cached model commitments"),
+	text("cache-dir", "`folder` of cached model commitments (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
+	boolean("no-self-check", "do not verify the proof after writing it"),
+	boolean("quiet", "print no progress"),
+	boolean("json", "print the result as JSON"),
+}
+
+func text(name, usage string, field func(*Config) *string) setting {
+	return setting{name: name, usage: usage, add: func(fs *pflag.FlagSet, d *Config, name, usage string) {
+		fs.String(name, *field(d), usage)
+	}}
+}
+
+func number(name, usage string, field func(*Config) int) setting {
+	return setting{name: name, usage: usage, add: func(fs *pflag.FlagSet, d *Config, name, usage string) {
+		fs.Int(name, field(d), usage)
+	}}
+}
+
+// boolean settings are all false by default.
+func boolean(name, usage string) setting {
+	return setting{name: name, usage: usage, add: func(fs *pflag.FlagSet, _ *Config, name, usage string) {
+		fs.Bool(name, false, usage)
+	}}
+}
+
+func bare(value string, s setting) setting {
+	s.bare = value
+	return s
+}
+
+// AddFlags defines the flags of the named settings, and --config. It panics if
+// a name is not a setting's.
+func AddFlags(fs *pflag.FlagSet, names ...string) {
+	d := Default()
+	for _, name := range names {
+		s := find(name)
+		if s == nil {
+			panic(fmt.Sprintf("config: no setting %q", name))
+		}
+		s.add(fs, &d, s.name, s.usage)
+		if s.bare != "" {
+			fs.Lookup(name).NoOptDefVal = s.bare
+		}
+	}
+	if fs.Lookup("config") == nil {
+		fs.String("config", "", "settings `file` (default: prove-model.yaml here, if there is one)")
+	}
+}
+
+func find(name string) *setting {
+	for i := range settings {
+		if settings[i].name == name {
+			return &settings[i]
+		}
+	}
+	return nil
+}
