@@ -1,0 +1,46 @@
+# build, test and demo need Go alone; no C compiler is used.
+export CGO_ENABLED = 0
+
+GO     ?= go
+BIN    := bin/prove-model
+MODELS := $(or $(PROVE_MODEL_MODELS),../shared/models)
+
+.PHONY: help build test demo check race fuzz lint bench models clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the command, as bin/prove-model
+	$(GO) build -trimpath -o $(BIN) ./cmd/prove-model
+
+test: ## all tests
+	$(GO) vet ./...
+	$(GO) test ./...
+
+demo: build ## prove one digit, verify it, compare the quantised model with the float one
+	$(BIN) --model testdata/digits/digits.onnx --input testdata/digits/input.json \
+		--calibration testdata/digits/calibration.json --proof dist/digits.proof --vk dist/digits.vk
+	$(BIN) verify --proof dist/digits.proof --vk dist/digits.vk --input testdata/digits/input.json
+	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
+		--test testdata/digits/test.json --min-agreement 0.99
+
+check: lint race fuzz models ## what CI runs after the tests
+
+race: ## tests of the concurrent packages under the race detector (needs a C compiler)
+	scripts/race.sh
+
+fuzz: ## every fuzz target for a few seconds
+	scripts/fuzz.sh
+
+lint: ## gofmt, vet, staticcheck, and the builds for other platforms
+	scripts/lint.sh
+
+bench: build ## speed of the kernels and of a model of 2^20 parameters
+	$(BIN) bench kernels
+	$(BIN) bench model mlp --layers 4 --width 512
+
+models: build ## prove and verify every model in ../shared/models (or $PROVE_MODEL_MODELS)
+	scripts/models.sh "$(MODELS)"
+
+clean: ## remove what make built
+	rm -rf bin dist

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Every fuzz target in turn, FUZZ_SECONDS (default 150) in all and at most ten
+# seconds each. A longer hunt: FUZZ_SECONDS=36000 FUZZ_EACH=3600 scripts/fuzz.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# "package target" pairs, from the test sources' own listing.
+targets=$(go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $1 } /^ok/ { for (i = 1; i <= n; i++) print $2, names[i] } !/^Fuzz/ { n = 0 }')
+if [ -z "$targets" ]; then
+	echo "fuzz: no targets found" >&2
+	exit 1
+fi
+count=$(wc -l <<<"$targets")
+each=$((${FUZZ_SECONDS:-150} / count))
+most=${FUZZ_EACH:-10}
+each=$((each > most ? most : each < 1 ? 1 : each))
+
+while read -r package target; do
+	echo "fuzz: $target in $package, $each s"
+	go test -run '^$' -fuzz "^$target\$" -fuzztime "${each}s" "$package"
+done <<<"$targets"

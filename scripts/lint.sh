@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# gofmt, vet, staticcheck, and builds that must keep working: without cgo,
+# without assembly, for another architecture, and the verifier for js/wasm.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0
+
+unformatted=$(git ls-files '*.go' | xargs gofmt -l)
+if [ -n "$unformatted" ]; then
+	echo "lint: not formatted by gofmt:" >&2
+	echo "$unformatted" >&2
+	exit 1
+fi
+go vet ./...
+go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+go build -o /dev/null ./...
+go vet -tags purego ./...
+GOARCH=arm64 go vet ./...
+GOOS=js GOARCH=wasm go build -o /dev/null ./prover/verifier/...
+# The verifier must not depend on the model reader or on any GPU code.
+if go list -deps ./prover/verifier/... | grep -E '/(onnx|kernels|nvrtc)(/|$)'; then
+	echo "lint: the verifier depends on the packages above" >&2
+	exit 1
+fi
+echo "lint: clean"
