@@ -83,7 +83,7 @@ type state struct {
 	scale   field.QM31   // γ^i · Π eq over the bound eq variables
 	eq, inv []field.QM31 // unbound eq coordinates, and their inverses
 	weight  poly.SplitEq // of the variables after this round's
-	q       quadratic
+	q       poly.Quadratic
 }
 
 // newStates prepares the instances. All inverses take one batch.
@@ -135,7 +135,7 @@ func (s *state) finish(sums sums) {
 		q0 = sums.first
 		q1 = s.claim.Sub(q0).Mul(s.inv[0]).Add(q0)
 	}
-	s.q = quadratic{q0, q1.Sub(q0).Sub(sums.top), sums.top}
+	s.q = poly.Quadratic{q0, q1.Sub(q0).Sub(sums.top), sums.top}
 }
 
 // addTo adds the instance's round polynomial scale·eq(e, X)·q(X) to m.
@@ -159,7 +159,7 @@ func (s *state) addTo(m *message) {
 // bind moves the instance on to the next round with the challenge r. The
 // tables follow in that round's pass.
 func (s *state) bind(r field.QM31) {
-	s.claim = s.q.at(r)
+	s.claim = s.q.At(r)
 	if len(s.eq) > 0 {
 		s.scale = s.scale.Mul(eqFactor(s.eq[0], r))
 		s.eq, s.inv = s.eq[1:], s.inv[1:]
@@ -168,11 +168,4 @@ func (s *state) bind(r field.QM31) {
 	if len(s.a) > 2 {
 		s.weight.DropFirst()
 	}
-}
-
-// A quadratic is q_0 + q_1·X + q_2·X².
-type quadratic [3]field.QM31
-
-func (q *quadratic) at(x field.QM31) field.QM31 {
-	return q[2].Mul(x).Add(q[1]).Mul(x).Add(q[0])
 }

@@ -1,0 +1,214 @@
+package logup
+
+import (
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// A layer is the state of the sumcheck over
+//
+//	Σ_x eq(r,x)·( n0(x)·d1(x) + n1(x)·d0(x) + λ·d0(x)·d1(x) ) .
+//
+// It keeps n1 + λ·d1 in place of n1, which makes the sum one of two products:
+// n0·d1 + (n1 + λ·d1)·d0.
+type layer struct {
+	n0, n1, d0, d1 []field.QM31
+	lambda         field.QM31
+	// leaves is where the values come from until the first variable is bound,
+	// in the last layer; the tables have room for the values after that.
+	// Otherwise nil.
+	leaves *leaves
+}
+
+// newLayer takes over the tables, whose n1 does not yet include λ·d1: the
+// first round adds it.
+func newLayer(n0, n1, d0, d1 []field.QM31, lambda field.QM31) *layer {
+	return &layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda}
+}
+
+// newLeafLayer takes over the leaves' denominators and, for the numerators,
+// room for half as many elements as there are leaves.
+func newLeafLayer(l *leaves, room []field.QM31, lambda field.QM31) *layer {
+	q := len(room) / 2
+	return &layer{n0: room[:q], n1: room[q:], d0: l.den[:q], d1: l.den[q : 2*q], lambda: lambda, leaves: l}
+}
+
+// sums are a round's value at 0 and leading coefficient.
+type sums struct{ zero, top field.QM31 }
+
+func (s *sums) add(zero, top field.QM31) {
+	s.zero = s.zero.Add(zero)
+	s.top = s.top.Add(top)
+}
+
+// proveLayer runs the sumcheck for the claim at the point eq and returns its
+// point and the values of the tables there.
+func proveLayer(w *transcript.Writer, l *layer, eq []field.QM31, claim field.QM31) ([]field.QM31, fractions) {
+	// q(1) needs 1/eq[j]. The coordinates are challenges; should one be zero
+	// (probability 1/|K|) the proof is merely rejected.
+	inv := append([]field.QM31(nil), eq...)
+	field.BatchInvert(inv)
+	weight := poly.NewSplitEq(eq, 0)
+	point := make([]field.QM31, len(eq))
+	for j := range point {
+		weight.DropFirst()
+		pairs := 1 << (len(eq) - 1 - j)
+		var s sums
+		if j == 0 {
+			s = l.sumTiles(pairs, &weight, l.firstRound(pairs))
+		} else {
+			s = l.sumTiles(pairs, &weight, l.nextRound(pairs, point[j-1]))
+			l.bound(2 * pairs)
+		}
+		q1 := claim.Sub(s.zero).Mul(inv[j]).Sub(s.top)
+		w.SendQM31(q1, s.top)
+		q := poly.Quadratic{s.zero, q1, s.top}
+		point[j] = w.Challenge()
+		claim = q.At(point[j])
+	}
+	l.fold(l.scratch(), 0, 1, point[len(point)-1])
+	f := fractions{n0: l.n0[0], n1: l.n1[0], d0: l.d0[0], d1: l.d1[0]}
+	f.n1 = f.n1.Sub(l.lambda.Mul(f.d1))
+	return point, f
+}
+
+// scratch is a task's room for tiles that are not in the tables.
+type scratch struct {
+	lo, hi         piece
+	n0, n1, m0, m1 [tile]field.QM31
+}
+
+// scratch returns room for a task, nil where none is needed.
+func (l *layer) scratch() *scratch {
+	if l.leaves == nil {
+		return nil
+	}
+	return new(scratch)
+}
+
+// A tileSums returns a tile's part of a round's sums; w are the weights of its
+// pairs.
+type tileSums func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31)
+
+// sumTiles adds up a round's sums over all pairs. Sums in a field do not
+// depend on how the range is cut.
+func (l *layer) sumTiles(pairs int, weight *poly.SplitEq, f tileSums) sums {
+	var total sums
+	var mu sync.Mutex
+	parallel.For(pairs, entriesPerTask, func(lo, hi int) {
+		var part sums
+		s := l.scratch()
+		weight.Rows(lo, hi, func(from, to int, outer field.QM31, inner []field.QM31) {
+			if inner == nil {
+				inner = one
+			}
+			var row sums
+			for t := from; t < to; t += tile {
+				end := min(t+tile, to)
+				row.add(f(s, t, end, inner[t-from:end-from]))
+			}
+			part.add(outer.Mul(row.zero), outer.Mul(row.top))
+		})
+		mu.Lock()
+		total.add(part.zero, part.top)
+		mu.Unlock()
+	})
+	return total
+}
+
+// one is the inner weight of the last pair, when no variable is left.
+var one = []field.QM31{field.One}
+
+// firstRound gives the sums before any variable is bound.
+func (l *layer) firstRound(pairs int) tileSums {
+	if l.leaves != nil {
+		return l.leafSums(pairs)
+	}
+	return func(_ *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
+		for _, at := range [2]int{0, pairs} {
+			field.MulAccQM31Vec(l.n1[at+from:at+to], l.d1[at+from:at+to], l.lambda)
+		}
+		return l.sums(pairs, from, to, w)
+	}
+}
+
+// leafSums is firstRound from the leaves, whose quarters are the halves of
+// n0 and n1 (d0 and d1).
+func (l *layer) leafSums(pairs int) tileSums {
+	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
+		n := to - from
+		n0, n1 := field.Halves{Lo: s.n0[:n], Hi: s.m0[:n]}, field.Halves{Lo: s.n1[:n], Hi: s.m1[:n]}
+		embed(n0.Lo, l.leaves.num[from:to])
+		embed(n0.Hi, l.leaves.num[pairs+from:pairs+to])
+		d0 := field.Halves{Lo: l.leaves.den[from:to], Hi: l.leaves.den[pairs+from : pairs+to]}
+		numLo, denLo := s.lo.of(l.leaves, 2*pairs+from, 2*pairs+to)
+		numHi, denHi := s.hi.of(l.leaves, 3*pairs+from, 3*pairs+to)
+		embed(n1.Lo, numLo)
+		embed(n1.Hi, numHi)
+		field.MulAccQM31Vec(n1.Lo, denLo, l.lambda)
+		field.MulAccQM31Vec(n1.Hi, denHi, l.lambda)
+		return field.FractionRoundSums(w, n0, n1, d0, field.Halves{Lo: denLo, Hi: denHi})
+	}
+}
+
+// embed sets dst[i] = src[i].
+func embed(dst []field.QM31, src []field.M31) {
+	for i, v := range src {
+		dst[i] = field.FromM31(v)
+	}
+}
+
+// nextRound binds the variable of the round before to r and gives the sums, in
+// one pass.
+func (l *layer) nextRound(pairs int, r field.QM31) tileSums {
+	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
+		l.fold(s, from, to, r)
+		l.fold(s, pairs+from, pairs+to, r)
+		return l.sums(pairs, from, to, w)
+	}
+}
+
+// sums are a tile's sums from the tables, of 2·pairs entries.
+func (l *layer) sums(pairs, from, to int, w []field.QM31) (zero, top field.QM31) {
+	halves := func(t []field.QM31) field.Halves {
+		return field.Halves{Lo: t[from:to], Hi: t[pairs+from : pairs+to]}
+	}
+	return field.FractionRoundSums(w, halves(l.n0), halves(l.n1), halves(l.d0), halves(l.d1))
+}
+
+// fold computes entries [from, to) of the tables with their first variable
+// bound to r. It reads no entry that the fold of others writes.
+func (l *layer) fold(s *scratch, from, to int, r field.QM31) {
+	if l.leaves != nil {
+		l.foldLeaves(s, from, to, r)
+		return
+	}
+	h := len(l.n0) / 2
+	for _, t := range [4][]field.QM31{l.n0, l.n1, l.d0, l.d1} {
+		field.FoldHalves(t[from:to], t[from:to], t[h+from:h+to], r)
+	}
+}
+
+// foldLeaves is fold from the leaves. d1's room is the second quarter of the
+// denominators, of which d0's fold has just read these entries.
+func (l *layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
+	q := len(l.n0)
+	num, den := l.leaves.num, l.leaves.den
+	field.FoldM31Halves(l.n0[from:to], num[from:to], num[q+from:q+to], r)
+	field.FoldHalves(l.d0[from:to], den[from:to], den[q+from:q+to], r)
+	numLo, denLo := s.lo.of(l.leaves, 2*q+from, 2*q+to)
+	numHi, denHi := s.hi.of(l.leaves, 3*q+from, 3*q+to)
+	field.FoldM31Halves(l.n1[from:to], numLo, numHi, r)
+	field.FoldHalves(l.d1[from:to], denLo, denHi, r)
+	field.MulAccQM31Vec(l.n1[from:to], l.d1[from:to], l.lambda)
+}
+
+// bound notes that the tables have been folded to n entries.
+func (l *layer) bound(n int) {
+	l.leaves = nil
+	l.n0, l.n1, l.d0, l.d1 = l.n0[:n], l.n1[:n], l.d0[:n], l.d1[:n]
+}

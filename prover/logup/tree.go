@@ -1,0 +1,106 @@
+package logup
+
+import (
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// entriesPerTask bounds a parallel task from below: some hundred microseconds.
+const entriesPerTask = 1 << 11
+
+// leaves are 2^vars fractions of which those from len(num) on are 0/1 and not
+// stored. len(num) > 2^(vars−1), so only the last half has any of them.
+type leaves struct {
+	num  []field.M31
+	den  []field.QM31
+	vars int
+}
+
+// entry returns fraction i.
+func (l *leaves) entry(i int) (num, den field.QM31) {
+	if i >= len(l.num) {
+		return field.Zero, field.One
+	}
+	return field.FromM31(l.num[i]), l.den[i]
+}
+
+// A tile is what one goroutine works on at a time: small enough that a dozen
+// of them fit into the first two caches, large enough to amortise the calls.
+const tile = 256
+
+// A piece is a tile's worth of leaves, with room for those that are not stored.
+type piece struct {
+	numPad [tile]field.M31
+	denPad [tile]field.QM31
+}
+
+// of returns leaves [from, to), to − from ≤ tile, valid until the next call.
+func (p *piece) of(l *leaves, from, to int) ([]field.M31, []field.QM31) {
+	if to <= len(l.num) {
+		return l.num[from:to], l.den[from:to]
+	}
+	n := to - from
+	stored := 0
+	if from < len(l.num) {
+		stored = copy(p.numPad[:n], l.num[from:])
+		copy(p.denPad[:n], l.den[from:])
+	}
+	for i := stored; i < n; i++ {
+		p.numPad[i], p.denPad[i] = 0, field.One
+	}
+	return p.numPad[:n], p.denPad[:n]
+}
+
+// A tree holds the layers above the leaves, layer k in entries [2^k, 2^(k+1))
+// of both tables, like a heap. The proof consumes them from the top.
+type tree struct {
+	leaves   leaves
+	num, den []field.QM31
+}
+
+// newTree adds up the fractions, layer by layer. leaves.vars must be positive.
+func newTree(l leaves) *tree {
+	t := &tree{leaves: l, num: make([]field.QM31, 1<<l.vars), den: make([]field.QM31, 1<<l.vars)}
+	h := 1 << (l.vars - 1)
+	num, den := t.num[h:], t.den[h:]
+	parallel.For(h, entriesPerTask, func(lo, hi int) {
+		var second piece
+		for from := lo; from < hi; from += tile {
+			to := min(from+tile, hi)
+			n1, d1 := second.of(&t.leaves, h+from, h+to)
+			field.AddFractionsM31(num[from:to], den[from:to], l.num[from:to], n1, l.den[from:to], d1)
+		}
+	})
+	for h /= 2; h >= 1; h /= 2 {
+		parallel.For(h, entriesPerTask, func(lo, hi int) {
+			a, b, c := h+lo, 2*h+lo, 3*h+lo
+			n := hi - lo
+			field.AddFractions(t.num[a:a+n], t.den[a:a+n], t.num[b:b+n], t.num[c:c+n], t.den[b:b+n], t.den[c:c+n])
+		})
+	}
+	return t
+}
+
+// top returns layer 1.
+func (t *tree) top() fractions {
+	if t.leaves.vars == 1 {
+		var f fractions
+		f.n0, f.d0 = t.leaves.entry(0)
+		f.n1, f.d1 = t.leaves.entry(1)
+		return f
+	}
+	return fractions{n0: t.num[2], n1: t.num[3], d0: t.den[2], d1: t.den[3]}
+}
+
+// layer returns the state of the sumcheck over layer k's variables,
+// 1 ≤ k < vars: the halves of layer k+1.
+func (t *tree) layer(k int, lambda field.QM31) *layer {
+	h := 1 << k
+	if k+1 == t.leaves.vars {
+		// The numerators become elements of K when their first variable is
+		// bound; the layer above, used up, has room for them.
+		return newLeafLayer(&t.leaves, t.num[h:2*h], lambda)
+	}
+	num, den := t.num[2*h:4*h], t.den[2*h:4*h]
+	return newLayer(num[:h], num[h:], den[:h], den[h:], lambda)
+}
