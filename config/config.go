@@ -25,7 +25,7 @@ type Config struct {
 
 	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson
 	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
-	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 30]
+	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 24]
 
 	GPU           string  `mapstructure:"gpu"` // GPUOff, GPUOn or GPURequire
 	MultiGPU      bool    `mapstructure:"multi-gpu"`
@@ -112,7 +112,7 @@ func (c *Config) validate() error {
 	oneOf("gpu", c.GPU, GPUOff, GPUOn, GPURequire)
 	within("headroom", c.Headroom, 1, 1024)
 	within("security-bits", float64(c.SecurityBits), 20, 110)
-	within("grind-bits", float64(c.GrindBits), 0, 30)
+	within("grind-bits", float64(c.GrindBits), 0, 24)
 	within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
 	within("threads", float64(c.Threads), 0, math.MaxUint16)
 	if _, err := c.Dims(); err != nil {

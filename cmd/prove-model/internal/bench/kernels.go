@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// Kernel is the speed of one kernel.
+type Kernel struct {
+	Name     string  `json:"name"`
+	Unit     string  `json:"unit"`  // what is counted
+	Units    int     `json:"units"` // in one call
+	Seconds  float64 `json:"seconds"`
+	PerUnit  float64 `json:"ns_per_unit"`
+	Parallel bool    `json:"parallel"` // whether a call uses several cores
+}
+
+// kernel is a measurement to make.
+type kernel struct {
+	name, unit string
+	units      int
+	parallel   bool
+	call       func()
+}
+
+// Kernels measures every kernel for about half a second each, calling report
+// after each.
+func Kernels(ctx context.Context, report func(Kernel)) error {
+	for _, build := range []func() []kernel{vectorKernels, hashKernels, codeKernels, protocolKernels} {
+		for _, k := range build() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t := best(500*time.Millisecond, k.call)
+			report(Kernel{k.name, k.unit, k.units, t.Seconds(), float64(t.Nanoseconds()) / float64(k.units), k.parallel})
+		}
+	}
+	return nil
+}
+
+// vectorKernels work on vectors that fit the second-level cache.
+func vectorKernels() []kernel {
+	const n = 1 << 14
+	a, b, c := elements(n, 1), elements(n, 2), make([]field.M31, n)
+	x, y, z := extensions(n, 3), extensions(n, 4), make([]field.QM31, n)
+	ints := make([]int32, n)
+	for i := range ints {
+		ints[i] = int32(a[i])>>15 - 1<<15
+	}
+	r := x[0]
+	point := extensions(14, 5)
+	var sink field.QM31
+	return []kernel{
+		{"M31 add", "element", n, false, func() { field.AddVec(c, a, b) }},
+		{"M31 multiply", "element", n, false, func() { field.MulVec(c, a, b) }},
+		{"K multiply", "element", n, false, func() { field.MulQM31Vec(z, x, y) }},
+		{"K fold", "element read", n, false, func() { field.FoldVec(z[:n/2], x, r) }},
+		{"M31 fold into K", "element read", n, false, func() { field.FoldM31Vec(z[:n/2], a, r) }},
+		{"K += K·int32", "element", n, false, func() { field.MulAccInt32Vec(z, ints, r) }},
+		{"dot int32·K", "element", n, false, func() { sink = sink.Add(field.DotInt32(ints, x)) }},
+		{"dot K·K", "element", n, false, func() { sink = sink.Add(field.Dot(x, y)) }},
+		{"eq table", "entry", n, false, func() { field.EqTableInto(z, point, r) }},
+	}
+}
+
+func hashKernels() []kernel {
+	const n, columns, rows = 1 << 12, 1 << 12, 64
+	states := make([]poseidon2.State, n)
+	for i := range states {
+		copy(states[i][:], elements(poseidon2.Width, uint64(i)))
+	}
+	matrix := make([][]field.M31, 8)
+	for i := range matrix {
+		matrix[i] = elements(columns, uint64(i))
+	}
+	sums := make([]poseidon2.Digest, columns)
+	leaves := make([]poseidon2.Digest, 1<<16)
+	for i := range leaves {
+		copy(leaves[i][:], elements(poseidon2.DigestLen, uint64(i)))
+	}
+	return []kernel{
+		{"Poseidon2 permutation", "permutation", n, false, func() { poseidon2.PermuteMany(states) }},
+		{"column hashing", "permutation", columns * rows / poseidon2.Rate, false, func() {
+			h := poseidon2.NewColumnHasher(columns, rows)
+			for range rows / len(matrix) {
+				h.AbsorbRows(matrix)
+			}
+			h.Sum(sums)
+		}},
+		{"Merkle tree of 2^16", "leaf", len(leaves), true, func() { merkle.New(leaves) }},
+	}
+}
+
+func codeKernels() []kernel {
+	const n = 1 << 18
+	coeffs, word := elements(n, 1), make([]field.M31, 4*n)
+	ext, extWord := extensions(n/4, 2), make([]field.QM31, n)
+	return []kernel{
+		{"encode 2^18 → 2^20", "output", len(word), true, func() { code.Encode(word, coeffs) }},
+		{"encode K 2^16 → 2^18", "output", len(extWord), true, func() { code.EncodeQM31(extWord, ext) }},
+	}
+}
+
+func protocolKernels() []kernel {
+	const vars = 18
+	a, b := extensions(1<<vars, 1), extensions(1<<vars, 2)
+	claim := field.Dot(a, b)
+	ca, cb := make([]field.QM31, len(a)), make([]field.QM31, len(b))
+	return []kernel{
+		{"sumcheck 2^18, degree 2", "entry", len(a), true, func() {
+			copy(ca, a)
+			copy(cb, b)
+			w := transcript.NewWriter(transcript.New("bench"))
+			sumcheck.Prove(w, []sumcheck.Instance{{Claim: claim, A: ca, B: cb}})
+		}},
+	}
+}
+
+// elements returns n field elements that depend on the seed alone.
+func elements(n int, seed uint64) []field.M31 {
+	v := make([]field.M31, n)
+	x := seed*0x9e3779b97f4a7c15 + 1
+	for i := range v {
+		// xorshift64*
+		x ^= x >> 12
+		x ^= x << 25
+		x ^= x >> 27
+		v[i] = field.M31((x * 0x2545f4914f6cdd1d >> 33) % field.P)
+	}
+	return v
+}
+
+// extensions returns n elements of K likewise.
+func extensions(n int, seed uint64) []field.QM31 {
+	limbs := elements(4*n, seed)
+	v := make([]field.QM31, n)
+	for i := range v {
+		v[i] = field.NewQM31(limbs[4*i], limbs[4*i+1], limbs[4*i+2], limbs[4*i+3])
+	}
+	return v
+}
