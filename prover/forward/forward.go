@@ -1,0 +1,237 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// Witness holds the values of one run.
+type Witness struct {
+	// Values are the dense, row-major values by TensorID. Virtual tensors are
+	// nil: Tensor computes them.
+	Values [][]int32
+
+	graph *model.Graph
+}
+
+// grain is the number of entries that are worth a goroutine in element-wise
+// loops.
+const grain = 1 << 13
+
+// Run executes the steps of g in order on the given inputs (one dense,
+// row-major slice for each of g.Inputs, entries within the tensor's range) and
+// returns all fixed, input and witness tensors, multiplicities included. The
+// slices of weights and inputs are kept, not copied.
+//
+// g must be valid. An accumulator that leaves ±2^30, a key outside of its
+// table or a divisor that is not positive is an error that names the step.
+func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), graph: g}
+	for _, id := range g.FixedIDs() {
+		if int(id) >= len(weights) || len(weights[id]) != model.Size(g.Tensors[id].Shape) {
+			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
+		}
+		w.Values[id] = weights[id]
+	}
+	if len(inputs) != len(g.Inputs) {
+		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
+	}
+	for i, id := range g.Inputs {
+		if err := checkInput(&g.Tensors[id], inputs[i]); err != nil {
+			return nil, err
+		}
+		w.Values[id] = inputs[i]
+	}
+	for _, m := range g.Mults {
+		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
+	}
+	e := &executor{Witness: w, lastUse: lastUses(g), cache: map[model.TensorID][]int32{}}
+	for i := range g.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.step(i); err != nil {
+			return nil, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err)
+		}
+		for id := range e.cache {
+			if e.lastUse[id] <= i {
+				delete(e.cache, id)
+			}
+		}
+	}
+	return w, nil
+}
+
+func checkInput(t *model.Tensor, v []int32) error {
+	if len(v) != model.Size(t.Shape) {
+		return fmt.Errorf("input %q has %d entries, want %d", t.Name, len(v), model.Size(t.Shape))
+	}
+	for i, x := range v {
+		if int64(x) < t.Min || int64(x) > t.Max {
+			return fmt.Errorf("input %q: entry %d is %d, outside of [%d, %d]", t.Name, i, x, t.Min, t.Max)
+		}
+	}
+	return nil
+}
+
+// Tensor returns the values of any tensor; a virtual one is computed from its
+// definition and belongs to the caller. It may be called concurrently.
+func (w *Witness) Tensor(id model.TensorID) []int32 {
+	if w.Values[id] != nil {
+		return w.Values[id]
+	}
+	t := &w.graph.Tensors[id]
+	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
+		l := &t.Def[0]
+		return l.View.Gather(w.Tensor(l.Src), w.graph.Tensors[l.Src].Shape, t.Shape)
+	}
+	acc := make([]int64, model.Size(t.Shape))
+	for i := range t.Def {
+		l := &t.Def[i]
+		l.View.Accumulate(acc, l.Coef, w.Tensor(l.Src), w.graph.Tensors[l.Src].Shape, t.Shape)
+	}
+	dst := make([]int32, len(acc))
+	for i, x := range acc {
+		dst[i] = int32(x)
+	}
+	return dst
+}
+
+// executor is the state of a run: the witness so far, and virtual tensors
+// that a later step reads again.
+type executor struct {
+	*Witness
+	lastUse map[model.TensorID]int
+	cache   map[model.TensorID][]int32
+}
+
+// lastUses gives the last step that reads each virtual tensor directly.
+func lastUses(g *model.Graph) map[model.TensorID]int {
+	last := map[model.TensorID]int{}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		for j := range s.Acc.Linear {
+			last[s.Acc.Linear[j].Src] = i
+		}
+		for j := range s.Acc.Products {
+			last[s.Acc.Products[j].A] = i
+			last[s.Acc.Products[j].B] = i
+		}
+		if s.Kind == model.StepDivide {
+			last[s.Den] = i
+		}
+	}
+	return last
+}
+
+// operand returns a tensor's values for step i, remembering virtual ones that
+// a later step needs.
+func (e *executor) operand(id model.TensorID) []int32 {
+	if v, ok := e.cache[id]; ok {
+		return v
+	}
+	v := e.Tensor(id)
+	if e.Values[id] == nil {
+		e.cache[id] = v
+	}
+	return v
+}
+
+// step executes step i.
+func (e *executor) step(i int) error {
+	s := &e.graph.Steps[i]
+	if s.Kind == model.StepZero {
+		// It computes nothing; the graph's issuer vouches that it holds.
+		return nil
+	}
+	acc, err := e.accumulate(s)
+	if err != nil {
+		return err
+	}
+	switch s.Kind {
+	case model.StepLookup:
+		return e.lookup(s, acc)
+	case model.StepExact:
+		out := make([]int32, len(acc))
+		for j, x := range acc {
+			out[j] = int32(x)
+		}
+		e.Values[s.Out] = out
+		return nil
+	default:
+		return e.divide(s, acc)
+	}
+}
+
+// divide computes quotient and remainder of a StepDivide.
+func (e *executor) divide(s *model.Step, acc []int64) error {
+	den := e.operand(s.Den)
+	out, rem := make([]int32, len(acc)), make([]int32, len(acc))
+	for j, x := range acc {
+		d := int64(den[j])
+		if d <= 0 {
+			return fmt.Errorf("entry %d: the divisor is %d, not positive", j, d)
+		}
+		q := x / d
+		if x%d < 0 {
+			q--
+		}
+		out[j], rem[j] = int32(q), int32(x-q*d)
+	}
+	e.Values[s.Out], e.Values[s.Lo] = out, rem
+	return nil
+}
+
+// lookup computes Out and Lo of a StepLookup and counts the rows it uses.
+func (e *executor) lookup(s *model.Step, acc []int64) error {
+	t := &e.graph.Tables[s.Table]
+	var out, lo []int32
+	if s.Out != model.None {
+		out = make([]int32, len(acc))
+		e.Values[s.Out] = out
+	}
+	if s.Lo != model.None {
+		lo = make([]int32, len(acc))
+		e.Values[s.Lo] = lo
+	}
+	var values []int32
+	if t.Kind == model.TableFunc {
+		values = e.Values[t.Values]
+	}
+	counts := e.Values[e.mult(s)]
+	mask := int64(1)<<s.Shift - 1
+	// One piece a goroutine would need a copy of the counts each; counting is
+	// a small part of a step, so it stays serial.
+	for j, x := range acc {
+		key := x >> s.Shift
+		if !t.Contains(key) {
+			return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", j, key, t.Name, t.Bits, t.Min)
+		}
+		row := key - t.Min
+		counts[row]++
+		if lo != nil {
+			lo[j] = int32(x & mask)
+		}
+	}
+	if out != nil {
+		parallel.For(len(acc), grain, func(from, to int) {
+			for j := from; j < to; j++ {
+				out[j] = int32(t.Value(acc[j]>>s.Shift, values))
+			}
+		})
+	}
+	return nil
+}
+
+// mult finds the multiplicity tensor of a lookup step.
+func (e *executor) mult(s *model.Step) model.TensorID {
+	for _, m := range e.graph.Mults {
+		if m.Chunk == s.Chunk && m.Table == s.Table {
+			return m.Tensor
+		}
+	}
+	panic("forward: the graph is not valid: a lookup without multiplicities")
+}

@@ -1,0 +1,127 @@
+package model
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawView makes a random view and the shapes it fits: slices, windows,
+// broadcasts, sums, gathers and reshapes, on axes in any order.
+func drawView(t *rapid.T) (v *View, in, out []int) {
+	v = &View{}
+	summed := false
+	n := rapid.IntRange(1, 3).Draw(t, "groups")
+	var outDims []int
+	for range n {
+		dim := rapid.IntRange(1, 5).Draw(t, "dim")
+		at := len(in)
+		switch rapid.IntRange(0, 4).Draw(t, "map") {
+		case 0: // window
+			a, b := rapid.IntRange(1, 4).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")
+			v.Groups = append(v.Groups, Group{
+				Out: []int{len(outDims), len(outDims) + 1}, In: []int{at},
+				Base: rapid.IntRange(-2, 3).Draw(t, "base"), Strides: []int{rapid.IntRange(-2, 2).Draw(t, "s"), 1},
+			})
+			if s := &v.Groups[len(v.Groups)-1]; s.Strides[0] == 0 {
+				s.Strides[0] = 1
+			}
+			outDims = append(outDims, a, b)
+			in = append(in, dim)
+		case 1: // broadcast
+			v.Groups = append(v.Groups, Group{Out: []int{len(outDims)}, Strides: []int{0}})
+			outDims = append(outDims, dim)
+		case 2: // sum
+			summed = true
+			a := rapid.IntRange(1, 3).Draw(t, "a")
+			v.Groups = append(v.Groups, Group{
+				Out: []int{len(outDims)}, In: []int{at}, Strides: []int{1},
+				Sum: []SumIndex{{rapid.IntRange(1, 3).Draw(t, "n"), rapid.IntRange(1, 2).Draw(t, "by")}},
+			})
+			outDims = append(outDims, a)
+			in = append(in, dim)
+		case 3: // gather
+			idx := rapid.SliceOfN(rapid.IntRange(-1, dim-1), 1, 4).Draw(t, "index")
+			v.Groups = append(v.Groups, Group{Out: []int{len(outDims)}, In: []int{at}, Map: MapIndex, Index: idx})
+			outDims = append(outDims, len(idx))
+			in = append(in, dim)
+		case 4: // reshape
+			b := rapid.IntRange(1, 3).Draw(t, "b")
+			v.Groups = append(v.Groups, Group{Out: []int{len(outDims), len(outDims) + 1}, In: []int{at}, Map: MapReshape})
+			outDims = append(outDims, dim, b)
+			in = append(in, dim*b)
+		}
+	}
+	// Permute the output axes.
+	perm := rapid.Permutation(upTo(len(outDims))).Draw(t, "perm")
+	out = make([]int, len(outDims))
+	for i, p := range perm {
+		out[p] = outDims[i]
+	}
+	for g := range v.Groups {
+		for j, a := range v.Groups[g].Out {
+			v.Groups[g].Out[j] = perm[a]
+		}
+	}
+	if !summed {
+		v.Fill = int64(rapid.IntRange(-3, 3).Draw(t, "fill"))
+	}
+	return v, in, out
+}
+
+func upTo(n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = i
+	}
+	return s
+}
+
+func TestAccumulateAgreesWithApply(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v, in, out := drawView(t)
+		if err := v.validate(out, in); err != nil {
+			t.Fatal(err)
+		}
+		src := rapid.SliceOfN(rapid.Int32Range(-9, 9), Size(in), Size(in)).Draw(t, "src")
+		want := v.Apply(src, in, out)
+		acc := make([]int64, Size(out))
+		for i := range acc {
+			acc[i] = int64(i)
+		}
+		v.Accumulate(acc, -3, src, in, out)
+		for i, x := range want {
+			if acc[i] != int64(i)-3*int64(x) {
+				t.Fatalf("entry %d: %d, want %d", i, acc[i], int64(i)-3*int64(x))
+			}
+		}
+		if !v.Sums() {
+			if got := v.Gather(src, in, out); !slices.Equal(got, want) {
+				t.Fatalf("Gather %v, Apply %v", got, want)
+			}
+		}
+	})
+}
+
+// A view that is large enough for the parallel path, with a sum in the group
+// that is split.
+func TestAccumulateParallel(t *testing.T) {
+	in, out := []int{70, 300}, []int{64, 300}
+	v := &View{Groups: []Group{
+		{Out: []int{0}, In: []int{0}, Base: -1, Strides: []int{1}, Sum: []SumIndex{{5, 2}}},
+		{Out: []int{1}, In: []int{1}, Strides: []int{1}},
+	}}
+	src := make([]int32, Size(in))
+	for i := range src {
+		src[i] = int32(i % 101)
+	}
+	want := v.Apply(src, in, out)
+	acc := make([]int64, Size(out))
+	v.Accumulate(acc, 1, src, in, out)
+	for i := range want {
+		if acc[i] != int64(want[i]) {
+			t.Fatalf("entry %d: %d, want %d", i, acc[i], want[i])
+		}
+	}
+}
