@@ -26,7 +26,8 @@ func EqTableInto(dst []QM31, r []QM31, scale QM31) {
 
 // eqStep sets hi[i] = lo[i]·r, then lo[i] −= hi[i].
 func eqStep(lo, hi []QM31, r QM31) {
-	eqStepGeneric(lo, hi, r)
+	n := eqStepFast(lo, hi, r)
+	eqStepGeneric(lo[n:], hi[n:], r)
 }
 
 func eqStepGeneric(lo, hi []QM31, r QM31) {

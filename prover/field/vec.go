@@ -20,40 +20,46 @@ func mustMatch(a, b int) {
 func AddVec(dst, a, b []M31) {
 	mustMatch(len(dst), len(a))
 	mustMatch(len(dst), len(b))
-	addVecGeneric(dst, a, b)
+	n := addVecFast(dst, a, b)
+	addVecGeneric(dst[n:], a[n:], b[n:])
 }
 
 // SubVec sets dst[i] = a[i] − b[i]. All three have one length.
 func SubVec(dst, a, b []M31) {
 	mustMatch(len(dst), len(a))
 	mustMatch(len(dst), len(b))
-	subVecGeneric(dst, a, b)
+	n := subVecFast(dst, a, b)
+	subVecGeneric(dst[n:], a[n:], b[n:])
 }
 
 // MulVec sets dst[i] = a[i]·b[i]. All three have one length.
 func MulVec(dst, a, b []M31) {
 	mustMatch(len(dst), len(a))
 	mustMatch(len(dst), len(b))
-	mulVecGeneric(dst, a, b)
+	n := mulVecFast(dst, a, b)
+	mulVecGeneric(dst[n:], a[n:], b[n:])
 }
 
 // ScaleVec sets dst[i] = a[i]·s. Both have one length.
 func ScaleVec(dst, a []M31, s M31) {
 	mustMatch(len(dst), len(a))
-	scaleVecGeneric(dst, a, s)
+	n := scaleVecFast(dst, a, s)
+	scaleVecGeneric(dst[n:], a[n:], s)
 }
 
 // FromInt32Vec sets dst[i] = src[i] mod p. Both have one length.
 func FromInt32Vec(dst []M31, src []int32) {
 	mustMatch(len(dst), len(src))
-	fromInt32VecGeneric(dst, src)
+	n := fromInt32VecFast(dst, src)
+	fromInt32VecGeneric(dst[n:], src[n:])
 }
 
 // MulQM31Vec sets dst[i] = a[i]·b[i]. All three have one length.
 func MulQM31Vec(dst, a, b []QM31) {
 	mustMatch(len(dst), len(a))
 	mustMatch(len(dst), len(b))
-	mulQM31VecGeneric(dst, a, b)
+	n := mulQM31VecFast(dst, a, b)
+	mulQM31VecGeneric(dst[n:], a[n:], b[n:])
 }
 
 // FoldVec binds the first (most significant) variable of the table src to r:
@@ -61,47 +67,54 @@ func MulQM31Vec(dst, a, b []QM31) {
 // dst may be src[:h].
 func FoldVec(dst, src []QM31, r QM31) {
 	mustMatch(2*len(dst), len(src))
-	h := len(dst)
-	foldVecGeneric(dst, src[:h], src[h:], r)
+	lo, hi := src[:len(dst)], src[len(dst):]
+	n := foldVecFast(dst, lo, hi, r)
+	foldVecGeneric(dst[n:], lo[n:], hi[n:], r)
 }
 
 // FoldM31Vec is FoldVec for a table of the base field:
 // dst[i] = src[i] + r·(src[i+h] − src[i]) with h = len(src)/2 = len(dst).
 func FoldM31Vec(dst []QM31, src []M31, r QM31) {
 	mustMatch(2*len(dst), len(src))
-	h := len(dst)
-	foldM31VecGeneric(dst, src[:h], src[h:], r)
+	lo, hi := src[:len(dst)], src[len(dst):]
+	n := foldM31VecFast(dst, lo, hi, r)
+	foldM31VecGeneric(dst[n:], lo[n:], hi[n:], r)
 }
 
 // MulAccVec sets dst[i] += s·a[i]. Both have one length.
 func MulAccVec(dst []QM31, a []M31, s QM31) {
 	mustMatch(len(dst), len(a))
-	mulAccVecGeneric(dst, a, s)
+	n := mulAccVecFast(dst, a, s)
+	mulAccVecGeneric(dst[n:], a[n:], s)
 }
 
 // MulAccInt32Vec sets dst[i] += s·a[i] for signed integers a. Both have one
 // length.
 func MulAccInt32Vec(dst []QM31, a []int32, s QM31) {
 	mustMatch(len(dst), len(a))
-	mulAccInt32VecGeneric(dst, a, s)
+	n := mulAccInt32VecFast(dst, a, s)
+	mulAccInt32VecGeneric(dst[n:], a[n:], s)
 }
 
 // Dot returns Σ a[i]·b[i]. Both have one length.
 func Dot(a, b []QM31) QM31 {
 	mustMatch(len(a), len(b))
-	return dotGeneric(a, b)
+	n, s := dotFast(a, b)
+	return s.Add(dotGeneric(a[n:], b[n:]))
 }
 
 // DotM31 returns Σ a[i]·w[i]. Both have one length.
 func DotM31(a []M31, w []QM31) QM31 {
 	mustMatch(len(a), len(w))
-	return dotM31Generic(a, w)
+	n, s := dotM31Fast(a, w)
+	return s.Add(dotM31Generic(a[n:], w[n:]))
 }
 
 // DotInt32 returns Σ a[i]·w[i] for signed integers a. Both have one length.
 func DotInt32(a []int32, w []QM31) QM31 {
 	mustMatch(len(a), len(w))
-	return dotInt32Generic(a, w)
+	n, s := dotInt32Fast(a, w)
+	return s.Add(dotInt32Generic(a[n:], w[n:]))
 }
 
 // RoundProducts returns the values at 0 and 2 of the sumcheck round polynomial
@@ -129,5 +142,7 @@ func RoundProductsSplit(a0, a1, b0, b1 []QM31) (s0, s2 QM31) {
 	mustMatch(len(a0), len(a1))
 	mustMatch(len(a0), len(b0))
 	mustMatch(len(a0), len(b1))
-	return roundProductsGeneric(a0, a1, b0, b1)
+	n, f0, f2 := roundProductsFast(a0, a1, b0, b1)
+	s0, s2 = roundProductsGeneric(a0[n:], a1[n:], b0[n:], b1[n:])
+	return s0.Add(f0), s2.Add(f2)
 }

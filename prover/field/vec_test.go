@@ -84,7 +84,9 @@ func checkM31s(t *testing.T, name string, got, want []M31) {
 	}
 }
 
-func TestM31Vectors(t *testing.T) {
+func TestM31Vectors(t *testing.T) { atEachLevel(t, testM31Vectors) }
+
+func testM31Vectors(t *testing.T) {
 	for n := range maxLen + 1 {
 		a, b, want := sampleM31s(n, 1), sampleM31s(n, 2), make([]M31, n)
 		ops := []struct {
@@ -120,7 +122,9 @@ func TestM31Vectors(t *testing.T) {
 }
 
 // TestAllPairsOfExtremes puts every pair of critical values into every lane.
-func TestAllPairsOfExtremes(t *testing.T) {
+func TestAllPairsOfExtremes(t *testing.T) { atEachLevel(t, testAllPairsOfExtremes) }
+
+func testAllPairsOfExtremes(t *testing.T) {
 	values := []M31{0, 1, 2, P / 2, P/2 + 1, P - 2, P - 1, 1 << 16, 1<<30 - 1, 1 << 30}
 	var a, b []M31
 	for _, x := range values {
@@ -142,7 +146,9 @@ func TestAllPairsOfExtremes(t *testing.T) {
 	checkM31s(t, "MulVec", dst, want)
 }
 
-func TestQM31Vectors(t *testing.T) {
+func TestQM31Vectors(t *testing.T) { atEachLevel(t, testQM31Vectors) }
+
+func testQM31Vectors(t *testing.T) {
 	for n := range maxLen + 1 {
 		a, b := sampleQM31s(n, 1), sampleQM31s(n, 2)
 		base, ints := sampleM31s(n, 3), sampleInt32s(n, 4)
@@ -185,7 +191,9 @@ func TestQM31Vectors(t *testing.T) {
 	}
 }
 
-func TestFolds(t *testing.T) {
+func TestFolds(t *testing.T) { atEachLevel(t, testFolds) }
+
+func testFolds(t *testing.T) {
 	for h := range maxLen + 1 {
 		src, base := sampleQM31s(2*h, 5), sampleM31s(2*h, 6)
 		dst, want := make([]QM31, h), make([]QM31, h)
@@ -208,7 +216,9 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-func TestRoundProducts(t *testing.T) {
+func TestRoundProducts(t *testing.T) { atEachLevel(t, testRoundProducts) }
+
+func testRoundProducts(t *testing.T) {
 	for h := range maxLen + 1 {
 		a, b := sampleQM31s(2*h, 7), sampleQM31s(2*h, 8)
 		// at evaluates the round polynomial from its definition.
@@ -225,7 +235,9 @@ func TestRoundProducts(t *testing.T) {
 
 // TestLongSums goes through many reductions of the accumulators, with the
 // greatest products there are.
-func TestLongSums(t *testing.T) {
+func TestLongSums(t *testing.T) { atEachLevel(t, testLongSums) }
+
+func testLongSums(t *testing.T) {
 	const n = 5000
 	top := NewQM31(P-1, P-1, P-1, P-1)
 	w, base, ints := make([]QM31, n), make([]M31, n), make([]int32, n)
@@ -245,7 +257,9 @@ func TestLongSums(t *testing.T) {
 	checkQM31s(t, "RoundProducts", []QM31{s0, s2}, []QM31{top.Mul(top).Mul(count), top.Mul(top).Mul(count)})
 }
 
-func TestEqTable(t *testing.T) {
+func TestEqTable(t *testing.T) { atEachLevel(t, testEqTable) }
+
+func testEqTable(t *testing.T) {
 	for n := range 8 {
 		r := sampleQM31s(n, 9)
 		scale := sampleQM31(77)
@@ -269,7 +283,9 @@ func TestEqTable(t *testing.T) {
 
 // TestEqTableLarge reaches the size at which steps are shared between cores:
 // the entries sum to the scale.
-func TestEqTableLarge(t *testing.T) {
+func TestEqTableLarge(t *testing.T) { atEachLevel(t, testEqTableLarge) }
+
+func testEqTableLarge(t *testing.T) {
 	r := sampleQM31s(16, 10)
 	dst := make([]QM31, 1<<16)
 	EqTableInto(dst, r, scalars[5])
@@ -324,4 +340,30 @@ func TestMismatchedLengthsPanic(t *testing.T) {
 			f()
 		})
 	}
+}
+
+// TestProductsOfK compares products with the schoolbook over critical limbs
+// in every position.
+func TestProductsOfK(t *testing.T) { atEachLevel(t, productsOfK) }
+
+func productsOfK(t *testing.T) {
+	const n = 8
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SliceOfN(genQM31(), n, n).Draw(t, "a")
+		b := rapid.SliceOfN(genQM31(), n, n).Draw(t, "b")
+		dst := make([]QM31, n)
+		MulQM31Vec(dst, a, b)
+		for i := range dst {
+			if want := mulBySchoolbook(a[i], b[i]); dst[i] != want {
+				t.Fatalf("%v · %v = %v, want %v", a[i], b[i], dst[i], want)
+			}
+		}
+		FoldVec(dst[:n/2], a, b[0])
+		for i := range n / 2 {
+			want := a[i].Add(mulBySchoolbook(b[0], a[i+n/2].Sub(a[i])))
+			if dst[i] != want {
+				t.Fatalf("fold of %v, %v at %v is %v, want %v", a[i], a[i+n/2], b[0], dst[i], want)
+			}
+		}
+	})
 }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+// spreadTable has the lane numbers that copy each of 16 lanes to the four
+// lanes of an element of K.
+func spreadTable() Mem {
+	var words []uint32
+	for i := range uint32(64) {
+		words = append(words, i/4)
+	}
+	return vec.Table("spread", words)
+}
+
+// spreader copies base-field lanes over the limbs of elements of K.
+type spreader struct {
+	g     *vec.Gen
+	index []reg.VecVirtual // one for each group of elements that fills a register
+}
+
+func newSpreader(g *vec.Gen, table Mem) spreader {
+	s := spreader{g: g}
+	for i := range 4 {
+		s.index = append(s.index, g.Load(table.Offset(i*g.Bytes())))
+	}
+	return s
+}
+
+// spread returns group i of the lanes of a.
+func (s spreader) spread(a reg.VecVirtual, i int) reg.VecVirtual {
+	v := s.g.Reg()
+	VPERMD(a, s.index[i], v)
+	return v
+}
+
+// times returns a·s for spread lanes a, with even = (2·s0, 2·s2) and
+// odd = (2·s1, 2·s3) in quads.
+func times(g *vec.Gen, a, even, odd reg.VecVirtual) reg.VecVirtual {
+	e, o := g.Reg(), g.Reg()
+	VPMULUDQ(a, even, e)
+	VPMULUDQ(a, odd, o)
+	return g.ReduceDoubled(e, o)
+}
+
+// doubled loads the element of K at s as times wants it.
+func doubled(g *vec.Gen, s reg.GPVirtual) (even, odd reg.VecVirtual) {
+	even = g.BroadcastQuads(at(s, 0))
+	VPADDD(even, even, even)
+	return even, g.Down(even)
+}
+
+// mixedKernels combine vectors of the base field, or signed integers, with
+// elements of K. n counts elements, a positive multiple of 16.
+func mixedKernels(lanes int, spread Mem) {
+	// loader returns how to read base-field lanes.
+	loader := func(g *vec.Gen, integers bool) func(m Mem) reg.VecVirtual {
+		if !integers {
+			return func(m Mem) reg.VecVirtual { return g.Load(m) }
+		}
+		two := twoP(g)
+		return func(m Mem) reg.VecVirtual { return g.FromInt32(g.Load(m), two) }
+	}
+	mulAcc := func(name, elem, doc string, integers bool) {
+		g := vec.New(lanes, name, "func(dst *uint32, a *"+elem+", s *uint32, n uint64)", doc)
+		dst, a, n := param("dst"), param("a"), param("n")
+		even, odd := doubled(g, param("s"))
+		sp := newSpreader(g, spread)
+		load := loader(g, integers)
+		SHRQ(U8(4), n)
+		vec.Loop("loop", n, func() {
+			for h := 0; h < 16; h += lanes {
+				v := load(at(a, 4*h))
+				for i := range 4 {
+					m := at(dst, 16*h+i*g.Bytes())
+					g.Move(g.Add(times(g, sp.spread(v, i), even, odd), m), m)
+				}
+			}
+			advance(64, a)
+			advance(256, dst)
+		})
+		g.End()
+	}
+	mulAcc("mulAccVec", "uint32", "sets dst[i] += s·a[i] for dst and s in K, 16 | n > 0.", false)
+	mulAcc("mulAccInt32Vec", "int32", "is the same for signed integers a.", true)
+
+	dot := func(name, elem, doc string, integers bool) {
+		g := vec.New(lanes, name, "func(sum *[4]uint64, a *"+elem+", w *uint32, n uint64)", doc)
+		a, w, n := param("a"), param("w"), param("n")
+		sp := newSpreader(g, spread)
+		load := loader(g, integers)
+		t := newTotal(g)
+		SHRQ(U8(4), n)
+		vec.Loop("loop", n, func() {
+			for h := 0; h < 16; h += lanes {
+				v := load(at(a, 4*h))
+				for i := range 4 {
+					x, e, o := sp.spread(v, i), g.Load(at(w, 16*h+i*g.Bytes())), g.Reg()
+					VPSRLQ(U8(32), e, o)
+					VPMULUDQ(x, e, e)
+					VPMULUDQ(x, o, o)
+					VPADDQ(e, t.even, t.even)
+					VPADDQ(o, t.odd, t.odd)
+					if i%2 == 1 { // two products of at most p² on top of 2^34
+						g.Fold(t.even, t.p64)
+						g.Fold(t.odd, t.p64)
+					}
+				}
+			}
+			advance(64, a)
+			advance(256, w)
+		})
+		t.store(param("sum"))
+		g.End()
+	}
+	dot("dotM31", "uint32", "sets sum to Σ a[i]·w[i] for w in K, limbs not reduced, 16 | n > 0.", false)
+	dot("dotInt32", "int32", "is the same for signed integers a.", true)
+
+	g := vec.New(lanes, "foldM31Vec", "func(dst, lo, hi, r *uint32, n uint64)",
+		"sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for dst and r in K, 16 | n > 0.")
+	dst, lo, hi, n := param("dst"), param("lo"), param("hi"), param("n")
+	even, odd := doubled(g, param("r"))
+	sp := newSpreader(g, spread)
+	first := firstLanes(g) // masks out the limbs to which the base field adds nothing
+	SHRQ(U8(4), n)
+	vec.Loop("loop", n, func() {
+		for h := 0; h < 16; h += lanes {
+			l := g.Load(at(lo, 4*h))
+			d := g.Sub(g.Load(at(hi, 4*h)), l)
+			for i := range 4 {
+				base := sp.spread(l, i)
+				g.And(base, first, base)
+				g.Move(g.Add(times(g, sp.spread(d, i), even, odd), base), at(dst, 16*h+i*g.Bytes()))
+			}
+		}
+		advance(64, lo, hi)
+		advance(256, dst)
+	})
+	g.End()
+}

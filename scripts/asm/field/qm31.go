@@ -1,0 +1,231 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+// Elements of K stay as they lie in memory, four limbs side by side, so that
+// a register has 4 (AVX-512) or 2 (AVX2) of them. In the notation of
+// QM31.Mul, with x = (a0, a2), y = (a1, a3) in the quads of an element and x̄, ȳ
+// the same with the quads exchanged:
+//
+//	(c0, c2) = x·(b0, b0) + x̄·(e, b2) + y·(−b1, −b1) + ȳ·(−f, −b3)
+//	(c1, c3) = x·(b1, b1) + x̄·(f, b3) + y·(b0, b0)   + ȳ·(e, b2)
+
+// factors gives the quads above, in two steps so that those computed for a
+// variable b are alive only while they are needed: AVX2 has 16 registers.
+type factors interface {
+	// lower returns (b0, b0), (b1, b1) and (−b1, −b1).
+	lower(g *vec.Gen) (b0, b1, n1 reg.VecVirtual)
+	// upper returns (e, b2), (f, b3) and (−f, −b3).
+	upper(g *vec.Gen) (w, v, n reg.VecVirtual)
+}
+
+// fixed is a b that stays the same over the loop.
+type fixed [6]reg.VecVirtual
+
+func (f *fixed) lower(*vec.Gen) (b0, b1, n1 reg.VecVirtual) { return f[0], f[1], f[2] }
+func (f *fixed) upper(*vec.Gen) (w, v, n reg.VecVirtual)    { return f[3], f[4], f[5] }
+
+// newFixed loads the six factors from a table, in the order of the interface.
+func newFixed(g *vec.Gen, table reg.GPVirtual) *fixed {
+	var f fixed
+	for i := range f {
+		f[i] = g.BroadcastQuads(at(table, 16*i))
+	}
+	return &f
+}
+
+// variable computes the factors of every element of a register.
+type variable struct {
+	b     reg.VecVirtual
+	first reg.VecVirtual // as firstLanes
+	last  reg.Register   // mask of an element's last two lanes (AVX-512)
+}
+
+// newVariable loads what is constant over the loop.
+func newVariable(g *vec.Gen) *variable {
+	va := &variable{first: firstLanes(g)}
+	if g.Lanes == 16 {
+		va.last = g.Mask(0xcccc)
+	}
+	return va
+}
+
+// of returns the factors of b.
+func (va variable) of(b reg.VecVirtual) *variable {
+	va.b = b
+	return &va
+}
+
+// firstLanes returns p in the first lane of each element, else 0.
+func firstLanes(g *vec.Gen) reg.VecVirtual {
+	v := g.Reg()
+	VPSRLDQ(U8(12), g.P(), v)
+	return v
+}
+
+func (va *variable) lower(g *vec.Gen) (b0, b1, n1 reg.VecVirtual) {
+	b0, b1, n1 = shuffle(g, va.b, 0x00), shuffle(g, va.b, 0x55), g.Reg()
+	g.Xor(b1, g.P(), n1) // p − b1
+	return b0, b1, n1
+}
+
+func (va *variable) upper(g *vec.Gen) (w, v, n reg.VecVirtual) {
+	// (e, f) = (2·b2 − b3, 2·b3 + b2) goes into the first two lanes.
+	twice := g.Double(shuffle(g, va.b, 0xee))            // (2·b2, 2·b3, …)
+	other := shuffle(g, va.b, 0xbb)                      // (b3, b2, …)
+	g.Xor(other, va.first, other)                        // (p − b3, b2, …)
+	w = g.Blend(0xc, va.last, g.Add(twice, other), va.b) // (e, f, b2, b3)
+	v, n = g.Down(w), g.Reg()
+	g.Xor(v, g.P(), n)
+	return w, v, n
+}
+
+func shuffle(g *vec.Gen, a reg.VecVirtual, imm uint8) reg.VecVirtual {
+	v := g.Reg()
+	VPSHUFD(U8(imm), a, v)
+	return v
+}
+
+// product returns the quads of a·b, not reduced, at most 4p². a holds values
+// of at most p.
+func product(g *vec.Gen, a reg.VecVirtual, b factors) (even, odd reg.VecVirtual) {
+	mul := func(a, b reg.VecVirtual) reg.VecVirtual {
+		v := g.Reg()
+		VPMULUDQ(a, b, v)
+		return v
+	}
+	acc := func(sum, a, b reg.VecVirtual) { VPADDQ(mul(a, b), sum, sum) }
+
+	b0, b1, n1 := b.lower(g)
+	even, odd = mul(a, b0), mul(a, b1)
+	y := g.Down(a)
+	acc(even, y, n1)
+	acc(odd, y, b0)
+
+	w, v, n := b.upper(g)
+	x := shuffle(g, a, 0x4e) // x̄
+	acc(even, x, w)
+	acc(odd, x, v)
+	y = shuffle(g, a, 0x1b) // ȳ
+	acc(even, y, n)
+	acc(odd, y, w)
+	return even, odd
+}
+
+// qm31Kernels are the operations on vectors of K. n counts elements, a
+// positive multiple of 4.
+func qm31Kernels(lanes int) {
+	const block = 64 // bytes of four elements
+
+	g := vec.New(lanes, "foldVec", "func(dst, lo, hi *uint32, r *[6][2]uint64, n uint64)",
+		"sets dst[i] = lo[i] + r·(hi[i] − lo[i]) for K, 4 | n > 0.")
+	dst, lo, hi, n := param("dst"), param("lo"), param("hi"), param("n")
+	r := newFixed(g, param("r"))
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			l := g.Load(at(lo, o))
+			p := g.Reduce(product(g, g.Sub(g.Load(at(hi, o)), l), r))
+			g.Move(g.Add(p, l), at(dst, o))
+		}
+		advance(block, dst, lo, hi)
+	})
+	g.End()
+
+	g = vec.New(lanes, "eqStep", "func(lo, hi *uint32, r *[6][2]uint64, n uint64)",
+		"sets hi[i] = lo[i]·r, then lo[i] −= hi[i], for K, 4 | n > 0.")
+	lo, hi, n = param("lo"), param("hi"), param("n")
+	r = newFixed(g, param("r"))
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			l := g.Load(at(lo, o))
+			h := g.Reduce(product(g, l, r))
+			g.Move(h, at(hi, o))
+			g.Move(g.Sub(l, h), at(lo, o))
+		}
+		advance(block, lo, hi)
+	})
+	g.End()
+
+	g = vec.New(lanes, "mulQM31Vec", "func(dst, a, b *uint32, n uint64)", "sets dst[i] = a[i]·b[i] for K, 4 | n > 0.")
+	dst, a, b, n := param("dst"), param("a"), param("b"), param("n")
+	va := newVariable(g)
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			g.Move(g.Reduce(product(g, g.Load(at(a, o)), va.of(g.Load(at(b, o))))), at(dst, o))
+		}
+		advance(block, dst, a, b)
+	})
+	g.End()
+
+	g = vec.New(lanes, "dot", "func(sum *[4]uint64, a, b *uint32, n uint64)",
+		"sets sum to Σ a[i]·b[i] for K, limbs not reduced, 4 | n > 0, n < 2^28.")
+	a, b, n = param("a"), param("b"), param("n")
+	va = newVariable(g)
+	total := newTotal(g)
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			total.add(product(g, g.Load(at(a, o)), va.of(g.Load(at(b, o)))))
+		}
+		advance(block, a, b)
+	})
+	total.store(param("sum"))
+	g.End()
+
+	g = vec.New(lanes, "roundProducts", "func(sums *[2][4]uint64, a0, a1, b0, b1 *uint32, n uint64)",
+		"sets sums to Σ a0[i]·b0[i] and Σ (2·a1[i] − a0[i])·(2·b1[i] − b0[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.")
+	a0, a1, b0, b1, n := param("a0"), param("a1"), param("b0"), param("b1"), param("n")
+	va = newVariable(g)
+	t0, t2 := newTotal(g), newTotal(g)
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			at2 := func(lo, hi reg.GPVirtual) reg.VecVirtual {
+				return g.Sub(g.Double(g.Load(at(hi, o))), at(lo, o))
+			}
+			t0.add(product(g, g.Load(at(a0, o)), va.of(g.Load(at(b0, o)))))
+			t2.add(product(g, at2(a0, a1), va.of(at2(b0, b1))))
+		}
+		advance(block, a0, a1, b0, b1)
+	})
+	sums := param("sums")
+	t0.store(sums)
+	ADDQ(U8(32), sums)
+	t2.store(sums)
+	g.End()
+}
+
+// total sums products in quads, each folded below 2^34 first.
+type total struct {
+	g              *vec.Gen
+	p64, even, odd reg.VecVirtual
+}
+
+func newTotal(g *vec.Gen) *total { return &total{g, g.P64(), g.Zero(), g.Zero()} }
+
+func (t *total) add(even, odd reg.VecVirtual) {
+	t.g.Fold(even, t.p64)
+	t.g.Fold(odd, t.p64)
+	VPADDQ(even, t.even, t.even)
+	VPADDQ(odd, t.odd, t.odd)
+}
+
+// store writes the four limbs of the total over all elements of the register
+// to p. Below 2^28 elements nothing can overflow.
+func (t *total) store(p reg.GPVirtual) {
+	even, odd := t.g.Narrow(t.even), t.g.Narrow(t.odd)
+	lo, hi := XMM(), XMM()
+	VPUNPCKLQDQ(odd, even, lo)
+	VPUNPCKHQDQ(odd, even, hi)
+	VMOVDQU(lo, at(p, 0))
+	VMOVDQU(hi, at(p, 16))
+}

@@ -1,0 +1,319 @@
+// Package vec emits vector arithmetic over M31 for AVX2 and AVX-512 from one
+// description: the generators in the folders beside it are written once for a
+// number of 32-bit lanes.
+//
+// A register of "lanes" holds canonical elements, [0, p), unless a function
+// says otherwise. A pair of "quads" (even, odd) holds 64-bit words that belong
+// to the even and to the odd lanes.
+package vec
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// P is the prime 2^31 − 1.
+const P = 1<<31 - 1
+
+// Gen emits the body of one function.
+type Gen struct {
+	Lanes int // 8 (AVX2) or 16 (AVX-512)
+
+	p    reg.VecVirtual // p in every lane
+	odd  reg.Register   // mask of the odd lanes (AVX-512)
+	even reg.Register   // mask of the even lanes (AVX-512)
+}
+
+// Suffix names the instruction set in function names.
+func Suffix(lanes int) string {
+	if lanes == 16 {
+		return "AVX512"
+	}
+	return "AVX2"
+}
+
+// New begins a function whose name gets the instruction set's suffix, and
+// loads the constants all of them need.
+func New(lanes int, name, signature, doc string) *Gen {
+	TEXT(name+Suffix(lanes), NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(name + Suffix(lanes) + " " + doc)
+	g := &Gen{Lanes: lanes}
+	t := GP32()
+	MOVL(U32(P), t)
+	g.p = g.Broadcast(t)
+	if g.wide() {
+		g.odd, g.even = g.Mask(0xaaaa), g.Mask(0x5555)
+	}
+	return g
+}
+
+// End returns from the function.
+func (g *Gen) End() {
+	VZEROUPPER()
+	RET()
+}
+
+func (g *Gen) wide() bool { return g.Lanes == 16 }
+
+// Bytes is the size of a register.
+func (g *Gen) Bytes() int { return 4 * g.Lanes }
+
+// Reg returns a new register of lanes.
+func (g *Gen) Reg() reg.VecVirtual {
+	if g.wide() {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// Mask returns a mask register with the given bits (AVX-512 only).
+func (g *Gen) Mask(bits uint32) reg.Register {
+	t, k := GP32(), K()
+	MOVL(U32(bits), t)
+	KMOVW(t, k)
+	return k
+}
+
+// Broadcast copies a 32-bit register into every lane.
+func (g *Gen) Broadcast(r Op) reg.VecVirtual {
+	x, v := XMM(), g.Reg()
+	VMOVD(r, x)
+	VPBROADCASTD(x, v)
+	return v
+}
+
+// BroadcastQuads copies the 16 bytes at m into every 128-bit part.
+func (g *Gen) BroadcastQuads(m Op) reg.VecVirtual {
+	v := g.Reg()
+	if g.wide() {
+		VBROADCASTI32X4(m, v)
+	} else {
+		VBROADCASTI128(m, v)
+	}
+	return v
+}
+
+// Load reads a register from m.
+func (g *Gen) Load(m Op) reg.VecVirtual {
+	v := g.Reg()
+	g.Move(m, v)
+	return v
+}
+
+// Move copies between registers and memory, either way.
+func (g *Gen) Move(from, to Op) {
+	if g.wide() {
+		VMOVDQU32(from, to)
+	} else {
+		VMOVDQU(from, to)
+	}
+}
+
+// P returns the register with p in every lane.
+func (g *Gen) P() reg.VecVirtual { return g.p }
+
+// And sets dst = a & b.
+func (g *Gen) And(a, b Op, dst reg.Register) {
+	if g.wide() {
+		VPANDD(a, b, dst)
+	} else {
+		VPAND(a, b, dst)
+	}
+}
+
+// AndNot sets dst = ^a & b.
+func (g *Gen) AndNot(a, b Op, dst reg.Register) {
+	if g.wide() {
+		VPANDND(b, a, dst)
+	} else {
+		VPANDN(b, a, dst)
+	}
+}
+
+// Or sets dst = a | b.
+func (g *Gen) Or(a, b Op, dst reg.Register) {
+	if g.wide() {
+		VPORD(a, b, dst)
+	} else {
+		VPOR(a, b, dst)
+	}
+}
+
+// Xor sets dst = a ^ b.
+func (g *Gen) Xor(a, b Op, dst reg.Register) {
+	if g.wide() {
+		VPXORD(a, b, dst)
+	} else {
+		VPXOR(a, b, dst)
+	}
+}
+
+// Zero returns a register of zeros.
+func (g *Gen) Zero() reg.VecVirtual {
+	v := g.Reg()
+	g.Xor(v, v, v)
+	return v
+}
+
+// Blend returns a where mask has a 0 bit and b where it has a 1; mask is for
+// four lanes and repeats. k holds the mask for AVX-512.
+func (g *Gen) Blend(mask uint8, k reg.Register, a, b reg.VecVirtual) reg.VecVirtual {
+	v := g.Reg()
+	if g.wide() {
+		VPBLENDMD(b, a, k, v)
+	} else {
+		VPBLENDD(U8(mask|mask<<4), b, a, v)
+	}
+	return v
+}
+
+// ReduceOnce sets v = min(v, v − p) as unsigned lanes: v < 2p becomes
+// canonical, and any v at most p + 1.
+func (g *Gen) ReduceOnce(v reg.VecVirtual) {
+	t := g.Reg()
+	VPSUBD(g.p, v, t)
+	VPMINUD(t, v, v)
+}
+
+// Add returns a + b. b may be memory. It is canonical for a + b < 2p, so
+// one of the two may be p.
+func (g *Gen) Add(a reg.VecVirtual, b Op) reg.VecVirtual {
+	v := g.Reg()
+	VPADDD(b, a, v)
+	g.ReduceOnce(v)
+	return v
+}
+
+// Sub returns a − b. b may be memory.
+func (g *Gen) Sub(a reg.VecVirtual, b Op) reg.VecVirtual {
+	v, t := g.Reg(), g.Reg()
+	VPSUBD(b, a, v)
+	VPADDD(g.p, v, t)
+	VPMINUD(t, v, v)
+	return v
+}
+
+// Double returns 2a.
+func (g *Gen) Double(a reg.VecVirtual) reg.VecVirtual { return g.Add(a, a) }
+
+// Down returns the odd lanes of a in the even positions.
+func (g *Gen) Down(a reg.VecVirtual) reg.VecVirtual {
+	v := g.Reg()
+	VMOVSHDUP(a, v)
+	return v
+}
+
+// High returns the upper halves of the quads: those of even in the even
+// lanes, those of odd in the odd lanes.
+func (g *Gen) High(even, odd reg.VecVirtual) reg.VecVirtual {
+	v := g.Reg()
+	if g.wide() {
+		g.Move(odd, v)
+		VMOVSHDUP(even, g.even, v)
+		return v
+	}
+	VMOVSHDUP(even, v)
+	VPBLENDD(U8(0xaa), odd, v, v)
+	return v
+}
+
+// Low returns the lower halves of the quads, placed as by High.
+func (g *Gen) Low(even, odd reg.VecVirtual) reg.VecVirtual {
+	v := g.Reg()
+	if g.wide() {
+		g.Move(even, v)
+		VMOVSLDUP(odd, g.odd, v)
+		return v
+	}
+	VMOVSLDUP(odd, v)
+	VPBLENDD(U8(0xaa), v, even, v)
+	return v
+}
+
+// ReduceDoubled returns q mod p for quads that hold 2q, q ≤ (p−1)·p: the
+// upper half of 2q is q>>31 and the lower is twice q's last 31 bits.
+func (g *Gen) ReduceDoubled(even, odd reg.VecVirtual) reg.VecVirtual {
+	hi, lo := g.High(even, odd), g.Low(even, odd)
+	VPSRLD(U8(1), lo, lo)
+	return g.Add(hi, lo)
+}
+
+// Mul returns a·b.
+func (g *Gen) Mul(a, b reg.VecVirtual) reg.VecVirtual {
+	even, odd, b1 := g.Reg(), g.Reg(), g.Down(b)
+	VPADDD(a, a, even)     // 2a in the even lanes
+	VPSRLQ(U8(31), a, odd) // 2a of the odd lanes
+	VPMULUDQ(even, b, even)
+	VPMULUDQ(odd, b1, odd)
+	return g.ReduceDoubled(even, odd)
+}
+
+// Fold sets each quad v = (v mod 2^31) + (v >> 31), below 2^34, keeping it
+// mod p. p64 has p in every quad.
+func (g *Gen) Fold(v, p64 reg.VecVirtual) {
+	t := g.Reg()
+	VPSRLQ(U8(31), v, t)
+	g.And(v, p64, v)
+	VPADDQ(t, v, v)
+}
+
+// P64 returns a register with p in every quad.
+func (g *Gen) P64() reg.VecVirtual {
+	v := g.Reg()
+	VPSRLQ(U8(32), g.p, v)
+	return v
+}
+
+// Reduce returns the quads mod p, for quads of at most 4p². With v = A·2^32 + B
+// that is 2A + B, and A ≤ 2^32 − 5.
+func (g *Gen) Reduce(even, odd reg.VecVirtual) reg.VecVirtual {
+	a, b := g.High(even, odd), g.Low(even, odd)
+	g.ReduceOnce(a)    // < p
+	g.ReduceOnce(b)    // ≤ p + 1
+	t := g.Add(a, b)   // ≤ p
+	return g.Add(t, a) // canonical
+}
+
+// FromInt32 returns signed 32-bit lanes mod p. twoP has 2p in every lane.
+func (g *Gen) FromInt32(a, twoP reg.VecVirtual) reg.VecVirtual {
+	v := g.Reg()
+	VPSRAD(U8(31), a, v)
+	g.And(v, twoP, v)
+	VPADDD(a, v, v)
+	g.ReduceOnce(v)
+	return v
+}
+
+// Loop emits body count times at run time; count ≥ 1 is a register that it
+// uses up.
+func Loop(label string, count reg.GPVirtual, body func()) {
+	Label(label)
+	body()
+	DECQ(count)
+	JNZ(LabelRef(label))
+}
+
+// Table defines read-only data of 32-bit words.
+func Table(name string, words []uint32) Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for i, w := range words {
+		DATA(4*i, U32(w))
+	}
+	return m
+}
+
+// Narrow adds the 128-bit parts of v quad by quad.
+func (g *Gen) Narrow(v reg.VecVirtual) reg.VecVirtual {
+	if g.wide() {
+		y := YMM()
+		VEXTRACTI64X4(U8(1), v, y)
+		VPADDQ(v.AsY(), y, y)
+		v = y.(reg.VecVirtual)
+	}
+	x := XMM()
+	VEXTRACTI128(U8(1), v.AsY(), x)
+	VPADDQ(v.AsX(), x, x)
+	return x
+}
