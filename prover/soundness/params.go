@@ -1,0 +1,143 @@
+package soundness
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MaxLogDomain is the largest log2 size of an evaluation domain: the circle
+// group of F_p has order 2^31 and a domain of 2^n points needs order 2^(n+2).
+const MaxLogDomain = 29
+
+// maxGrindBits is what the transcript's nonces allow.
+const maxGrindBits = 24
+
+// MaxFoldVars is the largest log2 of the number of rows of an opening: the
+// prover's first sumcheck keeps 3^FoldVars values.
+const MaxFoldVars = 12
+
+// Config is what a key fixes about the security of its proofs.
+type Config struct {
+	TargetBits int  // bits wanted of every round, 1..120
+	GrindBits  int  // most bits of grinding before any challenge, 0..24
+	LogBlowup  int  // rate of the first trees is 2^(−LogBlowup), 1..8
+	Mode       Mode // proximity parameter of the tail
+}
+
+// DefaultConfig is 100 bits within the unique decoding radius, up to 16 bits of
+// grinding a round, first trees of rate 1/4.
+var DefaultConfig = Config{TargetBits: 100, GrindBits: 16, LogBlowup: 2, Mode: Unique}
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.TargetBits < 1 || c.TargetBits > 120:
+		return fmt.Errorf("soundness: target of %d bits, want 1 to 120", c.TargetBits)
+	case c.GrindBits < 0 || c.GrindBits > maxGrindBits:
+		return fmt.Errorf("soundness: %d grinding bits, want 0 to %d", c.GrindBits, maxGrindBits)
+	case c.LogBlowup < 1 || c.LogBlowup > 8:
+		return fmt.Errorf("soundness: first rate of 2^-%d, want 1 to 8", c.LogBlowup)
+	case c.Mode != Unique && c.Mode != Johnson:
+		return fmt.Errorf("soundness: unknown mode %d", int(c.Mode))
+	}
+	return nil
+}
+
+// Level describes one oracle of an opening. Level 0 is the first trees
+// together; level i ≥ 1 is the tree of the i-th folded row.
+type Level struct {
+	FoldVars     int // the leaf is a column of 2^FoldVars rows
+	RowVars      int // every row has 2^RowVars values
+	LogBlowup    int // the code has 2^(RowVars+LogBlowup) positions
+	Multiplicity int // 0: unique decoding; m: δ = 1 − √ρ·(1+1/m)
+	Queries      int // number of positions drawn, with repetition
+	OutOfDomain  int // samples after the commitment; 0 in unique decoding
+	QueryGrind   int // grinding bits before the positions are drawn
+	FoldGrind    int // grinding bits before each challenge that binds a row variable
+}
+
+func (l Level) bound() codeBound {
+	return codeBound{l.RowVars + l.LogBlowup, l.LogBlowup, l.Multiplicity}
+}
+
+// LogDomain returns log2 of the number of code positions.
+func (l Level) LogDomain() int { return l.RowVars + l.LogBlowup }
+
+// Params are the parameters of one opening, a function of a Config and public
+// sizes. The row left after the last level is sent in the clear.
+type Params struct {
+	Config Config
+	Levels []Level
+}
+
+// RowVars returns log2 of the row length of the first trees.
+func (p *Params) RowVars() int { return p.Levels[0].RowVars }
+
+// NumVars returns the number of variables of the opened polynomial.
+func (p *Params) NumVars() int { return p.Levels[0].FoldVars + p.Levels[0].RowVars }
+
+// FinalVars returns log2 of the number of values sent in the clear.
+func (p *Params) FinalVars() int { return p.Levels[len(p.Levels)-1].RowVars }
+
+// Rounds returns the bits of every challenge of the opening, in order. The
+// claims it starts from are the caller's to account for (Join).
+func (p *Params) Rounds() []Round {
+	var rs []Round
+	for i, l := range p.Levels {
+		c := l.bound()
+		if l.OutOfDomain > 0 {
+			rs = append(rs, Round{fmt.Sprintf("opening %d: out of domain", i), 1, 0,
+				c.outOfDomainBits(l.FoldVars+l.RowVars, l.OutOfDomain)})
+		}
+		if i > 0 {
+			// The constraints joined here are held against this level's list.
+			prev := p.Levels[i-1]
+			rs = append(rs, Round{fmt.Sprintf("opening %d: join %d queries", i, prev.Queries), 1, 0,
+				c.joinBits(prev.Queries + l.OutOfDomain)})
+		}
+		if l.FoldVars > 0 {
+			rs = append(rs, Round{fmt.Sprintf("opening %d: fold", i), l.FoldVars, l.FoldGrind,
+				c.bits().fold + WholeBits(l.FoldGrind)})
+		}
+		rs = append(rs, Round{fmt.Sprintf("opening %d: %d queries", i, l.Queries), 1, l.QueryGrind,
+			Bits(l.Queries)*c.bits().perQuery + WholeBits(l.QueryGrind)})
+	}
+	if v := p.FinalVars(); v > 0 {
+		rs = append(rs, Sumcheck("opening: last sumcheck", v, 2))
+	}
+	return rs
+}
+
+var errNoRows = errors.New("soundness: nothing to open")
+
+// secure sets the counts of l that reach the target and reports whether that is
+// possible within the grinding the config allows.
+func (c Config) secure(l *Level) bool {
+	target := WholeBits(c.TargetBits)
+	code := l.bound()
+	b := code.bits()
+	if l.FoldVars > 0 {
+		l.FoldGrind = missingBits(target - b.fold)
+	}
+	if l.FoldGrind > c.GrindBits || b.perQuery <= 0 {
+		return false
+	}
+	l.QueryGrind = min(c.GrindBits, c.TargetBits)
+	need := target - WholeBits(l.QueryGrind)
+	l.Queries = max(1, int((need+b.perQuery-1)/b.perQuery))
+	if l.Multiplicity > 0 {
+		l.OutOfDomain = 1
+		for code.outOfDomainBits(l.FoldVars+l.RowVars, l.OutOfDomain) < target {
+			l.OutOfDomain++
+		}
+	}
+	return true
+}
+
+// missingBits returns the whole bits that make up for a deficit, at least 0.
+func missingBits(deficit Bits) int {
+	if deficit <= 0 {
+		return 0
+	}
+	return int((deficit + 1<<fracBits - 1) >> fracBits)
+}

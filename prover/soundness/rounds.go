@@ -1,0 +1,63 @@
+package soundness
+
+import "math/big"
+
+// Round is one verifier challenge of the protocol with its security.
+type Round struct {
+	Name  string
+	Times int  // number of challenges of this kind, each with this error
+	Grind int  // grinding bits before the challenge, included in Bits
+	Bits  Bits // −log2 of the error of one challenge
+}
+
+// MinBits returns the security of the weakest round: the bits of the proof in
+// the round-by-round sense. It returns 0 for no rounds.
+func MinBits(rounds []Round) Bits {
+	if len(rounds) == 0 {
+		return 0
+	}
+	m := rounds[0].Bits
+	for _, r := range rounds[1:] {
+		m = min(m, r.Bits)
+	}
+	return m
+}
+
+// Join is the round that joins n claims with powers of a challenge, or that
+// tests a polynomial of degree n at a random point: n/|K|.
+func Join(name string, n uint64) Round {
+	return Round{name, 1, 0, overField(new(big.Int).SetUint64(n))}
+}
+
+// Sumcheck is a sumcheck of the given number of rounds and degree:
+// degree/|K| each.
+func Sumcheck(name string, rounds, degree int) Round {
+	return Round{name, rounds, 0, overField(big.NewInt(int64(degree)))}
+}
+
+// LookUps is the challenge pair of a LogUp argument (2023/1284) over the given
+// number of fractions, look-ups and table entries together, with rows of the
+// given number of columns compressed by a random multilinear or power
+// combination: entries·max(log2 columns, 1)/|K|, after grind bits of grinding.
+func LookUps(name string, entries uint64, columns, grind int) Round {
+	logColumns := max(1, ceilLog2(uint64(max(1, columns))))
+	n := new(big.Int).SetUint64(entries)
+	n.Mul(n, big.NewInt(int64(logColumns)))
+	return Round{name, 1, grind, overField(n) + WholeBits(grind)}
+}
+
+// FractionalSum is the GKR proof of a fractional sum over 2^layers leaves,
+// taken as a whole: layers·(3·layers+1)/(2|K|) (2023/1284, §3).
+func FractionalSum(name string, layers int) Round {
+	l := int64(layers)
+	return Round{name, 1, 0, overField(big.NewInt((l*(3*l+1) + 1) / 2))}
+}
+
+// ceilLog2 returns ⌈log2 x⌉ for x ≥ 1.
+func ceilLog2(x uint64) int {
+	n := 0
+	for x > 1<<n {
+		n++
+	}
+	return n
+}
