@@ -1,0 +1,28 @@
+// Package whir opens committed stacks of small integers at many points at once:
+// interleaved WHIR (2024/1586) over the circle code, with several first trees
+// that share one tail (docs/protocol.md, "Openings").
+//
+// A stack is a list of rows of one length 2^RowVars. [Commit] encodes every row
+// and hashes the columns of codewords into a Merkle tree. The rows of several
+// trees, each from its own row offset on, make up one table over
+// {0,1}^NumVars, zero where there is no row. [Open] proves
+//
+//	Σ_x Stack(x)·Q(x) = value
+//
+// for a public functional Q given as a sum of [Term]s, each an eq table on an
+// aligned block, which is what evaluation claims on parts of a stack are.
+//
+// The proof, level by level:
+//
+//   - a sumcheck binds the row variables; the rows become one row f_0 over K and
+//     the claim Σ f_0·Q_0 = v_0;
+//   - f_0 is viewed as a few shorter rows, encoded at a lower rate and committed
+//     to, or sent in the clear when it is short;
+//   - the code positions that the verifier draws are opened in the level
+//     before, where they give values of f_0's codeword: linear constraints on
+//     f_0, joined to the claim with powers of a challenge;
+//   - a sumcheck binds the row variables of the new level, and so on.
+//
+// With the last row in the clear the verifier checks the last positions
+// directly and a last sumcheck leaves one evaluation of Q.
+package whir

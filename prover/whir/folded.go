@@ -1,0 +1,71 @@
+package whir
+
+import (
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+)
+
+// limbs is the number of base-field values of an element of K.
+const limbs = 4
+
+// foldedTree commits to a folded row, viewed as 2^FoldVars rows over K. A leaf
+// is a column of their codewords, the limbs of an element next to each other.
+// Unlike those of the first trees the codewords are kept: they are short.
+type foldedTree struct {
+	words [][]field.M31 // limb j of row i is words[4i+j]
+	nodes *merkle.Tree
+}
+
+func commitFolded(f []field.QM31, l soundness.Level) *foldedTree {
+	rows := limbs << l.FoldVars
+	t := &foldedTree{words: make([][]field.M31, rows)}
+	parallel.For(rows/limbs, 1, func(from, to int) {
+		coeffs := make([]field.M31, 1<<l.RowVars)
+		for i := from; i < to; i++ {
+			row := f[i<<l.RowVars : (i+1)<<l.RowVars]
+			for j := range limbs {
+				for k, v := range row {
+					coeffs[k] = v.Limbs()[j]
+				}
+				word := make([]field.M31, 1<<l.LogDomain())
+				code.Encode(word, coeffs)
+				t.words[limbs*i+j] = word
+			}
+		}
+	})
+	h := poseidon2.NewColumnHasher(1<<l.LogDomain(), rows)
+	for first := 0; first < rows; first += rowsAtOnce {
+		h.AbsorbRows(t.words[first:min(first+rowsAtOnce, rows)])
+	}
+	leaves := make([]poseidon2.Digest, 1<<l.LogDomain())
+	h.Sum(leaves)
+	t.nodes = merkle.New(leaves)
+	return t
+}
+
+// leaves returns the leaves at the positions.
+func (t *foldedTree) leaves(positions []uint64) [][]field.M31 {
+	leaves := make([][]field.M31, len(positions))
+	for i, p := range positions {
+		leaves[i] = make([]field.M31, len(t.words))
+		for k, word := range t.words {
+			leaves[i][k] = word[p]
+		}
+	}
+	return leaves
+}
+
+// foldLeaf returns the folded row's codeword at a leaf's position:
+// Σ_i weights[i]·(element i of the leaf).
+func foldLeaf(leaf []field.M31, weights []field.QM31) field.QM31 {
+	var sum field.QM31
+	for i, w := range weights {
+		l := leaf[limbs*i : limbs*(i+1)]
+		sum = sum.Add(w.Mul(field.NewQM31(l[0], l[1], l[2], l[3])))
+	}
+	return sum
+}

@@ -1,0 +1,189 @@
+package whir
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// The sumcheck over the row variables, before anything is folded.
+//
+// With the columns summed away, the product of the stack and the functional is
+// a polynomial of degree 2 in each of the few row variables,
+//
+//	g(X) = Σ_x Stack~(X, x)·Q~(X, x),
+//
+// so its values for every variable at 0, at 1 and at ∞ (the leading
+// coefficient) are all there is to know: each round polynomial is a sum over a
+// part of them. One pass over the rows gives them, with (3/2)^κ products for a
+// committed value, and neither the stack nor the functional is held over K.
+
+// grid holds g over {0, 1, ∞}^vars, variable 0 most significant, ∞ last.
+type grid struct {
+	vars   int
+	values []field.QM31
+}
+
+func newGrid(vars int) grid {
+	n := 1
+	for range vars {
+		n *= 3
+	}
+	return grid{vars, make([]field.QM31, n)}
+}
+
+// thirds returns the parts of a grid table with the first variable at 0, at 1
+// and at ∞.
+func thirds(t []field.QM31) (at0, at1, atInf []field.QM31) {
+	n := len(t) / 3
+	return t[:n], t[n : 2*n], t[2*n:]
+}
+
+// bindRows proves the sumcheck over all variables of the grid, which it uses up,
+// and returns the challenges and the claim left.
+func (g grid) bindRows(w *transcript.Writer, grind int, claim field.QM31) ([]field.QM31, field.QM31) {
+	point := make([]field.QM31, g.vars)
+	t := g.values
+	for i := range point {
+		at0, at1, atInf := thirds(t)
+		s0 := cubeSum(at0)
+		s2 := valueAtTwo(s0, cubeSum(at1), cubeSum(atInf))
+		point[i], claim = sendRound(w, s0, s2, grind, claim)
+		for k, v0 := range at0 {
+			v2 := valueAtTwo(v0, at1[k], atInf[k])
+			at0[k] = roundValue(v0, v2, v0.Add(at1[k]), point[i])
+		}
+		t = at0
+	}
+	return point, claim
+}
+
+// cubeSum returns the sum of a grid table over {0,1}^n.
+func cubeSum(t []field.QM31) field.QM31 {
+	if len(t) == 1 {
+		return t[0]
+	}
+	at0, at1, _ := thirds(t)
+	return cubeSum(at0).Add(cubeSum(at1))
+}
+
+// valueAtTwo returns the value at 2 of the polynomial of degree 2 with the given
+// values at 0 and 1 and leading coefficient.
+func valueAtTwo(at0, at1, leading field.QM31) field.QM31 {
+	return at1.Add(leading).Double().Sub(at0)
+}
+
+// gridColumns is how many columns are taken at a time, so that the tables of a
+// block stay in the second-level cache.
+const gridColumns = 256
+
+// productGrid returns the grid of the rows and the functional. rows[b] is row b,
+// nil where the table has none; len(rows) = 2^vars.
+func productGrid(rows [][]int32, vars int, q *functional) grid {
+	total := newGrid(vars)
+	columns := 1 << q.rowVars
+	width := min(columns, gridColumns)
+	blocks := newBlockFunctional(q, width)
+	var mu sync.Mutex
+	parallel.For(columns/width, 1, func(from, to int) {
+		sum := newGrid(vars)
+		b := newGridBlock(vars, width)
+		for k := from; k < to; k++ {
+			b.load(rows, k)
+			blocks.fill(&b.q, len(rows), k)
+			b.add(sum.values, 0, len(rows))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, v := range sum.values {
+			total.values[i] = total.values[i].Add(v)
+		}
+	})
+	return total
+}
+
+// sparseRows are rows of one length of which only the live ones are in use;
+// the others stand for zeros.
+type sparseRows[T any] struct {
+	width  int
+	values []T
+	live   []bool
+}
+
+func newSparseRows[T any](rows, width int) sparseRows[T] {
+	return sparseRows[T]{width, make([]T, rows*width), make([]bool, rows)}
+}
+
+func (s *sparseRows[T]) row(i int) []T { return s.values[i*s.width : (i+1)*s.width] }
+
+func (s *sparseRows[T]) anyLive(from, n int) bool { return slices.Contains(s.live[from:from+n], true) }
+
+// difference sets row dst to row a minus row b.
+func (s *sparseRows[T]) difference(dst, a, b int, sub func(dst, a, b []T)) {
+	s.live[dst] = s.live[a] || s.live[b]
+	for _, i := range [...]int{a, b} {
+		if s.live[dst] && !s.live[i] {
+			clear(s.row(i))
+		}
+	}
+	if s.live[dst] {
+		sub(s.row(dst), s.row(a), s.row(b))
+	}
+}
+
+// gridBlock holds one block of columns of the 2^vars rows of the stack (m) and
+// of the functional (q), and behind them the rows combined at ∞, half as many
+// for each further variable.
+type gridBlock struct {
+	vars int
+	m    sparseRows[field.M31]
+	q    sparseRows[field.QM31]
+}
+
+func newGridBlock(vars, width int) *gridBlock {
+	return &gridBlock{vars, newSparseRows[field.M31](2<<vars, width), newSparseRows[field.QM31](2<<vars, width)}
+}
+
+// load copies block number k of the stack's rows.
+func (b *gridBlock) load(rows [][]int32, k int) {
+	w := b.m.width
+	for i, row := range rows {
+		b.m.live[i] = row != nil
+		if row != nil {
+			field.FromInt32Vec(b.m.row(i), row[k*w:(k+1)*w])
+		}
+	}
+}
+
+// add adds to out, a grid table over log2 n variables, the products of the n
+// rows from number `first` on.
+func (b *gridBlock) add(out []field.QM31, first, n int) {
+	if !b.m.anyLive(first, n) || !b.q.anyLive(first, n) {
+		return
+	}
+	if n == 1 {
+		out[0] = out[0].Add(field.DotM31(b.m.row(first), b.q.row(first)))
+		return
+	}
+	at0, at1, atInf := thirds(out)
+	h := n / 2
+	b.add(at0, first, h)
+	b.add(at1, first+h, h)
+	// The room of this recursion depth: h rows behind those of lower depths.
+	inf := 2<<b.vars - n
+	for i := range h {
+		b.m.difference(inf+i, first+h+i, first+i, field.SubVec)
+		b.q.difference(inf+i, first+h+i, first+i, subQM31)
+	}
+	b.add(atInf, inf, h)
+}
+
+// subQM31 sets dst[i] = a[i] − b[i].
+func subQM31(dst, a, b []field.QM31) {
+	for i := range dst {
+		dst[i] = a[i].Sub(b[i])
+	}
+}

@@ -1,0 +1,75 @@
+package whir
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// drawPositions returns the positions of a level's queries, in increasing order
+// without repetitions. The soundness calculation counts draws, so repetitions
+// are not replaced.
+func drawPositions(t *transcript.Sponge, l soundness.Level) []uint64 {
+	return merkle.Distinct(t.Indices(l.Queries, l.LogDomain()))
+}
+
+// domainPoints returns the points of a level's domain at the positions.
+func domainPoints(l soundness.Level, positions []uint64) []field.M31 {
+	d := code.NewDomain(l.LogDomain())
+	points := make([]field.M31, len(positions))
+	for i, p := range positions {
+		points[i] = d.Point(p)
+	}
+	return points
+}
+
+// leafDigests hashes leaves of one length, more of them at a time than one by
+// one.
+func leafDigests(leaves [][]field.M31) []poseidon2.Digest {
+	rows := make([][]field.M31, len(leaves[0]))
+	for i := range rows {
+		rows[i] = make([]field.M31, len(leaves))
+		for k, leaf := range leaves {
+			rows[i][k] = leaf[i]
+		}
+	}
+	h := poseidon2.NewColumnHasher(len(leaves), len(rows))
+	h.AbsorbRows(rows)
+	digests := make([]poseidon2.Digest, len(leaves))
+	h.Sum(digests)
+	return digests
+}
+
+// writeLeaves writes the leaves at the positions and their path as hints.
+func writeLeaves(w *transcript.Writer, tree *merkle.Tree, positions []uint64, leaves [][]field.M31) {
+	for _, leaf := range leaves {
+		w.HintM31(leaf...)
+	}
+	tree.Open(w, positions)
+}
+
+// readLeaves reads what writeLeaves wrote, leaves of the given length, and
+// checks it against the root. It returns nil after an error.
+func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, length int) [][]field.M31 {
+	if r.Remaining()/transcript.LimbBytes/len(positions) < length {
+		// Before anything is allocated for the leaves.
+		r.Fail(fmt.Errorf("%w: %d leaves of %d values wanted", transcript.ErrTruncated, len(positions), length))
+		return nil
+	}
+	leaves := make([][]field.M31, len(positions))
+	for i := range leaves {
+		leaves[i] = r.HintM31s(length)
+	}
+	if r.Err() != nil {
+		return nil
+	}
+	if merkle.Verify(r, root, depth, positions, leafDigests(leaves)) != nil {
+		return nil
+	}
+	return leaves
+}

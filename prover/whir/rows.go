@@ -1,0 +1,71 @@
+package whir
+
+import (
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// stackRows are the rows of all trees in the places of one table; nil where it
+// has none.
+type stackRows struct {
+	rowVars int
+	rows    [][]int32
+}
+
+// loadRows reads every row once.
+func loadRows(rowVars, slotVars int, srcs []RowSource, offsets []uint64) *stackRows {
+	s := &stackRows{rowVars, make([][]int32, 1<<slotVars)}
+	for t, src := range srcs {
+		first := int(offsets[t])
+		parallel.For(src.Rows(), 1, func(from, to int) {
+			for i := from; i < to; i++ {
+				s.rows[first+i] = make([]int32, 1<<rowVars)
+				src.FillRow(i, s.rows[first+i])
+			}
+		})
+	}
+	return s
+}
+
+// foldGrain is the least number of columns worth a goroutine.
+const foldGrain = 1 << 9
+
+// fold returns the row Σ_b weights[b]·row b.
+func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
+	f := make([]field.QM31, 1<<s.rowVars)
+	parallel.For(len(f), foldGrain, func(from, to int) {
+		// Columns in pieces, so that the sums stay in the first-level cache
+		// while the rows pass by.
+		for lo := from; lo < to; lo += foldGrain {
+			hi := min(lo+foldGrain, to)
+			for b, row := range s.rows {
+				if row != nil {
+					field.MulAccInt32Vec(f[lo:hi], row[lo:hi], weights[b])
+				}
+			}
+		}
+	})
+	return f
+}
+
+// leaves returns the columns of codewords at the positions, of the n rows from
+// row first on.
+func (s *stackRows) leaves(first, n, logBlowup int, positions []uint64) [][]field.M31 {
+	leaves := make([][]field.M31, len(positions))
+	for k := range leaves {
+		leaves[k] = make([]field.M31, n)
+	}
+	parallel.For(n, 1, func(from, to int) {
+		coeffs := make([]field.M31, 1<<s.rowVars)
+		word := make([]field.M31, 1<<(s.rowVars+logBlowup))
+		for i := from; i < to; i++ {
+			field.FromInt32Vec(coeffs, s.rows[first+i])
+			code.Encode(word, coeffs)
+			for k, p := range positions {
+				leaves[k][i] = word[p]
+			}
+		}
+	})
+	return leaves
+}

@@ -1,0 +1,84 @@
+package whir
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+)
+
+// Tree is the commitment to a stack. Leaf p is the sponge digest of column p,
+// the p-th value of every row's codeword. The codewords themselves are not
+// kept: opening encodes the rows again.
+type Tree struct {
+	rowVars   int
+	logBlowup int
+	rows      int
+	nodes     *merkle.Tree
+}
+
+// rowsAtOnce is how many rows are encoded before their columns are absorbed:
+// the rate of the leaf sponge.
+const rowsAtOnce = poseidon2.Rate
+
+// Commit commits to the rows of src, each of 2^rowVars values, encoded at the
+// rate 2^(−logBlowup). rowVars + logBlowup is at most 29 and src has at least one
+// row, it panics otherwise. Memory is that of eight codewords, 64 bytes a column
+// and the tree.
+func Commit(rowVars, logBlowup int, src RowSource) *Tree {
+	rows := src.Rows()
+	if rows < 1 {
+		panic("whir: a stack without rows")
+	}
+	columns := 1 << (rowVars + logBlowup)
+	hasher := poseidon2.NewColumnHasher(columns, rows)
+	words := make([][]field.M31, min(rows, rowsAtOnce))
+	for i := range words {
+		words[i] = make([]field.M31, columns)
+	}
+	for first := 0; first < rows; first += rowsAtOnce {
+		batch := words[:min(rowsAtOnce, rows-first)]
+		parallel.For(len(batch), 1, func(lo, hi int) {
+			values := make([]int32, 1<<rowVars)
+			coeffs := make([]field.M31, 1<<rowVars)
+			for i := lo; i < hi; i++ {
+				src.FillRow(first+i, values)
+				field.FromInt32Vec(coeffs, values)
+				code.Encode(batch[i], coeffs)
+			}
+		})
+		hasher.AbsorbRows(batch)
+	}
+	leaves := make([]poseidon2.Digest, columns)
+	hasher.Sum(leaves)
+	return &Tree{rowVars, logBlowup, rows, merkle.New(leaves)}
+}
+
+// FromLayers returns the tree over a stack of the given shape with layers that
+// [Tree.Layers] gave. Wrong digests are not noticed here; they give proofs that
+// no verifier accepts.
+func FromLayers(rowVars, logBlowup, rows int, layers [][]poseidon2.Digest) (*Tree, error) {
+	if rows < 1 {
+		return nil, fmt.Errorf("whir: a stack of %d rows", rows)
+	}
+	nodes, err := merkle.FromLayers(layers)
+	if err != nil {
+		return nil, err
+	}
+	if nodes.Depth() != rowVars+logBlowup {
+		return nil, fmt.Errorf("whir: a tree of depth %d for rows of 2^%d values at rate 2^-%d", nodes.Depth(), rowVars, logBlowup)
+	}
+	return &Tree{rowVars, logBlowup, rows, nodes}, nil
+}
+
+// Root returns the commitment.
+func (t *Tree) Root() poseidon2.Digest { return t.nodes.Root() }
+
+// Rows returns the number of rows.
+func (t *Tree) Rows() int { return t.rows }
+
+// Layers returns the tree's layers, leaves first. They must not be changed.
+func (t *Tree) Layers() [][]poseidon2.Digest { return t.nodes.Layers() }

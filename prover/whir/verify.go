@@ -1,0 +1,138 @@
+package whir
+
+import (
+	"errors"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+var (
+	errFinalRow = errors.New("whir: the last row is not what was committed to")
+	errClaim    = errors.New("whir: the committed values do not give the claimed one")
+)
+
+// Verify reads a proof that [Open] wrote for trees with these roots, numbers of
+// rows and row offsets, and the same params, terms and value, and records an
+// error in r if it is not one. Time and memory are bounded by the statement and
+// params, whatever the proof's bytes are.
+func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, rowCounts []int, rowOffsets []uint64, terms []Term, value field.QM31) {
+	s := &statement{params, roots, rowCounts, rowOffsets, terms, value}
+	if err := s.check(); err != nil {
+		r.Fail(err)
+		return
+	}
+	if r.Err() == nil {
+		s.verify(r)
+	}
+}
+
+func (s *statement) verify(r *transcript.Reader) {
+	s.absorb(r.Sponge)
+	first := s.params.Levels[0]
+	point, claim := receiveRounds(r, first.FoldVars, first.FoldGrind, s.value)
+	weights := poly.EqTable(point) // of the rows of the level being opened
+	var root poseidon2.Digest      // of the level being opened, from level 1 on
+	var joined []constraints       // by level, on rows of its RowVars
+	for i, l := range s.params.Levels {
+		last := i+1 == len(s.params.Levels)
+		var next soundness.Level
+		var nextRoot poseidon2.Digest
+		var samples []sample
+		var row []field.QM31
+		if last {
+			row = r.QM31s(1 << l.RowVars)
+		} else {
+			next = s.params.Levels[i+1]
+			nextRoot = r.Digest()
+			samples = make([]sample, next.OutOfDomain)
+			for k := range samples {
+				samples[k].z = r.Challenge()
+				samples[k].value = r.QM31()
+			}
+		}
+		r.CheckGrind(l.QueryGrind)
+		if r.Err() != nil {
+			return
+		}
+		positions := drawPositions(r.Sponge, l)
+		var values []field.QM31
+		if i == 0 {
+			values = s.readFirst(r, l, positions, weights)
+		} else {
+			values = readFolded(r, l, root, positions, weights)
+		}
+		if r.Err() != nil {
+			return
+		}
+		points := domainPoints(l, positions)
+		if last {
+			s.checkFinal(r, row, points, values, joined, point, claim)
+			return
+		}
+		c, sum := join(r.Challenge(), samples, points, values)
+		joined = append(joined, c)
+		var more []field.QM31
+		more, claim = receiveRounds(r, next.FoldVars, next.FoldGrind, claim.Add(sum))
+		weights, root = poly.EqTable(more), nextRoot
+		point = append(point, more...)
+	}
+}
+
+// checkFinal checks the last row, sent in the clear: against the values opened
+// at the last positions, and against the claim that is left.
+func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []field.M31, values []field.QM31, joined []constraints, point []field.QM31, claim field.QM31) {
+	vars := s.params.FinalVars()
+	for i, z := range points {
+		if evalBase(row, vars, z) != values[i] {
+			r.Fail(errFinalRow)
+			return
+		}
+	}
+	last, claim := receiveRounds(r, vars, 0, claim)
+	point = append(point, last...)
+	q := evalTerms(s.terms, point)
+	for i := range joined {
+		n := s.params.Levels[i].RowVars
+		q = q.Add(joined[i].eval(point[len(point)-n:]))
+	}
+	if poly.Eval(row, last).Mul(q) != claim {
+		r.Fail(errClaim)
+	}
+}
+
+// evalBase returns the value at z of the codeword of a row of 2^vars values.
+func evalBase(row []field.QM31, vars int, z field.M31) field.QM31 {
+	low := min(vars, lowVars)
+	lower, upper := baseConstraint{field.One, z}.split(vars, low)
+	var sum field.QM31
+	for h, u := range upper {
+		sum = sum.Add(u.Mul(field.DotM31(lower, row[h<<low:(h+1)<<low])))
+	}
+	return sum
+}
+
+// readFirst reads the openings of the first trees at the positions and returns
+// the values there of the codeword that all their rows fold to.
+func (s *statement) readFirst(r *transcript.Reader, l soundness.Level, positions []uint64, weights []field.QM31) []field.QM31 {
+	values := make([]field.QM31, len(positions))
+	for i, root := range s.roots {
+		first, rows := s.rowOffsets[i], s.rowCounts[i]
+		for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, rows) {
+			values[k] = values[k].Add(field.DotM31(leaf, weights[first:first+uint64(rows)]))
+		}
+	}
+	return values
+}
+
+// readFolded is readFirst for a later level's tree.
+func readFolded(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
+	values := make([]field.QM31, len(positions))
+	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, limbs*len(weights)) {
+		values[k] = foldLeaf(leaf, weights)
+	}
+	return values
+}

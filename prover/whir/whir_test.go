@@ -1,0 +1,129 @@
+package whir
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"pgregory.net/rapid"
+)
+
+// memory is a stack in memory.
+type memory [][]int32
+
+func (m memory) Rows() int                  { return len(m) }
+func (m memory) FillRow(i int, dst []int32) { copy(dst, m[i]) }
+
+func randomStack(rng *rand.Rand, rows, rowVars int) memory {
+	m := make(memory, rows)
+	for i := range m {
+		m[i] = make([]int32, 1<<rowVars)
+		for j := range m[i] {
+			m[i][j] = rng.Int32N(1<<31-1) - 1<<30 + 1
+		}
+	}
+	return m
+}
+
+func randomQM31(rng *rand.Rand) field.QM31 {
+	m := func() field.M31 { return field.M31(rng.Uint32N(field.P)) }
+	return field.NewQM31(m(), m(), m(), m())
+}
+
+func randomTerm(rng *rand.Rand, vars, numVars int) Term {
+	t := Term{randomQM31(rng), rng.Uint64N(1<<(numVars-vars)) << vars, make([]field.QM31, vars)}
+	for j := range t.Point {
+		t.Point[j] = randomQM31(rng)
+	}
+	return t
+}
+
+// opening is a statement with what the prover needs besides.
+type opening struct {
+	params  *soundness.Params
+	srcs    []RowSource
+	trees   []*Tree
+	offsets []uint64
+	terms   []Term
+	value   field.QM31
+}
+
+// newOpening commits to stacks of the given numbers of rows, each starting at a
+// multiple of align, and sets the value by its definition.
+func newOpening(c soundness.Config, rng *rand.Rand, rowVars int, rowCounts []int, align uint64, termVars []int) (*opening, error) {
+	o := &opening{}
+	var end uint64
+	for _, n := range rowCounts {
+		src := randomStack(rng, n, rowVars)
+		o.srcs = append(o.srcs, src)
+		o.trees = append(o.trees, Commit(rowVars, c.LogBlowup, src))
+		end = (end + align - 1) / align * align
+		o.offsets = append(o.offsets, end)
+		end += uint64(n)
+	}
+	var err error
+	if o.params, err = soundness.Derive(c, rowVars, end); err != nil {
+		return nil, err
+	}
+	table := make([]int32, 1<<o.params.NumVars())
+	for i, src := range o.srcs {
+		for k, row := range src.(memory) {
+			copy(table[(o.offsets[i]+uint64(k))<<rowVars:], row)
+		}
+	}
+	for _, v := range termVars {
+		t := randomTerm(rng, min(v, o.params.NumVars()), o.params.NumVars())
+		o.terms = append(o.terms, t)
+		block := table[t.Offset : t.Offset+1<<len(t.Point)]
+		o.value = o.value.Add(t.Coef.Mul(poly.EvalInt32(block, t.Point)))
+	}
+	return o, nil
+}
+
+func (o *opening) prove() []byte {
+	w := transcript.NewWriter(transcript.New("test"))
+	Open(w, o.params, o.trees, o.srcs, o.offsets, o.terms, o.value)
+	return w.Bytes()
+}
+
+func (o *opening) roots() (roots []poseidon2.Digest, rows []int) {
+	for _, t := range o.trees {
+		roots, rows = append(roots, t.Root()), append(rows, t.Rows())
+	}
+	return roots, rows
+}
+
+func (o *opening) verify(proof []byte) error {
+	roots, rows := o.roots()
+	r := transcript.NewReader(transcript.New("test"), proof)
+	Verify(r, o.params, roots, rows, o.offsets, o.terms, o.value)
+	return r.Done()
+}
+
+// quick has few bits, so that a test sees many shapes.
+func quick(mode soundness.Mode) soundness.Config {
+	return soundness.Config{TargetBits: 20, GrindBits: 8, LogBlowup: 2, Mode: mode}
+}
+
+func TestHonest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := quick(soundness.Mode(rapid.IntRange(0, 1).Draw(t, "mode")))
+		c.LogBlowup = rapid.IntRange(1, 3).Draw(t, "blowup")
+		rowVars := rapid.IntRange(0, 12).Draw(t, "row variables")
+		rows := rapid.SliceOfN(rapid.IntRange(1, 5), 1, 3).Draw(t, "rows")
+		align := rapid.Uint64Range(1, 4).Draw(t, "alignment")
+		vars := rapid.SliceOfN(rapid.IntRange(0, 16), 0, 6).Draw(t, "term variables")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		o, err := newOpening(c, rng, rowVars, rows, align, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.verify(o.prove()); err != nil {
+			t.Fatalf("%+v: %v", o.params.Levels, err)
+		}
+	})
+}
