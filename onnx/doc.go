@@ -20,9 +20,10 @@
 // These are the operators that occur; x is the first input. Attributes are in
 // Node.Ints unless a float or string is said.
 //
-//	Add Sub Mul Div        two inputs, NumPy broadcasting to the output shape; Div only on floats
+//	Add Sub Mul            two inputs, NumPy broadcasting to the output shape
+//	Div                    the same, on floats, by a computed divisor (by a constant it is a Mul)
 //	Relu Sigmoid Tanh Erf Exp Log Sqrt Reciprocal Abs Neg Softplus Softsign Mish HardSwish Sin Cos Trunc
-//	                       element by element, no attributes (Trunc: Cast to an integer type)
+//	                       element by element, no attributes (Trunc: Cast to an integer type); see [Node.Scalar]
 //	LeakyRelu Elu Celu     the same; float alpha
 //	Selu                   float alpha, gamma
 //	HardSigmoid            float alpha, beta: max(0, min(1, αx + β))

@@ -2,13 +2,13 @@
 
 package onnx
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
-// openFile reads path.
-func openFile(path string) (*file, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return &file{data: data}, nil
+// mapFile reads the n bytes of f.
+func mapFile(f *os.File, n int) (*file, error) {
+	data, err := io.ReadAll(io.LimitReader(f, int64(n)))
+	return &file{data: data}, err
 }

@@ -4,6 +4,7 @@ package onnx
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -12,31 +13,16 @@ import (
 // mapThreshold is the size below which a file is simply read.
 const mapThreshold = 1 << 20
 
-// openFile maps path read-only, or reads it when it is small.
-func openFile(path string) (*file, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	n := st.Size()
+// mapFile maps the n bytes of f read-only, or reads them when they are few. A
+// mapped file must not be truncated while in use.
+func mapFile(f *os.File, n int) (*file, error) {
 	if n < mapThreshold {
-		data, err := os.ReadFile(path)
+		data, err := io.ReadAll(io.LimitReader(f, int64(n)))
 		return &file{data: data}, err
 	}
-	if int64(int(n)) != n {
-		return nil, fmt.Errorf("%s: %d bytes are too many for this machine", path, n)
-	}
-	data, err := unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ, unix.MAP_PRIVATE)
+	data, err := unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %s: %w", path, err)
+		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
 	}
 	return &file{data: data, unmap: func() error { return unix.Munmap(data) }}, nil
 }

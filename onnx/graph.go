@@ -5,7 +5,7 @@ package onnx
 type Graph struct {
 	Name    string
 	Inputs  []Value            // in the file's order, without those that an initializer fixes
-	Outputs []string           // names of node outputs, as in the file
+	Outputs []string           // as in the file; node outputs, or a name of Inputs where the file passes that through
 	Nodes   []*Node            // topologically ordered
 	Consts  map[string]*Tensor // values that do not depend on the inputs
 	Shapes  map[string][]int   // of inputs, constants and node outputs

@@ -16,7 +16,6 @@ func main() {
 		m31Kernels(lanes)
 		qm31Kernels(lanes)
 		mixedKernels(lanes, spread)
-		roundKernels(lanes, spread)
 	}
 	Generate()
 }

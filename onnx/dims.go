@@ -1,0 +1,219 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// dim is one declared dimension: a size, or a symbol where size is 0.
+type dim struct {
+	size   int
+	symbol string
+}
+
+// inputValues fixes the shapes of the graph inputs. A dimension that the file
+// leaves open takes its value from opts.Dims, from the shape or the element
+// count of the input at hand, and, if it is a leading one that nothing else
+// fixes, is 1. The error names every dimension that is left, and is about
+// --dim.
+func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error) {
+	values := make([]Value, len(inputs))
+	declared := make([][]dim, len(inputs))
+	bound := map[string]int{}
+	for name, v := range opts.Dims {
+		if v < 1 {
+			return nil, fmt.Errorf("dimension %s is %d; it must be at least 1", name, v)
+		}
+		bound[name] = v
+	}
+	asked := map[string]bool{}
+	for i, in := range inputs {
+		t := in.GetType().GetTensorType()
+		if t == nil {
+			return nil, fmt.Errorf("input %s is not a tensor", quote(in.GetName()))
+		}
+		values[i] = Value{Name: in.GetName(), DType: DType(t.GetElemType())}
+		if !values[i].DType.known() {
+			return nil, fmt.Errorf("input %s has %v, which is not supported", quote(in.GetName()), values[i].DType)
+		}
+		dims, err := declaredDims(in, inputShape(opts, i))
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", quote(in.GetName()), err)
+		}
+		declared[i] = dims
+		for _, d := range dims {
+			asked[d.symbol] = true
+		}
+	}
+	for name := range opts.Dims {
+		if !asked[name] {
+			return nil, fmt.Errorf("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
+		}
+	}
+	// Whole shapes first, then counts, then the default: each may fix symbols
+	// that other inputs share.
+	for i := range declared {
+		bindShape(declared[i], inputShape(opts, i), bound)
+	}
+	for i := range declared {
+		if i < len(opts.InputLens) {
+			bindCount(declared[i], opts.InputLens[i], bound)
+		}
+	}
+	open := map[string]bool{}
+	for _, dims := range declared {
+		for axis, d := range dims {
+			if d.size != 0 || bound[d.symbol] != 0 {
+				continue
+			}
+			if axis == 0 {
+				bound[d.symbol] = 1
+			} else {
+				open[d.symbol] = true
+			}
+		}
+	}
+	for s := range open { // a leading use elsewhere may have fixed it since
+		if bound[s] != 0 {
+			delete(open, s)
+		}
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("the model leaves dimensions open: give each a value with --dim name=value: %s", list(open))
+	}
+	for i, dims := range declared {
+		shape := make([]int64, len(dims))
+		for axis, d := range dims {
+			shape[axis] = int64(d.size)
+			if d.size == 0 {
+				shape[axis] = int64(bound[d.symbol])
+			}
+		}
+		s, err := checkShape(shape)
+		if err == nil && size(s) > maxActivations {
+			err = fmt.Errorf("shape %v is too large", s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", quote(values[i].Name), err)
+		}
+		values[i].Shape = s
+		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != size(s) {
+			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", quote(values[i].Name), s, size(s), opts.InputLens[i])
+		}
+	}
+	return values, nil
+}
+
+// inputShape returns the known shape of input i, or nil.
+func inputShape(opts Options, i int) []int {
+	if i < len(opts.InputShapes) {
+		return opts.InputShapes[i]
+	}
+	return nil
+}
+
+// declaredDims returns the dimensions that the file gives for an input. An
+// input without any takes its rank from given.
+func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
+	s := in.GetType().GetTensorType().GetShape()
+	var dims []dim
+	if s == nil {
+		if given == nil {
+			return nil, fmt.Errorf("the model does not declare its shape, and the input given has none")
+		}
+		dims = make([]dim, len(given))
+	} else {
+		if len(s.Dim) > maxRank {
+			return nil, fmt.Errorf("%d axes, more than %d", len(s.Dim), maxRank)
+		}
+		dims = make([]dim, len(s.Dim))
+		for axis, d := range s.Dim {
+			dims[axis].symbol = d.GetDimParam()
+			switch v := d.Value.(type) {
+			case *onnxpb.TensorShapeProto_Dimension_DimValue:
+				if v.DimValue > maxElements {
+					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
+				}
+				if v.DimValue == 0 {
+					return nil, fmt.Errorf("axis %d is declared empty", axis)
+				}
+				// Some exporters write −1 for an open dimension.
+				dims[axis].size = int(max(v.DimValue, 0))
+			}
+		}
+	}
+	for axis := range dims {
+		if dims[axis].size == 0 && dims[axis].symbol == "" {
+			dims[axis].symbol = fmt.Sprintf("%s[%d]", in.GetName(), axis)
+		}
+	}
+	return dims, nil
+}
+
+// bindShape fixes open dimensions from a shape of the same rank whose other
+// dimensions agree.
+func bindShape(dims []dim, shape []int, bound map[string]int) {
+	if len(shape) != len(dims) {
+		return
+	}
+	for axis, d := range dims {
+		have := d.size
+		if have == 0 {
+			have = bound[d.symbol]
+		}
+		if shape[axis] < 1 || have != 0 && have != shape[axis] {
+			return
+		}
+	}
+	for axis, d := range dims {
+		if d.size == 0 {
+			bound[d.symbol] = shape[axis]
+		}
+	}
+}
+
+// bindCount fixes open dimensions from the number of elements: a single open
+// one is what remains; of several, a leading one is taken to be 1 first.
+func bindCount(dims []dim, count int, bound map[string]int) {
+	known := 1
+	var open []int
+	for axis, d := range dims {
+		have := d.size
+		if have == 0 {
+			have = bound[d.symbol]
+		}
+		if have == 0 {
+			open = append(open, axis)
+			continue
+		}
+		if known > maxElements/have {
+			return
+		}
+		known *= have
+	}
+	if len(open) == 2 && open[0] == 0 && dims[0].symbol != dims[open[1]].symbol {
+		bound[dims[0].symbol] = 1
+		open = open[1:]
+	}
+	if len(open) == 1 && count > 0 && count%known == 0 {
+		bound[dims[open[0]].symbol] = count / known
+	}
+}
+
+// list writes the keys of a set for a message.
+func list(set map[string]bool) string {
+	var names []string
+	for s := range set {
+		if s != "" {
+			names = append(names, quote(s))
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

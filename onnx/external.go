@@ -1,0 +1,92 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// source finds the bytes of external tensors.
+type source struct {
+	dir   string // the model's folder; empty when the model is in memory
+	files map[string]*file
+}
+
+// external returns the bytes of a tensor that another file holds. The file
+// must lie in the model's folder or below, links included.
+func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
+	var location string
+	var offset int64
+	length := int64(-1)
+	for _, kv := range t.ExternalData {
+		var err error
+		switch kv.GetKey() {
+		case "location":
+			location = kv.GetValue()
+		case "offset":
+			offset, err = strconv.ParseInt(kv.GetValue(), 10, 64)
+		case "length":
+			length, err = strconv.ParseInt(kv.GetValue(), 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("external data: %s %s is no number", kv.GetKey(), quote(kv.GetValue()))
+		}
+	}
+	if s.dir == "" {
+		return nil, errors.New("external data, but the model is not read from a folder")
+	}
+	if location == "" {
+		return nil, errors.New("external data without a location")
+	}
+	if !filepath.IsLocal(location) {
+		return nil, fmt.Errorf("external data at %s: the path leaves the model's folder", quote(location))
+	}
+	f, err := s.open(filepath.Clean(location))
+	if err != nil {
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	total := int64(len(f.data))
+	if offset < 0 || offset > total {
+		return nil, fmt.Errorf("external data: offset %d, but %s has %d bytes", offset, quote(location), total)
+	}
+	if length == -1 {
+		length = total - offset
+	}
+	if length < 0 || length > total-offset {
+		return nil, fmt.Errorf("external data: %d bytes at %d, but %s has %d", length, offset, quote(location), total)
+	}
+	return f.data[offset : offset+length], nil
+}
+
+// open maps a file of the model's folder once.
+func (s *source) open(name string) (*file, error) {
+	if f := s.files[name]; f != nil {
+		return f, nil
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	mapped, err := readFile(f)
+	if err != nil {
+		return nil, err
+	}
+	s.files[name] = mapped
+	return mapped, nil
+}
+
+func (s *source) close() {
+	for _, f := range s.files {
+		f.close()
+	}
+}

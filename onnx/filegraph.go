@@ -1,0 +1,203 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// fileGraph is the graph as the file has it, after the checks that make its
+// names mean something: every value has one definition, every use has one, no
+// cycles. Nodes and initializers that no output needs are left out.
+type fileGraph struct {
+	name         string
+	nodes        []*onnxpb.NodeProto // topologically ordered, needed
+	initializers map[string]*onnxpb.TensorProto
+	inputs       []*onnxpb.ValueInfoProto // without those that an initializer fixes
+	outputs      []string
+	uses         map[string]int // consumers of each value, graph outputs included
+	functions    map[[2]string]bool
+	source       *source
+}
+
+// newFileGraph checks the graph of m.
+func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
+	p := m.Graph
+	f := &fileGraph{
+		name:         p.GetName(),
+		initializers: map[string]*onnxpb.TensorProto{},
+		uses:         map[string]int{},
+		functions:    map[[2]string]bool{},
+		source:       src,
+	}
+	for _, fn := range m.Functions {
+		f.functions[[2]string{fn.GetDomain(), fn.GetName()}] = true
+	}
+	if len(p.SparseInitializer) > 0 {
+		return nil, errors.New("sparse initializers are not supported")
+	}
+	for _, t := range p.Initializer {
+		if t.GetName() == "" {
+			return nil, errors.New("an initializer has no name")
+		}
+		if f.initializers[t.GetName()] != nil {
+			return nil, fmt.Errorf("two initializers are called %s", quote(t.GetName()))
+		}
+		f.initializers[t.GetName()] = t
+	}
+	defined := map[string]bool{}
+	for _, v := range p.Input {
+		if v.GetName() == "" {
+			return nil, errors.New("an input has no name")
+		}
+		if defined[v.GetName()] {
+			return nil, fmt.Errorf("two inputs are called %s", quote(v.GetName()))
+		}
+		defined[v.GetName()] = true
+		if f.initializers[v.GetName()] == nil {
+			f.inputs = append(f.inputs, v)
+		}
+	}
+	for name := range f.initializers {
+		defined[name] = true
+	}
+	producer := map[string]int{}
+	for i, n := range p.Node {
+		for _, out := range n.Output {
+			if out == "" {
+				continue // an optional output that is not wanted
+			}
+			if defined[out] {
+				return nil, fmt.Errorf("%s is defined twice", quote(out))
+			}
+			defined[out] = true
+			producer[out] = i
+		}
+	}
+	for _, n := range p.Node {
+		for _, in := range n.Input {
+			if in != "" && !defined[in] {
+				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", quote(n.GetOpType()), quote(nodeName(n)), quote(in))
+			}
+		}
+	}
+	if len(p.Output) == 0 {
+		return nil, errors.New("the model has no outputs")
+	}
+	seen := map[string]bool{}
+	for _, v := range p.Output {
+		name := v.GetName()
+		if !defined[name] {
+			return nil, fmt.Errorf("nothing defines output %s", quote(name))
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("two outputs are called %s", quote(name))
+		}
+		seen[name] = true
+		f.outputs = append(f.outputs, name)
+	}
+	order, err := sortNodes(p.Node, producer)
+	if err != nil {
+		return nil, err
+	}
+	f.keepNeeded(p.Node, order, producer)
+	return f, nil
+}
+
+// sortNodes returns the nodes' indexes in topological order, that of the file
+// where it already is one.
+func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error) {
+	waiting := make([]int, len(nodes)) // inputs whose producer has not been placed
+	consumers := make([][]int, len(nodes))
+	for i, n := range nodes {
+		for _, in := range n.Input {
+			if p, ok := producer[in]; ok {
+				waiting[i]++
+				consumers[p] = append(consumers[p], i)
+			}
+		}
+	}
+	order := make([]int, 0, len(nodes))
+	// The scan places ready nodes in file order; a node that becomes ready
+	// behind the scan is placed at once.
+	placed := make([]bool, len(nodes))
+	var stack []int
+	for i := range nodes {
+		stack = append(stack[:0], i)
+		for len(stack) > 0 {
+			j := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if placed[j] || waiting[j] > 0 {
+				continue
+			}
+			placed[j] = true
+			order = append(order, j)
+			for _, c := range consumers[j] {
+				waiting[c]--
+				if c < i {
+					stack = append(stack, c)
+				}
+			}
+		}
+	}
+	if len(order) < len(nodes) {
+		for i, n := range nodes {
+			if !placed[i] {
+				return nil, fmt.Errorf("the graph has a cycle: %d nodes wait for each other, the first is %s %s",
+					len(nodes)-len(order), quote(n.GetOpType()), quote(nodeName(n)))
+			}
+		}
+	}
+	return order, nil
+}
+
+// keepNeeded sets nodes and uses to what the outputs depend on and drops the
+// other initializers.
+func (f *fileGraph) keepNeeded(nodes []*onnxpb.NodeProto, order []int, producer map[string]int) {
+	needed := make([]bool, len(nodes))
+	used := map[string]int{}
+	use := func(name string) {
+		if name == "" {
+			return
+		}
+		used[name]++
+		if p, ok := producer[name]; ok {
+			needed[p] = true
+		}
+	}
+	for _, out := range f.outputs {
+		use(out)
+	}
+	for k := len(order) - 1; k >= 0; k-- {
+		if needed[order[k]] {
+			for _, in := range nodes[order[k]].Input {
+				use(in)
+			}
+		}
+	}
+	for _, i := range order {
+		if needed[i] {
+			f.nodes = append(f.nodes, nodes[i])
+		}
+	}
+	for name := range f.initializers {
+		if used[name] == 0 {
+			delete(f.initializers, name)
+		}
+	}
+	f.uses = used
+}
+
+// nodeName returns what to call a node in messages.
+func nodeName(n *onnxpb.NodeProto) string {
+	if n.GetName() != "" {
+		return n.GetName()
+	}
+	for _, out := range n.Output {
+		if out != "" {
+			return out
+		}
+	}
+	return ""
+}

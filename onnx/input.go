@@ -1,0 +1,230 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// maxInputFile bounds an input file: what it holds is kept as float64.
+const maxInputFile = 1 << 31
+
+// Input is one model input, row-major and finite.
+type Input struct {
+	Name   string // as in the file; empty when the format has none
+	Shape  []int  // nil when the file gives a flat list without a shape
+	Values []float64
+}
+
+// Inputs are the inputs of one run.
+type Inputs []Input
+
+// Options returns o, or new options, with the shapes and lengths of the
+// inputs. Shapes that cannot hold an input's elements have been refused.
+func (in Inputs) Options(dims map[string]int) Options {
+	o := Options{Dims: dims}
+	for _, v := range in {
+		o.InputShapes = append(o.InputShapes, v.Shape)
+		o.InputLens = append(o.InputLens, len(v.Values))
+	}
+	return o
+}
+
+// Data returns the values in order, as RunFloat takes them.
+func (in Inputs) Data() [][]float64 {
+	out := make([][]float64, len(in))
+	for i, v := range in {
+		out[i] = v.Values
+	}
+	return out
+}
+
+// ReadInputs reads the inputs of one run from a file, by its extension:
+//
+//   - .json: {"input_data": [[…], …]}, one list, possibly nested, for each
+//     input; "input_shapes" may give their shapes. Other keys are ignored.
+//   - .npy: one array; .npz: one array for each input, in the archive's order
+//   - .pb: one ONNX TensorProto
+//
+// NaN and infinities are refused.
+func ReadInputs(path string) (Inputs, error) {
+	read, ok := map[string]func([]byte) (Inputs, error){
+		".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
+	}[strings.ToLower(filepath.Ext(path))]
+	if !ok {
+		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz and .pb files", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxInputFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxInputFile {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxInputFile)
+	}
+	in, err := read(data)
+	if err == nil {
+		err = in.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return in, nil
+}
+
+// check refuses inputs that no model takes.
+func (in Inputs) check() error {
+	if len(in) == 0 {
+		return errors.New("holds no inputs")
+	}
+	for i, v := range in {
+		if len(v.Values) == 0 {
+			return fmt.Errorf("input %d is empty", i)
+		}
+		for j, x := range v.Values {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("input %d: element %d is %v", i, j, x)
+			}
+		}
+	}
+	return nil
+}
+
+// parseJSON reads {"input_data": …, "input_shapes": …}.
+func parseJSON(data []byte) (Inputs, error) {
+	var file struct {
+		Data   []json.RawMessage `json:"input_data"`
+		Shapes [][]int64         `json:"input_shapes"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	if file.Data == nil {
+		return nil, errors.New(`has no "input_data"`)
+	}
+	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
+		return nil, fmt.Errorf(`"input_shapes" has %d entries, "input_data" %d`, len(file.Shapes), len(file.Data))
+	}
+	in := make(Inputs, len(file.Data))
+	for i, raw := range file.Data {
+		var err error
+		if in[i].Values, in[i].Shape, err = parseList(raw); err != nil {
+			return nil, fmt.Errorf("input %d: %w", i, err)
+		}
+		if len(in[i].Shape) == 1 {
+			in[i].Shape = nil // a flat list says nothing about axes
+		}
+		if file.Shapes == nil {
+			continue
+		}
+		shape, err := checkShape(file.Shapes[i])
+		if err != nil {
+			return nil, fmt.Errorf("input %d: %w", i, err)
+		}
+		if size(shape) != len(in[i].Values) {
+			return nil, fmt.Errorf("input %d: shape %v has %d elements, but %d are given", i, shape, size(shape), len(in[i].Values))
+		}
+		in[i].Shape = shape
+	}
+	return in, nil
+}
+
+// parseList flattens nested lists of numbers (true and false are 1 and 0) and
+// returns their shape.
+func parseList(raw []byte) ([]float64, []int, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var values []float64
+	var shape []int
+	var counts []int  // of the lists that are open
+	leaves := -1      // depth of the numbers
+	closed := []int{} // length of closed lists at each depth, or −1
+	for {
+		tok, err := dec.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		var v float64
+		switch tok := tok.(type) {
+		case json.Delim:
+			if tok == '[' {
+				if len(counts) > 0 {
+					counts[len(counts)-1]++
+				}
+				counts = append(counts, 0)
+				if len(counts) > maxRank {
+					return nil, nil, fmt.Errorf("lists are nested deeper than %d", maxRank)
+				}
+				if len(closed) < len(counts) {
+					closed = append(closed, -1)
+				}
+				continue
+			}
+			if tok != ']' {
+				return nil, nil, errors.New("holds an object where numbers are expected")
+			}
+			depth := len(counts) - 1
+			if closed[depth] >= 0 && closed[depth] != counts[depth] {
+				return nil, nil, errors.New("nested lists have different lengths")
+			}
+			closed[depth] = counts[depth]
+			counts = counts[:depth]
+			continue
+		case json.Number:
+			if v, err = tok.Float64(); err != nil {
+				return nil, nil, fmt.Errorf("%s is not a number that can be held", quote(tok.String()))
+			}
+		case bool:
+			if tok {
+				v = 1
+			}
+		default:
+			return nil, nil, fmt.Errorf("holds %v where numbers are expected", quote(fmt.Sprint(tok)))
+		}
+		if leaves < 0 {
+			leaves = len(counts)
+		}
+		if len(counts) != leaves {
+			return nil, nil, errors.New("numbers are nested unevenly")
+		}
+		if leaves > 0 {
+			counts[leaves-1]++
+		}
+		values = append(values, v)
+	}
+	shape = append(shape, closed...)
+	if n := len(shape); leaves >= 0 && n != leaves || size(shape) != len(values) {
+		return nil, nil, errors.New("lists are nested unevenly")
+	}
+	return values, shape, nil
+}
+
+// parseTensor reads one ONNX TensorProto.
+func parseTensor(data []byte) (Inputs, error) {
+	p := new(onnxpb.TensorProto)
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("not an ONNX tensor, or damaged: %w", err)
+	}
+	t, err := decode(p, (&source{}).external)
+	if err != nil {
+		return nil, err
+	}
+	return Inputs{{Name: p.GetName(), Shape: t.Shape, Values: t.Float64s()}}, nil
+}

@@ -1,0 +1,128 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/runtime/protoiface"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// Options fixes what a model file may leave open.
+type Options struct {
+	// Dims gives values to symbolic dimensions by name. A dimension without a
+	// name is called INPUT[AXIS], as in "x[0]".
+	Dims map[string]int
+	// InputShapes are the shapes of the inputs that the model will be run on,
+	// in order, as far as they are known; nil entries are unknown.
+	InputShapes [][]int
+	// InputLens are the element counts of these inputs; 0 is unknown.
+	InputLens []int
+}
+
+// Range of operator sets whose meaning Load knows.
+const (
+	minOpset = 7
+	maxOpset = 25
+)
+
+// maxDepth bounds the nesting of messages: a type inside a value inside a
+// graph inside a model is as deep as the format goes without subgraphs.
+const maxDepth = 32
+
+// Load reads the ONNX model at path, with external data from files of the
+// same folder, and returns it in normal form. An error that concerns nodes is
+// a [NodesError] and names all of them. Nothing in the file is trusted: memory
+// and time stay in proportion to its size and to the declared tensors, which
+// are bounded.
+func Load(path string, opts Options) (*Graph, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	mapped, err := readFile(f)
+	if err != nil {
+		return nil, err
+	}
+	src := &source{dir: filepath.Dir(path), files: map[string]*file{"": mapped}}
+	g, err := parse(mapped.data, src, opts)
+	if err != nil {
+		src.close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, f := range src.files {
+		g.files = append(g.files, f)
+	}
+	return g, nil
+}
+
+// Parse is Load for a model in memory, which cannot have external data. The
+// graph may point into data.
+func Parse(data []byte, opts Options) (*Graph, error) {
+	return parse(data, &source{}, opts)
+}
+
+func parse(data []byte, src *source, opts Options) (*Graph, error) {
+	m, err := unmarshal(data)
+	if err != nil {
+		return nil, err
+	}
+	opset, err := operatorSet(m)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFileGraph(m, src)
+	if err != nil {
+		return nil, err
+	}
+	return lower(f, opset, opts)
+}
+
+// unmarshal parses the protocol buffer without copying its tensors.
+func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
+	const notModel = "not an ONNX model, or damaged"
+	m := new(onnxpb.ModelProto)
+	r := m.ProtoReflect()
+	if methods := r.ProtoMethods(); methods != nil && methods.Unmarshal != nil {
+		_, err := methods.Unmarshal(protoiface.UnmarshalInput{
+			Message: r,
+			Buf:     data,
+			Flags:   protoiface.UnmarshalDiscardUnknown | protoiface.UnmarshalAliasBuffer,
+			Depth:   maxDepth,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", notModel, err)
+		}
+	} else if err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("%s: %w", notModel, err)
+	}
+	if m.Graph == nil {
+		return nil, errors.New(notModel + ": it has no graph")
+	}
+	return m, nil
+}
+
+// operatorSet returns the version of the standard operator set that m uses.
+func operatorSet(m *onnxpb.ModelProto) (int, error) {
+	version := int64(0)
+	for _, o := range m.OpsetImport {
+		if standardDomain(o.GetDomain()) {
+			version = max(version, o.GetVersion())
+		}
+	}
+	if version == 0 {
+		return 0, errors.New("the model does not say which ONNX operator set it uses")
+	}
+	if version < minOpset || version > maxOpset {
+		return 0, fmt.Errorf("the model uses ONNX operator set %d; %d to %d are understood", version, minOpset, maxOpset)
+	}
+	return int(version), nil
+}
+
+// standardDomain says whether operators of this domain are those of ONNX itself.
+func standardDomain(d string) bool { return d == "" || d == "ai.onnx" }

@@ -1,0 +1,125 @@
+package onnx
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// npyTypes maps NumPy's type codes to element types. '=' and '|' mean that the
+// byte order is the machine's or does not matter.
+var npyTypes = map[string]DType{
+	"f2": Float16, "f4": Float, "f8": Double, "i1": Int8, "i2": Int16, "i4": Int32, "i8": Int64,
+	"u1": Uint8, "u2": Uint16, "u4": Uint32, "u8": Uint64, "b1": Bool,
+}
+
+// npyHeader matches the dictionary that NumPy writes, whose keys are sorted.
+var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([a-z]\d+)', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\}\s*$`)
+
+// parseNPY reads one array in NumPy's format, version 1 to 3
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+func parseNPY(data []byte) (Inputs, error) {
+	rest, ok := bytes.CutPrefix(data, []byte("\x93NUMPY"))
+	if !ok || len(rest) < 6 {
+		return nil, errors.New("not a NumPy array, or truncated")
+	}
+	major := rest[0]
+	rest = rest[2:]
+	var n int
+	switch major {
+	case 1:
+		n, rest = int(binary.LittleEndian.Uint16(rest)), rest[2:]
+	case 2, 3:
+		n, rest = int(binary.LittleEndian.Uint32(rest)), rest[4:]
+	default:
+		return nil, fmt.Errorf("NumPy format version %d is not known", major)
+	}
+	if n > len(rest) {
+		return nil, errors.New("NumPy array is truncated")
+	}
+	m := npyHeader.FindSubmatch(rest[:n])
+	if m == nil {
+		return nil, fmt.Errorf("NumPy header %s is not understood", quote(string(rest[:n])))
+	}
+	raw := rest[n:]
+	dt, ok := npyTypes[string(m[2])]
+	if !ok || m[1][0] == '>' {
+		return nil, fmt.Errorf("NumPy type %s%s is not supported", m[1], m[2])
+	}
+	var dims []int64
+	for _, s := range strings.FieldsFunc(string(m[4]), func(r rune) bool { return r == ',' || r == ' ' }) {
+		d, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		dims = append(dims, d)
+	}
+	shape, err := checkShape(dims)
+	if err != nil {
+		return nil, err
+	}
+	if want := size(shape) * dtypes[dt].size; len(raw) != want {
+		return nil, fmt.Errorf("NumPy array of shape %v has %d bytes of data; it needs %d", shape, len(raw), want)
+	}
+	t := &Tensor{Shape: shape, DType: dt}
+	if err := t.setRaw(raw); err != nil {
+		return nil, err
+	}
+	in := Input{Shape: shape, Values: t.Float64s()}
+	if string(m[3]) == "True" && len(shape) > 1 {
+		// Column-major data is the row-major transpose.
+		st := make([]int, len(shape))
+		s := 1
+		for i, d := range shape {
+			st[i] = s
+			s *= d
+		}
+		tables := make([][]int, len(shape))
+		for i, d := range shape {
+			tables[i] = index(d, st[i])
+		}
+		in.Values = move(in.Values, tables, shape, 0)
+	}
+	return Inputs{in}, nil
+}
+
+// parseNPZ reads a zip archive of arrays.
+func parseNPZ(data []byte) (Inputs, error) {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	var in Inputs
+	left := int64(maxInputFile) // of what compressed members may grow to
+	for _, f := range z.File {
+		name, ok := strings.CutSuffix(f.Name, ".npy")
+		if !ok {
+			return nil, fmt.Errorf("archive member %s is not a .npy file", quote(f.Name))
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		member, err := io.ReadAll(io.LimitReader(r, left+1))
+		r.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quote(f.Name), err)
+		}
+		if left -= int64(len(member)); left < 0 {
+			return nil, fmt.Errorf("unpacks to more than %d bytes", maxInputFile)
+		}
+		one, err := parseNPY(member)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quote(f.Name), err)
+		}
+		one[0].Name = name
+		in = append(in, one[0])
+	}
+	return in, nil
+}
