@@ -2,14 +2,34 @@ package code
 
 import "github.com/prove-model/prove-model/prover/field"
 
-// lanes is the length of the blocks that lastLayers finishes: one AVX-512
+// lanes is the length of the blocks that kernels.lastLayers finishes: one AVX-512
 // register of base-field elements.
 const lanes = 16
 
-// radix2 does the layer of count nodes from v on, which cover dst and src in
-// equal blocks: (a, b) becomes (a + t·b, a − t·b), a from the first half of a
-// block and b from the second. src may be dst.
-func radix2(dst, src []field.M31, v, count int, t []field.M31) {
+// kernels are the loops of the transform. Twiddles are indexed by node, see
+// twiddles; the nodes of a call cover dst, and src where there is one, in equal
+// blocks of at least 2·lanes (radix2) or 4·lanes (radix4) elements.
+type kernels struct {
+	// radix2 does the layer of count nodes from v on: (a, b) becomes
+	// (a + t·b, a − t·b), a from the first half of a block and b from the
+	// second. src may be dst.
+	radix2 func(dst, src []field.M31, v, count int, t []field.M31)
+
+	// radix4 does two layers at once, those of count nodes from v on and of
+	// their children. src may be dst.
+	radix4 func(dst, src []field.M31, v, count int, t []field.M31)
+
+	// lastLayers does all layers of nodes of 16 elements, of which there is an
+	// even number and the first is v, down to blocks of width elements: four
+	// layers for width 1 and two for width 4.
+	lastLayers func(dst []field.M31, v, width int, t []field.M31)
+}
+
+// generic is written in Go alone and is the reference for the others.
+var generic = kernels{radix2Generic, radix4Generic, lastLayersGeneric}
+
+// radix2Generic is the reference for kernels.radix2.
+func radix2Generic(dst, src []field.M31, v, count int, t []field.M31) {
 	half := len(dst) / count / 2
 	for k := range count {
 		in, out := src[2*k*half:], dst[2*k*half:]
@@ -26,9 +46,8 @@ func butterflies(x, y, a, b []field.M31, t field.M31) {
 	}
 }
 
-// radix4 does two layers at once: those of count nodes from v on and of their
-// children.
-func radix4(dst, src []field.M31, v, count int, t []field.M31) {
+// radix4Generic is the reference for kernels.radix4.
+func radix4Generic(dst, src []field.M31, v, count int, t []field.M31) {
 	quarter := len(dst) / count / 4
 	for k := range count {
 		in, out := src[4*k*quarter:], dst[4*k*quarter:]
@@ -46,12 +65,15 @@ func radix4(dst, src []field.M31, v, count int, t []field.M31) {
 	}
 }
 
-// lastLayers finishes nodes of 16 elements, the first of which is v, down to
-// blocks of width elements: four layers for width 1, two for width 4.
-func lastLayers(dst []field.M31, v, width int, t []field.M31) {
-	count := len(dst) / lanes
-	for half := lanes / 2; half >= width; half /= 2 {
-		radix2(dst, dst, v, count, t)
-		v, count = 2*v, 2*count
+// lastLayersGeneric is the reference for kernels.lastLayers.
+func lastLayersGeneric(dst []field.M31, v, width int, t []field.M31) {
+	layersGeneric(dst, v, len(dst)/lanes, width, t)
+}
+
+// layersGeneric does all layers of count nodes from v on down to blocks of
+// width elements.
+func layersGeneric(dst []field.M31, v, count, width int, t []field.M31) {
+	for ; len(dst)/count > width; v, count = 2*v, 2*count {
+		radix2Generic(dst, dst, v, count, t)
 	}
 }

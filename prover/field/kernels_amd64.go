@@ -79,6 +79,36 @@ func dotInt32AVX2(sum *[4]uint64, a *int32, w *uint32, n uint64)
 //go:noescape
 func foldM31VecAVX2(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
 
+// roundSumsAVX2 sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
+//
+//go:noescape
+func roundSumsAVX2(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+
+// roundSumsWeightedAVX2 is roundSums with every term multiplied by w[i].
+//
+//go:noescape
+func roundSumsWeightedAVX2(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+
+// fractionRoundSumsAVX2 is roundSumsWeighted with n0·d1 + n1·d0 in place of a·b.
+//
+//go:noescape
+func fractionRoundSumsAVX2(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
+
+// addFractionsAVX2 sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.
+//
+//go:noescape
+func addFractionsAVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+
+// addFractionsM31AVX2 is addFractions for n0 and n1 in the base field, 16 | n > 0.
+//
+//go:noescape
+func addFractionsM31AVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+
+// mulAccQM31VecAVX2 sets dst[i] += s·a[i] for K, 4 | n > 0.
+//
+//go:noescape
+func mulAccQM31VecAVX2(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
+
 // addVecAVX512 sets dst[i] = a[i] + b[i], 16 | n > 0.
 //
 //go:noescape
@@ -153,3 +183,33 @@ func dotInt32AVX512(sum *[4]uint64, a *int32, w *uint32, n uint64)
 //
 //go:noescape
 func foldM31VecAVX512(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
+
+// roundSumsAVX512 sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
+//
+//go:noescape
+func roundSumsAVX512(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+
+// roundSumsWeightedAVX512 is roundSums with every term multiplied by w[i].
+//
+//go:noescape
+func roundSumsWeightedAVX512(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+
+// fractionRoundSumsAVX512 is roundSumsWeighted with n0·d1 + n1·d0 in place of a·b.
+//
+//go:noescape
+func fractionRoundSumsAVX512(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
+
+// addFractionsAVX512 sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.
+//
+//go:noescape
+func addFractionsAVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+
+// addFractionsM31AVX512 is addFractions for n0 and n1 in the base field, 16 | n > 0.
+//
+//go:noescape
+func addFractionsM31AVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+
+// mulAccQM31VecAVX512 sets dst[i] += s·a[i] for K, 4 | n > 0.
+//
+//go:noescape
+func mulAccQM31VecAVX512(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)

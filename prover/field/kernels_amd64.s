@@ -1686,6 +1686,2326 @@ loop:
 	VZEROUPPER
 	RET
 
+// func roundSumsAVX2(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·roundSumsAVX2(SB), NOSPLIT, $0-48
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         aLo+8(FP), AX
+	MOVQ         aHi+16(FP), CX
+	MOVQ         bLo+24(FP), DX
+	MOVQ         bHi+32(FP), BX
+	MOVQ         n+40(FP), SI
+	VPSRLDQ      $0x0c, Y0, Y1
+	VPSRLQ       $0x20, Y0, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPSRLQ       $0x20, Y0, Y5
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	SHRQ         $0x02, SI
+
+loop:
+	VMOVDQU      (AX), Y7
+	VMOVDQU      (DX), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y7, Y9, Y12
+	VPMULUDQ     Y7, Y10, Y10
+	VMOVSHDUP    Y7, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y7, Y13
+	VPMULUDQ     Y13, Y8, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y7, Y7
+	VPMULUDQ     Y7, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y3, Y3
+	VPADDQ       Y10, Y4, Y4
+	VMOVDQU      (CX), Y7
+	VPSUBD       (AX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      (BX), Y8
+	VPSUBD       (DX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y7, Y9, Y12
+	VPMULUDQ     Y7, Y10, Y10
+	VMOVSHDUP    Y7, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y7, Y13
+	VPMULUDQ     Y13, Y8, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y7, Y7
+	VPMULUDQ     Y7, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y5, Y5
+	VPADDQ       Y10, Y6, Y6
+	VMOVDQU      32(AX), Y7
+	VMOVDQU      32(DX), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y7, Y9, Y12
+	VPMULUDQ     Y7, Y10, Y10
+	VMOVSHDUP    Y7, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y7, Y13
+	VPMULUDQ     Y13, Y8, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y7, Y7
+	VPMULUDQ     Y7, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y3, Y3
+	VPADDQ       Y10, Y4, Y4
+	VMOVDQU      32(CX), Y7
+	VPSUBD       32(AX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      32(BX), Y8
+	VPSUBD       32(DX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y7, Y9, Y12
+	VPMULUDQ     Y7, Y10, Y10
+	VMOVSHDUP    Y7, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y7, Y13
+	VPMULUDQ     Y13, Y8, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y7, Y7
+	VPMULUDQ     Y7, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y5, Y5
+	VPADDQ       Y10, Y6, Y6
+	ADDQ         $+64, AX
+	ADDQ         $+64, DX
+	ADDQ         $+64, CX
+	ADDQ         $+64, BX
+	DECQ         SI
+	JNZ          loop
+	MOVQ         sums+0(FP), AX
+	VEXTRACTI128 $0x01, Y3, X0
+	VPADDQ       X3, X0, X0
+	VEXTRACTI128 $0x01, Y4, X1
+	VPADDQ       X4, X1, X1
+	VPUNPCKLQDQ  X1, X0, X2
+	VPUNPCKHQDQ  X1, X0, X0
+	VMOVDQU      X2, (AX)
+	VMOVDQU      X0, 16(AX)
+	ADDQ         $0x20, AX
+	VEXTRACTI128 $0x01, Y5, X0
+	VPADDQ       X5, X0, X0
+	VEXTRACTI128 $0x01, Y6, X1
+	VPADDQ       X6, X1, X1
+	VPUNPCKLQDQ  X1, X0, X2
+	VPUNPCKHQDQ  X1, X0, X0
+	VMOVDQU      X2, (AX)
+	VMOVDQU      X0, 16(AX)
+	VZEROUPPER
+	RET
+
+// func roundSumsWeightedAVX2(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·roundSumsWeightedAVX2(SB), NOSPLIT, $0-56
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         w+8(FP), AX
+	MOVQ         aLo+16(FP), CX
+	MOVQ         aHi+24(FP), DX
+	MOVQ         bLo+32(FP), BX
+	MOVQ         bHi+40(FP), SI
+	MOVQ         n+48(FP), DI
+	VPSRLDQ      $0x0c, Y0, Y1
+	VPSRLQ       $0x20, Y0, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPSRLQ       $0x20, Y0, Y5
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	SHRQ         $0x02, DI
+
+loop:
+	VMOVDQU      (AX), Y7
+	VMOVDQU      (CX), Y8
+	VMOVDQU      (BX), Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y9
+	VMOVSHDUP    Y9, Y11
+	VPXOR        Y11, Y0, Y13
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y12, Y12
+	VPMULUDQ     Y14, Y11, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y13, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y8
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y8, Y10, Y10
+	VPADDQ       Y12, Y3, Y3
+	VPADDQ       Y10, Y4, Y4
+	VMOVDQU      (DX), Y8
+	VPSUBD       (CX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VMOVDQU      (SI), Y9
+	VPSUBD       (BX), Y9, Y9
+	VPADDD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y7
+	VMOVSHDUP    Y7, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y8, Y13
+	VPMULUDQ     Y13, Y7, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y8, Y7, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y5, Y5
+	VPADDQ       Y10, Y6, Y6
+	VMOVDQU      32(AX), Y7
+	VMOVDQU      32(CX), Y8
+	VMOVDQU      32(BX), Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y9
+	VMOVSHDUP    Y9, Y11
+	VPXOR        Y11, Y0, Y13
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y12, Y12
+	VPMULUDQ     Y14, Y11, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y13, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y8
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y8, Y10, Y10
+	VPADDQ       Y12, Y3, Y3
+	VPADDQ       Y10, Y4, Y4
+	VMOVDQU      32(DX), Y8
+	VPSUBD       32(CX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VMOVDQU      32(SI), Y9
+	VPSUBD       32(BX), Y9, Y9
+	VPADDD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y7
+	VMOVSHDUP    Y7, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y8, Y13
+	VPMULUDQ     Y13, Y7, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y8, Y7, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y5, Y5
+	VPADDQ       Y10, Y6, Y6
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, BX
+	ADDQ         $+64, DX
+	ADDQ         $+64, SI
+	DECQ         DI
+	JNZ          loop
+	MOVQ         sums+0(FP), AX
+	VEXTRACTI128 $0x01, Y3, X0
+	VPADDQ       X3, X0, X0
+	VEXTRACTI128 $0x01, Y4, X1
+	VPADDQ       X4, X1, X1
+	VPUNPCKLQDQ  X1, X0, X2
+	VPUNPCKHQDQ  X1, X0, X0
+	VMOVDQU      X2, (AX)
+	VMOVDQU      X0, 16(AX)
+	ADDQ         $0x20, AX
+	VEXTRACTI128 $0x01, Y5, X0
+	VPADDQ       X5, X0, X0
+	VEXTRACTI128 $0x01, Y6, X1
+	VPADDQ       X6, X1, X1
+	VPUNPCKLQDQ  X1, X0, X2
+	VPUNPCKHQDQ  X1, X0, X0
+	VMOVDQU      X2, (AX)
+	VMOVDQU      X0, 16(AX)
+	VZEROUPPER
+	RET
+
+// func fractionRoundSumsAVX2(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·fractionRoundSumsAVX2(SB), NOSPLIT, $0-88
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         w+8(FP), AX
+	MOVQ         n0Lo+16(FP), CX
+	MOVQ         n0Hi+24(FP), DX
+	MOVQ         n1Lo+32(FP), BX
+	MOVQ         n1Hi+40(FP), SI
+	MOVQ         d0Lo+48(FP), DI
+	MOVQ         d0Hi+56(FP), R8
+	MOVQ         d1Lo+64(FP), R9
+	MOVQ         d1Hi+72(FP), R10
+	MOVQ         n+80(FP), R11
+	VPSRLDQ      $0x0c, Y0, Y1
+	VPSRLQ       $0x20, Y0, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPSRLQ       $0x20, Y0, Y5
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	SHRQ         $0x02, R11
+
+loop:
+	VMOVDQU      (AX), Y7
+	VMOVDQU      (CX), Y8
+	VMOVDQU      (R9), Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVDQU      (BX), Y8
+	VMOVDQU      (DI), Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y12
+	VPXOR        Y12, Y0, Y14
+	VPMULUDQ     Y8, Y10, Y15
+	VPMULUDQ     Y8, Y12, Y12
+	VMOVSHDUP    Y8, Y16
+	VPMULUDQ     Y16, Y14, Y14
+	VPADDQ       Y14, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y14
+	VPXOR        Y14, Y1, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y14
+	VPSHUFD      $0x4e, Y8, Y16
+	VPMULUDQ     Y16, Y9, Y17
+	VPADDQ       Y17, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y14, Y10
+	VPADDQ       Y10, Y15, Y15
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y8
+	VPAND        Y13, Y2, Y13
+	VPADDQ       Y8, Y13, Y13
+	VPSRLQ       $0x1f, Y11, Y8
+	VPAND        Y11, Y2, Y11
+	VPADDQ       Y8, Y11, Y11
+	VPSRLQ       $0x1f, Y15, Y8
+	VPAND        Y15, Y2, Y15
+	VPADDQ       Y8, Y15, Y15
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPADDQ       Y15, Y13, Y13
+	VPADDQ       Y12, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y9
+	VMOVSHDUP    Y9, Y11
+	VPXOR        Y11, Y0, Y13
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y12, Y12
+	VPMULUDQ     Y14, Y11, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y13, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y8
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y8, Y10, Y10
+	VPADDQ       Y12, Y3, Y3
+	VPADDQ       Y10, Y4, Y4
+	VMOVDQU      (DX), Y8
+	VPSUBD       (CX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VMOVDQU      (R10), Y9
+	VPSUBD       (R9), Y9, Y9
+	VPADDD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVDQU      (SI), Y8
+	VPSUBD       (BX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPSUBD       (DI), Y9, Y9
+	VPADDD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y12
+	VPXOR        Y12, Y0, Y14
+	VPMULUDQ     Y8, Y10, Y15
+	VPMULUDQ     Y8, Y12, Y12
+	VMOVSHDUP    Y8, Y16
+	VPMULUDQ     Y16, Y14, Y14
+	VPADDQ       Y14, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y14
+	VPXOR        Y14, Y1, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y14
+	VPSHUFD      $0x4e, Y8, Y16
+	VPMULUDQ     Y16, Y9, Y17
+	VPADDQ       Y17, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y14, Y10
+	VPADDQ       Y10, Y15, Y15
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y8
+	VPAND        Y13, Y2, Y13
+	VPADDQ       Y8, Y13, Y13
+	VPSRLQ       $0x1f, Y11, Y8
+	VPAND        Y11, Y2, Y11
+	VPADDQ       Y8, Y11, Y11
+	VPSRLQ       $0x1f, Y15, Y8
+	VPAND        Y15, Y2, Y15
+	VPADDQ       Y8, Y15, Y15
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPADDQ       Y15, Y13, Y13
+	VPADDQ       Y12, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y7
+	VMOVSHDUP    Y7, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y8, Y13
+	VPMULUDQ     Y13, Y7, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y8, Y7, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y5, Y5
+	VPADDQ       Y10, Y6, Y6
+	VMOVDQU      32(AX), Y7
+	VMOVDQU      32(CX), Y8
+	VMOVDQU      32(R9), Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVDQU      32(BX), Y8
+	VMOVDQU      32(DI), Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y12
+	VPXOR        Y12, Y0, Y14
+	VPMULUDQ     Y8, Y10, Y15
+	VPMULUDQ     Y8, Y12, Y12
+	VMOVSHDUP    Y8, Y16
+	VPMULUDQ     Y16, Y14, Y14
+	VPADDQ       Y14, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y14
+	VPXOR        Y14, Y1, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y14
+	VPSHUFD      $0x4e, Y8, Y16
+	VPMULUDQ     Y16, Y9, Y17
+	VPADDQ       Y17, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y14, Y10
+	VPADDQ       Y10, Y15, Y15
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y8
+	VPAND        Y13, Y2, Y13
+	VPADDQ       Y8, Y13, Y13
+	VPSRLQ       $0x1f, Y11, Y8
+	VPAND        Y11, Y2, Y11
+	VPADDQ       Y8, Y11, Y11
+	VPSRLQ       $0x1f, Y15, Y8
+	VPAND        Y15, Y2, Y15
+	VPADDQ       Y8, Y15, Y15
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPADDQ       Y15, Y13, Y13
+	VPADDQ       Y12, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y9
+	VMOVSHDUP    Y9, Y11
+	VPXOR        Y11, Y0, Y13
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y12, Y12
+	VPMULUDQ     Y14, Y11, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y13, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y8
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y8, Y10, Y10
+	VPADDQ       Y12, Y3, Y3
+	VPADDQ       Y10, Y4, Y4
+	VMOVDQU      32(DX), Y8
+	VPSUBD       32(CX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VMOVDQU      32(R10), Y9
+	VPSUBD       32(R9), Y9, Y9
+	VPADDD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y11
+	VPXOR        Y11, Y0, Y12
+	VPMULUDQ     Y8, Y10, Y13
+	VPMULUDQ     Y8, Y11, Y11
+	VMOVSHDUP    Y8, Y14
+	VPMULUDQ     Y14, Y12, Y12
+	VPADDQ       Y12, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y12
+	VPXOR        Y12, Y1, Y12
+	VPADDD       Y12, Y10, Y10
+	VPSUBD       Y0, Y10, Y12
+	VPMINUD      Y12, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y12
+	VPSHUFD      $0x4e, Y8, Y14
+	VPMULUDQ     Y14, Y9, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y14, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y12, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y11, Y11
+	VMOVDQU      32(SI), Y8
+	VPSUBD       32(BX), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPSUBD       32(DI), Y9, Y9
+	VPADDD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0x00, Y9, Y10
+	VPSHUFD      $0x55, Y9, Y12
+	VPXOR        Y12, Y0, Y14
+	VPMULUDQ     Y8, Y10, Y15
+	VPMULUDQ     Y8, Y12, Y12
+	VMOVSHDUP    Y8, Y16
+	VPMULUDQ     Y16, Y14, Y14
+	VPADDQ       Y14, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0xee, Y9, Y10
+	VPADDD       Y10, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPSHUFD      $0xbb, Y9, Y14
+	VPXOR        Y14, Y1, Y14
+	VPADDD       Y14, Y10, Y10
+	VPSUBD       Y0, Y10, Y14
+	VPMINUD      Y14, Y10, Y10
+	VPBLENDD     $0xcc, Y9, Y10, Y9
+	VMOVSHDUP    Y9, Y10
+	VPXOR        Y10, Y0, Y14
+	VPSHUFD      $0x4e, Y8, Y16
+	VPMULUDQ     Y16, Y9, Y17
+	VPADDQ       Y17, Y15, Y15
+	VPMULUDQ     Y16, Y10, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y14, Y10
+	VPADDQ       Y10, Y15, Y15
+	VPMULUDQ     Y8, Y9, Y8
+	VPADDQ       Y8, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y8
+	VPAND        Y13, Y2, Y13
+	VPADDQ       Y8, Y13, Y13
+	VPSRLQ       $0x1f, Y11, Y8
+	VPAND        Y11, Y2, Y11
+	VPADDQ       Y8, Y11, Y11
+	VPSRLQ       $0x1f, Y15, Y8
+	VPAND        Y15, Y2, Y15
+	VPADDQ       Y8, Y15, Y15
+	VPSRLQ       $0x1f, Y12, Y8
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y8, Y12, Y12
+	VPADDQ       Y15, Y13, Y13
+	VPADDQ       Y12, Y11, Y11
+	VMOVSHDUP    Y13, Y8
+	VPBLENDD     $0xaa, Y11, Y8, Y8
+	VMOVSLDUP    Y11, Y9
+	VPBLENDD     $0xaa, Y9, Y13, Y9
+	VPSUBD       Y0, Y8, Y10
+	VPMINUD      Y10, Y8, Y8
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y9, Y8, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPADDD       Y8, Y9, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y7, Y9
+	VPSHUFD      $0x55, Y7, Y10
+	VPXOR        Y10, Y0, Y11
+	VPMULUDQ     Y8, Y9, Y12
+	VPMULUDQ     Y8, Y10, Y10
+	VMOVSHDUP    Y8, Y13
+	VPMULUDQ     Y13, Y11, Y11
+	VPADDQ       Y11, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0xee, Y7, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPSHUFD      $0xbb, Y7, Y11
+	VPXOR        Y11, Y1, Y11
+	VPADDD       Y11, Y9, Y9
+	VPSUBD       Y0, Y9, Y11
+	VPMINUD      Y11, Y9, Y9
+	VPBLENDD     $0xcc, Y7, Y9, Y7
+	VMOVSHDUP    Y7, Y9
+	VPXOR        Y9, Y0, Y11
+	VPSHUFD      $0x4e, Y8, Y13
+	VPMULUDQ     Y13, Y7, Y14
+	VPADDQ       Y14, Y12, Y12
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPSHUFD      $0x1b, Y8, Y8
+	VPMULUDQ     Y8, Y11, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPMULUDQ     Y8, Y7, Y7
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y2, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y2, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPADDQ       Y12, Y5, Y5
+	VPADDQ       Y10, Y6, Y6
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, BX
+	ADDQ         $+64, DI
+	ADDQ         $+64, R9
+	ADDQ         $+64, DX
+	ADDQ         $+64, SI
+	ADDQ         $+64, R8
+	ADDQ         $+64, R10
+	DECQ         R11
+	JNZ          loop
+	MOVQ         sums+0(FP), AX
+	VEXTRACTI128 $0x01, Y3, X0
+	VPADDQ       X3, X0, X0
+	VEXTRACTI128 $0x01, Y4, X1
+	VPADDQ       X4, X1, X1
+	VPUNPCKLQDQ  X1, X0, X2
+	VPUNPCKHQDQ  X1, X0, X0
+	VMOVDQU      X2, (AX)
+	VMOVDQU      X0, 16(AX)
+	ADDQ         $0x20, AX
+	VEXTRACTI128 $0x01, Y5, X0
+	VPADDQ       X5, X0, X0
+	VEXTRACTI128 $0x01, Y6, X1
+	VPADDQ       X6, X1, X1
+	VPUNPCKLQDQ  X1, X0, X2
+	VPUNPCKHQDQ  X1, X0, X0
+	VMOVDQU      X2, (AX)
+	VMOVDQU      X0, 16(AX)
+	VZEROUPPER
+	RET
+
+// func addFractionsAVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·addFractionsAVX2(SB), NOSPLIT, $0-56
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         num+0(FP), AX
+	MOVQ         den+8(FP), CX
+	MOVQ         n0+16(FP), DX
+	MOVQ         n1+24(FP), BX
+	MOVQ         d0+32(FP), SI
+	MOVQ         d1+40(FP), DI
+	MOVQ         n+48(FP), R8
+	VPSRLDQ      $0x0c, Y0, Y1
+	SHRQ         $0x02, R8
+
+loop:
+	VMOVDQU   (SI), Y2
+	VMOVDQU   (DI), Y3
+	VMOVDQU   (DX), Y4
+	VPSHUFD   $0x00, Y3, Y5
+	VPSHUFD   $0x55, Y3, Y6
+	VPXOR     Y6, Y0, Y7
+	VPMULUDQ  Y4, Y5, Y8
+	VPMULUDQ  Y4, Y6, Y6
+	VMOVSHDUP Y4, Y9
+	VPMULUDQ  Y9, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0xee, Y3, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSHUFD   $0xbb, Y3, Y7
+	VPXOR     Y7, Y1, Y7
+	VPADDD    Y7, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPBLENDD  $0xcc, Y3, Y5, Y5
+	VMOVSHDUP Y5, Y7
+	VPXOR     Y7, Y0, Y9
+	VPSHUFD   $0x4e, Y4, Y10
+	VPMULUDQ  Y10, Y5, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPMULUDQ  Y10, Y7, Y7
+	VPADDQ    Y7, Y6, Y6
+	VPSHUFD   $0x1b, Y4, Y4
+	VPMULUDQ  Y4, Y9, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y4, Y5, Y4
+	VPADDQ    Y4, Y6, Y6
+	VMOVSHDUP Y8, Y4
+	VPBLENDD  $0xaa, Y6, Y4, Y4
+	VMOVSLDUP Y6, Y5
+	VPBLENDD  $0xaa, Y5, Y8, Y5
+	VPSUBD    Y0, Y4, Y6
+	VPMINUD   Y6, Y4, Y4
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y5, Y4, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y4, Y5, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0x00, Y3, Y5
+	VPSHUFD   $0x55, Y3, Y6
+	VPXOR     Y6, Y0, Y7
+	VPMULUDQ  Y2, Y5, Y8
+	VPMULUDQ  Y2, Y6, Y6
+	VMOVSHDUP Y2, Y9
+	VPMULUDQ  Y9, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0xee, Y3, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSHUFD   $0xbb, Y3, Y7
+	VPXOR     Y7, Y1, Y7
+	VPADDD    Y7, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPBLENDD  $0xcc, Y3, Y5, Y3
+	VMOVSHDUP Y3, Y5
+	VPXOR     Y5, Y0, Y7
+	VPSHUFD   $0x4e, Y2, Y9
+	VPMULUDQ  Y9, Y3, Y10
+	VPADDQ    Y10, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0x1b, Y2, Y5
+	VPMULUDQ  Y5, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y5, Y3, Y3
+	VPADDQ    Y3, Y6, Y6
+	VMOVSHDUP Y8, Y3
+	VPBLENDD  $0xaa, Y6, Y3, Y3
+	VMOVSLDUP Y6, Y5
+	VPBLENDD  $0xaa, Y5, Y8, Y5
+	VPSUBD    Y0, Y3, Y6
+	VPMINUD   Y6, Y3, Y3
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y5, Y3, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y3, Y5, Y3
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VMOVDQU   Y3, (CX)
+	VMOVDQU   (BX), Y3
+	VPSHUFD   $0x00, Y2, Y5
+	VPSHUFD   $0x55, Y2, Y6
+	VPXOR     Y6, Y0, Y7
+	VPMULUDQ  Y3, Y5, Y8
+	VPMULUDQ  Y3, Y6, Y6
+	VMOVSHDUP Y3, Y9
+	VPMULUDQ  Y9, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0xee, Y2, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSHUFD   $0xbb, Y2, Y7
+	VPXOR     Y7, Y1, Y7
+	VPADDD    Y7, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPBLENDD  $0xcc, Y2, Y5, Y2
+	VMOVSHDUP Y2, Y5
+	VPXOR     Y5, Y0, Y7
+	VPSHUFD   $0x4e, Y3, Y9
+	VPMULUDQ  Y9, Y2, Y10
+	VPADDQ    Y10, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0x1b, Y3, Y3
+	VPMULUDQ  Y3, Y7, Y5
+	VPADDQ    Y5, Y8, Y8
+	VPMULUDQ  Y3, Y2, Y2
+	VPADDQ    Y2, Y6, Y6
+	VMOVSHDUP Y8, Y2
+	VPBLENDD  $0xaa, Y6, Y2, Y2
+	VMOVSLDUP Y6, Y3
+	VPBLENDD  $0xaa, Y3, Y8, Y3
+	VPSUBD    Y0, Y2, Y5
+	VPMINUD   Y5, Y2, Y2
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VPADDD    Y3, Y2, Y3
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VPADDD    Y2, Y3, Y2
+	VPSUBD    Y0, Y2, Y3
+	VPMINUD   Y3, Y2, Y2
+	VPADDD    Y2, Y4, Y2
+	VPSUBD    Y0, Y2, Y3
+	VPMINUD   Y3, Y2, Y2
+	VMOVDQU   Y2, (AX)
+	VMOVDQU   32(SI), Y2
+	VMOVDQU   32(DI), Y3
+	VMOVDQU   32(DX), Y4
+	VPSHUFD   $0x00, Y3, Y5
+	VPSHUFD   $0x55, Y3, Y6
+	VPXOR     Y6, Y0, Y7
+	VPMULUDQ  Y4, Y5, Y8
+	VPMULUDQ  Y4, Y6, Y6
+	VMOVSHDUP Y4, Y9
+	VPMULUDQ  Y9, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0xee, Y3, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSHUFD   $0xbb, Y3, Y7
+	VPXOR     Y7, Y1, Y7
+	VPADDD    Y7, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPBLENDD  $0xcc, Y3, Y5, Y5
+	VMOVSHDUP Y5, Y7
+	VPXOR     Y7, Y0, Y9
+	VPSHUFD   $0x4e, Y4, Y10
+	VPMULUDQ  Y10, Y5, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPMULUDQ  Y10, Y7, Y7
+	VPADDQ    Y7, Y6, Y6
+	VPSHUFD   $0x1b, Y4, Y4
+	VPMULUDQ  Y4, Y9, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y4, Y5, Y4
+	VPADDQ    Y4, Y6, Y6
+	VMOVSHDUP Y8, Y4
+	VPBLENDD  $0xaa, Y6, Y4, Y4
+	VMOVSLDUP Y6, Y5
+	VPBLENDD  $0xaa, Y5, Y8, Y5
+	VPSUBD    Y0, Y4, Y6
+	VPMINUD   Y6, Y4, Y4
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y5, Y4, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y4, Y5, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0x00, Y3, Y5
+	VPSHUFD   $0x55, Y3, Y6
+	VPXOR     Y6, Y0, Y7
+	VPMULUDQ  Y2, Y5, Y8
+	VPMULUDQ  Y2, Y6, Y6
+	VMOVSHDUP Y2, Y9
+	VPMULUDQ  Y9, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0xee, Y3, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSHUFD   $0xbb, Y3, Y7
+	VPXOR     Y7, Y1, Y7
+	VPADDD    Y7, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPBLENDD  $0xcc, Y3, Y5, Y3
+	VMOVSHDUP Y3, Y5
+	VPXOR     Y5, Y0, Y7
+	VPSHUFD   $0x4e, Y2, Y9
+	VPMULUDQ  Y9, Y3, Y10
+	VPADDQ    Y10, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0x1b, Y2, Y5
+	VPMULUDQ  Y5, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y5, Y3, Y3
+	VPADDQ    Y3, Y6, Y6
+	VMOVSHDUP Y8, Y3
+	VPBLENDD  $0xaa, Y6, Y3, Y3
+	VMOVSLDUP Y6, Y5
+	VPBLENDD  $0xaa, Y5, Y8, Y5
+	VPSUBD    Y0, Y3, Y6
+	VPMINUD   Y6, Y3, Y3
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y5, Y3, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPADDD    Y3, Y5, Y3
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VMOVDQU   Y3, 32(CX)
+	VMOVDQU   32(BX), Y3
+	VPSHUFD   $0x00, Y2, Y5
+	VPSHUFD   $0x55, Y2, Y6
+	VPXOR     Y6, Y0, Y7
+	VPMULUDQ  Y3, Y5, Y8
+	VPMULUDQ  Y3, Y6, Y6
+	VMOVSHDUP Y3, Y9
+	VPMULUDQ  Y9, Y7, Y7
+	VPADDQ    Y7, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0xee, Y2, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSHUFD   $0xbb, Y2, Y7
+	VPXOR     Y7, Y1, Y7
+	VPADDD    Y7, Y5, Y5
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPBLENDD  $0xcc, Y2, Y5, Y2
+	VMOVSHDUP Y2, Y5
+	VPXOR     Y5, Y0, Y7
+	VPSHUFD   $0x4e, Y3, Y9
+	VPMULUDQ  Y9, Y2, Y10
+	VPADDQ    Y10, Y8, Y8
+	VPMULUDQ  Y9, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPSHUFD   $0x1b, Y3, Y3
+	VPMULUDQ  Y3, Y7, Y5
+	VPADDQ    Y5, Y8, Y8
+	VPMULUDQ  Y3, Y2, Y2
+	VPADDQ    Y2, Y6, Y6
+	VMOVSHDUP Y8, Y2
+	VPBLENDD  $0xaa, Y6, Y2, Y2
+	VMOVSLDUP Y6, Y3
+	VPBLENDD  $0xaa, Y3, Y8, Y3
+	VPSUBD    Y0, Y2, Y5
+	VPMINUD   Y5, Y2, Y2
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VPADDD    Y3, Y2, Y3
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VPADDD    Y2, Y3, Y2
+	VPSUBD    Y0, Y2, Y3
+	VPMINUD   Y3, Y2, Y2
+	VPADDD    Y2, Y4, Y2
+	VPSUBD    Y0, Y2, Y3
+	VPMINUD   Y3, Y2, Y2
+	VMOVDQU   Y2, 32(AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	ADDQ      $+64, BX
+	ADDQ      $+64, SI
+	ADDQ      $+64, DI
+	DECQ      R8
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func addFractionsM31AVX2(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·addFractionsM31AVX2(SB), NOSPLIT, $0-56
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         num+0(FP), AX
+	MOVQ         den+8(FP), CX
+	MOVQ         n0+16(FP), DX
+	MOVQ         n1+24(FP), BX
+	MOVQ         d0+32(FP), SI
+	MOVQ         d1+40(FP), DI
+	MOVQ         n+48(FP), R8
+	VPSRLDQ      $0x0c, Y0, Y1
+	VMOVDQU      spread<>+0(SB), Y2
+	VMOVDQU      spread<>+32(SB), Y3
+	VMOVDQU      spread<>+64(SB), Y4
+	VMOVDQU      spread<>+96(SB), Y5
+	SHRQ         $0x04, R8
+
+loop:
+	VMOVDQU   (DX), Y6
+	VMOVDQU   (BX), Y7
+	VMOVDQU   (SI), Y8
+	VMOVDQU   (DI), Y9
+	VPERMD    Y6, Y2, Y10
+	VPERMD    Y7, Y2, Y11
+	VMOVSHDUP Y9, Y13
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y10, Y9, Y12
+	VPMULUDQ  Y10, Y13, Y13
+	VPMULUDQ  Y11, Y8, Y10
+	VPMULUDQ  Y11, Y14, Y14
+	VPADDQ    Y10, Y12, Y12
+	VPADDQ    Y14, Y13, Y13
+	VMOVSHDUP Y12, Y10
+	VPBLENDD  $0xaa, Y13, Y10, Y10
+	VMOVSLDUP Y13, Y11
+	VPBLENDD  $0xaa, Y11, Y12, Y11
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y11, Y10, Y11
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y10, Y11, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VMOVDQU   Y10, (AX)
+	VPSHUFD   $0x00, Y9, Y10
+	VPSHUFD   $0x55, Y9, Y11
+	VPXOR     Y11, Y0, Y12
+	VPMULUDQ  Y8, Y10, Y13
+	VPMULUDQ  Y8, Y11, Y11
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y14, Y12, Y12
+	VPADDQ    Y12, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0xee, Y9, Y10
+	VPADDD    Y10, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSHUFD   $0xbb, Y9, Y12
+	VPXOR     Y12, Y1, Y12
+	VPADDD    Y12, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPBLENDD  $0xcc, Y9, Y10, Y9
+	VMOVSHDUP Y9, Y10
+	VPXOR     Y10, Y0, Y12
+	VPSHUFD   $0x4e, Y8, Y14
+	VPMULUDQ  Y14, Y9, Y15
+	VPADDQ    Y15, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y12, Y10
+	VPADDQ    Y10, Y13, Y13
+	VPMULUDQ  Y8, Y9, Y8
+	VPADDQ    Y8, Y11, Y11
+	VMOVSHDUP Y13, Y8
+	VPBLENDD  $0xaa, Y11, Y8, Y8
+	VMOVSLDUP Y11, Y9
+	VPBLENDD  $0xaa, Y9, Y13, Y9
+	VPSUBD    Y0, Y8, Y10
+	VPMINUD   Y10, Y8, Y8
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y9, Y8, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y8, Y9, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VMOVDQU   Y8, (CX)
+	VMOVDQU   32(SI), Y8
+	VMOVDQU   32(DI), Y9
+	VPERMD    Y6, Y3, Y10
+	VPERMD    Y7, Y3, Y11
+	VMOVSHDUP Y9, Y13
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y10, Y9, Y12
+	VPMULUDQ  Y10, Y13, Y13
+	VPMULUDQ  Y11, Y8, Y10
+	VPMULUDQ  Y11, Y14, Y14
+	VPADDQ    Y10, Y12, Y12
+	VPADDQ    Y14, Y13, Y13
+	VMOVSHDUP Y12, Y10
+	VPBLENDD  $0xaa, Y13, Y10, Y10
+	VMOVSLDUP Y13, Y11
+	VPBLENDD  $0xaa, Y11, Y12, Y11
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y11, Y10, Y11
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y10, Y11, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VMOVDQU   Y10, 32(AX)
+	VPSHUFD   $0x00, Y9, Y10
+	VPSHUFD   $0x55, Y9, Y11
+	VPXOR     Y11, Y0, Y12
+	VPMULUDQ  Y8, Y10, Y13
+	VPMULUDQ  Y8, Y11, Y11
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y14, Y12, Y12
+	VPADDQ    Y12, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0xee, Y9, Y10
+	VPADDD    Y10, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSHUFD   $0xbb, Y9, Y12
+	VPXOR     Y12, Y1, Y12
+	VPADDD    Y12, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPBLENDD  $0xcc, Y9, Y10, Y9
+	VMOVSHDUP Y9, Y10
+	VPXOR     Y10, Y0, Y12
+	VPSHUFD   $0x4e, Y8, Y14
+	VPMULUDQ  Y14, Y9, Y15
+	VPADDQ    Y15, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y12, Y10
+	VPADDQ    Y10, Y13, Y13
+	VPMULUDQ  Y8, Y9, Y8
+	VPADDQ    Y8, Y11, Y11
+	VMOVSHDUP Y13, Y8
+	VPBLENDD  $0xaa, Y11, Y8, Y8
+	VMOVSLDUP Y11, Y9
+	VPBLENDD  $0xaa, Y9, Y13, Y9
+	VPSUBD    Y0, Y8, Y10
+	VPMINUD   Y10, Y8, Y8
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y9, Y8, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y8, Y9, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VMOVDQU   Y8, 32(CX)
+	VMOVDQU   64(SI), Y8
+	VMOVDQU   64(DI), Y9
+	VPERMD    Y6, Y4, Y10
+	VPERMD    Y7, Y4, Y11
+	VMOVSHDUP Y9, Y13
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y10, Y9, Y12
+	VPMULUDQ  Y10, Y13, Y13
+	VPMULUDQ  Y11, Y8, Y10
+	VPMULUDQ  Y11, Y14, Y14
+	VPADDQ    Y10, Y12, Y12
+	VPADDQ    Y14, Y13, Y13
+	VMOVSHDUP Y12, Y10
+	VPBLENDD  $0xaa, Y13, Y10, Y10
+	VMOVSLDUP Y13, Y11
+	VPBLENDD  $0xaa, Y11, Y12, Y11
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y11, Y10, Y11
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y10, Y11, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VMOVDQU   Y10, 64(AX)
+	VPSHUFD   $0x00, Y9, Y10
+	VPSHUFD   $0x55, Y9, Y11
+	VPXOR     Y11, Y0, Y12
+	VPMULUDQ  Y8, Y10, Y13
+	VPMULUDQ  Y8, Y11, Y11
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y14, Y12, Y12
+	VPADDQ    Y12, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0xee, Y9, Y10
+	VPADDD    Y10, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSHUFD   $0xbb, Y9, Y12
+	VPXOR     Y12, Y1, Y12
+	VPADDD    Y12, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPBLENDD  $0xcc, Y9, Y10, Y9
+	VMOVSHDUP Y9, Y10
+	VPXOR     Y10, Y0, Y12
+	VPSHUFD   $0x4e, Y8, Y14
+	VPMULUDQ  Y14, Y9, Y15
+	VPADDQ    Y15, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y12, Y10
+	VPADDQ    Y10, Y13, Y13
+	VPMULUDQ  Y8, Y9, Y8
+	VPADDQ    Y8, Y11, Y11
+	VMOVSHDUP Y13, Y8
+	VPBLENDD  $0xaa, Y11, Y8, Y8
+	VMOVSLDUP Y11, Y9
+	VPBLENDD  $0xaa, Y9, Y13, Y9
+	VPSUBD    Y0, Y8, Y10
+	VPMINUD   Y10, Y8, Y8
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y9, Y8, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y8, Y9, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VMOVDQU   Y8, 64(CX)
+	VMOVDQU   96(SI), Y8
+	VMOVDQU   96(DI), Y9
+	VPERMD    Y6, Y5, Y6
+	VPERMD    Y7, Y5, Y7
+	VMOVSHDUP Y9, Y11
+	VMOVSHDUP Y8, Y12
+	VPMULUDQ  Y6, Y9, Y10
+	VPMULUDQ  Y6, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y6
+	VPMULUDQ  Y7, Y12, Y12
+	VPADDQ    Y6, Y10, Y10
+	VPADDQ    Y12, Y11, Y11
+	VMOVSHDUP Y10, Y6
+	VPBLENDD  $0xaa, Y11, Y6, Y6
+	VMOVSLDUP Y11, Y7
+	VPBLENDD  $0xaa, Y7, Y10, Y7
+	VPSUBD    Y0, Y6, Y10
+	VPMINUD   Y10, Y6, Y6
+	VPSUBD    Y0, Y7, Y10
+	VPMINUD   Y10, Y7, Y7
+	VPADDD    Y7, Y6, Y7
+	VPSUBD    Y0, Y7, Y10
+	VPMINUD   Y10, Y7, Y7
+	VPADDD    Y6, Y7, Y6
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VMOVDQU   Y6, 96(AX)
+	VPSHUFD   $0x00, Y9, Y6
+	VPSHUFD   $0x55, Y9, Y7
+	VPXOR     Y7, Y0, Y10
+	VPMULUDQ  Y8, Y6, Y11
+	VPMULUDQ  Y8, Y7, Y7
+	VMOVSHDUP Y8, Y12
+	VPMULUDQ  Y12, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y12, Y6, Y6
+	VPADDQ    Y6, Y7, Y7
+	VPSHUFD   $0xee, Y9, Y6
+	VPADDD    Y6, Y6, Y6
+	VPSUBD    Y0, Y6, Y10
+	VPMINUD   Y10, Y6, Y6
+	VPSHUFD   $0xbb, Y9, Y10
+	VPXOR     Y10, Y1, Y10
+	VPADDD    Y10, Y6, Y6
+	VPSUBD    Y0, Y6, Y10
+	VPMINUD   Y10, Y6, Y6
+	VPBLENDD  $0xcc, Y9, Y6, Y6
+	VMOVSHDUP Y6, Y9
+	VPXOR     Y9, Y0, Y10
+	VPSHUFD   $0x4e, Y8, Y12
+	VPMULUDQ  Y12, Y6, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y12, Y9, Y9
+	VPADDQ    Y9, Y7, Y7
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y10, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y8, Y6, Y6
+	VPADDQ    Y6, Y7, Y7
+	VMOVSHDUP Y11, Y6
+	VPBLENDD  $0xaa, Y7, Y6, Y6
+	VMOVSLDUP Y7, Y7
+	VPBLENDD  $0xaa, Y7, Y11, Y7
+	VPSUBD    Y0, Y6, Y8
+	VPMINUD   Y8, Y6, Y6
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPADDD    Y7, Y6, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPADDD    Y6, Y7, Y6
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VMOVDQU   Y6, 96(CX)
+	VMOVDQU   32(DX), Y6
+	VMOVDQU   32(BX), Y7
+	VMOVDQU   128(SI), Y8
+	VMOVDQU   128(DI), Y9
+	VPERMD    Y6, Y2, Y10
+	VPERMD    Y7, Y2, Y11
+	VMOVSHDUP Y9, Y13
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y10, Y9, Y12
+	VPMULUDQ  Y10, Y13, Y13
+	VPMULUDQ  Y11, Y8, Y10
+	VPMULUDQ  Y11, Y14, Y14
+	VPADDQ    Y10, Y12, Y12
+	VPADDQ    Y14, Y13, Y13
+	VMOVSHDUP Y12, Y10
+	VPBLENDD  $0xaa, Y13, Y10, Y10
+	VMOVSLDUP Y13, Y11
+	VPBLENDD  $0xaa, Y11, Y12, Y11
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y11, Y10, Y11
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y10, Y11, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VMOVDQU   Y10, 128(AX)
+	VPSHUFD   $0x00, Y9, Y10
+	VPSHUFD   $0x55, Y9, Y11
+	VPXOR     Y11, Y0, Y12
+	VPMULUDQ  Y8, Y10, Y13
+	VPMULUDQ  Y8, Y11, Y11
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y14, Y12, Y12
+	VPADDQ    Y12, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0xee, Y9, Y10
+	VPADDD    Y10, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSHUFD   $0xbb, Y9, Y12
+	VPXOR     Y12, Y1, Y12
+	VPADDD    Y12, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPBLENDD  $0xcc, Y9, Y10, Y9
+	VMOVSHDUP Y9, Y10
+	VPXOR     Y10, Y0, Y12
+	VPSHUFD   $0x4e, Y8, Y14
+	VPMULUDQ  Y14, Y9, Y15
+	VPADDQ    Y15, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y12, Y10
+	VPADDQ    Y10, Y13, Y13
+	VPMULUDQ  Y8, Y9, Y8
+	VPADDQ    Y8, Y11, Y11
+	VMOVSHDUP Y13, Y8
+	VPBLENDD  $0xaa, Y11, Y8, Y8
+	VMOVSLDUP Y11, Y9
+	VPBLENDD  $0xaa, Y9, Y13, Y9
+	VPSUBD    Y0, Y8, Y10
+	VPMINUD   Y10, Y8, Y8
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y9, Y8, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y8, Y9, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VMOVDQU   Y8, 128(CX)
+	VMOVDQU   160(SI), Y8
+	VMOVDQU   160(DI), Y9
+	VPERMD    Y6, Y3, Y10
+	VPERMD    Y7, Y3, Y11
+	VMOVSHDUP Y9, Y13
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y10, Y9, Y12
+	VPMULUDQ  Y10, Y13, Y13
+	VPMULUDQ  Y11, Y8, Y10
+	VPMULUDQ  Y11, Y14, Y14
+	VPADDQ    Y10, Y12, Y12
+	VPADDQ    Y14, Y13, Y13
+	VMOVSHDUP Y12, Y10
+	VPBLENDD  $0xaa, Y13, Y10, Y10
+	VMOVSLDUP Y13, Y11
+	VPBLENDD  $0xaa, Y11, Y12, Y11
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y11, Y10, Y11
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y10, Y11, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VMOVDQU   Y10, 160(AX)
+	VPSHUFD   $0x00, Y9, Y10
+	VPSHUFD   $0x55, Y9, Y11
+	VPXOR     Y11, Y0, Y12
+	VPMULUDQ  Y8, Y10, Y13
+	VPMULUDQ  Y8, Y11, Y11
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y14, Y12, Y12
+	VPADDQ    Y12, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0xee, Y9, Y10
+	VPADDD    Y10, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSHUFD   $0xbb, Y9, Y12
+	VPXOR     Y12, Y1, Y12
+	VPADDD    Y12, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPBLENDD  $0xcc, Y9, Y10, Y9
+	VMOVSHDUP Y9, Y10
+	VPXOR     Y10, Y0, Y12
+	VPSHUFD   $0x4e, Y8, Y14
+	VPMULUDQ  Y14, Y9, Y15
+	VPADDQ    Y15, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y12, Y10
+	VPADDQ    Y10, Y13, Y13
+	VPMULUDQ  Y8, Y9, Y8
+	VPADDQ    Y8, Y11, Y11
+	VMOVSHDUP Y13, Y8
+	VPBLENDD  $0xaa, Y11, Y8, Y8
+	VMOVSLDUP Y11, Y9
+	VPBLENDD  $0xaa, Y9, Y13, Y9
+	VPSUBD    Y0, Y8, Y10
+	VPMINUD   Y10, Y8, Y8
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y9, Y8, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y8, Y9, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VMOVDQU   Y8, 160(CX)
+	VMOVDQU   192(SI), Y8
+	VMOVDQU   192(DI), Y9
+	VPERMD    Y6, Y4, Y10
+	VPERMD    Y7, Y4, Y11
+	VMOVSHDUP Y9, Y13
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y10, Y9, Y12
+	VPMULUDQ  Y10, Y13, Y13
+	VPMULUDQ  Y11, Y8, Y10
+	VPMULUDQ  Y11, Y14, Y14
+	VPADDQ    Y10, Y12, Y12
+	VPADDQ    Y14, Y13, Y13
+	VMOVSHDUP Y12, Y10
+	VPBLENDD  $0xaa, Y13, Y10, Y10
+	VMOVSLDUP Y13, Y11
+	VPBLENDD  $0xaa, Y11, Y12, Y11
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y11, Y10, Y11
+	VPSUBD    Y0, Y11, Y12
+	VPMINUD   Y12, Y11, Y11
+	VPADDD    Y10, Y11, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VMOVDQU   Y10, 192(AX)
+	VPSHUFD   $0x00, Y9, Y10
+	VPSHUFD   $0x55, Y9, Y11
+	VPXOR     Y11, Y0, Y12
+	VPMULUDQ  Y8, Y10, Y13
+	VPMULUDQ  Y8, Y11, Y11
+	VMOVSHDUP Y8, Y14
+	VPMULUDQ  Y14, Y12, Y12
+	VPADDQ    Y12, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0xee, Y9, Y10
+	VPADDD    Y10, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPSHUFD   $0xbb, Y9, Y12
+	VPXOR     Y12, Y1, Y12
+	VPADDD    Y12, Y10, Y10
+	VPSUBD    Y0, Y10, Y12
+	VPMINUD   Y12, Y10, Y10
+	VPBLENDD  $0xcc, Y9, Y10, Y9
+	VMOVSHDUP Y9, Y10
+	VPXOR     Y10, Y0, Y12
+	VPSHUFD   $0x4e, Y8, Y14
+	VPMULUDQ  Y14, Y9, Y15
+	VPADDQ    Y15, Y13, Y13
+	VPMULUDQ  Y14, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y12, Y10
+	VPADDQ    Y10, Y13, Y13
+	VPMULUDQ  Y8, Y9, Y8
+	VPADDQ    Y8, Y11, Y11
+	VMOVSHDUP Y13, Y8
+	VPBLENDD  $0xaa, Y11, Y8, Y8
+	VMOVSLDUP Y11, Y9
+	VPBLENDD  $0xaa, Y9, Y13, Y9
+	VPSUBD    Y0, Y8, Y10
+	VPMINUD   Y10, Y8, Y8
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y9, Y8, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPADDD    Y8, Y9, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VMOVDQU   Y8, 192(CX)
+	VMOVDQU   224(SI), Y8
+	VMOVDQU   224(DI), Y9
+	VPERMD    Y6, Y5, Y6
+	VPERMD    Y7, Y5, Y7
+	VMOVSHDUP Y9, Y11
+	VMOVSHDUP Y8, Y12
+	VPMULUDQ  Y6, Y9, Y10
+	VPMULUDQ  Y6, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y6
+	VPMULUDQ  Y7, Y12, Y12
+	VPADDQ    Y6, Y10, Y10
+	VPADDQ    Y12, Y11, Y11
+	VMOVSHDUP Y10, Y6
+	VPBLENDD  $0xaa, Y11, Y6, Y6
+	VMOVSLDUP Y11, Y7
+	VPBLENDD  $0xaa, Y7, Y10, Y7
+	VPSUBD    Y0, Y6, Y10
+	VPMINUD   Y10, Y6, Y6
+	VPSUBD    Y0, Y7, Y10
+	VPMINUD   Y10, Y7, Y7
+	VPADDD    Y7, Y6, Y7
+	VPSUBD    Y0, Y7, Y10
+	VPMINUD   Y10, Y7, Y7
+	VPADDD    Y6, Y7, Y6
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VMOVDQU   Y6, 224(AX)
+	VPSHUFD   $0x00, Y9, Y6
+	VPSHUFD   $0x55, Y9, Y7
+	VPXOR     Y7, Y0, Y10
+	VPMULUDQ  Y8, Y6, Y11
+	VPMULUDQ  Y8, Y7, Y7
+	VMOVSHDUP Y8, Y12
+	VPMULUDQ  Y12, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y12, Y6, Y6
+	VPADDQ    Y6, Y7, Y7
+	VPSHUFD   $0xee, Y9, Y6
+	VPADDD    Y6, Y6, Y6
+	VPSUBD    Y0, Y6, Y10
+	VPMINUD   Y10, Y6, Y6
+	VPSHUFD   $0xbb, Y9, Y10
+	VPXOR     Y10, Y1, Y10
+	VPADDD    Y10, Y6, Y6
+	VPSUBD    Y0, Y6, Y10
+	VPMINUD   Y10, Y6, Y6
+	VPBLENDD  $0xcc, Y9, Y6, Y6
+	VMOVSHDUP Y6, Y9
+	VPXOR     Y9, Y0, Y10
+	VPSHUFD   $0x4e, Y8, Y12
+	VPMULUDQ  Y12, Y6, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y12, Y9, Y9
+	VPADDQ    Y9, Y7, Y7
+	VPSHUFD   $0x1b, Y8, Y8
+	VPMULUDQ  Y8, Y10, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y8, Y6, Y6
+	VPADDQ    Y6, Y7, Y7
+	VMOVSHDUP Y11, Y6
+	VPBLENDD  $0xaa, Y7, Y6, Y6
+	VMOVSLDUP Y7, Y7
+	VPBLENDD  $0xaa, Y7, Y11, Y7
+	VPSUBD    Y0, Y6, Y8
+	VPMINUD   Y8, Y6, Y6
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPADDD    Y7, Y6, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPADDD    Y6, Y7, Y6
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VMOVDQU   Y6, 224(CX)
+	ADDQ      $+64, DX
+	ADDQ      $+64, BX
+	ADDQ      $+256, AX
+	ADDQ      $+256, CX
+	ADDQ      $+256, SI
+	ADDQ      $+256, DI
+	DECQ      R8
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func mulAccQM31VecAVX2(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
+// Requires: AVX, AVX2
+TEXT ·mulAccQM31VecAVX2(SB), NOSPLIT, $0-32
+	MOVL           $0x7fffffff, AX
+	VMOVD          AX, X0
+	VPBROADCASTD   X0, Y0
+	MOVQ           dst+0(FP), AX
+	MOVQ           a+8(FP), CX
+	MOVQ           n+24(FP), DX
+	MOVQ           s+16(FP), BX
+	VBROADCASTI128 (BX), Y1
+	VBROADCASTI128 16(BX), Y2
+	VBROADCASTI128 32(BX), Y3
+	VBROADCASTI128 48(BX), Y4
+	VBROADCASTI128 64(BX), Y5
+	VBROADCASTI128 80(BX), Y6
+	SHRQ           $0x02, DX
+
+loop:
+	VMOVDQU   (CX), Y7
+	VPMULUDQ  Y7, Y1, Y8
+	VPMULUDQ  Y7, Y2, Y9
+	VMOVSHDUP Y7, Y10
+	VPMULUDQ  Y10, Y3, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPMULUDQ  Y10, Y1, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y4, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPMULUDQ  Y10, Y5, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSHUFD   $0x1b, Y7, Y7
+	VPMULUDQ  Y7, Y6, Y10
+	VPADDQ    Y10, Y8, Y8
+	VPMULUDQ  Y7, Y4, Y7
+	VPADDQ    Y7, Y9, Y9
+	VMOVSHDUP Y8, Y7
+	VPBLENDD  $0xaa, Y9, Y7, Y7
+	VMOVSLDUP Y9, Y9
+	VPBLENDD  $0xaa, Y9, Y8, Y9
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPSUBD    Y0, Y9, Y8
+	VPMINUD   Y8, Y9, Y9
+	VPADDD    Y9, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPADDD    (AX), Y7, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VMOVDQU   Y7, (AX)
+	VMOVDQU   32(CX), Y7
+	VPMULUDQ  Y7, Y1, Y8
+	VPMULUDQ  Y7, Y2, Y9
+	VMOVSHDUP Y7, Y10
+	VPMULUDQ  Y10, Y3, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPMULUDQ  Y10, Y1, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y4, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPMULUDQ  Y10, Y5, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSHUFD   $0x1b, Y7, Y7
+	VPMULUDQ  Y7, Y6, Y10
+	VPADDQ    Y10, Y8, Y8
+	VPMULUDQ  Y7, Y4, Y7
+	VPADDQ    Y7, Y9, Y9
+	VMOVSHDUP Y8, Y7
+	VPBLENDD  $0xaa, Y9, Y7, Y7
+	VMOVSLDUP Y9, Y9
+	VPBLENDD  $0xaa, Y9, Y8, Y9
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPSUBD    Y0, Y9, Y8
+	VPMINUD   Y8, Y9, Y9
+	VPADDD    Y9, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VPADDD    32(AX), Y7, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VMOVDQU   Y7, 32(AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	DECQ      DX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
 // func addVecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
 // Requires: AVX, AVX512F
 TEXT ·addVecAVX512(SB), NOSPLIT, $0-32
@@ -2785,6 +5105,1315 @@ loop:
 	ADDQ      $+64, DX
 	ADDQ      $+256, AX
 	DECQ      BX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func roundSumsAVX512(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+// Requires: AVX, AVX2, AVX512BW, AVX512F
+TEXT ·roundSumsAVX512(SB), NOSPLIT, $0-48
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K1
+	MOVQ         aLo+8(FP), AX
+	MOVQ         aHi+16(FP), CX
+	MOVQ         bLo+24(FP), DX
+	MOVQ         bHi+32(FP), BX
+	MOVQ         n+40(FP), SI
+	VPSRLDQ      $0x0c, Z0, Z7
+	MOVL         $0x0000cccc, DI
+	KMOVW        DI, K1
+	VPSRLQ       $0x20, Z0, Z8
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPSRLQ       $0x20, Z0, Z9
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	SHRQ         $0x02, SI
+
+loop:
+	VMOVDQU32     (AX), Z9
+	VMOVDQU32     (DX), Z10
+	VPSHUFD       $0x00, Z10, Z11
+	VPSHUFD       $0x55, Z10, Z12
+	VPXORD        Z12, Z0, Z13
+	VPMULUDQ      Z9, Z11, Z14
+	VPMULUDQ      Z9, Z12, Z12
+	VMOVSHDUP     Z9, Z15
+	VPMULUDQ      Z15, Z13, Z13
+	VPADDQ        Z13, Z14, Z14
+	VPMULUDQ      Z15, Z11, Z11
+	VPADDQ        Z11, Z12, Z12
+	VPSHUFD       $0xee, Z10, Z11
+	VPADDD        Z11, Z11, Z11
+	VPSUBD        Z0, Z11, Z13
+	VPMINUD       Z13, Z11, Z11
+	VPSHUFD       $0xbb, Z10, Z13
+	VPXORD        Z13, Z7, Z13
+	VPADDD        Z13, Z11, Z11
+	VPSUBD        Z0, Z11, Z13
+	VPMINUD       Z13, Z11, Z11
+	VPBLENDMD     Z10, Z11, K1, Z5
+	VMOVSHDUP     Z5, Z10
+	VPXORD        Z10, Z0, Z11
+	VPSHUFD       $0x4e, Z9, Z13
+	VPMULUDQ      Z13, Z5, Z15
+	VPADDQ        Z15, Z14, Z14
+	VPMULUDQ      Z13, Z10, Z10
+	VPADDQ        Z10, Z12, Z12
+	VPSHUFD       $0x1b, Z9, Z9
+	VPMULUDQ      Z9, Z11, Z10
+	VPADDQ        Z10, Z14, Z14
+	VPMULUDQ      Z9, Z5, Z9
+	VPADDQ        Z9, Z12, Z12
+	VPSRLQ        $0x1f, Z14, Z9
+	VPANDD        Z14, Z8, Z14
+	VPADDQ        Z9, Z14, Z14
+	VPSRLQ        $0x1f, Z12, Z9
+	VPANDD        Z12, Z8, Z12
+	VPADDQ        Z9, Z12, Z12
+	VPADDQ        Z14, Z1, Z1
+	VPADDQ        Z12, Z2, Z2
+	VMOVDQU32     (CX), Z9
+	VPSUBD        (AX), Z9, Z9
+	VPADDD        Z0, Z9, Z10
+	VPMINUD       Z10, Z9, Z9
+	VMOVDQU32     (BX), Z10
+	VPSUBD        (DX), Z10, Z10
+	VPADDD        Z0, Z10, Z11
+	VPMINUD       Z11, Z10, Z10
+	VPSHUFD       $0x00, Z10, Z11
+	VPSHUFD       $0x55, Z10, Z12
+	VPXORD        Z12, Z0, Z13
+	VPMULUDQ      Z9, Z11, Z14
+	VPMULUDQ      Z9, Z12, Z12
+	VMOVSHDUP     Z9, Z15
+	VPMULUDQ      Z15, Z13, Z13
+	VPADDQ        Z13, Z14, Z14
+	VPMULUDQ      Z15, Z11, Z11
+	VPADDQ        Z11, Z12, Z12
+	VPSHUFD       $0xee, Z10, Z11
+	VPADDD        Z11, Z11, Z11
+	VPSUBD        Z0, Z11, Z13
+	VPMINUD       Z13, Z11, Z11
+	VPSHUFD       $0xbb, Z10, Z13
+	VPXORD        Z13, Z7, Z13
+	VPADDD        Z13, Z11, Z11
+	VPSUBD        Z0, Z11, Z13
+	VPMINUD       Z13, Z11, Z11
+	VPBLENDMD     Z10, Z11, K1, Z6
+	VMOVSHDUP     Z6, Z10
+	VPXORD        Z10, Z0, Z11
+	VPSHUFD       $0x4e, Z9, Z13
+	VPMULUDQ      Z13, Z6, Z15
+	VPADDQ        Z15, Z14, Z14
+	VPMULUDQ      Z13, Z10, Z10
+	VPADDQ        Z10, Z12, Z12
+	VPSHUFD       $0x1b, Z9, Z9
+	VPMULUDQ      Z9, Z11, Z10
+	VPADDQ        Z10, Z14, Z14
+	VPMULUDQ      Z9, Z6, Z9
+	VPADDQ        Z9, Z12, Z12
+	VPSRLQ        $0x1f, Z14, Z9
+	VPANDD        Z14, Z8, Z14
+	VPADDQ        Z9, Z14, Z14
+	VPSRLQ        $0x1f, Z12, Z9
+	VPANDD        Z12, Z8, Z12
+	VPADDQ        Z9, Z12, Z12
+	VPADDQ        Z14, Z3, Z3
+	VPADDQ        Z12, Z4, Z4
+	ADDQ          $+64, AX
+	ADDQ          $+64, DX
+	ADDQ          $+64, CX
+	ADDQ          $+64, BX
+	DECQ          SI
+	JNZ           loop
+	MOVQ          sums+0(FP), AX
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPADDQ        Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X0, X1, X1
+	VEXTRACTI64X4 $0x01, Z2, Y0
+	VPADDQ        Y2, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X2
+	VPADDQ        X0, X2, X2
+	VPUNPCKLQDQ   X2, X1, X0
+	VPUNPCKHQDQ   X2, X1, X1
+	VMOVDQU       X0, (AX)
+	VMOVDQU       X1, 16(AX)
+	ADDQ          $0x20, AX
+	VEXTRACTI64X4 $0x01, Z3, Y0
+	VPADDQ        Y3, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X0, X1, X1
+	VEXTRACTI64X4 $0x01, Z4, Y0
+	VPADDQ        Y4, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X2
+	VPADDQ        X0, X2, X2
+	VPUNPCKLQDQ   X2, X1, X0
+	VPUNPCKHQDQ   X2, X1, X1
+	VMOVDQU       X0, (AX)
+	VMOVDQU       X1, 16(AX)
+	VZEROUPPER
+	RET
+
+// func roundSumsWeightedAVX512(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
+// Requires: AVX, AVX2, AVX512BW, AVX512F
+TEXT ·roundSumsWeightedAVX512(SB), NOSPLIT, $0-56
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K2
+	MOVQ         w+8(FP), AX
+	MOVQ         aLo+16(FP), CX
+	MOVQ         aHi+24(FP), DX
+	MOVQ         bLo+32(FP), BX
+	MOVQ         bHi+40(FP), SI
+	MOVQ         n+48(FP), DI
+	VPSRLDQ      $0x0c, Z0, Z8
+	MOVL         $0x0000cccc, R8
+	KMOVW        R8, K3
+	VPSRLQ       $0x20, Z0, Z9
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPSRLQ       $0x20, Z0, Z10
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	SHRQ         $0x02, DI
+
+loop:
+	VMOVDQU32     (AX), Z10
+	VPSHUFD       $0x00, Z10, Z11
+	VPSHUFD       $0x55, Z10, Z12
+	VPXORD        Z12, Z0, Z13
+	VPSHUFD       $0xee, Z10, Z14
+	VPADDD        Z14, Z14, Z14
+	VPSUBD        Z0, Z14, Z15
+	VPMINUD       Z15, Z14, Z14
+	VPSHUFD       $0xbb, Z10, Z15
+	VPXORD        Z15, Z8, Z15
+	VPADDD        Z15, Z14, Z14
+	VPSUBD        Z0, Z14, Z15
+	VPMINUD       Z15, Z14, Z14
+	VPBLENDMD     Z10, Z14, K3, Z5
+	VMOVSHDUP     Z5, Z10
+	VPXORD        Z10, Z0, Z14
+	VMOVDQU32     (CX), Z15
+	VMOVDQU32     (BX), Z16
+	VPSHUFD       $0x00, Z16, Z17
+	VPSHUFD       $0x55, Z16, Z18
+	VPXORD        Z18, Z0, Z19
+	VPMULUDQ      Z15, Z17, Z20
+	VPMULUDQ      Z15, Z18, Z18
+	VMOVSHDUP     Z15, Z21
+	VPMULUDQ      Z21, Z19, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPMULUDQ      Z21, Z17, Z17
+	VPADDQ        Z17, Z18, Z18
+	VPSHUFD       $0xee, Z16, Z17
+	VPADDD        Z17, Z17, Z17
+	VPSUBD        Z0, Z17, Z19
+	VPMINUD       Z19, Z17, Z17
+	VPSHUFD       $0xbb, Z16, Z19
+	VPXORD        Z19, Z8, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z0, Z17, Z19
+	VPMINUD       Z19, Z17, Z17
+	VPBLENDMD     Z16, Z17, K3, Z6
+	VMOVSHDUP     Z6, Z16
+	VPXORD        Z16, Z0, Z17
+	VPSHUFD       $0x4e, Z15, Z19
+	VPMULUDQ      Z19, Z6, Z21
+	VPADDQ        Z21, Z20, Z20
+	VPMULUDQ      Z19, Z16, Z16
+	VPADDQ        Z16, Z18, Z18
+	VPSHUFD       $0x1b, Z15, Z15
+	VPMULUDQ      Z15, Z17, Z16
+	VPADDQ        Z16, Z20, Z20
+	VPMULUDQ      Z15, Z6, Z15
+	VPADDQ        Z15, Z18, Z18
+	VMOVDQU32     Z18, Z15
+	VMOVSHDUP     Z20, K2, Z15
+	VMOVDQU32     Z20, Z16
+	VMOVSLDUP     Z18, K1, Z16
+	VPSUBD        Z0, Z15, Z17
+	VPMINUD       Z17, Z15, Z15
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPADDD        Z16, Z15, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPADDD        Z15, Z16, Z15
+	VPSUBD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VPMULUDQ      Z15, Z11, Z16
+	VPMULUDQ      Z15, Z12, Z17
+	VMOVSHDUP     Z15, Z18
+	VPMULUDQ      Z18, Z13, Z19
+	VPADDQ        Z19, Z16, Z16
+	VPMULUDQ      Z18, Z11, Z18
+	VPADDQ        Z18, Z17, Z17
+	VPSHUFD       $0x4e, Z15, Z18
+	VPMULUDQ      Z18, Z5, Z19
+	VPADDQ        Z19, Z16, Z16
+	VPMULUDQ      Z18, Z10, Z18
+	VPADDQ        Z18, Z17, Z17
+	VPSHUFD       $0x1b, Z15, Z15
+	VPMULUDQ      Z15, Z14, Z18
+	VPADDQ        Z18, Z16, Z16
+	VPMULUDQ      Z15, Z5, Z15
+	VPADDQ        Z15, Z17, Z17
+	VPSRLQ        $0x1f, Z16, Z15
+	VPANDD        Z16, Z9, Z16
+	VPADDQ        Z15, Z16, Z16
+	VPSRLQ        $0x1f, Z17, Z15
+	VPANDD        Z17, Z9, Z17
+	VPADDQ        Z15, Z17, Z17
+	VPADDQ        Z16, Z1, Z1
+	VPADDQ        Z17, Z2, Z2
+	VMOVDQU32     (DX), Z15
+	VPSUBD        (CX), Z15, Z15
+	VPADDD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VMOVDQU32     (SI), Z16
+	VPSUBD        (BX), Z16, Z16
+	VPADDD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPSHUFD       $0x00, Z16, Z17
+	VPSHUFD       $0x55, Z16, Z18
+	VPXORD        Z18, Z0, Z19
+	VPMULUDQ      Z15, Z17, Z20
+	VPMULUDQ      Z15, Z18, Z18
+	VMOVSHDUP     Z15, Z21
+	VPMULUDQ      Z21, Z19, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPMULUDQ      Z21, Z17, Z17
+	VPADDQ        Z17, Z18, Z18
+	VPSHUFD       $0xee, Z16, Z17
+	VPADDD        Z17, Z17, Z17
+	VPSUBD        Z0, Z17, Z19
+	VPMINUD       Z19, Z17, Z17
+	VPSHUFD       $0xbb, Z16, Z19
+	VPXORD        Z19, Z8, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z0, Z17, Z19
+	VPMINUD       Z19, Z17, Z17
+	VPBLENDMD     Z16, Z17, K3, Z7
+	VMOVSHDUP     Z7, Z16
+	VPXORD        Z16, Z0, Z17
+	VPSHUFD       $0x4e, Z15, Z19
+	VPMULUDQ      Z19, Z7, Z21
+	VPADDQ        Z21, Z20, Z20
+	VPMULUDQ      Z19, Z16, Z16
+	VPADDQ        Z16, Z18, Z18
+	VPSHUFD       $0x1b, Z15, Z15
+	VPMULUDQ      Z15, Z17, Z16
+	VPADDQ        Z16, Z20, Z20
+	VPMULUDQ      Z15, Z7, Z15
+	VPADDQ        Z15, Z18, Z18
+	VMOVDQU32     Z18, Z15
+	VMOVSHDUP     Z20, K2, Z15
+	VMOVDQU32     Z20, Z16
+	VMOVSLDUP     Z18, K1, Z16
+	VPSUBD        Z0, Z15, Z17
+	VPMINUD       Z17, Z15, Z15
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPADDD        Z16, Z15, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPADDD        Z15, Z16, Z15
+	VPSUBD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VPMULUDQ      Z15, Z11, Z16
+	VPMULUDQ      Z15, Z12, Z12
+	VMOVSHDUP     Z15, Z17
+	VPMULUDQ      Z17, Z13, Z13
+	VPADDQ        Z13, Z16, Z16
+	VPMULUDQ      Z17, Z11, Z11
+	VPADDQ        Z11, Z12, Z12
+	VPSHUFD       $0x4e, Z15, Z11
+	VPMULUDQ      Z11, Z5, Z13
+	VPADDQ        Z13, Z16, Z16
+	VPMULUDQ      Z11, Z10, Z10
+	VPADDQ        Z10, Z12, Z12
+	VPSHUFD       $0x1b, Z15, Z10
+	VPMULUDQ      Z10, Z14, Z11
+	VPADDQ        Z11, Z16, Z16
+	VPMULUDQ      Z10, Z5, Z10
+	VPADDQ        Z10, Z12, Z12
+	VPSRLQ        $0x1f, Z16, Z10
+	VPANDD        Z16, Z9, Z16
+	VPADDQ        Z10, Z16, Z16
+	VPSRLQ        $0x1f, Z12, Z10
+	VPANDD        Z12, Z9, Z12
+	VPADDQ        Z10, Z12, Z12
+	VPADDQ        Z16, Z3, Z3
+	VPADDQ        Z12, Z4, Z4
+	ADDQ          $+64, AX
+	ADDQ          $+64, CX
+	ADDQ          $+64, BX
+	ADDQ          $+64, DX
+	ADDQ          $+64, SI
+	DECQ          DI
+	JNZ           loop
+	MOVQ          sums+0(FP), AX
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPADDQ        Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X0, X1, X1
+	VEXTRACTI64X4 $0x01, Z2, Y0
+	VPADDQ        Y2, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X2
+	VPADDQ        X0, X2, X2
+	VPUNPCKLQDQ   X2, X1, X0
+	VPUNPCKHQDQ   X2, X1, X1
+	VMOVDQU       X0, (AX)
+	VMOVDQU       X1, 16(AX)
+	ADDQ          $0x20, AX
+	VEXTRACTI64X4 $0x01, Z3, Y0
+	VPADDQ        Y3, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X0, X1, X1
+	VEXTRACTI64X4 $0x01, Z4, Y0
+	VPADDQ        Y4, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X2
+	VPADDQ        X0, X2, X2
+	VPUNPCKLQDQ   X2, X1, X0
+	VPUNPCKHQDQ   X2, X1, X1
+	VMOVDQU       X0, (AX)
+	VMOVDQU       X1, 16(AX)
+	VZEROUPPER
+	RET
+
+// func fractionRoundSumsAVX512(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
+// Requires: AVX, AVX2, AVX512BW, AVX512F
+TEXT ·fractionRoundSumsAVX512(SB), NOSPLIT, $0-88
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K2
+	MOVQ         w+8(FP), AX
+	MOVQ         n0Lo+16(FP), CX
+	MOVQ         n0Hi+24(FP), DX
+	MOVQ         n1Lo+32(FP), BX
+	MOVQ         n1Hi+40(FP), SI
+	MOVQ         d0Lo+48(FP), DI
+	MOVQ         d0Hi+56(FP), R8
+	MOVQ         d1Lo+64(FP), R9
+	MOVQ         d1Hi+72(FP), R10
+	MOVQ         n+80(FP), R11
+	VPSRLDQ      $0x0c, Z0, Z10
+	MOVL         $0x0000cccc, R12
+	KMOVW        R12, K3
+	VPSRLQ       $0x20, Z0, Z11
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPSRLQ       $0x20, Z0, Z12
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	SHRQ         $0x02, R11
+
+loop:
+	VMOVDQU32     (AX), Z12
+	VPSHUFD       $0x00, Z12, Z13
+	VPSHUFD       $0x55, Z12, Z14
+	VPXORD        Z14, Z0, Z15
+	VPSHUFD       $0xee, Z12, Z16
+	VPADDD        Z16, Z16, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPSHUFD       $0xbb, Z12, Z17
+	VPXORD        Z17, Z10, Z17
+	VPADDD        Z17, Z16, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPBLENDMD     Z12, Z16, K3, Z5
+	VMOVSHDUP     Z5, Z12
+	VPXORD        Z12, Z0, Z16
+	VMOVDQU32     (CX), Z17
+	VMOVDQU32     (R9), Z18
+	VPSHUFD       $0x00, Z18, Z19
+	VPSHUFD       $0x55, Z18, Z20
+	VPXORD        Z20, Z0, Z21
+	VPMULUDQ      Z17, Z19, Z22
+	VPMULUDQ      Z17, Z20, Z20
+	VMOVSHDUP     Z17, Z23
+	VPMULUDQ      Z23, Z21, Z21
+	VPADDQ        Z21, Z22, Z22
+	VPMULUDQ      Z23, Z19, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPSHUFD       $0xee, Z18, Z19
+	VPADDD        Z19, Z19, Z19
+	VPSUBD        Z0, Z19, Z21
+	VPMINUD       Z21, Z19, Z19
+	VPSHUFD       $0xbb, Z18, Z21
+	VPXORD        Z21, Z10, Z21
+	VPADDD        Z21, Z19, Z19
+	VPSUBD        Z0, Z19, Z21
+	VPMINUD       Z21, Z19, Z19
+	VPBLENDMD     Z18, Z19, K3, Z6
+	VMOVSHDUP     Z6, Z18
+	VPXORD        Z18, Z0, Z19
+	VPSHUFD       $0x4e, Z17, Z21
+	VPMULUDQ      Z21, Z6, Z23
+	VPADDQ        Z23, Z22, Z22
+	VPMULUDQ      Z21, Z18, Z18
+	VPADDQ        Z18, Z20, Z20
+	VPSHUFD       $0x1b, Z17, Z17
+	VPMULUDQ      Z17, Z19, Z18
+	VPADDQ        Z18, Z22, Z22
+	VPMULUDQ      Z17, Z6, Z17
+	VPADDQ        Z17, Z20, Z20
+	VMOVDQU32     (BX), Z17
+	VMOVDQU32     (DI), Z18
+	VPSHUFD       $0x00, Z18, Z19
+	VPSHUFD       $0x55, Z18, Z21
+	VPXORD        Z21, Z0, Z23
+	VPMULUDQ      Z17, Z19, Z24
+	VPMULUDQ      Z17, Z21, Z21
+	VMOVSHDUP     Z17, Z25
+	VPMULUDQ      Z25, Z23, Z23
+	VPADDQ        Z23, Z24, Z24
+	VPMULUDQ      Z25, Z19, Z19
+	VPADDQ        Z19, Z21, Z21
+	VPSHUFD       $0xee, Z18, Z19
+	VPADDD        Z19, Z19, Z19
+	VPSUBD        Z0, Z19, Z23
+	VPMINUD       Z23, Z19, Z19
+	VPSHUFD       $0xbb, Z18, Z23
+	VPXORD        Z23, Z10, Z23
+	VPADDD        Z23, Z19, Z19
+	VPSUBD        Z0, Z19, Z23
+	VPMINUD       Z23, Z19, Z19
+	VPBLENDMD     Z18, Z19, K3, Z7
+	VMOVSHDUP     Z7, Z18
+	VPXORD        Z18, Z0, Z19
+	VPSHUFD       $0x4e, Z17, Z23
+	VPMULUDQ      Z23, Z7, Z25
+	VPADDQ        Z25, Z24, Z24
+	VPMULUDQ      Z23, Z18, Z18
+	VPADDQ        Z18, Z21, Z21
+	VPSHUFD       $0x1b, Z17, Z17
+	VPMULUDQ      Z17, Z19, Z18
+	VPADDQ        Z18, Z24, Z24
+	VPMULUDQ      Z17, Z7, Z17
+	VPADDQ        Z17, Z21, Z21
+	VPSRLQ        $0x1f, Z22, Z17
+	VPANDD        Z22, Z11, Z22
+	VPADDQ        Z17, Z22, Z22
+	VPSRLQ        $0x1f, Z20, Z17
+	VPANDD        Z20, Z11, Z20
+	VPADDQ        Z17, Z20, Z20
+	VPSRLQ        $0x1f, Z24, Z17
+	VPANDD        Z24, Z11, Z24
+	VPADDQ        Z17, Z24, Z24
+	VPSRLQ        $0x1f, Z21, Z17
+	VPANDD        Z21, Z11, Z21
+	VPADDQ        Z17, Z21, Z21
+	VPADDQ        Z24, Z22, Z22
+	VPADDQ        Z21, Z20, Z20
+	VMOVDQU32     Z20, Z17
+	VMOVSHDUP     Z22, K2, Z17
+	VMOVDQU32     Z22, Z18
+	VMOVSLDUP     Z20, K1, Z18
+	VPSUBD        Z0, Z17, Z19
+	VPMINUD       Z19, Z17, Z17
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPADDD        Z18, Z17, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPADDD        Z17, Z18, Z17
+	VPSUBD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VPMULUDQ      Z17, Z13, Z18
+	VPMULUDQ      Z17, Z14, Z19
+	VMOVSHDUP     Z17, Z20
+	VPMULUDQ      Z20, Z15, Z21
+	VPADDQ        Z21, Z18, Z18
+	VPMULUDQ      Z20, Z13, Z20
+	VPADDQ        Z20, Z19, Z19
+	VPSHUFD       $0x4e, Z17, Z20
+	VPMULUDQ      Z20, Z5, Z21
+	VPADDQ        Z21, Z18, Z18
+	VPMULUDQ      Z20, Z12, Z20
+	VPADDQ        Z20, Z19, Z19
+	VPSHUFD       $0x1b, Z17, Z17
+	VPMULUDQ      Z17, Z16, Z20
+	VPADDQ        Z20, Z18, Z18
+	VPMULUDQ      Z17, Z5, Z17
+	VPADDQ        Z17, Z19, Z19
+	VPSRLQ        $0x1f, Z18, Z17
+	VPANDD        Z18, Z11, Z18
+	VPADDQ        Z17, Z18, Z18
+	VPSRLQ        $0x1f, Z19, Z17
+	VPANDD        Z19, Z11, Z19
+	VPADDQ        Z17, Z19, Z19
+	VPADDQ        Z18, Z1, Z1
+	VPADDQ        Z19, Z2, Z2
+	VMOVDQU32     (DX), Z17
+	VPSUBD        (CX), Z17, Z17
+	VPADDD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VMOVDQU32     (R10), Z18
+	VPSUBD        (R9), Z18, Z18
+	VPADDD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPSHUFD       $0x00, Z18, Z19
+	VPSHUFD       $0x55, Z18, Z20
+	VPXORD        Z20, Z0, Z21
+	VPMULUDQ      Z17, Z19, Z22
+	VPMULUDQ      Z17, Z20, Z20
+	VMOVSHDUP     Z17, Z23
+	VPMULUDQ      Z23, Z21, Z21
+	VPADDQ        Z21, Z22, Z22
+	VPMULUDQ      Z23, Z19, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPSHUFD       $0xee, Z18, Z19
+	VPADDD        Z19, Z19, Z19
+	VPSUBD        Z0, Z19, Z21
+	VPMINUD       Z21, Z19, Z19
+	VPSHUFD       $0xbb, Z18, Z21
+	VPXORD        Z21, Z10, Z21
+	VPADDD        Z21, Z19, Z19
+	VPSUBD        Z0, Z19, Z21
+	VPMINUD       Z21, Z19, Z19
+	VPBLENDMD     Z18, Z19, K3, Z8
+	VMOVSHDUP     Z8, Z18
+	VPXORD        Z18, Z0, Z19
+	VPSHUFD       $0x4e, Z17, Z21
+	VPMULUDQ      Z21, Z8, Z23
+	VPADDQ        Z23, Z22, Z22
+	VPMULUDQ      Z21, Z18, Z18
+	VPADDQ        Z18, Z20, Z20
+	VPSHUFD       $0x1b, Z17, Z17
+	VPMULUDQ      Z17, Z19, Z18
+	VPADDQ        Z18, Z22, Z22
+	VPMULUDQ      Z17, Z8, Z17
+	VPADDQ        Z17, Z20, Z20
+	VMOVDQU32     (SI), Z17
+	VPSUBD        (BX), Z17, Z17
+	VPADDD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VMOVDQU32     (R8), Z18
+	VPSUBD        (DI), Z18, Z18
+	VPADDD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPSHUFD       $0x00, Z18, Z19
+	VPSHUFD       $0x55, Z18, Z21
+	VPXORD        Z21, Z0, Z23
+	VPMULUDQ      Z17, Z19, Z24
+	VPMULUDQ      Z17, Z21, Z21
+	VMOVSHDUP     Z17, Z25
+	VPMULUDQ      Z25, Z23, Z23
+	VPADDQ        Z23, Z24, Z24
+	VPMULUDQ      Z25, Z19, Z19
+	VPADDQ        Z19, Z21, Z21
+	VPSHUFD       $0xee, Z18, Z19
+	VPADDD        Z19, Z19, Z19
+	VPSUBD        Z0, Z19, Z23
+	VPMINUD       Z23, Z19, Z19
+	VPSHUFD       $0xbb, Z18, Z23
+	VPXORD        Z23, Z10, Z23
+	VPADDD        Z23, Z19, Z19
+	VPSUBD        Z0, Z19, Z23
+	VPMINUD       Z23, Z19, Z19
+	VPBLENDMD     Z18, Z19, K3, Z9
+	VMOVSHDUP     Z9, Z18
+	VPXORD        Z18, Z0, Z19
+	VPSHUFD       $0x4e, Z17, Z23
+	VPMULUDQ      Z23, Z9, Z25
+	VPADDQ        Z25, Z24, Z24
+	VPMULUDQ      Z23, Z18, Z18
+	VPADDQ        Z18, Z21, Z21
+	VPSHUFD       $0x1b, Z17, Z17
+	VPMULUDQ      Z17, Z19, Z18
+	VPADDQ        Z18, Z24, Z24
+	VPMULUDQ      Z17, Z9, Z17
+	VPADDQ        Z17, Z21, Z21
+	VPSRLQ        $0x1f, Z22, Z17
+	VPANDD        Z22, Z11, Z22
+	VPADDQ        Z17, Z22, Z22
+	VPSRLQ        $0x1f, Z20, Z17
+	VPANDD        Z20, Z11, Z20
+	VPADDQ        Z17, Z20, Z20
+	VPSRLQ        $0x1f, Z24, Z17
+	VPANDD        Z24, Z11, Z24
+	VPADDQ        Z17, Z24, Z24
+	VPSRLQ        $0x1f, Z21, Z17
+	VPANDD        Z21, Z11, Z21
+	VPADDQ        Z17, Z21, Z21
+	VPADDQ        Z24, Z22, Z22
+	VPADDQ        Z21, Z20, Z20
+	VMOVDQU32     Z20, Z17
+	VMOVSHDUP     Z22, K2, Z17
+	VMOVDQU32     Z22, Z18
+	VMOVSLDUP     Z20, K1, Z18
+	VPSUBD        Z0, Z17, Z19
+	VPMINUD       Z19, Z17, Z17
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPADDD        Z18, Z17, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPADDD        Z17, Z18, Z17
+	VPSUBD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VPMULUDQ      Z17, Z13, Z18
+	VPMULUDQ      Z17, Z14, Z14
+	VMOVSHDUP     Z17, Z19
+	VPMULUDQ      Z19, Z15, Z15
+	VPADDQ        Z15, Z18, Z18
+	VPMULUDQ      Z19, Z13, Z13
+	VPADDQ        Z13, Z14, Z14
+	VPSHUFD       $0x4e, Z17, Z13
+	VPMULUDQ      Z13, Z5, Z15
+	VPADDQ        Z15, Z18, Z18
+	VPMULUDQ      Z13, Z12, Z12
+	VPADDQ        Z12, Z14, Z14
+	VPSHUFD       $0x1b, Z17, Z12
+	VPMULUDQ      Z12, Z16, Z13
+	VPADDQ        Z13, Z18, Z18
+	VPMULUDQ      Z12, Z5, Z12
+	VPADDQ        Z12, Z14, Z14
+	VPSRLQ        $0x1f, Z18, Z12
+	VPANDD        Z18, Z11, Z18
+	VPADDQ        Z12, Z18, Z18
+	VPSRLQ        $0x1f, Z14, Z12
+	VPANDD        Z14, Z11, Z14
+	VPADDQ        Z12, Z14, Z14
+	VPADDQ        Z18, Z3, Z3
+	VPADDQ        Z14, Z4, Z4
+	ADDQ          $+64, AX
+	ADDQ          $+64, CX
+	ADDQ          $+64, BX
+	ADDQ          $+64, DI
+	ADDQ          $+64, R9
+	ADDQ          $+64, DX
+	ADDQ          $+64, SI
+	ADDQ          $+64, R8
+	ADDQ          $+64, R10
+	DECQ          R11
+	JNZ           loop
+	MOVQ          sums+0(FP), AX
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPADDQ        Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X0, X1, X1
+	VEXTRACTI64X4 $0x01, Z2, Y0
+	VPADDQ        Y2, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X2
+	VPADDQ        X0, X2, X2
+	VPUNPCKLQDQ   X2, X1, X0
+	VPUNPCKHQDQ   X2, X1, X1
+	VMOVDQU       X0, (AX)
+	VMOVDQU       X1, 16(AX)
+	ADDQ          $0x20, AX
+	VEXTRACTI64X4 $0x01, Z3, Y0
+	VPADDQ        Y3, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X0, X1, X1
+	VEXTRACTI64X4 $0x01, Z4, Y0
+	VPADDQ        Y4, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X2
+	VPADDQ        X0, X2, X2
+	VPUNPCKLQDQ   X2, X1, X0
+	VPUNPCKHQDQ   X2, X1, X1
+	VMOVDQU       X0, (AX)
+	VMOVDQU       X1, 16(AX)
+	VZEROUPPER
+	RET
+
+// func addFractionsAVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·addFractionsAVX512(SB), NOSPLIT, $0-56
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K2
+	MOVQ         num+0(FP), AX
+	MOVQ         den+8(FP), CX
+	MOVQ         n0+16(FP), DX
+	MOVQ         n1+24(FP), BX
+	MOVQ         d0+32(FP), SI
+	MOVQ         d1+40(FP), DI
+	MOVQ         n+48(FP), R8
+	VPSRLDQ      $0x0c, Z0, Z4
+	MOVL         $0x0000cccc, R9
+	KMOVW        R9, K3
+	SHRQ         $0x02, R8
+
+loop:
+	VMOVDQU32 (SI), Z5
+	VMOVDQU32 (DI), Z6
+	VMOVDQU32 (DX), Z7
+	VPSHUFD   $0x00, Z6, Z8
+	VPSHUFD   $0x55, Z6, Z9
+	VPXORD    Z9, Z0, Z10
+	VPMULUDQ  Z7, Z8, Z11
+	VPMULUDQ  Z7, Z9, Z9
+	VMOVSHDUP Z7, Z12
+	VPMULUDQ  Z12, Z10, Z10
+	VPADDQ    Z10, Z11, Z11
+	VPMULUDQ  Z12, Z8, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPSHUFD   $0xee, Z6, Z8
+	VPADDD    Z8, Z8, Z8
+	VPSUBD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VPSHUFD   $0xbb, Z6, Z10
+	VPXORD    Z10, Z4, Z10
+	VPADDD    Z10, Z8, Z8
+	VPSUBD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VPBLENDMD Z6, Z8, K3, Z1
+	VMOVSHDUP Z1, Z8
+	VPXORD    Z8, Z0, Z10
+	VPSHUFD   $0x4e, Z7, Z12
+	VPMULUDQ  Z12, Z1, Z13
+	VPADDQ    Z13, Z11, Z11
+	VPMULUDQ  Z12, Z8, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPSHUFD   $0x1b, Z7, Z7
+	VPMULUDQ  Z7, Z10, Z8
+	VPADDQ    Z8, Z11, Z11
+	VPMULUDQ  Z7, Z1, Z7
+	VPADDQ    Z7, Z9, Z9
+	VMOVDQU32 Z9, Z7
+	VMOVSHDUP Z11, K2, Z7
+	VMOVDQU32 Z11, Z8
+	VMOVSLDUP Z9, K1, Z8
+	VPSUBD    Z0, Z7, Z9
+	VPMINUD   Z9, Z7, Z7
+	VPSUBD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VPADDD    Z8, Z7, Z8
+	VPSUBD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VPADDD    Z7, Z8, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPSHUFD   $0x00, Z6, Z8
+	VPSHUFD   $0x55, Z6, Z9
+	VPXORD    Z9, Z0, Z10
+	VPMULUDQ  Z5, Z8, Z11
+	VPMULUDQ  Z5, Z9, Z9
+	VMOVSHDUP Z5, Z12
+	VPMULUDQ  Z12, Z10, Z10
+	VPADDQ    Z10, Z11, Z11
+	VPMULUDQ  Z12, Z8, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPSHUFD   $0xee, Z6, Z8
+	VPADDD    Z8, Z8, Z8
+	VPSUBD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VPSHUFD   $0xbb, Z6, Z10
+	VPXORD    Z10, Z4, Z10
+	VPADDD    Z10, Z8, Z8
+	VPSUBD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VPBLENDMD Z6, Z8, K3, Z2
+	VMOVSHDUP Z2, Z6
+	VPXORD    Z6, Z0, Z8
+	VPSHUFD   $0x4e, Z5, Z10
+	VPMULUDQ  Z10, Z2, Z12
+	VPADDQ    Z12, Z11, Z11
+	VPMULUDQ  Z10, Z6, Z6
+	VPADDQ    Z6, Z9, Z9
+	VPSHUFD   $0x1b, Z5, Z6
+	VPMULUDQ  Z6, Z8, Z8
+	VPADDQ    Z8, Z11, Z11
+	VPMULUDQ  Z6, Z2, Z6
+	VPADDQ    Z6, Z9, Z9
+	VMOVDQU32 Z9, Z6
+	VMOVSHDUP Z11, K2, Z6
+	VMOVDQU32 Z11, Z8
+	VMOVSLDUP Z9, K1, Z8
+	VPSUBD    Z0, Z6, Z9
+	VPMINUD   Z9, Z6, Z6
+	VPSUBD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VPADDD    Z8, Z6, Z8
+	VPSUBD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VPADDD    Z6, Z8, Z6
+	VPSUBD    Z0, Z6, Z8
+	VPMINUD   Z8, Z6, Z6
+	VMOVDQU32 Z6, (CX)
+	VMOVDQU32 (BX), Z6
+	VPSHUFD   $0x00, Z5, Z8
+	VPSHUFD   $0x55, Z5, Z9
+	VPXORD    Z9, Z0, Z10
+	VPMULUDQ  Z6, Z8, Z11
+	VPMULUDQ  Z6, Z9, Z9
+	VMOVSHDUP Z6, Z12
+	VPMULUDQ  Z12, Z10, Z10
+	VPADDQ    Z10, Z11, Z11
+	VPMULUDQ  Z12, Z8, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPSHUFD   $0xee, Z5, Z8
+	VPADDD    Z8, Z8, Z8
+	VPSUBD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VPSHUFD   $0xbb, Z5, Z10
+	VPXORD    Z10, Z4, Z10
+	VPADDD    Z10, Z8, Z8
+	VPSUBD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VPBLENDMD Z5, Z8, K3, Z3
+	VMOVSHDUP Z3, Z5
+	VPXORD    Z5, Z0, Z8
+	VPSHUFD   $0x4e, Z6, Z10
+	VPMULUDQ  Z10, Z3, Z12
+	VPADDQ    Z12, Z11, Z11
+	VPMULUDQ  Z10, Z5, Z5
+	VPADDQ    Z5, Z9, Z9
+	VPSHUFD   $0x1b, Z6, Z5
+	VPMULUDQ  Z5, Z8, Z6
+	VPADDQ    Z6, Z11, Z11
+	VPMULUDQ  Z5, Z3, Z5
+	VPADDQ    Z5, Z9, Z9
+	VMOVDQU32 Z9, Z5
+	VMOVSHDUP Z11, K2, Z5
+	VMOVDQU32 Z11, Z6
+	VMOVSLDUP Z9, K1, Z6
+	VPSUBD    Z0, Z5, Z8
+	VPMINUD   Z8, Z5, Z5
+	VPSUBD    Z0, Z6, Z8
+	VPMINUD   Z8, Z6, Z6
+	VPADDD    Z6, Z5, Z6
+	VPSUBD    Z0, Z6, Z8
+	VPMINUD   Z8, Z6, Z6
+	VPADDD    Z5, Z6, Z5
+	VPSUBD    Z0, Z5, Z6
+	VPMINUD   Z6, Z5, Z5
+	VPADDD    Z5, Z7, Z5
+	VPSUBD    Z0, Z5, Z6
+	VPMINUD   Z6, Z5, Z5
+	VMOVDQU32 Z5, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	ADDQ      $+64, BX
+	ADDQ      $+64, SI
+	ADDQ      $+64, DI
+	DECQ      R8
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func addFractionsM31AVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·addFractionsM31AVX512(SB), NOSPLIT, $0-56
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K2
+	MOVQ         num+0(FP), AX
+	MOVQ         den+8(FP), CX
+	MOVQ         n0+16(FP), DX
+	MOVQ         n1+24(FP), BX
+	MOVQ         d0+32(FP), SI
+	MOVQ         d1+40(FP), DI
+	MOVQ         n+48(FP), R8
+	VPSRLDQ      $0x0c, Z0, Z5
+	MOVL         $0x0000cccc, R9
+	KMOVW        R9, K3
+	VMOVDQU32    spread<>+0(SB), Z6
+	VMOVDQU32    spread<>+64(SB), Z7
+	VMOVDQU32    spread<>+128(SB), Z8
+	VMOVDQU32    spread<>+192(SB), Z9
+	SHRQ         $0x04, R8
+
+loop:
+	VMOVDQU32 (DX), Z10
+	VMOVDQU32 (BX), Z11
+	VMOVDQU32 (SI), Z12
+	VMOVDQU32 (DI), Z13
+	VPERMD    Z10, Z6, Z14
+	VPERMD    Z11, Z6, Z15
+	VMOVSHDUP Z13, Z17
+	VMOVSHDUP Z12, Z18
+	VPMULUDQ  Z14, Z13, Z16
+	VPMULUDQ  Z14, Z17, Z17
+	VPMULUDQ  Z15, Z12, Z14
+	VPMULUDQ  Z15, Z18, Z18
+	VPADDQ    Z14, Z16, Z16
+	VPADDQ    Z18, Z17, Z17
+	VMOVDQU32 Z17, Z14
+	VMOVSHDUP Z16, K2, Z14
+	VMOVDQU32 Z16, Z15
+	VMOVSLDUP Z17, K1, Z15
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPSUBD    Z0, Z15, Z16
+	VPMINUD   Z16, Z15, Z15
+	VPADDD    Z15, Z14, Z15
+	VPSUBD    Z0, Z15, Z16
+	VPMINUD   Z16, Z15, Z15
+	VPADDD    Z14, Z15, Z14
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VMOVDQU32 Z14, (AX)
+	VPSHUFD   $0x00, Z13, Z14
+	VPSHUFD   $0x55, Z13, Z15
+	VPXORD    Z15, Z0, Z16
+	VPMULUDQ  Z12, Z14, Z17
+	VPMULUDQ  Z12, Z15, Z15
+	VMOVSHDUP Z12, Z18
+	VPMULUDQ  Z18, Z16, Z16
+	VPADDQ    Z16, Z17, Z17
+	VPMULUDQ  Z18, Z14, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPSHUFD   $0xee, Z13, Z14
+	VPADDD    Z14, Z14, Z14
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPSHUFD   $0xbb, Z13, Z16
+	VPXORD    Z16, Z5, Z16
+	VPADDD    Z16, Z14, Z14
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPBLENDMD Z13, Z14, K3, Z1
+	VMOVSHDUP Z1, Z13
+	VPXORD    Z13, Z0, Z14
+	VPSHUFD   $0x4e, Z12, Z16
+	VPMULUDQ  Z16, Z1, Z18
+	VPADDQ    Z18, Z17, Z17
+	VPMULUDQ  Z16, Z13, Z13
+	VPADDQ    Z13, Z15, Z15
+	VPSHUFD   $0x1b, Z12, Z12
+	VPMULUDQ  Z12, Z14, Z13
+	VPADDQ    Z13, Z17, Z17
+	VPMULUDQ  Z12, Z1, Z12
+	VPADDQ    Z12, Z15, Z15
+	VMOVDQU32 Z15, Z12
+	VMOVSHDUP Z17, K2, Z12
+	VMOVDQU32 Z17, Z13
+	VMOVSLDUP Z15, K1, Z13
+	VPSUBD    Z0, Z12, Z14
+	VPMINUD   Z14, Z12, Z12
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPADDD    Z13, Z12, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPADDD    Z12, Z13, Z12
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VMOVDQU32 Z12, (CX)
+	VMOVDQU32 64(SI), Z12
+	VMOVDQU32 64(DI), Z13
+	VPERMD    Z10, Z7, Z14
+	VPERMD    Z11, Z7, Z15
+	VMOVSHDUP Z13, Z17
+	VMOVSHDUP Z12, Z18
+	VPMULUDQ  Z14, Z13, Z16
+	VPMULUDQ  Z14, Z17, Z17
+	VPMULUDQ  Z15, Z12, Z14
+	VPMULUDQ  Z15, Z18, Z18
+	VPADDQ    Z14, Z16, Z16
+	VPADDQ    Z18, Z17, Z17
+	VMOVDQU32 Z17, Z14
+	VMOVSHDUP Z16, K2, Z14
+	VMOVDQU32 Z16, Z15
+	VMOVSLDUP Z17, K1, Z15
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPSUBD    Z0, Z15, Z16
+	VPMINUD   Z16, Z15, Z15
+	VPADDD    Z15, Z14, Z15
+	VPSUBD    Z0, Z15, Z16
+	VPMINUD   Z16, Z15, Z15
+	VPADDD    Z14, Z15, Z14
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VMOVDQU32 Z14, 64(AX)
+	VPSHUFD   $0x00, Z13, Z14
+	VPSHUFD   $0x55, Z13, Z15
+	VPXORD    Z15, Z0, Z16
+	VPMULUDQ  Z12, Z14, Z17
+	VPMULUDQ  Z12, Z15, Z15
+	VMOVSHDUP Z12, Z18
+	VPMULUDQ  Z18, Z16, Z16
+	VPADDQ    Z16, Z17, Z17
+	VPMULUDQ  Z18, Z14, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPSHUFD   $0xee, Z13, Z14
+	VPADDD    Z14, Z14, Z14
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPSHUFD   $0xbb, Z13, Z16
+	VPXORD    Z16, Z5, Z16
+	VPADDD    Z16, Z14, Z14
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPBLENDMD Z13, Z14, K3, Z2
+	VMOVSHDUP Z2, Z13
+	VPXORD    Z13, Z0, Z14
+	VPSHUFD   $0x4e, Z12, Z16
+	VPMULUDQ  Z16, Z2, Z18
+	VPADDQ    Z18, Z17, Z17
+	VPMULUDQ  Z16, Z13, Z13
+	VPADDQ    Z13, Z15, Z15
+	VPSHUFD   $0x1b, Z12, Z12
+	VPMULUDQ  Z12, Z14, Z13
+	VPADDQ    Z13, Z17, Z17
+	VPMULUDQ  Z12, Z2, Z12
+	VPADDQ    Z12, Z15, Z15
+	VMOVDQU32 Z15, Z12
+	VMOVSHDUP Z17, K2, Z12
+	VMOVDQU32 Z17, Z13
+	VMOVSLDUP Z15, K1, Z13
+	VPSUBD    Z0, Z12, Z14
+	VPMINUD   Z14, Z12, Z12
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPADDD    Z13, Z12, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPADDD    Z12, Z13, Z12
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VMOVDQU32 Z12, 64(CX)
+	VMOVDQU32 128(SI), Z12
+	VMOVDQU32 128(DI), Z13
+	VPERMD    Z10, Z8, Z14
+	VPERMD    Z11, Z8, Z15
+	VMOVSHDUP Z13, Z17
+	VMOVSHDUP Z12, Z18
+	VPMULUDQ  Z14, Z13, Z16
+	VPMULUDQ  Z14, Z17, Z17
+	VPMULUDQ  Z15, Z12, Z14
+	VPMULUDQ  Z15, Z18, Z18
+	VPADDQ    Z14, Z16, Z16
+	VPADDQ    Z18, Z17, Z17
+	VMOVDQU32 Z17, Z14
+	VMOVSHDUP Z16, K2, Z14
+	VMOVDQU32 Z16, Z15
+	VMOVSLDUP Z17, K1, Z15
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPSUBD    Z0, Z15, Z16
+	VPMINUD   Z16, Z15, Z15
+	VPADDD    Z15, Z14, Z15
+	VPSUBD    Z0, Z15, Z16
+	VPMINUD   Z16, Z15, Z15
+	VPADDD    Z14, Z15, Z14
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VMOVDQU32 Z14, 128(AX)
+	VPSHUFD   $0x00, Z13, Z14
+	VPSHUFD   $0x55, Z13, Z15
+	VPXORD    Z15, Z0, Z16
+	VPMULUDQ  Z12, Z14, Z17
+	VPMULUDQ  Z12, Z15, Z15
+	VMOVSHDUP Z12, Z18
+	VPMULUDQ  Z18, Z16, Z16
+	VPADDQ    Z16, Z17, Z17
+	VPMULUDQ  Z18, Z14, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPSHUFD   $0xee, Z13, Z14
+	VPADDD    Z14, Z14, Z14
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPSHUFD   $0xbb, Z13, Z16
+	VPXORD    Z16, Z5, Z16
+	VPADDD    Z16, Z14, Z14
+	VPSUBD    Z0, Z14, Z16
+	VPMINUD   Z16, Z14, Z14
+	VPBLENDMD Z13, Z14, K3, Z3
+	VMOVSHDUP Z3, Z13
+	VPXORD    Z13, Z0, Z14
+	VPSHUFD   $0x4e, Z12, Z16
+	VPMULUDQ  Z16, Z3, Z18
+	VPADDQ    Z18, Z17, Z17
+	VPMULUDQ  Z16, Z13, Z13
+	VPADDQ    Z13, Z15, Z15
+	VPSHUFD   $0x1b, Z12, Z12
+	VPMULUDQ  Z12, Z14, Z13
+	VPADDQ    Z13, Z17, Z17
+	VPMULUDQ  Z12, Z3, Z12
+	VPADDQ    Z12, Z15, Z15
+	VMOVDQU32 Z15, Z12
+	VMOVSHDUP Z17, K2, Z12
+	VMOVDQU32 Z17, Z13
+	VMOVSLDUP Z15, K1, Z13
+	VPSUBD    Z0, Z12, Z14
+	VPMINUD   Z14, Z12, Z12
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPADDD    Z13, Z12, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPADDD    Z12, Z13, Z12
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VMOVDQU32 Z12, 128(CX)
+	VMOVDQU32 192(SI), Z12
+	VMOVDQU32 192(DI), Z13
+	VPERMD    Z10, Z9, Z10
+	VPERMD    Z11, Z9, Z11
+	VMOVSHDUP Z13, Z15
+	VMOVSHDUP Z12, Z16
+	VPMULUDQ  Z10, Z13, Z14
+	VPMULUDQ  Z10, Z15, Z15
+	VPMULUDQ  Z11, Z12, Z10
+	VPMULUDQ  Z11, Z16, Z16
+	VPADDQ    Z10, Z14, Z14
+	VPADDQ    Z16, Z15, Z15
+	VMOVDQU32 Z15, Z10
+	VMOVSHDUP Z14, K2, Z10
+	VMOVDQU32 Z14, Z11
+	VMOVSLDUP Z15, K1, Z11
+	VPSUBD    Z0, Z10, Z14
+	VPMINUD   Z14, Z10, Z10
+	VPSUBD    Z0, Z11, Z14
+	VPMINUD   Z14, Z11, Z11
+	VPADDD    Z11, Z10, Z11
+	VPSUBD    Z0, Z11, Z14
+	VPMINUD   Z14, Z11, Z11
+	VPADDD    Z10, Z11, Z10
+	VPSUBD    Z0, Z10, Z11
+	VPMINUD   Z11, Z10, Z10
+	VMOVDQU32 Z10, 192(AX)
+	VPSHUFD   $0x00, Z13, Z10
+	VPSHUFD   $0x55, Z13, Z11
+	VPXORD    Z11, Z0, Z14
+	VPMULUDQ  Z12, Z10, Z15
+	VPMULUDQ  Z12, Z11, Z11
+	VMOVSHDUP Z12, Z16
+	VPMULUDQ  Z16, Z14, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPMULUDQ  Z16, Z10, Z10
+	VPADDQ    Z10, Z11, Z11
+	VPSHUFD   $0xee, Z13, Z10
+	VPADDD    Z10, Z10, Z10
+	VPSUBD    Z0, Z10, Z14
+	VPMINUD   Z14, Z10, Z10
+	VPSHUFD   $0xbb, Z13, Z14
+	VPXORD    Z14, Z5, Z14
+	VPADDD    Z14, Z10, Z10
+	VPSUBD    Z0, Z10, Z14
+	VPMINUD   Z14, Z10, Z10
+	VPBLENDMD Z13, Z10, K3, Z4
+	VMOVSHDUP Z4, Z10
+	VPXORD    Z10, Z0, Z13
+	VPSHUFD   $0x4e, Z12, Z14
+	VPMULUDQ  Z14, Z4, Z16
+	VPADDQ    Z16, Z15, Z15
+	VPMULUDQ  Z14, Z10, Z10
+	VPADDQ    Z10, Z11, Z11
+	VPSHUFD   $0x1b, Z12, Z10
+	VPMULUDQ  Z10, Z13, Z12
+	VPADDQ    Z12, Z15, Z15
+	VPMULUDQ  Z10, Z4, Z10
+	VPADDQ    Z10, Z11, Z11
+	VMOVDQU32 Z11, Z10
+	VMOVSHDUP Z15, K2, Z10
+	VMOVDQU32 Z15, Z12
+	VMOVSLDUP Z11, K1, Z12
+	VPSUBD    Z0, Z10, Z11
+	VPMINUD   Z11, Z10, Z10
+	VPSUBD    Z0, Z12, Z11
+	VPMINUD   Z11, Z12, Z12
+	VPADDD    Z12, Z10, Z11
+	VPSUBD    Z0, Z11, Z12
+	VPMINUD   Z12, Z11, Z11
+	VPADDD    Z10, Z11, Z10
+	VPSUBD    Z0, Z10, Z11
+	VPMINUD   Z11, Z10, Z10
+	VMOVDQU32 Z10, 192(CX)
+	ADDQ      $+64, DX
+	ADDQ      $+64, BX
+	ADDQ      $+256, AX
+	ADDQ      $+256, CX
+	ADDQ      $+256, SI
+	ADDQ      $+256, DI
+	DECQ      R8
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func mulAccQM31VecAVX512(dst *uint32, a *uint32, s *[6][2]uint64, n uint64)
+// Requires: AVX, AVX512F
+TEXT ·mulAccQM31VecAVX512(SB), NOSPLIT, $0-32
+	MOVL            $0x7fffffff, AX
+	VMOVD           AX, X0
+	VPBROADCASTD    X0, Z0
+	MOVL            $0x0000aaaa, AX
+	KMOVW           AX, K1
+	MOVL            $0x00005555, AX
+	KMOVW           AX, K2
+	MOVQ            dst+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            n+24(FP), DX
+	MOVQ            s+16(FP), BX
+	VBROADCASTI32X4 (BX), Z1
+	VBROADCASTI32X4 16(BX), Z2
+	VBROADCASTI32X4 32(BX), Z3
+	VBROADCASTI32X4 48(BX), Z4
+	VBROADCASTI32X4 64(BX), Z5
+	VBROADCASTI32X4 80(BX), Z6
+	SHRQ            $0x02, DX
+
+loop:
+	VMOVDQU32 (CX), Z7
+	VPMULUDQ  Z7, Z1, Z8
+	VPMULUDQ  Z7, Z2, Z9
+	VMOVSHDUP Z7, Z10
+	VPMULUDQ  Z10, Z3, Z11
+	VPADDQ    Z11, Z8, Z8
+	VPMULUDQ  Z10, Z1, Z10
+	VPADDQ    Z10, Z9, Z9
+	VPSHUFD   $0x4e, Z7, Z10
+	VPMULUDQ  Z10, Z4, Z11
+	VPADDQ    Z11, Z8, Z8
+	VPMULUDQ  Z10, Z5, Z10
+	VPADDQ    Z10, Z9, Z9
+	VPSHUFD   $0x1b, Z7, Z7
+	VPMULUDQ  Z7, Z6, Z10
+	VPADDQ    Z10, Z8, Z8
+	VPMULUDQ  Z7, Z4, Z7
+	VPADDQ    Z7, Z9, Z9
+	VMOVDQU32 Z9, Z7
+	VMOVSHDUP Z8, K2, Z7
+	VMOVDQU32 Z8, Z8
+	VMOVSLDUP Z9, K1, Z8
+	VPSUBD    Z0, Z7, Z9
+	VPMINUD   Z9, Z7, Z7
+	VPSUBD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VPADDD    Z8, Z7, Z8
+	VPSUBD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VPADDD    Z7, Z8, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPADDD    (AX), Z7, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VMOVDQU32 Z7, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	DECQ      DX
 	JNZ       loop
 	VZEROUPPER
 	RET

@@ -1,131 +1,224 @@
 package field
 
 import (
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// TestRoundSums compares with the round polynomials' definition at 0, 1 and 2:
-// the leading coefficient is half the second difference.
-func TestRoundSums(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 70).Draw(t, "n")
-		draw := func(name string) []QM31 { return rapid.SliceOfN(genQM31(), n, n).Draw(t, name) }
-		w, a0, a1, b0, b1 := draw("w"), draw("a0"), draw("a1"), draw("b0"), draw("b1")
-		ones := make([]QM31, n)
-		for i := range ones {
-			ones[i] = One
-		}
-		at := func(w []QM31, x QM31) (s QM31) {
-			for i := range w {
-				a := a0[i].Add(x.Mul(a1[i].Sub(a0[i])))
-				b := b0[i].Add(x.Mul(b1[i].Sub(b0[i])))
-				s = s.Add(w[i].Mul(a).Mul(b))
-			}
-			return s
-		}
-		check := func(name string, w []QM31, zero, top QM31) {
-			second := at(w, Zero).Sub(at(w, One).Double()).Add(at(w, FromM31(2)))
-			if zero != at(w, Zero) || top.Double() != second {
-				t.Fatalf("%s of %d terms is wrong", name, n)
-			}
-		}
-		zero, top := RoundSums(a0, a1, b0, b1)
-		check("RoundSums", ones, zero, top)
-		zero, top = RoundSumsWeighted(w, a0, a1, b0, b1)
-		check("RoundSumsWeighted", w, zero, top)
-	})
+// vectors draws vectors of one length, 0 to 70, so that every remainder
+// modulo the kernels' blocks occurs.
+type vectors struct {
+	t *rapid.T
+	n int
 }
 
-func TestFoldHalves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 70).Draw(t, "n")
-		table := rapid.SliceOfN(genQM31(), 2*n, 2*n).Draw(t, "table")
-		r := genQM31().Draw(t, "r")
-		want := make([]QM31, n)
-		FoldVec(want, table, r)
-		FoldHalves(table[:n], table[:n], table[n:], r)
-		for i := range want {
-			if table[i] != want[i] {
-				t.Fatalf("entry %d of %d", i, n)
-			}
+func newVectors(t *rapid.T) vectors { return vectors{t, rapid.IntRange(0, 70).Draw(t, "n")} }
+
+func (v vectors) k(name string) []QM31 {
+	return rapid.SliceOfN(genQM31(), v.n, v.n).Draw(v.t, name)
+}
+
+func (v vectors) m31(name string) []M31 {
+	return rapid.SliceOfN(genM31(), v.n, v.n).Draw(v.t, name)
+}
+
+func (v vectors) halves(name string) Halves { return Halves{v.k(name + ".Lo"), v.k(name + ".Hi")} }
+
+// check fails the test at the first entry that is not want(i).
+func (v vectors) check(name string, got []QM31, want func(i int) QM31) {
+	for i := range got {
+		if got[i] != want(i) {
+			v.t.Fatalf("%s: entry %d of %d is %v, want %v", name, i, v.n, got[i], want(i))
 		}
+	}
+}
+
+// at returns entry i of a table at X = x.
+func (h Halves) at(i int, x QM31) QM31 { return h.Lo[i].Add(x.Mul(h.Hi[i].Sub(h.Lo[i]))) }
+
+// checkSums compares with the round polynomial's definition, Σ term(i, X) at
+// 0, 1 and 2: the leading coefficient is half the second difference.
+func (v vectors) checkSums(name string, zero, top QM31, term func(i int, x QM31) QM31) {
+	var at [3]QM31
+	for x := range at {
+		for i := range v.n {
+			at[x] = at[x].Add(term(i, FromM31(M31(x))))
+		}
+	}
+	if second := at[0].Sub(at[1].Double()).Add(at[2]); zero != at[0] || top.Double() != second {
+		v.t.Fatalf("%s of %d terms is wrong", name, v.n)
+	}
+}
+
+func TestRoundSums(t *testing.T) {
+	atEachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			v := newVectors(t)
+			w, a, b := v.k("w"), v.halves("a"), v.halves("b")
+			zero, top := RoundSums(a, b)
+			v.checkSums("RoundSums", zero, top, func(i int, x QM31) QM31 { return a.at(i, x).Mul(b.at(i, x)) })
+			zero, top = RoundSumsWeighted(w, a, b)
+			v.checkSums("RoundSumsWeighted", zero, top, func(i int, x QM31) QM31 {
+				return w[i].Mul(a.at(i, x)).Mul(b.at(i, x))
+			})
+		})
 	})
 }
 
 func TestFractionRoundSums(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		draw := func(name string) []QM31 { return rapid.SliceOfN(genQM31(), n, n).Draw(t, name) }
-		halves := func(name string) Halves { return Halves{draw(name), draw(name)} }
-		w, n0, n1, d0, d1 := draw("w"), halves("n0"), halves("n1"), halves("d0"), halves("d1")
-		zero, top := FractionRoundSums(w, n0, n1, d0, d1)
-		z0, t0 := RoundSumsWeighted(w, n0.Lo, n0.Hi, d1.Lo, d1.Hi)
-		z1, t1 := RoundSumsWeighted(w, n1.Lo, n1.Hi, d0.Lo, d0.Hi)
-		if zero != z0.Add(z1) || top != t0.Add(t1) {
-			t.Fatalf("%d terms", n)
+	atEachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			v := newVectors(t)
+			w, n0, n1, d0, d1 := v.k("w"), v.halves("n0"), v.halves("n1"), v.halves("d0"), v.halves("d1")
+			zero, top := FractionRoundSums(w, n0, n1, d0, d1)
+			v.checkSums("FractionRoundSums", zero, top, func(i int, x QM31) QM31 {
+				return w[i].Mul(n0.at(i, x).Mul(d1.at(i, x)).Add(n1.at(i, x).Mul(d0.at(i, x))))
+			})
+		})
+	})
+}
+
+// TestRoundSumsExtremes sums products of the largest limbs, which is where
+// delayed reductions would overflow.
+func TestRoundSumsExtremes(t *testing.T) {
+	atEachLevel(t, func(t *testing.T) {
+		limbs := []M31{0, 1, P - 1}
+		for code := range 81 {
+			v := NewQM31(limbs[code%3], limbs[code/3%3], limbs[code/9%3], limbs[code/27])
+			const n = 68
+			w, zeros := make([]QM31, n), make([]QM31, n)
+			for i := range w {
+				w[i] = v
+			}
+			full := Halves{w, zeros} // differences are −v
+			square, count := v.Mul(v), FromM31(n)
+			zero, top := RoundSums(full, full)
+			if want := square.Mul(count); zero != want || top != want {
+				t.Errorf("RoundSums of %v", v)
+			}
+			zero, top = RoundSumsWeighted(w, full, full)
+			if want := square.Mul(v).Mul(count); zero != want || top != want {
+				t.Errorf("RoundSumsWeighted of %v", v)
+			}
+			zero, top = FractionRoundSums(w, full, full, full, full)
+			if want := square.Mul(v).Mul(count).Double(); zero != want || top != want {
+				t.Errorf("FractionRoundSums of %v", v)
+			}
 		}
 	})
 }
 
 func TestAddFractions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		draw := func(name string) []QM31 { return rapid.SliceOfN(genQM31(), n, n).Draw(t, name) }
-		n0, n1, d0, d1 := draw("n0"), draw("n1"), draw("d0"), draw("d1")
-		num, den := make([]QM31, n), make([]QM31, n)
-		check := func() {
-			t.Helper()
-			for i := range num {
-				if num[i] != n0[i].Mul(d1[i]).Add(n1[i].Mul(d0[i])) || den[i] != d0[i].Mul(d1[i]) {
-					t.Fatalf("entry %d of %d", i, n)
-				}
+	atEachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			v := newVectors(t)
+			n0, n1, d0, d1 := v.k("n0"), v.k("n1"), v.k("d0"), v.k("d1")
+			num, den := make([]QM31, v.n), make([]QM31, v.n)
+			check := func(name string) {
+				v.check(name+" numerators", num, func(i int) QM31 { return n0[i].Mul(d1[i]).Add(n1[i].Mul(d0[i])) })
+				v.check(name+" denominators", den, func(i int) QM31 { return d0[i].Mul(d1[i]) })
 			}
-		}
-		AddFractions(num, den, n0, n1, d0, d1)
-		check()
-		b0 := rapid.SliceOfN(genM31(), n, n).Draw(t, "b0")
-		b1 := rapid.SliceOfN(genM31(), n, n).Draw(t, "b1")
-		AddFractionsM31(num, den, b0, b1, d0, d1)
-		for i := range b0 {
-			n0[i], n1[i] = FromM31(b0[i]), FromM31(b1[i])
-		}
-		check()
+			AddFractions(num, den, n0, n1, d0, d1)
+			check("AddFractions")
+			b0, b1 := v.m31("b0"), v.m31("b1")
+			AddFractionsM31(num, den, b0, b1, d0, d1)
+			for i := range b0 {
+				n0[i], n1[i] = FromM31(b0[i]), FromM31(b1[i])
+			}
+			check("AddFractionsM31")
+		})
 	})
 }
 
 func TestMulAccQM31Vec(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		dst := rapid.SliceOfN(genQM31(), n, n).Draw(t, "dst")
-		a := rapid.SliceOfN(genQM31(), n, n).Draw(t, "a")
-		s := genQM31().Draw(t, "s")
-		want := make([]QM31, n)
-		for i := range want {
-			want[i] = dst[i].Add(s.Mul(a[i]))
+	atEachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			v := newVectors(t)
+			dst, a, s := v.k("dst"), v.k("a"), genQM31().Draw(t, "s")
+			before := append([]QM31(nil), dst...)
+			MulAccQM31Vec(dst, a, s)
+			v.check("MulAccQM31Vec", dst, func(i int) QM31 { return before[i].Add(s.Mul(a[i])) })
+		})
+	})
+}
+
+func TestFoldHalves(t *testing.T) {
+	atEachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			v := newVectors(t)
+			table, r := v.halves("table"), genQM31().Draw(t, "r")
+			before := append([]QM31(nil), table.Lo...)
+			FoldHalves(table.Lo, table, r)
+			v.check("FoldHalves", table.Lo, func(i int) QM31 { return before[i].Add(r.Mul(table.Hi[i].Sub(before[i]))) })
+			lo, hi := v.m31("lo"), v.m31("hi")
+			FoldM31Halves(table.Hi, lo, hi, r)
+			v.check("FoldM31Halves", table.Hi, func(i int) QM31 { return r.MulM31(hi[i].Sub(lo[i])).AddM31(lo[i]) })
+		})
+	})
+}
+
+func TestRoundsPanic(t *testing.T) {
+	q, short := make([]QM31, 3), make([]QM31, 2)
+	h, bad := Halves{q, q}, Halves{q, short}
+	b := make([]M31, 3)
+	for name, f := range map[string]func(){
+		"FoldHalves":        func() { FoldHalves(q, bad, One) },
+		"FoldM31Halves":     func() { FoldM31Halves(q, b, b[:2], One) },
+		"RoundSums":         func() { RoundSums(h, bad) },
+		"RoundSumsWeighted": func() { RoundSumsWeighted(short, h, h) },
+		"FractionRoundSums": func() { FractionRoundSums(q, h, h, h, bad) },
+		"AddFractions":      func() { AddFractions(q, q, q, q, q, short) },
+		"AddFractionsM31":   func() { AddFractionsM31(q, q, b, b[:2], q, q) },
+		"MulAccQM31Vec":     func() { MulAccQM31Vec(q, short, One) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("different lengths went unnoticed")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// benchRounds runs f on nine vectors of 256 elements, the size of a tile.
+func benchRounds(b *testing.B, f func(v [9][]QM31)) {
+	var v [9][]QM31
+	for i := range v {
+		v[i] = make([]QM31, 256)
+		for j := range v[i] {
+			v[i][j] = NewQM31(M31(i+1), M31(j+1), P-1, M31(i*j))
 		}
-		MulAccQM31Vec(dst, a, s)
-		for i := range want {
-			if dst[i] != want[i] {
-				t.Fatalf("entry %d of %d", i, n)
-			}
+	}
+	b.Run(fmt.Sprint(len(v[0])), func(b *testing.B) {
+		b.SetBytes(int64(len(v[0])))
+		for b.Loop() {
+			f(v)
 		}
 	})
 }
 
-func TestFoldM31Halves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		table := rapid.SliceOfN(genM31(), 2*n, 2*n).Draw(t, "table")
-		r := genQM31().Draw(t, "r")
-		want, got := make([]QM31, n), make([]QM31, n)
-		FoldM31Vec(want, table, r)
-		FoldM31Halves(got, table[:n], table[n:], r)
-		for i := range want {
-			if got[i] != want[i] {
-				t.Fatalf("entry %d of %d", i, n)
-			}
-		}
+func BenchmarkRoundSums(b *testing.B) {
+	benchRounds(b, func(v [9][]QM31) { RoundSums(Halves{v[0], v[1]}, Halves{v[2], v[3]}) })
+}
+
+func BenchmarkRoundSumsWeighted(b *testing.B) {
+	benchRounds(b, func(v [9][]QM31) { RoundSumsWeighted(v[8], Halves{v[0], v[1]}, Halves{v[2], v[3]}) })
+}
+
+func BenchmarkFractionRoundSums(b *testing.B) {
+	benchRounds(b, func(v [9][]QM31) {
+		FractionRoundSums(v[8], Halves{v[0], v[1]}, Halves{v[2], v[3]}, Halves{v[4], v[5]}, Halves{v[6], v[7]})
 	})
+}
+
+func BenchmarkAddFractions(b *testing.B) {
+	benchRounds(b, func(v [9][]QM31) { AddFractions(v[0], v[1], v[2], v[3], v[4], v[5]) })
+}
+
+func BenchmarkFoldHalves(b *testing.B) {
+	benchRounds(b, func(v [9][]QM31) { FoldHalves(v[0], Halves{v[1], v[2]}, v[3][0]) })
 }

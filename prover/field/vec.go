@@ -67,18 +67,14 @@ func MulQM31Vec(dst, a, b []QM31) {
 // dst may be src[:h].
 func FoldVec(dst, src []QM31, r QM31) {
 	mustMatch(2*len(dst), len(src))
-	lo, hi := src[:len(dst)], src[len(dst):]
-	n := foldVecFast(dst, lo, hi, r)
-	foldVecGeneric(dst[n:], lo[n:], hi[n:], r)
+	FoldHalves(dst, Halves{src[:len(dst)], src[len(dst):]}, r)
 }
 
 // FoldM31Vec is FoldVec for a table of the base field:
 // dst[i] = src[i] + r·(src[i+h] − src[i]) with h = len(src)/2 = len(dst).
 func FoldM31Vec(dst []QM31, src []M31, r QM31) {
 	mustMatch(2*len(dst), len(src))
-	lo, hi := src[:len(dst)], src[len(dst):]
-	n := foldM31VecFast(dst, lo, hi, r)
-	foldM31VecGeneric(dst[n:], lo[n:], hi[n:], r)
+	FoldM31Halves(dst, src[:len(dst)], src[len(dst):], r)
 }
 
 // MulAccVec sets dst[i] += s·a[i]. Both have one length.

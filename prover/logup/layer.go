@@ -189,7 +189,7 @@ func (l *layer) fold(s *scratch, from, to int, r field.QM31) {
 	}
 	h := len(l.n0) / 2
 	for _, t := range [4][]field.QM31{l.n0, l.n1, l.d0, l.d1} {
-		field.FoldHalves(t[from:to], t[from:to], t[h+from:h+to], r)
+		field.FoldHalves(t[from:to], field.Halves{Lo: t[from:to], Hi: t[h+from : h+to]}, r)
 	}
 }
 
@@ -199,11 +199,11 @@ func (l *layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 	q := len(l.n0)
 	num, den := l.leaves.num, l.leaves.den
 	field.FoldM31Halves(l.n0[from:to], num[from:to], num[q+from:q+to], r)
-	field.FoldHalves(l.d0[from:to], den[from:to], den[q+from:q+to], r)
+	field.FoldHalves(l.d0[from:to], field.Halves{Lo: den[from:to], Hi: den[q+from : q+to]}, r)
 	numLo, denLo := s.lo.of(l.leaves, 2*q+from, 2*q+to)
 	numHi, denHi := s.hi.of(l.leaves, 3*q+from, 3*q+to)
 	field.FoldM31Halves(l.n1[from:to], numLo, numHi, r)
-	field.FoldHalves(l.d1[from:to], denLo, denHi, r)
+	field.FoldHalves(l.d1[from:to], field.Halves{Lo: denLo, Hi: denHi}, r)
 	field.MulAccQM31Vec(l.n1[from:to], l.d1[from:to], l.lambda)
 }
 

@@ -9,12 +9,8 @@ const lanes = 16
 // that a vector register holds one word of each.
 type block [Width][lanes]field.M31
 
-// permute permutes every state of the block.
-func (b *block) permute() {
-	permuteBlockGeneric(b)
-}
-
-// permuteBlockGeneric is permute in plain Go, one state at a time.
+// permuteBlockGeneric permutes every state of the block in plain Go, one at a
+// time.
 func permuteBlockGeneric(b *block) {
 	for k := range lanes {
 		var s State

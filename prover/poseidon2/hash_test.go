@@ -30,7 +30,9 @@ func TestCompressFeedsForward(t *testing.T) {
 	}
 }
 
-func TestCompressMany(t *testing.T) {
+func TestCompressMany(t *testing.T) { atEachLevel(t, compressMany) }
+
+func compressMany(t *testing.T) {
 	for n := range 71 {
 		pairs := make([]Digest, 2*n)
 		want := make([]Digest, n)
@@ -53,7 +55,9 @@ func TestCompressMany(t *testing.T) {
 
 // TestColumnHasher compares with HashElements for any shape and any split of
 // the rows between calls.
-func TestColumnHasher(t *testing.T) {
+func TestColumnHasher(t *testing.T) { atEachLevel(t, columnHasher) }
+
+func columnHasher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns := rapid.IntRange(0, 70).Draw(t, "columns")
 		total := rapid.IntRange(0, 40).Draw(t, "rows")

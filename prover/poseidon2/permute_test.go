@@ -132,7 +132,9 @@ func TestPermuteExtremes(t *testing.T) {
 	}
 }
 
-func TestPermuteManyMatchesPermute(t *testing.T) {
+func TestPermuteManyMatchesPermute(t *testing.T) { atEachLevel(t, permuteManyMatchesPermute) }
+
+func permuteManyMatchesPermute(t *testing.T) {
 	for n := range 71 {
 		states := make([]State, n)
 		want := make([]State, n)

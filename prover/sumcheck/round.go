@@ -64,10 +64,6 @@ func runRound(active []*state, r field.QM31) {
 // is waiting.
 func (s *state) partial(lo, hi int, r field.QM31) sums {
 	h := s.pairs()
-	a0, a1, b0, b1 := s.a[:h], s.a[h:2*h], s.b[:h], s.b[h:2*h]
-	if s.flipped() {
-		a0, a1, b0, b1 = a1, a0, b1, b0
-	}
 	var total sums
 	s.weight.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
 		var row sums
@@ -77,10 +73,15 @@ func (s *state) partial(lo, hi int, r field.QM31) sums {
 				foldTile(s.a, h, t, end, r)
 				foldTile(s.b, h, t, end, r)
 			}
+			a := field.Halves{Lo: s.a[t:end], Hi: s.a[h+t : h+end]}
+			b := field.Halves{Lo: s.b[t:end], Hi: s.b[h+t : h+end]}
+			if s.flipped() {
+				a.Lo, a.Hi, b.Lo, b.Hi = a.Hi, a.Lo, b.Hi, b.Lo
+			}
 			if inner == nil {
-				row.add(field.RoundSums(a0[t:end], a1[t:end], b0[t:end], b1[t:end]))
+				row.add(field.RoundSums(a, b))
 			} else {
-				row.add(field.RoundSumsWeighted(inner[t-from:end-from], a0[t:end], a1[t:end], b0[t:end], b1[t:end]))
+				row.add(field.RoundSumsWeighted(inner[t-from:end-from], a, b))
 			}
 		}
 		total.add(weight.Mul(row.first), weight.Mul(row.top))
@@ -93,7 +94,7 @@ func (s *state) partial(lo, hi int, r field.QM31) sums {
 // no entry that another tile writes.
 func foldTile(t []field.QM31, h, from, to int, r field.QM31) {
 	for _, at := range [2]int{0, h} {
-		lo, hi := t[at+from:at+to], t[2*h+at+from:2*h+at+to]
-		field.FoldHalves(lo, lo, hi, r)
+		src := field.Halves{Lo: t[at+from : at+to], Hi: t[2*h+at+from : 2*h+at+to]}
+		field.FoldHalves(src.Lo, src, r)
 	}
 }

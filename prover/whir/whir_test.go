@@ -113,7 +113,7 @@ func TestHonest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := quick(soundness.Mode(rapid.IntRange(0, 1).Draw(t, "mode")))
 		c.LogBlowup = rapid.IntRange(1, 3).Draw(t, "blowup")
-		rowVars := rapid.IntRange(0, 12).Draw(t, "row variables")
+		rowVars := rapid.IntRange(0, 11).Draw(t, "row variables")
 		rows := rapid.SliceOfN(rapid.IntRange(1, 5), 1, 3).Draw(t, "rows")
 		align := rapid.Uint64Range(1, 4).Draw(t, "alignment")
 		vars := rapid.SliceOfN(rapid.IntRange(0, 16), 0, 6).Draw(t, "term variables")

@@ -181,9 +181,14 @@ func (g *Gen) ReduceOnce(v reg.VecVirtual) {
 // one of the two may be p.
 func (g *Gen) Add(a reg.VecVirtual, b Op) reg.VecVirtual {
 	v := g.Reg()
-	VPADDD(b, a, v)
-	g.ReduceOnce(v)
+	g.AddTo(a, b, v)
 	return v
+}
+
+// AddTo is Add into a given register, which may be a or b.
+func (g *Gen) AddTo(a reg.VecVirtual, b Op, dst reg.VecVirtual) {
+	VPADDD(b, a, dst)
+	g.ReduceOnce(dst)
 }
 
 // Sub returns a − b. b may be memory.
@@ -248,6 +253,33 @@ func (g *Gen) Mul(a, b reg.VecVirtual) reg.VecVirtual {
 	VPMULUDQ(even, b, even)
 	VPMULUDQ(odd, b1, odd)
 	return g.ReduceDoubled(even, odd)
+}
+
+// AddBroadcast returns a plus the 32-bit word at m in every lane, without
+// reduction.
+func (g *Gen) AddBroadcast(a reg.VecVirtual, m Mem) reg.VecVirtual {
+	v := g.Reg()
+	if g.wide() {
+		VPADDD_BCST(m, a, v)
+	} else {
+		VPBROADCASTD(m, v)
+		VPADDD(a, v, v)
+	}
+	return v
+}
+
+// RotateLeft returns a·2^k, 0 < k < 31: a rotation of 31 bits.
+func (g *Gen) RotateLeft(a reg.VecVirtual, k int) reg.VecVirtual {
+	hi, lo := g.Reg(), g.Reg()
+	VPSLLD(U8(k), a, hi)
+	VPSRLD(U8(31-k), a, lo)
+	if g.wide() {
+		VPTERNLOGD(U8(0xf8), hi, g.p, lo) // lo | (p & hi)
+	} else {
+		VPAND(g.p, hi, hi)
+		VPOR(hi, lo, lo)
+	}
+	return lo
 }
 
 // Fold sets each quad v = (v mod 2^31) + (v >> 31), below 2^34, keeping it

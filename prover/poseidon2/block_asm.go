@@ -1,0 +1,46 @@
+//go:build amd64 && !purego
+
+package poseidon2
+
+import (
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/internal/simd"
+)
+
+//go:generate go run -C ../../scripts/asm ./poseidon2 -out ../../prover/poseidon2/kernels_amd64.s -stubs ../../prover/poseidon2/kernels_amd64.go -pkg poseidon2
+
+// level is the instruction set in use; tests lower it.
+var level = simd.Best()
+
+// kernelConstants are all round constants in order, c − p in two's complement:
+// added to a canonical word they give a signed word, which the kernels square
+// without reducing it first.
+var kernelConstants = func() (k [externalRounds*Width + internalRounds]uint32) {
+	n := 0
+	push := func(cs ...field.M31) {
+		for _, c := range cs {
+			k[n] = uint32(c) - field.P
+			n++
+		}
+	}
+	for r := range externalInitial {
+		push(externalInitial[r][:]...)
+	}
+	push(internalConstants[:]...)
+	for r := range externalFinal {
+		push(externalFinal[r][:]...)
+	}
+	return k
+}()
+
+// permute permutes every state of the block.
+func (b *block) permute() {
+	switch level {
+	case simd.AVX512:
+		permuteBlockAVX512((*uint32)(&b[0][0]), &kernelConstants[0])
+	case simd.AVX2:
+		permuteBlockAVX2((*uint32)(&b[0][0]), &kernelConstants[0])
+	default:
+		permuteBlockGeneric(b)
+	}
+}

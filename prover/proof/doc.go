@@ -1,0 +1,9 @@
+// Package proof is the wire format: key files and proof files, byte by byte as
+// docs/proof-format.md specifies them.
+//
+// Both are protobuf in a canonical encoding, so that a value has one encoding
+// and a reader refuses every other. Readers take hostile bytes: every length
+// is bounded before anything of that length is allocated, and every error says
+// what is malformed. What the bytes mean for the proof is the business of the
+// verifier; nothing here depends on checksums for soundness.
+package proof

@@ -1,0 +1,23 @@
+package proof
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrMalformed is wrapped by every error that is the fault of the bytes read,
+// as opposed to the reading of them.
+var ErrMalformed = errors.New("malformed")
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
+}
+
+// readError tells the end of the file, which is malformed, from I/O errors.
+func readError(err error, what string) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return malformed("ends within %s", what)
+	}
+	return fmt.Errorf("reading %s: %w", what, err)
+}

@@ -1,0 +1,158 @@
+package proof
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// Key is what a verifier needs beside the proof: the quantised graph, the
+// commitment to its weights, and the security it asks for. Its digest is the
+// model commitment.
+type Key struct {
+	Graph *model.Graph
+	// Root of the tree of the fixed tensors, zero unless HasFixed.
+	Root poseidon2.Digest
+	// HasFixed says whether the graph has fixed tensors at all.
+	HasFixed bool
+	Security Security
+	// Digest is the SHA-256 of the encoded key under a prefix; EncodeKey and
+	// DecodeKey set it.
+	Digest [sha256.Size]byte
+}
+
+const (
+	// KeyMagic starts every key file.
+	KeyMagic = "PM.key\r\n"
+	// KeyVersion is the version of the key format.
+	KeyVersion = 1
+	// MaxKeySize is the size of the largest key file accepted by DecodeKey.
+	MaxKeySize = 64 << 20
+	// maxKeyMessages bounds the memory that decoding a key takes.
+	maxKeyMessages = 1 << 20
+	// keyDigestPrefix separates model commitments from other uses of SHA-256.
+	keyDigestPrefix = "prove-model key\n"
+	keyHeaderSize   = len(KeyMagic) + 4
+)
+
+// EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
+// bytes. It fails if the graph or the parameters are not valid.
+func EncodeKey(k *Key) ([]byte, error) {
+	if err := k.validate(); err != nil {
+		return nil, fmt.Errorf("encoding the key: %w", err)
+	}
+	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security)}
+	if k.HasFixed {
+		body.Root = appendDigest(nil, k.Root)
+	}
+	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
+	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the key: %w", err)
+	}
+	// A key that is written must be one that can be read, limits included.
+	if _, err := decodeKey(b); err != nil {
+		return nil, fmt.Errorf("encoding the key: %w", err)
+	}
+	k.Digest = keyDigest(b)
+	return b, nil
+}
+
+// DecodeKey reads a key file. Its errors wrap ErrMalformed.
+func DecodeKey(b []byte) (*Key, error) {
+	k, err := decodeKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w key: %w", ErrMalformed, err)
+	}
+	return k, nil
+}
+
+func decodeKey(b []byte) (*Key, error) {
+	if len(b) > MaxKeySize {
+		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(b), MaxKeySize)
+	}
+	if len(b) < keyHeaderSize || string(b[:len(KeyMagic)]) != KeyMagic {
+		return nil, errors.New("not a prove-model key")
+	}
+	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
+		return nil, fmt.Errorf("version %d, this program reads version %d", v, KeyVersion)
+	}
+	var body proofpb.Key
+	budget := maxKeyMessages
+	if err := checkCanonical(b[keyHeaderSize:], body.ProtoReflect().Descriptor(), &budget); err != nil {
+		return nil, err
+	}
+	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
+		return nil, err
+	}
+	if body.Graph == nil || body.Security == nil {
+		return nil, errors.New("no graph or no security parameters")
+	}
+	k := &Key{HasFixed: len(body.Root) != 0, Security: decodeSecurity(body.Security), Digest: keyDigest(b)}
+	var err error
+	if k.Graph, err = decodeGraph(body.Graph); err != nil {
+		return nil, err
+	}
+	if k.HasFixed {
+		if k.Root, err = decodeDigest(body.Root); err != nil {
+			return nil, fmt.Errorf("root: %w", err)
+		}
+	}
+	return k, k.validate()
+}
+
+// ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
+func ReadKey(r io.Reader, max int64) (*Key, error) {
+	max = min(max, MaxKeySize)
+	b, err := io.ReadAll(io.LimitReader(r, max+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the key: %w", err)
+	}
+	if int64(len(b)) > max {
+		return nil, malformed("key is over the limit of %d bytes", max)
+	}
+	return DecodeKey(b)
+}
+
+// maxFrac keeps 2^(−Frac) a normal float64.
+const maxFrac = 1000
+
+func (k *Key) validate() error {
+	if k.Graph == nil {
+		return errors.New("no graph")
+	}
+	if err := k.Security.Validate(); err != nil {
+		return err
+	}
+	if err := k.Graph.Validate(); err != nil {
+		return err
+	}
+	for i := range k.Graph.Tensors {
+		if f := k.Graph.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
+			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
+		}
+	}
+	if fixed := len(k.Graph.FixedIDs()) > 0; fixed != k.HasFixed {
+		return fmt.Errorf("fixed tensors: %t, root of a commitment to them: %t", fixed, k.HasFixed)
+	}
+	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
+		return errors.New("a root, but nothing is committed")
+	}
+	return nil
+}
+
+func keyDigest(b []byte) (d [sha256.Size]byte) {
+	h := sha256.New()
+	h.Write([]byte(keyDigestPrefix))
+	h.Write(b)
+	h.Sum(d[:0])
+	return d
+}

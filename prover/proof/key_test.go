@@ -1,0 +1,217 @@
+package proof
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+func encode(t testing.TB, k *Key) []byte {
+	t.Helper()
+	b, err := EncodeKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestKeyRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		k := genKey().Draw(rt, "key")
+		b, err := EncodeKey(k)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, err := ReadKey(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if d := cmp.Diff(k, got, cmpopts.EquateEmpty()); d != "" {
+			rt.Fatal(d)
+		}
+		again, err := EncodeKey(got)
+		if err != nil || !bytes.Equal(b, again) {
+			rt.Fatalf("encoding again differs: %v", err)
+		}
+	})
+}
+
+// Every changed byte must be refused or change the model commitment.
+func TestKeyEveryByteMatters(t *testing.T) {
+	k := sampleKey()
+	b := encode(t, k)
+	refused := 0
+	for i := range b {
+		for _, x := range []byte{1, 0x80, 0xff} {
+			c := bytes.Clone(b)
+			c[i] ^= x
+			got, err := DecodeKey(c)
+			if err != nil {
+				refused++
+				if !errors.Is(err, ErrMalformed) {
+					t.Fatalf("byte %d: %v does not wrap ErrMalformed", i, err)
+				}
+				continue
+			}
+			if got.Digest == k.Digest {
+				t.Fatalf("byte %d: same digest", i)
+			}
+			if cmp.Equal(k, got, cmpopts.IgnoreFields(Key{}, "Digest"), cmpopts.EquateEmpty()) {
+				t.Fatalf("byte %d: two encodings of one key", i)
+			}
+		}
+	}
+	if refused < len(b) {
+		t.Errorf("only %d of %d changes refused", refused, 3*len(b))
+	}
+	for n := range b {
+		if _, err := DecodeKey(b[:n]); !errors.Is(err, ErrMalformed) {
+			t.Fatalf("cut to %d bytes: %v", n, err)
+		}
+	}
+	if _, err := DecodeKey(append(bytes.Clone(b), 0)); !errors.Is(err, ErrMalformed) {
+		t.Fatalf("one byte more: %v", err)
+	}
+}
+
+// Validate accepts every key here; the errors are those of this package.
+func TestEncodeKeyRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Key){
+		"no graph":        func(k *Key) { k.Graph = nil },
+		"unlike the root": func(k *Key) { k.HasFixed = false },
+		"invalid graph":   func(k *Key) { k.Graph.Chunks = 0 },
+		"bits":            func(k *Key) { k.Security.TargetBits = 129 },
+		"no bits":         func(k *Key) { k.Security.TargetBits = 0 },
+		"grinding":        func(k *Key) { k.Security.GrindBits = 33 },
+		"mode":            func(k *Key) { k.Security.Mode = 2 },
+		"scale":           func(k *Key) { k.Graph.Tensors[0].Frac = 1 << 40 },
+		"root":            func(k *Key) { k.Root[3] = field.P },
+		"unused id":       func(k *Key) { k.Graph.Steps[4].Den = 1000 },
+		"name":            func(k *Key) { k.Graph.Name = "\xff" },
+	} {
+		k := sampleKey()
+		change(k)
+		if _, err := EncodeKey(k); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	k := &Key{Graph: &model.Graph{
+		Tensors: []model.Tensor{{Kind: model.Input}},
+		Inputs:  []model.TensorID{0}, Outputs: []model.TensorID{0}, Chunks: 1,
+	}, Security: Security{TargetBits: 100}}
+	encode(t, k)
+	k.Root = poseidon2.Digest{1}
+	if _, err := EncodeKey(k); err == nil {
+		t.Error("a root of nothing: accepted")
+	}
+}
+
+func TestReadKeyBounds(t *testing.T) {
+	b := encode(t, sampleKey())
+	if _, err := ReadKey(bytes.NewReader(b), int64(len(b)-1)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("over the limit: %v", err)
+	}
+	_, err := ReadKey(errorReader{}, 1<<20)
+	if err == nil || errors.Is(err, ErrMalformed) {
+		t.Errorf("an I/O error must not count as malformed: %v", err)
+	}
+}
+
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errors.New("disk on fire") }
+
+// keyFile frames a protobuf body.
+func keyFile(body []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion), body...)
+}
+
+func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
+	b := encode(t, sampleKey())
+	var body proofpb.Key
+	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
+		t.Fatal(err)
+	}
+	graph, err := proto.Marshal(body.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := func(num protowire.Number, v []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), v)
+	}
+	security := []byte{1<<3 | 0, 100}
+	whole := func(graph, root, security []byte) []byte {
+		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security)}, nil))
+	}
+	if _, err := DecodeKey(whole(graph, body.Root, security)); err != nil {
+		t.Fatalf("the test's own encoding: %v", err)
+	}
+	highRoot := bytes.Clone(body.Root)
+	copy(highRoot, []byte{0xff, 0xff, 0xff, 0x7f})
+	for _, c := range []struct {
+		want string
+		b    []byte
+	}{
+		{"unknown field 9", whole(graph, body.Root, append(bytes.Clone(security), 9<<3, 1))},
+		{"field 1 after field 2", whole(graph, body.Root, append([]byte{2 << 3, 1}, security...))},
+		{"field 1 twice", whole(graph, body.Root, append(bytes.Clone(security), security...))},
+		{"spelt out", whole(graph, body.Root, append(bytes.Clone(security), 2<<3, 0))},
+		{"spelt out", whole(graph, nil, security)},
+		{"not minimal", whole(graph, body.Root, []byte{1 << 3, 0x80 | 100, 0})},
+		{"does not fit 32 bits", whole(graph, body.Root, []byte{1 << 3, 0x80, 0x80, 0x80, 0x80, 0x10})},
+		{"unknown value 2", whole(graph, body.Root, append(bytes.Clone(security), 3<<3, 2))},
+		{"wire type", whole(graph, body.Root, []byte{1<<3 | 1, 0, 0, 0, 0, 0, 0, 0, 0})},
+		{"tag is not minimal", whole(graph, body.Root, []byte{0x80 | 1<<3, 0, 100})},
+		{"31 bytes, not 32", whole(graph, body.Root[:31], security)},
+		{"not canonical", whole(graph, highRoot, security)},
+		{"no graph", keyFile(field(3, security))},
+		{"no graph", keyFile(field(1, graph))},
+		{"version 2", append(append([]byte(KeyMagic), 2, 0, 0, 0), b[keyHeaderSize:]...)},
+		{"not a prove-model key", b[1:]},
+		{"without accumulator", whole(field(4, nil), body.Root, security)},
+		{"identifier 0 of 0", whole([]byte{5<<3 | 2, 1, 0}, body.Root, security)},
+		{"wire type", whole([]byte{5 << 3, 1}, body.Root, security)}, // not packed
+		{"not UTF-8", whole(field(1, []byte{0xff}), body.Root, security)},
+		{"too many messages", whole(bytes.Repeat(field(2, nil), maxKeyMessages), body.Root, security)},
+	} {
+		_, err := DecodeKey(c.b)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want %q, got %v", c.want, err)
+		}
+	}
+}
+
+// FuzzDecodeKey: no bytes make DecodeKey panic, and what it accepts is the one
+// encoding of what it returns.
+func FuzzDecodeKey(f *testing.F) {
+	b := encode(f, sampleKey())
+	f.Add(b)
+	f.Add(b[:len(b)/2])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k, err := DecodeKey(b)
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) {
+				t.Fatal(err)
+			}
+			return
+		}
+		digest := k.Digest
+		again, err := EncodeKey(k)
+		if err != nil || !bytes.Equal(b, again) || k.Digest != digest {
+			t.Fatalf("not canonical: %v", err)
+		}
+	})
+}

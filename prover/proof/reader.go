@@ -1,0 +1,225 @@
+package proof
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math/bits"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// Reader streams a proof file in the order of Writer: NewReader, Public, Frame
+// for each frame that is due, End. Errors of the bytes wrap ErrMalformed. A
+// proof has been read only when End has returned nil.
+type Reader struct {
+	buf    *bufio.Reader
+	sum    hash.Hash // of everything read
+	limits Limits
+	size   int64
+	header Header
+}
+
+// NewReader reads magic and header.
+func NewReader(r io.Reader, limits Limits) (*Reader, error) {
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: limits}
+	if err := p.readHeader(); err != nil {
+		return nil, fmt.Errorf("proof: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Reader) readHeader() error {
+	var magic [len(ProofMagic)]byte
+	n, err := io.ReadFull(p.buf, magic[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("reading the header: %w", err)
+	}
+	if string(magic[:n]) != ProofMagic {
+		return malformed("not a prove-model proof")
+	}
+	p.sum.Write(magic[:])
+	p.size = int64(len(magic))
+	f, err := p.frame("the header")
+	if err != nil {
+		return err
+	}
+	h := f.GetHeader()
+	if h == nil {
+		return malformed("no header")
+	}
+	if h.Version != ProofVersion {
+		return malformed("version %d, this program reads version %d", h.Version, ProofVersion)
+	}
+	if len(h.Key) != len(p.header.Key) {
+		return malformed("key digest of %d bytes", len(h.Key))
+	}
+	copy(p.header.Key[:], h.Key)
+	return nil
+}
+
+// Header returns the header. Whether it names the right key is for the caller
+// to check.
+func (p *Reader) Header() Header { return p.header }
+
+// Size returns the number of bytes read so far.
+func (p *Reader) Size() int64 { return p.size }
+
+// Public reads the inputs and outputs. With a graph it checks that their
+// numbers, their lengths and the ranges of their entries are those of the
+// graph's tensors; g may be nil to look at a proof without its key.
+func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
+	f, err := p.frame("the public values")
+	if err != nil {
+		return nil, nil, fmt.Errorf("proof: %w", err)
+	}
+	v := f.GetPublic()
+	if v == nil {
+		return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
+	}
+	inputs, outputs = decodeValues(v.Inputs), decodeValues(v.Outputs)
+	if g != nil {
+		if err := checkValues(g, g.Inputs, inputs); err != nil {
+			return nil, nil, fmt.Errorf("proof: inputs: %w", err)
+		}
+		if err := checkValues(g, g.Outputs, outputs); err != nil {
+			return nil, nil, fmt.Errorf("proof: outputs: %w", err)
+		}
+	}
+	return inputs, outputs, nil
+}
+
+func decodeValues(list []*proofpb.Values) [][]int32 {
+	out := make([][]int32, len(list))
+	for i, v := range list {
+		out[i] = v.Values
+	}
+	return out
+}
+
+func checkValues(g *model.Graph, ids []model.TensorID, values [][]int32) error {
+	if len(values) != len(ids) {
+		return malformed("%d tensors, the key has %d", len(values), len(ids))
+	}
+	for i, id := range ids {
+		t := &g.Tensors[id]
+		if len(values[i]) != model.Size(t.Shape) {
+			return malformed("tensor %d has %d entries, shape %v has %d", i, len(values[i]), t.Shape, model.Size(t.Shape))
+		}
+		for j, v := range values[i] {
+			if int64(v) < t.Min || int64(v) > t.Max {
+				return malformed("tensor %d, entry %d: %d is not in [%d, %d]", i, j, v, t.Min, t.Max)
+			}
+		}
+	}
+	return nil
+}
+
+// Frame reads the next frame, which must be of this kind and index, and
+// returns its transcript bytes.
+func (p *Reader) Frame(kind FrameKind, index int) ([]byte, error) {
+	what := kind.String()
+	if kind == Chunk {
+		what = fmt.Sprintf("chunk %d", index)
+	}
+	f, err := p.frame(what)
+	if err != nil {
+		return nil, fmt.Errorf("proof: %w", err)
+	}
+	k, i, body, err := decodeFrame(f)
+	if err == nil && k != kind {
+		err = fmt.Errorf("frame %s where %s is due", k, what)
+	}
+	if err == nil && int64(i) != int64(index) {
+		err = fmt.Errorf("chunk %d where chunk %d is due", i, index)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("proof: %w", malformed("%w", err))
+	}
+	return body, nil
+}
+
+// End reads the end frame, checks its checksum and that nothing follows.
+func (p *Reader) End() error {
+	want := p.sum.Sum(nil)
+	f, err := p.frame("the end")
+	if err != nil {
+		return fmt.Errorf("proof: %w", err)
+	}
+	end, ok := f.Body.(*proofpb.Frame_End)
+	if !ok {
+		return fmt.Errorf("proof: %w", malformed("a frame after the last one due"))
+	}
+	if !bytes.Equal(end.End, want) {
+		return fmt.Errorf("proof: %w", malformed("checksum does not match: the file is damaged"))
+	}
+	switch _, err := p.buf.ReadByte(); {
+	case err == nil:
+		return fmt.Errorf("proof: %w", malformed("bytes after the end"))
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("proof: reading the end: %w", err)
+	}
+	return nil
+}
+
+// frame reads a length and that many bytes, and decodes them.
+func (p *Reader) frame(what string) (*proofpb.Frame, error) {
+	n, err := p.length(what)
+	if err != nil {
+		return nil, err
+	}
+	// The buffer grows with what arrives, not with what the length promises.
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, p.buf, int64(n)); err != nil {
+		return nil, readError(err, what)
+	}
+	p.sum.Write(b.Bytes())
+	p.size += int64(n)
+	f := &proofpb.Frame{}
+	budget := p.limits.Tensors + 2 // frame, and its message
+	if err := checkCanonical(b.Bytes(), f.ProtoReflect().Descriptor(), &budget); err != nil {
+		return nil, malformed("%s: %w", what, err)
+	}
+	if err := proto.Unmarshal(b.Bytes(), f); err != nil {
+		return nil, malformed("%s: %w", what, err)
+	}
+	return f, nil
+}
+
+// length reads the varint before a frame.
+func (p *Reader) length(what string) (uint64, error) {
+	var v uint64
+	var raw []byte
+	for {
+		c, err := p.buf.ReadByte()
+		if err != nil {
+			return 0, readError(err, what)
+		}
+		v |= uint64(c&0x7f) << (7 * len(raw))
+		raw = append(raw, c)
+		if c < 0x80 {
+			break
+		}
+		if len(raw) == 9 { // 63 bits: over any limit
+			return 0, malformed("%s: length does not end", what)
+		}
+	}
+	if len(raw) != max(1, (bits.Len64(v)+6)/7) {
+		return 0, malformed("%s: length is not minimal", what)
+	}
+	if v > uint64(p.limits.Frame) {
+		return 0, malformed("%s: frame of %d bytes is over the limit of %d", what, v, p.limits.Frame)
+	}
+	p.sum.Write(raw)
+	if p.size += int64(len(raw)); p.size+int64(v) > p.limits.Total {
+		return 0, malformed("%s: over the limit of %d bytes in all", what, p.limits.Total)
+	}
+	return v, nil
+}

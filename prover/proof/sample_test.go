@@ -1,0 +1,135 @@
+package proof
+
+import (
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+)
+
+// sampleGraph returns a valid graph that uses every kind of tensor, view,
+// product, step and table. a, b ≥ 1 and bits ≥ 1 vary the sizes, coef the
+// coefficients.
+func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
+	g := &model.Graph{Name: name}
+	tensor := func(t model.Tensor) model.TensorID {
+		t.Name = fmt.Sprintf("%s/%d", name, len(g.Tensors))
+		g.Tensors = append(g.Tensors, t)
+		return model.TensorID(len(g.Tensors) - 1)
+	}
+	reverse := make([]int, b)
+	for i := range reverse {
+		reverse[i] = b - 1 - i
+	}
+	reverse[0] = -1
+	shape := []int{a, b}
+	in := tensor(model.Tensor{Shape: shape, Kind: model.Input, Frac: 7, Min: -99, Max: 99})
+	weights := tensor(model.Tensor{Shape: []int{b, b}, Kind: model.Fixed, Frac: -3, Min: -128, Max: 127})
+	column := tensor(model.Tensor{Shape: []int{1 << bits}, Kind: model.Fixed, Min: -5, Max: 5})
+	scalar := tensor(model.Tensor{Kind: model.Fixed, Min: 1, Max: 1})
+	view := tensor(model.Tensor{Shape: shape, Kind: model.Virtual, Min: -999, Max: 999, Def: []model.Linear{
+		{Coef: coef, Src: in},
+		{Coef: 1, Src: in, View: &model.View{Fill: -4, Groups: []model.Group{
+			{Out: []int{0}, In: []int{0}, Base: -1, Strides: []int{2}},
+			{Out: []int{1}, In: []int{1}, Map: model.MapIndex, Index: reverse},
+		}}},
+		{Coef: -1, Src: in, View: &model.View{Groups: []model.Group{
+			{Out: []int{1, 0}, In: []int{0, 1}, Map: model.MapReshape},
+		}}},
+		{Coef: 3, Src: scalar, View: &model.View{Groups: []model.Group{
+			{Out: []int{0, 1}, Strides: []int{0, 0}},
+		}}},
+		{Coef: 2, Src: in, View: &model.View{Groups: []model.Group{
+			{Out: []int{0}, In: []int{0}, Strides: []int{1}},
+			{Out: []int{1}, In: []int{1}, Strides: []int{0}, Sum: []model.SumIndex{{Dim: b, Stride: 1}}},
+		}}},
+	}})
+	witness := func(max int64) model.TensorID {
+		return tensor(model.Tensor{Shape: shape, Kind: model.Witness, Max: max})
+	}
+	lo, relu, exact, quot, rem, fn := witness(7), witness(50), witness(9), witness(5), witness(5), witness(5)
+	g.Tables = []model.Table{
+		{Name: "range", Bits: bits, Values: model.None},
+		{Name: "relu", Kind: model.TablePiecewise, Bits: bits, Min: -1 << (bits - 1), Values: model.None,
+			Pieces: []model.Piece{{End: 1 << (bits - 1)}, {End: 1 << bits, Slope: 1, Offset: coef}}},
+		{Name: "fn", Kind: model.TableFunc, Bits: bits, Min: -3, Values: column},
+	}
+	one := func(id model.TensorID) model.Acc {
+		return model.Acc{Const: -coef, Linear: []model.Linear{{Coef: 1, Src: id}}}
+	}
+	none := model.TensorID(model.None)
+	g.Steps = []model.Step{
+		{Name: "product", Shape: shape, Shift: 3, Lo: lo, Table: 1, Out: relu, Den: none, Acc: model.Acc{
+			Linear: []model.Linear{{Coef: 1, Src: view}},
+			Products: []model.Product{{Coef: coef, A: view, B: weights,
+				LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}},
+		}},
+		{Name: "range", Shape: shape, Acc: one(lo), Lo: none, Table: 0, Out: none, Den: none},
+		{Kind: model.StepExact, Shape: shape, Acc: one(relu), Lo: none, Table: model.None, Out: exact, Den: none},
+		{Kind: model.StepDivide, Shape: shape, Acc: one(relu), Lo: rem, Table: model.None, Out: quot, Den: exact},
+		{Kind: model.StepZero, Shape: shape, Acc: one(exact), Lo: none, Table: model.None, Out: none, Den: none},
+		{Name: "fn", Shape: shape, Acc: one(quot), Lo: none, Table: 2, Out: fn, Den: none},
+	}
+	g.Inputs = []model.TensorID{in}
+	g.Outputs = []model.TensorID{fn, view}
+	g.Finish(a * b)
+	return g
+}
+
+func sampleKey() *Key {
+	k := &Key{
+		Graph:    sampleGraph(3, 5, 3, -77, "sample"),
+		HasFixed: true,
+		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
+	}
+	for i := range k.Root {
+		k.Root[i] = field.M31(1000 * i)
+	}
+	k.Root[7] = field.P - 1
+	return k
+}
+
+func genKey() *rapid.Generator[*Key] {
+	return rapid.Custom(func(t *rapid.T) *Key {
+		k := &Key{
+			Graph: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
+				rapid.IntRange(1, 10).Draw(t, "bits"),
+				rapid.Int64Range(1-model.Bound, model.Bound-1).Draw(t, "coef"),
+				rapid.String().Draw(t, "name")),
+			HasFixed: true,
+			Security: Security{
+				rapid.IntRange(1, 128).Draw(t, "target"), rapid.IntRange(0, 32).Draw(t, "grind"),
+				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
+			},
+		}
+		limb := rapid.Uint32Range(0, field.P-1)
+		k.Root = poseidon2.Digest{}
+		for i := range k.Root {
+			k.Root[i] = field.M31(limb.Draw(t, "limb"))
+		}
+		return k
+	})
+}
+
+// sampleFrames are transcript bytes for a proof of two chunks.
+func sampleFrames() (frames []frameBytes) {
+	body := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(i * 7)
+		}
+		return b
+	}
+	return []frameBytes{
+		{Commitments, 0, body(64)}, {Chunk, 0, body(300)}, {Chunk, 1, body(200)}, {IO, 0, nil}, {Opening, 0, body(500)},
+	}
+}
+
+type frameBytes struct {
+	kind  FrameKind
+	index int
+	body  []byte
+}

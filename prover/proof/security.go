@@ -1,0 +1,75 @@
+package proof
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// Mode says which proximity bound the rounds after the first may use.
+type Mode uint8
+
+const (
+	// UniqueDecoding uses the unique-decoding radius everywhere.
+	UniqueDecoding Mode = iota
+	// Johnson uses the Johnson bound in the tail, for shorter proofs.
+	Johnson
+)
+
+// String returns "unique" or "johnson".
+func (m Mode) String() string {
+	switch m {
+	case UniqueDecoding:
+		return "unique"
+	case Johnson:
+		return "johnson"
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
+// ParseMode is the inverse of Mode.String.
+func ParseMode(s string) (Mode, error) {
+	for _, m := range []Mode{UniqueDecoding, Johnson} {
+		if s == m.String() {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown soundness %q: want unique or johnson", s)
+}
+
+// Security are the parameters of a key from which the prover and the verifier
+// derive every query count and every proof of work.
+type Security struct {
+	// TargetBits is the proven security of every round, 1 to 128.
+	TargetBits int
+	// GrindBits is the largest proof of work of a round, 0 to 32.
+	GrindBits int
+	Mode      Mode
+}
+
+// Validate checks the ranges. It does not judge whether the target is enough.
+func (s Security) Validate() error {
+	if s.TargetBits < 1 || s.TargetBits > 128 {
+		return fmt.Errorf("%d bits of security are not in [1, 128]", s.TargetBits)
+	}
+	if s.GrindBits < 0 || s.GrindBits > 32 {
+		return fmt.Errorf("%d bits of grinding are not in [0, 32]", s.GrindBits)
+	}
+	if s.Mode > Johnson {
+		return fmt.Errorf("unknown soundness %d", s.Mode)
+	}
+	return nil
+}
+
+func encodeSecurity(s Security) *proofpb.Security {
+	return &proofpb.Security{
+		TargetBits: uint32(s.TargetBits),
+		GrindBits:  uint32(s.GrindBits),
+		Soundness:  proofpb.Soundness(s.Mode),
+	}
+}
+
+// decodeSecurity relies on checkCanonical for the enumeration.
+func decodeSecurity(s *proofpb.Security) Security {
+	return Security{int(s.TargetBits), int(s.GrindBits), Mode(s.Soundness)}
+}

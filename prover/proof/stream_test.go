@@ -1,0 +1,344 @@
+package proof
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+var testLimits = Limits{Frame: 1 << 20, Total: 1 << 22, Tensors: 16}
+
+// contents are everything that a proof file holds.
+type contents struct {
+	Key     [32]byte
+	In, Out [][]int32
+	Frames  []frameBytes
+}
+
+func write(w io.Writer, c contents) error {
+	p, err := NewWriter(w, c.Key)
+	if err != nil {
+		return err
+	}
+	if err := p.WritePublic(c.In, c.Out); err != nil {
+		return err
+	}
+	for _, f := range c.Frames {
+		if err := p.WriteFrame(f.kind, f.index, f.body); err != nil {
+			return err
+		}
+	}
+	return p.Close()
+}
+
+// read reads a proof of the given number of chunks.
+func read(r io.Reader, limits Limits, g *model.Graph, chunks int) (c contents, err error) {
+	p, err := NewReader(r, limits)
+	if err != nil {
+		return c, err
+	}
+	c.Key = p.Header().Key
+	if c.In, c.Out, err = p.Public(g); err != nil {
+		return c, err
+	}
+	due := []frameBytes{{kind: Commitments}}
+	for i := range chunks {
+		due = append(due, frameBytes{kind: Chunk, index: i})
+	}
+	due = append(due, frameBytes{kind: IO}, frameBytes{kind: Opening})
+	for _, f := range due {
+		if f.body, err = p.Frame(f.kind, f.index); err != nil {
+			return c, err
+		}
+		c.Frames = append(c.Frames, f)
+	}
+	return c, p.End()
+}
+
+func sample() contents {
+	return contents{
+		Key:    sha256.Sum256([]byte("key")),
+		In:     [][]int32{{1, -2, math.MaxInt32, math.MinInt32}, {}},
+		Out:    [][]int32{{0}},
+		Frames: sampleFrames(),
+	}
+}
+
+func sampleFile(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// same compares contents; nil and empty lists are the same.
+func same(a, b contents) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+
+func TestStreamRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.SliceOfN(rapid.Int32(), 0, 20), 0, 4)
+		body := rapid.SliceOfN(rapid.Byte(), 0, 400)
+		c := contents{In: values.Draw(t, "in"), Out: values.Draw(t, "out")}
+		copy(c.Key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
+		chunks := rapid.IntRange(1, 300).Draw(t, "chunks")
+		c.Frames = append(c.Frames, frameBytes{Commitments, 0, body.Draw(t, "commitments")})
+		for i := range chunks {
+			c.Frames = append(c.Frames, frameBytes{Chunk, i, []byte{byte(i)}})
+		}
+		c.Frames = append(c.Frames, frameBytes{IO, 0, body.Draw(t, "io")}, frameBytes{Opening, 0, body.Draw(t, "opening")})
+		var b bytes.Buffer
+		if err := write(&b, c); err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(iotest.OneByteReader(&b), testLimits, nil, chunks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !same(c, got) {
+			t.Fatalf("wrote %v, read %v", c, got)
+		}
+	})
+}
+
+func TestStreamEveryByteMatters(t *testing.T) {
+	b := sampleFile(t)
+	check := func(what string, i int, c []byte) {
+		t.Helper()
+		if _, err := read(bytes.NewReader(c), testLimits, nil, 2); !errors.Is(err, ErrMalformed) {
+			t.Fatalf("%s %d: %v", what, i, err)
+		}
+	}
+	for i := range b {
+		for x := 1; x < 256; x *= 16 {
+			c := bytes.Clone(b)
+			c[i] ^= byte(x)
+			check("byte", i, c)
+		}
+		check("cut to", i, b[:i])
+		check("without byte", i, append(bytes.Clone(b[:i]), b[i+1:]...))
+	}
+	check("one byte more", 0, append(bytes.Clone(b), 0))
+	check("twice", 0, append(bytes.Clone(b), b...))
+}
+
+// reseal cuts the end frame off a file, lets change edit the rest, and adds an
+// end frame whose checksum is right, as an attacker would.
+func reseal(b []byte, change func([]byte) []byte) []byte {
+	b = change(bytes.Clone(b[:len(b)-35]))
+	sum := sha256.Sum256(b)
+	return append(append(b, 34, 7<<3|2, 32), sum[:]...)
+}
+
+// With the checksum made right, a flipped byte must be refused by the encoding
+// or show in what the verifier reads.
+func TestStreamMalleability(t *testing.T) {
+	b := sampleFile(t)
+	if got := reseal(b, func(b []byte) []byte { return b }); !bytes.Equal(got, b) {
+		t.Fatal("reseal does not know the format")
+	}
+	want := sample()
+	for i := range len(b) - 35 {
+		for _, x := range []byte{1, 4, 0x80} {
+			c := reseal(b, func(b []byte) []byte { b[i] ^= x; return b })
+			got, err := read(bytes.NewReader(c), testLimits, nil, 2)
+			if err == nil && same(want, got) {
+				t.Fatalf("byte %d: another encoding of the same proof", i)
+			}
+		}
+	}
+}
+
+func TestStreamRefuses(t *testing.T) {
+	b := sampleFile(t)
+	headerEnd := len(ProofMagic) + 1 + int(b[len(ProofMagic)])
+	publicEnd := headerEnd + 1 + int(b[headerEnd])
+	commitEnd := publicEnd + 1 + int(b[publicEnd])
+	frame := func(body ...byte) []byte { return append(protowire.AppendVarint(nil, uint64(len(body))), body...) }
+	insert := func(at int, what []byte) func([]byte) []byte {
+		return func(b []byte) []byte { return append(b[:at:at], append(what, b[at:]...)...) }
+	}
+	for _, c := range []struct {
+		want string
+		b    []byte
+	}{
+		{"not a prove-model proof", nil},
+		{"not a prove-model proof", []byte(KeyMagic + "and more of it")},
+		{"no header", reseal(b, func(b []byte) []byte { return append(b[:8:8], b[headerEnd:]...) })},
+		{"no public values", reseal(b, func(b []byte) []byte { return append(b[:headerEnd:headerEnd], b[publicEnd:]...) })},
+		{"wrong kind", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[headerEnd:]...) })},
+		{"chunk where commitments is due", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[commitEnd:]...) })},
+		{"commitments where chunk 0 is due", reseal(b, insert(publicEnd, frame(3<<3|2, 1, 5)))},
+		{"chunk 1 where chunk 0 is due", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 1)))},
+		{"chunk where io is due", fileOf(t, 3)},
+		{"a frame after the last one due", reseal(b, func(b []byte) []byte { return append(b, frame(6<<3|2, 1, 5)...) })},
+		{"ends too soon", reseal(b[:headerEnd+int(35+publicEnd-headerEnd)], func(b []byte) []byte { return b })},
+		{"wrong kind", reseal(b, insert(publicEnd, frame()))},
+		{"unknown field 8", reseal(b, insert(publicEnd, frame(8<<3, 1)))},
+		{"exclude each other", reseal(b, insert(publicEnd, frame(3<<3|2, 1, 5, 5<<3|2, 1, 5)))},
+		{"spelt out", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 0)))},
+		{"length is not minimal", reseal(b, insert(publicEnd, []byte{0x80, 0}))},
+		{"length does not end", reseal(b, insert(publicEnd, bytes.Repeat([]byte{0xff}, 20)))},
+		{"over the limit of 1048576", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<20+1)))},
+		{"over the limit of 1048576", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
+		{"too many messages", reseal(b, insert(headerEnd, frame(append([]byte{2<<3 | 2, 34}, bytes.Repeat([]byte{1<<3 | 2, 0}, 17)...)...)))},
+		{"version 2", reseal(b, func(b []byte) []byte { b[headerEnd-35] = 2; return b })},
+	} {
+		_, err := read(bytes.NewReader(c.b), testLimits, nil, 2)
+		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want %q, got %v", c.want, err)
+		}
+	}
+	l := testLimits
+	l.Total = int64(len(b)) - 1
+	if _, err := read(bytes.NewReader(b), l, nil, 2); !errors.Is(err, ErrMalformed) {
+		t.Errorf("over the total: %v", err)
+	}
+	_, err := read(io.MultiReader(bytes.NewReader(b[:50]), errorReader{}), testLimits, nil, 2)
+	if err == nil || errors.Is(err, ErrMalformed) {
+		t.Errorf("an I/O error must not count as malformed: %v", err)
+	}
+}
+
+// fileOf returns a file of the sample's contents with n chunks.
+func fileOf(t *testing.T, n int) []byte {
+	c := contents{Frames: []frameBytes{{kind: Commitments}}}
+	for i := range n {
+		c.Frames = append(c.Frames, frameBytes{kind: Chunk, index: i})
+	}
+	c.Frames = append(c.Frames, frameBytes{kind: IO}, frameBytes{kind: Opening})
+	var b bytes.Buffer
+	if err := write(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestPublicAgainstGraph(t *testing.T) {
+	g := sampleGraph(2, 2, 3, 5, "g")
+	good := contents{
+		In:     [][]int32{{1, -99, 99, 0}},
+		Out:    [][]int32{{0, 1, 2, 5}, {0, 0, -999, 999}},
+		Frames: sampleFrames(),
+	}
+	for _, c := range []struct {
+		want   string
+		change func(c *contents)
+	}{
+		{"", func(*contents) {}},
+		{"inputs: malformed: 0 tensors", func(c *contents) { c.In = nil }},
+		{"outputs: malformed: 1 tensors", func(c *contents) { c.Out = c.Out[:1] }},
+		{"has 3 entries", func(c *contents) { c.In = [][]int32{{1, 2, 3}} }},
+		{"100 is not in", func(c *contents) { c.In = [][]int32{{1, 2, 3, 100}} }},
+		{"-1000 is not in", func(c *contents) { c.Out = [][]int32{c.Out[0], {-1000, 0, 0, 0}} }},
+	} {
+		x := good
+		c.change(&x)
+		var b bytes.Buffer
+		if err := write(&b, x); err != nil {
+			t.Fatal(err)
+		}
+		_, err := read(&b, LimitsFor(g), g, 2)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("want %q, got %v", c.want, err)
+		}
+	}
+}
+
+func TestWriterOrder(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		use  func(*Writer) error
+	}{
+		{"public values come first", func(p *Writer) error { return p.WriteFrame(Commitments, 0, nil) }},
+		{"public values twice", func(p *Writer) error { return errors.Join(p.WritePublic(nil, nil), p.WritePublic(nil, nil)) }},
+		{"frame chunk after the public values", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Chunk, 0, nil))
+		}},
+		{"chunk 1 where chunk 0 is due", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil), p.WriteFrame(Chunk, 1, nil))
+		}},
+		{"frame io has no index", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil),
+				p.WriteFrame(Chunk, 0, nil), p.WriteFrame(IO, 1, nil))
+		}},
+		{"frame opening after chunk", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil),
+				p.WriteFrame(Chunk, 0, nil), p.WriteFrame(Opening, 0, nil))
+		}},
+		{"ends after commitments", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil), p.Close())
+		}},
+		{"unknown frame kind 9", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(9, 0, nil))
+		}},
+	} {
+		p, err := NewWriter(io.Discard, [32]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.use(p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want %q, got %v", c.want, err)
+		}
+		if p.Close() == nil {
+			t.Errorf("%s: Close after an error succeeded", c.want)
+		}
+	}
+}
+
+func TestWriterReportsIOErrors(t *testing.T) {
+	c := sample()
+	c.Frames[4].body = make([]byte, 3<<20)
+	if err := write(failingWriter{}, c); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %v", err)
+	}
+	c.Frames[4].body = nil // everything fits the buffer: the error comes with Close
+	if err := write(failingWriter{}, c); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// FuzzReader: no bytes make the reader panic, and what it accepts is the one
+// encoding of what it returns.
+func FuzzReader(f *testing.F) {
+	b := sampleFile(f)
+	f.Add(b, uint8(2))
+	f.Add(b[:60], uint8(2))
+	f.Add(reseal(b, func(b []byte) []byte { return b[:70] }), uint8(0))
+	f.Fuzz(func(t *testing.T, b []byte, chunks uint8) {
+		c, err := read(bytes.NewReader(b), testLimits, nil, int(chunks))
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) {
+				t.Fatal(err)
+			}
+			// The checksum keeps a fuzzer out: give it the right one.
+			if len(b) < 35 {
+				return
+			}
+			b = reseal(b, func(b []byte) []byte { return b })
+			if c, err = read(bytes.NewReader(b), testLimits, nil, int(chunks)); err != nil {
+				return
+			}
+		}
+		var again bytes.Buffer
+		if err := write(&again, c); err != nil || !bytes.Equal(b, again.Bytes()) {
+			t.Fatalf("not canonical: %v", err)
+		}
+	})
+}

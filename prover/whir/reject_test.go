@@ -1,0 +1,312 @@
+package whir
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// sampleOpening is what the tests below start from: two trees, a tail of at least one level,
+// out-of-domain samples in Johnson mode.
+func sampleOpening(t *testing.T, mode soundness.Mode) *opening {
+	t.Helper()
+	c := quick(mode)
+	c.TargetBits = 24
+	rng := rand.New(rand.NewPCG(7, uint64(mode)))
+	o, err := newOpening(c, rng, 12, []int{3, 2}, 2, []int{14, 13, 12, 9, 3, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.params.Levels) < 2 {
+		t.Fatal("the sample has no tail")
+	}
+	return o
+}
+
+func bothModes(t *testing.T, f func(t *testing.T, o *opening)) {
+	for _, mode := range []soundness.Mode{soundness.Unique, soundness.Johnson} {
+		t.Run(mode.String(), func(t *testing.T) { f(t, sampleOpening(t, mode)) })
+	}
+}
+
+// TestRejectOtherStatement verifies an honest proof against statements that
+// differ in one thing.
+func TestRejectOtherStatement(t *testing.T) {
+	bothModes(t, func(t *testing.T, o *opening) {
+		proof := o.prove()
+		if err := o.verify(proof); err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(roots []poseidon2.Digest, rows []int, s *opening){
+			"value":       func(_ []poseidon2.Digest, _ []int, s *opening) { s.value = s.value.AddM31(1) },
+			"coefficient": func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[3].Coef = s.terms[3].Coef.AddM31(1) },
+			"point":       func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[0].Point[5] = field.One },
+			"offset":      func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[4].Offset ^= 8 },
+			"no term":     func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms = s.terms[1:] },
+			"root":        func(roots []poseidon2.Digest, _ []int, _ *opening) { roots[1][3] = roots[1][3].Add(1) },
+			"roots":       func(roots []poseidon2.Digest, _ []int, _ *opening) { roots[0], roots[1] = roots[1], roots[0] },
+			"rows":        func(_ []poseidon2.Digest, rows []int, _ *opening) { rows[1]-- },
+			"row offset":  func(_ []poseidon2.Digest, _ []int, s *opening) { s.offsets[1]++ },
+			"overlap":     func(_ []poseidon2.Digest, _ []int, s *opening) { s.offsets[1] = 2 },
+			"past end":    func(_ []poseidon2.Digest, rows []int, _ *opening) { rows[1] = 1 << 40 },
+			"unaligned":   func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[0].Offset++ },
+			"outside":     func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[5].Offset = 1 << 40 },
+			"params": func(_ []poseidon2.Digest, _ []int, s *opening) {
+				p := *s.params
+				p.Levels = slices.Clone(p.Levels)
+				p.Levels[0].Queries--
+				s.params = &p
+			},
+		} {
+			s := *o
+			s.terms = slices.Clone(o.terms)
+			for i := range s.terms {
+				s.terms[i].Point = slices.Clone(o.terms[i].Point)
+			}
+			s.offsets = slices.Clone(o.offsets)
+			roots, rows := o.roots()
+			change(roots, rows, &s)
+			r := transcript.NewReader(transcript.New("test"), proof)
+			Verify(r, s.params, roots, rows, s.offsets, s.terms, s.value)
+			if r.Done() == nil {
+				t.Errorf("other %s: accepted", name)
+			}
+		}
+	})
+}
+
+// TestRejectTampered flips a bit of every 53rd byte, truncates and extends.
+func TestRejectTampered(t *testing.T) {
+	bothModes(t, func(t *testing.T, o *opening) {
+		proof := o.prove()
+		for i := 0; i < len(proof); i += 53 {
+			bad := slices.Clone(proof)
+			bad[i] ^= 1 << (i / 53 % 8)
+			if o.verify(bad) == nil {
+				t.Fatalf("byte %d of %d changed: accepted", i, len(proof))
+			}
+		}
+		for n := 0; n < len(proof); n += 1 + len(proof)/30 {
+			if err := o.verify(proof[:n]); err == nil {
+				t.Fatalf("%d of %d bytes: accepted", n, len(proof))
+			}
+		}
+		if err := o.verify(append(slices.Clone(proof), 0, 0, 0, 0)); !errors.Is(err, transcript.ErrTrailing) {
+			t.Errorf("bytes behind the proof: %v", err)
+		}
+	})
+}
+
+// TestRejectWrongValue has an honest prover run on a false claim: the sumcheck's
+// messages are those of the true value and do not add up.
+func TestRejectWrongValue(t *testing.T) {
+	bothModes(t, func(t *testing.T, o *opening) {
+		o.value = o.value.Add(field.One)
+		if o.verify(o.prove()) == nil {
+			t.Error("accepted")
+		}
+	})
+}
+
+// TestRejectOtherRows has the prover change a value after the commitment, with
+// the value of the claim changed to match: its proof is consistent but for the
+// leaves.
+func TestRejectOtherRows(t *testing.T) {
+	bothModes(t, func(t *testing.T, o *opening) {
+		o.changeValue()
+		if o.verify(o.prove()) == nil {
+			t.Error("accepted")
+		}
+	})
+}
+
+// changeValue changes one committed value and the claim with it.
+func (o *opening) changeValue() {
+	m := slices.Clone(o.srcs[0].(memory))
+	m[1] = slices.Clone(m[1])
+	m[1][77] += 3
+	o.srcs = slices.Clone(o.srcs)
+	o.srcs[0] = m
+	at := uint64(1)<<o.params.RowVars() + 77
+	for _, t := range o.terms {
+		if t.Offset>>len(t.Point) == at>>len(t.Point) {
+			weight := poly.EqIndex(t.Point, at&(1<<len(t.Point)-1))
+			o.value = o.value.Add(t.Coef.Mul(weight).MulM31(3))
+		}
+	}
+}
+
+// cheat says where a dishonest prover departs from Open.
+type cheat struct {
+	opened      *opening                                    // its rows and trees answer the first queries
+	folded      func(f []field.QM31)                        // changes a folded row before it is committed to
+	words       func(t *foldedTree, l soundness.Level)      // changes a level's codewords before they are hashed
+	sample      func(s *sample)                             // changes an out-of-domain answer
+	positions   func(p []uint64) []uint64                   // opens other positions
+	final       func(row, q []field.QM31, claim field.QM31) // changes the last row
+	adjustClaim func(p *pair)                               // changes the state after constraints are joined
+}
+
+// prove is Open with a cheat. Whatever it opens are true leaves of its trees.
+func (c *cheat) prove(o *opening) []byte {
+	w := transcript.NewWriter(transcript.New("test"))
+	s := proverStatement(o.params, o.trees, o.srcs, o.offsets, o.terms, o.value)
+	s.absorb(w.Sponge)
+	first := o.params.Levels[0]
+	stack := loadRows(first.RowVars, first.FoldVars, o.srcs, o.offsets)
+	q := newFunctional(o.terms, first.RowVars)
+	point, claim := productGrid(stack.rows, first.FoldVars, q).bindRows(w, first.FoldGrind, o.value)
+	weights := poly.EqTable(point)
+	p := pair{f: stack.fold(weights), q: q.folded(weights), claim: claim}
+	a := c.opened
+	if a == nil {
+		a = o
+	}
+	var opened oracle = &firstTrees{loadRows(first.RowVars, first.FoldVars, a.srcs, a.offsets), a.trees, a.offsets}
+	for i, l := range o.params.Levels {
+		draw := func() []uint64 {
+			pos := drawPositions(w.Sponge, l)
+			if c.positions != nil {
+				pos = c.positions(pos)
+			}
+			return pos
+		}
+		if i+1 == len(o.params.Levels) {
+			if c.final != nil {
+				c.final(p.f, p.q, p.claim)
+			}
+			w.SendQM31(p.f...)
+			w.Grind(l.QueryGrind)
+			opened.open(w, draw(), weights)
+			break
+		}
+		nextLevel := o.params.Levels[i+1]
+		if c.folded != nil {
+			c.folded(p.f)
+		}
+		next := commitFolded(p.f, nextLevel)
+		if c.words != nil {
+			c.words(next, nextLevel)
+		}
+		w.SendDigest(next.nodes.Root())
+		samples := make([]sample, nextLevel.OutOfDomain)
+		for k := range samples {
+			z := w.Challenge()
+			samples[k] = sample{z, code.EvalAt(p.f, z)}
+			if c.sample != nil {
+				c.sample(&samples[k])
+			}
+			w.SendQM31(samples[k].value)
+		}
+		w.Grind(l.QueryGrind)
+		positions := draw()
+		values := opened.open(w, positions, weights)
+		cs, sum := join(w.Challenge(), samples, domainPoints(l, positions), values)
+		cs.addTo(p.q, l.RowVars)
+		p.claim = p.claim.Add(sum)
+		if c.adjustClaim != nil {
+			c.adjustClaim(&p)
+		}
+		weights = poly.EqTable(p.bind(w, nextLevel.FoldVars, nextLevel.FoldGrind))
+		opened = next
+	}
+	p.bind(w, o.params.FinalVars(), 0)
+	return w.Bytes()
+}
+
+// fixClaim changes one entry of the row so that Σ row·q = claim.
+func fixClaim(row, q []field.QM31, claim field.QM31) {
+	for i := range q {
+		if !q[i].IsZero() {
+			row[i] = row[i].Add(claim.Sub(field.Dot(row, q)).Mul(q[i].Inv()))
+			return
+		}
+	}
+}
+
+func TestRejectDishonest(t *testing.T) {
+	bothModes(t, func(t *testing.T, o *opening) {
+		honest := cheat{}
+		if err := o.verify(honest.prove(o)); err != nil {
+			t.Fatalf("the dishonest prover with no cheat is not Open: %v", err)
+		}
+		wrong := *o
+		wrong.value = o.value.AddM31(1)
+		other := *o
+		other.changeValue()
+		for name, c := range map[string]struct {
+			*opening
+			cheat
+		}{
+			// Proves a claim on other rows, but opens the committed ones.
+			"other rows": {&other, cheat{opened: o}},
+			// Makes a false claim true of the folded row.
+			"wrong fold": {&wrong, func() cheat {
+				var p *pair
+				return cheat{adjustClaim: func(q *pair) { p = q; fixClaim(p.f, p.q, p.claim) }}
+			}()},
+			// Commits to another folded row than the one that fits the queries.
+			"other folded row": {o, cheat{folded: func(f []field.QM31) { f[9] = f[9].AddM31(1) }}},
+			// Commits to a word far from the code: one row is random.
+			"no codeword": {o, cheat{words: func(t *foldedTree, l soundness.Level) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				for i := range t.words[0] {
+					t.words[0][i] = field.M31(rng.Uint32N(field.P))
+				}
+				t.rehash(l)
+			}}},
+			// Changes the last row so that the claim holds.
+			"last row":       {&wrong, cheat{final: fixClaim}},
+			"last row alone": {o, cheat{final: func(row, _ []field.QM31, _ field.QM31) { row[0] = row[0].AddM31(1) }}},
+			// Opens positions of its choice, or one of them twice.
+			"other positions":  {o, cheat{positions: func(p []uint64) []uint64 { p[len(p)-1] ^= 1; return merkle.Distinct(p) }}},
+			"fewer positions":  {o, cheat{positions: func(p []uint64) []uint64 { return p[1:] }}},
+			"reused positions": {o, cheat{positions: firstAgain()}},
+		} {
+			if c.opening.verify(c.cheat.prove(c.opening)) == nil {
+				t.Errorf("%s: accepted", name)
+			}
+		}
+		if o.params.Config.Mode == soundness.Johnson {
+			c := cheat{sample: func(s *sample) { s.value = s.value.AddM31(1) }}
+			if o.verify(c.prove(o)) == nil {
+				t.Error("wrong out-of-domain answer: accepted")
+			}
+		}
+	})
+}
+
+// firstAgain opens the positions of the first level in the later ones too, as
+// far as they have them.
+func firstAgain() func([]uint64) []uint64 {
+	var first []uint64
+	return func(p []uint64) []uint64 {
+		if first == nil {
+			first = p
+			return p
+		}
+		again := slices.Clone(p)
+		for i := range again {
+			again[i] = first[i%len(first)] & 15
+		}
+		return merkle.Distinct(again)
+	}
+}
+
+// rehash builds the tree over changed codewords.
+func (t *foldedTree) rehash(l soundness.Level) {
+	h := poseidon2.NewColumnHasher(1<<l.LogDomain(), len(t.words))
+	h.AbsorbRows(t.words)
+	leaves := make([]poseidon2.Digest, 1<<l.LogDomain())
+	h.Sum(leaves)
+	t.nodes = merkle.New(leaves)
+}

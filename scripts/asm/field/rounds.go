@@ -1,0 +1,160 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+// roundKernels are the sums of sumcheck rounds and the sums of fractions that
+// LogUp's tree is made of. n counts elements of K, a positive multiple of 4.
+func roundKernels(lanes int, spread Mem) {
+	const block = 64 // bytes of four elements
+
+	// sumsKernel emits a function that adds up products of the tables'
+	// values at 0 and of their differences. term returns the quads of one
+	// group of elements: get loads table i.
+	sumsKernel := func(name, signature, doc string, weighted bool, names []string, term func(g *vec.Gen, va *variable, p64 reg.VecVirtual, get func(i int) reg.VecVirtual) (even, odd reg.VecVirtual)) {
+		g := vec.New(lanes, name, signature, doc)
+		var w reg.GPVirtual
+		if weighted {
+			w = param("w")
+		}
+		lo, hi := make([]reg.GPVirtual, len(names)), make([]reg.GPVirtual, len(names))
+		for i, s := range names {
+			lo[i], hi[i] = param(s+"Lo"), param(s+"Hi")
+		}
+		n := param("n")
+		va := newVariable(g)
+		zero, top := newTotal(g), newTotal(g)
+		top.p64 = zero.p64
+		SHRQ(U8(2), n)
+		vec.Loop("loop", n, func() {
+			for o := 0; o < block; o += g.Bytes() {
+				var m factors
+				if weighted {
+					m = va.of(g.Load(at(w, o))).prepared(g)
+				}
+				add := func(t *total, get func(i int) reg.VecVirtual) {
+					even, odd := term(g, va, zero.p64, get)
+					if weighted {
+						even, odd = product(g, g.Reduce(even, odd), m)
+					}
+					t.add(even, odd)
+				}
+				add(zero, func(i int) reg.VecVirtual { return g.Load(at(lo[i], o)) })
+				add(top, func(i int) reg.VecVirtual { return g.Sub(g.Load(at(hi[i], o)), at(lo[i], o)) })
+			}
+			if weighted {
+				advance(block, w)
+			}
+			advance(block, lo...)
+			advance(block, hi...)
+		})
+		sums := param("sums")
+		zero.store(sums)
+		ADDQ(U8(32), sums)
+		top.store(sums)
+		g.End()
+	}
+	mul := func(g *vec.Gen, va *variable, a, b reg.VecVirtual) (even, odd reg.VecVirtual) {
+		return product(g, a, va.of(b))
+	}
+	single := func(g *vec.Gen, va *variable, _ reg.VecVirtual, get func(i int) reg.VecVirtual) (even, odd reg.VecVirtual) {
+		return mul(g, va, get(0), get(1))
+	}
+	sumsKernel("roundSums", "func(sums *[2][4]uint64, aLo, aHi, bLo, bHi *uint32, n uint64)",
+		"sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.",
+		false, []string{"a", "b"}, single)
+	sumsKernel("roundSumsWeighted", "func(sums *[2][4]uint64, w, aLo, aHi, bLo, bHi *uint32, n uint64)",
+		"is roundSums with every term multiplied by w[i].",
+		true, []string{"a", "b"}, single)
+	sumsKernel("fractionRoundSums", "func(sums *[2][4]uint64, w, n0Lo, n0Hi, n1Lo, n1Hi, d0Lo, d0Hi, d1Lo, d1Hi *uint32, n uint64)",
+		"is roundSumsWeighted with n0·d1 + n1·d0 in place of a·b.",
+		true, []string{"n0", "n1", "d0", "d1"},
+		func(g *vec.Gen, va *variable, p64 reg.VecVirtual, get func(i int) reg.VecVirtual) (even, odd reg.VecVirtual) {
+			even, odd = mul(g, va, get(0), get(3))
+			even2, odd2 := mul(g, va, get(1), get(2))
+			for _, q := range []reg.VecVirtual{even, odd, even2, odd2} {
+				g.Fold(q, p64)
+			}
+			VPADDQ(even2, even, even)
+			VPADDQ(odd2, odd, odd)
+			return even, odd
+		})
+
+	g := vec.New(lanes, "addFractions", "func(num, den, n0, n1, d0, d1 *uint32, n uint64)",
+		"sets num[i] = n0[i]·d1[i] + n1[i]·d0[i] and den[i] = d0[i]·d1[i] for K, 4 | n > 0.")
+	num, den, n0, n1, d0, d1, n := param("num"), param("den"), param("n0"), param("n1"), param("d0"), param("d1"), param("n")
+	va := newVariable(g)
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			a := g.Load(at(d0, o))
+			m := va.of(g.Load(at(d1, o)))
+			first := g.Reduce(product(g, g.Load(at(n0, o)), m))
+			g.Move(g.Reduce(product(g, a, m)), at(den, o))
+			second := g.Reduce(product(g, g.Load(at(n1, o)), va.of(a)))
+			g.Move(g.Add(first, second), at(num, o))
+		}
+		advance(block, num, den, n0, n1, d0, d1)
+	})
+	g.End()
+
+	g = vec.New(lanes, "addFractionsM31", "func(num, den, n0, n1, d0, d1 *uint32, n uint64)",
+		"is addFractions for n0 and n1 in the base field, 16 | n > 0.")
+	num, den, n0, n1, d0, d1, n = param("num"), param("den"), param("n0"), param("n1"), param("d0"), param("d1"), param("n")
+	va = newVariable(g)
+	sp := newSpreader(g, spread)
+	SHRQ(U8(4), n)
+	vec.Loop("loop", n, func() {
+		for h := 0; h < 16; h += lanes {
+			x, y := g.Load(at(n0, 4*h)), g.Load(at(n1, 4*h))
+			for i := range 4 {
+				o := 16*h + i*g.Bytes()
+				a, b := g.Load(at(d0, o)), g.Load(at(d1, o))
+				xs, ys := sp.spread(x, i), sp.spread(y, i)
+				even, odd, even2, odd2 := g.Reg(), g.Down(b), g.Reg(), g.Down(a)
+				VPMULUDQ(xs, b, even)
+				VPMULUDQ(xs, odd, odd)
+				VPMULUDQ(ys, a, even2)
+				VPMULUDQ(ys, odd2, odd2)
+				VPADDQ(even2, even, even)
+				VPADDQ(odd2, odd, odd)
+				g.Move(g.Reduce(even, odd), at(num, o))
+				g.Move(g.Reduce(product(g, a, va.of(b))), at(den, o))
+			}
+		}
+		advance(64, n0, n1)
+		advance(256, num, den, d0, d1)
+	})
+	g.End()
+
+	g = vec.New(lanes, "mulAccQM31Vec", "func(dst, a *uint32, s *[6][2]uint64, n uint64)",
+		"sets dst[i] += s·a[i] for K, 4 | n > 0.")
+	dst, a, n := param("dst"), param("a"), param("n")
+	m := newFixed(g, param("s"))
+	SHRQ(U8(2), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < block; o += g.Bytes() {
+			d := at(dst, o)
+			g.Move(g.Add(g.Reduce(product(g, g.Load(at(a, o)), m)), d), d)
+		}
+		advance(block, dst, a)
+	})
+	g.End()
+}
+
+// prepared computes the factors once for several products, where there are
+// registers enough to keep them.
+func (va *variable) prepared(g *vec.Gen) factors {
+	if g.Lanes < 16 {
+		return va
+	}
+	var f fixed
+	f[0], f[1], f[2] = va.lower(g)
+	f[3], f[4], f[5] = va.upper(g)
+	return &f
+}

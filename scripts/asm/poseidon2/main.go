@@ -1,0 +1,205 @@
+// Command poseidon2 generates the kernels of prover/poseidon2: the permutation
+// on sixteen states side by side, word i of all of them in row i.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+const (
+	width    = 16
+	half     = 4 // external rounds before and after the internal ones
+	internal = 14
+	rowBytes = 64 // sixteen states
+)
+
+// shifts are the exponents of the internal matrix's diagonal.
+var shifts = [width]int{1: 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 16}
+
+func main() {
+	ConstraintExpr("!purego")
+	wide()
+	narrow()
+	Generate()
+}
+
+const (
+	signature = "func(block *uint32, constants *uint32)"
+	doc       = "permutes the 16 states of a block. The constants are c − p as 32-bit words, in the order of the rounds."
+)
+
+// state is a Poseidon2 state in registers or in memory.
+type state interface {
+	get(i int) reg.VecVirtual    // a register that may be overwritten only by put of the same i
+	put(i int, v reg.VecVirtual) // v is not used after
+	operand(i int) Op            // for use as a source
+}
+
+// registers keeps the sixteen words in registers: AVX-512.
+type registers struct {
+	g *vec.Gen
+	r [width]reg.VecVirtual
+}
+
+func (s *registers) get(i int) reg.VecVirtual    { return s.r[i] }
+func (s *registers) put(i int, v reg.VecVirtual) { s.g.Move(v, s.r[i]) }
+func (s *registers) operand(i int) Op            { return s.r[i] }
+
+// memory leaves them in the block: AVX2.
+type memory struct {
+	g    *vec.Gen
+	base reg.GPVirtual
+}
+
+func (s *memory) get(i int) reg.VecVirtual    { return s.g.Load(s.operand(i)) }
+func (s *memory) put(i int, v reg.VecVirtual) { s.g.Move(v, s.operand(i)) }
+func (s *memory) operand(i int) Op            { return Mem{Base: s.base, Disp: i * rowBytes} }
+
+// wide emits the AVX-512 version: one row of the block is one register.
+func wide() {
+	g := vec.New(16, "permuteBlock", signature, doc)
+	block, constants := Load(Param("block"), GP64()).(reg.GPVirtual), Load(Param("constants"), GP64()).(reg.GPVirtual)
+	s := &registers{g: g}
+	m := &memory{g: g, base: block}
+	for i := range s.r {
+		s.r[i] = m.get(i)
+	}
+	permutation(g, s, constants)
+	for i := range s.r {
+		m.put(i, s.r[i])
+	}
+	g.End()
+}
+
+// narrow emits the AVX2 version: the left half of the block, then the right.
+func narrow() {
+	g := vec.New(8, "permuteBlock", signature, doc)
+	block := Load(Param("block"), GP64()).(reg.GPVirtual)
+	halves := GP64()
+	MOVQ(U32(2), halves)
+	vec.Loop("half", halves, func() {
+		constants := Load(Param("constants"), GP64()).(reg.GPVirtual)
+		permutation(g, &memory{g: g, base: block}, constants)
+		ADDQ(U8(g.Bytes()), block)
+	})
+	g.End()
+}
+
+// permutation emits all rounds. constants is advanced past those it uses.
+func permutation(g *vec.Gen, s state, constants reg.GPVirtual) {
+	count := GP64()
+	external := func() {
+		externalLayer(g, s, func(i int) reg.VecVirtual {
+			return pow5(g, g.AddBroadcast(s.get(i), Mem{Base: constants, Disp: 4 * i}))
+		})
+		ADDQ(U8(4*width), constants)
+	}
+	externalLayer(g, s, s.get)
+	MOVQ(U32(half), count)
+	vec.Loop("initial", count, external)
+	MOVQ(U32(internal), count)
+	vec.Loop("internal", count, func() {
+		internalRound(g, s, Mem{Base: constants})
+		ADDQ(U8(4), constants)
+	})
+	MOVQ(U32(half), count)
+	vec.Loop("final", count, external)
+}
+
+// pow5 returns v^5 of signed lanes in [−p, p).
+//
+// The even and the odd lanes are raised apart, in quads. A product q ≥ 0 is
+// reduced to (q >> 31) − (^q & p), again in [−p, p), as q mod 2^31 is
+// p − (^q & p).
+func pow5(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual {
+	square := func(x reg.VecVirtual) reg.VecVirtual {
+		q, lo := g.Reg(), g.Reg()
+		VPMULDQ(x, x, q)
+		g.AndNot(q, g.P(), lo)
+		VPSRLQ(U8(31), q, q)
+		VPSUBQ(lo, q, q)
+		return q
+	}
+	// fifth returns twice the fifth power, between −2p² and 2p².
+	fifth := func(x reg.VecVirtual) reg.VecVirtual {
+		q := square(square(x))
+		VPMULDQ(x, q, q)
+		VPADDQ(q, q, q)
+		return q
+	}
+	even, odd := fifth(v), fifth(g.Down(v))
+	hi, lo := g.High(even, odd), g.Low(even, odd)
+	VPSRLD(U8(1), lo, lo)
+	// hi is the signed quotient by 2^31, in [−p, p).
+	t := g.Reg()
+	VPADDD(g.P(), hi, t)
+	VPMINUD(t, hi, hi)
+	return g.Add(hi, lo)
+}
+
+// externalLayer multiplies the words that input gives by
+// circ(2·M4, M4, M4, M4).
+func externalLayer(g *vec.Gen, s state, input func(i int) reg.VecVirtual) {
+	var column [4]reg.VecVirtual
+	for b := 0; b < width; b += 4 {
+		x := m4(g, input(b), input(b+1), input(b+2), input(b+3))
+		for i, v := range x {
+			if b == 0 {
+				column[i] = g.Reg()
+				g.Move(v, column[i])
+			} else {
+				g.AddTo(column[i], v, column[i])
+			}
+			s.put(b+i, v)
+		}
+	}
+	for i := range width {
+		s.put(i, g.Add(column[i%4], s.operand(i)))
+	}
+}
+
+// m4 multiplies (a, b, c, d) by circ(2, 3, 1, 1).
+func m4(g *vec.Gen, a, b, c, d reg.VecVirtual) [4]reg.VecVirtual {
+	ab, cd := g.Add(a, b), g.Add(c, d)
+	sum := g.Add(ab, cd)
+	sumB, sumD := g.Add(sum, b), g.Add(sum, d)
+	return [4]reg.VecVirtual{
+		g.Add(sumB, ab),          // 2a + 3b + c + d
+		g.Add(sumB, g.Double(c)), // a + 2b + 3c + d
+		g.Add(sumD, cd),          // a + b + 2c + 3d
+		g.Add(sumD, g.Double(a)), // 3a + b + c + 2d
+	}
+}
+
+// internalRound adds the constant at m to word 0, raises it, and multiplies
+// by 1·1ᵀ + diag(−2, 2^k …).
+func internalRound(g *vec.Gen, s state, m Mem) {
+	// The sum of the other words does not wait for word 0: a tree of pairs.
+	var level []reg.VecVirtual
+	for i := 2; i < width; i += 2 {
+		level = append(level, g.Add(s.get(i), s.operand(i+1)))
+	}
+	for len(level) > 1 {
+		var next []reg.VecVirtual
+		for i := 0; i+1 < len(level); i += 2 {
+			next = append(next, g.Add(level[i], level[i+1]))
+		}
+		if len(level)%2 == 1 {
+			next = append(next, level[len(level)-1])
+		}
+		level = next
+	}
+	rest := g.Add(level[0], s.operand(1))
+	first := pow5(g, g.AddBroadcast(s.get(0), m))
+	sum := g.Add(rest, first)
+	s.put(0, g.Sub(rest, first)) // sum − 2·first
+	s.put(1, g.Add(sum, s.operand(1)))
+	s.put(2, g.Add(sum, g.Double(s.get(2))))
+	for i := 3; i < width; i++ {
+		s.put(i, g.Add(sum, g.RotateLeft(s.get(i), shifts[i])))
+	}
+}
