@@ -13,6 +13,9 @@ type Witness struct {
 	// Values are the dense, row-major values by TensorID. Virtual tensors are
 	// nil: Tensor computes them.
 	Values [][]int32
+	// Keys are the dense keys that each lookup step looked up, by step; nil
+	// for other steps. The prover's look-up tree starts from them.
+	Keys [][]int32
 
 	graph *model.Graph
 }
@@ -29,7 +32,7 @@ const grain = 1 << 13
 // g must be valid. An accumulator that leaves ±2^30, a key outside of its
 // table or a divisor that is not positive is an error that names the step.
 func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
-	w := &Witness{Values: make([][]int32, len(g.Tensors)), graph: g}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Keys: make([][]int32, len(g.Steps)), graph: g}
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || len(weights[id]) != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
@@ -153,7 +156,7 @@ func (e *executor) step(i int) error {
 	}
 	switch s.Kind {
 	case model.StepLookup:
-		return e.lookup(s, acc)
+		return e.lookup(i, acc)
 	case model.StepExact:
 		out := make([]int32, len(acc))
 		for j, x := range acc {
@@ -185,8 +188,15 @@ func (e *executor) divide(s *model.Step, acc []int64) error {
 	return nil
 }
 
-// lookup computes Out and Lo of a StepLookup and counts the rows it uses.
-func (e *executor) lookup(s *model.Step, acc []int64) error {
+// StepKeys returns the keys of a lookup step.
+func (w *Witness) StepKeys(step int) []int32 { return w.Keys[step] }
+
+// lookup computes keys, Out and Lo of the lookup step i and counts the rows it
+// uses.
+func (e *executor) lookup(i int, acc []int64) error {
+	s := &e.graph.Steps[i]
+	keys := make([]int32, len(acc))
+	e.Keys[i] = keys
 	t := &e.graph.Tables[s.Table]
 	var out, lo []int32
 	if s.Out != model.None {
@@ -210,6 +220,7 @@ func (e *executor) lookup(s *model.Step, acc []int64) error {
 		if !t.Contains(key) {
 			return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", j, key, t.Name, t.Bits, t.Min)
 		}
+		keys[j] = int32(key)
 		row := key - t.Min
 		counts[row]++
 		if lo != nil {
@@ -219,7 +230,7 @@ func (e *executor) lookup(s *model.Step, acc []int64) error {
 	if out != nil {
 		parallel.For(len(acc), grain, func(from, to int) {
 			for j := from; j < to; j++ {
-				out[j] = int32(t.Value(acc[j]>>s.Shift, values))
+				out[j] = int32(t.Value(int64(keys[j]), values))
 			}
 		})
 	}

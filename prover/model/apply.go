@@ -97,7 +97,7 @@ func (v *View) pairs(in, out []int) [][]pair {
 	lists := make([][]pair, len(order))
 	for n, k := range order {
 		g := &v.Groups[k]
-		g.forEach(out, in, func(o, i int) {
+		g.ForEach(out, in, func(o, i int) {
 			lists[n] = append(lists[n], pair{unravel(o, g.Out, out, outStride), unravel(i, g.In, in, inStride)})
 		})
 	}

@@ -79,9 +79,9 @@ func (g *Group) Trivial(out, in []int) bool {
 	return false
 }
 
-// forEach calls f(out, in) for every wired pair of indexes of the group,
+// ForEach calls f(out, in) for every wired pair of indexes of the group,
 // row-major within the group's output and source axes.
-func (g *Group) forEach(out, in []int, f func(o, i int)) {
+func (g *Group) ForEach(out, in []int, f func(o, i int)) {
 	switch g.Map {
 	case MapReshape:
 		n := 1
@@ -130,59 +130,6 @@ func (g *Group) forEach(out, in []int, f func(o, i int)) {
 		}
 		rec(0, 0, g.Base)
 	}
-}
-
-// Apply returns the view of src (dense, of shape in) as a dense tensor of
-// shape out.
-func (v *View) Apply(src []int32, in, out []int) []int32 {
-	dst := make([]int32, Size(out))
-	if v == nil {
-		copy(dst, src)
-		return dst
-	}
-	outStride, inStride := strides(out), strides(in)
-	type pair struct{ o, i int }
-	// For each group the wired pairs as dense offsets, then their product.
-	lists := make([][]pair, len(v.Groups))
-	for k := range v.Groups {
-		g := &v.Groups[k]
-		g.forEach(out, in, func(o, i int) {
-			lists[k] = append(lists[k], pair{unravel(o, g.Out, out, outStride), unravel(i, g.In, in, inStride)})
-		})
-		if len(lists[k]) == 0 && v.Fill == 0 {
-			return dst
-		}
-	}
-	var wired []bool
-	if v.Fill != 0 {
-		wired = make([]bool, len(dst))
-	}
-	var rec func(k, o, i int)
-	rec = func(k, o, i int) {
-		if k == len(lists) {
-			dst[o] += src[i]
-			if wired != nil {
-				wired[o] = true
-			}
-			return
-		}
-		if k == len(lists)-1 && wired == nil {
-			for _, p := range lists[k] {
-				dst[o+p.o] += src[i+p.i]
-			}
-			return
-		}
-		for _, p := range lists[k] {
-			rec(k+1, o+p.o, i+p.i)
-		}
-	}
-	rec(0, 0, 0)
-	for o, w := range wired {
-		if !w {
-			dst[o] = int32(v.Fill)
-		}
-	}
-	return dst
 }
 
 func strides(shape []int) []int {
