@@ -1,0 +1,77 @@
+// Package cpu is the reference backend: plain Go on all cores, with the
+// vector kernels of package field.
+package cpu
+
+import (
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// Witness gives the backend the values of one forward pass.
+type Witness interface {
+	// Tensor returns the dense values of a tensor of any kind.
+	Tensor(id model.TensorID) []int32
+	// StepKeys returns the dense look-up keys of a lookup step.
+	StepKeys(step int) []int32
+}
+
+// Backend runs on the CPU. It is safe for concurrent use if its witness is.
+type Backend struct {
+	g *model.Graph
+	w Witness
+}
+
+// New returns a backend for one witness of g.
+func New(g *model.Graph, w Witness) *Backend { return &Backend{g, w} }
+
+var _ backend.Backend = (*Backend)(nil)
+
+// Eval implements backend.Backend.
+func (b *Backend) Eval(id model.TensorID, point []field.QM31) field.QM31 {
+	return poly.EvalTensor(b.g.Tensors[id].Shape, b.w.Tensor(id), point)
+}
+
+// Restrict implements backend.Backend.
+func (b *Backend) Restrict(r backend.Restriction) backend.Table {
+	return restrict(b.g.Tensors[r.Tensor].Shape, b.w.Tensor(r.Tensor), r)
+}
+
+// Upload implements backend.Backend.
+func (b *Backend) Upload(t []field.QM31) backend.Table { return t }
+
+// Inner implements backend.Backend.
+func (b *Backend) Inner(eq []field.QM31, ta, tb backend.Table) field.QM31 {
+	x, y := ta.([]field.QM31), tb.([]field.QM31)
+	e := poly.EqTable(eq)
+	run := len(x) / len(e)
+	// Partial sums by block of the eq table; field addition is exact, so the
+	// split does not matter.
+	sums := make([]field.QM31, len(e))
+	parallel.For(len(e), max(1, (1<<13)/run), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sums[i] = field.Dot(x[i*run:(i+1)*run], y[i*run:(i+1)*run])
+		}
+	})
+	return field.Dot(sums, e)
+}
+
+// Sumcheck implements backend.Backend.
+func (b *Backend) Sumcheck(w *transcript.Writer, instances []backend.Instance) []sumcheck.Final {
+	in := make([]sumcheck.Instance, len(instances))
+	for i, x := range instances {
+		in[i] = sumcheck.Instance{Claim: x.Claim, Eq: x.Eq, A: x.A.([]field.QM31), B: x.B.([]field.QM31)}
+	}
+	return sumcheck.Prove(w, in)
+}
+
+// LogUp implements backend.Backend.
+func (b *Backend) LogUp(w *transcript.Writer, l backend.Leaves) (point []field.QM31, num, den field.QM31) {
+	nums, dens := b.leaves(l)
+	return logup.Prove(w, nums, dens)
+}

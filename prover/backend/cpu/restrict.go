@@ -1,0 +1,128 @@
+package cpu
+
+import (
+	"sort"
+
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/poly"
+)
+
+// restrict binds axes of a dense integer tensor in one pass over it: no padded
+// copy and no table over the bound axes together is made unless they trail.
+func restrict(shape []int, data []int32, r backend.Restriction) []field.QM31 {
+	kept := append([]int(nil), r.Keep...)
+	sort.Ints(kept)
+	dense := restrictDense(shape, data, r.Bound)
+	return arrange(dense, shape, kept, r.Keep)
+}
+
+// columns of one task: the destination stays in the first-level cache.
+const restrictColumns = 1024
+
+// restrictDense returns the dense table over the kept axes in their own order.
+func restrictDense(shape []int, data []int32, bound [][]field.QM31) []field.QM31 {
+	// The trailing axes that are all kept or all bound form one run.
+	split := len(shape)
+	for split > 0 && (bound[split-1] == nil) == (bound[len(shape)-1] == nil) {
+		split--
+	}
+	lead := splitLead(shape, bound, split)
+	run := model.Size(shape[split:])
+	if len(shape) == 0 || bound[len(shape)-1] != nil {
+		w := poly.OuterEq(shape[split:], bound[split:])
+		out := make([]field.QM31, len(lead.kept))
+		parallel.For(len(out), max(1, (1<<14)/(run*len(lead.bound))), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				sum := field.Zero
+				for j, off := range lead.bound {
+					at := lead.kept[i] + off
+					sum = sum.Add(lead.weight[j].Mul(field.DotInt32(data[at:at+run], w)))
+				}
+				out[i] = sum
+			}
+		})
+		return out
+	}
+	out := make([]field.QM31, len(lead.kept)*run)
+	pieces := (run + restrictColumns - 1) / restrictColumns
+	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(lead.bound)))
+	parallel.For(len(lead.kept)*pieces, grain, func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			i, c := t/pieces, t%pieces*restrictColumns
+			n := min(restrictColumns, run-c)
+			dst := out[i*run+c:][:n]
+			for j, off := range lead.bound {
+				at := lead.kept[i] + off + c
+				field.MulAccInt32Vec(dst, data[at:at+n], lead.weight[j])
+			}
+		}
+	})
+	return out
+}
+
+// leading lists the dense offsets of the index combinations of the leading
+// kept and of the leading bound axes, the latter with their eq weights.
+type leading struct {
+	kept, bound []int
+	weight      []field.QM31
+}
+
+func splitLead(shape []int, bound [][]field.QM31, split int) leading {
+	l := leading{kept: []int{0}, bound: []int{0}, weight: []field.QM31{field.One}}
+	for a := range split {
+		stride := model.Size(shape[a+1:])
+		if bound[a] == nil {
+			l.kept = extend(l.kept, shape[a], stride)
+			continue
+		}
+		l.bound = extend(l.bound, shape[a], stride)
+		l.weight = poly.Outer(l.weight, poly.EqTable(bound[a])[:shape[a]])
+	}
+	return l
+}
+
+func extend(offsets []int, dim, stride int) []int {
+	next := make([]int, 0, len(offsets)*dim)
+	for _, o := range offsets {
+		for i := range dim {
+			next = append(next, o+i*stride)
+		}
+	}
+	return next
+}
+
+// arrange pads every kept axis to a power of two and puts the axes, given in
+// ascending order, into the order want.
+func arrange(t []field.QM31, shape, kept, want []int) []field.QM31 {
+	same := true
+	for i := range kept {
+		same = same && kept[i] == want[i]
+	}
+	if same {
+		dims := make([]int, len(kept))
+		for i, a := range kept {
+			dims[i] = shape[a]
+		}
+		return poly.PadTable(t, dims)
+	}
+	// Bit position of each axis in the padded result.
+	shift, vars := map[int]int{}, 0
+	for i := len(want) - 1; i >= 0; i-- {
+		shift[want[i]] = vars
+		vars += model.Log2Ceil(shape[want[i]])
+	}
+	out := make([]field.QM31, 1<<vars)
+	for i, v := range t {
+		at, rest := 0, i
+		for j := len(kept) - 1; j >= 0; j-- {
+			d := shape[kept[j]]
+			at |= rest % d << shift[kept[j]]
+			rest /= d
+		}
+		out[at] = v
+	}
+	return out
+}
