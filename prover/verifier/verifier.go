@@ -1,0 +1,169 @@
+// Package verifier checks proofs. It needs the key, the proof and nothing
+// else: no model file, no GPU, no cgo; it builds for js/wasm.
+package verifier
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// ErrInvalid is wrapped by every error that means "this proof does not prove
+// it"; other errors are those of the reader.
+var ErrInvalid = errors.New("proof is not valid")
+
+// Result is what a valid proof states: the committed model maps Inputs to
+// Outputs. The integers stand for value·2^(−Frac) of the graph's tensors.
+type Result struct {
+	Inputs, Outputs [][]int32
+	// Security is the number of proven bits of the weakest round.
+	Security float64
+	// Bytes is the size of the proof.
+	Bytes int64
+}
+
+// Verify checks the proof read from r against the key, in one pass. Time and
+// memory are bounded by the key. An error that wraps ErrInvalid (or
+// proof.ErrMalformed) gives the reason.
+func Verify(key *proof.Key, r io.Reader) (*Result, error) {
+	p, err := plan.New(key.Graph, key.Security.Config())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	in, err := proof.NewReader(r, proof.LimitsFor(key.Graph))
+	if err != nil {
+		return nil, err
+	}
+	if in.Header().Key != key.Digest {
+		got := in.Header().Key
+		return nil, fmt.Errorf("%w: it was made for another key (%x…, not %x…)", ErrInvalid, got[:6], key.Digest[:6])
+	}
+	v := &verification{key: key, plan: p, in: in}
+	if v.inputs, v.outputs, err = in.Public(key.Graph); err != nil {
+		return nil, err
+	}
+	if err := v.run(); err != nil {
+		return nil, err
+	}
+	if err := in.End(); err != nil {
+		return nil, err
+	}
+	return &Result{
+		Inputs: v.inputs, Outputs: v.outputs, Bytes: in.Size(),
+		Security: soundness.MinBits(p.Rounds()).Float(),
+	}, nil
+}
+
+type verification struct {
+	key             *proof.Key
+	plan            *plan.Plan
+	in              *proof.Reader
+	inputs, outputs [][]int32
+	roots           []poseidon2.Digest // by tree of the plan
+	claims          []sites.Claim
+}
+
+// run follows the transcript: commitments, one fork a chunk, one for the
+// public outputs, the join, and the opening of all claims.
+func (v *verification) run() error {
+	g := v.key.Graph
+	main := plan.Statement(v.key.Digest, v.inputs, v.outputs)
+	if err := v.commitments(main); err != nil {
+		return err
+	}
+	forks := make([]*transcript.Sponge, 0, g.Chunks+1)
+	for chunk := range g.Chunks {
+		body, err := v.in.Frame(proof.Chunk, chunk)
+		if err != nil {
+			return err
+		}
+		fork, err := v.session(main, uint64(chunk), body, func(s *sites.Session) {
+			s.Chunk(chunk, v.plan.LookupGrind)
+		})
+		if err != nil {
+			return fmt.Errorf("%w: chunk %d: %w", ErrInvalid, chunk, err)
+		}
+		forks = append(forks, fork)
+	}
+	body, err := v.in.Frame(proof.IO, 0)
+	if err != nil {
+		return err
+	}
+	fork, err := v.session(main, uint64(g.Chunks), body, func(s *sites.Session) {
+		s.Outputs(func(i int) []int32 { return v.outputs[i] })
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	main.Join(append(forks, fork)...)
+	return v.opening(main)
+}
+
+// commitments receives the roots of the witness. That of the fixed tensors is
+// the key's, which the statement has bound.
+func (v *verification) commitments(main *transcript.Sponge) error {
+	body, err := v.in.Frame(proof.Commitments, 0)
+	if err != nil {
+		return err
+	}
+	r := transcript.NewReader(main, body)
+	v.roots = make([]poseidon2.Digest, len(v.plan.Trees))
+	for i := range v.plan.Trees {
+		if v.plan.Trees[i].Chunk < 0 {
+			v.roots[i] = v.key.Root
+		} else {
+			v.roots[i] = r.Digest()
+		}
+	}
+	if err := r.Done(); err != nil {
+		return fmt.Errorf("%w: commitments: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// session verifies one fork and collects its claims.
+func (v *verification) session(main *transcript.Sponge, index uint64, body []byte, f func(*sites.Session)) (*transcript.Sponge, error) {
+	r := transcript.NewReader(main.Fork(index), body)
+	s := sites.NewSession(v.key.Graph, sites.NewVerifier(r), v.public)
+	f(s)
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	v.claims = append(v.claims, s.Claims()...)
+	return r.Sponge, nil
+}
+
+func (v *verification) public(id model.TensorID) []int32 {
+	for i, in := range v.key.Graph.Inputs {
+		if in == id {
+			return v.inputs[i]
+		}
+	}
+	return nil
+}
+
+// opening checks all claims on committed tensors with one opening.
+func (v *verification) opening(main *transcript.Sponge) error {
+	body, err := v.in.Frame(proof.Opening, 0)
+	if err != nil {
+		return err
+	}
+	r := transcript.NewReader(main, body)
+	if v.plan.Params != nil {
+		terms, value := v.plan.Combine(v.claims, r.Challenge())
+		whir.Verify(r, v.plan.Params, v.roots, v.plan.RowCounts(), v.plan.RowOffsets(), terms, value)
+	}
+	if err := r.Done(); err != nil {
+		return fmt.Errorf("%w: opening: %w", ErrInvalid, err)
+	}
+	return nil
+}
