@@ -6,10 +6,12 @@ import (
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/merkle"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Kernel is the speed of one kernel.
@@ -113,6 +115,8 @@ func protocolKernels() []kernel {
 	a, b := extensions(1<<vars, 1), extensions(1<<vars, 2)
 	claim := field.Dot(a, b)
 	ca, cb := make([]field.QM31, len(a)), make([]field.QM31, len(b))
+	num := elements(1<<vars, 3)
+	rows := randomRows{rows: 32, rowVars: 16}
 	return []kernel{
 		{"sumcheck 2^18, degree 2", "entry", len(a), true, func() {
 			copy(ca, a)
@@ -120,6 +124,23 @@ func protocolKernels() []kernel {
 			w := transcript.NewWriter(transcript.New("bench"))
 			sumcheck.Prove(w, []sumcheck.Instance{{Claim: claim, A: ca, B: cb}})
 		}},
+		// The sum is not zero, which takes the prover as long as if it were.
+		{"fractional sum 2^18", "fraction", len(num), true, func() {
+			copy(ca, a)
+			logup.Prove(transcript.NewWriter(transcript.New("bench")), num, ca)
+		}},
+		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() { whir.Commit(rows.rowVars, 2, rows) }},
+	}
+}
+
+// randomRows is a stack of made-up values of 16 bits.
+type randomRows struct{ rows, rowVars int }
+
+func (r randomRows) Rows() int { return r.rows }
+
+func (r randomRows) FillRow(i int, dst []int32) {
+	for j := range dst {
+		dst[j] = int32(splitmix(uint64(i)<<32+uint64(j))>>48) - 1<<15
 	}
 }
 
