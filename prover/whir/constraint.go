@@ -96,7 +96,7 @@ func (c *constraints) addTo(q []field.QM31, n int) {
 				field.MulAccVec(row, lower[i], upper[i][h])
 			}
 			for i := range lowerK {
-				mulAcc(row, lowerK[i], upperK[i][h])
+				field.MulAccQM31Vec(row, lowerK[i], upperK[i][h])
 			}
 		}
 	})
@@ -122,11 +122,4 @@ func (b baseConstraint) split(n, low int) (lower []field.M31, upper []field.QM31
 		t = doubleAngle(t)
 	}
 	return lower, upper
-}
-
-// mulAcc sets dst[i] += s·a[i].
-func mulAcc(dst, a []field.QM31, s field.QM31) {
-	for i := range dst {
-		dst[i] = dst[i].Add(a[i].Mul(s))
-	}
 }

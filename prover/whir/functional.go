@@ -61,7 +61,7 @@ func addEq(dst []field.QM31, r []field.QM31, coef field.QM31) {
 	field.EqTableInto(high, head, coef)
 	parallel.For(len(high), 2, func(from, to int) {
 		for h := from; h < to; h++ {
-			mulAcc(dst[h*len(low):(h+1)*len(low)], low, high[h])
+			field.MulAccQM31Vec(dst[h*len(low):(h+1)*len(low)], low, high[h])
 		}
 	})
 }
@@ -108,7 +108,7 @@ func (f *blockFunctional) fill(dst *sparseRows[field.QM31], n, k int) {
 				dst.live[p.firstRow+b] = true
 				clear(row)
 			}
-			mulAcc(row[within:within+len(t.low)], t.low, w.Mul(t.high[k-block]))
+			field.MulAccQM31Vec(row[within:within+len(t.low)], t.low, w.Mul(t.high[k-block]))
 		}
 	}
 }

@@ -49,12 +49,9 @@ func (g grid) bindRows(w *transcript.Writer, grind int, claim field.QM31) ([]fie
 	t := g.values
 	for i := range point {
 		at0, at1, atInf := thirds(t)
-		s0 := cubeSum(at0)
-		s2 := valueAtTwo(s0, cubeSum(at1), cubeSum(atInf))
-		point[i], claim = sendRound(w, s0, s2, grind, claim)
+		point[i], claim = sendRound(w, cubeSum(at0), cubeSum(atInf), grind, claim)
 		for k, v0 := range at0 {
-			v2 := valueAtTwo(v0, at1[k], atInf[k])
-			at0[k] = roundValue(v0, v2, v0.Add(at1[k]), point[i])
+			at0[k] = roundValue(v0, atInf[k], v0.Add(at1[k]), point[i])
 		}
 		t = at0
 	}
@@ -68,12 +65,6 @@ func cubeSum(t []field.QM31) field.QM31 {
 	}
 	at0, at1, _ := thirds(t)
 	return cubeSum(at0).Add(cubeSum(at1))
-}
-
-// valueAtTwo returns the value at 2 of the polynomial of degree 2 with the given
-// values at 0 and 1 and leading coefficient.
-func valueAtTwo(at0, at1, leading field.QM31) field.QM31 {
-	return at1.Add(leading).Double().Sub(at0)
 }
 
 // gridColumns is how many columns are taken at a time, so that the tables of a
@@ -176,14 +167,7 @@ func (b *gridBlock) add(out []field.QM31, first, n int) {
 	inf := 2<<b.vars - n
 	for i := range h {
 		b.m.difference(inf+i, first+h+i, first+i, field.SubVec)
-		b.q.difference(inf+i, first+h+i, first+i, subQM31)
+		b.q.difference(inf+i, first+h+i, first+i, field.SubQM31Vec)
 	}
 	b.add(atInf, inf, h)
-}
-
-// subQM31 sets dst[i] = a[i] − b[i].
-func subQM31(dst, a, b []field.QM31) {
-	for i := range dst {
-		dst[i] = a[i].Sub(b[i])
-	}
 }

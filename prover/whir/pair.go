@@ -23,25 +23,25 @@ const pairGrain = 1 << 10
 func (p *pair) bind(w *transcript.Writer, n, grind int) []field.QM31 {
 	point := make([]field.QM31, n)
 	for i := range point {
-		s0, s2 := p.round()
-		point[i], p.claim = sendRound(w, s0, s2, grind, p.claim)
+		zero, top := p.round()
+		point[i], p.claim = sendRound(w, zero, top, grind, p.claim)
 		p.fold(point[i])
 	}
 	return point
 }
 
-// round returns the values at 0 and 2 of the round polynomial of the first
-// variable.
-func (p *pair) round() (s0, s2 field.QM31) {
+// round returns the value at 0 and the leading coefficient of the round
+// polynomial of the first variable.
+func (p *pair) round() (zero, top field.QM31) {
 	h := len(p.f) / 2
 	var mu sync.Mutex
 	parallel.For(h, pairGrain, func(lo, hi int) {
-		a, b := field.RoundProductsSplit(p.f[lo:hi], p.f[h+lo:h+hi], p.q[lo:hi], p.q[h+lo:h+hi])
+		z, t := field.RoundSums(halves(p.f, lo, hi), halves(p.q, lo, hi))
 		mu.Lock()
 		defer mu.Unlock()
-		s0, s2 = s0.Add(a), s2.Add(b)
+		zero, top = zero.Add(z), top.Add(t)
 	})
-	return s0, s2
+	return zero, top
 }
 
 // fold binds the first variable to r.
@@ -50,19 +50,17 @@ func (p *pair) fold(r field.QM31) {
 	foldTable(&p.q, r)
 }
 
+// halves returns entries from lo to hi of a table with its first variable free.
+func halves(t []field.QM31, lo, hi int) field.Halves {
+	h := len(t) / 2
+	return field.Halves{Lo: t[lo:hi], Hi: t[h+lo : h+hi]}
+}
+
 // foldTable binds the first variable of a table in place and shortens it.
 func foldTable(t *[]field.QM31, r field.QM31) {
 	h := len(*t) / 2
-	lo, hi := (*t)[:h], (*t)[h:]
-	parallel.For(h, pairGrain, func(from, to int) {
-		foldHalves(lo[from:to], hi[from:to], r)
+	parallel.For(h, pairGrain, func(lo, hi int) {
+		field.FoldHalves((*t)[lo:hi], halves(*t, lo, hi), r)
 	})
-	*t = lo
-}
-
-// foldHalves sets lo[i] += r·(hi[i] − lo[i]).
-func foldHalves(lo, hi []field.QM31, r field.QM31) {
-	for i := range lo {
-		lo[i] = lo[i].Add(r.Mul(hi[i].Sub(lo[i])))
-	}
+	*t = (*t)[:h]
 }
