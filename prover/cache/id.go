@@ -1,0 +1,53 @@
+package cache
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"io"
+)
+
+// ID names an entry by the hash of everything that it was made from.
+type ID [sha256.Size]byte
+
+// String returns the ID in hexadecimal.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Hasher builds an ID from named parts, such as the files of a model and the
+// options of the quantiser. Different lists of parts give different IDs.
+type Hasher struct{ sum hash.Hash }
+
+// NewHasher starts an ID.
+func NewHasher() *Hasher {
+	h := &Hasher{sha256.New()}
+	h.sum.Write(binary.LittleEndian.AppendUint32([]byte(magic), version))
+	return h
+}
+
+// Add adds a part.
+func (h *Hasher) Add(name string, data []byte) {
+	h.add(name, sha256.Sum256(data))
+}
+
+// AddReader adds a part that is read from r to its end. On an error the part
+// is not added.
+func (h *Hasher) AddReader(name string, r io.Reader) error {
+	s := sha256.New()
+	if _, err := io.Copy(s, r); err != nil {
+		return err
+	}
+	h.add(name, [sha256.Size]byte(s.Sum(nil)))
+	return nil
+}
+
+// add hashes the length of the name, the name and the digest of the data,
+// which no other part shares.
+func (h *Hasher) add(name string, data [sha256.Size]byte) {
+	h.sum.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(name))))
+	io.WriteString(h.sum, name)
+	h.sum.Write(data[:])
+}
+
+// ID returns the ID of the parts so far.
+func (h *Hasher) ID() ID { return ID(h.sum.Sum(nil)) }
