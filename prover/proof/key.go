@@ -35,7 +35,7 @@ const (
 	// KeyVersion is the version of the key format.
 	KeyVersion = 1
 	// MaxKeySize is the size of the largest key file accepted by DecodeKey.
-	MaxKeySize = 64 << 20
+	MaxKeySize = 32 << 20
 	// maxKeyMessages bounds the memory that decoding a key takes.
 	maxKeyMessages = 1 << 20
 	// keyDigestPrefix separates model commitments from other uses of SHA-256.
