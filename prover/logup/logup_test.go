@@ -294,3 +294,19 @@ func BenchmarkVerify(b *testing.B) {
 		Verify(transcript.NewReader(transcript.New("bench"), w.Bytes()), 12)
 	}
 }
+
+// FuzzVerify: arbitrary bytes never prove anything and never panic. The
+// fractions are fixed ones that do not add up to zero.
+func FuzzVerify(f *testing.F) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	num, den := zeroSum(rng, 11)
+	f.Add(prove(num, den))
+	num[3] = num[3].Add(1)
+	f.Add(prove(num, den))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, proof []byte) {
+		if verify(proof, num, den) == nil {
+			t.Error("accepted")
+		}
+	})
+}

@@ -360,3 +360,20 @@ func BenchmarkProveMany(b *testing.B) {
 	}
 	benchmark(b, s...)
 }
+
+// FuzzVerify: arbitrary bytes never prove a false claim and never panic.
+func FuzzVerify(f *testing.F) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	insts := []Instance{randomInstance(rng, size{3, 2}), randomInstance(rng, size{1, 0}), randomInstance(rng, size{0, 0})}
+	proof, _ := prove(insts)
+	f.Add(proof)
+	insts[0].Claim = insts[0].Claim.AddM31(1)
+	proof, _ = prove(insts)
+	f.Add(proof)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, proof []byte) {
+		if verify(proof, shapes(insts), insts) == nil {
+			t.Error("accepted")
+		}
+	})
+}
