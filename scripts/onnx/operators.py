@@ -1,0 +1,275 @@
+"""Writes onnx/testdata/operators: small models, one operator or pattern each,
+with an input and the output that onnxruntime gives for it.
+
+    pip install onnx==1.23.2 onnxruntime numpy
+    python scripts/onnx/operators.py onnx/testdata/operators
+
+Each case is NAME.onnx and NAME.json (input_data, input_shapes, output_data).
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+rng = np.random.default_rng(1)
+F, I = np.float32, np.int64
+
+
+def rand(*shape, lo=-2.0, hi=2.0):
+    """Floats with three decimals, so that they are short in the JSON file."""
+    return np.round(rng.uniform(lo, hi, shape), 3).astype(F)
+
+
+def node(op, inputs, outputs, **attrs):
+    return helper.make_node(op, inputs, outputs, **attrs)
+
+
+CASES = {}
+
+
+def case(name, opset, nodes, inputs, consts=None, outputs=("y",)):
+    """inputs and consts map names to arrays; nodes is one node or a list."""
+    assert name not in CASES, name
+    CASES[name] = (opset, nodes if isinstance(nodes, list) else [nodes], inputs, consts or {}, outputs)
+
+
+def unary(op, name=None, opset=13, lo=-4.0, hi=4.0, **attrs):
+    case(name or op.lower(), opset, node(op, ["x"], ["y"], **attrs), {"x": rand(2, 5, lo=lo, hi=hi)})
+
+
+# Element by element.
+for op in ["Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Abs", "Neg", "Softplus", "Softsign", "Sin", "Cos"]:
+    unary(op)
+unary("Sqrt", lo=0.1)
+unary("Log", lo=0.1)
+unary("Reciprocal", lo=0.5)
+unary("LeakyRelu", alpha=0.1)
+unary("LeakyRelu", "leakyrelu_default")
+unary("Elu", alpha=0.7)
+unary("Selu")
+unary("Celu", alpha=1.5)
+unary("HardSigmoid", alpha=0.3, beta=0.4)
+unary("HardSwish", opset=14)
+unary("Mish", opset=18)
+unary("Gelu", opset=20)
+unary("Gelu", "gelu_tanh", opset=20, approximate="tanh")
+unary("Clip", "clip_attributes", opset=10, min=-1.0, max=2.0)
+case("clip_max_only", 13, node("Clip", ["x", "", "hi"], ["y"]), {"x": rand(7)}, {"hi": np.array(0.5, F)})
+case("clip_relu6", 13, node("Clip", ["x", "lo", "hi"], ["y"]), {"x": rand(7, lo=-8, hi=8)},
+     {"lo": np.array(0, F), "hi": np.array(6, F)})
+case("prelu", 13, node("PRelu", ["x", "s"], ["y"]), {"x": rand(1, 3, 2, 2)}, {"s": rand(3, 1, 1)})
+for op in ["Add", "Sub", "Mul"]:
+    case(op.lower() + "_broadcast", 13, node(op, ["x", "c"], ["y"]), {"x": rand(2, 3, 4)}, {"c": rand(3, 1)})
+    case(op.lower() + "_computed", 13, node(op, ["x", "z"], ["y"]), {"x": rand(2, 1, 4), "z": rand(3, 1)})
+case("div_constant", 13, node("Div", ["x", "c"], ["y"]), {"x": rand(2, 3)}, {"c": rand(3, lo=1, hi=3)})
+case("div_of_constant", 13, node("Div", ["c", "x"], ["y"]), {"x": rand(2, 3, lo=1)}, {"c": rand(3)})
+case("div_computed", 13, node("Div", ["x", "z"], ["y"]), {"x": rand(2, 3), "z": rand(2, 1, lo=1, hi=3)})
+case("sum", 13, node("Sum", ["x", "z", "c"], ["y"]), {"x": rand(2, 3), "z": rand(3)}, {"c": rand(2, 1)})
+case("mean", 13, node("Mean", ["x", "z", "c"], ["y"]), {"x": rand(2, 3), "z": rand(3)}, {"c": rand(2, 1)})
+case("max", 13, node("Max", ["x", "z", "c"], ["y"]), {"x": rand(2, 3), "z": rand(3)}, {"c": rand(2, 1)})
+case("min", 13, node("Min", ["x", "z", "c"], ["y"]), {"x": rand(2, 3), "z": rand(3)}, {"c": rand(2, 1)})
+case("max_scalar", 13, node("Max", ["c", "x"], ["y"]), {"x": rand(2, 3)}, {"c": rand(1, 1, 1)})
+case("min_scalar", 13, node("Min", ["x", "c"], ["y"]), {"x": rand(2, 3)}, {"c": np.array(0.5, F)})
+for name, e in [("1", 1.0), ("2", 2.0), ("3", 3.0), ("half", 0.5), ("minus1", -1.0), ("frac", 1.7)]:
+    case("pow_" + name, 13, node("Pow", ["x", "e"], ["y"]), {"x": rand(2, 3, lo=0.5, hi=3)}, {"e": np.array(e, F)})
+case("pow_int_exponent", 13, node("Pow", ["x", "e"], ["y"]), {"x": rand(2, 3)}, {"e": np.array([2], I)})
+case("cast_to_int", 13, [node("Cast", ["x"], ["i"], to=TensorProto.INT32), node("Cast", ["i"], ["y"], to=TensorProto.FLOAT)],
+     {"x": rand(9, lo=-5, hi=5)})
+case("cast_double", 13, [node("Cast", ["x"], ["d"], to=TensorProto.DOUBLE), node("Relu", ["d"], ["r"]),
+     node("Cast", ["r"], ["y"], to=TensorProto.FLOAT)], {"x": rand(5)})
+case("where", 13, node("Where", ["m", "x", "c"], ["y"]), {"x": rand(2, 3)},
+     {"m": np.array([[True], [False]]), "c": rand(3)})
+case("where_computed_condition_folds", 13, [
+    node("Equal", ["a", "b"], ["e"]), node("Not", ["e"], ["n"]), node("And", ["n", "n"], ["m"]),
+    node("Where", ["m", "x", "c"], ["y"])],
+    {"x": rand(4)}, {"a": np.array([1, 2, 3, 4], I), "b": np.array([1, 0, 3, 0], I), "c": np.array(-1.0, F)})
+
+# Products.
+case("gemm", 13, node("Gemm", ["x", "w", "b"], ["y"]), {"x": rand(2, 3)}, {"w": rand(3, 4), "b": rand(4)})
+case("gemm_transposed_scaled", 13, node("Gemm", ["x", "w", "b"], ["y"], transA=1, transB=1, alpha=0.5, beta=2.0),
+     {"x": rand(3, 2)}, {"w": rand(4, 3), "b": rand(2, 1)})
+case("gemm_no_c", 13, node("Gemm", ["x", "w"], ["y"], alpha=1.5), {"x": rand(2, 3)}, {"w": rand(3, 4)})
+case("gemm_computed", 13, node("Gemm", ["x", "z", "v"], ["y"], transB=1, alpha=0.5, beta=0.25),
+     {"x": rand(2, 3), "z": rand(4, 3), "v": rand(1, 4)})
+for name, a, b in [("2d", (2, 3), (3, 4)), ("3d_2d", (2, 2, 3), (3, 4)), ("4d", (2, 1, 2, 3), (1, 3, 3, 2)),
+                   ("vector_matrix", (3,), (3, 4)), ("matrix_vector", (2, 2, 3), (3,)), ("vectors", (3,), (3,)),
+                   ("2d_3d", (2, 3), (2, 3, 2))]:
+    case("matmul_" + name, 13, node("MatMul", ["x", "w"], ["y"]), {"x": rand(*a)}, {"w": rand(*b)})
+    case("matmul_computed_" + name, 13, node("MatMul", ["x", "z"], ["y"]), {"x": rand(*a), "z": rand(*b)})
+case("matmul_constant_first", 13, node("MatMul", ["w", "x"], ["y"]), {"x": rand(3, 2)}, {"w": rand(4, 3)})
+
+
+def conv(name, x, w, bias=True, opset=13, **attrs):
+    consts = {"w": rand(*w)}
+    if bias:
+        consts["b"] = rand(w[0])
+    case("conv_" + name, opset, node("Conv", ["x"] + list(consts), ["y"], **attrs), {"x": rand(*x)}, consts)
+
+
+conv("1d", (1, 2, 7), (3, 2, 3), pads=[1, 2], strides=[2])
+conv("2d", (1, 2, 5, 4), (3, 2, 3, 2), kernel_shape=[3, 2])
+conv("2d_no_bias", (2, 2, 4, 4), (3, 2, 1, 1), bias=False)
+conv("asymmetric_pads", (1, 1, 4, 4), (2, 1, 3, 3), pads=[0, 1, 2, 0], strides=[2, 1])
+conv("dilation", (1, 1, 7, 7), (1, 1, 3, 2), dilations=[2, 3], pads=[1, 1, 1, 1])
+conv("groups", (1, 4, 3, 3), (6, 2, 2, 2), group=2)
+conv("depthwise", (1, 3, 4, 4), (3, 1, 3, 3), group=3, pads=[1, 1, 1, 1])
+conv("same_upper", (1, 1, 5, 6), (1, 1, 2, 3), auto_pad="SAME_UPPER", strides=[2, 2])
+conv("same_lower", (1, 1, 5, 6), (1, 1, 2, 3), auto_pad="SAME_LOWER", strides=[2, 2])
+conv("valid", (1, 1, 5, 6), (1, 1, 2, 3), auto_pad="VALID", strides=[1, 2])
+case("conv_computed_weights", 13, node("Conv", ["x", "z"], ["y"], pads=[1, 1, 1, 1]),
+     {"x": rand(1, 2, 3, 3), "z": rand(2, 2, 3, 3)})
+
+# Normalisation.
+stats = lambda c: {"s": rand(c, lo=0.5), "t": rand(c), "m": rand(c), "v": rand(c, lo=0.5)}
+bn = ["s", "t", "m", "v"]
+case("batchnorm", 15, node("BatchNormalization", ["x"] + bn, ["y"], epsilon=1e-3), {"x": rand(2, 3, 2)}, stats(3))
+case("batchnorm_opset7", 7, node("BatchNormalization", ["x"] + bn, ["y"]), {"x": rand(1, 3, 2, 2)}, stats(3))
+case("batchnorm_after_conv", 13, [node("Conv", ["x", "w", "b"], ["c"]), node("BatchNormalization", ["c"] + bn, ["y"])],
+     {"x": rand(1, 2, 4, 4)}, {"w": rand(3, 2, 3, 3), "b": rand(3), **stats(3)})
+case("batchnorm_after_conv_no_bias", 13, [node("Conv", ["x", "w"], ["c"], group=3), node("BatchNormalization", ["c"] + bn, ["y"])],
+     {"x": rand(1, 3, 4, 4)}, {"w": rand(3, 1, 3, 3), **stats(3)})
+case("batchnorm_after_gemm", 13, [node("Gemm", ["x", "w", "b"], ["c"], alpha=0.5, beta=3.0), node("BatchNormalization", ["c"] + bn, ["y"])],
+     {"x": rand(2, 3)}, {"w": rand(3, 4), "b": rand(4), **stats(4)})
+case("batchnorm_after_gemm_transposed", 13, [node("Gemm", ["x", "w"], ["c"], transB=1), node("BatchNormalization", ["c"] + bn, ["y"])],
+     {"x": rand(2, 3)}, {"w": rand(4, 3), **stats(4)})
+case("batchnorm_after_shared_conv", 13, [node("Conv", ["x", "w"], ["c"]), node("BatchNormalization", ["c"] + bn, ["n"]), node("Add", ["c", "n"], ["y"])],
+     {"x": rand(1, 2, 3, 3)}, {"w": rand(3, 2, 2, 2), **stats(3)})
+case("layernorm", 17, node("LayerNormalization", ["x", "s", "t"], ["y"]), {"x": rand(2, 3, 4)}, {"s": rand(4), "t": rand(4)})
+case("layernorm_axis1_no_bias", 17, node("LayerNormalization", ["x", "s"], ["y"], axis=1, epsilon=1e-2),
+     {"x": rand(2, 3, 4)}, {"s": rand(3, 4)})
+
+
+# Pooling.
+def pool(name, op, x, opset=13, **attrs):
+    case(name, opset, node(op, ["x"], ["y"], **attrs), {"x": rand(*x)})
+
+
+pool("maxpool", "MaxPool", (1, 2, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
+pool("maxpool_1d", "MaxPool", (1, 2, 7), kernel_shape=[3], strides=[2], pads=[1, 1])
+pool("maxpool_pads", "MaxPool", (1, 1, 5, 5), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 0, 2, 1])
+pool("maxpool_ceil", "MaxPool", (1, 1, 6, 5), kernel_shape=[3, 2], strides=[2, 3], ceil_mode=1)
+pool("maxpool_ceil_in_padding", "MaxPool", (1, 1, 4, 4), kernel_shape=[2, 2], strides=[2, 2], pads=[0, 0, 1, 1], ceil_mode=1)
+pool("maxpool_dilation", "MaxPool", (1, 1, 6, 6), kernel_shape=[2, 2], dilations=[2, 3])
+pool("maxpool_same", "MaxPool", (1, 1, 5, 5), kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_UPPER")
+pool("averagepool", "AveragePool", (1, 2, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
+pool("averagepool_1d", "AveragePool", (1, 2, 7), kernel_shape=[3], strides=[2])
+pool("averagepool_pads", "AveragePool", (1, 2, 5, 5), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 0, 1, 2])
+pool("averagepool_count_pads", "AveragePool", (1, 2, 5, 5), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 0, 1, 2], count_include_pad=1)
+pool("averagepool_ceil", "AveragePool", (1, 1, 6, 5), opset=19, kernel_shape=[3, 2], strides=[2, 3], ceil_mode=1)
+pool("averagepool_ceil_count_pads", "AveragePool", (1, 1, 6, 6), opset=19, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, count_include_pad=1)
+pool("averagepool_same", "AveragePool", (1, 1, 5, 5), kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_LOWER")
+pool("averagepool_dilation", "AveragePool", (1, 1, 6, 6), opset=19, kernel_shape=[2, 2], dilations=[2, 3], pads=[1, 1, 0, 0])
+pool("globalaveragepool", "GlobalAveragePool", (2, 3, 4, 2))
+pool("globalmaxpool", "GlobalMaxPool", (2, 3, 4, 2))
+
+# Reductions.
+pool("reducemean", "ReduceMean", (2, 3, 4), opset=11, axes=[-1])
+pool("reducemean_all", "ReduceMean", (2, 3), opset=11, keepdims=0)
+pool("reducesum", "ReduceSum", (2, 3, 4), opset=11, axes=[2, 0], keepdims=0)
+case("reducesum_input", 13, node("ReduceSum", ["x", "a"], ["y"]), {"x": rand(2, 3, 4)}, {"a": np.array([1], I)})
+case("reducesum_noop", 13, node("ReduceSum", ["x"], ["y"], noop_with_empty_axes=1), {"x": rand(2, 3)})
+case("reducemean_input", 18, node("ReduceMean", ["x", "a"], ["y"], keepdims=0), {"x": rand(2, 3, 4)}, {"a": np.array([-1, 0], I)})
+pool("reducel1", "ReduceL1", (2, 3), axes=[1])
+pool("reducel2", "ReduceL2", (2, 3), axes=[1])
+pool("reducesumsquare", "ReduceSumSquare", (2, 3), axes=[0])
+pool("softmax", "Softmax", (2, 3, 4))
+pool("softmax_axis", "Softmax", (2, 3, 4), axis=0)
+pool("softmax_flattens", "Softmax", (2, 3, 4), opset=11, axis=1)
+pool("softmax_opset7_default", "Softmax", (2, 3, 2), opset=7)
+
+# Moving.
+pool("flatten", "Flatten", (2, 3, 4), axis=2)
+pool("flatten_axis0", "Flatten", (2, 3), axis=0)
+case("reshape", 13, node("Reshape", ["x", "s"], ["y"]), {"x": rand(2, 3, 4)}, {"s": np.array([0, -1, 2], I)})
+pool("transpose", "Transpose", (2, 3, 4), perm=[1, 2, 0])
+pool("transpose_default", "Transpose", (2, 3, 4))
+pool("squeeze_opset11", "Squeeze", (1, 3, 1, 2), opset=11, axes=[-2])
+pool("squeeze_all", "Squeeze", (1, 3, 1, 2))
+case("squeeze_input", 13, node("Squeeze", ["x", "a"], ["y"]), {"x": rand(1, 3, 1)}, {"a": np.array([0], I)})
+pool("unsqueeze_opset11", "Unsqueeze", (3, 2), opset=11, axes=[0, 3])
+case("unsqueeze_input", 13, node("Unsqueeze", ["x", "a"], ["y"]), {"x": rand(3, 2)}, {"a": np.array([-1, 1], I)})
+pool("slice_attributes", "Slice", (4, 5), opset=9, starts=[1, -3], ends=[9, -1], axes=[0, 1])
+case("slice_steps", 13, node("Slice", ["x", "b", "e", "a", "s"], ["y"]), {"x": rand(4, 7)},
+     {"b": np.array([1, -1], I), "e": np.array([2**63 - 1, -(2**63)], I), "a": np.array([0, -1], I), "s": np.array([2, -3], I)})
+case("slice_int32", 13, node("Slice", ["x", "b", "e"], ["y"]), {"x": rand(4, 3)},
+     {"b": np.array([1], np.int32), "e": np.array([3], np.int32)})
+case("split_attribute", 11, node("Split", ["x"], ["y", "z"], axis=1, split=[1, 3]), {"x": rand(2, 4)}, outputs=("y", "z"))
+case("split_input", 13, node("Split", ["x", "s"], ["y", "z"], axis=-1), {"x": rand(2, 4)}, {"s": np.array([3, 1], I)}, outputs=("z", "y"))
+case("split_equal", 13, node("Split", ["x"], ["y", "z"]), {"x": rand(4, 2)}, outputs=("y", "z"))
+case("split_num_outputs", 18, node("Split", ["x"], ["y", "z", "w"], num_outputs=3), {"x": rand(7, 2)}, outputs=("y", "z", "w"))
+case("gather_scalar", 13, node("Gather", ["x", "i"], ["y"], axis=1), {"x": rand(2, 3, 2)}, {"i": np.array(-1, I)})
+case("gather_matrix", 13, node("Gather", ["x", "i"], ["y"], axis=1), {"x": rand(2, 4)}, {"i": np.array([[0, 3], [3, 1]], I)})
+case("gather_progression", 13, node("Gather", ["x", "i"], ["y"]), {"x": rand(6, 2)}, {"i": np.array([5, 3, 1], I)})
+pool("pad_attributes", "Pad", (2, 3), opset=10, pads=[0, 1, 2, -1], value=0.5)
+for mode in ["reflect", "edge", "wrap"]:
+    case("pad_" + mode, 19, node("Pad", ["x", "p"], ["y"], mode=mode), {"x": rand(3, 4)}, {"p": np.array([1, 2, 2, 1], I)})
+case("pad_value", 13, node("Pad", ["x", "p", "v"], ["y"]), {"x": rand(2, 2)}, {"p": np.array([1, 0, 0, 1], I), "v": np.array(1.5, F)})
+case("pad_axes", 18, node("Pad", ["x", "p", "", "a"], ["y"]), {"x": rand(2, 2, 2)}, {"p": np.array([1, 2], I), "a": np.array([-1], I)})
+case("concat", 13, node("Concat", ["x", "c", "x"], ["y"], axis=-1), {"x": rand(2, 3)}, {"c": rand(2, 1)})
+case("expand", 13, node("Expand", ["x", "s"], ["y"]), {"x": rand(3, 1)}, {"s": np.array([2, 1, 4], I)})
+case("tile", 13, node("Tile", ["x", "r"], ["y"]), {"x": rand(2, 3)}, {"r": np.array([2, 2], I)})
+
+# Graphs.
+case("dropout_identity", 13, [node("Dropout", ["x", "r"], ["d", "mask"]), node("Identity", ["d"], ["y"])],
+     {"x": rand(3)}, {"r": np.array(0.3, F)})
+case("output_used_inside", 13, [node("Relu", ["x"], ["y"]), node("Identity", ["y"], ["z"]), node("Neg", ["z"], ["w"])],
+     {"x": rand(3)}, outputs=("y", "z", "w"))
+case("constant_output", 13, [node("Relu", ["x"], ["y"]), node("Add", ["a", "b"], ["z"])],
+     {"x": rand(3)}, {"a": rand(2), "b": rand(2)}, outputs=("z", "y"))
+case("shape_arithmetic", 13, [
+    node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"]), node("Unsqueeze", ["n", "axes"], ["n1"]),
+    node("Mul", ["n1", "two"], ["n2"]), node("Concat", ["n2", "rest"], ["t"], axis=0), node("Reshape", ["x", "t"], ["y"])],
+    {"x": rand(2, 6)}, {"zero": np.array(0, I), "axes": np.array([0], I), "two": np.array([2], I), "rest": np.array([-1], I)})
+case("mask_from_range", 13, [
+    node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["n"]), node("Range", ["zero", "n", "one"], ["r"]),
+    node("Less", ["r", "three"], ["m"]), node("Cast", ["m"], ["f"], to=TensorProto.FLOAT), node("Mul", ["x", "f"], ["y"])],
+    {"x": rand(2, 5)}, {"zero": np.array(0, I), "one": np.array(1, I), "three": np.array(3, I)})
+case("constant_of_shape", 13, [
+    node("ConstantOfShape", ["s"], ["c"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [1.25])),
+    node("Sub", ["x", "c"], ["y"])], {"x": rand(2, 2)}, {"s": np.array([2, 2], I)})
+case("constant_types", 13, [
+    node("Constant", [], ["h"], value=numpy_helper.from_array(np.array([1.5, -6e-8], np.float16))),
+    node("Constant", [], ["d"], value=numpy_helper.from_array(np.array([0.1, 2.5], np.float64))),
+    node("Constant", [], ["i"], value=numpy_helper.from_array(np.array([-3, 4], np.int8))),
+    node("Constant", [], ["f"], value_floats=[0.25, 4.0]),
+    node("Cast", ["h"], ["hf"], to=1), node("Cast", ["d"], ["df"], to=1), node("Cast", ["i"], ["if"], to=1),
+    node("Sum", ["x", "hf", "df", "if", "f"], ["y"])], {"x": rand(2)})
+case("div_of_integers_folds", 13, [
+    node("Div", ["a", "b"], ["q"]), node("Mod", ["a", "b"], ["r"]), node("Concat", ["q", "r"], ["l"], axis=0), node("Cast", ["l"], ["f"], to=1),
+    node("Add", ["x", "f"], ["y"])], {"x": rand(4)}, {"a": np.array([-7, 7], I), "b": np.array([2, 2], I)})
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, (opset, nodes, inputs, consts, outputs) in CASES.items():
+        info = [helper.make_tensor_value_info(k, TensorProto.FLOAT, v.shape) for k, v in inputs.items()]
+        result = [helper.make_tensor_value_info(k, TensorProto.FLOAT, None) for k in outputs]
+        init = [numpy_helper.from_array(v, k) for k, v in consts.items()]
+        graph = helper.make_graph(nodes, name, info, result, init)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        data = model.SerializeToString()
+        try:
+            session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+            values = session.run(list(outputs), inputs)
+        except Exception as e:
+            sys.exit(f"{name}: {e}")
+        with open(os.path.join(folder, name + ".onnx"), "wb") as f:
+            f.write(data)
+        flat = lambda a: [float(f"{v:.7g}") for v in np.asarray(a, np.float64).ravel()]
+        with open(os.path.join(folder, name + ".json"), "w") as f:
+            json.dump({
+                "input_data": [flat(v) for v in inputs.values()],
+                "input_shapes": [list(v.shape) for v in inputs.values()],
+                "output_data": [flat(v) for v in values],
+                "output_shapes": [list(v.shape) for v in values],
+            }, f)
+            f.write("\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
