@@ -6,56 +6,67 @@ import (
 )
 
 // The cost model weighs the prover's time against the proof's bytes. Times are
-// picoseconds of a two-core machine with vector units; they need only be right
-// to a factor of two or so, because the optimum is flat.
+// picoseconds of a two-core machine with AVX-512, measured with the benchmarks
+// of the packages concerned. They need only be right to a factor of two or so,
+// because the optimum is flat.
 const (
-	psPerByte       = 2_000_000 // a byte of proof is worth this much time
-	psPermutation   = 25_000    // one Poseidon2 permutation
-	psButterfly     = 150       // one value of one FFT layer
-	psSumcheckValue = 20_000    // one value of K: weights, round, fold
-	psConstraint    = 700       // one in-domain constraint on one value of K
-	psRowValue      = 4_000     // one committed value, all passes of the row phase
+	psPerByte       = 4_000_000 // a byte of proof is worth this much time
+	psPermutation   = 50_000    // one Poseidon2 permutation
+	psButterfly     = 80        // one value of one FFT layer
+	psSumcheckValue = 15_000    // one value of K: weights, round, fold
+	psConstraint    = 550       // one in-domain constraint on one value of K
+	psRowValue      = 8_500     // one committed value: read, fold, encode again
+	psGridValue     = 1_000     // one committed value in the row sumcheck, times (3/2)^κ
 
 	digestBytes = 32
 	limbBytes   = 4
 	fieldBytes  = 16
 
-	maxFold       = 7
-	maxTailBlowup = 10
+	// The hasher and the tree of a commitment take 128 bytes a column: rows grow
+	// beyond 2^comfortableRow values, 512 MB at rate 1/4, only as far as it takes
+	// to have no more than 2^comfortableFold of them.
+	comfortableRow  = 20
+	comfortableFold = 9
+
+	maxFold       = 6
+	maxTailBlowup = 8
 	maxFinalVars  = 10
 	minFinalVars  = 3
 )
 
 // Choose picks the row length for committed polynomials of the given numbers of
-// values, laid out one after the other in whole rows, and derives the
-// parameters of their common opening. At least one size must be positive.
+// values, each starting at a row that is a multiple of its own number of rows
+// rounded up to a power of two, largest first, and derives the parameters of
+// their common opening. At least one size must be positive.
 func Choose(c Config, sizes []uint64) (*Params, error) {
 	rowVars, err := ChooseRowVars(c, sizes)
 	if err != nil {
 		return nil, err
 	}
-	return Derive(c, rowVars, totalRows(sizes, rowVars))
+	return Derive(c, rowVars, layOut(sizes, rowVars).slots)
 }
 
-// ChooseRowVars returns log2 of the row length that costs least.
+// ChooseRowVars returns log2 of the row length that costs least for polynomials
+// placed as [Choose] says.
 func ChooseRowVars(c Config, sizes []uint64) (int, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
 	}
-	var largest uint64
+	var largest, total uint64
 	for _, s := range sizes {
-		if s > 1<<40 {
-			return 0, fmt.Errorf("soundness: a committed polynomial of %d values", s)
+		if s > 1<<40 || total > 1<<40 {
+			return 0, fmt.Errorf("soundness: committed polynomials of more than 2^40 values")
 		}
-		largest = max(largest, s)
+		largest, total = max(largest, s), total+s
 	}
 	if largest == 0 {
 		return 0, errNoRows
 	}
 	t := newTailSearch(c)
+	longest := max(minFinalVars, min(ceilLog2(largest), max(comfortableRow, ceilLog2(total)-comfortableFold)))
 	best, bestCost := -1, uint64(0)
-	for v := minFinalVars; v+c.LogBlowup <= MaxLogDomain && v <= max(minFinalVars, ceilLog2(largest)); v++ {
-		cost, ok := t.firstCost(v, totalRows(sizes, v))
+	for v := minFinalVars; v <= longest && v+c.LogBlowup <= MaxLogDomain; v++ {
+		cost, ok := t.firstCost(v, layOut(sizes, v))
 		if ok && (best < 0 || cost < bestCost) {
 			best, bestCost = v, cost
 		}
@@ -66,14 +77,23 @@ func ChooseRowVars(c Config, sizes []uint64) (int, error) {
 	return best, nil
 }
 
-// totalRows returns the rows of 2^rowVars values that hold the given sizes,
-// every polynomial starting a new row.
-func totalRows(sizes []uint64, rowVars int) uint64 {
-	var n uint64
+// layout is how committed polynomials take up rows.
+type layout struct {
+	trees uint64 // polynomials that are not empty
+	rows  uint64 // of all of them
+	slots uint64 // a bound of the places they take up
+}
+
+func layOut(sizes []uint64, rowVars int) layout {
+	var l layout
 	for _, s := range sizes {
-		n += (s + 1<<rowVars - 1) >> rowVars
+		if n := (s + 1<<rowVars - 1) >> rowVars; n > 0 {
+			l.trees++
+			l.rows += n
+			l.slots += 1 << ceilLog2(n)
+		}
 	}
-	return n
+	return l
 }
 
 // Derive returns the parameters of an opening of rows of 2^rowVars values that
@@ -165,17 +185,20 @@ func (t *tailSearch) multiplicities() []int {
 	return johnsonMultiplicities
 }
 
-// firstCost returns the cost of opening the given number of rows of 2^v values.
-func (t *tailSearch) firstCost(v int, rows uint64) (uint64, bool) {
-	l := Level{FoldVars: ceilLog2(rows), RowVars: v, LogBlowup: t.config.LogBlowup}
-	if rows > 1<<MaxFoldVars || !t.config.secure(&l) {
+// firstCost returns the cost of opening first trees over rows of 2^v values.
+func (t *tailSearch) firstCost(v int, p layout) (uint64, bool) {
+	l := Level{FoldVars: ceilLog2(p.slots), RowVars: v, LogBlowup: t.config.LogBlowup}
+	if p.slots > 1<<MaxFoldVars || !t.config.secure(&l) {
 		return 0, false
 	}
 	s, ok := t.best(v)
-	// Commitment and row phase: each value once, plus the tree over the columns.
-	columns := uint64(1) << l.LogDomain()
-	time := rows<<v*psRowValue + columns*psPermutation
-	bytes := l.proofBytes(limbBytes * rows)
+	grid := uint64(psGridValue)
+	for range l.FoldVars {
+		grid += grid / 2
+	}
+	// The leaves' share of the commitment is the same for every row length.
+	time := p.rows<<v*(psRowValue+grid) + p.trees<<l.LogDomain()*psPermutation
+	bytes := l.proofBytes(limbBytes*p.rows) + (p.trees-1)*l.pathBytes()
 	return time + l.tailTime() + bytes*psPerByte + s.cost, ok
 }
 
@@ -202,8 +225,12 @@ func (l Level) tailTime() uint64 {
 // polynomials, nonces, leaves and pruned paths.
 func (l Level) proofBytes(leafBytes uint64) uint64 {
 	n := uint64(digestBytes + fieldBytes*l.OutOfDomain + (2*fieldBytes+limbBytes)*l.FoldVars)
-	t := uint64(l.Queries)
-	return n + t*leafBytes + prunedDigests(t, l.LogDomain())*digestBytes
+	return n + uint64(l.Queries)*leafBytes + l.pathBytes()
+}
+
+// pathBytes estimates the pruned paths of one tree.
+func (l Level) pathBytes() uint64 {
+	return digestBytes * prunedDigests(uint64(l.Queries), l.LogDomain())
 }
 
 // prunedDigests estimates the siblings in the common path of t random leaves of
