@@ -1,4 +1,4 @@
-package prover_test
+package prover
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -153,7 +152,7 @@ func everything(rng *rand.Rand) *builder {
 	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: "div remainder below divisor", Shape: []int{10}, Lo: model.None, Out: model.None,
 		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: under}}}, Table: b.rangeTable(12)})
 	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
-		Acc: model.Acc{Const: 1 << 17, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(18)})
+		Acc: model.Acc{Const: 1 << 15, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(16)})
 	// Outputs: the quotient next to a slice of gram, padded with −5 (concat), and conv itself.
 	out := b.virtual([]int{16},
 		model.Linear{Coef: 1, Src: q, View: &model.View{Groups: []model.Group{axis(0, 0)}}},
@@ -195,12 +194,12 @@ func (b *builder) run(t testing.TB, rng *rand.Rand) *forward.Witness {
 func (b *builder) prove(t testing.TB, rng *rand.Rand, sec proof.Security) proved {
 	t.Helper()
 	wit := b.run(t, rng)
-	key, tree, err := prover.Commit(context.Background(), &b.g, b.w, sec)
+	key, tree, err := Commit(context.Background(), &b.g, b.w, sec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
-	if _, err := prover.Prove(context.Background(), key, tree, wit, &buf, prover.Options{}); err != nil {
+	if _, err := Prove(context.Background(), key, tree, wit, &buf, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return proved{b, key, buf.Bytes()}
@@ -209,6 +208,20 @@ func (b *builder) prove(t testing.TB, rng *rand.Rand, sec proof.Security) proved
 func (p proved) verify() error {
 	_, err := verifier.Verify(p.key, bytes.NewReader(p.proof))
 	return err
+}
+
+// TestJohnson uses the Johnson bound in the tail of the opening.
+func TestJohnson(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := everything(rng)
+	b.g.Finish(0)
+	sec := proof.DefaultSecurity
+	sec.Mode = proof.Johnson
+	p := b.prove(t, rng, sec)
+	if err := p.verify(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(p.proof))
 }
 
 func TestEverySiteProves(t *testing.T) {

@@ -90,14 +90,8 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit cpu.Witnes
 	if fixed != nil && fixed.Root() != key.Root {
 		return nil, errors.New("the commitment to the weights is not the key's")
 	}
-	r := &run{ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: cpu.New(key.Graph, wit),
-		stats: &Stats{Phases: map[Phase]time.Duration{}}}
-	r.trees = make([]*whir.Tree, len(p.Trees))
-	for i := range p.Trees {
-		if p.Trees[i].Chunk < 0 {
-			r.trees[i] = fixed
-		}
-	}
+	r := newRun(ctx, key, p, fixed, wit)
+	r.opts = opts
 	if err := r.prove(out); err != nil {
 		return nil, err
 	}
@@ -112,10 +106,24 @@ type run struct {
 	wit     cpu.Witness
 	opts    Options
 	backend backend.Backend
+	party   func(*transcript.Writer, backend.Backend) *sites.Party
 	trees   []*whir.Tree // by tree of the plan
 	claims  []sites.Claim
 	stats   *Stats
 	began   time.Time
+}
+
+func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit cpu.Witness) *run {
+	r := &run{
+		ctx: ctx, key: key, plan: p, wit: wit, backend: cpu.New(key.Graph, wit), party: sites.NewProver,
+		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
+	}
+	for i := range p.Trees {
+		if p.Trees[i].Chunk < 0 {
+			r.trees[i] = fixed
+		}
+	}
+	return r
 }
 
 // step reports progress, keeps time, and says whether to go on.
@@ -216,7 +224,7 @@ func (r *run) session(main *transcript.Sponge, out *proof.Writer, kind proof.Fra
 		fork = uint64(r.key.Graph.Chunks)
 	}
 	w := transcript.NewWriter(main.Fork(fork))
-	s := sites.NewSession(r.key.Graph, sites.NewProver(w, r.backend), nil)
+	s := sites.NewSession(r.key.Graph, r.party(w, r.backend), nil)
 	f(s)
 	r.claims = append(r.claims, s.Claims()...)
 	return w.Sponge, out.WriteFrame(kind, index, w.Bytes())

@@ -1,0 +1,407 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// cheat is a prover with full knowledge that runs something else than the
+// committed model, or alters what came out of it, and follows the protocol
+// from there without looking at its own failed checks.
+type cheat struct {
+	graph   func(b *builder)                     // runs another graph
+	weights func(b *builder, w model.Weights)    // runs (and opens) other weights
+	witness func(b *builder, w *forward.Witness) // alters the finished witness
+	backend func(b backend.Backend) backend.Backend
+	// openHonestly opens the weights that were committed.
+	openHonestly bool
+}
+
+// fixture is an honest model; every cheat is tried against its key.
+type fixture struct {
+	b    *builder
+	key  *proof.Key
+	tree *whir.Tree
+	in   [][]int32
+}
+
+func newFixture(t *testing.T, chunk int) *fixture {
+	rng := rand.New(rand.NewPCG(7, 7))
+	f := &fixture{b: everything(rng)}
+	f.b.g.Finish(chunk)
+	// Little security makes the test quick; the checks are the same.
+	var err error
+	if f.key, f.tree, err = Commit(context.Background(), &f.b.g, f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}); err != nil {
+		t.Fatal(err)
+	}
+	f.in = [][]int32{make([]int32, 90)}
+	for i := range f.in[0] {
+		f.in[0][i] = rng.Int32N(256) - 128
+	}
+	return f
+}
+
+// clone copies the graph so that a cheat can change it.
+func (f *fixture) clone() *builder {
+	c := &builder{g: f.b.g, w: slices.Clone(f.b.w)}
+	c.g.Tensors = slices.Clone(c.g.Tensors)
+	c.g.Tables = slices.Clone(c.g.Tables)
+	c.g.Steps = slices.Clone(c.g.Steps)
+	for i := range c.g.Tensors {
+		c.g.Tensors[i].Def = slices.Clone(c.g.Tensors[i].Def)
+		for j := range c.g.Tensors[i].Def {
+			if v := c.g.Tensors[i].Def[j].View; v != nil {
+				c.g.Tensors[i].Def[j].View = &model.View{Fill: v.Fill, Groups: slices.Clone(v.Groups)}
+			}
+		}
+	}
+	for i := range c.g.Tables {
+		c.g.Tables[i].Pieces = slices.Clone(c.g.Tables[i].Pieces)
+	}
+	for i := range c.g.Steps {
+		a := &c.g.Steps[i].Acc
+		a.Linear, a.Products = slices.Clone(a.Linear), slices.Clone(a.Products)
+	}
+	for i, v := range c.w {
+		c.w[i] = slices.Clone(v)
+	}
+	return c
+}
+
+func (f *fixture) try(t *testing.T, c cheat) error {
+	t.Helper()
+	b := f.clone()
+	if c.graph != nil {
+		c.graph(b)
+	}
+	if c.weights != nil {
+		c.weights(b, b.w)
+	}
+	wit, err := forward.Run(context.Background(), &b.g, b.w, f.in)
+	if err != nil {
+		t.Fatalf("the cheat does not run: %v", err)
+	}
+	if c.witness != nil {
+		c.witness(b, wit)
+	}
+	p, err := plan.New(f.key.Graph, f.key.Security.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, &f.b.g})
+	r.party = sites.NewUncheckedProver
+	if c.openHonestly {
+		honest := *wit
+		honest.Values = slices.Clone(wit.Values)
+		for i, v := range f.b.w {
+			if v != nil {
+				honest.Values[i] = v
+			}
+		}
+		r.wit = honestGraph{&honest, &f.b.g}
+	}
+	if c.backend != nil {
+		r.backend = c.backend(r.backend)
+	}
+	var buf bytes.Buffer
+	if err := r.prove(&buf); err != nil {
+		t.Fatal(err)
+	}
+	_, err = verifier.Verify(f.key, &buf)
+	return err
+}
+
+// honestGraph computes virtual tensors by the key's graph from the cheat's
+// committed ones: their claims are derived that way whatever the prover does.
+type honestGraph struct {
+	*forward.Witness
+	g *model.Graph
+}
+
+func (h honestGraph) Tensor(id model.TensorID) []int32 {
+	if v := h.Values[id]; v != nil {
+		return v
+	}
+	t := &h.g.Tensors[id]
+	acc := make([]int64, model.Size(t.Shape))
+	for _, l := range t.Def {
+		l.View.Accumulate(acc, l.Coef, h.Tensor(l.Src), h.g.Tensors[l.Src].Shape, t.Shape)
+	}
+	out := make([]int32, len(acc))
+	for i, v := range acc {
+		out[i] = int32(v)
+	}
+	return out
+}
+
+func (b *builder) find(name string) model.TensorID {
+	for i := range b.g.Tensors {
+		if b.g.Tensors[i].Name == name {
+			return model.TensorID(i)
+		}
+	}
+	panic("no tensor " + name)
+}
+
+func (b *builder) step(name string) *model.Step {
+	for i := range b.g.Steps {
+		if b.g.Steps[i].Name == name {
+			return &b.g.Steps[i]
+		}
+	}
+	panic("no step " + name)
+}
+
+// count adds n to a row of the multiplicities of a table, in all chunks.
+func (b *builder) count(w *forward.Witness, table string, key int64, n int32) {
+	for _, m := range b.g.Mults {
+		if t := &b.g.Tables[m.Table]; t.Name == table && t.Contains(key) {
+			w.Values[m.Tensor][key-t.Min] += n
+			return
+		}
+	}
+}
+
+func TestDishonestProvers(t *testing.T) {
+	cheats := map[string]cheat{
+		// Another model.
+		"a leaky ReLU": {graph: func(b *builder) { b.g.Tables[b.relu()].Pieces[0].Offset = 1 }},
+		"a longer ReLU": {graph: func(b *builder) {
+			b.g.Tables[b.relu()].Pieces = []model.Piece{{End: 1 << 11}, {End: 1<<11 + 127, Slope: 1}, {End: 1 << 12, Offset: 126}}
+		}},
+		"rounding down":           {graph: func(b *builder) { b.step("conv").Acc.Const = 0 }},
+		"another coefficient":     {graph: func(b *builder) { b.step("gram").Acc.Products[0].Coef = 2 }},
+		"another constant":        {graph: func(b *builder) { b.step("fc").Acc.Const = 8 }},
+		"an exact step times 3":   {graph: func(b *builder) { b.step("fc").Acc.Products[0].Coef = 3 }},
+		"windows moved by one":    {graph: func(b *builder) { b.g.Tensors[1].Def[0].View.Groups[1].Base = 0 }},
+		"windows with stride one": {graph: func(b *builder) { b.g.Tensors[1].Def[0].View.Groups[2].Strides = []int{1, 1} }},
+		"a transposed Gram matrix": {graph: func(b *builder) {
+			b.step("gram").Acc.Products[0].LabelsB = []int{0, 2, 9}
+			b.step("gram").Acc.Products[0].LabelsA = []int{0, 1, 9}
+			b.step("gram").Acc.Linear = []model.Linear{{Coef: 1, Src: b.step("gram").Acc.Products[0].A, View: &model.View{Groups: []model.Group{axis(0, 0), axis(1, 1), {Out: []int{2}, Strides: []int{0}}, {In: []int{2}, Sum: []model.SumIndex{{Dim: 3, Stride: 1}}}}}}}
+		}},
+		"another index list": {graph: func(b *builder) {
+			s := b.step("den")
+			v := *s.Acc.Linear[0].View
+			v.Groups = slices.Clone(v.Groups)
+			v.Groups[0].Index = []int{0, 3, 2, 1, 0, 0, 1, 2, 3, 2}
+			s.Acc.Linear[0].View = &v
+		}},
+		"another quotient rounding": {graph: func(b *builder) { b.step("div").Acc.Const = 5 }},
+		// Other weights under the same commitment.
+		"one weight of the convolution": {weights: func(b *builder, w model.Weights) { w[b.find("weights")][5]++ }},
+		"two weights swapped": {weights: func(b *builder, w model.Weights) {
+			v := w[b.step("fc").Acc.Products[0].A]
+			v[0], v[61] = v[61]+1, v[0]
+		}},
+		"one weight, opened as committed":     {openHonestly: true, weights: func(b *builder, w model.Weights) { w[b.find("weights")][5]++ }},
+		"a table column, opened as committed": {openHonestly: true, weights: func(b *builder, w model.Weights) { w[b.find("squares")][128]++ }},
+		"a bias":                              {weights: func(b *builder, w model.Weights) { w[b.step("conv").Acc.Linear[0].Src][2] -= 64 }},
+		"a table column":                      {weights: func(b *builder, w model.Weights) { slices.Reverse(w[b.find("squares")]) }},
+		"a shifted table": {weights: func(b *builder, w model.Weights) {
+			v := w[b.find("squares")]
+			copy(v, slices.Clone(v[1:]))
+		}},
+		// An altered witness.
+		"an activation": {witness: func(b *builder, w *forward.Witness) { w.Values[b.find("conv")][17]++ }},
+		"an activation with its count": {witness: func(b *builder, w *forward.Witness) {
+			// The best a cheat can do: move the count to the row it claims.
+			s := b.step("square")
+			y := w.Values[s.Out]
+			i := b.index(s)
+			b.count(w, "square", int64(w.Keys[i][0]), -1)
+			w.Keys[i][0]++
+			y[0] = int32(b.g.Tables[s.Table].Value(int64(w.Keys[i][0]), b.w[b.find("squares")]))
+			b.count(w, "square", int64(w.Keys[i][0]), 1)
+		}},
+		"a remainder beyond its shift": {witness: func(b *builder, w *forward.Witness) {
+			s := b.step("gram")
+			i := b.index(s)
+			w.Values[s.Lo][3] += 1 << 8
+			b.count(w, "relu", int64(w.Keys[i][3]), -1)
+			w.Keys[i][3]--
+			w.Values[s.Out][3] = int32(b.g.Tables[s.Table].Value(int64(w.Keys[i][3]), nil))
+			b.count(w, "relu", int64(w.Keys[i][3]), 1)
+		}},
+		"a negative remainder": {witness: func(b *builder, w *forward.Witness) { w.Values[b.find("gram remainder")][0] -= 256 }},
+		"a quotient too large": {witness: func(b *builder, w *forward.Witness) {
+			den := w.Values[b.find("den")]
+			b.shiftQuotient(w, 1, -den[0])
+		}},
+		"a quotient too small": {witness: func(b *builder, w *forward.Witness) {
+			den := w.Values[b.find("den")]
+			b.shiftQuotient(w, -1, den[0])
+		}},
+		"a count":            {witness: func(b *builder, w *forward.Witness) { w.Values[b.g.Mults[0].Tensor][0]++ }},
+		"a count below zero": {witness: func(b *builder, w *forward.Witness) { w.Values[b.g.Mults[0].Tensor][1] = -1 }},
+		"an exact result":    {witness: func(b *builder, w *forward.Witness) { w.Values[b.find("fc")][9]-- }},
+		"counts of another row": {witness: func(b *builder, w *forward.Witness) {
+			v := w.Values[b.g.Mults[0].Tensor]
+			slices.Reverse(v)
+		}},
+		// Lies on the way.
+		"an evaluation": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, evals: map[int]field.QM31{0: field.One}}
+		}},
+		"a later evaluation": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, evals: map[int]field.QM31{6: field.One}}
+		}},
+		"a sum": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, inners: map[int]field.QM31{1: field.One}}
+		}},
+		"every sum": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, inners: map[int]field.QM31{-1: field.One}}
+		}},
+	}
+	for _, chunk := range []int{0, 100} {
+		f := newFixture(t, chunk)
+		if err := f.try(t, cheat{}); err != nil {
+			t.Fatalf("the honest control is rejected: %v", err)
+		}
+		for name, c := range cheats {
+			t.Run(fmt.Sprintf("%d chunks/%s", f.b.g.Chunks, name), func(t *testing.T) {
+				err := f.try(t, c)
+				switch {
+				case err == nil:
+					t.Error("accepted")
+				case !errors.Is(err, verifier.ErrInvalid):
+					t.Errorf("%v, which is no verdict", err)
+				default:
+					t.Log(err)
+				}
+			})
+		}
+	}
+}
+
+// shiftQuotient moves the first quotient and remainder, and the counts of
+// their look-ups as far as there are rows for them.
+func (b *builder) shiftQuotient(w *forward.Witness, q, r int32) {
+	div := b.step("div")
+	for i := range b.g.Steps {
+		switch s := &b.g.Steps[i]; s.Name {
+		case "div remainder", "div remainder below divisor", "quotient range":
+			d := map[string]int32{"div remainder": r, "div remainder below divisor": -r, "quotient range": q}[s.Name]
+			table := b.g.Tables[s.Table].Name
+			b.count(w, table, int64(w.Keys[i][0]), -1)
+			w.Keys[i] = slices.Clone(w.Keys[i])
+			w.Keys[i][0] += d
+			b.count(w, table, int64(w.Keys[i][0]), 1)
+		}
+	}
+	w.Values[div.Out][0] += q
+	w.Values[div.Lo][0] += r
+}
+
+// liar adds deltas to the values it sends: to the n-th evaluation and the
+// n-th sum (−1: every one).
+type liar struct {
+	backend.Backend
+	evals, inners map[int]field.QM31
+	nEval, nInner int
+}
+
+func (l *liar) Eval(id model.TensorID, point []field.QM31) field.QM31 {
+	v := l.Backend.Eval(id, point).Add(l.evals[l.nEval])
+	l.nEval++
+	return v
+}
+
+func (l *liar) Inner(eq []field.QM31, a, b backend.Table) field.QM31 {
+	v := l.Backend.Inner(eq, a, b).Add(l.inners[l.nInner]).Add(l.inners[-1])
+	l.nInner++
+	return v
+}
+
+// TestCompensatedLie sends a wrong remainder and a wrong accumulator that
+// cancel in the look-up: the equation of the leaves holds, so the sumcheck and
+// the opening must notice.
+func TestCompensatedLie(t *testing.T) {
+	f := newFixture(t, 0)
+	conv := f.b.step("gram")
+	c := cheat{backend: func(b backend.Backend) backend.Backend { return &compensator{Backend: b, lo: conv.Lo} }}
+	if err := f.try(t, c); !errors.Is(err, verifier.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// compensator adds one delta to the product of the Gram step (the only one of
+// 4·5·5 padded outputs' contraction with an eq of two variables) and to its
+// remainder.
+type compensator struct {
+	backend.Backend
+	lo model.TensorID
+}
+
+func (c *compensator) Eval(id model.TensorID, point []field.QM31) field.QM31 {
+	v := c.Backend.Eval(id, point)
+	if id == c.lo {
+		v = v.Add(field.One)
+	}
+	return v
+}
+
+func (c *compensator) Inner(eq []field.QM31, a, b backend.Table) field.QM31 {
+	v := c.Backend.Inner(eq, a, b)
+	if len(eq) == 2 {
+		v = v.Add(field.One)
+	}
+	return v
+}
+
+// TestReusedChallenges: a prover that fixes its challenges before it commits
+// (here: by leaving the commitments out of its transcript) is not believed.
+func TestReusedChallenges(t *testing.T) {
+	f := newFixture(t, 0)
+	wit, err := forward.Run(context.Background(), &f.b.g, f.b.w, f.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.New(f.key.Graph, f.key.Security.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stale := range []bool{false, true} {
+		r := newRun(context.Background(), f.key, p, f.tree, wit)
+		r.party = func(w *transcript.Writer, b backend.Backend) *sites.Party {
+			if stale {
+				// The state before any root was absorbed.
+				outputs := r.public(f.key.Graph.Outputs)
+				w.Sponge = plan.Statement(f.key.Digest, f.in, outputs).Fork(0)
+			}
+			return sites.NewUncheckedProver(w, b)
+		}
+		var buf bytes.Buffer
+		if err := r.prove(&buf); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := verifier.Verify(f.key, &buf); (err != nil) != stale {
+			t.Errorf("stale challenges %v: %v", stale, err)
+		}
+	}
+}
+
+func (b *builder) index(s *model.Step) int {
+	for i := range b.g.Steps {
+		if &b.g.Steps[i] == s {
+			return i
+		}
+	}
+	panic("not a step of the graph")
+}

@@ -1,0 +1,257 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// small is one dense layer with a ReLU.
+func small(rng *rand.Rand) *builder {
+	b := &builder{}
+	x := b.input(1, 12)
+	w := b.fixed(rng, 20, 5, 12)
+	y := b.requantise("dense", []int{1, 5}, model.Acc{Products: []model.Product{
+		{Coef: 1, A: x, B: w, LabelsA: []int{0, 5}, LabelsB: []int{1, 5}}}}, 4, b.relu())
+	b.g.Outputs = []model.TensorID{y}
+	return b
+}
+
+// flips is the number of bytes that each flip test changes.
+const flips = 1000
+
+func TestFlippedProof(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	b := small(rng)
+	b.g.Finish(0)
+	p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8})
+	if err := p.verify(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range flips {
+		at := i * len(p.proof) / flips
+		bit := byte(1) << rng.IntN(8)
+		p.proof[at] ^= bit
+		if p.verify() == nil {
+			t.Fatalf("accepted with byte %d of %d changed by %#x", at, len(p.proof), bit)
+		}
+		p.proof[at] ^= bit
+	}
+	for _, n := range []int{0, 1, 7, len(p.proof) / 2, len(p.proof) - 1} {
+		if _, err := verifier.Verify(p.key, bytes.NewReader(p.proof[:n])); err == nil {
+			t.Errorf("accepted when cut to %d bytes", n)
+		}
+	}
+}
+
+func TestFlippedKey(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	b := small(rng)
+	b.g.Finish(0)
+	p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8})
+	file, err := proof.EncodeKey(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range flips {
+		at := i * len(file) / flips
+		bit := byte(1) << rng.IntN(8)
+		file[at] ^= bit
+		if key, err := proof.DecodeKey(file); err == nil {
+			if _, err := verifier.Verify(key, bytes.NewReader(p.proof)); err == nil {
+				t.Fatalf("accepted with byte %d of the key changed by %#x", at, bit)
+			}
+			// Nor does it pass for the key it was not made for by naming it.
+			key.Digest = p.key.Digest
+			_, _ = verifier.Verify(key, bytes.NewReader(p.proof)) // must not panic
+		}
+		file[at] ^= bit
+	}
+}
+
+// frames are the parts of a proof.
+type frames struct {
+	in, out     [][]int32
+	commitments []byte
+	chunks      [][]byte
+	io, opening []byte
+}
+
+func (p proved) split(t *testing.T) frames {
+	t.Helper()
+	r, err := proof.NewReader(bytes.NewReader(p.proof), proof.LimitsFor(p.key.Graph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f frames
+	if f.in, f.out, err = r.Public(p.key.Graph); err != nil {
+		t.Fatal(err)
+	}
+	next := func(kind proof.FrameKind, i int) []byte {
+		body, err := r.Frame(kind, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	f.commitments = next(proof.Commitments, 0)
+	for i := range p.key.Graph.Chunks {
+		f.chunks = append(f.chunks, next(proof.Chunk, i))
+	}
+	f.io, f.opening = next(proof.IO, 0), next(proof.Opening, 0)
+	return f
+}
+
+func (f frames) verify(t *testing.T, key *proof.Key) error {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := proof.NewWriter(&buf, key.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(w.WritePublic(f.in, f.out))
+	check(w.WriteFrame(proof.Commitments, 0, f.commitments))
+	for i, c := range f.chunks {
+		check(w.WriteFrame(proof.Chunk, i, c))
+	}
+	check(w.WriteFrame(proof.IO, 0, f.io))
+	check(w.WriteFrame(proof.Opening, 0, f.opening))
+	check(w.Close())
+	_, err = verifier.Verify(key, &buf)
+	return err
+}
+
+// TestReplayedFrames puts frames of one proof into another of the same key,
+// and frames of a proof into each other's places.
+func TestReplayedFrames(t *testing.T) {
+	b := everything(rand.New(rand.NewPCG(5, 6)))
+	b.g.Finish(100)
+	sec := proof.Security{TargetBits: 60, GrindBits: 4}
+	p := b.prove(t, rand.New(rand.NewPCG(1, 0)), sec)
+	q := b.prove(t, rand.New(rand.NewPCG(2, 0)), sec)
+	if err := p.split(t).verify(t, p.key); err != nil {
+		t.Fatalf("put together again: %v", err)
+	}
+	other := q.split(t)
+	cases := map[string]func(f *frames){
+		"commitments":     func(f *frames) { f.commitments = other.commitments },
+		"chunk 0":         func(f *frames) { f.chunks[0] = other.chunks[0] },
+		"the last chunk":  func(f *frames) { f.chunks[len(f.chunks)-1] = other.chunks[len(f.chunks)-1] },
+		"chunks swapped":  func(f *frames) { f.chunks[0], f.chunks[1] = f.chunks[1], f.chunks[0] },
+		"chunk 0 twice":   func(f *frames) { f.chunks[1] = f.chunks[0] },
+		"io":              func(f *frames) { f.io = other.io },
+		"opening":         func(f *frames) { f.opening = other.opening },
+		"inputs":          func(f *frames) { f.in = other.in },
+		"outputs":         func(f *frames) { f.out = other.out },
+		"inputs, outputs": func(f *frames) { f.in, f.out = other.in, other.out },
+		"all but inputs": func(f *frames) {
+			in := f.in
+			*f = other
+			f.in = in
+		},
+		"one output":  func(f *frames) { f.out[0][3]++ },
+		"one input":   func(f *frames) { f.in[0][89]-- },
+		"a padded io": func(f *frames) { f.io = append(f.io, 0, 0, 0, 0) },
+	}
+	for name, change := range cases {
+		f := p.split(t)
+		change(&f)
+		if f.verify(t, p.key) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestAnotherModel: a proof does not verify under the key of a model that
+// differs in one weight, one constant, or its security.
+func TestAnotherModel(t *testing.T) {
+	sec := proof.Security{TargetBits: 60, GrindBits: 4}
+	make := func(change func(b *builder), sec proof.Security) proved {
+		b := small(rand.New(rand.NewPCG(9, 9)))
+		change(b)
+		b.g.Finish(0)
+		return b.prove(t, rand.New(rand.NewPCG(8, 8)), sec)
+	}
+	p := make(func(*builder) {}, sec)
+	others := []proved{
+		make(func(b *builder) { b.w[1][0]++ }, sec),
+		make(func(b *builder) { b.g.Steps[0].Acc.Const++ }, sec),
+		make(func(b *builder) {}, proof.Security{TargetBits: 61, GrindBits: 4}),
+	}
+	for i, o := range others {
+		if _, err := verifier.Verify(o.key, bytes.NewReader(p.proof)); err == nil {
+			t.Errorf("accepted for model %d", i)
+		}
+		// With the digest in the header changed to fit.
+		if p.split(t).verify(t, o.key) == nil {
+			t.Errorf("accepted for model %d with its digest", i)
+		}
+	}
+}
+
+// TestSameBytes: the proof does not depend on the number of threads.
+func TestSameBytes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var want []byte
+	for _, procs := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(procs)
+		b := everything(rand.New(rand.NewPCG(4, 2)))
+		b.g.Finish(100)
+		got := b.prove(t, rand.New(rand.NewPCG(3, 3)), proof.Security{TargetBits: 80, GrindBits: 8}).proof
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d threads: another proof", procs)
+		}
+	}
+}
+
+// TestProveRefusesBadWitness: a witness that does not satisfy the model is an
+// error of the prover, not a proof.
+func TestProveRefusesBadWitness(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := everything(rng)
+	b.g.Finish(0)
+	wit := b.run(t, rng)
+	wit.Values[b.find("conv")][0]++
+	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf bytes.Buffer
+	if _, err := Prove(context.Background(), key, tree, wit, &buf, Options{}); err == nil {
+		if _, err := verifier.Verify(key, &buf); err == nil {
+			t.Error("a false witness was proved")
+		}
+	}
+}
+
+// TestInterrupted: an ended context stops the prover.
+func TestInterrupted(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := small(rng)
+	b.g.Finish(0)
+	var wit *forward.Witness = b.run(t, rng)
+	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Prove(ctx, key, tree, wit, &bytes.Buffer{}, Options{}); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+}
