@@ -40,7 +40,13 @@ func BenchmarkQM31(b *testing.B) {
 	benchmark(b, "Dot", n, func() { sink = Dot(x, y) })
 	benchmark(b, "DotM31", n, func() { sink = DotM31(base, x) })
 	benchmark(b, "DotInt32", n, func() { sink = DotInt32(ints, x) })
-	benchmark(b, "RoundProducts", n/2, func() { _, sink = RoundProducts(x, y) })
+	half := func(v []QM31) Halves { return Halves{v[:n/2], v[n/2:]} }
+	benchmark(b, "RoundSums", n/2, func() { sink, _ = RoundSums(half(x), half(y)) })
+	benchmark(b, "RoundSumsWeighted", n/2, func() { sink, _ = RoundSumsWeighted(x[:n/2], half(x), half(y)) })
+	benchmark(b, "FractionRoundSums", n/2, func() { sink, _ = FractionRoundSums(x[:n/2], half(x), half(y), half(y), half(x)) })
+	benchmark(b, "AddFractions", n/2, func() { AddFractions(dst[:n/2], dst[n/2:], x[:n/2], x[n/2:], y[:n/2], y[n/2:]) })
+	benchmark(b, "AddFractionsM31", n/2, func() { AddFractionsM31(dst[:n/2], dst[n/2:], base[:n/2], base[n/2:], y[:n/2], y[n/2:]) })
+	benchmark(b, "MulAccQM31Vec", n, func() { MulAccQM31Vec(dst, x, r) })
 	benchmark(b, "EqTableInto", n, func() { EqTableInto(dst, x[:12], One) })
 	benchmark(b, "BatchInvert", n, func() { BatchInvert(dst) })
 	_ = sink

@@ -49,11 +49,6 @@ func mulQM31VecAVX2(dst *uint32, a *uint32, b *uint32, n uint64)
 //go:noescape
 func dotAVX2(sum *[4]uint64, a *uint32, b *uint32, n uint64)
 
-// roundProductsAVX2 sets sums to Σ a0[i]·b0[i] and Σ (2·a1[i] − a0[i])·(2·b1[i] − b0[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
-//
-//go:noescape
-func roundProductsAVX2(sums *[2][4]uint64, a0 *uint32, a1 *uint32, b0 *uint32, b1 *uint32, n uint64)
-
 // mulAccVecAVX2 sets dst[i] += s·a[i] for dst and s in K, 16 | n > 0.
 //
 //go:noescape
@@ -153,11 +148,6 @@ func mulQM31VecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
 //
 //go:noescape
 func dotAVX512(sum *[4]uint64, a *uint32, b *uint32, n uint64)
-
-// roundProductsAVX512 sets sums to Σ a0[i]·b0[i] and Σ (2·a1[i] − a0[i])·(2·b1[i] − b0[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
-//
-//go:noescape
-func roundProductsAVX512(sums *[2][4]uint64, a0 *uint32, a1 *uint32, b0 *uint32, b1 *uint32, n uint64)
 
 // mulAccVecAVX512 sets dst[i] += s·a[i] for dst and s in K, 16 | n > 0.
 //

@@ -1,7 +1,6 @@
 package field
 
 import (
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -182,43 +181,4 @@ func TestRoundsPanic(t *testing.T) {
 			f()
 		})
 	}
-}
-
-// benchRounds runs f on nine vectors of 256 elements, the size of a tile.
-func benchRounds(b *testing.B, f func(v [9][]QM31)) {
-	var v [9][]QM31
-	for i := range v {
-		v[i] = make([]QM31, 256)
-		for j := range v[i] {
-			v[i][j] = NewQM31(M31(i+1), M31(j+1), P-1, M31(i*j))
-		}
-	}
-	b.Run(fmt.Sprint(len(v[0])), func(b *testing.B) {
-		b.SetBytes(int64(len(v[0])))
-		for b.Loop() {
-			f(v)
-		}
-	})
-}
-
-func BenchmarkRoundSums(b *testing.B) {
-	benchRounds(b, func(v [9][]QM31) { RoundSums(Halves{v[0], v[1]}, Halves{v[2], v[3]}) })
-}
-
-func BenchmarkRoundSumsWeighted(b *testing.B) {
-	benchRounds(b, func(v [9][]QM31) { RoundSumsWeighted(v[8], Halves{v[0], v[1]}, Halves{v[2], v[3]}) })
-}
-
-func BenchmarkFractionRoundSums(b *testing.B) {
-	benchRounds(b, func(v [9][]QM31) {
-		FractionRoundSums(v[8], Halves{v[0], v[1]}, Halves{v[2], v[3]}, Halves{v[4], v[5]}, Halves{v[6], v[7]})
-	})
-}
-
-func BenchmarkAddFractions(b *testing.B) {
-	benchRounds(b, func(v [9][]QM31) { AddFractions(v[0], v[1], v[2], v[3], v[4], v[5]) })
-}
-
-func BenchmarkFoldHalves(b *testing.B) {
-	benchRounds(b, func(v [9][]QM31) { FoldHalves(v[0], Halves{v[1], v[2]}, v[3][0]) })
 }

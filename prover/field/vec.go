@@ -112,33 +112,3 @@ func DotInt32(a []int32, w []QM31) QM31 {
 	n, s := dotInt32Fast(a, w)
 	return s.Add(dotInt32Generic(a[n:], w[n:]))
 }
-
-// RoundProducts returns the values at 0 and 2 of the sumcheck round polynomial
-// Σ_i A_i(X)·B_i(X), where A_i(X) = a[i] + X·(a[i+h] − a[i]) is the table a
-// with its first variable left free, h = len(a)/2, and B_i likewise:
-//
-//	s0 = Σ_{i<h} a[i]·b[i]
-//	s2 = Σ_{i<h} (2a[i+h] − a[i])·(2b[i+h] − b[i])
-//
-// a and b have one, even, length. The value at 1 follows from the claim.
-func RoundProducts(a, b []QM31) (s0, s2 QM31) {
-	mustMatch(len(a), len(b))
-	if len(a)%2 != 0 {
-		panic("field: a sumcheck table of odd length")
-	}
-	h := len(a) / 2
-	return RoundProductsSplit(a[:h], a[h:], b[:h], b[h:])
-}
-
-// RoundProductsSplit is RoundProducts with the halves of each table given
-// apart, so that a caller can share a round between cores: the sum over
-// sub-ranges of the results is the result over the whole. All four have one
-// length.
-func RoundProductsSplit(a0, a1, b0, b1 []QM31) (s0, s2 QM31) {
-	mustMatch(len(a0), len(a1))
-	mustMatch(len(a0), len(b0))
-	mustMatch(len(a0), len(b1))
-	n, f0, f2 := roundProductsFast(a0, a1, b0, b1)
-	s0, s2 = roundProductsGeneric(a0[n:], a1[n:], b0[n:], b1[n:])
-	return s0.Add(f0), s2.Add(f2)
-}

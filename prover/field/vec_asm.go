@@ -229,17 +229,3 @@ func dotInt32Fast(a []int32, w []QM31) (int, QM31) {
 	}
 	return n, total
 }
-
-func roundProductsFast(a0, a1, b0, b1 []QM31) (n int, s0, s2 QM31) {
-	n = blocks(len(a0), blockQM31)
-	for lo := 0; lo < n; lo += sumLimit {
-		var s [2][4]uint64
-		if c := uint64(min(n-lo, sumLimit)); level == simd.AVX512 {
-			roundProductsAVX512(&s, limbs(a0[lo:]), limbs(a1[lo:]), limbs(b0[lo:]), limbs(b1[lo:]), c)
-		} else {
-			roundProductsAVX2(&s, limbs(a0[lo:]), limbs(a1[lo:]), limbs(b0[lo:]), limbs(b1[lo:]), c)
-		}
-		s0, s2 = s0.Add(reduce(&s[0])), s2.Add(reduce(&s[1]))
-	}
-	return n, s0, s2
-}

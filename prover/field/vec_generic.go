@@ -118,11 +118,3 @@ func dotGeneric(a, b []QM31) QM31 {
 	}
 	return s
 }
-
-func roundProductsGeneric(a0, a1, b0, b1 []QM31) (s0, s2 QM31) {
-	for i := range a0 {
-		s0 = s0.Add(a0[i].Mul(b0[i]))
-		s2 = s2.Add(a1[i].Double().Sub(a0[i]).Mul(b1[i].Double().Sub(b0[i])))
-	}
-	return s0, s2
-}

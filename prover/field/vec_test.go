@@ -1,7 +1,6 @@
 package field
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -216,23 +215,6 @@ func testFolds(t *testing.T) {
 	}
 }
 
-func TestRoundProducts(t *testing.T) { atEachLevel(t, testRoundProducts) }
-
-func testRoundProducts(t *testing.T) {
-	for h := range maxLen + 1 {
-		a, b := sampleQM31s(2*h, 7), sampleQM31s(2*h, 8)
-		// at evaluates the round polynomial from its definition.
-		at := func(x QM31) (sum QM31) {
-			for i := range h {
-				sum = sum.Add(a[i].Add(x.Mul(a[i+h].Sub(a[i]))).Mul(b[i].Add(x.Mul(b[i+h].Sub(b[i])))))
-			}
-			return sum
-		}
-		s0, s2 := RoundProducts(a, b)
-		checkQM31s(t, fmt.Sprint("RoundProducts, h = ", h), []QM31{s0, s2}, []QM31{at(Zero), at(FromM31(2))})
-	}
-}
-
 // TestLongSums goes through many reductions of the accumulators, with the
 // greatest products there are.
 func TestLongSums(t *testing.T) { atEachLevel(t, testLongSums) }
@@ -253,8 +235,14 @@ func testLongSums(t *testing.T) {
 	}
 	checkQM31s(t, "DotInt32", []QM31{DotInt32(ints, w)}, []QM31{top.Mul(count)})
 	zeros := make([]QM31, n)
-	s0, s2 := RoundProductsSplit(w, zeros, w, zeros)
-	checkQM31s(t, "RoundProducts", []QM31{s0, s2}, []QM31{top.Mul(top).Mul(count), top.Mul(top).Mul(count)})
+	full := Halves{w, zeros} // differences are −top
+	cube := top.Mul(top).Mul(top).Mul(count)
+	zero, lead := RoundSums(full, full)
+	checkQM31s(t, "RoundSums", []QM31{zero, lead}, []QM31{top.Mul(top).Mul(count), top.Mul(top).Mul(count)})
+	zero, lead = RoundSumsWeighted(w, full, full)
+	checkQM31s(t, "RoundSumsWeighted", []QM31{zero, lead}, []QM31{cube, cube})
+	zero, lead = FractionRoundSums(w, full, full, full, full)
+	checkQM31s(t, "FractionRoundSums", []QM31{zero, lead}, []QM31{cube.Double(), cube.Double()})
 }
 
 func TestEqTable(t *testing.T) { atEachLevel(t, testEqTable) }
@@ -327,7 +315,6 @@ func TestMismatchedLengthsPanic(t *testing.T) {
 		"Dot":            func() { Dot(q, q[:2]) },
 		"DotM31":         func() { DotM31(m[:2], q) },
 		"DotInt32":       func() { DotInt32(n[:2], q) },
-		"RoundProducts":  func() { RoundProducts(q, q) },
 		"EqTableInto":    func() { EqTableInto(q, q[:2], One) },
 	}
 	for name, f := range misuse {

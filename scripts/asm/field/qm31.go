@@ -180,28 +180,6 @@ func qm31Kernels(lanes int) {
 	})
 	total.store(param("sum"))
 	g.End()
-
-	g = vec.New(lanes, "roundProducts", "func(sums *[2][4]uint64, a0, a1, b0, b1 *uint32, n uint64)",
-		"sets sums to Σ a0[i]·b0[i] and Σ (2·a1[i] − a0[i])·(2·b1[i] − b0[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.")
-	a0, a1, b0, b1, n := param("a0"), param("a1"), param("b0"), param("b1"), param("n")
-	va = newVariable(g)
-	t0, t2 := newTotal(g), newTotal(g)
-	SHRQ(U8(2), n)
-	vec.Loop("loop", n, func() {
-		for o := 0; o < block; o += g.Bytes() {
-			at2 := func(lo, hi reg.GPVirtual) reg.VecVirtual {
-				return g.Sub(g.Double(g.Load(at(hi, o))), at(lo, o))
-			}
-			t0.add(product(g, g.Load(at(a0, o)), va.of(g.Load(at(b0, o)))))
-			t2.add(product(g, at2(a0, a1), va.of(at2(b0, b1))))
-		}
-		advance(block, a0, a1, b0, b1)
-	})
-	sums := param("sums")
-	t0.store(sums)
-	ADDQ(U8(32), sums)
-	t2.store(sums)
-	g.End()
 }
 
 // total sums products in quads, each folded below 2^34 first.
