@@ -3,6 +3,7 @@ package proof
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -93,9 +94,9 @@ func TestEncodeKeyRefuses(t *testing.T) {
 		"no graph":        func(k *Key) { k.Graph = nil },
 		"unlike the root": func(k *Key) { k.HasFixed = false },
 		"invalid graph":   func(k *Key) { k.Graph.Chunks = 0 },
-		"bits":            func(k *Key) { k.Security.TargetBits = 129 },
+		"bits":            func(k *Key) { k.Security.TargetBits = 121 },
 		"no bits":         func(k *Key) { k.Security.TargetBits = 0 },
-		"grinding":        func(k *Key) { k.Security.GrindBits = 33 },
+		"grinding":        func(k *Key) { k.Security.GrindBits = 25 },
 		"mode":            func(k *Key) { k.Security.Mode = 2 },
 		"scale":           func(k *Key) { k.Graph.Tensors[0].Frac = 1 << 40 },
 		"root":            func(k *Key) { k.Root[3] = field.P },
@@ -191,6 +192,16 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}
+	}
+}
+
+// The format must not change unnoticed: keys and proofs outlive programs.
+func TestKeyGolden(t *testing.T) {
+	k := sampleKey()
+	encode(t, k)
+	const want = "8554ce143b8b5031c30814cf795960b64e256642d5f8c9df37bec98a2a4a616b"
+	if got := hex.EncodeToString(k.Digest[:]); got != want {
+		t.Errorf("the sample key's digest is %s, was %s: a new KeyVersion?", got, want)
 	}
 }
 

@@ -101,7 +101,7 @@ func genKey() *rapid.Generator[*Key] {
 				rapid.String().Draw(t, "name")),
 			HasFixed: true,
 			Security: Security{
-				rapid.IntRange(1, 128).Draw(t, "target"), rapid.IntRange(0, 32).Draw(t, "grind"),
+				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),
 				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
 			},
 		}

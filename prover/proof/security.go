@@ -40,25 +40,20 @@ func ParseMode(s string) (Mode, error) {
 // Security are the parameters of a key from which the prover and the verifier
 // derive every query count and every proof of work.
 type Security struct {
-	// TargetBits is the proven security of every round, 1 to 128.
+	// TargetBits is the proven security of every round, 1 to 120.
 	TargetBits int
-	// GrindBits is the largest proof of work of a round, 0 to 32.
+	// GrindBits is the largest proof of work of a round, 0 to 24.
 	GrindBits int
 	Mode      Mode
 }
 
-// Validate checks the ranges. It does not judge whether the target is enough.
+// Validate checks the ranges. It does not judge whether the target is enough,
+// nor whether it can be reached.
 func (s Security) Validate() error {
-	if s.TargetBits < 1 || s.TargetBits > 128 {
-		return fmt.Errorf("%d bits of security are not in [1, 128]", s.TargetBits)
-	}
-	if s.GrindBits < 0 || s.GrindBits > 32 {
-		return fmt.Errorf("%d bits of grinding are not in [0, 32]", s.GrindBits)
-	}
 	if s.Mode > Johnson {
 		return fmt.Errorf("unknown soundness %d", s.Mode)
 	}
-	return nil
+	return s.Config().Validate()
 }
 
 func encodeSecurity(s Security) *proofpb.Security {

@@ -3,10 +3,13 @@ package proof
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -341,4 +344,42 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("not canonical: %v", err)
 		}
 	})
+}
+
+// The example of docs/proof-format.md.
+func TestDocumentedExample(t *testing.T) {
+	var b bytes.Buffer
+	err := write(&b, contents{
+		In: [][]int32{{1, -2}}, Out: [][]int32{{300}},
+		Frames: []frameBytes{
+			{Commitments, 0, []byte{0xaa}}, {Chunk, 0, []byte{0xbb}}, {IO, 0, nil}, {Opening, 0, []byte{0xcc}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("../../docs/proof-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, ok := strings.Cut(string(doc), "<!-- example -->")
+	example, _, ok2 := strings.Cut(example, "<!-- end -->")
+	if !ok || !ok2 {
+		t.Fatal("no example in the document")
+	}
+	var want []byte
+	for line := range strings.Lines(example) {
+		bytes, _, isTable := strings.Cut(line, "|")
+		if !isTable {
+			continue
+		}
+		row, err := hex.DecodeString(strings.ReplaceAll(bytes, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, row...)
+	}
+	if !slices.Equal(b.Bytes(), want) {
+		t.Errorf("documented\n%x, written\n%x", want, b.Bytes())
+	}
 }

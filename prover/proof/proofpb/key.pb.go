@@ -348,9 +348,9 @@ func (x *Key) GetSecurity() *Security {
 // follows.
 type Security struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Proven bits of security of every round, 1 to 128.
+	// Proven bits of security of every round, 1 to 120.
 	TargetBits uint32 `protobuf:"varint,1,opt,name=target_bits,json=targetBits,proto3" json:"target_bits,omitempty"`
-	// Largest proof of work of a round in bits, 0 to 32.
+	// Largest proof of work of a round in bits, 0 to 24.
 	GrindBits     uint32    `protobuf:"varint,2,opt,name=grind_bits,json=grindBits,proto3" json:"grind_bits,omitempty"`
 	Soundness     Soundness `protobuf:"varint,3,opt,name=soundness,proto3,enum=prove_model.v1.Soundness" json:"soundness,omitempty"`
 	unknownFields protoimpl.UnknownFields
