@@ -11,9 +11,11 @@ import (
 // first, and its table is zero beyond each dimension (docs/protocol.md,
 // "Layout and commitments"). In memory it is dense and row-major.
 
+// axisVars returns ⌈log2 d⌉, the variables of an axis of length d ≥ 1.
 func axisVars(d int) int { return bits.Len(uint(d - 1)) }
 
-// SplitAxes cuts a point of a tensor's MLE into one part an axis.
+// SplitAxes cuts a point of a tensor's MLE into one part an axis. The point
+// must have the shape's number of variables.
 func SplitAxes(shape []int, point []field.QM31) [][]field.QM31 {
 	parts := make([][]field.QM31, len(shape))
 	for i, d := range shape {
@@ -63,10 +65,7 @@ func OuterEq(shape []int, parts [][]field.QM31) []field.QM31 {
 func Outer(a, b []field.QM31) []field.QM31 {
 	out := make([]field.QM31, len(a)*len(b))
 	for i, x := range a {
-		row := out[i*len(b):][:len(b)]
-		for j, y := range b {
-			row[j] = x.Mul(y)
-		}
+		field.MulAccQM31Vec(out[i*len(b):][:len(b)], b, x)
 	}
 	return out
 }
@@ -99,29 +98,27 @@ func PadTable(t []field.QM31, shape []int) []field.QM31 {
 	return out
 }
 
-// EvalTensor returns the MLE of a dense tensor at a point.
+// minDotLen is the length from which the dot products of EvalTensor are worth
+// their call.
+const minDotLen = 512
+
+// EvalTensor returns the MLE of a dense tensor at a point. len(v) is the
+// product of the dimensions.
 func EvalTensor(shape []int, v []int32, point []field.QM31) field.QM31 {
 	parts := SplitAxes(shape, point)
-	if len(shape) == 0 {
-		return field.FromM31(field.FromInt32(v[0]))
+	// The last axes are bound together, so that rows are neither many and
+	// short nor one long one; then the first axes.
+	cut, d := len(shape), 1
+	for cut > 0 && d < minDotLen {
+		cut--
+		d *= shape[cut]
 	}
-	// The last axis straight from the integers, then the others from the back.
-	d := shape[len(shape)-1]
-	e := EqTable(parts[len(shape)-1])[:d]
-	t := make([]field.QM31, len(v)/d)
-	parallel.For(len(t), max(1, 1<<14/d), func(lo, hi int) {
+	last := OuterEq(shape[cut:], parts[cut:])
+	sums := make([]field.QM31, len(v)/d)
+	parallel.For(len(sums), max(1, entriesPerTask/d), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			t[i] = field.DotInt32(v[i*d:(i+1)*d], e)
+			sums[i] = field.DotInt32(v[i*d:(i+1)*d], last)
 		}
 	})
-	for a := len(shape) - 2; a >= 0; a-- {
-		d := shape[a]
-		e := EqTable(parts[a])[:d]
-		next := make([]field.QM31, len(t)/d)
-		for i := range next {
-			next[i] = field.Dot(t[i*d:(i+1)*d], e)
-		}
-		t = next
-	}
-	return t[0]
+	return field.Dot(sums, OuterEq(shape[:cut], parts[:cut]))
 }
