@@ -8,14 +8,15 @@ import (
 // The cost model weighs the prover's time against the proof's bytes. Times are
 // picoseconds of a two-core machine with AVX-512, measured with the benchmarks
 // of the packages concerned. They need only be right to a factor of two or so,
-// because the optimum is flat.
+// because the optimum is flat. Both sides of a proof use them: changing one
+// changes the protocol.
 const (
 	psPerByte       = 4_000_000 // a byte of proof is worth this much time
 	psPermutation   = 50_000    // one Poseidon2 permutation
 	psButterfly     = 80        // one value of one FFT layer
 	psSumcheckValue = 15_000    // one value of K: weights, round, fold
 	psConstraint    = 550       // one in-domain constraint on one value of K
-	psRowValue      = 8_500     // one committed value: read, fold, encode again
+	psRowValue      = 5_000     // one committed value: read, fold, encode again
 	psGridValue     = 1_000     // one committed value in the row sumcheck, times (3/2)^κ
 
 	digestBytes = 32

@@ -58,12 +58,13 @@ func (s *stackRows) leaves(first, n, logBlowup int, positions []uint64) [][]fiel
 	}
 	parallel.For(n, 1, func(from, to int) {
 		coeffs := make([]field.M31, 1<<s.rowVars)
-		word := make([]field.M31, 1<<(s.rowVars+logBlowup))
+		scratch := make([]field.M31, 1<<s.rowVars)
+		values := make([]field.M31, len(positions))
 		for i := from; i < to; i++ {
 			field.FromInt32Vec(coeffs, s.rows[first+i])
-			code.Encode(word, coeffs)
-			for k, p := range positions {
-				leaves[k][i] = word[p]
+			code.EncodeAt(values, coeffs, s.rowVars+logBlowup, positions, scratch)
+			for k, v := range values {
+				leaves[k][i] = v
 			}
 		}
 	})

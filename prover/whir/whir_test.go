@@ -1,7 +1,9 @@
 package whir
 
 import (
+	"bytes"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/field"
@@ -126,4 +128,81 @@ func TestHonest(t *testing.T) {
 			t.Fatalf("%+v: %v", o.params.Levels, err)
 		}
 	})
+}
+
+// TestSameBytes proves with several numbers of threads.
+func TestSameBytes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var want []byte
+	for _, procs := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(procs)
+		got := sampleOpening(t, soundness.Johnson).prove()
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d threads give another proof", procs)
+		}
+	}
+}
+
+// TestLayers opens with a tree that was stored and loaded again.
+func TestLayers(t *testing.T) {
+	o := sampleOpening(t, soundness.Unique)
+	for i, tree := range o.trees {
+		again, err := FromLayers(o.params.RowVars(), 2, tree.Rows(), tree.Layers())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.trees[i] = again
+	}
+	if err := o.verify(o.prove()); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"depth":  secondOf(FromLayers(o.params.RowVars(), 3, 3, o.trees[0].Layers())),
+		"rows":   secondOf(FromLayers(o.params.RowVars(), 2, 0, o.trees[0].Layers())),
+		"layers": secondOf(FromLayers(o.params.RowVars(), 2, 3, o.trees[0].Layers()[1:])),
+		"none":   secondOf(FromLayers(o.params.RowVars(), 2, 3, nil)),
+	} {
+		if err == nil {
+			t.Errorf("other %s: accepted", name)
+		}
+	}
+}
+
+func secondOf(_ *Tree, err error) error { return err }
+
+// TestGrid compares the grid with its definition: at a point of {0,1}^κ it is
+// the product of a row and the functional's row, and ∞ in a variable gives the
+// product of differences.
+func TestGrid(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const vars, rowVars = 3, 9
+	o, err := newOpening(quick(soundness.Unique), rng, rowVars, []int{3, 2}, 4, []int{11, 10, 9, 8, 4, 4, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newFunctional(o.terms, rowVars)
+	stack := loadRows(rowVars, vars, o.srcs, o.offsets)
+	got := productGrid(stack.rows, vars, q)
+	for i, v := range got.values {
+		// Signs with which each row enters, from the digits of i.
+		weights := make([]field.QM31, 1<<vars)
+		for b := range weights {
+			weights[b] = field.One
+			for j, d := vars-1, i; j >= 0; j, d = j-1, d/3 {
+				bit := b >> (vars - 1 - j) & 1
+				switch {
+				case d%3 == 2 && bit == 0:
+					weights[b] = weights[b].Neg()
+				case d%3 != 2 && bit != d%3:
+					weights[b] = field.Zero
+				}
+			}
+		}
+		if want := field.Dot(stack.fold(weights), q.folded(weights)); v != want {
+			t.Fatalf("grid point %d is %v, want %v", i, v, want)
+		}
+	}
 }
