@@ -36,23 +36,36 @@ func mulByU2(a CM31) CM31 {
 	return CM31{a.A0.Double().Sub(a.A1), a.A1.Double().Add(a.A0)}
 }
 
-// Mul returns a·b.
-//
-// Each limb of the product is a sum of four products of limbs, ≤ 4p² < 2^64,
-// reduced once. With b2 + b3·i multiplied by u² = 2 + i beforehand (e + f·i):
+// Mul returns a·b: 16 products of limbs, sums of them below 2^64 reduced once
+// each.
+func (a QM31) Mul(b QM31) QM31 {
+	a0, a1, a2, a3 := uint64(a.C0.A0), uint64(a.C0.A1), uint64(a.C1.A0), uint64(a.C1.A1)
+	b0, b1, b2, b3 := uint64(b.C0.A0), uint64(b.C0.A1), uint64(b.C1.A0), uint64(b.C1.A1)
+	n1, n3 := P-b1, P-b3
+	// (a2 + a3·i)·(b2 + b3·i), each at most 2p² and then below 3·2^31.
+	re, im := a2*b2+a3*n3, a2*b3+a3*b2
+	re, im = re&P+re>>31, im&P+im>>31
+	return QM31{
+		CM31{
+			Reduce64(a0*b0 + a1*n1 + 2*re + 4*P - im), // u² = 2 + i
+			Reduce64(a0*b1 + a1*b0 + 2*im + re),
+		},
+		CM31{
+			Reduce64(a0*b2 + a1*n3 + a2*b0 + a3*n1),
+			Reduce64(a0*b3 + a1*b2 + a2*b1 + a3*b0),
+		},
+	}
+}
+
+// A multiplier is an element b of K made ready to multiply many others by: its
+// limbs, those of e + f·i = u²·(b2 + b3·i), and the negatives that occur in
 //
 //	c0 = a0·b0 − a1·b1 + a2·e  − a3·f
 //	c1 = a0·b1 + a1·b0 + a2·f  + a3·e
 //	c2 = a0·b2 − a1·b3 + a2·b0 − a3·b1
 //	c3 = a0·b3 + a1·b2 + a2·b1 + a3·b0
-func (a QM31) Mul(b QM31) QM31 {
-	m := newMultiplier(b)
-	return m.mul(a)
-}
-
-// A multiplier is an element of K made ready to multiply by, once or many
-// times: its limbs, those of u² times its upper half, and the negatives that
-// occur in a product.
+//
+// where each sum is at most 4p² < 2^64.
 type multiplier struct {
 	b0, b1, b2, b3, e, f uint64
 	n1, n3, nf           uint64 // p − b1, p − b3, p − f
