@@ -47,9 +47,15 @@ func PermuteMany(states []State) {
 	var b block
 	for len(states) > 0 {
 		n := min(len(states), lanes)
-		b.load(states[:n])
-		b.permute()
-		b.store(states[:n])
+		if n < worthBlock() {
+			for k := range n {
+				Permute(&states[k])
+			}
+		} else {
+			b.load(states[:n])
+			b.permute()
+			b.store(states[:n])
+		}
 		states = states[n:]
 	}
 }

@@ -44,3 +44,15 @@ func (b *block) permute() {
 		permuteBlockGeneric(b)
 	}
 }
+
+// worthBlock is the least number of states for which permuting a whole block
+// is quicker than one at a time.
+func worthBlock() int {
+	switch level {
+	case simd.AVX512:
+		return 2
+	case simd.AVX2:
+		return 4
+	}
+	return lanes + 1
+}

@@ -31,13 +31,19 @@ func CompressMany(dst, pairs []Digest) {
 		// Writing dst[i] never touches pairs[2i] and beyond, and a block is
 		// read whole before it is written: going upwards is safe in place.
 		n := min(len(dst), lanes)
-		b.loadPairs(pairs[:2*n])
-		in := b
-		b.permute()
-		for i := range DigestLen {
-			field.AddVec(b[i][:], b[i][:], in[i][:])
+		if n < worthBlock() {
+			for i := range n {
+				dst[i] = Compress(pairs[2*i], pairs[2*i+1])
+			}
+		} else {
+			b.loadPairs(pairs[:2*n])
+			in := b
+			b.permute()
+			for i := range DigestLen {
+				field.AddVec(b[i][:], b[i][:], in[i][:])
+			}
+			b.storeDigests(dst[:n])
 		}
-		b.storeDigests(dst[:n])
 		dst, pairs = dst[n:], pairs[2*n:]
 	}
 }

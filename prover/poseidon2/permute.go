@@ -15,10 +15,6 @@ const (
 // State is the permutation's state.
 type State [Width]field.M31
 
-// internalShift[i] is k where the internal matrix 1·1ᵀ + diag(−2, 2^k …)
-// has 2^k at diagonal position i ≥ 1.
-var internalShift = [Width]uint{1: 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 16}
-
 // words is a state whose words are congruent to the field's elements but not
 // reduced. The bounds at each step are stated where they matter.
 type words [Width]uint64
@@ -93,15 +89,25 @@ func m4(a, b, c, d *uint64) {
 // internalRound adds c to word 0, applies the S-box to it and then the
 // internal matrix. Words are below 2^39 before, and below 2^31 + 2^25 after.
 func (w *words) internalRound(c uint64) {
-	w[0] = pow5(fold(w[0] + c))
-	sum := w[0]
-	for _, v := range w[1:] {
-		sum += v // < 2^43
-	}
-	// The diagonal −2 leaves sum − 2·w[0]; sum has w[0] < 4p in it once, and
-	// 4p keeps the rest from going below zero.
-	w[0] = fold(sum + 4*field.P - 2*w[0])
-	for i := 1; i < Width; i++ {
-		w[i] = fold(w[i]<<internalShift[i] + sum) // < 2^55 + 2^43
-	}
+	w0 := pow5(fold(w[0] + c)) // < 4p
+	sum := w0 + (w[1] + w[2] + w[3] + w[4] + w[5]) + (w[6] + w[7] + w[8] + w[9] + w[10]) +
+		(w[11] + w[12] + w[13] + w[14] + w[15]) // < 2^43
+	// The diagonal −2 leaves sum − 2·w0; sum has w0 in it once, and 4p keeps
+	// the rest from going below zero.
+	w[0] = fold(sum + 4*field.P - 2*w0)
+	w[1] = fold(w[1] + sum)
+	w[2] = fold(w[2]<<1 + sum)
+	w[3] = fold(w[3]<<2 + sum)
+	w[4] = fold(w[4]<<3 + sum)
+	w[5] = fold(w[5]<<4 + sum)
+	w[6] = fold(w[6]<<5 + sum)
+	w[7] = fold(w[7]<<6 + sum)
+	w[8] = fold(w[8]<<7 + sum)
+	w[9] = fold(w[9]<<8 + sum)
+	w[10] = fold(w[10]<<10 + sum)
+	w[11] = fold(w[11]<<12 + sum)
+	w[12] = fold(w[12]<<13 + sum)
+	w[13] = fold(w[13]<<14 + sum)
+	w[14] = fold(w[14]<<15 + sum)
+	w[15] = fold(w[15]<<16 + sum) // < 2^55 + 2^43 before
 }

@@ -179,3 +179,11 @@ func BenchmarkPermuteMany(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*float64(len(states))/b.Elapsed().Seconds()/1e6, "Mperm/s")
 }
+
+func BenchmarkBlock(b *testing.B) {
+	var s block
+	for b.Loop() {
+		s.permute()
+	}
+	b.ReportMetric(float64(b.N)*lanes/b.Elapsed().Seconds()/1e6, "Mperm/s")
+}
