@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Throughput on one core beside Plonky3's crates, as the Markdown table of
+# docs/benchmarks.md, "Against Plonky3". Needs Go, Rust and, the first time,
+# crates.io. Both sides run in turns, ROUNDS times (default 3), each many times
+# for 3 ms; the best counts, as other work on the machine only slows one down.
+set -euo pipefail
+cd "$(dirname "$0")"
+rounds=${ROUNDS:-3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+RUSTFLAGS="-C target-cpu=native" cargo build --release --quiet --target-dir target/avx512
+RUSTFLAGS="-C target-feature=+avx2,+bmi2,+fma" cargo build --release --quiet --target-dir target/avx2
+for package in field poseidon2 code; do
+	(cd ../.. && go test -c -o "$work/$package.test" "./prover/$package")
+done
+
+# ours LEVEL prints "name<TAB>millions a second" from the Go benchmarks.
+ours() {
+	for run in 'field M31/(Add|Mul)Vec$' 'poseidon2 Block$|Permute$' 'code Encode/M31/2.18$'; do
+		PROVE_MODEL_ASM=$1 GOMAXPROCS=1 "$work/${run%% *}.test" -test.run '^$' -test.bench "${run#* }" \
+			-test.benchtime 3ms -test.count 100
+	done | awk '
+		function rate(unit,  i) { for (i = 3; i < NF; i++) if ($(i + 1) == unit) return $i }
+		$1 ~ /^BenchmarkM31\/AddVec/ { print "M31 add\t" rate("Melem/s") }
+		$1 ~ /^BenchmarkM31\/MulVec/ { print "M31 mul\t" rate("Melem/s") }
+		$1 ~ /^BenchmarkBlock/       { print "Poseidon2 width 16\t" rate("Mperm/s") }
+		$1 ~ /^BenchmarkPermute/     { print "Poseidon2 width 16, one state\t" 1000 / rate("ns/op") }
+		$1 ~ /^BenchmarkEncode/      { print "Circle FFT, rate 1/4\t" rate("MB/s") / 4 }'
+}
+
+for level in avx512 avx2; do
+	for _ in $(seq "$rounds"); do
+		"target/$level/release/plonky3-bench" | sed "s/^/$level\tplonky3\t/"
+		ours "$level" | sed "s/^/$level\tours\t/"
+	done
+done >"$work/all"
+
+awk -F'\t' '
+	{ if (!(($1, $3) in seen)) { seen[$1, $3] = 1; order[++n] = $1 FS $3 } }
+	{ if ($4 + 0 > best[$1, $3, $2]) best[$1, $3, $2] = $4 + 0 }
+	END {
+		print "| millions a second, one core | instructions | prove-model | Plonky3 | ratio |"
+		print "|---|---|---:|---:|---:|"
+		for (i = 1; i <= n; i++) {
+			split(order[i], k, FS)
+			a = best[k[1], k[2], "ours"]; b = best[k[1], k[2], "plonky3"]
+			printf "| %s | %s | %.2f | %.2f | %.2f |\n", k[2], k[1], a, b, b ? a / b : 0
+		}
+	}' "$work/all"
