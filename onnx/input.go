@@ -125,8 +125,8 @@ func parseJSON(data []byte) (Inputs, error) {
 		if in[i].Values, in[i].Shape, err = parseList(raw); err != nil {
 			return nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		if len(in[i].Shape) == 1 {
-			in[i].Shape = nil // a flat list says nothing about axes
+		if len(in[i].Shape) <= 1 {
+			in[i].Shape = nil // a number or a flat list says nothing about axes
 		}
 		if file.Shapes == nil {
 			continue
@@ -149,7 +149,6 @@ func parseList(raw []byte) ([]float64, []int, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var values []float64
-	var shape []int
 	var counts []int  // of the lists that are open
 	leaves := -1      // depth of the numbers
 	closed := []int{} // length of closed lists at each depth, or −1
@@ -209,11 +208,10 @@ func parseList(raw []byte) ([]float64, []int, error) {
 		}
 		values = append(values, v)
 	}
-	shape = append(shape, closed...)
-	if n := len(shape); leaves >= 0 && n != leaves || size(shape) != len(values) {
+	if leaves >= 0 && len(closed) != leaves || size(closed) != len(values) {
 		return nil, nil, errors.New("lists are nested unevenly")
 	}
-	return values, shape, nil
+	return values, closed, nil
 }
 
 // parseTensor reads one ONNX TensorProto.

@@ -226,12 +226,25 @@ func comparison(kind string) func(*op) {
 	return func(o *op) {
 		o.arity(2, 2)
 		a, b := o.in(0), o.in(1)
+		if kind == "And" || kind == "Or" || kind == "Xor" {
+			o.bools(a, b)
+		}
 		o.result(0, o.emit(kind, o.broadcastShape(a, b), Bool, []string{a, b}))
+	}
+}
+
+// bools fails unless all values are bool.
+func (o *op) bools(values ...string) {
+	for _, v := range values {
+		if o.dtypes[v] != Bool {
+			o.failf("its operand %s has type %v", quote(v), o.dtypes[v])
+		}
 	}
 }
 
 func lowerNot(o *op) {
 	o.arity(1, 1)
+	o.bools(o.in(0))
 	o.result(0, o.emit("Not", o.shapes[o.in(0)], Bool, []string{o.in(0)}))
 }
 
