@@ -47,36 +47,49 @@ func (v *View) Identity() bool { return v == nil }
 
 // Trivial reports whether the group's MLE merely renames variables: the
 // claim at a point of the output axes is a claim at the same coordinates of
-// the source axes.
+// the source axes. Axes of dimension 1 have no variables and do not matter.
 func (g *Group) Trivial(out, in []int) bool {
 	switch g.Map {
 	case MapAffine:
-		if len(g.In) != 1 || len(g.Out) != 1 || g.Base != 0 || g.Strides[0] != 1 || len(g.Sum) != 0 {
+		if len(g.Sum) != 0 || g.Base != 0 {
 			return false
 		}
 		// A shorter output cuts entries off; a longer one within the same
 		// power of two only sees the zeros of the padding.
-		do, di := out[g.Out[0]], in[g.In[0]]
-		return do >= di && Log2Ceil(do) == Log2Ceil(di)
+		do, di, stride := 1, 1, 1
+		for j, a := range g.Out {
+			if out[a] > 1 && do > 1 {
+				return false
+			}
+			if out[a] > 1 {
+				do, stride = out[a], g.Strides[j]
+			}
+		}
+		if len(g.In) == 1 {
+			di = in[g.In[0]]
+		}
+		return stride == 1 && do >= di && Log2Ceil(do) == Log2Ceil(di)
 	case MapReshape:
 		// Merging and splitting axes is renaming if only the leading axis of
 		// each side is not a power of two.
-		vo, vi := 0, 0
-		for i, a := range g.Out {
-			vo += Log2Ceil(out[a])
-			if i > 0 && out[a]&(out[a]-1) != 0 {
-				return false
-			}
-		}
-		for i, a := range g.In {
-			vi += Log2Ceil(in[a])
-			if i > 0 && in[a]&(in[a]-1) != 0 {
-				return false
-			}
-		}
-		return vo == vi
+		vo, okOut := mergeable(g.Out, out)
+		vi, okIn := mergeable(g.In, in)
+		return okOut && okIn && vo == vi
 	}
 	return false
+}
+
+// mergeable returns the number of variables of the given axes and whether all
+// but the first that is longer than 1 are powers of two.
+func mergeable(axes, shape []int) (vars int, ok bool) {
+	for _, a := range axes {
+		d := shape[a]
+		if vars > 0 && d&(d-1) != 0 {
+			return 0, false
+		}
+		vars += Log2Ceil(d)
+	}
+	return vars, true
 }
 
 // ForEach calls f(out, in) for every wired pair of indexes of the group,

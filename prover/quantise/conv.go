@@ -1,0 +1,125 @@
+package quantise
+
+import (
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// windows returns the sliding windows of a Conv or pooling node, one a spatial
+// axis.
+func windows(n *onnx.Node) []window {
+	kernel := n.Ints["kernel"]
+	w := make([]window, len(kernel))
+	for i := range w {
+		w[i] = window{
+			base: -int(n.Ints["pads"][i]), stride: int(n.Ints["strides"][i]), taps: int(kernel[i]), dilation: 1,
+		}
+		if d := n.Ints["dilations"]; len(d) > 0 {
+			w[i].dilation = int(d[i])
+		}
+	}
+	return w
+}
+
+// lowerConv lowers Conv as a product of the weights with a view of the input
+// that has an axis for the taps of each spatial axis (im2col, never
+// materialised by the prover). Groups are a batch axis.
+func lowerConv(l *lowering, n *onnx.Node, v *value) {
+	x, name := l.values[n.Inputs[0]], n.Inputs[1]
+	t := l.fg.Consts[name]
+	if x == nil || t == nil {
+		refuse("only a computed input with constant weights is supported")
+	}
+	group, ws := n.Int("group"), windows(n)
+	in := x.shape
+	spatial := v.shape[2:]
+	m, ic := v.shape[1], t.Shape[1]
+	var out []int // N, [G,] M/G, spatial
+	var labels, shape []int
+	if group > 1 {
+		out = append([]int{in[0], group, m / group}, spatial...)
+		labels, shape = []int{1, 2}, []int{group, m / group}
+	} else {
+		out = append([]int{in[0], m}, spatial...)
+		labels, shape = []int{1}, []int{m}
+	}
+	first := len(out) - len(spatial) // label of the first spatial axis
+	free := len(out)                 // the next contracted label
+	// The view's axes: N, [G,] IC, a tap axis for each window, the spatial axes.
+	view := &model.View{Groups: []model.Group{axis(0, 0)}}
+	dims, colLabels := []int{in[0]}, []int{0}
+	contracted := func(dim int) int {
+		lab := free
+		free++
+		labels, shape = append(labels, lab), append(shape, dim)
+		dims, colLabels = append(dims, dim), append(colLabels, lab)
+		return len(dims) - 1
+	}
+	if group > 1 {
+		dims, colLabels = append(dims, group), append(colLabels, 1)
+		c := contracted(ic)
+		view.Groups = append(view.Groups, model.Group{Out: []int{1, c}, In: []int{1}, Map: model.MapReshape})
+	} else {
+		view.Groups = append(view.Groups, axis(contracted(ic), 1))
+	}
+	taps := make([]int, len(ws))
+	pointwise := true
+	for i, w := range ws {
+		taps[i] = -1
+		if w.taps > 1 {
+			taps[i] = contracted(w.taps)
+		}
+		pointwise = pointwise && w.taps == 1 && w.stride == 1 && w.base == 0 && spatial[i] == in[2+i]
+	}
+	for i, w := range ws {
+		pos := len(dims)
+		dims, colLabels = append(dims, spatial[i]), append(colLabels, first+i)
+		if taps[i] < 0 {
+			view.Groups = append(view.Groups, w.tap(pos, 2+i, 0))
+		} else {
+			view.Groups = append(view.Groups, w.spread(taps[i], pos, 2+i))
+		}
+	}
+	w := weighting{
+		name: name, t: t, shape: shape, labels: labels,
+		channels: m, inner: t.Len() / m, count: t.Len() / m, out: out,
+		operand: func(id model.TensorID) (model.TensorID, []int) {
+			if pointwise && group == 1 {
+				return id, colLabels
+			}
+			src := l.g.Tensors[id]
+			return l.virtual("windows of "+src.Name, dims, []model.Linear{{Coef: 1, Src: id, View: view}}, src.Frac), colLabels
+		},
+	}
+	if len(n.Inputs) > 2 {
+		b := l.fg.Consts[n.Inputs[2]]
+		if b == nil {
+			refuse("only a constant bias is supported")
+		}
+		w.biasName, w.bias = n.Inputs[2], b.Float64s()
+		if group > 1 {
+			w.biasShape, w.biasView = []int{group, m / group}, channelView(out, 1, 2)
+		} else {
+			w.biasShape, w.biasView = []int{m}, channelView(out, 1)
+		}
+	}
+	l.weighted(v, x, w)
+}
+
+// lowerBatchNorm lowers x·scale + shift along axis 1.
+func lowerBatchNorm(l *lowering, n *onnx.Node, v *value) {
+	x, scale, shift := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]], l.fg.Consts[n.Inputs[2]]
+	if x == nil || scale == nil || shift == nil {
+		refuse("only constant scale and shift are supported")
+	}
+	labels := make([]int, len(v.shape))
+	for i := range labels {
+		labels[i] = i
+	}
+	l.weighted(v, x, weighting{
+		name: n.Inputs[1], t: scale, shape: []int{v.shape[1]}, labels: []int{1},
+		channels: v.shape[1], inner: 1, count: 1, out: v.shape,
+		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
+		biasName: n.Inputs[2], bias: shift.Float64s(), biasShape: []int{v.shape[1]}, biasView: channelView(v.shape, 1),
+	})
+}

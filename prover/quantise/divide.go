@@ -1,0 +1,250 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// quotient is a division num/den of integers, entry by entry, to be rounded:
+// q = ⌊(2·2^shift·num + den)/(2·den)⌋.
+type quotient struct {
+	name  string
+	shape []int
+	num   *expr // of the quotient's shape
+	shift int
+	// den is positive: as a tensor that broadcasts by the labels, and as a
+	// view of the quotient's shape of that tensor (nil: as it is).
+	den    model.TensorID
+	labels []int
+	view   *model.View
+	// keys is the table that q is looked up in, from first on, and its size in
+	// bits: this bounds q.
+	keys  model.TableID
+	first int64
+	bits  int
+	// out is where the look-up's values go (None for a range table).
+	out model.TensorID
+}
+
+// divide adds the steps of a quotient and returns the tensor q.
+//
+// The quotient and the remainder r are the prover's choice; what forces them
+// is 2^(shift+1)·num + den = 2·den·q + r over the integers with 0 ≤ r < 2·den.
+// A zero step states the equation modulo p, two range look-ups bound r, and the
+// bound on q keeps both sides within less than p of each other.
+func (l *lowering) divide(d quotient) model.TensorID {
+	den := l.g.Tensors[d.den]
+	if den.Min < 1 {
+		refuse("a divisor may be %d", den.Min)
+	}
+	rank := len(d.shape)
+	all := make([]int, rank)
+	for i := range all {
+		all[i] = i
+	}
+	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: d.den, View: d.view} }
+	num := d.num.times(2 << d.shift).plus(&expr{acc: model.Acc{Linear: []model.Linear{denOf(1)}}, min: den.Min, max: den.Max})
+	num.shape = d.shape
+	last := d.first + int64(1)<<d.bits - 1
+	spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.first)), float64(last+1))
+	if num.abs() >= model.Bound || spread >= model.Bound {
+		refuse("a division of up to %d by up to %d does not fit in 30 bits", num.abs(), den.Max)
+	}
+	// Honest quotients are within the table.
+	for _, n := range []int64{num.min, num.max} {
+		for _, by := range []int64{den.Min, den.Max} {
+			if q := floorDiv(n, 2*by); q < d.first || q > last {
+				refuse("a quotient may be %d, outside of [%d, %d]", q, d.first, last)
+			}
+		}
+	}
+	double := l.virtual("divisor", d.shape, []model.Linear{denOf(2)}, den.Frac)
+	q := l.witness(d.name, d.shape, 0, d.first, last)
+	r := l.witness("remainder", d.shape, 0, 0, 2*den.Max-1)
+	step := func(k model.StepKind, acc model.Acc) model.Step {
+		return model.Step{Kind: k, Name: l.node.Name, Shape: d.shape, Acc: acc, Lo: model.None, Table: model.None, Out: model.None, Den: model.None}
+	}
+	div := step(model.StepDivide, num.acc)
+	div.Den, div.Out, div.Lo = double, q, r
+	zero := step(model.StepZero, model.Acc{Const: num.acc.Const})
+	zero.Acc.Linear = append(append(zero.Acc.Linear, num.acc.Linear...), model.Linear{Coef: -1, Src: r})
+	zero.Acc.Products = append(append(zero.Acc.Products, num.acc.Products...),
+		model.Product{Coef: -2, A: d.den, B: q, LabelsA: d.labels, LabelsB: all})
+	l.g.Steps = append(l.g.Steps, div, zero)
+
+	bits := model.Log2Ceil(int(2 * den.Max))
+	l.inRange(l.tensorExpr(r, nil, d.shape), bits)
+	over := &expr{shape: d.shape, min: 0, max: 2*den.Max - 1}
+	over.acc = model.Acc{Const: -1, Linear: []model.Linear{denOf(2), {Coef: -1, Src: r}}}
+	l.inRange(over, bits)
+
+	key := l.tensorExpr(q, nil, d.shape)
+	if d.out == model.None {
+		key.acc.Const = -d.first
+		s := step(model.StepLookup, key.acc)
+		s.Table = d.keys
+		l.g.Steps = append(l.g.Steps, s)
+		return q
+	}
+	l.lookup(key, 0, d.keys, d.out)
+	return q
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+// lowerDiv lowers Div. Division by a constant is multiplication; by a function
+// of an earlier value, multiplication with the table of its reciprocal; by any
+// other computed value, a proved division with remainder.
+func lowerDiv(l *lowering, n *onnx.Node, v *value) {
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	if b == nil {
+		l.divByConstant(v, a, n.Inputs[1])
+		return
+	}
+	if a == nil {
+		t := l.fg.Consts[n.Inputs[0]]
+		if c, same := uniform(t); same && sameShape(b.shape, v.shape) {
+			l.apply(v, b, "Div", scalar{real: func(x float64) float64 { return c / x }})
+			return
+		}
+		a = l.constantValue(n.Inputs[0], t)
+	} else if base, fa, fb, ok := l.common(v, a, b); ok {
+		v.fn = &function{name: "Div", base: base, real: func(t float64) float64 { return fa(t) / fb(t) }}
+		return
+	}
+	if b.curved() {
+		l.mulReciprocal(v, a, b)
+		return
+	}
+	l.divComputed(v, a, b)
+}
+
+// constantValue makes a constant an operand like a computed one.
+func (l *lowering) constantValue(name string, t *onnx.Tensor) *value {
+	values := t.Float64s()
+	r := Range{math.Inf(1), math.Inf(-1)}
+	for _, c := range values {
+		r.Min, r.Max = math.Min(r.Min, c), math.Max(r.Max, c)
+	}
+	frac := 0
+	if r.abs() > 0 {
+		frac = floorLog2(float64(int64(1)<<l.plan.bits-1) / r.abs())
+	}
+	id := l.constant(name, t.Shape, values, frac)
+	return &value{name: name, shape: t.Shape, rng: r, id: id, shaped: id}
+}
+
+func (l *lowering) divByConstant(v, a *value, name string) {
+	t := l.fg.Consts[name]
+	inverse := make([]float32, t.Len())
+	for i := range inverse {
+		if t.At(i) == 0 {
+			refuse("division by the constant 0")
+		}
+		inverse[i] = float32(1 / t.At(i))
+	}
+	if _, same := uniform(t); same {
+		l.mulScalar(v, a, 1/t.At(0))
+		return
+	}
+	l.mulConstant(v, a, "1/"+name, &onnx.Tensor{Shape: t.Shape, DType: onnx.Float, F32: inverse})
+}
+
+// mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
+// finer than other activations: only the product's bound limits them.
+func (l *lowering) mulReciprocal(v, a, b *value) {
+	base, f := l.root(b)
+	r := &value{name: "1/" + b.name, shape: b.shape, uses: 1, id: model.None, shaped: model.None}
+	// The calibrated range of the reciprocal.
+	least := math.Min(math.Abs(b.rng.Min), math.Abs(b.rng.Max))
+	if b.rng.Min < 0 && b.rng.Max > 0 {
+		least = 0
+	}
+	if least > 0 {
+		r.rng = Range{1 / b.rng.abs(), 1 / least}
+	}
+	r.fn = &function{name: "1/" + b.fn.name, base: base, real: func(t float64) float64 { return 1 / f(t) }}
+	ida := l.tensor(a)
+	bits := floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida))) - 1
+	r.id = l.tableFunction(r, max(min(bits, 16), 4))
+	v.pending = l.elementwise(v.shape, a, r)
+}
+
+// divComputed lowers a/b with a proved remainder. A divisor of both signs is
+// split into sign and magnitude, each the value of a look-up.
+func (l *lowering) divComputed(v, a, b *value) {
+	num := l.narrowed(a, l.plan.bits)
+	least := math.Min(math.Abs(b.rng.Min), math.Abs(b.rng.Max)) / l.opts.Headroom
+	oneSign := b.rng.Min > 0 || b.rng.Max < 0
+	if !oneSign {
+		least = 0 // the least magnitude is not known: 1 on the integer scale
+	}
+	// |b| by a look-up whose clamp keeps it away from zero.
+	id := l.tensor(b)
+	tb := l.g.Tensors[id]
+	e := l.tensorExpr(id, nil, b.shape)
+	bits := l.plan.bits
+	frac := tb.Frac
+	if r := b.rng.abs() * l.opts.Headroom; r > 0 {
+		frac = min(frac, floorLog2(float64(int64(1)<<bits-1)/r))
+	}
+	lo := max(1, int64(math.Floor(least*pow2(frac))))
+	hi := int64(1)<<bits - 1
+	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, hi)
+	l.lookup(e, frac, l.piecewise(absolute, lo, hi), magnitude)
+	l.clamps = append(l.clamps, clamp{magnitude, l.node.Name, true, true})
+	numExpr := l.tensorExpr(num, broadcastView(a.shape, v.shape), v.shape)
+	switch {
+	case b.rng.Max < 0:
+		numExpr = numExpr.times(-1)
+	case !oneSign:
+		s := l.witness("sign of "+b.name, b.shape, 0, -1, 1)
+		l.lookup(l.tensorExpr(id, nil, b.shape), tb.Frac, l.piecewise(sign, -1, 1), s)
+		ida, la := l.squeezed(num, v.shape)
+		ids, ls := l.squeezed(s, v.shape)
+		numExpr = l.product(v.shape, ida, la, ids, ls, 1)
+	}
+	den, labels := l.squeezed(magnitude, v.shape)
+	tn := l.g.Tensors[num]
+	// The scale of the quotient: what its calibrated range asks for, if the
+	// bounds allow it.
+	table := l.plan.tableBits
+	for 2*float64(hi)*pow2(table-1) >= model.Bound {
+		table--
+	}
+	shift := 29 - model.Log2Ceil(int(l.magnitude(num)))
+	if r := v.rng.abs() * l.opts.Headroom; r > 0 {
+		want := floorLog2(float64(int64(1)<<bits-1) / r)
+		shift = min(shift, want-(tn.Frac-frac))
+	}
+	for shift > 0 && (pow2(shift+1)*float64(l.magnitude(num))+float64(hi) >= model.Bound ||
+		pow2(shift)*float64(l.magnitude(num))/float64(lo)+1 >= pow2(table-1)) {
+		shift--
+	}
+	if shift < 0 || pow2(shift)*float64(l.magnitude(num))/float64(lo)+1 >= pow2(table-1) {
+		refuse("the quotients' range cannot be held in 30 bits")
+	}
+	top := int64(1)<<bits - 1
+	qFrac := tn.Frac - frac + shift
+	limit := int64(pow2(shift)*float64(l.magnitude(num))/float64(lo)) + 1
+	out := l.witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
+	if limit > top {
+		l.clamps = append(l.clamps, clamp{out, l.node.Name, true, true})
+	}
+	q := l.divide(quotient{
+		name: "quotient", shape: v.shape, num: numExpr, shift: shift, den: den, labels: labels,
+		view: broadcastView(b.shape, v.shape), keys: l.piecewiseOf(keep, -top-1, top, table), first: -int64(1) << (table - 1), bits: table,
+		out: out,
+	})
+	l.g.Tensors[q].Frac = qFrac
+	v.id = out
+	v.shaped = out
+}

@@ -1,0 +1,239 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// function says that a value is real(base), entry by entry. With bounds set
+// it is that piecewise function of base, which needs no committed column.
+type function struct {
+	name   string
+	base   *value
+	real   func(float64) float64
+	bounds *bounds
+}
+
+// affine says that a value is mul·of + add, entry by entry.
+type affine struct {
+	of       *value
+	mul, add float64
+}
+
+// root returns the value that x is best seen as a function of, and the
+// function: x itself unless x is wanted for nothing else.
+func (l *lowering) root(x *value) (*value, func(float64) float64) {
+	if x.uses == 1 && x.id == model.None {
+		if x.fn != nil {
+			return x.fn.base, x.fn.real
+		}
+		if a := x.affine; a != nil && (a.of.uses > 1 || a.of.id != model.None) {
+			return a.of, func(t float64) float64 { return a.mul*t + a.add }
+		}
+	}
+	return x, func(t float64) float64 { return t }
+}
+
+// curved reports whether x is a pending function that is not affine.
+func (x *value) curved() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
+
+// lowerFunction makes the value a function of the node's first input.
+func lowerFunction(l *lowering, n *onnx.Node, v *value) {
+	l.apply(v, l.values[n.Inputs[0]], n.Op, scalarFunctions[n.Op](n))
+}
+
+// scalar is a function of one real number; bounds is set if it is piecewise.
+type scalar struct {
+	real   func(float64) float64
+	bounds *bounds
+}
+
+// apply makes v the function f of x.
+func (l *lowering) apply(v, x *value, name string, f scalar) {
+	base, inner := l.root(x)
+	v.fn = &function{name: name, base: base, real: func(t float64) float64 { return f.real(inner(t)) }}
+	if base == x {
+		v.fn.real = f.real
+	}
+	// Only directly on a value is it piecewise: a scaled input moves the ends.
+	if base != x && f.bounds != nil && x.fn == nil {
+		base = x
+		v.fn = &function{name: name, base: x, real: f.real}
+	}
+	if base == x {
+		v.fn.bounds = f.bounds
+	}
+}
+
+// clampFunction makes the tensor of a piecewise function: one look-up that
+// rounds the base's accumulator as well.
+func (l *lowering) clampFunction(v *value) model.TensorID {
+	base, b := v.fn.base, *v.fn.bounds
+	e := l.takeFlat(base)
+	r := v.rng.abs()
+	// One sample may have missed the larger values: what goes in says more.
+	r = math.Max(r, base.rng.abs()/4)
+	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit <= 2*r*l.opts.Headroom {
+		r = limit / l.opts.Headroom // values beyond cannot occur
+	} else if b.hi <= 0 && b.lo >= 0 {
+		r = 0
+	}
+	return l.round(v.name, e, Range{-r, r}, l.plan.bits, b)
+}
+
+// fusedEntries is the number of entries from which a table over the
+// accumulator's whole range, 2^16 rows at most, beats clamping first.
+const fusedEntries = 1 << 14
+
+// tableFunction makes the tensor of a function with a committed column, with
+// results of at most the given bits.
+func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
+	e, frac := l.tableInput(v.fn.base)
+	lo, hi := keys(e, frac)
+	// The real values, and the scale they need.
+	real := make([]float64, hi-lo+1)
+	most := 0.0
+	for i := range real {
+		y := v.fn.real(float64(lo+int64(i)) * pow2(-frac))
+		if math.IsNaN(y) {
+			y = 0 // outside of the function's domain
+		}
+		real[i] = y
+		most = math.Max(most, math.Abs(y))
+	}
+	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(most <= 4*r) {
+		most = r
+	} else if math.IsInf(most, 1) {
+		refuse("the function is infinite and calibration gives it no range")
+	}
+	top := int64(1)<<bits - 1
+	out := 0
+	if most > 0 {
+		out = min(floorLog2(float64(top)/most), 40)
+	}
+	values := make([]int32, len(real))
+	var c clamp
+	for i, y := range real {
+		y = math.Round(y * pow2(out))
+		c.low = c.low || y < -float64(top)
+		c.high = c.high || y > float64(top)
+		values[i] = int32(math.Max(-float64(top), math.Min(float64(top), y)))
+	}
+	least, greatest := values[0], values[0]
+	for _, y := range values {
+		least, greatest = min(least, y), max(greatest, y)
+	}
+	id := l.witness(v.name, e.shape, out, int64(least), int64(greatest))
+	if c.low || c.high {
+		c.tensor, c.node = id, l.node.Name
+		l.clamps = append(l.clamps, c)
+	}
+	l.lookup(e, frac, l.funcTable(v.fn.name, lo, values), id)
+	return id
+}
+
+// tableInput returns the accumulator that a function's table is looked up
+// with, and the scale of the keys: at most 2^16 of them.
+func (l *lowering) tableInput(base *value) (*expr, int) {
+	if base.id == model.None && base.pending != nil && base.uses == 1 && !base.taken &&
+		model.Size(base.shape) >= fusedEntries && base.rng.abs() > 0 {
+		e := base.pending
+		frac := min(e.frac, floorLog2(float64(int64(1)<<l.plan.bits-1)/(base.rng.abs()*l.opts.Headroom)))
+		bits := min(16, 30-l.plan.shift())
+		for loss := range 2 {
+			if lo, hi := keys(e, frac-loss); hi-lo < 1<<bits {
+				base.taken = true
+				return e, frac - loss
+			}
+		}
+	}
+	id := l.raw(base)
+	t := l.g.Tensors[id]
+	if t.Max-t.Min >= 1<<16 {
+		id = l.round(base.name, l.tensorExpr(id, nil, t.Shape), base.rng, l.plan.bits, wholeLine)
+	}
+	return l.tensorExpr(id, nil, t.Shape), l.g.Tensors[id].Frac
+}
+
+// scalarFunctions gives the element-wise operators with one computed input.
+var scalarFunctions = map[string]func(n *onnx.Node) scalar{
+	"Relu": func(*onnx.Node) scalar { return piecewise(bounds{keep, 0, math.Inf(1)}) },
+	"Abs":  func(*onnx.Node) scalar { return piecewise(bounds{absolute, 0, math.Inf(1)}) },
+	"Clip": func(n *onnx.Node) scalar { return piecewise(bounds{keep, n.Floats["min"], n.Floats["max"]}) },
+
+	"Sigmoid":    func(*onnx.Node) scalar { return scalar{real: sigmoid} },
+	"Tanh":       func(*onnx.Node) scalar { return scalar{real: math.Tanh} },
+	"Erf":        func(*onnx.Node) scalar { return scalar{real: math.Erf} },
+	"Exp":        func(*onnx.Node) scalar { return scalar{real: math.Exp} },
+	"Log":        func(*onnx.Node) scalar { return scalar{real: math.Log} },
+	"Sqrt":       func(*onnx.Node) scalar { return scalar{real: math.Sqrt} },
+	"Sin":        func(*onnx.Node) scalar { return scalar{real: math.Sin} },
+	"Cos":        func(*onnx.Node) scalar { return scalar{real: math.Cos} },
+	"Trunc":      func(*onnx.Node) scalar { return scalar{real: math.Trunc} },
+	"Reciprocal": func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return 1 / x }} },
+	"Neg":        func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return -x }} },
+	"Softplus":   func(*onnx.Node) scalar { return scalar{real: softplus} },
+	"Softsign":   func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return x / (1 + math.Abs(x)) }} },
+	"Mish": func(*onnx.Node) scalar {
+		return scalar{real: func(x float64) float64 { return x * math.Tanh(softplus(x)) }}
+	},
+	"HardSwish": func(*onnx.Node) scalar {
+		return scalar{real: func(x float64) float64 { return x * math.Max(0, math.Min(1, x/6+0.5)) }}
+	},
+	"HardSigmoid": func(n *onnx.Node) scalar {
+		a, b := n.Floats["alpha"], n.Floats["beta"]
+		return scalar{real: func(x float64) float64 { return math.Max(0, math.Min(1, a*x+b)) }}
+	},
+	"LeakyRelu": func(n *onnx.Node) scalar { return leaky(n.Floats["alpha"]) },
+	"Elu": func(n *onnx.Node) scalar {
+		a := n.Floats["alpha"]
+		return below(func(x float64) float64 { return a * math.Expm1(x) })
+	},
+	"Celu": func(n *onnx.Node) scalar {
+		a := n.Floats["alpha"]
+		return below(func(x float64) float64 { return a * math.Expm1(x/a) })
+	},
+	"Selu": func(n *onnx.Node) scalar {
+		a, g := n.Floats["alpha"], n.Floats["gamma"]
+		return scalar{real: func(x float64) float64 {
+			if x > 0 {
+				return g * x
+			}
+			return g * a * math.Expm1(x)
+		}}
+	},
+	"Gelu": func(n *onnx.Node) scalar {
+		if n.Strs["approximate"] == "tanh" {
+			return scalar{real: func(x float64) float64 {
+				return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+			}}
+		}
+		return scalar{real: func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }}
+	},
+	"Pow": func(n *onnx.Node) scalar {
+		p := n.Floats["exponent"]
+		return scalar{real: func(x float64) float64 { return math.Pow(x, p) }}
+	},
+}
+
+func piecewise(b bounds) scalar { return scalar{b.real, &b} }
+
+func leaky(slope float64) scalar {
+	return below(func(x float64) float64 { return slope * x })
+}
+
+// below is the identity on positive numbers and f on the others.
+func below(f func(float64) float64) scalar {
+	return scalar{real: func(x float64) float64 {
+		if x > 0 {
+			return x
+		}
+		return f(x)
+	}}
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

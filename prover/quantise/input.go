@@ -1,0 +1,68 @@
+package quantise
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// input adds the public tensor of a graph input. Values that calibration never
+// met below zero are taken to be non-negative if there are enough of them to
+// tell, which tightens every bound after.
+func (l *lowering) input(v *value) model.TensorID {
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.plan.bits - 1}
+	t.Min = -t.Max - 1
+	if v.rng.Min >= 0 && model.Size(v.shape) >= 64 {
+		t.Min = 0
+	}
+	r := v.rng.abs() * l.opts.Headroom
+	if r == 0 {
+		r = 1
+	}
+	t.Frac = floorLog2(float64(t.Max) / r)
+	id := model.TensorID(len(l.g.Tensors))
+	l.g.Tensors = append(l.g.Tensors, t)
+	l.g.Inputs = append(l.g.Inputs, id)
+	return id
+}
+
+// QuantiseInput rounds the real values of each input to integers. Values
+// outside of an input's range are clamped; saturated is their number.
+func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
+	g := m.Graph
+	if len(inputs) != len(g.Inputs) {
+		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
+	}
+	for i, id := range g.Inputs {
+		t := &g.Tensors[id]
+		if len(inputs[i]) != model.Size(t.Shape) {
+			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), model.Size(t.Shape))
+		}
+		v := make([]int32, len(inputs[i]))
+		scale := pow2(t.Frac)
+		for j, x := range inputs[i] {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
+			}
+			r := math.Round(x * scale)
+			if r < float64(t.Min) || r > float64(t.Max) {
+				saturated++
+				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))
+			}
+			v[j] = int32(r)
+		}
+		ints = append(ints, v)
+	}
+	return ints, saturated, nil
+}
+
+// Dequantise returns the real values that integers of a tensor stand for.
+func (m *Model) Dequantise(id model.TensorID, v []int32) []float64 {
+	scale := pow2(-m.Graph.Tensors[id].Frac)
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x) * scale
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package quantise
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// lowering is one pass over a float graph.
+type lowering struct {
+	fg     *onnx.Graph
+	ranges map[string]Range
+	opts   Options
+	plan   plan
+	stats  *weightStats
+
+	g      *model.Graph
+	values map[string]*value
+	node   *onnx.Node // being lowered
+	tables map[string]model.TableID
+	fixeds []fixed
+
+	steps   []stepReport
+	clamps  []clamp
+	maxBits int // activation bits that leave the weights enough of the bound
+	first   bool
+}
+
+// stepReport is a StepReport with the table size the step would need for its
+// wanted bits.
+type stepReport struct {
+	StepReport
+	needTable int
+}
+
+// value is a tensor of the float graph.
+type value struct {
+	name   string
+	shape  []int
+	rng    Range
+	uses   int
+	output bool
+
+	// pending is the value as an accumulator, not committed; nil for a value
+	// that is a function of an earlier one.
+	pending *expr
+	taken   bool // pending went into an accumulator
+	// fn says that the value is a function of another value, entry by entry
+	// (in row-major order: the shapes may differ).
+	fn     *function
+	affine *affine // if it is an affine function; pending is set as well
+
+	id     model.TensorID // the tensor, once one is needed; None before
+	shaped model.TensorID // the same in the value's shape
+	narrow map[int]model.TensorID
+}
+
+// refusal carries the reason why a node cannot be quantised from where it is
+// found to run, which goes on to find the others.
+type refusal struct{ err error }
+
+func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+func newLowering(fg *onnx.Graph, ranges map[string]Range, opts Options, p plan, stats *weightStats) *lowering {
+	return &lowering{
+		fg: fg, ranges: ranges, opts: opts, plan: p, stats: stats,
+		g:      &model.Graph{Name: fg.Name, Chunks: 1},
+		values: map[string]*value{}, tables: map[string]model.TableID{},
+		maxBits: 15,
+	}
+}
+
+// run lowers every node and returns all refusals as one error.
+func (l *lowering) run() error {
+	uses := map[string]int{}
+	for _, n := range l.fg.Nodes {
+		for _, in := range n.Inputs {
+			uses[in]++
+		}
+	}
+	outputs := map[string]bool{}
+	for _, o := range l.fg.Outputs {
+		uses[o]++
+		outputs[o] = true
+	}
+	for _, in := range l.fg.Inputs {
+		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: uses[in.Name], id: model.None, shaped: model.None}
+		v.id = l.input(v)
+		v.shaped = v.id
+		l.values[in.Name] = v
+	}
+	var errs []error
+	for _, n := range l.fg.Nodes {
+		l.node = n
+		out := n.Output()
+		v := &value{name: out, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
+		ok, err := l.lower(n, v)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", describe(n), err))
+		}
+		if ok {
+			l.values[out] = v
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, o := range l.fg.Outputs {
+		id, err := l.outputTensor(o)
+		if err != nil {
+			return err
+		}
+		l.g.Outputs = append(l.g.Outputs, id)
+	}
+	return nil
+}
+
+// lower lowers one node. It reports false if it could not, with an error
+// unless that is because an input could not be lowered.
+func (l *lowering) lower(n *onnx.Node, v *value) (ok bool, err error) {
+	f, known := operators[n.Op]
+	if !known {
+		return false, errors.New("operator not supported")
+	}
+	for _, in := range n.Inputs {
+		if l.values[in] == nil && l.fg.Consts[in] == nil {
+			return false, nil
+		}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			ok, err = false, why.err
+		}
+	}()
+	f(l, n, v)
+	return true, nil
+}
+
+func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			err = fmt.Errorf("output %q: %w", name, why.err)
+		}
+	}()
+	v := l.values[name]
+	if v == nil {
+		return 0, fmt.Errorf("output %q is not computed from the inputs", name)
+	}
+	l.node = &onnx.Node{Name: name, Op: "output"}
+	return l.tensor(v), nil
+}
+
+// operators maps the operators of the normal form (onnx/doc.go) to their
+// lowering. Each fills in pending, fn or id of the value.
+var operators map[string]func(l *lowering, n *onnx.Node, v *value)
+
+func init() { // a literal would be an initialisation cycle
+	operators = map[string]func(l *lowering, n *onnx.Node, v *value){
+		"Add": lowerAdd, "Sub": lowerAdd, "Mul": lowerMul, "Div": lowerDiv,
+		"Gemm": lowerGemm, "MatMul": lowerMatMul, "Conv": lowerConv,
+		"BatchNormalization": lowerBatchNorm, "PRelu": lowerPRelu, "Where": lowerWhere,
+		"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
+		"ReduceMean": lowerReduce, "ReduceSum": lowerReduce, "Softmax": lowerSoftmax,
+		"Reshape": lowerReshape, "Identity": lowerReshape, "Transpose": lowerTranspose,
+		"Slice": lowerSlice, "Gather": lowerGather, "Pad": lowerPad, "Concat": lowerConcat,
+		"Expand": lowerExpand, "Tile": lowerTile,
+	}
+	for op := range scalarFunctions {
+		operators[op] = lowerFunction
+	}
+}
+
+// finish closes the graph of the last pass.
+func (l *lowering) finish() (*Model, error) {
+	m := &Model{Graph: l.g, Weights: make(model.Weights, len(l.g.Tensors)), clamps: l.clamps}
+	for _, s := range l.steps {
+		m.Steps = append(m.Steps, s.StepReport)
+	}
+	l.g.Finish(l.opts.ChunkEntries)
+	m.Weights = append(m.Weights, make(model.Weights, len(l.g.Tensors)-len(m.Weights))...)
+	for _, f := range l.fixeds {
+		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))
+		f.fill(dst)
+		m.Weights[f.id] = dst
+	}
+	if err := l.g.Validate(); err != nil {
+		return nil, fmt.Errorf("quantised graph: %w", err)
+	}
+	return m, nil
+}
+
+// log2 of a positive number, rounded down.
+func floorLog2(x float64) int {
+	if x <= 0 {
+		return math.MinInt32
+	}
+	_, e := math.Frexp(x)
+	return e - 1
+}
+
+// pow2 is 2^e as a real number.
+func pow2(e int) float64 { return math.Ldexp(1, e) }

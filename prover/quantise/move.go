@@ -1,0 +1,157 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// lowerReshape lowers what keeps the entries in their order: nothing is
+// computed, and a pending value stays pending.
+func lowerReshape(l *lowering, n *onnx.Node, v *value) {
+	x := l.values[n.Inputs[0]]
+	if x == nil { // a constant that is an output
+		t := l.fg.Consts[n.Inputs[0]]
+		values := t.Float64s()
+		top := 0.0
+		for _, c := range values {
+			top = math.Max(top, math.Abs(c))
+		}
+		frac := 0
+		if top > 0 {
+			frac = min(floorLog2(pow2(24)/top), 24)
+		}
+		v.id = l.constant(v.name, t.Shape, values, frac)
+		return
+	}
+	if x.uses == 1 && x.id == model.None && !x.taken {
+		v.pending, v.fn = x.pending, x.fn
+		x.taken = true
+		return
+	}
+	v.id = l.raw(x)
+}
+
+// view makes v a virtual tensor: one view of x.
+func (l *lowering) view(v, x *value, w *model.View) {
+	id := l.tensor(x)
+	v.id = l.virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.g.Tensors[id].Frac)
+}
+
+func lowerTranspose(l *lowering, n *onnx.Node, v *value) {
+	w := &model.View{}
+	for j, i := range n.Ints["perm"] {
+		w.Groups = append(w.Groups, axis(j, int(i)))
+	}
+	l.view(v, l.values[n.Inputs[0]], w)
+}
+
+func lowerSlice(l *lowering, n *onnx.Node, v *value) {
+	w := &model.View{}
+	for i := range v.shape {
+		w.Groups = append(w.Groups, model.Group{
+			Out: []int{i}, In: []int{i}, Base: int(n.Ints["starts"][i]), Strides: []int{int(n.Ints["steps"][i])},
+		})
+	}
+	l.view(v, l.values[n.Inputs[0]], w)
+}
+
+func lowerGather(l *lowering, n *onnx.Node, v *value) {
+	w := &model.View{Groups: identityGroups(len(v.shape))}
+	a := n.Int("axis")
+	index := make([]int, len(n.Ints["indices"]))
+	for i, x := range n.Ints["indices"] {
+		index[i] = int(x)
+	}
+	w.Groups[a] = model.Group{Out: []int{a}, In: []int{a}, Map: model.MapIndex, Index: index}
+	l.view(v, l.values[n.Inputs[0]], w)
+}
+
+func lowerPad(l *lowering, n *onnx.Node, v *value) {
+	x := l.values[n.Inputs[0]]
+	id := l.tensor(x)
+	frac := l.g.Tensors[id].Frac
+	fill := math.Round(n.Floats["value"] * pow2(frac))
+	if math.Abs(fill) > float64(int64(1)<<(l.plan.bits+3)) {
+		refuse("the padding %g is far outside of the calibrated range", n.Floats["value"])
+	}
+	w := &model.View{Fill: int64(fill)}
+	for i := range v.shape {
+		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -int(n.Ints["pads"][i]), Strides: []int{1}})
+	}
+	l.view(v, x, w)
+}
+
+// lowerConcat lowers Concat as the sum of its parts, each moved to its place.
+func lowerConcat(l *lowering, n *onnx.Node, v *value) {
+	axisAt := n.Int("axis")
+	var terms []term
+	type part struct {
+		name string
+		view *model.View
+	}
+	var constants []part
+	at := 0
+	most := 0.0
+	for _, name := range n.Inputs {
+		shape := l.fg.Shapes[name]
+		w := &model.View{Groups: identityGroups(len(shape))}
+		w.Groups[axisAt].Base = -at
+		at += shape[axisAt]
+		if x := l.values[name]; x != nil {
+			terms = append(terms, term{x, l.tensorExpr(l.tensor(x), w, v.shape)})
+			continue
+		}
+		constants = append(constants, part{name, w})
+		t := l.fg.Consts[name]
+		for i := range t.Len() {
+			most = math.Max(most, math.Abs(t.At(i)))
+		}
+	}
+	e := l.align(terms, most, v.rng)
+	// Entries come from one part each.
+	e.min, e.max = 0, 0
+	widen := func(lo, hi int64) { e.min, e.max = min(e.min, lo), max(e.max, hi) }
+	for i := range e.acc.Linear {
+		t := &e.acc.Linear[i]
+		s := &l.g.Tensors[t.Src]
+		widen(s.Min*t.Coef, s.Max*t.Coef)
+	}
+	for _, c := range constants {
+		t := l.fg.Consts[c.name]
+		id := l.constant(c.name, t.Shape, t.Float64s(), e.frac)
+		e.acc.Linear = append(e.acc.Linear, model.Linear{Coef: 1, Src: id, View: c.view})
+		widen(l.g.Tensors[id].Min, l.g.Tensors[id].Max)
+	}
+	v.pending = e
+}
+
+func lowerExpand(l *lowering, n *onnx.Node, v *value) {
+	x := l.values[n.Inputs[0]]
+	w := broadcastView(x.shape, v.shape)
+	if w == nil {
+		lowerReshape(l, n, v)
+		return
+	}
+	l.view(v, x, w)
+}
+
+func lowerTile(l *lowering, n *onnx.Node, v *value) {
+	x := l.values[n.Inputs[0]]
+	if sameShape(x.shape, v.shape) {
+		lowerReshape(l, n, v)
+		return
+	}
+	w := &model.View{Groups: identityGroups(len(v.shape))}
+	for i, d := range v.shape {
+		if d != x.shape[i] {
+			index := make([]int, d)
+			for j := range index {
+				index[j] = j % x.shape[i]
+			}
+			w.Groups[i] = model.Group{Out: []int{i}, In: []int{i}, Map: model.MapIndex, Index: index}
+		}
+	}
+	l.view(v, x, w)
+}

@@ -1,0 +1,55 @@
+package quantise
+
+// plan fixes what all look-ups of a model share, so that few distinct tables
+// exist: every table costs a committed column of counts.
+type plan struct {
+	tableBits int // of piecewise tables
+	bits      int // of activations, sign excluded
+}
+
+// shift is the number of fraction bits that a rounding look-up drops. Together
+// with the table's bits it is at most 30, so that key and remainder follow
+// from the accumulator even modulo p; more than 15 bits would make the range
+// table the largest.
+func (p plan) shift() int { return min(15, 30-p.tableBits) }
+
+// limit bounds the absolute value of accumulators that are to be rounded: with
+// the rounding constant added they still have a key.
+func (p plan) limit() int64 { return 1<<(p.tableBits-1+p.shift()) - 1<<p.shift() }
+
+// Precision goals. Table sizes up to cheapTable are taken for wantedBits,
+// larger ones only for enoughBits or when the model has so many entries that
+// the table is a small part of the work.
+const (
+	wantedBits = 12
+	enoughBits = 10
+	smallTable = 15
+	cheapTable = 17
+)
+
+// improve derives the plan of the final pass from what a pass with the
+// largest tables met.
+func (p plan) improve(l *lowering, opts Options) plan {
+	bits := min(wantedBits, opts.ActBits-1)
+	// need is the table size with which every step has its wanted bits.
+	need, entries := 0, 0
+	for _, s := range l.steps {
+		need = max(need, s.needTable)
+		entries += s.Entries
+	}
+	need += bits - p.bits
+	free := 0 // a table of this size is no more than the look-ups themselves
+	for 1<<(free+1) <= entries {
+		free++
+	}
+	n := min(need, max(cheapTable, free))
+	// Below that, lose precision, but not too much of it.
+	n = max(n, need-(bits-min(bits, enoughBits)))
+	n = min(max(n, smallTable, bits+1), opts.MaxTableBits)
+	// Use the room that is left.
+	for bits < min(opts.ActBits-1, l.maxBits) && need+1 <= n {
+		bits++
+		need++
+	}
+	return plan{tableBits: n, bits: bits}
+}

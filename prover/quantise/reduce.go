@@ -1,0 +1,66 @@
+package quantise
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
+// mean a division by the number of entries as in scale.
+func lowerReduce(l *lowering, n *onnx.Node, v *value) {
+	x := l.values[n.Inputs[0]]
+	count := 1
+	w := &model.View{}
+	keep := n.Int("keepdims") == 1
+	out := 0
+	for i, d := range x.shape {
+		if !slices.Contains(n.Ints["axes"], int64(i)) {
+			w.Groups = append(w.Groups, axis(out, i))
+			out++
+			continue
+		}
+		count *= d
+		g := model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
+		if keep {
+			g.Out, g.Strides = []int{out}, []int{0}
+			out++
+		}
+		w.Groups = append(w.Groups, g)
+	}
+	l.sum(v, x, w, count, n.Op == "ReduceMean")
+}
+
+// lowerAveragePool lowers AveragePool: the sum of each window, divided by the
+// number of kernel positions.
+func lowerAveragePool(l *lowering, n *onnx.Node, v *value) {
+	w := &model.View{Groups: identityGroups(2)}
+	count := 1
+	for i, win := range windows(n) {
+		w.Groups = append(w.Groups, win.summed(2+i, 2+i))
+		count *= win.taps
+	}
+	l.sum(v, l.values[n.Inputs[0]], w, count, true)
+}
+
+// sum lowers v = the summing view w of x, of count entries each, divided by
+// count for a mean.
+func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
+	id := l.tensor(x)
+	for !l.room(float64(l.magnitude(id)) * float64(count)) {
+		bits := model.Log2Ceil(int(l.magnitude(id))) - 1
+		if bits < 4 {
+			refuse("a sum of %d values does not fit in 30 bits with at least 4 bits each", count)
+		}
+		id = l.narrowed(x, bits)
+	}
+	e := l.tensorExpr(id, w, v.shape)
+	e.min, e.max = l.linearBounds(&e.acc.Linear[0], v.shape)
+	if mean {
+		// The sum is a tensor of its own if there is no room to scale it.
+		s := &value{name: v.name, rng: Range{v.rng.Min * float64(count), v.rng.Max * float64(count)}}
+		e = l.scale(s, e, 1/float64(count))
+	}
+	v.pending = e
+}

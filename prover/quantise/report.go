@@ -1,0 +1,69 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/prover/forward"
+)
+
+// Accuracy compares a quantised output with the float one.
+type Accuracy struct {
+	MaxError float64 // largest absolute difference
+	Range    float64 // of the float output: from its least value, or 0, to its greatest, or 0
+	Relative float64 // MaxError/Range; 0 if both are 0
+	Cosine   float64 // of the angle between the two; 1 if both are zero
+}
+
+// Compare returns the accuracy of got against want, which are of one length.
+func Compare(got, want []float64) Accuracy {
+	var a Accuracy
+	var dot, gg, ww, lo, hi float64
+	for i, w := range want {
+		a.MaxError = math.Max(a.MaxError, math.Abs(got[i]-w))
+		lo, hi = math.Min(lo, w), math.Max(hi, w)
+		dot, gg, ww = dot+got[i]*w, gg+got[i]*got[i], ww+w*w
+	}
+	a.Range = hi - lo
+	switch {
+	case a.MaxError == 0:
+	case a.Range == 0:
+		a.Relative = math.Inf(1)
+	default:
+		a.Relative = a.MaxError / a.Range
+	}
+	switch {
+	case gg == 0 && ww == 0:
+		a.Cosine = 1
+	case gg > 0 && ww > 0:
+		a.Cosine = dot / math.Sqrt(gg*ww)
+	}
+	return a
+}
+
+// Saturation counts, by model node, the entries of a run that were clamped to
+// the calibrated range (an entry exactly at the end of the range counts).
+func (m *Model) Saturation(w *forward.Witness) map[string]int {
+	counts := map[string]int{}
+	for _, c := range m.clamps {
+		t := &m.Graph.Tensors[c.tensor]
+		n := 0
+		for _, x := range w.Values[c.tensor] {
+			if c.low && int64(x) == t.Min || c.high && int64(x) == t.Max {
+				n++
+			}
+		}
+		if n > 0 {
+			counts[c.node] += n
+		}
+	}
+	return counts
+}
+
+// Outputs returns the real values of every output of a run.
+func (m *Model) Outputs(w *forward.Witness) [][]float64 {
+	out := make([][]float64, len(m.Graph.Outputs))
+	for i, id := range m.Graph.Outputs {
+		out[i] = m.Dequantise(id, w.Tensor(id))
+	}
+	return out
+}

@@ -1,0 +1,164 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// clamp says that a tensor's entries at Low or High may stand for values
+// beyond: they were calibrated not to occur.
+type clamp struct {
+	tensor    model.TensorID
+	node      string
+	low, high bool
+}
+
+// round adds the look-ups of out = clamp(f(round(e))) on a scale that gives
+// the calibrated range, head-room included, the given number of bits, or
+// fewer if the static bound would need a larger table. It returns the
+// result's tensor, of e's shape.
+func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) model.TensorID {
+	top := int64(1)<<bits - 1
+	want := e.frac
+	if r := rng.abs() * l.opts.Headroom; r > 0 {
+		want = floorLog2(float64(top) / r)
+	}
+	// Finer than the accumulator itself means nothing.
+	want = min(want, e.frac)
+	frac := want
+	half := int64(1) << (l.plan.tableBits - 1)
+	fits := func(frac int) bool {
+		lo, hi := keys(e, frac)
+		return lo >= -half && hi < half
+	}
+	for !fits(frac) {
+		frac--
+	}
+	needTable := 1 // with which the wanted scale would fit
+	for klo, khi := keys(e, want); klo < -(1<<(needTable-1)) || khi >= 1<<(needTable-1); {
+		needTable++
+	}
+	if rng.abs() == 0 {
+		needTable = 1 // nothing is known about the scale, so nothing is lost
+	}
+	l.steps = append(l.steps, stepReport{StepReport{
+		Node: l.node.Name, Entries: model.Size(e.shape), Bits: bits - (want - frac), Wanted: bits,
+		Frac: frac, Shift: e.frac - frac, TableBits: l.plan.tableBits,
+	}, needTable})
+	lo, hi := f.at(frac)
+	lo, hi = max(lo, -top-1), min(hi, top)
+	kmin, kmax := keys(e, frac)
+	outMin, outMax := f.image(kmin, kmax, lo, hi)
+	if e.frac == frac && f.kind == keep && outMin == kmin && outMax == kmax && e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
+		return l.virtualOf(name, e) // nothing to round, nothing to clamp
+	}
+	out := l.witness(name, e.shape, frac, outMin, outMax)
+	flo, fhi := f.at(frac)
+	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi}
+	if f.kind == absolute {
+		c.high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
+	}
+	if c.low || c.high {
+		l.clamps = append(l.clamps, c)
+	}
+	l.lookup(e, frac, l.piecewise(f.kind, lo, hi), out)
+	return out
+}
+
+// roundTo rounds e to the given frac with no clamp other than the table's
+// domain; for operands of sums, where what matters is the scale.
+func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
+	half := int64(1) << (l.plan.tableBits - 1)
+	lo, hi := keys(e, frac)
+	for lo < -half || hi >= half {
+		frac--
+		lo, hi = keys(e, frac)
+	}
+	out := l.witness(name, e.shape, frac, lo, hi)
+	l.lookup(e, frac, l.piecewise(keep, -half, half-1), out)
+	return out
+}
+
+// keys bounds round(e·2^(frac−e.frac)).
+func keys(e *expr, frac int) (lo, hi int64) {
+	shift := e.frac - frac
+	switch {
+	case shift <= 0:
+		return e.min, e.max
+	case shift > 40:
+		return -1, 1
+	}
+	h := int64(1) << (shift - 1)
+	return (e.min + h) >> shift, (e.max + h) >> shift
+}
+
+// lookup adds the step out = table(round(e·2^(frac−e.frac))) and the range
+// steps of its remainder. out may be None for a range table.
+func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.TensorID) {
+	shift := e.frac - frac
+	step := model.Step{
+		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape,
+		Lo: model.None, Table: table, Out: out, Den: model.None,
+	}
+	if shift == 0 {
+		step.Acc = e.acc
+		l.g.Steps = append(l.g.Steps, step)
+		return
+	}
+	// Scale up to the model's common shift where that is exact, so that all
+	// remainders share one range table.
+	if k := l.plan.shift(); shift < k {
+		if s := k - shift; float64(e.abs())*pow2(s) < model.Bound-pow2(k) && coefficients(e)*pow2(s) < model.Bound {
+			e = e.times(1 << s)
+			shift = k
+		}
+	}
+	if shift > model.MaxShift || e.abs()+1<<(shift-1) >= model.Bound || shift+l.g.Tables[table].Bits > 30 {
+		refuse("an accumulator of up to %d cannot be rounded by %d bits", e.abs(), shift)
+	}
+	lo := l.witness("low bits", e.shape, 0, 0, 1<<shift-1)
+	step.Acc = e.acc
+	step.Acc.Const += 1 << (shift - 1)
+	step.Shift, step.Lo = shift, lo
+	l.g.Steps = append(l.g.Steps, step)
+	l.inRange(l.tensorExpr(lo, nil, e.shape), shift)
+}
+
+// coefficients is the largest coefficient of an accumulator.
+func coefficients(e *expr) float64 {
+	c := math.Abs(float64(e.acc.Const))
+	for i := range e.acc.Linear {
+		c = math.Max(c, math.Abs(float64(e.acc.Linear[i].Coef)))
+	}
+	for i := range e.acc.Products {
+		c = math.Max(c, math.Abs(float64(e.acc.Products[i].Coef)))
+	}
+	return c
+}
+
+// inRange adds the steps that force 0 ≤ e < 2^bits: one look-up, or two limbs
+// when the model's range table is smaller.
+func (l *lowering) inRange(e *expr, bits int) {
+	k := l.plan.shift()
+	step := model.Step{
+		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc,
+		Lo: model.None, Out: model.None, Den: model.None,
+	}
+	if bits <= k {
+		step.Table = l.rangeTable(bits)
+		l.g.Steps = append(l.g.Steps, step)
+		return
+	}
+	if bits > 30 {
+		refuse("a range of %d bits", bits)
+	}
+	lo := l.witness("low bits", e.shape, 0, 0, 1<<k-1)
+	step.Shift, step.Lo, step.Table = k, lo, l.rangeTable(bits-k)
+	l.g.Steps = append(l.g.Steps, step)
+	low := l.tensorExpr(lo, nil, e.shape)
+	l.g.Steps = append(l.g.Steps, model.Step{
+		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: low.acc,
+		Lo: model.None, Table: l.rangeTable(k), Out: model.None, Den: model.None,
+	})
+}

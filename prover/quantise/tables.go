@@ -1,0 +1,148 @@
+package quantise
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// kind is the shape of a piecewise function before clamping.
+type kind uint8
+
+const (
+	keep     kind = iota // x
+	absolute             // |x|
+	sign                 // −1 for x < 0, 1 otherwise
+)
+
+// bounds is a piecewise function of a real number: kind, then a clamp to
+// [lo, hi].
+type bounds struct {
+	kind   kind
+	lo, hi float64
+}
+
+// wholeLine keeps every value.
+var wholeLine = bounds{keep, math.Inf(-1), math.Inf(1)}
+
+// at returns the clamp in integers on a scale.
+func (b bounds) at(frac int) (lo, hi int64) {
+	clip := func(x float64) int64 {
+		return int64(math.Round(math.Max(-model.Bound+1, math.Min(model.Bound-1, x*pow2(frac)))))
+	}
+	return clip(b.lo), clip(b.hi)
+}
+
+// image bounds the function's values on keys in [kmin, kmax] with the integer
+// clamp [lo, hi].
+func (b bounds) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
+	if b.kind == absolute {
+		most := max(-kmin, kmax)
+		kmin, kmax = max(0, kmin, -kmax), most
+	}
+	return min(max(kmin, lo), hi), min(max(kmax, lo), hi)
+}
+
+// real applies the function to a real number.
+func (b bounds) real(x float64) float64 {
+	switch b.kind {
+	case absolute:
+		x = math.Abs(x)
+	case sign:
+		x = math.Copysign(1, x)
+	}
+	return math.Min(math.Max(x, b.lo), b.hi)
+}
+
+// addTable returns the table with this content, adding it if it is new.
+func (l *lowering) addTable(key string, t model.Table) model.TableID {
+	if id, ok := l.tables[key]; ok {
+		return id
+	}
+	id := model.TableID(len(l.g.Tables))
+	l.g.Tables = append(l.g.Tables, t)
+	l.tables[key] = id
+	return id
+}
+
+// rangeTable is the table of the keys [0, 2^bits).
+func (l *lowering) rangeTable(bits int) model.TableID {
+	name := fmt.Sprintf("range %d", bits)
+	return l.addTable(name, model.Table{Name: name, Kind: model.TableRange, Bits: bits, Values: model.None})
+}
+
+// piecewise is the model's table, on all its keys, of a kind with the clamp
+// [lo, hi].
+func (l *lowering) piecewise(k kind, lo, hi int64) model.TableID {
+	return l.piecewiseOf(k, lo, hi, l.plan.tableBits)
+}
+
+// piecewiseOf is the same on the keys [−2^(bits−1), 2^(bits−1)).
+func (l *lowering) piecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
+	first := -int64(1) << (bits - 1)
+	// A clamp beyond what the keys reach is no clamp.
+	lo = max(lo, first)
+	switch k {
+	case keep:
+		hi = min(hi, -first-1)
+	case absolute:
+		lo, hi = max(lo, 0), min(hi, -first)
+	case sign:
+		lo, hi = max(lo, -1), min(hi, 1)
+	}
+	name := fmt.Sprintf("%s [%d,%d] %d", [...]string{"clamp", "abs", "sign"}[k], lo, hi, bits)
+	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first, Values: model.None}
+	rows := int64(1) << bits
+	// piece adds slope·key + offset for the keys below end, clamped.
+	piece := func(end, slope, offset int64) {
+		end = min(max(end-first, 0), rows)
+		if n := len(t.Pieces); end == 0 || n > 0 && end <= t.Pieces[n-1].End {
+			return
+		}
+		t.Pieces = append(t.Pieces, model.Piece{End: end, Slope: slope, Offset: offset})
+	}
+	last := first + rows
+	switch k {
+	case keep:
+		piece(lo, 0, lo)
+		piece(hi+1, 1, 0)
+		piece(last, 0, hi)
+	case absolute:
+		piece(-hi, 0, hi)
+		piece(-lo, -1, 0)
+		piece(lo, 0, lo)
+		piece(hi+1, 1, 0)
+		piece(last, 0, hi)
+	case sign:
+		piece(0, 0, max(lo, -1))
+		piece(last, 0, min(hi, 1))
+	}
+	return l.addTable(name, t)
+}
+
+// funcTable is a table with a committed column: values[i] belongs to key
+// first + i. The rows beyond len(values) repeat the last value.
+func (l *lowering) funcTable(name string, first int64, values []int32) model.TableID {
+	bits := model.Log2Ceil(len(values))
+	column := make([]int32, 1<<bits)
+	copy(column, values)
+	lo, hi := values[0], values[0]
+	for _, v := range values {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	for i := len(values); i < len(column); i++ {
+		column[i] = values[len(values)-1]
+	}
+	h := sha256.New()
+	binary.Write(h, binary.LittleEndian, first)
+	binary.Write(h, binary.LittleEndian, column)
+	key := "function " + string(h.Sum(nil))
+	if id, ok := l.tables[key]; ok {
+		return id
+	}
+	id := l.fixed("table "+name, []int{len(column)}, 0, int64(lo), int64(hi), func(dst []int32) { copy(dst, column) })
+	return l.addTable(key, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
+}

@@ -1,0 +1,192 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// weighting is a product of a computed value with constant weights.
+type weighting struct {
+	name   string // of the constant
+	t      *onnx.Tensor
+	shape  []int // of the fixed tensor, row-major the same entries
+	labels []int
+	// The output channel of weight i is i/inner mod channels; an output entry
+	// sums over count weights of one channel.
+	channels, inner, count int
+	out                    []int // index space
+	// operand turns the value's tensor into the other factor.
+	operand func(id model.TensorID) (model.TensorID, []int)
+	// bias is added; its entries are wired to the output by biasView.
+	biasName  string
+	bias      []float64
+	biasShape []int
+	biasView  *model.View
+}
+
+// Bits of weights and activations that products aim at: an activation gives
+// way to the weights below minWeightBits, and the model's activations take up
+// spare precision only while the weights keep goodWeightBits.
+const (
+	minWeightBits  = 8
+	goodWeightBits = 10
+)
+
+// weighted lowers v = x·weights + bias as a pending product with the finest
+// weights that the static bound allows.
+func (l *lowering) weighted(v, x *value, w weighting) {
+	stats := l.stats.of(w.name, w.t, w.channels, w.inner)
+	most := 0.0
+	for _, c := range stats {
+		most = math.Max(most, c.max)
+	}
+	extra := l.upcoming(v)
+	for _, b := range w.bias {
+		extra = math.Max(extra, math.Abs(b)) // not tight, but a bias is small
+	}
+	if len(w.bias) > 0 {
+		extra += l.upcoming(v)
+	}
+	id := l.tensor(x)
+	frac, bits := l.weightFrac(v, id, stats, w.count, most, extra)
+	xbits := model.Log2Ceil(int(l.magnitude(id)))
+	if l.opts.Mode == "auto" {
+		l.maxBits = min(l.maxBits, max(min(wantedBits, l.opts.ActBits-1), xbits+bits-goodWeightBits))
+	}
+	if bits < minWeightBits && xbits > bits+1 && most > 0 {
+		id = l.narrowed(x, xbits-(xbits-bits)/2)
+		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+	}
+	if most > 0 && bits < 2 {
+		refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
+	}
+	t := l.g.Tensors[id]
+	// Channels with larger weights keep WeightBits significant bits.
+	exponents := make([]int, len(stats))
+	for c := range stats {
+		exponents[c] = max(0, floorLog2(stats[c].max*pow2(frac))+2-l.opts.WeightBits)
+		if stats[c].max == 0 {
+			exponents[c] = 0
+		}
+	}
+	e := &expr{shape: w.out, frac: t.Frac + frac}
+	lo, hi := math.Max(0, float64(-t.Min)), math.Max(0, float64(t.Max))
+	var up, down, reach float64
+	for c, s := range stats {
+		slack := float64(w.count) / 2 * pow2(exponents[c]) * math.Max(lo, hi)
+		up = math.Max(up, (s.pos*hi+s.neg*lo)*pow2(frac)+slack)
+		down = math.Max(down, (s.pos*lo+s.neg*hi)*pow2(frac)+slack)
+		reach = math.Max(reach, s.max*pow2(frac)+pow2(exponents[c]))
+	}
+	if math.Max(up, down) >= model.Bound || reach >= model.Bound {
+		refuse("the accumulator does not fit in 30 bits")
+	}
+	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
+	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), func(dst []int32) {
+		parallel.For(len(dst), 1<<14, func(from, to int) {
+			for i := from; i < to; i++ {
+				dst[i] = quantiseWeight(w.t.At(i), frac, exponents[i/w.inner%w.channels])
+			}
+		})
+	})
+	other, labels := w.operand(id)
+	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
+	if len(w.bias) > 0 {
+		bid := l.constant(w.biasName, w.biasShape, w.bias, e.frac)
+		e = e.plus(l.tensorExpr(bid, w.biasView, w.out))
+	}
+	v.pending = e
+}
+
+// magnitude is the largest absolute value of a tensor, at least 1.
+func (l *lowering) magnitude(id model.TensorID) int64 {
+	return max(-l.g.Tensors[id].Min, l.g.Tensors[id].Max, 1)
+}
+
+// weightFrac chooses the scale of weights that meet the tensor: the finest for
+// which every channel's accumulator, with extra (real) room for what is added
+// to it, can be rounded, but not finer than rounding with the model's common
+// shift makes use of if that leaves enough bits. It returns the bits of the
+// largest weight as well.
+func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats, count int, most, extra float64) (frac, bits int) {
+	t := &l.g.Tensors[id]
+	if most == 0 {
+		return 0, 0
+	}
+	lo, hi := math.Min(float64(t.Min), -1), math.Max(float64(t.Max), 1)
+	if t.Min >= 0 {
+		lo = 0
+	}
+	fits := func(frac int) bool {
+		for _, c := range stats {
+			slack := 0.0
+			if b := floorLog2(c.max*pow2(frac)) + 2 - l.opts.WeightBits; c.max > 0 && b > 0 {
+				slack = float64(count) / 2 * pow2(b) * math.Max(-lo, hi)
+			}
+			if !l.room(c.bound(frac, count, lo, hi) + slack + extra*pow2(t.Frac+frac) + 1) {
+				return false
+			}
+		}
+		return true
+	}
+	frac = 29 - floorLog2(most)
+	for !fits(frac) {
+		frac--
+		if frac < -floorLog2(most)-2 {
+			break
+		}
+	}
+	bits = floorLog2(most*pow2(frac)) + 1
+	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
+		most := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - t.Frac
+		if spare := frac - most; spare > 0 {
+			spare = max(0, min(spare, bits-goodWeightBits))
+			frac, bits = frac-spare, bits-spare
+		}
+	}
+	return frac, bits
+}
+
+// upcoming is the real magnitude of what the value's one consumer adds to it:
+// room for that avoids a rounding in between.
+func (l *lowering) upcoming(v *value) float64 {
+	c := l.consumer(v)
+	if c == nil || c.Op != "Add" && c.Op != "Sub" {
+		return 0
+	}
+	for _, in := range c.Inputs {
+		if t := l.fg.Consts[in]; t != nil {
+			m := 0.0
+			for i := range t.Len() {
+				m = math.Max(m, math.Abs(t.At(i)))
+			}
+			if m > 1e3*v.rng.abs() {
+				return 0 // a mask
+			}
+			return m
+		}
+		if in != v.name {
+			return l.ranges[in].abs() * l.opts.Headroom * 2
+		}
+	}
+	return 0
+}
+
+// channelView wires a bias with one entry a channel to the given output axes
+// (the channel axes, in order); the other axes broadcast.
+func channelView(out []int, channels ...int) *model.View {
+	v := &model.View{}
+	for j := range out {
+		g := model.Group{Out: []int{j}, Strides: []int{0}}
+		for i, c := range channels {
+			if c == j {
+				g = axis(j, i)
+			}
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	return v
+}
