@@ -208,39 +208,52 @@ func (l *lowering) mulScalar(v, x *value, c float64) {
 		return
 	}
 	if !same {
-		v.pending = l.scale(x, l.broadcast(x, v.shape), c)
+		v.pending = l.scale(x, l.broadcast(x, v.shape), c, v.rng)
 		return
 	}
 	l.setAffine(v, x, c, 0)
-	v.pending = l.scale(x, l.takeFlat(x), c)
+	v.pending = l.scale(x, l.takeFlat(x), c, v.rng)
 }
 
 // scale returns e·c for a real number c. A power of two only changes the
-// scale; anything else becomes an integer coefficient with a precision of at
-// least 10 bits, for which e is rounded first if there is no room. e stands
-// for the value x.
-func (l *lowering) scale(x *value, e *expr, c float64) *expr {
+// scale; anything else becomes an integer coefficient with a precision of up to
+// 15 bits and at least 10, for which e is rounded first if there is no room.
+// e stands for the value x, and rng is the product's calibrated range.
+func (l *lowering) scale(x *value, e *expr, c float64, rng Range) *expr {
 	if c == 0 {
 		return &expr{shape: e.shape, frac: e.frac}
 	}
-	s := 14 - floorLog2(math.Abs(c))
-	m := int64(math.Round(c * pow2(s)))
-	for m&1 == 0 {
-		m, s = m/2, s-1
-	}
-	for !l.room(float64(e.abs()) * math.Abs(float64(m))) {
-		if m > -1<<10 && m < 1<<10 {
-			if e.linear() && len(e.acc.Linear) <= 1 && e.abs() <= 1<<l.plan.bits {
-				refuse("no room to multiply by %g", c)
+	const least, most = 1 << 9, 1 << 15
+	coef := func(s int) int64 { return int64(math.Round(c * pow2(s))) }
+	s := floorLog2(most / math.Abs(c))
+	if m := coef(s); m&(m-1) != 0 && -m&(-m-1) != 0 {
+		// Not finer than rounding makes use of, if that is fine enough.
+		if r := rng.abs() * l.opts.Headroom; r > 0 {
+			usable := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - e.frac
+			for s > usable && math.Abs(float64(coef(s-1))) > least {
+				s--
 			}
-			e = l.tensorExpr(l.round(x.name, e, x.rng, l.plan.bits, wholeLine), nil, e.shape)
-			return l.scale(x, e, c)
+		}
+	}
+	for {
+		m, t := coef(s), s
+		for m&1 == 0 && m != 0 {
+			m, t = m/2, t-1
+		}
+		if l.room(float64(e.abs()) * math.Abs(float64(m))) {
+			out := e.times(m)
+			return &expr{acc: out.acc, shape: out.shape, frac: e.frac + t, min: out.min, max: out.max}
+		}
+		if m = coef(s - 1); m > -least && m < least {
+			break
 		}
 		s--
-		m = int64(math.Round(c * pow2(s)))
 	}
-	out := e.times(m)
-	return &expr{acc: out.acc, shape: out.shape, frac: e.frac + s, min: out.min, max: out.max}
+	if e.linear() && len(e.acc.Linear) <= 1 && e.abs() <= 1<<l.plan.bits {
+		refuse("no room to multiply by %g", c)
+	}
+	id := l.round(x.name, e, x.rng, l.plan.bits, wholeLine)
+	return l.scale(x, l.tensorExpr(id, nil, e.shape), c, rng)
 }
 
 // elementwise is the product of two computed values, with broadcasting.

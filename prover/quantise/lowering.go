@@ -25,8 +25,8 @@ type lowering struct {
 
 	steps   []stepReport
 	clamps  []clamp
-	maxBits int // activation bits that leave the weights enough of the bound
-	first   bool
+	maxBits int  // activation bits that leave the weights enough of the bound
+	draft   bool // the first pass, which nobody executes
 }
 
 // stepReport is a StepReport with the table size the step would need for its

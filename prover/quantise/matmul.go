@@ -32,7 +32,7 @@ func lowerGemm(l *lowering, n *onnx.Node, v *value) {
 	v.pending = p.pending
 	if alpha != 1 {
 		p.uses = 1
-		v.pending = l.scale(p, p.pending, alpha)
+		v.pending = l.scale(p, p.pending, alpha, v.rng)
 	}
 	if cName == "" || fuse {
 		return
@@ -42,7 +42,7 @@ func lowerGemm(l *lowering, n *onnx.Node, v *value) {
 		x := l.values[cName]
 		e := l.broadcast(x, v.shape)
 		if beta != 1 {
-			e = l.scale(x, e, beta)
+			e = l.scale(x, e, beta, x.rng)
 		}
 		v.pending = l.align(append(sum, term{x, e}), 0, v.rng)
 		return

@@ -145,6 +145,7 @@ func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, er
 	stats := &weightStats{}
 	p := plan{tableBits: opts.MaxTableBits, bits: min(12, opts.ActBits-1)}
 	l := newLowering(fg, ranges, opts, p, stats)
+	l.draft = true
 	if err := l.run(); err != nil {
 		return nil, err
 	}

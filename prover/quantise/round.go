@@ -62,8 +62,15 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 	if c.low || c.high {
 		l.clamps = append(l.clamps, c)
 	}
-	l.lookup(e, frac, l.piecewise(f.kind, lo, hi), out)
+	l.lookup(e, frac, l.piecewiseOf(f.kind, lo, hi, l.tableFor(e, frac)), out)
 	return out
+}
+
+// tableFor returns the size of the piecewise table for keys of e on the given
+// scale: the model's own, unless more bits than usual must be dropped. Then the
+// keys are as many bits shorter, as e is within 2^29.
+func (l *lowering) tableFor(e *expr, frac int) int {
+	return min(l.plan.tableBits, 30-(e.frac-frac))
 }
 
 // roundTo rounds e to the given frac with no clamp other than the table's
@@ -76,7 +83,7 @@ func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 		lo, hi = keys(e, frac)
 	}
 	out := l.witness(name, e.shape, frac, lo, hi)
-	l.lookup(e, frac, l.piecewise(keep, -half, half-1), out)
+	l.lookup(e, frac, l.piecewiseOf(keep, -half, half-1, l.tableFor(e, frac)), out)
 	return out
 }
 
@@ -114,7 +121,8 @@ func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.Tens
 			shift = k
 		}
 	}
-	if shift > model.MaxShift || e.abs()+1<<(shift-1) >= model.Bound || shift+l.g.Tables[table].Bits > 30 {
+	tooWide := shift > model.MaxShift || e.abs()+1<<(shift-1) >= model.Bound || shift+l.g.Tables[table].Bits > 30
+	if tooWide && !l.draft {
 		refuse("an accumulator of up to %d cannot be rounded by %d bits", e.abs(), shift)
 	}
 	lo := l.witness("low bits", e.shape, 0, 0, 1<<shift-1)
