@@ -16,8 +16,7 @@ const (
 	psButterfly     = 80        // one value of one FFT layer
 	psSumcheckValue = 15_000    // one value of K: weights, round, fold
 	psConstraint    = 550       // one in-domain constraint on one value of K
-	psRowValue      = 5_000     // one committed value: read, fold, encode again
-	psGridValue     = 1_000     // one committed value in the row sumcheck, times (3/2)^κ
+	psRowValue      = 12_000    // one committed value: read, row sumcheck, fold, encode again
 
 	digestBytes = 32
 	limbBytes   = 4
@@ -193,12 +192,8 @@ func (t *tailSearch) firstCost(v int, p layout) (uint64, bool) {
 		return 0, false
 	}
 	s, ok := t.best(v)
-	grid := uint64(psGridValue)
-	for range l.FoldVars {
-		grid += grid / 2
-	}
 	// The leaves' share of the commitment is the same for every row length.
-	time := p.rows<<v*(psRowValue+grid) + p.trees<<l.LogDomain()*psPermutation
+	time := p.rows<<v*psRowValue + p.trees<<l.LogDomain()*psPermutation
 	bytes := l.proofBytes(limbBytes*p.rows) + (p.trees-1)*l.pathBytes()
 	return time + l.tailTime() + bytes*psPerByte + s.cost, ok
 }

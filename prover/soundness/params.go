@@ -12,9 +12,9 @@ const MaxLogDomain = 29
 // maxGrindBits is what the transcript's nonces allow.
 const maxGrindBits = 24
 
-// MaxFoldVars is the largest log2 of the number of rows of an opening: the
-// prover's first sumcheck keeps 3^FoldVars values.
-const MaxFoldVars = 12
+// MaxFoldVars is the largest log2 of the number of rows of an opening: beyond
+// it leaves would be longer than the values they stand for.
+const MaxFoldVars = 16
 
 // Config is what a key fixes about the security of its proofs.
 type Config struct {

@@ -39,13 +39,25 @@ func newFunctional(terms []Term, rowVars int) *functional {
 	return q
 }
 
-// folded returns the table of Σ_b weights[b]·Q(b, ·), the functional on the row
-// that the rows fold to with these weights.
-func (q *functional) folded(weights []field.QM31) []field.QM31 {
-	table := make([]field.QM31, 1<<q.rowVars)
+// folded returns the functional on what long rows fold to with these weights: a
+// table of rows that goes with [stackRows.fold], row l of which is
+// Σ_h weights[h]·(row h·n + l of the functional), n = rows/len(weights).
+func (q *functional) folded(weights []field.QM31, rows int) []field.QM31 {
+	n := rows / len(weights)
+	table := make([]field.QM31, n<<q.rowVars)
+	coefs := make([]field.QM31, n)
 	for _, p := range q.parts {
-		coef := field.Dot(p.rowWeights, weights[p.firstRow:p.firstRow+len(p.rowWeights)])
-		addEq(table[p.column:p.column+1<<len(p.low)], p.low, coef)
+		clear(coefs)
+		for b, w := range p.rowWeights {
+			b += p.firstRow
+			coefs[b%n] = coefs[b%n].Add(w.Mul(weights[b/n]))
+		}
+		// A part covers a range of rows, so it begins anew in row firstRow mod n.
+		for b := range min(n, len(p.rowWeights)) {
+			l := (p.firstRow + b) % n
+			row := table[l<<q.rowVars : (l+1)<<q.rowVars]
+			addEq(row[p.column:p.column+1<<len(p.low)], p.low, coefs[l])
+		}
 	}
 	return table
 }
@@ -93,22 +105,26 @@ func newBlockFunctional(q *functional, width int) *blockFunctional {
 	return b
 }
 
-// fill sets the first n rows of dst to block number k of the functional's rows.
-func (f *blockFunctional) fill(dst *sparseRows[field.QM31], n, k int) {
-	clear(dst.live[:n])
+// fill sets the rows of dst in use to block number k of every step-th row of the
+// functional from number first on, first < step.
+func (f *blockFunctional) fill(dst *sparseRows[field.QM31], first, step, k int) {
+	clear(dst.live)
 	for i, p := range f.q.parts {
 		t := &f.parts[i]
 		block, within := p.column/f.width, p.column%f.width
 		if k < block || k >= block+len(t.high) {
 			continue
 		}
-		for b, w := range p.rowWeights {
-			row := dst.row(p.firstRow + b)
-			if !dst.live[p.firstRow+b] {
-				dst.live[p.firstRow+b] = true
+		// The part's rows among those wanted.
+		skip := (first - p.firstRow%step + step) % step
+		for b := skip; b < len(p.rowWeights); b += step {
+			at := (p.firstRow + b) / step
+			row := dst.row(at)
+			if !dst.live[at] {
+				dst.live[at] = true
 				clear(row)
 			}
-			field.MulAccQM31Vec(row[within:within+len(t.low)], t.low, w.Mul(t.high[k-block]))
+			field.MulAccQM31Vec(row[within:within+len(t.low)], t.low, p.rowWeights[b].Mul(t.high[k-block]))
 		}
 	}
 }

@@ -9,17 +9,23 @@ import (
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// The sumcheck over the row variables, before anything is folded.
+// The sumcheck over the first row variables, before anything is folded.
 //
-// With the columns summed away, the product of the stack and the functional is
-// a polynomial of degree 2 in each of the few row variables,
+// View the table of rows as 2^w long rows, w ≤ gridVars. With their columns summed
+// away, the product of the stack and the functional is a polynomial of degree 2
+// in each of the w variables that number them,
 //
 //	g(X) = Σ_x Stack~(X, x)·Q~(X, x),
 //
 // so its values for every variable at 0, at 1 and at ∞ (the leading
 // coefficient) are all there is to know: each round polynomial is a sum over a
-// part of them. One pass over the rows gives them, with (3/2)^κ products for a
-// committed value, and neither the stack nor the functional is held over K.
+// part of them. One pass over the rows gives them, with (3/2)^w products for a
+// committed value. Only then the long rows are folded into one over K, of a 2^w-th
+// of the length, and the other row variables are bound there.
+
+// gridVars is the largest w. One more variable makes the pass over the rows half
+// as long again, one fewer doubles the tables over K.
+const gridVars = 4
 
 // grid holds g over {0, 1, ∞}^vars, variable 0 most significant, ∞ last.
 type grid struct {
@@ -71,21 +77,23 @@ func cubeSum(t []field.QM31) field.QM31 {
 // block stay in the second-level cache.
 const gridColumns = 256
 
-// productGrid returns the grid of the rows and the functional. rows[b] is row b,
-// nil where the table has none; len(rows) = 2^vars.
-func productGrid(rows [][]int32, vars int, q *functional) grid {
+// productGrid returns the grid over the first vars variables of the product of
+// the stack and the functional.
+func productGrid(stack *stackRows, vars int, q *functional) grid {
 	total := newGrid(vars)
-	columns := 1 << q.rowVars
-	width := min(columns, gridColumns)
+	width := min(1<<q.rowVars, gridColumns)
 	blocks := newBlockFunctional(q, width)
+	perRow := 1 << q.rowVars / width
+	longRow := len(stack.rows) >> vars // rows in a long row
 	var mu sync.Mutex
-	parallel.For(columns/width, 1, func(from, to int) {
+	parallel.For(longRow*perRow, 1, func(from, to int) {
 		sum := newGrid(vars)
 		b := newGridBlock(vars, width)
-		for k := from; k < to; k++ {
-			b.load(rows, k)
-			blocks.fill(&b.q, len(rows), k)
-			b.add(sum.values, 0, len(rows))
+		for i := from; i < to; i++ {
+			row, k := i/perRow, i%perRow
+			b.load(stack.rows, row, longRow, k)
+			blocks.fill(&b.q, row, longRow, k)
+			b.add(sum.values, 0, 1<<vars)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -125,8 +133,8 @@ func (s *sparseRows[T]) difference(dst, a, b int, sub func(dst, a, b []T)) {
 	}
 }
 
-// gridBlock holds one block of columns of the 2^vars rows of the stack (m) and
-// of the functional (q), and behind them the rows combined at ∞, half as many
+// gridBlock holds one block of columns of the 2^vars long rows of the stack (m)
+// and of the functional (q), and behind them the rows combined at ∞, half as many
 // for each further variable.
 type gridBlock struct {
 	vars int
@@ -138,10 +146,11 @@ func newGridBlock(vars, width int) *gridBlock {
 	return &gridBlock{vars, newSparseRows[field.M31](2<<vars, width), newSparseRows[field.QM31](2<<vars, width)}
 }
 
-// load copies block number k of the stack's rows.
-func (b *gridBlock) load(rows [][]int32, k int) {
+// load copies block number k of every step-th row from number first on.
+func (b *gridBlock) load(rows [][]int32, first, step, k int) {
 	w := b.m.width
-	for i, row := range rows {
+	for i := range 1 << b.vars {
+		row := rows[first+i*step]
 		b.m.live[i] = row != nil
 		if row != nil {
 			field.FromInt32Vec(b.m.row(i), row[k*w:(k+1)*w])

@@ -19,7 +19,7 @@ import (
 // to ensure as well: Open does not notice a wrong one, Verify does. It panics on
 // arguments that do not fit params.
 //
-// Memory is 4 bytes for each value of the stack and some 200 to 400, depending
+// Memory is 6 bytes for each value of the stack and some 200 to 400, depending
 // on the parameters, for each value of one row.
 func Open(w *transcript.Writer, params *soundness.Params, trees []*Tree, srcs []RowSource, rowOffsets []uint64, terms []Term, value field.QM31) {
 	s := proverStatement(params, trees, srcs, rowOffsets, terms, value)
@@ -28,9 +28,8 @@ func Open(w *transcript.Writer, params *soundness.Params, trees []*Tree, srcs []
 
 	stack := loadRows(first.RowVars, first.FoldVars, srcs, rowOffsets)
 	q := newFunctional(terms, first.RowVars)
-	point, claim := productGrid(stack.rows, first.FoldVars, q).bindRows(w, first.FoldGrind, value)
-	weights := poly.EqTable(point)
-	p := pair{f: stack.fold(weights), q: q.folded(weights), claim: claim}
+	point, p := foldLongRows(w, first, stack, q, value)
+	weights := poly.EqTable(append(point, p.bind(w, first.FoldVars-len(point), first.FoldGrind)...))
 
 	var opened oracle = &firstTrees{stack, trees, rowOffsets}
 	for i, l := range params.Levels {
@@ -59,6 +58,15 @@ func Open(w *transcript.Writer, params *soundness.Params, trees []*Tree, srcs []
 		opened = next
 	}
 	p.bind(w, params.FinalVars(), 0)
+}
+
+// foldLongRows proves the sumcheck over the first row variables, and returns
+// their challenges and what is left to prove on the rows they fold to.
+func foldLongRows(w *transcript.Writer, first soundness.Level, stack *stackRows, q *functional, value field.QM31) ([]field.QM31, *pair) {
+	vars := min(first.FoldVars, gridVars)
+	point, claim := productGrid(stack, vars, q).bindRows(w, first.FoldGrind, value)
+	weights := poly.EqTable(point)
+	return point, &pair{f: stack.fold(weights), q: q.folded(weights, len(stack.rows)), claim: claim}
 }
 
 // proverStatement gathers the statement of an opening and panics if its parts do

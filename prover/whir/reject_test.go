@@ -164,9 +164,8 @@ func (c *cheat) prove(o *opening) []byte {
 	first := o.params.Levels[0]
 	stack := loadRows(first.RowVars, first.FoldVars, o.srcs, o.offsets)
 	q := newFunctional(o.terms, first.RowVars)
-	point, claim := productGrid(stack.rows, first.FoldVars, q).bindRows(w, first.FoldGrind, o.value)
-	weights := poly.EqTable(point)
-	p := pair{f: stack.fold(weights), q: q.folded(weights), claim: claim}
+	point, p := foldLongRows(w, first, stack, q, o.value)
+	weights := poly.EqTable(append(point, p.bind(w, first.FoldVars-len(point), first.FoldGrind)...))
 	a := c.opened
 	if a == nil {
 		a = o
@@ -214,7 +213,7 @@ func (c *cheat) prove(o *opening) []byte {
 		cs.addTo(p.q, l.RowVars)
 		p.claim = p.claim.Add(sum)
 		if c.adjustClaim != nil {
-			c.adjustClaim(&p)
+			c.adjustClaim(p)
 		}
 		weights = poly.EqTable(p.bind(w, nextLevel.FoldVars, nextLevel.FoldGrind))
 		opened = next

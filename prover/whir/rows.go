@@ -31,19 +31,23 @@ func loadRows(rowVars, slotVars int, srcs []RowSource, offsets []uint64) *stackR
 // foldGrain is the least number of columns worth a goroutine.
 const foldGrain = 1 << 9
 
-// fold returns the row Σ_b weights[b]·row b.
+// fold returns what long rows fold to with the weights: a table of n =
+// rows/len(weights) rows over K, row l of which is Σ_h weights[h]·(row h·n + l).
 func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
-	f := make([]field.QM31, 1<<s.rowVars)
+	n := len(s.rows) / len(weights)
+	f := make([]field.QM31, n<<s.rowVars)
 	parallel.For(len(f), foldGrain, func(from, to int) {
 		// Columns in pieces, so that the sums stay in the first-level cache
 		// while the rows pass by.
-		for lo := from; lo < to; lo += foldGrain {
-			hi := min(lo+foldGrain, to)
-			for b, row := range s.rows {
-				if row != nil {
-					field.MulAccInt32Vec(f[lo:hi], row[lo:hi], weights[b])
+		for from < to {
+			l, lo := from>>s.rowVars, from&(1<<s.rowVars-1)
+			hi := min(lo+foldGrain, lo+to-from, 1<<s.rowVars)
+			for h, w := range weights {
+				if row := s.rows[h*n+l]; row != nil {
+					field.MulAccInt32Vec(f[from:from+hi-lo], row[lo:hi], w)
 				}
 			}
+			from += hi - lo
 		}
 	})
 	return f

@@ -173,36 +173,82 @@ func TestLayers(t *testing.T) {
 
 func secondOf(_ *Tree, err error) error { return err }
 
-// TestGrid compares the grid with its definition: at a point of {0,1}^κ it is
-// the product of a row and the functional's row, and ∞ in a variable gives the
-// product of differences.
+// TestGrid compares the grid with its definition, for all numbers of variables:
+// at a point of {0,1}^w it is the product of a long row and the functional's, and
+// ∞ in a variable gives the product of differences.
 func TestGrid(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	const vars, rowVars = 3, 9
-	o, err := newOpening(quick(soundness.Unique), rng, rowVars, []int{3, 2}, 4, []int{11, 10, 9, 8, 4, 4, 0})
+	const rowVars = 9
+	o, err := newOpening(quick(soundness.Unique), rng, rowVars, []int{3, 2}, 4, []int{12, 11, 10, 9, 8, 4, 4, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := newFunctional(o.terms, rowVars)
-	stack := loadRows(rowVars, vars, o.srcs, o.offsets)
-	got := productGrid(stack.rows, vars, q)
-	for i, v := range got.values {
-		// Signs with which each row enters, from the digits of i.
-		weights := make([]field.QM31, 1<<vars)
-		for b := range weights {
-			weights[b] = field.One
-			for j, d := vars-1, i; j >= 0; j, d = j-1, d/3 {
-				bit := b >> (vars - 1 - j) & 1
-				switch {
-				case d%3 == 2 && bit == 0:
-					weights[b] = weights[b].Neg()
-				case d%3 != 2 && bit != d%3:
-					weights[b] = field.Zero
-				}
+	all := o.params.Levels[0].FoldVars
+	stack := loadRows(rowVars, all, o.srcs, o.offsets)
+	for vars := range all + 1 {
+		for i, v := range productGrid(stack, vars, q).values {
+			weights := make([]field.QM31, 1<<vars)
+			for h := range weights {
+				weights[h] = gridSign(i, h, vars)
+			}
+			want := field.Dot(stack.fold(weights), q.folded(weights, len(stack.rows)))
+			if v != want {
+				t.Fatalf("%d variables: grid point %d is %v, want %v", vars, i, v, want)
 			}
 		}
-		if want := field.Dot(stack.fold(weights), q.folded(weights)); v != want {
-			t.Fatalf("grid point %d is %v, want %v", i, v, want)
+	}
+}
+
+// gridSign returns the sign, or 0, with which long row h enters grid point i.
+func gridSign(i, h, vars int) field.QM31 {
+	sign := field.One
+	for j := range vars { // from the last variable
+		digit, bit := i%3, h>>j&1
+		switch {
+		case digit == 2 && bit == 0:
+			sign = sign.Neg()
+		case digit != 2 && bit != digit:
+			return field.Zero
+		}
+		i /= 3
+	}
+	return sign
+}
+
+// TestFold compares the folded rows and functional with single products.
+func TestFold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const rowVars = 5
+	o, err := newOpening(quick(soundness.Unique), rng, rowVars, []int{3, 1, 2}, 4, []int{9, 8, 7, 6, 5, 3, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newFunctional(o.terms, rowVars)
+	all := o.params.Levels[0].FoldVars
+	stack := loadRows(rowVars, all, o.srcs, o.offsets)
+	for vars := range all + 1 {
+		weights := make([]field.QM31, 1<<vars)
+		for h := range weights {
+			weights[h] = randomQM31(rng)
+		}
+		f, table := stack.fold(weights), q.folded(weights, len(stack.rows))
+		for i := range f {
+			var wantF, wantQ field.QM31
+			for h, w := range weights {
+				at := h*len(f) + i
+				if row := stack.rows[at>>rowVars]; row != nil {
+					wantF = wantF.Add(w.MulM31(field.FromInt32(row[at&(1<<rowVars-1)])))
+				}
+				for _, term := range o.terms {
+					if n := len(term.Point); uint64(at)>>n == term.Offset>>n {
+						wantQ = wantQ.Add(w.Mul(term.Coef).Mul(poly.EqIndex(term.Point, uint64(at)&(1<<n-1))))
+					}
+				}
+			}
+			if f[i] != wantF || table[i] != wantQ {
+				t.Fatalf("%d variables: entry %d is %v and %v, want %v and %v", vars, i, f[i], table[i], wantF, wantQ)
+			}
 		}
 	}
 }
