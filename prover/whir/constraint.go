@@ -21,7 +21,7 @@ type baseConstraint struct {
 
 type largeConstraint struct{ coef, z field.QM31 }
 
-// join draws the challenge ξ that joins a level's new claims to the running one:
+// join joins a level's new claims to the running one with the challenge ξ:
 // out-of-domain answers with ξ, ξ², …, then the values at the opened positions.
 // It returns them as constraints and what they add to the claim.
 func join(xi field.QM31, outOfDomain []sample, points []field.M31, values []field.QM31) (c constraints, claim field.QM31) {
