@@ -49,15 +49,16 @@ func (s *registers) get(i int) reg.VecVirtual    { return s.r[i] }
 func (s *registers) put(i int, v reg.VecVirtual) { s.g.Move(v, s.r[i]) }
 func (s *registers) operand(i int) Op            { return s.r[i] }
 
-// memory leaves them in the block: AVX2.
+// memory leaves them in the block: AVX2. It sees the columns from an offset on.
 type memory struct {
-	g    *vec.Gen
-	base reg.GPVirtual
+	g      *vec.Gen
+	base   reg.GPVirtual
+	offset int
 }
 
 func (s *memory) get(i int) reg.VecVirtual    { return s.g.Load(s.operand(i)) }
 func (s *memory) put(i int, v reg.VecVirtual) { s.g.Move(v, s.operand(i)) }
-func (s *memory) operand(i int) Op            { return Mem{Base: s.base, Disp: i * rowBytes} }
+func (s *memory) operand(i int) Op            { return Mem{Base: s.base, Disp: i*rowBytes + s.offset} }
 
 // wide emits the AVX-512 version: one row of the block is one register.
 func wide() {
@@ -68,49 +69,58 @@ func wide() {
 	for i := range s.r {
 		s.r[i] = m.get(i)
 	}
-	permutation(g, s, constants)
+	permutation(g, constants, s)
 	for i := range s.r {
 		m.put(i, s.r[i])
 	}
 	g.End()
 }
 
-// narrow emits the AVX2 version: the left half of the block, then the right.
+// narrow emits the AVX2 version. The two halves of the block take turns round
+// by round, so that one can be computed while the other waits for its S-box.
 func narrow() {
 	g := vec.New(8, "permuteBlock", signature, doc)
-	block := Load(Param("block"), GP64()).(reg.GPVirtual)
-	halves := GP64()
-	MOVQ(U32(2), halves)
-	vec.Loop("half", halves, func() {
-		constants := Load(Param("constants"), GP64()).(reg.GPVirtual)
-		permutation(g, &memory{g: g, base: block}, constants)
-		ADDQ(U8(g.Bytes()), block)
-	})
+	block, constants := Load(Param("block"), GP64()).(reg.GPVirtual), Load(Param("constants"), GP64()).(reg.GPVirtual)
+	left, right := &memory{g: g, base: block}, &memory{g: g, base: block, offset: g.Bytes()}
+	permutation(g, constants, left, right)
+	for i := range width {
+		for _, s := range []state{left, right} {
+			v := s.get(i) // may be p
+			g.ReduceOnce(v)
+			s.put(i, v)
+		}
+	}
 	g.End()
 }
 
-// permutation emits all rounds. constants is advanced past those it uses.
-func permutation(g *vec.Gen, s state, constants reg.GPVirtual) {
-	count := GP64()
-	external := func() {
+// permutation emits all rounds for each of the states. constants is advanced
+// past those it uses.
+func permutation(g *vec.Gen, constants reg.GPVirtual, states ...state) {
+	rounds := func(label string, n, words int, round func(s state)) {
+		count := GP64()
+		MOVQ(U32(n), count)
+		vec.Loop(label, count, func() {
+			for _, s := range states {
+				round(s)
+			}
+			ADDQ(U8(4*words), constants)
+		})
+	}
+	external := func(s state) {
 		externalLayer(g, s, func(i int) reg.VecVirtual {
 			return pow5(g, g.AddBroadcast(s.get(i), Mem{Base: constants, Disp: 4 * i}))
 		})
-		ADDQ(U8(4*width), constants)
 	}
-	externalLayer(g, s, s.get)
-	MOVQ(U32(half), count)
-	vec.Loop("initial", count, external)
-	MOVQ(U32(internal), count)
-	vec.Loop("internal", count, func() {
-		internalRound(g, s, Mem{Base: constants})
-		ADDQ(U8(4), constants)
-	})
-	MOVQ(U32(half), count)
-	vec.Loop("final", count, external)
+	for _, s := range states {
+		externalLayer(g, s, s.get)
+	}
+	rounds("initial", half, width, external)
+	rounds("internal", internal, 1, func(s state) { internalRound(g, s, Mem{Base: constants}) })
+	rounds("final", half, width, external)
 }
 
-// pow5 returns v^5 of signed lanes in [−p, p).
+// pow5 returns v^5 of signed lanes in [−p, p). It is canonical with AVX-512;
+// with AVX2 it may also be p, which every step here takes as it takes 0.
 //
 // The even and the odd lanes are raised apart, in quads. A product q ≥ 0 is
 // reduced to (q >> 31) − (^q & p), again in [−p, p), as q mod 2^31 is
@@ -124,21 +134,13 @@ func pow5(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual {
 		VPSUBQ(lo, q, q)
 		return q
 	}
-	// fifth returns twice the fifth power, between −2p² and 2p².
+	// fifth returns the fifth power q, between −p² and p².
 	fifth := func(x reg.VecVirtual) reg.VecVirtual {
 		q := square(square(x))
 		VPMULDQ(x, q, q)
-		VPADDQ(q, q, q)
 		return q
 	}
-	even, odd := fifth(v), fifth(g.Down(v))
-	hi, lo := g.High(even, odd), g.Low(even, odd)
-	VPSRLD(U8(1), lo, lo)
-	// hi is the signed quotient by 2^31, in [−p, p).
-	t := g.Reg()
-	VPADDD(g.P(), hi, t)
-	VPMINUD(t, hi, hi)
-	return g.Add(hi, lo)
+	return g.ReduceSigned(fifth(v), fifth(g.Down(v)))
 }
 
 // externalLayer multiplies the words that input gives by
@@ -178,6 +180,7 @@ func m4(g *vec.Gen, a, b, c, d reg.VecVirtual) [4]reg.VecVirtual {
 // internalRound adds the constant at m to word 0, raises it, and multiplies
 // by 1·1ᵀ + diag(−2, 2^k …).
 func internalRound(g *vec.Gen, s state, m Mem) {
+	first := pow5(g, g.AddBroadcast(s.get(0), m))
 	// The sum of the other words does not wait for word 0: a tree of pairs.
 	var level []reg.VecVirtual
 	for i := 2; i < width; i += 2 {
@@ -194,7 +197,6 @@ func internalRound(g *vec.Gen, s state, m Mem) {
 		level = next
 	}
 	rest := g.Add(level[0], s.operand(1))
-	first := pow5(g, g.AddBroadcast(s.get(0), m))
 	sum := g.Add(rest, first)
 	s.put(0, g.Sub(rest, first)) // sum − 2·first
 	s.put(1, g.Add(sum, s.operand(1)))

@@ -245,6 +245,32 @@ func (g *Gen) ReduceDoubled(even, odd reg.VecVirtual) reg.VecVirtual {
 	return g.Add(hi, lo)
 }
 
+// ReduceSigned returns q mod p for signed quads, |q| ≤ p². With AVX2 the
+// result may be p in place of 0.
+func (g *Gen) ReduceSigned(even, odd reg.VecVirtual) reg.VecVirtual {
+	// q = hi·2^31 + lo with hi in [−p, p) and lo in [0, p].
+	v, t := g.Reg(), g.Reg()
+	if g.wide() {
+		VPADDQ(even, even, even)
+		VPADDQ(odd, odd, odd)
+		hi, lo := g.High(even, odd), g.Low(even, odd)
+		VPSRLD(U8(1), lo, lo)
+		VPADDD(g.p, hi, t)
+		VPMINUD(t, hi, hi)
+		return g.Add(hi, lo)
+	}
+	hi, lo := g.Reg(), g.Low(even, odd)
+	g.And(lo, g.p, lo)
+	VPSRLQ(U8(31), even, hi)
+	VPADDQ(odd, odd, odd)
+	VPBLENDD(U8(0xaa), odd, hi, hi)
+	VPADDD(lo, hi, v)
+	VPSIGND(hi, g.p, t) // p with the sign of hi, 0 for 0
+	VPSUBD(t, v, t)
+	VPMINUD(t, v, v)
+	return v
+}
+
 // Mul returns a·b.
 func (g *Gen) Mul(a, b reg.VecVirtual) reg.VecVirtual {
 	even, odd, b1 := g.Reg(), g.Reg(), g.Down(b)
