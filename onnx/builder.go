@@ -7,7 +7,7 @@ import (
 
 // maxActivations bounds the elements of all computed values together, so that
 // a small hostile file cannot ask for much memory later.
-const maxActivations = 1 << 28
+const maxActivations = 1 << 27
 
 // builder makes the normal-form graph, node by node in topological order. A
 // value of the file stands for a value of the normal form by alias; names of
@@ -94,7 +94,7 @@ func (b *builder) define(name string, shape []int, dt DType) {
 // decodeInitializers makes the constants. Folding may make a few times as many
 // elements as the file holds, and some for shape arithmetic and masks.
 func (b *builder) decodeInitializers() error {
-	b.foldBudget = 1 << 26
+	b.foldBudget = 1 << 24
 	for name, p := range b.file.initializers {
 		t, err := decode(p, b.file.source.external)
 		if err != nil {

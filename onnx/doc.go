@@ -62,4 +62,17 @@
 // Sum, Mean, Min, Max (Add, Mul, Clip, Sub and Relu), Pow with exponents 1, 2,
 // 3 and ½, reflected and edge padding (Gather), and the differences between
 // operator sets 7 and later.
+//
+// # Numbers
+//
+// All float types are computed as float: weights are rounded to float32 when
+// read, and constants when folded. Integers are folded as int64; computed
+// integers (an integer input, say) must stay where float64 holds them exactly.
+//
+// # Limits
+//
+// A model file is not trusted. Tensors have at most 16 axes; all computed
+// values together have at most 2^27 elements; constants that folding makes have
+// at most 2^24 elements beyond four times those of the file. Subgraphs,
+// functions, sparse tensors, strings and quantised types are refused.
 package onnx

@@ -29,8 +29,8 @@ type Input struct {
 // Inputs are the inputs of one run.
 type Inputs []Input
 
-// Options returns o, or new options, with the shapes and lengths of the
-// inputs. Shapes that cannot hold an input's elements have been refused.
+// Options returns options with the shapes and lengths of the inputs, and dims
+// for what they leave open.
 func (in Inputs) Options(dims map[string]int) Options {
 	o := Options{Dims: dims}
 	for _, v := range in {

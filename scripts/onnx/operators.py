@@ -242,16 +242,51 @@ case("constant_types", 13, [
 case("div_of_integers_folds", 13, [
     node("Div", ["a", "b"], ["q"]), node("Mod", ["a", "b"], ["r"]), node("Concat", ["q", "r"], ["l"], axis=0), node("Cast", ["l"], ["f"], to=1),
     node("Add", ["x", "f"], ["y"])], {"x": rand(4)}, {"a": np.array([-7, 7], I), "b": np.array([2, 2], I)})
+case("integer_folding", 13, [
+    node("Max", ["a", "b"], ["p"]), node("Min", ["a", "b"], ["q"]), node("Neg", ["a"], ["r"]), node("Abs", ["a"], ["t"]),
+    node("ReduceProd", ["b"], ["u"], keepdims=1), node("ReduceMax", ["a"], ["v"], keepdims=1), node("ReduceMin", ["a"], ["w"], keepdims=1),
+    node("Size", ["a"], ["z0"]), node("Reshape", ["z0", "one"], ["z"]), node("Sign", ["a"], ["sg"]), node("Mod", ["a", "b"], ["fm"], fmod=1),
+    node("Sub", ["a", "b"], ["dr"]),
+    node("Concat", ["p", "q", "r", "t", "u", "v", "w", "z", "sg", "fm", "dr"], ["l"], axis=0), node("Cast", ["l"], ["f"], to=1),
+    node("Add", ["x", "f"], ["y"])], {"x": rand(1)}, {"a": np.array([-7, 5], I), "b": np.array([2, -3], I), "one": np.array([1], I)})
+case("float_folding", 13, [
+    node("Floor", ["a"], ["p"]), node("Ceil", ["a"], ["q"]), node("Round", ["a"], ["r"]), node("Sign", ["a"], ["s"]),
+    node("Pow", ["b", "a"], ["t"]), node("ReduceMax", ["a"], ["u"]), node("ReduceMin", ["a"], ["v"]), node("ReduceProd", ["a"], ["w"]),
+    node("Max", ["a", "b"], ["z"]), node("Min", ["a", "b"], ["z1"]),
+    node("Concat", ["p", "q", "r", "s", "t", "u", "v", "w", "z", "z1"], ["l"], axis=0), node("Mul", ["x", "l"], ["y"])],
+    {"x": rand(1)}, {"a": np.array([-1.5, 2.5, 0.0], F), "b": np.array([2, 0.5, 3], F)})
+case("comparison_folding", 16, [
+    node("Less", ["a", "b"], ["p"]), node("LessOrEqual", ["a", "b"], ["q"]), node("Greater", ["a", "b"], ["r"]), node("GreaterOrEqual", ["a", "b"], ["s"]),
+    node("Equal", ["a", "b"], ["t"]), node("Or", ["p", "s"], ["u"]), node("Xor", ["q", "r"], ["v"]),
+    node("Concat", ["p", "q", "r", "s", "t", "u", "v"], ["l"], axis=0), node("Where", ["l", "x", "c"], ["y"])],
+    {"x": rand(1)}, {"a": np.array([1, 2, 3], F), "b": np.array([2, 2, 2], F), "c": np.array(9, F)})
+case("cast_folding", 13, [
+    node("Cast", ["a"], ["i"], to=TensorProto.INT8), node("Cast", ["a"], ["b"], to=TensorProto.BOOL), node("Cast", ["i"], ["j"], to=TensorProto.INT64),
+    node("Cast", ["b"], ["bf"], to=1), node("Cast", ["j"], ["jf"], to=1), node("Sum", ["x", "bf", "jf"], ["y"])],
+    {"x": rand(4)}, {"a": np.array([-1.7, 0, 2.2, 100], F)})
+case("constant_attributes", 15, [
+    node("Constant", [], ["i"], value_int=3), node("Constant", [], ["l"], value_ints=[2, -1]), node("Constant", [], ["f"], value_float=0.5),
+    node("Cast", ["i"], ["if"], to=1), node("Reshape", ["x", "l"], ["r"]), node("Shape", ["r"], ["s"], start=-1),
+    node("Cast", ["s"], ["sf"], to=1), node("Sum", ["r", "if", "f", "sf"], ["y"])], {"x": rand(6)})
+case("nothing_to_do", 13, [
+    node("Expand", ["x", "s"], ["a"]), node("Tile", ["a", "s"], ["b"]), node("Expand", ["b", "t"], ["c"]), node("Concat", ["c"], ["d"], axis=0),
+    node("Slice", ["d", "zero", "end"], ["e"]), node("Transpose", ["e"], ["f"], perm=[0, 1, 2]), node("Sum", ["f"], ["g"]), node("Relu", ["g"], ["y"])],
+    {"x": rand(2, 3)}, {"s": np.array([1, 1], I), "t": np.array([1, 1, 1], I), "zero": np.array([0], I), "end": np.array([2**31 - 1], I)})
+case("integer_input", 13, [
+    node("Mul", ["x", "c"], ["m"]), node("Cast", ["m"], ["f"], to=1), node("Tanh", ["f"], ["t"]), node("Add", ["t", "z"], ["y"])],
+    {"x": np.array([[1, -2, 3]], I), "z": rand(3)}, {"c": np.array([2], I)})
+case("gelu_of_another_domain", 13, helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft"), {"x": rand(4)})
 
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, (opset, nodes, inputs, consts, outputs) in CASES.items():
-        info = [helper.make_tensor_value_info(k, TensorProto.FLOAT, v.shape) for k, v in inputs.items()]
+        info = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in inputs.items()]
         result = [helper.make_tensor_value_info(k, TensorProto.FLOAT, None) for k in outputs]
         init = [numpy_helper.from_array(v, k) for k, v in consts.items()]
         graph = helper.make_graph(nodes, name, info, result, init)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in {n.domain for n in nodes} - {""}]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         data = model.SerializeToString()
         try:
             session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
