@@ -258,31 +258,52 @@ func (l *lowering) scale(x *value, e *expr, c float64, rng Range) *expr {
 
 // elementwise is the product of two computed values, with broadcasting.
 func (l *lowering) elementwise(shape []int, a, b *value) *expr {
-	ida, idb := l.fitProduct(a, b, 1)
+	ida, idb := l.fitProduct(a, b, contraction{count: 1})
 	ida, la := l.squeezed(ida, shape)
 	idb, lb := l.squeezed(idb, shape)
 	return l.product(shape, ida, la, idb, lb, 1)
 }
 
-// fitProduct returns tensors of a and b so that a sum of count products fits
-// the accumulator, rounding the wider one as often as that takes.
-func (l *lowering) fitProduct(a, b *value, count int) (model.TensorID, model.TensorID) {
-	ida, idb := l.tensor(a), l.tensor(b)
-	size := func(id model.TensorID) int64 { return max(-l.g.Tensors[id].Min, l.g.Tensors[id].Max, 1) }
-	for !l.room(float64(size(ida)) * float64(size(idb)) * float64(count)) {
-		over := math.Log2(float64(size(ida)) * float64(size(idb)) * float64(count) / float64(l.plan.limit()))
-		wide, bits := &ida, a
-		if size(idb) > size(ida) {
-			wide, bits = &idb, b
+// contraction tells what a product sums over: count entries, which are the
+// last axis of A or B if so marked.
+type contraction struct {
+	count        int
+	lastA, lastB bool
+}
+
+// reach bounds a sum of products.
+func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
+	ma, mb := float64(l.magnitude(a)), float64(l.magnitude(b))
+	most := ma * mb * float64(c.count)
+	if s, ok := l.rowSums[a]; ok && c.lastA {
+		most = math.Min(most, float64(s)*mb)
+	}
+	if s, ok := l.rowSums[b]; ok && c.lastB {
+		most = math.Min(most, float64(s)*ma)
+	}
+	return most
+}
+
+// fitProduct returns tensors of a and b so that a sum of products fits the
+// accumulator, rounding the wider one as often as that takes.
+func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model.TensorID) {
+	ida, idb := l.tightened(a), l.tightened(b)
+	for {
+		over := math.Log2(l.reach(ida, idb, c) / float64(l.plan.limit()))
+		if over <= 0 {
+			return ida, idb
+		}
+		wide, v := &ida, a
+		if l.magnitude(idb) > l.magnitude(ida) {
+			wide, v = &idb, b
 		}
 		// Share the loss between the two.
-		w := model.Log2Ceil(int(size(*wide))) - max(1, int(math.Ceil(over/2)))
-		if w < 4 {
-			refuse("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", count)
+		bits := model.Log2Ceil(int(l.magnitude(*wide))) - max(1, int(math.Ceil(over/2)))
+		if bits < 4 {
+			refuse("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
 		}
-		*wide = l.narrowed(bits, w)
+		*wide = l.narrowed(v, bits)
 	}
-	return ida, idb
 }
 
 // product is Σ a·b over the labels that the output does not have, of which

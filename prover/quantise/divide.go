@@ -172,7 +172,7 @@ func (l *lowering) mulReciprocal(v, a, b *value) {
 		r.rng = Range{1 / b.rng.abs(), 1 / least}
 	}
 	r.fn = &function{name: "1/" + b.fn.name, base: base, real: func(t float64) float64 { return 1 / f(t) }}
-	ida := l.tensor(a)
+	ida := l.tightened(a)
 	bits := floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida))) - 1
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
 	v.pending = l.elementwise(v.shape, a, r)

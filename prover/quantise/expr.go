@@ -3,6 +3,7 @@ package quantise
 import (
 	"math"
 
+	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -65,8 +66,7 @@ func (l *lowering) room(a float64) bool { return a <= float64(l.plan.limit()) }
 // take returns the value as an expression of its shape for an accumulator to
 // include: the pending one if nobody else wants it, its tensor otherwise.
 func (l *lowering) take(v *value) *expr {
-	if v.id == model.None && v.pending != nil && v.uses == 1 && !v.taken && sameShape(v.pending.shape, v.shape) {
-		v.taken = true
+	if v.id == model.None && v.pending != nil && v.uses == 1 && sameShape(v.pending.shape, v.shape) {
 		return v.pending
 	}
 	id := l.tensor(v)
@@ -76,8 +76,7 @@ func (l *lowering) take(v *value) *expr {
 // takeFlat is take for consumers that work entry by entry and do not mind the
 // shape.
 func (l *lowering) takeFlat(v *value) *expr {
-	if v.id == model.None && v.pending != nil && v.uses == 1 && !v.taken {
-		v.taken = true
+	if v.id == model.None && v.pending != nil && v.uses == 1 {
 		return v.pending
 	}
 	id := l.raw(v)
@@ -105,8 +104,14 @@ func (l *lowering) tensor(v *value) model.TensorID {
 // raw returns a tensor with the value's entries in row-major order; its shape
 // may be another one.
 func (l *lowering) raw(v *value) model.TensorID {
+	if v.id != model.None {
+		return v.id
+	}
+	if v.node != nil { // steps belong to the node they compute
+		defer func(n *onnx.Node) { l.node = n }(l.node)
+		l.node = v.node
+	}
 	switch {
-	case v.id != model.None:
 	case v.fn != nil && v.fn.bounds != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
@@ -127,8 +132,13 @@ func (l *lowering) settle(v *value) model.TensorID {
 		e.acc.Const == 0 && l.g.Tensors[t[0].Src].Frac == e.frac {
 		return t[0].Src
 	}
-	if e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 && (final || e.abs() < 1<<min(l.plan.bits+3, 16)) {
-		return l.virtualOf(v.name, e)
+	if e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
+		// Terms of sums may be wider than operands of products.
+		c := l.consumer(v)
+		summed := c != nil && (c.Op == "Add" || c.Op == "Sub") && e.abs() < 1<<24
+		if final || summed || e.abs() < 1<<min(l.plan.bits+3, 16) {
+			return l.virtualOf(v.name, e)
+		}
 	}
 	if final {
 		id := l.witness(v.name, e.shape, e.frac, e.min, e.max)
@@ -156,6 +166,19 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 	}
 	v.narrow[bits] = n
 	return n
+}
+
+// tightened returns the value's tensor for a product with another computed
+// one, clamped to its calibrated range if its static bound is far wider: the
+// product's static bound would multiply the two excesses.
+func (l *lowering) tightened(v *value) model.TensorID {
+	id := l.tensor(v)
+	t := l.g.Tensors[id]
+	r := v.rng.abs() * l.opts.Headroom * pow2(t.Frac)
+	if t.Kind != model.Virtual || float64(l.magnitude(id)) <= 4*math.Max(r, pow2(l.plan.bits)) {
+		return id
+	}
+	return l.narrowed(v, l.plan.bits)
 }
 
 // witness adds a committed tensor.
@@ -310,7 +333,8 @@ func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
 		was := t.e
 		if !was.linear() || len(was.acc.Linear) > 1 {
 			t.e = l.tensorExpr(l.round(t.v.name, was, t.v.rng, l.plan.bits, wholeLine), nil, was.shape)
-		} else {
+		}
+		if t.e.frac >= was.frac {
 			widest := math.Max(math.Max(rng.abs()*l.opts.Headroom, extra), pow2(-40))
 			target := min(floorLog2(float64(l.plan.limit())/widest/16), was.frac-1)
 			t.e = l.tensorExpr(l.roundTo(t.v.name, was, target), nil, was.shape)

@@ -29,7 +29,7 @@ func (l *lowering) root(x *value) (*value, func(float64) float64) {
 		if x.fn != nil {
 			return x.fn.base, x.fn.real
 		}
-		if a := x.affine; a != nil && (a.of.uses > 1 || a.of.id != model.None) {
+		if a := x.affine; a != nil {
 			return a.of, func(t float64) float64 { return a.mul*t + a.add }
 		}
 	}
@@ -137,14 +137,13 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 // tableInput returns the accumulator that a function's table is looked up
 // with, and the scale of the keys: at most 2^16 of them.
 func (l *lowering) tableInput(base *value) (*expr, int) {
-	if base.id == model.None && base.pending != nil && base.uses == 1 && !base.taken &&
+	if base.id == model.None && base.pending != nil && base.uses == 1 &&
 		model.Size(base.shape) >= fusedEntries && base.rng.abs() > 0 {
 		e := base.pending
 		frac := min(e.frac, floorLog2(float64(int64(1)<<l.plan.bits-1)/(base.rng.abs()*l.opts.Headroom)))
 		bits := min(16, 30-l.plan.shift())
 		for loss := range 2 {
 			if lo, hi := keys(e, frac-loss); hi-lo < 1<<bits {
-				base.taken = true
 				return e, frac - loss
 			}
 		}

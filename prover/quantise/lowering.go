@@ -22,6 +22,9 @@ type lowering struct {
 	node   *onnx.Node // being lowered
 	tables map[string]model.TableID
 	fixeds []fixed
+	// rowSums bounds the sum of the magnitudes along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	rowSums map[model.TensorID]int64
 
 	steps   []stepReport
 	clamps  []clamp
@@ -39,6 +42,7 @@ type stepReport struct {
 // value is a tensor of the float graph.
 type value struct {
 	name   string
+	node   *onnx.Node // that computes it, for messages; nil for an input
 	shape  []int
 	rng    Range
 	uses   int
@@ -47,7 +51,6 @@ type value struct {
 	// pending is the value as an accumulator, not committed; nil for a value
 	// that is a function of an earlier one.
 	pending *expr
-	taken   bool // pending went into an accumulator
 	// fn says that the value is a function of another value, entry by entry
 	// (in row-major order: the shapes may differ).
 	fn     *function
@@ -69,6 +72,7 @@ func newLowering(fg *onnx.Graph, ranges map[string]Range, opts Options, p plan, 
 		fg: fg, ranges: ranges, opts: opts, plan: p, stats: stats,
 		g:      &model.Graph{Name: fg.Name, Chunks: 1},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
+		rowSums: map[model.TensorID]int64{},
 		maxBits: 15,
 	}
 }
@@ -96,7 +100,7 @@ func (l *lowering) run() error {
 	for _, n := range l.fg.Nodes {
 		l.node = n
 		out := n.Output()
-		v := &value{name: out, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
+		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", describe(n), err))

@@ -84,10 +84,14 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		}
 	}
 	if va != nil && vb != nil {
-		ida, idb := l.fitProduct(va, vb, k)
+		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape)}
+		ida, idb := l.fitProduct(va, vb, c)
+		reach := int64(l.reach(ida, idb, c))
 		ida, la = l.dropBroadcast(ida, la, v.shape)
 		idb, lb = l.dropBroadcast(idb, lb, v.shape)
-		v.pending = l.product(v.shape, ida, la, idb, lb, k)
+		e := l.product(v.shape, ida, la, idb, lb, k)
+		e.min, e.max = max(e.min, -reach), min(e.max, reach)
+		v.pending = e
 		if bias != "" {
 			c := l.fg.Consts[bias]
 			values := c.Float64s()

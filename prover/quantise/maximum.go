@@ -13,20 +13,20 @@ func (l *lowering) greater(name string, src model.TensorID, a, b *model.View, sh
 	spread := t.Max - t.Min
 	diff := &expr{shape: shape, frac: t.Frac, min: -spread, max: spread}
 	diff.acc.Linear = []model.Linear{{Coef: 1, Src: src, View: a}, {Coef: -1, Src: src, View: b}}
-	// The model's own relu table does if its clamp is not in the way.
-	table := l.reluTable(spread)
 	relu := l.witness(name, shape, t.Frac, 0, spread)
-	l.lookup(diff, t.Frac, table, relu)
+	l.lookup(diff, t.Frac, l.reluTable(spread), relu)
 	return l.add(model.Tensor{
 		Name: name, Shape: shape, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max,
 		Def: []model.Linear{{Coef: 1, Src: src, View: b}, {Coef: 1, Src: relu}},
 	})
 }
 
-// reluTable is a table of max(x, 0) that is exact for |x| ≤ spread.
+// reluTable is a table of max(x, 0) that is exact for |x| ≤ spread: one that
+// the model has already, or else the smallest.
 func (l *lowering) reluTable(spread int64) model.TableID {
-	if top := int64(1)<<l.plan.bits - 1; spread <= top {
-		return l.piecewise(keep, 0, top)
+	top := int64(1)<<l.plan.bits - 1
+	if id, ok := l.tables[piecewiseName(keep, 0, top, l.plan.tableBits)]; ok && spread <= top {
+		return id
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1
 	if bits > model.MaxTableBits {

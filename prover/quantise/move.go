@@ -25,9 +25,8 @@ func lowerReshape(l *lowering, n *onnx.Node, v *value) {
 		v.id = l.constant(v.name, t.Shape, values, frac)
 		return
 	}
-	if x.uses == 1 && x.id == model.None && !x.taken {
+	if x.uses == 1 && x.id == model.None {
 		v.pending, v.fn = x.pending, x.fn
-		x.taken = true
 		return
 	}
 	v.id = l.raw(x)

@@ -23,7 +23,7 @@ func (p plan) limit() int64 { return 1<<(p.tableBits-1+p.shift()) - 1<<p.shift()
 const (
 	wantedBits = 12
 	enoughBits = 10
-	smallTable = 15
+	smallTable = 14
 	cheapTable = 17
 )
 
@@ -47,9 +47,19 @@ func (p plan) improve(l *lowering, opts Options) plan {
 	n = max(n, need-(bits-min(bits, enoughBits)))
 	n = min(max(n, smallTable, bits+1), opts.MaxTableBits)
 	// Use the room that is left.
-	for bits < min(opts.ActBits-1, l.maxBits) && need+1 <= n {
+	for bits < min(opts.ActBits-1, l.maxBits, wantedBits+1) && need+1 <= n {
 		bits++
 		need++
 	}
 	return plan{tableBits: n, bits: bits}
+}
+
+// precise reports whether every step has enough bits.
+func (l *lowering) precise() bool {
+	for _, s := range l.steps {
+		if s.needTable > 1 && s.Bits < min(s.Wanted, enoughBits) {
+			return false
+		}
+	}
+	return true
 }

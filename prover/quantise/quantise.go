@@ -141,7 +141,7 @@ func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, er
 	}
 	// A first pass with the largest tables shows how far static bounds and
 	// calibrated ranges are apart, which fixes table size and precision; the
-	// second builds the graph.
+	// next builds the graph.
 	stats := &weightStats{}
 	p := plan{tableBits: opts.MaxTableBits, bits: min(12, opts.ActBits-1)}
 	l := newLowering(fg, ranges, opts, p, stats)
@@ -149,11 +149,17 @@ func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, er
 	if err := l.run(); err != nil {
 		return nil, err
 	}
-	l = newLowering(fg, ranges, opts, l.plan.improve(l, opts), stats)
-	if err := l.run(); err != nil {
-		return nil, err
+	for p = p.improve(l, opts); ; {
+		l = newLowering(fg, ranges, opts, p, stats)
+		if err := l.run(); err != nil {
+			return nil, err
+		}
+		// Static bounds depend on the tables as well: a smaller one clamps less.
+		if l.precise() || p.tableBits == opts.MaxTableBits {
+			return l.finish()
+		}
+		p.tableBits++
 	}
-	return l.finish()
 }
 
 func describe(n *onnx.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op) }

@@ -73,8 +73,9 @@ func (l *lowering) tableFor(e *expr, frac int) int {
 	return min(l.plan.tableBits, 30-(e.frac-frac))
 }
 
-// roundTo rounds e to the given frac with no clamp other than the table's
-// domain; for operands of sums, where what matters is the scale.
+// roundTo rounds e to the given frac, or a coarser one if the largest tables
+// are too small, without a clamp; for operands of sums, where what matters is
+// the scale.
 func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 	half := int64(1) << (l.plan.tableBits - 1)
 	lo, hi := keys(e, frac)
@@ -83,7 +84,12 @@ func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 		lo, hi = keys(e, frac)
 	}
 	out := l.witness(name, e.shape, frac, lo, hi)
-	l.lookup(e, frac, l.piecewiseOf(keep, -half, half-1, l.tableFor(e, frac)), out)
+	// The model's clamp table will do if it does not clamp these keys.
+	top, bits := int64(1)<<l.plan.bits, l.tableFor(e, frac)
+	if lo < -top || hi >= top {
+		top, bits = half, model.Log2Ceil(int(max(-lo, hi+1)))+1
+	}
+	l.lookup(e, frac, l.piecewiseOf(keep, -top, top-1, bits), out)
 	return out
 }
 

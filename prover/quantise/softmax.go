@@ -78,6 +78,8 @@ func lowerSoftmax(l *lowering, n *onnx.Node, v *value) {
 	qt := &l.g.Tensors[q]
 	qt.Frac, qt.Min, qt.Max = outBits, 0, int64(1)<<outBits
 	v.id, v.shaped = q, q
+	// Each quotient is at most half above its share of 2^outBits.
+	l.rowSums[q] = int64(1)<<outBits + int64(k+1)/2
 }
 
 // rangeFor returns the size of the range table that bounds a quotient of at

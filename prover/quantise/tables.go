@@ -93,7 +93,7 @@ func (l *lowering) piecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 	case sign:
 		lo, hi = max(lo, -1), min(hi, 1)
 	}
-	name := fmt.Sprintf("%s [%d,%d] %d", [...]string{"clamp", "abs", "sign"}[k], lo, hi, bits)
+	name := piecewiseName(k, lo, hi, bits)
 	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first, Values: model.None}
 	rows := int64(1) << bits
 	// piece adds slope·key + offset for the keys below end, clamped.
@@ -145,4 +145,9 @@ func (l *lowering) funcTable(name string, first int64, values []int32) model.Tab
 	}
 	id := l.fixed("table "+name, []int{len(column)}, 0, int64(lo), int64(hi), func(dst []int32) { copy(dst, column) })
 	return l.addTable(key, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
+}
+
+// piecewiseName names a piecewise table by its content.
+func piecewiseName(k kind, lo, hi int64, bits int) string {
+	return fmt.Sprintf("%s [%d,%d] %d", [...]string{"clamp", "abs", "sign"}[k], lo, hi, bits)
 }

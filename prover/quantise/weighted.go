@@ -43,21 +43,31 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	for _, c := range stats {
 		most = math.Max(most, c.max)
 	}
-	extra := l.upcoming(v)
+	bias := 0.0
 	for _, b := range w.bias {
-		extra = math.Max(extra, math.Abs(b)) // not tight, but a bias is small
-	}
-	if len(w.bias) > 0 {
-		extra += l.upcoming(v)
+		bias = math.Max(bias, math.Abs(b))
 	}
 	id := l.tensor(x)
+	// Room for what comes next is a wish, room for the bias is not.
+	extra := bias + l.upcoming(v)
 	frac, bits := l.weightFrac(v, id, stats, w.count, most, extra)
+	if bits < minWeightBits && extra > bias {
+		extra = bias
+		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+	}
 	xbits := model.Log2Ceil(int(l.magnitude(id)))
 	if l.opts.Mode == "auto" {
 		l.maxBits = min(l.maxBits, max(min(wantedBits, l.opts.ActBits-1), xbits+bits-goodWeightBits))
 	}
-	if bits < minWeightBits && xbits > bits+1 && most > 0 {
-		id = l.narrowed(x, xbits-(xbits-bits)/2)
+	if bits < minWeightBits && most > 0 {
+		switch {
+		case x.rng.abs() == 0:
+			// Calibration tells nothing about its scale: give it a coarser one.
+			e := l.tensorExpr(id, nil, x.shape)
+			id = l.roundTo(x.name, e, e.frac-(minWeightBits-bits))
+		case xbits > bits+1:
+			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
+		}
 		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
 	}
 	if most > 0 && bits < 2 {
