@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -95,8 +96,8 @@ func (b *builder) define(name string, shape []int, dt DType) {
 // elements as the file holds, and some for shape arithmetic and masks.
 func (b *builder) decodeInitializers() error {
 	b.foldBudget = 1 << 24
-	for name, p := range b.file.initializers {
-		t, err := decode(p, b.file.source.external)
+	for _, name := range slices.Sorted(maps.Keys(b.file.initializers)) {
+		t, err := decode(b.file.initializers[name], b.file.source.external)
 		if err != nil {
 			return fmt.Errorf("initializer %s: %w", quote(name), err)
 		}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,14 +21,17 @@ type dim struct {
 // fixes, is 1. The error names every dimension that is left, and is about
 // --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error) {
+	if err := checkOrder(inputs, opts.InputNames); err != nil {
+		return nil, err
+	}
 	values := make([]Value, len(inputs))
 	declared := make([][]dim, len(inputs))
 	bound := map[string]int{}
-	for name, v := range opts.Dims {
-		if v < 1 {
-			return nil, fmt.Errorf("dimension %s is %d; it must be at least 1", name, v)
+	names := slices.Sorted(maps.Keys(opts.Dims)) // so that errors are the same every time
+	for _, name := range names {
+		if bound[name] = opts.Dims[name]; bound[name] < 1 {
+			return nil, fmt.Errorf("dimension %s is %d; it must be at least 1", name, bound[name])
 		}
-		bound[name] = v
 	}
 	asked := map[string]bool{}
 	for i, in := range inputs {
@@ -48,7 +52,7 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error)
 			asked[d.symbol] = true
 		}
 	}
-	for name := range opts.Dims {
+	for _, name := range names {
 		if !asked[name] {
 			return nil, fmt.Errorf("--dim %s: the model's inputs have no such dimension; theirs are %s", name, list(asked))
 		}
@@ -105,6 +109,26 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error)
 		}
 	}
 	return values, nil
+}
+
+// checkOrder refuses inputs that bear the names of the model's in another
+// order: taken by position, they would be run as something else.
+func checkOrder(inputs []*onnxpb.ValueInfoProto, names []string) error {
+	if len(names) != len(inputs) {
+		return nil // RunFloat says so, with the numbers
+	}
+	var own []string
+	for _, v := range inputs {
+		own = append(own, v.GetName())
+	}
+	if slices.Equal(own, names) {
+		return nil
+	}
+	a, b := slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(names))
+	if slices.Equal(a, b) {
+		return fmt.Errorf("the inputs are named %q, but the model takes them in the order %q", names, own)
+	}
+	return nil
 }
 
 // inputShape returns the known shape of input i, or nil.

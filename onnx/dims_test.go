@@ -40,6 +40,9 @@ func TestDims(t *testing.T) {
 		{"wrong count", in(2, 3), Options{InputLens: []int{7}}, nil, []string{`"x"`, "[2 3]", "7"}},
 		{"count that does not divide", in("batch", 3), Options{InputLens: []int{7}}, nil, []string{`"x"`, "7"}},
 		{"shape that contradicts", in(2, "n"), Options{InputShapes: [][]int{{3, 4}}, InputLens: []int{12}}, [][]int{{2, 6}}, nil},
+		{"names in order", two([]any{2}, []any{2}), Options{InputNames: []string{"x", "z"}}, [][]int{{2}, {2}}, nil},
+		{"other names", two([]any{2}, []any{2}), Options{InputNames: []string{"arr_0", "arr_1"}}, [][]int{{2}, {2}}, nil},
+		{"names in another order", two([]any{2}, []any{2}), Options{InputNames: []string{"z", "x"}}, nil, []string{`["z" "x"]`, `["x" "z"]`}},
 		{"--dim too large", in("batch", 3), Options{Dims: map[string]int{"batch": 1 << 40}}, nil, []string{`"x"`, "large"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,8 +16,9 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// maxInputFile bounds an input file: what it holds is kept as float64.
-const maxInputFile = 1 << 31
+// maxInputFile bounds an input file, and what it unpacks to: its numbers are
+// kept as float64.
+const maxInputFile = 1 << 28
 
 // Input is one model input, row-major and finite.
 type Input struct {
@@ -29,13 +30,14 @@ type Input struct {
 // Inputs are the inputs of one run.
 type Inputs []Input
 
-// Options returns options with the shapes and lengths of the inputs, and dims
-// for what they leave open.
+// Options returns options with what is known of the inputs, and dims for what
+// that leaves open.
 func (in Inputs) Options(dims map[string]int) Options {
 	o := Options{Dims: dims}
 	for _, v := range in {
 		o.InputShapes = append(o.InputShapes, v.Shape)
 		o.InputLens = append(o.InputLens, len(v.Values))
+		o.InputNames = append(o.InputNames, v.Name)
 	}
 	return o
 }

@@ -22,6 +22,9 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
+	// InputNames are the names that these inputs carry; empty is unknown.
+	// Inputs go by position, but names in another order are refused.
+	InputNames []string
 }
 
 // Range of operator sets whose meaning Load knows.
