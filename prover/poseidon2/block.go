@@ -26,6 +26,9 @@ func permuteBlockGeneric(b *block) {
 
 // load sets the first len(states) ≤ 16 states of the block.
 func (b *block) load(states []State) {
+	if len(states) == lanes && b.transposeFrom((*[lanes]State)(states)) {
+		return
+	}
 	for k := range states {
 		for i, v := range &states[k] {
 			b[i][k] = v
@@ -35,6 +38,9 @@ func (b *block) load(states []State) {
 
 // store copies the first len(states) ≤ 16 states out of the block.
 func (b *block) store(states []State) {
+	if len(states) == lanes && b.transposeTo((*[lanes]State)(states)) {
+		return
+	}
 	for k := range states {
 		for i := range states[k] {
 			states[k][i] = b[i][k]

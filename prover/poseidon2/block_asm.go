@@ -56,3 +56,28 @@ func worthBlock() int {
 	}
 	return lanes + 1
 }
+
+// transposeFrom sets the block to the states, if there is assembly for it.
+func (b *block) transposeFrom(states *[lanes]State) bool {
+	return transpose((*uint32)(&b[0][0]), (*uint32)(&states[0][0]))
+}
+
+// transposeTo sets the states to those of the block, if there is assembly for
+// it.
+func (b *block) transposeTo(states *[lanes]State) bool {
+	return transpose((*uint32)(&states[0][0]), (*uint32)(&b[0][0]))
+}
+
+// transpose sets the 16×16 matrix dst to the transpose of src, or reports
+// that it cannot.
+func transpose(dst, src *uint32) bool {
+	switch level {
+	case simd.AVX512:
+		transposeAVX512(dst, src)
+	case simd.AVX2:
+		transposeAVX2(dst, src)
+	default:
+		return false
+	}
+	return true
+}

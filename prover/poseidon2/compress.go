@@ -51,18 +51,19 @@ func CompressMany(dst, pairs []Digest) {
 // loadPairs sets the first len(pairs)/2 states of the block to the two halves
 // of each pair.
 func (b *block) loadPairs(pairs []Digest) {
-	for k := range pairs {
-		for i, v := range &pairs[k] {
-			b[k%2*DigestLen+i][k/2] = v
-		}
+	var states [lanes]State
+	for k := range len(pairs) / 2 {
+		copy(states[k][:DigestLen], pairs[2*k][:])
+		copy(states[k][DigestLen:], pairs[2*k+1][:])
 	}
+	b.load(states[:len(pairs)/2])
 }
 
 // storeDigests copies the first halves of the first len(dst) states.
 func (b *block) storeDigests(dst []Digest) {
+	var states [lanes]State
+	b.store(states[:len(dst)])
 	for k := range dst {
-		for i := range dst[k] {
-			dst[k][i] = b[i][k]
-		}
+		copy(dst[k][:], states[k][:])
 	}
 }

@@ -23,7 +23,9 @@ var shifts = [width]int{1: 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 16}
 func main() {
 	ConstraintExpr("!purego")
 	wide()
+	wideTranspose()
 	narrow()
+	narrowTranspose()
 	Generate()
 }
 

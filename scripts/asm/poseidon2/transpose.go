@@ -1,0 +1,88 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+const (
+	transposeSignature = "func(dst, src *uint32)"
+	transposeDoc       = "sets the 16×16 matrix dst to the transpose of src. They must not overlap."
+)
+
+// unpack interleaves rows pairwise with one of the instructions that take the
+// lower or the upper halves of 128-bit parts, step rows apart.
+func unpack(g *vec.Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []reg.VecVirtual {
+	out := make([]reg.VecVirtual, 0, len(rows))
+	for i := range rows {
+		if i&step == 0 {
+			a, b := g.Reg(), g.Reg()
+			lo(rows[i+step], rows[i], a)
+			hi(rows[i+step], rows[i], b)
+			out = append(out, a, b)
+		}
+	}
+	return out
+}
+
+// quarters transposes every group of four rows within each 128-bit part: row
+// i of a group ends with column i of the part.
+func quarters(g *vec.Gen, rows []reg.VecVirtual) []reg.VecVirtual {
+	// Rows 0 1 2 3 become (0 1)lo (0 1)hi (2 3)lo (2 3)hi, then columns.
+	pairs := unpack(g, rows, 1, VPUNPCKLDQ, VPUNPCKHDQ)
+	return unpack(g, pairs, 2, VPUNPCKLQDQ, VPUNPCKHQDQ)
+}
+
+// wideTranspose moves the 128-bit parts with two more shuffles a row.
+func wideTranspose() {
+	g := vec.New(16, "transpose", transposeSignature, transposeDoc)
+	dst, src := Load(Param("dst"), GP64()).(reg.GPVirtual), Load(Param("src"), GP64()).(reg.GPVirtual)
+	var rows []reg.VecVirtual
+	for i := range width {
+		rows = append(rows, g.Load(Mem{Base: src, Disp: i * rowBytes}))
+	}
+	rows = quarters(g, rows) // row 4a + i, part b: column 4b + i of source rows 4a …
+	shuffle := func(imm uint8, a, b reg.VecVirtual) reg.VecVirtual {
+		v := g.Reg()
+		VSHUFI32X4(U8(imm), b, a, v)
+		return v
+	}
+	for i := range 4 {
+		lo02 := shuffle(0x88, rows[i], rows[4+i])    // parts 0 and 2 of each
+		lo13 := shuffle(0xdd, rows[i], rows[4+i])    // parts 1 and 3
+		hi02 := shuffle(0x88, rows[8+i], rows[12+i]) // the same of the lower half
+		hi13 := shuffle(0xdd, rows[8+i], rows[12+i])
+		for part, v := range []reg.VecVirtual{
+			shuffle(0x88, lo02, hi02), shuffle(0x88, lo13, hi13),
+			shuffle(0xdd, lo02, hi02), shuffle(0xdd, lo13, hi13),
+		} {
+			g.Move(v, Mem{Base: dst, Disp: (4*part + i) * rowBytes})
+		}
+	}
+	g.End()
+}
+
+// narrowTranspose does four blocks of 8×8.
+func narrowTranspose() {
+	g := vec.New(8, "transpose", transposeSignature, transposeDoc)
+	dst, src := Load(Param("dst"), GP64()).(reg.GPVirtual), Load(Param("src"), GP64()).(reg.GPVirtual)
+	for block := range 4 {
+		top, left := block/2*8, block%2*8
+		var rows []reg.VecVirtual
+		for i := range 8 {
+			rows = append(rows, g.Load(Mem{Base: src, Disp: (top+i)*rowBytes + 4*left}))
+		}
+		rows = quarters(g, rows)
+		for i := range 4 {
+			for part, imm := range []uint8{0x20, 0x31} {
+				v := g.Reg()
+				VPERM2I128(U8(imm), rows[4+i], rows[i], v)
+				g.Move(v, Mem{Base: dst, Disp: (left+4*part+i)*rowBytes + 4*top})
+			}
+		}
+	}
+	g.End()
+}
