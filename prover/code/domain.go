@@ -47,9 +47,6 @@ func NewDomain(log int) Domain {
 	return Domain{log}
 }
 
-// LogSize returns n.
-func (d Domain) LogSize() int { return d.log }
-
 // Point returns the point at a position below 2^n.
 func (d Domain) Point(position uint64) field.M31 {
 	if position>>d.log != 0 {
