@@ -1,6 +1,8 @@
 package quantise
 
 import (
+	"math"
+
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -26,14 +28,14 @@ func windows(n *onnx.Node) []window {
 // materialised by the prover). Groups are a batch axis.
 func lowerConv(l *lowering, n *onnx.Node, v *value) {
 	x, name := l.values[n.Inputs[0]], n.Inputs[1]
-	t := l.fg.Consts[name]
-	if x == nil || t == nil {
-		refuse("only a computed input with constant weights is supported")
+	if x == nil {
+		refuse("a constant input is not supported")
 	}
+	kernel := l.fg.Shapes[name]
 	group, ws := n.Int("group"), windows(n)
 	in := x.shape
 	spatial := v.shape[2:]
-	m, ic := v.shape[1], t.Shape[1]
+	m, ic := v.shape[1], kernel[1]
 	var out []int // N, [G,] M/G, spatial
 	var labels, shape []int
 	if group > 1 {
@@ -80,30 +82,55 @@ func lowerConv(l *lowering, n *onnx.Node, v *value) {
 			view.Groups = append(view.Groups, w.spread(taps[i], pos, 2+i))
 		}
 	}
-	w := weighting{
-		name: name, t: t, shape: shape, labels: labels,
-		channels: m, inner: t.Len() / m, count: t.Len() / m, out: out,
-		operand: func(id model.TensorID) (model.TensorID, []int) {
-			if pointwise && group == 1 {
-				return id, colLabels
-			}
-			src := l.g.Tensors[id]
-			return l.virtual("windows of "+src.Name, dims, []model.Linear{{Coef: 1, Src: id, View: view}}, src.Frac), colLabels
-		},
+	operand := func(id model.TensorID) (model.TensorID, []int) {
+		if pointwise && group == 1 {
+			return id, colLabels
+		}
+		src := l.g.Tensors[id]
+		return l.virtual("windows of "+src.Name, dims, []model.Linear{{Coef: 1, Src: id, View: view}}, src.Frac), colLabels
 	}
+	channels, channelLabels := []int{m}, []int{1}
+	if group > 1 {
+		channels, channelLabels = []int{group, m / group}, []int{1, 2}
+	}
+	count := model.Size(kernel[1:])
+	if len(n.Inputs) > 2 && l.fg.Consts[n.Inputs[2]] == nil {
+		refuse("only a constant bias is supported")
+	}
+	if t := l.fg.Consts[name]; t != nil {
+		w := weighting{
+			name: name, t: t, shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
+		}
+		if len(n.Inputs) > 2 {
+			w.biasName, w.bias = n.Inputs[2], l.fg.Consts[n.Inputs[2]].Float64s()
+			w.biasShape, w.biasView = channels, labelView(channelLabels, out)
+		}
+		l.weighted(v, x, w)
+		return
+	}
+	// Computed weights.
+	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count})
+	ida, colLabels = operand(ida)
+	if t := l.g.Tensors[idb]; !sameShape(t.Shape, shape) {
+		idb = l.virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: idb, View: reshapeView(t.Shape, shape)}}, t.Frac)
+	}
+	e := l.product(out, ida, colLabels, idb, labels, count)
 	if len(n.Inputs) > 2 {
-		b := l.fg.Consts[n.Inputs[2]]
-		if b == nil {
-			refuse("only a constant bias is supported")
-		}
-		w.biasName, w.bias = n.Inputs[2], b.Float64s()
-		if group > 1 {
-			w.biasShape, w.biasView = []int{group, m / group}, channelView(out, 1, 2)
-		} else {
-			w.biasShape, w.biasView = []int{m}, channelView(out, 1)
-		}
+		values := l.fg.Consts[n.Inputs[2]].Float64s()
+		e = l.align([]term{{v, e}}, magnitudeOf(values), v.rng)
+		id := l.constant(n.Inputs[2], channels, values, e.frac)
+		e = e.plus(l.tensorExpr(id, labelView(channelLabels, out), out))
 	}
-	l.weighted(v, x, w)
+	v.pending = e
+}
+
+// magnitudeOf is the largest absolute value.
+func magnitudeOf(values []float64) float64 {
+	most := 0.0
+	for _, x := range values {
+		most = math.Max(most, math.Abs(x))
+	}
+	return most
 }
 
 // lowerBatchNorm lowers x·scale + shift along axis 1.
@@ -120,6 +147,6 @@ func lowerBatchNorm(l *lowering, n *onnx.Node, v *value) {
 		name: n.Inputs[1], t: scale, shape: []int{v.shape[1]}, labels: []int{1},
 		channels: v.shape[1], inner: 1, count: 1, out: v.shape,
 		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
-		biasName: n.Inputs[2], bias: shift.Float64s(), biasShape: []int{v.shape[1]}, biasView: channelView(v.shape, 1),
+		biasName: n.Inputs[2], bias: shift.Float64s(), biasShape: []int{v.shape[1]}, biasView: labelView([]int{1}, v.shape),
 	})
 }

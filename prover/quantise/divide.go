@@ -241,7 +241,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	}
 	q := l.divide(quotient{
 		name: "quotient", shape: v.shape, num: numExpr, shift: shift, den: den, labels: labels,
-		view: broadcastView(b.shape, v.shape), keys: l.piecewiseOf(keep, -top-1, top, table), first: -int64(1) << (table - 1), bits: table,
+		view: labelView(labels, v.shape), keys: l.piecewiseOf(keep, -top-1, top, table), first: -int64(1) << (table - 1), bits: table,
 		out: out,
 	})
 	l.g.Tensors[q].Frac = qFrac

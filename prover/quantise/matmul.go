@@ -95,11 +95,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		if bias != "" {
 			c := l.fg.Consts[bias]
 			values := c.Float64s()
-			most := 0.0
-			for _, x := range values {
-				most = max(most, x, -x)
-			}
-			v.pending = l.plusConstant(l.align([]term{{v, v.pending}}, most, v.rng), bias, c.Shape, values)
+			v.pending = l.plusConstant(l.align([]term{{v, v.pending}}, magnitudeOf(values), v.rng), bias, c.Shape, values)
 		}
 		return
 	}

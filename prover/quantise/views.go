@@ -37,6 +37,22 @@ func broadcastView(in, out []int) *model.View {
 	return v
 }
 
+// labelView views a tensor with one label an axis, each an axis of out, as one
+// of shape out; the other axes broadcast.
+func labelView(labels, out []int) *model.View {
+	v := &model.View{}
+	for j := range out {
+		g := model.Group{Out: []int{j}, Strides: []int{0}}
+		for i, lab := range labels {
+			if lab == j {
+				g = axis(j, i)
+			}
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	return v
+}
+
 // reshapeView views a tensor of shape in as one of shape out with the same
 // row-major entries. It splits both shapes into the smallest groups of axes of
 // equal size, since the work of a group grows with its size; nil if the shapes

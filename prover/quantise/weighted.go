@@ -184,19 +184,3 @@ func (l *lowering) upcoming(v *value) float64 {
 	}
 	return 0
 }
-
-// channelView wires a bias with one entry a channel to the given output axes
-// (the channel axes, in order); the other axes broadcast.
-func channelView(out []int, channels ...int) *model.View {
-	v := &model.View{}
-	for j := range out {
-		g := model.Group{Out: []int{j}, Strides: []int{0}}
-		for i, c := range channels {
-			if c == j {
-				g = axis(j, i)
-			}
-		}
-		v.Groups = append(v.Groups, g)
-	}
-	return v
-}
