@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/prove-model/prove-model/prover/code"
@@ -22,6 +23,15 @@ type Kernel struct {
 	Seconds  float64 `json:"seconds"`
 	PerUnit  float64 `json:"ns_per_unit"`
 	Parallel bool    `json:"parallel"` // whether a call uses several cores
+}
+
+// String gives time and rate on one line.
+func (k Kernel) String() string {
+	cores := "one core"
+	if k.Parallel {
+		cores = "all cores"
+	}
+	return fmt.Sprintf("%-26s %10.3f ns/%-14s %10.1f M/s  %s", k.Name, k.PerUnit, k.Unit, 1e3/k.PerUnit, cores)
 }
 
 // kernel is a measurement to make.

@@ -73,12 +73,3 @@ func splitmix(x uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
-
-// parameters returns the number of elements of the graph's float constants.
-func parameters(g *onnx.Graph) int {
-	n := 0
-	for _, t := range g.Consts {
-		n += len(t.F32)
-	}
-	return n
-}

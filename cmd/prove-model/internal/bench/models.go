@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// Model is the measurement of one model, from the float graph to a verified
+// proof. Times are in seconds.
+type Model struct {
+	Name       string     `json:"model"`
+	Parameters int        `json:"parameters"`
+	Phases     []ui.Phase `json:"phases"`
+	Commit     float64    `json:"commit_seconds"` // of the model, once
+	Prove      float64    `json:"prove_seconds"`  // a run: forward pass, witness, proof
+	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
+	ProofBytes int        `json:"proof_bytes"`
+	KeyBytes   int        `json:"key_bytes"`
+	PeakMemory int64      `json:"peak_memory_bytes"` // of the process so far
+	Security   float64    `json:"security_bits"`
+	RangeError float64    `json:"range_error"` // worst output
+	Cosine     float64    `json:"cosine"`      // worst output of eight values or more; 1 if none
+	Error      string     `json:"error,omitempty"`
+}
+
+// Measure quantises, commits, proves and verifies once, without the cache.
+func Measure(ctx context.Context, cfg *config.Config, src *pipeline.Source) (*Model, error) {
+	local := *cfg
+	local.NoCache = true
+	ph := ui.NewPhases(nil, true)
+	prep, err := pipeline.Prepare(ctx, &local, src, ph)
+	if err != nil {
+		return nil, err
+	}
+	before := total(ph.All())
+	run, err := prep.Prove(ctx, src, ph)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{
+		Name: src.Name, Parameters: pipeline.Parameters(src.Graph), Phases: ph.All(),
+		Prove: total(ph.All()) - before, ProofBytes: len(run.Proof), KeyBytes: len(prep.KeyBytes),
+		PeakMemory: ui.PeakMemory(), Security: run.Security, Cosine: 1,
+	}
+	for _, p := range m.Phases {
+		if p.Name == pipeline.PhaseCommitModel {
+			m.Commit = p.Seconds
+		}
+	}
+	for _, o := range run.Outputs {
+		m.RangeError = math.Max(m.RangeError, o.RangeError)
+		if len(o.Values) >= 8 {
+			m.Cosine = math.Min(m.Cosine, o.Cosine)
+		}
+	}
+	// The verifier has the files alone; memory of the prover is not its.
+	prep.Model, prep.Tree = nil, nil
+	debug.FreeOSMemory()
+	m.Verify = best(0, func() {
+		var key *proof.Key
+		if key, err = proof.DecodeKey(prep.KeyBytes); err == nil {
+			_, err = verifier.Verify(key, bytes.NewReader(run.Proof))
+		}
+	}).Seconds()
+	return m, err
+}
+
+func total(phases []ui.Phase) float64 {
+	s := 0.0
+	for _, p := range phases {
+		s += p.Seconds
+	}
+	return s
+}
+
+// ModelTable writes one row for each measurement.
+func ModelTable(w io.Writer, models []*Model) error {
+	rows := make([][]string, len(models))
+	for i, m := range models {
+		if m.Error != "" {
+			rows[i] = []string{m.Name, "", "", "", "", "", "", "", m.Error}
+			continue
+		}
+		rows[i] = []string{
+			m.Name, fmt.Sprint(m.Parameters), fmt.Sprintf("%.2f", m.Commit), fmt.Sprintf("%.2f", m.Prove),
+			fmt.Sprintf("%.1f", 1e3*m.Verify), fmt.Sprintf("%.0f", float64(m.ProofBytes)/1e3),
+			fmt.Sprintf("%.2f", float64(m.PeakMemory)/1e9), fmt.Sprintf("%.1f", m.Security),
+			fmt.Sprintf("%.3f %%", 100*m.RangeError), fmt.Sprintf("%.6f", m.Cosine),
+		}
+	}
+	return ui.Table(w, []string{"model", "parameters", "commit s", "prove s", "verify ms", "proof KB", "peak GB", "bits", "max error", "cosine"}, rows)
+}
+
+// PhaseTable writes the phases of one measurement.
+func PhaseTable(w io.Writer, m *Model) error {
+	var rows [][]string
+	for _, p := range m.Phases {
+		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds)})
+	}
+	rows = append(rows, []string{"verify", fmt.Sprintf("%.4f", m.Verify)})
+	return ui.Table(w, []string{"phase", "seconds"}, rows)
+}
+
+// SweepRow is the cost of a perceptron of about 2^Log parameters.
+type SweepRow struct {
+	Log int `json:"log_parameters"`
+	*Model
+	CommitPerParameter float64 `json:"commit_ns_per_parameter"`
+	ProvePerParameter  float64 `json:"prove_ns_per_parameter"`
+}
+
+// Sweep measures perceptrons of the given number of layers and about 2^lo to
+// 2^hi parameters, smallest first, so that the peak memory is each one's own.
+func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, report func(SweepRow)) error {
+	for log := lo; log <= hi; log++ {
+		width := max(1, int(math.Round(math.Sqrt(math.Ldexp(1/float64(layers), log)))))
+		m, err := Measure(ctx, cfg, pipeline.Made(MLP(layers, width), cfg.Seed))
+		if err != nil {
+			return err
+		}
+		report(SweepRow{log, m, 1e9 * m.Commit / float64(m.Parameters), 1e9 * m.Prove / float64(m.Parameters)})
+		debug.FreeOSMemory()
+	}
+	return nil
+}
+
+// SweepTable writes one row for each size.
+func SweepTable(w io.Writer, rows []SweepRow) error {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		out[i] = []string{
+			fmt.Sprintf("2^%d", r.Log), fmt.Sprint(r.Parameters),
+			fmt.Sprintf("%.2f", r.Commit), fmt.Sprintf("%.1f", r.CommitPerParameter),
+			fmt.Sprintf("%.2f", r.Prove), fmt.Sprintf("%.1f", r.ProvePerParameter),
+			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.0f", float64(r.ProofBytes)/1e3),
+			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9),
+		}
+	}
+	return ui.Table(w, []string{"size", "parameters", "commit s", "ns/parameter", "prove s", "ns/parameter", "verify ms", "proof KB", "peak GB"}, out)
+}

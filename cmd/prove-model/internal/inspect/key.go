@@ -1,0 +1,199 @@
+package inspect
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/soundness"
+)
+
+// Key is a verification key: the quantised graph, what is committed, and the
+// security of every round of its proofs.
+type Key struct {
+	Name       string  `json:"name"`
+	Commitment string  `json:"model_commitment"`
+	TargetBits int     `json:"target_bits"`
+	GrindBits  int     `json:"grind_bits"`
+	Soundness  string  `json:"soundness"`
+	Inputs     []Int   `json:"inputs"`
+	Outputs    []Int   `json:"outputs"`
+	Kinds      []Kind  `json:"tensors"`
+	Tables     []Table `json:"tables"`
+	Steps      []Steps `json:"steps"`
+	Chunks     int     `json:"chunks"`
+	Trees      []Tree  `json:"trees"`
+	Rounds     []Round `json:"rounds"`
+	MinBits    float64 `json:"min_bits"`
+}
+
+// Int is a public integer tensor, which stands for its values times 2^(−Frac).
+type Int struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+	Frac  int    `json:"frac"`
+	Min   int64  `json:"min"`
+	Max   int64  `json:"max"`
+}
+
+// Kind sums up the tensors of one kind.
+type Kind struct {
+	Kind    string `json:"kind"`
+	Tensors int    `json:"tensors"`
+	Entries int    `json:"entries"`
+}
+
+// Table is a look-up table and its use.
+type Table struct {
+	Name    string `json:"name"`
+	Bits    int    `json:"bits"`
+	Lookups int    `json:"lookups"` // entries looked up in it
+}
+
+// Steps sums up the constraints of one kind.
+type Steps struct {
+	Kind    string `json:"kind"`
+	Steps   int    `json:"steps"`
+	Entries int    `json:"entries"`
+}
+
+// Tree is one commitment of the opening.
+type Tree struct {
+	What    string `json:"what"`
+	Entries uint64 `json:"entries"`
+	Rows    int    `json:"rows"`
+	RowVars int    `json:"row_vars"`
+}
+
+// Round is a challenge of the protocol with its security.
+type Round struct {
+	Name  string  `json:"name"`
+	Times int     `json:"times"`
+	Grind int     `json:"grind_bits"`
+	Bits  float64 `json:"bits"`
+}
+
+// OfKey describes k.
+func OfKey(k *proof.Key) (*Key, error) {
+	p, err := plan.New(k.Graph, k.Security.Config())
+	if err != nil {
+		return nil, err
+	}
+	g := k.Graph
+	d := &Key{
+		Name: g.Name, Commitment: hex.EncodeToString(k.Digest[:]),
+		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(),
+		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
+		Chunks: g.Chunks,
+	}
+	for _, t := range p.Trees {
+		what := "model"
+		if t.Chunk >= 0 {
+			what = fmt.Sprintf("witness of chunk %d", t.Chunk)
+		}
+		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
+	}
+	rounds := p.Rounds()
+	for _, r := range rounds {
+		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
+	}
+	d.MinBits = soundness.MinBits(rounds).Float()
+	return d, nil
+}
+
+func public(g *model.Graph, ids []model.TensorID) []Int {
+	var out []Int
+	for _, id := range ids {
+		t := &g.Tensors[id]
+		out = append(out, Int{t.Name, t.Shape, t.Frac, t.Min, t.Max})
+	}
+	return out
+}
+
+func kinds(g *model.Graph) []Kind {
+	out := []Kind{model.Input: {Kind: "input"}, model.Fixed: {Kind: "fixed"}, model.Witness: {Kind: "witness"}, model.Virtual: {Kind: "virtual"}}
+	for i := range g.Tensors {
+		k := &out[g.Tensors[i].Kind]
+		k.Tensors++
+		k.Entries += model.Size(g.Tensors[i].Shape)
+	}
+	return out
+}
+
+func tables(g *model.Graph) []Table {
+	out := make([]Table, len(g.Tables))
+	for i := range g.Tables {
+		out[i] = Table{Name: g.Tables[i].Name, Bits: g.Tables[i].Bits}
+	}
+	for i := range g.Steps {
+		if s := &g.Steps[i]; s.Kind == model.StepLookup {
+			out[s.Table].Lookups += model.Size(s.Shape)
+		}
+	}
+	return out
+}
+
+func steps(g *model.Graph) []Steps {
+	out := []Steps{model.StepLookup: {Kind: "look-up"}, model.StepExact: {Kind: "exact"}, model.StepZero: {Kind: "zero"}, model.StepDivide: {Kind: "divide"}}
+	for i := range g.Steps {
+		s := &out[g.Steps[i].Kind]
+		s.Steps++
+		s.Entries += model.Size(g.Steps[i].Shape)
+	}
+	return out
+}
+
+// Print writes the description as text.
+func (k *Key) Print(w io.Writer) error {
+	fmt.Fprintf(w, "key         %s, commitment %s\n", k.Name, k.Commitment)
+	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
+	for _, x := range k.Inputs {
+		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+	}
+	for _, x := range k.Outputs {
+		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+	}
+	var kinds, steps, tables, trees [][]string
+	for _, x := range k.Kinds {
+		kinds = append(kinds, []string{x.Kind, fmt.Sprint(x.Tensors), fmt.Sprint(x.Entries)})
+	}
+	for _, x := range k.Steps {
+		steps = append(steps, []string{x.Kind, fmt.Sprint(x.Steps), fmt.Sprint(x.Entries)})
+	}
+	for _, x := range k.Tables {
+		tables = append(tables, []string{x.Name, fmt.Sprint(x.Bits), fmt.Sprint(x.Lookups)})
+	}
+	for _, x := range k.Trees {
+		trees = append(trees, []string{x.What, fmt.Sprint(x.Entries), fmt.Sprintf("%d × 2^%d", x.Rows, x.RowVars)})
+	}
+	for _, section := range []struct {
+		header []string
+		rows   [][]string
+	}{
+		{[]string{"tensors", "number", "entries"}, kinds},
+		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"}, steps},
+		{[]string{"table", "bits", "look-ups"}, tables},
+		{[]string{"commitment", "entries", "rows"}, trees},
+	} {
+		fmt.Fprintln(w)
+		if err := ui.Table(w, section.header, section.rows); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w)
+	return k.PrintRounds(w)
+}
+
+// PrintRounds writes the bits of security of every round and the least.
+func (k *Key) PrintRounds(w io.Writer) error {
+	var rows [][]string
+	for _, r := range k.Rounds {
+		rows = append(rows, []string{r.Name, fmt.Sprint(r.Times), fmt.Sprint(r.Grind), fmt.Sprintf("%.1f", r.Bits)})
+	}
+	rows = append(rows, []string{"minimum", "", "", fmt.Sprintf("%.1f", k.MinBits)})
+	return ui.Table(w, []string{"round", "times", "grinding", "bits"}, rows)
+}

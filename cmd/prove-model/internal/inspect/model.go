@@ -1,0 +1,75 @@
+// Package inspect describes models, keys and proofs.
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/onnx"
+)
+
+// Model is a float graph in normal form.
+type Model struct {
+	Name       string `json:"name"`
+	Parameters int    `json:"parameters"`
+	Inputs     []IO   `json:"inputs"`
+	Outputs    []IO   `json:"outputs"`
+	Nodes      []Node `json:"nodes"`
+}
+
+// IO is an input or output of a graph.
+type IO struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+// Node is one operation; constants among its inputs are shown with a shape.
+type Node struct {
+	Op     string `json:"op"`
+	Name   string `json:"name"`
+	Inputs []IO   `json:"inputs"`
+	Output IO     `json:"output"`
+}
+
+// OfModel describes g.
+func OfModel(g *onnx.Graph) *Model {
+	m := &Model{Name: g.Name, Parameters: pipeline.Parameters(g)}
+	for _, v := range g.Inputs {
+		m.Inputs = append(m.Inputs, IO{v.Name, v.Shape})
+	}
+	for _, name := range g.Outputs {
+		m.Outputs = append(m.Outputs, IO{name, g.Shapes[name]})
+	}
+	for _, n := range g.Nodes {
+		node := Node{Op: n.Op, Name: n.Name, Output: IO{n.Output(), g.Shapes[n.Output()]}}
+		for _, in := range n.Inputs {
+			node.Inputs = append(node.Inputs, IO{in, g.Shapes[in]})
+		}
+		m.Nodes = append(m.Nodes, node)
+	}
+	return m
+}
+
+// Print writes the description as text.
+func (m *Model) Print(w io.Writer) error {
+	fmt.Fprintf(w, "model       %s, %d parameters, %d nodes in normal form\n", m.Name, m.Parameters, len(m.Nodes))
+	for _, in := range m.Inputs {
+		fmt.Fprintf(w, "input       %s %v\n", in.Name, in.Shape)
+	}
+	for _, out := range m.Outputs {
+		fmt.Fprintf(w, "output      %s %v\n", out.Name, out.Shape)
+	}
+	fmt.Fprintln(w)
+	var rows [][]string
+	for _, n := range m.Nodes {
+		var in []string
+		for _, x := range n.Inputs {
+			in = append(in, fmt.Sprintf("%s %v", x.Name, x.Shape))
+		}
+		rows = append(rows, []string{n.Op, n.Name, fmt.Sprint(n.Output.Shape), strings.Join(in, ", ")})
+	}
+	return ui.Table(w, []string{"op", "node", "output", "inputs"}, rows)
+}

@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// Description is what is known about a file.
+type Description interface{ Print(w io.Writer) error }
+
+// Open describes the file that the settings name: a proof, a key or a model,
+// in this order. The key of a proof is the file of the same name with the
+// extension .vk, if none is named.
+func Open(cfg *config.Config) (Description, error) {
+	switch {
+	case cfg.Proof != "":
+		return openProof(cfg)
+	case cfg.VK != "":
+		k, err := readKey(cfg.VK)
+		if err != nil {
+			return nil, err
+		}
+		return OfKey(k)
+	case cfg.Model != "":
+		src, err := pipeline.Open(cfg)
+		if err != nil {
+			return nil, err
+		}
+		defer src.Graph.Close()
+		return OfModel(src.Graph), nil
+	}
+	return nil, pipeline.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")
+}
+
+func openProof(cfg *config.Config) (*Proof, error) {
+	vk := cfg.VK
+	if vk == "" {
+		vk = strings.TrimSuffix(cfg.Proof, filepath.Ext(cfg.Proof)) + ".vk"
+	}
+	k, err := readKey(vk)
+	if err != nil {
+		return nil, pipeline.WithHint(err, "a proof is read with its key: name it with --vk")
+	}
+	f, err := os.Open(cfg.Proof)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := OfProof(k, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Proof, err)
+	}
+	return p, nil
+}
+
+func readKey(path string) (*proof.Key, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	k, err := proof.ReadKey(f, proof.MaxKeySize)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
