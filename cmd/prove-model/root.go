@@ -4,24 +4,58 @@ import (
 	"runtime"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/spf13/cobra"
 )
 
+// modelFlags are the settings that a model's key depends on, and those of
+// making it.
+var modelFlags = []string{
+	"model", "input", "calibration", "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits",
+	"chunk-budget-gb", "gpu", "multi-gpu", "threads", "seed",
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "prove-model",
-		Short:         "Prove that a committed, quantised model gives an output on an input",
+		Use:   "prove-model",
+		Short: "Prove that a committed, quantised model gives an output on an input",
+		Long: `Prove that a committed, quantised model gives an output on an input.
+
+  prove-model --model x.onnx --input x.json    writes x.proof and x.vk
+  prove-model verify --proof x.proof --vk x.vk
+
+The first command quantises the model, commits to its weights (or takes the
+commitment of an earlier run from the cache), proves the run on the input,
+verifies its own proof, and writes proof and verification key. Settings may
+also come from PROVE_MODEL_* variables and from prove-model.yaml.
+
+Exit codes: 0 success, 1 a proof does not verify, 2 anything else.`,
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			proved, err := pipeline.Prove(cmd.Context(), cfg, progress(cmd, cfg))
+			if err != nil {
+				return err
+			}
+			if cfg.JSON {
+				return ui.JSON(cmd.OutOrStdout(), proved)
+			}
+			proved.Print(cmd.OutOrStdout())
+			return nil
+		},
 	}
+	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "no-cache", "cache-dir", "no-self-check", "quiet", "json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return pipeline.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBench(), newVersion())
+	root.AddCommand(newVerify(), newCommit(), newInspect(), newBench(), newVersion())
 	return root
 }
 
@@ -36,4 +70,9 @@ func load(cmd *cobra.Command) (*config.Config, error) {
 		runtime.GOMAXPROCS(cfg.Threads)
 	}
 	return cfg, nil
+}
+
+// progress shows the command's work on standard error.
+func progress(cmd *cobra.Command, cfg *config.Config) *ui.Phases {
+	return ui.NewPhases(cmd.ErrOrStderr(), cfg.Quiet)
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/spf13/cobra"
+)
+
+func newBenchModel() *cobra.Command {
+	var layers, width int
+	var sweep string
+	var limits bench.Limits
+	cmd := &cobra.Command{
+		Use:   "model mlp|FILE.onnx|FOLDER…",
+		Short: "Quantise, commit, prove and verify models, and print a table",
+		Long: `Quantise, commit, prove and verify each model once, without the cache.
+
+  bench model mlp --layers 4 --width 4096     a perceptron with random weights
+  bench model mlp --sweep 20..26              perceptrons of 2^20 to 2^26 parameters
+  bench model x.onnx models/*/                files, on random inputs, and folders
+                                              with a network.onnx and an input.json
+
+Fails, after the table, if a model does not verify or is beyond a limit.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			if args[0] != "mlp" {
+				return benchFiles(cmd, cfg, args, limits)
+			}
+			if len(args) > 1 {
+				return fmt.Errorf("unexpected argument %q after mlp", args[1])
+			}
+			if layers < 1 || layers > 1<<10 || width < 1 || width > 1<<15 {
+				return fmt.Errorf("%d layers of width %d: want 1 to 1024 of width 1 to 32768", layers, width)
+			}
+			if sweep != "" {
+				return benchSweep(cmd, cfg, layers, sweep)
+			}
+			m, err := bench.Measure(cmd.Context(), cfg, pipeline.Made(bench.MLP(layers, width), cfg.Seed))
+			if err != nil {
+				return err
+			}
+			if cfg.JSON {
+				return ui.JSON(cmd.OutOrStdout(), m)
+			}
+			if err := bench.PhaseTable(cmd.OutOrStdout(), m); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout())
+			return bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m})
+		},
+	}
+	config.AddFlags(cmd.Flags(), "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "threads", "seed", "json")
+	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
+	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
+	cmd.Flags().StringVar(&sweep, "sweep", "", "`LO..HI`: perceptrons of 2^LO to 2^HI parameters")
+	cmd.Flags().Float64Var(&limits.RangeError, "max-error", 0, "fail when an output is off by more than this `fraction` of its range")
+	cmd.Flags().Float64Var(&limits.Cosine, "min-cosine", 0, "fail when an output of eight values or more has a smaller cosine `similarity`")
+	return cmd
+}
+
+func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits) error {
+	all, err := bench.Files(cmd.Context(), cfg, paths, limits, progress(cmd, cfg))
+	if err != nil {
+		return err
+	}
+	if cfg.JSON {
+		err = ui.JSON(cmd.OutOrStdout(), all)
+	} else {
+		err = bench.ModelTable(cmd.OutOrStdout(), all)
+	}
+	if err == nil {
+		err = bench.Failures(all)
+	}
+	return err
+}
+
+func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string) error {
+	from, to, ok := strings.Cut(sweep, "..")
+	lo, errLo := strconv.Atoi(from)
+	hi, errHi := strconv.Atoi(to)
+	if !ok || errLo != nil || errHi != nil || lo < 4 || hi > 30 || lo > hi {
+		return fmt.Errorf("--sweep %q: want LO..HI, such as 20..26, within 4..30", sweep)
+	}
+	ph := progress(cmd, cfg)
+	var rows []bench.SweepRow
+	err := bench.Sweep(cmd.Context(), cfg, layers, lo, hi, func(r bench.SweepRow) {
+		rows = append(rows, r)
+		ph.Printf("2^%d done", r.Log)
+	})
+	if err != nil {
+		return err
+	}
+	if cfg.JSON {
+		return ui.JSON(cmd.OutOrStdout(), rows)
+	}
+	return bench.SweepTable(cmd.OutOrStdout(), rows)
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/spf13/cobra"
+)
+
+func newInspect() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect",
+		Short: "Describe a model, a key or a proof",
+		Long: `Describe a file.
+
+  inspect --model x.onnx                the graph in normal form
+  inspect --vk x.vk                     sizes, tables, and the bits of security of every round
+  inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			d, err := inspect.Open(cfg)
+			if err != nil {
+				return err
+			}
+			if cfg.JSON {
+				return ui.JSON(cmd.OutOrStdout(), d)
+			}
+			return d.Print(cmd.OutOrStdout())
+		},
+	}
+	config.AddFlags(cmd.Flags(), "model", "input", "dim", "vk", "proof", "json")
+	return cmd
+}

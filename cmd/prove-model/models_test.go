@@ -1,0 +1,95 @@
+package main
+
+import (
+	"math"
+	"os"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// mkmodel writes y = Relu(x·W + b) for x of shape (1, 4), y of shape (1, 3), or
+// a variant of it that the command must refuse.
+func mkmodel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mkmodel KIND FILE")
+	}
+	m := smallModel()
+	g := m.Graph
+	switch args[0] {
+	case "plain":
+	case "other": // the same model but for one weight
+		g.Initializer[0].FloatData[5] = 0.75
+	case "unsupported":
+		g.Node[1].OpType = "Frobnicate"
+		g.Node = append(g.Node, node("Loop", "second", []string{"y"}, "z"))
+		g.Output[0].Name = "z"
+	case "attribute":
+		g.Node[0].Attribute = []*onnxpb.AttributeProto{{Name: "gamma", Type: onnxpb.AttributeProto_FLOAT, F: 2}}
+	case "nan":
+		g.Initializer[0].FloatData[7] = float32(math.NaN())
+	case "infinite":
+		g.Initializer[1].FloatData[0] = float32(math.Inf(1))
+	case "open": // a symbolic dimension that is not the leading one
+		dims := g.Input[0].Type.GetTensorType().Shape.Dim
+		dims[1].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "features"}
+	case "huge":
+		g.Initializer[0].Dims = []int64{1 << 40, 1 << 40}
+	case "negative":
+		g.Initializer[0].Dims = []int64{-4, -3}
+	case "cycle":
+		g.Node[0].Input[0] = "y"
+	case "external": // data outside of the model's folder
+		w := g.Initializer[0]
+		w.FloatData, w.DataLocation = nil, onnxpb.TensorProto_EXTERNAL
+		w.ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: "../../../etc/passwd"}}
+	default:
+		ts.Fatalf("unknown kind %s", args[0])
+	}
+	data, err := proto.Marshal(m)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o644))
+}
+
+func smallModel() *onnxpb.ModelProto {
+	w := tensor("W", 4, 3)
+	for i := range w.FloatData {
+		w.FloatData[i] = float32(i)/8 - 0.5
+	}
+	return &onnxpb.ModelProto{
+		IrVersion:   8,
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 17}},
+		Graph: &onnxpb.GraphProto{
+			Name:        "small",
+			Node:        []*onnxpb.NodeProto{node("Gemm", "product", []string{"x", "W", "b"}, "p"), node("Relu", "", []string{"p"}, "y")},
+			Initializer: []*onnxpb.TensorProto{w, tensor("b", 3)},
+			Input:       []*onnxpb.ValueInfoProto{value("x", 1, 4)},
+			Output:      []*onnxpb.ValueInfoProto{value("y", 1, 3)},
+		},
+	}
+}
+
+func node(op, name string, inputs []string, output string) *onnxpb.NodeProto {
+	return &onnxpb.NodeProto{OpType: op, Name: name, Input: inputs, Output: []string{output}}
+}
+
+// tensor returns a float tensor of zeros.
+func tensor(name string, dims ...int64) *onnxpb.TensorProto {
+	n := int64(1)
+	for _, d := range dims {
+		n *= d
+	}
+	return &onnxpb.TensorProto{Name: name, Dims: dims, DataType: 1, FloatData: make([]float32, n)}
+}
+
+func value(name string, dims ...int64) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for _, d := range dims {
+		shape.Dim = append(shape.Dim, &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d}})
+	}
+	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
+		TensorType: &onnxpb.TypeProto_Tensor{ElemType: 1, Shape: shape},
+	}}}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"prove-model": main})
+}
+
+// TestScripts runs the command as a user would. Besides testscript's own
+// commands the scripts have
+//
+//	exits CODE COMMAND…   runs the command, which must end with the exit code
+//	flip FILE OFFSET      changes a byte; negative offsets count from the end
+//	cut FILE SIZE         shortens a file; negative sizes cut from the end
+//	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
+//
+// and $DIGITS, the folder of the bundled model.
+func TestScripts(t *testing.T) {
+	digits, err := filepath.Abs("../../testdata/digits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DIGITS", digits)
+			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   exits,
+			"flip":    flip,
+			"cut":     cut,
+			"mkmodel": mkmodel,
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if code != number(ts, args[0]) {
+		ts.Fatalf("exit code %d", code)
+	}
+}
+
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: flip FILE OFFSET")
+	}
+	data := []byte(ts.ReadFile(args[0]))
+	at := number(ts, args[1])
+	if at < 0 {
+		at += len(data)
+	}
+	data[at] ^= 0x10
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
+}
+
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut FILE SIZE")
+	}
+	size := number(ts, args[1])
+	if size < 0 {
+		size += len(ts.ReadFile(args[0]))
+	}
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(size)))
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}
