@@ -18,6 +18,7 @@ test: ## all tests
 	$(GO) test ./...
 
 demo: build ## prove one digit, verify it, compare the quantised model with the float one
+	@mkdir -p dist
 	$(BIN) --model testdata/digits/digits.onnx --input testdata/digits/input.json \
 		--calibration testdata/digits/calibration.json --proof dist/digits.proof --vk dist/digits.vk
 	$(BIN) verify --proof dist/digits.proof --vk dist/digits.vk --input testdata/digits/input.json

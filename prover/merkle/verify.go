@@ -10,7 +10,7 @@ import (
 )
 
 // ErrRoot says that leaves and path do not hash to the root.
-var ErrRoot = errors.New("Merkle path does not lead to the root")
+var ErrRoot = errors.New("the Merkle path does not lead to the root")
 
 // Verify reads what [Tree.Open] wrote and checks that a tree with this root and
 // 2^depth leaves has leaves[i] at indices[i], for every i. indices must be

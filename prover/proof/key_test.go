@@ -153,7 +153,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 	field := func(num protowire.Number, v []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), v)
 	}
-	security := []byte{1<<3 | 0, 100}
+	security := []byte{1 << 3, 100}
 	whole := func(graph, root, security []byte) []byte {
 		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security)}, nil))
 	}
