@@ -4,12 +4,14 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/whir"
@@ -38,11 +40,31 @@ type Plan struct {
 	treeOf map[model.TensorID]int
 }
 
+// maxLeaves bounds the look-ups and table rows of a chunk, below p.
+const maxLeaves = 1 << 30
+
 // minLookupGrind is spent before the look-up challenges whatever the size.
 const minLookupGrind = 8
 
-// New lays out the commitments of a valid graph and derives the parameters.
-func New(g *model.Graph, c soundness.Config) (*Plan, error) {
+// New lays out the commitments of a valid graph and chooses the parameters of
+// the opening.
+func New(g *model.Graph, c soundness.Config) (*Plan, error) { return newPlan(g, c, nil) }
+
+// ForKey lays out the commitments of a key's graph, with the key's parameters
+// of the opening if they reach the security that the key asks for.
+func ForKey(k *proof.Key) (*Plan, error) {
+	p, err := newPlan(k.Graph, k.Security.Config(), k.Levels)
+	if err == nil && p.Params == nil && len(k.Levels) > 0 {
+		err = errors.New("parameters for an opening, but nothing is committed")
+	}
+	if err == nil && p.Params != nil && len(k.Levels) == 0 {
+		err = errors.New("no parameters for the opening")
+	}
+	return p, err
+}
+
+// newPlan takes levels from a key, or chooses them if there are none.
+func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,11 +78,15 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) {
 			p.Trees = append(p.Trees, Tree{Stack: model.NewStack(g, ids), Tensors: ids, Chunk: chunk})
 		}
 	}
-	if err := p.place(); err != nil {
+	if err := p.place(levels); err != nil {
 		return nil, err
 	}
 	for chunk := range g.Chunks {
 		if l := sites.NewLeaves(g, chunk); l.Size > 0 {
+			// Counts are field elements: p look-ups would wrap them.
+			if l.Size > maxLeaves {
+				return nil, fmt.Errorf("chunk %d has %d look-ups and table rows, more than %d", chunk, l.Size, maxLeaves)
+			}
 			r := soundness.LookUps("", uint64(l.Size), lookupColumns, 0)
 			for p.LookupGrind = max(p.LookupGrind, minLookupGrind); r.Bits+soundness.WholeBits(p.LookupGrind) < soundness.WholeBits(c.TargetBits); {
 				p.LookupGrind++
@@ -73,18 +99,14 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) {
 	return p, nil
 }
 
-// place chooses the row length and puts the trees one after the other, each at
-// a multiple of its own size rounded up to a power of two, so that every block
-// of every stack stays aligned.
-func (p *Plan) place() error {
+// place puts the trees one after the other, each at a multiple of its own size
+// rounded up to a power of two, so that every block of every stack stays
+// aligned.
+func (p *Plan) place(levels []soundness.Level) error {
 	if len(p.Trees) == 0 {
 		return nil
 	}
-	sizes := make([]uint64, len(p.Trees))
-	for i := range p.Trees {
-		sizes[i] = p.Trees[i].Stack.Size
-	}
-	rowVars, err := soundness.ChooseRowVars(p.Config, sizes)
+	rowVars, err := p.rowVars(levels)
 	if err != nil {
 		return err
 	}
@@ -105,8 +127,28 @@ func (p *Plan) place() error {
 		}
 	}
 	last := &p.Trees[len(p.Trees)-1]
-	p.Params, err = soundness.Derive(p.Config, rowVars, last.RowOffset+uint64(last.Rows))
+	slots := last.RowOffset + uint64(last.Rows)
+	if levels != nil {
+		p.Params, err = soundness.Check(p.Config, levels, slots)
+	} else {
+		p.Params, err = soundness.Derive(p.Config, rowVars, slots)
+	}
 	return err
+}
+
+// rowVars returns the given row length, or the cheapest.
+func (p *Plan) rowVars(levels []soundness.Level) (int, error) {
+	if levels != nil {
+		if v := levels[0].RowVars; v >= 0 && v <= soundness.MaxLogDomain {
+			return v, nil
+		}
+		return 0, fmt.Errorf("rows of 2^%d values", levels[0].RowVars)
+	}
+	sizes := make([]uint64, len(p.Trees))
+	for i := range p.Trees {
+		sizes[i] = p.Trees[i].Stack.Size
+	}
+	return soundness.ChooseRowVars(p.Config, sizes)
 }
 
 // Fixed returns the tree of the fixed tensors, or nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/soundness"
 )
 
 // Key is what a verifier needs beside the proof: the quantised graph, the
@@ -24,6 +25,9 @@ type Key struct {
 	// HasFixed says whether the graph has fixed tensors at all.
 	HasFixed bool
 	Security Security
+	// Levels are the parameters of the opening; none if nothing is committed.
+	// Package plan checks that they reach what Security asks for.
+	Levels []soundness.Level
 	// Digest is the SHA-256 of the encoded key under a prefix; EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -49,7 +53,7 @@ func EncodeKey(k *Key) ([]byte, error) {
 	if err := k.validate(); err != nil {
 		return nil, fmt.Errorf("encoding the key: %w", err)
 	}
-	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security)}
+	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), Opening: &proofpb.Opening{Levels: encodeList(k.Levels, encodeLevel)}}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
 	}
@@ -93,10 +97,14 @@ func decodeKey(b []byte) (*Key, error) {
 	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
 		return nil, err
 	}
-	if body.Graph == nil || body.Security == nil {
-		return nil, errors.New("no graph or no security parameters")
+	if body.Graph == nil || body.Security == nil || body.Opening == nil {
+		return nil, errors.New("graph or parameters are missing")
 	}
 	k := &Key{HasFixed: len(body.Root) != 0, Security: decodeSecurity(body.Security), Digest: keyDigest(b)}
+	var d decoder
+	if k.Levels = decodeList(body.Opening.Levels, d.level); d.err != nil {
+		return nil, d.err
+	}
 	var err error
 	if k.Graph, err = decodeGraph(body.Graph); err != nil {
 		return nil, err

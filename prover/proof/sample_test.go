@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
 )
 
 // sampleGraph returns a valid graph that uses every kind of tensor, view,
@@ -84,6 +85,10 @@ func sampleKey() *Key {
 		Graph:    sampleGraph(3, 5, 3, -77, "sample"),
 		HasFixed: true,
 		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
+		Levels: []soundness.Level{
+			{FoldVars: 3, RowVars: 12, LogBlowup: 2, Queries: 124, QueryGrind: 16, FoldGrind: 1},
+			{FoldVars: 4, RowVars: 8, LogBlowup: 5, Multiplicity: 6, Queries: 40, OutOfDomain: 1, QueryGrind: 16, FoldGrind: 9},
+		},
 	}
 	for i := range k.Root {
 		k.Root[i] = field.M31(1000 * i)
@@ -104,6 +109,14 @@ func genKey() *rapid.Generator[*Key] {
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),
 				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
 			},
+		}
+		small := rapid.IntRange(0, 1<<20)
+		for range rapid.IntRange(0, 3).Draw(t, "levels") {
+			k.Levels = append(k.Levels, soundness.Level{
+				FoldVars: small.Draw(t, "fold"), RowVars: small.Draw(t, "row"), LogBlowup: small.Draw(t, "blowup"),
+				Multiplicity: small.Draw(t, "m"), Queries: small.Draw(t, "queries"), OutOfDomain: small.Draw(t, "samples"),
+				QueryGrind: small.Draw(t, "grind"), FoldGrind: small.Draw(t, "fold grind"),
+			})
 		}
 		limb := rapid.Uint32Range(0, field.P-1)
 		k.Root = poseidon2.Digest{}

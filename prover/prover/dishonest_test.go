@@ -100,7 +100,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := plan.New(f.key.Graph, f.key.Security.Config())
+	p, err := plan.ForKey(f.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestReusedChallenges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.New(f.key.Graph, f.key.Security.Config())
+	p, err := plan.ForKey(f.key)
 	if err != nil {
 		t.Fatal(err)
 	}

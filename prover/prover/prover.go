@@ -55,6 +55,9 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 		return nil, nil, err
 	}
 	key := &proof.Key{Graph: g, Security: sec}
+	if p.Params != nil {
+		key.Levels = p.Params.Levels
+	}
 	var tree *whir.Tree
 	if fixed := p.Fixed(); fixed != nil {
 		src := p.NewSource(fixed, func(id model.TensorID) []int32 { return w[id] })
@@ -80,7 +83,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit cpu.Witnes
 			stats, err = nil, fmt.Errorf("the witness does not satisfy the model: %w", e)
 		}
 	}()
-	p, err := plan.New(key.Graph, key.Security.Config())
+	p, err := plan.ForKey(key)
 	if err != nil {
 		return nil, err
 	}

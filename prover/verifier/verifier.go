@@ -35,7 +35,7 @@ type Result struct {
 // memory are bounded by the key. An error that wraps ErrInvalid (or
 // proof.ErrMalformed) gives the reason.
 func Verify(key *proof.Key, r io.Reader) (*Result, error) {
-	p, err := plan.New(key.Graph, key.Security.Config())
+	p, err := plan.ForKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -1,0 +1,54 @@
+package soundness
+
+import "fmt"
+
+// Bounds on parameters that Check accepts; they keep the verifier's work in
+// proportion.
+const (
+	maxLevels              = 32
+	maxQueries             = 4096
+	maxOutOfDomain         = 16
+	maxClearVars           = 14
+	maxCheckedMultiplicity = 64
+)
+
+// Check returns the parameters with the given levels for an opening that takes
+// up rowSlots rows, if they are well formed and every round reaches the
+// config's target. A key carries its levels, so that the cost model of Derive
+// can change without changing what old keys mean.
+func Check(c Config, levels []Level, rowSlots uint64) (*Params, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if len(levels) < 1 || len(levels) > maxLevels {
+		return nil, fmt.Errorf("soundness: %d levels", len(levels))
+	}
+	for i, l := range levels {
+		fold, blowup := 1, 1
+		if i == 0 {
+			fold, blowup = ceilLog2(rowSlots), c.LogBlowup
+		}
+		switch {
+		case i == 0 && (rowSlots == 0 || l.FoldVars != fold || l.LogBlowup != blowup || l.Multiplicity != 0),
+			l.FoldVars < fold, l.FoldVars > MaxFoldVars, l.RowVars < 0, l.RowVars > MaxLogDomain,
+			l.LogBlowup < blowup, l.LogBlowup > MaxLogDomain-l.RowVars,
+			i > 0 && l.FoldVars+l.RowVars != levels[i-1].RowVars:
+			return nil, fmt.Errorf("soundness: level %d does not fit: %+v", i, l)
+		case l.Multiplicity != 0 && (c.Mode != Johnson || l.Multiplicity < 3 || l.Multiplicity > maxCheckedMultiplicity),
+			(l.Multiplicity == 0) != (l.OutOfDomain == 0), l.OutOfDomain < 0, l.OutOfDomain > maxOutOfDomain:
+			return nil, fmt.Errorf("soundness: level %d: %d samples at multiplicity %d in mode %s", i, l.OutOfDomain, l.Multiplicity, c.Mode)
+		case l.Queries < 1, l.Queries > maxQueries, l.QueryGrind < 0, l.QueryGrind > c.GrindBits, l.FoldGrind < 0, l.FoldGrind > c.GrindBits:
+			return nil, fmt.Errorf("soundness: level %d: %d queries, %d and %d bits of grinding", i, l.Queries, l.QueryGrind, l.FoldGrind)
+		}
+	}
+	p := &Params{Config: c, Levels: levels}
+	if p.FinalVars() > maxClearVars {
+		return nil, fmt.Errorf("soundness: 2^%d values in the clear", p.FinalVars())
+	}
+	for _, r := range p.Rounds() {
+		if r.Bits < WholeBits(c.TargetBits) {
+			return nil, fmt.Errorf("soundness: %s: %s bits, the target is %d", r.Name, r.Bits, c.TargetBits)
+		}
+	}
+	return p, nil
+}
