@@ -1,0 +1,43 @@
+package kernels
+
+import "time"
+
+// A Ptr is an address in a device's memory. Zero is no address.
+type Ptr uint64
+
+// A Kernel is the function Name of the source cu/Group.cu.
+type Kernel struct{ Group, Name string }
+
+// A Launch is the shape of one launch: GridX·GridY blocks of Block threads,
+// with Shared bytes of dynamic shared memory a block. GridY of zero means one.
+type Launch struct{ GridX, GridY, Block, Shared int }
+
+// A Device runs kernels on memory of its own. Its operations happen in the
+// order of the calls, asynchronously where the method does not say otherwise;
+// an error of an earlier launch may be reported by any later call. A Device is
+// safe for concurrent use, one operation at a time.
+type Device interface {
+	// Name is the device's model name, for messages and tables.
+	Name() string
+	// Alloc returns memory of at least that many bytes (more than zero),
+	// aligned to 256, with undefined contents.
+	Alloc(bytes int) (Ptr, error)
+	// Free returns memory to the pool once the operations already in the queue
+	// are done with it. Free(0) does nothing.
+	Free(Ptr)
+	// Upload copies src to dst. src may be reused when it returns.
+	Upload(dst Ptr, src []byte) error
+	// Download waits for the queue and copies from src to dst.
+	Download(dst []byte, src Ptr) error
+	// Copy copies bytes between two places on the device that do not overlap.
+	Copy(dst, src Ptr, bytes int) error
+	// Clear sets bytes of memory to zero.
+	Clear(dst Ptr, bytes int) error
+	// Launch enqueues a kernel. Every parameter of a kernel is a 64-bit
+	// integer or a pointer. The kernel's group is compiled on first use.
+	Launch(k Kernel, l Launch, args ...uint64) error
+	// Sync waits for the queue.
+	Sync() error
+	// Time runs f and returns the time the device spent on what f enqueued.
+	Time(f func() error) (time.Duration, error)
+}
