@@ -1,0 +1,62 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package nvrtc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Compiler opens NVRTC and returns where it is and its version, such as 12.9.
+func Compiler() (path, version string, err error) {
+	lib, err := openLibrary()
+	if err != nil {
+		return "", "", err
+	}
+	return lib.path, lib.version, nil
+}
+
+// compiled holds what this process has compiled or read, by key.
+var compiled sync.Map // string → *compilation
+
+// A compilation is done once, whoever asks.
+type compilation struct {
+	mu   sync.Mutex
+	code []byte
+}
+
+// Compile compiles src for a device of the given architecture, such as sm_90,
+// or takes the result from memory or disk. The code is a CUBIN where the
+// compiler knows the architecture or one whose code it runs, else PTX; the
+// driver loads both. log is what the compiler said, empty if it did not run;
+// an error contains it. A compilation that has begun runs to its end whatever
+// becomes of ctx.
+func Compile(ctx context.Context, src Source, arch string) (code []byte, log string, err error) {
+	lib, err := openLibrary()
+	if err != nil {
+		return nil, "", err
+	}
+	target, err := target(arch, lib.archs)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", lib.path, err)
+	}
+	key := src.key(target, lib.version)
+	entry, _ := compiled.LoadOrStore(key, new(compilation))
+	c := entry.(*compilation)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code == nil {
+		c.code = readCache(key)
+	}
+	if c.code == nil {
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		if c.code, log, err = lib.build(src, target); err != nil {
+			return nil, log, err
+		}
+		writeCache(key, c.code)
+	}
+	return c.code, log, nil
+}
