@@ -145,7 +145,36 @@ func (l *lowering) settle(v *value) model.TensorID {
 		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
 	}
+	if r := l.usefulRange(v, e); r != v.rng {
+		clamps := len(l.clamps)
+		id := l.round(v.name, e, r, l.plan.bits, wholeLine)
+		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
+		return id
+	}
 	return l.round(v.name, e, v.rng, l.plan.bits, wholeLine)
+}
+
+// usefulRange is the value's calibrated range, reduced towards what is useful
+// of it as far as the finer keys fit the tables.
+func (l *lowering) usefulRange(v *value, e *expr) Range {
+	half := int64(1) << (l.plan.tableBits - 1)
+	r := v.rng.abs()
+	if v.useful <= 0 || r == 0 {
+		return v.rng
+	}
+	fits := func(r float64) bool {
+		frac := floorLog2(float64(int64(1)<<l.plan.bits-1) / r)
+		lo, hi := keys(e, min(frac, e.frac))
+		return lo >= -half && hi < half
+	}
+	changed := false
+	for r/2 >= v.useful && fits(r/2*l.opts.Headroom) {
+		r, changed = r/2, true
+	}
+	if !changed {
+		return v.rng
+	}
+	return Range{-r, r}
 }
 
 // narrowed returns the value's tensor in its shape with at most the given

@@ -90,6 +90,9 @@ const fusedEntries = 1 << 14
 // tableFunction makes the tensor of a function with a committed column, with
 // results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
+	if base := v.fn.base; base.uses == 1 && base.id == model.None {
+		base.useful = flatBeyond(v.fn.real, base.rng.abs()*l.opts.Headroom) / l.opts.Headroom
+	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keys(e, frac)
 	// The real values, and the scale they need.
@@ -132,6 +135,29 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	}
 	l.lookup(e, frac, l.funcTable(v.fn.name, lo, values), id)
 	return id
+}
+
+// flatBeyond returns the smallest r/2^i such that f hardly changes between that
+// and r, on either side, in relation to how much it changes at all.
+func flatBeyond(f func(float64) float64, r float64) float64 {
+	const samples = 64
+	spread := func(from, to float64) float64 {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for i := range samples + 1 {
+			y := f(from + (to-from)*float64(i)/samples)
+			lo, hi = math.Min(lo, y), math.Max(hi, y)
+		}
+		return hi - lo
+	}
+	whole := spread(-r, r)
+	if !(whole > 0) || math.IsInf(whole, 1) {
+		return 0
+	}
+	t := r
+	for t > r/1024 && spread(t/2, r) < whole/(1<<14) && spread(-r, -t/2) < whole/(1<<14) {
+		t /= 2
+	}
+	return t
 }
 
 // tableInput returns the accumulator that a function's table is looked up

@@ -56,6 +56,10 @@ type value struct {
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
 
+	// useful, if positive, is a magnitude beyond which the one function that
+	// reads the value is flat: precision is better spent below.
+	useful float64
+
 	id     model.TensorID // the tensor, once one is needed; None before
 	shaped model.TensorID // the same in the value's shape
 	narrow map[int]model.TensorID

@@ -56,7 +56,11 @@ func run(t testing.TB, g *onnx.Graph, inputs [][]float64, opts Options) (m *Mode
 
 // checkWitness checks what the prover relies on: entries within the tensors'
 // bounds, zero steps that hold.
-func checkWitness(t testing.TB, m *Model, w *forward.Witness) {
+func checkWitness(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, m *Model, w *forward.Witness) {
 	t.Helper()
 	for id := range m.Graph.Tensors {
 		tensor := &m.Graph.Tensors[id]

@@ -23,6 +23,7 @@ func (p plan) limit() int64 { return 1<<(p.tableBits-1+p.shift()) - 1<<p.shift()
 const (
 	wantedBits = 12
 	enoughBits = 10
+	leastBits  = 10
 	smallTable = 14
 	cheapTable = 17
 )
@@ -30,7 +31,7 @@ const (
 // improve derives the plan of the final pass from what a pass with the
 // largest tables met.
 func (p plan) improve(l *lowering, opts Options) plan {
-	bits := min(wantedBits, opts.ActBits-1)
+	bits := min(wantedBits, opts.ActBits-1, l.maxBits)
 	// need is the table size with which every step has its wanted bits.
 	need, entries := 0, 0
 	for _, s := range l.steps {

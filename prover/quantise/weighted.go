@@ -5,7 +5,6 @@ import (
 
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // weighting is a product of a computed value with constant weights.
@@ -27,9 +26,9 @@ type weighting struct {
 	biasView  *model.View
 }
 
-// Bits of weights and activations that products aim at: an activation gives
-// way to the weights below minWeightBits, and the model's activations take up
-// spare precision only while the weights keep goodWeightBits.
+// Bits of weights and activations that products aim at: one activation gives
+// way to the weights below minWeightBits, all of the model's below
+// goodWeightBits.
 const (
 	minWeightBits  = 8
 	goodWeightBits = 10
@@ -57,7 +56,14 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	}
 	xbits := model.Log2Ceil(int(l.magnitude(id)))
 	if l.opts.Mode == "auto" {
-		l.maxBits = min(l.maxBits, max(min(wantedBits, l.opts.ActBits-1), xbits+bits-goodWeightBits))
+		// With plenty of bits for the two, activations have what they want; of
+		// few, half each, since the rounding errors of both weigh the same.
+		total := xbits + bits
+		if total >= wantedBits+goodWeightBits {
+			l.maxBits = min(l.maxBits, total-goodWeightBits)
+		} else {
+			l.maxBits = min(l.maxBits, max((total+2)/2, leastBits))
+		}
 	}
 	if bits < minWeightBits && most > 0 {
 		switch {
@@ -96,11 +102,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
 	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), func(dst []int32) {
-		parallel.For(len(dst), 1<<14, func(from, to int) {
-			for i := from; i < to; i++ {
-				dst[i] = quantiseWeight(w.t.At(i), frac, exponents[i/w.inner%w.channels])
-			}
-		})
+		quantiseWeights(dst, w.t, frac, exponents, w.inner)
 	})
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}

@@ -76,23 +76,22 @@ func (w *weightStats) of(name string, t *onnx.Tensor, channels, inner int) []cha
 	}
 	s := make([]channelStats, channels)
 	outer := t.Len() / channels / inner
-	add := func(c *channelStats, x float64) {
-		if x >= 0 {
-			c.pos += x
-		} else {
-			c.neg -= x
-		}
-		c.max = math.Max(c.max, math.Abs(x))
-	}
 	// Every channel is summed by one goroutine in index order, so the sums do
 	// not depend on the split.
 	parallel.For(channels, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
+		var buffer []float32
 		for o := range outer {
-			for c := lo; c < hi; c++ {
-				at := (o*channels + c) * inner
-				for i := at; i < at+inner; i++ {
-					add(&s[c], t.At(i))
+			for c := lo; c < hi; {
+				// A run of whole channels, or one channel.
+				n := 1
+				if inner == 1 {
+					n = hi - c
 				}
+				run := weights(t, (o*channels+c)*inner, n*inner, &buffer)
+				for i, x := range run {
+					s[c+i/inner].add(float64(x))
+				}
+				c += n
 			}
 		}
 	})
@@ -101,6 +100,33 @@ func (w *weightStats) of(name string, t *onnx.Tensor, channels, inner int) []cha
 	}
 	w.m[key] = s
 	return s
+}
+
+func (c *channelStats) add(x float64) {
+	if x >= 0 {
+		c.pos += x
+		c.max = max(c.max, x)
+	} else {
+		c.neg -= x
+		c.max = max(c.max, -x)
+	}
+}
+
+// weights returns n entries of a constant from index at on, in a buffer if
+// they are not floats in the first place. (Integer constants beyond 2^24 are
+// rounded, which is far finer than their quantisation.)
+func weights(t *onnx.Tensor, at, n int, buffer *[]float32) []float32 {
+	if t.F32 != nil {
+		return t.F32[at : at+n]
+	}
+	if cap(*buffer) < n {
+		*buffer = make([]float32, n)
+	}
+	b := (*buffer)[:n]
+	for i := range b {
+		b[i] = float32(t.At(at + i))
+	}
+	return b
 }
 
 // bound is the largest accumulator of Σ x·w over the channel's weights at
@@ -112,7 +138,18 @@ func (c channelStats) bound(frac int, count int, lo, hi float64) float64 {
 	return math.Max(up, down) + float64(count)/2*math.Max(lo, hi)
 }
 
-// quantiseWeight rounds x to a multiple of 2^(exponent−frac).
-func quantiseWeight(x float64, frac, exponent int) int32 {
-	return int32(math.Round(math.Ldexp(x, frac-exponent))) << exponent
+// quantiseWeights fills dst with a constant's entries times 2^frac, rounded to
+// multiples of 2^exponents[c] in channel c (which is i/inner mod channels).
+func quantiseWeights(dst []int32, t *onnx.Tensor, frac int, exponents []int, inner int) {
+	rows := len(dst) / inner
+	parallel.For(rows, max(1, 1<<14/inner), func(lo, hi int) {
+		var buffer []float32
+		for r := lo; r < hi; r++ {
+			e := exponents[r%len(exponents)]
+			scale := pow2(frac - e)
+			for i, x := range weights(t, r*inner, inner, &buffer) {
+				dst[r*inner+i] = int32(math.RoundToEven(float64(x)*scale)) << e
+			}
+		}
+	})
 }
