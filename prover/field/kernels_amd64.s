@@ -490,108 +490,109 @@ TEXT ·mulQM31VecAVX2(SB), NOSPLIT, $0-32
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), BX
-	VPSRLDQ      $0x0c, Y0, Y1
 	SHRQ         $0x02, BX
 
 loop:
-	VMOVDQU   (CX), Y2
-	VMOVDQU   (DX), Y3
-	VPSHUFD   $0x00, Y3, Y4
-	VPSHUFD   $0x55, Y3, Y5
-	VPXOR     Y5, Y0, Y6
-	VPMULUDQ  Y2, Y4, Y7
-	VPMULUDQ  Y2, Y5, Y5
-	VMOVSHDUP Y2, Y8
-	VPMULUDQ  Y8, Y6, Y6
-	VPADDQ    Y6, Y7, Y7
-	VPMULUDQ  Y8, Y4, Y4
+	VMOVDQU   (CX), Y1
+	VMOVDQU   (DX), Y2
+	VPSHUFD   $0x00, Y2, Y3
+	VPSHUFD   $0x55, Y2, Y4
+	VPMULUDQ  Y1, Y3, Y5
+	VPMULUDQ  Y1, Y4, Y6
+	VMOVSHDUP Y1, Y7
+	VPXOR     Y4, Y0, Y4
+	VPMULUDQ  Y7, Y4, Y4
 	VPADDQ    Y4, Y5, Y5
-	VPSHUFD   $0xee, Y3, Y4
-	VPADDD    Y4, Y4, Y4
-	VPSUBD    Y0, Y4, Y6
-	VPMINUD   Y6, Y4, Y4
-	VPSHUFD   $0xbb, Y3, Y6
-	VPXOR     Y6, Y1, Y6
-	VPADDD    Y6, Y4, Y4
-	VPSUBD    Y0, Y4, Y6
-	VPMINUD   Y6, Y4, Y4
-	VPBLENDD  $0xcc, Y3, Y4, Y3
-	VMOVSHDUP Y3, Y4
-	VPXOR     Y4, Y0, Y6
-	VPSHUFD   $0x4e, Y2, Y8
-	VPMULUDQ  Y8, Y3, Y9
-	VPADDQ    Y9, Y7, Y7
-	VPMULUDQ  Y8, Y4, Y4
-	VPADDQ    Y4, Y5, Y5
-	VPSHUFD   $0x1b, Y2, Y2
-	VPMULUDQ  Y2, Y6, Y4
-	VPADDQ    Y4, Y7, Y7
-	VPMULUDQ  Y2, Y3, Y2
-	VPADDQ    Y2, Y5, Y5
-	VMOVSHDUP Y7, Y2
-	VPBLENDD  $0xaa, Y5, Y2, Y2
-	VMOVSLDUP Y5, Y3
-	VPBLENDD  $0xaa, Y3, Y7, Y3
-	VPSUBD    Y0, Y2, Y4
-	VPMINUD   Y4, Y2, Y2
+	VPMULUDQ  Y7, Y3, Y3
+	VPADDQ    Y3, Y6, Y6
+	VPSHUFD   $0xee, Y2, Y3
+	VPADDD    Y3, Y3, Y3
 	VPSUBD    Y0, Y3, Y4
 	VPMINUD   Y4, Y3, Y3
-	VPADDD    Y3, Y2, Y3
+	VPSHUFD   $0xbb, Y2, Y4
+	VPXOR     Y4, Y0, Y7
+	VPBLENDD  $0x11, Y7, Y4, Y4
+	VPADDD    Y4, Y3, Y3
 	VPSUBD    Y0, Y3, Y4
 	VPMINUD   Y4, Y3, Y3
-	VPADDD    Y2, Y3, Y2
+	VPBLENDD  $0xcc, Y2, Y3, Y2
+	VMOVSHDUP Y2, Y3
+	VPSHUFD   $0x4e, Y1, Y4
+	VPMULUDQ  Y4, Y2, Y7
+	VPADDQ    Y7, Y5, Y5
+	VPMULUDQ  Y4, Y3, Y4
+	VPADDQ    Y4, Y6, Y6
+	VPSHUFD   $0x1b, Y1, Y1
+	VPXOR     Y3, Y0, Y3
+	VPMULUDQ  Y1, Y3, Y3
+	VPADDQ    Y3, Y5, Y5
+	VPMULUDQ  Y1, Y2, Y1
+	VPADDQ    Y1, Y6, Y6
+	VMOVSHDUP Y5, Y1
+	VPBLENDD  $0xaa, Y6, Y1, Y1
+	VMOVSLDUP Y6, Y2
+	VPBLENDD  $0xaa, Y2, Y5, Y2
+	VPSUBD    Y0, Y1, Y3
+	VPMINUD   Y3, Y1, Y1
 	VPSUBD    Y0, Y2, Y3
 	VPMINUD   Y3, Y2, Y2
-	VMOVDQU   Y2, (AX)
-	VMOVDQU   32(CX), Y2
-	VMOVDQU   32(DX), Y3
-	VPSHUFD   $0x00, Y3, Y4
-	VPSHUFD   $0x55, Y3, Y5
-	VPXOR     Y5, Y0, Y6
-	VPMULUDQ  Y2, Y4, Y7
-	VPMULUDQ  Y2, Y5, Y5
-	VMOVSHDUP Y2, Y8
-	VPMULUDQ  Y8, Y6, Y6
-	VPADDQ    Y6, Y7, Y7
-	VPMULUDQ  Y8, Y4, Y4
-	VPADDQ    Y4, Y5, Y5
-	VPSHUFD   $0xee, Y3, Y4
-	VPADDD    Y4, Y4, Y4
-	VPSUBD    Y0, Y4, Y6
-	VPMINUD   Y6, Y4, Y4
-	VPSHUFD   $0xbb, Y3, Y6
-	VPXOR     Y6, Y1, Y6
-	VPADDD    Y6, Y4, Y4
-	VPSUBD    Y0, Y4, Y6
-	VPMINUD   Y6, Y4, Y4
-	VPBLENDD  $0xcc, Y3, Y4, Y3
-	VMOVSHDUP Y3, Y4
-	VPXOR     Y4, Y0, Y6
-	VPSHUFD   $0x4e, Y2, Y8
-	VPMULUDQ  Y8, Y3, Y9
-	VPADDQ    Y9, Y7, Y7
-	VPMULUDQ  Y8, Y4, Y4
-	VPADDQ    Y4, Y5, Y5
-	VPSHUFD   $0x1b, Y2, Y2
-	VPMULUDQ  Y2, Y6, Y4
-	VPADDQ    Y4, Y7, Y7
-	VPMULUDQ  Y2, Y3, Y2
-	VPADDQ    Y2, Y5, Y5
-	VMOVSHDUP Y7, Y2
-	VPBLENDD  $0xaa, Y5, Y2, Y2
-	VMOVSLDUP Y5, Y3
-	VPBLENDD  $0xaa, Y3, Y7, Y3
-	VPSUBD    Y0, Y2, Y4
-	VPMINUD   Y4, Y2, Y2
-	VPSUBD    Y0, Y3, Y4
-	VPMINUD   Y4, Y3, Y3
-	VPADDD    Y3, Y2, Y3
-	VPSUBD    Y0, Y3, Y4
-	VPMINUD   Y4, Y3, Y3
-	VPADDD    Y2, Y3, Y2
+	VPADDD    Y2, Y1, Y2
 	VPSUBD    Y0, Y2, Y3
 	VPMINUD   Y3, Y2, Y2
-	VMOVDQU   Y2, 32(AX)
+	VPADDD    Y1, Y2, Y1
+	VPSUBD    Y0, Y1, Y2
+	VPMINUD   Y2, Y1, Y1
+	VMOVDQU   Y1, (AX)
+	VMOVDQU   32(CX), Y1
+	VMOVDQU   32(DX), Y2
+	VPSHUFD   $0x00, Y2, Y3
+	VPSHUFD   $0x55, Y2, Y4
+	VPMULUDQ  Y1, Y3, Y5
+	VPMULUDQ  Y1, Y4, Y6
+	VMOVSHDUP Y1, Y7
+	VPXOR     Y4, Y0, Y4
+	VPMULUDQ  Y7, Y4, Y4
+	VPADDQ    Y4, Y5, Y5
+	VPMULUDQ  Y7, Y3, Y3
+	VPADDQ    Y3, Y6, Y6
+	VPSHUFD   $0xee, Y2, Y3
+	VPADDD    Y3, Y3, Y3
+	VPSUBD    Y0, Y3, Y4
+	VPMINUD   Y4, Y3, Y3
+	VPSHUFD   $0xbb, Y2, Y4
+	VPXOR     Y4, Y0, Y7
+	VPBLENDD  $0x11, Y7, Y4, Y4
+	VPADDD    Y4, Y3, Y3
+	VPSUBD    Y0, Y3, Y4
+	VPMINUD   Y4, Y3, Y3
+	VPBLENDD  $0xcc, Y2, Y3, Y2
+	VMOVSHDUP Y2, Y3
+	VPSHUFD   $0x4e, Y1, Y4
+	VPMULUDQ  Y4, Y2, Y7
+	VPADDQ    Y7, Y5, Y5
+	VPMULUDQ  Y4, Y3, Y4
+	VPADDQ    Y4, Y6, Y6
+	VPSHUFD   $0x1b, Y1, Y1
+	VPXOR     Y3, Y0, Y3
+	VPMULUDQ  Y1, Y3, Y3
+	VPADDQ    Y3, Y5, Y5
+	VPMULUDQ  Y1, Y2, Y1
+	VPADDQ    Y1, Y6, Y6
+	VMOVSHDUP Y5, Y1
+	VPBLENDD  $0xaa, Y6, Y1, Y1
+	VMOVSLDUP Y6, Y2
+	VPBLENDD  $0xaa, Y2, Y5, Y2
+	VPSUBD    Y0, Y1, Y3
+	VPMINUD   Y3, Y1, Y1
+	VPSUBD    Y0, Y2, Y3
+	VPMINUD   Y3, Y2, Y2
+	VPADDD    Y2, Y1, Y2
+	VPSUBD    Y0, Y2, Y3
+	VPMINUD   Y3, Y2, Y2
+	VPADDD    Y1, Y2, Y1
+	VPSUBD    Y0, Y1, Y2
+	VPMINUD   Y2, Y1, Y1
+	VMOVDQU   Y1, 32(AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
 	ADDQ      $+64, DX
@@ -609,106 +610,107 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	MOVQ         a+8(FP), AX
 	MOVQ         b+16(FP), CX
 	MOVQ         n+24(FP), DX
-	VPSRLDQ      $0x0c, Y0, Y1
-	VPSRLQ       $0x20, Y0, Y2
+	VPSRLQ       $0x20, Y0, Y1
+	VPXOR        Y2, Y2, Y2
 	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
 	SHRQ         $0x02, DX
 
 loop:
-	VMOVDQU      (AX), Y5
-	VMOVDQU      (CX), Y6
-	VPSHUFD      $0x00, Y6, Y7
-	VPSHUFD      $0x55, Y6, Y8
-	VPXOR        Y8, Y0, Y9
-	VPMULUDQ     Y5, Y7, Y10
-	VPMULUDQ     Y5, Y8, Y8
-	VMOVSHDUP    Y5, Y11
-	VPMULUDQ     Y11, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPMULUDQ     Y11, Y7, Y7
+	VMOVDQU      (AX), Y4
+	VMOVDQU      (CX), Y5
+	VPSHUFD      $0x00, Y5, Y6
+	VPSHUFD      $0x55, Y5, Y7
+	VPMULUDQ     Y4, Y6, Y8
+	VPMULUDQ     Y4, Y7, Y9
+	VMOVSHDUP    Y4, Y10
+	VPXOR        Y7, Y0, Y7
+	VPMULUDQ     Y10, Y7, Y7
 	VPADDQ       Y7, Y8, Y8
-	VPSHUFD      $0xee, Y6, Y7
-	VPADDD       Y7, Y7, Y7
-	VPSUBD       Y0, Y7, Y9
-	VPMINUD      Y9, Y7, Y7
-	VPSHUFD      $0xbb, Y6, Y9
-	VPXOR        Y9, Y1, Y9
-	VPADDD       Y9, Y7, Y7
-	VPSUBD       Y0, Y7, Y9
-	VPMINUD      Y9, Y7, Y7
-	VPBLENDD     $0xcc, Y6, Y7, Y6
-	VMOVSHDUP    Y6, Y7
-	VPXOR        Y7, Y0, Y9
-	VPSHUFD      $0x4e, Y5, Y11
-	VPMULUDQ     Y11, Y6, Y12
-	VPADDQ       Y12, Y10, Y10
-	VPMULUDQ     Y11, Y7, Y7
+	VPMULUDQ     Y10, Y6, Y6
+	VPADDQ       Y6, Y9, Y9
+	VPSHUFD      $0xee, Y5, Y6
+	VPADDD       Y6, Y6, Y6
+	VPSUBD       Y0, Y6, Y7
+	VPMINUD      Y7, Y6, Y6
+	VPSHUFD      $0xbb, Y5, Y7
+	VPXOR        Y7, Y0, Y10
+	VPBLENDD     $0x11, Y10, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSUBD       Y0, Y6, Y7
+	VPMINUD      Y7, Y6, Y6
+	VPBLENDD     $0xcc, Y5, Y6, Y5
+	VMOVSHDUP    Y5, Y6
+	VPSHUFD      $0x4e, Y4, Y7
+	VPMULUDQ     Y7, Y5, Y10
+	VPADDQ       Y10, Y8, Y8
+	VPMULUDQ     Y7, Y6, Y7
+	VPADDQ       Y7, Y9, Y9
+	VPSHUFD      $0x1b, Y4, Y4
+	VPXOR        Y6, Y0, Y6
+	VPMULUDQ     Y4, Y6, Y6
+	VPADDQ       Y6, Y8, Y8
+	VPMULUDQ     Y4, Y5, Y4
+	VPADDQ       Y4, Y9, Y9
+	VPSRLQ       $0x1f, Y8, Y4
+	VPAND        Y8, Y1, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSRLQ       $0x1f, Y9, Y4
+	VPAND        Y9, Y1, Y9
+	VPADDQ       Y4, Y9, Y9
+	VPADDQ       Y8, Y2, Y2
+	VPADDQ       Y9, Y3, Y3
+	VMOVDQU      32(AX), Y4
+	VMOVDQU      32(CX), Y5
+	VPSHUFD      $0x00, Y5, Y6
+	VPSHUFD      $0x55, Y5, Y7
+	VPMULUDQ     Y4, Y6, Y8
+	VPMULUDQ     Y4, Y7, Y9
+	VMOVSHDUP    Y4, Y10
+	VPXOR        Y7, Y0, Y7
+	VPMULUDQ     Y10, Y7, Y7
 	VPADDQ       Y7, Y8, Y8
-	VPSHUFD      $0x1b, Y5, Y5
-	VPMULUDQ     Y5, Y9, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPMULUDQ     Y5, Y6, Y5
-	VPADDQ       Y5, Y8, Y8
-	VPSRLQ       $0x1f, Y10, Y5
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y5, Y10, Y10
-	VPSRLQ       $0x1f, Y8, Y5
-	VPAND        Y8, Y2, Y8
-	VPADDQ       Y5, Y8, Y8
-	VPADDQ       Y10, Y3, Y3
-	VPADDQ       Y8, Y4, Y4
-	VMOVDQU      32(AX), Y5
-	VMOVDQU      32(CX), Y6
-	VPSHUFD      $0x00, Y6, Y7
-	VPSHUFD      $0x55, Y6, Y8
-	VPXOR        Y8, Y0, Y9
-	VPMULUDQ     Y5, Y7, Y10
-	VPMULUDQ     Y5, Y8, Y8
-	VMOVSHDUP    Y5, Y11
-	VPMULUDQ     Y11, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPMULUDQ     Y11, Y7, Y7
-	VPADDQ       Y7, Y8, Y8
-	VPSHUFD      $0xee, Y6, Y7
-	VPADDD       Y7, Y7, Y7
-	VPSUBD       Y0, Y7, Y9
-	VPMINUD      Y9, Y7, Y7
-	VPSHUFD      $0xbb, Y6, Y9
-	VPXOR        Y9, Y1, Y9
-	VPADDD       Y9, Y7, Y7
-	VPSUBD       Y0, Y7, Y9
-	VPMINUD      Y9, Y7, Y7
-	VPBLENDD     $0xcc, Y6, Y7, Y6
-	VMOVSHDUP    Y6, Y7
-	VPXOR        Y7, Y0, Y9
-	VPSHUFD      $0x4e, Y5, Y11
-	VPMULUDQ     Y11, Y6, Y12
-	VPADDQ       Y12, Y10, Y10
-	VPMULUDQ     Y11, Y7, Y7
-	VPADDQ       Y7, Y8, Y8
-	VPSHUFD      $0x1b, Y5, Y5
-	VPMULUDQ     Y5, Y9, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPMULUDQ     Y5, Y6, Y5
-	VPADDQ       Y5, Y8, Y8
-	VPSRLQ       $0x1f, Y10, Y5
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y5, Y10, Y10
-	VPSRLQ       $0x1f, Y8, Y5
-	VPAND        Y8, Y2, Y8
-	VPADDQ       Y5, Y8, Y8
-	VPADDQ       Y10, Y3, Y3
-	VPADDQ       Y8, Y4, Y4
+	VPMULUDQ     Y10, Y6, Y6
+	VPADDQ       Y6, Y9, Y9
+	VPSHUFD      $0xee, Y5, Y6
+	VPADDD       Y6, Y6, Y6
+	VPSUBD       Y0, Y6, Y7
+	VPMINUD      Y7, Y6, Y6
+	VPSHUFD      $0xbb, Y5, Y7
+	VPXOR        Y7, Y0, Y10
+	VPBLENDD     $0x11, Y10, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSUBD       Y0, Y6, Y7
+	VPMINUD      Y7, Y6, Y6
+	VPBLENDD     $0xcc, Y5, Y6, Y5
+	VMOVSHDUP    Y5, Y6
+	VPSHUFD      $0x4e, Y4, Y7
+	VPMULUDQ     Y7, Y5, Y10
+	VPADDQ       Y10, Y8, Y8
+	VPMULUDQ     Y7, Y6, Y7
+	VPADDQ       Y7, Y9, Y9
+	VPSHUFD      $0x1b, Y4, Y4
+	VPXOR        Y6, Y0, Y6
+	VPMULUDQ     Y4, Y6, Y6
+	VPADDQ       Y6, Y8, Y8
+	VPMULUDQ     Y4, Y5, Y4
+	VPADDQ       Y4, Y9, Y9
+	VPSRLQ       $0x1f, Y8, Y4
+	VPAND        Y8, Y1, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSRLQ       $0x1f, Y9, Y4
+	VPAND        Y9, Y1, Y9
+	VPADDQ       Y4, Y9, Y9
+	VPADDQ       Y8, Y2, Y2
+	VPADDQ       Y9, Y3, Y3
 	ADDQ         $+64, AX
 	ADDQ         $+64, CX
 	DECQ         DX
 	JNZ          loop
 	MOVQ         sum+0(FP), AX
-	VEXTRACTI128 $0x01, Y3, X0
-	VPADDQ       X3, X0, X0
-	VEXTRACTI128 $0x01, Y4, X1
-	VPADDQ       X4, X1, X1
+	VEXTRACTI128 $0x01, Y2, X0
+	VPADDQ       X2, X0, X0
+	VEXTRACTI128 $0x01, Y3, X1
+	VPADDQ       X3, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
@@ -1457,196 +1459,199 @@ TEXT ·roundSumsAVX2(SB), NOSPLIT, $0-48
 	MOVQ         bLo+24(FP), DX
 	MOVQ         bHi+32(FP), BX
 	MOVQ         n+40(FP), SI
-	VPSRLDQ      $0x0c, Y0, Y1
-	VPSRLQ       $0x20, Y0, Y2
+	VPSRLQ       $0x20, Y0, Y1
+	VPXOR        Y2, Y2, Y2
 	VPXOR        Y3, Y3, Y3
+	VPSRLQ       $0x20, Y0, Y4
 	VPXOR        Y4, Y4, Y4
-	VPSRLQ       $0x20, Y0, Y5
 	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
 	SHRQ         $0x02, SI
 
 loop:
-	VMOVDQU      (AX), Y7
-	VMOVDQU      (DX), Y8
-	VPSHUFD      $0x00, Y8, Y9
-	VPSHUFD      $0x55, Y8, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y7, Y9, Y12
-	VPMULUDQ     Y7, Y10, Y10
-	VMOVSHDUP    Y7, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
+	VMOVDQU      (AX), Y6
+	VMOVDQU      (DX), Y7
+	VPSHUFD      $0x00, Y7, Y8
+	VPSHUFD      $0x55, Y7, Y9
+	VPMULUDQ     Y6, Y8, Y10
+	VPMULUDQ     Y6, Y9, Y11
+	VMOVSHDUP    Y6, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
 	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y8, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y8, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y8, Y9, Y8
-	VMOVSHDUP    Y8, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y7, Y13
-	VPMULUDQ     Y13, Y8, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y7, Y7
-	VPMULUDQ     Y7, Y11, Y9
-	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y7, Y8, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y3, Y3
-	VPADDQ       Y10, Y4, Y4
-	VMOVDQU      (CX), Y7
-	VPSUBD       (AX), Y7, Y7
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y7, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y7, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y7, Y8, Y7
+	VMOVSHDUP    Y7, Y8
+	VPSHUFD      $0x4e, Y6, Y9
+	VPMULUDQ     Y9, Y7, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y6, Y6
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y6, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y6, Y7, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPADDQ       Y10, Y2, Y2
+	VPADDQ       Y11, Y3, Y3
+	VMOVDQU      (CX), Y6
+	VPSUBD       (AX), Y6, Y6
+	VPADDD       Y0, Y6, Y7
+	VPMINUD      Y7, Y6, Y6
+	VMOVDQU      (BX), Y7
+	VPSUBD       (DX), Y7, Y7
 	VPADDD       Y0, Y7, Y8
 	VPMINUD      Y8, Y7, Y7
-	VMOVDQU      (BX), Y8
-	VPSUBD       (DX), Y8, Y8
-	VPADDD       Y0, Y8, Y9
+	VPSHUFD      $0x00, Y7, Y8
+	VPSHUFD      $0x55, Y7, Y9
+	VPMULUDQ     Y6, Y8, Y10
+	VPMULUDQ     Y6, Y9, Y11
+	VMOVSHDUP    Y6, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y7, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y8, Y9
-	VPSHUFD      $0x55, Y8, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y7, Y9, Y12
-	VPMULUDQ     Y7, Y10, Y10
-	VMOVSHDUP    Y7, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y8, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y8, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y8, Y9, Y8
-	VMOVSHDUP    Y8, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y7, Y13
-	VPMULUDQ     Y13, Y8, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y7, Y7
-	VPMULUDQ     Y7, Y11, Y9
-	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y7, Y8, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y5, Y5
-	VPADDQ       Y10, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VMOVDQU      32(DX), Y8
-	VPSHUFD      $0x00, Y8, Y9
-	VPSHUFD      $0x55, Y8, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y7, Y9, Y12
-	VPMULUDQ     Y7, Y10, Y10
-	VMOVSHDUP    Y7, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y8, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y8, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y8, Y9, Y8
-	VMOVSHDUP    Y8, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y7, Y13
-	VPMULUDQ     Y13, Y8, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y7, Y7
-	VPMULUDQ     Y7, Y11, Y9
-	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y7, Y8, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y3, Y3
+	VPSHUFD      $0xbb, Y7, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y7, Y8, Y7
+	VMOVSHDUP    Y7, Y8
+	VPSHUFD      $0x4e, Y6, Y9
+	VPMULUDQ     Y9, Y7, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y6, Y6
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y6, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y6, Y7, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
 	VPADDQ       Y10, Y4, Y4
-	VMOVDQU      32(CX), Y7
-	VPSUBD       32(AX), Y7, Y7
+	VPADDQ       Y11, Y5, Y5
+	VMOVDQU      32(AX), Y6
+	VMOVDQU      32(DX), Y7
+	VPSHUFD      $0x00, Y7, Y8
+	VPSHUFD      $0x55, Y7, Y9
+	VPMULUDQ     Y6, Y8, Y10
+	VPMULUDQ     Y6, Y9, Y11
+	VMOVSHDUP    Y6, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y7, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y7, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y7, Y8, Y7
+	VMOVSHDUP    Y7, Y8
+	VPSHUFD      $0x4e, Y6, Y9
+	VPMULUDQ     Y9, Y7, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y6, Y6
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y6, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y6, Y7, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPADDQ       Y10, Y2, Y2
+	VPADDQ       Y11, Y3, Y3
+	VMOVDQU      32(CX), Y6
+	VPSUBD       32(AX), Y6, Y6
+	VPADDD       Y0, Y6, Y7
+	VPMINUD      Y7, Y6, Y6
+	VMOVDQU      32(BX), Y7
+	VPSUBD       32(DX), Y7, Y7
 	VPADDD       Y0, Y7, Y8
 	VPMINUD      Y8, Y7, Y7
-	VMOVDQU      32(BX), Y8
-	VPSUBD       32(DX), Y8, Y8
-	VPADDD       Y0, Y8, Y9
+	VPSHUFD      $0x00, Y7, Y8
+	VPSHUFD      $0x55, Y7, Y9
+	VPMULUDQ     Y6, Y8, Y10
+	VPMULUDQ     Y6, Y9, Y11
+	VMOVSHDUP    Y6, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y7, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y8, Y9
-	VPSHUFD      $0x55, Y8, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y7, Y9, Y12
-	VPMULUDQ     Y7, Y10, Y10
-	VMOVSHDUP    Y7, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y8, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y8, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y8, Y9, Y8
-	VMOVSHDUP    Y8, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y7, Y13
-	VPMULUDQ     Y13, Y8, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y7, Y7
-	VPMULUDQ     Y7, Y11, Y9
-	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y7, Y8, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y5, Y5
-	VPADDQ       Y10, Y6, Y6
+	VPSHUFD      $0xbb, Y7, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y7, Y8, Y7
+	VMOVSHDUP    Y7, Y8
+	VPSHUFD      $0x4e, Y6, Y9
+	VPMULUDQ     Y9, Y7, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y6, Y6
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y6, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y6, Y7, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPADDQ       Y10, Y4, Y4
+	VPADDQ       Y11, Y5, Y5
 	ADDQ         $+64, AX
 	ADDQ         $+64, DX
 	ADDQ         $+64, CX
@@ -1654,19 +1659,19 @@ loop:
 	DECQ         SI
 	JNZ          loop
 	MOVQ         sums+0(FP), AX
-	VEXTRACTI128 $0x01, Y3, X0
-	VPADDQ       X3, X0, X0
-	VEXTRACTI128 $0x01, Y4, X1
-	VPADDQ       X4, X1, X1
+	VEXTRACTI128 $0x01, Y2, X0
+	VPADDQ       X2, X0, X0
+	VEXTRACTI128 $0x01, Y3, X1
+	VPADDQ       X3, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
 	VMOVDQU      X0, 16(AX)
 	ADDQ         $0x20, AX
-	VEXTRACTI128 $0x01, Y5, X0
-	VPADDQ       X5, X0, X0
-	VEXTRACTI128 $0x01, Y6, X1
-	VPADDQ       X6, X1, X1
+	VEXTRACTI128 $0x01, Y4, X0
+	VPADDQ       X4, X0, X0
+	VEXTRACTI128 $0x01, Y5, X1
+	VPADDQ       X5, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
@@ -1686,382 +1691,389 @@ TEXT ·roundSumsWeightedAVX2(SB), NOSPLIT, $0-56
 	MOVQ         bLo+32(FP), BX
 	MOVQ         bHi+40(FP), SI
 	MOVQ         n+48(FP), DI
-	VPSRLDQ      $0x0c, Y0, Y1
-	VPSRLQ       $0x20, Y0, Y2
+	VPSRLQ       $0x20, Y0, Y1
+	VPXOR        Y2, Y2, Y2
 	VPXOR        Y3, Y3, Y3
+	VPSRLQ       $0x20, Y0, Y4
 	VPXOR        Y4, Y4, Y4
-	VPSRLQ       $0x20, Y0, Y5
 	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
 	SHRQ         $0x02, DI
 
 loop:
-	VMOVDQU      (AX), Y7
-	VMOVDQU      (CX), Y8
-	VMOVDQU      (BX), Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
+	VMOVDQU      (AX), Y6
+	VMOVDQU      (CX), Y7
+	VMOVDQU      (BX), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
 	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
 	VPSUBD       Y0, Y9, Y10
 	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
 	VPSUBD       Y0, Y9, Y10
 	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y12, Y12
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
 	VPSUBD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
 	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y9
-	VMOVSHDUP    Y9, Y11
-	VPXOR        Y11, Y0, Y13
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y12, Y12
-	VPMULUDQ     Y14, Y11, Y11
-	VPADDQ       Y11, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y13, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y8
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y8, Y10, Y10
-	VPADDQ       Y12, Y3, Y3
-	VPADDQ       Y10, Y4, Y4
-	VMOVDQU      (DX), Y8
-	VPSUBD       (CX), Y8, Y8
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y12
+	VPMULUDQ     Y12, Y8, Y13
+	VPADDQ       Y13, Y10, Y10
+	VPMULUDQ     Y12, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPADDQ       Y10, Y2, Y2
+	VPADDQ       Y11, Y3, Y3
+	VMOVDQU      (DX), Y7
+	VPSUBD       (CX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      (SI), Y8
+	VPSUBD       (BX), Y8, Y8
 	VPADDD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VMOVDQU      (SI), Y9
-	VPSUBD       (BX), Y9, Y9
-	VPADDD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
 	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
-	VPSUBD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
 	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y7
-	VMOVSHDUP    Y7, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y8, Y13
-	VPMULUDQ     Y13, Y7, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y11, Y9
 	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y8, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
 	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y5, Y5
-	VPADDQ       Y10, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VMOVDQU      32(CX), Y8
-	VMOVDQU      32(BX), Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
 	VPSUBD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
 	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y9
-	VMOVSHDUP    Y9, Y11
-	VPXOR        Y11, Y0, Y13
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y12, Y12
-	VPMULUDQ     Y14, Y11, Y11
-	VPADDQ       Y11, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y13, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y8, Y9, Y8
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y6
+	VMOVSHDUP    Y6, Y8
+	VPSHUFD      $0x4e, Y7, Y9
+	VPMULUDQ     Y9, Y6, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y7, Y8, Y8
 	VPADDQ       Y8, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y8
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y8, Y10, Y10
-	VPADDQ       Y12, Y3, Y3
+	VPMULUDQ     Y7, Y6, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
 	VPADDQ       Y10, Y4, Y4
-	VMOVDQU      32(DX), Y8
-	VPSUBD       32(CX), Y8, Y8
+	VPADDQ       Y11, Y5, Y5
+	VMOVDQU      32(AX), Y6
+	VMOVDQU      32(CX), Y7
+	VMOVDQU      32(BX), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y12, Y12
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y12
+	VPMULUDQ     Y12, Y8, Y13
+	VPADDQ       Y13, Y10, Y10
+	VPMULUDQ     Y12, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPADDQ       Y10, Y2, Y2
+	VPADDQ       Y11, Y3, Y3
+	VMOVDQU      32(DX), Y7
+	VPSUBD       32(CX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      32(SI), Y8
+	VPSUBD       32(BX), Y8, Y8
 	VPADDD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VMOVDQU      32(SI), Y9
-	VPSUBD       32(BX), Y9, Y9
-	VPADDD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
 	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
 	VPSUBD       Y0, Y9, Y10
 	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
 	VPSUBD       Y0, Y9, Y10
 	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y12, Y12
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
 	VPSUBD       Y0, Y8, Y9
 	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
 	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y7
-	VMOVSHDUP    Y7, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y8, Y13
-	VPMULUDQ     Y13, Y7, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y11, Y9
-	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y8, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y5, Y5
-	VPADDQ       Y10, Y6, Y6
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y6
+	VMOVSHDUP    Y6, Y8
+	VPSHUFD      $0x4e, Y7, Y9
+	VPMULUDQ     Y9, Y6, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y7, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y7, Y6, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPADDQ       Y10, Y4, Y4
+	VPADDQ       Y11, Y5, Y5
 	ADDQ         $+64, AX
 	ADDQ         $+64, CX
 	ADDQ         $+64, BX
@@ -2070,19 +2082,19 @@ loop:
 	DECQ         DI
 	JNZ          loop
 	MOVQ         sums+0(FP), AX
-	VEXTRACTI128 $0x01, Y3, X0
-	VPADDQ       X3, X0, X0
-	VEXTRACTI128 $0x01, Y4, X1
-	VPADDQ       X4, X1, X1
+	VEXTRACTI128 $0x01, Y2, X0
+	VPADDQ       X2, X0, X0
+	VEXTRACTI128 $0x01, Y3, X1
+	VPADDQ       X3, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
 	VMOVDQU      X0, 16(AX)
 	ADDQ         $0x20, AX
-	VEXTRACTI128 $0x01, Y5, X0
-	VPADDQ       X5, X0, X0
-	VEXTRACTI128 $0x01, Y6, X1
-	VPADDQ       X6, X1, X1
+	VEXTRACTI128 $0x01, Y4, X0
+	VPADDQ       X4, X0, X0
+	VEXTRACTI128 $0x01, Y5, X1
+	VPADDQ       X5, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
@@ -2106,586 +2118,597 @@ TEXT ·fractionRoundSumsAVX2(SB), NOSPLIT, $0-88
 	MOVQ         d1Lo+64(FP), R9
 	MOVQ         d1Hi+72(FP), R10
 	MOVQ         n+80(FP), R11
-	VPSRLDQ      $0x0c, Y0, Y1
-	VPSRLQ       $0x20, Y0, Y2
+	VPSRLQ       $0x20, Y0, Y1
+	VPXOR        Y2, Y2, Y2
 	VPXOR        Y3, Y3, Y3
+	VPSRLQ       $0x20, Y0, Y4
 	VPXOR        Y4, Y4, Y4
-	VPSRLQ       $0x20, Y0, Y5
 	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
 	SHRQ         $0x02, R11
 
 loop:
-	VMOVDQU      (AX), Y7
-	VMOVDQU      (CX), Y8
-	VMOVDQU      (R9), Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
+	VMOVDQU      (AX), Y6
+	VMOVDQU      (CX), Y7
+	VMOVDQU      (R9), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
 	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVDQU      (BX), Y8
-	VMOVDQU      (DI), Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y12
-	VPXOR        Y12, Y0, Y14
-	VPMULUDQ     Y8, Y10, Y15
-	VPMULUDQ     Y8, Y12, Y12
-	VMOVSHDUP    Y8, Y16
-	VPMULUDQ     Y16, Y14, Y14
-	VPADDQ       Y14, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y14
-	VPXOR        Y14, Y1, Y14
-	VPADDD       Y14, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y14
-	VPSHUFD      $0x4e, Y8, Y16
-	VPMULUDQ     Y16, Y9, Y17
-	VPADDQ       Y17, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y14, Y10
-	VPADDQ       Y10, Y15, Y15
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y13, Y8
-	VPAND        Y13, Y2, Y13
-	VPADDQ       Y8, Y13, Y13
-	VPSRLQ       $0x1f, Y11, Y8
-	VPAND        Y11, Y2, Y11
-	VPADDQ       Y8, Y11, Y11
-	VPSRLQ       $0x1f, Y15, Y8
-	VPAND        Y15, Y2, Y15
-	VPADDQ       Y8, Y15, Y15
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPADDQ       Y15, Y13, Y13
-	VPADDQ       Y12, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
-	VPSUBD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
 	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y9
-	VMOVSHDUP    Y9, Y11
-	VPXOR        Y11, Y0, Y13
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y12, Y12
-	VPMULUDQ     Y14, Y11, Y11
-	VPADDQ       Y11, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y13, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y8
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y8, Y10, Y10
-	VPADDQ       Y12, Y3, Y3
-	VPADDQ       Y10, Y4, Y4
-	VMOVDQU      (DX), Y8
-	VPSUBD       (CX), Y8, Y8
-	VPADDD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VMOVDQU      (R10), Y9
-	VPSUBD       (R9), Y9, Y9
-	VPADDD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVDQU      (SI), Y8
-	VPSUBD       (BX), Y8, Y8
-	VPADDD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VMOVDQU      (R8), Y9
-	VPSUBD       (DI), Y9, Y9
-	VPADDD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y12
-	VPXOR        Y12, Y0, Y14
-	VPMULUDQ     Y8, Y10, Y15
-	VPMULUDQ     Y8, Y12, Y12
-	VMOVSHDUP    Y8, Y16
-	VPMULUDQ     Y16, Y14, Y14
-	VPADDQ       Y14, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y14
-	VPXOR        Y14, Y1, Y14
-	VPADDD       Y14, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y14
-	VPSHUFD      $0x4e, Y8, Y16
-	VPMULUDQ     Y16, Y9, Y17
-	VPADDQ       Y17, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y14, Y10
-	VPADDQ       Y10, Y15, Y15
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y13, Y8
-	VPAND        Y13, Y2, Y13
-	VPADDQ       Y8, Y13, Y13
-	VPSRLQ       $0x1f, Y11, Y8
-	VPAND        Y11, Y2, Y11
-	VPADDQ       Y8, Y11, Y11
-	VPSRLQ       $0x1f, Y15, Y8
-	VPAND        Y15, Y2, Y15
-	VPADDQ       Y8, Y15, Y15
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPADDQ       Y15, Y13, Y13
-	VPADDQ       Y12, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
-	VPSUBD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y7
-	VMOVSHDUP    Y7, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y8, Y13
-	VPMULUDQ     Y13, Y7, Y14
-	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y11, Y9
 	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y8, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
 	VPADDQ       Y7, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y5, Y5
-	VPADDQ       Y10, Y6, Y6
-	VMOVDQU      32(AX), Y7
-	VMOVDQU      32(CX), Y8
-	VMOVDQU      32(R9), Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
+	VMOVDQU      (BX), Y7
+	VMOVDQU      (DI), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y13
+	VPMULUDQ     Y7, Y10, Y14
+	VMOVSHDUP    Y7, Y15
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y15, Y10, Y10
 	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVDQU      32(BX), Y8
-	VMOVDQU      32(DI), Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y12
-	VPXOR        Y12, Y0, Y14
-	VPMULUDQ     Y8, Y10, Y15
-	VPMULUDQ     Y8, Y12, Y12
-	VMOVSHDUP    Y8, Y16
-	VPMULUDQ     Y16, Y14, Y14
-	VPADDQ       Y14, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y14
-	VPXOR        Y14, Y1, Y14
-	VPADDD       Y14, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y14
-	VPSHUFD      $0x4e, Y8, Y16
-	VPMULUDQ     Y16, Y9, Y17
-	VPADDQ       Y17, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y14, Y10
-	VPADDQ       Y10, Y15, Y15
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y13, Y8
-	VPAND        Y13, Y2, Y13
-	VPADDQ       Y8, Y13, Y13
-	VPSRLQ       $0x1f, Y11, Y8
-	VPAND        Y11, Y2, Y11
-	VPADDQ       Y8, Y11, Y11
-	VPSRLQ       $0x1f, Y15, Y8
-	VPAND        Y15, Y2, Y15
-	VPADDQ       Y8, Y15, Y15
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPADDQ       Y15, Y13, Y13
-	VPADDQ       Y12, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
-	VPSUBD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
-	VPSUBD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
+	VPMULUDQ     Y15, Y9, Y9
+	VPADDQ       Y9, Y14, Y14
+	VPSHUFD      $0xee, Y8, Y9
 	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y9
-	VMOVSHDUP    Y9, Y11
-	VPXOR        Y11, Y0, Y13
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y12, Y12
-	VPMULUDQ     Y14, Y11, Y11
-	VPADDQ       Y11, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y13, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y10, Y8
-	VPAND        Y10, Y2, Y10
-	VPADDQ       Y8, Y10, Y10
-	VPADDQ       Y12, Y3, Y3
-	VPADDQ       Y10, Y4, Y4
-	VMOVDQU      32(DX), Y8
-	VPSUBD       32(CX), Y8, Y8
-	VPADDD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VMOVDQU      32(R10), Y9
-	VPSUBD       32(R9), Y9, Y9
-	VPADDD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y11
-	VPXOR        Y11, Y0, Y12
-	VPMULUDQ     Y8, Y10, Y13
-	VPMULUDQ     Y8, Y11, Y11
-	VMOVSHDUP    Y8, Y14
-	VPMULUDQ     Y14, Y12, Y12
-	VPADDQ       Y12, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y12
-	VPXOR        Y12, Y1, Y12
-	VPADDD       Y12, Y10, Y10
-	VPSUBD       Y0, Y10, Y12
-	VPMINUD      Y12, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y12
-	VPSHUFD      $0x4e, Y8, Y14
-	VPMULUDQ     Y14, Y9, Y15
-	VPADDQ       Y15, Y13, Y13
-	VPMULUDQ     Y14, Y10, Y10
-	VPADDQ       Y10, Y11, Y11
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y12, Y10
-	VPADDQ       Y10, Y13, Y13
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y11, Y11
-	VMOVDQU      32(SI), Y8
-	VPSUBD       32(BX), Y8, Y8
-	VPADDD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPSUBD       32(DI), Y9, Y9
-	VPADDD       Y0, Y9, Y10
-	VPMINUD      Y10, Y9, Y9
-	VPSHUFD      $0x00, Y9, Y10
-	VPSHUFD      $0x55, Y9, Y12
-	VPXOR        Y12, Y0, Y14
-	VPMULUDQ     Y8, Y10, Y15
-	VPMULUDQ     Y8, Y12, Y12
-	VMOVSHDUP    Y8, Y16
-	VPMULUDQ     Y16, Y14, Y14
-	VPADDQ       Y14, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0xee, Y9, Y10
-	VPADDD       Y10, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPSHUFD      $0xbb, Y9, Y14
-	VPXOR        Y14, Y1, Y14
-	VPADDD       Y14, Y10, Y10
-	VPSUBD       Y0, Y10, Y14
-	VPMINUD      Y14, Y10, Y10
-	VPBLENDD     $0xcc, Y9, Y10, Y9
-	VMOVSHDUP    Y9, Y10
-	VPXOR        Y10, Y0, Y14
-	VPSHUFD      $0x4e, Y8, Y16
-	VPMULUDQ     Y16, Y9, Y17
-	VPADDQ       Y17, Y15, Y15
-	VPMULUDQ     Y16, Y10, Y10
-	VPADDQ       Y10, Y12, Y12
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y14, Y10
-	VPADDQ       Y10, Y15, Y15
-	VPMULUDQ     Y8, Y9, Y8
-	VPADDQ       Y8, Y12, Y12
-	VPSRLQ       $0x1f, Y13, Y8
-	VPAND        Y13, Y2, Y13
-	VPADDQ       Y8, Y13, Y13
-	VPSRLQ       $0x1f, Y11, Y8
-	VPAND        Y11, Y2, Y11
-	VPADDQ       Y8, Y11, Y11
-	VPSRLQ       $0x1f, Y15, Y8
-	VPAND        Y15, Y2, Y15
-	VPADDQ       Y8, Y15, Y15
-	VPSRLQ       $0x1f, Y12, Y8
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y8, Y12, Y12
-	VPADDQ       Y15, Y13, Y13
-	VPADDQ       Y12, Y11, Y11
-	VMOVSHDUP    Y13, Y8
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VMOVSLDUP    Y11, Y9
-	VPBLENDD     $0xaa, Y9, Y13, Y9
-	VPSUBD       Y0, Y8, Y10
-	VPMINUD      Y10, Y8, Y8
 	VPSUBD       Y0, Y9, Y10
 	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y9, Y8, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y15
+	VPBLENDD     $0x11, Y15, Y10, Y10
+	VPADDD       Y10, Y9, Y9
 	VPSUBD       Y0, Y9, Y10
 	VPMINUD      Y10, Y9, Y9
-	VPADDD       Y8, Y9, Y8
-	VPSUBD       Y0, Y8, Y9
-	VPMINUD      Y9, Y8, Y8
-	VPSHUFD      $0x00, Y7, Y9
-	VPSHUFD      $0x55, Y7, Y10
-	VPXOR        Y10, Y0, Y11
-	VPMULUDQ     Y8, Y9, Y12
-	VPMULUDQ     Y8, Y10, Y10
-	VMOVSHDUP    Y8, Y13
-	VPMULUDQ     Y13, Y11, Y11
-	VPADDQ       Y11, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
-	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0xee, Y7, Y9
-	VPADDD       Y9, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPSHUFD      $0xbb, Y7, Y11
-	VPXOR        Y11, Y1, Y11
-	VPADDD       Y11, Y9, Y9
-	VPSUBD       Y0, Y9, Y11
-	VPMINUD      Y11, Y9, Y9
-	VPBLENDD     $0xcc, Y7, Y9, Y7
-	VMOVSHDUP    Y7, Y9
-	VPXOR        Y9, Y0, Y11
-	VPSHUFD      $0x4e, Y8, Y13
-	VPMULUDQ     Y13, Y7, Y14
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y14, Y14
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y13, Y13
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y14, Y14
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y1, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y7
+	VPAND        Y13, Y1, Y13
+	VPADDQ       Y7, Y13, Y13
+	VPSRLQ       $0x1f, Y14, Y7
+	VPAND        Y14, Y1, Y14
+	VPADDQ       Y7, Y14, Y14
+	VPADDQ       Y13, Y11, Y11
 	VPADDQ       Y14, Y12, Y12
-	VPMULUDQ     Y13, Y9, Y9
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
 	VPADDQ       Y9, Y10, Y10
-	VPSHUFD      $0x1b, Y8, Y8
-	VPMULUDQ     Y8, Y11, Y9
-	VPADDQ       Y9, Y12, Y12
-	VPMULUDQ     Y8, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y12, Y7
-	VPAND        Y12, Y2, Y12
-	VPADDQ       Y7, Y12, Y12
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y12
+	VPMULUDQ     Y12, Y8, Y13
+	VPADDQ       Y13, Y10, Y10
+	VPMULUDQ     Y12, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y11, Y11
 	VPSRLQ       $0x1f, Y10, Y7
-	VPAND        Y10, Y2, Y10
+	VPAND        Y10, Y1, Y10
 	VPADDQ       Y7, Y10, Y10
-	VPADDQ       Y12, Y5, Y5
-	VPADDQ       Y10, Y6, Y6
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPADDQ       Y10, Y2, Y2
+	VPADDQ       Y11, Y3, Y3
+	VMOVDQU      (DX), Y7
+	VPSUBD       (CX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      (R10), Y8
+	VPSUBD       (R9), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y12, Y12
+	VMOVDQU      (SI), Y7
+	VPSUBD       (BX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPSUBD       (DI), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y13
+	VPMULUDQ     Y7, Y10, Y14
+	VMOVSHDUP    Y7, Y15
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y15, Y10, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y15, Y9, Y9
+	VPADDQ       Y9, Y14, Y14
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y15
+	VPBLENDD     $0x11, Y15, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y14, Y14
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y13, Y13
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y14, Y14
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y1, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y7
+	VPAND        Y13, Y1, Y13
+	VPADDQ       Y7, Y13, Y13
+	VPSRLQ       $0x1f, Y14, Y7
+	VPAND        Y14, Y1, Y14
+	VPADDQ       Y7, Y14, Y14
+	VPADDQ       Y13, Y11, Y11
+	VPADDQ       Y14, Y12, Y12
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y6
+	VMOVSHDUP    Y6, Y8
+	VPSHUFD      $0x4e, Y7, Y9
+	VPMULUDQ     Y9, Y6, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y7, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y7, Y6, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPADDQ       Y10, Y4, Y4
+	VPADDQ       Y11, Y5, Y5
+	VMOVDQU      32(AX), Y6
+	VMOVDQU      32(CX), Y7
+	VMOVDQU      32(R9), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y12, Y12
+	VMOVDQU      32(BX), Y7
+	VMOVDQU      32(DI), Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y13
+	VPMULUDQ     Y7, Y10, Y14
+	VMOVSHDUP    Y7, Y15
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y15, Y10, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y15, Y9, Y9
+	VPADDQ       Y9, Y14, Y14
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y15
+	VPBLENDD     $0x11, Y15, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y14, Y14
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y13, Y13
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y14, Y14
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y1, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y7
+	VPAND        Y13, Y1, Y13
+	VPADDQ       Y7, Y13, Y13
+	VPSRLQ       $0x1f, Y14, Y7
+	VPAND        Y14, Y1, Y14
+	VPADDQ       Y7, Y14, Y14
+	VPADDQ       Y13, Y11, Y11
+	VPADDQ       Y14, Y12, Y12
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y12
+	VPMULUDQ     Y12, Y8, Y13
+	VPADDQ       Y13, Y10, Y10
+	VPMULUDQ     Y12, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y7
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y7, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPADDQ       Y10, Y2, Y2
+	VPADDQ       Y11, Y3, Y3
+	VMOVDQU      32(DX), Y7
+	VPSUBD       32(CX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      32(R10), Y8
+	VPSUBD       32(R9), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VPMULUDQ     Y7, Y10, Y12
+	VMOVSHDUP    Y7, Y13
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y13, Y10, Y10
+	VPADDQ       Y10, Y11, Y11
+	VPMULUDQ     Y13, Y9, Y9
+	VPADDQ       Y9, Y12, Y12
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y13
+	VPBLENDD     $0x11, Y13, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y13
+	VPADDQ       Y13, Y11, Y11
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y12, Y12
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y12, Y12
+	VMOVDQU      32(SI), Y7
+	VPSUBD       32(BX), Y7, Y7
+	VPADDD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VMOVDQU      32(R8), Y8
+	VPSUBD       32(DI), Y8, Y8
+	VPADDD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0x00, Y8, Y9
+	VPSHUFD      $0x55, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y13
+	VPMULUDQ     Y7, Y10, Y14
+	VMOVSHDUP    Y7, Y15
+	VPXOR        Y10, Y0, Y10
+	VPMULUDQ     Y15, Y10, Y10
+	VPADDQ       Y10, Y13, Y13
+	VPMULUDQ     Y15, Y9, Y9
+	VPADDQ       Y9, Y14, Y14
+	VPSHUFD      $0xee, Y8, Y9
+	VPADDD       Y9, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPSHUFD      $0xbb, Y8, Y10
+	VPXOR        Y10, Y0, Y15
+	VPBLENDD     $0x11, Y15, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSUBD       Y0, Y9, Y10
+	VPMINUD      Y10, Y9, Y9
+	VPBLENDD     $0xcc, Y8, Y9, Y8
+	VMOVSHDUP    Y8, Y9
+	VPSHUFD      $0x4e, Y7, Y10
+	VPMULUDQ     Y10, Y8, Y15
+	VPADDQ       Y15, Y13, Y13
+	VPMULUDQ     Y10, Y9, Y10
+	VPADDQ       Y10, Y14, Y14
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y7, Y9, Y9
+	VPADDQ       Y9, Y13, Y13
+	VPMULUDQ     Y7, Y8, Y7
+	VPADDQ       Y7, Y14, Y14
+	VPSRLQ       $0x1f, Y11, Y7
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y7, Y11, Y11
+	VPSRLQ       $0x1f, Y12, Y7
+	VPAND        Y12, Y1, Y12
+	VPADDQ       Y7, Y12, Y12
+	VPSRLQ       $0x1f, Y13, Y7
+	VPAND        Y13, Y1, Y13
+	VPADDQ       Y7, Y13, Y13
+	VPSRLQ       $0x1f, Y14, Y7
+	VPAND        Y14, Y1, Y14
+	VPADDQ       Y7, Y14, Y14
+	VPADDQ       Y13, Y11, Y11
+	VPADDQ       Y14, Y12, Y12
+	VMOVSHDUP    Y11, Y7
+	VPBLENDD     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y12, Y8
+	VPBLENDD     $0xaa, Y8, Y11, Y8
+	VPSUBD       Y0, Y7, Y9
+	VPMINUD      Y9, Y7, Y7
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y8, Y7, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPADDD       Y7, Y8, Y7
+	VPSUBD       Y0, Y7, Y8
+	VPMINUD      Y8, Y7, Y7
+	VPSHUFD      $0x00, Y6, Y8
+	VPSHUFD      $0x55, Y6, Y9
+	VPMULUDQ     Y7, Y8, Y10
+	VPMULUDQ     Y7, Y9, Y11
+	VMOVSHDUP    Y7, Y12
+	VPXOR        Y9, Y0, Y9
+	VPMULUDQ     Y12, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VPMULUDQ     Y12, Y8, Y8
+	VPADDQ       Y8, Y11, Y11
+	VPSHUFD      $0xee, Y6, Y8
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPSHUFD      $0xbb, Y6, Y9
+	VPXOR        Y9, Y0, Y12
+	VPBLENDD     $0x11, Y12, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSUBD       Y0, Y8, Y9
+	VPMINUD      Y9, Y8, Y8
+	VPBLENDD     $0xcc, Y6, Y8, Y6
+	VMOVSHDUP    Y6, Y8
+	VPSHUFD      $0x4e, Y7, Y9
+	VPMULUDQ     Y9, Y6, Y12
+	VPADDQ       Y12, Y10, Y10
+	VPMULUDQ     Y9, Y8, Y9
+	VPADDQ       Y9, Y11, Y11
+	VPSHUFD      $0x1b, Y7, Y7
+	VPXOR        Y8, Y0, Y8
+	VPMULUDQ     Y7, Y8, Y8
+	VPADDQ       Y8, Y10, Y10
+	VPMULUDQ     Y7, Y6, Y6
+	VPADDQ       Y6, Y11, Y11
+	VPSRLQ       $0x1f, Y10, Y6
+	VPAND        Y10, Y1, Y10
+	VPADDQ       Y6, Y10, Y10
+	VPSRLQ       $0x1f, Y11, Y6
+	VPAND        Y11, Y1, Y11
+	VPADDQ       Y6, Y11, Y11
+	VPADDQ       Y10, Y4, Y4
+	VPADDQ       Y11, Y5, Y5
 	ADDQ         $+64, AX
 	ADDQ         $+64, CX
 	ADDQ         $+64, BX
@@ -2698,19 +2721,19 @@ loop:
 	DECQ         R11
 	JNZ          loop
 	MOVQ         sums+0(FP), AX
-	VEXTRACTI128 $0x01, Y3, X0
-	VPADDQ       X3, X0, X0
-	VEXTRACTI128 $0x01, Y4, X1
-	VPADDQ       X4, X1, X1
+	VEXTRACTI128 $0x01, Y2, X0
+	VPADDQ       X2, X0, X0
+	VEXTRACTI128 $0x01, Y3, X1
+	VPADDQ       X3, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
 	VMOVDQU      X0, 16(AX)
 	ADDQ         $0x20, AX
-	VEXTRACTI128 $0x01, Y5, X0
-	VPADDQ       X5, X0, X0
-	VEXTRACTI128 $0x01, Y6, X1
-	VPADDQ       X6, X1, X1
+	VEXTRACTI128 $0x01, Y4, X0
+	VPADDQ       X4, X0, X0
+	VEXTRACTI128 $0x01, Y5, X1
+	VPADDQ       X5, X1, X1
 	VPUNPCKLQDQ  X1, X0, X2
 	VPUNPCKHQDQ  X1, X0, X0
 	VMOVDQU      X2, (AX)
@@ -2731,304 +2754,309 @@ TEXT ·addFractionsAVX2(SB), NOSPLIT, $0-56
 	MOVQ         d0+32(FP), SI
 	MOVQ         d1+40(FP), DI
 	MOVQ         n+48(FP), R8
-	VPSRLDQ      $0x0c, Y0, Y1
 	SHRQ         $0x02, R8
 
 loop:
-	VMOVDQU   (SI), Y2
-	VMOVDQU   (DI), Y3
-	VMOVDQU   (DX), Y4
-	VPSHUFD   $0x00, Y3, Y5
-	VPSHUFD   $0x55, Y3, Y6
-	VPXOR     Y6, Y0, Y7
-	VPMULUDQ  Y4, Y5, Y8
-	VPMULUDQ  Y4, Y6, Y6
-	VMOVSHDUP Y4, Y9
-	VPMULUDQ  Y9, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
+	VMOVDQU   (SI), Y1
+	VMOVDQU   (DI), Y2
+	VMOVDQU   (DX), Y3
+	VPSHUFD   $0x00, Y2, Y4
+	VPSHUFD   $0x55, Y2, Y5
+	VPMULUDQ  Y3, Y4, Y6
+	VPMULUDQ  Y3, Y5, Y7
+	VMOVSHDUP Y3, Y8
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y8, Y5, Y5
 	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0xee, Y3, Y5
-	VPADDD    Y5, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPSHUFD   $0xbb, Y3, Y7
-	VPXOR     Y7, Y1, Y7
-	VPADDD    Y7, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPBLENDD  $0xcc, Y3, Y5, Y5
-	VMOVSHDUP Y5, Y7
-	VPXOR     Y7, Y0, Y9
-	VPSHUFD   $0x4e, Y4, Y10
-	VPMULUDQ  Y10, Y5, Y11
-	VPADDQ    Y11, Y8, Y8
-	VPMULUDQ  Y10, Y7, Y7
-	VPADDQ    Y7, Y6, Y6
-	VPSHUFD   $0x1b, Y4, Y4
-	VPMULUDQ  Y4, Y9, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y4, Y5, Y4
-	VPADDQ    Y4, Y6, Y6
-	VMOVSHDUP Y8, Y4
-	VPBLENDD  $0xaa, Y6, Y4, Y4
-	VMOVSLDUP Y6, Y5
-	VPBLENDD  $0xaa, Y5, Y8, Y5
-	VPSUBD    Y0, Y4, Y6
-	VPMINUD   Y6, Y4, Y4
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y5, Y4, Y5
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y4, Y5, Y4
+	VPMULUDQ  Y8, Y4, Y4
+	VPADDQ    Y4, Y7, Y7
+	VPSHUFD   $0xee, Y2, Y4
+	VPADDD    Y4, Y4, Y4
 	VPSUBD    Y0, Y4, Y5
 	VPMINUD   Y5, Y4, Y4
-	VPSHUFD   $0x00, Y3, Y5
-	VPSHUFD   $0x55, Y3, Y6
-	VPXOR     Y6, Y0, Y7
-	VPMULUDQ  Y2, Y5, Y8
-	VPMULUDQ  Y2, Y6, Y6
-	VMOVSHDUP Y2, Y9
-	VPMULUDQ  Y9, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0xee, Y3, Y5
-	VPADDD    Y5, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPSHUFD   $0xbb, Y3, Y7
-	VPXOR     Y7, Y1, Y7
-	VPADDD    Y7, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPBLENDD  $0xcc, Y3, Y5, Y3
-	VMOVSHDUP Y3, Y5
-	VPXOR     Y5, Y0, Y7
-	VPSHUFD   $0x4e, Y2, Y9
-	VPMULUDQ  Y9, Y3, Y10
-	VPADDQ    Y10, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0x1b, Y2, Y5
-	VPMULUDQ  Y5, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y5, Y3, Y3
-	VPADDQ    Y3, Y6, Y6
-	VMOVSHDUP Y8, Y3
-	VPBLENDD  $0xaa, Y6, Y3, Y3
-	VMOVSLDUP Y6, Y5
-	VPBLENDD  $0xaa, Y5, Y8, Y5
-	VPSUBD    Y0, Y3, Y6
-	VPMINUD   Y6, Y3, Y3
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y5, Y3, Y5
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y3, Y5, Y3
-	VPSUBD    Y0, Y3, Y5
-	VPMINUD   Y5, Y3, Y3
-	VMOVDQU   Y3, (CX)
-	VMOVDQU   (BX), Y3
-	VPSHUFD   $0x00, Y2, Y5
-	VPSHUFD   $0x55, Y2, Y6
-	VPXOR     Y6, Y0, Y7
-	VPMULUDQ  Y3, Y5, Y8
-	VPMULUDQ  Y3, Y6, Y6
-	VMOVSHDUP Y3, Y9
-	VPMULUDQ  Y9, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0xee, Y2, Y5
-	VPADDD    Y5, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPSHUFD   $0xbb, Y2, Y7
-	VPXOR     Y7, Y1, Y7
-	VPADDD    Y7, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPBLENDD  $0xcc, Y2, Y5, Y2
-	VMOVSHDUP Y2, Y5
-	VPXOR     Y5, Y0, Y7
-	VPSHUFD   $0x4e, Y3, Y9
-	VPMULUDQ  Y9, Y2, Y10
-	VPADDQ    Y10, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0x1b, Y3, Y3
-	VPMULUDQ  Y3, Y7, Y5
-	VPADDQ    Y5, Y8, Y8
-	VPMULUDQ  Y3, Y2, Y2
-	VPADDQ    Y2, Y6, Y6
-	VMOVSHDUP Y8, Y2
-	VPBLENDD  $0xaa, Y6, Y2, Y2
-	VMOVSLDUP Y6, Y3
-	VPBLENDD  $0xaa, Y3, Y8, Y3
-	VPSUBD    Y0, Y2, Y5
-	VPMINUD   Y5, Y2, Y2
-	VPSUBD    Y0, Y3, Y5
-	VPMINUD   Y5, Y3, Y3
-	VPADDD    Y3, Y2, Y3
-	VPSUBD    Y0, Y3, Y5
-	VPMINUD   Y5, Y3, Y3
-	VPADDD    Y2, Y3, Y2
-	VPSUBD    Y0, Y2, Y3
-	VPMINUD   Y3, Y2, Y2
-	VPADDD    Y2, Y4, Y2
-	VPSUBD    Y0, Y2, Y3
-	VPMINUD   Y3, Y2, Y2
-	VMOVDQU   Y2, (AX)
-	VMOVDQU   32(SI), Y2
-	VMOVDQU   32(DI), Y3
-	VMOVDQU   32(DX), Y4
-	VPSHUFD   $0x00, Y3, Y5
-	VPSHUFD   $0x55, Y3, Y6
-	VPXOR     Y6, Y0, Y7
-	VPMULUDQ  Y4, Y5, Y8
-	VPMULUDQ  Y4, Y6, Y6
-	VMOVSHDUP Y4, Y9
-	VPMULUDQ  Y9, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0xee, Y3, Y5
-	VPADDD    Y5, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPSHUFD   $0xbb, Y3, Y7
-	VPXOR     Y7, Y1, Y7
-	VPADDD    Y7, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPBLENDD  $0xcc, Y3, Y5, Y5
-	VMOVSHDUP Y5, Y7
-	VPXOR     Y7, Y0, Y9
-	VPSHUFD   $0x4e, Y4, Y10
-	VPMULUDQ  Y10, Y5, Y11
-	VPADDQ    Y11, Y8, Y8
-	VPMULUDQ  Y10, Y7, Y7
-	VPADDQ    Y7, Y6, Y6
-	VPSHUFD   $0x1b, Y4, Y4
-	VPMULUDQ  Y4, Y9, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y4, Y5, Y4
-	VPADDQ    Y4, Y6, Y6
-	VMOVSHDUP Y8, Y4
-	VPBLENDD  $0xaa, Y6, Y4, Y4
-	VMOVSLDUP Y6, Y5
-	VPBLENDD  $0xaa, Y5, Y8, Y5
-	VPSUBD    Y0, Y4, Y6
-	VPMINUD   Y6, Y4, Y4
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y5, Y4, Y5
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y4, Y5, Y4
+	VPSHUFD   $0xbb, Y2, Y5
+	VPXOR     Y5, Y0, Y8
+	VPBLENDD  $0x11, Y8, Y5, Y5
+	VPADDD    Y5, Y4, Y4
 	VPSUBD    Y0, Y4, Y5
 	VPMINUD   Y5, Y4, Y4
-	VPSHUFD   $0x00, Y3, Y5
-	VPSHUFD   $0x55, Y3, Y6
-	VPXOR     Y6, Y0, Y7
-	VPMULUDQ  Y2, Y5, Y8
-	VPMULUDQ  Y2, Y6, Y6
-	VMOVSHDUP Y2, Y9
-	VPMULUDQ  Y9, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
+	VPBLENDD  $0xcc, Y2, Y4, Y4
+	VMOVSHDUP Y4, Y5
+	VPSHUFD   $0x4e, Y3, Y8
+	VPMULUDQ  Y8, Y4, Y9
+	VPADDQ    Y9, Y6, Y6
+	VPMULUDQ  Y8, Y5, Y8
+	VPADDQ    Y8, Y7, Y7
+	VPSHUFD   $0x1b, Y3, Y3
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y3, Y5, Y5
 	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0xee, Y3, Y5
-	VPADDD    Y5, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPSHUFD   $0xbb, Y3, Y7
-	VPXOR     Y7, Y1, Y7
-	VPADDD    Y7, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPBLENDD  $0xcc, Y3, Y5, Y3
-	VMOVSHDUP Y3, Y5
-	VPXOR     Y5, Y0, Y7
-	VPSHUFD   $0x4e, Y2, Y9
-	VPMULUDQ  Y9, Y3, Y10
-	VPADDQ    Y10, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0x1b, Y2, Y5
-	VPMULUDQ  Y5, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y5, Y3, Y3
-	VPADDQ    Y3, Y6, Y6
-	VMOVSHDUP Y8, Y3
-	VPBLENDD  $0xaa, Y6, Y3, Y3
-	VMOVSLDUP Y6, Y5
-	VPBLENDD  $0xaa, Y5, Y8, Y5
-	VPSUBD    Y0, Y3, Y6
-	VPMINUD   Y6, Y3, Y3
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y5, Y3, Y5
-	VPSUBD    Y0, Y5, Y6
-	VPMINUD   Y6, Y5, Y5
-	VPADDD    Y3, Y5, Y3
+	VPMULUDQ  Y3, Y4, Y3
+	VPADDQ    Y3, Y7, Y7
+	VMOVSHDUP Y6, Y3
+	VPBLENDD  $0xaa, Y7, Y3, Y3
+	VMOVSLDUP Y7, Y4
+	VPBLENDD  $0xaa, Y4, Y6, Y4
 	VPSUBD    Y0, Y3, Y5
 	VPMINUD   Y5, Y3, Y3
-	VMOVDQU   Y3, 32(CX)
-	VMOVDQU   32(BX), Y3
-	VPSHUFD   $0x00, Y2, Y5
-	VPSHUFD   $0x55, Y2, Y6
-	VPXOR     Y6, Y0, Y7
-	VPMULUDQ  Y3, Y5, Y8
-	VPMULUDQ  Y3, Y6, Y6
-	VMOVSHDUP Y3, Y9
-	VPMULUDQ  Y9, Y7, Y7
-	VPADDQ    Y7, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y4, Y3, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y3, Y4, Y3
+	VPSUBD    Y0, Y3, Y4
+	VPMINUD   Y4, Y3, Y3
+	VPSHUFD   $0x00, Y2, Y4
+	VPSHUFD   $0x55, Y2, Y5
+	VPMULUDQ  Y1, Y4, Y6
+	VPMULUDQ  Y1, Y5, Y7
+	VMOVSHDUP Y1, Y8
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y8, Y5, Y5
 	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0xee, Y2, Y5
-	VPADDD    Y5, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPSHUFD   $0xbb, Y2, Y7
-	VPXOR     Y7, Y1, Y7
-	VPADDD    Y7, Y5, Y5
-	VPSUBD    Y0, Y5, Y7
-	VPMINUD   Y7, Y5, Y5
-	VPBLENDD  $0xcc, Y2, Y5, Y2
-	VMOVSHDUP Y2, Y5
-	VPXOR     Y5, Y0, Y7
-	VPSHUFD   $0x4e, Y3, Y9
-	VPMULUDQ  Y9, Y2, Y10
-	VPADDQ    Y10, Y8, Y8
-	VPMULUDQ  Y9, Y5, Y5
-	VPADDQ    Y5, Y6, Y6
-	VPSHUFD   $0x1b, Y3, Y3
-	VPMULUDQ  Y3, Y7, Y5
-	VPADDQ    Y5, Y8, Y8
-	VPMULUDQ  Y3, Y2, Y2
-	VPADDQ    Y2, Y6, Y6
-	VMOVSHDUP Y8, Y2
-	VPBLENDD  $0xaa, Y6, Y2, Y2
-	VMOVSLDUP Y6, Y3
-	VPBLENDD  $0xaa, Y3, Y8, Y3
+	VPMULUDQ  Y8, Y4, Y4
+	VPADDQ    Y4, Y7, Y7
+	VPSHUFD   $0xee, Y2, Y4
+	VPADDD    Y4, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0xbb, Y2, Y5
+	VPXOR     Y5, Y0, Y8
+	VPBLENDD  $0x11, Y8, Y5, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPBLENDD  $0xcc, Y2, Y4, Y2
+	VMOVSHDUP Y2, Y4
+	VPSHUFD   $0x4e, Y1, Y5
+	VPMULUDQ  Y5, Y2, Y8
+	VPADDQ    Y8, Y6, Y6
+	VPMULUDQ  Y5, Y4, Y5
+	VPADDQ    Y5, Y7, Y7
+	VPSHUFD   $0x1b, Y1, Y5
+	VPXOR     Y4, Y0, Y4
+	VPMULUDQ  Y5, Y4, Y4
+	VPADDQ    Y4, Y6, Y6
+	VPMULUDQ  Y5, Y2, Y2
+	VPADDQ    Y2, Y7, Y7
+	VMOVSHDUP Y6, Y2
+	VPBLENDD  $0xaa, Y7, Y2, Y2
+	VMOVSLDUP Y7, Y4
+	VPBLENDD  $0xaa, Y4, Y6, Y4
 	VPSUBD    Y0, Y2, Y5
 	VPMINUD   Y5, Y2, Y2
-	VPSUBD    Y0, Y3, Y5
-	VPMINUD   Y5, Y3, Y3
-	VPADDD    Y3, Y2, Y3
-	VPSUBD    Y0, Y3, Y5
-	VPMINUD   Y5, Y3, Y3
-	VPADDD    Y2, Y3, Y2
-	VPSUBD    Y0, Y2, Y3
-	VPMINUD   Y3, Y2, Y2
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y4, Y2, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
 	VPADDD    Y2, Y4, Y2
-	VPSUBD    Y0, Y2, Y3
-	VPMINUD   Y3, Y2, Y2
-	VMOVDQU   Y2, 32(AX)
+	VPSUBD    Y0, Y2, Y4
+	VPMINUD   Y4, Y2, Y2
+	VMOVDQU   Y2, (CX)
+	VMOVDQU   (BX), Y2
+	VPSHUFD   $0x00, Y1, Y4
+	VPSHUFD   $0x55, Y1, Y5
+	VPMULUDQ  Y2, Y4, Y6
+	VPMULUDQ  Y2, Y5, Y7
+	VMOVSHDUP Y2, Y8
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y8, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPMULUDQ  Y8, Y4, Y4
+	VPADDQ    Y4, Y7, Y7
+	VPSHUFD   $0xee, Y1, Y4
+	VPADDD    Y4, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0xbb, Y1, Y5
+	VPXOR     Y5, Y0, Y8
+	VPBLENDD  $0x11, Y8, Y5, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPBLENDD  $0xcc, Y1, Y4, Y1
+	VMOVSHDUP Y1, Y4
+	VPSHUFD   $0x4e, Y2, Y5
+	VPMULUDQ  Y5, Y1, Y8
+	VPADDQ    Y8, Y6, Y6
+	VPMULUDQ  Y5, Y4, Y5
+	VPADDQ    Y5, Y7, Y7
+	VPSHUFD   $0x1b, Y2, Y2
+	VPXOR     Y4, Y0, Y4
+	VPMULUDQ  Y2, Y4, Y4
+	VPADDQ    Y4, Y6, Y6
+	VPMULUDQ  Y2, Y1, Y1
+	VPADDQ    Y1, Y7, Y7
+	VMOVSHDUP Y6, Y1
+	VPBLENDD  $0xaa, Y7, Y1, Y1
+	VMOVSLDUP Y7, Y2
+	VPBLENDD  $0xaa, Y2, Y6, Y2
+	VPSUBD    Y0, Y1, Y4
+	VPMINUD   Y4, Y1, Y1
+	VPSUBD    Y0, Y2, Y4
+	VPMINUD   Y4, Y2, Y2
+	VPADDD    Y2, Y1, Y2
+	VPSUBD    Y0, Y2, Y4
+	VPMINUD   Y4, Y2, Y2
+	VPADDD    Y1, Y2, Y1
+	VPSUBD    Y0, Y1, Y2
+	VPMINUD   Y2, Y1, Y1
+	VPADDD    Y1, Y3, Y1
+	VPSUBD    Y0, Y1, Y2
+	VPMINUD   Y2, Y1, Y1
+	VMOVDQU   Y1, (AX)
+	VMOVDQU   32(SI), Y1
+	VMOVDQU   32(DI), Y2
+	VMOVDQU   32(DX), Y3
+	VPSHUFD   $0x00, Y2, Y4
+	VPSHUFD   $0x55, Y2, Y5
+	VPMULUDQ  Y3, Y4, Y6
+	VPMULUDQ  Y3, Y5, Y7
+	VMOVSHDUP Y3, Y8
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y8, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPMULUDQ  Y8, Y4, Y4
+	VPADDQ    Y4, Y7, Y7
+	VPSHUFD   $0xee, Y2, Y4
+	VPADDD    Y4, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0xbb, Y2, Y5
+	VPXOR     Y5, Y0, Y8
+	VPBLENDD  $0x11, Y8, Y5, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPBLENDD  $0xcc, Y2, Y4, Y4
+	VMOVSHDUP Y4, Y5
+	VPSHUFD   $0x4e, Y3, Y8
+	VPMULUDQ  Y8, Y4, Y9
+	VPADDQ    Y9, Y6, Y6
+	VPMULUDQ  Y8, Y5, Y8
+	VPADDQ    Y8, Y7, Y7
+	VPSHUFD   $0x1b, Y3, Y3
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y3, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPMULUDQ  Y3, Y4, Y3
+	VPADDQ    Y3, Y7, Y7
+	VMOVSHDUP Y6, Y3
+	VPBLENDD  $0xaa, Y7, Y3, Y3
+	VMOVSLDUP Y7, Y4
+	VPBLENDD  $0xaa, Y4, Y6, Y4
+	VPSUBD    Y0, Y3, Y5
+	VPMINUD   Y5, Y3, Y3
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y4, Y3, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y3, Y4, Y3
+	VPSUBD    Y0, Y3, Y4
+	VPMINUD   Y4, Y3, Y3
+	VPSHUFD   $0x00, Y2, Y4
+	VPSHUFD   $0x55, Y2, Y5
+	VPMULUDQ  Y1, Y4, Y6
+	VPMULUDQ  Y1, Y5, Y7
+	VMOVSHDUP Y1, Y8
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y8, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPMULUDQ  Y8, Y4, Y4
+	VPADDQ    Y4, Y7, Y7
+	VPSHUFD   $0xee, Y2, Y4
+	VPADDD    Y4, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0xbb, Y2, Y5
+	VPXOR     Y5, Y0, Y8
+	VPBLENDD  $0x11, Y8, Y5, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPBLENDD  $0xcc, Y2, Y4, Y2
+	VMOVSHDUP Y2, Y4
+	VPSHUFD   $0x4e, Y1, Y5
+	VPMULUDQ  Y5, Y2, Y8
+	VPADDQ    Y8, Y6, Y6
+	VPMULUDQ  Y5, Y4, Y5
+	VPADDQ    Y5, Y7, Y7
+	VPSHUFD   $0x1b, Y1, Y5
+	VPXOR     Y4, Y0, Y4
+	VPMULUDQ  Y5, Y4, Y4
+	VPADDQ    Y4, Y6, Y6
+	VPMULUDQ  Y5, Y2, Y2
+	VPADDQ    Y2, Y7, Y7
+	VMOVSHDUP Y6, Y2
+	VPBLENDD  $0xaa, Y7, Y2, Y2
+	VMOVSLDUP Y7, Y4
+	VPBLENDD  $0xaa, Y4, Y6, Y4
+	VPSUBD    Y0, Y2, Y5
+	VPMINUD   Y5, Y2, Y2
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y4, Y2, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPADDD    Y2, Y4, Y2
+	VPSUBD    Y0, Y2, Y4
+	VPMINUD   Y4, Y2, Y2
+	VMOVDQU   Y2, 32(CX)
+	VMOVDQU   32(BX), Y2
+	VPSHUFD   $0x00, Y1, Y4
+	VPSHUFD   $0x55, Y1, Y5
+	VPMULUDQ  Y2, Y4, Y6
+	VPMULUDQ  Y2, Y5, Y7
+	VMOVSHDUP Y2, Y8
+	VPXOR     Y5, Y0, Y5
+	VPMULUDQ  Y8, Y5, Y5
+	VPADDQ    Y5, Y6, Y6
+	VPMULUDQ  Y8, Y4, Y4
+	VPADDQ    Y4, Y7, Y7
+	VPSHUFD   $0xee, Y1, Y4
+	VPADDD    Y4, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPSHUFD   $0xbb, Y1, Y5
+	VPXOR     Y5, Y0, Y8
+	VPBLENDD  $0x11, Y8, Y5, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSUBD    Y0, Y4, Y5
+	VPMINUD   Y5, Y4, Y4
+	VPBLENDD  $0xcc, Y1, Y4, Y1
+	VMOVSHDUP Y1, Y4
+	VPSHUFD   $0x4e, Y2, Y5
+	VPMULUDQ  Y5, Y1, Y8
+	VPADDQ    Y8, Y6, Y6
+	VPMULUDQ  Y5, Y4, Y5
+	VPADDQ    Y5, Y7, Y7
+	VPSHUFD   $0x1b, Y2, Y2
+	VPXOR     Y4, Y0, Y4
+	VPMULUDQ  Y2, Y4, Y4
+	VPADDQ    Y4, Y6, Y6
+	VPMULUDQ  Y2, Y1, Y1
+	VPADDQ    Y1, Y7, Y7
+	VMOVSHDUP Y6, Y1
+	VPBLENDD  $0xaa, Y7, Y1, Y1
+	VMOVSLDUP Y7, Y2
+	VPBLENDD  $0xaa, Y2, Y6, Y2
+	VPSUBD    Y0, Y1, Y4
+	VPMINUD   Y4, Y1, Y1
+	VPSUBD    Y0, Y2, Y4
+	VPMINUD   Y4, Y2, Y2
+	VPADDD    Y2, Y1, Y2
+	VPSUBD    Y0, Y2, Y4
+	VPMINUD   Y4, Y2, Y2
+	VPADDD    Y1, Y2, Y1
+	VPSUBD    Y0, Y1, Y2
+	VPMINUD   Y2, Y1, Y1
+	VPADDD    Y1, Y3, Y1
+	VPSUBD    Y0, Y1, Y2
+	VPMINUD   Y2, Y1, Y1
+	VMOVDQU   Y1, 32(AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
 	ADDQ      $+64, DX
@@ -3053,610 +3081,617 @@ TEXT ·addFractionsM31AVX2(SB), NOSPLIT, $0-56
 	MOVQ         d0+32(FP), SI
 	MOVQ         d1+40(FP), DI
 	MOVQ         n+48(FP), R8
-	VPSRLDQ      $0x0c, Y0, Y1
-	VMOVDQU      spread<>+0(SB), Y2
-	VMOVDQU      spread<>+32(SB), Y3
-	VMOVDQU      spread<>+64(SB), Y4
-	VMOVDQU      spread<>+96(SB), Y5
+	VMOVDQU      spread<>+0(SB), Y1
+	VMOVDQU      spread<>+32(SB), Y2
+	VMOVDQU      spread<>+64(SB), Y3
+	VMOVDQU      spread<>+96(SB), Y4
 	SHRQ         $0x04, R8
 
 loop:
-	VMOVDQU   (DX), Y6
-	VMOVDQU   (BX), Y7
-	VMOVDQU   (SI), Y8
-	VMOVDQU   (DI), Y9
-	VPERMD    Y6, Y2, Y10
-	VPERMD    Y7, Y2, Y11
-	VMOVSHDUP Y9, Y13
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y10, Y9, Y12
-	VPMULUDQ  Y10, Y13, Y13
-	VPMULUDQ  Y11, Y8, Y10
-	VPMULUDQ  Y11, Y14, Y14
-	VPADDQ    Y10, Y12, Y12
-	VPADDQ    Y14, Y13, Y13
-	VMOVSHDUP Y12, Y10
-	VPBLENDD  $0xaa, Y13, Y10, Y10
-	VMOVSLDUP Y13, Y11
-	VPBLENDD  $0xaa, Y11, Y12, Y11
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y11, Y10, Y11
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y10, Y11, Y10
-	VPSUBD    Y0, Y10, Y11
-	VPMINUD   Y11, Y10, Y10
-	VMOVDQU   Y10, (AX)
-	VPSHUFD   $0x00, Y9, Y10
-	VPSHUFD   $0x55, Y9, Y11
-	VPXOR     Y11, Y0, Y12
-	VPMULUDQ  Y8, Y10, Y13
-	VPMULUDQ  Y8, Y11, Y11
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y14, Y12, Y12
-	VPADDQ    Y12, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0xee, Y9, Y10
-	VPADDD    Y10, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSHUFD   $0xbb, Y9, Y12
-	VPXOR     Y12, Y1, Y12
-	VPADDD    Y12, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPBLENDD  $0xcc, Y9, Y10, Y9
-	VMOVSHDUP Y9, Y10
-	VPXOR     Y10, Y0, Y12
-	VPSHUFD   $0x4e, Y8, Y14
-	VPMULUDQ  Y14, Y9, Y15
-	VPADDQ    Y15, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y12, Y10
-	VPADDQ    Y10, Y13, Y13
-	VPMULUDQ  Y8, Y9, Y8
-	VPADDQ    Y8, Y11, Y11
-	VMOVSHDUP Y13, Y8
-	VPBLENDD  $0xaa, Y11, Y8, Y8
-	VMOVSLDUP Y11, Y9
-	VPBLENDD  $0xaa, Y9, Y13, Y9
-	VPSUBD    Y0, Y8, Y10
-	VPMINUD   Y10, Y8, Y8
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y9, Y8, Y9
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y8, Y9, Y8
-	VPSUBD    Y0, Y8, Y9
-	VPMINUD   Y9, Y8, Y8
-	VMOVDQU   Y8, (CX)
-	VMOVDQU   32(SI), Y8
-	VMOVDQU   32(DI), Y9
-	VPERMD    Y6, Y3, Y10
-	VPERMD    Y7, Y3, Y11
-	VMOVSHDUP Y9, Y13
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y10, Y9, Y12
-	VPMULUDQ  Y10, Y13, Y13
-	VPMULUDQ  Y11, Y8, Y10
-	VPMULUDQ  Y11, Y14, Y14
-	VPADDQ    Y10, Y12, Y12
-	VPADDQ    Y14, Y13, Y13
-	VMOVSHDUP Y12, Y10
-	VPBLENDD  $0xaa, Y13, Y10, Y10
-	VMOVSLDUP Y13, Y11
-	VPBLENDD  $0xaa, Y11, Y12, Y11
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y11, Y10, Y11
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y10, Y11, Y10
-	VPSUBD    Y0, Y10, Y11
-	VPMINUD   Y11, Y10, Y10
-	VMOVDQU   Y10, 32(AX)
-	VPSHUFD   $0x00, Y9, Y10
-	VPSHUFD   $0x55, Y9, Y11
-	VPXOR     Y11, Y0, Y12
-	VPMULUDQ  Y8, Y10, Y13
-	VPMULUDQ  Y8, Y11, Y11
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y14, Y12, Y12
-	VPADDQ    Y12, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0xee, Y9, Y10
-	VPADDD    Y10, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSHUFD   $0xbb, Y9, Y12
-	VPXOR     Y12, Y1, Y12
-	VPADDD    Y12, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPBLENDD  $0xcc, Y9, Y10, Y9
-	VMOVSHDUP Y9, Y10
-	VPXOR     Y10, Y0, Y12
-	VPSHUFD   $0x4e, Y8, Y14
-	VPMULUDQ  Y14, Y9, Y15
-	VPADDQ    Y15, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y12, Y10
-	VPADDQ    Y10, Y13, Y13
-	VPMULUDQ  Y8, Y9, Y8
-	VPADDQ    Y8, Y11, Y11
-	VMOVSHDUP Y13, Y8
-	VPBLENDD  $0xaa, Y11, Y8, Y8
-	VMOVSLDUP Y11, Y9
-	VPBLENDD  $0xaa, Y9, Y13, Y9
-	VPSUBD    Y0, Y8, Y10
-	VPMINUD   Y10, Y8, Y8
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y9, Y8, Y9
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y8, Y9, Y8
-	VPSUBD    Y0, Y8, Y9
-	VPMINUD   Y9, Y8, Y8
-	VMOVDQU   Y8, 32(CX)
-	VMOVDQU   64(SI), Y8
-	VMOVDQU   64(DI), Y9
-	VPERMD    Y6, Y4, Y10
-	VPERMD    Y7, Y4, Y11
-	VMOVSHDUP Y9, Y13
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y10, Y9, Y12
-	VPMULUDQ  Y10, Y13, Y13
-	VPMULUDQ  Y11, Y8, Y10
-	VPMULUDQ  Y11, Y14, Y14
-	VPADDQ    Y10, Y12, Y12
-	VPADDQ    Y14, Y13, Y13
-	VMOVSHDUP Y12, Y10
-	VPBLENDD  $0xaa, Y13, Y10, Y10
-	VMOVSLDUP Y13, Y11
-	VPBLENDD  $0xaa, Y11, Y12, Y11
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y11, Y10, Y11
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y10, Y11, Y10
-	VPSUBD    Y0, Y10, Y11
-	VPMINUD   Y11, Y10, Y10
-	VMOVDQU   Y10, 64(AX)
-	VPSHUFD   $0x00, Y9, Y10
-	VPSHUFD   $0x55, Y9, Y11
-	VPXOR     Y11, Y0, Y12
-	VPMULUDQ  Y8, Y10, Y13
-	VPMULUDQ  Y8, Y11, Y11
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y14, Y12, Y12
-	VPADDQ    Y12, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0xee, Y9, Y10
-	VPADDD    Y10, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSHUFD   $0xbb, Y9, Y12
-	VPXOR     Y12, Y1, Y12
-	VPADDD    Y12, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPBLENDD  $0xcc, Y9, Y10, Y9
-	VMOVSHDUP Y9, Y10
-	VPXOR     Y10, Y0, Y12
-	VPSHUFD   $0x4e, Y8, Y14
-	VPMULUDQ  Y14, Y9, Y15
-	VPADDQ    Y15, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y12, Y10
-	VPADDQ    Y10, Y13, Y13
-	VPMULUDQ  Y8, Y9, Y8
-	VPADDQ    Y8, Y11, Y11
-	VMOVSHDUP Y13, Y8
-	VPBLENDD  $0xaa, Y11, Y8, Y8
-	VMOVSLDUP Y11, Y9
-	VPBLENDD  $0xaa, Y9, Y13, Y9
-	VPSUBD    Y0, Y8, Y10
-	VPMINUD   Y10, Y8, Y8
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y9, Y8, Y9
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y8, Y9, Y8
-	VPSUBD    Y0, Y8, Y9
-	VPMINUD   Y9, Y8, Y8
-	VMOVDQU   Y8, 64(CX)
-	VMOVDQU   96(SI), Y8
-	VMOVDQU   96(DI), Y9
-	VPERMD    Y6, Y5, Y6
-	VPERMD    Y7, Y5, Y7
-	VMOVSHDUP Y9, Y11
+	VMOVDQU   (DX), Y5
+	VMOVDQU   (BX), Y6
+	VMOVDQU   (SI), Y7
+	VMOVDQU   (DI), Y8
+	VPERMD    Y5, Y1, Y9
+	VPERMD    Y6, Y1, Y10
 	VMOVSHDUP Y8, Y12
-	VPMULUDQ  Y6, Y9, Y10
-	VPMULUDQ  Y6, Y11, Y11
-	VPMULUDQ  Y7, Y8, Y6
-	VPMULUDQ  Y7, Y12, Y12
-	VPADDQ    Y6, Y10, Y10
-	VPADDQ    Y12, Y11, Y11
-	VMOVSHDUP Y10, Y6
-	VPBLENDD  $0xaa, Y11, Y6, Y6
-	VMOVSLDUP Y11, Y7
-	VPBLENDD  $0xaa, Y7, Y10, Y7
-	VPSUBD    Y0, Y6, Y10
-	VPMINUD   Y10, Y6, Y6
-	VPSUBD    Y0, Y7, Y10
-	VPMINUD   Y10, Y7, Y7
-	VPADDD    Y7, Y6, Y7
-	VPSUBD    Y0, Y7, Y10
-	VPMINUD   Y10, Y7, Y7
-	VPADDD    Y6, Y7, Y6
-	VPSUBD    Y0, Y6, Y7
-	VPMINUD   Y7, Y6, Y6
-	VMOVDQU   Y6, 96(AX)
-	VPSHUFD   $0x00, Y9, Y6
-	VPSHUFD   $0x55, Y9, Y7
-	VPXOR     Y7, Y0, Y10
-	VPMULUDQ  Y8, Y6, Y11
-	VPMULUDQ  Y8, Y7, Y7
-	VMOVSHDUP Y8, Y12
-	VPMULUDQ  Y12, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPMULUDQ  Y12, Y6, Y6
-	VPADDQ    Y6, Y7, Y7
-	VPSHUFD   $0xee, Y9, Y6
-	VPADDD    Y6, Y6, Y6
-	VPSUBD    Y0, Y6, Y10
-	VPMINUD   Y10, Y6, Y6
-	VPSHUFD   $0xbb, Y9, Y10
-	VPXOR     Y10, Y1, Y10
-	VPADDD    Y10, Y6, Y6
-	VPSUBD    Y0, Y6, Y10
-	VPMINUD   Y10, Y6, Y6
-	VPBLENDD  $0xcc, Y9, Y6, Y6
-	VMOVSHDUP Y6, Y9
-	VPXOR     Y9, Y0, Y10
-	VPSHUFD   $0x4e, Y8, Y12
-	VPMULUDQ  Y12, Y6, Y13
-	VPADDQ    Y13, Y11, Y11
-	VPMULUDQ  Y12, Y9, Y9
-	VPADDQ    Y9, Y7, Y7
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y10, Y9
+	VMOVSHDUP Y7, Y13
+	VPMULUDQ  Y9, Y8, Y11
+	VPMULUDQ  Y9, Y12, Y12
+	VPMULUDQ  Y10, Y7, Y9
+	VPMULUDQ  Y10, Y13, Y13
 	VPADDQ    Y9, Y11, Y11
-	VPMULUDQ  Y8, Y6, Y6
-	VPADDQ    Y6, Y7, Y7
-	VMOVSHDUP Y11, Y6
-	VPBLENDD  $0xaa, Y7, Y6, Y6
-	VMOVSLDUP Y7, Y7
-	VPBLENDD  $0xaa, Y7, Y11, Y7
-	VPSUBD    Y0, Y6, Y8
-	VPMINUD   Y8, Y6, Y6
-	VPSUBD    Y0, Y7, Y8
-	VPMINUD   Y8, Y7, Y7
-	VPADDD    Y7, Y6, Y7
-	VPSUBD    Y0, Y7, Y8
-	VPMINUD   Y8, Y7, Y7
-	VPADDD    Y6, Y7, Y6
-	VPSUBD    Y0, Y6, Y7
-	VPMINUD   Y7, Y6, Y6
-	VMOVDQU   Y6, 96(CX)
-	VMOVDQU   32(DX), Y6
-	VMOVDQU   32(BX), Y7
-	VMOVDQU   128(SI), Y8
-	VMOVDQU   128(DI), Y9
-	VPERMD    Y6, Y2, Y10
-	VPERMD    Y7, Y2, Y11
-	VMOVSHDUP Y9, Y13
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y10, Y9, Y12
-	VPMULUDQ  Y10, Y13, Y13
-	VPMULUDQ  Y11, Y8, Y10
-	VPMULUDQ  Y11, Y14, Y14
-	VPADDQ    Y10, Y12, Y12
-	VPADDQ    Y14, Y13, Y13
-	VMOVSHDUP Y12, Y10
-	VPBLENDD  $0xaa, Y13, Y10, Y10
-	VMOVSLDUP Y13, Y11
-	VPBLENDD  $0xaa, Y11, Y12, Y11
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y11, Y10, Y11
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y10, Y11, Y10
+	VPADDQ    Y13, Y12, Y12
+	VMOVSHDUP Y11, Y9
+	VPBLENDD  $0xaa, Y12, Y9, Y9
+	VMOVSLDUP Y12, Y10
+	VPBLENDD  $0xaa, Y10, Y11, Y10
+	VPSUBD    Y0, Y9, Y11
+	VPMINUD   Y11, Y9, Y9
 	VPSUBD    Y0, Y10, Y11
 	VPMINUD   Y11, Y10, Y10
-	VMOVDQU   Y10, 128(AX)
-	VPSHUFD   $0x00, Y9, Y10
-	VPSHUFD   $0x55, Y9, Y11
-	VPXOR     Y11, Y0, Y12
-	VPMULUDQ  Y8, Y10, Y13
-	VPMULUDQ  Y8, Y11, Y11
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y14, Y12, Y12
-	VPADDQ    Y12, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0xee, Y9, Y10
-	VPADDD    Y10, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSHUFD   $0xbb, Y9, Y12
-	VPXOR     Y12, Y1, Y12
-	VPADDD    Y12, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPBLENDD  $0xcc, Y9, Y10, Y9
-	VMOVSHDUP Y9, Y10
-	VPXOR     Y10, Y0, Y12
-	VPSHUFD   $0x4e, Y8, Y14
-	VPMULUDQ  Y14, Y9, Y15
-	VPADDQ    Y15, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y12, Y10
-	VPADDQ    Y10, Y13, Y13
-	VPMULUDQ  Y8, Y9, Y8
-	VPADDQ    Y8, Y11, Y11
-	VMOVSHDUP Y13, Y8
-	VPBLENDD  $0xaa, Y11, Y8, Y8
-	VMOVSLDUP Y11, Y9
-	VPBLENDD  $0xaa, Y9, Y13, Y9
-	VPSUBD    Y0, Y8, Y10
-	VPMINUD   Y10, Y8, Y8
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y9, Y8, Y9
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y8, Y9, Y8
-	VPSUBD    Y0, Y8, Y9
-	VPMINUD   Y9, Y8, Y8
-	VMOVDQU   Y8, 128(CX)
-	VMOVDQU   160(SI), Y8
-	VMOVDQU   160(DI), Y9
-	VPERMD    Y6, Y3, Y10
-	VPERMD    Y7, Y3, Y11
-	VMOVSHDUP Y9, Y13
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y10, Y9, Y12
-	VPMULUDQ  Y10, Y13, Y13
-	VPMULUDQ  Y11, Y8, Y10
-	VPMULUDQ  Y11, Y14, Y14
-	VPADDQ    Y10, Y12, Y12
-	VPADDQ    Y14, Y13, Y13
-	VMOVSHDUP Y12, Y10
-	VPBLENDD  $0xaa, Y13, Y10, Y10
-	VMOVSLDUP Y13, Y11
-	VPBLENDD  $0xaa, Y11, Y12, Y11
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y11, Y10, Y11
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y10, Y11, Y10
+	VPADDD    Y10, Y9, Y10
 	VPSUBD    Y0, Y10, Y11
 	VPMINUD   Y11, Y10, Y10
-	VMOVDQU   Y10, 160(AX)
-	VPSHUFD   $0x00, Y9, Y10
-	VPSHUFD   $0x55, Y9, Y11
-	VPXOR     Y11, Y0, Y12
-	VPMULUDQ  Y8, Y10, Y13
-	VPMULUDQ  Y8, Y11, Y11
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y14, Y12, Y12
-	VPADDQ    Y12, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0xee, Y9, Y10
-	VPADDD    Y10, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSHUFD   $0xbb, Y9, Y12
-	VPXOR     Y12, Y1, Y12
-	VPADDD    Y12, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPBLENDD  $0xcc, Y9, Y10, Y9
-	VMOVSHDUP Y9, Y10
-	VPXOR     Y10, Y0, Y12
-	VPSHUFD   $0x4e, Y8, Y14
-	VPMULUDQ  Y14, Y9, Y15
-	VPADDQ    Y15, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y12, Y10
-	VPADDQ    Y10, Y13, Y13
-	VPMULUDQ  Y8, Y9, Y8
-	VPADDQ    Y8, Y11, Y11
-	VMOVSHDUP Y13, Y8
-	VPBLENDD  $0xaa, Y11, Y8, Y8
-	VMOVSLDUP Y11, Y9
-	VPBLENDD  $0xaa, Y9, Y13, Y9
-	VPSUBD    Y0, Y8, Y10
-	VPMINUD   Y10, Y8, Y8
+	VPADDD    Y9, Y10, Y9
 	VPSUBD    Y0, Y9, Y10
 	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y9, Y8, Y9
+	VMOVDQU   Y9, (AX)
+	VPSHUFD   $0x00, Y8, Y9
+	VPSHUFD   $0x55, Y8, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPMULUDQ  Y7, Y10, Y12
+	VMOVSHDUP Y7, Y13
+	VPXOR     Y10, Y0, Y10
+	VPMULUDQ  Y13, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y13, Y9, Y9
+	VPADDQ    Y9, Y12, Y12
+	VPSHUFD   $0xee, Y8, Y9
+	VPADDD    Y9, Y9, Y9
 	VPSUBD    Y0, Y9, Y10
 	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y8, Y9, Y8
-	VPSUBD    Y0, Y8, Y9
-	VPMINUD   Y9, Y8, Y8
-	VMOVDQU   Y8, 160(CX)
-	VMOVDQU   192(SI), Y8
-	VMOVDQU   192(DI), Y9
-	VPERMD    Y6, Y4, Y10
-	VPERMD    Y7, Y4, Y11
-	VMOVSHDUP Y9, Y13
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y10, Y9, Y12
-	VPMULUDQ  Y10, Y13, Y13
-	VPMULUDQ  Y11, Y8, Y10
-	VPMULUDQ  Y11, Y14, Y14
-	VPADDQ    Y10, Y12, Y12
-	VPADDQ    Y14, Y13, Y13
-	VMOVSHDUP Y12, Y10
-	VPBLENDD  $0xaa, Y13, Y10, Y10
-	VMOVSLDUP Y13, Y11
-	VPBLENDD  $0xaa, Y11, Y12, Y11
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y11, Y10, Y11
-	VPSUBD    Y0, Y11, Y12
-	VPMINUD   Y12, Y11, Y11
-	VPADDD    Y10, Y11, Y10
-	VPSUBD    Y0, Y10, Y11
-	VPMINUD   Y11, Y10, Y10
-	VMOVDQU   Y10, 192(AX)
-	VPSHUFD   $0x00, Y9, Y10
-	VPSHUFD   $0x55, Y9, Y11
-	VPXOR     Y11, Y0, Y12
-	VPMULUDQ  Y8, Y10, Y13
-	VPMULUDQ  Y8, Y11, Y11
-	VMOVSHDUP Y8, Y14
-	VPMULUDQ  Y14, Y12, Y12
-	VPADDQ    Y12, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0xee, Y9, Y10
-	VPADDD    Y10, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPSHUFD   $0xbb, Y9, Y12
-	VPXOR     Y12, Y1, Y12
-	VPADDD    Y12, Y10, Y10
-	VPSUBD    Y0, Y10, Y12
-	VPMINUD   Y12, Y10, Y10
-	VPBLENDD  $0xcc, Y9, Y10, Y9
-	VMOVSHDUP Y9, Y10
-	VPXOR     Y10, Y0, Y12
-	VPSHUFD   $0x4e, Y8, Y14
-	VPMULUDQ  Y14, Y9, Y15
-	VPADDQ    Y15, Y13, Y13
-	VPMULUDQ  Y14, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y12, Y10
-	VPADDQ    Y10, Y13, Y13
-	VPMULUDQ  Y8, Y9, Y8
-	VPADDQ    Y8, Y11, Y11
-	VMOVSHDUP Y13, Y8
-	VPBLENDD  $0xaa, Y11, Y8, Y8
-	VMOVSLDUP Y11, Y9
-	VPBLENDD  $0xaa, Y9, Y13, Y9
-	VPSUBD    Y0, Y8, Y10
-	VPMINUD   Y10, Y8, Y8
+	VPSHUFD   $0xbb, Y8, Y10
+	VPXOR     Y10, Y0, Y13
+	VPBLENDD  $0x11, Y13, Y10, Y10
+	VPADDD    Y10, Y9, Y9
 	VPSUBD    Y0, Y9, Y10
 	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y9, Y8, Y9
-	VPSUBD    Y0, Y9, Y10
-	VPMINUD   Y10, Y9, Y9
-	VPADDD    Y8, Y9, Y8
-	VPSUBD    Y0, Y8, Y9
-	VPMINUD   Y9, Y8, Y8
-	VMOVDQU   Y8, 192(CX)
-	VMOVDQU   224(SI), Y8
-	VMOVDQU   224(DI), Y9
-	VPERMD    Y6, Y5, Y6
-	VPERMD    Y7, Y5, Y7
-	VMOVSHDUP Y9, Y11
-	VMOVSHDUP Y8, Y12
-	VPMULUDQ  Y6, Y9, Y10
-	VPMULUDQ  Y6, Y11, Y11
-	VPMULUDQ  Y7, Y8, Y6
-	VPMULUDQ  Y7, Y12, Y12
-	VPADDQ    Y6, Y10, Y10
-	VPADDQ    Y12, Y11, Y11
-	VMOVSHDUP Y10, Y6
-	VPBLENDD  $0xaa, Y11, Y6, Y6
-	VMOVSLDUP Y11, Y7
-	VPBLENDD  $0xaa, Y7, Y10, Y7
-	VPSUBD    Y0, Y6, Y10
-	VPMINUD   Y10, Y6, Y6
-	VPSUBD    Y0, Y7, Y10
-	VPMINUD   Y10, Y7, Y7
-	VPADDD    Y7, Y6, Y7
-	VPSUBD    Y0, Y7, Y10
-	VPMINUD   Y10, Y7, Y7
-	VPADDD    Y6, Y7, Y6
-	VPSUBD    Y0, Y6, Y7
-	VPMINUD   Y7, Y6, Y6
-	VMOVDQU   Y6, 224(AX)
-	VPSHUFD   $0x00, Y9, Y6
-	VPSHUFD   $0x55, Y9, Y7
-	VPXOR     Y7, Y0, Y10
-	VPMULUDQ  Y8, Y6, Y11
-	VPMULUDQ  Y8, Y7, Y7
-	VMOVSHDUP Y8, Y12
-	VPMULUDQ  Y12, Y10, Y10
-	VPADDQ    Y10, Y11, Y11
-	VPMULUDQ  Y12, Y6, Y6
-	VPADDQ    Y6, Y7, Y7
-	VPSHUFD   $0xee, Y9, Y6
-	VPADDD    Y6, Y6, Y6
-	VPSUBD    Y0, Y6, Y10
-	VPMINUD   Y10, Y6, Y6
-	VPSHUFD   $0xbb, Y9, Y10
-	VPXOR     Y10, Y1, Y10
-	VPADDD    Y10, Y6, Y6
-	VPSUBD    Y0, Y6, Y10
-	VPMINUD   Y10, Y6, Y6
-	VPBLENDD  $0xcc, Y9, Y6, Y6
-	VMOVSHDUP Y6, Y9
-	VPXOR     Y9, Y0, Y10
-	VPSHUFD   $0x4e, Y8, Y12
-	VPMULUDQ  Y12, Y6, Y13
+	VPBLENDD  $0xcc, Y8, Y9, Y8
+	VMOVSHDUP Y8, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y8, Y13
 	VPADDQ    Y13, Y11, Y11
-	VPMULUDQ  Y12, Y9, Y9
-	VPADDQ    Y9, Y7, Y7
-	VPSHUFD   $0x1b, Y8, Y8
-	VPMULUDQ  Y8, Y10, Y9
+	VPMULUDQ  Y10, Y9, Y10
+	VPADDQ    Y10, Y12, Y12
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y9, Y0, Y9
+	VPMULUDQ  Y7, Y9, Y9
 	VPADDQ    Y9, Y11, Y11
-	VPMULUDQ  Y8, Y6, Y6
-	VPADDQ    Y6, Y7, Y7
-	VMOVSHDUP Y11, Y6
-	VPBLENDD  $0xaa, Y7, Y6, Y6
-	VMOVSLDUP Y7, Y7
-	VPBLENDD  $0xaa, Y7, Y11, Y7
-	VPSUBD    Y0, Y6, Y8
-	VPMINUD   Y8, Y6, Y6
+	VPMULUDQ  Y7, Y8, Y7
+	VPADDQ    Y7, Y12, Y12
+	VMOVSHDUP Y11, Y7
+	VPBLENDD  $0xaa, Y12, Y7, Y7
+	VMOVSLDUP Y12, Y8
+	VPBLENDD  $0xaa, Y8, Y11, Y8
+	VPSUBD    Y0, Y7, Y9
+	VPMINUD   Y9, Y7, Y7
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y8, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
 	VPSUBD    Y0, Y7, Y8
 	VPMINUD   Y8, Y7, Y7
-	VPADDD    Y7, Y6, Y7
+	VMOVDQU   Y7, (CX)
+	VMOVDQU   32(SI), Y7
+	VMOVDQU   32(DI), Y8
+	VPERMD    Y5, Y2, Y9
+	VPERMD    Y6, Y2, Y10
+	VMOVSHDUP Y8, Y12
+	VMOVSHDUP Y7, Y13
+	VPMULUDQ  Y9, Y8, Y11
+	VPMULUDQ  Y9, Y12, Y12
+	VPMULUDQ  Y10, Y7, Y9
+	VPMULUDQ  Y10, Y13, Y13
+	VPADDQ    Y9, Y11, Y11
+	VPADDQ    Y13, Y12, Y12
+	VMOVSHDUP Y11, Y9
+	VPBLENDD  $0xaa, Y12, Y9, Y9
+	VMOVSLDUP Y12, Y10
+	VPBLENDD  $0xaa, Y10, Y11, Y10
+	VPSUBD    Y0, Y9, Y11
+	VPMINUD   Y11, Y9, Y9
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y10, Y9, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y9, Y10, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VMOVDQU   Y9, 32(AX)
+	VPSHUFD   $0x00, Y8, Y9
+	VPSHUFD   $0x55, Y8, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPMULUDQ  Y7, Y10, Y12
+	VMOVSHDUP Y7, Y13
+	VPXOR     Y10, Y0, Y10
+	VPMULUDQ  Y13, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y13, Y9, Y9
+	VPADDQ    Y9, Y12, Y12
+	VPSHUFD   $0xee, Y8, Y9
+	VPADDD    Y9, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPSHUFD   $0xbb, Y8, Y10
+	VPXOR     Y10, Y0, Y13
+	VPBLENDD  $0x11, Y13, Y10, Y10
+	VPADDD    Y10, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPBLENDD  $0xcc, Y8, Y9, Y8
+	VMOVSHDUP Y8, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y8, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y10, Y9, Y10
+	VPADDQ    Y10, Y12, Y12
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y9, Y0, Y9
+	VPMULUDQ  Y7, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y7
+	VPADDQ    Y7, Y12, Y12
+	VMOVSHDUP Y11, Y7
+	VPBLENDD  $0xaa, Y12, Y7, Y7
+	VMOVSLDUP Y12, Y8
+	VPBLENDD  $0xaa, Y8, Y11, Y8
+	VPSUBD    Y0, Y7, Y9
+	VPMINUD   Y9, Y7, Y7
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y8, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
 	VPSUBD    Y0, Y7, Y8
 	VPMINUD   Y8, Y7, Y7
-	VPADDD    Y6, Y7, Y6
+	VMOVDQU   Y7, 32(CX)
+	VMOVDQU   64(SI), Y7
+	VMOVDQU   64(DI), Y8
+	VPERMD    Y5, Y3, Y9
+	VPERMD    Y6, Y3, Y10
+	VMOVSHDUP Y8, Y12
+	VMOVSHDUP Y7, Y13
+	VPMULUDQ  Y9, Y8, Y11
+	VPMULUDQ  Y9, Y12, Y12
+	VPMULUDQ  Y10, Y7, Y9
+	VPMULUDQ  Y10, Y13, Y13
+	VPADDQ    Y9, Y11, Y11
+	VPADDQ    Y13, Y12, Y12
+	VMOVSHDUP Y11, Y9
+	VPBLENDD  $0xaa, Y12, Y9, Y9
+	VMOVSLDUP Y12, Y10
+	VPBLENDD  $0xaa, Y10, Y11, Y10
+	VPSUBD    Y0, Y9, Y11
+	VPMINUD   Y11, Y9, Y9
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y10, Y9, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y9, Y10, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VMOVDQU   Y9, 64(AX)
+	VPSHUFD   $0x00, Y8, Y9
+	VPSHUFD   $0x55, Y8, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPMULUDQ  Y7, Y10, Y12
+	VMOVSHDUP Y7, Y13
+	VPXOR     Y10, Y0, Y10
+	VPMULUDQ  Y13, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y13, Y9, Y9
+	VPADDQ    Y9, Y12, Y12
+	VPSHUFD   $0xee, Y8, Y9
+	VPADDD    Y9, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPSHUFD   $0xbb, Y8, Y10
+	VPXOR     Y10, Y0, Y13
+	VPBLENDD  $0x11, Y13, Y10, Y10
+	VPADDD    Y10, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPBLENDD  $0xcc, Y8, Y9, Y8
+	VMOVSHDUP Y8, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y8, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y10, Y9, Y10
+	VPADDQ    Y10, Y12, Y12
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y9, Y0, Y9
+	VPMULUDQ  Y7, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y7
+	VPADDQ    Y7, Y12, Y12
+	VMOVSHDUP Y11, Y7
+	VPBLENDD  $0xaa, Y12, Y7, Y7
+	VMOVSLDUP Y12, Y8
+	VPBLENDD  $0xaa, Y8, Y11, Y8
+	VPSUBD    Y0, Y7, Y9
+	VPMINUD   Y9, Y7, Y7
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y8, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VMOVDQU   Y7, 64(CX)
+	VMOVDQU   96(SI), Y7
+	VMOVDQU   96(DI), Y8
+	VPERMD    Y5, Y4, Y5
+	VPERMD    Y6, Y4, Y6
+	VMOVSHDUP Y8, Y10
+	VMOVSHDUP Y7, Y11
+	VPMULUDQ  Y5, Y8, Y9
+	VPMULUDQ  Y5, Y10, Y10
+	VPMULUDQ  Y6, Y7, Y5
+	VPMULUDQ  Y6, Y11, Y11
+	VPADDQ    Y5, Y9, Y9
+	VPADDQ    Y11, Y10, Y10
+	VMOVSHDUP Y9, Y5
+	VPBLENDD  $0xaa, Y10, Y5, Y5
+	VMOVSLDUP Y10, Y6
+	VPBLENDD  $0xaa, Y6, Y9, Y6
+	VPSUBD    Y0, Y5, Y9
+	VPMINUD   Y9, Y5, Y5
+	VPSUBD    Y0, Y6, Y9
+	VPMINUD   Y9, Y6, Y6
+	VPADDD    Y6, Y5, Y6
+	VPSUBD    Y0, Y6, Y9
+	VPMINUD   Y9, Y6, Y6
+	VPADDD    Y5, Y6, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VMOVDQU   Y5, 96(AX)
+	VPSHUFD   $0x00, Y8, Y5
+	VPSHUFD   $0x55, Y8, Y6
+	VPMULUDQ  Y7, Y5, Y9
+	VPMULUDQ  Y7, Y6, Y10
+	VMOVSHDUP Y7, Y11
+	VPXOR     Y6, Y0, Y6
+	VPMULUDQ  Y11, Y6, Y6
+	VPADDQ    Y6, Y9, Y9
+	VPMULUDQ  Y11, Y5, Y5
+	VPADDQ    Y5, Y10, Y10
+	VPSHUFD   $0xee, Y8, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPSHUFD   $0xbb, Y8, Y6
+	VPXOR     Y6, Y0, Y11
+	VPBLENDD  $0x11, Y11, Y6, Y6
+	VPADDD    Y6, Y5, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPBLENDD  $0xcc, Y8, Y5, Y5
+	VMOVSHDUP Y5, Y6
+	VPSHUFD   $0x4e, Y7, Y8
+	VPMULUDQ  Y8, Y5, Y11
+	VPADDQ    Y11, Y9, Y9
+	VPMULUDQ  Y8, Y6, Y8
+	VPADDQ    Y8, Y10, Y10
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y6, Y0, Y6
+	VPMULUDQ  Y7, Y6, Y6
+	VPADDQ    Y6, Y9, Y9
+	VPMULUDQ  Y7, Y5, Y5
+	VPADDQ    Y5, Y10, Y10
+	VMOVSHDUP Y9, Y5
+	VPBLENDD  $0xaa, Y10, Y5, Y5
+	VMOVSLDUP Y10, Y6
+	VPBLENDD  $0xaa, Y6, Y9, Y6
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
 	VPSUBD    Y0, Y6, Y7
 	VPMINUD   Y7, Y6, Y6
-	VMOVDQU   Y6, 224(CX)
+	VPADDD    Y6, Y5, Y6
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VPADDD    Y5, Y6, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VMOVDQU   Y5, 96(CX)
+	VMOVDQU   32(DX), Y5
+	VMOVDQU   32(BX), Y6
+	VMOVDQU   128(SI), Y7
+	VMOVDQU   128(DI), Y8
+	VPERMD    Y5, Y1, Y9
+	VPERMD    Y6, Y1, Y10
+	VMOVSHDUP Y8, Y12
+	VMOVSHDUP Y7, Y13
+	VPMULUDQ  Y9, Y8, Y11
+	VPMULUDQ  Y9, Y12, Y12
+	VPMULUDQ  Y10, Y7, Y9
+	VPMULUDQ  Y10, Y13, Y13
+	VPADDQ    Y9, Y11, Y11
+	VPADDQ    Y13, Y12, Y12
+	VMOVSHDUP Y11, Y9
+	VPBLENDD  $0xaa, Y12, Y9, Y9
+	VMOVSLDUP Y12, Y10
+	VPBLENDD  $0xaa, Y10, Y11, Y10
+	VPSUBD    Y0, Y9, Y11
+	VPMINUD   Y11, Y9, Y9
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y10, Y9, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y9, Y10, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VMOVDQU   Y9, 128(AX)
+	VPSHUFD   $0x00, Y8, Y9
+	VPSHUFD   $0x55, Y8, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPMULUDQ  Y7, Y10, Y12
+	VMOVSHDUP Y7, Y13
+	VPXOR     Y10, Y0, Y10
+	VPMULUDQ  Y13, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y13, Y9, Y9
+	VPADDQ    Y9, Y12, Y12
+	VPSHUFD   $0xee, Y8, Y9
+	VPADDD    Y9, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPSHUFD   $0xbb, Y8, Y10
+	VPXOR     Y10, Y0, Y13
+	VPBLENDD  $0x11, Y13, Y10, Y10
+	VPADDD    Y10, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPBLENDD  $0xcc, Y8, Y9, Y8
+	VMOVSHDUP Y8, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y8, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y10, Y9, Y10
+	VPADDQ    Y10, Y12, Y12
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y9, Y0, Y9
+	VPMULUDQ  Y7, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y7
+	VPADDQ    Y7, Y12, Y12
+	VMOVSHDUP Y11, Y7
+	VPBLENDD  $0xaa, Y12, Y7, Y7
+	VMOVSLDUP Y12, Y8
+	VPBLENDD  $0xaa, Y8, Y11, Y8
+	VPSUBD    Y0, Y7, Y9
+	VPMINUD   Y9, Y7, Y7
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y8, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VMOVDQU   Y7, 128(CX)
+	VMOVDQU   160(SI), Y7
+	VMOVDQU   160(DI), Y8
+	VPERMD    Y5, Y2, Y9
+	VPERMD    Y6, Y2, Y10
+	VMOVSHDUP Y8, Y12
+	VMOVSHDUP Y7, Y13
+	VPMULUDQ  Y9, Y8, Y11
+	VPMULUDQ  Y9, Y12, Y12
+	VPMULUDQ  Y10, Y7, Y9
+	VPMULUDQ  Y10, Y13, Y13
+	VPADDQ    Y9, Y11, Y11
+	VPADDQ    Y13, Y12, Y12
+	VMOVSHDUP Y11, Y9
+	VPBLENDD  $0xaa, Y12, Y9, Y9
+	VMOVSLDUP Y12, Y10
+	VPBLENDD  $0xaa, Y10, Y11, Y10
+	VPSUBD    Y0, Y9, Y11
+	VPMINUD   Y11, Y9, Y9
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y10, Y9, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y9, Y10, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VMOVDQU   Y9, 160(AX)
+	VPSHUFD   $0x00, Y8, Y9
+	VPSHUFD   $0x55, Y8, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPMULUDQ  Y7, Y10, Y12
+	VMOVSHDUP Y7, Y13
+	VPXOR     Y10, Y0, Y10
+	VPMULUDQ  Y13, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y13, Y9, Y9
+	VPADDQ    Y9, Y12, Y12
+	VPSHUFD   $0xee, Y8, Y9
+	VPADDD    Y9, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPSHUFD   $0xbb, Y8, Y10
+	VPXOR     Y10, Y0, Y13
+	VPBLENDD  $0x11, Y13, Y10, Y10
+	VPADDD    Y10, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPBLENDD  $0xcc, Y8, Y9, Y8
+	VMOVSHDUP Y8, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y8, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y10, Y9, Y10
+	VPADDQ    Y10, Y12, Y12
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y9, Y0, Y9
+	VPMULUDQ  Y7, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y7
+	VPADDQ    Y7, Y12, Y12
+	VMOVSHDUP Y11, Y7
+	VPBLENDD  $0xaa, Y12, Y7, Y7
+	VMOVSLDUP Y12, Y8
+	VPBLENDD  $0xaa, Y8, Y11, Y8
+	VPSUBD    Y0, Y7, Y9
+	VPMINUD   Y9, Y7, Y7
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y8, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VMOVDQU   Y7, 160(CX)
+	VMOVDQU   192(SI), Y7
+	VMOVDQU   192(DI), Y8
+	VPERMD    Y5, Y3, Y9
+	VPERMD    Y6, Y3, Y10
+	VMOVSHDUP Y8, Y12
+	VMOVSHDUP Y7, Y13
+	VPMULUDQ  Y9, Y8, Y11
+	VPMULUDQ  Y9, Y12, Y12
+	VPMULUDQ  Y10, Y7, Y9
+	VPMULUDQ  Y10, Y13, Y13
+	VPADDQ    Y9, Y11, Y11
+	VPADDQ    Y13, Y12, Y12
+	VMOVSHDUP Y11, Y9
+	VPBLENDD  $0xaa, Y12, Y9, Y9
+	VMOVSLDUP Y12, Y10
+	VPBLENDD  $0xaa, Y10, Y11, Y10
+	VPSUBD    Y0, Y9, Y11
+	VPMINUD   Y11, Y9, Y9
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y10, Y9, Y10
+	VPSUBD    Y0, Y10, Y11
+	VPMINUD   Y11, Y10, Y10
+	VPADDD    Y9, Y10, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VMOVDQU   Y9, 192(AX)
+	VPSHUFD   $0x00, Y8, Y9
+	VPSHUFD   $0x55, Y8, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPMULUDQ  Y7, Y10, Y12
+	VMOVSHDUP Y7, Y13
+	VPXOR     Y10, Y0, Y10
+	VPMULUDQ  Y13, Y10, Y10
+	VPADDQ    Y10, Y11, Y11
+	VPMULUDQ  Y13, Y9, Y9
+	VPADDQ    Y9, Y12, Y12
+	VPSHUFD   $0xee, Y8, Y9
+	VPADDD    Y9, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPSHUFD   $0xbb, Y8, Y10
+	VPXOR     Y10, Y0, Y13
+	VPBLENDD  $0x11, Y13, Y10, Y10
+	VPADDD    Y10, Y9, Y9
+	VPSUBD    Y0, Y9, Y10
+	VPMINUD   Y10, Y9, Y9
+	VPBLENDD  $0xcc, Y8, Y9, Y8
+	VMOVSHDUP Y8, Y9
+	VPSHUFD   $0x4e, Y7, Y10
+	VPMULUDQ  Y10, Y8, Y13
+	VPADDQ    Y13, Y11, Y11
+	VPMULUDQ  Y10, Y9, Y10
+	VPADDQ    Y10, Y12, Y12
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y9, Y0, Y9
+	VPMULUDQ  Y7, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPMULUDQ  Y7, Y8, Y7
+	VPADDQ    Y7, Y12, Y12
+	VMOVSHDUP Y11, Y7
+	VPBLENDD  $0xaa, Y12, Y7, Y7
+	VMOVSLDUP Y12, Y8
+	VPBLENDD  $0xaa, Y8, Y11, Y8
+	VPSUBD    Y0, Y7, Y9
+	VPMINUD   Y9, Y7, Y7
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y8, Y7, Y8
+	VPSUBD    Y0, Y8, Y9
+	VPMINUD   Y9, Y8, Y8
+	VPADDD    Y7, Y8, Y7
+	VPSUBD    Y0, Y7, Y8
+	VPMINUD   Y8, Y7, Y7
+	VMOVDQU   Y7, 192(CX)
+	VMOVDQU   224(SI), Y7
+	VMOVDQU   224(DI), Y8
+	VPERMD    Y5, Y4, Y5
+	VPERMD    Y6, Y4, Y6
+	VMOVSHDUP Y8, Y10
+	VMOVSHDUP Y7, Y11
+	VPMULUDQ  Y5, Y8, Y9
+	VPMULUDQ  Y5, Y10, Y10
+	VPMULUDQ  Y6, Y7, Y5
+	VPMULUDQ  Y6, Y11, Y11
+	VPADDQ    Y5, Y9, Y9
+	VPADDQ    Y11, Y10, Y10
+	VMOVSHDUP Y9, Y5
+	VPBLENDD  $0xaa, Y10, Y5, Y5
+	VMOVSLDUP Y10, Y6
+	VPBLENDD  $0xaa, Y6, Y9, Y6
+	VPSUBD    Y0, Y5, Y9
+	VPMINUD   Y9, Y5, Y5
+	VPSUBD    Y0, Y6, Y9
+	VPMINUD   Y9, Y6, Y6
+	VPADDD    Y6, Y5, Y6
+	VPSUBD    Y0, Y6, Y9
+	VPMINUD   Y9, Y6, Y6
+	VPADDD    Y5, Y6, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VMOVDQU   Y5, 224(AX)
+	VPSHUFD   $0x00, Y8, Y5
+	VPSHUFD   $0x55, Y8, Y6
+	VPMULUDQ  Y7, Y5, Y9
+	VPMULUDQ  Y7, Y6, Y10
+	VMOVSHDUP Y7, Y11
+	VPXOR     Y6, Y0, Y6
+	VPMULUDQ  Y11, Y6, Y6
+	VPADDQ    Y6, Y9, Y9
+	VPMULUDQ  Y11, Y5, Y5
+	VPADDQ    Y5, Y10, Y10
+	VPSHUFD   $0xee, Y8, Y5
+	VPADDD    Y5, Y5, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPSHUFD   $0xbb, Y8, Y6
+	VPXOR     Y6, Y0, Y11
+	VPBLENDD  $0x11, Y11, Y6, Y6
+	VPADDD    Y6, Y5, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VPBLENDD  $0xcc, Y8, Y5, Y5
+	VMOVSHDUP Y5, Y6
+	VPSHUFD   $0x4e, Y7, Y8
+	VPMULUDQ  Y8, Y5, Y11
+	VPADDQ    Y11, Y9, Y9
+	VPMULUDQ  Y8, Y6, Y8
+	VPADDQ    Y8, Y10, Y10
+	VPSHUFD   $0x1b, Y7, Y7
+	VPXOR     Y6, Y0, Y6
+	VPMULUDQ  Y7, Y6, Y6
+	VPADDQ    Y6, Y9, Y9
+	VPMULUDQ  Y7, Y5, Y5
+	VPADDQ    Y5, Y10, Y10
+	VMOVSHDUP Y9, Y5
+	VPBLENDD  $0xaa, Y10, Y5, Y5
+	VMOVSLDUP Y10, Y6
+	VPBLENDD  $0xaa, Y6, Y9, Y6
+	VPSUBD    Y0, Y5, Y7
+	VPMINUD   Y7, Y5, Y5
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VPADDD    Y6, Y5, Y6
+	VPSUBD    Y0, Y6, Y7
+	VPMINUD   Y7, Y6, Y6
+	VPADDD    Y5, Y6, Y5
+	VPSUBD    Y0, Y5, Y6
+	VPMINUD   Y6, Y5, Y5
+	VMOVDQU   Y5, 224(CX)
 	ADDQ      $+64, DX
 	ADDQ      $+64, BX
 	ADDQ      $+256, AX
@@ -4080,7 +4115,7 @@ loop:
 	RET
 
 // func mulQM31VecAVX512(dst *uint32, a *uint32, b *uint32, n uint64)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F
 TEXT ·mulQM31VecAVX512(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -4093,61 +4128,62 @@ TEXT ·mulQM31VecAVX512(SB), NOSPLIT, $0-32
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), BX
-	VPSRLDQ      $0x0c, Z0, Z2
-	MOVL         $0x0000cccc, SI
+	MOVL         $0x00001111, SI
 	KMOVW        SI, K3
+	MOVL         $0x0000cccc, SI
+	KMOVW        SI, K4
 	SHRQ         $0x02, BX
 
 loop:
-	VMOVDQU32 (CX), Z3
-	VMOVDQU32 (DX), Z4
-	VPSHUFD   $0x00, Z4, Z5
-	VPSHUFD   $0x55, Z4, Z6
-	VPXORD    Z6, Z0, Z7
-	VPMULUDQ  Z3, Z5, Z8
-	VPMULUDQ  Z3, Z6, Z6
-	VMOVSHDUP Z3, Z9
-	VPMULUDQ  Z9, Z7, Z7
-	VPADDQ    Z7, Z8, Z8
-	VPMULUDQ  Z9, Z5, Z5
+	VMOVDQU32 (CX), Z2
+	VMOVDQU32 (DX), Z3
+	VPSHUFD   $0x00, Z3, Z4
+	VPSHUFD   $0x55, Z3, Z5
+	VPMULUDQ  Z2, Z4, Z6
+	VPMULUDQ  Z2, Z5, Z7
+	VMOVSHDUP Z2, Z8
+	VPXORD    Z5, Z0, Z5
+	VPMULUDQ  Z8, Z5, Z5
 	VPADDQ    Z5, Z6, Z6
-	VPSHUFD   $0xee, Z4, Z5
-	VPADDD    Z5, Z5, Z5
-	VPSUBD    Z0, Z5, Z7
-	VPMINUD   Z7, Z5, Z5
-	VPSHUFD   $0xbb, Z4, Z7
-	VPXORD    Z7, Z2, Z7
-	VPADDD    Z7, Z5, Z5
-	VPSUBD    Z0, Z5, Z7
-	VPMINUD   Z7, Z5, Z5
-	VPBLENDMD Z4, Z5, K3, Z1
-	VMOVSHDUP Z1, Z4
-	VPXORD    Z4, Z0, Z5
-	VPSHUFD   $0x4e, Z3, Z7
-	VPMULUDQ  Z7, Z1, Z9
-	VPADDQ    Z9, Z8, Z8
-	VPMULUDQ  Z7, Z4, Z4
-	VPADDQ    Z4, Z6, Z6
-	VPSHUFD   $0x1b, Z3, Z3
-	VPMULUDQ  Z3, Z5, Z4
-	VPADDQ    Z4, Z8, Z8
-	VPMULUDQ  Z3, Z1, Z3
+	VPMULUDQ  Z8, Z4, Z4
+	VPADDQ    Z4, Z7, Z7
+	VPSHUFD   $0xee, Z3, Z4
+	VPADDD    Z4, Z4, Z4
+	VPSUBD    Z0, Z4, Z5
+	VPMINUD   Z5, Z4, Z4
+	VPSHUFD   $0xbb, Z3, Z5
+	VPXORD    Z0, Z5, K3, Z5
+	VPADDD    Z5, Z4, Z4
+	VPSUBD    Z0, Z4, Z5
+	VPMINUD   Z5, Z4, Z4
+	VPBLENDMD Z3, Z4, K4, Z1
+	VMOVSHDUP Z1, Z3
+	VPSHUFD   $0x4e, Z2, Z4
+	VPMULUDQ  Z4, Z1, Z5
+	VPADDQ    Z5, Z6, Z6
+	VPMULUDQ  Z4, Z3, Z4
+	VPADDQ    Z4, Z7, Z7
+	VPSHUFD   $0x1b, Z2, Z2
+	VPXORD    Z3, Z0, Z3
+	VPMULUDQ  Z2, Z3, Z3
 	VPADDQ    Z3, Z6, Z6
+	VPMULUDQ  Z2, Z1, Z2
+	VPADDQ    Z2, Z7, Z7
+	VMOVDQU32 Z7, Z2
+	VMOVSHDUP Z6, K2, Z2
 	VMOVDQU32 Z6, Z3
-	VMOVSHDUP Z8, K2, Z3
-	VMOVDQU32 Z8, Z4
-	VMOVSLDUP Z6, K1, Z4
-	VPSUBD    Z0, Z3, Z5
-	VPMINUD   Z5, Z3, Z3
-	VPSUBD    Z0, Z4, Z5
-	VPMINUD   Z5, Z4, Z4
-	VPADDD    Z4, Z3, Z4
-	VPSUBD    Z0, Z4, Z5
-	VPMINUD   Z5, Z4, Z4
-	VPADDD    Z3, Z4, Z3
+	VMOVSLDUP Z7, K1, Z3
+	VPSUBD    Z0, Z2, Z4
+	VPMINUD   Z4, Z2, Z2
 	VPSUBD    Z0, Z3, Z4
 	VPMINUD   Z4, Z3, Z3
-	VMOVDQU32 Z3, (AX)
+	VPADDD    Z3, Z2, Z3
+	VPSUBD    Z0, Z3, Z4
+	VPMINUD   Z4, Z3, Z3
+	VPADDD    Z2, Z3, Z2
+	VPSUBD    Z0, Z2, Z3
+	VPMINUD   Z3, Z2, Z2
+	VMOVDQU32 Z2, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
 	ADDQ      $+64, DX
@@ -4157,7 +4193,7 @@ loop:
 	RET
 
 // func dotAVX512(sum *[4]uint64, a *uint32, b *uint32, n uint64)
-// Requires: AVX, AVX2, AVX512BW, AVX512F
+// Requires: AVX, AVX2, AVX512F
 TEXT ·dotAVX512(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -4169,57 +4205,58 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-32
 	MOVQ         a+8(FP), AX
 	MOVQ         b+16(FP), CX
 	MOVQ         n+24(FP), DX
-	VPSRLDQ      $0x0c, Z0, Z4
-	MOVL         $0x0000cccc, BX
+	MOVL         $0x00001111, BX
 	KMOVW        BX, K1
-	VPSRLQ       $0x20, Z0, Z5
+	MOVL         $0x0000cccc, BX
+	KMOVW        BX, K2
+	VPSRLQ       $0x20, Z0, Z4
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	SHRQ         $0x02, DX
 
 loop:
-	VMOVDQU32     (AX), Z6
-	VMOVDQU32     (CX), Z7
-	VPSHUFD       $0x00, Z7, Z8
-	VPSHUFD       $0x55, Z7, Z9
-	VPXORD        Z9, Z0, Z10
-	VPMULUDQ      Z6, Z8, Z11
-	VPMULUDQ      Z6, Z9, Z9
-	VMOVSHDUP     Z6, Z12
-	VPMULUDQ      Z12, Z10, Z10
-	VPADDQ        Z10, Z11, Z11
-	VPMULUDQ      Z12, Z8, Z8
+	VMOVDQU32     (AX), Z5
+	VMOVDQU32     (CX), Z6
+	VPSHUFD       $0x00, Z6, Z7
+	VPSHUFD       $0x55, Z6, Z8
+	VPMULUDQ      Z5, Z7, Z9
+	VPMULUDQ      Z5, Z8, Z10
+	VMOVSHDUP     Z5, Z11
+	VPXORD        Z8, Z0, Z8
+	VPMULUDQ      Z11, Z8, Z8
 	VPADDQ        Z8, Z9, Z9
-	VPSHUFD       $0xee, Z7, Z8
-	VPADDD        Z8, Z8, Z8
-	VPSUBD        Z0, Z8, Z10
-	VPMINUD       Z10, Z8, Z8
-	VPSHUFD       $0xbb, Z7, Z10
-	VPXORD        Z10, Z4, Z10
-	VPADDD        Z10, Z8, Z8
-	VPSUBD        Z0, Z8, Z10
-	VPMINUD       Z10, Z8, Z8
-	VPBLENDMD     Z7, Z8, K1, Z3
-	VMOVSHDUP     Z3, Z7
-	VPXORD        Z7, Z0, Z8
-	VPSHUFD       $0x4e, Z6, Z10
-	VPMULUDQ      Z10, Z3, Z12
-	VPADDQ        Z12, Z11, Z11
-	VPMULUDQ      Z10, Z7, Z7
-	VPADDQ        Z7, Z9, Z9
-	VPSHUFD       $0x1b, Z6, Z6
-	VPMULUDQ      Z6, Z8, Z7
-	VPADDQ        Z7, Z11, Z11
-	VPMULUDQ      Z6, Z3, Z6
+	VPMULUDQ      Z11, Z7, Z7
+	VPADDQ        Z7, Z10, Z10
+	VPSHUFD       $0xee, Z6, Z7
+	VPADDD        Z7, Z7, Z7
+	VPSUBD        Z0, Z7, Z8
+	VPMINUD       Z8, Z7, Z7
+	VPSHUFD       $0xbb, Z6, Z8
+	VPXORD        Z0, Z8, K1, Z8
+	VPADDD        Z8, Z7, Z7
+	VPSUBD        Z0, Z7, Z8
+	VPMINUD       Z8, Z7, Z7
+	VPBLENDMD     Z6, Z7, K2, Z3
+	VMOVSHDUP     Z3, Z6
+	VPSHUFD       $0x4e, Z5, Z7
+	VPMULUDQ      Z7, Z3, Z8
+	VPADDQ        Z8, Z9, Z9
+	VPMULUDQ      Z7, Z6, Z7
+	VPADDQ        Z7, Z10, Z10
+	VPSHUFD       $0x1b, Z5, Z5
+	VPXORD        Z6, Z0, Z6
+	VPMULUDQ      Z5, Z6, Z6
 	VPADDQ        Z6, Z9, Z9
-	VPSRLQ        $0x1f, Z11, Z6
-	VPANDD        Z11, Z5, Z11
-	VPADDQ        Z6, Z11, Z11
-	VPSRLQ        $0x1f, Z9, Z6
-	VPANDD        Z9, Z5, Z9
-	VPADDQ        Z6, Z9, Z9
-	VPADDQ        Z11, Z1, Z1
-	VPADDQ        Z9, Z2, Z2
+	VPMULUDQ      Z5, Z3, Z5
+	VPADDQ        Z5, Z10, Z10
+	VPSRLQ        $0x1f, Z9, Z5
+	VPANDD        Z9, Z4, Z9
+	VPADDQ        Z5, Z9, Z9
+	VPSRLQ        $0x1f, Z10, Z5
+	VPANDD        Z10, Z4, Z10
+	VPADDQ        Z5, Z10, Z10
+	VPADDQ        Z9, Z1, Z1
+	VPADDQ        Z10, Z2, Z2
 	ADDQ          $+64, AX
 	ADDQ          $+64, CX
 	DECQ          DX
@@ -4712,7 +4749,7 @@ loop:
 	RET
 
 // func roundSumsAVX512(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
-// Requires: AVX, AVX2, AVX512BW, AVX512F
+// Requires: AVX, AVX2, AVX512F
 TEXT ·roundSumsAVX512(SB), NOSPLIT, $0-48
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -4726,108 +4763,109 @@ TEXT ·roundSumsAVX512(SB), NOSPLIT, $0-48
 	MOVQ         bLo+24(FP), DX
 	MOVQ         bHi+32(FP), BX
 	MOVQ         n+40(FP), SI
-	VPSRLDQ      $0x0c, Z0, Z7
-	MOVL         $0x0000cccc, DI
+	MOVL         $0x00001111, DI
 	KMOVW        DI, K1
-	VPSRLQ       $0x20, Z0, Z8
+	MOVL         $0x0000cccc, DI
+	KMOVW        DI, K2
+	VPSRLQ       $0x20, Z0, Z7
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VPSRLQ       $0x20, Z0, Z9
+	VPSRLQ       $0x20, Z0, Z8
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	SHRQ         $0x02, SI
 
 loop:
-	VMOVDQU32     (AX), Z9
-	VMOVDQU32     (DX), Z10
-	VPSHUFD       $0x00, Z10, Z11
-	VPSHUFD       $0x55, Z10, Z12
-	VPXORD        Z12, Z0, Z13
-	VPMULUDQ      Z9, Z11, Z14
-	VPMULUDQ      Z9, Z12, Z12
-	VMOVSHDUP     Z9, Z15
-	VPMULUDQ      Z15, Z13, Z13
-	VPADDQ        Z13, Z14, Z14
-	VPMULUDQ      Z15, Z11, Z11
+	VMOVDQU32     (AX), Z8
+	VMOVDQU32     (DX), Z9
+	VPSHUFD       $0x00, Z9, Z10
+	VPSHUFD       $0x55, Z9, Z11
+	VPMULUDQ      Z8, Z10, Z12
+	VPMULUDQ      Z8, Z11, Z13
+	VMOVSHDUP     Z8, Z14
+	VPXORD        Z11, Z0, Z11
+	VPMULUDQ      Z14, Z11, Z11
 	VPADDQ        Z11, Z12, Z12
-	VPSHUFD       $0xee, Z10, Z11
-	VPADDD        Z11, Z11, Z11
-	VPSUBD        Z0, Z11, Z13
-	VPMINUD       Z13, Z11, Z11
-	VPSHUFD       $0xbb, Z10, Z13
-	VPXORD        Z13, Z7, Z13
-	VPADDD        Z13, Z11, Z11
-	VPSUBD        Z0, Z11, Z13
-	VPMINUD       Z13, Z11, Z11
-	VPBLENDMD     Z10, Z11, K1, Z5
-	VMOVSHDUP     Z5, Z10
-	VPXORD        Z10, Z0, Z11
-	VPSHUFD       $0x4e, Z9, Z13
-	VPMULUDQ      Z13, Z5, Z15
-	VPADDQ        Z15, Z14, Z14
-	VPMULUDQ      Z13, Z10, Z10
-	VPADDQ        Z10, Z12, Z12
-	VPSHUFD       $0x1b, Z9, Z9
-	VPMULUDQ      Z9, Z11, Z10
-	VPADDQ        Z10, Z14, Z14
-	VPMULUDQ      Z9, Z5, Z9
+	VPMULUDQ      Z14, Z10, Z10
+	VPADDQ        Z10, Z13, Z13
+	VPSHUFD       $0xee, Z9, Z10
+	VPADDD        Z10, Z10, Z10
+	VPSUBD        Z0, Z10, Z11
+	VPMINUD       Z11, Z10, Z10
+	VPSHUFD       $0xbb, Z9, Z11
+	VPXORD        Z0, Z11, K1, Z11
+	VPADDD        Z11, Z10, Z10
+	VPSUBD        Z0, Z10, Z11
+	VPMINUD       Z11, Z10, Z10
+	VPBLENDMD     Z9, Z10, K2, Z5
+	VMOVSHDUP     Z5, Z9
+	VPSHUFD       $0x4e, Z8, Z10
+	VPMULUDQ      Z10, Z5, Z11
+	VPADDQ        Z11, Z12, Z12
+	VPMULUDQ      Z10, Z9, Z10
+	VPADDQ        Z10, Z13, Z13
+	VPSHUFD       $0x1b, Z8, Z8
+	VPXORD        Z9, Z0, Z9
+	VPMULUDQ      Z8, Z9, Z9
 	VPADDQ        Z9, Z12, Z12
-	VPSRLQ        $0x1f, Z14, Z9
-	VPANDD        Z14, Z8, Z14
-	VPADDQ        Z9, Z14, Z14
-	VPSRLQ        $0x1f, Z12, Z9
-	VPANDD        Z12, Z8, Z12
-	VPADDQ        Z9, Z12, Z12
-	VPADDQ        Z14, Z1, Z1
-	VPADDQ        Z12, Z2, Z2
-	VMOVDQU32     (CX), Z9
-	VPSUBD        (AX), Z9, Z9
+	VPMULUDQ      Z8, Z5, Z8
+	VPADDQ        Z8, Z13, Z13
+	VPSRLQ        $0x1f, Z12, Z8
+	VPANDD        Z12, Z7, Z12
+	VPADDQ        Z8, Z12, Z12
+	VPSRLQ        $0x1f, Z13, Z8
+	VPANDD        Z13, Z7, Z13
+	VPADDQ        Z8, Z13, Z13
+	VPADDQ        Z12, Z1, Z1
+	VPADDQ        Z13, Z2, Z2
+	VMOVDQU32     (CX), Z8
+	VPSUBD        (AX), Z8, Z8
+	VPADDD        Z0, Z8, Z9
+	VPMINUD       Z9, Z8, Z8
+	VMOVDQU32     (BX), Z9
+	VPSUBD        (DX), Z9, Z9
 	VPADDD        Z0, Z9, Z10
 	VPMINUD       Z10, Z9, Z9
-	VMOVDQU32     (BX), Z10
-	VPSUBD        (DX), Z10, Z10
-	VPADDD        Z0, Z10, Z11
-	VPMINUD       Z11, Z10, Z10
-	VPSHUFD       $0x00, Z10, Z11
-	VPSHUFD       $0x55, Z10, Z12
-	VPXORD        Z12, Z0, Z13
-	VPMULUDQ      Z9, Z11, Z14
-	VPMULUDQ      Z9, Z12, Z12
-	VMOVSHDUP     Z9, Z15
-	VPMULUDQ      Z15, Z13, Z13
-	VPADDQ        Z13, Z14, Z14
-	VPMULUDQ      Z15, Z11, Z11
+	VPSHUFD       $0x00, Z9, Z10
+	VPSHUFD       $0x55, Z9, Z11
+	VPMULUDQ      Z8, Z10, Z12
+	VPMULUDQ      Z8, Z11, Z13
+	VMOVSHDUP     Z8, Z14
+	VPXORD        Z11, Z0, Z11
+	VPMULUDQ      Z14, Z11, Z11
 	VPADDQ        Z11, Z12, Z12
-	VPSHUFD       $0xee, Z10, Z11
-	VPADDD        Z11, Z11, Z11
-	VPSUBD        Z0, Z11, Z13
-	VPMINUD       Z13, Z11, Z11
-	VPSHUFD       $0xbb, Z10, Z13
-	VPXORD        Z13, Z7, Z13
-	VPADDD        Z13, Z11, Z11
-	VPSUBD        Z0, Z11, Z13
-	VPMINUD       Z13, Z11, Z11
-	VPBLENDMD     Z10, Z11, K1, Z6
-	VMOVSHDUP     Z6, Z10
-	VPXORD        Z10, Z0, Z11
-	VPSHUFD       $0x4e, Z9, Z13
-	VPMULUDQ      Z13, Z6, Z15
-	VPADDQ        Z15, Z14, Z14
-	VPMULUDQ      Z13, Z10, Z10
-	VPADDQ        Z10, Z12, Z12
-	VPSHUFD       $0x1b, Z9, Z9
-	VPMULUDQ      Z9, Z11, Z10
-	VPADDQ        Z10, Z14, Z14
-	VPMULUDQ      Z9, Z6, Z9
+	VPMULUDQ      Z14, Z10, Z10
+	VPADDQ        Z10, Z13, Z13
+	VPSHUFD       $0xee, Z9, Z10
+	VPADDD        Z10, Z10, Z10
+	VPSUBD        Z0, Z10, Z11
+	VPMINUD       Z11, Z10, Z10
+	VPSHUFD       $0xbb, Z9, Z11
+	VPXORD        Z0, Z11, K1, Z11
+	VPADDD        Z11, Z10, Z10
+	VPSUBD        Z0, Z10, Z11
+	VPMINUD       Z11, Z10, Z10
+	VPBLENDMD     Z9, Z10, K2, Z6
+	VMOVSHDUP     Z6, Z9
+	VPSHUFD       $0x4e, Z8, Z10
+	VPMULUDQ      Z10, Z6, Z11
+	VPADDQ        Z11, Z12, Z12
+	VPMULUDQ      Z10, Z9, Z10
+	VPADDQ        Z10, Z13, Z13
+	VPSHUFD       $0x1b, Z8, Z8
+	VPXORD        Z9, Z0, Z9
+	VPMULUDQ      Z8, Z9, Z9
 	VPADDQ        Z9, Z12, Z12
-	VPSRLQ        $0x1f, Z14, Z9
-	VPANDD        Z14, Z8, Z14
-	VPADDQ        Z9, Z14, Z14
-	VPSRLQ        $0x1f, Z12, Z9
-	VPANDD        Z12, Z8, Z12
-	VPADDQ        Z9, Z12, Z12
-	VPADDQ        Z14, Z3, Z3
-	VPADDQ        Z12, Z4, Z4
+	VPMULUDQ      Z8, Z6, Z8
+	VPADDQ        Z8, Z13, Z13
+	VPSRLQ        $0x1f, Z12, Z8
+	VPANDD        Z12, Z7, Z12
+	VPADDQ        Z8, Z12, Z12
+	VPSRLQ        $0x1f, Z13, Z8
+	VPANDD        Z13, Z7, Z13
+	VPADDQ        Z8, Z13, Z13
+	VPADDQ        Z12, Z3, Z3
+	VPADDQ        Z13, Z4, Z4
 	ADDQ          $+64, AX
 	ADDQ          $+64, DX
 	ADDQ          $+64, CX
@@ -4864,7 +4902,7 @@ loop:
 	RET
 
 // func roundSumsWeightedAVX512(sums *[2][4]uint64, w *uint32, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
-// Requires: AVX, AVX2, AVX512BW, AVX512F
+// Requires: AVX, AVX2, AVX512F
 TEXT ·roundSumsWeightedAVX512(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -4879,186 +4917,187 @@ TEXT ·roundSumsWeightedAVX512(SB), NOSPLIT, $0-56
 	MOVQ         bLo+32(FP), BX
 	MOVQ         bHi+40(FP), SI
 	MOVQ         n+48(FP), DI
-	VPSRLDQ      $0x0c, Z0, Z8
-	MOVL         $0x0000cccc, R8
+	MOVL         $0x00001111, R8
 	KMOVW        R8, K3
-	VPSRLQ       $0x20, Z0, Z9
+	MOVL         $0x0000cccc, R8
+	KMOVW        R8, K4
+	VPSRLQ       $0x20, Z0, Z8
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VPSRLQ       $0x20, Z0, Z10
+	VPSRLQ       $0x20, Z0, Z9
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	SHRQ         $0x02, DI
 
 loop:
-	VMOVDQU32     (AX), Z10
-	VPSHUFD       $0x00, Z10, Z11
-	VPSHUFD       $0x55, Z10, Z12
-	VPXORD        Z12, Z0, Z13
-	VPSHUFD       $0xee, Z10, Z14
-	VPADDD        Z14, Z14, Z14
-	VPSUBD        Z0, Z14, Z15
-	VPMINUD       Z15, Z14, Z14
-	VPSHUFD       $0xbb, Z10, Z15
-	VPXORD        Z15, Z8, Z15
-	VPADDD        Z15, Z14, Z14
-	VPSUBD        Z0, Z14, Z15
-	VPMINUD       Z15, Z14, Z14
-	VPBLENDMD     Z10, Z14, K3, Z5
-	VMOVSHDUP     Z5, Z10
-	VPXORD        Z10, Z0, Z14
-	VMOVDQU32     (CX), Z15
-	VMOVDQU32     (BX), Z16
-	VPSHUFD       $0x00, Z16, Z17
-	VPSHUFD       $0x55, Z16, Z18
-	VPXORD        Z18, Z0, Z19
-	VPMULUDQ      Z15, Z17, Z20
-	VPMULUDQ      Z15, Z18, Z18
-	VMOVSHDUP     Z15, Z21
-	VPMULUDQ      Z21, Z19, Z19
-	VPADDQ        Z19, Z20, Z20
-	VPMULUDQ      Z21, Z17, Z17
+	VMOVDQU32     (AX), Z9
+	VPSHUFD       $0x00, Z9, Z10
+	VPSHUFD       $0x55, Z9, Z11
+	VPXORD        Z11, Z0, Z12
+	VPSHUFD       $0xee, Z9, Z13
+	VPADDD        Z13, Z13, Z13
+	VPSUBD        Z0, Z13, Z14
+	VPMINUD       Z14, Z13, Z13
+	VPSHUFD       $0xbb, Z9, Z14
+	VPXORD        Z0, Z14, K3, Z14
+	VPADDD        Z14, Z13, Z13
+	VPSUBD        Z0, Z13, Z14
+	VPMINUD       Z14, Z13, Z13
+	VPBLENDMD     Z9, Z13, K4, Z5
+	VMOVSHDUP     Z5, Z9
+	VPXORD        Z9, Z0, Z13
+	VMOVDQU32     (CX), Z14
+	VMOVDQU32     (BX), Z15
+	VPSHUFD       $0x00, Z15, Z16
+	VPSHUFD       $0x55, Z15, Z17
+	VPMULUDQ      Z14, Z16, Z18
+	VPMULUDQ      Z14, Z17, Z19
+	VMOVSHDUP     Z14, Z20
+	VPXORD        Z17, Z0, Z17
+	VPMULUDQ      Z20, Z17, Z17
 	VPADDQ        Z17, Z18, Z18
-	VPSHUFD       $0xee, Z16, Z17
-	VPADDD        Z17, Z17, Z17
-	VPSUBD        Z0, Z17, Z19
-	VPMINUD       Z19, Z17, Z17
-	VPSHUFD       $0xbb, Z16, Z19
-	VPXORD        Z19, Z8, Z19
-	VPADDD        Z19, Z17, Z17
-	VPSUBD        Z0, Z17, Z19
-	VPMINUD       Z19, Z17, Z17
-	VPBLENDMD     Z16, Z17, K3, Z6
-	VMOVSHDUP     Z6, Z16
-	VPXORD        Z16, Z0, Z17
-	VPSHUFD       $0x4e, Z15, Z19
-	VPMULUDQ      Z19, Z6, Z21
-	VPADDQ        Z21, Z20, Z20
-	VPMULUDQ      Z19, Z16, Z16
-	VPADDQ        Z16, Z18, Z18
-	VPSHUFD       $0x1b, Z15, Z15
-	VPMULUDQ      Z15, Z17, Z16
-	VPADDQ        Z16, Z20, Z20
-	VPMULUDQ      Z15, Z6, Z15
+	VPMULUDQ      Z20, Z16, Z16
+	VPADDQ        Z16, Z19, Z19
+	VPSHUFD       $0xee, Z15, Z16
+	VPADDD        Z16, Z16, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPSHUFD       $0xbb, Z15, Z17
+	VPXORD        Z0, Z17, K3, Z17
+	VPADDD        Z17, Z16, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPBLENDMD     Z15, Z16, K4, Z6
+	VMOVSHDUP     Z6, Z15
+	VPSHUFD       $0x4e, Z14, Z16
+	VPMULUDQ      Z16, Z6, Z17
+	VPADDQ        Z17, Z18, Z18
+	VPMULUDQ      Z16, Z15, Z16
+	VPADDQ        Z16, Z19, Z19
+	VPSHUFD       $0x1b, Z14, Z14
+	VPXORD        Z15, Z0, Z15
+	VPMULUDQ      Z14, Z15, Z15
 	VPADDQ        Z15, Z18, Z18
+	VPMULUDQ      Z14, Z6, Z14
+	VPADDQ        Z14, Z19, Z19
+	VMOVDQU32     Z19, Z14
+	VMOVSHDUP     Z18, K2, Z14
 	VMOVDQU32     Z18, Z15
-	VMOVSHDUP     Z20, K2, Z15
-	VMOVDQU32     Z20, Z16
-	VMOVSLDUP     Z18, K1, Z16
-	VPSUBD        Z0, Z15, Z17
-	VPMINUD       Z17, Z15, Z15
-	VPSUBD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPADDD        Z16, Z15, Z16
-	VPSUBD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPADDD        Z15, Z16, Z15
+	VMOVSLDUP     Z19, K1, Z15
+	VPSUBD        Z0, Z14, Z16
+	VPMINUD       Z16, Z14, Z14
 	VPSUBD        Z0, Z15, Z16
 	VPMINUD       Z16, Z15, Z15
-	VPMULUDQ      Z15, Z11, Z16
-	VPMULUDQ      Z15, Z12, Z17
-	VMOVSHDUP     Z15, Z18
-	VPMULUDQ      Z18, Z13, Z19
-	VPADDQ        Z19, Z16, Z16
-	VPMULUDQ      Z18, Z11, Z18
-	VPADDQ        Z18, Z17, Z17
-	VPSHUFD       $0x4e, Z15, Z18
-	VPMULUDQ      Z18, Z5, Z19
-	VPADDQ        Z19, Z16, Z16
-	VPMULUDQ      Z18, Z10, Z18
-	VPADDQ        Z18, Z17, Z17
-	VPSHUFD       $0x1b, Z15, Z15
-	VPMULUDQ      Z15, Z14, Z18
-	VPADDQ        Z18, Z16, Z16
-	VPMULUDQ      Z15, Z5, Z15
-	VPADDQ        Z15, Z17, Z17
-	VPSRLQ        $0x1f, Z16, Z15
-	VPANDD        Z16, Z9, Z16
-	VPADDQ        Z15, Z16, Z16
-	VPSRLQ        $0x1f, Z17, Z15
-	VPANDD        Z17, Z9, Z17
-	VPADDQ        Z15, Z17, Z17
-	VPADDQ        Z16, Z1, Z1
-	VPADDQ        Z17, Z2, Z2
-	VMOVDQU32     (DX), Z15
-	VPSUBD        (CX), Z15, Z15
+	VPADDD        Z15, Z14, Z15
+	VPSUBD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VPADDD        Z14, Z15, Z14
+	VPSUBD        Z0, Z14, Z15
+	VPMINUD       Z15, Z14, Z14
+	VPMULUDQ      Z14, Z10, Z15
+	VPMULUDQ      Z14, Z11, Z16
+	VMOVSHDUP     Z14, Z17
+	VPMULUDQ      Z17, Z12, Z18
+	VPADDQ        Z18, Z15, Z15
+	VPMULUDQ      Z17, Z10, Z17
+	VPADDQ        Z17, Z16, Z16
+	VPSHUFD       $0x4e, Z14, Z17
+	VPMULUDQ      Z17, Z5, Z18
+	VPADDQ        Z18, Z15, Z15
+	VPMULUDQ      Z17, Z9, Z17
+	VPADDQ        Z17, Z16, Z16
+	VPSHUFD       $0x1b, Z14, Z14
+	VPMULUDQ      Z14, Z13, Z17
+	VPADDQ        Z17, Z15, Z15
+	VPMULUDQ      Z14, Z5, Z14
+	VPADDQ        Z14, Z16, Z16
+	VPSRLQ        $0x1f, Z15, Z14
+	VPANDD        Z15, Z8, Z15
+	VPADDQ        Z14, Z15, Z15
+	VPSRLQ        $0x1f, Z16, Z14
+	VPANDD        Z16, Z8, Z16
+	VPADDQ        Z14, Z16, Z16
+	VPADDQ        Z15, Z1, Z1
+	VPADDQ        Z16, Z2, Z2
+	VMOVDQU32     (DX), Z14
+	VPSUBD        (CX), Z14, Z14
+	VPADDD        Z0, Z14, Z15
+	VPMINUD       Z15, Z14, Z14
+	VMOVDQU32     (SI), Z15
+	VPSUBD        (BX), Z15, Z15
 	VPADDD        Z0, Z15, Z16
 	VPMINUD       Z16, Z15, Z15
-	VMOVDQU32     (SI), Z16
-	VPSUBD        (BX), Z16, Z16
-	VPADDD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPSHUFD       $0x00, Z16, Z17
-	VPSHUFD       $0x55, Z16, Z18
-	VPXORD        Z18, Z0, Z19
-	VPMULUDQ      Z15, Z17, Z20
-	VPMULUDQ      Z15, Z18, Z18
-	VMOVSHDUP     Z15, Z21
-	VPMULUDQ      Z21, Z19, Z19
-	VPADDQ        Z19, Z20, Z20
-	VPMULUDQ      Z21, Z17, Z17
+	VPSHUFD       $0x00, Z15, Z16
+	VPSHUFD       $0x55, Z15, Z17
+	VPMULUDQ      Z14, Z16, Z18
+	VPMULUDQ      Z14, Z17, Z19
+	VMOVSHDUP     Z14, Z20
+	VPXORD        Z17, Z0, Z17
+	VPMULUDQ      Z20, Z17, Z17
 	VPADDQ        Z17, Z18, Z18
-	VPSHUFD       $0xee, Z16, Z17
-	VPADDD        Z17, Z17, Z17
-	VPSUBD        Z0, Z17, Z19
-	VPMINUD       Z19, Z17, Z17
-	VPSHUFD       $0xbb, Z16, Z19
-	VPXORD        Z19, Z8, Z19
-	VPADDD        Z19, Z17, Z17
-	VPSUBD        Z0, Z17, Z19
-	VPMINUD       Z19, Z17, Z17
-	VPBLENDMD     Z16, Z17, K3, Z7
-	VMOVSHDUP     Z7, Z16
-	VPXORD        Z16, Z0, Z17
-	VPSHUFD       $0x4e, Z15, Z19
-	VPMULUDQ      Z19, Z7, Z21
-	VPADDQ        Z21, Z20, Z20
-	VPMULUDQ      Z19, Z16, Z16
-	VPADDQ        Z16, Z18, Z18
-	VPSHUFD       $0x1b, Z15, Z15
-	VPMULUDQ      Z15, Z17, Z16
-	VPADDQ        Z16, Z20, Z20
-	VPMULUDQ      Z15, Z7, Z15
+	VPMULUDQ      Z20, Z16, Z16
+	VPADDQ        Z16, Z19, Z19
+	VPSHUFD       $0xee, Z15, Z16
+	VPADDD        Z16, Z16, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPSHUFD       $0xbb, Z15, Z17
+	VPXORD        Z0, Z17, K3, Z17
+	VPADDD        Z17, Z16, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPBLENDMD     Z15, Z16, K4, Z7
+	VMOVSHDUP     Z7, Z15
+	VPSHUFD       $0x4e, Z14, Z16
+	VPMULUDQ      Z16, Z7, Z17
+	VPADDQ        Z17, Z18, Z18
+	VPMULUDQ      Z16, Z15, Z16
+	VPADDQ        Z16, Z19, Z19
+	VPSHUFD       $0x1b, Z14, Z14
+	VPXORD        Z15, Z0, Z15
+	VPMULUDQ      Z14, Z15, Z15
 	VPADDQ        Z15, Z18, Z18
+	VPMULUDQ      Z14, Z7, Z14
+	VPADDQ        Z14, Z19, Z19
+	VMOVDQU32     Z19, Z14
+	VMOVSHDUP     Z18, K2, Z14
 	VMOVDQU32     Z18, Z15
-	VMOVSHDUP     Z20, K2, Z15
-	VMOVDQU32     Z20, Z16
-	VMOVSLDUP     Z18, K1, Z16
-	VPSUBD        Z0, Z15, Z17
-	VPMINUD       Z17, Z15, Z15
-	VPSUBD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPADDD        Z16, Z15, Z16
-	VPSUBD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPADDD        Z15, Z16, Z15
+	VMOVSLDUP     Z19, K1, Z15
+	VPSUBD        Z0, Z14, Z16
+	VPMINUD       Z16, Z14, Z14
 	VPSUBD        Z0, Z15, Z16
 	VPMINUD       Z16, Z15, Z15
-	VPMULUDQ      Z15, Z11, Z16
-	VPMULUDQ      Z15, Z12, Z12
-	VMOVSHDUP     Z15, Z17
-	VPMULUDQ      Z17, Z13, Z13
-	VPADDQ        Z13, Z16, Z16
-	VPMULUDQ      Z17, Z11, Z11
-	VPADDQ        Z11, Z12, Z12
-	VPSHUFD       $0x4e, Z15, Z11
-	VPMULUDQ      Z11, Z5, Z13
-	VPADDQ        Z13, Z16, Z16
-	VPMULUDQ      Z11, Z10, Z10
-	VPADDQ        Z10, Z12, Z12
-	VPSHUFD       $0x1b, Z15, Z10
-	VPMULUDQ      Z10, Z14, Z11
-	VPADDQ        Z11, Z16, Z16
-	VPMULUDQ      Z10, Z5, Z10
-	VPADDQ        Z10, Z12, Z12
-	VPSRLQ        $0x1f, Z16, Z10
-	VPANDD        Z16, Z9, Z16
-	VPADDQ        Z10, Z16, Z16
-	VPSRLQ        $0x1f, Z12, Z10
-	VPANDD        Z12, Z9, Z12
-	VPADDQ        Z10, Z12, Z12
-	VPADDQ        Z16, Z3, Z3
-	VPADDQ        Z12, Z4, Z4
+	VPADDD        Z15, Z14, Z15
+	VPSUBD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VPADDD        Z14, Z15, Z14
+	VPSUBD        Z0, Z14, Z15
+	VPMINUD       Z15, Z14, Z14
+	VPMULUDQ      Z14, Z10, Z15
+	VPMULUDQ      Z14, Z11, Z11
+	VMOVSHDUP     Z14, Z16
+	VPMULUDQ      Z16, Z12, Z12
+	VPADDQ        Z12, Z15, Z15
+	VPMULUDQ      Z16, Z10, Z10
+	VPADDQ        Z10, Z11, Z11
+	VPSHUFD       $0x4e, Z14, Z10
+	VPMULUDQ      Z10, Z5, Z12
+	VPADDQ        Z12, Z15, Z15
+	VPMULUDQ      Z10, Z9, Z9
+	VPADDQ        Z9, Z11, Z11
+	VPSHUFD       $0x1b, Z14, Z9
+	VPMULUDQ      Z9, Z13, Z10
+	VPADDQ        Z10, Z15, Z15
+	VPMULUDQ      Z9, Z5, Z9
+	VPADDQ        Z9, Z11, Z11
+	VPSRLQ        $0x1f, Z15, Z9
+	VPANDD        Z15, Z8, Z15
+	VPADDQ        Z9, Z15, Z15
+	VPSRLQ        $0x1f, Z11, Z9
+	VPANDD        Z11, Z8, Z11
+	VPADDQ        Z9, Z11, Z11
+	VPADDQ        Z15, Z3, Z3
+	VPADDQ        Z11, Z4, Z4
 	ADDQ          $+64, AX
 	ADDQ          $+64, CX
 	ADDQ          $+64, BX
@@ -5096,7 +5135,7 @@ loop:
 	RET
 
 // func fractionRoundSumsAVX512(sums *[2][4]uint64, w *uint32, n0Lo *uint32, n0Hi *uint32, n1Lo *uint32, n1Hi *uint32, d0Lo *uint32, d0Hi *uint32, d1Lo *uint32, d1Hi *uint32, n uint64)
-// Requires: AVX, AVX2, AVX512BW, AVX512F
+// Requires: AVX, AVX2, AVX512F
 TEXT ·fractionRoundSumsAVX512(SB), NOSPLIT, $0-88
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -5115,288 +5154,289 @@ TEXT ·fractionRoundSumsAVX512(SB), NOSPLIT, $0-88
 	MOVQ         d1Lo+64(FP), R9
 	MOVQ         d1Hi+72(FP), R10
 	MOVQ         n+80(FP), R11
-	VPSRLDQ      $0x0c, Z0, Z10
-	MOVL         $0x0000cccc, R12
+	MOVL         $0x00001111, R12
 	KMOVW        R12, K3
-	VPSRLQ       $0x20, Z0, Z11
+	MOVL         $0x0000cccc, R12
+	KMOVW        R12, K4
+	VPSRLQ       $0x20, Z0, Z10
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	VPSRLQ       $0x20, Z0, Z12
+	VPSRLQ       $0x20, Z0, Z11
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	SHRQ         $0x02, R11
 
 loop:
-	VMOVDQU32     (AX), Z12
-	VPSHUFD       $0x00, Z12, Z13
-	VPSHUFD       $0x55, Z12, Z14
-	VPXORD        Z14, Z0, Z15
-	VPSHUFD       $0xee, Z12, Z16
-	VPADDD        Z16, Z16, Z16
-	VPSUBD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPSHUFD       $0xbb, Z12, Z17
-	VPXORD        Z17, Z10, Z17
-	VPADDD        Z17, Z16, Z16
-	VPSUBD        Z0, Z16, Z17
-	VPMINUD       Z17, Z16, Z16
-	VPBLENDMD     Z12, Z16, K3, Z5
-	VMOVSHDUP     Z5, Z12
-	VPXORD        Z12, Z0, Z16
-	VMOVDQU32     (CX), Z17
-	VMOVDQU32     (R9), Z18
-	VPSHUFD       $0x00, Z18, Z19
-	VPSHUFD       $0x55, Z18, Z20
-	VPXORD        Z20, Z0, Z21
-	VPMULUDQ      Z17, Z19, Z22
-	VPMULUDQ      Z17, Z20, Z20
-	VMOVSHDUP     Z17, Z23
-	VPMULUDQ      Z23, Z21, Z21
-	VPADDQ        Z21, Z22, Z22
-	VPMULUDQ      Z23, Z19, Z19
+	VMOVDQU32     (AX), Z11
+	VPSHUFD       $0x00, Z11, Z12
+	VPSHUFD       $0x55, Z11, Z13
+	VPXORD        Z13, Z0, Z14
+	VPSHUFD       $0xee, Z11, Z15
+	VPADDD        Z15, Z15, Z15
+	VPSUBD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VPSHUFD       $0xbb, Z11, Z16
+	VPXORD        Z0, Z16, K3, Z16
+	VPADDD        Z16, Z15, Z15
+	VPSUBD        Z0, Z15, Z16
+	VPMINUD       Z16, Z15, Z15
+	VPBLENDMD     Z11, Z15, K4, Z5
+	VMOVSHDUP     Z5, Z11
+	VPXORD        Z11, Z0, Z15
+	VMOVDQU32     (CX), Z16
+	VMOVDQU32     (R9), Z17
+	VPSHUFD       $0x00, Z17, Z18
+	VPSHUFD       $0x55, Z17, Z19
+	VPMULUDQ      Z16, Z18, Z20
+	VPMULUDQ      Z16, Z19, Z21
+	VMOVSHDUP     Z16, Z22
+	VPXORD        Z19, Z0, Z19
+	VPMULUDQ      Z22, Z19, Z19
 	VPADDQ        Z19, Z20, Z20
-	VPSHUFD       $0xee, Z18, Z19
-	VPADDD        Z19, Z19, Z19
-	VPSUBD        Z0, Z19, Z21
-	VPMINUD       Z21, Z19, Z19
-	VPSHUFD       $0xbb, Z18, Z21
-	VPXORD        Z21, Z10, Z21
-	VPADDD        Z21, Z19, Z19
-	VPSUBD        Z0, Z19, Z21
-	VPMINUD       Z21, Z19, Z19
-	VPBLENDMD     Z18, Z19, K3, Z6
-	VMOVSHDUP     Z6, Z18
-	VPXORD        Z18, Z0, Z19
-	VPSHUFD       $0x4e, Z17, Z21
-	VPMULUDQ      Z21, Z6, Z23
-	VPADDQ        Z23, Z22, Z22
-	VPMULUDQ      Z21, Z18, Z18
-	VPADDQ        Z18, Z20, Z20
-	VPSHUFD       $0x1b, Z17, Z17
-	VPMULUDQ      Z17, Z19, Z18
-	VPADDQ        Z18, Z22, Z22
-	VPMULUDQ      Z17, Z6, Z17
-	VPADDQ        Z17, Z20, Z20
-	VMOVDQU32     (BX), Z17
-	VMOVDQU32     (DI), Z18
-	VPSHUFD       $0x00, Z18, Z19
-	VPSHUFD       $0x55, Z18, Z21
-	VPXORD        Z21, Z0, Z23
-	VPMULUDQ      Z17, Z19, Z24
-	VPMULUDQ      Z17, Z21, Z21
-	VMOVSHDUP     Z17, Z25
-	VPMULUDQ      Z25, Z23, Z23
-	VPADDQ        Z23, Z24, Z24
-	VPMULUDQ      Z25, Z19, Z19
-	VPADDQ        Z19, Z21, Z21
-	VPSHUFD       $0xee, Z18, Z19
-	VPADDD        Z19, Z19, Z19
-	VPSUBD        Z0, Z19, Z23
-	VPMINUD       Z23, Z19, Z19
-	VPSHUFD       $0xbb, Z18, Z23
-	VPXORD        Z23, Z10, Z23
-	VPADDD        Z23, Z19, Z19
-	VPSUBD        Z0, Z19, Z23
-	VPMINUD       Z23, Z19, Z19
-	VPBLENDMD     Z18, Z19, K3, Z7
-	VMOVSHDUP     Z7, Z18
-	VPXORD        Z18, Z0, Z19
-	VPSHUFD       $0x4e, Z17, Z23
-	VPMULUDQ      Z23, Z7, Z25
-	VPADDQ        Z25, Z24, Z24
-	VPMULUDQ      Z23, Z18, Z18
+	VPMULUDQ      Z22, Z18, Z18
 	VPADDQ        Z18, Z21, Z21
-	VPSHUFD       $0x1b, Z17, Z17
-	VPMULUDQ      Z17, Z19, Z18
-	VPADDQ        Z18, Z24, Z24
-	VPMULUDQ      Z17, Z7, Z17
-	VPADDQ        Z17, Z21, Z21
-	VPSRLQ        $0x1f, Z22, Z17
-	VPANDD        Z22, Z11, Z22
-	VPADDQ        Z17, Z22, Z22
-	VPSRLQ        $0x1f, Z20, Z17
-	VPANDD        Z20, Z11, Z20
+	VPSHUFD       $0xee, Z17, Z18
+	VPADDD        Z18, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPSHUFD       $0xbb, Z17, Z19
+	VPXORD        Z0, Z19, K3, Z19
+	VPADDD        Z19, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPBLENDMD     Z17, Z18, K4, Z6
+	VMOVSHDUP     Z6, Z17
+	VPSHUFD       $0x4e, Z16, Z18
+	VPMULUDQ      Z18, Z6, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPMULUDQ      Z18, Z17, Z18
+	VPADDQ        Z18, Z21, Z21
+	VPSHUFD       $0x1b, Z16, Z16
+	VPXORD        Z17, Z0, Z17
+	VPMULUDQ      Z16, Z17, Z17
 	VPADDQ        Z17, Z20, Z20
-	VPSRLQ        $0x1f, Z24, Z17
-	VPANDD        Z24, Z11, Z24
-	VPADDQ        Z17, Z24, Z24
-	VPSRLQ        $0x1f, Z21, Z17
-	VPANDD        Z21, Z11, Z21
-	VPADDQ        Z17, Z21, Z21
-	VPADDQ        Z24, Z22, Z22
-	VPADDQ        Z21, Z20, Z20
+	VPMULUDQ      Z16, Z6, Z16
+	VPADDQ        Z16, Z21, Z21
+	VMOVDQU32     (BX), Z16
+	VMOVDQU32     (DI), Z17
+	VPSHUFD       $0x00, Z17, Z18
+	VPSHUFD       $0x55, Z17, Z19
+	VPMULUDQ      Z16, Z18, Z22
+	VPMULUDQ      Z16, Z19, Z23
+	VMOVSHDUP     Z16, Z24
+	VPXORD        Z19, Z0, Z19
+	VPMULUDQ      Z24, Z19, Z19
+	VPADDQ        Z19, Z22, Z22
+	VPMULUDQ      Z24, Z18, Z18
+	VPADDQ        Z18, Z23, Z23
+	VPSHUFD       $0xee, Z17, Z18
+	VPADDD        Z18, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPSHUFD       $0xbb, Z17, Z19
+	VPXORD        Z0, Z19, K3, Z19
+	VPADDD        Z19, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPBLENDMD     Z17, Z18, K4, Z7
+	VMOVSHDUP     Z7, Z17
+	VPSHUFD       $0x4e, Z16, Z18
+	VPMULUDQ      Z18, Z7, Z19
+	VPADDQ        Z19, Z22, Z22
+	VPMULUDQ      Z18, Z17, Z18
+	VPADDQ        Z18, Z23, Z23
+	VPSHUFD       $0x1b, Z16, Z16
+	VPXORD        Z17, Z0, Z17
+	VPMULUDQ      Z16, Z17, Z17
+	VPADDQ        Z17, Z22, Z22
+	VPMULUDQ      Z16, Z7, Z16
+	VPADDQ        Z16, Z23, Z23
+	VPSRLQ        $0x1f, Z20, Z16
+	VPANDD        Z20, Z10, Z20
+	VPADDQ        Z16, Z20, Z20
+	VPSRLQ        $0x1f, Z21, Z16
+	VPANDD        Z21, Z10, Z21
+	VPADDQ        Z16, Z21, Z21
+	VPSRLQ        $0x1f, Z22, Z16
+	VPANDD        Z22, Z10, Z22
+	VPADDQ        Z16, Z22, Z22
+	VPSRLQ        $0x1f, Z23, Z16
+	VPANDD        Z23, Z10, Z23
+	VPADDQ        Z16, Z23, Z23
+	VPADDQ        Z22, Z20, Z20
+	VPADDQ        Z23, Z21, Z21
+	VMOVDQU32     Z21, Z16
+	VMOVSHDUP     Z20, K2, Z16
 	VMOVDQU32     Z20, Z17
-	VMOVSHDUP     Z22, K2, Z17
-	VMOVDQU32     Z22, Z18
-	VMOVSLDUP     Z20, K1, Z18
-	VPSUBD        Z0, Z17, Z19
-	VPMINUD       Z19, Z17, Z17
-	VPSUBD        Z0, Z18, Z19
-	VPMINUD       Z19, Z18, Z18
-	VPADDD        Z18, Z17, Z18
-	VPSUBD        Z0, Z18, Z19
-	VPMINUD       Z19, Z18, Z18
-	VPADDD        Z17, Z18, Z17
+	VMOVSLDUP     Z21, K1, Z17
+	VPSUBD        Z0, Z16, Z18
+	VPMINUD       Z18, Z16, Z16
 	VPSUBD        Z0, Z17, Z18
 	VPMINUD       Z18, Z17, Z17
-	VPMULUDQ      Z17, Z13, Z18
-	VPMULUDQ      Z17, Z14, Z19
-	VMOVSHDUP     Z17, Z20
-	VPMULUDQ      Z20, Z15, Z21
-	VPADDQ        Z21, Z18, Z18
-	VPMULUDQ      Z20, Z13, Z20
-	VPADDQ        Z20, Z19, Z19
-	VPSHUFD       $0x4e, Z17, Z20
-	VPMULUDQ      Z20, Z5, Z21
-	VPADDQ        Z21, Z18, Z18
-	VPMULUDQ      Z20, Z12, Z20
-	VPADDQ        Z20, Z19, Z19
-	VPSHUFD       $0x1b, Z17, Z17
-	VPMULUDQ      Z17, Z16, Z20
-	VPADDQ        Z20, Z18, Z18
-	VPMULUDQ      Z17, Z5, Z17
-	VPADDQ        Z17, Z19, Z19
-	VPSRLQ        $0x1f, Z18, Z17
-	VPANDD        Z18, Z11, Z18
-	VPADDQ        Z17, Z18, Z18
-	VPSRLQ        $0x1f, Z19, Z17
-	VPANDD        Z19, Z11, Z19
-	VPADDQ        Z17, Z19, Z19
-	VPADDQ        Z18, Z1, Z1
-	VPADDQ        Z19, Z2, Z2
-	VMOVDQU32     (DX), Z17
-	VPSUBD        (CX), Z17, Z17
-	VPADDD        Z0, Z17, Z18
-	VPMINUD       Z18, Z17, Z17
-	VMOVDQU32     (R10), Z18
-	VPSUBD        (R9), Z18, Z18
-	VPADDD        Z0, Z18, Z19
-	VPMINUD       Z19, Z18, Z18
-	VPSHUFD       $0x00, Z18, Z19
-	VPSHUFD       $0x55, Z18, Z20
-	VPXORD        Z20, Z0, Z21
-	VPMULUDQ      Z17, Z19, Z22
-	VPMULUDQ      Z17, Z20, Z20
-	VMOVSHDUP     Z17, Z23
-	VPMULUDQ      Z23, Z21, Z21
-	VPADDQ        Z21, Z22, Z22
-	VPMULUDQ      Z23, Z19, Z19
-	VPADDQ        Z19, Z20, Z20
-	VPSHUFD       $0xee, Z18, Z19
-	VPADDD        Z19, Z19, Z19
-	VPSUBD        Z0, Z19, Z21
-	VPMINUD       Z21, Z19, Z19
-	VPSHUFD       $0xbb, Z18, Z21
-	VPXORD        Z21, Z10, Z21
-	VPADDD        Z21, Z19, Z19
-	VPSUBD        Z0, Z19, Z21
-	VPMINUD       Z21, Z19, Z19
-	VPBLENDMD     Z18, Z19, K3, Z8
-	VMOVSHDUP     Z8, Z18
-	VPXORD        Z18, Z0, Z19
-	VPSHUFD       $0x4e, Z17, Z21
-	VPMULUDQ      Z21, Z8, Z23
-	VPADDQ        Z23, Z22, Z22
-	VPMULUDQ      Z21, Z18, Z18
-	VPADDQ        Z18, Z20, Z20
-	VPSHUFD       $0x1b, Z17, Z17
-	VPMULUDQ      Z17, Z19, Z18
-	VPADDQ        Z18, Z22, Z22
-	VPMULUDQ      Z17, Z8, Z17
-	VPADDQ        Z17, Z20, Z20
-	VMOVDQU32     (SI), Z17
-	VPSUBD        (BX), Z17, Z17
-	VPADDD        Z0, Z17, Z18
-	VPMINUD       Z18, Z17, Z17
-	VMOVDQU32     (R8), Z18
-	VPSUBD        (DI), Z18, Z18
-	VPADDD        Z0, Z18, Z19
-	VPMINUD       Z19, Z18, Z18
-	VPSHUFD       $0x00, Z18, Z19
-	VPSHUFD       $0x55, Z18, Z21
-	VPXORD        Z21, Z0, Z23
-	VPMULUDQ      Z17, Z19, Z24
-	VPMULUDQ      Z17, Z21, Z21
-	VMOVSHDUP     Z17, Z25
-	VPMULUDQ      Z25, Z23, Z23
-	VPADDQ        Z23, Z24, Z24
-	VPMULUDQ      Z25, Z19, Z19
-	VPADDQ        Z19, Z21, Z21
-	VPSHUFD       $0xee, Z18, Z19
-	VPADDD        Z19, Z19, Z19
-	VPSUBD        Z0, Z19, Z23
-	VPMINUD       Z23, Z19, Z19
-	VPSHUFD       $0xbb, Z18, Z23
-	VPXORD        Z23, Z10, Z23
-	VPADDD        Z23, Z19, Z19
-	VPSUBD        Z0, Z19, Z23
-	VPMINUD       Z23, Z19, Z19
-	VPBLENDMD     Z18, Z19, K3, Z9
-	VMOVSHDUP     Z9, Z18
-	VPXORD        Z18, Z0, Z19
-	VPSHUFD       $0x4e, Z17, Z23
-	VPMULUDQ      Z23, Z9, Z25
-	VPADDQ        Z25, Z24, Z24
-	VPMULUDQ      Z23, Z18, Z18
-	VPADDQ        Z18, Z21, Z21
-	VPSHUFD       $0x1b, Z17, Z17
-	VPMULUDQ      Z17, Z19, Z18
-	VPADDQ        Z18, Z24, Z24
-	VPMULUDQ      Z17, Z9, Z17
-	VPADDQ        Z17, Z21, Z21
-	VPSRLQ        $0x1f, Z22, Z17
-	VPANDD        Z22, Z11, Z22
-	VPADDQ        Z17, Z22, Z22
-	VPSRLQ        $0x1f, Z20, Z17
-	VPANDD        Z20, Z11, Z20
-	VPADDQ        Z17, Z20, Z20
-	VPSRLQ        $0x1f, Z24, Z17
-	VPANDD        Z24, Z11, Z24
-	VPADDQ        Z17, Z24, Z24
-	VPSRLQ        $0x1f, Z21, Z17
-	VPANDD        Z21, Z11, Z21
-	VPADDQ        Z17, Z21, Z21
-	VPADDQ        Z24, Z22, Z22
-	VPADDQ        Z21, Z20, Z20
-	VMOVDQU32     Z20, Z17
-	VMOVSHDUP     Z22, K2, Z17
-	VMOVDQU32     Z22, Z18
-	VMOVSLDUP     Z20, K1, Z18
-	VPSUBD        Z0, Z17, Z19
-	VPMINUD       Z19, Z17, Z17
-	VPSUBD        Z0, Z18, Z19
-	VPMINUD       Z19, Z18, Z18
-	VPADDD        Z18, Z17, Z18
-	VPSUBD        Z0, Z18, Z19
-	VPMINUD       Z19, Z18, Z18
-	VPADDD        Z17, Z18, Z17
+	VPADDD        Z17, Z16, Z17
 	VPSUBD        Z0, Z17, Z18
 	VPMINUD       Z18, Z17, Z17
-	VPMULUDQ      Z17, Z13, Z18
-	VPMULUDQ      Z17, Z14, Z14
-	VMOVSHDUP     Z17, Z19
-	VPMULUDQ      Z19, Z15, Z15
-	VPADDQ        Z15, Z18, Z18
-	VPMULUDQ      Z19, Z13, Z13
-	VPADDQ        Z13, Z14, Z14
-	VPSHUFD       $0x4e, Z17, Z13
-	VPMULUDQ      Z13, Z5, Z15
-	VPADDQ        Z15, Z18, Z18
-	VPMULUDQ      Z13, Z12, Z12
-	VPADDQ        Z12, Z14, Z14
-	VPSHUFD       $0x1b, Z17, Z12
-	VPMULUDQ      Z12, Z16, Z13
-	VPADDQ        Z13, Z18, Z18
-	VPMULUDQ      Z12, Z5, Z12
-	VPADDQ        Z12, Z14, Z14
-	VPSRLQ        $0x1f, Z18, Z12
-	VPANDD        Z18, Z11, Z18
-	VPADDQ        Z12, Z18, Z18
-	VPSRLQ        $0x1f, Z14, Z12
-	VPANDD        Z14, Z11, Z14
-	VPADDQ        Z12, Z14, Z14
-	VPADDQ        Z18, Z3, Z3
-	VPADDQ        Z14, Z4, Z4
+	VPADDD        Z16, Z17, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPMULUDQ      Z16, Z12, Z17
+	VPMULUDQ      Z16, Z13, Z18
+	VMOVSHDUP     Z16, Z19
+	VPMULUDQ      Z19, Z14, Z20
+	VPADDQ        Z20, Z17, Z17
+	VPMULUDQ      Z19, Z12, Z19
+	VPADDQ        Z19, Z18, Z18
+	VPSHUFD       $0x4e, Z16, Z19
+	VPMULUDQ      Z19, Z5, Z20
+	VPADDQ        Z20, Z17, Z17
+	VPMULUDQ      Z19, Z11, Z19
+	VPADDQ        Z19, Z18, Z18
+	VPSHUFD       $0x1b, Z16, Z16
+	VPMULUDQ      Z16, Z15, Z19
+	VPADDQ        Z19, Z17, Z17
+	VPMULUDQ      Z16, Z5, Z16
+	VPADDQ        Z16, Z18, Z18
+	VPSRLQ        $0x1f, Z17, Z16
+	VPANDD        Z17, Z10, Z17
+	VPADDQ        Z16, Z17, Z17
+	VPSRLQ        $0x1f, Z18, Z16
+	VPANDD        Z18, Z10, Z18
+	VPADDQ        Z16, Z18, Z18
+	VPADDQ        Z17, Z1, Z1
+	VPADDQ        Z18, Z2, Z2
+	VMOVDQU32     (DX), Z16
+	VPSUBD        (CX), Z16, Z16
+	VPADDD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VMOVDQU32     (R10), Z17
+	VPSUBD        (R9), Z17, Z17
+	VPADDD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VPSHUFD       $0x00, Z17, Z18
+	VPSHUFD       $0x55, Z17, Z19
+	VPMULUDQ      Z16, Z18, Z20
+	VPMULUDQ      Z16, Z19, Z21
+	VMOVSHDUP     Z16, Z22
+	VPXORD        Z19, Z0, Z19
+	VPMULUDQ      Z22, Z19, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPMULUDQ      Z22, Z18, Z18
+	VPADDQ        Z18, Z21, Z21
+	VPSHUFD       $0xee, Z17, Z18
+	VPADDD        Z18, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPSHUFD       $0xbb, Z17, Z19
+	VPXORD        Z0, Z19, K3, Z19
+	VPADDD        Z19, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPBLENDMD     Z17, Z18, K4, Z8
+	VMOVSHDUP     Z8, Z17
+	VPSHUFD       $0x4e, Z16, Z18
+	VPMULUDQ      Z18, Z8, Z19
+	VPADDQ        Z19, Z20, Z20
+	VPMULUDQ      Z18, Z17, Z18
+	VPADDQ        Z18, Z21, Z21
+	VPSHUFD       $0x1b, Z16, Z16
+	VPXORD        Z17, Z0, Z17
+	VPMULUDQ      Z16, Z17, Z17
+	VPADDQ        Z17, Z20, Z20
+	VPMULUDQ      Z16, Z8, Z16
+	VPADDQ        Z16, Z21, Z21
+	VMOVDQU32     (SI), Z16
+	VPSUBD        (BX), Z16, Z16
+	VPADDD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VMOVDQU32     (R8), Z17
+	VPSUBD        (DI), Z17, Z17
+	VPADDD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VPSHUFD       $0x00, Z17, Z18
+	VPSHUFD       $0x55, Z17, Z19
+	VPMULUDQ      Z16, Z18, Z22
+	VPMULUDQ      Z16, Z19, Z23
+	VMOVSHDUP     Z16, Z24
+	VPXORD        Z19, Z0, Z19
+	VPMULUDQ      Z24, Z19, Z19
+	VPADDQ        Z19, Z22, Z22
+	VPMULUDQ      Z24, Z18, Z18
+	VPADDQ        Z18, Z23, Z23
+	VPSHUFD       $0xee, Z17, Z18
+	VPADDD        Z18, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPSHUFD       $0xbb, Z17, Z19
+	VPXORD        Z0, Z19, K3, Z19
+	VPADDD        Z19, Z18, Z18
+	VPSUBD        Z0, Z18, Z19
+	VPMINUD       Z19, Z18, Z18
+	VPBLENDMD     Z17, Z18, K4, Z9
+	VMOVSHDUP     Z9, Z17
+	VPSHUFD       $0x4e, Z16, Z18
+	VPMULUDQ      Z18, Z9, Z19
+	VPADDQ        Z19, Z22, Z22
+	VPMULUDQ      Z18, Z17, Z18
+	VPADDQ        Z18, Z23, Z23
+	VPSHUFD       $0x1b, Z16, Z16
+	VPXORD        Z17, Z0, Z17
+	VPMULUDQ      Z16, Z17, Z17
+	VPADDQ        Z17, Z22, Z22
+	VPMULUDQ      Z16, Z9, Z16
+	VPADDQ        Z16, Z23, Z23
+	VPSRLQ        $0x1f, Z20, Z16
+	VPANDD        Z20, Z10, Z20
+	VPADDQ        Z16, Z20, Z20
+	VPSRLQ        $0x1f, Z21, Z16
+	VPANDD        Z21, Z10, Z21
+	VPADDQ        Z16, Z21, Z21
+	VPSRLQ        $0x1f, Z22, Z16
+	VPANDD        Z22, Z10, Z22
+	VPADDQ        Z16, Z22, Z22
+	VPSRLQ        $0x1f, Z23, Z16
+	VPANDD        Z23, Z10, Z23
+	VPADDQ        Z16, Z23, Z23
+	VPADDQ        Z22, Z20, Z20
+	VPADDQ        Z23, Z21, Z21
+	VMOVDQU32     Z21, Z16
+	VMOVSHDUP     Z20, K2, Z16
+	VMOVDQU32     Z20, Z17
+	VMOVSLDUP     Z21, K1, Z17
+	VPSUBD        Z0, Z16, Z18
+	VPMINUD       Z18, Z16, Z16
+	VPSUBD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VPADDD        Z17, Z16, Z17
+	VPSUBD        Z0, Z17, Z18
+	VPMINUD       Z18, Z17, Z17
+	VPADDD        Z16, Z17, Z16
+	VPSUBD        Z0, Z16, Z17
+	VPMINUD       Z17, Z16, Z16
+	VPMULUDQ      Z16, Z12, Z17
+	VPMULUDQ      Z16, Z13, Z13
+	VMOVSHDUP     Z16, Z18
+	VPMULUDQ      Z18, Z14, Z14
+	VPADDQ        Z14, Z17, Z17
+	VPMULUDQ      Z18, Z12, Z12
+	VPADDQ        Z12, Z13, Z13
+	VPSHUFD       $0x4e, Z16, Z12
+	VPMULUDQ      Z12, Z5, Z14
+	VPADDQ        Z14, Z17, Z17
+	VPMULUDQ      Z12, Z11, Z11
+	VPADDQ        Z11, Z13, Z13
+	VPSHUFD       $0x1b, Z16, Z11
+	VPMULUDQ      Z11, Z15, Z12
+	VPADDQ        Z12, Z17, Z17
+	VPMULUDQ      Z11, Z5, Z11
+	VPADDQ        Z11, Z13, Z13
+	VPSRLQ        $0x1f, Z17, Z11
+	VPANDD        Z17, Z10, Z17
+	VPADDQ        Z11, Z17, Z17
+	VPSRLQ        $0x1f, Z13, Z11
+	VPANDD        Z13, Z10, Z13
+	VPADDQ        Z11, Z13, Z13
+	VPADDQ        Z17, Z3, Z3
+	VPADDQ        Z13, Z4, Z4
 	ADDQ          $+64, AX
 	ADDQ          $+64, CX
 	ADDQ          $+64, BX
@@ -5438,7 +5478,7 @@ loop:
 	RET
 
 // func addFractionsAVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F
 TEXT ·addFractionsAVX512(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -5454,159 +5494,160 @@ TEXT ·addFractionsAVX512(SB), NOSPLIT, $0-56
 	MOVQ         d0+32(FP), SI
 	MOVQ         d1+40(FP), DI
 	MOVQ         n+48(FP), R8
-	VPSRLDQ      $0x0c, Z0, Z4
-	MOVL         $0x0000cccc, R9
+	MOVL         $0x00001111, R9
 	KMOVW        R9, K3
+	MOVL         $0x0000cccc, R9
+	KMOVW        R9, K4
 	SHRQ         $0x02, R8
 
 loop:
-	VMOVDQU32 (SI), Z5
-	VMOVDQU32 (DI), Z6
-	VMOVDQU32 (DX), Z7
-	VPSHUFD   $0x00, Z6, Z8
-	VPSHUFD   $0x55, Z6, Z9
-	VPXORD    Z9, Z0, Z10
-	VPMULUDQ  Z7, Z8, Z11
-	VPMULUDQ  Z7, Z9, Z9
-	VMOVSHDUP Z7, Z12
-	VPMULUDQ  Z12, Z10, Z10
-	VPADDQ    Z10, Z11, Z11
-	VPMULUDQ  Z12, Z8, Z8
+	VMOVDQU32 (SI), Z4
+	VMOVDQU32 (DI), Z5
+	VMOVDQU32 (DX), Z6
+	VPSHUFD   $0x00, Z5, Z7
+	VPSHUFD   $0x55, Z5, Z8
+	VPMULUDQ  Z6, Z7, Z9
+	VPMULUDQ  Z6, Z8, Z10
+	VMOVSHDUP Z6, Z11
+	VPXORD    Z8, Z0, Z8
+	VPMULUDQ  Z11, Z8, Z8
 	VPADDQ    Z8, Z9, Z9
-	VPSHUFD   $0xee, Z6, Z8
-	VPADDD    Z8, Z8, Z8
-	VPSUBD    Z0, Z8, Z10
-	VPMINUD   Z10, Z8, Z8
-	VPSHUFD   $0xbb, Z6, Z10
-	VPXORD    Z10, Z4, Z10
-	VPADDD    Z10, Z8, Z8
-	VPSUBD    Z0, Z8, Z10
-	VPMINUD   Z10, Z8, Z8
-	VPBLENDMD Z6, Z8, K3, Z1
-	VMOVSHDUP Z1, Z8
-	VPXORD    Z8, Z0, Z10
-	VPSHUFD   $0x4e, Z7, Z12
-	VPMULUDQ  Z12, Z1, Z13
-	VPADDQ    Z13, Z11, Z11
-	VPMULUDQ  Z12, Z8, Z8
-	VPADDQ    Z8, Z9, Z9
-	VPSHUFD   $0x1b, Z7, Z7
-	VPMULUDQ  Z7, Z10, Z8
-	VPADDQ    Z8, Z11, Z11
-	VPMULUDQ  Z7, Z1, Z7
-	VPADDQ    Z7, Z9, Z9
-	VMOVDQU32 Z9, Z7
-	VMOVSHDUP Z11, K2, Z7
-	VMOVDQU32 Z11, Z8
-	VMOVSLDUP Z9, K1, Z8
-	VPSUBD    Z0, Z7, Z9
-	VPMINUD   Z9, Z7, Z7
-	VPSUBD    Z0, Z8, Z9
-	VPMINUD   Z9, Z8, Z8
-	VPADDD    Z8, Z7, Z8
-	VPSUBD    Z0, Z8, Z9
-	VPMINUD   Z9, Z8, Z8
-	VPADDD    Z7, Z8, Z7
+	VPMULUDQ  Z11, Z7, Z7
+	VPADDQ    Z7, Z10, Z10
+	VPSHUFD   $0xee, Z5, Z7
+	VPADDD    Z7, Z7, Z7
 	VPSUBD    Z0, Z7, Z8
 	VPMINUD   Z8, Z7, Z7
-	VPSHUFD   $0x00, Z6, Z8
-	VPSHUFD   $0x55, Z6, Z9
-	VPXORD    Z9, Z0, Z10
-	VPMULUDQ  Z5, Z8, Z11
-	VPMULUDQ  Z5, Z9, Z9
-	VMOVSHDUP Z5, Z12
-	VPMULUDQ  Z12, Z10, Z10
-	VPADDQ    Z10, Z11, Z11
-	VPMULUDQ  Z12, Z8, Z8
-	VPADDQ    Z8, Z9, Z9
-	VPSHUFD   $0xee, Z6, Z8
-	VPADDD    Z8, Z8, Z8
-	VPSUBD    Z0, Z8, Z10
-	VPMINUD   Z10, Z8, Z8
-	VPSHUFD   $0xbb, Z6, Z10
-	VPXORD    Z10, Z4, Z10
-	VPADDD    Z10, Z8, Z8
-	VPSUBD    Z0, Z8, Z10
-	VPMINUD   Z10, Z8, Z8
-	VPBLENDMD Z6, Z8, K3, Z2
-	VMOVSHDUP Z2, Z6
-	VPXORD    Z6, Z0, Z8
-	VPSHUFD   $0x4e, Z5, Z10
-	VPMULUDQ  Z10, Z2, Z12
-	VPADDQ    Z12, Z11, Z11
-	VPMULUDQ  Z10, Z6, Z6
-	VPADDQ    Z6, Z9, Z9
-	VPSHUFD   $0x1b, Z5, Z6
-	VPMULUDQ  Z6, Z8, Z8
-	VPADDQ    Z8, Z11, Z11
-	VPMULUDQ  Z6, Z2, Z6
-	VPADDQ    Z6, Z9, Z9
-	VMOVDQU32 Z9, Z6
-	VMOVSHDUP Z11, K2, Z6
-	VMOVDQU32 Z11, Z8
-	VMOVSLDUP Z9, K1, Z8
-	VPSUBD    Z0, Z6, Z9
-	VPMINUD   Z9, Z6, Z6
-	VPSUBD    Z0, Z8, Z9
-	VPMINUD   Z9, Z8, Z8
-	VPADDD    Z8, Z6, Z8
-	VPSUBD    Z0, Z8, Z9
-	VPMINUD   Z9, Z8, Z8
-	VPADDD    Z6, Z8, Z6
+	VPSHUFD   $0xbb, Z5, Z8
+	VPXORD    Z0, Z8, K3, Z8
+	VPADDD    Z8, Z7, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPBLENDMD Z5, Z7, K4, Z1
+	VMOVSHDUP Z1, Z7
+	VPSHUFD   $0x4e, Z6, Z8
+	VPMULUDQ  Z8, Z1, Z11
+	VPADDQ    Z11, Z9, Z9
+	VPMULUDQ  Z8, Z7, Z8
+	VPADDQ    Z8, Z10, Z10
+	VPSHUFD   $0x1b, Z6, Z6
+	VPXORD    Z7, Z0, Z7
+	VPMULUDQ  Z6, Z7, Z7
+	VPADDQ    Z7, Z9, Z9
+	VPMULUDQ  Z6, Z1, Z6
+	VPADDQ    Z6, Z10, Z10
+	VMOVDQU32 Z10, Z6
+	VMOVSHDUP Z9, K2, Z6
+	VMOVDQU32 Z9, Z7
+	VMOVSLDUP Z10, K1, Z7
 	VPSUBD    Z0, Z6, Z8
 	VPMINUD   Z8, Z6, Z6
-	VMOVDQU32 Z6, (CX)
-	VMOVDQU32 (BX), Z6
-	VPSHUFD   $0x00, Z5, Z8
-	VPSHUFD   $0x55, Z5, Z9
-	VPXORD    Z9, Z0, Z10
-	VPMULUDQ  Z6, Z8, Z11
-	VPMULUDQ  Z6, Z9, Z9
-	VMOVSHDUP Z6, Z12
-	VPMULUDQ  Z12, Z10, Z10
-	VPADDQ    Z10, Z11, Z11
-	VPMULUDQ  Z12, Z8, Z8
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPADDD    Z7, Z6, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPADDD    Z6, Z7, Z6
+	VPSUBD    Z0, Z6, Z7
+	VPMINUD   Z7, Z6, Z6
+	VPSHUFD   $0x00, Z5, Z7
+	VPSHUFD   $0x55, Z5, Z8
+	VPMULUDQ  Z4, Z7, Z9
+	VPMULUDQ  Z4, Z8, Z10
+	VMOVSHDUP Z4, Z11
+	VPXORD    Z8, Z0, Z8
+	VPMULUDQ  Z11, Z8, Z8
 	VPADDQ    Z8, Z9, Z9
-	VPSHUFD   $0xee, Z5, Z8
-	VPADDD    Z8, Z8, Z8
-	VPSUBD    Z0, Z8, Z10
-	VPMINUD   Z10, Z8, Z8
-	VPSHUFD   $0xbb, Z5, Z10
-	VPXORD    Z10, Z4, Z10
-	VPADDD    Z10, Z8, Z8
-	VPSUBD    Z0, Z8, Z10
-	VPMINUD   Z10, Z8, Z8
-	VPBLENDMD Z5, Z8, K3, Z3
-	VMOVSHDUP Z3, Z5
-	VPXORD    Z5, Z0, Z8
-	VPSHUFD   $0x4e, Z6, Z10
-	VPMULUDQ  Z10, Z3, Z12
-	VPADDQ    Z12, Z11, Z11
-	VPMULUDQ  Z10, Z5, Z5
+	VPMULUDQ  Z11, Z7, Z7
+	VPADDQ    Z7, Z10, Z10
+	VPSHUFD   $0xee, Z5, Z7
+	VPADDD    Z7, Z7, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPSHUFD   $0xbb, Z5, Z8
+	VPXORD    Z0, Z8, K3, Z8
+	VPADDD    Z8, Z7, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPBLENDMD Z5, Z7, K4, Z2
+	VMOVSHDUP Z2, Z5
+	VPSHUFD   $0x4e, Z4, Z7
+	VPMULUDQ  Z7, Z2, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPMULUDQ  Z7, Z5, Z7
+	VPADDQ    Z7, Z10, Z10
+	VPSHUFD   $0x1b, Z4, Z7
+	VPXORD    Z5, Z0, Z5
+	VPMULUDQ  Z7, Z5, Z5
 	VPADDQ    Z5, Z9, Z9
-	VPSHUFD   $0x1b, Z6, Z5
-	VPMULUDQ  Z5, Z8, Z6
-	VPADDQ    Z6, Z11, Z11
-	VPMULUDQ  Z5, Z3, Z5
-	VPADDQ    Z5, Z9, Z9
-	VMOVDQU32 Z9, Z5
-	VMOVSHDUP Z11, K2, Z5
-	VMOVDQU32 Z11, Z6
-	VMOVSLDUP Z9, K1, Z6
+	VPMULUDQ  Z7, Z2, Z5
+	VPADDQ    Z5, Z10, Z10
+	VMOVDQU32 Z10, Z5
+	VMOVSHDUP Z9, K2, Z5
+	VMOVDQU32 Z9, Z7
+	VMOVSLDUP Z10, K1, Z7
 	VPSUBD    Z0, Z5, Z8
 	VPMINUD   Z8, Z5, Z5
-	VPSUBD    Z0, Z6, Z8
-	VPMINUD   Z8, Z6, Z6
-	VPADDD    Z6, Z5, Z6
-	VPSUBD    Z0, Z6, Z8
-	VPMINUD   Z8, Z6, Z6
-	VPADDD    Z5, Z6, Z5
-	VPSUBD    Z0, Z5, Z6
-	VPMINUD   Z6, Z5, Z5
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPADDD    Z7, Z5, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
 	VPADDD    Z5, Z7, Z5
-	VPSUBD    Z0, Z5, Z6
-	VPMINUD   Z6, Z5, Z5
-	VMOVDQU32 Z5, (AX)
+	VPSUBD    Z0, Z5, Z7
+	VPMINUD   Z7, Z5, Z5
+	VMOVDQU32 Z5, (CX)
+	VMOVDQU32 (BX), Z5
+	VPSHUFD   $0x00, Z4, Z7
+	VPSHUFD   $0x55, Z4, Z8
+	VPMULUDQ  Z5, Z7, Z9
+	VPMULUDQ  Z5, Z8, Z10
+	VMOVSHDUP Z5, Z11
+	VPXORD    Z8, Z0, Z8
+	VPMULUDQ  Z11, Z8, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPMULUDQ  Z11, Z7, Z7
+	VPADDQ    Z7, Z10, Z10
+	VPSHUFD   $0xee, Z4, Z7
+	VPADDD    Z7, Z7, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPSHUFD   $0xbb, Z4, Z8
+	VPXORD    Z0, Z8, K3, Z8
+	VPADDD    Z8, Z7, Z7
+	VPSUBD    Z0, Z7, Z8
+	VPMINUD   Z8, Z7, Z7
+	VPBLENDMD Z4, Z7, K4, Z3
+	VMOVSHDUP Z3, Z4
+	VPSHUFD   $0x4e, Z5, Z7
+	VPMULUDQ  Z7, Z3, Z8
+	VPADDQ    Z8, Z9, Z9
+	VPMULUDQ  Z7, Z4, Z7
+	VPADDQ    Z7, Z10, Z10
+	VPSHUFD   $0x1b, Z5, Z5
+	VPXORD    Z4, Z0, Z4
+	VPMULUDQ  Z5, Z4, Z4
+	VPADDQ    Z4, Z9, Z9
+	VPMULUDQ  Z5, Z3, Z4
+	VPADDQ    Z4, Z10, Z10
+	VMOVDQU32 Z10, Z4
+	VMOVSHDUP Z9, K2, Z4
+	VMOVDQU32 Z9, Z5
+	VMOVSLDUP Z10, K1, Z5
+	VPSUBD    Z0, Z4, Z7
+	VPMINUD   Z7, Z4, Z4
+	VPSUBD    Z0, Z5, Z7
+	VPMINUD   Z7, Z5, Z5
+	VPADDD    Z5, Z4, Z5
+	VPSUBD    Z0, Z5, Z7
+	VPMINUD   Z7, Z5, Z5
+	VPADDD    Z4, Z5, Z4
+	VPSUBD    Z0, Z4, Z5
+	VPMINUD   Z5, Z4, Z4
+	VPADDD    Z4, Z6, Z4
+	VPSUBD    Z0, Z4, Z5
+	VPMINUD   Z5, Z4, Z4
+	VMOVDQU32 Z4, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+64, CX
 	ADDQ      $+64, DX
@@ -5619,7 +5660,7 @@ loop:
 	RET
 
 // func addFractionsM31AVX512(num *uint32, den *uint32, n0 *uint32, n1 *uint32, d0 *uint32, d1 *uint32, n uint64)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F
 TEXT ·addFractionsM31AVX512(SB), NOSPLIT, $0-56
 	MOVL         $0x7fffffff, AX
 	VMOVD        AX, X0
@@ -5635,314 +5676,315 @@ TEXT ·addFractionsM31AVX512(SB), NOSPLIT, $0-56
 	MOVQ         d0+32(FP), SI
 	MOVQ         d1+40(FP), DI
 	MOVQ         n+48(FP), R8
-	VPSRLDQ      $0x0c, Z0, Z5
-	MOVL         $0x0000cccc, R9
+	MOVL         $0x00001111, R9
 	KMOVW        R9, K3
-	VMOVDQU32    spread<>+0(SB), Z6
-	VMOVDQU32    spread<>+64(SB), Z7
-	VMOVDQU32    spread<>+128(SB), Z8
-	VMOVDQU32    spread<>+192(SB), Z9
+	MOVL         $0x0000cccc, R9
+	KMOVW        R9, K4
+	VMOVDQU32    spread<>+0(SB), Z5
+	VMOVDQU32    spread<>+64(SB), Z6
+	VMOVDQU32    spread<>+128(SB), Z7
+	VMOVDQU32    spread<>+192(SB), Z8
 	SHRQ         $0x04, R8
 
 loop:
-	VMOVDQU32 (DX), Z10
-	VMOVDQU32 (BX), Z11
-	VMOVDQU32 (SI), Z12
-	VMOVDQU32 (DI), Z13
-	VPERMD    Z10, Z6, Z14
-	VPERMD    Z11, Z6, Z15
-	VMOVSHDUP Z13, Z17
-	VMOVSHDUP Z12, Z18
-	VPMULUDQ  Z14, Z13, Z16
-	VPMULUDQ  Z14, Z17, Z17
-	VPMULUDQ  Z15, Z12, Z14
-	VPMULUDQ  Z15, Z18, Z18
-	VPADDQ    Z14, Z16, Z16
-	VPADDQ    Z18, Z17, Z17
-	VMOVDQU32 Z17, Z14
-	VMOVSHDUP Z16, K2, Z14
-	VMOVDQU32 Z16, Z15
-	VMOVSLDUP Z17, K1, Z15
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPSUBD    Z0, Z15, Z16
-	VPMINUD   Z16, Z15, Z15
-	VPADDD    Z15, Z14, Z15
-	VPSUBD    Z0, Z15, Z16
-	VPMINUD   Z16, Z15, Z15
-	VPADDD    Z14, Z15, Z14
-	VPSUBD    Z0, Z14, Z15
-	VPMINUD   Z15, Z14, Z14
-	VMOVDQU32 Z14, (AX)
-	VPSHUFD   $0x00, Z13, Z14
-	VPSHUFD   $0x55, Z13, Z15
-	VPXORD    Z15, Z0, Z16
-	VPMULUDQ  Z12, Z14, Z17
-	VPMULUDQ  Z12, Z15, Z15
-	VMOVSHDUP Z12, Z18
-	VPMULUDQ  Z18, Z16, Z16
-	VPADDQ    Z16, Z17, Z17
-	VPMULUDQ  Z18, Z14, Z14
-	VPADDQ    Z14, Z15, Z15
-	VPSHUFD   $0xee, Z13, Z14
-	VPADDD    Z14, Z14, Z14
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPSHUFD   $0xbb, Z13, Z16
-	VPXORD    Z16, Z5, Z16
-	VPADDD    Z16, Z14, Z14
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPBLENDMD Z13, Z14, K3, Z1
-	VMOVSHDUP Z1, Z13
-	VPXORD    Z13, Z0, Z14
-	VPSHUFD   $0x4e, Z12, Z16
-	VPMULUDQ  Z16, Z1, Z18
-	VPADDQ    Z18, Z17, Z17
-	VPMULUDQ  Z16, Z13, Z13
-	VPADDQ    Z13, Z15, Z15
-	VPSHUFD   $0x1b, Z12, Z12
-	VPMULUDQ  Z12, Z14, Z13
-	VPADDQ    Z13, Z17, Z17
-	VPMULUDQ  Z12, Z1, Z12
-	VPADDQ    Z12, Z15, Z15
-	VMOVDQU32 Z15, Z12
-	VMOVSHDUP Z17, K2, Z12
-	VMOVDQU32 Z17, Z13
-	VMOVSLDUP Z15, K1, Z13
-	VPSUBD    Z0, Z12, Z14
-	VPMINUD   Z14, Z12, Z12
-	VPSUBD    Z0, Z13, Z14
-	VPMINUD   Z14, Z13, Z13
-	VPADDD    Z13, Z12, Z13
-	VPSUBD    Z0, Z13, Z14
-	VPMINUD   Z14, Z13, Z13
-	VPADDD    Z12, Z13, Z12
-	VPSUBD    Z0, Z12, Z13
-	VPMINUD   Z13, Z12, Z12
-	VMOVDQU32 Z12, (CX)
-	VMOVDQU32 64(SI), Z12
-	VMOVDQU32 64(DI), Z13
-	VPERMD    Z10, Z7, Z14
-	VPERMD    Z11, Z7, Z15
-	VMOVSHDUP Z13, Z17
-	VMOVSHDUP Z12, Z18
-	VPMULUDQ  Z14, Z13, Z16
-	VPMULUDQ  Z14, Z17, Z17
-	VPMULUDQ  Z15, Z12, Z14
-	VPMULUDQ  Z15, Z18, Z18
-	VPADDQ    Z14, Z16, Z16
-	VPADDQ    Z18, Z17, Z17
-	VMOVDQU32 Z17, Z14
-	VMOVSHDUP Z16, K2, Z14
-	VMOVDQU32 Z16, Z15
-	VMOVSLDUP Z17, K1, Z15
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPSUBD    Z0, Z15, Z16
-	VPMINUD   Z16, Z15, Z15
-	VPADDD    Z15, Z14, Z15
-	VPSUBD    Z0, Z15, Z16
-	VPMINUD   Z16, Z15, Z15
-	VPADDD    Z14, Z15, Z14
-	VPSUBD    Z0, Z14, Z15
-	VPMINUD   Z15, Z14, Z14
-	VMOVDQU32 Z14, 64(AX)
-	VPSHUFD   $0x00, Z13, Z14
-	VPSHUFD   $0x55, Z13, Z15
-	VPXORD    Z15, Z0, Z16
-	VPMULUDQ  Z12, Z14, Z17
-	VPMULUDQ  Z12, Z15, Z15
-	VMOVSHDUP Z12, Z18
-	VPMULUDQ  Z18, Z16, Z16
-	VPADDQ    Z16, Z17, Z17
-	VPMULUDQ  Z18, Z14, Z14
-	VPADDQ    Z14, Z15, Z15
-	VPSHUFD   $0xee, Z13, Z14
-	VPADDD    Z14, Z14, Z14
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPSHUFD   $0xbb, Z13, Z16
-	VPXORD    Z16, Z5, Z16
-	VPADDD    Z16, Z14, Z14
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPBLENDMD Z13, Z14, K3, Z2
-	VMOVSHDUP Z2, Z13
-	VPXORD    Z13, Z0, Z14
-	VPSHUFD   $0x4e, Z12, Z16
-	VPMULUDQ  Z16, Z2, Z18
-	VPADDQ    Z18, Z17, Z17
-	VPMULUDQ  Z16, Z13, Z13
-	VPADDQ    Z13, Z15, Z15
-	VPSHUFD   $0x1b, Z12, Z12
-	VPMULUDQ  Z12, Z14, Z13
-	VPADDQ    Z13, Z17, Z17
-	VPMULUDQ  Z12, Z2, Z12
-	VPADDQ    Z12, Z15, Z15
-	VMOVDQU32 Z15, Z12
-	VMOVSHDUP Z17, K2, Z12
-	VMOVDQU32 Z17, Z13
-	VMOVSLDUP Z15, K1, Z13
-	VPSUBD    Z0, Z12, Z14
-	VPMINUD   Z14, Z12, Z12
-	VPSUBD    Z0, Z13, Z14
-	VPMINUD   Z14, Z13, Z13
-	VPADDD    Z13, Z12, Z13
-	VPSUBD    Z0, Z13, Z14
-	VPMINUD   Z14, Z13, Z13
-	VPADDD    Z12, Z13, Z12
-	VPSUBD    Z0, Z12, Z13
-	VPMINUD   Z13, Z12, Z12
-	VMOVDQU32 Z12, 64(CX)
-	VMOVDQU32 128(SI), Z12
-	VMOVDQU32 128(DI), Z13
-	VPERMD    Z10, Z8, Z14
-	VPERMD    Z11, Z8, Z15
-	VMOVSHDUP Z13, Z17
-	VMOVSHDUP Z12, Z18
-	VPMULUDQ  Z14, Z13, Z16
-	VPMULUDQ  Z14, Z17, Z17
-	VPMULUDQ  Z15, Z12, Z14
-	VPMULUDQ  Z15, Z18, Z18
-	VPADDQ    Z14, Z16, Z16
-	VPADDQ    Z18, Z17, Z17
-	VMOVDQU32 Z17, Z14
-	VMOVSHDUP Z16, K2, Z14
-	VMOVDQU32 Z16, Z15
-	VMOVSLDUP Z17, K1, Z15
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPSUBD    Z0, Z15, Z16
-	VPMINUD   Z16, Z15, Z15
-	VPADDD    Z15, Z14, Z15
-	VPSUBD    Z0, Z15, Z16
-	VPMINUD   Z16, Z15, Z15
-	VPADDD    Z14, Z15, Z14
-	VPSUBD    Z0, Z14, Z15
-	VPMINUD   Z15, Z14, Z14
-	VMOVDQU32 Z14, 128(AX)
-	VPSHUFD   $0x00, Z13, Z14
-	VPSHUFD   $0x55, Z13, Z15
-	VPXORD    Z15, Z0, Z16
-	VPMULUDQ  Z12, Z14, Z17
-	VPMULUDQ  Z12, Z15, Z15
-	VMOVSHDUP Z12, Z18
-	VPMULUDQ  Z18, Z16, Z16
-	VPADDQ    Z16, Z17, Z17
-	VPMULUDQ  Z18, Z14, Z14
-	VPADDQ    Z14, Z15, Z15
-	VPSHUFD   $0xee, Z13, Z14
-	VPADDD    Z14, Z14, Z14
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPSHUFD   $0xbb, Z13, Z16
-	VPXORD    Z16, Z5, Z16
-	VPADDD    Z16, Z14, Z14
-	VPSUBD    Z0, Z14, Z16
-	VPMINUD   Z16, Z14, Z14
-	VPBLENDMD Z13, Z14, K3, Z3
-	VMOVSHDUP Z3, Z13
-	VPXORD    Z13, Z0, Z14
-	VPSHUFD   $0x4e, Z12, Z16
-	VPMULUDQ  Z16, Z3, Z18
-	VPADDQ    Z18, Z17, Z17
-	VPMULUDQ  Z16, Z13, Z13
-	VPADDQ    Z13, Z15, Z15
-	VPSHUFD   $0x1b, Z12, Z12
-	VPMULUDQ  Z12, Z14, Z13
-	VPADDQ    Z13, Z17, Z17
-	VPMULUDQ  Z12, Z3, Z12
-	VPADDQ    Z12, Z15, Z15
-	VMOVDQU32 Z15, Z12
-	VMOVSHDUP Z17, K2, Z12
-	VMOVDQU32 Z17, Z13
-	VMOVSLDUP Z15, K1, Z13
-	VPSUBD    Z0, Z12, Z14
-	VPMINUD   Z14, Z12, Z12
-	VPSUBD    Z0, Z13, Z14
-	VPMINUD   Z14, Z13, Z13
-	VPADDD    Z13, Z12, Z13
-	VPSUBD    Z0, Z13, Z14
-	VPMINUD   Z14, Z13, Z13
-	VPADDD    Z12, Z13, Z12
-	VPSUBD    Z0, Z12, Z13
-	VPMINUD   Z13, Z12, Z12
-	VMOVDQU32 Z12, 128(CX)
-	VMOVDQU32 192(SI), Z12
-	VMOVDQU32 192(DI), Z13
-	VPERMD    Z10, Z9, Z10
-	VPERMD    Z11, Z9, Z11
-	VMOVSHDUP Z13, Z15
+	VMOVDQU32 (DX), Z9
+	VMOVDQU32 (BX), Z10
+	VMOVDQU32 (SI), Z11
+	VMOVDQU32 (DI), Z12
+	VPERMD    Z9, Z5, Z13
+	VPERMD    Z10, Z5, Z14
 	VMOVSHDUP Z12, Z16
-	VPMULUDQ  Z10, Z13, Z14
-	VPMULUDQ  Z10, Z15, Z15
-	VPMULUDQ  Z11, Z12, Z10
-	VPMULUDQ  Z11, Z16, Z16
-	VPADDQ    Z10, Z14, Z14
-	VPADDQ    Z16, Z15, Z15
-	VMOVDQU32 Z15, Z10
-	VMOVSHDUP Z14, K2, Z10
-	VMOVDQU32 Z14, Z11
-	VMOVSLDUP Z15, K1, Z11
-	VPSUBD    Z0, Z10, Z14
-	VPMINUD   Z14, Z10, Z10
-	VPSUBD    Z0, Z11, Z14
-	VPMINUD   Z14, Z11, Z11
-	VPADDD    Z11, Z10, Z11
-	VPSUBD    Z0, Z11, Z14
-	VPMINUD   Z14, Z11, Z11
-	VPADDD    Z10, Z11, Z10
-	VPSUBD    Z0, Z10, Z11
-	VPMINUD   Z11, Z10, Z10
-	VMOVDQU32 Z10, 192(AX)
-	VPSHUFD   $0x00, Z13, Z10
-	VPSHUFD   $0x55, Z13, Z11
-	VPXORD    Z11, Z0, Z14
-	VPMULUDQ  Z12, Z10, Z15
-	VPMULUDQ  Z12, Z11, Z11
-	VMOVSHDUP Z12, Z16
-	VPMULUDQ  Z16, Z14, Z14
+	VMOVSHDUP Z11, Z17
+	VPMULUDQ  Z13, Z12, Z15
+	VPMULUDQ  Z13, Z16, Z16
+	VPMULUDQ  Z14, Z11, Z13
+	VPMULUDQ  Z14, Z17, Z17
+	VPADDQ    Z13, Z15, Z15
+	VPADDQ    Z17, Z16, Z16
+	VMOVDQU32 Z16, Z13
+	VMOVSHDUP Z15, K2, Z13
+	VMOVDQU32 Z15, Z14
+	VMOVSLDUP Z16, K1, Z14
+	VPSUBD    Z0, Z13, Z15
+	VPMINUD   Z15, Z13, Z13
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VPADDD    Z14, Z13, Z14
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VPADDD    Z13, Z14, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VMOVDQU32 Z13, (AX)
+	VPSHUFD   $0x00, Z12, Z13
+	VPSHUFD   $0x55, Z12, Z14
+	VPMULUDQ  Z11, Z13, Z15
+	VPMULUDQ  Z11, Z14, Z16
+	VMOVSHDUP Z11, Z17
+	VPXORD    Z14, Z0, Z14
+	VPMULUDQ  Z17, Z14, Z14
 	VPADDQ    Z14, Z15, Z15
-	VPMULUDQ  Z16, Z10, Z10
-	VPADDQ    Z10, Z11, Z11
-	VPSHUFD   $0xee, Z13, Z10
-	VPADDD    Z10, Z10, Z10
-	VPSUBD    Z0, Z10, Z14
-	VPMINUD   Z14, Z10, Z10
-	VPSHUFD   $0xbb, Z13, Z14
-	VPXORD    Z14, Z5, Z14
-	VPADDD    Z14, Z10, Z10
-	VPSUBD    Z0, Z10, Z14
-	VPMINUD   Z14, Z10, Z10
-	VPBLENDMD Z13, Z10, K3, Z4
-	VMOVSHDUP Z4, Z10
-	VPXORD    Z10, Z0, Z13
-	VPSHUFD   $0x4e, Z12, Z14
-	VPMULUDQ  Z14, Z4, Z16
-	VPADDQ    Z16, Z15, Z15
-	VPMULUDQ  Z14, Z10, Z10
-	VPADDQ    Z10, Z11, Z11
-	VPSHUFD   $0x1b, Z12, Z10
-	VPMULUDQ  Z10, Z13, Z12
+	VPMULUDQ  Z17, Z13, Z13
+	VPADDQ    Z13, Z16, Z16
+	VPSHUFD   $0xee, Z12, Z13
+	VPADDD    Z13, Z13, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPSHUFD   $0xbb, Z12, Z14
+	VPXORD    Z0, Z14, K3, Z14
+	VPADDD    Z14, Z13, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPBLENDMD Z12, Z13, K4, Z1
+	VMOVSHDUP Z1, Z12
+	VPSHUFD   $0x4e, Z11, Z13
+	VPMULUDQ  Z13, Z1, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPMULUDQ  Z13, Z12, Z13
+	VPADDQ    Z13, Z16, Z16
+	VPSHUFD   $0x1b, Z11, Z11
+	VPXORD    Z12, Z0, Z12
+	VPMULUDQ  Z11, Z12, Z12
 	VPADDQ    Z12, Z15, Z15
-	VPMULUDQ  Z10, Z4, Z10
-	VPADDQ    Z10, Z11, Z11
-	VMOVDQU32 Z11, Z10
-	VMOVSHDUP Z15, K2, Z10
+	VPMULUDQ  Z11, Z1, Z11
+	VPADDQ    Z11, Z16, Z16
+	VMOVDQU32 Z16, Z11
+	VMOVSHDUP Z15, K2, Z11
 	VMOVDQU32 Z15, Z12
-	VMOVSLDUP Z11, K1, Z12
-	VPSUBD    Z0, Z10, Z11
-	VPMINUD   Z11, Z10, Z10
-	VPSUBD    Z0, Z12, Z11
-	VPMINUD   Z11, Z12, Z12
-	VPADDD    Z12, Z10, Z11
+	VMOVSLDUP Z16, K1, Z12
+	VPSUBD    Z0, Z11, Z13
+	VPMINUD   Z13, Z11, Z11
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VPADDD    Z12, Z11, Z12
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VPADDD    Z11, Z12, Z11
 	VPSUBD    Z0, Z11, Z12
 	VPMINUD   Z12, Z11, Z11
-	VPADDD    Z10, Z11, Z10
+	VMOVDQU32 Z11, (CX)
+	VMOVDQU32 64(SI), Z11
+	VMOVDQU32 64(DI), Z12
+	VPERMD    Z9, Z6, Z13
+	VPERMD    Z10, Z6, Z14
+	VMOVSHDUP Z12, Z16
+	VMOVSHDUP Z11, Z17
+	VPMULUDQ  Z13, Z12, Z15
+	VPMULUDQ  Z13, Z16, Z16
+	VPMULUDQ  Z14, Z11, Z13
+	VPMULUDQ  Z14, Z17, Z17
+	VPADDQ    Z13, Z15, Z15
+	VPADDQ    Z17, Z16, Z16
+	VMOVDQU32 Z16, Z13
+	VMOVSHDUP Z15, K2, Z13
+	VMOVDQU32 Z15, Z14
+	VMOVSLDUP Z16, K1, Z14
+	VPSUBD    Z0, Z13, Z15
+	VPMINUD   Z15, Z13, Z13
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VPADDD    Z14, Z13, Z14
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VPADDD    Z13, Z14, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VMOVDQU32 Z13, 64(AX)
+	VPSHUFD   $0x00, Z12, Z13
+	VPSHUFD   $0x55, Z12, Z14
+	VPMULUDQ  Z11, Z13, Z15
+	VPMULUDQ  Z11, Z14, Z16
+	VMOVSHDUP Z11, Z17
+	VPXORD    Z14, Z0, Z14
+	VPMULUDQ  Z17, Z14, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPMULUDQ  Z17, Z13, Z13
+	VPADDQ    Z13, Z16, Z16
+	VPSHUFD   $0xee, Z12, Z13
+	VPADDD    Z13, Z13, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPSHUFD   $0xbb, Z12, Z14
+	VPXORD    Z0, Z14, K3, Z14
+	VPADDD    Z14, Z13, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPBLENDMD Z12, Z13, K4, Z2
+	VMOVSHDUP Z2, Z12
+	VPSHUFD   $0x4e, Z11, Z13
+	VPMULUDQ  Z13, Z2, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPMULUDQ  Z13, Z12, Z13
+	VPADDQ    Z13, Z16, Z16
+	VPSHUFD   $0x1b, Z11, Z11
+	VPXORD    Z12, Z0, Z12
+	VPMULUDQ  Z11, Z12, Z12
+	VPADDQ    Z12, Z15, Z15
+	VPMULUDQ  Z11, Z2, Z11
+	VPADDQ    Z11, Z16, Z16
+	VMOVDQU32 Z16, Z11
+	VMOVSHDUP Z15, K2, Z11
+	VMOVDQU32 Z15, Z12
+	VMOVSLDUP Z16, K1, Z12
+	VPSUBD    Z0, Z11, Z13
+	VPMINUD   Z13, Z11, Z11
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VPADDD    Z12, Z11, Z12
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VPADDD    Z11, Z12, Z11
+	VPSUBD    Z0, Z11, Z12
+	VPMINUD   Z12, Z11, Z11
+	VMOVDQU32 Z11, 64(CX)
+	VMOVDQU32 128(SI), Z11
+	VMOVDQU32 128(DI), Z12
+	VPERMD    Z9, Z7, Z13
+	VPERMD    Z10, Z7, Z14
+	VMOVSHDUP Z12, Z16
+	VMOVSHDUP Z11, Z17
+	VPMULUDQ  Z13, Z12, Z15
+	VPMULUDQ  Z13, Z16, Z16
+	VPMULUDQ  Z14, Z11, Z13
+	VPMULUDQ  Z14, Z17, Z17
+	VPADDQ    Z13, Z15, Z15
+	VPADDQ    Z17, Z16, Z16
+	VMOVDQU32 Z16, Z13
+	VMOVSHDUP Z15, K2, Z13
+	VMOVDQU32 Z15, Z14
+	VMOVSLDUP Z16, K1, Z14
+	VPSUBD    Z0, Z13, Z15
+	VPMINUD   Z15, Z13, Z13
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VPADDD    Z14, Z13, Z14
+	VPSUBD    Z0, Z14, Z15
+	VPMINUD   Z15, Z14, Z14
+	VPADDD    Z13, Z14, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VMOVDQU32 Z13, 128(AX)
+	VPSHUFD   $0x00, Z12, Z13
+	VPSHUFD   $0x55, Z12, Z14
+	VPMULUDQ  Z11, Z13, Z15
+	VPMULUDQ  Z11, Z14, Z16
+	VMOVSHDUP Z11, Z17
+	VPXORD    Z14, Z0, Z14
+	VPMULUDQ  Z17, Z14, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPMULUDQ  Z17, Z13, Z13
+	VPADDQ    Z13, Z16, Z16
+	VPSHUFD   $0xee, Z12, Z13
+	VPADDD    Z13, Z13, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPSHUFD   $0xbb, Z12, Z14
+	VPXORD    Z0, Z14, K3, Z14
+	VPADDD    Z14, Z13, Z13
+	VPSUBD    Z0, Z13, Z14
+	VPMINUD   Z14, Z13, Z13
+	VPBLENDMD Z12, Z13, K4, Z3
+	VMOVSHDUP Z3, Z12
+	VPSHUFD   $0x4e, Z11, Z13
+	VPMULUDQ  Z13, Z3, Z14
+	VPADDQ    Z14, Z15, Z15
+	VPMULUDQ  Z13, Z12, Z13
+	VPADDQ    Z13, Z16, Z16
+	VPSHUFD   $0x1b, Z11, Z11
+	VPXORD    Z12, Z0, Z12
+	VPMULUDQ  Z11, Z12, Z12
+	VPADDQ    Z12, Z15, Z15
+	VPMULUDQ  Z11, Z3, Z11
+	VPADDQ    Z11, Z16, Z16
+	VMOVDQU32 Z16, Z11
+	VMOVSHDUP Z15, K2, Z11
+	VMOVDQU32 Z15, Z12
+	VMOVSLDUP Z16, K1, Z12
+	VPSUBD    Z0, Z11, Z13
+	VPMINUD   Z13, Z11, Z11
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VPADDD    Z12, Z11, Z12
+	VPSUBD    Z0, Z12, Z13
+	VPMINUD   Z13, Z12, Z12
+	VPADDD    Z11, Z12, Z11
+	VPSUBD    Z0, Z11, Z12
+	VPMINUD   Z12, Z11, Z11
+	VMOVDQU32 Z11, 128(CX)
+	VMOVDQU32 192(SI), Z11
+	VMOVDQU32 192(DI), Z12
+	VPERMD    Z9, Z8, Z9
+	VPERMD    Z10, Z8, Z10
+	VMOVSHDUP Z12, Z14
+	VMOVSHDUP Z11, Z15
+	VPMULUDQ  Z9, Z12, Z13
+	VPMULUDQ  Z9, Z14, Z14
+	VPMULUDQ  Z10, Z11, Z9
+	VPMULUDQ  Z10, Z15, Z15
+	VPADDQ    Z9, Z13, Z13
+	VPADDQ    Z15, Z14, Z14
+	VMOVDQU32 Z14, Z9
+	VMOVSHDUP Z13, K2, Z9
+	VMOVDQU32 Z13, Z10
+	VMOVSLDUP Z14, K1, Z10
+	VPSUBD    Z0, Z9, Z13
+	VPMINUD   Z13, Z9, Z9
+	VPSUBD    Z0, Z10, Z13
+	VPMINUD   Z13, Z10, Z10
+	VPADDD    Z10, Z9, Z10
+	VPSUBD    Z0, Z10, Z13
+	VPMINUD   Z13, Z10, Z10
+	VPADDD    Z9, Z10, Z9
+	VPSUBD    Z0, Z9, Z10
+	VPMINUD   Z10, Z9, Z9
+	VMOVDQU32 Z9, 192(AX)
+	VPSHUFD   $0x00, Z12, Z9
+	VPSHUFD   $0x55, Z12, Z10
+	VPMULUDQ  Z11, Z9, Z13
+	VPMULUDQ  Z11, Z10, Z14
+	VMOVSHDUP Z11, Z15
+	VPXORD    Z10, Z0, Z10
+	VPMULUDQ  Z15, Z10, Z10
+	VPADDQ    Z10, Z13, Z13
+	VPMULUDQ  Z15, Z9, Z9
+	VPADDQ    Z9, Z14, Z14
+	VPSHUFD   $0xee, Z12, Z9
+	VPADDD    Z9, Z9, Z9
+	VPSUBD    Z0, Z9, Z10
+	VPMINUD   Z10, Z9, Z9
+	VPSHUFD   $0xbb, Z12, Z10
+	VPXORD    Z0, Z10, K3, Z10
+	VPADDD    Z10, Z9, Z9
+	VPSUBD    Z0, Z9, Z10
+	VPMINUD   Z10, Z9, Z9
+	VPBLENDMD Z12, Z9, K4, Z4
+	VMOVSHDUP Z4, Z9
+	VPSHUFD   $0x4e, Z11, Z10
+	VPMULUDQ  Z10, Z4, Z12
+	VPADDQ    Z12, Z13, Z13
+	VPMULUDQ  Z10, Z9, Z10
+	VPADDQ    Z10, Z14, Z14
+	VPSHUFD   $0x1b, Z11, Z10
+	VPXORD    Z9, Z0, Z9
+	VPMULUDQ  Z10, Z9, Z9
+	VPADDQ    Z9, Z13, Z13
+	VPMULUDQ  Z10, Z4, Z9
+	VPADDQ    Z9, Z14, Z14
+	VMOVDQU32 Z14, Z9
+	VMOVSHDUP Z13, K2, Z9
+	VMOVDQU32 Z13, Z10
+	VMOVSLDUP Z14, K1, Z10
+	VPSUBD    Z0, Z9, Z11
+	VPMINUD   Z11, Z9, Z9
 	VPSUBD    Z0, Z10, Z11
 	VPMINUD   Z11, Z10, Z10
-	VMOVDQU32 Z10, 192(CX)
+	VPADDD    Z10, Z9, Z10
+	VPSUBD    Z0, Z10, Z11
+	VPMINUD   Z11, Z10, Z10
+	VPADDD    Z9, Z10, Z9
+	VPSUBD    Z0, Z9, Z10
+	VPMINUD   Z10, Z9, Z9
+	VMOVDQU32 Z9, 192(CX)
 	ADDQ      $+64, DX
 	ADDQ      $+64, BX
 	ADDQ      $+256, AX

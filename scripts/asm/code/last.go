@@ -50,7 +50,7 @@ func (l *last) loop(n int, body func()) {
 	if n == 2 {
 		SHRQ(U8(1), turns)
 	}
-	vec.Loop("groups", turns.(reg.GPVirtual), func() {
+	vec.Loop("groups", turns, func() {
 		body()
 		advance(n*groupBytes, l.dst)
 		for layer, t := range l.t {

@@ -101,7 +101,7 @@ func vectors(g *vec.Gen, bytes reg.GPVirtual) reg.GPVirtual {
 	MOVQ(bytes, n)
 	shift := map[int]uint8{32: 5, 64: 6}[g.Bytes()]
 	SHRQ(U8(shift), n)
-	return n.(reg.GPVirtual)
+	return n
 }
 
 // factor is a vector of twiddles times two: those of the even lanes, and those

@@ -143,3 +143,10 @@ func mixedKernels(lanes int, spread Mem) {
 	})
 	g.End()
 }
+
+// firstLanes returns p in the first lane of each element, else 0.
+func firstLanes(g *vec.Gen) reg.VecVirtual {
+	v := g.Reg()
+	VPSRLDQ(U8(12), g.P(), v)
+	return v
+}

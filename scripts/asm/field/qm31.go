@@ -16,20 +16,26 @@ import (
 //	(c0, c2) = x·(b0, b0) + x̄·(e, b2) + y·(−b1, −b1) + ȳ·(−f, −b3)
 //	(c1, c3) = x·(b1, b1) + x̄·(f, b3) + y·(b0, b0)   + ȳ·(e, b2)
 
-// factors gives the quads above, in two steps so that those computed for a
+// factors gives the quads above, in steps, so that those computed for a
 // variable b are alive only while they are needed: AVX2 has 16 registers.
 type factors interface {
-	// lower returns (b0, b0), (b1, b1) and (−b1, −b1).
-	lower(g *vec.Gen) (b0, b1, n1 reg.VecVirtual)
-	// upper returns (e, b2), (f, b3) and (−f, −b3).
-	upper(g *vec.Gen) (w, v, n reg.VecVirtual)
+	// lower returns (b0, b0) and (b1, b1).
+	lower(g *vec.Gen) (b0, b1 reg.VecVirtual)
+	// lowerNegated returns (−b1, −b1), given (b1, b1).
+	lowerNegated(g *vec.Gen, b1 reg.VecVirtual) reg.VecVirtual
+	// upper returns (e, b2) and (f, b3).
+	upper(g *vec.Gen) (w, v reg.VecVirtual)
+	// upperNegated returns (−f, −b3), given (f, b3).
+	upperNegated(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual
 }
 
 // fixed is a b that stays the same over the loop.
 type fixed [6]reg.VecVirtual
 
-func (f *fixed) lower(*vec.Gen) (b0, b1, n1 reg.VecVirtual) { return f[0], f[1], f[2] }
-func (f *fixed) upper(*vec.Gen) (w, v, n reg.VecVirtual)    { return f[3], f[4], f[5] }
+func (f *fixed) lower(*vec.Gen) (b0, b1 reg.VecVirtual)               { return f[0], f[1] }
+func (f *fixed) lowerNegated(*vec.Gen, reg.VecVirtual) reg.VecVirtual { return f[2] }
+func (f *fixed) upper(*vec.Gen) (w, v reg.VecVirtual)                 { return f[3], f[4] }
+func (f *fixed) upperNegated(*vec.Gen, reg.VecVirtual) reg.VecVirtual { return f[5] }
 
 // newFixed loads the six factors from a table, in the order of the interface.
 func newFixed(g *vec.Gen, table reg.GPVirtual) *fixed {
@@ -42,18 +48,16 @@ func newFixed(g *vec.Gen, table reg.GPVirtual) *fixed {
 
 // variable computes the factors of every element of a register.
 type variable struct {
-	b     reg.VecVirtual
-	first reg.VecVirtual // as firstLanes
-	last  reg.Register   // mask of an element's last two lanes (AVX-512)
+	b           reg.VecVirtual
+	first, last reg.Register // masks of an element's first and last two lanes (AVX-512)
 }
 
 // newVariable loads what is constant over the loop.
 func newVariable(g *vec.Gen) *variable {
-	va := &variable{first: firstLanes(g)}
-	if g.Lanes == 16 {
-		va.last = g.Mask(0xcccc)
+	if g.Lanes < 16 {
+		return &variable{}
 	}
-	return va
+	return &variable{first: g.Mask(0x1111), last: g.Mask(0xcccc)}
 }
 
 // of returns the factors of b.
@@ -62,28 +66,31 @@ func (va variable) of(b reg.VecVirtual) *variable {
 	return &va
 }
 
-// firstLanes returns p in the first lane of each element, else 0.
-func firstLanes(g *vec.Gen) reg.VecVirtual {
+func (va *variable) lower(g *vec.Gen) (b0, b1 reg.VecVirtual) {
+	return shuffle(g, va.b, 0x00), shuffle(g, va.b, 0x55)
+}
+
+func (va *variable) lowerNegated(g *vec.Gen, b1 reg.VecVirtual) reg.VecVirtual { return negate(g, b1) }
+func (va *variable) upperNegated(g *vec.Gen, v reg.VecVirtual) reg.VecVirtual  { return negate(g, v) }
+
+// negate returns p − a.
+func negate(g *vec.Gen, a reg.VecVirtual) reg.VecVirtual {
 	v := g.Reg()
-	VPSRLDQ(U8(12), g.P(), v)
+	g.Xor(a, g.P(), v)
 	return v
 }
 
-func (va *variable) lower(g *vec.Gen) (b0, b1, n1 reg.VecVirtual) {
-	b0, b1, n1 = shuffle(g, va.b, 0x00), shuffle(g, va.b, 0x55), g.Reg()
-	g.Xor(b1, g.P(), n1) // p − b1
-	return b0, b1, n1
-}
-
-func (va *variable) upper(g *vec.Gen) (w, v, n reg.VecVirtual) {
+func (va *variable) upper(g *vec.Gen) (w, v reg.VecVirtual) {
 	// (e, f) = (2·b2 − b3, 2·b3 + b2) goes into the first two lanes.
-	twice := g.Double(shuffle(g, va.b, 0xee))            // (2·b2, 2·b3, …)
-	other := shuffle(g, va.b, 0xbb)                      // (b3, b2, …)
-	g.Xor(other, va.first, other)                        // (p − b3, b2, …)
+	twice := g.Double(shuffle(g, va.b, 0xee)) // (2·b2, 2·b3, …)
+	other := shuffle(g, va.b, 0xbb)           // (b3, b2, …)
+	if g.Lanes == 16 {                        // (p − b3, b2, …)
+		VPXORD(g.P(), other, va.first, other)
+	} else {
+		other = g.Blend(0x1, nil, other, negate(g, other))
+	}
 	w = g.Blend(0xc, va.last, g.Add(twice, other), va.b) // (e, f, b2, b3)
-	v, n = g.Down(w), g.Reg()
-	g.Xor(v, g.P(), n)
-	return w, v, n
+	return w, g.Down(w)
 }
 
 func shuffle(g *vec.Gen, a reg.VecVirtual, imm uint8) reg.VecVirtual {
@@ -102,18 +109,18 @@ func product(g *vec.Gen, a reg.VecVirtual, b factors) (even, odd reg.VecVirtual)
 	}
 	acc := func(sum, a, b reg.VecVirtual) { VPADDQ(mul(a, b), sum, sum) }
 
-	b0, b1, n1 := b.lower(g)
+	b0, b1 := b.lower(g)
 	even, odd = mul(a, b0), mul(a, b1)
 	y := g.Down(a)
-	acc(even, y, n1)
+	acc(even, y, b.lowerNegated(g, b1))
 	acc(odd, y, b0)
 
-	w, v, n := b.upper(g)
+	w, v := b.upper(g)
 	x := shuffle(g, a, 0x4e) // x̄
 	acc(even, x, w)
 	acc(odd, x, v)
 	y = shuffle(g, a, 0x1b) // ȳ
-	acc(even, y, n)
+	acc(even, y, b.upperNegated(g, v))
 	acc(odd, y, w)
 	return even, odd
 }

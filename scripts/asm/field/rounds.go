@@ -154,7 +154,9 @@ func (va *variable) prepared(g *vec.Gen) factors {
 		return va
 	}
 	var f fixed
-	f[0], f[1], f[2] = va.lower(g)
-	f[3], f[4], f[5] = va.upper(g)
+	f[0], f[1] = va.lower(g)
+	f[2] = va.lowerNegated(g, f[1])
+	f[3], f[4] = va.upper(g)
+	f[5] = va.upperNegated(g, f[4])
 	return &f
 }

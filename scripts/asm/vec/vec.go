@@ -132,15 +132,6 @@ func (g *Gen) AndNot(a, b Op, dst reg.Register) {
 	}
 }
 
-// Or sets dst = a | b.
-func (g *Gen) Or(a, b Op, dst reg.Register) {
-	if g.wide() {
-		VPORD(a, b, dst)
-	} else {
-		VPOR(a, b, dst)
-	}
-}
-
 // Xor sets dst = a ^ b.
 func (g *Gen) Xor(a, b Op, dst reg.Register) {
 	if g.wide() {
@@ -368,7 +359,7 @@ func (g *Gen) Narrow(v reg.VecVirtual) reg.VecVirtual {
 		y := YMM()
 		VEXTRACTI64X4(U8(1), v, y)
 		VPADDQ(v.AsY(), y, y)
-		v = y.(reg.VecVirtual)
+		v = y
 	}
 	x := XMM()
 	VEXTRACTI128(U8(1), v.AsY(), x)
