@@ -6,7 +6,6 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
-	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // A layer is the state of the sumcheck over
@@ -18,6 +17,8 @@ import (
 type layer struct {
 	n0, n1, d0, d1 []field.QM31
 	lambda         field.QM31
+	vars           int
+	weight         poly.SplitEq // of the variables after the round's
 	// leaves is where the values come from until the first variable is bound,
 	// in the last layer; the tables have room for the values after that.
 	// Otherwise nil.
@@ -26,15 +27,17 @@ type layer struct {
 
 // newLayer takes over the tables, whose n1 does not yet include λ·d1: the
 // first round adds it.
-func newLayer(n0, n1, d0, d1 []field.QM31, lambda field.QM31) *layer {
-	return &layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda}
+func newLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *layer {
+	return &layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0)}
 }
 
 // newLeafLayer takes over the leaves' denominators and, for the numerators,
 // room for half as many elements as there are leaves.
-func newLeafLayer(l *leaves, room []field.QM31, lambda field.QM31) *layer {
+func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *layer {
 	q := len(room) / 2
-	return &layer{n0: room[:q], n1: room[q:], d0: l.den[:q], d1: l.den[q : 2*q], lambda: lambda, leaves: l}
+	t := newLayer(room[:q], room[q:], l.den[:q], l.den[q:2*q], eq, lambda)
+	t.leaves = l
+	return t
 }
 
 // sums are a round's value at 0 and leading coefficient.
@@ -45,35 +48,24 @@ func (s *sums) add(zero, top field.QM31) {
 	s.top = s.top.Add(top)
 }
 
-// proveLayer runs the sumcheck for the claim at the point eq and returns its
-// point and the values of the tables there.
-func proveLayer(w *transcript.Writer, l *layer, eq []field.QM31, claim field.QM31) ([]field.QM31, fractions) {
-	// q(1) needs 1/eq[j]. The coordinates are challenges; should one be zero
-	// (probability 1/|K|) the proof is merely rejected.
-	inv := append([]field.QM31(nil), eq...)
-	field.BatchInvert(inv)
-	weight := poly.NewSplitEq(eq, 0)
-	point := make([]field.QM31, len(eq))
-	for j := range point {
-		weight.DropFirst()
-		pairs := 1 << (len(eq) - 1 - j)
-		var s sums
-		if j == 0 {
-			s = l.sumTiles(pairs, &weight, l.firstRound(pairs))
-		} else {
-			s = l.sumTiles(pairs, &weight, l.nextRound(pairs, point[j-1]))
-			l.bound(2 * pairs)
-		}
-		q1 := claim.Sub(s.zero).Mul(inv[j]).Sub(s.top)
-		w.SendQM31(q1, s.top)
-		q := poly.Quadratic{s.zero, q1, s.top}
-		point[j] = w.Challenge()
-		claim = q.At(point[j])
+// round binds the variable of the round before to r and returns the sums.
+func (l *layer) round(round int, r field.QM31) sums {
+	l.weight.DropFirst()
+	pairs := 1 << (l.vars - 1 - round)
+	if round == 0 {
+		return l.sumTiles(pairs, l.firstRound(pairs))
 	}
-	l.fold(l.scratch(), 0, 1, point[len(point)-1])
-	f := fractions{n0: l.n0[0], n1: l.n1[0], d0: l.d0[0], d1: l.d1[0]}
-	f.n1 = f.n1.Sub(l.lambda.Mul(f.d1))
-	return point, f
+	s := l.sumTiles(pairs, l.nextRound(pairs, r))
+	l.bound(2 * pairs)
+	return s
+}
+
+// end binds the last variable to r and returns what is left.
+func (l *layer) end(r field.QM31) Fractions {
+	l.fold(l.scratch(), 0, 1, r)
+	f := Fractions{N0: l.n0[0], N1: l.n1[0], D0: l.d0[0], D1: l.d1[0]}
+	f.N1 = f.N1.Sub(l.lambda.Mul(f.D1))
+	return f
 }
 
 // scratch is a task's room for tiles that are not in the tables.
@@ -96,13 +88,13 @@ type tileSums func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM
 
 // sumTiles adds up a round's sums over all pairs. Sums in a field do not
 // depend on how the range is cut.
-func (l *layer) sumTiles(pairs int, weight *poly.SplitEq, f tileSums) sums {
+func (l *layer) sumTiles(pairs int, f tileSums) sums {
 	var total sums
 	var mu sync.Mutex
 	parallel.For(pairs, entriesPerTask, func(lo, hi int) {
 		var part sums
 		s := l.scratch()
-		weight.Rows(lo, hi, func(from, to int, outer field.QM31, inner []field.QM31) {
+		l.weight.Rows(lo, hi, func(from, to int, outer field.QM31, inner []field.QM31) {
 			if inner == nil {
 				inner = one
 			}

@@ -126,7 +126,7 @@ func TestTree(t *testing.T) {
 		if got := tr.num[1].Mul(tr.den[1].Inv()); got != want {
 			t.Errorf("%d fractions add up to %v, want %v", n, got, want)
 		}
-		top := tr.top()
+		top := tr.Top()
 		if n, d := top.sum(); n != tr.num[1] || d != tr.den[1] {
 			t.Errorf("the top layer does not add up to the root")
 		}
@@ -192,12 +192,12 @@ func TestForgedTop(t *testing.T) {
 		}
 		w := transcript.NewWriter(sponge(num, den))
 		tr := newTree(leaves{num: num, den: append([]field.QM31(nil), den...), vars: NumVars(n)})
-		f := tr.top()
-		f.n1 = f.n0.Mul(f.d1).Mul(f.d0.Inv()).Neg()
+		f := tr.Top()
+		f.N1 = f.N0.Mul(f.D1).Mul(f.D0.Inv()).Neg()
 		if sum, _ := f.sum(); !sum.IsZero() {
 			t.Fatal("the forgery should add up to zero")
 		}
-		proveFrom(w, tr, f)
+		proveFrom(w, NumVars(n), tr, f)
 		if err := verify(w.Bytes(), num, den); err == nil {
 			t.Errorf("%d fractions: a forged top layer was accepted", n)
 		} else if n > 2 && !errors.Is(err, ErrLayer) {
@@ -216,9 +216,9 @@ func TestForgedLayer(t *testing.T) {
 		r := transcript.NewReader(transcript.New(""), proof[16*at:])
 		f := readFractions(r)
 		// Exchanging the two summands leaves both sums as they are.
-		f.n0, f.n1, f.d0, f.d1 = f.n1, f.n0, f.d1, f.d0
+		f.N0, f.N1, f.D0, f.D1 = f.N1, f.N0, f.D1, f.D0
 		w := transcript.NewWriter(transcript.New(""))
-		w.SendQM31(f.n0, f.n1, f.d0, f.d1)
+		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
 		forged := append([]byte(nil), proof...)
 		copy(forged[16*at:], w.Bytes())
 		if verify(forged, num, den) == nil {

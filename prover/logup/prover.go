@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
@@ -29,26 +30,74 @@ func Prove(w *transcript.Writer, num []field.M31, den []field.QM31) (point []fie
 		panic(fmt.Sprintf("logup: %d numerators and %d denominators", len(num), len(den)))
 	}
 	leaves := leaves{num: num, den: den, vars: NumVars(len(num))}
-	if leaves.vars == 0 {
-		n, d := leaves.entry(0)
-		w.SendQM31(n, d)
-		return nil, n, d
+	return ProveTree(w, leaves.vars, newTree(leaves))
+}
+
+// A Tree is the tree of sums over some leaves, wherever it is. It does the
+// work on data; ProveTree does the rest.
+type Tree interface {
+	// Top returns layer 1. Of a single leaf it returns the leaf as N0/D0.
+	Top() Fractions
+	// Begin starts the sumcheck over layer k's variables, 1 ≤ k < vars, of
+	//
+	//	Σ_x eq(eq,x)·( n0(x)·d1(x) + n1(x)·d0(x) + lambda·d0(x)·d1(x) )
+	//
+	// on the halves of layer k+1. Layers come in ascending order and may be
+	// consumed.
+	Begin(k int, eq []field.QM31, lambda field.QM31)
+	// Round binds the variable of the layer's round before, if any, to r and
+	// returns the value at 0 and the leading coefficient of the quadratic
+	// q(X) that the sum is with the round's variable set to X, its factor of
+	// eq and those of earlier variables left out.
+	Round(round int, r field.QM31) (zero, top field.QM31)
+	// End binds the layer's last variable to r and returns what is left.
+	End(r field.QM31) Fractions
+}
+
+// ProveTree is Prove over a tree of 2^vars leaves that may be on another
+// machine.
+func ProveTree(w *transcript.Writer, vars int, t Tree) (point []field.QM31, numEval, denEval field.QM31) {
+	f := t.Top()
+	if vars == 0 {
+		w.SendQM31(f.N0, f.D0)
+		return nil, f.N0, f.D0
 	}
-	t := newTree(leaves)
-	return proveFrom(w, t, t.top())
+	return proveFrom(w, vars, t, f)
 }
 
 // proveFrom sends f as the top layer of the tree and proves the layers below.
-func proveFrom(w *transcript.Writer, t *tree, f fractions) (point []field.QM31, numEval, denEval field.QM31) {
+func proveFrom(w *transcript.Writer, vars int, t Tree, f Fractions) (point []field.QM31, numEval, denEval field.QM31) {
 	for k := 1; ; k++ {
-		w.SendQM31(f.n0, f.n1, f.d0, f.d1)
+		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
 		mu := w.Challenge()
 		numEval, denEval = f.at(mu)
 		point = append([]field.QM31{mu}, point...)
-		if k == t.leaves.vars {
+		if k == vars {
 			return point, numEval, denEval
 		}
 		lambda := w.Challenge()
-		point, f = proveLayer(w, t.layer(k, lambda), point, numEval.Add(lambda.Mul(denEval)))
+		t.Begin(k, point, lambda)
+		point, f = proveLayer(w, t, point, numEval.Add(lambda.Mul(denEval)))
 	}
+}
+
+// proveLayer runs the sumcheck for the claim at the point eq and returns its
+// point and the values of the layer below there.
+func proveLayer(w *transcript.Writer, t Tree, eq []field.QM31, claim field.QM31) ([]field.QM31, Fractions) {
+	// q(1) needs 1/eq[j]. The coordinates are challenges; should one be zero
+	// (probability 1/|K|) the proof is merely rejected.
+	inv := append([]field.QM31(nil), eq...)
+	field.BatchInvert(inv)
+	point := make([]field.QM31, len(eq))
+	var last field.QM31
+	for j := range point {
+		zero, top := t.Round(j, last)
+		q1 := claim.Sub(zero).Mul(inv[j]).Sub(top)
+		w.SendQM31(q1, top)
+		q := poly.Quadratic{zero, q1, top}
+		last = w.Challenge()
+		point[j] = last
+		claim = q.At(last)
+	}
+	return point, t.End(last)
 }

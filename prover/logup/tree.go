@@ -56,10 +56,14 @@ func (p *piece) of(l *leaves, from, to int) ([]field.M31, []field.QM31) {
 type tree struct {
 	leaves   leaves
 	num, den []field.QM31
+	layer    *layer // the one being proved
 }
 
-// newTree adds up the fractions, layer by layer. leaves.vars must be positive.
+// newTree adds up the fractions, layer by layer.
 func newTree(l leaves) *tree {
+	if l.vars == 0 {
+		return &tree{leaves: l}
+	}
 	t := &tree{leaves: l, num: make([]field.QM31, 1<<l.vars), den: make([]field.QM31, 1<<l.vars)}
 	h := 1 << (l.vars - 1)
 	num, den := t.num[h:], t.den[h:]
@@ -81,26 +85,35 @@ func newTree(l leaves) *tree {
 	return t
 }
 
-// top returns layer 1.
-func (t *tree) top() fractions {
-	if t.leaves.vars == 1 {
-		var f fractions
-		f.n0, f.d0 = t.leaves.entry(0)
-		f.n1, f.d1 = t.leaves.entry(1)
+// Top implements Tree.
+func (t *tree) Top() Fractions {
+	if t.leaves.vars <= 1 {
+		var f Fractions
+		f.N0, f.D0 = t.leaves.entry(0)
+		f.N1, f.D1 = t.leaves.entry(1)
 		return f
 	}
-	return fractions{n0: t.num[2], n1: t.num[3], d0: t.den[2], d1: t.den[3]}
+	return Fractions{N0: t.num[2], N1: t.num[3], D0: t.den[2], D1: t.den[3]}
 }
 
-// layer returns the state of the sumcheck over layer k's variables,
-// 1 ≤ k < vars: the halves of layer k+1.
-func (t *tree) layer(k int, lambda field.QM31) *layer {
+// Begin implements Tree.
+func (t *tree) Begin(k int, eq []field.QM31, lambda field.QM31) {
 	h := 1 << k
 	if k+1 == t.leaves.vars {
 		// The numerators become elements of K when their first variable is
 		// bound; the layer above, used up, has room for them.
-		return newLeafLayer(&t.leaves, t.num[h:2*h], lambda)
+		t.layer = newLeafLayer(&t.leaves, t.num[h:2*h], eq, lambda)
+		return
 	}
 	num, den := t.num[2*h:4*h], t.den[2*h:4*h]
-	return newLayer(num[:h], num[h:], den[:h], den[h:], lambda)
+	t.layer = newLayer(num[:h], num[h:], den[:h], den[h:], eq, lambda)
 }
+
+// Round implements Tree.
+func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
+	s := t.layer.round(round, r)
+	return s.zero, s.top
+}
+
+// End implements Tree.
+func (t *tree) End(r field.QM31) Fractions { return t.layer.end(r) }

@@ -18,7 +18,7 @@ var (
 // Verify checks that 2^numVars fractions, committed to before, add up to zero
 // with no zero among the denominators. It returns the point and the
 // evaluations num~(point), den~(point) this comes down to, which are the
-// caller's to check; fractions the prover left out count as 0/1 there. On
+// caller's to check; Fractions the prover left out count as 0/1 there. On
 // failure it fails r, and the result means nothing.
 func Verify(r *transcript.Reader, numVars int) (point []field.QM31, numEval, denEval field.QM31) {
 	if numVars == 0 {
@@ -49,13 +49,13 @@ func checkRoot(r *transcript.Reader, num, den field.QM31) {
 	}
 }
 
-func readFractions(r *transcript.Reader) fractions {
-	return fractions{n0: r.QM31(), n1: r.QM31(), d0: r.QM31(), d1: r.QM31()}
+func readFractions(r *transcript.Reader) Fractions {
+	return Fractions{N0: r.QM31(), N1: r.QM31(), D0: r.QM31(), D1: r.QM31()}
 }
 
 // verifyLayer reduces the claims num, den on a layer at the point eq to the
 // halves of the layer below at the point it returns.
-func verifyLayer(r *transcript.Reader, eq []field.QM31, num, den field.QM31) ([]field.QM31, fractions) {
+func verifyLayer(r *transcript.Reader, eq []field.QM31, num, den field.QM31) ([]field.QM31, Fractions) {
 	lambda := r.Challenge()
 	claim := num.Add(lambda.Mul(den))
 	point := make([]field.QM31, len(eq))

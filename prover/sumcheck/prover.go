@@ -1,13 +1,29 @@
 package sumcheck
 
 import (
-	"fmt"
-	"math/bits"
-
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
+
+// Tables are the tables A and B of a batch of instances, wherever they are.
+// They do the work on data in the prover's rounds; ProveTables does the rest.
+type Tables interface {
+	// Round returns the sums of every instance that takes part in the round
+	// (an instance of n variables in the last n), by instance. In all tables
+	// that took part in the round before it first binds that round's variable
+	// to r.
+	Round(round int, r field.QM31) []Sums
+	// Ends binds the last round's variable to r and returns what is left of
+	// the tables A and B of every instance. There may have been no rounds.
+	Ends(r field.QM31) [][2]field.QM31
+}
+
+// Sums are what a round needs of q(X) = Σ_x w(x)·A(X,x)·B(X,x), where w is eq
+// at the instance's remaining eq coordinates but the round's own: q(0) and the
+// leading coefficient. Where the round's own eq coordinate is zero the claim
+// is q(0) and says nothing about q(1): then First is q(1).
+type Sums struct{ First, Top field.QM31 }
 
 // Prove proves the instances' claims and returns the evaluations they come
 // down to. The claims and eq points must have been absorbed, or follow from
@@ -16,126 +32,94 @@ import (
 // Tables that are not of one power-of-two length are a programmer's error and
 // panic. A false claim gives a proof that Verify rejects.
 func Prove(w *transcript.Writer, insts []Instance) []Final {
-	if len(insts) == 0 {
+	shapes := make([]Shape, len(insts))
+	for i, in := range insts {
+		shapes[i] = in.shape()
+	}
+	return ProveTables(w, shapes, newTables(insts))
+}
+
+// ProveTables is Prove over tables that may be on another machine.
+func ProveTables(w *transcript.Writer, shapes []Shape, tables Tables) []Final {
+	if len(shapes) == 0 {
 		return nil
 	}
-	vars, eqVars := make([]int, len(insts)), make([]int, len(insts))
-	for i, in := range insts {
-		if len(in.A) != len(in.B) || bits.OnesCount(uint(len(in.A))) != 1 {
-			panic(fmt.Sprintf("sumcheck: tables of %d and %d entries", len(in.A), len(in.B)))
-		}
-		vars[i], eqVars[i] = bits.TrailingZeros(uint(len(in.A))), len(in.Eq)
-	}
-	plan := newSchedule(vars, eqVars)
-	gamma := powers(w.Challenge(), len(insts))
-	states := newStates(insts, gamma)
+	plan := newSchedule(shapes)
+	gamma := powers(w.Challenge(), len(shapes))
+	states := newStates(shapes, gamma)
 
-	var claim field.QM31
+	var claim, last field.QM31
 	challenges := make([]field.QM31, plan.rounds)
-	var active []*state
 	for round := range challenges {
+		var m message
+		sums := tables.Round(round, last)
 		for i, s := range states {
 			if plan.joins(i) == round {
 				claim = claim.Add(s.scale.Mul(s.claim))
-				active = append(active, s)
 			}
-		}
-		var previous field.QM31
-		if round > 0 {
-			previous = challenges[round-1]
-		}
-		runRound(active, previous)
-		var m message
-		for _, s := range active {
-			s.addTo(&m)
+			if plan.joins(i) <= round {
+				s.finish(sums[i])
+				s.addTo(&m)
+			}
 		}
 		w.SendQM31(m.sent(plan.degree(round))...)
 		m.complete(claim)
-		challenges[round] = w.Challenge()
-		claim = m.at(challenges[round])
-		for _, s := range active {
-			s.bind(challenges[round])
+		last = w.Challenge()
+		challenges[round] = last
+		claim = m.at(last)
+		for i, s := range states {
+			if plan.joins(i) <= round {
+				s.bind(last)
+			}
 		}
 	}
 
-	finals := make([]Final, len(insts))
-	for i, s := range states {
-		f := Final{Point: challenges[plan.joins(i):], A: s.a[0], B: s.b[0]}
-		if len(s.a) == 2 {
-			// The last variable is bound here; earlier ones in the round after.
-			last := challenges[plan.rounds-1]
-			f.A, f.B = lerp(s.a[0], s.a[1], last), lerp(s.b[0], s.b[1], last)
-		}
-		w.SendQM31(f.A, f.B)
-		finals[i] = f
+	finals := make([]Final, len(shapes))
+	for i, end := range tables.Ends(last) {
+		finals[i] = Final{Point: challenges[plan.joins(i):], A: end[0], B: end[1]}
+		w.SendQM31(end[0], end[1])
 	}
 	return finals
 }
 
-// lerp returns a + r·(b−a).
-func lerp(a, b, r field.QM31) field.QM31 { return a.Add(r.Mul(b.Sub(a))) }
-
-// A state is an instance on its way through the rounds.
+// A state is an instance on its way through the rounds, but for its tables.
 type state struct {
-	a, b    []field.QM31 // still with the previous round's variable in it if bound is set
-	bound   bool         // a challenge is waiting to be folded in
 	claim   field.QM31   // Σ_x eq(unbound)·A·B
 	scale   field.QM31   // γ^i · Π eq over the bound eq variables
 	eq, inv []field.QM31 // unbound eq coordinates, and their inverses
-	weight  poly.SplitEq // of the variables after this round's
 	q       poly.Quadratic
 }
 
 // newStates prepares the instances. All inverses take one batch.
-func newStates(insts []Instance, gamma []field.QM31) []*state {
+func newStates(shapes []Shape, gamma []field.QM31) []*state {
 	var inv []field.QM31
-	for _, in := range insts {
-		inv = append(inv, in.Eq...)
+	for _, s := range shapes {
+		inv = append(inv, s.Eq...)
 	}
 	field.BatchInvert(inv)
-	states := make([]*state, len(insts))
-	for i, in := range insts {
-		s := &state{a: in.A, b: in.B, claim: in.Claim, scale: gamma[i], eq: in.Eq}
-		s.inv, inv = inv[:len(in.Eq)], inv[len(in.Eq):]
-		vars := bits.TrailingZeros(uint(len(in.A)))
-		s.weight = poly.NewSplitEq(in.Eq, vars-len(in.Eq))
-		if vars > 0 {
-			s.weight.DropFirst()
-		}
-		states[i] = s
+	states := make([]*state, len(shapes))
+	for i, s := range shapes {
+		states[i] = &state{claim: s.Claim, scale: gamma[i], eq: s.Eq, inv: inv[:len(s.Eq)]}
+		inv = inv[len(s.Eq):]
 	}
 	return states
 }
 
-// pairs returns the number of terms of the round's sums: half the entries of
-// a table once the waiting challenge is folded in.
-func (s *state) pairs() int {
-	if s.bound {
-		return len(s.a) / 4
-	}
-	return len(s.a) / 2
-}
-
-// flipped says that the sums are to be taken with the halves exchanged, which
-// gives q(1) in place of q(0): where the eq coordinate is 0, the claim is q(0)
-// and says nothing about q(1).
-func (s *state) flipped() bool { return len(s.eq) > 0 && s.eq[0].IsZero() }
-
 // finish derives q from the round's sums and the instance's claim,
 // (1−e)·q(0) + e·q(1), or q(0) + q(1) once eq is all bound.
-func (s *state) finish(sums sums) {
+func (s *state) finish(sums Sums) {
 	var q0, q1 field.QM31 // q(0), q(1)
 	switch {
 	case len(s.eq) == 0:
-		q0 = sums.first
+		q0 = sums.First
 		q1 = s.claim.Sub(q0)
-	case s.flipped():
-		q0, q1 = s.claim, sums.first
+	case s.eq[0].IsZero():
+		q0, q1 = s.claim, sums.First
 	default:
-		q0 = sums.first
+		q0 = sums.First
 		q1 = s.claim.Sub(q0).Mul(s.inv[0]).Add(q0)
 	}
-	s.q = poly.Quadratic{q0, q1.Sub(q0).Sub(sums.top), sums.top}
+	s.q = poly.Quadratic{q0, q1.Sub(q0).Sub(sums.Top), sums.Top}
 }
 
 // addTo adds the instance's round polynomial scale·eq(e, X)·q(X) to m.
@@ -156,16 +140,11 @@ func (s *state) addTo(m *message) {
 	}
 }
 
-// bind moves the instance on to the next round with the challenge r. The
-// tables follow in that round's pass.
+// bind moves the instance on to the next round with the challenge r.
 func (s *state) bind(r field.QM31) {
 	s.claim = s.q.At(r)
 	if len(s.eq) > 0 {
 		s.scale = s.scale.Mul(eqFactor(s.eq[0], r))
 		s.eq, s.inv = s.eq[1:], s.inv[1:]
-	}
-	s.bound = true
-	if len(s.a) > 2 {
-		s.weight.DropFirst()
 	}
 }

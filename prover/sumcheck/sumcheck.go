@@ -2,6 +2,7 @@ package sumcheck
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/field"
 )
@@ -15,6 +16,14 @@ type Instance struct {
 	Claim field.QM31
 	Eq    []field.QM31
 	A, B  []field.QM31
+}
+
+// shape checks the tables and returns what the verifier knows of them.
+func (in *Instance) shape() Shape {
+	if len(in.A) != len(in.B) || bits.OnesCount(uint(len(in.A))) != 1 {
+		panic(fmt.Sprintf("sumcheck: tables of %d and %d entries", len(in.A), len(in.B)))
+	}
+	return Shape{Claim: in.Claim, NumVars: bits.TrailingZeros(uint(len(in.A))), Eq: in.Eq}
 }
 
 // A Shape is what the verifier knows of an Instance: the claim, the number of
@@ -32,34 +41,34 @@ type Final struct {
 	A, B  field.QM31
 }
 
-// schedule says which instances take part in which round. Instances are
-// known by their number of variables and of eq variables only, so that prover
-// and verifier derive the same.
+// schedule says which instances take part in which round. It depends on their
+// numbers of variables and of eq variables only, so that prover and verifier
+// derive the same.
 type schedule struct {
-	rounds   int
-	vars, eq []int
+	rounds int
+	shapes []Shape
 }
 
-func newSchedule(vars, eq []int) schedule {
-	s := schedule{vars: vars, eq: eq}
-	for i := range vars {
-		if eq[i] > vars[i] {
-			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", eq[i], vars[i]))
+func newSchedule(shapes []Shape) schedule {
+	s := schedule{shapes: shapes}
+	for i := range shapes {
+		if len(shapes[i].Eq) > shapes[i].NumVars {
+			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", len(shapes[i].Eq), shapes[i].NumVars))
 		}
-		s.rounds = max(s.rounds, vars[i])
+		s.rounds = max(s.rounds, shapes[i].NumVars)
 	}
 	return s
 }
 
 // joins returns the round in which instance i joins; s.rounds for an instance
 // without variables.
-func (s *schedule) joins(i int) int { return s.rounds - s.vars[i] }
+func (s *schedule) joins(i int) int { return s.rounds - s.shapes[i].NumVars }
 
 // degree returns the degree of the combined polynomial of the round: three
 // while any active instance has an unbound eq variable, otherwise two.
 func (s *schedule) degree(round int) int {
-	for i := range s.vars {
-		if j := round - s.joins(i); j >= 0 && j < s.eq[i] {
+	for i := range s.shapes {
+		if j := round - s.joins(i); j >= 0 && j < len(s.shapes[i].Eq) {
 			return 3
 		}
 	}

@@ -23,11 +23,7 @@ func Verify(r *transcript.Reader, shapes []Shape) []Final {
 	if len(shapes) == 0 {
 		return nil
 	}
-	vars, eqVars := make([]int, len(shapes)), make([]int, len(shapes))
-	for i, s := range shapes {
-		vars[i], eqVars[i] = s.NumVars, len(s.Eq)
-	}
-	plan := newSchedule(vars, eqVars)
+	plan := newSchedule(shapes)
 	gamma := powers(r.Challenge(), len(shapes))
 
 	var claim field.QM31
