@@ -1,0 +1,63 @@
+package cpu
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poly"
+)
+
+// TestRestrict compares every entry of the table with the tensor's MLE.
+func TestRestrict(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		shape := make([]int, rapid.IntRange(0, 4).Draw(t, "rank"))
+		r := backend.Restriction{Bound: make([][]field.QM31, len(shape))}
+		for i := range shape {
+			shape[i] = rapid.IntRange(1, 5).Draw(t, "dim")
+			if rapid.Bool().Draw(t, "kept") {
+				r.Keep = append(r.Keep, i)
+				continue
+			}
+			r.Bound[i] = []field.QM31{}
+			for range model.Log2Ceil(shape[i]) {
+				r.Bound[i] = append(r.Bound[i], field.NewQM31(field.M31(rng.Uint32N(field.P)), 1, 2, field.M31(rng.Uint32N(field.P))))
+			}
+		}
+		if len(r.Keep) > 1 {
+			r.Keep = rapid.Permutation(r.Keep).Draw(t, "order")
+		}
+		data := make([]int32, model.Size(shape))
+		for i := range data {
+			data[i] = int32(rng.Uint32())>>1 + 1
+		}
+		got := restrict(shape, data, r)
+		vars := 0
+		for _, a := range r.Keep {
+			vars += model.Log2Ceil(shape[a])
+		}
+		if len(got) != 1<<vars {
+			t.Fatalf("%d entries, want 2^%d", len(got), vars)
+		}
+		for x, v := range got {
+			parts := make([][]field.QM31, len(shape))
+			copy(parts, r.Bound)
+			rest := vars
+			for _, a := range r.Keep {
+				parts[a] = []field.QM31{}
+				for range model.Log2Ceil(shape[a]) {
+					rest--
+					parts[a] = append(parts[a], field.FromM31(field.M31(x>>rest&1)))
+				}
+			}
+			if want := poly.EvalTensor(shape, data, poly.JoinAxes(parts)); v != want {
+				t.Fatalf("shape %v, bound %v, keep %v: entry %d is wrong", shape, r.Bound, r.Keep, x)
+			}
+		}
+	})
+}
