@@ -1,38 +1,44 @@
 package whir
 
 import (
+	"math/bits"
+
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// constraints is a batch of claims coef·f(z) = coef·value on one row f, held as
-// the functional Σ coef·(weights of evaluation at z). In-domain points, at
-// which opened leaves give the value, are in the base field.
-type constraints struct {
-	base  []baseConstraint
-	large []largeConstraint
+// Constraints is a batch of claims Coef·f(Z) = Coef·value on the codeword of one
+// row, held as the functional Σ Coef·(weights of evaluation at Z), see
+// code.PointWeights. In-domain points, at which opened leaves give the value,
+// are in the base field.
+type Constraints struct {
+	Base  []BaseConstraint
+	Large []LargeConstraint
 }
 
-type baseConstraint struct {
-	coef field.QM31
-	z    field.M31
+// BaseConstraint is a constraint at a point of the domain.
+type BaseConstraint struct {
+	Coef field.QM31
+	Z    field.M31
 }
 
-type largeConstraint struct{ coef, z field.QM31 }
+// LargeConstraint is a constraint at an out-of-domain point.
+type LargeConstraint struct{ Coef, Z field.QM31 }
 
 // join joins a level's new claims to the running one with the challenge ξ:
 // out-of-domain answers with ξ, ξ², …, then the values at the opened positions.
 // It returns them as constraints and what they add to the claim.
-func join(xi field.QM31, outOfDomain []sample, points []field.M31, values []field.QM31) (c constraints, claim field.QM31) {
+func join(xi field.QM31, outOfDomain []sample, points []field.M31, values []field.QM31) (c *Constraints, claim field.QM31) {
+	c = new(Constraints)
 	power := xi
 	for _, s := range outOfDomain {
-		c.large = append(c.large, largeConstraint{power, s.z})
+		c.Large = append(c.Large, LargeConstraint{power, s.z})
 		claim = claim.Add(power.Mul(s.value))
 		power = power.Mul(xi)
 	}
 	for i, z := range points {
-		c.base = append(c.base, baseConstraint{power, z})
+		c.Base = append(c.Base, BaseConstraint{power, z})
 		claim = claim.Add(power.Mul(values[i]))
 		power = power.Mul(xi)
 	}
@@ -44,14 +50,14 @@ type sample struct{ z, value field.QM31 }
 
 // eval returns the functional's multilinear extension at a point of as many
 // coordinates as the row has variables.
-func (c *constraints) eval(point []field.QM31) field.QM31 {
+func (c *Constraints) eval(point []field.QM31) field.QM31 {
 	var sum field.QM31
-	for _, l := range c.large {
-		sum = sum.Add(l.coef.Mul(code.WeightEval(code.PointWeights(l.z, len(point)), point)))
+	for _, l := range c.Large {
+		sum = sum.Add(l.Coef.Mul(code.WeightEval(code.PointWeights(l.Z, len(point)), point)))
 	}
-	for _, b := range c.base {
+	for _, b := range c.Base {
 		// WeightEval with factors in the base field.
-		e, t := b.coef, b.z
+		e, t := b.Coef, b.Z
 		for j := len(point) - 1; j >= 0; j-- {
 			e = e.Mul(point[j].MulM31(t.Sub(1)).AddM31(1))
 			t = doubleAngle(t)
@@ -68,25 +74,26 @@ func doubleAngle(t field.M31) field.M31 { return t.Square().Double().Sub(1) }
 // in the first-level cache while the products of all constraints are added up.
 const lowVars = 8
 
-// addTo adds the functional to the table q of 2^n values. The weights of a point
+// addTo adds the functional to the table q, whose length is a power of two. The weights of a point
 // are the product of a table on the upper index bits and one on the lower, so
 // that all constraints together are a matrix product.
-func (c *constraints) addTo(q []field.QM31, n int) {
+func (c *Constraints) addTo(q []field.QM31) {
+	n := bits.TrailingZeros(uint(len(q)))
 	low := min(n, lowVars)
-	lower := make([][]field.M31, len(c.base))
-	upper := make([][]field.QM31, len(c.base))
-	parallel.For(len(c.base), 1, func(from, to int) {
+	lower := make([][]field.M31, len(c.Base))
+	upper := make([][]field.QM31, len(c.Base))
+	parallel.For(len(c.Base), 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			lower[i], upper[i] = c.base[i].split(n, low)
+			lower[i], upper[i] = c.Base[i].split(n, low)
 		}
 	})
-	lowerK := make([][]field.QM31, len(c.large))
-	upperK := make([][]field.QM31, len(c.large))
-	for i, l := range c.large {
-		w := code.PointWeights(l.z, n)
+	lowerK := make([][]field.QM31, len(c.Large))
+	upperK := make([][]field.QM31, len(c.Large))
+	for i, l := range c.Large {
+		w := code.PointWeights(l.Z, n)
 		lowerK[i], upperK[i] = code.WeightTable(w[n-low:]), code.WeightTable(w[:n-low])
 		for h := range upperK[i] {
-			upperK[i][h] = upperK[i][h].Mul(l.coef)
+			upperK[i][h] = upperK[i][h].Mul(l.Coef)
 		}
 	}
 	parallel.For(1<<(n-low), 1, func(from, to int) {
@@ -105,8 +112,8 @@ func (c *constraints) addTo(q []field.QM31, n int) {
 // split returns the two tables whose product is coef times the weights of
 // evaluation at z, for a row of 2^n values: 2^low values over the lower index
 // bits, and 2^(n−low) over the upper ones with the coefficient.
-func (b baseConstraint) split(n, low int) (lower []field.M31, upper []field.QM31) {
-	t := b.z
+func (b BaseConstraint) split(n, low int) (lower []field.M31, upper []field.QM31) {
+	t := b.Z
 	lower = make([]field.M31, 1<<low)
 	lower[0] = 1
 	for j := range low {
@@ -114,7 +121,7 @@ func (b baseConstraint) split(n, low int) (lower []field.M31, upper []field.QM31
 		t = doubleAngle(t)
 	}
 	upper = make([]field.QM31, 1<<(n-low))
-	upper[0] = b.coef
+	upper[0] = b.Coef
 	for j := range n - low {
 		for i := range 1 << j {
 			upper[1<<j+i] = upper[i].MulM31(t)

@@ -12,17 +12,16 @@ import (
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// foldedTree commits to a folded row, viewed as 2^FoldVars rows over K. A leaf
-// is a column of their codewords, the limbs of an element next to each other.
-// Unlike those of the first trees the codewords are kept: they are short.
-type foldedTree struct {
+// foldedWords implements [FoldedRow] in memory. Unlike those of the first trees
+// the codewords are kept: they are short.
+type foldedWords struct {
 	words [][]field.M31 // limb j of row i is words[4i+j]
 	nodes *merkle.Tree
 }
 
-func commitFolded(f []field.QM31, l soundness.Level) *foldedTree {
+func commitFolded(f []field.QM31, l soundness.Level) *foldedWords {
 	rows := limbs << l.FoldVars
-	t := &foldedTree{words: make([][]field.M31, rows)}
+	t := &foldedWords{words: make([][]field.M31, rows)}
 	parallel.For(rows/limbs, 1, func(from, to int) {
 		coeffs := make([]field.M31, 1<<l.RowVars)
 		for i := from; i < to; i++ {
@@ -47,8 +46,11 @@ func commitFolded(f []field.QM31, l soundness.Level) *foldedTree {
 	return t
 }
 
-// leaves returns the leaves at the positions.
-func (t *foldedTree) leaves(positions []uint64) [][]field.M31 {
+// Nodes implements FoldedRow.
+func (t *foldedWords) Nodes() Nodes { return t.nodes }
+
+// Columns implements FoldedRow.
+func (t *foldedWords) Columns(positions []uint64) [][]field.M31 {
 	leaves := make([][]field.M31, len(positions))
 	for i, p := range positions {
 		leaves[i] = make([]field.M31, len(t.words))

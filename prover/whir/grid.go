@@ -79,11 +79,11 @@ const gridColumns = 256
 
 // productGrid returns the grid over the first vars variables of the product of
 // the stack and the functional.
-func productGrid(stack *stackRows, vars int, q *functional) grid {
+func productGrid(stack *stackRows, vars int, q *Functional) grid {
 	total := newGrid(vars)
-	width := min(1<<q.rowVars, gridColumns)
+	width := min(1<<q.RowVars, gridColumns)
 	blocks := newBlockFunctional(q, width)
-	perRow := 1 << q.rowVars / width
+	perRow := 1 << q.RowVars / width
 	longRow := len(stack.rows) >> vars // rows in a long row
 	var mu sync.Mutex
 	parallel.For(longRow*perRow, 1, func(from, to int) {

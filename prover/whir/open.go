@@ -1,7 +1,6 @@
 package whir
 
 import (
-	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -22,63 +21,97 @@ import (
 // Memory is 6 bytes for each value of the stack and some 200 to 400, depending
 // on the parameters, for each value of one row.
 func Open(w *transcript.Writer, params *soundness.Params, trees []*Tree, srcs []RowSource, rowOffsets []uint64, terms []Term, value field.QM31) {
-	s := proverStatement(params, trees, srcs, rowOffsets, terms, value)
-	s.absorb(w.Sponge)
+	if len(srcs) != len(trees) {
+		panic("whir: one source for each tree")
+	}
+	for i, t := range trees {
+		if t.rows != srcs[i].Rows() {
+			panic("whir: a tree of another shape than its source")
+		}
+	}
+	s := proverStatement(params, trees, rowOffsets, terms, value)
 	first := params.Levels[0]
+	s.open(w, loadRows(first.RowVars, first.FoldVars, srcs, rowOffsets), trees)
+}
 
-	stack := loadRows(first.RowVars, first.FoldVars, srcs, rowOffsets)
-	q := newFunctional(terms, first.RowVars)
-	point, p := foldLongRows(w, first, stack, q, value)
+// OpenRows is [Open] for rows that are somewhere else, on a device for example.
+func OpenRows(w *transcript.Writer, params *soundness.Params, trees []*Tree, rows Rows, rowOffsets []uint64, terms []Term, value field.QM31) {
+	proverStatement(params, trees, rowOffsets, terms, value).open(w, rows, trees)
+}
+
+func (s *statement) open(w *transcript.Writer, rows Rows, trees []*Tree) {
+	s.absorb(w.Sponge)
+	levels := s.params.Levels
+	first := levels[0]
+
+	point, p := s.foldLongRows(w, rows)
 	weights := poly.EqTable(append(point, p.bind(w, first.FoldVars-len(point), first.FoldGrind)...))
 
-	var opened oracle = &firstTrees{stack, trees, rowOffsets}
-	for i, l := range params.Levels {
-		if i+1 == len(params.Levels) {
-			w.SendQM31(p.f...)
+	var opened oracle = &firstTrees{rows, trees, s.rowOffsets}
+	for i, l := range levels {
+		if i+1 == len(levels) {
+			w.SendQM31(p.F()...)
 			w.Grind(l.QueryGrind)
 			opened.open(w, drawPositions(w.Sponge, l), weights)
 			break
 		}
-		nextLevel := params.Levels[i+1]
-		next := commitFolded(p.f, nextLevel)
-		w.SendDigest(next.nodes.Root())
+		nextLevel := levels[i+1]
+		next := p.Commit(nextLevel)
+		w.SendDigest(next.Nodes().Root())
 		samples := make([]sample, nextLevel.OutOfDomain)
 		for k := range samples {
 			z := w.Challenge()
-			samples[k] = sample{z, code.EvalAt(p.f, z)}
+			samples[k] = sample{z, p.At(z)}
 			w.SendQM31(samples[k].value)
 		}
 		w.Grind(l.QueryGrind)
 		positions := drawPositions(w.Sponge, l)
 		values := opened.open(w, positions, weights)
 		c, sum := join(w.Challenge(), samples, domainPoints(l, positions), values)
-		c.addTo(p.q, l.RowVars)
+		p.Add(c)
 		p.claim = p.claim.Add(sum)
 		weights = poly.EqTable(p.bind(w, nextLevel.FoldVars, nextLevel.FoldGrind))
-		opened = next
+		opened = foldedTree{next}
 	}
-	p.bind(w, params.FinalVars(), 0)
+	p.bind(w, s.params.FinalVars(), 0)
 }
 
 // foldLongRows proves the sumcheck over the first row variables, and returns
 // their challenges and what is left to prove on the rows they fold to.
-func foldLongRows(w *transcript.Writer, first soundness.Level, stack *stackRows, q *functional, value field.QM31) ([]field.QM31, *pair) {
+func (s *statement) foldLongRows(w *transcript.Writer, rows Rows) ([]field.QM31, *claimed) {
+	first := s.params.Levels[0]
 	vars := min(first.FoldVars, gridVars)
-	point, claim := productGrid(stack, vars, q).bindRows(w, first.FoldGrind, value)
-	weights := poly.EqTable(point)
-	return point, &pair{f: stack.fold(weights), q: q.folded(weights, len(stack.rows)), claim: claim}
+	q := newFunctional(s.terms, first.RowVars)
+	g := grid{vars, rows.Grid(vars, q)}
+	point, claim := g.bindRows(w, first.FoldGrind, s.value)
+	return point, &claimed{rows.Fold(poly.EqTable(point), q), claim}
+}
+
+// claimed is a claim Σ_x f(x)·q(x) = claim in the course of being proved.
+type claimed struct {
+	Tables
+	claim field.QM31
+}
+
+// bind proves n rounds of the sumcheck of the claim, binding the first
+// variables of both tables, and returns the challenges.
+func (p *claimed) bind(w *transcript.Writer, n, grind int) []field.QM31 {
+	point := make([]field.QM31, n)
+	for i := range point {
+		zero, top := p.Round()
+		point[i], p.claim = sendRound(w, zero, top, grind, p.claim)
+		p.Bind(point[i])
+	}
+	return point
 }
 
 // proverStatement gathers the statement of an opening and panics if its parts do
 // not fit together.
-func proverStatement(params *soundness.Params, trees []*Tree, srcs []RowSource, rowOffsets []uint64, terms []Term, value field.QM31) *statement {
-	if len(srcs) != len(trees) {
-		panic("whir: one source for each tree")
-	}
+func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms []Term, value field.QM31) *statement {
 	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]int, len(trees)), rowOffsets, terms, value}
 	for i, t := range trees {
-		if t.rows != srcs[i].Rows() || t.rowVars != params.RowVars() || t.logBlowup != params.Levels[0].LogBlowup {
-			panic("whir: a tree of another shape than its source or the parameters")
+		if t.rowVars != params.RowVars() || t.logBlowup != params.Levels[0].LogBlowup {
+			panic("whir: a tree of another shape than the parameters")
 		}
 		s.roots[i], s.rowCounts[i] = t.Root(), t.rows
 	}
@@ -97,7 +130,7 @@ type oracle interface {
 
 // firstTrees are the trees of level 0, opened at the same positions.
 type firstTrees struct {
-	stack      *stackRows
+	rows       Rows
 	trees      []*Tree
 	rowOffsets []uint64
 }
@@ -106,7 +139,7 @@ func (o *firstTrees) open(w *transcript.Writer, positions []uint64, weights []fi
 	values := make([]field.QM31, len(positions))
 	for i, t := range o.trees {
 		first := int(o.rowOffsets[i])
-		leaves := o.stack.leaves(first, t.rows, t.logBlowup, positions)
+		leaves := o.rows.Columns(first, t.rows, t.logBlowup, positions)
 		writeLeaves(w, t.nodes, positions, leaves)
 		for k, leaf := range leaves {
 			values[k] = values[k].Add(field.DotM31(leaf, weights[first:first+t.rows]))
@@ -115,9 +148,12 @@ func (o *firstTrees) open(w *transcript.Writer, positions []uint64, weights []fi
 	return values
 }
 
-func (t *foldedTree) open(w *transcript.Writer, positions []uint64, weights []field.QM31) []field.QM31 {
-	leaves := t.leaves(positions)
-	writeLeaves(w, t.nodes, positions, leaves)
+// foldedTree is the tree of a later level.
+type foldedTree struct{ FoldedRow }
+
+func (t foldedTree) open(w *transcript.Writer, positions []uint64, weights []field.QM31) []field.QM31 {
+	leaves := t.Columns(positions)
+	writeLeaves(w, t.Nodes(), positions, leaves)
 	values := make([]field.QM31, len(positions))
 	for k, leaf := range leaves {
 		values[k] = foldLeaf(leaf, weights)

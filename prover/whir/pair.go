@@ -3,36 +3,20 @@ package whir
 import (
 	"sync"
 
+	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/soundness"
 )
 
-// pair is a claim Σ_x f(x)·q(x) = claim in the course of being proved, as two
-// tables over K of one power-of-two length.
-type pair struct {
-	f, q  []field.QM31
-	claim field.QM31
-}
+// pair implements [Tables] in memory.
+type pair struct{ f, q []field.QM31 }
 
 // pairGrain is the least number of entries worth a goroutine.
 const pairGrain = 1 << 10
 
-// bind proves n rounds of the sumcheck of the claim, binding the first
-// variables of both tables in place, and returns the challenges.
-func (p *pair) bind(w *transcript.Writer, n, grind int) []field.QM31 {
-	point := make([]field.QM31, n)
-	for i := range point {
-		zero, top := p.round()
-		point[i], p.claim = sendRound(w, zero, top, grind, p.claim)
-		p.fold(point[i])
-	}
-	return point
-}
-
-// round returns the value at 0 and the leading coefficient of the round
-// polynomial of the first variable.
-func (p *pair) round() (zero, top field.QM31) {
+// Round implements Tables.
+func (p *pair) Round() (zero, top field.QM31) {
 	h := len(p.f) / 2
 	var mu sync.Mutex
 	parallel.For(h, pairGrain, func(lo, hi int) {
@@ -44,11 +28,23 @@ func (p *pair) round() (zero, top field.QM31) {
 	return zero, top
 }
 
-// fold binds the first variable to r.
-func (p *pair) fold(r field.QM31) {
+// Bind implements Tables.
+func (p *pair) Bind(r field.QM31) {
 	foldTable(&p.f, r)
 	foldTable(&p.q, r)
 }
+
+// Commit implements Tables.
+func (p *pair) Commit(l soundness.Level) FoldedRow { return commitFolded(p.f, l) }
+
+// At implements Tables.
+func (p *pair) At(z field.QM31) field.QM31 { return code.EvalAt(p.f, z) }
+
+// Add implements Tables.
+func (p *pair) Add(c *Constraints) { c.addTo(p.q) }
+
+// F implements Tables.
+func (p *pair) F() []field.QM31 { return p.f }
 
 // halves returns entries from lo to hi of a table with its first variable free.
 func halves(t []field.QM31, lo, hi int) field.Halves {

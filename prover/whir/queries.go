@@ -46,7 +46,7 @@ func leafDigests(leaves [][]field.M31) []poseidon2.Digest {
 }
 
 // writeLeaves writes the leaves at the positions and their path as hints.
-func writeLeaves(w *transcript.Writer, tree *merkle.Tree, positions []uint64, leaves [][]field.M31) {
+func writeLeaves(w *transcript.Writer, tree Nodes, positions []uint64, leaves [][]field.M31) {
 	for _, leaf := range leaves {
 		w.HintM31(leaf...)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/merkle"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -149,22 +148,22 @@ func (o *opening) changeValue() {
 type cheat struct {
 	opened      *opening                                    // its rows and trees answer the first queries
 	folded      func(f []field.QM31)                        // changes a folded row before it is committed to
-	words       func(t *foldedTree, l soundness.Level)      // changes a level's codewords before they are hashed
+	words       func(t *foldedWords, l soundness.Level)     // changes a level's codewords before they are hashed
 	sample      func(s *sample)                             // changes an out-of-domain answer
 	positions   func(p []uint64) []uint64                   // opens other positions
 	final       func(row, q []field.QM31, claim field.QM31) // changes the last row
-	adjustClaim func(p *pair)                               // changes the state after constraints are joined
+	adjustClaim func(p *claimed)                            // changes the state after constraints are joined
 }
 
 // prove is Open with a cheat. Whatever it opens are true leaves of its trees.
 func (c *cheat) prove(o *opening) []byte {
 	w := transcript.NewWriter(transcript.New("test"))
-	s := proverStatement(o.params, o.trees, o.srcs, o.offsets, o.terms, o.value)
+	s := proverStatement(o.params, o.trees, o.offsets, o.terms, o.value)
 	s.absorb(w.Sponge)
 	first := o.params.Levels[0]
 	stack := loadRows(first.RowVars, first.FoldVars, o.srcs, o.offsets)
-	q := newFunctional(o.terms, first.RowVars)
-	point, p := foldLongRows(w, first, stack, q, o.value)
+	point, p := s.foldLongRows(w, stack)
+	tables := p.Tables.(*pair)
 	weights := poly.EqTable(append(point, p.bind(w, first.FoldVars-len(point), first.FoldGrind)...))
 	a := c.opened
 	if a == nil {
@@ -181,18 +180,18 @@ func (c *cheat) prove(o *opening) []byte {
 		}
 		if i+1 == len(o.params.Levels) {
 			if c.final != nil {
-				c.final(p.f, p.q, p.claim)
+				c.final(tables.f, tables.q, p.claim)
 			}
-			w.SendQM31(p.f...)
+			w.SendQM31(tables.f...)
 			w.Grind(l.QueryGrind)
 			opened.open(w, draw(), weights)
 			break
 		}
 		nextLevel := o.params.Levels[i+1]
 		if c.folded != nil {
-			c.folded(p.f)
+			c.folded(tables.f)
 		}
-		next := commitFolded(p.f, nextLevel)
+		next := commitFolded(tables.f, nextLevel)
 		if c.words != nil {
 			c.words(next, nextLevel)
 		}
@@ -200,7 +199,7 @@ func (c *cheat) prove(o *opening) []byte {
 		samples := make([]sample, nextLevel.OutOfDomain)
 		for k := range samples {
 			z := w.Challenge()
-			samples[k] = sample{z, code.EvalAt(p.f, z)}
+			samples[k] = sample{z, p.At(z)}
 			if c.sample != nil {
 				c.sample(&samples[k])
 			}
@@ -210,13 +209,13 @@ func (c *cheat) prove(o *opening) []byte {
 		positions := draw()
 		values := opened.open(w, positions, weights)
 		cs, sum := join(w.Challenge(), samples, domainPoints(l, positions), values)
-		cs.addTo(p.q, l.RowVars)
+		p.Add(cs)
 		p.claim = p.claim.Add(sum)
 		if c.adjustClaim != nil {
 			c.adjustClaim(p)
 		}
 		weights = poly.EqTable(p.bind(w, nextLevel.FoldVars, nextLevel.FoldGrind))
-		opened = next
+		opened = foldedTree{next}
 	}
 	p.bind(w, o.params.FinalVars(), 0)
 	return w.Bytes()
@@ -249,14 +248,14 @@ func TestRejectDishonest(t *testing.T) {
 			// Proves a claim on other rows, but opens the committed ones.
 			"other rows": {&other, cheat{opened: o}},
 			// Makes a false claim true of the folded row.
-			"wrong fold": {&wrong, func() cheat {
-				var p *pair
-				return cheat{adjustClaim: func(q *pair) { p = q; fixClaim(p.f, p.q, p.claim) }}
-			}()},
+			"wrong fold": {&wrong, cheat{adjustClaim: func(p *claimed) {
+				t := p.Tables.(*pair)
+				fixClaim(t.f, t.q, p.claim)
+			}}},
 			// Commits to another folded row than the one that fits the queries.
 			"other folded row": {o, cheat{folded: func(f []field.QM31) { f[9] = f[9].AddM31(1) }}},
 			// Commits to a word far from the code: one row is random.
-			"no codeword": {o, cheat{words: func(t *foldedTree, l soundness.Level) {
+			"no codeword": {o, cheat{words: func(t *foldedWords, l soundness.Level) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				for i := range t.words[0] {
 					t.words[0][i] = field.M31(rng.Uint32N(field.P))
@@ -302,7 +301,7 @@ func firstAgain() func([]uint64) []uint64 {
 }
 
 // rehash builds the tree over changed codewords.
-func (t *foldedTree) rehash(l soundness.Level) {
+func (t *foldedWords) rehash(l soundness.Level) {
 	h := poseidon2.NewColumnHasher(1<<l.LogDomain(), len(t.words))
 	h.AbsorbRows(t.words)
 	leaves := make([]poseidon2.Digest, 1<<l.LogDomain())

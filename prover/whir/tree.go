@@ -17,7 +17,7 @@ type Tree struct {
 	rowVars   int
 	logBlowup int
 	rows      int
-	nodes     *merkle.Tree
+	nodes     Nodes
 }
 
 // rowsAtOnce is how many rows are encoded before their columns are absorbed:
@@ -55,6 +55,16 @@ func Commit(rowVars, logBlowup int, src RowSource) *Tree {
 	leaves := make([]poseidon2.Digest, columns)
 	hasher.Sum(leaves)
 	return &Tree{rowVars, logBlowup, rows, merkle.New(leaves)}
+}
+
+// NewTree returns the commitment with the given nodes to a stack of that many
+// rows of 2^rowVars values, encoded at the rate 2^(−logBlowup): what [Commit]
+// returns, with nodes from elsewhere. It panics if the nodes have another depth.
+func NewTree(rowVars, logBlowup, rows int, nodes Nodes) *Tree {
+	if nodes.Depth() != rowVars+logBlowup {
+		panic("whir: a tree of another depth than the code's")
+	}
+	return &Tree{rowVars, logBlowup, rows, nodes}
 }
 
 // FromLayers returns the tree over a stack of the given shape with layers that

@@ -36,7 +36,7 @@ func (s *statement) verify(r *transcript.Reader) {
 	point, claim := receiveRounds(r, first.FoldVars, first.FoldGrind, s.value)
 	weights := poly.EqTable(point) // of the rows of the level being opened
 	var root poseidon2.Digest      // of the level being opened, from level 1 on
-	var joined []constraints       // by level, on rows of its RowVars
+	var joined []*Constraints      // by level, on rows of its RowVars
 	for i, l := range s.params.Levels {
 		last := i+1 == len(s.params.Levels)
 		var next soundness.Level
@@ -84,7 +84,7 @@ func (s *statement) verify(r *transcript.Reader) {
 
 // checkFinal checks the last row, sent in the clear: against the values opened
 // at the last positions, and against the claim that is left.
-func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []field.M31, values []field.QM31, joined []constraints, point []field.QM31, claim field.QM31) {
+func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []field.M31, values []field.QM31, joined []*Constraints, point []field.QM31, claim field.QM31) {
 	vars := s.params.FinalVars()
 	for i, z := range points {
 		if evalBase(row, vars, z) != values[i] {
@@ -107,7 +107,7 @@ func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []
 // evalBase returns the value at z of the codeword of a row of 2^vars values.
 func evalBase(row []field.QM31, vars int, z field.M31) field.QM31 {
 	low := min(vars, lowVars)
-	lower, upper := baseConstraint{field.One, z}.split(vars, low)
+	lower, upper := BaseConstraint{field.One, z}.split(vars, low)
 	var sum field.QM31
 	for h, u := range upper {
 		sum = sum.Add(u.Mul(field.DotM31(lower, row[h<<low:(h+1)<<low])))
