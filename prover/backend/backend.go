@@ -9,9 +9,19 @@ package backend
 import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
 )
+
+// Witness gives a backend the values of one forward pass.
+type Witness interface {
+	// Tensor returns the dense values of a tensor of any kind.
+	Tensor(id model.TensorID) []int32
+	// StepKeys returns the dense look-up keys of a lookup step.
+	StepKeys(step int) []int32
+}
 
 // Backend runs the prover's side of the sub-protocols over one witness.
 type Backend interface {
@@ -30,6 +40,29 @@ type Backend interface {
 	Sumcheck(w *transcript.Writer, instances []Instance) []sumcheck.Final
 	// LogUp proves that the fractions of the given blocks sum to zero.
 	LogUp(w *transcript.Writer, l Leaves) (point []field.QM31, num, den field.QM31)
+	// Commit commits to a stack.
+	Commit(Stack) *whir.Tree
+	// Open proves a claim on committed stacks (whir.Open).
+	Open(w *transcript.Writer, o Opening)
+}
+
+// Stack is a stack of tensors cut into Rows rows of 2^RowVars values, zero
+// beyond the layout's end, which are encoded at the rate 2^(−LogBlowup).
+type Stack struct {
+	Layout                   *model.Stack
+	Rows, RowVars, LogBlowup int
+}
+
+// Opening is the claim Σ_x Stack(x)·Q(x) = Value on the table in which
+// Stacks[i], with the commitment Trees[i], begins at row RowOffsets[i]. Q is the
+// sum of the terms.
+type Opening struct {
+	Params     *soundness.Params
+	Trees      []*whir.Tree
+	Stacks     []Stack
+	RowOffsets []uint64
+	Terms      []whir.Term
+	Value      field.QM31
 }
 
 // Table is a table over {0,1}^n that lives in the backend.

@@ -82,13 +82,30 @@ func Distinct(indices []uint64) []uint64 {
 // strictly increasing and below the number of leaves; it panics otherwise. The
 // leaves themselves are not written.
 func (t *Tree) Open(w *transcript.Writer, indices []uint64) {
-	if err := checkIndices(indices, t.Depth()); err != nil {
+	for _, n := range Path(t.Depth(), indices) {
+		w.HintDigest(t.layers[n.Layer][n.Index])
+	}
+}
+
+// Node is the place of a digest in a tree: its layer, leaves being layer 0, and
+// its index there.
+type Node struct {
+	Layer int
+	Index uint64
+}
+
+// Path returns the nodes that [Tree.Open] writes for a tree of 2^depth leaves, in
+// its order. indices are as there.
+func Path(depth int, indices []uint64) []Node {
+	if err := checkIndices(indices, depth); err != nil {
 		panic("merkle: " + err.Error())
 	}
+	var path []Node
 	known := slices.Clone(indices)
-	for _, layer := range t.layers[:t.Depth()] {
-		known = parents(known, func(sibling uint64) { w.HintDigest(layer[sibling]) })
+	for layer := range depth {
+		known = parents(known, func(sibling uint64) { path = append(path, Node{layer, sibling}) })
 	}
+	return path
 }
 
 // parents returns the parents of the strictly increasing nodes, in place, and

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -149,6 +150,11 @@ func (p *Plan) rowVars(levels []soundness.Level) (int, error) {
 		sizes[i] = p.Trees[i].Stack.Size
 	}
 	return soundness.ChooseRowVars(p.Config, sizes)
+}
+
+// Stack describes the stack of a tree to a backend.
+func (p *Plan) Stack(t *Tree) backend.Stack {
+	return backend.Stack{Layout: t.Stack, Rows: t.Rows, RowVars: p.Params.RowVars(), LogBlowup: p.Config.LogBlowup}
 }
 
 // Fixed returns the tree of the fixed tensors, or nil.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
@@ -47,7 +48,7 @@ func newFixture(t *testing.T, chunk int) *fixture {
 	f.b.g.Finish(chunk)
 	// Little security makes the test quick; the checks are the same.
 	var err error
-	if f.key, f.tree, err = Commit(context.Background(), &f.b.g, f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}); err != nil {
+	if f.key, f.tree, err = Commit(context.Background(), &f.b.g, f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	f.in = [][]int32{make([]int32, 90)}
@@ -104,7 +105,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, &f.b.g})
+	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, &f.b.g}, Options{})
 	r.party = sites.NewUncheckedProver
 	if c.openHonestly {
 		honest := *wit
@@ -114,7 +115,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 				honest.Values[i] = v
 			}
 		}
-		r.wit = honestGraph{&honest, &f.b.g}
+		r.backend = opensOther{r.backend, cpu.New(&f.b.g, honestGraph{&honest, &f.b.g})}
 	}
 	if c.backend != nil {
 		r.backend = c.backend(r.backend)
@@ -126,6 +127,14 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	_, err = verifier.Verify(f.key, &buf)
 	return err
 }
+
+// opensOther commits to one witness and opens another.
+type opensOther struct {
+	backend.Backend
+	opened backend.Backend
+}
+
+func (o opensOther) Open(w *transcript.Writer, op backend.Opening) { o.opened.Open(w, op) }
 
 // honestGraph computes virtual tensors by the key's graph from the cheat's
 // committed ones: their claims are derived that way whatever the prover does.
@@ -378,7 +387,7 @@ func TestReusedChallenges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, stale := range []bool{false, true} {
-		r := newRun(context.Background(), f.key, p, f.tree, wit)
+		r := newRun(context.Background(), f.key, p, f.tree, wit, Options{})
 		r.party = func(w *transcript.Writer, b backend.Backend) *sites.Party {
 			if stale {
 				// The state before any root was absorbed.

@@ -194,7 +194,7 @@ func (b *builder) run(t testing.TB, rng *rand.Rand) *forward.Witness {
 func (b *builder) prove(t testing.TB, rng *rand.Rand, sec proof.Security) proved {
 	t.Helper()
 	wit := b.run(t, rng)
-	key, tree, err := Commit(context.Background(), &b.g, b.w, sec)
+	key, tree, err := Commit(context.Background(), &b.g, b.w, sec, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,17 @@ const (
 
 // Options of Prove. The zero value is good.
 type Options struct {
+	// Backend, if set, makes the machine that does the work; cpu.New otherwise.
+	Backend func(*model.Graph, backend.Witness) backend.Backend
 	// Progress, if set, is called as phases advance: done of total units.
 	Progress func(p Phase, done, total int)
+}
+
+func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
+	if o.Backend != nil {
+		return o.Backend(g, w)
+	}
+	return cpu.New(g, w)
 }
 
 // Stats describe a finished proof.
@@ -46,7 +55,7 @@ type Stats struct {
 
 // Commit commits to the fixed tensors of a valid graph and returns the key,
 // encoded too, and the tree that Prove opens, nil if nothing is fixed.
-func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Security) (*proof.Key, *whir.Tree, error) {
+func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	if err := g.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -60,8 +69,7 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 	}
 	var tree *whir.Tree
 	if fixed := p.Fixed(); fixed != nil {
-		src := p.NewSource(fixed, func(id model.TensorID) []int32 { return w[id] })
-		tree = whir.Commit(p.Params.RowVars(), p.Config.LogBlowup, src)
+		tree = opts.backend(g, fixedOnly{w}).Commit(p.Stack(fixed))
 		key.Root, key.HasFixed = tree.Root(), true
 	}
 	if err := ctx.Err(); err != nil {
@@ -73,11 +81,20 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 	return key, tree, nil
 }
 
+// fixedOnly is a witness of which only the fixed tensors are asked for.
+type fixedOnly struct{ model.Weights }
+
+// Tensor implements backend.Witness.
+func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
+
+// StepKeys implements backend.Witness.
+func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
+
 // Prove writes a proof that the committed model maps the witness's inputs to
 // its outputs. fixed is the tree that Commit returned for the key. When the
 // context ends, Prove stops at the next step and returns its error; what was
 // written to out by then is no proof.
-func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit cpu.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
+func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
 	defer func() {
 		if e, ok := recover().(sites.ProverError); ok {
 			stats, err = nil, fmt.Errorf("the witness does not satisfy the model: %w", e)
@@ -93,8 +110,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit cpu.Witnes
 	if fixed != nil && fixed.Root() != key.Root {
 		return nil, errors.New("the commitment to the weights is not the key's")
 	}
-	r := newRun(ctx, key, p, fixed, wit)
-	r.opts = opts
+	r := newRun(ctx, key, p, fixed, wit, opts)
 	if err := r.prove(out); err != nil {
 		return nil, err
 	}
@@ -106,7 +122,7 @@ type run struct {
 	ctx     context.Context
 	key     *proof.Key
 	plan    *plan.Plan
-	wit     cpu.Witness
+	wit     backend.Witness
 	opts    Options
 	backend backend.Backend
 	party   func(*transcript.Writer, backend.Backend) *sites.Party
@@ -116,9 +132,9 @@ type run struct {
 	began   time.Time
 }
 
-func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit cpu.Witness) *run {
+func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, backend: cpu.New(key.Graph, wit), party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(key.Graph, wit), party: sites.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
@@ -211,7 +227,7 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 		if t.Chunk < 0 {
 			continue
 		}
-		r.trees[i] = whir.Commit(r.plan.Params.RowVars(), r.plan.Config.LogBlowup, r.plan.NewSource(t, r.wit.Tensor))
+		r.trees[i] = r.backend.Commit(r.plan.Stack(t))
 		w.SendDigest(r.trees[i].Root())
 	}
 	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
@@ -240,12 +256,12 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 	}
 	w := transcript.NewWriter(main)
 	if r.plan.Params != nil {
-		srcs := make([]whir.RowSource, len(r.plan.Trees))
-		for i := range srcs {
-			srcs[i] = r.plan.NewSource(&r.plan.Trees[i], r.wit.Tensor)
+		o := backend.Opening{Params: r.plan.Params, Trees: r.trees, RowOffsets: r.plan.RowOffsets()}
+		for i := range r.plan.Trees {
+			o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
 		}
-		terms, value := r.plan.Combine(r.claims, main.Challenge())
-		whir.Open(w, r.plan.Params, r.trees, srcs, r.plan.RowOffsets(), terms, value)
+		o.Terms, o.Value = r.plan.Combine(r.claims, main.Challenge())
+		r.backend.Open(w, o)
 	}
 	if err := r.step(PhaseOpen, 1, 1); err != nil {
 		return err

@@ -227,7 +227,7 @@ func TestProveRefusesBadWitness(t *testing.T) {
 	b.g.Finish(0)
 	wit := b.run(t, rng)
 	wit.Values[b.find("conv")][0]++
-	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4})
+	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestInterrupted(t *testing.T) {
 	b := small(rng)
 	b.g.Finish(0)
 	var wit *forward.Witness = b.run(t, rng)
-	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4})
+	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,11 +38,10 @@ func (s *Sponge) grindEnd(nonce field.M31, bits int) bool {
 	return s.squeeze()&(1<<bits-1) == 0
 }
 
-// smallestNonce returns the smallest nonce that grindEnd accepts. The search is
-// parallel; its result does not depend on the number of threads, since blocks
-// are handed out in increasing order and all below the best one are finished.
-func (s *Sponge) smallestNonce(bits int) field.M31 {
-	start := s.grindStart()
+// searchNonce is a [NonceSearch]. The search is parallel; its result does not
+// depend on the number of threads, since blocks are handed out in increasing
+// order and all below the best one are finished.
+func searchNonce(start poseidon2.State, bits int) uint64 {
 	var (
 		next atomic.Uint64 // first nonce that nobody has taken
 		mu   sync.Mutex
@@ -77,11 +76,7 @@ func (s *Sponge) smallestNonce(bits int) field.M31 {
 		workers[i] = search
 	}
 	parallel.Do(workers...)
-	nonce := best.Load()
-	if nonce >= field.P {
-		panic("transcript: no nonce found, which has probability e^(−128)")
-	}
-	return field.M31(nonce)
+	return best.Load()
 }
 
 // checkGrindBits panics on a number of bits that no protocol here uses.

@@ -14,8 +14,15 @@ const LimbBytes = 4
 // Writer is the prover's transcript: a sponge and the proof so far.
 type Writer struct {
 	*Sponge
-	proof []byte
+	// Search finds nonces for Grind; nil searches on all cores.
+	Search NonceSearch
+	proof  []byte
 }
+
+// NonceSearch returns the smallest nonce that, put into the first lane of start,
+// makes the low bits of the first lane of the permuted state zero, or a number
+// of p and above if none does.
+type NonceSearch func(start poseidon2.State, bits int) uint64
 
 // NewWriter returns a writer over s with an empty proof.
 func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
@@ -68,13 +75,23 @@ func (w *Writer) Grind(bits int) {
 	if bits == 0 {
 		return
 	}
-	nonce := w.smallestNonce(bits)
+	search := w.Search
+	if search == nil {
+		search = searchNonce
+	}
+	n := search(w.grindStart(), bits)
+	if n >= field.P {
+		panic("transcript: no nonce found, which has probability e^(−128)")
+	}
+	nonce := field.M31(n)
 	w.grindEnd(nonce, bits)
 	w.HintM31(nonce) // absorbed by grindEnd
 }
 
 // Fork returns a child with an empty proof of its own, see [Sponge.Fork].
-func (w *Writer) Fork(index uint64) *Writer { return NewWriter(w.Sponge.Fork(index)) }
+func (w *Writer) Fork(index uint64) *Writer {
+	return &Writer{Sponge: w.Sponge.Fork(index), Search: w.Search}
+}
 
 // Join absorbs the children's states in the order given, see [Sponge.Join].
 // Their proofs stay their own.

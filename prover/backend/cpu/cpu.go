@@ -13,22 +13,14 @@ import (
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// Witness gives the backend the values of one forward pass.
-type Witness interface {
-	// Tensor returns the dense values of a tensor of any kind.
-	Tensor(id model.TensorID) []int32
-	// StepKeys returns the dense look-up keys of a lookup step.
-	StepKeys(step int) []int32
-}
-
 // Backend runs on the CPU. It is safe for concurrent use if its witness is.
 type Backend struct {
 	g *model.Graph
-	w Witness
+	w backend.Witness
 }
 
 // New returns a backend for one witness of g.
-func New(g *model.Graph, w Witness) *Backend { return &Backend{g, w} }
+func New(g *model.Graph, w backend.Witness) *Backend { return &Backend{g, w} }
 
 var _ backend.Backend = (*Backend)(nil)
 

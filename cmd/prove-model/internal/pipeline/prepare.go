@@ -62,7 +62,7 @@ func Prepare(ctx context.Context, cfg *config.Config, src *Source, ph *ui.Phases
 		return nil, err
 	}
 	err = ph.Run(ctx, PhaseCommitModel, func(func(done, total int)) (err error) {
-		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec)
+		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec, prover.Options{})
 		if err != nil {
 			return err
 		}
