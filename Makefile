@@ -5,7 +5,7 @@ GO     ?= go
 BIN    := bin/prove-model
 MODELS := $(or $(PROVE_MODEL_MODELS),../shared/models)
 
-.PHONY: help build test demo check race fuzz lint bench models clean
+.PHONY: help build test demo check race fuzz lint asm bench models clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,12 @@ race: ## tests of the concurrent packages under the race detector (needs a C com
 fuzz: ## every fuzz target for a few seconds
 	scripts/fuzz.sh
 
-lint: ## gofmt, vet, staticcheck, and the builds for other platforms
+lint: ## gofmt, vet, staticcheck, the builds for other platforms, the assembly as generated
 	scripts/lint.sh
+	scripts/asm-check.sh
+
+asm: ## generate the assembly with scripts/asm
+	$(GO) generate ./prover/field ./prover/poseidon2 ./prover/code
 
 bench: build ## speed of the kernels and of a model of 2^20 parameters
 	$(BIN) bench kernels
