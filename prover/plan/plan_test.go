@@ -66,10 +66,13 @@ func applyTerms(p *Plan, data map[model.TensorID][]int32, terms []whir.Term) fie
 	stack := map[uint64]int32{}
 	for i := range p.Trees {
 		t := &p.Trees[i]
-		src := p.NewSource(t, func(id model.TensorID) []int32 { return data[id] })
+		values := make([][]int32, len(p.Graph.Tensors))
+		for _, id := range t.Tensors {
+			values[id] = data[id]
+		}
 		row := make([]int32, 1<<n)
-		for r := range src.Rows() {
-			src.FillRow(r, row)
+		for r := range t.Rows {
+			t.Stack.Fill(p.Graph, values, uint64(r)<<n, row)
 			for x, v := range row {
 				stack[(t.RowOffset+uint64(r))<<n+uint64(x)] = v
 			}
