@@ -5,4 +5,8 @@
 //
 // Elements are always canonical: a limb is an integer in [0, p). Functions
 // that take limbs from outside check this; everything else relies on it.
+//
+// Vectors of M31 and tables of QM31 (an array of structures, 16 bytes an
+// element) have the operations in vec.go and rounds.go, with AVX2 and AVX-512
+// kernels that scripts/asm generates.
 package field
