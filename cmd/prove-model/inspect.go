@@ -13,7 +13,7 @@ func newInspect() *cobra.Command {
 		Short: "Describe a model, a key or a proof",
 		Long: `Describe a file.
 
-  inspect --model x.onnx                the graph in normal form
+  inspect --model x.onnx                the graph in normal form, and the precision of its quantised form
   inspect --vk x.vk                     sizes, tables, and the bits of security of every round
   inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
 		Args: noArgs,
@@ -22,7 +22,7 @@ func newInspect() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := inspect.Open(cfg)
+			d, err := inspect.Open(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -32,6 +32,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "dim", "vk", "proof", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "calibration", "dim", "mode", "headroom", "seed", "vk", "proof", "json")
 	return cmd
 }

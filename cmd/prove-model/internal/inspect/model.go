@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // Model is a float graph in normal form.
@@ -18,6 +19,9 @@ type Model struct {
 	Inputs     []IO   `json:"inputs"`
 	Outputs    []IO   `json:"outputs"`
 	Nodes      []Node `json:"nodes"`
+	// Precision is that of the quantised model, Refused why there is none.
+	Precision []Precision `json:"precision,omitempty"`
+	Refused   string      `json:"refused,omitempty"`
 }
 
 // IO is an input or output of a graph.
@@ -32,6 +36,23 @@ type Node struct {
 	Name   string `json:"name"`
 	Inputs []IO   `json:"inputs"`
 	Output IO     `json:"output"`
+}
+
+// Precision is that of one rounding look-up of the quantised model.
+type Precision struct {
+	Node      string `json:"node"`
+	Entries   int    `json:"entries"`
+	Bits      int    `json:"bits"`  // of the calibrated range, without sign
+	Frac      int    `json:"frac"`  // values are multiples of 2^(−Frac)
+	Shift     int    `json:"shift"` // bits rounded away
+	TableBits int    `json:"table_bits"`
+}
+
+// quantise adds what the quantised model has to tell.
+func (m *Model) quantise(q *quantise.Model) {
+	for _, s := range q.Steps {
+		m.Precision = append(m.Precision, Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits})
+	}
 }
 
 // OfModel describes g.
@@ -71,5 +92,17 @@ func (m *Model) Print(w io.Writer) error {
 		}
 		rows = append(rows, []string{n.Op, n.Name, fmt.Sprint(n.Output.Shape), strings.Join(in, ", ")})
 	}
-	return ui.Table(w, []string{"op", "node", "output", "inputs"}, rows)
+	if err := ui.Table(w, []string{"op", "node", "output", "inputs"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if m.Refused != "" {
+		_, err := fmt.Fprintf(w, "cannot be quantised: %s\n", m.Refused)
+		return err
+	}
+	rows = nil
+	for _, p := range m.Precision {
+		rows = append(rows, []string{p.Node, fmt.Sprint(p.Entries), fmt.Sprint(p.Bits), fmt.Sprintf("2^%d", -p.Frac), fmt.Sprint(p.Shift), fmt.Sprint(p.TableBits)})
+	}
+	return ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, rows)
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/prover/proof"
 )
@@ -19,7 +21,7 @@ type Description interface{ Print(w io.Writer) error }
 // Open describes the file that the settings name: a proof, a key or a model,
 // in this order. The key of a proof is the file of the same name with the
 // extension .vk, if none is named.
-func Open(cfg *config.Config) (Description, error) {
+func Open(ctx context.Context, cfg *config.Config) (Description, error) {
 	switch {
 	case cfg.Proof != "":
 		return openProof(cfg)
@@ -30,14 +32,29 @@ func Open(cfg *config.Config) (Description, error) {
 		}
 		return OfKey(k)
 	case cfg.Model != "":
-		src, err := pipeline.Open(cfg)
-		if err != nil {
-			return nil, err
-		}
-		defer src.Graph.Close()
-		return OfModel(src.Graph), nil
+		return openModel(ctx, cfg)
 	}
 	return nil, pipeline.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")
+}
+
+// openModel describes a model and, calibrated as for a proof, its quantised form.
+func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
+	src, err := pipeline.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close(ctx)
+	m := OfModel(src.Graph)
+	q, err := pipeline.Quantise(ctx, cfg, src, ui.NewPhases(nil, true))
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		m.Refused = err.Error()
+	default:
+		m.quantise(q)
+	}
+	return m, nil
 }
 
 func openProof(cfg *config.Config) (*Proof, error) {
