@@ -137,20 +137,29 @@ func (l *lowering) plusConstant(e *expr, name string, shape []int, values []floa
 
 // softenMask replaces the huge negative entries with which models mask scores
 // before a Softmax by ones that are just far enough below the others, so that
-// they do not set the scale. It returns the range of the masked scores.
-func (l *lowering) softenMask(v *value, values []float64, other Range) (Range, bool) {
+// they do not set the scale: 10 below the least score, e^−10 of its weight. It
+// returns the range that the masked scores v should have; below it they are
+// clamped, which says nothing.
+func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, bool) {
 	c := l.consumer(v)
 	if c == nil || c.Op != "Softmax" {
 		return Range{}, false
 	}
-	floor := other.Min*l.opts.Headroom - other.abs() - 24
+	const below = 10
+	widest := scores.abs()
+	floor := -2*widest - below
 	changed := false
 	for i, x := range values {
-		if x < floor*4 {
+		if x < 4*floor {
 			values[i], changed = floor, true
 		}
 	}
-	return Range{floor + math.Min(other.Min, 0), other.Max}, changed
+	if !changed {
+		return Range{}, false
+	}
+	v.quiet = true
+	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
+	return Range{-widest, widest}, true
 }
 
 // consumer returns the one node that reads the value; nil if there are more.

@@ -145,13 +145,32 @@ func (l *lowering) settle(v *value) model.TensorID {
 		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
 	}
-	if r := l.usefulRange(v, e); r != v.rng {
-		clamps := len(l.clamps)
-		id := l.round(v.name, e, r, l.plan.bits, wholeLine)
-		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
-		return id
+	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
+	if l.residual(v) {
+		bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))
 	}
-	return l.round(v.name, e, v.rng, l.plan.bits, wholeLine)
+	id := l.round(v.name, e, rng, bits, wholeLine)
+	if v.quiet || rng != v.rng {
+		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
+	}
+	return id
+}
+
+// residual reports whether the value is a sum that only sums read, as the
+// residual stream of a transformer is: its rounding errors add up from layer
+// to layer, and being no operand of products it may be wide.
+func (l *lowering) residual(v *value) bool {
+	if v.node == nil || v.node.Op != "Add" || v.uses < 2 || v.output {
+		return false
+	}
+	for _, n := range l.fg.Nodes {
+		for _, in := range n.Inputs {
+			if in == v.name && n.Op != "Add" && n.Op != "Sub" && n.Op != "ReduceMean" {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // usefulRange is the value's calibrated range, reduced towards what is useful

@@ -56,6 +56,8 @@ type value struct {
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
 
+	quiet bool // clamping it says nothing about the calibration
+
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
 	useful float64

@@ -19,14 +19,17 @@ type clamp struct {
 // fewer if the static bound would need a larger table. It returns the
 // result's tensor, of e's shape.
 func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) model.TensorID {
+	// A value that asks for more than the model's usual bits gets them as far
+	// as the tables reach, but does not ask for larger ones.
+	usual := min(bits, l.plan.bits)
 	top := int64(1)<<bits - 1
-	want := e.frac
+	frac, want := e.frac, e.frac
 	if r := rng.abs() * l.opts.Headroom; r > 0 {
-		want = floorLog2(float64(top) / r)
+		frac = floorLog2(float64(top) / r)
+		want = floorLog2(float64(int64(1)<<usual-1) / r)
 	}
 	// Finer than the accumulator itself means nothing.
-	want = min(want, e.frac)
-	frac := want
+	frac, want = min(frac, e.frac), min(want, e.frac)
 	half := int64(1) << (l.plan.tableBits - 1)
 	fits := func(frac int) bool {
 		lo, hi := keys(e, frac)
@@ -43,7 +46,7 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 		needTable = 1 // nothing is known about the scale, so nothing is lost
 	}
 	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: model.Size(e.shape), Bits: bits - (want - frac), Wanted: bits,
+		Node: l.node.Name, Entries: model.Size(e.shape), Bits: usual - (want - frac), Wanted: usual,
 		Frac: frac, Shift: e.frac - frac, TableBits: l.plan.tableBits,
 	}, needTable})
 	lo, hi := f.at(frac)
