@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -49,7 +50,10 @@ func (l *lowering) divide(d quotient) model.TensorID {
 	num.shape = d.shape
 	last := d.first + int64(1)<<d.bits - 1
 	spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.first)), float64(last+1))
-	if num.abs() >= model.Bound || spread >= model.Bound {
+	bits := model.Log2Ceil(int(2 * den.Max))
+	// For any q and r that their look-ups admit, honest or not, the equation's
+	// two sides must differ by less than p.
+	if num.abs() >= model.Bound || spread >= model.Bound || float64(num.abs())+spread+pow2(bits) >= field.P {
 		refuse("a division of up to %d by up to %d does not fit in 30 bits", num.abs(), den.Max)
 	}
 	// Honest quotients are within the table.
@@ -74,7 +78,6 @@ func (l *lowering) divide(d quotient) model.TensorID {
 		model.Product{Coef: -2, A: d.den, B: q, LabelsA: d.labels, LabelsB: all})
 	l.g.Steps = append(l.g.Steps, div, zero)
 
-	bits := model.Log2Ceil(int(2 * den.Max))
 	l.inRange(l.tensorExpr(r, nil, d.shape), bits)
 	over := &expr{shape: d.shape, min: 0, max: 2*den.Max - 1}
 	over.acc = model.Acc{Const: -1, Linear: []model.Linear{denOf(2), {Coef: -1, Src: r}}}
