@@ -195,6 +195,8 @@ func lowerMul(l *lowering, n *onnx.Node, v *value) {
 	}
 }
 
+func lowerNeg(l *lowering, n *onnx.Node, v *value) { l.mulScalar(v, l.values[n.Inputs[0]], -1) }
+
 // mulConstant lowers v = x·t.
 func (l *lowering) mulConstant(v, x *value, name string, t *onnx.Tensor) {
 	if c, same := uniform(t); same {

@@ -198,7 +198,6 @@ var scalarFunctions = map[string]func(n *onnx.Node) scalar{
 	"Cos":        func(*onnx.Node) scalar { return scalar{real: math.Cos} },
 	"Trunc":      func(*onnx.Node) scalar { return scalar{real: math.Trunc} },
 	"Reciprocal": func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return 1 / x }} },
-	"Neg":        func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return -x }} },
 	"Softplus":   func(*onnx.Node) scalar { return scalar{real: softplus} },
 	"Softsign":   func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return x / (1 + math.Abs(x)) }} },
 	"Mish": func(*onnx.Node) scalar {

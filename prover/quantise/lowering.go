@@ -177,7 +177,7 @@ var operators map[string]func(l *lowering, n *onnx.Node, v *value)
 
 func init() { // a literal would be an initialisation cycle
 	operators = map[string]func(l *lowering, n *onnx.Node, v *value){
-		"Add": lowerAdd, "Sub": lowerAdd, "Mul": lowerMul, "Div": lowerDiv,
+		"Add": lowerAdd, "Sub": lowerAdd, "Mul": lowerMul, "Div": lowerDiv, "Neg": lowerNeg,
 		"Gemm": lowerGemm, "MatMul": lowerMatMul, "Conv": lowerConv,
 		"BatchNormalization": lowerBatchNorm, "PRelu": lowerPRelu, "Where": lowerWhere,
 		"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,

@@ -90,7 +90,9 @@ func (n network) accurate(t *testing.T, output string, rng *rand.Rand) *Model {
 		x[i] = rng.NormFloat64()
 	}
 	m, w, got, want := run(t, n.Graph, [][]float64{x}, Options{})
-	if a := Compare(got[0], want[0]); a.Relative > 0.01 || a.Cosine < 0.999 {
+	a := Compare(got[0], want[0])
+	t.Logf("error %.4f %% of the range, cosine %.7f", 100*a.Relative, a.Cosine)
+	if a.Relative > 0.01 || a.Cosine < 0.999 {
 		t.Errorf("error %g of the range %g, cosine %g", a.MaxError, a.Range, a.Cosine)
 	}
 	if s := m.Saturation(w); len(s) != 0 {
