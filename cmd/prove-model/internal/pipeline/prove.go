@@ -80,18 +80,22 @@ func outputPath(path, model, ext string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ext
 }
 
-// create begins a file that appears at path when it is complete. The error
-// names path rather than the temporary file.
+// create begins a file that appears at path when it is complete.
 func create(path string) (*atomicfile.File, error) {
 	f, err := atomicfile.Create(path)
+	return f, cannotWrite(path, err)
+}
+
+// cannotWrite names path in an error rather than the temporary file.
+func cannotWrite(path string, err error) error {
 	var temp *fs.PathError
 	if errors.As(err, &temp) {
 		err = temp.Err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot write %s: %w", path, err)
+	if err == nil {
+		return nil
 	}
-	return f, nil
+	return fmt.Errorf("cannot write %s: %w", path, err)
 }
 
 // output is a file with its content.
@@ -106,12 +110,12 @@ type output struct {
 func finish(outputs ...output) error {
 	for _, o := range outputs {
 		if _, err := o.file.Write(o.data); err != nil {
-			return fmt.Errorf("cannot write %s: %w", o.path, err)
+			return cannotWrite(o.path, err)
 		}
 	}
 	for _, o := range outputs {
 		if err := o.file.Commit(); err != nil {
-			return fmt.Errorf("cannot write %s: %w", o.path, err)
+			return cannotWrite(o.path, err)
 		}
 	}
 	return nil
