@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // Output is one output of the model.
@@ -91,7 +92,7 @@ type Values struct {
 // Print writes the result as text.
 func (v *Verified) Print(w io.Writer) {
 	if !v.Valid {
-		fmt.Fprintf(w, "NOT VALID: %s\n", v.Reason)
+		fmt.Fprintf(w, "NOT VALID: %s\n", strings.TrimPrefix(v.Reason, verifier.ErrInvalid.Error()+": "))
 		return
 	}
 	fmt.Fprintf(w, "VALID: the model with commitment %s…\n", v.Commitment[:16])
