@@ -1,12 +1,6 @@
 package kernels
 
-import (
-	"errors"
-	"time"
-)
-
-// ErrMemory is the reason Alloc fails with when the device has no more memory.
-var ErrMemory = errors.New("out of device memory")
+import "time"
 
 // A Ptr is an address in a device's memory. Zero is no address.
 type Ptr uint64
@@ -25,9 +19,6 @@ type Launch struct{ GridX, GridY, Block, Shared int }
 type Device interface {
 	// Name is the device's model name, for messages and tables.
 	Name() string
-	// Multiprocessors is how many of its processors run blocks, for choosing
-	// the size of a grid.
-	Multiprocessors() int
 	// Alloc returns memory of at least that many bytes (more than zero),
 	// aligned to 256, with undefined contents.
 	Alloc(bytes int) (Ptr, error)
