@@ -1,0 +1,70 @@
+package devicetest
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+)
+
+// ErrInjected is returned by the operation that a Faulty lets fail.
+var ErrInjected = errors.New("injected failure")
+
+// Faulty is a device on which one allocation fails. It also counts.
+type Faulty struct {
+	kernels.Device
+	mu     sync.Mutex
+	failAt int // the number of allocations that still succeed; negative: all
+	allocs int
+	live   map[kernels.Ptr]int
+}
+
+// NewFaulty returns d with the allocation after the next n failing, all those
+// after that one succeeding again. A negative n lets none fail.
+func NewFaulty(d kernels.Device, n int) *Faulty {
+	return &Faulty{Device: d, failAt: n, live: map[kernels.Ptr]int{}}
+}
+
+// Alloc allocates, or fails.
+func (f *Faulty) Alloc(bytes int) (kernels.Ptr, error) {
+	f.mu.Lock()
+	fail := f.allocs == f.failAt
+	f.allocs++
+	f.mu.Unlock()
+	if fail {
+		return 0, ErrInjected
+	}
+	p, err := f.Device.Alloc(bytes)
+	if err == nil {
+		f.mu.Lock()
+		f.live[p] = bytes
+		f.mu.Unlock()
+	}
+	return p, err
+}
+
+// Free frees.
+func (f *Faulty) Free(p kernels.Ptr) {
+	f.mu.Lock()
+	delete(f.live, p)
+	f.mu.Unlock()
+	f.Device.Free(p)
+}
+
+// Allocs returns how often Alloc was called.
+func (f *Faulty) Allocs() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.allocs
+}
+
+// Live returns the bytes that were allocated through f and not freed.
+func (f *Faulty) Live() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, b := range f.live {
+		n += b
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package shim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/atomicfile"
+)
+
+var (
+	//go:embed cuda_host.h
+	header []byte
+	//go:embed host.cc
+	runtime []byte
+)
+
+// ErrNoCompiler is returned where there is no g++ ($CXX).
+var ErrNoCompiler = errors.New("no C++ compiler")
+
+// flags of every compilation. The sanitiser makes undefined behaviour fatal,
+// misaligned access among it, which a GPU refuses too; longjmp between stacks is
+// what fibres do, so the check against it is off.
+var flags = []string{
+	"-std=c++17", "-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unknown-pragmas",
+	"-U_FORTIFY_SOURCE", "-fsanitize=undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all",
+}
+
+// compiler returns the C++ compiler to use.
+func compiler() (string, error) {
+	name := os.Getenv("CXX")
+	if name == "" {
+		name = "g++"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", ErrNoCompiler, name)
+	}
+	return path, nil
+}
+
+// buildRuntime returns the path of the program that runs kernels.
+func buildRuntime() (string, error) {
+	return build("host", map[string]string{"cuda_host.h": string(header), "host.cc": string(runtime)},
+		"-rdynamic", "host.cc", "-ldl")
+}
+
+// buildGroup returns the path of a group of kernels as a shared library.
+func buildGroup(group string) (string, error) {
+	src, err := kernels.Source(group)
+	if err != nil {
+		return "", err
+	}
+	texts := maps.Clone(src.Headers)
+	texts["cuda_host.h"] = string(header)
+	texts[src.Name] = src.Text
+	return build(group, texts, "-shared", "-fPIC", "-include", "cuda_host.h", "-x", "c++", src.Name)
+}
+
+// build compiles the given texts, by file name, and returns the path of the
+// result, which is kept for the next process.
+func build(name string, texts map[string]string, args ...string) (string, error) {
+	cxx, err := compiler()
+	if err != nil {
+		return "", err
+	}
+	args = slices.Concat(flags, []string{"-I."}, args)
+	version, err := exec.Command(cxx, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", cxx, err)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q", version, args)
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(h, " %q %q", file, texts[file])
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = os.TempDir()
+	}
+	dir := filepath.Join(base, "prove-model", "shim")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("%s-%x", name, h.Sum(nil)[:12]))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+
+	work, err := os.MkdirTemp("", "prove-model-shim-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	for file, text := range texts {
+		if err := os.WriteFile(filepath.Join(work, file), []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.Command(cxx, append([]string{"-o", "result"}, args...)...)
+	cmd.Dir = work
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("compiling %s for the host: %w\n%s", name, err, said.Bytes())
+	}
+	code, err := os.ReadFile(filepath.Join(work, "result"))
+	if err != nil {
+		return "", err
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Abort()
+	if _, err := f.Write(code); err != nil {
+		return "", err
+	}
+	if err := f.Chmod(0o700); err != nil {
+		return "", err
+	}
+	return path, f.Commit()
+}

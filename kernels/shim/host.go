@@ -1,0 +1,237 @@
+package shim
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/prove-model/prove-model/kernels"
+)
+
+// Device runs kernels on the host, in a process of its own. It is a
+// kernels.Device. After a kernel that did what it must not, every call fails
+// with what was said of it.
+type Device struct {
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	w      *bufio.Writer
+	r      *bufio.Reader
+	said   bytes.Buffer // on standard error
+	failed error        // the process is gone
+	groups map[string]uint64
+	sizes  map[kernels.Ptr]int
+	live   int
+}
+
+var _ kernels.Device = (*Device)(nil)
+
+// New starts a device. It compiles what runs the kernels if no earlier process
+// has; ErrNoCompiler is wrapped if there is nothing to compile with.
+func New() (*Device, error) {
+	path, err := buildRuntime()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{cmd: exec.Command(path), groups: map[string]uint64{}, sizes: map[kernels.Ptr]int{}}
+	d.cmd.Stderr = &d.said
+	if d.in, err = d.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	d.w, d.r = bufio.NewWriterSize(d.in, 1<<16), bufio.NewReaderSize(out, 1<<16)
+	return d, d.cmd.Start()
+}
+
+// Close ends the process. Nothing else may be called after it.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed != nil {
+		return nil
+	}
+	d.failed = errors.New("the device is closed")
+	d.in.Close()
+	return d.cmd.Wait()
+}
+
+// Live returns the bytes that are allocated.
+func (d *Device) Live() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.live
+}
+
+// broken records that the process has ended and returns why.
+func (d *Device) broken(err error) error {
+	d.in.Close()
+	if e := d.cmd.Wait(); e != nil {
+		err = e
+	}
+	d.failed = fmt.Errorf("host kernels: %w: %s", err, bytes.TrimSpace(d.said.Bytes()))
+	return d.failed
+}
+
+// do sends a command and its operands: numbers, texts and data. It returns a
+// number if the answer has one, and fills down.
+func (d *Device) do(op byte, answer bool, down []byte, operands ...any) (uint64, error) {
+	if d.failed != nil {
+		return 0, d.failed
+	}
+	d.w.WriteByte(op)
+	for _, o := range operands {
+		switch o := o.(type) {
+		case uint64:
+			d.w.Write(binary.NativeEndian.AppendUint64(nil, o))
+		case string:
+			d.w.Write(binary.NativeEndian.AppendUint64(nil, uint64(len(o))))
+			d.w.WriteString(o)
+		case []byte:
+			d.w.Write(o)
+		default:
+			panic(fmt.Sprintf("shim: operand of type %T", o))
+		}
+	}
+	// A failure to write shows as one to read.
+	d.w.Flush()
+	n, err := d.number()
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 {
+		message := make([]byte, n)
+		if _, err := io.ReadFull(d.r, message); err != nil {
+			return 0, d.broken(err)
+		}
+		return 0, fmt.Errorf("host kernels: %s", message)
+	}
+	if len(down) > 0 {
+		if _, err := io.ReadFull(d.r, down); err != nil {
+			return 0, d.broken(err)
+		}
+	}
+	if answer {
+		return d.number()
+	}
+	return 0, nil
+}
+
+func (d *Device) number() (uint64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(d.r, b[:]); err != nil {
+		return 0, d.broken(err)
+	}
+	return binary.NativeEndian.Uint64(b[:]), nil
+}
+
+// Name returns "host".
+func (d *Device) Name() string { return "host" }
+
+// Alloc is described at kernels.Device.
+func (d *Device) Alloc(bytes int) (kernels.Ptr, error) {
+	if bytes <= 0 {
+		return 0, fmt.Errorf("host kernels: allocation of %d bytes", bytes)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := d.do('a', true, nil, uint64(bytes))
+	if err == nil {
+		d.sizes[kernels.Ptr(p)] = bytes
+		d.live += bytes
+	}
+	return kernels.Ptr(p), err
+}
+
+// Free is described at kernels.Device. Freeing what is not allocated makes
+// every later call fail.
+func (d *Device) Free(p kernels.Ptr) {
+	if p == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := d.do('f', false, nil, uint64(p)); err != nil && d.failed == nil {
+		d.broken(err)
+	}
+	d.live -= d.sizes[p]
+	delete(d.sizes, p)
+}
+
+// Upload is described at kernels.Device.
+func (d *Device) Upload(dst kernels.Ptr, src []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.do('u', false, nil, uint64(dst), uint64(len(src)), src)
+	return err
+}
+
+// Download is described at kernels.Device.
+func (d *Device) Download(dst []byte, src kernels.Ptr) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.do('d', false, dst, uint64(src), uint64(len(dst)))
+	return err
+}
+
+// Copy is described at kernels.Device.
+func (d *Device) Copy(dst, src kernels.Ptr, bytes int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.do('c', false, nil, uint64(dst), uint64(src), uint64(bytes))
+	return err
+}
+
+// Clear is described at kernels.Device.
+func (d *Device) Clear(dst kernels.Ptr, bytes int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.do('z', false, nil, uint64(dst), uint64(bytes))
+	return err
+}
+
+// Launch is described at kernels.Device.
+func (d *Device) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	group, ok := d.groups[k.Group]
+	if !ok {
+		path, err := buildGroup(k.Group)
+		if err != nil {
+			return err
+		}
+		if group, err = d.do('g', true, nil, path); err != nil {
+			return err
+		}
+		d.groups[k.Group] = group
+	}
+	data := make([]byte, 0, 8*len(args))
+	for _, a := range args {
+		data = binary.NativeEndian.AppendUint64(data, a)
+	}
+	_, err := d.do('l', false, nil, group, k.Name, uint64(l.GridX), uint64(max(l.GridY, 1)), uint64(l.Block), uint64(l.Shared),
+		uint64(len(args)), data)
+	return err
+}
+
+// Sync does nothing: every operation is done when its call returns.
+func (d *Device) Sync() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
+}
+
+// Time returns how long f took.
+func (d *Device) Time(f func() error) (time.Duration, error) {
+	start := time.Now()
+	err := f()
+	return time.Since(start), err
+}

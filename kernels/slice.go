@@ -1,0 +1,50 @@
+package kernels
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// Element is a type that host and device store alike.
+type Element interface {
+	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | field.M31 | field.QM31 | [8]field.M31
+}
+
+// Bytes returns the memory of s.
+func Bytes[T Element](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
+}
+
+// AllocSlice allocates n > 0 elements.
+func AllocSlice[T Element](d Device, n int) (Ptr, error) {
+	size := int(unsafe.Sizeof(*new(T)))
+	if n <= 0 || n > (1<<62)/size {
+		return 0, fmt.Errorf("device memory for %d elements of %d bytes", n, size)
+	}
+	return d.Alloc(n * size)
+}
+
+// UploadSlice copies src to dst.
+func UploadSlice[T Element](d Device, dst Ptr, src []T) error { return d.Upload(dst, Bytes(src)) }
+
+// NewSlice allocates memory for src, which must not be empty, and copies it
+// there.
+func NewSlice[T Element](d Device, src []T) (Ptr, error) {
+	p, err := AllocSlice[T](d, len(src))
+	if err != nil {
+		return 0, err
+	}
+	if err := UploadSlice(d, p, src); err != nil {
+		d.Free(p)
+		return 0, err
+	}
+	return p, nil
+}
+
+// DownloadSlice waits for the queue and copies src to dst.
+func DownloadSlice[T Element](d Device, dst []T, src Ptr) error { return d.Download(Bytes(dst), src) }
+
+// At returns the address of element i of an array of T at p.
+func At[T Element](p Ptr, i int) Ptr { return p + Ptr(i*int(unsafe.Sizeof(*new(T)))) }
