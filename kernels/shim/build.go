@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	//go:embed cuda_host.h
+	//go:embed host/cuda_host.h
 	header []byte
-	//go:embed host.cc
+	//go:embed host/host.cc
 	runtime []byte
 )
 

@@ -1,4 +1,4 @@
-// CUDA C++ for the host: the words and functions that the kernels in ../cu use,
+// CUDA C++ for the host: the words and functions that the kernels in kernels/cu use,
 // with blocks run one after another and the threads of a block as fibres. The
 // compiler includes this before a kernel's source.
 #pragma once

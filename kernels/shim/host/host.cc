@@ -1,6 +1,6 @@
 // The runtime of the host build: memory with guards, and a scheduler that runs
 // the blocks of a launch one after another and the threads of a block as
-// fibres. It obeys commands on standard input; host.go is the other side.
+// fibres. It obeys commands on standard input; device.go is the other side.
 //
 // What a GPU would let pass by chance stops the program here with a message:
 // access outside of an allocation's pages, barriers and warp operations that
