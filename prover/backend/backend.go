@@ -4,6 +4,8 @@
 // leaves it: tables are opaque handles, and whole sub-protocols (LogUp, a
 // batched sumcheck, the openings) are single calls. Every backend gives the
 // same bytes.
+//
+// A backend reads its arguments and the witness and does not change them.
 package backend
 
 import (
@@ -31,9 +33,11 @@ type Backend interface {
 	// Restrict binds some axes of a tensor and returns the table over the
 	// others, each padded to a power of two.
 	Restrict(Restriction) Table
-	// Upload returns a table with the given values, of a power-of-two length,
-	// which it may keep.
+	// Upload returns a table with the given values, of a power-of-two length.
+	// A backend in the same memory may keep and overwrite them.
 	Upload([]field.QM31) Table
+	// Download returns a copy of the values of a table.
+	Download(Table) []field.QM31
 	// Inner returns Σ_x eq(eq, x_0…)·a(x)·b(x).
 	Inner(eq []field.QM31, a, b Table) field.QM31
 	// Sumcheck proves all instances in one batch and consumes their tables.
@@ -44,6 +48,10 @@ type Backend interface {
 	Commit(Stack) *whir.Tree
 	// Open proves a claim on committed stacks (whir.Open).
 	Open(w *transcript.Writer, o Opening)
+	// Close gives back what the backend holds outside of the process's memory,
+	// tables that were never used included. Trees stay valid; nothing else of
+	// the backend may be used afterwards.
+	Close()
 }
 
 // Stack is a stack of tensors cut into Rows rows of 2^RowVars values, zero

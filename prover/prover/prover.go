@@ -69,7 +69,11 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 	}
 	var tree *whir.Tree
 	if fixed := p.Fixed(); fixed != nil {
-		tree = opts.backend(g, fixedOnly{w}).Commit(p.Stack(fixed))
+		b := opts.backend(g, fixedOnly{w})
+		defer b.Close()
+		if err := backend.Catch(func() { tree = b.Commit(p.Stack(fixed)) }); err != nil {
+			return nil, nil, err
+		}
 		key.Root, key.HasFixed = tree.Root(), true
 	}
 	if err := ctx.Err(); err != nil {
@@ -92,12 +96,19 @@ func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committin
 
 // Prove writes a proof that the committed model maps the witness's inputs to
 // its outputs. fixed is the tree that Commit returned for the key. When the
-// context ends, Prove stops at the next step and returns its error; what was
-// written to out by then is no proof.
+// context ends, or a device fails and its backend does not make up for it,
+// Prove stops and returns the error; what was written to out by then is no
+// proof.
 func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
 	defer func() {
-		if e, ok := recover().(sites.ProverError); ok {
-			stats, err = nil, fmt.Errorf("the witness does not satisfy the model: %w", e)
+		switch p := recover().(type) {
+		case nil:
+		case sites.ProverError:
+			stats, err = nil, fmt.Errorf("the witness does not satisfy the model: %w", p)
+		case backend.Failure:
+			stats, err = nil, p
+		default:
+			panic(p)
 		}
 	}()
 	p, err := plan.ForKey(key)
@@ -111,6 +122,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 		return nil, errors.New("the commitment to the weights is not the key's")
 	}
 	r := newRun(ctx, key, p, fixed, wit, opts)
+	defer r.backend.Close()
 	if err := r.prove(out); err != nil {
 		return nil, err
 	}

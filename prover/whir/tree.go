@@ -87,6 +87,9 @@ func FromLayers(rowVars, logBlowup, rows int, layers [][]poseidon2.Digest) (*Tre
 // Root returns the commitment.
 func (t *Tree) Root() poseidon2.Digest { return t.nodes.Root() }
 
+// Nodes returns the digests.
+func (t *Tree) Nodes() Nodes { return t.nodes }
+
 // Rows returns the number of rows.
 func (t *Tree) Rows() int { return t.rows }
 

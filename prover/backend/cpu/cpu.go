@@ -3,6 +3,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
@@ -36,6 +38,14 @@ func (b *Backend) Restrict(r backend.Restriction) backend.Table {
 
 // Upload implements backend.Backend.
 func (b *Backend) Upload(t []field.QM31) backend.Table { return t }
+
+// Download implements backend.Backend.
+func (b *Backend) Download(t backend.Table) []field.QM31 {
+	return slices.Clone(t.([]field.QM31))
+}
+
+// Close implements backend.Backend: there is nothing to give back.
+func (b *Backend) Close() {}
 
 // Inner implements backend.Backend.
 func (b *Backend) Inner(eq []field.QM31, ta, tb backend.Table) field.QM31 {
