@@ -159,7 +159,7 @@ func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, 
 	}
 	v.quiet = true
 	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
-	return Range{-widest, widest}, true
+	return Range{Min: -widest, Max: widest}, true
 }
 
 // consumer returns the one node that reads the value; nil if there are more.

@@ -133,10 +133,7 @@ func lowerDiv(l *lowering, n *onnx.Node, v *value) {
 // constantValue makes a constant an operand like a computed one.
 func (l *lowering) constantValue(name string, t *onnx.Tensor) *value {
 	values := t.Float64s()
-	r := Range{math.Inf(1), math.Inf(-1)}
-	for _, c := range values {
-		r.Min, r.Max = math.Min(r.Min, c), math.Max(r.Max, c)
-	}
+	r := Ranges(map[string][]float64{name: values})[name]
 	frac := 0
 	if r.abs() > 0 {
 		frac = floorLog2(float64(int64(1)<<l.plan.bits-1) / r.abs())
@@ -167,12 +164,8 @@ func (l *lowering) mulReciprocal(v, a, b *value) {
 	base, f := l.root(b)
 	r := &value{name: "1/" + b.name, shape: b.shape, uses: 1, id: model.None, shaped: model.None}
 	// The calibrated range of the reciprocal.
-	least := math.Min(math.Abs(b.rng.Min), math.Abs(b.rng.Max))
-	if b.rng.Min < 0 && b.rng.Max > 0 {
-		least = 0
-	}
-	if least > 0 {
-		r.rng = Range{1 / b.rng.abs(), 1 / least}
+	if least := b.rng.Least; least > 0 {
+		r.rng = Range{Min: 1 / b.rng.abs(), Max: 1 / least}
 	}
 	r.fn = &function{name: "1/" + b.fn.name, base: base, real: func(t float64) float64 { return 1 / f(t) }}
 	ida := l.tightened(a)
@@ -184,31 +177,59 @@ func (l *lowering) mulReciprocal(v, a, b *value) {
 // divComputed lowers a/b with a proved remainder. A divisor of both signs is
 // split into sign and magnitude, each the value of a look-up.
 func (l *lowering) divComputed(v, a, b *value) {
-	num := l.narrowed(a, l.plan.bits)
-	least := math.Min(math.Abs(b.rng.Min), math.Abs(b.rng.Max)) / l.opts.Headroom
-	oneSign := b.rng.Min > 0 || b.rng.Max < 0
-	if !oneSign {
-		least = 0 // the least magnitude is not known: 1 on the integer scale
-	}
+	bits := l.plan.bits
+	top := int64(1)<<bits - 1
 	// |b| by a look-up whose clamp keeps it away from zero.
 	id := l.tensor(b)
 	tb := l.g.Tensors[id]
-	e := l.tensorExpr(id, nil, b.shape)
-	bits := l.plan.bits
 	frac := tb.Frac
 	if r := b.rng.abs() * l.opts.Headroom; r > 0 {
-		frac = min(frac, floorLog2(float64(int64(1)<<bits-1)/r))
+		frac = min(frac, floorLog2(float64(top)/r))
 	}
-	lo := max(1, int64(math.Floor(least*pow2(frac))))
-	hi := int64(1)<<bits - 1
-	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, hi)
-	l.lookup(e, frac, l.piecewise(absolute, lo, hi), magnitude)
+	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*pow2(frac))))
+	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, top)
+	l.lookup(l.tensorExpr(id, nil, b.shape), frac, l.piecewise(absolute, lo, top), magnitude)
 	l.clamps = append(l.clamps, clamp{magnitude, l.node.Name, true, true})
+	// The quotient's keys: as many as the model's table has, if the product
+	// with the divisor fits.
+	table := l.plan.tableBits
+	for float64(top)*pow2(table) >= model.Bound {
+		table--
+	}
+	fits := func(magnitude int64, shift int) bool {
+		num := pow2(shift+1)*float64(magnitude) + float64(top)
+		return num < model.Bound && num+float64(top)*pow2(table)+4*float64(top) < field.P &&
+			pow2(shift)*float64(magnitude)/float64(lo)+2 <= pow2(table-1)
+	}
+	numBits := bits
+	for !fits(int64(1)<<numBits, 0) {
+		if numBits--; numBits < 4 {
+			refuse("the quotients' range cannot be held in 30 bits")
+		}
+	}
+	num := l.narrowed(a, numBits)
+	tn := l.g.Tensors[num]
+	// The scale of the quotient: what its calibrated range asks for, if the
+	// bounds allow it.
+	want := 29 - model.Log2Ceil(int(l.magnitude(num)))
+	if r := v.rng.abs() * l.opts.Headroom; r > 0 {
+		want = min(want, max(0, floorLog2(float64(top)/r)-(tn.Frac-frac)))
+	}
+	shift := want
+	for !fits(l.magnitude(num), shift) {
+		shift--
+	}
+	limit := int64(pow2(shift)*float64(l.magnitude(num))/float64(lo)) + 1
+	l.steps = append(l.steps, stepReport{StepReport{
+		Node: l.node.Name, Entries: model.Size(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
+		Frac: tn.Frac - frac + shift, TableBits: table,
+	}, model.Log2Ceil(int(limit)) + 2 + (want - shift)})
+
 	numExpr := l.tensorExpr(num, broadcastView(a.shape, v.shape), v.shape)
 	switch {
 	case b.rng.Max < 0:
 		numExpr = numExpr.times(-1)
-	case !oneSign:
+	case b.rng.Min < 0:
 		s := l.witness("sign of "+b.name, b.shape, 0, -1, 1)
 		l.lookup(l.tensorExpr(id, nil, b.shape), tb.Frac, l.piecewise(sign, -1, 1), s)
 		ida, la := l.squeezed(num, v.shape)
@@ -216,28 +237,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 		numExpr = l.product(v.shape, ida, la, ids, ls, 1)
 	}
 	den, labels := l.squeezed(magnitude, v.shape)
-	tn := l.g.Tensors[num]
-	// The scale of the quotient: what its calibrated range asks for, if the
-	// bounds allow it.
-	table := l.plan.tableBits
-	for 2*float64(hi)*pow2(table-1) >= model.Bound {
-		table--
-	}
-	shift := 29 - model.Log2Ceil(int(l.magnitude(num)))
-	if r := v.rng.abs() * l.opts.Headroom; r > 0 {
-		want := floorLog2(float64(int64(1)<<bits-1) / r)
-		shift = min(shift, want-(tn.Frac-frac))
-	}
-	for shift > 0 && (pow2(shift+1)*float64(l.magnitude(num))+float64(hi) >= model.Bound ||
-		pow2(shift)*float64(l.magnitude(num))/float64(lo)+1 >= pow2(table-1)) {
-		shift--
-	}
-	if shift < 0 || pow2(shift)*float64(l.magnitude(num))/float64(lo)+1 >= pow2(table-1) {
-		refuse("the quotients' range cannot be held in 30 bits")
-	}
-	top := int64(1)<<bits - 1
 	qFrac := tn.Frac - frac + shift
-	limit := int64(pow2(shift)*float64(l.magnitude(num))/float64(lo)) + 1
 	out := l.witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
 	if limit > top {
 		l.clamps = append(l.clamps, clamp{out, l.node.Name, true, true})
@@ -248,6 +248,5 @@ func (l *lowering) divComputed(v, a, b *value) {
 		out: out,
 	})
 	l.g.Tensors[q].Frac = qFrac
-	v.id = out
-	v.shaped = out
+	v.id, v.shaped = out, out
 }

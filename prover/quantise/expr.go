@@ -193,7 +193,7 @@ func (l *lowering) usefulRange(v *value, e *expr) Range {
 	if !changed {
 		return v.rng
 	}
-	return Range{-r, r}
+	return Range{Min: -r, Max: r}
 }
 
 // narrowed returns the value's tensor in its shape with at most the given

@@ -80,7 +80,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	} else if b.hi <= 0 && b.lo >= 0 {
 		r = 0
 	}
-	return l.round(v.name, e, Range{-r, r}, l.plan.bits, b)
+	return l.round(v.name, e, Range{Min: -r, Max: r}, l.plan.bits, b)
 }
 
 // fusedEntries is the number of entries from which a table over the

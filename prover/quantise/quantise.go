@@ -8,11 +8,17 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Range is the interval of real values that calibration met.
-type Range struct{ Min, Max float64 }
+// Range tells which real values calibration met: their interval, and the
+// smallest magnitude among them.
+type Range struct{ Min, Max, Least float64 }
 
 // abs returns the largest magnitude in the range.
 func (r Range) abs() float64 { return math.Max(math.Abs(r.Min), math.Abs(r.Max)) }
+
+// Union returns the range of the values of both.
+func (r Range) Union(o Range) Range {
+	return Range{math.Min(r.Min, o.Min), math.Max(r.Max, o.Max), math.Min(r.Least, o.Least)}
+}
 
 // Ranges returns the range of every tensor over the given runs of the float
 // model (each: values by tensor name, inputs included).
@@ -22,10 +28,10 @@ func Ranges(runs ...map[string][]float64) map[string]Range {
 		for name, values := range run {
 			r, ok := ranges[name]
 			if !ok {
-				r = Range{math.Inf(1), math.Inf(-1)}
+				r = Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
 			}
 			for _, v := range values {
-				r.Min, r.Max = math.Min(r.Min, v), math.Max(r.Max, v)
+				r = r.Union(Range{v, v, math.Abs(v)})
 			}
 			ranges[name] = r
 		}

@@ -17,7 +17,7 @@ func TestRefusalsNameEveryNode(t *testing.T) {
 	b := n.node("Where", []int{4}, onnx.Node{}, "in0", "in0", "in0")
 	c := n.node("Add", []int{4}, onnx.Node{}, a, b) // no fault of its own
 	n.Outputs = []string{c}
-	ranges := map[string]Range{"in0": {-1, 1}, a: {-1, 1}, b: {-1, 1}, c: {-2, 2}}
+	ranges := map[string]Range{"in0": {Min: -1, Max: 1}, a: {Min: -1, Max: 1}, b: {Min: -1, Max: 1}, c: {Min: -2, Max: 2}}
 	_, err := Quantise(n.Graph, ranges, Options{})
 	if err == nil {
 		t.Fatal("accepted")
@@ -36,7 +36,7 @@ func TestRangesAreNeeded(t *testing.T) {
 	n := newNetwork([]int{4})
 	n.Outputs = []string{n.node("Relu", []int{4}, onnx.Node{}, "in0")}
 	for _, ranges := range []map[string]Range{
-		{"Relu0": {0, 1}}, {"in0": {0, 1}}, {"in0": {0, 1}, "Relu0": {0, math.Inf(1)}}, {"in0": {0, 1}, "Relu0": {0, math.NaN()}},
+		{"Relu0": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}, "Relu0": {Min: 0, Max: math.Inf(1)}}, {"in0": {Min: 0, Max: 1}, "Relu0": {Min: 0, Max: math.NaN()}},
 	} {
 		if _, err := Quantise(n.Graph, ranges, Options{}); err == nil {
 			t.Errorf("%v: accepted", ranges)

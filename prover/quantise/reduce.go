@@ -59,7 +59,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 	e.min, e.max = l.linearBounds(&e.acc.Linear[0], v.shape)
 	if mean {
 		// The sum is a tensor of its own if there is no room to scale it.
-		s := &value{name: v.name, rng: Range{v.rng.Min * float64(count), v.rng.Max * float64(count)}}
+		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
 		e = l.scale(s, e, 1/float64(count), v.rng)
 	}
 	v.pending = e

@@ -25,7 +25,7 @@ func lowerPRelu(l *lowering, n *onnx.Node, v *value) {
 		Name: "negative part", Shape: x.shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: 0,
 		Def: []model.Linear{{Coef: 1, Src: id}, {Coef: -1, Src: relu}},
 	})
-	part := &value{name: v.name, shape: x.shape, rng: Range{math.Min(x.rng.Min, 0), 0}, id: neg, shaped: neg}
+	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
 	l.mulConstant(below, part, n.Inputs[1], slope)
 	above := &value{name: v.name, shape: x.shape, rng: v.rng, id: relu, shaped: relu}

@@ -126,7 +126,7 @@ func calibrate(ctx context.Context, src *Source, ph *ui.Phases) (map[string]quan
 			}
 			for name, r := range quantise.Ranges(values) {
 				if old, ok := ranges[name]; ok {
-					r.Min, r.Max = math.Min(r.Min, old.Min), math.Max(r.Max, old.Max)
+					r = r.Union(old)
 				}
 				ranges[name] = r
 			}
