@@ -1,0 +1,88 @@
+package cuda
+
+import (
+	"math"
+	"sync"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// Tensor is a dense tensor of signed integers in a device's memory, in the
+// narrowest type that holds its entries.
+type Tensor struct {
+	Ptr   kernels.Ptr
+	Len   int
+	Width int // bytes an entry: 1, 2 or 4
+}
+
+// NewTensor uploads values, at least one.
+func NewTensor(d kernels.Device, values []int32) (*Tensor, error) {
+	t := &Tensor{Len: len(values), Width: width(values)}
+	var err error
+	if t.Ptr, err = d.Alloc(t.Len * t.Width); err != nil {
+		return nil, err
+	}
+	switch t.Width {
+	case 1:
+		err = upload[int8](d, t.Ptr, values)
+	case 2:
+		err = upload[int16](d, t.Ptr, values)
+	default:
+		err = kernels.UploadSlice(d, t.Ptr, values)
+	}
+	if err != nil {
+		t.Free(d)
+		return nil, err
+	}
+	return t, nil
+}
+
+// Free frees the tensor.
+func (t *Tensor) Free(d kernels.Device) { d.Free(t.Ptr) }
+
+// width returns the bytes of the narrowest type that holds all values.
+func width(values []int32) int {
+	var mu sync.Mutex
+	var all int32
+	parallel.For(len(values), tensorGrain, func(lo, hi int) {
+		var any int32 // the bits of any value, negative ones inverted
+		for _, v := range values[lo:hi] {
+			any |= v ^ v>>31
+		}
+		mu.Lock()
+		all |= any
+		mu.Unlock()
+	})
+	switch {
+	case all <= math.MaxInt8:
+		return 1
+	case all <= math.MaxInt16:
+		return 2
+	default:
+		return 4
+	}
+}
+
+// tensorGrain is the number of entries worth a goroutine.
+const tensorGrain = 1 << 16
+
+// uploadPiece is how many entries are narrowed at a time.
+const uploadPiece = 1 << 22
+
+// upload narrows values to T piece by piece and copies them to dst.
+func upload[T int8 | int16](d kernels.Device, dst kernels.Ptr, values []int32) error {
+	buf := make([]T, min(len(values), uploadPiece))
+	for from := 0; from < len(values); from += len(buf) {
+		part := values[from:min(from+len(buf), len(values))]
+		parallel.For(len(part), tensorGrain, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				buf[i] = T(part[i])
+			}
+		})
+		if err := kernels.UploadSlice(d, kernels.At[T](dst, from), buf[:len(part)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package cuda
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+)
+
+func TestTensor(t *testing.T) {
+	d := devicetest.NewFaulty(devicetest.Open(t), -1)
+	for _, c := range []struct {
+		values []int32
+		width  int
+	}{
+		{[]int32{-128, 0, 127}, 1},
+		{[]int32{128}, 2},
+		{[]int32{-129, 5}, 2},
+		{[]int32{-32768, 32767}, 2},
+		{[]int32{32768}, 4},
+		{[]int32{-32769}, 4},
+		{[]int32{-1 << 31, 1<<31 - 1}, 4},
+		{make([]int32, 3*tensorGrain+5), 1},
+	} {
+		x, err := NewTensor(d, c.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := download(t, d, x); x.Width != c.width || !slices.Equal(got, c.values) {
+			t.Errorf("width %d for %v, want %d", x.Width, c.values[:min(3, len(c.values))], c.width)
+		}
+		x.Free(d)
+	}
+	if d.Live() != 0 {
+		t.Errorf("%d bytes left", d.Live())
+	}
+	if _, err := NewTensor(devicetest.NewFaulty(d, 0), []int32{1}); err == nil {
+		t.Error("no memory, no error")
+	}
+}
+
+func download(t *testing.T, d kernels.Device, x *Tensor) []int32 {
+	t.Helper()
+	out := make([]int32, x.Len)
+	var err error
+	switch x.Width {
+	case 1:
+		v := make([]int8, x.Len)
+		err = kernels.DownloadSlice(d, v, x.Ptr)
+		for i := range v {
+			out[i] = int32(v[i])
+		}
+	case 2:
+		v := make([]int16, x.Len)
+		err = kernels.DownloadSlice(d, v, x.Ptr)
+		for i := range v {
+			out[i] = int32(v[i])
+		}
+	default:
+		err = kernels.DownloadSlice(d, out, x.Ptr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestResident: a fixed tensor is uploaded once, and everything is given back.
+func TestResident(t *testing.T) {
+	d := devicetest.NewFaulty(devicetest.Open(t), -1)
+	m := NewMachine(d)
+	values := []int32{1, 2, 3, 4}
+	a, err := m.Resident(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := m.Resident(values); err != nil || a != b {
+		t.Errorf("uploaded twice, or %v", err)
+	}
+	short, err := m.Resident(values[:2])
+	if err != nil || short.Len != 2 {
+		t.Errorf("another slice at the same place: %v, %v", short, err)
+	}
+	m.Close()
+	if d.Live() != 0 {
+		t.Errorf("%d bytes left", d.Live())
+	}
+}
