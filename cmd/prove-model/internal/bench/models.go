@@ -22,7 +22,9 @@ type Model struct {
 	Parameters int        `json:"parameters"`
 	Phases     []ui.Phase `json:"phases"`
 	Commit     float64    `json:"commit_seconds"` // of the model, once
-	Prove      float64    `json:"prove_seconds"`  // a run: forward pass, witness, proof
+	CommitCPU  float64    `json:"commit_cpu_seconds"`
+	Prove      float64    `json:"prove_seconds"` // a run: forward pass, witness, proof
+	ProveCPU   float64    `json:"prove_cpu_seconds"`
 	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
 	ProofBytes int        `json:"proof_bytes"`
 	KeyBytes   int        `json:"key_bytes"`
@@ -42,19 +44,22 @@ func Measure(ctx context.Context, cfg *config.Config, src *pipeline.Source) (*Mo
 	if err != nil {
 		return nil, err
 	}
-	before := total(ph.All())
+	prepared := len(ph.All())
 	run, err := prep.Prove(ctx, src, ph)
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{
 		Name: src.Name, Parameters: pipeline.Parameters(src.Graph), Phases: ph.All(),
-		Prove: total(ph.All()) - before, ProofBytes: len(run.Proof), KeyBytes: len(prep.KeyBytes),
+		ProofBytes: len(run.Proof), KeyBytes: len(prep.KeyBytes),
 		PeakMemory: ui.PeakMemory(), Security: run.Security, Cosine: 1,
 	}
-	for _, p := range m.Phases {
-		if p.Name == pipeline.PhaseCommitModel {
-			m.Commit = p.Seconds
+	for i, p := range m.Phases {
+		switch {
+		case p.Name == pipeline.PhaseCommitModel:
+			m.Commit, m.CommitCPU = p.Seconds, p.CPU
+		case i >= prepared:
+			m.Prove, m.ProveCPU = m.Prove+p.Seconds, m.ProveCPU+p.CPU
 		}
 	}
 	for _, o := range run.Outputs {
@@ -73,14 +78,6 @@ func Measure(ctx context.Context, cfg *config.Config, src *pipeline.Source) (*Mo
 		}
 	}).Seconds()
 	return m, err
-}
-
-func total(phases []ui.Phase) float64 {
-	s := 0.0
-	for _, p := range phases {
-		s += p.Seconds
-	}
-	return s
 }
 
 // ModelTable writes one row for each measurement.
@@ -105,18 +102,18 @@ func ModelTable(w io.Writer, models []*Model) error {
 func PhaseTable(w io.Writer, m *Model) error {
 	var rows [][]string
 	for _, p := range m.Phases {
-		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds)})
+		rows = append(rows, []string{p.Name, fmt.Sprintf("%.3f", p.Seconds), fmt.Sprintf("%.3f", p.CPU)})
 	}
-	rows = append(rows, []string{"verify", fmt.Sprintf("%.4f", m.Verify)})
-	return ui.Table(w, []string{"phase", "seconds"}, rows)
+	rows = append(rows, []string{"verify", fmt.Sprintf("%.4f", m.Verify), ""})
+	return ui.Table(w, []string{"phase", "seconds", "cpu seconds"}, rows)
 }
 
 // SweepRow is the cost of a perceptron of about 2^Log parameters.
 type SweepRow struct {
 	Log int `json:"log_parameters"`
 	*Model
-	CommitPerParameter float64 `json:"commit_ns_per_parameter"`
-	ProvePerParameter  float64 `json:"prove_ns_per_parameter"`
+	CommitPerParameter float64 `json:"commit_cpu_ns_per_parameter"`
+	ProvePerParameter  float64 `json:"prove_cpu_ns_per_parameter"`
 }
 
 // Sweep measures perceptrons of the given number of layers and about 2^lo to
@@ -128,7 +125,7 @@ func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, report f
 		if err != nil {
 			return err
 		}
-		report(SweepRow{log, m, 1e9 * m.Commit / float64(m.Parameters), 1e9 * m.Prove / float64(m.Parameters)})
+		report(SweepRow{log, m, 1e9 * m.CommitCPU / float64(m.Parameters), 1e9 * m.ProveCPU / float64(m.Parameters)})
 		debug.FreeOSMemory()
 	}
 	return nil
@@ -146,5 +143,5 @@ func SweepTable(w io.Writer, rows []SweepRow) error {
 			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9),
 		}
 	}
-	return ui.Table(w, []string{"size", "parameters", "commit s", "ns/parameter", "prove s", "ns/parameter", "verify ms", "proof KB", "peak GB"}, out)
+	return ui.Table(w, []string{"size", "parameters", "commit s", "cpu ns/parameter", "prove s", "cpu ns/parameter", "verify ms", "proof KB", "peak GB"}, out)
 }

@@ -18,6 +18,9 @@ import (
 type Phase struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
+	// CPU is processor time on all cores together: on a machine with other
+	// work it says more than Seconds.
+	CPU float64 `json:"cpu_seconds"`
 }
 
 // Phases measures the parts of the work and shows them as they go: as progress
@@ -32,6 +35,7 @@ type Phases struct {
 
 	name  string // of the running phase; empty: none
 	began time.Time
+	cpu   time.Duration // of the process when it began
 }
 
 // NewPhases returns Phases that shows itself on w, usually standard error.
@@ -75,7 +79,7 @@ func (p *Phases) Start(name string) {
 	p.Stop(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.name, p.began = name, time.Now()
+	p.name, p.began, p.cpu = name, time.Now(), processorTime()
 	if !p.bars {
 		return
 	}
@@ -111,7 +115,7 @@ func (p *Phases) Stop(ok bool) {
 		p.bar.Finish() // clears it and ends its spinner
 		p.bar = nil
 	}
-	ph := Phase{p.name, time.Since(p.began).Seconds()}
+	ph := Phase{p.name, time.Since(p.began).Seconds(), (processorTime() - p.cpu).Seconds()}
 	p.name = ""
 	if !ok || ph.Name == "" {
 		return
