@@ -89,8 +89,8 @@ func ModelTable(w io.Writer, models []*Model) error {
 			continue
 		}
 		rows[i] = []string{
-			m.Name, fmt.Sprint(m.Parameters), fmt.Sprintf("%.2f", m.Commit), fmt.Sprintf("%.2f", m.Prove),
-			fmt.Sprintf("%.1f", 1e3*m.Verify), fmt.Sprintf("%.0f", float64(m.ProofBytes)/1e3),
+			m.Name, fmt.Sprint(m.Parameters), fmt.Sprintf("%.3f", m.Commit), fmt.Sprintf("%.3f", m.Prove),
+			fmt.Sprintf("%.1f", 1e3*m.Verify), fmt.Sprintf("%.1f", float64(m.ProofBytes)/1e3),
 			fmt.Sprintf("%.2f", float64(m.PeakMemory)/1e9), fmt.Sprintf("%.1f", m.Security),
 			fmt.Sprintf("%.3f %%", 100*m.RangeError), fmt.Sprintf("%.6f", m.Cosine),
 		}
@@ -139,7 +139,7 @@ func SweepTable(w io.Writer, rows []SweepRow) error {
 			fmt.Sprintf("2^%d", r.Log), fmt.Sprint(r.Parameters),
 			fmt.Sprintf("%.2f", r.Commit), fmt.Sprintf("%.1f", r.CommitPerParameter),
 			fmt.Sprintf("%.2f", r.Prove), fmt.Sprintf("%.1f", r.ProvePerParameter),
-			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.0f", float64(r.ProofBytes)/1e3),
+			fmt.Sprintf("%.1f", 1e3*r.Verify), fmt.Sprintf("%.1f", float64(r.ProofBytes)/1e3),
 			fmt.Sprintf("%.2f", float64(r.PeakMemory)/1e9),
 		}
 	}
