@@ -75,3 +75,6 @@ func positionOf(j uint64, n int) uint64 {
 
 // reverse returns the lowest n bits of v in the opposite order.
 func reverse(v uint64, n int) uint64 { return bits.Reverse64(v << (64 - n)) }
+
+// Generator returns the generator of the circle group, of order 2^31.
+func Generator() field.CM31 { return generator }

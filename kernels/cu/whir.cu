@@ -1,0 +1,294 @@
+// Tables of an opening, package whir.
+#include "m31.cuh"
+
+static __device__ __forceinline__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// last_not_after returns the last i below n with first[i] <= v, for increasing
+// values with first[0] <= v: the job of a block where jobs take several.
+static __device__ __forceinline__ u64 last_not_after(const u64 *first, u64 n, u64 v) {
+    u64 lo = 0;
+    while (n - lo > 1) {
+        u64 mid = (lo + n) / 2;
+        if (first[mid] <= v) {
+            lo = mid;
+        } else {
+            n = mid;
+        }
+    }
+    return lo;
+}
+
+// A stack_block is a block of a stack: entry i of it is in a dense tensor at
+// values + (i mod 2^run) + the sum over the axes, the last first, of the axis's
+// bits of i / 2^run times its stride.
+struct stack_block {
+    const i32 *values;
+    u64 run, first_axis, axes;
+};
+
+struct stack_axis {
+    u64 bits, stride;
+};
+
+// pack_stack sets n entries of a stack, from entry `from` on. offsets are those
+// of the blocks, and last the end of the last, after which entries are zero.
+extern "C" __global__ void pack_stack(i32 *dst, u64 from, u64 n, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes) {
+    u64 i = thread_index();
+    if (i >= n) return;
+    i32 v = 0;
+    u64 e = from + i;
+    if (e < offsets[count]) {
+        u64 k = last_not_after(offsets, count, e);
+        stack_block b = blocks[k];
+        e -= offsets[k];
+        u64 address = e & (((u64)1 << b.run) - 1);
+        e >>= b.run;
+        for (u64 a = b.first_axis; a < b.first_axis + b.axes; a++) {
+            address += (e & (((u64)1 << axes[a].bits) - 1)) * axes[a].stride;
+            e >>= axes[a].bits;
+        }
+        v = b.values[address];
+    }
+    dst[i] = v;
+}
+
+// Products of tables. A weight over 2^n indexes is a product of a table over the
+// upper bits of the index and one over the lower LOW, or all if there are fewer.
+#define LOW 8
+
+static __device__ __forceinline__ u32 low_vars(u64 n) { return n < LOW ? (u32)n : LOW; }
+
+// A weight_part is where the two tables of a weight are, in elements of a common
+// array, and the number of variables. With it come n factors: variable j from
+// the last multiplies by factors[j] where its bit is 1, and for eq by
+// 1 - factors[j] where it is 0.
+struct weight_part {
+    u64 high, low, vars, factors;
+};
+
+// extend doubles a table of 2^j weights for one more, more significant variable.
+static __device__ __forceinline__ void extend(qm31 *t, u32 j, qm31 factor, bool eq) {
+    qm31_factor f = qm31_prepare(factor);
+    for (u32 i = threadIdx.x; i < 1u << j; i += blockDim.x) {
+        qm31 v = qm31_by(t[i], f);
+        t[(1u << j) + i] = v;
+        if (eq) t[i] = qm31_sub(t[i], v);
+    }
+    __syncthreads();
+}
+
+// make_weights fills the tables of one weight a block.
+extern "C" __global__ void make_weights(qm31 *tables, const weight_part *parts, const qm31 *factors, u64 eq) {
+    weight_part p = parts[blockIdx.x];
+    qm31 *low = tables + p.low, *high = tables + p.high;
+    if (threadIdx.x == 0) low[0] = high[0] = qm31_one();
+    __syncthreads();
+    u32 l = low_vars(p.vars);
+    for (u32 j = 0; j < p.vars; j++) {
+        qm31 f = factors[p.factors + j];
+        if (j < l) {
+            extend(low, j, f, eq != 0);
+        } else {
+            extend(high, j - l, f, eq != 0);
+        }
+    }
+}
+
+// A block takes 2^LOW·PIECE indexes of a weight: every thread one lower index,
+// and PIECE upper ones.
+#define PIECE 32
+
+// A dot_job is the sum of a row's values from a column on times a weight.
+struct dot_job {
+    const i32 *values;
+    u64 part;
+};
+
+// dots adds the sum of each job to its four words at sums. first[j] is the first
+// block of job j; there are count jobs.
+extern "C" __global__ void __launch_bounds__(256) dots(u64 *sums, const u64 *first, const dot_job *jobs, u64 count, const weight_part *parts,
+                                                       const qm31 *tables) {
+    u64 j = last_not_after(first, count, blockIdx.x);
+    dot_job job = jobs[j];
+    weight_part p = parts[job.part];
+    u32 l = low_vars(p.vars);
+    u64 upper = (u64)1 << (p.vars - l);
+    u64 h = (blockIdx.x - first[j]) * PIECE;
+    u64 end = min(h + PIECE, upper);
+    qm31 sum = qm31_zero();
+    if (threadIdx.x < 1u << l) {
+        const i32 *values = job.values + threadIdx.x;
+        for (; h < end; h += 2) {
+            // Two products below 2^61 add up without reduction.
+            i64 x = values[h << l], y = 0;
+            qm31 w = tables[p.high + h], v = qm31_zero();
+            if (h + 1 < end) {
+                y = values[(h + 1) << l];
+                v = tables[p.high + h + 1];
+            }
+            sum.a0 = m31_add(sum.a0, m31_reduce_signed(x * (i64)w.a0 + y * (i64)v.a0));
+            sum.a1 = m31_add(sum.a1, m31_reduce_signed(x * (i64)w.a1 + y * (i64)v.a1));
+            sum.a2 = m31_add(sum.a2, m31_reduce_signed(x * (i64)w.a2 + y * (i64)v.a2));
+            sum.a3 = m31_add(sum.a3, m31_reduce_signed(x * (i64)w.a3 + y * (i64)v.a3));
+        }
+        sum = qm31_mul(sum, tables[p.low + threadIdx.x]);
+    }
+    qm31_block_sum(sums + 4 * j, sum);
+}
+
+// An add_job adds coef times a weight to a table from an index on.
+struct add_job {
+    u64 start, part;
+    qm31 coef;
+};
+
+// add_weights adds the weights of all jobs to q. Jobs do not overlap.
+extern "C" __global__ void __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_job *jobs, u64 count, const weight_part *parts,
+                                                              const qm31 *tables) {
+    u64 j = last_not_after(first, count, blockIdx.x);
+    add_job job = jobs[j];
+    weight_part p = parts[job.part];
+    u32 l = low_vars(p.vars);
+    if (threadIdx.x >> l) return;
+    u64 upper = (u64)1 << (p.vars - l);
+    u64 h = (blockIdx.x - first[j]) * PIECE;
+    u64 end = min(h + PIECE, upper);
+    qm31_factor w = qm31_prepare(qm31_mul(tables[p.low + threadIdx.x], job.coef));
+    q += job.start + threadIdx.x;
+    for (; h < end; h++) q[h << l] = qm31_add(q[h << l], qm31_by(tables[p.high + h], w));
+}
+
+// dot_weight adds the sum of f times the weight of part 0 to the four words at
+// sums.
+extern "C" __global__ void __launch_bounds__(256) dot_weight(u64 *sums, const qm31 *f, const weight_part *parts, const qm31 *tables) {
+    weight_part p = parts[0];
+    u32 l = low_vars(p.vars);
+    u64 upper = (u64)1 << (p.vars - l);
+    u64 h = (u64)blockIdx.x * PIECE;
+    u64 end = min(h + PIECE, upper);
+    qm31 sum = qm31_zero();
+    if (threadIdx.x < 1u << l) {
+        f += threadIdx.x;
+        for (; h < end; h++) sum = qm31_add(sum, qm31_mul(f[h << l], tables[p.high + h]));
+        sum = qm31_mul(sum, tables[p.low + threadIdx.x]);
+    }
+    qm31_block_sum(sums, sum);
+}
+
+// A point is coef times the functional of evaluation at z, of a row of 2^n values.
+struct point {
+    qm31 coef;
+    u32 z, unused[3];
+};
+
+static __device__ __forceinline__ u32 double_angle(u32 t) {
+    u32 s = m31_mul(t, t);
+    return m31_sub(m31_add(s, s), 1);
+}
+
+// make_points fills the tables of the weights of evaluation at one point a block:
+// lower[i 2^LOW + b] over the lower index bits, upper[i 2^(n-LOW) + b] over the
+// others, with the coefficient.
+extern "C" __global__ void make_points(u32 *lower, qm31 *upper, const point *points, u64 n) {
+    point p = points[blockIdx.x];
+    u32 l = low_vars(n);
+    lower += (u64)blockIdx.x << l;
+    upper += (u64)blockIdx.x << (n - l);
+    if (threadIdx.x == 0) {
+        lower[0] = 1;
+        upper[0] = p.coef;
+    }
+    __syncthreads();
+    u32 t = p.z;
+    for (u32 j = 0; j < l; j++, t = double_angle(t)) {
+        for (u32 i = threadIdx.x; i < 1u << j; i += blockDim.x) lower[(1u << j) + i] = m31_mul(lower[i], t);
+        __syncthreads();
+    }
+    for (u32 j = 0; j < n - l; j++, t = double_angle(t)) {
+        for (u32 i = threadIdx.x; i < 1u << j; i += blockDim.x) upper[(1u << j) + i] = qm31_scale(upper[i], t);
+        __syncthreads();
+    }
+}
+
+// Upper indexes a block of add_points takes, so that lower weights are read once
+// for all of them.
+#define UPPER 4
+
+// add_points adds the weights of count points to the table q of 2^n values.
+extern "C" __global__ void __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *upper, u64 count, u64 n) {
+    u32 l = low_vars(n);
+    if (threadIdx.x >> l) return;
+    u64 h = (u64)blockIdx.x * UPPER, uppers = (u64)1 << (n - l);
+    // Fewer upper indexes than UPPER: the last is done again and not written.
+    qm31 sum[UPPER];
+#pragma unroll
+    for (int k = 0; k < UPPER; k++) sum[k] = qm31_zero();
+    for (u64 i = 0; i < count; i++) {
+        u32 w = lower[(i << l) + threadIdx.x];
+#pragma unroll
+        for (int k = 0; k < UPPER; k++) {
+            qm31 u = upper[(i << (n - l)) + min(h + k, uppers - 1)];
+            sum[k] = qm31_add(sum[k], qm31_scale(u, w));
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < UPPER; k++) {
+        if (h + k >= uppers) return;
+        qm31 *at = q + ((h + k) << l) + threadIdx.x;
+        *at = qm31_add(*at, sum[k]);
+    }
+}
+
+// fold_rows folds the 2^vars long rows of a table of integers: entry i of long
+// row h is entry i mod 2^row_vars of row h longs + i / 2^row_vars, longs being the
+// number of rows in a long one. rows[r] is row r, null for zeros.
+extern "C" __global__ void __launch_bounds__(256) fold_rows(qm31 *f, const i32 *const *rows, u64 row_vars, u64 longs, const qm31 *weights, u64 count) {
+    u64 i = thread_index();
+    if (i >= longs << row_vars) return;
+    u64 row = i >> row_vars, c = i & (((u64)1 << row_vars) - 1);
+    qm31 sum = qm31_zero();
+    for (u64 h = 0; h < count; h++) {
+        const i32 *values = rows[h * longs + row];
+        if (values) sum = qm31_add(sum, qm31_scale(weights[h], m31_from_signed(values[c])));
+    }
+    f[i] = sum;
+}
+
+// add_round adds to sums the value at 0 and behind it the leading coefficient
+// of one pair of entries of f and of q.
+static __device__ __forceinline__ void round_terms(qm31 &zero, qm31 &top, qm31 f0, qm31 f1, qm31 q0, qm31 q1) {
+    zero = qm31_add(zero, qm31_mul(f0, q0));
+    top = qm31_add(top, qm31_mul(qm31_sub(f1, f0), qm31_sub(q1, q0)));
+}
+
+// pair_round adds to the eight words at sums the value at 0 and the leading
+// coefficient of the round polynomial of f and q, of 2h entries each.
+extern "C" __global__ void __launch_bounds__(256) pair_round(u64 *sums, const qm31 *f, const qm31 *q, u64 h) {
+    qm31 zero = qm31_zero(), top = qm31_zero();
+    for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) round_terms(zero, top, f[i], f[i + h], q[i], q[i + h]);
+    qm31_block_sum(sums, zero);
+    qm31_block_sum(sums + 4, top);
+}
+
+// pair_bind binds the first variable of f and q, of 4h entries each, to r, and
+// does what pair_round does for the result. With h = 0 it binds the last one.
+extern "C" __global__ void __launch_bounds__(256) pair_bind(u64 *sums, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high) {
+    qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
+    if (h == 0) {
+        if (thread_index() == 0) {
+            f[0] = qm31_fold(f[0], f[1], r);
+            q[0] = qm31_fold(q[0], q[1], r);
+        }
+        return;
+    }
+    qm31 zero = qm31_zero(), top = qm31_zero();
+    for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) {
+        qm31 f0 = qm31_fold(f[i], f[i + 2 * h], r), f1 = qm31_fold(f[i + h], f[i + 3 * h], r);
+        qm31 q0 = qm31_fold(q[i], q[i + 2 * h], r), q1 = qm31_fold(q[i + h], q[i + 3 * h], r);
+        f[i] = f0, f[i + h] = f1;
+        q[i] = q0, q[i + h] = q1;
+        round_terms(zero, top, f0, f1, q0, q1);
+    }
+    qm31_block_sum(sums, zero);
+    qm31_block_sum(sums + 4, top);
+}

@@ -1,0 +1,202 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+func whirKernel(name string) Kernel { return Kernel{"whir", name} }
+
+// StackBlock is a block of a stack of integers: its entry i is the 32-bit value of
+// Values at i mod 2^Run plus, over Axes axes from FirstAxis on, the last axis
+// first, the next Bits bits of i / 2^Run times Stride.
+type StackBlock struct {
+	Values               Ptr
+	Run, FirstAxis, Axes uint64
+}
+
+// StackAxis is an axis of a StackBlock.
+type StackAxis struct{ Bits, Stride uint64 }
+
+// PackStack sets n 32-bit values at dst to the entries of a stack from index
+// `from` on. offsets holds the first index of each of `blocks` blocks, in increasing
+// order, and the end of the last; entries beyond it are zero.
+func PackStack(d Device, dst Ptr, from uint64, n int, offsets, blocks Ptr, count int, axes Ptr) error {
+	k := whirKernel("pack_stack")
+	if err := positive(k, n, count); err != nil {
+		return err
+	}
+	return launchFor(d, k, n, uint64(dst), from, uint64(n), uint64(offsets), uint64(blocks), uint64(count), uint64(axes))
+}
+
+// WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,
+// 8) elements of K for the lower index bits from element Low of a common array on,
+// and the others from High on; the weight is their product. Factors is the index of
+// the first of its Vars factors.
+type WeightPart struct{ High, Low, Vars, Factors uint64 }
+
+// lowVars is LOW of whir.cu.
+const lowVars = 8
+
+// WeightSizes returns the number of elements of the two tables of a weight over
+// vars variables.
+func WeightSizes(vars int) (high, low int) {
+	l := min(vars, lowVars)
+	return 1 << (vars - l), 1 << l
+}
+
+// weightPieces is the number of blocks that a weight over vars variables takes
+// (PIECE of whir.cu).
+func weightPieces(vars int) int {
+	high, _ := WeightSizes(vars)
+	return (high + 31) / 32
+}
+
+// FirstBlocks returns the first block of each job over these numbers of variables,
+// and behind them the number of blocks.
+func FirstBlocks(vars []int) []uint64 {
+	first := make([]uint64, len(vars)+1)
+	for i, v := range vars {
+		first[i+1] = first[i] + uint64(weightPieces(v))
+	}
+	return first
+}
+
+// MakeWeights fills the tables of n weights: Π over the bits b of an index, the
+// lowest first, of factor^b, or with eq of (1−factor)^(1−b)·factor^b.
+func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
+	k := whirKernel("make_weights")
+	if err := positive(k, n); err != nil {
+		return err
+	}
+	var e uint64
+	if eq {
+		e = 1
+	}
+	return d.Launch(k, Launch{GridX: n, Block: threads}, uint64(tables), uint64(parts), uint64(factors), e)
+}
+
+// DotJob is the sum of 2^Vars 32-bit integers at Values times weight Part.
+type DotJob struct {
+	Values Ptr
+	Part   uint64
+}
+
+// Dots adds the sums of n jobs to as many sums of four words. first and blocks are
+// what FirstBlocks gives for them.
+func Dots(d Device, sums, first Ptr, blocks int, jobs Ptr, n int, parts, tables Ptr) error {
+	k := whirKernel("dots")
+	if err := positive(k, n, blocks); err != nil {
+		return err
+	}
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
+}
+
+// AddJob adds Coef times weight Part to a table from element Start on.
+type AddJob struct {
+	Start, Part uint64
+	Coef        field.QM31
+}
+
+// AddWeights does n jobs on the table q of K. They must not overlap. first and
+// blocks are what FirstBlocks gives for them.
+func AddWeights(d Device, q, first Ptr, blocks int, jobs Ptr, n int, parts, tables Ptr) error {
+	k := whirKernel("add_weights")
+	if err := positive(k, n, blocks); err != nil {
+		return err
+	}
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
+}
+
+// DotWeight adds the sum of the 2^vars elements of K at f times the first weight
+// of parts, which has as many, to a sum of four words.
+func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
+	k := whirKernel("dot_weight")
+	if vars < 0 || vars > code.MaxLogSize {
+		return fmt.Errorf("%w: %s over 2^%d", ErrSize, k.Name, vars)
+	}
+	return d.Launch(k, Launch{GridX: weightPieces(vars), Block: threads}, uint64(sum), uint64(f), uint64(parts), uint64(tables))
+}
+
+// PointWeight is Coef times the functional of evaluation at Z.
+type PointWeight struct {
+	Coef field.QM31
+	Z    field.M31
+	_    [3]field.M31
+}
+
+// AddPoints adds the weights of n points to the table q of 2^vars elements of K
+// (whir.Constraints, those in the base field). scratch has PointScratch bytes.
+func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error {
+	if vars < 0 || vars > code.MaxLogSize || n < 1 {
+		return fmt.Errorf("%w: weights of %d points over 2^%d", ErrSize, n, vars)
+	}
+	high, low := WeightSizes(vars)
+	upper := scratch
+	lower := scratch.Offset(n*high, SizeQM31)
+	err := d.Launch(whirKernel("make_points"), Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
+	if err != nil {
+		return err
+	}
+	const upperAtOnce = 4 // UPPER of whir.cu
+	return d.Launch(whirKernel("add_points"), Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: low2threads(low)},
+		uint64(q), uint64(lower), uint64(upper), uint64(n), uint64(vars))
+}
+
+// low2threads rounds a number of lower indexes up to whole warps.
+func low2threads(low int) int { return max(low, 32) }
+
+// PointScratch is the room in bytes that AddPoints needs.
+func PointScratch(vars, n int) int {
+	high, low := WeightSizes(vars)
+	return n * (high*SizeQM31 + low*SizeM31)
+}
+
+// FoldRows folds long rows of integers: with n rows of 2^rowVars values a long
+// row, element i of f is Σ_h weights[h]·(value i mod 2^rowVars of row h·n + i /
+// 2^rowVars), h below count. rows holds the addresses of count·n rows, 0 for zeros.
+func FoldRows(d Device, f, rows Ptr, rowVars, n int, weights Ptr, count int) error {
+	k := whirKernel("fold_rows")
+	if err := positive(k, n, count, rowVars+1); err != nil {
+		return err
+	}
+	return launchFor(d, k, n<<rowVars, uint64(f), uint64(rows), uint64(rowVars), uint64(n), uint64(weights), uint64(count))
+}
+
+// roundBlocks is the most blocks of a round: enough to fill a device, few enough
+// that their sums do not queue.
+const roundBlocks = 1 << 11
+
+func roundLaunch(pairs int) Launch {
+	return Launch{GridX: min(roundBlocks, (pairs+threads-1)/threads), Block: threads}
+}
+
+// PairRound adds to the two sums of four words at sums the value at 0 and the
+// leading coefficient of X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n
+// even.
+func PairRound(d Device, sums, f, q Ptr, n int) error {
+	k := whirKernel("pair_round")
+	if _, ok := log2(n); !ok || n < 2 {
+		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
+	}
+	return d.Launch(k, roundLaunch(n/2), uint64(sums), uint64(f), uint64(q), uint64(n/2))
+}
+
+// PairBind binds the first variable of f and q, of n elements of K each, to r in
+// place, and does what PairRound does for the result if it has a variable left.
+func PairBind(d Device, sums, f, q Ptr, n int, r field.QM31) error {
+	k := whirKernel("pair_bind")
+	if _, ok := log2(n); !ok || n < 2 {
+		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
+	}
+	low, high := packQM31(r)
+	return d.Launch(k, roundLaunch(max(1, n/4)), uint64(sums), uint64(f), uint64(q), uint64(n/4), low, high)
+}
+
+// packQM31 returns an element as two words, which kernels take for arguments.
+func packQM31(v field.QM31) (low, high uint64) {
+	l := v.Limbs()
+	return uint64(l[0]) | uint64(l[1])<<32, uint64(l[2]) | uint64(l[3])<<32
+}
