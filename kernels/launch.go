@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"unsafe"
 )
 
 // ErrSize is the reason a launcher fails with for sizes that its kernel cannot
@@ -32,14 +31,6 @@ func positive(k Kernel, sizes ...int) error {
 // log2 returns the logarithm of a power of two, and false for other numbers.
 func log2(n int) (int, bool) {
 	return bits.TrailingZeros(uint(n)), n > 0 && n&(n-1) == 0
-}
-
-// Bytes returns the memory of v, whose type must not hold pointers.
-func Bytes[T any](v []T) []byte {
-	if len(v) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))
 }
 
 // Offset returns the address of element i of an array with elements of the given

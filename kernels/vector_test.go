@@ -81,7 +81,7 @@ func uploadAny[T any](d kernels.Device, dst kernels.Ptr, src []T) error {
 	panic("no such element")
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,8 @@
 
 // layers does R layers on 2^R elements of a block, from node v on.
 template <int R>
-static __device__ __forceinline__ void layers(u32 *x, const u32 *twiddles, u64 v) {
+DEVICE void layers(u32 *x, const u32 *twiddles, u64 v)
+{
 #pragma unroll
     for (int r = 0; r < R; r++) {
         const int half = 1 << (R - 1 - r);
@@ -28,8 +29,9 @@ static __device__ __forceinline__ void layers(u32 *x, const u32 *twiddles, u64 v
 // each y of the grid. The tables are the words' own blocks, or with FIRST the
 // signed integers at src, 2^(m-s) a row, the same for each node.
 template <int R, bool FIRST>
-static __device__ __forceinline__ void pass(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s) {
-    u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+DEVICE void pass(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s)
+{
+    u64 t = thread_index();
     if (t >> (m - R)) return;
     u64 log_stride = m - s - R;
     u64 node = t >> log_stride, i = t & (((u64)1 << log_stride) - 1);
@@ -38,7 +40,7 @@ static __device__ __forceinline__ void pass(u32 *dst, const i32 *src, const u32 
     if (FIRST) {
         src += ((u64)blockIdx.y << (m - s)) + i;
 #pragma unroll
-        for (int j = 0; j < 1 << R; j++) x[j] = m31_from_signed(src[(u64)j << log_stride]);
+        for (int j = 0; j < 1 << R; j++) x[j] = m31_from_i32(src[(u64)j << log_stride]);
     } else {
 #pragma unroll
         for (int j = 0; j < 1 << R; j++) x[j] = dst[(u64)j << log_stride];
@@ -48,30 +50,58 @@ static __device__ __forceinline__ void pass(u32 *dst, const i32 *src, const u32 
     for (int j = 0; j < 1 << R; j++) dst[(u64)j << log_stride] = x[j];
 }
 
-#define PASS(R)                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256) encode_first##R(u32 *dst, const i32 *src, const u32 *tw, u64 m, u64 s) { \
-        pass<R, true>(dst, src, tw, m, s);                                                                                    \
-    }                                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(256) encode_pass##R(u32 *dst, const u32 *tw, u64 m, u64 s) {                \
-        pass<R, false>(dst, 0, tw, m, s);                                                                                     \
-    }
+KERNEL __launch_bounds__(256) encode_first1(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<1, true>(dst, src, twiddles, m, s);
+}
 
-PASS(1)
-PASS(2)
-PASS(3)
-PASS(4)
+KERNEL __launch_bounds__(256) encode_pass1(u32 *dst, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<1, false>(dst, nullptr, twiddles, m, s);
+}
+
+KERNEL __launch_bounds__(256) encode_first2(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<2, true>(dst, src, twiddles, m, s);
+}
+
+KERNEL __launch_bounds__(256) encode_pass2(u32 *dst, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<2, false>(dst, nullptr, twiddles, m, s);
+}
+
+KERNEL __launch_bounds__(256) encode_first3(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<3, true>(dst, src, twiddles, m, s);
+}
+
+KERNEL __launch_bounds__(256) encode_pass3(u32 *dst, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<3, false>(dst, nullptr, twiddles, m, s);
+}
+
+KERNEL __launch_bounds__(256) encode_first4(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<4, true>(dst, src, twiddles, m, s);
+}
+
+KERNEL __launch_bounds__(256) encode_pass4(u32 *dst, const u32 *twiddles, u64 m, u64 s)
+{
+    pass<4, false>(dst, nullptr, twiddles, m, s);
+}
 
 // Blocks of up to 2^LAST elements are finished in shared memory.
 #define LAST 12
 
 // at spreads a block's elements over the banks of shared memory: both eight
 // neighbours and elements eight or 64 apart fall into different ones.
-static __device__ __forceinline__ u32 at(u32 i) { return i + (i >> 3); }
+DEVICE u32 at(u32 i) { return i + (i >> 3); }
 
 // step does R layers of a block of 2^log_block elements in shared memory, that
 // is divided into nodes of 2^log_node from node v on.
 template <int R>
-static __device__ __forceinline__ void step(u32 *shared, u32 log_block, u32 log_node, const u32 *twiddles, u64 v) {
+DEVICE void step(u32 *shared, u32 log_block, u32 log_node, const u32 *twiddles, u64 v)
+{
     u32 log_stride = log_node - R;
     for (u32 t = threadIdx.x; t < 1u << (log_block - R); t += blockDim.x) {
         u32 node = t >> log_stride;
@@ -88,13 +118,14 @@ static __device__ __forceinline__ void step(u32 *shared, u32 log_block, u32 log_
 // encode_last does all layers from level s on, m - s of them, at most LAST. With
 // a src, signed integers as for encode_first, there was no pass before. One block
 // of threads a node and word.
-extern "C" __global__ void __launch_bounds__(512) encode_last(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s) {
+KERNEL __launch_bounds__(512) encode_last(u32 *dst, const i32 *src, const u32 *twiddles, u64 m, u64 s)
+{
     __shared__ u32 shared[(1 << LAST) + (1 << LAST) / 8];
     u32 log_block = (u32)(m - s), n = 1u << log_block;
     dst += ((u64)blockIdx.y << m) + ((u64)blockIdx.x << log_block);
     if (src) {
         src += (u64)blockIdx.y << log_block;
-        for (u32 i = threadIdx.x; i < n; i += blockDim.x) shared[at(i)] = m31_from_signed(src[i]);
+        for (u32 i = threadIdx.x; i < n; i += blockDim.x) shared[at(i)] = m31_from_i32(src[i]);
     } else {
         for (u32 i = threadIdx.x; i < n; i += blockDim.x) shared[at(i)] = dst[i];
     }
@@ -114,8 +145,9 @@ extern "C" __global__ void __launch_bounds__(512) encode_last(u32 *dst, const i3
 // make_twiddles sets twiddle v = 2^s + k, 0 < v < 2^n, to the x-coordinate of
 // point 2k of X_(s+1). powers are g, g^2, g^4, … g^(2^30) for the generator g, two
 // words each.
-extern "C" __global__ void make_twiddles(u32 *dst, const u32 *powers, u64 n) {
-    u64 v = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL make_twiddles(u32 *dst, const u32 *powers, u64 n)
+{
+    u64 v = thread_index();
     if (v == 0 || v >> n) return;
     int s = 0;
     while (v >> (s + 1)) s++;
@@ -139,22 +171,24 @@ extern "C" __global__ void make_twiddles(u32 *dst, const u32 *powers, u64 n) {
 }
 
 // split_limbs turns rows of 2^n elements of K into four rows of limbs each.
-extern "C" __global__ void split_limbs(u32 *dst, const qm31 *src, u64 n, u64 rows) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL split_limbs(u32 *dst, const qm31 *src, u64 n, u64 rows)
+{
+    u64 i = thread_index();
     if (i >= rows << n) return;
     u64 row = i >> n, c = i & (((u64)1 << n) - 1);
     qm31 v = src[i];
     dst += (row << (n + 2)) + c;
-    dst[0] = v.a0;
-    dst[(u64)1 << n] = v.a1;
-    dst[(u64)2 << n] = v.a2;
-    dst[(u64)3 << n] = v.a3;
+    dst[0] = v.a;
+    dst[(u64)1 << n] = v.b;
+    dst[(u64)2 << n] = v.c;
+    dst[(u64)3 << n] = v.d;
 }
 
 // gather_columns copies the values of n words at some positions: value r of leaf
 // k is dst[k length + r]. Word r begins at words + r stride.
-extern "C" __global__ void gather_columns(u32 *dst, u64 length, const u32 *words, u64 stride, u64 n, const u64 *positions, u64 count) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+KERNEL gather_columns(u32 *dst, u64 length, const u32 *words, u64 stride, u64 n, const u64 *positions, u64 count)
+{
+    u64 i = thread_index();
     if (i >= n * count) return;
     u64 k = i / n, r = i % n;
     dst[k * length + r] = words[r * stride + positions[k]];

@@ -1,24 +1,25 @@
 // Permutations, leaf hashing, Merkle trees and proofs of work.
 #include "poseidon2.cuh"
 
-static __device__ __forceinline__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
-
 // load8 and store8 move eight words from or to an address aligned to 16.
-static __device__ __forceinline__ void load8(u32 *w, const u32 *from) {
+DEVICE void load8(u32 *w, const u32 *from)
+{
     const uint4 *v = (const uint4 *)from;
     uint4 a = v[0], b = v[1];
     w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w;
     w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
 }
 
-static __device__ __forceinline__ void store8(u32 *to, const u32 *w) {
+DEVICE void store8(u32 *to, const u32 *w)
+{
     uint4 *v = (uint4 *)to;
     v[0] = make_uint4(w[0], w[1], w[2], w[3]);
     v[1] = make_uint4(w[4], w[5], w[6], w[7]);
 }
 
 // permute_many permutes n states of 16 words in place.
-extern "C" __global__ void __launch_bounds__(256) permute_many(u32 *states, u64 n) {
+KERNEL __launch_bounds__(256) permute_many(u32 *states, u64 n)
+{
     u64 i = thread_index();
     if (i >= n) return;
     u32 w[16];
@@ -35,8 +36,9 @@ extern "C" __global__ void __launch_bounds__(256) permute_many(u32 *states, u64 
 // state[i columns + c], are kept unless all rows come in one call. With the last
 // row the digests are written. One thread a column; rows is a multiple of 8 or
 // reaches the total, which is positive.
-extern "C" __global__ void __launch_bounds__(256) hash_columns(u32 *digests, u32 *state, const u32 *words, u64 stride, u64 columns, u64 rows,
-                                                               u64 absorbed, u64 total) {
+KERNEL __launch_bounds__(256) hash_columns(u32 *digests, u32 *state, const u32 *words, u64 stride, u64 columns, u64 rows,
+                                                               u64 absorbed, u64 total)
+{
     u64 c = thread_index();
     if (c >= columns) return;
     u32 w[16];
@@ -71,7 +73,8 @@ extern "C" __global__ void __launch_bounds__(256) hash_columns(u32 *digests, u32
 }
 
 // merkle_layer compresses the n pairs of digests at src to digests at dst.
-extern "C" __global__ void __launch_bounds__(256) merkle_layer(u32 *dst, const u32 *src, u64 n) {
+KERNEL __launch_bounds__(256) merkle_layer(u32 *dst, const u32 *src, u64 n)
+{
     u64 i = thread_index();
     if (i >= n) return;
     u32 w[16];
@@ -86,7 +89,8 @@ extern "C" __global__ void __launch_bounds__(256) merkle_layer(u32 *dst, const u
 }
 
 // gather_digests copies n digests from the given indexes.
-extern "C" __global__ void gather_digests(u32 *dst, const u32 *src, const u64 *indexes, u64 n) {
+KERNEL gather_digests(u32 *dst, const u32 *src, const u64 *indexes, u64 n)
+{
     u64 i = thread_index();
     if (i >= n) return;
     u32 w[8];
@@ -96,7 +100,8 @@ extern "C" __global__ void gather_digests(u32 *dst, const u32 *src, const u64 *i
 
 // search_nonce lowers *best to the smallest of the n nonces from `first` on that,
 // in lane 0 of the state, makes lane 0 of the permuted state zero under the mask.
-extern "C" __global__ void __launch_bounds__(256) search_nonce(u64 *best, const u32 *state, u64 first, u64 n, u64 mask) {
+KERNEL __launch_bounds__(256) search_nonce(u64 *best, const u32 *state, u64 first, u64 n, u64 mask)
+{
     u64 nonce = first + thread_index();
     if (nonce >= first + n || nonce >= P) return;
     u32 w[16];

@@ -6,7 +6,7 @@
 #include "m31.cuh"
 
 // Round constants, by round and word.
-static __constant__ u32 p2_external[8 * 16] = {
+__constant__ u32 p2_external[8 * 16] = {
     1988864850u, 1893772157u, 1025928330u, 1839472709u, 1611656994u, 1104858731u, 1694088660u, 1564660990u,
     1991332205u, 1875486487u, 1890340790u, 1658614u, 582370530u, 528029397u, 1196956642u, 655401251u,
     1652877415u, 26032894u, 1576640243u, 1277052539u, 1450142396u, 697623591u, 1401580866u, 1568404175u,
@@ -25,25 +25,28 @@ static __constant__ u32 p2_external[8 * 16] = {
     358222743u, 1406256810u, 735183687u, 664485235u, 1331641456u, 38121324u, 595810771u, 1234594393u,
 };
 
-static __constant__ u32 p2_internal[14] = {
+__constant__ u32 p2_internal[14] = {
     2139014335u, 69309039u, 1368974953u, 886780232u, 1130937085u, 1718115455u, 2027103386u, 1612216449u,
     1994053242u, 110146615u, 514413329u, 1088763546u, 955319292u, 488794657u,
 };
 
 // p2_add returns a + b, at most p, for a + b <= 2p.
-static __device__ __forceinline__ u32 p2_add(u32 a, u32 b) {
+DEVICE u32 p2_add(u32 a, u32 b)
+{
     u32 s = a + b;
     return min(s, s - P);
 }
 
 // p2_mul_twice returns a b / 2 for b even: the doubling puts the product's upper
 // part into the upper register.
-static __device__ __forceinline__ u32 p2_mul_twice(u32 a, u32 b) {
+DEVICE u32 p2_mul_twice(u32 a, u32 b)
+{
     u64 v = (u64)a * b;
     return p2_add((u32)v >> 1, (u32)(v >> 32));
 }
 
-static __device__ __forceinline__ u32 p2_pow5(u32 x) {
+DEVICE u32 p2_pow5(u32 x)
+{
     u32 twice = x + x;
     u32 x2 = p2_mul_twice(x, twice);
     u32 x4 = p2_mul_twice(x2, x2 + x2);
@@ -51,7 +54,8 @@ static __device__ __forceinline__ u32 p2_pow5(u32 x) {
 }
 
 // p2_m4 multiplies by circ(2, 3, 1, 1).
-static __device__ __forceinline__ void p2_m4(u32 *x) {
+DEVICE void p2_m4(u32 *x)
+{
     u32 t01 = p2_add(x[0], x[1]), t23 = p2_add(x[2], x[3]);
     u32 sum = p2_add(t01, t23);
     u32 s1 = p2_add(sum, x[1]), s3 = p2_add(sum, x[3]);
@@ -63,7 +67,8 @@ static __device__ __forceinline__ void p2_m4(u32 *x) {
 }
 
 // p2_external_layer multiplies by circ(2 M4, M4, M4, M4).
-static __device__ __forceinline__ void p2_external_layer(u32 *w) {
+DEVICE void p2_external_layer(u32 *w)
+{
 #pragma unroll
     for (int i = 0; i < 16; i += 4) p2_m4(w + i);
 #pragma unroll
@@ -76,7 +81,8 @@ static __device__ __forceinline__ void p2_external_layer(u32 *w) {
     }
 }
 
-static __device__ __forceinline__ void p2_external_rounds(u32 *w, int first) {
+DEVICE void p2_external_rounds(u32 *w, int first)
+{
 #pragma unroll 1
     for (int r = first; r < first + 4; r++) {
 #pragma unroll
@@ -86,13 +92,15 @@ static __device__ __forceinline__ void p2_external_rounds(u32 *w, int first) {
 }
 
 // p2_diagonal returns w 2^k + sum, given twice the sum, for k <= 16.
-static __device__ __forceinline__ u32 p2_diagonal(u32 w, int k, u64 twice_sum) {
+DEVICE u32 p2_diagonal(u32 w, int k, u64 twice_sum)
+{
     u64 v = (u64)w * (2u << k) + twice_sum;
     return p2_add((u32)v >> 1, (u32)(v >> 32));  // the upper part is at most 2^17
 }
 
 // p2_permute applies the permutation to 16 words.
-static __device__ __forceinline__ void p2_permute(u32 *w) {
+DEVICE void p2_permute(u32 *w)
+{
     p2_external_layer(w);
     p2_external_rounds(w, 0);
 #pragma unroll 1

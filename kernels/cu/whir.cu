@@ -1,11 +1,10 @@
 // Tables of an opening, package whir.
-#include "m31.cuh"
-
-static __device__ __forceinline__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+#include "sum.cuh"
 
 // last_not_after returns the last i below n with first[i] <= v, for increasing
 // values with first[0] <= v: the job of a block where jobs take several.
-static __device__ __forceinline__ u64 last_not_after(const u64 *first, u64 n, u64 v) {
+DEVICE u64 last_not_after(const u64 *first, u64 n, u64 v)
+{
     u64 lo = 0;
     while (n - lo > 1) {
         u64 mid = (lo + n) / 2;
@@ -32,7 +31,8 @@ struct stack_axis {
 
 // pack_stack sets n entries of a stack, from entry `from` on. offsets are those
 // of the blocks, and last the end of the last, after which entries are zero.
-extern "C" __global__ void pack_stack(i32 *dst, u64 from, u64 n, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes) {
+KERNEL pack_stack(i32 *dst, u64 from, u64 n, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+{
     u64 i = thread_index();
     if (i >= n) return;
     i32 v = 0;
@@ -52,11 +52,27 @@ extern "C" __global__ void pack_stack(i32 *dst, u64 from, u64 n, const u64 *offs
     dst[i] = v;
 }
 
+// Adds the block's sum of v to the four words at sum, as block_sums does.
+DEVICE void block_sum(u64 *sum, qm31 v)
+{
+    __shared__ qm31 part[32];
+    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    v = warp_sum(v);
+    if (lane == 0)
+        part[warp] = v;
+    __syncthreads();
+    if (warp > 0)
+        return;
+    v = warp_sum(lane < blockDim.x / 32 ? part[lane] : qm31_zero());
+    if (lane == 0)
+        add_to(sum, v);
+}
+
 // Products of tables. A weight over 2^n indexes is a product of a table over the
 // upper bits of the index and one over the lower LOW, or all if there are fewer.
 #define LOW 8
 
-static __device__ __forceinline__ u32 low_vars(u64 n) { return n < LOW ? (u32)n : LOW; }
+DEVICE u32 low_vars(u64 n) { return n < LOW ? (u32)n : LOW; }
 
 // A weight_part is where the two tables of a weight are, in elements of a common
 // array, and the number of variables. With it come n factors: variable j from
@@ -67,10 +83,11 @@ struct weight_part {
 };
 
 // extend doubles a table of 2^j weights for one more, more significant variable.
-static __device__ __forceinline__ void extend(qm31 *t, u32 j, qm31 factor, bool eq) {
+DEVICE void extend(qm31 *t, u32 j, qm31 factor, bool eq)
+{
     qm31_factor f = qm31_prepare(factor);
     for (u32 i = threadIdx.x; i < 1u << j; i += blockDim.x) {
-        qm31 v = qm31_by(t[i], f);
+        qm31 v = qm31_mul(t[i], f);
         t[(1u << j) + i] = v;
         if (eq) t[i] = qm31_sub(t[i], v);
     }
@@ -78,7 +95,8 @@ static __device__ __forceinline__ void extend(qm31 *t, u32 j, qm31 factor, bool 
 }
 
 // make_weights fills the tables of one weight a block.
-extern "C" __global__ void make_weights(qm31 *tables, const weight_part *parts, const qm31 *factors, u64 eq) {
+KERNEL make_weights(qm31 *tables, const weight_part *parts, const qm31 *factors, u64 eq)
+{
     weight_part p = parts[blockIdx.x];
     qm31 *low = tables + p.low, *high = tables + p.high;
     if (threadIdx.x == 0) low[0] = high[0] = qm31_one();
@@ -106,8 +124,9 @@ struct dot_job {
 
 // dots adds the sum of each job to its four words at sums. first[j] is the first
 // block of job j; there are count jobs.
-extern "C" __global__ void __launch_bounds__(256) dots(u64 *sums, const u64 *first, const dot_job *jobs, u64 count, const weight_part *parts,
-                                                       const qm31 *tables) {
+KERNEL __launch_bounds__(256) dots(u64 *sums, const u64 *first, const dot_job *jobs, u64 count, const weight_part *parts,
+                                                       const qm31 *tables)
+{
     u64 j = last_not_after(first, count, blockIdx.x);
     dot_job job = jobs[j];
     weight_part p = parts[job.part];
@@ -126,14 +145,14 @@ extern "C" __global__ void __launch_bounds__(256) dots(u64 *sums, const u64 *fir
                 y = values[(h + 1) << l];
                 v = tables[p.high + h + 1];
             }
-            sum.a0 = m31_add(sum.a0, m31_reduce_signed(x * (i64)w.a0 + y * (i64)v.a0));
-            sum.a1 = m31_add(sum.a1, m31_reduce_signed(x * (i64)w.a1 + y * (i64)v.a1));
-            sum.a2 = m31_add(sum.a2, m31_reduce_signed(x * (i64)w.a2 + y * (i64)v.a2));
-            sum.a3 = m31_add(sum.a3, m31_reduce_signed(x * (i64)w.a3 + y * (i64)v.a3));
+            sum.a = m31_add(sum.a, m31_from_i64(x * (i64)w.a + y * (i64)v.a));
+            sum.b = m31_add(sum.b, m31_from_i64(x * (i64)w.b + y * (i64)v.b));
+            sum.c = m31_add(sum.c, m31_from_i64(x * (i64)w.c + y * (i64)v.c));
+            sum.d = m31_add(sum.d, m31_from_i64(x * (i64)w.d + y * (i64)v.d));
         }
         sum = qm31_mul(sum, tables[p.low + threadIdx.x]);
     }
-    qm31_block_sum(sums + 4 * j, sum);
+    block_sum(sums + 4 * j, sum);
 }
 
 // An add_job adds coef times a weight to a table from an index on.
@@ -143,8 +162,9 @@ struct add_job {
 };
 
 // add_weights adds the weights of all jobs to q. Jobs do not overlap.
-extern "C" __global__ void __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_job *jobs, u64 count, const weight_part *parts,
-                                                              const qm31 *tables) {
+KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_job *jobs, u64 count, const weight_part *parts,
+                                                              const qm31 *tables)
+{
     u64 j = last_not_after(first, count, blockIdx.x);
     add_job job = jobs[j];
     weight_part p = parts[job.part];
@@ -155,12 +175,13 @@ extern "C" __global__ void __launch_bounds__(256) add_weights(qm31 *q, const u64
     u64 end = min(h + PIECE, upper);
     qm31_factor w = qm31_prepare(qm31_mul(tables[p.low + threadIdx.x], job.coef));
     q += job.start + threadIdx.x;
-    for (; h < end; h++) q[h << l] = qm31_add(q[h << l], qm31_by(tables[p.high + h], w));
+    for (; h < end; h++) q[h << l] = qm31_add(q[h << l], qm31_mul(tables[p.high + h], w));
 }
 
 // dot_weight adds the sum of f times the weight of part 0 to the four words at
 // sums.
-extern "C" __global__ void __launch_bounds__(256) dot_weight(u64 *sums, const qm31 *f, const weight_part *parts, const qm31 *tables) {
+KERNEL __launch_bounds__(256) dot_weight(u64 *sums, const qm31 *f, const weight_part *parts, const qm31 *tables)
+{
     weight_part p = parts[0];
     u32 l = low_vars(p.vars);
     u64 upper = (u64)1 << (p.vars - l);
@@ -172,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256) dot_weight(u64 *sums, const qm
         for (; h < end; h++) sum = qm31_add(sum, qm31_mul(f[h << l], tables[p.high + h]));
         sum = qm31_mul(sum, tables[p.low + threadIdx.x]);
     }
-    qm31_block_sum(sums, sum);
+    block_sum(sums, sum);
 }
 
 // A point is coef times the functional of evaluation at z, of a row of 2^n values.
@@ -181,7 +202,8 @@ struct point {
     u32 z, unused[3];
 };
 
-static __device__ __forceinline__ u32 double_angle(u32 t) {
+DEVICE u32 double_angle(u32 t)
+{
     u32 s = m31_mul(t, t);
     return m31_sub(m31_add(s, s), 1);
 }
@@ -189,7 +211,8 @@ static __device__ __forceinline__ u32 double_angle(u32 t) {
 // make_points fills the tables of the weights of evaluation at one point a block:
 // lower[i 2^LOW + b] over the lower index bits, upper[i 2^(n-LOW) + b] over the
 // others, with the coefficient.
-extern "C" __global__ void make_points(u32 *lower, qm31 *upper, const point *points, u64 n) {
+KERNEL make_points(u32 *lower, qm31 *upper, const point *points, u64 n)
+{
     point p = points[blockIdx.x];
     u32 l = low_vars(n);
     lower += (u64)blockIdx.x << l;
@@ -205,7 +228,7 @@ extern "C" __global__ void make_points(u32 *lower, qm31 *upper, const point *poi
         __syncthreads();
     }
     for (u32 j = 0; j < n - l; j++, t = double_angle(t)) {
-        for (u32 i = threadIdx.x; i < 1u << j; i += blockDim.x) upper[(1u << j) + i] = qm31_scale(upper[i], t);
+        for (u32 i = threadIdx.x; i < 1u << j; i += blockDim.x) upper[(1u << j) + i] = qm31_mul_m31(upper[i], t);
         __syncthreads();
     }
 }
@@ -215,7 +238,8 @@ extern "C" __global__ void make_points(u32 *lower, qm31 *upper, const point *poi
 #define UPPER 4
 
 // add_points adds the weights of count points to the table q of 2^n values.
-extern "C" __global__ void __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *upper, u64 count, u64 n) {
+KERNEL __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *upper, u64 count, u64 n)
+{
     u32 l = low_vars(n);
     if (threadIdx.x >> l) return;
     u64 h = (u64)blockIdx.x * UPPER, uppers = (u64)1 << (n - l);
@@ -228,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(256) add_points(qm31 *q, const u32 
 #pragma unroll
         for (int k = 0; k < UPPER; k++) {
             qm31 u = upper[(i << (n - l)) + min(h + k, uppers - 1)];
-            sum[k] = qm31_add(sum[k], qm31_scale(u, w));
+            sum[k] = qm31_add(sum[k], qm31_mul_m31(u, w));
         }
     }
 #pragma unroll
@@ -242,53 +266,55 @@ extern "C" __global__ void __launch_bounds__(256) add_points(qm31 *q, const u32 
 // fold_rows folds the 2^vars long rows of a table of integers: entry i of long
 // row h is entry i mod 2^row_vars of row h longs + i / 2^row_vars, longs being the
 // number of rows in a long one. rows[r] is row r, null for zeros.
-extern "C" __global__ void __launch_bounds__(256) fold_rows(qm31 *f, const i32 *const *rows, u64 row_vars, u64 longs, const qm31 *weights, u64 count) {
+KERNEL __launch_bounds__(256) fold_rows(qm31 *f, const i32 *const *rows, u64 row_vars, u64 longs, const qm31 *weights, u64 count)
+{
     u64 i = thread_index();
     if (i >= longs << row_vars) return;
     u64 row = i >> row_vars, c = i & (((u64)1 << row_vars) - 1);
     qm31 sum = qm31_zero();
     for (u64 h = 0; h < count; h++) {
         const i32 *values = rows[h * longs + row];
-        if (values) sum = qm31_add(sum, qm31_scale(weights[h], m31_from_signed(values[c])));
+        if (values) sum = qm31_add(sum, qm31_mul_m31(weights[h], m31_from_i32(values[c])));
     }
     f[i] = sum;
 }
 
 // add_round adds to sums the value at 0 and behind it the leading coefficient
 // of one pair of entries of f and of q.
-static __device__ __forceinline__ void round_terms(qm31 &zero, qm31 &top, qm31 f0, qm31 f1, qm31 q0, qm31 q1) {
+DEVICE void round_terms(qm31 &zero, qm31 &top, qm31 f0, qm31 f1, qm31 q0, qm31 q1)
+{
     zero = qm31_add(zero, qm31_mul(f0, q0));
     top = qm31_add(top, qm31_mul(qm31_sub(f1, f0), qm31_sub(q1, q0)));
 }
 
 // pair_round adds to the eight words at sums the value at 0 and the leading
 // coefficient of the round polynomial of f and q, of 2h entries each.
-extern "C" __global__ void __launch_bounds__(256) pair_round(u64 *sums, const qm31 *f, const qm31 *q, u64 h) {
+KERNEL __launch_bounds__(256) pair_round(u64 *sums, const qm31 *f, const qm31 *q, u64 h)
+{
     qm31 zero = qm31_zero(), top = qm31_zero();
     for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) round_terms(zero, top, f[i], f[i + h], q[i], q[i + h]);
-    qm31_block_sum(sums, zero);
-    qm31_block_sum(sums + 4, top);
+    block_sums(sums, zero, top);
 }
 
 // pair_bind binds the first variable of f and q, of 4h entries each, to r, and
 // does what pair_round does for the result. With h = 0 it binds the last one.
-extern "C" __global__ void __launch_bounds__(256) pair_bind(u64 *sums, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high) {
+KERNEL __launch_bounds__(256) pair_bind(u64 *sums, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high)
+{
     qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
     if (h == 0) {
         if (thread_index() == 0) {
-            f[0] = qm31_fold(f[0], f[1], r);
-            q[0] = qm31_fold(q[0], q[1], r);
+            f[0] = qm31_lerp(f[0], f[1], r);
+            q[0] = qm31_lerp(q[0], q[1], r);
         }
         return;
     }
     qm31 zero = qm31_zero(), top = qm31_zero();
     for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) {
-        qm31 f0 = qm31_fold(f[i], f[i + 2 * h], r), f1 = qm31_fold(f[i + h], f[i + 3 * h], r);
-        qm31 q0 = qm31_fold(q[i], q[i + 2 * h], r), q1 = qm31_fold(q[i + h], q[i + 3 * h], r);
+        qm31 f0 = qm31_lerp(f[i], f[i + 2 * h], r), f1 = qm31_lerp(f[i + h], f[i + 3 * h], r);
+        qm31 q0 = qm31_lerp(q[i], q[i + 2 * h], r), q1 = qm31_lerp(q[i + h], q[i + 3 * h], r);
         f[i] = f0, f[i + h] = f1;
         q[i] = q0, q[i + h] = q1;
         round_terms(zero, top, f0, f1, q0, q1);
     }
-    qm31_block_sum(sums, zero);
-    qm31_block_sum(sums + 4, top);
+    block_sums(sums, zero, top);
 }

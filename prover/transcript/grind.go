@@ -38,10 +38,10 @@ func (s *Sponge) grindEnd(nonce field.M31, bits int) bool {
 	return s.squeeze()&(1<<bits-1) == 0
 }
 
-// searchNonce is a [NonceSearch]. The search is parallel; its result does not
+// SearchNonce is a [NonceSearch]. The search is parallel; its result does not
 // depend on the number of threads, since blocks are handed out in increasing
 // order and all below the best one are finished.
-func searchNonce(start poseidon2.State, bits int) uint64 {
+func SearchNonce(start poseidon2.State, bits int) uint64 {
 	var (
 		next atomic.Uint64 // first nonce that nobody has taken
 		mu   sync.Mutex

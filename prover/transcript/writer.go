@@ -77,7 +77,7 @@ func (w *Writer) Grind(bits int) {
 	}
 	search := w.Search
 	if search == nil {
-		search = searchNonce
+		search = SearchNonce
 	}
 	n := search(w.grindStart(), bits)
 	if n >= field.P {

@@ -1,0 +1,252 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// upload copies a slice to the device for the time of the test.
+func upload[T kernels.Element](t testing.TB, d kernels.Device, v []T) kernels.Ptr {
+	t.Helper()
+	p, err := kernels.NewSlice(d, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Free(p) })
+	return p
+}
+
+// alloc returns memory for n elements of T for the time of the test.
+func alloc[T kernels.Element](t testing.TB, d kernels.Device, n int) kernels.Ptr {
+	t.Helper()
+	p, err := kernels.AllocSlice[T](d, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Free(p) })
+	return p
+}
+
+func download[T kernels.Element](t testing.TB, d kernels.Device, p kernels.Ptr, n int) []T {
+	t.Helper()
+	v := make([]T, n)
+	must(t, kernels.DownloadSlice(d, v, p))
+	return v
+}
+
+// states of edge values and random ones.
+func states(rng *rand.Rand, n int) []poseidon2.State {
+	s := make([]poseidon2.State, n)
+	for i := range s {
+		for j := range s[i] {
+			s[i][j] = field.M31(rng.Uint32N(field.P))
+			if i < len(extremes) {
+				s[i][j] = extremes[i]
+			}
+		}
+	}
+	return s
+}
+
+func digests(rng *rand.Rand, n int) []poseidon2.Digest {
+	d := make([]poseidon2.Digest, n)
+	for i, s := range states(rng, n) {
+		copy(d[i][:], s[:])
+	}
+	return d
+}
+
+func TestPermuteMany(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{1, 255, 256, 300} {
+		s := states(rng, n)
+		var flat []field.M31
+		for i := range s {
+			flat = append(flat, s[i][:]...)
+		}
+		p := upload(t, d, flat)
+		must(t, kernels.PermuteMany(d, p, n))
+		poseidon2.PermuteMany(s)
+		for i, v := range download[field.M31](t, d, p, len(flat)) {
+			if v != s[i/16][i%16] {
+				t.Fatalf("%d states: word %d of state %d is %d, want %d", n, i%16, i/16, v, s[i/16][i%16])
+			}
+		}
+	}
+}
+
+func TestHashColumns(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, c := range []struct{ columns, rows, stride, split int }{
+		{1, 1, 1, 1}, {5, 8, 5, 8}, {300, 9, 300, 9}, {257, 9, 260, 8}, {64, 31, 64, 16}, {33, 3, 40, 3}, {3, 40, 3, 8},
+	} {
+		rows := make([][]field.M31, c.rows)
+		matrix := make([]field.M31, c.rows*c.stride)
+		for r := range rows {
+			rows[r] = vectorM31(rng, c.columns, r+1)
+			copy(matrix[r*c.stride:], rows[r])
+		}
+		want := make([]poseidon2.Digest, c.columns)
+		h := poseidon2.NewColumnHasher(c.columns, c.rows)
+		h.AbsorbRows(rows)
+		h.Sum(want)
+		p := upload(t, d, matrix)
+		out := alloc[[8]field.M31](t, d, c.columns)
+		var state kernels.Ptr
+		if c.split < c.rows {
+			state = alloc[field.M31](t, d, 16*c.columns)
+		}
+		for from := 0; from < c.rows; from += c.split {
+			n := min(c.split, c.rows-from)
+			must(t, kernels.HashColumns(d, out, state, p.Offset(from*c.stride, 4), c.stride, c.columns, n, from, c.rows))
+		}
+		for i, g := range download[[8]field.M31](t, d, out, c.columns) {
+			if g != want[i] {
+				t.Fatalf("%+v: column %d: %v, want %v", c, i, g, want[i])
+			}
+		}
+		if err := kernels.HashColumns(d, out, 0, p, c.stride, c.columns, 8, 0, 16); err == nil {
+			t.Error("a part of the rows without memory for states")
+		}
+		if err := kernels.HashColumns(d, out, p, p, c.stride, c.columns, 7, 0, 16); err == nil {
+			t.Error("a part of seven rows")
+		}
+	}
+}
+
+func TestMerkle(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, depth := range []int{0, 1, 2, 5, 9} {
+		leaves := digests(rng, 1<<depth)
+		want := merkle.New(leaves)
+		nodes := alloc[[8]field.M31](t, d, kernels.TreeDigests(depth))
+		must(t, kernels.UploadSlice(d, nodes, arrays(leaves)))
+		must(t, kernels.MerkleTree(d, nodes, depth))
+		got := download[[8]field.M31](t, d, nodes, kernels.TreeDigests(depth))
+		for l, layer := range want.Layers() {
+			for i := range layer {
+				if g := got[kernels.TreeLayer(depth, l)+i]; g != layer[i] {
+					t.Fatalf("depth %d, layer %d, node %d: %v, want %v", depth, l, i, g, layer[i])
+				}
+			}
+		}
+		root := alloc[[8]field.M31](t, d, 1)
+		must(t, kernels.MerkleRoot(d, root, nodes, alloc[[8]field.M31](t, d, 1<<depth), depth))
+		if g := download[[8]field.M31](t, d, root, 1)[0]; g != want.Root() {
+			t.Errorf("depth %d: root alone is %v, want %v", depth, g, want.Root())
+		}
+		indexes := []uint64{0, uint64(len(got) - 1), uint64(len(got) / 2)}
+		some := alloc[[8]field.M31](t, d, 3)
+		must(t, kernels.GatherDigests(d, some, nodes, upload(t, d, indexes), 3))
+		for i, g := range download[[8]field.M31](t, d, some, 3) {
+			if g != got[indexes[i]] {
+				t.Errorf("depth %d: gathered %v, want %v", depth, g, got[indexes[i]])
+			}
+		}
+	}
+}
+
+func arrays(d []poseidon2.Digest) [][8]field.M31 {
+	a := make([][8]field.M31, len(d))
+	for i := range d {
+		a[i] = d[i]
+	}
+	return a
+}
+
+func TestSearchNonce(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	state := states(rng, 20)[19]
+	const bits = 7
+	want := transcript.SearchNonce(state, bits)
+	best := upload(t, d, []uint64{1 << 40})
+	p := upload(t, d, state[:])
+	for first := uint64(0); first <= want; first += 100 {
+		if g := download[uint64](t, d, best, 1)[0]; g != 1<<40 {
+			t.Fatalf("found %d, want %d", g, want)
+		}
+		must(t, kernels.SearchNonce(d, best, p, first, 100, 1<<bits-1))
+	}
+	// The next nonces change nothing.
+	must(t, kernels.SearchNonce(d, best, p, want+1, 300, 1<<bits-1))
+	if g := download[uint64](t, d, best, 1)[0]; g != want {
+		t.Fatalf("found %d, want %d", g, want)
+	}
+}
+
+func TestTwiddlesAndEncode(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(13, 14))
+	const most = 15
+	twiddles := alloc[field.M31](t, d, 1<<most)
+	must(t, kernels.Twiddles(d, twiddles, most))
+	for _, c := range []struct{ rows, table, domain int }{
+		{1, 0, 0}, {2, 0, 2}, {1, 1, 3}, {3, 2, 3}, {2, 3, 5}, {1, 4, 4}, {2, 5, 6}, {1, 11, 12}, {2, 12, 13}, {2, 13, 14}, {1, 14, 15}, {1, 15, 15},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			ints := make([]int32, c.rows<<c.table)
+			for i := range ints {
+				ints[i] = rng.Int32N(1<<31-1) - 1<<30 + 1
+			}
+			copy(ints, []int32{1<<30 - 1, -1<<30 + 1, 0, -1})
+			out := alloc[field.M31](t, d, c.rows<<c.domain)
+			must(t, kernels.Encode(d, out, upload(t, d, ints), twiddles, c.rows, c.table, c.domain))
+			got := download[field.M31](t, d, out, c.rows<<c.domain)
+			coeffs, want := make([]field.M31, 1<<c.table), make([]field.M31, 1<<c.domain)
+			for r := range c.rows {
+				field.FromInt32Vec(coeffs, ints[r<<c.table:(r+1)<<c.table])
+				code.Encode(want, coeffs)
+				for i, w := range want {
+					if got[r<<c.domain+i] != w {
+						t.Fatalf("row %d, position %d: %d, want %d", r, i, got[r<<c.domain+i], w)
+					}
+				}
+			}
+		})
+	}
+	if err := kernels.Encode(d, twiddles, twiddles, twiddles, 1, 5, 4); err == nil {
+		t.Error("a codeword shorter than its table")
+	}
+}
+
+func TestSplitAndGather(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(15, 16))
+	for _, c := range []struct{ vars, rows int }{{0, 1}, {3, 5}, {9, 2}} {
+		v := vectorQM31(rng, c.rows<<c.vars, 3)
+		words := alloc[field.M31](t, d, 4*len(v))
+		must(t, kernels.SplitLimbs(d, words, upload(t, d, v), c.vars, c.rows))
+		got := download[field.M31](t, d, words, 4*len(v))
+		for i, x := range v {
+			row, column := i>>c.vars, i&(1<<c.vars-1)
+			for j, l := range x.Limbs() {
+				if g := got[(4*row+j)<<c.vars+column]; g != l {
+					t.Fatalf("%+v: limb %d of element %d: %d, want %d", c, j, i, g, l)
+				}
+			}
+		}
+		positions := []uint64{0, 1<<c.vars - 1}
+		n := 4 * c.rows
+		leaves := alloc[field.M31](t, d, 2*(n+3))
+		must(t, kernels.GatherColumns(d, leaves, n+3, words, 1<<c.vars, n, upload(t, d, positions), 2))
+		for i, g := range download[field.M31](t, d, leaves, 2*(n+3)) {
+			k, r := i/(n+3), i%(n+3)
+			if r < n && g != got[r<<c.vars+int(positions[k])] {
+				t.Fatalf("%+v: value %d of leaf %d: %d, want %d", c, r, k, g, got[r<<c.vars+int(positions[k])])
+			}
+		}
+	}
+}

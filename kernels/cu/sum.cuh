@@ -1,0 +1,81 @@
+// Sums over K across a grid, and the weights eq(r, x) of sums.
+#pragma once
+#include "m31.cuh"
+
+// An element passed to a kernel as two words, the first limbs low.
+DEVICE qm31 qm31_unpack(u64 low, u64 high) { return {(u32)low, (u32)(low >> 32), (u32)high, (u32)(high >> 32)}; }
+
+// x + r·(y − x).
+DEVICE qm31 qm31_lerp(qm31 x, qm31 y, const qm31_factor &r) { return qm31_add(x, qm31_mul(qm31_sub(y, x), r)); }
+
+// The sum over the warp, in every lane; all lanes must call it.
+DEVICE qm31 warp_sum(qm31 v)
+{
+    for (int mask = 16; mask > 0; mask >>= 1) {
+        qm31 o = {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask),
+                  __shfl_xor_sync(~0u, v.c, mask), __shfl_xor_sync(~0u, v.d, mask)};
+        v = qm31_add(v, o);
+    }
+    return v;
+}
+
+// Adds v to a sum kept as four words, one a limb, that whoever reads it reduces
+// mod p. Sums of integers do not depend on the order; fewer than 2^33 calls for
+// one sum cannot overflow.
+DEVICE void add_to(u64 *sum, qm31 v)
+{
+    atomicAdd(sum + 0, (u64)v.a);
+    atomicAdd(sum + 1, (u64)v.b);
+    atomicAdd(sum + 2, (u64)v.c);
+    atomicAdd(sum + 3, (u64)v.d);
+}
+
+// Adds the block's sums of x and y to sum[0 … 3] and sum[4 … 7]. The block has
+// a multiple of 32 threads, which must all call it.
+DEVICE void block_sums(u64 *sum, qm31 x, qm31 y)
+{
+    __shared__ qm31 part[2][32];
+    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    x = warp_sum(x);
+    y = warp_sum(y);
+    if (lane == 0) {
+        part[0][warp] = x;
+        part[1][warp] = y;
+    }
+    __syncthreads();
+    if (warp < 2) {
+        for (u32 w = warp; w < 2; w += warps) { // one warp does both if it is alone
+            qm31 v = warp_sum(lane < warps ? part[w][lane] : qm31_zero());
+            if (lane == 0)
+                add_to(sum + 4 * w, v);
+        }
+    }
+}
+
+// Weights eq(r, x_0 …) of x in {0,1}^vars over the last eq coordinates left of
+// a point of which some are bound, constant in the other variables of x. A heap
+// over coordinates c_0 … c_(m−1) has eq(c_(m−l) … c_(m−1), i) in entry 2^l + i.
+struct weights {
+    const qm31 *outer, *inner; // heaps over the first and the last coordinates
+    u32 outer_eq, inner_eq;    // coordinates left of each
+    u32 free;                  // variables without
+
+    __device__ __forceinline__ bool none() const { return outer_eq + inner_eq == 0; }
+
+    __device__ __forceinline__ qm31 at(u64 x) const
+    {
+        u64 i = x >> free;
+        qm31 w = outer[(1u << outer_eq) + (i >> inner_eq)];
+        if (inner_eq > 0)
+            w = qm31_mul(w, inner[(1u << inner_eq) + (i & ((1u << inner_eq) - 1))]);
+        return w;
+    }
+};
+
+// The weights of vars variables of which the first eq have coordinates; the
+// heap over the last ones has all_inner of them.
+DEVICE weights weights_of(const qm31 *outer, const qm31 *inner, u32 all_inner, u32 eq, u32 vars)
+{
+    u32 in = min(eq, all_inner);
+    return {outer, inner, eq - in, in, vars - eq};
+}
