@@ -1,6 +1,12 @@
 package kernels
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrMemory is what Alloc fails with where the device has no memory left.
+var ErrMemory = errors.New("out of device memory")
 
 // A Ptr is an address in a device's memory. Zero is no address.
 type Ptr uint64
@@ -19,8 +25,12 @@ type Launch struct{ GridX, GridY, Block, Shared int }
 type Device interface {
 	// Name is the device's model name, for messages and tables.
 	Name() string
+	// Multiprocessors is the number of its processors that run blocks, from
+	// which to choose the size of a grid.
+	Multiprocessors() int
 	// Alloc returns memory of at least that many bytes (more than zero),
-	// aligned to 256, with undefined contents.
+	// aligned to 256, with undefined contents. Where there is none left the
+	// error wraps ErrMemory.
 	Alloc(bytes int) (Ptr, error)
 	// Free returns memory to the pool once the operations already in the queue
 	// are done with it. Free(0) does nothing.

@@ -1,14 +1,14 @@
 package devicetest
 
 import (
-	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
 )
 
 // ErrInjected is returned by the operation that a Faulty lets fail.
-var ErrInjected = errors.New("injected failure")
+var ErrInjected = fmt.Errorf("%w: injected", kernels.ErrMemory)
 
 // Faulty is a device on which one allocation fails. It also counts.
 type Faulty struct {

@@ -136,6 +136,9 @@ func (d *Device) number() (uint64, error) {
 // Name returns "host".
 func (d *Device) Name() string { return "host" }
 
+// Multiprocessors returns 2, so that grids are small and threads loop.
+func (d *Device) Multiprocessors() int { return 2 }
+
 // Alloc is described at kernels.Device.
 func (d *Device) Alloc(bytes int) (kernels.Ptr, error) {
 	if bytes <= 0 {

@@ -1,0 +1,104 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package kernels
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"gorgonia.org/cu"
+)
+
+// Alloc is described at Device. Where the device is full, the error is an
+// ErrMemory.
+func (e *Executor) Alloc(bytes int) (Ptr, error) {
+	if bytes <= 0 {
+		return 0, fmt.Errorf("allocation of %d bytes", bytes)
+	}
+	if err := e.Err(); err != nil {
+		return 0, err
+	}
+	addr, err := e.pool.Alloc(e.ctx, bytes, e.stream)
+	var d *libcuda.Error
+	if errors.As(err, &d) && d.OutOfMemory() {
+		return 0, fmt.Errorf("%w: %d bytes on %s: %w", ErrMemory, bytes, e.info.Name, err)
+	}
+	if err != nil {
+		return 0, e.note(fmt.Errorf("%d bytes on %s: %w", bytes, e.info.Name, err))
+	}
+	e.mu.Lock()
+	e.sizes[Ptr(addr)] = bytes
+	e.live += int64(bytes)
+	e.peak = max(e.peak, e.live)
+	e.mu.Unlock()
+	return Ptr(addr), nil
+}
+
+// Free is described at Device.
+func (e *Executor) Free(p Ptr) {
+	if p == 0 {
+		return
+	}
+	e.mu.Lock()
+	size, ok := e.sizes[p]
+	delete(e.sizes, p)
+	e.live -= int64(size)
+	e.mu.Unlock()
+	if !ok || e.Err() != nil {
+		return // freed already, or gone with the context
+	}
+	// A failure is one of work enqueued before, which the next call reports.
+	_ = e.note(libcuda.Free(e.ctx, uint64(p), e.stream))
+}
+
+// Memory are bytes of device memory.
+type Memory struct {
+	Live, Peak             int64 // asked for and not freed: now, at most
+	Reserved, ReservedPeak int64 // held by the pool: now, at most
+}
+
+// Memory returns what is in use by this executor.
+func (e *Executor) Memory() (Memory, error) {
+	s, err := e.pool.Stats(e.ctx)
+	if err != nil {
+		return Memory{}, e.note(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return Memory{e.live, e.peak, int64(s.Reserved), int64(s.ReservedPeak)}, nil
+}
+
+// ResetPeaks starts the peaks of Memory anew.
+func (e *Executor) ResetPeaks() error {
+	e.mu.Lock()
+	e.peak = e.live
+	e.mu.Unlock()
+	return e.note(e.pool.ResetPeaks(e.ctx))
+}
+
+// Available returns the bytes of the device that are free, those that the pool
+// holds unused included, and all that it has.
+func (e *Executor) Available() (free, total int64, err error) {
+	release, err := e.Bind()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer release()
+	if free, total, err = cu.MemInfo(); err != nil {
+		return 0, 0, e.note(libcuda.Wrap("cuMemGetInfo", err))
+	}
+	s, err := e.pool.Stats(e.ctx)
+	return free + int64(s.Reserved-s.Used), total, e.note(err)
+}
+
+// Trim waits for the queue and gives memory that is not in use back to the
+// device.
+func (e *Executor) Trim() error { return e.note(e.pool.Trim(e.ctx, e.stream)) }
+
+// Live returns the number of allocations that have not been freed.
+func (e *Executor) Live() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sizes)
+}

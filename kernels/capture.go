@@ -1,0 +1,48 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package kernels
+
+import (
+	"errors"
+
+	"github.com/prove-model/prove-model/nvrtc/libcuda"
+)
+
+// Graph is recorded work, launched with one call.
+type Graph struct {
+	e *Executor
+	g libcuda.Graph
+}
+
+// Capture records what f enqueues, launches and copies on the device, instead
+// of running it. f must not allocate, free, upload, download or wait, nor may
+// other goroutines use the executor meanwhile; addresses are recorded as they
+// are.
+func (e *Executor) Capture(f func() error) (*Graph, error) {
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	if err := libcuda.BeginCapture(e.ctx, e.stream); err != nil {
+		return nil, e.note(err)
+	}
+	err := f()
+	g, ended := libcuda.EndCapture(e.ctx, e.stream)
+	if err == nil && ended == nil {
+		return &Graph{e, g}, nil
+	}
+	if ended == nil {
+		ended = g.Destroy(e.ctx)
+	}
+	return nil, e.note(errors.Join(err, ended))
+}
+
+// Launch enqueues the recorded work.
+func (g *Graph) Launch() error {
+	if err := g.e.Err(); err != nil {
+		return err
+	}
+	return g.e.note(g.g.Launch(g.e.ctx, g.e.stream))
+}
+
+// Close frees the recording.
+func (g *Graph) Close() error { return g.e.note(g.g.Destroy(g.e.ctx)) }

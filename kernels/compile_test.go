@@ -1,0 +1,36 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package kernels
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/prove-model/prove-model/nvrtc"
+)
+
+// Every group compiles for every generation of devices, without a warning.
+func TestCompile(t *testing.T) {
+	if _, _, err := nvrtc.Compiler(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	nvrtc.SetCacheDir("")
+	for _, name := range Groups() {
+		src, err := Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, arch := range []string{"sm_80", "sm_90", "sm_100"} {
+			_, log, err := nvrtc.Compile(context.Background(), src, arch)
+			if err != nil {
+				t.Error(err)
+			} else if log != "" {
+				t.Errorf("%s for %s: %s", name, arch, log)
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prove-model/prove-model/nvrtc"
+	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"gorgonia.org/cu"
+)
+
+// Executor is a GPU as a Device: its primary context, one stream in which
+// everything happens in order, and a pool of memory that keeps what is freed.
+//
+// Every call names the context it runs in, so goroutines may move between
+// threads and between devices; what was the thread's current context before a
+// call is so after it. Bind saves the switching for a goroutine that makes many
+// calls.
+//
+// An error that leaves the context unusable, such as an illegal address, makes
+// every later call fail with it; Err returns it.
+type Executor struct {
+	info   nvrtc.DeviceInfo
+	cuctx  cu.CUContext
+	ctx    libcuda.Context
+	custr  cu.Stream
+	stream libcuda.Stream
+	pool   libcuda.Pool
+	stage  staging
+
+	groups sync.Map // name → *group
+	found  sync.Map // Kernel → *function
+
+	mu    sync.Mutex // guards what follows
+	sizes map[Ptr]int
+	live  int64
+	peak  int64
+
+	lost atomic.Pointer[error]
+}
+
+var _ Device = (*Executor)(nil)
+
+// executors holds this process's executors by device. They live as long as it.
+var executors struct {
+	sync.Mutex
+	byDevice map[int]*Executor
+}
+
+// Cached returns the executor of the first device.
+func Cached() (Device, error) { return CachedFor(0) }
+
+// CachedFor returns the executor of a device, numbered as by nvrtc.Devices,
+// made when it is first asked for. An error is not kept: the next call tries
+// again.
+func CachedFor(device int) (Device, error) {
+	executors.Lock()
+	defer executors.Unlock()
+	if e, ok := executors.byDevice[device]; ok {
+		return e, nil
+	}
+	e, err := newExecutor(device)
+	if err != nil {
+		return nil, err
+	}
+	if executors.byDevice == nil {
+		executors.byDevice = map[int]*Executor{}
+	}
+	executors.byDevice[device] = e
+	return e, nil
+}
+
+func newExecutor(device int) (*Executor, error) {
+	devices, err := nvrtc.Devices()
+	if err != nil {
+		return nil, err
+	}
+	if device < 0 || device >= len(devices) {
+		return nil, fmt.Errorf("no device %d: this machine has %d", device, len(devices))
+	}
+	e := &Executor{info: devices[device], sizes: map[Ptr]int{}}
+	dev, err := cu.GetDevice(device)
+	if err != nil {
+		return nil, libcuda.Wrap("cuDeviceGet", err)
+	}
+	if e.cuctx, err = dev.RetainPrimaryCtx(); err != nil {
+		return nil, libcuda.Wrap("cuDevicePrimaryCtxRetain", err)
+	}
+	e.ctx = libcuda.ContextOf(e.cuctx)
+	release, err := e.Bind()
+	if err != nil {
+		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
+	}
+	defer release()
+	// Not ordered with the default stream, which nothing here uses.
+	if e.custr, err = cu.MakeStream(cu.NonBlocking); err != nil {
+		return nil, errors.Join(libcuda.Wrap("cuStreamCreate", err), libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
+	}
+	e.stream = libcuda.StreamOf(e.custr)
+	if e.pool, err = libcuda.NewPool(device); err != nil {
+		return nil, errors.Join(err, libcuda.Wrap("cuStreamDestroy", e.custr.Destroy()), libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
+	}
+	return e, nil
+}
+
+// Bind ties the calling goroutine to its thread and makes the device's context
+// that thread's until release is called, by the same goroutine, which restores
+// what was there before. Calls are right without it, and faster with it.
+func (e *Executor) Bind() (release func(), err error) {
+	runtime.LockOSThread()
+	before, err := cu.CurrentContext()
+	if err == nil {
+		err = cu.SetCurrentContext(e.cuctx)
+	}
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, libcuda.Wrap("cuCtxSetCurrent", err)
+	}
+	return func() {
+		// This cannot fail but where the context is gone already, and then the
+		// next call that needs it says so.
+		_ = cu.SetCurrentContext(before)
+		runtime.UnlockOSThread()
+	}, nil
+}
+
+// Info describes the device.
+func (e *Executor) Info() nvrtc.DeviceInfo { return e.info }
+
+// Name is described at Device.
+func (e *Executor) Name() string { return e.info.Name }
+
+// Multiprocessors is described at Device.
+func (e *Executor) Multiprocessors() int { return e.info.Multiprocessors }
+
+// Err returns the error after which the device cannot be used by this process
+// any more, nil if there was none.
+func (e *Executor) Err() error {
+	if p := e.lost.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// note passes err on, and keeps it if the context is lost with it.
+func (e *Executor) note(err error) error {
+	var d *libcuda.Error
+	if errors.As(err, &d) && d.Sticky() {
+		lost := fmt.Errorf("%s is lost: %w", e.info.Name, err)
+		e.lost.CompareAndSwap(nil, &lost)
+	}
+	return err
+}
+
+// Copy is described at Device.
+func (e *Executor) Copy(dst, src Ptr, bytes int) error {
+	if err := e.check(bytes); err != nil || bytes == 0 {
+		return err
+	}
+	return e.note(libcuda.Copy(e.ctx, uint64(dst), uint64(src), bytes, e.stream))
+}
+
+// Clear is described at Device.
+func (e *Executor) Clear(dst Ptr, bytes int) error {
+	if err := e.check(bytes); err != nil || bytes == 0 {
+		return err
+	}
+	return e.note(libcuda.Set(e.ctx, uint64(dst), 0, bytes, e.stream))
+}
+
+func (e *Executor) check(bytes int) error {
+	if bytes < 0 {
+		return fmt.Errorf("%d bytes", bytes)
+	}
+	return e.Err()
+}
+
+// Sync is described at Device.
+func (e *Executor) Sync() error {
+	if err := e.Err(); err != nil {
+		return err
+	}
+	return e.note(libcuda.Synchronize(e.ctx, e.stream))
+}
+
+// Time is described at Device.
+func (e *Executor) Time(f func() error) (time.Duration, error) {
+	release, err := e.Bind()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	var marks [2]cu.Event
+	for i := range marks {
+		if marks[i], err = cu.MakeEvent(cu.DefaultEvent); err != nil {
+			return 0, e.note(libcuda.Wrap("cuEventCreate", err))
+		}
+		defer cu.DestroyEvent(&marks[i])
+	}
+	if err := marks[0].Record(e.custr); err != nil {
+		return 0, e.note(libcuda.Wrap("cuEventRecord", err))
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	if err := marks[1].Record(e.custr); err != nil {
+		return 0, e.note(libcuda.Wrap("cuEventRecord", err))
+	}
+	if err := e.Sync(); err != nil {
+		return 0, err
+	}
+	ms, err := marks[0].Elapsed(marks[1])
+	if err != nil {
+		return 0, e.note(libcuda.Wrap("cuEventElapsedTime", err))
+	}
+	return time.Duration(ms * float64(time.Millisecond)), nil
+}

@@ -1,0 +1,150 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package kernels
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prove-model/prove-model/nvrtc"
+	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"gorgonia.org/cu"
+)
+
+// A group is a module on the device, loaded once.
+type group struct {
+	once   sync.Once
+	module cu.Module
+	err    error
+}
+
+// A function is a kernel that has been looked up.
+type function struct {
+	handle libcuda.Function
+	mu     sync.Mutex
+	shared int // dynamic shared memory it may use
+}
+
+// Load compiles groups, or takes them from the cache, and loads them, so that
+// their first launch does not wait for that. Without names it loads all.
+func (e *Executor) Load(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		names = Groups()
+	}
+	for _, name := range names {
+		if _, err := e.group(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group returns a group's module. It is compiled once, whoever asks; the
+// others wait. A context that ends before the compilation begins is not held
+// against the group.
+func (e *Executor) group(ctx context.Context, name string) (*group, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entry, _ := e.groups.LoadOrStore(name, new(group))
+	g := entry.(*group)
+	g.once.Do(func() { g.module, g.err = e.load(name) })
+	return g, g.err
+}
+
+func (e *Executor) load(name string) (cu.Module, error) {
+	src, err := Source(name)
+	if err != nil {
+		return cu.Module{}, err
+	}
+	start := time.Now()
+	code, log, err := nvrtc.Compile(context.Background(), src, e.info.Arch())
+	if err != nil {
+		return cu.Module{}, err
+	}
+	compiled := time.Now()
+	release, err := e.Bind()
+	if err != nil {
+		return cu.Module{}, err
+	}
+	defer release()
+	m, err := cu.LoadData(string(code))
+	if err != nil {
+		return cu.Module{}, e.note(fmt.Errorf("loading the kernels of %s: %w", name, libcuda.Wrap("cuModuleLoadData", err)))
+	}
+	slog.Debug("kernels loaded", "group", name, "device", e.info.Index, "bytes", len(code),
+		"compile", compiled.Sub(start), "load", time.Since(compiled), "log", log)
+	return m, nil
+}
+
+func (e *Executor) function(k Kernel) (*function, error) {
+	if f, ok := e.found.Load(k); ok {
+		return f.(*function), nil
+	}
+	g, err := e.group(context.Background(), k.Group)
+	if err != nil {
+		return nil, err
+	}
+	f, err := g.module.Function(k.Name)
+	if err != nil {
+		return nil, e.note(fmt.Errorf("kernel %s of %s: %w", k.Name, k.Group, libcuda.Wrap("cuModuleGetFunction", err)))
+	}
+	entry, _ := e.found.LoadOrStore(k, &function{handle: libcuda.FunctionOf(f), shared: 48 << 10})
+	return entry.(*function), nil
+}
+
+// reserve lets f use so much dynamic shared memory; the driver wants to be
+// asked for more than 48 KB.
+func (e *Executor) reserve(f *function, shared int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if shared <= f.shared {
+		return nil
+	}
+	if shared > e.info.SharedPerBlock {
+		return fmt.Errorf("%d bytes of shared memory: the device has %d a block", shared, e.info.SharedPerBlock)
+	}
+	if err := libcuda.SetMaxDynamicShared(e.ctx, f.handle, shared); err != nil {
+		return err
+	}
+	f.shared = shared
+	return nil
+}
+
+// Launch is described at Device.
+func (e *Executor) Launch(k Kernel, l Launch, args ...uint64) error {
+	return e.launch(libcuda.Launch, k, l, args)
+}
+
+// LaunchCooperative is Launch with all blocks running at once, so that they may
+// wait for each other. It fails if they do not fit on the device.
+func (e *Executor) LaunchCooperative(k Kernel, l Launch, args ...uint64) error {
+	return e.launch(libcuda.LaunchCooperative, k, l, args)
+}
+
+type launcher func(ctx libcuda.Context, f libcuda.Function, grid, block [3]uint32, shared uint32, s libcuda.Stream, args []uint64) error
+
+func (e *Executor) launch(launch launcher, k Kernel, l Launch, args []uint64) error {
+	if err := e.Err(); err != nil {
+		return err
+	}
+	y := max(l.GridY, 1)
+	if l.GridX < 1 || l.GridX >= 1<<31 || y > 1<<16-1 || l.Block < 1 || l.Block > 1024 || l.Shared < 0 || len(args) > libcuda.MaxArgs {
+		return fmt.Errorf("launch of %s: %+v with %d arguments is out of range", k.Name, l, len(args))
+	}
+	f, err := e.function(k)
+	if err != nil {
+		return err
+	}
+	if err := e.reserve(f, l.Shared); err != nil {
+		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
+	}
+	err = launch(e.ctx, f.handle, [3]uint32{uint32(l.GridX), uint32(y), 1}, [3]uint32{uint32(l.Block), 1, 1}, uint32(l.Shared), e.stream, args)
+	if err != nil {
+		return e.note(fmt.Errorf("launch of %s: %w", k.Name, err))
+	}
+	return nil
+}

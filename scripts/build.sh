@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Builds the command: with GPU support where a C compiler and CUDA's headers can
+# be had, else without. GPU=off leaves it out, GPU=require insists on it.
+#
+#   scripts/build.sh OUTPUT
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/cuda-env.sh
+
+tags=
+if [ "${GPU:-auto}" = off ]; then
+	export CGO_ENABLED=0
+elif cuda_env; then
+	tags=cuda
+elif [ "${GPU:-auto}" = require ]; then
+	exit 1
+else
+	echo "build: for the CPU alone" >&2
+	export CGO_ENABLED=0
+fi
+"${GO:-go}" build -trimpath -tags "$tags" -o "$1" ./cmd/prove-model
+# The driver is opened when it is asked for, never linked.
+if [ -n "$tags" ] && command -v ldd >/dev/null && ldd "$1" | grep -E 'cuda|nvrtc|nvidia'; then
+	echo "build: $1 needs the libraries above to start" >&2
+	exit 1
+fi
