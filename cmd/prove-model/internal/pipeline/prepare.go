@@ -100,9 +100,9 @@ func options(cfg *config.Config) quantise.Options {
 	return quantise.Options{Mode: cfg.Mode, Headroom: cfg.Headroom, ChunkEntries: chunkEntries(cfg.ChunkBudgetGB)}
 }
 
-// entryBytes is what proving takes for an entry of the witness, at most: the
-// values themselves, and fractions of 20 bytes in the layers of a tree.
-const entryBytes = 512
+// entryBytes is what proving takes for an entry of a chunk's witness: about
+// 110 bytes where it was measured, on convolutions, and twice that to be safe.
+const entryBytes = 256
 
 // chunkEntries turns a memory budget into a number of witness entries, a power
 // of two so that small changes of the budget leave the key alone.
