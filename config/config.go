@@ -27,7 +27,8 @@ type Config struct {
 	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
 	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 24]
 
-	GPU           string  `mapstructure:"gpu"` // GPUOff, GPUOn or GPURequire
+	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
+	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays
 	MultiGPU      bool    `mapstructure:"multi-gpu"`
 	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory a chunk of the witness may take, in [0.01, 4096]
 	Threads       int     `mapstructure:"threads"`         // 0: all cores
@@ -55,7 +56,7 @@ const (
 // Values of GPU.
 const (
 	GPUOff     = "off"
-	GPUOn      = "on"      // use one when there is one
+	GPUAuto    = "auto"    // use one when there is one
 	GPURequire = "require" // fail when there is none
 )
 
@@ -68,6 +69,7 @@ func Default() Config {
 		SecurityBits:  100,
 		GrindBits:     16,
 		GPU:           GPUOff,
+		GPUThreshold:  -1,
 		ChunkBudgetGB: 8,
 		Seed:          1,
 	}
@@ -109,7 +111,8 @@ func (c *Config) validate() error {
 	}
 	oneOf("mode", c.Mode, ModeAuto, ModeW8A8)
 	oneOf("soundness", c.Soundness, SoundnessUnique, SoundnessJohnson)
-	oneOf("gpu", c.GPU, GPUOff, GPUOn, GPURequire)
+	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
+	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
 	within("headroom", c.Headroom, 1, 1024)
 	within("security-bits", float64(c.SecurityBits), 20, 110)
 	within("grind-bits", float64(c.GrindBits), 0, 24)

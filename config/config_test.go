@@ -82,7 +82,7 @@ func TestPrecedence(t *testing.T) {
 	if c.Mode != ModeW8A8 || c.ChunkBudgetGB != 2.5 {
 		t.Errorf("file: mode %s, chunk-budget-gb %v", c.Mode, c.ChunkBudgetGB)
 	}
-	if c.GPU != GPUOn {
+	if c.GPU != GPUAuto {
 		t.Errorf("bare flag: gpu %s", c.GPU)
 	}
 	dims, err := c.Dims()
@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		"wrong type":      {yaml: "threads: many\n", want: "threads"},
 		"mode":            {args: []string{"--mode=int4"}, want: "auto or w8a8"},
 		"soundness":       {args: []string{"--soundness=none"}, want: "unique or johnson"},
-		"gpu":             {args: []string{"--gpu=maybe"}, want: "off or on or require"},
+		"gpu":             {args: []string{"--gpu=maybe"}, want: "auto or require or off"},
 		"threads":         {args: []string{"--threads=-1"}, want: "--threads -1"},
 		"security":        {args: []string{"--security-bits=0"}, want: "--security-bits 0"},
 		"grind":           {args: []string{"--grind-bits=64"}, want: "--grind-bits 64"},

@@ -45,7 +45,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if sweep != "" {
 				return benchSweep(cmd, cfg, layers, sweep)
 			}
-			m, err := bench.Measure(cmd.Context(), cfg, pipeline.Made(bench.MLP(layers, width), cfg.Seed))
+			m, err := bench.Measure(cmd.Context(), cfg, pipeline.Made(bench.MLP(layers, width), cfg.Seed), progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			return bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m})
 		},
 	}
-	config.AddFlags(cmd.Flags(), "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "threads", "seed", "json")
+	config.AddFlags(cmd.Flags(), "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "gpu", "gpu-threshold", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
 	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
 	cmd.Flags().StringVar(&sweep, "sweep", "", "`LO..HI`: perceptrons of 2^LO to 2^HI parameters")
@@ -93,7 +93,7 @@ func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string
 	}
 	ph := progress(cmd, cfg)
 	var rows []bench.SweepRow
-	err := bench.Sweep(cmd.Context(), cfg, layers, lo, hi, func(r bench.SweepRow) {
+	err := bench.Sweep(cmd.Context(), cfg, layers, lo, hi, ph, func(r bench.SweepRow) {
 		rows = append(rows, r)
 		ph.Printf("2^%d done", r.Log)
 	})

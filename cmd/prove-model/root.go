@@ -13,7 +13,7 @@ import (
 // making it.
 var modelFlags = []string{
 	"model", "input", "calibration", "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits",
-	"chunk-budget-gb", "gpu", "multi-gpu", "threads", "seed",
+	"chunk-budget-gb", "gpu", "gpu-threshold", "multi-gpu", "threads", "seed",
 }
 
 func newRoot() *cobra.Command {

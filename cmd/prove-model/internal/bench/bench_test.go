@@ -17,7 +17,7 @@ const digits = "../../../../testdata/digits/"
 func TestMLP(t *testing.T) {
 	cfg := config.Default()
 	var rows []SweepRow
-	err := Sweep(t.Context(), &cfg, 3, 6, 8, func(r SweepRow) { rows = append(rows, r) })
+	err := Sweep(t.Context(), &cfg, 3, 6, 8, ui.NewPhases(nil, true), func(r SweepRow) { rows = append(rows, r) })
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}

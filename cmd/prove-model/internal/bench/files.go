@@ -24,7 +24,7 @@ type Limits struct {
 func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, ph *ui.Phases) ([]*Model, error) {
 	var all []*Model
 	for _, path := range paths {
-		m, err := measureFile(ctx, cfg, path)
+		m, err := measureFile(ctx, cfg, path, ph)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -41,7 +41,7 @@ func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limit
 	return all, nil
 }
 
-func measureFile(ctx context.Context, cfg *config.Config, path string) (*Model, error) {
+func measureFile(ctx context.Context, cfg *config.Config, path string, ph *ui.Phases) (*Model, error) {
 	local := *cfg
 	local.Model, local.Input = path, ""
 	if info, err := os.Stat(path); err != nil {
@@ -54,7 +54,7 @@ func measureFile(ctx context.Context, cfg *config.Config, path string) (*Model, 
 		return nil, err
 	}
 	defer src.Close(ctx)
-	return Measure(ctx, &local, src)
+	return Measure(ctx, &local, src, ph)
 }
 
 func (l Limits) check(m *Model) error {

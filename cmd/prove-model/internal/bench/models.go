@@ -36,16 +36,22 @@ type Model struct {
 }
 
 // Measure quantises, commits, proves and verifies once, without the cache.
-func Measure(ctx context.Context, cfg *config.Config, src *pipeline.Source) (*Model, error) {
+// Warnings go to the given phases.
+func Measure(ctx context.Context, cfg *config.Config, src *pipeline.Source, warnings *ui.Phases) (*Model, error) {
 	local := *cfg
 	local.NoCache = true
 	ph := ui.NewPhases(nil, true)
-	prep, err := pipeline.Prepare(ctx, &local, src, ph)
+	dev, err := pipeline.OpenDevice(ctx, cfg, warnings)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	prep, err := pipeline.Prepare(ctx, &local, dev, src, ph)
 	if err != nil {
 		return nil, err
 	}
 	prepared := len(ph.All())
-	run, err := prep.Prove(ctx, src, ph)
+	run, err := prep.Prove(ctx, dev, src, ph)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +124,10 @@ type SweepRow struct {
 
 // Sweep measures perceptrons of the given number of layers and about 2^lo to
 // 2^hi parameters, smallest first, so that the peak memory is each one's own.
-func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, report func(SweepRow)) error {
+func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, warnings *ui.Phases, report func(SweepRow)) error {
 	for log := lo; log <= hi; log++ {
 		width := max(1, int(math.Round(math.Sqrt(math.Ldexp(1/float64(layers), log)))))
-		m, err := Measure(ctx, cfg, pipeline.Made(MLP(layers, width), cfg.Seed))
+		m, err := Measure(ctx, cfg, pipeline.Made(MLP(layers, width), cfg.Seed), warnings)
 		if err != nil {
 			return err
 		}

@@ -34,9 +34,11 @@ func (c *Committed) Print(w io.Writer) {
 // Commit quantises and commits, or takes the commitment from the cache, and
 // writes the key.
 func Commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*Committed, error) {
-	if err := CheckDevice(cfg, ph); err != nil {
+	dev, err := OpenDevice(ctx, cfg, ph)
+	if err != nil {
 		return nil, err
 	}
+	defer dev.Close()
 	src, err := Open(cfg)
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func Commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*Committed,
 		return nil, err
 	}
 	defer file.Abort()
-	prep, err := Prepare(ctx, cfg, src, ph)
+	prep, err := Prepare(ctx, cfg, dev, src, ph)
 	if err != nil {
 		return nil, err
 	}

@@ -1,21 +1,108 @@
 package pipeline
 
 import (
-	"errors"
+	"context"
+	"fmt"
+	"sync"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/model"
 )
 
-// CheckDevice decides what a wish for a GPU comes to: this program proves on
-// the CPU alone, so it warns, or fails if a GPU is required.
-func CheckDevice(cfg *config.Config, ph *ui.Phases) error {
-	if cfg.GPU == config.GPURequire {
-		return WithHint(errors.New("--gpu=require: this program was built without GPU support"),
-			"--gpu alone, or no flag, proves on the CPU")
+// Device is where a command computes: on a GPU as far as that goes and on the
+// CPU for the rest, or on the CPU alone. The results are the same.
+type Device struct {
+	machine *cuda.Machine // nil: the CPU alone
+	policy  backend.Policy
+
+	mu   sync.Mutex
+	lost bool
+}
+
+// OpenDevice opens what the settings ask for. A GPU that is wished for and
+// cannot be had is warned about, or an error if it is required.
+func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*Device, error) {
+	if cfg.GPU == config.GPUOff && !cfg.MultiGPU {
+		return &Device{}, nil
 	}
-	if cfg.GPU == config.GPUOn || cfg.MultiGPU {
-		ph.Printf("warning: this program was built without GPU support; proving on the CPU")
+	return openDevice(ctx, cfg, ph, kernels.Cached)
+}
+
+func openDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases, open func() (kernels.Device, error)) (*Device, error) {
+	dev, err := open()
+	if err == nil {
+		err = load(ctx, dev, ph)
 	}
-	return nil
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		if cfg.GPU == config.GPURequire {
+			return nil, WithHint(fmt.Errorf("--gpu=require: %w", err), "--gpu alone, or no flag, proves on the CPU")
+		}
+		ph.Printf("warning: no GPU: %v; proving on the CPU", err)
+		return &Device{}, nil
+	}
+	if cfg.MultiGPU {
+		ph.Printf("warning: one GPU is used: this version does not spread a proof over several")
+	}
+	d := &Device{machine: cuda.NewMachine(dev), policy: backend.Policy{Threshold: backend.DefaultThreshold}}
+	if cfg.GPUThreshold >= 0 {
+		d.policy.Threshold = cfg.GPUThreshold
+	}
+	if cfg.GPU != config.GPURequire {
+		d.policy.Warn = func(err error) { d.warn(err, ph) }
+	}
+	return d, nil
+}
+
+// load compiles the kernels, or takes them from the cache, so that the phases
+// that follow do not wait for that, and what is wrong with the compiler shows
+// at once.
+func load(ctx context.Context, dev kernels.Device, ph *ui.Phases) error {
+	l, ok := dev.(interface {
+		Load(ctx context.Context, groups ...string) error
+	})
+	if !ok {
+		return nil
+	}
+	return ph.Run(ctx, "load kernels", func(func(done, total int)) error { return l.Load(ctx) })
+}
+
+// warn says once that the GPU is given up.
+func (d *Device) warn(err error, ph *ui.Phases) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.lost {
+		d.lost = true
+		ph.Printf("warning: the GPU failed: %v; going on on the CPU", err)
+	}
+}
+
+// usable says whether there is a GPU that has not failed yet.
+func (d *Device) usable() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.machine != nil && !d.lost
+}
+
+// Backend makes the backend of a proof (prover.Options).
+func (d *Device) Backend(g *model.Graph, w backend.Witness) backend.Backend {
+	c := cpu.New(g, w)
+	if !d.usable() {
+		return c
+	}
+	return backend.NewFallback(g, d.machine.Backend(g, w), c, d.policy)
+}
+
+// Close gives back the memory on the GPU.
+func (d *Device) Close() {
+	if d.machine != nil {
+		d.machine.Close()
+	}
 }

@@ -41,7 +41,7 @@ const cacheBytes = 4 << 30
 // settings that the key depends on and the calibration file. Without such a
 // file the first input that a model is run on calibrates it, and later ones
 // keep to that: so the key stays the same from input to input.
-func Prepare(ctx context.Context, cfg *config.Config, src *Source, ph *ui.Phases) (*Prepared, error) {
+func Prepare(ctx context.Context, cfg *config.Config, dev *Device, src *Source, ph *ui.Phases) (*Prepared, error) {
 	sec, err := security(cfg)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Prepare(ctx context.Context, cfg *config.Config, src *Source, ph *ui.Phases
 		return nil, err
 	}
 	err = ph.Run(ctx, PhaseCommitModel, func(func(done, total int)) (err error) {
-		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec, prover.Options{})
+		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec, prover.Options{Backend: dev.Backend})
 		if err != nil {
 			return err
 		}

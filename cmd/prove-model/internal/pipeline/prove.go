@@ -20,9 +20,15 @@ import (
 // the commitment from the cache), proves, checks its own proof, and writes
 // proof and key. On an error no file is written.
 func Prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*Proved, error) {
-	if err := CheckDevice(cfg, ph); err != nil {
+	dev, err := OpenDevice(ctx, cfg, ph)
+	if err != nil {
 		return nil, err
 	}
+	defer dev.Close()
+	return proveOn(ctx, cfg, dev, ph)
+}
+
+func proveOn(ctx context.Context, cfg *config.Config, dev *Device, ph *ui.Phases) (*Proved, error) {
 	src, err := Open(cfg)
 	if err != nil {
 		return nil, err
@@ -41,11 +47,11 @@ func Prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*Proved, err
 	}
 	defer vkFile.Abort()
 
-	prep, err := Prepare(ctx, cfg, src, ph)
+	prep, err := Prepare(ctx, cfg, dev, src, ph)
 	if err != nil {
 		return nil, err
 	}
-	run, err := prep.Prove(ctx, src, ph)
+	run, err := prep.Prove(ctx, dev, src, ph)
 	if err != nil {
 		return nil, err
 	}

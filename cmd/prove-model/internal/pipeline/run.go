@@ -27,7 +27,7 @@ type Run struct {
 
 // Prove runs the model on the source's input, in integers and for comparison
 // in floating point, and proves the integer run.
-func (p *Prepared) Prove(ctx context.Context, src *Source, ph *ui.Phases) (*Run, error) {
+func (p *Prepared) Prove(ctx context.Context, dev *Device, src *Source, ph *ui.Phases) (*Run, error) {
 	r := &Run{}
 	var wit *forward.Witness
 	err := ph.Run(ctx, "run model", func(func(done, total int)) (err error) {
@@ -40,7 +40,7 @@ func (p *Prepared) Prove(ctx context.Context, src *Source, ph *ui.Phases) (*Run,
 	var file bytes.Buffer
 	var stats *prover.Stats
 	err = ui.Await(ctx, func() (err error) {
-		stats, err = prover.Prove(ctx, p.Key, p.Tree, wit, &file, prover.Options{Progress: follow(ctx, ph)})
+		stats, err = prover.Prove(ctx, p.Key, p.Tree, wit, &file, prover.Options{Backend: dev.Backend, Progress: follow(ctx, ph)})
 		return err
 	})
 	ph.Stop(err == nil)
