@@ -1,4 +1,5 @@
-# build, test and demo need Go alone; no C compiler is used.
+# build, test and demo need Go alone. With a C compiler, build includes support
+# for GPUs and test tests it; see scripts/cuda-env.sh and docs/gpu.md.
 export CGO_ENABLED = 0
 
 GO     ?= go
@@ -10,12 +11,13 @@ MODELS := $(or $(PROVE_MODEL_MODELS),../shared/models)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## the command, as bin/prove-model
-	$(GO) build -trimpath -o $(BIN) ./cmd/prove-model
+build: ## the command, as bin/prove-model; GPU=off leaves out, GPU=require insists on, support for GPUs
+	scripts/build.sh $(BIN)
 
 test: ## all tests
 	$(GO) vet ./...
 	$(GO) test ./...
+	scripts/test-cuda.sh
 
 demo: build ## prove one digit, verify it, compare the quantised model with the float one
 	@mkdir -p dist

@@ -427,3 +427,13 @@ func TestSpeed(t *testing.T) {
 	})
 	rate("copy on the device, read and written", 20*len(host), d, err)
 }
+
+// How long a process waits for its device: figures in the log. The second
+// process finds the machine code on disk.
+func TestStart(t *testing.T) {
+	start := time.Now()
+	e := gpu(t)
+	opened := time.Now()
+	noError(t, e.Load(context.Background()))
+	t.Logf("device open after %v, %d groups of kernels loaded after %v more", opened.Sub(start), len(Groups()), time.Since(opened))
+}

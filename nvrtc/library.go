@@ -39,7 +39,7 @@ var openLibrary = sync.OnceValues(func() (*library, error) {
 	if only {
 		return nil, fmt.Errorf("NVRTC, as PROVE_MODEL_NVRTC names it: %s", failures[0])
 	}
-	return nil, errors.New("no NVRTC (libnvrtc.so.13 or .12) found; install the CUDA toolkit, or the Python package nvidia-cuda-nvrtc-cu12, and set PROVE_MODEL_NVRTC to the library if it is in an unusual place")
+	return nil, errors.New("neither libnvrtc.so.13 nor libnvrtc.so.12 was found; install the CUDA toolkit, or the Python package nvidia-cuda-nvrtc-cu12, and set PROVE_MODEL_NVRTC to the library if it is in an unusual place")
 })
 
 func openPath(path string) (*library, error) {

@@ -55,7 +55,7 @@ Exit codes: 0 success, 1 a proof does not verify, 2 anything else.`,
 		return pipeline.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newVerify(), newCommit(), newInspect(), newBench(), newVersion())
+	root.AddCommand(newVerify(), newCommit(), newInspect(), newBench(), newDevices(), newVersion())
 	return root
 }
 
