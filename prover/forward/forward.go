@@ -82,19 +82,25 @@ func checkInput(t *model.Tensor, v []int32) error {
 
 // Tensor returns the values of any tensor; a virtual one is computed from its
 // definition and belongs to the caller. It may be called concurrently.
-func (w *Witness) Tensor(id model.TensorID) []int32 {
+func (w *Witness) Tensor(id model.TensorID) []int32 { return w.eval(id, nil) }
+
+// eval is Tensor with values of virtual tensors that are known already.
+func (w *Witness) eval(id model.TensorID, known map[model.TensorID][]int32) []int32 {
 	if w.Values[id] != nil {
 		return w.Values[id]
+	}
+	if v, ok := known[id]; ok {
+		return v
 	}
 	t := &w.graph.Tensors[id]
 	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
 		l := &t.Def[0]
-		return l.View.Gather(w.Tensor(l.Src), w.graph.Tensors[l.Src].Shape, t.Shape)
+		return l.View.Gather(w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
 	}
 	acc := make([]int64, model.Size(t.Shape))
 	for i := range t.Def {
 		l := &t.Def[i]
-		l.View.Accumulate(acc, l.Coef, w.Tensor(l.Src), w.graph.Tensors[l.Src].Shape, t.Shape)
+		l.View.Accumulate(acc, l.Coef, w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
 	}
 	dst := make([]int32, len(acc))
 	for i, x := range acc {
@@ -133,10 +139,7 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 // operand returns a tensor's values for step i, remembering virtual ones that
 // a later step needs.
 func (e *executor) operand(id model.TensorID) []int32 {
-	if v, ok := e.cache[id]; ok {
-		return v
-	}
-	v := e.Tensor(id)
+	v := e.eval(id, e.cache)
 	if e.Values[id] == nil {
 		e.cache[id] = v
 	}

@@ -72,15 +72,19 @@ func (l *lowering) apply(v, x *value, name string, f scalar) {
 func (l *lowering) clampFunction(v *value) model.TensorID {
 	base, b := v.fn.base, *v.fn.bounds
 	e := l.takeFlat(base)
-	r := v.rng.abs()
+	r := l.piecewiseRange(v.rng, base.rng, b)
+	return l.round(v.name, e, Range{Min: -r, Max: r}, l.plan.bits, b)
+}
+
+// piecewiseRange is the magnitude that sets the scale of a piecewise function's
+// result, from the calibrated ranges of result and argument.
+func (l *lowering) piecewiseRange(result, argument Range, b bounds) float64 {
 	// One sample may have missed the larger values: what goes in says more.
-	r = math.Max(r, base.rng.abs()/4)
+	r := math.Max(result.abs(), argument.abs()/4)
 	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit <= 2*r*l.opts.Headroom {
 		r = limit / l.opts.Headroom // values beyond cannot occur
-	} else if b.hi <= 0 && b.lo >= 0 {
-		r = 0
 	}
-	return l.round(v.name, e, Range{Min: -r, Max: r}, l.plan.bits, b)
+	return r
 }
 
 // fusedEntries is the number of entries from which a table over the

@@ -31,7 +31,11 @@ func Ranges(runs ...map[string][]float64) map[string]Range {
 				r = Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
 			}
 			for _, v := range values {
-				r = r.Union(Range{v, v, math.Abs(v)})
+				if math.IsNaN(v) { // not a number: Quantise refuses the range
+					r = Range{v, v, v}
+					break
+				}
+				r = Range{min(r.Min, v), max(r.Max, v), min(r.Least, math.Abs(v))}
 			}
 			ranges[name] = r
 		}

@@ -152,7 +152,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 		}
 	}
 	bits = floorLog2(most*pow2(frac)) + 1
-	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
+	if r := l.finest(v) * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
 		most := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - t.Frac
 		if spare := frac - most; spare > 0 {
 			spare = max(0, min(spare, bits-minWeightBits-1))
@@ -160,6 +160,18 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 		}
 	}
 	return frac, bits
+}
+
+// finest is the magnitude that sets the scale on which the value will be
+// rounded: its own, or that of a piecewise function that is fused with the
+// rounding.
+func (l *lowering) finest(v *value) float64 {
+	c := l.consumer(v)
+	if c == nil || c.Op != "Relu" && c.Op != "Clip" {
+		return v.rng.abs()
+	}
+	f := scalarFunctions[c.Op](c)
+	return l.piecewiseRange(l.ranges[c.Output()], v.rng, *f.bounds)
 }
 
 // upcoming is the real magnitude of what the value's one consumer adds to it:
