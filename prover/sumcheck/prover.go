@@ -36,7 +36,7 @@ func Prove(w *transcript.Writer, insts []Instance) []Final {
 	for i, in := range insts {
 		shapes[i] = in.shape()
 	}
-	return ProveTables(w, shapes, newTables(insts))
+	return ProveTables(w, shapes, NewTables(insts))
 }
 
 // ProveTables is Prove over tables that may be on another machine.

@@ -23,8 +23,8 @@ type tables struct {
 	insts []*table
 }
 
-// newTables takes over the instances' tables.
-func newTables(insts []Instance) *tables {
+// NewTables returns the tables of instances in memory, which it takes over.
+func NewTables(insts []Instance) Tables {
 	t := &tables{insts: make([]*table, len(insts))}
 	shapes := make([]Shape, len(insts))
 	for i, in := range insts {

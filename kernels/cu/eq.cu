@@ -1,0 +1,61 @@
+// Tables of eq(r, ·).
+#include "sum.cuh"
+
+// eq of the coordinates c[0 … n) and the bits of i, c[0] with the top one.
+DEVICE qm31 eq_index(const qm31 *c, u32 n, u64 i)
+{
+    qm31 e = qm31_one();
+    for (u32 j = 0; j < n; j++) {
+        qm31 x = c[j];
+        e = qm31_mul(e, i >> (n - 1 - j) & 1 ? x : qm31_sub(qm31_one(), x));
+    }
+    return e;
+}
+
+DEVICE void heap_entry(qm31 *heap, const qm31 *c, u32 n, u64 h)
+{
+    if (h == 0)
+        return;
+    u32 level = 63 - __clzll((i64)h);
+    heap[h] = eq_index(c + (n - level), level, h - ((u64)1 << level));
+}
+
+// The heaps (see weights) over point[0 … n) and point[n … n + m), of 2^(n+1)
+// and 2^(m+1) entries.
+KERNEL eq_heaps(qm31 *outer, u64 n, qm31 *inner, u64 m, const qm31 *point)
+{
+    u64 first = (u64)2 << n, all = first + ((u64)2 << m);
+    for (u64 h = thread_index(); h < all; h += thread_count()) {
+        if (h < first)
+            heap_entry(outer, point, (u32)n, h);
+        else
+            heap_entry(inner, point + n, (u32)m, h - first);
+    }
+}
+
+// Π_j eq(part_j, i_j) for every index (i_0, i_1, …) of a dense shape of up to
+// four axes of dimensions d_j, the last ones; unused ones are 1. The parts are
+// one after the other in point, ⌈log2 d_j⌉ coordinates each.
+KERNEL eq_tensor(qm31 *out, const qm31 *point, u64 d0, u64 d1, u64 d2, u64 d3)
+{
+    u64 dims[4] = {d0, d1, d2, d3};
+    u32 vars[4], all = 0;
+    for (int a = 0; a < 4; a++) {
+        vars[a] = dims[a] > 1 ? 64 - __clzll((i64)(dims[a] - 1)) : 0;
+        all += vars[a];
+    }
+    u64 n = d0 * d1 * d2 * d3;
+    for (u64 x = thread_index(); x < n; x += thread_count()) {
+        u64 rest = x;
+        u32 end = all;
+        qm31 e = qm31_one();
+        for (int a = 3; a >= 0; a--) {
+            end -= vars[a];
+            if (dims[a] > 1) {
+                e = qm31_mul(e, eq_index(point + end, vars[a], rest % dims[a]));
+                rest /= dims[a];
+            }
+        }
+        out[x] = e;
+    }
+}

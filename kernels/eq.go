@@ -1,0 +1,104 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// sumBlock is the number of threads in a block of the kernels that sum, and
+// sumBlocks the blocks that together keep any device busy.
+const (
+	sumBlock  = 256
+	sumBlocks = 132 * 8
+)
+
+// looped is a launch whose threads loop over n > 0 items, for each of rows > 0
+// rows of blocks.
+func looped(n, rows int) Launch {
+	return Launch{GridX: max(1, min((n-1)/sumBlock+1, sumBlocks/rows)), GridY: rows, Block: sumBlock}
+}
+
+// SumWords is the number of 64-bit words of a sum over K as kernels accumulate
+// it: one a limb, not reduced.
+const SumWords = 4
+
+// FromSum returns the element that the first SumWords words stand for.
+func FromSum(words []uint64) field.QM31 {
+	return field.NewQM31(field.Reduce64(words[0]), field.Reduce64(words[1]), field.Reduce64(words[2]), field.Reduce64(words[3]))
+}
+
+// pack returns an element as kernels take it: two words.
+func pack(v field.QM31) (low, high uint64) {
+	l := v.Limbs()
+	return uint64(l[0]) | uint64(l[1])<<32, uint64(l[2]) | uint64(l[3])<<32
+}
+
+// maxHeapVars bounds the coordinates of a heap, whose entries have 32-bit
+// indexes.
+const maxHeapVars = 28
+
+// EqHeaps are the weights eq(r, ·) and those of every suffix of r, as kernels
+// that sum take them: two heaps over the first and the last half of r. The
+// memory belongs to whoever asked for it and is freed with Free.
+type EqHeaps struct {
+	Vars                 int
+	mem                  Ptr
+	outer, inner         Ptr
+	outerVars, innerVars int
+}
+
+// NewEqHeaps builds the heaps for a point of any number of coordinates, with
+// one allocation of about 2^(len(r)/2+2) elements.
+func NewEqHeaps(d Device, r []field.QM31) (*EqHeaps, error) {
+	h := &EqHeaps{Vars: len(r), innerVars: len(r) / 2}
+	h.outerVars = len(r) - h.innerVars
+	if h.outerVars > maxHeapVars {
+		return nil, fmt.Errorf("eq of %d variables", len(r))
+	}
+	outer, inner := 2<<h.outerVars, 2<<h.innerVars
+	var err error
+	if h.mem, err = AllocSlice[field.QM31](d, outer+inner+max(len(r), 1)); err != nil {
+		return nil, err
+	}
+	h.outer, h.inner = h.mem, At[field.QM31](h.mem, outer)
+	point := At[field.QM31](h.inner, inner)
+	if len(r) > 0 {
+		err = UploadSlice(d, point, r)
+	}
+	if err == nil {
+		err = d.Launch(Kernel{"eq", "eq_heaps"}, Cover(outer+inner), uint64(h.outer), uint64(h.outerVars),
+			uint64(h.inner), uint64(h.innerVars), uint64(point))
+	}
+	if err != nil {
+		h.Free(d)
+		return nil, err
+	}
+	return h, nil
+}
+
+// Free returns the heaps' memory. It may be called on nil.
+func (h *EqHeaps) Free(d Device) {
+	if h != nil {
+		d.Free(h.mem)
+	}
+}
+
+// EqTensor sets the Size(dims) elements at out to Π_j eq(part_j, i_j) for every
+// index of the dense shape dims, of up to four axes. point has the parts one
+// after the other, ⌈log2 d_j⌉ coordinates each, on the device.
+func EqTensor(d Device, out, point Ptr, dims []int) error {
+	if len(dims) > 4 {
+		return fmt.Errorf("eq_tensor over %d axes", len(dims))
+	}
+	all := [4]uint64{1, 1, 1, 1}
+	n := 1
+	for i, dim := range dims {
+		if dim < 1 {
+			return fmt.Errorf("eq_tensor over an axis of length %d", dim)
+		}
+		all[4-len(dims)+i] = uint64(dim)
+		n *= dim
+	}
+	return d.Launch(Kernel{"eq", "eq_tensor"}, Cover(n), uint64(out), uint64(point), all[0], all[1], all[2], all[3])
+}

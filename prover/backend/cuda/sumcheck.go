@@ -1,0 +1,145 @@
+package cuda
+
+import (
+	"sort"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+)
+
+// tailVars is the number of variables from which on a sumcheck goes on in the
+// host's memory: the tables are so small then that a round there takes less
+// time than a launch and the way back. A variable, for tests.
+var tailVars = 8
+
+// batch is a batched sumcheck whose tables are on the device. It implements
+// sumcheck.Tables.
+type batch struct {
+	m      *memory
+	insts  []sumcheckInstance
+	order  []int // instances by descending number of variables
+	rounds int
+	device kernels.Ptr // the instances, in order
+	sums   kernels.Ptr // of every round and every instance in order
+	tail   sumcheck.Tables
+	since  int // the tail's first round
+	heaps  []*kernels.EqHeaps
+}
+
+type sumcheckInstance struct {
+	a, b kernels.Ptr
+	vars int
+	eq   []field.QM31
+}
+
+// newBatch prepares at least one instance.
+func newBatch(m *memory, insts []sumcheckInstance) *batch {
+	b := &batch{m: m, insts: insts, order: make([]int, len(insts))}
+	for i, in := range insts {
+		b.order[i] = i
+		b.rounds = max(b.rounds, in.vars)
+	}
+	sort.SliceStable(b.order, func(i, j int) bool { return insts[b.order[i]].vars > insts[b.order[j]].vars })
+	desc := make([]kernels.SumcheckInstance, len(insts))
+	var heaps []*kernels.EqHeaps
+	for rank, i := range b.order {
+		in := insts[i]
+		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
+		if len(in.eq) > 0 {
+			h, err := kernels.NewEqHeaps(m, in.eq)
+			must(err)
+			heaps = append(heaps, h)
+			desc[rank].Eq = h
+		}
+		for j, e := range in.eq {
+			if e.IsZero() {
+				desc[rank].Flipped |= 1 << j
+			}
+		}
+	}
+	var err error
+	b.device, err = kernels.NewSumcheckBatch(m, desc)
+	must(err)
+	b.sums = zeroed(m, max(b.rounds, 1)*len(insts)*kernels.SumcheckRoundWords)
+	b.heaps = heaps
+	return b
+}
+
+// active returns the number of instances of at least one variable in the
+// round.
+func (b *batch) active(round int) int {
+	return sort.Search(len(b.order), func(i int) bool { return b.insts[b.order[i]].vars < b.rounds-round })
+}
+
+// Round implements sumcheck.Tables.
+func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
+	left := b.rounds - round
+	if b.tail == nil && left <= tailVars {
+		b.moveToHost(round, r)
+	}
+	if b.tail != nil {
+		return b.tail.Round(round-b.since, r)
+	}
+	n := b.active(round)
+	words := n * kernels.SumcheckRoundWords
+	at := kernels.At[uint64](b.sums, round*len(b.insts)*kernels.SumcheckRoundWords)
+	must(kernels.SumcheckRound(b.m, b.device, n, left-1, r, at))
+	raw := download[uint64](b.m, at, words)
+	sums := make([]sumcheck.Sums, len(b.insts))
+	for rank, i := range b.order[:n] {
+		w := raw[rank*kernels.SumcheckRoundWords:]
+		sums[i] = sumcheck.Sums{First: kernels.FromSum(w), Top: kernels.FromSum(w[kernels.SumWords:])}
+	}
+	return sums
+}
+
+// moveToHost downloads what the rounds from the given one on need, the variable
+// of the round before bound to r.
+func (b *batch) moveToHost(round int, r field.QM31) {
+	left := b.rounds - round
+	size := 1 << left
+	if round > 0 {
+		size *= 2 // the variable before is still there
+	}
+	n := 2 * size * len(b.insts)
+	out := alloc[field.QM31](b.m, n)
+	must(kernels.SumcheckGather(b.m, out, b.device, len(b.insts), size))
+	data := download[field.QM31](b.m, out, n)
+	b.m.Free(out)
+	insts := make([]sumcheck.Instance, len(b.insts))
+	for rank, i := range b.order {
+		in := b.insts[i]
+		ta, tb := data[2*size*rank:][:size], data[2*size*rank+size:][:size]
+		vars := min(in.vars, left)
+		if in.vars > left {
+			h := 1 << left
+			field.FoldVec(ta[:h], ta[:2*h], r)
+			field.FoldVec(tb[:h], tb[:2*h], r)
+		}
+		bound := min(in.vars-vars, len(in.eq))
+		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: ta[: 1<<vars : 1<<vars], B: tb[: 1<<vars : 1<<vars]}
+	}
+	b.tail, b.since = sumcheck.NewTables(insts), round
+}
+
+// Ends implements sumcheck.Tables.
+func (b *batch) Ends(r field.QM31) [][2]field.QM31 {
+	if b.tail == nil {
+		b.moveToHost(b.rounds, r)
+	}
+	return b.tail.Ends(r)
+}
+
+// free returns the memory of the batch, the tables included.
+func (b *batch) free() {
+	for _, h := range b.heaps {
+		h.Free(b.m)
+	}
+	for _, in := range b.insts {
+		b.m.Free(in.a)
+		b.m.Free(in.b)
+	}
+	b.m.Free(b.device)
+	b.m.Free(b.sums)
+}

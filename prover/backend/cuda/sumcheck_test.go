@@ -1,0 +1,97 @@
+package cuda
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+func newMemory(t testing.TB) *memory {
+	m := &memory{Device: devicetest.Open(t), live: map[kernels.Ptr]struct{}{}}
+	t.Cleanup(func() {
+		if len(m.live) > 0 {
+			t.Errorf("%d allocations were not freed", len(m.live))
+		}
+	})
+	return m
+}
+
+func randomQM31(rng *rand.Rand) field.QM31 {
+	limb := func() field.M31 {
+		switch rng.IntN(8) {
+		case 0:
+			return 0
+		case 1:
+			return field.P - 1
+		}
+		return field.M31(rng.Uint32N(field.P))
+	}
+	return field.NewQM31(limb(), limb(), limb(), limb())
+}
+
+func randomVec(rng *rand.Rand, n int) []field.QM31 {
+	v := make([]field.QM31, n)
+	for i := range v {
+		v[i] = randomQM31(rng)
+	}
+	return v
+}
+
+// setTail makes sumchecks leave the device at a number of variables.
+func setTail(t testing.TB, vars int) {
+	before := tailVars
+	t.Cleanup(func() { tailVars = before })
+	tailVars = vars
+}
+
+// TestSumcheck compares proofs on the device with those in memory, for batches
+// of instances of many sizes, with and without eq, eq coordinates that are zero
+// among them, and with the tail anywhere.
+func TestSumcheck(t *testing.T) {
+	m := newMemory(t)
+	type shape struct{ vars, eq int }
+	for _, shapes := range [][]shape{
+		{{0, 0}}, {{1, 0}}, {{1, 1}}, {{9, 0}}, {{10, 3}}, {{9, 9}},
+		{{3, 0}, {0, 0}, {11, 5}, {11, 0}, {7, 7}, {2, 1}, {8, 0}},
+	} {
+		for _, tail := range []int{-1, 0, 1, 4, 20} {
+			setTail(t, tail)
+			rng := rand.New(rand.NewPCG(uint64(len(shapes)), uint64(tail+9)))
+			insts, device := make([]sumcheck.Instance, len(shapes)), make([]sumcheckInstance, len(shapes))
+			for i, s := range shapes {
+				a, b, eq := randomVec(rng, 1<<s.vars), randomVec(rng, 1<<s.vars), randomVec(rng, s.eq)
+				if s.eq > 2 {
+					eq[1] = field.Zero
+				}
+				device[i] = sumcheckInstance{a: upload(m, a), b: upload(m, b), vars: s.vars, eq: eq}
+				claim := field.Zero
+				for x := range a {
+					claim = claim.Add(poly.EqIndex(eq, uint64(x>>(s.vars-s.eq))).Mul(a[x]).Mul(b[x]))
+				}
+				if got := inner(m, eq, table{device[i].a, s.vars}, table{device[i].b, s.vars}); got != claim {
+					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
+				}
+				insts[i] = sumcheck.Instance{Claim: claim, Eq: eq, A: a, B: b}
+			}
+			want, got := transcript.NewWriter(transcript.New("")), transcript.NewWriter(transcript.New(""))
+			shapesOf := make([]sumcheck.Shape, len(insts))
+			for i, in := range insts {
+				shapesOf[i] = sumcheck.Shape{Claim: in.Claim, NumVars: shapes[i].vars, Eq: in.Eq}
+			}
+			sumcheck.Prove(want, insts)
+			b := newBatch(m, device)
+			sumcheck.ProveTables(got, shapesOf, b)
+			b.free()
+			if !bytes.Equal(got.Bytes(), want.Bytes()) {
+				t.Fatalf("%v, tail from %d variables: the proofs differ", shapes, tail)
+			}
+		}
+	}
+}
