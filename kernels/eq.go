@@ -84,21 +84,13 @@ func (h *EqHeaps) Free(d Device) {
 	}
 }
 
-// EqTensor sets the Size(dims) elements at out to Π_j eq(part_j, i_j) for every
-// index of the dense shape dims, of up to four axes. point has the parts one
-// after the other, ⌈log2 d_j⌉ coordinates each, on the device.
+// EqTensor sets the elements at out, as many as the dense shape dims has
+// indexes, to Π_j eq(part_j, i_j). point has the parts one after the other,
+// ⌈log2 d_j⌉ coordinates each, on the device.
 func EqTensor(d Device, out, point Ptr, dims []int) error {
-	if len(dims) > 4 {
-		return fmt.Errorf("eq_tensor over %d axes", len(dims))
+	all, n, err := axes(dims)
+	if err != nil {
+		return err
 	}
-	all := [4]uint64{1, 1, 1, 1}
-	n := 1
-	for i, dim := range dims {
-		if dim < 1 {
-			return fmt.Errorf("eq_tensor over an axis of length %d", dim)
-		}
-		all[4-len(dims)+i] = uint64(dim)
-		n *= dim
-	}
-	return d.Launch(Kernel{"eq", "eq_tensor"}, Cover(n), uint64(out), uint64(point), all[0], all[1], all[2], all[3])
+	return d.Launch(Kernel{"eq", "eq_tensor"}, Cover(n), append([]uint64{uint64(out), uint64(point)}, all...)...)
 }

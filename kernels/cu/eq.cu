@@ -1,4 +1,5 @@
 // Tables of eq(r, ·).
+#include "axes.cuh"
 #include "sum.cuh"
 
 // eq of the coordinates c[0 … n) and the bits of i, c[0] with the top one.
@@ -33,28 +34,29 @@ KERNEL eq_heaps(qm31 *outer, u64 n, qm31 *inner, u64 m, const qm31 *point)
     }
 }
 
-// Π_j eq(part_j, i_j) for every index (i_0, i_1, …) of a dense shape of up to
-// four axes of dimensions d_j, the last ones; unused ones are 1. The parts are
-// one after the other in point, ⌈log2 d_j⌉ coordinates each.
-KERNEL eq_tensor(qm31 *out, const qm31 *point, u64 d0, u64 d1, u64 d2, u64 d3)
+// Π_j eq(part_j, i_j) for every index (i_0, i_1, …) of a dense shape of
+// dimensions d_j. The parts are one after the other in point, ⌈log2 d_j⌉
+// coordinates each.
+KERNEL eq_tensor(qm31 *out, const qm31 *point, u64 d0, u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7)
 {
-    u64 dims[4] = {d0, d1, d2, d3};
-    u32 vars[4], all = 0;
-    for (int a = 0; a < 4; a++) {
-        vars[a] = dims[a] > 1 ? 64 - __clzll((i64)(dims[a] - 1)) : 0;
-        all += vars[a];
+    u64 dims[MAX_AXES] = {d0, d1, d2, d3, d4, d5, d6, d7}, n = 1;
+    u32 all = 0;
+    for (int a = 0; a < MAX_AXES; a++) {
+        all += log2_ceil(dims[a]);
+        n *= dims[a];
     }
-    u64 n = d0 * d1 * d2 * d3;
     for (u64 x = thread_index(); x < n; x += thread_count()) {
         u64 rest = x;
         u32 end = all;
         qm31 e = qm31_one();
-        for (int a = 3; a >= 0; a--) {
-            end -= vars[a];
-            if (dims[a] > 1) {
-                e = qm31_mul(e, eq_index(point + end, vars[a], rest % dims[a]));
-                rest /= dims[a];
-            }
+#pragma unroll
+        for (int a = MAX_AXES - 1; a >= 0; a--) {
+            if (dims[a] == 1)
+                continue;
+            u32 v = log2_ceil(dims[a]);
+            end -= v;
+            e = qm31_mul(e, eq_index(point + end, v, rest % dims[a]));
+            rest /= dims[a];
         }
         out[x] = e;
     }

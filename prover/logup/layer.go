@@ -8,13 +8,13 @@ import (
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
-// A layer is the state of the sumcheck over
+// A Layer is the state of the sumcheck over
 //
 //	Σ_x eq(r,x)·( n0(x)·d1(x) + n1(x)·d0(x) + λ·d0(x)·d1(x) ) .
 //
 // It keeps n1 + λ·d1 in place of n1, which makes the sum one of two products:
 // n0·d1 + (n1 + λ·d1)·d0.
-type layer struct {
+type Layer struct {
 	n0, n1, d0, d1 []field.QM31
 	lambda         field.QM31
 	vars           int
@@ -25,17 +25,18 @@ type layer struct {
 	leaves *leaves
 }
 
-// newLayer takes over the tables, whose n1 does not yet include λ·d1: the
-// first round adds it.
-func newLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *layer {
-	return &layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0)}
+// NewLayer returns the state before the first round, of one at least, with eq
+// the point r. It takes over the tables, of 2^len(eq) entries each; n1 does not
+// yet include λ·d1: the first round adds it.
+func NewLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *Layer {
+	return &Layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0)}
 }
 
 // newLeafLayer takes over the leaves' denominators and, for the numerators,
 // room for half as many elements as there are leaves.
-func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *layer {
+func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *Layer {
 	q := len(room) / 2
-	t := newLayer(room[:q], room[q:], l.den[:q], l.den[q:2*q], eq, lambda)
+	t := NewLayer(room[:q], room[q:], l.den[:q], l.den[q:2*q], eq, lambda)
 	t.leaves = l
 	return t
 }
@@ -48,20 +49,21 @@ func (s *sums) add(zero, top field.QM31) {
 	s.top = s.top.Add(top)
 }
 
-// round binds the variable of the round before to r and returns the sums.
-func (l *layer) round(round int, r field.QM31) sums {
+// Round is described at Tree.
+func (l *Layer) Round(round int, r field.QM31) (zero, top field.QM31) {
 	l.weight.DropFirst()
 	pairs := 1 << (l.vars - 1 - round)
 	if round == 0 {
-		return l.sumTiles(pairs, l.firstRound(pairs))
+		s := l.sumTiles(pairs, l.firstRound(pairs))
+		return s.zero, s.top
 	}
 	s := l.sumTiles(pairs, l.nextRound(pairs, r))
 	l.bound(2 * pairs)
-	return s
+	return s.zero, s.top
 }
 
-// end binds the last variable to r and returns what is left.
-func (l *layer) end(r field.QM31) Fractions {
+// End is described at Tree.
+func (l *Layer) End(r field.QM31) Fractions {
 	l.fold(l.scratch(), 0, 1, r)
 	f := Fractions{N0: l.n0[0], N1: l.n1[0], D0: l.d0[0], D1: l.d1[0]}
 	f.N1 = f.N1.Sub(l.lambda.Mul(f.D1))
@@ -75,7 +77,7 @@ type scratch struct {
 }
 
 // scratch returns room for a task, nil where none is needed.
-func (l *layer) scratch() *scratch {
+func (l *Layer) scratch() *scratch {
 	if l.leaves == nil {
 		return nil
 	}
@@ -88,7 +90,7 @@ type tileSums func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM
 
 // sumTiles adds up a round's sums over all pairs. Sums in a field do not
 // depend on how the range is cut.
-func (l *layer) sumTiles(pairs int, f tileSums) sums {
+func (l *Layer) sumTiles(pairs int, f tileSums) sums {
 	var total sums
 	var mu sync.Mutex
 	parallel.For(pairs, entriesPerTask, func(lo, hi int) {
@@ -116,7 +118,7 @@ func (l *layer) sumTiles(pairs int, f tileSums) sums {
 var one = []field.QM31{field.One}
 
 // firstRound gives the sums before any variable is bound.
-func (l *layer) firstRound(pairs int) tileSums {
+func (l *Layer) firstRound(pairs int) tileSums {
 	if l.leaves != nil {
 		return l.leafSums(pairs)
 	}
@@ -130,7 +132,7 @@ func (l *layer) firstRound(pairs int) tileSums {
 
 // leafSums is firstRound from the leaves, whose quarters are the halves of
 // n0 and n1 (d0 and d1).
-func (l *layer) leafSums(pairs int) tileSums {
+func (l *Layer) leafSums(pairs int) tileSums {
 	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
 		n := to - from
 		n0, n1 := field.Halves{Lo: s.n0[:n], Hi: s.m0[:n]}, field.Halves{Lo: s.n1[:n], Hi: s.m1[:n]}
@@ -156,7 +158,7 @@ func embed(dst []field.QM31, src []field.M31) {
 
 // nextRound binds the variable of the round before to r and gives the sums, in
 // one pass.
-func (l *layer) nextRound(pairs int, r field.QM31) tileSums {
+func (l *Layer) nextRound(pairs int, r field.QM31) tileSums {
 	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
 		l.fold(s, from, to, r)
 		l.fold(s, pairs+from, pairs+to, r)
@@ -165,7 +167,7 @@ func (l *layer) nextRound(pairs int, r field.QM31) tileSums {
 }
 
 // sums are a tile's sums from the tables, of 2·pairs entries.
-func (l *layer) sums(pairs, from, to int, w []field.QM31) (zero, top field.QM31) {
+func (l *Layer) sums(pairs, from, to int, w []field.QM31) (zero, top field.QM31) {
 	halves := func(t []field.QM31) field.Halves {
 		return field.Halves{Lo: t[from:to], Hi: t[pairs+from : pairs+to]}
 	}
@@ -174,7 +176,7 @@ func (l *layer) sums(pairs, from, to int, w []field.QM31) (zero, top field.QM31)
 
 // fold computes entries [from, to) of the tables with their first variable
 // bound to r. It reads no entry that the fold of others writes.
-func (l *layer) fold(s *scratch, from, to int, r field.QM31) {
+func (l *Layer) fold(s *scratch, from, to int, r field.QM31) {
 	if l.leaves != nil {
 		l.foldLeaves(s, from, to, r)
 		return
@@ -187,7 +189,7 @@ func (l *layer) fold(s *scratch, from, to int, r field.QM31) {
 
 // foldLeaves is fold from the leaves. d1's room is the second quarter of the
 // denominators, of which d0's fold has just read these entries.
-func (l *layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
+func (l *Layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 	q := len(l.n0)
 	num, den := l.leaves.num, l.leaves.den
 	field.FoldM31Halves(l.n0[from:to], num[from:to], num[q+from:q+to], r)
@@ -200,7 +202,7 @@ func (l *layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 }
 
 // bound notes that the tables have been folded to n entries.
-func (l *layer) bound(n int) {
+func (l *Layer) bound(n int) {
 	l.leaves = nil
 	l.n0, l.n1, l.d0, l.d1 = l.n0[:n], l.n1[:n], l.d0[:n], l.d1[:n]
 }

@@ -56,7 +56,7 @@ func (p *piece) of(l *leaves, from, to int) ([]field.M31, []field.QM31) {
 type tree struct {
 	leaves   leaves
 	num, den []field.QM31
-	layer    *layer // the one being proved
+	layer    *Layer // the one being proved
 }
 
 // newTree adds up the fractions, layer by layer.
@@ -85,6 +85,13 @@ func newTree(l leaves) *tree {
 	return t
 }
 
+// UpperTree returns the tree's layers 0 to k, k ≥ 1, as a Tree without the
+// layers below: layer i is in entries [2^i, 2^(i+1)) of num and den, which have
+// 2^(k+1) entries and are taken over. Begin may be called up to layer k−1.
+func UpperTree(num, den []field.QM31) Tree {
+	return &tree{leaves: leaves{vars: NumVars(len(num))}, num: num, den: den}
+}
+
 // Top implements Tree.
 func (t *tree) Top() Fractions {
 	if t.leaves.vars <= 1 {
@@ -106,14 +113,13 @@ func (t *tree) Begin(k int, eq []field.QM31, lambda field.QM31) {
 		return
 	}
 	num, den := t.num[2*h:4*h], t.den[2*h:4*h]
-	t.layer = newLayer(num[:h], num[h:], den[:h], den[h:], eq, lambda)
+	t.layer = NewLayer(num[:h], num[h:], den[:h], den[h:], eq, lambda)
 }
 
 // Round implements Tree.
 func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
-	s := t.layer.round(round, r)
-	return s.zero, s.top
+	return t.layer.Round(round, r)
 }
 
 // End implements Tree.
-func (t *tree) End(r field.QM31) Fractions { return t.layer.end(r) }
+func (t *tree) End(r field.QM31) Fractions { return t.layer.End(r) }

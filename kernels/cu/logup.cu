@@ -1,0 +1,214 @@
+// The fractional sums of LogUp (package logup): leaves, the tree above them,
+// and the rounds of a layer's sumcheck.
+#include "axes.cuh"
+#include "sum.cuh"
+
+// The leaves of a look-up step over n = 2^k padded entries: 1/(base − key +
+// beta·out), beta negative already, and 0/base in the padding. out may be null.
+KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const i32 *keys, const i32 *outs, u64 d0, u64 d1, u64 d2, u64 d3,
+                         u64 d4, u64 d5, u64 d6, u64 d7, u64 base_low, u64 base_high, u64 beta_low, u64 beta_high)
+{
+    axes shape = {{d0, d1, d2, d3, d4, d5, d6, d7}};
+    qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
+    for (u64 x = thread_index(); x < n; x += thread_count()) {
+        qm31 d = base;
+        u64 i;
+        bool in = shape.dense(x, i);
+        if (in) {
+            d.a = m31_sub(d.a, m31_from_i32(keys[i]));
+            if (outs)
+                d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(outs[i])));
+        }
+        num[x] = in;
+        den[x] = d;
+    }
+}
+
+// The leaves of a table of n rows with the keys min, min + 1, …:
+// −count/(base − key + beta·value). values may be null.
+KERNEL logup_table_leaves(u32 *num, qm31 *den, u64 n, const i32 *counts, const u32 *values, i64 min_key,
+                          u64 base_low, u64 base_high, u64 beta_low, u64 beta_high)
+{
+    qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
+    for (u64 x = thread_index(); x < n; x += thread_count()) {
+        qm31 d = base;
+        d.a = m31_sub(d.a, m31_from_i64(min_key + (i64)x));
+        if (values)
+            d = qm31_add(d, qm31_mul_m31(beta, values[x]));
+        num[x] = m31_neg(m31_from_i32(counts[x]));
+        den[x] = d;
+    }
+}
+
+// The fraction 0/1 in n entries.
+KERNEL logup_fill(u32 *num, qm31 *den, u64 n)
+{
+    for (u64 x = thread_index(); x < n; x += thread_count()) {
+        num[x] = 0;
+        den[x] = qm31_one();
+    }
+}
+
+// The layer of half entries above the leaves: entry i is the sum of the leaves
+// i and half + i.
+KERNEL __launch_bounds__(256) logup_first_layer(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half)
+{
+    for (u64 i = thread_index(); i < half; i += thread_count()) {
+        qm31 d0 = leaf_den[i], d1 = leaf_den[half + i];
+        num[i] = qm31_add(qm31_mul_m31(d1, leaf_num[i]), qm31_mul_m31(d0, leaf_num[half + i]));
+        den[i] = qm31_mul(d0, d1);
+    }
+}
+
+// The layers above one of 2·half entries in a heap (layer k in entries 2^k …
+// of num and den): that of half entries.
+KERNEL __launch_bounds__(256) logup_layer(qm31 *num, qm31 *den, u64 half)
+{
+    for (u64 i = thread_index(); i < half; i += thread_count()) {
+        qm31 d0 = den[2 * half + i];
+        qm31_factor d1 = qm31_prepare(den[3 * half + i]);
+        num[half + i] = qm31_add(qm31_mul(num[2 * half + i], d1), qm31_mul(num[3 * half + i], d0));
+        den[half + i] = qm31_mul(d0, d1);
+    }
+}
+
+// The values at a round's variable 0 and 1 of a layer's four tables, n1 with
+// λ·d1 in it.
+struct pair {
+    qm31 n0[2], n1[2], d0[2], d1[2];
+};
+
+// Adds to sums the value at 0 and the leading coefficient of
+// Σ w·(n0·d1 + n1·d0).
+DEVICE void add_pair(qm31 &zero, qm31 &top, const pair &p, const weights &w, u64 x)
+{
+    qm31 z = qm31_add(qm31_mul(p.n0[0], p.d1[0]), qm31_mul(p.n1[0], p.d0[0]));
+    qm31 t = qm31_add(qm31_mul(qm31_sub(p.n0[1], p.n0[0]), qm31_sub(p.d1[1], p.d1[0])),
+                      qm31_mul(qm31_sub(p.n1[1], p.n1[0]), qm31_sub(p.d0[1], p.d0[0])));
+    if (!w.none()) {
+        qm31_factor e = qm31_prepare(w.at(x));
+        z = qm31_mul(z, e);
+        t = qm31_mul(t, e);
+    }
+    zero = qm31_add(zero, z);
+    top = qm31_add(top, t);
+}
+
+// The first round of a layer of 2^vars entries, whose children are the halves
+// of num and den: adds λ·d1 to n1 and the round's sums to sums.
+KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, qm31 *num, const qm31 *den, u64 vars, const qm31 *outer, const qm31 *inner, u64 inner_eq,
+                                                u64 l_low, u64 l_high)
+{
+    u64 half = (u64)1 << vars, pairs = half / 2;
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
+    qm31_factor lambda = qm31_prepare(qm31_unpack(l_low, l_high));
+    qm31 zero = qm31_zero(), top = qm31_zero();
+    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+        pair p;
+        for (int h = 0; h < 2; h++) {
+            u64 i = x + h * pairs;
+            p.n0[h] = num[i];
+            p.d0[h] = den[i];
+            p.d1[h] = den[half + i];
+            p.n1[h] = qm31_add(num[half + i], qm31_mul(p.d1[h], lambda));
+            num[half + i] = p.n1[h];
+        }
+        add_pair(zero, top, p, w, x);
+    }
+    block_sums(sums, zero, top);
+}
+
+// A later round, of 2^log_pairs pairs: binds the variable of the round before
+// to r in all tables, which keep their beginnings, and adds the sums.
+KERNEL __launch_bounds__(256) logup_round(u64 *sums, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs, const qm31 *outer, const qm31 *inner,
+                                          u64 inner_eq, u64 r_low, u64 r_high)
+{
+    u64 pairs = (u64)1 << log_pairs;
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
+    qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
+    qm31 zero = qm31_zero(), top = qm31_zero();
+    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+        pair p;
+        for (int h = 0; h < 2; h++) {
+            u64 i = x + h * pairs, j = i + 2 * pairs;
+            n0[i] = p.n0[h] = qm31_lerp(n0[i], n0[j], r);
+            n1[i] = p.n1[h] = qm31_lerp(n1[i], n1[j], r);
+            d0[i] = p.d0[h] = qm31_lerp(d0[i], d0[j], r);
+            d1[i] = p.d1[h] = qm31_lerp(d1[i], d1[j], r);
+        }
+        add_pair(zero, top, p, w, x);
+    }
+    block_sums(sums, zero, top);
+}
+
+// The first round of the last layer, of 2^vars entries, from the leaves.
+KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, const u32 *num, const qm31 *den, u64 vars, const qm31 *outer, const qm31 *inner,
+                                                     u64 inner_eq, u64 l_low, u64 l_high)
+{
+    u64 half = (u64)1 << vars, pairs = half / 2;
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
+    qm31_factor lambda = qm31_prepare(qm31_unpack(l_low, l_high));
+    qm31 zero = qm31_zero(), top = qm31_zero();
+    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+        pair p;
+        for (int h = 0; h < 2; h++) {
+            u64 i = x + h * pairs;
+            p.n0[h] = qm31_from(num[i]);
+            p.d0[h] = den[i];
+            p.d1[h] = den[half + i];
+            p.n1[h] = qm31_mul(p.d1[h], lambda);
+            p.n1[h].a = m31_add(p.n1[h].a, num[half + i]);
+        }
+        add_pair(zero, top, p, w, x);
+    }
+    block_sums(sums, zero, top);
+}
+
+DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
+{
+    qm31 v = qm31_mul_m31(r, m31_sub(y, x));
+    v.a = m31_add(v.a, x);
+    return v;
+}
+
+// The second round of the last layer, of 2^(log_pairs + 2) entries, from the
+// leaves: binds the first variable to r and adds the sums. The tables go to n0
+// and n1, of 2^(log_pairs + 1) entries each, and to the first quarter of den,
+// d0, and the second, d1; n1 with λ·d1 in it.
+KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den, u64 log_pairs, const qm31 *outer,
+                                                      const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high, u64 l_low, u64 l_high)
+{
+    u64 pairs = (u64)1 << log_pairs, quarter = 2 * pairs;
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
+    qm31 rv = qm31_unpack(r_low, r_high);
+    qm31_factor r = qm31_prepare(rv), lambda = qm31_prepare(qm31_unpack(l_low, l_high));
+    qm31 zero = qm31_zero(), top = qm31_zero();
+    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+        pair p;
+        for (int h = 0; h < 2; h++) {
+            // What this writes to den[quarter + i] nobody else reads.
+            u64 i = x + h * pairs;
+            p.n0[h] = lerp_m31(num[i], num[quarter + i], rv);
+            p.d0[h] = qm31_lerp(den[i], den[quarter + i], r);
+            p.d1[h] = qm31_lerp(den[2 * quarter + i], den[3 * quarter + i], r);
+            p.n1[h] = qm31_add(lerp_m31(num[2 * quarter + i], num[3 * quarter + i], rv), qm31_mul(p.d1[h], lambda));
+            n0[i] = p.n0[h];
+            n1[i] = p.n1[h];
+            den[i] = p.d0[h];
+            den[quarter + i] = p.d1[h];
+        }
+        add_pair(zero, top, p, w, x);
+    }
+    block_sums(sums, zero, top);
+}
+
+// Copies the first size entries of four tables to out, one after the other.
+KERNEL logup_gather(qm31 *out, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size)
+{
+    for (u64 i = thread_index(); i < size; i += thread_count()) {
+        out[i] = n0[i];
+        out[size + i] = n1[i];
+        out[2 * size + i] = d0[i];
+        out[3 * size + i] = d1[i];
+    }
+}
