@@ -116,13 +116,3 @@ type LeafBlock struct {
 
 // Tag is the third column of a table's rows, which keeps tables apart.
 func Tag(t model.TableID) field.M31 { return field.M31(t + 1) }
-
-// Failure is the panic value with which a backend reports that its machine
-// failed: out of memory, a device that is gone. The sub-protocols have no other
-// way out of the middle of a proof; package prover turns it into an error.
-type Failure struct{ Err error }
-
-func (f Failure) Error() string { return f.Err.Error() }
-
-// Unwrap returns Err.
-func (f Failure) Unwrap() error { return f.Err }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 )
 
@@ -12,17 +13,17 @@ type table struct {
 }
 
 // inner returns Σ_x eq(eq, x_0…)·a(x)·b(x).
-func inner(m *memory, eq []field.QM31, a, b table) field.QM31 {
+func inner(dev kernels.Device, eq []field.QM31, a, b table) field.QM31 {
 	var heaps *kernels.EqHeaps
 	if len(eq) > 0 {
 		var err error
-		heaps, err = kernels.NewEqHeaps(m, eq)
-		must(err)
+		heaps, err = kernels.NewEqHeaps(dev, eq)
+		backend.Check(err)
 	}
-	sum := zeroed(m, 2*kernels.SumWords)
-	must(kernels.SumcheckInner(m, sum, a.at, b.at, a.vars, heaps))
-	v := kernels.FromSum(download[uint64](m, sum, kernels.SumWords))
-	m.Free(sum)
-	heaps.Free(m)
+	sum := newWords(dev, 2*kernels.SumWords)
+	backend.Check(kernels.SumcheckInner(dev, sum, a.at, b.at, a.vars, heaps))
+	v := kernels.FromSum(fetch[uint64](dev, sum, kernels.SumWords))
+	dev.Free(sum)
+	heaps.Free(dev)
 	return v
 }

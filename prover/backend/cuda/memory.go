@@ -3,68 +3,39 @@ package cuda
 import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
 )
 
-// must ends the proof if a device call failed.
-func must(err error) {
-	if err != nil {
-		panic(backend.Failure{Err: err})
-	}
-}
-
-// memory is a device whose allocations are known, so that all can be returned
-// when a proof ends early.
-type memory struct {
-	kernels.Device
-	live map[kernels.Ptr]struct{}
-}
-
-// Alloc allocates and remembers.
-func (m *memory) Alloc(bytes int) (kernels.Ptr, error) {
-	p, err := m.Device.Alloc(bytes)
-	if err == nil {
-		m.live[p] = struct{}{}
-	}
-	return p, err
-}
-
-// Free frees and forgets.
-func (m *memory) Free(p kernels.Ptr) {
-	delete(m.live, p)
-	m.Device.Free(p)
-}
-
-// freeAll frees what is left.
-func (m *memory) freeAll() {
-	for p := range m.live {
-		m.Free(p)
-	}
-}
-
-// alloc returns memory for n elements.
-func alloc[T kernels.Element](m *memory, n int) kernels.Ptr {
-	p, err := kernels.AllocSlice[T](m, n)
-	must(err)
+// newArray returns memory for n ≥ 1 elements.
+func newArray[T kernels.Element](d kernels.Device, n int) kernels.Ptr {
+	p, err := kernels.AllocSlice[T](d, n)
+	backend.Check(err)
 	return p
 }
 
-// upload returns a copy of a slice that is not empty.
-func upload[T kernels.Element](m *memory, s []T) kernels.Ptr {
-	p, err := kernels.NewSlice(m, s)
-	must(err)
+// newCopy returns a copy of a slice that is not empty.
+func newCopy[T kernels.Element](d kernels.Device, s []T) kernels.Ptr {
+	p, err := kernels.NewSlice(d, s)
+	backend.Check(err)
 	return p
 }
 
-// zeroed returns n words of zeros.
-func zeroed(m *memory, n int) kernels.Ptr {
-	p := alloc[uint64](m, n)
-	must(m.Clear(p, 8*n))
+// newWords returns n ≥ 1 words of zeros.
+func newWords(d kernels.Device, n int) kernels.Ptr {
+	p := newArray[uint64](d, n)
+	backend.Check(d.Clear(p, 8*n))
 	return p
 }
 
-// download returns n elements.
-func download[T kernels.Element](m *memory, p kernels.Ptr, n int) []T {
+// fetch returns a copy of n elements.
+func fetch[T kernels.Element](d kernels.Device, p kernels.Ptr, n int) []T {
 	s := make([]T, n)
-	must(kernels.DownloadSlice(m, s, p))
+	backend.Check(kernels.DownloadSlice(d, s, p))
 	return s
+}
+
+// fetchPair returns the two sums of a round.
+func fetchPair(d kernels.Device, p kernels.Ptr) (first, second field.QM31) {
+	w := fetch[uint64](d, p, kernels.SumcheckRoundWords)
+	return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 }

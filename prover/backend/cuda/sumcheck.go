@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 )
@@ -16,7 +17,7 @@ var tailVars = 8
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
 type batch struct {
-	m      *memory
+	dev    kernels.Device
 	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
 	rounds int
@@ -34,8 +35,8 @@ type sumcheckInstance struct {
 }
 
 // newBatch prepares at least one instance.
-func newBatch(m *memory, insts []sumcheckInstance) *batch {
-	b := &batch{m: m, insts: insts, order: make([]int, len(insts))}
+func newBatch(dev kernels.Device, insts []sumcheckInstance) *batch {
+	b := &batch{dev: dev, insts: insts, order: make([]int, len(insts))}
 	for i, in := range insts {
 		b.order[i] = i
 		b.rounds = max(b.rounds, in.vars)
@@ -47,8 +48,8 @@ func newBatch(m *memory, insts []sumcheckInstance) *batch {
 		in := insts[i]
 		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
 		if len(in.eq) > 0 {
-			h, err := kernels.NewEqHeaps(m, in.eq)
-			must(err)
+			h, err := kernels.NewEqHeaps(dev, in.eq)
+			backend.Check(err)
 			heaps = append(heaps, h)
 			desc[rank].Eq = h
 		}
@@ -59,9 +60,9 @@ func newBatch(m *memory, insts []sumcheckInstance) *batch {
 		}
 	}
 	var err error
-	b.device, err = kernels.NewSumcheckBatch(m, desc)
-	must(err)
-	b.sums = zeroed(m, max(b.rounds, 1)*len(insts)*kernels.SumcheckRoundWords)
+	b.device, err = kernels.NewSumcheckBatch(dev, desc)
+	backend.Check(err)
+	b.sums = newWords(dev, max(b.rounds, 1)*len(insts)*kernels.SumcheckRoundWords)
 	b.heaps = heaps
 	return b
 }
@@ -84,8 +85,8 @@ func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
 	n := b.active(round)
 	words := n * kernels.SumcheckRoundWords
 	at := kernels.At[uint64](b.sums, round*len(b.insts)*kernels.SumcheckRoundWords)
-	must(kernels.SumcheckRound(b.m, b.device, n, left-1, r, at))
-	raw := download[uint64](b.m, at, words)
+	backend.Check(kernels.SumcheckRound(b.dev, b.device, n, left-1, r, at))
+	raw := fetch[uint64](b.dev, at, words)
 	sums := make([]sumcheck.Sums, len(b.insts))
 	for rank, i := range b.order[:n] {
 		w := raw[rank*kernels.SumcheckRoundWords:]
@@ -103,10 +104,10 @@ func (b *batch) moveToHost(round int, r field.QM31) {
 		size *= 2 // the variable before is still there
 	}
 	n := 2 * size * len(b.insts)
-	out := alloc[field.QM31](b.m, n)
-	must(kernels.SumcheckGather(b.m, out, b.device, len(b.insts), size))
-	data := download[field.QM31](b.m, out, n)
-	b.m.Free(out)
+	out := newArray[field.QM31](b.dev, n)
+	backend.Check(kernels.SumcheckGather(b.dev, out, b.device, len(b.insts), size))
+	data := fetch[field.QM31](b.dev, out, n)
+	b.dev.Free(out)
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
@@ -134,12 +135,12 @@ func (b *batch) Ends(r field.QM31) [][2]field.QM31 {
 // free returns the memory of the batch, the tables included.
 func (b *batch) free() {
 	for _, h := range b.heaps {
-		h.Free(b.m)
+		h.Free(b.dev)
 	}
 	for _, in := range b.insts {
-		b.m.Free(in.a)
-		b.m.Free(in.b)
+		b.dev.Free(in.a)
+		b.dev.Free(in.b)
 	}
-	b.m.Free(b.device)
-	b.m.Free(b.sums)
+	b.dev.Free(b.device)
+	b.dev.Free(b.sums)
 }

@@ -1,0 +1,136 @@
+package cuda
+
+import (
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
+)
+
+// upperVars is the number of variables of the largest layer of a tree that is
+// proved in the host's memory, together with all above it: so many short rounds
+// take less time there than the launches would. A variable, for tests; at
+// least 1.
+var upperVars = 9
+
+// minTreeVars is the number of variables from which a tree is worth the
+// device; the rounds of the last layer there want three.
+const minTreeVars = 4
+
+// tree is a LogUp tree on the device. It implements logup.Tree.
+type tree struct {
+	dev      kernels.Device
+	vars     int
+	leafNum  kernels.Ptr // M31
+	leafDen  kernels.Ptr
+	num, den kernels.Ptr // heaps of the layers above
+	sums     kernels.Ptr // of the rounds of all layers
+	used     int         // rounds so far
+
+	upper  logup.Tree // layers up to upperVars
+	inHost bool       // the layer in hand is one of them
+	rounds kernels.LogUpRounds
+	eq     []field.QM31
+	tail   *logup.Layer // the layer in hand, once it has moved to the host
+	since  int          // the tail's first round
+}
+
+// newTree adds up 2^vars leaves, vars ≥ minTreeVars, and takes them over.
+func newTree(dev kernels.Device, leafNum, leafDen kernels.Ptr, vars int) *tree {
+	t := &tree{dev: dev, vars: vars, leafNum: leafNum, leafDen: leafDen}
+	t.num, t.den = newArray[field.QM31](dev, 1<<vars), newArray[field.QM31](dev, 1<<vars)
+	backend.Check(kernels.LogUpTree(dev, t.num, t.den, leafNum, leafDen, vars))
+	t.sums = newWords(dev, vars*vars*kernels.SumcheckRoundWords)
+	heap := 2 << t.upperLayer()
+	t.upper = logup.UpperTree(fetch[field.QM31](dev, t.num, heap), fetch[field.QM31](dev, t.den, heap))
+	return t
+}
+
+// upperLayer is the largest layer that the host has.
+func (t *tree) upperLayer() int { return min(upperVars, t.vars-1) }
+
+// Top implements logup.Tree.
+func (t *tree) Top() logup.Fractions { return t.upper.Top() }
+
+// Begin implements logup.Tree.
+func (t *tree) Begin(k int, eq []field.QM31, lambda field.QM31) {
+	t.inHost = k+1 <= t.upperLayer()
+	if t.inHost {
+		t.upper.Begin(k, eq, lambda)
+		return
+	}
+	heaps, err := kernels.NewEqHeaps(t.dev, eq)
+	backend.Check(err)
+	n := 1 << k
+	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda}
+	t.eq, t.tail = eq, nil
+	if k+1 == t.vars {
+		// The layer above, used up, has room for the numerators once they are
+		// elements of K.
+		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, n), t.leafDen
+		return
+	}
+	t.rounds.N0, t.rounds.N1 = kernels.At[field.QM31](t.num, 2*n), kernels.At[field.QM31](t.num, 3*n)
+	t.rounds.D0, t.rounds.D1 = kernels.At[field.QM31](t.den, 2*n), kernels.At[field.QM31](t.den, 3*n)
+}
+
+// Round implements logup.Tree.
+func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
+	if t.inHost {
+		return t.upper.Round(round, r)
+	}
+	// The first two rounds stay: in the last layer they are not like the others.
+	if left := t.rounds.Vars - round; t.tail == nil && round >= 2 && left <= tailVars {
+		v := t.tables(round, r)
+		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.rounds.Lambda), round
+		t.rounds.Eq.Free(t.dev)
+	}
+	if t.tail != nil {
+		return t.tail.Round(round-t.since, r)
+	}
+	at := kernels.At[uint64](t.sums, t.used*kernels.SumcheckRoundWords)
+	t.used++
+	backend.Check(t.rounds.Round(t.dev, round, r, at))
+	return fetchPair(t.dev, at)
+}
+
+// tables downloads what is left of the layer's tables n0, n1, d0, d1 after the
+// rounds before the given one, with the last one's variable bound to r.
+func (t *tree) tables(round int, r field.QM31) [4][]field.QM31 {
+	h := 1 << (t.rounds.Vars - round)
+	out := newArray[field.QM31](t.dev, 8*h)
+	backend.Check(t.rounds.Gather(t.dev, out, 2*h))
+	data := fetch[field.QM31](t.dev, out, 8*h)
+	t.dev.Free(out)
+	var tables [4][]field.QM31
+	for i := range tables {
+		v := data[2*h*i:][:2*h]
+		field.FoldVec(v[:h], v, r)
+		tables[i] = v[:h:h]
+	}
+	// On the device n1 has λ·d1 in it.
+	for i, d1 := range tables[3] {
+		tables[1][i] = tables[1][i].Sub(t.rounds.Lambda.Mul(d1))
+	}
+	return tables
+}
+
+// End implements logup.Tree.
+func (t *tree) End(r field.QM31) logup.Fractions {
+	switch {
+	case t.inHost:
+		return t.upper.End(r)
+	case t.tail != nil:
+		return t.tail.End(r)
+	}
+	v := t.tables(t.rounds.Vars, r)
+	t.rounds.Eq.Free(t.dev)
+	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
+}
+
+// free returns the tree's memory, the leaves included.
+func (t *tree) free() {
+	for _, p := range []kernels.Ptr{t.leafNum, t.leafDen, t.num, t.den, t.sums} {
+		t.dev.Free(p)
+	}
+}
