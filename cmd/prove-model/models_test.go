@@ -71,6 +71,18 @@ func smallModel() *onnxpb.ModelProto {
 	}
 }
 
+// largeModel is a product with width by width weights, enough work to interrupt.
+func largeModel(width int64) *onnxpb.ModelProto {
+	m := smallModel()
+	w := tensor("W", width, width)
+	for i := range w.FloatData {
+		w.FloatData[i] = float32(i%7) - 3
+	}
+	m.Graph.Initializer = []*onnxpb.TensorProto{w, tensor("b", width)}
+	m.Graph.Input[0], m.Graph.Output[0] = value("x", 1, width), value("y", 1, width)
+	return m
+}
+
 func node(op, name string, inputs []string, output string) *onnxpb.NodeProto {
 	return &onnxpb.NodeProto{OpType: op, Name: name, Input: inputs, Output: []string{output}}
 }

@@ -1,0 +1,58 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Ctrl-C in the middle of the work: exit code 2, one line, no file.
+func TestInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	model, err := proto.Marshal(largeModel(2048))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "m.onnx"), model, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// TestMain has put the command on the path.
+	cmd := exec.Command("prove-model", "--model", "m.onnx", "--no-cache")
+	cmd.Dir = dir
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "calibrate") {
+		t.Errorf("first line %q", lines.Text())
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitError || last != "prove-model: interrupted; no file was written" {
+		t.Errorf("exit code %d, last line %q", code, last)
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 1 || stdout.Len() != 0 {
+		t.Errorf("left behind: %v, %v; printed %q", list, err, stdout.String())
+	}
+}
