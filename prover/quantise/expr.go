@@ -83,11 +83,6 @@ func (l *lowering) takeFlat(v *value) *expr {
 	return l.tensorExpr(id, nil, l.g.Tensors[id].Shape)
 }
 
-// committed returns the value as an expression over its tensor.
-func (l *lowering) committed(v *value) *expr {
-	return l.tensorExpr(l.tensor(v), nil, v.shape)
-}
-
 // tensor returns a tensor with the value's entries, in its shape.
 func (l *lowering) tensor(v *value) model.TensorID {
 	if v.shaped != model.None {

@@ -72,6 +72,10 @@ func (l *lowering) apply(v, x *value, name string, f scalar) {
 func (l *lowering) clampFunction(v *value) model.TensorID {
 	base, b := v.fn.base, *v.fn.bounds
 	e := l.takeFlat(base)
+	// Bounds that the argument's scale cannot express need a table.
+	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit > 0 && limit*pow2(e.frac) < 32 {
+		return l.tableFunction(v, l.plan.bits)
+	}
 	r := l.piecewiseRange(v.rng, base.rng, b)
 	return l.round(v.name, e, Range{Min: -r, Max: r}, l.plan.bits, b)
 }
@@ -118,7 +122,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	top := int64(1)<<bits - 1
 	out := 0
 	if most > 0 {
-		out = min(floorLog2(float64(top)/most), 40)
+		out = min(floorLog2(float64(top)/most), 100)
 	}
 	values := make([]int32, len(real))
 	var c clamp

@@ -70,16 +70,21 @@ func lowerGather(l *lowering, n *onnx.Node, v *value) {
 func lowerPad(l *lowering, n *onnx.Node, v *value) {
 	x := l.values[n.Inputs[0]]
 	id := l.tensor(x)
-	frac := l.g.Tensors[id].Frac
-	fill := math.Round(n.Floats["value"] * pow2(frac))
-	if math.Abs(fill) > float64(int64(1)<<(l.plan.bits+3)) {
-		refuse("the padding %g is far outside of the calibrated range", n.Floats["value"])
+	value := n.Floats["value"]
+	if math.IsInf(value, 0) || math.IsNaN(value) {
+		refuse("padding with %g", value)
 	}
+	if most := pow2(l.plan.bits + 3); math.Abs(value)*pow2(l.g.Tensors[id].Frac) > most {
+		// The padding sets the scale.
+		id = l.roundTo(x.name, l.tensorExpr(id, nil, x.shape), floorLog2(most/math.Abs(value)))
+	}
+	frac := l.g.Tensors[id].Frac
+	fill := math.Round(value * pow2(frac))
 	w := &model.View{Fill: int64(fill)}
 	for i := range v.shape {
 		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -int(n.Ints["pads"][i]), Strides: []int{1}})
 	}
-	l.view(v, x, w)
+	v.id = l.virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, frac)
 }
 
 // lowerConcat lowers Concat as the sum of its parts, each moved to its place.

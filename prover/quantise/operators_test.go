@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,5 +34,52 @@ func TestOperators(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The same on inputs of any scale, zero included: scales follow calibration.
+func TestInputScales(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join("..", "..", "onnx", "testdata", "operators", "*.onnx"))
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
+		for _, scale := range []float64{0, 1e-6, 1e4} {
+			in, err := onnx.ReadInputs(strings.TrimSuffix(path, ".onnx") + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := onnx.Load(path, in.Options(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			var x [][]float64
+			for _, v := range in.Data() {
+				scaled := make([]float64, len(v))
+				for i := range v {
+					scaled[i] = scale * v[i]
+				}
+				x = append(x, scaled)
+			}
+			values, err := g.RunFloat(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			finite := true
+			for _, v := range values {
+				for _, y := range v {
+					finite = finite && !math.IsNaN(y) && !math.IsInf(y, 0)
+				}
+			}
+			// A logarithm of zero, say, or sin(10^4) to 12 bits: not a matter of scale.
+			if !finite || scale > 1 && (name == "sin" || name == "cos") {
+				continue
+			}
+			_, _, got, want := run(t, g, x, Options{})
+			for i := range got {
+				if a := Compare(got[i], want[i]); a.Relative > 0.01 && a.MaxError > 1e-9 {
+					t.Errorf("%s, scale %g, output %d: %+v", name, scale, i, a)
+				}
+			}
+		}
 	}
 }

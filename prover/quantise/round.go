@@ -14,6 +14,10 @@ type clamp struct {
 	low, high bool
 }
 
+// maxRounding is the most bits that one look-up rounds off: an accumulator has
+// no more.
+const maxRounding = 28
+
 // round adds the look-ups of out = clamp(f(round(e))) on a scale that gives
 // the calibrated range, head-room included, the given number of bits, or
 // fewer if the static bound would need a larger table. It returns the
@@ -35,6 +39,7 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 		lo, hi := keys(e, frac)
 		return lo >= -half && hi < half
 	}
+	frac, want = max(frac, e.frac-maxRounding), max(want, e.frac-maxRounding)
 	for !fits(frac) {
 		frac--
 	}
@@ -78,10 +83,13 @@ func (l *lowering) tableFor(e *expr, frac int) int {
 
 // roundTo rounds e to the given frac, or a coarser one if the largest tables
 // are too small, without a clamp; for operands of sums, where what matters is
-// the scale.
+// the scale. What rounds to nothing on that scale becomes a constant.
 func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 	half := int64(1) << (l.plan.tableBits - 1)
 	lo, hi := keys(e, frac)
+	if e.frac-frac > maxRounding || lo == 0 && hi == 0 {
+		return l.fixed(name, e.shape, frac, 0, 0, func([]int32) {})
+	}
 	for lo < -half || hi >= half {
 		frac--
 		lo, hi = keys(e, frac)

@@ -65,16 +65,21 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 			l.maxBits = min(l.maxBits, max((total+2)/2, leastBits))
 		}
 	}
-	if bits < minWeightBits && most > 0 {
-		switch {
-		case x.rng.abs() == 0:
-			// Calibration tells nothing about its scale: give it a coarser one.
-			e := l.tensorExpr(id, nil, x.shape)
-			id = l.roundTo(x.name, e, e.frac-(minWeightBits-bits))
-		case xbits > bits+1:
-			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
-		}
+	coarser := func() {
+		e := l.tensorExpr(id, nil, x.shape)
+		id = l.roundTo(x.name, e, e.frac-(minWeightBits-bits))
 		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+	}
+	if bits < minWeightBits && most > 0 {
+		if x.rng.abs() == 0 {
+			coarser() // calibration tells nothing about its scale
+		} else if bits >= 0 && xbits > bits+1 {
+			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
+			frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+		}
+		if bits < 2 {
+			coarser() // the bias is what takes the bits
+		}
 	}
 	if most > 0 && bits < 2 {
 		refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
