@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"golang.org/x/sync/errgroup"
 	"gorgonia.org/cu"
 )
 
@@ -34,12 +36,16 @@ func (e *Executor) Load(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		names = Groups()
 	}
+	// Beside each other: the compiler is slow and uses one core.
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, name := range names {
-		if _, err := e.group(ctx, name); err != nil {
+		g.Go(func() error {
+			_, err := e.group(ctx, name)
 			return err
-		}
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // group returns a group's module. It is compiled once, whoever asks; the

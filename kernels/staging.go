@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"gorgonia.org/cu"
 )
 
@@ -17,6 +18,15 @@ const (
 	chunkBytes = 4 << 20
 	chunkCount = 4
 )
+
+// copyGrain is how much one core copies at least: one alone copies at a fraction
+// of what the bus takes.
+const copyGrain = 256 << 10
+
+// copyChunk copies src to dst, of the same length, on all cores.
+func copyChunk(dst, src []byte) {
+	parallel.For(len(src), copyGrain, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
+}
 
 // staging is pinned memory of an executor, made when first used.
 type staging struct {
@@ -79,7 +89,8 @@ func (e *Executor) Upload(dst Ptr, src []byte) error {
 		if err := s.done[i].Synchronize(); err != nil {
 			return e.note(libcuda.Wrap("cuEventSynchronize", err))
 		}
-		n := copy(s.chunk(i), src)
+		n := min(len(src), chunkBytes)
+		copyChunk(s.chunk(i)[:n], src[:n])
 		if err := libcuda.CopyToDevice(e.ctx, uint64(dst), unsafe.Pointer(&s.chunk(i)[0]), n, e.stream); err != nil {
 			return e.note(err)
 		}
@@ -131,7 +142,7 @@ func (e *Executor) Download(dst []byte, src Ptr) error {
 		if err := s.done[p.chunk].Synchronize(); err != nil {
 			return e.note(libcuda.Wrap("cuEventSynchronize", err))
 		}
-		copy(dst[p.at:p.at+p.n], s.chunk(p.chunk))
+		copyChunk(dst[p.at:p.at+p.n], s.chunk(p.chunk)[:p.n])
 		first, count = (first+1)%chunkCount, count-1
 	}
 	return nil

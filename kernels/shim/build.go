@@ -11,8 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/atomicfile"
 )
 
@@ -53,16 +54,12 @@ func buildRuntime() (string, error) {
 		"-rdynamic", "host.cc", "-ldl")
 }
 
-// buildGroup returns the path of a group of kernels as a shared library.
-func buildGroup(group string) (string, error) {
-	src, err := kernels.Source(group)
-	if err != nil {
-		return "", err
-	}
+// buildSource returns the path of a program's kernels as a shared library.
+func buildSource(src nvrtc.Source) (string, error) {
 	texts := maps.Clone(src.Headers)
 	texts["cuda_host.h"] = string(header)
 	texts[src.Name] = src.Text
-	return build(group, texts, "-shared", "-fPIC", "-include", "cuda_host.h", "-x", "c++", src.Name)
+	return build(strings.TrimSuffix(src.Name, ".cu"), texts, "-shared", "-fPIC", "-include", "cuda_host.h", "-x", "c++", src.Name)
 }
 
 // build compiles the given texts, by file name, and returns the path of the

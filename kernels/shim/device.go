@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/nvrtc"
 )
 
 // Device runs kernels on the host, in a process of its own. It is a
@@ -201,17 +202,26 @@ func (d *Device) Clear(dst kernels.Ptr, bytes int) error {
 	return err
 }
 
+// load compiles a program and returns its number.
+func (d *Device) load(src nvrtc.Source) (uint64, error) {
+	path, err := buildSource(src)
+	if err != nil {
+		return 0, err
+	}
+	return d.do('g', true, nil, path)
+}
+
 // Launch is described at kernels.Device.
 func (d *Device) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	group, ok := d.groups[k.Group]
 	if !ok {
-		path, err := buildGroup(k.Group)
+		src, err := kernels.Source(k.Group)
 		if err != nil {
 			return err
 		}
-		if group, err = d.do('g', true, nil, path); err != nil {
+		if group, err = d.load(src); err != nil {
 			return err
 		}
 		d.groups[k.Group] = group

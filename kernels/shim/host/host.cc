@@ -431,10 +431,10 @@ void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, void 
         const Fibre &g = *fibres[warp + i];
         if (g.state == DONE)
             die("waits for lane %u of its warp, which has returned", i);
-        if (g.state != AT_WARP)
+        // One in another operation, with fewer lanes perhaps, may still come
+        // to this one. If it cannot, that is a deadlock.
+        if (g.state != AT_WARP || g.mask != mask || g.kind != kind || g.size != size)
             last = false;
-        else if (g.mask != mask || g.kind != kind || g.size != size)
-            die("lane %u of its warp is in another warp operation or has another mask", i);
     }
     if (last) {
         for (unsigned i = 0; i < 32; i++)
