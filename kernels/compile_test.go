@@ -25,12 +25,16 @@ func TestCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, arch := range []string{"sm_80", "sm_90", "sm_100"} {
-			_, log, err := nvrtc.Compile(context.Background(), src, arch)
-			if err != nil {
-				t.Error(err)
-			} else if log != "" {
-				t.Errorf("%s for %s: %s", name, arch, log)
-			}
+			t.Run(name+"/"+arch, func(t *testing.T) {
+				t.Parallel()
+				_, log, err := nvrtc.Compile(context.Background(), src, arch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if log != "" {
+					t.Error(log)
+				}
+			})
 		}
 	}
 }
