@@ -34,7 +34,14 @@ type Result struct {
 // Verify checks the proof read from r against the key, in one pass. Time and
 // memory are bounded by the key. An error that wraps ErrInvalid (or
 // proof.ErrMalformed) gives the reason.
-func Verify(key *proof.Key, r io.Reader) (*Result, error) {
+func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
+	// No bytes should get here that make the verifier panic; if some do, they
+	// are no proof.
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p)
+		}
+	}()
 	p, err := plan.ForKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
