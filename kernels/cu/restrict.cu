@@ -1,0 +1,335 @@
+// Binding axes of integer tensors to weights in K, in one pass over the tensor:
+//
+//	out[p][s] = Σ_d w[d]·in[p][d][s]
+//
+// for a dense tensor in with the bound axes in the middle. What several blocks
+// add to is kept as words (see add_to) until restrict_finish.
+#include "axes.cuh"
+#include "mma.cuh"
+#include "sum.cuh"
+
+// acc += w·v without reducing, far from overflow for 2^15 times.
+DEVICE void add_product(i64 &acc, u32 w, i8 v) { acc += (i64)(i32)w * v; }   // < 2^38
+DEVICE void add_product(i64 &acc, u32 w, i16 v) { acc += (i64)(i32)w * v; }  // < 2^46
+DEVICE void add_product(i64 &acc, u32 w, i32 v)
+{
+    u64 p = (u64)w * m31_from_i32(v);
+    acc += (i64)((p & P) + (p >> 31)); // < 2^32
+}
+
+template <class T>
+DEVICE void add_products(i64 (&acc)[4], qm31 w, T v)
+{
+    add_product(acc[0], w.a, v);
+    add_product(acc[1], w.b, v);
+    add_product(acc[2], w.c, v);
+    add_product(acc[3], w.d, v);
+}
+
+template <class T>
+struct __align__(4 * sizeof(T)) four {
+    T v[4];
+};
+
+// Entries k … k + 3 of a row of n, zero beyond it. Vector says that the row and
+// n are aligned to four entries.
+template <class T>
+DEVICE four<T> load_four(const T *row, u64 k, u64 n, bool vector)
+{
+    if (vector)
+        return *reinterpret_cast<const four<T> *>(row + k);
+    four<T> f;
+    for (u32 i = 0; i < 4; i++)
+        f.v[i] = k + i < n ? row[k + i] : (T)0;
+    return f;
+}
+
+#define ROWS 8
+
+// No axes behind the bound ones: the sums of ROWS rows a block, over the part
+// of a row that is the block's in y, of `chunk` entries.
+template <class T>
+DEVICE void restrict_rows(u64 *sums, const T *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
+{
+    u64 first = (u64)blockIdx.x * ROWS, end = min(n, (blockIdx.y + 1) * chunk);
+    i64 acc[ROWS][4] = {};
+    bool vector = n % 4 == 0;
+    for (u64 k = blockIdx.y * chunk + 4 * threadIdx.x; k < end; k += 4 * blockDim.x) {
+        qm31 weight[4];
+        for (u32 i = 0; i < 4; i++)
+            weight[i] = k + i < n ? w[k + i] : qm31_zero();
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) {
+            if (first + r >= rows)
+                break;
+            four<T> v = load_four(in + (first + r) * n, k, n, vector);
+            for (u32 i = 0; i < 4; i++)
+                add_products(acc[r], weight[i], v.v[i]);
+        }
+    }
+    // 32 sums in 32 lanes: halves are exchanged until every lane has the sum of
+    // one of them.
+    u32 v[4 * ROWS], lane = threadIdx.x % 32;
+#pragma unroll
+    for (u32 i = 0; i < 4 * ROWS; i++)
+        v[i] = m31_from_i64(acc[i / 4][i % 4]);
+#pragma unroll
+    for (u32 half = 16; half > 0; half /= 2) {
+        bool upper = lane & half;
+#pragma unroll
+        for (u32 i = 0; i < half; i++) {
+            u32 mine = upper ? v[i + half] : v[i], other = upper ? v[i] : v[i + half];
+            v[i] = m31_add(mine, __shfl_xor_sync(~0u, other, half));
+        }
+    }
+    if (first + lane / 4 < rows)
+        atomicAdd(sums + 4 * first + lane, (u64)v[0]);
+}
+
+KERNEL __launch_bounds__(256) restrict_rows_i8(u64 *sums, const i8 *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
+{
+    restrict_rows(sums, in, w, rows, n, chunk);
+}
+
+KERNEL __launch_bounds__(256) restrict_rows_i16(u64 *sums, const i16 *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
+{
+    restrict_rows(sums, in, w, rows, n, chunk);
+}
+
+KERNEL __launch_bounds__(256) restrict_rows_i32(u64 *sums, const i32 *in, const qm31 *w, u64 rows, u64 n, u64 chunk)
+{
+    restrict_rows(sums, in, w, rows, n, chunk);
+}
+
+// Axes of s > 1 entries behind the bound ones: four outputs a thread, over the
+// block's part of the bound index in y. outer is the size of the axes in front.
+template <class T>
+DEVICE void restrict_columns(u64 *sums, const T *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
+{
+    u64 pieces = (s + 3) / 4;
+    u64 at = thread_index();
+    if (at >= outer * pieces)
+        return;
+    u64 p = at / pieces, column = at % pieces * 4;
+    i64 acc[4][4] = {};
+    bool vector = s % 4 == 0;
+    const T *row = in + p * n * s;
+    for (u64 d = blockIdx.y * chunk; d < min(n, (blockIdx.y + 1) * chunk); d++) {
+        qm31 weight = w[d];
+        four<T> v = load_four(row + d * s, column, s, vector);
+        for (u32 i = 0; i < 4; i++)
+            add_products(acc[i], weight, v.v[i]);
+    }
+    u64 *to = sums + 4 * (p * s + column);
+    for (u32 i = 0; i < 4 && column + i < s; i++)
+        for (u32 limb = 0; limb < 4; limb++)
+            atomicAdd(to + 4 * i + limb, (u64)m31_from_i64(acc[i][limb]));
+}
+
+KERNEL __launch_bounds__(256) restrict_columns_i8(u64 *sums, const i8 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
+{
+    restrict_columns(sums, in, w, outer, n, s, chunk);
+}
+
+KERNEL __launch_bounds__(256) restrict_columns_i16(u64 *sums, const i16 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
+{
+    restrict_columns(sums, in, w, outer, n, s, chunk);
+}
+
+KERNEL __launch_bounds__(256) restrict_columns_i32(u64 *sums, const i32 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
+{
+    restrict_columns(sums, in, w, outer, n, s, chunk);
+}
+
+// The same of a table over K, any s: one output a thread.
+KERNEL __launch_bounds__(256) restrict_columns_k(u64 *sums, const qm31 *in, const qm31 *w, u64 outer, u64 n, u64 s, u64 chunk)
+{
+    u64 at = thread_index();
+    if (at >= outer * s)
+        return;
+    const qm31 *row = in + at / s * n * s + at % s;
+    qm31 sum = qm31_zero();
+    for (u64 d = blockIdx.y * chunk; d < min(n, (blockIdx.y + 1) * chunk); d++)
+        sum = qm31_add(sum, qm31_mul(row[d * s], w[d]));
+    add_to(sums + 4 * at, sum);
+}
+
+// out[i] is the element that the words at sums + 4·i stand for.
+KERNEL restrict_finish(qm31 *out, const u64 *sums, u64 n)
+{
+    for (u64 i = thread_index(); i < n; i += thread_count())
+        out[i] = {m31_reduce(sums[4 * i]), m31_reduce(sums[4 * i + 1]), m31_reduce(sums[4 * i + 2]), m31_reduce(sums[4 * i + 3])};
+}
+
+DEVICE qm31 to_field(i8 v) { return qm31_from(m31_from_i32(v)); }
+DEVICE qm31 to_field(i16 v) { return qm31_from(m31_from_i32(v)); }
+DEVICE qm31 to_field(i32 v) { return qm31_from(m31_from_i32(v)); }
+DEVICE qm31 to_field(qm31 v) { return v; }
+
+// Copies a tensor to the table of its MLE: axes in the order of the result, of
+// dimension d and step s in the tensor, each padded to a power of two with
+// zeros. n is the number of entries of the table.
+template <class T>
+DEVICE void arrange(qm31 *out, const T *in, u64 n, const axes &shape, const u64 (&step)[MAX_AXES])
+{
+    for (u64 x = thread_index(); x < n; x += thread_count()) {
+        u64 rest = x, at = 0;
+        bool inside = true;
+#pragma unroll
+        for (int a = MAX_AXES - 1; a >= 0; a--) {
+            if (shape.dims[a] == 1)
+                continue;
+            u32 v = log2_ceil(shape.dims[a]);
+            u64 i = rest & (((u64)1 << v) - 1);
+            rest >>= v;
+            inside = inside && i < shape.dims[a];
+            at += i * step[a];
+        }
+        out[x] = inside ? to_field(in[at]) : qm31_zero();
+    }
+}
+
+#define ARRANGE(name, T)                                                                                               \
+    KERNEL name(qm31 *out, const T *in, u64 n, u64 d0, u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7, u64 s0, \
+                u64 s1, u64 s2, u64 s3, u64 s4, u64 s5, u64 s6, u64 s7)                                                \
+    {                                                                                                                  \
+        const u64 step[MAX_AXES] = {s0, s1, s2, s3, s4, s5, s6, s7};                                                   \
+        arrange(out, in, n, axes{{d0, d1, d2, d3, d4, d5, d6, d7}}, step);                                             \
+    }
+
+ARRANGE(restrict_arrange_i8, i8)
+ARRANGE(restrict_arrange_i16, i16)
+ARRANGE(restrict_arrange_i32, i32)
+ARRANGE(restrict_arrange_k, qm31)
+
+// On the tensor cores: the four bytes of every limb of the weights are 16 rows
+// of bytes, the tensor's entries the other matrix. Entries of a product are
+// below 2^15·2^16 < 2^31 for 2^16 terms, the most that chunk may be.
+//
+// The weights are packed as the instruction wants them, 64 indices at a time:
+// within these, lane t of a column has indices 16·t … 16·t + 15, of which each
+// of two instructions takes eight.
+
+// Packs n weights, to n/64 pieces (rounded up) of 256 words.
+KERNEL restrict_pack(u32 *packed, const qm31 *w, u64 n)
+{
+    u64 words = (n + 63) / 64 * 256;
+    for (u64 x = thread_index(); x < words; x += thread_count()) {
+        u32 reg = x % 4, lane = x / 4 % 32, half = x / 128 % 2;
+        u32 row = lane / 4 + 8 * (reg % 2);
+        u64 k = x / 256 * 64 + 16 * (lane % 4) + 8 * half + 4 * (reg / 2);
+        u32 v = 0;
+        for (u32 i = 0; i < 4; i++) {
+            if (k + i < n) {
+                qm31 e = w[k + i];
+                u32 limb = row / 4 == 0 ? e.a : row / 4 == 1 ? e.b : row / 4 == 2 ? e.c : e.d;
+                v |= (limb >> 8 * (row % 4) & 0xff) << 8 * i;
+            }
+        }
+        packed[x] = v;
+    }
+}
+
+// Adds a product's entries to sums, of which column c of the product belongs to
+// the four words at 4·index(c), where that is below size.
+template <class F>
+DEVICE void add_bytes(u64 *sums, const i32 (&d)[4], u64 size, F index)
+{
+    u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    for (u32 i = 0; i < 4; i++) {
+        // Rows 4·limb … 4·limb + 3 are the bytes of a limb, in lanes 4 apart.
+        i64 v = (i64)d[i] * (1 << 8 * (g % 4)); // < 2^55
+        v += __shfl_xor_sync(~0u, v, 4);
+        v += __shfl_xor_sync(~0u, v, 8);
+        u64 at = index(2 * t + i % 2);
+        if (g % 4 == 0 && at < size)
+            atomicAdd(sums + 4 * at + g / 4 + 2 * (i / 2), (u64)m31_from_i64(v));
+    }
+}
+
+#define ROW_TILES 4
+
+// restrict_rows_i8 for n a multiple of 16, 8·ROW_TILES rows a warp.
+KERNEL __launch_bounds__(256) restrict_rows_tensor(u64 *sums, const i8 *in, const uint4 *packed, u64 rows, u64 n, u64 chunk)
+{
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    u64 first = ((u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * (8 * ROW_TILES);
+    if (first >= rows)
+        return;
+    i32 d[ROW_TILES][4] = {};
+    u64 end = min(n, (blockIdx.y + 1) * chunk);
+    for (u64 k = blockIdx.y * chunk; k < end; k += 64) {
+        uint4 b[ROW_TILES];
+#pragma unroll
+        for (u32 r = 0; r < ROW_TILES; r++) {
+            u64 row = first + 8 * r + g;
+            b[r] = make_uint4(0, 0, 0, 0);
+            if (row < rows && k + 16 * t < n)
+                b[r] = *reinterpret_cast<const uint4 *>(in + row * n + k + 16 * t);
+        }
+        const uint4 *a = packed + k / 64 * 64 + lane;
+        uint4 a0 = a[0], a1 = a[32];
+#pragma unroll
+        for (u32 r = 0; r < ROW_TILES; r++) {
+            mma_u8_s8(d[r], a0, b[r].x, b[r].y);
+            mma_u8_s8(d[r], a1, b[r].z, b[r].w);
+        }
+    }
+#pragma unroll
+    for (u32 r = 0; r < ROW_TILES; r++)
+        add_bytes(sums, d[r], rows, [&](u32 c) { return first + 8 * r + c; });
+}
+
+// The bytes of four words transposed: byte i of out[j] is byte j of word i.
+DEVICE void transpose(u32 (&out)[4], u32 a, u32 b, u32 c, u32 d)
+{
+    u32 ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
+    u32 cd_low = __byte_perm(c, d, 0x5140), cd_high = __byte_perm(c, d, 0x7362);
+    out[0] = __byte_perm(ab_low, cd_low, 0x5410);
+    out[1] = __byte_perm(ab_low, cd_low, 0x7632);
+    out[2] = __byte_perm(ab_high, cd_high, 0x5410);
+    out[3] = __byte_perm(ab_high, cd_high, 0x7632);
+}
+
+// restrict_columns_i8 for s a multiple of 16: 128 outputs a warp, of which lane
+// group g has 16·g … 16·g + 15.
+KERNEL __launch_bounds__(128) restrict_columns_tensor(u64 *sums, const i8 *in, const uint4 *packed, u64 outer, u64 n, u64 s, u64 chunk)
+{
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    u64 pieces = (s + 127) / 128, tile = (u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (tile >= outer * pieces)
+        return;
+    u64 p = tile / pieces, column = tile % pieces * 128;
+    bool inside = column + 16 * g < s;
+    const i8 *from = in + p * n * s + column + 16 * g;
+    i32 d[16][4] = {};
+    u64 end = min(n, (blockIdx.y + 1) * chunk);
+    for (u64 k = blockIdx.y * chunk; k < end; k += 64) {
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) {
+            uint4 v[8];
+#pragma unroll
+            for (u32 i = 0; i < 8; i++) {
+                u64 row = k + 16 * t + 8 * half + i;
+                v[i] = make_uint4(0, 0, 0, 0);
+                if (inside && row < n)
+                    v[i] = *reinterpret_cast<const uint4 *>(from + row * s);
+            }
+            uint4 a = packed[k / 64 * 64 + 32 * half + lane];
+#pragma unroll
+            for (u32 word = 0; word < 4; word++) {
+                u32 low[4], high[4];
+#define WORD(i) (word == 0 ? v[i].x : word == 1 ? v[i].y : word == 2 ? v[i].z : v[i].w)
+                transpose(low, WORD(0), WORD(1), WORD(2), WORD(3));
+                transpose(high, WORD(4), WORD(5), WORD(6), WORD(7));
+#undef WORD
+#pragma unroll
+                for (u32 j = 0; j < 4; j++)
+                    mma_u8_s8(d[4 * word + j], a, low[j], high[j]);
+            }
+        }
+    }
+#pragma unroll
+    for (u32 j = 0; j < 16; j++)
+        add_bytes(sums + 4 * p * s, d[j], s, [&](u32 c) { return column + 16 * c + j; });
+}
