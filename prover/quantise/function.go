@@ -102,7 +102,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 		base.useful = flatBeyond(v.fn.real, base.rng.abs()*l.opts.Headroom) / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
-	lo, hi := keys(e, frac)
+	lo, hi := keyDomain(keys(e, frac))
 	// The real values, and the scale they need.
 	real := make([]float64, hi-lo+1)
 	most := 0.0
@@ -114,7 +114,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 		real[i] = y
 		most = math.Max(most, math.Abs(y))
 	}
-	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(most <= 4*r) {
+	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(most <= 2*r) {
 		most = r
 	} else if math.IsInf(most, 1) {
 		refuse("the function is infinite and calibration gives it no range")
@@ -143,6 +143,19 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	}
 	l.lookup(e, frac, l.funcTable(v.fn.name, lo, values), id)
 	return id
+}
+
+// keyDomain widens an interval of keys to [−2^n, 2^n) or [0, 2^n), so that
+// steps with the same scales share a table although their bounds differ.
+func keyDomain(lo, hi int64) (int64, int64) {
+	n := int64(1)
+	for hi >= n || -lo > n {
+		n *= 2
+	}
+	if lo >= 0 {
+		return 0, n - 1
+	}
+	return -n, n - 1
 }
 
 // flatBeyond returns the smallest r/2^i such that f hardly changes between that
@@ -177,14 +190,14 @@ func (l *lowering) tableInput(base *value) (*expr, int) {
 		frac := min(e.frac, floorLog2(float64(int64(1)<<l.plan.bits-1)/(base.rng.abs()*l.opts.Headroom)))
 		bits := min(16, 30-l.plan.shift())
 		for loss := range 2 {
-			if lo, hi := keys(e, frac-loss); hi-lo < 1<<bits {
+			if lo, hi := keyDomain(keys(e, frac-loss)); hi-lo < 1<<bits {
 				return e, frac - loss
 			}
 		}
 	}
 	id := l.raw(base)
 	t := l.g.Tensors[id]
-	if t.Max-t.Min >= 1<<16 {
+	if lo, hi := keyDomain(t.Min, t.Max); hi-lo >= 1<<16 {
 		id = l.round(base.name, l.tensorExpr(id, nil, t.Shape), base.rng, l.plan.bits, wholeLine)
 	}
 	return l.tensorExpr(id, nil, t.Shape), l.g.Tensors[id].Frac

@@ -32,7 +32,7 @@ func (l *lowering) reluTable(spread int64) model.TableID {
 	if bits > model.MaxTableBits {
 		refuse("values of %d bits are too wide to compare", bits)
 	}
-	return l.piecewiseOf(keep, 0, spread, bits)
+	return l.piecewiseOf(keep, 0, 1<<(bits-1)-1, bits)
 }
 
 // lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,

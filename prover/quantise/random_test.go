@@ -164,12 +164,12 @@ func TestRandomNetworksStayInBounds(t *testing.T) {
 }
 
 // Networks with weights of the usual scale keep their accuracy on the input
-// that they were calibrated with: 2 % of the output's range, or what is left
+// that they were calibrated with: 5 % of the output's range, or what is left
 // when much larger values cancel.
 func TestRandomNetworksAreAccurate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, _, x, want, widest := calibrated(t, 0.5)
-		if a := Compare(m.Outputs(execute(t, m, x))[0], want); a.MaxError > 0.02*a.Range+0.001*widest {
+		if a := Compare(m.Outputs(execute(t, m, x))[0], want); a.MaxError > 0.05*a.Range+0.002*widest {
 			t.Fatalf("error %g of the range %g", a.MaxError, a.Range)
 		}
 	})

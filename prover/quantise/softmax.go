@@ -44,10 +44,10 @@ func lowerSoftmax(l *lowering, n *onnx.Node, v *value) {
 			refuse("rows of %d entries are too long", k)
 		}
 	}
-	// Differences so large that the exponential rounds to 0 need no rows.
 	one := int64(1) << expBits
-	first := -spread
-	values := make([]int32, spread+1)
+	rows := int64(1) << model.Log2Ceil(int(spread)+1) // the last is for 0
+	first := 1 - rows
+	values := make([]int32, rows)
 	for i := range values {
 		values[i] = int32(math.Round(float64(one) * math.Exp(float64(first+int64(i))*pow2(-t.Frac))))
 	}
