@@ -1,0 +1,277 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// integers returns n random integers of the given width in bytes, extremes
+// among them, and a copy on the device.
+func integers(t *testing.T, d kernels.Device, rng *rand.Rand, n, width, bits int) ([]int32, kernels.Ptr) {
+	t.Helper()
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = int32(rng.Uint32()) >> (32 - bits)
+		if i%7 == 3 {
+			v[i] = -1 << (bits - 1)
+		}
+		if i%11 == 5 {
+			v[i] = 1<<(bits-1) - 1
+		}
+	}
+	var p kernels.Ptr
+	var err error
+	switch width {
+	case 1:
+		p, err = kernels.NewSlice(d, converted[int8](v))
+	case 2:
+		p, err = kernels.NewSlice(d, converted[int16](v))
+	default:
+		p, err = kernels.NewSlice(d, v)
+	}
+	must(t, err)
+	t.Cleanup(func() { d.Free(p) })
+	return v, p
+}
+
+func converted[T int8 | int16](v []int32) []T {
+	out := make([]T, len(v))
+	for i := range v {
+		out[i] = T(v[i])
+	}
+	return out
+}
+
+// product is MultiplyAdd by its definition.
+func product(acc []int64, a, b []int32, p kernels.MatMul) {
+	for batch := range p.Batches {
+		for i := range p.M {
+			for j := range p.N {
+				var sum int64
+				for c := range p.K {
+					sum += int64(a[batch*p.A.Batch+i*p.A.Row+c*p.A.Column]) * int64(b[batch*p.B.Batch+j*p.B.Row+c*p.B.Column])
+				}
+				acc[batch*p.OutBatch+i*p.OutRow+j*p.OutColumn] += p.Coef * sum
+			}
+		}
+	}
+}
+
+func TestMultiplyAdd(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	type layout struct{ aRows, bRows, outRows bool }
+	all := layout{true, true, true}
+	for _, c := range []struct {
+		m, n, k, batches int
+		aw, bw           int // bytes
+		xbits            int
+		layout
+	}{
+		// Vectors times matrices, by rows: with and without whole groups of 16
+		// bytes, rows not a multiple of four, and one of everything.
+		{1, 37, 160, 1, 4, 1, 20, all}, {1, 9, 48, 1, 4, 1, 19, all}, {1, 9, 48, 1, 4, 1, 31, all}, {1, 6, 45, 1, 4, 1, 31, all},
+		{1, 5, 520, 1, 4, 2, 16, all}, {1, 131, 9, 1, 4, 2, 31, all}, {1, 3, 36, 1, 4, 4, 31, all}, {1, 1, 1, 1, 4, 4, 31, all},
+		{1, 2, 1025, 1, 4, 1, 10, all},
+		// By columns.
+		{1, 300, 200, 1, 4, 1, 31, layout{true, false, true}}, {1, 7, 65, 1, 4, 2, 31, layout{true, false, true}},
+		{1, 1, 3, 1, 4, 4, 31, layout{true, false, true}},
+		// Bytes times bytes.
+		{5, 70, 80, 1, 1, 1, 8, all}, {65, 3, 16, 1, 1, 1, 8, all}, {2, 2, 144, 1, 1, 1, 8, layout{true, true, false}},
+		// Anything else.
+		{3, 70, 19, 1, 2, 1, 31, all}, {66, 5, 33, 2, 4, 4, 20, layout{true, false, false}}, {4, 4, 4, 3, 1, 2, 8, layout{false, true, true}},
+		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
+	} {
+		name := fmt.Sprintf("%+v", c)
+		bits := func(width int) int { return min(8*width, 25) }
+		a, pa := integers(t, d, rng, c.batches*c.m*c.k, c.aw, min(bits(c.aw), c.xbits))
+		b, pb := integers(t, d, rng, c.batches*c.n*c.k, c.bw, bits(c.bw))
+		p := kernels.MatMul{M: c.m, N: c.n, K: c.k, Batches: c.batches, Coef: -3, XBits: c.xbits,
+			A: kernels.Matrix{Ptr: pa, Width: c.aw, Row: c.k, Column: 1, Batch: c.m * c.k},
+			B: kernels.Matrix{Ptr: pb, Width: c.bw, Row: c.k, Column: 1, Batch: c.n * c.k}, OutRow: c.n, OutColumn: 1, OutBatch: c.m * c.n}
+		if !c.aRows {
+			p.A.Row, p.A.Column = 1, c.m
+		}
+		if !c.bRows {
+			p.B.Row, p.B.Column = 1, c.n
+		}
+		if !c.outRows {
+			p.OutRow, p.OutColumn = 1, c.m
+		}
+		acc := make([]int64, c.batches*c.m*c.n)
+		for i := range acc {
+			acc[i] = int64(i) - 5
+		}
+		var err error
+		p.Acc, err = kernels.NewSlice(d, acc)
+		must(t, err)
+		must(t, kernels.MultiplyAdd(d, p))
+		product(acc, a, b, p)
+		got := make([]int64, len(acc))
+		must(t, kernels.DownloadSlice(d, got, p.Acc))
+		d.Free(p.Acc)
+		if !slices.Equal(got, acc) {
+			t.Errorf("%s: got %v, want %v", name, got[:min(8, len(got))], acc[:min(8, len(acc))])
+		}
+	}
+	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, A: kernels.Matrix{Ptr: 1, Width: 4}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
+		t.Error("an empty product")
+	}
+	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, M: 1, N: 1, K: 1, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 3}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
+		t.Error("three bytes an entry")
+	}
+}
+
+func TestLookUp(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	values := make([]int32, 256)
+	for i := range values {
+		values[i] = rng.Int32()
+	}
+	tables := []model.Table{
+		{Name: "range", Kind: model.TableRange, Bits: 8, Min: 0},
+		{Name: "clamp", Kind: model.TablePiecewise, Bits: 8, Min: -128, Pieces: []model.Piece{{End: 100, Offset: -28}, {End: 200, Slope: 1}, {End: 256, Slope: -2, Offset: 9}}},
+		{Name: "func", Kind: model.TableFunc, Bits: 8, Min: -100},
+	}
+	for _, n := range []int{1, 255, 1000} {
+		for i := range tables {
+			table := &tables[i]
+			for _, shift := range []int{0, 5, 22} {
+				acc := make([]int64, n)
+				for i := range acc {
+					acc[i] = (table.Min+int64(rng.IntN(256)))<<shift + rng.Int64N(1<<shift)
+				}
+				if i != 0 {
+					acc[0] = (table.Min+1)<<shift - 1 // the last of its row, negative
+				}
+				run := lookup(t, d, acc, shift, table, values)
+				if run.bad != 0 {
+					t.Fatalf("%s, shift %d: refused", table.Name, shift)
+				}
+				counts := make([]int32, 256)
+				for j, x := range acc {
+					key := x >> shift
+					counts[key-table.Min]++
+					if run.keys[j] != int32(key) || run.lo[j] != int32(x-key<<shift) {
+						t.Fatalf("%s: %d gives key %d, rest %d", table.Name, x, run.keys[j], run.lo[j])
+					}
+					if table.Kind != model.TableRange && int64(run.out[j]) != table.Value(key, values) {
+						t.Fatalf("%s: key %d gives %d, want %d", table.Name, key, run.out[j], table.Value(key, values))
+					}
+				}
+				if !slices.Equal(counts, run.counts) {
+					t.Errorf("%s: wrong counts", table.Name)
+				}
+			}
+			for _, wrong := range []int64{table.Min - 1, table.Min + 256, 1 << 30, -1 << 30} {
+				acc := make([]int64, n)
+				acc[n/2] = wrong
+				if lookup(t, d, acc, 0, table, values).bad != 1 {
+					t.Errorf("%s: %d is accepted", table.Name, wrong)
+				}
+			}
+			if bound := int64(1) << 30; lookup(t, d, []int64{bound}, 29, table, values).bad != 1 {
+				t.Errorf("%s: an accumulator of 2^30 is accepted", table.Name)
+			}
+		}
+	}
+}
+
+type lookedUp struct {
+	keys, out, lo, counts []int32
+	bad                   uint32
+}
+
+func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model.Table, values []int32) lookedUp {
+	t.Helper()
+	n := len(acc)
+	l := kernels.Lookup{N: n, Shift: shift, Table: table}
+	var held []kernels.Ptr
+	keep := func(p kernels.Ptr, err error) kernels.Ptr {
+		must(t, err)
+		held = append(held, p)
+		return p
+	}
+	defer func() {
+		for _, p := range held {
+			d.Free(p)
+		}
+	}()
+	l.Acc = keep(kernels.NewSlice(d, acc))
+	l.Keys, l.Lo = keep(kernels.AllocSlice[int32](d, n)), keep(kernels.AllocSlice[int32](d, n))
+	l.Counts = keep(kernels.NewSlice(d, make([]int32, 1<<table.Bits)))
+	l.Bad = keep(kernels.NewSlice(d, []uint32{0}))
+	switch table.Kind {
+	case model.TablePiecewise:
+		l.Pieces = keep(kernels.UploadPieces(d, table))
+	case model.TableFunc:
+		l.Values = keep(kernels.NewSlice(d, values))
+	}
+	if table.Kind != model.TableRange {
+		l.Out = keep(kernels.AllocSlice[int32](d, n))
+	}
+	must(t, kernels.LookUp(d, l))
+	r := lookedUp{make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, 1<<table.Bits), 0}
+	must(t, kernels.DownloadSlice(d, r.keys, l.Keys))
+	must(t, kernels.DownloadSlice(d, r.lo, l.Lo))
+	must(t, kernels.DownloadSlice(d, r.counts, l.Counts))
+	if l.Out != 0 {
+		must(t, kernels.DownloadSlice(d, r.out, l.Out))
+	}
+	bad := []uint32{0}
+	must(t, kernels.DownloadSlice(d, bad, l.Bad))
+	r.bad = bad[0]
+	return r
+}
+
+func TestRandom(t *testing.T) {
+	d := devicetest.Open(t)
+	n := 1000
+	p, err := kernels.AllocSlice[uint64](d, n)
+	must(t, err)
+	defer d.Free(p)
+	fill := func(seed uint64) []int8 {
+		must(t, kernels.Random(d, p, n, seed))
+		v := make([]int8, 8*n)
+		must(t, kernels.DownloadSlice(d, v, p))
+		return v
+	}
+	a, b := fill(1), fill(2)
+	if slices.Equal(a, b) || !slices.Equal(a, fill(1)) {
+		t.Error("the sequence is not a function of the seed")
+	}
+	var sum, squares int
+	for _, v := range a {
+		sum += int(v)
+		squares += int(v) * int(v)
+	}
+	// The mean of 8,000 uniform bytes has a standard deviation of 0.83, that of
+	// their squares of 55.
+	if mean := float64(sum) / 8000; mean < -4.5 || mean > 3.5 {
+		t.Errorf("mean %v", mean)
+	}
+	if mean := float64(squares) / 8000; mean < 5200 || mean > 5720 {
+		t.Errorf("mean square %v", mean)
+	}
+	wide := make([]int32, len(a))
+	for i := range wide {
+		wide[i] = int32(a[i])
+	}
+	src, err := kernels.NewSlice(d, wide)
+	must(t, err)
+	defer d.Free(src)
+	must(t, d.Clear(p, 8*n))
+	must(t, kernels.NarrowInt8(d, p, src, len(wide)))
+	got := make([]int8, len(a))
+	must(t, kernels.DownloadSlice(d, got, p))
+	if !slices.Equal(got, a) {
+		t.Error("narrowed wrongly")
+	}
+}
