@@ -28,6 +28,10 @@ type MatMul struct {
 	XBits int
 }
 
+// MaxBatches is the most products of matrices at once; of single entries there
+// may be any number.
+const MaxBatches = 1<<16 - 1
+
 // maxGemmI8 is the longest sum of products of bytes that fits 32 bits.
 const maxGemmI8 = 1<<17 - 1
 
@@ -44,6 +48,10 @@ func MultiplyAdd(d Device, p MatMul) error {
 	typeB, err := typeName(p.B.Width)
 	if err != nil {
 		return err
+	}
+	if p.M == 1 && p.N == 1 && p.K == 1 {
+		return launchForward(d, "forward_elementwise", Cover(p.Batches), p.Acc, p.A.Ptr, p.A.Width, p.B.Ptr, p.B.Width,
+			p.Batches, p.A.Batch, p.B.Batch, p.OutBatch, p.Coef)
 	}
 	vector := p.M == 1 && p.Batches == 1 && p.A.Width == 4 && p.A.Column == 1
 	rows := p.B.Column == 1 && p.B.Row == p.K
@@ -67,7 +75,7 @@ func MultiplyAdd(d Device, p MatMul) error {
 		return launchForward(d, "forward_gemm_i8", Launch{GridX: gemmTiles(p), Block: block},
 			p.Acc, p.A.Ptr, p.B.Ptr, p.M, p.N, p.K, p.OutRow, p.OutColumn, p.Coef)
 	}
-	if p.Batches > 1<<16-1 {
+	if p.Batches > MaxBatches {
 		return fmt.Errorf("%d products at once", p.Batches)
 	}
 	return launchForward(d, "forward_gemm", Launch{GridX: gemmTiles(p), GridY: p.Batches, Block: block},
@@ -117,7 +125,8 @@ type Lookup struct {
 	N, Shift              int
 	Table                 *model.Table
 	Pieces                Ptr // what UploadPieces returned; 0 but for TablePiecewise
-	Values                Ptr // of int32, by row; 0 but for TableFunc
+	Values                Ptr // by row; 0 but for TableFunc
+	ValueWidth            int // bytes of each: 1, 2 or 4
 	Keys, Out, Lo, Counts Ptr
 	// Bad, of uint32, becomes 1 if an accumulator is not within ±2^30 or a key
 	// not in the table. The results are undefined then.
@@ -142,12 +151,12 @@ func LookUp(d Device, l Lookup) error {
 			return fmt.Errorf("table %q without its pieces", t.Name)
 		}
 	case model.TableFunc:
-		if out != 0 && l.Values == 0 {
+		if _, err := typeName(l.ValueWidth); out != 0 && (l.Values == 0 || err != nil) {
 			return fmt.Errorf("table %q without its values", t.Name)
 		}
 	}
 	return launchForward(d, "forward_lookup", Cover(l.N), l.Acc, l.N, l.Shift, t.Min, 1<<t.Bits, l.Pieces, pieces,
-		l.Values, l.Keys, out, l.Lo, l.Counts, l.Bad)
+		l.Values, l.ValueWidth, l.Keys, out, l.Lo, l.Counts, l.Bad)
 }
 
 // UploadPieces returns the pieces of a TablePiecewise table on the device.

@@ -86,6 +86,7 @@ func TestMultiplyAdd(t *testing.T) {
 		{5, 70, 80, 1, 1, 1, 8, all}, {65, 3, 16, 1, 1, 1, 8, all}, {2, 2, 144, 1, 1, 1, 8, layout{true, true, false}},
 		// Anything else.
 		{3, 70, 19, 1, 2, 1, 31, all}, {66, 5, 33, 2, 4, 4, 20, layout{true, false, false}}, {4, 4, 4, 3, 1, 2, 8, layout{false, true, true}},
+		{1, 1, 1, 700, 2, 1, 31, all},
 		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
 	} {
 		name := fmt.Sprintf("%+v", c)
@@ -212,7 +213,7 @@ func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model
 	case model.TablePiecewise:
 		l.Pieces = keep(kernels.UploadPieces(d, table))
 	case model.TableFunc:
-		l.Values = keep(kernels.NewSlice(d, values))
+		l.Values, l.ValueWidth = keep(kernels.NewSlice(d, values)), 4
 	}
 	if table.Kind != model.TableRange {
 		l.Out = keep(kernels.AllocSlice[int32](d, n))

@@ -206,6 +206,13 @@ KERNEL forward_gemm_i8(i64 *acc, const i8 *a, const i8 *b, u64 m, u64 n, u64 k, 
         }
 }
 
+// acc[i·so] += coef·a[i·sa]·b[i·sb] for n entries.
+KERNEL forward_elementwise(i64 *acc, const void *a, u64 awidth, const void *b, u64 bwidth, u64 n, u64 sa, u64 sb, u64 so, i64 coef)
+{
+    for (u64 i = thread_index(); i < n; i += thread_count())
+        acc[i * so] += coef * entry(a, awidth, i * sa) * entry(b, bwidth, i * sb);
+}
+
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
 // slope·key + offset.
 struct piece {
@@ -216,12 +223,12 @@ constexpr i64 BOUND = (i64)1 << 30;
 
 // The look-up step on n accumulators: keys acc >> shift, lo the bits shifted out
 // (lo may be null), out the table's value (out may be null): that of the first
-// of the pieces that ends beyond the row, or values[row] if there are no
-// pieces. The table has `rows` rows from the key least. Counts the rows used.
+// of the pieces that ends beyond the row, or values[row], integers of that
+// width, if there are no pieces. The table has `rows` rows from the key least. Counts the rows used.
 // *bad becomes 1 where an accumulator is not within ±2^30 or a key not in the
 // table; the results are then undefined.
 KERNEL forward_lookup(const i64 *acc, u64 n, u64 shift, i64 least, u64 rows, const piece *pieces, u64 npieces,
-                      const i32 *values, i32 *keys, i32 *out, i32 *lo, i32 *counts, u32 *bad)
+                      const void *values, u64 width, i32 *keys, i32 *out, i32 *lo, i32 *counts, u32 *bad)
 {
     for (u64 i = thread_index(); i < n; i += thread_count()) {
         i64 x = acc[i], key = x >> shift, row = key - least;
@@ -235,7 +242,7 @@ KERNEL forward_lookup(const i64 *acc, u64 n, u64 shift, i64 least, u64 rows, con
             lo[i] = (i32)(x & (((i64)1 << shift) - 1));
         if (out) {
             if (npieces == 0) {
-                out[i] = values[row];
+                out[i] = entry(values, width, row);
                 continue;
             }
             u64 p = 0;

@@ -10,6 +10,18 @@ import (
 
 // accumulate computes a step's accumulator and checks it against the bound.
 func (e *executor) accumulate(s *model.Step) ([]int64, error) {
+	acc := e.linear(s)
+	for i := range s.Acc.Products {
+		p := &s.Acc.Products[i]
+		a := operand{e.operand(p.A), e.graph.Tensors[p.A].Shape, p.LabelsA}
+		b := operand{e.operand(p.B), e.graph.Tensors[p.B].Shape, p.LabelsB}
+		einsum(acc, s.Shape, p.Coef, a, b)
+	}
+	return acc, checkBound(acc)
+}
+
+// linear computes the accumulator without its products.
+func (e *executor) linear(s *model.Step) []int64 {
 	acc := make([]int64, model.Size(s.Shape))
 	if s.Acc.Const != 0 {
 		for i := range acc {
@@ -20,13 +32,7 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 		l := &s.Acc.Linear[i]
 		l.View.Accumulate(acc, l.Coef, e.operand(l.Src), e.graph.Tensors[l.Src].Shape, s.Shape)
 	}
-	for i := range s.Acc.Products {
-		p := &s.Acc.Products[i]
-		a := operand{e.operand(p.A), e.graph.Tensors[p.A].Shape, p.LabelsA}
-		b := operand{e.operand(p.B), e.graph.Tensors[p.B].Shape, p.LabelsB}
-		einsum(acc, s.Shape, p.Coef, a, b)
-	}
-	return acc, checkBound(acc)
+	return acc
 }
 
 // checkBound reports the first entry that is not within ±2^30.

@@ -32,6 +32,12 @@ const grain = 1 << 13
 // g must be valid. An accumulator that leaves ±2^30, a key outside of its
 // table or a divisor that is not positive is an error that names the step.
 func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	return RunOn(ctx, nil, g, weights, inputs)
+}
+
+// RunOn is Run with some of the steps on a machine, if that is not nil. The
+// results are the same.
+func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	w := &Witness{Values: make([][]int32, len(g.Tensors)), Keys: make([][]int32, len(g.Steps)), graph: g}
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || len(weights[id]) != model.Size(g.Tensors[id].Shape) {
@@ -51,7 +57,7 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 	for _, m := range g.Mults {
 		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
 	}
-	e := &executor{Witness: w, lastUse: lastUses(g), cache: map[model.TensorID][]int32{}}
+	e := &executor{Witness: w, machine: m, lastUse: lastUses(g), cache: map[model.TensorID][]int32{}}
 	for i := range g.Steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -113,6 +119,7 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID][]int32) []in
 // that a later step reads again.
 type executor struct {
 	*Witness
+	machine Machine // nil: none
 	lastUse map[model.TensorID]int
 	cache   map[model.TensorID][]int32
 }
@@ -152,6 +159,11 @@ func (e *executor) step(i int) error {
 	if s.Kind == model.StepZero {
 		// It computes nothing; the graph's issuer vouches that it holds.
 		return nil
+	}
+	if s.Kind == model.StepLookup && e.machine != nil {
+		if done, err := e.elsewhere(i); done || err != nil {
+			return err
+		}
 	}
 	acc, err := e.accumulate(s)
 	if err != nil {
@@ -198,23 +210,9 @@ func (w *Witness) StepKeys(step int) []int32 { return w.Keys[step] }
 // uses.
 func (e *executor) lookup(i int, acc []int64) error {
 	s := &e.graph.Steps[i]
-	keys := make([]int32, len(acc))
-	e.Keys[i] = keys
 	t := &e.graph.Tables[s.Table]
-	var out, lo []int32
-	if s.Out != model.None {
-		out = make([]int32, len(acc))
-		e.Values[s.Out] = out
-	}
-	if s.Lo != model.None {
-		lo = make([]int32, len(acc))
-		e.Values[s.Lo] = lo
-	}
-	var values []int32
-	if t.Kind == model.TableFunc {
-		values = e.Values[t.Values]
-	}
-	counts := e.Values[e.mult(s)]
+	keys, out, lo := e.results(i)
+	values, counts := e.column(t), e.Values[e.mult(s)]
 	mask := int64(1)<<s.Shift - 1
 	// One piece a goroutine would need a copy of the counts each; counting is
 	// a small part of a step, so it stays serial.
@@ -238,6 +236,32 @@ func (e *executor) lookup(i int, acc []int64) error {
 		})
 	}
 	return nil
+}
+
+// results makes the tensors that the lookup step i fills; Out and Lo may be
+// nil.
+func (e *executor) results(i int) (keys, out, lo []int32) {
+	s := &e.graph.Steps[i]
+	n := model.Size(s.Shape)
+	keys = make([]int32, n)
+	e.Keys[i] = keys
+	if s.Out != model.None {
+		out = make([]int32, n)
+		e.Values[s.Out] = out
+	}
+	if s.Lo != model.None {
+		lo = make([]int32, n)
+		e.Values[s.Lo] = lo
+	}
+	return keys, out, lo
+}
+
+// column returns the committed column of a table, nil if it has none.
+func (e *executor) column(t *model.Table) []int32 {
+	if t.Kind != model.TableFunc {
+		return nil
+	}
+	return e.Values[t.Values]
 }
 
 // mult finds the multiplicity tensor of a lookup step.

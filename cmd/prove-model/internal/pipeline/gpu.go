@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -98,6 +99,19 @@ func (d *Device) Backend(g *model.Graph, w backend.Witness) backend.Backend {
 		return c
 	}
 	return backend.NewFallback(g, d.machine.Backend(g, w), c, d.policy)
+}
+
+// LookUp implements forward.Machine.
+func (d *Device) LookUp(t *forward.Task) (done bool, err error) {
+	if !d.usable() || t.Size() < d.policy.Threshold {
+		return false, nil
+	}
+	done, err = d.machine.LookUp(t)
+	if err != nil && d.policy.Warn != nil {
+		d.policy.Warn(err)
+		return false, nil
+	}
+	return done, err
 }
 
 // Close gives back the memory on the GPU.

@@ -31,7 +31,7 @@ func (p *Prepared) Prove(ctx context.Context, dev *Device, src *Source, ph *ui.P
 	r := &Run{}
 	var wit *forward.Witness
 	err := ph.Run(ctx, "run model", func(func(done, total int)) (err error) {
-		wit, err = r.forward(ctx, p, src)
+		wit, err = r.forward(ctx, dev, p, src)
 		return err
 	})
 	if err != nil {
@@ -82,12 +82,12 @@ func (r *Run) Check(ctx context.Context, p *Prepared, ph *ui.Phases) error {
 }
 
 // forward runs both models and fills in what their runs tell.
-func (r *Run) forward(ctx context.Context, p *Prepared, src *Source) (*forward.Witness, error) {
+func (r *Run) forward(ctx context.Context, dev *Device, p *Prepared, src *Source) (*forward.Witness, error) {
 	input, clamped, err := p.Model.QuantiseInput(src.Input)
 	if err != nil {
 		return nil, err
 	}
-	wit, err := forward.Run(ctx, p.Model.Graph, p.Model.Weights, input)
+	wit, err := forward.RunOn(ctx, dev, p.Model.Graph, p.Model.Weights, input)
 	if err != nil {
 		return nil, err
 	}
