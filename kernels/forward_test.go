@@ -11,9 +11,9 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// integers returns n random integers of the given width in bytes, extremes
+// forwardIntegers returns n random integers of the given width in bytes, extremes
 // among them, and a copy on the device.
-func integers(t *testing.T, d kernels.Device, rng *rand.Rand, n, width, bits int) ([]int32, kernels.Ptr) {
+func forwardIntegers(t *testing.T, d kernels.Device, rng *rand.Rand, n, width, bits int) ([]int32, kernels.Ptr) {
 	t.Helper()
 	v := make([]int32, n)
 	for i := range v {
@@ -91,8 +91,8 @@ func TestMultiplyAdd(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%+v", c)
 		bits := func(width int) int { return min(8*width, 25) }
-		a, pa := integers(t, d, rng, c.batches*c.m*c.k, c.aw, min(bits(c.aw), c.xbits))
-		b, pb := integers(t, d, rng, c.batches*c.n*c.k, c.bw, bits(c.bw))
+		a, pa := forwardIntegers(t, d, rng, c.batches*c.m*c.k, c.aw, min(bits(c.aw), c.xbits))
+		b, pb := forwardIntegers(t, d, rng, c.batches*c.n*c.k, c.bw, bits(c.bw))
 		p := kernels.MatMul{M: c.m, N: c.n, K: c.k, Batches: c.batches, Coef: -3, XBits: c.xbits,
 			A: kernels.Matrix{Ptr: pa, Width: c.aw, Row: c.k, Column: 1, Batch: c.m * c.k},
 			B: kernels.Matrix{Ptr: pb, Width: c.bw, Row: c.k, Column: 1, Batch: c.n * c.k}, OutRow: c.n, OutColumn: 1, OutBatch: c.m * c.n}
