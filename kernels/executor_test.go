@@ -357,7 +357,7 @@ func TestSpeed(t *testing.T) {
 		}
 		issued := time.Since(start) / n
 		noError(t, e.Sync())
-		t.Logf("%-44s %8v a call, %8v with the device's part", what, issued, time.Since(start)/n)
+		t.Logf("%-50s %8v a call, %8v with the device's part", what, issued, time.Since(start)/n)
 	}
 	each("launch", func() error { return launch(one) })
 	release, err := e.Bind()
@@ -375,6 +375,12 @@ func TestSpeed(t *testing.T) {
 	each("launch and wait, bound", func() error { return errors.Join(launch(one), e.Sync()) })
 	few := make([]byte, 32)
 	each("launch and download 32 bytes, bound", func() error { return errors.Join(launch(one), e.Download(few, p)) })
+	pinned, err := e.Pin(128)
+	noError(t, err)
+	each("launch that writes pinned memory, and wait, bound", func() error {
+		return errors.Join(e.Launch(double, one, uint64(pinned.Ptr()), uint64(p), uint64(p), 32), e.Sync())
+	})
+	noError(t, pinned.Close())
 	release()
 	each("launch and wait", func() error { return errors.Join(launch(one), e.Sync()) })
 	each("upload 32 bytes", func() error { return e.Upload(p, few) })
@@ -408,7 +414,7 @@ func TestSpeed(t *testing.T) {
 	rate := func(what string, moved int, d time.Duration, err error) {
 		t.Helper()
 		noError(t, err)
-		t.Logf("%-44s %8.1f GB/s", what, float64(moved)/d.Seconds()/1e9)
+		t.Logf("%-50s %8.1f GB/s", what, float64(moved)/d.Seconds()/1e9)
 	}
 	start := time.Now()
 	err = errors.Join(e.Upload(a, host), e.Sync())

@@ -26,6 +26,3 @@ type DeviceInfo struct {
 
 // Arch returns the name of the device's machine code, such as sm_90.
 func (d DeviceInfo) Arch() string { return fmt.Sprintf("sm_%d%d", d.Major, d.Minor) }
-
-// version returns the text of a CUDA version number, 1000·major + 10·minor.
-func version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }

@@ -70,3 +70,6 @@ func describe(i int) (DeviceInfo, error) {
 // maxSharedPerBlockOptin is CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
 // which gorgonia.org/cu does not name.
 const maxSharedPerBlockOptin = cu.DeviceAttribute(97)
+
+// version returns the text of a CUDA version number, 1000·major + 10·minor.
+func version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
