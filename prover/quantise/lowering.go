@@ -171,6 +171,21 @@ func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
 	return l.tensor(v), nil
 }
 
+// consumer returns the one node that reads the value; nil if there are more.
+func (l *lowering) consumer(v *value) *onnx.Node {
+	if v.uses != 1 {
+		return nil
+	}
+	for _, n := range l.fg.Nodes {
+		for _, in := range n.Inputs {
+			if in == v.name {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
 // operators maps the operators of the normal form (onnx/doc.go) to their
 // lowering. Each fills in pending, fn or id of the value.
 var operators map[string]func(l *lowering, n *onnx.Node, v *value)

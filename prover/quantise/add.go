@@ -1,0 +1,135 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+)
+
+// lowerAdd lowers Add and Sub: operands are brought to a common scale by
+// powers of two and added in the accumulator.
+func lowerAdd(l *lowering, n *onnx.Node, v *value) {
+	sign := 1.0
+	if n.Op == "Sub" {
+		sign = -1
+	}
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	switch {
+	case b == nil:
+		l.addConstant(v, a, 1, n.Inputs[1], sign)
+	case a == nil:
+		l.addConstant(v, b, sign, n.Inputs[0], 1)
+	default:
+		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.curved() || b.curved()) {
+			v.fn = &function{name: n.Op, base: ra, real: func(t float64) float64 { return fa(t) + sign*fb(t) }}
+			return
+		}
+		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
+		if sign < 0 {
+			terms[1].e = terms[1].e.times(-1)
+		}
+		v.pending = l.align(terms, 0, v.rng)
+	}
+}
+
+// common reports whether a and b are functions of one value, entry by entry.
+func (l *lowering) common(v, a, b *value) (base *value, fa, fb func(float64) float64, ok bool) {
+	if !sameShape(a.shape, v.shape) || !sameShape(b.shape, v.shape) {
+		return nil, nil, nil, false
+	}
+	if a == b {
+		// The value counts as used twice by this node alone.
+		base, fa = l.root(a)
+		return base, fa, fa, true
+	}
+	ra, fa := l.root(a)
+	rb, fb := l.root(b)
+	return ra, fa, fb, ra == rb
+}
+
+// broadcast returns the value as an expression of the given shape.
+func (l *lowering) broadcast(x *value, shape []int) *expr {
+	if sameShape(x.shape, shape) {
+		return l.take(x)
+	}
+	return l.tensorExpr(l.tensor(x), broadcastView(x.shape, shape), shape)
+}
+
+// addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
+func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
+	t := l.fg.Consts[name]
+	c, same := uniform(t)
+	if same {
+		c *= cs
+		if x.curved() && sameShape(x.shape, v.shape) {
+			base, f := l.root(x)
+			v.fn = &function{name: l.node.Op, base: base, real: func(t float64) float64 { return xs*f(t) + c }}
+			return
+		}
+		if sameShape(x.shape, v.shape) {
+			l.setAffine(v, x, xs, c)
+		}
+	}
+	values := t.Float64s()
+	if rng, ok := l.softenMask(v, values, x.rng); ok {
+		v.rng = rng
+	}
+	most := 0.0
+	for i := range values {
+		values[i] *= cs
+		most = math.Max(most, math.Abs(values[i]))
+	}
+	e := l.align([]term{{x, l.broadcast(x, v.shape).times(int64(xs))}}, most, v.rng)
+	e = l.refine(e, values, most, v.rng)
+	v.pending = l.plusConstant(e, name, t.Shape, values)
+}
+
+// setAffine records v = mul·x + add.
+func (l *lowering) setAffine(v, x *value, mul, add float64) {
+	v.affine = &affine{x, mul, add}
+	if a := x.affine; a != nil && x.uses == 1 {
+		v.affine = &affine{a.of, mul * a.mul, mul*a.add + add}
+	}
+}
+
+// refine scales e up, if it is too coarse to take in constants with the
+// precision that the sum will have.
+func (l *lowering) refine(e *expr, values []float64, most float64, rng Range) *expr {
+	exact := true
+	for _, c := range values {
+		if c *= pow2(e.frac); c != math.Trunc(c) {
+			exact = false
+			break
+		}
+	}
+	widest := math.Max(rng.abs()*l.opts.Headroom, most)
+	if exact || widest == 0 {
+		return e
+	}
+	frac := floorLog2(pow2(l.plan.bits+3) / widest)
+	for frac > e.frac && !l.room((float64(e.abs())*pow2(-e.frac)+most)*pow2(frac)) {
+		frac--
+	}
+	if frac <= e.frac || frac-e.frac > 28 {
+		return e
+	}
+	e = e.times(1 << (frac - e.frac))
+	e = &expr{acc: e.acc, shape: e.shape, frac: frac, min: e.min, max: e.max}
+	return e
+}
+
+// plusConstant adds constants, which broadcast to e's shape, at e's scale.
+func (l *lowering) plusConstant(e *expr, name string, shape []int, values []float64) *expr {
+	lo, hi, same := values[0], values[0], true
+	for _, c := range values {
+		lo, hi, same = math.Min(lo, c), math.Max(hi, c), same && c == values[0]
+	}
+	if same {
+		c := &expr{shape: e.shape, frac: e.frac}
+		c.acc.Const = int64(math.Round(lo * pow2(e.frac)))
+		c.min, c.max = c.acc.Const, c.acc.Const
+		return e.plus(c)
+	}
+	id := l.constant(name, shape, values, e.frac)
+	return e.plus(l.tensorExpr(id, broadcastView(shape, e.shape), e.shape))
+}

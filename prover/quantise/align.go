@@ -1,0 +1,63 @@
+package quantise
+
+import (
+	"math"
+)
+
+// term is an operand of a sum: an expression and the value it came from.
+type term struct {
+	v *value
+	e *expr
+}
+
+// align brings terms to a common frac and adds them, leaving room for a
+// constant of real magnitude extra. rng is the sum's calibrated range. If the
+// sum would be too wide, the finest terms are rounded first.
+func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
+	for {
+		frac := math.MinInt32
+		for _, t := range terms {
+			if t.e.abs() != 0 {
+				frac = max(frac, t.e.frac)
+			}
+		}
+		if frac == math.MinInt32 {
+			frac = terms[0].e.frac
+		}
+		total := extra * pow2(frac)
+		for _, t := range terms {
+			total += float64(t.e.abs()) * pow2(frac-t.e.frac)
+		}
+		if l.room(total) {
+			sum := &expr{shape: terms[0].e.shape, frac: frac}
+			for _, t := range terms {
+				c := int64(1)
+				if t.e.abs() != 0 {
+					c = 1 << (frac - t.e.frac)
+				}
+				sum = sum.plus(t.e.times(c))
+			}
+			return sum
+		}
+		// First to a tensor of its own, then to a scale not much finer than
+		// the sum's.
+		t := &terms[0]
+		for i := range terms {
+			if e := terms[i].e; e.frac > t.e.frac || e.frac == t.e.frac && e.abs() > t.e.abs() {
+				t = &terms[i]
+			}
+		}
+		was := t.e
+		if !was.linear() || len(was.acc.Linear) > 1 {
+			t.e = l.tensorExpr(l.round(t.v.name, was, t.v.rng, l.plan.bits, wholeLine), nil, was.shape)
+		}
+		if t.e.frac >= was.frac {
+			widest := math.Max(math.Max(rng.abs()*l.opts.Headroom, extra), pow2(-40))
+			target := min(floorLog2(float64(l.plan.limit())/widest/16), was.frac-1)
+			t.e = l.tensorExpr(l.roundTo(t.v.name, was, target), nil, was.shape)
+		}
+		if t.e.frac >= was.frac && t.e.abs() >= was.abs() {
+			refuse("operands of too different scales: the sum does not fit in 30 bits")
+		}
+	}
+}

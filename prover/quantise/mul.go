@@ -1,0 +1,98 @@
+package quantise
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// lowerMul lowers Mul: by a constant as a change of scale or a product with
+// weights, of two computed values as an element-wise product.
+func lowerMul(l *lowering, n *onnx.Node, v *value) {
+	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
+	switch {
+	case b == nil:
+		l.mulConstant(v, a, n.Inputs[1], l.fg.Consts[n.Inputs[1]])
+	case a == nil:
+		l.mulConstant(v, b, n.Inputs[0], l.fg.Consts[n.Inputs[0]])
+	default:
+		if base, fa, fb, ok := l.common(v, a, b); ok {
+			v.fn = &function{name: n.Op, base: base, real: func(t float64) float64 { return fa(t) * fb(t) }}
+			return
+		}
+		v.pending = l.elementwise(v.shape, a, b)
+	}
+}
+
+func lowerNeg(l *lowering, n *onnx.Node, v *value) { l.mulScalar(v, l.values[n.Inputs[0]], -1) }
+
+// mulConstant lowers v = x·t.
+func (l *lowering) mulConstant(v, x *value, name string, t *onnx.Tensor) {
+	if c, same := uniform(t); same {
+		l.mulScalar(v, x, c)
+		return
+	}
+	labels, shape := broadcastLabels(t.Shape, v.shape)
+	l.weighted(v, x, weighting{
+		name: name, t: t, shape: shape, labels: labels, channels: t.Len(), inner: 1, count: 1,
+		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.squeezed(id, v.shape) },
+	})
+}
+
+// mulScalar lowers v = x·c.
+func (l *lowering) mulScalar(v, x *value, c float64) {
+	same := model.Size(x.shape) == model.Size(v.shape)
+	if x.curved() && same {
+		base, f := l.root(x)
+		v.fn = &function{name: "Mul", base: base, real: func(t float64) float64 { return c * f(t) }}
+		return
+	}
+	if !same {
+		v.pending = l.scale(x, l.broadcast(x, v.shape), c, v.rng)
+		return
+	}
+	l.setAffine(v, x, c, 0)
+	v.pending = l.scale(x, l.takeFlat(x), c, v.rng)
+}
+
+// scale returns e·c for a real number c. A power of two only changes the
+// scale; anything else becomes an integer coefficient with a precision of up to
+// 15 bits and at least 10, for which e is rounded first if there is no room.
+// e stands for the value x, and rng is the product's calibrated range.
+func (l *lowering) scale(x *value, e *expr, c float64, rng Range) *expr {
+	if c == 0 {
+		return &expr{shape: e.shape, frac: e.frac}
+	}
+	const least, most = 1 << 9, 1 << 15
+	coef := func(s int) int64 { return int64(math.Round(c * pow2(s))) }
+	s := floorLog2(most / math.Abs(c))
+	if m := coef(s); m&(m-1) != 0 && -m&(-m-1) != 0 {
+		// Not finer than rounding makes use of, if that is fine enough.
+		if r := rng.abs() * l.opts.Headroom; r > 0 {
+			usable := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - e.frac
+			for s > usable && math.Abs(float64(coef(s-1))) > least {
+				s--
+			}
+		}
+	}
+	for {
+		m, t := coef(s), s
+		for m&1 == 0 && m != 0 {
+			m, t = m/2, t-1
+		}
+		if l.room(float64(e.abs()) * math.Abs(float64(m))) {
+			out := e.times(m)
+			return &expr{acc: out.acc, shape: out.shape, frac: e.frac + t, min: out.min, max: out.max}
+		}
+		if m = coef(s - 1); m > -least && m < least {
+			break
+		}
+		s--
+	}
+	if e.linear() && len(e.acc.Linear) <= 1 && e.abs() <= 1<<l.plan.bits {
+		refuse("no room to multiply by %g", c)
+	}
+	id := l.round(x.name, e, x.rng, l.plan.bits, wholeLine)
+	return l.scale(x, l.tensorExpr(id, nil, e.shape), c, rng)
+}
