@@ -176,10 +176,11 @@ func Random(d Device, dst Ptr, n int, seed uint64) error {
 	return launchForward(d, "forward_random", Cover(n), dst, n, int64(seed))
 }
 
-// NarrowInt8 sets dst[i] = a[i] for n entries, a of int32 and dst of int8.
-func NarrowInt8(d Device, dst, a Ptr, n int) error {
-	if n < 1 || dst == 0 || a == 0 {
-		return fmt.Errorf("%d entries to narrow", n)
+// NarrowInt8 sets dst[r·columns + c] = a[r·stride + c], a of int32 and dst of
+// int8.
+func NarrowInt8(d Device, dst, a Ptr, rows, columns, stride int) error {
+	if rows < 1 || columns < 1 || stride < columns || dst == 0 || a == 0 {
+		return fmt.Errorf("%d × %d of %d entries to narrow", rows, columns, stride)
 	}
-	return launchForward(d, "forward_narrow_i8", Cover(n), dst, a, n)
+	return launchForward(d, "forward_narrow_i8", Cover(rows*columns), dst, a, rows, columns, stride)
 }

@@ -16,13 +16,17 @@ func newBenchModel() *cobra.Command {
 	var layers, width int
 	var sweep string
 	var limits bench.Limits
+	var tokens []int
 	cmd := &cobra.Command{
-		Use:   "model mlp|FILE.onnx|FOLDER…",
+		Use:   "model mlp|llm-matmuls|FILE.onnx|FOLDER…",
 		Short: "Quantise, commit, prove and verify models, and print a table",
 		Long: `Quantise, commit, prove and verify each model once, without the cache.
 
   bench model mlp --layers 4 --width 4096     a perceptron with random weights
   bench model mlp --sweep 20..26              perceptrons of 2^20 to 2^26 parameters
+  bench model llm-matmuls --tokens 1,128      the 160 weight matrices of a 14B-parameter
+                                              transformer, proved on a GPU, without
+                                              commitments and look-ups
   bench model x.onnx models/*/                files, on random inputs, and folders
                                               with a network.onnx and an input.json
 
@@ -33,11 +37,14 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if err != nil {
 				return err
 			}
-			if args[0] != "mlp" {
+			if args[0] != "mlp" && args[0] != "llm-matmuls" {
 				return benchFiles(cmd, cfg, args, limits)
 			}
 			if len(args) > 1 {
-				return fmt.Errorf("unexpected argument %q after mlp", args[1])
+				return fmt.Errorf("unexpected argument %q after %s", args[1], args[0])
+			}
+			if args[0] == "llm-matmuls" {
+				return benchTransformer(cmd, cfg, tokens)
 			}
 			if layers < 1 || layers > 1<<10 || width < 1 || width > 1<<15 {
 				return fmt.Errorf("%d layers of width %d: want 1 to 1024 of width 1 to 32768", layers, width)
@@ -62,6 +69,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 	config.AddFlags(cmd.Flags(), "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "gpu", "gpu-threshold", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
 	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
+	cmd.Flags().IntSliceVar(&tokens, "tokens", []int{1, 128}, "`numbers` of tokens, for llm-matmuls")
 	cmd.Flags().StringVar(&sweep, "sweep", "", "`LO..HI`: perceptrons of 2^LO to 2^HI parameters")
 	cmd.Flags().Float64Var(&limits.RangeError, "max-error", 0, "fail when an output is off by more than this `fraction` of its range")
 	cmd.Flags().Float64Var(&limits.Cosine, "min-cosine", 0, "fail when an output of eight values or more has a smaller cosine `similarity`")
@@ -82,6 +90,30 @@ func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits b
 		err = bench.Failures(all)
 	}
 	return err
+}
+
+func benchTransformer(cmd *cobra.Command, cfg *config.Config, tokens []int) error {
+	for _, n := range tokens {
+		if n < 1 || n > 1<<12 {
+			return fmt.Errorf("--tokens %d: want numbers from 1 to 4096", n)
+		}
+	}
+	dev, err := pipeline.OpenGPU(cmd.Context(), progress(cmd, cfg))
+	if err != nil {
+		return err
+	}
+	var all []*bench.MatMuls
+	for _, n := range tokens {
+		m, err := bench.MeasureMatMuls(cmd.Context(), dev, bench.Qwen3x14B, n)
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
+	}
+	if cfg.JSON {
+		return ui.JSON(cmd.OutOrStdout(), all)
+	}
+	return bench.MatMulsTable(cmd.OutOrStdout(), all)
 }
 
 func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string) error {

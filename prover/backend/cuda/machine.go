@@ -81,11 +81,24 @@ func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
 	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}}
 }
 
+// DeviceWitness is a witness that has tensors on the device already.
+type DeviceWitness interface {
+	backend.Witness
+	// DeviceTensor returns a tensor, or nil for one that is not there. It stays
+	// the witness's own.
+	DeviceTensor(id model.TensorID) *Tensor
+}
+
 // tensor returns a tensor of any kind on the device: fixed tensors those of
 // the machine, others uploaded once for this backend.
 func (b *Backend) tensor(id model.TensorID) *Tensor {
 	if t, ok := b.held[id]; ok {
 		return t
+	}
+	if w, ok := b.w.(DeviceWitness); ok {
+		if t := w.DeviceTensor(id); t != nil {
+			return t
+		}
 	}
 	if b.g.Tensors[id].Kind == model.Fixed {
 		t, err := b.m.Resident(b.w.Tensor(id))
