@@ -18,28 +18,28 @@ func (b LookupBase) words() [4]uint64 {
 }
 
 // LogUpStepLeaves sets the PaddedSize(dims) numerators (M31) and denominators
-// (QM31) of a look-up step over a dense shape; keys and outs are its int32
-// values, outs 0 for a step without.
-func LogUpStepLeaves(d Device, num, den, keys, outs Ptr, dims []int, b LookupBase) error {
+// (QM31) of a look-up step over a dense shape, from its keys and outs; a step
+// without outs has none at address 0.
+func LogUpStepLeaves(d Device, num, den Ptr, keys, outs Integers, dims []int, b LookupBase) error {
 	all, _, err := axes(dims)
 	if err != nil {
 		return err
 	}
 	n, w := PaddedSize(dims), b.words()
-	args := append([]uint64{uint64(num), uint64(den), uint64(n), uint64(keys), uint64(outs)}, all...)
+	args := []uint64{uint64(num), uint64(den), uint64(n), uint64(keys.At), uint64(keys.Width), uint64(outs.At), uint64(outs.Width)}
+	args = append(args, all...)
 	return d.Launch(Kernel{"logup", "logup_step_leaves"}, Cover(n), append(args, w[:]...)...)
 }
 
 // LogUpTableLeaves sets the n numerators and denominators of a table with the
-// keys min, min + 1, … and int32 counts; values are the M31 values of its rows,
-// or 0.
-func LogUpTableLeaves(d Device, num, den, counts, values Ptr, n int, min int64, b LookupBase) error {
+// keys min, min + 1, …; values are the M31 values of its rows, or 0.
+func LogUpTableLeaves(d Device, num, den Ptr, counts Integers, values Ptr, n int, min int64, b LookupBase) error {
 	if n < 1 {
 		return fmt.Errorf("table of %d rows", n)
 	}
 	w := b.words()
-	return d.Launch(Kernel{"logup", "logup_table_leaves"}, Cover(n), uint64(num), uint64(den), uint64(n), uint64(counts), uint64(values),
-		uint64(min), w[0], w[1], w[2], w[3])
+	return d.Launch(Kernel{"logup", "logup_table_leaves"}, Cover(n), uint64(num), uint64(den), uint64(n), uint64(counts.At), uint64(counts.Width),
+		uint64(values), uint64(min), w[0], w[1], w[2], w[3])
 }
 
 // LogUpFill sets n fractions to 0/1.

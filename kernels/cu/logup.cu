@@ -3,10 +3,24 @@
 #include "axes.cuh"
 #include "sum.cuh"
 
+// Entry i of integers of 1, 2 or 4 bytes.
+DEVICE i32 integer(const void *v, u64 width, u64 i)
+{
+    switch (width) {
+    case 1:
+        return static_cast<const i8 *>(v)[i];
+    case 2:
+        return static_cast<const i16 *>(v)[i];
+    default:
+        return static_cast<const i32 *>(v)[i];
+    }
+}
+
 // The leaves of a look-up step over n = 2^k padded entries: 1/(base − key +
-// beta·out), beta negative already, and 0/base in the padding. out may be null.
-KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const i32 *keys, const i32 *outs, u64 d0, u64 d1, u64 d2, u64 d3,
-                         u64 d4, u64 d5, u64 d6, u64 d7, u64 base_low, u64 base_high, u64 beta_low, u64 beta_high)
+// beta·out), beta negative already, and 0/base in the padding. outs may be null.
+KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const void *keys, u64 keys_width, const void *outs, u64 outs_width, u64 d0,
+                         u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7, u64 base_low, u64 base_high, u64 beta_low,
+                         u64 beta_high)
 {
     axes shape = {{d0, d1, d2, d3, d4, d5, d6, d7}};
     qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
@@ -15,9 +29,9 @@ KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const i32 *keys, const i32 
         u64 i;
         bool in = shape.dense(x, i);
         if (in) {
-            d.a = m31_sub(d.a, m31_from_i32(keys[i]));
+            d.a = m31_sub(d.a, m31_from_i32(integer(keys, keys_width, i)));
             if (outs)
-                d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(outs[i])));
+                d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(integer(outs, outs_width, i))));
         }
         num[x] = in;
         den[x] = d;
@@ -26,7 +40,7 @@ KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const i32 *keys, const i32 
 
 // The leaves of a table of n rows with the keys min, min + 1, …:
 // −count/(base − key + beta·value). values may be null.
-KERNEL logup_table_leaves(u32 *num, qm31 *den, u64 n, const i32 *counts, const u32 *values, i64 min_key,
+KERNEL logup_table_leaves(u32 *num, qm31 *den, u64 n, const void *counts, u64 counts_width, const u32 *values, i64 min_key,
                           u64 base_low, u64 base_high, u64 beta_low, u64 beta_high)
 {
     qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
@@ -35,7 +49,7 @@ KERNEL logup_table_leaves(u32 *num, qm31 *den, u64 n, const i32 *counts, const u
         d.a = m31_sub(d.a, m31_from_i64(min_key + (i64)x));
         if (values)
             d = qm31_add(d, qm31_mul_m31(beta, values[x]));
-        num[x] = m31_neg(m31_from_i32(counts[x]));
+        num[x] = m31_neg(m31_from_i32(integer(counts, counts_width, x)));
         den[x] = d;
     }
 }

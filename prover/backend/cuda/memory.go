@@ -39,3 +39,6 @@ func fetchPair(d kernels.Device, p kernels.Ptr) (first, second field.QM31) {
 	w := fetch[uint64](d, p, kernels.SumcheckRoundWords)
 	return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 }
+
+// elementBytes is the size of an element of K.
+const elementBytes = 16

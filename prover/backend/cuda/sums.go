@@ -1,0 +1,85 @@
+package cuda
+
+import (
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// table is a backend.Table: 2^vars elements of K on the device.
+type table struct {
+	at   kernels.Ptr
+	vars int
+}
+
+func (t *Tensor) integers() kernels.Integers { return kernels.Integers{At: t.Ptr, Width: t.Width} }
+
+// Eval implements backend.Backend.
+func (b *Backend) Eval(id model.TensorID, point []field.QM31) field.QM31 {
+	shape := b.g.Tensors[id].Shape
+	bound := make([][]field.QM31, len(shape))
+	for a, d := range shape {
+		v := model.Log2Ceil(d)
+		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
+	}
+	t := restrict(b.dev, shape, b.tensor(id).integers(), backend.Restriction{Tensor: id, Bound: bound})
+	v := fetch[field.QM31](b.dev, t.at, 1)
+	b.dev.Free(t.at)
+	return v[0]
+}
+
+// Restrict implements backend.Backend.
+func (b *Backend) Restrict(r backend.Restriction) backend.Table {
+	return restrict(b.dev, b.g.Tensors[r.Tensor].Shape, b.tensor(r.Tensor).integers(), r)
+}
+
+// Upload implements backend.Backend.
+func (b *Backend) Upload(values []field.QM31) backend.Table {
+	return table{newCopy(b.dev, values), model.Log2Ceil(len(values))}
+}
+
+// Download implements backend.Backend.
+func (b *Backend) Download(t backend.Table) []field.QM31 {
+	x := t.(table)
+	return fetch[field.QM31](b.dev, x.at, 1<<x.vars)
+}
+
+// Inner implements backend.Backend.
+func (b *Backend) Inner(eq []field.QM31, x, y backend.Table) field.QM31 {
+	return inner(b.dev, eq, x.(table), y.(table))
+}
+
+func inner(dev kernels.Device, eq []field.QM31, a, b table) field.QM31 {
+	var heaps *kernels.EqHeaps
+	if len(eq) > 0 {
+		var err error
+		heaps, err = kernels.NewEqHeaps(dev, eq)
+		backend.Check(err)
+	}
+	sum := newWords(dev, 2*kernels.SumWords)
+	backend.Check(kernels.SumcheckInner(dev, sum, a.at, b.at, a.vars, heaps))
+	v := kernels.FromSum(fetch[uint64](dev, sum, kernels.SumWords))
+	dev.Free(sum)
+	heaps.Free(dev)
+	return v
+}
+
+// Sumcheck implements backend.Backend.
+func (b *Backend) Sumcheck(w *transcript.Writer, instances []backend.Instance) []sumcheck.Final {
+	if len(instances) == 0 {
+		return nil
+	}
+	insts, shapes := make([]sumcheckInstance, len(instances)), make([]sumcheck.Shape, len(instances))
+	for i, in := range instances {
+		x, y := in.A.(table), in.B.(table)
+		insts[i] = sumcheckInstance{a: x.at, b: y.at, vars: x.vars, eq: in.Eq}
+		shapes[i] = sumcheck.Shape{Claim: in.Claim, NumVars: x.vars, Eq: in.Eq}
+	}
+	t := newBatch(b.dev, insts)
+	finals := sumcheck.ProveTables(w, shapes, t)
+	t.free()
+	return finals
+}
