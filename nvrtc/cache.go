@@ -3,6 +3,7 @@ package nvrtc
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"sync"
@@ -10,9 +11,10 @@ import (
 	"github.com/prove-model/prove-model/prover/atomicfile"
 )
 
-// cacheMagic begins every entry of the cache. The SHA-256 of the code follows,
-// then the code.
-var cacheMagic = []byte("prove-model cubin\n")
+// cacheMagic begins every entry of the cache. The SHA-256 of what comes then
+// follows: the length of the compiler's log in 8 bytes, little-endian, the log,
+// the code.
+var cacheMagic = []byte("prove-model cubin 2\n")
 
 // cacheDir is where compiled code is kept: nil for the default folder, an empty
 // text for nowhere.
@@ -46,35 +48,42 @@ func cachePath(key string) string {
 	return filepath.Join(*cacheDir, key)
 }
 
-// readCache returns the code kept under key, nil if there is none or it is
-// damaged.
-func readCache(key string) []byte {
+// readCache returns the code kept under key and the log of its compilation. The
+// code is nil if there is none or it is damaged.
+func readCache(key string) (code []byte, log string) {
 	path := cachePath(key)
 	if path == "" {
-		return nil
+		return nil, ""
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil
+		return nil, ""
 	}
 	rest, ok := bytes.CutPrefix(data, cacheMagic)
-	if !ok || len(rest) <= sha256.Size {
-		return nil
+	if !ok || len(rest) < sha256.Size+8 {
+		return nil, ""
 	}
-	code := rest[sha256.Size:]
-	if sum := sha256.Sum256(code); !bytes.Equal(sum[:], rest[:sha256.Size]) {
-		return nil
+	sum, body := rest[:sha256.Size], rest[sha256.Size:]
+	if want := sha256.Sum256(body); !bytes.Equal(sum, want[:]) {
+		return nil, ""
 	}
-	return code
+	n, body := binary.LittleEndian.Uint64(body), body[8:]
+	if n >= uint64(len(body)) {
+		return nil, ""
+	}
+	return body[n:], string(body[:n])
 }
 
-// writeCache keeps code under key. A cache that cannot be written is no error:
-// the next process compiles again.
-func writeCache(key string, code []byte) {
+// writeCache keeps code, which is not empty, and the log of its compilation
+// under key. A cache that cannot be written is no error: the next process
+// compiles again.
+func writeCache(key string, code []byte, log string) {
 	path := cachePath(key)
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	sum := sha256.Sum256(code)
-	_ = atomicfile.WriteFile(path, bytes.Join([][]byte{cacheMagic, sum[:], code}, nil))
+	body := binary.LittleEndian.AppendUint64(nil, uint64(len(log)))
+	body = append(append(body, log...), code...)
+	sum := sha256.Sum256(body)
+	_ = atomicfile.WriteFile(path, bytes.Join([][]byte{cacheMagic, sum[:], body}, nil))
 }

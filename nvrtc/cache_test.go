@@ -11,13 +11,13 @@ func TestCache(t *testing.T) {
 	SetCacheDir(dir)
 	defer SetCacheDir("")
 	key := Source{Name: "a", Text: "b"}.key("sm_90", "12.9")
-	if readCache(key) != nil {
+	if code, _ := readCache(key); code != nil {
 		t.Fatal("an entry in an empty cache")
 	}
 	code := []byte("machine code")
-	writeCache(key, code)
-	if got := readCache(key); !bytes.Equal(got, code) {
-		t.Fatalf("read %q, want %q", got, code)
+	writeCache(key, code, "a warning")
+	if got, log := readCache(key); !bytes.Equal(got, code) || log != "a warning" {
+		t.Fatalf("read %q, log %q, want %q", got, log, code)
 	}
 	whole, err := os.ReadFile(cachePath(key))
 	if err != nil {
@@ -30,22 +30,23 @@ func TestCache(t *testing.T) {
 		if err := os.WriteFile(cachePath(key), bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if readCache(key) != nil {
+		if code, _ := readCache(key); code != nil {
 			t.Errorf("entry with byte %d changed was accepted", i)
 		}
 		if err := os.WriteFile(cachePath(key), whole[:i], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if readCache(key) != nil {
+		if code, _ := readCache(key); code != nil {
 			t.Errorf("entry of %d of %d bytes was accepted", i, len(whole))
 		}
 	}
-	writeCache(key, code)
-	if got := readCache(key); !bytes.Equal(got, code) {
+	writeCache(key, code, "")
+	if got, log := readCache(key); !bytes.Equal(got, code) || log != "" {
 		t.Error("a damaged entry was not replaced")
 	}
 	SetCacheDir("")
-	if writeCache(key, code); readCache(key) != nil {
+	writeCache(key, code, "")
+	if code, _ := readCache(key); code != nil {
 		t.Error("an entry without a cache")
 	}
 }

@@ -23,14 +23,15 @@ var compiled sync.Map // string → *compilation
 // A compilation is done once, whoever asks.
 type compilation struct {
 	mu   sync.Mutex
-	code []byte
+	code []byte // nil until it is done
+	log  string
 }
 
 // Compile compiles src for a device of the given architecture, such as sm_90,
 // or takes the result from memory or disk. The code is a CUBIN where the
 // compiler knows the architecture or one whose code it runs, else PTX; the
-// driver loads both. log is what the compiler said, empty if it did not run;
-// an error contains it. A compilation that has begun runs to its end whatever
+// driver loads both. log is what the compiler said when it compiled this, empty
+// if it had no warnings; an error contains it. A compilation that has begun runs to its end whatever
 // becomes of ctx.
 func Compile(ctx context.Context, src Source, arch string) (code []byte, log string, err error) {
 	lib, err := openLibrary()
@@ -47,16 +48,17 @@ func Compile(ctx context.Context, src Source, arch string) (code []byte, log str
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code == nil {
-		c.code = readCache(key)
+		c.code, c.log = readCache(key)
 	}
 	if c.code == nil {
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		if c.code, log, err = lib.build(src, target); err != nil {
+		if code, log, err = lib.build(src, target); err != nil {
 			return nil, log, err
 		}
-		writeCache(key, c.code)
+		c.code, c.log = code, log
+		writeCache(key, code, log)
 	}
-	return c.code, log, nil
+	return c.code, c.log, nil
 }

@@ -50,9 +50,9 @@ func TestCompile(t *testing.T) {
 	}
 	// What the disk says is taken, in a process that has not compiled it.
 	key := entries[0].Name()
-	writeCache(key, []byte("from disk"))
+	writeCache(key, []byte("from disk"), "its log")
 	compiled.Delete(key)
-	if code, _, err := Compile(context.Background(), src, "sm_90"); string(code) != "from disk" {
+	if code, log, err := Compile(context.Background(), src, "sm_90"); string(code) != "from disk" || log != "its log" {
 		t.Errorf("the cache was not used: %d bytes, %v", len(code), err)
 	}
 	// A damaged entry is compiled anew.
