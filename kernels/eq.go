@@ -94,3 +94,6 @@ func EqTensor(d Device, out, point Ptr, dims []int) error {
 	}
 	return d.Launch(Kernel{"eq", "eq_tensor"}, Cover(n), append([]uint64{uint64(out), uint64(point)}, all...)...)
 }
+
+// Memory returns the allocation that Free frees.
+func (h *EqHeaps) Memory() Ptr { return h.mem }

@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// DeviceKernel is the speed of a kernel, or of a step that is many, on a
+// device.
+type DeviceKernel struct {
+	Name    string  `json:"name"`
+	Unit    string  `json:"unit"`  // what is counted
+	Units   int     `json:"units"` // in one call
+	Seconds float64 `json:"seconds"`
+	// Bytes are those that it must read and write, and OfCopy their rate as a
+	// share of that of a copy on the device, measured in the same run; zero
+	// where bandwidth says nothing.
+	Bytes  int     `json:"bytes,omitempty"`
+	OfCopy float64 `json:"of_copy,omitempty"`
+}
+
+// String gives time and rates on one line.
+func (k DeviceKernel) String() string {
+	s := fmt.Sprintf("%-44s %9.3f ms %10.2f M %s/s", k.Name, 1e3*k.Seconds, 1e-6*float64(k.Units)/k.Seconds, k.Unit)
+	if k.Bytes > 0 {
+		s += fmt.Sprintf(" %8.0f GB/s, %3.0f %% of a copy", 1e-9*float64(k.Bytes)/k.Seconds, 100*k.OfCopy)
+	}
+	return s
+}
+
+// deviceBench measures on one device.
+type deviceBench struct {
+	ctx    context.Context
+	dev    kernels.Device
+	report func(DeviceKernel)
+	copied float64 // bytes a second of a copy, reads and writes
+	held   []kernels.Ptr
+}
+
+// DeviceKernels measures every kernel on a device, calling report after each.
+func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKernel)) (err error) {
+	b := &deviceBench{ctx: ctx, dev: dev, report: report}
+	// Launchers' errors and those of a backend end up in one place.
+	failed := backend.Catch(func() {
+		for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps} {
+			if err = ctx.Err(); err != nil {
+				return
+			}
+			f(b)
+			b.free()
+		}
+	})
+	b.free()
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// free gives back what alloc returned.
+func (b *deviceBench) free() {
+	for _, p := range b.held {
+		b.dev.Free(p)
+	}
+	b.held = nil
+}
+
+// alloc returns memory until the next group of kernels.
+func (b *deviceBench) alloc(bytes int) kernels.Ptr {
+	p, err := b.dev.Alloc(bytes)
+	backend.Check(err)
+	b.held = append(b.held, p)
+	return p
+}
+
+// random returns n words of 64 random bits.
+func (b *deviceBench) random(n int) kernels.Ptr {
+	p := b.alloc(8 * n)
+	backend.Check(kernels.Random(b.dev, p, n, uint64(len(b.held))))
+	return p
+}
+
+// elements returns n random elements of K.
+func (b *deviceBench) elements(n int) kernels.Ptr {
+	p := b.random(2 * n)
+	backend.Check(kernels.FromInt32(b.dev, p, p, 4*n))
+	return p
+}
+
+// kernel measures a launch, or a few, that moves bytes: the shortest time of
+// ten, each over calls in a row so that the launches overlap.
+func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error) {
+	const inRow = 4
+	var times []time.Duration
+	backend.Check(f())
+	for range 10 {
+		t, err := b.dev.Time(func() error {
+			for range inRow {
+				if err := f(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		backend.Check(err)
+		times = append(times, t/inRow)
+	}
+	b.add(name, unit, units, bytes, slices.Min(times))
+}
+
+// step measures what a call takes until its result is there, without prepare:
+// the shortest of five.
+func (b *deviceBench) step(name, unit string, units int, prepare, f func()) {
+	var times []time.Duration
+	for range 5 {
+		prepare()
+		backend.Check(b.dev.Sync())
+		start := time.Now()
+		f()
+		times = append(times, time.Since(start))
+	}
+	b.add(name, unit, units, 0, slices.Min(times))
+}
+
+func (b *deviceBench) add(name, unit string, units, bytes int, t time.Duration) {
+	k := DeviceKernel{Name: name, Unit: unit, Units: units, Bytes: bytes, Seconds: t.Seconds()}
+	if b.copied == 0 {
+		b.copied = float64(bytes) / k.Seconds // the first is the copy
+	}
+	k.OfCopy = float64(bytes) / k.Seconds / b.copied
+	b.report(k)
+}
+
+// copies measures what the others are compared with.
+func copies(b *deviceBench) {
+	const n = 1 << 30
+	from, to := b.random(n/8), b.alloc(n)
+	b.kernel("copy of 2^30 bytes", "byte", n, 2*n, func() error { return b.dev.Copy(to, from, n) })
+}
+
+// elementBytes is the size of an element of K.
+const elementBytes = 16
+
+// challenge stands for any.
+var challenge = field.NewQM31(123456789, 987654321, 1<<30, 7)

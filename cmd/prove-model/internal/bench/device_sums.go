@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// sumcheckKernels are single rounds over two tables of 2^25 elements of K.
+func sumcheckKernels(b *deviceBench) {
+	const vars = 25
+	in := kernels.SumcheckInstance{A: b.elements(1 << vars), B: b.elements(1 << vars), Vars: vars}
+	sums := b.alloc(8 * kernels.SumcheckRoundWords)
+	batch := func(eq int) kernels.Ptr {
+		if eq > 0 {
+			heaps, err := kernels.NewEqHeaps(b.dev, extensions(eq, 1))
+			backend.Check(err)
+			b.held = append(b.held, heaps.Memory())
+			in.Eq = heaps
+		}
+		p, err := kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in})
+		backend.Check(err)
+		b.held = append(b.held, p)
+		return p
+	}
+	const entries = 2 << vars
+	for _, eq := range []int{0, 6, vars} {
+		p := batch(eq)
+		name := "round"
+		if eq > 0 {
+			name = fmt.Sprintf("round, %d variables in eq", eq)
+		}
+		b.kernel("first "+name, "entry", entries, entries*elementBytes, func() error {
+			return kernels.SumcheckRound(b.dev, p, 1, vars-1, challenge, sums)
+		})
+		b.kernel("fold + "+name, "entry", entries, entries*elementBytes*3/2, func() error {
+			return kernels.SumcheckRound(b.dev, p, 1, vars-2, challenge, sums)
+		})
+	}
+	b.kernel("inner product", "entry", entries, entries*elementBytes, func() error {
+		return kernels.SumcheckInner(b.dev, sums, in.A, in.B, vars, nil)
+	})
+}
+
+// restrictKernels bind either axis of a weight matrix of a large transformer.
+func restrictKernels(b *deviceBench) {
+	const rows, columns = 17408, 5120
+	weights, out := b.elements(rows), b.alloc(rows*elementBytes)
+	for _, width := range []int{1, 2, 4} {
+		in := kernels.Integers{At: b.random(rows * columns * width / 8), Width: width}
+		for _, noTensor := range []bool{false, true} {
+			unit := ""
+			if width == 1 {
+				unit = ", tensor cores"
+			}
+			if noTensor {
+				if width > 1 {
+					continue
+				}
+				unit = ", multiply-adds"
+			}
+			for _, s := range []struct {
+				what string
+				b    kernels.Binding
+			}{
+				{"columns", kernels.Binding{Outer: rows, N: columns, Inner: 1}},
+				{"rows", kernels.Binding{Outer: 1, N: rows, Inner: columns}},
+			} {
+				s.b.Weights, s.b.NoTensor = weights, noTensor
+				b.kernel(fmt.Sprintf("bind the %s of int%d%s", s.what, 8*width, unit), "entry", rows*columns, rows*columns*width,
+					func() error { return kernels.RestrictInt(b.dev, out, in, s.b) })
+			}
+		}
+	}
+}
+
+// logupKernels are the passes of a LogUp tree over 2^24 fractions.
+func logupKernels(b *deviceBench) {
+	const vars = 24
+	const leaves = 1 << vars
+	nums, dens := b.random(leaves/2), b.elements(leaves)
+	backend.Check(kernels.FromInt32(b.dev, nums, nums, leaves))
+	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
+	sums := b.alloc(8 * kernels.SumcheckRoundWords)
+	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+2*16), func() error {
+		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, vars)
+	})
+	heaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-2, 1))
+	backend.Check(err)
+	b.held = append(b.held, heaps.Memory())
+	const n = leaves / 4
+	layer := func() *kernels.LogUpRounds {
+		return &kernels.LogUpRounds{Vars: vars - 2, Eq: heaps, Lambda: challenge,
+			N0: kernels.At[field.QM31](heapNum, 2*n), N1: kernels.At[field.QM31](heapNum, 3*n),
+			D0: kernels.At[field.QM31](heapDen, 2*n), D1: kernels.At[field.QM31](heapDen, 3*n)}
+	}
+	b.kernel("first round of a layer of 2^22", "entry", n, n*elementBytes*5, func() error {
+		return layer().Round(b.dev, 0, challenge, sums)
+	})
+	b.kernel("fold + round of a layer of 2^22", "entry", n, n*elementBytes*6, func() error {
+		return layer().Round(b.dev, 1, challenge, sums)
+	})
+	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
+	backend.Check(err)
+	b.held = append(b.held, leafHeaps.Memory())
+	leafLayer := func() *kernels.LogUpRounds {
+		return &kernels.LogUpRounds{Vars: vars - 1, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
+	}
+	b.kernel("first round from 2^24 leaves", "leaf", leaves, leaves*20, func() error {
+		return leafLayer().Round(b.dev, 0, challenge, sums)
+	})
+	b.kernel("fold + round from 2^24 leaves", "leaf", leaves, leaves*(20+2*16), func() error {
+		return leafLayer().Round(b.dev, 1, challenge, sums)
+	})
+}
+
+// operands is a witness of int8 matrices that are on the device.
+type operands []*cuda.Tensor
+
+// Tensor implements backend.Witness.
+func (operands) Tensor(model.TensorID) []int32 { panic("bench: the operands are on the device") }
+
+// StepKeys implements backend.Witness.
+func (operands) StepKeys(int) []int32 { panic("bench: products have no look-ups") }
+
+// DeviceTensor implements cuda.DeviceWitness.
+func (o operands) DeviceTensor(id model.TensorID) *cuda.Tensor { return o[id] }
+
+// sumcheckSteps are whole sumchecks and one whole product, transcript included.
+func sumcheckSteps(b *deviceBench) {
+	const k, n = 1 << 14, 1 << 12
+	g := &model.Graph{Tensors: []model.Tensor{
+		{Name: "activations", Kind: model.Witness, Shape: []int{1, k}},
+		{Name: "weights", Kind: model.Fixed, Shape: []int{k, n}},
+	}}
+	machine := cuda.NewMachine(b.dev)
+	defer machine.Close()
+	on := machine.Backend(g, operands{
+		{Ptr: b.random(k / 8), Len: k, Width: 1},
+		{Ptr: b.random(k * n / 8), Len: k * n, Width: 1},
+	})
+	defer on.Close()
+	column := extensions(12, 3)
+	nothing := func() {}
+	b.step("matrix product proved, k = 2^14, n = 2^12", "weight", k*n, nothing, func() {
+		w := transcript.NewWriter(transcript.New("bench"))
+		in := backend.Instance{
+			A: on.Restrict(backend.Restriction{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}}),
+			B: on.Restrict(backend.Restriction{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}}),
+		}
+		in.Claim = on.Inner(nil, in.A, in.B)
+		w.SendQM31(in.Claim)
+		on.Sumcheck(w, []backend.Instance{in})
+	})
+
+	for _, s := range []struct{ vars, batch int }{{25, 1}, {22, 1}, {22, 16}} {
+		values := extensions(1<<s.vars, 4)
+		var insts []backend.Instance
+		name := fmt.Sprintf("sumcheck of 2^%d, %d rounds", s.vars, s.vars)
+		if s.batch > 1 {
+			name = fmt.Sprintf("%d sumchecks of 2^%d in a batch", s.batch, s.vars)
+		}
+		b.step(name, "sumcheck", s.batch, func() {
+			insts = nil
+			for range s.batch {
+				insts = append(insts, backend.Instance{A: on.Upload(values), B: on.Upload(values)})
+			}
+		}, func() { on.Sumcheck(transcript.NewWriter(transcript.New("bench")), insts) })
+	}
+}
