@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"math/bits"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -60,10 +61,45 @@ func (s *step) multiply(p kernels.MatMul, of *model.Product) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.operand(&p.B, b); err != nil {
+	if err := s.operand(&p.B, b); errors.Is(err, kernels.ErrMemory) && p.Batches == 1 {
+		return s.multiplyPieces(p, s.task.Operand(b))
+	} else if err != nil {
 		return err
 	}
 	return kernels.MultiplyAdd(s.dev, p)
+}
+
+// multiplyPieces is a product with an operand B in the host's memory, for which
+// there is no room as a whole: ranges of its outer axis, output columns or
+// terms of the sums, go through one after the other.
+func (s *step) multiplyPieces(p kernels.MatMul, b []int32) error {
+	outer, row := p.N, p.B.Row
+	columns := p.B.Column > p.B.Row
+	if columns {
+		outer, row = p.K, p.B.Column
+	}
+	rows := pieceRows(4*row, s.m.piece)
+	for from := 0; from < outer; from += rows {
+		n := min(rows, outer-from)
+		t, err := NewTensor(s.dev, b[from*row:min((from+n)*row, len(b))])
+		if err != nil {
+			return err
+		}
+		q := p
+		q.B.Ptr, q.B.Width = t.Ptr, t.Width
+		if columns {
+			q.K = n
+			q.A.Ptr += kernels.Ptr(from * p.A.Column * p.A.Width)
+		} else {
+			q.N = n
+			q.Acc = kernels.At[int64](p.Acc, from*p.OutColumn)
+		}
+		if err := kernels.MultiplyAdd(s.dev, q); err != nil {
+			return err
+		}
+		t.Free(s.dev)
+	}
+	return nil
 }
 
 // operand puts a tensor on the device, or finds it there.

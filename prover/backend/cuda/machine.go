@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -16,6 +17,9 @@ type Machine struct {
 
 	mu       sync.Mutex
 	resident map[*int32]resident
+	bytes    int // of the resident tensors
+	limit    int // on them; 0: none
+	piece    int // bytes of a piece of a tensor that there is no room for
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that
@@ -27,29 +31,40 @@ type resident struct {
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: dev, resident: map[*int32]resident{}}
+	return &Machine{dev: dev, resident: map[*int32]resident{}, piece: defaultPiece}
 }
+
+// Limit bounds the memory that fixed tensors may take on the device, and that
+// of a piece of a tensor which goes through in pieces since it has no place
+// there, both in bytes. A limit of zero is none. It is set before the first
+// tensor comes.
+func (m *Machine) Limit(resident, piece int) { m.limit, m.piece = resident, piece }
 
 // Device returns the machine's device.
 func (m *Machine) Device() kernels.Device { return m.dev }
 
 // Resident returns a fixed tensor, not empty, on the device, where it stays
 // until Close. values must not change from now on; a later call for the same
-// slice finds it there.
+// slice finds it there. Where there is no room for it, the error wraps
+// kernels.ErrMemory.
 func (m *Machine) Resident(values []int32) (*Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r, ok := m.resident[&values[0]]; ok && len(r.host) == len(values) {
 		return r.tensor, nil
 	}
+	if size := len(values) * width(values); m.limit > 0 && m.bytes+size > m.limit {
+		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.limit)
+	}
 	t, err := NewTensor(m.dev, values)
 	if err != nil {
 		return nil, err
 	}
 	if old, ok := m.resident[&values[0]]; ok {
-		old.tensor.Free(m.dev)
+		m.release(old)
 	}
 	m.resident[&values[0]] = resident{values, t}
+	m.bytes += t.Len * t.Width
 	return t, nil
 }
 
@@ -58,9 +73,14 @@ func (m *Machine) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.resident {
-		r.tensor.Free(m.dev)
+		m.release(r)
 	}
 	clear(m.resident)
+}
+
+func (m *Machine) release(r resident) {
+	r.tensor.Free(m.dev)
+	m.bytes -= r.tensor.Len * r.tensor.Width
 }
 
 // Backend runs on a device. It is for one goroutine at a time. What this
@@ -92,23 +112,28 @@ type DeviceWitness interface {
 // tensor returns a tensor of any kind on the device: fixed tensors those of
 // the machine, others uploaded once for this backend.
 func (b *Backend) tensor(id model.TensorID) *Tensor {
+	t, err := b.find(id)
+	backend.Check(err)
+	return t
+}
+
+func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 	if t, ok := b.held[id]; ok {
-		return t
+		return t, nil
 	}
 	if w, ok := b.w.(DeviceWitness); ok {
 		if t := w.DeviceTensor(id); t != nil {
-			return t
+			return t, nil
 		}
 	}
 	if b.g.Tensors[id].Kind == model.Fixed {
-		t, err := b.m.Resident(b.w.Tensor(id))
-		backend.Check(err)
-		return t
+		return b.m.Resident(b.w.Tensor(id))
 	}
 	t, err := NewTensor(b.dev, b.w.Tensor(id))
-	backend.Check(err)
-	b.held[id] = t
-	return t
+	if err == nil {
+		b.held[id] = t
+	}
+	return t, err
 }
 
 // Close implements backend.Backend.

@@ -25,7 +25,7 @@ func (b *Backend) Eval(id model.TensorID, point []field.QM31) field.QM31 {
 		v := model.Log2Ceil(d)
 		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
 	}
-	t := restrict(b.dev, shape, b.tensor(id).integers(), backend.Restriction{Tensor: id, Bound: bound})
+	t := b.restrict(backend.Restriction{Tensor: id, Bound: bound})
 	v := fetch[field.QM31](b.dev, t.at, 1)
 	b.dev.Free(t.at)
 	return v[0]
@@ -33,7 +33,7 @@ func (b *Backend) Eval(id model.TensorID, point []field.QM31) field.QM31 {
 
 // Restrict implements backend.Backend.
 func (b *Backend) Restrict(r backend.Restriction) backend.Table {
-	return restrict(b.dev, b.g.Tensors[r.Tensor].Shape, b.tensor(r.Tensor).integers(), r)
+	return b.restrict(r)
 }
 
 // Upload implements backend.Backend.

@@ -53,6 +53,11 @@ func openDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases, open fun
 		ph.Printf("warning: one GPU is used: this version does not spread a proof over several")
 	}
 	d := &Device{machine: cuda.NewMachine(dev), policy: backend.Policy{Threshold: backend.DefaultThreshold}}
+	if free, ok := available(dev); ok {
+		// Half of it is for what the proof works on. A weight tensor beyond that
+		// goes through in pieces that leave room for others.
+		d.machine.Limit(free/2, min(free, int(cfg.ChunkBudgetGB*(1<<30)))/8)
+	}
 	if cfg.GPUThreshold >= 0 {
 		d.policy.Threshold = cfg.GPUThreshold
 	}
@@ -60,6 +65,18 @@ func openDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases, open fun
 		d.policy.Warn = func(err error) { d.warn(err, ph) }
 	}
 	return d, nil
+}
+
+// available returns the free bytes of a device that can tell.
+func available(dev kernels.Device) (free int, ok bool) {
+	e, ok := dev.(interface {
+		Available() (free, total int64, err error)
+	})
+	if !ok {
+		return 0, false
+	}
+	n, _, err := e.Available()
+	return int(n), err == nil
 }
 
 // load compiles the kernels, or takes them from the cache, so that the phases

@@ -37,7 +37,7 @@ func proofOn(t *testing.T, gpu string, d kernels.Device) ([]byte, string, error)
 	var said bytes.Buffer
 	ph := ui.NewPhases(&said, false)
 	cfg := settings(t)
-	cfg.GPU, cfg.GPUThreshold, cfg.NoCache = gpu, 1<<11, true
+	cfg.GPU, cfg.GPUThreshold, cfg.NoCache = gpu, 1<<14, true
 	dev, err := openDevice(t.Context(), cfg, ph, func() (kernels.Device, error) { return d, nil })
 	if err != nil {
 		t.Fatal(err)
