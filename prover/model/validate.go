@@ -33,17 +33,37 @@ func (g *Graph) Validate() error {
 	if len(g.Inputs) == 0 || len(g.Outputs) == 0 {
 		return errors.New("a graph needs an input and an output")
 	}
-	for _, id := range g.Inputs {
-		if !g.has(id) || g.Tensors[id].Kind != Input {
-			return fmt.Errorf("input %d is not an input tensor", id)
-		}
+	if err := g.validateInputs(); err != nil {
+		return err
 	}
 	for _, id := range g.Outputs {
 		if !g.has(id) {
 			return fmt.Errorf("output %d does not exist", id)
 		}
 	}
-	return g.validateMults()
+	if err := g.validateMults(); err != nil {
+		return err
+	}
+	return g.validateCost()
+}
+
+// validateInputs checks that the inputs are all input tensors, each once: of
+// one that came twice, only one list of public values would be bound, and one
+// that did not come would have none.
+func (g *Graph) validateInputs() error {
+	listed := map[TensorID]bool{}
+	for _, id := range g.Inputs {
+		if !g.has(id) || g.Tensors[id].Kind != Input || listed[id] {
+			return fmt.Errorf("input %d is not an input tensor, or comes twice", id)
+		}
+		listed[id] = true
+	}
+	for i := range g.Tensors {
+		if g.Tensors[i].Kind == Input && !listed[TensorID(i)] {
+			return fmt.Errorf("tensor %d is an input that the graph does not list", i)
+		}
+	}
+	return nil
 }
 
 func (g *Graph) has(id TensorID) bool { return id >= 0 && int(id) < len(g.Tensors) }
@@ -156,8 +176,17 @@ func (v *View) validate(out, in []int) error {
 }
 
 func (g *Group) validate(out, in []int, filled bool) error {
-	if g.Map <= MapReshape && (g.Map != MapAffine || len(g.Strides) == len(g.Out)) && g.Trivial(out, in) {
+	if g.Map == MapAffine && (len(g.In) > 1 || len(g.Strides) != len(g.Out)) {
+		return errors.New("view: malformed affine group")
+	}
+	if g.Map == MapReshape && sizeOf(out, g.Out) != sizeOf(in, g.In) {
+		return errors.New("view: reshape changes the size")
+	}
+	if g.Map <= MapReshape && g.Trivial(out, in) {
 		return nil
+	}
+	if sizeOf(in, g.In) > maxWiring {
+		return errors.New("view: wiring too large")
 	}
 	work := 1
 	for _, a := range g.Out {
@@ -168,9 +197,6 @@ func (g *Group) validate(out, in []int, filled bool) error {
 	}
 	switch g.Map {
 	case MapAffine:
-		if len(g.In) > 1 || len(g.Strides) != len(g.Out) {
-			return errors.New("view: malformed affine group")
-		}
 		for _, s := range g.Sum {
 			if s.Dim < 1 || s.Dim > maxWiring || s.Stride < -maxWiring || s.Stride > maxWiring {
 				return errors.New("view: malformed sum")
@@ -200,20 +226,19 @@ func (g *Group) validate(out, in []int, filled bool) error {
 			}
 		}
 	case MapReshape:
-		n := 1
-		for _, a := range g.In {
-			n *= in[a]
-			if n > maxWiring {
-				return errors.New("view: wiring too large")
-			}
-		}
-		if n != work {
-			return errors.New("view: reshape changes the size")
-		}
 	default:
 		return fmt.Errorf("view: unknown map %d", g.Map)
 	}
 	return nil
+}
+
+// sizeOf returns the number of entries of the given axes of a valid shape.
+func sizeOf(shape, axes []int) int {
+	n := 1
+	for _, a := range axes {
+		n *= shape[a]
+	}
+	return n
 }
 
 func (g *Graph) validateTable(t *Table) error {

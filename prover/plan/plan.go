@@ -97,6 +97,11 @@ func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Pla
 	if p.LookupGrind > max(c.GrindBits, minLookupGrind) {
 		return nil, fmt.Errorf("%d bits are out of reach for the look-ups with %d bits of grinding", c.TargetBits, c.GrindBits)
 	}
+	for _, r := range p.Rounds() {
+		if r.Bits < soundness.WholeBits(c.TargetBits) {
+			return nil, fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, c.TargetBits)
+		}
+	}
 	return p, nil
 }
 

@@ -87,3 +87,30 @@ func applyTerms(p *Plan, data map[model.TensorID][]int32, terms []whir.Term) fie
 	}
 	return sum
 }
+
+// TestTargetOfEveryRound: a target that the opening and the look-ups reach with
+// grinding, but the fractional sum, which has none, does not.
+func TestTargetOfEveryRound(t *testing.T) {
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			{Shape: []int{4}, Kind: model.Input, Max: 7},
+			{Shape: []int{1 << 10}, Kind: model.Witness, Max: model.Bound - 1},
+		},
+		Tables: []model.Table{{Kind: model.TableRange, Bits: 10, Values: model.None}},
+		Steps: []model.Step{{
+			Shape: []int{4}, Acc: model.Acc{Linear: []model.Linear{{Coef: 1}}},
+			Lo: model.None, Out: model.None, Den: model.None,
+		}},
+		Inputs: []model.TensorID{0}, Outputs: []model.TensorID{0}, Chunks: 1,
+		Mults: []model.Mult{{Tensor: 1}},
+	}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for target, ok := range map[int]bool{100: true, 114: true, 118: false} {
+		_, err := New(g, soundness.Config{TargetBits: target, GrindBits: 24, LogBlowup: 2})
+		if (err == nil) != ok {
+			t.Errorf("%d bits: %v", target, err)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func exactVars(g *model.Graph, chunk int) int {
 // variables: every product and every view of the graph, for every claim that
 // can reach it. Claims on a tensor arise at most once for each of its uses.
 func sumsBound(g *model.Graph) (sums uint64, widest int) {
-	uses := useCounts(g)
+	uses := g.Uses()
 	count := func(n uint64, terms []model.Linear) {
 		for i := range terms {
 			if terms[i].View != nil {
@@ -80,48 +80,9 @@ func sumsBound(g *model.Graph) (sums uint64, widest int) {
 	return sums, widest
 }
 
-// useCounts bounds the number of claims on each tensor.
-func useCounts(g *model.Graph) []uint64 {
-	uses := make([]uint64, len(g.Tensors))
-	const most = 1 << 40
-	use := func(id model.TensorID, n uint64) {
-		if id != model.None {
-			uses[id] = min(uses[id]+n, most)
-		}
-	}
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		use(s.Out, 1)
-		use(s.Lo, 1)
-		for _, l := range s.Acc.Linear {
-			use(l.Src, 1)
-		}
-		for _, p := range s.Acc.Products {
-			use(p.A, 1)
-			use(p.B, 1)
-		}
-	}
-	for _, id := range g.Outputs {
-		use(id, 1)
-	}
-	for _, m := range g.Mults {
-		use(m.Tensor, 1)
-		if t := g.Tables[m.Table]; t.Kind == model.TableFunc {
-			use(t.Values, 1)
-		}
-	}
-	// Definitions look back only.
-	for i := len(g.Tensors) - 1; i >= 0; i-- {
-		for _, l := range g.Tensors[i].Def {
-			use(l.Src, uses[i])
-		}
-	}
-	return uses
-}
-
 func claimsBound(g *model.Graph, sums uint64) uint64 {
 	n := sums
-	for _, u := range useCounts(g) {
+	for _, u := range g.Uses() {
 		n = min(n+u, 1<<60)
 	}
 	return max(n, 1)

@@ -1,0 +1,111 @@
+package model
+
+import (
+	"strings"
+	"testing"
+)
+
+// same is the view that keeps every axis.
+func same(rank int) *View {
+	v := &View{}
+	for i := range rank {
+		v.Groups = append(v.Groups, Group{Out: []int{i}, In: []int{i}, Strides: []int{1}})
+	}
+	return v
+}
+
+// turned is the view that exchanges the two last axes.
+func turned(rank int) *View {
+	v := same(rank)
+	v.Groups[rank-1].Out, v.Groups[rank-2].Out = []int{rank - 2}, []int{rank - 1}
+	return v
+}
+
+func input(shape ...int) Tensor { return Tensor{Shape: shape, Kind: Input, Max: 1} }
+
+func virtual(def []Linear, shape ...int) Tensor {
+	return Tensor{Shape: shape, Kind: Virtual, Max: 1, Def: def}
+}
+
+// TestValidateRefuses: graphs on which a verifier would panic, or take hours
+// or gigabytes, or bind less than it prints.
+func TestValidateRefuses(t *testing.T) {
+	tests := map[string]struct {
+		why string
+		g   Graph
+	}{
+		"an input twice":            {"comes twice", Graph{Tensors: []Tensor{input(2)}, Inputs: []TensorID{0, 0}}},
+		"an input that is not told": {"does not list", Graph{Tensors: []Tensor{input(2), input(2)}, Inputs: []TensorID{0}}},
+		"a reshape that cuts off": {"changes the size", Graph{
+			Tensors: []Tensor{input(4), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
+				{Out: []int{0}, In: []int{0}, Map: MapReshape}}}}}, 3)},
+			Inputs: []TensorID{0}}},
+		"an affine map of two axes": {"malformed affine", Graph{
+			Tensors: []Tensor{input(4, 4), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
+				{In: []int{0, 1}}}}}})},
+			Inputs: []TensorID{0}}},
+		"one entry of a huge axis": {"too large", Graph{
+			Tensors: []Tensor{input(1 << MaxVars), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
+				{In: []int{0}}}}}})},
+			Inputs: []TensorID{0}}},
+		"many large views": {"too large in all", manyViews(40, 1<<20)},
+		"views that double": {"too often", chain(40, func(src TensorID) []Linear {
+			return []Linear{{Coef: 1, Src: src, View: same(2)}, {Coef: 1, Src: src, View: turned(2)}}
+		})},
+		"a long chain": {"upon each other", chain(maxNesting+1, func(src TensorID) []Linear {
+			return []Linear{{Coef: 1, Src: src}}
+		})},
+		"tensors in many blocks":  {"blocks", scattered(20)},
+		"chunks without anything": {"too many", Graph{Tensors: manyViews(1<<13, 2).Tensors, Inputs: []TensorID{0}, Chunks: 1 << 16}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := c.g
+			g.Chunks = max(g.Chunks, 1)
+			g.Outputs = []TensorID{TensorID(len(g.Tensors) - 1)}
+			if err := g.Validate(); err == nil || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("got %v, want an error about %q", err, c.why)
+			}
+		})
+	}
+}
+
+// manyViews is a sum of n single entries of an axis.
+func manyViews(n, dim int) Graph {
+	g := Graph{Tensors: []Tensor{input(dim)}, Inputs: []TensorID{0}}
+	var sum []Linear
+	for i := range n {
+		g.Tensors = append(g.Tensors, virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{{In: []int{0}, Base: i}}}}}))
+		sum = append(sum, Linear{Coef: 1, Src: TensorID(i + 1)})
+	}
+	g.Tensors = append(g.Tensors, virtual(sum))
+	return g
+}
+
+// chain defines n tensors upon each other.
+func chain(n int, def func(src TensorID) []Linear) Graph {
+	g := Graph{Tensors: []Tensor{input(2, 2)}, Inputs: []TensorID{0}}
+	for i := range n {
+		g.Tensors = append(g.Tensors, virtual(def(TensorID(i)), 2, 2))
+	}
+	return g
+}
+
+// scattered has n committed tensors of 2^16 blocks each.
+func scattered(n int) Graph {
+	g := Graph{Tensors: []Tensor{input(1)}, Inputs: []TensorID{0}}
+	for range n {
+		g.Tensors = append(g.Tensors, Tensor{Shape: []int{15, 15, 15, 15, 15, 15, 15, 15}, Kind: Witness, Max: 1})
+	}
+	return g
+}
+
+func TestUses(t *testing.T) {
+	g := chain(50, func(src TensorID) []Linear { return []Linear{{Coef: 1, Src: src}, {Coef: 1, Src: src}} })
+	g.Outputs = []TensorID{50}
+	for i, want := range map[int]uint64{50: 1, 49: 2, 40: 1 << 10, 0: 1 << 40} {
+		if got := g.Uses()[i]; got != want {
+			t.Errorf("tensor %d: %d uses, want %d", i, got, want)
+		}
+	}
+}
