@@ -13,9 +13,7 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	acc := e.linear(s)
 	for i := range s.Acc.Products {
 		p := &s.Acc.Products[i]
-		a := operand{e.operand(p.A), e.graph.Tensors[p.A].Shape, p.LabelsA}
-		b := operand{e.operand(p.B), e.graph.Tensors[p.B].Shape, p.LabelsB}
-		einsum(acc, s.Shape, p.Coef, a, b)
+		einsum(acc, s.Shape, p.Coef, e.factor(p.A, p.LabelsA), e.factor(p.B, p.LabelsB))
 	}
 	return acc, checkBound(acc)
 }
@@ -33,6 +31,20 @@ func (e *executor) linear(s *model.Step) []int64 {
 		l.View.Accumulate(acc, l.Coef, e.operand(l.Src), e.graph.Tensors[l.Src].Shape, s.Shape)
 	}
 	return acc
+}
+
+// factor returns a tensor as an operand of a product. A virtual tensor that only
+// moves entries, such as the windows of a convolution, is read where its source
+// lies.
+func (e *executor) factor(id model.TensorID, labels []int) operand {
+	t := &e.graph.Tensors[id]
+	if l := moved(t); e.Values[id] == nil && e.cache[id] == nil && l != nil {
+		src := e.operand(l.Src)
+		if data, axes, ok := l.View.Offsets(src, e.graph.Tensors[l.Src].Shape, t.Shape); ok {
+			return operand{data, axes, labels}
+		}
+	}
+	return dense(e.operand(id), t.Shape, labels)
 }
 
 // checkBound reports the first entry that is not within ±2^30.

@@ -3,148 +3,101 @@ package forward
 import (
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/matmul"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// operand is a tensor of a product: dense values, shape and one label an axis
-// (model.Product).
+// operand is a tensor of a product, with one label an axis (model.Product):
+// the entry at index (i_0, i_1, …) is v[axes[0][i_0] + axes[1][i_1] + …].
 type operand struct {
 	v      []int32
-	shape  []int
+	axes   [][]int
 	labels []int
+}
+
+// dense is the operand with all entries of a shape in v, row-major.
+func dense(v []int32, shape, labels []int) operand {
+	return operand{v, denseAxes(shape), labels}
+}
+
+func denseAxes(shape []int) [][]int {
+	axes := make([][]int, len(shape))
+	for i, stride := len(shape)-1, 1; i >= 0; i-- {
+		axes[i] = make([]int, shape[i])
+		for j := range axes[i] {
+			axes[i][j] = j * stride
+		}
+		stride *= shape[i]
+	}
+	return axes
+}
+
+// einsum adds coef·Σ A·B to acc (dense, of shape out). Every product is a
+// batch of matrix products: labels are sorted by where they occur.
+func einsum(acc []int64, out []int, coef int64, a, b operand) {
+	o := dense(nil, out, make([]int, len(out)))
+	var batch, m, n, k axes
+	for l, d := range out {
+		o.labels[l] = l
+		// In neither operand, an output axis repeats the product like a batch.
+		if slices.Contains(a.labels, l) == slices.Contains(b.labels, l) {
+			batch.add(l, d)
+		}
+	}
+	for i, l := range a.labels {
+		switch {
+		case l >= len(out):
+			k.add(l, len(a.axes[i]))
+		case !slices.Contains(b.labels, l):
+			m.add(l, len(a.axes[i]))
+		}
+	}
+	for i, l := range b.labels {
+		if !slices.Contains(a.labels, l) {
+			n.add(l, len(b.axes[i]))
+		}
+	}
+	to, offA, offB := batch.offsets(o), batch.offsets(a), batch.offsets(b)
+	if m.size() == 1 && n.size() == 1 && k.size() == 1 { // element-wise
+		parallel.For(len(to), grain, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				acc[to[i]] += coef * int64(a.v[offA[i]]) * int64(b.v[offB[i]])
+			}
+		})
+		return
+	}
+	matmul.Int(acc, coef, to,
+		matmul.Operand[int32]{Data: a.v, Batch: offA, Free: m.offsets(a), K: k.offsets(a), Out: m.offsets(o)},
+		matmul.Operand[int32]{Data: b.v, Batch: offB, Free: n.offsets(b), K: k.offsets(b), Out: n.offsets(o)})
 }
 
 // axes is a list of labels with their dimensions.
 type axes struct{ labels, dims []int }
 
-func (a *axes) add(label, dim int) {
-	a.labels = append(a.labels, label)
-	a.dims = append(a.dims, dim)
+func (x *axes) add(label, dim int) {
+	x.labels = append(x.labels, label)
+	x.dims = append(x.dims, dim)
 }
 
-func (a *axes) size() int { return model.Size(a.dims) }
+func (x *axes) size() int { return model.Size(x.dims) }
 
-// einsum adds coef·Σ A·B to acc (dense, of shape out). Every product is a
-// batch of matrix products (batch, m, k)·(batch, k, n): labels are sorted by
-// where they occur, the operands put into a layout the kernels take, and the
-// result added in the place the output labels say.
-func einsum(acc []int64, out []int, coef int64, a, b operand) {
-	var batch, m, n, k axes
-	for i, l := range a.labels {
-		switch inB := slices.Contains(b.labels, l); {
-		case l >= len(out):
-			k.add(l, a.shape[i])
-		case inB:
-			batch.add(l, a.shape[i])
-		default:
-			m.add(l, a.shape[i])
-		}
-	}
-	for i, l := range b.labels {
-		if !slices.Contains(a.labels, l) {
-			n.add(l, b.shape[i])
-		}
-	}
-	nb, nm, nn, nk := batch.size(), m.size(), n.size(), k.size()
-	// Where each output lies.
-	offBatch, offM, offN := offsets(batch, out), offsets(m, out), offsets(n, out)
-	var free axes // output axes in neither operand
-	for l, d := range out {
-		if !slices.Contains(a.labels, l) && !slices.Contains(b.labels, l) {
-			free.add(l, d)
-		}
-	}
-	offFree := offsets(free, out)
-	add := func(i, j, l int, x int64) {
-		o := offBatch[i] + offM[j] + offN[l]
-		for _, f := range offFree {
-			acc[o+f] += coef * x
-		}
-	}
-	if nk == 1 && nm == 1 && nn == 1 { // element-wise
-		av, bv := arrange(a, batch, k), arrange(b, batch, k)
-		parallel.For(nb, grain, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				add(i, 0, 0, int64(av[i])*int64(bv[i]))
-			}
-		})
-		return
-	}
-	// The kernels take A as rows of k, and B as rows of k or as rows of n.
-	// When only A has its rows along its free axes, the roles are swapped.
-	aRows, bRows := laidOut(a, batch, m, k), laidOut(b, batch, n, k)
-	bCols := laidOut(b, batch, k, n)
-	if !aRows && bRows && laidOut(a, batch, k, m) {
-		a, b, m, n, nm, nn = b, a, n, m, nn, nm
-		offM, offN = offN, offM
-		bRows, bCols = false, true
-	}
-	av := arrange(a, batch, m, k)
-	if bCols && !bRows {
-		gemmColumns(nb, nm, nn, nk, av, b.v, add)
-		return
-	}
-	gemmRows(nb, nm, nn, nk, av, arrange(b, batch, n, k), add)
-}
-
-// offsets gives the dense offset in a tensor of shape out of every index over
-// the given output axes, row-major.
-func offsets(a axes, out []int) []int {
-	stride := make([]int, len(out))
-	for i, s := len(out)-1, 1; i >= 0; i-- {
-		stride[i] = s
-		s *= out[i]
-	}
+// offsets gives where in the operand every index over the labels lies,
+// row-major. Labels that the operand lacks do not move it.
+func (x *axes) offsets(o operand) []int {
 	list := []int{0}
-	for i, l := range a.labels {
-		next := make([]int, 0, len(list)*a.dims[i])
-		for _, o := range list {
-			for d := range a.dims[i] {
-				next = append(next, o+d*stride[l])
+	for i, l := range x.labels {
+		step := make([]int, x.dims[i])
+		if at := slices.Index(o.labels, l); at >= 0 {
+			step = o.axes[at]
+		}
+		next := make([]int, 0, len(list)*len(step))
+		for _, from := range list {
+			for _, s := range step {
+				next = append(next, from+s)
 			}
 		}
 		list = next
 	}
 	return list
-}
-
-// order concatenates the labels of the groups.
-func order(groups []axes) []int {
-	var labels []int
-	for _, g := range groups {
-		labels = append(labels, g.labels...)
-	}
-	return labels
-}
-
-// laidOut says whether the operand's axes are in the order of the groups
-// already; axes of dimension 1 may be anywhere.
-func laidOut(x operand, groups ...axes) bool {
-	want := slices.DeleteFunc(order(groups), func(l int) bool {
-		return x.shape[slices.Index(x.labels, l)] == 1
-	})
-	var have []int
-	for i, l := range x.labels {
-		if x.shape[i] != 1 {
-			have = append(have, l)
-		}
-	}
-	return slices.Equal(have, want)
-}
-
-// arrange returns the operand's values with its axes in the order of the
-// groups: the values themselves if they are, a copy otherwise.
-func arrange(x operand, groups ...axes) []int32 {
-	if laidOut(x, groups...) {
-		return x.v
-	}
-	v := &model.View{}
-	shape := make([]int, 0, len(x.shape))
-	for j, l := range order(groups) {
-		i := slices.Index(x.labels, l)
-		shape = append(shape, x.shape[i])
-		v.Groups = append(v.Groups, model.Group{Out: []int{j}, In: []int{i}, Strides: []int{1}})
-	}
-	return v.Gather(x.v, x.shape, shape)
 }

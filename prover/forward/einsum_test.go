@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -17,7 +18,7 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 	}
 	for _, x := range []operand{a, b} {
 		for i, l := range x.labels {
-			dims[l] = x.shape[i]
+			dims[l] = len(x.axes[i])
 		}
 	}
 	var labels []int
@@ -26,21 +27,21 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 	}
 	slices.Sort(labels)
 	index := map[int]int{}
-	at := func(shape, labels []int) int {
+	at := func(x operand) int {
 		o := 0
-		for i, l := range labels {
-			o = o*shape[i] + index[l]
+		for i, l := range x.labels {
+			o += x.axes[i][index[l]]
 		}
 		return o
 	}
-	outLabels := make([]int, len(out))
-	for i := range outLabels {
-		outLabels[i] = i
+	result := dense(nil, out, make([]int, len(out)))
+	for i := range out {
+		result.labels[i] = i
 	}
 	var rec func(k int)
 	rec = func(k int) {
 		if k == len(labels) {
-			acc[at(out, outLabels)] += coef * int64(a.v[at(a.shape, a.labels)]) * int64(b.v[at(b.shape, b.labels)])
+			acc[at(result)] += coef * int64(a.v[at(a)]) * int64(b.v[at(b)])
 			return
 		}
 		for i := range dims[labels[k]] {
@@ -53,13 +54,12 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 }
 
 func drawOperand(t *rapid.T, labels []int, dims map[int]int, name string) operand {
-	x := operand{labels: labels}
+	var shape []int
 	for _, l := range labels {
-		x.shape = append(x.shape, dims[l])
+		shape = append(shape, dims[l])
 	}
-	n := model.Size(x.shape)
-	x.v = rapid.SliceOfN(rapid.Int32Range(-100, 100), n, n).Draw(t, name)
-	return x
+	n := model.Size(shape)
+	return dense(rapid.SliceOfN(rapid.Int32Range(-100, 100), n, n).Draw(t, name), shape, labels)
 }
 
 func TestEinsum(t *testing.T) {
@@ -90,47 +90,46 @@ func TestEinsum(t *testing.T) {
 		acc := make([]int64, model.Size(out))
 		einsum(acc, out, coef, a, b)
 		if want := naive(out, coef, a, b); !slices.Equal(acc, want) {
-			t.Fatalf("out %v, A %v %v, B %v %v: got %v, want %v", out, a.shape, la, b.shape, lb, acc, want)
+			t.Fatalf("out %v, A %v, B %v: got %v, want %v", out, la, lb, acc, want)
 		}
 	})
 }
 
-// Sizes that take the parallel and the strip paths of both kernels.
-func TestEinsumLarge(t *testing.T) {
-	m, n, k := 3, 1500, 70
-	a := operand{v: make([]int32, m*k), shape: []int{m, k}, labels: []int{0, 2}}
-	for i := range a.v {
-		a.v[i] = int32(i%23 - 11)
+// The windows of a convolution give the same as when they are written out.
+func TestProductOfWindows(t *testing.T) {
+	const x, w, win, y = 0, 1, 2, 3
+	in, windows := []int{3, 5, 6}, []int{3, 3, 3, 5, 6}
+	window := func(tap, at, axis int) model.Group {
+		return model.Group{Out: []int{tap, at}, In: []int{axis}, Base: -1, Strides: []int{1, 1}}
 	}
-	for _, columns := range []bool{false, true} {
-		b := operand{v: make([]int32, n*k), shape: []int{n, k}, labels: []int{1, 2}}
-		if columns {
-			b.shape, b.labels = []int{k, n}, []int{2, 1}
-		}
-		for i := range b.v {
-			b.v[i] = int32(i%37 - 18)
-		}
-		acc := make([]int64, m*n)
-		einsum(acc, []int{m, n}, 2, a, b)
-		if !slices.Equal(acc, naive([]int{m, n}, 2, a, b)) {
-			t.Fatalf("columns=%v: wrong", columns)
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			x: {Name: "x", Shape: in, Min: -100, Max: 100},
+			w: {Name: "w", Shape: []int{4, 3, 3, 3}, Kind: model.Fixed, Min: -9, Max: 9},
+			win: {Name: "windows", Shape: windows, Kind: model.Virtual, Min: -100, Max: 100, Def: []model.Linear{{Coef: 1, Src: x, View: &model.View{
+				Groups: []model.Group{{Out: []int{0}, In: []int{0}, Strides: []int{1}}, window(1, 3, 1), window(2, 4, 2)}}}}},
+			y: {Name: "y", Shape: []int{4, 5, 6}, Kind: model.Witness, Min: -1 << 20, Max: 1 << 20},
+		},
+		Steps: []model.Step{{Kind: model.StepExact, Name: "conv", Shape: []int{4, 5, 6}, Out: y, Lo: model.None, Acc: model.Acc{Products: []model.Product{
+			{Coef: 1, A: w, B: win, LabelsA: []int{0, 3, 4, 5}, LabelsB: []int{3, 4, 5, 1, 2}}}}}},
+		Inputs: []model.TensorID{x}, Outputs: []model.TensorID{y},
+	}
+	g.Finish(0)
+	weights, input := make([]int32, 108), make([]int32, 90)
+	for i := range weights {
+		weights[i] = int32(i%19 - 9)
+	}
+	for i := range input {
+		input[i] = int32(i*37%201 - 100)
+	}
+	wit, err := Run(context.Background(), g, model.Weights{w: weights}, [][]int32{input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := naive([]int{4, 5, 6}, 1, dense(weights, []int{4, 3, 3, 3}, []int{0, 3, 4, 5}), dense(wit.Tensor(win), windows, []int{3, 4, 5, 1, 2}))
+	for i, v := range wit.Values[y] {
+		if int64(v) != want[i] {
+			t.Fatalf("entry %d is %d, want %d", i, v, want[i])
 		}
 	}
 }
-
-func benchGEMV(b *testing.B, labels []int) {
-	const n = 4096
-	x := operand{v: make([]int32, n), shape: []int{1, n}, labels: []int{0, 2}}
-	w := operand{v: make([]int32, n*n), shape: []int{n, n}, labels: labels}
-	for i := range x.v {
-		x.v[i] = int32(i + 1)
-	}
-	acc := make([]int64, n)
-	b.SetBytes(4 * n * n)
-	for b.Loop() {
-		einsum(acc, []int{1, n}, 1, x, w)
-	}
-}
-
-func BenchmarkGEMVRows(b *testing.B)    { benchGEMV(b, []int{1, 2}) }
-func BenchmarkGEMVColumns(b *testing.B) { benchGEMV(b, []int{2, 1}) }

@@ -99,8 +99,7 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID][]int32) []in
 		return v
 	}
 	t := &w.graph.Tensors[id]
-	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
-		l := &t.Def[0]
+	if l := moved(t); l != nil {
 		return l.View.Gather(w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
 	}
 	acc := make([]int64, model.Size(t.Shape))
@@ -113,6 +112,15 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID][]int32) []in
 		dst[i] = int32(x)
 	}
 	return dst
+}
+
+// moved returns the one summand of a virtual tensor whose entries are entries of
+// another tensor or a constant, else nil.
+func moved(t *model.Tensor) *model.Linear {
+	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
+		return &t.Def[0]
+	}
+	return nil
 }
 
 // executor is the state of a run: the witness so far, and virtual tensors

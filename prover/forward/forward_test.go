@@ -2,8 +2,6 @@ package forward
 
 import (
 	"context"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -111,22 +109,5 @@ func TestRunErrors(t *testing.T) {
 	g, weights := smallGraph()
 	if _, err := Run(ctx, g, weights, [][]int32{{1, 1}}); err != context.Canceled {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-func TestThreadsDoNotMatter(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	a := operand{v: make([]int32, 64*700), shape: []int{64, 700}, labels: []int{0, 2}}
-	for i := range a.v {
-		a.v[i] = int32(i % 1001)
-	}
-	b := a
-	b.labels = []int{1, 2}
-	one, four := make([]int64, 64*64), make([]int64, 64*64)
-	einsum(one, []int{64, 64}, 1, a, b)
-	runtime.GOMAXPROCS(4)
-	einsum(four, []int{64, 64}, 1, a, b)
-	if !slices.Equal(one, four) {
-		t.Fatal("results differ")
 	}
 }

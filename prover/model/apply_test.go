@@ -101,6 +101,26 @@ func TestAccumulateAgreesWithReference(t *testing.T) {
 				t.Fatalf("Gather %v, reference %v", got, want)
 			}
 		}
+		if data, axes, ok := v.Offsets(src, in, out); ok {
+			if v.Sums() {
+				t.Fatal("Offsets of a view that sums")
+			}
+			at := []int{0}
+			for _, offsets := range axes {
+				var next []int
+				for _, o := range at {
+					for _, d := range offsets {
+						next = append(next, o+d)
+					}
+				}
+				at = next
+			}
+			for i, o := range at {
+				if data[o] != want[i] {
+					t.Fatalf("Offsets: entry %d is %d, want %d", i, data[o], want[i])
+				}
+			}
+		}
 	})
 }
 
@@ -176,4 +196,23 @@ func (v *View) apply(src []int32, in, out []int) []int32 {
 		}
 	}
 	return dst
+}
+
+// Windows with padding are what Offsets is for: it must not give up on them.
+func TestOffsetsOfWindows(t *testing.T) {
+	v := &View{Groups: []Group{
+		{Out: []int{0, 2}, In: []int{0}, Base: -1, Strides: []int{1, 2}},
+		{Out: []int{1}, In: []int{1}, Strides: []int{1}},
+	}}
+	in, out := []int{6, 2}, []int{3, 2, 3}
+	src := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	data, axes, ok := v.Offsets(src, in, out)
+	if !ok {
+		t.Fatal("not described")
+	}
+	for i, want := range v.apply(src, in, out) {
+		if got := data[axes[0][i/6]+axes[1][i/3%2]+axes[2][i%3]]; got != want {
+			t.Errorf("entry %d is %d, want %d", i, got, want)
+		}
+	}
 }

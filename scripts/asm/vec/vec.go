@@ -33,13 +33,18 @@ func Suffix(lanes int) string {
 	return "AVX2"
 }
 
-// New begins a function whose name gets the instruction set's suffix, and
-// loads the constants all of them need.
-func New(lanes int, name, signature, doc string) *Gen {
+// Begin begins a function whose name gets the instruction set's suffix and that
+// does without the field's constants.
+func Begin(lanes int, name, signature, doc string) *Gen {
 	TEXT(name+Suffix(lanes), NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(name + Suffix(lanes) + " " + doc)
-	g := &Gen{Lanes: lanes}
+	return &Gen{Lanes: lanes}
+}
+
+// New is Begin, and loads the constants that arithmetic in the field needs.
+func New(lanes int, name, signature, doc string) *Gen {
+	g := Begin(lanes, name, signature, doc)
 	t := GP32()
 	MOVL(U32(P), t)
 	g.p = g.Broadcast(t)

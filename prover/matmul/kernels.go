@@ -1,0 +1,70 @@
+package matmul
+
+// intRows adds Σ_c x[c]·rows[c·stride+j] to s[j].
+func intRows(s []int64, x, rows []int32, stride int) {
+	n := intRowsFast(s, x, rows, stride)
+	if n < len(s) {
+		intRowsGeneric(s[n:], x, rows[n:], stride)
+	}
+}
+
+func intRowsGeneric(s []int64, x, rows []int32, stride int) {
+	// Four rows at a time load and store s a quarter as often.
+	for len(x) >= 4 {
+		r0, r1, r2, r3 := rows[:len(s)], rows[stride:][:len(s)], rows[2*stride:][:len(s)], rows[3*stride:][:len(s)]
+		x0, x1, x2, x3 := int64(x[0]), int64(x[1]), int64(x[2]), int64(x[3])
+		if x0|x1|x2|x3 != 0 { // after a Relu, many are zero
+			for j := range s {
+				s[j] += x0*int64(r0[j]) + x1*int64(r1[j]) + x2*int64(r2[j]) + x3*int64(r3[j])
+			}
+		}
+		if x = x[4:]; len(x) > 0 {
+			rows = rows[4*stride:]
+		}
+	}
+	for i, v := range x {
+		for j, r := range rows[i*stride:][:len(s)] {
+			s[j] += int64(v) * int64(r)
+		}
+	}
+}
+
+// floatRows is intRows in float64: products are rounded, and added one after
+// the other.
+func floatRows(s, x, rows []float64, stride int) {
+	n := floatRowsFast(s, x, rows, stride)
+	if n < len(s) {
+		floatRowsGeneric(s[n:], x, rows[n:], stride)
+	}
+}
+
+func floatRowsGeneric(s, x, rows []float64, stride int) {
+	for i, v := range x {
+		for j, r := range rows[i*stride:][:len(s)] {
+			s[j] += float64(v * r) // the conversion forbids a fused multiply-add
+		}
+	}
+}
+
+// intDot is Σ a[i]·b[i].
+func intDot(a, b []int32) int64 {
+	n, sum := intDotFast(a, b)
+	return sum + intDotGeneric(a[n:], b[n:])
+}
+
+// intDotGeneric hides the latency of the additions with four sums.
+func intDotGeneric(a, b []int32) int64 {
+	var s0, s1, s2, s3 int64
+	b = b[:len(a)]
+	for len(a) >= 4 {
+		s0 += int64(a[0]) * int64(b[0])
+		s1 += int64(a[1]) * int64(b[1])
+		s2 += int64(a[2]) * int64(b[2])
+		s3 += int64(a[3]) * int64(b[3])
+		a, b = a[4:], b[4:]
+	}
+	for i, x := range a {
+		s0 += int64(x) * int64(b[i])
+	}
+	return s0 + s1 + s2 + s3
+}

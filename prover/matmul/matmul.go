@@ -1,0 +1,102 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// Operand is one side of a batch of products of matrices: entry (b, i, k) is
+// Data[Batch[b]+Free[i]+K[k]]. Out[i] is where index i lies in the result.
+type Operand[T int32 | float32 | float64] struct {
+	Data                []T
+	Batch, Free, K, Out []int
+}
+
+// Int adds coef·Σ_k A(b, i, k)·B(b, j, k) to dst[out[b]+A.Out[i]+B.Out[j]] for
+// all b, i and j, which must be distinct entries of dst. Arithmetic is modulo
+// 2^64. It panics if lengths do not match.
+func Int(dst []int64, coef int64, out []int, a, b Operand[int32]) {
+	check(out, a, b)
+	rows, columns := a, b
+	// A side that has few indices is the rows, whatever its layout: a row is
+	// cheap to copy. Otherwise rows want their K side by side, and there should
+	// be many of them, because the columns are copied.
+	ka, kb := consecutive(a.K), consecutive(b.K)
+	few := min(len(a.Free), len(b.Free)) < fewRows
+	if few && len(b.Free) < len(a.Free) ||
+		!few && kb && (!ka || len(b.Free) > len(a.Free)) ||
+		!few && !ka && !kb && len(b.Free) < len(a.Free) {
+		rows, columns = b, a
+	}
+	if len(rows.Free) < fewRows && consecutive(columns.K) {
+		dots(dst, coef, out, rows, columns)
+		return
+	}
+	multiply(dst, coef, out, rows, columns, intRows, func(x []int32) []int32 { return x })
+}
+
+// Float adds Σ_k A(b, i, k)·B(b, j, k), in float64, to dst as Int does.
+// Products are rounded before they are added, and added in the order of k.
+func Float[A, B float32 | float64](dst []float64, out []int, a Operand[A], b Operand[B]) {
+	check(out, a, b)
+	multiply(dst, 1, out, a, b, floatRows, func(x []B) []float64 {
+		f, _ := any(x).([]float64)
+		return f
+	})
+}
+
+func check[A, B int32 | float32 | float64](out []int, a Operand[A], b Operand[B]) {
+	if len(a.Batch) != len(out) || len(b.Batch) != len(out) || len(a.K) != len(b.K) ||
+		len(a.Free) != len(a.Out) || len(b.Free) != len(b.Out) {
+		panic(fmt.Sprintf("matmul: %d, %d and %d batches, %d and %d indices to sum over",
+			len(out), len(a.Batch), len(b.Batch), len(a.K), len(b.K)))
+	}
+}
+
+// consecutive says whether offsets are one after the other.
+func consecutive(offsets []int) bool {
+	for i, o := range offsets {
+		if o != offsets[0]+i {
+			return false
+		}
+	}
+	return true
+}
+
+// fewRows is the number of rows from which on copying the columns pays.
+const fewRows = 4
+
+// taskWork is the number of multiplications that are worth a goroutine.
+const taskWork = 1 << 16
+
+// dots is Int for few rows and columns that have their K side by side.
+func dots(dst []int64, coef int64, out []int, rows, columns Operand[int32]) {
+	k, n := len(rows.K), len(columns.Free)
+	work := max(1, k*len(rows.Free))
+	parallel.For(len(out)*n, max(1, taskWork/work), func(lo, hi int) {
+		x := make([]int32, k)
+		for t := lo; t < hi; {
+			b := t / n
+			end := min(hi, (b+1)*n)
+			for i, free := range rows.Free {
+				gather(x, rows.Data[rows.Batch[b]+free:], rows.K)
+				for j := t % n; j < end-b*n; j++ {
+					var column []int32
+					if k > 0 {
+						column = columns.Data[columns.Batch[b]+columns.Free[j]+columns.K[0]:][:k]
+					}
+					dst[out[b]+rows.Out[i]+columns.Out[j]] += coef * intDot(x, column)
+				}
+			}
+			t = end
+		}
+	})
+}
+
+// gather sets dst[i] = src[offsets[i]].
+func gather[D, S int32 | float32 | float64](dst []D, src []S, offsets []int) {
+	for i, o := range offsets {
+		dst[i] = D(src[o])
+	}
+}

@@ -1,0 +1,110 @@
+package matmul
+
+import "github.com/prove-model/prove-model/prover/parallel"
+
+// A task computes a strip of columns of the result for a group of rows. It
+// takes depth indices to sum over at a time, so that what it reads again for
+// every row stays in the first-level cache.
+const (
+	stripWidth = 128
+	stripDepth = 64
+	// Columns that are not copied are read along memory, which wants wide
+	// strips of few rows.
+	directWidth = 1024
+	directDepth = 8
+	// groupRows bounds the sums that a task holds.
+	groupRows = 256
+	// enoughTasks keeps all cores busy; groups become smaller for it.
+	enoughTasks = 16
+	// lanes is what the width of a strip is a multiple of where it can be.
+	lanes = 8
+)
+
+// multiply adds coef·Σ to dst as Int and Float say. kernel adds to s the sum of
+// the rows of a matrix, stride apart, each times an entry of x. same returns
+// the columns' data if they need no conversion, else nil.
+func multiply[A, B int32 | float32 | float64, X int32 | float64, S int64 | float64](dst []S, coef S, out []int, a Operand[A], b Operand[B],
+	kernel func(s []S, x, rows []X, stride int), same func([]B) []X) {
+	m, n, k := len(a.Free), len(b.Free), len(a.K)
+	if m == 0 || n == 0 {
+		return
+	}
+	direct := same(b.Data)
+	if m >= fewRows || !consecutive(b.Free) {
+		direct = nil
+	}
+	most, depth := stripWidth, stripDepth
+	if direct != nil {
+		most, depth = directWidth, directDepth
+	}
+	strips := ceilDiv(n, most)
+	width := ceilDiv(ceilDiv(n, strips), lanes) * lanes
+	strips = ceilDiv(n, width)
+	group := min(m, groupRows, max(8, m*len(out)*strips/enoughTasks))
+	groups := ceilDiv(m, group)
+	work := max(1, group*width*k)
+	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
+		sums, panel, x := make([]S, group*width), make([]X, depth*width), make([]X, depth)
+		for t := lo; t < hi; t++ {
+			batch, from, row := t/(strips*groups), t/groups%strips*width, t%groups*group
+			free, rows := b.Free[from:min(n, from+width)], a.Free[row:min(m, row+group)]
+			w := width
+			if direct != nil {
+				w = len(free)
+			}
+			s := sums[:len(rows)*w]
+			clear(s)
+			for c := 0; c < k; c += depth {
+				ka, kb := a.K[c:min(k, c+depth)], b.K[c:min(k, c+depth)]
+				if direct == nil {
+					pack(panel, width, b.Data[b.Batch[batch]:], free, kb)
+				}
+				for i, r := range rows {
+					gather(x, a.Data[a.Batch[batch]+r:], ka)
+					si := s[i*w : (i+1)*w]
+					if direct == nil {
+						kernel(si, x[:len(ka)], panel, width)
+						continue
+					}
+					addDirect(si, x[:len(ka)], direct[b.Batch[batch]+free[0]:], kb, kernel)
+				}
+			}
+			for i := range rows {
+				d, si := out[batch]+a.Out[row+i], s[i*w:]
+				for j, o := range b.Out[from : from+len(free)] {
+					dst[d+o] += coef * si[j]
+				}
+			}
+		}
+	})
+}
+
+// addDirect adds the rows at the offsets to s, each times an entry of x: all
+// at once where they are evenly spaced.
+func addDirect[X int32 | float64, S int64 | float64](s []S, x, data []X, offsets []int, kernel func(s []S, x, rows []X, stride int)) {
+	stride := len(s)
+	if len(offsets) > 1 {
+		stride = offsets[1] - offsets[0]
+	}
+	for i, o := range offsets {
+		if stride < len(s) || o != offsets[0]+i*stride {
+			for i, o := range offsets {
+				kernel(s, x[i:i+1], data[o:], len(s))
+			}
+			return
+		}
+	}
+	kernel(s, x, data[offsets[0]:], stride)
+}
+
+// pack sets row i of panel, rows being width apart, to the entries of src at
+// rows[i] + free[…], followed by zeros.
+func pack[X int32 | float64, B int32 | float32 | float64](panel []X, width int, src []B, free, rows []int) {
+	for i, r := range rows {
+		row := panel[i*width : (i+1)*width]
+		gather(row, src[r:], free)
+		clear(row[len(free):])
+	}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -1,0 +1,122 @@
+// Command matmul generates the vector kernels of prover/matmul.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+func main() {
+	ConstraintExpr("!purego")
+	for _, lanes := range []int{8, 16} {
+		rows(lanes, "intRows", "int64", "int32", 2, func(g *vec.Gen) arithmetic {
+			return arithmetic{
+				broadcast: func(m Mem, v reg.VecVirtual) { VPBROADCASTD(m, v) },
+				addTimes: func(x reg.VecVirtual, m Mem, sum reg.VecVirtual) {
+					t := g.Reg()
+					VPMOVSXDQ(m, t)
+					VPMULDQ(x, t, t)
+					VPADDQ(t, sum, sum)
+				},
+			}
+		})
+		rows(lanes, "floatRows", "float64", "float64", 3, func(g *vec.Gen) arithmetic {
+			return arithmetic{
+				broadcast: func(m Mem, v reg.VecVirtual) { VBROADCASTSD(m, v) },
+				addTimes: func(x reg.VecVirtual, m Mem, sum reg.VecVirtual) {
+					t := g.Reg()
+					VMULPD(m, x, t)
+					VADDPD(t, sum, sum) // in this order, never fused
+				},
+			}
+		})
+		dot(lanes)
+	}
+	Generate()
+}
+
+// param loads a pointer or a count.
+func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// arithmetic is what the two kinds of rows differ in.
+type arithmetic struct {
+	broadcast func(m Mem, v reg.VecVirtual)
+	addTimes  func(x reg.VecVirtual, m Mem, sum reg.VecVirtual)
+}
+
+// rows adds rows of a matrix, each times a number, to sums of 64 bits. An
+// entry of the matrix has 2^shift bytes. Sums of 32 columns, and of 8 in the
+// end, stay in registers for all rows.
+func rows(lanes int, name, sum, entry string, shift uint8, of func(g *vec.Gen) arithmetic) {
+	g := vec.Begin(lanes, name, "func(s *"+sum+", n uint64, x *"+entry+", k uint64, rows *"+entry+", stride uint64)",
+		"sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.")
+	ar := of(g)
+	s, n, x, k := param("s"), param("n"), param("x"), param("k")
+	matrix, stride := param("rows"), param("stride")
+	SHLQ(U8(shift), stride)
+	size, quads := 1<<shift, lanes/2
+	block := func(columns int, label, next string) {
+		Label(label)
+		CMPQ(n, U8(columns))
+		JL(LabelRef(next))
+		sums := make([]reg.VecVirtual, columns/quads)
+		for i := range sums {
+			sums[i] = g.Load(Mem{Base: s, Disp: i * g.Bytes()})
+		}
+		xs, row, count := GP64(), GP64(), GP64()
+		MOVQ(x, xs)
+		MOVQ(matrix, row)
+		MOVQ(k, count)
+		vec.Loop(label+"_rows", count, func() {
+			v := g.Reg()
+			ar.broadcast(Mem{Base: xs}, v)
+			for i, sum := range sums {
+				ar.addTimes(v, Mem{Base: row, Disp: i * quads * size}, sum)
+			}
+			ADDQ(U8(size), xs)
+			ADDQ(stride, row)
+		})
+		for i, sum := range sums {
+			g.Move(sum, Mem{Base: s, Disp: i * g.Bytes()})
+		}
+		ADDQ(I32(int32(8*columns)), s)
+		ADDQ(I32(int32(size*columns)), matrix)
+		SUBQ(U8(columns), n)
+		JMP(LabelRef(label))
+	}
+	block(32, "wide", "narrow")
+	block(8, "narrow", "done")
+	Label("done")
+	g.End()
+}
+
+// dot sums products of integers.
+func dot(lanes int) {
+	g := vec.Begin(lanes, "intDot", "func(a, b *int32, n uint64) int64", "returns Σ a[i]·b[i] for i < n, 16 | n > 0.")
+	a, b, n := param("a"), param("b"), param("n")
+	even, odd := g.Zero(), g.Zero()
+	SHRQ(U8(4), n)
+	vec.Loop("loop", n, func() {
+		for o := 0; o < 64; o += g.Bytes() {
+			x, y := g.Load(Mem{Base: a, Disp: o}), g.Load(Mem{Base: b, Disp: o})
+			product, xo, yo := g.Reg(), g.Down(x), g.Reg()
+			VPMULDQ(x, y, product)
+			VPADDQ(product, even, even)
+			VPSRLQ(U8(32), y, yo) // on another port than Down
+			VPMULDQ(xo, yo, yo)
+			VPADDQ(yo, odd, odd)
+		}
+		ADDQ(U8(64), a)
+		ADDQ(U8(64), b)
+	})
+	VPADDQ(odd, even, even)
+	low, high, sum := g.Narrow(even), XMM(), GP64()
+	VPSRLDQ(U8(8), low, high)
+	VPADDQ(high, low, high)
+	VMOVQ(high, sum)
+	Store(sum, ReturnIndex(0))
+	g.End()
+}
