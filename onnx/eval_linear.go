@@ -1,12 +1,30 @@
 package onnx
 
 import (
+	"github.com/prove-model/prove-model/prover/matmul"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// matmul sets out = a·b for a of m×k and b of k×n, or n×k when transposed.
-// Every output is one sum in the order of k, however the work is split.
-func matmul[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
+// multiplyInto sets out = a·b for a of m×k and b of k×n, or n×k when
+// transposed. Every output is one sum in the order of k, however the work is
+// split.
+func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
+	if m < 4 { // a vector or so: b is read once
+		vectorTimes(out, a, b, m, k, n, transposed)
+		return
+	}
+	columns := matmul.Operand[W]{Data: b, Batch: []int{0}, Free: index(n, 1), K: index(k, n), Out: index(n, 1)}
+	if transposed {
+		columns.Free, columns.K = index(n, k), index(k, 1)
+	}
+	clear(out)
+	matmul.Float(out, []int{0}, matmul.Operand[float64]{
+		Data: a, Batch: []int{0}, Free: index(m, k), K: index(k, 1), Out: index(m, n),
+	}, columns)
+}
+
+// vectorTimes is multiplyInto for few rows.
+func vectorTimes[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
 	const block = 256 // columns at a time
 	blocks := (n + block - 1) / block
 	parallel.For(m*blocks, max(1, 1<<16/(block*max(k, 1))), func(lo, hi int) {
@@ -15,14 +33,10 @@ func matmul[W float32 | float64](out, a []float64, b []W, m, k, n int, transpose
 			row := a[i*k : (i+1)*k]
 			dst := out[i*n+c : i*n+min(c+block, n)]
 			if transposed {
-				for j := range dst {
-					dst[j] = dotProduct(row, b[(c+j)*k:(c+j+1)*k])
-				}
+				dotProducts(dst, row, b[c*k:])
 				continue
 			}
-			for j := range dst {
-				dst[j] = 0
-			}
+			clear(dst)
 			for l, v := range row {
 				axpy(dst, b[l*n+c:l*n+c+len(dst)], v)
 			}
@@ -30,12 +44,32 @@ func matmul[W float32 | float64](out, a []float64, b []W, m, k, n int, transpose
 	})
 }
 
+// dotProducts sets out[j] = Σ_i a[i]·b[j·len(a)+i].
+func dotProducts[W float32 | float64](out, a []float64, b []W) {
+	k, j := len(a), 0
+	// Four sums at a time, as each waits for its last addition.
+	for ; j+4 <= len(out); j += 4 {
+		b0, b1, b2, b3 := b[j*k:][:k], b[(j+1)*k:][:k], b[(j+2)*k:][:k], b[(j+3)*k:][:k]
+		var s0, s1, s2, s3 float64
+		for i, v := range a {
+			s0 += float64(v * float64(b0[i])) // the conversions forbid fused multiply-adds
+			s1 += float64(v * float64(b1[i]))
+			s2 += float64(v * float64(b2[i]))
+			s3 += float64(v * float64(b3[i]))
+		}
+		out[j], out[j+1], out[j+2], out[j+3] = s0, s1, s2, s3
+	}
+	for ; j < len(out); j++ {
+		out[j] = dotProduct(a, b[j*k:][:k])
+	}
+}
+
 // dotProduct returns Σ a[i]·b[i].
 func dotProduct[W float32 | float64](a []float64, b []W) float64 {
 	b = b[:len(a)]
 	sum := 0.0
 	for i, v := range a {
-		sum += v * float64(b[i])
+		sum += float64(v * float64(b[i]))
 	}
 	return sum
 }
@@ -44,16 +78,16 @@ func dotProduct[W float32 | float64](a []float64, b []W) float64 {
 func axpy[W float32 | float64](dst []float64, x []W, s float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		dst[i] += s * float64(v)
+		dst[i] += float64(s * float64(v))
 	}
 }
 
 // multiply is matmul for an operand of either type.
 func multiply(out, a []float64, b operand, from, m, k, n int, transposed bool) {
 	if b.w != nil {
-		matmul(out, a, b.w[from:from+k*n], m, k, n, transposed)
+		multiplyInto(out, a, b.w[from:from+k*n], m, k, n, transposed)
 	} else {
-		matmul(out, a, b.float64s()[from:from+k*n], m, k, n, transposed)
+		multiplyInto(out, a, b.float64s()[from:from+k*n], m, k, n, transposed)
 	}
 }
 
@@ -121,49 +155,67 @@ func evalConv(n *Node, in []operand, shape []int) []float64 {
 	return convolve(n, in, in[1].float64s(), shape)
 }
 
+// convolve multiplies the weights of each group with the windows of its
+// channels, which are read from the padded input.
 func convolve[W float32 | float64](n *Node, in []operand, w []W, shape []int) []float64 {
-	x := in[0].float64s()
 	g := planeWindow(n)
-	ih, iw := plane(in[0].shape)
 	oh, ow := plane(shape)
-	channels, outs := in[0].shape[1], shape[1]
+	images, channels, outs := shape[0], in[0].shape[1], shape[1]
 	group := n.Int("group")
-	perGroup := channels / group
-	area := g.kernel[0] * g.kernel[1]
-	out := make([]float64, size(shape))
-	var bias []float64
-	if len(in) > 2 {
-		bias = in[2].float64s()
+	perGroup, outsPerGroup := channels/group, outs/group
+	area, plane := g.kernel[0]*g.kernel[1], oh*ow
+	x, ph, pw := g.padded(in[0], oh, ow)
+	weights := matmul.Operand[W]{
+		Data: w, Free: index(outsPerGroup, perGroup*area), K: index(perGroup*area, 1), Out: index(outsPerGroup, plane),
 	}
-	work := perGroup * area * oh * ow
-	parallel.For(shape[0]*outs, max(1, 1<<16/max(work, 1)), func(lo, hi int) {
-		for t := lo; t < hi; t++ {
-			batch, oc := t/outs, t%outs
-			dst := out[t*oh*ow : (t+1)*oh*ow]
-			if bias != nil {
-				for i := range dst {
-					dst[i] = bias[oc]
-				}
-			}
-			first := oc / (outs / group) * perGroup
-			for c := range perGroup {
-				src := x[(batch*channels+first+c)*ih*iw:][:ih*iw]
-				weights := w[(oc*perGroup+c)*area:][:area]
-				g.eachTap(ih, iw, oh, ow, func(tap, oy, iy, ox, ix, count int) {
-					v := float64(weights[tap])
-					d, s := dst[oy*ow+ox:][:count], src[iy*iw:]
-					if g.strides[1] == 1 {
-						axpy(d, s[ix:ix+count], v)
-						return
-					}
-					for j := range d {
-						d[j] += v * s[ix+j*g.strides[1]]
-					}
-				})
+	windows := matmul.Operand[float64]{Data: x, Out: index(plane, 1)}
+	for oy := range oh {
+		for ox := range ow {
+			windows.Free = append(windows.Free, oy*g.strides[0]*pw+ox*g.strides[1])
+		}
+	}
+	for c := range perGroup {
+		for ky := range g.kernel[0] {
+			for kx := range g.kernel[1] {
+				windows.K = append(windows.K, (c*ph+ky*g.dilations[0])*pw+kx*g.dilations[1])
 			}
 		}
-	})
+	}
+	for b := range images {
+		for i := range group {
+			weights.Batch = append(weights.Batch, i*outsPerGroup*perGroup*area)
+			windows.Batch = append(windows.Batch, (b*channels+i*perGroup)*ph*pw)
+		}
+	}
+	out := make([]float64, size(shape))
+	if len(in) > 2 {
+		bias := in[2].float64s()
+		for i := range out {
+			out[i] = bias[i/plane%outs]
+		}
+	}
+	matmul.Float(out, index(images*group, outsPerGroup*plane), weights, windows)
 	return out
+}
+
+// padded returns the planes of x with the zeros around them that the windows of
+// oh·ow outputs reach, and their height and width.
+func (g *window) padded(x operand, oh, ow int) (data []float64, ph, pw int) {
+	ih, iw := plane(x.shape)
+	reach := func(a, in, out int) int {
+		return max(g.begin[a]+in, (out-1)*g.strides[a]+(g.kernel[a]-1)*g.dilations[a]+1)
+	}
+	ph, pw = reach(0, ih, oh), reach(1, iw, ow)
+	src := x.float64s()
+	if ph == ih && pw == iw {
+		return src, ph, pw
+	}
+	data = make([]float64, size(x.shape[:2])*ph*pw)
+	for r := range size(x.shape[:2]) * ih {
+		at := (r/ih*ph+g.begin[0]+r%ih)*pw + g.begin[1]
+		copy(data[at:at+iw], src[r*iw:])
+	}
+	return data, ph, pw
 }
 
 // plane returns the two spatial sizes of (N, C, [H,] W).

@@ -19,14 +19,7 @@ type Operand[T int32 | float32 | float64] struct {
 func Int(dst []int64, coef int64, out []int, a, b Operand[int32]) {
 	check(out, a, b)
 	rows, columns := a, b
-	// A side that has few indices is the rows, whatever its layout: a row is
-	// cheap to copy. Otherwise rows want their K side by side, and there should
-	// be many of them, because the columns are copied.
-	ka, kb := consecutive(a.K), consecutive(b.K)
-	few := min(len(a.Free), len(b.Free)) < fewRows
-	if few && len(b.Free) < len(a.Free) ||
-		!few && kb && (!ka || len(b.Free) > len(a.Free)) ||
-		!few && !ka && !kb && len(b.Free) < len(a.Free) {
+	if swapped(a, b) {
 		rows, columns = b, a
 	}
 	if len(rows.Free) < fewRows && consecutive(columns.K) {
@@ -40,10 +33,33 @@ func Int(dst []int64, coef int64, out []int, a, b Operand[int32]) {
 // Products are rounded before they are added, and added in the order of k.
 func Float[A, B float32 | float64](dst []float64, out []int, a Operand[A], b Operand[B]) {
 	check(out, a, b)
-	multiply(dst, 1, out, a, b, floatRows, func(x []B) []float64 {
-		f, _ := any(x).([]float64)
-		return f
-	})
+	if swapped(a, b) {
+		multiply(dst, 1, out, b, a, floatRows, float64s[A])
+	} else {
+		multiply(dst, 1, out, a, b, floatRows, float64s[B])
+	}
+}
+
+// float64s returns x if that is its type, else nil.
+func float64s[T float32 | float64](x []T) []float64 {
+	f, _ := any(x).([]float64)
+	return f
+}
+
+// swapped says whether b should be the rows and a the columns. A side that has
+// few indices is the rows, whatever its layout: a row is cheap to copy.
+// Otherwise rows want their K side by side, and there should be many of them,
+// because the columns are copied.
+func swapped[A, B int32 | float32 | float64](a Operand[A], b Operand[B]) bool {
+	m, n := len(a.Free), len(b.Free)
+	if min(m, n) < fewRows {
+		return n < m
+	}
+	ka, kb := consecutive(a.K), consecutive(b.K)
+	if ka != kb {
+		return kb
+	}
+	return ka && n > m || !ka && n < m
 }
 
 func check[A, B int32 | float32 | float64](out []int, a Operand[A], b Operand[B]) {
