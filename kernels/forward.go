@@ -72,7 +72,7 @@ func MultiplyAdd(d Device, p MatMul) error {
 		return launchForward(d, "forward_gemv_columns_"+typeB, Launch{GridX: blocks, GridY: (p.K-1)/part + 1, Block: block},
 			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, part)
 	case p.Batches == 1 && typeA == "i8" && typeB == "i8" && rows && p.A.Column == 1 && p.A.Row == p.K && p.K%16 == 0 && p.K <= maxGemmI8:
-		return launchForward(d, "forward_gemm_i8", Launch{GridX: gemmTiles(p), Block: block},
+		return launchForward(d, "forward_gemm_i8", Launch{GridX: gemmTiles(p), Block: 128},
 			p.Acc, p.A.Ptr, p.B.Ptr, p.M, p.N, p.K, p.OutRow, p.OutColumn, p.Coef)
 	}
 	if p.Batches > MaxBatches {

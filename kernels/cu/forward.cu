@@ -1,6 +1,7 @@
 // The forward pass on integers: matrix products into sums of 64 bits, and
 // look-up steps on them. Everything is exact.
 #include "base.cuh"
+#include "mma.cuh"
 
 // A vector of 16 bytes.
 struct __align__(16) words4 {
@@ -168,42 +169,61 @@ KERNEL forward_gemm(i64 *acc, const void *a, u64 awidth, const void *b, u64 bwid
         }
 }
 
-// acc[i·som + j·son] += coef·Σ_c a[i·k + c]·b[j·k + c] for bytes, k a multiple of
-// 16 below 2^17, so that sums fit 32 bits. Tiles as above, 64 terms at a time.
-KERNEL forward_gemm_i8(i64 *acc, const i8 *a, const i8 *b, u64 m, u64 n, u64 k, u64 som, u64 son, i64 coef)
+// Words of a row of 64 bytes in shared memory: four more than its 16, so that
+// the eight rows that a warp reads at once lie in different banks.
+constexpr int ROW_WORDS = 20;
+
+// acc[i·som + j·son] += coef·Σ_c a[i·k + c]·b[j·k + c] for bytes, on the tensor
+// cores; k is a multiple of 16 below 2^17, so that sums fit 32 bits. A block of
+// four warps has a tile of 64 by 64, 64 terms at a time; each warp 32 by 32 of
+// it.
+KERNEL __launch_bounds__(128) forward_gemm_i8(i64 *acc, const i8 *a, const i8 *b, u64 m, u64 n, u64 k, u64 som, u64 son, i64 coef)
 {
-    __shared__ words4 as[16][TILE / 4 + 1], bs[16][TILE / 4 + 1]; // by four bytes of k, then row
+    __shared__ u32 as[TILE][ROW_WORDS], bs[TILE][ROW_WORDS];
     u64 tiles = (n + TILE - 1) / TILE;
     u64 i0 = blockIdx.x / tiles * TILE, j0 = blockIdx.x % tiles * TILE;
-    u32 t = threadIdx.x, ty = t / 16, tx = t % 16;
-    u32 row = t / 4, part = t % 4; // this thread copies 16 bytes of row
-    i32 sum[4][4] = {};
-    for (u64 c0 = 0; c0 < k; c0 += 64) {
+    u32 x = threadIdx.x, lane = x % 32, g = lane / 4, t = lane % 4;
+    u32 wi = x / 64 * 32, wj = x / 32 % 2 * 32; // where the warp's part begins
+    u32 row = x / 4, part = x % 4;              // this thread copies 16 bytes of rows row and row + 32
+    words4 p[2], q[2];                          // of a and b, on their way to shared memory
+    auto load = [&](u64 c0) {
         u64 c = c0 + part * 16;
-        words4 p = {}, q = {};
-        if (c < k && i0 + row < m)
-            p = *(const words4 *)(a + (i0 + row) * k + c);
-        if (c < k && j0 + row < n)
-            q = *(const words4 *)(b + (j0 + row) * k + c);
-        for (int i = 0; i < 4; i++) {
-            as[part * 4 + i][row / 4].w[row % 4] = p.w[i];
-            bs[part * 4 + i][row / 4].w[row % 4] = q.w[i];
+        for (int h = 0; h < 2; h++) {
+            u64 i = i0 + row + 32 * h, j = j0 + row + 32 * h;
+            p[h] = c < k && i < m ? *(const words4 *)(a + i * k + c) : words4{};
+            q[h] = c < k && j < n ? *(const words4 *)(b + j * k + c) : words4{};
+        }
+    };
+    i32 sum[2][4][4] = {};
+    load(0);
+    for (u64 c0 = 0; c0 < k; c0 += 64) {
+        for (int h = 0; h < 2; h++) {
+            *(words4 *)&as[row + 32 * h][part * 4] = p[h];
+            *(words4 *)&bs[row + 32 * h][part * 4] = q[h];
         }
         __syncthreads();
-        for (int w = 0; w < 16; w++) {
-            words4 x = as[w][ty], y = bs[w][tx];
-            for (int i = 0; i < 4; i++)
-                for (int j = 0; j < 4; j++)
-                    sum[i][j] = __dp4a((int)x.w[i], (int)y.w[j], sum[i][j]);
+        load(c0 + 64); // while the tensor cores work
+        for (int w = 0; w < 16; w += 8) {
+            uint4 x[2];
+            for (int i = 0; i < 2; i++) {
+                const u32 *low = as[wi + 16 * i + g] + w + t, *high = low + 8 * ROW_WORDS;
+                x[i] = make_uint4(low[0], high[0], low[4], high[4]);
+            }
+            for (int j = 0; j < 4; j++) {
+                const u32 *y = bs[wj + 8 * j + g] + w + t;
+                for (int i = 0; i < 2; i++)
+                    mma_s8_s8(sum[i][j], x[i], y[0], y[4]);
+            }
         }
         __syncthreads();
     }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) {
-            u64 r = i0 + ty * 4 + i, s = j0 + tx * 4 + j;
-            if (r < m && s < n)
-                acc[r * som + s * son] += coef * sum[i][j];
-        }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 4; j++)
+            for (int e = 0; e < 4; e++) {
+                u64 r = i0 + wi + 16 * i + g + e / 2 * 8, s = j0 + wj + 8 * j + 2 * t + e % 2;
+                if (r < m && s < n)
+                    acc[r * som + s * son] += coef * sum[i][j][e];
+            }
 }
 
 // acc[i·so] += coef·a[i·sa]·b[i·sb] for n entries.

@@ -2,6 +2,10 @@ package forward
 
 import "github.com/prove-model/prove-model/prover/model"
 
+// DefaultThreshold is the size (see Task.Size) from which on a step is worth a
+// device: its weights stay there, so little has to be carried.
+const DefaultThreshold = 1 << 12
+
 // A Machine executes lookup steps, the heavy ones, faster than this package.
 type Machine interface {
 	// LookUp executes a step and reports whether it did. If not, it has changed

@@ -20,6 +20,7 @@ import (
 type Device struct {
 	machine *cuda.Machine // nil: the CPU alone
 	policy  backend.Policy
+	forward int // least size of a step of the forward pass that goes to the GPU
 
 	mu   sync.Mutex
 	lost bool
@@ -52,14 +53,14 @@ func openDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases, open fun
 	if cfg.MultiGPU {
 		ph.Printf("warning: one GPU is used: this version does not spread a proof over several")
 	}
-	d := &Device{machine: cuda.NewMachine(dev), policy: backend.Policy{Threshold: backend.DefaultThreshold}}
+	d := &Device{machine: cuda.NewMachine(dev), policy: backend.Policy{Threshold: backend.DefaultThreshold}, forward: forward.DefaultThreshold}
 	if free, ok := available(dev); ok {
 		// Half of it is for what the proof works on. A weight tensor beyond that
 		// goes through in pieces that leave room for others.
 		d.machine.Limit(free/2, min(free, int(cfg.ChunkBudgetGB*(1<<30)))/8)
 	}
 	if cfg.GPUThreshold >= 0 {
-		d.policy.Threshold = cfg.GPUThreshold
+		d.policy.Threshold, d.forward = cfg.GPUThreshold, cfg.GPUThreshold
 	}
 	if cfg.GPU != config.GPURequire {
 		d.policy.Warn = func(err error) { d.warn(err, ph) }
@@ -120,7 +121,7 @@ func (d *Device) Backend(g *model.Graph, w backend.Witness) backend.Backend {
 
 // LookUp implements forward.Machine.
 func (d *Device) LookUp(t *forward.Task) (done bool, err error) {
-	if !d.usable() || t.Size() < d.policy.Threshold {
+	if !d.usable() || t.Size() < d.forward {
 		return false, nil
 	}
 	done, err = d.machine.LookUp(t)
