@@ -52,12 +52,6 @@ func (e *Executor) Free(p Ptr) {
 	_ = e.note(libcuda.Free(e.ctx, uint64(p), e.stream))
 }
 
-// Memory are bytes of device memory.
-type Memory struct {
-	Live, Peak             int64 // asked for and not freed: now, at most
-	Reserved, ReservedPeak int64 // held by the pool: now, at most
-}
-
 // Memory returns what is in use by this executor.
 func (e *Executor) Memory() (Memory, error) {
 	s, err := e.pool.Stats(e.ctx)

@@ -51,3 +51,9 @@ type Device interface {
 	// Time runs f and returns the time the device spent on what f enqueued.
 	Time(f func() error) (time.Duration, error)
 }
+
+// Memory are bytes of device memory.
+type Memory struct {
+	Live, Peak             int64 // asked for and not freed: now, at most
+	Reserved, ReservedPeak int64 // held by the pool: now, at most
+}

@@ -17,6 +17,8 @@ type Faulty struct {
 	failAt int // the number of allocations that still succeed; negative: all
 	allocs int
 	live   map[kernels.Ptr]int
+	bytes  int // in live
+	peak   int
 }
 
 // NewFaulty returns d with the allocation after the next n failing, all those
@@ -38,6 +40,8 @@ func (f *Faulty) Alloc(bytes int) (kernels.Ptr, error) {
 	if err == nil {
 		f.mu.Lock()
 		f.live[p] = bytes
+		f.bytes += bytes
+		f.peak = max(f.peak, f.bytes)
 		f.mu.Unlock()
 	}
 	return p, err
@@ -46,6 +50,7 @@ func (f *Faulty) Alloc(bytes int) (kernels.Ptr, error) {
 // Free frees.
 func (f *Faulty) Free(p kernels.Ptr) {
 	f.mu.Lock()
+	f.bytes -= f.live[p]
 	delete(f.live, p)
 	f.mu.Unlock()
 	f.Device.Free(p)
@@ -62,9 +67,19 @@ func (f *Faulty) Allocs() int {
 func (f *Faulty) Live() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := 0
-	for _, b := range f.live {
-		n += b
-	}
-	return n
+	return f.bytes
+}
+
+// Peak returns the most bytes that were allocated at once since ResetPeak.
+func (f *Faulty) Peak() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.peak
+}
+
+// ResetPeak starts Peak anew.
+func (f *Faulty) ResetPeak() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.peak = f.bytes
 }
