@@ -50,6 +50,8 @@ type Device interface {
 	Sync() error
 	// Time runs f and returns the time the device spent on what f enqueued.
 	Time(f func() error) (time.Duration, error)
+	// NewMailbox returns a mailbox of that many words, two at least.
+	NewMailbox(words int) (Mailbox, error)
 }
 
 // Memory are bytes of device memory.
@@ -57,3 +59,33 @@ type Memory struct {
 	Live, Peak             int64 // asked for and not freed: now, at most
 	Reserved, ReservedPeak int64 // held by the pool: now, at most
 }
+
+// A Mailbox is memory in which a kernel leaves a few numbers for the host as
+// soon as it has them: less of a wait than Download. It is for one goroutine at
+// a time.
+type Mailbox interface {
+	// Words is its size: a ticket and the numbers.
+	Words() int
+	// Post returns what tells a launch to leave its numbers here. done is a
+	// word of zero on the device that the launch may use.
+	Post(done Ptr) Post
+	// Wait returns once the launch with the latest Post is done, with its first
+	// len(dst) numbers.
+	Wait(dst []uint64) error
+	// Close frees the memory.
+	Close() error
+}
+
+// A Post is the address of a launch's results. The zero value is none: they
+// stay on the device.
+type Post struct {
+	box    Ptr
+	ticket uint64
+	done   Ptr
+}
+
+// NewPost returns the Post for a mailbox at an address, with a ticket that it
+// has not had before.
+func NewPost(box Ptr, ticket uint64, done Ptr) Post { return Post{box, ticket, done} }
+
+func (p Post) words() []uint64 { return []uint64{uint64(p.box), p.ticket, uint64(p.done)} }

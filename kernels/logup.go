@@ -82,8 +82,8 @@ type LogUpRounds struct {
 }
 
 // Round does round j, 0 ≤ j < Vars, with the variable of the one before bound
-// to r.
-func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr) error {
+// to r. The words at sums are posted.
+func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr, p Post) error {
 	if j < 0 || j >= l.Vars || l.Eq == nil || l.Eq.Vars != l.Vars {
 		return fmt.Errorf("round %d of a layer of %d variables", j, l.Vars)
 	}
@@ -93,7 +93,7 @@ func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr) error {
 	r0, r1 := pack(r)
 	l0, l1 := pack(l.Lambda)
 	launch := func(name string, args ...uint64) error {
-		return d.Launch(Kernel{"logup", name}, shape, append([]uint64{uint64(sums)}, args...)...)
+		return d.Launch(Kernel{"logup", name}, shape, append(post(p, uint64(sums)), args...)...)
 	}
 	switch {
 	case j == 0 && l.LeafNum == 0:

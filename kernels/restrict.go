@@ -39,22 +39,16 @@ func (b *Binding) check() error {
 	return nil
 }
 
-// A block's part of the bound index. Sums of unreduced products hold for
-// maxChunk terms; shorter parts than minChunk cost more for the sums that the
-// blocks add up than they spread the work.
-const (
-	minChunk = 1 << 8
-	maxChunk = 1 << 13
-)
-
-// parts cuts n indices into parts of a multiple of 64 so that about sumBlocks
-// blocks have work where each part takes `blocks`.
-func parts(n, blocks int) (chunk, count int) {
-	want := max(1, 2*sumBlocks/max(blocks, 1))
-	chunk = min(max((n+want-1)/want, minChunk), maxChunk)
-	chunk = (chunk + 63) / 64 * 64
+// parts cuts n indices into parts, each a multiple of `unit` and at most `most`,
+// so that with `blocks` blocks for each there are about `want` blocks in all.
+func parts(n, blocks, want, unit, most int) (chunk, count int) {
+	chunk = max(1, n*blocks/want)
+	chunk = min((chunk+unit-1)/unit*unit, most)
 	return chunk, (n + chunk - 1) / chunk
 }
+
+// maxTerms is how many unreduced products a thread may add up (add_product).
+const maxTerms = 1 << 13
 
 // RestrictInt sets the Outer·Inner elements of K at out to
 // Σ_d Weights[d]·in[p][d][s].
@@ -78,7 +72,7 @@ func RestrictInt(d Device, out Ptr, in Integers, b Binding) error {
 		if b.Inner == 1 {
 			const rows = 8 // ROWS
 			blocks := (b.Outer + rows - 1) / rows
-			chunk, count := parts(b.N, blocks)
+			chunk, count := parts(b.N, blocks, sumBlocks, 4*sumBlock, 4*sumBlock*maxTerms/4)
 			return d.Launch(Kernel{"restrict", "restrict_rows_" + suffix}, Launch{GridX: blocks, GridY: count, Block: sumBlock},
 				uint64(sums), uint64(in.At), uint64(b.Weights), uint64(b.Outer), uint64(b.N), uint64(chunk))
 		}
@@ -103,7 +97,7 @@ func RestrictField(d Device, out, in Ptr, b Binding) error {
 // columns is a launch of a thread for each of `pieces` pieces of a row.
 func (b *Binding) columns(pieces int) (l Launch, chunk int) {
 	blocks := (b.Outer*pieces + sumBlock - 1) / sumBlock
-	chunk, count := parts(b.N, blocks)
+	chunk, count := parts(b.N, blocks, sumBlocks, 64, maxTerms)
 	return Launch{GridX: blocks, GridY: count, Block: sumBlock}, chunk
 }
 
@@ -134,21 +128,39 @@ func restrictTensor(d Device, out, in Ptr, b Binding) error {
 	if err != nil {
 		return err
 	}
-	return withSums(d, out, b.Outer*b.Inner, func(sums Ptr) error {
-		if b.Inner == 1 {
-			const warps, rows = 8, 32 // rows a warp: 8·ROW_TILES
-			blocks := (b.Outer + warps*rows - 1) / (warps * rows)
-			chunk, count := parts(b.N, blocks)
-			return d.Launch(Kernel{"restrict", "restrict_rows_tensor"}, Launch{GridX: blocks, GridY: count, Block: 32 * warps},
-				uint64(sums), uint64(in), uint64(packed), uint64(b.Outer), uint64(b.N), uint64(chunk))
-		}
+	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
+	const maxTerms = 1 << 16
+	var k Kernel
+	var l Launch
+	var chunk int
+	args := []uint64{uint64(in), uint64(packed)}
+	if b.Inner == 1 {
+		const warps, rows = 8, 32 // rows of a block: 8·ROW_TILES
+		k = Kernel{"restrict", "restrict_rows_tensor"}
+		l = Launch{GridX: (b.Outer + rows - 1) / rows, Block: 32 * warps}
+		chunk, l.GridY = parts(b.N, l.GridX, rowBlocks, 64*warps, maxTerms)
+		args = append(args, uint64(b.Outer), uint64(b.N), uint64(chunk))
+	} else {
 		const warps, columns = 4, 128
-		blocks := (b.Outer*((b.Inner+columns-1)/columns) + warps - 1) / warps
-		chunk, count := parts(b.N, blocks)
-		return d.Launch(Kernel{"restrict", "restrict_columns_tensor"}, Launch{GridX: blocks, GridY: count, Block: 32 * warps},
-			uint64(sums), uint64(in), uint64(packed), uint64(b.Outer), uint64(b.N), uint64(b.Inner), uint64(chunk))
+		k = Kernel{"restrict", "restrict_columns_tensor"}
+		l = Launch{GridX: b.Outer * ((b.Inner + columns - 1) / columns), Block: 32 * warps}
+		chunk, l.GridY = parts(b.N, l.GridX, columnBlocks, 64*warps, maxTerms)
+		args = append(args, uint64(b.Outer), uint64(b.N), uint64(b.Inner), uint64(chunk))
+	}
+	if l.GridY == 1 {
+		return d.Launch(k, l, append([]uint64{uint64(out), 0}, args...)...)
+	}
+	return withSums(d, out, b.Outer*b.Inner, func(sums Ptr) error {
+		return d.Launch(k, l, append([]uint64{0, uint64(sums)}, args...)...)
 	})
 }
+
+// Blocks of the two kernels that a device of 132 processors runs at once: there
+// is no use in more parts.
+const (
+	rowBlocks    = 132 * 4
+	columnBlocks = 132 * 3
+)
 
 // Layout is a tensor's axes in the order of a table: dimensions, and steps in
 // the dense tensor. Every axis is padded to a power of two in the table.

@@ -47,19 +47,20 @@ const SumcheckRoundWords = 2 * SumWords
 // SumcheckRound does a round of the first active instances of a batch, those of
 // more than logPairs variables: it binds the round before to r, where there was
 // one for the instance, and adds to sums, SumcheckRoundWords words an instance,
-// what sumcheck.Sums says.
-func SumcheckRound(d Device, batch Ptr, active, logPairs int, r field.QM31, sums Ptr) error {
+// what sumcheck.Sums says. These words are posted.
+func SumcheckRound(d Device, batch Ptr, active, logPairs int, r field.QM31, sums Ptr, p Post) error {
 	if active < 1 || logPairs < 0 || logPairs > 40 {
 		return fmt.Errorf("sumcheck round of %d instances and 2^%d pairs", active, logPairs)
 	}
 	low, high := pack(r)
 	return d.Launch(Kernel{"sumcheck", "sumcheck_round"}, looped(1<<logPairs, active),
-		uint64(batch), uint64(sums), uint64(logPairs), low, high)
+		post(p, uint64(batch), uint64(sums), uint64(logPairs), low, high)...)
 }
 
 // SumcheckInner adds Σ_x eq(x_0 …)·a[x]·b[x] over 2^vars entries to the
-// SumWords words at sum, and zero to as many that follow. eq is nil for one.
-func SumcheckInner(d Device, sum, a, b Ptr, vars int, eq *EqHeaps) error {
+// SumWords words at sum, which are posted, and zero to as many that follow. eq is
+// nil for one.
+func SumcheckInner(d Device, sum, a, b Ptr, vars int, eq *EqHeaps, p Post) error {
 	var h EqHeaps
 	if eq != nil {
 		h = *eq
@@ -67,8 +68,8 @@ func SumcheckInner(d Device, sum, a, b Ptr, vars int, eq *EqHeaps) error {
 	if vars < 0 || vars > 40 || h.Vars > vars {
 		return fmt.Errorf("inner product of 2^%d entries with %d variables in eq", vars, h.Vars)
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, 1), uint64(sum), uint64(a), uint64(b),
-		uint64(vars), uint64(h.outer), uint64(h.inner), uint64(h.innerVars), uint64(h.Vars))
+	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, 1), post(p, uint64(sum), uint64(a), uint64(b),
+		uint64(vars), uint64(h.outer), uint64(h.inner), uint64(h.innerVars), uint64(h.Vars))...)
 }
 
 // SumcheckGather copies the first size entries of A and of B of each of n

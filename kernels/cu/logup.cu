@@ -86,96 +86,100 @@ KERNEL __launch_bounds__(256) logup_layer(qm31 *num, qm31 *den, u64 half)
     }
 }
 
-// The values at a round's variable 0 and 1 of a layer's four tables, n1 with
-// λ·d1 in it.
+// A layer's four tables with the round's variable at 0 and 1, n1 with λ·d1 in
+// it.
 struct pair {
     qm31 n0[2], n1[2], d0[2], d1[2];
+
+    // The value at 0 and the leading coefficient of n0·d1 + n1·d0.
+    __device__ __forceinline__ void products(qm31 &zero, qm31 &top) const
+    {
+        zero = qm31_add(qm31_mul(n0[0], d1[0]), qm31_mul(n1[0], d0[0]));
+        top = qm31_add(qm31_mul(qm31_sub(n0[1], n0[0]), qm31_sub(d1[1], d1[0])),
+                       qm31_mul(qm31_sub(n1[1], n1[0]), qm31_sub(d0[1], d0[0])));
+    }
 };
 
-// Adds to sums the value at 0 and the leading coefficient of
-// Σ w·(n0·d1 + n1·d0).
-DEVICE void add_pair(qm31 &zero, qm31 &top, const pair &p, const weights &w, u64 x)
-{
-    qm31 z = qm31_add(qm31_mul(p.n0[0], p.d1[0]), qm31_mul(p.n1[0], p.d0[0]));
-    qm31 t = qm31_add(qm31_mul(qm31_sub(p.n0[1], p.n0[0]), qm31_sub(p.d1[1], p.d1[0])),
-                      qm31_mul(qm31_sub(p.n1[1], p.n1[0]), qm31_sub(p.d0[1], p.d0[0])));
-    if (!w.none()) {
-        qm31_factor e = qm31_prepare(w.at(x));
-        z = qm31_mul(z, e);
-        t = qm31_mul(t, e);
-    }
-    zero = qm31_add(zero, z);
-    top = qm31_add(top, t);
-}
-
-// The first round of a layer of 2^vars entries, whose children are the halves
-// of num and den: adds λ·d1 to n1 and the round's sums to sums.
-KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, qm31 *num, const qm31 *den, u64 vars, const qm31 *outer, const qm31 *inner, u64 inner_eq,
-                                                u64 l_low, u64 l_high)
+// The rounds of a layer add what it says in LogUpRounds to the eight words at
+// sums. This one is the first, of a layer of 2^vars entries whose children are
+// the halves of num and den: it adds λ·d1 to n1.
+KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *num, const qm31 *den, u64 vars,
+                                                const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high)
 {
     u64 half = (u64)1 << vars, pairs = half / 2;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
     qm31_factor lambda = qm31_prepare(qm31_unpack(l_low, l_high));
-    qm31 zero = qm31_zero(), top = qm31_zero();
-    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
         pair p;
+#pragma unroll
         for (int h = 0; h < 2; h++) {
             u64 i = x + h * pairs;
             p.n0[h] = num[i];
             p.d0[h] = den[i];
             p.d1[h] = den[half + i];
-            p.n1[h] = qm31_add(num[half + i], qm31_mul(p.d1[h], lambda));
-            num[half + i] = p.n1[h];
+            p.n1[h] = num[half + i];
         }
-        add_pair(zero, top, p, w, x);
-    }
-    block_sums(sums, zero, top);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            num[half + x + h * pairs] = p.n1[h] = qm31_add(p.n1[h], qm31_mul(p.d1[h], lambda));
+        p.products(zero, top);
+    });
+    mailbox{box, ticket, done}.send(sums, 8);
 }
 
 // A later round, of 2^log_pairs pairs: binds the variable of the round before
-// to r in all tables, which keep their beginnings, and adds the sums.
-KERNEL __launch_bounds__(256) logup_round(u64 *sums, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs, const qm31 *outer, const qm31 *inner,
-                                          u64 inner_eq, u64 r_low, u64 r_high)
+// to r in all tables, which keep their beginnings.
+KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
+                                          const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high)
 {
     u64 pairs = (u64)1 << log_pairs;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
     qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
-    qm31 zero = qm31_zero(), top = qm31_zero();
-    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
         pair p;
+        qm31 m0[2], m1[2], e0[2], e1[2]; // where the bound variable is 1
+#pragma unroll
         for (int h = 0; h < 2; h++) {
             u64 i = x + h * pairs, j = i + 2 * pairs;
-            n0[i] = p.n0[h] = qm31_lerp(n0[i], n0[j], r);
-            n1[i] = p.n1[h] = qm31_lerp(n1[i], n1[j], r);
-            d0[i] = p.d0[h] = qm31_lerp(d0[i], d0[j], r);
-            d1[i] = p.d1[h] = qm31_lerp(d1[i], d1[j], r);
+            p.n0[h] = n0[i];
+            m0[h] = n0[j];
+            p.n1[h] = n1[i];
+            m1[h] = n1[j];
+            p.d0[h] = d0[i];
+            e0[h] = d0[j];
+            p.d1[h] = d1[i];
+            e1[h] = d1[j];
         }
-        add_pair(zero, top, p, w, x);
-    }
-    block_sums(sums, zero, top);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            u64 i = x + h * pairs;
+            n0[i] = p.n0[h] = qm31_lerp(p.n0[h], m0[h], r);
+            n1[i] = p.n1[h] = qm31_lerp(p.n1[h], m1[h], r);
+            d0[i] = p.d0[h] = qm31_lerp(p.d0[h], e0[h], r);
+            d1[i] = p.d1[h] = qm31_lerp(p.d1[h], e1[h], r);
+        }
+        p.products(zero, top);
+    });
+    mailbox{box, ticket, done}.send(sums, 8);
 }
 
 // The first round of the last layer, of 2^vars entries, from the leaves.
-KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, const u32 *num, const qm31 *den, u64 vars, const qm31 *outer, const qm31 *inner,
-                                                     u64 inner_eq, u64 l_low, u64 l_high)
+KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const u32 *num, const qm31 *den, u64 vars,
+                                                     const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high)
 {
     u64 half = (u64)1 << vars, pairs = half / 2;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
-    qm31_factor lambda = qm31_prepare(qm31_unpack(l_low, l_high));
-    qm31 zero = qm31_zero(), top = qm31_zero();
-    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
-        pair p;
-        for (int h = 0; h < 2; h++) {
-            u64 i = x + h * pairs;
-            p.n0[h] = qm31_from(num[i]);
-            p.d0[h] = den[i];
-            p.d1[h] = den[half + i];
-            p.n1[h] = qm31_mul(p.d1[h], lambda);
-            p.n1[h].a = m31_add(p.n1[h].a, num[half + i]);
-        }
-        add_pair(zero, top, p, w, x);
-    }
-    block_sums(sums, zero, top);
+    qm31 lambda = qm31_unpack(l_low, l_high);
+    // With numerators of the base field, n0·d1 + n1·d0 takes four products of a
+    // base element, and λ·d0·d1 the only ones in K.
+    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
+        u32 n00 = num[x], n01 = num[x + pairs], n10 = num[half + x], n11 = num[half + x + pairs];
+        qm31 d00 = den[x], d01 = den[x + pairs], d10 = den[half + x], d11 = den[half + x + pairs];
+        zero = qm31_add(qm31_add(qm31_mul_m31(d10, n00), qm31_mul_m31(d00, n10)), qm31_mul(qm31_mul(d00, d10), lambda));
+        qm31 s0 = qm31_sub(d01, d00), s1 = qm31_sub(d11, d10);
+        top = qm31_add(qm31_add(qm31_mul_m31(s1, m31_sub(n01, n00)), qm31_mul_m31(s0, m31_sub(n11, n10))), qm31_mul(qm31_mul(s0, s1), lambda));
+    });
+    mailbox{box, ticket, done}.send(sums, 8);
 }
 
 DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
@@ -186,34 +190,41 @@ DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
 }
 
 // The second round of the last layer, of 2^(log_pairs + 2) entries, from the
-// leaves: binds the first variable to r and adds the sums. The tables go to n0
-// and n1, of 2^(log_pairs + 1) entries each, and to the first quarter of den,
-// d0, and the second, d1; n1 with λ·d1 in it.
-KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den, u64 log_pairs, const qm31 *outer,
-                                                      const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high, u64 l_low, u64 l_high)
+// leaves: binds the first variable to r. The tables go to n0 and n1, of
+// 2^(log_pairs + 1) entries each, and to the first quarter of den, d0, and the
+// second, d1; n1 with λ·d1 in it.
+KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
+                                                      u64 log_pairs, const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high,
+                                                      u64 l_low, u64 l_high)
 {
     u64 pairs = (u64)1 << log_pairs, quarter = 2 * pairs;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
     qm31 rv = qm31_unpack(r_low, r_high);
     qm31_factor r = qm31_prepare(rv), lambda = qm31_prepare(qm31_unpack(l_low, l_high));
-    qm31 zero = qm31_zero(), top = qm31_zero();
-    for (u64 x = thread_index(); x < pairs; x += thread_count()) {
+    weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
         pair p;
+        u32 n[4][2];
+        qm31 d[4][2];
+#pragma unroll
         for (int h = 0; h < 2; h++) {
-            // What this writes to den[quarter + i] nobody else reads.
-            u64 i = x + h * pairs;
-            p.n0[h] = lerp_m31(num[i], num[quarter + i], rv);
-            p.d0[h] = qm31_lerp(den[i], den[quarter + i], r);
-            p.d1[h] = qm31_lerp(den[2 * quarter + i], den[3 * quarter + i], r);
-            p.n1[h] = qm31_add(lerp_m31(num[2 * quarter + i], num[3 * quarter + i], rv), qm31_mul(p.d1[h], lambda));
-            n0[i] = p.n0[h];
-            n1[i] = p.n1[h];
-            den[i] = p.d0[h];
-            den[quarter + i] = p.d1[h];
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                n[q][h] = num[q * quarter + x + h * pairs];
+                d[q][h] = den[q * quarter + x + h * pairs];
+            }
         }
-        add_pair(zero, top, p, w, x);
-    }
-    block_sums(sums, zero, top);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            u64 i = x + h * pairs;
+            n0[i] = p.n0[h] = lerp_m31(n[0][h], n[1][h], rv);
+            den[i] = p.d0[h] = qm31_lerp(d[0][h], d[1][h], r);
+            // What this overwrites nobody else reads.
+            den[quarter + i] = p.d1[h] = qm31_lerp(d[2][h], d[3][h], r);
+            n1[i] = p.n1[h] = qm31_add(lerp_m31(n[2][h], n[3][h], rv), qm31_mul(p.d1[h], lambda));
+        }
+        p.products(zero, top);
+    });
+    mailbox{box, ticket, done}.send(sums, 8);
 }
 
 // Copies the first size entries of four tables to out, one after the other.

@@ -44,6 +44,21 @@ DEVICE four<T> load_four(const T *row, u64 k, u64 n, bool vector)
     return f;
 }
 
+// Lanes that differ in one bit exchange halves of 2·half values each and add
+// what they get, until each has the warp's sum of one value.
+template <u32 half>
+DEVICE void exchange(u32 *v, u32 lane)
+{
+    bool upper = lane & half;
+#pragma unroll
+    for (u32 i = 0; i < half; i++) {
+        u32 mine = upper ? v[i + half] : v[i], other = upper ? v[i] : v[i + half];
+        v[i] = m31_add(mine, __shfl_xor_sync(~0u, other, half));
+    }
+    if constexpr (half > 1)
+        exchange<half / 2>(v, lane);
+}
+
 #define ROWS 8
 
 // No axes behind the bound ones: the sums of ROWS rows a block, over the part
@@ -67,21 +82,11 @@ DEVICE void restrict_rows(u64 *sums, const T *in, const qm31 *w, u64 rows, u64 n
                 add_products(acc[r], weight[i], v.v[i]);
         }
     }
-    // 32 sums in 32 lanes: halves are exchanged until every lane has the sum of
-    // one of them.
     u32 v[4 * ROWS], lane = threadIdx.x % 32;
 #pragma unroll
     for (u32 i = 0; i < 4 * ROWS; i++)
         v[i] = m31_from_i64(acc[i / 4][i % 4]);
-#pragma unroll
-    for (u32 half = 16; half > 0; half /= 2) {
-        bool upper = lane & half;
-#pragma unroll
-        for (u32 i = 0; i < half; i++) {
-            u32 mine = upper ? v[i + half] : v[i], other = upper ? v[i] : v[i + half];
-            v[i] = m31_add(mine, __shfl_xor_sync(~0u, other, half));
-        }
-    }
+    exchange<16>(v, lane);
     if (first + lane / 4 < rows)
         atomicAdd(sums + 4 * first + lane, (u64)v[0]);
 }
@@ -230,35 +235,50 @@ KERNEL restrict_pack(u32 *packed, const qm31 *w, u64 n)
     }
 }
 
-// Adds a product's entries to sums, of which column c of the product belongs to
-// the four words at 4·index(c), where that is below size.
+// Adds a warp's product to a block's: column c of it are the 16 bytes of
+// output to(c).
 template <class F>
-DEVICE void add_bytes(u64 *sums, const i32 (&d)[4], u64 size, F index)
+DEVICE void collect(i32 (*block)[16], const i32 (&d)[4], F to)
 {
     u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    for (u32 i = 0; i < 4; i++) {
-        // Rows 4·limb … 4·limb + 3 are the bytes of a limb, in lanes 4 apart.
-        i64 v = (i64)d[i] * (1 << 8 * (g % 4)); // < 2^55
-        v += __shfl_xor_sync(~0u, v, 4);
-        v += __shfl_xor_sync(~0u, v, 8);
-        u64 at = index(2 * t + i % 2);
-        if (g % 4 == 0 && at < size)
-            atomicAdd(sums + 4 * at + g / 4 + 2 * (i / 2), (u64)m31_from_i64(v));
+#pragma unroll
+    for (u32 i = 0; i < 4; i++)
+        atomicAdd(&block[to(2 * t + i % 2)][g + 8 * (i / 2)], d[i]);
+}
+
+// Writes a block's product of `count` outputs, the first of which is `first` of
+// `size`: to out if no other block has a part of them, otherwise to sums.
+DEVICE void deliver(qm31 *out, u64 *sums, i32 (*block)[16], u32 count, u64 first, u64 size)
+{
+    __syncthreads();
+    for (u32 x = threadIdx.x; x < 4 * count; x += blockDim.x) {
+        if (first + x / 4 >= size)
+            break;
+        i64 v = 0; // < 2^31·2^25
+        for (u32 i = 0; i < 4; i++)
+            v += (i64)block[x / 4][4 * (x % 4) + i] * (1 << 8 * i);
+        u32 limb = m31_from_i64(v);
+        if (out)
+            reinterpret_cast<u32 *>(out)[4 * first + x] = limb;
+        else
+            atomicAdd(sums + 4 * first + x, (u64)limb);
     }
 }
 
 #define ROW_TILES 4
 
-// restrict_rows_i8 for n a multiple of 16, 8·ROW_TILES rows a warp.
-KERNEL __launch_bounds__(256) restrict_rows_tensor(u64 *sums, const i8 *in, const uint4 *packed, u64 rows, u64 n, u64 chunk)
+// restrict_rows_i8 for n a multiple of 16: 8·ROW_TILES rows a block, whose warps
+// take 64 entries in turn.
+KERNEL __launch_bounds__(256) restrict_rows_tensor(qm31 *out, u64 *sums, const i8 *in, const uint4 *packed, u64 rows, u64 n, u64 chunk)
 {
+    __shared__ i32 block[8 * ROW_TILES][16];
+    for (u32 i = threadIdx.x; i < 8 * ROW_TILES * 16; i += blockDim.x)
+        block[i / 16][i % 16] = 0;
+    __syncthreads();
     u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    u64 first = ((u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * (8 * ROW_TILES);
-    if (first >= rows)
-        return;
+    u64 first = (u64)blockIdx.x * (8 * ROW_TILES), end = min(n, (blockIdx.y + 1) * chunk);
     i32 d[ROW_TILES][4] = {};
-    u64 end = min(n, (blockIdx.y + 1) * chunk);
-    for (u64 k = blockIdx.y * chunk; k < end; k += 64) {
+    for (u64 k = blockIdx.y * chunk + threadIdx.x / 32 * 64; k < end; k += 2 * blockDim.x) {
         uint4 b[ROW_TILES];
 #pragma unroll
         for (u32 r = 0; r < ROW_TILES; r++) {
@@ -267,8 +287,7 @@ KERNEL __launch_bounds__(256) restrict_rows_tensor(u64 *sums, const i8 *in, cons
             if (row < rows && k + 16 * t < n)
                 b[r] = *reinterpret_cast<const uint4 *>(in + row * n + k + 16 * t);
         }
-        const uint4 *a = packed + k / 64 * 64 + lane;
-        uint4 a0 = a[0], a1 = a[32];
+        uint4 a0 = packed[k + lane], a1 = packed[k + 32 + lane];
 #pragma unroll
         for (u32 r = 0; r < ROW_TILES; r++) {
             mma_u8_s8(d[r], a0, b[r].x, b[r].y);
@@ -277,7 +296,8 @@ KERNEL __launch_bounds__(256) restrict_rows_tensor(u64 *sums, const i8 *in, cons
     }
 #pragma unroll
     for (u32 r = 0; r < ROW_TILES; r++)
-        add_bytes(sums, d[r], rows, [&](u32 c) { return first + 8 * r + c; });
+        collect(block, d[r], [&](u32 c) { return 8 * r + c; });
+    deliver(out, sums, block, 8 * ROW_TILES, first, rows);
 }
 
 // The bytes of four words transposed: byte i of out[j] is byte j of word i.
@@ -291,20 +311,21 @@ DEVICE void transpose(u32 (&out)[4], u32 a, u32 b, u32 c, u32 d)
     out[3] = __byte_perm(ab_high, cd_high, 0x7632);
 }
 
-// restrict_columns_i8 for s a multiple of 16: 128 outputs a warp, of which lane
-// group g has 16·g … 16·g + 15.
-KERNEL __launch_bounds__(128) restrict_columns_tensor(u64 *sums, const i8 *in, const uint4 *packed, u64 outer, u64 n, u64 s, u64 chunk)
+// restrict_columns_i8 for s a multiple of 16: 128 outputs a block, of which lane
+// group g of every warp has 16·g … 16·g + 15; the warps take 64 indices in turn.
+KERNEL __launch_bounds__(128) restrict_columns_tensor(qm31 *out, u64 *sums, const i8 *in, const uint4 *packed, u64 outer, u64 n, u64 s, u64 chunk)
 {
+    __shared__ i32 block[128][16];
+    for (u32 i = threadIdx.x; i < 128 * 16; i += blockDim.x)
+        block[i / 16][i % 16] = 0;
+    __syncthreads();
     u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    u64 pieces = (s + 127) / 128, tile = (u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (tile >= outer * pieces)
-        return;
-    u64 p = tile / pieces, column = tile % pieces * 128;
+    u64 pieces = (s + 127) / 128, p = blockIdx.x / pieces, column = blockIdx.x % pieces * 128;
     bool inside = column + 16 * g < s;
     const i8 *from = in + p * n * s + column + 16 * g;
     i32 d[16][4] = {};
     u64 end = min(n, (blockIdx.y + 1) * chunk);
-    for (u64 k = blockIdx.y * chunk; k < end; k += 64) {
+    for (u64 k = blockIdx.y * chunk + threadIdx.x / 32 * 64; k < end; k += 2 * blockDim.x) {
 #pragma unroll
         for (u32 half = 0; half < 2; half++) {
             uint4 v[8];
@@ -315,7 +336,7 @@ KERNEL __launch_bounds__(128) restrict_columns_tensor(u64 *sums, const i8 *in, c
                 if (inside && row < n)
                     v[i] = *reinterpret_cast<const uint4 *>(from + row * s);
             }
-            uint4 a = packed[k / 64 * 64 + 32 * half + lane];
+            uint4 a = packed[k + 32 * half + lane];
 #pragma unroll
             for (u32 word = 0; word < 4; word++) {
                 u32 low[4], high[4];
@@ -331,5 +352,8 @@ KERNEL __launch_bounds__(128) restrict_columns_tensor(u64 *sums, const i8 *in, c
     }
 #pragma unroll
     for (u32 j = 0; j < 16; j++)
-        add_bytes(sums + 4 * p * s, d[j], s, [&](u32 c) { return column + 16 * c + j; });
+        collect(block, d[j], [&](u32 c) { return 16 * c + j; });
+    // What is beyond the row's end must not reach the next one.
+    u64 base = p * s + column;
+    deliver(out, sums, block, (u32)min((u64)128, s - column), base, outer * s);
 }

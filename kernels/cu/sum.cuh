@@ -31,7 +31,7 @@ DEVICE void add_to(u64 *sum, qm31 v)
 }
 
 // Adds the block's sums of x and y to sum[0 … 3] and sum[4 … 7]. The block has
-// a multiple of 32 threads, which must all call it.
+// a multiple of 32 threads, which must all call it, once.
 DEVICE void block_sums(u64 *sum, qm31 x, qm31 y)
 {
     __shared__ qm31 part[2][32];
@@ -52,6 +52,34 @@ DEVICE void block_sums(u64 *sum, qm31 x, qm31 y)
     }
 }
 
+// Where a launch puts its sums when all blocks are done: the host waits for the
+// ticket in word 0. Null for nowhere. The launch counts its blocks in `done`.
+struct mailbox {
+    u64 *box, ticket, *done;
+
+    // Every thread of every block calls it last. words sums are at from.
+    __device__ __forceinline__ void send(const u64 *from, u64 words) const
+    {
+        if (!box)
+            return;
+        __shared__ bool last;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
+        __syncthreads();
+        if (!last)
+            return;
+        __threadfence();
+        for (u64 i = threadIdx.x; i < words; i += blockDim.x)
+            box[1 + i] = *(const volatile u64 *)(from + i);
+        __threadfence_system();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            *(volatile u64 *)box = ticket;
+    }
+};
+
 // Weights eq(r, x_0 …) of x in {0,1}^vars over the last eq coordinates left of
 // a point of which some are bound, constant in the other variables of x. A heap
 // over coordinates c_0 … c_(m−1) has eq(c_(m−l) … c_(m−1), i) in entry 2^l + i.
@@ -59,17 +87,6 @@ struct weights {
     const qm31 *outer, *inner; // heaps over the first and the last coordinates
     u32 outer_eq, inner_eq;    // coordinates left of each
     u32 free;                  // variables without
-
-    __device__ __forceinline__ bool none() const { return outer_eq + inner_eq == 0; }
-
-    __device__ __forceinline__ qm31 at(u64 x) const
-    {
-        u64 i = x >> free;
-        qm31 w = outer[(1u << outer_eq) + (i >> inner_eq)];
-        if (inner_eq > 0)
-            w = qm31_mul(w, inner[(1u << inner_eq) + (i & ((1u << inner_eq) - 1))]);
-        return w;
-    }
 };
 
 // The weights of vars variables of which the first eq have coordinates; the
@@ -78,4 +95,45 @@ DEVICE weights weights_of(const qm31 *outer, const qm31 *inner, u32 all_inner, u
 {
     u32 in = min(eq, all_inner);
     return {outer, inner, eq - in, in, vars - eq};
+}
+
+// The most values a thread adds up before it multiplies by the outer weight.
+#define RUN 8
+
+// Adds Σ_x w(x)·f(x) over x < n to sum and sum[4 …]: f(x, p, q) sets two
+// values. Blocks take runs of consecutive x; all threads must call it.
+template <class F>
+DEVICE void weighted_sums(u64 *sum, u64 n, const weights &w, F f)
+{
+    // Of a run, each thread has values that are a block apart and share their
+    // outer weight.
+    u32 same = w.free + w.inner_eq, run = 1;
+    while (run < RUN && (same >= 32 || 2 * run * blockDim.x <= 1u << same) && 2 * run * thread_count() <= n)
+        run *= 2;
+    qm31 p_sum = qm31_zero(), q_sum = qm31_zero();
+    for (u64 from = (u64)blockIdx.x * blockDim.x * run + threadIdx.x; from < n; from += thread_count() * run) {
+        qm31 p_run = qm31_zero(), q_run = qm31_zero();
+        for (u32 k = 0; k < run; k++) {
+            u64 x = from + k * blockDim.x;
+            if (x >= n)
+                break;
+            qm31 p, q;
+            f(x, p, q);
+            if (w.inner_eq > 0) {
+                qm31_factor e = qm31_prepare(w.inner[(1u << w.inner_eq) + (x >> w.free & ((1u << w.inner_eq) - 1))]);
+                p = qm31_mul(p, e);
+                q = qm31_mul(q, e);
+            }
+            p_run = qm31_add(p_run, p);
+            q_run = qm31_add(q_run, q);
+        }
+        if (w.outer_eq > 0) {
+            qm31_factor e = qm31_prepare(w.outer[(1u << w.outer_eq) + (from >> same)]);
+            p_run = qm31_mul(p_run, e);
+            q_run = qm31_mul(q_run, e);
+        }
+        p_sum = qm31_add(p_sum, p_run);
+        q_sum = qm31_add(q_sum, q_run);
+    }
+    block_sums(sum, p_sum, q_sum);
 }

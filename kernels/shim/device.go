@@ -248,3 +248,8 @@ func (d *Device) Time(f func() error) (time.Duration, error) {
 	err := f()
 	return time.Since(start), err
 }
+
+// NewMailbox is described at kernels.Device.
+func (d *Device) NewMailbox(words int) (kernels.Mailbox, error) {
+	return kernels.NewDeviceMailbox(d, words)
+}

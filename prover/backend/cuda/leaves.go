@@ -17,7 +17,7 @@ func (b *Backend) LogUp(w *transcript.Writer, l backend.Leaves) (point []field.Q
 		return b.Backend.LogUp(w, l)
 	}
 	nums, dens := b.leaves(l, 1<<vars)
-	t := newTree(b.dev, nums, dens, vars)
+	t := newTree(b.sums(), nums, dens, vars)
 	point, num, den = logup.ProveTree(w, vars, t)
 	t.free()
 	return point, num, den

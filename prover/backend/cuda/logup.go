@@ -19,12 +19,12 @@ const minTreeVars = 4
 
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
-	dev      kernels.Device
+	sums
 	vars     int
 	leafNum  kernels.Ptr // M31
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
-	sums     kernels.Ptr // of the rounds of all layers
+	rows     kernels.Ptr // sums of the rounds of all layers
 	used     int         // rounds so far
 
 	upper  logup.Tree // layers up to upperVars
@@ -35,12 +35,16 @@ type tree struct {
 	since  int          // the tail's first round
 }
 
+// treeRow is the memory of a round's sums.
+var treeRow = sumsWords(kernels.SumcheckRoundWords)
+
 // newTree adds up 2^vars leaves, vars ≥ minTreeVars, and takes them over.
-func newTree(dev kernels.Device, leafNum, leafDen kernels.Ptr, vars int) *tree {
-	t := &tree{dev: dev, vars: vars, leafNum: leafNum, leafDen: leafDen}
+func newTree(to sums, leafNum, leafDen kernels.Ptr, vars int) *tree {
+	dev := to.dev
+	t := &tree{sums: to, vars: vars, leafNum: leafNum, leafDen: leafDen}
 	t.num, t.den = newArray[field.QM31](dev, 1<<vars), newArray[field.QM31](dev, 1<<vars)
 	backend.Check(kernels.LogUpTree(dev, t.num, t.den, leafNum, leafDen, vars))
-	t.sums = newWords(dev, vars*vars*kernels.SumcheckRoundWords)
+	t.rows = newWords(dev, vars*vars*treeRow)
 	heap := 2 << t.upperLayer()
 	t.upper = logup.UpperTree(fetch[field.QM31](dev, t.num, heap), fetch[field.QM31](dev, t.den, heap))
 	return t
@@ -88,10 +92,10 @@ func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
 	if t.tail != nil {
 		return t.tail.Round(round-t.since, r)
 	}
-	at := kernels.At[uint64](t.sums, t.used*kernels.SumcheckRoundWords)
+	at := kernels.At[uint64](t.rows, t.used*treeRow)
 	t.used++
-	backend.Check(t.rounds.Round(t.dev, round, r, at))
-	return fetchPair(t.dev, at)
+	w := t.read(at, kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, at, p) })
+	return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 }
 
 // tables downloads what is left of the layer's tables n0, n1, d0, d1 after the
@@ -130,7 +134,7 @@ func (t *tree) End(r field.QM31) logup.Fractions {
 
 // free returns the tree's memory, the leaves included.
 func (t *tree) free() {
-	for _, p := range []kernels.Ptr{t.leafNum, t.leafDen, t.num, t.den, t.sums} {
+	for _, p := range []kernels.Ptr{t.leafNum, t.leafDen, t.num, t.den, t.rows} {
 		t.dev.Free(p)
 	}
 }

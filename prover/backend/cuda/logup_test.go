@@ -13,7 +13,8 @@ import (
 
 // TestLogUp compares proofs over trees on the device with those in memory.
 func TestLogUp(t *testing.T) {
-	dev := newDevice(t)
+	to := newSums(t)
+	dev := to.dev
 	before := upperVars
 	t.Cleanup(func() { upperVars = before })
 	for _, n := range []int{9, 16, 31, 257} {
@@ -32,7 +33,7 @@ func TestLogUp(t *testing.T) {
 			check(t, kernels.LogUpFill(dev, kernels.At[field.M31](leafNum, n), kernels.At[field.QM31](leafDen, n), 1<<vars-n))
 			want, got := transcript.NewWriter(transcript.New("")), transcript.NewWriter(transcript.New(""))
 			logup.Prove(want, num, den)
-			tr := newTree(dev, leafNum, leafDen, vars)
+			tr := newTree(to, leafNum, leafDen, vars)
 			logup.ProveTree(got, vars, tr)
 			tr.free()
 			if !bytes.Equal(got.Bytes(), want.Bytes()) {

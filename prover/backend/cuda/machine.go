@@ -17,9 +17,10 @@ type Machine struct {
 
 	mu       sync.Mutex
 	resident map[*int32]resident
-	bytes    int // of the resident tensors
-	limit    int // on them; 0: none
-	piece    int // bytes of a piece of a tensor that there is no room for
+	bytes    int               // of the resident tensors
+	limit    int               // on them; 0: none
+	piece    int               // bytes of a piece of a tensor that there is no room for
+	boxes    []kernels.Mailbox // not in use
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that
@@ -76,6 +77,33 @@ func (m *Machine) Close() {
 		m.release(r)
 	}
 	clear(m.resident)
+	for _, box := range m.boxes {
+		_ = box.Close() // nothing of the machine depends on it any more
+	}
+	m.boxes = nil
+}
+
+// mailboxWords is the size of the machine's mailboxes: sums of a thousand
+// instances.
+const mailboxWords = 1 << 13
+
+// takeBox returns a mailbox that is not in use.
+func (m *Machine) takeBox() (kernels.Mailbox, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.boxes); n > 0 {
+		box := m.boxes[n-1]
+		m.boxes = m.boxes[:n-1]
+		return box, nil
+	}
+	return m.dev.NewMailbox(mailboxWords)
+}
+
+// giveBox takes a mailbox back.
+func (m *Machine) giveBox(box kernels.Mailbox) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.boxes = append(m.boxes, box)
 }
 
 func (m *Machine) release(r resident) {
@@ -92,13 +120,14 @@ type Backend struct {
 	w    backend.Witness
 	dev  *scope
 	held map[model.TensorID]*Tensor // tensors that are not fixed
+	box  kernels.Mailbox            // nil until wanted
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}}
+	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, nil}
 }
 
 // DeviceWitness is a witness that has tensors on the device already.
@@ -137,4 +166,20 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 }
 
 // Close implements backend.Backend.
-func (b *Backend) Close() { b.dev.close() }
+func (b *Backend) Close() {
+	b.dev.close()
+	if b.box != nil {
+		b.m.giveBox(b.box)
+		b.box = nil
+	}
+}
+
+// sums returns what brings sums to the host.
+func (b *Backend) sums() sums {
+	if b.box == nil {
+		var err error
+		b.box, err = b.m.takeBox()
+		backend.Check(err)
+	}
+	return sums{b.dev, b.box}
+}

@@ -3,7 +3,6 @@ package cuda
 import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/field"
 )
 
 // newArray returns memory for n ≥ 1 elements.
@@ -34,10 +33,27 @@ func fetch[T kernels.Element](d kernels.Device, p kernels.Ptr, n int) []T {
 	return s
 }
 
-// fetchPair returns the two sums of a round.
-func fetchPair(d kernels.Device, p kernels.Ptr) (first, second field.QM31) {
-	w := fetch[uint64](d, p, kernels.SumcheckRoundWords)
-	return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
+// sums brings sums that launches add up to the host.
+type sums struct {
+	dev kernels.Device
+	box kernels.Mailbox
+}
+
+// sumsWords is the memory that sums of that many words take: one more is for
+// the launch.
+func sumsWords(words int) int { return words + 1 }
+
+// read runs a launch that adds to the words at p, and returns them. p is
+// sumsWords(words) words of zero.
+func (s sums) read(p kernels.Ptr, words int, launch func(kernels.Post) error) []uint64 {
+	if words >= s.box.Words() {
+		backend.Check(launch(kernels.Post{}))
+		return fetch[uint64](s.dev, p, words)
+	}
+	backend.Check(launch(s.box.Post(kernels.At[uint64](p, words))))
+	dst := make([]uint64, words)
+	backend.Check(s.box.Wait(dst))
+	return dst
 }
 
 // elementBytes is the size of an element of K.

@@ -17,12 +17,12 @@ var tailVars = 8
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
 type batch struct {
-	dev    kernels.Device
+	sums
 	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
 	rounds int
 	device kernels.Ptr // the instances, in order
-	sums   kernels.Ptr // of every round and every instance in order
+	rows   kernels.Ptr // sums of every round and every instance in order
 	tail   sumcheck.Tables
 	since  int // the tail's first round
 	heaps  []*kernels.EqHeaps
@@ -35,8 +35,8 @@ type sumcheckInstance struct {
 }
 
 // newBatch prepares at least one instance.
-func newBatch(dev kernels.Device, insts []sumcheckInstance) *batch {
-	b := &batch{dev: dev, insts: insts, order: make([]int, len(insts))}
+func newBatch(to sums, insts []sumcheckInstance) *batch {
+	b := &batch{sums: to, insts: insts, order: make([]int, len(insts))}
 	for i, in := range insts {
 		b.order[i] = i
 		b.rounds = max(b.rounds, in.vars)
@@ -48,7 +48,7 @@ func newBatch(dev kernels.Device, insts []sumcheckInstance) *batch {
 		in := insts[i]
 		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
 		if len(in.eq) > 0 {
-			h, err := kernels.NewEqHeaps(dev, in.eq)
+			h, err := kernels.NewEqHeaps(to.dev, in.eq)
 			backend.Check(err)
 			heaps = append(heaps, h)
 			desc[rank].Eq = h
@@ -60,12 +60,15 @@ func newBatch(dev kernels.Device, insts []sumcheckInstance) *batch {
 		}
 	}
 	var err error
-	b.device, err = kernels.NewSumcheckBatch(dev, desc)
+	b.device, err = kernels.NewSumcheckBatch(to.dev, desc)
 	backend.Check(err)
-	b.sums = newWords(dev, max(b.rounds, 1)*len(insts)*kernels.SumcheckRoundWords)
+	b.rows = newWords(to.dev, max(b.rounds, 1)*b.rowWords())
 	b.heaps = heaps
 	return b
 }
+
+// rowWords is the memory of a round's sums.
+func (b *batch) rowWords() int { return sumsWords(len(b.insts) * kernels.SumcheckRoundWords) }
 
 // active returns the number of instances of at least one variable in the
 // round.
@@ -83,10 +86,10 @@ func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
 		return b.tail.Round(round-b.since, r)
 	}
 	n := b.active(round)
-	words := n * kernels.SumcheckRoundWords
-	at := kernels.At[uint64](b.sums, round*len(b.insts)*kernels.SumcheckRoundWords)
-	backend.Check(kernels.SumcheckRound(b.dev, b.device, n, left-1, r, at))
-	raw := fetch[uint64](b.dev, at, words)
+	at := kernels.At[uint64](b.rows, round*b.rowWords())
+	raw := b.read(at, n*kernels.SumcheckRoundWords, func(p kernels.Post) error {
+		return kernels.SumcheckRound(b.dev, b.device, n, left-1, r, at, p)
+	})
 	sums := make([]sumcheck.Sums, len(b.insts))
 	for rank, i := range b.order[:n] {
 		w := raw[rank*kernels.SumcheckRoundWords:]
@@ -142,5 +145,5 @@ func (b *batch) free() {
 		b.dev.Free(in.b)
 	}
 	b.dev.Free(b.device)
-	b.dev.Free(b.sums)
+	b.dev.Free(b.rows)
 }

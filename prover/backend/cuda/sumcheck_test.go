@@ -24,6 +24,15 @@ func newDevice(t testing.TB) kernels.Device {
 	return s
 }
 
+// newSums returns what brings sums from such a device.
+func newSums(t testing.TB) sums {
+	dev := newDevice(t)
+	box, err := dev.NewMailbox(64)
+	check(t, err)
+	t.Cleanup(func() { check(t, box.Close()) })
+	return sums{dev, box}
+}
+
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -63,7 +72,8 @@ func setTail(t testing.TB, vars int) {
 // of instances of many sizes, with and without eq, eq coordinates that are zero
 // among them, and with the tail anywhere.
 func TestSumcheck(t *testing.T) {
-	dev := newDevice(t)
+	to := newSums(t)
+	dev := to.dev
 	type shape struct{ vars, eq int }
 	for _, shapes := range [][]shape{
 		{{0, 0}}, {{1, 0}}, {{1, 1}}, {{9, 0}}, {{10, 3}}, {{5, 5}},
@@ -83,7 +93,7 @@ func TestSumcheck(t *testing.T) {
 				for x := range a {
 					claim = claim.Add(poly.EqIndex(eq, uint64(x>>(s.vars-s.eq))).Mul(a[x]).Mul(b[x]))
 				}
-				if got := inner(dev, eq, table{device[i].a, s.vars}, table{device[i].b, s.vars}); got != claim {
+				if got := inner(to, eq, table{device[i].a, s.vars}, table{device[i].b, s.vars}); got != claim {
 					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
 				}
 				insts[i] = sumcheck.Instance{Claim: claim, Eq: eq, A: a, B: b}
@@ -94,7 +104,7 @@ func TestSumcheck(t *testing.T) {
 				shapesOf[i] = sumcheck.Shape{Claim: in.Claim, NumVars: shapes[i].vars, Eq: in.Eq}
 			}
 			sumcheck.Prove(want, insts)
-			b := newBatch(dev, device)
+			b := newBatch(to, device)
 			sumcheck.ProveTables(got, shapesOf, b)
 			b.free()
 			if !bytes.Equal(got.Bytes(), want.Bytes()) {

@@ -49,22 +49,24 @@ func (b *Backend) Download(t backend.Table) []field.QM31 {
 
 // Inner implements backend.Backend.
 func (b *Backend) Inner(eq []field.QM31, x, y backend.Table) field.QM31 {
-	return inner(b.dev, eq, x.(table), y.(table))
+	return inner(b.sums(), eq, x.(table), y.(table))
 }
 
-func inner(dev kernels.Device, eq []field.QM31, a, b table) field.QM31 {
+func inner(to sums, eq []field.QM31, a, b table) field.QM31 {
+	dev := to.dev
 	var heaps *kernels.EqHeaps
 	if len(eq) > 0 {
 		var err error
 		heaps, err = kernels.NewEqHeaps(dev, eq)
 		backend.Check(err)
 	}
-	sum := newWords(dev, 2*kernels.SumWords)
-	backend.Check(kernels.SumcheckInner(dev, sum, a.at, b.at, a.vars, heaps))
-	v := kernels.FromSum(fetch[uint64](dev, sum, kernels.SumWords))
-	dev.Free(sum)
+	p := newWords(dev, sumsWords(2*kernels.SumWords))
+	v := to.read(p, kernels.SumWords, func(post kernels.Post) error {
+		return kernels.SumcheckInner(dev, p, a.at, b.at, a.vars, heaps, post)
+	})
+	dev.Free(p)
 	heaps.Free(dev)
-	return v
+	return kernels.FromSum(v)
 }
 
 // Sumcheck implements backend.Backend.
@@ -78,7 +80,7 @@ func (b *Backend) Sumcheck(w *transcript.Writer, instances []backend.Instance) [
 		insts[i] = sumcheckInstance{a: x.at, b: y.at, vars: x.vars, eq: in.Eq}
 		shapes[i] = sumcheck.Shape{Claim: in.Claim, NumVars: x.vars, Eq: in.Eq}
 	}
-	t := newBatch(b.dev, insts)
+	t := newBatch(b.sums(), insts)
 	finals := sumcheck.ProveTables(w, shapes, t)
 	t.free()
 	return finals

@@ -36,14 +36,14 @@ func sumcheckKernels(b *deviceBench) {
 			name = fmt.Sprintf("round, %d variables in eq", eq)
 		}
 		b.kernel("first "+name, "entry", entries, entries*elementBytes, func() error {
-			return kernels.SumcheckRound(b.dev, p, 1, vars-1, challenge, sums)
+			return kernels.SumcheckRound(b.dev, p, 1, vars-1, challenge, sums, kernels.Post{})
 		})
 		b.kernel("fold + "+name, "entry", entries, entries*elementBytes*3/2, func() error {
-			return kernels.SumcheckRound(b.dev, p, 1, vars-2, challenge, sums)
+			return kernels.SumcheckRound(b.dev, p, 1, vars-2, challenge, sums, kernels.Post{})
 		})
 	}
 	b.kernel("inner product", "entry", entries, entries*elementBytes, func() error {
-		return kernels.SumcheckInner(b.dev, sums, in.A, in.B, vars, nil)
+		return kernels.SumcheckInner(b.dev, sums, in.A, in.B, vars, nil, kernels.Post{})
 	})
 }
 
@@ -100,10 +100,10 @@ func logupKernels(b *deviceBench) {
 			D0: kernels.At[field.QM31](heapDen, 2*n), D1: kernels.At[field.QM31](heapDen, 3*n)}
 	}
 	b.kernel("first round of a layer of 2^22", "entry", n, n*elementBytes*5, func() error {
-		return layer().Round(b.dev, 0, challenge, sums)
+		return layer().Round(b.dev, 0, challenge, sums, kernels.Post{})
 	})
 	b.kernel("fold + round of a layer of 2^22", "entry", n, n*elementBytes*6, func() error {
-		return layer().Round(b.dev, 1, challenge, sums)
+		return layer().Round(b.dev, 1, challenge, sums, kernels.Post{})
 	})
 	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
 	backend.Check(err)
@@ -112,10 +112,10 @@ func logupKernels(b *deviceBench) {
 		return &kernels.LogUpRounds{Vars: vars - 1, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
 	}
 	b.kernel("first round from 2^24 leaves", "leaf", leaves, leaves*20, func() error {
-		return leafLayer().Round(b.dev, 0, challenge, sums)
+		return leafLayer().Round(b.dev, 0, challenge, sums, kernels.Post{})
 	})
 	b.kernel("fold + round from 2^24 leaves", "leaf", leaves, leaves*(20+2*16), func() error {
-		return leafLayer().Round(b.dev, 1, challenge, sums)
+		return leafLayer().Round(b.dev, 1, challenge, sums, kernels.Post{})
 	})
 }
 
