@@ -13,10 +13,10 @@ const (
 	sumBlocks = 132 * 8
 )
 
-// looped is a launch whose threads loop over n > 0 items, for each of rows > 0
-// rows of blocks.
-func looped(n, rows int) Launch {
-	return Launch{GridX: max(1, min((n-1)/sumBlock+1, sumBlocks/rows)), GridY: rows, Block: sumBlock}
+// looped is a launch of about `blocks` blocks whose threads loop over n > 0
+// items, for each of rows > 0 rows of blocks.
+func looped(n, rows, blocks int) Launch {
+	return Launch{GridX: max(1, min((n-1)/sumBlock+1, blocks/rows)), GridY: rows, Block: sumBlock}
 }
 
 // SumWords is the number of 64-bit words of a sum over K as kernels accumulate

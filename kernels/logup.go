@@ -88,7 +88,7 @@ func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr, p Post) err
 		return fmt.Errorf("round %d of a layer of %d variables", j, l.Vars)
 	}
 	logPairs := l.Vars - 1 - j
-	shape := looped(1<<logPairs, 1)
+	shape := looped(1<<logPairs, 1, sumBlocks)
 	outer, inner, innerVars := uint64(l.Eq.outer), uint64(l.Eq.inner), uint64(l.Eq.innerVars)
 	r0, r1 := pack(r)
 	l0, l1 := pack(l.Lambda)

@@ -53,8 +53,17 @@ func SumcheckRound(d Device, batch Ptr, active, logPairs int, r field.QM31, sums
 		return fmt.Errorf("sumcheck round of %d instances and 2^%d pairs", active, logPairs)
 	}
 	low, high := pack(r)
-	return d.Launch(Kernel{"sumcheck", "sumcheck_round"}, looped(1<<logPairs, active),
+	return d.Launch(Kernel{"sumcheck", "sumcheck_round"}, looped(1<<logPairs, active, manyBlocks(active<<logPairs)),
 		post(p, uint64(batch), uint64(sums), uint64(logPairs), low, high)...)
+}
+
+// manyBlocks is the number of blocks for n pairs in all. More of them read
+// memory a little faster, and make more sums to add up at the end.
+func manyBlocks(n int) int {
+	if n >= 1<<22 {
+		return 4 * sumBlocks
+	}
+	return sumBlocks
 }
 
 // SumcheckInner adds Σ_x eq(x_0 …)·a[x]·b[x] over 2^vars entries to the
@@ -68,7 +77,7 @@ func SumcheckInner(d Device, sum, a, b Ptr, vars int, eq *EqHeaps, p Post) error
 	if vars < 0 || vars > 40 || h.Vars > vars {
 		return fmt.Errorf("inner product of 2^%d entries with %d variables in eq", vars, h.Vars)
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, 1), post(p, uint64(sum), uint64(a), uint64(b),
+	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, 1, manyBlocks(1<<vars)), post(p, uint64(sum), uint64(a), uint64(b),
 		uint64(vars), uint64(h.outer), uint64(h.inner), uint64(h.innerVars), uint64(h.Vars))...)
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/prove-model/prove-model/prover/sumcheck"
 )
 
-// tailVars is the number of variables from which on a sumcheck goes on in the
-// host's memory: the tables are so small then that a round there takes less
-// time than a launch and the way back. A variable, for tests.
-var tailVars = 8
+// A sumcheck goes on in the host's memory when it has come down to tailVars
+// variables, or to tailEntries entries of all A: the rounds there then take
+// less time than a launch and the way back. Variables, for tests.
+var tailVars, tailEntries = 8, 1 << 12
 
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
@@ -79,7 +79,7 @@ func (b *batch) active(round int) int {
 // Round implements sumcheck.Tables.
 func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
 	left := b.rounds - round
-	if b.tail == nil && left <= tailVars {
+	if b.tail == nil && (left <= tailVars || len(b.insts)<<left <= tailEntries) {
 		b.moveToHost(round, r)
 	}
 	if b.tail != nil {
