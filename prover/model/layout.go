@@ -85,32 +85,62 @@ func (s *Stack) Fill(g *Graph, data [][]int32, offset uint64, dst []int32) {
 	clear(dst)
 }
 
-// read copies entries [from, from+len(dst)) of the block.
+// Sizes, in bits, of what read does at a time: a run that memcpy is worth, and a
+// table of offsets that stays in the first-level cache.
+const (
+	runBits   = 4
+	tableBits = 8
+)
+
+// read copies entries [from, from+len(dst)) of the block. In the tensor, entry i
+// is where the bits of i say, each adding the stride it stands for.
 func (b *Block) read(shape []int, src []int32, from uint64, dst []int32) {
-	// Trailing axes that the block covers whole are contiguous in memory.
-	run, axis := 0, len(shape)
-	for axis > 0 {
-		p := b.Parts[axis-1]
-		run += p.Bits
-		axis--
-		if p.Start != 0 || 1<<p.Bits != shape[axis] {
-			break
+	start, steps := b.steps(shape)
+	src = src[start:]
+	run := 0 // low bits that walk memory in order
+	for run < b.Bits && steps[run] == 1<<run {
+		run++
+	}
+	low := run
+	var table []int
+	if run < runBits {
+		low = min(tableBits, b.Bits)
+		table = make([]int, 1, 1<<low)
+		for _, s := range steps[:low] {
+			for _, o := range table[:len(table):len(table)] {
+				table = append(table, o+s)
+			}
 		}
 	}
-	st := strides(shape)
 	for len(dst) > 0 {
-		hi, lo := from>>run, from&(1<<run-1)
-		off := 0
-		if axis < len(shape) {
-			off = b.Parts[axis].Start * st[axis]
+		at := 0
+		for hi := from >> low << low; hi != 0; hi &= hi - 1 {
+			at += steps[bits.TrailingZeros64(hi)]
 		}
-		for a := axis - 1; a >= 0; a-- {
-			p := b.Parts[a]
-			off += (p.Start + int(hi&(1<<p.Bits-1))) * st[a]
-			hi >>= p.Bits
+		lo := int(from & (1<<low - 1))
+		n := min(len(dst), 1<<low-lo)
+		if table == nil {
+			copy(dst[:n], src[at+lo:])
+		} else {
+			data := src[at:]
+			for i, o := range table[lo : lo+n] {
+				dst[i] = data[o]
+			}
 		}
-		n := min(uint64(len(dst)), 1<<run-lo)
-		copy(dst[:n], src[off+int(lo):])
-		dst, from = dst[n:], from+n
+		dst, from = dst[n:], from+uint64(n)
 	}
+}
+
+// steps returns where the block's first entry lies in its tensor, and how far
+// apart entries are whose indices differ in one bit, least significant first.
+func (b *Block) steps(shape []int) (start int, steps []int) {
+	stride := strides(shape)
+	for a := len(shape) - 1; a >= 0; a-- {
+		p := b.Parts[a]
+		start += p.Start * stride[a]
+		for i := range p.Bits {
+			steps = append(steps, stride[a]<<i)
+		}
+	}
+	return start, steps
 }

@@ -1,0 +1,53 @@
+package model
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Every entry of a stack is the one that its block says, read in pieces of any
+// size, and what is behind the last block is zero.
+func TestStackFill(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := &Graph{}
+		var ids []TensorID
+		var data [][]int32
+		for id := range rapid.IntRange(1, 3).Draw(t, "tensors") {
+			shape := rapid.SliceOfN(rapid.IntRange(1, 9), 0, 4).Draw(t, "shape")
+			values := make([]int32, Size(shape))
+			for i := range values {
+				values[i] = int32(id*100000 + i + 1)
+			}
+			g.Tensors, data, ids = append(g.Tensors, Tensor{Shape: shape}), append(data, values), append(ids, TensorID(id))
+		}
+		s := NewStack(g, ids)
+		want := make([]int32, s.Size+5)
+		for _, b := range s.Blocks {
+			shape := g.Tensors[b.Tensor].Shape
+			for i := range 1 << b.Bits {
+				at, rest, stride := 0, i, 1
+				for a := len(shape) - 1; a >= 0; a-- {
+					p := b.Parts[a]
+					at += (p.Start + rest&(1<<p.Bits-1)) * stride
+					rest >>= p.Bits
+					stride *= shape[a]
+				}
+				want[b.Offset+uint64(i)] = data[b.Tensor][at]
+			}
+		}
+		n := rapid.IntRange(1, len(want)).Draw(t, "piece")
+		for from := 0; from < len(want); from += n {
+			dst := make([]int32, min(n, len(want)-from))
+			for i := range dst {
+				dst[i] = -1
+			}
+			s.Fill(g, data, uint64(from), dst)
+			for i, x := range dst {
+				if x != want[from+i] {
+					t.Fatalf("entry %d is %d, want %d", from+i, x, want[from+i])
+				}
+			}
+		}
+	})
+}
