@@ -1,6 +1,10 @@
 package matmul
 
-import "github.com/prove-model/prove-model/prover/parallel"
+import (
+	"runtime"
+
+	"github.com/prove-model/prove-model/prover/parallel"
+)
 
 // A task computes a strip of columns of the result for a group of rows. It
 // takes depth indices to sum over at a time, so that what it reads again for
@@ -12,10 +16,11 @@ const (
 	// strips of few rows.
 	directWidth = 1024
 	directDepth = 8
-	// groupRows bounds the sums that a task holds.
-	groupRows = 256
-	// enoughTasks keeps all cores busy; groups become smaller for it.
-	enoughTasks = 16
+	// mostRows bounds the sums that a task holds. Where that makes fewer tasks
+	// than all cores should have, groups become smaller, down to leastRows: each
+	// copies its columns anew.
+	mostRows  = 256
+	leastRows = 32
 	// lanes is what the width of a strip is a multiple of where it can be.
 	lanes = 8
 )
@@ -40,7 +45,8 @@ func multiply[A, B int32 | float32 | float64, X int32 | float64, S int64 | float
 	strips := ceilDiv(n, most)
 	width := ceilDiv(ceilDiv(n, strips), lanes) * lanes
 	strips = ceilDiv(n, width)
-	group := min(m, groupRows, max(8, m*len(out)*strips/enoughTasks))
+	tasks := 4 * runtime.GOMAXPROCS(0)
+	group := min(m, mostRows, max(leastRows, m*len(out)*strips/tasks))
 	groups := ceilDiv(m, group)
 	work := max(1, group*width*k)
 	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
