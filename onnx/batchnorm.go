@@ -3,6 +3,8 @@ package onnx
 import (
 	"fmt"
 	"math"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // lowerBatchNorm makes BatchNormalization x·scale + shift along axis 1, from
@@ -104,9 +106,15 @@ func (b *builder) foldBatchNorm(p, bn *Node) error {
 		return fmt.Errorf("folding constants makes too many elements")
 	}
 	nw := &Tensor{Shape: w.Shape, DType: Float, F32: make([]float32, w.Len())}
-	for i := range nw.F32 {
-		nw.F32[i] = float32(w.At(i) * scale.At(i/inner%c))
-	}
+	rows := w.Len() / inner // each of one channel
+	parallel.For(rows, max(1, grain/inner), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			s := scale.At(r % c)
+			for i := r * inner; i < (r+1)*inner; i++ {
+				nw.F32[i] = float32(w.At(i) * s)
+			}
+		}
+	})
 	nb := &Tensor{Shape: []int{c}, DType: Float, F32: make([]float32, c)}
 	for i := range nb.F32 {
 		v := shift.At(i)

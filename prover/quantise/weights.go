@@ -88,8 +88,8 @@ func (w *weightStats) of(name string, t *onnx.Tensor, channels, inner int) []cha
 					n = hi - c
 				}
 				run := weights(t, (o*channels+c)*inner, n*inner, &buffer)
-				for i, x := range run {
-					s[c+i/inner].add(float64(x))
+				for i := range n {
+					s[c+i].add(run[i*inner : (i+1)*inner])
 				}
 				c += n
 			}
@@ -102,14 +102,17 @@ func (w *weightStats) of(name string, t *onnx.Tensor, channels, inner int) []cha
 	return s
 }
 
-func (c *channelStats) add(x float64) {
-	if x >= 0 {
-		c.pos += x
-		c.max = max(c.max, x)
-	} else {
-		c.neg -= x
-		c.max = max(c.max, -x)
+// add takes in a channel's weights. Signs are as good as random, so there are no
+// branches on them.
+func (c *channelStats) add(weights []float32) {
+	pos, neg, most := c.pos, c.neg, c.max
+	for _, w := range weights {
+		x := float64(w)
+		pos += max(x, 0)
+		neg += max(-x, 0)
+		most = max(most, math.Abs(x))
 	}
+	*c = channelStats{pos, neg, most}
 }
 
 // weights returns n entries of a constant from index at on, in a buffer if
