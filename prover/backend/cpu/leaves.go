@@ -97,14 +97,15 @@ func (b *Backend) tableLeaves(blk *backend.LeafBlock, base, beta field.QM31, num
 		values = b.w.Tensor(t.Values)
 	}
 	parallel.For(len(num), leafGrain, func(lo, hi int) {
+		column := make([]field.M31, hi-lo)
 		for i := lo; i < hi; i++ {
 			k := t.Min + int64(i)
 			num[i] = field.FromInt32(-mult[i])
-			d := base.AddM31(field.FromInt64(-k))
-			if t.Kind != model.TableRange {
-				d = d.Add(beta.MulM31(field.FromInt64(t.Value(k, values))))
-			}
-			den[i] = d
+			den[i] = base.AddM31(field.FromInt64(-k))
+			column[i-lo] = field.FromInt64(t.Value(k, values))
+		}
+		if t.Kind != model.TableRange {
+			field.MulAccVec(den[lo:hi], column, beta)
 		}
 	})
 }
