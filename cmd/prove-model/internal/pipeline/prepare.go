@@ -120,7 +120,7 @@ func calibrate(ctx context.Context, src *Source, ph *ui.Phases) (map[string]quan
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			values, err := src.Graph.RunFloat(sample)
+			values, err := src.runFloat(sample)
 			if err != nil {
 				return err
 			}

@@ -98,7 +98,7 @@ func (r *Run) forward(ctx context.Context, dev *Device, p *Prepared, src *Source
 	for _, node := range slices.Sorted(maps.Keys(counts)) {
 		r.Saturated = append(r.Saturated, Saturation{node, counts[node]})
 	}
-	float, err := src.Graph.RunFloat(src.Input)
+	float, err := src.floatOutputs()
 	if err != nil {
 		return nil, err
 	}

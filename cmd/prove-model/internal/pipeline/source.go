@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/onnx"
@@ -25,6 +26,40 @@ type Source struct {
 	// Calibrated says that the samples come from a file of their own, so that
 	// the ranges are the same whatever the input.
 	Calibrated bool
+
+	float map[string][]float64 // outputs on Input, once they are known
+}
+
+// floatOutputs returns the float model's outputs on the input.
+func (s *Source) floatOutputs() (map[string][]float64, error) {
+	if s.float == nil {
+		if _, err := s.runFloat(s.Input); err != nil {
+			return nil, err
+		}
+	}
+	return s.float, nil
+}
+
+// runFloat runs the float model on the input or a sample and returns all its
+// values. On the input it keeps the outputs: unless there are samples of their
+// own, calibration runs on the input as well.
+func (s *Source) runFloat(x [][]float64) (map[string][]float64, error) {
+	values, err := s.Graph.RunFloat(x)
+	if err != nil {
+		return nil, err
+	}
+	if slices.EqualFunc(x, s.Input, same) {
+		s.float = map[string][]float64{}
+		for _, name := range s.Graph.Outputs {
+			s.float[name] = values[name]
+		}
+	}
+	return values, nil
+}
+
+// same says whether two tensors are one in memory.
+func same(a, b []float64) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // Open reads the model, its input and its calibration samples as the settings
