@@ -9,11 +9,11 @@ import (
 
 func whirKernel(name string) Kernel { return Kernel{"whir", name} }
 
-// StackBlock is a block of a stack of integers: its entry i is the 32-bit value of
-// Values at i mod 2^Run plus, over Axes axes from FirstAxis on, the last axis
+// StackBlock is a block of a stack of integers: its entry i is that of Values at i mod 2^Run plus, over Axes axes from FirstAxis on, the last axis
 // first, the next Bits bits of i / 2^Run times Stride.
 type StackBlock struct {
 	Values               Ptr
+	Width                uint64 // bytes an entry: 1, 2 or 4
 	Run, FirstAxis, Axes uint64
 }
 

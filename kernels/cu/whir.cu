@@ -21,7 +21,8 @@ DEVICE u64 last_not_after(const u64 *first, u64 n, u64 v)
 // values + (i mod 2^run) + the sum over the axes, the last first, of the axis's
 // bits of i / 2^run times its stride.
 struct stack_block {
-    const i32 *values;
+    const void *values;
+    u64 width; // bytes an entry
     u64 run, first_axis, axes;
 };
 
@@ -47,7 +48,16 @@ KERNEL pack_stack(i32 *dst, u64 from, u64 n, const u64 *offsets, const stack_blo
             address += (e & (((u64)1 << axes[a].bits) - 1)) * axes[a].stride;
             e >>= axes[a].bits;
         }
-        v = b.values[address];
+        switch (b.width) {
+        case 1:
+            v = ((const i8 *)b.values)[address];
+            break;
+        case 2:
+            v = ((const i16 *)b.values)[address];
+            break;
+        default:
+            v = ((const i32 *)b.values)[address];
+        }
     }
     dst[i] = v;
 }

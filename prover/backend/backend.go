@@ -49,8 +49,8 @@ type Backend interface {
 	// Open proves a claim on committed stacks (whir.Open).
 	Open(w *transcript.Writer, o Opening)
 	// Close gives back what the backend holds outside of the process's memory,
-	// tables that were never used included. Trees stay valid; nothing else of
-	// the backend may be used afterwards.
+	// tables that were never used included. Nothing of the backend may be used
+	// afterwards but trees whose layers have been asked for.
 	Close()
 }
 

@@ -18,9 +18,10 @@ import (
 // by byte, and looks for memory left behind.
 func TestDevice(t *testing.T) {
 	dev := devicetest.NewFaulty(devicetest.Open(t), -1)
-	chunks := []int{0, 200}
+	chunks, sec := []int{0, 200}, proof.DefaultSecurity
 	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
-		chunks = chunks[:1] // the host takes ten seconds for each
+		chunks = chunks[:1]                                // the host takes seconds for each
+		sec = proof.Security{TargetBits: 60, GrindBits: 4} // and for a proof of work
 	}
 	for _, chunk := range chunks {
 		rng := rand.New(rand.NewPCG(uint64(chunk), 1))
@@ -31,7 +32,7 @@ func TestDevice(t *testing.T) {
 		device := Options{Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return machine.Backend(g, w) }}
 		var proofs [2]bytes.Buffer
 		for i, opts := range []Options{{}, device} {
-			key, tree, err := Commit(context.Background(), &b.g, b.w, proof.DefaultSecurity, opts)
+			key, tree, err := Commit(context.Background(), &b.g, b.w, sec, opts)
 			if err != nil {
 				t.Fatal(err)
 			}

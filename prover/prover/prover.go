@@ -71,7 +71,10 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 	if fixed := p.Fixed(); fixed != nil {
 		b := opts.backend(g, fixedOnly{w})
 		defer b.Close()
-		if err := backend.Catch(func() { tree = b.Commit(p.Stack(fixed)) }); err != nil {
+		if err := backend.Catch(func() {
+			tree = b.Commit(p.Stack(fixed))
+			tree.Layers() // which makes it outlive the backend
+		}); err != nil {
 			return nil, nil, err
 		}
 		key.Root, key.HasFixed = tree.Root(), true

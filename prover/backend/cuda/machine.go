@@ -121,13 +121,15 @@ type Backend struct {
 	dev  *scope
 	held map[model.TensorID]*Tensor // tensors that are not fixed
 	box  kernels.Mailbox            // nil until wanted
+	// nodes are the trees whose digests are on the device.
+	nodes map[*nodes]struct{}
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, nil}
+	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, nil, map[*nodes]struct{}{}}
 }
 
 // DeviceWitness is a witness that has tensors on the device already.
@@ -167,6 +169,9 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 
 // Close implements backend.Backend.
 func (b *Backend) Close() {
+	for n := range b.nodes {
+		n.free()
+	}
 	b.dev.close()
 	if b.box != nil {
 		b.m.giveBox(b.box)

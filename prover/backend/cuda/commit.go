@@ -1,0 +1,172 @@
+package cuda
+
+import (
+	"errors"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// Commit implements backend.Backend.
+func (b *Backend) Commit(s backend.Stack) *whir.Tree {
+	a := newScope(b.dev)
+	defer a.close()
+	p := b.newPacker(a, s)
+	domain := s.RowVars + s.LogBlowup
+	n := rowsAtOnce(s.Rows, domain)
+	values := newArray[int32](a, n<<s.RowVars)
+	e := newEncoder(a, domain)
+	words := e.words(n, domain)
+	leaves := &hashing{dev: b.dev, columns: 1 << domain, rows: s.Rows}
+	if n < s.Rows {
+		leaves.state = newArray[poseidon2.State](a, 1<<domain)
+	}
+	return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, b.newNodes(domain, func(digests kernels.Ptr) {
+		leaves.digests = digests
+		for first := 0; first < s.Rows; first += n {
+			k := min(n, s.Rows-first)
+			p.rows(values, first, k)
+			e.encode(words, values, k, s.RowVars, domain)
+			leaves.absorb(words, k)
+		}
+	}))
+}
+
+// maxWords bounds the codewords that are in memory at once, in elements of 4
+// bytes: 1 GiB.
+const maxWords = 1 << 28
+
+// rowsAtOnce returns how many of some rows are encoded at once.
+func rowsAtOnce(rows, domain int) int {
+	n := max(poseidon2.Rate, maxWords>>domain)
+	return min(rows, n&^(poseidon2.Rate-1), maxEncode)
+}
+
+// maxEncode is the most rows that one launch encodes.
+const maxEncode = 1 << 15
+
+// encoder is the circle code on a device.
+type encoder struct {
+	a        *scope
+	twiddles kernels.Ptr
+}
+
+// newEncoder returns an encoder for domains of up to 2^domain points.
+func newEncoder(a *scope, domain int) *encoder {
+	e := &encoder{a, newArray[uint32](a, 1<<domain)}
+	backend.Check(kernels.Twiddles(a, e.twiddles, domain))
+	return e
+}
+
+// words returns room for n codewords.
+func (e *encoder) words(n, domain int) kernels.Ptr { return newArray[uint32](e.a, n<<domain) }
+
+// encode sets words to the codewords of n rows of 2^vars values.
+func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
+	for n > 0 {
+		k := min(n, maxEncode)
+		backend.Check(kernels.Encode(e.a, words, values, e.twiddles, k, vars, domain))
+		words = words.Offset(k<<domain, kernels.SizeM31)
+		values = values.Offset(k<<vars, kernels.SizeM31)
+		n -= k
+	}
+}
+
+// hashing hashes the columns of a matrix that comes in parts.
+type hashing struct {
+	dev            kernels.Device
+	columns, rows  int
+	absorbed       int
+	digests, state kernels.Ptr
+}
+
+func (h *hashing) absorb(words kernels.Ptr, n int) {
+	backend.Check(kernels.HashColumns(h.dev, h.digests, h.state, words, h.columns, h.columns, n, h.absorbed, h.rows))
+	h.absorbed += n
+}
+
+// nodes is a tree whose digests are on the device, until its layers are asked
+// for: then they are in this process's memory.
+type nodes struct {
+	b       *Backend
+	depth   int
+	root    poseidon2.Digest
+	digests kernels.Ptr  // 0 when they are not on the device
+	local   *merkle.Tree // nil unless they are here
+}
+
+var _ whir.Nodes = (*nodes)(nil)
+
+// newNodes returns the tree over 2^depth leaves, which fill writes.
+func (b *Backend) newNodes(depth int, fill func(digests kernels.Ptr)) *nodes {
+	p := newArray[poseidon2.Digest](b.dev, kernels.TreeDigests(depth))
+	fill(p)
+	backend.Check(kernels.MerkleTree(b.dev, p, depth))
+	root := fetch[poseidon2.Digest](b.dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
+	n := &nodes{b: b, depth: depth, root: root, digests: p}
+	b.nodes[n] = struct{}{}
+	return n
+}
+
+// free gives the device's memory back.
+func (n *nodes) free() {
+	n.b.dev.Free(n.digests)
+	n.digests = 0
+	delete(n.b.nodes, n)
+}
+
+// Depth implements whir.Nodes.
+func (n *nodes) Depth() int { return n.depth }
+
+// Root implements whir.Nodes.
+func (n *nodes) Root() poseidon2.Digest { return n.root }
+
+var errClosed = errors.New("a commitment was used after its backend was closed")
+
+// Open implements whir.Nodes.
+func (n *nodes) Open(w *transcript.Writer, positions []uint64) {
+	if n.local != nil {
+		n.local.Open(w, positions)
+		return
+	}
+	if n.digests == 0 {
+		backend.Check(errClosed)
+	}
+	path := merkle.Path(n.depth, positions)
+	if len(path) == 0 {
+		return
+	}
+	indexes := make([]uint64, len(path))
+	for i, at := range path {
+		indexes[i] = uint64(kernels.TreeLayer(n.depth, at.Layer)) + at.Index
+	}
+	a := newScope(n.b.dev)
+	defer a.close()
+	dst := newArray[poseidon2.Digest](a, len(path))
+	backend.Check(kernels.GatherDigests(n.b.dev, dst, n.digests, newCopy(a, indexes), len(path)))
+	w.HintDigest(fetch[poseidon2.Digest](n.b.dev, dst, len(path))...)
+}
+
+// Layers implements whir.Nodes. The digests move to this process's memory.
+func (n *nodes) Layers() [][]poseidon2.Digest {
+	if n.local == nil {
+		if n.digests == 0 {
+			backend.Check(errClosed)
+		}
+		all := fetch[poseidon2.Digest](n.b.dev, n.digests, kernels.TreeDigests(n.depth))
+		layers := make([][]poseidon2.Digest, n.depth+1)
+		for l := range layers {
+			from := kernels.TreeLayer(n.depth, l)
+			layers[l] = all[from : from+1<<(n.depth-l) : from+1<<(n.depth-l)]
+		}
+		var err error
+		n.local, err = merkle.FromLayers(layers)
+		backend.Check(err)
+		n.free()
+	}
+	return n.local.Layers()
+}
