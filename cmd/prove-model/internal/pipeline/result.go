@@ -77,6 +77,7 @@ type Verified struct {
 	Commitment   string   `json:"model_commitment,omitempty"`
 	Inputs       []Values `json:"inputs,omitempty"`
 	Outputs      []Values `json:"outputs,omitempty"`
+	Saturated    int      `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
 	SecurityBits float64  `json:"security_bits,omitempty"`
 	ProofBytes   int64    `json:"proof_bytes,omitempty"`
 	Seconds      float64  `json:"seconds"`
@@ -98,6 +99,9 @@ func (v *Verified) Print(w io.Writer) {
 	fmt.Fprintf(w, "VALID: the model with commitment %s…\n", v.Commitment[:16])
 	for _, in := range v.Inputs {
 		fmt.Fprintf(w, "maps        %s %v = %s\n", in.Name, in.Shape, preview(in.Values))
+	}
+	if v.Saturated > 0 {
+		fmt.Fprintf(w, "saturated   %d values of the given input, which stand for the ends of the range\n", v.Saturated)
 	}
 	for _, out := range v.Outputs {
 		fmt.Fprintf(w, "to          %s %v = %s\n", out.Name, out.Shape, preview(out.Values))

@@ -148,19 +148,11 @@ func Split(g *onnx.Graph, file onnx.Inputs) ([][][]float64, error) {
 	if len(file) != len(g.Inputs) {
 		return nil, fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(file), len(g.Inputs), signature(g))
 	}
-	byName := map[string]onnx.Input{}
-	for _, in := range file {
-		byName[in.Name] = in
-	}
-	ordered := make(onnx.Inputs, len(file))
+	names := make([]string, len(g.Inputs))
 	for i, v := range g.Inputs {
-		in, ok := byName[v.Name]
-		if !ok || len(byName) != len(file) {
-			ordered = file
-			break
-		}
-		ordered[i] = in
+		names[i] = v.Name
 	}
+	ordered := inOrder(names, file)
 	n := 0
 	for i, v := range g.Inputs {
 		have, want := len(ordered[i].Values), model.Size(v.Shape)
@@ -178,6 +170,24 @@ func Split(g *onnx.Graph, file onnx.Inputs) ([][][]float64, error) {
 		}
 	}
 	return samples, nil
+}
+
+// inOrder returns as many arrays of a file as there are inputs in the inputs'
+// order: by name if all have the names of inputs, as they are otherwise.
+func inOrder(names []string, file onnx.Inputs) onnx.Inputs {
+	byName := map[string]onnx.Input{}
+	for _, in := range file {
+		byName[in.Name] = in
+	}
+	ordered := make(onnx.Inputs, len(file))
+	for i, name := range names {
+		in, ok := byName[name]
+		if !ok || len(byName) != len(file) {
+			return file
+		}
+		ordered[i] = in
+	}
+	return ordered
 }
 
 func times(n, size int) string {

@@ -57,7 +57,7 @@ func Verify(cfg *config.Config) (*Verified, error) {
 		SecurityBits: result.Security, ProofBytes: result.Bytes, Seconds: time.Since(start).Seconds(),
 	}
 	if input != nil {
-		if err := sameInput(key.Graph, result.Inputs, input); err != nil {
+		if v.Saturated, err = sameInput(key.Graph, result.Inputs, input); err != nil {
 			return judge(fmt.Errorf("%w: input %s: %w", verifier.ErrInvalid, cfg.Input, err))
 		}
 	}
@@ -73,18 +73,26 @@ func judge(err error) (*Verified, error) {
 }
 
 // sameInput checks that the public inputs of a proof are the given ones, as the
-// quantiser rounds them.
-func sameInput(g *model.Graph, public [][]int32, input onnx.Inputs) error {
-	ints, _, err := (&quantise.Model{Graph: g}).QuantiseInput(input.Data())
+// quantiser rounds them, and returns how many of these it had to clamp: the
+// proof is the same for all values beyond an input's range.
+func sameInput(g *model.Graph, public [][]int32, input onnx.Inputs) (saturated int, err error) {
+	names := make([]string, len(g.Inputs))
+	for i, id := range g.Inputs {
+		names[i] = g.Tensors[id].Name
+	}
+	if len(input) == len(names) {
+		input = inOrder(names, input)
+	}
+	ints, saturated, err := (&quantise.Model{Graph: g}).QuantiseInput(input.Data())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for i := range ints {
 		if !slices.Equal(ints[i], public[i]) {
-			return errors.New("the proof is about another input")
+			return 0, errors.New("the proof is about another input")
 		}
 	}
-	return nil
+	return saturated, nil
 }
 
 // values returns public tensors as real numbers.
