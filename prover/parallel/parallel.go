@@ -17,7 +17,8 @@ const chunksPerWorker = 4
 
 // For splits [0, n) into contiguous ranges of at least grain elements (one
 // range when n is smaller) and calls f once for each, on up to GOMAXPROCS
-// goroutines. It returns when all calls have. A grain below 1 means 1.
+// goroutines. It returns when all calls have. A grain below 1 means 1. A panic of
+// f is the caller's.
 //
 // f is called concurrently and must give results that do not depend on where
 // the ranges begin.
@@ -54,10 +55,17 @@ func Do(fs ...func()) {
 }
 
 // run calls task(0) … task(tasks−1) on min(procs, tasks) goroutines, one of
-// them the caller's.
+// them the caller's. If tasks panic, it panics with the value of one of them on
+// the caller's goroutine, where it can be recovered, when all have ended.
 func run(tasks, procs int, task func(i int)) {
 	var next atomic.Int64
+	var failure atomic.Pointer[any]
 	worker := func() {
+		defer func() {
+			if p := recover(); p != nil {
+				failure.Store(&p)
+			}
+		}()
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= tasks {
@@ -72,4 +80,7 @@ func run(tasks, procs int, task func(i int)) {
 	}
 	worker()
 	wg.Wait()
+	if p := failure.Load(); p != nil {
+		panic(*p)
+	}
 }

@@ -68,3 +68,23 @@ func TestDoCallsAll(t *testing.T) {
 		}
 	})
 }
+
+// A panic on any goroutine reaches the caller, who may recover from it.
+func TestPanicReachesCaller(t *testing.T) {
+	// On more than one goroutine.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for bad := range 64 {
+		func() {
+			defer func() {
+				if p := recover(); p != "bad" {
+					t.Errorf("element %d: recovered %v", bad, p)
+				}
+			}()
+			For(64, 1, func(lo, hi int) {
+				if lo <= bad && bad < hi {
+					panic("bad")
+				}
+			})
+		}()
+	}
+}
