@@ -41,20 +41,64 @@ func NewSumcheckBatch(d Device, insts []SumcheckInstance) (Ptr, error) {
 }
 
 // SumcheckRoundWords is the number of words that an instance's sums of one
-// round take: two sums.
-const SumcheckRoundWords = 2 * SumWords
+// round take, and SumcheckTwoRoundsWords those of two rounds at once.
+const (
+	SumcheckRoundWords     = 2 * SumWords
+	SumcheckTwoRoundsWords = 8 * SumWords
+)
 
 // SumcheckRound does a round of the first active instances of a batch, those of
-// more than logPairs variables: it binds the round before to r, where there was
-// one for the instance, and adds to sums, SumcheckRoundWords words an instance,
-// what sumcheck.Sums says. These words are posted.
-func SumcheckRound(d Device, batch Ptr, active, logPairs int, r field.QM31, sums Ptr, p Post) error {
-	if active < 1 || logPairs < 0 || logPairs > 40 {
-		return fmt.Errorf("sumcheck round of %d instances and 2^%d pairs", active, logPairs)
+// more than logPairs variables. The tables of instances that have been in a
+// round are first bound to the challenges since the last launch, one or two;
+// there may be none in the first round alone. To sums, SumcheckRoundWords words
+// an instance, it adds what sumcheck.Sums says. These words are posted.
+func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, sums Ptr, p Post) error {
+	return sumcheckPass(d, "sumcheck_round", batch, active, logPairs, pending, sums, p)
+}
+
+// SumcheckTwoRounds does two rounds at once of the first active instances, of
+// at least logQuads + 2 variables each, without eq coordinates left. To sums,
+// SumcheckTwoRoundsWords words an instance, it adds what TwoRounds takes. These
+// words are posted.
+func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, sums Ptr, p Post) error {
+	return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, sums, p)
+}
+
+func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pending []field.QM31, sums Ptr, p Post) error {
+	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
+		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
 	}
-	low, high := pack(r)
-	return d.Launch(Kernel{"sumcheck", "sumcheck_round"}, looped(1<<logPairs, active, manyBlocks(active<<logPairs)),
-		post(p, uint64(batch), uint64(sums), uint64(logPairs), low, high)...)
+	var words [4]uint64
+	for i, r := range pending {
+		words[2*i], words[2*i+1] = pack(r)
+	}
+	return d.Launch(Kernel{"sumcheck", kernel}, looped(1<<logTerms, active, manyBlocks(active<<logTerms)),
+		post(p, uint64(batch), uint64(sums), uint64(logTerms), uint64(len(pending)), words[0], words[1], words[2], words[3])...)
+}
+
+// TwoRounds are the sums of an instance over two rounds: of A·B with the two
+// variables at (0,0), (0,1) and (1,0), and its leading coefficients in the
+// first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
+type TwoRounds [8]field.QM31
+
+// NewTwoRounds reads them from SumcheckTwoRoundsWords words.
+func NewTwoRounds(words []uint64) *TwoRounds {
+	var t TwoRounds
+	for i := range t {
+		t[i] = FromSum(words[SumWords*i:])
+	}
+	return &t
+}
+
+// First returns the first round's value at 0 and leading coefficient.
+func (t *TwoRounds) First() (zero, top field.QM31) { return t[0].Add(t[1]), t[3].Add(t[4]) }
+
+// Second returns those of the second round, with the first variable at r.
+func (t *TwoRounds) Second(r field.QM31) (zero, top field.QM31) {
+	at := func(zero, one, lead field.QM31) field.QM31 {
+		return lead.Mul(r).Add(one.Sub(zero).Sub(lead)).Mul(r).Add(zero)
+	}
+	return at(t[0], t[2], t[3]), at(t[5], t[6], t[7])
 }
 
 // manyBlocks is the number of blocks for n pairs in all. More of them read

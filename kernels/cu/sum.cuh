@@ -30,25 +30,24 @@ DEVICE void add_to(u64 *sum, qm31 v)
     atomicAdd(sum + 3, (u64)v.d);
 }
 
-// Adds the block's sums of x and y to sum[0 … 3] and sum[4 … 7]. The block has
-// a multiple of 32 threads, which must all call it, once.
-DEVICE void block_sums(u64 *sum, qm31 x, qm31 y)
+// Adds the block's sums of N values to sum[0 … 3], sum[4 … 7] …. The block has a
+// multiple of 32 threads, which must all call it, once.
+template <u32 N>
+DEVICE void block_sums(u64 *sum, const qm31 (&values)[N])
 {
-    __shared__ qm31 part[2][32];
+    __shared__ qm31 part[N][32];
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    x = warp_sum(x);
-    y = warp_sum(y);
-    if (lane == 0) {
-        part[0][warp] = x;
-        part[1][warp] = y;
+#pragma unroll
+    for (u32 i = 0; i < N; i++) {
+        qm31 v = warp_sum(values[i]);
+        if (lane == 0)
+            part[i][warp] = v;
     }
     __syncthreads();
-    if (warp < 2) {
-        for (u32 w = warp; w < 2; w += warps) { // one warp does both if it is alone
-            qm31 v = warp_sum(lane < warps ? part[w][lane] : qm31_zero());
-            if (lane == 0)
-                add_to(sum + 4 * w, v);
-        }
+    for (u32 i = warp; i < N; i += warps) {
+        qm31 v = warp_sum(lane < warps ? part[i][lane] : qm31_zero());
+        if (lane == 0)
+            add_to(sum + 4 * i, v);
     }
 }
 
@@ -135,5 +134,5 @@ DEVICE void weighted_sums(u64 *sum, u64 n, const weights &w, F f)
         p_sum = qm31_add(p_sum, p_run);
         q_sum = qm31_add(q_sum, q_run);
     }
-    block_sums(sum, p_sum, q_sum);
+    block_sums<2>(sum, {p_sum, q_sum});
 }

@@ -9,41 +9,142 @@ struct instance {
     u64 flipped; // bit j: coordinate j of eq is zero
 };
 
+// Challenges of the passes' last rounds, which tables still have to be bound to.
+struct challenges {
+    qm31_factor first, second;
+};
+
+// Entry i of a table that has 2^folds·m entries, its first variables bound to
+// folds challenges.
+template <u32 folds>
+DEVICE qm31 bound(const qm31 *t, u64 i, u64 m, const challenges &r)
+{
+    if constexpr (folds == 0)
+        return t[i];
+    else if constexpr (folds == 1)
+        return qm31_lerp(t[i], t[i + m], r.first);
+    else {
+        qm31 t0 = t[i], t1 = t[i + m], t2 = t[i + 2 * m], t3 = t[i + 3 * m];
+        return qm31_lerp(qm31_lerp(t0, t2, r.first), qm31_lerp(t1, t3, r.first), r.second);
+    }
+}
+
+template <u32 folds>
+DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, bool flipped, const challenges &r)
+{
+    weighted_sums(sum, pairs, w, [&](u64 x, qm31 &p, qm31 &q) {
+        qm31 a0 = bound<folds>(a, x, 2 * pairs, r), a1 = bound<folds>(a, x + pairs, 2 * pairs, r);
+        qm31 b0 = bound<folds>(b, x, 2 * pairs, r), b1 = bound<folds>(b, x + pairs, 2 * pairs, r);
+        if (folds > 0) {
+            a[x] = a0;
+            a[x + pairs] = a1;
+            b[x] = b0;
+            b[x + pairs] = b1;
+        }
+        p = flipped ? qm31_mul(a1, b1) : qm31_mul(a0, b0);
+        q = qm31_mul(qm31_sub(a1, a0), qm31_sub(b1, b0));
+    });
+}
+
 // One round of the first gridDim.y instances, those with the most variables,
-// whose sums have 2^log_pairs terms. Instances that have been in the round
-// before have that round's variable bound to r first. To sums[8·i …] of
-// instance i are added Σ w·A_0·B_0 and the leading coefficient
+// whose sums have 2^log_pairs terms. Instances that have been in a round before
+// are bound first to the `pending` challenges since the last pass. To
+// sums[8·i …] of instance i are added Σ w·A_0·B_0 and the leading coefficient
 // Σ w·(A_1 − A_0)·(B_1 − B_0); the first with A_1, B_1 where the round's own eq
 // coordinate is zero.
-KERNEL __launch_bounds__(256) sumcheck_round(const instance *instances, u64 *sums, u64 log_pairs, u64 r_low, u64 r_high, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256) sumcheck_round(const instance *instances, u64 *sums, u64 log_pairs, u64 pending, u64 r_low, u64 r_high, u64 s_low,
+                                             u64 s_high, u64 *box, u64 ticket, u64 *done)
 {
     const instance in = instances[blockIdx.y];
-    qm31 *a = in.a, *b = in.b;
     u64 pairs = (u64)1 << log_pairs;
     u32 round = (u32)(in.vars - 1 - log_pairs); // the instance's own
     u32 eq = (u32)in.eq > round + 1 ? (u32)in.eq - round - 1 : 0;
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, eq, (u32)log_pairs);
     bool flipped = in.flipped >> round & 1;
     u64 *sum = sums + 8 * blockIdx.y;
-    auto products = [&](qm31 a0, qm31 a1, qm31 b0, qm31 b1, qm31 &p, qm31 &q) {
-        p = flipped ? qm31_mul(a1, b1) : qm31_mul(a0, b0);
-        q = qm31_mul(qm31_sub(a1, a0), qm31_sub(b1, b0));
-    };
-    if (round == 0) {
-        weighted_sums(sum, pairs, w, [&](u64 x, qm31 &p, qm31 &q) { products(a[x], a[x + pairs], b[x], b[x + pairs], p, q); });
-    } else {
-        qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
-        weighted_sums(sum, pairs, w, [&](u64 x, qm31 &p, qm31 &q) {
-            qm31 a0 = a[x], a1 = a[x + pairs], a2 = a[x + 2 * pairs], a3 = a[x + 3 * pairs];
-            qm31 b0 = b[x], b1 = b[x + pairs], b2 = b[x + 2 * pairs], b3 = b[x + 3 * pairs];
-            a[x] = a0 = qm31_lerp(a0, a2, r);
-            a[x + pairs] = a1 = qm31_lerp(a1, a3, r);
-            b[x] = b0 = qm31_lerp(b0, b2, r);
-            b[x + pairs] = b1 = qm31_lerp(b1, b3, r);
-            products(a0, a1, b0, b1, p, q);
-        });
+    challenges r = {qm31_prepare(qm31_unpack(r_low, r_high)), qm31_prepare(qm31_unpack(s_low, s_high))};
+    switch (round == 0 ? 0 : pending) {
+    case 0:
+        one_round<0>(sum, in.a, in.b, pairs, w, flipped, r);
+        break;
+    case 1:
+        one_round<1>(sum, in.a, in.b, pairs, w, flipped, r);
+        break;
+    default:
+        one_round<2>(sum, in.a, in.b, pairs, w, flipped, r);
     }
     mailbox{box, ticket, done}.send(sums, 8 * gridDim.y);
+}
+
+// The values of one table with the next two variables at 0, 1 and, where it is
+// twice one of them, the difference of the two: from its entries at
+// (0,0), (0,1), (1,0) and (1,1).
+struct grid {
+    qm31 v00, v01, v10, d0, d1, e0, e1, de;
+
+    __device__ __forceinline__ grid(qm31 t0, qm31 t1, qm31 t2, qm31 t3)
+        : v00(t0), v01(t1), v10(t2), d0(qm31_sub(t2, t0)), d1(qm31_sub(t3, t1)), e0(qm31_sub(t1, t0)), e1(qm31_sub(t3, t2)),
+          de(qm31_sub(e1, e0))
+    {
+    }
+};
+
+template <u32 folds>
+DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &r)
+{
+    qm31 s[8];
+    for (u32 i = 0; i < 8; i++)
+        s[i] = qm31_zero();
+    for (u64 x = thread_index(); x < quads; x += thread_count()) {
+        qm31 u[4], v[4];
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            u[j] = bound<folds>(a, x + j * quads, 4 * quads, r);
+            v[j] = bound<folds>(b, x + j * quads, 4 * quads, r);
+        }
+        if (folds > 0) {
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                a[x + j * quads] = u[j];
+                b[x + j * quads] = v[j];
+            }
+        }
+        grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
+        s[0] = qm31_add(s[0], qm31_mul(f.v00, g.v00));
+        s[1] = qm31_add(s[1], qm31_mul(f.v01, g.v01));
+        s[2] = qm31_add(s[2], qm31_mul(f.v10, g.v10));
+        s[3] = qm31_add(s[3], qm31_mul(f.d0, g.d0));
+        s[4] = qm31_add(s[4], qm31_mul(f.d1, g.d1));
+        s[5] = qm31_add(s[5], qm31_mul(f.e0, g.e0));
+        s[6] = qm31_add(s[6], qm31_mul(f.e1, g.e1));
+        s[7] = qm31_add(s[7], qm31_mul(f.de, g.de));
+    }
+    block_sums<8>(sum, s);
+}
+
+// Two rounds at once of instances as in sumcheck_round, none of which joins in
+// the second or has eq coordinates left; the sums of the second have 2^log_quads
+// terms. To sums[32·i …] are added the sums over x of the product A·B with the
+// two variables at (0,0), (0,1), (1,0), and its leading coefficients in the
+// first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
+KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(const instance *instances, u64 *sums, u64 log_quads, u64 pending, u64 r_low, u64 r_high, u64 s_low,
+                                                  u64 s_high, u64 *box, u64 ticket, u64 *done)
+{
+    const instance in = instances[blockIdx.y];
+    u64 quads = (u64)1 << log_quads;
+    u64 *sum = sums + 32 * blockIdx.y;
+    challenges r = {qm31_prepare(qm31_unpack(r_low, r_high)), qm31_prepare(qm31_unpack(s_low, s_high))};
+    switch (in.vars == log_quads + 2 ? 0 : pending) {
+    case 0:
+        two_rounds<0>(sum, in.a, in.b, quads, r);
+        break;
+    case 1:
+        two_rounds<1>(sum, in.a, in.b, quads, r);
+        break;
+    default:
+        two_rounds<2>(sum, in.a, in.b, quads, r);
+    }
+    mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
 }
 
 // Adds Σ_x eq(x_0 …)·a[x]·b[x] over 2^vars entries to sum[0 … 3].

@@ -23,9 +23,13 @@ type batch struct {
 	rounds int
 	device kernels.Ptr // the instances, in order
 	rows   kernels.Ptr // sums of every round and every instance in order
-	tail   sumcheck.Tables
-	since  int // the tail's first round
-	heaps  []*kernels.EqHeaps
+	// pending are the challenges that the tables have not been bound to yet;
+	// ahead are the sums of two rounds of which one is over.
+	pending []field.QM31
+	ahead   []*kernels.TwoRounds
+	tail    sumcheck.Tables
+	since   int // the tail's first round
+	heaps   []*kernels.EqHeaps
 }
 
 type sumcheckInstance struct {
@@ -68,7 +72,7 @@ func newBatch(to sums, insts []sumcheckInstance) *batch {
 }
 
 // rowWords is the memory of a round's sums.
-func (b *batch) rowWords() int { return sumsWords(len(b.insts) * kernels.SumcheckRoundWords) }
+func (b *batch) rowWords() int { return sumsWords(len(b.insts) * kernels.SumcheckTwoRoundsWords) }
 
 // active returns the number of instances of at least one variable in the
 // round.
@@ -78,34 +82,76 @@ func (b *batch) active(round int) int {
 
 // Round implements sumcheck.Tables.
 func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
-	left := b.rounds - round
-	if b.tail == nil && (left <= tailVars || len(b.insts)<<left <= tailEntries) {
-		b.moveToHost(round, r)
-	}
 	if b.tail != nil {
 		return b.tail.Round(round-b.since, r)
 	}
-	n := b.active(round)
-	at := kernels.At[uint64](b.rows, round*b.rowWords())
-	raw := b.read(at, n*kernels.SumcheckRoundWords, func(p kernels.Post) error {
-		return kernels.SumcheckRound(b.dev, b.device, n, left-1, r, at, p)
-	})
-	sums := make([]sumcheck.Sums, len(b.insts))
-	for rank, i := range b.order[:n] {
-		w := raw[rank*kernels.SumcheckRoundWords:]
-		sums[i] = sumcheck.Sums{First: kernels.FromSum(w), Top: kernels.FromSum(w[kernels.SumWords:])}
+	if round > 0 {
+		b.pending = append(b.pending, r)
 	}
-	return sums
+	if b.ahead != nil {
+		two := b.ahead
+		b.ahead = nil
+		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
+	}
+	left := b.rounds - round
+	if left <= tailVars || len(b.insts)<<left <= tailEntries {
+		b.moveToHost(round)
+		return b.tail.Round(0, r)
+	}
+	if b.twoAtOnce(round) {
+		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
+		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
+			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
+		}
+		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) { return b.ahead[rank].First() })
+	}
+	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
+	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
+		w := words[rank*kernels.SumcheckRoundWords:]
+		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
+	})
 }
 
-// moveToHost downloads what the rounds from the given one on need, the variable
-// of the round before bound to r.
-func (b *batch) moveToHost(round int, r field.QM31) {
-	left := b.rounds - round
-	size := 1 << left
-	if round > 0 {
-		size *= 2 // the variable before is still there
+// twoAtOnce says whether the round and the next can be done in one pass: the
+// instances are the same, and no eq coordinates are left.
+func (b *batch) twoAtOnce(round int) bool {
+	n := b.active(round)
+	if b.rounds-round < 2 || n != b.active(round+1) {
+		return false
 	}
+	for _, i := range b.order[:n] {
+		if in := b.insts[i]; len(in.eq) > round-(b.rounds-in.vars) {
+			return false
+		}
+	}
+	return true
+}
+
+// pass launches a pass over the instances of a round, which binds the tables
+// to the pending challenges, and returns its words for each.
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, sums kernels.Ptr, p kernels.Post) error, logTerms int) []uint64 {
+	n := b.active(round)
+	at := kernels.At[uint64](b.rows, round*b.rowWords())
+	raw := b.read(at, n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, at, p) })
+	b.pending = nil
+	return raw
+}
+
+// inOrder returns the sums of the first n instances in descending order, by
+// instance.
+func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []sumcheck.Sums {
+	all := make([]sumcheck.Sums, len(b.insts))
+	for rank, i := range b.order[:n] {
+		all[i].First, all[i].Top = sums(rank)
+	}
+	return all
+}
+
+// moveToHost downloads what the rounds from the given one on need, bound to the
+// pending challenges.
+func (b *batch) moveToHost(round int) {
+	left := b.rounds - round
+	size := 1 << (left + len(b.pending))
 	n := 2 * size * len(b.insts)
 	out := newArray[field.QM31](b.dev, n)
 	backend.Check(kernels.SumcheckGather(b.dev, out, b.device, len(b.insts), size))
@@ -114,23 +160,33 @@ func (b *batch) moveToHost(round int, r field.QM31) {
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
-		ta, tb := data[2*size*rank:][:size], data[2*size*rank+size:][:size]
+		pair := data[2*size*rank:][:2*size]
 		vars := min(in.vars, left)
-		if in.vars > left {
-			h := 1 << left
-			field.FoldVec(ta[:h], ta[:2*h], r)
-			field.FoldVec(tb[:h], tb[:2*h], r)
-		}
 		bound := min(in.vars-vars, len(in.eq))
-		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: ta[: 1<<vars : 1<<vars], B: tb[: 1<<vars : 1<<vars]}
+		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: b.bind(pair[:size], in.vars, vars), B: b.bind(pair[size:], in.vars, vars)}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round
+}
+
+// bind binds a table's first variables to the pending challenges if the
+// instance has been in a round, and returns the 2^vars entries that are left.
+func (b *batch) bind(t []field.QM31, all, vars int) []field.QM31 {
+	if all > vars {
+		for i, r := range b.pending {
+			h := 1 << (vars + len(b.pending) - 1 - i)
+			field.FoldVec(t[:h], t[:2*h], r)
+		}
+	}
+	return t[: 1<<vars : 1<<vars]
 }
 
 // Ends implements sumcheck.Tables.
 func (b *batch) Ends(r field.QM31) [][2]field.QM31 {
 	if b.tail == nil {
-		b.moveToHost(b.rounds, r)
+		if b.rounds > 0 {
+			b.pending = append(b.pending, r)
+		}
+		b.moveToHost(b.rounds)
 	}
 	return b.tail.Ends(r)
 }

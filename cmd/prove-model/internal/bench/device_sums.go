@@ -15,7 +15,7 @@ import (
 func sumcheckKernels(b *deviceBench) {
 	const vars = 25
 	in := kernels.SumcheckInstance{A: b.elements(1 << vars), B: b.elements(1 << vars), Vars: vars}
-	sums := b.alloc(8 * kernels.SumcheckRoundWords)
+	sums := b.alloc(8 * kernels.SumcheckTwoRoundsWords)
 	batch := func(eq int) kernels.Ptr {
 		if eq > 0 {
 			heaps, err := kernels.NewEqHeaps(b.dev, extensions(eq, 1))
@@ -36,11 +36,19 @@ func sumcheckKernels(b *deviceBench) {
 			name = fmt.Sprintf("round, %d variables in eq", eq)
 		}
 		b.kernel("first "+name, "entry", entries, entries*elementBytes, func() error {
-			return kernels.SumcheckRound(b.dev, p, 1, vars-1, challenge, sums, kernels.Post{})
+			return kernels.SumcheckRound(b.dev, p, 1, vars-1, nil, sums, kernels.Post{})
 		})
 		b.kernel("fold + "+name, "entry", entries, entries*elementBytes*3/2, func() error {
-			return kernels.SumcheckRound(b.dev, p, 1, vars-2, challenge, sums, kernels.Post{})
+			return kernels.SumcheckRound(b.dev, p, 1, vars-2, []field.QM31{challenge}, sums, kernels.Post{})
 		})
+		if eq == 0 {
+			b.kernel("two rounds", "entry", entries, entries*elementBytes, func() error {
+				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-2, nil, sums, kernels.Post{})
+			})
+			b.kernel("two folds + two rounds", "entry", entries, entries*elementBytes*5/4, func() error {
+				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-4, []field.QM31{challenge, challenge}, sums, kernels.Post{})
+			})
+		}
 	}
 	b.kernel("inner product", "entry", entries, entries*elementBytes, func() error {
 		return kernels.SumcheckInner(b.dev, sums, in.A, in.B, vars, nil, kernels.Post{})
