@@ -51,6 +51,8 @@ DEVICE void block_sums(u64 *sum, const qm31 (&values)[N])
     }
 }
 
+DEVICE void block_sums(u64 *sum, qm31 x, qm31 y) { block_sums<2>(sum, {x, y}); }
+
 // Where a launch puts its sums when all blocks are done: the host waits for the
 // ticket in word 0. Null for nowhere. The launch counts its blocks in `done`.
 struct mailbox {
@@ -134,5 +136,5 @@ DEVICE void weighted_sums(u64 *sum, u64 n, const weights &w, F f)
         p_sum = qm31_add(p_sum, p_run);
         q_sum = qm31_add(q_sum, q_run);
     }
-    block_sums<2>(sum, {p_sum, q_sum});
+    block_sums(sum, p_sum, q_sum);
 }
