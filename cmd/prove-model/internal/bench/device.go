@@ -48,7 +48,7 @@ func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKe
 	b := &deviceBench{ctx: ctx, dev: dev, report: report}
 	// Launchers' errors and those of a backend end up in one place.
 	failed := backend.Catch(func() {
-		for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps} {
+		for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps, hashDeviceKernels, codeDeviceKernels, pairKernels, commitSteps} {
 			if err = ctx.Err(); err != nil {
 				return
 			}

@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// hashDeviceKernels are permutations and what is made of them. Bits in place of
+// elements take as long.
+func hashDeviceKernels(b *deviceBench) {
+	const depth, columns, rows, nonces = 25, 1 << 20, 64, 1 << 20
+	states := b.elements(1 << depth * kernels.SizeDigest / elementBytes)
+	b.kernel("Poseidon2 permutation", "permutation", 1<<(depth-1), 0, func() error {
+		return kernels.PermuteMany(b.dev, states, 1<<(depth-1))
+	})
+	nodes := b.alloc(kernels.TreeDigests(depth) * kernels.SizeDigest)
+	backend.Check(b.dev.Copy(nodes, states, kernels.SizeDigest<<depth))
+	b.kernel("Merkle tree of 2^25", "leaf", 1<<depth, 0, func() error {
+		return kernels.MerkleTree(b.dev, nodes, depth)
+	})
+	scratch := b.alloc(kernels.SizeDigest << depth)
+	b.kernel("Merkle root of 2^25", "leaf", 1<<depth, 0, func() error {
+		return kernels.MerkleRoot(b.dev, scratch, nodes, scratch.Offset(1, kernels.SizeDigest), depth)
+	})
+	b.kernel("column hashing, 64 rows", "permutation", columns*rows/poseidon2.Rate, 0, func() error {
+		return kernels.HashColumns(b.dev, scratch, 0, nodes, columns, columns, rows, 0, rows)
+	})
+	b.kernel("search for a nonce", "permutation", nonces, 0, func() error {
+		return kernels.SearchNonce(b.dev, scratch, states, 0, nonces, field.P)
+	})
+}
+
+// codeDeviceKernels encode rows of several lengths. The bytes are those of table
+// and codeword, once.
+func codeDeviceKernels(b *deviceBench) {
+	for _, vars := range []int{12, 16, 20} {
+		const blowup, all = 2, 26
+		rows := 1 << (all - vars)
+		twiddles := b.alloc(kernels.SizeM31 << (vars + blowup))
+		backend.Check(kernels.Twiddles(b.dev, twiddles, vars+blowup))
+		table, words := b.random(1<<(all-1)), b.alloc(kernels.SizeM31<<(all+blowup))
+		bytes := kernels.SizeM31 * (1<<all + 1<<(all+blowup))
+		b.kernel(fmt.Sprintf("encode rows of 2^%d at rate 1/4", vars), "output", 1<<(all+blowup), bytes, func() error {
+			return kernels.Encode(b.dev, words, table, twiddles, rows, vars, vars+blowup)
+		})
+		b.free()
+	}
+}
+
+// pairKernels are the rounds of an opening.
+func pairKernels(b *deviceBench) {
+	const vars = 24
+	f, q, sums := b.elements(1<<vars), b.elements(1<<vars), b.alloc(2*kernels.SizeSum)
+	b.kernel("opening: fold + round", "entry", 2<<vars, 2<<vars*elementBytes*3/2, func() error {
+		return kernels.PairBind(b.dev, sums, f, q, 1<<vars, challenge)
+	})
+}
+
+// commitSteps commit to a weight matrix of 2^26 bytes that is on the device and
+// open it.
+func commitSteps(b *deviceBench) {
+	const rows, columns = 1 << 12, 1 << 14
+	g := &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{rows, columns}, Kind: model.Fixed}}}
+	values := make([]int32, rows*columns)
+	for i := range values {
+		values[i] = int32(splitmix(uint64(i))>>56) - 1<<7
+	}
+	layout := model.NewStack(g, []model.TensorID{0})
+	c := soundness.DefaultConfig
+	rowVars, err := soundness.ChooseRowVars(c, []uint64{layout.Size})
+	backend.Check(err)
+	s := backend.Stack{Layout: layout, Rows: int(layout.Size >> rowVars), RowVars: rowVars, LogBlowup: c.LogBlowup}
+	machine := cuda.NewMachine(b.dev)
+	defer machine.Close()
+	m := machine.Backend(g, tensorsOnly{values})
+	defer func() { m.Close() }()
+	var tree *whir.Tree
+	b.step("commit 2^26, weights resident", "value", len(values), func() {
+		m.Close()
+		m = machine.Backend(g, tensorsOnly{values})
+	}, func() { tree = m.Commit(s) })
+	o := backend.Opening{Trees: []*whir.Tree{tree}, Stacks: []backend.Stack{s}, RowOffsets: []uint64{0}}
+	o.Params, err = soundness.Derive(c, rowVars, uint64(s.Rows))
+	backend.Check(err)
+	for i := range 8 {
+		point := extensions(26-i, uint64(i))
+		o.Terms = append(o.Terms, whir.Term{Coef: challenge, Point: point})
+	}
+	// The value is wrong, which takes the prover as long as if it were right.
+	b.step("open 2^26", "value", len(values), func() {}, func() {
+		m.Open(transcript.NewWriter(transcript.New("bench")), o)
+	})
+}
+
+// tensorsOnly is a witness of tensors.
+type tensorsOnly [][]int32
+
+// Tensor implements backend.Witness.
+func (t tensorsOnly) Tensor(id model.TensorID) []int32 { return t[id] }
+
+// StepKeys implements backend.Witness.
+func (tensorsOnly) StepKeys(int) []int32 { panic("bench: a model without look-ups") }

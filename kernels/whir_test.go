@@ -1,0 +1,282 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poly"
+)
+
+// TestPackStack packs a stack of tensors of every width, all of it and a part
+// from the middle to beyond the end.
+func TestPackStack(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(21, 22))
+	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{3, 5, 6}}, {Shape: []int{21}}, {Shape: []int{9, 4}}}}
+	var data [][]int32
+	values := make([]kernels.Ptr, 3)
+	widths := []uint64{1, 2, 4}
+	for i := range g.Tensors {
+		v := make([]int32, model.Size(g.Tensors[i].Shape))
+		narrow, short := make([]int8, len(v)), make([]int16, len(v))
+		for j := range v {
+			v[j] = int32(rng.Uint32()) >> (32 - 8*widths[i])
+			narrow[j], short[j] = int8(v[j]), int16(v[j])
+		}
+		data = append(data, v)
+		switch widths[i] {
+		case 1:
+			values[i] = upload(t, d, narrow)
+		case 2:
+			values[i] = upload(t, d, short)
+		default:
+			values[i] = upload(t, d, v)
+		}
+	}
+	s := model.NewStack(g, []model.TensorID{0, 1, 2})
+	var offsets []uint64
+	var blocks []kernels.StackBlock
+	var axes []kernels.StackAxis
+	for _, b := range s.Blocks {
+		// Every axis on its own: no runs.
+		k := kernels.StackBlock{Values: values[b.Tensor], Width: widths[b.Tensor], FirstAxis: uint64(len(axes)), Axes: uint64(len(b.Parts))}
+		stride := 1
+		for a := len(b.Parts) - 1; a >= 0; a-- {
+			axes = append(axes, kernels.StackAxis{Bits: uint64(b.Parts[a].Bits), Stride: uint64(stride)})
+			k.Values += kernels.Ptr(b.Parts[a].Start * stride * int(k.Width))
+			stride *= g.Tensors[b.Tensor].Shape[a]
+		}
+		offsets, blocks = append(offsets, b.Offset), append(blocks, k)
+	}
+	offsets = append(offsets, s.Size)
+	o, b, x := upload(t, d, offsets), upload(t, d, blocks), upload(t, d, axes)
+	for _, c := range []struct{ from, n int }{{0, int(s.Size)}, {int(s.Size) / 2, 300}, {int(s.Size), 1}} {
+		want := make([]int32, c.n)
+		s.Fill(g, data, uint64(c.from), want)
+		out := alloc[int32](t, d, c.n)
+		must(t, kernels.PackStack(d, out, uint64(c.from), c.n, o, b, len(blocks), x))
+		if got := download[int32](t, d, out, c.n); !slices.Equal(got, want) {
+			t.Errorf("%+v: %v, want %v", c, got, want)
+		}
+	}
+}
+
+// weightTables are tables of weights on the device, and their values.
+type weightTables struct {
+	vars          []int
+	parts, tables kernels.Ptr
+	values        [][]field.QM31
+}
+
+func newWeightTables(t *testing.T, d kernels.Device, rng *rand.Rand, vars []int, eq bool) *weightTables {
+	w := &weightTables{vars: vars}
+	var parts []kernels.WeightPart
+	factors := []field.QM31{{}} // which no weight has
+	elements := 3
+	for _, v := range vars {
+		high, low := kernels.WeightSizes(v)
+		parts = append(parts, kernels.WeightPart{High: uint64(elements), Low: uint64(elements + high), Vars: uint64(v), Factors: uint64(len(factors))})
+		elements += high + low
+		f := vectorQM31(rng, v, 2)
+		factors = append(factors, f...)
+		slices.Reverse(f)
+		if eq {
+			w.values = append(w.values, poly.EqTable(f))
+		} else {
+			w.values = append(w.values, code.WeightTable(f))
+		}
+	}
+	w.parts, w.tables = upload(t, d, parts), alloc[field.QM31](t, d, elements)
+	must(t, kernels.MakeWeights(d, w.tables, w.parts, upload(t, d, factors), len(parts), eq))
+	return w
+}
+
+func (w *weightTables) first(parts []int) []uint64 {
+	var vars []int
+	for _, p := range parts {
+		vars = append(vars, w.vars[p])
+	}
+	return kernels.FirstBlocks(vars)
+}
+
+func TestDots(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(23, 24))
+	w := newWeightTables(t, d, rng, []int{0, 1, 7, 8, 9, 14}, true)
+	values := make([]int32, 1<<14+5)
+	for i := range values {
+		values[i] = rng.Int32N(1<<31-1) - 1<<30 + 1
+		if i%9 == 0 {
+			values[i] = 1<<30 - 1 - int32(i/9%2)*(1<<31-2) // the extremes
+		}
+	}
+	p := upload(t, d, values)
+	parts := []int{5, 0, 4, 3, 3, 2, 1, 5}
+	var jobs []kernels.DotJob
+	for i, part := range parts {
+		jobs = append(jobs, kernels.DotJob{Values: kernels.At[int32](p, i%5), Part: uint64(part)})
+	}
+	first := w.first(parts)
+	sums := upload(t, d, make([]uint64, kernels.SumWords*len(jobs)))
+	must(t, kernels.Dots(d, sums, upload(t, d, first), int(first[len(jobs)]), upload(t, d, jobs), len(jobs), w.parts, w.tables))
+	words := download[uint64](t, d, sums, kernels.SumWords*len(jobs))
+	for i, part := range parts {
+		e := w.values[part]
+		want := field.DotInt32(values[i%5:i%5+len(e)], e)
+		if got := kernels.FromSum(words[kernels.SumWords*i:]); got != want {
+			t.Errorf("job %d over %d variables: %v, want %v", i, w.vars[part], got, want)
+		}
+	}
+}
+
+func TestAddWeights(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(25, 26))
+	for _, eq := range []bool{false, true} {
+		w := newWeightTables(t, d, rng, []int{0, 5, 8, 10, 14}, eq)
+		q := vectorQM31(rng, 1<<15, 3)
+		parts := []int{4, 3, 2, 1, 0, 3}
+		var jobs []kernels.AddJob
+		at := 1
+		want := slices.Clone(q)
+		for _, p := range parts {
+			jobs = append(jobs, kernels.AddJob{Start: uint64(at), Part: uint64(p), Coef: vectorQM31(rng, 2, 1)[1]})
+			for i, v := range w.values[p] {
+				want[at+i] = want[at+i].Add(v.Mul(jobs[len(jobs)-1].Coef))
+			}
+			at += 1 << w.vars[p]
+		}
+		dq, first := upload(t, d, q), w.first(parts)
+		must(t, kernels.AddWeights(d, dq, upload(t, d, first), int(first[len(jobs)]), upload(t, d, jobs), len(jobs), w.parts, w.tables))
+		if i := firstDifference(download[field.QM31](t, d, dq, len(q)), want); i >= 0 {
+			t.Errorf("eq %v: entry %d differs", eq, i)
+		}
+	}
+}
+
+// firstDifference returns the first index at which two slices of one length
+// differ, or −1.
+func firstDifference[T comparable](a, b []T) int {
+	for i := range a {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestDotWeight(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(27, 28))
+	for _, vars := range []int{0, 3, 8, 11, 14} {
+		w := newWeightTables(t, d, rng, []int{vars}, false)
+		f := vectorQM31(rng, 1<<vars, 1)
+		sum := upload(t, d, make([]uint64, kernels.SumWords))
+		must(t, kernels.DotWeight(d, sum, upload(t, d, f), vars, w.parts, w.tables))
+		if got, want := kernels.FromSum(download[uint64](t, d, sum, kernels.SumWords)), field.Dot(f, w.values[0]); got != want {
+			t.Errorf("%d variables: %v, want %v", vars, got, want)
+		}
+	}
+}
+
+func TestAddPoints(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(29, 30))
+	for _, c := range []struct{ vars, n int }{{0, 1}, {1, 3}, {5, 2}, {8, 4}, {9, 5}, {12, 30}} {
+		q := vectorQM31(rng, 1<<c.vars, 5)
+		points := make([]kernels.PointWeight, c.n)
+		want := slices.Clone(q)
+		for i, z := range vectorM31(rng, c.n, 1) {
+			points[i] = kernels.PointWeight{Coef: vectorQM31(rng, 2, 1)[1], Z: z}
+			for j, v := range code.WeightTable(code.PointWeights(field.NewQM31(z, 0, 0, 0), c.vars)) {
+				want[j] = want[j].Add(v.Mul(points[i].Coef))
+			}
+		}
+		dq := upload(t, d, q)
+		scratch := alloc[uint8](t, d, kernels.PointScratch(c.vars, c.n))
+		must(t, kernels.AddPoints(d, dq, c.vars, upload(t, d, points), c.n, scratch))
+		if i := firstDifference(download[field.QM31](t, d, dq, len(q)), want); i >= 0 {
+			t.Errorf("%+v: entry %d differs", c, i)
+		}
+	}
+}
+
+func TestFoldRows(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(31, 32))
+	for _, c := range []struct{ rowVars, n, count int }{{0, 1, 1}, {0, 3, 2}, {4, 2, 16}, {8, 3, 4}, {9, 1, 2}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			rows := make([]kernels.Ptr, c.n*c.count)
+			weights := vectorQM31(rng, c.count, 1)
+			want := make([]field.QM31, c.n<<c.rowVars)
+			for r := range rows {
+				if r%5 == 3 {
+					continue // no such row
+				}
+				v := make([]int32, 1<<c.rowVars)
+				for i := range v {
+					v[i] = rng.Int32N(1<<31-1) - 1<<30 + 1
+				}
+				v[0] = 1 - 1<<30
+				rows[r] = upload(t, d, v)
+				l := r % c.n
+				field.MulAccInt32Vec(want[l<<c.rowVars:(l+1)<<c.rowVars], v, weights[r/c.n])
+			}
+			f := alloc[field.QM31](t, d, len(want))
+			must(t, kernels.FoldRows(d, f, upload(t, d, rows), c.rowVars, c.n, upload(t, d, weights), c.count))
+			if i := firstDifference(download[field.QM31](t, d, f, len(want)), want); i >= 0 {
+				t.Errorf("entry %d differs", i)
+			}
+		})
+	}
+}
+
+func TestPair(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(33, 34))
+	round := func(f, q []field.QM31) (zero, top field.QM31) {
+		h := len(f) / 2
+		return field.RoundSums(field.Halves{Lo: f[:h], Hi: f[h:]}, field.Halves{Lo: q[:h], Hi: q[h:]})
+	}
+	check := func(what string, sums kernels.Ptr, f, q []field.QM31) {
+		t.Helper()
+		words := download[uint64](t, d, sums, 2*kernels.SumWords)
+		zero, top := round(f, q)
+		if z, p := kernels.FromSum(words), kernels.FromSum(words[kernels.SumWords:]); z != zero || p != top {
+			t.Errorf("%s of %d: %v, %v, want %v, %v", what, len(f), z, p, zero, top)
+		}
+	}
+	for _, n := range []int{2, 4, 64, 1024, 4096} {
+		f, q := vectorQM31(rng, n, 1), vectorQM31(rng, n, 2)
+		df, dq := upload(t, d, f), upload(t, d, q)
+		sums := upload(t, d, make([]uint64, 2*kernels.SumWords))
+		must(t, kernels.PairRound(d, sums, df, dq, n))
+		check("PairRound", sums, f, q)
+		r := vectorQM31(rng, 2, 1)[1]
+		must(t, d.Clear(sums, 2*kernels.SizeSum))
+		must(t, kernels.PairBind(d, sums, df, dq, n, r))
+		for _, x := range []*[]field.QM31{&f, &q} {
+			field.FoldVec((*x)[:n/2], *x, r)
+			*x = (*x)[:n/2]
+		}
+		if i := firstDifference(download[field.QM31](t, d, df, n/2), f); i >= 0 {
+			t.Errorf("PairBind of %d: entry %d of f differs", n, i)
+		}
+		if i := firstDifference(download[field.QM31](t, d, dq, n/2), q); i >= 0 {
+			t.Errorf("PairBind of %d: entry %d of q differs", n, i)
+		}
+		if n > 2 {
+			check("PairBind", sums, f, q)
+		}
+	}
+	if err := kernels.PairRound(d, 1, 1, 1, 3); err == nil {
+		t.Error("three entries")
+	}
+}
