@@ -84,7 +84,7 @@ func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
 		return t.upper.Round(round, r)
 	}
 	// The first two rounds stay: in the last layer they are not like the others.
-	if left := t.rounds.Vars - round; t.tail == nil && round >= 2 && (left <= tailVars || 1<<left <= tailEntries/4) {
+	if left := t.rounds.Vars - round; t.tail == nil && round >= 2 && left <= tailVars {
 		v := t.tables(round, r)
 		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.rounds.Lambda), round
 		t.rounds.Eq.Free(t.dev)

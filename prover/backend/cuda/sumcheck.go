@@ -9,10 +9,10 @@ import (
 	"github.com/prove-model/prove-model/prover/sumcheck"
 )
 
-// A sumcheck goes on in the host's memory when it has come down to tailVars
-// variables, or to tailEntries entries of all A: the rounds there then take
-// less time than a launch and the way back. Variables, for tests.
-var tailVars, tailEntries = 8, 1 << 12
+// tailVars is the number of variables from which on a sumcheck goes on in the
+// host's memory: with tables so small, a round there takes less time than a
+// launch and the way back. A variable, for tests.
+var tailVars = 8
 
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
@@ -94,7 +94,7 @@ func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
 		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
 	}
 	left := b.rounds - round
-	if left <= tailVars || len(b.insts)<<left <= tailEntries {
+	if left <= tailVars {
 		b.moveToHost(round)
 		return b.tail.Round(0, r)
 	}

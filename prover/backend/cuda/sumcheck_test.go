@@ -63,9 +63,9 @@ func randomVec(rng *rand.Rand, n int) []field.QM31 {
 
 // setTail makes sumchecks leave the device at a number of variables.
 func setTail(t testing.TB, vars int) {
-	beforeVars, beforeEntries := tailVars, tailEntries
-	t.Cleanup(func() { tailVars, tailEntries = beforeVars, beforeEntries })
-	tailVars, tailEntries = vars, 0
+	before := tailVars
+	t.Cleanup(func() { tailVars = before })
+	tailVars = vars
 }
 
 // TestSumcheck compares proofs on the device with those in memory, for batches

@@ -27,7 +27,7 @@ type DeviceKernel struct {
 
 // String gives time and rates on one line.
 func (k DeviceKernel) String() string {
-	s := fmt.Sprintf("%-44s %9.3f ms %10.2f M %s/s", k.Name, 1e3*k.Seconds, 1e-6*float64(k.Units)/k.Seconds, k.Unit)
+	s := fmt.Sprintf("%-44s %9.3f ms %12.4g %s/s", k.Name, 1e3*k.Seconds, float64(k.Units)/k.Seconds, k.Unit)
 	if k.Bytes > 0 {
 		s += fmt.Sprintf(" %8.0f GB/s, %3.0f %% of a copy", 1e-9*float64(k.Bytes)/k.Seconds, 100*k.OfCopy)
 	}
