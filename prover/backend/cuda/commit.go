@@ -17,7 +17,7 @@ func (b *Backend) Commit(s backend.Stack) *whir.Tree {
 	defer a.close()
 	p := b.newPacker(a, s)
 	domain := s.RowVars + s.LogBlowup
-	n := rowsAtOnce(s.Rows, domain)
+	n := rowsAtOnce(s.Rows, domain, b.m.piece)
 	values := newArray[int32](a, n<<s.RowVars)
 	e := newEncoder(a, domain)
 	words := e.words(n, domain)
@@ -36,13 +36,10 @@ func (b *Backend) Commit(s backend.Stack) *whir.Tree {
 	}))
 }
 
-// maxWords bounds the codewords that are in memory at once, in elements of 4
-// bytes: 1 GiB.
-const maxWords = 1 << 28
-
-// rowsAtOnce returns how many of some rows are encoded at once.
-func rowsAtOnce(rows, domain int) int {
-	n := max(poseidon2.Rate, maxWords>>domain)
+// rowsAtOnce returns how many of some rows are encoded at once: those whose
+// codewords fit into as many bytes, but enough for a permutation of the hash.
+func rowsAtOnce(rows, domain, bytes int) int {
+	n := max(poseidon2.Rate, bytes/kernels.SizeM31>>domain)
 	return min(rows, n&^(poseidon2.Rate-1), maxEncode)
 }
 

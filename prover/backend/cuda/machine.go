@@ -19,7 +19,7 @@ type Machine struct {
 	resident map[*int32]resident
 	bytes    int               // of the resident tensors
 	limit    int               // on them; 0: none
-	piece    int               // bytes of a piece of a tensor that there is no room for
+	piece    int               // bytes of what goes through in pieces
 	boxes    []kernels.Mailbox // not in use
 }
 
@@ -36,8 +36,9 @@ func NewMachine(dev kernels.Device) *Machine {
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that
-// of a piece of a tensor which goes through in pieces since it has no place
-// there, both in bytes. A limit of zero is none. It is set before the first
+// of a piece of what goes through in pieces, both in bytes: of a tensor that has
+// no place there, and of codewords on their way to a hash. A resident limit of
+// zero is none. It is set before the first
 // tensor comes.
 func (m *Machine) Limit(resident, piece int) { m.limit, m.piece = resident, piece }
 

@@ -65,7 +65,7 @@ func (r *rows) Columns(first, n, logBlowup int, positions []uint64) [][]field.M3
 	a := newScope(r.a)
 	defer a.close()
 	domain := r.rowVars + logBlowup
-	atOnce := rowsAtOnce(n, domain)
+	atOnce := rowsAtOnce(n, domain, r.b.m.piece)
 	words := newArray[uint32](a, atOnce<<domain)
 	leaves := newArray[field.M31](a, n*len(positions))
 	where := newCopy(a, positions)
