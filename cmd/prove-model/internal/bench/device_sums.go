@@ -122,7 +122,7 @@ func logupKernels(b *deviceBench) {
 	b.kernel("first round from 2^24 leaves", "leaf", leaves, leaves*20, func() error {
 		return leafLayer().Round(b.dev, 0, challenge, sums, kernels.Post{})
 	})
-	b.kernel("fold + round from 2^24 leaves", "leaf", leaves, leaves*(20+2*16), func() error {
+	b.kernel("fold + round from 2^24 leaves", "leaf", leaves, leaves*(20+16), func() error {
 		return leafLayer().Round(b.dev, 1, challenge, sums, kernels.Post{})
 	})
 }
