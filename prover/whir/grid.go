@@ -11,7 +11,7 @@ import (
 
 // The sumcheck over the first row variables, before anything is folded.
 //
-// View the table of rows as 2^w long rows, w ≤ gridVars. With their columns summed
+// View the table of rows as 2^w long rows, w ≤ GridVars. With their columns summed
 // away, the product of the stack and the functional is a polynomial of degree 2
 // in each of the w variables that number them,
 //
@@ -23,9 +23,9 @@ import (
 // committed value. Only then the long rows are folded into one over K, of a 2^w-th
 // of the length, and the other row variables are bound there.
 
-// gridVars is the largest w. One more variable makes the pass over the rows half
+// GridVars is the largest w. One more variable makes the pass over the rows half
 // as long again, one fewer doubles the tables over K.
-const gridVars = 4
+const GridVars = 4
 
 // grid holds g over {0, 1, ∞}^vars, variable 0 most significant, ∞ last.
 type grid struct {

@@ -80,7 +80,7 @@ func (s *statement) open(w *transcript.Writer, rows Rows, trees []*Tree) {
 // their challenges and what is left to prove on the rows they fold to.
 func (s *statement) foldLongRows(w *transcript.Writer, rows Rows) ([]field.QM31, *claimed) {
 	first := s.params.Levels[0]
-	vars := min(first.FoldVars, gridVars)
+	vars := min(first.FoldVars, GridVars)
 	q := newFunctional(s.terms, first.RowVars)
 	g := grid{vars, rows.Grid(vars, q)}
 	point, claim := g.bindRows(w, first.FoldGrind, s.value)

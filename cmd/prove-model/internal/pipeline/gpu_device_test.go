@@ -33,7 +33,7 @@ func TestDevice(t *testing.T) {
 		}
 		return m.Reserved
 	}
-	cfg := settings(t)
+	cfg := quick(t)
 	if _, err := Prove(t.Context(), cfg, ui.NewPhases(nil, true)); err != nil {
 		t.Fatal(err)
 	}

@@ -31,13 +31,21 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
+// quick are settings with little to grind and small tables: the host in place of
+// a GPU is slow.
+func quick(t *testing.T) *config.Config {
+	cfg := settings(t)
+	cfg.SecurityBits, cfg.GrindBits, cfg.Mode = 60, 8, config.ModeW8A8
+	return cfg
+}
+
 // proofOn proves a digit on a device and returns the proof and what was said.
 func proofOn(t *testing.T, gpu string, d kernels.Device) ([]byte, string, error) {
 	t.Helper()
 	var said bytes.Buffer
 	ph := ui.NewPhases(&said, false)
-	cfg := settings(t)
-	cfg.GPU, cfg.GPUThreshold, cfg.NoCache = gpu, 1<<14, true
+	cfg := quick(t)
+	cfg.GPU, cfg.GPUThreshold, cfg.NoCache = gpu, 1<<12, true
 	dev, err := openDevice(t.Context(), cfg, ph, func() (kernels.Device, error) { return d, nil })
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +64,7 @@ func proofOn(t *testing.T, gpu string, d kernels.Device) ([]byte, string, error)
 // A proof has the same bytes on a device, on one that fails on the way, and on
 // none; a required device that fails is an error that leaves no file.
 func TestGPU(t *testing.T) {
-	cfg := settings(t)
+	cfg := quick(t)
 	if _, err := Prove(t.Context(), cfg, ui.NewPhases(nil, true)); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +93,7 @@ func TestGPU(t *testing.T) {
 	if faulty.Live() != 0 {
 		t.Errorf("allocation %d fails: %d bytes are left on the device", n, faulty.Live())
 	}
-	if _, _, err := proofOn(t, config.GPURequire, devicetest.NewFaulty(d, n)); !errors.Is(err, devicetest.ErrInjected) {
-		t.Errorf("required, allocation %d fails: %v", n, err)
+	if _, _, err := proofOn(t, config.GPURequire, devicetest.NewFaulty(d, n/4)); !errors.Is(err, devicetest.ErrInjected) {
+		t.Errorf("required, allocation %d fails: %v", n/4, err)
 	}
 }

@@ -1,0 +1,123 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// metered notes the peak of the device's memory in each kind of step, beyond
+// what the machine held before.
+type metered struct {
+	backend.Backend
+	dev                           *devicetest.Faulty
+	lookUps, sums, commits, opens int
+}
+
+func (m *metered) note(most *int, f func()) {
+	m.dev.ResetPeak()
+	f()
+	*most = max(*most, m.dev.Peak())
+}
+
+func (m *metered) Restrict(r backend.Restriction) (t backend.Table) {
+	m.note(&m.sums, func() { t = m.Backend.Restrict(r) })
+	return t
+}
+
+func (m *metered) Sumcheck(w *transcript.Writer, in []backend.Instance) (f []sumcheck.Final) {
+	m.note(&m.sums, func() { f = m.Backend.Sumcheck(w, in) })
+	return f
+}
+
+func (m *metered) LogUp(w *transcript.Writer, l backend.Leaves) (p []field.QM31, num, den field.QM31) {
+	m.note(&m.lookUps, func() { p, num, den = m.Backend.LogUp(w, l) })
+	return p, num, den
+}
+
+func (m *metered) Commit(s backend.Stack) (t *whir.Tree) {
+	m.note(&m.commits, func() { t = m.Backend.Commit(s) })
+	return t
+}
+
+func (m *metered) Open(w *transcript.Writer, o backend.Opening) {
+	m.note(&m.opens, func() { m.Backend.Open(w, o) })
+}
+
+// TestNeed holds the estimate of device memory against what proofs took, phase
+// by phase. Small things are not in the estimate (128 KB are
+// allowed), it may not be short of the rest, nor more than twice as much.
+func TestNeed(t *testing.T) {
+	const small = 128 << 10
+	dev := devicetest.NewFaulty(devicetest.Open(t), -1)
+	graphs := map[string]*builder{"wide": wide()}
+	if os.Getenv("PROVE_MODEL_TEST_GPU") == "1" {
+		graphs["everything"] = everything(rand.New(rand.NewPCG(1, 2))) // the host takes long
+	}
+	for name, b := range graphs {
+		b.g.Finish(0)
+		sec := proof.Security{TargetBits: 40, GrindBits: 8}
+		p, err := plan.New(&b.g, sec.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		need := cuda.NewNeed(p)
+		machine := cuda.NewMachine(dev)
+		m := &metered{dev: dev}
+		opts := Options{Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+			m.Backend = machine.Backend(g, w)
+			return m
+		}}
+		key, tree, err := Commit(context.Background(), &b.g, b.w, sec, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
+		if _, err := Prove(context.Background(), key, tree, wit, &bytes.Buffer{}, opts); err != nil {
+			t.Fatal(err)
+		}
+		if got := dev.Live(); int64(got) > need.Fixed {
+			t.Errorf("%s: weights take %d bytes, estimated %d", name, got, need.Fixed)
+		}
+		for _, c := range []struct {
+			step string
+			took int
+			need int64
+		}{{"look-ups", m.lookUps, need.LookUps}, {"sums", m.sums, need.Sums}, {"commit", m.commits, need.Commit}, {"open", m.opens, need.Open}} {
+			base := need.Fixed + need.Witness + need.Trees
+			t.Logf("%s: %s took %d bytes, estimated %d beside %d", name, c.step, c.took, c.need, base)
+			if int64(c.took) > base+c.need+small {
+				t.Errorf("%s: %s took %d bytes, estimated %d beside %d", name, c.step, c.took, c.need, base)
+			}
+			if c.need > 2*int64(c.took)+small {
+				t.Errorf("%s: %s took %d bytes, estimated at %d alone", name, c.step, c.took, c.need)
+			}
+		}
+		machine.Close()
+	}
+}
+
+// wide is a dense layer large enough that its tables outweigh what an estimate
+// leaves out.
+func wide() *builder {
+	b := &builder{}
+	x := b.input(1, 400)
+	w := b.fixed(rand.New(rand.NewPCG(5, 6)), 3, 100, 400)
+	y := b.requantise("dense", []int{1, 100}, model.Acc{Products: []model.Product{
+		{Coef: 1, A: x, B: w, LabelsA: []int{0, 5}, LabelsB: []int{1, 5}}}}, 7, b.relu())
+	b.g.Outputs = []model.TensorID{y}
+	return b
+}
