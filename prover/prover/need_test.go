@@ -74,8 +74,8 @@ func TestNeed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		need := cuda.NewNeed(p)
 		machine := cuda.NewMachine(dev)
+		need := machine.Need(p)
 		m := &metered{dev: dev}
 		opts := Options{Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			m.Backend = machine.Backend(g, w)

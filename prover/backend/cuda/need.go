@@ -34,8 +34,8 @@ func (n *Need) Working() int64 {
 // Peak is the most that is needed at once.
 func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 
-// NewNeed estimates what proofs of a graph need.
-func NewNeed(p *plan.Plan) *Need {
+// Need estimates what proofs of a graph need.
+func (m *Machine) Need(p *plan.Plan) *Need {
 	n := &Need{}
 	for i := range p.Graph.Tensors {
 		t := &p.Graph.Tensors[i]
@@ -55,12 +55,12 @@ func NewNeed(p *plan.Plan) *Need {
 	}
 	for i := range p.Trees {
 		s := p.Stack(&p.Trees[i])
-		n.Commit = max(n.Commit, commitNeed(s))
+		n.Commit = max(n.Commit, commitNeed(s, m.piece))
 		if p.Trees[i].Chunk >= 0 {
 			n.Trees += digestBytes << (s.RowVars + s.LogBlowup + 1)
 		}
 	}
-	n.Open = openNeed(p)
+	n.Open = openNeed(p, m.piece)
 	return n
 }
 
@@ -176,9 +176,9 @@ func longestAxis(shape []int) int {
 
 // commitNeed is that of Commit: values and codewords of some rows, twiddles, the
 // sponges of all columns if they take more than one turn, and the digests.
-func commitNeed(s backend.Stack) int64 {
+func commitNeed(s backend.Stack, piece int) int64 {
 	domain := s.RowVars + s.LogBlowup
-	n := rowsAtOnce(s.Rows, domain)
+	n := rowsAtOnce(s.Rows, domain, piece)
 	need := int64(4*n)<<s.RowVars + int64(4*n+4+2*digestBytes)<<domain
 	if n < s.Rows {
 		need += stateBytes << domain
@@ -189,7 +189,7 @@ func commitNeed(s backend.Stack) int64 {
 // openNeed is that of Open: the rows of all stacks in 32 bits, two tables of K
 // over what the long rows fold to, and on top either a few rows' codewords or
 // what the later levels commit to.
-func openNeed(p *plan.Plan) int64 {
+func openNeed(p *plan.Plan, piece int) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var rows, columns, later int64
@@ -201,7 +201,7 @@ func openNeed(p *plan.Plan) int64 {
 	for i := range p.Trees {
 		s := p.Stack(&p.Trees[i])
 		rows += int64(4*s.Rows) << s.RowVars
-		columns = max(columns, int64(4*rowsAtOnce(s.Rows, first.LogDomain()))<<first.LogDomain())
+		columns = max(columns, int64(4*rowsAtOnce(s.Rows, first.LogDomain(), piece))<<first.LogDomain())
 		blocks += len(s.Layout.Blocks)
 	}
 	for _, l := range levels[1:] {

@@ -13,6 +13,8 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // Device is where a command computes: on a GPU as far as that goes and on the
@@ -20,7 +22,10 @@ import (
 type Device struct {
 	machine *cuda.Machine // nil: the CPU alone
 	policy  backend.Policy
-	forward int // least size of a step of the forward pass that goes to the GPU
+	// Bytes of the GPU's memory that were free, and of a piece of what goes
+	// through in pieces; 0 if it does not tell.
+	free, piece int
+	forward     int // least size of a step of the forward pass that goes to the GPU
 
 	mu   sync.Mutex
 	lost bool
@@ -54,10 +59,10 @@ func openDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases, open fun
 		ph.Printf("warning: one GPU is used: this version does not spread a proof over several")
 	}
 	d := &Device{machine: cuda.NewMachine(dev), policy: backend.Policy{Threshold: backend.DefaultThreshold}, forward: forward.DefaultThreshold}
-	if free, ok := available(dev); ok {
-		// Half of it is for what the proof works on. A weight tensor beyond that
-		// goes through in pieces that leave room for others.
-		d.machine.Limit(free/2, min(free, int(cfg.ChunkBudgetGB*(1<<30)))/8)
+	var ok bool
+	if d.free, ok = available(dev); ok {
+		d.piece = min(d.free, int(cfg.ChunkBudgetGB*(1<<30))) / 8
+		d.machine.Limit(d.free/2, d.piece)
 	}
 	if cfg.GPUThreshold >= 0 {
 		d.policy.Threshold, d.forward = cfg.GPUThreshold, cfg.GPUThreshold
@@ -78,6 +83,25 @@ func available(dev kernels.Device) (free int, ok bool) {
 	}
 	n, _, err := e.Available()
 	return int(n), err == nil
+}
+
+// reserve keeps the room free that proofs of a graph need beside its weights:
+// weights for which too little is left go through in pieces.
+func (d *Device) reserve(g *model.Graph, sec proof.Security, ph *ui.Phases) error {
+	if !d.usable() || d.free == 0 {
+		return nil
+	}
+	p, err := plan.New(g, sec.Config())
+	if err != nil {
+		return err
+	}
+	need := d.machine.Need(p)
+	if need.Peak() > int64(d.free) {
+		ph.Printf("note: this takes about %s of the GPU's memory, and %s are free: not all of it will be done there",
+			ui.Bytes(need.Peak()), ui.Bytes(int64(d.free)))
+	}
+	d.machine.Limit(max(1, d.free-int(need.Working())), d.piece)
+	return nil
 }
 
 // load compiles the kernels, or takes them from the cache, so that the phases

@@ -61,6 +61,9 @@ func Prepare(ctx context.Context, cfg *config.Config, dev *Device, src *Source, 
 	if p.Model, err = quantised(ctx, cfg, src, ranges, ph); err != nil {
 		return nil, err
 	}
+	if err := dev.reserve(p.Model.Graph, sec, ph); err != nil {
+		return nil, err
+	}
 	err = ph.Run(ctx, PhaseCommitModel, func(func(done, total int)) (err error) {
 		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec, prover.Options{Backend: dev.Backend})
 		if err != nil {
