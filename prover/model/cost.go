@@ -30,8 +30,10 @@ func (g *Graph) Uses() []uint64 {
 	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		use(s.Out, 1)
-		use(s.Lo, 1)
+		if s.Kind != StepZero { // has no results
+			use(s.Out, 1)
+			use(s.Lo, 1)
+		}
 		for _, l := range s.Acc.Linear {
 			use(l.Src, 1)
 		}

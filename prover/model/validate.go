@@ -44,6 +44,9 @@ func (g *Graph) Validate() error {
 	if err := g.validateMults(); err != nil {
 		return err
 	}
+	if err := g.validateResults(); err != nil {
+		return err
+	}
 	return g.validateCost()
 }
 
@@ -420,6 +423,64 @@ func (g *Graph) validateMults() error {
 	}
 	if len(used) != 0 {
 		return errors.New("a table has no multiplicities")
+	}
+	return nil
+}
+
+// validateResults checks that every witness tensor is the result of one step,
+// or the multiplicities of one table, and that every remainder of a lookup has
+// a lookup in a range table of its own: a witness that nothing constrains is
+// what a prover likes. (That the results of a division are constrained, which
+// takes several steps together, is the business of whoever issues the key.)
+func (g *Graph) validateResults() error {
+	made := map[TensorID]bool{}
+	result := func(id TensorID) error {
+		if id != None && made[id] {
+			return fmt.Errorf("tensor %d is the result of two steps", id)
+		}
+		made[id] = true
+		return nil
+	}
+	ranged := map[TensorID]int{} // bits of a range that a tensor is looked up in
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == StepZero {
+			continue
+		}
+		if err := errors.Join(result(s.Lo), result(s.Out)); err != nil {
+			return err
+		}
+		a := &s.Acc
+		if s.Kind != StepLookup || a.Const != 0 || len(a.Products) != 0 || len(a.Linear) != 1 {
+			continue
+		}
+		// In a range of two limbs the lower one is a remainder again, of a
+		// smaller shift: the argument ends.
+		l, t := &a.Linear[0], &g.Tables[s.Table]
+		if l.Coef == 1 && l.View == nil && t.Kind == TableRange && t.Min == 0 && (s.Shift == 0 || t.Bits > 0) {
+			if bits, ok := ranged[l.Src]; !ok || s.Shift+t.Bits < bits {
+				ranged[l.Src] = s.Shift + t.Bits
+			}
+		}
+	}
+	for _, m := range g.Mults {
+		if err := result(m.Tensor); err != nil {
+			return err
+		}
+	}
+	for i := range g.Tensors {
+		if g.Tensors[i].Kind == Witness && !made[TensorID(i)] {
+			return fmt.Errorf("witness tensor %d is the result of no step", i)
+		}
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind != StepLookup || s.Lo == None {
+			continue
+		}
+		if bits, ok := ranged[s.Lo]; !ok || bits > s.Shift {
+			return fmt.Errorf("step %d: nothing keeps the remainder within %d bits", i, s.Shift)
+		}
 	}
 	return nil
 }

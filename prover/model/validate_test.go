@@ -55,8 +55,16 @@ func TestValidateRefuses(t *testing.T) {
 		"a long chain": {"upon each other", chain(maxNesting+1, func(src TensorID) []Linear {
 			return []Linear{{Coef: 1, Src: src}}
 		})},
-		"tensors in many blocks":  {"blocks", scattered(20)},
-		"chunks without anything": {"too many", Graph{Tensors: manyViews(1<<13, 2).Tensors, Inputs: []TensorID{0}, Chunks: 1 << 16}},
+		"a witness from nowhere": {"result of no step", Graph{
+			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0}}},
+		"a result of two steps": {"two steps", Graph{
+			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0},
+			Steps: []Step{exact(0, 1), exact(0, 1)}}},
+		"a free remainder":         {"nothing keeps the remainder", rounding(Acc{Const: 1}, 0)},
+		"a remainder times two":    {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 2, Src: 1}}}, 0)},
+		"a remainder of many bits": {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 1)},
+		"tensors in many blocks":   {"blocks", scattered(20)},
+		"chunks without anything":  {"too many", Graph{Tensors: manyViews(1<<13, 2).Tensors, Inputs: []TensorID{0}, Chunks: 1 << 16}},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +75,38 @@ func TestValidateRefuses(t *testing.T) {
 				t.Errorf("got %v, want an error about %q", err, c.why)
 			}
 		})
+	}
+}
+
+func exact(from, to TensorID) Step {
+	return Step{Kind: StepExact, Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: from}}}, Out: to, Lo: None}
+}
+
+// rounding looks the input up with a remainder of 4 bits, and an accumulator in
+// a range of 4 bits or more.
+func rounding(rest Acc, more int) Graph {
+	witness := func(d int) Tensor { return Tensor{Shape: []int{d}, Kind: Witness, Max: 1} }
+	look := func(acc Acc, table TableID) Step {
+		return Step{Shape: []int{2}, Acc: acc, Table: table, Lo: None, Out: None}
+	}
+	g := Graph{
+		Tensors: []Tensor{input(2), witness(2), witness(1 << 8), witness(1 << (4 + more))},
+		Inputs:  []TensorID{0},
+		Tables:  []Table{{Bits: 8}, {Bits: 4 + more}},
+		Steps:   []Step{look(Acc{Linear: []Linear{{Coef: 1}}}, 0), look(rest, 1)},
+		Mults:   []Mult{{0, 0, 2}, {0, 1, 3}},
+	}
+	g.Steps[0].Shift, g.Steps[0].Lo = 4, 1
+	return g
+}
+
+// TestValidateAccepts is the control: the remainder alone in a range of its
+// bits.
+func TestValidateAccepts(t *testing.T) {
+	g := rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 0)
+	g.Chunks, g.Outputs = 1, []TensorID{0}
+	if err := g.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -95,7 +135,7 @@ func chain(n int, def func(src TensorID) []Linear) Graph {
 func scattered(n int) Graph {
 	g := Graph{Tensors: []Tensor{input(1)}, Inputs: []TensorID{0}}
 	for range n {
-		g.Tensors = append(g.Tensors, Tensor{Shape: []int{15, 15, 15, 15, 15, 15, 15, 15}, Kind: Witness, Max: 1})
+		g.Tensors = append(g.Tensors, Tensor{Shape: []int{15, 15, 15, 15, 15, 15, 15, 15}, Kind: Fixed, Max: 1})
 	}
 	return g
 }

@@ -54,17 +54,18 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) { return newPlan(g, 
 // ForKey lays out the commitments of a key's graph, with the key's parameters
 // of the opening if they reach the security that the key asks for.
 func ForKey(k *proof.Key) (*Plan, error) {
-	p, err := newPlan(k.Graph, k.Security.Config(), k.Levels)
-	if err == nil && p.Params == nil && len(k.Levels) > 0 {
-		err = errors.New("parameters for an opening, but nothing is committed")
+	levels := k.Levels
+	if levels == nil {
+		levels = []soundness.Level{} // none: nothing is chosen in their place
 	}
-	if err == nil && p.Params != nil && len(k.Levels) == 0 {
-		err = errors.New("no parameters for the opening")
+	p, err := newPlan(k.Graph, k.Security.Config(), levels)
+	if err == nil && p.Params == nil && len(levels) > 0 {
+		err = errors.New("parameters for an opening, but nothing is committed")
 	}
 	return p, err
 }
 
-// newPlan takes levels from a key, or chooses them if there are none.
+// newPlan takes levels from a key, or chooses them if that is nil.
 func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -145,6 +146,9 @@ func (p *Plan) place(levels []soundness.Level) error {
 // rowVars returns the given row length, or the cheapest.
 func (p *Plan) rowVars(levels []soundness.Level) (int, error) {
 	if levels != nil {
+		if len(levels) == 0 {
+			return 0, errors.New("no parameters for the opening")
+		}
 		if v := levels[0].RowVars; v >= 0 && v <= soundness.MaxLogDomain {
 			return v, nil
 		}

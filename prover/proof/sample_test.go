@@ -63,12 +63,12 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 	}
 	none := model.TensorID(model.None)
 	g.Steps = []model.Step{
-		{Name: "product", Shape: shape, Shift: 3, Lo: lo, Table: 1, Out: relu, Den: none, Acc: model.Acc{
+		{Name: "product", Shape: shape, Shift: bits, Lo: lo, Table: 1, Out: relu, Den: none, Acc: model.Acc{
 			Linear: []model.Linear{{Coef: 1, Src: view}},
 			Products: []model.Product{{Coef: coef, A: view, B: weights,
 				LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}},
 		}},
-		{Name: "range", Shape: shape, Acc: one(lo), Lo: none, Table: 0, Out: none, Den: none},
+		{Name: "range", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: lo}}}, Lo: none, Table: 0, Out: none, Den: none},
 		{Kind: model.StepExact, Shape: shape, Acc: one(relu), Lo: none, Table: model.None, Out: exact, Den: none},
 		{Kind: model.StepDivide, Shape: shape, Acc: one(relu), Lo: rem, Table: model.None, Out: quot, Den: exact},
 		{Kind: model.StepZero, Shape: shape, Acc: one(exact), Lo: none, Table: model.None, Out: none, Den: none},
