@@ -197,7 +197,7 @@ done:
 	RET
 
 // func intDotAVX2(a *int32, b *int32, n uint64) int64
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·intDotAVX2(SB), NOSPLIT, $0-32
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
@@ -207,6 +207,7 @@ TEXT ·intDotAVX2(SB), NOSPLIT, $0-32
 	SHRQ  $0x04, DX
 
 loop:
+	PREFETCHT0   2048(CX)
 	VMOVDQU      (AX), Y2
 	VMOVDQU      (CX), Y3
 	VMOVSHDUP    Y2, Y4
@@ -385,7 +386,7 @@ done:
 	RET
 
 // func intDotAVX512(a *int32, b *int32, n uint64) int64
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·intDotAVX512(SB), NOSPLIT, $0-32
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
@@ -395,6 +396,7 @@ TEXT ·intDotAVX512(SB), NOSPLIT, $0-32
 	SHRQ   $0x04, DX
 
 loop:
+	PREFETCHT0    2048(CX)
 	VMOVDQU32     (AX), Z2
 	VMOVDQU32     (CX), Z3
 	VMOVSHDUP     Z2, Z4

@@ -100,6 +100,7 @@ func dot(lanes int) {
 	even, odd := g.Zero(), g.Zero()
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
+		PREFETCHT0(Mem{Base: b, Disp: 2048}) // one stream from memory, which the processor is late to fetch
 		for o := 0; o < 64; o += g.Bytes() {
 			x, y := g.Load(Mem{Base: a, Disp: o}), g.Load(Mem{Base: b, Disp: o})
 			product, xo, yo := g.Reg(), g.Down(x), g.Reg()
