@@ -15,8 +15,9 @@ const lastVars = 12
 // passVars is the most layers of one pass over global memory.
 const passVars = 4
 
-// encodeThreads is the block size of encode_last.
-const encodeThreads = 512
+// encodeThreads is the block size of encode_last for tables of 2^vars: eight
+// elements a thread, as far as that gives whole warps.
+func encodeThreads(vars int) int { return max(32, 1<<vars/8) }
 
 // maxGridY is CUDA's limit.
 const maxGridY = 1<<16 - 1
@@ -51,7 +52,7 @@ func Encode(d Device, dst, src, twiddles Ptr, rows, logTable, logDomain int) err
 	if !first {
 		src = 0
 	}
-	return d.Launch(codeKernel("encode_last"), Launch{GridX: 1 << level, GridY: rows, Block: encodeThreads},
+	return d.Launch(codeKernel("encode_last"), Launch{GridX: 1 << level, GridY: rows, Block: encodeThreads(logDomain - level)},
 		uint64(dst), uint64(src), uint64(twiddles), uint64(logDomain), uint64(level))
 }
 

@@ -54,14 +54,17 @@ func weightPieces(vars int) int {
 	return (high + 31) / 32
 }
 
-// FirstBlocks returns the first block of each job over these numbers of variables,
-// and behind them the number of blocks.
-func FirstBlocks(vars []int) []uint64 {
-	first := make([]uint64, len(vars)+1)
+// WeightLaunch returns a launch for jobs over these numbers of variables, at least
+// one job, and the first block of each.
+func WeightLaunch(vars []int) (first []uint64, l Launch) {
+	first = make([]uint64, len(vars))
 	for i, v := range vars {
-		first[i+1] = first[i] + uint64(weightPieces(v))
+		_, low := WeightSizes(v)
+		first[i] = uint64(l.GridX)
+		l.GridX += weightPieces(v)
+		l.Block = max(l.Block, low, 32)
 	}
-	return first
+	return first, l
 }
 
 // MakeWeights fills the tables of n weights: Π over the bits b of an index, the
@@ -84,14 +87,14 @@ type DotJob struct {
 	Part   uint64
 }
 
-// Dots adds the sums of n jobs to as many sums of four words. first and blocks are
-// what FirstBlocks gives for them.
-func Dots(d Device, sums, first Ptr, blocks int, jobs Ptr, n int, parts, tables Ptr) error {
+// Dots adds the sums of n jobs to as many sums of four words. first, on the device,
+// and l are what WeightLaunch gives for them.
+func Dots(d Device, sums, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
 	k := whirKernel("dots")
-	if err := positive(k, n, blocks); err != nil {
+	if err := positive(k, n); err != nil {
 		return err
 	}
-	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
+	return d.Launch(k, l, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
 // AddJob adds Coef times weight Part to a table from element Start on.
@@ -100,14 +103,14 @@ type AddJob struct {
 	Coef        field.QM31
 }
 
-// AddWeights does n jobs on the table q of K. They must not overlap. first and
-// blocks are what FirstBlocks gives for them.
-func AddWeights(d Device, q, first Ptr, blocks int, jobs Ptr, n int, parts, tables Ptr) error {
+// AddWeights does n jobs on the table q of K. They must not overlap. first, on the
+// device, and l are what WeightLaunch gives for them.
+func AddWeights(d Device, q, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
 	k := whirKernel("add_weights")
-	if err := positive(k, n, blocks); err != nil {
+	if err := positive(k, n); err != nil {
 		return err
 	}
-	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
+	return d.Launch(k, l, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
 // DotWeight adds the sum of the 2^vars elements of K at f times the first weight

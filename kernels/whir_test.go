@@ -98,12 +98,12 @@ func newWeightTables(t *testing.T, d kernels.Device, rng *rand.Rand, vars []int,
 	return w
 }
 
-func (w *weightTables) first(parts []int) []uint64 {
+func (w *weightTables) launch(parts []int) ([]uint64, kernels.Launch) {
 	var vars []int
 	for _, p := range parts {
 		vars = append(vars, w.vars[p])
 	}
-	return kernels.FirstBlocks(vars)
+	return kernels.WeightLaunch(vars)
 }
 
 func TestDots(t *testing.T) {
@@ -123,9 +123,9 @@ func TestDots(t *testing.T) {
 	for i, part := range parts {
 		jobs = append(jobs, kernels.DotJob{Values: kernels.At[int32](p, i%5), Part: uint64(part)})
 	}
-	first := w.first(parts)
+	first, l := w.launch(parts)
 	sums := upload(t, d, make([]uint64, kernels.SumWords*len(jobs)))
-	must(t, kernels.Dots(d, sums, upload(t, d, first), int(first[len(jobs)]), upload(t, d, jobs), len(jobs), w.parts, w.tables))
+	must(t, kernels.Dots(d, sums, upload(t, d, first), l, upload(t, d, jobs), len(jobs), w.parts, w.tables))
 	words := download[uint64](t, d, sums, kernels.SumWords*len(jobs))
 	for i, part := range parts {
 		e := w.values[part]
@@ -153,8 +153,9 @@ func TestAddWeights(t *testing.T) {
 			}
 			at += 1 << w.vars[p]
 		}
-		dq, first := upload(t, d, q), w.first(parts)
-		must(t, kernels.AddWeights(d, dq, upload(t, d, first), int(first[len(jobs)]), upload(t, d, jobs), len(jobs), w.parts, w.tables))
+		dq := upload(t, d, q)
+		first, l := w.launch(parts)
+		must(t, kernels.AddWeights(d, dq, upload(t, d, first), l, upload(t, d, jobs), len(jobs), w.parts, w.tables))
 		if i := firstDifference(download[field.QM31](t, d, dq, len(q)), want); i >= 0 {
 			t.Errorf("eq %v: entry %d differs", eq, i)
 		}

@@ -124,9 +124,9 @@ func (r *rows) Grid(vars int, q *whir.Functional) []field.QM31 {
 func (r *rows) dots(w *weights, jobs []kernels.DotJob, vars []int) []field.QM31 {
 	a := newScope(r.a)
 	defer a.close()
-	first := kernels.FirstBlocks(vars)
+	first, l := kernels.WeightLaunch(vars)
 	sums := newWords(a, kernels.SumWords*len(jobs))
-	backend.Check(kernels.Dots(a, sums, newCopy(a, first), int(first[len(jobs)]), newCopy(a, jobs), len(jobs), w.parts, w.tables))
+	backend.Check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
 	words := fetch[uint64](a, sums, kernels.SumWords*len(jobs))
 	values := make([]field.QM31, len(jobs))
 	for i := range values {
@@ -220,6 +220,6 @@ func addWeights(parent *scope, table kernels.Ptr, w *weights, jobs []kernels.Add
 	for i, j := range jobs {
 		vars[i] = w.vars[j.Part]
 	}
-	first := kernels.FirstBlocks(vars)
-	backend.Check(kernels.AddWeights(a, table, newCopy(a, first), int(first[len(jobs)]), newCopy(a, jobs), len(jobs), w.parts, w.tables))
+	first, l := kernels.WeightLaunch(vars)
+	backend.Check(kernels.AddWeights(a, table, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
 }

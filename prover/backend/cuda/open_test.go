@@ -49,7 +49,7 @@ func stacks(t *testing.T, rng *rand.Rand, mode soundness.Mode, rowVars int) (*mo
 	}
 	// Terms of all sizes, some on the same places and some where no rows are.
 	n := o.Params.NumVars()
-	for i := range 12 {
+	for i := range 7 {
 		vars := rng.IntN(n + 1)
 		if i == 0 {
 			vars = n
@@ -148,7 +148,7 @@ func TestOpenFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := proof
-	for i := 0; i < count.Allocs(); i += 31 {
+	for i := 0; i < count.Allocs(); i += 53 {
 		dev := devicetest.NewFaulty(under, i)
 		// Rows come from the host if there is no room for a tensor.
 		if err := run(dev); err == nil && !bytes.Equal(proof, want) {
