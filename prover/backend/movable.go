@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 
+	"github.com/prove-model/prove-model/prover/merkle"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
@@ -64,17 +65,21 @@ type nodes struct {
 // Open implements whir.Nodes.
 func (n *nodes) Open(w *transcript.Writer, positions []uint64) {
 	begin := w.Snapshot()
-	if !n.b.lost && n.b.try(func() { n.Nodes.Open(w, positions) }) {
+	if n.cpu == nil && !n.b.lost && n.b.try(func() { n.Nodes.Open(w, positions) }) {
 		return
 	}
 	w.Restore(begin)
 	n.local().Open(w, positions)
 }
 
-// Layers implements whir.Nodes.
-func (n *nodes) Layers() (layers [][]poseidon2.Digest) {
-	if !n.b.lost && n.b.try(func() { layers = n.Nodes.Layers() }) {
-		return layers
+// Layers implements whir.Nodes. From then on the digests are in this process's
+// memory.
+func (n *nodes) Layers() [][]poseidon2.Digest {
+	var layers [][]poseidon2.Digest
+	if n.cpu == nil && !n.b.lost && n.b.try(func() { layers = n.Nodes.Layers() }) {
+		var err error
+		n.cpu, err = merkle.FromLayers(layers)
+		Check(err)
 	}
 	return n.local().Layers()
 }

@@ -93,7 +93,7 @@ func newSearch(a *scope) transcript.NonceSearch {
 		backend.Check(kernels.UploadSlice(a, state, start[:]))
 		backend.Check(kernels.UploadSlice(a, best, []uint64{field.P}))
 		// Twice as many as it takes on average are enough six times in seven.
-		batch := uint64(min(max(2<<bits, 1<<14), 1<<22))
+		batch := uint64(min(max(2<<bits, 1<<10), 1<<22))
 		for first := uint64(0); first < field.P; first += batch {
 			backend.Check(kernels.SearchNonce(a, best, state, first, batch, 1<<bits-1))
 			if nonce := fetch[uint64](a, best, 1)[0]; nonce < field.P {
