@@ -1,0 +1,103 @@
+package prover
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// A structField is a number or a list anywhere in a structure.
+type structField struct {
+	path  string
+	value reflect.Value
+}
+
+// fields lists those of v.
+func fields(v reflect.Value, path string) (list []structField) {
+	switch v.Kind() {
+	case reflect.Ptr:
+		if !v.IsNil() {
+			list = fields(v.Elem(), path)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			list = append(list, fields(v.Field(i), path+"."+v.Type().Field(i).Name)...)
+		}
+	case reflect.Slice:
+		list = append(list, structField{path, v})
+		for i := range v.Len() {
+			list = append(list, fields(v.Index(i), fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8:
+		list = append(list, structField{path, v})
+	}
+	return list
+}
+
+// mutate changes a field: a number by a little or a lot, a list by one element.
+func mutate(v reflect.Value, rng *rand.Rand) {
+	switch v.Kind() {
+	case reflect.Slice:
+		switch n := v.Len(); {
+		case n == 0:
+			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		case rng.IntN(2) == 0:
+			k := rng.IntN(n)
+			v.Set(reflect.AppendSlice(v.Slice3(0, k, k), v.Slice(k+1, n)))
+		default:
+			v.Set(reflect.Append(v.Slice3(0, n, n), v.Index(rng.IntN(n))))
+		}
+	case reflect.Uint8:
+		v.SetUint(uint64(rng.IntN(5)))
+	default:
+		x := v.Int()
+		to := []int64{x + 1, x - 1, -x, 2 * x, x + 3, 0, 1, -1, 1 << 20, 1<<30 - 1, 1 << 30, 1 << 33, rng.Int64N(40)}
+		if y := to[rng.IntN(len(to))]; !v.OverflowInt(y) {
+			v.SetInt(y)
+		}
+	}
+}
+
+// TestMutatedKeys verifies an honest proof with keys that are valid but not
+// its own, under its own's name: nothing that Validate lets through may make
+// the verifier panic, not even where it recovers.
+func TestMutatedKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	b := everything(rng)
+	b.g.Finish(100)
+	p := b.prove(t, rng, proof.Security{TargetBits: 60, GrindBits: 8})
+	file, err := proof.EncodeKey(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := 0
+	for range 1000 {
+		key, err := proof.DecodeKey(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := fields(reflect.ValueOf(key.Graph), "graph")
+		if rng.IntN(6) == 0 {
+			list = fields(reflect.ValueOf(&key.Levels), "levels")
+		}
+		f := list[rng.IntN(len(list))]
+		mutate(f.value, rng)
+		if _, err := proof.EncodeKey(key); err != nil {
+			continue
+		}
+		valid++
+		key.Digest = p.key.Digest
+		if _, err := verifier.Verify(key, bytes.NewReader(p.proof)); err != nil && strings.Contains(err.Error(), "the verifier failed") {
+			t.Errorf("%s: %v", f.path, err)
+		}
+	}
+	if valid < 100 {
+		t.Errorf("only %d of the keys are valid", valid)
+	}
+}
