@@ -25,6 +25,7 @@ type Device struct {
 	// Bytes of the GPU's memory that were free, and of a piece of what goes
 	// through in pieces; 0 if it does not tell.
 	free, piece int
+	noted       bool // that they are not enough
 	forward     int // least size of a step of the forward pass that goes to the GPU
 
 	mu   sync.Mutex
@@ -96,7 +97,8 @@ func (d *Device) reserve(g *model.Graph, sec proof.Security, ph *ui.Phases) erro
 		return err
 	}
 	need := d.machine.Need(p)
-	if need.Peak() > int64(d.free) {
+	if need.Peak() > int64(d.free) && !d.noted {
+		d.noted = true
 		ph.Printf("note: this takes about %s of the GPU's memory, and %s are free: not all of it will be done there",
 			ui.Bytes(need.Peak()), ui.Bytes(int64(d.free)))
 	}

@@ -20,7 +20,9 @@ func TestDevice(t *testing.T) {
 	}
 	gpu := devicetest.Open(t)
 	reserved := func() int64 {
-		e, ok := gpu.(interface{ Memory() (kernels.Memory, error) })
+		e, ok := gpu.(interface {
+			Memory() (kernels.Memory, error)
+		})
 		if !ok {
 			t.Fatal("the device does not tell its memory")
 		}
