@@ -26,7 +26,7 @@ type Device struct {
 	// through in pieces; 0 if it does not tell.
 	free, piece int
 	noted       bool // that they are not enough
-	forward     int // least size of a step of the forward pass that goes to the GPU
+	forward     int  // least size of a step of the forward pass that goes to the GPU
 
 	mu   sync.Mutex
 	lost bool
