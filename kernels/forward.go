@@ -155,9 +155,20 @@ func LookUp(d Device, l Lookup) error {
 			return fmt.Errorf("table %q without its values", t.Name)
 		}
 	}
-	return launchForward(d, "forward_lookup", Cover(l.N), l.Acc, l.N, l.Shift, t.Min, 1<<t.Bits, l.Pieces, pieces,
-		l.Values, l.ValueWidth, l.Keys, out, l.Lo, l.Counts, l.Bad)
+	// A block that counts for itself must have more to count than to clear and to
+	// add up, which is quicker by far.
+	shape, local := Cover(l.N), 0
+	rows, blocks := 1<<t.Bits, 2*d.Multiprocessors()
+	if 4*rows <= maxLocalCounts && l.N/blocks >= rows/8 {
+		shape, local = Launch{GridX: blocks, Block: 1024, Shared: 4 * rows}, 1
+	}
+	return launchForward(d, "forward_lookup", shape, l.Acc, l.N, l.Shift, t.Min, rows, l.Pieces, pieces,
+		l.Values, l.ValueWidth, l.Keys, out, l.Lo, l.Counts, l.Bad, local)
 }
+
+// maxLocalCounts is the shared memory that a block may take for counts: two
+// blocks fit a processor.
+const maxLocalCounts = 96 << 10
 
 // UploadPieces returns the pieces of a TablePiecewise table on the device.
 func UploadPieces(d Device, t *model.Table) (Ptr, error) {

@@ -247,9 +247,18 @@ constexpr i64 BOUND = (i64)1 << 30;
 // width, if there are no pieces. The table has `rows` rows from the key least. Counts the rows used.
 // *bad becomes 1 where an accumulator is not within ±2^30 or a key not in the
 // table; the results are then undefined.
+//
+// If local, a block counts in shared memory, of 4 bytes a row, and adds that up
+// in the end: most of a network's values fall on few rows of a table.
 KERNEL forward_lookup(const i64 *acc, u64 n, u64 shift, i64 least, u64 rows, const piece *pieces, u64 npieces,
-                      const void *values, u64 width, i32 *keys, i32 *out, i32 *lo, i32 *counts, u32 *bad)
+                      const void *values, u64 width, i32 *keys, i32 *out, i32 *lo, i32 *counts, u32 *bad, u64 local)
 {
+    DYNAMIC_SHARED(i32, own);
+    if (local) {
+        for (u64 r = threadIdx.x; r < rows; r += blockDim.x)
+            own[r] = 0;
+        __syncthreads();
+    }
     for (u64 i = thread_index(); i < n; i += thread_count()) {
         i64 x = acc[i], key = x >> shift, row = key - least;
         if (x <= -BOUND || x >= BOUND || row < 0 || row >= (i64)rows) {
@@ -257,7 +266,7 @@ KERNEL forward_lookup(const i64 *acc, u64 n, u64 shift, i64 least, u64 rows, con
             continue;
         }
         keys[i] = (i32)key;
-        atomicAdd(&counts[row], 1);
+        atomicAdd(local ? &own[row] : &counts[row], 1);
         if (lo)
             lo[i] = (i32)(x & (((i64)1 << shift) - 1));
         if (out) {
@@ -270,6 +279,12 @@ KERNEL forward_lookup(const i64 *acc, u64 n, u64 shift, i64 least, u64 rows, con
                 p++;
             out[i] = (i32)(pieces[p].slope * key + pieces[p].offset);
         }
+    }
+    if (local) {
+        __syncthreads();
+        for (u64 r = threadIdx.x; r < rows; r += blockDim.x)
+            if (own[r] != 0)
+                atomicAdd(&counts[r], own[r]);
     }
 }
 
