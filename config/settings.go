@@ -37,7 +37,7 @@ var settings = []setting{
 	{name: "seed", usage: "seed `number` of the random input",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Int64(name, d.Seed, usage) }},
 	boolean("no-cache", "neither read nor write cached model commitments"),
-	text("cache-dir", "`folder` of cached model commitments (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
+	text("cache-dir", "`folder` of cached model commitments and GPU code (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
 	boolean("no-self-check", "do not verify the proof after writing it"),
 	boolean("quiet", "print no progress"),
 	boolean("json", "print the result as JSON"),

@@ -3,11 +3,13 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
@@ -37,6 +39,9 @@ type Device struct {
 func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*Device, error) {
 	if cfg.GPU == config.GPUOff && !cfg.MultiGPU {
 		return &Device{}, nil
+	}
+	if cfg.CacheDir != "" {
+		nvrtc.SetCacheDir(filepath.Join(cfg.CacheDir, "cubin"))
 	}
 	return openDevice(ctx, cfg, ph, kernels.Cached)
 }
