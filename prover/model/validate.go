@@ -44,10 +44,7 @@ func (g *Graph) Validate() error {
 	if err := g.validateMults(); err != nil {
 		return err
 	}
-	if err := g.validateResults(); err != nil {
-		return err
-	}
-	return g.validateCost()
+	return g.validateResults()
 }
 
 // validateInputs checks that the inputs are all input tensors, each once: of

@@ -101,7 +101,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := plan.ForKey(f.key)
+	p, err := f.key.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +382,7 @@ func TestReusedChallenges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.ForKey(f.key)
+	p, err := f.key.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

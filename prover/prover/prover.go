@@ -13,9 +13,9 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -53,8 +53,8 @@ type Stats struct {
 	Security float64 // proven bits of the weakest round
 }
 
-// Commit commits to the fixed tensors of a valid graph and returns the key,
-// encoded too, and the tree that Prove opens, nil if nothing is fixed.
+// Commit commits to the fixed tensors of a graph and returns the key and the tree
+// that Prove opens, nil if nothing is fixed.
 func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	if err := g.Validate(); err != nil {
 		return nil, nil, err
@@ -63,13 +63,16 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 	if err != nil {
 		return nil, nil, err
 	}
-	key := &proof.Key{Graph: g, Security: sec}
-	if p.Params != nil {
-		key.Levels = p.Params.Levels
-	}
+	return CommitPlanned(ctx, p, w, sec, opts)
+}
+
+// CommitPlanned is Commit for a graph whose proofs are planned already, for the
+// same security.
+func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	var tree *whir.Tree
+	var root *poseidon2.Digest
 	if fixed := p.Fixed(); fixed != nil {
-		b := opts.backend(g, fixedOnly{w})
+		b := opts.backend(p.Graph, fixedOnly{w})
 		defer b.Close()
 		if err := backend.Catch(func() {
 			tree = b.Commit(p.Stack(fixed))
@@ -77,12 +80,14 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 		}); err != nil {
 			return nil, nil, err
 		}
-		key.Root, key.HasFixed = tree.Root(), true
+		r := tree.Root()
+		root = &r
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if _, err := proof.EncodeKey(key); err != nil {
+	key, err := proof.NewKey(p, sec, root)
+	if err != nil {
 		return nil, nil, err
 	}
 	return key, tree, nil
@@ -114,7 +119,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 			panic(p)
 		}
 	}()
-	p, err := plan.ForKey(key)
+	p, err := key.Plan()
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +134,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 	if err := r.prove(out); err != nil {
 		return nil, err
 	}
-	r.stats.Security = soundness.MinBits(p.Rounds()).Float()
+	r.stats.Security = p.Bits().Float()
 	return r.stats, nil
 }
 
@@ -142,7 +147,7 @@ type run struct {
 	backend backend.Backend
 	party   func(*transcript.Writer, backend.Backend) *sites.Party
 	trees   []*whir.Tree // by tree of the plan
-	claims  []sites.Claim
+	claims  []plan.Claim
 	stats   *Stats
 	began   time.Time
 }
@@ -176,7 +181,7 @@ func (r *run) step(ph Phase, done, total int) error {
 func (r *run) prove(w io.Writer) error {
 	g := r.key.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
-	out, err := proof.NewWriter(w, r.key.Digest)
+	out, err := proof.NewWriter(w, r.key.Digest, r.plan.Frames)
 	if err != nil {
 		return err
 	}
@@ -187,32 +192,24 @@ func (r *run) prove(w io.Writer) error {
 	if err := r.commit(main, out); err != nil {
 		return err
 	}
-	if err := r.step(PhaseChunks, 0, g.Chunks+1); err != nil {
+	n := len(r.plan.Forks)
+	if err := r.step(PhaseChunks, 0, n); err != nil {
 		return err
 	}
-	forks := make([]*transcript.Sponge, 0, g.Chunks+1)
-	for chunk := range g.Chunks {
-		fork, err := r.session(main, out, proof.Chunk, chunk, func(s *sites.Session) {
-			s.Chunk(chunk, r.plan.LookupGrind)
-		})
-		if err != nil {
+	forks := make([]*transcript.Sponge, 0, n)
+	for i, f := range r.plan.Forks {
+		w := transcript.NewWriter(main.Fork(uint64(i)))
+		claims := sites.Run(r.plan, f, r.party(w, r.backend), sites.Public{Inputs: inputs, Outputs: outputs})
+		r.claims = append(r.claims, claims...)
+		if err := out.Write(w.Bytes()); err != nil {
 			return err
 		}
-		forks = append(forks, fork)
-		if err := r.step(PhaseChunks, chunk+1, g.Chunks+1); err != nil {
+		forks = append(forks, w.Sponge)
+		if err := r.step(PhaseChunks, i+1, n); err != nil {
 			return err
 		}
 	}
-	fork, err := r.session(main, out, proof.IO, 0, func(s *sites.Session) {
-		s.Outputs(func(i int) []int32 { return outputs[i] })
-	})
-	if err != nil {
-		return err
-	}
-	main.Join(append(forks, fork)...)
-	if err := r.step(PhaseChunks, g.Chunks+1, g.Chunks+1); err != nil {
-		return err
-	}
+	main.Join(forks...)
 	if err := r.open(main, out); err != nil {
 		return err
 	}
@@ -248,20 +245,7 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
 		return err
 	}
-	return out.WriteFrame(proof.Commitments, 0, w.Bytes())
-}
-
-// session proves one fork of the transcript and collects its claims.
-func (r *run) session(main *transcript.Sponge, out *proof.Writer, kind proof.FrameKind, index int, f func(*sites.Session)) (*transcript.Sponge, error) {
-	fork := uint64(index)
-	if kind == proof.IO {
-		fork = uint64(r.key.Graph.Chunks)
-	}
-	w := transcript.NewWriter(main.Fork(fork))
-	s := sites.NewSession(r.key.Graph, r.party(w, r.backend), nil)
-	f(s)
-	r.claims = append(r.claims, s.Claims()...)
-	return w.Sponge, out.WriteFrame(kind, index, w.Bytes())
+	return out.Write(w.Bytes())
 }
 
 // open proves all claims on committed tensors at once.
@@ -281,5 +265,5 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 	if err := r.step(PhaseOpen, 1, 1); err != nil {
 		return err
 	}
-	return out.WriteFrame(proof.Opening, 0, w.Bytes())
+	return out.Write(w.Bytes())
 }

@@ -90,17 +90,10 @@ func (p *Party) logup(l backend.Leaves, numVars int) (point []field.QM31, num, d
 	return logup.Verify(p.r, numVars)
 }
 
-func (p *Party) sumcheck(batch []instance) []sumcheck.Final {
+// sumcheck proves the sums of the instances, or checks those of the shapes.
+func (p *Party) sumcheck(instances []backend.Instance, shapes []sumcheck.Shape) []sumcheck.Final {
 	if p.proving() {
-		insts := make([]backend.Instance, len(batch))
-		for i, in := range batch {
-			insts[i] = backend.Instance{Claim: in.claim, Eq: in.eq, A: in.a, B: in.b}
-		}
-		return p.b.Sumcheck(p.w, insts)
-	}
-	shapes := make([]sumcheck.Shape, len(batch))
-	for i, in := range batch {
-		shapes[i] = sumcheck.Shape{Claim: in.claim, Eq: in.eq, NumVars: in.vars}
+		return p.b.Sumcheck(p.w, instances)
 	}
 	return sumcheck.Verify(p.r, shapes)
 }

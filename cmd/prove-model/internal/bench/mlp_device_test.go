@@ -11,7 +11,6 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/plan"
 )
 
 // TestDeviceMLP is for a GPU: key and proof of the perceptron of 67 million
@@ -57,8 +56,7 @@ func TestDeviceMLP(t *testing.T) {
 	if !bytes.Equal(runs[0].Proof, runs[1].Proof) {
 		t.Error("another proof")
 	}
-	key := preps[1].Key
-	p, err := plan.New(key.Graph, key.Security.Config())
+	p, err := preps[1].Key.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/proof"
 )
 
 // Device is where a command computes: on a GPU as far as that goes and on the
@@ -93,13 +92,9 @@ func available(dev kernels.Device) (free int, ok bool) {
 
 // reserve keeps the room free that proofs of a graph need beside its weights:
 // weights for which too little is left go through in pieces.
-func (d *Device) reserve(g *model.Graph, sec proof.Security, ph *ui.Phases) error {
+func (d *Device) reserve(p *plan.Plan, ph *ui.Phases) {
 	if !d.usable() || d.free == 0 {
-		return nil
-	}
-	p, err := plan.New(g, sec.Config())
-	if err != nil {
-		return err
+		return
 	}
 	need := d.machine.Need(p)
 	if need.Peak() > int64(d.free) && !d.noted {
@@ -108,7 +103,6 @@ func (d *Device) reserve(g *model.Graph, sec proof.Security, ph *ui.Phases) erro
 			ui.Bytes(need.Peak()), ui.Bytes(int64(d.free)))
 	}
 	d.machine.Limit(max(1, d.free-int(need.Working())), d.piece)
-	return nil
 }
 
 // load compiles the kernels, or takes them from the cache, so that the phases

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -61,20 +60,19 @@ func Prepare(ctx context.Context, cfg *config.Config, dev *Device, src *Source, 
 	if p.Model, err = quantised(ctx, cfg, src, ranges, ph); err != nil {
 		return nil, err
 	}
-	if err := dev.reserve(p.Model.Graph, sec, ph); err != nil {
+	pl, err := plan.New(p.Model.Graph, sec.Config())
+	if err != nil {
 		return nil, err
 	}
+	dev.reserve(pl, ph)
 	err = ph.Run(ctx, PhaseCommitModel, func(func(done, total int)) (err error) {
-		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec, prover.Options{Backend: dev.Backend})
-		if err != nil {
-			return err
-		}
-		p.KeyBytes, err = proof.EncodeKey(p.Key)
+		p.Key, p.Tree, err = prover.CommitPlanned(ctx, pl, p.Model.Weights, sec, prover.Options{Backend: dev.Backend})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	p.KeyBytes = p.Key.Encoded()
 	if dir != nil {
 		if err := store(dir, id, p, ranges); err != nil {
 			// A proof without a cache is as good.
@@ -199,40 +197,52 @@ func store(dir *cache.Dir, id cache.ID, p *Prepared, ranges map[string]quantise.
 }
 
 // restore returns the prepared model of a cache entry, or nil if there is none
-// that fits. Quantising again is quick, and that it gives the very key of the
-// entry shows that the entry is this model's. The error is that of the context.
+// that fits. The error is that of the context.
 func restore(ctx context.Context, dir *cache.Dir, id cache.ID, cfg *config.Config, src *Source, ph *ui.Phases) (*Prepared, error) {
 	e, err := dir.Get(id)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			ph.Printf("warning: cache: %v", err)
-		}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var ranges map[string]quantise.Range
-	if json.Unmarshal(e.Extra, &ranges) != nil {
-		return nil, nil
+	var p *Prepared
+	if err == nil {
+		p, err = restoreEntry(ctx, e, cfg, src, ph)
 	}
-	p := &Prepared{Cached: true}
-	if p.Model, err = quantised(ctx, cfg, src, ranges, ph); err != nil {
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if p.Key, err = proof.DecodeKey(e.Key); err != nil {
-		return nil, nil
-	}
-	again := *p.Key
-	again.Graph = p.Model.Graph
-	if p.KeyBytes, err = proof.EncodeKey(&again); err != nil || !bytes.Equal(p.KeyBytes, e.Key) {
-		return nil, nil
-	}
-	if p.Tree, err = restoreTree(p.Key, e); err != nil {
+	if err != nil {
+		ph.Printf("warning: the cached commitment is not used: %v", err)
 		return nil, nil
 	}
 	return p, nil
 }
 
+// restoreEntry makes a prepared model of a cache entry. Quantising again is quick,
+// and that it gives the very graph of the entry shows that the entry is this
+// model's.
+func restoreEntry(ctx context.Context, e *cache.Entry, cfg *config.Config, src *Source, ph *ui.Phases) (*Prepared, error) {
+	var ranges map[string]quantise.Range
+	if err := json.Unmarshal(e.Extra, &ranges); err != nil {
+		return nil, err
+	}
+	p := &Prepared{Cached: true}
+	var err error
+	if p.Model, err = quantised(ctx, cfg, src, ranges, ph); err != nil {
+		return nil, err
+	}
+	if p.Key, err = proof.DecodeKey(e.Key); err != nil {
+		return nil, err
+	}
+	if !p.Key.Holds(p.Model.Graph) {
+		return nil, errors.New("the model is quantised in another way now")
+	}
+	p.KeyBytes = p.Key.Encoded()
+	p.Tree, err = restoreTree(p.Key, e)
+	return p, err
+}
+
 func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
-	pl, err := plan.New(key.Graph, key.Security.Config())
+	pl, err := key.Plan()
 	if err != nil {
 		return nil, err
 	}

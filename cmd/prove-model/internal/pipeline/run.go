@@ -28,12 +28,14 @@ type Run struct {
 // Prove runs the model on the source's input, in integers and for comparison
 // in floating point, and proves the integer run.
 func (p *Prepared) Prove(ctx context.Context, dev *Device, src *Source, ph *ui.Phases) (*Run, error) {
-	if err := dev.reserve(p.Key.Graph, p.Key.Security, ph); err != nil {
+	pl, err := p.Key.Plan()
+	if err != nil {
 		return nil, err
 	}
+	dev.reserve(pl, ph)
 	r := &Run{}
 	var wit *forward.Witness
-	err := ph.Run(ctx, "run model", func(func(done, total int)) (err error) {
+	err = ph.Run(ctx, "run model", func(func(done, total int)) (err error) {
 		wit, err = r.forward(ctx, dev, p, src)
 		return err
 	})
