@@ -173,7 +173,8 @@ func Split(g *onnx.Graph, file onnx.Inputs) ([][][]float64, error) {
 }
 
 // inOrder returns as many arrays of a file as there are inputs in the inputs'
-// order: by name if all have the names of inputs, as they are otherwise.
+// order: by name if all have the names of inputs, each its own, as they are
+// otherwise.
 func inOrder(names []string, file onnx.Inputs) onnx.Inputs {
 	byName := map[string]onnx.Input{}
 	for _, in := range file {
@@ -182,10 +183,11 @@ func inOrder(names []string, file onnx.Inputs) onnx.Inputs {
 	ordered := make(onnx.Inputs, len(file))
 	for i, name := range names {
 		in, ok := byName[name]
-		if !ok || len(byName) != len(file) {
+		if !ok {
 			return file
 		}
 		ordered[i] = in
+		delete(byName, name)
 	}
 	return ordered
 }

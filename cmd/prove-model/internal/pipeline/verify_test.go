@@ -46,6 +46,18 @@ func TestSameInputGoesByName(t *testing.T) {
 	}
 }
 
+// A key may call two inputs the same, and then its names say nothing: a proof
+// about (x, x) must not pass for a file that says (x, y).
+func TestSameInputOfOneName(t *testing.T) {
+	x := model.Tensor{Name: "x", Shape: []int{2}, Min: -8, Max: 7, Frac: 1}
+	g := &model.Graph{Tensors: []model.Tensor{x, x}, Inputs: []model.TensorID{0, 1}}
+	public := [][]int32{{1, 2}, {1, 2}}
+	file := onnx.Inputs{{Name: "x", Values: []float64{0.5, 1}}, {Name: "y", Values: []float64{1.5, 3.5}}}
+	if _, err := sameInput(g, public, file); err == nil {
+		t.Error("accepted")
+	}
+}
+
 // What an input beyond the range is clamped to has the same proof; verify says
 // that it clamped.
 func TestVerifyCountsSaturation(t *testing.T) {
