@@ -4,7 +4,6 @@ export CGO_ENABLED = 0
 
 GO     ?= go
 BIN    := bin/prove-model
-MODELS := $(or $(PROVE_MODEL_MODELS),../shared/models)
 
 .PHONY: help build test demo check race fuzz lint asm bench models clean
 
@@ -47,7 +46,7 @@ bench: build ## speed of the kernels and of a model of 2^20 parameters
 	$(BIN) bench model mlp --layers 4 --width 512
 
 models: build ## prove and verify every model in ../shared/models (or $PROVE_MODEL_MODELS)
-	scripts/models.sh "$(MODELS)"
+	scripts/models.sh
 
 clean: ## remove what make built
 	rm -rf bin dist

@@ -30,7 +30,7 @@ var settings = []setting{
 	number("grind-bits", "most `bits` of proof of work in a round", func(c *Config) int { return c.GrindBits }),
 	bare("auto", text("gpu", "`when` to use a GPU: auto (when there is one), require (fail when there is none) or off", func(c *Config) *string { return &c.GPU })),
 	number("gpu-threshold", "least `size` of a step that goes to the GPU (default: what pays; 0: every step)", func(c *Config) int { return c.GPUThreshold }),
-	boolean("multi-gpu", "use every GPU"),
+	boolean("multi-gpu", "use every GPU (this version uses one, and says so)"),
 	{name: "chunk-budget-gb", usage: "memory in `GB` that a chunk of the witness may take",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.ChunkBudgetGB, usage) }},
 	number("threads", "processor `threads` to use (default: all)", func(c *Config) int { return c.Threads }),
@@ -38,7 +38,7 @@ var settings = []setting{
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Int64(name, d.Seed, usage) }},
 	boolean("no-cache", "neither read nor write cached model commitments"),
 	text("cache-dir", "`folder` of cached model commitments and GPU code (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
-	boolean("no-self-check", "do not verify the proof after writing it"),
+	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
 	boolean("json", "print the result as JSON"),
 }
