@@ -49,8 +49,8 @@ func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
 type Stats struct {
 	Phases   map[Phase]time.Duration
 	Bytes    int64
-	Claims   int     // on committed tensors
-	Security float64 // proven bits of the weakest round
+	Claims   int // on committed tensors
+	Strength soundness.Strength
 }
 
 // Commit commits to the fixed tensors of a valid graph and returns the key,
@@ -129,7 +129,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 	if err := r.prove(out); err != nil {
 		return nil, err
 	}
-	r.stats.Security = soundness.MinBits(p.Rounds()).Float()
+	r.stats.Strength = soundness.Weakest(p.Rounds())
 	return r.stats, nil
 }
 

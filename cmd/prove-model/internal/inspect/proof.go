@@ -34,7 +34,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 		return nil, err
 	}
 	if made := in.Header().Key; made != key.Digest {
-		return nil, fmt.Errorf("the proof was made for another key (%x…, not %x…)", made[:6], key.Digest[:6])
+		return nil, fmt.Errorf("the proof was made for another key (%x, not %x)", made, key.Digest)
 	}
 	start := in.Size()
 	if _, _, err := in.Public(key.Graph); err != nil {

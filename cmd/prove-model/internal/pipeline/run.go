@@ -50,7 +50,7 @@ func (p *Prepared) Prove(ctx context.Context, dev *Device, src *Source, ph *ui.P
 	if err != nil {
 		return nil, err
 	}
-	r.Proof, r.Security = file.Bytes(), stats.Security
+	r.Proof, r.Security = file.Bytes(), stats.Strength.Total.Float()
 	return r, nil
 }
 

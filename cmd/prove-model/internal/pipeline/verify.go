@@ -54,7 +54,7 @@ func Verify(cfg *config.Config) (*Verified, error) {
 	v := &Verified{
 		Valid: true, Commitment: hex.EncodeToString(key.Digest[:]),
 		Inputs: values(key.Graph, key.Graph.Inputs, result.Inputs), Outputs: values(key.Graph, key.Graph.Outputs, result.Outputs),
-		SecurityBits: result.Security, ProofBytes: result.Bytes, Seconds: time.Since(start).Seconds(),
+		SecurityBits: result.Strength.Total.Float(), ProofBytes: result.Bytes, Seconds: time.Since(start).Seconds(),
 	}
 	if input != nil {
 		if v.Saturated, err = sameInput(key.Graph, result.Inputs, input); err != nil {
