@@ -28,6 +28,8 @@ var settings = []setting{
 	text("soundness", "proximity `bound`: unique (decoding) or johnson (shorter proofs)", func(c *Config) *string { return &c.Soundness }),
 	number("security-bits", "least `bits` of security of every round", func(c *Config) int { return c.SecurityBits }),
 	number("grind-bits", "most `bits` of proof of work in a round", func(c *Config) int { return c.GrindBits }),
+	number("min-bits", "least `bits` of security, proofs of work included, that a key must give to be accepted", func(c *Config) int { return c.MinBits }),
+	text("commitment", "the model's commitment, in `hexadecimal`: no other key is accepted", func(c *Config) *string { return &c.Commitment }),
 	bare("auto", text("gpu", "`when` to use a GPU: auto (when there is one), require (fail when there is none) or off", func(c *Config) *string { return &c.GPU })),
 	number("gpu-threshold", "least `size` of a step that goes to the GPU (default: what pays; 0: every step)", func(c *Config) int { return c.GPUThreshold }),
 	boolean("multi-gpu", "use every GPU (this version uses one, and says so)"),
