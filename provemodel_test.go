@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -540,7 +539,7 @@ func TestConcurrentProofs(t *testing.T) {
 	wg.Wait()
 	for i := range files {
 		if !bytes.Equal(files[i], files[0]) {
-			t.Error(fmt.Sprintf("proof %d has other bytes", i))
+			t.Errorf("proof %d has other bytes", i)
 		}
 	}
 }
