@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -49,8 +50,8 @@ func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
 type Stats struct {
 	Phases   map[Phase]time.Duration
 	Bytes    int64
-	Claims   int     // on committed tensors
-	Security float64 // proven bits of the weakest round
+	Claims   int // on committed tensors
+	Strength soundness.Strength
 }
 
 // Commit commits to the fixed tensors of a graph and returns the key and the tree
@@ -134,7 +135,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 	if err := r.prove(out); err != nil {
 		return nil, err
 	}
-	r.stats.Security = p.Bits().Float()
+	r.stats.Strength = p.Strength()
 	return r.stats, nil
 }
 

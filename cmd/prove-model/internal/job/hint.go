@@ -1,15 +1,6 @@
-package pipeline
+package job
 
 import "errors"
-
-// NotValid is the error of Verify when a proof does not hold.
-type NotValid struct{ Reason error }
-
-// Error gives the reason.
-func (e *NotValid) Error() string { return "not valid: " + e.Reason.Error() }
-
-// Unwrap returns the reason.
-func (e *NotValid) Unwrap() error { return e.Reason }
 
 // hinted is an error with advice.
 type hinted struct {
