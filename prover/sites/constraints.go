@@ -52,10 +52,11 @@ func NewLeaves(g *model.Graph, chunk int) backend.Leaves {
 // tree's end to the columns of every block.
 func (s *Session) lookups(l backend.Leaves) {
 	numVars := model.Log2Ceil(l.Size)
-	point, num, den := s.p.logup(l, numVars)
+	end := s.p.logup(l, numVars)
 	if s.p.failed() {
 		return
 	}
+	point := end.Point
 	wantNum, wantDen := field.Zero, field.Zero
 	beta2 := l.Beta.Square()
 	for _, b := range l.Blocks {
@@ -70,8 +71,8 @@ func (s *Session) lookups(l backend.Leaves) {
 	if l.Size < 1<<numVars {
 		wantDen = wantDen.Add(field.One.Sub(poly.MaskEval(point, uint64(l.Size))))
 	}
-	s.p.check(num == wantNum, "look-ups: numerators do not match the multiplicities")
-	s.p.check(den == wantDen, "look-ups: denominators do not match the columns")
+	s.p.check(end.Num == wantNum, "look-ups: numerators do not match the multiplicities")
+	s.p.check(end.Den == wantDen, "look-ups: denominators do not match the columns")
 }
 
 // row returns a block's numerator, key and value columns at ρ.

@@ -68,14 +68,14 @@ func (s *Session) eval(id model.TensorID, point []field.QM31) field.QM31 {
 	switch t.Kind {
 	case model.Input:
 		if s.p.proving() {
-			v = s.p.b.Eval(id, point)
+			v = s.p.evaluate(id, point)
 		} else {
 			v = poly.EvalTensor(t.Shape, s.public(id), point)
 		}
 	case model.Virtual:
 		v = s.linear(t.Def, t.Shape, point)
 	default:
-		v = s.p.value(func() field.QM31 { return s.p.b.Eval(id, point) })
+		v = s.p.value(func() field.QM31 { return s.p.evaluate(id, point) })
 		s.claims = append(s.claims, Claim{id, point, v})
 	}
 	s.known[k] = v
@@ -132,11 +132,11 @@ func (s *Session) view(v *model.View, src model.TensorID, out []int, r []field.Q
 
 func (s *Session) queueWiring(w *wiring, src model.TensorID) field.QM31 {
 	in := instance{vars: w.vars()}
-	if s.p.proving() {
-		in.a = s.p.b.Restrict(backend.Restriction{Tensor: src, Bound: w.bound, Keep: w.keep})
-		in.b = s.p.b.Upload(w.table())
+	if s.p.proving() && !s.p.failed() {
+		in.a = s.p.restrict(backend.Restriction{Tensor: src, Bound: w.bound, Keep: w.keep})
+		in.b = s.p.upload(w.table())
 	}
-	in.claim = s.p.value(func() field.QM31 { return s.p.b.Inner(nil, in.a, in.b) })
+	in.claim = s.p.value(func() field.QM31 { return s.p.inner(nil, in.a, in.b) })
 	name := s.g.Tensors[src].Name
 	in.then = func(f sumcheck.Final) {
 		s.p.check(w.eval(f.Point) == f.B, "wiring of %q: wrong weights", name)
@@ -151,10 +151,10 @@ func (s *Session) product(p *model.Product, shape []int, rho []field.QM31) field
 	c := newContraction(s.g, p, shape, rho)
 	in := instance{eq: c.eq, vars: c.numVars()}
 	if s.p.proving() {
-		in.a = s.p.b.Restrict(c.restriction(p.A, p.LabelsA))
-		in.b = s.p.b.Restrict(c.restriction(p.B, p.LabelsB))
+		in.a = s.p.restrict(c.restriction(p.A, p.LabelsA))
+		in.b = s.p.restrict(c.restriction(p.B, p.LabelsB))
 	}
-	in.claim = s.p.value(func() field.QM31 { return s.p.b.Inner(in.eq, in.a, in.b) })
+	in.claim = s.p.value(func() field.QM31 { return s.p.inner(in.eq, in.a, in.b) })
 	in.then = func(f sumcheck.Final) {
 		s.bind(p.A, c.operand(p.LabelsA, f.Point), f.A)
 		s.bind(p.B, c.operand(p.LabelsB, f.Point), f.B)

@@ -76,7 +76,7 @@ func Prepare(ctx context.Context, cfg *config.Config, dev *Device, src *Source, 
 		return nil, err
 	}
 	if dir != nil {
-		if err := store(dir, id, p, ranges); err != nil {
+		if err := store(ctx, dir, id, p, ranges); err != nil {
 			// A proof without a cache is as good.
 			ph.Printf("warning: the commitment is not cached: %v", err)
 		}
@@ -182,14 +182,16 @@ func sampleBytes(samples [][][]float64) []byte {
 	return b
 }
 
-func store(dir *cache.Dir, id cache.ID, p *Prepared, ranges map[string]quantise.Range) error {
+func store(ctx context.Context, dir *cache.Dir, id cache.ID, p *Prepared, ranges map[string]quantise.Range) error {
 	extra, err := json.Marshal(ranges)
 	if err != nil {
 		return err
 	}
 	e := &cache.Entry{Key: p.KeyBytes, Extra: extra}
 	if p.Tree != nil {
-		e.Layers = p.Tree.Layers()
+		if e.Layers, err = p.Tree.Layers(ctx); err != nil {
+			return err
+		}
 	}
 	if err := dir.Put(id, e); err != nil {
 		return err
