@@ -98,7 +98,9 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	made.file = made.key.Encoded()
 	content := &cache.Entry{Key: made.file}
 	if made.tree != nil {
-		content.Layers = made.tree.Layers()
+		if content.Layers, err = made.tree.Layers(ctx); err != nil {
+			return nil, err
+		}
 	}
 	entry.put(content)
 	return made, nil
