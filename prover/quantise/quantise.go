@@ -147,7 +147,7 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 			return nil, fmt.Errorf("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			return nil, fmt.Errorf("%s: the float model gives values that are not finite", describe(n))
+			return nil, fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
 	}
 	// A first pass with the largest tables shows how far static bounds and
@@ -171,6 +171,15 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 		}
 		p.tableBits++
 	}
+}
+
+// domain says where a function is defined, if that is not everywhere.
+func domain(op graph.Op) string {
+	s, ok := op.(graph.Scalar)
+	if !ok || s.Func.Domain == (graph.Domain{}) {
+		return ""
+	}
+	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
 }
 
 func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op.Kind()) }

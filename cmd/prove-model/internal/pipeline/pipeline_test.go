@@ -145,11 +145,13 @@ func TestContentDigest(t *testing.T) {
 		"weight":    func(g *graph.Graph) { g.Consts["w"].F32[1] = 3 },
 		"negative":  func(g *graph.Graph) { g.Consts["w"].F32[1] = -2 },
 		"attribute": func(g *graph.Graph) { g.Nodes[0].Op.(graph.Scalar).Params[1] = 2 },
-		"function":  func(g *graph.Graph) { g.Nodes[0].Op = graph.Scalar{Func: graph.Relu, Params: []float64{math.Inf(-1), 1}} },
-		"operator":  func(g *graph.Graph) { g.Nodes[0].Op = graph.Add },
-		"another":   func(g *graph.Graph) { g.Nodes[0].Op = graph.Less },
-		"shape":     func(g *graph.Graph) { g.Shapes["y"] = []int{1, 2} },
-		"constant":  func(g *graph.Graph) { g.Consts["v"] = g.Consts["w"]; delete(g.Consts, "w") },
+		"function": func(g *graph.Graph) {
+			g.Nodes[0].Op = graph.Scalar{Func: graph.Relu, Params: []float64{math.Inf(-1), 1}}
+		},
+		"operator": func(g *graph.Graph) { g.Nodes[0].Op = graph.Add },
+		"another":  func(g *graph.Graph) { g.Nodes[0].Op = graph.Less },
+		"shape":    func(g *graph.Graph) { g.Shapes["y"] = []int{1, 2} },
+		"constant": func(g *graph.Graph) { g.Consts["v"] = g.Consts["w"]; delete(g.Consts, "w") },
 	} {
 		g := make()
 		change(g)
