@@ -210,7 +210,7 @@ func signature(g *graph.Graph) string {
 	return s
 }
 
-// randomInput is uniform in [0, 1), which every operator is defined on; for
+// randomInput is uniform in [0, 1), which all functions but Acosh are defined on; for
 // integer inputs it is 0 or 1.
 func randomInput(g *graph.Graph, seed int64) [][]float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
