@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/proof"
 )
 
 const digits = "../../../../testdata/digits/"
@@ -187,5 +188,79 @@ func TestPrint(t *testing.T) {
 	(&Verified{Reason: "why"}).Print(&b)
 	if b.String() != "NOT VALID: why\n" {
 		t.Error(b.String())
+	}
+}
+
+// A cached commitment keeps the parameters that were chosen when it was made, even
+// if others would be chosen now.
+func TestCachedParameters(t *testing.T) {
+	cfg := settings(t)
+	ph := ui.NewPhases(nil, true)
+	first, err := Prove(t.Context(), cfg, ph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close(t.Context())
+	dir, id := openCache(cfg, src, ph)
+	e, err := dir.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := proof.DecodeKey(e.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key.Levels[0].Queries += 5
+	if e.Key, err = proof.EncodeKey(key); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Put(id, e); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Prove(t.Context(), cfg, ph)
+	if err != nil || !again.CachedCommitment || again.Commitment == first.Commitment {
+		t.Fatalf("cached %v, commitment %s: %v", again.CachedCommitment, again.Commitment, err)
+	}
+}
+
+// A cache entry that is not used is not passed over in silence.
+func TestUnusedCache(t *testing.T) {
+	cfg := settings(t)
+	ph := ui.NewPhases(nil, true)
+	if _, err := Prove(t.Context(), cfg, ph); err != nil {
+		t.Fatal(err)
+	}
+	src, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close(t.Context())
+	dir, id := openCache(cfg, src, ph)
+	e, err := dir.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := proof.DecodeKey(e.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key.Graph.Name += " of before"
+	if e.Key, err = proof.EncodeKey(key); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Put(id, e); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	again, err := Prove(t.Context(), cfg, ui.NewPhases(&out, false))
+	if err != nil || again.CachedCommitment {
+		t.Fatalf("cached: %v", err)
+	}
+	if want := "cached commitment is not used: the model is quantised in another way"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q does not say %q", out.String(), want)
 	}
 }
