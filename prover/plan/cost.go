@@ -7,10 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Limits of what a key may ask of a verifier, however it is made: at most two
-// seconds and 300 MB for a key and a proof of a megabyte. A few hundred bytes can
-// ask for 2^40 evaluations, by virtual tensors that name each other twice, or for
-// a table of 2^34 entries. Real models stay below by factors of ten and more.
+// Limits of what a key may ask of a verifier, however it is made: at most about two
+// seconds and 300 MB for a key and a proof of a megabyte (docs/security.md, "What a
+// key may cost"). A few hundred bytes can ask for 2^40 evaluations, by virtual
+// tensors that name each other twice, or for a table of 2^34 entries. A transformer
+// of fifty layers takes about a seventh of it.
 const (
 	maxPublic  = 1 << 24 // entries of inputs and outputs
 	maxNesting = 1 << 12 // virtual tensors upon each other
