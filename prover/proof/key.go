@@ -28,6 +28,8 @@ type Key struct {
 	// Levels are the parameters of the opening; none if nothing is committed.
 	// Package plan checks that they reach what Security asks for.
 	Levels []soundness.Level
+	// Source is what the key was made from, nil if that is not known.
+	Source *Source
 	// Digest is the SHA-256 of the encoded key under a prefix; EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -56,6 +58,9 @@ func EncodeKey(k *Key) ([]byte, error) {
 	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), Opening: &proofpb.Opening{Levels: encodeList(k.Levels, encodeLevel)}}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
+	}
+	if k.Source != nil {
+		body.Source = encodeSource(k.Source)
 	}
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
@@ -114,6 +119,11 @@ func decodeKey(b []byte) (*Key, error) {
 			return nil, fmt.Errorf("root: %w", err)
 		}
 	}
+	if body.Source != nil {
+		if k.Source, err = decodeSource(body.Source); err != nil {
+			return nil, err
+		}
+	}
 	return k, k.validate()
 }
 
@@ -153,6 +163,11 @@ func (k *Key) validate() error {
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
 		return errors.New("a root, but nothing is committed")
+	}
+	if k.Source != nil {
+		if err := k.Source.validate(); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
 	}
 	return nil
 }
