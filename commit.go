@@ -87,9 +87,11 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
 		made.key, made.tree, err = prover.Commit(ctx, c.Graph(), c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
-		if err == nil {
-			made.file, err = proof.EncodeKey(made.key)
+		if err != nil {
+			return err
 		}
+		made.key.Source = c.source
+		made.file, err = proof.EncodeKey(made.key)
 		return err
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -67,16 +68,11 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 	if p.Params != nil {
 		key.Levels = p.Params.Levels
 	}
-	var tree *whir.Tree
-	if fixed := p.Fixed(); fixed != nil {
-		b := opts.backend(g, fixedOnly{w})
-		defer b.Close()
-		if err := backend.Catch(func() {
-			tree = b.Commit(p.Stack(fixed))
-			tree.Layers() // which makes it outlive the backend
-		}); err != nil {
-			return nil, nil, err
-		}
+	tree, err := commitFixed(p, w, &opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tree != nil {
 		key.Root, key.HasFixed = tree.Root(), true
 	}
 	if err := ctx.Err(); err != nil {
@@ -86,6 +82,36 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 		return nil, nil, err
 	}
 	return key, tree, nil
+}
+
+// Root commits to weights of a key's graph with the parameters of the key, and
+// returns the root that the key would have if it were the one of these weights;
+// zero if nothing is fixed. The key's own root is not looked at.
+func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
+	p, err := plan.ForKey(key)
+	if err != nil {
+		return poseidon2.Digest{}, err
+	}
+	tree, err := commitFixed(p, w, &opts)
+	if err != nil || tree == nil {
+		return poseidon2.Digest{}, err
+	}
+	return tree.Root(), ctx.Err()
+}
+
+// commitFixed commits to the fixed tensors; nil if there are none.
+func commitFixed(p *plan.Plan, w model.Weights, opts *Options) (tree *whir.Tree, err error) {
+	fixed := p.Fixed()
+	if fixed == nil {
+		return nil, nil
+	}
+	b := opts.backend(p.Graph, fixedOnly{w})
+	defer b.Close()
+	err = backend.Catch(func() {
+		tree = b.Commit(p.Stack(fixed))
+		tree.Layers() // which makes it outlive the backend
+	})
+	return tree, err
 }
 
 // fixedOnly is a witness of which only the fixed tensors are asked for.
