@@ -89,7 +89,8 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	o.device.reserve(p, w)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
-		made.key, made.tree, err = prover.CommitPlanned(ctx, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
+		opts := prover.Options{Backend: o.device.backend(w), Source: c.source}
+		made.key, made.tree, err = prover.CommitPlanned(ctx, p, c.quantised.Weights, sec, opts)
 		return err
 	})
 	if err != nil {

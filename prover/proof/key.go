@@ -30,6 +30,8 @@ type Key struct {
 	Security Security
 	// Levels are the parameters of the opening; none if nothing is committed.
 	Levels []soundness.Level
+	// Source is what the key was made from, nil if that is not known.
+	Source *Source
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -60,9 +62,10 @@ const (
 )
 
 // NewKey returns the key of a planned graph, encoded. root is that of the tree of
-// its fixed tensors, nil if it has none.
-func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
-	k := &Key{Graph: p.Graph, Security: sec, HasFixed: root != nil}
+// its fixed tensors, nil if it has none, and source what the graph was made from,
+// nil if that is not known.
+func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest, source *Source) (*Key, error) {
+	k := &Key{Graph: p.Graph, Security: sec, HasFixed: root != nil, Source: source}
 	if root != nil {
 		k.Root = *root
 	}
@@ -122,6 +125,9 @@ func (k *Key) encode() error {
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
 	}
+	if k.Source != nil {
+		body.Source = encodeSource(k.Source)
+	}
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
 	if err != nil {
@@ -135,16 +141,20 @@ func (k *Key) encode() error {
 	return nil
 }
 
-// Holds reports whether the key's graph is g, to the last name.
-func (k *Key) Holds(g *model.Graph) bool {
-	encode := func(g *model.Graph) []byte {
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(g))
+// Holds reports whether the key's graph is g, to the last name, made from source.
+func (k *Key) Holds(g *model.Graph, source *Source) bool {
+	encode := func(g *model.Graph, s *Source) []byte {
+		body := &proofpb.Key{Graph: encodeGraph(g)}
+		if s != nil {
+			body.Source = encodeSource(s)
+		}
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(body)
 		if err != nil {
 			return nil
 		}
 		return b
 	}
-	a, b := encode(k.Graph), encode(g)
+	a, b := encode(k.Graph, k.Source), encode(g, source)
 	return a != nil && b != nil && bytes.Equal(a, b)
 }
 
@@ -202,6 +212,11 @@ func parseKey(b []byte) (*Key, error) {
 			return nil, fmt.Errorf("root: %w", err)
 		}
 	}
+	if body.Source != nil {
+		if k.Source, err = decodeSource(body.Source); err != nil {
+			return nil, err
+		}
+	}
 	return k, nil
 }
 
@@ -247,6 +262,11 @@ func (k *Key) check() error {
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
 		return errors.New("a root, but nothing is committed")
+	}
+	if k.Source != nil {
+		if err := k.Source.validate(); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
 	}
 	return nil
 }
