@@ -186,7 +186,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.Graph(), c.source) {
+	if !key.Holds(c.Graph()) || !key.Source.Equal(c.source) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)

@@ -66,9 +66,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	if err != nil {
 		return fmt.Errorf("%w: the model cannot be quantised as it says: %w", ErrOtherModel, err)
 	}
-	// All but the root: the parameters of the opening are the key's to choose,
-	// and checked by every verifier.
-	if !key.Holds(c.Graph(), c.source) {
+	// All but the root and the parameters of the opening, which are the key's to
+	// choose and checked by every verifier.
+	if !key.Holds(c.Graph()) || !source.Equal(c.source) {
 		return fmt.Errorf("%w: quantising the model as it says gives another computation", ErrOtherModel)
 	}
 	return w.run(ctx, PhaseCommitModel, func() error {

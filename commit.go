@@ -89,8 +89,10 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	o.device.reserve(p, w)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
-		opts := prover.Options{Backend: o.device.backend(w), Source: c.source}
-		made.key, made.tree, err = prover.CommitPlanned(ctx, p, c.quantised.Weights, sec, opts)
+		made.key, made.tree, err = prover.CommitPlanned(ctx, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
+		if err == nil {
+			err = made.key.SetSource(c.source)
+		}
 		return err
 	})
 	if err != nil {

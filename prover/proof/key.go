@@ -86,6 +86,22 @@ func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest, source *Source) 
 	return k, nil
 }
 
+// SetSource has a key that has been encoded say what it was made from, and encodes
+// it again. Its plan does not depend on that.
+func (k *Key) SetSource(s *Source) error {
+	k.Source = s
+	planned := k.planned
+	err := k.check()
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the key: %w", err)
+	}
+	k.planned = planned
+	return nil
+}
+
 // EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
 // bytes. It fails if the graph or the parameters are not valid.
 func EncodeKey(k *Key) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
@@ -26,6 +27,16 @@ type Source struct {
 	// Ranges are the calibrated ranges of the model's inputs and then of the
 	// values of its nodes, in order, three codes each (quantise.Range.Codes).
 	Ranges []uint32
+}
+
+// Equal says whether two sources are the same; either may be nil.
+func (s *Source) Equal(o *Source) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return slices.Equal(s.Files, o.Files) && s.Quantiser == o.Quantiser && s.W8A8 == o.W8A8 &&
+		s.WeightBits == o.WeightBits && s.ActBits == o.ActBits && s.TableBits == o.TableBits &&
+		s.Headroom == o.Headroom && s.ChunkEntries == o.ChunkEntries && slices.Equal(s.Ranges, o.Ranges)
 }
 
 // Bounds on a source, far above what models have.

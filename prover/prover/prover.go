@@ -115,9 +115,10 @@ func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Optio
 	b := opts.backend(p.Graph, fixedOnly{w})
 	defer b.Close()
 	tree, err := b.Commit(ctx, p.Stack(fixed))
-	if err == nil {
-		_, err = tree.Layers(ctx) // which makes it outlive the backend
+	if err != nil {
+		return nil, err
 	}
+	_, err = tree.Layers(ctx) // which makes it outlive the backend
 	return tree, err
 }
 
