@@ -62,10 +62,9 @@ const (
 )
 
 // NewKey returns the key of a planned graph, encoded. root is that of the tree of
-// its fixed tensors, nil if it has none, and source what the graph was made from,
-// nil if that is not known.
-func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest, source *Source) (*Key, error) {
-	k := &Key{Graph: p.Graph, Security: sec, HasFixed: root != nil, Source: source}
+// its fixed tensors, nil if it has none.
+func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
+	k := &Key{Graph: p.Graph, Security: sec, HasFixed: root != nil}
 	if root != nil {
 		k.Root = *root
 	}
@@ -157,20 +156,16 @@ func (k *Key) encode() error {
 	return nil
 }
 
-// Holds reports whether the key's graph is g, to the last name, made from source.
-func (k *Key) Holds(g *model.Graph, source *Source) bool {
-	encode := func(g *model.Graph, s *Source) []byte {
-		body := &proofpb.Key{Graph: encodeGraph(g)}
-		if s != nil {
-			body.Source = encodeSource(s)
-		}
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(body)
+// Holds reports whether the key's graph is g, to the last name.
+func (k *Key) Holds(g *model.Graph) bool {
+	encode := func(g *model.Graph) []byte {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(g))
 		if err != nil {
 			return nil
 		}
 		return b
 	}
-	a, b := encode(k.Graph, k.Source), encode(g, source)
+	a, b := encode(k.Graph), encode(g)
 	return a != nil && b != nil && bytes.Equal(a, b)
 }
 

@@ -35,8 +35,6 @@ const (
 type Options struct {
 	// Backend, if set, makes the machine that does the work; cpu.New otherwise.
 	Backend func(*model.Graph, backend.Witness) backend.Backend
-	// Source, if set, is what Commit records in the key about where it comes from.
-	Source *proof.Source
 	// Progress, if set, is called as phases advance: done of total units.
 	Progress func(p Phase, done, total int)
 }
@@ -84,7 +82,7 @@ func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	key, err := proof.NewKey(p, sec, root, opts.Source)
+	key, err := proof.NewKey(p, sec, root)
 	if err != nil {
 		return nil, nil, err
 	}
