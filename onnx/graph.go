@@ -11,7 +11,7 @@ type Graph struct {
 	Shapes  map[string][]int   // of inputs, constants and node outputs
 	DTypes  map[string]DType   // likewise; computed values of any float type are Float
 
-	files []*file // mappings that Consts may point into
+	files []*file // mappings that Consts may point into, the model's own first
 }
 
 // Value is a graph input.

@@ -3,8 +3,10 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/runtime/protoiface"
@@ -58,8 +60,8 @@ func Load(path string, opts Options) (*Graph, error) {
 		src.close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for _, f := range src.files {
-		g.files = append(g.files, f)
+	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model's own has the empty name
+		g.files = append(g.files, src.files[name])
 	}
 	return g, nil
 }

@@ -34,16 +34,16 @@ func smallGraph() (*model.Graph, model.Weights) {
 			}},
 		},
 		Tables: []model.Table{
-			{Name: "relu", Kind: model.TablePiecewise, Bits: 7, Min: -64, Pieces: []model.Piece{{End: 64}, {End: 128, Slope: 1}}},
-			{Name: "range 2", Kind: model.TableRange, Bits: 2},
+			{Name: "relu", Kind: model.TablePiecewise, Bits: 7, Min: -64, Values: model.None, Pieces: []model.Piece{{End: 64}, {End: 128, Slope: 1}}},
+			{Name: "range 2", Kind: model.TableRange, Bits: 2, Values: model.None},
 		},
 		Steps: []model.Step{
 			{Kind: model.StepLookup, Name: "gemm", Shape: shape, Acc: model.Acc{Const: 2, Products: []model.Product{
-				{Coef: 1, A: x, B: w, LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}}}, Shift: 2, Lo: lo, Table: 0, Out: y},
+				{Coef: 1, A: x, B: w, LabelsA: []int{0, 2}, LabelsB: []int{2, 1}}}}, Shift: 2, Lo: lo, Table: 0, Out: y, Den: model.None},
 			{Kind: model.StepLookup, Name: "gemm", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: lo}}},
-				Lo: model.None, Table: 1, Out: model.None},
+				Lo: model.None, Table: 1, Out: model.None, Den: model.None},
 			{Kind: model.StepDivide, Name: "div", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: y}}},
-				Den: den, Out: q, Lo: r},
+				Den: den, Out: q, Lo: r, Table: model.None},
 		},
 		Inputs: []model.TensorID{x}, Outputs: []model.TensorID{out},
 	}

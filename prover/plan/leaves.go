@@ -7,10 +7,10 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// newLeaves lays out a look-up tree: one block for each of the given steps that
+// NewLeaves lays out a look-up tree: one block for each of the given steps that
 // looks up and for each table in use, by decreasing size, so that every block is
 // aligned.
-func newLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {
+func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {
 	var l backend.Leaves
 	for _, i := range steps {
 		if st := &g.Steps[i]; st.Kind == model.StepLookup {

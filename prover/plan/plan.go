@@ -194,8 +194,8 @@ func (p *Plan) secure() error {
 	return nil
 }
 
-// Bits returns the security of the weakest round.
-func (p *Plan) Bits() soundness.Bits { return soundness.MinBits(p.Rounds) }
+// Strength returns what a proof is worth.
+func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds) }
 
 // Work is what verifying costs beside reading the proof, in units of
 // about 20 ns on one core.

@@ -30,7 +30,7 @@ func newReducer(p *Plan, chunk int) *reducer {
 func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
-	if f.Leaves = newLeaves(g, steps, mults); len(f.Leaves.Blocks) > 0 {
+	if f.Leaves = NewLeaves(g, steps, mults); len(f.Leaves.Blocks) > 0 {
 		r.lookUps()
 	}
 	f.RowNodes = len(f.Nodes)

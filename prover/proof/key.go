@@ -175,7 +175,7 @@ func parseKey(b []byte) (*Key, error) {
 		return nil, errors.New("not a prove-model key")
 	}
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
-		return nil, fmt.Errorf("version %d, this program reads version %d", v, KeyVersion)
+		return nil, refuseVersion(v, KeyVersion)
 	}
 	var body proofpb.Key
 	budget := maxKeyMessages

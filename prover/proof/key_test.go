@@ -102,6 +102,9 @@ func TestEncodeKeyRefuses(t *testing.T) {
 		"root":            func(k *Key) { k.Root[3] = field.P },
 		"unused id":       func(k *Key) { k.Graph.Steps[4].Den = 1000 },
 		"name":            func(k *Key) { k.Graph.Name = "\xff" },
+		"escape sequence": func(k *Key) { k.Graph.Tensors[k.Graph.Outputs[0]].Name = "\x1b[1A\x1b[2Kproof valid" },
+		"own output":      func(k *Key) { k.Graph.Steps[2].Acc.Linear[0].Src = k.Graph.Steps[2].Out },
+		"unused id set":   func(k *Key) { k.Graph.Steps[4].Den = 0 },
 	} {
 		k := sampleKey()
 		change(k)

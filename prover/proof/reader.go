@@ -56,7 +56,7 @@ func (p *Reader) readHeader() error {
 		return malformed("no header")
 	}
 	if h.Version != ProofVersion {
-		return malformed("version %d, this program reads version %d", h.Version, ProofVersion)
+		return malformed("%w", refuseVersion(h.Version, ProofVersion))
 	}
 	if len(h.Key) != len(p.header.Key) {
 		return malformed("key digest of %d bytes", len(h.Key))

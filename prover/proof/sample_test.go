@@ -18,7 +18,7 @@ import (
 func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 	g := &model.Graph{Name: name}
 	tensor := func(t model.Tensor) model.TensorID {
-		t.Name = fmt.Sprintf("%s/%d", name, len(g.Tensors))
+		t.Name = model.PrintableName(fmt.Sprintf("%s/%d", name, len(g.Tensors)))
 		g.Tensors = append(g.Tensors, t)
 		return model.TensorID(len(g.Tensors) - 1)
 	}
@@ -104,7 +104,7 @@ func genKey() *rapid.Generator[*Key] {
 			Graph: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
 				rapid.IntRange(1, 10).Draw(t, "bits"),
 				rapid.Int64Range(1-model.Bound, model.Bound-1).Draw(t, "coef"),
-				rapid.String().Draw(t, "name")),
+				model.PrintableName(rapid.String().Draw(t, "name"))),
 			HasFixed: true,
 			Security: Security{
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),

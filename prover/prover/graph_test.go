@@ -57,8 +57,22 @@ func (b *builder) table(t model.Table) model.TableID {
 			return model.TableID(i)
 		}
 	}
+	if t.Kind != model.TableFunc {
+		t.Values = model.None
+	}
 	b.g.Tables = append(b.g.Tables, t)
 	return model.TableID(len(b.g.Tables) - 1)
+}
+
+// add adds a step whose divisor and table are not set where its kind has none.
+func (b *builder) add(s model.Step) {
+	if s.Kind != model.StepDivide {
+		s.Den = model.None
+	}
+	if s.Kind != model.StepLookup {
+		s.Table = model.None
+	}
+	b.g.Steps = append(b.g.Steps, s)
 }
 
 func (b *builder) rangeTable(bits int) model.TableID {
@@ -81,7 +95,7 @@ func (b *builder) square() model.TableID {
 }
 
 func (b *builder) inRange(name string, id model.TensorID, bits int) {
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: name, Shape: b.g.Tensors[id].Shape,
+	b.add(model.Step{Kind: model.StepLookup, Name: name, Shape: b.g.Tensors[id].Shape,
 		Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: id}}}, Lo: model.None, Out: model.None, Table: b.rangeTable(bits)})
 }
 
@@ -92,7 +106,7 @@ func (b *builder) requantise(name string, shape []int, acc model.Acc, shift int,
 		acc.Const += 1 << (shift - 1)
 		lo = b.witness(name+" remainder", shape...)
 	}
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: name, Shape: shape, Acc: acc,
+	b.add(model.Step{Kind: model.StepLookup, Name: name, Shape: shape, Acc: acc,
 		Shift: shift, Lo: lo, Out: out, Table: table})
 	if shift > 0 {
 		b.inRange(name+" range", lo, shift)
@@ -128,7 +142,7 @@ func everything(rng *rand.Rand) *builder {
 	w2 := b.fixed(rng, 3, 10, 60)
 	fc := b.witness("fc", 10)
 	b.g.Tensors[fc].Min, b.g.Tensors[fc].Max = -1<<20, 1<<20
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepExact, Name: "fc", Shape: []int{10}, Lo: model.None, Out: fc,
+	b.add(model.Step{Kind: model.StepExact, Name: "fc", Shape: []int{10}, Lo: model.None, Out: fc,
 		Acc: model.Acc{Const: 7, Products: []model.Product{{Coef: 2, A: w2, B: flat, LabelsA: []int{0, 20}, LabelsB: []int{20}}}}})
 	// Batched product over the channels with itself: [4,5,5].
 	gram := b.requantise("gram", []int{4, 5, 5}, model.Acc{Products: []model.Product{
@@ -143,15 +157,15 @@ func everything(rng *rand.Rand) *builder {
 		Name: "positive", Kind: model.TablePiecewise, Bits: 11, Pieces: []model.Piece{{End: 1, Offset: 1}, {End: 2048, Slope: 1}}}))
 	q, r := b.witness("quotient", 10), b.witness("remainder", 10)
 	acc := model.Acc{Linear: []model.Linear{{Coef: 1, Src: fc}}}
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepDivide, Name: "div", Shape: []int{10}, Acc: acc, Out: q, Lo: r, Den: den})
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepZero, Name: "div", Shape: []int{10}, Lo: model.None, Out: model.None, Acc: model.Acc{
+	b.add(model.Step{Kind: model.StepDivide, Name: "div", Shape: []int{10}, Acc: acc, Out: q, Lo: r, Den: den})
+	b.add(model.Step{Kind: model.StepZero, Name: "div", Shape: []int{10}, Lo: model.None, Out: model.None, Acc: model.Acc{
 		Linear:   []model.Linear{{Coef: 1, Src: r}, {Coef: -1, Src: fc}},
 		Products: []model.Product{{Coef: 1, A: q, B: den, LabelsA: []int{0}, LabelsB: []int{0}}}}})
 	b.inRange("div remainder", r, 12)
 	under := b.virtual([]int{10}, model.Linear{Coef: 1, Src: den}, model.Linear{Coef: -1, Src: r})
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: "div remainder below divisor", Shape: []int{10}, Lo: model.None, Out: model.None,
+	b.add(model.Step{Kind: model.StepLookup, Name: "div remainder below divisor", Shape: []int{10}, Lo: model.None, Out: model.None,
 		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: under}}}, Table: b.rangeTable(12)})
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
+	b.add(model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
 		Acc: model.Acc{Const: 1 << 15, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(16)})
 	// Outputs: the quotient next to a slice of gram, padded with −5 (concat), and conv itself.
 	out := b.virtual([]int{16},

@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -49,8 +50,8 @@ func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
 type Stats struct {
 	Phases   map[Phase]time.Duration
 	Bytes    int64
-	Claims   int     // on committed tensors
-	Security float64 // proven bits of the weakest round
+	Claims   int // on committed tensors
+	Strength soundness.Strength
 }
 
 // Commit commits to the fixed tensors of a graph and returns the key and the tree
@@ -71,13 +72,14 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	var tree *whir.Tree
 	var root *poseidon2.Digest
+	var err error
 	if fixed := p.Fixed(); fixed != nil {
 		b := opts.backend(p.Graph, fixedOnly{w})
 		defer b.Close()
-		if err := backend.Catch(func() {
-			tree = b.Commit(p.Stack(fixed))
-			tree.Layers() // which makes it outlive the backend
-		}); err != nil {
+		if tree, err = b.Commit(ctx, p.Stack(fixed)); err != nil {
+			return nil, nil, err
+		}
+		if _, err := tree.Layers(ctx); err != nil { // which makes it outlive the backend
 			return nil, nil, err
 		}
 		r := tree.Root()
@@ -107,18 +109,7 @@ func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committin
 // context ends, or a device fails and its backend does not make up for it,
 // Prove stops and returns the error; what was written to out by then is no
 // proof.
-func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case sites.ProverError:
-			stats, err = nil, fmt.Errorf("the witness does not satisfy the model: %w", p)
-		case backend.Failure:
-			stats, err = nil, p
-		default:
-			panic(p)
-		}
-	}()
+func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
 	p, err := key.Plan()
 	if err != nil {
 		return nil, err
@@ -132,9 +123,12 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 	r := newRun(ctx, key, p, fixed, wit, opts)
 	defer r.backend.Close()
 	if err := r.prove(out); err != nil {
+		if errors.As(err, new(sites.ProverError)) {
+			err = fmt.Errorf("the witness does not satisfy the model: %w", err)
+		}
 		return nil, err
 	}
-	r.stats.Security = p.Bits().Float()
+	r.stats.Strength = p.Strength()
 	return r.stats, nil
 }
 
@@ -145,7 +139,7 @@ type run struct {
 	wit     backend.Witness
 	opts    Options
 	backend backend.Backend
-	party   func(*transcript.Writer, backend.Backend) *sites.Party
+	party   func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
 	trees   []*whir.Tree // by tree of the plan
 	claims  []plan.Claim
 	stats   *Stats
@@ -199,7 +193,11 @@ func (r *run) prove(w io.Writer) error {
 	forks := make([]*transcript.Sponge, 0, n)
 	for i, f := range r.plan.Forks {
 		w := transcript.NewWriter(main.Fork(uint64(i)))
-		claims := sites.Run(r.plan, f, r.party(w, r.backend), sites.Public{Inputs: inputs, Outputs: outputs})
+		party := r.party(r.ctx, w, r.backend)
+		claims := sites.Run(r.plan, f, party, sites.Public{Inputs: inputs, Outputs: outputs})
+		if err := party.Err(); err != nil {
+			return err
+		}
 		r.claims = append(r.claims, claims...)
 		if err := out.Write(w.Bytes()); err != nil {
 			return err
@@ -239,7 +237,10 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 		if t.Chunk < 0 {
 			continue
 		}
-		r.trees[i] = r.backend.Commit(r.plan.Stack(t))
+		var err error
+		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Stack(t)); err != nil {
+			return err
+		}
 		w.SendDigest(r.trees[i].Root())
 	}
 	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
@@ -255,15 +256,26 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 	}
 	w := transcript.NewWriter(main)
 	if r.plan.Params != nil {
-		o := backend.Opening{Params: r.plan.Params, Trees: r.trees, RowOffsets: r.plan.RowOffsets()}
-		for i := range r.plan.Trees {
-			o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
+		if err := r.openClaims(w); err != nil {
+			return err
 		}
-		o.Terms, o.Value = r.plan.Combine(r.claims, main.Challenge())
-		r.backend.Open(w, o)
 	}
 	if err := r.step(PhaseOpen, 1, 1); err != nil {
 		return err
 	}
 	return out.Write(w.Bytes())
+}
+
+func (r *run) openClaims(w *transcript.Writer) error {
+	o := backend.Opening{Params: r.plan.Params, RowOffsets: r.plan.RowOffsets()}
+	for i := range r.plan.Trees {
+		o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
+	}
+	terms, value := r.plan.Combine(r.claims, w.Challenge())
+	passes, err := r.backend.Opening(r.ctx, o)
+	if err != nil {
+		return err
+	}
+	defer passes.Close()
+	return whir.Open(r.ctx, w, o.Params, r.trees, passes, o.RowOffsets, terms, value)
 }

@@ -213,6 +213,7 @@ func (l *lowering) finish() (*Model, error) {
 		m.Steps = append(m.Steps, s.StepReport)
 	}
 	l.g.Finish(l.opts.ChunkEntries)
+	printableNames(l.g)
 	m.Weights = append(m.Weights, make(model.Weights, len(l.g.Tensors)-len(m.Weights))...)
 	for _, f := range l.fixeds {
 		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))

@@ -15,10 +15,11 @@ func (s *Session) lookUps(bits int) {
 	l := s.f.Leaves
 	l.Alpha, l.Beta = s.p.sponge().Challenge(), s.p.sponge().Challenge()
 	numVars := model.Log2Ceil(l.Size)
-	point, num, den := s.p.logup(l, numVars)
+	end := s.p.logup(l, numVars)
 	if s.p.failed() {
 		return
 	}
+	point := end.Point
 	s.drawn[plan.LookUpPoint] = point
 	s.find(s.f.RowNodes)
 	if s.p.failed() {
@@ -39,8 +40,8 @@ func (s *Session) lookUps(bits int) {
 	if l.Size < 1<<numVars {
 		wantDen = wantDen.Add(field.One.Sub(poly.MaskEval(point, uint64(l.Size))))
 	}
-	s.p.check(num == wantNum, "look-ups: numerators do not match the multiplicities")
-	s.p.check(den == wantDen, "look-ups: denominators do not match the columns")
+	s.p.check(end.Num == wantNum, "look-ups: numerators do not match the multiplicities")
+	s.p.check(end.Den == wantDen, "look-ups: denominators do not match the columns")
 }
 
 // row returns a block's numerator, key and value columns at ρ.

@@ -72,11 +72,11 @@ func (s *Session) value(n *plan.Node) field.QM31 {
 	switch n.Kind {
 	case plan.Public:
 		if s.p.proving() {
-			return s.p.b.Eval(n.Tensor, s.at(n.At))
+			return s.p.evaluate(n.Tensor, s.at(n.At))
 		}
 		return poly.EvalTensor(s.g.Tensors[n.Tensor].Shape, s.input(n.Tensor), s.at(n.At))
 	case plan.Sent:
-		return s.p.value(func() field.QM31 { return s.p.b.Eval(n.Tensor, s.at(n.At)) })
+		return s.p.value(func() field.QM31 { return s.p.evaluate(n.Tensor, s.at(n.At)) })
 	case plan.End:
 		return s.end(n.Sum, n.IsB)
 	case plan.SumValue:
@@ -141,16 +141,14 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 // inner is the prover's: it makes the tables of a sum, which waits for its batch,
 // and returns the sum.
 func (s *Session) inner(sum *plan.Sum) field.QM31 {
-	b := s.p.b
-	in := backend.Instance{Eq: s.at(sum.Eq), A: b.Restrict(s.restriction(&sum.A))}
+	in := backend.Instance{Eq: s.at(sum.Eq), A: s.p.restrict(s.restriction(&sum.A))}
 	if sum.View != nil {
-		in.B = b.Upload(table(sum.View, s.at(sum.At)))
+		in.B = s.p.upload(table(sum.View, s.at(sum.At)))
 	} else {
-		in.B = b.Restrict(s.restriction(&sum.B))
+		in.B = s.p.restrict(s.restriction(&sum.B))
 	}
-	in.Claim = b.Inner(in.Eq, in.A, in.B)
 	s.tables = append(s.tables, in)
-	return in.Claim
+	return s.p.inner(in.Eq, in.A, in.B)
 }
 
 func (s *Session) restriction(o *plan.Operand) backend.Restriction {

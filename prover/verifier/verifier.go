@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -23,15 +24,17 @@ var ErrInvalid = errors.New("proof is not valid")
 // Outputs. The integers stand for value·2^(−Frac) of the graph's tensors.
 type Result struct {
 	Inputs, Outputs [][]int32
-	// Security is the number of proven bits of the weakest round.
-	Security float64
+	// Strength is that of the weakest round. It is a function of the key.
+	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
 }
 
 // Verify checks the proof read from r against the key, in one pass. Time and
 // memory are bounded by the key. An error that wraps ErrInvalid (or
-// proof.ErrMalformed) gives the reason.
+// proof.ErrMalformed) gives the reason. It asks for no more security than the
+// key does, which may be next to none: whoever relies on the proof of another
+// uses a [Policy].
 func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	// No bytes should get here that make the verifier panic; if some do, they
 	// are no proof.
@@ -49,8 +52,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 		return nil, err
 	}
 	if in.Header().Key != key.Digest {
-		got := in.Header().Key
-		return nil, fmt.Errorf("%w: it was made for another key (%x…, not %x…)", ErrInvalid, got[:6], key.Digest[:6])
+		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, in.Header().Key, key.Digest)
 	}
 	v := &verification{key: key, plan: p, in: in}
 	if v.inputs, v.outputs, err = in.Public(key.Graph); err != nil {
@@ -64,7 +66,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Bytes: in.Size(),
-		Security: p.Bits().Float(),
+		Strength: p.Strength(),
 	}, nil
 }
 

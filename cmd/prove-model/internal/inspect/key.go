@@ -98,7 +98,7 @@ func OfKey(k *proof.Key) (*Key, error) {
 	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
 	}
-	d.MinBits = p.Bits().Float()
+	d.MinBits = p.Strength().Total.Float()
 	return d, nil
 }
 
@@ -146,13 +146,13 @@ func steps(g *model.Graph) []Steps {
 
 // Print writes the description as text.
 func (k *Key) Print(w io.Writer) error {
-	fmt.Fprintf(w, "key         %s, commitment %s\n", k.Name, k.Commitment)
+	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
 	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
 	for _, x := range k.Inputs {
-		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	for _, x := range k.Outputs {
-		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	var kinds, steps, tables, trees [][]string
 	for _, x := range k.Kinds {

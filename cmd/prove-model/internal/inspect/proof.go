@@ -39,7 +39,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 		return nil, err
 	}
 	if made := in.Header().Key; made != key.Digest {
-		return nil, fmt.Errorf("the proof was made for another key (%x…, not %x…)", made[:6], key.Digest[:6])
+		return nil, fmt.Errorf("the proof was made for another key (%x, not %x)", made, key.Digest)
 	}
 	start := in.Size()
 	if _, _, err := in.Public(key.Graph); err != nil {
@@ -65,7 +65,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 // Print writes the description as text.
 func (p *Proof) Print(w io.Writer) error {
 	fmt.Fprintf(w, "proof       %s, not verified here\n", ui.Bytes(p.Bytes))
-	fmt.Fprintf(w, "for key     %s, commitment %s\n\n", p.Key.Name, p.Key.Commitment)
+	fmt.Fprintf(w, "for key     %s, commitment %s\n\n", ui.Printable(p.Key.Name), p.Key.Commitment)
 	var rows [][]string
 	for _, f := range p.Frames {
 		rows = append(rows, []string{f.Name, fmt.Sprint(f.Bytes)})

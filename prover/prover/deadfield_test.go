@@ -1,0 +1,207 @@
+package prover
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// dead lists the fields of a key that a verifier does not hold a proof against,
+// with the reason why each may be. Whatever else is changed in a key is refused,
+// or makes an honest proof fail, even where the key's digest is not looked at.
+var dead = []struct{ path, why string }{
+	{`^Graph(\.\w+\[\d+\])?\.Name$`, "names are for messages"},
+	{`^Graph\.Tensors\[\d+\]\.Frac$`, "the unit of the integers that a proof is about: only people read it"},
+	{`^Graph\.Tensors\[\d+\]\.(Min|Max)$`,
+		"bounds that the issuer vouches for; the entries of inputs and outputs are held against theirs, and these lie within"},
+	{`^Graph\.Steps\[9\]\.(Acc\..*|Den)$`, "a division computes; the zero step that follows it constrains"},
+}
+
+// TestDeadFields changes every field of a key, in several ways, keeps its
+// digest, and verifies an honest proof of the original. What is accepted must be
+// on the list above, or say the same thing in another way.
+func TestDeadFields(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	b := everything(rng)
+	b.g.Finish(100)
+	p := b.prove(t, rng, proof.Security{TargetBits: 30, GrindBits: 2})
+	file, err := proof.EncodeKey(p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() (*proof.Key, []structField) {
+		key, err := proof.DecodeKey(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key, fields(reflect.ValueOf(key).Elem(), "")
+	}
+	used := make([]bool, len(dead))
+	refused, failed, same := 0, 0, 0
+	original, all := list()
+	for i := range all {
+		for k := 0; ; k++ {
+			key, f := list()
+			if !vary(f[i].value, k) {
+				break
+			}
+			path := f[i].path[1:]
+			changed, err := proof.EncodeKey(key)
+			if err != nil {
+				refused++
+				continue
+			}
+			if bytes.Equal(changed, file) {
+				continue
+			}
+			altered, err := proof.DecodeKey(changed) // which forgets the plan of the key before
+			if err != nil {
+				refused++
+				continue
+			}
+			altered.Digest = p.key.Digest
+			if _, err = verifier.Verify(altered, bytes.NewReader(p.proof)); err != nil {
+				failed++
+				continue
+			}
+			at := slices.IndexFunc(dead, func(d struct{ path, why string }) bool { return regexp.MustCompile(d.path).MatchString(path) })
+			switch {
+			case at >= 0:
+				used[at] = true
+			case means(key.Graph, original.Graph) && sameRest(key, original):
+				same++
+			default:
+				t.Errorf("%s: accepted with %v", path, f[i].value)
+			}
+		}
+	}
+	t.Logf("%d fields: %d changes refused, %d make the proof fail, %d change no meaning", len(all), refused, failed, same)
+	if refused < 1000 || failed < 300 {
+		t.Error("too few changes were tried")
+	}
+	for i, d := range dead {
+		if !used[i] {
+			t.Errorf("nothing that matches %s is accepted: the list is too long", d.path)
+		}
+	}
+}
+
+// vary changes v in the k-th way, if there are as many.
+func vary(v reflect.Value, k int) bool {
+	var ways []func()
+	set := func(f func()) { ways = append(ways, f) }
+	switch v.Kind() {
+	case reflect.Slice:
+		n := v.Len()
+		set(func() { v.Set(reflect.Append(v.Slice3(0, n, n), reflect.Zero(v.Type().Elem()))) })
+		if n > 0 {
+			set(func() { v.Set(v.Slice(0, n-1)) })
+			set(func() { v.Set(v.Slice(1, n)) })
+			set(func() { v.Set(reflect.Append(v.Slice3(0, n, n), v.Index(n-1))) })
+			set(func() { reflect.Swapper(v.Interface())(0, n-1) })
+		}
+	case reflect.Ptr:
+		set(func() {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			} else {
+				v.SetZero()
+			}
+		})
+	case reflect.String:
+		set(func() { v.SetString(v.String() + "'") })
+	case reflect.Bool:
+		set(func() { v.SetBool(!v.Bool()) })
+	case reflect.Uint8, reflect.Uint32:
+		x := v.Uint()
+		for _, y := range []uint64{x + 1, x + 2, x - 1} {
+			set(func() { v.SetUint(y) })
+		}
+	default:
+		x := v.Int()
+		for _, y := range []int64{x + 1, x - 1, 0, -x, 2*x + 5} {
+			set(func() { v.SetInt(y) })
+		}
+	}
+	if k >= len(ways) {
+		return false
+	}
+	ways[k]()
+	return true
+}
+
+// means reports whether two graphs of the same tensors say the same: their sums
+// of views agree on random tensors and on zeros, their tables on all keys, and
+// the rest is equal. So summands and groups may change places, a sum may run
+// beyond its axis, pieces may meet elsewhere, and what fills no entry may be
+// anything.
+func means(a, b *model.Graph) bool {
+	if len(a.Tensors) != len(b.Tensors) || len(a.Tables) != len(b.Tables) || len(a.Steps) != len(b.Steps) {
+		return false
+	}
+	x, y := *a, *b
+	for _, g := range []*model.Graph{&x, &y} {
+		g.Tensors, g.Tables, g.Steps = slices.Clone(g.Tensors), slices.Clone(g.Tables), slices.Clone(g.Steps)
+		for i := range g.Tensors {
+			g.Tensors[i].Def = nil
+		}
+		for i := range g.Tables {
+			g.Tables[i].Pieces = nil
+		}
+		for i := range g.Steps {
+			g.Steps[i].Acc.Linear = nil
+		}
+	}
+	if !reflect.DeepEqual(x, y) {
+		return false
+	}
+	for i := range a.Tensors {
+		if !slices.Equal(sums(a, a.Tensors[i].Def, a.Tensors[i].Shape), sums(b, b.Tensors[i].Def, b.Tensors[i].Shape)) {
+			return false
+		}
+	}
+	for i := range a.Steps {
+		if !slices.Equal(sums(a, a.Steps[i].Acc.Linear, a.Steps[i].Shape), sums(b, b.Steps[i].Acc.Linear, b.Steps[i].Shape)) {
+			return false
+		}
+	}
+	for i := range a.Tables {
+		for row := range int64(1) << a.Tables[i].Bits {
+			if t := &a.Tables[i]; t.Kind == model.TablePiecewise && t.Value(t.Min+row, nil) != b.Tables[i].Value(t.Min+row, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sums evaluates summands on random sources, then on zeros.
+func sums(g *model.Graph, terms []model.Linear, shape []int) []int64 {
+	acc := make([]int64, 2*model.Size(shape))
+	for _, l := range terms {
+		in := g.Tensors[l.Src].Shape
+		src := make([]int32, model.Size(in))
+		l.View.Accumulate(acc[len(acc)/2:], l.Coef, src, in, shape)
+		rng := rand.New(rand.NewPCG(uint64(l.Src), 1))
+		for i := range src {
+			src[i] = rng.Int32N(1 << 20)
+		}
+		l.View.Accumulate(acc[:len(acc)/2], l.Coef, src, in, shape)
+	}
+	return acc
+}
+
+// sameRest reports whether two keys differ in nothing but their graphs.
+func sameRest(a, b *proof.Key) bool {
+	rest := func(k *proof.Key) any {
+		return proof.Key{Root: k.Root, HasFixed: k.HasFixed, Security: k.Security, Levels: k.Levels}
+	}
+	return reflect.DeepEqual(rest(a), rest(b))
+}
