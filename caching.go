@@ -90,7 +90,7 @@ func (m *Model) hasher(what string) *cache.Hasher {
 	}
 	h.Add("inputs", []byte(signature(m.Inputs())))
 	for _, n := range m.graph.Nodes {
-		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op, n.Output()))
+		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))
 	}
 	return h
 }

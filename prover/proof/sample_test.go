@@ -72,9 +72,13 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 		{Name: "range", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: lo}}}, Lo: none, Table: 0, Out: none, Den: none},
 		{Kind: model.StepExact, Shape: shape, Acc: one(relu), Lo: none, Table: model.None, Out: exact, Den: none},
 		{Kind: model.StepDivide, Shape: shape, Acc: one(relu), Lo: rem, Table: model.None, Out: quot, Den: exact},
-		{Kind: model.StepZero, Shape: shape, Acc: one(exact), Lo: none, Table: model.None, Out: none, Den: none},
+		{Kind: model.StepZero, Shape: shape, Lo: none, Table: model.None, Out: none, Den: none},
+		{Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: rem}}}, Lo: none, Table: 0, Out: none, Den: none},
+		{Shape: shape, Lo: none, Table: 0, Out: none, Den: none},
 		{Name: "fn", Shape: shape, Acc: one(quot), Lo: none, Table: 2, Out: fn, Den: none},
 	}
+	d := g.Division(&g.Steps[3])
+	g.Steps[4].Acc, g.Steps[6].Acc = d.Equation, d.Below
 	g.Inputs = []model.TensorID{in}
 	g.Outputs = []model.TensorID{fn, view}
 	g.Finish(a * b)
