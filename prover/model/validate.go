@@ -51,10 +51,7 @@ func (g *Graph) Validate() error {
 	if err := g.validateUses(); err != nil {
 		return err
 	}
-	if err := g.validateForced(); err != nil {
-		return err
-	}
-	return g.validateCost()
+	return g.validateForced()
 }
 
 // validateInputs checks that the inputs are all input tensors, each once: of

@@ -14,13 +14,17 @@ const protocol = "prove-model protocol 1"
 func Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
 	s := transcript.New(protocol)
 	s.AbsorbBytes(key[:])
+	limbs := make([]field.M31, 1<<12)
 	for _, tensors := range [][][]int32{inputs, outputs} {
 		s.AbsorbUint64(uint64(len(tensors)))
 		for _, v := range tensors {
 			s.AbsorbUint64(uint64(len(v)))
-			limbs := make([]field.M31, len(v))
-			field.FromInt32Vec(limbs, v)
-			s.Absorb(limbs...)
+			for len(v) > 0 {
+				n := min(len(v), len(limbs))
+				field.FromInt32Vec(limbs[:n], v[:n])
+				s.Absorb(limbs[:n]...)
+				v = v[n:]
+			}
 		}
 	}
 	return s

@@ -1,15 +1,18 @@
 package proof
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -26,11 +29,20 @@ type Key struct {
 	HasFixed bool
 	Security Security
 	// Levels are the parameters of the opening; none if nothing is committed.
-	// Package plan checks that they reach what Security asks for.
 	Levels []soundness.Level
-	// Digest is the SHA-256 of the encoded key under a prefix; EncodeKey and
+	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
+
+	file    []byte
+	planned *planned // nil: not known to be valid
+}
+
+// planned is the plan of a key's proofs, once somebody has asked for it.
+type planned struct {
+	once sync.Once
+	plan *plan.Plan
+	err  error
 }
 
 const (
@@ -47,12 +59,65 @@ const (
 	keyHeaderSize   = len(KeyMagic) + 4
 )
 
+// NewKey returns the key of a planned graph, encoded. root is that of the tree of
+// its fixed tensors, nil if it has none.
+func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
+	k := &Key{Graph: p.Graph, Security: sec, HasFixed: root != nil}
+	if root != nil {
+		k.Root = *root
+	}
+	if p.Params != nil {
+		k.Levels = p.Params.Levels
+	}
+	err := k.check()
+	if err == nil && sec.Config() != p.Config {
+		err = errors.New("the plan is for another security")
+	}
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding the key: %w", err)
+	}
+	k.planned.once.Do(func() { k.planned.plan = p })
+	return k, nil
+}
+
 // EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
 // bytes. It fails if the graph or the parameters are not valid.
 func EncodeKey(k *Key) ([]byte, error) {
-	if err := k.validate(); err != nil {
+	err := k.validate()
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encoding the key: %w", err)
 	}
+	return k.file, nil
+}
+
+// Encoded returns the key file of a key that has been encoded or decoded, and not
+// changed since. It must not be changed either.
+func (k *Key) Encoded() []byte { return k.file }
+
+// Plan returns the plan of the proofs for the key. It is made once, however many
+// ask for it; nobody may have changed the key since it was encoded or decoded. The
+// error says why there can be no proof, or none that is worth verifying.
+func (k *Key) Plan() (*plan.Plan, error) {
+	if k.planned == nil {
+		if err := k.validate(); err != nil {
+			return nil, err
+		}
+		return plan.WithLevels(k.Graph, k.Security.Config(), k.Levels)
+	}
+	k.planned.once.Do(func() {
+		k.planned.plan, k.planned.err = plan.WithLevels(k.Graph, k.Security.Config(), k.Levels)
+	})
+	return k.planned.plan, k.planned.err
+}
+
+// encode sets what follows from the rest of a valid key.
+func (k *Key) encode() error {
 	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), Opening: &proofpb.Opening{Levels: encodeList(k.Levels, encodeLevel)}}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
@@ -60,14 +125,27 @@ func EncodeKey(k *Key) ([]byte, error) {
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the key: %w", err)
+		return err
 	}
 	// A key that is written must be one that can be read, limits included.
-	if _, err := decodeKey(b); err != nil {
-		return nil, fmt.Errorf("encoding the key: %w", err)
+	if _, err := parseKey(b); err != nil {
+		return err
 	}
-	k.Digest = keyDigest(b)
-	return b, nil
+	k.file, k.Digest, k.planned = b, keyDigest(b), &planned{}
+	return nil
+}
+
+// Holds reports whether the key's graph is g, to the last name.
+func (k *Key) Holds(g *model.Graph) bool {
+	encode := func(g *model.Graph) []byte {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(g))
+		if err != nil {
+			return nil
+		}
+		return b
+	}
+	a, b := encode(k.Graph), encode(g)
+	return a != nil && b != nil && bytes.Equal(a, b)
 }
 
 // DecodeKey reads a key file. Its errors wrap ErrMalformed.
@@ -80,6 +158,16 @@ func DecodeKey(b []byte) (*Key, error) {
 }
 
 func decodeKey(b []byte) (*Key, error) {
+	k, err := parseKey(b)
+	if err != nil {
+		return nil, err
+	}
+	k.file, k.planned = b, &planned{}
+	return k, k.validate()
+}
+
+// parseKey reads a key file without looking at what its graph means.
+func parseKey(b []byte) (*Key, error) {
 	if len(b) > MaxKeySize {
 		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(b), MaxKeySize)
 	}
@@ -87,7 +175,7 @@ func decodeKey(b []byte) (*Key, error) {
 		return nil, errors.New("not a prove-model key")
 	}
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
-		return nil, fmt.Errorf("version %d, this program reads version %d", v, KeyVersion)
+		return nil, refuseVersion(v, KeyVersion)
 	}
 	var body proofpb.Key
 	budget := maxKeyMessages
@@ -114,7 +202,7 @@ func decodeKey(b []byte) (*Key, error) {
 			return nil, fmt.Errorf("root: %w", err)
 		}
 	}
-	return k, k.validate()
+	return k, nil
 }
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
@@ -133,14 +221,20 @@ func ReadKey(r io.Reader, max int64) (*Key, error) {
 // maxFrac keeps 2^(−Frac) a normal float64.
 const maxFrac = 1000
 
+// validate checks the key, but for what the plan checks.
 func (k *Key) validate() error {
+	if err := k.check(); err != nil {
+		return err
+	}
+	return k.Graph.Validate()
+}
+
+// check checks what is not the graph's own.
+func (k *Key) check() error {
 	if k.Graph == nil {
 		return errors.New("no graph")
 	}
 	if err := k.Security.Validate(); err != nil {
-		return err
-	}
-	if err := k.Graph.Validate(); err != nil {
 		return err
 	}
 	for i := range k.Graph.Tensors {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
@@ -141,12 +142,14 @@ func sampleFrames() (frames []frameBytes) {
 		return b
 	}
 	return []frameBytes{
-		{Commitments, 0, body(64)}, {Chunk, 0, body(300)}, {Chunk, 1, body(200)}, {IO, 0, nil}, {Opening, 0, body(500)},
+		{plan.Frame{Kind: plan.Commitments}, body(64)},
+		{plan.Frame{Kind: plan.Chunk}, body(300)}, {plan.Frame{Kind: plan.Chunk, Index: 1}, body(200)},
+		{plan.Frame{Kind: plan.IO}, nil}, {plan.Frame{Kind: plan.Opening}, body(500)},
 	}
 }
 
+// frameBytes is a frame with its stream.
 type frameBytes struct {
-	kind  FrameKind
-	index int
+	frame plan.Frame
 	body  []byte
 }

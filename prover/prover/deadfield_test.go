@@ -45,7 +45,6 @@ func TestDeadFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key.Digest = [32]byte{} // set by whoever reads a key
 		return key, fields(reflect.ValueOf(key).Elem(), "")
 	}
 	used := make([]bool, len(dead))
@@ -66,10 +65,13 @@ func TestDeadFields(t *testing.T) {
 			if bytes.Equal(changed, file) {
 				continue
 			}
-			key.Digest = p.key.Digest
-			_, err = verifier.Verify(key, bytes.NewReader(p.proof))
-			key.Digest = original.Digest
+			altered, err := proof.DecodeKey(changed) // which forgets the plan of the key before
 			if err != nil {
+				refused++
+				continue
+			}
+			altered.Digest = p.key.Digest
+			if _, err = verifier.Verify(altered, bytes.NewReader(p.proof)); err != nil {
 				failed++
 				continue
 			}
@@ -202,7 +204,8 @@ func sums(g *model.Graph, terms []model.Linear, shape []int) []int64 {
 
 // sameRest reports whether two keys differ in nothing but their graphs.
 func sameRest(a, b *proof.Key) bool {
-	x, y := *a, *b
-	x.Graph, y.Graph = nil, nil
-	return reflect.DeepEqual(x, y)
+	rest := func(k *proof.Key) any {
+		return proof.Key{Root: k.Root, HasFixed: k.HasFixed, Security: k.Security, Levels: k.Levels}
+	}
+	return reflect.DeepEqual(rest(a), rest(b))
 }

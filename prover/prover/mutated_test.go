@@ -24,7 +24,9 @@ func fields(v reflect.Value, path string) (list []structField) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			list = append(list, fields(v.Field(i), path+"."+v.Type().Field(i).Name)...)
+			if f := v.Type().Field(i); f.IsExported() {
+				list = append(list, fields(v.Field(i), path+"."+f.Name)...)
+			}
 		}
 		return list
 	case reflect.Ptr:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -86,7 +87,11 @@ type frames struct {
 
 func (p proved) split(t *testing.T) frames {
 	t.Helper()
-	r, err := proof.NewReader(bytes.NewReader(p.proof), proof.LimitsFor(p.key.Graph))
+	pl, err := p.key.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := proof.NewReader(bytes.NewReader(p.proof), proof.LimitsFor(pl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,25 +99,35 @@ func (p proved) split(t *testing.T) frames {
 	if f.in, f.out, err = r.Public(p.key.Graph); err != nil {
 		t.Fatal(err)
 	}
-	next := func(kind proof.FrameKind, i int) []byte {
-		body, err := r.Frame(kind, i)
+	next := func() []byte {
+		body, err := r.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return body
 	}
-	f.commitments = next(proof.Commitments, 0)
-	for i := range p.key.Graph.Chunks {
-		f.chunks = append(f.chunks, next(proof.Chunk, i))
+	f.commitments = next()
+	for range p.key.Graph.Chunks {
+		f.chunks = append(f.chunks, next())
 	}
-	f.io, f.opening = next(proof.IO, 0), next(proof.Opening, 0)
+	f.io, f.opening = next(), next()
 	return f
 }
 
 func (f frames) verify(t *testing.T, key *proof.Key) error {
 	t.Helper()
 	var buf bytes.Buffer
-	w, err := proof.NewWriter(&buf, key.Digest)
+	pl, err := key.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Streams of any length: that the verifier refuses them is what is tested.
+	var due []plan.Frame
+	for _, f := range pl.Frames {
+		f.Bytes, f.Exact = 1<<30, false
+		due = append(due, f)
+	}
+	w, err := proof.NewWriter(&buf, key.Digest, due)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,12 +137,12 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 		}
 	}
 	check(w.WritePublic(f.in, f.out))
-	check(w.WriteFrame(proof.Commitments, 0, f.commitments))
-	for i, c := range f.chunks {
-		check(w.WriteFrame(proof.Chunk, i, c))
+	check(w.Write(f.commitments))
+	for _, c := range f.chunks {
+		check(w.Write(c))
 	}
-	check(w.WriteFrame(proof.IO, 0, f.io))
-	check(w.WriteFrame(proof.Opening, 0, f.opening))
+	check(w.Write(f.io))
+	check(w.Write(f.opening))
 	check(w.Close())
 	_, err = verifier.Verify(key, &buf)
 	return err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
@@ -14,19 +15,19 @@ import (
 // sharedModels returns the folder of example models, which is no part of the
 // repository, or skips the test.
 func sharedModels(t *testing.T) string {
-	dir := os.Getenv("PROVE_MODEL_TEST_MODELS")
+	dir := os.Getenv("PROVE_MODEL_MODELS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "models")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no example models: set PROVE_MODEL_TEST_MODELS (%v)", err)
+		t.Skipf("no example models: set PROVE_MODEL_MODELS (%v)", err)
 	}
 	return dir
 }
 
 // run quantises a graph with the calibration of the inputs themselves,
 // executes it and returns the real outputs, integer and float.
-func run(t testing.TB, g *onnx.Graph, inputs [][]float64, opts Options) (m *Model, w *forward.Witness, got, want [][]float64) {
+func run(t testing.TB, g *graph.Graph, inputs [][]float64, opts Options) (m *Model, w *forward.Witness, got, want [][]float64) {
 	t.Helper()
 	values, err := g.RunFloat(inputs)
 	if err != nil {

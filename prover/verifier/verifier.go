@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -25,15 +24,17 @@ var ErrInvalid = errors.New("proof is not valid")
 // Outputs. The integers stand for value·2^(−Frac) of the graph's tensors.
 type Result struct {
 	Inputs, Outputs [][]int32
-	// Security is the number of proven bits of the weakest round.
-	Security float64
+	// Strength is that of the weakest round. It is a function of the key.
+	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
 }
 
 // Verify checks the proof read from r against the key, in one pass. Time and
 // memory are bounded by the key. An error that wraps ErrInvalid (or
-// proof.ErrMalformed) gives the reason.
+// proof.ErrMalformed) gives the reason. It asks for no more security than the
+// key does, which may be next to none: whoever relies on the proof of another
+// uses a [Policy].
 func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	// No bytes should get here that make the verifier panic; if some do, they
 	// are no proof.
@@ -42,17 +43,16 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 			result, err = nil, fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p)
 		}
 	}()
-	p, err := plan.ForKey(key)
+	p, err := key.Plan()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	in, err := proof.NewReader(r, proof.LimitsFor(key.Graph))
+	in, err := proof.NewReader(r, proof.LimitsFor(p))
 	if err != nil {
 		return nil, err
 	}
 	if in.Header().Key != key.Digest {
-		got := in.Header().Key
-		return nil, fmt.Errorf("%w: it was made for another key (%x…, not %x…)", ErrInvalid, got[:6], key.Digest[:6])
+		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, in.Header().Key, key.Digest)
 	}
 	v := &verification{key: key, plan: p, in: in}
 	if v.inputs, v.outputs, err = in.Public(key.Graph); err != nil {
@@ -66,7 +66,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Bytes: in.Size(),
-		Security: soundness.MinBits(p.Rounds()).Float(),
+		Strength: p.Strength(),
 	}, nil
 }
 
@@ -76,49 +76,32 @@ type verification struct {
 	in              *proof.Reader
 	inputs, outputs [][]int32
 	roots           []poseidon2.Digest // by tree of the plan
-	claims          []sites.Claim
+	claims          []plan.Claim
 }
 
 // run follows the transcript: commitments, one fork a chunk, one for the
 // public outputs, the join, and the opening of all claims.
 func (v *verification) run() error {
-	g := v.key.Graph
 	main := plan.Statement(v.key.Digest, v.inputs, v.outputs)
 	if err := v.commitments(main); err != nil {
 		return err
 	}
-	forks := make([]*transcript.Sponge, 0, g.Chunks+1)
-	for chunk := range g.Chunks {
-		body, err := v.in.Frame(proof.Chunk, chunk)
+	forks := make([]*transcript.Sponge, 0, len(v.plan.Forks))
+	for i, f := range v.plan.Forks {
+		fork, err := v.fork(main, uint64(i), f)
 		if err != nil {
 			return err
 		}
-		fork, err := v.session(main, uint64(chunk), body, func(s *sites.Session) {
-			s.Chunk(chunk, v.plan.LookupGrind)
-		})
-		if err != nil {
-			return fmt.Errorf("%w: chunk %d: %w", ErrInvalid, chunk, err)
-		}
 		forks = append(forks, fork)
 	}
-	body, err := v.in.Frame(proof.IO, 0)
-	if err != nil {
-		return err
-	}
-	fork, err := v.session(main, uint64(g.Chunks), body, func(s *sites.Session) {
-		s.Outputs(func(i int) []int32 { return v.outputs[i] })
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	main.Join(append(forks, fork)...)
+	main.Join(forks...)
 	return v.opening(main)
 }
 
 // commitments receives the roots of the witness. That of the fixed tensors is
 // the key's, which the statement has bound.
 func (v *verification) commitments(main *transcript.Sponge) error {
-	body, err := v.in.Frame(proof.Commitments, 0)
+	body, err := v.in.Next()
 	if err != nil {
 		return err
 	}
@@ -137,30 +120,24 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	return nil
 }
 
-// session verifies one fork and collects its claims.
-func (v *verification) session(main *transcript.Sponge, index uint64, body []byte, f func(*sites.Session)) (*transcript.Sponge, error) {
-	r := transcript.NewReader(main.Fork(index), body)
-	s := sites.NewSession(v.key.Graph, sites.NewVerifier(r), v.public)
-	f(s)
-	if err := r.Done(); err != nil {
+// fork verifies one fork and collects its claims.
+func (v *verification) fork(main *transcript.Sponge, index uint64, f *plan.Fork) (*transcript.Sponge, error) {
+	body, err := v.in.Next()
+	if err != nil {
 		return nil, err
 	}
-	v.claims = append(v.claims, s.Claims()...)
-	return r.Sponge, nil
-}
-
-func (v *verification) public(id model.TensorID) []int32 {
-	for i, in := range v.key.Graph.Inputs {
-		if in == id {
-			return v.inputs[i]
-		}
+	r := transcript.NewReader(main.Fork(index), body)
+	claims := sites.Run(v.plan, f, sites.NewVerifier(r), sites.Public{Inputs: v.inputs, Outputs: v.outputs})
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
 	}
-	return nil
+	v.claims = append(v.claims, claims...)
+	return r.Sponge, nil
 }
 
 // opening checks all claims on committed tensors with one opening.
 func (v *verification) opening(main *transcript.Sponge) error {
-	body, err := v.in.Frame(proof.Opening, 0)
+	body, err := v.in.Next()
 	if err != nil {
 		return err
 	}

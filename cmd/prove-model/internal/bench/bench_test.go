@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 )
@@ -88,7 +88,14 @@ func TestAccuracyRefusals(t *testing.T) {
 }
 
 func TestMadeModelsDependOnTheirSizeAlone(t *testing.T) {
-	a, b := MLP(2, 8), MLP(2, 8)
+	a, err := MLP(2, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := MLP(2, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range a.Consts {
 		for i, x := range c.F32 {
 			if x != b.Consts[name].F32[i] {
@@ -96,7 +103,7 @@ func TestMadeModelsDependOnTheirSizeAlone(t *testing.T) {
 			}
 		}
 	}
-	if pipeline.Parameters(a) != 2*(8*8+8) {
-		t.Error(pipeline.Parameters(a))
+	if n := provemodel.NewModel(a).Parameters(); n != 2*(8*8+8) {
+		t.Error(n)
 	}
 }

@@ -7,9 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/soundness"
 )
 
 // Key is a verification key: the quantised graph, what is committed, and the
@@ -79,7 +77,7 @@ type Round struct {
 
 // OfKey describes k.
 func OfKey(k *proof.Key) (*Key, error) {
-	p, err := plan.New(k.Graph, k.Security.Config())
+	p, err := k.Plan()
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +95,10 @@ func OfKey(k *proof.Key) (*Key, error) {
 		}
 		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
 	}
-	rounds := p.Rounds()
-	for _, r := range rounds {
+	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
 	}
-	d.MinBits = soundness.MinBits(rounds).Float()
+	d.MinBits = p.Strength().Total.Float()
 	return d, nil
 }
 
@@ -149,13 +146,13 @@ func steps(g *model.Graph) []Steps {
 
 // Print writes the description as text.
 func (k *Key) Print(w io.Writer) error {
-	fmt.Fprintf(w, "key         %s, commitment %s\n", k.Name, k.Commitment)
+	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
 	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
 	for _, x := range k.Inputs {
-		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	for _, x := range k.Outputs {
-		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	var kinds, steps, tables, trees [][]string
 	for _, x := range k.Kinds {

@@ -1,0 +1,61 @@
+package graph
+
+import "fmt"
+
+// operand is a value at evaluation. One of the slices is set: f for computed
+// values and what follows from them, w for float constants as they are stored,
+// i for integer constants.
+type operand struct {
+	shape []int
+	f     []float64
+	w     []float32
+	i     []int64
+}
+
+// constOperand returns t for folding, where integers stay integers.
+func constOperand(t *Tensor) operand {
+	return operand{shape: t.Shape, w: t.F32, i: t.I64}
+}
+
+// float64s returns the elements as float64, without a copy where they are.
+func (o operand) float64s() []float64 {
+	if o.f != nil {
+		return o.f
+	}
+	if o.i != nil {
+		return convert[float64](o.i)
+	}
+	return convert[float64](o.w)
+}
+
+// number is what tensors hold.
+type number interface{ float32 | float64 | int64 }
+
+func convert[D, S number](src []S) []D {
+	out := make([]D, len(src))
+	for i, v := range src {
+		out[i] = D(v)
+	}
+	return out
+}
+
+// tensor stores the operand as a constant of type dt, which is Float or an
+// integer type. Non-finite floats are refused.
+func (o operand) tensor(dt DType) (*Tensor, error) {
+	t := &Tensor{Shape: o.shape, DType: dt}
+	if dt.IsFloat() {
+		t.F32 = o.w
+		if t.F32 == nil {
+			t.F32 = convert[float32](o.float64s())
+		}
+		if i := FirstNonFinite(t.F32); i >= 0 {
+			return nil, fmt.Errorf("element %d is %v", i, t.F32[i])
+		}
+		return t, nil
+	}
+	t.I64 = o.i
+	if t.I64 == nil {
+		t.I64 = convert[int64](o.float64s())
+	}
+	return t, nil
+}
