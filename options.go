@@ -33,6 +33,7 @@ type options struct {
 	require   bool
 	threshold int // negative: what pays
 
+	bar       *bar
 	unchecked bool
 
 	policy verifier.Policy
@@ -109,6 +110,13 @@ func Require() Option { return func(o *options) { o.require = true } }
 // Threshold is the least size, in entries of the tables concerned, of a step
 // that goes to the GPU; without it that is what pays. For OpenGPU.
 func Threshold(entries int) Option { return func(o *options) { o.threshold = entries } }
+
+// MaxError proves nothing if an output of the run is further than a fraction of
+// its range from the float model's, which Model.Run gives on the same input: the
+// error is then an *AccuracyError. For Prove.
+func MaxError(fraction float64, float []Tensor) Option {
+	return func(o *options) { o.bar = &bar{fraction, float} }
+}
 
 // NoSelfCheck leaves out the verification of a proof that was just made. For
 // Prove.

@@ -44,6 +44,9 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		run, wit, err = c.circuit.run(ctx, o.device.machine(w), in)
 		return err
 	})
+	if err == nil {
+		err = o.bar.check(run)
+	}
 	if err != nil {
 		return nil, err
 	}

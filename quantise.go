@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/cache"
 	"github.com/prove-model/prove-model/prover/forward"
@@ -33,13 +30,6 @@ type Report struct {
 	Float []Tensor
 	// Cached says that the ranges are those of an earlier run.
 	Cached bool
-}
-
-// Saturation counts the values of one place that were clamped to the range
-// that calibration gave it.
-type Saturation struct {
-	Where string `json:"where"`
-	Count int    `json:"count"`
 }
 
 // ranges are the real values that calibration met, by name of the tensor.
@@ -210,40 +200,11 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, in Input) (*Run, 
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Run{}
-	if clamped > 0 {
-		r.Saturated = append(r.Saturated, Saturation{"the input", clamped})
-	}
-	counts := q.Saturation(wit)
-	for _, node := range slices.Sorted(maps.Keys(counts)) {
-		r.Saturated = append(r.Saturated, Saturation{node, counts[node]})
-	}
+	r := &Run{Saturated: saturations(clamped, ints, q.Saturation(wit))}
 	for i, values := range q.Outputs(wit) {
 		r.Outputs = append(r.Outputs, tensor(c.outputs[i].Name, c.outputs[i].Shape, values))
 	}
 	return r, wit, nil
-}
-
-// Accuracy says how far an output of a circuit is from the float model's.
-type Accuracy struct {
-	MaxError   float64 `json:"max_error"`   // largest absolute difference
-	RangeError float64 `json:"range_error"` // the same in units of the float output's range, 0 included
-	Cosine     float64 `json:"cosine"`      // of the angle between the two
-}
-
-// Compare holds an output of a circuit against the float model's. It is an
-// error if that is not finite.
-func Compare(quantised, float Tensor) (Accuracy, error) {
-	if len(quantised.Values) != len(float.Values) {
-		return Accuracy{}, fmt.Errorf("output %s has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
-	}
-	for _, f := range float.Values {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return Accuracy{}, fmt.Errorf("the float model gives %v at output %s on this input", f, float.Name)
-		}
-	}
-	a := quantise.Compare(quantised.Values, float.Values)
-	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), a.Cosine}, nil // JSON has no infinity
 }
 
 // roundInput rounds arrays to the integers of a graph's inputs, and counts the

@@ -23,6 +23,8 @@ type Config struct {
 	Mode        string   `mapstructure:"mode"`        // ModeAuto or ModeW8A8
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 
+	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
+
 	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson
 	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
 	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 24]
@@ -118,6 +120,7 @@ func (c *Config) validate() error {
 	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
 	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
 	within("headroom", c.Headroom, 1, 1024)
+	within("max-error", c.MaxError, 0, 1e6)
 	within("security-bits", float64(c.SecurityBits), 20, 110)
 	within("grind-bits", float64(c.GrindBits), 0, 24)
 	within("min-bits", float64(c.MinBits), 1, 128)

@@ -25,6 +25,8 @@ var settings = []setting{
 	text("mode", "precision `mode`: auto (widest that is safe) or w8a8", func(c *Config) *string { return &c.Mode }),
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},
+	{name: "max-error", usage: "refuse a run whose output is off by more than this `fraction` of its range (default: warn above 0.01)",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.MaxError, usage) }},
 	text("soundness", "proximity `bound`: unique (decoding) or johnson (shorter proofs)", func(c *Config) *string { return &c.Soundness }),
 	number("security-bits", "least `bits` of security of every round", func(c *Config) int { return c.SecurityBits }),
 	number("grind-bits", "most `bits` of proof of work in a round", func(c *Config) int { return c.GrindBits }),

@@ -22,13 +22,13 @@ type proved struct {
 	VK          string `json:"vk"`
 	Commitment  string `json:"model_commitment"` // hexadecimal
 	// CachedCommitment says that the model's commitment came from the cache.
-	CachedCommitment bool                    `json:"cached_commitment"`
-	Outputs          []compared              `json:"outputs"`
-	Saturated        []provemodel.Saturation `json:"saturated"`
-	Phases           []ui.Phase              `json:"phases"`
-	ProofBytes       int64                   `json:"proof_bytes"`
-	KeyBytes         int64                   `json:"key_bytes"`
-	PeakMemory       int64                   `json:"peak_memory_bytes"`
+	CachedCommitment bool       `json:"cached_commitment"`
+	Outputs          []compared `json:"outputs"`
+	fidelity
+	Phases     []ui.Phase `json:"phases"`
+	ProofBytes int64      `json:"proof_bytes"`
+	KeyBytes   int64      `json:"key_bytes"`
+	PeakMemory int64      `json:"peak_memory_bytes"`
 	security
 	SelfChecked bool `json:"self_checked"`
 
@@ -43,8 +43,9 @@ type compared struct {
 }
 
 // prove does everything: it reads model and input, quantises, commits (or takes
-// the commitment from the cache), proves, checks its own proof, and writes
-// proof and key. On an error no file is written.
+// the commitment from the cache), runs the model, proves that if it is close
+// enough to the float model, checks its own proof, and writes proof and key. On
+// an error no file is written.
 func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, error) {
 	dev, err := job.OpenDevice(ctx, cfg, ph)
 	if err != nil {
@@ -76,14 +77,25 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 	if err != nil {
 		return nil, err
 	}
+	float, err := j.Float(ctx, circuit)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.MaxError > 0 {
+		opts = append(opts, provemodel.MaxError(cfg.MaxError, float))
+	}
 	p, err := provemodel.Prove(ctx, committed, j.Input, opts...)
+	var off *provemodel.AccuracyError
+	if errors.As(err, &off) {
+		err = job.WithHint(err, job.AccuracyAdvice(cfg, off.Saturated))
+	}
 	if errors.Is(err, provemodel.ErrSelfCheck) {
 		err = job.WithHint(err, "this is a fault of the program: please report it with the model")
 	}
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := compare(ctx, j, circuit, p)
+	outputs, err := compare(p, float)
 	if err != nil {
 		return nil, err
 	}
@@ -100,18 +112,14 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 	return &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(circuit),
 		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
-		Outputs: outputs, Saturated: p.Saturated, Phases: ph.All(),
+		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck, strength: p.Strength,
 	}, nil
 }
 
 // compare holds the proof's outputs against the float model's.
-func compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) ([]compared, error) {
-	float, err := j.Float(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func compare(p *provemodel.Proof, float []provemodel.Tensor) ([]compared, error) {
 	outputs := make([]compared, len(float))
 	for i, f := range float {
 		a, err := provemodel.Compare(p.Outputs[i], f)
@@ -132,13 +140,14 @@ func (p *proved) print(w io.Writer) {
 		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
-	for _, s := range p.Saturated {
-		fmt.Fprintf(w, "saturated   %d values at %s\n", s.Count, ui.Printable(s.Where))
-	}
+	p.fidelity.print(w)
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
 	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
 	if p.PeakMemory > 0 {
 		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
+	}
+	if warning := p.warning(); warning != "" {
+		fmt.Fprintln(w, warning)
 	}
 }
