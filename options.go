@@ -23,6 +23,9 @@ type options struct {
 	budget   int64
 	keep     bool
 
+	provisional bool
+	ranges      *Ranges
+
 	security  proof.Security
 	soundness string
 
@@ -82,6 +85,14 @@ func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
 // quantised with, if the cache has them: so the key stays the same from input
 // to input. For Quantise, with Cache.
 func KeepRanges() Option { return func(o *options) { o.keep = true } }
+
+// Provisional says that the samples are made up, so that what they give is not
+// to become the model's: their ranges are not kept in the cache. For Quantise.
+func Provisional() Option { return func(o *options) { o.provisional = true } }
+
+// FromRanges takes the ranges of all values as given, in place of samples. It is
+// an error if they are another model's. For Quantise.
+func FromRanges(r Ranges) Option { return func(o *options) { o.ranges = &r } }
 
 // SecurityBits is the least security of every round of a proof in bits, proofs
 // of work included: 1 to 120, by default 100. For Commit.

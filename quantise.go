@@ -18,6 +18,7 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
+	ranges    Ranges
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
 }
@@ -26,7 +27,8 @@ type Circuit struct {
 type Report struct {
 	// Steps are the look-ups that round, with their precision.
 	Steps []quantise.StepReport
-	// Float are the float model's outputs on the first sample, nil if Cached.
+	// Float are the float model's outputs on the first sample, nil if the model
+	// was not run.
 	Float []Tensor
 	// Cached says that the ranges are those of an earlier run.
 	Cached bool
@@ -35,13 +37,14 @@ type Report struct {
 // ranges are the real values that calibration met, by name of the tensor.
 type ranges = map[string]quantise.Range
 
-// Quantise turns a model into integers. The samples, at least one, tell which
-// range each of its values takes. An error about nodes names all of them.
+// Quantise turns a model into integers. The samples, at least one unless there
+// are ranges (FromRanges), tell which range each of its values takes. An error
+// about nodes names all of them.
 func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
 	o := apply(opts)
 	w := o.watch()
 	defer w.stop()
-	if len(samples) == 0 {
+	if len(samples) == 0 && o.ranges == nil {
 		return nil, errors.New("no samples to take ranges from")
 	}
 	if err := m.hash(ctx, w); err != nil {
@@ -50,6 +53,13 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, ChunkEntries: o.chunkEntries()}.Complete()
 	if err != nil {
 		return nil, err
+	}
+	if o.ranges != nil {
+		given, err := m.match(*o.ranges)
+		if err != nil {
+			return nil, err
+		}
+		return m.quantise(ctx, w, given, settings)
 	}
 	entry := o.entry(w, m.rangesID(samples, o.keep))
 	if known, err := m.ranges(entry.codes()); err == nil {
@@ -77,7 +87,9 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		return nil, err
 	}
 	c.report.Float = float
-	entry.putCodes(m.codes(met))
+	if !o.provisional {
+		entry.putCodes(m.codes(met))
+	}
 	return c, nil
 }
 
@@ -147,11 +159,13 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 		return nil, err
 	}
 	c.report.Steps = c.quantised.Steps
+	codes := m.codes(r)
+	c.ranges = m.named(codes)
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{
 			Files: files, Quantiser: quantise.Version,
 			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
-			Headroom: settings.Headroom, ChunkEntries: settings.ChunkEntries, Ranges: m.codes(r),
+			Headroom: settings.Headroom, ChunkEntries: settings.ChunkEntries, Ranges: codes,
 		}
 		c.id = m.circuitID(c.source)
 	}
@@ -172,6 +186,10 @@ func settingsOf(s *proof.Source) quantise.Options {
 
 // Graph returns the integer computation. It must not be changed.
 func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
+
+// Ranges returns the ranges that the model was quantised with: FromRanges gives
+// the same circuit.
+func (c *Circuit) Ranges() Ranges { return c.ranges }
 
 // Report tells how the circuit came to be.
 func (c *Circuit) Report() Report { return c.report }

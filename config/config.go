@@ -17,6 +17,8 @@ type Config struct {
 	Model       string   `mapstructure:"model"`       // ONNX file
 	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
 	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
+	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
+	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
 	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims

@@ -18,6 +18,8 @@ var settings = []setting{
 	text("model", "ONNX model `file`", func(c *Config) *string { return &c.Model }),
 	text("input", "input `file`: JSON, .npy, .npz or .pb (default: random, see --seed)", func(c *Config) *string { return &c.Input }),
 	text("calibration", "`file` of sample inputs that set the ranges (default: the first input that the model is run on)", func(c *Config) *string { return &c.Calibration }),
+	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
+	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
 	text("proof", "proof `file` (default: <model>.proof here)", func(c *Config) *string { return &c.Proof }),
 	text("vk", "verification key `file` (default: <model>.vk here)", func(c *Config) *string { return &c.VK }),
 	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",

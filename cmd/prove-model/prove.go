@@ -18,6 +18,8 @@ type proved struct {
 	Parameters  int    `json:"parameters"`
 	Input       string `json:"input"`       // file or how it was made up
 	Calibration string `json:"calibration"` // likewise
+	Provisional bool   `json:"provisional"` // the ranges are those of a random input
+	Ranges      string `json:"ranges_out,omitempty"`
 	Proof       string `json:"proof"`
 	VK          string `json:"vk"`
 	Commitment  string `json:"model_commitment"` // hexadecimal
@@ -67,10 +69,18 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 		return nil, err
 	}
 	defer vkFile.Abort()
+	rangesFile, err := createRanges(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer rangesFile.abort()
 
 	opts := append(job.Options(cfg, ph), provemodel.On(dev))
 	circuit, err := j.Quantise(ctx, opts...)
 	if err != nil {
+		return nil, err
+	}
+	if err := rangesFile.take(j, circuit); err != nil {
 		return nil, err
 	}
 	committed, err := provemodel.Commit(ctx, circuit, opts...)
@@ -106,11 +116,12 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 	if err := errors.Join(vkFile.write(committed.KeyFile()), proofFile.write(p.File)); err != nil {
 		return nil, err
 	}
-	if err := place(vkFile, proofFile); err != nil {
+	if err := place(rangesFile.with(vkFile, proofFile)...); err != nil {
 		return nil, err
 	}
 	return &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(circuit),
+		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut,
 		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
 		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
@@ -135,6 +146,9 @@ func (p *proved) print(w io.Writer) {
 	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
 	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
 	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+	if p.Provisional {
+		fmt.Fprintln(w, provisional)
+	}
 	for _, o := range p.Outputs {
 		printTensor(w, "output", o.Tensor)
 		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
@@ -143,6 +157,9 @@ func (p *proved) print(w io.Writer) {
 	p.fidelity.print(w)
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	if p.Ranges != "" {
+		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
+	}
 	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
 	if p.PeakMemory > 0 {
 		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
