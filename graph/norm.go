@@ -3,8 +3,9 @@ package graph
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // Softmax is exp(x), normalised to the sum 1 along the last axis.
@@ -35,7 +36,7 @@ func (Softmax) eval(operands []operand, shape []int) (operand, error) {
 		top := slices.Max(row)
 		sum := 0.0
 		for i, v := range row {
-			dst[i] = math.Exp(v - top)
+			dst[i] = elementary.Exp(v - top)
 			sum += dst[i]
 		}
 		for i := range dst {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -46,7 +47,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	first := 1 - rows
 	values := make([]int32, rows)
 	for i := range values {
-		values[i] = int32(math.Round(float64(one) * math.Exp(float64(first+int64(i))*pow2(-t.Frac))))
+		values[i] = int32(math.Round(float64(one) * elementary.Exp(float64(first+int64(i))*pow2(-t.Frac))))
 	}
 	exp := l.witness("exponential", v.shape, expBits, 0, one)
 	l.lookup(diff, t.Frac, l.funcTable("exp", first, values), exp)
