@@ -27,7 +27,7 @@ func (p *Plan) rounds() []soundness.Round {
 		claims += len(f.Claims)
 	}
 	if p.Params != nil {
-		rs = append(rs, soundness.Join("join of claims", uint64(max(claims, 1))))
+		rs = append(rs, soundness.Join("join of claims", uint64(claims)))
 		rs = append(rs, p.Params.Rounds()...)
 	}
 	return rs
@@ -46,7 +46,7 @@ func (f *Fork) rounds(grind int) []soundness.Round {
 		if f.Chunk < 0 {
 			what = f.Name()
 		}
-		rs = append(rs, soundness.Join(what, uint64(max(f.Tau, 1))))
+		rs = append(rs, soundness.Point(what, uint64(f.Tau)))
 	}
 	if len(f.Batches) > 0 {
 		most, rounds, degree := 0, 0, 0
