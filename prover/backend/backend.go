@@ -53,8 +53,8 @@ type Backend interface {
 	// Fractions returns the passes over the tree of the given leaves, of
 	// logup.NumVars(l.Size) variables.
 	Fractions(ctx context.Context, l Leaves) (logup.Tree, error)
-	// Commit commits to a stack.
-	Commit(ctx context.Context, s Stack) (*whir.Tree, error)
+	// Commit commits to the rows of stacks.
+	Commit(ctx context.Context, c Commitment) (*whir.Tree, error)
 	// Opening returns the passes of an opening.
 	Opening(ctx context.Context, o Opening) (whir.Passes, error)
 	// Close gives back what the backend holds outside of the process's memory,
@@ -63,19 +63,39 @@ type Backend interface {
 	Close()
 }
 
-// Stack is a stack of tensors cut into Rows rows of 2^RowVars values, zero
-// beyond the layout's end, which are encoded at the rate 2^(−LogBlowup).
-type Stack struct {
-	Layout                   *model.Stack
-	Rows, RowVars, LogBlowup int
+// Commitment is what one tree commits to: rows of stacks of tensors, in the groups
+// of a layout, group i being part of Parts[i].
+type Commitment struct {
+	whir.Layout
+	Parts []Part
 }
 
-// Opening is what passes of an opening work on: the table in which Stacks[i]
-// begins at row RowOffsets[i].
+// Part is a stack cut into rows of a tree's length, zero beyond the stack's end,
+// from row First on.
+type Part struct {
+	Stack *model.Stack
+	First int
+}
+
+// SingleStack returns the commitment to a stack alone (whir.SingleStack).
+func SingleStack(s *model.Stack, rowVars, logBlowup int) Commitment {
+	rows := int((s.Size + 1<<rowVars - 1) >> rowVars)
+	c := Commitment{Layout: whir.SingleStack(rowVars, logBlowup, rows)}
+	for _, g := range c.Groups {
+		c.Parts = append(c.Parts, Part{s, int(g.First)})
+	}
+	return c
+}
+
+// values returns the number of values in all rows.
+func (c *Commitment) values() int { return c.Rows() << c.RowVars }
+
+// Opening is what passes of an opening work on: the table in which slot 0 of
+// Commitments[i] begins at table row RowOffsets[i].
 type Opening struct {
-	Params     *soundness.Params
-	Stacks     []Stack
-	RowOffsets []uint64
+	Params      *soundness.Params
+	Commitments []Commitment
+	RowOffsets  []uint64
 }
 
 // Table is a table over {0,1}^n that lives in the backend.

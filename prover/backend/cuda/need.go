@@ -57,7 +57,7 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 		s := p.Stack(&p.Trees[i])
 		n.Commit = max(n.Commit, commitNeed(s, m.piece))
 		if p.Trees[i].Chunk >= 0 {
-			n.Trees += digestBytes << (s.RowVars + s.LogBlowup + 1)
+			n.Trees += digestBytes << (s.LogDomain() + 1)
 		}
 	}
 	n.Open = openNeed(p, m.piece)
@@ -125,12 +125,18 @@ func longestAxis(shape []int) int {
 
 // commitNeed is that of Commit: values and codewords of some rows, twiddles, the
 // sponges of all columns if they take more than one turn, and the digests.
-func commitNeed(s backend.Stack, piece int) int64 {
-	domain := s.RowVars + s.LogBlowup
-	n := rowsAtOnce(s.Rows, domain, piece)
-	need := int64(4*n)<<s.RowVars + int64(4*n+4+2*digestBytes)<<domain
-	if n < s.Rows {
+func commitNeed(c backend.Commitment, piece int) int64 {
+	domain, rows := c.LogDomain(), 0
+	for _, g := range c.Groups {
+		rows = max(rows, g.Rows)
+	}
+	n := rowsAtOnce(rows, domain, piece)
+	need := int64(4*n)<<c.RowVars + int64(4*n+4+2*digestBytes)<<domain
+	if n < rows {
 		need += stateBytes << domain
+	}
+	if len(c.Groups) > 1 {
+		need += digestBytes << domain
 	}
 	return need
 }
@@ -149,9 +155,18 @@ func openNeed(p *plan.Plan, piece int) int64 {
 	blocks := 0
 	for i := range p.Trees {
 		s := p.Stack(&p.Trees[i])
-		rows += int64(4*s.Rows) << s.RowVars
-		columns = max(columns, int64(4*rowsAtOnce(s.Rows, first.LogDomain(), piece))<<first.LogDomain())
-		blocks += len(s.Layout.Blocks)
+		shift := first.RowVars - s.RowVars
+		rows += int64(4*len(s.TableRows(shift))) << first.RowVars
+		own := int64(4*rowsAtOnce(s.Rows(), s.LogDomain(), piece)) << s.LogDomain()
+		if shift > 0 {
+			own += own >> s.LogBlowup
+		}
+		columns = max(columns, own)
+		for i, part := range s.Parts {
+			if i == 0 || part.Stack != s.Parts[i-1].Stack {
+				blocks += len(part.Stack.Blocks)
+			}
+		}
 	}
 	for _, l := range levels[1:] {
 		// Limbs of the rows while they are encoded, codewords and digests as long as
