@@ -53,7 +53,7 @@ func cancelled(t *testing.T, open Open) {
 		return err
 	})
 
-	s := newStacks(t, rng, soundness.Johnson, 6)
+	s := newStacks(t, rng, soundness.Johnson, [2]int{6, 7})
 	onStacks := open(&s.graph, &s.witness)
 	defer onStacks.Close()
 	_, err = s.commit(ended, onStacks)

@@ -98,13 +98,13 @@ func (d Faulty) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, er
 }
 
 // Commit implements backend.Backend.
-func (d Faulty) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
+func (d Faulty) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
 	return through(d.Faults.run, func() (*whir.Tree, error) {
-		t, err := d.Of.Commit(ctx, s)
+		t, err := d.Of.Commit(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, hookedNodes{d.Faults.run, t.Nodes()}), nil
+		return whir.NewTree(c.Layout, hookedNodes{d.Faults.run, t.Nodes()}), nil
 	})
 }
 
