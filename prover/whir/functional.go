@@ -17,9 +17,9 @@ type Functional struct {
 }
 
 // Part is a [Term] as table rows see it: on row FirstRow + b it is RowWeights[b] times
-// entry i of eq(Low, ·) on column Column + i·2^Stride. The number of rows is a power of
-// two that divides FirstRow. Column is a multiple of 2^(len(Low)+Stride), or for the
-// bits below Stride of any value.
+// entry i of eq(Low, ·) on column Column + i·2^Stride, which is within the Span columns
+// that begin at the multiple of Span below Column. The number of rows is a power of
+// two; if it is not 1, a part covers whole rows.
 type Part struct {
 	FirstRow   int
 	RowWeights []field.QM31
@@ -40,24 +40,24 @@ func (s *statement) functional() *Functional {
 	return q
 }
 
-// part returns a term as table rows see it. Of the coordinates that number a tree's
-// rows, the last, as many as the shift, number parts of a table row, where they come behind
-// those of the columns and in reverse.
+// part returns a term as table rows see it. Of the coordinates that number values
+// of a table row, those that number its parts come behind those of the columns, and
+// in reverse.
 func (s *statement) part(t *Term) Part {
+	row, longs, offset := s.place(t)
 	rowVars, shift := s.layouts[t.Tree].RowVars, s.shift(t.Tree)
-	rows := len(t.Point) - min(len(t.Point), rowVars) // of the coordinates
-	longs := rows - min(rows, shift)
-	low := slices.Clone(t.Point[rows:])
-	for i := rows - 1; i >= longs; i-- {
-		low = append(low, t.Point[i])
+	low := t.Point[longs:]
+	parts := max(0, len(low)-rowVars)
+	own := slices.Clone(low[parts:])
+	for i := range parts {
+		own = append(own, low[parts-1-i])
 	}
-	slot := s.index(t) >> rowVars
 	p := Part{
-		FirstRow:   int(slot >> shift),
+		FirstRow:   int(row),
 		RowWeights: make([]field.QM31, 1<<longs),
-		Column:     column(slot, t.Offset&(1<<rowVars-1), shift),
-		Stride:     shift - (rows - longs),
-		Low:        low,
+		Column:     column(offset>>rowVars, offset&(1<<rowVars-1), shift),
+		Stride:     shift - parts,
+		Low:        own,
 	}
 	field.EqTableInto(p.RowWeights, t.Point[:longs], t.Coef)
 	return p

@@ -96,15 +96,13 @@ func newOpening(c soundness.Config, rng *rand.Rand, layouts []Layout, align uint
 func (o *opening) randomTerm(rng *rand.Rand, vars int) Term {
 	tree := rng.IntN(len(o.trees))
 	l, rowVars := o.trees[tree].layout, o.params.RowVars()
-	from := o.offsets[tree] << rowVars
-	end := from + (l.Slots()<<l.RowVars+1<<rowVars-1)>>rowVars<<rowVars
-	var first, blocks uint64
-	for vars++; blocks == 0; {
+	end := (l.Slots()<<l.RowVars + 1<<rowVars - 1) >> rowVars << rowVars
+	for 1<<vars > end {
 		vars--
-		first = (from + 1<<vars - 1) >> vars
-		blocks = end>>vars - min(end>>vars, first)
 	}
-	t := Term{randomQM31(rng), tree, (first+rng.Uint64N(blocks))<<vars - from, make([]field.QM31, vars)}
+	step := uint64(1) << min(vars, rowVars)
+	offset := rng.Uint64N((end-1<<vars)/step+1) * step
+	t := Term{randomQM31(rng), tree, offset, make([]field.QM31, vars)}
 	for j := range t.Point {
 		t.Point[j] = randomQM31(rng)
 	}

@@ -77,15 +77,12 @@ func (s *stacks) claim(rng random) {
 		for k, g := range c.Groups {
 			c.Parts[k].Stack.Fill(&s.graph, s.witness.tensors, uint64(c.Parts[k].First)<<c.RowVars, values[g.First<<c.RowVars:][:g.Rows<<c.RowVars])
 		}
-		// Blocks are aligned in the table.
-		from := s.opening.RowOffsets[tree] << rowVars
-		end := from + uint64(len(values))
 		vars := rng.IntN(model.Log2Ceil(len(values)) + 1)
-		for (from+1<<vars-1)>>vars >= end>>vars {
+		for 1<<vars > len(values) {
 			vars--
 		}
-		first := (from + 1<<vars - 1) >> vars
-		offset := (first+rng.Uint64N(end>>vars-first))<<vars - from
+		step := 1 << min(vars, rowVars)
+		offset := uint64(rng.IntN((len(values)-1<<vars)/step+1) * step)
 		term := whir.Term{Coef: rng.element(), Tree: tree, Offset: offset, Point: rng.elements(vars)}
 		s.terms = append(s.terms, term)
 		s.value = s.value.Add(term.Coef.Mul(poly.EvalInt32(values[offset:][:1<<vars], term.Point)))
