@@ -198,11 +198,11 @@ func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	fixed := p.Fixed()
+	fixed := p.FixedTree()
 	if fixed == nil {
 		return nil, nil
 	}
-	tree, err := whir.FromLayers(p.Params.RowVars(), p.Config.LogBlowup, fixed.Rows, e.Layers)
+	tree, err := whir.FromLayers(fixed.Layout, e.Layers)
 	if err == nil && tree.Root() != key.Root {
 		err = errors.New("the layers are not those of the key's root")
 	}

@@ -84,7 +84,7 @@ func (c *cost) wiring(w *Wiring) {
 
 // claim adds a claim on a committed tensor.
 func (c *cost) claim(p *Plan, id model.TensorID) {
-	n := uint64(len(p.Trees[p.treeOf[id]].Stack.ByTensor[id]))
+	n := uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id]))
 	c.spend(&c.opened, n, maxOpened, "claims fall into too many blocks")
 	c.work(n * workClaimBlock)
 }

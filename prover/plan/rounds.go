@@ -27,7 +27,10 @@ func (p *Plan) rounds() []soundness.Round {
 		claims += len(f.Claims)
 	}
 	if p.Params != nil {
-		rs = append(rs, soundness.Join("join of claims", uint64(claims)))
+		if v := p.TailVars(); v > 0 {
+			rs = append(rs, soundness.Point("unused ends of rows", uint64(v)))
+		}
+		rs = append(rs, soundness.Join("join of claims", uint64(claims+len(p.tails()))))
 		rs = append(rs, p.Params.Rounds()...)
 	}
 	return rs

@@ -6,7 +6,7 @@ import (
 )
 
 // protocol names the version of the whole protocol; it is absorbed first.
-const protocol = "prove-model protocol 1"
+const protocol = "prove-model protocol 2"
 
 // Statement starts the transcript of a proof: the protocol's version, the key
 // digest (which covers graph, weights' root and security parameters), and the

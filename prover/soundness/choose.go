@@ -41,11 +41,11 @@ type Tree struct {
 	Sizes   []uint64
 }
 
-// rows returns the rows of all stacks.
-func (t *Tree) rows() uint64 {
+// rows returns the rows of all stacks, cut into rows of 2^rowVars values.
+func (t *Tree) rows(rowVars int) uint64 {
 	n := uint64(0)
 	for _, s := range t.Sizes {
-		n += rowsOf(s, t.RowVars)
+		n += rowsOf(s, rowVars)
 	}
 	return n
 }
@@ -60,7 +60,7 @@ func Choose(c Config, sizes []uint64) (*Params, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows())
+	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows(rowVars))
 }
 
 // leastRows is how many rows the longest stack of a tree has at least, if it has
@@ -196,9 +196,9 @@ func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 	for i := range trees {
 		l.RowVars = max(l.RowVars, trees[i].RowVars)
 	}
-	slots := uint64(0) // rows of 2^l.RowVars values
+	slots := uint64(0) // rows of 2^l.RowVars values: every stack begins with one
 	for i := range trees {
-		slots += rowsOf(trees[i].rows(), l.RowVars-trees[i].RowVars)
+		slots += trees[i].rows(l.RowVars)
 	}
 	l.FoldVars = ceilLog2(slots)
 	if slots > 1<<MaxFoldVars || !t.config.secure(&l) {
@@ -207,7 +207,7 @@ func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 	s, ok := t.best(l.RowVars)
 	cost := s.cost + l.tailTime() + l.messageBytes()*psPerByte
 	for i := range trees {
-		rows, domain := trees[i].rows(), trees[i].RowVars+l.LogBlowup
+		rows, domain := trees[i].rows(trees[i].RowVars), trees[i].RowVars+l.LogBlowup
 		if rows > 1<<MaxFoldVars {
 			return 0, false
 		}

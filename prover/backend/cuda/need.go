@@ -17,7 +17,7 @@ import (
 type Need struct {
 	Fixed   int64 `json:"fixed"`   // weights, which stay
 	Witness int64 `json:"witness"` // values of one run
-	Trees   int64 `json:"trees"`   // digests of the commitments to the witness
+	Trees   int64 `json:"trees"`   // digests of the commitment to the witness
 	LookUps int64 `json:"look_ups"`
 	Sums    int64 `json:"sums"`
 	Commit  int64 `json:"commit"`
@@ -54,10 +54,10 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 		return n
 	}
 	for i := range p.Trees {
-		s := p.Stack(&p.Trees[i])
-		n.Commit = max(n.Commit, commitNeed(s, m.piece))
-		if p.Trees[i].Chunk >= 0 {
-			n.Trees += digestBytes << (s.LogDomain() + 1)
+		t := &p.Trees[i]
+		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece))
+		if !t.Fixed {
+			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
 	}
 	n.Open = openNeed(p, m.piece)
@@ -125,7 +125,7 @@ func longestAxis(shape []int) int {
 
 // commitNeed is that of Commit: values and codewords of some rows, twiddles, the
 // sponges of all columns if they take more than one turn, and the digests.
-func commitNeed(c backend.Commitment, piece int) int64 {
+func commitNeed(c *backend.Commitment, piece int) int64 {
 	domain, rows := c.LogDomain(), 0
 	for _, g := range c.Groups {
 		rows = max(rows, g.Rows)
@@ -154,7 +154,7 @@ func openNeed(p *plan.Plan, piece int) int64 {
 	}
 	blocks := 0
 	for i := range p.Trees {
-		s := p.Stack(&p.Trees[i])
+		s := &p.Trees[i]
 		shift := first.RowVars - s.RowVars
 		rows += int64(4*len(s.TableRows(shift))) << first.RowVars
 		own := int64(4*rowsAtOnce(s.Rows(), s.LogDomain(), piece)) << s.LogDomain()

@@ -113,12 +113,13 @@ func OfKey(k *proof.Key) (*Key, error) {
 		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
 		Chunks: g.Chunks, Source: sourceOf(k.Source),
 	}
-	for _, t := range p.Trees {
-		what := "model"
-		if t.Chunk >= 0 {
-			what = fmt.Sprintf("witness of chunk %d", t.Chunk)
+	for i := range p.Trees {
+		t := &p.Trees[i]
+		what := "witness"
+		if t.Fixed {
+			what = "model"
 		}
-		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
+		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars})
 	}
 	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
