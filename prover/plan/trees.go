@@ -78,7 +78,7 @@ func (s *stacks) choose(c soundness.Config, choice *Choice) error {
 	if s.fixed != nil {
 		sizes := []uint64{s.fixed.Size}
 		if choice.FixedRowVars < 0 {
-			if choice.FixedRowVars, err = soundness.ChooseRowVars(c, sizes); err != nil {
+			if choice.FixedRowVars, err = soundness.ChooseKeyRowVars(c, s.fixed.Size); err != nil {
 				return err
 			}
 		}

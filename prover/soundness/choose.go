@@ -71,6 +71,46 @@ const leastRows = 8
 // stacks of the given numbers of values, at least one of them positive, which is
 // opened together with the trees beside it. Their rows are as they are.
 func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
+	longest, err := c.longestRow(sizes)
+	if err != nil {
+		return 0, err
+	}
+	best, _, ok := newTailSearch(c).rowVars(sizes, longest, beside)
+	if !ok {
+		return 0, c.outOfReach()
+	}
+	return best, nil
+}
+
+// ChooseKeyRowVars returns log2 of the row length for a polynomial of that many
+// values that will be opened with others, of which nothing is known yet: the length
+// that costs least beside a polynomial of the same size in rows of the best length
+// for both. The optimum is flat, and few openings are much cheaper with another.
+func ChooseKeyRowVars(c Config, size uint64) (int, error) {
+	sizes := []uint64{size}
+	longest, err := c.longestRow(sizes)
+	if err != nil {
+		return 0, err
+	}
+	t := newTailSearch(c)
+	best, bestCost := -1, uint64(0)
+	for v := minFinalVars; v <= longest; v++ {
+		if _, cost, ok := t.rowVars(sizes, longest, []Tree{{v, sizes}}); ok && (best < 0 || cost < bestCost) {
+			best, bestCost = v, cost
+		}
+	}
+	if best < 0 {
+		return 0, c.outOfReach()
+	}
+	return best, nil
+}
+
+func (c Config) outOfReach() error {
+	return fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
+}
+
+// longestRow returns log2 of the longest row worth a look for stacks of these sizes.
+func (c Config) longestRow(sizes []uint64) (int, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
 	}
@@ -84,19 +124,19 @@ func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
 	if largest == 0 {
 		return 0, errNoRows
 	}
-	t := newTailSearch(c)
 	longest := min(bits.Len64(largest/leastRows)-1, max(comfortableRow, ceilLog2(total)-comfortableFold))
-	best, bestCost := -1, uint64(0)
-	for v := minFinalVars; v <= max(minFinalVars, longest) && v+c.LogBlowup <= MaxLogDomain; v++ {
-		cost, ok := t.firstCost(Tree{v, sizes}, beside)
-		if ok && (best < 0 || cost < bestCost) {
-			best, bestCost = v, cost
+	return min(max(minFinalVars, longest), MaxLogDomain-c.LogBlowup), nil
+}
+
+// rowVars returns the cheapest row length of a tree over stacks of these sizes that
+// is opened with others, and its cost.
+func (t *tailSearch) rowVars(sizes []uint64, longest int, beside []Tree) (best int, cost uint64, ok bool) {
+	for v := minFinalVars; v <= longest; v++ {
+		if x, fits := t.firstCost(Tree{v, sizes}, beside); fits && (!ok || x < cost) {
+			best, cost, ok = v, x, true
 		}
 	}
-	if best < 0 {
-		return 0, fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
-	}
-	return best, nil
+	return best, cost, ok
 }
 
 // Derive returns the parameters of an opening of rows of 2^rowVars values that
