@@ -190,15 +190,25 @@ func partWeights(x field.M31, shift, n int) []field.M31 {
 // table's domain, of the codeword that the tree's table rows fold to with the weights.
 // leaves are the tree's at the positions that leafPositions gives.
 func (l *Layout) addValues(values []field.QM31, leaves [][]field.M31, positions []uint64, points []field.M31, weights []field.QM31, shift int) {
-	parts := min(uint64(1)<<shift, l.Slots())
+	parts := l.parts(shift)
 	leaf := -1 // number of the leaf in hand
 	for k, p := range positions {
 		if k == 0 || p>>shift != positions[k-1]>>shift {
 			leaf++
 		}
-		w := partWeights(points[k], shift, int(parts))
+		w := partWeights(points[k], shift, parts)
 		values[k] = values[k].Add(l.fold(leaves[leaf], w, weights, shift))
 	}
+}
+
+// parts returns how many parts of a table row, from part 0 on, have rows: no more
+// than there are rows if groups begin with table rows, however many the slots.
+func (l *Layout) parts(shift int) int {
+	n := uint64(0)
+	for _, g := range l.Groups {
+		n = max(n, min(g.First&(1<<shift-1)+uint64(g.Rows), 1<<shift))
+	}
+	return int(n)
 }
 
 // fold returns Σ weights[R]·parts[l]·(the leaf's value of slot R·2^shift + l).

@@ -20,6 +20,16 @@ func TestSingleStack(t *testing.T) {
 	}
 }
 
+// TestParts: weights are made for the parts that rows are in, not for all slots.
+func TestParts(t *testing.T) {
+	l := Layout{RowVars: 0, LogBlowup: 2, Groups: []Group{{0, 3}, {1 << 26, 7}, {1 << 27, 2}}}
+	for shift, want := range map[int]int{0: 1, 1: 2, 2: 4, 3: 7, 26: 7} {
+		if got := l.parts(shift); got != want {
+			t.Errorf("2^%d slots a row: %d parts, want %d", shift, got, want)
+		}
+	}
+}
+
 // TestTableRows: the table rows that a tree takes are those of its slots, whatever
 // their length, and those in between are left out.
 func TestTableRows(t *testing.T) {
