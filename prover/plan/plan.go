@@ -1,6 +1,6 @@
-// Package plan derives from a key everything that both parties must agree on
-// before the first message: what is committed where, the parameters of the
-// opening, and the security of every round.
+// Package plan derives from a key and the header of a proof everything that
+// both parties must agree on before the first message: what is committed where,
+// the parameters of the opening, and the security of every round.
 package plan
 
 import (
@@ -49,24 +49,54 @@ const minLookupGrind = 8
 
 // New lays out the commitments of a valid graph and chooses the parameters of
 // the opening.
-func New(g *model.Graph, c soundness.Config) (*Plan, error) { return newPlan(g, c, nil) }
+func New(g *model.Graph, c soundness.Config) (*Plan, error) {
+	return newPlan(g, c, choice{rowVars: -1})
+}
 
-// ForKey lays out the commitments of a key's graph, with the key's parameters
-// of the opening if they reach the security that the key asks for.
+// ForKey lays out the commitments of a key's graph, in rows of the length that
+// the key's fixed tensors have, and chooses the other parameters of the opening.
 func ForKey(k *proof.Key) (*Plan, error) {
-	levels := k.Levels
-	if levels == nil {
-		levels = []soundness.Level{} // none: nothing is chosen in their place
+	c := choice{rowVars: -1}
+	if k.HasFixed {
+		c.rowVars = k.RowVars
 	}
-	p, err := newPlan(k.Graph, k.Security.Config(), levels)
-	if err == nil && p.Params == nil && len(levels) > 0 {
+	return newPlan(k.Graph, k.Security.Config(), c)
+}
+
+// ForProof lays out the commitments of a proof, with the parameters of the
+// opening that its header gives if they reach the security that the key asks
+// for.
+func ForProof(k *proof.Key, h *proof.Header) (*Plan, error) {
+	if len(h.Sizes) > 0 || h.ChunkEntries != 0 {
+		return nil, errors.New("sizes of free dimensions, but the circuit has none")
+	}
+	if k.HasFixed && h.RowVars != k.RowVars {
+		return nil, fmt.Errorf("rows of 2^%d values beside the key's of 2^%d", h.RowVars, k.RowVars)
+	}
+	p, err := newPlan(k.Graph, k.Security.Config(), choice{h.RowVars, h.Levels, true})
+	if err == nil && p.Params == nil && (len(h.Levels) > 0 || h.RowVars != 0) {
 		err = errors.New("parameters for an opening, but nothing is committed")
 	}
 	return p, err
 }
 
-// newPlan takes levels from a key, or chooses them if that is nil.
-func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Plan, error) {
+// Header is the header of a proof for k with this plan.
+func (p *Plan) Header(k *proof.Key) *proof.Header {
+	h := &proof.Header{Key: k.Digest}
+	if p.Params != nil {
+		h.RowVars, h.Levels = p.Params.RowVars(), p.Params.Levels
+	}
+	return h
+}
+
+// choice is what is given of the parameters of the opening.
+type choice struct {
+	rowVars int // −1: the cheapest
+	levels  []soundness.Level
+	made    bool // levels are given
+}
+
+func newPlan(g *model.Graph, c soundness.Config, given choice) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -80,7 +110,7 @@ func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Pla
 			p.Trees = append(p.Trees, Tree{Stack: model.NewStack(g, ids), Tensors: ids, Chunk: chunk})
 		}
 	}
-	if err := p.place(levels); err != nil {
+	if err := p.place(given); err != nil {
 		return nil, err
 	}
 	for chunk := range g.Chunks {
@@ -109,11 +139,11 @@ func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Pla
 // place puts the trees one after the other, each at a multiple of its own size
 // rounded up to a power of two, so that every block of every stack stays
 // aligned.
-func (p *Plan) place(levels []soundness.Level) error {
+func (p *Plan) place(given choice) error {
 	if len(p.Trees) == 0 {
 		return nil
 	}
-	rowVars, err := p.rowVars(levels)
+	rowVars, err := p.rowVars(given.rowVars)
 	if err != nil {
 		return err
 	}
@@ -135,24 +165,23 @@ func (p *Plan) place(levels []soundness.Level) error {
 	}
 	last := &p.Trees[len(p.Trees)-1]
 	slots := last.RowOffset + uint64(last.Rows)
-	if levels != nil {
-		p.Params, err = soundness.Check(p.Config, levels, slots)
+	if given.made {
+		if p.Params, err = soundness.Check(p.Config, given.levels, slots); err == nil && p.Params.RowVars() != rowVars {
+			err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), rowVars)
+		}
 	} else {
 		p.Params, err = soundness.Derive(p.Config, rowVars, slots)
 	}
 	return err
 }
 
-// rowVars returns the given row length, or the cheapest.
-func (p *Plan) rowVars(levels []soundness.Level) (int, error) {
-	if levels != nil {
-		if len(levels) == 0 {
-			return 0, errors.New("no parameters for the opening")
-		}
-		if v := levels[0].RowVars; v >= 0 && v <= soundness.MaxLogDomain {
-			return v, nil
-		}
-		return 0, fmt.Errorf("rows of 2^%d values", levels[0].RowVars)
+// rowVars returns the given row length, or the cheapest for −1.
+func (p *Plan) rowVars(given int) (int, error) {
+	if given > soundness.MaxLogDomain {
+		return 0, fmt.Errorf("rows of 2^%d values", given)
+	}
+	if given >= 0 {
+		return given, nil
 	}
 	sizes := make([]uint64, len(p.Trees))
 	for i := range p.Trees {

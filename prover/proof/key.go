@@ -24,10 +24,11 @@ type Key struct {
 	Root poseidon2.Digest
 	// HasFixed says whether the graph has fixed tensors at all.
 	HasFixed bool
+	// RowVars is log2 of the length of a row of the stack under the root: at
+	// least 1, but 0 unless HasFixed.
+	RowVars int
+	// Security is what proofs for the key have to reach.
 	Security Security
-	// Levels are the parameters of the opening; none if nothing is committed.
-	// Package plan checks that they reach what Security asks for.
-	Levels []soundness.Level
 	// Digest is the SHA-256 of the encoded key under a prefix; EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -37,7 +38,7 @@ const (
 	// KeyMagic starts every key file.
 	KeyMagic = "PM.key\r\n"
 	// KeyVersion is the version of the key format.
-	KeyVersion = 1
+	KeyVersion = 2
 	// MaxKeySize is the size of the largest key file accepted by DecodeKey.
 	MaxKeySize = 32 << 20
 	// maxKeyMessages bounds the memory that decoding a key takes.
@@ -53,7 +54,7 @@ func EncodeKey(k *Key) ([]byte, error) {
 	if err := k.validate(); err != nil {
 		return nil, fmt.Errorf("encoding the key: %w", err)
 	}
-	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), Opening: &proofpb.Opening{Levels: encodeList(k.Levels, encodeLevel)}}
+	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
 	}
@@ -87,7 +88,7 @@ func decodeKey(b []byte) (*Key, error) {
 		return nil, errors.New("not a prove-model key")
 	}
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
-		return nil, fmt.Errorf("version %d, this program reads version %d", v, KeyVersion)
+		return nil, wrongVersion(v, KeyVersion)
 	}
 	var body proofpb.Key
 	budget := maxKeyMessages
@@ -97,13 +98,12 @@ func decodeKey(b []byte) (*Key, error) {
 	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
 		return nil, err
 	}
-	if body.Graph == nil || body.Security == nil || body.Opening == nil {
-		return nil, errors.New("graph or parameters are missing")
+	if body.Graph == nil || body.Security == nil {
+		return nil, errors.New("graph or security is missing")
 	}
-	k := &Key{HasFixed: len(body.Root) != 0, Security: decodeSecurity(body.Security), Digest: keyDigest(b)}
-	var d decoder
-	if k.Levels = decodeList(body.Opening.Levels, d.level); d.err != nil {
-		return nil, d.err
+	k := &Key{
+		HasFixed: len(body.Root) != 0, RowVars: int(body.RowVars),
+		Security: decodeSecurity(body.Security), Digest: keyDigest(b),
 	}
 	var err error
 	if k.Graph, err = decodeGraph(body.Graph); err != nil {
@@ -153,6 +153,9 @@ func (k *Key) validate() error {
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
 		return errors.New("a root, but nothing is committed")
+	}
+	if k.HasFixed != (k.RowVars > 0) || k.RowVars < 0 || k.RowVars > soundness.MaxLogDomain {
+		return fmt.Errorf("root of a commitment: %t, its rows of 2^%d values", k.HasFixed, k.RowVars)
 	}
 	return nil
 }

@@ -100,6 +100,8 @@ func TestEncodeKeyRefuses(t *testing.T) {
 		"mode":            func(k *Key) { k.Security.Mode = 2 },
 		"scale":           func(k *Key) { k.Graph.Tensors[0].Frac = 1 << 40 },
 		"root":            func(k *Key) { k.Root[3] = field.P },
+		"row length":      func(k *Key) { k.RowVars = 30 },
+		"no row length":   func(k *Key) { k.RowVars = 0 },
 		"unused id":       func(k *Key) { k.Graph.Steps[4].Den = 1000 },
 		"name":            func(k *Key) { k.Graph.Name = "\xff" },
 	} {
@@ -117,6 +119,10 @@ func TestEncodeKeyRefuses(t *testing.T) {
 	k.Root = poseidon2.Digest{1}
 	if _, err := EncodeKey(k); err == nil {
 		t.Error("a root of nothing: accepted")
+	}
+	k.Root, k.RowVars = poseidon2.Digest{}, 1
+	if _, err := EncodeKey(k); err == nil {
+		t.Error("rows of nothing: accepted")
 	}
 }
 
@@ -155,7 +161,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 	}
 	security := []byte{1 << 3, 100}
 	whole := func(graph, root, security []byte) []byte {
-		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security), field(4, nil)}, nil))
+		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security), {4 << 3, 12}}, nil))
 	}
 	if _, err := DecodeKey(whole(graph, body.Root, security)); err != nil {
 		t.Fatalf("the test's own encoding: %v", err)
@@ -180,8 +186,8 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"not canonical", whole(graph, highRoot, security)},
 		{"missing", keyFile(field(3, security))},
 		{"missing", keyFile(field(1, graph))},
-		{"missing", keyFile(append(field(1, graph), field(3, security)...))},
-		{"version 2", append(append([]byte(KeyMagic), 2, 0, 0, 0), b[keyHeaderSize:]...)},
+		{"version 3, this program reads version 2", append(append([]byte(KeyMagic), 3, 0, 0, 0), b[keyHeaderSize:]...)},
+		{"version 1: prove-model v0.1 reads it", append(append([]byte(KeyMagic), 1, 0, 0, 0), b[keyHeaderSize:]...)},
 		{"not a prove-model key", b[1:]},
 		{"without accumulator", whole(field(4, nil), body.Root, security)},
 		{"identifier 0 of 0", whole([]byte{5<<3 | 2, 1, 0}, body.Root, security)},
@@ -200,7 +206,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 func TestKeyGolden(t *testing.T) {
 	k := sampleKey()
 	encode(t, k)
-	const want = "a073f6a3d20990dc91b0e2dbbb18913b0eed6e26a63366061b454ba7fa295b04"
+	const want = "6e5b80201cf47551595036657102731dcda31269a4c030690aa2b7972aa40904"
 	if got := hex.EncodeToString(k.Digest[:]); got != want {
 		t.Errorf("the sample key's digest is %s, was %s: a new KeyVersion?", got, want)
 	}

@@ -9,6 +9,10 @@ type Limits struct {
 	Tensors int   // public tensors, inputs and outputs together
 }
 
+// messages bounds the protobuf messages of one frame: the frame, its message,
+// and one a tensor.
+func (l Limits) messages() int { return l.Tensors + 2 }
+
 // Bodies grow with the logarithm of the model's size; these are far above.
 const (
 	maxBody  = 64 << 20

@@ -16,9 +16,9 @@ import (
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
-// Reader streams a proof file in the order of Writer: NewReader, Public, Frame
-// for each frame that is due, End. Errors of the bytes wrap ErrMalformed. A
-// proof has been read only when End has returned nil.
+// Reader streams a proof file in the order of Writer: NewReader, Limit, Public,
+// Frame for each frame that is due, End. Errors of the bytes wrap ErrMalformed.
+// A proof has been read only when End has returned nil.
 type Reader struct {
 	buf    *bufio.Reader
 	sum    hash.Hash // of everything read
@@ -27,14 +27,21 @@ type Reader struct {
 	header Header
 }
 
-// NewReader reads magic and header.
-func NewReader(r io.Reader, limits Limits) (*Reader, error) {
-	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: limits}
+// NewReader reads magic and header. Nothing more is accepted before Limit.
+func NewReader(r io.Reader) (*Reader, error) {
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: headerLimits}
 	if err := p.readHeader(); err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
 	return p, nil
 }
+
+// headerLimits bound a header, whatever the key.
+var headerLimits = Limits{Frame: maxHeader, Total: maxHeader, Tensors: maxHeaderLevels}
+
+// Limit sets what is accepted from here on. The limits follow from the key and
+// the header.
+func (p *Reader) Limit(l Limits) { p.limits = l }
 
 func (p *Reader) readHeader() error {
 	var magic [len(ProofMagic)]byte
@@ -55,19 +62,15 @@ func (p *Reader) readHeader() error {
 	if h == nil {
 		return malformed("no header")
 	}
-	if h.Version != ProofVersion {
-		return malformed("version %d, this program reads version %d", h.Version, ProofVersion)
+	if p.header, err = decodeHeader(h); err != nil {
+		return malformed("header: %w", err)
 	}
-	if len(h.Key) != len(p.header.Key) {
-		return malformed("key digest of %d bytes", len(h.Key))
-	}
-	copy(p.header.Key[:], h.Key)
 	return nil
 }
 
-// Header returns the header. Whether it names the right key is for the caller
-// to check.
-func (p *Reader) Header() Header { return p.header }
+// Header returns the header. Whether it suits the key is for the caller to
+// check.
+func (p *Reader) Header() *Header { return &p.header }
 
 // Size returns the number of bytes read so far.
 func (p *Reader) Size() int64 { return p.size }
@@ -183,7 +186,7 @@ func (p *Reader) frame(what string) (*proofpb.Frame, error) {
 	p.sum.Write(b.Bytes())
 	p.size += int64(n)
 	f := &proofpb.Frame{}
-	budget := p.limits.Tensors + 2 // frame, and its message
+	budget := p.limits.messages()
 	if err := checkCanonical(b.Bytes(), f.ProtoReflect().Descriptor(), &budget); err != nil {
 		return nil, malformed("%s: %w", what, err)
 	}

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"pgregory.net/rapid"
@@ -85,16 +86,41 @@ func sampleKey() *Key {
 		Graph:    sampleGraph(3, 5, 3, -77, "sample"),
 		HasFixed: true,
 		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
-		Levels: []soundness.Level{
-			{FoldVars: 3, RowVars: 12, LogBlowup: 2, Queries: 124, QueryGrind: 16, FoldGrind: 1},
-			{FoldVars: 4, RowVars: 8, LogBlowup: 5, Multiplicity: 6, Queries: 40, OutOfDomain: 1, QueryGrind: 16, FoldGrind: 9},
-		},
+		RowVars:  12,
 	}
 	for i := range k.Root {
 		k.Root[i] = field.M31(1000 * i)
 	}
 	k.Root[7] = field.P - 1
 	return k
+}
+
+func genHeader() *rapid.Generator[Header] {
+	return rapid.Custom(func(t *rapid.T) (h Header) {
+		copy(h.Key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
+		h.Sizes = rapid.SliceOfN(rapid.IntRange(0, 1<<31-1), 0, 4).Draw(t, "sizes")
+		h.ChunkEntries = rapid.IntRange(0, 1<<27).Draw(t, "chunk")
+		h.RowVars = rapid.IntRange(0, 40).Draw(t, "row")
+		small := rapid.IntRange(0, 1<<20)
+		for range rapid.IntRange(0, 3).Draw(t, "levels") {
+			h.Levels = append(h.Levels, soundness.Level{
+				FoldVars: small.Draw(t, "fold"), RowVars: small.Draw(t, "row"), LogBlowup: small.Draw(t, "blowup"),
+				Multiplicity: small.Draw(t, "m"), Queries: small.Draw(t, "queries"), OutOfDomain: small.Draw(t, "samples"),
+				QueryGrind: small.Draw(t, "grind"), FoldGrind: small.Draw(t, "fold grind"),
+			})
+		}
+		return h
+	})
+}
+
+func sampleHeader() Header {
+	return Header{
+		Key: sha256.Sum256([]byte("key")), Sizes: []int{540, 7}, ChunkEntries: 100, RowVars: 12,
+		Levels: []soundness.Level{
+			{FoldVars: 3, RowVars: 12, LogBlowup: 2, Queries: 124, QueryGrind: 16, FoldGrind: 1},
+			{FoldVars: 4, RowVars: 8, LogBlowup: 5, Multiplicity: 6, Queries: 40, OutOfDomain: 1, QueryGrind: 16, FoldGrind: 9},
+		},
+	}
 }
 
 func genKey() *rapid.Generator[*Key] {
@@ -110,14 +136,7 @@ func genKey() *rapid.Generator[*Key] {
 				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
 			},
 		}
-		small := rapid.IntRange(0, 1<<20)
-		for range rapid.IntRange(0, 3).Draw(t, "levels") {
-			k.Levels = append(k.Levels, soundness.Level{
-				FoldVars: small.Draw(t, "fold"), RowVars: small.Draw(t, "row"), LogBlowup: small.Draw(t, "blowup"),
-				Multiplicity: small.Draw(t, "m"), Queries: small.Draw(t, "queries"), OutOfDomain: small.Draw(t, "samples"),
-				QueryGrind: small.Draw(t, "grind"), FoldGrind: small.Draw(t, "fold grind"),
-			})
-		}
+		k.RowVars = rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")
 		limb := rapid.Uint32Range(0, field.P-1)
 		k.Root = poseidon2.Digest{}
 		for i := range k.Root {

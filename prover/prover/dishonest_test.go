@@ -392,7 +392,7 @@ func TestReusedChallenges(t *testing.T) {
 			if stale {
 				// The state before any root was absorbed.
 				outputs := r.public(f.key.Graph.Outputs)
-				w.Sponge = plan.Statement(f.key.Digest, f.in, outputs).Fork(0)
+				w.Sponge = plan.Statement(p.Header(f.key), f.in, outputs).Fork(0)
 			}
 			return sites.NewUncheckedProver(w, b)
 		}

@@ -83,9 +83,6 @@ func TestMutatedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := fields(reflect.ValueOf(key.Graph), "graph")
-		if rng.IntN(6) == 0 {
-			list = fields(reflect.ValueOf(&key.Levels), "levels")
-		}
 		f := list[rng.IntN(len(list))]
 		mutate(f.value, rng)
 		if _, err := proof.EncodeKey(key); err != nil {

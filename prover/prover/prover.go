@@ -64,9 +64,6 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 		return nil, nil, err
 	}
 	key := &proof.Key{Graph: g, Security: sec}
-	if p.Params != nil {
-		key.Levels = p.Params.Levels
-	}
 	var tree *whir.Tree
 	if fixed := p.Fixed(); fixed != nil {
 		b := opts.backend(g, fixedOnly{w})
@@ -77,7 +74,7 @@ func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Secu
 		}); err != nil {
 			return nil, nil, err
 		}
-		key.Root, key.HasFixed = tree.Root(), true
+		key.Root, key.HasFixed, key.RowVars = tree.Root(), true, p.Params.RowVars()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -176,14 +173,15 @@ func (r *run) step(ph Phase, done, total int) error {
 func (r *run) prove(w io.Writer) error {
 	g := r.key.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
-	out, err := proof.NewWriter(w, r.key.Digest)
+	header := r.plan.Header(r.key)
+	out, err := proof.NewWriter(w, header)
 	if err != nil {
 		return err
 	}
 	if err := out.WritePublic(inputs, outputs); err != nil {
 		return err
 	}
-	main := plan.Statement(r.key.Digest, inputs, outputs)
+	main := plan.Statement(header, inputs, outputs)
 	if err := r.commit(main, out); err != nil {
 		return err
 	}

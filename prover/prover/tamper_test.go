@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
@@ -78,6 +84,7 @@ func TestFlippedKey(t *testing.T) {
 
 // frames are the parts of a proof.
 type frames struct {
+	header      proof.Header
 	in, out     [][]int32
 	commitments []byte
 	chunks      [][]byte
@@ -86,11 +93,12 @@ type frames struct {
 
 func (p proved) split(t *testing.T) frames {
 	t.Helper()
-	r, err := proof.NewReader(bytes.NewReader(p.proof), proof.LimitsFor(p.key.Graph))
+	r, err := proof.NewReader(bytes.NewReader(p.proof))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f frames
+	r.Limit(proof.LimitsFor(p.key.Graph))
+	f := frames{header: *r.Header()}
 	if f.in, f.out, err = r.Public(p.key.Graph); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +120,8 @@ func (p proved) split(t *testing.T) frames {
 func (f frames) verify(t *testing.T, key *proof.Key) error {
 	t.Helper()
 	var buf bytes.Buffer
-	w, err := proof.NewWriter(&buf, key.Digest)
+	f.header.Key = key.Digest
+	w, err := proof.NewWriter(&buf, &f.header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +140,31 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 	check(w.Close())
 	_, err = verifier.Verify(key, &buf)
 	return err
+}
+
+// TestTamperedHeader changes every number of a header: what is left well formed
+// is bound by the transcript.
+func TestTamperedHeader(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	b := everything(rng)
+	b.g.Finish(100)
+	sec := proof.DefaultSecurity
+	sec.Mode = proof.Johnson
+	p := b.prove(t, rng, sec)
+	for range 400 {
+		f := p.split(t)
+		f.header.Levels = slices.Clone(f.header.Levels)
+		list := fields(reflect.ValueOf(&f.header), "header")
+		field := list[rng.IntN(len(list))]
+		mutate(field.value, rng)
+		if g := p.split(t).header; cmp.Equal(f.header, g, cmpopts.EquateEmpty()) || field.value.CanInt() && field.value.Int() >= 1<<32 {
+			continue // nothing has changed, or the format cuts it off
+		}
+		err := f.verify(t, p.key)
+		if err == nil || strings.Contains(err.Error(), "the verifier failed") {
+			t.Errorf("%s: %v", field.path, err)
+		}
+	}
 }
 
 // TestReplayedFrames puts frames of one proof into another of the same key,

@@ -8,8 +8,8 @@ import (
 // The cost model weighs the prover's time against the proof's bytes. Times are
 // picoseconds of a two-core machine with AVX-512, measured with the benchmarks
 // of the packages concerned. They need only be right to a factor of two or so,
-// because the optimum is flat. Both sides of a proof use them: changing one
-// changes the protocol.
+// because the optimum is flat. The verifier takes the levels from the proof:
+// changing one changes proofs, not the protocol.
 const (
 	psPerByte       = 4_000_000 // a byte of proof is worth this much time
 	psPermutation   = 50_000    // one Poseidon2 permutation

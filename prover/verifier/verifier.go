@@ -42,18 +42,19 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 			result, err = nil, fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p)
 		}
 	}()
-	p, err := plan.ForKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	in, err := proof.NewReader(r, proof.LimitsFor(key.Graph))
+	in, err := proof.NewReader(r)
 	if err != nil {
 		return nil, err
 	}
-	if in.Header().Key != key.Digest {
-		got := in.Header().Key
-		return nil, fmt.Errorf("%w: it was made for another key (%x…, not %x…)", ErrInvalid, got[:6], key.Digest[:6])
+	header := in.Header()
+	if header.Key != key.Digest {
+		return nil, fmt.Errorf("%w: it was made for another key (%x…, not %x…)", ErrInvalid, header.Key[:6], key.Digest[:6])
 	}
+	p, err := plan.ForProof(key, header)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	in.Limit(proof.LimitsFor(key.Graph))
 	v := &verification{key: key, plan: p, in: in}
 	if v.inputs, v.outputs, err = in.Public(key.Graph); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ type verification struct {
 // public outputs, the join, and the opening of all claims.
 func (v *verification) run() error {
 	g := v.key.Graph
-	main := plan.Statement(v.key.Digest, v.inputs, v.outputs)
+	main := plan.Statement(v.in.Header(), v.inputs, v.outputs)
 	if err := v.commitments(main); err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5, 0}
+	return file_key_proto_rawDescGZIP(), []int{3, 0}
 }
 
 type Group_Map int32
@@ -173,7 +173,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8, 0}
+	return file_key_proto_rawDescGZIP(), []int{6, 0}
 }
 
 type Step_Kind int32
@@ -229,7 +229,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12, 0}
+	return file_key_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type Table_Kind int32
@@ -278,7 +278,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13, 0}
+	return file_key_proto_rawDescGZIP(), []int{11, 0}
 }
 
 // Key is the body of a key file.
@@ -287,9 +287,10 @@ type Key struct {
 	Graph *Graph                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	// Root of the Merkle tree of the fixed tensors: 8 limbs below 2^31 − 1, each
 	// 4 bytes little-endian. Empty if the graph has no fixed tensor.
-	Root          []byte    `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
-	Security      *Security `protobuf:"bytes,3,opt,name=security,proto3" json:"security,omitempty"`
-	Opening       *Opening  `protobuf:"bytes,4,opt,name=opening,proto3" json:"opening,omitempty"`
+	Root     []byte    `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
+	Security *Security `protobuf:"bytes,3,opt,name=security,proto3" json:"security,omitempty"`
+	// log2 of the length of a row of the stack under the root.
+	RowVars       uint32 `protobuf:"varint,4,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,183 +346,28 @@ func (x *Key) GetSecurity() *Security {
 	return nil
 }
 
-func (x *Key) GetOpening() *Opening {
-	if x != nil {
-		return x.Opening
-	}
-	return nil
-}
-
-// Opening are the parameters of the opening, one level for each oracle; none
-// if nothing is committed, in the model or in its proofs.
-type Opening struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Levels        []*Level               `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Opening) Reset() {
-	*x = Opening{}
-	mi := &file_key_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Opening) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Opening) ProtoMessage() {}
-
-func (x *Opening) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Opening.ProtoReflect.Descriptor instead.
-func (*Opening) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Opening) GetLevels() []*Level {
-	if x != nil {
-		return x.Levels
-	}
-	return nil
-}
-
-// Level describes one oracle of the opening. Level 0 is the committed stacks
-// together; level i ≥ 1 is the tree of the i-th folded row.
-type Level struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A leaf is a column of 2^fold_vars rows of 2^row_vars values each.
-	FoldVars uint32 `protobuf:"varint,1,opt,name=fold_vars,json=foldVars,proto3" json:"fold_vars,omitempty"`
-	RowVars  uint32 `protobuf:"varint,2,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
-	// The code has 2^(row_vars+log_blowup) positions.
-	LogBlowup uint32 `protobuf:"varint,3,opt,name=log_blowup,json=logBlowup,proto3" json:"log_blowup,omitempty"`
-	// 0 for unique decoding; m for the radius 1 − √ρ·(1+1/m).
-	Multiplicity uint32 `protobuf:"varint,4,opt,name=multiplicity,proto3" json:"multiplicity,omitempty"`
-	// Positions drawn, with repetition.
-	Queries     uint32 `protobuf:"varint,5,opt,name=queries,proto3" json:"queries,omitempty"`
-	OutOfDomain uint32 `protobuf:"varint,6,opt,name=out_of_domain,json=outOfDomain,proto3" json:"out_of_domain,omitempty"`
-	// Bits of the proofs of work before the positions are drawn, and before each
-	// challenge that binds a row variable.
-	QueryGrind    uint32 `protobuf:"varint,7,opt,name=query_grind,json=queryGrind,proto3" json:"query_grind,omitempty"`
-	FoldGrind     uint32 `protobuf:"varint,8,opt,name=fold_grind,json=foldGrind,proto3" json:"fold_grind,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Level) Reset() {
-	*x = Level{}
-	mi := &file_key_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Level) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Level) ProtoMessage() {}
-
-func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Level.ProtoReflect.Descriptor instead.
-func (*Level) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Level) GetFoldVars() uint32 {
-	if x != nil {
-		return x.FoldVars
-	}
-	return 0
-}
-
-func (x *Level) GetRowVars() uint32 {
+func (x *Key) GetRowVars() uint32 {
 	if x != nil {
 		return x.RowVars
 	}
 	return 0
 }
 
-func (x *Level) GetLogBlowup() uint32 {
-	if x != nil {
-		return x.LogBlowup
-	}
-	return 0
-}
-
-func (x *Level) GetMultiplicity() uint32 {
-	if x != nil {
-		return x.Multiplicity
-	}
-	return 0
-}
-
-func (x *Level) GetQueries() uint32 {
-	if x != nil {
-		return x.Queries
-	}
-	return 0
-}
-
-func (x *Level) GetOutOfDomain() uint32 {
-	if x != nil {
-		return x.OutOfDomain
-	}
-	return 0
-}
-
-func (x *Level) GetQueryGrind() uint32 {
-	if x != nil {
-		return x.QueryGrind
-	}
-	return 0
-}
-
-func (x *Level) GetFoldGrind() uint32 {
-	if x != nil {
-		return x.FoldGrind
-	}
-	return 0
-}
-
-// Security are the parameters from which every query count and grinding
-// follows.
+// Security is what every proof for the key has to reach.
 type Security struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Proven bits of security of every round, 1 to 120.
 	TargetBits uint32 `protobuf:"varint,1,opt,name=target_bits,json=targetBits,proto3" json:"target_bits,omitempty"`
 	// Largest proof of work of a round in bits, 0 to 24.
 	GrindBits     uint32    `protobuf:"varint,2,opt,name=grind_bits,json=grindBits,proto3" json:"grind_bits,omitempty"`
-	Soundness     Soundness `protobuf:"varint,3,opt,name=soundness,proto3,enum=prove_model.v1.Soundness" json:"soundness,omitempty"`
+	Soundness     Soundness `protobuf:"varint,3,opt,name=soundness,proto3,enum=prove_model.v2.Soundness" json:"soundness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Security) Reset() {
 	*x = Security{}
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +379,7 @@ func (x *Security) String() string {
 func (*Security) ProtoMessage() {}
 
 func (x *Security) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +392,7 @@ func (x *Security) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Security.ProtoReflect.Descriptor instead.
 func (*Security) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3}
+	return file_key_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Security) GetTargetBits() uint32 {
@@ -591,7 +437,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +449,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +462,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4}
+	return file_key_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Graph) GetName() string {
@@ -681,7 +527,7 @@ type Tensor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Shape []uint64               `protobuf:"varint,2,rep,packed,name=shape,proto3" json:"shape,omitempty"`
-	Kind  Tensor_Kind            `protobuf:"varint,3,opt,name=kind,proto3,enum=prove_model.v1.Tensor_Kind" json:"kind,omitempty"`
+	Kind  Tensor_Kind            `protobuf:"varint,3,opt,name=kind,proto3,enum=prove_model.v2.Tensor_Kind" json:"kind,omitempty"`
 	Frac  int32                  `protobuf:"zigzag32,4,opt,name=frac,proto3" json:"frac,omitempty"`
 	Min   int64                  `protobuf:"zigzag64,5,opt,name=min,proto3" json:"min,omitempty"`
 	Max   int64                  `protobuf:"zigzag64,6,opt,name=max,proto3" json:"max,omitempty"`
@@ -695,7 +541,7 @@ type Tensor struct {
 
 func (x *Tensor) Reset() {
 	*x = Tensor{}
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +553,7 @@ func (x *Tensor) String() string {
 func (*Tensor) ProtoMessage() {}
 
 func (x *Tensor) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +566,7 @@ func (x *Tensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tensor.ProtoReflect.Descriptor instead.
 func (*Tensor) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5}
+	return file_key_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Tensor) GetName() string {
@@ -793,7 +639,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +651,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +664,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6}
+	return file_key_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -854,7 +700,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +712,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +725,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -901,7 +747,7 @@ type Group struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Out   []uint32               `protobuf:"varint,1,rep,packed,name=out,proto3" json:"out,omitempty"`
 	In    []uint32               `protobuf:"varint,2,rep,packed,name=in,proto3" json:"in,omitempty"`
-	Map   Group_Map              `protobuf:"varint,3,opt,name=map,proto3,enum=prove_model.v1.Group_Map" json:"map,omitempty"`
+	Map   Group_Map              `protobuf:"varint,3,opt,name=map,proto3,enum=prove_model.v2.Group_Map" json:"map,omitempty"`
 	// Affine: source index = base + Σ strides[j]·o_j + Σ stride·i over the sums.
 	Base    int64   `protobuf:"zigzag64,4,opt,name=base,proto3" json:"base,omitempty"`
 	Strides []int64 `protobuf:"zigzag64,5,rep,packed,name=strides,proto3" json:"strides,omitempty"`
@@ -914,7 +760,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +772,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +785,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -1002,7 +848,7 @@ type Sum struct {
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +860,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +873,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -1061,7 +907,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +919,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +932,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -1136,7 +982,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +994,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1007,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1188,7 +1034,7 @@ func (x *Accumulator) GetProducts() []*Product {
 // Step is one instruction of the forward pass and the constraint on it.
 type Step struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
-	Kind        Step_Kind              `protobuf:"varint,1,opt,name=kind,proto3,enum=prove_model.v1.Step_Kind" json:"kind,omitempty"`
+	Kind        Step_Kind              `protobuf:"varint,1,opt,name=kind,proto3,enum=prove_model.v2.Step_Kind" json:"kind,omitempty"`
 	Name        string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Shape       []uint64               `protobuf:"varint,3,rep,packed,name=shape,proto3" json:"shape,omitempty"`
 	Accumulator *Accumulator           `protobuf:"bytes,4,opt,name=accumulator,proto3" json:"accumulator,omitempty"`
@@ -1208,7 +1054,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1066,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1079,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1310,7 +1156,7 @@ func (x *Step) GetChunk() uint32 {
 type Table struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Kind  Table_Kind             `protobuf:"varint,2,opt,name=kind,proto3,enum=prove_model.v1.Table_Kind" json:"kind,omitempty"`
+	Kind  Table_Kind             `protobuf:"varint,2,opt,name=kind,proto3,enum=prove_model.v2.Table_Kind" json:"kind,omitempty"`
 	Bits  uint32                 `protobuf:"varint,3,opt,name=bits,proto3" json:"bits,omitempty"`
 	Min   int64                  `protobuf:"zigzag64,4,opt,name=min,proto3" json:"min,omitempty"`
 	// Piecewise: consecutive, covering all rows.
@@ -1323,7 +1169,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1181,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1194,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Table) GetName() string {
@@ -1405,7 +1251,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1263,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1276,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1469,7 +1315,7 @@ type Multiplicity struct {
 
 func (x *Multiplicity) Reset() {
 	*x = Multiplicity{}
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1327,7 @@ func (x *Multiplicity) String() string {
 func (*Multiplicity) ProtoMessage() {}
 
 func (x *Multiplicity) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1340,7 @@ func (x *Multiplicity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Multiplicity.ProtoReflect.Descriptor instead.
 func (*Multiplicity) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Multiplicity) GetChunk() uint32 {
@@ -1522,51 +1368,37 @@ var File_key_proto protoreflect.FileDescriptor
 
 const file_key_proto_rawDesc = "" +
 	"\n" +
-	"\tkey.proto\x12\x0eprove_model.v1\"\xaf\x01\n" +
+	"\tkey.proto\x12\x0eprove_model.v2\"\x97\x01\n" +
 	"\x03Key\x12+\n" +
-	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v1.GraphR\x05graph\x12\x12\n" +
+	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v2.GraphR\x05graph\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x124\n" +
-	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v1.SecurityR\bsecurity\x121\n" +
-	"\aopening\x18\x04 \x01(\v2\x17.prove_model.v1.OpeningR\aopening\"8\n" +
-	"\aOpening\x12-\n" +
-	"\x06levels\x18\x01 \x03(\v2\x15.prove_model.v1.LevelR\x06levels\"\x80\x02\n" +
-	"\x05Level\x12\x1b\n" +
-	"\tfold_vars\x18\x01 \x01(\rR\bfoldVars\x12\x19\n" +
-	"\brow_vars\x18\x02 \x01(\rR\arowVars\x12\x1d\n" +
-	"\n" +
-	"log_blowup\x18\x03 \x01(\rR\tlogBlowup\x12\"\n" +
-	"\fmultiplicity\x18\x04 \x01(\rR\fmultiplicity\x12\x18\n" +
-	"\aqueries\x18\x05 \x01(\rR\aqueries\x12\"\n" +
-	"\rout_of_domain\x18\x06 \x01(\rR\voutOfDomain\x12\x1f\n" +
-	"\vquery_grind\x18\a \x01(\rR\n" +
-	"queryGrind\x12\x1d\n" +
-	"\n" +
-	"fold_grind\x18\b \x01(\rR\tfoldGrind\"\x83\x01\n" +
+	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v2.SecurityR\bsecurity\x12\x19\n" +
+	"\brow_vars\x18\x04 \x01(\rR\arowVars\"\x83\x01\n" +
 	"\bSecurity\x12\x1f\n" +
 	"\vtarget_bits\x18\x01 \x01(\rR\n" +
 	"targetBits\x12\x1d\n" +
 	"\n" +
 	"grind_bits\x18\x02 \x01(\rR\tgrindBits\x127\n" +
-	"\tsoundness\x18\x03 \x01(\x0e2\x19.prove_model.v1.SoundnessR\tsoundness\"\xb8\x02\n" +
+	"\tsoundness\x18\x03 \x01(\x0e2\x19.prove_model.v2.SoundnessR\tsoundness\"\xb8\x02\n" +
 	"\x05Graph\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
-	"\atensors\x18\x02 \x03(\v2\x16.prove_model.v1.TensorR\atensors\x12-\n" +
-	"\x06tables\x18\x03 \x03(\v2\x15.prove_model.v1.TableR\x06tables\x12*\n" +
-	"\x05steps\x18\x04 \x03(\v2\x14.prove_model.v1.StepR\x05steps\x12\x16\n" +
+	"\atensors\x18\x02 \x03(\v2\x16.prove_model.v2.TensorR\atensors\x12-\n" +
+	"\x06tables\x18\x03 \x03(\v2\x15.prove_model.v2.TableR\x06tables\x12*\n" +
+	"\x05steps\x18\x04 \x03(\v2\x14.prove_model.v2.StepR\x05steps\x12\x16\n" +
 	"\x06inputs\x18\x05 \x03(\rR\x06inputs\x12\x18\n" +
 	"\aoutputs\x18\x06 \x03(\rR\aoutputs\x12\x16\n" +
 	"\x06chunks\x18\a \x01(\rR\x06chunks\x12D\n" +
-	"\x0emultiplicities\x18\b \x03(\v2\x1c.prove_model.v1.MultiplicityR\x0emultiplicities\"\xa1\x02\n" +
+	"\x0emultiplicities\x18\b \x03(\v2\x1c.prove_model.v2.MultiplicityR\x0emultiplicities\"\xa1\x02\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1b.prove_model.v1.Tensor.KindR\x04kind\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1b.prove_model.v2.Tensor.KindR\x04kind\x12\x12\n" +
 	"\x04frac\x18\x04 \x01(\x11R\x04frac\x12\x10\n" +
 	"\x03min\x18\x05 \x01(\x12R\x03min\x12\x10\n" +
 	"\x03max\x18\x06 \x01(\x12R\x03max\x12\x14\n" +
 	"\x05chunk\x18\a \x01(\rR\x05chunk\x126\n" +
 	"\n" +
-	"definition\x18\b \x03(\v2\x16.prove_model.v1.LinearR\n" +
+	"definition\x18\b \x03(\v2\x16.prove_model.v2.LinearR\n" +
 	"definition\"6\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
@@ -1576,17 +1408,17 @@ const file_key_proto_rawDesc = "" +
 	"\x06Linear\x12 \n" +
 	"\vcoefficient\x18\x01 \x01(\x12R\vcoefficient\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\rR\x06source\x12(\n" +
-	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v1.ViewR\x04view\"I\n" +
+	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v2.ViewR\x04view\"I\n" +
 	"\x04View\x12-\n" +
-	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v1.GroupR\x06groups\x12\x12\n" +
+	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v2.GroupR\x06groups\x12\x12\n" +
 	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\xee\x01\n" +
 	"\x05Group\x12\x10\n" +
 	"\x03out\x18\x01 \x03(\rR\x03out\x12\x0e\n" +
 	"\x02in\x18\x02 \x03(\rR\x02in\x12+\n" +
-	"\x03map\x18\x03 \x01(\x0e2\x19.prove_model.v1.Group.MapR\x03map\x12\x12\n" +
+	"\x03map\x18\x03 \x01(\x0e2\x19.prove_model.v2.Group.MapR\x03map\x12\x12\n" +
 	"\x04base\x18\x04 \x01(\x12R\x04base\x12\x18\n" +
 	"\astrides\x18\x05 \x03(\x12R\astrides\x12'\n" +
-	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v1.SumR\x04sums\x12\x14\n" +
+	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v2.SumR\x04sums\x12\x14\n" +
 	"\x05index\x18\a \x03(\x04R\x05index\")\n" +
 	"\x03Map\x12\n" +
 	"\n" +
@@ -1604,13 +1436,13 @@ const file_key_proto_rawDesc = "" +
 	"\blabels_b\x18\x05 \x03(\rR\alabelsB\"\x8e\x01\n" +
 	"\vAccumulator\x12\x1a\n" +
 	"\bconstant\x18\x01 \x01(\x12R\bconstant\x12.\n" +
-	"\x06linear\x18\x02 \x03(\v2\x16.prove_model.v1.LinearR\x06linear\x123\n" +
-	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v1.ProductR\bproducts\"\xdf\x02\n" +
+	"\x06linear\x18\x02 \x03(\v2\x16.prove_model.v2.LinearR\x06linear\x123\n" +
+	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v2.ProductR\bproducts\"\xdf\x02\n" +
 	"\x04Step\x12-\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x19.prove_model.v1.Step.KindR\x04kind\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x19.prove_model.v2.Step.KindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x03 \x03(\x04R\x05shape\x12=\n" +
-	"\vaccumulator\x18\x04 \x01(\v2\x1b.prove_model.v1.AccumulatorR\vaccumulator\x12\x14\n" +
+	"\vaccumulator\x18\x04 \x01(\v2\x1b.prove_model.v2.AccumulatorR\vaccumulator\x12\x14\n" +
 	"\x05shift\x18\x05 \x01(\rR\x05shift\x12\x1c\n" +
 	"\tremainder\x18\x06 \x01(\rR\tremainder\x12\x14\n" +
 	"\x05table\x18\a \x01(\rR\x05table\x12\x10\n" +
@@ -1627,10 +1459,10 @@ const file_key_proto_rawDesc = "" +
 	"\x06DIVIDE\x10\x03\"\xe4\x01\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v1.Table.KindR\x04kind\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v2.Table.KindR\x04kind\x12\x12\n" +
 	"\x04bits\x18\x03 \x01(\rR\x04bits\x12\x10\n" +
 	"\x03min\x18\x04 \x01(\x12R\x03min\x12-\n" +
-	"\x06pieces\x18\x05 \x03(\v2\x15.prove_model.v1.PieceR\x06pieces\x12\x16\n" +
+	"\x06pieces\x18\x05 \x03(\v2\x15.prove_model.v2.PieceR\x06pieces\x12\x16\n" +
 	"\x06values\x18\x06 \x01(\rR\x06values\"*\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05RANGE\x10\x00\x12\r\n" +
@@ -1661,57 +1493,53 @@ func file_key_proto_rawDescGZIP() []byte {
 }
 
 var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_key_proto_goTypes = []any{
-	(Soundness)(0),       // 0: prove_model.v1.Soundness
-	(Tensor_Kind)(0),     // 1: prove_model.v1.Tensor.Kind
-	(Group_Map)(0),       // 2: prove_model.v1.Group.Map
-	(Step_Kind)(0),       // 3: prove_model.v1.Step.Kind
-	(Table_Kind)(0),      // 4: prove_model.v1.Table.Kind
-	(*Key)(nil),          // 5: prove_model.v1.Key
-	(*Opening)(nil),      // 6: prove_model.v1.Opening
-	(*Level)(nil),        // 7: prove_model.v1.Level
-	(*Security)(nil),     // 8: prove_model.v1.Security
-	(*Graph)(nil),        // 9: prove_model.v1.Graph
-	(*Tensor)(nil),       // 10: prove_model.v1.Tensor
-	(*Linear)(nil),       // 11: prove_model.v1.Linear
-	(*View)(nil),         // 12: prove_model.v1.View
-	(*Group)(nil),        // 13: prove_model.v1.Group
-	(*Sum)(nil),          // 14: prove_model.v1.Sum
-	(*Product)(nil),      // 15: prove_model.v1.Product
-	(*Accumulator)(nil),  // 16: prove_model.v1.Accumulator
-	(*Step)(nil),         // 17: prove_model.v1.Step
-	(*Table)(nil),        // 18: prove_model.v1.Table
-	(*Piece)(nil),        // 19: prove_model.v1.Piece
-	(*Multiplicity)(nil), // 20: prove_model.v1.Multiplicity
+	(Soundness)(0),       // 0: prove_model.v2.Soundness
+	(Tensor_Kind)(0),     // 1: prove_model.v2.Tensor.Kind
+	(Group_Map)(0),       // 2: prove_model.v2.Group.Map
+	(Step_Kind)(0),       // 3: prove_model.v2.Step.Kind
+	(Table_Kind)(0),      // 4: prove_model.v2.Table.Kind
+	(*Key)(nil),          // 5: prove_model.v2.Key
+	(*Security)(nil),     // 6: prove_model.v2.Security
+	(*Graph)(nil),        // 7: prove_model.v2.Graph
+	(*Tensor)(nil),       // 8: prove_model.v2.Tensor
+	(*Linear)(nil),       // 9: prove_model.v2.Linear
+	(*View)(nil),         // 10: prove_model.v2.View
+	(*Group)(nil),        // 11: prove_model.v2.Group
+	(*Sum)(nil),          // 12: prove_model.v2.Sum
+	(*Product)(nil),      // 13: prove_model.v2.Product
+	(*Accumulator)(nil),  // 14: prove_model.v2.Accumulator
+	(*Step)(nil),         // 15: prove_model.v2.Step
+	(*Table)(nil),        // 16: prove_model.v2.Table
+	(*Piece)(nil),        // 17: prove_model.v2.Piece
+	(*Multiplicity)(nil), // 18: prove_model.v2.Multiplicity
 }
 var file_key_proto_depIdxs = []int32{
-	9,  // 0: prove_model.v1.Key.graph:type_name -> prove_model.v1.Graph
-	8,  // 1: prove_model.v1.Key.security:type_name -> prove_model.v1.Security
-	6,  // 2: prove_model.v1.Key.opening:type_name -> prove_model.v1.Opening
-	7,  // 3: prove_model.v1.Opening.levels:type_name -> prove_model.v1.Level
-	0,  // 4: prove_model.v1.Security.soundness:type_name -> prove_model.v1.Soundness
-	10, // 5: prove_model.v1.Graph.tensors:type_name -> prove_model.v1.Tensor
-	18, // 6: prove_model.v1.Graph.tables:type_name -> prove_model.v1.Table
-	17, // 7: prove_model.v1.Graph.steps:type_name -> prove_model.v1.Step
-	20, // 8: prove_model.v1.Graph.multiplicities:type_name -> prove_model.v1.Multiplicity
-	1,  // 9: prove_model.v1.Tensor.kind:type_name -> prove_model.v1.Tensor.Kind
-	11, // 10: prove_model.v1.Tensor.definition:type_name -> prove_model.v1.Linear
-	12, // 11: prove_model.v1.Linear.view:type_name -> prove_model.v1.View
-	13, // 12: prove_model.v1.View.groups:type_name -> prove_model.v1.Group
-	2,  // 13: prove_model.v1.Group.map:type_name -> prove_model.v1.Group.Map
-	14, // 14: prove_model.v1.Group.sums:type_name -> prove_model.v1.Sum
-	11, // 15: prove_model.v1.Accumulator.linear:type_name -> prove_model.v1.Linear
-	15, // 16: prove_model.v1.Accumulator.products:type_name -> prove_model.v1.Product
-	3,  // 17: prove_model.v1.Step.kind:type_name -> prove_model.v1.Step.Kind
-	16, // 18: prove_model.v1.Step.accumulator:type_name -> prove_model.v1.Accumulator
-	4,  // 19: prove_model.v1.Table.kind:type_name -> prove_model.v1.Table.Kind
-	19, // 20: prove_model.v1.Table.pieces:type_name -> prove_model.v1.Piece
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	7,  // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
+	6,  // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
+	0,  // 2: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
+	8,  // 3: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	16, // 4: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	15, // 5: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	18, // 6: prove_model.v2.Graph.multiplicities:type_name -> prove_model.v2.Multiplicity
+	1,  // 7: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
+	9,  // 8: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	10, // 9: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	11, // 10: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	2,  // 11: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
+	12, // 12: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	9,  // 13: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	13, // 14: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	3,  // 15: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
+	14, // 16: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	4,  // 17: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
+	17, // 18: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -1725,7 +1553,7 @@ func file_key_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   16,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -29,10 +29,11 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 	if d.Key, err = OfKey(key); err != nil {
 		return nil, err
 	}
-	in, err := proof.NewReader(r, proof.LimitsFor(key.Graph))
+	in, err := proof.NewReader(r)
 	if err != nil {
 		return nil, err
 	}
+	in.Limit(proof.LimitsFor(key.Graph))
 	if made := in.Header().Key; made != key.Digest {
 		return nil, fmt.Errorf("the proof was made for another key (%x…, not %x…)", made[:6], key.Digest[:6])
 	}
