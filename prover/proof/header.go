@@ -41,7 +41,7 @@ func encodeHeader(h *Header) *proofpb.Header {
 
 func decodeHeader(p *proofpb.Header) (h Header, err error) {
 	if p.Version != ProofVersion {
-		return h, wrongVersion(p.Version, ProofVersion)
+		return h, refuseVersion(p.Version, ProofVersion)
 	}
 	if len(p.Key) != len(h.Key) {
 		return h, fmt.Errorf("key digest of %d bytes", len(p.Key))

@@ -88,7 +88,7 @@ func decodeKey(b []byte) (*Key, error) {
 		return nil, errors.New("not a prove-model key")
 	}
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
-		return nil, wrongVersion(v, KeyVersion)
+		return nil, refuseVersion(v, KeyVersion)
 	}
 	var body proofpb.Key
 	budget := maxKeyMessages

@@ -187,7 +187,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"missing", keyFile(field(3, security))},
 		{"missing", keyFile(field(1, graph))},
 		{"version 3, this program reads version 2", append(append([]byte(KeyMagic), 3, 0, 0, 0), b[keyHeaderSize:]...)},
-		{"version 1: prove-model v0.1 reads it", append(append([]byte(KeyMagic), 1, 0, 0, 0), b[keyHeaderSize:]...)},
+		{"version 1, which prove-model v0.1.0 reads", append(append([]byte(KeyMagic), 1, 0, 0, 0), b[keyHeaderSize:]...)},
 		{"not a prove-model key", b[1:]},
 		{"without accumulator", whole(field(4, nil), body.Root, security)},
 		{"identifier 0 of 0", whole([]byte{5<<3 | 2, 1, 0}, body.Root, security)},

@@ -2,14 +2,15 @@ package proof
 
 import "fmt"
 
-// Version 1 had chunks and the parameters of the opening in the key.
-// Its files are read by this release, and by none after it.
-const releaseOfVersion1 = "v0.1"
+// lastReleases names, by the version of keys and proofs, the last release that
+// reads it: what a holder of such files needs to know.
+var lastReleases = map[uint32]string{1: "v0.1.0"}
 
-// wrongVersion says which program reads a file of another version.
-func wrongVersion(got, reads uint32) error {
-	if got == 1 {
-		return fmt.Errorf("version 1: prove-model %s reads it, this program reads version %d", releaseOfVersion1, reads)
+// refuseVersion is the error for files of another version than the one that is
+// read here.
+func refuseVersion(got, read uint32) error {
+	if release := lastReleases[got]; release != "" && got < read {
+		return fmt.Errorf("version %d, which prove-model %s reads; this program reads version %d", got, release, read)
 	}
-	return fmt.Errorf("version %d, this program reads version %d", got, reads)
+	return fmt.Errorf("version %d, this program reads version %d", got, read)
 }
