@@ -6,10 +6,10 @@ GO     ?= go
 BIN    := bin/prove-model
 MODELS := $(or $(PROVE_MODEL_MODELS),../shared/models)
 
-.PHONY: help build test demo check race fuzz lint asm bench models clean
+.PHONY: help build test demo check race fuzz lint asm bench benchstat models clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the command, as bin/prove-model; GPU=off leaves out, GPU=require insists on, support for GPUs
 	scripts/build.sh $(BIN)
@@ -45,6 +45,9 @@ asm: ## generate the assembly with scripts/asm
 bench: build ## speed of the kernels and of a model of 2^20 parameters
 	$(BIN) bench kernels
 	$(BIN) bench model mlp --layers 4 --width 512
+
+benchstat: ## Go benchmarks of the working tree against a commit (COMMIT=, default HEAD), in turns, with benchstat
+	scripts/bench-history.sh compare $(COMMIT)
 
 models: build ## prove and verify every model in ../shared/models (or $PROVE_MODEL_MODELS)
 	scripts/models.sh "$(MODELS)"

@@ -1,0 +1,197 @@
+// Package golden makes the keys and proofs whose bytes are kept in
+// testdata/golden, from what is kept beside them: a circuit, its weights and an
+// input. Neither a model reader nor the quantiser takes part, so both may
+// change; a change of the protocol, of a format or of a backend shows here.
+//
+// A case is a folder:
+//
+//	key.vk       the key, which holds the circuit and the security asked for
+//	run.proof    the proof of the run on the inputs
+//	weights.gz   the values of the fixed tensors (see ReadWeights)
+//	inputs.json  the quantised inputs, one list of integers for each
+//
+// scripts/golden writes the folders from ONNX models.
+package golden
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// The files of a case.
+const (
+	keyFile     = "key.vk"
+	proofFile   = "run.proof"
+	weightsFile = "weights.gz"
+	inputsFile  = "inputs.json"
+)
+
+// Circuit is what a key and a proof are made from.
+type Circuit struct {
+	Graph    *model.Graph
+	Security proof.Security
+	Weights  model.Weights
+	Inputs   [][]int32 // one dense slice for each of Graph.Inputs
+}
+
+// Files are a key and a proof, encoded.
+type Files struct{ Key, Proof []byte }
+
+// Case is a folder's content: a circuit and the files that it must give.
+type Case struct {
+	Name string
+	Circuit
+	Want Files
+}
+
+// Machine says what does the work. The zero value is the CPU.
+type Machine struct {
+	Forward forward.Machine // nil: the CPU
+	Prover  prover.Options
+}
+
+// ReadAll reads all cases of a folder, by name.
+func ReadAll(folder string) ([]*Case, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var cases []*Case
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		c, err := Read(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("golden case %s: %w", e.Name(), err)
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// Read reads the case of one folder.
+func Read(folder string) (*Case, error) {
+	c := &Case{Name: filepath.Base(folder)}
+	var err error
+	if c.Want.Key, err = os.ReadFile(filepath.Join(folder, keyFile)); err != nil {
+		return nil, err
+	}
+	if c.Want.Proof, err = os.ReadFile(filepath.Join(folder, proofFile)); err != nil {
+		return nil, err
+	}
+	key, err := proof.DecodeKey(c.Want.Key)
+	if err != nil {
+		return nil, err
+	}
+	c.Graph, c.Security = key.Graph, key.Security
+	w, err := os.Open(filepath.Join(folder, weightsFile))
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	if c.Weights, err = ReadWeights(w, c.Graph); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, inputsFile))
+	if err != nil {
+		return nil, err
+	}
+	return c, json.Unmarshal(text, &c.Inputs)
+}
+
+// Write makes the files of a circuit and writes its case into a folder.
+func Write(ctx context.Context, folder string, c *Circuit) error {
+	files, err := c.Make(ctx, Machine{})
+	if err != nil {
+		return err
+	}
+	inputs, err := json.Marshal(c.Inputs)
+	if err != nil {
+		return err
+	}
+	var weights bytes.Buffer
+	if err := WriteWeights(&weights, c.Graph, c.Weights); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		keyFile: files.Key, proofFile: files.Proof, weightsFile: weights.Bytes(), inputsFile: append(inputs, '\n'),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Make runs the circuit on its inputs, commits to it and proves the run.
+func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
+	wit, err := forward.RunOn(ctx, m.Forward, c.Graph, c.Weights, c.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	key, tree, err := prover.Commit(ctx, c.Graph, c.Weights, c.Security, m.Prover)
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{}
+	if f.Key, err = proof.EncodeKey(key); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if _, err := prover.Prove(ctx, key, tree, wit, &out, m.Prover); err != nil {
+		return nil, err
+	}
+	f.Proof = out.Bytes()
+	return f, nil
+}
+
+// Compare makes the case's files on a machine and says where they are not those
+// of the folder, or that they do not verify.
+func (c *Case) Compare(ctx context.Context, m Machine) error {
+	got, err := c.Make(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := equal("key", got.Key, c.Want.Key); err != nil {
+		return err
+	}
+	if err := equal("proof", got.Proof, c.Want.Proof); err != nil {
+		return err
+	}
+	return got.Verify()
+}
+
+// Verify checks the proof against the key.
+func (f *Files) Verify() error {
+	key, err := proof.DecodeKey(f.Key)
+	if err != nil {
+		return err
+	}
+	_, err = verifier.Verify(key, bytes.NewReader(f.Proof))
+	return err
+}
+
+func equal(what string, got, want []byte) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	return fmt.Errorf("the %s of %d bytes differs from byte %d on from the golden one of %d", what, len(got), at, len(want))
+}

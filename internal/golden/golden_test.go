@@ -1,0 +1,118 @@
+package golden
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// folder is where the cases are.
+const folder = "../../testdata/golden"
+
+var update = flag.Bool("update", false, "make the keys and proofs of testdata/golden anew from its circuits")
+
+func cases(t *testing.T) []*Case {
+	t.Helper()
+	cases, err := ReadAll(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 12 {
+		t.Fatalf("only %d cases in %s", len(cases), folder)
+	}
+	return cases
+}
+
+// TestGolden makes every key and proof on one processor and on two.
+func TestGolden(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, c := range cases(t) {
+		if *update {
+			if err := Write(context.Background(), filepath.Join(folder, c.Name), &c.Circuit); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for _, procs := range []int{1, 2} {
+			runtime.GOMAXPROCS(procs)
+			t.Run(fmt.Sprintf("%s/%d", c.Name, procs), func(t *testing.T) {
+				if err := c.Compare(context.Background(), Machine{}); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+// TestGoldenWithoutAssembly runs TestGolden in a process that takes plain Go,
+// which is chosen when a process starts.
+func TestGoldenWithoutAssembly(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []string{"off", "avx2"} {
+		cmd := exec.Command(self, "-test.run=^TestGolden$")
+		cmd.Env = append(os.Environ(), "PROVE_MODEL_ASM="+level)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("PROVE_MODEL_ASM=%s: %v\n%s", level, err, out)
+		}
+	}
+}
+
+// TestVariety keeps the cases what they are for: several chunks, the Johnson
+// bound, every kind of step and of table, and a circuit without a commitment.
+func TestVariety(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range cases(t) {
+		seen["chunks"] = seen["chunks"] || c.Graph.Chunks > 1
+		seen["johnson"] = seen["johnson"] || c.Security.Mode == proof.Johnson
+		seen["nothing committed"] = seen["nothing committed"] || len(c.Graph.Steps) == 0 && len(c.Graph.FixedIDs()) == 0
+		for i := range c.Graph.Steps {
+			seen[fmt.Sprint("step ", c.Graph.Steps[i].Kind)] = true
+		}
+		for i := range c.Graph.Tables {
+			seen[fmt.Sprint("table ", c.Graph.Tables[i].Kind)] = true
+		}
+		for i := range c.Graph.Tensors {
+			for _, l := range c.Graph.Tensors[i].Def {
+				for j := 0; l.View != nil && j < len(l.View.Groups); j++ {
+					seen[fmt.Sprint("map ", l.View.Groups[j].Map)] = true
+				}
+			}
+		}
+	}
+	for _, what := range []string{"chunks", "johnson", "nothing committed", "step 0", "step 1", "step 2", "step 3",
+		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2"} {
+		if !seen[what] {
+			t.Errorf("no case has %s", what)
+		}
+	}
+}
+
+// TestCompareTellsDifferences alters each of the things that are compared.
+func TestCompareTellsDifferences(t *testing.T) {
+	c, err := Read(filepath.Join(folder, "softmax"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, alter := range map[string]func(c *Case){
+		"an input":          func(c *Case) { c.Inputs = [][]int32{append([]int32{c.Inputs[0][0] ^ 1}, c.Inputs[0][1:]...)} },
+		"a byte of the key": func(c *Case) { c.Want.Key = append([]byte{0}, c.Want.Key...) },
+		"the proof's end":   func(c *Case) { c.Want.Proof = c.Want.Proof[:len(c.Want.Proof)-1] },
+		"the security":      func(c *Case) { c.Security.TargetBits-- },
+	} {
+		d := *c
+		alter(&d)
+		if err := d.Compare(context.Background(), Machine{}); err == nil {
+			t.Errorf("%s is altered, and nothing said", what)
+		}
+	}
+}

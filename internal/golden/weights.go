@@ -1,0 +1,84 @@
+package golden
+
+import (
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// ReadWeights reads the values of g's fixed tensors: one tensor after the other,
+// dense and row-major, every value little-endian in the least of 8, 16 and 32
+// signed bits that hold the tensor's range; all of it compressed by gzip.
+func ReadWeights(r io.Reader, g *model.Graph) (model.Weights, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	w := make(model.Weights, len(g.Tensors))
+	for _, id := range g.FixedIDs() {
+		t := &g.Tensors[id]
+		width := width(t)
+		b := make([]byte, width*model.Size(t.Shape))
+		if _, err := io.ReadFull(z, b); err != nil {
+			return nil, fmt.Errorf("weights of %q: %w", t.Name, err)
+		}
+		w[id] = make([]int32, model.Size(t.Shape))
+		for i := range w[id] {
+			switch v := b[i*width:]; width {
+			case 1:
+				w[id][i] = int32(int8(v[0]))
+			case 2:
+				w[id][i] = int32(int16(binary.LittleEndian.Uint16(v)))
+			default:
+				w[id][i] = int32(binary.LittleEndian.Uint32(v))
+			}
+		}
+	}
+	if n, err := io.Copy(io.Discard, z); n != 0 || err != nil {
+		return nil, fmt.Errorf("%d bytes after the weights: %v", n, err)
+	}
+	return w, nil
+}
+
+// WriteWeights writes what ReadWeights reads.
+func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) error {
+	z, err := gzip.NewWriterLevel(out, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	for _, id := range g.FixedIDs() {
+		t := &g.Tensors[id]
+		b := make([]byte, 0, 4*len(w[id]))
+		for i, v := range w[id] {
+			if int64(v) < t.Min || int64(v) > t.Max {
+				return fmt.Errorf("entry %d of %q is %d, outside of [%d, %d]", i, t.Name, v, t.Min, t.Max)
+			}
+			switch width(t) {
+			case 1:
+				b = append(b, byte(v))
+			case 2:
+				b = binary.LittleEndian.AppendUint16(b, uint16(v))
+			default:
+				b = binary.LittleEndian.AppendUint32(b, uint32(v))
+			}
+		}
+		if _, err := z.Write(b); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// width returns the bytes of a value of a tensor.
+func width(t *model.Tensor) int {
+	switch {
+	case t.Min >= -1<<7 && t.Max < 1<<7:
+		return 1
+	case t.Min >= -1<<15 && t.Max < 1<<15:
+		return 2
+	}
+	return 4
+}

@@ -1,0 +1,152 @@
+// Command golden writes testdata/golden: it reads ONNX models, quantises them,
+// and stores circuits, weights and inputs with the keys and proofs that they
+// give (package internal/golden).
+//
+//	go run ./scripts/golden [-models ../shared/models]
+//
+// Run it when the circuits themselves are to change. When the bytes of keys or
+// proofs change but the circuits do not, go test ./internal/golden -update is
+// enough.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// source says where a case comes from.
+type source struct {
+	name         string
+	model, input string // files
+	calibration  string // file, or none: the input
+	options      quantise.Options
+	mode         proof.Mode
+	chunks       int // that it must have; 0: one
+}
+
+const digits = "testdata/digits/"
+
+// operator is a case from the models of one or a few operators.
+func operator(name, model string) source {
+	base := filepath.Join("onnx/testdata/operators", model)
+	return source{name: name, model: base + ".onnx", input: base + ".json"}
+}
+
+func sources(models string) []source {
+	return []source{
+		{name: "digits", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json"},
+		{name: "digits_chunks", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
+			options: quantise.Options{Mode: "w8a8", ChunkEntries: 5000}, chunks: 2},
+		{name: "digits_johnson", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
+			options: quantise.Options{Mode: "w8a8"}, mode: proof.Johnson},
+		{name: "attention", model: filepath.Join(models, "self_attention/network.onnx"), input: filepath.Join(models, "self_attention/input.json"),
+			options: quantise.Options{Mode: "w8a8"}},
+		operator("linear", "gemm"),
+		operator("conv", "conv_groups"),
+		operator("maxpool", "maxpool_pads"),
+		operator("averagepool", "averagepool_pads"),
+		operator("leakyrelu", "leakyrelu"),
+		operator("function", "gelu"),
+		operator("elementwise", "mul_broadcast"),
+		operator("softmax", "softmax"),
+		operator("division", "div_computed"),
+		operator("layernorm", "layernorm"),
+		operator("batchnorm", "batchnorm"),
+		operator("gather", "gather_matrix"),
+		operator("pad", "pad_reflect"),
+		operator("transpose", "transpose"),
+	}
+}
+
+func main() {
+	models := flag.String("models", "../shared/models", "`folder` of example models; without it their cases stay as they are")
+	out := flag.String("out", "testdata/golden", "`folder` to write to")
+	flag.Parse()
+	if err := run(*models, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "golden:", err)
+		os.Exit(1)
+	}
+}
+
+func run(models, out string) error {
+	for _, s := range sources(models) {
+		c, err := s.circuit()
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(os.Stderr, "golden: %s stays as it is: %v\n", s.name, err)
+			continue
+		}
+		if err == nil {
+			err = golden.Write(context.Background(), filepath.Join(out, s.name), c)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// circuit reads and quantises the model and its input.
+func (s *source) circuit() (*golden.Circuit, error) {
+	input, err := onnx.ReadInputs(s.input)
+	if err != nil {
+		return nil, err
+	}
+	g, err := onnx.Load(s.model, input.Options(nil))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	ranges, err := s.ranges(g, input)
+	if err != nil {
+		return nil, err
+	}
+	m, err := quantise.Quantise(g, ranges, s.options)
+	if err != nil {
+		return nil, err
+	}
+	if m.Graph.Chunks != max(s.chunks, 1) {
+		return nil, fmt.Errorf("%d chunks", m.Graph.Chunks)
+	}
+	c := &golden.Circuit{Graph: m.Graph, Weights: m.Weights, Security: proof.DefaultSecurity}
+	c.Security.Mode = s.mode
+	c.Inputs, _, err = m.QuantiseInput(input.Data())
+	return c, err
+}
+
+// ranges calibrates on the calibration file, whose arrays are samples end to
+// end, or on the input.
+func (s *source) ranges(g *onnx.Graph, input onnx.Inputs) (map[string]quantise.Range, error) {
+	data, samples := input.Data(), 1
+	if s.calibration != "" {
+		c, err := onnx.ReadInputs(s.calibration)
+		if err != nil {
+			return nil, err
+		}
+		samples = len(c.Data()[0]) / len(data[0])
+		data = c.Data()
+	}
+	var runs []map[string][]float64
+	for k := range samples {
+		in := make([][]float64, len(data))
+		for i, v := range data {
+			n := len(v) / samples
+			in[i] = v[k*n : (k+1)*n]
+		}
+		values, err := g.RunFloat(in)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, values)
+	}
+	return quantise.Ranges(runs...), nil
+}
