@@ -27,7 +27,7 @@ type Tree struct {
 	RowOffset uint64
 }
 
-// Plan is a function of the graph and the security parameters alone.
+// Plan is a function of the circuit and the parameters of the opening.
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
@@ -53,27 +53,29 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) {
 	return newPlan(g, c, choice{rowVars: -1})
 }
 
-// ForKey lays out the commitments of a key's graph, in rows of the length that
-// the key's fixed tensors have, and chooses the other parameters of the opening.
-func ForKey(k *proof.Key) (*Plan, error) {
+// ForKey lays out the commitments of an instance of a key's circuit, in rows of
+// the length that the key's fixed tensors have, and chooses the other parameters
+// of the opening.
+func ForKey(k *proof.Key, g *model.Graph) (*Plan, error) {
 	c := choice{rowVars: -1}
 	if k.HasFixed {
 		c.rowVars = k.RowVars
 	}
-	return newPlan(k.Graph, k.Security.Config(), c)
+	return newPlan(g, k.Security.Config(), c)
 }
 
-// ForProof lays out the commitments of a proof, with the parameters of the
-// opening that its header gives if they reach the security that the key asks
-// for.
+// ForProof lays out the commitments of a proof: those of the key's circuit at
+// the sizes of the header, with the header's parameters of the opening if they
+// reach the security that the key asks for.
 func ForProof(k *proof.Key, h *proof.Header) (*Plan, error) {
-	if len(h.Sizes) > 0 || h.ChunkEntries != 0 {
-		return nil, errors.New("sizes of free dimensions, but the circuit has none")
+	g, err := k.Circuit.At(model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries})
+	if err != nil {
+		return nil, err
 	}
 	if k.HasFixed && h.RowVars != k.RowVars {
 		return nil, fmt.Errorf("rows of 2^%d values beside the key's of 2^%d", h.RowVars, k.RowVars)
 	}
-	p, err := newPlan(k.Graph, k.Security.Config(), choice{h.RowVars, h.Levels, true})
+	p, err := newPlan(g, k.Security.Config(), choice{h.RowVars, h.Levels, true})
 	if err == nil && p.Params == nil && (len(h.Levels) > 0 || h.RowVars != 0) {
 		err = errors.New("parameters for an opening, but nothing is committed")
 	}
@@ -82,7 +84,7 @@ func ForProof(k *proof.Key, h *proof.Header) (*Plan, error) {
 
 // Header is the header of a proof for k with this plan.
 func (p *Plan) Header(k *proof.Key) *proof.Header {
-	h := &proof.Header{Key: k.Digest}
+	h := &proof.Header{Key: k.Digest, Sizes: p.Graph.Instance.Sizes, ChunkEntries: p.Graph.Instance.ChunkEntries}
 	if p.Params != nil {
 		h.RowVars, h.Levels = p.Params.RowVars(), p.Params.Levels
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/prove-model/prove-model/prover/soundness"
 )
 
-// Key is what a verifier needs beside the proof: the quantised graph, the
+// Key is what a verifier needs beside the proof: the quantised circuit, the
 // commitment to its weights, and the security it asks for. Its digest is the
 // model commitment.
 type Key struct {
-	Graph *model.Graph
+	Circuit *model.Template
 	// Root of the tree of the fixed tensors, zero unless HasFixed.
 	Root poseidon2.Digest
 	// HasFixed says whether the graph has fixed tensors at all.
@@ -54,7 +54,7 @@ func EncodeKey(k *Key) ([]byte, error) {
 	if err := k.validate(); err != nil {
 		return nil, fmt.Errorf("encoding the key: %w", err)
 	}
-	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
+	body := &proofpb.Key{Graph: encodeGraph(k.Circuit), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
 	}
@@ -106,7 +106,7 @@ func decodeKey(b []byte) (*Key, error) {
 		Security: decodeSecurity(body.Security), Digest: keyDigest(b),
 	}
 	var err error
-	if k.Graph, err = decodeGraph(body.Graph); err != nil {
+	if k.Circuit, err = decodeGraph(body.Graph); err != nil {
 		return nil, err
 	}
 	if k.HasFixed {
@@ -134,21 +134,21 @@ func ReadKey(r io.Reader, max int64) (*Key, error) {
 const maxFrac = 1000
 
 func (k *Key) validate() error {
-	if k.Graph == nil {
-		return errors.New("no graph")
+	if k.Circuit == nil {
+		return errors.New("no circuit")
 	}
 	if err := k.Security.Validate(); err != nil {
 		return err
 	}
-	if err := k.Graph.Validate(); err != nil {
+	if err := k.Circuit.Validate(); err != nil {
 		return err
 	}
-	for i := range k.Graph.Tensors {
-		if f := k.Graph.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
+	for i := range k.Circuit.Graph.Tensors {
+		if f := k.Circuit.Graph.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
 			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
 		}
 	}
-	if fixed := len(k.Graph.FixedIDs()) > 0; fixed != k.HasFixed {
+	if fixed := len(k.Circuit.Graph.FixedIDs()) > 0; fixed != k.HasFixed {
 		return fmt.Errorf("fixed tensors: %t, root of a commitment to them: %t", fixed, k.HasFixed)
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {

@@ -91,19 +91,19 @@ func TestKeyEveryByteMatters(t *testing.T) {
 // Validate accepts every key here; the errors are those of this package.
 func TestEncodeKeyRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Key){
-		"no graph":        func(k *Key) { k.Graph = nil },
+		"no graph":        func(k *Key) { k.Circuit = nil },
 		"unlike the root": func(k *Key) { k.HasFixed = false },
-		"invalid graph":   func(k *Key) { k.Graph.Chunks = 0 },
+		"invalid circuit": func(k *Key) { k.Circuit.Graph.Outputs = nil },
 		"bits":            func(k *Key) { k.Security.TargetBits = 121 },
 		"no bits":         func(k *Key) { k.Security.TargetBits = 0 },
 		"grinding":        func(k *Key) { k.Security.GrindBits = 25 },
 		"mode":            func(k *Key) { k.Security.Mode = 2 },
-		"scale":           func(k *Key) { k.Graph.Tensors[0].Frac = 1 << 40 },
+		"scale":           func(k *Key) { k.Circuit.Graph.Tensors[0].Frac = 1 << 40 },
 		"root":            func(k *Key) { k.Root[3] = field.P },
 		"row length":      func(k *Key) { k.RowVars = 30 },
 		"no row length":   func(k *Key) { k.RowVars = 0 },
-		"unused id":       func(k *Key) { k.Graph.Steps[4].Den = 1000 },
-		"name":            func(k *Key) { k.Graph.Name = "\xff" },
+		"unused id":       func(k *Key) { k.Circuit.Graph.Steps[4].Den = 1000 },
+		"name":            func(k *Key) { k.Circuit.Graph.Name = "\xff" },
 	} {
 		k := sampleKey()
 		change(k)
@@ -111,10 +111,10 @@ func TestEncodeKeyRefuses(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	k := &Key{Graph: &model.Graph{
+	k := &Key{Circuit: &model.Template{Graph: &model.Graph{
 		Tensors: []model.Tensor{{Kind: model.Input}},
-		Inputs:  []model.TensorID{0}, Outputs: []model.TensorID{0}, Chunks: 1,
-	}, Security: Security{TargetBits: 100}}
+		Inputs:  []model.TensorID{0}, Outputs: []model.TensorID{0},
+	}}, Security: Security{TargetBits: 100}}
 	encode(t, k)
 	k.Root = poseidon2.Digest{1}
 	if _, err := EncodeKey(k); err == nil {
@@ -206,7 +206,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 func TestKeyGolden(t *testing.T) {
 	k := sampleKey()
 	encode(t, k)
-	const want = "6e5b80201cf47551595036657102731dcda31269a4c030690aa2b7972aa40904"
+	const want = "d3f3233acc68475ebadbe8fb9006e75a67d704495791a8dbd4eb87f93e3943e5"
 	if got := hex.EncodeToString(k.Digest[:]); got != want {
 		t.Errorf("the sample key's digest is %s, was %s: a new KeyVersion?", got, want)
 	}

@@ -77,13 +77,15 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 	}
 	g.Inputs = []model.TensorID{in}
 	g.Outputs = []model.TensorID{fn, view}
-	g.Finish(a * b)
+	if err := g.Finish(a * b); err != nil {
+		panic(err)
+	}
 	return g
 }
 
 func sampleKey() *Key {
 	k := &Key{
-		Graph:    sampleGraph(3, 5, 3, -77, "sample"),
+		Circuit:  sampleGraph(3, 5, 3, -77, "sample").Template(),
 		HasFixed: true,
 		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
 		RowVars:  12,
@@ -126,10 +128,10 @@ func sampleHeader() Header {
 func genKey() *rapid.Generator[*Key] {
 	return rapid.Custom(func(t *rapid.T) *Key {
 		k := &Key{
-			Graph: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
+			Circuit: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
 				rapid.IntRange(1, 10).Draw(t, "bits"),
 				rapid.Int64Range(1-model.Bound, model.Bound-1).Draw(t, "coef"),
-				rapid.String().Draw(t, "name")),
+				rapid.String().Draw(t, "name")).Template(),
 			HasFixed: true,
 			Security: Security{
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),

@@ -48,7 +48,7 @@ func newFixture(t *testing.T, chunk int) *fixture {
 	f.b.g.Finish(chunk)
 	// Little security makes the test quick; the checks are the same.
 	var err error
-	if f.key, f.tree, err = Commit(context.Background(), &f.b.g, f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
+	if f.key, f.tree, err = Commit(context.Background(), f.b.g.Template(), f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	f.in = [][]int32{make([]int32, 90)}
@@ -101,7 +101,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := plan.ForKey(f.key)
+	p, err := plan.ForKey(f.key, &f.b.g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +382,7 @@ func TestReusedChallenges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.ForKey(f.key)
+	p, err := plan.ForKey(f.key, &f.b.g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +391,7 @@ func TestReusedChallenges(t *testing.T) {
 		r.party = func(w *transcript.Writer, b backend.Backend) *sites.Party {
 			if stale {
 				// The state before any root was absorbed.
-				outputs := r.public(f.key.Graph.Outputs)
+				outputs := r.public(f.b.g.Outputs)
 				w.Sponge = plan.Statement(p.Header(f.key), f.in, outputs).Fork(0)
 			}
 			return sites.NewUncheckedProver(w, b)

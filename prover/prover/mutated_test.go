@@ -82,7 +82,7 @@ func TestMutatedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := fields(reflect.ValueOf(key.Graph), "graph")
+		list := fields(reflect.ValueOf(key.Circuit), "circuit")
 		f := list[rng.IntN(len(list))]
 		mutate(f.value, rng)
 		if _, err := proof.EncodeKey(key); err != nil {

@@ -53,17 +53,18 @@ type Stats struct {
 	Security float64 // proven bits of the weakest round
 }
 
-// Commit commits to the fixed tensors of a valid graph and returns the key,
-// encoded too, and the tree that Prove opens, nil if nothing is fixed.
-func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	if err := g.Validate(); err != nil {
+// Commit commits to the fixed tensors of a circuit and returns the key, encoded
+// too, and the tree that Prove opens, nil if nothing is fixed.
+func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+	g, err := c.At(c.Unit())
+	if err != nil {
 		return nil, nil, err
 	}
 	p, err := plan.New(g, sec.Config())
 	if err != nil {
 		return nil, nil, err
 	}
-	key := &proof.Key{Graph: g, Security: sec}
+	key := &proof.Key{Circuit: c, Security: sec}
 	var tree *whir.Tree
 	if fixed := p.Fixed(); fixed != nil {
 		b := opts.backend(g, fixedOnly{w})
@@ -95,11 +96,12 @@ func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
 // Prove writes a proof that the committed model maps the witness's inputs to
-// its outputs. fixed is the tree that Commit returned for the key. When the
+// its outputs. g is the instance of the key's circuit that the witness is of, and
+// fixed the tree that Commit returned for the key. When the
 // context ends, or a device fails and its backend does not make up for it,
 // Prove stops and returns the error; what was written to out by then is no
 // proof.
-func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
+func Prove(ctx context.Context, key *proof.Key, g *model.Graph, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -111,7 +113,7 @@ func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Wi
 			panic(p)
 		}
 	}()
-	p, err := plan.ForKey(key)
+	p, err := plan.ForKey(key, g)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +148,7 @@ type run struct {
 
 func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(key.Graph, wit), party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(p.Graph, wit), party: sites.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
@@ -171,7 +173,7 @@ func (r *run) step(ph Phase, done, total int) error {
 }
 
 func (r *run) prove(w io.Writer) error {
-	g := r.key.Graph
+	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
 	header := r.plan.Header(r.key)
 	out, err := proof.NewWriter(w, header)
@@ -253,10 +255,10 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 func (r *run) session(main *transcript.Sponge, out *proof.Writer, kind proof.FrameKind, index int, f func(*sites.Session)) (*transcript.Sponge, error) {
 	fork := uint64(index)
 	if kind == proof.IO {
-		fork = uint64(r.key.Graph.Chunks)
+		fork = uint64(r.plan.Graph.Chunks)
 	}
 	w := transcript.NewWriter(main.Fork(fork))
-	s := sites.NewSession(r.key.Graph, r.party(w, r.backend), nil)
+	s := sites.NewSession(r.plan.Graph, r.party(w, r.backend), nil)
 	f(s)
 	r.claims = append(r.claims, s.Claims()...)
 	return w.Sponge, out.WriteFrame(kind, index, w.Bytes())

@@ -97,9 +97,9 @@ func (p proved) split(t *testing.T) frames {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Limit(proof.LimitsFor(p.key.Graph))
+	r.Limit(proof.LimitsFor(&p.b.g))
 	f := frames{header: *r.Header()}
-	if f.in, f.out, err = r.Public(p.key.Graph); err != nil {
+	if f.in, f.out, err = r.Public(&p.b.g); err != nil {
 		t.Fatal(err)
 	}
 	next := func(kind proof.FrameKind, i int) []byte {
@@ -110,7 +110,7 @@ func (p proved) split(t *testing.T) frames {
 		return body
 	}
 	f.commitments = next(proof.Commitments, 0)
-	for i := range p.key.Graph.Chunks {
+	for i := range p.b.g.Chunks {
 		f.chunks = append(f.chunks, next(proof.Chunk, i))
 	}
 	f.io, f.opening = next(proof.IO, 0), next(proof.Opening, 0)
@@ -261,12 +261,12 @@ func TestProveRefusesBadWitness(t *testing.T) {
 	b.g.Finish(0)
 	wit := b.run(t, rng)
 	wit.Values[b.find("conv")][0]++
-	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
+	key, tree, err := Commit(context.Background(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
-	if _, err := Prove(context.Background(), key, tree, wit, &buf, Options{}); err == nil {
+	if _, err := Prove(context.Background(), key, &b.g, tree, wit, &buf, Options{}); err == nil {
 		if _, err := verifier.Verify(key, &buf); err == nil {
 			t.Error("a false witness was proved")
 		}
@@ -279,13 +279,13 @@ func TestInterrupted(t *testing.T) {
 	b := small(rng)
 	b.g.Finish(0)
 	var wit *forward.Witness = b.run(t, rng)
-	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
+	key, tree, err := Commit(context.Background(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Prove(ctx, key, tree, wit, &bytes.Buffer{}, Options{}); err != context.Canceled {
+	if _, err := Prove(ctx, key, &b.g, tree, wit, &bytes.Buffer{}, Options{}); err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
 }

@@ -76,7 +76,7 @@ func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args.
 func newLowering(fg *onnx.Graph, ranges map[string]Range, opts Options, p plan, stats *weightStats) *lowering {
 	return &lowering{
 		fg: fg, ranges: ranges, opts: opts, plan: p, stats: stats,
-		g:      &model.Graph{Name: fg.Name, Chunks: 1},
+		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{},
 		maxBits: 15,
@@ -208,19 +208,18 @@ func init() { // a literal would be an initialisation cycle
 
 // finish closes the graph of the last pass.
 func (l *lowering) finish() (*Model, error) {
-	m := &Model{Graph: l.g, Weights: make(model.Weights, len(l.g.Tensors)), clamps: l.clamps}
+	m := &Model{Circuit: &model.Template{Graph: l.g}, Weights: make(model.Weights, len(l.g.Tensors)), clamps: l.clamps}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)
 	}
-	l.g.Finish(l.opts.ChunkEntries)
-	m.Weights = append(m.Weights, make(model.Weights, len(l.g.Tensors)-len(m.Weights))...)
+	var err error
+	if m.Graph, err = m.Circuit.At(m.Circuit.Unit()); err != nil {
+		return nil, fmt.Errorf("quantised graph: %w", err)
+	}
 	for _, f := range l.fixeds {
 		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))
 		f.fill(dst)
 		m.Weights[f.id] = dst
-	}
-	if err := l.g.Validate(); err != nil {
-		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
 	return m, nil
 }

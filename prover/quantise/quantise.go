@@ -58,8 +58,6 @@ type Options struct {
 	Headroom float64
 	// MaxTableBits bounds the tables: 10 to model.MaxTableBits, the default.
 	MaxTableBits int
-	// ChunkEntries is the size of a chunk in witness entries. Default 2^22.
-	ChunkEntries int
 }
 
 // withDefaults checks the options and fills in the defaults.
@@ -85,9 +83,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxTableBits == 0 {
 		o.MaxTableBits = model.MaxTableBits
 	}
-	if o.ChunkEntries == 0 {
-		o.ChunkEntries = 1 << 22
-	}
 	switch {
 	case o.WeightBits < 2 || o.WeightBits > 16:
 		return o, fmt.Errorf("weight bits %d: want 2 to 16", o.WeightBits)
@@ -97,16 +92,17 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("headroom %g: want at least 1", o.Headroom)
 	case o.MaxTableBits < 10 || o.MaxTableBits > model.MaxTableBits:
 		return o, fmt.Errorf("table bits %d: want 10 to %d", o.MaxTableBits, model.MaxTableBits)
-	case o.ChunkEntries < 1:
-		return o, fmt.Errorf("chunk of %d entries", o.ChunkEntries)
 	}
 	return o, nil
 }
 
-// Model is a quantised model: the public graph, the weights that the key
+// Model is a quantised model: the public circuit, the weights that the key
 // commits to, and what is needed to move inputs and outputs between real
 // numbers and integers.
 type Model struct {
+	Circuit *model.Template
+	// Graph is the instance of the circuit that runs: at first that of the float
+	// model's sizes.
 	Graph   *model.Graph
 	Weights model.Weights
 	// Steps tells the precision of every look-up that rounds.
@@ -170,6 +166,17 @@ func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, er
 		}
 		p.tableBits++
 	}
+}
+
+// At returns the model with another instance of its circuit.
+func (m *Model) At(in model.Instance) (*Model, error) {
+	g, err := m.Circuit.At(in)
+	if err != nil {
+		return nil, err
+	}
+	other := *m
+	other.Graph = g
+	return &other, nil
 }
 
 func describe(n *onnx.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op) }

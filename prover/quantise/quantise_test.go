@@ -47,7 +47,7 @@ func TestRangesAreNeeded(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{
 		{Mode: "int4"}, {WeightBits: 1}, {WeightBits: 17}, {ActBits: 3}, {ActBits: 17}, {Headroom: 0.5},
-		{Headroom: math.NaN()}, {MaxTableBits: 9}, {MaxTableBits: 21}, {ChunkEntries: -1},
+		{Headroom: math.NaN()}, {MaxTableBits: 9}, {MaxTableBits: 21},
 	} {
 		if _, err := o.withDefaults(); err == nil {
 			t.Errorf("%+v: accepted", o)

@@ -22,9 +22,11 @@ import (
 var ErrInvalid = errors.New("proof is not valid")
 
 // Result is what a valid proof states: the committed model maps Inputs to
-// Outputs. The integers stand for value·2^(−Frac) of the graph's tensors.
+// Outputs. The integers stand for value·2^(−Frac) of the circuit's tensors.
 type Result struct {
 	Inputs, Outputs [][]int32
+	// Circuit is the key's at the sizes that the proof is for.
+	Circuit *model.Graph
 	// Security is the number of proven bits of the weakest round.
 	Security float64
 	// Bytes is the size of the proof.
@@ -54,9 +56,9 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	in.Limit(proof.LimitsFor(key.Graph))
+	in.Limit(proof.LimitsFor(p.Graph))
 	v := &verification{key: key, plan: p, in: in}
-	if v.inputs, v.outputs, err = in.Public(key.Graph); err != nil {
+	if v.inputs, v.outputs, err = in.Public(p.Graph); err != nil {
 		return nil, err
 	}
 	if err := v.run(); err != nil {
@@ -66,7 +68,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 		return nil, err
 	}
 	return &Result{
-		Inputs: v.inputs, Outputs: v.outputs, Bytes: in.Size(),
+		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
 		Security: soundness.MinBits(p.Rounds()).Float(),
 	}, nil
 }
@@ -83,7 +85,7 @@ type verification struct {
 // run follows the transcript: commitments, one fork a chunk, one for the
 // public outputs, the join, and the opening of all claims.
 func (v *verification) run() error {
-	g := v.key.Graph
+	g := v.plan.Graph
 	main := plan.Statement(v.in.Header(), v.inputs, v.outputs)
 	if err := v.commitments(main); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 // session verifies one fork and collects its claims.
 func (v *verification) session(main *transcript.Sponge, index uint64, body []byte, f func(*sites.Session)) (*transcript.Sponge, error) {
 	r := transcript.NewReader(main.Fork(index), body)
-	s := sites.NewSession(v.key.Graph, sites.NewVerifier(r), v.public)
+	s := sites.NewSession(v.plan.Graph, sites.NewVerifier(r), v.public)
 	f(s)
 	if err := r.Done(); err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func (v *verification) session(main *transcript.Sponge, index uint64, body []byt
 }
 
 func (v *verification) public(id model.TensorID) []int32 {
-	for i, in := range v.key.Graph.Inputs {
+	for i, in := range v.plan.Graph.Inputs {
 		if in == id {
 			return v.inputs[i]
 		}

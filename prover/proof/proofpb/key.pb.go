@@ -124,7 +124,7 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3, 0}
+	return file_key_proto_rawDescGZIP(), []int{4, 0}
 }
 
 type Group_Map int32
@@ -173,7 +173,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6, 0}
+	return file_key_proto_rawDescGZIP(), []int{7, 0}
 }
 
 type Step_Kind int32
@@ -229,7 +229,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10, 0}
+	return file_key_proto_rawDescGZIP(), []int{11, 0}
 }
 
 type Table_Kind int32
@@ -278,7 +278,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11, 0}
+	return file_key_proto_rawDescGZIP(), []int{12, 0}
 }
 
 // Key is the body of a key file.
@@ -416,7 +416,8 @@ func (x *Security) GetSoundness() Soundness {
 	return Soundness_UNIQUE_DECODING
 }
 
-// Graph is a quantised model without its weights.
+// Graph is a quantised model without its weights, and without sizes of its free
+// dimensions, if it has any.
 type Graph struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -427,12 +428,10 @@ type Graph struct {
 	// Identifiers.
 	Inputs []uint32 `protobuf:"varint,5,rep,packed,name=inputs,proto3" json:"inputs,omitempty"`
 	// Identifiers.
-	Outputs []uint32 `protobuf:"varint,6,rep,packed,name=outputs,proto3" json:"outputs,omitempty"`
-	Chunks  uint32   `protobuf:"varint,7,opt,name=chunks,proto3" json:"chunks,omitempty"`
-	// Ordered by chunk, then table.
-	Multiplicities []*Multiplicity `protobuf:"bytes,8,rep,name=multiplicities,proto3" json:"multiplicities,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	Outputs       []uint32 `protobuf:"varint,6,rep,packed,name=outputs,proto3" json:"outputs,omitempty"`
+	Free          []*Free  `protobuf:"bytes,7,rep,name=free,proto3" json:"free,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Graph) Reset() {
@@ -507,18 +506,67 @@ func (x *Graph) GetOutputs() []uint32 {
 	return nil
 }
 
-func (x *Graph) GetChunks() uint32 {
+func (x *Graph) GetFree() []*Free {
 	if x != nil {
-		return x.Chunks
-	}
-	return 0
-}
-
-func (x *Graph) GetMultiplicities() []*Multiplicity {
-	if x != nil {
-		return x.Multiplicities
+		return x.Free
 	}
 	return nil
+}
+
+// Free is a free dimension: its size, from 1 to bound, is in a proof's header.
+//
+// A field described as a scale is a set of free dimensions, bit f for Graph.free[f]:
+// the number that it belongs to is multiplied with their sizes.
+type Free struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Bound         uint32                 `protobuf:"varint,2,opt,name=bound,proto3" json:"bound,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Free) Reset() {
+	*x = Free{}
+	mi := &file_key_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Free) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Free) ProtoMessage() {}
+
+func (x *Free) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Free.ProtoReflect.Descriptor instead.
+func (*Free) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Free) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Free) GetBound() uint32 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
 }
 
 // Tensor is an integer tensor that stands for integer·2^(−frac), with every
@@ -531,17 +579,17 @@ type Tensor struct {
 	Frac  int32                  `protobuf:"zigzag32,4,opt,name=frac,proto3" json:"frac,omitempty"`
 	Min   int64                  `protobuf:"zigzag64,5,opt,name=min,proto3" json:"min,omitempty"`
 	Max   int64                  `protobuf:"zigzag64,6,opt,name=max,proto3" json:"max,omitempty"`
-	// Witness: the chunk whose commitment holds it.
-	Chunk uint32 `protobuf:"varint,7,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	// Virtual: the sum of views that defines it.
-	Definition    []*Linear `protobuf:"bytes,8,rep,name=definition,proto3" json:"definition,omitempty"`
+	Definition []*Linear `protobuf:"bytes,7,rep,name=definition,proto3" json:"definition,omitempty"`
+	// Scales of the axes; empty if none scales.
+	Scales        []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tensor) Reset() {
 	*x = Tensor{}
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +601,7 @@ func (x *Tensor) String() string {
 func (*Tensor) ProtoMessage() {}
 
 func (x *Tensor) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +614,7 @@ func (x *Tensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tensor.ProtoReflect.Descriptor instead.
 func (*Tensor) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3}
+	return file_key_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Tensor) GetName() string {
@@ -611,16 +659,16 @@ func (x *Tensor) GetMax() int64 {
 	return 0
 }
 
-func (x *Tensor) GetChunk() uint32 {
-	if x != nil {
-		return x.Chunk
-	}
-	return 0
-}
-
 func (x *Tensor) GetDefinition() []*Linear {
 	if x != nil {
 		return x.Definition
+	}
+	return nil
+}
+
+func (x *Tensor) GetScales() []uint32 {
+	if x != nil {
+		return x.Scales
 	}
 	return nil
 }
@@ -639,7 +687,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +699,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +712,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4}
+	return file_key_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -700,7 +748,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +760,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +773,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5}
+	return file_key_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -753,14 +801,16 @@ type Group struct {
 	Strides []int64 `protobuf:"zigzag64,5,rep,packed,name=strides,proto3" json:"strides,omitempty"`
 	Sums    []*Sum  `protobuf:"bytes,6,rep,name=sums,proto3" json:"sums,omitempty"`
 	// Index: source index + 1 for each output index, 0 for none.
-	Index         []uint64 `protobuf:"varint,7,rep,packed,name=index,proto3" json:"index,omitempty"`
+	Index []uint64 `protobuf:"varint,7,rep,packed,name=index,proto3" json:"index,omitempty"`
+	// Scale of the base.
+	BaseScale     uint32 `protobuf:"varint,8,opt,name=base_scale,json=baseScale,proto3" json:"base_scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +822,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +835,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6}
+	return file_key_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -837,18 +887,27 @@ func (x *Group) GetIndex() []uint64 {
 	return nil
 }
 
+func (x *Group) GetBaseScale() uint32 {
+	if x != nil {
+		return x.BaseScale
+	}
+	return 0
+}
+
 // Sum is an index in [0, dimension) that is summed over.
 type Sum struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dimension     uint64                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
-	Stride        int64                  `protobuf:"zigzag64,2,opt,name=stride,proto3" json:"stride,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Dimension uint64                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Stride    int64                  `protobuf:"zigzag64,2,opt,name=stride,proto3" json:"stride,omitempty"`
+	// Scale of the dimension.
+	Scale         uint32 `protobuf:"varint,3,opt,name=scale,proto3" json:"scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +919,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +932,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -886,6 +945,13 @@ func (x *Sum) GetDimension() uint64 {
 func (x *Sum) GetStride() int64 {
 	if x != nil {
 		return x.Stride
+	}
+	return 0
+}
+
+func (x *Sum) GetScale() uint32 {
+	if x != nil {
+		return x.Scale
 	}
 	return 0
 }
@@ -907,7 +973,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +985,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +998,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -982,7 +1048,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1060,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1073,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1046,15 +1112,16 @@ type Step struct {
 	// Identifier + 1.
 	Out uint32 `protobuf:"varint,8,opt,name=out,proto3" json:"out,omitempty"`
 	// Identifier + 1.
-	Divisor       uint32 `protobuf:"varint,9,opt,name=divisor,proto3" json:"divisor,omitempty"`
-	Chunk         uint32 `protobuf:"varint,10,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	Divisor uint32 `protobuf:"varint,9,opt,name=divisor,proto3" json:"divisor,omitempty"`
+	// Scales of the axes; empty if none scales.
+	Scales        []uint32 `protobuf:"varint,10,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1133,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1146,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1145,11 +1212,11 @@ func (x *Step) GetDivisor() uint32 {
 	return 0
 }
 
-func (x *Step) GetChunk() uint32 {
+func (x *Step) GetScales() []uint32 {
 	if x != nil {
-		return x.Chunk
+		return x.Scales
 	}
-	return 0
+	return nil
 }
 
 // Table is a lookup table of 2^bits rows; row i has the key min + i.
@@ -1169,7 +1236,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1248,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1261,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Table) GetName() string {
@@ -1251,7 +1318,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1330,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1343,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1300,70 +1367,6 @@ func (x *Piece) GetOffset() int64 {
 	return 0
 }
 
-// Multiplicity is the witness tensor that counts how often the lookups of a
-// chunk use each row of a table.
-type Multiplicity struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Chunk uint32                 `protobuf:"varint,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
-	// Identifier.
-	Table uint32 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
-	// Identifier.
-	Tensor        uint32 `protobuf:"varint,3,opt,name=tensor,proto3" json:"tensor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Multiplicity) Reset() {
-	*x = Multiplicity{}
-	mi := &file_key_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Multiplicity) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Multiplicity) ProtoMessage() {}
-
-func (x *Multiplicity) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Multiplicity.ProtoReflect.Descriptor instead.
-func (*Multiplicity) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *Multiplicity) GetChunk() uint32 {
-	if x != nil {
-		return x.Chunk
-	}
-	return 0
-}
-
-func (x *Multiplicity) GetTable() uint32 {
-	if x != nil {
-		return x.Table
-	}
-	return 0
-}
-
-func (x *Multiplicity) GetTensor() uint32 {
-	if x != nil {
-		return x.Tensor
-	}
-	return 0
-}
-
 var File_key_proto protoreflect.FileDescriptor
 
 const file_key_proto_rawDesc = "" +
@@ -1379,27 +1382,29 @@ const file_key_proto_rawDesc = "" +
 	"targetBits\x12\x1d\n" +
 	"\n" +
 	"grind_bits\x18\x02 \x01(\rR\tgrindBits\x127\n" +
-	"\tsoundness\x18\x03 \x01(\x0e2\x19.prove_model.v2.SoundnessR\tsoundness\"\xb8\x02\n" +
+	"\tsoundness\x18\x03 \x01(\x0e2\x19.prove_model.v2.SoundnessR\tsoundness\"\x84\x02\n" +
 	"\x05Graph\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
 	"\atensors\x18\x02 \x03(\v2\x16.prove_model.v2.TensorR\atensors\x12-\n" +
 	"\x06tables\x18\x03 \x03(\v2\x15.prove_model.v2.TableR\x06tables\x12*\n" +
 	"\x05steps\x18\x04 \x03(\v2\x14.prove_model.v2.StepR\x05steps\x12\x16\n" +
 	"\x06inputs\x18\x05 \x03(\rR\x06inputs\x12\x18\n" +
-	"\aoutputs\x18\x06 \x03(\rR\aoutputs\x12\x16\n" +
-	"\x06chunks\x18\a \x01(\rR\x06chunks\x12D\n" +
-	"\x0emultiplicities\x18\b \x03(\v2\x1c.prove_model.v2.MultiplicityR\x0emultiplicities\"\xa1\x02\n" +
+	"\aoutputs\x18\x06 \x03(\rR\aoutputs\x12(\n" +
+	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
+	"\x04Free\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xa3\x02\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1b.prove_model.v2.Tensor.KindR\x04kind\x12\x12\n" +
 	"\x04frac\x18\x04 \x01(\x11R\x04frac\x12\x10\n" +
 	"\x03min\x18\x05 \x01(\x12R\x03min\x12\x10\n" +
-	"\x03max\x18\x06 \x01(\x12R\x03max\x12\x14\n" +
-	"\x05chunk\x18\a \x01(\rR\x05chunk\x126\n" +
+	"\x03max\x18\x06 \x01(\x12R\x03max\x126\n" +
 	"\n" +
-	"definition\x18\b \x03(\v2\x16.prove_model.v2.LinearR\n" +
-	"definition\"6\n" +
+	"definition\x18\a \x03(\v2\x16.prove_model.v2.LinearR\n" +
+	"definition\x12\x16\n" +
+	"\x06scales\x18\b \x03(\rR\x06scales\"6\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
 	"\x05FIXED\x10\x01\x12\v\n" +
@@ -1411,7 +1416,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v2.ViewR\x04view\"I\n" +
 	"\x04View\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v2.GroupR\x06groups\x12\x12\n" +
-	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\xee\x01\n" +
+	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\x8d\x02\n" +
 	"\x05Group\x12\x10\n" +
 	"\x03out\x18\x01 \x03(\rR\x03out\x12\x0e\n" +
 	"\x02in\x18\x02 \x03(\rR\x02in\x12+\n" +
@@ -1419,15 +1424,18 @@ const file_key_proto_rawDesc = "" +
 	"\x04base\x18\x04 \x01(\x12R\x04base\x12\x18\n" +
 	"\astrides\x18\x05 \x03(\x12R\astrides\x12'\n" +
 	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v2.SumR\x04sums\x12\x14\n" +
-	"\x05index\x18\a \x03(\x04R\x05index\")\n" +
+	"\x05index\x18\a \x03(\x04R\x05index\x12\x1d\n" +
+	"\n" +
+	"base_scale\x18\b \x01(\rR\tbaseScale\")\n" +
 	"\x03Map\x12\n" +
 	"\n" +
 	"\x06AFFINE\x10\x00\x12\t\n" +
 	"\x05INDEX\x10\x01\x12\v\n" +
-	"\aRESHAPE\x10\x02\";\n" +
+	"\aRESHAPE\x10\x02\"Q\n" +
 	"\x03Sum\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\x04R\tdimension\x12\x16\n" +
-	"\x06stride\x18\x02 \x01(\x12R\x06stride\"}\n" +
+	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x14\n" +
+	"\x05scale\x18\x03 \x01(\rR\x05scale\"}\n" +
 	"\aProduct\x12 \n" +
 	"\vcoefficient\x18\x01 \x01(\x12R\vcoefficient\x12\f\n" +
 	"\x01a\x18\x02 \x01(\rR\x01a\x12\f\n" +
@@ -1437,7 +1445,7 @@ const file_key_proto_rawDesc = "" +
 	"\vAccumulator\x12\x1a\n" +
 	"\bconstant\x18\x01 \x01(\x12R\bconstant\x12.\n" +
 	"\x06linear\x18\x02 \x03(\v2\x16.prove_model.v2.LinearR\x06linear\x123\n" +
-	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v2.ProductR\bproducts\"\xdf\x02\n" +
+	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v2.ProductR\bproducts\"\xe1\x02\n" +
 	"\x04Step\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.prove_model.v2.Step.KindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1447,9 +1455,9 @@ const file_key_proto_rawDesc = "" +
 	"\tremainder\x18\x06 \x01(\rR\tremainder\x12\x14\n" +
 	"\x05table\x18\a \x01(\rR\x05table\x12\x10\n" +
 	"\x03out\x18\b \x01(\rR\x03out\x12\x18\n" +
-	"\adivisor\x18\t \x01(\rR\adivisor\x12\x14\n" +
-	"\x05chunk\x18\n" +
-	" \x01(\rR\x05chunk\"3\n" +
+	"\adivisor\x18\t \x01(\rR\adivisor\x12\x16\n" +
+	"\x06scales\x18\n" +
+	" \x03(\rR\x06scales\"3\n" +
 	"\x04Kind\x12\n" +
 	"\n" +
 	"\x06LOOKUP\x10\x00\x12\t\n" +
@@ -1471,11 +1479,7 @@ const file_key_proto_rawDesc = "" +
 	"\x05Piece\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\x12R\x03end\x12\x14\n" +
 	"\x05slope\x18\x02 \x01(\x12R\x05slope\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x12R\x06offset\"R\n" +
-	"\fMultiplicity\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\rR\x05chunk\x12\x14\n" +
-	"\x05table\x18\x02 \x01(\rR\x05table\x12\x16\n" +
-	"\x06tensor\x18\x03 \x01(\rR\x06tensor*-\n" +
+	"\x06offset\x18\x03 \x01(\x12R\x06offset*-\n" +
 	"\tSoundness\x12\x13\n" +
 	"\x0fUNIQUE_DECODING\x10\x00\x12\v\n" +
 	"\aJOHNSON\x10\x01B9Z7github.com/prove-model/prove-model/prover/proof/proofpbb\x06proto3"
@@ -1495,46 +1499,46 @@ func file_key_proto_rawDescGZIP() []byte {
 var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_key_proto_goTypes = []any{
-	(Soundness)(0),       // 0: prove_model.v2.Soundness
-	(Tensor_Kind)(0),     // 1: prove_model.v2.Tensor.Kind
-	(Group_Map)(0),       // 2: prove_model.v2.Group.Map
-	(Step_Kind)(0),       // 3: prove_model.v2.Step.Kind
-	(Table_Kind)(0),      // 4: prove_model.v2.Table.Kind
-	(*Key)(nil),          // 5: prove_model.v2.Key
-	(*Security)(nil),     // 6: prove_model.v2.Security
-	(*Graph)(nil),        // 7: prove_model.v2.Graph
-	(*Tensor)(nil),       // 8: prove_model.v2.Tensor
-	(*Linear)(nil),       // 9: prove_model.v2.Linear
-	(*View)(nil),         // 10: prove_model.v2.View
-	(*Group)(nil),        // 11: prove_model.v2.Group
-	(*Sum)(nil),          // 12: prove_model.v2.Sum
-	(*Product)(nil),      // 13: prove_model.v2.Product
-	(*Accumulator)(nil),  // 14: prove_model.v2.Accumulator
-	(*Step)(nil),         // 15: prove_model.v2.Step
-	(*Table)(nil),        // 16: prove_model.v2.Table
-	(*Piece)(nil),        // 17: prove_model.v2.Piece
-	(*Multiplicity)(nil), // 18: prove_model.v2.Multiplicity
+	(Soundness)(0),      // 0: prove_model.v2.Soundness
+	(Tensor_Kind)(0),    // 1: prove_model.v2.Tensor.Kind
+	(Group_Map)(0),      // 2: prove_model.v2.Group.Map
+	(Step_Kind)(0),      // 3: prove_model.v2.Step.Kind
+	(Table_Kind)(0),     // 4: prove_model.v2.Table.Kind
+	(*Key)(nil),         // 5: prove_model.v2.Key
+	(*Security)(nil),    // 6: prove_model.v2.Security
+	(*Graph)(nil),       // 7: prove_model.v2.Graph
+	(*Free)(nil),        // 8: prove_model.v2.Free
+	(*Tensor)(nil),      // 9: prove_model.v2.Tensor
+	(*Linear)(nil),      // 10: prove_model.v2.Linear
+	(*View)(nil),        // 11: prove_model.v2.View
+	(*Group)(nil),       // 12: prove_model.v2.Group
+	(*Sum)(nil),         // 13: prove_model.v2.Sum
+	(*Product)(nil),     // 14: prove_model.v2.Product
+	(*Accumulator)(nil), // 15: prove_model.v2.Accumulator
+	(*Step)(nil),        // 16: prove_model.v2.Step
+	(*Table)(nil),       // 17: prove_model.v2.Table
+	(*Piece)(nil),       // 18: prove_model.v2.Piece
 }
 var file_key_proto_depIdxs = []int32{
 	7,  // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
 	6,  // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
 	0,  // 2: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
-	8,  // 3: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
-	16, // 4: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
-	15, // 5: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
-	18, // 6: prove_model.v2.Graph.multiplicities:type_name -> prove_model.v2.Multiplicity
+	9,  // 3: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	17, // 4: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	16, // 5: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	8,  // 6: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
 	1,  // 7: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
-	9,  // 8: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
-	10, // 9: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
-	11, // 10: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	10, // 8: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	11, // 9: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	12, // 10: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
 	2,  // 11: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
-	12, // 12: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
-	9,  // 13: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
-	13, // 14: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	13, // 12: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	10, // 13: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	14, // 14: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
 	3,  // 15: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
-	14, // 16: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	15, // 16: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
 	4,  // 17: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
-	17, // 18: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	18, // 18: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
 	19, // [19:19] is the sub-list for method output_type
 	19, // [19:19] is the sub-list for method input_type
 	19, // [19:19] is the sub-list for extension type_name

@@ -58,7 +58,7 @@ func TestDeviceMLP(t *testing.T) {
 		t.Error("another proof")
 	}
 	key := preps[1].Key
-	p, err := plan.New(key.Graph, key.Security.Config())
+	p, err := plan.ForKey(key, preps[1].Model.Graph)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ type Key struct {
 	Kinds      []Kind  `json:"tensors"`
 	Tables     []Table `json:"tables"`
 	Steps      []Steps `json:"steps"`
+	Free       []Free  `json:"free_dimensions,omitempty"`
 	Chunks     int     `json:"chunks"`
 	Trees      []Tree  `json:"trees"`
 	Rounds     []Round `json:"rounds"`
@@ -38,6 +39,13 @@ type Int struct {
 	Frac  int    `json:"frac"`
 	Min   int64  `json:"min"`
 	Max   int64  `json:"max"`
+}
+
+// Free is a free dimension of the circuit.
+type Free struct {
+	Name  string `json:"name"`
+	Bound int    `json:"bound"`
+	Size  int    `json:"size"` // that the rest of the description is for
 }
 
 // Kind sums up the tensors of one kind.
@@ -77,18 +85,30 @@ type Round struct {
 	Bits  float64 `json:"bits"`
 }
 
-// OfKey describes k.
+// OfKey describes k, with free dimensions of size 1.
 func OfKey(k *proof.Key) (*Key, error) {
-	p, err := plan.New(k.Graph, k.Security.Config())
+	g, err := k.Circuit.At(k.Circuit.Unit())
 	if err != nil {
 		return nil, err
 	}
-	g := k.Graph
+	p, err := plan.ForKey(k, g)
+	if err != nil {
+		return nil, err
+	}
+	return describe(k, p), nil
+}
+
+// describe describes k at the sizes of a plan.
+func describe(k *proof.Key, p *plan.Plan) *Key {
+	g := p.Graph
 	d := &Key{
 		Name: g.Name, Commitment: hex.EncodeToString(k.Digest[:]),
 		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(),
 		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
 		Chunks: g.Chunks,
+	}
+	for i, f := range k.Circuit.Free {
+		d.Free = append(d.Free, Free{f.Name, f.Bound, g.Instance.Sizes[i]})
 	}
 	for _, t := range p.Trees {
 		what := "model"
@@ -102,7 +122,7 @@ func OfKey(k *proof.Key) (*Key, error) {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
 	}
 	d.MinBits = soundness.MinBits(rounds).Float()
-	return d, nil
+	return d
 }
 
 func public(g *model.Graph, ids []model.TensorID) []Int {
@@ -151,6 +171,9 @@ func steps(g *model.Graph) []Steps {
 func (k *Key) Print(w io.Writer) error {
 	fmt.Fprintf(w, "key         %s, commitment %s\n", k.Name, k.Commitment)
 	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
+	for _, x := range k.Free {
+		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", x.Name, x.Bound, x.Size)
+	}
 	for _, x := range k.Inputs {
 		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
 	}

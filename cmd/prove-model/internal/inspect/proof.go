@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -24,21 +25,22 @@ type Frame struct {
 // OfProof describes the proof read from r, made for key. The error says what
 // is malformed; the statement is not checked.
 func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
-	d := &Proof{}
-	var err error
-	if d.Key, err = OfKey(key); err != nil {
-		return nil, err
-	}
 	in, err := proof.NewReader(r)
 	if err != nil {
 		return nil, err
 	}
-	in.Limit(proof.LimitsFor(key.Graph))
-	if made := in.Header().Key; made != key.Digest {
+	header := in.Header()
+	if made := header.Key; made != key.Digest {
 		return nil, fmt.Errorf("the proof was made for another key (%x…, not %x…)", made[:6], key.Digest[:6])
 	}
+	p, err := plan.ForProof(key, header)
+	if err != nil {
+		return nil, err
+	}
+	d := &Proof{Key: describe(key, p)}
+	in.Limit(proof.LimitsFor(p.Graph))
 	start := in.Size()
-	if _, _, err := in.Public(key.Graph); err != nil {
+	if _, _, err := in.Public(p.Graph); err != nil {
 		return nil, err
 	}
 	d.Frames = []Frame{{"header", int(start)}, {"inputs and outputs", int(in.Size() - start)}}
@@ -50,7 +52,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 		}
 	}
 	frame("commitments", proof.Commitments, 0)
-	for i := range key.Graph.Chunks {
+	for i := range p.Graph.Chunks {
 		frame(fmt.Sprintf("chunk %d", i), proof.Chunk, i)
 	}
 	frame("output claims", proof.IO, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/prover/cache"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/quantise"
@@ -28,6 +28,8 @@ type Prepared struct {
 	Tree     *whir.Tree // nil if the model has no fixed tensors
 	// Cached says that calibration and commitment are those of an earlier run.
 	Cached bool
+
+	chunkBudget float64 // GB
 }
 
 // PhaseCommitModel names the phase that commits to the model.
@@ -57,7 +59,7 @@ func Prepare(ctx context.Context, cfg *config.Config, dev *Device, src *Source, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{}
+	p := &Prepared{chunkBudget: cfg.ChunkBudgetGB}
 	if p.Model, err = quantised(ctx, cfg, src, ranges, ph); err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func Prepare(ctx context.Context, cfg *config.Config, dev *Device, src *Source, 
 		return nil, err
 	}
 	err = ph.Run(ctx, PhaseCommitModel, func(func(done, total int)) (err error) {
-		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Graph, p.Model.Weights, sec, prover.Options{Backend: dev.Backend})
+		p.Key, p.Tree, err = prover.Commit(ctx, p.Model.Circuit, p.Model.Weights, sec, prover.Options{Backend: dev.Backend})
 		if err != nil {
 			return err
 		}
@@ -100,17 +102,27 @@ func security(cfg *config.Config) (proof.Security, error) {
 
 // options returns what the settings say to the quantiser.
 func options(cfg *config.Config) quantise.Options {
-	return quantise.Options{Mode: cfg.Mode, Headroom: cfg.Headroom, ChunkEntries: chunkEntries(cfg.ChunkBudgetGB)}
+	return quantise.Options{Mode: cfg.Mode, Headroom: cfg.Headroom}
 }
 
 // entryBytes is what proving takes for an entry of a chunk's witness: about
 // 110 bytes where it was measured, on convolutions, and twice that to be safe.
 const entryBytes = 256
 
-// chunkEntries turns a memory budget into a number of witness entries, a power
-// of two so that small changes of the budget leave the key alone.
-func chunkEntries(gb float64) int {
-	return 1 << int(math.Log2(gb*(1<<30)/entryBytes))
+// warnOfChunks says so when the estimate for the largest chunk is over the
+// budget. The circuit alone decides what a chunk is.
+func warnOfChunks(g *model.Graph, budget float64, ph *ui.Phases) {
+	most := 0
+	for chunk := range g.Chunks {
+		entries := 0
+		for _, id := range g.WitnessIDs(chunk) {
+			entries += model.Size(g.Tensors[id].Shape)
+		}
+		most = max(most, entries)
+	}
+	if need := int64(most) * entryBytes; float64(need) > budget*(1<<30) {
+		ph.Printf("warning: a chunk of the witness takes about %s, more than the %g GB of --chunk-budget-gb", ui.Bytes(need), budget)
+	}
 }
 
 // calibrate runs the float model on all samples and returns the range of every
@@ -213,7 +225,7 @@ func restore(ctx context.Context, dir *cache.Dir, id cache.ID, cfg *config.Confi
 	if json.Unmarshal(e.Extra, &ranges) != nil {
 		return nil, nil
 	}
-	p := &Prepared{Cached: true}
+	p := &Prepared{Cached: true, chunkBudget: cfg.ChunkBudgetGB}
 	if p.Model, err = quantised(ctx, cfg, src, ranges, ph); err != nil {
 		return nil, ctx.Err()
 	}
@@ -221,7 +233,7 @@ func restore(ctx context.Context, dir *cache.Dir, id cache.ID, cfg *config.Confi
 		return nil, nil
 	}
 	again := *p.Key
-	again.Graph = p.Model.Graph
+	again.Circuit = p.Model.Circuit
 	if p.KeyBytes, err = proof.EncodeKey(&again); err != nil || !bytes.Equal(p.KeyBytes, e.Key) {
 		return nil, nil
 	}
@@ -232,15 +244,13 @@ func restore(ctx context.Context, dir *cache.Dir, id cache.ID, cfg *config.Confi
 }
 
 func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
-	pl, err := plan.New(key.Graph, key.Security.Config())
-	if err != nil {
-		return nil, err
-	}
-	fixed := pl.Fixed()
-	if fixed == nil {
+	if !key.HasFixed {
 		return nil, nil
 	}
-	tree, err := whir.FromLayers(pl.Params.RowVars(), pl.Config.LogBlowup, fixed.Rows, e.Layers)
+	g := key.Circuit.Graph
+	stack := model.NewStack(g, g.FixedIDs())
+	rows := int((stack.Size + 1<<key.RowVars - 1) >> key.RowVars)
+	tree, err := whir.FromLayers(key.RowVars, key.Security.Config().LogBlowup, rows, e.Layers)
 	if err == nil && tree.Root() != key.Root {
 		err = errors.New("the layers are not those of the key's root")
 	}

@@ -28,9 +28,10 @@ type Run struct {
 // Prove runs the model on the source's input, in integers and for comparison
 // in floating point, and proves the integer run.
 func (p *Prepared) Prove(ctx context.Context, dev *Device, src *Source, ph *ui.Phases) (*Run, error) {
-	if err := dev.reserve(p.Key.Graph, p.Key.Security, ph); err != nil {
+	if err := dev.reserve(p.Model.Graph, p.Key.Security, ph); err != nil {
 		return nil, err
 	}
+	warnOfChunks(p.Model.Graph, p.chunkBudget, ph)
 	r := &Run{}
 	var wit *forward.Witness
 	err := ph.Run(ctx, "run model", func(func(done, total int)) (err error) {
@@ -43,7 +44,7 @@ func (p *Prepared) Prove(ctx context.Context, dev *Device, src *Source, ph *ui.P
 	var file bytes.Buffer
 	var stats *prover.Stats
 	err = ui.Await(ctx, func() (err error) {
-		stats, err = prover.Prove(ctx, p.Key, p.Tree, wit, &file, prover.Options{Backend: dev.Backend, Progress: follow(ctx, ph)})
+		stats, err = prover.Prove(ctx, p.Key, p.Model.Graph, p.Tree, wit, &file, prover.Options{Backend: dev.Backend, Progress: follow(ctx, ph)})
 		return err
 	})
 	ph.Stop(err == nil)

@@ -53,11 +53,11 @@ func Verify(cfg *config.Config) (*Verified, error) {
 	}
 	v := &Verified{
 		Valid: true, Commitment: hex.EncodeToString(key.Digest[:]),
-		Inputs: values(key.Graph, key.Graph.Inputs, result.Inputs), Outputs: values(key.Graph, key.Graph.Outputs, result.Outputs),
+		Inputs: values(result.Circuit, result.Circuit.Inputs, result.Inputs), Outputs: values(result.Circuit, result.Circuit.Outputs, result.Outputs),
 		SecurityBits: result.Security, ProofBytes: result.Bytes, Seconds: time.Since(start).Seconds(),
 	}
 	if input != nil {
-		if v.Saturated, err = sameInput(key.Graph, result.Inputs, input); err != nil {
+		if v.Saturated, err = sameInput(result.Circuit, result.Inputs, input); err != nil {
 			return judge(fmt.Errorf("%w: input %s: %w", verifier.ErrInvalid, cfg.Input, err))
 		}
 	}
