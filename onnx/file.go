@@ -31,7 +31,7 @@ func readFile(f *os.File) (*file, error) {
 	return mapFile(f, int(n))
 }
 
-func (f *file) close() error {
+func (f *file) Close() error {
 	if f.unmap == nil {
 		return nil
 	}

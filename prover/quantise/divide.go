@@ -3,7 +3,7 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -106,7 +106,7 @@ func floorDiv(a, b int64) int64 {
 // lowerDiv lowers Div. Division by a constant is multiplication; by a function
 // of an earlier value, multiplication with the table of its reciprocal; by any
 // other computed value, a proved division with remainder.
-func lowerDiv(l *lowering, n *onnx.Node, v *value) {
+func lowerDiv(l *lowering, n *graph.Node, v *value) {
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	if b == nil {
 		l.divByConstant(v, a, n.Inputs[1])
@@ -115,12 +115,12 @@ func lowerDiv(l *lowering, n *onnx.Node, v *value) {
 	if a == nil {
 		t := l.fg.Consts[n.Inputs[0]]
 		if c, same := uniform(t); same && sameShape(b.shape, v.shape) {
-			l.apply(v, b, "Div", scalar{real: func(x float64) float64 { return c / x }})
+			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
 			return
 		}
 		a = l.constantValue(n.Inputs[0], t)
 	} else if base, fa, fb, ok := l.common(v, a, b); ok {
-		v.fn = &function{name: "Div", base: base, real: func(t float64) float64 { return fa(t) / fb(t) }}
+		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, func(a, b float64) float64 { return a / b })}
 		return
 	}
 	if b.curved() {
@@ -131,7 +131,7 @@ func lowerDiv(l *lowering, n *onnx.Node, v *value) {
 }
 
 // constantValue makes a constant an operand like a computed one.
-func (l *lowering) constantValue(name string, t *onnx.Tensor) *value {
+func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	values := t.Float64s()
 	r := Ranges(map[string][]float64{name: values})[name]
 	frac := 0
@@ -155,7 +155,7 @@ func (l *lowering) divByConstant(v, a *value, name string) {
 		l.mulScalar(v, a, 1/t.At(0))
 		return
 	}
-	l.mulConstant(v, a, "1/"+name, &onnx.Tensor{Shape: t.Shape, DType: onnx.Float, F32: inverse})
+	l.mulConstant(v, a, "1/"+name, &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: inverse})
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
@@ -167,7 +167,7 @@ func (l *lowering) mulReciprocal(v, a, b *value) {
 	if least := b.rng.Least; least > 0 {
 		r.rng = Range{Min: 1 / b.rng.abs(), Max: 1 / least}
 	}
-	r.fn = &function{name: "1/" + b.fn.name, base: base, real: func(t float64) float64 { return 1 / f(t) }}
+	r.fn = &function{name: "1/" + b.fn.name, base: base, curve: f.then(func(y float64) float64 { return 1 / y })}
 	ida := l.tightened(a)
 	bits := floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida))) - 1
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))

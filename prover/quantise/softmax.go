@@ -3,7 +3,7 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -11,11 +11,8 @@ import (
 // lowerSoftmax lowers Softmax over the last axis: the row's maximum by
 // look-ups, the exponentials of the differences from a table, their sum, and
 // a proved division by it.
-func lowerSoftmax(l *lowering, n *onnx.Node, v *value) {
+func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	x := l.values[n.Inputs[0]]
-	if n.Int("axis") != len(v.shape)-1 {
-		refuse("the axis must be the last")
-	}
 	id := l.comparable(x)
 	t := l.g.Tensors[id]
 	last := len(v.shape) - 1

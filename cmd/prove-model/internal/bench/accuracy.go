@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/forward"
 )
@@ -80,7 +81,7 @@ func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *u
 	return a, err
 }
 
-func readTest(g *onnx.Graph, path string) (samples [][][]float64, labels []int, err error) {
+func readTest(g *graph.Graph, path string) (samples [][][]float64, labels []int, err error) {
 	inputs, err := onnx.ReadInputs(path)
 	if err != nil {
 		return nil, nil, err

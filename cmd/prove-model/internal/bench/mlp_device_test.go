@@ -32,7 +32,11 @@ func TestDeviceMLP(t *testing.T) {
 	if err := gpu.ResetPeaks(); err != nil {
 		t.Fatal(err)
 	}
-	src := pipeline.Made(MLP(4, 4096), 1)
+	g, err := MLP(4, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := pipeline.Made(g, 1)
 	ph := ui.NewPhases(nil, true)
 	var preps [2]*pipeline.Prepared
 	var runs [2]*pipeline.Run

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/quantise"
 )
 
@@ -56,7 +56,7 @@ func (m *Model) quantise(q *quantise.Model) {
 }
 
 // OfModel describes g.
-func OfModel(g *onnx.Graph) *Model {
+func OfModel(g *graph.Graph) *Model {
 	m := &Model{Name: g.Name, Parameters: pipeline.Parameters(g)}
 	for _, v := range g.Inputs {
 		m.Inputs = append(m.Inputs, IO{v.Name, v.Shape})
@@ -65,7 +65,7 @@ func OfModel(g *onnx.Graph) *Model {
 		m.Outputs = append(m.Outputs, IO{name, g.Shapes[name]})
 	}
 	for _, n := range g.Nodes {
-		node := Node{Op: n.Op, Name: n.Name, Output: IO{n.Output(), g.Shapes[n.Output()]}}
+		node := Node{Op: n.Op.Kind(), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
 		for _, in := range n.Inputs {
 			node.Inputs = append(node.Inputs, IO{in, g.Shapes[in]})
 		}

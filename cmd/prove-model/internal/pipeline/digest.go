@@ -8,13 +8,13 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // contentDigest identifies what a graph computes: its nodes, shapes and
 // constants, wherever they were read from.
-func contentDigest(g *onnx.Graph) [32]byte {
+func contentDigest(g *graph.Graph) [32]byte {
 	names := slices.Sorted(maps.Keys(g.Consts))
 	consts := make([][32]byte, len(names))
 	parallel.For(len(names), 1, func(lo, hi int) {
@@ -26,7 +26,7 @@ func contentDigest(g *onnx.Graph) [32]byte {
 	// Go syntax is injective, and prints maps in the order of their keys.
 	fmt.Fprintf(h, "%#v\n%#v\n%#v\n%#v\n", g.Inputs, g.Outputs, g.Shapes, g.DTypes)
 	for _, n := range g.Nodes {
-		fmt.Fprintf(h, "%#v\n", *n)
+		fmt.Fprintf(h, "%q %T %#v %q %q\n", n.Name, n.Op, n.Op, n.Inputs, n.Output)
 	}
 	for i, name := range names {
 		fmt.Fprintf(h, "%q %x\n", name, consts[i])
@@ -34,7 +34,7 @@ func contentDigest(g *onnx.Graph) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-func tensorDigest(t *onnx.Tensor) [32]byte {
+func tensorDigest(t *graph.Tensor) [32]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%#v %d %#v %d\n", t.Shape, int(t.DType), t.I64, len(t.F32))
 	var buf [1 << 14]byte

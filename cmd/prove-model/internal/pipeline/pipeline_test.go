@@ -12,6 +12,7 @@ import (
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 )
 
@@ -98,8 +99,8 @@ func TestDamagedCache(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	g := &onnx.Graph{Inputs: []onnx.Value{
-		{Name: "a", Shape: []int{1, 2}, DType: onnx.Float}, {Name: "b", Shape: []int{3}, DType: onnx.Float},
+	g := &graph.Graph{Inputs: []graph.Input{
+		{Name: "a", Shape: []int{1, 2}, DType: graph.Float}, {Name: "b", Shape: []int{3}, DType: graph.Float},
 	}}
 	a, b := []float64{1, 2, 3, 4}, []float64{5, 6, 7, 8, 9, 10}
 	for name, in := range map[string]onnx.Inputs{
@@ -126,12 +127,13 @@ func TestSplit(t *testing.T) {
 
 // The digest depends on everything that the graph computes, and on nothing else.
 func TestContentDigest(t *testing.T) {
-	make := func() *onnx.Graph {
-		return &onnx.Graph{
-			Name: "g", Inputs: []onnx.Value{{Name: "x", Shape: []int{2}, DType: onnx.Float}}, Outputs: []string{"y"},
-			Nodes: []*onnx.Node{{Op: "Clip", Name: "n", Inputs: []string{"x"}, Outputs: []string{"y"},
-				Floats: map[string]float64{"min": math.Inf(-1), "max": 1}}},
-			Consts: map[string]*onnx.Tensor{"w": {Shape: []int{2}, DType: onnx.Float, F32: []float32{1, 2}}},
+	make := func() *graph.Graph {
+		return &graph.Graph{
+			Name: "g", Inputs: []graph.Input{{Name: "x", Shape: []int{2}, DType: graph.Float}}, Outputs: []string{"y"},
+			Nodes: []*graph.Node{{
+				Op: graph.Scalar{Func: graph.Clip, Params: []float64{math.Inf(-1), 1}}, Name: "n", Inputs: []string{"x"}, Output: "y",
+			}},
+			Consts: map[string]*graph.Tensor{"w": {Shape: []int{2}, DType: graph.Float, F32: []float32{1, 2}}},
 			Shapes: map[string][]int{"x": {2}, "y": {2}, "w": {2}},
 		}
 	}
@@ -139,13 +141,17 @@ func TestContentDigest(t *testing.T) {
 	if base != contentDigest(make()) {
 		t.Error("not a function of the content")
 	}
-	for name, change := range map[string]func(*onnx.Graph){
-		"weight":    func(g *onnx.Graph) { g.Consts["w"].F32[1] = 3 },
-		"negative":  func(g *onnx.Graph) { g.Consts["w"].F32[1] = -2 },
-		"attribute": func(g *onnx.Graph) { g.Nodes[0].Floats["max"] = 2 },
-		"operator":  func(g *onnx.Graph) { g.Nodes[0].Op = "Relu" },
-		"shape":     func(g *onnx.Graph) { g.Shapes["y"] = []int{1, 2} },
-		"constant":  func(g *onnx.Graph) { g.Consts["v"] = g.Consts["w"]; delete(g.Consts, "w") },
+	for name, change := range map[string]func(*graph.Graph){
+		"weight":    func(g *graph.Graph) { g.Consts["w"].F32[1] = 3 },
+		"negative":  func(g *graph.Graph) { g.Consts["w"].F32[1] = -2 },
+		"attribute": func(g *graph.Graph) { g.Nodes[0].Op.(graph.Scalar).Params[1] = 2 },
+		"function": func(g *graph.Graph) {
+			g.Nodes[0].Op = graph.Scalar{Func: graph.Relu, Params: []float64{math.Inf(-1), 1}}
+		},
+		"operator": func(g *graph.Graph) { g.Nodes[0].Op = graph.Add },
+		"another":  func(g *graph.Graph) { g.Nodes[0].Op = graph.Less },
+		"shape":    func(g *graph.Graph) { g.Shapes["y"] = []int{1, 2} },
+		"constant": func(g *graph.Graph) { g.Consts["v"] = g.Consts["w"]; delete(g.Consts, "w") },
 	} {
 		g := make()
 		change(g)

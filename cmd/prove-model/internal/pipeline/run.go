@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -135,7 +135,7 @@ func compare(name string, shape []int, values, float []float64) (Output, error) 
 }
 
 // Parameters returns the number of elements of the graph's float constants.
-func Parameters(g *onnx.Graph) int {
+func Parameters(g *graph.Graph) int {
 	n := 0
 	for _, t := range g.Consts {
 		n += len(t.F32)

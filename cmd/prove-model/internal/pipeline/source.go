@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -18,7 +19,7 @@ import (
 // of the graph.
 type Source struct {
 	Name        string // for people
-	Graph       *onnx.Graph
+	Graph       *graph.Graph
 	Input       [][]float64
 	InputFrom   string        // the file, or how the input was made up
 	Samples     [][][]float64 // at least one
@@ -105,7 +106,7 @@ func (s *Source) Close(ctx context.Context) {
 
 // Made returns the source of a model that was made in memory, with a random
 // input.
-func Made(g *onnx.Graph, seed int64) *Source {
+func Made(g *graph.Graph, seed int64) *Source {
 	s := &Source{Name: g.Name, Graph: g, Input: randomInput(g, seed), InputFrom: randomFrom(seed)}
 	s.Samples, s.SamplesFrom = [][][]float64{s.Input}, s.InputFrom
 	return s
@@ -144,7 +145,7 @@ func (s *Source) setSamples(cfg *config.Config) error {
 // Split matches the arrays of a file with the inputs of g, by name if all have
 // the names of inputs and by position otherwise, and cuts each into as many
 // samples as it holds: they lie end to end.
-func Split(g *onnx.Graph, file onnx.Inputs) ([][][]float64, error) {
+func Split(g *graph.Graph, file onnx.Inputs) ([][][]float64, error) {
 	if len(file) != len(g.Inputs) {
 		return nil, fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(file), len(g.Inputs), signature(g))
 	}
@@ -198,7 +199,7 @@ func times(n, size int) string {
 }
 
 // signature lists the inputs of g with their shapes.
-func signature(g *onnx.Graph) string {
+func signature(g *graph.Graph) string {
 	s := ""
 	for i, v := range g.Inputs {
 		if i > 0 {
@@ -211,7 +212,7 @@ func signature(g *onnx.Graph) string {
 
 // randomInput is uniform in [0, 1), which every operator is defined on; for
 // integer inputs it is 0 or 1.
-func randomInput(g *onnx.Graph, seed int64) [][]float64 {
+func randomInput(g *graph.Graph, seed int64) [][]float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
 	input := make([][]float64, len(g.Inputs))
 	for i, v := range g.Inputs {
