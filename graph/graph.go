@@ -16,6 +16,12 @@ type Graph struct {
 	Shapes  map[string][]int   // of inputs, constants and node outputs
 	DTypes  map[string]DType   // likewise; computed values of any float type are Float
 
+	// Rebind, if set, makes the model for other sizes of the axes that it leaves
+	// open, given by symbol. What it returns shares the files and, as far as they
+	// do not depend on the sizes, the constants of this graph, and is good until
+	// this one is closed.
+	Rebind func(sizes map[string]int) (*Graph, error)
+
 	// Files hold what Consts may point into, until Close.
 	Files []io.Closer
 }

@@ -105,6 +105,9 @@ type Model struct {
 	// model's sizes.
 	Graph   *model.Graph
 	Weights model.Weights
+	// OneBatch says why the batch is not a free dimension of the circuit though
+	// the model leaves it open; nil if it is one, or if the model fixes it.
+	OneBatch error
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
@@ -115,7 +118,7 @@ type Model struct {
 // StepReport is the precision of one rounding look-up.
 type StepReport struct {
 	Node      string
-	Entries   int
+	Entries   int // of one element of the batch, if that is free
 	Bits      int // of the calibrated range, head-room included, sign excluded
 	Wanted    int // what Bits would be with tables large enough
 	Frac      int // the result is an integer times 2^−Frac
@@ -124,7 +127,13 @@ type StepReport struct {
 }
 
 // Quantise quantises fg. ranges holds the calibrated range of every graph
-// input and node output (Ranges of what RunFloat returned).
+// input and node output (Ranges of what RunFloat returned), whatever the size of
+// the batch.
+//
+// If the leading axis of all inputs is one that the model leaves open, it is a
+// free dimension of the circuit, which does not depend on fg's size of it then;
+// unless what the model computes depends on it in another way than by repeating
+// itself, which Model.OneBatch tells.
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
@@ -132,40 +141,66 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRanges(fg, ranges); err != nil {
+		return nil, err
+	}
+	var oneBatch error
+	if batch := batchOf(fg); batch != "" {
+		m, err := quantiseFree(fg, ranges, opts, batch)
+		if err == nil {
+			return m, nil
+		}
+		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
+	}
+	l, err := newLowering(fg, ranges, opts, &weightStats{}).choose()
+	if err != nil {
+		return nil, err
+	}
+	m, err := l.finish(&model.Template{Graph: l.g}, model.Instance{})
+	if err != nil {
+		return nil, err
+	}
+	m.OneBatch = oneBatch
+	return m, nil
+}
+
+// checkRanges checks that every input and node has a range, and a finite one.
+func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 	for _, in := range fg.Inputs {
 		if _, ok := ranges[in.Name]; !ok {
-			return nil, fmt.Errorf("no calibrated range for input %q", in.Name)
+			return fmt.Errorf("no calibrated range for input %q", in.Name)
 		}
 	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
 		if !ok {
-			return nil, fmt.Errorf("no calibrated range for %q", n.Output)
+			return fmt.Errorf("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			return nil, fmt.Errorf("%s: the float model gives values that are not finite", describe(n))
+			return fmt.Errorf("%s: the float model gives values that are not finite", describe(n))
 		}
 	}
-	// A first pass with the largest tables shows how far static bounds and
-	// calibrated ranges are apart, which fixes table size and precision; the
-	// next builds the graph.
-	stats := &weightStats{}
-	p := plan{tableBits: opts.MaxTableBits, bits: min(12, opts.ActBits-1)}
-	l := newLowering(fg, ranges, opts, p, stats)
+	return nil
+}
+
+// choose chooses what all look-ups share and lowers the model with that. A first
+// pass with the largest tables shows how far static bounds and calibrated ranges
+// are apart, which fixes table size and precision; the next builds the circuit.
+func (l *lowering) choose() (*lowering, error) {
+	l.plan = plan{tableBits: l.opts.MaxTableBits, bits: min(12, l.opts.ActBits-1)}
 	l.draft = true
 	if err := l.run(); err != nil {
 		return nil, err
 	}
-	for p = p.improve(l, opts); ; {
-		l = newLowering(fg, ranges, opts, p, stats)
+	for p := l.plan.improve(l, l.opts); ; p.tableBits++ {
+		l = l.again(p)
 		if err := l.run(); err != nil {
 			return nil, err
 		}
 		// Static bounds depend on the tables as well: a smaller one clamps less.
-		if l.precise() || p.tableBits == opts.MaxTableBits {
-			return l.finish()
+		if l.precise() || p.tableBits == l.opts.MaxTableBits {
+			return l, nil
 		}
-		p.tableBits++
 	}
 }
 

@@ -139,7 +139,7 @@ func TestCompare(t *testing.T) {
 
 // Piecewise tables give the function they are named after on every key.
 func TestPiecewiseTables(t *testing.T) {
-	l := newLowering(&graph.Graph{}, nil, Options{Headroom: 2}, plan{tableBits: 6, bits: 4}, &weightStats{})
+	l := newLowering(&graph.Graph{}, nil, Options{Headroom: 2}, &weightStats{}).again(plan{tableBits: 6, bits: 4})
 	clip := func(x, lo, hi int64) int64 { return min(max(x, lo), hi) }
 	for _, c := range []struct{ lo, hi int64 }{{-8, 7}, {0, 7}, {-1000, 1000}, {3, 5}, {-32, 31}, {0, 0}, {-5, -2}} {
 		for k, f := range map[kind]func(x int64) int64{
