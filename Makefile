@@ -4,7 +4,6 @@ export CGO_ENABLED = 0
 
 GO     ?= go
 BIN    := bin/prove-model
-MODELS := $(or $(PROVE_MODEL_MODELS),../shared/models)
 
 .PHONY: help build test demo check race fuzz lint asm bench benchstat models clean
 
@@ -50,7 +49,7 @@ benchstat: ## Go benchmarks of the working tree against a commit (COMMIT=, defau
 	scripts/bench-history.sh compare $(COMMIT)
 
 models: build ## prove and verify every model in ../shared/models (or $PROVE_MODEL_MODELS)
-	scripts/models.sh "$(MODELS)"
+	scripts/models.sh
 
 clean: ## remove what make built
 	rm -rf bin dist

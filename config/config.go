@@ -27,6 +27,9 @@ type Config struct {
 	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
 	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 24]
 
+	MinBits    int    `mapstructure:"min-bits"`   // least security that verify accepts, in [1, 128]
+	Commitment string `mapstructure:"commitment"` // that verify wants of the key, hexadecimal; empty: any
+
 	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
 	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays
 	MultiGPU      bool    `mapstructure:"multi-gpu"`
@@ -68,6 +71,7 @@ func Default() Config {
 		Soundness:     SoundnessUnique,
 		SecurityBits:  100,
 		GrindBits:     16,
+		MinBits:       100,
 		GPU:           GPUOff,
 		GPUThreshold:  -1,
 		ChunkBudgetGB: 8,
@@ -116,6 +120,7 @@ func (c *Config) validate() error {
 	within("headroom", c.Headroom, 1, 1024)
 	within("security-bits", float64(c.SecurityBits), 20, 110)
 	within("grind-bits", float64(c.GrindBits), 0, 24)
+	within("min-bits", float64(c.MinBits), 1, 128)
 	within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
 	within("threads", float64(c.Threads), 0, math.MaxUint16)
 	if _, err := c.Dims(); err != nil {

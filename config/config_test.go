@@ -138,6 +138,7 @@ func TestRefusals(t *testing.T) {
 		"threads":         {args: []string{"--threads=-1"}, want: "--threads -1"},
 		"security":        {args: []string{"--security-bits=0"}, want: "--security-bits 0"},
 		"grind":           {args: []string{"--grind-bits=64"}, want: "--grind-bits 64"},
+		"least bits":      {args: []string{"--min-bits=0"}, want: "--min-bits 0"},
 		"budget":          {args: []string{"--chunk-budget-gb=NaN"}, want: "--chunk-budget-gb NaN"},
 		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},

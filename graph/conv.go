@@ -29,7 +29,7 @@ func (c Conv) infer(in []operandType) (operandType, error) {
 		return operandType{}, fmt.Errorf("input and weights have shapes %v and %v; one or two spatial axes are supported", x, w)
 	}
 	if !slices.Equal(c.Kernel, w[2:]) {
-		return operandType{}, fmt.Errorf("kernel_shape %v, but the weights have shape %v", c.Kernel, w)
+		return operandType{}, fmt.Errorf("a kernel of %v, but the weights have shape %v", c.Kernel, w)
 	}
 	if g := c.Group; g < 1 || g > x[1] || x[1]%g != 0 || w[1] != x[1]/g || w[0]%g != 0 {
 		return operandType{}, fmt.Errorf("weights of shape %v in %d groups do not fit an input of shape %v", w, g, x)

@@ -51,6 +51,13 @@
 // Min, Max, Mod, powers of tensors, greatest and least elements, products, and the
 // functions with jumps.
 //
+// # Adding an operator
+//
+// A function of one number is an entry in functions.go and nothing else: readers
+// find it by its name, and the quantiser makes a table of its formula. Any other
+// operator is a type that implements [Op] and a method of [Builder], both in its
+// family's file; a line in a reader's table; and a lowering in package quantise.
+//
 // # Numbers
 //
 // All float types are computed as float: weights are float32, constants are

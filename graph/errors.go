@@ -7,12 +7,15 @@ import (
 
 // NodeError says why one node of a model cannot be used.
 type NodeError struct {
-	Op     string // its operator, as the source of the model calls it
+	Op     string // its operator, as the source of the model calls it; may be empty
 	Name   string // its name there, or what it is called after
 	Reason string
 }
 
 func (e NodeError) Error() string {
+	if e.Op == "" {
+		return fmt.Sprintf("%s: %s", Quote(e.Name), e.Reason)
+	}
 	return fmt.Sprintf("%s %s: %s", Quote(e.Op), Quote(e.Name), e.Reason)
 }
 

@@ -29,9 +29,18 @@ var (
 		},
 	})
 
-	Sin  = define(Function{Name: "Sin", Formula: of(math.Sin)})
-	Cos  = define(Function{Name: "Cos", Formula: of(math.Cos)})
-	Tanh = define(Function{Name: "Tanh", Formula: of(math.Tanh)})
+	Sin   = define(Function{Name: "Sin", Formula: of(math.Sin)})
+	Cos   = define(Function{Name: "Cos", Formula: of(math.Cos)})
+	Tan   = define(Function{Name: "Tan", Formula: of(math.Tan)})
+	Asin  = define(Function{Name: "Asin", Formula: of(math.Asin), Domain: Domain{-1, 1, Hold}})
+	Acos  = define(Function{Name: "Acos", Formula: of(math.Acos), Domain: Domain{-1, 1, Hold}})
+	Atan  = define(Function{Name: "Atan", Formula: of(math.Atan)})
+	Sinh  = define(Function{Name: "Sinh", Formula: of(math.Sinh)})
+	Cosh  = define(Function{Name: "Cosh", Formula: of(math.Cosh)})
+	Tanh  = define(Function{Name: "Tanh", Formula: of(math.Tanh)})
+	Asinh = define(Function{Name: "Asinh", Formula: of(math.Asinh)})
+	Acosh = define(Function{Name: "Acosh", Formula: of(math.Acosh), Domain: Domain{1, math.Inf(1), Hold}})
+	Atanh = define(Function{Name: "Atanh", Formula: of(math.Atanh), Domain: Domain{-1, 1, Hold}})
 
 	Erf       = define(Function{Name: "Erf", Formula: of(math.Erf)})
 	Sigmoid   = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })})

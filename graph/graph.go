@@ -1,8 +1,11 @@
 package graph
 
 import (
+	"crypto/sha256"
 	"errors"
 	"io"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Graph is a model in the normal form that the package documentation
@@ -22,8 +25,15 @@ type Graph struct {
 	// this one is closed.
 	Rebind func(sizes map[string]int) (*Graph, error)
 
-	// Files hold what Consts may point into, until Close.
-	Files []io.Closer
+	// Files are those that the graph was read from, the model's own first. Consts
+	// may point into them, until Close.
+	Files []File
+}
+
+// File is a file that a graph was read from.
+type File interface {
+	io.Closer
+	Bytes() []byte // the whole of it, until Close
 }
 
 // Input is an input of the graph.
@@ -42,6 +52,18 @@ type Node struct {
 	Name   string   // unique in the graph, for messages
 	Inputs []string // values
 	Output string   // the value that it computes
+}
+
+// Digests returns the SHA-256 of every file, which it reads whole. There is none
+// for a graph made in memory.
+func (g *Graph) Digests() [][sha256.Size]byte {
+	digests := make([][sha256.Size]byte, len(g.Files))
+	parallel.For(len(digests), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			digests[i] = sha256.Sum256(g.Files[i].Bytes())
+		}
+	})
+	return digests
 }
 
 // Close closes the files that the graph's constants may point into. The

@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Scalar applies a function of one number to every element of its operand.
@@ -107,21 +106,6 @@ func define(f Function) *Function {
 
 // FunctionNamed returns the function of that name in ONNX, or nil.
 func FunctionNamed(name string) *Function { return functions[name] }
-
-// Functions returns all functions in the order of their names.
-func Functions() []*Function {
-	var all []*Function
-	for _, f := range functions {
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b *Function) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return all
-}
 
 // GoString names the function, so that a graph prints as the same text in every
 // process.

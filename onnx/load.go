@@ -61,8 +61,8 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 		src.close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for _, f := range src.files {
-		g.Files = append(g.Files, f)
+	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model's own has the empty name
+		g.Files = append(g.Files, src.files[name])
 	}
 	return g, nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/spf13/cobra"
@@ -24,7 +24,7 @@ func newBenchAccuracy() *cobra.Command {
 				return err
 			}
 			if test == "" {
-				return pipeline.WithHint(errors.New("no test set"), `name one with --test: JSON with "input_data" and "labels"`)
+				return job.WithHint(errors.New("no test set"), `name one with --test: JSON with "input_data" and "labels"`)
 			}
 			a, err := bench.MeasureAccuracy(cmd.Context(), cfg, test, progress(cmd, cfg))
 			if err != nil {

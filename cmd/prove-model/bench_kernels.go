@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/spf13/cobra"
@@ -44,7 +44,7 @@ copy on the same device.`,
 }
 
 func benchDevice(cmd *cobra.Command, cfg *config.Config) error {
-	dev, err := pipeline.OpenGPU(cmd.Context(), progress(cmd, cfg))
+	dev, err := job.OpenKernels(cmd.Context(), progress(cmd, cfg))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/spf13/cobra"
@@ -56,7 +56,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if err != nil {
 				return err
 			}
-			m, err := bench.Measure(cmd.Context(), cfg, pipeline.Made(g, cfg.Seed), progress(cmd, cfg))
+			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func benchTransformer(cmd *cobra.Command, cfg *config.Config, tokens []int) erro
 			return fmt.Errorf("--tokens %d: want numbers from 1 to 4096", n)
 		}
 	}
-	dev, err := pipeline.OpenGPU(cmd.Context(), progress(cmd, cfg))
+	dev, err := job.OpenKernels(cmd.Context(), progress(cmd, cfg))
 	if err != nil {
 		return err
 	}

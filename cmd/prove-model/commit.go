@@ -1,10 +1,16 @@
 package main
 
 import (
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/spf13/cobra"
 )
 
 func newCommit() *cobra.Command {
@@ -14,24 +20,85 @@ func newCommit() *cobra.Command {
 		Long: `Quantise a model, commit to its weights, and write the verification key.
 
 Later proofs of the model use the same key as long as the cache holds the
-commitment or the same --calibration file is given.`,
+ranges of its values or the same --calibration file is given.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
 			}
-			committed, err := pipeline.Commit(cmd.Context(), cfg, progress(cmd, cfg))
+			c, err := commit(cmd.Context(), cfg, progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
 			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), committed)
+				return ui.JSON(cmd.OutOrStdout(), c)
 			}
-			committed.Print(cmd.OutOrStdout())
+			c.print(cmd.OutOrStdout())
 			return nil
 		},
 	}
 	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "no-cache", "cache-dir", "quiet", "json")...)
 	return cmd
+}
+
+// committed is the result of committing.
+type committed struct {
+	Model            string     `json:"model"`
+	Parameters       int        `json:"parameters"`
+	Calibration      string     `json:"calibration"`
+	VK               string     `json:"vk"`
+	Commitment       string     `json:"model_commitment"`
+	CachedCommitment bool       `json:"cached_commitment"`
+	KeyBytes         int64      `json:"key_bytes"`
+	Phases           []ui.Phase `json:"phases"`
+	PeakMemory       int64      `json:"peak_memory_bytes"`
+}
+
+// commit quantises and commits, or takes the commitment from the cache, and
+// writes the key.
+func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed, error) {
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	j, err := job.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	file, err := create(outputPath(cfg.VK, cfg.Model, ".vk"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Abort()
+	opts := append(job.Options(cfg, ph), provemodel.On(dev))
+	circuit, err := j.Quantise(ctx, opts...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := provemodel.Commit(ctx, circuit, opts...)
+	if err != nil {
+		return nil, err
+	}
+	warnOfOtherKey(file.path, c.Commitment(), ph)
+	if err := file.write(c.KeyFile()); err != nil {
+		return nil, err
+	}
+	if err := place(file); err != nil {
+		return nil, err
+	}
+	return &committed{
+		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit), VK: file.path,
+		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
+		KeyBytes: int64(len(c.KeyFile())), Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+	}, nil
+}
+
+func (c *committed) print(w io.Writer) {
+	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(c.Model), c.Parameters)
+	fmt.Fprintf(w, "calibrated  on %s\n", ui.Printable(c.Calibration))
+	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
 }

@@ -37,8 +37,10 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stderr)
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "calibrate") {
-		t.Errorf("first line %q", lines.Text())
+	for !strings.HasPrefix(lines.Text(), "calibrate") {
+		if !lines.Scan() {
+			t.Fatal("ends before it has calibrated")
+		}
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -11,14 +11,16 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/spf13/cobra"
 )
 
 // Exit codes.
 const (
 	exitOK       = 0
-	exitNotValid = 1 // verify: the proof does not hold
+	exitNotValid = 1 // verify: the proof does not hold; check-key: the key is not the model's
 	exitError    = 2 // usage, input or output, interruption
 )
 
@@ -38,18 +40,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
-	var invalid *pipeline.NotValid
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &invalid):
+	case errors.Is(err, provemodel.ErrInvalid):
 		// The command has reported it, as text or JSON.
 		return exitNotValid
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "prove-model: interrupted; no file was written")
 	default:
-		fmt.Fprintln(stderr, "prove-model: "+err.Error())
-		if hint := pipeline.Hint(err); hint != "" {
+		fmt.Fprintln(stderr, "prove-model: "+ui.PrintableLines(err.Error()))
+		if hint := job.Hint(err); hint != "" {
 			fmt.Fprintln(stderr, "hint: "+hint)
 		}
 	}
@@ -62,6 +63,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return pipeline.WithHint(fmt.Errorf("unexpected argument %q", args[0]),
+	return job.WithHint(fmt.Errorf("unexpected argument %q", args[0]),
 		"files are named by flags, such as --model x.onnx; see "+cmd.CommandPath()+" --help")
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"runtime"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/spf13/cobra"
@@ -30,7 +30,8 @@ commitment of an earlier run from the cache), proves the run on the input,
 verifies its own proof, and writes proof and verification key. Settings may
 also come from PROVE_MODEL_* variables and from prove-model.yaml.
 
-Exit codes: 0 success, 1 a proof does not verify, 2 anything else.`,
+Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
+2 anything else.`,
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -39,20 +40,20 @@ Exit codes: 0 success, 1 a proof does not verify, 2 anything else.`,
 			if err != nil {
 				return err
 			}
-			proved, err := pipeline.Prove(cmd.Context(), cfg, progress(cmd, cfg))
+			p, err := prove(cmd.Context(), cfg, progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
 			if cfg.JSON {
-				return ui.JSON(cmd.OutOrStdout(), proved)
+				return ui.JSON(cmd.OutOrStdout(), p)
 			}
-			proved.Print(cmd.OutOrStdout())
+			p.print(cmd.OutOrStdout())
 			return nil
 		},
 	}
 	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "no-cache", "cache-dir", "no-self-check", "quiet", "json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return pipeline.WithHint(err, "see "+cmd.CommandPath()+" --help")
+		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newVerify(), newCommit(), newInspect(), newBench(), newDevices(), newVersion())
@@ -64,7 +65,7 @@ Exit codes: 0 success, 1 a proof does not verify, 2 anything else.`,
 func load(cmd *cobra.Command) (*config.Config, error) {
 	cfg, err := config.Load(cmd.Flags())
 	if err != nil {
-		return nil, pipeline.WithHint(err, "see "+cmd.CommandPath()+" --help")
+		return nil, job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	}
 	if cfg.Threads > 0 {
 		runtime.GOMAXPROCS(cfg.Threads)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 //	exits CODE COMMAND…   runs the command, which must end with the exit code
 //	flip FILE OFFSET      changes a byte; negative offsets count from the end
 //	cut FILE SIZE         shortens a file; negative sizes cut from the end
+//	pinned NAME FILE      sets a variable to the commitment that a command printed
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //
 // and $DIGITS, the folder of the bundled model.
@@ -41,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"flip":    flip,
 			"cut":     cut,
 			"mkmodel": mkmodel,
+			"pinned":  pinned,
 		},
 		RequireExplicitExec: true,
 	})
@@ -85,6 +88,17 @@ func cut(ts *testscript.TestScript, neg bool, args []string) {
 		size += len(ts.ReadFile(args[0]))
 	}
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(size)))
+}
+
+func pinned(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: pinned NAME FILE")
+	}
+	m := regexp.MustCompile(`(?m)^commitment  ([0-9a-f]{64})$`).FindStringSubmatch(ts.ReadFile(args[1]))
+	if m == nil {
+		ts.Fatalf("no commitment in %s", args[1])
+	}
+	ts.Setenv(args[0], m[1])
 }
 
 func number(ts *testscript.TestScript, s string) int {

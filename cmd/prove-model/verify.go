@@ -1,10 +1,19 @@
 package main
 
 import (
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/spf13/cobra"
 )
 
 func newVerify() *cobra.Command {
@@ -14,7 +23,8 @@ func newVerify() *cobra.Command {
 		Long: `Verify a proof against a verification key, and print what it proves.
 
 The key stands for the model: whoever relies on the proof must have the key, or
-the model commitment that is printed, from a source they trust. With --input
+the model commitment that is printed, from a source they trust (--commitment
+compares it), or check the key against the model with check-key. With --input
 the proof must also be about that input.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -22,20 +32,115 @@ the proof must also be about that input.`,
 			if err != nil {
 				return err
 			}
-			result, err := pipeline.Verify(cfg)
-			if result == nil {
+			v, err := verify(cfg)
+			if v == nil {
 				return err
 			}
 			if cfg.JSON {
-				if e := ui.JSON(cmd.OutOrStdout(), result); e != nil {
-					return e
-				}
-				return err
+				return errors.Join(ui.JSON(cmd.OutOrStdout(), v), err)
 			}
-			result.Print(cmd.OutOrStdout())
+			v.print(cmd.OutOrStdout())
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "input", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "input", "commitment", "min-bits", "threads", "json")
 	return cmd
+}
+
+// verified is the result of verifying.
+type verified struct {
+	Valid      bool                `json:"valid"`
+	Reason     string              `json:"reason,omitempty"` // why not
+	Commitment string              `json:"model_commitment,omitempty"`
+	Inputs     []provemodel.Tensor `json:"inputs,omitempty"`
+	Outputs    []provemodel.Tensor `json:"outputs,omitempty"`
+	Clamped    int                 `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
+	security
+	ProofBytes int64   `json:"proof_bytes,omitempty"`
+	Seconds    float64 `json:"seconds"`
+
+	strength provemodel.Strength
+}
+
+// verify checks the proof file against the key file, and both against what the
+// settings ask for. When the proof does not hold there is an error that wraps
+// ErrInvalid and a result that says why.
+func verify(cfg *config.Config) (*verified, error) {
+	if cfg.Proof == "" || cfg.VK == "" {
+		return nil, job.WithHint(errors.New("verify needs a proof and a key"), "prove-model verify --proof x.proof --vk x.vk")
+	}
+	opts := []provemodel.Option{provemodel.MinBits(cfg.MinBits)}
+	if cfg.Commitment != "" {
+		c, err := provemodel.ParseCommitment(cfg.Commitment)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, provemodel.Pin(c))
+	}
+	if cfg.Input != "" {
+		input, err := provemodel.ReadArrays(cfg.Input)
+		if err != nil {
+			return nil, fmt.Errorf("input: %w", err)
+		}
+		opts = append(opts, provemodel.For(input))
+	}
+	vk, err := os.Open(cfg.VK)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	defer vk.Close()
+	file, err := os.Open(cfg.Proof)
+	if err != nil {
+		return nil, fmt.Errorf("proof: %w", err)
+	}
+	defer file.Close()
+
+	start := time.Now()
+	key, err := provemodel.ReadKey(vk)
+	var s *provemodel.Statement
+	if err == nil {
+		s, err = provemodel.Verify(key, file, opts...)
+	}
+	if errors.Is(err, provemodel.ErrInvalid) {
+		return &verified{Reason: reason(cfg, err)}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &verified{
+		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped,
+		security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: time.Since(start).Seconds(), strength: s.Strength,
+	}, nil
+}
+
+// reason says why a proof is not valid, and what could be done about it.
+func reason(cfg *config.Config, err error) string {
+	why := strings.TrimPrefix(err.Error(), provemodel.ErrInvalid.Error()+": ")
+	var weak *provemodel.WeakError
+	switch {
+	case errors.As(err, &weak):
+		return fmt.Sprintf("%s; --min-bits %d accepts it", why, weak.Accepts())
+	case errors.Is(err, provemodel.ErrOtherInput):
+		return fmt.Sprintf("input %s: %s", cfg.Input, why)
+	}
+	return why
+}
+
+func (v *verified) print(w io.Writer) {
+	if !v.Valid {
+		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
+		return
+	}
+	fmt.Fprintf(w, "VALID: the model with commitment %s\n", v.Commitment)
+	for _, in := range v.Inputs {
+		printTensor(w, "maps", in)
+	}
+	if v.Clamped > 0 {
+		fmt.Fprintf(w, "saturated   %d values of the given input, which stand for the ends of the range\n", v.Clamped)
+	}
+	for _, out := range v.Outputs {
+		printTensor(w, "to", out)
+	}
+	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
+	fmt.Fprintf(w, "verified    %s in %.1f ms\n", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
 }

@@ -120,8 +120,7 @@ func instance(file []byte) (model.Instance, error) {
 	if err != nil {
 		return model.Instance{}, err
 	}
-	h := r.Header()
-	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries}, nil
+	return r.Header().Instance(), nil
 }
 
 // Write makes the files of a circuit and writes its case into a folder.
@@ -170,7 +169,7 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if _, err := prover.Prove(ctx, key, g, tree, wit, &out, m.Prover); err != nil {
+	if _, err := prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover); err != nil {
 		return nil, err
 	}
 	f.Proof = out.Bytes()

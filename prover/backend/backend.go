@@ -1,19 +1,26 @@
 // Package backend is the interface between the protocol and the machine that
-// runs it. The protocol (package sites) decides what is sent and in what
-// order; a backend owns the witness and does the work on data that never
-// leaves it: tables are opaque handles, and whole sub-protocols (LogUp, a
-// batched sumcheck, the openings) are single calls. Every backend gives the
-// same bytes.
+// runs it. A backend is tables and passes over them. It owns the witness and
+// knows no transcript: what is sent, and in what order, is decided above it
+// (packages sites, sumcheck, logup and whir), from the few numbers that a pass
+// returns. Passes are coarse: a round of all sums of a batch is one call. Every
+// backend gives the same numbers, which [conformance] checks.
 //
-// A backend reads its arguments and the witness and does not change them.
+// A backend reads its arguments and the witness and does not change them. An
+// error is the context's, or says that a machine let the backend down: no memory
+// left, a failed launch, a lost device. The backend, and whatever it had made,
+// may still be closed then, and [Fallback] goes on elsewhere.
+//
+// [conformance]: https://pkg.go.dev/github.com/prove-model/prove-model/prover/backend/conformance
 package backend
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/sumcheck"
-	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -25,29 +32,31 @@ type Witness interface {
 	StepKeys(step int) []int32
 }
 
-// Backend runs the prover's side of the sub-protocols over one witness.
+// Backend has the tables of one witness and the passes over them.
 type Backend interface {
 	// Eval returns the MLE of a tensor at a point: the coordinates of the
 	// axes one after the other, ⌈log2 d⌉ each.
-	Eval(id model.TensorID, point []field.QM31) field.QM31
+	Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error)
 	// Restrict binds some axes of a tensor and returns the table over the
 	// others, each padded to a power of two.
-	Restrict(Restriction) Table
+	Restrict(ctx context.Context, r Restriction) (Table, error)
 	// Upload returns a table with the given values, of a power-of-two length.
 	// A backend in the same memory may keep and overwrite them.
-	Upload([]field.QM31) Table
+	Upload(ctx context.Context, values []field.QM31) (Table, error)
 	// Download returns a copy of the values of a table.
-	Download(Table) []field.QM31
+	Download(ctx context.Context, t Table) ([]field.QM31, error)
 	// Inner returns Σ_x eq(eq, x_0…)·a(x)·b(x).
-	Inner(eq []field.QM31, a, b Table) field.QM31
-	// Sumcheck proves all instances in one batch and consumes their tables.
-	Sumcheck(w *transcript.Writer, instances []Instance) []sumcheck.Final
-	// LogUp proves that the fractions of the given blocks sum to zero.
-	LogUp(w *transcript.Writer, l Leaves) (point []field.QM31, num, den field.QM31)
+	Inner(ctx context.Context, eq []field.QM31, a, b Table) (field.QM31, error)
+	// Sums returns the passes of a batched sumcheck over at least one instance.
+	// The tables of the instances are theirs from then on, after an error too.
+	Sums(ctx context.Context, instances []Instance) (sumcheck.Tables, error)
+	// Fractions returns the passes over the tree of the given leaves, of
+	// logup.NumVars(l.Size) variables.
+	Fractions(ctx context.Context, l Leaves) (logup.Tree, error)
 	// Commit commits to a stack.
-	Commit(Stack) *whir.Tree
-	// Open proves a claim on committed stacks (whir.Open).
-	Open(w *transcript.Writer, o Opening)
+	Commit(ctx context.Context, s Stack) (*whir.Tree, error)
+	// Opening returns the passes of an opening.
+	Opening(ctx context.Context, o Opening) (whir.Passes, error)
 	// Close gives back what the backend holds outside of the process's memory,
 	// tables that were never used included. Nothing of the backend may be used
 	// afterwards but trees whose layers have been asked for.
@@ -61,16 +70,12 @@ type Stack struct {
 	Rows, RowVars, LogBlowup int
 }
 
-// Opening is the claim Σ_x Stack(x)·Q(x) = Value on the table in which
-// Stacks[i], with the commitment Trees[i], begins at row RowOffsets[i]. Q is the
-// sum of the terms.
+// Opening is what passes of an opening work on: the table in which Stacks[i]
+// begins at row RowOffsets[i].
 type Opening struct {
 	Params     *soundness.Params
-	Trees      []*whir.Tree
 	Stacks     []Stack
 	RowOffsets []uint64
-	Terms      []whir.Term
-	Value      field.QM31
 }
 
 // Table is a table over {0,1}^n that lives in the backend.
@@ -86,11 +91,10 @@ type Restriction struct {
 	Keep   []int
 }
 
-// Instance is the sumcheck claim Claim = Σ_x eq(Eq, x_0…)·A(x)·B(x).
+// Instance is the sum Σ_x eq(Eq, x_0…)·A(x)·B(x).
 type Instance struct {
-	Claim field.QM31
-	Eq    []field.QM31
-	A, B  Table
+	Eq   []field.QM31
+	A, B Table
 }
 
 // Leaves are the leaves of one LogUp tree: blocks of decreasing size, one

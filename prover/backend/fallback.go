@@ -1,10 +1,13 @@
 package backend
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
-	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -13,9 +16,9 @@ import (
 const DefaultThreshold = 1 << 14
 
 // Fallback runs large steps on a device and the others on the CPU. When the
-// device fails, it runs the step again from its beginning on the CPU, and all
-// later ones there: the transcript is put back to where the step began, so the
-// bytes are the same. It is for one goroutine.
+// device fails, the pass in hand is done on the CPU, after those that led to it
+// ([replayed]), and so is everything later. Passes return the same numbers
+// wherever they run, so nothing above notices. It is for one goroutine.
 type Fallback struct {
 	graph       *model.Graph
 	device, cpu Backend
@@ -27,8 +30,8 @@ type Fallback struct {
 type Policy struct {
 	// Threshold is the least size of a step that goes to the device.
 	Threshold int
-	// Warn is told the device's error, once. Without it the error goes on as a
-	// Failure, and nothing is done again.
+	// Warn is told the device's error, once. Without it the error is returned, and
+	// nothing is done again.
 	Warn func(error)
 }
 
@@ -43,124 +46,147 @@ func NewFallback(g *model.Graph, device, cpu Backend, p Policy) *Fallback {
 // worth says whether a step over n entries goes to the device.
 func (b *Fallback) worth(n int) bool { return !b.lost && n >= b.policy.Threshold }
 
-// try runs f, which uses the device, and says whether the device did its part.
-func (b *Fallback) try(f func()) bool {
-	err := Catch(f)
-	if err == nil {
-		return true
+// lose gives the device up after an error of its, or returns why not.
+func (b *Fallback) lose(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if b.policy.Warn == nil {
-		panic(Failure{err})
+		return fmt.Errorf("device: %w", err)
 	}
 	if !b.lost {
 		b.lost = true
 		b.policy.Warn(err)
 	}
-	return false
+	return nil
 }
 
-// run does a step on the device if it is worth that, otherwise or failing that
-// on the CPU. f does it on the backend it is given.
-func (b *Fallback) run(n int, f func(Backend)) {
-	if b.worth(n) && b.try(func() { f(b.device) }) {
-		return
-	}
-	f(b.cpu)
-}
-
-// send is run for a step that writes to the transcript.
-func (b *Fallback) send(w *transcript.Writer, n int, f func(Backend)) {
-	begin := w.Snapshot()
-	if b.worth(n) {
-		if b.try(func() { f(b.device) }) {
-			return
+// run does a step that is one pass on the device if it is worth that, otherwise
+// or failing that on the CPU.
+func run[R any](ctx context.Context, b *Fallback, worth bool, f func(Backend) (R, error)) (R, error) {
+	if worth {
+		v, err := f(b.device)
+		if err == nil {
+			return v, nil
 		}
-		w.Restore(begin)
+		if err := b.lose(ctx, err); err != nil {
+			return v, err
+		}
 	}
-	f(b.cpu)
+	return f(b.cpu)
 }
 
 // Eval implements Backend.
-func (b *Fallback) Eval(id model.TensorID, point []field.QM31) (v field.QM31) {
-	b.run(b.size(id), func(on Backend) { v = on.Eval(id, point) })
-	return v
+func (b *Fallback) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
+	return run(ctx, b, b.worth(b.size(id)), func(on Backend) (field.QM31, error) { return on.Eval(ctx, id, point) })
 }
 
 func (b *Fallback) size(id model.TensorID) int { return model.Size(b.graph.Tensors[id].Shape) }
 
 // Restrict implements Backend.
-func (b *Fallback) Restrict(r Restriction) Table {
+func (b *Fallback) Restrict(ctx context.Context, r Restriction) (Table, error) {
 	vars := 0
 	for _, axis := range r.Keep {
 		vars += model.Log2Ceil(b.graph.Tensors[r.Tensor].Shape[axis])
 	}
-	return b.table(b.size(r.Tensor), vars, func(on Backend) Table { return on.Restrict(r) })
+	return b.table(ctx, b.size(r.Tensor), vars, func(ctx context.Context, on Backend) (Table, error) { return on.Restrict(ctx, r) })
 }
 
 // Upload implements Backend.
-func (b *Fallback) Upload(values []field.QM31) Table {
-	return b.table(len(values), model.Log2Ceil(len(values)), func(on Backend) Table { return on.Upload(values) })
+func (b *Fallback) Upload(ctx context.Context, values []field.QM31) (Table, error) {
+	vars := model.Log2Ceil(len(values))
+	return b.table(ctx, len(values), vars, func(ctx context.Context, on Backend) (Table, error) { return on.Upload(ctx, values) })
 }
 
 // Download implements Backend.
-func (b *Fallback) Download(t Table) []field.QM31 { return b.cpu.Download(t.(*movable).local()) }
-
-// Inner implements Backend. It goes where the tables are.
-func (b *Fallback) Inner(eq []field.QM31, x, y Table) (v field.QM31) {
-	s, t := x.(*movable), y.(*movable)
-	n := 0
-	if s.device != nil || t.device != nil {
-		n = b.policy.Threshold
+func (b *Fallback) Download(ctx context.Context, t Table) ([]field.QM31, error) {
+	local, err := t.(*movable).on(ctx, b.cpu)
+	if err != nil {
+		return nil, err
 	}
-	b.run(n, func(on Backend) { v = on.Inner(eq, s.on(on), t.on(on)) })
-	return v
+	return b.cpu.Download(ctx, local)
 }
 
-// Sumcheck implements Backend.
-func (b *Fallback) Sumcheck(w *transcript.Writer, instances []Instance) (finals []sumcheck.Final) {
+// Inner implements Backend. It goes where the tables are.
+func (b *Fallback) Inner(ctx context.Context, eq []field.QM31, x, y Table) (field.QM31, error) {
+	s, t := x.(*movable), y.(*movable)
+	worth := !b.lost && (s.device != nil || t.device != nil)
+	return run(ctx, b, worth, func(on Backend) (field.QM31, error) {
+		x, err := s.on(ctx, on)
+		if err != nil {
+			return field.Zero, err
+		}
+		y, err := t.on(ctx, on)
+		if err != nil {
+			return field.Zero, err
+		}
+		return on.Inner(ctx, eq, x, y)
+	})
+}
+
+// Sums implements Backend.
+func (b *Fallback) Sums(ctx context.Context, instances []Instance) (sumcheck.Tables, error) {
 	n := 0
 	for _, in := range instances {
 		n += 2 << in.A.(*movable).vars
 	}
-	b.send(w, n, func(on Backend) {
+	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (sumcheck.Tables, error) {
 		moved := make([]Instance, len(instances))
 		for i, in := range instances {
-			moved[i] = Instance{Claim: in.Claim, Eq: in.Eq, A: in.A.(*movable).on(on), B: in.B.(*movable).on(on)}
+			x, err := in.A.(*movable).take(ctx, on)
+			if err != nil {
+				return nil, err
+			}
+			y, err := in.B.(*movable).take(ctx, on)
+			if err != nil {
+				return nil, err
+			}
+			moved[i] = Instance{Eq: in.Eq, A: x, B: y}
 		}
-		finals = on.Sumcheck(w, moved)
+		return on.Sums(ctx, moved)
 	})
-	return finals
+	return replayedSums{r}, err
 }
 
-// LogUp implements Backend.
-func (b *Fallback) LogUp(w *transcript.Writer, l Leaves) (point []field.QM31, num, den field.QM31) {
-	b.send(w, l.Size, func(on Backend) { point, num, den = on.LogUp(w, l) })
-	return point, num, den
+// Fractions implements Backend.
+func (b *Fallback) Fractions(ctx context.Context, l Leaves) (logup.Tree, error) {
+	r, err := newReplayed(ctx, b, l.Size, func(ctx context.Context, on Backend) (logup.Tree, error) { return on.Fractions(ctx, l) })
+	return replayedTree{r}, err
 }
 
-// Commit implements Backend.
-func (b *Fallback) Commit(s Stack) (t *whir.Tree) {
-	b.run(int(s.Layout.Size), func(on Backend) {
-		t = on.Commit(s)
-		if on == b.device {
-			t = whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, &nodes{Nodes: t.Nodes(), b: b, stack: s})
+// Commit implements Backend. If the device loses the digests, the CPU commits
+// again.
+func (b *Fallback) Commit(ctx context.Context, s Stack) (*whir.Tree, error) {
+	var tree *whir.Tree
+	r, err := newReplayed(ctx, b, int(s.Layout.Size), func(ctx context.Context, on Backend) (whir.Nodes, error) {
+		t, err := on.Commit(ctx, s)
+		if err != nil {
+			return nil, err
 		}
+		if tree != nil && t.Root() != tree.Root() {
+			return nil, errDigests
+		}
+		tree = t
+		return t.Nodes(), nil
 	})
-	return t
+	if err != nil || !r.onDevice {
+		return tree, err
+	}
+	return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
 }
 
-// Open implements Backend.
-func (b *Fallback) Open(w *transcript.Writer, o Opening) {
+// Opening implements Backend.
+func (b *Fallback) Opening(ctx context.Context, o Opening) (whir.Passes, error) {
 	n := 0
 	for _, s := range o.Stacks {
 		n += s.Rows << s.RowVars
 	}
-	b.send(w, n, func(on Backend) { on.Open(w, o) })
+	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
+	return replayedOpening{r}, err
 }
 
 // Close implements Backend.
 func (b *Fallback) Close() {
-	// A device that is lost cannot be asked to give anything back.
-	_ = Catch(b.device.Close)
+	b.device.Close()
 	b.cpu.Close()
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/prove-model/prove-model/prover/poseidon2"
 )
 
-// Entry is what is kept of a model commitment.
+// Entry is what is kept under an ID. Any part may be empty.
 type Entry struct {
-	// Key is the encoded key (proof.EncodeKey).
+	// Key is an encoded key (proof.EncodeKey).
 	Key []byte
-	// Extra is the caller's own, such as the calibration behind the key.
+	// Extra is the caller's own, such as ranges.
 	Extra []byte
 	// Layers are those of the tree of the fixed tensors, leaves first
 	// (merkle.Tree.Layers): 2^n digests, then 2^(n−1), … then the root. Empty

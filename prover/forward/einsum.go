@@ -21,6 +21,15 @@ func dense(v []int32, shape, labels []int) operand {
 	return operand{v, denseAxes(shape), labels}
 }
 
+// shape returns the dimensions.
+func (o *operand) shape() []int {
+	shape := make([]int, len(o.axes))
+	for i := range shape {
+		shape[i] = len(o.axes[i])
+	}
+	return shape
+}
+
 func denseAxes(shape []int) [][]int {
 	axes := make([][]int, len(shape))
 	for i, stride := len(shape)-1, 1; i >= 0; i-- {
@@ -37,27 +46,13 @@ func denseAxes(shape []int) [][]int {
 // batch of matrix products: labels are sorted by where they occur.
 func einsum(acc []int64, out []int, coef int64, a, b operand) {
 	o := dense(nil, out, make([]int, len(out)))
-	var batch, m, n, k axes
-	for l, d := range out {
+	for l := range out {
 		o.labels[l] = l
-		// In neither operand, an output axis repeats the product like a batch.
-		if slices.Contains(a.labels, l) == slices.Contains(b.labels, l) {
-			batch.add(l, d)
-		}
 	}
-	for i, l := range a.labels {
-		switch {
-		case l >= len(out):
-			k.add(l, len(a.axes[i]))
-		case !slices.Contains(b.labels, l):
-			m.add(l, len(a.axes[i]))
-		}
-	}
-	for i, l := range b.labels {
-		if !slices.Contains(a.labels, l) {
-			n.add(l, len(b.axes[i]))
-		}
-	}
+	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape(), b.shape(), out)
+	// Where it repeats, the product is like a batch of equal ones.
+	batch := newAxes(slices.Concat(c.Batch, c.Repeat))
+	m, n, k := newAxes(c.FreeA), newAxes(c.FreeB), newAxes(c.Sum)
 	to, offA, offB := batch.offsets(o), batch.offsets(a), batch.offsets(b)
 	if m.size() == 1 && n.size() == 1 && k.size() == 1 { // element-wise
 		parallel.For(len(to), grain, func(lo, hi int) {
@@ -75,9 +70,12 @@ func einsum(acc []int64, out []int, coef int64, a, b operand) {
 // axes is a list of labels with their dimensions.
 type axes struct{ labels, dims []int }
 
-func (x *axes) add(label, dim int) {
-	x.labels = append(x.labels, label)
-	x.dims = append(x.dims, dim)
+func newAxes(labels []model.Label) (x axes) {
+	for _, l := range labels {
+		x.labels = append(x.labels, l.ID)
+		x.dims = append(x.dims, l.Dim)
+	}
+	return x
 }
 
 func (x *axes) size() int { return model.Size(x.dims) }

@@ -41,25 +41,21 @@ func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *Layer {
 	return t
 }
 
-// sums are a round's value at 0 and leading coefficient.
-type sums struct{ zero, top field.QM31 }
-
-func (s *sums) add(zero, top field.QM31) {
-	s.zero = s.zero.Add(zero)
-	s.top = s.top.Add(top)
+func (s *Sums) add(zero, top field.QM31) {
+	s.Zero = s.Zero.Add(zero)
+	s.Top = s.Top.Add(top)
 }
 
 // Round is described at Tree.
-func (l *Layer) Round(round int, r field.QM31) (zero, top field.QM31) {
+func (l *Layer) Round(round int, r field.QM31) Sums {
 	l.weight.DropFirst()
 	pairs := 1 << (l.vars - 1 - round)
 	if round == 0 {
-		s := l.sumTiles(pairs, l.firstRound(pairs))
-		return s.zero, s.top
+		return l.sumTiles(pairs, l.firstRound(pairs))
 	}
 	s := l.sumTiles(pairs, l.nextRound(pairs, r))
 	l.bound(2 * pairs)
-	return s.zero, s.top
+	return s
 }
 
 // End is described at Tree.
@@ -90,25 +86,25 @@ type tileSums func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM
 
 // sumTiles adds up a round's sums over all pairs. Sums in a field do not
 // depend on how the range is cut.
-func (l *Layer) sumTiles(pairs int, f tileSums) sums {
-	var total sums
+func (l *Layer) sumTiles(pairs int, f tileSums) Sums {
+	var total Sums
 	var mu sync.Mutex
 	parallel.For(pairs, entriesPerTask, func(lo, hi int) {
-		var part sums
+		var part Sums
 		s := l.scratch()
 		l.weight.Rows(lo, hi, func(from, to int, outer field.QM31, inner []field.QM31) {
 			if inner == nil {
 				inner = one
 			}
-			var row sums
+			var row Sums
 			for t := from; t < to; t += tile {
 				end := min(t+tile, to)
 				row.add(f(s, t, end, inner[t-from:end-from]))
 			}
-			part.add(outer.Mul(row.zero), outer.Mul(row.top))
+			part.add(outer.Mul(row.Zero), outer.Mul(row.Top))
 		})
 		mu.Lock()
-		total.add(part.zero, part.top)
+		total.add(part.Zero, part.Top)
 		mu.Unlock()
 	})
 	return total

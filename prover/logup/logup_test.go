@@ -2,6 +2,7 @@ package logup
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -52,20 +53,29 @@ func sponge(num []field.M31, den []field.QM31) *transcript.Sponge {
 // prove leaves den as it is.
 func prove(num []field.M31, den []field.QM31) []byte {
 	w := transcript.NewWriter(sponge(num, den))
-	Prove(w, num, append([]field.QM31(nil), den...))
+	proveTo(w, num, append([]field.QM31(nil), den...))
 	return w.Bytes()
+}
+
+// proveTo overwrites den.
+func proveTo(w *transcript.Writer, num []field.M31, den []field.QM31) End {
+	end, err := Prove(context.Background(), w, NumVars(len(num)), NewTree(num, den))
+	if err != nil {
+		panic(err) // trees in memory have no errors
+	}
+	return end
 }
 
 // verify runs the verifier and the checks that are the caller's.
 func verify(proof []byte, num []field.M31, den []field.QM31) error {
 	r := transcript.NewReader(sponge(num, den), proof)
-	point, n, d := Verify(r, NumVars(len(num)))
+	end := Verify(r, NumVars(len(num)))
 	if err := r.Done(); err != nil {
 		return err
 	}
 	// Denominators beyond the stored ones are 1: add the mask of the padding.
-	rest := field.One.Sub(poly.MaskEval(point, uint64(len(den))))
-	if n != poly.EvalM31(num, point) || d != poly.Eval(den, point).Add(rest) {
+	rest := field.One.Sub(poly.MaskEval(end.Point, uint64(len(den))))
+	if end.Num != poly.EvalM31(num, end.Point) || end.Den != poly.Eval(den, end.Point).Add(rest) {
 		return errors.New("wrong evaluation")
 	}
 	return nil
@@ -87,12 +97,12 @@ func TestLarge(t *testing.T) {
 	for _, n := range []int{1 << 14, 1<<13 + 1, 1<<13 + 3000, 1<<13 + 4097, 1<<14 - 300} {
 		num, den := zeroSum(rand.New(rand.NewPCG(uint64(n), 1)), n)
 		w := transcript.NewWriter(sponge(num, den))
-		point, numEval, denEval := Prove(w, num, append([]field.QM31(nil), den...))
+		end := proveTo(w, num, append([]field.QM31(nil), den...))
 		if err := verify(w.Bytes(), num, den); err != nil {
 			t.Fatalf("%d fractions: %v", n, err)
 		}
-		rest := field.One.Sub(poly.MaskEval(point, uint64(n)))
-		if numEval != poly.EvalM31(num, point) || denEval != poly.Eval(den, point).Add(rest) {
+		rest := field.One.Sub(poly.MaskEval(end.Point, uint64(n)))
+		if end.Num != poly.EvalM31(num, end.Point) || end.Den != poly.Eval(den, end.Point).Add(rest) {
 			t.Fatalf("%d fractions: the prover's own evaluations are wrong", n)
 		}
 	}
@@ -126,7 +136,7 @@ func TestTree(t *testing.T) {
 		if got := tr.num[1].Mul(tr.den[1].Inv()); got != want {
 			t.Errorf("%d fractions add up to %v, want %v", n, got, want)
 		}
-		top := tr.Top()
+		top := tr.top()
 		if n, d := top.sum(); n != tr.num[1] || d != tr.den[1] {
 			t.Errorf("the top layer does not add up to the root")
 		}
@@ -192,12 +202,14 @@ func TestForgedTop(t *testing.T) {
 		}
 		w := transcript.NewWriter(sponge(num, den))
 		tr := newTree(leaves{num: num, den: append([]field.QM31(nil), den...), vars: NumVars(n)})
-		f := tr.Top()
+		f := tr.top()
 		f.N1 = f.N0.Mul(f.D1).Mul(f.D0.Inv()).Neg()
 		if sum, _ := f.sum(); !sum.IsZero() {
 			t.Fatal("the forgery should add up to zero")
 		}
-		proveFrom(w, NumVars(n), tr, f)
+		if _, err := proveFrom(context.Background(), w, NumVars(n), tr, f); err != nil {
+			t.Fatal(err)
+		}
 		if err := verify(w.Bytes(), num, den); err == nil {
 			t.Errorf("%d fractions: a forged top layer was accepted", n)
 		} else if n > 2 && !errors.Is(err, ErrLayer) {
@@ -263,13 +275,42 @@ func TestNumVars(t *testing.T) {
 	}
 }
 
+// cancels ends a context in a pass.
+type cancels struct {
+	Tree
+	cancel func()
+	passes int // until then
+}
+
+func (c *cancels) Round(ctx context.Context, round int, r field.QM31) (Sums, error) {
+	if c.passes--; c.passes < 0 {
+		c.cancel()
+	}
+	return c.Tree.Round(ctx, round, r)
+}
+
+// TestCancelled: a context that ends stops the prover at its next pass. The
+// layers of a tree of 16 leaves have six rounds.
+func TestCancelled(t *testing.T) {
+	num, den := zeroSum(rand.New(rand.NewPCG(21, 22)), 16)
+	for passes := range 7 {
+		ctx, cancel := context.WithCancel(context.Background())
+		tree := &cancels{NewTree(num, append([]field.QM31(nil), den...)), cancel, passes}
+		_, err := Prove(ctx, transcript.NewWriter(sponge(num, den)), 4, tree)
+		if ended := passes < 6; errors.Is(err, context.Canceled) != ended {
+			t.Errorf("cancelled in round %d of 6: %v", passes, err)
+		}
+		cancel()
+	}
+}
+
 func TestLengthsPanic(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("slices of different lengths went unnoticed")
 		}
 	}()
-	Prove(transcript.NewWriter(transcript.New("")), make([]field.M31, 2), make([]field.QM31, 3))
+	NewTree(make([]field.M31, 2), make([]field.QM31, 3))
 }
 
 func BenchmarkProve(b *testing.B) {
@@ -280,7 +321,7 @@ func BenchmarkProve(b *testing.B) {
 			b.SetBytes(int64(len(den)))
 			for b.Loop() {
 				copy(work, den)
-				Prove(transcript.NewWriter(transcript.New("bench")), num, work)
+				proveTo(transcript.NewWriter(transcript.New("bench")), num, work)
 			}
 		})
 	}
@@ -289,7 +330,7 @@ func BenchmarkProve(b *testing.B) {
 func BenchmarkVerify(b *testing.B) {
 	num, den := zeroSum(rand.New(rand.NewPCG(17, 18)), 1<<12)
 	w := transcript.NewWriter(transcript.New("bench"))
-	Prove(w, num, den)
+	proveTo(w, num, den)
 	for b.Loop() {
 		Verify(transcript.NewReader(transcript.New("bench"), w.Bytes()), 12)
 	}

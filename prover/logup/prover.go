@@ -1,6 +1,7 @@
 package logup
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 
@@ -17,73 +18,90 @@ func NumVars(n int) int {
 	return bits.Len(uint(n - 1))
 }
 
-// Prove proves Σ num[i]/den[i] = 0 and returns the point of NumVars(len(num))
-// coordinates it comes down to, with the evaluations num~(point) and
-// den~(point) of the tables extended by the fraction 0/1 up to a power of two.
-// num and den must have one length and be bound by the transcript already.
-// den is overwritten.
-//
-// It takes 32 bytes a fraction on top of its arguments. Fractions that do not
-// add up to zero, or a zero denominator, give a proof that Verify rejects.
-func Prove(w *transcript.Writer, num []field.M31, den []field.QM31) (point []field.QM31, numEval, denEval field.QM31) {
+// NewTree returns the tree over the fractions num[i]/den[i], of one length, in
+// memory; 0/1 fills them up to a power of two. It keeps both and overwrites den,
+// and takes 32 bytes a fraction on top of them. Slices of different lengths are a
+// programmer's error and panic.
+func NewTree(num []field.M31, den []field.QM31) Tree {
 	if len(num) != len(den) {
 		panic(fmt.Sprintf("logup: %d numerators and %d denominators", len(num), len(den)))
 	}
-	leaves := leaves{num: num, den: den, vars: NumVars(len(num))}
-	return ProveTree(w, leaves.vars, newTree(leaves))
+	return newTree(leaves{num: num, den: den, vars: NumVars(len(num))})
 }
 
-// A Tree is the tree of sums over some leaves, wherever it is. It does the
-// work on data; ProveTree does the rest.
+// A Tree is the passes over the tree of sums over some leaves, wherever it is:
+// the work on data in the prover's rounds. [Prove] does the rest. Results are a
+// function of the leaves and of the calls so far. A tree is used by one goroutine.
 type Tree interface {
 	// Top returns layer 1. Of a single leaf it returns the leaf as N0/D0.
-	Top() Fractions
+	Top(ctx context.Context) (Fractions, error)
 	// Begin starts the sumcheck over layer k's variables, 1 ≤ k < vars, of
 	//
 	//	Σ_x eq(eq,x)·( n0(x)·d1(x) + n1(x)·d0(x) + lambda·d0(x)·d1(x) )
 	//
 	// on the halves of layer k+1. Layers come in ascending order and may be
 	// consumed.
-	Begin(k int, eq []field.QM31, lambda field.QM31)
+	Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) error
 	// Round binds the variable of the layer's round before, if any, to r and
 	// returns the value at 0 and the leading coefficient of the quadratic
 	// q(X) that the sum is with the round's variable set to X, its factor of
 	// eq and those of earlier variables left out.
-	Round(round int, r field.QM31) (zero, top field.QM31)
+	Round(ctx context.Context, round int, r field.QM31) (Sums, error)
 	// End binds the layer's last variable to r and returns what is left.
-	End(r field.QM31) Fractions
+	End(ctx context.Context, r field.QM31) (Fractions, error)
+	// Close gives back the memory of the tree. It may come at any time.
+	Close()
 }
 
-// ProveTree is Prove over a tree of 2^vars leaves that may be on another
-// machine.
-func ProveTree(w *transcript.Writer, vars int, t Tree) (point []field.QM31, numEval, denEval field.QM31) {
-	f := t.Top()
+// Sums are a round's value at 0 and leading coefficient.
+type Sums struct{ Zero, Top field.QM31 }
+
+// An End is what a proof comes down to: the evaluations Num and Den at Point of
+// the numerators and the denominators.
+type End struct {
+	Point    []field.QM31
+	Num, Den field.QM31
+}
+
+// Prove proves that the fractions of a tree of 2^vars leaves, which the
+// transcript must bind already, add up to zero. The tree is used up. An error is
+// one of the tree; what was written by then is no proof. Fractions that do not
+// add up to zero, or a zero denominator, give a proof that Verify rejects.
+func Prove(ctx context.Context, w *transcript.Writer, vars int, t Tree) (End, error) {
+	f, err := t.Top(ctx)
+	if err != nil {
+		return End{}, err
+	}
 	if vars == 0 {
 		w.SendQM31(f.N0, f.D0)
-		return nil, f.N0, f.D0
+		return End{nil, f.N0, f.D0}, nil
 	}
-	return proveFrom(w, vars, t, f)
+	return proveFrom(ctx, w, vars, t, f)
 }
 
 // proveFrom sends f as the top layer of the tree and proves the layers below.
-func proveFrom(w *transcript.Writer, vars int, t Tree, f Fractions) (point []field.QM31, numEval, denEval field.QM31) {
+func proveFrom(ctx context.Context, w *transcript.Writer, vars int, t Tree, f Fractions) (end End, err error) {
 	for k := 1; ; k++ {
 		w.SendQM31(f.N0, f.N1, f.D0, f.D1)
 		mu := w.Challenge()
-		numEval, denEval = f.at(mu)
-		point = append([]field.QM31{mu}, point...)
+		end.Num, end.Den = f.at(mu)
+		end.Point = append([]field.QM31{mu}, end.Point...)
 		if k == vars {
-			return point, numEval, denEval
+			return end, nil
 		}
 		lambda := w.Challenge()
-		t.Begin(k, point, lambda)
-		point, f = proveLayer(w, t, point, numEval.Add(lambda.Mul(denEval)))
+		if err := t.Begin(ctx, k, end.Point, lambda); err != nil {
+			return End{}, err
+		}
+		if end.Point, f, err = proveLayer(ctx, w, t, end.Point, end.Num.Add(lambda.Mul(end.Den))); err != nil {
+			return End{}, err
+		}
 	}
 }
 
 // proveLayer runs the sumcheck for the claim at the point eq and returns its
 // point and the values of the layer below there.
-func proveLayer(w *transcript.Writer, t Tree, eq []field.QM31, claim field.QM31) ([]field.QM31, Fractions) {
+func proveLayer(ctx context.Context, w *transcript.Writer, t Tree, eq []field.QM31, claim field.QM31) ([]field.QM31, Fractions, error) {
 	// q(1) needs 1/eq[j]. The coordinates are challenges; should one be zero
 	// (probability 1/|K|) the proof is merely rejected.
 	inv := append([]field.QM31(nil), eq...)
@@ -91,13 +109,17 @@ func proveLayer(w *transcript.Writer, t Tree, eq []field.QM31, claim field.QM31)
 	point := make([]field.QM31, len(eq))
 	var last field.QM31
 	for j := range point {
-		zero, top := t.Round(j, last)
-		q1 := claim.Sub(zero).Mul(inv[j]).Sub(top)
-		w.SendQM31(q1, top)
-		q := poly.Quadratic{zero, q1, top}
+		s, err := t.Round(ctx, j, last)
+		if err != nil {
+			return nil, Fractions{}, err
+		}
+		q1 := claim.Sub(s.Zero).Mul(inv[j]).Sub(s.Top)
+		w.SendQM31(q1, s.Top)
+		q := poly.Quadratic{s.Zero, q1, s.Top}
 		last = w.Challenge()
 		point[j] = last
 		claim = q.At(last)
 	}
-	return point, t.End(last)
+	f, err := t.End(ctx, last)
+	return point, f, err
 }

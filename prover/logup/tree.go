@@ -1,6 +1,8 @@
 package logup
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -93,7 +95,9 @@ func UpperTree(num, den []field.QM31) Tree {
 }
 
 // Top implements Tree.
-func (t *tree) Top() Fractions {
+func (t *tree) Top(ctx context.Context) (Fractions, error) { return t.top(), ctx.Err() }
+
+func (t *tree) top() Fractions {
 	if t.leaves.vars <= 1 {
 		var f Fractions
 		f.N0, f.D0 = t.leaves.entry(0)
@@ -104,22 +108,34 @@ func (t *tree) Top() Fractions {
 }
 
 // Begin implements Tree.
-func (t *tree) Begin(k int, eq []field.QM31, lambda field.QM31) {
+func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) error {
 	h := 1 << k
 	if k+1 == t.leaves.vars {
 		// The numerators become elements of K when their first variable is
 		// bound; the layer above, used up, has room for them.
 		t.layer = newLeafLayer(&t.leaves, t.num[h:2*h], eq, lambda)
-		return
+		return ctx.Err()
 	}
 	num, den := t.num[2*h:4*h], t.den[2*h:4*h]
 	t.layer = NewLayer(num[:h], num[h:], den[:h], den[h:], eq, lambda)
+	return ctx.Err()
 }
 
 // Round implements Tree.
-func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
-	return t.layer.Round(round, r)
+func (t *tree) Round(ctx context.Context, round int, r field.QM31) (Sums, error) {
+	if err := ctx.Err(); err != nil {
+		return Sums{}, err
+	}
+	return t.layer.Round(round, r), nil
 }
 
 // End implements Tree.
-func (t *tree) End(r field.QM31) Fractions { return t.layer.End(r) }
+func (t *tree) End(ctx context.Context, r field.QM31) (Fractions, error) {
+	if err := ctx.Err(); err != nil {
+		return Fractions{}, err
+	}
+	return t.layer.End(r), nil
+}
+
+// Close implements Tree: there is nothing to give back.
+func (t *tree) Close() {}

@@ -16,25 +16,25 @@ var (
 )
 
 // Verify checks that 2^numVars fractions, committed to before, add up to zero
-// with no zero among the denominators. It returns the point and the
-// evaluations num~(point), den~(point) this comes down to, which are the
-// caller's to check; Fractions the prover left out count as 0/1 there. On
-// failure it fails r, and the result means nothing.
-func Verify(r *transcript.Reader, numVars int) (point []field.QM31, numEval, denEval field.QM31) {
+// with no zero among the denominators. It returns the evaluations that this
+// comes down to, which are the caller's to check; fractions the prover left out
+// count as 0/1 there. On failure it fails r, and the result means nothing.
+func Verify(r *transcript.Reader, numVars int) End {
 	if numVars == 0 {
 		num, den := r.QM31(), r.QM31()
 		checkRoot(r, num, den)
-		return nil, num, den
+		return End{nil, num, den}
 	}
 	f := readFractions(r)
 	num, den := f.sum()
 	checkRoot(r, num, den)
+	var point []field.QM31
 	for k := 1; ; k++ {
 		mu := r.Challenge()
 		num, den = f.at(mu)
 		point = append([]field.QM31{mu}, point...)
 		if k == numVars {
-			return point, num, den
+			return End{point, num, den}
 		}
 		point, f = verifyLayer(r, point, num, den)
 	}

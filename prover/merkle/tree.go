@@ -10,7 +10,6 @@ import (
 
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // Tree is a complete binary tree of digests. Every node above the leaves is
@@ -69,22 +68,24 @@ func (t *Tree) Depth() int { return len(t.layers) - 1 }
 func (t *Tree) Root() poseidon2.Digest { return t.layers[t.Depth()][0] }
 
 // Distinct returns indices sorted and without repetitions, the order in which
-// [Tree.Open] and [Verify] take them. It leaves indices alone.
+// [Tree.Siblings] and [Verify] take them. It leaves indices alone.
 func Distinct(indices []uint64) []uint64 {
 	d := slices.Clone(indices)
 	slices.Sort(d)
 	return slices.Compact(d)
 }
 
-// Open writes, as hints, the digests that [Verify] needs beside the leaves at
+// Siblings returns the digests that [Verify] needs beside the leaves at
 // indices: layer by layer from the leaves up and from left to right, the
 // siblings that cannot be computed from what is known already. indices must be
-// strictly increasing and below the number of leaves; it panics otherwise. The
-// leaves themselves are not written.
-func (t *Tree) Open(w *transcript.Writer, indices []uint64) {
-	for _, n := range Path(t.Depth(), indices) {
-		w.HintDigest(t.layers[n.Layer][n.Index])
+// strictly increasing and below the number of leaves; it panics otherwise.
+func (t *Tree) Siblings(indices []uint64) []poseidon2.Digest {
+	path := Path(t.Depth(), indices)
+	digests := make([]poseidon2.Digest, len(path))
+	for i, n := range path {
+		digests[i] = t.layers[n.Layer][n.Index]
 	}
+	return digests
 }
 
 // Node is the place of a digest in a tree: its layer, leaves being layer 0, and
@@ -94,8 +95,8 @@ type Node struct {
 	Index uint64
 }
 
-// Path returns the nodes that [Tree.Open] writes for a tree of 2^depth leaves, in
-// its order. indices are as there.
+// Path returns the places of the digests that [Tree.Siblings] returns for a tree
+// of 2^depth leaves, in its order. indices are as there.
 func Path(depth int, indices []uint64) []Node {
 	if err := checkIndices(indices, depth); err != nil {
 		panic("merkle: " + err.Error())

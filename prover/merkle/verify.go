@@ -12,9 +12,9 @@ import (
 // ErrRoot says that leaves and path do not hash to the root.
 var ErrRoot = errors.New("the Merkle path does not lead to the root")
 
-// Verify reads what [Tree.Open] wrote and checks that a tree with this root and
-// 2^depth leaves has leaves[i] at indices[i], for every i. indices must be
-// strictly increasing and below 2^depth. No leaves, no claim: then nothing is
+// Verify reads the digests of [Tree.Siblings], as hints, and checks that a tree
+// with this root and 2^depth leaves has leaves[i] at indices[i], for every i.
+// indices must be strictly increasing and below 2^depth. No leaves, no claim: then nothing is
 // read and nothing checked.
 //
 // The error is also recorded in r, so that it cannot get lost. Time and memory

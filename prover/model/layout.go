@@ -55,6 +55,15 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 	return s
 }
 
+// Blocks returns into how many blocks a tensor of this shape is cut.
+func Blocks(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= bits.OnesCount(uint(d))
+	}
+	return n
+}
+
 // axisParts cuts [0, d) into its powers of two, largest first.
 func axisParts(d int) []Part {
 	var parts []Part

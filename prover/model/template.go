@@ -116,6 +116,9 @@ func (t *Template) check() error {
 		if d.Name == "" || d.Bound < 1 || d.Bound > MaxBound {
 			return fmt.Errorf("free dimension %d: name %q, bound %d", f, d.Name, d.Bound)
 		}
+		if err := validateName(d.Name); err != nil {
+			return fmt.Errorf("free dimension %d: %w", f, err)
+		}
 		if slices.ContainsFunc(t.Free[:f], func(o FreeDim) bool { return o.Name == d.Name }) {
 			return fmt.Errorf("two free dimensions named %q", d.Name)
 		}
@@ -224,4 +227,49 @@ func (t *Template) checkScale(n int, s Scale) error {
 		}
 	}
 	return nil
+}
+
+// InstanceOf returns the canonical instance whose inputs have these numbers of
+// entries. It is an error if there is none, or if they do not tell all sizes.
+func (t *Template) InstanceOf(lens []int) (Instance, error) {
+	g := t.Graph
+	if len(lens) != len(g.Inputs) {
+		return Instance{}, fmt.Errorf("%d inputs given, the model has %d", len(lens), len(g.Inputs))
+	}
+	in := Instance{Sizes: make([]int, len(t.Free))}
+	for i, id := range g.Inputs {
+		tensor := &g.Tensors[id]
+		n := lens[i] / Size(tensor.Shape)
+		var open []int
+		for _, s := range tensor.Scales {
+			for f := range t.Free {
+				switch {
+				case s>>f&1 == 0:
+				case in.Sizes[f] > 0:
+					n /= in.Sizes[f]
+				default:
+					open = append(open, f)
+				}
+			}
+		}
+		switch len(open) {
+		case 0:
+		case 1:
+			in.Sizes[open[0]] = n
+		default:
+			return Instance{}, fmt.Errorf("the number of entries of input %q does not tell its shape", tensor.Name)
+		}
+	}
+	for i, id := range g.Inputs {
+		tensor := &g.Tensors[id]
+		switch want := Size(factors(in.Sizes).shape(tensor.Shape, tensor.Scales)); {
+		case lens[i] == want && want > 0:
+		case tensor.Scales == nil:
+			return Instance{}, fmt.Errorf("input %q has %d entries, want %d", tensor.Name, lens[i], want)
+		default:
+			return Instance{}, fmt.Errorf("input %q has %d entries, want a multiple of %d, the same as of the other inputs",
+				tensor.Name, lens[i], Size(tensor.Shape))
+		}
+	}
+	return in, nil
 }

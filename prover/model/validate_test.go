@@ -48,13 +48,6 @@ func TestValidateRefuses(t *testing.T) {
 			Tensors: []Tensor{input(1 << MaxVars), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
 				{In: []int{0}}}}}})},
 			Inputs: []TensorID{0}}},
-		"many large views": {"too large in all", manyViews(40, 1<<20)},
-		"views that double": {"too often", chain(40, func(src TensorID) []Linear {
-			return []Linear{{Coef: 1, Src: src, View: same(2)}, {Coef: 1, Src: src, View: turned(2)}}
-		})},
-		"a long chain": {"upon each other", chain(maxNesting+1, func(src TensorID) []Linear {
-			return []Linear{{Coef: 1, Src: src}}
-		})},
 		"a witness from nowhere": {"result of no step", Graph{
 			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0}}},
 		"a result of two steps": {"two steps", Graph{
@@ -63,14 +56,14 @@ func TestValidateRefuses(t *testing.T) {
 		"a free remainder":         {"nothing keeps the remainder", rounding(Acc{Const: 1}, 0)},
 		"a remainder times two":    {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 2, Src: 1}}}, 0)},
 		"a remainder of many bits": {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 1)},
-		"tensors in many blocks":   {"blocks", scattered(20)},
-		"chunks without anything":  {"too many", Graph{Tensors: manyViews(1<<13, 2).Tensors, Inputs: []TensorID{0}, Chunks: 1 << 16}},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := c.g
 			g.Chunks = max(g.Chunks, 1)
-			g.Outputs = []TensorID{TensorID(len(g.Tensors) - 1)}
+			if g.Outputs == nil {
+				g.Outputs = []TensorID{TensorID(len(g.Tensors) - 1)}
+			}
 			if err := g.Validate(); err == nil || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("got %v, want an error about %q", err, c.why)
 			}
@@ -79,7 +72,7 @@ func TestValidateRefuses(t *testing.T) {
 }
 
 func exact(from, to TensorID) Step {
-	return Step{Kind: StepExact, Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: from}}}, Out: to, Lo: None}
+	return Step{Kind: StepExact, Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: from}}}, Out: to, Lo: None, Table: None, Den: None}
 }
 
 // rounding looks the input up with a remainder of 4 bits, and an accumulator in
@@ -87,14 +80,15 @@ func exact(from, to TensorID) Step {
 func rounding(rest Acc, more int) Graph {
 	witness := func(d int) Tensor { return Tensor{Shape: []int{d}, Kind: Witness, Max: 1} }
 	look := func(acc Acc, table TableID) Step {
-		return Step{Shape: []int{2}, Acc: acc, Table: table, Lo: None, Out: None}
+		return Step{Shape: []int{2}, Acc: acc, Table: table, Lo: None, Out: None, Den: None}
 	}
 	g := Graph{
 		Tensors: []Tensor{input(2), witness(2), witness(1 << 8), witness(1 << (4 + more))},
 		Inputs:  []TensorID{0},
-		Tables:  []Table{{Bits: 8}, {Bits: 4 + more}},
+		Tables:  []Table{{Bits: 8, Values: None}, {Bits: 4 + more, Values: None}},
 		Steps:   []Step{look(Acc{Linear: []Linear{{Coef: 1}}}, 0), look(rest, 1)},
 		Mults:   []Mult{{0, 0, 2}, {0, 1, 3}},
+		Outputs: []TensorID{1},
 	}
 	g.Steps[0].Shift, g.Steps[0].Lo = 4, 1
 	return g
@@ -104,48 +98,8 @@ func rounding(rest Acc, more int) Graph {
 // bits.
 func TestValidateAccepts(t *testing.T) {
 	g := rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 0)
-	g.Chunks, g.Outputs = 1, []TensorID{0}
+	g.Chunks = 1
 	if err := g.Validate(); err != nil {
 		t.Error(err)
-	}
-}
-
-// manyViews is a sum of n single entries of an axis.
-func manyViews(n, dim int) Graph {
-	g := Graph{Tensors: []Tensor{input(dim)}, Inputs: []TensorID{0}}
-	var sum []Linear
-	for i := range n {
-		g.Tensors = append(g.Tensors, virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{{In: []int{0}, Base: i}}}}}))
-		sum = append(sum, Linear{Coef: 1, Src: TensorID(i + 1)})
-	}
-	g.Tensors = append(g.Tensors, virtual(sum))
-	return g
-}
-
-// chain defines n tensors upon each other.
-func chain(n int, def func(src TensorID) []Linear) Graph {
-	g := Graph{Tensors: []Tensor{input(2, 2)}, Inputs: []TensorID{0}}
-	for i := range n {
-		g.Tensors = append(g.Tensors, virtual(def(TensorID(i)), 2, 2))
-	}
-	return g
-}
-
-// scattered has n committed tensors of 2^16 blocks each.
-func scattered(n int) Graph {
-	g := Graph{Tensors: []Tensor{input(1)}, Inputs: []TensorID{0}}
-	for range n {
-		g.Tensors = append(g.Tensors, Tensor{Shape: []int{15, 15, 15, 15, 15, 15, 15, 15}, Kind: Fixed, Max: 1})
-	}
-	return g
-}
-
-func TestUses(t *testing.T) {
-	g := chain(50, func(src TensorID) []Linear { return []Linear{{Coef: 1, Src: src}, {Coef: 1, Src: src}} })
-	g.Outputs = []TensorID{50}
-	for i, want := range map[int]uint64{50: 1, 49: 2, 40: 1 << 10, 0: 1 << 40} {
-		if got := g.Uses()[i]; got != want {
-			t.Errorf("tensor %d: %d uses, want %d", i, got, want)
-		}
 	}
 }

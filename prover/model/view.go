@@ -100,53 +100,97 @@ func mergeable(axes, shape []int) (vars int, ok bool) {
 // ForEach calls f(out, in) for every wired pair of indexes of the group,
 // row-major within the group's output and source axes.
 func (g *Group) ForEach(out, in []int, f func(o, i int)) {
+	g.ForEachOf(out, in, 0, sizeOf(out, g.Out), f)
+}
+
+// ForEachOf is ForEach for the outputs in [from, to).
+func (g *Group) ForEachOf(out, in []int, from, to int, f func(o, i int)) {
 	switch g.Map {
 	case MapReshape:
-		n := 1
-		for _, a := range g.In {
-			n *= in[a]
-		}
-		for i := range n {
+		for i := from; i < to; i++ {
 			f(i, i)
 		}
 	case MapIndex:
-		for o, i := range g.Index {
+		for o, i := range g.Index[from:to] {
 			if i >= 0 {
-				f(o, i)
+				f(from+o, i)
 			}
 		}
 	case MapAffine:
-		dim := 1 // of the source
-		if len(g.In) == 1 {
-			dim = in[g.In[0]]
-		}
-		dims := make([]int, 0, len(g.Out)+len(g.Sum))
-		strides := make([]int, 0, cap(dims))
-		for j, a := range g.Out {
-			dims = append(dims, out[a])
-			strides = append(strides, g.Strides[j])
-		}
-		for _, s := range g.Sum {
-			dims = append(dims, s.Dim)
-			strides = append(strides, s.Stride)
-		}
-		var rec func(level, o, i int)
-		rec = func(level, o, i int) {
-			if level == len(dims) {
-				if i >= 0 && i < dim {
-					f(o, i)
-				}
-				return
+		g.forEachAffine(out, in, from, to, f)
+	}
+}
+
+func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
+	dim := 1 // of the source
+	if len(g.In) == 1 {
+		dim = in[g.In[0]]
+	}
+	var sum func(level, o, i int)
+	sum = func(level, o, i int) {
+		if level == len(g.Sum) {
+			if i >= 0 && i < dim {
+				f(o, i)
 			}
-			for k := range dims[level] {
-				oo := o
-				if level < len(g.Out) {
-					oo = o*dims[level] + k
-				}
-				rec(level+1, oo, i+k*strides[level])
-			}
+			return
 		}
-		rec(0, 0, g.Base)
+		s := g.Sum[level]
+		for k := range s.Dim {
+			sum(level+1, o, i+k*s.Stride)
+		}
+	}
+	// index holds the indexes of output o on its axes, at its source index.
+	index := make([]int, len(g.Out))
+	at := g.Base
+	for j, rest := len(g.Out)-1, from; j >= 0; j-- {
+		d := out[g.Out[j]]
+		index[j] = rest % d
+		rest /= d
+		at += index[j] * g.Strides[j]
+	}
+	for o := from; o < to; o++ {
+		if len(g.Sum) > 0 {
+			sum(0, o, at)
+		} else if at >= 0 && at < dim {
+			f(o, at)
+		}
+		for j := len(g.Out) - 1; j >= 0; j-- {
+			at += g.Strides[j]
+			if index[j]++; index[j] < out[g.Out[j]] {
+				break
+			}
+			at -= index[j] * g.Strides[j]
+			index[j] = 0
+		}
+	}
+}
+
+// Bases sets dst[k] to the source index that output from + k of an affine or index
+// group is wired to, sums aside: an index outside of the source axis is wired to
+// nothing.
+func (g *Group) Bases(out []int, from int, dst []int) {
+	if g.Map == MapIndex {
+		copy(dst, g.Index[from:])
+		return
+	}
+	index := make([]int, len(g.Out))
+	at := g.Base
+	for j, rest := len(g.Out)-1, from; j >= 0; j-- {
+		d := out[g.Out[j]]
+		index[j] = rest % d
+		rest /= d
+		at += index[j] * g.Strides[j]
+	}
+	for k := range dst {
+		dst[k] = at
+		for j := len(g.Out) - 1; j >= 0; j-- {
+			at += g.Strides[j]
+			if index[j]++; index[j] < out[g.Out[j]] {
+				break
+			}
+			at -= index[j] * g.Strides[j]
+			index[j] = 0
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
-// Package plan derives from a key and the header of a proof everything that
-// both parties must agree on before the first message: what is committed where,
-// the parameters of the opening, and the security of every round.
+// Package plan says what a proof looks like before it is made: what is committed
+// where, which sums and claims arise in which fork of the transcript and in what
+// order, the frames of the file, the parameters of the opening, the security of
+// every round, and what all this costs to verify. A Plan is computed once, from a
+// valid circuit and the security asked for; prover, verifier, limits and
+// estimates read it.
 package plan
 
 import (
@@ -9,13 +12,9 @@ import (
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poly"
-	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/soundness"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // Tree is one committed stack and its place in the common opening.
@@ -27,7 +26,8 @@ type Tree struct {
 	RowOffset uint64
 }
 
-// Plan is a function of the circuit and the parameters of the opening.
+// Plan is a function of the circuit, the security asked for and the parameters of
+// the opening. It must not be changed, nor may its graph.
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
@@ -37,115 +37,189 @@ type Plan struct {
 	Params *soundness.Params
 	// LookupGrind is the work before the look-up challenges of every chunk.
 	LookupGrind int
+	// Forks are the chunks in order, then the public outputs; the transcript's fork
+	// with a Fork's index is its own.
+	Forks []*Fork
+	// Rounds are all challenges of a proof, in order, with their bits of security.
+	Rounds []soundness.Round
+	// Frames are the parts of a proof's file, in order.
+	Frames []Frame
 	// treeOf maps a committed tensor to its tree.
-	treeOf map[model.TensorID]int
+	treeOf  map[model.TensorID]int
+	wirings map[*model.Linear]*Wiring
+	cost    cost
 }
 
-// maxLeaves bounds the look-ups and table rows of a chunk, below p.
+// maxLeaves bounds the look-ups and table rows of a chunk, below p: counts are
+// field elements, and p look-ups would wrap them.
 const maxLeaves = 1 << 30
 
 // minLookupGrind is spent before the look-up challenges whatever the size.
 const minLookupGrind = 8
 
-// New lays out the commitments of a valid graph and chooses the parameters of
-// the opening.
+// New plans the proofs of a valid circuit and chooses the parameters of the
+// opening. The error says that the security is out of reach, or that verifying
+// would take more than a key may ask for.
 func New(g *model.Graph, c soundness.Config) (*Plan, error) {
-	return newPlan(g, c, choice{rowVars: -1})
+	return newPlan(g, c, given{rowVars: -1})
 }
 
-// ForKey lays out the commitments of an instance of a key's circuit, in rows of
-// the length that the key's fixed tensors have, and chooses the other parameters
-// of the opening.
-func ForKey(k *proof.Key, g *model.Graph) (*Plan, error) {
-	c := choice{rowVars: -1}
-	if k.HasFixed {
-		c.rowVars = k.RowVars
-	}
-	return newPlan(g, k.Security.Config(), c)
+// WithRows is New with rows of the length that those of the fixed tensors have, as
+// log2, where there are fixed tensors.
+func WithRows(g *model.Graph, c soundness.Config, rowVars int) (*Plan, error) {
+	return newPlan(g, c, given{rowVars: rowVars})
 }
 
-// ForProof lays out the commitments of a proof: those of the key's circuit at
-// the sizes of the header, with the header's parameters of the opening if they
-// reach the security that the key asks for.
-func ForProof(k *proof.Key, h *proof.Header) (*Plan, error) {
-	g, err := k.Circuit.At(model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries})
-	if err != nil {
-		return nil, err
-	}
-	if k.HasFixed && h.RowVars != k.RowVars {
-		return nil, fmt.Errorf("rows of 2^%d values beside the key's of 2^%d", h.RowVars, k.RowVars)
-	}
-	p, err := newPlan(g, k.Security.Config(), choice{h.RowVars, h.Levels, true})
-	if err == nil && p.Params == nil && (len(h.Levels) > 0 || h.RowVars != 0) {
-		err = errors.New("parameters for an opening, but nothing is committed")
-	}
-	return p, err
+// WithLevels is New with parameters of the opening that were chosen before: row
+// length 0 and no levels if nothing is committed. They must reach the security.
+func WithLevels(g *model.Graph, c soundness.Config, rowVars int, levels []soundness.Level) (*Plan, error) {
+	return newPlan(g, c, given{rowVars, levels, true})
 }
 
-// Header is the header of a proof for k with this plan.
-func (p *Plan) Header(k *proof.Key) *proof.Header {
-	h := &proof.Header{Key: k.Digest, Sizes: p.Graph.Instance.Sizes, ChunkEntries: p.Graph.Instance.ChunkEntries}
-	if p.Params != nil {
-		h.RowVars, h.Levels = p.Params.RowVars(), p.Params.Levels
-	}
-	return h
-}
-
-// choice is what is given of the parameters of the opening.
-type choice struct {
+// given are parameters of the opening that are not to be chosen.
+type given struct {
 	rowVars int // −1: the cheapest
 	levels  []soundness.Level
-	made    bool // levels are given
+	chosen  bool // levels are given
 }
 
-func newPlan(g *model.Graph, c soundness.Config, given choice) (*Plan, error) {
+func newPlan(g *model.Graph, c soundness.Config, o given) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Plan{Graph: g, Config: c, treeOf: map[model.TensorID]int{}}
-	for chunk := -1; chunk < g.Chunks; chunk++ {
-		ids := g.FixedIDs()
-		if chunk >= 0 {
-			ids = g.WitnessIDs(chunk)
-		}
-		if len(ids) > 0 {
-			p.Trees = append(p.Trees, Tree{Stack: model.NewStack(g, ids), Tensors: ids, Chunk: chunk})
-		}
-	}
-	if err := p.place(given); err != nil {
+	p := &Plan{Graph: g, Config: c}
+	if err := p.layOut(o); err != nil {
 		return nil, err
 	}
-	for chunk := range g.Chunks {
-		if l := sites.NewLeaves(g, chunk); l.Size > 0 {
-			// Counts are field elements: p look-ups would wrap them.
-			if l.Size > maxLeaves {
-				return nil, fmt.Errorf("chunk %d has %d look-ups and table rows, more than %d", chunk, l.Size, maxLeaves)
-			}
-			r := soundness.LookUps("", uint64(l.Size), lookupColumns, 0)
-			for p.LookupGrind = max(p.LookupGrind, minLookupGrind); r.Bits+soundness.WholeBits(p.LookupGrind) < soundness.WholeBits(c.TargetBits); {
-				p.LookupGrind++
-			}
-		}
+	if err := p.reduce(); err != nil {
+		return nil, err
 	}
-	if p.LookupGrind > max(c.GrindBits, minLookupGrind) {
-		return nil, fmt.Errorf("%d bits are out of reach for the look-ups with %d bits of grinding", c.TargetBits, c.GrindBits)
+	if err := p.secure(); err != nil {
+		return nil, err
 	}
-	for _, r := range p.Rounds() {
-		if r.Bits < soundness.WholeBits(c.TargetBits) {
-			return nil, fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, c.TargetBits)
-		}
-	}
+	p.Frames = p.frames()
 	return p, nil
 }
+
+// layOut makes the stacks and the parameters of their opening.
+func (p *Plan) layOut(o given) error {
+	g := p.Graph
+	if err := checkSizes(g); err != nil {
+		return err
+	}
+	p.treeOf = map[model.TensorID]int{}
+	for chunk, ids := range committed(g) {
+		if len(ids) > 0 {
+			p.Trees = append(p.Trees, Tree{Stack: model.NewStack(g, ids), Tensors: ids, Chunk: chunk - 1})
+		}
+	}
+	if len(p.Trees) == 0 {
+		if o.chosen && (o.rowVars != 0 || len(o.levels) > 0) {
+			return errors.New("parameters for an opening, but nothing is committed")
+		}
+		return nil
+	}
+	return p.place(o)
+}
+
+// committed lists the fixed tensors, then the witness of each chunk.
+func committed(g *model.Graph) [][]model.TensorID {
+	lists := make([][]model.TensorID, 1+g.Chunks)
+	for i := range g.Tensors {
+		switch t := &g.Tensors[i]; t.Kind {
+		case model.Fixed:
+			lists[0] = append(lists[0], model.TensorID(i))
+		case model.Witness:
+			lists[1+t.Chunk] = append(lists[1+t.Chunk], model.TensorID(i))
+		}
+	}
+	return lists
+}
+
+// reduce lays out the forks.
+func (p *Plan) reduce() error {
+	g := p.Graph
+	p.wirings = map[*model.Linear]*Wiring{}
+	steps, mults := make([][]int, g.Chunks), make([][]*model.Mult, g.Chunks)
+	for i := range g.Steps {
+		c := g.Steps[i].Chunk
+		steps[c] = append(steps[c], i)
+	}
+	for i := range g.Mults {
+		c := g.Mults[i].Chunk
+		mults[c] = append(mults[c], &g.Mults[i])
+	}
+	for chunk := range g.Chunks {
+		f, err := newReducer(p, chunk).chunk(steps[chunk], mults[chunk])
+		if err != nil {
+			return err
+		}
+		p.Forks = append(p.Forks, f)
+	}
+	f, err := newReducer(p, -1).outputs()
+	p.Forks = append(p.Forks, f)
+	return err
+}
+
+// wiring returns the wiring of a view, which is analysed once.
+func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
+	w, ok := p.wirings[l]
+	if !ok {
+		w = NewWiring(l.View, out, p.Graph.Tensors[l.Src].Shape)
+		p.wirings[l] = w
+		p.cost.walk(w.SinglePairs)
+		if p.cost.err == nil {
+			w.findEmpty()
+		}
+	}
+	return w
+}
+
+// secure sets the work before the look-ups and lists the rounds, all of which
+// must reach the target.
+func (p *Plan) secure() error {
+	target := soundness.WholeBits(p.Config.TargetBits)
+	for _, f := range p.Forks {
+		if f.Leaves.Size == 0 {
+			continue
+		}
+		if f.Leaves.Size > maxLeaves {
+			return fmt.Errorf("chunk %d has %d look-ups and table rows, more than %d", f.Chunk, f.Leaves.Size, maxLeaves)
+		}
+		r := soundness.LookUps("", uint64(f.Leaves.Size), lookupColumns, 0)
+		for p.LookupGrind = max(p.LookupGrind, minLookupGrind); r.Bits+soundness.WholeBits(p.LookupGrind) < target; {
+			p.LookupGrind++
+		}
+	}
+	if p.LookupGrind > max(p.Config.GrindBits, minLookupGrind) {
+		return fmt.Errorf("%d bits are out of reach for the look-ups with %d bits of grinding", p.Config.TargetBits, p.Config.GrindBits)
+	}
+	for _, f := range p.Forks {
+		if f.Leaves.Size > 0 {
+			f.Bytes += transcript.LimbBytes // the nonce
+		}
+	}
+	p.Rounds = p.rounds()
+	for _, r := range p.Rounds {
+		if r.Bits < target {
+			return fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, p.Config.TargetBits)
+		}
+	}
+	return nil
+}
+
+// Strength returns what a proof is worth.
+func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds) }
+
+// Work is what verifying costs beside reading the proof, in units of
+// about 20 ns on one core.
+func (p *Plan) Work() uint64 { return p.cost.units }
 
 // place puts the trees one after the other, each at a multiple of its own size
 // rounded up to a power of two, so that every block of every stack stays
 // aligned.
-func (p *Plan) place(given choice) error {
-	if len(p.Trees) == 0 {
-		return nil
-	}
-	rowVars, err := p.rowVars(given.rowVars)
+func (p *Plan) place(o given) error {
+	rowVars, err := p.rowVars(o.rowVars)
 	if err != nil {
 		return err
 	}
@@ -167,14 +241,30 @@ func (p *Plan) place(given choice) error {
 	}
 	last := &p.Trees[len(p.Trees)-1]
 	slots := last.RowOffset + uint64(last.Rows)
-	if given.made {
-		if p.Params, err = soundness.Check(p.Config, given.levels, slots); err == nil && p.Params.RowVars() != rowVars {
-			err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), rowVars)
-		}
-	} else {
+	if !o.chosen {
 		p.Params, err = soundness.Derive(p.Config, rowVars, slots)
+		return err
+	}
+	if p.Params, err = soundness.Check(p.Config, o.levels, slots); err == nil && p.Params.RowVars() != rowVars {
+		err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), rowVars)
 	}
 	return err
+}
+
+// RowVars returns log2 of the row length, 0 if nothing is committed.
+func (p *Plan) RowVars() int {
+	if p.Params == nil {
+		return 0
+	}
+	return p.Params.RowVars()
+}
+
+// Levels returns the parameters of the opening, none if nothing is committed.
+func (p *Plan) Levels() []soundness.Level {
+	if p.Params == nil {
+		return nil
+	}
+	return p.Params.Levels
 }
 
 // rowVars returns the given row length, or the cheapest for −1.
@@ -228,29 +318,4 @@ func (p *Plan) RowOffsets() []uint64 {
 		n[i] = p.Trees[i].RowOffset
 	}
 	return n
-}
-
-// Combine joins claims on committed tensors with powers of zeta into one
-// claim Σ Stack(x)·Q(x) = value over all trees: the MLE of a tensor is the sum
-// over its blocks of eq(prefix)·Block~ (docs/protocol.md, "Openings").
-func (p *Plan) Combine(claims []sites.Claim, zeta field.QM31) (terms []whir.Term, value field.QM31) {
-	power := field.One
-	for _, c := range claims {
-		value = value.Add(power.Mul(c.Value))
-		tree := &p.Trees[p.treeOf[c.Tensor]]
-		base := tree.RowOffset << p.Params.RowVars()
-		parts := poly.SplitAxes(p.Graph.Tensors[c.Tensor].Shape, c.Point)
-		for _, i := range tree.Stack.ByTensor[c.Tensor] {
-			b := &tree.Stack.Blocks[i]
-			t := whir.Term{Coef: power, Offset: base + b.Offset, Point: make([]field.QM31, 0, b.Bits)}
-			for a, part := range b.Parts {
-				high := parts[a][:len(parts[a])-part.Bits]
-				t.Coef = t.Coef.Mul(poly.EqIndex(high, uint64(part.Start>>part.Bits)))
-				t.Point = append(t.Point, parts[a][len(high):]...)
-			}
-			terms = append(terms, t)
-		}
-		power = power.Mul(zeta)
-	}
-	return terms, value
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
-	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -37,8 +36,8 @@ func TestCombine(t *testing.T) {
 			}
 			data[model.TensorID(i)] = v
 		}
-		p, err := New(g, soundness.DefaultConfig)
-		if err != nil {
+		p := &Plan{Graph: g, Config: soundness.DefaultConfig}
+		if err := p.layOut(given{rowVars: -1}); err != nil {
 			t.Fatal(err)
 		}
 		point := func(n int) []field.QM31 {
@@ -48,10 +47,10 @@ func TestCombine(t *testing.T) {
 			}
 			return pt
 		}
-		var claims []sites.Claim
+		var claims []Claim
 		for id, v := range data {
 			pt := point(model.Vars(g.Tensors[id].Shape))
-			claims = append(claims, sites.Claim{Tensor: id, Point: pt, Value: poly.EvalTensor(g.Tensors[id].Shape, v, pt)})
+			claims = append(claims, Claim{Tensor: id, Point: pt, Value: poly.EvalTensor(g.Tensors[id].Shape, v, pt)})
 		}
 		terms, value := p.Combine(claims, point(1)[0])
 		if got := applyTerms(p, data, terms); got != value {

@@ -2,33 +2,37 @@ package plan
 
 import (
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // protocol names the version of the whole protocol; it is absorbed first.
 const protocol = "prove-model protocol 2"
 
-// Statement starts the transcript of a proof: the protocol's version, the
-// header (the digest of the key, which covers circuit, weights' root and
-// security, then all that the prover chose), and the public values, whose
-// shapes circuit and sizes fix.
-func Statement(h *proof.Header, inputs, outputs [][]int32) *transcript.Sponge {
+// Statement starts the transcript of a proof for the key with this digest: the
+// protocol's version, the digest (which covers the key's circuit, the root of the
+// weights and the security asked for), what the prover has chosen (sizes, layout
+// and the parameters of the opening), and the public values, whose shapes follow.
+func (p *Plan) Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
 	s := transcript.New(protocol)
-	s.AbsorbBytes(h.Key[:])
-	absorbInts(s, len(h.Sizes))
-	absorbInts(s, h.Sizes...)
-	absorbInts(s, h.ChunkEntries, h.RowVars, len(h.Levels))
-	for _, l := range h.Levels {
+	s.AbsorbBytes(key[:])
+	in := &p.Graph.Instance
+	absorbInts(s, len(in.Sizes))
+	absorbInts(s, in.Sizes...)
+	absorbInts(s, in.ChunkEntries, p.RowVars(), len(p.Levels()))
+	for _, l := range p.Levels() {
 		absorbInts(s, l.FoldVars, l.RowVars, l.LogBlowup, l.Multiplicity, l.Queries, l.OutOfDomain, l.QueryGrind, l.FoldGrind)
 	}
+	limbs := make([]field.M31, 1<<12)
 	for _, tensors := range [][][]int32{inputs, outputs} {
 		s.AbsorbUint64(uint64(len(tensors)))
 		for _, v := range tensors {
 			s.AbsorbUint64(uint64(len(v)))
-			limbs := make([]field.M31, len(v))
-			field.FromInt32Vec(limbs, v)
-			s.Absorb(limbs...)
+			for len(v) > 0 {
+				n := min(len(v), len(limbs))
+				field.FromInt32Vec(limbs[:n], v[:n])
+				s.Absorb(limbs[:n]...)
+				v = v[n:]
+			}
 		}
 	}
 	return s

@@ -2,6 +2,7 @@ package poly
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -15,9 +16,10 @@ import (
 func axisVars(d int) int { return bits.Len(uint(d - 1)) }
 
 // SplitAxes cuts a point of a tensor's MLE into one part an axis. The point
-// must have the shape's number of variables.
-func SplitAxes(shape []int, point []field.QM31) [][]field.QM31 {
-	parts := make([][]field.QM31, len(shape))
+// must have the shape's number of variables. Its coordinates are field elements,
+// or names of challenges that are still to be drawn.
+func SplitAxes[T any](shape []int, point []T) [][]T {
+	parts := make([][]T, len(shape))
 	for i, d := range shape {
 		v := axisVars(d)
 		parts[i], point = point[:v:v], point[v:]
@@ -26,8 +28,8 @@ func SplitAxes(shape []int, point []field.QM31) [][]field.QM31 {
 }
 
 // JoinAxes is the inverse of SplitAxes.
-func JoinAxes(parts [][]field.QM31) []field.QM31 {
-	var point []field.QM31
+func JoinAxes[T any](parts [][]T) []T {
+	var point []T
 	for _, p := range parts {
 		point = append(point, p...)
 	}
@@ -98,27 +100,20 @@ func PadTable(t []field.QM31, shape []int) []field.QM31 {
 	return out
 }
 
-// minDotLen is the length from which the dot products of EvalTensor are worth
-// their call.
-const minDotLen = 512
-
 // EvalTensor returns the MLE of a dense tensor at a point. len(v) is the
-// product of the dimensions.
+// product of the dimensions. It takes little memory beside v.
 func EvalTensor(shape []int, v []int32, point []field.QM31) field.QM31 {
-	parts := SplitAxes(shape, point)
-	// The last axes are bound together, so that rows are neither many and
-	// short nor one long one; then the first axes.
-	cut, d := len(shape), 1
-	for cut > 0 && d < minDotLen {
-		cut--
-		d *= shape[cut]
-	}
-	last := OuterEq(shape[cut:], parts[cut:])
-	sums := make([]field.QM31, len(v)/d)
-	parallel.For(len(sums), max(1, entriesPerTask/d), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			sums[i] = field.DotInt32(v[i*d:(i+1)*d], last)
-		}
+	weights := NewEqRows(shape, SplitAxes(shape, point))
+	var mu sync.Mutex
+	var total field.QM31
+	parallel.For(len(v), entriesPerTask, func(lo, hi int) {
+		var sum field.QM31
+		weights.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
+			sum = sum.Add(weight.Mul(field.DotInt32(v[from:to], inner)))
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		total = total.Add(sum)
 	})
-	return field.Dot(sums, OuterEq(shape[:cut], parts[:cut]))
+	return total
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
@@ -23,6 +25,17 @@ type Header struct {
 	RowVars int
 	// Levels are the parameters of the opening; none if nothing is committed.
 	Levels []soundness.Level
+}
+
+// NewHeader returns the header of a proof for the key with this plan.
+func NewHeader(k *Key, p *plan.Plan) *Header {
+	in := &p.Graph.Instance
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.RowVars(), Levels: p.Levels()}
+}
+
+// Instance returns the instance of the key's circuit that the proof is of.
+func (h *Header) Instance() model.Instance {
+	return model.Instance{Sizes: h.Sizes, ChunkEntries: h.ChunkEntries}
 }
 
 const (

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -29,9 +31,12 @@ type Key struct {
 	RowVars int
 	// Security is what proofs for the key have to reach.
 	Security Security
-	// Digest is the SHA-256 of the encoded key under a prefix; EncodeKey and
+	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
+
+	file  []byte
+	known *known // nil unless it has been encoded or decoded
 }
 
 const (
@@ -48,12 +53,47 @@ const (
 	keyHeaderSize   = len(KeyMagic) + 4
 )
 
+// NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all
+// free dimensions of size 1 and root that of the tree of its fixed tensors, nil if
+// it has none.
+func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
+	k := &Key{Circuit: c, Security: sec, HasFixed: root != nil}
+	if root != nil {
+		k.Root, k.RowVars = *root, p.RowVars()
+	}
+	err := k.check()
+	if err == nil && sec.Config() != p.Config {
+		err = errors.New("the plan is for another security")
+	}
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding the key: %w", err)
+	}
+	k.known.graph, k.known.plan = p.Graph, p
+	return k, nil
+}
+
 // EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
 // bytes. It fails if the graph or the parameters are not valid.
 func EncodeKey(k *Key) ([]byte, error) {
-	if err := k.validate(); err != nil {
+	err := k.validate()
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encoding the key: %w", err)
 	}
+	return k.file, nil
+}
+
+// Encoded returns the key file of a key that has been encoded or decoded, and not
+// changed since. It must not be changed either.
+func (k *Key) Encoded() []byte { return k.file }
+
+// encode sets what follows from the rest of a valid key.
+func (k *Key) encode() error {
 	body := &proofpb.Key{Graph: encodeGraph(k.Circuit), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
@@ -61,14 +101,27 @@ func EncodeKey(k *Key) ([]byte, error) {
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the key: %w", err)
+		return err
 	}
 	// A key that is written must be one that can be read, limits included.
-	if _, err := decodeKey(b); err != nil {
-		return nil, fmt.Errorf("encoding the key: %w", err)
+	if _, err := parseKey(b); err != nil {
+		return err
 	}
-	k.Digest = keyDigest(b)
-	return b, nil
+	k.file, k.Digest, k.known = b, keyDigest(b), &known{}
+	return nil
+}
+
+// Holds reports whether the key's circuit is c, to the last name.
+func (k *Key) Holds(c *model.Template) bool {
+	encode := func(c *model.Template) []byte {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(c))
+		if err != nil {
+			return nil
+		}
+		return b
+	}
+	a, b := encode(k.Circuit), encode(c)
+	return a != nil && b != nil && bytes.Equal(a, b)
 }
 
 // DecodeKey reads a key file. Its errors wrap ErrMalformed.
@@ -81,6 +134,16 @@ func DecodeKey(b []byte) (*Key, error) {
 }
 
 func decodeKey(b []byte) (*Key, error) {
+	k, err := parseKey(b)
+	if err != nil {
+		return nil, err
+	}
+	k.file, k.known = b, &known{}
+	return k, k.validate()
+}
+
+// parseKey reads a key file without looking at what its graph means.
+func parseKey(b []byte) (*Key, error) {
 	if len(b) > MaxKeySize {
 		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(b), MaxKeySize)
 	}
@@ -114,7 +177,7 @@ func decodeKey(b []byte) (*Key, error) {
 			return nil, fmt.Errorf("root: %w", err)
 		}
 	}
-	return k, k.validate()
+	return k, nil
 }
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
@@ -133,22 +196,30 @@ func ReadKey(r io.Reader, max int64) (*Key, error) {
 // maxFrac keeps 2^(−Frac) a normal float64.
 const maxFrac = 1000
 
+// validate checks the key, but for what the plan checks.
 func (k *Key) validate() error {
-	if k.Circuit == nil {
+	if err := k.check(); err != nil {
+		return err
+	}
+	_, err := k.at(k.Circuit.Unit())
+	return err
+}
+
+// check checks what is not the circuit's own.
+func (k *Key) check() error {
+	if k.Circuit == nil || k.Circuit.Graph == nil {
 		return errors.New("no circuit")
 	}
+	g := k.Circuit.Graph
 	if err := k.Security.Validate(); err != nil {
 		return err
 	}
-	if err := k.Circuit.Validate(); err != nil {
-		return err
-	}
-	for i := range k.Circuit.Graph.Tensors {
-		if f := k.Circuit.Graph.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
+	for i := range g.Tensors {
+		if f := g.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
 			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
 		}
 	}
-	if fixed := len(k.Circuit.Graph.FixedIDs()) > 0; fixed != k.HasFixed {
+	if fixed := len(g.FixedIDs()) > 0; fixed != k.HasFixed {
 		return fmt.Errorf("fixed tensors: %t, root of a commitment to them: %t", fixed, k.HasFixed)
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {

@@ -16,9 +16,9 @@ import (
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
-// Reader streams a proof file in the order of Writer: NewReader, Limit, Public,
-// Frame for each frame that is due, End. Errors of the bytes wrap ErrMalformed.
-// A proof has been read only when End has returned nil.
+// Reader streams a proof file in the order of Writer: NewReader, Limit, Public, Next
+// for each frame of the plan, End. Errors of the bytes wrap ErrMalformed. A proof
+// has been read only when End has returned nil.
 type Reader struct {
 	buf    *bufio.Reader
 	sum    hash.Hash // of everything read
@@ -27,20 +27,17 @@ type Reader struct {
 	header Header
 }
 
-// NewReader reads magic and header. Nothing more is accepted before Limit.
+// NewReader reads magic and header. The plan of the proof follows from the key and
+// the header; nothing more is read before Limit.
 func NewReader(r io.Reader) (*Reader, error) {
-	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: headerLimits}
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels}}
 	if err := p.readHeader(); err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
 	return p, nil
 }
 
-// headerLimits bound a header, whatever the key.
-var headerLimits = Limits{Frame: maxHeader, Total: maxHeader, Tensors: maxHeaderLevels}
-
-// Limit sets what is accepted from here on. The limits follow from the key and
-// the header.
+// Limit sets what follows the header.
 func (p *Reader) Limit(l Limits) { p.limits = l }
 
 func (p *Reader) readHeader() error {
@@ -54,7 +51,7 @@ func (p *Reader) readHeader() error {
 	}
 	p.sum.Write(magic[:])
 	p.size = int64(len(magic))
-	f, err := p.frame("the header")
+	f, err := p.frame("the header", maxHeader)
 	if err != nil {
 		return err
 	}
@@ -68,8 +65,7 @@ func (p *Reader) readHeader() error {
 	return nil
 }
 
-// Header returns the header. Whether it suits the key is for the caller to
-// check.
+// Header returns the header. Whether it suits the key is for the caller to check.
 func (p *Reader) Header() *Header { return &p.header }
 
 // Size returns the number of bytes read so far.
@@ -79,7 +75,7 @@ func (p *Reader) Size() int64 { return p.size }
 // numbers, their lengths and the ranges of their entries are those of the
 // graph's tensors; g may be nil to look at a proof without its key.
 func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
-	f, err := p.frame("the public values")
+	f, err := p.frame("the public values", p.limits.Public)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: %w", err)
 	}
@@ -125,23 +121,21 @@ func checkValues(g *model.Graph, ids []model.TensorID, values [][]int32) error {
 	return nil
 }
 
-// Frame reads the next frame, which must be of this kind and index, and
-// returns its transcript bytes.
-func (p *Reader) Frame(kind FrameKind, index int) ([]byte, error) {
-	what := kind.String()
-	if kind == Chunk {
-		what = fmt.Sprintf("chunk %d", index)
-	}
-	f, err := p.frame(what)
+// Next reads the frame that is due and returns its transcript bytes. There must be
+// one.
+func (p *Reader) Next() ([]byte, error) {
+	due := p.limits.Frames[0]
+	p.limits.Frames = p.limits.Frames[1:]
+	f, err := p.frame(due.String(), due.Bytes+frameOverhead)
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
-	k, i, body, err := decodeFrame(f)
-	if err == nil && k != kind {
-		err = fmt.Errorf("frame %s where %s is due", k, what)
+	got, body, err := decodeFrame(f)
+	if err == nil && (got.Kind != due.Kind || got.Index != due.Index) {
+		err = fmt.Errorf("%s where %s is due", got, due)
 	}
-	if err == nil && int64(i) != int64(index) {
-		err = fmt.Errorf("chunk %d where chunk %d is due", i, index)
+	if n := int64(len(body)); err == nil && (n > due.Bytes || due.Exact && n != due.Bytes) {
+		err = fmt.Errorf("%s: a stream of %d bytes, %d are due", due, n, due.Bytes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", malformed("%w", err))
@@ -152,7 +146,7 @@ func (p *Reader) Frame(kind FrameKind, index int) ([]byte, error) {
 // End reads the end frame, checks its checksum and that nothing follows.
 func (p *Reader) End() error {
 	want := p.sum.Sum(nil)
-	f, err := p.frame("the end")
+	f, err := p.frame("the end", frameOverhead)
 	if err != nil {
 		return fmt.Errorf("proof: %w", err)
 	}
@@ -172,9 +166,9 @@ func (p *Reader) End() error {
 	return nil
 }
 
-// frame reads a length and that many bytes, and decodes them.
-func (p *Reader) frame(what string) (*proofpb.Frame, error) {
-	n, err := p.length(what)
+// frame reads a length of at most limit and that many bytes, and decodes them.
+func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
+	n, err := p.length(what, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +191,7 @@ func (p *Reader) frame(what string) (*proofpb.Frame, error) {
 }
 
 // length reads the varint before a frame.
-func (p *Reader) length(what string) (uint64, error) {
+func (p *Reader) length(what string, limit int64) (uint64, error) {
 	var v uint64
 	var raw []byte
 	for {
@@ -217,12 +211,10 @@ func (p *Reader) length(what string) (uint64, error) {
 	if len(raw) != max(1, (bits.Len64(v)+6)/7) {
 		return 0, malformed("%s: length is not minimal", what)
 	}
-	if v > uint64(p.limits.Frame) {
-		return 0, malformed("%s: frame of %d bytes is over the limit of %d", what, v, p.limits.Frame)
+	if v > uint64(limit) {
+		return 0, malformed("%s: frame of %d bytes is over the limit of %d", what, v, limit)
 	}
 	p.sum.Write(raw)
-	if p.size += int64(len(raw)); p.size+int64(v) > p.limits.Total {
-		return 0, malformed("%s: over the limit of %d bytes in all", what, p.limits.Total)
-	}
+	p.size += int64(len(raw))
 	return v, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
@@ -18,7 +19,7 @@ import (
 func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 	g := &model.Graph{Name: name}
 	tensor := func(t model.Tensor) model.TensorID {
-		t.Name = fmt.Sprintf("%s/%d", name, len(g.Tensors))
+		t.Name = model.PrintableName(fmt.Sprintf("%s/%d", name, len(g.Tensors)))
 		g.Tensors = append(g.Tensors, t)
 		return model.TensorID(len(g.Tensors) - 1)
 	}
@@ -72,9 +73,13 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 		{Name: "range", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: lo}}}, Lo: none, Table: 0, Out: none, Den: none},
 		{Kind: model.StepExact, Shape: shape, Acc: one(relu), Lo: none, Table: model.None, Out: exact, Den: none},
 		{Kind: model.StepDivide, Shape: shape, Acc: one(relu), Lo: rem, Table: model.None, Out: quot, Den: exact},
-		{Kind: model.StepZero, Shape: shape, Acc: one(exact), Lo: none, Table: model.None, Out: none, Den: none},
+		{Kind: model.StepZero, Shape: shape, Lo: none, Table: model.None, Out: none, Den: none},
+		{Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: rem}}}, Lo: none, Table: 0, Out: none, Den: none},
+		{Shape: shape, Lo: none, Table: 0, Out: none, Den: none},
 		{Name: "fn", Shape: shape, Acc: one(quot), Lo: none, Table: 2, Out: fn, Den: none},
 	}
+	d := g.Division(&g.Steps[3])
+	g.Steps[4].Acc, g.Steps[6].Acc = d.Equation, d.Below
 	g.Inputs = []model.TensorID{in}
 	g.Outputs = []model.TensorID{fn, view}
 	if err := g.Finish(a * b); err != nil {
@@ -87,8 +92,8 @@ func sampleKey() *Key {
 	k := &Key{
 		Circuit:  sampleGraph(3, 5, 3, -77, "sample").Template(),
 		HasFixed: true,
-		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
 		RowVars:  12,
+		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
 	}
 	for i := range k.Root {
 		k.Root[i] = field.M31(1000 * i)
@@ -131,7 +136,7 @@ func genKey() *rapid.Generator[*Key] {
 			Circuit: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
 				rapid.IntRange(1, 10).Draw(t, "bits"),
 				rapid.Int64Range(1-model.Bound, model.Bound-1).Draw(t, "coef"),
-				rapid.String().Draw(t, "name")).Template(),
+				model.PrintableName(rapid.String().Draw(t, "name"))).Template(),
 			HasFixed: true,
 			Security: Security{
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),
@@ -158,12 +163,14 @@ func sampleFrames() (frames []frameBytes) {
 		return b
 	}
 	return []frameBytes{
-		{Commitments, 0, body(64)}, {Chunk, 0, body(300)}, {Chunk, 1, body(200)}, {IO, 0, nil}, {Opening, 0, body(500)},
+		{plan.Frame{Kind: plan.Commitments}, body(64)},
+		{plan.Frame{Kind: plan.Chunk}, body(300)}, {plan.Frame{Kind: plan.Chunk, Index: 1}, body(200)},
+		{plan.Frame{Kind: plan.IO}, nil}, {plan.Frame{Kind: plan.Opening}, body(500)},
 	}
 }
 
+// frameBytes is a frame with its stream.
 type frameBytes struct {
-	kind  FrameKind
-	index int
+	frame plan.Frame
 	body  []byte
 }

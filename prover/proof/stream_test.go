@@ -19,11 +19,29 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
 
-var testLimits = Limits{Frame: 1 << 20, Total: 1 << 22, Tensors: 16}
+// limits are those of a proof of the given number of chunks, with streams of up to
+// a megabyte.
+func limits(chunks int) Limits {
+	l := Limits{Public: 1 << 20, Tensors: 16}
+	for _, f := range due(chunks) {
+		f.Bytes = 1 << 20
+		l.Frames = append(l.Frames, f)
+	}
+	return l
+}
+
+func due(chunks int) []plan.Frame {
+	list := []plan.Frame{{Kind: plan.Commitments}}
+	for i := range chunks {
+		list = append(list, plan.Frame{Kind: plan.Chunk, Index: i})
+	}
+	return append(list, plan.Frame{Kind: plan.IO}, plan.Frame{Kind: plan.Opening})
+}
 
 // contents are everything that a proof file holds.
 type contents struct {
@@ -33,7 +51,12 @@ type contents struct {
 }
 
 func write(w io.Writer, c contents) error {
-	p, err := NewWriter(w, &c.Header)
+	var frames []plan.Frame
+	for _, f := range c.Frames {
+		f.frame.Bytes = int64(len(f.body))
+		frames = append(frames, f.frame)
+	}
+	p, err := NewWriter(w, &c.Header, frames)
 	if err != nil {
 		return err
 	}
@@ -41,15 +64,15 @@ func write(w io.Writer, c contents) error {
 		return err
 	}
 	for _, f := range c.Frames {
-		if err := p.WriteFrame(f.kind, f.index, f.body); err != nil {
+		if err := p.Write(f.body); err != nil {
 			return err
 		}
 	}
 	return p.Close()
 }
 
-// read reads a proof of the given number of chunks.
-func read(r io.Reader, limits Limits, g *model.Graph, chunks int) (c contents, err error) {
+// read reads a proof of the frames of the limits.
+func read(r io.Reader, limits Limits, g *model.Graph) (c contents, err error) {
 	p, err := NewReader(r)
 	if err != nil {
 		return c, err
@@ -59,16 +82,13 @@ func read(r io.Reader, limits Limits, g *model.Graph, chunks int) (c contents, e
 	if c.In, c.Out, err = p.Public(g); err != nil {
 		return c, err
 	}
-	due := []frameBytes{{kind: Commitments}}
-	for i := range chunks {
-		due = append(due, frameBytes{kind: Chunk, index: i})
-	}
-	due = append(due, frameBytes{kind: IO}, frameBytes{kind: Opening})
-	for _, f := range due {
-		if f.body, err = p.Frame(f.kind, f.index); err != nil {
+	for _, f := range limits.Frames {
+		body, err := p.Next()
+		if err != nil {
 			return c, err
 		}
-		c.Frames = append(c.Frames, f)
+		f.Bytes = 0
+		c.Frames = append(c.Frames, frameBytes{f, body})
 	}
 	return c, p.End()
 }
@@ -101,16 +121,14 @@ func TestStreamRoundTrip(t *testing.T) {
 		c := contents{In: values.Draw(t, "in"), Out: values.Draw(t, "out")}
 		c.Header = genHeader().Draw(t, "header")
 		chunks := rapid.IntRange(1, 300).Draw(t, "chunks")
-		c.Frames = append(c.Frames, frameBytes{Commitments, 0, body.Draw(t, "commitments")})
-		for i := range chunks {
-			c.Frames = append(c.Frames, frameBytes{Chunk, i, []byte{byte(i)}})
+		for _, f := range due(chunks) {
+			c.Frames = append(c.Frames, frameBytes{f, body.Draw(t, f.String())})
 		}
-		c.Frames = append(c.Frames, frameBytes{IO, 0, body.Draw(t, "io")}, frameBytes{Opening, 0, body.Draw(t, "opening")})
 		var b bytes.Buffer
 		if err := write(&b, c); err != nil {
 			t.Fatal(err)
 		}
-		got, err := read(iotest.OneByteReader(&b), testLimits, nil, chunks)
+		got, err := read(iotest.OneByteReader(&b), limits(chunks), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +142,7 @@ func TestStreamEveryByteMatters(t *testing.T) {
 	b := sampleFile(t)
 	check := func(what string, i int, c []byte) {
 		t.Helper()
-		if _, err := read(bytes.NewReader(c), testLimits, nil, 2); !errors.Is(err, ErrMalformed) {
+		if _, err := read(bytes.NewReader(c), limits(2), nil); !errors.Is(err, ErrMalformed) {
 			t.Fatalf("%s %d: %v", what, i, err)
 		}
 	}
@@ -160,7 +178,7 @@ func TestStreamMalleability(t *testing.T) {
 	for i := range len(b) - 35 {
 		for _, x := range []byte{1, 4, 0x80} {
 			c := reseal(b, func(b []byte) []byte { b[i] ^= x; return b })
-			got, err := read(bytes.NewReader(c), testLimits, nil, 2)
+			got, err := read(bytes.NewReader(c), limits(2), nil)
 			if err == nil && same(want, got) {
 				t.Fatalf("byte %d: another encoding of the same proof", i)
 			}
@@ -187,10 +205,10 @@ func TestStreamRefuses(t *testing.T) {
 		{"no header", reseal(b, func(b []byte) []byte { return append(b[:8:8], b[headerEnd:]...) })},
 		{"no public values", reseal(b, func(b []byte) []byte { return append(b[:headerEnd:headerEnd], b[publicEnd:]...) })},
 		{"wrong kind", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[headerEnd:]...) })},
-		{"chunk where commitments is due", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[commitEnd:]...) })},
+		{"chunk 0 where commitments is due", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[commitEnd:]...) })},
 		{"commitments where chunk 0 is due", reseal(b, insert(publicEnd, frame(3<<3|2, 1, 5)))},
 		{"chunk 1 where chunk 0 is due", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 1)))},
-		{"chunk where io is due", fileOf(t, 3)},
+		{"chunk 2 where io is due", fileOf(t, 3)},
 		{"a frame after the last one due", reseal(b, func(b []byte) []byte { return append(b, frame(6<<3|2, 1, 5)...) })},
 		{"ends too soon", reseal(b[:headerEnd+int(35+publicEnd-headerEnd)], func(b []byte) []byte { return b })},
 		{"wrong kind", reseal(b, insert(publicEnd, frame()))},
@@ -199,8 +217,9 @@ func TestStreamRefuses(t *testing.T) {
 		{"spelt out", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 0)))},
 		{"length is not minimal", reseal(b, insert(publicEnd, []byte{0x80, 0}))},
 		{"length does not end", reseal(b, insert(publicEnd, bytes.Repeat([]byte{0xff}, 20)))},
-		{"over the limit of 1048576", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<20+1)))},
-		{"over the limit of 1048576", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
+		{"over the limit of 1048640", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<20+65)))},
+		{"over the limit of 1048640", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
+		{"over the limit of 1048576", reseal(b, insert(headerEnd, protowire.AppendVarint(nil, 1<<20+1)))},
 		{"too many messages", reseal(b, insert(headerEnd, frame(append([]byte{2<<3 | 2, 34}, bytes.Repeat([]byte{1<<3 | 2, 0}, 17)...)...)))},
 		{"version 3, this program reads version 2", reseal(b, func(b []byte) []byte { b[version] = 3; return b })},
 		{"version 1, which prove-model v0.1.0 reads", reseal(b, func(b []byte) []byte { b[version] = 1; return b })},
@@ -209,17 +228,22 @@ func TestStreamRefuses(t *testing.T) {
 		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 2, 2<<3 | 2, 32}, append(make([]byte, 32),
 			3<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x08)...)...))},
 	} {
-		_, err := read(bytes.NewReader(c.b), testLimits, nil, 2)
+		_, err := read(bytes.NewReader(c.b), limits(2), nil)
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}
 	}
-	l := testLimits
-	l.Total = int64(len(b)) - 1
-	if _, err := read(bytes.NewReader(b), l, nil, 2); !errors.Is(err, ErrMalformed) {
-		t.Errorf("over the total: %v", err)
+	for what, change := range map[string]func(f *plan.Frame){
+		"201 are due": func(f *plan.Frame) { f.Bytes, f.Exact = 201, true },
+		"199 are due": func(f *plan.Frame) { f.Bytes = 199 },
+	} {
+		l := limits(2)
+		change(&l.Frames[2])
+		if _, err := read(bytes.NewReader(b), l, nil); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), what) {
+			t.Errorf("a stream of 200 bytes, %s: %v", what, err)
+		}
 	}
-	_, err := read(io.MultiReader(bytes.NewReader(b[:50]), errorReader{}), testLimits, nil, 2)
+	_, err := read(io.MultiReader(bytes.NewReader(b[:50]), errorReader{}), limits(2), nil)
 	if err == nil || errors.Is(err, ErrMalformed) {
 		t.Errorf("an I/O error must not count as malformed: %v", err)
 	}
@@ -240,11 +264,10 @@ func headerOf(n int) []byte {
 
 // fileOf returns a file of the sample's contents with n chunks.
 func fileOf(t *testing.T, n int) []byte {
-	c := contents{Frames: []frameBytes{{kind: Commitments}}}
-	for i := range n {
-		c.Frames = append(c.Frames, frameBytes{kind: Chunk, index: i})
+	var c contents
+	for _, f := range due(n) {
+		c.Frames = append(c.Frames, frameBytes{frame: f})
 	}
-	c.Frames = append(c.Frames, frameBytes{kind: IO}, frameBytes{kind: Opening})
 	var b bytes.Buffer
 	if err := write(&b, c); err != nil {
 		t.Fatal(err)
@@ -276,7 +299,9 @@ func TestPublicAgainstGraph(t *testing.T) {
 		if err := write(&b, x); err != nil {
 			t.Fatal(err)
 		}
-		_, err := read(&b, LimitsFor(g), g, 2)
+		l := limits(2)
+		l.Tensors = LimitsFor(&plan.Plan{Graph: g}).Tensors
+		_, err := read(&b, l, g)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}
@@ -288,30 +313,23 @@ func TestWriterOrder(t *testing.T) {
 		want string
 		use  func(*Writer) error
 	}{
-		{"public values come first", func(p *Writer) error { return p.WriteFrame(Commitments, 0, nil) }},
+		{"public values come first", func(p *Writer) error { return p.Write(nil) }},
 		{"public values twice", func(p *Writer) error { return errors.Join(p.WritePublic(nil, nil), p.WritePublic(nil, nil)) }},
-		{"frame chunk after the public values", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Chunk, 0, nil))
+		{"commitments: a stream of 4 bytes, where the plan has 3", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.Write(make([]byte, 4)))
 		}},
-		{"chunk 1 where chunk 0 is due", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil), p.WriteFrame(Chunk, 1, nil))
+		{"chunk 0: a stream of 4 bytes, where the plan has 5", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Write(make([]byte, 4)))
 		}},
-		{"frame io has no index", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil),
-				p.WriteFrame(Chunk, 0, nil), p.WriteFrame(IO, 1, nil))
+		{"ends where chunk 0 is due", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Close())
 		}},
-		{"frame opening after chunk", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil),
-				p.WriteFrame(Chunk, 0, nil), p.WriteFrame(Opening, 0, nil))
-		}},
-		{"ends after commitments", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(Commitments, 0, nil), p.Close())
-		}},
-		{"unknown frame kind 9", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.WriteFrame(9, 0, nil))
+		{"after the last one due", func(p *Writer) error {
+			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Write(make([]byte, 5)), p.Write(nil))
 		}},
 	} {
-		p, err := NewWriter(io.Discard, &Header{})
+		p, err := NewWriter(io.Discard, &Header{}, []plan.Frame{
+			{Kind: plan.Commitments, Bytes: 3}, {Kind: plan.Chunk, Bytes: 5, Exact: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +366,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(b[:60], uint8(2))
 	f.Add(reseal(b, func(b []byte) []byte { return b[:70] }), uint8(0))
 	f.Fuzz(func(t *testing.T, b []byte, chunks uint8) {
-		c, err := read(bytes.NewReader(b), testLimits, nil, int(chunks))
+		c, err := read(bytes.NewReader(b), limits(int(chunks)), nil)
 		if err != nil {
 			if !errors.Is(err, ErrMalformed) {
 				t.Fatal(err)
@@ -358,7 +376,7 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			b = reseal(b, func(b []byte) []byte { return b })
-			if c, err = read(bytes.NewReader(b), testLimits, nil, int(chunks)); err != nil {
+			if c, err = read(bytes.NewReader(b), limits(int(chunks)), nil); err != nil {
 				return
 			}
 		}
@@ -375,7 +393,8 @@ func TestDocumentedExample(t *testing.T) {
 	err := write(&b, contents{
 		In: [][]int32{{1, -2}}, Out: [][]int32{{300}},
 		Frames: []frameBytes{
-			{Commitments, 0, []byte{0xaa}}, {Chunk, 0, []byte{0xbb}}, {IO, 0, nil}, {Opening, 0, []byte{0xcc}},
+			{plan.Frame{Kind: plan.Commitments}, []byte{0xaa}}, {plan.Frame{Kind: plan.Chunk}, []byte{0xbb}},
+			{plan.Frame{Kind: plan.IO}, nil}, {plan.Frame{Kind: plan.Opening}, []byte{0xcc}},
 		},
 	})
 	if err != nil {

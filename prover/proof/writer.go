@@ -11,15 +11,16 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
-// Writer streams a proof file: NewWriter, WritePublic, WriteFrame for
-// commitments, every chunk, io and opening, then Close. A call out of this
-// order is an error, and so is every call after an error.
+// Writer streams a proof file: NewWriter, WritePublic, Write for every frame of
+// the plan, then Close. A call out of this order is an error, and so is every
+// call after an error.
 type Writer struct {
 	out    sink
-	seq    sequence
+	due    []plan.Frame
 	public bool
 	closed bool
 	err    error
@@ -39,10 +40,10 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// NewWriter writes the header to w. Nothing is sure to have reached w before
-// Close.
-func NewWriter(w io.Writer, h *Header) (*Writer, error) {
-	p := &Writer{out: sink{buf: bufio.NewWriterSize(w, writeBuffer), sum: sha256.New()}}
+// NewWriter writes the header to w; these frames will follow the public values.
+// Nothing is sure to have reached w before Close.
+func NewWriter(w io.Writer, h *Header, frames []plan.Frame) (*Writer, error) {
+	p := &Writer{due: frames, out: sink{buf: bufio.NewWriterSize(w, writeBuffer), sum: sha256.New()}}
 	if _, err := p.out.Write([]byte(ProofMagic)); err != nil {
 		return nil, fmt.Errorf("writing the proof: %w", err)
 	}
@@ -87,15 +88,20 @@ func encodeValues(tensors [][]int32) []*proofpb.Values {
 	return out
 }
 
-// WriteFrame writes transcript bytes. index is the chunk's, 0 for other kinds.
-func (p *Writer) WriteFrame(kind FrameKind, index int, body []byte) error {
+// Write writes the transcript bytes of the frame that is due.
+func (p *Writer) Write(body []byte) error {
 	if !p.public {
 		return p.refuse(errors.New("public values come first"))
 	}
-	if err := p.seq.next(kind, index); err != nil {
-		return p.refuse(err)
+	if len(p.due) == 0 {
+		return p.refuse(errors.New("a frame after the last one due"))
 	}
-	p.frame(encodeFrame(kind, index, body))
+	f := p.due[0]
+	p.due = p.due[1:]
+	if n := int64(len(body)); n > f.Bytes || f.Exact && n != f.Bytes {
+		return p.refuse(fmt.Errorf("%s: a stream of %d bytes, where the plan has %d", f, n, f.Bytes))
+	}
+	p.frame(encodeFrame(f, body))
 	return p.err
 }
 
@@ -106,8 +112,8 @@ func (p *Writer) Close() error {
 		return p.refuse(errors.New("closed twice"))
 	}
 	p.closed = true
-	if err := p.seq.end(); err != nil {
-		return p.refuse(err)
+	if len(p.due) > 0 {
+		return p.refuse(fmt.Errorf("the proof ends where %s is due", p.due[0]))
 	}
 	p.frame(&proofpb.Frame{Body: &proofpb.Frame_End{End: p.out.sum.Sum(nil)}})
 	if p.err == nil {

@@ -48,7 +48,7 @@ func benchmarkMLP(b *testing.B, width int) {
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
 			buf.Reset()
-			stats, err := Prove(ctx, key, &m.g, tree, wit, &buf, Options{})
+			stats, err := Prove(ctx, key, m.g.Instance, tree, wit, &buf, Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func TestDevice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Prove(context.Background(), key, &b.g, tree, wit, &proofs[i], opts); err != nil {
+			if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &proofs[i], opts); err != nil {
 				t.Fatal(err)
 			}
 		}

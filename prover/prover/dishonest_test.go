@@ -14,7 +14,6 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -101,7 +100,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := plan.ForKey(f.key, &f.b.g)
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,9 @@ type opensOther struct {
 	opened backend.Backend
 }
 
-func (o opensOther) Open(w *transcript.Writer, op backend.Opening) { o.opened.Open(w, op) }
+func (o opensOther) Opening(ctx context.Context, op backend.Opening) (whir.Passes, error) {
+	return o.opened.Opening(ctx, op)
+}
 
 // honestGraph computes virtual tensors by the key's graph from the cheat's
 // committed ones: their claims are derived that way whatever the prover does.
@@ -326,16 +327,18 @@ type liar struct {
 	nEval, nInner int
 }
 
-func (l *liar) Eval(id model.TensorID, point []field.QM31) field.QM31 {
-	v := l.Backend.Eval(id, point).Add(l.evals[l.nEval])
+func (l *liar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
+	v, err := l.Backend.Eval(ctx, id, point)
+	v = v.Add(l.evals[l.nEval])
 	l.nEval++
-	return v
+	return v, err
 }
 
-func (l *liar) Inner(eq []field.QM31, a, b backend.Table) field.QM31 {
-	v := l.Backend.Inner(eq, a, b).Add(l.inners[l.nInner]).Add(l.inners[-1])
+func (l *liar) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {
+	v, err := l.Backend.Inner(ctx, eq, a, b)
+	v = v.Add(l.inners[l.nInner]).Add(l.inners[-1])
 	l.nInner++
-	return v
+	return v, err
 }
 
 // TestCompensatedLie sends a wrong remainder and a wrong accumulator that
@@ -358,20 +361,20 @@ type compensator struct {
 	lo model.TensorID
 }
 
-func (c *compensator) Eval(id model.TensorID, point []field.QM31) field.QM31 {
-	v := c.Backend.Eval(id, point)
+func (c *compensator) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
+	v, err := c.Backend.Eval(ctx, id, point)
 	if id == c.lo {
 		v = v.Add(field.One)
 	}
-	return v
+	return v, err
 }
 
-func (c *compensator) Inner(eq []field.QM31, a, b backend.Table) field.QM31 {
-	v := c.Backend.Inner(eq, a, b)
+func (c *compensator) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {
+	v, err := c.Backend.Inner(ctx, eq, a, b)
 	if len(eq) == 2 {
 		v = v.Add(field.One)
 	}
-	return v
+	return v, err
 }
 
 // TestReusedChallenges: a prover that fixes its challenges before it commits
@@ -382,19 +385,19 @@ func TestReusedChallenges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.ForKey(f.key, &f.b.g)
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, stale := range []bool{false, true} {
 		r := newRun(context.Background(), f.key, p, f.tree, wit, Options{})
-		r.party = func(w *transcript.Writer, b backend.Backend) *sites.Party {
+		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *sites.Party {
 			if stale {
 				// The state before any root was absorbed.
 				outputs := r.public(f.b.g.Outputs)
-				w.Sponge = plan.Statement(p.Header(f.key), f.in, outputs).Fork(0)
+				w.Sponge = p.Statement(f.key.Digest, f.in, outputs).Fork(0)
 			}
-			return sites.NewUncheckedProver(w, b)
+			return sites.NewUncheckedProver(ctx, w, b)
 		}
 		var buf bytes.Buffer
 		if err := r.prove(&buf); err != nil {

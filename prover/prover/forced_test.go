@@ -16,7 +16,6 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/sites"
@@ -63,7 +62,7 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 // prove follows the protocol with any witness and returns the verdict.
 func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	t.Helper()
-	p, err := plan.ForKey(f.key, f.m.Graph)
+	p, err := f.key.Plan(f.m.Graph.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}

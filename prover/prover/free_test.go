@@ -46,6 +46,35 @@ func free(t *testing.T) (*model.Template, model.Weights) {
 	return c, layers(2).w
 }
 
+// proveLayers proves a batch of n for a key with a free batch.
+func proveLayers(t *testing.T, n int) proved {
+	t.Helper()
+	ctx := context.Background()
+	c, w := free(t)
+	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 30, GrindBits: 2}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.At(model.Instance{Sizes: []int{n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(34, uint64(n)))
+	x := make([]int32, 12*n)
+	for i := range x {
+		x[i] = rng.Int32N(256) - 128
+	}
+	wit, err := forward.Run(ctx, g, w, [][]int32{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := Prove(ctx, key, g.Instance, tree, wit, &file, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return proved{&builder{g: *g}, key, file.Bytes()}
+}
+
 // TestOneKey proves batches of several sizes, in one chunk or more, for one key.
 func TestOneKey(t *testing.T) {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(32, 33))
@@ -73,7 +102,7 @@ func TestOneKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		var file bytes.Buffer
-		if _, err := Prove(ctx, key, g, tree, wit, &file, Options{}); err != nil {
+		if _, err := Prove(ctx, key, in, tree, wit, &file, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		p := proved{&builder{g: *g}, key, file.Bytes()}

@@ -57,8 +57,22 @@ func (b *builder) table(t model.Table) model.TableID {
 			return model.TableID(i)
 		}
 	}
+	if t.Kind != model.TableFunc {
+		t.Values = model.None
+	}
 	b.g.Tables = append(b.g.Tables, t)
 	return model.TableID(len(b.g.Tables) - 1)
+}
+
+// add adds a step whose divisor and table are not set where its kind has none.
+func (b *builder) add(s model.Step) {
+	if s.Kind != model.StepDivide {
+		s.Den = model.None
+	}
+	if s.Kind != model.StepLookup {
+		s.Table = model.None
+	}
+	b.g.Steps = append(b.g.Steps, s)
 }
 
 func (b *builder) rangeTable(bits int) model.TableID {
@@ -81,7 +95,7 @@ func (b *builder) square() model.TableID {
 }
 
 func (b *builder) inRange(name string, id model.TensorID, bits int) {
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: name, Shape: b.g.Tensors[id].Shape,
+	b.add(model.Step{Kind: model.StepLookup, Name: name, Shape: b.g.Tensors[id].Shape,
 		Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: id}}}, Lo: model.None, Out: model.None, Table: b.rangeTable(bits)})
 }
 
@@ -92,12 +106,25 @@ func (b *builder) requantise(name string, shape []int, acc model.Acc, shift int,
 		acc.Const += 1 << (shift - 1)
 		lo = b.witness(name+" remainder", shape...)
 	}
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: name, Shape: shape, Acc: acc,
+	b.add(model.Step{Kind: model.StepLookup, Name: name, Shape: shape, Acc: acc,
 		Shift: shift, Lo: lo, Out: out, Table: table})
 	if shift > 0 {
 		b.inRange(name+" range", lo, shift)
 	}
 	return out
+}
+
+// divide adds q = ⌊acc/den⌋ with the remainder r and all that constrains them
+// but a look-up of q. den and r have so many bits.
+func (b *builder) divide(name string, acc model.Acc, den, q, r model.TensorID, bits int) {
+	shape := b.g.Tensors[q].Shape
+	step := model.Step{Kind: model.StepDivide, Name: name, Shape: shape, Acc: acc, Out: q, Lo: r, Den: den}
+	d := b.g.Division(&step)
+	b.add(step)
+	b.add(model.Step{Kind: model.StepZero, Name: name, Shape: shape, Lo: model.None, Out: model.None, Acc: d.Equation})
+	b.inRange(name+" remainder", r, bits)
+	b.add(model.Step{Kind: model.StepLookup, Name: name + " remainder below divisor", Shape: shape, Lo: model.None, Out: model.None,
+		Acc: d.Below, Table: b.rangeTable(bits)})
 }
 
 func axis(o, i int) model.Group { return model.Group{Out: []int{o}, In: []int{i}, Strides: []int{1}} }
@@ -128,7 +155,7 @@ func everything(rng *rand.Rand) *builder {
 	w2 := b.fixed(rng, 3, 10, 60)
 	fc := b.witness("fc", 10)
 	b.g.Tensors[fc].Min, b.g.Tensors[fc].Max = -1<<20, 1<<20
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepExact, Name: "fc", Shape: []int{10}, Lo: model.None, Out: fc,
+	b.add(model.Step{Kind: model.StepExact, Name: "fc", Shape: []int{10}, Lo: model.None, Out: fc,
 		Acc: model.Acc{Const: 7, Products: []model.Product{{Coef: 2, A: w2, B: flat, LabelsA: []int{0, 20}, LabelsB: []int{20}}}}})
 	// Batched product over the channels with itself: [4,5,5].
 	gram := b.requantise("gram", []int{4, 5, 5}, model.Acc{Products: []model.Product{
@@ -143,15 +170,8 @@ func everything(rng *rand.Rand) *builder {
 		Name: "positive", Kind: model.TablePiecewise, Bits: 11, Pieces: []model.Piece{{End: 1, Offset: 1}, {End: 2048, Slope: 1}}}))
 	q, r := b.witness("quotient", 10), b.witness("remainder", 10)
 	acc := model.Acc{Linear: []model.Linear{{Coef: 1, Src: fc}}}
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepDivide, Name: "div", Shape: []int{10}, Acc: acc, Out: q, Lo: r, Den: den})
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepZero, Name: "div", Shape: []int{10}, Lo: model.None, Out: model.None, Acc: model.Acc{
-		Linear:   []model.Linear{{Coef: 1, Src: r}, {Coef: -1, Src: fc}},
-		Products: []model.Product{{Coef: 1, A: q, B: den, LabelsA: []int{0}, LabelsB: []int{0}}}}})
-	b.inRange("div remainder", r, 12)
-	under := b.virtual([]int{10}, model.Linear{Coef: 1, Src: den}, model.Linear{Coef: -1, Src: r})
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: "div remainder below divisor", Shape: []int{10}, Lo: model.None, Out: model.None,
-		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: under}}}, Table: b.rangeTable(12)})
-	b.g.Steps = append(b.g.Steps, model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
+	b.divide("div", acc, den, q, r, 12)
+	b.add(model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
 		Acc: model.Acc{Const: 1 << 15, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(16)})
 	// Outputs: the quotient next to a slice of gram, padded with −5 (concat), and conv itself.
 	out := b.virtual([]int{16},
@@ -199,7 +219,7 @@ func (b *builder) prove(t testing.TB, rng *rand.Rand, sec proof.Security) proved
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
-	if _, err := Prove(context.Background(), key, &b.g, tree, wit, &buf, Options{}); err != nil {
+	if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &buf, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return proved{b, key, buf.Bytes()}

@@ -12,32 +12,41 @@ import (
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
-// A structField is a number or a list anywhere in a structure.
+// A structField is a value anywhere in a structure that is not made of others,
+// or a list, or a pointer.
 type structField struct {
 	path  string
 	value reflect.Value
 }
 
-// fields lists those of v.
+// fields lists those of v, which must be addressable or a pointer.
 func fields(v reflect.Value, path string) (list []structField) {
 	switch v.Kind() {
-	case reflect.Ptr:
-		if !v.IsNil() {
-			list = fields(v.Elem(), path)
-		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			list = append(list, fields(v.Field(i), path+"."+v.Type().Field(i).Name)...)
+			if f := v.Type().Field(i); f.IsExported() {
+				list = append(list, fields(v.Field(i), path+"."+f.Name)...)
+			}
 		}
+		return list
+	case reflect.Ptr:
+		if v.CanSet() {
+			list = append(list, structField{path, v})
+		}
+		if !v.IsNil() {
+			list = append(list, fields(v.Elem(), path)...)
+		}
+		return list
 	case reflect.Slice:
 		list = append(list, structField{path, v})
+		fallthrough
+	case reflect.Array:
 		for i := range v.Len() {
 			list = append(list, fields(v.Index(i), fmt.Sprintf("%s[%d]", path, i))...)
 		}
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8:
-		list = append(list, structField{path, v})
+		return list
 	}
-	return list
+	return append(list, structField{path, v})
 }
 
 // mutate changes a field: a number by a little or a lot, a list by one element.
@@ -55,7 +64,9 @@ func mutate(v reflect.Value, rng *rand.Rand) {
 		}
 	case reflect.Uint8:
 		v.SetUint(uint64(rng.IntN(5)))
-	default:
+	case reflect.Ptr:
+		v.SetZero()
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		x := v.Int()
 		to := []int64{x + 1, x - 1, -x, 2 * x, x + 3, 0, 1, -1, 1 << 20, 1<<30 - 1, 1 << 30, 1 << 33, rng.Int64N(40)}
 		if y := to[rng.IntN(len(to))]; !v.OverflowInt(y) {
@@ -71,7 +82,12 @@ func TestMutatedKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	b := everything(rng)
 	b.g.Finish(100)
-	p := b.prove(t, rng, proof.Security{TargetBits: 60, GrindBits: 8})
+	mutatedKeys(t, rng, b.prove(t, rng, proof.Security{TargetBits: 60, GrindBits: 8}))
+	mutatedKeys(t, rng, proveLayers(t, 7)) // with a free dimension
+}
+
+func mutatedKeys(t *testing.T, rng *rand.Rand, p proved) {
+	t.Helper()
 	file, err := proof.EncodeKey(p.key)
 	if err != nil {
 		t.Fatal(err)

@@ -10,12 +10,11 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sumcheck"
-	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -27,35 +26,60 @@ type metered struct {
 	lookUps, sums, commits, opens int
 }
 
-func (m *metered) note(most *int, f func()) {
+// begin starts a step that lasts until the result is called.
+func (m *metered) begin(most *int) (end func()) {
 	m.dev.ResetPeak()
-	f()
-	*most = max(*most, m.dev.Peak())
+	return func() { *most = max(*most, m.dev.Peak()) }
 }
 
-func (m *metered) Restrict(r backend.Restriction) (t backend.Table) {
-	m.note(&m.sums, func() { t = m.Backend.Restrict(r) })
-	return t
+func (m *metered) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
+	defer m.begin(&m.sums)()
+	return m.Backend.Restrict(ctx, r)
 }
 
-func (m *metered) Sumcheck(w *transcript.Writer, in []backend.Instance) (f []sumcheck.Final) {
-	m.note(&m.sums, func() { f = m.Backend.Sumcheck(w, in) })
-	return f
+func (m *metered) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
+	defer m.begin(&m.commits)()
+	return m.Backend.Commit(ctx, s)
 }
 
-func (m *metered) LogUp(w *transcript.Writer, l backend.Leaves) (p []field.QM31, num, den field.QM31) {
-	m.note(&m.lookUps, func() { p, num, den = m.Backend.LogUp(w, l) })
-	return p, num, den
+func (m *metered) Sums(ctx context.Context, in []backend.Instance) (sumcheck.Tables, error) {
+	end := m.begin(&m.sums)
+	t, err := m.Backend.Sums(ctx, in)
+	return meteredSums{t, end}, err
 }
 
-func (m *metered) Commit(s backend.Stack) (t *whir.Tree) {
-	m.note(&m.commits, func() { t = m.Backend.Commit(s) })
-	return t
+func (m *metered) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, error) {
+	end := m.begin(&m.lookUps)
+	t, err := m.Backend.Fractions(ctx, l)
+	return meteredTree{t, end}, err
 }
 
-func (m *metered) Open(w *transcript.Writer, o backend.Opening) {
-	m.note(&m.opens, func() { m.Backend.Open(w, o) })
+func (m *metered) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	end := m.begin(&m.opens)
+	p, err := m.Backend.Opening(ctx, o)
+	return meteredOpening{p, end}, err
 }
+
+type meteredSums struct {
+	sumcheck.Tables
+	end func()
+}
+
+func (s meteredSums) Close() { s.end(); s.Tables.Close() }
+
+type meteredTree struct {
+	logup.Tree
+	end func()
+}
+
+func (s meteredTree) Close() { s.end(); s.Tree.Close() }
+
+type meteredOpening struct {
+	whir.Passes
+	end func()
+}
+
+func (s meteredOpening) Close() { s.end(); s.Passes.Close() }
 
 // TestNeed holds the estimate of device memory against what proofs took, phase
 // by phase. Small things are not in the estimate (128 KB are
@@ -86,7 +110,7 @@ func TestNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
-		if _, err := Prove(context.Background(), key, &b.g, tree, wit, &bytes.Buffer{}, opts); err != nil {
+		if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &bytes.Buffer{}, opts); err != nil {
 			t.Fatal(err)
 		}
 		if got := dev.Live(); int64(got) > need.Fixed {

@@ -63,7 +63,7 @@ func TestOperatorModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			var buf bytes.Buffer
-			if _, err := Prove(ctx, key, m.Graph, tree, wit, &buf, Options{}); err != nil {
+			if _, err := Prove(ctx, key, m.Graph.Instance, tree, wit, &buf, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			result, err := verifier.Verify(key, &buf)

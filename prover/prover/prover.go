@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -49,38 +50,52 @@ func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
 type Stats struct {
 	Phases   map[Phase]time.Duration
 	Bytes    int64
-	Claims   int     // on committed tensors
-	Security float64 // proven bits of the weakest round
+	Claims   int // on committed tensors
+	Strength soundness.Strength
 }
 
-// Commit commits to the fixed tensors of a circuit and returns the key, encoded
-// too, and the tree that Prove opens, nil if nothing is fixed.
+// Commit commits to the fixed tensors of a circuit and returns the key and the tree
+// that Prove opens, nil if nothing is fixed.
 func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+	p, err := Plan(c, sec)
+	if err != nil {
+		return nil, nil, err
+	}
+	return CommitPlanned(ctx, c, p, w, sec, opts)
+}
+
+// Plan returns the plan that Commit goes by: that of the circuit's proofs with all
+// free dimensions of size 1.
+func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 	g, err := c.At(c.Unit())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	p, err := plan.New(g, sec.Config())
-	if err != nil {
-		return nil, nil, err
-	}
-	key := &proof.Key{Circuit: c, Security: sec}
+	return plan.New(g, sec.Config())
+}
+
+// CommitPlanned is Commit with the plan at hand.
+func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	var tree *whir.Tree
+	var root *poseidon2.Digest
+	var err error
 	if fixed := p.Fixed(); fixed != nil {
-		b := opts.backend(g, fixedOnly{w})
+		b := opts.backend(p.Graph, fixedOnly{w})
 		defer b.Close()
-		if err := backend.Catch(func() {
-			tree = b.Commit(p.Stack(fixed))
-			tree.Layers() // which makes it outlive the backend
-		}); err != nil {
+		if tree, err = b.Commit(ctx, p.Stack(fixed)); err != nil {
 			return nil, nil, err
 		}
-		key.Root, key.HasFixed, key.RowVars = tree.Root(), true, p.Params.RowVars()
+		if _, err := tree.Layers(ctx); err != nil { // which makes it outlive the backend
+			return nil, nil, err
+		}
+		r := tree.Root()
+		root = &r
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if _, err := proof.EncodeKey(key); err != nil {
+	key, err := proof.NewKey(c, p, sec, root)
+	if err != nil {
 		return nil, nil, err
 	}
 	return key, tree, nil
@@ -96,24 +111,12 @@ func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
 // Prove writes a proof that the committed model maps the witness's inputs to
-// its outputs. g is the instance of the key's circuit that the witness is of, and
-// fixed the tree that Commit returned for the key. When the
-// context ends, or a device fails and its backend does not make up for it,
-// Prove stops and returns the error; what was written to out by then is no
-// proof.
-func Prove(ctx context.Context, key *proof.Key, g *model.Graph, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (stats *Stats, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case sites.ProverError:
-			stats, err = nil, fmt.Errorf("the witness does not satisfy the model: %w", p)
-		case backend.Failure:
-			stats, err = nil, p
-		default:
-			panic(p)
-		}
-	}()
-	p, err := plan.ForKey(key, g)
+// its outputs. The witness is of the instance in of the key's circuit, and fixed is
+// the tree that Commit returned for the key. When the context ends, or a device
+// fails and its backend does not make up for it, Prove stops and returns the error;
+// what was written to out by then is no proof.
+func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
+	p, err := key.Plan(in)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +129,12 @@ func Prove(ctx context.Context, key *proof.Key, g *model.Graph, fixed *whir.Tree
 	r := newRun(ctx, key, p, fixed, wit, opts)
 	defer r.backend.Close()
 	if err := r.prove(out); err != nil {
+		if errors.As(err, new(sites.ProverError)) {
+			err = fmt.Errorf("the witness does not satisfy the model: %w", err)
+		}
 		return nil, err
 	}
-	r.stats.Security = soundness.MinBits(p.Rounds()).Float()
+	r.stats.Strength = p.Strength()
 	return r.stats, nil
 }
 
@@ -139,9 +145,9 @@ type run struct {
 	wit     backend.Witness
 	opts    Options
 	backend backend.Backend
-	party   func(*transcript.Writer, backend.Backend) *sites.Party
+	party   func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
 	trees   []*whir.Tree // by tree of the plan
-	claims  []sites.Claim
+	claims  []plan.Claim
 	stats   *Stats
 	began   time.Time
 }
@@ -175,44 +181,39 @@ func (r *run) step(ph Phase, done, total int) error {
 func (r *run) prove(w io.Writer) error {
 	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
-	header := r.plan.Header(r.key)
-	out, err := proof.NewWriter(w, header)
+	out, err := proof.NewWriter(w, proof.NewHeader(r.key, r.plan), r.plan.Frames)
 	if err != nil {
 		return err
 	}
 	if err := out.WritePublic(inputs, outputs); err != nil {
 		return err
 	}
-	main := plan.Statement(header, inputs, outputs)
+	main := r.plan.Statement(r.key.Digest, inputs, outputs)
 	if err := r.commit(main, out); err != nil {
 		return err
 	}
-	if err := r.step(PhaseChunks, 0, g.Chunks+1); err != nil {
+	n := len(r.plan.Forks)
+	if err := r.step(PhaseChunks, 0, n); err != nil {
 		return err
 	}
-	forks := make([]*transcript.Sponge, 0, g.Chunks+1)
-	for chunk := range g.Chunks {
-		fork, err := r.session(main, out, proof.Chunk, chunk, func(s *sites.Session) {
-			s.Chunk(chunk, r.plan.LookupGrind)
-		})
-		if err != nil {
+	forks := make([]*transcript.Sponge, 0, n)
+	for i, f := range r.plan.Forks {
+		w := transcript.NewWriter(main.Fork(uint64(i)))
+		party := r.party(r.ctx, w, r.backend)
+		claims := sites.Run(r.plan, f, party, sites.Public{Inputs: inputs, Outputs: outputs})
+		if err := party.Err(); err != nil {
 			return err
 		}
-		forks = append(forks, fork)
-		if err := r.step(PhaseChunks, chunk+1, g.Chunks+1); err != nil {
+		r.claims = append(r.claims, claims...)
+		if err := out.Write(w.Bytes()); err != nil {
+			return err
+		}
+		forks = append(forks, w.Sponge)
+		if err := r.step(PhaseChunks, i+1, n); err != nil {
 			return err
 		}
 	}
-	fork, err := r.session(main, out, proof.IO, 0, func(s *sites.Session) {
-		s.Outputs(func(i int) []int32 { return outputs[i] })
-	})
-	if err != nil {
-		return err
-	}
-	main.Join(append(forks, fork)...)
-	if err := r.step(PhaseChunks, g.Chunks+1, g.Chunks+1); err != nil {
-		return err
-	}
+	main.Join(forks...)
 	if err := r.open(main, out); err != nil {
 		return err
 	}
@@ -242,26 +243,16 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 		if t.Chunk < 0 {
 			continue
 		}
-		r.trees[i] = r.backend.Commit(r.plan.Stack(t))
+		var err error
+		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Stack(t)); err != nil {
+			return err
+		}
 		w.SendDigest(r.trees[i].Root())
 	}
 	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
 		return err
 	}
-	return out.WriteFrame(proof.Commitments, 0, w.Bytes())
-}
-
-// session proves one fork of the transcript and collects its claims.
-func (r *run) session(main *transcript.Sponge, out *proof.Writer, kind proof.FrameKind, index int, f func(*sites.Session)) (*transcript.Sponge, error) {
-	fork := uint64(index)
-	if kind == proof.IO {
-		fork = uint64(r.plan.Graph.Chunks)
-	}
-	w := transcript.NewWriter(main.Fork(fork))
-	s := sites.NewSession(r.plan.Graph, r.party(w, r.backend), nil)
-	f(s)
-	r.claims = append(r.claims, s.Claims()...)
-	return w.Sponge, out.WriteFrame(kind, index, w.Bytes())
+	return out.Write(w.Bytes())
 }
 
 // open proves all claims on committed tensors at once.
@@ -271,15 +262,26 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 	}
 	w := transcript.NewWriter(main)
 	if r.plan.Params != nil {
-		o := backend.Opening{Params: r.plan.Params, Trees: r.trees, RowOffsets: r.plan.RowOffsets()}
-		for i := range r.plan.Trees {
-			o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
+		if err := r.openClaims(w); err != nil {
+			return err
 		}
-		o.Terms, o.Value = r.plan.Combine(r.claims, main.Challenge())
-		r.backend.Open(w, o)
 	}
 	if err := r.step(PhaseOpen, 1, 1); err != nil {
 		return err
 	}
-	return out.WriteFrame(proof.Opening, 0, w.Bytes())
+	return out.Write(w.Bytes())
+}
+
+func (r *run) openClaims(w *transcript.Writer) error {
+	o := backend.Opening{Params: r.plan.Params, RowOffsets: r.plan.RowOffsets()}
+	for i := range r.plan.Trees {
+		o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
+	}
+	terms, value := r.plan.Combine(r.claims, w.Challenge())
+	passes, err := r.backend.Opening(r.ctx, o)
+	if err != nil {
+		return err
+	}
+	defer passes.Close()
+	return whir.Open(r.ctx, w, o.Params, r.trees, passes, o.RowOffsets, terms, value)
 }

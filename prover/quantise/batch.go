@@ -21,9 +21,9 @@ var fewSizes = []int{2, 3}
 // three does not tell that a model only looks at the first ten, or at every other.
 var manySizes = []int{1021, 251, 61, 13, 7}
 
-// batchOf returns the symbol of the batch: the leading axis of every input,
-// which the model leaves open. It is "" if there is none.
-func batchOf(fg *graph.Graph) string {
+// Batch returns the symbol of the batch: the leading axis of every input, which
+// the model leaves open. It is "" if there is none.
+func Batch(fg *graph.Graph) string {
 	if fg.Rebind == nil || len(fg.Inputs) == 0 {
 		return ""
 	}
@@ -78,7 +78,7 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 	for _, l := range all {
 		builds = append(builds, model.Build{Sizes: []int{l.batch}, Graph: l.g})
 	}
-	t, err := model.Lift([]model.FreeDim{{Name: batch, Bound: 1}}, builds...)
+	t, err := model.Lift([]model.FreeDim{{Name: model.PrintableName(batch), Bound: 1}}, builds...)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	lo, hi := keyDomain(keys(e, frac))
 	// The real values, and the scale they need.
 	real := make([]float64, hi-lo+1)
-	most := 0.0
+	most, finite := 0.0, 0.0
 	undefined := outside{node: l.node.Name, first: lo, keys: make([]bool, len(real))}
 	for i := range real {
 		x := float64(lo+int64(i)) * pow2(-frac)
@@ -103,12 +103,14 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 			y = 0
 		}
 		real[i] = y
-		most = math.Max(most, math.Abs(y))
+		if most = math.Max(most, math.Abs(y)); !math.IsInf(y, 0) {
+			finite = math.Max(finite, math.Abs(y))
+		}
 	}
 	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(most <= 2*r) {
 		most = r
-	} else if r == 0 && most > model.Bound {
-		refuse("the function has values of up to %g, and calibration gives it no range", most)
+	} else if most = finite; r == 0 && finite > model.Bound {
+		refuse("the function has values of up to %g, and calibration gives it no range", finite)
 	}
 	top := int64(1)<<bits - 1
 	out := 0

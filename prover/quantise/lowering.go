@@ -144,6 +144,7 @@ func (l *lowering) run() error {
 		}
 		l.g.Outputs = append(l.g.Outputs, id)
 	}
+	printableNames(l.g)
 	return nil
 }
 

@@ -15,12 +15,12 @@ import (
 // sharedModels returns the folder of example models, which is no part of the
 // repository, or skips the test.
 func sharedModels(t *testing.T) string {
-	dir := os.Getenv("PROVE_MODEL_TEST_MODELS")
+	dir := os.Getenv("PROVE_MODEL_MODELS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "models")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no example models: set PROVE_MODEL_TEST_MODELS (%v)", err)
+		t.Skipf("no example models: set PROVE_MODEL_MODELS (%v)", err)
 	}
 	return dir
 }

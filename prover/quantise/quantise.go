@@ -141,16 +141,16 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRanges(fg, ranges); err != nil {
-		return nil, err
-	}
 	var oneBatch error
-	if batch := batchOf(fg); batch != "" {
+	if batch := Batch(fg); batch != "" {
 		m, err := quantiseFree(fg, ranges, opts, batch)
 		if err == nil {
 			return m, nil
 		}
 		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
+	}
+	if err := checkRanges(fg, ranges); err != nil {
+		return nil, err
 	}
 	l, err := newLowering(fg, ranges, opts, &weightStats{}).choose()
 	if err != nil {
@@ -177,7 +177,7 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 			return fmt.Errorf("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			return fmt.Errorf("%s: the float model gives values that are not finite", describe(n))
+			return fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
 	}
 	return nil
@@ -213,6 +213,15 @@ func (m *Model) At(in model.Instance) (*Model, error) {
 	other := *m
 	other.Graph = g
 	return &other, nil
+}
+
+// domain says where a function is defined, if that is not everywhere.
+func domain(op graph.Op) string {
+	s, ok := op.(graph.Scalar)
+	if !ok || s.Func.Domain == (graph.Domain{}) {
+		return ""
+	}
+	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
 }
 
 func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op.Kind()) }

@@ -1,11 +1,13 @@
 package sites
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
@@ -13,26 +15,66 @@ import (
 // Party is one side of the protocol: a prover with a writer and a backend, or
 // a verifier with a reader.
 type Party struct {
-	w *transcript.Writer
-	b backend.Backend
-	r *transcript.Reader
+	ctx context.Context // of the one fork that a proving side is for
+	w   *transcript.Writer
+	b   backend.Backend
+	err error // of the proving side, the first one
+	r   *transcript.Reader
 	// unchecked makes the prover go on with claims that do not hold.
 	unchecked bool
 }
 
-// NewProver returns the proving side.
-func NewProver(w *transcript.Writer, b backend.Backend) *Party { return &Party{w: w, b: b} }
+// NewProver returns the proving side. It stops, with an error, when the context
+// ends, when the backend fails, or when a claim of its own does not hold.
+func NewProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
+	return &Party{ctx: ctx, w: w, b: b}
+}
 
 // NewUncheckedProver returns a proving side that does not look at its own
 // claims. It is for tests that the verifier does.
-func NewUncheckedProver(w *transcript.Writer, b backend.Backend) *Party {
-	return &Party{w: w, b: b, unchecked: true}
+func NewUncheckedProver(ctx context.Context, w *transcript.Writer, b backend.Backend) *Party {
+	return &Party{ctx: ctx, w: w, b: b, unchecked: true}
 }
 
 // NewVerifier returns the verifying side.
 func NewVerifier(r *transcript.Reader) *Party { return &Party{r: r} }
 
 func (p *Party) proving() bool { return p.w != nil }
+
+// Err returns the first error, of either side. What was written or read by then
+// means nothing.
+func (p *Party) Err() error {
+	if p.proving() {
+		return p.err
+	}
+	return p.r.Err()
+}
+
+// failed says whether there has been an error, so that work can stop. After one,
+// values are zero and tables nil.
+func (p *Party) failed() bool { return p.Err() != nil }
+
+// fail records an error, the first one, of either side.
+func (p *Party) fail(err error) {
+	if !p.proving() {
+		p.r.Fail(err)
+	} else if p.err == nil {
+		p.err = err
+	}
+}
+
+// on makes a call of the proving side's backend, unless it has failed before.
+func on[T any](p *Party, f func() (T, error)) (v T) {
+	if p.failed() {
+		return v
+	}
+	got, err := f()
+	if err != nil {
+		p.fail(err)
+		return v
+	}
+	return got
+}
 
 func (p *Party) sponge() *transcript.Sponge {
 	if p.proving() {
@@ -60,10 +102,6 @@ func (p *Party) grind(bits int) {
 	}
 }
 
-// failed reports whether verification has already failed, so that loops whose
-// work depends on received values can stop.
-func (p *Party) failed() bool { return !p.proving() && p.r.Err() != nil }
-
 // check records a failed equation. For a prover it is a bug or a faulty
 // machine: the proof would not verify.
 func (p *Party) check(ok bool, format string, args ...any) {
@@ -72,35 +110,61 @@ func (p *Party) check(ok bool, format string, args ...any) {
 	}
 	err := fmt.Errorf(format, args...)
 	if p.proving() {
-		panic(ProverError{err})
+		err = ProverError{err}
 	}
-	p.r.Fail(err)
+	p.fail(err)
 }
 
-// ProverError is the panic value with which the proving side reports that a
-// claim of its own does not hold. Package prover turns it into an error.
+// ProverError is the error of the proving side that a claim of its own does not
+// hold.
 type ProverError struct{ Err error }
 
 func (e ProverError) Error() string { return "claim does not hold: " + e.Err.Error() }
 
-func (p *Party) logup(l backend.Leaves, numVars int) (point []field.QM31, num, den field.QM31) {
-	if p.proving() {
-		return p.b.LogUp(p.w, l)
-	}
-	return logup.Verify(p.r, numVars)
+// evaluate returns T~(point). It is for the proving side, as are the next three.
+func (p *Party) evaluate(id model.TensorID, point []field.QM31) field.QM31 {
+	return on(p, func() (field.QM31, error) { return p.b.Eval(p.ctx, id, point) })
 }
 
-func (p *Party) sumcheck(batch []instance) []sumcheck.Final {
-	if p.proving() {
-		insts := make([]backend.Instance, len(batch))
-		for i, in := range batch {
-			insts[i] = backend.Instance{Claim: in.claim, Eq: in.eq, A: in.a, B: in.b}
+func (p *Party) restrict(r backend.Restriction) backend.Table {
+	return on(p, func() (backend.Table, error) { return p.b.Restrict(p.ctx, r) })
+}
+
+func (p *Party) upload(values []field.QM31) backend.Table {
+	return on(p, func() (backend.Table, error) { return p.b.Upload(p.ctx, values) })
+}
+
+func (p *Party) inner(eq []field.QM31, x, y backend.Table) field.QM31 {
+	return on(p, func() (field.QM31, error) { return p.b.Inner(p.ctx, eq, x, y) })
+}
+
+// logup proves or verifies a fractional sum of 2^numVars leaves.
+func (p *Party) logup(l backend.Leaves, numVars int) logup.End {
+	if !p.proving() {
+		return logup.Verify(p.r, numVars)
+	}
+	return on(p, func() (logup.End, error) {
+		t, err := p.b.Fractions(p.ctx, l)
+		if err != nil {
+			return logup.End{}, err
 		}
-		return p.b.Sumcheck(p.w, insts)
+		defer t.Close()
+		return logup.Prove(p.ctx, p.w, numVars, t)
+	})
+}
+
+// sumcheck proves the sums of the shapes, of which the instances are the prover's
+// tables, or verifies them.
+func (p *Party) sumcheck(instances []backend.Instance, shapes []sumcheck.Shape) []sumcheck.Final {
+	if !p.proving() {
+		return sumcheck.Verify(p.r, shapes)
 	}
-	shapes := make([]sumcheck.Shape, len(batch))
-	for i, in := range batch {
-		shapes[i] = sumcheck.Shape{Claim: in.claim, Eq: in.eq, NumVars: in.vars}
-	}
-	return sumcheck.Verify(p.r, shapes)
+	return on(p, func() ([]sumcheck.Final, error) {
+		t, err := p.b.Sums(p.ctx, instances)
+		if err != nil {
+			return nil, err
+		}
+		defer t.Close()
+		return sumcheck.Prove(p.ctx, p.w, shapes, t)
+	})
 }

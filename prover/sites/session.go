@@ -1,192 +1,206 @@
 package sites
 
 import (
-	"encoding/binary"
-
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 )
 
-// Claim says that the MLE of a committed tensor has a value at a point.
-type Claim struct {
-	Tensor model.TensorID
-	Point  []field.QM31
-	Value  field.QM31
-}
+// Public gives the values of the public tensors: the i-th input or output of the
+// graph, dense and row-major. The prover's backend knows the inputs.
+type Public struct{ Inputs, Outputs [][]int32 }
 
-// Session reduces the constraints of one fork of the transcript (a chunk, or
-// the public outputs) to claims on committed tensors.
+// Session follows the reduction of one fork of the transcript (a chunk, or the
+// public outputs) to claims on committed tensors.
 type Session struct {
 	g      *model.Graph
+	f      *plan.Fork
 	p      *Party
-	public func(model.TensorID) []int32
-	queue  []instance // sums waiting for the next batched sumcheck
-	claims []Claim    // on committed tensors, in the order they arose
-	known  map[string]field.QM31
+	public Public
+	drawn  [][]field.QM31 // lists of challenges, by number
+	values []field.QM31   // by node of the fork, as far as they are known
+	finals []sumcheck.Final
+	tables []backend.Instance // the prover's, of the sums that wait
 }
 
-// instance is one sum in a batch, with what follows from its end.
-type instance struct {
-	claim field.QM31
-	eq    []field.QM31
-	vars  int
-	a, b  backend.Table // prover
-	then  func(sumcheck.Final)
-}
-
-// NewSession starts a reduction. public returns the values of input tensors.
-func NewSession(g *model.Graph, p *Party, public func(model.TensorID) []int32) *Session {
-	return &Session{g: g, p: p, public: public, known: map[string]field.QM31{}}
-}
-
-// Claims returns the claims on committed tensors that are left to open.
-func (s *Session) Claims() []Claim { return s.claims }
-
-func key(id model.TensorID, point []field.QM31) string {
-	b := make([]byte, 0, 4+16*len(point))
-	b = binary.LittleEndian.AppendUint32(b, uint32(id))
-	for _, x := range point {
-		for _, l := range x.Limbs() {
-			b = binary.LittleEndian.AppendUint32(b, uint32(l))
-		}
+// Run follows a fork and returns the claims that are left to open. A verifier's
+// reader has the error if something does not hold, and the claims mean nothing
+// then.
+func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
+	s := &Session{g: pl.Graph, f: f, p: p, public: public,
+		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
+	if len(f.Leaves.Blocks) > 0 {
+		s.lookUps(pl.LookupGrind)
 	}
-	return string(b)
+	s.equations()
+	for i := range f.Batches {
+		s.batch(&f.Batches[i])
+	}
+	if p.failed() {
+		return nil
+	}
+	claims := make([]plan.Claim, len(f.Claims))
+	for i, v := range f.Claims {
+		n := &f.Nodes[v]
+		claims[i] = plan.Claim{Tensor: n.Tensor, Point: s.at(n.At), Value: s.values[v]}
+	}
+	return claims
 }
 
-// eval returns T~(point). For a committed tensor the value is sent and becomes
-// a claim; a public one is evaluated; a virtual one follows from its sources.
-func (s *Session) eval(id model.TensorID, point []field.QM31) field.QM31 {
-	t := &s.g.Tensors[id]
-	k := key(id, point)
-	if v, ok := s.known[k]; ok {
-		return v
+// at returns a point whose challenges have been drawn.
+func (s *Session) at(p plan.Point) []field.QM31 {
+	point := make([]field.QM31, len(p))
+	for i, c := range p {
+		point[i] = s.drawn[c.List()][c.Index()]
 	}
-	var v field.QM31
-	switch t.Kind {
-	case model.Input:
+	return point
+}
+
+// find finds the values of the nodes before n.
+func (s *Session) find(n int) {
+	for len(s.values) < n && !s.p.failed() {
+		s.values = append(s.values, s.value(&s.f.Nodes[len(s.values)]))
+	}
+}
+
+// value finds the value of a node. That of a committed tensor is sent, that of a
+// public one is evaluated, that of a combination follows from those before it.
+func (s *Session) value(n *plan.Node) field.QM31 {
+	switch n.Kind {
+	case plan.Public:
 		if s.p.proving() {
-			v = s.p.b.Eval(id, point)
-		} else {
-			v = poly.EvalTensor(t.Shape, s.public(id), point)
+			return s.p.evaluate(n.Tensor, s.at(n.At))
 		}
-	case model.Virtual:
-		v = s.linear(t.Def, t.Shape, point)
+		return poly.EvalTensor(s.g.Tensors[n.Tensor].Shape, s.input(n.Tensor), s.at(n.At))
+	case plan.Sent:
+		return s.p.value(func() field.QM31 { return s.p.evaluate(n.Tensor, s.at(n.At)) })
+	case plan.End:
+		return s.end(n.Sum, n.IsB)
+	case plan.SumValue:
+		return s.p.value(func() field.QM31 { return s.inner(&s.f.Sums[n.Sum]) })
 	default:
-		v = s.p.value(func() field.QM31 { return s.p.b.Eval(id, point) })
-		s.claims = append(s.claims, Claim{id, point, v})
+		return s.combination(n)
 	}
-	s.known[k] = v
-	return v
 }
 
-// bind states that T~(point) = v, a value that the transcript already has.
-func (s *Session) bind(id model.TensorID, point []field.QM31, v field.QM31) {
-	t := &s.g.Tensors[id]
-	k := key(id, point)
-	if _, ok := s.known[k]; !ok && (t.Kind == model.Fixed || t.Kind == model.Witness) {
-		s.known[k] = v
-		s.claims = append(s.claims, Claim{id, point, v})
-		return
-	}
-	s.p.check(s.eval(id, point) == v, "tensor %q: evaluations disagree", t.Name)
-}
-
-// linear returns Σ Coef·View(Src)~(r).
-func (s *Session) linear(terms []model.Linear, out []int, r []field.QM31) field.QM31 {
-	sum := field.Zero
-	for i := range terms {
-		l := &terms[i]
-		var v field.QM31
-		if l.View == nil {
-			v = s.eval(l.Src, r)
-		} else {
-			v = s.view(l.View, l.Src, out, r)
+func (s *Session) input(id model.TensorID) []int32 {
+	for i, in := range s.g.Inputs {
+		if in == id {
+			return s.public.Inputs[i]
 		}
-		sum = sum.Add(v.MulM31(field.FromInt64(l.Coef)))
+	}
+	return nil
+}
+
+// end returns a value that the end of a sum has given.
+func (s *Session) end(sum int, isB bool) field.QM31 {
+	if isB {
+		return s.finals[sum].B
+	}
+	return s.finals[sum].A
+}
+
+// combination returns Const·mask + Σ Coef·View(…)~ + Σ Coef·mask·Product.
+func (s *Session) combination(n *plan.Node) field.QM31 {
+	at := s.at(n.At)
+	mask := func() field.QM31 { return poly.TensorMask(n.Shape, poly.SplitAxes(n.Shape, at)) }
+	sum := field.Zero
+	if n.Const != 0 {
+		sum = mask().MulM31(field.FromInt64(n.Const))
+	}
+	for i := range n.Terms {
+		t := &n.Terms[i]
+		v := field.Zero
+		if t.Value != plan.None {
+			v = s.values[t.Value]
+		}
+		switch {
+		case t.View != nil:
+			if len(t.View.Keep) == 0 && t.Value != plan.None {
+				v = v.Mul(factor(t.View, at))
+			}
+			if fill := t.View.Fill; fill != 0 {
+				v = v.Add(mask().Sub(ones(t.View, at)).MulM31(field.FromInt64(fill)))
+			}
+		case t.Product != nil:
+			parts := poly.SplitAxes(n.Shape, at)
+			for _, l := range t.Product.Repeat {
+				if l.Dim&(l.Dim-1) != 0 {
+					v = v.Mul(poly.MaskEval(parts[l.Out], uint64(l.Dim)))
+				}
+			}
+		}
+		sum = sum.Add(v.MulM31(field.FromInt64(t.Coef)))
 	}
 	return sum
 }
 
-// view returns View(src)~(r). If the wiring does more than rename variables,
-// the value is sent and a sum is queued that moves it to the source.
-func (s *Session) view(v *model.View, src model.TensorID, out []int, r []field.QM31) field.QM31 {
-	in := s.g.Tensors[src].Shape
-	w := newWiring(v, out, in, r)
-	var value field.QM31
-	switch {
-	case w.factor.IsZero():
-	case len(w.keep) == 0:
-		value = w.factor.Mul(s.eval(src, w.source(nil)))
-	default:
-		value = s.queueWiring(w, src)
+// inner is the prover's: it makes the tables of a sum, which waits for its batch,
+// and returns the sum.
+func (s *Session) inner(sum *plan.Sum) field.QM31 {
+	in := backend.Instance{Eq: s.at(sum.Eq), A: s.p.restrict(s.restriction(&sum.A))}
+	if sum.View != nil {
+		in.B = s.p.upload(table(sum.View, s.at(sum.At)))
+	} else {
+		in.B = s.p.restrict(s.restriction(&sum.B))
 	}
-	if v.Fill != 0 {
-		padding := poly.TensorMask(out, poly.SplitAxes(out, r)).Sub(w.ones)
-		value = value.Add(padding.MulM31(field.FromInt64(v.Fill)))
-	}
-	return value
+	s.tables = append(s.tables, in)
+	return s.p.inner(in.Eq, in.A, in.B)
 }
 
-func (s *Session) queueWiring(w *wiring, src model.TensorID) field.QM31 {
-	in := instance{vars: w.vars()}
-	if s.p.proving() {
-		in.a = s.p.b.Restrict(backend.Restriction{Tensor: src, Bound: w.bound, Keep: w.keep})
-		in.b = s.p.b.Upload(w.table())
+func (s *Session) restriction(o *plan.Operand) backend.Restriction {
+	r := backend.Restriction{Tensor: o.Tensor, Bound: make([][]field.QM31, len(o.Bound)), Keep: o.Keep}
+	for a, part := range o.Bound {
+		if part != nil {
+			r.Bound[a] = s.at(part)
+		}
 	}
-	in.claim = s.p.value(func() field.QM31 { return s.p.b.Inner(nil, in.a, in.b) })
-	name := s.g.Tensors[src].Name
-	in.then = func(f sumcheck.Final) {
-		s.p.check(w.eval(f.Point) == f.B, "wiring of %q: wrong weights", name)
-		s.bind(src, w.source(f.Point), f.A)
-	}
-	s.queue = append(s.queue, in)
-	return in.claim
+	return r
 }
 
-// product returns the product's MLE at ρ and queues the sum that proves it.
-func (s *Session) product(p *model.Product, shape []int, rho []field.QM31) field.QM31 {
-	c := newContraction(s.g, p, shape, rho)
-	in := instance{eq: c.eq, vars: c.numVars()}
-	if s.p.proving() {
-		in.a = s.p.b.Restrict(c.restriction(p.A, p.LabelsA))
-		in.b = s.p.b.Restrict(c.restriction(p.B, p.LabelsB))
+// batch proves a batch of sums and binds the tensors at its ends.
+func (s *Session) batch(b *plan.Batch) {
+	if s.p.failed() {
+		return
 	}
-	in.claim = s.p.value(func() field.QM31 { return s.p.b.Inner(in.eq, in.a, in.b) })
-	in.then = func(f sumcheck.Final) {
-		s.bind(p.A, c.operand(p.LabelsA, f.Point), f.A)
-		s.bind(p.B, c.operand(p.LabelsB, f.Point), f.B)
+	shapes := make([]sumcheck.Shape, b.To-b.From)
+	for i := range shapes {
+		sum := &s.f.Sums[b.From+i]
+		shapes[i] = sumcheck.Shape{Claim: s.values[sum.Value], NumVars: sum.Vars, Eq: s.at(sum.Eq)}
 	}
-	s.queue = append(s.queue, in)
-	return in.claim.Mul(c.mask)
-}
-
-// acc returns the accumulator's MLE at ρ.
-func (s *Session) acc(a *model.Acc, shape []int, rho []field.QM31) field.QM31 {
-	v := s.linear(a.Linear, shape, rho)
-	if a.Const != 0 {
-		v = v.Add(poly.TensorMask(shape, poly.SplitAxes(shape, rho)).MulM31(field.FromInt64(a.Const)))
+	finals := s.p.sumcheck(s.tables, shapes)
+	s.tables = nil
+	if s.p.failed() {
+		return
 	}
-	for i := range a.Products {
-		p := &a.Products[i]
-		v = v.Add(s.product(p, shape, rho).MulM31(field.FromInt64(p.Coef)))
+	s.finals = append(s.finals, finals...)
+	// The longest sum has been bound to all of the challenges.
+	point := []field.QM31{}
+	for _, f := range finals {
+		if len(f.Point) > len(point) {
+			point = f.Point
+		}
 	}
-	return v
-}
-
-// reduce runs batched sumchecks until no sum is left.
-func (s *Session) reduce() {
-	for len(s.queue) > 0 && !s.p.failed() {
-		batch := s.queue
-		s.queue = nil
-		finals := s.p.sumcheck(batch)
+	s.drawn = append(s.drawn, point)
+	for i := range finals {
+		sum := &s.f.Sums[b.From+i]
+		if sum.View == nil {
+			continue
+		}
+		s.p.check(weights(sum.View, s.at(sum.At), finals[i].Point) == finals[i].B, "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
 		if s.p.failed() {
 			return
 		}
-		for i := range batch {
-			batch[i].then(finals[i])
-		}
+	}
+	s.find(b.Nodes)
+	if s.p.failed() {
+		return
+	}
+	for _, c := range b.Checks {
+		o := s.f.Sums[c.Sum].Operand(c.IsB)
+		s.p.check(s.values[c.Value] == s.end(c.Sum, c.IsB), "tensor %q: evaluations disagree", s.g.Tensors[o.Tensor].Name)
 	}
 }

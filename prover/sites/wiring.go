@@ -1,129 +1,183 @@
 package sites
 
 import (
-	"sort"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
-// wiring is a view at a point r of its output: a linear functional of the
-// source,
-//
-//	View(src)~(r) = factor · Σ_x src~(bound, x) · Π_groups g_group(x).
-//
-// Groups that only rename variables bind source axes to coordinates of r; the
-// others keep theirs in the sum (docs/protocol.md, "Wiring").
-type wiring struct {
-	in     []int
-	factor field.QM31
-	bound  [][]field.QM31 // by source axis; nil if kept
-	keep   []int          // source axes in the sum, ascending
-	groups []groupWeights // in the order of keep
-	ones   field.QM31     // View(1…1)~(r)
-}
-
-// groupWeights is g_group, dense over the group's source axes.
-type groupWeights struct {
-	dims    []int
-	weights []field.QM31
-}
-
-// newWiring evaluates the view's wiring at the point r of the output.
-func newWiring(v *model.View, out, in []int, r []field.QM31) *wiring {
-	parts := poly.SplitAxes(out, r)
-	w := &wiring{in: in, factor: field.One, ones: field.One, bound: make([][]field.QM31, len(in))}
-	groups := make([]*model.Group, len(v.Groups))
-	for i := range v.Groups {
-		groups[i] = &v.Groups[i]
-	}
-	sort.SliceStable(groups, func(i, j int) bool { return firstAxis(groups[i]) < firstAxis(groups[j]) })
-	for _, g := range groups {
-		inDims := pick(in, g.In)
-		if g.Trivial(out, in) {
-			segment := poly.JoinAxes(pick(parts, g.Out))
-			for j, part := range poly.SplitAxes(inDims, segment) {
-				w.bound[g.In[j]] = part
-			}
-			if v.Fill != 0 {
-				w.ones = w.ones.Mul(poly.TensorMask(inDims, poly.SplitAxes(inDims, segment)))
-			}
-			continue
-		}
-		t := poly.OuterEq(pick(out, g.Out), pick(parts, g.Out))
-		weights := make([]field.QM31, model.Size(inDims))
-		g.ForEach(out, in, func(o, i int) { weights[i] = weights[i].Add(t[o]) })
-		if v.Fill != 0 {
-			sum := field.Zero
-			for _, x := range weights {
-				sum = sum.Add(x)
-			}
-			w.ones = w.ones.Mul(sum)
-		}
-		if len(weights) == 1 {
-			w.factor = w.factor.Mul(weights[0])
-			for _, a := range g.In {
-				w.bound[a] = []field.QM31{}
-			}
-			continue
-		}
-		w.keep = append(w.keep, g.In...)
-		w.groups = append(w.groups, groupWeights{inDims, weights})
-	}
-	return w
-}
-
-func firstAxis(g *model.Group) int {
-	if len(g.In) == 0 {
-		return -1
-	}
-	return g.In[0]
-}
-
-// vars returns the number of variables of the sum.
-func (w *wiring) vars() int { return model.Vars(pick(w.in, w.keep)) }
-
-// table returns factor·Π g_group over the padded cube of the kept axes.
-func (w *wiring) table() []field.QM31 {
-	t := []field.QM31{w.factor}
-	for _, g := range w.groups {
-		t = poly.Outer(t, poly.PadTable(g.weights, g.dims))
-	}
-	return t
-}
-
-// eval returns the MLE of table at a point, without building it.
-func (w *wiring) eval(point []field.QM31) field.QM31 {
-	v := w.factor
-	for _, g := range w.groups {
-		n := model.Vars(g.dims)
-		e := poly.OuterEq(g.dims, poly.SplitAxes(g.dims, point[:n]))
-		point = point[n:]
-		sum := field.Zero
-		for i, x := range g.weights {
-			if !x.IsZero() {
-				sum = sum.Add(x.Mul(e[i]))
-			}
-		}
-		v = v.Mul(sum)
+// factor returns what the groups with a source of one entry contribute at the
+// point r of the output.
+func factor(w *plan.Wiring, r []field.QM31) field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	v := field.One
+	for _, g := range w.Single {
+		v = v.Mul(groupWeight(g, w, parts, nil))
 	}
 	return v
 }
 
-// source returns the point of the source at which the sum's end, kept, lands.
-func (w *wiring) source(kept []field.QM31) []field.QM31 {
-	parts := append([][]field.QM31(nil), w.bound...)
-	for j, part := range poly.SplitAxes(pick(w.in, w.keep), kept) {
-		parts[w.keep[j]] = part
+// ones returns View(1…1)~(r), for a view that does not sum.
+func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	v := factor(w, r)
+	for _, g := range w.Renaming {
+		dims := plan.Pick(w.In, g.In)
+		v = v.Mul(poly.TensorMask(dims, poly.SplitAxes(dims, poly.JoinAxes(plan.Pick(parts, g.Out)))))
 	}
-	return poly.JoinAxes(parts)
+	for _, g := range w.Summed {
+		v = v.Mul(groupWeight(g, w, parts, nil))
+	}
+	return v
 }
 
-func pick[T any](s []T, idx []int) []T {
-	out := make([]T, len(idx))
-	for i, j := range idx {
-		out[i] = s[j]
+// weights returns the MLE of table at a point, without building it: the verifier's
+// memory does not grow with the axes that are wired.
+func weights(w *plan.Wiring, r, point []field.QM31) field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	v := factor(w, r)
+	for _, g := range w.Summed {
+		dims := plan.Pick(w.In, g.In)
+		n := model.Vars(dims)
+		v = v.Mul(groupWeight(g, w, parts, poly.SplitAxes(dims, point[:n])))
+		point = point[n:]
 	}
-	return out
+	return v
+}
+
+// table returns the weights factor·Π g_group of a view at the point r of its
+// output, over the padded cube of the source axes that are summed.
+func table(w *plan.Wiring, r []field.QM31) []field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	t := []field.QM31{factor(w, r)}
+	for _, g := range w.Summed {
+		dims := plan.Pick(w.In, g.In)
+		eq := poly.OuterEq(plan.Pick(w.Out, g.Out), plan.Pick(parts, g.Out))
+		sums := make([]field.QM31, model.Size(dims))
+		g.ForEach(w.Out, w.In, func(o, i int) { sums[i] = sums[i].Add(eq[o]) })
+		t = poly.Outer(t, poly.PadTable(sums, dims))
+	}
+	return t
+}
+
+// groupWeight returns Σ eq(parts, o)·eq(point, i) over the wired pairs (o, i) of a
+// group, where point has a part for each source axis of the group, or Σ
+// eq(parts, o) if there is no point.
+func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) field.QM31 {
+	outDims, inDims := plan.Pick(w.Out, g.Out), plan.Pick(w.In, g.In)
+	out := poly.NewEqRows(outDims, plan.Pick(parts, g.Out))
+	var row func(from, to int, inner []field.QM31) field.QM31
+	switch {
+	case g.Map == model.MapReshape && point == nil:
+		row = func(_, _ int, inner []field.QM31) field.QM31 { return sumOf(inner) }
+	case g.Map == model.MapReshape:
+		in := poly.NewEqRows(inDims, point)
+		row = func(from, to int, inner []field.QM31) (sum field.QM31) {
+			in.Rows(from, to, func(a, b int, weight field.QM31, other []field.QM31) {
+				sum = sum.Add(weight.Mul(field.Dot(inner[a-from:b-from], other)))
+			})
+			return sum
+		}
+	default:
+		source := newSourceWeights(inDims, point)
+		row = func(from, _ int, inner []field.QM31) field.QM31 {
+			sum := pairSum{source: source}
+			for len(inner) > 0 {
+				bases := sum.bases[:min(len(inner), len(sum.bases))]
+				g.Bases(w.Out, from, bases)
+				for k, at := range bases {
+					sum.add(inner[k], at, g.Sum)
+				}
+				from, inner = from+len(bases), inner[len(bases):]
+			}
+			return sum.total()
+		}
+	}
+	var mu sync.Mutex
+	var total field.QM31
+	parallel.For(model.Size(outDims), outputsPerTask, func(lo, hi int) {
+		var sum field.QM31
+		out.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
+			sum = sum.Add(weight.Mul(row(from, to, inner)))
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		total = total.Add(sum)
+	})
+	return total
+}
+
+// outputsPerTask is how many outputs of a group are worth a goroutine.
+const outputsPerTask = 1 << 12
+
+func sumOf(v []field.QM31) field.QM31 {
+	var sum field.QM31
+	for _, x := range v {
+		sum = sum.Add(x)
+	}
+	return sum
+}
+
+// sourceWeights are the values eq(point, i) for the entries of at most one axis, as
+// products of two tables of about their square root in number: that of entry i is
+// high[i>>bits]·low[i&mask]. Without a point they are ones.
+type sourceWeights struct {
+	dim        int
+	high, low  []field.QM31
+	bits, mask int
+}
+
+func newSourceWeights(dims []int, point [][]field.QM31) *sourceWeights {
+	s := &sourceWeights{dim: model.Size(dims), high: []field.QM31{field.One}, low: []field.QM31{field.One}, bits: 63}
+	if len(dims) > 0 && point != nil {
+		r := point[0]
+		s.bits = (len(r) + 1) / 2
+		s.mask = 1<<s.bits - 1
+		s.high, s.low = poly.EqTable(r[:len(r)-s.bits]), poly.EqTable(r[len(r)-s.bits:])
+	}
+	return s
+}
+
+// pairSum adds up products of weights of wired pairs, many at a time.
+type pairSum struct {
+	source         *sourceWeights
+	bases          [1 << 8]int // where outputs are wired to
+	n              int         // pairs that wait
+	out, high, low [1 << 8]field.QM31
+	sum            field.QM31
+}
+
+// add adds the pairs of an output of the given weight that is wired to entry i plus
+// what the indexes of a sum add to it. What is not an entry is no pair.
+func (s *pairSum) add(weight field.QM31, i int, over []model.SumIndex) {
+	if len(over) > 0 {
+		for range over[0].Dim {
+			s.add(weight, i, over[1:])
+			i += over[0].Stride
+		}
+		return
+	}
+	w := s.source
+	if uint(i) >= uint(w.dim) {
+		return
+	}
+	s.out[s.n], s.high[s.n], s.low[s.n] = weight, w.high[i>>w.bits], w.low[i&w.mask]
+	if s.n++; s.n == len(s.out) {
+		s.flush()
+	}
+}
+
+func (s *pairSum) flush() {
+	field.MulQM31Vec(s.out[:s.n], s.out[:s.n], s.high[:s.n])
+	s.sum = s.sum.Add(field.Dot(s.out[:s.n], s.low[:s.n]))
+	s.n = 0
+}
+
+func (s *pairSum) total() field.QM31 {
+	s.flush()
+	return s.sum
 }

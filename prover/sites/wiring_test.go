@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
@@ -102,118 +103,72 @@ func TestWiring(t *testing.T) {
 		r := randomPoint(rng, model.Vars(out))
 		want := poly.EvalTensor(out, dst, r)
 
-		w := newWiring(v, out, in, r)
+		w := plan.NewWiring(v, out, in)
 		// Σ over the kept axes' cube of src~(bound, x)·table(x).
-		table := w.table()
+		all := table(w, r)
 		got := field.Zero
-		for x, weight := range table {
-			bits := make([]field.QM31, w.vars())
+		for x, weight := range all {
+			bits := make([]field.QM31, w.Vars)
 			for j := range bits {
 				bits[j] = field.FromM31(field.M31(x >> (len(bits) - 1 - j) & 1))
 			}
-			got = got.Add(weight.Mul(poly.EvalTensor(in, src, w.source(bits))))
+			got = got.Add(weight.Mul(poly.EvalTensor(in, src, source(w, r, bits))))
 		}
-		padding := poly.TensorMask(out, poly.SplitAxes(out, r)).Sub(w.ones)
 		if v.Fill != 0 {
+			padding := poly.TensorMask(out, poly.SplitAxes(out, r)).Sub(ones(w, r))
 			got = got.Add(padding.MulM31(field.FromInt64(v.Fill)))
 		}
 		if got != want {
 			t.Fatalf("view %+v of %v as %v: wrong value", v, in, out)
 		}
-		end := randomPoint(rng, w.vars())
-		if w.eval(end) != poly.Eval(table, end) {
+		end := randomPoint(rng, w.Vars)
+		if weights(w, r, end) != poly.Eval(all, end) {
 			t.Fatalf("view %+v of %v as %v: wrong weights", v, in, out)
 		}
 	})
 }
 
-// TestContraction compares a product at a point with the MLE of its entries.
-func TestContraction(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		// Labels 0..rank−1 are output axes; each is in A, in B, in both or in
-		// neither. Two contracted labels.
-		rank := rapid.IntRange(0, 3).Draw(t, "rank")
-		dims := make([]int, rank+2)
-		for i := range dims {
-			dims[i] = rapid.IntRange(1, 4).Draw(t, "dim")
-		}
-		p := &model.Product{Coef: 1, A: 0, B: 1}
-		for l := range rank {
-			where := rapid.IntRange(0, 3).Draw(t, "where")
-			if where&1 != 0 {
-				p.LabelsA = append(p.LabelsA, l)
-			}
-			if where&2 != 0 {
-				p.LabelsB = append(p.LabelsB, l)
-			}
-		}
-		for l := rank; l < rank+rapid.IntRange(0, 2).Draw(t, "contracted"); l++ {
-			p.LabelsA, p.LabelsB = append(p.LabelsA, l), append(p.LabelsB, l)
-		}
-		p.LabelsA = rapid.Permutation(p.LabelsA).Draw(t, "A")
-		p.LabelsB = rapid.Permutation(p.LabelsB).Draw(t, "B")
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		g := &model.Graph{Tensors: []model.Tensor{{Shape: pick(dims, p.LabelsA)}, {Shape: pick(dims, p.LabelsB)}}}
-		data := make([][]int32, 2)
-		for i := range data {
-			data[i] = make([]int32, model.Size(g.Tensors[i].Shape))
-			for j := range data[i] {
-				data[i][j] = rng.Int32N(201) - 100
-			}
-		}
-		out := dims[:rank]
-		rho := randomPoint(rng, model.Vars(out))
-		want := poly.EvalTensor(out, einsum(dims, rank, p, data), rho)
-
-		c := newContraction(g, p, out, rho)
-		got := field.Zero
-		for x := range 1 << c.numVars() {
-			bits := make([]field.QM31, c.numVars())
-			for j := range bits {
-				bits[j] = field.FromM31(field.M31(x >> (len(bits) - 1 - j) & 1))
-			}
-			a := poly.EvalTensor(g.Tensors[0].Shape, data[0], c.operand(p.LabelsA, bits))
-			b := poly.EvalTensor(g.Tensors[1].Shape, data[1], c.operand(p.LabelsB, bits))
-			got = got.Add(poly.Eq(c.eq, bits[:len(c.eq)]).Mul(a).Mul(b))
-		}
-		if got.Mul(c.mask) != want {
-			t.Fatalf("%v · %v over %v: wrong value", p.LabelsA, p.LabelsB, dims)
-		}
-	})
+// source returns the point of the source when the kept axes are bound.
+func source(w *plan.Wiring, r, kept []field.QM31) []field.QM31 {
+	parts := make([][]field.QM31, len(w.In))
+	for a, places := range w.Bound {
+		parts[a] = plan.Pick(r, places)
+	}
+	for j, part := range poly.SplitAxes(plan.Pick(w.In, w.Keep), kept) {
+		parts[w.Keep[j]] = part
+	}
+	return poly.JoinAxes(parts)
 }
 
-// einsum is the product by its definition.
-func einsum(dims []int, rank int, p *model.Product, data [][]int32) []int32 {
-	out := make([]int32, model.Size(dims[:rank]))
-	used := map[int]bool{}
-	for _, l := range p.LabelsA {
-		used[l] = true
+// TestLongAxes is TestWiring for axes whose weights are not kept whole.
+func TestLongAxes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	long := 1<<20 + 12345
+	index := make([]int, 5000)
+	for i := range index {
+		index[i] = rng.IntN(long+1) - 1
 	}
-	index := make([]int, len(dims))
-	at := func(labels []int) (off int) {
-		for _, l := range labels {
-			off = off*dims[l] + index[l]
+	for name, c := range map[string]struct {
+		out, in []int
+		g       model.Group
+	}{
+		"stride":  {[]int{70000}, []int{long}, model.Group{Out: []int{0}, In: []int{0}, Base: long + 5, Strides: []int{-17}}},
+		"windows": {[]int{9000, 3}, []int{long}, model.Group{Out: []int{0, 1}, In: []int{0}, Base: -4, Strides: []int{20, 7}}},
+		"index":   {[]int{len(index)}, []int{long}, model.Group{Out: []int{0}, In: []int{0}, Map: model.MapIndex, Index: index}},
+		"sum":     {[]int{6}, []int{long}, model.Group{Out: []int{0}, In: []int{0}, Strides: []int{300000}, Sum: []model.SumIndex{{Dim: 30000, Stride: 1}}}},
+		"reshape": {[]int{3, 70001}, []int{70001, 3}, model.Group{Out: []int{0, 1}, In: []int{0, 1}, Map: model.MapReshape}},
+	} {
+		v := &model.View{Groups: []model.Group{c.g}}
+		w := plan.NewWiring(v, c.out, c.in)
+		r, end := randomPoint(rng, model.Vars(c.out)), randomPoint(rng, w.Vars)
+		if weights(w, r, end) != poly.Eval(table(w, r), end) {
+			t.Errorf("%s: wrong weights", name)
 		}
-		return off
-	}
-	var rec func(l int)
-	rec = func(l int) {
-		if l == len(dims) {
-			off := 0
-			for i := range rank {
-				off = off*dims[i] + index[i]
-			}
-			out[off] += data[0][at(p.LabelsA)] * data[1][at(p.LabelsB)]
-			return
-		}
-		n := dims[l]
-		if l >= rank && !used[l] {
-			n = 1
-		}
-		for index[l] = 0; index[l] < n; index[l]++ {
-			rec(l + 1)
+		want := field.Zero
+		eq := poly.OuterEq(c.out, poly.SplitAxes(c.out, r))
+		c.g.ForEach(c.out, c.in, func(o, _ int) { want = want.Add(eq[o]) })
+		if name != "sum" && ones(w, r) != want {
+			t.Errorf("%s: wrong view of ones", name)
 		}
 	}
-	rec(0)
-	return out
 }

@@ -15,18 +15,24 @@ const fracBits = 24
 // WholeBits returns n bits.
 func WholeBits(n int) Bits { return Bits(n) << fracBits }
 
+// Whole returns the number of whole bits in b, rounded down.
+func (b Bits) Whole() int { return int(b >> fracBits) }
+
 // Float returns b as a floating-point number, for printing only.
 func (b Bits) Float() float64 { return float64(b) / (1 << fracBits) }
 
 // String returns b with one decimal, rounded down.
 func (b Bits) String() string {
-	tenths := int64(b) * 10 >> fracBits
+	tenths := b.tenths()
 	sign := ""
 	if tenths < 0 {
 		sign, tenths = "-", -tenths
 	}
 	return fmt.Sprintf("%s%d.%d", sign, tenths/10, tenths%10)
 }
+
+// tenths returns b in tenths of a bit, rounded down.
+func (b Bits) tenths() int64 { return int64(b) * 10 >> fracBits }
 
 // log2Floor returns a lower bound of log2(x) for x ≥ 1, less than 2^(1−fracBits)
 // away from it and exact for powers of two.

@@ -1,22 +1,28 @@
 package sumcheck
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// Tables are the tables A and B of a batch of instances, wherever they are.
-// They do the work on data in the prover's rounds; ProveTables does the rest.
+// Tables are the passes over the tables A and B of a batch of instances,
+// wherever those are: the work on data in the prover's rounds. [Prove] does the
+// rest. Results are a function of the tables and of the calls so far. Tables are
+// used by one goroutine.
 type Tables interface {
 	// Round returns the sums of every instance that takes part in the round
 	// (an instance of n variables in the last n), by instance. In all tables
 	// that took part in the round before it first binds that round's variable
-	// to r.
-	Round(round int, r field.QM31) []Sums
+	// to r. Rounds come in order, from 0 on.
+	Round(ctx context.Context, round int, r field.QM31) ([]Sums, error)
 	// Ends binds the last round's variable to r and returns what is left of
 	// the tables A and B of every instance. There may have been no rounds.
-	Ends(r field.QM31) [][2]field.QM31
+	Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error)
+	// Close gives back the memory of the tables. It may come at any time.
+	Close()
 }
 
 // Sums are what a round needs of q(X) = Σ_x w(x)·A(X,x)·B(X,x), where w is eq
@@ -25,24 +31,16 @@ type Tables interface {
 // is q(0) and says nothing about q(1): then First is q(1).
 type Sums struct{ First, Top field.QM31 }
 
-// Prove proves the instances' claims and returns the evaluations they come
-// down to. The claims and eq points must have been absorbed, or follow from
-// what has been. The tables of the instances are overwritten.
+// Prove proves the claims of the shapes over tables of these shapes and returns
+// the evaluations they come down to. The claims and eq points must have been
+// absorbed, or follow from what has been. The tables are used up. An error is
+// one of the tables; what was written by then is no proof.
 //
-// Tables that are not of one power-of-two length are a programmer's error and
-// panic. A false claim gives a proof that Verify rejects.
-func Prove(w *transcript.Writer, insts []Instance) []Final {
-	shapes := make([]Shape, len(insts))
-	for i, in := range insts {
-		shapes[i] = in.shape()
-	}
-	return ProveTables(w, shapes, NewTables(insts))
-}
-
-// ProveTables is Prove over tables that may be on another machine.
-func ProveTables(w *transcript.Writer, shapes []Shape, tables Tables) []Final {
+// A shape with more eq variables than variables is a programmer's error and
+// panics. A false claim gives a proof that Verify rejects.
+func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tables) ([]Final, error) {
 	if len(shapes) == 0 {
-		return nil
+		return nil, nil
 	}
 	plan := newSchedule(shapes)
 	gamma := powers(w.Challenge(), len(shapes))
@@ -52,7 +50,10 @@ func ProveTables(w *transcript.Writer, shapes []Shape, tables Tables) []Final {
 	challenges := make([]field.QM31, plan.rounds)
 	for round := range challenges {
 		var m message
-		sums := tables.Round(round, last)
+		sums, err := tables.Round(ctx, round, last)
+		if err != nil {
+			return nil, err
+		}
 		for i, s := range states {
 			if plan.joins(i) == round {
 				claim = claim.Add(s.scale.Mul(s.claim))
@@ -74,12 +75,16 @@ func ProveTables(w *transcript.Writer, shapes []Shape, tables Tables) []Final {
 		}
 	}
 
+	ends, err := tables.Ends(ctx, last)
+	if err != nil {
+		return nil, err
+	}
 	finals := make([]Final, len(shapes))
-	for i, end := range tables.Ends(last) {
+	for i, end := range ends {
 		finals[i] = Final{Point: challenges[plan.joins(i):], A: end[0], B: end[1]}
 		w.SendQM31(end[0], end[1])
 	}
-	return finals
+	return finals, nil
 }
 
 // A state is an instance on its way through the rounds, but for its tables.

@@ -7,26 +7,25 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 )
 
-// An Instance is a claim with its witness:
-// Claim = Σ_{x∈{0,1}^n} eq(Eq, x_0 … x_{len(Eq)−1})·A(x)·B(x).
+// An Instance is the witness of a claim in memory:
+// Σ_{x∈{0,1}^n} eq(Eq, x_0 … x_{len(Eq)−1})·A(x)·B(x).
 //
 // len(A) = len(B) = 2^n and len(Eq) ≤ n; no Eq means the plain sum of
-// products. A and B are consumed: Prove folds them in place.
+// products.
 type Instance struct {
-	Claim field.QM31
-	Eq    []field.QM31
-	A, B  []field.QM31
+	Eq   []field.QM31
+	A, B []field.QM31
 }
 
-// shape checks the tables and returns what the verifier knows of them.
-func (in *Instance) shape() Shape {
+// numVars checks the tables and returns their number of variables.
+func (in *Instance) numVars() int {
 	if len(in.A) != len(in.B) || bits.OnesCount(uint(len(in.A))) != 1 {
 		panic(fmt.Sprintf("sumcheck: tables of %d and %d entries", len(in.A), len(in.B)))
 	}
-	return Shape{Claim: in.Claim, NumVars: bits.TrailingZeros(uint(len(in.A))), Eq: in.Eq}
+	return bits.TrailingZeros(uint(len(in.A)))
 }
 
-// A Shape is what the verifier knows of an Instance: the claim, the number of
+// A Shape is what the verifier knows of an instance: the claim, the number of
 // variables and the point of the eq factor, len(Eq) ≤ NumVars.
 type Shape struct {
 	Claim   field.QM31

@@ -2,6 +2,7 @@ package sumcheck
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,10 +31,16 @@ func randomVec(rng *rand.Rand, n int) []field.QM31 {
 // A size is an instance's number of variables and of eq variables among them.
 type size struct{ vars, eq int }
 
+// An instance is a claim with its witness.
+type instance struct {
+	Instance
+	Claim field.QM31
+}
+
 // randomInstance returns a true claim, computed by the definition. Some eq
 // coordinates are Boolean: a point of a claim may select an index.
-func randomInstance(rng *rand.Rand, s size) Instance {
-	in := Instance{A: randomVec(rng, 1<<s.vars), B: randomVec(rng, 1<<s.vars), Eq: randomVec(rng, s.eq)}
+func randomInstance(rng *rand.Rand, s size) instance {
+	in := instance{Instance: Instance{A: randomVec(rng, 1<<s.vars), B: randomVec(rng, 1<<s.vars), Eq: randomVec(rng, s.eq)}}
 	for j := range in.Eq {
 		switch rng.IntN(6) {
 		case 0:
@@ -49,17 +56,17 @@ func randomInstance(rng *rand.Rand, s size) Instance {
 	return in
 }
 
-func clone(insts []Instance) []Instance {
+func clone(insts []instance) []Instance {
 	c := make([]Instance, len(insts))
 	for i, in := range insts {
-		c[i] = in
+		c[i].Eq = in.Eq
 		c[i].A = append([]field.QM31(nil), in.A...)
 		c[i].B = append([]field.QM31(nil), in.B...)
 	}
 	return c
 }
 
-func shapes(insts []Instance) []Shape {
+func shapes(insts []instance) []Shape {
 	s := make([]Shape, len(insts))
 	for i, in := range insts {
 		vars := 0
@@ -81,15 +88,18 @@ func sponge(claims []Shape) *transcript.Sponge {
 }
 
 // prove leaves the instances as they are.
-func prove(insts []Instance) ([]byte, []Final) {
+func prove(insts []instance) ([]byte, []Final) {
 	w := transcript.NewWriter(sponge(shapes(insts)))
-	finals := Prove(w, clone(insts))
+	finals, err := Prove(context.Background(), w, shapes(insts), NewTables(clone(insts)))
+	if err != nil {
+		panic(err) // tables in memory have no errors
+	}
 	return w.Bytes(), finals
 }
 
 // verify runs the verifier and the checks that are the caller's: every final
 // value is the evaluation of its table.
-func verify(proof []byte, claims []Shape, insts []Instance) error {
+func verify(proof []byte, claims []Shape, insts []instance) error {
 	r := transcript.NewReader(sponge(claims), proof)
 	finals := Verify(r, claims)
 	if err := r.Done(); err != nil {
@@ -108,9 +118,9 @@ var sizes = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) size {
 	return size{vars, rapid.IntRange(0, vars).Draw(t, "eq")}
 }), 0, 6)
 
-func randomInstances(t *rapid.T) (*rand.Rand, []Instance) {
+func randomInstances(t *rapid.T) (*rand.Rand, []instance) {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-	var insts []Instance
+	var insts []instance
 	for _, s := range sizes.Draw(t, "sizes") {
 		insts = append(insts, randomInstance(rng, s))
 	}
@@ -135,7 +145,7 @@ func TestHonest(t *testing.T) {
 // TestLarge crosses the limits at which a round is cut into tasks and tiles.
 func TestLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var insts []Instance
+	var insts []instance
 	for _, s := range []size{{14, 14}, {13, 0}, {12, 3}, {13, 9}, {2, 1}, {0, 0}, {5, 5}, {5, 0}} {
 		insts = append(insts, randomInstance(rng, s))
 	}
@@ -148,7 +158,7 @@ func TestLarge(t *testing.T) {
 // TestThreads: the bytes do not depend on the number of threads.
 func TestThreads(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
-	var insts []Instance
+	var insts []instance
 	for _, s := range []size{{13, 13}, {12, 0}, {12, 2}, {1, 1}} {
 		insts = append(insts, randomInstance(rng, s))
 	}
@@ -176,7 +186,7 @@ func TestProofLength(t *testing.T) {
 		{[]size{{5, 2}}, 2*3 + 3*2 + 2},
 		{[]size{{6, 0}, {4, 1}, {0, 0}}, 2*2 + 1*3 + 3*2 + 6},
 	} {
-		var insts []Instance
+		var insts []instance
 		for _, s := range c.sizes {
 			insts = append(insts, randomInstance(rng, s))
 		}
@@ -214,7 +224,7 @@ func TestFalseClaim(t *testing.T) {
 // joins. It works for γ known beforehand; γ is drawn after the claims.
 func TestWaitingInstance(t *testing.T) {
 	zero := func(n int) []field.QM31 { return make([]field.QM31, n) }
-	insts := []Instance{{A: zero(8), B: zero(8)}, {A: zero(1), B: zero(1)}}
+	insts := []instance{{Instance: Instance{A: zero(8), B: zero(8)}}, {Instance: Instance{A: zero(1), B: zero(1)}}}
 	attack := func(gamma field.QM31) ([]byte, []Shape) {
 		// γ⁰·8 + γ·c = 0 after three halvings: 1 + γ·c = 0.
 		insts[0].Claim = field.FromM31(8)
@@ -243,7 +253,7 @@ func TestWaitingInstance(t *testing.T) {
 
 func TestSwappedClaims(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	insts := []Instance{randomInstance(rng, size{4, 2}), randomInstance(rng, size{4, 2})}
+	insts := []instance{randomInstance(rng, size{4, 2}), randomInstance(rng, size{4, 2})}
 	insts[0].Claim, insts[1].Claim = insts[1].Claim, insts[0].Claim
 	proof, _ := prove(insts)
 	if verify(proof, shapes(insts), insts) == nil {
@@ -255,7 +265,7 @@ func TestSwappedClaims(t *testing.T) {
 // value that keeps the product is caught by the evaluation check.
 func TestAlteredProof(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	var insts []Instance
+	var insts []instance
 	for _, s := range []size{{5, 5}, {4, 0}, {3, 1}, {0, 0}} {
 		insts = append(insts, randomInstance(rng, s))
 	}
@@ -282,7 +292,7 @@ func TestAlteredProof(t *testing.T) {
 // the evaluations can tell, and does.
 func TestScaledFinals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	insts := []Instance{randomInstance(rng, size{3, 2})}
+	insts := []instance{randomInstance(rng, size{3, 2})}
 	claims := shapes(insts)
 	proof, finals := prove(insts)
 	w := transcript.NewWriter(transcript.New("scratch"))
@@ -303,7 +313,7 @@ func TestScaledFinals(t *testing.T) {
 // challenges.
 func TestChallengesBind(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	a := []Instance{randomInstance(rng, size{4, 2})}
+	a := []instance{randomInstance(rng, size{4, 2})}
 	_, first := prove(a)
 	a[0].Claim = a[0].Claim.AddM31(1)
 	_, second := prove(a)
@@ -314,14 +324,44 @@ func TestChallengesBind(t *testing.T) {
 	}
 }
 
+// cancels ends a context in a pass.
+type cancels struct {
+	Tables
+	cancel func()
+	passes int // until then
+}
+
+func (c *cancels) Round(ctx context.Context, round int, r field.QM31) ([]Sums, error) {
+	if c.passes--; c.passes < 0 {
+		c.cancel()
+	}
+	return c.Tables.Round(ctx, round, r)
+}
+
+// TestCancelled: a context that ends stops the prover at its next pass.
+func TestCancelled(t *testing.T) {
+	insts := []instance{randomInstance(rand.New(rand.NewPCG(19, 20)), size{5, 2})}
+	for passes := range 6 {
+		ctx, cancel := context.WithCancel(context.Background())
+		tables := &cancels{NewTables(clone(insts)), cancel, passes}
+		_, err := Prove(ctx, transcript.NewWriter(sponge(shapes(insts))), shapes(insts), tables)
+		if ended := passes < 5; errors.Is(err, context.Canceled) != ended {
+			t.Errorf("cancelled in pass %d of 5: %v", passes, err)
+		}
+		cancel()
+	}
+}
+
 func TestPanics(t *testing.T) {
 	vec := func(n int) []field.QM31 { return make([]field.QM31, n) }
-	w := func() *transcript.Writer { return transcript.NewWriter(transcript.New("")) }
 	for name, f := range map[string]func(){
-		"lengths":  func() { Prove(w(), []Instance{{A: vec(4), B: vec(2)}}) },
-		"no power": func() { Prove(w(), []Instance{{A: vec(3), B: vec(3)}}) },
-		"empty":    func() { Prove(w(), []Instance{{}}) },
-		"eq":       func() { Prove(w(), []Instance{{A: vec(2), B: vec(2), Eq: vec(2)}}) },
+		"lengths":  func() { NewTables([]Instance{{A: vec(4), B: vec(2)}}) },
+		"no power": func() { NewTables([]Instance{{A: vec(3), B: vec(3)}}) },
+		"empty":    func() { NewTables([]Instance{{}}) },
+		"eq":       func() { NewTables([]Instance{{A: vec(2), B: vec(2), Eq: vec(2)}}) },
+		"prover": func() {
+			_, _ = Prove(context.Background(), transcript.NewWriter(transcript.New("")), []Shape{{NumVars: 1, Eq: vec(2)}}, nil)
+		},
 		"verifier": func() { Verify(transcript.NewReader(transcript.New(""), nil), []Shape{{NumVars: 1, Eq: vec(2)}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -337,15 +377,17 @@ func TestPanics(t *testing.T) {
 
 func benchmark(b *testing.B, sizes ...size) {
 	rng := rand.New(rand.NewPCG(13, 14))
-	insts := make([]Instance, len(sizes))
+	insts := make([]instance, len(sizes))
 	for i, s := range sizes {
-		insts[i] = Instance{A: randomVec(rng, 1<<s.vars), B: randomVec(rng, 1<<s.vars), Eq: randomVec(rng, s.eq)}
+		insts[i].Instance = Instance{A: randomVec(rng, 1<<s.vars), B: randomVec(rng, 1<<s.vars), Eq: randomVec(rng, s.eq)}
 	}
 	for b.Loop() {
 		b.StopTimer()
 		work := clone(insts)
 		b.StartTimer()
-		Prove(transcript.NewWriter(transcript.New("bench")), work)
+		if _, err := Prove(context.Background(), transcript.NewWriter(transcript.New("bench")), shapes(insts), NewTables(work)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -364,7 +406,7 @@ func BenchmarkProveMany(b *testing.B) {
 // FuzzVerify: arbitrary bytes never prove a false claim and never panic.
 func FuzzVerify(f *testing.F) {
 	rng := rand.New(rand.NewPCG(17, 18))
-	insts := []Instance{randomInstance(rng, size{3, 2}), randomInstance(rng, size{1, 0}), randomInstance(rng, size{0, 0})}
+	insts := []instance{randomInstance(rng, size{3, 2}), randomInstance(rng, size{1, 0}), randomInstance(rng, size{0, 0})}
 	proof, _ := prove(insts)
 	f.Add(proof)
 	insts[0].Claim = insts[0].Claim.AddM31(1)

@@ -1,6 +1,7 @@
 package sumcheck
 
 import (
+	"context"
 	"sort"
 	"sync"
 
@@ -23,12 +24,14 @@ type tables struct {
 	insts []*table
 }
 
-// NewTables returns the tables of instances in memory, which it takes over.
+// NewTables returns the tables of instances in memory, which it takes over and
+// folds in place. Tables that are not of one power-of-two length are a
+// programmer's error and panic.
 func NewTables(insts []Instance) Tables {
 	t := &tables{insts: make([]*table, len(insts))}
 	shapes := make([]Shape, len(insts))
 	for i, in := range insts {
-		shapes[i] = in.shape()
+		shapes[i] = Shape{NumVars: in.numVars(), Eq: in.Eq}
 		t.insts[i] = newTable(in, shapes[i].NumVars)
 	}
 	t.plan = newSchedule(shapes)
@@ -38,7 +41,10 @@ func NewTables(insts []Instance) Tables {
 // Round implements Tables, in one pass over memory. The pairs of all instances
 // form one range that is shared between the cores; sums in a field do not
 // depend on where it is cut.
-func (t *tables) Round(round int, r field.QM31) []Sums {
+func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	var active, ends []int
 	total := 0
 	for i, in := range t.insts {
@@ -69,11 +75,14 @@ func (t *tables) Round(round int, r field.QM31) []Sums {
 	for _, i := range active {
 		t.insts[i].next()
 	}
-	return result
+	return result, nil
 }
 
 // Ends implements Tables.
-func (t *tables) Ends(r field.QM31) [][2]field.QM31 {
+func (t *tables) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	ends := make([][2]field.QM31, len(t.insts))
 	for i, in := range t.insts {
 		ends[i] = [2]field.QM31{in.a[0], in.b[0]}
@@ -81,8 +90,11 @@ func (t *tables) Ends(r field.QM31) [][2]field.QM31 {
 			ends[i] = [2]field.QM31{lerp(in.a[0], in.a[1], r), lerp(in.b[0], in.b[1], r)}
 		}
 	}
-	return ends
+	return ends, nil
 }
+
+// Close implements Tables: there is nothing to give back.
+func (t *tables) Close() {}
 
 // lerp returns a + r·(b−a).
 func lerp(a, b, r field.QM31) field.QM31 { return a.Add(r.Mul(b.Sub(a))) }

@@ -38,8 +38,8 @@ func (s *Sponge) grindEnd(nonce field.M31, bits int) bool {
 	return s.squeeze()&(1<<bits-1) == 0
 }
 
-// SearchNonce is a [NonceSearch]. The search is parallel; its result does not
-// depend on the number of threads, since blocks are handed out in increasing
+// SearchNonce is a [NonceSearch] that cannot fail. The search is parallel; its
+// result does not depend on the number of threads, since blocks are handed out in increasing
 // order and all below the best one are finished.
 func SearchNonce(start poseidon2.State, bits int) uint64 {
 	var (

@@ -14,15 +14,13 @@ const LimbBytes = 4
 // Writer is the prover's transcript: a sponge and the proof so far.
 type Writer struct {
 	*Sponge
-	// Search finds nonces for Grind; nil searches on all cores.
-	Search NonceSearch
-	proof  []byte
+	proof []byte
 }
 
 // NonceSearch returns the smallest nonce that, put into the first lane of start,
 // makes the low bits of the first lane of the permuted state zero, or a number
 // of p and above if none does.
-type NonceSearch func(start poseidon2.State, bits int) uint64
+type NonceSearch func(start poseidon2.State, bits int) (uint64, error)
 
 // NewWriter returns a writer over s with an empty proof.
 func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
@@ -71,26 +69,33 @@ func (w *Writer) HintDigest(d ...poseidon2.Digest) {
 // whoever looks for a lucky challenge must repeat for every try. With no bits
 // it does nothing. It panics unless 0 ≤ bits ≤ MaxGrindBits.
 func (w *Writer) Grind(bits int) {
+	// A search on the cores of this machine has no errors.
+	_ = w.GrindWith(bits, func(start poseidon2.State, bits int) (uint64, error) { return SearchNonce(start, bits), nil })
+}
+
+// GrindWith is [Writer.Grind] with another search. Where that fails, nothing is
+// written or absorbed.
+func (w *Writer) GrindWith(bits int, search NonceSearch) error {
 	checkGrindBits(bits)
 	if bits == 0 {
-		return
+		return nil
 	}
-	search := w.Search
-	if search == nil {
-		search = SearchNonce
+	n, err := search(w.clone().grindStart(), bits)
+	if err != nil {
+		return err
 	}
-	n := search(w.grindStart(), bits)
 	if n >= field.P {
 		panic("transcript: no nonce found, which has probability e^(−128)")
 	}
 	nonce := field.M31(n)
 	w.grindEnd(nonce, bits)
 	w.HintM31(nonce) // absorbed by grindEnd
+	return nil
 }
 
 // Fork returns a child with an empty proof of its own, see [Sponge.Fork].
 func (w *Writer) Fork(index uint64) *Writer {
-	return &Writer{Sponge: w.Sponge.Fork(index), Search: w.Search}
+	return &Writer{Sponge: w.Sponge.Fork(index)}
 }
 
 // Join absorbs the children's states in the order given, see [Sponge.Join].

@@ -27,15 +27,17 @@ type Result struct {
 	Inputs, Outputs [][]int32
 	// Circuit is the key's at the sizes that the proof is for.
 	Circuit *model.Graph
-	// Security is the number of proven bits of the weakest round.
-	Security float64
+	// Strength is that of the weakest round.
+	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
 }
 
 // Verify checks the proof read from r against the key, in one pass. Time and
 // memory are bounded by the key. An error that wraps ErrInvalid (or
-// proof.ErrMalformed) gives the reason.
+// proof.ErrMalformed) gives the reason. It asks for no more security than the
+// key does, which may be next to none: whoever relies on the proof of another
+// uses a [Policy].
 func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	// No bytes should get here that make the verifier panic; if some do, they
 	// are no proof.
@@ -50,13 +52,13 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	}
 	header := in.Header()
 	if header.Key != key.Digest {
-		return nil, fmt.Errorf("%w: it was made for another key (%x…, not %x…)", ErrInvalid, header.Key[:6], key.Digest[:6])
+		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, header.Key, key.Digest)
 	}
-	p, err := plan.ForProof(key, header)
+	p, err := key.PlanOf(header)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	in.Limit(proof.LimitsFor(p.Graph))
+	in.Limit(proof.LimitsFor(p))
 	v := &verification{key: key, plan: p, in: in}
 	if v.inputs, v.outputs, err = in.Public(p.Graph); err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Security: soundness.MinBits(p.Rounds()).Float(),
+		Strength: p.Strength(),
 	}, nil
 }
 
@@ -79,49 +81,32 @@ type verification struct {
 	in              *proof.Reader
 	inputs, outputs [][]int32
 	roots           []poseidon2.Digest // by tree of the plan
-	claims          []sites.Claim
+	claims          []plan.Claim
 }
 
 // run follows the transcript: commitments, one fork a chunk, one for the
 // public outputs, the join, and the opening of all claims.
 func (v *verification) run() error {
-	g := v.plan.Graph
-	main := plan.Statement(v.in.Header(), v.inputs, v.outputs)
+	main := v.plan.Statement(v.key.Digest, v.inputs, v.outputs)
 	if err := v.commitments(main); err != nil {
 		return err
 	}
-	forks := make([]*transcript.Sponge, 0, g.Chunks+1)
-	for chunk := range g.Chunks {
-		body, err := v.in.Frame(proof.Chunk, chunk)
+	forks := make([]*transcript.Sponge, 0, len(v.plan.Forks))
+	for i, f := range v.plan.Forks {
+		fork, err := v.fork(main, uint64(i), f)
 		if err != nil {
 			return err
 		}
-		fork, err := v.session(main, uint64(chunk), body, func(s *sites.Session) {
-			s.Chunk(chunk, v.plan.LookupGrind)
-		})
-		if err != nil {
-			return fmt.Errorf("%w: chunk %d: %w", ErrInvalid, chunk, err)
-		}
 		forks = append(forks, fork)
 	}
-	body, err := v.in.Frame(proof.IO, 0)
-	if err != nil {
-		return err
-	}
-	fork, err := v.session(main, uint64(g.Chunks), body, func(s *sites.Session) {
-		s.Outputs(func(i int) []int32 { return v.outputs[i] })
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	main.Join(append(forks, fork)...)
+	main.Join(forks...)
 	return v.opening(main)
 }
 
 // commitments receives the roots of the witness. That of the fixed tensors is
 // the key's, which the statement has bound.
 func (v *verification) commitments(main *transcript.Sponge) error {
-	body, err := v.in.Frame(proof.Commitments, 0)
+	body, err := v.in.Next()
 	if err != nil {
 		return err
 	}
@@ -140,30 +125,24 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	return nil
 }
 
-// session verifies one fork and collects its claims.
-func (v *verification) session(main *transcript.Sponge, index uint64, body []byte, f func(*sites.Session)) (*transcript.Sponge, error) {
-	r := transcript.NewReader(main.Fork(index), body)
-	s := sites.NewSession(v.plan.Graph, sites.NewVerifier(r), v.public)
-	f(s)
-	if err := r.Done(); err != nil {
+// fork verifies one fork and collects its claims.
+func (v *verification) fork(main *transcript.Sponge, index uint64, f *plan.Fork) (*transcript.Sponge, error) {
+	body, err := v.in.Next()
+	if err != nil {
 		return nil, err
 	}
-	v.claims = append(v.claims, s.Claims()...)
-	return r.Sponge, nil
-}
-
-func (v *verification) public(id model.TensorID) []int32 {
-	for i, in := range v.plan.Graph.Inputs {
-		if in == id {
-			return v.inputs[i]
-		}
+	r := transcript.NewReader(main.Fork(index), body)
+	claims := sites.Run(v.plan, f, sites.NewVerifier(r), sites.Public{Inputs: v.inputs, Outputs: v.outputs})
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
 	}
-	return nil
+	v.claims = append(v.claims, claims...)
+	return r.Sponge, nil
 }
 
 // opening checks all claims on committed tensors with one opening.
 func (v *verification) opening(main *transcript.Sponge) error {
-	body, err := v.in.Frame(proof.Opening, 0)
+	body, err := v.in.Next()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func benchmarkOpening(b *testing.B, n int, c soundness.Config) {
 	}
 	b.Logf("levels %+v; set-up %v", o.params.Levels, time.Since(start))
 	start = time.Now()
-	Commit(rowVars, c.LogBlowup, o.srcs[0])
+	commit(rowVars, c.LogBlowup, o.srcs[0])
 	commit := time.Since(start)
 	var proof []byte
 	for b.Loop() {

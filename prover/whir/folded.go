@@ -12,7 +12,7 @@ import (
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// foldedWords implements [FoldedRow] in memory. Unlike those of the first trees
+// foldedWords is a committed folded row in memory. Unlike those of the first trees
 // the codewords are kept: they are short.
 type foldedWords struct {
 	words [][]field.M31 // limb j of row i is words[4i+j]
@@ -46,11 +46,8 @@ func commitFolded(f []field.QM31, l soundness.Level) *foldedWords {
 	return t
 }
 
-// Nodes implements FoldedRow.
-func (t *foldedWords) Nodes() Nodes { return t.nodes }
-
-// Columns implements FoldedRow.
-func (t *foldedWords) Columns(positions []uint64) [][]field.M31 {
+// columns returns the leaves at the positions.
+func (t *foldedWords) columns(positions []uint64) [][]field.M31 {
 	leaves := make([][]field.M31, len(positions))
 	for i, p := range positions {
 		leaves[i] = make([]field.M31, len(t.words))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // The sumcheck over the first row variables, before anything is folded.
@@ -48,20 +47,23 @@ func thirds(t []field.QM31) (at0, at1, atInf []field.QM31) {
 	return t[:n], t[n : 2*n], t[2*n:]
 }
 
-// bindRows proves the sumcheck over all variables of the grid, which it uses up,
-// and returns the challenges and the claim left.
-func (g grid) bindRows(w *transcript.Writer, grind int, claim field.QM31) ([]field.QM31, field.QM31) {
+// bindRows runs the sumcheck over all variables of the grid, which it uses up,
+// and returns the challenges. round sends a round's sums and draws its challenge.
+func (g grid) bindRows(round func(Sums) (field.QM31, error)) ([]field.QM31, error) {
 	point := make([]field.QM31, g.vars)
 	t := g.values
 	for i := range point {
 		at0, at1, atInf := thirds(t)
-		point[i], claim = sendRound(w, cubeSum(at0), cubeSum(atInf), grind, claim)
+		var err error
+		if point[i], err = round(Sums{cubeSum(at0), cubeSum(atInf)}); err != nil {
+			return nil, err
+		}
 		for k, v0 := range at0 {
 			at0[k] = roundValue(v0, atInf[k], v0.Add(at1[k]), point[i])
 		}
 		t = at0
 	}
-	return point, claim
+	return point, nil
 }
 
 // cubeSum returns the sum of a grid table over {0,1}^n.

@@ -1,6 +1,9 @@
 package whir
 
 import (
+	"context"
+	"errors"
+
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -9,154 +12,220 @@ import (
 )
 
 // Open writes a proof that Σ_x Stack(x)·Q(x) = value, where trees[i] commits to
-// the rows of srcs[i], the first of which is row rowOffsets[i] of the stack's
-// table, and Q is the sum of the terms. Trees come in increasing order and do
-// not overlap.
+// the rows from row rowOffsets[i] of the stack's table on, the table is that of
+// the passes, and Q is the sum of the terms. Trees come in increasing order and do
+// not overlap. The passes are used up.
 //
 // The caller must have absorbed all that the terms and the value are computed
 // from, the trees' roots first of all. That the value is right is the caller's
-// to ensure as well: Open does not notice a wrong one, Verify does. It panics on
-// arguments that do not fit params.
-//
-// Memory is 6 bytes for each value of the stack and some 200 to 400, depending
-// on the parameters, for each value of one row.
-func Open(w *transcript.Writer, params *soundness.Params, trees []*Tree, srcs []RowSource, rowOffsets []uint64, terms []Term, value field.QM31) {
-	if len(srcs) != len(trees) {
-		panic("whir: one source for each tree")
+// to ensure as well: Open does not notice a wrong one, Verify does. An error is
+// one of arguments that do not fit params, or of the passes and trees; what was
+// written by then is no proof.
+func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, trees []*Tree, passes Passes, rowOffsets []uint64, terms []Term, value field.QM31) error {
+	s, err := proverStatement(params, trees, rowOffsets, terms, value)
+	if err != nil {
+		return err
 	}
-	for i, t := range trees {
-		if t.rows != srcs[i].Rows() {
-			panic("whir: a tree of another shape than its source")
-		}
-	}
-	s := proverStatement(params, trees, rowOffsets, terms, value)
-	first := params.Levels[0]
-	s.open(w, loadRows(first.RowVars, first.FoldVars, srcs, rowOffsets), trees)
+	o := &opener{ctx, w, s, trees, passes, value}
+	return o.open()
 }
 
-// OpenRows is [Open] for rows that are somewhere else, on a device for example.
-func OpenRows(w *transcript.Writer, params *soundness.Params, trees []*Tree, rows Rows, rowOffsets []uint64, terms []Term, value field.QM31) {
-	proverStatement(params, trees, rowOffsets, terms, value).open(w, rows, trees)
+// opener is the prover's side of one opening, in the course of which it proves
+// Σ_x f(x)·q(x) = claim on the tables of the passes.
+type opener struct {
+	ctx    context.Context // of the one call that an opener lives for
+	w      *transcript.Writer
+	s      *statement
+	trees  []*Tree
+	passes Passes
+	claim  field.QM31
 }
 
-func (s *statement) open(w *transcript.Writer, rows Rows, trees []*Tree) {
-	s.absorb(w.Sponge)
-	levels := s.params.Levels
-	first := levels[0]
-
-	point, p := s.foldLongRows(w, rows)
-	weights := poly.EqTable(append(point, p.bind(w, first.FoldVars-len(point), first.FoldGrind)...))
-
-	var opened oracle = &firstTrees{rows, trees, s.rowOffsets}
-	for i, l := range levels {
-		if i+1 == len(levels) {
-			w.SendQM31(p.F()...)
-			w.Grind(l.QueryGrind)
-			opened.open(w, drawPositions(w.Sponge, l), weights)
-			break
-		}
-		nextLevel := levels[i+1]
-		next := p.Commit(nextLevel)
-		w.SendDigest(next.Nodes().Root())
-		samples := make([]sample, nextLevel.OutOfDomain)
-		for k := range samples {
-			z := w.Challenge()
-			samples[k] = sample{z, p.At(z)}
-			w.SendQM31(samples[k].value)
-		}
-		w.Grind(l.QueryGrind)
-		positions := drawPositions(w.Sponge, l)
-		values := opened.open(w, positions, weights)
-		c, sum := join(w.Challenge(), samples, domainPoints(l, positions), values)
-		p.Add(c)
-		p.claim = p.claim.Add(sum)
-		weights = poly.EqTable(p.bind(w, nextLevel.FoldVars, nextLevel.FoldGrind))
-		opened = foldedTree{next}
+func (o *opener) open() error {
+	o.s.absorb(o.w.Sponge)
+	point, err := o.foldLongRows()
+	if err != nil {
+		return err
 	}
-	p.bind(w, s.params.FinalVars(), 0)
+	levels := o.s.params.Levels
+	more, err := o.bind(levels[0].FoldVars-len(point), levels[0].FoldGrind)
+	if err != nil {
+		return err
+	}
+	weights := poly.EqTable(append(point, more...)) // of the rows of the level being opened
+	last := len(levels) - 1
+	for i := range last {
+		if weights, err = o.level(i, weights); err != nil {
+			return err
+		}
+	}
+	return o.finish(weights)
 }
 
 // foldLongRows proves the sumcheck over the first row variables, and returns
-// their challenges and what is left to prove on the rows they fold to.
-func (s *statement) foldLongRows(w *transcript.Writer, rows Rows) ([]field.QM31, *claimed) {
-	first := s.params.Levels[0]
+// their challenges.
+func (o *opener) foldLongRows() ([]field.QM31, error) {
+	first := o.s.params.Levels[0]
 	vars := min(first.FoldVars, GridVars)
-	q := newFunctional(s.terms, first.RowVars)
-	g := grid{vars, rows.Grid(vars, q)}
-	point, claim := g.bindRows(w, first.FoldGrind, s.value)
-	return point, &claimed{rows.Fold(poly.EqTable(point), q), claim}
+	q := newFunctional(o.s.terms, first.RowVars)
+	values, err := o.passes.Grid(o.ctx, vars, q)
+	if err != nil {
+		return nil, err
+	}
+	point, err := grid{vars, values}.bindRows(func(s Sums) (field.QM31, error) { return o.round(s, first.FoldGrind) })
+	if err != nil {
+		return nil, err
+	}
+	return point, o.passes.Fold(o.ctx, poly.EqTable(point), q)
 }
 
-// claimed is a claim Σ_x f(x)·q(x) = claim in the course of being proved.
-type claimed struct {
-	Tables
-	claim field.QM31
+// level commits to the folded row of level i, opens the level before it at
+// random positions and folds the new one. It returns the weights that it folds
+// with.
+func (o *opener) level(i int, weights []field.QM31) ([]field.QM31, error) {
+	l, next := o.s.params.Levels[i], o.s.params.Levels[i+1]
+	root, err := o.passes.Commit(o.ctx, next)
+	if err != nil {
+		return nil, err
+	}
+	o.w.SendDigest(root)
+	samples := make([]sample, next.OutOfDomain)
+	for k := range samples {
+		z := o.w.Challenge()
+		v, err := o.passes.At(o.ctx, z)
+		if err != nil {
+			return nil, err
+		}
+		samples[k] = sample{z, v}
+		o.w.SendQM31(v)
+	}
+	positions, values, err := o.query(i, weights)
+	if err != nil {
+		return nil, err
+	}
+	c, sum := join(o.w.Challenge(), samples, domainPoints(l, positions), values)
+	o.claim = o.claim.Add(sum)
+	if err := o.passes.Add(o.ctx, c); err != nil {
+		return nil, err
+	}
+	point, err := o.bind(next.FoldVars, next.FoldGrind)
+	return poly.EqTable(point), err
+}
+
+// finish sends the last row, opens the last level and proves what is left of the
+// claim.
+func (o *opener) finish(weights []field.QM31) error {
+	row, err := o.passes.Values(o.ctx)
+	if err != nil {
+		return err
+	}
+	o.w.SendQM31(row...)
+	if _, _, err := o.query(len(o.s.params.Levels)-1, weights); err != nil {
+		return err
+	}
+	_, err = o.bind(o.s.params.FinalVars(), 0)
+	return err
+}
+
+// round sends a round polynomial by its sums, draws the challenge and moves the
+// claim on to it.
+func (o *opener) round(s Sums, grind int) (field.QM31, error) {
+	o.w.SendQM31(s.Zero, s.Top)
+	if err := o.grind(grind); err != nil {
+		return field.Zero, err
+	}
+	r := o.w.Challenge()
+	o.claim = roundValue(s.Zero, s.Top, o.claim, r)
+	return r, nil
+}
+
+func (o *opener) grind(bits int) error {
+	return o.w.GrindWith(bits, func(start poseidon2.State, bits int) (uint64, error) {
+		return o.passes.Search(o.ctx, start, bits)
+	})
 }
 
 // bind proves n rounds of the sumcheck of the claim, binding the first
 // variables of both tables, and returns the challenges.
-func (p *claimed) bind(w *transcript.Writer, n, grind int) []field.QM31 {
+func (o *opener) bind(n, grind int) ([]field.QM31, error) {
 	point := make([]field.QM31, n)
 	for i := range point {
-		zero, top := p.Round()
-		point[i], p.claim = sendRound(w, zero, top, grind, p.claim)
-		p.Bind(point[i])
-	}
-	return point
-}
-
-// proverStatement gathers the statement of an opening and panics if its parts do
-// not fit together.
-func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms []Term, value field.QM31) *statement {
-	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]int, len(trees)), rowOffsets, terms, value}
-	for i, t := range trees {
-		if t.rowVars != params.RowVars() || t.logBlowup != params.Levels[0].LogBlowup {
-			panic("whir: a tree of another shape than the parameters")
+		s, err := o.passes.Round(o.ctx)
+		if err != nil {
+			return nil, err
 		}
-		s.roots[i], s.rowCounts[i] = t.Root(), t.rows
+		if point[i], err = o.round(s, grind); err != nil {
+			return nil, err
+		}
+		if err := o.passes.Bind(o.ctx, point[i]); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.check(); err != nil {
-		panic(err)
+	return point, nil
+}
+
+// query draws positions of a level and opens it there. It returns the values
+// there of the codeword that the level's rows fold to with the weights.
+func (o *opener) query(level int, weights []field.QM31) (positions []uint64, values []field.QM31, err error) {
+	l := o.s.params.Levels[level]
+	if err := o.grind(l.QueryGrind); err != nil {
+		return nil, nil, err
 	}
-	return s
+	positions = drawPositions(o.w.Sponge, l)
+	if level == 0 {
+		values, err = o.openFirst(positions, weights)
+	} else {
+		values, err = o.openFolded(level-1, positions, weights)
+	}
+	return positions, values, err
 }
 
-// oracle is what one level has committed to.
-type oracle interface {
-	// open writes the leaves at the positions with their paths, and returns the
-	// values there of the codeword that the rows fold to with the weights.
-	open(w *transcript.Writer, positions []uint64, weights []field.QM31) []field.QM31
-}
-
-// firstTrees are the trees of level 0, opened at the same positions.
-type firstTrees struct {
-	rows       Rows
-	trees      []*Tree
-	rowOffsets []uint64
-}
-
-func (o *firstTrees) open(w *transcript.Writer, positions []uint64, weights []field.QM31) []field.QM31 {
+// openFirst opens the first trees, all at the same positions.
+func (o *opener) openFirst(positions []uint64, weights []field.QM31) ([]field.QM31, error) {
 	values := make([]field.QM31, len(positions))
 	for i, t := range o.trees {
-		first := int(o.rowOffsets[i])
-		leaves := o.rows.Columns(first, t.rows, t.logBlowup, positions)
-		writeLeaves(w, t.nodes, positions, leaves)
+		first := int(o.s.rowOffsets[i])
+		leaves, err := o.passes.Columns(o.ctx, first, t.rows, t.logBlowup, positions)
+		if err != nil {
+			return nil, err
+		}
+		path, err := t.nodes.Path(o.ctx, positions)
+		if err != nil {
+			return nil, err
+		}
+		writeLeaves(o.w, Leaves{leaves, path})
 		for k, leaf := range leaves {
 			values[k] = values[k].Add(field.DotM31(leaf, weights[first:first+t.rows]))
 		}
 	}
-	return values
+	return values, nil
 }
 
-// foldedTree is the tree of a later level.
-type foldedTree struct{ FoldedRow }
-
-func (t foldedTree) open(w *transcript.Writer, positions []uint64, weights []field.QM31) []field.QM31 {
-	leaves := t.Columns(positions)
-	writeLeaves(w, t.Nodes(), positions, leaves)
+// openFolded opens the n-th folded row.
+func (o *opener) openFolded(n int, positions []uint64, weights []field.QM31) ([]field.QM31, error) {
+	leaves, err := o.passes.Leaves(o.ctx, n, positions)
+	if err != nil {
+		return nil, err
+	}
+	writeLeaves(o.w, leaves)
 	values := make([]field.QM31, len(positions))
-	for k, leaf := range leaves {
+	for k, leaf := range leaves.Values {
 		values[k] = foldLeaf(leaf, weights)
 	}
-	return values
+	return values, nil
+}
+
+var errTreeShape = errors.New("whir: a tree of another shape than the parameters")
+
+// proverStatement gathers the statement of an opening and says if its parts do
+// not fit together.
+func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms []Term, value field.QM31) (*statement, error) {
+	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]int, len(trees)), rowOffsets, terms, value}
+	for i, t := range trees {
+		if t.rowVars != params.RowVars() || t.logBlowup != params.Levels[0].LogBlowup {
+			return nil, errTreeShape
+		}
+		s.roots[i], s.rowCounts[i] = t.Root(), t.rows
+	}
+	return s, s.check()
 }

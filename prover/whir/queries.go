@@ -45,12 +45,12 @@ func leafDigests(leaves [][]field.M31) []poseidon2.Digest {
 	return digests
 }
 
-// writeLeaves writes the leaves at the positions and their path as hints.
-func writeLeaves(w *transcript.Writer, tree Nodes, positions []uint64, leaves [][]field.M31) {
-	for _, leaf := range leaves {
+// writeLeaves writes leaves and their path as hints.
+func writeLeaves(w *transcript.Writer, leaves Leaves) {
+	for _, leaf := range leaves.Values {
 		w.HintM31(leaf...)
 	}
-	tree.Open(w, positions)
+	w.HintDigest(leaves.Path...)
 }
 
 // readLeaves reads what writeLeaves wrote, leaves of the given length, and

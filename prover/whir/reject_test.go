@@ -1,6 +1,7 @@
 package whir
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -152,72 +153,108 @@ type cheat struct {
 	sample      func(s *sample)                             // changes an out-of-domain answer
 	positions   func(p []uint64) []uint64                   // opens other positions
 	final       func(row, q []field.QM31, claim field.QM31) // changes the last row
-	adjustClaim func(p *claimed)                            // changes the state after constraints are joined
+	adjustClaim func(p *pair, claim field.QM31)             // changes the tables after constraints are joined
 }
 
-// prove is Open with a cheat. Whatever it opens are true leaves of its trees.
-func (c *cheat) prove(o *opening) []byte {
+// cheating are the passes of a dishonest prover. Whatever they open are true
+// leaves of its trees.
+type cheating struct {
+	*local
+	cheat      *cheat
+	o          *opener
+	first      *local   // answers the first queries
+	asked, got []uint64 // positions, of the latest query
+}
+
+// at returns the positions to open in place of p.
+func (c *cheating) at(p []uint64) []uint64 {
+	if c.cheat.positions == nil {
+		return p
+	}
+	if !slices.Equal(p, c.asked) {
+		c.asked, c.got = p, c.cheat.positions(slices.Clone(p))
+	}
+	return c.got
+}
+
+func (c *cheating) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
+	return c.first.Columns(ctx, first, n, logBlowup, c.at(positions))
+}
+
+func (c *cheating) Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error) {
+	return c.local.Leaves(ctx, n, c.at(positions))
+}
+
+func (c *cheating) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
+	if c.cheat.folded != nil {
+		c.cheat.folded(c.pair.f)
+	}
+	root, err := c.local.Commit(ctx, l)
+	if c.cheat.words != nil {
+		t := c.folded[len(c.folded)-1]
+		c.cheat.words(t, l)
+		root = t.nodes.Root()
+	}
+	return root, err
+}
+
+func (c *cheating) At(ctx context.Context, z field.QM31) (field.QM31, error) {
+	v, err := c.local.At(ctx, z)
+	s := sample{z, v}
+	if c.cheat.sample != nil {
+		c.cheat.sample(&s)
+	}
+	return s.value, err
+}
+
+func (c *cheating) Add(ctx context.Context, cs *Constraints) error {
+	err := c.local.Add(ctx, cs)
+	if c.cheat.adjustClaim != nil {
+		c.cheat.adjustClaim(&c.pair, c.o.claim)
+	}
+	return err
+}
+
+func (c *cheating) Values(ctx context.Context) ([]field.QM31, error) {
+	if c.cheat.final != nil {
+		c.cheat.final(c.pair.f, c.pair.q, c.o.claim)
+	}
+	return c.local.Values(ctx)
+}
+
+// cheatingNodes open the positions that their prover likes.
+type cheatingNodes struct {
+	Nodes
+	c *cheating
+}
+
+func (n cheatingNodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
+	return n.Nodes.Path(ctx, n.c.at(positions))
+}
+
+// prove is Open with a cheat.
+func (c *cheat) prove(t *testing.T, o *opening) []byte {
+	t.Helper()
 	w := transcript.NewWriter(transcript.New("test"))
-	s := proverStatement(o.params, o.trees, o.offsets, o.terms, o.value)
-	s.absorb(w.Sponge)
-	first := o.params.Levels[0]
-	stack := loadRows(first.RowVars, first.FoldVars, o.srcs, o.offsets)
-	point, p := s.foldLongRows(w, stack)
-	tables := p.Tables.(*pair)
-	weights := poly.EqTable(append(point, p.bind(w, first.FoldVars-len(point), first.FoldGrind)...))
+	s, err := proverStatement(o.params, o.trees, o.offsets, o.terms, o.value)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a := c.opened
 	if a == nil {
 		a = o
 	}
-	var opened oracle = &firstTrees{loadRows(first.RowVars, first.FoldVars, a.srcs, a.offsets), a.trees, a.offsets}
-	for i, l := range o.params.Levels {
-		draw := func() []uint64 {
-			pos := drawPositions(w.Sponge, l)
-			if c.positions != nil {
-				pos = c.positions(pos)
-			}
-			return pos
-		}
-		if i+1 == len(o.params.Levels) {
-			if c.final != nil {
-				c.final(tables.f, tables.q, p.claim)
-			}
-			w.SendQM31(tables.f...)
-			w.Grind(l.QueryGrind)
-			opened.open(w, draw(), weights)
-			break
-		}
-		nextLevel := o.params.Levels[i+1]
-		if c.folded != nil {
-			c.folded(tables.f)
-		}
-		next := commitFolded(tables.f, nextLevel)
-		if c.words != nil {
-			c.words(next, nextLevel)
-		}
-		w.SendDigest(next.nodes.Root())
-		samples := make([]sample, nextLevel.OutOfDomain)
-		for k := range samples {
-			z := w.Challenge()
-			samples[k] = sample{z, p.At(z)}
-			if c.sample != nil {
-				c.sample(&samples[k])
-			}
-			w.SendQM31(samples[k].value)
-		}
-		w.Grind(l.QueryGrind)
-		positions := draw()
-		values := opened.open(w, positions, weights)
-		cs, sum := join(w.Challenge(), samples, domainPoints(l, positions), values)
-		p.Add(cs)
-		p.claim = p.claim.Add(sum)
-		if c.adjustClaim != nil {
-			c.adjustClaim(p)
-		}
-		weights = poly.EqTable(p.bind(w, nextLevel.FoldVars, nextLevel.FoldGrind))
-		opened = foldedTree{next}
+	p := &cheating{local: o.passes().(*local), cheat: c, first: a.passes().(*local)}
+	var trees []*Tree
+	for _, tree := range a.trees {
+		own := *tree
+		own.nodes = cheatingNodes{tree.nodes, p}
+		trees = append(trees, &own)
 	}
-	p.bind(w, o.params.FinalVars(), 0)
+	p.o = &opener{context.Background(), w, s, trees, p, o.value}
+	if err := p.o.open(); err != nil {
+		t.Fatal(err)
+	}
 	return w.Bytes()
 }
 
@@ -234,7 +271,7 @@ func fixClaim(row, q []field.QM31, claim field.QM31) {
 func TestRejectDishonest(t *testing.T) {
 	bothModes(t, func(t *testing.T, o *opening) {
 		honest := cheat{}
-		if err := o.verify(honest.prove(o)); err != nil {
+		if err := o.verify(honest.prove(t, o)); err != nil {
 			t.Fatalf("the dishonest prover with no cheat is not Open: %v", err)
 		}
 		wrong := *o
@@ -248,10 +285,7 @@ func TestRejectDishonest(t *testing.T) {
 			// Proves a claim on other rows, but opens the committed ones.
 			"other rows": {&other, cheat{opened: o}},
 			// Makes a false claim true of the folded row.
-			"wrong fold": {&wrong, cheat{adjustClaim: func(p *claimed) {
-				t := p.Tables.(*pair)
-				fixClaim(t.f, t.q, p.claim)
-			}}},
+			"wrong fold": {&wrong, cheat{adjustClaim: func(p *pair, claim field.QM31) { fixClaim(p.f, p.q, claim) }}},
 			// Commits to another folded row than the one that fits the queries.
 			"other folded row": {o, cheat{folded: func(f []field.QM31) { f[9] = f[9].AddM31(1) }}},
 			// Commits to a word far from the code: one row is random.
@@ -270,13 +304,13 @@ func TestRejectDishonest(t *testing.T) {
 			"fewer positions":  {o, cheat{positions: func(p []uint64) []uint64 { return p[1:] }}},
 			"reused positions": {o, cheat{positions: firstAgain()}},
 		} {
-			if c.opening.verify(c.cheat.prove(c.opening)) == nil {
+			if c.opening.verify(c.cheat.prove(t, c.opening)) == nil {
 				t.Errorf("%s: accepted", name)
 			}
 		}
 		if o.params.Config.Mode == soundness.Johnson {
 			c := cheat{sample: func(s *sample) { s.value = s.value.AddM31(1) }}
-			if o.verify(c.prove(o)) == nil {
+			if o.verify(c.prove(t, o)) == nil {
 				t.Error("wrong out-of-domain answer: accepted")
 			}
 		}

@@ -9,15 +9,7 @@ import (
 // leading coefficient. Its values at 0 and 1 add up to the claim; the next claim
 // is its value at the challenge.
 
-// sendRound is the prover's side of a round.
-func sendRound(w *transcript.Writer, zero, top field.QM31, grind int, claim field.QM31) (r, next field.QM31) {
-	w.SendQM31(zero, top)
-	w.Grind(grind)
-	r = w.Challenge()
-	return r, roundValue(zero, top, claim, r)
-}
-
-// receiveRound is the verifier's side.
+// receiveRound is the verifier's side of a round.
 func receiveRound(t *transcript.Reader, grind int, claim field.QM31) (r, next field.QM31) {
 	zero, top := t.QM31(), t.QM31()
 	t.CheckGrind(grind)

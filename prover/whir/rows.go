@@ -6,7 +6,7 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// stackRows implements [Rows] in memory; nil where the table has no row.
+// stackRows are the rows of [Passes] in memory; nil where the table has no row.
 type stackRows struct {
 	rowVars int
 	rows    [][]int32
@@ -30,14 +30,6 @@ func loadRows(rowVars, slotVars int, srcs []RowSource, offsets []uint64) *stackR
 // foldGrain is the least number of columns worth a goroutine.
 const foldGrain = 1 << 9
 
-// Grid implements Rows.
-func (s *stackRows) Grid(vars int, q *Functional) []field.QM31 { return productGrid(s, vars, q).values }
-
-// Fold implements Rows.
-func (s *stackRows) Fold(weights []field.QM31, q *Functional) Tables {
-	return &pair{f: s.fold(weights), q: q.folded(weights, len(s.rows))}
-}
-
 // fold returns what long rows fold to with the weights: a table of n =
 // rows/len(weights) rows over K, row l of which is Σ_h weights[h]·(row h·n + l).
 func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
@@ -60,8 +52,8 @@ func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
 	return f
 }
 
-// Columns implements Rows.
-func (s *stackRows) Columns(first, n, logBlowup int, positions []uint64) [][]field.M31 {
+// columns is described at Passes.
+func (s *stackRows) columns(first, n, logBlowup int, positions []uint64) [][]field.M31 {
 	leaves := make([][]field.M31, len(positions))
 	for k := range leaves {
 		leaves[k] = make([]field.M31, n)

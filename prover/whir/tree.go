@@ -1,6 +1,7 @@
 package whir
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/code"
@@ -27,8 +28,8 @@ const rowsAtOnce = poseidon2.Rate
 // Commit commits to the rows of src, each of 2^rowVars values, encoded at the
 // rate 2^(−logBlowup). rowVars + logBlowup is at most 29 and src has at least one
 // row, it panics otherwise. Memory is that of eight codewords, 64 bytes a column
-// and the tree.
-func Commit(rowVars, logBlowup int, src RowSource) *Tree {
+// and the tree. The error is that of the context.
+func Commit(ctx context.Context, rowVars, logBlowup int, src RowSource) (*Tree, error) {
 	rows := src.Rows()
 	if rows < 1 {
 		panic("whir: a stack without rows")
@@ -40,6 +41,9 @@ func Commit(rowVars, logBlowup int, src RowSource) *Tree {
 		words[i] = make([]field.M31, columns)
 	}
 	for first := 0; first < rows; first += rowsAtOnce {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		batch := words[:min(rowsAtOnce, rows-first)]
 		parallel.For(len(batch), 1, func(lo, hi int) {
 			values := make([]int32, 1<<rowVars)
@@ -54,7 +58,7 @@ func Commit(rowVars, logBlowup int, src RowSource) *Tree {
 	}
 	leaves := make([]poseidon2.Digest, columns)
 	hasher.Sum(leaves)
-	return &Tree{rowVars, logBlowup, rows, merkle.New(leaves)}
+	return &Tree{rowVars, logBlowup, rows, localNodes{merkle.New(leaves)}}, nil
 }
 
 // NewTree returns the commitment with the given nodes to a stack of that many
@@ -81,7 +85,7 @@ func FromLayers(rowVars, logBlowup, rows int, layers [][]poseidon2.Digest) (*Tre
 	if nodes.Depth() != rowVars+logBlowup {
 		return nil, fmt.Errorf("whir: a tree of depth %d for rows of 2^%d values at rate 2^-%d", nodes.Depth(), rowVars, logBlowup)
 	}
-	return &Tree{rowVars, logBlowup, rows, nodes}, nil
+	return &Tree{rowVars, logBlowup, rows, localNodes{nodes}}, nil
 }
 
 // Root returns the commitment.
@@ -93,5 +97,6 @@ func (t *Tree) Nodes() Nodes { return t.nodes }
 // Rows returns the number of rows.
 func (t *Tree) Rows() int { return t.rows }
 
-// Layers returns the tree's layers, leaves first. They must not be changed.
-func (t *Tree) Layers() [][]poseidon2.Digest { return t.nodes.Layers() }
+// Layers returns the tree's layers, leaves first. They must not be changed. A
+// tree whose layers have been asked for is in this process's memory.
+func (t *Tree) Layers(ctx context.Context) ([][]poseidon2.Digest, error) { return t.nodes.Layers(ctx) }

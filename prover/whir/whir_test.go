@@ -2,6 +2,8 @@ package whir
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -62,7 +64,7 @@ func newOpening(c soundness.Config, rng *rand.Rand, rowVars int, rowCounts []int
 	for _, n := range rowCounts {
 		src := randomStack(rng, n, rowVars)
 		o.srcs = append(o.srcs, src)
-		o.trees = append(o.trees, Commit(rowVars, c.LogBlowup, src))
+		o.trees = append(o.trees, commit(rowVars, c.LogBlowup, src))
 		end = (end + align - 1) / align * align
 		o.offsets = append(o.offsets, end)
 		end += uint64(n)
@@ -86,10 +88,31 @@ func newOpening(c soundness.Config, rng *rand.Rand, rowVars int, rowCounts []int
 	return o, nil
 }
 
+// commit commits in memory, where there are no errors.
+func commit(rowVars, logBlowup int, src RowSource) *Tree {
+	tree, err := Commit(context.Background(), rowVars, logBlowup, src)
+	if err != nil {
+		panic(err)
+	}
+	return tree
+}
+
+func (t *Tree) layers() [][]poseidon2.Digest { return t.nodes.(localNodes).Tree.Layers() }
+
+func (o *opening) passes() Passes { return NewPasses(o.params, o.srcs, o.offsets) }
+
 func (o *opening) prove() []byte {
+	proof, err := o.proveOver(context.Background(), o.passes())
+	if err != nil {
+		panic(err)
+	}
+	return proof
+}
+
+func (o *opening) proveOver(ctx context.Context, p Passes) ([]byte, error) {
 	w := transcript.NewWriter(transcript.New("test"))
-	Open(w, o.params, o.trees, o.srcs, o.offsets, o.terms, o.value)
-	return w.Bytes()
+	err := Open(ctx, w, o.params, o.trees, p, o.offsets, o.terms, o.value)
+	return w.Bytes(), err
 }
 
 func (o *opening) roots() (roots []poseidon2.Digest, rows []int) {
@@ -150,7 +173,7 @@ func TestSameBytes(t *testing.T) {
 func TestLayers(t *testing.T) {
 	o := sampleOpening(t, soundness.Unique)
 	for i, tree := range o.trees {
-		again, err := FromLayers(o.params.RowVars(), 2, tree.Rows(), tree.Layers())
+		again, err := FromLayers(o.params.RowVars(), 2, tree.Rows(), tree.layers())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,9 +183,9 @@ func TestLayers(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"depth":  secondOf(FromLayers(o.params.RowVars(), 3, 3, o.trees[0].Layers())),
-		"rows":   secondOf(FromLayers(o.params.RowVars(), 2, 0, o.trees[0].Layers())),
-		"layers": secondOf(FromLayers(o.params.RowVars(), 2, 3, o.trees[0].Layers()[1:])),
+		"depth":  secondOf(FromLayers(o.params.RowVars(), 3, 3, o.trees[0].layers())),
+		"rows":   secondOf(FromLayers(o.params.RowVars(), 2, 0, o.trees[0].layers())),
+		"layers": secondOf(FromLayers(o.params.RowVars(), 2, 3, o.trees[0].layers()[1:])),
 		"none":   secondOf(FromLayers(o.params.RowVars(), 2, 3, nil)),
 	} {
 		if err == nil {
@@ -172,6 +195,39 @@ func TestLayers(t *testing.T) {
 }
 
 func secondOf(_ *Tree, err error) error { return err }
+
+// cancels ends a context in a round.
+type cancels struct {
+	Passes
+	cancel func()
+	rounds int // until then
+}
+
+func (c *cancels) Round(ctx context.Context) (Sums, error) {
+	if c.rounds--; c.rounds < 0 {
+		c.cancel()
+	}
+	return c.Passes.Round(ctx)
+}
+
+// TestCancelled: a context that ends stops the prover, at any round.
+func TestCancelled(t *testing.T) {
+	o := sampleOpening(t, soundness.Johnson)
+	for rounds := 0; ; rounds++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := o.proveOver(ctx, &cancels{o.passes(), cancel, rounds})
+		if err == nil && ctx.Err() == nil {
+			cancel()
+			if rounds == 0 {
+				t.Fatal("an opening without rounds")
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled in round %d: %v", rounds, err)
+		}
+	}
+}
 
 // TestGrid compares the grid with its definition, for all numbers of variables:
 // at a point of {0,1}^w it is the product of a long row and the functional's, and

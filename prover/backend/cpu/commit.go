@@ -1,24 +1,28 @@
 package cpu
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Commit implements backend.Backend.
-func (b *Backend) Commit(s backend.Stack) *whir.Tree {
-	return whir.Commit(s.RowVars, s.LogBlowup, NewRows(b.g, b.w, s))
+func (b *Backend) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
+	return whir.Commit(ctx, s.RowVars, s.LogBlowup, NewRows(b.g, b.w, s))
 }
 
-// Open implements backend.Backend.
-func (b *Backend) Open(w *transcript.Writer, o backend.Opening) {
+// Opening implements backend.Backend.
+func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	srcs := make([]whir.RowSource, len(o.Stacks))
 	for i, s := range o.Stacks {
 		srcs[i] = NewRows(b.g, b.w, s)
 	}
-	whir.Open(w, o.Params, o.Trees, srcs, o.RowOffsets, o.Terms, o.Value)
+	return whir.NewPasses(o.Params, srcs, o.RowOffsets), nil
 }
 
 // Rows gives the rows of a stack to the commitment scheme.

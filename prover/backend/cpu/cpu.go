@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"context"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/backend"
@@ -12,7 +13,6 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/sumcheck"
-	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // Backend runs on the CPU. It is safe for concurrent use if its witness is.
@@ -27,28 +27,39 @@ func New(g *model.Graph, w backend.Witness) *Backend { return &Backend{g, w} }
 var _ backend.Backend = (*Backend)(nil)
 
 // Eval implements backend.Backend.
-func (b *Backend) Eval(id model.TensorID, point []field.QM31) field.QM31 {
-	return poly.EvalTensor(b.g.Tensors[id].Shape, b.w.Tensor(id), point)
+func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
+	if err := ctx.Err(); err != nil {
+		return field.Zero, err
+	}
+	return poly.EvalTensor(b.g.Tensors[id].Shape, b.w.Tensor(id), point), nil
 }
 
 // Restrict implements backend.Backend.
-func (b *Backend) Restrict(r backend.Restriction) backend.Table {
-	return restrict(b.g.Tensors[r.Tensor].Shape, b.w.Tensor(r.Tensor), r)
+func (b *Backend) Restrict(ctx context.Context, r backend.Restriction) (backend.Table, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return restrict(b.g.Tensors[r.Tensor].Shape, b.w.Tensor(r.Tensor), r), nil
 }
 
 // Upload implements backend.Backend.
-func (b *Backend) Upload(t []field.QM31) backend.Table { return t }
+func (b *Backend) Upload(ctx context.Context, t []field.QM31) (backend.Table, error) {
+	return t, ctx.Err()
+}
 
 // Download implements backend.Backend.
-func (b *Backend) Download(t backend.Table) []field.QM31 {
-	return slices.Clone(t.([]field.QM31))
+func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, error) {
+	return slices.Clone(t.([]field.QM31)), ctx.Err()
 }
 
 // Close implements backend.Backend: there is nothing to give back.
 func (b *Backend) Close() {}
 
 // Inner implements backend.Backend.
-func (b *Backend) Inner(eq []field.QM31, ta, tb backend.Table) field.QM31 {
+func (b *Backend) Inner(ctx context.Context, eq []field.QM31, ta, tb backend.Table) (field.QM31, error) {
+	if err := ctx.Err(); err != nil {
+		return field.Zero, err
+	}
 	x, y := ta.([]field.QM31), tb.([]field.QM31)
 	e := poly.EqTable(eq)
 	run := len(x) / len(e)
@@ -60,20 +71,25 @@ func (b *Backend) Inner(eq []field.QM31, ta, tb backend.Table) field.QM31 {
 			sums[i] = field.Dot(x[i*run:(i+1)*run], y[i*run:(i+1)*run])
 		}
 	})
-	return field.Dot(sums, e)
+	return field.Dot(sums, e), nil
 }
 
-// Sumcheck implements backend.Backend.
-func (b *Backend) Sumcheck(w *transcript.Writer, instances []backend.Instance) []sumcheck.Final {
+// Sums implements backend.Backend.
+func (b *Backend) Sums(ctx context.Context, instances []backend.Instance) (sumcheck.Tables, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	in := make([]sumcheck.Instance, len(instances))
 	for i, x := range instances {
-		in[i] = sumcheck.Instance{Claim: x.Claim, Eq: x.Eq, A: x.A.([]field.QM31), B: x.B.([]field.QM31)}
+		in[i] = sumcheck.Instance{Eq: x.Eq, A: x.A.([]field.QM31), B: x.B.([]field.QM31)}
 	}
-	return sumcheck.Prove(w, in)
+	return sumcheck.NewTables(in), nil
 }
 
-// LogUp implements backend.Backend.
-func (b *Backend) LogUp(w *transcript.Writer, l backend.Leaves) (point []field.QM31, num, den field.QM31) {
-	nums, dens := b.leaves(l)
-	return logup.Prove(w, nums, dens)
+// Fractions implements backend.Backend.
+func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return logup.NewTree(b.leaves(l)), nil
 }

@@ -1,18 +1,19 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/merkle"
 	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/transcript"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Commit implements backend.Backend.
-func (b *Backend) Commit(s backend.Stack) *whir.Tree {
+func (b *Backend) Commit(ctx context.Context, s backend.Stack) (_ *whir.Tree, err error) {
+	defer catch(&err)
 	a := newScope(b.dev)
 	defer a.close()
 	p := b.newPacker(a, s)
@@ -28,12 +29,13 @@ func (b *Backend) Commit(s backend.Stack) *whir.Tree {
 	return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, b.newNodes(domain, func(digests kernels.Ptr) {
 		leaves.digests = digests
 		for first := 0; first < s.Rows; first += n {
+			check(ctx.Err())
 			k := min(n, s.Rows-first)
 			p.rows(values, first, k)
 			e.encode(words, values, k, s.RowVars, domain)
 			leaves.absorb(words, k)
 		}
-	}))
+	})), nil
 }
 
 // rowsAtOnce returns how many of some rows are encoded at once: those whose
@@ -55,7 +57,7 @@ type encoder struct {
 // newEncoder returns an encoder for domains of up to 2^domain points.
 func newEncoder(a *scope, domain int) *encoder {
 	e := &encoder{a, newArray[uint32](a, 1<<domain)}
-	backend.Check(kernels.Twiddles(a, e.twiddles, domain))
+	check(kernels.Twiddles(a, e.twiddles, domain))
 	return e
 }
 
@@ -66,7 +68,7 @@ func (e *encoder) words(n, domain int) kernels.Ptr { return newArray[uint32](e.a
 func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
 	for n > 0 {
 		k := min(n, maxEncode)
-		backend.Check(kernels.Encode(e.a, words, values, e.twiddles, k, vars, domain))
+		check(kernels.Encode(e.a, words, values, e.twiddles, k, vars, domain))
 		words = words.Offset(k<<domain, kernels.SizeM31)
 		values = values.Offset(k<<vars, kernels.SizeM31)
 		n -= k
@@ -82,7 +84,7 @@ type hashing struct {
 }
 
 func (h *hashing) absorb(words kernels.Ptr, n int) {
-	backend.Check(kernels.HashColumns(h.dev, h.digests, h.state, words, h.columns, h.columns, n, h.absorbed, h.rows))
+	check(kernels.HashColumns(h.dev, h.digests, h.state, words, h.columns, h.columns, n, h.absorbed, h.rows))
 	h.absorbed += n
 }
 
@@ -102,7 +104,7 @@ var _ whir.Nodes = (*nodes)(nil)
 func (b *Backend) newNodes(depth int, fill func(digests kernels.Ptr)) *nodes {
 	p := newArray[poseidon2.Digest](b.dev, kernels.TreeDigests(depth))
 	fill(p)
-	backend.Check(kernels.MerkleTree(b.dev, p, depth))
+	check(kernels.MerkleTree(b.dev, p, depth))
 	root := fetch[poseidon2.Digest](b.dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
 	n := &nodes{b: b, depth: depth, root: root, digests: p}
 	b.nodes[n] = struct{}{}
@@ -124,18 +126,21 @@ func (n *nodes) Root() poseidon2.Digest { return n.root }
 
 var errClosed = errors.New("a commitment was used after its backend was closed")
 
-// Open implements whir.Nodes.
-func (n *nodes) Open(w *transcript.Writer, positions []uint64) {
+// Path implements whir.Nodes.
+func (n *nodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
+	return pass(ctx, func() []poseidon2.Digest { return n.path(positions) })
+}
+
+func (n *nodes) path(positions []uint64) []poseidon2.Digest {
 	if n.local != nil {
-		n.local.Open(w, positions)
-		return
+		return n.local.Siblings(positions)
 	}
 	if n.digests == 0 {
-		backend.Check(errClosed)
+		check(errClosed)
 	}
 	path := merkle.Path(n.depth, positions)
 	if len(path) == 0 {
-		return
+		return nil
 	}
 	indexes := make([]uint64, len(path))
 	for i, at := range path {
@@ -144,15 +149,19 @@ func (n *nodes) Open(w *transcript.Writer, positions []uint64) {
 	a := newScope(n.b.dev)
 	defer a.close()
 	dst := newArray[poseidon2.Digest](a, len(path))
-	backend.Check(kernels.GatherDigests(n.b.dev, dst, n.digests, newCopy(a, indexes), len(path)))
-	w.HintDigest(fetch[poseidon2.Digest](n.b.dev, dst, len(path))...)
+	check(kernels.GatherDigests(n.b.dev, dst, n.digests, newCopy(a, indexes), len(path)))
+	return fetch[poseidon2.Digest](n.b.dev, dst, len(path))
 }
 
 // Layers implements whir.Nodes. The digests move to this process's memory.
-func (n *nodes) Layers() [][]poseidon2.Digest {
+func (n *nodes) Layers(ctx context.Context) ([][]poseidon2.Digest, error) {
+	return pass(ctx, n.layers)
+}
+
+func (n *nodes) layers() [][]poseidon2.Digest {
 	if n.local == nil {
 		if n.digests == 0 {
-			backend.Check(errClosed)
+			check(errClosed)
 		}
 		all := fetch[poseidon2.Digest](n.b.dev, n.digests, kernels.TreeDigests(n.depth))
 		layers := make([][]poseidon2.Digest, n.depth+1)
@@ -162,7 +171,7 @@ func (n *nodes) Layers() [][]poseidon2.Digest {
 		}
 		var err error
 		n.local, err = merkle.FromLayers(layers)
-		backend.Check(err)
+		check(err)
 		n.free()
 	}
 	return n.local.Layers()

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
@@ -36,7 +35,7 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 		flat = make([]field.QM31, 1) // there is no empty memory
 	}
 	w.parts, w.tables = newCopy(a, parts), newArray[field.QM31](a, elements)
-	backend.Check(kernels.MakeWeights(a, w.tables, w.parts, newCopy(a, flat), len(parts), eq))
+	check(kernels.MakeWeights(a, w.tables, w.parts, newCopy(a, flat), len(parts), eq))
 	return w
 }
 
@@ -61,10 +60,10 @@ type share struct {
 	dots      []int // by long row: the number of the job with the sum of the row's values times the part's eq table, or −1
 }
 
-// Grid implements whir.Rows. A part is weights on rows times an eq table on
+// grid is described at whir.Passes. A part is weights on rows times an eq table on
 // columns. So the device computes sums of rows times eq tables, one for each long
 // row, and the rest is a product of tables over long rows, summed over the parts.
-func (r *rows) Grid(vars int, q *whir.Functional) []field.QM31 {
+func (r *rows) grid(vars int, q *whir.Functional) []field.QM31 {
 	longs := 1 << vars
 	n := len(r.at) / longs
 	w := r.weightsOf(q)
@@ -126,7 +125,7 @@ func (r *rows) dots(w *weights, jobs []kernels.DotJob, vars []int) []field.QM31 
 	defer a.close()
 	first, l := kernels.WeightLaunch(vars)
 	sums := newWords(a, kernels.SumWords*len(jobs))
-	backend.Check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
+	check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
 	words := fetch[uint64](a, sums, kernels.SumWords*len(jobs))
 	values := make([]field.QM31, len(jobs))
 	for i := range values {
@@ -164,10 +163,10 @@ func toGrid(t []field.QM31, vars int) {
 }
 
 // foldFunctional returns the functional on what long rows fold to, n rows (see
-// whir.Rows).
+// whir.Passes).
 func foldFunctional(a *scope, w *weights, coefs []field.QM31, q *whir.Functional, n int) kernels.Ptr {
 	table := newArray[field.QM31](a, n<<q.RowVars)
-	backend.Check(a.Clear(table, elementBytes*n<<q.RowVars))
+	check(a.Clear(table, elementBytes*n<<q.RowVars))
 	var jobs []kernels.AddJob
 	for i, p := range q.Parts {
 		row := make([]field.QM31, min(n, len(p.RowWeights)))
@@ -221,5 +220,5 @@ func addWeights(parent *scope, table kernels.Ptr, w *weights, jobs []kernels.Add
 		vars[i] = w.vars[j.Part]
 	}
 	first, l := kernels.WeightLaunch(vars)
-	backend.Check(kernels.AddWeights(a, table, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
+	check(kernels.AddWeights(a, table, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
 }

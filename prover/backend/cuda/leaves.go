@@ -1,35 +1,42 @@
 package cuda
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// LogUp implements backend.Backend.
-func (b *Backend) LogUp(w *transcript.Writer, l backend.Leaves) (point []field.QM31, num, den field.QM31) {
+// Fractions implements backend.Backend.
+func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree, err error) {
 	vars := logup.NumVars(l.Size)
 	if vars < minTreeVars {
-		return b.Backend.LogUp(w, l)
+		return b.Backend.Fractions(ctx, l)
 	}
-	nums, dens := b.leaves(l, 1<<vars)
-	t := newTree(b.sums(), nums, dens, vars)
-	point, num, den = logup.ProveTree(w, vars, t)
-	t.free()
-	return point, num, den
+	a := newScope(b.dev)
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	return pass(ctx, func() logup.Tree {
+		nums, dens := b.leaves(ctx, a, l, 1<<vars)
+		return newTree(a, b.mailbox(), nums, dens, vars)
+	})
 }
 
 // leaves returns size numerators and denominators, l's and then 0/1.
-func (b *Backend) leaves(l backend.Leaves, size int) (nums, dens kernels.Ptr) {
-	nums, dens = newArray[field.M31](b.dev, size), newArray[field.QM31](b.dev, size)
+func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves, size int) (nums, dens kernels.Ptr) {
+	nums, dens = newArray[field.M31](a, size), newArray[field.QM31](a, size)
 	at := func(i int) (num, den kernels.Ptr) {
 		return kernels.At[field.M31](nums, i), kernels.At[field.QM31](dens, i)
 	}
 	for i := range l.Blocks {
+		check(ctx.Err())
 		blk := &l.Blocks[i]
 		num, den := at(blk.Offset)
 		base := kernels.LookupBase{
@@ -43,19 +50,19 @@ func (b *Backend) leaves(l backend.Leaves, size int) (nums, dens kernels.Ptr) {
 		}
 	}
 	num, den := at(l.Size)
-	backend.Check(kernels.LogUpFill(b.dev, num, den, size-l.Size))
+	check(kernels.LogUpFill(b.dev, num, den, size-l.Size))
 	return nums, dens
 }
 
 func (b *Backend) stepLeaves(step int, num, den kernels.Ptr, base kernels.LookupBase) {
 	st := &b.g.Steps[step]
 	keys, err := NewTensor(b.dev, b.w.StepKeys(step))
-	backend.Check(err)
+	check(err)
 	var outs kernels.Integers
 	if st.Out != model.None {
 		outs = b.tensor(st.Out).integers()
 	}
-	backend.Check(kernels.LogUpStepLeaves(b.dev, num, den, keys.integers(), outs, st.Shape, base))
+	check(kernels.LogUpStepLeaves(b.dev, num, den, keys.integers(), outs, st.Shape, base))
 	keys.Free(b.dev)
 }
 
@@ -65,7 +72,7 @@ func (b *Backend) tableLeaves(blk *backend.LeafBlock, num, den kernels.Ptr, base
 	if t.Kind != model.TableRange {
 		values = newCopy(b.dev, tableValues(t, b.w))
 	}
-	backend.Check(kernels.LogUpTableLeaves(b.dev, num, den, b.tensor(blk.Mult).integers(), values, 1<<t.Bits, t.Min, base))
+	check(kernels.LogUpTableLeaves(b.dev, num, den, b.tensor(blk.Mult).integers(), values, 1<<t.Bits, t.Min, base))
 	b.dev.Free(values)
 }
 

@@ -1,8 +1,9 @@
 package cuda
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
 )
@@ -20,6 +21,7 @@ const minTreeVars = 4
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
 	sums
+	a        *scope // of its memory
 	vars     int
 	leafNum  kernels.Ptr // M31
 	leafDen  kernels.Ptr
@@ -38,15 +40,15 @@ type tree struct {
 // treeRow is the memory of a round's sums.
 var treeRow = sumsWords(kernels.SumcheckRoundWords)
 
-// newTree adds up 2^vars leaves, vars ≥ minTreeVars, and takes them over.
-func newTree(to sums, leafNum, leafDen kernels.Ptr, vars int) *tree {
-	dev := to.dev
-	t := &tree{sums: to, vars: vars, leafNum: leafNum, leafDen: leafDen}
-	t.num, t.den = newArray[field.QM31](dev, 1<<vars), newArray[field.QM31](dev, 1<<vars)
-	backend.Check(kernels.LogUpTree(dev, t.num, t.den, leafNum, leafDen, vars))
-	t.rows = newWords(dev, vars*vars*treeRow)
+// newTree adds up 2^vars leaves, vars ≥ minTreeVars, and takes them and the scope
+// over.
+func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, vars int) *tree {
+	t := &tree{sums: sums{a, box}, a: a, vars: vars, leafNum: leafNum, leafDen: leafDen}
+	t.num, t.den = newArray[field.QM31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
+	check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, vars))
+	t.rows = newWords(a, vars*vars*treeRow)
 	heap := 2 << t.upperLayer()
-	t.upper = logup.UpperTree(fetch[field.QM31](dev, t.num, heap), fetch[field.QM31](dev, t.den, heap))
+	t.upper = logup.UpperTree(fetch[field.QM31](a, t.num, heap), fetch[field.QM31](a, t.den, heap))
 	return t
 }
 
@@ -54,17 +56,24 @@ func newTree(to sums, leafNum, leafDen kernels.Ptr, vars int) *tree {
 func (t *tree) upperLayer() int { return min(upperVars, t.vars-1) }
 
 // Top implements logup.Tree.
-func (t *tree) Top() logup.Fractions { return t.upper.Top() }
+func (t *tree) Top(ctx context.Context) (logup.Fractions, error) { return t.upper.Top(ctx) }
 
 // Begin implements logup.Tree.
-func (t *tree) Begin(k int, eq []field.QM31, lambda field.QM31) {
+func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.QM31) (err error) {
 	t.inHost = k+1 <= t.upperLayer()
 	if t.inHost {
-		t.upper.Begin(k, eq, lambda)
-		return
+		return t.upper.Begin(ctx, k, eq, lambda)
 	}
+	defer catch(&err)
+	check(ctx.Err())
+	t.begin(k, eq, lambda)
+	return nil
+}
+
+// begin is Begin for a layer on the device.
+func (t *tree) begin(k int, eq []field.QM31, lambda field.QM31) {
 	heaps, err := kernels.NewEqHeaps(t.dev, eq)
-	backend.Check(err)
+	check(err)
 	n := 1 << k
 	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda}
 	t.eq, t.tail = eq, nil
@@ -79,10 +88,14 @@ func (t *tree) Begin(k int, eq []field.QM31, lambda field.QM31) {
 }
 
 // Round implements logup.Tree.
-func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
+func (t *tree) Round(ctx context.Context, round int, r field.QM31) (logup.Sums, error) {
 	if t.inHost {
-		return t.upper.Round(round, r)
+		return t.upper.Round(ctx, round, r)
 	}
+	return pass(ctx, func() logup.Sums { return t.round(round, r) })
+}
+
+func (t *tree) round(round int, r field.QM31) logup.Sums {
 	// The first two rounds stay: in the last layer they are not like the others.
 	if left := t.rounds.Vars - round; t.tail == nil && round >= 2 && left <= tailVars {
 		v := t.tables(round, r)
@@ -95,7 +108,7 @@ func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
 	at := kernels.At[uint64](t.rows, t.used*treeRow)
 	t.used++
 	w := t.read(at, kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, at, p) })
-	return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
+	return logup.Sums{Zero: kernels.FromSum(w), Top: kernels.FromSum(w[kernels.SumWords:])}
 }
 
 // tables downloads what is left of the layer's tables n0, n1, d0, d1 after the
@@ -103,7 +116,7 @@ func (t *tree) Round(round int, r field.QM31) (zero, top field.QM31) {
 func (t *tree) tables(round int, r field.QM31) [4][]field.QM31 {
 	h := 1 << (t.rounds.Vars - round)
 	out := newArray[field.QM31](t.dev, 8*h)
-	backend.Check(t.rounds.Gather(t.dev, out, 2*h))
+	check(t.rounds.Gather(t.dev, out, 2*h))
 	data := fetch[field.QM31](t.dev, out, 8*h)
 	t.dev.Free(out)
 	var tables [4][]field.QM31
@@ -120,11 +133,15 @@ func (t *tree) tables(round int, r field.QM31) [4][]field.QM31 {
 }
 
 // End implements logup.Tree.
-func (t *tree) End(r field.QM31) logup.Fractions {
-	switch {
-	case t.inHost:
-		return t.upper.End(r)
-	case t.tail != nil:
+func (t *tree) End(ctx context.Context, r field.QM31) (logup.Fractions, error) {
+	if t.inHost {
+		return t.upper.End(ctx, r)
+	}
+	return pass(ctx, func() logup.Fractions { return t.end(r) })
+}
+
+func (t *tree) end(r field.QM31) logup.Fractions {
+	if t.tail != nil {
 		return t.tail.End(r)
 	}
 	v := t.tables(t.rounds.Vars, r)
@@ -132,9 +149,5 @@ func (t *tree) End(r field.QM31) logup.Fractions {
 	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
 }
 
-// free returns the tree's memory, the leaves included.
-func (t *tree) free() {
-	for _, p := range []kernels.Ptr{t.leafNum, t.leafDen, t.num, t.den, t.rows} {
-		t.dev.Free(p)
-	}
-}
+// Close implements logup.Tree.
+func (t *tree) Close() { t.a.close() }

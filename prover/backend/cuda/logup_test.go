@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -27,16 +28,26 @@ func TestLogUp(t *testing.T) {
 				num[i] = randomQM31(rng).C0.A0
 			}
 			vars := logup.NumVars(n)
-			leafNum, leafDen := newArray[field.M31](dev, 1<<vars), newArray[field.QM31](dev, 1<<vars)
-			check(t, kernels.UploadSlice(dev, leafNum, num))
-			check(t, kernels.UploadSlice(dev, leafDen, den))
-			check(t, kernels.LogUpFill(dev, kernels.At[field.M31](leafNum, n), kernels.At[field.QM31](leafDen, n), 1<<vars-n))
-			want, got := transcript.NewWriter(transcript.New("")), transcript.NewWriter(transcript.New(""))
-			logup.Prove(want, num, den)
-			tr := newTree(to, leafNum, leafDen, vars)
-			logup.ProveTree(got, vars, tr)
-			tr.free()
-			if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			a := newScope(dev)
+			leafNum, leafDen := newArray[field.M31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
+			for _, err := range []error{
+				kernels.UploadSlice(dev, leafNum, num), kernels.UploadSlice(dev, leafDen, den),
+				kernels.LogUpFill(dev, kernels.At[field.M31](leafNum, n), kernels.At[field.QM31](leafDen, n), 1<<vars-n),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			var proofs [2][]byte
+			for i, tr := range []logup.Tree{logup.NewTree(num, den), newTree(a, to.box, leafNum, leafDen, vars)} {
+				w := transcript.NewWriter(transcript.New(""))
+				if _, err := logup.Prove(context.Background(), w, vars, tr); err != nil {
+					t.Fatal(err)
+				}
+				tr.Close()
+				proofs[i] = w.Bytes()
+			}
+			if !bytes.Equal(proofs[0], proofs[1]) {
 				t.Fatalf("%d fractions, %+v: the proofs differ", n, cut)
 			}
 		}

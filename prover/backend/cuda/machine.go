@@ -145,7 +145,7 @@ type DeviceWitness interface {
 // the machine, others uploaded once for this backend.
 func (b *Backend) tensor(id model.TensorID) *Tensor {
 	t, err := b.find(id)
-	backend.Check(err)
+	check(err)
 	return t
 }
 
@@ -180,12 +180,12 @@ func (b *Backend) Close() {
 	}
 }
 
-// sums returns what brings sums to the host.
-func (b *Backend) sums() sums {
+// mailbox returns the backend's mailbox.
+func (b *Backend) mailbox() kernels.Mailbox {
 	if b.box == nil {
 		var err error
 		b.box, err = b.m.takeBox()
-		backend.Check(err)
+		check(err)
 	}
-	return sums{b.dev, b.box}
+	return b.box
 }

@@ -2,34 +2,33 @@ package cuda
 
 import (
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
 )
 
 // newArray returns memory for n ≥ 1 elements.
 func newArray[T kernels.Element](d kernels.Device, n int) kernels.Ptr {
 	p, err := kernels.AllocSlice[T](d, n)
-	backend.Check(err)
+	check(err)
 	return p
 }
 
 // newCopy returns a copy of a slice that is not empty.
 func newCopy[T kernels.Element](d kernels.Device, s []T) kernels.Ptr {
 	p, err := kernels.NewSlice(d, s)
-	backend.Check(err)
+	check(err)
 	return p
 }
 
 // newWords returns n ≥ 1 words of zeros.
 func newWords(d kernels.Device, n int) kernels.Ptr {
 	p := newArray[uint64](d, n)
-	backend.Check(d.Clear(p, 8*n))
+	check(d.Clear(p, 8*n))
 	return p
 }
 
 // fetch returns a copy of n elements.
 func fetch[T kernels.Element](d kernels.Device, p kernels.Ptr, n int) []T {
 	s := make([]T, n)
-	backend.Check(kernels.DownloadSlice(d, s, p))
+	check(kernels.DownloadSlice(d, s, p))
 	return s
 }
 
@@ -47,12 +46,12 @@ func sumsWords(words int) int { return words + 1 }
 // sumsWords(words) words of zero.
 func (s sums) read(p kernels.Ptr, words int, launch func(kernels.Post) error) []uint64 {
 	if words >= s.box.Words() {
-		backend.Check(launch(kernels.Post{}))
+		check(launch(kernels.Post{}))
 		return fetch[uint64](s.dev, p, words)
 	}
-	backend.Check(launch(s.box.Post(kernels.At[uint64](p, words))))
+	check(launch(s.box.Post(kernels.At[uint64](p, words))))
 	dst := make([]uint64, words)
-	backend.Check(s.box.Wait(dst))
+	check(s.box.Wait(dst))
 	return dst
 }
 

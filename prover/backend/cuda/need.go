@@ -5,11 +5,9 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -46,9 +44,11 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 			n.Witness += bytes
 		}
 	}
-	for chunk := range p.Graph.Chunks {
-		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, chunk))
-		n.Sums = max(n.Sums, sumsNeed(p.Graph, chunk))
+	for _, f := range p.Forks {
+		n.LookUps = max(n.LookUps, lookUpsNeed(f))
+		for i := range f.Batches {
+			n.Sums = max(n.Sums, sumsNeed(p.Graph, f, &f.Batches[i]))
+		}
 	}
 	if p.Params == nil {
 		return n
@@ -84,84 +84,33 @@ func widthOfRange(lo, hi int64) int {
 	}
 }
 
-// lookUpsNeed is that of a chunk's tree: a numerator in M31 and a denominator
-// in K for each leaf, two heaps of K for the layers above, and the keys of one
-// step on the way there.
-func lookUpsNeed(g *model.Graph, chunk int) int64 {
-	l := sites.NewLeaves(g, chunk)
-	if l.Size == 0 {
+// lookUpsNeed is that of a fork's look-up tree: a numerator in M31 and a
+// denominator in K for each leaf, two heaps of K for the layers above, and the
+// keys of one step on the way there.
+func lookUpsNeed(f *plan.Fork) int64 {
+	if f.Leaves.Size == 0 {
 		return 0
 	}
-	leaves := int64(1) << logup.NumVars(l.Size)
-	return leaves*(4+3*elementBytes) + heapsNeed(logup.NumVars(l.Size))
+	vars := model.Log2Ceil(f.Leaves.Size)
+	return int64(4+3*elementBytes)<<vars + heapsNeed(vars)
 }
 
 // heapsNeed is that of the heaps of eq weights of a point.
 func heapsNeed(vars int) int64 { return 4 * elementBytes << ((vars + 1) / 2) }
 
-// sumsNeed is that of a chunk's largest batch, if all of its sums are in one:
-// two tables of K each, with the sums of the largest restriction on the way.
-func sumsNeed(g *model.Graph, chunk int) int64 {
+// sumsNeed is that of a batch of sums: two tables of K each, with the sums of the
+// largest restriction on the way.
+func sumsNeed(g *model.Graph, f *plan.Fork, b *plan.Batch) int64 {
 	var tables, most int64
-	add := func(vars int, operands ...model.TensorID) {
-		tables += 2*elementBytes<<vars + heapsNeed(vars)
-		for _, id := range operands {
-			// Sums of a restriction, its weights, and both again between two axes.
-			most = max(most, 4*elementBytes<<vars+6*elementBytes*int64(longestAxis(g.Tensors[id].Shape)))
+	for i := b.From; i < b.To; i++ {
+		s := &f.Sums[i]
+		tables += 2*elementBytes<<s.Vars + heapsNeed(s.Vars)
+		longest := longestAxis(g.Tensors[s.A.Tensor].Shape)
+		if s.View == nil {
+			longest = max(longest, longestAxis(g.Tensors[s.B.Tensor].Shape))
 		}
-	}
-	view := func(l *model.Linear, out []int) {
-		if l.View == nil {
-			return
-		}
-		in, vars := g.Tensors[l.Src].Shape, 0
-		for i := range l.View.Groups {
-			if gr := &l.View.Groups[i]; !gr.Trivial(out, in) {
-				for _, a := range gr.In {
-					vars += model.Log2Ceil(in[a])
-				}
-			}
-		}
-		if vars > 0 {
-			add(vars, l.Src)
-		}
-	}
-	seen := map[model.TensorID]bool{}
-	var virtual func(id model.TensorID)
-	virtual = func(id model.TensorID) {
-		t := &g.Tensors[id]
-		if seen[id] {
-			return
-		}
-		seen[id] = true
-		for i := range t.Def {
-			view(&t.Def[i], t.Shape)
-			virtual(t.Def[i].Src)
-		}
-	}
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		if s.Chunk != chunk {
-			continue
-		}
-		for j := range s.Acc.Linear {
-			view(&s.Acc.Linear[j], s.Shape)
-			virtual(s.Acc.Linear[j].Src)
-		}
-		for j := range s.Acc.Products {
-			p := &s.Acc.Products[j]
-			vars := 0
-			for a, l := range p.LabelsA {
-				for _, m := range p.LabelsB {
-					if l == m {
-						vars += model.Log2Ceil(g.Tensors[p.A].Shape[a])
-					}
-				}
-			}
-			add(vars, p.A, p.B)
-			virtual(p.A)
-			virtual(p.B)
-		}
+		// Sums of a restriction, its weights, and both again between two axes.
+		most = max(most, 4*elementBytes<<s.Vars+6*elementBytes*int64(longest))
 	}
 	return tables + most
 }

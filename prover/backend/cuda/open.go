@@ -1,25 +1,118 @@
 package cuda
 
 import (
+	"context"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// Open implements backend.Backend.
-func (b *Backend) Open(w *transcript.Writer, o backend.Opening) {
+// Opening implements backend.Backend.
+func (b *Backend) Opening(ctx context.Context, o backend.Opening) (_ whir.Passes, err error) {
 	a := newScope(b.dev)
-	defer a.close()
-	search := w.Search
-	defer func() { w.Search = search }()
-	w.Search = newSearch(a)
-	whir.OpenRows(w, o.Params, o.Trees, b.loadRows(a, o), o.RowOffsets, o.Terms, o.Value)
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	return pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(a, o), search: newSearch(a)} })
 }
 
-// rows implements whir.Rows.
+// opening implements whir.Passes.
+type opening struct {
+	a      *scope
+	rows   *rows
+	tables *tables
+	folded []*foldedRow // nil once opened
+	search search
+}
+
+// Grid implements whir.Passes.
+func (o *opening) Grid(ctx context.Context, vars int, q *whir.Functional) ([]field.QM31, error) {
+	return pass(ctx, func() []field.QM31 { return o.rows.grid(vars, q) })
+}
+
+// Fold implements whir.Passes.
+func (o *opening) Fold(ctx context.Context, weights []field.QM31, q *whir.Functional) (err error) {
+	o.tables, err = pass(ctx, func() *tables { return o.rows.fold(weights, q) })
+	return err
+}
+
+// Columns implements whir.Passes.
+func (o *opening) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
+	return pass(ctx, func() [][]field.M31 { return o.rows.columns(first, n, logBlowup, positions) })
+}
+
+// Round implements whir.Passes.
+func (o *opening) Round(ctx context.Context) (whir.Sums, error) { return pass(ctx, o.tables.round) }
+
+// Bind implements whir.Passes.
+func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	o.tables.bind(r)
+	return nil
+}
+
+// Values implements whir.Passes.
+func (o *opening) Values(ctx context.Context) ([]field.QM31, error) {
+	return pass(ctx, o.tables.values)
+}
+
+// At implements whir.Passes.
+func (o *opening) At(ctx context.Context, z field.QM31) (field.QM31, error) {
+	return pass(ctx, func() field.QM31 { return o.tables.at(z) })
+}
+
+// Add implements whir.Passes.
+func (o *opening) Add(ctx context.Context, c *whir.Constraints) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	o.tables.add(c)
+	return nil
+}
+
+// Commit implements whir.Passes.
+func (o *opening) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
+	row, err := pass(ctx, func() *foldedRow { return o.tables.commit(l) })
+	if err != nil {
+		return poseidon2.Digest{}, err
+	}
+	o.folded = append(o.folded, row)
+	return row.nodes.Root(), nil
+}
+
+// Leaves implements whir.Passes.
+func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
+	return pass(ctx, func() whir.Leaves {
+		row := o.folded[n]
+		leaves := whir.Leaves{Values: row.columns(positions), Path: row.nodes.path(positions)}
+		row.free()
+		o.folded[n] = nil
+		return leaves
+	})
+}
+
+// Search implements whir.Passes.
+func (o *opening) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
+	return pass(ctx, func() uint64 { return o.search.smallest(ctx, start, bits) })
+}
+
+// Close implements whir.Passes.
+func (o *opening) Close() {
+	for _, row := range o.folded {
+		if row != nil {
+			row.free()
+		}
+	}
+	o.a.close()
+}
+
+// rows are the rows of all trees on the device.
 type rows struct {
 	b       *Backend
 	a       *scope
@@ -49,19 +142,19 @@ func (b *Backend) loadRows(a *scope, o backend.Opening) *rows {
 	return r
 }
 
-// Fold implements whir.Rows.
-func (r *rows) Fold(coefs []field.QM31, q *whir.Functional) whir.Tables {
+// fold is described at whir.Passes.
+func (r *rows) fold(coefs []field.QM31, q *whir.Functional) *tables {
 	n := len(r.at) / len(coefs)
 	size := n << r.rowVars
 	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
 	c := newCopy(r.a, coefs)
-	backend.Check(kernels.FoldRows(r.a, t.f, r.device, r.rowVars, n, c, len(coefs)))
+	check(kernels.FoldRows(r.a, t.f, r.device, r.rowVars, n, c, len(coefs)))
 	t.q = foldFunctional(r.a, r.weightsOf(q), coefs, q, n)
 	return t
 }
 
-// Columns implements whir.Rows.
-func (r *rows) Columns(first, n, logBlowup int, positions []uint64) [][]field.M31 {
+// columns is described at whir.Passes.
+func (r *rows) columns(first, n, logBlowup int, positions []uint64) [][]field.M31 {
 	a := newScope(r.a)
 	defer a.close()
 	domain := r.rowVars + logBlowup
@@ -72,7 +165,7 @@ func (r *rows) Columns(first, n, logBlowup int, positions []uint64) [][]field.M3
 	for i := 0; i < n; i += atOnce {
 		k := min(atOnce, n-i)
 		r.code.encode(words, r.at[first+i], k, r.rowVars, domain)
-		backend.Check(kernels.GatherColumns(a, leaves.Offset(i, kernels.SizeM31), n, words, 1<<domain, k, where, len(positions)))
+		check(kernels.GatherColumns(a, leaves.Offset(i, kernels.SizeM31), n, words, 1<<domain, k, where, len(positions)))
 	}
 	return split(fetch[field.M31](a, leaves, n*len(positions)), n)
 }
@@ -86,20 +179,28 @@ func split(v []field.M31, n int) [][]field.M31 {
 	return pieces
 }
 
-// newSearch returns a search for nonces on the device.
-func newSearch(a *scope) transcript.NonceSearch {
-	state, best := newArray[field.M31](a, poseidon2.Width), newArray[uint64](a, 1)
-	return func(start poseidon2.State, bits int) uint64 {
-		backend.Check(kernels.UploadSlice(a, state, start[:]))
-		backend.Check(kernels.UploadSlice(a, best, []uint64{field.P}))
-		// Twice as many as it takes on average are enough six times in seven.
-		batch := uint64(min(max(2<<bits, 1<<10), 1<<22))
-		for first := uint64(0); first < field.P; first += batch {
-			backend.Check(kernels.SearchNonce(a, best, state, first, batch, 1<<bits-1))
-			if nonce := fetch[uint64](a, best, 1)[0]; nonce < field.P {
-				return nonce
-			}
+// search looks for nonces on the device.
+type search struct {
+	a           *scope
+	state, best kernels.Ptr
+}
+
+func newSearch(a *scope) search {
+	return search{a, newArray[field.M31](a, poseidon2.Width), newArray[uint64](a, 1)}
+}
+
+// smallest is a transcript.NonceSearch.
+func (s search) smallest(ctx context.Context, start poseidon2.State, bits int) uint64 {
+	check(kernels.UploadSlice(s.a, s.state, start[:]))
+	check(kernels.UploadSlice(s.a, s.best, []uint64{field.P}))
+	// Twice as many as it takes on average are enough six times in seven.
+	batch := uint64(min(max(2<<bits, 1<<10), 1<<22))
+	for first := uint64(0); first < field.P; first += batch {
+		check(ctx.Err())
+		check(kernels.SearchNonce(s.a, s.best, s.state, first, batch, 1<<bits-1))
+		if nonce := fetch[uint64](s.a, s.best, 1)[0]; nonce < field.P {
+			return nonce
 		}
-		return field.P
 	}
+	return field.P
 }

@@ -29,7 +29,7 @@ func (b *Backend) newPacker(a *scope, s backend.Stack) *packer {
 		if errors.Is(err, kernels.ErrMemory) {
 			return &packer{a: a, stack: s, host: cpu.NewRows(b.g, b.w, s)}
 		}
-		backend.Check(err)
+		check(err)
 		k, own := describe(blk, b.g.Tensors[blk.Tensor].Shape, t)
 		k.FirstAxis = uint64(len(axes))
 		offsets, blocks, axes = append(offsets, blk.Offset), append(blocks, k), append(axes, own...)
@@ -66,12 +66,12 @@ func describe(b *model.Block, shape []int, t *Tensor) (kernels.StackBlock, []ker
 func (p *packer) rows(dst kernels.Ptr, first, n int) {
 	vars := p.stack.RowVars
 	if p.host == nil {
-		backend.Check(kernels.PackStack(p.a, dst, uint64(first)<<vars, n<<vars, p.offsets, p.blocks, p.count, p.axes))
+		check(kernels.PackStack(p.a, dst, uint64(first)<<vars, n<<vars, p.offsets, p.blocks, p.count, p.axes))
 		return
 	}
 	row := make([]int32, 1<<vars)
 	for i := range n {
 		p.host.FillRow(first+i, row)
-		backend.Check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
+		check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
 	}
 }

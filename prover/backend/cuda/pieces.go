@@ -32,7 +32,7 @@ func (b *Backend) restrict(r backend.Restriction) table {
 	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
 		return restrictPieces(b.dev, shape, b.w.Tensor(r.Tensor), b.m.piece, r)
 	}
-	backend.Check(err)
+	check(err)
 	return restrict(b.dev, shape, t.integers(), r)
 }
 
@@ -57,7 +57,7 @@ func restrictPieces(dev kernels.Device, shape []int, values []int32, piece int, 
 	case len(r.Keep) > 0 && r.Keep[0] == 0:
 		tables = 1 << cut
 	default:
-		backend.Check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, len(values)))
+		check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, len(values)))
 	}
 	var all kernels.Ptr
 	size := 0 // of each table
@@ -68,17 +68,17 @@ func restrictPieces(dev kernels.Device, shape []int, values []int32, piece int, 
 			data = append(append(make([]int32, 0, rows*row), data...), make([]int32, rows*row-len(data))...)
 		}
 		t, err := NewTensor(dev, data)
-		backend.Check(err)
+		check(err)
 		x := restrict(dev, append([]int{rows}, shape[1:]...), t.integers(), own)
 		t.Free(dev)
 		if k == 0 {
 			size = 1 << x.vars
 			all = newArray[field.QM31](dev, tables*size)
 			if tables > pieces {
-				backend.Check(dev.Clear(kernels.At[field.QM31](all, pieces*size), (tables-pieces)*size*elementBytes))
+				check(dev.Clear(kernels.At[field.QM31](all, pieces*size), (tables-pieces)*size*elementBytes))
 			}
 		}
-		backend.Check(dev.Copy(kernels.At[field.QM31](all, k*size), x.at, size*elementBytes))
+		check(dev.Copy(kernels.At[field.QM31](all, k*size), x.at, size*elementBytes))
 		dev.Free(x.at)
 	}
 	if point == nil {
@@ -86,7 +86,7 @@ func restrictPieces(dev kernels.Device, shape []int, values []int32, piece int, 
 	}
 	out := table{newArray[field.QM31](dev, size), model.Log2Ceil(size)}
 	weights := newCopy(dev, poly.EqTable(point[:cut])[:pieces])
-	backend.Check(kernels.RestrictField(dev, out.at, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
+	check(kernels.RestrictField(dev, out.at, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
 	dev.Free(weights)
 	dev.Free(all)
 	return out

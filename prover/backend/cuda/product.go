@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"slices"
-
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -17,51 +15,20 @@ type axis struct{ dim, a, b, out int }
 // repeats entries.
 func matMul(g *model.Graph, p *model.Product, out []int) (mm kernels.MatMul, ok bool) {
 	shapeA, shapeB := g.Tensors[p.A].Shape, g.Tensors[p.B].Shape
-	strideOf := func(shape, labels []int, label int) int {
-		i := slices.Index(labels, label)
-		if i < 0 {
-			return 0
-		}
-		return model.Size(shape[i+1:])
-	}
-	outStride := func(label int) int {
-		if label >= len(out) {
-			return 0
-		}
-		return model.Size(out[label+1:])
-	}
-	var batch, m, n, k []axis
-	add := func(label, dim int) {
-		if dim == 1 {
-			return
-		}
-		x := axis{dim, strideOf(shapeA, p.LabelsA, label), strideOf(shapeB, p.LabelsB, label), outStride(label)}
-		switch {
-		case x.out == 0:
-			k = append(k, x)
-		case x.b == 0:
-			m = append(m, x)
-		case x.a == 0:
-			n = append(n, x)
-		default:
-			batch = append(batch, x)
-		}
-	}
-	for i, l := range p.LabelsA {
-		add(l, shapeA[i])
-	}
-	for i, l := range p.LabelsB {
-		if !slices.Contains(p.LabelsA, l) {
-			add(l, shapeB[i])
-		}
-	}
-	for l, d := range out {
-		if d > 1 && !slices.Contains(p.LabelsA, l) && !slices.Contains(p.LabelsB, l) {
+	c := model.NewContraction(p, shapeA, shapeB, out)
+	for _, l := range c.Repeat {
+		if l.Dim > 1 {
 			return mm, false
 		}
 	}
 	var flat [4]axis
-	for i, axes := range [][]axis{batch, m, n, k} {
+	for i, labels := range [][]model.Label{c.Batch, c.FreeA, c.FreeB, c.Sum} {
+		var axes []axis
+		for _, l := range labels {
+			if l.Dim > 1 {
+				axes = append(axes, axis{l.Dim, stride(shapeA, l.A), stride(shapeB, l.B), stride(out, l.Out)})
+			}
+		}
 		if flat[i], ok = flatten(axes); !ok {
 			return mm, false
 		}
@@ -73,6 +40,14 @@ func matMul(g *model.Graph, p *model.Product, out []int) (mm kernels.MatMul, ok 
 		B:      kernels.Matrix{Row: nt.b, Column: kt.b, Batch: bt.b},
 		OutRow: mt.out, OutColumn: nt.out, OutBatch: bt.out,
 	}, bt.dim <= kernels.MaxBatches || mt.dim*nt.dim*kt.dim == 1
+}
+
+// stride returns how far apart the entries along an axis are, 0 for no axis.
+func stride(shape []int, axis int) int {
+	if axis < 0 {
+		return 0
+	}
+	return model.Size(shape[axis+1:])
 }
 
 // flatten makes one axis of several, the first the outermost, if each steps

@@ -49,7 +49,7 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 	size := kernels.PaddedSize(layout.Dims)
 	result := table{newArray[field.QM31](dev, size), model.Log2Ceil(size)}
 	if len(coords) == 0 {
-		backend.Check(kernels.ArrangeInt(dev, result.at, in, layout))
+		check(kernels.ArrangeInt(dev, result.at, in, layout))
 		return result
 	}
 	points := newCopy(dev, coords)
@@ -63,14 +63,14 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 		if last := largestBound(gs) < 0; !last || !inOrder {
 			out = newArray[field.QM31](dev, n)
 		} else if n < size {
-			backend.Check(dev.Clear(kernels.At[field.QM31](out, n), (size-n)*elementBytes))
+			check(dev.Clear(kernels.At[field.QM31](out, n), (size-n)*elementBytes))
 		}
 		b.Weights = newArray[field.QM31](dev, g.size)
-		backend.Check(kernels.EqTensor(dev, b.Weights, kernels.At[field.QM31](points, g.at), g.dims))
+		check(kernels.EqTensor(dev, b.Weights, kernels.At[field.QM31](points, g.at), g.dims))
 		if at == 0 {
-			backend.Check(kernels.RestrictInt(dev, out, in, b))
+			check(kernels.RestrictInt(dev, out, in, b))
 		} else {
-			backend.Check(kernels.RestrictField(dev, out, at, b))
+			check(kernels.RestrictField(dev, out, at, b))
 			dev.Free(at)
 		}
 		dev.Free(b.Weights)
@@ -79,7 +79,7 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 		}
 		at = out
 		if largestBound(gs) < 0 {
-			backend.Check(kernels.ArrangeField(dev, result.at, at, layout))
+			check(kernels.ArrangeField(dev, result.at, at, layout))
 			dev.Free(at)
 			break
 		}

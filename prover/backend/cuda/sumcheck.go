@@ -1,10 +1,10 @@
 package cuda
 
 import (
+	"context"
 	"sort"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 )
@@ -18,6 +18,7 @@ var tailVars = 8
 // sumcheck.Tables.
 type batch struct {
 	sums
+	a      *scope // of its memory, the tables included
 	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
 	rounds int
@@ -29,7 +30,6 @@ type batch struct {
 	ahead   []*kernels.TwoRounds
 	tail    sumcheck.Tables
 	since   int // the tail's first round
-	heaps   []*kernels.EqHeaps
 }
 
 type sumcheckInstance struct {
@@ -38,23 +38,22 @@ type sumcheckInstance struct {
 	eq   []field.QM31
 }
 
-// newBatch prepares at least one instance.
-func newBatch(to sums, insts []sumcheckInstance) *batch {
-	b := &batch{sums: to, insts: insts, order: make([]int, len(insts))}
+// newBatch prepares at least one instance, whose tables are in the scope. It
+// takes the scope over.
+func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
+	b := &batch{sums: sums{a, box}, a: a, insts: insts, order: make([]int, len(insts))}
 	for i, in := range insts {
 		b.order[i] = i
 		b.rounds = max(b.rounds, in.vars)
 	}
 	sort.SliceStable(b.order, func(i, j int) bool { return insts[b.order[i]].vars > insts[b.order[j]].vars })
 	desc := make([]kernels.SumcheckInstance, len(insts))
-	var heaps []*kernels.EqHeaps
 	for rank, i := range b.order {
 		in := insts[i]
 		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
 		if len(in.eq) > 0 {
-			h, err := kernels.NewEqHeaps(to.dev, in.eq)
-			backend.Check(err)
-			heaps = append(heaps, h)
+			h, err := kernels.NewEqHeaps(a, in.eq)
+			check(err)
 			desc[rank].Eq = h
 		}
 		for j, e := range in.eq {
@@ -64,10 +63,9 @@ func newBatch(to sums, insts []sumcheckInstance) *batch {
 		}
 	}
 	var err error
-	b.device, err = kernels.NewSumcheckBatch(to.dev, desc)
-	backend.Check(err)
-	b.rows = newWords(to.dev, max(b.rounds, 1)*b.rowWords())
-	b.heaps = heaps
+	b.device, err = kernels.NewSumcheckBatch(a, desc)
+	check(err)
+	b.rows = newWords(a, max(b.rounds, 1)*b.rowWords())
 	return b
 }
 
@@ -81,23 +79,30 @@ func (b *batch) active(round int) int {
 }
 
 // Round implements sumcheck.Tables.
-func (b *batch) Round(round int, r field.QM31) []sumcheck.Sums {
+func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.Sums, error) {
 	if b.tail != nil {
-		return b.tail.Round(round-b.since, r)
+		return b.tail.Round(ctx, round-b.since, r)
 	}
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
+	if b.ahead == nil && b.rounds-round <= tailVars {
+		if err := b.moveToHost(ctx, round); err != nil {
+			return nil, err
+		}
+		return b.tail.Round(ctx, 0, r)
+	}
+	return pass(ctx, func() []sumcheck.Sums { return b.round(round, r) })
+}
+
+// round returns the sums of a round on the device.
+func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 	if b.ahead != nil {
 		two := b.ahead
 		b.ahead = nil
 		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
 	}
 	left := b.rounds - round
-	if left <= tailVars {
-		b.moveToHost(round)
-		return b.tail.Round(0, r)
-	}
 	if b.twoAtOnce(round) {
 		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
 		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
@@ -149,12 +154,14 @@ func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []su
 
 // moveToHost downloads what the rounds from the given one on need, bound to the
 // pending challenges.
-func (b *batch) moveToHost(round int) {
+func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
 	left := b.rounds - round
 	size := 1 << (left + len(b.pending))
 	n := 2 * size * len(b.insts)
 	out := newArray[field.QM31](b.dev, n)
-	backend.Check(kernels.SumcheckGather(b.dev, out, b.device, len(b.insts), size))
+	check(kernels.SumcheckGather(b.dev, out, b.device, len(b.insts), size))
 	data := fetch[field.QM31](b.dev, out, n)
 	b.dev.Free(out)
 	insts := make([]sumcheck.Instance, len(b.insts))
@@ -166,6 +173,7 @@ func (b *batch) moveToHost(round int) {
 		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: b.bind(pair[:size], in.vars, vars), B: b.bind(pair[size:], in.vars, vars)}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round
+	return nil
 }
 
 // bind binds a table's first variables to the pending challenges if the
@@ -181,25 +189,24 @@ func (b *batch) bind(t []field.QM31, all, vars int) []field.QM31 {
 }
 
 // Ends implements sumcheck.Tables.
-func (b *batch) Ends(r field.QM31) [][2]field.QM31 {
+func (b *batch) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error) {
 	if b.tail == nil {
 		if b.rounds > 0 {
 			b.pending = append(b.pending, r)
 		}
-		b.moveToHost(b.rounds)
+		if err := b.moveToHost(ctx, b.rounds); err != nil {
+			return nil, err
+		}
 	}
-	return b.tail.Ends(r)
+	return b.tail.Ends(ctx, r)
 }
 
-// free returns the memory of the batch, the tables included.
-func (b *batch) free() {
-	for _, h := range b.heaps {
-		h.Free(b.dev)
-	}
+// Close implements sumcheck.Tables.
+func (b *batch) Close() {
 	for _, in := range b.insts {
 		b.dev.Free(in.a)
 		b.dev.Free(in.b)
 	}
-	b.dev.Free(b.device)
-	b.dev.Free(b.rows)
+	b.insts = nil
+	b.a.close()
 }

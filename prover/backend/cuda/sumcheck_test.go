@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -28,16 +29,15 @@ func newDevice(t testing.TB) kernels.Device {
 func newSums(t testing.TB) sums {
 	dev := newDevice(t)
 	box, err := dev.NewMailbox(64)
-	check(t, err)
-	t.Cleanup(func() { check(t, box.Close()) })
-	return sums{dev, box}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return sums{dev, box}
 }
 
 func randomQM31(rng *rand.Rand) field.QM31 {
@@ -83,6 +83,7 @@ func TestSumcheck(t *testing.T) {
 			setTail(t, tail)
 			rng := rand.New(rand.NewPCG(uint64(len(shapes)), uint64(tail+9)))
 			insts, device := make([]sumcheck.Instance, len(shapes)), make([]sumcheckInstance, len(shapes))
+			shapesOf := make([]sumcheck.Shape, len(shapes))
 			for i, s := range shapes {
 				a, b, eq := randomVec(rng, 1<<s.vars), randomVec(rng, 1<<s.vars), randomVec(rng, s.eq)
 				if s.eq > 2 {
@@ -96,18 +97,19 @@ func TestSumcheck(t *testing.T) {
 				if got := inner(to, eq, table{device[i].a, s.vars}, table{device[i].b, s.vars}); got != claim {
 					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
 				}
-				insts[i] = sumcheck.Instance{Claim: claim, Eq: eq, A: a, B: b}
+				insts[i] = sumcheck.Instance{Eq: eq, A: a, B: b}
+				shapesOf[i] = sumcheck.Shape{Claim: claim, NumVars: s.vars, Eq: eq}
 			}
-			want, got := transcript.NewWriter(transcript.New("")), transcript.NewWriter(transcript.New(""))
-			shapesOf := make([]sumcheck.Shape, len(insts))
-			for i, in := range insts {
-				shapesOf[i] = sumcheck.Shape{Claim: in.Claim, NumVars: shapes[i].vars, Eq: in.Eq}
+			var proofs [2][]byte
+			for i, tables := range []sumcheck.Tables{sumcheck.NewTables(insts), newBatch(newScope(dev), to.box, device)} {
+				w := transcript.NewWriter(transcript.New(""))
+				if _, err := sumcheck.Prove(context.Background(), w, shapesOf, tables); err != nil {
+					t.Fatal(err)
+				}
+				tables.Close()
+				proofs[i] = w.Bytes()
 			}
-			sumcheck.Prove(want, insts)
-			b := newBatch(to, device)
-			sumcheck.ProveTables(got, shapesOf, b)
-			b.free()
-			if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			if !bytes.Equal(proofs[0], proofs[1]) {
 				t.Fatalf("%v, tail from %d variables: the proofs differ", shapes, tail)
 			}
 		}

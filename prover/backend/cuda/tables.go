@@ -5,14 +5,13 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// tables implements whir.Tables.
+// tables are the tables f and q of whir.Passes.
 type tables struct {
 	b    *Backend
 	a    *scope
@@ -36,19 +35,18 @@ func (t *tables) nextSums() kernels.Ptr {
 
 func (t *tables) sumsAt(i int) kernels.Ptr { return t.sums.Offset(i, 2*kernels.SizeSum) }
 
-// Round implements whir.Tables.
-func (t *tables) Round() (zero, top field.QM31) {
+func (t *tables) round() whir.Sums {
 	if !t.done {
-		backend.Check(kernels.PairRound(t.a, t.nextSums(), t.f, t.q, t.n))
+		check(kernels.PairRound(t.a, t.nextSums(), t.f, t.q, t.n))
 		t.done = true
 	}
 	words := fetch[uint64](t.a, t.sumsAt(t.used-1), 2*kernels.SumWords)
-	return kernels.FromSum(words), kernels.FromSum(words[kernels.SumWords:])
+	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}
 }
 
-// Bind implements whir.Tables. The sums of the next round come with it.
-func (t *tables) Bind(r field.QM31) {
-	backend.Check(kernels.PairBind(t.a, t.nextSums(), t.f, t.q, t.n, r))
+// bind binds the first variable. The sums of the next round come with it.
+func (t *tables) bind(r field.QM31) {
+	check(kernels.PairBind(t.a, t.nextSums(), t.f, t.q, t.n, r))
 	t.n /= 2
 	t.done = t.n > 1
 }
@@ -56,16 +54,14 @@ func (t *tables) Bind(r field.QM31) {
 // vars returns the number of variables left.
 func (t *tables) vars() int { return bits.TrailingZeros(uint(t.n)) }
 
-// F implements whir.Tables.
-func (t *tables) F() []field.QM31 { return fetch[field.QM31](t.a, t.f, t.n) }
+func (t *tables) values() []field.QM31 { return fetch[field.QM31](t.a, t.f, t.n) }
 
-// At implements whir.Tables.
-func (t *tables) At(z field.QM31) field.QM31 {
+func (t *tables) at(z field.QM31) field.QM31 {
 	a := newScope(t.a)
 	defer a.close()
 	w := newWeights(a, [][]field.QM31{evaluation(z, t.vars())}, false)
 	sum := newWords(a, kernels.SumWords)
-	backend.Check(kernels.DotWeight(a, sum, t.f, t.vars(), w.parts, w.tables))
+	check(kernels.DotWeight(a, sum, t.f, t.vars(), w.parts, w.tables))
 	return kernels.FromSum(fetch[uint64](a, sum, kernels.SumWords))
 }
 
@@ -77,8 +73,7 @@ func evaluation(z field.QM31, vars int) []field.QM31 {
 	return w
 }
 
-// Add implements whir.Tables.
-func (t *tables) Add(c *whir.Constraints) {
+func (t *tables) add(c *whir.Constraints) {
 	a := newScope(t.a)
 	defer a.close()
 	if n := len(c.Base); n > 0 {
@@ -87,7 +82,7 @@ func (t *tables) Add(c *whir.Constraints) {
 			points[i] = kernels.PointWeight{Coef: b.Coef, Z: b.Z}
 		}
 		scratch := newArray[uint8](a, kernels.PointScratch(t.vars(), n))
-		backend.Check(kernels.AddPoints(a, t.q, t.vars(), newCopy(a, points), n, scratch))
+		check(kernels.AddPoints(a, t.q, t.vars(), newCopy(a, points), n, scratch))
 	}
 	if n := len(c.Large); n > 0 {
 		factors := make([][]field.QM31, n)
@@ -102,13 +97,12 @@ func (t *tables) Add(c *whir.Constraints) {
 	t.done = false
 }
 
-// Commit implements whir.Tables.
-func (t *tables) Commit(l soundness.Level) whir.FoldedRow {
+func (t *tables) commit(l soundness.Level) *foldedRow {
 	a := newScope(t.a)
 	defer a.close()
 	n := 4 << l.FoldVars
 	values := newArray[uint32](a, n<<l.RowVars)
-	backend.Check(kernels.SplitLimbs(a, values, t.f, l.RowVars, 1<<l.FoldVars))
+	check(kernels.SplitLimbs(a, values, t.f, l.RowVars, 1<<l.FoldVars))
 	r := &foldedRow{a: t.a, rows: n, domain: l.LogDomain(), words: t.code.words(n, l.LogDomain())}
 	t.code.encode(r.words, values, n, l.RowVars, r.domain)
 	r.nodes = t.b.newNodes(r.domain, func(digests kernels.Ptr) {
@@ -118,7 +112,7 @@ func (t *tables) Commit(l soundness.Level) whir.FoldedRow {
 	return r
 }
 
-// foldedRow implements whir.FoldedRow.
+// foldedRow is a committed folded row.
 type foldedRow struct {
 	a            *scope
 	rows, domain int
@@ -126,15 +120,17 @@ type foldedRow struct {
 	nodes        *nodes
 }
 
-// Nodes implements whir.FoldedRow.
-func (r *foldedRow) Nodes() whir.Nodes { return r.nodes }
+// free gives the row's memory back.
+func (r *foldedRow) free() {
+	r.a.Free(r.words)
+	r.nodes.free()
+}
 
-// Columns implements whir.FoldedRow. They are asked for once, after which
-// nothing of the row is needed but its path.
-func (r *foldedRow) Columns(positions []uint64) [][]field.M31 {
+// columns returns the leaves at the positions.
+func (r *foldedRow) columns(positions []uint64) [][]field.M31 {
 	a := newScope(r.a)
 	defer a.close()
 	leaves := newArray[field.M31](a, r.rows*len(positions))
-	backend.Check(kernels.GatherColumns(a, leaves, r.rows, r.words, 1<<r.domain, r.rows, newCopy(a, positions), len(positions)))
+	check(kernels.GatherColumns(a, leaves, r.rows, r.words, 1<<r.domain, r.rows, newCopy(a, positions), len(positions)))
 	return split(fetch[field.M31](a, leaves, r.rows*len(positions)), r.rows)
 }

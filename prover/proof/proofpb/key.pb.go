@@ -185,7 +185,7 @@ const (
 	Step_EXACT Step_Kind = 1
 	// accumulator = 0.
 	Step_ZERO Step_Kind = 2
-	// out = ⌊accumulator/divisor⌋; constrains nothing.
+	// out = ⌊accumulator/divisor⌋; the steps that follow constrain it.
 	Step_DIVIDE Step_Kind = 3
 )
 

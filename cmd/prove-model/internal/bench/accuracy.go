@@ -7,12 +7,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/prover/forward"
 )
 
 // Accuracy compares a quantised classifier with the float model on a test set.
@@ -31,7 +29,7 @@ func (a *Accuracy) String() string {
 		a.Model, a.Samples, 100*a.Float, 100*a.Quantised, 100*a.Agreement)
 }
 
-// labelled is what a test file has besides what onnx.ReadInputs reads.
+// labelled is what a test file has besides what ReadArrays reads.
 type labelled struct {
 	Labels []int `json:"labels"`
 }
@@ -39,54 +37,58 @@ type labelled struct {
 // MeasureAccuracy runs both models on every sample of the test file, JSON with
 // "input_data" (samples end to end) and "labels".
 func MeasureAccuracy(ctx context.Context, cfg *config.Config, test string, ph *ui.Phases) (*Accuracy, error) {
-	src, err := pipeline.Open(cfg)
+	j, err := job.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close(ctx)
-	samples, labels, err := readTest(src.Graph, test)
+	defer j.Close()
+	samples, labels, err := readTest(j.Model, test)
 	if err != nil {
 		return nil, fmt.Errorf("test set %s: %w", test, err)
 	}
-	m, err := pipeline.Quantise(ctx, cfg, src, ph)
+	c, err := j.Quantise(ctx, job.Options(cfg, ph)...)
 	if err != nil {
 		return nil, err
 	}
-	a := &Accuracy{Model: src.Name, Samples: len(samples)}
-	err = ph.Run(ctx, "test", func(step func(done, total int)) error {
-		for i, sample := range samples {
-			step(i, len(samples))
-			float, err := src.Graph.RunFloat(sample)
-			if err != nil {
-				return err
-			}
-			input, _, err := m.QuantiseInput(sample)
-			if err != nil {
-				return err
-			}
-			wit, err := forward.Run(ctx, m.Graph, m.Weights, input)
-			if err != nil {
-				return fmt.Errorf("sample %d: %w", i, err)
-			}
-			f, q := largest(float[src.Graph.Outputs[0]]), largest(wit.Tensor(m.Graph.Outputs[0]))
-			count(&a.Float, f == labels[i])
-			count(&a.Quantised, q == labels[i])
-			count(&a.Agreement, f == q)
+	a := &Accuracy{Model: j.Model.Name(), Samples: len(samples)}
+	ph.Begin("test")
+	for i, sample := range samples {
+		ph.Progress(i, len(samples))
+		if err = a.add(ctx, j.Model, c, sample, labels[i]); err != nil {
+			err = fmt.Errorf("sample %d: %w", i, err)
+			break
 		}
-		return nil
-	})
+	}
+	ph.End(err)
 	for _, x := range []*float64{&a.Float, &a.Quantised, &a.Agreement} {
 		*x /= float64(len(samples))
 	}
 	return a, err
 }
 
-func readTest(g *graph.Graph, path string) (samples [][][]float64, labels []int, err error) {
-	inputs, err := onnx.ReadInputs(path)
+// add counts one sample.
+func (a *Accuracy) add(ctx context.Context, m *provemodel.Model, c *provemodel.Circuit, sample provemodel.Input, label int) error {
+	float, err := m.Run(ctx, sample)
+	if err != nil {
+		return err
+	}
+	run, err := c.Run(ctx, sample)
+	if err != nil {
+		return err
+	}
+	f, q := largest(float[0].Values), largest(run.Outputs[0].Values)
+	count(&a.Float, f == label)
+	count(&a.Quantised, q == label)
+	count(&a.Agreement, f == q)
+	return nil
+}
+
+func readTest(m *provemodel.Model, path string) (samples []provemodel.Input, labels []int, err error) {
+	inputs, err := provemodel.ReadArrays(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if samples, err = pipeline.Split(g, inputs); err != nil {
+	if samples, err = m.Samples(inputs); err != nil {
 		return nil, nil, err
 	}
 	data, err := os.ReadFile(path)
@@ -103,7 +105,7 @@ func readTest(g *graph.Graph, path string) (samples [][][]float64, labels []int,
 	return samples, l.Labels, nil
 }
 
-func largest[T int32 | float64](v []T) int { return slices.Index(v, slices.Max(v)) }
+func largest(v []float64) int { return slices.Index(v, slices.Max(v)) }
 
 func count(x *float64, yes bool) {
 	if yes {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 )
@@ -103,7 +103,7 @@ func TestMadeModelsDependOnTheirSizeAlone(t *testing.T) {
 			}
 		}
 	}
-	if pipeline.Parameters(a) != 2*(8*8+8) {
-		t.Error(pipeline.Parameters(a))
+	if n := provemodel.NewModel(a).Parameters(); n != 2*(8*8+8) {
+		t.Error(n)
 	}
 }

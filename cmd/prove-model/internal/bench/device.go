@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 )
 
@@ -44,23 +43,17 @@ type deviceBench struct {
 }
 
 // DeviceKernels measures every kernel on a device, calling report after each.
-func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKernel)) (err error) {
+func DeviceKernels(ctx context.Context, dev kernels.Device, report func(DeviceKernel)) error {
 	b := &deviceBench{ctx: ctx, dev: dev, report: report}
 	// Launchers' errors and those of a backend end up in one place.
-	failed := backend.Catch(func() {
+	defer b.free()
+	return catch(func() {
 		for _, f := range []func(*deviceBench){copies, sumcheckKernels, restrictKernels, logupKernels, sumcheckSteps, hashDeviceKernels, codeDeviceKernels, pairKernels, commitSteps} {
-			if err = ctx.Err(); err != nil {
-				return
-			}
+			check(ctx.Err())
 			f(b)
 			b.free()
 		}
 	})
-	b.free()
-	if failed != nil {
-		return failed
-	}
-	return err
 }
 
 // free gives back what alloc returned.
@@ -74,7 +67,7 @@ func (b *deviceBench) free() {
 // alloc returns memory until the next group of kernels.
 func (b *deviceBench) alloc(bytes int) kernels.Ptr {
 	p, err := b.dev.Alloc(bytes)
-	backend.Check(err)
+	check(err)
 	b.held = append(b.held, p)
 	return p
 }
@@ -82,14 +75,14 @@ func (b *deviceBench) alloc(bytes int) kernels.Ptr {
 // random returns n words of 64 random bits.
 func (b *deviceBench) random(n int) kernels.Ptr {
 	p := b.alloc(8 * n)
-	backend.Check(kernels.Random(b.dev, p, n, uint64(len(b.held))))
+	check(kernels.Random(b.dev, p, n, uint64(len(b.held))))
 	return p
 }
 
 // elements returns n random elements of K.
 func (b *deviceBench) elements(n int) kernels.Ptr {
 	p := b.random(2 * n)
-	backend.Check(kernels.FromInt32(b.dev, p, p, 4*n))
+	check(kernels.FromInt32(b.dev, p, p, 4*n))
 	return p
 }
 
@@ -98,7 +91,7 @@ func (b *deviceBench) elements(n int) kernels.Ptr {
 func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error) {
 	const inRow = 4
 	var times []time.Duration
-	backend.Check(f())
+	check(f())
 	for range 10 {
 		t, err := b.dev.Time(func() error {
 			for range inRow {
@@ -108,7 +101,7 @@ func (b *deviceBench) kernel(name, unit string, units, bytes int, f func() error
 			}
 			return nil
 		})
-		backend.Check(err)
+		check(err)
 		times = append(times, t/inRow)
 	}
 	b.add(name, unit, units, bytes, slices.Min(times))
@@ -120,7 +113,7 @@ func (b *deviceBench) step(name, unit string, units int, prepare, f func()) {
 	var times []time.Duration
 	for range 5 {
 		prepare()
-		backend.Check(b.dev.Sync())
+		check(b.dev.Sync())
 		start := time.Now()
 		f()
 		times = append(times, time.Since(start))

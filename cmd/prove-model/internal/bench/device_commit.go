@@ -23,7 +23,7 @@ func hashDeviceKernels(b *deviceBench) {
 		return kernels.PermuteMany(b.dev, states, 1<<(depth-1))
 	})
 	nodes := b.alloc(kernels.TreeDigests(depth) * kernels.SizeDigest)
-	backend.Check(b.dev.Copy(nodes, states, kernels.SizeDigest<<depth))
+	check(b.dev.Copy(nodes, states, kernels.SizeDigest<<depth))
 	b.kernel("Merkle tree of 2^25", "leaf", 1<<depth, 0, func() error {
 		return kernels.MerkleTree(b.dev, nodes, depth)
 	})
@@ -46,7 +46,7 @@ func codeDeviceKernels(b *deviceBench) {
 		const blowup, all = 2, 26
 		rows := 1 << (all - vars)
 		twiddles := b.alloc(kernels.SizeM31 << (vars + blowup))
-		backend.Check(kernels.Twiddles(b.dev, twiddles, vars+blowup))
+		check(kernels.Twiddles(b.dev, twiddles, vars+blowup))
 		table, words := b.random(1<<(all-1)), b.alloc(kernels.SizeM31<<(all+blowup))
 		bytes := kernels.SizeM31 * (1<<all + 1<<(all+blowup))
 		b.kernel(fmt.Sprintf("encode rows of 2^%d at rate 1/4", vars), "output", 1<<(all+blowup), bytes, func() error {
@@ -77,7 +77,7 @@ func commitSteps(b *deviceBench) {
 	layout := model.NewStack(g, []model.TensorID{0})
 	c := soundness.DefaultConfig
 	rowVars, err := soundness.ChooseRowVars(c, []uint64{layout.Size})
-	backend.Check(err)
+	check(err)
 	s := backend.Stack{Layout: layout, Rows: int(layout.Size >> rowVars), RowVars: rowVars, LogBlowup: c.LogBlowup}
 	machine := cuda.NewMachine(b.dev)
 	defer machine.Close()
@@ -87,17 +87,21 @@ func commitSteps(b *deviceBench) {
 	b.step("commit 2^26, weights resident", "value", len(values), func() {
 		m.Close()
 		m = machine.Backend(g, tensorsOnly{values})
-	}, func() { tree = m.Commit(s) })
-	o := backend.Opening{Trees: []*whir.Tree{tree}, Stacks: []backend.Stack{s}, RowOffsets: []uint64{0}}
+	}, func() { tree = must(m.Commit(b.ctx, s)) })
+	o := backend.Opening{Stacks: []backend.Stack{s}, RowOffsets: []uint64{0}}
 	o.Params, err = soundness.Derive(c, rowVars, uint64(s.Rows))
-	backend.Check(err)
+	check(err)
+	var terms []whir.Term
 	for i := range 8 {
 		point := extensions(26-i, uint64(i))
-		o.Terms = append(o.Terms, whir.Term{Coef: challenge, Point: point})
+		terms = append(terms, whir.Term{Coef: challenge, Point: point})
 	}
 	// The value is wrong, which takes the prover as long as if it were right.
 	b.step("open 2^26", "value", len(values), func() {}, func() {
-		m.Open(transcript.NewWriter(transcript.New("bench")), o)
+		passes := must(m.Opening(b.ctx, o))
+		defer passes.Close()
+		w := transcript.NewWriter(transcript.New("bench"))
+		check(whir.Open(b.ctx, w, o.Params, []*whir.Tree{tree}, passes, o.RowOffsets, terms, field.Zero))
 	})
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -8,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
@@ -19,12 +21,12 @@ func sumcheckKernels(b *deviceBench) {
 	batch := func(eq int) kernels.Ptr {
 		if eq > 0 {
 			heaps, err := kernels.NewEqHeaps(b.dev, extensions(eq, 1))
-			backend.Check(err)
+			check(err)
 			b.held = append(b.held, heaps.Memory())
 			in.Eq = heaps
 		}
 		p, err := kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in})
-		backend.Check(err)
+		check(err)
 		b.held = append(b.held, p)
 		return p
 	}
@@ -92,14 +94,14 @@ func logupKernels(b *deviceBench) {
 	const vars = 24
 	const leaves = 1 << vars
 	nums, dens := b.random(leaves/2), b.elements(leaves)
-	backend.Check(kernels.FromInt32(b.dev, nums, nums, leaves))
+	check(kernels.FromInt32(b.dev, nums, nums, leaves))
 	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
 	sums := b.alloc(8 * kernels.SumcheckRoundWords)
 	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+2*16), func() error {
 		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, vars)
 	})
 	heaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-2, 1))
-	backend.Check(err)
+	check(err)
 	b.held = append(b.held, heaps.Memory())
 	const n = leaves / 4
 	layer := func() *kernels.LogUpRounds {
@@ -114,7 +116,7 @@ func logupKernels(b *deviceBench) {
 		return layer().Round(b.dev, 1, challenge, sums, kernels.Post{})
 	})
 	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
-	backend.Check(err)
+	check(err)
 	b.held = append(b.held, leafHeaps.Memory())
 	leafLayer := func() *kernels.LogUpRounds {
 		return &kernels.LogUpRounds{Vars: vars - 1, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
@@ -158,17 +160,21 @@ func sumcheckSteps(b *deviceBench) {
 	b.step("matrix product proved, k = 2^14, n = 2^12", "weight", k*n, nothing, func() {
 		w := transcript.NewWriter(transcript.New("bench"))
 		in := backend.Instance{
-			A: on.Restrict(backend.Restriction{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}}),
-			B: on.Restrict(backend.Restriction{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}}),
+			A: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}})),
+			B: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}})),
 		}
-		in.Claim = on.Inner(nil, in.A, in.B)
-		w.SendQM31(in.Claim)
-		on.Sumcheck(w, []backend.Instance{in})
+		claim := must(on.Inner(b.ctx, nil, in.A, in.B))
+		w.SendQM31(claim)
+		proveSums(b.ctx, w, on, []backend.Instance{in}, []sumcheck.Shape{{Claim: claim, NumVars: 14}})
 	})
 
 	for _, s := range []struct{ vars, batch int }{{25, 1}, {22, 1}, {22, 16}} {
 		values := extensions(1<<s.vars, 4)
 		var insts []backend.Instance
+		shapes := make([]sumcheck.Shape, s.batch)
+		for i := range shapes {
+			shapes[i].NumVars = s.vars // whatever the claim is, it takes as long
+		}
 		name := fmt.Sprintf("sumcheck of 2^%d, %d rounds", s.vars, s.vars)
 		if s.batch > 1 {
 			name = fmt.Sprintf("%d sumchecks of 2^%d in a batch", s.batch, s.vars)
@@ -176,8 +182,15 @@ func sumcheckSteps(b *deviceBench) {
 		b.step(name, "sumcheck", s.batch, func() {
 			insts = nil
 			for range s.batch {
-				insts = append(insts, backend.Instance{A: on.Upload(values), B: on.Upload(values)})
+				insts = append(insts, backend.Instance{A: must(on.Upload(b.ctx, values)), B: must(on.Upload(b.ctx, values))})
 			}
-		}, func() { on.Sumcheck(transcript.NewWriter(transcript.New("bench")), insts) })
+		}, func() { proveSums(b.ctx, transcript.NewWriter(transcript.New("bench")), on, insts, shapes) })
 	}
+}
+
+// proveSums proves a batch of sums on a backend.
+func proveSums(ctx context.Context, w *transcript.Writer, on backend.Backend, insts []backend.Instance, shapes []sumcheck.Shape) {
+	t := must(on.Sums(ctx, insts))
+	defer t.Close()
+	must(sumcheck.Prove(ctx, w, shapes, t))
 }

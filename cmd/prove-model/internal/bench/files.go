@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 )
@@ -49,12 +49,12 @@ func measureFile(ctx context.Context, cfg *config.Config, path string, ph *ui.Ph
 	} else if info.IsDir() {
 		local.Model, local.Input = filepath.Join(path, "network.onnx"), filepath.Join(path, "input.json")
 	}
-	src, err := pipeline.Open(&local)
+	j, err := job.Open(&local)
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close(ctx)
-	return Measure(ctx, &local, src, ph)
+	defer j.Close()
+	return Measure(ctx, &local, j, ph)
 }
 
 func (l Limits) check(m *Model) error {

@@ -132,14 +132,16 @@ func protocolKernels() []kernel {
 			copy(ca, a)
 			copy(cb, b)
 			w := transcript.NewWriter(transcript.New("bench"))
-			sumcheck.Prove(w, []sumcheck.Instance{{Claim: claim, A: ca, B: cb}})
+			shapes := []sumcheck.Shape{{Claim: claim, NumVars: vars}}
+			must(sumcheck.Prove(context.Background(), w, shapes, sumcheck.NewTables([]sumcheck.Instance{{A: ca, B: cb}})))
 		}},
 		// The sum is not zero, which takes the prover as long as if it were.
 		{"fractional sum 2^18", "fraction", len(num), true, func() {
 			copy(ca, a)
-			logup.Prove(transcript.NewWriter(transcript.New("bench")), num, ca)
+			w := transcript.NewWriter(transcript.New("bench"))
+			must(logup.Prove(context.Background(), w, vars, logup.NewTree(num, ca)))
 		}},
-		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() { whir.Commit(rows.rowVars, 2, rows) }},
+		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() { must(whir.Commit(context.Background(), rows.rowVars, 2, rows)) }},
 	}
 }
 

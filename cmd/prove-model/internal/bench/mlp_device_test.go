@@ -5,13 +5,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/plan"
 )
 
 // TestDeviceMLP is for a GPU: key and proof of the perceptron of 67 million
@@ -36,33 +36,37 @@ func TestDeviceMLP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := pipeline.Made(g, 1)
+	j := job.Made(g, 1)
 	ph := ui.NewPhases(nil, true)
-	var preps [2]*pipeline.Prepared
-	var runs [2]*pipeline.Run
+	var keys [2]*provemodel.Committed
+	var proofs [2]*provemodel.Proof
 	for i, where := range []string{config.GPUOff, config.GPURequire} {
 		cfg := config.Default()
-		cfg.NoCache, cfg.GPU, cfg.GPUThreshold = true, where, 0
-		dev, err := pipeline.OpenDevice(t.Context(), &cfg, ph)
+		cfg.NoCache, cfg.NoSelfCheck, cfg.GPU, cfg.GPUThreshold = true, true, where, 0
+		dev, err := job.OpenDevice(t.Context(), &cfg, ph)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer dev.Close()
-		if preps[i], err = pipeline.Prepare(t.Context(), &cfg, dev, src, ph); err != nil {
+		opts := append(job.Options(&cfg, ph), provemodel.On(dev))
+		circuit, err := j.Quantise(t.Context(), opts...)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if runs[i], err = preps[i].Prove(t.Context(), dev, src, ph); err != nil {
+		if keys[i], err = provemodel.Commit(t.Context(), circuit, opts...); err != nil {
+			t.Fatal(err)
+		}
+		if proofs[i], err = provemodel.Prove(t.Context(), keys[i], j.Input, opts...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(preps[0].KeyBytes, preps[1].KeyBytes) {
+	if !bytes.Equal(keys[0].KeyFile(), keys[1].KeyFile()) {
 		t.Error("another key")
 	}
-	if !bytes.Equal(runs[0].Proof, runs[1].Proof) {
+	if !bytes.Equal(proofs[0].File, proofs[1].File) {
 		t.Error("another proof")
 	}
-	key := preps[1].Key
-	p, err := plan.ForKey(key, preps[1].Model.Graph)
+	p, err := keys[1].Key().Plan(keys[1].Circuit().Graph().Instance)
 	if err != nil {
 		t.Fatal(err)
 	}

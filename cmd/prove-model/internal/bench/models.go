@@ -8,11 +8,10 @@ import (
 	"math"
 	"runtime/debug"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // Model is the measurement of one model, from the float graph to a verified
@@ -37,53 +36,76 @@ type Model struct {
 
 // Measure quantises, commits, proves and verifies once, without the cache.
 // Warnings go to the given phases.
-func Measure(ctx context.Context, cfg *config.Config, src *pipeline.Source, warnings *ui.Phases) (*Model, error) {
+func Measure(ctx context.Context, cfg *config.Config, j *job.Job, warnings *ui.Phases) (*Model, error) {
 	local := *cfg
-	local.NoCache = true
-	ph := ui.NewPhases(nil, true)
-	dev, err := pipeline.OpenDevice(ctx, cfg, warnings)
+	local.NoCache, local.NoSelfCheck = true, true
+	dev, err := job.OpenDevice(ctx, cfg, warnings)
 	if err != nil {
 		return nil, err
 	}
 	defer dev.Close()
-	prep, err := pipeline.Prepare(ctx, &local, dev, src, ph)
+	ph := ui.NewPhases(nil, true)
+	opts := append(job.Options(&local, ph), provemodel.On(dev))
+	circuit, err := j.Quantise(ctx, opts...)
+	if err != nil {
+		return nil, err
+	}
+	committed, err := provemodel.Commit(ctx, circuit, opts...)
 	if err != nil {
 		return nil, err
 	}
 	prepared := len(ph.All())
-	run, err := prep.Prove(ctx, dev, src, ph)
+	p, err := provemodel.Prove(ctx, committed, j.Input, opts...)
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{
-		Name: src.Name, Parameters: pipeline.Parameters(src.Graph), Phases: ph.All(),
-		ProofBytes: len(run.Proof), KeyBytes: len(prep.KeyBytes),
-		PeakMemory: ui.PeakMemory(), Security: run.Security, Cosine: 1,
+		Name: j.Model.Name(), Parameters: j.Model.Parameters(), Phases: ph.All(),
+		ProofBytes: len(p.File), KeyBytes: len(committed.KeyFile()),
+		PeakMemory: ui.PeakMemory(), Security: p.Strength.Total.Float(),
 	}
 	for i, p := range m.Phases {
 		switch {
-		case p.Name == pipeline.PhaseCommitModel:
+		case p.Name == string(provemodel.PhaseCommitModel):
 			m.Commit, m.CommitCPU = p.Seconds, p.CPU
 		case i >= prepared:
 			m.Prove, m.ProveCPU = m.Prove+p.Seconds, m.ProveCPU+p.CPU
 		}
 	}
-	for _, o := range run.Outputs {
-		m.RangeError = math.Max(m.RangeError, o.RangeError)
-		if len(o.Values) >= 8 {
-			m.Cosine = math.Min(m.Cosine, o.Cosine)
-		}
+	if err := m.compare(ctx, j, circuit, p); err != nil {
+		return nil, err
 	}
 	// The verifier has the files alone; memory of the prover is not its.
-	prep.Model, prep.Tree = nil, nil
+	vk, proof := committed.KeyFile(), p.File
+	circuit, committed, p = nil, nil, nil
 	debug.FreeOSMemory()
 	m.Verify = best(0, func() {
-		var key *proof.Key
-		if key, err = proof.DecodeKey(prep.KeyBytes); err == nil {
-			_, err = verifier.Verify(key, bytes.NewReader(run.Proof))
+		var key *provemodel.Key
+		if key, err = provemodel.ReadKey(bytes.NewReader(vk)); err == nil {
+			_, err = provemodel.Verify(key, bytes.NewReader(proof), provemodel.MinBits(1))
 		}
 	}).Seconds()
 	return m, err
+}
+
+// compare fills in how far the outputs are from the float model's.
+func (m *Model) compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) error {
+	float, err := j.Float(ctx, c)
+	if err != nil {
+		return err
+	}
+	m.Cosine = 1
+	for i, f := range float {
+		a, err := provemodel.Compare(p.Outputs[i], f)
+		if err != nil {
+			return err
+		}
+		m.RangeError = math.Max(m.RangeError, a.RangeError)
+		if len(f.Values) >= 8 {
+			m.Cosine = math.Min(m.Cosine, a.Cosine)
+		}
+	}
+	return nil
 }
 
 // ModelTable writes one row for each measurement.
@@ -131,7 +153,7 @@ func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, warnings
 		if err != nil {
 			return err
 		}
-		m, err := Measure(ctx, cfg, pipeline.Made(g, cfg.Seed), warnings)
+		m, err := Measure(ctx, cfg, job.Made(g, cfg.Seed), warnings)
 		if err != nil {
 			return err
 		}

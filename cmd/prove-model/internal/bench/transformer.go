@@ -71,7 +71,7 @@ type products struct {
 // Tensor implements backend.Witness: everything is on the device.
 func (p *products) Tensor(id model.TensorID) []int32 {
 	v := make([]int8, p.tensors[id].Len)
-	backend.Check(kernels.DownloadSlice(p.dev, v, p.tensors[id].Ptr))
+	check(kernels.DownloadSlice(p.dev, v, p.tensors[id].Ptr))
 	wide := make([]int32, len(v))
 	for i, x := range v {
 		wide[i] = int32(x)
@@ -96,9 +96,8 @@ func (p *products) free() {
 // between them, attention and the opening take comes on top. Each time is the
 // shortest of several runs.
 func MeasureMatMuls(ctx context.Context, dev kernels.Device, shape Transformer, tokens int) (m *MatMuls, err error) {
-	failed := backend.Catch(func() { m, err = measureMatMuls(ctx, dev, shape, tokens) })
-	if failed != nil {
-		err = failed
+	if failed := catch(func() { m, err = measureMatMuls(ctx, dev, shape, tokens) }); failed != nil {
+		return nil, failed
 	}
 	return m, err
 }
@@ -125,7 +124,7 @@ func measureMatMuls(ctx context.Context, dev kernels.Device, shape Transformer, 
 		if run.Forward, err = timed(dev, p.forward); err != nil {
 			return nil, err
 		}
-		if err := p.prove(&run); err != nil {
+		if err := p.prove(ctx, &run); err != nil {
 			return nil, err
 		}
 		if try == 0 {
@@ -199,7 +198,7 @@ func (p *products) forward() error {
 	}()
 	alloc := func(bytes int) kernels.Ptr {
 		ptr, err := p.dev.Alloc(bytes)
-		backend.Check(err)
+		check(err)
 		held = append(held, ptr)
 		return ptr
 	}
@@ -265,7 +264,7 @@ func (p *products) activations(i int, vector, out kernels.Ptr) error {
 
 // prove proves all products at random points, as package sites does: operands
 // restricted, sums sent, one batched sumcheck.
-func (p *products) prove(m *MatMuls) error {
+func (p *products) prove(ctx context.Context, m *MatMuls) error {
 	machine := cuda.NewMachine(p.dev)
 	defer machine.Close()
 	b := machine.Backend(p.graph, p)
@@ -273,12 +272,12 @@ func (p *products) prove(m *MatMuls) error {
 	begin := func() *transcript.Sponge { return transcript.New("bench: matrix products") }
 	w := transcript.NewWriter(begin())
 	rowPoints, columnPoints := p.points(w.Sponge)
-	insts := make([]backend.Instance, len(p.list))
+	insts, shapes := make([]backend.Instance, len(p.list)), make([]sumcheck.Shape, len(p.list))
 	var err error
 	m.Restrict, err = timed(p.dev, func() error {
 		for i := range p.list {
-			insts[i].A = b.Restrict(backend.Restriction{Tensor: model.TensorID(2*i + 1), Bound: [][]field.QM31{rowPoints[i], nil}, Keep: []int{1}})
-			insts[i].B = b.Restrict(backend.Restriction{Tensor: model.TensorID(2 * i), Bound: [][]field.QM31{columnPoints[i], nil}, Keep: []int{1}})
+			insts[i].A = must(b.Restrict(ctx, backend.Restriction{Tensor: model.TensorID(2*i + 1), Bound: [][]field.QM31{rowPoints[i], nil}, Keep: []int{1}}))
+			insts[i].B = must(b.Restrict(ctx, backend.Restriction{Tensor: model.TensorID(2 * i), Bound: [][]field.QM31{columnPoints[i], nil}, Keep: []int{1}}))
 		}
 		return nil
 	})
@@ -287,20 +286,20 @@ func (p *products) prove(m *MatMuls) error {
 	}
 	m.Inner, err = timed(p.dev, func() error {
 		for i := range insts {
-			insts[i].Claim = b.Inner(nil, insts[i].A, insts[i].B)
-			w.SendQM31(insts[i].Claim)
+			shapes[i] = sumcheck.Shape{Claim: must(b.Inner(ctx, nil, insts[i].A, insts[i].B)), NumVars: model.Log2Ceil(p.list[i].in)}
+			w.SendQM31(shapes[i].Claim)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	m.Sumcheck, err = timed(p.dev, func() error { b.Sumcheck(w, insts); return nil })
+	m.Sumcheck, err = timed(p.dev, func() error { proveSums(ctx, w, b, insts, shapes); return nil })
 	if err != nil {
 		return err
 	}
 	m.Prove, m.ProofBytes = m.Restrict+m.Inner+m.Sumcheck, len(w.Bytes())
-	return p.verify(m, b, transcript.NewReader(begin(), w.Bytes()))
+	return p.verify(ctx, m, b, transcript.NewReader(begin(), w.Bytes()))
 }
 
 // points draws the points of the outputs: tokens and columns.
@@ -315,7 +314,7 @@ func (p *products) points(s *transcript.Sponge) (rows, columns [][]field.QM31) {
 
 // verify checks the proof, and the evaluations that it comes down to against
 // the tensors.
-func (p *products) verify(m *MatMuls, b backend.Backend, r *transcript.Reader) error {
+func (p *products) verify(ctx context.Context, m *MatMuls, b backend.Backend, r *transcript.Reader) error {
 	start := time.Now()
 	rows, columns := p.points(r.Sponge)
 	shapes := make([]sumcheck.Shape, len(p.list))
@@ -330,8 +329,8 @@ func (p *products) verify(m *MatMuls, b backend.Backend, r *transcript.Reader) e
 	var err error
 	m.Evaluate, err = timed(p.dev, func() error {
 		for i, f := range finals {
-			x := b.Eval(model.TensorID(2*i+1), append(rows[i], f.Point...))
-			w := b.Eval(model.TensorID(2*i), append(columns[i], f.Point...))
+			x := must(b.Eval(ctx, model.TensorID(2*i+1), append(rows[i], f.Point...)))
+			w := must(b.Eval(ctx, model.TensorID(2*i), append(columns[i], f.Point...)))
 			if x != f.A || w != f.B {
 				return fmt.Errorf("product %d (%s): the sumcheck ends in other values than the operands have", i, p.list[i].name)
 			}

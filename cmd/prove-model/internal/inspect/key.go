@@ -9,7 +9,6 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/soundness"
 )
 
 // Key is a verification key: the quantised graph, what is committed, and the
@@ -85,20 +84,17 @@ type Round struct {
 	Bits  float64 `json:"bits"`
 }
 
-// OfKey describes k, with free dimensions of size 1.
+// OfKey describes k, with free dimensions of size 1 and the opening that a prover
+// would choose.
 func OfKey(k *proof.Key) (*Key, error) {
-	g, err := k.Circuit.At(k.Circuit.Unit())
-	if err != nil {
-		return nil, err
-	}
-	p, err := plan.ForKey(k, g)
+	p, err := k.Plan(k.Circuit.Unit())
 	if err != nil {
 		return nil, err
 	}
 	return describe(k, p), nil
 }
 
-// describe describes k at the sizes of a plan.
+// describe describes k with the sizes and the opening of a plan.
 func describe(k *proof.Key, p *plan.Plan) *Key {
 	g := p.Graph
 	d := &Key{
@@ -117,11 +113,10 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 		}
 		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
 	}
-	rounds := p.Rounds()
-	for _, r := range rounds {
+	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
 	}
-	d.MinBits = soundness.MinBits(rounds).Float()
+	d.MinBits = p.Strength().Total.Float()
 	return d
 }
 
@@ -169,16 +164,16 @@ func steps(g *model.Graph) []Steps {
 
 // Print writes the description as text.
 func (k *Key) Print(w io.Writer) error {
-	fmt.Fprintf(w, "key         %s, commitment %s\n", k.Name, k.Commitment)
+	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
 	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
 	for _, x := range k.Free {
-		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", x.Name, x.Bound, x.Size)
+		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
 	}
 	for _, x := range k.Inputs {
-		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	for _, x := range k.Outputs {
-		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", x.Name, x.Shape, -x.Frac, x.Min, x.Max)
+		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}
 	var kinds, steps, tables, trees [][]string
 	for _, x := range k.Kinds {

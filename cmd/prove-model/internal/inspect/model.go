@@ -6,10 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // Model is a float graph in normal form.
@@ -49,20 +47,21 @@ type Precision struct {
 }
 
 // quantise adds what the quantised model has to tell.
-func (m *Model) quantise(q *quantise.Model) {
-	for _, s := range q.Steps {
+func (m *Model) quantise(r provemodel.Report) {
+	for _, s := range r.Steps {
 		m.Precision = append(m.Precision, Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits})
 	}
 }
 
-// OfModel describes g.
-func OfModel(g *graph.Graph) *Model {
-	m := &Model{Name: g.Name, Parameters: pipeline.Parameters(g)}
-	for _, v := range g.Inputs {
-		m.Inputs = append(m.Inputs, IO{v.Name, v.Shape})
+// OfModel describes a float model.
+func OfModel(f *provemodel.Model) *Model {
+	g := f.Graph()
+	m := &Model{Name: g.Name, Parameters: f.Parameters()}
+	for _, in := range f.Inputs() {
+		m.Inputs = append(m.Inputs, IO(in))
 	}
-	for _, name := range g.Outputs {
-		m.Outputs = append(m.Outputs, IO{name, g.Shapes[name]})
+	for _, out := range f.Outputs() {
+		m.Outputs = append(m.Outputs, IO(out))
 	}
 	for _, n := range g.Nodes {
 		node := Node{Op: n.Op.Kind(), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
@@ -76,12 +75,12 @@ func OfModel(g *graph.Graph) *Model {
 
 // Print writes the description as text.
 func (m *Model) Print(w io.Writer) error {
-	fmt.Fprintf(w, "model       %s, %d parameters, %d nodes in normal form\n", m.Name, m.Parameters, len(m.Nodes))
+	fmt.Fprintf(w, "model       %s, %d parameters, %d nodes in normal form\n", ui.Printable(m.Name), m.Parameters, len(m.Nodes))
 	for _, in := range m.Inputs {
-		fmt.Fprintf(w, "input       %s %v\n", in.Name, in.Shape)
+		fmt.Fprintf(w, "input       %s %v\n", ui.Printable(in.Name), in.Shape)
 	}
 	for _, out := range m.Outputs {
-		fmt.Fprintf(w, "output      %s %v\n", out.Name, out.Shape)
+		fmt.Fprintf(w, "output      %s %v\n", ui.Printable(out.Name), out.Shape)
 	}
 	fmt.Fprintln(w)
 	var rows [][]string
@@ -97,7 +96,7 @@ func (m *Model) Print(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	if m.Refused != "" {
-		_, err := fmt.Fprintf(w, "cannot be quantised: %s\n", m.Refused)
+		_, err := fmt.Fprintf(w, "cannot be quantised: %s\n", ui.PrintableLines(m.Refused))
 		return err
 	}
 	rows = nil

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/prove-model/prove-model/cmd/prove-model/internal/pipeline"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -34,25 +34,25 @@ func Open(ctx context.Context, cfg *config.Config) (Description, error) {
 	case cfg.Model != "":
 		return openModel(ctx, cfg)
 	}
-	return nil, pipeline.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")
+	return nil, job.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")
 }
 
 // openModel describes a model and, calibrated as for a proof, its quantised form.
 func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
-	src, err := pipeline.Open(cfg)
+	j, err := job.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close(ctx)
-	m := OfModel(src.Graph)
-	q, err := pipeline.Quantise(ctx, cfg, src, ui.NewPhases(nil, true))
+	defer j.Close()
+	m := OfModel(j.Model)
+	c, err := j.Quantise(ctx, job.Options(cfg, ui.NewPhases(nil, true))...)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
 		m.Refused = err.Error()
 	default:
-		m.quantise(q)
+		m.quantise(c.Report())
 	}
 	return m, nil
 }
@@ -64,7 +64,7 @@ func openProof(cfg *config.Config) (*Proof, error) {
 	}
 	k, err := readKey(vk)
 	if err != nil {
-		return nil, pipeline.WithHint(err, "a proof is read with its key: name it with --vk")
+		return nil, job.WithHint(err, "a proof is read with its key: name it with --vk")
 	}
 	f, err := os.Open(cfg.Proof)
 	if err != nil {

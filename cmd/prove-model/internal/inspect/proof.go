@@ -30,36 +30,32 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 		return nil, err
 	}
 	header := in.Header()
-	if made := header.Key; made != key.Digest {
-		return nil, fmt.Errorf("the proof was made for another key (%x…, not %x…)", made[:6], key.Digest[:6])
+	if header.Key != key.Digest {
+		return nil, fmt.Errorf("the proof was made for another key (%x, not %x)", header.Key, key.Digest)
 	}
-	p, err := plan.ForProof(key, header)
+	p, err := key.PlanOf(header)
 	if err != nil {
 		return nil, err
 	}
+	in.Limit(proof.LimitsFor(p))
 	d := &Proof{Key: describe(key, p)}
-	in.Limit(proof.LimitsFor(p.Graph))
 	start := in.Size()
 	if _, _, err := in.Public(p.Graph); err != nil {
 		return nil, err
 	}
 	d.Frames = []Frame{{"header", int(start)}, {"inputs and outputs", int(in.Size() - start)}}
-	frame := func(name string, kind proof.FrameKind, index int) {
-		if err == nil {
-			var body []byte
-			body, err = in.Frame(kind, index)
-			d.Frames = append(d.Frames, Frame{name, len(body)})
+	for _, f := range p.Frames {
+		body, err := in.Next()
+		if err != nil {
+			return d, err
 		}
+		name := f.String()
+		if f.Kind == plan.IO {
+			name = "output claims"
+		}
+		d.Frames = append(d.Frames, Frame{name, len(body)})
 	}
-	frame("commitments", proof.Commitments, 0)
-	for i := range p.Graph.Chunks {
-		frame(fmt.Sprintf("chunk %d", i), proof.Chunk, i)
-	}
-	frame("output claims", proof.IO, 0)
-	frame("opening", proof.Opening, 0)
-	if err == nil {
-		err = in.End()
-	}
+	err = in.End()
 	d.Bytes = in.Size()
 	return d, err
 }
@@ -67,7 +63,7 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 // Print writes the description as text.
 func (p *Proof) Print(w io.Writer) error {
 	fmt.Fprintf(w, "proof       %s, not verified here\n", ui.Bytes(p.Bytes))
-	fmt.Fprintf(w, "for key     %s, commitment %s\n\n", p.Key.Name, p.Key.Commitment)
+	fmt.Fprintf(w, "for key     %s, commitment %s\n\n", ui.Printable(p.Key.Name), p.Key.Commitment)
 	var rows [][]string
 	for _, f := range p.Frames {
 		rows = append(rows, []string{f.Name, fmt.Sprint(f.Bytes)})

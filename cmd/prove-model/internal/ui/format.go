@@ -22,18 +22,25 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// JSON writes v on w as one indented document.
+// JSON writes v on w as one indented document, in printable characters.
 func JSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(escapeJSON(append(b, '\n')))
+	return err
 }
 
-// Table writes rows in aligned columns under a header.
+// Table writes rows in aligned columns under a header, in printable characters.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i := range row {
+			cells[i] = Printable(row[i])
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	return tw.Flush()
 }

@@ -3,7 +3,6 @@
 package ui
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	provemodel "github.com/prove-model/prove-model"
 )
 
 // Phase is a finished part of the work.
@@ -24,8 +25,8 @@ type Phase struct {
 }
 
 // Phases measures the parts of the work and shows them as they go: as progress
-// bars on a terminal, as a line each otherwise, or not at all. Its methods may
-// be called from several goroutines; phases do not nest.
+// bars on a terminal, as a line each otherwise, or not at all. It is an observer
+// of the library. Its methods may be called from several goroutines.
 type Phases struct {
 	mu   sync.Mutex
 	w    io.Writer // nil: quiet
@@ -47,45 +48,17 @@ func NewPhases(w io.Writer, quiet bool) *Phases {
 	return &Phases{w: w, bars: ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// Run runs f as the phase of the given name. f may report how far it is, in
-// any unit, as often as it likes. When the context ends first, Run returns its
-// error at once and leaves f to itself (see Await).
-func (p *Phases) Run(ctx context.Context, name string, f func(step func(done, total int)) error) error {
-	p.Start(name)
-	err := Await(ctx, func() error { return f(p.Step) })
-	p.Stop(err == nil)
-	return err
-}
-
-// Await returns f's error, or the context's as soon as that ends: long
-// computations need not look at the context themselves. f then runs on, so
-// it must be without effect but on variables that the caller no longer uses.
-func Await(ctx context.Context, f func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Start ends the running phase, if any, and begins another.
-func (p *Phases) Start(name string) {
-	p.Stop(true)
+// Begin begins a phase.
+func (p *Phases) Begin(name provemodel.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.name, p.began, p.cpu = name, time.Now(), processorTime()
+	p.name, p.began, p.cpu = string(name), time.Now(), processorTime()
 	if !p.bars {
 		return
 	}
 	p.bar = progressbar.NewOptions(-1,
 		progressbar.OptionSetWriter(p.w),
-		progressbar.OptionSetDescription(fmt.Sprintf("%-14s", name)),
+		progressbar.OptionSetDescription(fmt.Sprintf("%-14s", string(name))),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetRenderBlankState(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -93,8 +66,8 @@ func (p *Phases) Start(name string) {
 		progressbar.OptionSetPredictTime(false))
 }
 
-// Step says how much of the running phase is done, in any unit.
-func (p *Phases) Step(done, total int) {
+// Progress says how much of the running phase is done, in any unit.
+func (p *Phases) Progress(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar == nil || total < 1 {
@@ -107,8 +80,8 @@ func (p *Phases) Step(done, total int) {
 	p.bar.Set(min(done, total-1))
 }
 
-// Stop ends the running phase, if any; one that failed is not listed.
-func (p *Phases) Stop(ok bool) {
+// End ends the running phase; one that failed is not listed.
+func (p *Phases) End(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
@@ -117,7 +90,7 @@ func (p *Phases) Stop(ok bool) {
 	}
 	ph := Phase{p.name, time.Since(p.began).Seconds(), (processorTime() - p.cpu).Seconds()}
 	p.name = ""
-	if !ok || ph.Name == "" {
+	if err != nil {
 		return
 	}
 	p.done = append(p.done, ph)
@@ -132,6 +105,9 @@ func (p *Phases) All() []Phase {
 	defer p.mu.Unlock()
 	return append([]Phase(nil), p.done...)
 }
+
+// Warn writes a warning.
+func (p *Phases) Warn(message string) { p.Printf("warning: %s", message) }
 
 // Printf writes a line between phases.
 func (p *Phases) Printf(format string, args ...any) {

@@ -1,0 +1,218 @@
+package provemodel
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/cache"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// cacheBytes is the size that the cache is pruned to.
+const cacheBytes = 4 << 30
+
+// An entry is a place in the cache, or nil if there is none: then nothing is
+// found and nothing is kept.
+type entry struct {
+	dir *cache.Dir
+	id  cache.ID
+	w   *watch
+}
+
+// entry returns the place of an ID, nil if the ID is nil or the cache is off or
+// cannot be used.
+func (o *options) entry(w *watch, id *cache.ID) *entry {
+	if !o.caching || id == nil {
+		return nil
+	}
+	dir, err := cache.Open(o.cacheDir)
+	if err != nil {
+		w.warn("no cache: %v", err)
+		return nil
+	}
+	return &entry{dir, *id, w}
+}
+
+func (e *entry) get() *cache.Entry {
+	if e == nil {
+		return nil
+	}
+	found, err := e.dir.Get(e.id)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.w.warn("cache: %v", err)
+	}
+	return found
+}
+
+// put keeps what is as good without a cache: an error is a warning.
+func (e *entry) put(content *cache.Entry) {
+	if e == nil {
+		return
+	}
+	err := e.dir.Put(e.id, content)
+	if err == nil {
+		_, err = e.dir.Prune(cacheBytes)
+	}
+	if err != nil {
+		e.w.warn("not cached: %v", err)
+	}
+}
+
+// hash reads the model's files, so that later uses of their digests do not wait.
+func (m *Model) hash(ctx context.Context, w *watch) error {
+	return m.phase(ctx, w, PhaseHash, func() error {
+		m.files()
+		return nil
+	})
+}
+
+// hasher begins the ID of something made from the model, by this version of the
+// quantiser. It returns nil for a model that was made in memory. Input shapes
+// are part of it since a file may leave them open, but not the size of an open
+// batch, and names because ranges go by them.
+func (m *Model) hasher(what string) *cache.Hasher {
+	files := m.files()
+	if len(files) == 0 {
+		return nil
+	}
+	h := cache.NewHasher()
+	h.Add("what", []byte(what))
+	h.Add("quantiser", binary.LittleEndian.AppendUint32(nil, quantise.Version))
+	for _, d := range files {
+		h.Add("file", d[:])
+	}
+	g, err := m.sized(1)
+	if err != nil {
+		return nil // and Quantise will say why
+	}
+	h.Add("inputs", []byte(signature(inputsOf(g))))
+	for _, n := range g.Nodes {
+		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))
+	}
+	return h
+}
+
+// rangesID names the ranges that the samples give, or, to keep to them, the
+// first ones that the model was quantised with.
+func (m *Model) rangesID(samples []Input, keep bool) *cache.ID {
+	h := m.hasher("ranges")
+	if h == nil {
+		return nil
+	}
+	if !keep {
+		h.Add("samples", sampleBytes(samples))
+	}
+	id := h.ID()
+	return &id
+}
+
+func sampleBytes(samples []Input) []byte {
+	var b []byte
+	for _, s := range samples {
+		for _, v := range s {
+			b = binary.LittleEndian.AppendUint64(b, uint64(len(v)))
+			for _, x := range v {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+			}
+		}
+	}
+	return b
+}
+
+// ranges returns the ranges of the entry, or nil.
+func (e *entry) ranges() (r ranges) {
+	if found := e.get(); found != nil && json.Unmarshal(found.Extra, &r) != nil {
+		return nil
+	}
+	return r
+}
+
+func (e *entry) putRanges(r ranges) {
+	extra, err := json.Marshal(r)
+	if err != nil { // a number that is not finite, of which nothing is quantised
+		return
+	}
+	e.put(&cache.Entry{Extra: extra})
+}
+
+// circuitID names what follows from a model, its ranges and the settings: one
+// circuit for all sizes of a batch that is free.
+func (m *Model) circuitID(r ranges, settings quantise.Options, free bool) *cache.ID {
+	h := m.hasher("circuit")
+	if h == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		h.Add("range", fmt.Appendf(nil, "%q %x", name, r[name]))
+	}
+	if !free {
+		h.Add("shapes", []byte(signature(m.Inputs())))
+	}
+	h.Add("settings", fmt.Appendf(nil, "%#v", settings))
+	id := h.ID()
+	return &id
+}
+
+// commitmentID names the commitment to a circuit.
+func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
+	if c.id == nil {
+		return nil
+	}
+	h := cache.NewHasher()
+	h.Add("circuit", c.id[:])
+	h.Add("security", fmt.Appendf(nil, "%#v", sec))
+	id := h.ID()
+	return &id
+}
+
+// commitment returns the entry's commitment to the circuit, or nil if there is
+// none that fits: the key must be the very one that the circuit has. That the
+// tree is the one of the circuit's weights is taken from the entry.
+func (e *entry) commitment(c *Circuit) *Committed {
+	found := e.get()
+	if found == nil {
+		return nil
+	}
+	key, tree, err := restore(found, c)
+	if err != nil {
+		e.w.warn("the cached commitment is not used: %v", err)
+		return nil
+	}
+	return &Committed{circuit: c, key: key, file: found.Key, tree: tree, cached: true}
+}
+
+func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
+	key, err := proof.DecodeKey(found.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !key.Holds(c.quantised.Circuit) {
+		return nil, nil, errors.New("the model is quantised in another way now")
+	}
+	tree, err := restoreTree(key, found)
+	return key, tree, err
+}
+
+func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
+	if !key.HasFixed {
+		return nil, nil
+	}
+	p, err := key.Plan(key.Circuit.Unit())
+	if err != nil {
+		return nil, err
+	}
+	tree, err := whir.FromLayers(p.RowVars(), p.Config.LogBlowup, p.Fixed().Rows, e.Layers)
+	if err == nil && tree.Root() != key.Root {
+		err = errors.New("the layers are not those of the key's root")
+	}
+	return tree, err
+}

@@ -1,0 +1,125 @@
+// Package job reads what the settings of a command name, and turns the settings
+// into options of the library.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Job is a float model with an input to run it on and samples that set its
+// ranges.
+type Job struct {
+	Model       *provemodel.Model
+	Input       provemodel.Input
+	InputFrom   string             // the file, or how the input was made up
+	Samples     []provemodel.Input // at least one
+	SamplesFrom string             // likewise
+	// Calibrated says that the samples come from a file of their own, so that
+	// the ranges are the same whatever the input.
+	Calibrated bool
+}
+
+// Open reads the model, its input and its calibration samples as the settings
+// say. Everything about them that can be wrong is found here. The caller closes
+// it.
+func Open(cfg *config.Config) (*Job, error) {
+	if cfg.Model == "" {
+		return nil, WithHint(errors.New("no model"), "name one with --model x.onnx")
+	}
+	dims, err := cfg.Dims()
+	if err != nil {
+		return nil, err
+	}
+	var input provemodel.Arrays
+	if cfg.Input != "" {
+		if input, err = provemodel.ReadArrays(cfg.Input); err != nil {
+			return nil, fmt.Errorf("input: %w", err)
+		}
+	}
+	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.For(input))
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Model: m}
+	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Made returns the job of proving a model that was made in memory, on a random
+// input.
+func Made(g *graph.Graph, seed int64) *Job {
+	j := &Job{Model: provemodel.NewModel(g)}
+	j.Input, j.InputFrom = j.Model.Random(seed), randomFrom(seed)
+	j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
+	return j
+}
+
+// Close releases the model.
+func (j *Job) Close() { j.Model.Close() }
+
+func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
+	if input == nil {
+		j.Input, j.InputFrom = j.Model.Random(cfg.Seed), randomFrom(cfg.Seed)
+		return nil
+	}
+	var err error
+	if j.Input, err = j.Model.Input(input); err != nil {
+		return fmt.Errorf("input %s: %w", cfg.Input, err)
+	}
+	j.InputFrom = cfg.Input
+	return nil
+}
+
+func (j *Job) setSamples(cfg *config.Config) error {
+	if cfg.Calibration == "" {
+		j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
+		return nil
+	}
+	arrays, err := provemodel.ReadArrays(cfg.Calibration)
+	if err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	if j.Samples, err = j.Model.Samples(arrays); err != nil {
+		return fmt.Errorf("calibration %s: %w", cfg.Calibration, err)
+	}
+	j.SamplesFrom, j.Calibrated = fmt.Sprintf("%s, %d samples", cfg.Calibration, len(j.Samples)), true
+	return nil
+}
+
+func randomFrom(seed int64) string {
+	return fmt.Sprintf("random, uniform in [0, 1), seed %d", seed)
+}
+
+// Quantise quantises the model. Without samples of their own the first input
+// that the model is run on gives the ranges of all later runs.
+func (j *Job) Quantise(ctx context.Context, opts ...provemodel.Option) (*provemodel.Circuit, error) {
+	if !j.Calibrated {
+		opts = append(opts, provemodel.KeepRanges())
+	}
+	return provemodel.Quantise(ctx, j.Model, j.Samples, opts...)
+}
+
+// Calibration says what the ranges of a circuit were taken from.
+func (j *Job) Calibration(c *provemodel.Circuit) string {
+	if c.Report().Cached && !j.Calibrated {
+		return "the first input this model was run on (cached)"
+	}
+	return j.SamplesFrom
+}
+
+// Float returns the float model's outputs on the input.
+func (j *Job) Float(ctx context.Context, c *provemodel.Circuit) ([]provemodel.Tensor, error) {
+	if known := c.Report().Float; known != nil && !j.Calibrated {
+		return known, nil // the input was the sample
+	}
+	return j.Model.Run(ctx, j.Input)
+}

@@ -1,0 +1,56 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/nvrtc"
+)
+
+// Options are what the settings say to every function of the library that
+// takes a context.
+func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
+	opts := []provemodel.Option{
+		provemodel.Observe(ph),
+		provemodel.Mode(cfg.Mode), provemodel.Headroom(cfg.Headroom), provemodel.Budget(int64(cfg.ChunkBudgetGB * (1 << 30))),
+		provemodel.SecurityBits(cfg.SecurityBits), provemodel.GrindBits(cfg.GrindBits), provemodel.Soundness(cfg.Soundness),
+	}
+	if !cfg.NoCache {
+		opts = append(opts, provemodel.Cache(cfg.CacheDir))
+	}
+	if cfg.NoSelfCheck {
+		opts = append(opts, provemodel.NoSelfCheck())
+	}
+	return opts
+}
+
+// OpenDevice opens what the settings ask for. A GPU that is wished for and
+// cannot be had is warned about, or an error if it is required. The caller
+// closes the device.
+func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provemodel.Device, error) {
+	if cfg.GPU == config.GPUOff && !cfg.MultiGPU {
+		return &provemodel.Device{}, nil
+	}
+	if cfg.CacheDir != "" {
+		nvrtc.SetCacheDir(filepath.Join(cfg.CacheDir, "cubin"))
+	}
+	opts := append(Options(cfg, ph), provemodel.Threshold(cfg.GPUThreshold))
+	if cfg.GPU == config.GPURequire {
+		opts = append(opts, provemodel.Require())
+	}
+	d, err := provemodel.OpenGPU(ctx, opts...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, WithHint(fmt.Errorf("--gpu=require: %w", err), "--gpu alone, or no flag, proves on the CPU")
+	}
+	if cfg.MultiGPU && d.GPU() {
+		ph.Warn("one GPU is used: this version does not spread a proof over several")
+	}
+	return d, nil
+}

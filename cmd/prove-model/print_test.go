@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	provemodel "github.com/prove-model/prove-model"
+)
+
+func TestPrintVerified(t *testing.T) {
+	v := &verified{Valid: true, Commitment: strings.Repeat("ab", 32), Outputs: []provemodel.Tensor{{Name: "y", Shape: []int{12}, Values: make([]float64, 12)}}}
+	var b bytes.Buffer
+	v.print(&b)
+	if !strings.Contains(b.String(), "VALID: the model with commitment "+v.Commitment+"\n") || !strings.Contains(b.String(), "… (12)") {
+		t.Error(b.String())
+	}
+	b.Reset()
+	(&verified{Reason: "why"}).print(&b)
+	if b.String() != "NOT VALID: why\n" {
+		t.Error(b.String())
+	}
+}
+
+// Names come from the key, which may come from the prover: none may paint over
+// the verdict.
+func TestNamesAreEscaped(t *testing.T) {
+	const hostile = "y\x1b[1A\x1b[2KVALID: the model with commitment 00\nsecurity    128.0 bits\u202e"
+	x := provemodel.Tensor{Name: hostile, Shape: []int{1}, Values: []float64{1}}
+	p := &proved{Model: hostile, Input: hostile, Proof: hostile, VK: hostile, Outputs: []compared{{Tensor: x}},
+		Saturated: []provemodel.Saturation{{Where: hostile, Count: 1}}}
+	v := &verified{Valid: true, Inputs: []provemodel.Tensor{x}, Outputs: []provemodel.Tensor{x}}
+	c := &committed{Model: hostile, Calibration: hostile, VK: hostile}
+	for name, r := range map[string]struct {
+		print func(*bytes.Buffer)
+		lines int
+	}{
+		"proved":    {func(b *bytes.Buffer) { p.print(b) }, 10},
+		"verified":  {func(b *bytes.Buffer) { v.print(b) }, 5},
+		"committed": {func(b *bytes.Buffer) { c.print(b) }, 4},
+		"refused":   {func(b *bytes.Buffer) { (&verified{Reason: hostile}).print(b) }, 1},
+	} {
+		var b bytes.Buffer
+		r.print(&b)
+		if got := strings.Count(b.String(), "\n"); got != r.lines || strings.ContainsAny(b.String(), "\x1b\u202e\r") {
+			t.Errorf("%s: %d lines: %q", name, got, b.String())
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+)
+
+// proved is the result of proving.
+type proved struct {
+	Model       string `json:"model"`
+	Parameters  int    `json:"parameters"`
+	Input       string `json:"input"`       // file or how it was made up
+	Calibration string `json:"calibration"` // likewise
+	Proof       string `json:"proof"`
+	VK          string `json:"vk"`
+	Commitment  string `json:"model_commitment"` // hexadecimal
+	// CachedCommitment says that the model's commitment came from the cache.
+	CachedCommitment bool                    `json:"cached_commitment"`
+	Outputs          []compared              `json:"outputs"`
+	Saturated        []provemodel.Saturation `json:"saturated"`
+	Phases           []ui.Phase              `json:"phases"`
+	ProofBytes       int64                   `json:"proof_bytes"`
+	KeyBytes         int64                   `json:"key_bytes"`
+	PeakMemory       int64                   `json:"peak_memory_bytes"`
+	security
+	SelfChecked bool `json:"self_checked"`
+
+	strength provemodel.Strength
+}
+
+// compared is an output of the model beside that of the float model.
+type compared struct {
+	provemodel.Tensor
+	Float []float64 `json:"float"`
+	provemodel.Accuracy
+}
+
+// prove does everything: it reads model and input, quantises, commits (or takes
+// the commitment from the cache), proves, checks its own proof, and writes
+// proof and key. On an error no file is written.
+func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, error) {
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	j, err := job.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	proofFile, err := create(outputPath(cfg.Proof, cfg.Model, ".proof"))
+	if err != nil {
+		return nil, err
+	}
+	defer proofFile.Abort()
+	vkFile, err := create(outputPath(cfg.VK, cfg.Model, ".vk"))
+	if err != nil {
+		return nil, err
+	}
+	defer vkFile.Abort()
+
+	opts := append(job.Options(cfg, ph), provemodel.On(dev))
+	circuit, err := j.Quantise(ctx, opts...)
+	if err != nil {
+		return nil, err
+	}
+	committed, err := provemodel.Commit(ctx, circuit, opts...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := provemodel.Prove(ctx, committed, j.Input, opts...)
+	if errors.Is(err, provemodel.ErrSelfCheck) {
+		err = job.WithHint(err, "this is a fault of the program: please report it with the model")
+	}
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := compare(ctx, j, circuit, p)
+	if err != nil {
+		return nil, err
+	}
+	warnOfOtherKey(vkFile.path, committed.Commitment(), ph)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(vkFile.write(committed.KeyFile()), proofFile.write(p.File)); err != nil {
+		return nil, err
+	}
+	if err := place(vkFile, proofFile); err != nil {
+		return nil, err
+	}
+	return &proved{
+		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(circuit),
+		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
+		Outputs: outputs, Saturated: p.Saturated, Phases: ph.All(),
+		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
+		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck, strength: p.Strength,
+	}, nil
+}
+
+// compare holds the proof's outputs against the float model's.
+func compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) ([]compared, error) {
+	float, err := j.Float(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	outputs := make([]compared, len(float))
+	for i, f := range float {
+		a, err := provemodel.Compare(p.Outputs[i], f)
+		if err != nil {
+			return nil, err
+		}
+		outputs[i] = compared{p.Outputs[i], f.Values, a}
+	}
+	return outputs, nil
+}
+
+func (p *proved) print(w io.Writer) {
+	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
+	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
+	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+	for _, o := range p.Outputs {
+		printTensor(w, "output", o.Tensor)
+		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
+		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
+	}
+	for _, s := range p.Saturated {
+		fmt.Fprintf(w, "saturated   %d values at %s\n", s.Count, ui.Printable(s.Where))
+	}
+	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
+	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
+	if p.PeakMemory > 0 {
+		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
+	}
+}

@@ -1,0 +1,140 @@
+package provemodel
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+)
+
+var errNoDriver = errors.New("no driver on this machine")
+
+// Where there is no GPU, a wish for one is a warning and a demand an error.
+func TestNoGPU(t *testing.T) {
+	none := func() (kernels.Device, error) { return nil, errNoDriver }
+	r := &recorder{t: t}
+	dev, err := openGPU(t.Context(), apply([]Option{Observe(r)}), none)
+	if err != nil || dev.GPU() || len(r.log) != 1 || !strings.Contains(r.log[0], errNoDriver.Error()) {
+		t.Errorf("%v, said %q", err, r.log)
+	}
+	if _, err = openGPU(t.Context(), apply([]Option{Observe(r), Require()}), none); !errors.Is(err, errNoDriver) {
+		t.Errorf("required: %v", err)
+	}
+}
+
+// proveOn proves the bundled input on a device, from the start, and returns the
+// proof's bytes and the warnings.
+func proveOn(t *testing.T, d kernels.Device, opts ...Option) ([]byte, []string, error) {
+	t.Helper()
+	r := &recorder{t: t}
+	opts = slices.Concat(quick, []Option{Observe(r)}, opts)
+	dev, err := openGPU(t.Context(), apply(opts), func() (kernels.Device, error) { return d, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	opts = append(opts, On(dev))
+	m, in, samples := open(t)
+	var file []byte
+	circuit, err := Quantise(t.Context(), m, samples, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Commit(t.Context(), circuit, opts...)
+	if err == nil {
+		var p *Proof
+		if p, err = Prove(t.Context(), c, in, opts...); err == nil {
+			file = p.File
+		}
+	}
+	var warnings []string
+	for _, s := range r.log {
+		if strings.HasPrefix(s, "warning: ") {
+			warnings = append(warnings, s)
+		}
+	}
+	return file, warnings, err
+}
+
+// A proof has the same bytes on a device, on one that fails on the way, and on
+// none; a required device that fails is an error.
+func TestGPU(t *testing.T) {
+	d := devicetest.Open(t)
+	_, want := prove(t, quick...)
+	sound := devicetest.NewFaulty(d, -1)
+	got, warnings, err := proveOn(t, sound, Require(), Threshold(1<<12))
+	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
+		t.Errorf("another proof, or %v, said %q", err, warnings)
+	}
+	if sound.Live() != 0 {
+		t.Errorf("%d bytes are left on the device", sound.Live())
+	}
+	if sound.Allocs() == 0 {
+		t.Fatal("nothing ran on the device")
+	}
+	n := sound.Allocs() / 2
+	faulty := devicetest.NewFaulty(d, n)
+	got, warnings, err = proveOn(t, faulty, Threshold(1<<12))
+	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 1 {
+		t.Errorf("allocation %d fails: another proof, or %v, said %q", n, err, warnings)
+	}
+	if faulty.Live() != 0 {
+		t.Errorf("allocation %d fails: %d bytes are left on the device", n, faulty.Live())
+	}
+	if _, _, err := proveOn(t, devicetest.NewFaulty(d, n/4), Require(), Threshold(1<<12)); !errors.Is(err, devicetest.ErrInjected) {
+		t.Errorf("required, allocation %d fails: %v", n/4, err)
+	}
+}
+
+// TestManyOnDevice is for a GPU; the host in its place is too slow for so many
+// proofs. Many proofs in one process take no more memory than the first, and an
+// allocation that fails, anywhere, changes no byte.
+func TestManyOnDevice(t *testing.T) {
+	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
+		t.Skip("PROVE_MODEL_TEST_GPU is not 1")
+	}
+	gpu := devicetest.Open(t)
+	reserved := func() int64 {
+		e, ok := gpu.(interface {
+			Memory() (kernels.Memory, error)
+		})
+		if !ok {
+			t.Fatal("the device does not tell its memory")
+		}
+		m, err := e.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Live != 0 {
+			t.Errorf("%d bytes are left on the device", m.Live)
+		}
+		return m.Reserved
+	}
+	_, want := prove(t, quick...)
+	run := func(failing int, opts ...Option) *devicetest.Faulty {
+		faulty := devicetest.NewFaulty(gpu, failing)
+		got, _, err := proveOn(t, faulty, append(opts, Threshold(0))...)
+		if err != nil || !bytes.Equal(got, want.File) {
+			t.Fatalf("failing allocation %d: another proof, or %v", failing, err)
+		}
+		return faulty
+	}
+	allocs := run(-1, Require()).Allocs()
+	first := reserved()
+	for range 100 {
+		run(-1, Require())
+	}
+	if now := reserved(); now > first {
+		t.Errorf("after 100 proofs the device's pool holds %d bytes, %d after the first", now, first)
+	}
+	for n := 0; n < allocs; n += max(1, allocs/100) {
+		run(n)
+	}
+	reserved()
+	t.Logf("%d allocations a proof, %d bytes held by the pool", allocs, first)
+}

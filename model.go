@@ -1,0 +1,247 @@
+package provemodel
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// Model is a float model. It may be used by several goroutines at once.
+type Model struct {
+	name  string
+	graph *graph.Graph
+	files func() [][sha256.Size]byte // digests, computed once; none if made in memory
+
+	mu     sync.Mutex
+	users  int // computations that read the graph
+	closed bool
+
+	batch string // the symbol of an open batch, "" if there is none
+	other struct {
+		sync.Mutex
+		size  int
+		graph *graph.Graph // for a batch of this size, the last that was asked for
+	}
+}
+
+// Arrays are the numbers of an input file: one array for each input of a model,
+// with names and shapes where the file has them. An array may hold several
+// samples, end to end.
+type Arrays = onnx.Inputs
+
+// ReadArrays reads a file of inputs, by its extension: JSON with "input_data"
+// (a list of numbers, nested or not, for each input), .npy, .npz or an ONNX
+// tensor, .pb. Numbers that are not finite are refused.
+func ReadArrays(path string) (Arrays, error) { return onnx.ReadInputs(path) }
+
+// Input is what a model is run on: one dense, row-major tensor for each of its
+// inputs, in order.
+type Input [][]float64
+
+// Spec is the name and the shape of a tensor.
+type Spec struct {
+	Name  string
+	Shape []int // empty for a scalar
+}
+
+// Tensor is a dense, row-major tensor of real numbers.
+type Tensor struct {
+	Name   string    `json:"name"`
+	Shape  []int     `json:"shape"` // empty, not nil, for a scalar
+	Values []float64 `json:"values"`
+}
+
+// tensor returns a tensor whose shape JSON writes as a list.
+func tensor(name string, shape []int, values []float64) Tensor {
+	if shape == nil {
+		shape = []int{}
+	}
+	return Tensor{name, shape, values}
+}
+
+// Open reads an ONNX model, with external data from files of the same folder.
+// Nothing in the file is trusted. An error about nodes names all of them. The
+// caller closes the model.
+func Open(path string, opts ...Option) (*Model, error) {
+	o := apply(opts)
+	g, err := onnx.Load(path, o.arrays.Options(o.dims))
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return newModel(path, g), nil
+}
+
+func newModel(name string, g *graph.Graph) *Model {
+	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), batch: quantise.Batch(g)}
+}
+
+// NewModel returns a model that was made in memory. Its graph must not be
+// changed any more.
+func NewModel(g *graph.Graph) *Model {
+	return newModel(g.Name, g)
+}
+
+// Close releases the model's files, as soon as what still computes with them is
+// done: functions whose context ends return before that.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	if m.users > 0 {
+		return nil // the last one closes them
+	}
+	return m.graph.Close()
+}
+
+// phase is watch.run for work that reads the model.
+func (m *Model) phase(ctx context.Context, w *watch, p Phase, f func() error) error {
+	w.begin(p)
+	err := m.while(ctx, f)
+	w.end(err)
+	return err
+}
+
+// while is await with the model's files open until f ends, even when nobody
+// waits for it any more.
+func (m *Model) while(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return errors.New("model: closed")
+	}
+	m.users++
+	m.mu.Unlock()
+	return awaitStarted(ctx, func() error {
+		defer m.release()
+		return f()
+	})
+}
+
+func (m *Model) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.users--; m.users == 0 && m.closed {
+		m.graph.Close()
+	}
+}
+
+// Name is the path that the model was read from, or the name of its graph.
+func (m *Model) Name() string { return m.name }
+
+// Graph returns the float graph, which must not be changed.
+func (m *Model) Graph() *graph.Graph { return m.graph }
+
+// Inputs lists the inputs in order, in the size that the model was opened for.
+func (m *Model) Inputs() []Spec { return inputsOf(m.graph) }
+
+func inputsOf(g *graph.Graph) []Spec {
+	specs := make([]Spec, len(g.Inputs))
+	for i, v := range g.Inputs {
+		specs[i] = Spec{v.Name, v.Shape}
+	}
+	return specs
+}
+
+// Outputs lists the outputs in order, in the size that the model was opened for.
+func (m *Model) Outputs() []Spec { return outputsOf(m.graph) }
+
+func outputsOf(g *graph.Graph) []Spec {
+	specs := make([]Spec, len(g.Outputs))
+	for i, name := range g.Outputs {
+		specs[i] = Spec{name, g.Shapes[name]}
+	}
+	return specs
+}
+
+// sized returns the float graph for a batch of n, or the only one there is.
+func (m *Model) sized(n int) (*graph.Graph, error) {
+	if m.batch == "" || n == m.graph.Inputs[0].Shape[0] {
+		return m.graph, nil
+	}
+	m.other.Lock()
+	defer m.other.Unlock()
+	if m.other.graph == nil || m.other.size != n {
+		g, err := m.graph.Rebind(map[string]int{m.batch: n})
+		if err != nil {
+			return nil, err
+		}
+		m.other.size, m.other.graph = n, g
+	}
+	return m.other.graph, nil
+}
+
+// sizedFor returns the float graph for the input's batch.
+func (m *Model) sizedFor(in Input) (*graph.Graph, error) {
+	if m.batch == "" || len(in) == 0 {
+		return m.graph, nil // RunFloat says what does not fit
+	}
+	n := len(in[0]) / graph.Size(m.graph.Inputs[0].Shape[1:])
+	return m.sized(max(n, 1))
+}
+
+// Parameters returns the number of elements of the model's float constants.
+func (m *Model) Parameters() int {
+	n := 0
+	for _, t := range m.graph.Consts {
+		n += len(t.F32)
+	}
+	return n
+}
+
+// Random returns an input that depends on the seed alone: uniform in [0, 1),
+// which every operator is defined on, or 0 or 1 where integers are wanted.
+func (m *Model) Random(seed int64) Input {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0))
+	input := make(Input, len(m.graph.Inputs))
+	for i, v := range m.graph.Inputs {
+		input[i] = make([]float64, model.Size(v.Shape))
+		for j := range input[i] {
+			input[i][j] = rng.Float64()
+			if !v.DType.IsFloat() {
+				input[i][j] = float64(rng.IntN(2))
+			}
+		}
+	}
+	return input
+}
+
+// Run runs the float model and returns its outputs. If the model leaves the size
+// of its batch open, the input may have any.
+func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
+	var out []Tensor
+	err := m.while(ctx, func() error {
+		g, err := m.sizedFor(in)
+		if err != nil {
+			return err
+		}
+		values, err := g.RunFloat(in)
+		if err == nil {
+			out = outputs(g, values)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// outputs picks the outputs of a run from all its values.
+func outputs(g *graph.Graph, values map[string][]float64) []Tensor {
+	var out []Tensor
+	for _, s := range outputsOf(g) {
+		out = append(out, tensor(s.Name, s.Shape, values[s.Name]))
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package provemodel
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/prover"
+)
+
+// Phase names a part of the work.
+type Phase string
+
+// The phases, in the order of a model's way to a proof.
+const (
+	PhaseLoad          Phase = "load kernels" // OpenGPU
+	PhaseHash          Phase = "hash model"   // Quantise
+	PhaseCalibrate     Phase = "calibrate"    // Quantise, unless the cache has the ranges
+	PhaseQuantise      Phase = "quantise"     // Quantise
+	PhaseCommitModel   Phase = "commit model" // Commit, unless the cache has the commitment
+	PhaseRun           Phase = "run model"    // Prove, from here on
+	PhaseCommitWitness       = Phase(prover.PhaseCommit)
+	PhaseProve               = Phase(prover.PhaseChunks)
+	PhaseOpen                = Phase(prover.PhaseOpen)
+	PhaseCheck         Phase = "self-check"
+)
+
+// An Observer is told how long work goes. Its methods are called one at a time,
+// and no more once the function that it was given to has returned.
+type Observer interface {
+	// Begin says that a phase begins. Phases do not nest.
+	Begin(p Phase)
+	// Progress says how much of the phase is done, in any unit.
+	Progress(done, total int)
+	// End says that the phase is over, with its error if it failed.
+	End(err error)
+	// Warn has a message for people about something that did not end the work.
+	Warn(message string)
+}
+
+// silent is the default observer.
+type silent struct{}
+
+func (silent) Begin(Phase)       {}
+func (silent) Progress(int, int) {}
+func (silent) End(error)         {}
+func (silent) Warn(string)       {}
+
+// watch keeps an observer's promises: work that is left to itself when a
+// context ends may go on calling it, from other goroutines.
+type watch struct {
+	mu       sync.Mutex
+	observer Observer
+	running  bool // a phase
+	over     bool
+}
+
+// watch begins a function's use of the observer; the function defers stop.
+func (o *options) watch() *watch { return &watch{observer: o.observer} }
+
+func (w *watch) do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		f()
+	}
+}
+
+func (w *watch) stop() { w.do(func() { w.over = true }) }
+
+// begin ends the running phase, if any, and begins another.
+func (w *watch) begin(p Phase) {
+	w.end(nil)
+	w.do(func() {
+		w.running = true
+		w.observer.Begin(p)
+	})
+}
+
+func (w *watch) progress(done, total int) { w.do(func() { w.observer.Progress(done, total) }) }
+
+func (w *watch) end(err error) {
+	w.do(func() {
+		if w.running {
+			w.running = false
+			w.observer.End(err)
+		}
+	})
+}
+
+func (w *watch) warn(format string, args ...any) {
+	w.do(func() { w.observer.Warn(fmt.Sprintf(format, args...)) })
+}
+
+// run runs f as a phase. When the context ends first, run returns its error at
+// once (see await).
+func (w *watch) run(ctx context.Context, p Phase, f func() error) error {
+	w.begin(p)
+	err := await(ctx, f)
+	w.end(err)
+	return err
+}
+
+// await returns f's error, or the context's as soon as that ends: long
+// computations need not look at the context themselves. f then runs on, so it
+// must be without effect but on variables that the caller no longer uses.
+func await(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return awaitStarted(ctx, f)
+}
+
+// awaitStarted is await, but f is run even if the context has ended.
+func awaitStarted(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

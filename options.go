@@ -1,0 +1,124 @@
+package provemodel
+
+import (
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// An Option departs from a default. Each says which functions it is for; the
+// others pass over it, so that one list of options serves all calls of a
+// program.
+type Option func(*options)
+
+type options struct {
+	observer Observer
+
+	dims   map[string]int
+	arrays Arrays // for Open, and for Verify
+
+	mode     string
+	headroom float64
+	budget   int64
+	keep     bool
+
+	security  proof.Security
+	soundness string
+
+	caching  bool
+	cacheDir string
+
+	device    *Device
+	require   bool
+	threshold int // negative: what pays
+
+	unchecked bool
+
+	policy verifier.Policy
+}
+
+// defaultBudget is 8 GB.
+const defaultBudget = 8 << 30
+
+func apply(opts []Option) *options {
+	o := &options{
+		observer: silent{}, headroom: 2, budget: defaultBudget, threshold: -1, device: &Device{},
+		security: proof.DefaultSecurity, soundness: proof.DefaultSecurity.Mode.String(),
+	}
+	for _, set := range opts {
+		set(o)
+	}
+	return o
+}
+
+// Observe has the observer told how the work goes. For every function that
+// takes a context.
+func Observe(observer Observer) Option { return func(o *options) { o.observer = observer } }
+
+// Dims gives values to the symbolic dimensions of a model file, by name. A
+// dimension without a name is called INPUT[AXIS], as in "x[0]". For Open.
+func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims } }
+
+// For says which arrays it is about. Open takes from their shapes what the
+// model file leaves open; Verify accepts only a proof about them, rounded as
+// the key says.
+func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
+
+// Mode sets the precision: "auto", the widest that is safe, which is the
+// default, or "w8a8", eight bits for weights and activations. For Quantise.
+func Mode(name string) Option { return func(o *options) { o.mode = name } }
+
+// Headroom widens the calibrated ranges by a factor of at least 1, by default
+// 2. For Quantise.
+func Headroom(factor float64) Option { return func(o *options) { o.headroom = factor } }
+
+// Budget is the memory in bytes that a chunk of a proof's witness may take, by
+// default 8 GB. The circuit alone decides how large chunks are: one that takes
+// more is warned about. For Prove and OpenGPU.
+func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
+
+// KeepRanges takes the ranges of the samples that the model was first
+// quantised with, if the cache has them: so the key stays the same from input
+// to input. For Quantise, with Cache.
+func KeepRanges() Option { return func(o *options) { o.keep = true } }
+
+// SecurityBits is the least security of every round of a proof in bits, proofs
+// of work included: 1 to 120, by default 100. For Commit.
+func SecurityBits(n int) Option { return func(o *options) { o.security.TargetBits = n } }
+
+// GrindBits is the largest proof of work of a round: 0 to 24, by default 16.
+// For Commit.
+func GrindBits(n int) Option { return func(o *options) { o.security.GrindBits = n } }
+
+// Soundness names the bound that query counts come from: "unique" decoding,
+// the default, or "johnson" for shorter proofs. For Commit.
+func Soundness(name string) Option { return func(o *options) { o.soundness = name } }
+
+// Cache keeps calibrated ranges and commitments in a folder, or in the user's
+// cache folder if dir is empty, and takes them from there. A cache that cannot
+// be used is warned about. For Quantise and Commit.
+func Cache(dir string) Option { return func(o *options) { o.caching, o.cacheDir = true, dir } }
+
+// On has the work done on a device. Results are the same. For Commit and Prove.
+func On(d *Device) Option { return func(o *options) { o.device = d } }
+
+// Require makes a GPU that cannot be had, or that fails on the way, an error
+// rather than a warning. For OpenGPU.
+func Require() Option { return func(o *options) { o.require = true } }
+
+// Threshold is the least size, in entries of the tables concerned, of a step
+// that goes to the GPU; without it that is what pays. For OpenGPU.
+func Threshold(entries int) Option { return func(o *options) { o.threshold = entries } }
+
+// NoSelfCheck leaves out the verification of a proof that was just made. For
+// Prove.
+func NoSelfCheck() Option { return func(o *options) { o.unchecked = true } }
+
+// MinBits is the least security of the weakest round, proofs of work included,
+// that a key must give: by default 100. Every key gives at least 1. For Verify.
+func MinBits(n int) Option { return func(o *options) { o.policy.MinBits = n } }
+
+// Pin accepts only the key with this commitment: that of a model that the
+// caller knows. For Verify.
+func Pin(c Commitment) Option {
+	return func(o *options) { o.policy.Commitment = (*[len(c)]byte)(&c) }
+}

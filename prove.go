@@ -1,0 +1,100 @@
+package provemodel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/soundness"
+)
+
+// Strength is what a proof is worth: proven bits, and what proofs of work add.
+type Strength = soundness.Strength
+
+// Proof is a proof with what is known about the run that it proves.
+type Proof struct {
+	Run
+	// File is the proof as Verify reads it.
+	File     []byte
+	Strength Strength
+}
+
+// ErrSelfCheck is wrapped by the error of Prove when the proof that it made does
+// not verify: that is a fault of this package.
+var ErrSelfCheck = errors.New("the proof just made does not verify")
+
+// Prove runs a committed circuit on an input, proves the run, and verifies the
+// proof. If the circuit's batch is free, the input may hold a batch of any size up
+// to its bound. The proof has the same bytes whatever computes it. When the context
+// ends, Prove returns its error at once.
+func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof, error) {
+	o := apply(opts)
+	w := o.watch()
+	defer w.stop()
+	q, err := c.circuit.sized(in)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.key.Plan(q.Graph.Instance)
+	if err != nil {
+		return nil, err
+	}
+	o.device.reserve(p, w)
+	o.checkBudget(p, w)
+	var run *Run
+	var wit *forward.Witness
+	err = w.run(ctx, PhaseRun, func() (err error) {
+		run, wit, err = c.circuit.run(ctx, o.device.machine(w), q, in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var file bytes.Buffer
+	var stats *prover.Stats
+	err = await(ctx, func() (err error) {
+		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit, &file, prover.Options{Backend: o.device.backend(w), Progress: w.follow()})
+		return err
+	})
+	w.end(err)
+	if err != nil {
+		return nil, err
+	}
+	if !o.unchecked {
+		if err := w.run(ctx, PhaseCheck, func() error { return c.check(file.Bytes()) }); err != nil {
+			if ctx.Err() == nil {
+				err = fmt.Errorf("%w: %w", ErrSelfCheck, err)
+			}
+			return nil, err
+		}
+	}
+	return &Proof{Run: *run, File: file.Bytes(), Strength: stats.Strength}, nil
+}
+
+// checkBudget warns of a chunk whose estimate is over the budget. An entry takes
+// about 110 bytes where it was measured, on convolutions; this is twice that.
+func (o *options) checkBudget(p *plan.Plan, w *watch) {
+	const entryBytes = 256
+	for i := range p.Trees {
+		if need := int64(p.Trees[i].Stack.Size) * entryBytes; p.Trees[i].Chunk >= 0 && need > o.budget {
+			w.warn("chunk %d of the witness takes about %.2f GB, and the budget is %.2f GB", p.Trees[i].Chunk, float64(need)/1e9, float64(o.budget)/1e9)
+			return
+		}
+	}
+}
+
+// follow turns the prover's progress into phases.
+func (w *watch) follow() func(p prover.Phase, done, total int) {
+	var phase prover.Phase
+	return func(p prover.Phase, done, total int) {
+		if p != phase {
+			phase = p
+			w.begin(Phase(p))
+		}
+		w.progress(done, total)
+	}
+}

@@ -1,0 +1,31 @@
+package backend_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/conformance"
+	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// TestConformance: a Fallback is a backend, over a device that works and over one
+// that fails, once or for good, early and late, whatever runs where. Package prover
+// lets every pass of whole proofs fail.
+func TestConformance(t *testing.T) {
+	for _, threshold := range []int{0, 1 << 9, 1 << 30} {
+		for _, bad := range []int{0, 1, 2, 3, 5, 7, 10, 14, 19, 25, 32, 40} {
+			t.Run(fmt.Sprintf("threshold %d, fault at %d", threshold, bad), func(t *testing.T) {
+				warned := 0
+				conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
+					device := conformance.Faulty{Of: cpu.New(g, w), Faults: &conformance.Faults{Bad: bad, ForGood: bad%4 < 2}}
+					return backend.NewFallback(g, device, cpu.New(g, w), backend.Policy{Threshold: threshold, Warn: func(error) { warned++ }})
+				})
+				if faulty := bad > 0 && threshold < 1<<30; (warned > 0) != faulty {
+					t.Errorf("%d warnings", warned)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Positions in the order of steps. A witness tensor is known from the step
+// on that makes it.
+const (
+	unknown = 1 << 30 // by no step: counts, which no step may read
+	public  = -1      // before the first step: inputs and fixed tensors
+)
+
+// validateForced checks that a proof leaves its prover no choice: whatever the
+// key's issuer intended, every entry that is committed to with a proof or stated
+// as an output has one value at most, given the inputs and the fixed tensors,
+// that satisfies the constraints. By induction over the steps in their order:
+//
+//   - a step reads inputs, fixed tensors and results of steps before it, directly
+//     or through virtual tensors, and never counts. What it reads is forced.
+//   - the result of an exact step is its accumulator.
+//   - a look-up's keys are distinct modulo p, so that its output is a function
+//     of the key; and with a remainder below 2^Shift the key is a function of
+//     the accumulator, since Shift and the table's bits are 30 at most together.
+//     A look-up of its own keeps the remainder there.
+//   - the quotient and the remainder of a division are what the steps that must
+//     follow it leave (Division).
+//   - counts are read by nothing but the look-up argument, which has one
+//     solution in them: the rows of all tables are distinct.
+//   - an output is one of these, or virtual above them.
+//
+// Nothing else may be a witness tensor, and none is the result of two steps. A
+// zero step has no result; it may only rule out more.
+//
+// A recurrence, a step that reads entries of its own result at smaller indices,
+// would be forced as well, but no step executes one: it is refused like every
+// other that reads what it makes.
+func (g *Graph) validateForced() error {
+	known, err := g.knownFrom()
+	if err != nil {
+		return err
+	}
+	for i := range g.Steps {
+		for _, id := range g.Steps[i].sources() {
+			if known[id] >= i {
+				return fmt.Errorf("step %d: it reads tensor %d, which is made by no step before it", i, id)
+			}
+		}
+	}
+	for _, id := range g.Outputs {
+		if known[id] == unknown {
+			return fmt.Errorf("output %d is made by no step", id)
+		}
+	}
+	r := g.tableRanges()
+	for i := range g.Steps {
+		if g.Steps[i].Kind == StepDivide {
+			if err := g.validateDivision(i, r); err != nil {
+				return fmt.Errorf("step %d: %w", i, err)
+			}
+		}
+	}
+	return g.validateRemainders(r)
+}
+
+// sources returns the tensors that a step reads.
+func (s *Step) sources() []TensorID {
+	var ids []TensorID
+	for i := range s.Acc.Linear {
+		ids = append(ids, s.Acc.Linear[i].Src)
+	}
+	for i := range s.Acc.Products {
+		ids = append(ids, s.Acc.Products[i].A, s.Acc.Products[i].B)
+	}
+	if s.Kind == StepDivide {
+		ids = append(ids, s.Den)
+	}
+	return ids
+}
+
+// knownFrom returns, by tensor, the step that its values are the result of: of a
+// virtual tensor the last one among its sources. It checks that every witness
+// tensor is the result of one step or holds the counts of one table.
+func (g *Graph) knownFrom() ([]int, error) {
+	made := map[TensorID]int{}
+	result := func(id TensorID, step int) error {
+		if id == None {
+			return nil
+		}
+		if _, twice := made[id]; twice {
+			return fmt.Errorf("tensor %d is the result of two steps", id)
+		}
+		made[id] = step
+		return nil
+	}
+	for i := range g.Steps {
+		if err := errors.Join(result(g.Steps[i].Lo, i), result(g.Steps[i].Out, i)); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range g.Mults {
+		if err := result(m.Tensor, unknown); err != nil {
+			return nil, err
+		}
+	}
+	known := make([]int, len(g.Tensors))
+	for i := range g.Tensors {
+		known[i] = public
+		switch g.Tensors[i].Kind {
+		case Witness:
+			step, ok := made[TensorID(i)]
+			if !ok {
+				return nil, fmt.Errorf("witness tensor %d is the result of no step", i)
+			}
+			known[i] = step
+		case Virtual: // whose definition looks back
+			for _, l := range g.Tensors[i].Def {
+				known[i] = max(known[i], known[l.Src])
+			}
+		}
+	}
+	return known, nil
+}
+
+// ranges tells what look-ups say about tensors that they look up alone, as they
+// are: in bits of the smallest such table.
+type ranges struct {
+	from0  map[TensorID]int // the entries lie in [0, 2^n)
+	within map[TensorID]int // the entries lie in an interval of 2^n integers
+}
+
+// tableRanges collects the ranges. That a range of two limbs is one is to be
+// seen from validateRemainders.
+func (g *Graph) tableRanges() *ranges {
+	r := &ranges{map[TensorID]int{}, map[TensorID]int{}}
+	least := func(in map[TensorID]int, id TensorID, bits int) {
+		if n, ok := in[id]; !ok || bits < n {
+			in[id] = bits
+		}
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind != StepLookup || len(s.Acc.Products) != 0 || len(s.Acc.Linear) != 1 {
+			continue
+		}
+		l := &s.Acc.Linear[0]
+		if l.Coef != 1 || l.View != nil {
+			continue
+		}
+		if bits := s.rangeBits(g); bits >= 0 && s.Acc.Const == 0 {
+			least(r.from0, l.Src, bits)
+			least(r.within, l.Src, bits)
+		}
+		if s.Shift == 0 {
+			least(r.within, l.Src, g.Tables[s.Table].Bits)
+		}
+	}
+	return r
+}
+
+// validateRemainders checks that the remainder of every look-up is looked up by
+// itself in a range that ends where its own does.
+func (g *Graph) validateRemainders(r *ranges) error {
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind != StepLookup || s.Lo == None {
+			continue
+		}
+		if bits, ok := r.from0[s.Lo]; !ok || bits > s.Shift {
+			return fmt.Errorf("step %d: nothing keeps the remainder within %d bits", i, s.Shift)
+		}
+	}
+	return nil
+}

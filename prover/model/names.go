@@ -1,0 +1,54 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxName is the largest number of bytes of a name.
+const MaxName = 256
+
+// printable reports whether a name may hold r: programs print names of a key,
+// whose issuer must not be able to move the cursor, to hide or reverse what
+// comes after, or to end the line. What prints is what unicode.IsPrint says:
+// letters, marks, numbers, punctuation, symbols and the ASCII space, but neither
+// controls nor format characters, which the ones that change the direction of
+// writing are.
+func printable(r rune) bool { return unicode.IsPrint(r) }
+
+// validateName checks that a name can be printed as it is.
+func validateName(name string) error {
+	if len(name) > MaxName {
+		return fmt.Errorf("a name of %d bytes, more than %d", len(name), MaxName)
+	}
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("name %q is not UTF-8", name)
+	}
+	for _, r := range name {
+		if !printable(r) {
+			return fmt.Errorf("name %q holds %U, which does not print", name, r)
+		}
+	}
+	return nil
+}
+
+// PrintableName makes a valid name of any string: it puts U+FFFD in the place of
+// what does not print, and cuts what is too long.
+func PrintableName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !printable(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s) // in which bytes that are not UTF-8 are U+FFFD already
+	if len(s) <= MaxName {
+		return s
+	}
+	cut := MaxName
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut]
+}

@@ -1,0 +1,134 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+)
+
+func (g *Graph) validateStep(s *Step) error {
+	if err := validateName(s.Name); err != nil {
+		return err
+	}
+	if err := validateShape(s.Shape); err != nil {
+		return err
+	}
+	if s.Chunk < 0 || s.Chunk >= g.Chunks {
+		return fmt.Errorf("chunk %d does not exist", s.Chunk)
+	}
+	if err := g.validateAcc(&s.Acc, s.Shape); err != nil {
+		return err
+	}
+	if err := g.validateKind(s); err != nil {
+		return err
+	}
+	if s.Kind != StepLookup && (s.Shift != 0 || s.Table != None) {
+		return errors.New("a shift or a table without a look-up")
+	}
+	if s.Kind != StepDivide && s.Den != None {
+		return errors.New("a divisor without a division")
+	}
+	for _, id := range []TensorID{s.Lo, s.Out} {
+		if id == None {
+			continue
+		}
+		if !g.has(id) || g.Tensors[id].Kind != Witness || g.Tensors[id].Chunk != s.Chunk {
+			return fmt.Errorf("result %d is not a witness tensor of the step's chunk", id)
+		}
+		if err := sameShape(g.Tensors[id].Shape, s.Shape); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateKind checks which tensors and what table a step of its kind has.
+func (g *Graph) validateKind(s *Step) error {
+	switch s.Kind {
+	case StepLookup:
+		if s.Table < 0 || int(s.Table) >= len(g.Tables) {
+			return fmt.Errorf("table %d does not exist", s.Table)
+		}
+		if s.Shift < 0 || s.Shift > MaxShift || (s.Lo == None) != (s.Shift == 0) {
+			return fmt.Errorf("shift %d does not go with the remainder", s.Shift)
+		}
+		// acc = 2^Shift·key + lo must have one solution modulo p.
+		if s.Shift > 0 && s.Shift+g.Tables[s.Table].Bits > 30 {
+			return fmt.Errorf("shift %d and table of %d bits together exceed 30 bits", s.Shift, g.Tables[s.Table].Bits)
+		}
+		if (s.Out == None) != (g.Tables[s.Table].Kind == TableRange) {
+			return errors.New("the table's values do not go with the output")
+		}
+	case StepExact:
+		if s.Out == None || s.Lo != None {
+			return errors.New("an exact step has an output and no remainder")
+		}
+	case StepZero:
+		if s.Out != None || s.Lo != None {
+			return errors.New("a zero step has no results")
+		}
+	case StepDivide:
+		if s.Out == None || s.Lo == None || !g.has(s.Den) {
+			return errors.New("a division needs a quotient, a remainder and a divisor")
+		}
+		return sameShape(g.Tensors[s.Den].Shape, s.Shape)
+	default:
+		return fmt.Errorf("unknown kind %d", s.Kind)
+	}
+	return nil
+}
+
+func (g *Graph) validateAcc(a *Acc, shape []int) error {
+	if a.Const <= -Bound || a.Const >= Bound {
+		return fmt.Errorf("constant %d out of range", a.Const)
+	}
+	for i := range a.Linear {
+		if err := g.validateLinear(&a.Linear[i], shape); err != nil {
+			return err
+		}
+	}
+	for i := range a.Products {
+		if err := g.validateProduct(&a.Products[i], shape); err != nil {
+			return fmt.Errorf("product: %w", err)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) validateProduct(p *Product, shape []int) error {
+	if p.Coef <= -Bound || p.Coef >= Bound {
+		return fmt.Errorf("coefficient %d out of range", p.Coef)
+	}
+	if !g.has(p.A) || !g.has(p.B) {
+		return errors.New("operand does not exist")
+	}
+	dims := map[int]int{}
+	for l, d := range shape {
+		dims[l] = d
+	}
+	uses := map[int]int{}
+	for _, op := range []struct {
+		shape, labels []int
+	}{{g.Tensors[p.A].Shape, p.LabelsA}, {g.Tensors[p.B].Shape, p.LabelsB}} {
+		if len(op.shape) != len(op.labels) {
+			return errors.New("one label an axis")
+		}
+		seen := map[int]bool{}
+		for i, l := range op.labels {
+			if l < 0 || l >= MaxRank*3 || seen[l] {
+				return fmt.Errorf("label %d out of range or repeated", l)
+			}
+			seen[l] = true
+			if d, ok := dims[l]; ok && d != op.shape[i] {
+				return fmt.Errorf("label %d has dimensions %d and %d", l, d, op.shape[i])
+			}
+			dims[l] = op.shape[i]
+			uses[l]++
+		}
+	}
+	for l, n := range uses {
+		if l >= len(shape) && n != 2 {
+			return fmt.Errorf("contracted label %d is in one operand only", l)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// maxWiring bounds the wired pairs of one group that does more than rename
+// variables: the verifier walks them.
+const maxWiring = 1 << 24
+
+func (v *View) validate(out, in []int) error {
+	if v.Fill <= -Bound || v.Fill >= Bound {
+		return fmt.Errorf("fill %d out of range", v.Fill)
+	}
+	var seenOut, seenIn uint
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		for _, a := range g.Out {
+			if a < 0 || a >= len(out) || seenOut>>a&1 == 1 {
+				return fmt.Errorf("view: output axis %d missing or used twice", a)
+			}
+			seenOut |= 1 << a
+		}
+		for j, a := range g.In {
+			if a < 0 || a >= len(in) || seenIn>>a&1 == 1 {
+				return fmt.Errorf("view: source axis %d missing or used twice", a)
+			}
+			if j > 0 && a != g.In[j-1]+1 {
+				return errors.New("view: source axes of a group must be adjacent")
+			}
+			seenIn |= 1 << a
+		}
+		if err := g.validate(out, in, v.Fill != 0); err != nil {
+			return err
+		}
+	}
+	if bits.OnesCount(seenOut) != len(out) || bits.OnesCount(seenIn) != len(in) {
+		return errors.New("view: an axis belongs to no group")
+	}
+	return nil
+}
+
+func (g *Group) validate(out, in []int, filled bool) error {
+	if len(g.Out)+len(g.In) == 0 {
+		return errors.New("view: a group without axes")
+	}
+	if g.Map != MapAffine && (g.Base != 0 || len(g.Strides) != 0 || len(g.Sum) != 0) || g.Map != MapIndex && len(g.Index) != 0 {
+		return errors.New("view: a group with the parameters of another map")
+	}
+	if g.Map == MapAffine && (len(g.In) > 1 || len(g.Strides) != len(g.Out)) {
+		return errors.New("view: malformed affine group")
+	}
+	if g.Map == MapReshape && sizeOf(out, g.Out) != sizeOf(in, g.In) {
+		return errors.New("view: reshape changes the size")
+	}
+	if g.Map <= MapReshape && g.Trivial(out, in) {
+		return nil
+	}
+	if sizeOf(in, g.In) > maxWiring {
+		return errors.New("view: wiring too large")
+	}
+	work := 1
+	for _, a := range g.Out {
+		work *= out[a]
+		if work > maxWiring {
+			return errors.New("view: wiring too large")
+		}
+	}
+	switch g.Map {
+	case MapAffine:
+		for _, s := range g.Sum {
+			if s.Dim < 1 || s.Dim > maxWiring || s.Stride < -maxWiring || s.Stride > maxWiring {
+				return errors.New("view: malformed sum")
+			}
+			if work *= s.Dim; work > maxWiring {
+				return errors.New("view: wiring too large")
+			}
+		}
+		for _, s := range g.Strides {
+			if s < -maxWiring || s > maxWiring {
+				return errors.New("view: stride out of range")
+			}
+		}
+		if g.Base < -maxWiring || g.Base > maxWiring {
+			return errors.New("view: base out of range")
+		}
+		if filled && len(g.Sum) > 0 {
+			return errors.New("view: a fill value and a sum")
+		}
+	case MapIndex:
+		if len(g.Out) != 1 || len(g.In) != 1 || len(g.Index) != out[g.Out[0]] {
+			return errors.New("view: malformed index group")
+		}
+		for _, i := range g.Index {
+			if i < -1 || i >= in[g.In[0]] {
+				return fmt.Errorf("view: index %d out of range", i)
+			}
+		}
+	case MapReshape:
+	default:
+		return fmt.Errorf("view: unknown map %d", g.Map)
+	}
+	return nil
+}
+
+// sizeOf returns the number of entries of the given axes of a valid shape.
+func sizeOf(shape, axes []int) int {
+	n := 1
+	for _, a := range axes {
+		n *= shape[a]
+	}
+	return n
+}

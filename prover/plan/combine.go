@@ -1,0 +1,40 @@
+package plan
+
+import (
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// Claim says that the MLE of a committed tensor has a value at a point.
+type Claim struct {
+	Tensor model.TensorID
+	Point  []field.QM31
+	Value  field.QM31
+}
+
+// Combine joins claims on committed tensors with powers of zeta into one
+// claim Σ Stack(x)·Q(x) = value over all trees: the MLE of a tensor is the sum
+// over its blocks of eq(prefix)·Block~ (docs/protocol.md, "Openings").
+func (p *Plan) Combine(claims []Claim, zeta field.QM31) (terms []whir.Term, value field.QM31) {
+	power := field.One
+	for _, c := range claims {
+		value = value.Add(power.Mul(c.Value))
+		tree := &p.Trees[p.treeOf[c.Tensor]]
+		base := tree.RowOffset << p.Params.RowVars()
+		parts := poly.SplitAxes(p.Graph.Tensors[c.Tensor].Shape, c.Point)
+		for _, i := range tree.Stack.ByTensor[c.Tensor] {
+			b := &tree.Stack.Blocks[i]
+			t := whir.Term{Coef: power, Offset: base + b.Offset, Point: make([]field.QM31, 0, b.Bits)}
+			for a, part := range b.Parts {
+				high := parts[a][:len(parts[a])-part.Bits]
+				t.Coef = t.Coef.Mul(poly.EqIndex(high, uint64(part.Start>>part.Bits)))
+				t.Point = append(t.Point, parts[a][len(high):]...)
+			}
+			terms = append(terms, t)
+		}
+		power = power.Mul(zeta)
+	}
+	return terms, value
+}

@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// Limits of what a key may ask of a verifier, however it is made: at most about two
+// seconds and 300 MB for a key and a proof of a megabyte (docs/security.md, "What a
+// key may cost"). A few hundred bytes can ask for 2^40 evaluations, by virtual
+// tensors that name each other twice, or for a table of 2^34 entries. A transformer
+// of fifty layers takes about a seventh of it.
+const (
+	maxPublic  = 1 << 24 // entries of inputs and outputs
+	maxNesting = 1 << 12 // virtual tensors upon each other
+	maxNodes   = 1 << 17 // values that the forks find
+	maxTerms   = 1 << 19 // summands of them
+	maxBlocks  = 1 << 18 // blocks of all stacks
+	maxOpened  = 1 << 18 // blocks of the tensors that claims are on
+	maxPairs   = 1 << 26 // wired pairs of indexes that are walked
+	maxWork    = 1 << 26 // in units of about a wired pair, 20 ns on one core
+)
+
+// What the parts of a verification cost, in units of work: planning included.
+const (
+	workFork       = 2000 // a fork of the transcript, its frame, its rounds
+	workRound      = 80   // a round of a sumcheck: the sponge above all
+	workNode       = 64
+	workTerm       = 16
+	workView       = 300
+	workBlock      = 150 // a block of a look-up tree
+	workPieceBit   = 10  // a piece of a table, for each bit of its key
+	workClaimBlock = 110 // a block of a tensor that a claim is on
+	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
+)
+
+// cost adds up what verifying costs, and stops at the first limit.
+type cost struct {
+	nodes, terms, opened, pairs, units uint64
+	err                                error
+}
+
+func (c *cost) spend(sum *uint64, n, limit uint64, what string) {
+	// n is below 2^60, and nothing is added to a sum over its limit.
+	if c.err == nil {
+		if *sum += n; *sum > limit {
+			c.err = errors.New(what)
+		}
+	}
+}
+
+func (c *cost) work(n uint64) { c.spend(&c.units, n, maxWork, "verifying takes too much work") }
+
+// node adds a value.
+func (c *cost) node(n *Node) {
+	c.spend(&c.nodes, 1, maxNodes, "tensors are evaluated too often")
+	c.spend(&c.terms, uint64(len(n.Terms)), maxTerms, "sums of tensors are too long in all")
+	c.work(workNode + workTerm*uint64(len(n.Terms)))
+}
+
+// public adds the evaluation of a public tensor.
+func (c *cost) public(shape []int) { c.work(uint64(model.Size(shape)) / publicPerWork) }
+
+// walk adds a walk over wired pairs.
+func (c *cost) walk(pairs uint64) {
+	c.spend(&c.pairs, pairs, maxPairs, "views are too large in all")
+	c.work(pairs)
+}
+
+// wiring adds the evaluation of a view.
+func (c *cost) wiring(w *Wiring) {
+	c.work(workView)
+	c.walk(w.SinglePairs + w.SummedPairs)
+	if w.Fill != 0 {
+		c.walk(w.SinglePairs + w.SummedPairs) // for the view of ones
+	}
+	for _, g := range w.Summed {
+		// Two tables of eq for each side.
+		c.work(2<<(model.Vars(Pick(w.In, g.In))/2) + 2<<(model.Vars(Pick(w.Out, g.Out))/2))
+	}
+}
+
+// claim adds a claim on a committed tensor.
+func (c *cost) claim(p *Plan, id model.TensorID) {
+	n := uint64(len(p.Trees[p.treeOf[id]].Stack.ByTensor[id]))
+	c.spend(&c.opened, n, maxOpened, "claims fall into too many blocks")
+	c.work(n * workClaimBlock)
+}
+
+// checkSizes refuses graphs that take too much before anything is laid out.
+func checkSizes(g *model.Graph) error {
+	var public uint64
+	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+		for _, id := range ids {
+			if public += uint64(model.Size(g.Tensors[id].Shape)); public > maxPublic {
+				return fmt.Errorf("inputs and outputs of more than %d entries", maxPublic)
+			}
+		}
+	}
+	depth := make([]int, len(g.Tensors))
+	blocks := 0
+	for i := range g.Tensors {
+		t := &g.Tensors[i]
+		for _, l := range t.Def {
+			depth[i] = max(depth[i], depth[l.Src]+1)
+		}
+		if depth[i] > maxNesting {
+			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, maxNesting)
+		}
+		if t.Kind == model.Fixed || t.Kind == model.Witness {
+			if blocks += model.Blocks(t.Shape); blocks > maxBlocks {
+				return errors.New("committed tensors fall into too many blocks")
+			}
+		}
+	}
+	return nil
+}

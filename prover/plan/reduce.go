@@ -1,0 +1,281 @@
+package plan
+
+import (
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/logup"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/sumcheck"
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// reducer follows the reduction of a fork with challenges that are names.
+type reducer struct {
+	p    *Plan
+	f    *Fork
+	cost *cost
+	// seen maps tensors at points to the values that they have there already.
+	seen     map[string]Value
+	elements int64 // of K, sent so far
+}
+
+// elementBytes is the length of an element of K in a stream.
+const elementBytes = 4 * transcript.LimbBytes
+
+func newReducer(p *Plan, chunk int) *reducer {
+	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: &p.cost, seen: map[string]Value{}}
+}
+
+// chunk lays out the reduction of a chunk's steps, those with the given indexes,
+// and of its multiplicities.
+func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
+	g, f := r.p.Graph, r.f
+	r.cost.work(workFork)
+	if f.Leaves = NewLeaves(g, steps, mults); len(f.Leaves.Blocks) > 0 {
+		r.lookUps()
+	}
+	f.RowNodes = len(f.Nodes)
+	any := false
+	for _, i := range steps {
+		if s := &g.Steps[i]; isEquation(s) {
+			f.Tau, any = max(f.Tau, model.Vars(s.Shape)), true
+		}
+	}
+	for _, i := range steps {
+		if s := &g.Steps[i]; any && isEquation(s) {
+			at := challenges(EquationPoint, f.Tau, model.Vars(s.Shape))
+			e := Equation{Step: i, Left: r.acc(&s.Acc, s.Shape, at), Right: None}
+			if s.Kind == model.StepExact {
+				e.Right = r.eval(s.Out, at)
+			}
+			f.Equations = append(f.Equations, e)
+		}
+	}
+	return r.finish()
+}
+
+func isEquation(s *model.Step) bool { return s.Kind == model.StepExact || s.Kind == model.StepZero }
+
+// outputs lays out the reduction of the public outputs.
+func (r *reducer) outputs() (*Fork, error) {
+	g, f := r.p.Graph, r.f
+	r.cost.work(workFork)
+	for _, id := range g.Outputs {
+		f.Tau = max(f.Tau, model.Vars(g.Tensors[id].Shape))
+	}
+	for _, id := range g.Outputs {
+		shape := g.Tensors[id].Shape
+		at := challenges(EquationPoint, f.Tau, model.Vars(shape))
+		f.Equations = append(f.Equations, Equation{Step: -1, Left: r.eval(id, at), Right: None})
+		r.cost.public(shape)
+	}
+	return r.finish()
+}
+
+func (r *reducer) finish() (*Fork, error) {
+	r.f.EquationNodes = len(r.f.Nodes)
+	r.batches()
+	r.f.Bytes += r.elements * elementBytes
+	return r.f, r.cost.err
+}
+
+// lookUps lays out what the look-up tree's end comes down to.
+func (r *reducer) lookUps() {
+	g, f := r.p.Graph, r.f
+	vars := model.Log2Ceil(f.Leaves.Size)
+	r.elements += int64(logup.Elements(vars))
+	r.cost.work(workRound * uint64(vars*(vars+1)/2+1))
+	for i := range f.Leaves.Blocks {
+		b := &f.Leaves.Blocks[i]
+		at := challenges(LookUpPoint, vars, b.Bits)
+		row := Row{Num: None, Acc: None, Out: None, Lo: None}
+		r.cost.work(workBlock)
+		if b.Step < 0 {
+			t := &g.Tables[b.Table]
+			row.Num = r.eval(b.Mult, at)
+			if t.Kind == model.TableFunc {
+				row.Out = r.eval(t.Values, at)
+			}
+			r.cost.work(uint64(len(t.Pieces)*(t.Bits+1)) * workPieceBit)
+		} else {
+			s := &g.Steps[b.Step]
+			row.Acc = r.acc(&s.Acc, s.Shape, at)
+			if s.Lo != model.None {
+				row.Lo = r.eval(s.Lo, at)
+			}
+			if s.Out != model.None {
+				row.Out = r.eval(s.Out, at)
+			}
+		}
+		f.Rows = append(f.Rows, row)
+	}
+}
+
+func (r *reducer) add(n Node) Value {
+	r.f.Nodes = append(r.f.Nodes, n)
+	r.cost.node(&n)
+	return Value(len(r.f.Nodes) - 1)
+}
+
+// eval returns the value of a tensor at a point.
+func (r *reducer) eval(id model.TensorID, at Point) Value {
+	if r.cost.err != nil {
+		return None
+	}
+	k := key(int(id), at)
+	if v, ok := r.seen[k]; ok {
+		return v
+	}
+	t := &r.p.Graph.Tensors[id]
+	n := Node{Tensor: id, At: at}
+	switch t.Kind {
+	case model.Input:
+		n.Kind = Public
+		r.cost.public(t.Shape)
+	case model.Virtual:
+		n.Kind, n.Shape = Combination, t.Shape
+		n.Terms = r.linear(t.Def, t.Shape, at)
+	default:
+		n.Kind = Sent
+		r.elements++
+	}
+	v := r.add(n)
+	r.seen[k] = v
+	if n.Kind == Sent {
+		r.claim(v)
+	}
+	return v
+}
+
+func (r *reducer) claim(v Value) {
+	r.f.Claims = append(r.f.Claims, v)
+	r.cost.claim(r.p, r.f.Nodes[v].Tensor)
+}
+
+// linear lays out Σ Coef·View(Src)~(at).
+func (r *reducer) linear(terms []model.Linear, out []int, at Point) []Term {
+	list := make([]Term, 0, len(terms))
+	for i := range terms {
+		if r.cost.err != nil {
+			return nil
+		}
+		l := &terms[i]
+		t := Term{Coef: l.Coef, Value: None}
+		if l.View == nil {
+			t.Value = r.eval(l.Src, at)
+		} else {
+			t.View = r.p.wiring(l, out)
+			t.Value = r.view(t.View, l.Src, at)
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// view lays out a view at a point: if its wiring does more than rename variables,
+// its value is sent and a sum waits that moves it to the source.
+func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
+	r.cost.wiring(w)
+	if r.cost.err != nil || w.Empty {
+		return None
+	}
+	if len(w.Keep) == 0 {
+		return r.eval(src, w.renamed(at))
+	}
+	return r.sum(Sum{Vars: w.Vars, A: Operand{Tensor: src, Bound: w.boundAt(at), Keep: w.Keep}, View: w, At: at})
+}
+
+// acc lays out an accumulator at a point.
+func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
+	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(a.Linear, shape, at)}
+	for i := range a.Products {
+		p := &a.Products[i]
+		c := newProduct(r.p.Graph, p, shape)
+		v := r.sum(Sum{Vars: c.Vars, Eq: c.eq(at),
+			A: c.operandA(p.A, r.p.Graph.Tensors[p.A].Shape, at),
+			B: c.operandB(p.B, r.p.Graph.Tensors[p.B].Shape, at)})
+		n.Terms = append(n.Terms, Term{Coef: p.Coef, Value: v, Product: c})
+	}
+	return r.add(n)
+}
+
+// sum puts a sum into the next batch and returns its value.
+func (r *reducer) sum(s Sum) Value {
+	s.Value = r.add(Node{Kind: SumValue, Sum: len(r.f.Sums)})
+	r.elements++
+	r.f.Sums = append(r.f.Sums, s)
+	return s.Value
+}
+
+// end returns where an operand lands when the variables of its sum are bound to
+// kept.
+func (r *reducer) end(o *Operand, kept Point) Point {
+	shape := r.p.Graph.Tensors[o.Tensor].Shape
+	parts := make([]Point, len(shape))
+	copy(parts, o.Bound)
+	for _, a := range o.Keep {
+		v := model.Log2Ceil(shape[a])
+		parts[a], kept = kept[:v], kept[v:]
+	}
+	var at Point
+	for _, part := range parts {
+		at = append(at, part...)
+	}
+	return at
+}
+
+// someEq stands for coordinates of which only the number matters.
+var someEq [1 << indexBits]field.QM31
+
+// batches lays out batches of sums until none waits.
+func (r *reducer) batches() {
+	f := r.f
+	for from := 0; from < len(f.Sums) && r.cost.err == nil; {
+		b := Batch{From: from, To: len(f.Sums), Degree: 2}
+		shapes := make([]sumcheck.Shape, 0, b.To-b.From)
+		for _, s := range f.Sums[b.From:b.To] {
+			shapes = append(shapes, sumcheck.Shape{NumVars: s.Vars, Eq: someEq[:len(s.Eq)]})
+			b.Rounds = max(b.Rounds, s.Vars)
+			if len(s.Eq) > 0 {
+				b.Degree = 3
+			}
+		}
+		r.elements += int64(sumcheck.Elements(shapes))
+		r.cost.work(workRound * uint64(b.Rounds))
+		list := FirstBatch + len(f.Batches)
+		for i := b.From; i < b.To; i++ {
+			s := &f.Sums[i]
+			kept := challenges(list, b.Rounds, s.Vars)
+			s.A.End = r.end(&s.A, kept)
+			if s.View == nil {
+				s.B.End = r.end(&s.B, kept)
+			}
+			// Binding may add sums, which moves them.
+			product := s.View == nil
+			r.bind(&b, i, false)
+			if product {
+				r.bind(&b, i, true)
+			}
+		}
+		b.Nodes = len(f.Nodes)
+		f.Batches = append(f.Batches, b)
+		from = b.To
+	}
+}
+
+// bind states that an operand's tensor has at its end the value that the end of
+// the sum gives.
+func (r *reducer) bind(b *Batch, sum int, isB bool) {
+	if r.cost.err != nil {
+		return
+	}
+	o := r.f.Sums[sum].Operand(isB)
+	k := key(int(o.Tensor), o.End)
+	kind := r.p.Graph.Tensors[o.Tensor].Kind
+	if _, ok := r.seen[k]; !ok && (kind == model.Fixed || kind == model.Witness) {
+		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: sum, IsB: isB})
+		r.seen[k] = v
+		r.claim(v)
+		return
+	}
+	b.Checks = append(b.Checks, Check{Sum: sum, IsB: isB, Value: r.eval(o.Tensor, o.End)})
+}

@@ -1,0 +1,37 @@
+package soundness
+
+import "fmt"
+
+// Strength is what a proof is worth, round by round, in two parts: what holds
+// against any prover, and what proofs of work add to that by making every
+// attempt cost hash calls.
+type Strength struct {
+	Total  Bits // of the weakest round, work included
+	Proven Bits // of the round that is weakest without its work; at most Total
+}
+
+// Weakest returns the strength of a proof with the given rounds, at least one.
+func Weakest(rounds []Round) Strength {
+	s := Strength{Total: MinBits(rounds), Proven: rounds[0].Proven()}
+	for _, r := range rounds[1:] {
+		s.Proven = min(s.Proven, r.Proven())
+	}
+	return s
+}
+
+// Proven returns the statistical bits of a round: those without its work.
+func (r Round) Proven() Bits { return r.Bits - WholeBits(r.Grind) }
+
+// Work returns what proofs of work add.
+func (s Strength) Work() Bits { return s.Total - s.Proven }
+
+// String returns such as "100.1 bits = 84.1 proven + 16 of work". The first
+// two numbers are rounded down, and the three always add up.
+func (s Strength) String() string {
+	work := s.Total.tenths() - s.Proven.tenths()
+	part := ""
+	if work%10 != 0 {
+		part = fmt.Sprintf(".%d", work%10)
+	}
+	return fmt.Sprintf("%s bits = %s proven + %d%s of work", s.Total, s.Proven, work/10, part)
+}

@@ -1,0 +1,63 @@
+package verifier
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/soundness"
+)
+
+// DefaultMinBits is the security that a Policy asks for unless it says how much.
+const DefaultMinBits = 100
+
+// Policy is what whoever relies on a proof asks of it and of its key, which may
+// come from the prover. The zero value is for a key that is known to be the
+// model's.
+type Policy struct {
+	// MinBits is the least security of the weakest round, proofs of work
+	// included; 0 means DefaultMinBits. Every key gives at least 1 bit.
+	MinBits int
+	// Commitment, if not nil, is the digest that the key must have.
+	Commitment *[sha256.Size]byte
+}
+
+// ErrOtherModel is wrapped, beside ErrInvalid, by the error for a key that is
+// not the one of the model in question.
+var ErrOtherModel = errors.New("the key is another model's")
+
+// WeakError says that a key gives less security than is asked for. The error
+// that holds it wraps ErrInvalid too.
+type WeakError struct {
+	Strength soundness.Strength // of the key's proofs
+	MinBits  int                // asked for
+}
+
+// Error gives both numbers.
+func (e *WeakError) Error() string {
+	return fmt.Sprintf("the key gives %v, and at least %d are asked for", e.Strength, e.MinBits)
+}
+
+// Accepts returns the largest MinBits that accepts the key.
+func (e *WeakError) Accepts() int { return e.Strength.Total.Whole() }
+
+// Verify is [Verify], and checks the policy.
+func (p Policy) Verify(key *proof.Key, r io.Reader) (*Result, error) {
+	if p.Commitment != nil && *p.Commitment != key.Digest {
+		return nil, fmt.Errorf("%w: %w: its commitment is %x, not %x", ErrInvalid, ErrOtherModel, key.Digest, *p.Commitment)
+	}
+	result, err := Verify(key, r)
+	if err != nil {
+		return nil, err
+	}
+	least := p.MinBits
+	if least == 0 {
+		least = DefaultMinBits
+	}
+	if result.Strength.Total < soundness.WholeBits(least) {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, &WeakError{result.Strength, least})
+	}
+	return result, nil
+}

@@ -1,0 +1,82 @@
+package whir
+
+import (
+	"context"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+)
+
+// Passes are the passes of an opening over its data, wherever that is: in this
+// process's memory ([NewPasses]) or on a device. The prover's side is written
+// once above them, in [Open]; only challenges, round polynomials, roots and
+// opened leaves come back. Results are a function of the data and of the calls so
+// far. Passes are used by one goroutine.
+//
+// The data are first the rows of all trees in their places in one table of
+// 2^FoldVars rows of 2^RowVars values, zero where no tree has one. After Fold they
+// are, beside that, two tables f and q over K of one power-of-two length, of which
+// the claim is Σ_x f(x)·q(x).
+type Passes interface {
+	// Grid views the rows as 2^vars long rows, vars ≤ FoldVars, one after the
+	// other, sums the columns away and returns the products of rows and
+	// functional for every variable that numbers long rows at 0, at 1 and at ∞
+	// (the leading coefficient): 3^vars values, the first variable's third of the
+	// table at 0 first and that at ∞ last.
+	Grid(ctx context.Context, vars int, q *Functional) ([]field.QM31, error)
+	// Fold makes f and q what the long rows, as many as there are weights, of the
+	// stack and of the functional fold to: f[x] = Σ_h weights[h]·(long row h)[x],
+	// q likewise.
+	Fold(ctx context.Context, weights []field.QM31, q *Functional) error
+	// Columns returns the columns at the positions, strictly increasing, of the
+	// codewords at rate 2^(−logBlowup) of the n rows from row first on.
+	Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error)
+
+	// Round returns what a round of the sumcheck over the first variable sends.
+	Round(ctx context.Context) (Sums, error)
+	// Bind binds the first variable of f and q to r.
+	Bind(ctx context.Context, r field.QM31) error
+	// Values returns the values of f.
+	Values(ctx context.Context) ([]field.QM31, error)
+	// At returns the value at z of the codeword of f.
+	At(ctx context.Context, z field.QM31) (field.QM31, error)
+	// Add adds the constraints' weights to q.
+	Add(ctx context.Context, c *Constraints) error
+	// Commit views f as the 2^FoldVars rows of the level, commits to them at its
+	// rate and returns the root.
+	Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error)
+	// Leaves opens the n-th row committed to, from 0 on, at the positions,
+	// strictly increasing: it returns the leaves, each with the element of every
+	// row in its order, the limbs of an element next to each other, and the path.
+	// A row is opened once.
+	Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error)
+
+	// Search is a transcript.NonceSearch.
+	Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error)
+	// Close gives back the memory of the passes. It may come at any time.
+	Close()
+}
+
+// Sums are the value at 0 and the leading coefficient of X ↦ Σ_x f(X, x)·q(X, x).
+type Sums struct{ Zero, Top field.QM31 }
+
+// Leaves are opened leaves with the digests that lead from them to the root.
+type Leaves struct {
+	Values [][]field.M31
+	Path   []poseidon2.Digest
+}
+
+// Nodes are the digests of a binary tree: a merkle.Tree, or one elsewhere.
+type Nodes interface {
+	// Depth returns n for 2^n leaves.
+	Depth() int
+	// Root returns the commitment.
+	Root() poseidon2.Digest
+	// Path returns what leads from the leaves at the positions, strictly
+	// increasing, to the root (merkle.Tree.Siblings).
+	Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error)
+	// Layers returns all digests, the leaves first and the root alone last. They
+	// must not be changed.
+	Layers(ctx context.Context) ([][]poseidon2.Digest, error)
+}

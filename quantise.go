@@ -1,0 +1,262 @@
+package provemodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/cache"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// Circuit is a quantised model: an integer computation, and the weights that a
+// commitment is made to. It no longer needs its Model, which may be closed.
+type Circuit struct {
+	quantised *quantise.Model
+	outputs   []Spec // with the float model's names
+	report    Report
+	id        *cache.ID // of what it was made from; nil if that cannot be told
+}
+
+// Report tells how a model was quantised.
+type Report struct {
+	// Steps are the look-ups that round, with their precision.
+	Steps []quantise.StepReport
+	// Float are the float model's outputs on the first sample, nil if Cached.
+	Float []Tensor
+	// Cached says that the ranges are those of an earlier run.
+	Cached bool
+	// OneBatch says why the circuit is for one size of the batch though the model
+	// leaves it open; nil if it is for all, or if the model fixes it.
+	OneBatch error
+}
+
+// Saturation counts the values of one place that were clamped to the range
+// that calibration gave it.
+type Saturation struct {
+	Where string `json:"where"`
+	Count int    `json:"count"`
+}
+
+// ranges are the real values that calibration met, by name of the tensor.
+type ranges = map[string]quantise.Range
+
+// Quantise turns a model into integers. The samples, at least one, tell which
+// range each of its values takes. If the model leaves the size of its batch open,
+// and nothing but its shapes depends on it, then so does the circuit; the samples
+// may be batches of any size. An error about nodes names all of them.
+func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
+	o := apply(opts)
+	w := o.watch()
+	defer w.stop()
+	if len(samples) == 0 {
+		return nil, errors.New("no samples to take ranges from")
+	}
+	if err := m.hash(ctx, w); err != nil {
+		return nil, err
+	}
+	entry := o.entry(w, m.rangesID(samples, o.keep))
+	if known := entry.ranges(); known != nil {
+		c, err := m.quantise(ctx, w, known, o)
+		if err == nil {
+			c.report.Cached = true
+			c.warn(w)
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		w.warn("cache: the ranges do not fit the model: %v", err)
+	}
+	var met ranges
+	var float []Tensor
+	err := m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+		met, float, err = m.calibrate(ctx, samples, w.progress)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.quantise(ctx, w, met, o)
+	// A model that depends on its batch is calibrated with whole ones.
+	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
+		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+			met, float, err = m.calibrate(ctx, again, w.progress)
+			return err
+		})
+		if err == nil {
+			c, err = m.quantise(ctx, w, met, o)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.warn(w)
+	c.report.Float = float
+	entry.putRanges(met)
+	return c, nil
+}
+
+// calibrate runs the float model on all samples and returns the range of every
+// value, and the outputs on the first sample.
+func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (ranges, []Tensor, error) {
+	met := ranges{}
+	var first []Tensor
+	for i, sample := range samples {
+		progress(i, len(samples))
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		g, err := m.sizedFor(sample)
+		if err != nil {
+			return nil, nil, err
+		}
+		values, err := g.RunFloat(sample)
+		if err != nil {
+			return nil, nil, err
+		}
+		for name, r := range quantise.Ranges(values) {
+			if old, ok := met[name]; ok {
+				r = r.Union(old)
+			}
+			met[name] = r
+		}
+		if i == 0 {
+			first = outputs(g, values)
+		}
+	}
+	return met, first, nil
+}
+
+func (m *Model) quantise(ctx context.Context, w *watch, r ranges, o *options) (*Circuit, error) {
+	c := &Circuit{outputs: m.Outputs()}
+	settings := quantise.Options{Mode: o.mode, Headroom: o.headroom}
+	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
+		c.quantised, err = quantise.Quantise(m.graph, r, settings)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.report.Steps, c.report.OneBatch = c.quantised.Steps, c.quantised.OneBatch
+	c.id = m.circuitID(r, settings, len(c.quantised.Circuit.Free) > 0)
+	return c, nil
+}
+
+// warn says so if the circuit is for one size of an open batch.
+func (c *Circuit) warn(w *watch) {
+	if err := c.report.OneBatch; err != nil {
+		g := c.Graph()
+		w.warn("the circuit is for batches of %d alone: %v", g.Tensors[g.Inputs[0]].Shape[0], err)
+	}
+}
+
+// Graph returns the integer computation, for a batch of the model's size. It must
+// not be changed.
+func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
+
+// Free lists the free dimensions: sizes, such as that of the batch, that each
+// input has of its own, up to a bound.
+func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circuit.Free) }
+
+// sized returns the quantised model for a batch as large as the input's.
+func (c *Circuit) sized(in Input) (*quantise.Model, error) {
+	lens := make([]int, len(in))
+	for i := range in {
+		lens[i] = len(in[i])
+	}
+	instance, err := c.quantised.Circuit.InstanceOf(lens)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(instance.Sizes, c.quantised.Graph.Instance.Sizes) {
+		return c.quantised, nil
+	}
+	return c.quantised.At(instance)
+}
+
+// Report tells how the circuit came to be.
+func (c *Circuit) Report() Report { return c.report }
+
+// A Run is what a circuit computes of an input.
+type Run struct {
+	Outputs []Tensor
+	// Saturated lists where values were clamped, the input first.
+	Saturated []Saturation
+}
+
+// Run runs the circuit without proving anything.
+func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
+	q, err := c.sized(in)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := c.run(ctx, nil, q, in)
+	return r, err
+}
+
+// run runs the circuit, in the size of the input, on a machine, nil for the CPU
+// alone.
+func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (*Run, *forward.Witness, error) {
+	ints, clamped, err := q.QuantiseInput(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	wit, err := forward.RunOn(ctx, on, q.Graph, q.Weights, ints)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &Run{}
+	if clamped > 0 {
+		r.Saturated = append(r.Saturated, Saturation{"the input", clamped})
+	}
+	counts := q.Saturation(wit)
+	for _, node := range slices.Sorted(maps.Keys(counts)) {
+		r.Saturated = append(r.Saturated, Saturation{node, counts[node]})
+	}
+	for i, values := range q.Outputs(wit) {
+		shape := q.Graph.Tensors[q.Graph.Outputs[i]].Shape
+		r.Outputs = append(r.Outputs, tensor(c.outputs[i].Name, shape, values))
+	}
+	return r, wit, nil
+}
+
+// Accuracy says how far an output of a circuit is from the float model's.
+type Accuracy struct {
+	MaxError   float64 `json:"max_error"`   // largest absolute difference
+	RangeError float64 `json:"range_error"` // the same in units of the float output's range, 0 included
+	Cosine     float64 `json:"cosine"`      // of the angle between the two
+}
+
+// Compare holds an output of a circuit against the float model's. It is an
+// error if that is not finite.
+func Compare(quantised, float Tensor) (Accuracy, error) {
+	if len(quantised.Values) != len(float.Values) {
+		return Accuracy{}, fmt.Errorf("output %s has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
+	}
+	for _, f := range float.Values {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return Accuracy{}, fmt.Errorf("the float model gives %v at output %s on this input", f, float.Name)
+		}
+	}
+	a := quantise.Compare(quantised.Values, float.Values)
+	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), a.Cosine}, nil // JSON has no infinity
+}
+
+// roundInput rounds arrays to the integers of a graph's inputs, and counts the
+// entries that are beyond their ranges.
+func roundInput(g *model.Graph, arrays Arrays) (ints [][]int32, clamped int, err error) {
+	specs := make([]Spec, len(g.Inputs))
+	for i, id := range g.Inputs {
+		specs[i] = Spec{g.Tensors[id].Name, g.Tensors[id].Shape}
+	}
+	if len(arrays) == len(specs) {
+		arrays = inOrder(specs, arrays)
+	}
+	return (&quantise.Model{Graph: g}).QuantiseInput(arrays.Data())
+}

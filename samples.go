@@ -1,0 +1,115 @@
+package provemodel
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// Input matches arrays with the model's inputs, by name if all have the names of
+// inputs and by position otherwise, as one input of the size that the model was
+// opened for.
+func (m *Model) Input(arrays Arrays) (Input, error) {
+	samples, err := cut(m.Inputs(), arrays)
+	if err == nil && len(samples) != 1 {
+		err = fmt.Errorf("it holds %d inputs: the model takes %s", len(samples), signature(m.Inputs()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return samples[0], nil
+}
+
+// Samples matches arrays with inputs as Input does, and cuts each into as many
+// samples as it holds: elements of the batch, if the model leaves its size open.
+func (m *Model) Samples(arrays Arrays) ([]Input, error) {
+	g, err := m.sized(1)
+	if err != nil {
+		return nil, err
+	}
+	return cut(inputsOf(g), arrays)
+}
+
+// whole joins samples to batches of the size that the model was opened for, each
+// sample as often as it takes to fill the last; nil if they have it already.
+func (m *Model) whole(samples []Input) []Input {
+	size := model.Size(m.graph.Inputs[0].Shape)
+	have := len(samples[0][0])
+	if m.batch == "" || have == size || size%have != 0 {
+		return nil
+	}
+	n := size / have
+	out := make([]Input, (len(samples)+n-1)/n)
+	for k := range out {
+		out[k] = make(Input, len(samples[0]))
+		for i := range out[k] {
+			for j := range n {
+				out[k][i] = append(out[k][i], samples[(k*n+j)%len(samples)][i]...)
+			}
+		}
+	}
+	return out
+}
+
+// cut cuts each array into as many samples of the given shapes as it holds.
+func cut(specs []Spec, arrays Arrays) ([]Input, error) {
+	if len(arrays) != len(specs) {
+		return nil, fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(specs), signature(specs))
+	}
+	ordered := inOrder(specs, arrays)
+	n := 0
+	for i, s := range specs {
+		have, want := len(ordered[i].Values), model.Size(s.Shape)
+		if have == 0 || have%want != 0 || n != 0 && have != n*want {
+			return nil, fmt.Errorf("array %d has %d elements, which is not %s: the model takes %s",
+				i, have, times(n, want), signature(specs))
+		}
+		n = have / want
+	}
+	samples := make([]Input, n)
+	for k := range samples {
+		for i, s := range specs {
+			size := model.Size(s.Shape)
+			samples[k] = append(samples[k], ordered[i].Values[k*size:(k+1)*size])
+		}
+	}
+	return samples, nil
+}
+
+// inOrder returns as many arrays as there are inputs in the inputs' order: by
+// name if all have the names of inputs, each its own, as they are otherwise.
+func inOrder(specs []Spec, arrays Arrays) Arrays {
+	index := map[string]int{}
+	for i, a := range arrays {
+		index[a.Name] = i
+	}
+	ordered := make(Arrays, len(arrays))
+	for i, s := range specs {
+		at, ok := index[s.Name]
+		if !ok {
+			return arrays
+		}
+		ordered[i] = arrays[at]
+		delete(index, s.Name)
+	}
+	return ordered
+}
+
+func times(n, size int) string {
+	if n == 0 {
+		return fmt.Sprintf("a multiple of %d", size)
+	}
+	return fmt.Sprintf("%d × %d", n, size)
+}
+
+// signature lists inputs with their shapes.
+func signature(specs []Spec) string {
+	s := ""
+	for i, x := range specs {
+		if i > 0 {
+			s += ", "
+		}
+		s += fmt.Sprintf("%s %v", x.Name, x.Shape)
+	}
+	return s
+}
