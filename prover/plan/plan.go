@@ -14,8 +14,8 @@ import (
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// Plan is a function of the graph, the security parameters and a choice. It must
-// not be changed, nor may its graph.
+// Plan is a function of the circuit, the security asked for and the choice of the
+// opening's parameters. It must not be changed, nor may its circuit.
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
@@ -55,13 +55,18 @@ func New(g *model.Graph, c soundness.Config) (*Plan, error) {
 	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1})
 }
 
-// WithLevels is New with levels of the opening that were chosen before, none if
-// nothing is committed. They must reach the security.
-func WithLevels(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Plan, error) {
-	if levels == nil {
-		levels = []soundness.Level{} // none: nothing is chosen in their place
+// WithRows is New where the fixed tensors are committed to in rows of that length, as
+// log2.
+func WithRows(g *model.Graph, c soundness.Config, fixed int) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1})
+}
+
+// WithChoice is New with a choice that was made before. It must reach the security.
+func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) {
+	if made.Levels == nil {
+		made.Levels = []soundness.Level{} // none: nothing is chosen in their place
 	}
-	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1, Levels: levels})
+	return newPlan(g, c, made)
 }
 
 // newPlan chooses what a choice leaves open.

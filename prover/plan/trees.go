@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
@@ -47,6 +48,11 @@ type Choice struct {
 	WitnessRowVars int
 	// Levels are those of the opening, none if nothing is committed.
 	Levels []soundness.Level
+}
+
+// Equal says whether two choices are the same.
+func (c *Choice) Equal(d *Choice) bool {
+	return c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels)
 }
 
 // stacks are what is committed to.

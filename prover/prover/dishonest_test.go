@@ -14,7 +14,6 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -48,7 +47,7 @@ func newFixture(t *testing.T, chunk int) *fixture {
 	f.b.g.Finish(chunk)
 	// Little security makes the test quick; the checks are the same.
 	var err error
-	if f.key, f.tree, err = Commit(context.Background(), &f.b.g, f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
+	if f.key, f.tree, err = Commit(context.Background(), f.b.g.Template(), f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	f.in = [][]int32{make([]int32, 90)}
@@ -101,7 +100,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := f.key.Plan()
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +385,7 @@ func TestReusedChallenges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := f.key.Plan()
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,8 +394,8 @@ func TestReusedChallenges(t *testing.T) {
 		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *sites.Party {
 			if stale {
 				// The state before any root was absorbed.
-				outputs := r.public(f.key.Graph.Outputs)
-				w.Sponge = plan.Statement(f.key.Digest, f.in, outputs).Fork(0)
+				outputs := r.public(f.b.g.Outputs)
+				w.Sponge = p.Statement(f.key.Digest, f.in, outputs).Fork(0)
 			}
 			return sites.NewUncheckedProver(ctx, w, b)
 		}

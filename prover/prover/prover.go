@@ -54,22 +54,28 @@ type Stats struct {
 	Strength soundness.Strength
 }
 
-// Commit commits to the fixed tensors of a graph and returns the key and the tree
+// Commit commits to the fixed tensors of a circuit and returns the key and the tree
 // that Prove opens, nil if nothing is fixed.
-func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	if err := g.Validate(); err != nil {
-		return nil, nil, err
-	}
-	p, err := plan.New(g, sec.Config())
+func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+	p, err := Plan(c, sec)
 	if err != nil {
 		return nil, nil, err
 	}
-	return CommitPlanned(ctx, p, w, sec, opts)
+	return CommitPlanned(ctx, c, p, w, sec, opts)
 }
 
-// CommitPlanned is Commit for a graph whose proofs are planned already, for the
-// same security.
-func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+// Plan returns the plan that Commit goes by: that of the circuit's proofs with all
+// free dimensions of size 1.
+func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
+	g, err := c.At(c.Unit())
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(g, sec.Config())
+}
+
+// CommitPlanned is Commit with the plan at hand.
+func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	tree, err := commitFixed(ctx, p, w, &opts)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +88,7 @@ func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	key, err := proof.NewKey(p, sec, root)
+	key, err := proof.NewKey(c, p, sec, root)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +99,7 @@ func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof
 // returns the root that the key would have if it were the one of these weights;
 // zero if nothing is fixed. The key's own root is not looked at.
 func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
-	p, err := key.Plan()
+	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
 		return poseidon2.Digest{}, err
 	}
@@ -130,12 +136,12 @@ func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
 // Prove writes a proof that the committed model maps the witness's inputs to
-// its outputs. fixed is the tree that Commit returned for the key. When the
-// context ends, or a device fails and its backend does not make up for it,
-// Prove stops and returns the error; what was written to out by then is no
-// proof.
-func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
-	p, err := key.Plan()
+// its outputs. The witness is of the instance in of the key's circuit, and fixed is
+// the tree that Commit returned for the key. When the context ends, or a device
+// fails and its backend does not make up for it, Prove stops and returns the error;
+// what was written to out by then is no proof.
+func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
+	p, err := key.Plan(in)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +179,7 @@ type run struct {
 
 func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(key.Graph, wit), party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(p.Graph, wit), party: sites.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
@@ -198,16 +204,16 @@ func (r *run) step(ph Phase, done, total int) error {
 }
 
 func (r *run) prove(w io.Writer) error {
-	g := r.key.Graph
+	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
-	out, err := proof.NewWriter(w, r.key.Digest, r.plan.Frames)
+	out, err := proof.NewWriter(w, proof.NewHeader(r.key, r.plan), r.plan.Frames)
 	if err != nil {
 		return err
 	}
 	if err := out.WritePublic(inputs, outputs); err != nil {
 		return err
 	}
-	main := plan.Statement(r.key.Digest, inputs, outputs)
+	main := r.plan.Statement(r.key.Digest, inputs, outputs)
 	if err := r.commit(main, out); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (f *fillsRow) Opening(_ context.Context, o backend.Opening) (whir.Passes, e
 // of its witness, so that there is one commitment to a witness.
 func TestUnusedEndsAreZero(t *testing.T) {
 	f := newFixture(t, 400)
-	p, err := f.key.Plan()
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
