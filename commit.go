@@ -90,6 +90,9 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
 		made.key, made.tree, err = prover.CommitPlanned(ctx, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
+		if err == nil {
+			err = made.key.SetSource(c.source)
+		}
 		return err
 	})
 	if err != nil {

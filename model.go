@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -15,7 +16,7 @@ import (
 // Model is a float model. It may be used by several goroutines at once.
 type Model struct {
 	name  string
-	graph *onnx.Graph
+	graph *graph.Graph
 	files func() [][sha256.Size]byte // digests, computed once; none if made in memory
 
 	mu     sync.Mutex
@@ -72,7 +73,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 
 // NewModel returns a model that was made in memory. Its graph must not be
 // changed any more.
-func NewModel(g *onnx.Graph) *Model {
+func NewModel(g *graph.Graph) *Model {
 	return &Model{name: g.Name, graph: g, files: sync.OnceValue(g.Digests)}
 }
 
@@ -127,7 +128,7 @@ func (m *Model) release() {
 func (m *Model) Name() string { return m.name }
 
 // Graph returns the float graph, which must not be changed.
-func (m *Model) Graph() *onnx.Graph { return m.graph }
+func (m *Model) Graph() *graph.Graph { return m.graph }
 
 // Inputs lists the inputs in order.
 func (m *Model) Inputs() []Spec {
@@ -154,7 +155,7 @@ func (m *Model) values() []string {
 		names = append(names, v.Name)
 	}
 	for _, n := range m.graph.Nodes {
-		names = append(names, n.Output())
+		names = append(names, n.Output)
 	}
 	return names
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -436,8 +436,8 @@ func TestNoCacheFolder(t *testing.T) {
 }
 
 func TestSamples(t *testing.T) {
-	m := NewModel(&onnx.Graph{Inputs: []onnx.Value{
-		{Name: "a", Shape: []int{1, 2}, DType: onnx.Float}, {Name: "b", Shape: []int{3}, DType: onnx.Float},
+	m := NewModel(&graph.Graph{Inputs: []graph.Input{
+		{Name: "a", Shape: []int{1, 2}, DType: graph.Float}, {Name: "b", Shape: []int{3}, DType: graph.Float},
 	}})
 	a, b := []float64{1, 2, 3, 4}, []float64{5, 6, 7, 8, 9, 10}
 	for name, in := range map[string]Arrays{

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/cache"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
 )
 
@@ -20,7 +21,8 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
-	id        *cache.ID // of what it was made from; nil if that cannot be told
+	source    *proof.Source // what it was made from; nil for a model made in memory
+	id        *cache.ID     // of the same; nil likewise
 }
 
 // Report tells how a model was quantised.
@@ -55,9 +57,13 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
+	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, ChunkEntries: o.chunkEntries()}.Complete()
+	if err != nil {
+		return nil, err
+	}
 	entry := o.entry(w, m.rangesID(samples, o.keep))
-	if known := entry.ranges(); known != nil {
-		c, err := m.quantise(ctx, w, known, o)
+	if known, err := m.ranges(entry.codes()); err == nil {
+		c, err := m.quantise(ctx, w, known, settings)
 		if err == nil {
 			c.report.Cached = true
 			return c, nil
@@ -69,24 +75,24 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	}
 	var met ranges
 	var float []Tensor
-	err := m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+	err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
 		met, float, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.quantise(ctx, w, met, o)
+	c, err := m.quantise(ctx, w, met, settings)
 	if err != nil {
 		return nil, err
 	}
 	c.report.Float = float
-	entry.putRanges(met)
+	entry.putCodes(m.codes(met))
 	return c, nil
 }
 
 // calibrate runs the float model on all samples and returns the range of every
-// value, and the outputs on the first sample.
+// value, rounded so that a key can hold it, and the outputs on the first sample.
 func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (ranges, []Tensor, error) {
 	met := ranges{}
 	var first []Tensor
@@ -109,12 +115,40 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 			first = m.outputs(values)
 		}
 	}
+	for name, r := range met {
+		met[name] = r.Rounded()
+	}
 	return met, first, nil
 }
 
-func (m *Model) quantise(ctx context.Context, w *watch, r ranges, o *options) (*Circuit, error) {
+// codes are rounded ranges as a key has them, in the order of the values.
+func (m *Model) codes(r ranges) []uint32 {
+	var codes []uint32
+	for _, name := range m.values() {
+		c := r[name].Codes()
+		codes = append(codes, c[:]...)
+	}
+	return codes
+}
+
+// ranges is the inverse of codes. It refuses what is no code, or too many.
+func (m *Model) ranges(codes []uint32) (ranges, error) {
+	names := m.values()
+	if len(codes) != 3*len(names) {
+		return nil, fmt.Errorf("%d numbers, not 3 for each of %d values", len(codes), len(names))
+	}
+	r := ranges{}
+	for i, name := range names {
+		var err error
+		if r[name], err = quantise.RangeOf([3]uint32(codes[3*i:])); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	c := &Circuit{outputs: m.Outputs()}
-	settings := quantise.Options{Mode: o.mode, Headroom: o.headroom, ChunkEntries: o.chunkEntries()}
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
 		c.quantised, err = quantise.Quantise(m.graph, r, settings)
 		return err
@@ -123,8 +157,27 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, o *options) (*
 		return nil, err
 	}
 	c.report.Steps = c.quantised.Steps
-	c.id = m.circuitID(r, settings)
+	if files := m.files(); len(files) > 0 {
+		c.source = &proof.Source{
+			Files: files, Quantiser: quantise.Version,
+			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
+			Headroom: settings.Headroom, ChunkEntries: settings.ChunkEntries, Ranges: m.codes(r),
+		}
+		c.id = m.circuitID(c.source)
+	}
 	return c, nil
+}
+
+// modeW8A8 is the quantiser's mode that a source has a flag for.
+const modeW8A8 = "w8a8"
+
+// settingsOf returns the options that a source was quantised with.
+func settingsOf(s *proof.Source) quantise.Options {
+	o := quantise.Options{WeightBits: s.WeightBits, ActBits: s.ActBits, MaxTableBits: s.TableBits, Headroom: s.Headroom, ChunkEntries: s.ChunkEntries}
+	if s.W8A8 {
+		o.Mode = modeW8A8
+	}
+	return o
 }
 
 // Graph returns the integer computation. It must not be changed.

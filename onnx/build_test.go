@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -67,7 +68,7 @@ func testInput(name string, dims ...any) *onnxpb.ValueInfoProto {
 		s.Dim = append(s.Dim, p)
 	}
 	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
-		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(Float), Shape: s},
+		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(graph.Float), Shape: s},
 	}}}
 }
 
@@ -76,11 +77,11 @@ func testFloats(name string, dims []int64, v ...float32) *onnxpb.TensorProto {
 	for _, x := range v {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
 	}
-	return &onnxpb.TensorProto{Name: name, Dims: dims, DataType: int32(Float), RawData: raw}
+	return &onnxpb.TensorProto{Name: name, Dims: dims, DataType: int32(graph.Float), RawData: raw}
 }
 
 func testInts(name string, v ...int64) *onnxpb.TensorProto {
-	return &onnxpb.TensorProto{Name: name, Dims: []int64{int64(len(v))}, DataType: int32(Int64), Int64Data: v}
+	return &onnxpb.TensorProto{Name: name, Dims: []int64{int64(len(v))}, DataType: int32(graph.Int64), Int64Data: v}
 }
 
 func marshal(t testing.TB, m proto.Message) []byte {

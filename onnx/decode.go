@@ -7,48 +7,21 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// Bounds on tensors. They are far above what can be proved, and low enough
-// that products of them do not overflow.
-const (
-	maxRank     = 16
-	maxElements = 1 << 36
-)
-
-// checkShape turns dims into a shape whose product is within the limits.
-func checkShape(dims []int64) ([]int, error) {
-	if len(dims) > maxRank {
-		return nil, fmt.Errorf("%d axes, more than %d", len(dims), maxRank)
-	}
-	shape := make([]int, len(dims))
-	n := int64(1)
-	for i, d := range dims {
-		if d < 0 {
-			return nil, fmt.Errorf("negative dimension %d", d)
-		}
-		// Bounded axis by axis, so that a later zero cannot hide an overflow.
-		if d > maxElements || n > maxElements/max(d, 1) {
-			return nil, fmt.Errorf("dimensions %v are too large", dims)
-		}
-		n *= max(d, 1)
-		shape[i] = int(d)
-	}
-	return shape, nil
-}
-
 // decode reads a tensor. external fetches its bytes when another file has them.
 // Non-finite floats are refused.
-func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*Tensor, error) {
-	dt := DType(t.GetDataType())
-	if !dt.known() {
+func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
+	dt := graph.DType(t.GetDataType())
+	if !dt.Known() {
 		return nil, fmt.Errorf("%v is not a numeric type that can be read", dt)
 	}
 	if t.Segment != nil {
 		return nil, errors.New("segmented tensors are not supported")
 	}
-	shape, err := checkShape(t.Dims)
+	shape, err := graph.CheckShape(t.Dims)
 	if err != nil {
 		return nil, err
 	}
@@ -59,29 +32,29 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 		}
 		isRaw = true
 	}
-	out := &Tensor{Shape: shape, DType: dt}
+	out := &graph.Tensor{Shape: shape, DType: dt}
 	if isRaw {
-		if want := size(shape) * dtypes[dt].size; len(raw) != want {
+		if want := graph.Size(shape) * dt.Bytes(); len(raw) != want {
 			return nil, fmt.Errorf("%d bytes of data, but %v of type %v needs %d", len(raw), shape, dt, want)
 		}
-		err = out.setRaw(raw)
+		err = setRaw(out, raw)
 	} else {
-		err = out.setFields(t)
+		err = setFields(out, t)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if i := firstNonFinite(out.F32); i >= 0 {
+	if i := graph.FirstNonFinite(out.F32); i >= 0 {
 		return nil, fmt.Errorf("element %d is %v", i, out.F32[i])
 	}
 	return out, nil
 }
 
 // setRaw decodes little-endian bytes, whose number fits the shape.
-func (t *Tensor) setRaw(raw []byte) error {
-	n := size(t.Shape)
+func setRaw(t *graph.Tensor, raw []byte) error {
+	n := graph.Size(t.Shape)
 	le := binary.LittleEndian
-	if t.DType == Float {
+	if t.DType == graph.Float {
 		t.F32 = float32View(raw, n)
 		return nil
 	}
@@ -89,11 +62,11 @@ func (t *Tensor) setRaw(raw []byte) error {
 		t.F32 = make([]float32, n)
 		for i := range t.F32 {
 			switch t.DType {
-			case Double:
+			case graph.Double:
 				t.F32[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
-			case Float16:
+			case graph.Float16:
 				t.F32[i] = fromFloat16(le.Uint16(raw[2*i:]))
-			case BFloat16:
+			case graph.BFloat16:
 				t.F32[i] = fromBFloat16(le.Uint16(raw[2*i:]))
 			}
 		}
@@ -102,26 +75,26 @@ func (t *Tensor) setRaw(raw []byte) error {
 	t.I64 = make([]int64, n)
 	for i := range t.I64 {
 		switch t.DType {
-		case Int8:
+		case graph.Int8:
 			t.I64[i] = int64(int8(raw[i]))
-		case Uint8:
+		case graph.Uint8:
 			t.I64[i] = int64(raw[i])
-		case Bool:
+		case graph.Bool:
 			if raw[i] > 1 {
 				return fmt.Errorf("element %d of type bool is %d", i, raw[i])
 			}
 			t.I64[i] = int64(raw[i])
-		case Int16:
+		case graph.Int16:
 			t.I64[i] = int64(int16(le.Uint16(raw[2*i:])))
-		case Uint16:
+		case graph.Uint16:
 			t.I64[i] = int64(le.Uint16(raw[2*i:]))
-		case Int32:
+		case graph.Int32:
 			t.I64[i] = int64(int32(le.Uint32(raw[4*i:])))
-		case Uint32:
+		case graph.Uint32:
 			t.I64[i] = int64(le.Uint32(raw[4*i:]))
-		case Int64:
+		case graph.Int64:
 			t.I64[i] = int64(le.Uint64(raw[8*i:]))
-		case Uint64:
+		case graph.Uint64:
 			v := le.Uint64(raw[8*i:])
 			if v > math.MaxInt64 {
 				return fmt.Errorf("element %d, %d, is beyond 63 bits", i, v)
@@ -133,8 +106,8 @@ func (t *Tensor) setRaw(raw []byte) error {
 }
 
 // setFields decodes the typed fields, which hold one entry an element.
-func (t *Tensor) setFields(p *onnxpb.TensorProto) error {
-	n := size(t.Shape)
+func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
+	n := graph.Size(t.Shape)
 	check := func(have int) error {
 		if have != n {
 			return fmt.Errorf("%d elements of data, but shape %v has %d", have, t.Shape, n)
@@ -142,13 +115,13 @@ func (t *Tensor) setFields(p *onnxpb.TensorProto) error {
 		return nil
 	}
 	switch t.DType {
-	case Float:
+	case graph.Float:
 		t.F32 = p.FloatData
 		if t.F32 == nil {
 			t.F32 = []float32{}
 		}
 		return check(len(p.FloatData))
-	case Double:
+	case graph.Double:
 		if err := check(len(p.DoubleData)); err != nil {
 			return err
 		}
@@ -156,7 +129,7 @@ func (t *Tensor) setFields(p *onnxpb.TensorProto) error {
 		for i, v := range p.DoubleData {
 			t.F32[i] = float32(v)
 		}
-	case Float16, BFloat16:
+	case graph.Float16, graph.BFloat16:
 		if err := check(len(p.Int32Data)); err != nil {
 			return err
 		}
@@ -165,25 +138,25 @@ func (t *Tensor) setFields(p *onnxpb.TensorProto) error {
 			if v < 0 || v > math.MaxUint16 {
 				return fmt.Errorf("element %d, %d, is no 16-bit pattern", i, v)
 			}
-			if t.DType == Float16 {
+			if t.DType == graph.Float16 {
 				t.F32[i] = fromFloat16(uint16(v))
 			} else {
 				t.F32[i] = fromBFloat16(uint16(v))
 			}
 		}
-	case Int64:
+	case graph.Int64:
 		t.I64 = p.Int64Data
 		if t.I64 == nil {
 			t.I64 = []int64{}
 		}
 		return check(len(p.Int64Data))
-	case Uint32, Uint64:
+	case graph.Uint32, graph.Uint64:
 		if err := check(len(p.Uint64Data)); err != nil {
 			return err
 		}
 		t.I64 = make([]int64, n)
 		for i, v := range p.Uint64Data {
-			if v > math.MaxInt64 || t.DType == Uint32 && v > math.MaxUint32 {
+			if v > math.MaxInt64 || t.DType == graph.Uint32 && v > math.MaxUint32 {
 				return fmt.Errorf("element %d, %d, is out of range for %v", i, v, t.DType)
 			}
 			t.I64[i] = int64(v)
@@ -192,7 +165,7 @@ func (t *Tensor) setFields(p *onnxpb.TensorProto) error {
 		if err := check(len(p.Int32Data)); err != nil {
 			return err
 		}
-		lo, hi := intRange(t.DType)
+		lo, hi := t.DType.Bounds()
 		t.I64 = make([]int64, n)
 		for i, v := range p.Int32Data {
 			if int64(v) < lo || int64(v) > hi {
@@ -202,22 +175,6 @@ func (t *Tensor) setFields(p *onnxpb.TensorProto) error {
 		}
 	}
 	return nil
-}
-
-// intRange returns the values that integer type d holds, as far as int64 does.
-func intRange(d DType) (lo, hi int64) {
-	switch d {
-	case Bool:
-		return 0, 1
-	case Uint8, Uint16, Uint32:
-		return 0, 1<<(8*dtypes[d].size) - 1
-	case Uint64:
-		return 0, math.MaxInt64
-	case Int64:
-		return math.MinInt64, math.MaxInt64
-	}
-	half := int64(1) << (8*dtypes[d].size - 1)
-	return -half, half - 1
 }
 
 // littleEndian says whether floats in memory have the byte order of the format.
@@ -238,16 +195,6 @@ func float32View(raw []byte, n int) []float32 {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 	}
 	return out
-}
-
-// firstNonFinite returns the index of the first NaN or infinity, or −1.
-func firstNonFinite(v []float32) int {
-	for i, x := range v {
-		if x-x != 0 { // 0 for finite x, NaN otherwise
-			return i
-		}
-	}
-	return -1
 }
 
 // fromBFloat16 widens a bfloat16 bit pattern.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -14,25 +15,25 @@ import (
 func TestDecode(t *testing.T) {
 	le := binary.LittleEndian
 	for _, c := range []struct {
-		dt    DType
+		dt    graph.DType
 		raw   []byte
 		field *onnxpb.TensorProto
 		want  []float64
 	}{
-		{Float, le.AppendUint32(le.AppendUint32(nil, math.Float32bits(1.5)), math.Float32bits(-2)), &onnxpb.TensorProto{FloatData: []float32{1.5, -2}}, []float64{1.5, -2}},
-		{Double, le.AppendUint64(le.AppendUint64(nil, math.Float64bits(0.25)), math.Float64bits(-2)), &onnxpb.TensorProto{DoubleData: []float64{0.25, -2}}, []float64{0.25, -2}},
+		{graph.Float, le.AppendUint32(le.AppendUint32(nil, math.Float32bits(1.5)), math.Float32bits(-2)), &onnxpb.TensorProto{FloatData: []float32{1.5, -2}}, []float64{1.5, -2}},
+		{graph.Double, le.AppendUint64(le.AppendUint64(nil, math.Float64bits(0.25)), math.Float64bits(-2)), &onnxpb.TensorProto{DoubleData: []float64{0.25, -2}}, []float64{0.25, -2}},
 		// binary16: 1.5, the smallest subnormal, the largest number, −0.5.
-		{Float16, []byte{0, 0x3e, 1, 0, 0xff, 0x7b, 0, 0xb8}, &onnxpb.TensorProto{Int32Data: []int32{0x3e00, 1, 0x7bff, 0xb800}}, []float64{1.5, 0x1p-24, 65504, -0.5}},
-		{BFloat16, []byte{0xc0, 0x3f, 0, 0xc0}, &onnxpb.TensorProto{Int32Data: []int32{0x3fc0, 0xc000}}, []float64{1.5, -2}},
-		{Int8, []byte{0x80, 127}, &onnxpb.TensorProto{Int32Data: []int32{-128, 127}}, []float64{-128, 127}},
-		{Uint8, []byte{0, 255}, &onnxpb.TensorProto{Int32Data: []int32{0, 255}}, []float64{0, 255}},
-		{Bool, []byte{0, 1}, &onnxpb.TensorProto{Int32Data: []int32{0, 1}}, []float64{0, 1}},
-		{Int16, []byte{0, 0x80, 1, 0}, &onnxpb.TensorProto{Int32Data: []int32{-32768, 1}}, []float64{-32768, 1}},
-		{Uint16, []byte{0xff, 0xff, 1, 0}, &onnxpb.TensorProto{Int32Data: []int32{65535, 1}}, []float64{65535, 1}},
-		{Int32, []byte{0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}, &onnxpb.TensorProto{Int32Data: []int32{-1, 1}}, []float64{-1, 1}},
-		{Uint32, []byte{0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}, &onnxpb.TensorProto{Uint64Data: []uint64{1<<32 - 1, 1}}, []float64{1<<32 - 1, 1}},
-		{Int64, le.AppendUint64(nil, 1<<63), &onnxpb.TensorProto{Int64Data: []int64{math.MinInt64}}, []float64{-0x1p63}},
-		{Uint64, le.AppendUint64(nil, 1<<62), &onnxpb.TensorProto{Uint64Data: []uint64{1 << 62}}, []float64{0x1p62}},
+		{graph.Float16, []byte{0, 0x3e, 1, 0, 0xff, 0x7b, 0, 0xb8}, &onnxpb.TensorProto{Int32Data: []int32{0x3e00, 1, 0x7bff, 0xb800}}, []float64{1.5, 0x1p-24, 65504, -0.5}},
+		{graph.BFloat16, []byte{0xc0, 0x3f, 0, 0xc0}, &onnxpb.TensorProto{Int32Data: []int32{0x3fc0, 0xc000}}, []float64{1.5, -2}},
+		{graph.Int8, []byte{0x80, 127}, &onnxpb.TensorProto{Int32Data: []int32{-128, 127}}, []float64{-128, 127}},
+		{graph.Uint8, []byte{0, 255}, &onnxpb.TensorProto{Int32Data: []int32{0, 255}}, []float64{0, 255}},
+		{graph.Bool, []byte{0, 1}, &onnxpb.TensorProto{Int32Data: []int32{0, 1}}, []float64{0, 1}},
+		{graph.Int16, []byte{0, 0x80, 1, 0}, &onnxpb.TensorProto{Int32Data: []int32{-32768, 1}}, []float64{-32768, 1}},
+		{graph.Uint16, []byte{0xff, 0xff, 1, 0}, &onnxpb.TensorProto{Int32Data: []int32{65535, 1}}, []float64{65535, 1}},
+		{graph.Int32, []byte{0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}, &onnxpb.TensorProto{Int32Data: []int32{-1, 1}}, []float64{-1, 1}},
+		{graph.Uint32, []byte{0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}, &onnxpb.TensorProto{Uint64Data: []uint64{1<<32 - 1, 1}}, []float64{1<<32 - 1, 1}},
+		{graph.Int64, le.AppendUint64(nil, 1<<63), &onnxpb.TensorProto{Int64Data: []int64{math.MinInt64}}, []float64{-0x1p63}},
+		{graph.Uint64, le.AppendUint64(nil, 1<<62), &onnxpb.TensorProto{Uint64Data: []uint64{1 << 62}}, []float64{0x1p62}},
 	} {
 		dims := []int64{int64(len(c.want))}
 		raw := &onnxpb.TensorProto{DataType: int32(c.dt), Dims: dims, RawData: c.raw}

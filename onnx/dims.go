@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -20,11 +21,11 @@ type dim struct {
 // count of the input at hand, and, if it is a leading one that nothing else
 // fixes, is 1. The error names every dimension that is left, and is about
 // --dim.
-func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error) {
+func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
 	if err := checkOrder(inputs, opts.InputNames); err != nil {
 		return nil, err
 	}
-	values := make([]Value, len(inputs))
+	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
 	bound := map[string]int{}
 	names := slices.Sorted(maps.Keys(opts.Dims)) // so that errors are the same every time
@@ -37,15 +38,15 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error)
 	for i, in := range inputs {
 		t := in.GetType().GetTensorType()
 		if t == nil {
-			return nil, fmt.Errorf("input %s is not a tensor", quote(in.GetName()))
+			return nil, fmt.Errorf("input %s is not a tensor", graph.Quote(in.GetName()))
 		}
-		values[i] = Value{Name: in.GetName(), DType: DType(t.GetElemType())}
-		if !values[i].DType.known() {
-			return nil, fmt.Errorf("input %s has %v, which is not supported", quote(in.GetName()), values[i].DType)
+		values[i] = graph.Input{Name: in.GetName(), DType: graph.DType(t.GetElemType())}
+		if !values[i].DType.Known() {
+			return nil, fmt.Errorf("input %s has %v, which is not supported", graph.Quote(in.GetName()), values[i].DType)
 		}
 		dims, err := declaredDims(in, inputShape(opts, i))
 		if err != nil {
-			return nil, fmt.Errorf("input %s: %w", quote(in.GetName()), err)
+			return nil, fmt.Errorf("input %s: %w", graph.Quote(in.GetName()), err)
 		}
 		declared[i] = dims
 		for _, d := range dims {
@@ -90,22 +91,24 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]Value, error)
 	}
 	for i, dims := range declared {
 		shape := make([]int64, len(dims))
+		symbols := make([]string, len(dims))
 		for axis, d := range dims {
 			shape[axis] = int64(d.size)
 			if d.size == 0 {
-				shape[axis] = int64(bound[d.symbol])
+				shape[axis], symbols[axis] = int64(bound[d.symbol]), d.symbol
+				values[i].Symbols = symbols
 			}
 		}
-		s, err := checkShape(shape)
-		if err == nil && size(s) > maxActivations {
+		s, err := graph.CheckShape(shape)
+		if err == nil && graph.Size(s) > graph.MaxActivations {
 			err = fmt.Errorf("shape %v is too large", s)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("input %s: %w", quote(values[i].Name), err)
+			return nil, fmt.Errorf("input %s: %w", graph.Quote(values[i].Name), err)
 		}
 		values[i].Shape = s
-		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != size(s) {
-			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", quote(values[i].Name), s, size(s), opts.InputLens[i])
+		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != graph.Size(s) {
+			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(values[i].Name), s, graph.Size(s), opts.InputLens[i])
 		}
 	}
 	return values, nil
@@ -150,15 +153,15 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 		}
 		dims = make([]dim, len(given))
 	} else {
-		if len(s.Dim) > maxRank {
-			return nil, fmt.Errorf("%d axes, more than %d", len(s.Dim), maxRank)
+		if len(s.Dim) > graph.MaxRank {
+			return nil, fmt.Errorf("%d axes, more than %d", len(s.Dim), graph.MaxRank)
 		}
 		dims = make([]dim, len(s.Dim))
 		for axis, d := range s.Dim {
 			dims[axis].symbol = d.GetDimParam()
 			switch v := d.Value.(type) {
 			case *onnxpb.TensorShapeProto_Dimension_DimValue:
-				if v.DimValue > maxElements {
+				if v.DimValue > graph.MaxElements {
 					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
 				}
 				if v.DimValue == 0 {
@@ -213,7 +216,7 @@ func bindCount(dims []dim, count int, bound map[string]int) {
 			open = append(open, axis)
 			continue
 		}
-		if known > maxElements/have {
+		if known > graph.MaxElements/have {
 			return
 		}
 		known *= have
@@ -232,7 +235,7 @@ func list(set map[string]bool) string {
 	var names []string
 	for s := range set {
 		if s != "" {
-			names = append(names, quote(s))
+			names = append(names, graph.Quote(s))
 		}
 	}
 	if len(names) == 0 {

@@ -70,6 +70,28 @@ func TestDims(t *testing.T) {
 	}
 }
 
+// TestSymbols: the names of open axes stay with the inputs.
+func TestSymbols(t *testing.T) {
+	m := testModel(13, testNode("Add", []string{"x", "z"}, one("y")))
+	m.Graph.Input = []*onnxpb.ValueInfoProto{testInput("x", "batch", 3), testInput("z", 1, nil)}
+	g, err := Parse(marshal(t, m), Options{Dims: map[string]int{"batch": 4, "z[1]": 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{{"batch", ""}, {"", "z[1]"}} {
+		if got := g.Inputs[i].Symbols; !slices.Equal(got, want) {
+			t.Errorf("input %d has symbols %q, want %q", i, got, want)
+		}
+	}
+	if !slices.Equal(g.Shapes["y"], []int{4, 3}) {
+		t.Errorf("y has shape %v", g.Shapes["y"])
+	}
+	m.Graph.Input = []*onnxpb.ValueInfoProto{testInput("x", 2, 3), testInput("z", 1)}
+	if g, err = Parse(marshal(t, m), Options{}); err != nil || g.Inputs[0].Symbols != nil {
+		t.Errorf("fixed axes: %v, %v", g, err)
+	}
+}
+
 // noShape is an input that only has a type.
 func noShape() *onnxpb.ValueInfoProto {
 	v := testInput("x")

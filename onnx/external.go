@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -33,7 +34,7 @@ func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
 			length, err = strconv.ParseInt(kv.GetValue(), 10, 64)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("external data: %s %s is no number", kv.GetKey(), quote(kv.GetValue()))
+			return nil, fmt.Errorf("external data: %s %s is no number", kv.GetKey(), graph.Quote(kv.GetValue()))
 		}
 	}
 	if s.dir == "" {
@@ -43,7 +44,7 @@ func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
 		return nil, errors.New("external data without a location")
 	}
 	if !filepath.IsLocal(location) {
-		return nil, fmt.Errorf("external data at %s: the path leaves the model's folder", quote(location))
+		return nil, fmt.Errorf("external data at %s: the path leaves the model's folder", graph.Quote(location))
 	}
 	f, err := s.open(filepath.Clean(location))
 	if err != nil {
@@ -51,13 +52,13 @@ func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
 	}
 	total := int64(len(f.data))
 	if offset < 0 || offset > total {
-		return nil, fmt.Errorf("external data: offset %d, but %s has %d bytes", offset, quote(location), total)
+		return nil, fmt.Errorf("external data: offset %d, but %s has %d bytes", offset, graph.Quote(location), total)
 	}
 	if length == -1 {
 		length = total - offset
 	}
 	if length < 0 || length > total-offset {
-		return nil, fmt.Errorf("external data: %d bytes at %d, but %s has %d", length, offset, quote(location), total)
+		return nil, fmt.Errorf("external data: %d bytes at %d, but %s has %d", length, offset, graph.Quote(location), total)
 	}
 	return f.data[offset : offset+length], nil
 }
@@ -87,6 +88,6 @@ func (s *source) open(name string) (*file, error) {
 
 func (s *source) close() {
 	for _, f := range s.files {
-		f.close()
+		f.Close()
 	}
 }

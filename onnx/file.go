@@ -15,6 +15,9 @@ type file struct {
 	unmap func() error // nil when data is on the heap
 }
 
+// Bytes implements graph.File.
+func (f *file) Bytes() []byte { return f.data }
+
 // readFile reads or maps an open file whole.
 func readFile(f *os.File) (*file, error) {
 	st, err := f.Stat()
@@ -31,7 +34,7 @@ func readFile(f *os.File) (*file, error) {
 	return mapFile(f, int(n))
 }
 
-func (f *file) close() error {
+func (f *file) Close() error {
 	if f.unmap == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -42,7 +43,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 			return nil, errors.New("an initializer has no name")
 		}
 		if f.initializers[t.GetName()] != nil {
-			return nil, fmt.Errorf("two initializers are called %s", quote(t.GetName()))
+			return nil, fmt.Errorf("two initializers are called %s", graph.Quote(t.GetName()))
 		}
 		f.initializers[t.GetName()] = t
 	}
@@ -52,7 +53,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 			return nil, errors.New("an input has no name")
 		}
 		if defined[v.GetName()] {
-			return nil, fmt.Errorf("two inputs are called %s", quote(v.GetName()))
+			return nil, fmt.Errorf("two inputs are called %s", graph.Quote(v.GetName()))
 		}
 		defined[v.GetName()] = true
 		if f.initializers[v.GetName()] == nil {
@@ -69,7 +70,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 				continue // an optional output that is not wanted
 			}
 			if defined[out] {
-				return nil, fmt.Errorf("%s is defined twice", quote(out))
+				return nil, fmt.Errorf("%s is defined twice", graph.Quote(out))
 			}
 			defined[out] = true
 			producer[out] = i
@@ -78,7 +79,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 	for _, n := range p.Node {
 		for _, in := range n.Input {
 			if in != "" && !defined[in] {
-				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", quote(n.GetOpType()), quote(nodeName(n)), quote(in))
+				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
 			}
 		}
 	}
@@ -89,10 +90,10 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 	for _, v := range p.Output {
 		name := v.GetName()
 		if !defined[name] {
-			return nil, fmt.Errorf("nothing defines output %s", quote(name))
+			return nil, fmt.Errorf("nothing defines output %s", graph.Quote(name))
 		}
 		if seen[name] {
-			return nil, fmt.Errorf("two outputs are called %s", quote(name))
+			return nil, fmt.Errorf("two outputs are called %s", graph.Quote(name))
 		}
 		seen[name] = true
 		f.outputs = append(f.outputs, name)
@@ -145,7 +146,7 @@ func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error
 		for i, n := range nodes {
 			if !placed[i] {
 				return nil, fmt.Errorf("the graph has a cycle: %d nodes wait for each other, the first is %s %s",
-					len(nodes)-len(order), quote(n.GetOpType()), quote(nodeName(n)))
+					len(nodes)-len(order), graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)))
 			}
 		}
 	}

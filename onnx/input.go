@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -133,12 +134,12 @@ func parseJSON(data []byte) (Inputs, error) {
 		if file.Shapes == nil {
 			continue
 		}
-		shape, err := checkShape(file.Shapes[i])
+		shape, err := graph.CheckShape(file.Shapes[i])
 		if err != nil {
 			return nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		if size(shape) != len(in[i].Values) {
-			return nil, fmt.Errorf("input %d: shape %v has %d elements, but %d are given", i, shape, size(shape), len(in[i].Values))
+		if graph.Size(shape) != len(in[i].Values) {
+			return nil, fmt.Errorf("input %d: shape %v has %d elements, but %d are given", i, shape, graph.Size(shape), len(in[i].Values))
 		}
 		in[i].Shape = shape
 	}
@@ -170,8 +171,8 @@ func parseList(raw []byte) ([]float64, []int, error) {
 					counts[len(counts)-1]++
 				}
 				counts = append(counts, 0)
-				if len(counts) > maxRank {
-					return nil, nil, fmt.Errorf("lists are nested deeper than %d", maxRank)
+				if len(counts) > graph.MaxRank {
+					return nil, nil, fmt.Errorf("lists are nested deeper than %d", graph.MaxRank)
 				}
 				if len(closed) < len(counts) {
 					closed = append(closed, -1)
@@ -190,14 +191,14 @@ func parseList(raw []byte) ([]float64, []int, error) {
 			continue
 		case json.Number:
 			if v, err = tok.Float64(); err != nil {
-				return nil, nil, fmt.Errorf("%s is not a number that can be held", quote(tok.String()))
+				return nil, nil, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
 			}
 		case bool:
 			if tok {
 				v = 1
 			}
 		default:
-			return nil, nil, fmt.Errorf("holds %v where numbers are expected", quote(fmt.Sprint(tok)))
+			return nil, nil, fmt.Errorf("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
 		}
 		if leaves < 0 {
 			leaves = len(counts)
@@ -210,7 +211,7 @@ func parseList(raw []byte) ([]float64, []int, error) {
 		}
 		values = append(values, v)
 	}
-	if leaves >= 0 && len(closed) != leaves || size(closed) != len(values) {
+	if leaves >= 0 && len(closed) != leaves || graph.Size(closed) != len(values) {
 		return nil, nil, errors.New("lists are nested unevenly")
 	}
 	return values, closed, nil

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/runtime/protoiface"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -41,10 +42,10 @@ const maxDepth = 32
 
 // Load reads the ONNX model at path, with external data from files of the
 // same folder, and returns it in normal form. An error that concerns nodes is
-// a [NodesError] and names all of them. Nothing in the file is trusted: memory
+// a [graph.NodesError] and names all of them. Nothing in the file is trusted: memory
 // and time stay in proportion to its size and to the declared tensors, which
 // are bounded.
-func Load(path string, opts Options) (*Graph, error) {
+func Load(path string, opts Options) (*graph.Graph, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -61,18 +62,18 @@ func Load(path string, opts Options) (*Graph, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model's own has the empty name
-		g.files = append(g.files, src.files[name])
+		g.Files = append(g.Files, src.files[name])
 	}
 	return g, nil
 }
 
 // Parse is Load for a model in memory, which cannot have external data. The
 // graph may point into data.
-func Parse(data []byte, opts Options) (*Graph, error) {
+func Parse(data []byte, opts Options) (*graph.Graph, error) {
 	return parse(data, &source{}, opts)
 }
 
-func parse(data []byte, src *source, opts Options) (*Graph, error) {
+func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	m, err := unmarshal(data)
 	if err != nil {
 		return nil, err

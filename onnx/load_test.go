@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -128,7 +129,7 @@ func TestRefused(t *testing.T) {
 func TestNodesError(t *testing.T) {
 	m := testModel(13, testNode("LSTM", one("x"), one("a")), testNode("TopK", one("a"), one("y")))
 	_, err := Parse(marshal(t, m), Options{})
-	var nodes NodesError
+	var nodes graph.NodesError
 	if !errors.As(err, &nodes) || len(nodes) != 2 || nodes[1].Op != "TopK" || nodes[1].Name != "n_y" {
 		t.Errorf("got %#v", err)
 	}
@@ -251,7 +252,7 @@ func TestExternalData(t *testing.T) {
 		{"wrong length", []string{"location", "sub/weights.bin", "offset", "8", "length", "8"}, "needs 12"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &onnxpb.TensorProto{Name: "w", Dims: []int64{3}, DataType: int32(Float), DataLocation: onnxpb.TensorProto_EXTERNAL}
+			w := &onnxpb.TensorProto{Name: "w", Dims: []int64{3}, DataType: int32(graph.Float), DataLocation: onnxpb.TensorProto_EXTERNAL}
 			for i := 0; i < len(c.entries); i += 2 {
 				w.ExternalData = append(w.ExternalData, &onnxpb.StringStringEntryProto{Key: c.entries[i], Value: c.entries[i+1]})
 			}

@@ -1,59 +1,166 @@
 package onnx
 
-// normal is the set of operators that a normal-form graph consists of.
-var normal = map[string]bool{
-	"Add": true, "Sub": true, "Mul": true, "Div": true,
-	"PRelu": true, "Where": true,
-	"Gemm": true, "MatMul": true, "Conv": true, "BatchNormalization": true,
-	"MaxPool": true, "AveragePool": true,
-	"ReduceMean": true, "ReduceSum": true, "Softmax": true,
-	"Reshape": true, "Transpose": true, "Slice": true, "Gather": true, "Pad": true,
-	"Concat": true, "Expand": true, "Tile": true, "Identity": true,
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// reader turns the graph of a file into one in normal form, node by node in
+// topological order.
+type reader struct {
+	*graph.Builder
+	file   *fileGraph
+	opset  int
+	values map[string]graph.Value // of the file; zero Values of nodes that failed
 }
 
-// lowerings holds, for each operator that a file may use, how it becomes
-// normal form. Some are understood on constants only; emit sees to that.
-var lowerings map[string]func(*op)
-
-func init() {
-	// Assigned here since lowerings refer to functions that look into it.
-	lowerings = map[string]func(*op){
-		"Add": arithmetic("Add"), "Sub": arithmetic("Sub"), "Mul": arithmetic("Mul"), "Div": lowerDiv,
-		"Sum": lowerSum, "Mean": lowerMean, "Min": lowerMin, "Max": lowerMax, "Pow": lowerPow, "Mod": lowerMod,
-		"Equal": comparison("Equal"), "Less": comparison("Less"), "LessOrEqual": comparison("LessOrEqual"),
-		"Greater": comparison("Greater"), "GreaterOrEqual": comparison("GreaterOrEqual"),
-		"And": comparison("And"), "Or": comparison("Or"), "Xor": comparison("Xor"), "Not": lowerNot,
-		"Where": lowerWhere, "PRelu": lowerPRelu,
-
-		"Relu": unary("Relu"), "Abs": unary("Abs"), "Neg": unary("Neg"),
-		"Sigmoid": floatUnary("Sigmoid"), "Tanh": floatUnary("Tanh"), "Erf": floatUnary("Erf"),
-		"Exp": floatUnary("Exp"), "Log": floatUnary("Log"), "Sqrt": floatUnary("Sqrt"),
-		"Reciprocal": floatUnary("Reciprocal"), "Softplus": floatUnary("Softplus"),
-		"Softsign": floatUnary("Softsign"), "Mish": floatUnary("Mish"), "HardSwish": floatUnary("HardSwish"),
-		"Sin": floatUnary("Sin"), "Cos": floatUnary("Cos"),
-		"Floor": floatUnary("Floor"), "Ceil": floatUnary("Ceil"), "Round": floatUnary("Round"), "Sign": unary("Sign"),
-		"LeakyRelu":   floatUnary("LeakyRelu", param{"alpha", 0.01}),
-		"Elu":         floatUnary("Elu", param{"alpha", 1}),
-		"Celu":        floatUnary("Celu", param{"alpha", 1}),
-		"Selu":        floatUnary("Selu", param{"alpha", 1.67326319217681884765625}, param{"gamma", 1.05070102214813232421875}),
-		"HardSigmoid": floatUnary("HardSigmoid", param{"alpha", 0.2}, param{"beta", 0.5}),
-		"Gelu":        lowerGelu, "Clip": lowerClip, "Cast": lowerCast,
-
-		"Gemm": lowerGemm, "MatMul": lowerMatMul, "Conv": lowerConv,
-		"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
-		"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
-		"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
-		"ReduceMean": reduction("ReduceMean"), "ReduceSum": reduction("ReduceSum"),
-		"ReduceMax": reduction("ReduceMax"), "ReduceMin": reduction("ReduceMin"), "ReduceProd": reduction("ReduceProd"),
-		"ReduceL1": reduction("ReduceL1"), "ReduceL2": reduction("ReduceL2"), "ReduceSumSquare": reduction("ReduceSumSquare"),
-		"Softmax": lowerSoftmax,
-
-		"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
-		"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
-		"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
-		"Identity": lowerIdentity, "Dropout": lowerDropout,
-
-		"Constant": lowerConstant, "ConstantOfShape": lowerConstantOfShape, "Range": lowerRange,
-		"Shape": lowerShape, "Size": lowerSize,
+// lower turns the file's graph into normal form.
+func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
+	inputs, err := inputValues(f.inputs, opts)
+	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}}
+	if err == nil {
+		r.reserveNames()
+		for _, v := range inputs {
+			r.values[v.Name] = r.Input(v.Name, v.DType, v.Shape, v.Symbols...)
+		}
+		err = r.decodeInitializers()
 	}
+	if err != nil {
+		// Operators that no value of a dimension would help come first.
+		if errs := unknownOperators(f); len(errs) > 0 {
+			return nil, errs
+		}
+		return nil, err
+	}
+	for _, n := range f.nodes {
+		r.lowerNode(n)
+	}
+	for _, out := range f.outputs {
+		r.Output(out, r.values[out])
+	}
+	return r.Graph()
+}
+
+// reserveNames keeps all names of the file from being given to other values.
+func (r *reader) reserveNames() {
+	for _, v := range r.file.inputs {
+		r.Reserve(v.GetName())
+	}
+	for name := range r.file.initializers {
+		r.Reserve(name)
+	}
+	for _, n := range r.file.nodes {
+		r.Reserve(n.Output...)
+	}
+}
+
+// decodeInitializers makes the constants.
+func (r *reader) decodeInitializers() error {
+	for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
+		t, err := decode(r.file.initializers[name], r.file.source.external)
+		if err != nil {
+			return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
+		}
+		r.values[name] = r.Constant(name, t)
+	}
+	return nil
+}
+
+// unknownOperators returns the nodes whose operator is not in the table.
+func unknownOperators(f *fileGraph) graph.NodesError {
+	var errs graph.NodesError
+	for _, n := range f.nodes {
+		if reason := f.unknownOperator(n); reason != "" {
+			errs = append(errs, graph.NodeError{Op: operatorName(n), Name: nodeName(n), Reason: reason})
+		}
+	}
+	return errs
+}
+
+func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
+	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
+		return "is a function of the model; inline functions before export"
+	}
+	if !standardDomain(n.GetDomain()) && !(n.GetDomain() == "com.microsoft" && n.GetOpType() == "Gelu") {
+		return "operators of this domain are not supported"
+	}
+	if lowering(n.GetOpType()) == nil {
+		return "the operator is not supported"
+	}
+	return ""
+}
+
+// operatorName is the operator of n for messages.
+func operatorName(n *onnxpb.NodeProto) string {
+	if standardDomain(n.GetDomain()) {
+		return n.GetOpType()
+	}
+	return n.GetDomain() + "." + n.GetOpType()
+}
+
+// lowerNode builds what n computes, or notes why it cannot. A node that depends
+// on one that failed is passed over.
+func (r *reader) lowerNode(n *onnxpb.NodeProto) {
+	r.At(operatorName(n), nodeName(n))
+	if reason := r.file.unknownOperator(n); reason != "" {
+		r.Failf("%s", reason)
+		return
+	}
+	for _, in := range n.Input {
+		if in != "" && !r.Valid(r.values[in]) {
+			return
+		}
+	}
+	o := &op{reader: r, proto: n, attrs: map[string]*onnxpb.AttributeProto{}}
+	if !o.lower() {
+		for _, out := range n.Output {
+			delete(r.values, out)
+		}
+	}
+}
+
+// lowering returns how an operator that a file may use is built, or nil. A
+// function of one number needs no entry in the table but its own in graph.
+func lowering(operator string) func(*op) {
+	if f := lowerings[operator]; f != nil {
+		return f
+	}
+	if f := graph.FunctionNamed(operator); f != nil && f != graph.Trunc { // which is no operator of ONNX
+		return func(o *op) { lowerFunction(o, f) }
+	}
+	return nil
+}
+
+// lowerings are the operators that are not functions of one number, or of which
+// ONNX has more to say. Some are understood on constants only.
+var lowerings = map[string]func(*op){
+	"Add": twoInputs((*graph.Builder).Add), "Sub": twoInputs((*graph.Builder).Sub),
+	"Mul": twoInputs((*graph.Builder).Mul), "Div": twoInputs((*graph.Builder).Div),
+	"Sum": lowerSum, "Mean": lowerMean, "Min": lowerMin, "Max": lowerMax,
+	"Pow": twoInputs((*graph.Builder).Pow), "Mod": lowerMod, "PRelu": twoInputs((*graph.Builder).PRelu),
+	"Equal": comparison(graph.Equal), "Less": comparison(graph.Less), "LessOrEqual": comparison(graph.LessOrEqual),
+	"Greater": comparison(graph.Greater), "GreaterOrEqual": comparison(graph.GreaterOrEqual),
+	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot,
+	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast,
+
+	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
+	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
+	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
+	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
+	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum), "ReduceMax": reduction(graph.MaxOf),
+	"ReduceMin": reduction(graph.MinOf), "ReduceProd": reduction(graph.Product),
+	"ReduceL1": lowerReduceL1, "ReduceL2": lowerReduceL2, "ReduceSumSquare": lowerReduceSumSquare,
+	"Softmax": lowerSoftmax,
+
+	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
+	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
+	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
+	"Identity": lowerIdentity, "Dropout": lowerDropout,
+
+	"Constant": lowerConstant, "ConstantOfShape": lowerConstantOfShape, "Range": lowerRange,
+	"Shape": lowerShape, "Size": lowerSize,
 }

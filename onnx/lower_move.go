@@ -3,27 +3,18 @@ package onnx
 import (
 	"math"
 	"slices"
-)
 
-// reshape returns x in another shape of as many elements.
-func (o *op) reshape(x string, shape []int) string {
-	if slices.Equal(o.shapes[x], shape) {
-		return x
-	}
-	if size(shape) != size(o.shapes[x]) {
-		o.failf("shape %v does not hold the elements of %v", shape, o.shapes[x])
-	}
-	return o.emit("Reshape", shape, o.dtypes[x], []string{x})
-}
+	"github.com/prove-model/prove-model/graph"
+)
 
 // lowerReshape resolves 0 (as in the input, unless allowzero) and −1 (the rest).
 func lowerReshape(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
-	in := o.shapes[x]
+	in := o.shape(x)
 	target := o.intsInput(1, "the new shape")
 	allowZero := o.flagAttr("allowzero", false)
-	if len(target) > maxRank {
+	if len(target) > graph.MaxRank {
 		o.failf("new shape has %d axes", len(target))
 	}
 	shape := make([]int, len(target))
@@ -38,29 +29,29 @@ func lowerReshape(o *op) {
 		case d == -1 && rest < 0:
 			rest = i
 			continue
-		case d < 0 || d > maxElements:
+		case d < 0 || d > graph.MaxElements:
 			o.failf("new shape %v is not possible", target)
 		default:
 			shape[i] = int(d)
 		}
-		if known > maxElements/max(shape[i], 1) {
+		if known > graph.MaxElements/max(shape[i], 1) {
 			o.failf("new shape %v is too large", target)
 		}
 		known *= shape[i]
 	}
 	if rest >= 0 {
-		if known == 0 || size(in)%known != 0 {
+		if known == 0 || graph.Size(in)%known != 0 {
 			o.failf("shape %v does not become %v", in, target)
 		}
-		shape[rest] = size(in) / known
+		shape[rest] = graph.Size(in) / known
 	}
-	o.result(0, o.reshape(x, shape))
+	o.result(0, o.Reshape(x, shape))
 }
 
 func lowerFlatten(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)
-	in := o.shapes[x]
+	in := o.shape(x)
 	a := o.intAttr("axis", 1)
 	if a < -int64(len(in)) || a > int64(len(in)) {
 		o.failf("axis %d of shape %v", a, in)
@@ -68,7 +59,7 @@ func lowerFlatten(o *op) {
 	if a < 0 {
 		a += int64(len(in))
 	}
-	o.result(0, o.reshape(x, []int{size(in[:a]), size(in[a:])}))
+	o.result(0, o.Reshape(x, []int{graph.Size(in[:a]), graph.Size(in[a:])}))
 }
 
 // axesOption reads axes from an input or an attribute; nil when neither is given.
@@ -83,7 +74,7 @@ func (o *op) axesOption(input int) []int64 {
 func lowerSqueeze(o *op) {
 	o.arity(1, 2)
 	x := o.in(0)
-	in := o.shapes[x]
+	in := o.shape(x)
 	list := o.axesOption(1)
 	drop := map[int]bool{}
 	if list == nil {
@@ -103,7 +94,7 @@ func lowerSqueeze(o *op) {
 			shape = append(shape, d)
 		}
 	}
-	o.result(0, o.reshape(x, shape))
+	o.result(0, o.Reshape(x, shape))
 }
 
 func lowerUnsqueeze(o *op) {
@@ -113,35 +104,21 @@ func lowerUnsqueeze(o *op) {
 	if list == nil {
 		o.failf("has no axes")
 	}
-	rank := len(o.shapes[x]) + len(list)
-	if rank > maxRank {
+	rank := len(o.shape(x)) + len(list)
+	if rank > graph.MaxRank {
 		o.failf("its output has %d axes", rank)
 	}
-	shape := slices.Clone(o.shapes[x])
+	shape := slices.Clone(o.shape(x))
 	for _, a := range o.axes(list, rank) {
 		shape = slices.Insert(shape, a, 1)
 	}
-	o.result(0, o.reshape(x, shape))
-}
-
-// transpose returns x with output axis j being its axis perm[j].
-func (o *op) transpose(x string, perm []int) string {
-	shape := make([]int, len(perm))
-	same := true
-	for j, p := range perm {
-		shape[j] = o.shapes[x][p]
-		same = same && j == p
-	}
-	if same {
-		return x
-	}
-	return o.emit("Transpose", shape, o.dtypes[x], []string{x}, ints("perm", perm...))
+	o.result(0, o.Reshape(x, shape))
 }
 
 func lowerTranspose(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)
-	rank := len(o.shapes[x])
+	rank := len(o.shape(x))
 	list := o.intsAttr("perm")
 	perm := make([]int, rank)
 	if list == nil {
@@ -150,36 +127,21 @@ func lowerTranspose(o *op) {
 		}
 	} else {
 		if len(list) != rank {
-			o.failf("permutation %v of a tensor of shape %v", list, o.shapes[x])
+			o.failf("permutation %v of a tensor of shape %v", list, o.shape(x))
 		}
 		o.axes(list, rank) // distinct
 		for j, p := range list {
 			perm[j] = o.axis(p, rank)
 		}
 	}
-	o.result(0, o.transpose(x, perm))
-}
-
-// slice returns every steps-th element from starts on, counts of them an axis.
-func (o *op) slice(x string, starts, steps, counts []int) string {
-	same := slices.Equal(counts, o.shapes[x])
-	for i, n := range counts {
-		same = same && starts[i] == 0 && (steps[i] == 1 || n == 1)
-		if n == 1 {
-			steps[i] = 1
-		}
-	}
-	if same {
-		return x
-	}
-	return o.emit("Slice", counts, o.dtypes[x], []string{x}, ints("starts", starts...), ints("steps", steps...))
+	o.result(0, o.Transpose(x, perm))
 }
 
 // lowerSlice reads bounds from attributes, before operator set 10, or inputs.
 func lowerSlice(o *op) {
 	o.arity(1, 5)
 	x := o.in(0)
-	in := o.shapes[x]
+	in := o.shape(x)
 	rank := len(in)
 	starts, ends, axes := o.intsAttr("starts"), o.intsAttr("ends"), o.intsAttr("axes")
 	var strides []int64
@@ -239,14 +201,14 @@ func lowerSlice(o *op) {
 			from[axis], step[axis], count[axis] = int(lo), int(s), int(max((lo-hi-s-1)/-s, 0))
 		}
 	}
-	o.result(0, o.slice(x, from, step, count))
+	o.result(0, o.Slice(x, from, step, count))
 }
 
 // lowerSplit makes a Slice for each output.
 func lowerSplit(o *op) {
 	o.arity(1, 2)
 	x := o.in(0)
-	in := o.shapes[x]
+	in := o.shape(x)
 	axis := o.axis(o.intAttr("axis", 0), len(in))
 	sizes := o.intsAttr("split")
 	if o.has(1) {
@@ -273,7 +235,7 @@ func lowerSplit(o *op) {
 		if s < 0 || s > int64(in[axis])-at {
 			o.failf("split %v of an axis of %d", sizes, in[axis])
 		}
-		o.result(i, o.sliceAxis(x, axis, int(at), 1, int(s)))
+		o.result(i, o.SliceAxis(x, axis, int(at), 1, int(s)))
 		at += s
 	}
 	if at != int64(in[axis]) {
@@ -281,45 +243,13 @@ func lowerSplit(o *op) {
 	}
 }
 
-// sliceAxis is slice along one axis.
-func (o *op) sliceAxis(x string, axis, start, step, count int) string {
-	in := o.shapes[x]
-	starts, steps, counts := make([]int, len(in)), make([]int, len(in)), slices.Clone(in)
-	for i := range steps {
-		steps[i] = 1
-	}
-	starts[axis], steps[axis], counts[axis] = start, step, count
-	return o.slice(x, starts, steps, counts)
-}
-
-// gather returns x with index i along axis reading indices[i]: a Slice where
-// these are evenly spaced.
-func (o *op) gather(x string, axis int, indices []int) string {
-	if n := len(indices); n > 0 {
-		step := 1
-		if n > 1 {
-			step = indices[1] - indices[0]
-		}
-		even := step != 0
-		for i := 1; i < n; i++ {
-			even = even && indices[i]-indices[i-1] == step
-		}
-		if even {
-			return o.sliceAxis(x, axis, indices[0], step, n)
-		}
-	}
-	shape := slices.Clone(o.shapes[x])
-	shape[axis] = len(indices)
-	return o.emit("Gather", shape, o.dtypes[x], []string{x}, ints("axis", axis), ints("indices", indices...))
-}
-
 func lowerGather(o *op) {
 	o.arity(2, 2)
 	x, i := o.in(0), o.in(1)
-	in := o.shapes[x]
-	t := o.consts[i]
+	in := o.shape(x)
+	t := o.Tensor(i)
 	if t == nil || t.I64 == nil {
-		o.failf("its indices %s must be constant integers", quote(i))
+		o.failf("its indices %s must be constant integers", graph.Quote(o.Name(i)))
 	}
 	if len(in) == 0 {
 		o.failf("its input is a scalar")
@@ -330,10 +260,10 @@ func lowerGather(o *op) {
 		indices[j] = o.axis(v, in[axis])
 	}
 	shape := slices.Concat(in[:axis], t.Shape, in[axis+1:])
-	if len(shape) > maxRank {
+	if len(shape) > graph.MaxRank {
 		o.failf("its output has %d axes", len(shape))
 	}
-	o.result(0, o.reshape(o.gather(x, axis, indices), shape))
+	o.result(0, o.Reshape(o.Gather(x, axis, indices), shape))
 }
 
 // lowerPad reads its amounts from attributes, before operator set 11, or
@@ -341,7 +271,7 @@ func lowerGather(o *op) {
 func lowerPad(o *op) {
 	o.arity(1, 4)
 	x := o.in(0)
-	rank := len(o.shapes[x])
+	rank := len(o.shape(x))
 	mode := o.strAttr("mode", "constant")
 	value := o.floatAttr("value", 0)
 	list := o.intsAttr("pads")
@@ -367,122 +297,41 @@ func lowerPad(o *op) {
 	for i, a := range axes {
 		axis := o.axis(a, rank)
 		b, e := list[i], list[n+i]
-		if min(b, e) < -int64(o.shapes[x][axis]) || max(b, e) > maxElements {
-			o.failf("pads %v of shape %v", list, o.shapes[x])
+		if min(b, e) < -int64(o.shape(x)[axis]) || max(b, e) > graph.MaxElements {
+			o.failf("pads %v of shape %v", list, o.shape(x))
 		}
 		begin[axis], end[axis] = int(b), int(e)
 	}
-	switch mode {
-	case "constant":
-		o.result(0, o.pad(x, begin, end, value))
-	case "reflect", "edge", "wrap":
-		for axis := range rank {
-			x = o.padByIndex(x, axis, begin[axis], end[axis], mode)
-		}
-		o.result(0, x)
-	default:
-		o.failf("mode %s is not known", quote(mode))
+	if mode == "constant" {
+		o.result(0, o.Pad(x, begin, end, value))
+		return
 	}
-}
-
-// pad cuts what is negative and surrounds the rest by value.
-func (o *op) pad(x string, begin, end []int, value float64) string {
-	in := o.shapes[x]
-	rank := len(in)
-	starts, steps, counts := make([]int, rank), make([]int, rank), make([]int, rank)
-	pads, shape := make([]int, 2*rank), make([]int, rank)
-	none := true
-	for i, d := range in {
-		starts[i], steps[i] = max(-begin[i], 0), 1
-		counts[i] = d - starts[i] - max(-end[i], 0)
-		if counts[i] < 0 {
-			o.failf("it cuts more than there is of shape %v", in)
-		}
-		pads[i], pads[rank+i] = max(begin[i], 0), max(end[i], 0)
-		shape[i] = counts[i] + pads[i] + pads[rank+i]
-		none = none && pads[i]+pads[rank+i] == 0
+	within, ok := map[string]graph.PadMode{"reflect": graph.Reflect, "edge": graph.Edge, "wrap": graph.Wrap}[mode]
+	if !ok {
+		o.failf("mode %s is not known", graph.Quote(mode))
 	}
-	x = o.slice(x, starts, steps, counts)
-	if none {
-		return x
+	for axis := range rank {
+		x = o.PadWithin(x, axis, begin[axis], end[axis], within)
 	}
-	return o.emit("Pad", shape, o.dtypes[x], []string{x}, ints("pads", pads...), float("value", value))
-}
-
-// padByIndex pads one axis with elements of it.
-func (o *op) padByIndex(x string, axis, begin, end int, mode string) string {
-	d := o.shapes[x][axis]
-	n := begin + d + end
-	if d == 0 || n < 0 || n > maxActivations {
-		o.failf("pads of %d and %d to an axis of %d", begin, end, d)
-	}
-	if mode == "reflect" && max(begin, end) >= d {
-		o.failf("reflects %d and %d of an axis of %d", begin, end, d)
-	}
-	if n > o.foldBudget {
-		o.failf("pads are too large")
-	}
-	o.foldBudget -= n
-	indices := make([]int, n)
-	for i := range indices {
-		j := i - begin
-		switch mode {
-		case "edge":
-			j = min(max(j, 0), d-1)
-		case "wrap":
-			j = ((j % d) + d) % d
-		case "reflect":
-			if j < 0 {
-				j = -j
-			}
-			if j >= d {
-				j = 2*(d-1) - j
-			}
-		}
-		indices[i] = j
-	}
-	return o.gather(x, axis, indices)
+	o.result(0, x)
 }
 
 func lowerConcat(o *op) {
 	if len(o.proto.Input) == 0 {
 		o.failf("has no inputs")
 	}
-	first := o.in(0)
-	axis := o.axis(o.intAttr("axis", math.MinInt64), len(o.shapes[first]))
-	shape := slices.Clone(o.shapes[first])
-	shape[axis] = 0
-	var parts []string
+	axis := o.axis(o.intAttr("axis", math.MinInt64), len(o.shape(o.in(0))))
+	var parts []graph.Value
 	for i := range o.proto.Input {
-		v := o.in(i)
-		s := o.shapes[v]
-		if len(s) != len(shape) || o.dtypes[v].IsFloat() != o.dtypes[first].IsFloat() {
-			o.failf("input %d has shape %v and type %v; input 0 has %v and %v", i, s, o.dtypes[v], o.shapes[first], o.dtypes[first])
-		}
-		for j := range s {
-			if j != axis && s[j] != shape[j] {
-				o.failf("shapes %v and %v do not join along axis %d", o.shapes[first], s, axis)
-			}
-		}
-		shape[axis] += s[axis]
-		if size(s) > 0 {
-			parts = append(parts, v)
-		}
+		parts = append(parts, o.in(i))
 	}
-	if len(parts) == 0 {
-		parts = []string{first}
-	}
-	if len(parts) == 1 {
-		o.result(0, parts[0])
-		return
-	}
-	o.result(0, o.emit("Concat", shape, o.dtypes[first], parts, ints("axis", axis)))
+	o.result(0, o.Concat(axis, parts...))
 }
 
 // toShape turns a constant input into a shape.
 func (o *op) toShape(input int, what string) []int {
 	list := o.intsInput(input, what)
-	shape, err := checkShape(list)
+	shape, err := graph.CheckShape(list)
 	if err != nil {
 		o.failf("%s: %v", what, err)
 	}
@@ -491,42 +340,12 @@ func (o *op) toShape(input int, what string) []int {
 
 func lowerExpand(o *op) {
 	o.arity(2, 2)
-	x := o.in(0)
-	shape, ok := broadcast(o.shapes[x], o.toShape(1, "the new shape"))
-	if !ok {
-		o.failf("shape %v does not broadcast to its target", o.shapes[x])
-	}
-	if slices.Equal(shape, o.shapes[x]) {
-		o.result(0, x)
-		return
-	}
-	if size(shape) == size(o.shapes[x]) {
-		o.result(0, o.reshape(x, shape))
-		return
-	}
-	o.result(0, o.emit("Expand", shape, o.dtypes[x], []string{x}))
+	o.result(0, o.Expand(o.in(0), o.toShape(1, "the new shape")))
 }
 
 func lowerTile(o *op) {
 	o.arity(2, 2)
-	x := o.in(0)
-	in := o.shapes[x]
-	repeats := o.toShape(1, "the repeats")
-	if len(repeats) != len(in) {
-		o.failf("repeats %v of shape %v", repeats, in)
-	}
-	shape := make([]int, len(in))
-	for i := range in {
-		if in[i] > 0 && repeats[i] > maxElements/in[i] {
-			o.failf("repeats %v of shape %v are too many", repeats, in)
-		}
-		shape[i] = in[i] * repeats[i]
-	}
-	if slices.Equal(shape, in) {
-		o.result(0, x)
-		return
-	}
-	o.result(0, o.emit("Tile", shape, o.dtypes[x], []string{x}, ints("repeats", repeats...)))
+	o.result(0, o.Tile(o.in(0), o.toShape(1, "the repeats")))
 }
 
 func lowerIdentity(o *op) {

@@ -10,13 +10,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // npyTypes maps NumPy's type codes to element types. '=' and '|' mean that the
 // byte order is the machine's or does not matter.
-var npyTypes = map[string]DType{
-	"f2": Float16, "f4": Float, "f8": Double, "i1": Int8, "i2": Int16, "i4": Int32, "i8": Int64,
-	"u1": Uint8, "u2": Uint16, "u4": Uint32, "u8": Uint64, "b1": Bool,
+var npyTypes = map[string]graph.DType{
+	"f2": graph.Float16, "f4": graph.Float, "f8": graph.Double, "i1": graph.Int8, "i2": graph.Int16, "i4": graph.Int32, "i8": graph.Int64,
+	"u1": graph.Uint8, "u2": graph.Uint16, "u4": graph.Uint32, "u8": graph.Uint64, "b1": graph.Bool,
 }
 
 // npyHeader matches the dictionary that NumPy writes, whose keys are sorted.
@@ -45,7 +47,7 @@ func parseNPY(data []byte) (Inputs, error) {
 	}
 	m := npyHeader.FindSubmatch(rest[:n])
 	if m == nil {
-		return nil, fmt.Errorf("NumPy header %s is not understood", quote(string(rest[:n])))
+		return nil, fmt.Errorf("NumPy header %s is not understood", graph.Quote(string(rest[:n])))
 	}
 	raw := rest[n:]
 	dt, ok := npyTypes[string(m[2])]
@@ -60,33 +62,43 @@ func parseNPY(data []byte) (Inputs, error) {
 		}
 		dims = append(dims, d)
 	}
-	shape, err := checkShape(dims)
+	shape, err := graph.CheckShape(dims)
 	if err != nil {
 		return nil, err
 	}
-	if want := size(shape) * dtypes[dt].size; len(raw) != want {
+	if want := graph.Size(shape) * dt.Bytes(); len(raw) != want {
 		return nil, fmt.Errorf("NumPy array of shape %v has %d bytes of data; it needs %d", shape, len(raw), want)
 	}
-	t := &Tensor{Shape: shape, DType: dt}
-	if err := t.setRaw(raw); err != nil {
+	t := &graph.Tensor{Shape: shape, DType: dt}
+	if err := setRaw(t, raw); err != nil {
 		return nil, err
 	}
 	in := Input{Shape: shape, Values: t.Float64s()}
 	if string(m[3]) == "True" && len(shape) > 1 {
-		// Column-major data is the row-major transpose.
-		st := make([]int, len(shape))
-		s := 1
-		for i, d := range shape {
-			st[i] = s
-			s *= d
-		}
-		tables := make([][]int, len(shape))
-		for i, d := range shape {
-			tables[i] = index(d, st[i])
-		}
-		in.Values = move(in.Values, tables, shape, 0)
+		in.Values = rowMajor(in.Values, shape)
 	}
 	return Inputs{in}, nil
+}
+
+// rowMajor reorders column-major values.
+func rowMajor(v []float64, shape []int) []float64 {
+	out := make([]float64, len(v))
+	index := make([]int, len(shape))
+	for i := range out {
+		at, stride := 0, 1
+		for k, d := range shape {
+			at += index[k] * stride
+			stride *= d
+		}
+		out[i] = v[at]
+		for k := len(shape) - 1; k >= 0; k-- {
+			if index[k]++; index[k] < shape[k] {
+				break
+			}
+			index[k] = 0
+		}
+	}
+	return out
 }
 
 // parseNPZ reads a zip archive of arrays.
@@ -100,7 +112,7 @@ func parseNPZ(data []byte) (Inputs, error) {
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
-			return nil, fmt.Errorf("archive member %s is not a .npy file", quote(f.Name))
+			return nil, fmt.Errorf("archive member %s is not a .npy file", graph.Quote(f.Name))
 		}
 		r, err := f.Open()
 		if err != nil {
@@ -109,14 +121,14 @@ func parseNPZ(data []byte) (Inputs, error) {
 		member, err := io.ReadAll(io.LimitReader(r, left+1))
 		r.Close()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", quote(f.Name), err)
+			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
 		}
 		if left -= int64(len(member)); left < 0 {
 			return nil, fmt.Errorf("unpacks to more than %d bytes", maxInputFile)
 		}
 		one, err := parseNPY(member)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", quote(f.Name), err)
+			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
 		}
 		one[0].Name = name
 		in = append(in, one[0])

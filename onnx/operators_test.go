@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // expected is what onnxruntime gives for a case of testdata/operators, which
@@ -70,69 +72,10 @@ func compare(t *testing.T, name string, got, want []float64) {
 	}
 }
 
-// checkNormal fails where g breaks what the package documentation promises.
-func checkNormal(t *testing.T, g *Graph) {
+// checkNormal fails where g is not what Load promises.
+func checkNormal(t *testing.T, g *graph.Graph) {
 	t.Helper()
-	defined := map[string]bool{}
-	used := map[string]bool{}
-	names := map[string]bool{}
-	for _, v := range g.Inputs {
-		defined[v.Name] = true
-	}
-	for name, c := range g.Consts {
-		if defined[name] {
-			t.Errorf("%s is defined twice", name)
-		}
-		defined[name] = true
-		if !slices.Equal(c.Shape, g.Shapes[name]) || c.Len() != size(c.Shape) || (c.F32 == nil) == (c.I64 == nil) {
-			t.Errorf("constant %s: %v, shape %v, %d elements", name, c.Shape, g.Shapes[name], c.Len())
-		}
-		if c.DType.IsFloat() != (c.F32 != nil) || firstNonFinite(c.F32) >= 0 {
-			t.Errorf("constant %s of type %v", name, c.DType)
-		}
-	}
-	for _, n := range g.Nodes {
-		if names[n.Name] || n.Name == "" {
-			t.Errorf("node name %q is not unique", n.Name)
-		}
-		names[n.Name] = true
-		if !isNormal(n.Op) {
-			t.Errorf("%s is not in normal form", n.Op)
-		}
-		constant := true
-		for _, in := range n.Inputs {
-			if !defined[in] {
-				t.Errorf("%s reads %s, which is not defined before", n.Name, in)
-			}
-			used[in] = true
-			constant = constant && g.Consts[in] != nil
-		}
-		if constant && n.Op != "Identity" {
-			t.Errorf("%s has only constant inputs", n.Name)
-		}
-		if len(n.Outputs) != 1 || defined[n.Output()] {
-			t.Errorf("%s defines %v", n.Name, n.Outputs)
-		}
-		defined[n.Output()] = true
-	}
-	for _, out := range g.Outputs {
-		used[out] = true
-		if !defined[out] || g.Consts[out] != nil {
-			t.Errorf("output %s is not the output of a node", out)
-		}
-	}
-	for name := range defined {
-		if len(g.Inputs) > 0 && !used[name] && !slices.ContainsFunc(g.Inputs, func(v Value) bool { return v.Name == name }) {
-			t.Errorf("nothing uses %s", name)
-		}
-		if shape, ok := g.Shapes[name]; !ok || size(shape) < 1 {
-			t.Errorf("%s has shape %v", name, shape)
-		}
-		if !g.DTypes[name].known() {
-			t.Errorf("%s has %v", name, g.DTypes[name])
-		}
-	}
-	if len(g.Shapes) != len(defined) || len(g.DTypes) != len(defined) {
-		t.Errorf("%d shapes and %d types for %d values", len(g.Shapes), len(g.DTypes), len(defined))
+	if err := g.Validate(); err != nil {
+		t.Error(err)
 	}
 }

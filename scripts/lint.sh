@@ -17,9 +17,14 @@ go build -o /dev/null ./...
 go vet -tags purego ./...
 GOARCH=arm64 go vet ./...
 GOOS=js GOARCH=wasm go build -o /dev/null ./prover/verifier/...
-# The verifier must not depend on the model reader or on any GPU code.
-if go list -deps ./prover/verifier/... | grep -E '/(onnx|kernels|nvrtc)(/|$)'; then
+# The verifier must not depend on float models or on any GPU code, and no file
+# format is known but to its reader.
+if go list -deps ./prover/verifier/... | grep -E '/(graph|onnx|kernels|nvrtc)(/|$)'; then
 	echo "lint: the verifier depends on the packages above" >&2
+	exit 1
+fi
+if go list -deps ./graph/... ./prover/... | grep -E '/onnx(/|$)'; then
+	echo "lint: the model or the prover depends on the packages above" >&2
 	exit 1
 fi
 echo "lint: clean"

@@ -52,7 +52,11 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if sweep != "" {
 				return benchSweep(cmd, cfg, layers, sweep)
 			}
-			m, err := bench.Measure(cmd.Context(), cfg, job.Made(bench.MLP(layers, width), cfg.Seed), progress(cmd, cfg))
+			g, err := bench.MLP(layers, width)
+			if err != nil {
+				return err
+			}
+			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), progress(cmd, cfg))
 			if err != nil {
 				return err
 			}

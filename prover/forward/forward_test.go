@@ -36,6 +36,7 @@ func smallGraph() (*model.Graph, model.Weights) {
 		Tables: []model.Table{
 			{Name: "relu", Kind: model.TablePiecewise, Bits: 7, Min: -64, Values: model.None, Pieces: []model.Piece{{End: 64}, {End: 128, Slope: 1}}},
 			{Name: "range 2", Kind: model.TableRange, Bits: 2, Values: model.None},
+			{Name: "range 4", Kind: model.TableRange, Bits: 4, Values: model.None},
 		},
 		Steps: []model.Step{
 			{Kind: model.StepLookup, Name: "gemm", Shape: shape, Acc: model.Acc{Const: 2, Products: []model.Product{
@@ -44,11 +45,22 @@ func smallGraph() (*model.Graph, model.Weights) {
 				Lo: model.None, Table: 1, Out: model.None, Den: model.None},
 			{Kind: model.StepDivide, Name: "div", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: y}}},
 				Den: den, Out: q, Lo: r, Table: model.None},
+			{Kind: model.StepZero, Name: "div", Shape: shape, Lo: model.None, Table: model.None, Out: model.None, Den: model.None},
+			inRange(shape, model.Acc{Linear: []model.Linear{{Coef: 1, Src: r}}}),
+			inRange(shape, model.Acc{}),
+			inRange(shape, model.Acc{Linear: []model.Linear{{Coef: 1, Src: q}}}),
 		},
 		Inputs: []model.TensorID{x}, Outputs: []model.TensorID{out},
 	}
+	d := g.Division(&g.Steps[2])
+	g.Steps[3].Acc, g.Steps[5].Acc = d.Equation, d.Below
 	g.Finish(0)
 	return g, model.Weights{w: {1, 2, 3, 4, -4, 0}, den: {1, 2, 3}}
+}
+
+// inRange looks an accumulator up in the table "range 4".
+func inRange(shape []int, acc model.Acc) model.Step {
+	return model.Step{Kind: model.StepLookup, Name: "div", Shape: shape, Acc: acc, Lo: model.None, Table: 2, Out: model.None, Den: model.None}
 }
 
 func TestRun(t *testing.T) {

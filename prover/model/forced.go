@@ -23,7 +23,9 @@ const (
 //   - a look-up's keys are distinct modulo p, so that its output is a function
 //     of the key; and with a remainder below 2^Shift the key is a function of
 //     the accumulator, since Shift and the table's bits are 30 at most together.
-//     A look-up of its own keeps the remainder there (validateRanges).
+//     A look-up of its own keeps the remainder there.
+//   - the quotient and the remainder of a division are what the steps that must
+//     follow it leave (Division).
 //   - counts are read by nothing but the look-up argument, which has one
 //     solution in them: the rows of all tables are distinct.
 //   - an output is one of these, or virtual above them.
@@ -51,7 +53,15 @@ func (g *Graph) validateForced() error {
 			return fmt.Errorf("output %d is made by no step", id)
 		}
 	}
-	return g.validateRanges()
+	r := g.tableRanges()
+	for i := range g.Steps {
+		if g.Steps[i].Kind == StepDivide {
+			if err := g.validateDivision(i, r); err != nil {
+				return fmt.Errorf("step %d: %w", i, err)
+			}
+		}
+	}
+	return g.validateRemainders(r)
 }
 
 // sources returns the tensors that a step reads.
@@ -113,31 +123,51 @@ func (g *Graph) knownFrom() ([]int, error) {
 	return known, nil
 }
 
-// validateRanges checks that the remainder of every look-up is looked up by
-// itself in a range table that ends where its range does.
-func (g *Graph) validateRanges() error {
-	ranged := map[TensorID]int{} // bits of the least range that a tensor is looked up in
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		a := &s.Acc
-		if s.Kind != StepLookup || a.Const != 0 || len(a.Products) != 0 || len(a.Linear) != 1 {
-			continue
-		}
-		// In a range of two limbs the lower one is a remainder again, of a
-		// smaller shift: the argument ends.
-		l, t := &a.Linear[0], &g.Tables[s.Table]
-		if l.Coef == 1 && l.View == nil && t.Kind == TableRange && t.Min == 0 && (s.Shift == 0 || t.Bits > 0) {
-			if bits, ok := ranged[l.Src]; !ok || s.Shift+t.Bits < bits {
-				ranged[l.Src] = s.Shift + t.Bits
-			}
+// ranges tells what look-ups say about tensors that they look up alone, as they
+// are: in bits of the smallest such table.
+type ranges struct {
+	from0  map[TensorID]int // the entries lie in [0, 2^n)
+	within map[TensorID]int // the entries lie in an interval of 2^n integers
+}
+
+// tableRanges collects the ranges. That a range of two limbs is one is to be
+// seen from validateRemainders.
+func (g *Graph) tableRanges() *ranges {
+	r := &ranges{map[TensorID]int{}, map[TensorID]int{}}
+	least := func(in map[TensorID]int, id TensorID, bits int) {
+		if n, ok := in[id]; !ok || bits < n {
+			in[id] = bits
 		}
 	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind != StepLookup || len(s.Acc.Products) != 0 || len(s.Acc.Linear) != 1 {
+			continue
+		}
+		l := &s.Acc.Linear[0]
+		if l.Coef != 1 || l.View != nil {
+			continue
+		}
+		if bits := s.rangeBits(g); bits >= 0 && s.Acc.Const == 0 {
+			least(r.from0, l.Src, bits)
+			least(r.within, l.Src, bits)
+		}
+		if s.Shift == 0 {
+			least(r.within, l.Src, g.Tables[s.Table].Bits)
+		}
+	}
+	return r
+}
+
+// validateRemainders checks that the remainder of every look-up is looked up by
+// itself in a range that ends where its own does.
+func (g *Graph) validateRemainders(r *ranges) error {
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		if s.Kind != StepLookup || s.Lo == None {
 			continue
 		}
-		if bits, ok := ranged[s.Lo]; !ok || bits > s.Shift {
+		if bits, ok := r.from0[s.Lo]; !ok || bits > s.Shift {
 			return fmt.Errorf("step %d: nothing keeps the remainder within %d bits", i, s.Shift)
 		}
 	}

@@ -95,8 +95,8 @@ const (
 	StepExact
 	// StepZero constrains acc to be 0 everywhere; it computes nothing.
 	StepZero
-	// StepDivide computes Out = ⌊Acc/Den⌋ and Lo = Acc mod Den and constrains
-	// nothing: a zero step and range lookups that follow do.
+	// StepDivide computes Out = ⌊Acc/Den⌋ and Lo = Acc mod Den. The steps that
+	// constrain these must follow it (Division).
 	StepDivide
 )
 

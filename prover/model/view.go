@@ -160,6 +160,35 @@ func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
 	}
 }
 
+// Bases sets dst[k] to the source index that output from + k of an affine or index
+// group is wired to, sums aside: an index outside of the source axis is wired to
+// nothing.
+func (g *Group) Bases(out []int, from int, dst []int) {
+	if g.Map == MapIndex {
+		copy(dst, g.Index[from:])
+		return
+	}
+	index := make([]int, len(g.Out))
+	at := g.Base
+	for j, rest := len(g.Out)-1, from; j >= 0; j-- {
+		d := out[g.Out[j]]
+		index[j] = rest % d
+		rest /= d
+		at += index[j] * g.Strides[j]
+	}
+	for k := range dst {
+		dst[k] = at
+		for j := len(g.Out) - 1; j >= 0; j-- {
+			at += g.Strides[j]
+			if index[j]++; index[j] < out[g.Out[j]] {
+				break
+			}
+			at -= index[j] * g.Strides[j]
+			index[j] = 0
+		}
+	}
+}
+
 func strides(shape []int) []int {
 	s := make([]int, len(shape))
 	n := 1

@@ -7,10 +7,11 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Limits of what a key may ask of a verifier, however it is made: at most two
-// seconds and 300 MB for a key and a proof of a megabyte. A few hundred bytes can
-// ask for 2^40 evaluations, by virtual tensors that name each other twice, or for
-// a table of 2^34 entries. Real models stay below by factors of ten and more.
+// Limits of what a key may ask of a verifier, however it is made: at most about two
+// seconds and 300 MB for a key and a proof of a megabyte (docs/security.md, "What a
+// key may cost"). A few hundred bytes can ask for 2^40 evaluations, by virtual
+// tensors that name each other twice, or for a table of 2^34 entries. A transformer
+// of fifty layers takes about a seventh of it.
 const (
 	maxPublic  = 1 << 24 // entries of inputs and outputs
 	maxNesting = 1 << 12 // virtual tensors upon each other
@@ -19,15 +20,16 @@ const (
 	maxBlocks  = 1 << 18 // blocks of all stacks and look-ups
 	maxOpened  = 1 << 18 // blocks of the tensors that claims are on
 	maxPairs   = 1 << 26 // wired pairs of indexes that are walked
-	maxWork    = 1 << 26 // in units of about one product in K, 15 ns
+	maxWork    = 1 << 26 // in units of about a wired pair, 20 ns on one core
 )
 
-// What the parts of a verification cost, in units of work.
+// What the parts of a verification cost, in units of work: planning included.
 const (
 	workFork       = 2000 // a fork of the transcript, its frame, its rounds
 	workRound      = 80   // a round of a sumcheck: the sponge above all
 	workNode       = 64
 	workTerm       = 16
+	workView       = 300
 	workBlock      = 150 // a block of a look-up tree: its place in the tree, and in its step
 	workPieceBit   = 10  // a piece of a table, for each bit of its key
 	workClaimBlock = 110 // a block of a tensor that a claim is on
@@ -69,6 +71,7 @@ func (c *cost) walk(pairs uint64) {
 
 // wiring adds the evaluation of a view.
 func (c *cost) wiring(w *Wiring) {
+	c.work(workView)
 	c.walk(w.SinglePairs + w.SummedPairs)
 	if w.Fill != 0 {
 		c.walk(w.SinglePairs + w.SummedPairs) // for the view of ones

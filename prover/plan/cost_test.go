@@ -32,11 +32,12 @@ func TestCost(t *testing.T) {
 		g   model.Graph
 	}{
 		"many large views": {"too much work", manyViews(70, 1<<20)},
-		"views that double": {"too often", chain(40, []int{2, 2, 2, 2, 2, 2, 2, 2}, func(src model.TensorID) []model.Linear {
+		"views that double": {"too much work", chain(40, []int{2, 2, 2, 2, 2, 2, 2, 2}, func(src model.TensorID) []model.Linear {
 			return []model.Linear{
 				{Coef: 1, Src: src, View: permuted(1, 2, 3, 4, 5, 6, 7, 0)},
 				{Coef: 1, Src: src, View: permuted(1, 0, 2, 3, 4, 5, 6, 7)}}
 		})},
+		"many steps": {"too often", manySteps(1 << 16)},
 		"a long chain": {"upon each other", chain(maxNesting+1, []int{2}, func(src model.TensorID) []model.Linear {
 			return []model.Linear{{Coef: 1, Src: src}}
 		})},
@@ -87,6 +88,17 @@ func manyViews(n, dim int) model.Graph {
 		sum = append(sum, model.Linear{Coef: 1, Src: model.TensorID(i + 1)})
 	}
 	g.Tensors = append(g.Tensors, virtual(sum))
+	return g
+}
+
+// manySteps copies an input n times.
+func manySteps(n int) model.Graph {
+	g := model.Graph{Tensors: []model.Tensor{input(1)}, Inputs: []model.TensorID{0}}
+	for i := range n {
+		g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{1}, Kind: model.Witness, Max: 1})
+		g.Steps = append(g.Steps, model.Step{Kind: model.StepExact, Shape: []int{1}, Out: model.TensorID(i + 1),
+			Acc: model.Acc{Linear: []model.Linear{{Coef: 1}}}, Lo: model.None, Den: model.None, Table: model.None})
+	}
 	return g
 }
 

@@ -30,6 +30,8 @@ type Key struct {
 	Security Security
 	// Levels are the parameters of the opening; none if nothing is committed.
 	Levels []soundness.Level
+	// Source is what the key was made from, nil if that is not known.
+	Source *Source
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -83,6 +85,22 @@ func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
 	return k, nil
 }
 
+// SetSource has a key that has been encoded say what it was made from, and encodes
+// it again. Its plan does not depend on that.
+func (k *Key) SetSource(s *Source) error {
+	k.Source = s
+	planned := k.planned
+	err := k.check()
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the key: %w", err)
+	}
+	k.planned = planned
+	return nil
+}
+
 // EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
 // bytes. It fails if the graph or the parameters are not valid.
 func EncodeKey(k *Key) ([]byte, error) {
@@ -121,6 +139,9 @@ func (k *Key) encode() error {
 	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), Opening: &proofpb.Opening{Levels: encodeList(k.Levels, encodeLevel)}}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
+	}
+	if k.Source != nil {
+		body.Source = encodeSource(k.Source)
 	}
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
@@ -202,6 +223,11 @@ func parseKey(b []byte) (*Key, error) {
 			return nil, fmt.Errorf("root: %w", err)
 		}
 	}
+	if body.Source != nil {
+		if k.Source, err = decodeSource(body.Source); err != nil {
+			return nil, err
+		}
+	}
 	return k, nil
 }
 
@@ -247,6 +273,11 @@ func (k *Key) check() error {
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
 		return errors.New("a root, but nothing is committed")
+	}
+	if k.Source != nil {
+		if err := k.Source.validate(); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
 	}
 	return nil
 }

@@ -72,9 +72,13 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 		{Name: "range", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: lo}}}, Lo: none, Table: 0, Out: none, Den: none},
 		{Kind: model.StepExact, Shape: shape, Acc: one(relu), Lo: none, Table: model.None, Out: exact, Den: none},
 		{Kind: model.StepDivide, Shape: shape, Acc: one(relu), Lo: rem, Table: model.None, Out: quot, Den: exact},
-		{Kind: model.StepZero, Shape: shape, Acc: one(exact), Lo: none, Table: model.None, Out: none, Den: none},
+		{Kind: model.StepZero, Shape: shape, Lo: none, Table: model.None, Out: none, Den: none},
+		{Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: rem}}}, Lo: none, Table: 0, Out: none, Den: none},
+		{Shape: shape, Lo: none, Table: 0, Out: none, Den: none},
 		{Name: "fn", Shape: shape, Acc: one(quot), Lo: none, Table: 2, Out: fn, Den: none},
 	}
+	d := g.Division(&g.Steps[3])
+	g.Steps[4].Acc, g.Steps[6].Acc = d.Equation, d.Below
 	g.Inputs = []model.TensorID{in}
 	g.Outputs = []model.TensorID{fn, view}
 	g.Finish(a * b)
@@ -119,12 +123,40 @@ func genKey() *rapid.Generator[*Key] {
 				QueryGrind: small.Draw(t, "grind"), FoldGrind: small.Draw(t, "fold grind"),
 			})
 		}
+		if rapid.Bool().Draw(t, "source") {
+			k.Source = genSource().Draw(t, "made from")
+		}
 		limb := rapid.Uint32Range(0, field.P-1)
 		k.Root = poseidon2.Digest{}
 		for i := range k.Root {
 			k.Root[i] = field.M31(limb.Draw(t, "limb"))
 		}
 		return k
+	})
+}
+
+// sampleSource is a source of two files and two values.
+func sampleSource() *Source {
+	return &Source{
+		Files: [][32]byte{{1, 2, 3}, {0xff}}, Quantiser: 7, W8A8: true, WeightBits: 8, ActBits: 9, TableBits: 20,
+		Headroom: 1.1, ChunkEntries: 1 << 40, Ranges: []uint32{0, 1<<RangeCodeBits - 1, 5, 1 << 27, 6, 0},
+	}
+}
+
+func genSource() *rapid.Generator[*Source] {
+	return rapid.Custom(func(t *rapid.T) *Source {
+		s := &Source{
+			Files: make([][32]byte, rapid.IntRange(1, 5).Draw(t, "files")), Quantiser: rapid.IntRange(1, 1<<31-1).Draw(t, "quantiser"),
+			W8A8: rapid.Bool().Draw(t, "w8a8"), WeightBits: rapid.IntRange(1, 64).Draw(t, "weights"),
+			ActBits: rapid.IntRange(1, 64).Draw(t, "activations"), TableBits: rapid.IntRange(1, 64).Draw(t, "tables"),
+			Headroom: rapid.Float64Min(1).Draw(t, "headroom"), ChunkEntries: rapid.IntMin(1).Draw(t, "entries"),
+		}
+		for i := range s.Files {
+			copy(s.Files[i][:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "file"))
+		}
+		n := 3 * rapid.IntRange(0, 5).Draw(t, "values")
+		s.Ranges = rapid.SliceOfN(rapid.Uint32Range(0, 1<<RangeCodeBits-1), n, n).Draw(t, "ranges")
+		return s
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
@@ -32,7 +33,7 @@ type forger struct {
 	honest *forward.Witness
 }
 
-func newForger(t *testing.T, fg *onnx.Graph, in [][]float64, opts quantise.Options) *forger {
+func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Options) *forger {
 	t.Helper()
 	values, err := fg.RunFloat(in)
 	if err != nil {
@@ -323,29 +324,34 @@ func TestWitnessIsForced(t *testing.T) {
 // are too small for: rows of Softmax that divide in two limbs, and divisors of
 // both signs.
 func TestWitnessOfDivisionsIsForced(t *testing.T) {
-	node := func(op string, inputs ...string) *onnx.Node {
-		return &onnx.Node{Op: op, Name: "y", Inputs: inputs, Outputs: []string{"y"}, Ints: map[string][]int64{"axis": {1}}}
-	}
+	softmax := func(b *graph.Builder, in []graph.Value) graph.Value { return b.Softmax(in[0], 1) }
+	quotient := func(b *graph.Builder, in []graph.Value) graph.Value { return b.Div(in[0], in[1]) }
 	for name, c := range map[string]struct {
-		node  *onnx.Node
-		width int
+		build  func(*graph.Builder, []graph.Value) graph.Value
+		inputs []string
+		width  int
 	}{
-		"a long Softmax": {node("Softmax", "a"), 300},
-		"a short one":    {node("Softmax", "a"), 7},
-		"a quotient":     {node("Div", "a", "b"), 6},
+		"a long Softmax": {softmax, []string{"a"}, 300},
+		"a short one":    {softmax, []string{"a"}, 7},
+		"a quotient":     {quotient, []string{"a", "b"}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(13, 14))
 			shape := []int{2, c.width}
-			g := &onnx.Graph{Name: name, Nodes: []*onnx.Node{c.node}, Outputs: []string{"y"}, Shapes: map[string][]int{"y": shape}}
-			in := make([][]float64, len(c.node.Inputs))
-			for i, v := range c.node.Inputs {
-				g.Inputs = append(g.Inputs, onnx.Value{Name: v, Shape: shape, DType: onnx.Float})
-				g.Shapes[v] = shape
+			b := graph.NewBuilder(name)
+			var values []graph.Value
+			in := make([][]float64, len(c.inputs))
+			for i, v := range c.inputs {
+				values = append(values, b.Input(v, graph.Float, shape))
 				in[i] = make([]float64, 2*c.width)
 				for j := range in[i] {
 					in[i][j] = (1 + rng.Float64()) * float64(1-2*rng.IntN(2))
 				}
+			}
+			b.Output("y", c.build(b, values))
+			g, err := b.Graph()
+			if err != nil {
+				t.Fatal(err)
 			}
 			newForger(t, g, in, quantise.Options{}).run(t, rng, 1000)
 		})

@@ -114,6 +114,19 @@ func (b *builder) requantise(name string, shape []int, acc model.Acc, shift int,
 	return out
 }
 
+// divide adds q = ⌊acc/den⌋ with the remainder r and all that constrains them
+// but a look-up of q. den and r have so many bits.
+func (b *builder) divide(name string, acc model.Acc, den, q, r model.TensorID, bits int) {
+	shape := b.g.Tensors[q].Shape
+	step := model.Step{Kind: model.StepDivide, Name: name, Shape: shape, Acc: acc, Out: q, Lo: r, Den: den}
+	d := b.g.Division(&step)
+	b.add(step)
+	b.add(model.Step{Kind: model.StepZero, Name: name, Shape: shape, Lo: model.None, Out: model.None, Acc: d.Equation})
+	b.inRange(name+" remainder", r, bits)
+	b.add(model.Step{Kind: model.StepLookup, Name: name + " remainder below divisor", Shape: shape, Lo: model.None, Out: model.None,
+		Acc: d.Below, Table: b.rangeTable(bits)})
+}
+
 func axis(o, i int) model.Group { return model.Group{Out: []int{o}, In: []int{i}, Strides: []int{1}} }
 
 // everything is a graph with every kind of site: a convolution by im2col with
@@ -157,14 +170,7 @@ func everything(rng *rand.Rand) *builder {
 		Name: "positive", Kind: model.TablePiecewise, Bits: 11, Pieces: []model.Piece{{End: 1, Offset: 1}, {End: 2048, Slope: 1}}}))
 	q, r := b.witness("quotient", 10), b.witness("remainder", 10)
 	acc := model.Acc{Linear: []model.Linear{{Coef: 1, Src: fc}}}
-	b.add(model.Step{Kind: model.StepDivide, Name: "div", Shape: []int{10}, Acc: acc, Out: q, Lo: r, Den: den})
-	b.add(model.Step{Kind: model.StepZero, Name: "div", Shape: []int{10}, Lo: model.None, Out: model.None, Acc: model.Acc{
-		Linear:   []model.Linear{{Coef: 1, Src: r}, {Coef: -1, Src: fc}},
-		Products: []model.Product{{Coef: 1, A: q, B: den, LabelsA: []int{0}, LabelsB: []int{0}}}}})
-	b.inRange("div remainder", r, 12)
-	under := b.virtual([]int{10}, model.Linear{Coef: 1, Src: den}, model.Linear{Coef: -1, Src: r})
-	b.add(model.Step{Kind: model.StepLookup, Name: "div remainder below divisor", Shape: []int{10}, Lo: model.None, Out: model.None,
-		Acc: model.Acc{Const: -1, Linear: []model.Linear{{Coef: 1, Src: under}}}, Table: b.rangeTable(12)})
+	b.divide("div", acc, den, q, r, 12)
 	b.add(model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
 		Acc: model.Acc{Const: 1 << 15, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(16)})
 	// Outputs: the quotient next to a slice of gram, padded with −5 (concat), and conv itself.

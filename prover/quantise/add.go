@@ -3,14 +3,14 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 )
 
 // lowerAdd lowers Add and Sub: operands are brought to a common scale by
 // powers of two and added in the accumulator.
-func lowerAdd(l *lowering, n *onnx.Node, v *value) {
+func lowerAdd(l *lowering, n *graph.Node, v *value) {
 	sign := 1.0
-	if n.Op == "Sub" {
+	if n.Op == graph.Sub {
 		sign = -1
 	}
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
@@ -21,7 +21,7 @@ func lowerAdd(l *lowering, n *onnx.Node, v *value) {
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
 		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.curved() || b.curved()) {
-			v.fn = &function{name: n.Op, base: ra, real: func(t float64) float64 { return fa(t) + sign*fb(t) }}
+			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, func(a, b float64) float64 { return a + sign*b })}
 			return
 		}
 		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
@@ -33,9 +33,9 @@ func lowerAdd(l *lowering, n *onnx.Node, v *value) {
 }
 
 // common reports whether a and b are functions of one value, entry by entry.
-func (l *lowering) common(v, a, b *value) (base *value, fa, fb func(float64) float64, ok bool) {
+func (l *lowering) common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
 	if !sameShape(a.shape, v.shape) || !sameShape(b.shape, v.shape) {
-		return nil, nil, nil, false
+		return nil, fa, fb, false
 	}
 	if a == b {
 		// The value counts as used twice by this node alone.
@@ -63,7 +63,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		c *= cs
 		if x.curved() && sameShape(x.shape, v.shape) {
 			base, f := l.root(x)
-			v.fn = &function{name: l.node.Op, base: base, real: func(t float64) float64 { return xs*f(t) + c }}
+			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(func(y float64) float64 { return xs*y + c })}
 			return
 		}
 		if sameShape(x.shape, v.shape) {

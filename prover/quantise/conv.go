@@ -3,22 +3,16 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // windows returns the sliding windows of a Conv or pooling node, one a spatial
 // axis.
-func windows(n *onnx.Node) []window {
-	kernel := n.Ints["kernel"]
-	w := make([]window, len(kernel))
+func windows(g graph.Window) []window {
+	w := make([]window, len(g.Kernel))
 	for i := range w {
-		w[i] = window{
-			base: -int(n.Ints["pads"][i]), stride: int(n.Ints["strides"][i]), taps: int(kernel[i]), dilation: 1,
-		}
-		if d := n.Ints["dilations"]; len(d) > 0 {
-			w[i].dilation = int(d[i])
-		}
+		w[i] = window{base: -g.Begin[i], stride: g.Strides[i], taps: g.Kernel[i], dilation: g.Dilations[i]}
 	}
 	return w
 }
@@ -26,13 +20,13 @@ func windows(n *onnx.Node) []window {
 // lowerConv lowers Conv as a product of the weights with a view of the input
 // that has an axis for the taps of each spatial axis (im2col, never
 // materialised by the prover). Groups are a batch axis.
-func lowerConv(l *lowering, n *onnx.Node, v *value) {
+func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	x, name := l.values[n.Inputs[0]], n.Inputs[1]
 	if x == nil {
 		refuse("a constant input is not supported")
 	}
 	kernel := l.fg.Shapes[name]
-	group, ws := n.Int("group"), windows(n)
+	group, ws := op.Group, windows(op.Window)
 	in := x.shape
 	spatial := v.shape[2:]
 	m, ic := v.shape[1], kernel[1]
@@ -134,7 +128,7 @@ func magnitudeOf(values []float64) float64 {
 }
 
 // lowerBatchNorm lowers x·scale + shift along axis 1.
-func lowerBatchNorm(l *lowering, n *onnx.Node, v *value) {
+func lowerBatchNorm(l *lowering, n *graph.Node, v *value) {
 	x, scale, shift := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]], l.fg.Consts[n.Inputs[2]]
 	if x == nil || scale == nil || shift == nil {
 		refuse("only constant scale and shift are supported")

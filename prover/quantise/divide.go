@@ -3,8 +3,7 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -31,29 +30,21 @@ type quotient struct {
 
 // divide adds the steps of a quotient and returns the tensor q.
 //
-// The quotient and the remainder r are the prover's choice; what forces them
-// is 2^(shift+1)·num + den = 2·den·q + r over the integers with 0 ≤ r < 2·den.
-// A zero step states the equation modulo p, two range look-ups bound r, and the
-// bound on q keeps both sides within less than p of each other.
+// The quotient and the remainder r are the prover's choice; what forces them is
+// 2^(shift+1)·num + den = 2·den·q + r over the integers with 0 ≤ r < 2·den. The
+// steps that state this are model.Division's; here their sizes are chosen, so
+// that neither side of the equation wraps.
 func (l *lowering) divide(d quotient) model.TensorID {
 	den := l.g.Tensors[d.den]
 	if den.Min < 1 {
 		refuse("a divisor may be %d", den.Min)
 	}
-	rank := len(d.shape)
-	all := make([]int, rank)
-	for i := range all {
-		all[i] = i
-	}
 	denOf := func(c int64) model.Linear { return model.Linear{Coef: c, Src: d.den, View: d.view} }
 	num := d.num.times(2 << d.shift).plus(&expr{acc: model.Acc{Linear: []model.Linear{denOf(1)}}, min: den.Min, max: den.Max})
 	num.shape = d.shape
 	last := d.first + int64(1)<<d.bits - 1
-	spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.first)), float64(last+1))
 	bits := model.Log2Ceil(int(2 * den.Max))
-	// For any q and r that their look-ups admit, honest or not, the equation's
-	// two sides must differ by less than p.
-	if num.abs() >= model.Bound || spread >= model.Bound || float64(num.abs())+spread+pow2(bits) >= field.P {
+	if spread := 2 * float64(den.Max) * math.Max(math.Abs(float64(d.first)), float64(last+1)); num.abs() >= model.Bound || spread >= model.Bound || bits+d.bits > 30 {
 		refuse("a division of up to %d by up to %d does not fit in 30 bits", num.abs(), den.Max)
 	}
 	// Honest quotients are within the table.
@@ -66,33 +57,33 @@ func (l *lowering) divide(d quotient) model.TensorID {
 	}
 	double := l.virtual("divisor", d.shape, []model.Linear{denOf(2)}, den.Frac)
 	q := l.witness(d.name, d.shape, 0, d.first, last)
-	r := l.witness("remainder", d.shape, 0, 0, 2*den.Max-1)
-	step := func(k model.StepKind, acc model.Acc) model.Step {
-		return model.Step{Kind: k, Name: l.node.Name, Shape: d.shape, Acc: acc, Lo: model.None, Table: model.None, Out: model.None, Den: model.None}
-	}
-	div := step(model.StepDivide, num.acc)
-	div.Den, div.Out, div.Lo = double, q, r
-	zero := step(model.StepZero, model.Acc{Const: num.acc.Const})
-	zero.Acc.Linear = append(append(zero.Acc.Linear, num.acc.Linear...), model.Linear{Coef: -1, Src: r})
-	zero.Acc.Products = append(append(zero.Acc.Products, num.acc.Products...),
-		model.Product{Coef: -2, A: d.den, B: q, LabelsA: d.labels, LabelsB: all})
-	l.g.Steps = append(l.g.Steps, div, zero)
-
-	l.inRange(l.tensorExpr(r, nil, d.shape), bits)
-	over := &expr{shape: d.shape, min: 0, max: 2*den.Max - 1}
-	over.acc = model.Acc{Const: -1, Linear: []model.Linear{denOf(2), {Coef: -1, Src: r}}}
-	l.inRange(over, bits)
+	l.division(num.acc, double, q, 2*den.Max-1, 0)
 
 	key := l.tensorExpr(q, nil, d.shape)
 	if d.out == model.None {
 		key.acc.Const = -d.first
-		s := step(model.StepLookup, key.acc)
-		s.Table = d.keys
-		l.g.Steps = append(l.g.Steps, s)
-		return q
 	}
 	l.lookup(key, 0, d.keys, d.out)
 	return q
+}
+
+// division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
+// steps that constrain it but for a look-up of q; for a divisor of two parts
+// also that of Partial, which is at most partial.
+func (l *lowering) division(acc model.Acc, den, q model.TensorID, most, partial int64) {
+	shape := l.g.Tensors[den].Shape
+	r := l.witness("remainder", shape, 0, 0, most)
+	step := model.Step{Kind: model.StepDivide, Name: l.node.Name, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
+	d := l.g.Division(&step)
+	zero := step
+	zero.Kind, zero.Acc, zero.Lo, zero.Out, zero.Den = model.StepZero, d.Equation, model.None, model.None, model.None
+	l.g.Steps = append(l.g.Steps, step, zero)
+	bits := model.Log2Ceil(int(most) + 1)
+	l.inRange(l.tensorExpr(r, nil, shape), bits)
+	l.inRange(&expr{shape: shape, acc: d.Below, min: 0, max: most}, bits)
+	if partial > 0 {
+		l.inRange(&expr{shape: shape, acc: *d.Partial, min: 0, max: partial}, model.Log2Ceil(int(partial)+1))
+	}
 }
 
 func floorDiv(a, b int64) int64 {
@@ -106,7 +97,7 @@ func floorDiv(a, b int64) int64 {
 // lowerDiv lowers Div. Division by a constant is multiplication; by a function
 // of an earlier value, multiplication with the table of its reciprocal; by any
 // other computed value, a proved division with remainder.
-func lowerDiv(l *lowering, n *onnx.Node, v *value) {
+func lowerDiv(l *lowering, n *graph.Node, v *value) {
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	if b == nil {
 		l.divByConstant(v, a, n.Inputs[1])
@@ -115,12 +106,12 @@ func lowerDiv(l *lowering, n *onnx.Node, v *value) {
 	if a == nil {
 		t := l.fg.Consts[n.Inputs[0]]
 		if c, same := uniform(t); same && sameShape(b.shape, v.shape) {
-			l.apply(v, b, "Div", scalar{real: func(x float64) float64 { return c / x }})
+			l.apply(v, b, "Div", curve{at: func(x float64) float64 { return c / x }}, nil)
 			return
 		}
 		a = l.constantValue(n.Inputs[0], t)
 	} else if base, fa, fb, ok := l.common(v, a, b); ok {
-		v.fn = &function{name: "Div", base: base, real: func(t float64) float64 { return fa(t) / fb(t) }}
+		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, func(a, b float64) float64 { return a / b })}
 		return
 	}
 	if b.curved() {
@@ -131,7 +122,7 @@ func lowerDiv(l *lowering, n *onnx.Node, v *value) {
 }
 
 // constantValue makes a constant an operand like a computed one.
-func (l *lowering) constantValue(name string, t *onnx.Tensor) *value {
+func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 	values := t.Float64s()
 	r := Ranges(map[string][]float64{name: values})[name]
 	frac := 0
@@ -155,7 +146,7 @@ func (l *lowering) divByConstant(v, a *value, name string) {
 		l.mulScalar(v, a, 1/t.At(0))
 		return
 	}
-	l.mulConstant(v, a, "1/"+name, &onnx.Tensor{Shape: t.Shape, DType: onnx.Float, F32: inverse})
+	l.mulConstant(v, a, "1/"+name, &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: inverse})
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
@@ -167,7 +158,7 @@ func (l *lowering) mulReciprocal(v, a, b *value) {
 	if least := b.rng.Least; least > 0 {
 		r.rng = Range{Min: 1 / b.rng.abs(), Max: 1 / least}
 	}
-	r.fn = &function{name: "1/" + b.fn.name, base: base, real: func(t float64) float64 { return 1 / f(t) }}
+	r.fn = &function{name: "1/" + b.fn.name, base: base, curve: f.then(func(y float64) float64 { return 1 / y })}
 	ida := l.tightened(a)
 	bits := floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida))) - 1
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
@@ -191,15 +182,11 @@ func (l *lowering) divComputed(v, a, b *value) {
 	l.lookup(l.tensorExpr(id, nil, b.shape), frac, l.piecewise(absolute, lo, top), magnitude)
 	l.clamps = append(l.clamps, clamp{magnitude, l.node.Name, true, true})
 	// The quotient's keys: as many as the model's table has, if the product
-	// with the divisor fits.
-	table := l.plan.tableBits
-	for float64(top)*pow2(table) >= model.Bound {
-		table--
-	}
+	// with twice the divisor fits.
+	table := min(l.plan.tableBits, 30-(bits+1))
 	fits := func(magnitude int64, shift int) bool {
 		num := pow2(shift+1)*float64(magnitude) + float64(top)
-		return num < model.Bound && num+float64(top)*pow2(table)+4*float64(top) < field.P &&
-			pow2(shift)*float64(magnitude)/float64(lo)+2 <= pow2(table-1)
+		return num < model.Bound && pow2(shift)*float64(magnitude)/float64(lo)+2 <= pow2(table-1)
 	}
 	numBits := bits
 	for !fits(int64(1)<<numBits, 0) {

@@ -3,16 +3,16 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// function says that a value is real(base), entry by entry. With bounds set
+// function says that a value is curve(base), entry by entry. With bounds set
 // it is that piecewise function of base, which needs no committed column.
 type function struct {
-	name   string
-	base   *value
-	real   func(float64) float64
+	name string
+	base *value
+	curve
 	bounds *bounds
 }
 
@@ -24,47 +24,35 @@ type affine struct {
 
 // root returns the value that x is best seen as a function of, and the
 // function: x itself unless x is wanted for nothing else.
-func (l *lowering) root(x *value) (*value, func(float64) float64) {
+func (l *lowering) root(x *value) (*value, curve) {
 	if x.uses == 1 && x.id == model.None {
 		if x.fn != nil {
-			return x.fn.base, x.fn.real
+			return x.fn.base, x.fn.curve
 		}
 		if a := x.affine; a != nil {
-			return a.of, func(t float64) float64 { return a.mul*t + a.add }
+			return a.of, curve{at: func(t float64) float64 { return a.mul*t + a.add }}
 		}
 	}
-	return x, func(t float64) float64 { return t }
+	return x, curve{at: func(t float64) float64 { return t }}
 }
 
 // curved reports whether x is a pending function that is not affine.
 func (x *value) curved() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
 
 // lowerFunction makes the value a function of the node's first input.
-func lowerFunction(l *lowering, n *onnx.Node, v *value) {
-	l.apply(v, l.values[n.Inputs[0]], n.Op, scalarFunctions[n.Op](n))
+func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
+	l.apply(v, l.values[n.Inputs[0]], op.Kind(), curveOf(op), boundsOf(op))
 }
 
-// scalar is a function of one real number; bounds is set if it is piecewise.
-type scalar struct {
-	real   func(float64) float64
-	bounds *bounds
-}
-
-// apply makes v the function f of x.
-func (l *lowering) apply(v, x *value, name string, f scalar) {
+// apply makes v the function f of x; b is set if that is piecewise.
+func (l *lowering) apply(v, x *value, name string, f curve, b *bounds) {
 	base, inner := l.root(x)
-	v.fn = &function{name: name, base: base, real: func(t float64) float64 { return f.real(inner(t)) }}
-	if base == x {
-		v.fn.real = f.real
-	}
 	// Only directly on a value is it piecewise: a scaled input moves the ends.
-	if base != x && f.bounds != nil && x.fn == nil {
-		base = x
-		v.fn = &function{name: name, base: x, real: f.real}
+	if base != x && (b == nil || x.fn != nil) {
+		v.fn = &function{name: name, base: base, curve: inner.into(f)}
+		return
 	}
-	if base == x {
-		v.fn.bounds = f.bounds
-	}
+	v.fn = &function{name: name, base: x, curve: f, bounds: b}
 }
 
 // clampFunction makes the tensor of a piecewise function: one look-up that
@@ -99,25 +87,30 @@ const fusedEntries = 1 << 14
 // results of at most the given bits.
 func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if base := v.fn.base; base.uses == 1 && base.id == model.None {
-		base.useful = flatBeyond(v.fn.real, base.rng.abs()*l.opts.Headroom) / l.opts.Headroom
+		base.useful = flatBeyond(v.fn.at, base.rng.abs()*l.opts.Headroom, v.rng.abs()*l.opts.Headroom) / l.opts.Headroom
 	}
 	e, frac := l.tableInput(v.fn.base)
 	lo, hi := keyDomain(keys(e, frac))
 	// The real values, and the scale they need.
 	real := make([]float64, hi-lo+1)
-	most := 0.0
+	most, finite := 0.0, 0.0
+	undefined := outside{node: l.node.Name, first: lo, keys: make([]bool, len(real))}
 	for i := range real {
-		y := v.fn.real(float64(lo+int64(i)) * pow2(-frac))
+		x := float64(lo+int64(i)) * pow2(-frac)
+		y := v.fn.at(x)
+		undefined.keys[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
 		if math.IsNaN(y) {
-			y = 0 // outside of the function's domain
+			y = 0
 		}
 		real[i] = y
-		most = math.Max(most, math.Abs(y))
+		if most = math.Max(most, math.Abs(y)); !math.IsInf(y, 0) {
+			finite = math.Max(finite, math.Abs(y))
+		}
 	}
 	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(most <= 2*r) {
 		most = r
-	} else if math.IsInf(most, 1) {
-		refuse("the function is infinite and calibration gives it no range")
+	} else if most = finite; r == 0 && finite > model.Bound {
+		refuse("the function has values of up to %g, and calibration gives it no range", finite)
 	}
 	top := int64(1)<<bits - 1
 	out := 0
@@ -130,6 +123,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 		y = math.Round(y * pow2(out))
 		c.low = c.low || y < -float64(top)
 		c.high = c.high || y > float64(top)
+		undefined.keys[i] = undefined.keys[i] && math.Abs(y) <= float64(top)
 		values[i] = int32(math.Max(-float64(top), math.Min(float64(top), y)))
 	}
 	least, greatest := values[0], values[0]
@@ -140,6 +134,10 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	if c.low || c.high {
 		c.tensor, c.node = id, l.node.Name
 		l.clamps = append(l.clamps, c)
+	}
+	if undefined.any() {
+		undefined.step = len(l.g.Steps)
+		l.outside = append(l.outside, undefined)
 	}
 	l.lookup(e, frac, l.funcTable(v.fn.name, lo, values), id)
 	return id
@@ -159,24 +157,31 @@ func keyDomain(lo, hi int64) (int64, int64) {
 }
 
 // flatBeyond returns the smallest r/2^i such that f hardly changes between that
-// and r, on either side, in relation to how much it changes at all.
-func flatBeyond(f func(float64) float64, r float64) float64 {
-	const samples = 64
+// and r, on either side, in relation to how much it changes at all; 0 if it changes
+// far more than its results, of magnitude most, have any use for: between poles,
+// say, where samples tell nothing.
+func flatBeyond(f func(float64) float64, r, most float64) float64 {
+	samples := 64
 	spread := func(from, to float64) float64 {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for i := range samples + 1 {
-			y := f(from + (to-from)*float64(i)/samples)
+			y := f(from + (to-from)*float64(i)/float64(samples))
 			lo, hi = math.Min(lo, y), math.Max(hi, y)
 		}
 		return hi - lo
 	}
 	whole := spread(-r, r)
-	if !(whole > 0) || math.IsInf(whole, 1) {
+	if !(whole > 0) || whole > 4*most {
 		return 0
 	}
 	t := r
 	for t > r/1024 && spread(t/2, r) < whole/(1<<14) && spread(-r, -t/2) < whole/(1<<14) {
 		t /= 2
+	}
+	// A function that goes up and down may do so between the samples.
+	samples = 1 << 12
+	if t < r && max(spread(t, r), spread(-r, -t)) > whole/(1<<12) {
+		return r
 	}
 	return t
 }
@@ -202,83 +207,3 @@ func (l *lowering) tableInput(base *value) (*expr, int) {
 	}
 	return l.tensorExpr(id, nil, t.Shape), l.g.Tensors[id].Frac
 }
-
-// scalarFunctions gives the element-wise operators with one computed input.
-var scalarFunctions = map[string]func(n *onnx.Node) scalar{
-	"Relu": func(*onnx.Node) scalar { return piecewise(bounds{keep, 0, math.Inf(1)}) },
-	"Abs":  func(*onnx.Node) scalar { return piecewise(bounds{absolute, 0, math.Inf(1)}) },
-	"Clip": func(n *onnx.Node) scalar { return piecewise(bounds{keep, n.Floats["min"], n.Floats["max"]}) },
-
-	"Sigmoid":    func(*onnx.Node) scalar { return scalar{real: sigmoid} },
-	"Tanh":       func(*onnx.Node) scalar { return scalar{real: math.Tanh} },
-	"Erf":        func(*onnx.Node) scalar { return scalar{real: math.Erf} },
-	"Exp":        func(*onnx.Node) scalar { return scalar{real: math.Exp} },
-	"Log":        func(*onnx.Node) scalar { return scalar{real: math.Log} },
-	"Sqrt":       func(*onnx.Node) scalar { return scalar{real: math.Sqrt} },
-	"Sin":        func(*onnx.Node) scalar { return scalar{real: math.Sin} },
-	"Cos":        func(*onnx.Node) scalar { return scalar{real: math.Cos} },
-	"Trunc":      func(*onnx.Node) scalar { return scalar{real: math.Trunc} },
-	"Reciprocal": func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return 1 / x }} },
-	"Softplus":   func(*onnx.Node) scalar { return scalar{real: softplus} },
-	"Softsign":   func(*onnx.Node) scalar { return scalar{real: func(x float64) float64 { return x / (1 + math.Abs(x)) }} },
-	"Mish": func(*onnx.Node) scalar {
-		return scalar{real: func(x float64) float64 { return x * math.Tanh(softplus(x)) }}
-	},
-	"HardSwish": func(*onnx.Node) scalar {
-		return scalar{real: func(x float64) float64 { return x * math.Max(0, math.Min(1, x/6+0.5)) }}
-	},
-	"HardSigmoid": func(n *onnx.Node) scalar {
-		a, b := n.Floats["alpha"], n.Floats["beta"]
-		return scalar{real: func(x float64) float64 { return math.Max(0, math.Min(1, a*x+b)) }}
-	},
-	"LeakyRelu": func(n *onnx.Node) scalar { return leaky(n.Floats["alpha"]) },
-	"Elu": func(n *onnx.Node) scalar {
-		a := n.Floats["alpha"]
-		return below(func(x float64) float64 { return a * math.Expm1(x) })
-	},
-	"Celu": func(n *onnx.Node) scalar {
-		a := n.Floats["alpha"]
-		return below(func(x float64) float64 { return a * math.Expm1(x/a) })
-	},
-	"Selu": func(n *onnx.Node) scalar {
-		a, g := n.Floats["alpha"], n.Floats["gamma"]
-		return scalar{real: func(x float64) float64 {
-			if x > 0 {
-				return g * x
-			}
-			return g * a * math.Expm1(x)
-		}}
-	},
-	"Gelu": func(n *onnx.Node) scalar {
-		if n.Strs["approximate"] == "tanh" {
-			return scalar{real: func(x float64) float64 {
-				return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
-			}}
-		}
-		return scalar{real: func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }}
-	},
-	"Pow": func(n *onnx.Node) scalar {
-		p := n.Floats["exponent"]
-		return scalar{real: func(x float64) float64 { return math.Pow(x, p) }}
-	},
-}
-
-func piecewise(b bounds) scalar { return scalar{b.real, &b} }
-
-func leaky(slope float64) scalar {
-	return below(func(x float64) float64 { return slope * x })
-}
-
-// below is the identity on positive numbers and f on the others.
-func below(f func(float64) float64) scalar {
-	return scalar{real: func(x float64) float64 {
-		if x > 0 {
-			return x
-		}
-		return f(x)
-	}}
-}
-
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-
-func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }

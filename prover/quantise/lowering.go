@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // lowering is one pass over a float graph.
 type lowering struct {
-	fg     *onnx.Graph
+	fg     *graph.Graph
 	ranges map[string]Range
 	opts   Options
 	plan   plan
@@ -19,7 +19,7 @@ type lowering struct {
 
 	g      *model.Graph
 	values map[string]*value
-	node   *onnx.Node // being lowered
+	node   *graph.Node // being lowered
 	tables map[string]model.TableID
 	fixeds []fixed
 	// rowSums bounds the sum of the magnitudes along the last axis of tensors
@@ -28,6 +28,7 @@ type lowering struct {
 
 	steps   []stepReport
 	clamps  []clamp
+	outside []outside
 	maxBits int  // activation bits that leave the weights enough of the bound
 	draft   bool // the first pass, which nobody executes
 }
@@ -42,7 +43,7 @@ type stepReport struct {
 // value is a tensor of the float graph.
 type value struct {
 	name   string
-	node   *onnx.Node // that computes it, for messages; nil for an input
+	node   *graph.Node // that computes it, for messages; nil for an input
 	shape  []int
 	rng    Range
 	uses   int
@@ -73,7 +74,7 @@ type refusal struct{ err error }
 
 func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
 
-func newLowering(fg *onnx.Graph, ranges map[string]Range, opts Options, p plan, stats *weightStats) *lowering {
+func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, p plan, stats *weightStats) *lowering {
 	return &lowering{
 		fg: fg, ranges: ranges, opts: opts, plan: p, stats: stats,
 		g:      &model.Graph{Name: fg.Name, Chunks: 1},
@@ -105,7 +106,7 @@ func (l *lowering) run() error {
 	var errs []error
 	for _, n := range l.fg.Nodes {
 		l.node = n
-		out := n.Output()
+		out := n.Output
 		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
 		if err != nil {
@@ -130,9 +131,9 @@ func (l *lowering) run() error {
 
 // lower lowers one node. It reports false if it could not, with an error
 // unless that is because an input could not be lowered.
-func (l *lowering) lower(n *onnx.Node, v *value) (ok bool, err error) {
-	f, known := operators[n.Op]
-	if !known {
+func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
+	f := operator(n.Op)
+	if f == nil {
 		return false, errors.New("operator not supported")
 	}
 	for _, in := range n.Inputs {
@@ -167,12 +168,12 @@ func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
 	if v == nil {
 		return 0, fmt.Errorf("output %q is not computed from the inputs", name)
 	}
-	l.node = &onnx.Node{Name: name, Op: "output"}
+	l.node = &graph.Node{Name: name, Op: graph.Identity{}}
 	return l.tensor(v), nil
 }
 
 // consumer returns the one node that reads the value; nil if there are more.
-func (l *lowering) consumer(v *value) *onnx.Node {
+func (l *lowering) consumer(v *value) *graph.Node {
 	if v.uses != 1 {
 		return nil
 	}
@@ -186,29 +187,76 @@ func (l *lowering) consumer(v *value) *onnx.Node {
 	return nil
 }
 
-// operators maps the operators of the normal form (onnx/doc.go) to their
-// lowering. Each fills in pending, fn or id of the value.
-var operators map[string]func(l *lowering, n *onnx.Node, v *value)
+// operator returns the lowering of an operator, which fills in pending, fn or id
+// of the value; nil if there is none.
+func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
+	switch op := op.(type) {
+	case graph.Scalar:
+		switch {
+		case op.Func == graph.Neg:
+			return lowerNeg
+		case !op.Func.Jumps:
+			return with(lowerFunction, op)
+		}
+	case graph.Arithmetic:
+		switch op {
+		case graph.Add, graph.Sub:
+			return lowerAdd
+		case graph.Mul:
+			return lowerMul
+		case graph.Div:
+			return lowerDiv
+		}
+	case graph.Gemm:
+		return with(lowerGemm, op)
+	case graph.MatMul:
+		return lowerMatMul
+	case graph.Conv:
+		return with(lowerConv, op)
+	case graph.BatchNorm:
+		return lowerBatchNorm
+	case graph.PRelu:
+		return lowerPRelu
+	case graph.Where:
+		return lowerWhere
+	case graph.MaxPool:
+		return with(lowerMaxPool, op)
+	case graph.AveragePool:
+		return with(lowerAveragePool, op)
+	case graph.Reduce:
+		if op.Func == graph.Sum || op.Func == graph.Mean {
+			return with(lowerReduce, op)
+		}
+	case graph.Softmax:
+		return lowerSoftmax
+	case graph.Reshape, graph.Convert, graph.Identity:
+		return lowerReshape
+	case graph.Transpose:
+		return with(lowerTranspose, op)
+	case graph.Slice:
+		return with(lowerSlice, op)
+	case graph.Gather:
+		return with(lowerGather, op)
+	case graph.Pad:
+		return with(lowerPad, op)
+	case graph.Concat:
+		return with(lowerConcat, op)
+	case graph.Expand:
+		return lowerExpand
+	case graph.Tile:
+		return lowerTile
+	}
+	return nil
+}
 
-func init() { // a literal would be an initialisation cycle
-	operators = map[string]func(l *lowering, n *onnx.Node, v *value){
-		"Add": lowerAdd, "Sub": lowerAdd, "Mul": lowerMul, "Div": lowerDiv, "Neg": lowerNeg,
-		"Gemm": lowerGemm, "MatMul": lowerMatMul, "Conv": lowerConv,
-		"BatchNormalization": lowerBatchNorm, "PRelu": lowerPRelu, "Where": lowerWhere,
-		"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
-		"ReduceMean": lowerReduce, "ReduceSum": lowerReduce, "Softmax": lowerSoftmax,
-		"Reshape": lowerReshape, "Identity": lowerReshape, "Transpose": lowerTranspose,
-		"Slice": lowerSlice, "Gather": lowerGather, "Pad": lowerPad, "Concat": lowerConcat,
-		"Expand": lowerExpand, "Tile": lowerTile,
-	}
-	for op := range scalarFunctions {
-		operators[op] = lowerFunction
-	}
+// with fixes the operator of a lowering that reads its fields.
+func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lowering, *graph.Node, *value) {
+	return func(l *lowering, n *graph.Node, v *value) { f(l, n, op, v) }
 }
 
 // finish closes the graph of the last pass.
 func (l *lowering) finish() (*Model, error) {
-	m := &Model{Graph: l.g, Weights: make(model.Weights, len(l.g.Tensors)), clamps: l.clamps}
+	m := &Model{Graph: l.g, Weights: make(model.Weights, len(l.g.Tensors)), clamps: l.clamps, outside: l.outside}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)
 	}

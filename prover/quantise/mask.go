@@ -2,6 +2,8 @@ package quantise
 
 import (
 	"math"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // softenMask replaces the huge negative entries with which models mask scores
@@ -11,7 +13,7 @@ import (
 // clamped, which says nothing.
 func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, bool) {
 	c := l.consumer(v)
-	if c == nil || c.Op != "Softmax" {
+	if c == nil || c.Op != (graph.Softmax{}) {
 		return Range{}, false
 	}
 	const below = 10

@@ -3,20 +3,20 @@ package quantise
 import (
 	"slices"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // lowerGemm lowers alpha·A'·B' + beta·C.
-func lowerGemm(l *lowering, n *onnx.Node, v *value) {
+func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 	la, lb := []int{0, 2}, []int{2, 1}
-	if n.Int("transA") == 1 {
+	if op.TransA {
 		la = []int{2, 0}
 	}
-	if n.Int("transB") == 1 {
+	if op.TransB {
 		lb = []int{1, 2}
 	}
-	alpha, beta := n.Floats["alpha"], n.Floats["beta"]
+	alpha, beta := op.Alpha, op.Beta
 	var cName string
 	if len(n.Inputs) > 2 && beta != 0 {
 		cName = n.Inputs[2]
@@ -57,7 +57,7 @@ func lowerGemm(l *lowering, n *onnx.Node, v *value) {
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
-func lowerMatMul(l *lowering, n *onnx.Node, v *value) {
+func lowerMatMul(l *lowering, n *graph.Node, v *value) {
 	r := len(v.shape)
 	labels := func(name string, last ...int) []int {
 		rank := len(l.fg.Shapes[name])

@@ -1,7 +1,7 @@
 package quantise
 
 import (
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -37,9 +37,9 @@ func (l *lowering) reluTable(spread int64) model.TableID {
 
 // lowerMaxPool lowers MaxPool: the maximum along each spatial axis in turn,
 // tap by tap.
-func lowerMaxPool(l *lowering, n *onnx.Node, v *value) {
+func lowerMaxPool(l *lowering, n *graph.Node, op graph.MaxPool, v *value) {
 	id := l.comparable(l.values[n.Inputs[0]])
-	for i, w := range windows(n) {
+	for i, w := range windows(op.Window) {
 		id = l.windowMax(v.name, id, 2+i, w, v.shape[2+i])
 	}
 	v.id = id

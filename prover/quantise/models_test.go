@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
@@ -26,7 +27,7 @@ func sharedModels(t *testing.T) string {
 
 // run quantises a graph with the calibration of the inputs themselves,
 // executes it and returns the real outputs, integer and float.
-func run(t testing.TB, g *onnx.Graph, inputs [][]float64, opts Options) (m *Model, w *forward.Witness, got, want [][]float64) {
+func run(t testing.TB, g *graph.Graph, inputs [][]float64, opts Options) (m *Model, w *forward.Witness, got, want [][]float64) {
 	t.Helper()
 	values, err := g.RunFloat(inputs)
 	if err != nil {

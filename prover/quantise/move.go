@@ -3,13 +3,13 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // lowerReshape lowers what keeps the entries in their order: nothing is
 // computed, and a pending value stays pending.
-func lowerReshape(l *lowering, n *onnx.Node, v *value) {
+func lowerReshape(l *lowering, n *graph.Node, v *value) {
 	x := l.values[n.Inputs[0]]
 	if x == nil { // a constant that is an output
 		t := l.fg.Consts[n.Inputs[0]]
@@ -38,39 +38,34 @@ func (l *lowering) view(v, x *value, w *model.View) {
 	v.id = l.virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.g.Tensors[id].Frac)
 }
 
-func lowerTranspose(l *lowering, n *onnx.Node, v *value) {
+func lowerTranspose(l *lowering, n *graph.Node, op graph.Transpose, v *value) {
 	w := &model.View{}
-	for j, i := range n.Ints["perm"] {
-		w.Groups = append(w.Groups, axis(j, int(i)))
+	for j, i := range op.Perm {
+		w.Groups = append(w.Groups, axis(j, i))
 	}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
 
-func lowerSlice(l *lowering, n *onnx.Node, v *value) {
+func lowerSlice(l *lowering, n *graph.Node, op graph.Slice, v *value) {
 	w := &model.View{}
 	for i := range v.shape {
 		w.Groups = append(w.Groups, model.Group{
-			Out: []int{i}, In: []int{i}, Base: int(n.Ints["starts"][i]), Strides: []int{int(n.Ints["steps"][i])},
+			Out: []int{i}, In: []int{i}, Base: op.Starts[i], Strides: []int{op.Steps[i]},
 		})
 	}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
 
-func lowerGather(l *lowering, n *onnx.Node, v *value) {
+func lowerGather(l *lowering, n *graph.Node, op graph.Gather, v *value) {
 	w := &model.View{Groups: identityGroups(len(v.shape))}
-	a := n.Int("axis")
-	index := make([]int, len(n.Ints["indices"]))
-	for i, x := range n.Ints["indices"] {
-		index[i] = int(x)
-	}
-	w.Groups[a] = model.Group{Out: []int{a}, In: []int{a}, Map: model.MapIndex, Index: index}
+	w.Groups[op.Axis] = model.Group{Out: []int{op.Axis}, In: []int{op.Axis}, Map: model.MapIndex, Index: op.Indices}
 	l.view(v, l.values[n.Inputs[0]], w)
 }
 
-func lowerPad(l *lowering, n *onnx.Node, v *value) {
+func lowerPad(l *lowering, n *graph.Node, op graph.Pad, v *value) {
 	x := l.values[n.Inputs[0]]
 	id := l.tensor(x)
-	value := n.Floats["value"]
+	value := op.Value
 	if math.IsInf(value, 0) || math.IsNaN(value) {
 		refuse("padding with %g", value)
 	}
@@ -82,14 +77,14 @@ func lowerPad(l *lowering, n *onnx.Node, v *value) {
 	fill := math.Round(value * pow2(frac))
 	w := &model.View{Fill: int64(fill)}
 	for i := range v.shape {
-		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -int(n.Ints["pads"][i]), Strides: []int{1}})
+		w.Groups = append(w.Groups, model.Group{Out: []int{i}, In: []int{i}, Base: -op.Begin[i], Strides: []int{1}})
 	}
 	v.id = l.virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, frac)
 }
 
 // lowerConcat lowers Concat as the sum of its parts, each moved to its place.
-func lowerConcat(l *lowering, n *onnx.Node, v *value) {
-	axisAt := n.Int("axis")
+func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
+	axisAt := op.Axis
 	var terms []term
 	type part struct {
 		name string
@@ -131,7 +126,7 @@ func lowerConcat(l *lowering, n *onnx.Node, v *value) {
 	v.pending = e
 }
 
-func lowerExpand(l *lowering, n *onnx.Node, v *value) {
+func lowerExpand(l *lowering, n *graph.Node, v *value) {
 	x := l.values[n.Inputs[0]]
 	w := broadcastView(x.shape, v.shape)
 	if w == nil {
@@ -141,7 +136,7 @@ func lowerExpand(l *lowering, n *onnx.Node, v *value) {
 	l.view(v, x, w)
 }
 
-func lowerTile(l *lowering, n *onnx.Node, v *value) {
+func lowerTile(l *lowering, n *graph.Node, v *value) {
 	x := l.values[n.Inputs[0]]
 	if sameShape(x.shape, v.shape) {
 		lowerReshape(l, n, v)

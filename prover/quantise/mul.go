@@ -3,13 +3,13 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // lowerMul lowers Mul: by a constant as a change of scale or a product with
 // weights, of two computed values as an element-wise product.
-func lowerMul(l *lowering, n *onnx.Node, v *value) {
+func lowerMul(l *lowering, n *graph.Node, v *value) {
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	switch {
 	case b == nil:
@@ -18,17 +18,17 @@ func lowerMul(l *lowering, n *onnx.Node, v *value) {
 		l.mulConstant(v, b, n.Inputs[0], l.fg.Consts[n.Inputs[0]])
 	default:
 		if base, fa, fb, ok := l.common(v, a, b); ok {
-			v.fn = &function{name: n.Op, base: base, real: func(t float64) float64 { return fa(t) * fb(t) }}
+			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, func(a, b float64) float64 { return a * b })}
 			return
 		}
 		v.pending = l.elementwise(v.shape, a, b)
 	}
 }
 
-func lowerNeg(l *lowering, n *onnx.Node, v *value) { l.mulScalar(v, l.values[n.Inputs[0]], -1) }
+func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.Inputs[0]], -1) }
 
 // mulConstant lowers v = x·t.
-func (l *lowering) mulConstant(v, x *value, name string, t *onnx.Tensor) {
+func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
 	if c, same := uniform(t); same {
 		l.mulScalar(v, x, c)
 		return
@@ -45,7 +45,7 @@ func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
 	if x.curved() && same {
 		base, f := l.root(x)
-		v.fn = &function{name: "Mul", base: base, real: func(t float64) float64 { return c * f(t) }}
+		v.fn = &function{name: "Mul", base: base, curve: f.then(func(y float64) float64 { return c * y })}
 		return
 	}
 	if !same {

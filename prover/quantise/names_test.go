@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -13,44 +13,15 @@ import (
 // escape sequences, line ends, bytes that are not UTF-8, too many of them.
 func TestOddNames(t *testing.T) {
 	const odd = "\x1b[1A\x1b[2K\r\n\u202e\xff"
-	rename := func(s string) string {
-		if s == "" {
-			return s
-		}
-		return odd + s + strings.Repeat("é", 200)
-	}
-	n := newNetwork([]int{2, 3})
+	rename := func(s string) string { return odd + s + strings.Repeat("é", 200) }
 	rng := rand.New(rand.NewPCG(1, 2))
-	y := n.node("Softmax", []int{2, 4}, onnx.Node{Ints: map[string][]int64{"axis": {1}}}, n.dense("in0", 4, rng))
-	n.Outputs = []string{y}
-
-	g := &onnx.Graph{Name: rename("graph"), Consts: map[string]*onnx.Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]onnx.DType{}}
-	for k, v := range n.Consts {
-		g.Consts[rename(k)] = v
-	}
-	for k, v := range n.Shapes {
-		g.Shapes[rename(k)] = v
-	}
-	for k, v := range n.DTypes {
-		g.DTypes[rename(k)] = v
-	}
-	for _, v := range n.Inputs {
-		v.Name = rename(v.Name)
-		g.Inputs = append(g.Inputs, v)
-	}
-	for _, node := range n.Nodes {
-		c := *node
-		c.Name, c.Inputs, c.Outputs = rename(c.Name), nil, nil
-		for _, name := range node.Inputs {
-			c.Inputs = append(c.Inputs, rename(name))
-		}
-		for _, name := range node.Outputs {
-			c.Outputs = append(c.Outputs, rename(name))
-		}
-		g.Nodes = append(g.Nodes, &c)
-	}
-	for _, name := range n.Outputs {
-		g.Outputs = append(g.Outputs, rename(name))
+	b := graph.NewBuilder(rename("graph"))
+	n := network{Builder: b, in: []graph.Value{b.Input(rename("in0"), graph.Float, []int{2, 3})}}
+	b.At("Softmax", rename("softmax"))
+	b.Output(rename("y"), b.Softmax(n.dense(n.in[0], 4, rng), 1))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
 	}
 	x := make([]float64, 6)
 	for i := range x {

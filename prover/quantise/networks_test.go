@@ -5,91 +5,68 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 )
 
-// ints makes a node's integer attributes.
-func ints(m map[string][]int64) onnx.Node { return onnx.Node{Ints: m} }
-
 // dense is x·W + b on the last axis, with random weights.
-func (n network) dense(x string, width int, rng *rand.Rand) string {
-	shape := append([]int(nil), n.Shapes[x]...)
+func (n network) dense(x graph.Value, width int, rng *rand.Rand) graph.Value {
+	shape := n.Shape(x)
 	k := shape[len(shape)-1]
-	shape[len(shape)-1] = width
 	w := n.constant([]int{k, width}, func(int) float64 { return rng.NormFloat64() / math.Sqrt(float64(k)) })
 	b := n.constant([]int{width}, func(int) float64 { return 0.1 * rng.NormFloat64() })
-	return n.node("Add", shape, onnx.Node{}, n.node("MatMul", shape, onnx.Node{}, x, w), b)
+	return n.Add(n.MatMul(x, w), b)
 }
 
-// layerNorm is LayerNormalization over the last of three axes, as exporters
-// write it out.
-func (n network) layerNorm(x string, rng *rand.Rand) string {
-	shape := n.Shapes[x]
-	row := []int{shape[0], shape[1], 1}
-	scalar := func(v float64) string { return n.constant(nil, func(int) float64 { return v }) }
-	mean := func(x string) string {
-		return n.node("ReduceMean", row, ints(map[string][]int64{"axes": {2}, "keepdims": {1}}), x)
-	}
-	centred := n.node("Sub", shape, onnx.Node{}, x, mean(x))
-	variance := mean(n.node("Mul", shape, onnx.Node{}, centred, centred))
-	sigma := n.node("Sqrt", row, onnx.Node{}, n.node("Add", row, onnx.Node{}, variance, scalar(1e-5)))
-	y := n.node("Div", shape, onnx.Node{}, centred, sigma)
-	y = n.node("Mul", shape, onnx.Node{}, y, n.constant(shape[2:], func(int) float64 { return 1 + 0.2*rng.NormFloat64() }))
-	return n.node("Add", shape, onnx.Node{}, y, n.constant(shape[2:], func(int) float64 { return 0.1 * rng.NormFloat64() }))
+// layerNorm is LayerNormalization over the last of three axes.
+func (n network) layerNorm(x graph.Value, rng *rand.Rand) graph.Value {
+	row := n.Shape(x)[2:]
+	scale := n.constant(row, func(int) float64 { return 1 + 0.2*rng.NormFloat64() })
+	return n.LayerNorm(x, 2, 1e-5, scale, n.constant(row, func(int) float64 { return 0.1 * rng.NormFloat64() }))
 }
 
 // attention is causal self-attention with the given number of heads.
-func (n network) attention(x string, heads int, rng *rand.Rand) string {
-	rows, width := n.Shapes[x][1], n.Shapes[x][2]
+func (n network) attention(x graph.Value, heads int, rng *rand.Rand) graph.Value {
+	rows, width := n.Shape(x)[1], n.Shape(x)[2]
 	d := width / heads
-	part := func(perm []int64, shape ...int) string {
-		y := n.node("Reshape", []int{1, rows, heads, d}, onnx.Node{}, n.dense(x, width, rng))
-		return n.node("Transpose", shape, ints(map[string][]int64{"perm": perm}), y)
+	part := func(perm ...int) graph.Value {
+		return n.Transpose(n.Reshape(n.dense(x, width, rng), []int{1, rows, heads, d}), perm)
 	}
-	q := part([]int64{0, 2, 1, 3}, 1, heads, rows, d)
-	k := part([]int64{0, 2, 3, 1}, 1, heads, d, rows)
-	v := part([]int64{0, 2, 1, 3}, 1, heads, rows, d)
-	square := []int{1, heads, rows, rows}
-	a := n.node("MatMul", square, onnx.Node{}, q, k)
-	a = n.node("Mul", square, onnx.Node{}, a, n.constant(nil, func(int) float64 { return 1 / math.Sqrt(float64(d)) }))
-	a = n.node("Add", square, onnx.Node{}, a, n.constant([]int{rows, rows}, func(i int) float64 {
+	q := part(0, 2, 1, 3)
+	k := part(0, 2, 3, 1)
+	v := part(0, 2, 1, 3)
+	a := n.Mul(n.MatMul(q, k), n.Number(1/math.Sqrt(float64(d))))
+	a = n.Add(a, n.constant([]int{rows, rows}, func(i int) float64 {
 		if i%rows > i/rows {
 			return -1e9
 		}
 		return 0
 	}))
-	a = n.node("Softmax", square, ints(map[string][]int64{"axis": {3}}), a)
-	a = n.node("MatMul", []int{1, heads, rows, d}, onnx.Node{}, a, v)
-	a = n.node("Transpose", []int{1, rows, heads, d}, ints(map[string][]int64{"perm": {0, 2, 1, 3}}), a)
-	return n.dense(n.node("Reshape", []int{1, rows, width}, onnx.Node{}, a), width, rng)
+	a = n.Transpose(n.MatMul(n.Softmax(a, 3), v), []int{0, 2, 1, 3})
+	return n.dense(n.Reshape(a, []int{1, rows, width}), width, rng)
 }
 
 // conv is a square convolution with padding that keeps the size at stride 1.
-func (n network) conv(x string, channels, k, stride int, rng *rand.Rand) string {
-	in := n.Shapes[x]
+func (n network) conv(x graph.Value, channels, k, stride int, rng *rand.Rand) graph.Value {
+	in := n.Shape(x)
 	scale := math.Sqrt(2 / float64(in[1]*k*k))
 	w := n.constant([]int{channels, in[1], k, k}, func(int) float64 { return scale * rng.NormFloat64() })
 	b := n.constant([]int{channels}, func(int) float64 { return 0.1 * rng.NormFloat64() })
-	p, s := int64(k/2), int64(stride)
-	return n.node("Conv", []int{in[0], channels, (in[2] + stride - 1) / stride, (in[3] + stride - 1) / stride}, ints(map[string][]int64{
-		"kernel": {int64(k), int64(k)}, "strides": {s, s}, "dilations": {1, 1}, "pads": {p, p, p, p}, "group": {1},
-	}), x, w, b)
+	two := func(v int) []int { return []int{v, v} }
+	window := graph.Window{Kernel: two(k), Strides: two(stride), Dilations: two(1), Begin: two(k / 2), End: two(k / 2)}
+	return n.Conv(graph.Conv{Window: window, Group: 1}, x, w, b)
 }
 
-func (n network) relu(x string) string { return n.node("Relu", n.Shapes[x], onnx.Node{}, x) }
+func (n network) relu(x graph.Value) graph.Value { return n.Apply(graph.Relu, x) }
 
 // accurate quantises the network with random inputs and checks the error.
-func (n network) accurate(t *testing.T, output string, rng *rand.Rand) *Model {
+func (n network) accurate(t *testing.T, output graph.Value, rng *rand.Rand) *Model {
 	t.Helper()
-	n.Outputs = []string{output}
-	x := make([]float64, 1)
-	for _, d := range n.Inputs[0].Shape {
-		x = make([]float64, len(x)*d)
-	}
+	g := n.graph(t, output)
+	x := make([]float64, graph.Size(g.Inputs[0].Shape))
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
-	m, w, got, want := run(t, n.Graph, [][]float64{x}, Options{})
+	m, w, got, want := run(t, g, [][]float64{x}, Options{})
 	a := Compare(got[0], want[0])
 	t.Logf("error %.4f %% of the range, cosine %.7f", 100*a.Relative, a.Cosine)
 	if a.Relative > 0.01 || a.Cosine < 0.999 {
@@ -104,12 +81,12 @@ func (n network) accurate(t *testing.T, output string, rng *rand.Rand) *Model {
 func TestTransformer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := newNetwork([]int{1, 12, 32})
-	x := "in0"
-	add := func(y string) { x = n.node("Add", n.Shapes[x], onnx.Node{}, x, y) }
+	x := n.in[0]
+	add := func(y graph.Value) { x = n.Add(x, y) }
 	for range 3 {
 		add(n.attention(n.layerNorm(x, rng), 4, rng))
 		h := n.dense(n.layerNorm(x, rng), 128, rng)
-		add(n.dense(n.node("Gelu", n.Shapes[h], onnx.Node{}, h), 32, rng))
+		add(n.dense(n.Apply(graph.Gelu, h), 32, rng))
 	}
 	n.accurate(t, n.layerNorm(x, rng), rng)
 }
@@ -117,15 +94,15 @@ func TestTransformer(t *testing.T) {
 func TestResidualCNN(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := newNetwork([]int{1, 3, 16, 16})
-	x := n.relu(n.conv("in0", 16, 3, 1, rng))
+	x := n.relu(n.conv(n.in[0], 16, 3, 1, rng))
 	for stage := range 2 {
 		for range 2 {
 			y := n.conv(n.relu(n.conv(x, 16<<stage, 3, 1, rng)), 16<<stage, 3, 1, rng)
-			x = n.relu(n.node("Add", n.Shapes[x], onnx.Node{}, x, y))
+			x = n.relu(n.Add(x, y))
 		}
 		x = n.relu(n.conv(x, 32<<stage, 3, 2, rng))
 	}
-	x = n.node("ReduceMean", []int{1, 64}, ints(map[string][]int64{"axes": {2, 3}, "keepdims": {0}}), x)
+	x = n.Reduce(graph.Mean, x, []int{2, 3}, false)
 	n.accurate(t, n.dense(x, 10, rng), rng)
 }
 
@@ -133,8 +110,8 @@ func TestResidualCNN(t *testing.T) {
 func TestFusion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := newNetwork([]int{1, 3, 8, 8})
-	x := n.relu(n.conv("in0", 4, 3, 1, rng))
-	x = n.node("Sigmoid", n.Shapes[x], onnx.Node{}, n.relu(n.conv(x, 4, 3, 1, rng)))
+	x := n.relu(n.conv(n.in[0], 4, 3, 1, rng))
+	x = n.Apply(graph.Sigmoid, n.relu(n.conv(x, 4, 3, 1, rng)))
 	m := n.accurate(t, x, rng)
 	// Two for the first Relu; for the second one, clamp, range and one table
 	// for Sigmoid after Relu.

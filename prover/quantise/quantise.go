@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -112,7 +112,8 @@ type Model struct {
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
-	clamps []clamp
+	clamps  []clamp
+	outside []outside
 }
 
 // StepReport is the precision of one rounding look-up.
@@ -130,7 +131,7 @@ type StepReport struct {
 // input and node output (Ranges of what RunFloat returned).
 //
 // The error names every node that cannot be quantised, with the reason.
-func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, error) {
+func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -141,12 +142,12 @@ func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, er
 		}
 	}
 	for _, n := range fg.Nodes {
-		r, ok := ranges[n.Output()]
+		r, ok := ranges[n.Output]
 		if !ok {
-			return nil, fmt.Errorf("no calibrated range for %q", n.Output())
+			return nil, fmt.Errorf("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			return nil, fmt.Errorf("%s: the float model gives values that are not finite", describe(n))
+			return nil, fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
 	}
 	// A first pass with the largest tables shows how far static bounds and
@@ -172,4 +173,13 @@ func Quantise(fg *onnx.Graph, ranges map[string]Range, opts Options) (*Model, er
 	}
 }
 
-func describe(n *onnx.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op) }
+// domain says where a function is defined, if that is not everywhere.
+func domain(op graph.Op) string {
+	s, ok := op.(graph.Scalar)
+	if !ok || s.Func.Domain == (graph.Domain{}) {
+		return ""
+	}
+	return fmt.Sprintf(": %s is defined on [%g, %g]", s.Func.Name, s.Func.Domain.Lo, s.Func.Domain.Hi)
+}
+
+func describe(n *graph.Node) string { return fmt.Sprintf("node %q (%s)", n.Name, n.Op.Kind()) }

@@ -6,39 +6,44 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 func TestRefusalsNameEveryNode(t *testing.T) {
-	n := newNetwork([]int{4})
-	a := n.node("Frobnicate", []int{4}, onnx.Node{}, "in0")
-	b := n.node("Where", []int{4}, onnx.Node{}, "in0", "in0", "in0")
-	c := n.node("Add", []int{4}, onnx.Node{}, a, b) // no fault of its own
-	n.Outputs = []string{c}
-	ranges := map[string]Range{"in0": {Min: -1, Max: 1}, a: {Min: -1, Max: 1}, b: {Min: -1, Max: 1}, c: {Min: -2, Max: 2}}
-	_, err := Quantise(n.Graph, ranges, Options{})
+	shape := []int{4}
+	g := &graph.Graph{
+		Inputs: []graph.Input{{Name: "x", Shape: shape, DType: graph.Float}}, Outputs: []string{"c"},
+		Nodes: []*graph.Node{
+			{Op: graph.Scalar{Func: graph.Floor}, Name: "first", Inputs: []string{"x"}, Output: "a"},
+			{Op: graph.Where{}, Name: "second", Inputs: []string{"x", "x", "x"}, Output: "b"},
+			{Op: graph.Add, Name: "third", Inputs: []string{"a", "b"}, Output: "c"}, // no fault of its own
+		},
+		Shapes: map[string][]int{"x": shape, "a": shape, "b": shape, "c": shape},
+	}
+	unit := Range{Min: -1, Max: 1}
+	_, err := Quantise(g, map[string]Range{"x": unit, "a": unit, "b": unit, "c": unit}, Options{})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{`node "Frobnicate0" (Frobnicate): operator not supported`, `node "Where1" (Where): only a constant condition`} {
+	for _, want := range []string{`node "first" (Floor): operator not supported`, `node "second" (Where): only a constant condition`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
 	}
-	if strings.Contains(err.Error(), "Add2") {
+	if strings.Contains(err.Error(), "third") {
 		t.Errorf("names a node that only depends on the others: %v", err)
 	}
 }
 
 func TestRangesAreNeeded(t *testing.T) {
 	n := newNetwork([]int{4})
-	n.Outputs = []string{n.node("Relu", []int{4}, onnx.Node{}, "in0")}
+	g := n.graph(t, n.relu(n.in[0]))
 	for _, ranges := range []map[string]Range{
-		{"Relu0": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}, "Relu0": {Min: 0, Max: math.Inf(1)}}, {"in0": {Min: 0, Max: 1}, "Relu0": {Min: 0, Max: math.NaN()}},
+		{"y": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}}, {"in0": {Min: 0, Max: 1}, "y": {Min: 0, Max: math.Inf(1)}}, {"in0": {Min: 0, Max: 1}, "y": {Min: 0, Max: math.NaN()}},
 	} {
-		if _, err := Quantise(n.Graph, ranges, Options{}); err == nil {
+		if _, err := Quantise(g, ranges, Options{}); err == nil {
 			t.Errorf("%v: accepted", ranges)
 		}
 	}
@@ -63,13 +68,13 @@ func TestOptions(t *testing.T) {
 func reluModel(t *testing.T) *Model {
 	t.Helper()
 	n := newNetwork([]int{2})
-	x := n.node("Mul", []int{2}, onnx.Node{}, "in0", n.constant(nil, func(int) float64 { return 2 }))
-	n.Outputs = []string{n.relu(n.node("Add", []int{2}, onnx.Node{}, x, n.constant([]int{2}, func(i int) float64 { return float64(i) / 3 })))}
-	values, err := n.RunFloat([][]float64{{-1, 1}})
+	x := n.Mul(n.in[0], n.Number(2))
+	g := n.graph(t, n.relu(n.Add(x, n.constant([]int{2}, func(i int) float64 { return float64(i) / 3 }))))
+	values, err := g.RunFloat([][]float64{{-1, 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Quantise(n.Graph, Ranges(values), Options{})
+	m, err := Quantise(g, Ranges(values), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +100,7 @@ func TestSaturation(t *testing.T) {
 		}
 		n := 0
 		for node, k := range m.Saturation(w) {
-			if node != "Relu2" {
+			if node != "Relu" {
 				t.Errorf("%v: saturation at %q", c.x, node)
 			}
 			n += k
@@ -134,7 +139,7 @@ func TestCompare(t *testing.T) {
 
 // Piecewise tables give the function they are named after on every key.
 func TestPiecewiseTables(t *testing.T) {
-	l := newLowering(&onnx.Graph{}, nil, Options{Headroom: 2}, plan{tableBits: 6, bits: 4}, &weightStats{})
+	l := newLowering(&graph.Graph{}, nil, Options{Headroom: 2}, plan{tableBits: 6, bits: 4}, &weightStats{})
 	clip := func(x, lo, hi int64) int64 { return min(max(x, lo), hi) }
 	for _, c := range []struct{ lo, hi int64 }{{-8, 7}, {0, 7}, {-1000, 1000}, {3, 5}, {-32, 31}, {0, 0}, {-5, -2}} {
 		for k, f := range map[kind]func(x int64) int64{
@@ -201,11 +206,9 @@ func TestReshapeView(t *testing.T) {
 func TestWeightsPerChannel(t *testing.T) {
 	n := newNetwork([]int{1, 4})
 	w := n.constant([]int{2, 4}, func(i int) float64 { return []float64{1000, 1}[i/4] * float64(i%4+1) })
-	n.Outputs = []string{n.node("Gemm", []int{1, 2}, onnx.Node{
-		Ints: map[string][]int64{"transA": {0}, "transB": {1}}, Floats: map[string]float64{"alpha": 1, "beta": 1},
-	}, "in0", w)}
+	g := n.graph(t, n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, n.in[0], w))
 	for _, opts := range []Options{{}, {Mode: "w8a8"}} {
-		m, _, got, want := run(t, n.Graph, [][]float64{{1, -0.5, 0.25, 1}}, opts)
+		m, _, got, want := run(t, g, [][]float64{{1, -0.5, 0.25, 1}}, opts)
 		for i := range want[0] {
 			if math.Abs(got[0][i]-want[0][i]) > 0.02*math.Abs(want[0][i]) {
 				t.Errorf("%+v: %v, want %v", opts, got, want)

@@ -7,128 +7,108 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 	"pgregory.net/rapid"
 )
 
-// network builds float graphs in the reader's normal form.
-type network struct{ *onnx.Graph }
-
-func newNetwork(inputs ...[]int) network {
-	g := &onnx.Graph{Name: "test", Consts: map[string]*onnx.Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]onnx.DType{}}
-	for i, s := range inputs {
-		name := fmt.Sprintf("in%d", i)
-		g.Inputs = append(g.Inputs, onnx.Value{Name: name, Shape: s, DType: onnx.Float})
-		g.Shapes[name] = s
-	}
-	return network{g}
+// network builds float graphs with random weights.
+type network struct {
+	*graph.Builder
+	in []graph.Value
 }
 
-func (n network) constant(shape []int, f func(i int) float64) string {
-	t := &onnx.Tensor{Shape: shape, DType: onnx.Float, F32: make([]float32, model.Size(shape))}
+func newNetwork(inputs ...[]int) network {
+	n := network{Builder: graph.NewBuilder("test")}
+	for i, s := range inputs {
+		n.in = append(n.in, n.Input(fmt.Sprintf("in%d", i), graph.Float, s))
+	}
+	return n
+}
+
+func (n network) constant(shape []int, f func(i int) float64) graph.Value {
+	t := &graph.Tensor{Shape: shape, DType: graph.Float, F32: make([]float32, model.Size(shape))}
 	for i := range t.F32 {
 		t.F32[i] = float32(f(i))
 	}
-	name := fmt.Sprintf("c%d", len(n.Consts))
-	n.Consts[name], n.Shapes[name] = t, shape
-	return name
+	return n.Constant("", t)
 }
 
-// node appends a node and returns its output.
-func (n network) node(op string, shape []int, node onnx.Node, inputs ...string) string {
-	node.Op, node.Inputs = op, inputs
-	node.Name = fmt.Sprintf("%s%d", op, len(n.Nodes))
-	node.Outputs = []string{node.Name}
-	n.Nodes = append(n.Nodes, &node)
-	n.Shapes[node.Name] = shape
-	return node.Name
+// graph returns the graph with the one output y.
+func (n network) graph(t interface{ Fatal(...any) }, y graph.Value) *graph.Graph {
+	n.Output("y", y)
+	g, err := n.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // drawNetwork draws a chain of layers with residual connections; the scale of
 // a layer's weights is e^±spread times the usual one.
-func drawNetwork(t *rapid.T, rng *rand.Rand, spread float64) network {
+func drawNetwork(t *rapid.T, rng *rand.Rand, spread float64) *graph.Graph {
 	rows, width := rapid.IntRange(1, 4).Draw(t, "rows"), rapid.IntRange(1, 40).Draw(t, "width")
-	shape := []int{rows, width}
-	n := newNetwork(shape)
-	x := "in0"
-	earlier := []string{x} // of the same shape
+	n := newNetwork([]int{rows, width})
+	x := n.in[0]
+	earlier := []graph.Value{x} // of the same shape
 	for range rapid.IntRange(1, 6).Draw(t, "layers") {
 		scale := math.Exp(rapid.Float64Range(-spread, spread).Draw(t, "scale"))
 		random := func(int) float64 { return scale * rng.NormFloat64() }
+		k := n.Shape(x)[1]
 		switch rapid.IntRange(0, 8).Draw(t, "layer") {
 		case 0, 1:
 			w := rapid.IntRange(1, 40).Draw(t, "width")
-			g := onnx.Node{Ints: map[string][]int64{"transA": {0}, "transB": {0}}, Floats: map[string]float64{"alpha": 1, "beta": 1}}
-			k, c := n.Shapes[x][1], n.constant([]int{w}, random)
-			shape = []int{rows, w}
-			x = n.node("Gemm", shape, g, x, n.constant([]int{k, w}, func(i int) float64 { return random(i) / math.Sqrt(float64(k)) }), c)
+			c := n.constant([]int{w}, random)
+			weights := n.constant([]int{k, w}, func(i int) float64 { return random(i) / math.Sqrt(float64(k)) })
+			x = n.Gemm(graph.Gemm{Alpha: 1, Beta: 1}, x, weights, c)
 			earlier = nil
 		case 2:
-			x = n.node("Relu", shape, onnx.Node{}, x)
+			x = n.Apply(graph.Relu, x)
 		case 3:
-			x = n.node("Tanh", shape, onnx.Node{}, x)
+			x = n.Apply(graph.Tanh, x)
 		case 4:
-			x = n.node("Mul", shape, onnx.Node{}, x, n.constant([]int{shape[1]}, random))
+			x = n.Mul(x, n.constant([]int{k}, random))
 		case 5:
-			x = n.node("Add", shape, onnx.Node{}, x, n.constant([]int{1, shape[1]}, random))
+			x = n.Add(x, n.constant([]int{1, k}, random))
 		case 6:
 			if len(earlier) > 0 {
-				op := rapid.SampledFrom([]string{"Add", "Sub", "Mul"}).Draw(t, "op")
-				x = n.node(op, shape, onnx.Node{}, x, rapid.SampledFrom(earlier).Draw(t, "with"))
+				op := rapid.SampledFrom([]func(x, y graph.Value) graph.Value{n.Add, n.Sub, n.Mul}).Draw(t, "op")
+				x = op(x, rapid.SampledFrom(earlier).Draw(t, "with"))
 			}
 		case 7:
-			x = n.node("Softmax", shape, onnx.Node{Ints: map[string][]int64{"axis": {1}}}, x)
+			x = n.Softmax(x, 1)
 		case 8:
-			m := n.node("ReduceMean", []int{rows, 1}, onnx.Node{Ints: map[string][]int64{"axes": {1}, "keepdims": {1}}}, x)
-			x = n.node("Sub", shape, onnx.Node{}, x, m)
+			x = n.Sub(x, n.Reduce(graph.Mean, x, []int{1}, true))
 		}
 		earlier = append(earlier, x)
 	}
-	if x == "in0" {
-		x = n.node("Relu", shape, onnx.Node{}, x)
+	if x == n.in[0] {
+		x = n.Apply(graph.Relu, x)
 	}
-	n.Outputs = []string{x}
-	n.prune()
-	return n
-}
-
-// prune drops the nodes that the output does not need, as the reader does.
-func (n network) prune() {
-	need := map[string]bool{n.Outputs[0]: true}
-	var kept []*onnx.Node
-	for i := len(n.Nodes) - 1; i >= 0; i-- {
-		if need[n.Nodes[i].Output()] {
-			kept = append([]*onnx.Node{n.Nodes[i]}, kept...)
-			for _, in := range n.Nodes[i].Inputs {
-				need[in] = true
-			}
-		}
-	}
-	n.Nodes = kept
+	return n.graph(t, x)
 }
 
 // calibrated quantises a random network with random calibration inputs.
 func calibrated(t *rapid.T, spread float64) (m *Model, rng *rand.Rand, calibration, want []float64, widest float64) {
 	rng = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-	n := drawNetwork(t, rng, spread)
-	calibration = make([]float64, model.Size(n.Inputs[0].Shape))
+	g := drawNetwork(t, rng, spread)
+	calibration = make([]float64, model.Size(g.Inputs[0].Shape))
 	for i := range calibration {
 		calibration[i] = rng.NormFloat64()
 	}
-	values, err := n.RunFloat([][]float64{calibration})
+	values, err := g.RunFloat([][]float64{calibration})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err = Quantise(n.Graph, Ranges(values), Options{})
+	m, err = Quantise(g, Ranges(values), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range Ranges(values) {
 		widest = math.Max(widest, r.abs())
 	}
-	return m, rng, calibration, values[n.Outputs[0]], widest
+	return m, rng, calibration, values["y"], widest
 }
 
 // execute runs the model on real inputs.

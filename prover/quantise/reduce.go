@@ -3,41 +3,40 @@ package quantise
 import (
 	"slices"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
 // mean a division by the number of entries as in scale.
-func lowerReduce(l *lowering, n *onnx.Node, v *value) {
+func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 	x := l.values[n.Inputs[0]]
 	count := 1
 	w := &model.View{}
-	keep := n.Int("keepdims") == 1
 	out := 0
 	for i, d := range x.shape {
-		if !slices.Contains(n.Ints["axes"], int64(i)) {
+		if !slices.Contains(op.Axes, i) {
 			w.Groups = append(w.Groups, axis(out, i))
 			out++
 			continue
 		}
 		count *= d
 		g := model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
-		if keep {
+		if op.Keep {
 			g.Out, g.Strides = []int{out}, []int{0}
 			out++
 		}
 		w.Groups = append(w.Groups, g)
 	}
-	l.sum(v, x, w, count, n.Op == "ReduceMean")
+	l.sum(v, x, w, count, op.Func == graph.Mean)
 }
 
 // lowerAveragePool lowers AveragePool: the sum of each window, divided by the
 // number of kernel positions.
-func lowerAveragePool(l *lowering, n *onnx.Node, v *value) {
+func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value) {
 	w := &model.View{Groups: identityGroups(2)}
 	count := 1
-	for i, win := range windows(n) {
+	for i, win := range windows(op.Window) {
 		w.Groups = append(w.Groups, win.summed(2+i, 2+i))
 		count *= win.taps
 	}

@@ -41,7 +41,8 @@ func Compare(got, want []float64) Accuracy {
 }
 
 // Saturation counts, by model node, the entries of a run that were clamped to
-// the calibrated range (an entry exactly at the end of the range counts).
+// the calibrated range (an entry exactly at the end of the range counts), and those
+// where a function was not defined and something stood in for its value.
 func (m *Model) Saturation(w *forward.Witness) map[string]int {
 	counts := map[string]int{}
 	for _, c := range m.clamps {
@@ -54,6 +55,11 @@ func (m *Model) Saturation(w *forward.Witness) map[string]int {
 		}
 		if n > 0 {
 			counts[c.node] += n
+		}
+	}
+	for _, o := range m.outside {
+		if n := o.count(w.Keys[o.step]); n > 0 {
+			counts[o.node] += n
 		}
 	}
 	return counts

@@ -3,18 +3,18 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // lowerPRelu lowers relu(x) + slope·(x − relu(x)).
-func lowerPRelu(l *lowering, n *onnx.Node, v *value) {
+func lowerPRelu(l *lowering, n *graph.Node, v *value) {
 	x, slope := l.values[n.Inputs[0]], l.fg.Consts[n.Inputs[1]]
 	if x == nil || slope == nil {
 		refuse("only a computed input with a constant slope is supported")
 	}
 	if c, same := uniform(slope); same {
-		l.apply(v, x, n.Op, leaky(c))
+		l.apply(v, x, n.Op.Kind(), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
 		return
 	}
 	id := l.narrowed(x, l.plan.bits)
@@ -34,7 +34,7 @@ func lowerPRelu(l *lowering, n *onnx.Node, v *value) {
 
 // lowerWhere lowers Where with a constant condition: each branch is masked by
 // a fixed tensor of zeros and ones.
-func lowerWhere(l *lowering, n *onnx.Node, v *value) {
+func lowerWhere(l *lowering, n *graph.Node, v *value) {
 	cond := l.fg.Consts[n.Inputs[0]]
 	if cond == nil {
 		refuse("only a constant condition is supported")
@@ -43,7 +43,7 @@ func lowerWhere(l *lowering, n *onnx.Node, v *value) {
 	var terms []term
 	type branch struct {
 		name   string
-		t      *onnx.Tensor
+		t      *graph.Tensor
 		mask   []float64
 		values []float64
 	}
@@ -84,7 +84,7 @@ func lowerWhere(l *lowering, n *onnx.Node, v *value) {
 	e := l.align(terms, most, rng)
 	for _, b := range constants {
 		// mask·constant over the shape that both broadcast to.
-		shape := onnxBroadcast(cond.Shape, b.t.Shape)
+		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid
 		values := make([]float64, model.Size(shape))
 		for i := range values {
 			values[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * b.values[broadcastIndex(i, shape, b.t.Shape)]
@@ -99,18 +99,6 @@ func lowerWhere(l *lowering, n *onnx.Node, v *value) {
 func broadcastLabelsOf(shape, out []int) (kept, labels []int) {
 	labels, kept = broadcastLabels(shape, out)
 	return kept, labels
-}
-
-// onnxBroadcast is the shape that two shapes broadcast to.
-func onnxBroadcast(a, b []int) []int {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	out := append([]int(nil), a...)
-	for i, d := range b {
-		out[len(a)-len(b)+i] = max(out[len(a)-len(b)+i], d)
-	}
-	return out
 }
 
 // broadcastIndex is the index into a tensor of shape in that entry i of a

@@ -3,7 +3,7 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -11,11 +11,8 @@ import (
 // lowerSoftmax lowers Softmax over the last axis: the row's maximum by
 // look-ups, the exponentials of the differences from a table, their sum, and
 // a proved division by it.
-func lowerSoftmax(l *lowering, n *onnx.Node, v *value) {
+func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	x := l.values[n.Inputs[0]]
-	if n.Int("axis") != len(v.shape)-1 {
-		refuse("the axis must be the last")
-	}
 	id := l.comparable(x)
 	t := l.g.Tensors[id]
 	last := len(v.shape) - 1
@@ -101,13 +98,9 @@ const limb = 13
 
 // divideLong is divide for num ≤ den, shift = limb − 1 and a divisor that may
 // have 27 bits, whose product with the quotient would wrap. The divisor is cut
-// in two, den = 2^limb·high + low, and so is the equation:
-//
-//	2^limb·num + den = 2·den·q + r   ⇔   2^limb·c = 2·low·q + r − low
-//	                                      with c = num + high − 2·high·q.
-//
-// c is a sum of products small enough not to wrap; a range look-up bounds it,
-// so that 2^limb·c does not either. Then the zero step holds over the integers.
+// in two, den = 2^limb·high + low, and with it the product: high·q is small
+// enough to be held in a range, and 2^(limb+1)·high·q + 2·low·q does not wrap
+// (model.Division).
 func (l *lowering) divideLong(d quotient) model.TensorID {
 	den := l.g.Tensors[d.den]
 	// high and low by a look-up, as for rounding but without the half.
@@ -120,50 +113,22 @@ func (l *lowering) divideLong(d quotient) model.TensorID {
 		Table: l.piecewiseOf(keep, 0, highMax, model.Log2Ceil(int(highMax+1))+1), Out: high, Den: model.None,
 	})
 	l.inRange(l.tensorExpr(low, nil, den.Shape), limb)
+	l.inRange(l.tensorExpr(high, nil, den.Shape), model.Log2Ceil(int(highMax)+1))
 
-	all := make([]int, len(d.shape))
-	for i := range all {
-		all[i] = i
-	}
-	of := func(c int64, id model.TensorID) model.Linear { return model.Linear{Coef: c, Src: id, View: d.view} }
-	step := func(k model.StepKind, acc model.Acc) model.Step {
-		return model.Step{Kind: k, Name: l.node.Name, Shape: d.shape, Acc: acc, Lo: model.None, Table: model.None, Out: model.None, Den: model.None}
-	}
 	num := d.num.times(1 << limb)
-	if num.max+den.Max >= model.Bound || 2*den.Max >= model.Bound {
+	most := num.max + den.Max
+	partial := most >> (limb + 1)
+	// What the ranges admit, by model.Division: high·q and the two sides.
+	if highBits := model.Log2Ceil(int(highMax) + 1); most >= model.Bound || 2*den.Max >= model.Bound || highBits+limb > 30 ||
+		pow2(limb+1+highBits)+pow2(1+limb) >= field.P ||
+		pow2(limb+1+model.Log2Ceil(int(partial)+1))+pow2(1+2*limb)+pow2(model.Log2Ceil(int(2*den.Max))) >= field.P {
 		refuse("a division of up to %d by up to %d does not fit in 30 bits", num.max, den.Max)
 	}
-	double := l.virtual("divisor", d.shape, []model.Linear{of(2, d.den)}, den.Frac)
+	parts := l.virtual("divisor", den.Shape, []model.Linear{{Coef: 2 << limb, Src: high}, {Coef: 2, Src: low}}, den.Frac)
+	double := l.virtual("divisor", d.shape, []model.Linear{{Coef: 1, Src: parts, View: d.view}}, den.Frac)
 	q := l.witness(d.name, d.shape, 0, 0, 1<<limb-1)
-	r := l.witness("remainder", d.shape, 0, 0, 2*den.Max-1)
-	div := step(model.StepDivide, model.Acc{Linear: append([]model.Linear{of(1, d.den)}, num.acc.Linear...)})
-	div.Den, div.Out, div.Lo = double, q, r
-	l.g.Steps = append(l.g.Steps, div)
-
-	bits := model.Log2Ceil(int(2 * den.Max))
+	acc := model.Acc{Linear: append([]model.Linear{{Coef: 1, Src: d.den, View: d.view}}, num.acc.Linear...)}
+	l.division(acc, double, q, 2*den.Max-1, partial)
 	l.inRange(l.tensorExpr(q, nil, d.shape), limb)
-	l.inRange(l.tensorExpr(r, nil, d.shape), bits)
-	over := &expr{shape: d.shape, max: 2*den.Max - 1}
-	over.acc = model.Acc{Const: -1, Linear: []model.Linear{of(2, d.den), {Coef: -1, Src: r}}}
-	l.inRange(over, bits)
-
-	// c ≥ −1, since r ≥ 0 and low < 2^limb.
-	cMax := (int64(1)<<(2*limb+1) + 2*den.Max) >> limb
-	cBits := model.Log2Ceil(int(cMax + 2))
-	c := model.Acc{Linear: append([]model.Linear{of(1, high)}, d.num.acc.Linear...)}
-	c.Products = []model.Product{{Coef: -2, A: high, B: q, LabelsA: d.labels, LabelsB: all}}
-	// Whatever q, r and c their look-ups admit, nothing wraps.
-	if float64(d.num.max)+float64(highMax)*pow2(limb+1) >= model.Bound ||
-		pow2(cBits+limb)+pow2(2*limb+1)+pow2(bits)+pow2(limb) >= field.P {
-		refuse("a division by up to %d does not fit in 30 bits", den.Max)
-	}
-	shifted := &expr{shape: d.shape, max: cMax + 1, acc: c}
-	shifted.acc.Const = 1
-	l.inRange(shifted, cBits)
-
-	zero := (&expr{acc: c}).times(1 << limb).acc
-	zero.Linear = append(zero.Linear, of(1, low), model.Linear{Coef: -1, Src: r})
-	zero.Products = append(zero.Products, model.Product{Coef: -2, A: low, B: q, LabelsA: d.labels, LabelsB: all})
-	l.g.Steps = append(l.g.Steps, step(model.StepZero, zero))
 	return q
 }

@@ -19,17 +19,17 @@ func TestSoftmax(t *testing.T) {
 		width := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, 1100)).Draw(t, "width")
 		shape := []int{rows, width}
 		n := newNetwork(shape)
-		n.Outputs = []string{n.node("Softmax", shape, ints(map[string][]int64{"axis": {1}}), "in0")}
+		g := n.graph(t, n.Softmax(n.in[0], 1))
 		scale := rapid.Float64Range(0, 5).Draw(t, "scale")
 		x := make([]float64, rows*width)
 		for i := range x {
 			x[i] = scale * rng.NormFloat64()
 		}
-		values, err := n.RunFloat([][]float64{x})
+		values, err := g.RunFloat([][]float64{x})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Quantise(n.Graph, Ranges(values), Options{})
+		m, err := Quantise(g, Ranges(values), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestSoftmax(t *testing.T) {
 			}
 			checkWitness(t, m, w)
 			// A result has 12 bits; the rest is the input's rounding.
-			if a := Compare(m.Outputs(w)[0], values[n.Outputs[0]]); !far && a.MaxError > 0.01*a.Range+1.0/(1<<13) {
+			if a := Compare(m.Outputs(w)[0], values["y"]); !far && a.MaxError > 0.01*a.Range+1.0/(1<<13) {
 				t.Fatalf("error %g of the range %g", a.MaxError, a.Range)
 			}
 		}

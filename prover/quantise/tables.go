@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -46,15 +47,17 @@ func (b bounds) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
 	return min(max(kmin, lo), hi), min(max(kmax, lo), hi)
 }
 
-// real applies the function to a real number.
-func (b bounds) real(x float64) float64 {
-	switch b.kind {
-	case absolute:
-		x = math.Abs(x)
-	case sign:
-		x = math.Copysign(1, x)
+// boundsOf returns the clamp that a function is, or nil.
+func boundsOf(s graph.Scalar) *bounds {
+	if s.Func.Clamp == nil {
+		return nil
 	}
-	return math.Min(math.Max(x, b.lo), b.hi)
+	c := s.Func.Clamp(s.Params)
+	b := &bounds{keep, c.Lo, c.Hi}
+	if c.Abs {
+		b.kind = absolute
+	}
+	return b
 }
 
 // addTable returns the table with this content, adding it if it is new.

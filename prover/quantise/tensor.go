@@ -3,7 +3,7 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -27,7 +27,7 @@ func (l *lowering) raw(v *value) model.TensorID {
 		return v.id
 	}
 	if v.node != nil { // steps belong to the node they compute
-		defer func(n *onnx.Node) { l.node = n }(l.node)
+		defer func(n *graph.Node) { l.node = n }(l.node)
 		l.node = v.node
 	}
 	switch {
@@ -54,7 +54,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 	if e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
 		// Terms of sums may be wider than operands of products.
 		c := l.consumer(v)
-		summed := c != nil && (c.Op == "Add" || c.Op == "Sub") && e.abs() < 1<<24
+		summed := c != nil && sums(c) && e.abs() < 1<<24
 		if final || summed || e.abs() < 1<<min(l.plan.bits+3, 16) {
 			return l.virtualOf(v.name, e)
 		}
@@ -79,17 +79,26 @@ func (l *lowering) settle(v *value) model.TensorID {
 // residual stream of a transformer is: its rounding errors add up from layer
 // to layer, and being no operand of products it may be wide.
 func (l *lowering) residual(v *value) bool {
-	if v.node == nil || v.node.Op != "Add" || v.uses < 2 || v.output {
+	if v.node == nil || v.node.Op != graph.Add || v.uses < 2 || v.output {
 		return false
 	}
 	for _, n := range l.fg.Nodes {
 		for _, in := range n.Inputs {
-			if in == v.name && n.Op != "Add" && n.Op != "Sub" && n.Op != "ReduceMean" {
+			if in == v.name && !sums(n) && !means(n) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// sums says whether a node is an Add or a Sub.
+func sums(n *graph.Node) bool { return n.Op == graph.Add || n.Op == graph.Sub }
+
+// means says whether a node is a mean along axes.
+func means(n *graph.Node) bool {
+	r, ok := n.Op.(graph.Reduce)
+	return ok && r.Func == graph.Mean
 }
 
 // usefulRange is the value's calibrated range, reduced towards what is useful

@@ -3,14 +3,14 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // weighting is a product of a computed value with constant weights.
 type weighting struct {
 	name   string // of the constant
-	t      *onnx.Tensor
+	t      *graph.Tensor
 	shape  []int // of the fixed tensor, row-major the same entries
 	labels []int
 	// The output channel of weight i is i/inner mod channels; an output entry
@@ -172,18 +172,21 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 // rounding.
 func (l *lowering) finest(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil || c.Op != "Relu" && c.Op != "Clip" {
+	if c == nil {
 		return v.rng.abs()
 	}
-	f := scalarFunctions[c.Op](c)
-	return l.piecewiseRange(l.ranges[c.Output()], v.rng, *f.bounds)
+	s, ok := c.Op.(graph.Scalar)
+	if !ok || s.Func.Clamp == nil || s.Func.Clamp(s.Params).Abs {
+		return v.rng.abs()
+	}
+	return l.piecewiseRange(l.ranges[c.Output], v.rng, *boundsOf(s))
 }
 
 // upcoming is the real magnitude of what the value's one consumer adds to it:
 // room for that avoids a rounding in between.
 func (l *lowering) upcoming(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil || c.Op != "Add" && c.Op != "Sub" {
+	if c == nil || !sums(c) {
 		return 0
 	}
 	for _, in := range c.Inputs {

@@ -3,7 +3,7 @@ package quantise
 import (
 	"math"
 
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -39,7 +39,7 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 }
 
 // uniform returns the value that all entries of a constant have.
-func uniform(t *onnx.Tensor) (float64, bool) {
+func uniform(t *graph.Tensor) (float64, bool) {
 	x := t.At(0)
 	for i := 1; i < t.Len(); i++ {
 		if t.At(i) != x {
@@ -69,7 +69,7 @@ type weightStats struct {
 // of returns, for every output channel of the constant, the sums of its
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod channels.
-func (w *weightStats) of(name string, t *onnx.Tensor, channels, inner int) []channelStats {
+func (w *weightStats) of(name string, t *graph.Tensor, channels, inner int) []channelStats {
 	key := statsKey{name, channels, inner}
 	if s, ok := w.m[key]; ok {
 		return s
@@ -118,7 +118,7 @@ func (c *channelStats) add(weights []float32) {
 // weights returns n entries of a constant from index at on, in a buffer if
 // they are not floats in the first place. (Integer constants beyond 2^24 are
 // rounded, which is far finer than their quantisation.)
-func weights(t *onnx.Tensor, at, n int, buffer *[]float32) []float32 {
+func weights(t *graph.Tensor, at, n int, buffer *[]float32) []float32 {
 	if t.F32 != nil {
 		return t.F32[at : at+n]
 	}
@@ -143,7 +143,7 @@ func (c channelStats) bound(frac int, count int, lo, hi float64) float64 {
 
 // quantiseWeights fills dst with a constant's entries times 2^frac, rounded to
 // multiples of 2^exponents[c] in channel c (which is i/inner mod channels).
-func quantiseWeights(dst []int32, t *onnx.Tensor, frac int, exponents []int, inner int) {
+func quantiseWeights(dst []int32, t *graph.Tensor, frac int, exponents []int, inner int) {
 	rows := len(dst) / inner
 	parallel.For(rows, max(1, 1<<14/inner), func(lo, hi int) {
 		var buffer []float32

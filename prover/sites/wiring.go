@@ -70,7 +70,6 @@ func table(w *plan.Wiring, r []field.QM31) []field.QM31 {
 func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) field.QM31 {
 	outDims, inDims := plan.Pick(w.Out, g.Out), plan.Pick(w.In, g.In)
 	out := poly.NewEqRows(outDims, plan.Pick(parts, g.Out))
-	n := model.Size(outDims)
 	var row func(from, to int, inner []field.QM31) field.QM31
 	switch {
 	case g.Map == model.MapReshape && point == nil:
@@ -84,16 +83,23 @@ func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) fi
 			return sum
 		}
 	default:
-		source := newSourceWeights(inDims, point, n)
-		row = func(from, to int, inner []field.QM31) field.QM31 {
-			sums := make([]field.QM31, to-from)
-			g.ForEachOf(w.Out, w.In, from, to, func(o, i int) { sums[o-from] = sums[o-from].Add(source.at(i)) })
-			return field.Dot(inner, sums)
+		source := newSourceWeights(inDims, point)
+		row = func(from, _ int, inner []field.QM31) field.QM31 {
+			sum := pairSum{source: source}
+			for len(inner) > 0 {
+				bases := sum.bases[:min(len(inner), len(sum.bases))]
+				g.Bases(w.Out, from, bases)
+				for k, at := range bases {
+					sum.add(inner[k], at, g.Sum)
+				}
+				from, inner = from+len(bases), inner[len(bases):]
+			}
+			return sum.total()
 		}
 	}
 	var mu sync.Mutex
 	var total field.QM31
-	parallel.For(n, outputsPerTask, func(lo, hi int) {
+	parallel.For(model.Size(outDims), outputsPerTask, func(lo, hi int) {
 		var sum field.QM31
 		out.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
 			sum = sum.Add(weight.Mul(row(from, to, inner)))
@@ -116,39 +122,62 @@ func sumOf(v []field.QM31) field.QM31 {
 	return sum
 }
 
-// sourceWeights are the values eq(point, i) for the entries of at most one axis:
-// all of them, or two tables of their square root in number. Without a point they
-// are ones.
+// sourceWeights are the values eq(point, i) for the entries of at most one axis, as
+// products of two tables of about their square root in number: that of entry i is
+// high[i>>bits]·low[i&mask]. Without a point they are ones.
 type sourceWeights struct {
-	high, low []field.QM31
-	bits      int
+	dim        int
+	high, low  []field.QM31
+	bits, mask int
 }
 
-// newSourceWeights makes the weights of an axis of which about n entries are asked
-// for.
-func newSourceWeights(dims []int, point [][]field.QM31, n int) *sourceWeights {
-	if len(dims) == 0 || point == nil {
-		return &sourceWeights{}
-	}
-	r := point[0]
-	s := &sourceWeights{bits: len(r)}
-	if len(r) > maxWholeVars || n < 1<<len(r) {
+func newSourceWeights(dims []int, point [][]field.QM31) *sourceWeights {
+	s := &sourceWeights{dim: model.Size(dims), high: []field.QM31{field.One}, low: []field.QM31{field.One}, bits: 63}
+	if len(dims) > 0 && point != nil {
+		r := point[0]
 		s.bits = (len(r) + 1) / 2
-		s.high = poly.EqTable(r[:len(r)-s.bits])
+		s.mask = 1<<s.bits - 1
+		s.high, s.low = poly.EqTable(r[:len(r)-s.bits]), poly.EqTable(r[len(r)-s.bits:])
 	}
-	s.low = poly.EqTable(r[len(r)-s.bits:])
 	return s
 }
 
-// maxWholeVars bounds a table that is not split.
-const maxWholeVars = 16
+// pairSum adds up products of weights of wired pairs, many at a time.
+type pairSum struct {
+	source         *sourceWeights
+	bases          [1 << 8]int // where outputs are wired to
+	n              int         // pairs that wait
+	out, high, low [1 << 8]field.QM31
+	sum            field.QM31
+}
 
-func (s *sourceWeights) at(i int) field.QM31 {
-	switch {
-	case s.low == nil:
-		return field.One
-	case s.high == nil:
-		return s.low[i]
+// add adds the pairs of an output of the given weight that is wired to entry i plus
+// what the indexes of a sum add to it. What is not an entry is no pair.
+func (s *pairSum) add(weight field.QM31, i int, over []model.SumIndex) {
+	if len(over) > 0 {
+		for range over[0].Dim {
+			s.add(weight, i, over[1:])
+			i += over[0].Stride
+		}
+		return
 	}
-	return s.high[i>>s.bits].Mul(s.low[i&(1<<s.bits-1)])
+	w := s.source
+	if uint(i) >= uint(w.dim) {
+		return
+	}
+	s.out[s.n], s.high[s.n], s.low[s.n] = weight, w.high[i>>w.bits], w.low[i&w.mask]
+	if s.n++; s.n == len(s.out) {
+		s.flush()
+	}
+}
+
+func (s *pairSum) flush() {
+	field.MulQM31Vec(s.out[:s.n], s.out[:s.n], s.high[:s.n])
+	s.sum = s.sum.Add(field.Dot(s.out[:s.n], s.low[:s.n]))
+	s.n = 0
+}
+
+func (s *pairSum) total() field.QM31 {
+	s.flush()
+	return s.sum
 }

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -125,7 +126,7 @@ func (s *source) circuit() (*golden.Circuit, error) {
 
 // ranges calibrates on the calibration file, whose arrays are samples end to
 // end, or on the input.
-func (s *source) ranges(g *onnx.Graph, input onnx.Inputs) (map[string]quantise.Range, error) {
+func (s *source) ranges(g *graph.Graph, input onnx.Inputs) (map[string]quantise.Range, error) {
 	data, samples := input.Data(), 1
 	if s.calibration != "" {
 		c, err := onnx.ReadInputs(s.calibration)

@@ -277,6 +277,17 @@ case("integer_input", 13, [
     {"x": np.array([[1, -2, 3]], I), "z": rand(3)}, {"c": np.array([2], I)})
 case("gelu_of_another_domain", 13, helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft"), {"x": rand(4)})
 
+# More functions of one number. New ones come last, so that the others keep their inputs.
+unary("Tan", lo=-1.2, hi=1.2)
+unary("Asin", lo=-1, hi=1)
+unary("Acos", lo=-1, hi=1)
+unary("Atan")
+unary("Sinh")
+unary("Cosh")
+unary("Asinh")
+unary("Acosh", lo=1)
+unary("Atanh", lo=-0.95, hi=0.95)
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)

@@ -27,6 +27,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Mode is what the quantiser aims at.
+type Mode int32
+
+const (
+	// The widest precision that the bounds allow.
+	Mode_AUTO Mode = 0
+	// Eight bits for weights and activations.
+	Mode_W8A8 Mode = 1
+)
+
+// Enum value maps for Mode.
+var (
+	Mode_name = map[int32]string{
+		0: "AUTO",
+		1: "W8A8",
+	}
+	Mode_value = map[string]int32{
+		"AUTO": 0,
+		"W8A8": 1,
+	}
+)
+
+func (x Mode) Enum() *Mode {
+	p := new(Mode)
+	*p = x
+	return p
+}
+
+func (x Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_key_proto_enumTypes[0].Descriptor()
+}
+
+func (Mode) Type() protoreflect.EnumType {
+	return &file_key_proto_enumTypes[0]
+}
+
+func (x Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Mode.Descriptor instead.
+func (Mode) EnumDescriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{0}
+}
+
 type Soundness int32
 
 const (
@@ -59,11 +108,11 @@ func (x Soundness) String() string {
 }
 
 func (Soundness) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[0].Descriptor()
+	return file_key_proto_enumTypes[1].Descriptor()
 }
 
 func (Soundness) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[0]
+	return &file_key_proto_enumTypes[1]
 }
 
 func (x Soundness) Number() protoreflect.EnumNumber {
@@ -72,7 +121,7 @@ func (x Soundness) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Soundness.Descriptor instead.
 func (Soundness) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{0}
+	return file_key_proto_rawDescGZIP(), []int{1}
 }
 
 type Tensor_Kind int32
@@ -111,11 +160,11 @@ func (x Tensor_Kind) String() string {
 }
 
 func (Tensor_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[1].Descriptor()
+	return file_key_proto_enumTypes[2].Descriptor()
 }
 
 func (Tensor_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[1]
+	return &file_key_proto_enumTypes[2]
 }
 
 func (x Tensor_Kind) Number() protoreflect.EnumNumber {
@@ -124,7 +173,7 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5, 0}
+	return file_key_proto_rawDescGZIP(), []int{7, 0}
 }
 
 type Group_Map int32
@@ -160,11 +209,11 @@ func (x Group_Map) String() string {
 }
 
 func (Group_Map) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[2].Descriptor()
+	return file_key_proto_enumTypes[3].Descriptor()
 }
 
 func (Group_Map) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[2]
+	return &file_key_proto_enumTypes[3]
 }
 
 func (x Group_Map) Number() protoreflect.EnumNumber {
@@ -173,7 +222,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8, 0}
+	return file_key_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type Step_Kind int32
@@ -185,7 +234,7 @@ const (
 	Step_EXACT Step_Kind = 1
 	// accumulator = 0.
 	Step_ZERO Step_Kind = 2
-	// out = ⌊accumulator/divisor⌋; constrains nothing.
+	// out = ⌊accumulator/divisor⌋; the steps that follow constrain it.
 	Step_DIVIDE Step_Kind = 3
 )
 
@@ -216,11 +265,11 @@ func (x Step_Kind) String() string {
 }
 
 func (Step_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[3].Descriptor()
+	return file_key_proto_enumTypes[4].Descriptor()
 }
 
 func (Step_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[3]
+	return &file_key_proto_enumTypes[4]
 }
 
 func (x Step_Kind) Number() protoreflect.EnumNumber {
@@ -229,7 +278,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12, 0}
+	return file_key_proto_rawDescGZIP(), []int{14, 0}
 }
 
 type Table_Kind int32
@@ -265,11 +314,11 @@ func (x Table_Kind) String() string {
 }
 
 func (Table_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[4].Descriptor()
+	return file_key_proto_enumTypes[5].Descriptor()
 }
 
 func (Table_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[4]
+	return &file_key_proto_enumTypes[5]
 }
 
 func (x Table_Kind) Number() protoreflect.EnumNumber {
@@ -278,7 +327,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13, 0}
+	return file_key_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Key is the body of a key file.
@@ -287,9 +336,11 @@ type Key struct {
 	Graph *Graph                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	// Root of the Merkle tree of the fixed tensors: 8 limbs below 2^31 − 1, each
 	// 4 bytes little-endian. Empty if the graph has no fixed tensor.
-	Root          []byte    `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
-	Security      *Security `protobuf:"bytes,3,opt,name=security,proto3" json:"security,omitempty"`
-	Opening       *Opening  `protobuf:"bytes,4,opt,name=opening,proto3" json:"opening,omitempty"`
+	Root     []byte    `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
+	Security *Security `protobuf:"bytes,3,opt,name=security,proto3" json:"security,omitempty"`
+	Opening  *Opening  `protobuf:"bytes,4,opt,name=opening,proto3" json:"opening,omitempty"`
+	// What the graph and the weights were made from; absent if that is not known.
+	Source        *Source `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +403,178 @@ func (x *Key) GetOpening() *Opening {
 	return nil
 }
 
+func (x *Key) GetSource() *Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+// Source lets whoever has the model repeat its quantisation, and so find out
+// whether the key is the model's. No proof depends on it.
+type Source struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The model's own file, then its external data by increasing name.
+	Files []*File `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	// Version of the quantiser.
+	Quantiser uint32 `protobuf:"varint,2,opt,name=quantiser,proto3" json:"quantiser,omitempty"`
+	Mode      Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=prove_model.v1.Mode" json:"mode,omitempty"`
+	// Largest mantissa of a weight and largest activation, signs included, and
+	// the largest table, in bits.
+	WeightBits     uint32 `protobuf:"varint,4,opt,name=weight_bits,json=weightBits,proto3" json:"weight_bits,omitempty"`
+	ActivationBits uint32 `protobuf:"varint,5,opt,name=activation_bits,json=activationBits,proto3" json:"activation_bits,omitempty"`
+	TableBits      uint32 `protobuf:"varint,6,opt,name=table_bits,json=tableBits,proto3" json:"table_bits,omitempty"`
+	// Factor that widens the ranges: the bits of an IEEE 754 binary64.
+	Headroom uint64 `protobuf:"varint,7,opt,name=headroom,proto3" json:"headroom,omitempty"`
+	// Size of a chunk in witness entries.
+	ChunkEntries uint64 `protobuf:"varint,8,opt,name=chunk_entries,json=chunkEntries,proto3" json:"chunk_entries,omitempty"`
+	// Calibrated ranges of the model's inputs, then of the values that its nodes
+	// compute, in the order of the normal form: least, greatest, and least
+	// magnitude of each. A number is the first 28 bits of its IEEE 754 binary64;
+	// the others are 0.
+	Ranges        []uint32 `protobuf:"varint,9,rep,packed,name=ranges,proto3" json:"ranges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_key_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Source) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Source) GetQuantiser() uint32 {
+	if x != nil {
+		return x.Quantiser
+	}
+	return 0
+}
+
+func (x *Source) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_AUTO
+}
+
+func (x *Source) GetWeightBits() uint32 {
+	if x != nil {
+		return x.WeightBits
+	}
+	return 0
+}
+
+func (x *Source) GetActivationBits() uint32 {
+	if x != nil {
+		return x.ActivationBits
+	}
+	return 0
+}
+
+func (x *Source) GetTableBits() uint32 {
+	if x != nil {
+		return x.TableBits
+	}
+	return 0
+}
+
+func (x *Source) GetHeadroom() uint64 {
+	if x != nil {
+		return x.Headroom
+	}
+	return 0
+}
+
+func (x *Source) GetChunkEntries() uint64 {
+	if x != nil {
+		return x.ChunkEntries
+	}
+	return 0
+}
+
+func (x *Source) GetRanges() []uint32 {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+type File struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256, 32 bytes.
+	Sha256        []byte `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_key_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *File) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 // Opening are the parameters of the opening, one level for each oracle; none
 // if nothing is committed, in the model or in its proofs.
 type Opening struct {
@@ -363,7 +586,7 @@ type Opening struct {
 
 func (x *Opening) Reset() {
 	*x = Opening{}
-	mi := &file_key_proto_msgTypes[1]
+	mi := &file_key_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -375,7 +598,7 @@ func (x *Opening) String() string {
 func (*Opening) ProtoMessage() {}
 
 func (x *Opening) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[1]
+	mi := &file_key_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -388,7 +611,7 @@ func (x *Opening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Opening.ProtoReflect.Descriptor instead.
 func (*Opening) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{1}
+	return file_key_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Opening) GetLevels() []*Level {
@@ -422,7 +645,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_key_proto_msgTypes[2]
+	mi := &file_key_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -434,7 +657,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[2]
+	mi := &file_key_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -447,7 +670,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{2}
+	return file_key_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Level) GetFoldVars() uint32 {
@@ -521,7 +744,7 @@ type Security struct {
 
 func (x *Security) Reset() {
 	*x = Security{}
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +756,7 @@ func (x *Security) String() string {
 func (*Security) ProtoMessage() {}
 
 func (x *Security) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +769,7 @@ func (x *Security) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Security.ProtoReflect.Descriptor instead.
 func (*Security) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3}
+	return file_key_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Security) GetTargetBits() uint32 {
@@ -591,7 +814,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +826,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +839,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4}
+	return file_key_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Graph) GetName() string {
@@ -695,7 +918,7 @@ type Tensor struct {
 
 func (x *Tensor) Reset() {
 	*x = Tensor{}
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +930,7 @@ func (x *Tensor) String() string {
 func (*Tensor) ProtoMessage() {}
 
 func (x *Tensor) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +943,7 @@ func (x *Tensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tensor.ProtoReflect.Descriptor instead.
 func (*Tensor) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5}
+	return file_key_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Tensor) GetName() string {
@@ -793,7 +1016,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1028,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1041,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -854,7 +1077,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +1089,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +1102,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -914,7 +1137,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1149,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1162,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -1002,7 +1225,7 @@ type Sum struct {
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1237,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1250,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -1061,7 +1284,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1296,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1309,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -1136,7 +1359,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1371,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1384,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1208,7 +1431,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1443,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1456,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1323,7 +1546,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1558,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1571,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
+	return file_key_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Table) GetName() string {
@@ -1405,7 +1628,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1640,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1653,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14}
+	return file_key_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1469,7 +1692,7 @@ type Multiplicity struct {
 
 func (x *Multiplicity) Reset() {
 	*x = Multiplicity{}
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1704,7 @@ func (x *Multiplicity) String() string {
 func (*Multiplicity) ProtoMessage() {}
 
 func (x *Multiplicity) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1717,7 @@ func (x *Multiplicity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Multiplicity.ProtoReflect.Descriptor instead.
 func (*Multiplicity) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15}
+	return file_key_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Multiplicity) GetChunk() uint32 {
@@ -1522,12 +1745,27 @@ var File_key_proto protoreflect.FileDescriptor
 
 const file_key_proto_rawDesc = "" +
 	"\n" +
-	"\tkey.proto\x12\x0eprove_model.v1\"\xaf\x01\n" +
+	"\tkey.proto\x12\x0eprove_model.v1\"\xdf\x01\n" +
 	"\x03Key\x12+\n" +
 	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v1.GraphR\x05graph\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x124\n" +
 	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v1.SecurityR\bsecurity\x121\n" +
-	"\aopening\x18\x04 \x01(\v2\x17.prove_model.v1.OpeningR\aopening\"8\n" +
+	"\aopening\x18\x04 \x01(\v2\x17.prove_model.v1.OpeningR\aopening\x12.\n" +
+	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v1.SourceR\x06source\"\xbe\x02\n" +
+	"\x06Source\x12*\n" +
+	"\x05files\x18\x01 \x03(\v2\x14.prove_model.v1.FileR\x05files\x12\x1c\n" +
+	"\tquantiser\x18\x02 \x01(\rR\tquantiser\x12(\n" +
+	"\x04mode\x18\x03 \x01(\x0e2\x14.prove_model.v1.ModeR\x04mode\x12\x1f\n" +
+	"\vweight_bits\x18\x04 \x01(\rR\n" +
+	"weightBits\x12'\n" +
+	"\x0factivation_bits\x18\x05 \x01(\rR\x0eactivationBits\x12\x1d\n" +
+	"\n" +
+	"table_bits\x18\x06 \x01(\rR\ttableBits\x12\x1a\n" +
+	"\bheadroom\x18\a \x01(\x04R\bheadroom\x12#\n" +
+	"\rchunk_entries\x18\b \x01(\x04R\fchunkEntries\x12\x16\n" +
+	"\x06ranges\x18\t \x03(\rR\x06ranges\"\x1e\n" +
+	"\x04File\x12\x16\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\"8\n" +
 	"\aOpening\x12-\n" +
 	"\x06levels\x18\x01 \x03(\v2\x15.prove_model.v1.LevelR\x06levels\"\x80\x02\n" +
 	"\x05Level\x12\x1b\n" +
@@ -1643,7 +1881,10 @@ const file_key_proto_rawDesc = "" +
 	"\fMultiplicity\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\rR\x05chunk\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\rR\x05table\x12\x16\n" +
-	"\x06tensor\x18\x03 \x01(\rR\x06tensor*-\n" +
+	"\x06tensor\x18\x03 \x01(\rR\x06tensor*\x1a\n" +
+	"\x04Mode\x12\b\n" +
+	"\x04AUTO\x10\x00\x12\b\n" +
+	"\x04W8A8\x10\x01*-\n" +
 	"\tSoundness\x12\x13\n" +
 	"\x0fUNIQUE_DECODING\x10\x00\x12\v\n" +
 	"\aJOHNSON\x10\x01B9Z7github.com/prove-model/prove-model/prover/proof/proofpbb\x06proto3"
@@ -1660,58 +1901,64 @@ func file_key_proto_rawDescGZIP() []byte {
 	return file_key_proto_rawDescData
 }
 
-var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_key_proto_goTypes = []any{
-	(Soundness)(0),       // 0: prove_model.v1.Soundness
-	(Tensor_Kind)(0),     // 1: prove_model.v1.Tensor.Kind
-	(Group_Map)(0),       // 2: prove_model.v1.Group.Map
-	(Step_Kind)(0),       // 3: prove_model.v1.Step.Kind
-	(Table_Kind)(0),      // 4: prove_model.v1.Table.Kind
-	(*Key)(nil),          // 5: prove_model.v1.Key
-	(*Opening)(nil),      // 6: prove_model.v1.Opening
-	(*Level)(nil),        // 7: prove_model.v1.Level
-	(*Security)(nil),     // 8: prove_model.v1.Security
-	(*Graph)(nil),        // 9: prove_model.v1.Graph
-	(*Tensor)(nil),       // 10: prove_model.v1.Tensor
-	(*Linear)(nil),       // 11: prove_model.v1.Linear
-	(*View)(nil),         // 12: prove_model.v1.View
-	(*Group)(nil),        // 13: prove_model.v1.Group
-	(*Sum)(nil),          // 14: prove_model.v1.Sum
-	(*Product)(nil),      // 15: prove_model.v1.Product
-	(*Accumulator)(nil),  // 16: prove_model.v1.Accumulator
-	(*Step)(nil),         // 17: prove_model.v1.Step
-	(*Table)(nil),        // 18: prove_model.v1.Table
-	(*Piece)(nil),        // 19: prove_model.v1.Piece
-	(*Multiplicity)(nil), // 20: prove_model.v1.Multiplicity
+	(Mode)(0),            // 0: prove_model.v1.Mode
+	(Soundness)(0),       // 1: prove_model.v1.Soundness
+	(Tensor_Kind)(0),     // 2: prove_model.v1.Tensor.Kind
+	(Group_Map)(0),       // 3: prove_model.v1.Group.Map
+	(Step_Kind)(0),       // 4: prove_model.v1.Step.Kind
+	(Table_Kind)(0),      // 5: prove_model.v1.Table.Kind
+	(*Key)(nil),          // 6: prove_model.v1.Key
+	(*Source)(nil),       // 7: prove_model.v1.Source
+	(*File)(nil),         // 8: prove_model.v1.File
+	(*Opening)(nil),      // 9: prove_model.v1.Opening
+	(*Level)(nil),        // 10: prove_model.v1.Level
+	(*Security)(nil),     // 11: prove_model.v1.Security
+	(*Graph)(nil),        // 12: prove_model.v1.Graph
+	(*Tensor)(nil),       // 13: prove_model.v1.Tensor
+	(*Linear)(nil),       // 14: prove_model.v1.Linear
+	(*View)(nil),         // 15: prove_model.v1.View
+	(*Group)(nil),        // 16: prove_model.v1.Group
+	(*Sum)(nil),          // 17: prove_model.v1.Sum
+	(*Product)(nil),      // 18: prove_model.v1.Product
+	(*Accumulator)(nil),  // 19: prove_model.v1.Accumulator
+	(*Step)(nil),         // 20: prove_model.v1.Step
+	(*Table)(nil),        // 21: prove_model.v1.Table
+	(*Piece)(nil),        // 22: prove_model.v1.Piece
+	(*Multiplicity)(nil), // 23: prove_model.v1.Multiplicity
 }
 var file_key_proto_depIdxs = []int32{
-	9,  // 0: prove_model.v1.Key.graph:type_name -> prove_model.v1.Graph
-	8,  // 1: prove_model.v1.Key.security:type_name -> prove_model.v1.Security
-	6,  // 2: prove_model.v1.Key.opening:type_name -> prove_model.v1.Opening
-	7,  // 3: prove_model.v1.Opening.levels:type_name -> prove_model.v1.Level
-	0,  // 4: prove_model.v1.Security.soundness:type_name -> prove_model.v1.Soundness
-	10, // 5: prove_model.v1.Graph.tensors:type_name -> prove_model.v1.Tensor
-	18, // 6: prove_model.v1.Graph.tables:type_name -> prove_model.v1.Table
-	17, // 7: prove_model.v1.Graph.steps:type_name -> prove_model.v1.Step
-	20, // 8: prove_model.v1.Graph.multiplicities:type_name -> prove_model.v1.Multiplicity
-	1,  // 9: prove_model.v1.Tensor.kind:type_name -> prove_model.v1.Tensor.Kind
-	11, // 10: prove_model.v1.Tensor.definition:type_name -> prove_model.v1.Linear
-	12, // 11: prove_model.v1.Linear.view:type_name -> prove_model.v1.View
-	13, // 12: prove_model.v1.View.groups:type_name -> prove_model.v1.Group
-	2,  // 13: prove_model.v1.Group.map:type_name -> prove_model.v1.Group.Map
-	14, // 14: prove_model.v1.Group.sums:type_name -> prove_model.v1.Sum
-	11, // 15: prove_model.v1.Accumulator.linear:type_name -> prove_model.v1.Linear
-	15, // 16: prove_model.v1.Accumulator.products:type_name -> prove_model.v1.Product
-	3,  // 17: prove_model.v1.Step.kind:type_name -> prove_model.v1.Step.Kind
-	16, // 18: prove_model.v1.Step.accumulator:type_name -> prove_model.v1.Accumulator
-	4,  // 19: prove_model.v1.Table.kind:type_name -> prove_model.v1.Table.Kind
-	19, // 20: prove_model.v1.Table.pieces:type_name -> prove_model.v1.Piece
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	12, // 0: prove_model.v1.Key.graph:type_name -> prove_model.v1.Graph
+	11, // 1: prove_model.v1.Key.security:type_name -> prove_model.v1.Security
+	9,  // 2: prove_model.v1.Key.opening:type_name -> prove_model.v1.Opening
+	7,  // 3: prove_model.v1.Key.source:type_name -> prove_model.v1.Source
+	8,  // 4: prove_model.v1.Source.files:type_name -> prove_model.v1.File
+	0,  // 5: prove_model.v1.Source.mode:type_name -> prove_model.v1.Mode
+	10, // 6: prove_model.v1.Opening.levels:type_name -> prove_model.v1.Level
+	1,  // 7: prove_model.v1.Security.soundness:type_name -> prove_model.v1.Soundness
+	13, // 8: prove_model.v1.Graph.tensors:type_name -> prove_model.v1.Tensor
+	21, // 9: prove_model.v1.Graph.tables:type_name -> prove_model.v1.Table
+	20, // 10: prove_model.v1.Graph.steps:type_name -> prove_model.v1.Step
+	23, // 11: prove_model.v1.Graph.multiplicities:type_name -> prove_model.v1.Multiplicity
+	2,  // 12: prove_model.v1.Tensor.kind:type_name -> prove_model.v1.Tensor.Kind
+	14, // 13: prove_model.v1.Tensor.definition:type_name -> prove_model.v1.Linear
+	15, // 14: prove_model.v1.Linear.view:type_name -> prove_model.v1.View
+	16, // 15: prove_model.v1.View.groups:type_name -> prove_model.v1.Group
+	3,  // 16: prove_model.v1.Group.map:type_name -> prove_model.v1.Group.Map
+	17, // 17: prove_model.v1.Group.sums:type_name -> prove_model.v1.Sum
+	14, // 18: prove_model.v1.Accumulator.linear:type_name -> prove_model.v1.Linear
+	18, // 19: prove_model.v1.Accumulator.products:type_name -> prove_model.v1.Product
+	4,  // 20: prove_model.v1.Step.kind:type_name -> prove_model.v1.Step.Kind
+	19, // 21: prove_model.v1.Step.accumulator:type_name -> prove_model.v1.Accumulator
+	5,  // 22: prove_model.v1.Table.kind:type_name -> prove_model.v1.Table.Kind
+	22, // 23: prove_model.v1.Table.pieces:type_name -> prove_model.v1.Piece
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -1724,8 +1971,8 @@ func file_key_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   16,
+			NumEnums:      6,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

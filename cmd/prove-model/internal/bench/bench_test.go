@@ -88,7 +88,14 @@ func TestAccuracyRefusals(t *testing.T) {
 }
 
 func TestMadeModelsDependOnTheirSizeAlone(t *testing.T) {
-	a, b := MLP(2, 8), MLP(2, 8)
+	a, err := MLP(2, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := MLP(2, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range a.Consts {
 		for i, x := range c.F32 {
 			if x != b.Consts[name].F32[i] {

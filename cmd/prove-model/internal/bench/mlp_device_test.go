@@ -32,7 +32,11 @@ func TestDeviceMLP(t *testing.T) {
 	if err := gpu.ResetPeaks(); err != nil {
 		t.Fatal(err)
 	}
-	j := job.Made(MLP(4, 4096), 1)
+	g, err := MLP(4, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job.Made(g, 1)
 	ph := ui.NewPhases(nil, true)
 	var keys [2]*provemodel.Committed
 	var proofs [2]*provemodel.Proof

@@ -149,7 +149,11 @@ type SweepRow struct {
 func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, warnings *ui.Phases, report func(SweepRow)) error {
 	for log := lo; log <= hi; log++ {
 		width := max(1, int(math.Round(math.Sqrt(math.Ldexp(1/float64(layers), log)))))
-		m, err := Measure(ctx, cfg, job.Made(MLP(layers, width), cfg.Seed), warnings)
+		g, err := MLP(layers, width)
+		if err != nil {
+			return err
+		}
+		m, err := Measure(ctx, cfg, job.Made(g, cfg.Seed), warnings)
 		if err != nil {
 			return err
 		}

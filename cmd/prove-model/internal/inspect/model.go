@@ -64,7 +64,7 @@ func OfModel(f *provemodel.Model) *Model {
 		m.Outputs = append(m.Outputs, IO(out))
 	}
 	for _, n := range g.Nodes {
-		node := Node{Op: n.Op, Name: n.Name, Output: IO{n.Output(), g.Shapes[n.Output()]}}
+		node := Node{Op: n.Op.Kind(), Name: n.Name, Output: IO{n.Output, g.Shapes[n.Output]}}
 		for _, in := range n.Inputs {
 			node.Inputs = append(node.Inputs, IO{in, g.Shapes[in]})
 		}

@@ -9,7 +9,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/graph"
 )
 
 // Job is a float model with an input to run it on and samples that set its
@@ -56,7 +56,7 @@ func Open(cfg *config.Config) (*Job, error) {
 
 // Made returns the job of proving a model that was made in memory, on a random
 // input.
-func Made(g *onnx.Graph, seed int64) *Job {
+func Made(g *graph.Graph, seed int64) *Job {
 	j := &Job{Model: provemodel.NewModel(g)}
 	j.Input, j.InputFrom = j.Model.Random(seed), randomFrom(seed)
 	j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom

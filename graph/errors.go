@@ -1,19 +1,22 @@
-package onnx
+package graph
 
 import (
 	"fmt"
 	"strings"
 )
 
-// NodeError says why one node of the file cannot be used.
+// NodeError says why one node of a model cannot be used.
 type NodeError struct {
-	Op     string // operator, with its domain unless that is ONNX's own
-	Name   string // the node's name, or its first output where it has none
+	Op     string // its operator, as the source of the model calls it; may be empty
+	Name   string // its name there, or what it is called after
 	Reason string
 }
 
 func (e NodeError) Error() string {
-	return fmt.Sprintf("%s %s: %s", quote(e.Op), quote(e.Name), e.Reason)
+	if e.Op == "" {
+		return fmt.Sprintf("%s: %s", Quote(e.Name), e.Reason)
+	}
+	return fmt.Sprintf("%s %s: %s", Quote(e.Op), Quote(e.Name), e.Reason)
 }
 
 // NodesError is every node of a model that cannot be used, in topological order.
@@ -32,9 +35,9 @@ func (e NodesError) Error() string {
 	return b.String()
 }
 
-// quote puts a string of the file in quotes for a message, shortened: names can be as
-// long as the file.
-func quote(s string) string {
+// Quote puts a string of the model in quotes for a message, shortened: names can be as
+// long as the file that they are from.
+func Quote(s string) string {
 	const most = 120
 	if len(s) > most {
 		return fmt.Sprintf("%q…", s[:most])

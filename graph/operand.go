@@ -1,4 +1,4 @@
-package onnx
+package graph
 
 import "fmt"
 
@@ -48,7 +48,7 @@ func (o operand) tensor(dt DType) (*Tensor, error) {
 		if t.F32 == nil {
 			t.F32 = convert[float32](o.float64s())
 		}
-		if i := firstNonFinite(t.F32); i >= 0 {
+		if i := FirstNonFinite(t.F32); i >= 0 {
 			return nil, fmt.Errorf("element %d is %v", i, t.F32[i])
 		}
 		return t, nil
@@ -58,38 +58,4 @@ func (o operand) tensor(dt DType) (*Tensor, error) {
 		t.I64 = convert[int64](o.float64s())
 	}
 	return t, nil
-}
-
-// cast converts a constant to type dt as the Cast operator does. What does not
-// fit an integer type is an error.
-func (t *Tensor) cast(dt DType) (*Tensor, error) {
-	if dt.IsFloat() {
-		if t.F32 != nil {
-			return &Tensor{Shape: t.Shape, DType: Float, F32: t.F32}, nil
-		}
-		return &Tensor{Shape: t.Shape, DType: Float, F32: convert[float32](t.I64)}, nil
-	}
-	out := &Tensor{Shape: t.Shape, DType: dt, I64: make([]int64, t.Len())}
-	lo, hi := intRange(dt)
-	for i := range out.I64 {
-		if dt == Bool {
-			if t.At(i) != 0 {
-				out.I64[i] = 1
-			}
-			continue
-		}
-		if t.F32 != nil {
-			v := float64(t.F32[i])
-			if v < -(1<<63) || v >= 1<<63 {
-				return nil, fmt.Errorf("element %d, %v, does not fit %v", i, v, dt)
-			}
-			out.I64[i] = int64(v)
-		} else {
-			out.I64[i] = t.I64[i]
-		}
-		if out.I64[i] < lo || out.I64[i] > hi {
-			return nil, fmt.Errorf("element %d, %d, does not fit %v", i, out.I64[i], dt)
-		}
-	}
-	return out, nil
 }

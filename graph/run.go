@@ -1,18 +1,18 @@
-package onnx
+package graph
 
 import "fmt"
 
 // RunFloat runs the graph in float64 and returns every graph input and node
 // output by name, row-major. inputs are in the order of g.Inputs. It is the
-// reference for accuracy: weights are those of the file in float32.
+// reference for accuracy: weights are those of the model in float32.
 func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 	if len(inputs) != len(g.Inputs) {
 		return nil, fmt.Errorf("the model takes %d inputs, but %d are given", len(g.Inputs), len(inputs))
 	}
 	values := make(map[string][]float64, len(g.Nodes)+len(inputs))
 	for i, v := range g.Inputs {
-		if want := size(v.Shape); len(inputs[i]) != want {
-			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", quote(v.Name), v.Shape, want, len(inputs[i]))
+		if want := Size(v.Shape); len(inputs[i]) != want {
+			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", Quote(v.Name), v.Shape, want, len(inputs[i]))
 		}
 		values[v.Name] = inputs[i]
 	}
@@ -28,11 +28,11 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 				}
 			}
 		}
-		out, err := evaluate(n, in, g.Shapes[n.Output()])
+		out, err := n.Op.eval(in, g.Shapes[n.Output])
 		if err != nil {
-			return nil, NodeError{Op: n.Op, Name: n.Name, Reason: err.Error()}
+			return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
 		}
-		values[n.Output()] = out.float64s()
+		values[n.Output] = out.float64s()
 	}
 	return values, nil
 }

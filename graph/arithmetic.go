@@ -1,0 +1,241 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Arithmetic combines two operands element by element; they broadcast as in
+// NumPy.
+type Arithmetic uint8
+
+// The operators on two numbers.
+const (
+	Add Arithmetic = iota
+	Sub
+	Mul
+	Div
+	// These serve constants only: [Builder.Min], [Builder.Max] and [Builder.Pow]
+	// write them out for others.
+	Min
+	Max
+	Power
+	Mod  // the sign of the divisor, on integers
+	Fmod // the sign of the dividend
+)
+
+// arithmetic has the formulas, nil where there is none.
+var arithmetic = [...]struct {
+	name   string
+	floats func(a, b float64) float64
+	ints   func(a, b int64) int64
+}{
+	Add:   {"Add", func(a, b float64) float64 { return a + b }, func(a, b int64) int64 { return a + b }},
+	Sub:   {"Sub", func(a, b float64) float64 { return a - b }, func(a, b int64) int64 { return a - b }},
+	Mul:   {"Mul", func(a, b float64) float64 { return a * b }, func(a, b int64) int64 { return a * b }},
+	Div:   {"Div", func(a, b float64) float64 { return a / b }, func(a, b int64) int64 { return a / b }},
+	Min:   {"Min", func(a, b float64) float64 { return min(a, b) }, func(a, b int64) int64 { return min(a, b) }},
+	Max:   {"Max", func(a, b float64) float64 { return max(a, b) }, func(a, b int64) int64 { return max(a, b) }},
+	Power: {"Power", math.Pow, nil},
+	Mod: {"Mod", nil, func(a, b int64) int64 {
+		r := a % b
+		if r != 0 && (r < 0) != (b < 0) {
+			r += b
+		}
+		return r
+	}},
+	Fmod: {"Fmod", math.Mod, func(a, b int64) int64 { return a % b }},
+}
+
+// Kind implements [Op].
+func (k Arithmetic) Kind() string { return arithmetic[k].name }
+
+func (k Arithmetic) constantsOnly() bool { return k > Div }
+
+func (k Arithmetic) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	if err := alike(in[0], in[1]); err != nil && k != Power {
+		return operandType{}, err
+	}
+	shape, err := broadcast(in[0].shape, in[1].shape)
+	return operandType{shape: shape, dtype: in[0].dtype}, err
+}
+
+func (k Arithmetic) eval(in []operand, shape []int) (operand, error) {
+	f := arithmetic[k]
+	if a, b := in[0], in[1]; a.i != nil && b.i != nil {
+		if f.ints == nil {
+			return operand{}, fmt.Errorf("%s has no evaluation on integers", f.name)
+		}
+		if (k == Div || k == Mod || k == Fmod) && slices.Contains(b.i, 0) {
+			return operand{}, errors.New("division by zero")
+		}
+		return operand{shape: shape, i: zipWith(a.i, b.i, a.shape, b.shape, shape, f.ints)}, nil
+	}
+	if f.floats == nil {
+		return operand{}, fmt.Errorf("%s has no evaluation on floats", f.name)
+	}
+	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, f.floats)}, nil
+}
+
+// Add is x + y, broadcasting.
+func (b *Builder) Add(x, y Value) Value { return b.emit(Add, x, y) }
+
+// Sub is x − y, broadcasting.
+func (b *Builder) Sub(x, y Value) Value { return b.emit(Sub, x, y) }
+
+// Mul is x·y, broadcasting.
+func (b *Builder) Mul(x, y Value) Value { return b.emit(Mul, x, y) }
+
+// Div is x/y, broadcasting: a product with the reciprocal where y is constant.
+func (b *Builder) Div(x, y Value) Value {
+	if !b.valid(x, y) {
+		return Value{}
+	}
+	if b.Tensor(x) == nil || b.Tensor(y) == nil {
+		if !b.DType(x).IsFloat() {
+			return b.Failf("division of integers that depend on the model's input is not supported")
+		}
+		if b.Tensor(y) != nil && b.DType(y).IsFloat() {
+			return b.Mul(x, b.Apply(Reciprocal, y))
+		}
+	}
+	return b.emit(Div, x, y)
+}
+
+// Mod is the remainder of constants, with the sign of the divisor, or with fmod
+// of the dividend.
+func (b *Builder) Mod(x, y Value, fmod bool) Value {
+	if fmod {
+		return b.emit(Fmod, x, y)
+	}
+	return b.emit(Mod, x, y)
+}
+
+// Max is the larger of x and y, broadcasting: y + relu(x − y), or a Clip where one
+// of them is one constant number.
+func (b *Builder) Max(x, y Value) Value {
+	if !b.valid(x, y) {
+		return Value{}
+	}
+	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+		return b.emit(Max, x, y)
+	}
+	if v, c, ok := b.byNumber(x, y); ok {
+		return b.Reshape(b.Clip(v, c, math.Inf(1)), b.common(x, y))
+	}
+	return b.Add(y, b.Apply(Relu, b.Sub(x, y)))
+}
+
+// Min is the smaller of x and y, broadcasting: x − relu(x − y), or a Clip.
+func (b *Builder) Min(x, y Value) Value {
+	if !b.valid(x, y) {
+		return Value{}
+	}
+	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+		return b.emit(Min, x, y)
+	}
+	if v, c, ok := b.byNumber(x, y); ok {
+		return b.Reshape(b.Clip(v, math.Inf(-1), c), b.common(x, y))
+	}
+	return b.Sub(x, b.Apply(Relu, b.Sub(x, y)))
+}
+
+// byNumber returns whichever of x and y is computed, and the other if that is a
+// constant of one element.
+func (b *Builder) byNumber(x, y Value) (v Value, c float64, ok bool) {
+	if b.Tensor(x) != nil {
+		x, y = y, x
+	}
+	t := b.Tensor(y)
+	if t == nil || t.Len() != 1 {
+		return Value{}, 0, false
+	}
+	return x, t.At(0), true
+}
+
+// common returns the shape that two values broadcast to; it notes the error if
+// there is none.
+func (b *Builder) common(x, y Value) []int {
+	s, err := broadcast(b.Shape(x), b.Shape(y))
+	if err != nil {
+		b.Failf("%v", err)
+	}
+	return s
+}
+
+// Pow is x to the power of e, which must be one constant number unless both are
+// constant: products where it is 2 or 3, a root or reciprocal where it is ½ or −1.
+func (b *Builder) Pow(x, e Value) Value {
+	if !b.valid(x, e) {
+		return Value{}
+	}
+	t := b.Tensor(e)
+	if b.Tensor(x) != nil && t != nil {
+		return b.emit(Power, x, e)
+	}
+	shape := b.common(x, e)
+	switch {
+	case b.Failed():
+		return Value{}
+	case t == nil:
+		return b.Failf("its exponent %s depends on the model's input", Quote(b.Name(e)))
+	case t.Len() == 0:
+		return b.Failf("its exponent %s is empty", Quote(b.Name(e)))
+	case Size(shape) != Size(b.Shape(x)):
+		return b.Failf("its exponent of shape %v widens the base of shape %v", t.Shape, b.Shape(x))
+	}
+	for i := range t.Len() {
+		if t.At(i) != t.At(0) {
+			return b.Failf("its exponents differ from element to element")
+		}
+	}
+	y := x
+	switch exponent := t.At(0); {
+	case exponent == 1:
+	case exponent == 2:
+		y = b.Mul(x, x)
+	case exponent == 3:
+		y = b.Mul(b.Mul(x, x), x)
+	case !b.DType(x).IsFloat():
+		return b.Failf("power %v of integers that depend on the model's input", exponent)
+	case exponent == 0.5:
+		y = b.Apply(Sqrt, x)
+	case exponent == -1:
+		y = b.Apply(Reciprocal, x)
+	default:
+		y = b.Apply(Pow, x, exponent)
+	}
+	return b.Reshape(y, shape)
+}
+
+// PRelu is x, scaled by a slope where it is negative. The slope broadcasts to x.
+type PRelu struct{}
+
+// Kind implements [Op].
+func (PRelu) Kind() string { return "PRelu" }
+
+func (PRelu) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	if err := alike(in[0], in[1]); err != nil {
+		return operandType{}, err
+	}
+	shape, err := broadcast(in[0].shape, in[1].shape)
+	if err == nil && !slices.Equal(shape, in[0].shape) {
+		err = fmt.Errorf("slope of shape %v does not broadcast to %v", in[1].shape, in[0].shape)
+	}
+	return operandType{shape: shape, dtype: in[0].dtype}, err
+}
+
+func (PRelu) eval(in []operand, shape []int) (operand, error) {
+	return operand{shape: shape, f: zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, leaky)}, nil
+}
+
+// PRelu is x, scaled by a slope that broadcasts to it where it is negative.
+func (b *Builder) PRelu(x, slope Value) Value { return b.emit(PRelu{}, x, slope) }

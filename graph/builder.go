@@ -1,0 +1,393 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Builder makes a graph in normal form, one operation at a time. Each method
+// takes values and returns the value of the result; it computes the result at
+// once if all operands are constant, does nothing where nothing is to be done, and
+// writes out what the normal form does not have.
+//
+// An error does not end the building. It is kept with the node that it is about
+// (see [Builder.At]), the method returns the zero Value, and methods that are
+// given that do nothing but return it again. [Builder.Graph] returns all errors.
+// So a caller needs to check [Builder.Valid] only before it acts on a value's
+// shape.
+type Builder struct {
+	name    string
+	values  []*value
+	inputs  []*value
+	nodes   []*node
+	outputs []output
+
+	taken map[string]struct{} // names
+	next  map[string]int      // numbers given out by unique
+
+	op, at string // what errors are about
+	first  int    // number of values before At
+	failed bool   // since At
+	errs   NodesError
+
+	activations int // elements of computed values so far
+	foldBudget  int // elements that folding may still make
+}
+
+// Value is a value of one builder. The zero Value is that of a failed operation.
+type Value struct{ v *value }
+
+// value is what a Value stands for: an input, a constant or a node's result.
+type value struct {
+	name    string
+	index   int // in Builder.values
+	shape   []int
+	dtype   DType
+	symbols []string // of an input
+	tensor  *Tensor  // of a constant
+	node    *node    // that computes it
+	named   bool     // by Name
+}
+
+// node is a Node in the making.
+type node struct {
+	op   Op
+	name string
+	in   []*value
+	out  *value
+}
+
+type output struct {
+	name  string
+	value *value
+}
+
+// NewBuilder returns a builder of a graph of that name. Folding constants may
+// make a few times as many elements as there are in constants, and some for
+// shape arithmetic and masks.
+func NewBuilder(name string) *Builder {
+	return &Builder{name: name, taken: map[string]struct{}{}, next: map[string]int{}, foldBudget: 1 << 24}
+}
+
+// Reserve keeps names from being given to values that do not ask for them.
+func (b *Builder) Reserve(names ...string) {
+	for _, n := range names {
+		b.taken[n] = struct{}{}
+	}
+}
+
+// At says what the following operations belong to: the operator op of the model's
+// source, which is called name there. Errors name them, at most one until the next
+// At, and values and nodes are named after name. An empty op stands for the
+// operator of this package that fails.
+func (b *Builder) At(op, name string) {
+	b.op, b.at, b.first, b.failed = op, name, len(b.values), false
+}
+
+// Failf notes an error of the current node, unless it has one, and returns the
+// zero Value.
+func (b *Builder) Failf(format string, args ...any) Value { return b.failf(b.op, format, args...) }
+
+func (b *Builder) failf(op, format string, args ...any) Value {
+	if !b.failed {
+		b.failed = true
+		b.errs = append(b.errs, NodeError{Op: op, Name: b.at, Reason: fmt.Sprintf(format, args...)})
+	}
+	return Value{}
+}
+
+// Failed says whether there is an error of the current node.
+func (b *Builder) Failed() bool { return b.failed }
+
+// Valid says whether v could be made.
+func (b *Builder) Valid(v Value) bool { return v.v != nil }
+
+// valid is Valid for all of several values.
+func (b *Builder) valid(values ...Value) bool {
+	for _, v := range values {
+		if v.v == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Shape returns the shape of v, which must not be changed; nil for the zero Value.
+func (b *Builder) Shape(v Value) []int {
+	if v.v == nil {
+		return nil
+	}
+	return v.v.shape
+}
+
+// DType returns the element type of v.
+func (b *Builder) DType(v Value) DType {
+	if v.v == nil {
+		return 0
+	}
+	return v.v.dtype
+}
+
+// Tensor returns the value of a constant, and nil for what depends on the inputs.
+func (b *Builder) Tensor(v Value) *Tensor {
+	if v.v == nil {
+		return nil
+	}
+	return v.v.tensor
+}
+
+// Name returns what v is called so far.
+func (b *Builder) Name(v Value) string {
+	if v.v == nil {
+		return ""
+	}
+	return v.v.name
+}
+
+func (b *Builder) operandType(v Value) operandType {
+	return operandType{shape: v.v.shape, dtype: v.v.dtype, value: v.v.tensor}
+}
+
+// Rename gives v the name of a value of the model's source, and its node the name
+// of the current one, if v was computed since At and has not been renamed. Others
+// keep theirs. The name must be reserved, or not be taken.
+func (b *Builder) Rename(v Value, name string) {
+	if x := v.v; x != nil && x.node != nil && x.index >= b.first && !x.named {
+		x.name, x.named = name, true
+		x.node.name = b.at
+		b.taken[name] = struct{}{}
+	}
+}
+
+// Input adds an input of the given shape, which symbols may name the open axes of
+// (see [Input.Symbols]).
+func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) Value {
+	err := checkInts(shape)
+	switch {
+	case err != nil:
+	case !dt.Known():
+		err = fmt.Errorf("%v is not supported", dt)
+	case Size(shape) < 1 || Size(shape) > MaxActivations-b.activations:
+		err = fmt.Errorf("shape %v is empty or too large", shape)
+	case symbols != nil && len(symbols) != len(shape):
+		err = fmt.Errorf("%d symbols for shape %v", len(symbols), shape)
+	}
+	if err != nil {
+		b.At("", name)
+		return b.failf("input", "%v", err)
+	}
+	b.activations += Size(shape)
+	v := b.add(&value{name: name, shape: shape, dtype: dt, symbols: symbols, named: true})
+	b.taken[name] = struct{}{}
+	b.inputs = append(b.inputs, v.v)
+	return v
+}
+
+// Constant adds a constant of the model, which must not be changed afterwards.
+// All of its floats must be finite. With an empty name it is called after the
+// current node.
+func (b *Builder) Constant(name string, t *Tensor) Value {
+	kind := b.op
+	if kind == "" {
+		kind = "constant"
+	}
+	if err := t.check(); err != nil {
+		return b.failf(kind, "%s: %v", Quote(name), err)
+	}
+	if name == "" {
+		name = b.called("value")
+	}
+	b.foldBudget += 4 * t.Len()
+	b.taken[name] = struct{}{}
+	return b.add(&value{name: name, shape: t.Shape, dtype: t.DType, tensor: t, named: true})
+}
+
+func (b *Builder) add(v *value) Value {
+	v.index = len(b.values)
+	b.values = append(b.values, v)
+	return Value{v}
+}
+
+// unique returns base, or base with a number, as a name not yet taken.
+func (b *Builder) unique(base string) string {
+	name := base
+	for {
+		if _, ok := b.taken[name]; !ok {
+			b.taken[name] = struct{}{}
+			return name
+		}
+		b.next[base]++
+		name = fmt.Sprintf("%s_%d", base, b.next[base]+1)
+	}
+}
+
+// called returns a name for something that the current node makes.
+func (b *Builder) called(what string) string {
+	if b.at != "" {
+		what = b.at + "/" + what
+	}
+	return b.unique(what)
+}
+
+// made adds a constant that the current node made.
+func (b *Builder) made(what string, t *Tensor) Value {
+	return b.add(&value{name: b.called(what), shape: t.Shape, dtype: t.DType, tensor: t})
+}
+
+// floats makes a float constant.
+func (b *Builder) floats(what string, shape []int, v []float32) Value {
+	return b.made(what, &Tensor{Shape: shape, DType: Float, F32: v})
+}
+
+// number makes a float constant of shape [].
+func (b *Builder) number(what string, v float64) Value {
+	return b.floats(what, []int{}, []float32{float32(v)})
+}
+
+// spend takes n elements from what folding may make, or returns false.
+func (b *Builder) spend(n int) bool {
+	if n > b.foldBudget {
+		return false
+	}
+	b.foldBudget -= n
+	return true
+}
+
+// emit adds a node and returns its value; with constant operands alone, it
+// computes the value instead.
+func (b *Builder) emit(op Op, operands ...Value) Value {
+	if !b.valid(operands...) {
+		return Value{}
+	}
+	kind := b.op
+	if kind == "" {
+		kind = op.Kind()
+	}
+	in := make([]operandType, len(operands))
+	from := make([]*value, len(operands))
+	var computed *value // the first one
+	for i, v := range operands {
+		in[i], from[i] = b.operandType(v), v.v
+		if v.v.tensor == nil && computed == nil {
+			computed = v.v
+		}
+	}
+	t, err := op.infer(in)
+	if err != nil {
+		return b.failf(kind, "%v", err)
+	}
+	if err := checkInts(t.shape); err != nil {
+		return b.failf(kind, "output: %v", err)
+	}
+	t.dtype = t.dtype.computed()
+	if computed == nil {
+		return b.fold(kind, op, from, t)
+	}
+	if foldOnly(op) {
+		return b.failf(kind, "%s is supported on constants only, and %s depends on the model's input", op.Kind(), Quote(computed.name))
+	}
+	for _, v := range from {
+		if Size(v.shape) == 0 {
+			return b.failf(kind, "%s is empty", Quote(v.name))
+		}
+	}
+	if Size(t.shape) == 0 {
+		return b.failf(kind, "its output of shape %v is empty", t.shape)
+	}
+	if Size(t.shape) > MaxActivations-b.activations {
+		return b.failf(kind, "its output of shape %v is too large: all computed values together may have %d elements", t.shape, MaxActivations)
+	}
+	b.activations += Size(t.shape)
+	out := &value{name: b.called(op.Kind()), shape: t.shape, dtype: t.dtype}
+	out.node = &node{op: op, name: out.name, in: from, out: out}
+	b.nodes = append(b.nodes, out.node)
+	return b.add(out)
+}
+
+// fold computes a node of constants.
+func (b *Builder) fold(kind string, op Op, from []*value, t operandType) Value {
+	if !b.spend(Size(t.shape)) {
+		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
+	}
+	operands := make([]operand, len(from))
+	for i, v := range from {
+		operands[i] = constOperand(v.tensor)
+	}
+	out, err := op.eval(operands, t.shape)
+	if err != nil {
+		return b.failf(kind, "%v", err)
+	}
+	folded, err := out.tensor(t.dtype)
+	if err != nil {
+		return b.failf(kind, "computing it from constants: %v", err)
+	}
+	return b.made(op.Kind(), folded)
+}
+
+// Number makes a float constant of shape [].
+func (b *Builder) Number(v float64) Value {
+	if f := float32(v); f-f != 0 {
+		return b.Failf("the constant %v", v)
+	}
+	return b.number("value", v)
+}
+
+// Integers makes a constant of type int64, of shape [] or [len(v)].
+func (b *Builder) Integers(shape []int, v []int64) Value {
+	t := &Tensor{Shape: shape, DType: Int64, I64: v}
+	if err := t.check(); err != nil {
+		return b.Failf("%v", err)
+	}
+	return b.made("value", t)
+}
+
+// Fill makes a constant with the one element of value everywhere.
+func (b *Builder) Fill(shape []int, value *Tensor) Value {
+	if value.Len() != 1 {
+		return b.Failf("its value has %d elements", value.Len())
+	}
+	if err := checkInts(shape); err != nil {
+		return b.Failf("%v", err)
+	}
+	n := Size(shape)
+	if !b.spend(n) {
+		return b.Failf("the constant of shape %v that it makes is too large", shape)
+	}
+	t := &Tensor{Shape: shape, DType: value.DType}
+	if value.I64 != nil {
+		t.I64 = make([]int64, n)
+		for i := range t.I64 {
+			t.I64[i] = value.I64[0]
+		}
+	} else {
+		t.F32 = make([]float32, n)
+		for i := range t.F32 {
+			t.F32[i] = value.F32[0]
+		}
+	}
+	return b.made("value", t)
+}
+
+// Range makes a constant that counts from start to limit, which it does not
+// reach, by delta.
+func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
+	count := math.Ceil((limit - start) / delta)
+	if delta == 0 || count-count != 0 || count > float64(b.foldBudget) {
+		return b.Failf("a range from %v to %v by %v", start, limit, delta)
+	}
+	n := int(max(count, 0))
+	b.spend(n)
+	t := &Tensor{Shape: []int{n}, DType: dt.computed()}
+	if dt.IsFloat() {
+		t.F32 = make([]float32, n)
+		for i := range t.F32 {
+			t.F32[i] = float32(start + float64(i)*delta)
+		}
+	} else {
+		t.I64 = make([]int64, n)
+		for i := range t.I64 {
+			t.I64[i] = int64(start + float64(i)*delta)
+		}
+	}
+	return b.made("value", t)
+}

@@ -1,0 +1,227 @@
+package graph
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ones makes a constant of ones.
+func ones(b *Builder, shape ...int) Value {
+	t := &Tensor{Shape: shape, DType: Float, F32: make([]float32, Size(shape))}
+	for i := range t.F32 {
+		t.F32[i] = 1
+	}
+	return b.Constant("", t)
+}
+
+// window is a plain window over one axis.
+func window1(kernel, stride, begin, end int) Window {
+	return Window{[]int{kernel}, []int{stride}, []int{1}, []int{begin}, []int{end}}
+}
+
+// TestRefused holds operations that the shape rules must refuse, and what the
+// error must say. x is of shape (1, 2, 3), i an integer input, s a scalar.
+func TestRefused(t *testing.T) {
+	var x, i, s Value
+	for name, c := range map[string]struct {
+		build func(b *Builder) Value
+		want  string
+	}{
+		"add":                 {func(b *Builder) Value { return b.Add(x, ones(b, 2)) }, "do not broadcast"},
+		"add of two types":    {func(b *Builder) Value { return b.Add(x, i) }, "types float and int64"},
+		"function of ints":    {func(b *Builder) Value { return b.Apply(Sin, i) }, "type int64"},
+		"parameters":          {func(b *Builder) Value { return b.Apply(Selu, x, 1) }, "1 parameters; 2"},
+		"parameter NaN":       {func(b *Builder) Value { return b.Apply(Elu, x, math.NaN()) }, "alpha is NaN"},
+		"jumps":               {func(b *Builder) Value { return b.Apply(Floor, x) }, "constants only"},
+		"infinite constant":   {func(b *Builder) Value { return b.Apply(Log, b.Number(0)) }, "-Inf"},
+		"number":              {func(b *Builder) Value { return b.Number(1e40) }, "constant"},
+		"integers":            {func(b *Builder) Value { return b.Integers([]int{3}, []int64{1}) }, "1 elements"},
+		"prelu":               {func(b *Builder) Value { return b.PRelu(x, ones(b, 2, 1, 1)) }, "slope"},
+		"pow":                 {func(b *Builder) Value { return b.Pow(x, x) }, "exponent"},
+		"where":               {func(b *Builder) Value { return b.Where(x, x, x) }, "condition"},
+		"gemm rank":           {func(b *Builder) Value { return b.Gemm(Gemm{Alpha: 1}, x, x) }, "two axes"},
+		"gemm":                {func(b *Builder) Value { return b.Gemm(Gemm{Alpha: 1}, ones(b, 2, 3), ones(b, 2, 3)) }, "multiply"},
+		"matmul of a scalar":  {func(b *Builder) Value { return b.MatMul(x, s) }, "scalar"},
+		"conv group":          {func(b *Builder) Value { return b.Conv(Conv{window1(2, 1, 0, 0), 2}, x, ones(b, 3, 1, 2)) }, "groups"},
+		"conv kernel":         {func(b *Builder) Value { return b.Conv(Conv{window1(2, 1, 0, 0), 1}, x, ones(b, 3, 2, 3)) }, "a kernel of [2]"},
+		"conv bias":           {func(b *Builder) Value { return b.Conv(Conv{window1(2, 1, 0, 0), 1}, x, ones(b, 3, 2, 2), ones(b, 2)) }, "bias"},
+		"conv, much padding":  {func(b *Builder) Value { return b.Conv(Conv{window1(2, 1<<30, 1<<30, 1<<30), 1}, x, ones(b, 3, 2, 2)) }, "too large"},
+		"window":              {func(b *Builder) Value { return b.MaxPool(x, Window{}) }, "entry for each"},
+		"window of padding":   {func(b *Builder) Value { return b.MaxPool(x, window1(1, 1, 1, 0)) }, "all padding"},
+		"stride":              {func(b *Builder) Value { return b.MaxPool(x, window1(1, 0, 0, 0)) }, "strides"},
+		"pads":                {func(b *Builder) Value { return b.MaxPool(x, window1(2, 1, -1, 0)) }, "pads"},
+		"kernel":              {func(b *Builder) Value { return b.MaxPool(x, window1(4, 1, 0, 0)) }, "larger"},
+		"average":             {func(b *Builder) Value { return b.AveragePool(x, window1(2, 1, 0, 0), nil, nil) }, "bounds"},
+		"average of padding":  {func(b *Builder) Value { return b.AveragePool(x, window1(1, 1, 1, 0), []int{0}, []int{3}) }, "all padding"},
+		"reduce":              {func(b *Builder) Value { return b.Reduce(Sum, x, []int{1, 1}, true) }, "ascending"},
+		"reduce axis":         {func(b *Builder) Value { return b.Reduce(Sum, x, []int{3}, true) }, "axis 3"},
+		"greatest":            {func(b *Builder) Value { return b.Reduce(MaxOf, x, []int{1}, true) }, "constants only"},
+		"softmax":             {func(b *Builder) Value { return b.Softmax(x, -1) }, "axis -1"},
+		"layer norm":          {func(b *Builder) Value { return b.LayerNorm(x, 2, 1e-5, ones(b, 2, 2, 3)) }, "do not fit"},
+		"layer norm axis":     {func(b *Builder) Value { return b.LayerNorm(x, -1, 1e-5, ones(b, 3)) }, "axis -1"},
+		"batch norm":          {func(b *Builder) Value { return b.BatchNorm(x, Statistics{x, x, x, x, 0}) }, "constant"},
+		"reshape":             {func(b *Builder) Value { return b.Reshape(x, []int{5}) }, "hold the elements"},
+		"reshape to negative": {func(b *Builder) Value { return b.Reshape(x, []int{-2, -3}) }, "negative"},
+		"reshape, overflow":   {func(b *Builder) Value { return b.Reshape(x, []int{1 << 40, 1 << 40}) }, "large"},
+		"transpose":           {func(b *Builder) Value { return b.Transpose(x, []int{0, 0, 1}) }, "permutation"},
+		"slice":               {func(b *Builder) Value { return b.SliceAxis(x, 2, 1, 2, 2) }, "2 elements from 1"},
+		"slice backwards":     {func(b *Builder) Value { return b.SliceAxis(x, 2, 1, -1, 3) }, "3 elements from 1"},
+		"slice without step":  {func(b *Builder) Value { return b.SliceAxis(x, 2, 1, 0, 2) }, "steps of 0"},
+		"slice of few":        {func(b *Builder) Value { return b.Slice(x, nil, nil, nil) }, "starts"},
+		"slice of nothing":    {func(b *Builder) Value { return b.SliceAxis(x, 2, 0, 1, 0) }, "empty"},
+		"gather":              {func(b *Builder) Value { return b.Gather(x, 2, []int{0, -1, 1}) }, "index -1"},
+		"pad":                 {func(b *Builder) Value { return b.Pad(x, []int{0, 0, -2}, []int{0, 0, -2}, 0) }, "cuts"},
+		"pad of few":          {func(b *Builder) Value { return b.Pad(x, nil, nil, 0) }, "pads"},
+		"pad, huge":           {func(b *Builder) Value { return b.Pad(x, []int{0, 0, 1 << 40}, []int{0, 0, 0}, 0) }, "pads"},
+		"reflect":             {func(b *Builder) Value { return b.PadWithin(x, 2, 3, 0, Reflect) }, "reflects"},
+		"edge, huge":          {func(b *Builder) Value { return b.PadWithin(x, 2, 1<<40, 0, Edge) }, "pads"},
+		"expand":              {func(b *Builder) Value { return b.Expand(x, []int{2, 1}) }, ""},
+		"expand, not":         {func(b *Builder) Value { return b.Expand(x, []int{4}) }, "target"},
+		"expand, huge":        {func(b *Builder) Value { return b.Expand(s, []int{1 << 30}) }, "too large"},
+		"tile":                {func(b *Builder) Value { return b.Tile(x, []int{1, 2}) }, "repeats"},
+		"tile, huge":          {func(b *Builder) Value { return b.Tile(x, []int{1, 1 << 20, 1 << 20}) }, "large"},
+		"concat of nothing":   {func(b *Builder) Value { return b.Concat(0) }, "no inputs"},
+		"concat":              {func(b *Builder) Value { return b.Concat(2, x, ones(b, 1, 1, 3)) }, "join"},
+		"concat of two types": {func(b *Builder) Value { return b.Concat(2, x, i) }, "type int64"},
+		"cast":                {func(b *Builder) Value { return b.Cast(i, Int8) }, "lose bits"},
+		"cast to bool":        {func(b *Builder) Value { return b.Cast(x, Bool) }, "bool"},
+		"cast to nothing":     {func(b *Builder) Value { return b.Cast(x, 99) }, "element type 99"},
+		"cast that overflows": {func(b *Builder) Value { return b.Cast(b.Number(300), Int8) }, "fit int8"},
+		"compare":             {func(b *Builder) Value { return b.Compare(Less, x, x) }, "constants only"},
+		"and":                 {func(b *Builder) Value { return b.Compare(And, x, x) }, "not bool"},
+		"fill":                {func(b *Builder) Value { return b.Fill([]int{1 << 30}, &Tensor{DType: Float, F32: []float32{0}}) }, "too large"},
+		"range":               {func(b *Builder) Value { return b.Range(0, 1, 0, Float) }, "range"},
+		"constant": {func(b *Builder) Value {
+			return b.Constant("c", &Tensor{Shape: []int{2}, DType: Float, F32: []float32{1}})
+		}, "1 elements"},
+		"constant NaN": {func(b *Builder) Value {
+			return b.Constant("c", &Tensor{Shape: []int{1}, DType: Float, F32: []float32{float32(math.NaN())}})
+		}, "NaN"},
+		"input":         {func(b *Builder) Value { return b.Input("z", Float, []int{0}) }, "empty"},
+		"input symbols": {func(b *Builder) Value { return b.Input("z", Float, []int{1}, "a", "b") }, "symbols"},
+	} {
+		b := NewBuilder("test")
+		x, i, s = b.Input("x", Float, []int{1, 2, 3}), b.Input("i", Int64, []int{1, 2, 3}), b.Input("s", Float, []int{})
+		b.At("", "n")
+		v := c.build(b)
+		b.Output("y", v)
+		_, err := b.Graph()
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || b.Valid(v) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestFailedValues: what depends on a failed node is no error of its own, whatever
+// the operation.
+func TestFailedValues(t *testing.T) {
+	b := NewBuilder("test")
+	x := b.Input("x", Float, []int{1, 2, 3})
+	b.At("Bad", "n")
+	bad := b.Reshape(x, []int{7})
+	b.At("", "after")
+	for i, v := range []Value{
+		b.Add(x, bad), b.Div(bad, x), b.Max(bad, x), b.Min(x, bad), b.Pow(bad, x), b.PRelu(x, bad), b.Mod(bad, bad, true),
+		b.Apply(Relu, bad), b.Clip(bad, 0, 1), b.Compare(Less, bad, x), b.Not(bad), b.Where(bad, x, x),
+		b.Gemm(Gemm{}, bad, x), b.Gemm(Gemm{}, x, x, bad), b.MatMul(x, bad), b.Conv(Conv{}, x, bad), b.BatchNorm(bad, Statistics{}),
+		b.MaxPool(bad, Window{}), b.AveragePool(bad, Window{}, nil, nil), b.Reduce(Mean, bad, []int{0}, true), b.Softmax(bad, 0),
+		b.LayerNorm(bad, 0, 0, x), b.Reshape(bad, []int{1}), b.Cast(bad, Float), b.Transpose(bad, nil), b.Slice(bad, nil, nil, nil),
+		b.SliceAxis(bad, 0, 0, 1, 1), b.Gather(bad, 0, []int{0}), b.Pad(bad, nil, nil, 0), b.PadWithin(bad, 0, 0, 0, Edge),
+		b.Expand(bad, nil), b.Tile(bad, nil), b.Concat(0, x, bad),
+	} {
+		if b.Valid(v) {
+			t.Errorf("operation %d gives a value", i)
+		}
+	}
+	b.Output("y", bad)
+	_, err := b.Graph()
+	if nodes, ok := err.(NodesError); !ok || len(nodes) != 1 || nodes[0].Op != "Bad" || nodes[0].Name != "n" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestGraphRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		build func(b *Builder, x Value)
+		want  string
+	}{
+		"no outputs":  {func(b *Builder, x Value) {}, "no outputs"},
+		"two inputs":  {func(b *Builder, x Value) { b.Output("y", b.Input("x", Float, []int{1})) }, "two inputs"},
+		"two outputs": {func(b *Builder, x Value) { b.Output("y", x); b.Output("y", b.Apply(Relu, x)) }, "two outputs"},
+		"two values": {func(b *Builder, x Value) {
+			b.Rename(b.Apply(Relu, x), "x")
+			b.Output("y", b.Add(x, b.Mul(x, Value{b.values[1]})))
+		}, "two values"},
+		"an empty constant": {func(b *Builder, x Value) {
+			b.Output("y", b.Constant("c", &Tensor{Shape: []int{0}, DType: Float, F32: []float32{}}))
+		}, "empty"},
+	} {
+		b := NewBuilder("test")
+		c.build(b, b.Input("x", Float, []int{2}))
+		if _, err := b.Graph(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestNames: outputs are nodes of their own, names are those asked for.
+func TestNames(t *testing.T) {
+	b := NewBuilder("test")
+	x := b.Input("x", Float, []int{2})
+	c := ones(b, 2)
+	r := b.Apply(Relu, x)
+	b.At("Two", "n")
+	s := b.Add(b.Apply(Abs, r), b.Apply(Abs, r))
+	b.Rename(s, "sum")
+	b.Rename(s, "again")
+	b.Rename(r, "earlier")
+	b.Output("y", s)
+	b.Output("z", s)
+	b.Output("x", x)
+	b.Output("x2", x)
+	b.Output("c", c)
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate(); err != nil {
+		t.Error(err)
+	}
+	var names []string
+	for _, n := range g.Nodes {
+		names = append(names, n.Op.Kind()+" "+n.Name+" "+strings.Join(n.Inputs, ",")+" "+n.Output)
+	}
+	want := []string{
+		"Relu Relu x Relu", "Abs n/Abs Relu n/Abs", "Abs n/Abs_2 Relu n/Abs_2", "Add n n/Abs,n/Abs_2 y",
+		"Identity z y z", "Identity x2 x x2", "Identity c value c",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+	if !slices.Equal(g.Outputs, []string{"y", "z", "x", "x2", "c"}) {
+		t.Errorf("outputs %q", g.Outputs)
+	}
+}
+
+// TestNothingToDo: operations that do nothing leave no node.
+func TestNothingToDo(t *testing.T) {
+	b := NewBuilder("test")
+	x := b.Input("x", Float, []int{2, 3})
+	for i, v := range []Value{
+		b.Reshape(x, []int{2, 3}), b.Transpose(x, []int{0, 1}), b.Slice(x, []int{0, 0}, []int{1, 1}, []int{2, 3}), b.Gather(x, 1, []int{0, 1, 2}),
+		b.Pad(x, []int{0, 0}, []int{0, 0}, 1), b.Expand(x, []int{3}), b.Tile(x, []int{1, 1}), b.Concat(1, x), b.Cast(x, Double),
+		b.Clip(x, math.Inf(-1), math.Inf(1)), b.Pow(x, b.Number(1)), b.Reduce(Sum, x, nil, true),
+	} {
+		if v != x {
+			t.Errorf("operation %d makes something", i)
+		}
+	}
+}

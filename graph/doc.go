@@ -1,0 +1,75 @@
+// Package graph is the float model: a small language of typed operators, in which
+// every shape is known. File formats are read into it, it runs in floating point
+// as the reference for accuracy, and package quantise turns it into integers.
+//
+// # Making a graph
+//
+// A [Builder] makes graphs. Its methods are the operations:
+//
+//	b := graph.NewBuilder("perceptron")
+//	x := b.Input("x", graph.Float, []int{1, 4}, "batch", "")
+//	w := b.Constant("w", &graph.Tensor{Shape: []int{4, 3}, DType: graph.Float, F32: weights})
+//	b.Output("y", b.Apply(graph.Relu, b.MatMul(x, w)))
+//	g, err := b.Graph()
+//
+// It does at once what can be done once and for all: constants are folded, what
+// does nothing disappears (a Transpose that keeps the order, a Slice of
+// everything), and operations that the normal form does not have are written out
+// (Max as x ↦ y + relu(x − y), LayerNorm as means, products and a root). All
+// errors are kept, each with the node that it is about, and returned together.
+//
+// # Normal form
+//
+// About a [Graph] the rest of the program may rely on this, which
+// [Graph.Validate] checks:
+//
+//   - Nodes are in topological order, each value has one producer, and every
+//     node has exactly one output.
+//   - Shapes gives the full static shape of every graph input, constant and
+//     node output. A scalar has shape []. No dimension is zero. Which axes of
+//     the inputs the model leaves open is told by [Input.Symbols].
+//   - Consts holds what does not depend on the inputs and is read by a node.
+//     Float constants are finite.
+//   - No node has only constant inputs, except an Identity.
+//   - Axes are non-negative, indices are in range, operands have the shapes that
+//     the operator asks for.
+//
+// The operators, each with its shape rule and its evaluation, a file a family:
+//
+//	scalar.go      Scalar: a function of one number, element by element; functions.go has the functions
+//	arithmetic.go  Add Sub Mul Div with NumPy broadcasting, PRelu
+//	logic.go       Where with a constant condition
+//	linear.go      Gemm, MatMul
+//	conv.go        Conv over one or two spatial axes
+//	pool.go        MaxPool, AveragePool
+//	reduce.go      Reduce: sum or mean along axes
+//	norm.go        Softmax along the last axis
+//	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
+//	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
+//
+// A few more serve to fold constants and do not remain in a graph: comparisons,
+// Min, Max, Mod, powers of tensors, greatest and least elements, products, and the
+// functions with jumps.
+//
+// # Adding an operator
+//
+// A function of one number is an entry in functions.go and nothing else: readers
+// find it by its name, and the quantiser makes a table of its formula. Any other
+// operator is a type that implements [Op] and a method of [Builder], both in its
+// family's file; a line in a reader's table; and a lowering in package quantise.
+//
+// # Numbers
+//
+// All float types are computed as float: weights are float32, constants are
+// rounded to that when folded, computed values are float64. Every sum is added in
+// one order, whatever the number of threads. Integers are folded as int64;
+// computed integers (an integer input, say) must stay where float64 holds them
+// exactly.
+//
+// # Limits
+//
+// A builder does not trust its caller, who may be reading a hostile file. Tensors
+// have at most 16 axes; all computed values together have at most 2^27 elements;
+// constants that folding makes have at most 2^24 elements beyond four times those
+// given.
+package graph

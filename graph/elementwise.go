@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// grain is the least number of elements worth a goroutine.
+const grain = 1 << 13
+
+// apply maps f over a.
+func apply[T number](a []T, f func(T) T) []T {
+	out := make([]T, len(a))
+	parallel.For(len(a), grain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i] = f(a[i])
+		}
+	})
+	return out
+}
+
+// zipWith maps f over the pairs of two tensors that broadcast to shape.
+func zipWith[T number](a, b []T, sa, sb, shape []int, f func(a, b T) T) []T {
+	out := make([]T, Size(shape))
+	if slices.Equal(sa, sb) {
+		parallel.For(len(out), grain, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				out[i] = f(a[i], b[i])
+			}
+		})
+		return out
+	}
+	ta, tb := broadcastTables(sa, shape), broadcastTables(sb, shape)
+	walk(shape, ta, tb, func(i, ja, jb int) { out[i] = f(a[ja], b[jb]) })
+	return out
+}
+
+// broadcastTables maps shape to a tensor that broadcasts to it.
+func broadcastTables(from, shape []int) [][]int {
+	st := strides(from)
+	off := len(shape) - len(from)
+	tables := make([][]int, len(shape))
+	for k, n := range shape {
+		tables[k] = make([]int, n)
+		if k < off || from[k-off] == 1 {
+			continue
+		}
+		for i := range tables[k] {
+			tables[k][i] = i * st[k-off]
+		}
+	}
+	return tables
+}
+
+// walk calls f for each index of shape in order, with its position in two
+// tables. There must be no negative entries.
+func walk(shape []int, ta, tb [][]int, f func(i, ja, jb int)) {
+	r := len(shape)
+	if Size(shape) == 0 {
+		return
+	}
+	if r == 0 {
+		f(0, 0, 0)
+		return
+	}
+	idx := make([]int, r-1)
+	lastA, lastB := ta[r-1], tb[r-1]
+	for i := 0; ; {
+		ja, jb := 0, 0
+		for k, x := range idx {
+			ja += ta[k][x]
+			jb += tb[k][x]
+		}
+		for x := range lastA {
+			f(i, ja+lastA[x], jb+lastB[x])
+			i++
+		}
+		if !increment(idx, shape) {
+			return
+		}
+	}
+}
+
+// increment steps idx through the leading axes of shape; false at the end.
+func increment(idx, shape []int) bool {
+	for k := len(idx) - 1; k >= 0; k-- {
+		if idx[k]++; idx[k] < shape[k] {
+			return true
+		}
+		idx[k] = 0
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Output makes v an output of the graph, under a name that no other value has.
+func (b *Builder) Output(name string, v Value) {
+	if v.v != nil {
+		b.outputs = append(b.outputs, output{name, v.v})
+		b.taken[name] = struct{}{}
+	}
+}
+
+// Graph returns the graph: outputs have their names, batch normalisations are
+// folded, and what no output needs is gone. If there were errors, the error is a
+// [NodesError] with all of them. The builder is of no use afterwards.
+func (b *Builder) Graph() (*Graph, error) {
+	if len(b.errs) > 0 {
+		return nil, b.errs
+	}
+	if len(b.outputs) == 0 {
+		return nil, errors.New("the model has no outputs")
+	}
+	b.nameOutputs()
+	b.dropUnneeded()
+	if err := b.foldBatchNorms(); err != nil {
+		return nil, err
+	}
+	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
+	owner := map[string]*value{}
+	keep := func(v *value) error {
+		if o := owner[v.name]; o != nil && o != v {
+			return fmt.Errorf("two values are called %s", Quote(v.name))
+		}
+		owner[v.name] = v
+		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
+		if v.tensor != nil {
+			if v.tensor.Len() == 0 {
+				return fmt.Errorf("constant %s is empty", Quote(v.name))
+			}
+			g.Consts[v.name] = v.tensor
+		}
+		return nil
+	}
+	for _, v := range b.inputs {
+		if owner[v.name] != nil {
+			return nil, fmt.Errorf("two inputs are called %s", Quote(v.name))
+		}
+		if err := keep(v); err != nil {
+			return nil, err
+		}
+		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype})
+	}
+	for _, o := range b.outputs {
+		if slices.Contains(g.Outputs, o.name) {
+			return nil, fmt.Errorf("two outputs are called %s", Quote(o.name))
+		}
+		g.Outputs = append(g.Outputs, o.name)
+	}
+	names := map[string]int{}
+	for _, n := range b.nodes {
+		out := &Node{Op: n.op, Name: n.name, Output: n.out.name}
+		if err := keep(n.out); err != nil {
+			return nil, err
+		}
+		for _, in := range n.in {
+			if err := keep(in); err != nil {
+				return nil, err
+			}
+			out.Inputs = append(out.Inputs, in.name)
+		}
+		for names[out.Name] > 0 {
+			names[n.name]++
+			out.Name = fmt.Sprintf("%s_%d", n.name, names[n.name])
+		}
+		names[out.Name]++
+		g.Nodes = append(g.Nodes, out)
+	}
+	return g, nil
+}
+
+// nameOutputs makes each output the result of a node of its own: the value that
+// it stands for is renamed where it is free to be, and copied by an Identity where
+// it is an input under another name, a constant or another output.
+func (b *Builder) nameOutputs() {
+	names := map[string]bool{}
+	for _, o := range b.outputs {
+		names[o.name] = true
+	}
+	for i, o := range b.outputs {
+		v := o.value
+		switch {
+		case v.name == o.name && v.tensor == nil:
+			continue // computed under its own name, or an input that is itself an output
+		case v.name == o.name:
+			v.name = b.unique(o.name + "/value") // a constant that is itself an output moves
+		case v.node != nil && !names[v.name]:
+			v.name = o.name
+			continue
+		}
+		out := &value{name: o.name, shape: v.shape, dtype: v.dtype}
+		out.node = &node{op: Identity{}, name: o.name, in: []*value{v}, out: out}
+		b.nodes = append(b.nodes, out.node)
+		b.outputs[i].value = out
+	}
+}
+
+// dropUnneeded removes nodes that no output depends on.
+func (b *Builder) dropUnneeded() {
+	needed := map[*value]bool{}
+	for _, o := range b.outputs {
+		needed[o.value] = true
+	}
+	var kept []*node
+	for _, n := range slices.Backward(b.nodes) {
+		if !needed[n.out] {
+			continue
+		}
+		kept = append(kept, n)
+		for _, in := range n.in {
+			needed[in] = true
+		}
+	}
+	slices.Reverse(kept)
+	b.nodes = kept
+}

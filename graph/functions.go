@@ -1,0 +1,135 @@
+package graph
+
+import "math"
+
+// of is a formula without parameters.
+func of(f func(float64) float64) func([]float64) func(float64) float64 {
+	return func([]float64) func(float64) float64 { return f }
+}
+
+// The functions of one number. An entry is all that there is to a function; a
+// test holds docs/operators.md to naming it.
+var (
+	Relu = define(Function{Name: "Relu", Clamp: func([]float64) Clamp { return Clamp{Lo: 0, Hi: math.Inf(1)} }})
+	Abs  = define(Function{Name: "Abs", Clamp: func([]float64) Clamp { return Clamp{Abs: true, Lo: 0, Hi: math.Inf(1)} }})
+	Clip = define(Function{
+		Name: "Clip", Params: []Param{{"min", math.Inf(-1)}, {"max", math.Inf(1)}},
+		Clamp: func(p []float64) Clamp { return Clamp{Lo: p[0], Hi: p[1]} },
+	})
+
+	Neg        = define(Function{Name: "Neg", Formula: of(func(x float64) float64 { return -x }), Ints: func(a int64) int64 { return -a }})
+	Reciprocal = define(Function{Name: "Reciprocal", Formula: of(func(x float64) float64 { return 1 / x })})
+	Sqrt       = define(Function{Name: "Sqrt", Formula: of(math.Sqrt), Domain: Domain{0, math.Inf(1), Zero}})
+	Exp        = define(Function{Name: "Exp", Formula: of(math.Exp)})
+	Log        = define(Function{Name: "Log", Formula: of(math.Log), Domain: Domain{0, math.Inf(1), Zero}})
+	Pow        = define(Function{
+		Name: "Pow", Params: []Param{{"exponent", 1}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 { return math.Pow(x, p[0]) }
+		},
+	})
+
+	Sin   = define(Function{Name: "Sin", Formula: of(math.Sin)})
+	Cos   = define(Function{Name: "Cos", Formula: of(math.Cos)})
+	Tan   = define(Function{Name: "Tan", Formula: of(math.Tan)})
+	Asin  = define(Function{Name: "Asin", Formula: of(math.Asin), Domain: Domain{-1, 1, Hold}})
+	Acos  = define(Function{Name: "Acos", Formula: of(math.Acos), Domain: Domain{-1, 1, Hold}})
+	Atan  = define(Function{Name: "Atan", Formula: of(math.Atan)})
+	Sinh  = define(Function{Name: "Sinh", Formula: of(math.Sinh)})
+	Cosh  = define(Function{Name: "Cosh", Formula: of(math.Cosh)})
+	Tanh  = define(Function{Name: "Tanh", Formula: of(math.Tanh)})
+	Asinh = define(Function{Name: "Asinh", Formula: of(math.Asinh)})
+	Acosh = define(Function{Name: "Acosh", Formula: of(math.Acosh), Domain: Domain{1, math.Inf(1), Hold}})
+	Atanh = define(Function{Name: "Atanh", Formula: of(math.Atanh), Domain: Domain{-1, 1, Hold}})
+
+	Erf       = define(Function{Name: "Erf", Formula: of(math.Erf)})
+	Sigmoid   = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })})
+	Softplus  = define(Function{Name: "Softplus", Formula: of(softplus)})
+	Softsign  = define(Function{Name: "Softsign", Formula: of(func(x float64) float64 { return x / (1 + math.Abs(x)) })})
+	Mish      = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * math.Tanh(softplus(x)) })})
+	HardSwish = define(Function{Name: "HardSwish", Formula: of(func(x float64) float64 { return x * max(0, min(1, x/6+0.5)) })})
+
+	HardSigmoid = define(Function{
+		Name: "HardSigmoid", Params: []Param{{"alpha", 0.2}, {"beta", 0.5}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 { return max(0, min(1, p[0]*x+p[1])) }
+		},
+	})
+	LeakyRelu = define(Function{
+		Name: "LeakyRelu", Params: []Param{{"alpha", 0.01}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 { return leaky(x, p[0]) }
+		},
+	})
+	Elu = define(Function{
+		Name: "Elu", Params: []Param{{"alpha", 1}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 {
+				if x < 0 {
+					return p[0] * math.Expm1(x)
+				}
+				return x
+			}
+		},
+	})
+	Celu = define(Function{
+		Name: "Celu", Params: []Param{{"alpha", 1}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 { return max(x, 0) + min(0, p[0]*math.Expm1(x/p[0])) }
+		},
+	})
+	Selu = define(Function{
+		Name: "Selu", Params: []Param{{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 {
+				if x < 0 {
+					return p[1] * p[0] * math.Expm1(x)
+				}
+				return p[1] * x
+			}
+		},
+	})
+	// Gelu with tanh ≠ 0 is the approximation by a hyperbolic tangent.
+	Gelu = define(Function{
+		Name: "Gelu", Params: []Param{{"tanh", 0}},
+		Formula: func(p []float64) func(float64) float64 {
+			if p[0] != 0 {
+				return func(x float64) float64 {
+					return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+				}
+			}
+			return func(x float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) }
+		},
+	})
+
+	// Trunc is the first half of a cast to an integer type; see [Builder.Cast].
+	Trunc = define(Function{Name: "Trunc", Formula: of(math.Trunc)})
+	Floor = define(Function{Name: "Floor", Formula: of(math.Floor), Jumps: true})
+	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil), Jumps: true})
+	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven), Jumps: true})
+	Sign  = define(Function{
+		Name: "Sign", Formula: of(sign), Jumps: true,
+		Ints: func(a int64) int64 { return int64(sign(float64(a))) },
+	})
+)
+
+// softplus is log(1 + eˣ), computed so that eˣ does not overflow.
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+// leaky is x, scaled where it is negative.
+func leaky(x, slope float64) float64 {
+	if x < 0 {
+		return x * slope
+	}
+	return x
+}
+
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// Graph is a model in the normal form that the package documentation
+// describes. A [Builder] makes one.
+type Graph struct {
+	Name    string
+	Inputs  []Input
+	Outputs []string           // names of node outputs, or of an input that is passed through
+	Nodes   []*Node            // topologically ordered
+	Consts  map[string]*Tensor // values that do not depend on the inputs
+	Shapes  map[string][]int   // of inputs, constants and node outputs
+	DTypes  map[string]DType   // likewise; computed values of any float type are Float
+
+	// Files are those that the graph was read from, the model's own first. Consts
+	// may point into them, until Close.
+	Files []File
+}
+
+// File is a file that a graph was read from.
+type File interface {
+	io.Closer
+	Bytes() []byte // the whole of it, until Close
+}
+
+// Input is an input of the graph.
+type Input struct {
+	Name  string
+	Shape []int // at the binding that the graph was made for
+	// Symbols names the axes whose size the model leaves open, such as
+	// "batch"; axes of fixed size have "". It is nil if all are fixed.
+	Symbols []string
+	DType   DType
+}
+
+// Node is one operation.
+type Node struct {
+	Op     Op
+	Name   string   // unique in the graph, for messages
+	Inputs []string // values
+	Output string   // the value that it computes
+}
+
+// Digests returns the SHA-256 of every file, which it reads whole. There is none
+// for a graph made in memory.
+func (g *Graph) Digests() [][sha256.Size]byte {
+	digests := make([][sha256.Size]byte, len(g.Files))
+	parallel.For(len(digests), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			digests[i] = sha256.Sum256(g.Files[i].Bytes())
+		}
+	})
+	return digests
+}
+
+// Close closes the files that the graph's constants may point into. The
+// constants must not be used afterwards.
+func (g *Graph) Close() error {
+	var errs []error
+	for _, f := range g.Files {
+		errs = append(errs, f.Close())
+	}
+	g.Files = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,185 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Gemm is Alpha·A'·B' + Beta·C, where A' is A, transposed with TransA, and so on.
+// A and B have two axes; the optional C broadcasts to the result.
+type Gemm struct {
+	TransA, TransB bool
+	Alpha, Beta    float64
+}
+
+// Kind implements [Op].
+func (Gemm) Kind() string { return "Gemm" }
+
+func (g Gemm) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 3); err != nil {
+		return operandType{}, err
+	}
+	if err := floats(in...); err != nil {
+		return operandType{}, err
+	}
+	if f := g.Alpha + g.Beta; math.IsNaN(f) || math.IsInf(f, 0) {
+		return operandType{}, fmt.Errorf("alpha is %v, beta %v", g.Alpha, g.Beta)
+	}
+	a, b := in[0].shape, in[1].shape
+	if len(a) != 2 || len(b) != 2 {
+		return operandType{}, fmt.Errorf("its operands have shapes %v and %v, not two axes each", a, b)
+	}
+	m, k, kb, n := a[0], a[1], b[0], b[1]
+	if g.TransA {
+		m, k = k, m
+	}
+	if g.TransB {
+		kb, n = n, kb
+	}
+	if k != kb {
+		return operandType{}, fmt.Errorf("shapes %v and %v do not multiply", a, b)
+	}
+	shape := []int{m, n}
+	if len(in) > 2 {
+		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
+			return operandType{}, fmt.Errorf("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
+		}
+	}
+	return operandType{shape: shape, dtype: Float}, nil
+}
+
+func (g Gemm) eval(in []operand, shape []int) (operand, error) {
+	a := in[0].float64s()
+	k := in[0].shape[1]
+	if g.TransA {
+		k = in[0].shape[0]
+		a = move(a, [][]int{index(shape[0], 1), index(k, shape[0])}, []int{shape[0], k}, 0)
+	}
+	out := make([]float64, Size(shape))
+	multiply(out, a, in[1], 0, shape[0], k, shape[1], g.TransB)
+	if g.Alpha != 1 {
+		for i := range out {
+			out[i] *= g.Alpha
+		}
+	}
+	if len(in) > 2 {
+		c := in[2].float64s()
+		t := broadcastTables(in[2].shape, shape)
+		walk(shape, t, t, func(i, j, _ int) { out[i] += g.Beta * c[j] })
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// Gemm is g of x, y and, if there is one, z. The factors go into y and z where
+// these are constant.
+func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
+	if !b.valid(x, y) || !b.valid(z...) {
+		return Value{}
+	}
+	in := append([]Value{x, y}, z...)
+	// The shapes are checked before anything is scaled.
+	types := make([]operandType, len(in))
+	for i, v := range in {
+		types[i] = b.operandType(v)
+	}
+	if _, err := g.infer(types); err != nil {
+		return b.Failf("%v", err)
+	}
+	if b.Tensor(y) != nil {
+		in[1], g.Alpha = b.scaled(y, g.Alpha), 1
+	}
+	if len(z) == 0 || g.Beta == 0 {
+		in, g.Beta = in[:2], 1
+	} else if b.Tensor(z[0]) != nil {
+		in[2], g.Beta = b.scaled(z[0], g.Beta), 1
+	}
+	return b.emit(g, in...)
+}
+
+// scaled returns v times factor, which is 1 mostly.
+func (b *Builder) scaled(v Value, factor float64) Value {
+	if factor == 1 {
+		return v
+	}
+	return b.Mul(v, b.number("factor", factor))
+}
+
+// MatMul multiplies the matrices of the last two axes; the others broadcast.
+type MatMul struct{}
+
+// Kind implements [Op].
+func (MatMul) Kind() string { return "MatMul" }
+
+func (MatMul) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	if err := floats(in...); err != nil {
+		return operandType{}, err
+	}
+	a, b := in[0].shape, in[1].shape
+	ra, rb := len(a), len(b)
+	if ra < 2 || rb < 2 {
+		return operandType{}, fmt.Errorf("its operands have shapes %v and %v, not two axes or more", a, b)
+	}
+	batch, ok := Broadcast(a[:ra-2], b[:rb-2])
+	if !ok || a[ra-1] != b[rb-2] {
+		return operandType{}, fmt.Errorf("shapes %v and %v do not multiply", a, b)
+	}
+	return operandType{shape: append(batch, a[ra-2], b[rb-1]), dtype: Float}, nil
+}
+
+func (MatMul) eval(in []operand, shape []int) (operand, error) {
+	r := len(shape)
+	batch := shape[:r-2]
+	m, n := shape[r-2], shape[r-1]
+	sa, sb := in[0].shape, in[1].shape
+	k := sa[len(sa)-1]
+	out := operand{shape: shape, f: make([]float64, Size(shape))}
+	a := in[0].float64s()
+	if Size(sb[:len(sb)-2]) == 1 { // one matrix for all rows of A
+		multiply(out.f, a, in[1], 0, Size(batch)*m, k, n, false)
+		return out, nil
+	}
+	b := in[1]
+	if b.w == nil {
+		b.f = b.float64s()
+	}
+	ta, tb := broadcastTables(sa[:len(sa)-2], batch), broadcastTables(sb[:len(sb)-2], batch)
+	walk(batch, ta, tb, func(i, ja, jb int) {
+		multiply(out.f[i*m*n:(i+1)*m*n], a[ja*m*k:(ja+1)*m*k], b, jb*k*n, m, k, n, false)
+	})
+	return out, nil
+}
+
+// MatMul is the matrix product of NumPy: leading axes broadcast, and a vector is
+// a row on the left and a column on the right.
+func (b *Builder) MatMul(x, y Value) Value {
+	if !b.valid(x, y) {
+		return Value{}
+	}
+	sx, sy := b.Shape(x), b.Shape(y)
+	if len(sx) == 0 || len(sy) == 0 {
+		return b.Failf("an operand is a scalar")
+	}
+	if len(sx) == 1 {
+		x = b.Reshape(x, []int{1, sx[0]})
+	}
+	if len(sy) == 1 {
+		y = b.Reshape(y, []int{sy[0], 1})
+	}
+	v := b.emit(MatMul{}, x, y)
+	if !b.valid(v) {
+		return v
+	}
+	full := b.Shape(v)
+	shape := slices.Clone(full[:len(full)-2])
+	if len(sx) > 1 {
+		shape = append(shape, full[len(full)-2])
+	}
+	if len(sy) > 1 {
+		shape = append(shape, full[len(full)-1])
+	}
+	return b.Reshape(v, shape)
+}

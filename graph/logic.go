@@ -1,0 +1,159 @@
+package graph
+
+import (
+	"fmt"
+)
+
+// Comparison compares two operands element by element, broadcasting, or combines
+// truth values. The result is 0 or 1. It serves constants only.
+type Comparison uint8
+
+// The comparisons.
+const (
+	Equal Comparison = iota
+	Less
+	LessOrEqual
+	Greater
+	GreaterOrEqual
+	And
+	Or
+	Xor
+)
+
+var comparisons = [...]struct {
+	name  string
+	holds func(a, b float64) bool
+}{
+	Equal:          {"Equal", func(a, b float64) bool { return a == b }},
+	Less:           {"Less", func(a, b float64) bool { return a < b }},
+	LessOrEqual:    {"LessOrEqual", func(a, b float64) bool { return a <= b }},
+	Greater:        {"Greater", func(a, b float64) bool { return a > b }},
+	GreaterOrEqual: {"GreaterOrEqual", func(a, b float64) bool { return a >= b }},
+	And:            {"And", func(a, b float64) bool { return a != 0 && b != 0 }},
+	Or:             {"Or", func(a, b float64) bool { return a != 0 || b != 0 }},
+	Xor:            {"Xor", func(a, b float64) bool { return (a != 0) != (b != 0) }},
+}
+
+// Kind implements [Op].
+func (c Comparison) Kind() string { return comparisons[c].name }
+
+func (Comparison) constantsOnly() bool { return true }
+
+func (c Comparison) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	if c >= And {
+		if err := bools(in...); err != nil {
+			return operandType{}, err
+		}
+	}
+	shape, err := broadcast(in[0].shape, in[1].shape)
+	return operandType{shape: shape, dtype: Bool}, err
+}
+
+func (c Comparison) eval(in []operand, shape []int) (operand, error) {
+	holds := comparisons[c].holds
+	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
+		if holds(a, b) {
+			return 1
+		}
+		return 0
+	})
+	return operand{shape: shape, i: convert[int64](f)}, nil
+}
+
+// Compare compares two constants.
+func (b *Builder) Compare(c Comparison, x, y Value) Value { return b.emit(c, x, y) }
+
+// bools checks that all operands are of type bool.
+func bools(in ...operandType) error {
+	for _, t := range in {
+		if t.dtype != Bool {
+			return fmt.Errorf("an operand has type %v, not bool", t.dtype)
+		}
+	}
+	return nil
+}
+
+// Not is 1 − x for x of 0 and 1. It serves constants only.
+type Not struct{}
+
+// Kind implements [Op].
+func (Not) Kind() string { return "Not" }
+
+func (Not) constantsOnly() bool { return true }
+
+func (Not) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	return in[0], bools(in...)
+}
+
+func (Not) eval(in []operand, shape []int) (operand, error) {
+	return operand{shape: shape, i: apply(in[0].i, func(v int64) int64 { return 1 - min(v, 1) })}, nil
+}
+
+// Not is the negation of a constant truth value.
+func (b *Builder) Not(x Value) Value { return b.emit(Not{}, x) }
+
+// Where takes from its second operand where the first, a constant of 0 and 1, is
+// 1, and from the third elsewhere. All three broadcast.
+type Where struct{}
+
+// Kind implements [Op].
+func (Where) Kind() string { return "Where" }
+
+func (Where) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 3, 3); err != nil {
+		return operandType{}, err
+	}
+	if in[0].value == nil {
+		return operandType{}, fmt.Errorf("its condition depends on the model's input")
+	}
+	if in[0].dtype != Bool {
+		return operandType{}, fmt.Errorf("its condition has type %v", in[0].dtype)
+	}
+	if err := alike(in[1], in[2]); err != nil {
+		return operandType{}, err
+	}
+	shape, err := broadcast(in[1].shape, in[2].shape)
+	if err != nil {
+		return operandType{}, err
+	}
+	if shape, err = broadcast(shape, in[0].shape); err != nil {
+		return operandType{}, fmt.Errorf("condition of shape %v does not broadcast with %v and %v", in[0].shape, in[1].shape, in[2].shape)
+	}
+	return operandType{shape: shape, dtype: in[1].dtype}, nil
+}
+
+func (Where) eval(in []operand, shape []int) (operand, error) {
+	cond := in[0].float64s()
+	tc := broadcastTables(in[0].shape, shape)
+	ta, tb := broadcastTables(in[1].shape, shape), broadcastTables(in[2].shape, shape)
+	pick := make([]bool, Size(shape))
+	walk(shape, tc, tc, func(i, j, _ int) { pick[i] = cond[j] != 0 })
+	out := operand{shape: shape}
+	if a, b := in[1].i, in[2].i; a != nil && b != nil {
+		out.i = make([]int64, len(pick))
+		choose(out.i, a, b, pick, shape, ta, tb)
+	} else {
+		out.f = make([]float64, len(pick))
+		choose(out.f, in[1].float64s(), in[2].float64s(), pick, shape, ta, tb)
+	}
+	return out, nil
+}
+
+func choose[T number](dst, a, b []T, pick []bool, shape []int, ta, tb [][]int) {
+	walk(shape, ta, tb, func(i, ja, jb int) {
+		if pick[i] {
+			dst[i] = a[ja]
+		} else {
+			dst[i] = b[jb]
+		}
+	})
+}
+
+// Where is x where the constant cond is 1, and y where it is 0.
+func (b *Builder) Where(cond, x, y Value) Value { return b.emit(Where{}, cond, x, y) }

@@ -1,0 +1,639 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Reshape gives the elements, in row-major order, another shape.
+type Reshape struct{ Shape []int }
+
+// Kind implements [Op].
+func (Reshape) Kind() string { return "Reshape" }
+
+func (r Reshape) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if err := checkInts(r.Shape); err != nil {
+		return operandType{}, err
+	}
+	if Size(r.Shape) != Size(in[0].shape) {
+		return operandType{}, fmt.Errorf("shape %v does not hold the elements of %v", r.Shape, in[0].shape)
+	}
+	return operandType{shape: r.Shape, dtype: in[0].dtype}, nil
+}
+
+func (Reshape) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
+
+// as returns the same elements in another shape.
+func (o operand) as(shape []int) operand {
+	o.shape = shape
+	return o
+}
+
+// Reshape gives x another shape of as many elements.
+func (b *Builder) Reshape(x Value, shape []int) Value {
+	if b.valid(x) && slices.Equal(b.Shape(x), shape) {
+		return x
+	}
+	return b.emit(Reshape{shape}, x)
+}
+
+// Convert takes the same numbers as another element type: whole ones, where that
+// is an integer type. Only constants become bool.
+type Convert struct{ To DType }
+
+// Kind implements [Op].
+func (Convert) Kind() string { return "Convert" }
+
+func (c Convert) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if from := in[0].dtype; !c.To.IsFloat() && !from.IsFloat() {
+		lo, hi := from.Bounds()
+		if l, h := c.To.Bounds(); l > lo || h < hi {
+			return operandType{}, fmt.Errorf("cast of %v to %v may lose bits", from, c.To)
+		}
+	}
+	return operandType{shape: in[0].shape, dtype: c.To}, nil
+}
+
+func (Convert) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
+
+// Cast converts x to another element type. Floats become integers by truncation;
+// a value that depends on the model's inputs must fit the type, and cannot become
+// bool. All float types are one.
+func (b *Builder) Cast(x Value, to DType) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	from := b.DType(x)
+	if !to.Known() {
+		return b.Failf("cast to %v is not supported", to)
+	}
+	if t := b.Tensor(x); t != nil {
+		if !b.spend(t.Len()) {
+			return b.Failf("the constant that it makes is too large")
+		}
+		c, err := t.cast(to)
+		if err != nil {
+			return b.Failf("%v", err)
+		}
+		return b.made("Cast", c)
+	}
+	switch {
+	case to.IsFloat() == from.IsFloat() && (to.IsFloat() || to == from):
+		return x
+	case to == Bool:
+		return b.Failf("cast of %v to bool is supported on constants only", from)
+	case from.IsFloat():
+		x = b.Apply(Trunc, x)
+	}
+	return b.emit(Convert{to}, x)
+}
+
+// Identity gives a graph output a name of its own where it is an input, a
+// constant or another output.
+type Identity struct{}
+
+// Kind implements [Op].
+func (Identity) Kind() string { return "Identity" }
+
+func (Identity) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	return operandType{shape: in[0].shape, dtype: in[0].dtype}, nil
+}
+
+func (Identity) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
+
+// The operators below move elements. Each maps the index of every output axis on
+// its own: output (i_1, …, i_r) reads input Σ_k table_k[i_k], or is padding where
+// an entry is negative.
+
+// axisTables makes these tables; at gives, for index i along output axis k, the
+// input axis and the index along it, which is negative for padding.
+func axisTables(in, shape []int, at func(k, i int) (axis, index int)) [][]int {
+	st := strides(in)
+	tables := make([][]int, len(shape))
+	for k, d := range shape {
+		tables[k] = make([]int, d)
+		for i := range tables[k] {
+			axis, j := at(k, i)
+			if j < 0 {
+				tables[k][i] = -1
+				continue
+			}
+			tables[k][i] = j * st[axis]
+		}
+	}
+	return tables
+}
+
+// moved computes an operator that moves elements.
+func moved(x operand, shape []int, tables [][]int, fill float64) (operand, error) {
+	out := operand{shape: shape}
+	switch {
+	case x.f != nil:
+		out.f = move(x.f, tables, shape, fill)
+	case x.w != nil:
+		out.w = move(x.w, tables, shape, float32(fill))
+	default:
+		out.i = move(x.i, tables, shape, int64(fill))
+	}
+	return out, nil
+}
+
+func move[T number](src []T, tables [][]int, shape []int, fill T) []T {
+	out := make([]T, Size(shape))
+	r := len(shape)
+	if len(out) == 0 {
+		return out
+	}
+	if r == 0 {
+		out[0] = src[0]
+		return out
+	}
+	last := tables[r-1]
+	run := slices.Min(last) >= 0 // the last axis is copied in one piece
+	for i, v := range last {
+		run = run && v == last[0]+i
+	}
+	idx := make([]int, r-1)
+	for at := 0; ; at += len(last) {
+		dst := out[at : at+len(last)]
+		base := 0
+		for k, x := range idx {
+			t := tables[k][x]
+			if t < 0 {
+				base = -1
+				break
+			}
+			base += t
+		}
+		switch {
+		case base < 0:
+			for i := range dst {
+				dst[i] = fill
+			}
+		case run:
+			copy(dst, src[base+last[0]:])
+		default:
+			for i, t := range last {
+				if t < 0 {
+					dst[i] = fill
+				} else {
+					dst[i] = src[base+t]
+				}
+			}
+		}
+		if !increment(idx, shape) {
+			return out
+		}
+	}
+}
+
+// Transpose reorders the axes: output axis j is input axis Perm[j].
+type Transpose struct{ Perm []int }
+
+// Kind implements [Op].
+func (Transpose) Kind() string { return "Transpose" }
+
+func (t Transpose) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	rank := len(in[0].shape)
+	sorted := slices.Sorted(slices.Values(t.Perm))
+	if err := checkAxes(sorted, rank); err != nil || len(t.Perm) != rank {
+		return operandType{}, fmt.Errorf("permutation %v of a tensor of shape %v", t.Perm, in[0].shape)
+	}
+	shape := make([]int, rank)
+	for j, p := range t.Perm {
+		shape[j] = in[0].shape[p]
+	}
+	return operandType{shape: shape, dtype: in[0].dtype}, nil
+}
+
+func (t Transpose) eval(in []operand, shape []int) (operand, error) {
+	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) { return t.Perm[k], i }), 0)
+}
+
+// Transpose reorders the axes of x: axis j of the result is axis perm[j] of x.
+func (b *Builder) Transpose(x Value, perm []int) Value {
+	same := len(perm) == len(b.Shape(x))
+	for j, p := range perm {
+		same = same && j == p
+	}
+	if same {
+		return x
+	}
+	return b.emit(Transpose{perm}, x)
+}
+
+// Slice takes Counts elements along each axis: index i of the result reads
+// Starts + i·Steps. Steps may be negative.
+type Slice struct{ Starts, Steps, Counts []int }
+
+// Kind implements [Op].
+func (Slice) Kind() string { return "Slice" }
+
+func (s Slice) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	shape := in[0].shape
+	if n := len(shape); len(s.Starts) != n || len(s.Steps) != n || len(s.Counts) != n {
+		return operandType{}, fmt.Errorf("starts %v, steps %v and counts %v of shape %v", s.Starts, s.Steps, s.Counts, shape)
+	}
+	for i, d := range shape {
+		start, step, count := s.Starts[i], s.Steps[i], s.Counts[i]
+		room := d - 1 - start // beyond the first, in the direction of the steps
+		if step < 0 {
+			room, step = start, -step
+		}
+		if count < 0 || step <= 0 || count > 0 && (start < 0 || start >= d || count-1 > room/step) {
+			return operandType{}, fmt.Errorf("%d elements from %d by steps of %d, of an axis of %d", count, start, s.Steps[i], d)
+		}
+	}
+	return operandType{shape: s.Counts, dtype: in[0].dtype}, nil
+}
+
+func (s Slice) eval(in []operand, shape []int) (operand, error) {
+	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) { return k, s.Starts[k] + i*s.Steps[k] }), 0)
+}
+
+// Slice takes counts elements along each axis of x, from starts on by steps.
+func (b *Builder) Slice(x Value, starts, steps, counts []int) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	s := Slice{starts, slices.Clone(steps), counts}
+	same := slices.Equal(counts, b.Shape(x)) && len(starts) == len(counts) && len(steps) == len(counts)
+	for i, n := range counts {
+		same = same && starts[i] == 0 && (steps[i] == 1 || n == 1)
+		if n == 1 && i < len(s.Steps) {
+			s.Steps[i] = 1
+		}
+	}
+	if same {
+		return x
+	}
+	return b.emit(s, x)
+}
+
+// SliceAxis is Slice along one axis.
+func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	in := b.Shape(x)
+	if err := checkAxes([]int{axis}, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
+	starts, steps, counts := make([]int, len(in)), make([]int, len(in)), slices.Clone(in)
+	for i := range steps {
+		steps[i] = 1
+	}
+	starts[axis], steps[axis], counts[axis] = start, step, count
+	return b.Slice(x, starts, steps, counts)
+}
+
+// Gather picks elements along an axis: index i of the result reads Indices[i].
+// The rank stays.
+type Gather struct {
+	Axis    int
+	Indices []int
+}
+
+// Kind implements [Op].
+func (Gather) Kind() string { return "Gather" }
+
+func (g Gather) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if err := checkAxes([]int{g.Axis}, len(in[0].shape)); err != nil {
+		return operandType{}, err
+	}
+	shape := slices.Clone(in[0].shape)
+	for _, i := range g.Indices {
+		if i < 0 || i >= shape[g.Axis] {
+			return operandType{}, fmt.Errorf("index %d of an axis of %d", i, shape[g.Axis])
+		}
+	}
+	shape[g.Axis] = len(g.Indices)
+	return operandType{shape: shape, dtype: in[0].dtype}, nil
+}
+
+func (g Gather) eval(in []operand, shape []int) (operand, error) {
+	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) {
+		if k == g.Axis {
+			i = g.Indices[i]
+		}
+		return k, i
+	}), 0)
+}
+
+// Gather returns x with index i along axis reading indices[i]: a Slice where
+// these are evenly spaced.
+func (b *Builder) Gather(x Value, axis int, indices []int) Value {
+	if n := len(indices); n > 0 {
+		step := 1
+		if n > 1 {
+			step = indices[1] - indices[0]
+		}
+		even := step != 0
+		for i := 1; i < n; i++ {
+			even = even && indices[i]-indices[i-1] == step
+		}
+		if even {
+			return b.SliceAxis(x, axis, indices[0], step, n)
+		}
+	}
+	return b.emit(Gather{axis, indices}, x)
+}
+
+// Pad surrounds the elements by a value: Begin of them before and End after,
+// along each axis.
+type Pad struct {
+	Begin, End []int // not negative
+	Value      float64
+}
+
+// Kind implements [Op].
+func (Pad) Kind() string { return "Pad" }
+
+func (p Pad) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	shape := slices.Clone(in[0].shape)
+	if len(p.Begin) != len(shape) || len(p.End) != len(shape) {
+		return operandType{}, fmt.Errorf("pads %v and %v of shape %v", p.Begin, p.End, shape)
+	}
+	for i := range shape {
+		if min(p.Begin[i], p.End[i]) < 0 || max(p.Begin[i], p.End[i]) > MaxElements {
+			return operandType{}, fmt.Errorf("pads %v and %v of shape %v", p.Begin, p.End, shape)
+		}
+		shape[i] += p.Begin[i] + p.End[i]
+	}
+	return operandType{shape: shape, dtype: in[0].dtype}, nil
+}
+
+func (p Pad) eval(in []operand, shape []int) (operand, error) {
+	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) {
+		if j := i - p.Begin[k]; j < in[0].shape[k] {
+			return k, j
+		}
+		return k, -1
+	}), p.Value)
+}
+
+// Pad surrounds x by a value; negative amounts cut.
+func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	in := b.Shape(x)
+	if len(begin) != len(in) || len(end) != len(in) {
+		return b.Failf("pads %v and %v of shape %v", begin, end, in)
+	}
+	starts, steps, counts := make([]int, len(in)), make([]int, len(in)), make([]int, len(in))
+	p := Pad{make([]int, len(in)), make([]int, len(in)), value}
+	none := true
+	for i, d := range in {
+		if min(begin[i], end[i]) < -d {
+			return b.Failf("it cuts more than there is of shape %v", in)
+		}
+		starts[i], steps[i] = max(-begin[i], 0), 1
+		counts[i] = d - starts[i] - max(-end[i], 0)
+		if counts[i] < 0 {
+			return b.Failf("it cuts more than there is of shape %v", in)
+		}
+		p.Begin[i], p.End[i] = max(begin[i], 0), max(end[i], 0)
+		none = none && p.Begin[i] == 0 && p.End[i] == 0
+	}
+	x = b.Slice(x, starts, steps, counts)
+	if none {
+		return x
+	}
+	return b.emit(p, x)
+}
+
+// PadMode is a way to pad a tensor with elements of itself.
+type PadMode uint8
+
+// The modes, for an axis of a, b, c: reflect … c b | a b c | b a …, edge
+// … a a | a b c | c c …, wrap … b c | a b c | a b …
+const (
+	Reflect PadMode = iota
+	Edge
+	Wrap
+)
+
+// PadWithin pads one axis of x with elements of it; negative amounts cut.
+func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	if err := checkAxes([]int{axis}, len(b.Shape(x))); err != nil {
+		return b.Failf("%v", err)
+	}
+	d := b.Shape(x)[axis]
+	n := begin + d + end
+	if d == 0 || max(begin, end) > MaxActivations || n < 0 || n > MaxActivations {
+		return b.Failf("pads of %d and %d to an axis of %d", begin, end, d)
+	}
+	if mode == Reflect && max(begin, end) >= d {
+		return b.Failf("reflects %d and %d of an axis of %d", begin, end, d)
+	}
+	if !b.spend(n) {
+		return b.Failf("pads are too large")
+	}
+	indices := make([]int, n)
+	for i := range indices {
+		j := i - begin
+		switch mode {
+		case Edge:
+			j = min(max(j, 0), d-1)
+		case Wrap:
+			j = ((j % d) + d) % d
+		case Reflect:
+			if j < 0 {
+				j = -j
+			}
+			if j >= d {
+				j = 2*(d-1) - j
+			}
+		}
+		indices[i] = j
+	}
+	return b.Gather(x, axis, indices)
+}
+
+// Expand broadcasts to Shape as NumPy does.
+type Expand struct{ Shape []int }
+
+// Kind implements [Op].
+func (Expand) Kind() string { return "Expand" }
+
+func (e Expand) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if s, ok := Broadcast(in[0].shape, e.Shape); !ok || !slices.Equal(s, e.Shape) {
+		return operandType{}, fmt.Errorf("shape %v does not broadcast to %v", in[0].shape, e.Shape)
+	}
+	return operandType{shape: e.Shape, dtype: in[0].dtype}, nil
+}
+
+func (Expand) eval(in []operand, shape []int) (operand, error) {
+	return moved(in[0], shape, broadcastTables(in[0].shape, shape), 0)
+}
+
+// Expand broadcasts x with a shape.
+func (b *Builder) Expand(x Value, with []int) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	in := b.Shape(x)
+	shape, ok := Broadcast(in, with)
+	if !ok {
+		return b.Failf("shape %v does not broadcast to its target", in)
+	}
+	if err := checkInts(shape); err != nil {
+		return b.Failf("output: %v", err)
+	}
+	if Size(shape) == Size(in) {
+		return b.Reshape(x, shape)
+	}
+	return b.emit(Expand{shape}, x)
+}
+
+// Tile repeats the elements along each axis.
+type Tile struct{ Repeats []int }
+
+// Kind implements [Op].
+func (Tile) Kind() string { return "Tile" }
+
+func (t Tile) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	shape := slices.Clone(in[0].shape)
+	if len(t.Repeats) != len(shape) {
+		return operandType{}, fmt.Errorf("repeats %v of shape %v", t.Repeats, shape)
+	}
+	for i, n := range t.Repeats {
+		if n < 0 || shape[i] > 0 && n > MaxElements/shape[i] {
+			return operandType{}, fmt.Errorf("repeats %v of shape %v are too many", t.Repeats, in[0].shape)
+		}
+		shape[i] *= n
+	}
+	return operandType{shape: shape, dtype: in[0].dtype}, nil
+}
+
+func (Tile) eval(in []operand, shape []int) (operand, error) {
+	return moved(in[0], shape, axisTables(in[0].shape, shape, func(k, i int) (int, int) { return k, i % in[0].shape[k] }), 0)
+}
+
+// Tile repeats x, repeats[i] times along axis i.
+func (b *Builder) Tile(x Value, repeats []int) Value {
+	if b.valid(x) && len(repeats) == len(b.Shape(x)) && !slices.ContainsFunc(repeats, func(n int) bool { return n != 1 }) {
+		return x
+	}
+	return b.emit(Tile{repeats}, x)
+}
+
+// Concat joins its operands along an axis.
+type Concat struct{ Axis int }
+
+// Kind implements [Op].
+func (Concat) Kind() string { return "Concat" }
+
+func (c Concat) infer(in []operandType) (operandType, error) {
+	if len(in) == 0 {
+		return operandType{}, errors.New("has no inputs")
+	}
+	first := in[0]
+	if err := checkAxes([]int{c.Axis}, len(first.shape)); err != nil {
+		return operandType{}, err
+	}
+	shape := slices.Clone(first.shape)
+	shape[c.Axis] = 0
+	for i, v := range in {
+		if len(v.shape) != len(shape) || v.dtype.IsFloat() != first.dtype.IsFloat() {
+			return operandType{}, fmt.Errorf("input %d has shape %v and type %v; input 0 has %v and %v", i, v.shape, v.dtype, first.shape, first.dtype)
+		}
+		for j := range v.shape {
+			if j != c.Axis && v.shape[j] != shape[j] {
+				return operandType{}, fmt.Errorf("shapes %v and %v do not join along axis %d", first.shape, v.shape, c.Axis)
+			}
+		}
+		shape[c.Axis] += v.shape[c.Axis]
+	}
+	return operandType{shape: shape, dtype: first.dtype}, nil
+}
+
+func (c Concat) eval(in []operand, shape []int) (operand, error) {
+	out := operand{shape: shape}
+	allW, allI := true, true
+	for _, v := range in {
+		allW = allW && v.w != nil
+		allI = allI && v.i != nil
+	}
+	switch {
+	case allW:
+		out.w = concat(in, func(v operand) []float32 { return v.w }, shape, c.Axis)
+	case allI:
+		out.i = concat(in, func(v operand) []int64 { return v.i }, shape, c.Axis)
+	default:
+		out.f = concat(in, operand.float64s, shape, c.Axis)
+	}
+	return out, nil
+}
+
+// Concat joins values along an axis; empty ones are left out.
+func (b *Builder) Concat(axis int, parts ...Value) Value {
+	if !b.valid(parts...) {
+		return Value{}
+	}
+	types := make([]operandType, len(parts))
+	var kept []Value
+	for i, v := range parts {
+		types[i] = b.operandType(v)
+		if Size(types[i].shape) > 0 {
+			kept = append(kept, v)
+		}
+	}
+	if _, err := (Concat{axis}).infer(types); err != nil { // of all, the empty ones included
+		return b.Failf("%v", err)
+	}
+	if len(kept) == 0 {
+		kept = parts[:1]
+	}
+	if len(kept) == 1 {
+		return kept[0]
+	}
+	return b.emit(Concat{axis}, kept...)
+}
+
+func concat[T number](in []operand, data func(operand) []T, shape []int, axis int) []T {
+	out := make([]T, Size(shape))
+	outer, row := Size(shape[:axis]), Size(shape[axis:])
+	at := 0
+	for _, v := range in {
+		src := data(v)
+		n := Size(v.shape[axis:])
+		for o := range outer {
+			copy(out[o*row+at:o*row+at+n], src[o*n:(o+1)*n])
+		}
+		at += n
+	}
+	return out
+}

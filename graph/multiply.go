@@ -1,0 +1,101 @@
+package graph
+
+import (
+	"github.com/prove-model/prove-model/prover/matmul"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// multiplyInto sets out = a·b for a of m×k and b of k×n, or n×k when
+// transposed. Every output is one sum in the order of k, however the work is
+// split.
+func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
+	if m < 4 { // a vector or so: b is read once
+		vectorTimes(out, a, b, m, k, n, transposed)
+		return
+	}
+	columns := matmul.Operand[W]{Data: b, Batch: []int{0}, Free: index(n, 1), K: index(k, n), Out: index(n, 1)}
+	if transposed {
+		columns.Free, columns.K = index(n, k), index(k, 1)
+	}
+	clear(out)
+	matmul.Float(out, []int{0}, matmul.Operand[float64]{
+		Data: a, Batch: []int{0}, Free: index(m, k), K: index(k, 1), Out: index(m, n),
+	}, columns)
+}
+
+// vectorTimes is multiplyInto for few rows.
+func vectorTimes[W float32 | float64](out, a []float64, b []W, m, k, n int, transposed bool) {
+	const block = 256 // columns at a time
+	blocks := (n + block - 1) / block
+	parallel.For(m*blocks, max(1, 1<<16/(block*max(k, 1))), func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			i, c := t/blocks, t%blocks*block
+			row := a[i*k : (i+1)*k]
+			dst := out[i*n+c : i*n+min(c+block, n)]
+			if transposed {
+				dotProducts(dst, row, b[c*k:])
+				continue
+			}
+			clear(dst)
+			for l, v := range row {
+				axpy(dst, b[l*n+c:l*n+c+len(dst)], v)
+			}
+		}
+	})
+}
+
+// dotProducts sets out[j] = Σ_i a[i]·b[j·len(a)+i].
+func dotProducts[W float32 | float64](out, a []float64, b []W) {
+	k, j := len(a), 0
+	// Four sums at a time, as each waits for its last addition.
+	for ; j+4 <= len(out); j += 4 {
+		b0, b1, b2, b3 := b[j*k:][:k], b[(j+1)*k:][:k], b[(j+2)*k:][:k], b[(j+3)*k:][:k]
+		var s0, s1, s2, s3 float64
+		for i, v := range a {
+			s0 += float64(v * float64(b0[i])) // the conversions forbid fused multiply-adds
+			s1 += float64(v * float64(b1[i]))
+			s2 += float64(v * float64(b2[i]))
+			s3 += float64(v * float64(b3[i]))
+		}
+		out[j], out[j+1], out[j+2], out[j+3] = s0, s1, s2, s3
+	}
+	for ; j < len(out); j++ {
+		out[j] = dotProduct(a, b[j*k:][:k])
+	}
+}
+
+// dotProduct returns Σ a[i]·b[i].
+func dotProduct[W float32 | float64](a []float64, b []W) float64 {
+	b = b[:len(a)]
+	sum := 0.0
+	for i, v := range a {
+		sum += float64(v * float64(b[i]))
+	}
+	return sum
+}
+
+// axpy adds s·x to dst.
+func axpy[W float32 | float64](dst []float64, x []W, s float64) {
+	x = x[:len(dst)]
+	for i, v := range x {
+		dst[i] += float64(s * float64(v))
+	}
+}
+
+// multiply is matmul for an operand of either type.
+func multiply(out, a []float64, b operand, from, m, k, n int, transposed bool) {
+	if b.w != nil {
+		multiplyInto(out, a, b.w[from:from+k*n], m, k, n, transposed)
+	} else {
+		multiplyInto(out, a, b.float64s()[from:from+k*n], m, k, n, transposed)
+	}
+}
+
+// index returns 0, step, 2·step, … of length n.
+func index(n, step int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i * step
+	}
+	return out
+}

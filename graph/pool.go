@@ -1,0 +1,137 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// MaxPool is the greatest element of each window. Padding never wins.
+type MaxPool struct{ Window }
+
+// Kind implements [Op].
+func (MaxPool) Kind() string { return "MaxPool" }
+
+func (p MaxPool) infer(in []operandType) (operandType, error) {
+	t, err := p.pooled(in)
+	if err != nil {
+		return t, err
+	}
+	for i, n := range t.shape[2:] {
+		for j := range n {
+			if p.overlap(i, j, 0, in[0].shape[2+i]) == 0 {
+				return t, fmt.Errorf("its window at %d of spatial axis %d is all padding", j, i)
+			}
+		}
+	}
+	return t, nil
+}
+
+func (p MaxPool) eval(in []operand, shape []int) (operand, error) {
+	out := p.pool(in[0], shape, math.Inf(-1), func(a, b float64) float64 { return max(a, b) })
+	return operand{shape: shape, f: out}, nil
+}
+
+// MaxPool is the greatest element of each window of x, of shape (N, C, [H,] W).
+func (b *Builder) MaxPool(x Value, w Window) Value { return b.emit(MaxPool{w}, x) }
+
+// AveragePool is the sum of each window, padding included, over the number of
+// kernel positions.
+type AveragePool struct{ Window }
+
+// Kind implements [Op].
+func (AveragePool) Kind() string { return "AveragePool" }
+
+func (p AveragePool) infer(in []operandType) (operandType, error) { return p.pooled(in) }
+
+func (p AveragePool) eval(in []operand, shape []int) (operand, error) {
+	out := p.pool(in[0], shape, 0, func(a, b float64) float64 { return a + b })
+	area := Size(p.Kernel)
+	for i := range out {
+		out[i] /= float64(area)
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// AveragePool is the sum of each window of x, of shape (N, C, [H,] W), over the
+// number of its positions that fall within [lo, hi) of each spatial axis, of which
+// no window may be without.
+func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
+	y := b.emit(AveragePool{w}, x)
+	if !b.valid(y) {
+		return y
+	}
+	out := b.Shape(y)[2:]
+	if len(lo) != len(out) || len(hi) != len(out) {
+		return b.Failf("bounds %v and %v for %d spatial axes", lo, hi, len(out))
+	}
+	// The divisor is a product over the axes, and so is the correction.
+	factors := make([][]float64, len(out))
+	uniform := true
+	for i, n := range out {
+		for j := range n {
+			c := w.overlap(i, j, lo[i], hi[i])
+			if c == 0 {
+				return b.Failf("its window at %d of spatial axis %d is all padding", j, i)
+			}
+			uniform = uniform && c == w.Kernel[i]
+			factors[i] = append(factors[i], float64(w.Kernel[i])/float64(c))
+		}
+	}
+	if uniform {
+		return y
+	}
+	v := []float64{1}
+	for _, f := range factors {
+		var next []float64
+		for _, a := range v {
+			for _, b := range f {
+				next = append(next, a*b)
+			}
+		}
+		v = next
+	}
+	return b.Mul(y, b.floats("correction", append([]int{1, 1}, out...), convert[float32](v)))
+}
+
+// pooled is the shape rule of pooling.
+func (w Window) pooled(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	s := in[0].shape
+	if !in[0].dtype.IsFloat() {
+		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
+	}
+	if len(s) < 3 || len(s) > 4 {
+		return operandType{}, fmt.Errorf("its input has shape %v; one or two spatial axes are supported", s)
+	}
+	out, err := w.outputs(s[2:])
+	return operandType{shape: append(slices.Clone(s[:2]), out...), dtype: Float}, err
+}
+
+// pool combines each window of each channel, from start on.
+func (w Window) pool(x operand, shape []int, start float64, step func(a, b float64) float64) []float64 {
+	in := x.float64s()
+	w = w.plane()
+	ih, iw := plane(x.shape)
+	oh, ow := plane(shape)
+	out := make([]float64, Size(shape))
+	parallel.For(shape[0]*shape[1], 1, func(lo, hi int) {
+		for c := lo; c < hi; c++ {
+			dst, src := out[c*oh*ow:(c+1)*oh*ow], in[c*ih*iw:(c+1)*ih*iw]
+			for i := range dst {
+				dst[i] = start
+			}
+			w.eachTap(ih, iw, oh, ow, func(oy, iy, ox, ix, count int) {
+				for j := range count {
+					d := &dst[oy*ow+ox+j]
+					*d = step(*d, src[iy*iw+ix+j*w.Strides[1]])
+				}
+			})
+		}
+	})
+	return out
+}

@@ -1,0 +1,156 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Reduce combines the elements along axes.
+type Reduce struct {
+	Func Reduction
+	Axes []int // ascending
+	Keep bool  // keeps the axes, with dimension 1
+}
+
+// Reduction is how elements are combined.
+type Reduction uint8
+
+// The reductions.
+const (
+	Sum Reduction = iota
+	Mean
+	// These serve constants only.
+	MaxOf
+	MinOf
+	Product
+)
+
+// reducer combines elements: start, step, and what to do with the result of n.
+type reducer[T number] struct {
+	start T
+	step  func(a, b T) T
+	end   func(a T, n int) T // nil for none
+}
+
+var reductions = [...]struct {
+	name   string
+	floats reducer[float64]
+	ints   reducer[int64] // the zero one where there is none
+}{
+	Sum: {
+		"ReduceSum", reducer[float64]{0, func(a, b float64) float64 { return a + b }, nil},
+		reducer[int64]{0, func(a, b int64) int64 { return a + b }, nil},
+	},
+	Mean: {
+		"ReduceMean", reducer[float64]{
+			0, func(a, b float64) float64 { return a + b }, func(a float64, n int) float64 { return a / float64(n) },
+		}, reducer[int64]{},
+	},
+	MaxOf: {
+		"ReduceMax", reducer[float64]{math.Inf(-1), func(a, b float64) float64 { return max(a, b) }, nil},
+		reducer[int64]{math.MinInt64, func(a, b int64) int64 { return max(a, b) }, nil},
+	},
+	MinOf: {
+		"ReduceMin", reducer[float64]{math.Inf(1), func(a, b float64) float64 { return min(a, b) }, nil},
+		reducer[int64]{math.MaxInt64, func(a, b int64) int64 { return min(a, b) }, nil},
+	},
+	Product: {
+		"ReduceProd", reducer[float64]{1, func(a, b float64) float64 { return a * b }, nil},
+		reducer[int64]{1, func(a, b int64) int64 { return a * b }, nil},
+	},
+}
+
+// Kind implements [Op].
+func (r Reduce) Kind() string { return reductions[r.Func].name }
+
+func (r Reduce) constantsOnly() bool { return r.Func > Mean }
+
+func (r Reduce) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	x := in[0]
+	if err := checkAxes(r.Axes, len(x.shape)); err != nil {
+		return operandType{}, err
+	}
+	if !x.dtype.IsFloat() && x.value == nil && r.Func != Sum {
+		return operandType{}, fmt.Errorf("its input has type %v", x.dtype)
+	}
+	return operandType{shape: r.shape(x.shape), dtype: x.dtype}, nil
+}
+
+// shape returns the shape of the result.
+func (r Reduce) shape(in []int) []int {
+	shape := []int{}
+	for i, d := range in {
+		switch {
+		case !slices.Contains(r.Axes, i):
+			shape = append(shape, d)
+		case r.Keep:
+			shape = append(shape, 1)
+		}
+	}
+	return shape
+}
+
+func (r Reduce) eval(in []operand, shape []int) (operand, error) {
+	f := &reductions[r.Func]
+	if in[0].i == nil {
+		return operand{shape: shape, f: combine(in[0].float64s(), in[0].shape, shape, r.Axes, f.floats)}, nil
+	}
+	if f.ints.step == nil {
+		return operand{}, fmt.Errorf("%s has no evaluation on integers", f.name)
+	}
+	return operand{shape: shape, i: combine(in[0].i, in[0].shape, shape, r.Axes, f.ints)}, nil
+}
+
+// combine reduces x along axes.
+func combine[T number](x []T, in, shape, axes []int, r reducer[T]) []T {
+	// Where an element goes: reduced axes contribute nothing to the index.
+	to := make([][]int, len(in))
+	stride, count := 1, 1
+	for a := len(in) - 1; a >= 0; a-- {
+		to[a] = make([]int, in[a])
+		if slices.Contains(axes, a) {
+			count *= in[a]
+			continue
+		}
+		for i := range to[a] {
+			to[a][i] = i * stride
+		}
+		stride *= in[a]
+	}
+	out := make([]T, Size(shape))
+	for i := range out {
+		out[i] = r.start
+	}
+	walk(in, to, to, func(i, j, _ int) { out[j] = r.step(out[j], x[i]) })
+	if r.end != nil {
+		for i := range out {
+			out[i] = r.end(out[i], count)
+		}
+	}
+	return out
+}
+
+// Reduce combines the elements of x along ascending axes; keep keeps these with
+// dimension 1.
+func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	in := b.Shape(x)
+	if err := checkAxes(axes, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
+	r := Reduce{f, axes, keep}
+	n := 1
+	for _, a := range axes {
+		n *= in[a]
+	}
+	if n == 1 { // sum, mean, extremes and product of one element
+		return b.Reshape(x, r.shape(in))
+	}
+	return b.emit(r, x)
+}

@@ -1,0 +1,176 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Scalar applies a function of one number to every element of its operand.
+type Scalar struct {
+	Func   *Function
+	Params []float64 // one for each of Func.Params
+}
+
+// Function is a function of one number. The functions there are, one entry
+// each, are the variables of type *Function of this package; a new one needs
+// nothing but its entry: the ONNX reader finds it by its name, the float model
+// runs its formula, and the quantiser makes a table of it.
+type Function struct {
+	Name   string // as in ONNX
+	Params []Param
+	// Formula is the function, given its parameters. Exactly one of Formula and
+	// Clamp is set.
+	Formula func(params []float64) func(x float64) float64
+	// Clamp is the function where that is a clamp, which a proof does without a
+	// table of its own.
+	Clamp func(params []float64) Clamp
+	// Domain is where the formula is defined, and what stands in for it beyond.
+	// The zero Domain is the whole line; where the formula gives NaN in spite of
+	// that, 0 stands in.
+	Domain Domain
+	// Ints is the function on integers, without which it takes floats alone. (A
+	// clamp takes both.)
+	Ints func(int64) int64
+	// Jumps marks a function with jumps at more than the odd place: a rounding
+	// error before it would not stay small, so it serves constants only.
+	Jumps bool
+}
+
+// Param is a parameter of a function: the name of its attribute in ONNX, and
+// its value where that is absent.
+type Param struct {
+	Name    string
+	Default float64
+}
+
+// Domain is a closed interval of the line. The float model gives NaN beyond it
+// and Quantise refuses a calibration that does. A proved run has a defined value
+// there, and reports it.
+type Domain struct {
+	Lo, Hi float64
+	Beyond Beyond
+}
+
+// Beyond says what stands in for a function outside of its domain.
+type Beyond uint8
+
+const (
+	// Hold takes the argument to be the nearer end of the domain.
+	Hold Beyond = iota
+	// Zero is 0.
+	Zero
+)
+
+// Contains says whether x is in the domain.
+func (d Domain) Contains(x float64) bool { return d.Lo == d.Hi || x >= d.Lo && x <= d.Hi }
+
+// Clamp is the function min(max(x, Lo), Hi), with |x| for x if Abs is set.
+type Clamp struct {
+	Abs    bool
+	Lo, Hi float64 // may be infinite
+}
+
+// At applies the clamp.
+func (c Clamp) At(x float64) float64 {
+	if c.Abs {
+		x = math.Abs(x)
+	}
+	return min(max(x, c.Lo), c.Hi)
+}
+
+// ints is At for an integer; the ends are rounded towards zero.
+func (c Clamp) ints(a int64) int64 {
+	if c.Abs {
+		a = max(a, -a)
+	}
+	switch {
+	case float64(a) < c.Lo:
+		return int64(c.Lo)
+	case float64(a) > c.Hi:
+		return int64(c.Hi)
+	}
+	return a
+}
+
+// functions are the entries by name.
+var functions = map[string]*Function{}
+
+// define enters a function.
+func define(f Function) *Function {
+	if functions[f.Name] != nil || (f.Formula == nil) == (f.Clamp == nil) {
+		panic("graph: function " + f.Name + " is not well defined")
+	}
+	functions[f.Name] = &f
+	return &f
+}
+
+// FunctionNamed returns the function of that name in ONNX, or nil.
+func FunctionNamed(name string) *Function { return functions[name] }
+
+// GoString names the function, so that a graph prints as the same text in every
+// process.
+func (f *Function) GoString() string { return "graph." + f.Name }
+
+// Of returns the function that s applies. It gives NaN or an infinity where that
+// is not defined.
+func (s Scalar) Of() func(float64) float64 {
+	if s.Func.Clamp != nil {
+		return s.Func.Clamp(s.Params).At
+	}
+	return s.Func.Formula(s.Params)
+}
+
+// Kind implements [Op].
+func (s Scalar) Kind() string { return s.Func.Name }
+
+func (s Scalar) constantsOnly() bool { return s.Func.Jumps }
+
+func (s Scalar) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if len(s.Params) != len(s.Func.Params) {
+		return operandType{}, fmt.Errorf("%d parameters; %d are expected", len(s.Params), len(s.Func.Params))
+	}
+	for i, p := range s.Params {
+		if math.IsNaN(p) || math.IsInf(p, 0) && s.Func.Clamp == nil {
+			return operandType{}, fmt.Errorf("%s is %v", s.Func.Params[i].Name, p)
+		}
+	}
+	if x := in[0]; !x.dtype.IsFloat() && s.Func.Ints == nil && s.Func.Clamp == nil {
+		return operandType{}, fmt.Errorf("its input has type %v", x.dtype)
+	}
+	return operandType{shape: in[0].shape, dtype: in[0].dtype}, nil
+}
+
+func (s Scalar) eval(in []operand, shape []int) (operand, error) {
+	switch {
+	case in[0].i == nil:
+		return operand{shape: shape, f: apply(in[0].float64s(), s.Of())}, nil
+	case s.Func.Clamp != nil:
+		return operand{shape: shape, i: apply(in[0].i, s.Func.Clamp(s.Params).ints)}, nil
+	}
+	return operand{shape: shape, i: apply(in[0].i, s.Func.Ints)}, nil
+}
+
+// Apply applies a function with its parameters, or with their defaults if none
+// are given.
+func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
+	if len(params) == 0 {
+		for _, p := range f.Params {
+			params = append(params, p.Default)
+		}
+	}
+	return b.emit(Scalar{f, params}, x)
+}
+
+// Clip is min(max(x, lo), hi), with infinite bounds where a side is open.
+func (b *Builder) Clip(x Value, lo, hi float64) Value {
+	switch {
+	case math.IsInf(lo, -1) && math.IsInf(hi, 1):
+		return x
+	case lo == 0 && math.IsInf(hi, 1):
+		return b.Apply(Relu, x)
+	}
+	return b.Apply(Clip, x, lo, hi)
+}

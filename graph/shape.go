@@ -1,0 +1,110 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bounds on tensors. They are far above what can be proved, and low enough
+// that products of them do not overflow.
+const (
+	MaxRank     = 16
+	MaxElements = 1 << 36
+	// MaxActivations bounds the elements of all computed values together, so
+	// that a small hostile model cannot ask for much memory later.
+	MaxActivations = 1 << 27
+)
+
+// CheckShape turns dims into a shape whose product is within the limits. Zero
+// dimensions are allowed, as constants may be empty.
+func CheckShape(dims []int64) ([]int, error) {
+	if len(dims) > MaxRank {
+		return nil, fmt.Errorf("%d axes, more than %d", len(dims), MaxRank)
+	}
+	shape := make([]int, len(dims))
+	n := int64(1)
+	for i, d := range dims {
+		if d < 0 {
+			return nil, fmt.Errorf("negative dimension %d", d)
+		}
+		// Bounded axis by axis, so that a later zero cannot hide an overflow.
+		if d > MaxElements || n > MaxElements/max(d, 1) {
+			return nil, fmt.Errorf("dimensions %v are too large", dims)
+		}
+		n *= max(d, 1)
+		shape[i] = int(d)
+	}
+	return shape, nil
+}
+
+// checkInts is CheckShape for a shape that was computed.
+func checkInts(shape []int) error {
+	dims := make([]int64, len(shape))
+	for i, d := range shape {
+		dims[i] = int64(d)
+	}
+	_, err := CheckShape(dims)
+	return err
+}
+
+// Size returns the product of the dimensions of a shape that is known to be
+// within the limits.
+func Size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// Broadcast returns the NumPy broadcast of two shapes, or false.
+func Broadcast(a, b []int) ([]int, bool) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	out := slices.Clone(a)
+	off := len(a) - len(b)
+	for i, d := range b {
+		switch {
+		case out[off+i] == d || d == 1:
+		case out[off+i] == 1:
+			out[off+i] = d
+		default:
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// broadcast is Broadcast with an error.
+func broadcast(a, b []int) ([]int, error) {
+	s, ok := Broadcast(a, b)
+	if !ok {
+		return nil, fmt.Errorf("shapes %v and %v do not broadcast", a, b)
+	}
+	return s, nil
+}
+
+// checkAxes checks that axes are ascending axes of a tensor of the given rank.
+func checkAxes(axes []int, rank int) error {
+	for i, a := range axes {
+		if a < 0 || a >= rank {
+			return fmt.Errorf("axis %d of a tensor with %d axes", a, rank)
+		}
+		if i > 0 && a <= axes[i-1] {
+			return fmt.Errorf("axes %v are not ascending", axes)
+		}
+	}
+	return nil
+}
+
+// strides returns how far apart neighbours along each axis are.
+func strides(shape []int) []int {
+	out := make([]int, len(shape))
+	s := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		out[i] = s
+		s *= shape[i]
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+package graph
+
+import "fmt"
+
+// Tensor is a constant, row-major. Exactly one of F32 and I64 is set: F32 for
+// float types (a double is rounded), I64 for integers and bool (0 and 1).
+type Tensor struct {
+	Shape []int
+	DType DType
+	F32   []float32 // may be a read-only view of the model file
+	I64   []int64
+}
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int {
+	if t.I64 != nil {
+		return len(t.I64)
+	}
+	return len(t.F32)
+}
+
+// At returns element i, in row-major order.
+func (t *Tensor) At(i int) float64 {
+	if t.I64 != nil {
+		return float64(t.I64[i])
+	}
+	return float64(t.F32[i])
+}
+
+// Float64s returns a copy of the elements.
+func (t *Tensor) Float64s() []float64 {
+	out := make([]float64, t.Len())
+	if t.I64 != nil {
+		for i, v := range t.I64 {
+			out[i] = float64(v)
+		}
+		return out
+	}
+	for i, v := range t.F32 {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// check says what is wrong with a tensor that a caller made.
+func (t *Tensor) check() error {
+	if !t.DType.Known() {
+		return fmt.Errorf("%v is not supported", t.DType)
+	}
+	if err := checkInts(t.Shape); err != nil {
+		return err
+	}
+	if (t.F32 == nil) == (t.I64 == nil) || t.DType.IsFloat() != (t.F32 != nil) {
+		return fmt.Errorf("a tensor of type %v has %d floats and %d integers", t.DType, len(t.F32), len(t.I64))
+	}
+	if t.Len() != Size(t.Shape) {
+		return fmt.Errorf("%d elements, but shape %v has %d", t.Len(), t.Shape, Size(t.Shape))
+	}
+	if i := FirstNonFinite(t.F32); i >= 0 {
+		return fmt.Errorf("element %d is %v", i, t.F32[i])
+	}
+	return nil
+}
+
+// FirstNonFinite returns the index of the first NaN or infinity, or −1.
+func FirstNonFinite(v []float32) int {
+	for i, x := range v {
+		if x-x != 0 { // 0 for finite x, NaN otherwise
+			return i
+		}
+	}
+	return -1
+}
+
+// cast converts a constant to type dt as the Cast operator does. What does not
+// fit an integer type is an error.
+func (t *Tensor) cast(dt DType) (*Tensor, error) {
+	if dt.IsFloat() {
+		if t.F32 != nil {
+			return &Tensor{Shape: t.Shape, DType: Float, F32: t.F32}, nil
+		}
+		return &Tensor{Shape: t.Shape, DType: Float, F32: convert[float32](t.I64)}, nil
+	}
+	out := &Tensor{Shape: t.Shape, DType: dt, I64: make([]int64, t.Len())}
+	lo, hi := dt.Bounds()
+	for i := range out.I64 {
+		if dt == Bool {
+			if t.At(i) != 0 {
+				out.I64[i] = 1
+			}
+			continue
+		}
+		if t.F32 != nil {
+			v := float64(t.F32[i])
+			if v < -(1<<63) || v >= 1<<63 {
+				return nil, fmt.Errorf("element %d, %v, does not fit %v", i, v, dt)
+			}
+			out.I64[i] = int64(v)
+		} else {
+			out.I64[i] = t.I64[i]
+		}
+		if out.I64[i] < lo || out.I64[i] > hi {
+			return nil, fmt.Errorf("element %d, %d, does not fit %v", i, out.I64[i], dt)
+		}
+	}
+	return out, nil
+}
