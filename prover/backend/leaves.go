@@ -44,12 +44,11 @@ type LeafBlock struct {
 // Tag is the third column of a table's rows, which keeps tables apart.
 func Tag(t model.TableID) field.M31 { return field.M31(t + 1) }
 
-// Column is the column key + Beta·out of a look-up step, as a matrix: the step's
-// axes before Split number the rows and the others the columns, dense and
-// row-major.
+// Column is the column key + Beta·out of a look-up step, dense and row-major, as a
+// matrix of a number of rows that divides its length.
 type Column struct {
-	Step, Split int
-	Beta        field.QM31
+	Step, Rows int
+	Beta       field.QM31
 }
 
 // RowSum asks for Σ_y w(y)·column(x, y) over each part of the columns y, for every

@@ -62,14 +62,19 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 
 // newSums prepares the sums over the rows of all steps that are cut.
 func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns) ([]*sum, error) {
-	var sums []*sum
-	var jobs []backend.RowSum
+	var steps []*backend.LeafStep
 	for i := range l.Steps {
-		if s := &l.Steps[i]; s.IsCut() {
-			sum := newSum(s, g.Steps[s.Step].Shape, z, l.Beta)
-			sums, jobs = append(sums, sum), append(jobs, sum.rowSum())
+		if l.Steps[i].IsCut() {
+			steps = append(steps, &l.Steps[i])
 		}
 	}
+	sums, jobs := make([]*sum, len(steps)), make([]backend.RowSum, len(steps))
+	parallel.For(len(sums), sumsPerTask, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sums[i] = newSum(steps[i], g.Steps[steps[i].Step].Shape, z, l.Beta)
+			jobs[i] = sums[i].rowSum()
+		}
+	})
 	results, err := c.RowSums(ctx, jobs)
 	if err != nil {
 		return nil, err

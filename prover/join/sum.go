@@ -1,6 +1,8 @@
 package join
 
 import (
+	"math/bits"
+
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
@@ -25,85 +27,100 @@ type sum struct {
 type pair struct{ a, b []field.QM31 }
 
 func newSum(step *backend.LeafStep, shape []int, z []field.QM31, beta field.QM31) *sum {
-	at := split(shape)
-	s := &sum{step: step, column: backend.Column{Step: step.Step, Split: at, Beta: beta}, rows: shape[:at], columns: shape[at:],
-		vars: model.Vars(shape), rowVars: model.Vars(shape[:at]), parts: model.Cut(shape[at:])}
+	rows, columns := split(shape)
+	s := &sum{step: step, column: backend.Column{Step: step.Step, Rows: model.Size(rows), Beta: beta}, rows: rows, columns: columns,
+		vars: model.Vars(shape), rowVars: model.Vars(rows), parts: model.Cut(columns)}
 	for p, parts := range s.parts {
-		low := z[len(z)-model.PartBits(parts):]
-		s.weights = append(s.weights, poly.EqTable(low))
+		s.weights = append(s.weights, poly.EqTable(z[len(z)-model.PartBits(parts):]))
 		s.factors = append(s.factors, s.factor(p, z))
 	}
 	return s
 }
 
-// split chooses the axis before which the axes number rows: that with the smallest
-// tables in all.
-func split(shape []int) int {
-	best, least := 0, 0
-	for at := range len(shape) + 1 {
-		n := model.Blocks(shape[at:])<<model.Vars(shape[:at]) + 1<<model.Vars(shape[at:])
-		if at == 0 || n < least {
-			best, least = at, n
+// split divides the axes of a shape into rows and columns, possibly an axis between
+// two of its bits if it is a multiple of a power of two: then its upper bits number
+// rows. Blocks and their order are the same for the divided axis. Of all ways it
+// takes that with the smallest tables in all, where an entry of a table over rows
+// counts more: it takes two sums of integers.
+func split(shape []int) (rows, columns []int) {
+	columns = shape
+	least := 3*model.Blocks(shape) + 1<<model.Vars(shape)
+	for a, d := range shape {
+		for k := range bits.TrailingZeros(uint(d)) + 1 {
+			r := append(shape[:a:a], d>>k)
+			c := append([]int{1 << k}, shape[a+1:]...)
+			if n := 3*model.Blocks(c)<<model.Vars(r) + 1<<model.Vars(c); n < least {
+				rows, columns, least = r, c, n
+			}
 		}
 	}
-	return best
+	return rows, columns
 }
 
-// factor returns F_p. Where a row and part p meet is a block of the step.
+// factor returns F_p. Where a part of the rows meets part p of the columns is a block
+// of the step.
 func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
 	f := make([]field.QM31, 1<<s.rowVars)
-	for i := p; i < len(s.step.Blocks); i += len(s.parts) {
-		b := &s.step.Blocks[i]
-		own := b.Parts[:len(s.rows)]
-		bits := model.PartBits(own)
-		w := make([]field.QM31, 1<<bits)
+	for i, parts := range model.Cut(s.rows) {
+		b := &s.step.Blocks[i*len(s.parts)+p]
+		w := make([]field.QM31, 1<<model.PartBits(parts))
 		high := len(z) - b.Bits
-		field.EqTableInto(w, z[high:high+bits], poly.EqIndex(z[:high], uint64(b.Offset>>b.Bits)))
-		place(f, s.rows, own, w, field.One)
+		field.EqTableInto(w, z[high:high+model.PartBits(parts)], poly.EqIndex(z[:high], uint64(b.Offset>>b.Bits)))
+		each(parts, s.rows, padded, func(from, at, n int) { copy(f[at:at+n], w[from:from+n]) })
 	}
 	return f
 }
 
-// place adds scale·values to a block of a table in which the axes are padded.
-func place(table []field.QM31, shape []int, parts []model.Part, values []field.QM31, scale field.QM31) {
-	run := 1 // entries that lie next to each other in both
+// each calls f for the runs of a block: its n entries from `from` on are those from
+// at on in a table over the shape, in which axis a has the given stride.
+func each(parts []model.Part, shape []int, strides func([]int) []int, f func(from, at, n int)) {
+	step := strides(shape)
+	run := 1
 	if n := len(parts); n > 0 {
 		run = 1 << parts[n-1].Bits
 	}
-	for i := 0; i < len(values); i += run {
-		at, rest, shift := 0, i, 0
-		for a := len(shape) - 1; a >= 0; a-- {
-			at |= (parts[a].Start + rest&(1<<parts[a].Bits-1)) << shift
+	for from := 0; from < 1<<model.PartBits(parts); from += run {
+		at, rest := 0, from
+		for a := len(parts) - 1; a >= 0; a-- {
+			at += (parts[a].Start + rest&(1<<parts[a].Bits-1)) * step[a]
 			rest >>= parts[a].Bits
-			shift += model.Log2Ceil(shape[a])
 		}
-		field.MulAccQM31Vec(table[at:at+run], values[i:i+run], scale)
+		f(from, at, run)
 	}
+}
+
+// dense are the strides of a tensor, padded those of a table in which every axis is
+// padded to a power of two.
+func dense(shape []int) []int {
+	return strides(shape, func(d int) int { return d })
+}
+
+func padded(shape []int) []int {
+	return strides(shape, func(d int) int { return 1 << model.Log2Ceil(d) })
+}
+
+func strides(shape []int, length func(d int) int) []int {
+	s, n := make([]int, len(shape)), 1
+	for a := len(shape) - 1; a >= 0; a-- {
+		s[a] = n
+		n *= length(shape[a])
+	}
+	return s
 }
 
 // rowSum asks for G_p.
 func (s *sum) rowSum() backend.RowSum {
 	job := backend.RowSum{Column: s.column}
 	for p, parts := range s.parts {
-		job.Order = appendDense(job.Order, s.columns, parts)
+		each(parts, s.columns, dense, func(_, at, n int) {
+			for i := range n {
+				job.Order = append(job.Order, at+i)
+			}
+		})
 		job.Ends = append(job.Ends, len(job.Order))
 		job.Weights = append(job.Weights, s.weights[p]...)
 	}
 	return job
-}
-
-// appendDense appends the dense indexes of a block's entries, in the block's order.
-func appendDense(list []int, shape []int, parts []model.Part) []int {
-	for i := range 1 << model.PartBits(parts) {
-		at, rest, stride := 0, i, 1
-		for a := len(shape) - 1; a >= 0; a-- {
-			at += (parts[a].Start + rest&(1<<parts[a].Bits-1)) * stride
-			rest >>= parts[a].Bits
-			stride *= shape[a]
-		}
-		list = append(list, at)
-	}
-	return list
 }
 
 // overRows takes G_p and begins the sum over rows.
@@ -132,7 +149,8 @@ func (s *sum) columnSum(point []field.QM31) backend.ColumnSum {
 func (s *sum) overColumns(column []field.QM31) {
 	e := make([]field.QM31, 1<<(s.vars-s.rowVars))
 	for p, parts := range s.parts {
-		place(e, s.columns, parts, s.weights[p], s.pairs[p].a[0])
+		f := s.pairs[p].a[0]
+		each(parts, s.columns, padded, func(from, at, n int) { field.MulAccQM31Vec(e[at:at+n], s.weights[p][from:from+n], f) })
 	}
 	s.pairs = []pair{{e, poly.PadTable(column, s.columns)}}
 }

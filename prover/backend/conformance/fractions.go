@@ -193,8 +193,8 @@ func (l *lookups) columns(t *testing.T, b backend.Backend, rng random, chunk int
 		if step.Chunk != chunk {
 			continue
 		}
-		c := backend.Column{Step: i, Split: rng.IntN(len(step.Shape) + 1), Beta: rng.element()}
-		n := model.Size(step.Shape[c.Split:])
+		c := backend.Column{Step: i, Rows: model.Size(step.Shape[:rng.IntN(len(step.Shape)+1)]), Beta: rng.element()}
+		n := model.Size(step.Shape) / c.Rows
 		parts := 1 + rng.IntN(min(n, 5))
 		job := backend.RowSum{Column: c, Order: rng.Perm(n), Weights: rng.elements(n)}
 		if i%2 == 0 {
@@ -204,13 +204,13 @@ func (l *lookups) columns(t *testing.T, b backend.Backend, rng random, chunk int
 			job.Ends = append(job.Ends, n*(p+1)/parts)
 		}
 		rows = append(rows, job)
-		columns = append(columns, backend.ColumnSum{Column: c, Weights: rng.elements(model.Size(step.Shape[:c.Split]))})
+		columns = append(columns, backend.ColumnSum{Column: c, Weights: rng.elements(c.Rows)})
 	}
 	gotRows, gotColumns := must(b.RowSums(background, rows))(t), must(b.ColumnSums(background, columns))(t)
 	for i := range rows {
 		wantRows, wantColumns := l.sums(&rows[i], &columns[i])
 		if !slices.Equal(gotRows[i], wantRows) || !slices.Equal(gotColumns[i], wantColumns) {
-			t.Errorf("step %d of shape %v, divided before axis %d: other sums over its column", rows[i].Step, l.graph.Steps[rows[i].Step].Shape, rows[i].Split)
+			t.Errorf("step %d of shape %v as %d rows: other sums over its column", rows[i].Step, l.graph.Steps[rows[i].Step].Shape, rows[i].Rows)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 		defer a.close()
 		sizes := make([]int, len(jobs))
 		for i := range jobs {
-			sizes[i] = b.rows(&jobs[i].Column) * len(jobs[i].Ends)
+			sizes[i] = jobs[i].Rows * len(jobs[i].Ends)
 		}
 		return gathered(a, sizes, func(i int, out kernels.Ptr) {
 			check(ctx.Err())
@@ -24,9 +24,6 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 		})
 	})
 }
-
-// rows returns the rows of a column as a matrix.
-func (b *Backend) rows(c *backend.Column) int { return model.Size(b.g.Steps[c.Step].Shape[:c.Split]) }
 
 // gathered returns results of the given sizes, which f writes to memory of a, one
 // after the other.
@@ -61,7 +58,7 @@ func (b *Backend) rowSums(a *scope, job *backend.RowSum, out kernels.Ptr) {
 	for i, v := range job.Ends {
 		ends[i] = uint64(v)
 	}
-	r := kernels.RowSums{Rows: b.rows(&job.Column), Columns: len(order), Parts: len(ends),
+	r := kernels.RowSums{Rows: job.Rows, Columns: len(order), Parts: len(ends),
 		Order: newCopy(a, order), Ends: newCopy(a, ends), Weights: newCopy(a, job.Weights)}
 	check(kernels.LogUpRowSums(a, out, keys, outs, r, job.Beta))
 	for _, p := range []kernels.Ptr{r.Order, r.Ends, r.Weights} {
@@ -78,7 +75,7 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		// Of each job the sums of keys, and those of outs if there are any.
 		var sizes []int
 		for i := range jobs {
-			n := model.Size(b.g.Steps[jobs[i].Step].Shape[jobs[i].Split:])
+			n := model.Size(b.g.Steps[jobs[i].Step].Shape) / jobs[i].Rows
 			sizes = append(sizes, n)
 			if b.g.Steps[jobs[i].Step].Out == model.None {
 				n = 0
@@ -113,7 +110,7 @@ func (b *Backend) columnSums(a *scope, job *backend.ColumnSum, ofOuts bool, out 
 			weights[i] = w.Mul(job.Beta)
 		}
 	}
-	bind := kernels.Binding{Outer: 1, N: len(weights), Inner: model.Size(b.g.Steps[job.Step].Shape[job.Split:]), Weights: newCopy(a, weights)}
+	bind := kernels.Binding{Outer: 1, N: len(weights), Inner: model.Size(b.g.Steps[job.Step].Shape) / job.Rows, Weights: newCopy(a, weights)}
 	check(kernels.RestrictInt(a, out, values, bind))
 	a.Free(bind.Weights)
 }
