@@ -53,6 +53,12 @@ type Backend interface {
 	// Fractions returns the passes over the tree of the given leaves, of
 	// logup.NumVars(l.Size) variables.
 	Fractions(ctx context.Context, l Leaves) (logup.Tree, error)
+	// RowSums and ColumnSums are the passes of a sum over the columns of look-up
+	// steps (package join): they return the sums of each job, for RowSums that of
+	// part p over row x at x·parts + p, for ColumnSums those of all columns. They
+	// are the caller's to overwrite.
+	RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error)
+	ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error)
 	// Commit commits to the rows of stacks.
 	Commit(ctx context.Context, c Commitment) (*whir.Tree, error)
 	// Opening returns the passes of an opening.
@@ -116,27 +122,3 @@ type Instance struct {
 	Eq   []field.QM31
 	A, B Table
 }
-
-// Leaves are the leaves of one LogUp tree: blocks of decreasing size, one
-// after the other. Entry i of a block over a lookup step is
-// 1/(α − key_i − β·out_i − β²·tag) on the step's index space, each axis padded
-// to a power of two, with the numerator 0 in the padding; of a block over a
-// table, −mult_i in place of 1 (docs/protocol.md, "Look-ups").
-type Leaves struct {
-	Blocks      []LeafBlock
-	Size        int // Σ 2^Bits
-	Alpha, Beta field.QM31
-}
-
-// LeafBlock is a block over the lookup step with index Step, or over Table
-// with the multiplicities Mult if Step is negative.
-type LeafBlock struct {
-	Bits   int
-	Offset int
-	Step   int
-	Table  model.TableID
-	Mult   model.TensorID
-}
-
-// Tag is the third column of a table's rows, which keeps tables apart.
-func Tag(t model.TableID) field.M31 { return field.M31(t + 1) }

@@ -154,6 +154,26 @@ func (b *Fallback) Fractions(ctx context.Context, l Leaves) (logup.Tree, error) 
 	return replayedTree{r}, err
 }
 
+// RowSums implements Backend.
+func (b *Fallback) RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += b.stepSize(jobs[i].Step)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.RowSums(ctx, jobs) })
+}
+
+// ColumnSums implements Backend.
+func (b *Fallback) ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += b.stepSize(jobs[i].Step)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.ColumnSums(ctx, jobs) })
+}
+
+func (b *Fallback) stepSize(step int) int { return model.Size(b.graph.Steps[step].Shape) }
+
 // Commit implements Backend. If the device loses the digests, the CPU commits
 // again.
 func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error) {

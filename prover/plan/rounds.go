@@ -44,6 +44,9 @@ func (f *Fork) rounds(grind int) []soundness.Round {
 			soundness.LookUps(name("look-ups"), uint64(n), lookupColumns, grind),
 			soundness.FractionalSum(name("fractional sum"), model.Log2Ceil(n)))
 	}
+	if f.JoinVars > 0 {
+		rs = append(rs, soundness.Sumcheck(name("steps in blocks"), f.JoinVars, 2))
+	}
 	if len(f.Equations) > 0 {
 		what := name("exact steps")
 		if f.Chunk < 0 {

@@ -97,6 +97,16 @@ func (d Faulty) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, er
 	})
 }
 
+// RowSums implements backend.Backend.
+func (d Faulty) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
+	return through(d.Faults.run, func() ([][]field.QM31, error) { return d.Of.RowSums(ctx, jobs) })
+}
+
+// ColumnSums implements backend.Backend.
+func (d Faulty) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
+	return through(d.Faults.run, func() ([][]field.QM31, error) { return d.Of.ColumnSums(ctx, jobs) })
+}
+
 // Commit implements backend.Backend.
 func (d Faulty) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
 	return through(d.Faults.run, func() (*whir.Tree, error) {

@@ -45,7 +45,7 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 		}
 	}
 	for _, f := range p.Forks {
-		n.LookUps = max(n.LookUps, lookUpsNeed(f))
+		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f))
 		for i := range f.Batches {
 			n.Sums = max(n.Sums, sumsNeed(p.Graph, f, &f.Batches[i]))
 		}
@@ -86,13 +86,21 @@ func widthOfRange(lo, hi int64) int {
 
 // lookUpsNeed is that of a fork's look-up tree: a numerator in M31 and a
 // denominator in K for each leaf, two heaps of K for the layers above, and the
-// keys of one step on the way there.
-func lookUpsNeed(f *plan.Fork) int64 {
-	if f.Leaves.Size == 0 {
+// keys of one step on the way there, of all steps that are in several blocks.
+func lookUpsNeed(g *model.Graph, f *plan.Fork) int64 {
+	l := &f.Leaves
+	if l.Size == 0 {
 		return 0
 	}
-	vars := model.Log2Ceil(f.Leaves.Size)
-	return int64(4+3*elementBytes)<<vars + heapsNeed(vars)
+	vars := model.Log2Ceil(l.Size)
+	need := int64(4+elementBytes)*int64(l.Size) + int64(2*elementBytes)<<vars + heapsNeed(vars)
+	for i := range l.Steps {
+		if s := &l.Steps[i]; s.IsCut() {
+			t := &g.Tables[s.Table]
+			need += int64(model.Size(g.Steps[s.Step].Shape)) * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
+		}
+	}
+	return need
 }
 
 // heapsNeed is that of the heaps of eq weights of a point.
