@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/quantise"
 )
@@ -98,30 +99,51 @@ func (v ValueRange) decode() (quantise.Range, error) {
 	return r, nil
 }
 
-// named puts codes, in the order of the model's values, beside the names.
-func (m *Model) named(codes []uint32) Ranges {
+// named puts codes beside the names of their values, in order.
+func named(names []string, codes []uint32) Ranges {
 	var r Ranges
-	for i, name := range m.values() {
+	for i, name := range names {
 		r = append(r, ValueRange{name, codes[3*i], codes[3*i+1], codes[3*i+2]})
 	}
 	return r
 }
 
-// match returns the ranges by name, which must be those of the model's values.
+// match returns the ranges by name, which must be those of the model's values: of a
+// circuit with a free batch, or of one without.
 func (m *Model) match(given Ranges) (ranges, error) {
-	names := m.values()
+	free, err := m.values(true)
+	if err == nil && given.names(free) {
+		return given.decode()
+	}
+	names, err := m.values(false)
+	if err != nil {
+		return nil, err
+	}
+	if given.names(names) {
+		return given.decode()
+	}
 	if len(given) != len(names) {
 		return nil, fmt.Errorf("the ranges are those of another model: they are of %d values, and %s has %d", len(given), m.name, len(names))
 	}
-	r := ranges{}
-	for i, v := range given {
-		if v.Name != names[i] {
-			return nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, v.Name, names[i], m.name)
-		}
+	i := 0
+	for given[i].Name == names[i] {
+		i++
+	}
+	return nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, given[i].Name, names[i], m.name)
+}
+
+// names says whether the ranges are of values with these names.
+func (r Ranges) names(names []string) bool {
+	return slices.EqualFunc(r, names, func(v ValueRange, name string) bool { return v.Name == name })
+}
+
+func (r Ranges) decode() (ranges, error) {
+	met := ranges{}
+	for _, v := range r {
 		var err error
-		if r[v.Name], err = v.decode(); err != nil {
+		if met[v.Name], err = v.decode(); err != nil {
 			return nil, err
 		}
 	}
-	return r, nil
+	return met, nil
 }
