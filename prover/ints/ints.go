@@ -93,3 +93,17 @@ func Widen[T Integer](dst []int32, src []T) {
 		dst[i] = int32(x)
 	}
 }
+
+// Part returns the entries [from, to) in 32 bits: those of the list itself if it
+// has them, else a copy in *buf, which is made longer if need be.
+func Part(v Ints, from, to int, buf *[]int32) []int32 {
+	if w, ok := v.(Int32s); ok {
+		return w[from:to]
+	}
+	if cap(*buf) < to-from {
+		*buf = make([]int32, to-from)
+	}
+	part := (*buf)[:to-from]
+	v.Read(part, from)
+	return part
+}

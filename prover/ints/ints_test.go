@@ -46,6 +46,10 @@ func TestLists(t *testing.T) {
 				part := v.Slice(from, to)
 				got := make([]int32, to-from)
 				v.Read(got, from)
+				var buf []int32
+				if !slices.Equal(Part(v, from, to, &buf), want[from:to]) || !slices.Equal(Part(v, from, from, &buf), nil) {
+					t.Fatalf("%d values of %d bits: part %d to %d differs", n, bits, from, to)
+				}
 				if !slices.Equal(got, want[from:to]) || !slices.Equal(All(part), want[from:to]) || part.Width() != width {
 					t.Fatalf("%d values of %d bits: entries %d to %d differ", n, bits, from, to)
 				}
