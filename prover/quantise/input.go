@@ -32,7 +32,7 @@ func (l *lowering) input(v *value) model.TensorID {
 // small rows beside large ones, and what comparisons take where Softmax does.
 // Public values cost nothing.
 func (l *lowering) inputBits(v *value) int {
-	bits, readers := 25, 0
+	bits, readers := 24, 0
 	for _, n := range l.fg.Nodes {
 		if n.Inputs[0] != v.name {
 			continue
