@@ -246,8 +246,12 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		if op.Func == graph.Sum || op.Func == graph.Mean {
 			return with(lowerReduce, op)
 		}
+	case graph.Norm:
+		return with(lowerNorm, op)
 	case graph.Softmax:
 		return lowerSoftmax
+	case graph.LogSoftmax:
+		return lowerLogSoftmax
 	case graph.Reshape, graph.Convert, graph.Identity:
 		return lowerReshape
 	case graph.Transpose:
