@@ -11,7 +11,7 @@ import (
 // met below zero are taken to be non-negative if there are enough of them to
 // tell, which tightens every bound after.
 func (l *lowering) input(v *value) model.TensorID {
-	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.plan.bits - 1}
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.bitsOf(v) - 1}
 	t.Min = -t.Max - 1
 	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
 		t.Min = 0

@@ -26,6 +26,8 @@ type lowering struct {
 	// rowSums bounds the sum of the magnitudes along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	rowSums map[model.TensorID]int64
+	parts   map[model.TensorID]parts // limbs of wide tensors
+	stream  map[string]int           // scales of sums (streams)
 
 	steps   []stepReport
 	clamps  []clamp
@@ -58,7 +60,8 @@ type value struct {
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
 
-	quiet bool // clamping it says nothing about the calibration
+	quiet   bool // clamping it says nothing about the calibration
+	clipped bool // the tensor has less than the value's range
 
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
@@ -80,7 +83,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
-		rowSums: map[model.TensorID]int64{},
+		rowSums: map[model.TensorID]int64{}, parts: map[model.TensorID]parts{},
 		maxBits: 15,
 	}
 }
@@ -104,6 +107,7 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
+	l.stream = l.streams()
 	uses := map[string]int{}
 	for _, n := range l.fg.Nodes {
 		for _, in := range n.Inputs {
@@ -277,6 +281,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 // the instance that runs at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), clamps: l.clamps, outside: l.outside}
+	m.entries = l.held()
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)
 	}

@@ -84,7 +84,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		}
 	}
 	if va != nil && vb != nil {
-		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape)}
+		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
 		ida, idb := l.fitProduct(va, vb, c)
 		reach := int64(l.reach(ida, idb, c))
 		ida, la = l.dropBroadcast(ida, la, v.shape)

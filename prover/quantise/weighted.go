@@ -54,8 +54,11 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		extra = bias
 		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
 	}
+	if l.limbs(v, x, id, bits) && l.weightedLimbs(v, id, w, stats, bits) {
+		return
+	}
 	xbits := model.Log2Ceil(int(l.magnitude(id)))
-	if l.opts.Mode == "auto" {
+	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
 		// With plenty of bits for the two, activations have what they want; of
 		// few, half each, since the rounding errors of both weigh the same.
 		total := xbits + bits
