@@ -16,9 +16,9 @@ import (
 // A_high + 2^(m−k)·carry: it is the sum in units of 2^k of x's, and off by at most
 // 2^(m−k−1) of them, a small part of what rounding drops.
 
-// limbs reports whether x·w is to be taken in limbs of x, when one accumulator
+// inLimbs reports whether x·w is to be taken in limbs of x, when one accumulator
 // leaves the weights the given bits.
-func (l *lowering) limbs(v, x *value, id model.TensorID, bits int) bool {
+func (l *lowering) inLimbs(v, x *value, id model.TensorID, bits int) bool {
 	want := l.opts.Formats[v.name].Weights
 	if l.wide(x) {
 		want = max(want, goodWeightBits)

@@ -54,7 +54,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		extra = bias
 		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
 	}
-	if l.limbs(v, x, id, bits) && l.weightedLimbs(v, id, w, stats, bits) {
+	if l.inLimbs(v, x, id, bits) && l.weightedLimbs(v, id, w, stats, bits) {
 		return
 	}
 	xbits := model.Log2Ceil(int(l.magnitude(id)))
