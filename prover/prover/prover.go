@@ -76,18 +76,12 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 
 // CommitPlanned is Commit with the plan at hand.
 func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	var tree *whir.Tree
+	tree, err := commitFixed(ctx, p, w, &opts)
+	if err != nil {
+		return nil, nil, err
+	}
 	var root *poseidon2.Digest
-	var err error
-	if fixed := p.Fixed(); fixed != nil {
-		b := opts.backend(p.Graph, fixedOnly{w})
-		defer b.Close()
-		if tree, err = b.Commit(ctx, p.Stack(fixed)); err != nil {
-			return nil, nil, err
-		}
-		if _, err := tree.Layers(ctx); err != nil { // which makes it outlive the backend
-			return nil, nil, err
-		}
+	if tree != nil {
 		r := tree.Root()
 		root = &r
 	}
@@ -99,6 +93,37 @@ func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model
 		return nil, nil, err
 	}
 	return key, tree, nil
+}
+
+// Root commits to weights of a key's graph with the parameters of the key, and
+// returns the root that the key would have if it were the one of these weights;
+// zero if nothing is fixed. The key's own root is not looked at.
+func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
+	p, err := key.Plan(key.Circuit.Unit())
+	if err != nil {
+		return poseidon2.Digest{}, err
+	}
+	tree, err := commitFixed(ctx, p, w, &opts)
+	if err != nil || tree == nil {
+		return poseidon2.Digest{}, err
+	}
+	return tree.Root(), ctx.Err()
+}
+
+// commitFixed commits to the fixed tensors; nil if there are none.
+func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Options) (*whir.Tree, error) {
+	fixed := p.Fixed()
+	if fixed == nil {
+		return nil, nil
+	}
+	b := opts.backend(p.Graph, fixedOnly{w})
+	defer b.Close()
+	tree, err := b.Commit(ctx, p.Stack(fixed))
+	if err != nil {
+		return nil, err
+	}
+	_, err = tree.Layers(ctx) // which makes it outlive the backend
+	return tree, err
 }
 
 // fixedOnly is a witness of which only the fixed tensors are asked for.

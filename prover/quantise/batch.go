@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,16 @@ func Batch(fg *graph.Graph) string {
 		batch = in.Symbols[0]
 	}
 	return batch
+}
+
+// Pair returns the float model for a batch of two, whose values a model with a free
+// batch has ranges of.
+func Pair(fg *graph.Graph) (*graph.Graph, error) {
+	batch := Batch(fg)
+	if batch == "" {
+		return nil, errors.New("the model leaves no batch open")
+	}
+	return fg.Rebind(map[string]int{batch: fewSizes[0]})
 }
 
 // quantiseFree quantises fg with a free batch: it lowers the model for several

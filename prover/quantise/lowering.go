@@ -280,8 +280,10 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 // finish returns the model of the last pass, which has given the template. in is
 // the instance that runs at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
-	m := &Model{Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), clamps: l.clamps, outside: l.outside}
-	m.entries = l.held()
+	m := &Model{
+		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
+		clamps: l.clamps, outside: l.outside, entries: l.held(),
+	}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)
 	}
