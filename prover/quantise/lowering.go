@@ -282,7 +282,10 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, outside: l.outside, entries: l.held(),
+		clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+	}
+	for _, n := range l.fg.Nodes {
+		m.nodes[n.Output] = model.PrintableName(n.Name)
 	}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)

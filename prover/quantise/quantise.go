@@ -124,10 +124,11 @@ type Model struct {
 	Graph   *model.Graph
 	Weights model.Weights
 	// Values are the names of the inputs of the float model, then of what its nodes
-	// compute, in order: for a batch of two if the batch is free (Pair). Ranges are
-	// what they were quantised with.
-	Values []string
-	Ranges map[string]Range
+	// compute, in order: for a batch of two if the batch is free (Pair). Ranges and
+	// Formats are what they were quantised with.
+	Values  []string
+	Ranges  map[string]Range
+	Formats Formats
 	// OneBatch says why the batch is not a free dimension of the circuit though
 	// the model leaves it open; nil if it is one, or if the model fixes it.
 	OneBatch error
@@ -139,6 +140,7 @@ type Model struct {
 	// entries has the tensors that hold values of the float graph, by name, entry by
 	// entry in row-major order.
 	entries map[string]model.TensorID
+	nodes   map[string]string // the steps' names by value
 }
 
 // StepReport is the precision of one rounding look-up.
