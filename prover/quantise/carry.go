@@ -52,8 +52,8 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	drop := max(l.plan.shift(), p.bits)
 	reach := func(frac int) (high, low float64) {
 		for _, c := range stats {
-			high = math.Max(high, c.bound(frac, w.count, highMin, highMax))
-			low = math.Max(low, c.bound(frac, w.count, 0, pow2(p.bits)-1))
+			high = math.Max(high, c.bound(frac, 0, operandBounds{lo: highMin, hi: highMax, count: w.count}))
+			low = math.Max(low, c.bound(frac, 0, operandBounds{hi: pow2(p.bits) - 1, count: w.count}))
 		}
 		return high, low
 	}
@@ -62,7 +62,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	for ; ; frac-- {
 		high, low := reach(frac)
 		total := high + low*pow2(-p.bits) + pow2(drop-p.bits) + extra*unit*pow2(frac) + 1
-		if l.room(total) && low < model.Bound/2 {
+		if total <= float64(l.limitOf(v)) && low < model.Bound/2 {
 			break
 		}
 	}

@@ -26,8 +26,11 @@ type lowering struct {
 	// rowSums bounds the sum of the magnitudes along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	rowSums map[model.TensorID]int64
-	parts   map[model.TensorID]parts // limbs of wide tensors
-	stream  map[string]int           // scales of sums (streams)
+	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	rowNorms map[model.TensorID]float64
+	parts    map[model.TensorID]parts // limbs of wide tensors
+	stream   map[string]int           // scales of sums (streams)
 
 	steps   []stepReport
 	clamps  []clamp
@@ -83,7 +86,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
-		rowSums: map[model.TensorID]int64{}, parts: map[model.TensorID]parts{},
+		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{},
 		maxBits: 15,
 	}
 }
