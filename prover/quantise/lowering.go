@@ -31,6 +31,8 @@ type lowering struct {
 	rowNorms map[model.TensorID]float64
 	parts    map[model.TensorID]parts // limbs of wide tensors
 	stream   map[string]int           // scales of sums (streams)
+	scalings map[string]*scaling      // of inputs
+	scaled   map[string]*scaling      // by the values of their chains
 
 	steps   []stepReport
 	clamps  []clamp
@@ -86,7 +88,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
-		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{},
+		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, scaled: map[string]*scaling{},
 		maxBits: 15,
 	}
 }
@@ -111,6 +113,14 @@ func (l *lowering) entries(shape []int) int {
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
 	l.stream = l.streams()
+	for _, in := range l.fg.Inputs {
+		if s := l.scaling(in); s != nil {
+			l.scalings[in.Name] = s
+			for _, name := range s.names {
+				l.scaled[name] = s
+			}
+		}
+	}
 	uses := map[string]int{}
 	for _, n := range l.fg.Nodes {
 		for _, in := range n.Inputs {
@@ -176,7 +186,12 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 			ok, err = false, why.err
 		}
 	}()
-	f(l, n, v)
+	switch s := l.scaled[n.Output]; {
+	case s == nil:
+		f(l, n, v)
+	case n.Output == s.last:
+		l.scaledInput(v, s)
+	}
 	return true, nil
 }
 

@@ -369,7 +369,7 @@ func (s *search) widen(best *attempt) (*attempt, error) {
 			return nil, s.ctx.Err()
 		}
 		// An error says that the formats cannot be had together.
-		if err != nil || a.error > best.error*0.98 {
+		if err != nil || !better(a, best) {
 			if len(moves) == 1 {
 				useless[moves[0]] = true
 			} else {
@@ -384,6 +384,28 @@ func (s *search) widen(best *attempt) (*attempt, error) {
 		clear(useless)
 	}
 	return best, nil
+}
+
+// lost is an error of the outputs beyond which it says little: they have hardly
+// anything in common with the float model's.
+const lost = 0.03
+
+// better reports whether a model is closer to the target: by the error of its
+// outputs, or, while that says little, by the largest that enters.
+func better(a, than *attempt) bool {
+	if than.error > lost && a.error > lost {
+		return a.largest() < 0.98*than.largest() || a.error < 0.7*than.error
+	}
+	return a.error < 0.98*than.error
+}
+
+// largest is the largest error that enters.
+func (a *attempt) largest() float64 {
+	most := 0.0
+	for _, e := range a.local {
+		most = math.Max(most, e.relative)
+	}
+	return most
 }
 
 // apply makes a move.
@@ -439,19 +461,33 @@ func (s *search) inputError(a *attempt, name string) float64 {
 	for i, in := range s.samples[0].Graph.Inputs {
 		if in.Name == name {
 			x := s.samples[0].Inputs[i]
-			t := a.model.Graph.Tensors[id]
-			got := make([]float64, len(x))
-			for j := range x {
-				got[j] = math.Round(x[j]*pow2(t.Frac)) * pow2(-t.Frac)
-			}
 			row := 1
 			if n := len(in.Shape); n > 0 {
 				row = in.Shape[n-1]
 			}
-			return enteredError(got, x, row, 0).relative
+			return columnError(&a.model.Graph.Tensors[id], x, row)
 		}
 	}
 	return 0
+}
+
+// columnError is the largest error with which the features of an input, of which
+// there are row, are rounded: the root mean square of a feature's, in units of its
+// own, and at most 1.
+func columnError(t *model.Tensor, x []float64, row int) float64 {
+	most := 0.0
+	for j := range row {
+		var e, s float64
+		for i := j; i < len(x); i += row {
+			unit := pow2(-t.FracAt(i))
+			d := math.Round(x[i]/unit)*unit - x[i]
+			e, s = e+d*d, s+x[i]*x[i]
+		}
+		if s > 0 {
+			most = math.Max(most, math.Min(1, math.Sqrt(e/s)))
+		}
+	}
+	return most
 }
 
 // segments lists, for each value that a tensor holds, those before it that none

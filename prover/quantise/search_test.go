@@ -99,3 +99,23 @@ func TestFormatsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// tabular is a network over features of very different sizes, whose first operators
+// scale them.
+func tabular(t *testing.T, rng *rand.Rand) *graph.Graph {
+	n := newNetwork([]int{1, 5})
+	mean := []float64{38, 31000, 0.05, 1.9, 900}
+	deviation := []float64{12, 18000, 0.011, 0.8, 700}
+	x := n.Sub(n.in[0], n.constant([]int{5}, func(i int) float64 { return mean[i] }))
+	x = n.Div(x, n.constant([]int{5}, func(i int) float64 { return deviation[i] }))
+	return n.graph(t, n.dense(n.relu(n.dense(x, 16, rng)), 3, rng))
+}
+
+func TestChooseTabular(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	g := tabular(t, rng)
+	_, c := chosen(t, g, [][]float64{{50.8, 44173, 0.0387, 2.76, 1684}}, Options{})
+	if c.Error > 2*Target {
+		t.Errorf("error %g", c.Error)
+	}
+}

@@ -809,7 +809,9 @@ type Tensor struct {
 	// Virtual: the sum of views that defines it.
 	Definition []*Linear `protobuf:"bytes,7,rep,name=definition,proto3" json:"definition,omitempty"`
 	// Scales of the axes; empty if none scales.
-	Scales        []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
+	Scales []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
+	// Input: in place of frac, which is 0 then, one for each index of the last axis.
+	Fracs         []int32 `protobuf:"zigzag32,9,rep,packed,name=fracs,proto3" json:"fracs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,6 +898,13 @@ func (x *Tensor) GetDefinition() []*Linear {
 func (x *Tensor) GetScales() []uint32 {
 	if x != nil {
 		return x.Scales
+	}
+	return nil
+}
+
+func (x *Tensor) GetFracs() []int32 {
+	if x != nil {
+		return x.Fracs
 	}
 	return nil
 }
@@ -1635,7 +1644,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
 	"\x04Free\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xa3\x02\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xb9\x02\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
@@ -1646,7 +1655,8 @@ const file_key_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\a \x03(\v2\x16.prove_model.v2.LinearR\n" +
 	"definition\x12\x16\n" +
-	"\x06scales\x18\b \x03(\rR\x06scales\"6\n" +
+	"\x06scales\x18\b \x03(\rR\x06scales\x12\x14\n" +
+	"\x05fracs\x18\t \x03(\x11R\x05fracs\"6\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
 	"\x05FIXED\x10\x01\x12\v\n" +
