@@ -18,8 +18,9 @@ import (
 const Target = 1e-3
 
 // vocabulary is the number of entries from which on the last axis of an output is
-// taken for logits over a vocabulary; they are judged by the divergence of the
-// distributions, with targetKL as the target.
+// taken for logits over a vocabulary, unless none is negative: then it may be a
+// distribution itself. Logits are judged by the divergence of the distributions,
+// with targetKL as the target.
 const (
 	vocabulary = 4096
 	targetKL   = 4e-4
@@ -183,7 +184,7 @@ func (s *search) float() error {
 
 // outputError is the error of an output such that Target is what is aimed at.
 func outputError(got, want []float64, shape []int) float64 {
-	if n := len(shape); n > 0 && shape[n-1] >= vocabulary {
+	if n := len(shape); n > 0 && shape[n-1] >= vocabulary && slices.Min(want) < 0 {
 		return Divergence(got, want, shape[n-1]) / targetKL * Target
 	}
 	return Compare(got, want).Relative
