@@ -20,7 +20,8 @@ import (
 // leaves the weights the given bits.
 func (l *lowering) inLimbs(v, x *value, id model.TensorID, bits int) bool {
 	want := l.opts.Formats[v.name].Weights
-	if l.wide(x) {
+	if l.formatted(x) > 0 || l.wide(x) {
+		// What made the value finer does not make its weights coarser.
 		want = max(want, goodWeightBits)
 	}
 	return bits < want && l.magnitude(id) >= 1<<8

@@ -103,6 +103,7 @@ type attempt struct {
 	formats Formats
 	model   *Model
 	error   float64
+	spread  float64            // root mean square of the error of all outputs, in units of theirs
 	local   map[string]entered // of the first sample
 }
 
@@ -119,6 +120,7 @@ func (s *search) try(f Formats) (*attempt, error) {
 		return nil, err
 	}
 	a := &attempt{formats: f, model: m}
+	var off, size float64
 	for i, sample := range s.samples {
 		if err := s.ctx.Err(); err != nil {
 			return nil, err
@@ -128,13 +130,21 @@ func (s *search) try(f Formats) (*attempt, error) {
 			return nil, err
 		}
 		for j, got := range at.Outputs(w) {
-			a.error = math.Max(a.error, outputError(got, s.want[i][j], at.Graph.Tensors[at.Graph.Outputs[j]].Shape))
+			want := s.want[i][j]
+			a.error = math.Max(a.error, outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape))
+			for k, x := range want {
+				off += (got[k] - x) * (got[k] - x)
+				size += x * x
+			}
 		}
 		if i == 0 {
 			if a.local, err = at.localErrors(sample.Graph, w); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if size > 0 {
+		a.spread = math.Sqrt(off / size)
 	}
 	return a, nil
 }
@@ -353,11 +363,13 @@ func (s *search) widen(best *attempt) (*attempt, error) {
 	s.groups = alike(s.fg)
 	budget := s.budget(best.model)
 	useless := map[move]bool{}
+	most := math.MaxInt // moves at a time
 	for best.error > Target && s.runs < budget {
 		moves := s.moves(best, useless)
 		if len(moves) == 0 {
 			break
 		}
+		moves = moves[:min(len(moves), most)]
 		f := maps.Clone(best.formats)
 		if f == nil {
 			f = Formats{}
@@ -371,33 +383,26 @@ func (s *search) widen(best *attempt) (*attempt, error) {
 		}
 		// An error says that the formats cannot be had together.
 		if err != nil || !better(a, best) {
-			if len(moves) == 1 {
-				useless[moves[0]] = true
-			} else {
-				// The first alone, next time.
-				for _, mv := range moves[1:] {
-					useless[mv] = true
-				}
+			if most = len(moves) / 4; most == 0 {
+				useless[moves[0]], most = true, math.MaxInt
 			}
 			continue
 		}
-		best = a
+		best, most = a, math.MaxInt
 		clear(useless)
 	}
 	return best, nil
 }
 
-// lost is an error of the outputs beyond which it says little: they have hardly
+// lost is the spread of the outputs beyond which it says little: they have hardly
 // anything in common with the float model's.
-const lost = 0.03
+const lost = 0.3
 
-// better reports whether a model is closer to the target: by the error of its
-// outputs, or, while that says little, by the largest that enters.
+// better reports whether a model is closer to the target: by the spread of its
+// outputs, since the largest error is a matter of chance; or, while that says
+// little, by the largest error that enters.
 func better(a, than *attempt) bool {
-	if than.error > lost && a.error > lost {
-		return a.largest() < 0.98*than.largest() || a.error < 0.7*than.error
-	}
-	return a.error < 0.98*than.error
+	return a.error <= Target || a.spread < 0.98*than.spread || than.spread > lost && a.largest() < 0.98*than.largest()
 }
 
 // largest is the largest error that enters.
