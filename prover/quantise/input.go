@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -12,7 +13,7 @@ import (
 // tell, which tightens every bound after. One whose features are scaled first has
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
-	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.bitsOf(v) - 1}
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.inputBits(v) - 1}
 	t.Min = -t.Max - 1
 	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
 		t.Min = 0
@@ -32,6 +33,32 @@ func (l *lowering) input(v *value) model.TensorID {
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
 	return id
+}
+
+// inputBits is the width of an input: wide where norms alone read it, which take
+// small rows beside large ones, and what comparisons take where Softmax does.
+// Public values cost nothing.
+func (l *lowering) inputBits(v *value) int {
+	if b := l.formatted(v); b > 0 {
+		return b
+	}
+	bits, readers := 25, 0
+	for _, n := range l.fg.Nodes {
+		if n.Inputs[0] != v.name {
+			continue
+		}
+		switch n.Op.(type) {
+		case graph.Norm:
+			readers++
+		case graph.Softmax, graph.LogSoftmax:
+			bits = l.plan.bits + 1
+			readers++
+		}
+	}
+	if readers == v.uses && l.opts.Mode == "auto" {
+		return bits
+	}
+	return l.plan.bits
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values

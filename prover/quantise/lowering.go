@@ -32,7 +32,7 @@ type lowering struct {
 	parts    map[model.TensorID]parts // limbs of wide tensors
 	stream   map[string]int           // scales of sums (streams)
 	scalings map[string]*scaling      // of inputs
-	scaled   map[string]*scaling      // by the values of their chains
+	chains   map[string]*scaling      // the same by the values of their chains
 
 	steps   []stepReport
 	clamps  []clamp
@@ -88,7 +88,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
-		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, scaled: map[string]*scaling{},
+		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		maxBits: 15,
 	}
 }
@@ -117,7 +117,7 @@ func (l *lowering) run() error {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
 			for _, name := range s.names {
-				l.scaled[name] = s
+				l.chains[name] = s
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 			ok, err = false, why.err
 		}
 	}()
-	switch s := l.scaled[n.Output]; {
+	switch s := l.chains[n.Output]; {
 	case s == nil:
 		f(l, n, v)
 	case n.Output == s.last:
@@ -268,8 +268,12 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		if op.Func == graph.Sum || op.Func == graph.Mean {
 			return with(lowerReduce, op)
 		}
+	case graph.Norm:
+		return with(lowerNorm, op)
 	case graph.Softmax:
 		return lowerSoftmax
+	case graph.LogSoftmax:
+		return lowerLogSoftmax
 	case graph.Reshape, graph.Convert, graph.Identity:
 		return lowerReshape
 	case graph.Transpose:

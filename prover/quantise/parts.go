@@ -143,7 +143,7 @@ func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.Tens
 		remainder := l.witness("low bits", e.shape, 0, 0, int64(1)<<shift-1)
 		l.g.Steps = append(l.g.Steps, model.Step{
 			Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: l.tensorExpr(rest, nil, e.shape).acc,
-			Shift: shift, Lo: remainder, Table: l.digits(k), Out: low, Den: model.None,
+			Shift: shift, Lo: remainder, Table: l.shiftedTable(k, 0), Out: low, Den: model.None,
 		})
 		l.inRange(l.tensorExpr(remainder, nil, e.shape), shift)
 	} else {
@@ -163,14 +163,6 @@ func (l *lowering) joined(name string, p parts) model.TensorID {
 	})
 	l.parts[id] = p
 	return id
-}
-
-// digits is the table of key = value in [0, 2^bits): a range whose keys are a
-// tensor as well.
-func (l *lowering) digits(bits int) model.TableID {
-	t := model.Table{Kind: model.TablePiecewise, Bits: bits, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}}, Values: model.None}
-	t.Name = piecewiseName(keep, 0, 1<<bits-1, bits) + " from 0"
-	return l.addTable(t.Name, t)
 }
 
 // partsOf returns the limbs of a tensor, by look-ups unless it was rounded to

@@ -99,8 +99,12 @@ func (l *lowering) residual(v *value) bool {
 	return true
 }
 
-// means says whether a node is a mean along axes.
+// means says whether a node is a mean along axes or a norm, which takes values of
+// any width.
 func means(n *graph.Node) bool {
+	if _, ok := n.Op.(graph.Norm); ok {
+		return true
+	}
 	r, ok := n.Op.(graph.Reduce)
 	return ok && r.Func == graph.Mean
 }
