@@ -33,8 +33,11 @@ type entered struct {
 // localErrors finds where the errors of an integer run enter: for every value of fg
 // that a tensor of the model holds. fg is of the size of the run.
 func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]entered, error) {
-	last := map[string]int{}
+	last, images := map[string]int{}, false
 	for i, n := range fg.Nodes {
+		if _, ok := n.Op.(graph.Conv); ok {
+			images = true
+		}
 		for _, in := range n.Inputs {
 			last[in] = i
 		}
@@ -51,7 +54,7 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 		values[n.Output] = want
 		if id, ok := m.entries[n.Output]; ok {
 			got := m.Dequantise(id, w.Tensor(id))
-			errors[n.Output] = enteredError(got, want, rowOf(n, fg.Shapes[n.Output]), pow2(-m.Graph.Tensors[id].Frac))
+			errors[n.Output] = enteredError(got, want, rowOf(fg.Shapes[n.Output], images), pow2(-m.Graph.Tensors[id].Frac))
 			values[n.Output] = got
 		}
 		for _, in := range slices.Concat(n.Inputs, []string{n.Output}) {
@@ -63,15 +66,14 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 	return errors, nil
 }
 
-// rowOf is the number of entries that are one vector: those of the last axis, or of
-// a whole image.
-func rowOf(n *graph.Node, shape []int) int {
-	switch n.Op.(type) {
-	case graph.Conv, graph.MaxPool, graph.AveragePool, graph.BatchNorm:
-		return model.Size(shape[1:])
-	}
-	if len(shape) == 0 {
+// rowOf is the number of entries of a value that are one vector: those of the last
+// axis, or, where there are convolutions, of a whole image.
+func rowOf(shape []int, images bool) int {
+	switch {
+	case len(shape) == 0:
 		return 1
+	case images && len(shape) == 4:
+		return model.Size(shape[1:])
 	}
 	return shape[len(shape)-1]
 }

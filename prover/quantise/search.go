@@ -226,7 +226,6 @@ func logSum(x []float64) float64 {
 // A group is the values of nodes that are alike, as those of a model's layers are.
 type group struct {
 	names   []string
-	entries int // of all
 	product bool
 }
 
@@ -250,7 +249,6 @@ func alike(fg *graph.Graph) []group {
 			groups = append(groups, group{product: product})
 		}
 		groups[i].names = append(groups[i].names, name)
-		groups[i].entries += model.Size(fg.Shapes[name])
 	}
 	for _, in := range fg.Inputs {
 		add("input "+in.Name, in.Name, false)
@@ -354,23 +352,25 @@ func (m move) kind() int {
 	return 0
 }
 
-// widen makes values more precise, those where the largest errors enter first,
-// until the model is within the target or nothing helps.
-func (s *search) widen(best *attempt) (*attempt, error) {
-	if best.error <= Target {
-		return best, nil
+// widen makes values more precise, those where the largest errors enter first, until
+// the model is within the target or there is nothing left to do. Of what it met on
+// the way it returns the best: a single step may well make the outputs worse by
+// chance.
+func (s *search) widen(first *attempt) (*attempt, error) {
+	if first.error <= Target {
+		return first, nil
 	}
 	s.groups = alike(s.fg)
-	budget := s.budget(best.model)
-	useless := map[move]bool{}
+	best, now := first, first
+	refused := map[move]bool{}
 	most := math.MaxInt // moves at a time
-	for best.error > Target && s.runs < budget {
-		moves := s.moves(best, useless)
+	for budget := s.budget(first.model); best.error > Target && s.runs < budget; {
+		moves := s.moves(now, refused)
 		if len(moves) == 0 {
 			break
 		}
 		moves = moves[:min(len(moves), most)]
-		f := maps.Clone(best.formats)
+		f := maps.Clone(now.formats)
 		if f == nil {
 			f = Formats{}
 		}
@@ -381,37 +381,24 @@ func (s *search) widen(best *attempt) (*attempt, error) {
 		if s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
 		}
-		// An error says that the formats cannot be had together.
-		if err != nil || !better(a, best) {
-			if most = len(moves) / 4; most == 0 {
-				useless[moves[0]], most = true, math.MaxInt
+		if err != nil { // the formats cannot be had together
+			if most = len(moves) / 2; most == 0 {
+				refused[moves[0]], most = true, math.MaxInt
 			}
 			continue
 		}
-		best, most = a, math.MaxInt
-		clear(useless)
+		now, most = a, math.MaxInt
+		if better(now, best) {
+			best = now
+		}
 	}
 	return best, nil
 }
 
-// lost is the spread of the outputs beyond which it says little: they have hardly
-// anything in common with the float model's.
-const lost = 0.3
-
 // better reports whether a model is closer to the target: by the spread of its
-// outputs, since the largest error is a matter of chance; or, while that says
-// little, by the largest error that enters.
+// outputs, since the largest error is a matter of chance.
 func better(a, than *attempt) bool {
-	return a.error <= Target || a.spread < 0.98*than.spread || than.spread > lost && a.largest() < 0.98*than.largest()
-}
-
-// largest is the largest error that enters.
-func (a *attempt) largest() float64 {
-	most := 0.0
-	for _, e := range a.local {
-		most = math.Max(most, e.relative)
-	}
-	return most
+	return a.error <= Target || than.error > Target && a.spread < than.spread
 }
 
 // apply makes a move.
@@ -423,7 +410,7 @@ func (s *search) apply(f Formats, mv move) {
 
 // moves lists the moves that address the largest of the errors that enter: within
 // a factor of four of the largest one that can be.
-func (s *search) moves(a *attempt, useless map[move]bool) []move {
+func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	before := segments(s.fg, a.model)
 	scores := map[move]float64{}
 	groupOf := map[string]int{}
@@ -448,7 +435,7 @@ func (s *search) moves(a *attempt, useless map[move]bool) []move {
 	var moves []move
 	for mv, score := range scores {
 		f := a.formats[s.groups[mv.group].names[0]]
-		if useless[mv] || next(f, mv.weights) == f {
+		if refused[mv] || next(f, mv.weights) == f {
 			continue
 		}
 		moves = append(moves, mv)
@@ -521,11 +508,18 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 		return best, nil
 	}
 	budget := s.budget(best.model)
-	order := make([]int, len(s.groups))
-	for i := range order {
-		order[i] = i
+	costs := map[string]int{}
+	for _, c := range best.model.Chosen() {
+		costs[c.Value] = c.LookUps + c.TableRows
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.groups[b].entries, s.groups[a].entries) })
+	order, cost := make([]int, len(s.groups)), make([]int, len(s.groups))
+	for i, g := range s.groups {
+		order[i] = i
+		for _, name := range g.names {
+			cost[i] += costs[name]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cost[b], cost[a]) })
 	for _, i := range order {
 		names := s.groups[i].names
 		if _, ok := best.formats[names[0]]; !ok {
