@@ -163,7 +163,7 @@ func (l *lowering) mulReciprocal(v, a, b *value) {
 	ida := l.tightened(a)
 	bits := floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida))) - 1
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
-	v.pending = l.elementwise(v.shape, a, r)
+	v.pending = l.elementwise(v, a, r)
 }
 
 // divComputed lowers a/b with a proved remainder. A divisor of both signs is
