@@ -97,3 +97,69 @@ func TestStream(t *testing.T) {
 		t.Errorf("the stream is committed: %+v", out)
 	}
 }
+
+// The norm of a normalised row is within what products are bounded by, whatever the
+// row: small, with one large entry, or all at the end of the range.
+func TestRowNorms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	const rows, width = 40, 48
+	for _, build := range []func(n network) graph.Value{
+		func(n network) graph.Value {
+			return n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.in[0])
+		},
+		func(n network) graph.Value { return n.Norm(graph.Norm{Axes: []int{1}, Epsilon: 1e-6}, n.in[0]) },
+	} {
+		n := newNetwork([]int{rows, width})
+		g := n.graph(t, n.dense(build(n), 8, rng))
+		x := normal(rows*width, rng)
+		for r := range rows {
+			scale := math.Exp2(float64(r%14) - 12)
+			for i := range width {
+				v := &x[r*width+i]
+				switch r % 3 {
+				case 0:
+					*v *= scale
+				case 1:
+					*v = math.Copysign(4*scale, *v)
+				default:
+					*v *= 1e-3
+					if i == r%width {
+						*v = 4
+					}
+				}
+			}
+		}
+		values, err := g.RunFloat([][]float64{x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := newLowering(g, Ranges(values), Options{Mode: modeAuto, WeightBits: 16, ActBits: 16, Headroom: 2, MaxTableBits: 20}, &weightStats{}).choose()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(l.rowNorms) != 1 {
+			t.Fatalf("%d norms", len(l.rowNorms))
+		}
+		m, err := l.finish(&model.Template{Graph: l.g}, model.Instance{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _, _ := runModel(t, m, g, [][]float64{x}, values)
+		for id, most := range l.rowNorms {
+			largest := 0.0
+			v := w.Tensor(id)
+			for ; len(v) > 0; v = v[width:] {
+				square := 0.0
+				for _, x := range v[:width] {
+					square += float64(x) * float64(x)
+				}
+				largest = math.Max(largest, math.Sqrt(square))
+			}
+			entries := math.Sqrt(width) * float64(l.magnitude(id))
+			t.Logf("rows of norm %.0f, bound %.0f, by the entries %.0f", largest, most, entries)
+			if largest > most || largest < most*0.9 || most > entries/2 {
+				t.Errorf("rows of norm %g, bound %g, by the entries %g", largest, most, entries)
+			}
+		}
+	}
+}

@@ -75,6 +75,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		}
 		id = l.round(v.name, e, rng, bits, wholeLine)
 	}
+	l.rowNorm(id, e)
 	if v.quiet || rng != v.rng {
 		v.clipped = true
 		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
