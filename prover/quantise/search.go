@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -208,7 +209,7 @@ func Divergence(got, want []float64, row int) float64 {
 		g, w := got[at:at+row], want[at:at+row]
 		lg, lw := logSum(g), logSum(w)
 		for i := range w {
-			total += math.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg))
+			total += elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg))
 		}
 	}
 	return total / float64(len(want)/row)
@@ -218,9 +219,9 @@ func Divergence(got, want []float64, row int) float64 {
 func logSum(x []float64) float64 {
 	most, sum := slices.Max(x), 0.0
 	for _, v := range x {
-		sum += math.Exp(v - most)
+		sum += elementary.Exp(v - most)
 	}
-	return most + math.Log(sum)
+	return most + elementary.Log(sum)
 }
 
 // A group is the values of nodes that are alike, as those of a model's layers are.
