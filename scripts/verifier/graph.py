@@ -1,0 +1,229 @@
+"""What a graph must be before anything is proved about it
+(docs/proof-format.md, "The graph")."""
+
+from .errors import require
+from .layout import tensor_parts_number
+from .lookups import trees
+from .multilinear import shape_variables, size
+from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, VIRTUAL, WITNESS, ZERO
+from .wiring import Wiring
+
+MOST_AXES = 8
+MOST_VARIABLES = 34
+MOST_LABELS = 24
+MOST_CHUNKS = 1 << 16
+MOST_SCALE = 1000
+MOST_TABLE_BITS = 20
+MOST_KEY_BITS = 30  # shift + bits of a table
+MOST_PIECES = 64
+MOST_STRIDE = 1 << 24  # of bases too
+MOST_WIRED = 1 << 24  # of a group
+MOST_PARTS = 1 << 20  # blocks of committed tensors
+MOST_FRACTIONS = 1 << 30  # of a chunk
+LARGEST = (1 << 30) - 1  # of integers, in absolute value
+
+
+def check(graph):
+    """Raises Invalid unless every rule for graphs holds."""
+    _Checker(graph).run()
+
+
+class _Checker:
+    def __init__(self, graph):
+        self.graph = graph
+        self.tensors = graph.tensors
+        self.tables = graph.tables
+
+    def run(self):
+        g = self.graph
+        require(g.inputs and g.outputs, "a graph needs an input and an output")
+        require(0 < g.chunks <= MOST_CHUNKS, f"{g.chunks} chunks")
+        for i, tensor in enumerate(self.tensors):
+            self._tensor(i, tensor)
+        for i, table in enumerate(self.tables):
+            self._table(f"table {i}", table)
+        for i, step in enumerate(g.steps):
+            self._step(f"step {i}", step)
+        self._inputs()
+        self._multiplicities()
+        self._results()
+        self._remainders()
+        parts = sum(tensor_parts_number(t.shape) for t in self.tensors if t.kind in (FIXED, WITNESS))
+        require(parts <= MOST_PARTS, "committed tensors fall into too many blocks")
+
+    def _identifier(self, identifier, what, items):
+        require(identifier < len(items), f"{what}: there is no {identifier}")
+        return items[identifier]
+
+    def _source(self, identifier, what):
+        return self._identifier(identifier, what, self.tensors)
+
+    # Tensors and views
+
+    def _shape(self, shape, what):
+        require(len(shape) <= MOST_AXES, f"{what}: {len(shape)} axes")
+        require(all(d > 0 for d in shape), f"{what}: a dimension is 0")
+        require(shape_variables(shape) <= MOST_VARIABLES, f"{what}: its shape is too large")
+
+    def _tensor(self, i, tensor):
+        what = f"tensor {i}"
+        self._shape(tensor.shape, what)
+        require(abs(tensor.frac) <= MOST_SCALE, f"{what}: its scale is out of range")
+        require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
+        require(tensor.chunk < self.graph.chunks, f"{what}: its chunk does not exist")
+        require((tensor.kind == VIRTUAL) == bool(tensor.definition),
+                f"{what}: exactly the virtual tensors have a definition")
+        for summand in tensor.definition:
+            require(summand.source < i, f"{what}: its definition looks ahead")
+            self._linear(summand, tensor.shape, what)
+
+    def _linear(self, summand, shape, what):
+        require(abs(summand.coefficient) <= LARGEST, f"{what}: a coefficient is out of range")
+        source = self._source(summand.source, what).shape
+        if summand.view is None:
+            require(source == shape, f"{what}: a source has another shape")
+            return
+        view = summand.view
+        require(abs(view.fill) <= LARGEST, f"{what}: a fill value is out of range")
+        require(not (view.fill and any(g.sums for g in view.groups)), f"{what}: a view with a fill value and a sum")
+        self._each_once([g.inn for g in view.groups], len(source), f"{what}: a view's source axes")
+        self._each_once([g.out for g in view.groups], len(shape), f"{what}: a view's output axes")
+        for group in view.groups:
+            self._group(group, Wiring(group, source, shape), f"{what}: a group of a view")
+
+    def _each_once(self, lists, axes, what):
+        require(sorted(axis for axes in lists for axis in axes) == list(range(axes)), f"{what} are not each used once")
+
+    def _group(self, group, wiring, what):
+        require(group.inn == list(range(group.inn[0], group.inn[0] + len(group.inn))) if group.inn else True,
+                f"{what}: its source axes are not adjacent")
+        if group.map == AFFINE:
+            self._affine(group, wiring, what)
+        elif group.map == INDEX:
+            require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
+                    f"{what}: malformed")
+            require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
+        else:
+            require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
+        if not wiring.trivial():
+            require(wiring.pairs() <= MOST_WIRED and size(wiring.in_shape) <= MOST_WIRED, f"{what}: too large")
+
+    def _affine(self, group, wiring, what):
+        require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")
+        strides = [stride for d, stride in zip(wiring.out_shape, group.strides) if d > 1]
+        strides += [s.stride for s in group.sums]
+        require(all(abs(s) <= MOST_STRIDE for s in [group.base] + strides), f"{what}: a stride is out of range")
+        require(all(s.dimension > 0 for s in group.sums), f"{what}: an empty sum")
+
+    # Tables and steps
+
+    def _table(self, what, table):
+        require(table.bits <= MOST_TABLE_BITS, f"{what}: {table.bits} bits")
+        require(abs(table.min) <= LARGEST, f"{what}: its first key is out of range")
+        if table.values:
+            values = self._source(table.values - 1, what)
+        if table.kind == PIECEWISE:
+            require(len(table.pieces) <= MOST_PIECES, f"{what}: too many pieces")
+            ends = [0] + [p.end for p in table.pieces]
+            require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1] == 1 << table.bits,
+                    f"{what}: its pieces do not cover it")
+            require(all(max(abs(p.slope), abs(p.offset)) <= LARGEST for p in table.pieces),
+                    f"{what}: a piece is out of range")
+        if table.kind == FUNC:
+            require(table.values and values.kind == FIXED and values.shape == [1 << table.bits],
+                    f"{what}: its values are not a fixed tensor of its size")
+
+    def _step(self, what, step):
+        self._shape(step.shape, what)
+        require(step.chunk < self.graph.chunks, f"{what}: its chunk does not exist")
+        require(step.accumulator is not None, f"{what}: it has no accumulator")
+        for identifier in (step.remainder, step.out, step.divisor):
+            if identifier:
+                self._source(identifier - 1, what)
+        if step.table:
+            self._identifier(step.table - 1, f"{what}, table", self.tables)
+        acc = step.accumulator
+        require(abs(acc.constant) <= LARGEST, f"{what}: its constant is out of range")
+        for summand in acc.linear:
+            self._linear(summand, step.shape, what)
+        for product in acc.products:
+            self._product(product, step.shape, f"{what}: a product")
+        if step.kind == LOOKUP:
+            self._lookup(what, step)
+        elif step.kind == EXACT:
+            require(step.out, f"{what}: it has no output")
+        elif step.kind == DIVIDE:
+            require(step.out and step.remainder and step.divisor, f"{what}: a division lacks an operand")
+            require(self.tensors[step.divisor - 1].shape == step.shape, f"{what}: its divisor has another shape")
+
+    def _lookup(self, what, step):
+        require(step.table, f"{what}: it has no table")
+        table = self.tables[step.table - 1]
+        require(bool(step.shift) == bool(step.remainder), f"{what}: its shift does not go with its remainder")
+        require(step.shift == 0 or step.shift + table.bits <= MOST_KEY_BITS, f"{what}: shift and table are too wide")
+        require(bool(step.out) == (table.kind != RANGE), f"{what}: the table's values do not go with its output")
+
+    def _product(self, product, shape, what):
+        require(abs(product.coefficient) <= LARGEST, f"{what}: its coefficient is out of range")
+        sizes = dict(enumerate(shape))
+        for identifier, labels in ((product.a, product.labels_a), (product.b, product.labels_b)):
+            operand = self._source(identifier, what).shape
+            require(len(labels) == len(operand), f"{what}: not one label an axis")
+            require(len(set(labels)) == len(labels) and all(label < MOST_LABELS for label in labels),
+                    f"{what}: a label is out of range or comes twice")
+            for label, dimension in zip(labels, operand):
+                require(sizes.setdefault(label, dimension) == dimension, f"{what}: label {label} has two dimensions")
+        for label in set(product.labels_a) ^ set(product.labels_b):
+            require(label < len(shape), f"{what}: a contracted label is in one operand only")
+
+    # The whole
+
+    def _inputs(self):
+        g = self.graph
+        for i in g.outputs:
+            self._source(i, "outputs")
+        require(sorted(g.inputs) == [i for i, t in enumerate(self.tensors) if t.kind == INPUT],
+                "the inputs are not the input tensors, each once")
+
+    def _multiplicities(self):
+        used = sorted({(s.chunk, s.table - 1) for s in self.graph.steps if s.kind == LOOKUP})
+        require([(m.chunk, m.table) for m in self.graph.multiplicities] == used,
+                "the multiplicities are not those of the look-ups, in order")
+        for m in self.graph.multiplicities:
+            t = self._source(m.tensor, "multiplicities")
+            require(t.kind == WITNESS and t.chunk == m.chunk and t.shape == [1 << self.tables[m.table].bits],
+                    "a multiplicity is not a witness tensor of its chunk and its table's size")
+        require(all(tree.fractions <= MOST_FRACTIONS for tree in trees(self.graph)),
+                "a chunk has too many look-ups and table rows")
+
+    def _results(self):
+        """Every witness tensor is the result of one step, or counts."""
+        found = [m.tensor for m in self.graph.multiplicities]
+        for i, step in enumerate(self.graph.steps):
+            if step.kind == ZERO:
+                continue
+            for identifier in (step.out, step.remainder):
+                if identifier:
+                    t = self.tensors[identifier - 1]
+                    require(t.kind == WITNESS and t.chunk == step.chunk and t.shape == step.shape,
+                            f"step {i}: a result is not a witness tensor of its chunk and shape")
+                    found.append(identifier - 1)
+        witness = [i for i, t in enumerate(self.tensors) if t.kind == WITNESS]
+        require(sorted(found) == witness, "a witness tensor is not the result of exactly one step")
+
+    def _remainders(self):
+        """Every remainder of a look-up is itself looked up in a range of its bits."""
+        bits = {}
+        for step in self.graph.steps:
+            if step.kind == LOOKUP:
+                table, acc = self.tables[step.table - 1], step.accumulator
+                alone = len(acc.linear) == 1 and not acc.products and acc.constant == 0
+                if table.kind == RANGE and table.min == 0 and alone:
+                    summand = acc.linear[0]
+                    if summand.coefficient == 1 and summand.view is None:
+                        width = step.shift + table.bits
+                        bits[summand.source] = min(width, bits.get(summand.source, width))
+        for i, step in enumerate(self.graph.steps):
+            if step.kind == LOOKUP and step.remainder:
+                require(bits.get(step.remainder - 1, MOST_KEY_BITS + 1) <= step.shift,
+                        f"step {i}: nothing keeps its remainder within {step.shift} bits")
