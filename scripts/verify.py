@@ -22,6 +22,7 @@ from verifier.errors import Invalid, require
 from verifier.verifier import Verifier
 
 SHOWN = 10  # entries of a tensor
+DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
 
 
 def arguments():
@@ -40,6 +41,7 @@ def arguments():
 def main():
     options = arguments()
     sys.stdout.reconfigure(errors="backslashreplace")
+    sys.setrecursionlimit(DEEPEST)
     try:
         with open(options.vk, "rb") as file:
             vk_bytes = file.read(key.MOST_BYTES + 1)
@@ -56,7 +58,9 @@ def main():
         return 0
     except Invalid as reason:
         print(f"NOT VALID: {reason}", file=sys.stderr)
-        return 1
+    except RecursionError:
+        print("NOT VALID: virtual tensors are nested too deep", file=sys.stderr)
+    return 1
 
 
 def check(vk_bytes, proof_bytes, given, options):
@@ -103,10 +107,18 @@ def compare(verifier, given):
 
 def quantise(x, tensor):
     """To the nearest integer on the tensor's scale, halves away from zero, clamped."""
-    scaled = math.ldexp(abs(x), tensor.frac)
-    whole = math.floor(scaled)
-    rounded = whole + (scaled - whole >= 0.5)
+    size = min(scaled(abs(x), tensor.frac), 2.0**31)
+    whole = math.floor(size)
+    rounded = whole + (size - whole >= 0.5)
     return min(max(rounded if x >= 0 else -rounded, tensor.min), tensor.max)
+
+
+def scaled(x, exponent):
+    """x·2^exponent, infinite if it is too large."""
+    try:
+        return math.ldexp(x, exponent)
+    except OverflowError:
+        return math.copysign(math.inf, x)
 
 
 def report(verifier, size, seconds):
@@ -115,22 +127,15 @@ def report(verifier, size, seconds):
     for word, identifiers, tensors in (("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)):
         for identifier, entries in zip(identifiers, tensors):
             print(f"{word:11} {describe(graph.tensors[identifier], entries)}")
-            word = ""
     proven = soundness.show(weakest.bits - (weakest.work << soundness.UNIT))
-    work = f" + {weakest.work} of work" if weakest.work else ""
-    print(f"security    {proven}{work} bits in the weakest round, {printable(weakest.name)}")
+    print(f"security    {soundness.show(weakest.bits)} bits = {proven} proven + {weakest.work} of work in the weakest round")
     print(f"verified    {size} bytes in {seconds:.1f} s")
 
 
 def describe(tensor, entries):
-    shown = " ".join(f"{math.ldexp(v, -tensor.frac):.5g}" for v in entries[:SHOWN])
-    more = f" ... ({len(entries)})" if len(entries) > SHOWN else ""
-    return f"{printable(tensor.name)} [{' '.join(map(str, tensor.shape))}] = {shown}{more}"
-
-
-def printable(name):
-    """A name from a key, which may hold anything."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    shown = " ".join(f"{scaled(v, -tensor.frac):.5g}" for v in entries[:SHOWN])
+    more = f" … ({len(entries)})" if len(entries) > SHOWN else ""
+    return f"{tensor.name} [{' '.join(map(str, tensor.shape))}] = {shown}{more}"
 
 
 if __name__ == "__main__":

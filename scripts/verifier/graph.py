@@ -1,6 +1,9 @@
 """What a graph must be before anything is proved about it
 (docs/proof-format.md, "The graph")."""
 
+import unicodedata
+
+from . import cost, forced
 from .errors import require
 from .layout import tensor_parts_number
 from .lookups import trees
@@ -8,19 +11,24 @@ from .multilinear import shape_variables, size
 from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, VIRTUAL, WITNESS, ZERO
 from .wiring import Wiring
 
+MOST_NAME_BYTES = 256
 MOST_AXES = 8
 MOST_VARIABLES = 34
 MOST_LABELS = 24
 MOST_CHUNKS = 1 << 16
 MOST_SCALE = 1000
 MOST_TABLE_BITS = 20
-MOST_KEY_BITS = 30  # shift + bits of a table
 MOST_PIECES = 64
 MOST_STRIDE = 1 << 24  # of bases too
 MOST_WIRED = 1 << 24  # of a group
-MOST_PARTS = 1 << 20  # blocks of committed tensors
 MOST_FRACTIONS = 1 << 30  # of a chunk
 LARGEST = (1 << 30) - 1  # of integers, in absolute value
+
+
+def printable(name):
+    """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
+    return (len(name.encode()) <= MOST_NAME_BYTES
+            and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
 
 
 def check(graph):
@@ -36,6 +44,8 @@ class _Checker:
 
     def run(self):
         g = self.graph
+        for named in [g] + self.tensors + self.tables + g.steps:
+            require(printable(named.name), "a name is too long or does not print")
         require(g.inputs and g.outputs, "a graph needs an input and an output")
         require(0 < g.chunks <= MOST_CHUNKS, f"{g.chunks} chunks")
         for i, tensor in enumerate(self.tensors):
@@ -46,10 +56,11 @@ class _Checker:
             self._step(f"step {i}", step)
         self._inputs()
         self._multiplicities()
-        self._results()
-        self._remainders()
+        forced.check(g)
         parts = sum(tensor_parts_number(t.shape) for t in self.tensors if t.kind in (FIXED, WITNESS))
-        require(parts <= MOST_PARTS, "committed tensors fall into too many blocks")
+        require(parts <= cost.MOST_PARTS, "committed tensors fall into too many blocks")
+        public = sum(size(self.tensors[i].shape) for i in g.inputs + g.outputs)
+        require(public <= cost.MOST_PUBLIC, "inputs and outputs have too many entries")
 
     def _identifier(self, identifier, what, items):
         require(identifier < len(items), f"{what}: there is no {identifier}")
@@ -71,6 +82,7 @@ class _Checker:
         require(abs(tensor.frac) <= MOST_SCALE, f"{what}: its scale is out of range")
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require(tensor.chunk < self.graph.chunks, f"{what}: its chunk does not exist")
+        require(tensor.chunk == 0 or tensor.kind == WITNESS, f"{what}: a chunk without a use")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
         for summand in tensor.definition:
@@ -98,20 +110,22 @@ class _Checker:
         require(group.inn == list(range(group.inn[0], group.inn[0] + len(group.inn))) if group.inn else True,
                 f"{what}: its source axes are not adjacent")
         if group.map == AFFINE:
-            self._affine(group, wiring, what)
+            self._affine(group, what)
         elif group.map == INDEX:
             require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
                     f"{what}: malformed")
             require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
         else:
             require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
+        parameters = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums)}
+        unused = parameters.get(group.map, (group.base, group.strides, group.sums, group.index))
+        require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
         if not wiring.trivial():
-            require(wiring.pairs() <= MOST_WIRED and size(wiring.in_shape) <= MOST_WIRED, f"{what}: too large")
+            require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
 
-    def _affine(self, group, wiring, what):
+    def _affine(self, group, what):
         require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")
-        strides = [stride for d, stride in zip(wiring.out_shape, group.strides) if d > 1]
-        strides += [s.stride for s in group.sums]
+        strides = group.strides + [s.stride for s in group.sums]
         require(all(abs(s) <= MOST_STRIDE for s in [group.base] + strides), f"{what}: a stride is out of range")
         require(all(s.dimension > 0 for s in group.sums), f"{what}: an empty sum")
 
@@ -122,6 +136,8 @@ class _Checker:
         require(abs(table.min) <= LARGEST, f"{what}: its first key is out of range")
         if table.values:
             values = self._source(table.values - 1, what)
+        require((table.kind == PIECEWISE or not table.pieces) and (table.kind == FUNC or not table.values),
+                f"{what}: a field without a use")
         if table.kind == PIECEWISE:
             require(len(table.pieces) <= MOST_PIECES, f"{what}: too many pieces")
             ends = [0] + [p.end for p in table.pieces]
@@ -148,6 +164,10 @@ class _Checker:
             self._linear(summand, step.shape, what)
         for product in acc.products:
             self._product(product, step.shape, f"{what}: a product")
+        unused = {LOOKUP: (step.divisor,), DIVIDE: (step.shift, step.table),
+                  EXACT: (step.shift, step.remainder, step.table, step.divisor),
+                  ZERO: (step.shift, step.remainder, step.table, step.out, step.divisor)}
+        require(not any(unused[step.kind]), f"{what}: a field without a use")
         if step.kind == LOOKUP:
             self._lookup(what, step)
         elif step.kind == EXACT:
@@ -160,7 +180,7 @@ class _Checker:
         require(step.table, f"{what}: it has no table")
         table = self.tables[step.table - 1]
         require(bool(step.shift) == bool(step.remainder), f"{what}: its shift does not go with its remainder")
-        require(step.shift == 0 or step.shift + table.bits <= MOST_KEY_BITS, f"{what}: shift and table are too wide")
+        require(step.shift == 0 or step.shift + table.bits <= forced.MOST_KEY_BITS, f"{what}: shift and table are too wide")
         require(bool(step.out) == (table.kind != RANGE), f"{what}: the table's values do not go with its output")
 
     def _product(self, product, shape, what):
@@ -187,6 +207,7 @@ class _Checker:
 
     def _multiplicities(self):
         used = sorted({(s.chunk, s.table - 1) for s in self.graph.steps if s.kind == LOOKUP})
+        require({table for _, table in used} == set(range(len(self.tables))), "a table is not looked up in")
         require([(m.chunk, m.table) for m in self.graph.multiplicities] == used,
                 "the multiplicities are not those of the look-ups, in order")
         for m in self.graph.multiplicities:
@@ -195,35 +216,3 @@ class _Checker:
                     "a multiplicity is not a witness tensor of its chunk and its table's size")
         require(all(tree.fractions <= MOST_FRACTIONS for tree in trees(self.graph)),
                 "a chunk has too many look-ups and table rows")
-
-    def _results(self):
-        """Every witness tensor is the result of one step, or counts."""
-        found = [m.tensor for m in self.graph.multiplicities]
-        for i, step in enumerate(self.graph.steps):
-            if step.kind == ZERO:
-                continue
-            for identifier in (step.out, step.remainder):
-                if identifier:
-                    t = self.tensors[identifier - 1]
-                    require(t.kind == WITNESS and t.chunk == step.chunk and t.shape == step.shape,
-                            f"step {i}: a result is not a witness tensor of its chunk and shape")
-                    found.append(identifier - 1)
-        witness = [i for i, t in enumerate(self.tensors) if t.kind == WITNESS]
-        require(sorted(found) == witness, "a witness tensor is not the result of exactly one step")
-
-    def _remainders(self):
-        """Every remainder of a look-up is itself looked up in a range of its bits."""
-        bits = {}
-        for step in self.graph.steps:
-            if step.kind == LOOKUP:
-                table, acc = self.tables[step.table - 1], step.accumulator
-                alone = len(acc.linear) == 1 and not acc.products and acc.constant == 0
-                if table.kind == RANGE and table.min == 0 and alone:
-                    summand = acc.linear[0]
-                    if summand.coefficient == 1 and summand.view is None:
-                        width = step.shift + table.bits
-                        bits[summand.source] = min(width, bits.get(summand.source, width))
-        for i, step in enumerate(self.graph.steps):
-            if step.kind == LOOKUP and step.remainder:
-                require(bits.get(step.remainder - 1, MOST_KEY_BITS + 1) <= step.shift,
-                        f"step {i}: nothing keeps its remainder within {step.shift} bits")

@@ -1,6 +1,8 @@
 """The key file (docs/proof-format.md, "The key file")."""
 
 import hashlib
+import math
+import struct
 from dataclasses import dataclass
 
 from . import graph, layout, soundness
@@ -12,6 +14,8 @@ from .schema import Graph, Key, Security
 MAGIC = b"PM.key\r\n"
 VERSION = 1
 MOST_BYTES = 32 << 20
+MOST_FILES = 1 << 16
+MOST_RANGES = 3 << 20
 MOST_TARGET = 120
 MOST_GRIND = 24
 
@@ -41,6 +45,8 @@ def read(data):
     key = decode(Key, data[12:])
     require(key.graph and key.security and key.opening, "the key lacks its graph or parameters")
     graph.check(key.graph)
+    if key.source is not None:
+        _check_source(key.source)
     security = key.security
     require(0 < security.target_bits <= MOST_TARGET, f"the key wants {security.target_bits} bits of security")
     require(security.grind_bits <= MOST_GRIND, f"the key allows {security.grind_bits} bits of work")
@@ -53,6 +59,20 @@ def read(data):
             "the key's root does not go with its fixed tensors")
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
     return VerifyingKey(commitment, key.graph, security, Parameters(levels, security.soundness), root, trees)
+
+
+def _check_source(source):
+    """What the key says that it was made from; no proof depends on it."""
+    require(0 < len(source.files) <= MOST_FILES and all(len(f.sha256) == 32 for f in source.files),
+            "source: its files")
+    require(source.quantiser > 0, "source: no version of the quantiser")
+    for bits in (source.weight_bits, source.activation_bits, source.table_bits):
+        require(0 < bits <= 64, f"source: {bits} bits")
+    headroom, = struct.unpack("<d", source.headroom.to_bytes(8, "little"))
+    require(math.isfinite(headroom) and headroom >= 1, "source: its headroom")
+    require(0 < source.chunk_entries < 1 << 63, "source: its chunks")
+    require(len(source.ranges) <= MOST_RANGES and len(source.ranges) % 3 == 0 and max(source.ranges, default=0) < 1 << 28,
+            "source: its ranges")
 
 
 def _digest(data):

@@ -9,7 +9,7 @@ from operator import mul as times
 
 from .field import ONE, P, ZERO, add, mul, scale, sub, total
 
-DENSE = 1 << 12  # entries of a table of eq over several axes
+DENSE = 1 << 12  # most entries of a table of eq that is used in pieces
 
 
 def variables(dimension):
@@ -82,6 +82,30 @@ def dense_table(parts, shape):
         axis = eq_table(part, dimension)
         table = axis if len(table) == 1 else [mul(a, b) for a in table for b in axis]
     return table
+
+
+class Eq:
+    """eq of a point, given by axis, at the entries of a tensor, row-major: a
+    table if it is small, otherwise products of entries of two tables an axis."""
+
+    def __init__(self, parts, shape):
+        self.table = dense_table(parts, shape) if size(shape) <= DENSE else None
+        if self.table is None:
+            self.axes = []
+            for part, dimension in zip(parts, shape):
+                cut = len(part) // 2
+                low = len(part) - cut
+                high = eq_table(part[:cut], ((dimension - 1) >> low) + 1)
+                self.axes.insert(0, (dimension, low, high, eq_table(part[cut:], 1 << low)))
+
+    def __getitem__(self, index):
+        if self.table:
+            return self.table[index]
+        value = ONE
+        for dimension, low, high, table in self.axes:
+            index, at = divmod(index, dimension)
+            value = mul(value, mul(high[at >> low], table[at & (1 << low) - 1]))
+        return value
 
 
 def prefix(point, count):

@@ -146,11 +146,30 @@ class Opening:
 
 
 @dataclass
+class File:
+    sha256: bytes = pb.binary(1)
+
+
+@dataclass
+class Source:
+    files: list = pb.messages(1, File)
+    quantiser: int = pb.uint32(2)
+    mode: int = pb.enum(3, 2)
+    weight_bits: int = pb.uint32(4)
+    activation_bits: int = pb.uint32(5)
+    table_bits: int = pb.uint32(6)
+    headroom: int = pb.uint64(7)
+    chunk_entries: int = pb.uint64(8)
+    ranges: list = pb.packed_uint32(9)
+
+
+@dataclass
 class Key:
     graph: Graph = pb.message(1, Graph)
     root: bytes = pb.binary(2)
     security: Security = pb.message(3, Security)
     opening: Opening = pb.message(4, Opening)
+    source: Source = pb.message(5, Source)
 
 
 @dataclass

@@ -4,9 +4,10 @@
 from collections import namedtuple
 
 from .errors import require
-from .field import ONE, ZERO, add, horner, lift, mul, neg, scale, sub, total
-from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, split, variables
-from .schema import FIXED, INPUT, VIRTUAL, WITNESS
+from .field import ONE, ZERO, add, horner, mul, scale, sub, total
+from .layout import tensor_parts_number
+from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
+from .schema import FIXED, INPUT, WITNESS
 from .soundness import SUMCHECK
 from .wiring import Wiring
 
@@ -74,8 +75,9 @@ class Fork:
     """One fork of the transcript with its stream: evaluates tensors, runs
     batches of sums, and gathers claims."""
 
-    def __init__(self, graph, public, stream, rounds):
+    def __init__(self, graph, public, stream, rounds, budget):
         self.graph = graph
+        self.budget = budget
         self.public = public  # identifier of an input: its entries
         self.stream = stream
         self.transcript = stream.transcript
@@ -92,6 +94,7 @@ class Fork:
         """The value of a tensor at a point."""
         key = (tensor, point)
         if key not in self.known:
+            self.budget.charge("values", 1)
             kind = self.graph.tensors[tensor].kind
             if kind in (FIXED, WITNESS):
                 self._claim(tensor, point, self.stream.element())
@@ -109,10 +112,12 @@ class Fork:
     def _claim(self, tensor, point, value):
         self.known[tensor, point] = value
         self.claims.append(Claim(tensor, point, value))
+        self.budget.charge("blocks of claims", tensor_parts_number(self.graph.tensors[tensor].shape))
 
     def _compute(self, tensor, point):
         t = self.graph.tensors[tensor]
         if t.kind == INPUT:
+            self.budget.charge("work", size(t.shape))
             return evaluate_integers(self.public[tensor], t.shape, point)
         return self._linear(t.definition, t.shape, point)
 
@@ -129,6 +134,8 @@ class Fork:
         source_shape = self.graph.tensors[source].shape
         out = split(point, shape)
         groups = [(Wiring(g, source_shape, shape), [out[axis] for axis in g.out]) for g in view.groups]
+        self.budget.charge("values", 1)
+        self.budget.charge("work", sum(sum(w.size()) for w, _ in groups if not w.trivial()))
         value = self._wired(source, source_shape, groups)
         if view.fill:
             ones = ONE

@@ -1,6 +1,7 @@
 """The verifier: everything in its order (docs/proof-format.md, "The order of messages")."""
 
 from . import layout, lookups, soundness
+from .cost import Budget
 from .errors import require
 from .field import ONE, P, ZERO, add, mul
 from .multilinear import evaluate_integers, last, shape_variables, size
@@ -24,6 +25,7 @@ class Verifier:
         self.proof = proof
         self.trace = trace
         self.rounds = Rounds(vk.security.target_bits)
+        self.budget = Budget()
         self.lookups = lookups.trees(self.graph)
         most = max(tree.fractions for tree in self.lookups)
         self.lookup_grind = soundness.lookup_grind(most, vk.security.target_bits) if most else 0
@@ -69,7 +71,7 @@ class Verifier:
 
     def _fork(self, main, index, data, name):
         public = dict(zip(self.graph.inputs, self.inputs))
-        return Fork(self.graph, public, Stream(data, main.fork(index, name), name), self.rounds)
+        return Fork(self.graph, public, Stream(data, main.fork(index, name), name), self.rounds, self.budget)
 
     def _chunk(self, main, chunk):
         fork = self._fork(main, chunk, self.proof.chunks[chunk], f"chunk {chunk}")

@@ -1,8 +1,10 @@
 """Views: which output entries are wired to which source entries
 (docs/proof-format.md, "Views")."""
 
-from .field import ONE, add, mul, total
-from .multilinear import dense_table, eq_table, join, size, split, variables
+from itertools import product
+
+from .field import ONE, mul, total
+from .multilinear import Eq, join, size, split, variables
 from .schema import AFFINE, INDEX, RESHAPE
 
 
@@ -16,50 +18,45 @@ class Wiring:
         self.in_shape = [source[axis] for axis in group.inn]
         self.out_shape = [out[axis] for axis in group.out]
 
-    def pairs(self):
-        """How many pairs of entries may be wired."""
+    def size(self):
+        """How many pairs of entries may be wired, and how many entries there are to read."""
         sums = self.group.sums if self.group.map == AFFINE else ()
-        return size(self.out_shape) * size(s.dimension for s in sums)
-
-    def weights(self, point):
-        """{source entry: Σ eq(point, o) over the output entries o wired to it},
-        point by axis of the group's output."""
-        if self.group.map == AFFINE:
-            return self._affine(point)
-        table = dense_table(point, self.out_shape)
-        if self.group.map == INDEX:
-            wired = [(x - 1, t) for x, t in zip(self.group.index, table) if x]
-        else:
-            wired = enumerate(table)
-        weights = {}
-        for x, t in wired:
-            weights[x] = add(weights[x], t) if x in weights else t
-        return weights
-
-    def _affine(self, point):
-        weights = {self.group.base: ONE}
-        axes = [(eq_table(part, dimension), stride)
-                for part, dimension, stride in zip(point, self.out_shape, self.group.strides)]
-        axes += [([ONE] * s.dimension, s.stride) for s in self.group.sums]
-        for table, stride in axes:
-            moved = {}
-            for x, w in weights.items():
-                for o, t in enumerate(table):
-                    at = x + stride * o
-                    term = mul(w, t)
-                    moved[at] = add(moved[at], term) if at in moved else term
-            weights = moved
-        return {x: w for x, w in weights.items() if 0 <= x < size(self.in_shape)}
+        return size(self.out_shape) * size(s.dimension for s in sums), size(self.in_shape)
 
     def count(self, point):
-        """The view of a source of ones."""
-        return total(self.weights(point).values())
+        """The view of a source of ones, at a point by axis of the output."""
+        return total(weight for _, weight in self._pairs(point))
 
     def value(self, point, x):
         """g~ at the output point and the source point x, both by axis."""
-        weights = self.weights(point)
-        table = dense_table(x, self.in_shape)
-        return total(mul(w, table[at]) for at, w in weights.items())
+        source = Eq(x, self.in_shape)
+        return total(mul(weight, source[at]) for at, weight in self._pairs(point))
+
+    def _pairs(self, point):
+        """Source entry and eq(point, o) of every pair, one at a time."""
+        if self.group.map == AFFINE:
+            return self._affine(point)
+        out = Eq(point, self.out_shape)
+        if self.group.map == INDEX:
+            return ((x - 1, out[o]) for o, x in enumerate(self.group.index) if x)
+        return ((o, out[o]) for o in range(size(self.out_shape)))
+
+    def _affine(self, point):
+        group, entries = self.group, size(self.in_shape)
+        axes = [(dimension, stride, Eq([part], [dimension]))
+                for dimension, stride, part in zip(self.out_shape, group.strides, point)]
+        axes += [(s.dimension, s.stride, None) for s in group.sums]  # None: the weight is 1
+        axes.sort(key=lambda axis: axis[0])
+        length, step, last = axes.pop() if axes else (1, 0, None)
+        for places in product(*(range(dimension) for dimension, _, _ in axes)):
+            at, weight = group.base, ONE
+            for o, (_, stride, eq) in zip(places, axes):
+                at += stride * o
+                weight = mul(weight, eq[o]) if eq else weight
+            for o in range(length):
+                x = at + step * o
+                if 0 <= x < entries:
+                    yield x, mul(weight, last[o]) if last else weight
 
     def trivial(self):
         """Whether the group only renames variables."""
