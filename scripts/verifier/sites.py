@@ -8,7 +8,7 @@ from .field import ONE, ZERO, add, horner, mul, scale, sub, total
 from .layout import tensor_parts_number
 from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
 from .schema import FIXED, INPUT, WITNESS
-from .soundness import SUMCHECK
+from .soundness import QUADRATIC
 from .wiring import Wiring
 
 # T~(point) = value for the tensor with this identifier.
@@ -210,7 +210,7 @@ class Fork:
             c3 = self.stream.element() if cubic else ZERO
             # H(0) + H(1) = 2·c0 + c1 + c2 + c3 = claim
             c1 = sub(claim, total((c0, c0, c2, c3)))
-            self.rounds.error(f"{self.name}: {name}, a sum", SUMCHECK)
+            self.rounds.error(f"{self.name}: {name}, a sum", 3 if cubic else QUADRATIC)
             r = self.transcript.challenge(f"{name}, variable {len(point)}")
             point.append(r)
             claim = horner((c0, c1, c2, c3), r)

@@ -81,8 +81,7 @@ def show(bits):
 
 # Errors, as integers over |K|
 
-SUMCHECK = 3  # degree of a round of a batch of sums
-QUADRATIC = 2  # degree of a round of the last sumcheck
+QUADRATIC = 2  # degree of a sumcheck of products of two tables
 
 
 def lookups(fractions):
