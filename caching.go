@@ -75,8 +75,8 @@ func (m *Model) hash(ctx context.Context, w *watch) error {
 
 // hasher begins the ID of something made from the model, by this version of the
 // quantiser. It returns nil for a model that was made in memory. Input shapes
-// are part of it since a file may leave them open, and names because ranges go
-// by them.
+// are part of it since a file may leave them open, but not the size of an open
+// batch, and names because ranges go by them.
 func (m *Model) hasher(what string) *cache.Hasher {
 	files := m.files()
 	if len(files) == 0 {
@@ -88,8 +88,12 @@ func (m *Model) hasher(what string) *cache.Hasher {
 	for _, d := range files {
 		h.Add("file", d[:])
 	}
-	h.Add("inputs", []byte(signature(m.Inputs())))
-	for _, n := range m.graph.Nodes {
+	g, err := m.sized(1)
+	if err != nil {
+		return nil // and Quantise will say why
+	}
+	h.Add("inputs", []byte(signature(inputsOf(g))))
+	for _, n := range g.Nodes {
 		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))
 	}
 	return h
@@ -145,9 +149,16 @@ func (e *entry) putCodes(codes []uint32) {
 	e.put(&cache.Entry{Extra: b})
 }
 
-// circuitID names what quantising gives.
-func (m *Model) circuitID(s *proof.Source) *cache.ID {
+// circuitID names what quantising gives: one circuit for all sizes of a batch that
+// is free.
+func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
 	h := m.hasher("circuit")
+	if h == nil {
+		return nil
+	}
+	if !free {
+		h.Add("shapes", []byte(signature(m.Inputs())))
+	}
 	h.Add("source", fmt.Appendf(nil, "%#v", *s))
 	id := h.ID()
 	return &id
@@ -186,7 +197,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.Graph()) || !key.Source.Equal(c.source) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)
@@ -194,15 +205,14 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 }
 
 func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
-	p, err := key.Plan()
+	if !key.HasFixed {
+		return nil, nil
+	}
+	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
 		return nil, err
 	}
-	fixed := p.Fixed()
-	if fixed == nil {
-		return nil, nil
-	}
-	tree, err := whir.FromLayers(p.Params.RowVars(), p.Config.LogBlowup, fixed.Rows, e.Layers)
+	tree, err := whir.FromLayers(p.FixedTree().Layout, e.Layers)
 	if err == nil && tree.Root() != key.Root {
 		err = errors.New("the layers are not those of the key's root")
 	}

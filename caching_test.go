@@ -28,26 +28,11 @@ func alterCached(t *testing.T, c *Committed, opts []Option, change func(k *proof
 	e.put(content)
 }
 
-// A cached commitment keeps the parameters that were chosen when it was made, even
-// if others would be chosen now.
-func TestCachedParameters(t *testing.T) {
-	opts := append(slices.Clone(quick), Cache(t.TempDir()))
-	first, _ := commit(t, opts...)
-	alterCached(t, first, opts, func(k *proof.Key) { k.Levels[0].Queries += 5 })
-	again, in := commit(t, opts...)
-	if !again.Cached() || again.Commitment() == first.Commitment() {
-		t.Fatalf("cached %v, commitment %s", again.Cached(), again.Commitment())
-	}
-	if _, err := Prove(t.Context(), again, in, opts...); err != nil {
-		t.Error(err)
-	}
-}
-
 // A cache entry that is not used is not passed over in silence.
 func TestUnusedCache(t *testing.T) {
 	opts := append(slices.Clone(quick), Cache(t.TempDir()))
 	first, _ := commit(t, opts...)
-	alterCached(t, first, opts, func(k *proof.Key) { k.Graph.Name += " of before" })
+	alterCached(t, first, opts, func(k *proof.Key) { k.Circuit.Graph.Name += " of before" })
 	r := &recorder{t: t}
 	again, _ := commit(t, append(opts, Observe(r))...)
 	if again.Cached() {

@@ -37,7 +37,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	case source.Quantiser != quantise.Version:
 		return fmt.Errorf("%w: version %d of the quantiser made it, and this program has version %d", ErrNoSource, source.Quantiser, quantise.Version)
 	}
-	if _, err := key.Plan(); err != nil {
+	if _, err := key.Plan(key.Circuit.Unit()); err != nil {
 		return fmt.Errorf("%w: it is not valid: %w", ErrOtherModel, err)
 	}
 	// Before the model is read, so that another file is told from one that cannot be read.
@@ -55,7 +55,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	if !slices.Equal(m.files(), source.Files) {
 		return fmt.Errorf("%w: it was made from other external data", ErrOtherModel)
 	}
-	r, err := m.ranges(source.Ranges)
+	r, err := m.ranges(source.Ranges, len(key.Circuit.Free) > 0)
 	if err != nil {
 		return fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
 	}
@@ -68,7 +68,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	}
 	// All but the root and the parameters of the opening, which are the key's to
 	// choose and checked by every verifier.
-	if !key.Holds(c.Graph()) || !source.Equal(c.source) {
+	if !key.Holds(c.quantised.Circuit) || !source.Equal(c.source) {
 		return fmt.Errorf("%w: quantising the model as it says gives another computation", ErrOtherModel)
 	}
 	return w.run(ctx, PhaseCommitModel, func() error {
@@ -101,11 +101,12 @@ func checkFile(path string, want [sha256.Size]byte) error {
 }
 
 // shapes are arrays without values in the shapes of a key's inputs, which the
-// model file may leave open.
+// model file may leave open; free dimensions have size 1.
 func shapes(key *Key) Arrays {
-	arrays := make(Arrays, len(key.Graph.Inputs))
-	for i, id := range key.Graph.Inputs {
-		t := &key.Graph.Tensors[id]
+	g := key.Circuit.Graph
+	arrays := make(Arrays, len(g.Inputs))
+	for i, id := range g.Inputs {
+		t := &g.Tensors[id]
 		arrays[i].Name, arrays[i].Shape = t.Name, t.Shape
 		if t.Shape == nil {
 			arrays[i].Shape = []int{}

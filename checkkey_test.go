@@ -14,7 +14,9 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
 )
 
 // again returns the key of changed bytes: what a hostile issuer hands out.
@@ -76,21 +78,21 @@ func TestCheckKeyRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Key){
 		"other weights":     func(k *Key) { k.Root[0] = (k.Root[0] + 1) % field.P },
 		"a table's row":     func(k *Key) { piecewise(k).Pieces[0].Offset++ },
-		"a shift":           func(k *Key) { k.Graph.Tensors[0].Frac++ },
-		"a name":            func(k *Key) { k.Graph.Name += "x" },
+		"a shift":           func(k *Key) { k.Circuit.Graph.Tensors[0].Frac++ },
+		"a name":            func(k *Key) { k.Circuit.Graph.Name += "x" },
 		"another file":      func(k *Key) { k.Source.Files[0][31] ^= 1 },
 		"one file more":     func(k *Key) { k.Source.Files = append(k.Source.Files, [32]byte{}) },
 		"bits of weights":   func(k *Key) { k.Source.WeightBits = 5 },
 		"bits of values":    func(k *Key) { k.Source.ActBits = 5 },
 		"impossible bits":   func(k *Key) { k.Source.ActBits = 64 },
 		"headroom":          func(k *Key) { k.Source.Headroom = 32 },
-		"chunks":            func(k *Key) { k.Source.ChunkEntries = 1 },
 		"no ranges":         func(k *Key) { k.Source.Ranges = nil },
 		"a range less":      func(k *Key) { k.Source.Ranges = k.Source.Ranges[3:] },
 		"ranges exchanged":  func(k *Key) { r := k.Source.Ranges; slices.Reverse(r) },
 		"ranges of nothing": func(k *Key) { clear(k.Source.Ranges) },
-		"no parameters":     func(k *Key) { k.Levels = nil },
-		"fewer queries":     func(k *Key) { k.Levels[0].Queries-- },
+		"rows":              func(k *Key) { k.RowVars++ },
+		"a bound":           func(k *Key) { k.Circuit.Free[0].Bound-- },
+		"a name of a batch": func(k *Key) { k.Circuit.Free[0].Name += "x" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := CheckKey(t.Context(), digits+"digits.onnx", again(t, c, change)); !errors.Is(err, ErrOtherModel) {
@@ -98,10 +100,21 @@ func TestCheckKeyRefuses(t *testing.T) {
 			}
 		})
 	}
-	// The parameters of the opening are the issuer's choice, as long as they
-	// reach the target.
-	if err := CheckKey(t.Context(), digits+"digits.onnx", again(t, c, func(k *Key) { k.Levels[0].Queries++ })); err != nil {
-		t.Error(err)
+	// The length of the rows is the issuer's choice.
+	q, sec := c.Circuit().quantised, c.Key().Security
+	p, err := plan.WithRows(q.Graph, sec.Config(), c.Key().RowVars+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := prover.CommitPlanned(t.Context(), q.Circuit, p, q.Weights, sec, prover.Options{})
+	if err == nil {
+		err = key.SetSource(c.Key().Source)
+	}
+	if err == nil {
+		err = CheckKey(t.Context(), digits+"digits.onnx", key)
+	}
+	if err != nil || key.Root == c.Key().Root {
+		t.Errorf("longer rows: %v", err)
 	}
 }
 
@@ -132,8 +145,8 @@ func TestCheckKeyNoAnswer(t *testing.T) {
 }
 
 func piecewise(k *Key) *model.Table {
-	i := slices.IndexFunc(k.Graph.Tables, func(t model.Table) bool { return t.Kind == model.TablePiecewise })
-	return &k.Graph.Tables[i]
+	i := slices.IndexFunc(k.Circuit.Graph.Tables, func(t model.Table) bool { return t.Kind == model.TablePiecewise })
+	return &k.Circuit.Graph.Tables[i]
 }
 
 // A model in several files is told by all of them.

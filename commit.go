@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/prover/cache"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/whir"
@@ -82,14 +81,14 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	if known := entry.commitment(c); known != nil {
 		return known, ctx.Err()
 	}
-	p, err := plan.New(c.Graph(), sec.Config())
+	p, err := prover.Plan(c.quantised.Circuit, sec)
 	if err != nil {
 		return nil, err
 	}
 	o.device.reserve(p, w)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
-		made.key, made.tree, err = prover.CommitPlanned(ctx, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
+		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // Model is a float model. It may be used by several goroutines at once.
@@ -22,6 +23,13 @@ type Model struct {
 	mu     sync.Mutex
 	users  int // computations that read the graph
 	closed bool
+
+	batch string // the symbol of an open batch, "" if there is none
+	other struct {
+		sync.Mutex
+		size  int
+		graph *graph.Graph // for a batch of this size, the last that was asked for
+	}
 }
 
 // Arrays are the numbers of an input file: one array for each input of a model,
@@ -68,13 +76,17 @@ func Open(path string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	return &Model{name: path, graph: g, files: sync.OnceValue(g.Digests)}, nil
+	return newModel(path, g), nil
+}
+
+func newModel(name string, g *graph.Graph) *Model {
+	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), batch: quantise.Batch(g)}
 }
 
 // NewModel returns a model that was made in memory. Its graph must not be
 // changed any more.
 func NewModel(g *graph.Graph) *Model {
-	return &Model{name: g.Name, graph: g, files: sync.OnceValue(g.Digests)}
+	return newModel(g.Name, g)
 }
 
 // Close releases the model's files, as soon as what still computes with them is
@@ -130,34 +142,52 @@ func (m *Model) Name() string { return m.name }
 // Graph returns the float graph, which must not be changed.
 func (m *Model) Graph() *graph.Graph { return m.graph }
 
-// Inputs lists the inputs in order.
-func (m *Model) Inputs() []Spec {
-	specs := make([]Spec, len(m.graph.Inputs))
-	for i, v := range m.graph.Inputs {
+// Inputs lists the inputs in order, in the size that the model was opened for.
+func (m *Model) Inputs() []Spec { return inputsOf(m.graph) }
+
+func inputsOf(g *graph.Graph) []Spec {
+	specs := make([]Spec, len(g.Inputs))
+	for i, v := range g.Inputs {
 		specs[i] = Spec{v.Name, v.Shape}
 	}
 	return specs
 }
 
-// Outputs lists the outputs in order.
-func (m *Model) Outputs() []Spec {
-	specs := make([]Spec, len(m.graph.Outputs))
-	for i, name := range m.graph.Outputs {
-		specs[i] = Spec{name, m.graph.Shapes[name]}
+// Outputs lists the outputs in order, in the size that the model was opened for.
+func (m *Model) Outputs() []Spec { return outputsOf(m.graph) }
+
+func outputsOf(g *graph.Graph) []Spec {
+	specs := make([]Spec, len(g.Outputs))
+	for i, name := range g.Outputs {
+		specs[i] = Spec{name, g.Shapes[name]}
 	}
 	return specs
 }
 
-// values lists the names of the inputs and of what the nodes compute, in order.
-func (m *Model) values() []string {
-	var names []string
-	for _, v := range m.graph.Inputs {
-		names = append(names, v.Name)
+// sized returns the float graph for a batch of n, or the only one there is.
+func (m *Model) sized(n int) (*graph.Graph, error) {
+	if m.batch == "" || n == m.graph.Inputs[0].Shape[0] {
+		return m.graph, nil
 	}
-	for _, n := range m.graph.Nodes {
-		names = append(names, n.Output)
+	m.other.Lock()
+	defer m.other.Unlock()
+	if m.other.graph == nil || m.other.size != n {
+		g, err := m.graph.Rebind(map[string]int{m.batch: n})
+		if err != nil {
+			return nil, err
+		}
+		m.other.size, m.other.graph = n, g
 	}
-	return names
+	return m.other.graph, nil
+}
+
+// sizedFor returns the float graph for the input's batch.
+func (m *Model) sizedFor(in Input) (*graph.Graph, error) {
+	if m.batch == "" || len(in) == 0 {
+		return m.graph, nil // RunFloat says what does not fit
+	}
+	n := len(in[0]) / graph.Size(m.graph.Inputs[0].Shape[1:])
+	return m.sized(max(n, 1))
 }
 
 // Parameters returns the number of elements of the model's float constants.
@@ -186,13 +216,18 @@ func (m *Model) Random(seed int64) Input {
 	return input
 }
 
-// Run runs the float model and returns its outputs.
+// Run runs the float model and returns its outputs. If the model leaves the size
+// of its batch open, the input may have any.
 func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 	var out []Tensor
 	err := m.while(ctx, func() error {
-		values, err := m.graph.RunFloat(in)
+		g, err := m.sizedFor(in)
+		if err != nil {
+			return err
+		}
+		values, err := g.RunFloat(in)
 		if err == nil {
-			out = m.outputs(values)
+			out = outputs(g, values)
 		}
 		return err
 	})
@@ -203,9 +238,9 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 }
 
 // outputs picks the outputs of a run from all its values.
-func (m *Model) outputs(values map[string][]float64) []Tensor {
+func outputs(g *graph.Graph, values map[string][]float64) []Tensor {
 	var out []Tensor
-	for _, s := range m.Outputs() {
+	for _, s := range outputsOf(g) {
 		out = append(out, tensor(s.Name, s.Shape, values[s.Name]))
 	}
 	return out

@@ -1,8 +1,6 @@
 package provemodel
 
 import (
-	"math/bits"
-
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -74,7 +72,8 @@ func Mode(name string) Option { return func(o *options) { o.mode = name } }
 func Headroom(factor float64) Option { return func(o *options) { o.headroom = factor } }
 
 // Budget is the memory in bytes that a chunk of a proof's witness may take, by
-// default 8 GB. Its power of two is part of the key. For Quantise and OpenGPU.
+// default 8 GB. The circuit alone decides how large chunks are: one that takes
+// more is warned about. For Prove and OpenGPU.
 func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
 
 // KeepRanges takes the ranges of the samples that the model was first
@@ -122,12 +121,4 @@ func MinBits(n int) Option { return func(o *options) { o.policy.MinBits = n } }
 // caller knows. For Verify.
 func Pin(c Commitment) Option {
 	return func(o *options) { o.policy.Commitment = (*[len(c)]byte)(&c) }
-}
-
-// chunkEntries turns the budget into a number of witness entries, a power of
-// two so that small changes of the budget leave the key alone. An entry takes
-// about 110 bytes where it was measured, on convolutions; this is twice that.
-func (o *options) chunkEntries() int {
-	const entryBytes = 256
-	return 1 << max(0, bits.Len64(uint64(max(o.budget, 0))/entryBytes)-1)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -396,7 +397,6 @@ func TestCacheKeepsApart(t *testing.T) {
 		"bits":      {SecurityBits(61)},
 		"grinding":  {GrindBits(7)},
 		"soundness": {Soundness("johnson")},
-		"budget":    {Budget(1 << 20)},
 	} {
 		c, _ := commit(t, slices.Concat(quick, []Option{Cache(dir)}, opts)...)
 		if c.Cached() || c.Commitment() == base.Commitment() {
@@ -525,11 +525,131 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// A budget changes no byte; one that is too small is warned about.
 func TestBudget(t *testing.T) {
-	for bytes, want := range map[int64]int{-1: 1, 0: 1, 255: 1, 256: 1, 512: 2, 8 << 30: 1 << 25, 8<<30 - 1: 1 << 24} {
-		if n := apply([]Option{Budget(bytes)}).chunkEntries(); n != want {
-			t.Errorf("%d bytes: %d entries, want %d", bytes, n, want)
+	c, p := prove(t, quick...)
+	for _, bytes := range []int64{0, 1 << 20, 1 << 40} {
+		r := &recorder{t: t}
+		other, q := prove(t, slices.Concat(quick, []Option{Budget(bytes), Observe(r)})...)
+		if c.Commitment() != other.Commitment() || !slices.Equal(p.File, q.File) {
+			t.Errorf("%d bytes: another key or proof", bytes)
 		}
+		warned := slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "the largest chunk of the witness takes about") })
+		if warned != (bytes < 1<<30) {
+			t.Errorf("%d bytes: warned %t", bytes, warned)
+		}
+	}
+}
+
+// One key serves batches of every size, with the numbers that their elements have
+// alone, and does not depend on the batch that the model was opened or calibrated
+// with.
+func TestBatches(t *testing.T) {
+	arrays, err := ReadArrays(digits + "test.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := arrays[0].Values
+	c, _ := commit(t, quick...)
+	if free := c.Circuit().Free(); len(free) != 1 || free[0].Name != "batch" || free[0].Bound < 1<<12 {
+		t.Fatalf("free dimensions %+v", free)
+	}
+	key, err := ReadKey(bytes.NewReader(c.KeyFile()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := Input{all}
+	float, err := c.Circuit().Run(t.Context(), whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 7, 540} {
+		in := Input{all[:64*n]}
+		p, err := Prove(t.Context(), c, in, quick...)
+		if err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+		s, err := Verify(key, bytes.NewReader(p.File), MinBits(60), For(Arrays{{Values: in[0]}}))
+		if err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+		if out := s.Outputs[0]; !slices.Equal(out.Shape, []int{n, 10}) || !slices.Equal(out.Values, float.Outputs[0].Values[:10*n]) {
+			t.Errorf("%d: output %v, other values than in the whole batch", n, out.Shape)
+		}
+		if _, err := Verify(key, bytes.NewReader(p.File), MinBits(60), For(Arrays{{Values: all[:64*(n%540+1)]}})); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%d: another batch: %v", n, err)
+		}
+		t.Logf("%d digits: %d bytes", n, len(p.File))
+	}
+	for _, in := range []Input{{all[:63]}, {all[:65]}, {nil}, {}, {all, all}, {make([]float64, 64*(1<<16+1))}} {
+		if _, err := c.Circuit().Run(t.Context(), in); err == nil {
+			t.Errorf("an input of %d arrays: accepted", len(in))
+		}
+	}
+	// The model opened for a batch, and calibrated with batches.
+	m, err := Open(digits+"digits.onnx", Dims(map[string]int{"batch": 7}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	samples := read(t, m, "calibration.json")
+	for name, samples := range map[string][]Input{"one by one": samples, "in batches": {{slices.Concat(joined(samples[:40])...)}, {slices.Concat(joined(samples[40:])...)}}} {
+		circuit, err := Quantise(t.Context(), m, samples, quick...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := Commit(t.Context(), circuit, quick...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Commitment() != c.Commitment() {
+			t.Errorf("calibrated %s: another key", name)
+		}
+	}
+	out, err := m.Run(t.Context(), whole)
+	if err != nil || !slices.Equal(out[0].Shape, []int{540, 10}) {
+		t.Errorf("float model: %v, %v", out, err)
+	}
+}
+
+// joined are the values of the samples' first inputs.
+func joined(samples []Input) (values [][]float64) {
+	for _, s := range samples {
+		values = append(values, s[0])
+	}
+	return values
+}
+
+// A model that looks at its whole batch has a circuit for one size, calibrated with
+// samples of that size.
+func TestOneBatch(t *testing.T) {
+	build := func(n int) *graph.Graph {
+		b := graph.NewBuilder("mean")
+		x := b.Input("x", graph.Float, []int{n, 3}, "batch", "")
+		b.Output("y", b.Apply(graph.Sigmoid, b.Reduce(graph.Mean, x, []int{0}, true)))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	g := build(4)
+	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) { return build(sizes["batch"]), nil }
+	m := NewModel(g)
+	r := &recorder{t: t}
+	samples := []Input{{{1, 2, 3}}, {{-1, 0, 1}}}
+	c, err := Quantise(t.Context(), m, samples, Observe(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Report().OneBatch == nil || len(c.Free()) != 0 || !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "batches of 4 alone") }) {
+		t.Errorf("%v, %q", c.Report().OneBatch, r.log)
+	}
+	if _, err := c.Run(t.Context(), Input{make([]float64, 12)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Run(t.Context(), Input{make([]float64, 3)}); err == nil {
+		t.Error("ran on a batch of one")
 	}
 }
 

@@ -33,6 +33,9 @@ type Report struct {
 	Float []Tensor
 	// Cached says that the ranges are those of an earlier run.
 	Cached bool
+	// OneBatch says why the circuit is for one size of the batch though the model
+	// leaves it open; nil if it is for all, or if the model fixes it.
+	OneBatch error
 }
 
 // Saturation counts the values of one place that were clamped to the range
@@ -46,7 +49,9 @@ type Saturation struct {
 type ranges = map[string]quantise.Range
 
 // Quantise turns a model into integers. The samples, at least one, tell which
-// range each of its values takes. An error about nodes names all of them.
+// range each of its values takes. If the model leaves the size of its batch open,
+// and nothing but its shapes depends on it, then so does the circuit; the samples
+// may be batches of any size. An error about nodes names all of them.
 func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
 	o := apply(opts)
 	w := o.watch()
@@ -57,15 +62,16 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
-	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, ChunkEntries: o.chunkEntries()}.Complete()
+	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom}.Complete()
 	if err != nil {
 		return nil, err
 	}
 	entry := o.entry(w, m.rangesID(samples, o.keep))
-	if known, err := m.ranges(entry.codes()); err == nil {
+	if known, err := m.cachedRanges(entry); err == nil {
 		c, err := m.quantise(ctx, w, known, settings)
 		if err == nil {
 			c.report.Cached = true
+			c.warn(w)
 			return c, nil
 		}
 		if ctx.Err() != nil {
@@ -83,11 +89,22 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		return nil, err
 	}
 	c, err := m.quantise(ctx, w, met, settings)
+	// A model that depends on its batch is calibrated with whole ones.
+	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
+		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+			met, float, err = m.calibrate(ctx, again, w.progress)
+			return err
+		})
+		if err == nil {
+			c, err = m.quantise(ctx, w, met, settings)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
+	c.warn(w)
 	c.report.Float = float
-	entry.putCodes(m.codes(met))
+	entry.putCodes(append([]uint32{flag(c.free())}, codes(c.quantised)...))
 	return c, nil
 }
 
@@ -101,7 +118,11 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		values, err := m.graph.RunFloat(sample)
+		g, err := m.sizedFor(sample)
+		if err != nil {
+			return nil, nil, err
+		}
+		values, err := g.RunFloat(sample)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -112,7 +133,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 			met[name] = r
 		}
 		if i == 0 {
-			first = m.outputs(values)
+			first = outputs(g, values)
 		}
 	}
 	for name, r := range met {
@@ -121,19 +142,28 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 	return met, first, nil
 }
 
-// codes are rounded ranges as a key has them, in the order of the values.
-func (m *Model) codes(r ranges) []uint32 {
+// codes are the ranges that a model was quantised with as a key has them, in the
+// order of the values.
+func codes(q *quantise.Model) []uint32 {
 	var codes []uint32
-	for _, name := range m.values() {
-		c := r[name].Codes()
+	for _, name := range q.Values {
+		c := q.Ranges[name].Codes()
 		codes = append(codes, c[:]...)
 	}
 	return codes
 }
 
-// ranges is the inverse of codes. It refuses what is no code, or too many.
-func (m *Model) ranges(codes []uint32) (ranges, error) {
-	names := m.values()
+// ranges is the inverse of codes, for a circuit whose batch is free or not. It
+// refuses what is no code, or too many.
+func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
+	g := m.graph
+	if free {
+		var err error
+		if g, err = quantise.Pair(g); err != nil {
+			return nil, err
+		}
+	}
+	names := quantise.Values(g)
 	if len(codes) != 3*len(names) {
 		return nil, fmt.Errorf("%d numbers, not 3 for each of %d values", len(codes), len(names))
 	}
@@ -147,6 +177,23 @@ func (m *Model) ranges(codes []uint32) (ranges, error) {
 	return r, nil
 }
 
+// cachedRanges returns the ranges of an entry: a flag, whether they are those of a
+// circuit with a free batch, and codes.
+func (m *Model) cachedRanges(e *entry) (ranges, error) {
+	codes := e.codes()
+	if len(codes) == 0 {
+		return nil, errors.New("no ranges")
+	}
+	return m.ranges(codes[1:], codes[0] == flag(true))
+}
+
+func flag(yes bool) uint32 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	c := &Circuit{outputs: m.Outputs()}
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
@@ -156,14 +203,14 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 	if err != nil {
 		return nil, err
 	}
-	c.report.Steps = c.quantised.Steps
+	c.report.Steps, c.report.OneBatch = c.quantised.Steps, c.quantised.OneBatch
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{
 			Files: files, Quantiser: quantise.Version,
 			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
-			Headroom: settings.Headroom, ChunkEntries: settings.ChunkEntries, Ranges: m.codes(r),
+			Headroom: settings.Headroom, Ranges: codes(c.quantised),
 		}
-		c.id = m.circuitID(c.source)
+		c.id = m.circuitID(c.source, c.free())
 	}
 	return c, nil
 }
@@ -173,15 +220,47 @@ const modeW8A8 = "w8a8"
 
 // settingsOf returns the options that a source was quantised with.
 func settingsOf(s *proof.Source) quantise.Options {
-	o := quantise.Options{WeightBits: s.WeightBits, ActBits: s.ActBits, MaxTableBits: s.TableBits, Headroom: s.Headroom, ChunkEntries: s.ChunkEntries}
+	o := quantise.Options{WeightBits: s.WeightBits, ActBits: s.ActBits, MaxTableBits: s.TableBits, Headroom: s.Headroom}
 	if s.W8A8 {
 		o.Mode = modeW8A8
 	}
 	return o
 }
 
-// Graph returns the integer computation. It must not be changed.
+// warn says so if the circuit is for one size of an open batch.
+func (c *Circuit) warn(w *watch) {
+	if err := c.report.OneBatch; err != nil {
+		g := c.Graph()
+		w.warn("the circuit is for batches of %d alone: %v", g.Tensors[g.Inputs[0]].Shape[0], err)
+	}
+}
+
+// Graph returns the integer computation, for a batch of the model's size. It must
+// not be changed.
 func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
+
+// free says whether the batch is free.
+func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
+
+// Free lists the free dimensions: sizes, such as that of the batch, that each
+// input has of its own, up to a bound.
+func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circuit.Free) }
+
+// sized returns the quantised model for a batch as large as the input's.
+func (c *Circuit) sized(in Input) (*quantise.Model, error) {
+	lens := make([]int, len(in))
+	for i := range in {
+		lens[i] = len(in[i])
+	}
+	instance, err := c.quantised.Circuit.InstanceOf(lens)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(instance.Sizes, c.quantised.Graph.Instance.Sizes) {
+		return c.quantised, nil
+	}
+	return c.quantised.At(instance)
+}
 
 // Report tells how the circuit came to be.
 func (c *Circuit) Report() Report { return c.report }
@@ -195,13 +274,17 @@ type Run struct {
 
 // Run runs the circuit without proving anything.
 func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
-	r, _, err := c.run(ctx, nil, in)
+	q, err := c.sized(in)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := c.run(ctx, nil, q, in)
 	return r, err
 }
 
-// run runs the circuit on a machine, nil for the CPU alone.
-func (c *Circuit) run(ctx context.Context, on forward.Machine, in Input) (*Run, *forward.Witness, error) {
-	q := c.quantised
+// run runs the circuit, in the size of the input, on a machine, nil for the CPU
+// alone.
+func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (*Run, *forward.Witness, error) {
 	ints, clamped, err := q.QuantiseInput(in)
 	if err != nil {
 		return nil, nil, err
@@ -219,7 +302,8 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, in Input) (*Run, 
 		r.Saturated = append(r.Saturated, Saturation{node, counts[node]})
 	}
 	for i, values := range q.Outputs(wit) {
-		r.Outputs = append(r.Outputs, tensor(c.outputs[i].Name, c.outputs[i].Shape, values))
+		shape := q.Graph.Tensors[q.Graph.Outputs[i]].Shape
+		r.Outputs = append(r.Outputs, tensor(c.outputs[i].Name, shape, values))
 	}
 	return r, wit, nil
 }

@@ -6,11 +6,53 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Samples matches arrays with the model's inputs, by name if all have the names
-// of inputs and by position otherwise, and cuts each into as many samples as it
-// holds.
+// Input matches arrays with the model's inputs, by name if all have the names of
+// inputs and by position otherwise, as one input of the size that the model was
+// opened for.
+func (m *Model) Input(arrays Arrays) (Input, error) {
+	samples, err := cut(m.Inputs(), arrays)
+	if err == nil && len(samples) != 1 {
+		err = fmt.Errorf("it holds %d inputs: the model takes %s", len(samples), signature(m.Inputs()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return samples[0], nil
+}
+
+// Samples matches arrays with inputs as Input does, and cuts each into as many
+// samples as it holds: elements of the batch, if the model leaves its size open.
 func (m *Model) Samples(arrays Arrays) ([]Input, error) {
-	specs := m.Inputs()
+	g, err := m.sized(1)
+	if err != nil {
+		return nil, err
+	}
+	return cut(inputsOf(g), arrays)
+}
+
+// whole joins samples to batches of the size that the model was opened for, each
+// sample as often as it takes to fill the last; nil if they have it already.
+func (m *Model) whole(samples []Input) []Input {
+	size := model.Size(m.graph.Inputs[0].Shape)
+	have := len(samples[0][0])
+	if m.batch == "" || have == size || size%have != 0 {
+		return nil
+	}
+	n := size / have
+	out := make([]Input, (len(samples)+n-1)/n)
+	for k := range out {
+		out[k] = make(Input, len(samples[0]))
+		for i := range out[k] {
+			for j := range n {
+				out[k][i] = append(out[k][i], samples[(k*n+j)%len(samples)][i]...)
+			}
+		}
+	}
+	return out
+}
+
+// cut cuts each array into as many samples of the given shapes as it holds.
+func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	if len(arrays) != len(specs) {
 		return nil, fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(specs), signature(specs))
 	}

@@ -47,7 +47,7 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	g := key.Graph
+	g := result.Circuit
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: public(g, g.Inputs, result.Inputs), Outputs: public(g, g.Outputs, result.Outputs),

@@ -33,7 +33,7 @@ type Config struct {
 	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
 	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays
 	MultiGPU      bool    `mapstructure:"multi-gpu"`
-	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory a chunk of the witness may take, in [0.01, 4096]
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for a chunk of the witness, in [0.01, 4096]; no byte depends on it
 	Threads       int     `mapstructure:"threads"`         // 0: all cores
 
 	Seed        int64  `mapstructure:"seed"` // of the random input

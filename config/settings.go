@@ -33,7 +33,7 @@ var settings = []setting{
 	bare("auto", text("gpu", "`when` to use a GPU: auto (when there is one), require (fail when there is none) or off", func(c *Config) *string { return &c.GPU })),
 	number("gpu-threshold", "least `size` of a step that goes to the GPU (default: what pays; 0: every step)", func(c *Config) int { return c.GPUThreshold }),
 	boolean("multi-gpu", "use every GPU (this version uses one, and says so)"),
-	{name: "chunk-budget-gb", usage: "memory in `GB` that a chunk of the witness may take",
+	{name: "chunk-budget-gb", usage: "memory in `GB` for a chunk of the witness: more is warned about",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.ChunkBudgetGB, usage) }},
 	number("threads", "processor `threads` to use (default: all)", func(c *Config) int { return c.Threads }),
 	{name: "seed", usage: "seed `number` of the random input",

@@ -20,6 +20,7 @@ type fileGraph struct {
 	uses         map[string]int // consumers of each value, graph outputs included
 	functions    map[[2]string]bool
 	source       *source
+	constants    map[string]*graph.Tensor // the initializers, once they are decoded
 }
 
 // newFileGraph checks the graph of m.

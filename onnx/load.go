@@ -86,7 +86,30 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lower(f, opset, opts)
+	g, err := lower(f, opset, opts)
+	if err != nil {
+		return nil, err
+	}
+	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) { return lower(f, opset, rebound(g.Inputs, sizes)) }
+	return g, nil
+}
+
+// rebound are the options that give inputs the sizes named by symbol, and those
+// that they have otherwise.
+func rebound(inputs []graph.Input, sizes map[string]int) Options {
+	opts := Options{Dims: maps.Clone(sizes)}
+	for _, in := range inputs {
+		shape := slices.Clone(in.Shape)
+		for axis, symbol := range in.Symbols {
+			if n, ok := sizes[symbol]; ok {
+				shape[axis] = n
+			} else if symbol != "" {
+				opts.Dims[symbol] = shape[axis]
+			}
+		}
+		opts.InputShapes = append(opts.InputShapes, shape)
+	}
+	return opts
 }
 
 // unmarshal parses the protocol buffer without copying its tensors.

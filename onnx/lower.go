@@ -58,14 +58,20 @@ func (r *reader) reserveNames() {
 	}
 }
 
-// decodeInitializers makes the constants.
+// decodeInitializers makes the constants, which all graphs of a file share.
 func (r *reader) decodeInitializers() error {
-	for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
-		t, err := decode(r.file.initializers[name], r.file.source.external)
-		if err != nil {
-			return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
+	if r.file.constants == nil {
+		r.file.constants = map[string]*graph.Tensor{}
+		for _, name := range slices.Sorted(maps.Keys(r.file.initializers)) {
+			t, err := decode(r.file.initializers[name], r.file.source.external)
+			if err != nil {
+				return fmt.Errorf("initializer %s: %w", graph.Quote(name), err)
+			}
+			r.file.constants[name] = t
 		}
-		r.values[name] = r.Constant(name, t)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
+		r.values[name] = r.Constant(name, r.file.constants[name])
 	}
 	return nil
 }

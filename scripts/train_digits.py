@@ -163,8 +163,8 @@ def export(layers):
         value = out
     graph = helper.make_graph(
         nodes, "digits",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 1, 8, 8])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 10])], consts)
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 8, 8])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 10])], consts)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="train_digits.py")
     model.ir_version = 8
     onnx.checker.check_model(model)

@@ -6,7 +6,7 @@
 // A case is a folder:
 //
 //	key.vk       the key, which holds the circuit and the security asked for
-//	run.proof    the proof of the run on the inputs
+//	run.proof    the proof of the run on the inputs; its header has the sizes
 //	weights.gz   the values of the fixed tensors (see ReadWeights)
 //	inputs.json  the quantised inputs, one list of integers for each
 //
@@ -38,10 +38,11 @@ const (
 
 // Circuit is what a key and a proof are made from.
 type Circuit struct {
-	Graph    *model.Graph
+	Template *model.Template
+	Instance model.Instance
 	Security proof.Security
 	Weights  model.Weights
-	Inputs   [][]int32 // one dense slice for each of Graph.Inputs
+	Inputs   [][]int32 // one dense slice for each of the circuit's inputs
 }
 
 // Files are a key and a proof, encoded.
@@ -94,13 +95,16 @@ func Read(folder string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Graph, c.Security = key.Graph, key.Security
+	c.Template, c.Security = key.Circuit, key.Security
+	if c.Instance, err = instance(c.Want.Proof); err != nil {
+		return nil, err
+	}
 	w, err := os.Open(filepath.Join(folder, weightsFile))
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	if c.Weights, err = ReadWeights(w, c.Graph); err != nil {
+	if c.Weights, err = ReadWeights(w, c.Template.Graph); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(folder, inputsFile))
@@ -108,6 +112,15 @@ func Read(folder string) (*Case, error) {
 		return nil, err
 	}
 	return c, json.Unmarshal(text, &c.Inputs)
+}
+
+// instance reads from a proof's header of which instance of the circuit it is.
+func instance(file []byte) (model.Instance, error) {
+	r, err := proof.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return model.Instance{}, err
+	}
+	return r.Header().Instance(), nil
 }
 
 // Write makes the files of a circuit and writes its case into a folder.
@@ -121,7 +134,7 @@ func Write(ctx context.Context, folder string, c *Circuit) error {
 		return err
 	}
 	var weights bytes.Buffer
-	if err := WriteWeights(&weights, c.Graph, c.Weights); err != nil {
+	if err := WriteWeights(&weights, c.Template.Graph, c.Weights); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -139,11 +152,15 @@ func Write(ctx context.Context, folder string, c *Circuit) error {
 
 // Make runs the circuit on its inputs, commits to it and proves the run.
 func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
-	wit, err := forward.RunOn(ctx, m.Forward, c.Graph, c.Weights, c.Inputs)
+	g, err := c.Template.At(c.Instance)
 	if err != nil {
 		return nil, err
 	}
-	key, tree, err := prover.Commit(ctx, c.Graph, c.Weights, c.Security, m.Prover)
+	wit, err := forward.RunOn(ctx, m.Forward, g, c.Weights, c.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	key, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, m.Prover)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +169,7 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if _, err := prover.Prove(ctx, key, tree, wit, &out, m.Prover); err != nil {
+	if _, err := prover.Prove(ctx, key, c.Instance, tree, wit, &out, m.Prover); err != nil {
 		return nil, err
 	}
 	f.Proof = out.Bytes()

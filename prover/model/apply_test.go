@@ -37,7 +37,7 @@ func drawView(t *rapid.T) (v *View, in, out []int) {
 			a := rapid.IntRange(1, 3).Draw(t, "a")
 			v.Groups = append(v.Groups, Group{
 				Out: []int{len(outDims)}, In: []int{at}, Strides: []int{1},
-				Sum: []SumIndex{{rapid.IntRange(1, 3).Draw(t, "n"), rapid.IntRange(1, 2).Draw(t, "by")}},
+				Sum: []SumIndex{{Dim: rapid.IntRange(1, 3).Draw(t, "n"), Stride: rapid.IntRange(1, 2).Draw(t, "by")}},
 			})
 			outDims = append(outDims, a)
 			in = append(in, dim)
@@ -129,7 +129,7 @@ func TestAccumulateAgreesWithReference(t *testing.T) {
 func TestAccumulateParallel(t *testing.T) {
 	in, out := []int{70, 300}, []int{64, 300}
 	v := &View{Groups: []Group{
-		{Out: []int{0}, In: []int{0}, Base: -1, Strides: []int{1}, Sum: []SumIndex{{5, 2}}},
+		{Out: []int{0}, In: []int{0}, Base: -1, Strides: []int{1}, Sum: []SumIndex{{Dim: 5, Stride: 2}}},
 		{Out: []int{1}, In: []int{1}, Strides: []int{1}},
 	}}
 	src := make([]int32, Size(in))

@@ -1,61 +1,125 @@
 package model
 
-import "sort"
+import (
+	"fmt"
+	"sort"
+)
 
-// Finish assigns steps and their witness tensors to chunks of at most about
-// maxEntries witness entries each (one chunk if maxEntries ≤ 0) and adds the
-// multiplicity tensors. It is called once, when the graph is complete.
-func (g *Graph) Finish(maxEntries int) {
-	chunk, entries := 0, 0
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		size := 0
-		for _, id := range []TensorID{s.Lo, s.Out} {
-			if s.Kind != StepZero && id != None {
-				size += Size(s.Shape)
-			}
+// The canonical size of a chunk is the least, from minChunk on and doubling, of
+// which a circuit takes at most fewChunks chunks, but never above maxChunk:
+// small chunks are what many lanes and little memory want, and every chunk adds
+// its sub-proofs to the proof.
+const (
+	minChunk  = 1 << 22
+	maxChunk  = 1 << 27
+	fewChunks = 64
+	// maxChunks bounds the chunks of any layout.
+	maxChunks = 1 << 10
+)
+
+// Finish lays the circuit out: it assigns steps, in order, and their witness
+// tensors to chunks, and adds the multiplicity tensors. A chunk ends before the
+// step with whose results it would have more than the given number of witness
+// entries, multiplicities not counted; 0 stands for the canonical number. It is
+// called once, when the circuit is complete otherwise: by Template.At, or by
+// hand.
+func (g *Graph) Finish(chunkEntries int) error {
+	if chunkEntries < 0 || chunkEntries > maxChunk {
+		return fmt.Errorf("chunks of %d entries", chunkEntries)
+	}
+	g.Instance.ChunkEntries = chunkEntries
+	size := chunkEntries
+	if size == 0 {
+		size = minChunk
+		for size < maxChunk && g.deal(size, nil) > fewChunks {
+			size *= 2
 		}
-		if maxEntries > 0 && entries > 0 && entries+size > maxEntries {
-			chunk, entries = chunk+1, 0
-		}
-		entries += size
+	}
+	if n := g.deal(size, nil); n > maxChunks {
+		return fmt.Errorf("%d chunks of %d entries are over %d", n, size, maxChunks)
+	}
+	g.Chunks = g.deal(size, func(s *Step, chunk int) {
 		s.Chunk = chunk
-		if s.Kind == StepZero {
-			continue
-		}
-		for _, id := range []TensorID{s.Lo, s.Out} {
-			if id != None {
+		for _, id := range s.results() {
+			if g.has(id) {
 				g.Tensors[id].Chunk = chunk
 			}
 		}
+	})
+	g.count()
+	return nil
+}
+
+// results are the tensors that a step fills, None included.
+func (s *Step) results() []TensorID {
+	if s.Kind == StepZero {
+		return nil
 	}
-	g.Chunks = chunk + 1
-	type key struct {
-		chunk int
-		table TableID
-	}
-	seen := map[key]bool{}
-	var keys []key
+	return []TensorID{s.Lo, s.Out}
+}
+
+// deal deals the steps to chunks of at most size witness entries each, calls
+// put for each if that is not nil, and returns the number of chunks.
+func (g *Graph) deal(size int, put func(s *Step, chunk int)) int {
+	chunk, entries := 0, 0
 	for i := range g.Steps {
-		k := key{g.Steps[i].Chunk, g.Steps[i].Table}
-		if g.Steps[i].Kind == StepLookup && !seen[k] {
-			seen[k] = true
-			keys = append(keys, k)
+		s := &g.Steps[i]
+		n := 0
+		for _, id := range s.results() {
+			if id != None {
+				n += boundedSize(s.Shape)
+			}
+		}
+		if entries > 0 && n > size-entries {
+			chunk, entries = chunk+1, 0
+		}
+		entries += n
+		if put != nil {
+			put(s, chunk)
 		}
 	}
-	sort.Slice(keys, func(i, j int) bool {
-		a, b := keys[i], keys[j]
-		return a.chunk < b.chunk || a.chunk == b.chunk && a.table < b.table
+	return chunk + 1
+}
+
+// boundedSize is the size of a shape, or more than maxChunk: the circuit need not
+// be valid yet.
+func boundedSize(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		if n *= min(max(d, 0), maxChunk+1); n > maxChunk {
+			return maxChunk + 1
+		}
+	}
+	return n
+}
+
+// count adds the multiplicity tensors: one for each table that the look-ups of
+// a chunk use, by chunk, then table.
+func (g *Graph) count() {
+	seen := map[Mult]bool{}
+	for i := range g.Steps {
+		m := Mult{Chunk: g.Steps[i].Chunk, Table: g.Steps[i].Table}
+		if g.Steps[i].Kind == StepLookup && g.hasTable(m.Table) && !seen[m] {
+			seen[m] = true
+			g.Mults = append(g.Mults, m)
+		}
+	}
+	sort.Slice(g.Mults, func(i, j int) bool {
+		a, b := g.Mults[i], g.Mults[j]
+		return a.Chunk < b.Chunk || a.Chunk == b.Chunk && a.Table < b.Table
 	})
-	for _, k := range keys {
-		t := &g.Tables[k.table]
-		g.Mults = append(g.Mults, Mult{k.chunk, k.table, TensorID(len(g.Tensors))})
+	for i := range g.Mults {
+		m := &g.Mults[i]
+		m.Tensor = TensorID(len(g.Tensors))
+		t := &g.Tables[m.Table]
+		rows := 1 << min(max(t.Bits, 0), MaxTableBits) // Validate says if it is not
 		g.Tensors = append(g.Tensors, Tensor{
-			Name: "count " + t.Name, Shape: []int{1 << t.Bits}, Kind: Witness,
-			Max: Bound - 1, Chunk: k.chunk,
+			Name: "count " + t.Name, Shape: []int{rows}, Kind: Witness, Max: Bound - 1, Chunk: m.Chunk,
 		})
 	}
 }
+
+func (g *Graph) hasTable(id TableID) bool { return id >= 0 && int(id) < len(g.Tables) }
 
 // FixedIDs returns the fixed tensors in order.
 func (g *Graph) FixedIDs() []TensorID {

@@ -116,7 +116,7 @@ func TestUnusedFields(t *testing.T) {
 		}},
 		"the strides of a reshape": {"another map", func(g *Graph) { group(g).Map = MapReshape }},
 		"a sum in a reshape": {"another map", func(g *Graph) {
-			*group(g) = Group{Out: []int{0}, In: []int{0}, Map: MapReshape, Sum: []SumIndex{{1, 1}}}
+			*group(g) = Group{Out: []int{0}, In: []int{0}, Map: MapReshape, Sum: []SumIndex{{Dim: 1, Stride: 1}}}
 		}},
 		"a table that nobody uses": {"by no step", func(g *Graph) { g.Tables = append(g.Tables, g.Tables[0]) }},
 		"a group of nothing":       {"without axes", func(g *Graph) { v := g.Tensors[2].Def[0].View; v.Groups = append(v.Groups, Group{}) }},

@@ -45,7 +45,8 @@ const (
 // integer·2^(−Frac). Every entry lies in [Min, Max].
 type Tensor struct {
 	Name     string
-	Shape    []int // empty for a scalar
+	Shape    []int   // empty for a scalar
+	Scales   []Scale // in a template: of the axes; nil if none scales
 	Kind     Kind
 	Frac     int
 	Min, Max int64
@@ -102,16 +103,17 @@ const (
 
 // Step is one instruction of the forward pass, and the constraint on it.
 type Step struct {
-	Kind  StepKind
-	Name  string // the model node it comes from, for messages
-	Shape []int  // index space
-	Acc   Acc
-	Shift int
-	Lo    TensorID
-	Table TableID
-	Out   TensorID
-	Den   TensorID // StepDivide: same shape as the step, positive
-	Chunk int
+	Kind   StepKind
+	Name   string  // the model node it comes from, for messages
+	Shape  []int   // index space
+	Scales []Scale // in a template: of its axes; nil if none scales
+	Acc    Acc
+	Shift  int
+	Lo     TensorID
+	Table  TableID
+	Out    TensorID
+	Den    TensorID // StepDivide: same shape as the step, positive
+	Chunk  int
 }
 
 // TableKind says how a table's value column is known to the verifier.
@@ -152,16 +154,19 @@ type Mult struct {
 	Tensor TensorID
 }
 
-// Graph is a quantised model.
+// Graph is a quantised model: the circuit of one proof, or that of a template.
 type Graph struct {
 	Name    string
-	Tensors []Tensor
+	Tensors []Tensor // last the multiplicities, in the order of Mults
 	Tables  []Table
 	Steps   []Step // in execution order
 	Inputs  []TensorID
 	Outputs []TensorID
-	Chunks  int    // number of chunks, ≥ 1
-	Mults   []Mult // ordered by chunk, then table
+
+	// The layout, which a template has not (Finish).
+	Instance Instance
+	Chunks   int    // number of chunks, ≥ 1
+	Mults    []Mult // ordered by chunk, then table
 }
 
 // Weights holds the values of the fixed tensors by TensorID; other entries are

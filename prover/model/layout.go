@@ -30,20 +30,9 @@ type Stack struct {
 func NewStack(g *Graph, ids []TensorID) *Stack {
 	s := &Stack{ByTensor: make(map[TensorID][]int, len(ids))}
 	for _, id := range ids {
-		blocks := []Block{{Tensor: id}}
-		for _, d := range g.Tensors[id].Shape {
-			parts := axisParts(d)
-			next := make([]Block, 0, len(blocks)*len(parts))
-			for _, b := range blocks {
-				for _, p := range parts {
-					c := Block{Tensor: id, Bits: b.Bits + p.Bits}
-					c.Parts = append(append(c.Parts, b.Parts...), p)
-					next = append(next, c)
-				}
-			}
-			blocks = next
+		for _, parts := range Cut(g.Tensors[id].Shape) {
+			s.Blocks = append(s.Blocks, Block{Tensor: id, Parts: parts, Bits: PartBits(parts)})
 		}
-		s.Blocks = append(s.Blocks, blocks...)
 	}
 	sort.SliceStable(s.Blocks, func(i, j int) bool { return s.Blocks[i].Bits > s.Blocks[j].Bits })
 	for i := range s.Blocks {
@@ -60,6 +49,33 @@ func Blocks(shape []int) int {
 	n := 1
 	for _, d := range shape {
 		n *= bits.OnesCount(uint(d))
+	}
+	return n
+}
+
+// Cut cuts an index space into its blocks: each axis into the powers of two of its
+// dimension, largest first, and the blocks in the order of their parts, those of the
+// last axis changing fastest.
+func Cut(shape []int) [][]Part {
+	blocks := [][]Part{nil}
+	for _, d := range shape {
+		parts := axisParts(d)
+		next := make([][]Part, 0, len(blocks)*len(parts))
+		for _, b := range blocks {
+			for _, p := range parts {
+				next = append(next, append(b[:len(b):len(b)], p))
+			}
+		}
+		blocks = next
+	}
+	return blocks
+}
+
+// PartBits returns n for a block of 2^n entries.
+func PartBits(parts []Part) int {
+	n := 0
+	for _, p := range parts {
+		n += p.Bits
 	}
 	return n
 }

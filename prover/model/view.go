@@ -20,15 +20,20 @@ type Group struct {
 	// Affine: In has one axis or none. Source index = Base + Σ Strides[j]·o_j
 	// + Σ s·i over the summed indices; wired only if within the axis. With no
 	// source axis the output axes broadcast.
-	Base    int
-	Strides []int
-	Sum     []SumIndex
+	Base      int
+	BaseScale Scale // in a template
+	Strides   []int
+	Sum       []SumIndex
 	// Index: one output axis, at most one source axis; Index[o] is the source index or −1.
 	Index []int
 }
 
-// SumIndex is an index i in [0, Dim) that is summed over, with its stride.
-type SumIndex struct{ Dim, Stride int }
+// SumIndex is an index i in [0, Dim) that is summed over, with its stride. In a
+// template Dim may have a scale.
+type SumIndex struct {
+	Dim, Stride int
+	Scale       Scale
+}
 
 // MapKind is the kind of wiring of a group.
 type MapKind uint8

@@ -7,32 +7,22 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
-	"sort"
 
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// Tree is one committed stack and its place in the common opening.
-type Tree struct {
-	Stack     *model.Stack
-	Tensors   []model.TensorID
-	Chunk     int // −1 for the fixed tensors
-	Rows      int
-	RowOffset uint64
-}
-
-// Plan is a function of the graph and the security parameters alone. It must not
-// be changed, nor may its graph.
+// Plan is a function of the circuit, the security asked for and the choice of the
+// opening's parameters. It must not be changed, nor may its circuit.
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are in the order of the opening; empty if nothing is committed.
-	Trees []Tree
+	// Trees are those of the opening, in its order: of the fixed tensors, of the
+	// witness, as far as there are any.
+	Trees  []Tree
+	Choice Choice
 	// Params are those of the opening, nil if nothing is committed.
 	Params *soundness.Params
 	// LookupGrind is the work before the look-up challenges of every chunk.
@@ -44,8 +34,9 @@ type Plan struct {
 	Rounds []soundness.Round
 	// Frames are the parts of a proof's file, in order.
 	Frames []Frame
-	// treeOf maps a committed tensor to its tree.
-	treeOf  map[model.TensorID]int
+	// places are those of the stacks, placeOf that of a committed tensor's.
+	places  []place
+	placeOf map[model.TensorID]int
 	wirings map[*model.Linear]*Wiring
 	cost    cost
 }
@@ -57,27 +48,34 @@ const maxLeaves = 1 << 30
 // minLookupGrind is spent before the look-up challenges whatever the size.
 const minLookupGrind = 8
 
-// New plans the proofs of a valid graph and chooses the parameters of the opening.
-// The error says that the security is out of reach, or that verifying would take
-// more than a key may ask for.
-func New(g *model.Graph, c soundness.Config) (*Plan, error) { return newPlan(g, c, nil) }
-
-// WithLevels is New with parameters of the opening that were chosen before, no
-// levels if nothing is committed. They must reach the security.
-func WithLevels(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Plan, error) {
-	if levels == nil {
-		levels = []soundness.Level{} // none: nothing is chosen in their place
-	}
-	return newPlan(g, c, levels)
+// New plans the proofs of a valid graph and chooses the parameters of commitments and
+// opening. The error says that the security is out of reach, or that verifying would
+// take more than a key may ask for.
+func New(g *model.Graph, c soundness.Config) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1})
 }
 
-// newPlan chooses levels if they are nil.
-func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Plan, error) {
+// WithRows is New where the fixed tensors are committed to in rows of that length, as
+// log2.
+func WithRows(g *model.Graph, c soundness.Config, fixed int) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1})
+}
+
+// WithChoice is New with a choice that was made before. It must reach the security.
+func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) {
+	if made.Levels == nil {
+		made.Levels = []soundness.Level{} // none: nothing is chosen in their place
+	}
+	return newPlan(g, c, made)
+}
+
+// newPlan chooses what a choice leaves open.
+func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	p := &Plan{Graph: g, Config: c}
-	if err := p.layOut(levels); err != nil {
+	if err := p.layOut(choice); err != nil {
 		return nil, err
 	}
 	if err := p.reduce(); err != nil {
@@ -90,22 +88,13 @@ func newPlan(g *model.Graph, c soundness.Config, levels []soundness.Level) (*Pla
 	return p, nil
 }
 
-// layOut makes the stacks and the parameters of their opening.
-func (p *Plan) layOut(levels []soundness.Level) error {
-	g := p.Graph
-	if err := checkSizes(g); err != nil {
+// layOut makes the trees and the parameters of their opening.
+func (p *Plan) layOut(choice Choice) error {
+	if err := checkSizes(p.Graph); err != nil {
 		return err
 	}
-	p.treeOf = map[model.TensorID]int{}
-	for chunk, ids := range committed(g) {
-		if len(ids) > 0 {
-			p.Trees = append(p.Trees, Tree{Stack: model.NewStack(g, ids), Tensors: ids, Chunk: chunk - 1})
-		}
-	}
-	if len(p.Trees) == 0 && len(levels) > 0 {
-		return errors.New("parameters for an opening, but nothing is committed")
-	}
-	return p.place(levels)
+	p.placeOf = map[model.TensorID]int{}
+	return p.plant(choice)
 }
 
 // committed lists the fixed tensors, then the witness of each chunk.
@@ -126,6 +115,7 @@ func committed(g *model.Graph) [][]model.TensorID {
 func (p *Plan) reduce() error {
 	g := p.Graph
 	p.wirings = map[*model.Linear]*Wiring{}
+	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
 	steps, mults := make([][]int, g.Chunks), make([][]*model.Mult, g.Chunks)
 	for i := range g.Steps {
 		c := g.Steps[i].Chunk
@@ -200,96 +190,3 @@ func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds
 // Work is what verifying costs beside reading the proof, in units of
 // about 20 ns on one core.
 func (p *Plan) Work() uint64 { return p.cost.units }
-
-// place puts the trees one after the other, each at a multiple of its own size
-// rounded up to a power of two, so that every block of every stack stays
-// aligned.
-func (p *Plan) place(levels []soundness.Level) error {
-	if len(p.Trees) == 0 {
-		return nil
-	}
-	rowVars, err := p.rowVars(levels)
-	if err != nil {
-		return err
-	}
-	for i := range p.Trees {
-		t := &p.Trees[i]
-		t.Rows = int((t.Stack.Size + 1<<rowVars - 1) >> rowVars)
-	}
-	sort.SliceStable(p.Trees, func(i, j int) bool {
-		return model.Log2Ceil(p.Trees[i].Rows) > model.Log2Ceil(p.Trees[j].Rows)
-	})
-	var end uint64
-	for i := range p.Trees {
-		t := &p.Trees[i]
-		t.RowOffset = end
-		end += 1 << model.Log2Ceil(t.Rows)
-		for _, id := range t.Tensors {
-			p.treeOf[id] = i
-		}
-	}
-	last := &p.Trees[len(p.Trees)-1]
-	slots := last.RowOffset + uint64(last.Rows)
-	if levels != nil {
-		p.Params, err = soundness.Check(p.Config, levels, slots)
-	} else {
-		p.Params, err = soundness.Derive(p.Config, rowVars, slots)
-	}
-	return err
-}
-
-// rowVars returns the given row length, or the cheapest.
-func (p *Plan) rowVars(levels []soundness.Level) (int, error) {
-	if levels != nil {
-		if len(levels) == 0 {
-			return 0, errors.New("no parameters for the opening")
-		}
-		if v := levels[0].RowVars; v >= 0 && v <= soundness.MaxLogDomain {
-			return v, nil
-		}
-		return 0, fmt.Errorf("rows of 2^%d values", levels[0].RowVars)
-	}
-	sizes := make([]uint64, len(p.Trees))
-	for i := range p.Trees {
-		sizes[i] = p.Trees[i].Stack.Size
-	}
-	return soundness.ChooseRowVars(p.Config, sizes)
-}
-
-// Stack describes the stack of a tree to a backend.
-func (p *Plan) Stack(t *Tree) backend.Stack {
-	return backend.Stack{Layout: t.Stack, Rows: t.Rows, RowVars: p.Params.RowVars(), LogBlowup: p.Config.LogBlowup}
-}
-
-// Fixed returns the tree of the fixed tensors, or nil.
-func (p *Plan) Fixed() *Tree { return p.chunkTree(-1) }
-
-// Chunk returns the tree of a chunk's witness, or nil.
-func (p *Plan) Chunk(chunk int) *Tree { return p.chunkTree(chunk) }
-
-func (p *Plan) chunkTree(chunk int) *Tree {
-	for i := range p.Trees {
-		if p.Trees[i].Chunk == chunk {
-			return &p.Trees[i]
-		}
-	}
-	return nil
-}
-
-// RowCounts returns the rows of every tree.
-func (p *Plan) RowCounts() []int {
-	n := make([]int, len(p.Trees))
-	for i := range p.Trees {
-		n[i] = p.Trees[i].Rows
-	}
-	return n
-}
-
-// RowOffsets returns the first row of every tree.
-func (p *Plan) RowOffsets() []uint64 {
-	n := make([]uint64, len(p.Trees))
-	for i := range p.Trees {
-		n[i] = p.Trees[i].RowOffset
-	}
-	return n
-}

@@ -6,14 +6,22 @@ import (
 )
 
 // protocol names the version of the whole protocol; it is absorbed first.
-const protocol = "prove-model protocol 1"
+const protocol = "prove-model protocol 2"
 
-// Statement starts the transcript of a proof: the protocol's version, the key
-// digest (which covers graph, weights' root and security parameters), and the
-// public values, whose shapes the graph fixes.
-func Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
+// Statement starts the transcript of a proof for the key with this digest: the
+// protocol's version, the digest (which covers the key's circuit, the root of the
+// weights and the security asked for), what the prover has chosen (sizes, layout
+// and the parameters of the opening), and the public values, whose shapes follow.
+func (p *Plan) Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
 	s := transcript.New(protocol)
 	s.AbsorbBytes(key[:])
+	in := &p.Graph.Instance
+	absorbInts(s, len(in.Sizes))
+	absorbInts(s, in.Sizes...)
+	absorbInts(s, in.ChunkEntries, p.Choice.WitnessRowVars, len(p.Choice.Levels))
+	for _, l := range p.Choice.Levels {
+		absorbInts(s, l.FoldVars, l.RowVars, l.LogBlowup, l.Multiplicity, l.Queries, l.OutOfDomain, l.QueryGrind, l.FoldGrind)
+	}
 	limbs := make([]field.M31, 1<<12)
 	for _, tensors := range [][][]int32{inputs, outputs} {
 		s.AbsorbUint64(uint64(len(tensors)))
@@ -28,4 +36,10 @@ func Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
 		}
 	}
 	return s
+}
+
+func absorbInts(s *transcript.Sponge, values ...int) {
+	for _, v := range values {
+		s.AbsorbUint64(uint64(v))
+	}
 }

@@ -12,17 +12,11 @@ const (
 	// ProofMagic starts every proof file.
 	ProofMagic = "PM.prf\r\n"
 	// ProofVersion is the version of the proof format.
-	ProofVersion = 1
+	ProofVersion = 2
 	// The reader takes large frames past its buffer.
 	writeBuffer = 1 << 20
 	readBuffer  = 1 << 16
 )
-
-// Header is the first frame of a proof.
-type Header struct {
-	// Key is the digest of the key that the proof is for.
-	Key [32]byte
-}
 
 func encodeFrame(f plan.Frame, body []byte) *proofpb.Frame {
 	switch f.Kind {

@@ -12,7 +12,7 @@ import (
 // checkCanonical. It checks that everything fits the types of package model,
 // and that identifiers exist even where Validate does not look because the
 // field is unused; the rest is Validate's.
-func decodeGraph(p *proofpb.Graph) (*model.Graph, error) {
+func decodeGraph(p *proofpb.Graph) (*model.Template, error) {
 	d := decoder{tensors: len(p.Tensors), tables: len(p.Tables)}
 	g := &model.Graph{
 		Name:    p.Name,
@@ -21,10 +21,8 @@ func decodeGraph(p *proofpb.Graph) (*model.Graph, error) {
 		Steps:   decodeList(p.Steps, d.step),
 		Inputs:  decodeIDs[model.TensorID](&d, p.Inputs, d.tensors),
 		Outputs: decodeIDs[model.TensorID](&d, p.Outputs, d.tensors),
-		Chunks:  d.small(p.Chunks),
-		Mults:   decodeList(p.Multiplicities, d.mult),
 	}
-	return g, d.err
+	return &model.Template{Free: decodeList(p.Free, d.free), Graph: g}, d.err
 }
 
 // decoder remembers the first error, so that conversions read like the
@@ -34,17 +32,30 @@ type decoder struct {
 	err             error
 }
 
+func (d *decoder) free(p *proofpb.Free) model.FreeDim {
+	return model.FreeDim{Name: p.Name, Bound: d.small(p.Bound)}
+}
+
 func (d *decoder) tensor(p *proofpb.Tensor) model.Tensor {
 	return model.Tensor{
-		Name:  p.Name,
-		Shape: d.sizes(p.Shape),
-		Kind:  model.Kind(p.Kind),
-		Frac:  int(p.Frac),
-		Min:   p.Min,
-		Max:   p.Max,
-		Chunk: d.small(p.Chunk),
-		Def:   decodeList(p.Definition, d.linear),
+		Name:   p.Name,
+		Shape:  d.sizes(p.Shape),
+		Scales: scales(p.Scales),
+		Kind:   model.Kind(p.Kind),
+		Frac:   int(p.Frac),
+		Min:    p.Min,
+		Max:    p.Max,
+		Def:    decodeList(p.Definition, d.linear),
 	}
+}
+
+// scales keeps an absent list nil.
+func scales(v []uint32) []model.Scale {
+	var out []model.Scale
+	for _, s := range v {
+		out = append(out, model.Scale(s))
+	}
+	return out
 }
 
 func (d *decoder) linear(p *proofpb.Linear) model.Linear {
@@ -57,11 +68,12 @@ func (d *decoder) linear(p *proofpb.Linear) model.Linear {
 
 func (d *decoder) group(p *proofpb.Group) model.Group {
 	g := model.Group{
-		Out:  d.smalls(p.Out),
-		In:   d.smalls(p.In),
-		Map:  model.MapKind(p.Map),
-		Base: d.signed(p.Base),
-		Sum:  decodeList(p.Sums, d.sum),
+		Out:       d.smalls(p.Out),
+		In:        d.smalls(p.In),
+		Map:       model.MapKind(p.Map),
+		Base:      d.signed(p.Base),
+		BaseScale: model.Scale(p.BaseScale),
+		Sum:       decodeList(p.Sums, d.sum),
 	}
 	for _, s := range p.Strides {
 		g.Strides = append(g.Strides, d.signed(s))
@@ -74,7 +86,7 @@ func (d *decoder) group(p *proofpb.Group) model.Group {
 }
 
 func (d *decoder) sum(p *proofpb.Sum) model.SumIndex {
-	return model.SumIndex{Dim: d.size(p.Dimension), Stride: d.signed(p.Stride)}
+	return model.SumIndex{Dim: d.size(p.Dimension), Stride: d.signed(p.Stride), Scale: model.Scale(p.Scale)}
 }
 
 func (d *decoder) product(p *proofpb.Product) model.Product {
@@ -89,15 +101,15 @@ func (d *decoder) product(p *proofpb.Product) model.Product {
 
 func (d *decoder) step(p *proofpb.Step) model.Step {
 	s := model.Step{
-		Kind:  model.StepKind(p.Kind),
-		Name:  p.Name,
-		Shape: d.sizes(p.Shape),
-		Shift: d.small(p.Shift),
-		Lo:    decodeOptional[model.TensorID](d, p.Remainder, d.tensors),
-		Table: decodeOptional[model.TableID](d, p.Table, d.tables),
-		Out:   decodeOptional[model.TensorID](d, p.Out, d.tensors),
-		Den:   decodeOptional[model.TensorID](d, p.Divisor, d.tensors),
-		Chunk: d.small(p.Chunk),
+		Kind:   model.StepKind(p.Kind),
+		Name:   p.Name,
+		Shape:  d.sizes(p.Shape),
+		Scales: scales(p.Scales),
+		Shift:  d.small(p.Shift),
+		Lo:     decodeOptional[model.TensorID](d, p.Remainder, d.tensors),
+		Table:  decodeOptional[model.TableID](d, p.Table, d.tables),
+		Out:    decodeOptional[model.TensorID](d, p.Out, d.tensors),
+		Den:    decodeOptional[model.TensorID](d, p.Divisor, d.tensors),
 	}
 	if p.Accumulator == nil {
 		d.fail("a step without accumulator")
@@ -124,14 +136,6 @@ func (d *decoder) table(p *proofpb.Table) model.Table {
 
 func (d *decoder) piece(p *proofpb.Piece) model.Piece {
 	return model.Piece{End: p.End, Slope: p.Slope, Offset: p.Offset}
-}
-
-func (d *decoder) mult(p *proofpb.Multiplicity) model.Mult {
-	return model.Mult{
-		Chunk:  d.small(p.Chunk),
-		Table:  decodeID[model.TableID](d, uint64(p.Table), d.tables),
-		Tensor: decodeID[model.TensorID](d, uint64(p.Tensor), d.tensors),
-	}
 }
 
 func (d *decoder) fail(format string, args ...any) {

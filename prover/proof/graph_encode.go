@@ -5,19 +5,23 @@ import (
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
-// encodeGraph converts a graph that has passed Validate. Enumerations of the
+// encodeGraph converts a template that has passed Validate. Enumerations of the
 // schema have the values of package model.
-func encodeGraph(g *model.Graph) *proofpb.Graph {
+func encodeGraph(t *model.Template) *proofpb.Graph {
+	g := t.Graph
 	return &proofpb.Graph{
-		Name:           g.Name,
-		Tensors:        encodeList(g.Tensors, encodeTensor),
-		Tables:         encodeList(g.Tables, encodeTable),
-		Steps:          encodeList(g.Steps, encodeStep),
-		Inputs:         encodeInts[uint32](g.Inputs),
-		Outputs:        encodeInts[uint32](g.Outputs),
-		Chunks:         uint32(g.Chunks),
-		Multiplicities: encodeList(g.Mults, encodeMult),
+		Name:    g.Name,
+		Tensors: encodeList(g.Tensors, encodeTensor),
+		Tables:  encodeList(g.Tables, encodeTable),
+		Steps:   encodeList(g.Steps, encodeStep),
+		Inputs:  encodeInts[uint32](g.Inputs),
+		Outputs: encodeInts[uint32](g.Outputs),
+		Free:    encodeList(t.Free, encodeFree),
 	}
+}
+
+func encodeFree(d *model.FreeDim) *proofpb.Free {
+	return &proofpb.Free{Name: d.Name, Bound: uint32(d.Bound)}
 }
 
 func encodeTensor(t *model.Tensor) *proofpb.Tensor {
@@ -28,8 +32,8 @@ func encodeTensor(t *model.Tensor) *proofpb.Tensor {
 		Frac:       int32(t.Frac),
 		Min:        t.Min,
 		Max:        t.Max,
-		Chunk:      uint32(t.Chunk),
 		Definition: encodeList(t.Def, encodeLinear),
+		Scales:     encodeInts[uint32](t.Scales),
 	}
 }
 
@@ -43,13 +47,14 @@ func encodeLinear(l *model.Linear) *proofpb.Linear {
 
 func encodeGroup(g *model.Group) *proofpb.Group {
 	p := &proofpb.Group{
-		Out:     encodeInts[uint32](g.Out),
-		In:      encodeInts[uint32](g.In),
-		Map:     proofpb.Group_Map(g.Map),
-		Base:    int64(g.Base),
-		Strides: encodeInts[int64](g.Strides),
-		Sums:    encodeList(g.Sum, encodeSum),
-		Index:   encodeInts[uint64](g.Index),
+		Out:       encodeInts[uint32](g.Out),
+		In:        encodeInts[uint32](g.In),
+		Map:       proofpb.Group_Map(g.Map),
+		Base:      int64(g.Base),
+		Strides:   encodeInts[int64](g.Strides),
+		Sums:      encodeList(g.Sum, encodeSum),
+		Index:     encodeInts[uint64](g.Index),
+		BaseScale: uint32(g.BaseScale),
 	}
 	for i := range p.Index {
 		p.Index[i]++
@@ -58,7 +63,7 @@ func encodeGroup(g *model.Group) *proofpb.Group {
 }
 
 func encodeSum(s *model.SumIndex) *proofpb.Sum {
-	return &proofpb.Sum{Dimension: uint64(s.Dim), Stride: int64(s.Stride)}
+	return &proofpb.Sum{Dimension: uint64(s.Dim), Stride: int64(s.Stride), Scale: uint32(s.Scale)}
 }
 
 func encodeProduct(p *model.Product) *proofpb.Product {
@@ -86,7 +91,7 @@ func encodeStep(s *model.Step) *proofpb.Step {
 		Table:     uint32(s.Table + 1),
 		Out:       uint32(s.Out + 1),
 		Divisor:   uint32(s.Den + 1),
-		Chunk:     uint32(s.Chunk),
+		Scales:    encodeInts[uint32](s.Scales),
 	}
 }
 
@@ -105,10 +110,6 @@ func encodePiece(p *model.Piece) *proofpb.Piece {
 	return &proofpb.Piece{End: p.End, Slope: p.Slope, Offset: p.Offset}
 }
 
-func encodeMult(m *model.Mult) *proofpb.Multiplicity {
-	return &proofpb.Multiplicity{Chunk: uint32(m.Chunk), Table: uint32(m.Table), Tensor: uint32(m.Tensor)}
-}
-
 func encodeList[T, P any](list []T, encode func(*T) *P) []*P {
 	out := make([]*P, len(list))
 	for i := range list {
@@ -117,7 +118,7 @@ func encodeList[T, P any](list []T, encode func(*T) *P) []*P {
 	return out
 }
 
-func encodeInts[To uint32 | uint64 | int64, From ~int | ~int32](v []From) []To {
+func encodeInts[To uint32 | uint64 | int64, From ~int | ~int32 | ~uint32](v []From) []To {
 	out := make([]To, len(v))
 	for i, x := range v {
 		out[i] = To(x)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,40 +17,35 @@ import (
 	"github.com/prove-model/prove-model/prover/soundness"
 )
 
-// Key is what a verifier needs beside the proof: the quantised graph, the
+// Key is what a verifier needs beside the proof: the quantised circuit, the
 // commitment to its weights, and the security it asks for. Its digest is the
 // model commitment.
 type Key struct {
-	Graph *model.Graph
+	Circuit *model.Template
 	// Root of the tree of the fixed tensors, zero unless HasFixed.
 	Root poseidon2.Digest
 	// HasFixed says whether the graph has fixed tensors at all.
 	HasFixed bool
+	// RowVars is log2 of the length of a row of the stack under the root: at
+	// least 1, but 0 unless HasFixed.
+	RowVars int
+	// Security is what proofs for the key have to reach.
 	Security Security
-	// Levels are the parameters of the opening; none if nothing is committed.
-	Levels []soundness.Level
 	// Source is what the key was made from, nil if that is not known.
 	Source *Source
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
 
-	file    []byte
-	planned *planned // nil: not known to be valid
-}
-
-// planned is the plan of a key's proofs, once somebody has asked for it.
-type planned struct {
-	once sync.Once
-	plan *plan.Plan
-	err  error
+	file  []byte
+	known *known // nil unless it has been encoded or decoded
 }
 
 const (
 	// KeyMagic starts every key file.
 	KeyMagic = "PM.key\r\n"
 	// KeyVersion is the version of the key format.
-	KeyVersion = 1
+	KeyVersion = 2
 	// MaxKeySize is the size of the largest key file accepted by DecodeKey.
 	MaxKeySize = 32 << 20
 	// maxKeyMessages bounds the memory that decoding a key takes.
@@ -61,15 +55,13 @@ const (
 	keyHeaderSize   = len(KeyMagic) + 4
 )
 
-// NewKey returns the key of a planned graph, encoded. root is that of the tree of
-// its fixed tensors, nil if it has none.
-func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
-	k := &Key{Graph: p.Graph, Security: sec, HasFixed: root != nil}
+// NewKey returns the key of a circuit, encoded. p is the plan of its proofs with all
+// free dimensions of size 1 and root that of the tree of its fixed tensors, nil if
+// it has none.
+func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
+	k := &Key{Circuit: c, Security: sec, HasFixed: root != nil}
 	if root != nil {
-		k.Root = *root
-	}
-	if p.Params != nil {
-		k.Levels = p.Params.Levels
+		k.Root, k.RowVars = *root, p.Choice.FixedRowVars
 	}
 	err := k.check()
 	if err == nil && sec.Config() != p.Config {
@@ -81,7 +73,7 @@ func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the key: %w", err)
 	}
-	k.planned.once.Do(func() { k.planned.plan = p })
+	k.known.graph, k.known.plan = p.Graph, p
 	return k, nil
 }
 
@@ -89,7 +81,7 @@ func NewKey(p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
 // it again. Its plan does not depend on that.
 func (k *Key) SetSource(s *Source) error {
 	k.Source = s
-	planned := k.planned
+	known := k.known
 	err := k.check()
 	if err == nil {
 		err = k.encode()
@@ -97,7 +89,7 @@ func (k *Key) SetSource(s *Source) error {
 	if err != nil {
 		return fmt.Errorf("encoding the key: %w", err)
 	}
-	k.planned = planned
+	k.known = known
 	return nil
 }
 
@@ -118,25 +110,9 @@ func EncodeKey(k *Key) ([]byte, error) {
 // changed since. It must not be changed either.
 func (k *Key) Encoded() []byte { return k.file }
 
-// Plan returns the plan of the proofs for the key. It is made once, however many
-// ask for it; nobody may have changed the key since it was encoded or decoded. The
-// error says why there can be no proof, or none that is worth verifying.
-func (k *Key) Plan() (*plan.Plan, error) {
-	if k.planned == nil {
-		if err := k.validate(); err != nil {
-			return nil, err
-		}
-		return plan.WithLevels(k.Graph, k.Security.Config(), k.Levels)
-	}
-	k.planned.once.Do(func() {
-		k.planned.plan, k.planned.err = plan.WithLevels(k.Graph, k.Security.Config(), k.Levels)
-	})
-	return k.planned.plan, k.planned.err
-}
-
 // encode sets what follows from the rest of a valid key.
 func (k *Key) encode() error {
-	body := &proofpb.Key{Graph: encodeGraph(k.Graph), Security: encodeSecurity(k.Security), Opening: &proofpb.Opening{Levels: encodeList(k.Levels, encodeLevel)}}
+	body := &proofpb.Key{Graph: encodeGraph(k.Circuit), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
 	}
@@ -152,20 +128,20 @@ func (k *Key) encode() error {
 	if _, err := parseKey(b); err != nil {
 		return err
 	}
-	k.file, k.Digest, k.planned = b, keyDigest(b), &planned{}
+	k.file, k.Digest, k.known = b, keyDigest(b), &known{}
 	return nil
 }
 
-// Holds reports whether the key's graph is g, to the last name.
-func (k *Key) Holds(g *model.Graph) bool {
-	encode := func(g *model.Graph) []byte {
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(g))
+// Holds reports whether the key's circuit is c, to the last name.
+func (k *Key) Holds(c *model.Template) bool {
+	encode := func(c *model.Template) []byte {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(encodeGraph(c))
 		if err != nil {
 			return nil
 		}
 		return b
 	}
-	a, b := encode(k.Graph), encode(g)
+	a, b := encode(k.Circuit), encode(c)
 	return a != nil && b != nil && bytes.Equal(a, b)
 }
 
@@ -183,7 +159,7 @@ func decodeKey(b []byte) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.file, k.planned = b, &planned{}
+	k.file, k.known = b, &known{}
 	return k, k.validate()
 }
 
@@ -206,16 +182,15 @@ func parseKey(b []byte) (*Key, error) {
 	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
 		return nil, err
 	}
-	if body.Graph == nil || body.Security == nil || body.Opening == nil {
-		return nil, errors.New("graph or parameters are missing")
+	if body.Graph == nil || body.Security == nil {
+		return nil, errors.New("graph or security is missing")
 	}
-	k := &Key{HasFixed: len(body.Root) != 0, Security: decodeSecurity(body.Security), Digest: keyDigest(b)}
-	var d decoder
-	if k.Levels = decodeList(body.Opening.Levels, d.level); d.err != nil {
-		return nil, d.err
+	k := &Key{
+		HasFixed: len(body.Root) != 0, RowVars: int(body.RowVars),
+		Security: decodeSecurity(body.Security), Digest: keyDigest(b),
 	}
 	var err error
-	if k.Graph, err = decodeGraph(body.Graph); err != nil {
+	if k.Circuit, err = decodeGraph(body.Graph); err != nil {
 		return nil, err
 	}
 	if k.HasFixed {
@@ -252,27 +227,32 @@ func (k *Key) validate() error {
 	if err := k.check(); err != nil {
 		return err
 	}
-	return k.Graph.Validate()
+	_, err := k.at(k.Circuit.Unit())
+	return err
 }
 
-// check checks what is not the graph's own.
+// check checks what is not the circuit's own.
 func (k *Key) check() error {
-	if k.Graph == nil {
-		return errors.New("no graph")
+	if k.Circuit == nil || k.Circuit.Graph == nil {
+		return errors.New("no circuit")
 	}
+	g := k.Circuit.Graph
 	if err := k.Security.Validate(); err != nil {
 		return err
 	}
-	for i := range k.Graph.Tensors {
-		if f := k.Graph.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
+	for i := range g.Tensors {
+		if f := g.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
 			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
 		}
 	}
-	if fixed := len(k.Graph.FixedIDs()) > 0; fixed != k.HasFixed {
+	if fixed := len(g.FixedIDs()) > 0; fixed != k.HasFixed {
 		return fmt.Errorf("fixed tensors: %t, root of a commitment to them: %t", fixed, k.HasFixed)
 	}
 	if !k.HasFixed && k.Root != (poseidon2.Digest{}) {
 		return errors.New("a root, but nothing is committed")
+	}
+	if k.HasFixed != (k.RowVars > 0) || k.RowVars < 0 || k.RowVars > soundness.MaxLogDomain {
+		return fmt.Errorf("root of a commitment: %t, its rows of 2^%d values", k.HasFixed, k.RowVars)
 	}
 	if k.Source != nil {
 		if err := k.Source.validate(); err != nil {

@@ -103,20 +103,22 @@ func everyByteMatters(t *testing.T, k *Key) {
 // Validate accepts every key here; the errors are those of this package.
 func TestEncodeKeyRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Key){
-		"no graph":        func(k *Key) { k.Graph = nil },
+		"no graph":        func(k *Key) { k.Circuit = nil },
 		"unlike the root": func(k *Key) { k.HasFixed = false },
-		"invalid graph":   func(k *Key) { k.Graph.Chunks = 0 },
+		"invalid circuit": func(k *Key) { k.Circuit.Graph.Outputs = nil },
 		"bits":            func(k *Key) { k.Security.TargetBits = 121 },
 		"no bits":         func(k *Key) { k.Security.TargetBits = 0 },
 		"grinding":        func(k *Key) { k.Security.GrindBits = 25 },
 		"mode":            func(k *Key) { k.Security.Mode = 2 },
-		"scale":           func(k *Key) { k.Graph.Tensors[0].Frac = 1 << 40 },
+		"scale":           func(k *Key) { k.Circuit.Graph.Tensors[0].Frac = 1 << 40 },
 		"root":            func(k *Key) { k.Root[3] = field.P },
-		"unused id":       func(k *Key) { k.Graph.Steps[4].Den = 1000 },
-		"name":            func(k *Key) { k.Graph.Name = "\xff" },
-		"escape sequence": func(k *Key) { k.Graph.Tensors[k.Graph.Outputs[0]].Name = "\x1b[1A\x1b[2Kproof valid" },
-		"own output":      func(k *Key) { k.Graph.Steps[2].Acc.Linear[0].Src = k.Graph.Steps[2].Out },
-		"unused id set":   func(k *Key) { k.Graph.Steps[4].Den = 0 },
+		"row length":      func(k *Key) { k.RowVars = 30 },
+		"no row length":   func(k *Key) { k.RowVars = 0 },
+		"unused id":       func(k *Key) { k.Circuit.Graph.Steps[4].Den = 1000 },
+		"name":            func(k *Key) { k.Circuit.Graph.Name = "\xff" },
+		"escape sequence": func(k *Key) { k.Circuit.Graph.Tensors[k.Circuit.Graph.Outputs[0]].Name = "\x1b[1A\x1b[2Kproof valid" },
+		"own output":      func(k *Key) { k.Circuit.Graph.Steps[2].Acc.Linear[0].Src = k.Circuit.Graph.Steps[2].Out },
+		"unused id set":   func(k *Key) { k.Circuit.Graph.Steps[4].Den = 0 },
 		"no files":        func(k *Key) { k.Source.Files = nil },
 		"many files":      func(k *Key) { k.Source.Files = make([][32]byte, maxSourceFiles+1) },
 		"no quantiser":    func(k *Key) { k.Source.Quantiser = 0 },
@@ -126,7 +128,6 @@ func TestEncodeKeyRefuses(t *testing.T) {
 		"headroom":        func(k *Key) { k.Source.Headroom = math.NaN() },
 		"less headroom":   func(k *Key) { k.Source.Headroom = 0.5 },
 		"more headroom":   func(k *Key) { k.Source.Headroom = math.Inf(1) },
-		"chunk":           func(k *Key) { k.Source.ChunkEntries = 0 },
 		"half a range":    func(k *Key) { k.Source.Ranges = k.Source.Ranges[:4] },
 		"many ranges":     func(k *Key) { k.Source.Ranges = make([]uint32, maxSourceRanges+3) },
 		"range code":      func(k *Key) { k.Source.Ranges[1] = 1 << RangeCodeBits },
@@ -139,14 +140,18 @@ func TestEncodeKeyRefuses(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	k := &Key{Graph: &model.Graph{
+	k := &Key{Circuit: &model.Template{Graph: &model.Graph{
 		Tensors: []model.Tensor{{Kind: model.Input}},
-		Inputs:  []model.TensorID{0}, Outputs: []model.TensorID{0}, Chunks: 1,
-	}, Security: Security{TargetBits: 100}}
+		Inputs:  []model.TensorID{0}, Outputs: []model.TensorID{0},
+	}}, Security: Security{TargetBits: 100}}
 	encode(t, k)
 	k.Root = poseidon2.Digest{1}
 	if _, err := EncodeKey(k); err == nil {
 		t.Error("a root of nothing: accepted")
+	}
+	k.Root, k.RowVars = poseidon2.Digest{}, 1
+	if _, err := EncodeKey(k); err == nil {
+		t.Error("rows of nothing: accepted")
 	}
 }
 
@@ -185,7 +190,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 	}
 	security := []byte{1 << 3, 100}
 	whole := func(graph, root, security []byte) []byte {
-		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security), field(4, nil)}, nil))
+		return keyFile(bytes.Join([][]byte{field(1, graph), field(2, root), field(3, security), {4 << 3, 12}}, nil))
 	}
 	if _, err := DecodeKey(whole(graph, body.Root, security)); err != nil {
 		t.Fatalf("the test's own encoding: %v", err)
@@ -210,8 +215,8 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"not canonical", whole(graph, highRoot, security)},
 		{"missing", keyFile(field(3, security))},
 		{"missing", keyFile(field(1, graph))},
-		{"missing", keyFile(append(field(1, graph), field(3, security)...))},
-		{"version 2", append(append([]byte(KeyMagic), 2, 0, 0, 0), b[keyHeaderSize:]...)},
+		{"version 3, this program reads version 2", append(append([]byte(KeyMagic), 3, 0, 0, 0), b[keyHeaderSize:]...)},
+		{"version 1, which prove-model v0.1 reads", append(append([]byte(KeyMagic), 1, 0, 0, 0), b[keyHeaderSize:]...)},
 		{"not a prove-model key", b[1:]},
 		{"without accumulator", whole(field(4, nil), body.Root, security)},
 		{"identifier 0 of 0", whole([]byte{5<<3 | 2, 1, 0}, body.Root, security)},
@@ -219,7 +224,6 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"not UTF-8", whole(field(1, []byte{0xff}), body.Root, security)},
 		{"SHA-256 of 31 bytes", append(bytes.Clone(b), field(5, field(1, field(1, make([]byte, 31))))...)},
 		{"source: 0 files", append(bytes.Clone(b), field(5, nil)...)},
-		{"a chunk is too large", append(bytes.Clone(b), field(5, append([]byte{8 << 3}, protowire.AppendVarint(nil, 1<<63)...))...)},
 		{"unknown value 2", append(bytes.Clone(b), field(5, []byte{3 << 3, 2})...)},
 		{"too many messages", whole(bytes.Repeat(field(2, nil), maxKeyMessages), body.Root, security)},
 	} {
@@ -234,7 +238,7 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 func TestKeyGolden(t *testing.T) {
 	k := sampleKey()
 	encode(t, k)
-	const want = "311fb86843e87ccee9dcd8c63c69732c042cd304f3108c13df51119260e11585"
+	const want = "7a7d6e1a972620ae0bbe25827f6dae9f583e2f338ca34eeb99c14a830127a559"
 	if got := hex.EncodeToString(k.Digest[:]); got != want {
 		t.Errorf("the sample key's digest is %s, was %s: a new KeyVersion?", got, want)
 	}

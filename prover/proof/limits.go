@@ -12,6 +12,10 @@ type Limits struct {
 	Frames  []plan.Frame
 }
 
+// messages bounds the protobuf messages of one frame: the frame, its message, and
+// one a tensor.
+func (l Limits) messages() int { return l.Tensors + 2 }
+
 // frameOverhead bounds what a frame holds beside its stream or values.
 const frameOverhead = 64
 

@@ -16,9 +16,9 @@ import (
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 
-// Reader streams a proof file in the order of Writer: NewReader, Public, Next for
-// each frame of the plan, End. Errors of the bytes wrap ErrMalformed. A
-// proof has been read only when End has returned nil.
+// Reader streams a proof file in the order of Writer: NewReader, Limit, Public, Next
+// for each frame of the plan, End. Errors of the bytes wrap ErrMalformed. A proof
+// has been read only when End has returned nil.
 type Reader struct {
 	buf    *bufio.Reader
 	sum    hash.Hash // of everything read
@@ -27,14 +27,18 @@ type Reader struct {
 	header Header
 }
 
-// NewReader reads magic and header.
-func NewReader(r io.Reader, limits Limits) (*Reader, error) {
-	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: limits}
+// NewReader reads magic and header. The plan of the proof follows from the key and
+// the header; nothing more is read before Limit.
+func NewReader(r io.Reader) (*Reader, error) {
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels}}
 	if err := p.readHeader(); err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
 	return p, nil
 }
+
+// Limit sets what follows the header.
+func (p *Reader) Limit(l Limits) { p.limits = l }
 
 func (p *Reader) readHeader() error {
 	var magic [len(ProofMagic)]byte
@@ -47,7 +51,7 @@ func (p *Reader) readHeader() error {
 	}
 	p.sum.Write(magic[:])
 	p.size = int64(len(magic))
-	f, err := p.frame("the header", frameOverhead)
+	f, err := p.frame("the header", maxHeader)
 	if err != nil {
 		return err
 	}
@@ -55,19 +59,14 @@ func (p *Reader) readHeader() error {
 	if h == nil {
 		return malformed("no header")
 	}
-	if h.Version != ProofVersion {
-		return malformed("%w", refuseVersion(h.Version, ProofVersion))
+	if p.header, err = decodeHeader(h); err != nil {
+		return malformed("header: %w", err)
 	}
-	if len(h.Key) != len(p.header.Key) {
-		return malformed("key digest of %d bytes", len(h.Key))
-	}
-	copy(p.header.Key[:], h.Key)
 	return nil
 }
 
-// Header returns the header. Whether it names the right key is for the caller
-// to check.
-func (p *Reader) Header() Header { return p.header }
+// Header returns the header. Whether it suits the key is for the caller to check.
+func (p *Reader) Header() *Header { return &p.header }
 
 // Size returns the number of bytes read so far.
 func (p *Reader) Size() int64 { return p.size }
@@ -181,7 +180,7 @@ func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
 	p.sum.Write(b.Bytes())
 	p.size += int64(n)
 	f := &proofpb.Frame{}
-	budget := p.limits.Tensors + 2 // frame, and its message
+	budget := p.limits.messages()
 	if err := checkCanonical(b.Bytes(), f.ProtoReflect().Descriptor(), &budget); err != nil {
 		return nil, malformed("%s: %w", what, err)
 	}

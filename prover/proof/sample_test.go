@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"pgregory.net/rapid"
@@ -81,19 +82,18 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 	g.Steps[4].Acc, g.Steps[6].Acc = d.Equation, d.Below
 	g.Inputs = []model.TensorID{in}
 	g.Outputs = []model.TensorID{fn, view}
-	g.Finish(a * b)
+	if err := g.Finish(a * b); err != nil {
+		panic(err)
+	}
 	return g
 }
 
 func sampleKey() *Key {
 	k := &Key{
-		Graph:    sampleGraph(3, 5, 3, -77, "sample"),
+		Circuit:  sampleGraph(3, 5, 3, -77, "sample").Template(),
 		HasFixed: true,
+		RowVars:  12,
 		Security: Security{TargetBits: 100, GrindBits: 16, Mode: Johnson},
-		Levels: []soundness.Level{
-			{FoldVars: 3, RowVars: 12, LogBlowup: 2, Queries: 124, QueryGrind: 16, FoldGrind: 1},
-			{FoldVars: 4, RowVars: 8, LogBlowup: 5, Multiplicity: 6, Queries: 40, OutOfDomain: 1, QueryGrind: 16, FoldGrind: 9},
-		},
 	}
 	for i := range k.Root {
 		k.Root[i] = field.M31(1000 * i)
@@ -102,27 +102,48 @@ func sampleKey() *Key {
 	return k
 }
 
+func genHeader() *rapid.Generator[Header] {
+	return rapid.Custom(func(t *rapid.T) (h Header) {
+		copy(h.Key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
+		h.Sizes = rapid.SliceOfN(rapid.IntRange(0, 1<<31-1), 0, 4).Draw(t, "sizes")
+		h.ChunkEntries = rapid.IntRange(0, 1<<27).Draw(t, "chunk")
+		h.RowVars = rapid.IntRange(0, 40).Draw(t, "row")
+		small := rapid.IntRange(0, 1<<20)
+		for range rapid.IntRange(0, 3).Draw(t, "levels") {
+			h.Levels = append(h.Levels, soundness.Level{
+				FoldVars: small.Draw(t, "fold"), RowVars: small.Draw(t, "row"), LogBlowup: small.Draw(t, "blowup"),
+				Multiplicity: small.Draw(t, "m"), Queries: small.Draw(t, "queries"), OutOfDomain: small.Draw(t, "samples"),
+				QueryGrind: small.Draw(t, "grind"), FoldGrind: small.Draw(t, "fold grind"),
+			})
+		}
+		return h
+	})
+}
+
+func sampleHeader() Header {
+	return Header{
+		Key: sha256.Sum256([]byte("key")), Sizes: []int{540, 7}, ChunkEntries: 100, RowVars: 12,
+		Levels: []soundness.Level{
+			{FoldVars: 3, RowVars: 12, LogBlowup: 2, Queries: 124, QueryGrind: 16, FoldGrind: 1},
+			{FoldVars: 4, RowVars: 8, LogBlowup: 5, Multiplicity: 6, Queries: 40, OutOfDomain: 1, QueryGrind: 16, FoldGrind: 9},
+		},
+	}
+}
+
 func genKey() *rapid.Generator[*Key] {
 	return rapid.Custom(func(t *rapid.T) *Key {
 		k := &Key{
-			Graph: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
+			Circuit: sampleGraph(rapid.IntRange(1, 9).Draw(t, "a"), rapid.IntRange(1, 300).Draw(t, "b"),
 				rapid.IntRange(1, 10).Draw(t, "bits"),
 				rapid.Int64Range(1-model.Bound, model.Bound-1).Draw(t, "coef"),
-				model.PrintableName(rapid.String().Draw(t, "name"))),
+				model.PrintableName(rapid.String().Draw(t, "name"))).Template(),
 			HasFixed: true,
 			Security: Security{
 				rapid.IntRange(1, 120).Draw(t, "target"), rapid.IntRange(0, 24).Draw(t, "grind"),
 				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
 			},
 		}
-		small := rapid.IntRange(0, 1<<20)
-		for range rapid.IntRange(0, 3).Draw(t, "levels") {
-			k.Levels = append(k.Levels, soundness.Level{
-				FoldVars: small.Draw(t, "fold"), RowVars: small.Draw(t, "row"), LogBlowup: small.Draw(t, "blowup"),
-				Multiplicity: small.Draw(t, "m"), Queries: small.Draw(t, "queries"), OutOfDomain: small.Draw(t, "samples"),
-				QueryGrind: small.Draw(t, "grind"), FoldGrind: small.Draw(t, "fold grind"),
-			})
-		}
+		k.RowVars = rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")
 		if rapid.Bool().Draw(t, "source") {
 			k.Source = genSource().Draw(t, "made from")
 		}
@@ -139,7 +160,7 @@ func genKey() *rapid.Generator[*Key] {
 func sampleSource() *Source {
 	return &Source{
 		Files: [][32]byte{{1, 2, 3}, {0xff}}, Quantiser: 7, W8A8: true, WeightBits: 8, ActBits: 9, TableBits: 20,
-		Headroom: 1.1, ChunkEntries: 1 << 40, Ranges: []uint32{0, 1<<RangeCodeBits - 1, 5, 1 << 27, 6, 0},
+		Headroom: 1.1, Ranges: []uint32{0, 1<<RangeCodeBits - 1, 5, 1 << 27, 6, 0},
 	}
 }
 
@@ -149,7 +170,7 @@ func genSource() *rapid.Generator[*Source] {
 			Files: make([][32]byte, rapid.IntRange(1, 5).Draw(t, "files")), Quantiser: rapid.IntRange(1, 1<<31-1).Draw(t, "quantiser"),
 			W8A8: rapid.Bool().Draw(t, "w8a8"), WeightBits: rapid.IntRange(1, 64).Draw(t, "weights"),
 			ActBits: rapid.IntRange(1, 64).Draw(t, "activations"), TableBits: rapid.IntRange(1, 64).Draw(t, "tables"),
-			Headroom: rapid.Float64Min(1).Draw(t, "headroom"), ChunkEntries: rapid.IntMin(1).Draw(t, "entries"),
+			Headroom: rapid.Float64Min(1).Draw(t, "headroom"),
 		}
 		for i := range s.Files {
 			copy(s.Files[i][:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "file"))

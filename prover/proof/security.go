@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
-	"github.com/prove-model/prove-model/prover/soundness"
 )
 
 // Mode says which proximity bound the rounds after the first may use.
@@ -38,8 +37,8 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("unknown soundness %q: want unique or johnson", s)
 }
 
-// Security are the parameters of a key from which the prover and the verifier
-// derive every query count and every proof of work.
+// Security is what every proof for a key has to reach: the verifier holds a
+// proof's query counts and proofs of work against it.
 type Security struct {
 	// TargetBits is the proven security of every round, 1 to 120.
 	TargetBits int
@@ -68,20 +67,4 @@ func encodeSecurity(s Security) *proofpb.Security {
 // decodeSecurity relies on checkCanonical for the enumeration.
 func decodeSecurity(s *proofpb.Security) Security {
 	return Security{int(s.TargetBits), int(s.GrindBits), Mode(s.Soundness)}
-}
-
-func encodeLevel(l *soundness.Level) *proofpb.Level {
-	return &proofpb.Level{
-		FoldVars: uint32(l.FoldVars), RowVars: uint32(l.RowVars), LogBlowup: uint32(l.LogBlowup),
-		Multiplicity: uint32(l.Multiplicity), Queries: uint32(l.Queries), OutOfDomain: uint32(l.OutOfDomain),
-		QueryGrind: uint32(l.QueryGrind), FoldGrind: uint32(l.FoldGrind),
-	}
-}
-
-func (d *decoder) level(p *proofpb.Level) soundness.Level {
-	return soundness.Level{
-		FoldVars: d.small(p.FoldVars), RowVars: d.small(p.RowVars), LogBlowup: d.small(p.LogBlowup),
-		Multiplicity: d.small(p.Multiplicity), Queries: d.small(p.Queries), OutOfDomain: d.small(p.OutOfDomain),
-		QueryGrind: d.small(p.QueryGrind), FoldGrind: d.small(p.FoldGrind),
-	}
 }

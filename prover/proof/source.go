@@ -23,9 +23,9 @@ type Source struct {
 	W8A8                           bool
 	WeightBits, ActBits, TableBits int // at most, see quantise.Options
 	Headroom                       float64
-	ChunkEntries                   int
 	// Ranges are the calibrated ranges of the model's inputs and then of the
-	// values of its nodes, in order, three codes each (quantise.Range.Codes).
+	// values of its nodes, in order, for a batch of two if the batch is free, three
+	// codes each (quantise.Range.Codes).
 	Ranges []uint32
 }
 
@@ -36,7 +36,7 @@ func (s *Source) Equal(o *Source) bool {
 	}
 	return slices.Equal(s.Files, o.Files) && s.Quantiser == o.Quantiser && s.W8A8 == o.W8A8 &&
 		s.WeightBits == o.WeightBits && s.ActBits == o.ActBits && s.TableBits == o.TableBits &&
-		s.Headroom == o.Headroom && s.ChunkEntries == o.ChunkEntries && slices.Equal(s.Ranges, o.Ranges)
+		s.Headroom == o.Headroom && slices.Equal(s.Ranges, o.Ranges)
 }
 
 // Bounds on a source, far above what models have.
@@ -57,8 +57,6 @@ func (s *Source) validate() error {
 		return fmt.Errorf("%d, %d and %d bits", s.WeightBits, s.ActBits, s.TableBits)
 	case !(s.Headroom >= 1 && s.Headroom <= math.MaxFloat64):
 		return fmt.Errorf("headroom %v", s.Headroom)
-	case s.ChunkEntries < 1:
-		return fmt.Errorf("chunks of %d entries", s.ChunkEntries)
 	case len(s.Ranges)%3 != 0 || len(s.Ranges) > maxSourceRanges:
 		return fmt.Errorf("%d numbers in ranges", len(s.Ranges))
 	}
@@ -73,7 +71,7 @@ func (s *Source) validate() error {
 func encodeSource(s *Source) *proofpb.Source {
 	p := &proofpb.Source{
 		Quantiser: uint32(s.Quantiser), WeightBits: uint32(s.WeightBits), ActivationBits: uint32(s.ActBits), TableBits: uint32(s.TableBits),
-		Headroom: math.Float64bits(s.Headroom), ChunkEntries: uint64(s.ChunkEntries), Ranges: s.Ranges,
+		Headroom: math.Float64bits(s.Headroom), Ranges: s.Ranges,
 	}
 	if s.W8A8 {
 		p.Mode = proofpb.Mode_W8A8
@@ -87,13 +85,10 @@ func encodeSource(s *Source) *proofpb.Source {
 // decodeSource relies on checkCanonical for the enumeration.
 func decodeSource(p *proofpb.Source) (*Source, error) {
 	var d decoder
-	if p.ChunkEntries > math.MaxInt64 {
-		return nil, errors.New("source: a chunk is too large")
-	}
 	s := &Source{
 		Quantiser: d.small(p.Quantiser), W8A8: p.Mode == proofpb.Mode_W8A8,
 		WeightBits: d.small(p.WeightBits), ActBits: d.small(p.ActivationBits), TableBits: d.small(p.TableBits),
-		Headroom: math.Float64frombits(p.Headroom), ChunkEntries: int(p.ChunkEntries), Ranges: p.Ranges,
+		Headroom: math.Float64frombits(p.Headroom), Ranges: p.Ranges,
 	}
 	for _, f := range p.Files {
 		if len(f.Sha256) != sha256.Size {

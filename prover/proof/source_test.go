@@ -26,7 +26,6 @@ func TestSourceEqual(t *testing.T) {
 		"values":     func(s *Source) { s.ActBits++ },
 		"tables":     func(s *Source) { s.TableBits++ },
 		"headroom":   func(s *Source) { s.Headroom++ },
-		"chunks":     func(s *Source) { s.ChunkEntries++ },
 		"a range":    func(s *Source) { s.Ranges[0]++ },
 		"the ranges": func(s *Source) { s.Ranges = s.Ranges[:3] },
 	} {

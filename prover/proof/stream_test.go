@@ -14,11 +14,14 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/soundness"
 )
 
 // limits are those of a proof of the given number of chunks, with streams of up to
@@ -42,7 +45,7 @@ func due(chunks int) []plan.Frame {
 
 // contents are everything that a proof file holds.
 type contents struct {
-	Key     [32]byte
+	Header  Header
 	In, Out [][]int32
 	Frames  []frameBytes
 }
@@ -53,7 +56,7 @@ func write(w io.Writer, c contents) error {
 		f.frame.Bytes = int64(len(f.body))
 		frames = append(frames, f.frame)
 	}
-	p, err := NewWriter(w, c.Key, frames)
+	p, err := NewWriter(w, &c.Header, frames)
 	if err != nil {
 		return err
 	}
@@ -70,11 +73,12 @@ func write(w io.Writer, c contents) error {
 
 // read reads a proof of the frames of the limits.
 func read(r io.Reader, limits Limits, g *model.Graph) (c contents, err error) {
-	p, err := NewReader(r, limits)
+	p, err := NewReader(r)
 	if err != nil {
 		return c, err
 	}
-	c.Key = p.Header().Key
+	p.Limit(limits)
+	c.Header = *p.Header()
 	if c.In, c.Out, err = p.Public(g); err != nil {
 		return c, err
 	}
@@ -91,7 +95,7 @@ func read(r io.Reader, limits Limits, g *model.Graph) (c contents, err error) {
 
 func sample() contents {
 	return contents{
-		Key:    sha256.Sum256([]byte("key")),
+		Header: sampleHeader(),
 		In:     [][]int32{{1, -2, math.MaxInt32, math.MinInt32}, {}},
 		Out:    [][]int32{{0}},
 		Frames: sampleFrames(),
@@ -115,7 +119,7 @@ func TestStreamRoundTrip(t *testing.T) {
 		values := rapid.SliceOfN(rapid.SliceOfN(rapid.Int32(), 0, 20), 0, 4)
 		body := rapid.SliceOfN(rapid.Byte(), 0, 400)
 		c := contents{In: values.Draw(t, "in"), Out: values.Draw(t, "out")}
-		copy(c.Key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "key"))
+		c.Header = genHeader().Draw(t, "header")
 		chunks := rapid.IntRange(1, 300).Draw(t, "chunks")
 		for _, f := range due(chunks) {
 			c.Frames = append(c.Frames, frameBytes{f, body.Draw(t, f.String())})
@@ -185,6 +189,7 @@ func TestStreamMalleability(t *testing.T) {
 func TestStreamRefuses(t *testing.T) {
 	b := sampleFile(t)
 	headerEnd := len(ProofMagic) + 1 + int(b[len(ProofMagic)])
+	version := len(ProofMagic) + 1 + 3 // length, tag and length of the header, tag
 	publicEnd := headerEnd + 1 + int(b[headerEnd])
 	commitEnd := publicEnd + 1 + int(b[publicEnd])
 	frame := func(body ...byte) []byte { return append(protowire.AppendVarint(nil, uint64(len(body))), body...) }
@@ -216,7 +221,12 @@ func TestStreamRefuses(t *testing.T) {
 		{"over the limit of 1048640", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
 		{"over the limit of 1048576", reseal(b, insert(headerEnd, protowire.AppendVarint(nil, 1<<20+1)))},
 		{"too many messages", reseal(b, insert(headerEnd, frame(append([]byte{2<<3 | 2, 34}, bytes.Repeat([]byte{1<<3 | 2, 0}, 17)...)...)))},
-		{"version 2", reseal(b, func(b []byte) []byte { b[headerEnd-35] = 2; return b })},
+		{"version 3, this program reads version 2", reseal(b, func(b []byte) []byte { b[version] = 3; return b })},
+		{"version 1, which prove-model v0.1 reads", reseal(b, func(b []byte) []byte { b[version] = 1; return b })},
+		{"over the limit of 4096", append([]byte(ProofMagic), protowire.AppendVarint(nil, maxHeader+1)...)},
+		{"too many messages", headerOf(maxHeaderLevels + 1)},
+		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 2, 2<<3 | 2, 32}, append(make([]byte, 32),
+			3<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x08)...)...))},
 	} {
 		_, err := read(bytes.NewReader(c.b), limits(2), nil)
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
@@ -237,6 +247,19 @@ func TestStreamRefuses(t *testing.T) {
 	if err == nil || errors.Is(err, ErrMalformed) {
 		t.Errorf("an I/O error must not count as malformed: %v", err)
 	}
+}
+
+// headerFile returns a file that ends with these header frames.
+func headerFile(frames []byte) []byte { return append([]byte(ProofMagic), frames...) }
+
+// headerOf returns a file that ends with a header of n levels.
+func headerOf(n int) []byte {
+	f := &proofpb.Frame{Body: &proofpb.Frame_Header{Header: encodeHeader(&Header{Levels: make([]soundness.Level, n)})}}
+	var b bytes.Buffer
+	if _, err := protodelim.MarshalTo(&b, f); err != nil {
+		panic(err)
+	}
+	return headerFile(b.Bytes())
 }
 
 // fileOf returns a file of the sample's contents with n chunks.
@@ -305,7 +328,7 @@ func TestWriterOrder(t *testing.T) {
 			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Write(make([]byte, 5)), p.Write(nil))
 		}},
 	} {
-		p, err := NewWriter(io.Discard, [32]byte{}, []plan.Frame{
+		p, err := NewWriter(io.Discard, &Header{}, []plan.Frame{
 			{Kind: plan.Commitments, Bytes: 3}, {Kind: plan.Chunk, Bytes: 5, Exact: true}})
 		if err != nil {
 			t.Fatal(err)

@@ -40,15 +40,14 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// NewWriter writes the header for the key with this digest to w; these frames
-// will follow the public values. Nothing is sure to have reached w before Close.
-func NewWriter(w io.Writer, key [32]byte, frames []plan.Frame) (*Writer, error) {
+// NewWriter writes the header to w; these frames will follow the public values.
+// Nothing is sure to have reached w before Close.
+func NewWriter(w io.Writer, h *Header, frames []plan.Frame) (*Writer, error) {
 	p := &Writer{due: frames, out: sink{buf: bufio.NewWriterSize(w, writeBuffer), sum: sha256.New()}}
 	if _, err := p.out.Write([]byte(ProofMagic)); err != nil {
 		return nil, fmt.Errorf("writing the proof: %w", err)
 	}
-	h := &proofpb.Header{Version: ProofVersion, Key: key[:]}
-	p.frame(&proofpb.Frame{Body: &proofpb.Frame_Header{Header: h}})
+	p.frame(&proofpb.Frame{Body: &proofpb.Frame_Header{Header: encodeHeader(h)}})
 	return p, p.err
 }
 

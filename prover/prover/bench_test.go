@@ -33,14 +33,14 @@ func benchmarkMLP(b *testing.B, width int) {
 	m.g.Finish(0)
 	wit := m.run(b, rng)
 	ctx := context.Background()
-	key, tree, err := Commit(ctx, &m.g, m.w, proof.DefaultSecurity, Options{})
+	key, tree, err := Commit(ctx, m.g.Template(), m.w, proof.DefaultSecurity, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var buf bytes.Buffer
 	b.Run("commit", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := Commit(ctx, &m.g, m.w, proof.DefaultSecurity, Options{}); err != nil {
+			if _, _, err := Commit(ctx, m.g.Template(), m.w, proof.DefaultSecurity, Options{}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -48,7 +48,7 @@ func benchmarkMLP(b *testing.B, width int) {
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
 			buf.Reset()
-			stats, err := Prove(ctx, key, tree, wit, &buf, Options{})
+			stats, err := Prove(ctx, key, m.g.Instance, tree, wit, &buf, Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -32,11 +32,11 @@ func TestDevice(t *testing.T) {
 		device := Options{Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return machine.Backend(g, w) }}
 		var proofs [2]bytes.Buffer
 		for i, opts := range []Options{{}, device} {
-			key, tree, err := Commit(context.Background(), &b.g, b.w, sec, opts)
+			key, tree, err := Commit(context.Background(), b.g.Template(), b.w, sec, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Prove(context.Background(), key, tree, wit, &proofs[i], opts); err != nil {
+			if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &proofs[i], opts); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -48,7 +47,7 @@ func newFixture(t *testing.T, chunk int) *fixture {
 	f.b.g.Finish(chunk)
 	// Little security makes the test quick; the checks are the same.
 	var err error
-	if f.key, f.tree, err = Commit(context.Background(), &f.b.g, f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
+	if f.key, f.tree, err = Commit(context.Background(), f.b.g.Template(), f.b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	f.in = [][]int32{make([]int32, 90)}
@@ -101,7 +100,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if c.witness != nil {
 		c.witness(b, wit)
 	}
-	p, err := f.key.Plan()
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,6 +278,31 @@ func TestDishonestProvers(t *testing.T) {
 		"every sum": {backend: func(b backend.Backend) backend.Backend {
 			return &liar{Backend: b, inners: map[int]field.QM31{-1: field.One}}
 		}},
+		"a sum over rows": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, rows: field.One}
+		}},
+		"a sum over columns": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, columns: field.One}
+		}},
+		// The same look-ups, but at other entries of a step in several blocks, or at
+		// another step: only the columns tell.
+		"keys exchanged": {witness: func(b *builder, w *forward.Witness) {
+			k := slices.Clone(w.Keys[b.index(b.step("div remainder"))])
+			w.Keys[b.index(b.step("div remainder"))] = k
+			other := slices.IndexFunc(k, func(v int32) bool { return v != k[0] })
+			k[0], k[other] = k[other], k[0]
+		}},
+		"keys of two steps exchanged": {witness: func(b *builder, w *forward.Witness) {
+			x, y := b.index(b.step("div remainder")), b.index(b.step("div remainder below divisor"))
+			w.Keys[x], w.Keys[y] = slices.Clone(w.Keys[x]), slices.Clone(w.Keys[y])
+			for i := range w.Keys[x] {
+				if p, q := &w.Keys[x][i], &w.Keys[y][i]; *p != *q {
+					*p, *q = *q, *p
+					return
+				}
+			}
+			panic("the steps look up the same")
+		}},
 	}
 	for _, chunk := range []int{0, 100} {
 		f := newFixture(t, chunk)
@@ -326,6 +350,19 @@ type liar struct {
 	backend.Backend
 	evals, inners map[int]field.QM31
 	nEval, nInner int
+	rows, columns field.QM31 // for the first of all sums over rows, and over columns
+}
+
+func (l *liar) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
+	sums, err := l.Backend.RowSums(ctx, jobs)
+	sums[0][0] = sums[0][0].Add(l.rows)
+	return sums, err
+}
+
+func (l *liar) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
+	sums, err := l.Backend.ColumnSums(ctx, jobs)
+	sums[0][0] = sums[0][0].Add(l.columns)
+	return sums, err
 }
 
 func (l *liar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
@@ -386,7 +423,7 @@ func TestReusedChallenges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := f.key.Plan()
+	p, err := f.key.Plan(f.b.g.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,8 +432,8 @@ func TestReusedChallenges(t *testing.T) {
 		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *sites.Party {
 			if stale {
 				// The state before any root was absorbed.
-				outputs := r.public(f.key.Graph.Outputs)
-				w.Sponge = plan.Statement(f.key.Digest, f.in, outputs).Fork(0)
+				outputs := r.public(f.b.g.Outputs)
+				w.Sponge = p.Statement(f.key.Digest, f.in, outputs).Fork(0)
 			}
 			return sites.NewUncheckedProver(ctx, w, b)
 		}

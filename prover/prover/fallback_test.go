@@ -37,7 +37,7 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 			t.Errorf("%d backends made, %d closed", opened, closed)
 		}
 	}()
-	key, tree, err := Commit(context.Background(), &f.b.g, f.b.w, f.key.Security, opts)
+	key, tree, err := Commit(context.Background(), f.b.g.Template(), f.b.w, f.key.Security, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 		return nil, err
 	}
 	var buf bytes.Buffer
-	if _, err = Prove(context.Background(), key, tree, f.run(t), &buf, opts); err != nil {
+	if _, err = Prove(context.Background(), key, f.b.g.Instance, tree, f.run(t), &buf, opts); err != nil {
 		return nil, err
 	}
 	return buf.Bytes(), nil
@@ -61,7 +61,7 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 func TestFallback(t *testing.T) {
 	f := newFixture(t, 100)
 	var want bytes.Buffer
-	if _, err := Prove(context.Background(), f.key, f.tree, f.run(t), &want, Options{}); err != nil {
+	if _, err := Prove(context.Background(), f.key, f.b.g.Instance, f.tree, f.run(t), &want, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, threshold := range []int{0, 150, 1 << 10, 1 << 30} {

@@ -33,7 +33,7 @@ type forger struct {
 	honest *forward.Witness
 }
 
-func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Options) *forger {
+func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Options, chunk int) *forger {
 	t.Helper()
 	values, err := fg.RunFloat(in)
 	if err != nil {
@@ -43,6 +43,9 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 	if f.m, err = quantise.Quantise(fg, quantise.Ranges(values), opts); err != nil {
 		t.Fatal(err)
 	}
+	if f.m, err = f.m.At(model.Instance{ChunkEntries: chunk}); err != nil {
+		t.Fatal(err)
+	}
 	if f.in, _, err = f.m.QuantiseInput(in); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +53,7 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 	if f.honest, err = forward.Run(ctx, f.m.Graph, f.m.Weights, f.in); err != nil {
 		t.Fatal(err)
 	}
-	if f.key, f.tree, err = Commit(ctx, f.m.Graph, f.m.Weights, proof.Security{TargetBits: 40, GrindBits: 2}, Options{}); err != nil {
+	if f.key, f.tree, err = Commit(ctx, f.m.Circuit, f.m.Weights, proof.Security{TargetBits: 40, GrindBits: 2}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -59,7 +62,7 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 // prove follows the protocol with any witness and returns the verdict.
 func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	t.Helper()
-	p, err := f.key.Plan()
+	p, err := f.key.Plan(f.m.Graph.Instance)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +318,7 @@ func TestWitnessIsForced(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer fg.Close()
-			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9, ChunkEntries: 1 << 10}).run(t, rng, 1000)
+			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, 1000)
 		})
 	}
 }
@@ -353,7 +356,7 @@ func TestWitnessOfDivisionsIsForced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newForger(t, g, in, quantise.Options{}).run(t, rng, 1000)
+			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, 1000)
 		})
 	}
 }

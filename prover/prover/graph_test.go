@@ -214,12 +214,12 @@ func (b *builder) run(t testing.TB, rng *rand.Rand) *forward.Witness {
 func (b *builder) prove(t testing.TB, rng *rand.Rand, sec proof.Security) proved {
 	t.Helper()
 	wit := b.run(t, rng)
-	key, tree, err := Commit(context.Background(), &b.g, b.w, sec, Options{})
+	key, tree, err := Commit(context.Background(), b.g.Template(), b.w, sec, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
-	if _, err := Prove(context.Background(), key, tree, wit, &buf, Options{}); err != nil {
+	if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &buf, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return proved{b, key, buf.Bytes()}

@@ -152,7 +152,7 @@ func TestHostile(t *testing.T) {
 			}
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
-			pl, err := key.Plan()
+			pl, err := key.Plan(b.g.Instance)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -82,7 +82,12 @@ func TestMutatedKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	b := everything(rng)
 	b.g.Finish(100)
-	p := b.prove(t, rng, proof.Security{TargetBits: 60, GrindBits: 8})
+	mutatedKeys(t, rng, b.prove(t, rng, proof.Security{TargetBits: 60, GrindBits: 8}))
+	mutatedKeys(t, rng, proveLayers(t, 7)) // with a free dimension
+}
+
+func mutatedKeys(t *testing.T, rng *rand.Rand, p proved) {
+	t.Helper()
 	file, err := proof.EncodeKey(p.key)
 	if err != nil {
 		t.Fatal(err)
@@ -93,10 +98,7 @@ func TestMutatedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := fields(reflect.ValueOf(key.Graph), "graph")
-		if rng.IntN(6) == 0 {
-			list = fields(reflect.ValueOf(&key.Levels), "levels")
-		}
+		list := fields(reflect.ValueOf(key.Circuit), "circuit")
 		f := list[rng.IntN(len(list))]
 		mutate(f.value, rng)
 		if _, err := proof.EncodeKey(key); err != nil {

@@ -37,9 +37,9 @@ func (m *metered) Restrict(ctx context.Context, r backend.Restriction) (backend.
 	return m.Backend.Restrict(ctx, r)
 }
 
-func (m *metered) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
+func (m *metered) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
 	defer m.begin(&m.commits)()
-	return m.Backend.Commit(ctx, s)
+	return m.Backend.Commit(ctx, c)
 }
 
 func (m *metered) Sums(ctx context.Context, in []backend.Instance) (sumcheck.Tables, error) {
@@ -105,12 +105,12 @@ func TestNeed(t *testing.T) {
 			m.Backend = machine.Backend(g, w)
 			return m
 		}}
-		key, tree, err := Commit(context.Background(), &b.g, b.w, sec, opts)
+		key, tree, err := Commit(context.Background(), b.g.Template(), b.w, sec, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
-		if _, err := Prove(context.Background(), key, tree, wit, &bytes.Buffer{}, opts); err != nil {
+		if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &bytes.Buffer{}, opts); err != nil {
 			t.Fatal(err)
 		}
 		if got := dev.Live(); int64(got) > need.Fixed {

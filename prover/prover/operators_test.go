@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -40,8 +41,11 @@ func TestOperatorModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := quantise.Quantise(fg, quantise.Ranges(values), quantise.Options{ChunkEntries: 1 << 10})
+			m, err := quantise.Quantise(fg, quantise.Ranges(values), quantise.Options{})
 			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err = m.At(model.Instance{ChunkEntries: 1 << 10}); err != nil {
 				t.Fatal(err)
 			}
 			ints, _, err := m.QuantiseInput(in.Data())
@@ -54,12 +58,12 @@ func TestOperatorModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Little security makes it quick; the statement is the same.
-			key, tree, err := Commit(ctx, m.Graph, m.Weights, proof.Security{TargetBits: 30, GrindBits: 2}, Options{})
+			key, tree, err := Commit(ctx, m.Circuit, m.Weights, proof.Security{TargetBits: 30, GrindBits: 2}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var buf bytes.Buffer
-			if _, err := Prove(ctx, key, tree, wit, &buf, Options{}); err != nil {
+			if _, err := Prove(ctx, key, m.Graph.Instance, tree, wit, &buf, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			result, err := verifier.Verify(key, &buf)

@@ -17,7 +17,7 @@ func TestPlanKnowsTheProof(t *testing.T) {
 		b := everything(rng)
 		b.g.Finish(chunk)
 		p := b.prove(t, rng, proof.Security{TargetBits: 100, GrindBits: 8})
-		pl, err := p.key.Plan()
+		pl, err := p.key.Plan(b.g.Instance)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,14 +39,11 @@ func TestPlanKnowsTheProof(t *testing.T) {
 		for _, f := range pl.Forks {
 			claims += len(f.Claims)
 		}
-		key, tree, err := Commit(t.Context(), &b.g, b.w, p.key.Security, Options{})
+		key, tree, err := Commit(t.Context(), b.g.Template(), b.w, p.key.Security, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		stats, err := Prove(t.Context(), key, tree, b.run(t, rng), io.Discard, Options{})
+		stats, err := Prove(t.Context(), key, b.g.Instance, tree, b.run(t, rng), io.Discard, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,22 +54,28 @@ type Stats struct {
 	Strength soundness.Strength
 }
 
-// Commit commits to the fixed tensors of a graph and returns the key and the tree
+// Commit commits to the fixed tensors of a circuit and returns the key and the tree
 // that Prove opens, nil if nothing is fixed.
-func Commit(ctx context.Context, g *model.Graph, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	if err := g.Validate(); err != nil {
-		return nil, nil, err
-	}
-	p, err := plan.New(g, sec.Config())
+func Commit(ctx context.Context, c *model.Template, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+	p, err := Plan(c, sec)
 	if err != nil {
 		return nil, nil, err
 	}
-	return CommitPlanned(ctx, p, w, sec, opts)
+	return CommitPlanned(ctx, c, p, w, sec, opts)
 }
 
-// CommitPlanned is Commit for a graph whose proofs are planned already, for the
-// same security.
-func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
+// Plan returns the plan that Commit goes by: that of the circuit's proofs with all
+// free dimensions of size 1.
+func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
+	g, err := c.At(c.Unit())
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(g, sec.Config())
+}
+
+// CommitPlanned is Commit with the plan at hand.
+func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
 	tree, err := commitFixed(ctx, p, w, &opts)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +88,7 @@ func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	key, err := proof.NewKey(p, sec, root)
+	key, err := proof.NewKey(c, p, sec, root)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +99,7 @@ func CommitPlanned(ctx context.Context, p *plan.Plan, w model.Weights, sec proof
 // returns the root that the key would have if it were the one of these weights;
 // zero if nothing is fixed. The key's own root is not looked at.
 func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
-	p, err := key.Plan()
+	p, err := key.Plan(key.Circuit.Unit())
 	if err != nil {
 		return poseidon2.Digest{}, err
 	}
@@ -106,13 +112,13 @@ func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (p
 
 // commitFixed commits to the fixed tensors; nil if there are none.
 func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Options) (*whir.Tree, error) {
-	fixed := p.Fixed()
+	fixed := p.FixedTree()
 	if fixed == nil {
 		return nil, nil
 	}
 	b := opts.backend(p.Graph, fixedOnly{w})
 	defer b.Close()
-	tree, err := b.Commit(ctx, p.Stack(fixed))
+	tree, err := b.Commit(ctx, fixed.Commitment)
 	if err != nil {
 		return nil, err
 	}
@@ -130,16 +136,16 @@ func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
 
 // Prove writes a proof that the committed model maps the witness's inputs to
-// its outputs. fixed is the tree that Commit returned for the key. When the
-// context ends, or a device fails and its backend does not make up for it,
-// Prove stops and returns the error; what was written to out by then is no
-// proof.
-func Prove(ctx context.Context, key *proof.Key, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
-	p, err := key.Plan()
+// its outputs. The witness is of the instance in of the key's circuit, and fixed is
+// the tree that Commit returned for the key. When the context ends, or a device
+// fails and its backend does not make up for it, Prove stops and returns the error;
+// what was written to out by then is no proof.
+func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.Tree, wit backend.Witness, out io.Writer, opts Options) (*Stats, error) {
+	p, err := key.Plan(in)
 	if err != nil {
 		return nil, err
 	}
-	if (p.Fixed() != nil) != (fixed != nil) {
+	if (p.FixedTree() != nil) != (fixed != nil) {
 		return nil, errors.New("the commitment to the weights does not belong to the key")
 	}
 	if fixed != nil && fixed.Root() != key.Root {
@@ -173,11 +179,11 @@ type run struct {
 
 func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(key.Graph, wit), party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(p.Graph, wit), party: sites.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
-		if p.Trees[i].Chunk < 0 {
+		if p.Trees[i].Fixed {
 			r.trees[i] = fixed
 		}
 	}
@@ -198,16 +204,16 @@ func (r *run) step(ph Phase, done, total int) error {
 }
 
 func (r *run) prove(w io.Writer) error {
-	g := r.key.Graph
+	g := r.plan.Graph
 	inputs, outputs := r.public(g.Inputs), r.public(g.Outputs)
-	out, err := proof.NewWriter(w, r.key.Digest, r.plan.Frames)
+	out, err := proof.NewWriter(w, proof.NewHeader(r.key, r.plan), r.plan.Frames)
 	if err != nil {
 		return err
 	}
 	if err := out.WritePublic(inputs, outputs); err != nil {
 		return err
 	}
-	main := plan.Statement(r.key.Digest, inputs, outputs)
+	main := r.plan.Statement(r.key.Digest, inputs, outputs)
 	if err := r.commit(main, out); err != nil {
 		return err
 	}
@@ -251,24 +257,23 @@ func (r *run) public(ids []model.TensorID) [][]int32 {
 	return values
 }
 
-// commit commits to the witness of every chunk and sends the roots.
+// commit commits to the witness and sends the root.
 func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 	w := transcript.NewWriter(main)
+	if err := r.step(PhaseCommit, 0, 1); err != nil {
+		return err
+	}
 	for i := range r.plan.Trees {
-		if err := r.step(PhaseCommit, i, len(r.plan.Trees)); err != nil {
-			return err
-		}
-		t := &r.plan.Trees[i]
-		if t.Chunk < 0 {
+		if r.plan.Trees[i].Fixed {
 			continue
 		}
 		var err error
-		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Stack(t)); err != nil {
+		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Trees[i].Commitment); err != nil {
 			return err
 		}
 		w.SendDigest(r.trees[i].Root())
 	}
-	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
+	if err := r.step(PhaseCommit, 1, 1); err != nil {
 		return err
 	}
 	return out.Write(w.Bytes())
@@ -292,11 +297,9 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 }
 
 func (r *run) openClaims(w *transcript.Writer) error {
-	o := backend.Opening{Params: r.plan.Params, RowOffsets: r.plan.RowOffsets()}
-	for i := range r.plan.Trees {
-		o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
-	}
-	terms, value := r.plan.Combine(r.claims, w.Challenge())
+	o := r.plan.Opening()
+	tau := w.Challenges(r.plan.TailVars())
+	terms, value := r.plan.Combine(r.claims, tau, w.Challenge())
 	passes, err := r.backend.Opening(r.ctx, o)
 	if err != nil {
 		return err

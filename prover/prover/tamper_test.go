@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
@@ -79,6 +85,7 @@ func TestFlippedKey(t *testing.T) {
 
 // frames are the parts of a proof.
 type frames struct {
+	header      proof.Header
 	in, out     [][]int32
 	commitments []byte
 	chunks      [][]byte
@@ -87,16 +94,17 @@ type frames struct {
 
 func (p proved) split(t *testing.T) frames {
 	t.Helper()
-	pl, err := p.key.Plan()
+	r, err := proof.NewReader(bytes.NewReader(p.proof))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := proof.NewReader(bytes.NewReader(p.proof), proof.LimitsFor(pl))
+	f := frames{header: *r.Header()}
+	pl, err := p.key.PlanOf(&f.header)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f frames
-	if f.in, f.out, err = r.Public(p.key.Graph); err != nil {
+	r.Limit(proof.LimitsFor(pl))
+	if f.in, f.out, err = r.Public(pl.Graph); err != nil {
 		t.Fatal(err)
 	}
 	next := func() []byte {
@@ -107,7 +115,7 @@ func (p proved) split(t *testing.T) frames {
 		return body
 	}
 	f.commitments = next()
-	for range p.key.Graph.Chunks {
+	for range pl.Graph.Chunks {
 		f.chunks = append(f.chunks, next())
 	}
 	f.io, f.opening = next(), next()
@@ -117,17 +125,15 @@ func (p proved) split(t *testing.T) frames {
 func (f frames) verify(t *testing.T, key *proof.Key) error {
 	t.Helper()
 	var buf bytes.Buffer
-	pl, err := key.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Streams of any length: that the verifier refuses them is what is tested.
-	var due []plan.Frame
-	for _, f := range pl.Frames {
-		f.Bytes, f.Exact = 1<<30, false
-		due = append(due, f)
+	const most = 1 << 30
+	due := []plan.Frame{{Kind: plan.Commitments, Bytes: most}}
+	for i := range f.chunks {
+		due = append(due, plan.Frame{Kind: plan.Chunk, Index: i, Bytes: most})
 	}
-	w, err := proof.NewWriter(&buf, key.Digest, due)
+	due = append(due, plan.Frame{Kind: plan.IO, Bytes: most}, plan.Frame{Kind: plan.Opening, Bytes: most})
+	f.header.Key = key.Digest
+	w, err := proof.NewWriter(&buf, &f.header, due)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +152,34 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 	check(w.Close())
 	_, err = verifier.Verify(key, &buf)
 	return err
+}
+
+// TestTamperedHeader changes every number of a header: what is left well formed
+// is bound by the transcript.
+func TestTamperedHeader(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	b := everything(rng)
+	b.g.Finish(100)
+	sec := proof.DefaultSecurity
+	sec.Mode = proof.Johnson
+	p := b.prove(t, rng, sec)
+	for range 2000 {
+		f := p.split(t)
+		f.header.Levels = slices.Clone(f.header.Levels)
+		list := fields(reflect.ValueOf(&f.header), "header")
+		field := list[rng.IntN(len(list))]
+		if strings.HasPrefix(field.path, "header.Key") {
+			continue // verify puts the right one in its place
+		}
+		mutate(field.value, rng)
+		if g := p.split(t).header; cmp.Equal(f.header, g, cmpopts.EquateEmpty()) || field.value.CanInt() && field.value.Int() >= 1<<32 {
+			continue // nothing has changed, or the format cuts it off
+		}
+		err := f.verify(t, p.key)
+		if err == nil || strings.Contains(err.Error(), "the verifier failed") {
+			t.Errorf("%s: %v", field.path, err)
+		}
+	}
 }
 
 // TestReplayedFrames puts frames of one proof into another of the same key,
@@ -242,12 +276,12 @@ func TestProveRefusesBadWitness(t *testing.T) {
 	b.g.Finish(0)
 	wit := b.run(t, rng)
 	wit.Values[b.find("conv")][0]++
-	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
+	key, tree, err := Commit(context.Background(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
-	if _, err := Prove(context.Background(), key, tree, wit, &buf, Options{}); err == nil {
+	if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &buf, Options{}); err == nil {
 		if _, err := verifier.Verify(key, &buf); err == nil {
 			t.Error("a false witness was proved")
 		}
@@ -260,13 +294,13 @@ func TestInterrupted(t *testing.T) {
 	b := small(rng)
 	b.g.Finish(0)
 	var wit *forward.Witness = b.run(t, rng)
-	key, tree, err := Commit(context.Background(), &b.g, b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
+	key, tree, err := Commit(context.Background(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Prove(ctx, key, tree, wit, &bytes.Buffer{}, Options{}); err != context.Canceled {
+	if _, err := Prove(ctx, key, b.g.Instance, tree, wit, &bytes.Buffer{}, Options{}); err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
 }

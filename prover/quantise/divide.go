@@ -208,7 +208,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	}
 	limit := int64(pow2(shift)*float64(l.magnitude(num))/float64(lo)) + 1
 	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: model.Size(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
+		Node: l.node.Name, Entries: l.entries(v.shape), Bits: bits - (want - shift) - (bits - numBits), Wanted: bits,
 		Frac: tn.Frac - frac + shift, TableBits: table,
 	}, model.Log2Ceil(int(limit)) + 2 + (want - shift)})
 

@@ -190,7 +190,7 @@ func flatBeyond(f func(float64) float64, r, most float64) float64 {
 // with, and the scale of the keys: at most 2^16 of them.
 func (l *lowering) tableInput(base *value) (*expr, int) {
 	if base.id == model.None && base.pending != nil && base.uses == 1 &&
-		model.Size(base.shape) >= fusedEntries && base.rng.abs() > 0 {
+		l.entries(base.shape) >= fusedEntries && base.rng.abs() > 0 {
 		e := base.pending
 		frac := min(e.frac, floorLog2(float64(int64(1)<<l.plan.bits-1)/(base.rng.abs()*l.opts.Headroom)))
 		bits := min(16, 30-l.plan.shift())

@@ -13,7 +13,7 @@ import (
 func (l *lowering) input(v *value) model.TensorID {
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.plan.bits - 1}
 	t.Min = -t.Max - 1
-	if v.rng.Min >= 0 && model.Size(v.shape) >= 64 {
+	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
 		t.Min = 0
 	}
 	r := v.rng.abs() * l.opts.Headroom

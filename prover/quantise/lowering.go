@@ -16,6 +16,7 @@ type lowering struct {
 	opts   Options
 	plan   plan
 	stats  *weightStats
+	batch  int // the size that a free batch has in fg; 1 if it is not free
 
 	g      *model.Graph
 	values map[string]*value
@@ -74,14 +75,31 @@ type refusal struct{ err error }
 
 func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
 
-func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, p plan, stats *weightStats) *lowering {
+func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats) *lowering {
 	return &lowering{
-		fg: fg, ranges: ranges, opts: opts, plan: p, stats: stats,
-		g:      &model.Graph{Name: fg.Name, Chunks: 1},
+		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
+		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{},
 		maxBits: 15,
 	}
+}
+
+// again returns another pass over the same graph, with this plan.
+func (l *lowering) again(p plan) *lowering {
+	next := newLowering(l.fg, l.ranges, l.opts, l.stats)
+	next.plan, next.batch = p, l.batch
+	return next
+}
+
+// entries is the size of a shape for one element of the batch: what decides on
+// formats must not depend on the size that a free batch is tried with.
+func (l *lowering) entries(shape []int) int {
+	n := model.Size(shape)
+	if n%l.batch == 0 {
+		n /= l.batch
+	}
+	return n
 }
 
 // run lowers every node and returns all refusals as one error.
@@ -126,6 +144,7 @@ func (l *lowering) run() error {
 		}
 		l.g.Outputs = append(l.g.Outputs, id)
 	}
+	printableNames(l.g)
 	return nil
 }
 
@@ -254,22 +273,24 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 	return func(l *lowering, n *graph.Node, v *value) { f(l, n, op, v) }
 }
 
-// finish closes the graph of the last pass.
-func (l *lowering) finish() (*Model, error) {
-	m := &Model{Graph: l.g, Weights: make(model.Weights, len(l.g.Tensors)), clamps: l.clamps, outside: l.outside}
+// finish returns the model of the last pass, which has given the template. in is
+// the instance that runs at first.
+func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
+	m := &Model{
+		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
+		clamps: l.clamps, outside: l.outside,
+	}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)
 	}
-	l.g.Finish(l.opts.ChunkEntries)
-	printableNames(l.g)
-	m.Weights = append(m.Weights, make(model.Weights, len(l.g.Tensors)-len(m.Weights))...)
+	var err error
+	if m.Graph, err = t.At(in); err != nil {
+		return nil, fmt.Errorf("quantised graph: %w", err)
+	}
 	for _, f := range l.fixeds {
 		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))
 		f.fill(dst)
 		m.Weights[f.id] = dst
-	}
-	if err := l.g.Validate(); err != nil {
-		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
 	return m, nil
 }

@@ -96,6 +96,11 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 	for _, name := range n.Inputs {
 		shape := l.fg.Shapes[name]
 		w := &model.View{Groups: identityGroups(len(shape))}
+		for i := range shape {
+			if i != axisAt && shape[i] < v.shape[i] { // shrinkConstants
+				w.Groups[i].Strides = []int{0}
+			}
+		}
 		w.Groups[axisAt].Base = -at
 		at += shape[axisAt]
 		if x := l.values[name]; x != nil {

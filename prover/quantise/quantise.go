@@ -58,8 +58,6 @@ type Options struct {
 	Headroom float64
 	// MaxTableBits bounds the tables: 10 to model.MaxTableBits, the default.
 	MaxTableBits int
-	// ChunkEntries is the size of a chunk in witness entries. Default 2^22.
-	ChunkEntries int
 }
 
 // withDefaults checks the options and fills in the defaults.
@@ -85,9 +83,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxTableBits == 0 {
 		o.MaxTableBits = model.MaxTableBits
 	}
-	if o.ChunkEntries == 0 {
-		o.ChunkEntries = 1 << 22
-	}
 	switch {
 	case o.WeightBits < 2 || o.WeightBits > 16:
 		return o, fmt.Errorf("weight bits %d: want 2 to 16", o.WeightBits)
@@ -97,18 +92,27 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("headroom %g: want at least 1", o.Headroom)
 	case o.MaxTableBits < 10 || o.MaxTableBits > model.MaxTableBits:
 		return o, fmt.Errorf("table bits %d: want 10 to %d", o.MaxTableBits, model.MaxTableBits)
-	case o.ChunkEntries < 1:
-		return o, fmt.Errorf("chunk of %d entries", o.ChunkEntries)
 	}
 	return o, nil
 }
 
-// Model is a quantised model: the public graph, the weights that the key
+// Model is a quantised model: the public circuit, the weights that the key
 // commits to, and what is needed to move inputs and outputs between real
 // numbers and integers.
 type Model struct {
+	Circuit *model.Template
+	// Graph is the instance of the circuit that runs: at first that of the float
+	// model's sizes.
 	Graph   *model.Graph
 	Weights model.Weights
+	// Values are the names of the inputs of the float model, then of what its nodes
+	// compute, in order: for a batch of two if the batch is free (Pair). Ranges are
+	// what they were quantised with.
+	Values []string
+	Ranges map[string]Range
+	// OneBatch says why the batch is not a free dimension of the circuit though
+	// the model leaves it open; nil if it is one, or if the model fixes it.
+	OneBatch error
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
@@ -119,7 +123,7 @@ type Model struct {
 // StepReport is the precision of one rounding look-up.
 type StepReport struct {
 	Node      string
-	Entries   int
+	Entries   int // of one element of the batch, if that is free
 	Bits      int // of the calibrated range, head-room included, sign excluded
 	Wanted    int // what Bits would be with tables large enough
 	Frac      int // the result is an integer times 2^−Frac
@@ -128,7 +132,13 @@ type StepReport struct {
 }
 
 // Quantise quantises fg. ranges holds the calibrated range of every graph
-// input and node output (Ranges of what RunFloat returned).
+// input and node output (Ranges of what RunFloat returned), whatever the size of
+// the batch.
+//
+// If the leading axis of all inputs is one that the model leaves open, it is a
+// free dimension of the circuit, which does not depend on fg's size of it then;
+// unless what the model computes depends on it in another way than by repeating
+// itself, which Model.OneBatch tells.
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
@@ -136,41 +146,91 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 	if err != nil {
 		return nil, err
 	}
+	var oneBatch error
+	if batch := Batch(fg); batch != "" {
+		m, err := quantiseFree(fg, ranges, opts, batch)
+		if err == nil {
+			return m, nil
+		}
+		oneBatch = fmt.Errorf("dimension %q: %w", batch, err)
+	}
+	if err := checkRanges(fg, ranges); err != nil {
+		return nil, err
+	}
+	l, err := newLowering(fg, ranges, opts, &weightStats{}).choose()
+	if err != nil {
+		return nil, err
+	}
+	m, err := l.finish(&model.Template{Graph: l.g}, model.Instance{})
+	if err != nil {
+		return nil, err
+	}
+	m.OneBatch = oneBatch
+	return m, nil
+}
+
+// Values lists the names of the inputs of a float model, then of what its nodes
+// compute, in order.
+func Values(fg *graph.Graph) []string {
+	var names []string
+	for _, v := range fg.Inputs {
+		names = append(names, v.Name)
+	}
+	for _, n := range fg.Nodes {
+		names = append(names, n.Output)
+	}
+	return names
+}
+
+// checkRanges checks that every input and node has a range, and a finite one.
+func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 	for _, in := range fg.Inputs {
 		if _, ok := ranges[in.Name]; !ok {
-			return nil, fmt.Errorf("no calibrated range for input %q", in.Name)
+			return fmt.Errorf("no calibrated range for input %q", in.Name)
 		}
 	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
 		if !ok {
-			return nil, fmt.Errorf("no calibrated range for %q", n.Output)
+			return fmt.Errorf("no calibrated range for %q", n.Output)
 		}
 		if math.IsNaN(r.Min+r.Max) || math.IsInf(r.Min, 0) || math.IsInf(r.Max, 0) {
-			return nil, fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
+			return fmt.Errorf("%s: the float model gives values that are not finite%s", describe(n), domain(n.Op))
 		}
 	}
-	// A first pass with the largest tables shows how far static bounds and
-	// calibrated ranges are apart, which fixes table size and precision; the
-	// next builds the graph.
-	stats := &weightStats{}
-	p := plan{tableBits: opts.MaxTableBits, bits: min(12, opts.ActBits-1)}
-	l := newLowering(fg, ranges, opts, p, stats)
+	return nil
+}
+
+// choose chooses what all look-ups share and lowers the model with that. A first
+// pass with the largest tables shows how far static bounds and calibrated ranges
+// are apart, which fixes table size and precision; the next builds the circuit.
+func (l *lowering) choose() (*lowering, error) {
+	l.plan = plan{tableBits: l.opts.MaxTableBits, bits: min(12, l.opts.ActBits-1)}
 	l.draft = true
 	if err := l.run(); err != nil {
 		return nil, err
 	}
-	for p = p.improve(l, opts); ; {
-		l = newLowering(fg, ranges, opts, p, stats)
+	for p := l.plan.improve(l, l.opts); ; p.tableBits++ {
+		l = l.again(p)
 		if err := l.run(); err != nil {
 			return nil, err
 		}
 		// Static bounds depend on the tables as well: a smaller one clamps less.
-		if l.precise() || p.tableBits == opts.MaxTableBits {
-			return l.finish()
+		if l.precise() || p.tableBits == l.opts.MaxTableBits {
+			return l, nil
 		}
-		p.tableBits++
 	}
+}
+
+// At returns the model with another instance of its circuit.
+func (m *Model) At(in model.Instance) (*Model, error) {
+	g, err := m.Circuit.At(in)
+	if err != nil {
+		return nil, err
+	}
+	other := *m
+	other.Graph = g
+	return &other, nil
 }
 
 // domain says where a function is defined, if that is not everywhere.

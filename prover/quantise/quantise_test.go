@@ -52,7 +52,7 @@ func TestRangesAreNeeded(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{
 		{Mode: "int4"}, {WeightBits: 1}, {WeightBits: 17}, {ActBits: 3}, {ActBits: 17}, {Headroom: 0.5},
-		{Headroom: math.NaN()}, {MaxTableBits: 9}, {MaxTableBits: 21}, {ChunkEntries: -1},
+		{Headroom: math.NaN()}, {MaxTableBits: 9}, {MaxTableBits: 21},
 	} {
 		if _, err := o.withDefaults(); err == nil {
 			t.Errorf("%+v: accepted", o)
@@ -139,7 +139,7 @@ func TestCompare(t *testing.T) {
 
 // Piecewise tables give the function they are named after on every key.
 func TestPiecewiseTables(t *testing.T) {
-	l := newLowering(&graph.Graph{}, nil, Options{Headroom: 2}, plan{tableBits: 6, bits: 4}, &weightStats{})
+	l := newLowering(&graph.Graph{}, nil, Options{Headroom: 2}, &weightStats{}).again(plan{tableBits: 6, bits: 4})
 	clip := func(x, lo, hi int64) int64 { return min(max(x, lo), hi) }
 	for _, c := range []struct{ lo, hi int64 }{{-8, 7}, {0, 7}, {-1000, 1000}, {3, 5}, {-32, 31}, {0, 0}, {-5, -2}} {
 		for k, f := range map[kind]func(x int64) int64{

@@ -51,7 +51,7 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 		needTable = 1 // nothing is known about the scale, so nothing is lost
 	}
 	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: model.Size(e.shape), Bits: usual - (want - frac), Wanted: usual,
+		Node: l.node.Name, Entries: l.entries(e.shape), Bits: usual - (want - frac), Wanted: usual,
 		Frac: frac, Shift: e.frac - frac, TableBits: l.plan.tableBits,
 	}, needTable})
 	lo, hi := f.at(frac)
@@ -88,7 +88,8 @@ func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 	half := int64(1) << (l.plan.tableBits - 1)
 	lo, hi := keys(e, frac)
 	if e.frac-frac > maxRounding || lo == 0 && hi == 0 {
-		return l.fixed(name, e.shape, frac, 0, 0, func([]int32) {})
+		zero := l.fixed(name, nil, frac, 0, 0, nil, func([]int32) {})
+		return l.virtual(name, e.shape, []model.Linear{{Coef: 1, Src: zero, View: labelView(nil, e.shape)}}, frac)
 	}
 	for lo < -half || hi >= half {
 		frac--

@@ -106,7 +106,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), func(dst []int32) {
+	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t, func(dst []int32) {
 		quantiseWeights(dst, w.t, frac, exponents, w.inner)
 	})
 	other, labels := w.operand(id)

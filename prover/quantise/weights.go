@@ -12,12 +12,15 @@ import (
 type fixed struct {
 	id   model.TensorID
 	fill func(dst []int32)
+	// source is the constant that, together with what the circuit says of the
+	// tensor, decides on the values; nil if more than that does.
+	source *graph.Tensor
 }
 
 // fixed adds a fixed tensor.
-func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, fill func(dst []int32)) model.TensorID {
+func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill func(dst []int32)) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
-	l.fixeds = append(l.fixeds, fixed{id, fill})
+	l.fixeds = append(l.fixeds, fixed{id, fill, source})
 	return id
 }
 
@@ -31,7 +34,7 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
 		refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
 	}
-	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), func(dst []int32) {
+	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32) {
 		for i, v := range values {
 			dst[i] = int32(math.Round(v * scale))
 		}

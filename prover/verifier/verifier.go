@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -21,10 +22,12 @@ import (
 var ErrInvalid = errors.New("proof is not valid")
 
 // Result is what a valid proof states: the committed model maps Inputs to
-// Outputs. The integers stand for value·2^(−Frac) of the graph's tensors.
+// Outputs. The integers stand for value·2^(−Frac) of the circuit's tensors.
 type Result struct {
 	Inputs, Outputs [][]int32
-	// Strength is that of the weakest round. It is a function of the key.
+	// Circuit is the key's at the sizes that the proof is for.
+	Circuit *model.Graph
+	// Strength is that of the weakest round.
 	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
@@ -43,19 +46,21 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 			result, err = nil, fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p)
 		}
 	}()
-	p, err := key.Plan()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	in, err := proof.NewReader(r, proof.LimitsFor(p))
+	in, err := proof.NewReader(r)
 	if err != nil {
 		return nil, err
 	}
-	if in.Header().Key != key.Digest {
-		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, in.Header().Key, key.Digest)
+	header := in.Header()
+	if header.Key != key.Digest {
+		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, header.Key, key.Digest)
 	}
+	p, err := key.PlanOf(header)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	in.Limit(proof.LimitsFor(p))
 	v := &verification{key: key, plan: p, in: in}
-	if v.inputs, v.outputs, err = in.Public(key.Graph); err != nil {
+	if v.inputs, v.outputs, err = in.Public(p.Graph); err != nil {
 		return nil, err
 	}
 	if err := v.run(); err != nil {
@@ -65,7 +70,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 		return nil, err
 	}
 	return &Result{
-		Inputs: v.inputs, Outputs: v.outputs, Bytes: in.Size(),
+		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
 		Strength: p.Strength(),
 	}, nil
 }
@@ -82,7 +87,7 @@ type verification struct {
 // run follows the transcript: commitments, one fork a chunk, one for the
 // public outputs, the join, and the opening of all claims.
 func (v *verification) run() error {
-	main := plan.Statement(v.key.Digest, v.inputs, v.outputs)
+	main := v.plan.Statement(v.key.Digest, v.inputs, v.outputs)
 	if err := v.commitments(main); err != nil {
 		return err
 	}
@@ -98,7 +103,7 @@ func (v *verification) run() error {
 	return v.opening(main)
 }
 
-// commitments receives the roots of the witness. That of the fixed tensors is
+// commitments receives the root of the witness. That of the fixed tensors is
 // the key's, which the statement has bound.
 func (v *verification) commitments(main *transcript.Sponge) error {
 	body, err := v.in.Next()
@@ -108,7 +113,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	r := transcript.NewReader(main, body)
 	v.roots = make([]poseidon2.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
-		if v.plan.Trees[i].Chunk < 0 {
+		if v.plan.Trees[i].Fixed {
 			v.roots[i] = v.key.Root
 		} else {
 			v.roots[i] = r.Digest()
@@ -143,8 +148,9 @@ func (v *verification) opening(main *transcript.Sponge) error {
 	}
 	r := transcript.NewReader(main, body)
 	if v.plan.Params != nil {
-		terms, value := v.plan.Combine(v.claims, r.Challenge())
-		whir.Verify(r, v.plan.Params, v.roots, v.plan.RowCounts(), v.plan.RowOffsets(), terms, value)
+		tau := r.Challenges(v.plan.TailVars())
+		terms, value := v.plan.Combine(v.claims, tau, r.Challenge())
+		whir.Verify(r, v.plan.Params, v.roots, v.plan.Layouts(), v.plan.RowOffsets(), terms, value)
 	}
 	if err := r.Done(); err != nil {
 		return fmt.Errorf("%w: opening: %w", ErrInvalid, err)

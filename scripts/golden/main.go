@@ -32,6 +32,7 @@ type source struct {
 	calibration  string // file, or none: the input
 	options      quantise.Options
 	mode         proof.Mode
+	chunkEntries int // 0: as is canonical
 	chunks       int // that it must have; 0: one
 }
 
@@ -47,7 +48,7 @@ func sources(models string) []source {
 	return []source{
 		{name: "digits", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json"},
 		{name: "digits_chunks", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
-			options: quantise.Options{Mode: "w8a8", ChunkEntries: 5000}, chunks: 2},
+			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2},
 		{name: "digits_johnson", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
 			options: quantise.Options{Mode: "w8a8"}, mode: proof.Johnson},
 		{name: "attention", model: filepath.Join(models, "self_attention/network.onnx"), input: filepath.Join(models, "self_attention/input.json"),
@@ -115,10 +116,15 @@ func (s *source) circuit() (*golden.Circuit, error) {
 	if err != nil {
 		return nil, err
 	}
+	instance := m.Graph.Instance
+	instance.ChunkEntries = s.chunkEntries
+	if m, err = m.At(instance); err != nil {
+		return nil, err
+	}
 	if m.Graph.Chunks != max(s.chunks, 1) {
 		return nil, fmt.Errorf("%d chunks", m.Graph.Chunks)
 	}
-	c := &golden.Circuit{Graph: m.Graph, Weights: m.Weights, Security: proof.DefaultSecurity}
+	c := &golden.Circuit{Template: m.Circuit, Instance: instance, Weights: m.Weights, Security: proof.DefaultSecurity}
 	c.Security.Mode = s.mode
 	c.Inputs, _, err = m.QuantiseInput(input.Data())
 	return c, err

@@ -49,7 +49,7 @@ func TestClosed(t *testing.T) {
 	machine := NewMachine(devicetest.Open(t))
 	defer machine.Close()
 	b := machine.Backend(g, w)
-	tree, err := b.Commit(context.Background(), backend.Stack{Layout: model.NewStack(g, []model.TensorID{0}), Rows: 7, RowVars: 4, LogBlowup: 2})
+	tree, err := b.Commit(context.Background(), backend.SingleStack(model.NewStack(g, []model.TensorID{0}), 4, 2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,7 @@ type Backend struct {
 	w    backend.Witness
 	dev  *scope
 	held map[model.TensorID]*Tensor // tensors that are not fixed
+	keys map[int]*Tensor            // of look-up steps that are cut, as long as they are wanted
 	box  kernels.Mailbox            // nil until wanted
 	// nodes are the trees whose digests are on the device.
 	nodes map[*nodes]struct{}
@@ -130,7 +131,7 @@ var _ backend.Backend = (*Backend)(nil)
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, nil, map[*nodes]struct{}{}}
+	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, map[int]*Tensor{}, nil, map[*nodes]struct{}{}}
 }
 
 // DeviceWitness is a witness that has tensors on the device already.

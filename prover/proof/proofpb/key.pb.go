@@ -173,7 +173,7 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7, 0}
+	return file_key_proto_rawDescGZIP(), []int{6, 0}
 }
 
 type Group_Map int32
@@ -222,7 +222,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10, 0}
+	return file_key_proto_rawDescGZIP(), []int{9, 0}
 }
 
 type Step_Kind int32
@@ -278,7 +278,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14, 0}
+	return file_key_proto_rawDescGZIP(), []int{13, 0}
 }
 
 type Table_Kind int32
@@ -327,7 +327,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15, 0}
+	return file_key_proto_rawDescGZIP(), []int{14, 0}
 }
 
 // Key is the body of a key file.
@@ -338,7 +338,8 @@ type Key struct {
 	// 4 bytes little-endian. Empty if the graph has no fixed tensor.
 	Root     []byte    `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
 	Security *Security `protobuf:"bytes,3,opt,name=security,proto3" json:"security,omitempty"`
-	Opening  *Opening  `protobuf:"bytes,4,opt,name=opening,proto3" json:"opening,omitempty"`
+	// log2 of the length of a row of the stack under the root.
+	RowVars uint32 `protobuf:"varint,4,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
 	// What the graph and the weights were made from; absent if that is not known.
 	Source        *Source `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -396,11 +397,11 @@ func (x *Key) GetSecurity() *Security {
 	return nil
 }
 
-func (x *Key) GetOpening() *Opening {
+func (x *Key) GetRowVars() uint32 {
 	if x != nil {
-		return x.Opening
+		return x.RowVars
 	}
-	return nil
+	return 0
 }
 
 func (x *Key) GetSource() *Source {
@@ -418,7 +419,7 @@ type Source struct {
 	Files []*File `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	// Version of the quantiser.
 	Quantiser uint32 `protobuf:"varint,2,opt,name=quantiser,proto3" json:"quantiser,omitempty"`
-	Mode      Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=prove_model.v1.Mode" json:"mode,omitempty"`
+	Mode      Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=prove_model.v2.Mode" json:"mode,omitempty"`
 	// Largest mantissa of a weight and largest activation, signs included, and
 	// the largest table, in bits.
 	WeightBits     uint32 `protobuf:"varint,4,opt,name=weight_bits,json=weightBits,proto3" json:"weight_bits,omitempty"`
@@ -426,13 +427,12 @@ type Source struct {
 	TableBits      uint32 `protobuf:"varint,6,opt,name=table_bits,json=tableBits,proto3" json:"table_bits,omitempty"`
 	// Factor that widens the ranges: the bits of an IEEE 754 binary64.
 	Headroom uint64 `protobuf:"varint,7,opt,name=headroom,proto3" json:"headroom,omitempty"`
-	// Size of a chunk in witness entries.
-	ChunkEntries uint64 `protobuf:"varint,8,opt,name=chunk_entries,json=chunkEntries,proto3" json:"chunk_entries,omitempty"`
 	// Calibrated ranges of the model's inputs, then of the values that its nodes
-	// compute, in the order of the normal form: least, greatest, and least
+	// compute, in the order of the normal form, that of a batch of 2 if the batch
+	// is free: least, greatest, and least
 	// magnitude of each. A number is the first 28 bits of its IEEE 754 binary64;
 	// the others are 0.
-	Ranges        []uint32 `protobuf:"varint,9,rep,packed,name=ranges,proto3" json:"ranges,omitempty"`
+	Ranges        []uint32 `protobuf:"varint,8,rep,packed,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -516,13 +516,6 @@ func (x *Source) GetHeadroom() uint64 {
 	return 0
 }
 
-func (x *Source) GetChunkEntries() uint64 {
-	if x != nil {
-		return x.ChunkEntries
-	}
-	return 0
-}
-
 func (x *Source) GetRanges() []uint32 {
 	if x != nil {
 		return x.Ranges
@@ -575,176 +568,21 @@ func (x *File) GetSha256() []byte {
 	return nil
 }
 
-// Opening are the parameters of the opening, one level for each oracle; none
-// if nothing is committed, in the model or in its proofs.
-type Opening struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Levels        []*Level               `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Opening) Reset() {
-	*x = Opening{}
-	mi := &file_key_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Opening) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Opening) ProtoMessage() {}
-
-func (x *Opening) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Opening.ProtoReflect.Descriptor instead.
-func (*Opening) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Opening) GetLevels() []*Level {
-	if x != nil {
-		return x.Levels
-	}
-	return nil
-}
-
-// Level describes one oracle of the opening. Level 0 is the committed stacks
-// together; level i ≥ 1 is the tree of the i-th folded row.
-type Level struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A leaf is a column of 2^fold_vars rows of 2^row_vars values each.
-	FoldVars uint32 `protobuf:"varint,1,opt,name=fold_vars,json=foldVars,proto3" json:"fold_vars,omitempty"`
-	RowVars  uint32 `protobuf:"varint,2,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
-	// The code has 2^(row_vars+log_blowup) positions.
-	LogBlowup uint32 `protobuf:"varint,3,opt,name=log_blowup,json=logBlowup,proto3" json:"log_blowup,omitempty"`
-	// 0 for unique decoding; m for the radius 1 − √ρ·(1+1/m).
-	Multiplicity uint32 `protobuf:"varint,4,opt,name=multiplicity,proto3" json:"multiplicity,omitempty"`
-	// Positions drawn, with repetition.
-	Queries     uint32 `protobuf:"varint,5,opt,name=queries,proto3" json:"queries,omitempty"`
-	OutOfDomain uint32 `protobuf:"varint,6,opt,name=out_of_domain,json=outOfDomain,proto3" json:"out_of_domain,omitempty"`
-	// Bits of the proofs of work before the positions are drawn, and before each
-	// challenge that binds a row variable.
-	QueryGrind    uint32 `protobuf:"varint,7,opt,name=query_grind,json=queryGrind,proto3" json:"query_grind,omitempty"`
-	FoldGrind     uint32 `protobuf:"varint,8,opt,name=fold_grind,json=foldGrind,proto3" json:"fold_grind,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Level) Reset() {
-	*x = Level{}
-	mi := &file_key_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Level) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Level) ProtoMessage() {}
-
-func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Level.ProtoReflect.Descriptor instead.
-func (*Level) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *Level) GetFoldVars() uint32 {
-	if x != nil {
-		return x.FoldVars
-	}
-	return 0
-}
-
-func (x *Level) GetRowVars() uint32 {
-	if x != nil {
-		return x.RowVars
-	}
-	return 0
-}
-
-func (x *Level) GetLogBlowup() uint32 {
-	if x != nil {
-		return x.LogBlowup
-	}
-	return 0
-}
-
-func (x *Level) GetMultiplicity() uint32 {
-	if x != nil {
-		return x.Multiplicity
-	}
-	return 0
-}
-
-func (x *Level) GetQueries() uint32 {
-	if x != nil {
-		return x.Queries
-	}
-	return 0
-}
-
-func (x *Level) GetOutOfDomain() uint32 {
-	if x != nil {
-		return x.OutOfDomain
-	}
-	return 0
-}
-
-func (x *Level) GetQueryGrind() uint32 {
-	if x != nil {
-		return x.QueryGrind
-	}
-	return 0
-}
-
-func (x *Level) GetFoldGrind() uint32 {
-	if x != nil {
-		return x.FoldGrind
-	}
-	return 0
-}
-
-// Security are the parameters from which every query count and grinding
-// follows.
+// Security is what every proof for the key has to reach.
 type Security struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Proven bits of security of every round, 1 to 120.
 	TargetBits uint32 `protobuf:"varint,1,opt,name=target_bits,json=targetBits,proto3" json:"target_bits,omitempty"`
 	// Largest proof of work of a round in bits, 0 to 24.
 	GrindBits     uint32    `protobuf:"varint,2,opt,name=grind_bits,json=grindBits,proto3" json:"grind_bits,omitempty"`
-	Soundness     Soundness `protobuf:"varint,3,opt,name=soundness,proto3,enum=prove_model.v1.Soundness" json:"soundness,omitempty"`
+	Soundness     Soundness `protobuf:"varint,3,opt,name=soundness,proto3,enum=prove_model.v2.Soundness" json:"soundness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Security) Reset() {
 	*x = Security{}
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +594,7 @@ func (x *Security) String() string {
 func (*Security) ProtoMessage() {}
 
 func (x *Security) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +607,7 @@ func (x *Security) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Security.ProtoReflect.Descriptor instead.
 func (*Security) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5}
+	return file_key_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Security) GetTargetBits() uint32 {
@@ -793,7 +631,8 @@ func (x *Security) GetSoundness() Soundness {
 	return Soundness_UNIQUE_DECODING
 }
 
-// Graph is a quantised model without its weights.
+// Graph is a quantised model without its weights, and without sizes of its free
+// dimensions, if it has any.
 type Graph struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -804,17 +643,15 @@ type Graph struct {
 	// Identifiers.
 	Inputs []uint32 `protobuf:"varint,5,rep,packed,name=inputs,proto3" json:"inputs,omitempty"`
 	// Identifiers.
-	Outputs []uint32 `protobuf:"varint,6,rep,packed,name=outputs,proto3" json:"outputs,omitempty"`
-	Chunks  uint32   `protobuf:"varint,7,opt,name=chunks,proto3" json:"chunks,omitempty"`
-	// Ordered by chunk, then table.
-	Multiplicities []*Multiplicity `protobuf:"bytes,8,rep,name=multiplicities,proto3" json:"multiplicities,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	Outputs       []uint32 `protobuf:"varint,6,rep,packed,name=outputs,proto3" json:"outputs,omitempty"`
+	Free          []*Free  `protobuf:"bytes,7,rep,name=free,proto3" json:"free,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +663,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +676,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6}
+	return file_key_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Graph) GetName() string {
@@ -884,18 +721,67 @@ func (x *Graph) GetOutputs() []uint32 {
 	return nil
 }
 
-func (x *Graph) GetChunks() uint32 {
+func (x *Graph) GetFree() []*Free {
 	if x != nil {
-		return x.Chunks
-	}
-	return 0
-}
-
-func (x *Graph) GetMultiplicities() []*Multiplicity {
-	if x != nil {
-		return x.Multiplicities
+		return x.Free
 	}
 	return nil
+}
+
+// Free is a free dimension: its size, from 1 to bound, is in a proof's header.
+//
+// A field described as a scale is a set of free dimensions, bit f for Graph.free[f]:
+// the number that it belongs to is multiplied with their sizes.
+type Free struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Bound         uint32                 `protobuf:"varint,2,opt,name=bound,proto3" json:"bound,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Free) Reset() {
+	*x = Free{}
+	mi := &file_key_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Free) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Free) ProtoMessage() {}
+
+func (x *Free) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Free.ProtoReflect.Descriptor instead.
+func (*Free) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Free) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Free) GetBound() uint32 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
 }
 
 // Tensor is an integer tensor that stands for integer·2^(−frac), with every
@@ -904,21 +790,21 @@ type Tensor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Shape []uint64               `protobuf:"varint,2,rep,packed,name=shape,proto3" json:"shape,omitempty"`
-	Kind  Tensor_Kind            `protobuf:"varint,3,opt,name=kind,proto3,enum=prove_model.v1.Tensor_Kind" json:"kind,omitempty"`
+	Kind  Tensor_Kind            `protobuf:"varint,3,opt,name=kind,proto3,enum=prove_model.v2.Tensor_Kind" json:"kind,omitempty"`
 	Frac  int32                  `protobuf:"zigzag32,4,opt,name=frac,proto3" json:"frac,omitempty"`
 	Min   int64                  `protobuf:"zigzag64,5,opt,name=min,proto3" json:"min,omitempty"`
 	Max   int64                  `protobuf:"zigzag64,6,opt,name=max,proto3" json:"max,omitempty"`
-	// Witness: the chunk whose commitment holds it.
-	Chunk uint32 `protobuf:"varint,7,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	// Virtual: the sum of views that defines it.
-	Definition    []*Linear `protobuf:"bytes,8,rep,name=definition,proto3" json:"definition,omitempty"`
+	Definition []*Linear `protobuf:"bytes,7,rep,name=definition,proto3" json:"definition,omitempty"`
+	// Scales of the axes; empty if none scales.
+	Scales        []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tensor) Reset() {
 	*x = Tensor{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +816,7 @@ func (x *Tensor) String() string {
 func (*Tensor) ProtoMessage() {}
 
 func (x *Tensor) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +829,7 @@ func (x *Tensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tensor.ProtoReflect.Descriptor instead.
 func (*Tensor) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tensor) GetName() string {
@@ -988,16 +874,16 @@ func (x *Tensor) GetMax() int64 {
 	return 0
 }
 
-func (x *Tensor) GetChunk() uint32 {
-	if x != nil {
-		return x.Chunk
-	}
-	return 0
-}
-
 func (x *Tensor) GetDefinition() []*Linear {
 	if x != nil {
 		return x.Definition
+	}
+	return nil
+}
+
+func (x *Tensor) GetScales() []uint32 {
+	if x != nil {
+		return x.Scales
 	}
 	return nil
 }
@@ -1016,7 +902,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +914,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +927,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -1077,7 +963,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +975,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1102,7 +988,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -1124,20 +1010,22 @@ type Group struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Out   []uint32               `protobuf:"varint,1,rep,packed,name=out,proto3" json:"out,omitempty"`
 	In    []uint32               `protobuf:"varint,2,rep,packed,name=in,proto3" json:"in,omitempty"`
-	Map   Group_Map              `protobuf:"varint,3,opt,name=map,proto3,enum=prove_model.v1.Group_Map" json:"map,omitempty"`
+	Map   Group_Map              `protobuf:"varint,3,opt,name=map,proto3,enum=prove_model.v2.Group_Map" json:"map,omitempty"`
 	// Affine: source index = base + Σ strides[j]·o_j + Σ stride·i over the sums.
 	Base    int64   `protobuf:"zigzag64,4,opt,name=base,proto3" json:"base,omitempty"`
 	Strides []int64 `protobuf:"zigzag64,5,rep,packed,name=strides,proto3" json:"strides,omitempty"`
 	Sums    []*Sum  `protobuf:"bytes,6,rep,name=sums,proto3" json:"sums,omitempty"`
 	// Index: source index + 1 for each output index, 0 for none.
-	Index         []uint64 `protobuf:"varint,7,rep,packed,name=index,proto3" json:"index,omitempty"`
+	Index []uint64 `protobuf:"varint,7,rep,packed,name=index,proto3" json:"index,omitempty"`
+	// Scale of the base.
+	BaseScale     uint32 `protobuf:"varint,8,opt,name=base_scale,json=baseScale,proto3" json:"base_scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1037,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1050,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -1214,18 +1102,27 @@ func (x *Group) GetIndex() []uint64 {
 	return nil
 }
 
+func (x *Group) GetBaseScale() uint32 {
+	if x != nil {
+		return x.BaseScale
+	}
+	return 0
+}
+
 // Sum is an index in [0, dimension) that is summed over.
 type Sum struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dimension     uint64                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
-	Stride        int64                  `protobuf:"zigzag64,2,opt,name=stride,proto3" json:"stride,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Dimension uint64                 `protobuf:"varint,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Stride    int64                  `protobuf:"zigzag64,2,opt,name=stride,proto3" json:"stride,omitempty"`
+	// Scale of the dimension.
+	Scale         uint32 `protobuf:"varint,3,opt,name=scale,proto3" json:"scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1134,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1147,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -1263,6 +1160,13 @@ func (x *Sum) GetDimension() uint64 {
 func (x *Sum) GetStride() int64 {
 	if x != nil {
 		return x.Stride
+	}
+	return 0
+}
+
+func (x *Sum) GetScale() uint32 {
+	if x != nil {
+		return x.Scale
 	}
 	return 0
 }
@@ -1284,7 +1188,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1200,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1213,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -1359,7 +1263,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1275,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1288,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1411,7 +1315,7 @@ func (x *Accumulator) GetProducts() []*Product {
 // Step is one instruction of the forward pass and the constraint on it.
 type Step struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
-	Kind        Step_Kind              `protobuf:"varint,1,opt,name=kind,proto3,enum=prove_model.v1.Step_Kind" json:"kind,omitempty"`
+	Kind        Step_Kind              `protobuf:"varint,1,opt,name=kind,proto3,enum=prove_model.v2.Step_Kind" json:"kind,omitempty"`
 	Name        string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Shape       []uint64               `protobuf:"varint,3,rep,packed,name=shape,proto3" json:"shape,omitempty"`
 	Accumulator *Accumulator           `protobuf:"bytes,4,opt,name=accumulator,proto3" json:"accumulator,omitempty"`
@@ -1423,15 +1327,16 @@ type Step struct {
 	// Identifier + 1.
 	Out uint32 `protobuf:"varint,8,opt,name=out,proto3" json:"out,omitempty"`
 	// Identifier + 1.
-	Divisor       uint32 `protobuf:"varint,9,opt,name=divisor,proto3" json:"divisor,omitempty"`
-	Chunk         uint32 `protobuf:"varint,10,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	Divisor uint32 `protobuf:"varint,9,opt,name=divisor,proto3" json:"divisor,omitempty"`
+	// Scales of the axes; empty if none scales.
+	Scales        []uint32 `protobuf:"varint,10,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1348,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1361,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1522,18 +1427,18 @@ func (x *Step) GetDivisor() uint32 {
 	return 0
 }
 
-func (x *Step) GetChunk() uint32 {
+func (x *Step) GetScales() []uint32 {
 	if x != nil {
-		return x.Chunk
+		return x.Scales
 	}
-	return 0
+	return nil
 }
 
 // Table is a lookup table of 2^bits rows; row i has the key min + i.
 type Table struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Kind  Table_Kind             `protobuf:"varint,2,opt,name=kind,proto3,enum=prove_model.v1.Table_Kind" json:"kind,omitempty"`
+	Kind  Table_Kind             `protobuf:"varint,2,opt,name=kind,proto3,enum=prove_model.v2.Table_Kind" json:"kind,omitempty"`
 	Bits  uint32                 `protobuf:"varint,3,opt,name=bits,proto3" json:"bits,omitempty"`
 	Min   int64                  `protobuf:"zigzag64,4,opt,name=min,proto3" json:"min,omitempty"`
 	// Piecewise: consecutive, covering all rows.
@@ -1546,7 +1451,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1463,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1476,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15}
+	return file_key_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Table) GetName() string {
@@ -1628,7 +1533,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[16]
+	mi := &file_key_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1545,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[16]
+	mi := &file_key_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1558,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{16}
+	return file_key_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1677,135 +1582,58 @@ func (x *Piece) GetOffset() int64 {
 	return 0
 }
 
-// Multiplicity is the witness tensor that counts how often the lookups of a
-// chunk use each row of a table.
-type Multiplicity struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Chunk uint32                 `protobuf:"varint,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
-	// Identifier.
-	Table uint32 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
-	// Identifier.
-	Tensor        uint32 `protobuf:"varint,3,opt,name=tensor,proto3" json:"tensor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Multiplicity) Reset() {
-	*x = Multiplicity{}
-	mi := &file_key_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Multiplicity) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Multiplicity) ProtoMessage() {}
-
-func (x *Multiplicity) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Multiplicity.ProtoReflect.Descriptor instead.
-func (*Multiplicity) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *Multiplicity) GetChunk() uint32 {
-	if x != nil {
-		return x.Chunk
-	}
-	return 0
-}
-
-func (x *Multiplicity) GetTable() uint32 {
-	if x != nil {
-		return x.Table
-	}
-	return 0
-}
-
-func (x *Multiplicity) GetTensor() uint32 {
-	if x != nil {
-		return x.Tensor
-	}
-	return 0
-}
-
 var File_key_proto protoreflect.FileDescriptor
 
 const file_key_proto_rawDesc = "" +
 	"\n" +
-	"\tkey.proto\x12\x0eprove_model.v1\"\xdf\x01\n" +
+	"\tkey.proto\x12\x0eprove_model.v2\"\xc7\x01\n" +
 	"\x03Key\x12+\n" +
-	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v1.GraphR\x05graph\x12\x12\n" +
+	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v2.GraphR\x05graph\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x124\n" +
-	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v1.SecurityR\bsecurity\x121\n" +
-	"\aopening\x18\x04 \x01(\v2\x17.prove_model.v1.OpeningR\aopening\x12.\n" +
-	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v1.SourceR\x06source\"\xbe\x02\n" +
+	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v2.SecurityR\bsecurity\x12\x19\n" +
+	"\brow_vars\x18\x04 \x01(\rR\arowVars\x12.\n" +
+	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v2.SourceR\x06source\"\x99\x02\n" +
 	"\x06Source\x12*\n" +
-	"\x05files\x18\x01 \x03(\v2\x14.prove_model.v1.FileR\x05files\x12\x1c\n" +
+	"\x05files\x18\x01 \x03(\v2\x14.prove_model.v2.FileR\x05files\x12\x1c\n" +
 	"\tquantiser\x18\x02 \x01(\rR\tquantiser\x12(\n" +
-	"\x04mode\x18\x03 \x01(\x0e2\x14.prove_model.v1.ModeR\x04mode\x12\x1f\n" +
+	"\x04mode\x18\x03 \x01(\x0e2\x14.prove_model.v2.ModeR\x04mode\x12\x1f\n" +
 	"\vweight_bits\x18\x04 \x01(\rR\n" +
 	"weightBits\x12'\n" +
 	"\x0factivation_bits\x18\x05 \x01(\rR\x0eactivationBits\x12\x1d\n" +
 	"\n" +
 	"table_bits\x18\x06 \x01(\rR\ttableBits\x12\x1a\n" +
-	"\bheadroom\x18\a \x01(\x04R\bheadroom\x12#\n" +
-	"\rchunk_entries\x18\b \x01(\x04R\fchunkEntries\x12\x16\n" +
-	"\x06ranges\x18\t \x03(\rR\x06ranges\"\x1e\n" +
+	"\bheadroom\x18\a \x01(\x04R\bheadroom\x12\x16\n" +
+	"\x06ranges\x18\b \x03(\rR\x06ranges\"\x1e\n" +
 	"\x04File\x12\x16\n" +
-	"\x06sha256\x18\x01 \x01(\fR\x06sha256\"8\n" +
-	"\aOpening\x12-\n" +
-	"\x06levels\x18\x01 \x03(\v2\x15.prove_model.v1.LevelR\x06levels\"\x80\x02\n" +
-	"\x05Level\x12\x1b\n" +
-	"\tfold_vars\x18\x01 \x01(\rR\bfoldVars\x12\x19\n" +
-	"\brow_vars\x18\x02 \x01(\rR\arowVars\x12\x1d\n" +
-	"\n" +
-	"log_blowup\x18\x03 \x01(\rR\tlogBlowup\x12\"\n" +
-	"\fmultiplicity\x18\x04 \x01(\rR\fmultiplicity\x12\x18\n" +
-	"\aqueries\x18\x05 \x01(\rR\aqueries\x12\"\n" +
-	"\rout_of_domain\x18\x06 \x01(\rR\voutOfDomain\x12\x1f\n" +
-	"\vquery_grind\x18\a \x01(\rR\n" +
-	"queryGrind\x12\x1d\n" +
-	"\n" +
-	"fold_grind\x18\b \x01(\rR\tfoldGrind\"\x83\x01\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\"\x83\x01\n" +
 	"\bSecurity\x12\x1f\n" +
 	"\vtarget_bits\x18\x01 \x01(\rR\n" +
 	"targetBits\x12\x1d\n" +
 	"\n" +
 	"grind_bits\x18\x02 \x01(\rR\tgrindBits\x127\n" +
-	"\tsoundness\x18\x03 \x01(\x0e2\x19.prove_model.v1.SoundnessR\tsoundness\"\xb8\x02\n" +
+	"\tsoundness\x18\x03 \x01(\x0e2\x19.prove_model.v2.SoundnessR\tsoundness\"\x84\x02\n" +
 	"\x05Graph\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
-	"\atensors\x18\x02 \x03(\v2\x16.prove_model.v1.TensorR\atensors\x12-\n" +
-	"\x06tables\x18\x03 \x03(\v2\x15.prove_model.v1.TableR\x06tables\x12*\n" +
-	"\x05steps\x18\x04 \x03(\v2\x14.prove_model.v1.StepR\x05steps\x12\x16\n" +
+	"\atensors\x18\x02 \x03(\v2\x16.prove_model.v2.TensorR\atensors\x12-\n" +
+	"\x06tables\x18\x03 \x03(\v2\x15.prove_model.v2.TableR\x06tables\x12*\n" +
+	"\x05steps\x18\x04 \x03(\v2\x14.prove_model.v2.StepR\x05steps\x12\x16\n" +
 	"\x06inputs\x18\x05 \x03(\rR\x06inputs\x12\x18\n" +
-	"\aoutputs\x18\x06 \x03(\rR\aoutputs\x12\x16\n" +
-	"\x06chunks\x18\a \x01(\rR\x06chunks\x12D\n" +
-	"\x0emultiplicities\x18\b \x03(\v2\x1c.prove_model.v1.MultiplicityR\x0emultiplicities\"\xa1\x02\n" +
+	"\aoutputs\x18\x06 \x03(\rR\aoutputs\x12(\n" +
+	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
+	"\x04Free\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xa3\x02\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1b.prove_model.v1.Tensor.KindR\x04kind\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1b.prove_model.v2.Tensor.KindR\x04kind\x12\x12\n" +
 	"\x04frac\x18\x04 \x01(\x11R\x04frac\x12\x10\n" +
 	"\x03min\x18\x05 \x01(\x12R\x03min\x12\x10\n" +
-	"\x03max\x18\x06 \x01(\x12R\x03max\x12\x14\n" +
-	"\x05chunk\x18\a \x01(\rR\x05chunk\x126\n" +
+	"\x03max\x18\x06 \x01(\x12R\x03max\x126\n" +
 	"\n" +
-	"definition\x18\b \x03(\v2\x16.prove_model.v1.LinearR\n" +
-	"definition\"6\n" +
+	"definition\x18\a \x03(\v2\x16.prove_model.v2.LinearR\n" +
+	"definition\x12\x16\n" +
+	"\x06scales\x18\b \x03(\rR\x06scales\"6\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
 	"\x05FIXED\x10\x01\x12\v\n" +
@@ -1814,26 +1642,29 @@ const file_key_proto_rawDesc = "" +
 	"\x06Linear\x12 \n" +
 	"\vcoefficient\x18\x01 \x01(\x12R\vcoefficient\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\rR\x06source\x12(\n" +
-	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v1.ViewR\x04view\"I\n" +
+	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v2.ViewR\x04view\"I\n" +
 	"\x04View\x12-\n" +
-	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v1.GroupR\x06groups\x12\x12\n" +
-	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\xee\x01\n" +
+	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v2.GroupR\x06groups\x12\x12\n" +
+	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\x8d\x02\n" +
 	"\x05Group\x12\x10\n" +
 	"\x03out\x18\x01 \x03(\rR\x03out\x12\x0e\n" +
 	"\x02in\x18\x02 \x03(\rR\x02in\x12+\n" +
-	"\x03map\x18\x03 \x01(\x0e2\x19.prove_model.v1.Group.MapR\x03map\x12\x12\n" +
+	"\x03map\x18\x03 \x01(\x0e2\x19.prove_model.v2.Group.MapR\x03map\x12\x12\n" +
 	"\x04base\x18\x04 \x01(\x12R\x04base\x12\x18\n" +
 	"\astrides\x18\x05 \x03(\x12R\astrides\x12'\n" +
-	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v1.SumR\x04sums\x12\x14\n" +
-	"\x05index\x18\a \x03(\x04R\x05index\")\n" +
+	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v2.SumR\x04sums\x12\x14\n" +
+	"\x05index\x18\a \x03(\x04R\x05index\x12\x1d\n" +
+	"\n" +
+	"base_scale\x18\b \x01(\rR\tbaseScale\")\n" +
 	"\x03Map\x12\n" +
 	"\n" +
 	"\x06AFFINE\x10\x00\x12\t\n" +
 	"\x05INDEX\x10\x01\x12\v\n" +
-	"\aRESHAPE\x10\x02\";\n" +
+	"\aRESHAPE\x10\x02\"Q\n" +
 	"\x03Sum\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\x04R\tdimension\x12\x16\n" +
-	"\x06stride\x18\x02 \x01(\x12R\x06stride\"}\n" +
+	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x14\n" +
+	"\x05scale\x18\x03 \x01(\rR\x05scale\"}\n" +
 	"\aProduct\x12 \n" +
 	"\vcoefficient\x18\x01 \x01(\x12R\vcoefficient\x12\f\n" +
 	"\x01a\x18\x02 \x01(\rR\x01a\x12\f\n" +
@@ -1842,20 +1673,20 @@ const file_key_proto_rawDesc = "" +
 	"\blabels_b\x18\x05 \x03(\rR\alabelsB\"\x8e\x01\n" +
 	"\vAccumulator\x12\x1a\n" +
 	"\bconstant\x18\x01 \x01(\x12R\bconstant\x12.\n" +
-	"\x06linear\x18\x02 \x03(\v2\x16.prove_model.v1.LinearR\x06linear\x123\n" +
-	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v1.ProductR\bproducts\"\xdf\x02\n" +
+	"\x06linear\x18\x02 \x03(\v2\x16.prove_model.v2.LinearR\x06linear\x123\n" +
+	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v2.ProductR\bproducts\"\xe1\x02\n" +
 	"\x04Step\x12-\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x19.prove_model.v1.Step.KindR\x04kind\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x19.prove_model.v2.Step.KindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x03 \x03(\x04R\x05shape\x12=\n" +
-	"\vaccumulator\x18\x04 \x01(\v2\x1b.prove_model.v1.AccumulatorR\vaccumulator\x12\x14\n" +
+	"\vaccumulator\x18\x04 \x01(\v2\x1b.prove_model.v2.AccumulatorR\vaccumulator\x12\x14\n" +
 	"\x05shift\x18\x05 \x01(\rR\x05shift\x12\x1c\n" +
 	"\tremainder\x18\x06 \x01(\rR\tremainder\x12\x14\n" +
 	"\x05table\x18\a \x01(\rR\x05table\x12\x10\n" +
 	"\x03out\x18\b \x01(\rR\x03out\x12\x18\n" +
-	"\adivisor\x18\t \x01(\rR\adivisor\x12\x14\n" +
-	"\x05chunk\x18\n" +
-	" \x01(\rR\x05chunk\"3\n" +
+	"\adivisor\x18\t \x01(\rR\adivisor\x12\x16\n" +
+	"\x06scales\x18\n" +
+	" \x03(\rR\x06scales\"3\n" +
 	"\x04Kind\x12\n" +
 	"\n" +
 	"\x06LOOKUP\x10\x00\x12\t\n" +
@@ -1865,10 +1696,10 @@ const file_key_proto_rawDesc = "" +
 	"\x06DIVIDE\x10\x03\"\xe4\x01\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v1.Table.KindR\x04kind\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v2.Table.KindR\x04kind\x12\x12\n" +
 	"\x04bits\x18\x03 \x01(\rR\x04bits\x12\x10\n" +
 	"\x03min\x18\x04 \x01(\x12R\x03min\x12-\n" +
-	"\x06pieces\x18\x05 \x03(\v2\x15.prove_model.v1.PieceR\x06pieces\x12\x16\n" +
+	"\x06pieces\x18\x05 \x03(\v2\x15.prove_model.v2.PieceR\x06pieces\x12\x16\n" +
 	"\x06values\x18\x06 \x01(\rR\x06values\"*\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05RANGE\x10\x00\x12\r\n" +
@@ -1877,11 +1708,7 @@ const file_key_proto_rawDesc = "" +
 	"\x05Piece\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\x12R\x03end\x12\x14\n" +
 	"\x05slope\x18\x02 \x01(\x12R\x05slope\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x12R\x06offset\"R\n" +
-	"\fMultiplicity\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\rR\x05chunk\x12\x14\n" +
-	"\x05table\x18\x02 \x01(\rR\x05table\x12\x16\n" +
-	"\x06tensor\x18\x03 \x01(\rR\x06tensor*\x1a\n" +
+	"\x06offset\x18\x03 \x01(\x12R\x06offset*\x1a\n" +
 	"\x04Mode\x12\b\n" +
 	"\x04AUTO\x10\x00\x12\b\n" +
 	"\x04W8A8\x10\x01*-\n" +
@@ -1902,63 +1729,59 @@ func file_key_proto_rawDescGZIP() []byte {
 }
 
 var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_key_proto_goTypes = []any{
-	(Mode)(0),            // 0: prove_model.v1.Mode
-	(Soundness)(0),       // 1: prove_model.v1.Soundness
-	(Tensor_Kind)(0),     // 2: prove_model.v1.Tensor.Kind
-	(Group_Map)(0),       // 3: prove_model.v1.Group.Map
-	(Step_Kind)(0),       // 4: prove_model.v1.Step.Kind
-	(Table_Kind)(0),      // 5: prove_model.v1.Table.Kind
-	(*Key)(nil),          // 6: prove_model.v1.Key
-	(*Source)(nil),       // 7: prove_model.v1.Source
-	(*File)(nil),         // 8: prove_model.v1.File
-	(*Opening)(nil),      // 9: prove_model.v1.Opening
-	(*Level)(nil),        // 10: prove_model.v1.Level
-	(*Security)(nil),     // 11: prove_model.v1.Security
-	(*Graph)(nil),        // 12: prove_model.v1.Graph
-	(*Tensor)(nil),       // 13: prove_model.v1.Tensor
-	(*Linear)(nil),       // 14: prove_model.v1.Linear
-	(*View)(nil),         // 15: prove_model.v1.View
-	(*Group)(nil),        // 16: prove_model.v1.Group
-	(*Sum)(nil),          // 17: prove_model.v1.Sum
-	(*Product)(nil),      // 18: prove_model.v1.Product
-	(*Accumulator)(nil),  // 19: prove_model.v1.Accumulator
-	(*Step)(nil),         // 20: prove_model.v1.Step
-	(*Table)(nil),        // 21: prove_model.v1.Table
-	(*Piece)(nil),        // 22: prove_model.v1.Piece
-	(*Multiplicity)(nil), // 23: prove_model.v1.Multiplicity
+	(Mode)(0),           // 0: prove_model.v2.Mode
+	(Soundness)(0),      // 1: prove_model.v2.Soundness
+	(Tensor_Kind)(0),    // 2: prove_model.v2.Tensor.Kind
+	(Group_Map)(0),      // 3: prove_model.v2.Group.Map
+	(Step_Kind)(0),      // 4: prove_model.v2.Step.Kind
+	(Table_Kind)(0),     // 5: prove_model.v2.Table.Kind
+	(*Key)(nil),         // 6: prove_model.v2.Key
+	(*Source)(nil),      // 7: prove_model.v2.Source
+	(*File)(nil),        // 8: prove_model.v2.File
+	(*Security)(nil),    // 9: prove_model.v2.Security
+	(*Graph)(nil),       // 10: prove_model.v2.Graph
+	(*Free)(nil),        // 11: prove_model.v2.Free
+	(*Tensor)(nil),      // 12: prove_model.v2.Tensor
+	(*Linear)(nil),      // 13: prove_model.v2.Linear
+	(*View)(nil),        // 14: prove_model.v2.View
+	(*Group)(nil),       // 15: prove_model.v2.Group
+	(*Sum)(nil),         // 16: prove_model.v2.Sum
+	(*Product)(nil),     // 17: prove_model.v2.Product
+	(*Accumulator)(nil), // 18: prove_model.v2.Accumulator
+	(*Step)(nil),        // 19: prove_model.v2.Step
+	(*Table)(nil),       // 20: prove_model.v2.Table
+	(*Piece)(nil),       // 21: prove_model.v2.Piece
 }
 var file_key_proto_depIdxs = []int32{
-	12, // 0: prove_model.v1.Key.graph:type_name -> prove_model.v1.Graph
-	11, // 1: prove_model.v1.Key.security:type_name -> prove_model.v1.Security
-	9,  // 2: prove_model.v1.Key.opening:type_name -> prove_model.v1.Opening
-	7,  // 3: prove_model.v1.Key.source:type_name -> prove_model.v1.Source
-	8,  // 4: prove_model.v1.Source.files:type_name -> prove_model.v1.File
-	0,  // 5: prove_model.v1.Source.mode:type_name -> prove_model.v1.Mode
-	10, // 6: prove_model.v1.Opening.levels:type_name -> prove_model.v1.Level
-	1,  // 7: prove_model.v1.Security.soundness:type_name -> prove_model.v1.Soundness
-	13, // 8: prove_model.v1.Graph.tensors:type_name -> prove_model.v1.Tensor
-	21, // 9: prove_model.v1.Graph.tables:type_name -> prove_model.v1.Table
-	20, // 10: prove_model.v1.Graph.steps:type_name -> prove_model.v1.Step
-	23, // 11: prove_model.v1.Graph.multiplicities:type_name -> prove_model.v1.Multiplicity
-	2,  // 12: prove_model.v1.Tensor.kind:type_name -> prove_model.v1.Tensor.Kind
-	14, // 13: prove_model.v1.Tensor.definition:type_name -> prove_model.v1.Linear
-	15, // 14: prove_model.v1.Linear.view:type_name -> prove_model.v1.View
-	16, // 15: prove_model.v1.View.groups:type_name -> prove_model.v1.Group
-	3,  // 16: prove_model.v1.Group.map:type_name -> prove_model.v1.Group.Map
-	17, // 17: prove_model.v1.Group.sums:type_name -> prove_model.v1.Sum
-	14, // 18: prove_model.v1.Accumulator.linear:type_name -> prove_model.v1.Linear
-	18, // 19: prove_model.v1.Accumulator.products:type_name -> prove_model.v1.Product
-	4,  // 20: prove_model.v1.Step.kind:type_name -> prove_model.v1.Step.Kind
-	19, // 21: prove_model.v1.Step.accumulator:type_name -> prove_model.v1.Accumulator
-	5,  // 22: prove_model.v1.Table.kind:type_name -> prove_model.v1.Table.Kind
-	22, // 23: prove_model.v1.Table.pieces:type_name -> prove_model.v1.Piece
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	10, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
+	9,  // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
+	7,  // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
+	8,  // 3: prove_model.v2.Source.files:type_name -> prove_model.v2.File
+	0,  // 4: prove_model.v2.Source.mode:type_name -> prove_model.v2.Mode
+	1,  // 5: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
+	12, // 6: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	20, // 7: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	19, // 8: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	11, // 9: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
+	2,  // 10: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
+	13, // 11: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	14, // 12: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	15, // 13: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	3,  // 14: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
+	16, // 15: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	13, // 16: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	17, // 17: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	4,  // 18: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
+	18, // 19: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	5,  // 20: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
+	21, // 21: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -1972,7 +1795,7 @@ func file_key_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   18,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -164,7 +164,7 @@ type Frame_Chunk struct {
 }
 
 type Frame_Io struct {
-	// Transcript bytes that follow the join of the chunks.
+	// Transcript bytes of the fork of the public outputs.
 	Io []byte `protobuf:"bytes,5,opt,name=io,proto3,oneof"`
 }
 
@@ -192,12 +192,23 @@ func (*Frame_Opening) isFrame_Body() {}
 
 func (*Frame_End) isFrame_Body() {}
 
+// Header is what the verifier has to know before anything else. All of it is
+// absorbed, in this order, after the key digest.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1.
+	// 2.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// Digest of the key that the proof is for, 32 bytes.
-	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The size of every free dimension of the key's circuit, in order.
+	Sizes []uint64 `protobuf:"varint,3,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
+	// The size of a chunk in witness entries, 0 for the canonical one.
+	ChunkEntries uint64 `protobuf:"varint,4,opt,name=chunk_entries,json=chunkEntries,proto3" json:"chunk_entries,omitempty"`
+	// log2 of the length of a row of the witness.
+	RowVars uint32 `protobuf:"varint,5,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
+	// The parameters of the opening, one level for each oracle; none if nothing
+	// is committed, in the model or in the proof.
+	Levels        []*Level `protobuf:"bytes,6,rep,name=levels,proto3" json:"levels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +257,142 @@ func (x *Header) GetKey() []byte {
 	return nil
 }
 
+func (x *Header) GetSizes() []uint64 {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
+func (x *Header) GetChunkEntries() uint64 {
+	if x != nil {
+		return x.ChunkEntries
+	}
+	return 0
+}
+
+func (x *Header) GetRowVars() uint32 {
+	if x != nil {
+		return x.RowVars
+	}
+	return 0
+}
+
+func (x *Header) GetLevels() []*Level {
+	if x != nil {
+		return x.Levels
+	}
+	return nil
+}
+
+// Level describes one oracle of the opening. Level 0 is the committed stacks
+// together; level i ≥ 1 is the tree of the i-th folded row.
+type Level struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A leaf is a column of 2^fold_vars rows of 2^row_vars values each.
+	FoldVars uint32 `protobuf:"varint,1,opt,name=fold_vars,json=foldVars,proto3" json:"fold_vars,omitempty"`
+	RowVars  uint32 `protobuf:"varint,2,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
+	// The code has 2^(row_vars+log_blowup) positions.
+	LogBlowup uint32 `protobuf:"varint,3,opt,name=log_blowup,json=logBlowup,proto3" json:"log_blowup,omitempty"`
+	// 0 for unique decoding; m for the radius 1 − √ρ·(1+1/m).
+	Multiplicity uint32 `protobuf:"varint,4,opt,name=multiplicity,proto3" json:"multiplicity,omitempty"`
+	// Positions drawn, with repetition.
+	Queries     uint32 `protobuf:"varint,5,opt,name=queries,proto3" json:"queries,omitempty"`
+	OutOfDomain uint32 `protobuf:"varint,6,opt,name=out_of_domain,json=outOfDomain,proto3" json:"out_of_domain,omitempty"`
+	// Bits of the proofs of work before the positions are drawn, and before each
+	// challenge that binds a row variable.
+	QueryGrind    uint32 `protobuf:"varint,7,opt,name=query_grind,json=queryGrind,proto3" json:"query_grind,omitempty"`
+	FoldGrind     uint32 `protobuf:"varint,8,opt,name=fold_grind,json=foldGrind,proto3" json:"fold_grind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Level) Reset() {
+	*x = Level{}
+	mi := &file_proof_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Level) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Level) ProtoMessage() {}
+
+func (x *Level) ProtoReflect() protoreflect.Message {
+	mi := &file_proof_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Level.ProtoReflect.Descriptor instead.
+func (*Level) Descriptor() ([]byte, []int) {
+	return file_proof_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Level) GetFoldVars() uint32 {
+	if x != nil {
+		return x.FoldVars
+	}
+	return 0
+}
+
+func (x *Level) GetRowVars() uint32 {
+	if x != nil {
+		return x.RowVars
+	}
+	return 0
+}
+
+func (x *Level) GetLogBlowup() uint32 {
+	if x != nil {
+		return x.LogBlowup
+	}
+	return 0
+}
+
+func (x *Level) GetMultiplicity() uint32 {
+	if x != nil {
+		return x.Multiplicity
+	}
+	return 0
+}
+
+func (x *Level) GetQueries() uint32 {
+	if x != nil {
+		return x.Queries
+	}
+	return 0
+}
+
+func (x *Level) GetOutOfDomain() uint32 {
+	if x != nil {
+		return x.OutOfDomain
+	}
+	return 0
+}
+
+func (x *Level) GetQueryGrind() uint32 {
+	if x != nil {
+		return x.QueryGrind
+	}
+	return 0
+}
+
+func (x *Level) GetFoldGrind() uint32 {
+	if x != nil {
+		return x.FoldGrind
+	}
+	return 0
+}
+
 // Public is what the proof is about: the graph's inputs and outputs in order.
 type Public struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -257,7 +404,7 @@ type Public struct {
 
 func (x *Public) Reset() {
 	*x = Public{}
-	mi := &file_proof_proto_msgTypes[2]
+	mi := &file_proof_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -269,7 +416,7 @@ func (x *Public) String() string {
 func (*Public) ProtoMessage() {}
 
 func (x *Public) ProtoReflect() protoreflect.Message {
-	mi := &file_proof_proto_msgTypes[2]
+	mi := &file_proof_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -282,7 +429,7 @@ func (x *Public) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Public.ProtoReflect.Descriptor instead.
 func (*Public) Descriptor() ([]byte, []int) {
-	return file_proof_proto_rawDescGZIP(), []int{2}
+	return file_proof_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Public) GetInputs() []*Values {
@@ -309,7 +456,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_proof_proto_msgTypes[3]
+	mi := &file_proof_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +468,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_proof_proto_msgTypes[3]
+	mi := &file_proof_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +481,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_proof_proto_rawDescGZIP(), []int{3}
+	return file_proof_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Values) GetValues() []int32 {
@@ -355,7 +502,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_proof_proto_msgTypes[4]
+	mi := &file_proof_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +514,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_proof_proto_msgTypes[4]
+	mi := &file_proof_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +527,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_proof_proto_rawDescGZIP(), []int{4}
+	return file_proof_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Chunk) GetIndex() uint32 {
@@ -401,22 +548,38 @@ var File_proof_proto protoreflect.FileDescriptor
 
 const file_proof_proto_rawDesc = "" +
 	"\n" +
-	"\vproof.proto\x12\x0eprove_model.v1\"\x88\x02\n" +
+	"\vproof.proto\x12\x0eprove_model.v2\"\x88\x02\n" +
 	"\x05Frame\x120\n" +
-	"\x06header\x18\x01 \x01(\v2\x16.prove_model.v1.HeaderH\x00R\x06header\x120\n" +
-	"\x06public\x18\x02 \x01(\v2\x16.prove_model.v1.PublicH\x00R\x06public\x12\"\n" +
+	"\x06header\x18\x01 \x01(\v2\x16.prove_model.v2.HeaderH\x00R\x06header\x120\n" +
+	"\x06public\x18\x02 \x01(\v2\x16.prove_model.v2.PublicH\x00R\x06public\x12\"\n" +
 	"\vcommitments\x18\x03 \x01(\fH\x00R\vcommitments\x12-\n" +
-	"\x05chunk\x18\x04 \x01(\v2\x15.prove_model.v1.ChunkH\x00R\x05chunk\x12\x10\n" +
+	"\x05chunk\x18\x04 \x01(\v2\x15.prove_model.v2.ChunkH\x00R\x05chunk\x12\x10\n" +
 	"\x02io\x18\x05 \x01(\fH\x00R\x02io\x12\x1a\n" +
 	"\aopening\x18\x06 \x01(\fH\x00R\aopening\x12\x12\n" +
 	"\x03end\x18\a \x01(\fH\x00R\x03endB\x06\n" +
-	"\x04body\"4\n" +
+	"\x04body\"\xb9\x01\n" +
 	"\x06Header\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\fR\x03key\"j\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
+	"\x05sizes\x18\x03 \x03(\x04R\x05sizes\x12#\n" +
+	"\rchunk_entries\x18\x04 \x01(\x04R\fchunkEntries\x12\x19\n" +
+	"\brow_vars\x18\x05 \x01(\rR\arowVars\x12-\n" +
+	"\x06levels\x18\x06 \x03(\v2\x15.prove_model.v2.LevelR\x06levels\"\x80\x02\n" +
+	"\x05Level\x12\x1b\n" +
+	"\tfold_vars\x18\x01 \x01(\rR\bfoldVars\x12\x19\n" +
+	"\brow_vars\x18\x02 \x01(\rR\arowVars\x12\x1d\n" +
+	"\n" +
+	"log_blowup\x18\x03 \x01(\rR\tlogBlowup\x12\"\n" +
+	"\fmultiplicity\x18\x04 \x01(\rR\fmultiplicity\x12\x18\n" +
+	"\aqueries\x18\x05 \x01(\rR\aqueries\x12\"\n" +
+	"\rout_of_domain\x18\x06 \x01(\rR\voutOfDomain\x12\x1f\n" +
+	"\vquery_grind\x18\a \x01(\rR\n" +
+	"queryGrind\x12\x1d\n" +
+	"\n" +
+	"fold_grind\x18\b \x01(\rR\tfoldGrind\"j\n" +
 	"\x06Public\x12.\n" +
-	"\x06inputs\x18\x01 \x03(\v2\x16.prove_model.v1.ValuesR\x06inputs\x120\n" +
-	"\aoutputs\x18\x02 \x03(\v2\x16.prove_model.v1.ValuesR\aoutputs\" \n" +
+	"\x06inputs\x18\x01 \x03(\v2\x16.prove_model.v2.ValuesR\x06inputs\x120\n" +
+	"\aoutputs\x18\x02 \x03(\v2\x16.prove_model.v2.ValuesR\aoutputs\" \n" +
 	"\x06Values\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x11R\x06values\"1\n" +
 	"\x05Chunk\x12\x14\n" +
@@ -435,25 +598,27 @@ func file_proof_proto_rawDescGZIP() []byte {
 	return file_proof_proto_rawDescData
 }
 
-var file_proof_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_proof_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_proof_proto_goTypes = []any{
-	(*Frame)(nil),  // 0: prove_model.v1.Frame
-	(*Header)(nil), // 1: prove_model.v1.Header
-	(*Public)(nil), // 2: prove_model.v1.Public
-	(*Values)(nil), // 3: prove_model.v1.Values
-	(*Chunk)(nil),  // 4: prove_model.v1.Chunk
+	(*Frame)(nil),  // 0: prove_model.v2.Frame
+	(*Header)(nil), // 1: prove_model.v2.Header
+	(*Level)(nil),  // 2: prove_model.v2.Level
+	(*Public)(nil), // 3: prove_model.v2.Public
+	(*Values)(nil), // 4: prove_model.v2.Values
+	(*Chunk)(nil),  // 5: prove_model.v2.Chunk
 }
 var file_proof_proto_depIdxs = []int32{
-	1, // 0: prove_model.v1.Frame.header:type_name -> prove_model.v1.Header
-	2, // 1: prove_model.v1.Frame.public:type_name -> prove_model.v1.Public
-	4, // 2: prove_model.v1.Frame.chunk:type_name -> prove_model.v1.Chunk
-	3, // 3: prove_model.v1.Public.inputs:type_name -> prove_model.v1.Values
-	3, // 4: prove_model.v1.Public.outputs:type_name -> prove_model.v1.Values
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	1, // 0: prove_model.v2.Frame.header:type_name -> prove_model.v2.Header
+	3, // 1: prove_model.v2.Frame.public:type_name -> prove_model.v2.Public
+	5, // 2: prove_model.v2.Frame.chunk:type_name -> prove_model.v2.Chunk
+	2, // 3: prove_model.v2.Header.levels:type_name -> prove_model.v2.Level
+	4, // 4: prove_model.v2.Public.inputs:type_name -> prove_model.v2.Values
+	4, // 5: prove_model.v2.Public.outputs:type_name -> prove_model.v2.Values
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_proof_proto_init() }
@@ -476,7 +641,7 @@ func file_proof_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proof_proto_rawDesc), len(file_proof_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

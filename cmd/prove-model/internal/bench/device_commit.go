@@ -78,7 +78,7 @@ func commitSteps(b *deviceBench) {
 	c := soundness.DefaultConfig
 	rowVars, err := soundness.ChooseRowVars(c, []uint64{layout.Size})
 	check(err)
-	s := backend.Stack{Layout: layout, Rows: int(layout.Size >> rowVars), RowVars: rowVars, LogBlowup: c.LogBlowup}
+	s := backend.SingleStack(layout, rowVars, c.LogBlowup)
 	machine := cuda.NewMachine(b.dev)
 	defer machine.Close()
 	m := machine.Backend(g, tensorsOnly{values})
@@ -88,8 +88,8 @@ func commitSteps(b *deviceBench) {
 		m.Close()
 		m = machine.Backend(g, tensorsOnly{values})
 	}, func() { tree = must(m.Commit(b.ctx, s)) })
-	o := backend.Opening{Stacks: []backend.Stack{s}, RowOffsets: []uint64{0}}
-	o.Params, err = soundness.Derive(c, rowVars, uint64(s.Rows))
+	o := backend.Opening{Commitments: []backend.Commitment{s}, RowOffsets: []uint64{0}}
+	o.Params, err = soundness.Derive(c, rowVars, s.Slots())
 	check(err)
 	var terms []whir.Term
 	for i := range 8 {

@@ -66,7 +66,7 @@ func TestDeviceMLP(t *testing.T) {
 	if !bytes.Equal(proofs[0].File, proofs[1].File) {
 		t.Error("another proof")
 	}
-	p, err := keys[1].Key().Plan()
+	p, err := keys[1].Key().Plan(keys[1].Circuit().Graph().Instance)
 	if err != nil {
 		t.Fatal(err)
 	}

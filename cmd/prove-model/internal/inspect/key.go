@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -24,6 +25,7 @@ type Key struct {
 	Kinds      []Kind  `json:"tensors"`
 	Tables     []Table `json:"tables"`
 	Steps      []Steps `json:"steps"`
+	Free       []Free  `json:"free_dimensions,omitempty"`
 	Chunks     int     `json:"chunks"`
 	Trees      []Tree  `json:"trees"`
 	Rounds     []Round `json:"rounds"`
@@ -63,6 +65,13 @@ type Int struct {
 	Max   int64  `json:"max"`
 }
 
+// Free is a free dimension of the circuit.
+type Free struct {
+	Name  string `json:"name"`
+	Bound int    `json:"bound"`
+	Size  int    `json:"size"` // that the rest of the description is for
+}
+
 // Kind sums up the tensors of one kind.
 type Kind struct {
 	Kind    string `json:"kind"`
@@ -100,31 +109,41 @@ type Round struct {
 	Bits  float64 `json:"bits"`
 }
 
-// OfKey describes k.
+// OfKey describes k, with free dimensions of size 1 and the opening that a prover
+// would choose.
 func OfKey(k *proof.Key) (*Key, error) {
-	p, err := k.Plan()
+	p, err := k.Plan(k.Circuit.Unit())
 	if err != nil {
 		return nil, err
 	}
-	g := k.Graph
+	return describe(k, p), nil
+}
+
+// describe describes k with the sizes and the opening of a plan.
+func describe(k *proof.Key, p *plan.Plan) *Key {
+	g := p.Graph
 	d := &Key{
 		Name: g.Name, Commitment: hex.EncodeToString(k.Digest[:]),
 		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(),
 		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
 		Chunks: g.Chunks, Source: sourceOf(k.Source),
 	}
-	for _, t := range p.Trees {
-		what := "model"
-		if t.Chunk >= 0 {
-			what = fmt.Sprintf("witness of chunk %d", t.Chunk)
+	for i, f := range k.Circuit.Free {
+		d.Free = append(d.Free, Free{f.Name, f.Bound, g.Instance.Sizes[i]})
+	}
+	for i := range p.Trees {
+		t := &p.Trees[i]
+		what := "witness"
+		if t.Fixed {
+			what = "model"
 		}
-		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
+		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars})
 	}
 	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
 	}
 	d.MinBits = p.Strength().Total.Float()
-	return d, nil
+	return d
 }
 
 func public(g *model.Graph, ids []model.TensorID) []Int {
@@ -173,6 +192,9 @@ func steps(g *model.Graph) []Steps {
 func (k *Key) Print(w io.Writer) error {
 	fmt.Fprintf(w, "key         %s, commitment %s\n", ui.Printable(k.Name), k.Commitment)
 	fmt.Fprintf(w, "security    %d bits wanted, %s decoding, at most %d bits of grinding\n", k.TargetBits, k.Soundness, k.GrindBits)
+	for _, x := range k.Free {
+		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
+	}
 	for _, x := range k.Inputs {
 		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
 	}

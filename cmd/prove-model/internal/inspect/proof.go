@@ -25,24 +25,22 @@ type Frame struct {
 // OfProof describes the proof read from r, made for key. The error says what
 // is malformed; the statement is not checked.
 func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
-	d := &Proof{}
-	var err error
-	if d.Key, err = OfKey(key); err != nil {
-		return nil, err
-	}
-	p, err := key.Plan()
+	in, err := proof.NewReader(r)
 	if err != nil {
 		return nil, err
 	}
-	in, err := proof.NewReader(r, proof.LimitsFor(p))
+	header := in.Header()
+	if header.Key != key.Digest {
+		return nil, fmt.Errorf("the proof was made for another key (%x, not %x)", header.Key, key.Digest)
+	}
+	p, err := key.PlanOf(header)
 	if err != nil {
 		return nil, err
 	}
-	if made := in.Header().Key; made != key.Digest {
-		return nil, fmt.Errorf("the proof was made for another key (%x, not %x)", made, key.Digest)
-	}
+	in.Limit(proof.LimitsFor(p))
+	d := &Proof{Key: describe(key, p)}
 	start := in.Size()
-	if _, _, err := in.Public(key.Graph); err != nil {
+	if _, _, err := in.Public(p.Graph); err != nil {
 		return nil, err
 	}
 	d.Frames = []Frame{{"header", int(start)}, {"inputs and outputs", int(in.Size() - start)}}

@@ -71,12 +71,11 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 		j.Input, j.InputFrom = j.Model.Random(cfg.Seed), randomFrom(cfg.Seed)
 		return nil
 	}
-	samples, err := j.Model.Samples(input)
-	if err != nil {
+	var err error
+	if j.Input, err = j.Model.Input(input); err != nil {
 		return fmt.Errorf("input %s: %w", cfg.Input, err)
 	}
-	// Opening the model has checked that the counts are those of one sample.
-	j.Input, j.InputFrom = samples[0], cfg.Input
+	j.InputFrom = cfg.Input
 	return nil
 }
 

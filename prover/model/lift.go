@@ -1,0 +1,167 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"reflect"
+	"slices"
+)
+
+// A Build is a circuit without layout that was made for given sizes.
+type Build struct {
+	Sizes []int
+	Graph *Graph
+}
+
+// Lift returns the template with the given free dimensions whose circuits at the
+// sizes of the builds are the builds. Dimensions, summed indexes and bases of
+// views are taken to be multiples of products of sizes; that nothing else
+// differs is checked, and the error says what does. Each size should take two
+// values at least, of which none divides the other.
+func Lift(free []FreeDim, builds ...Build) (*Template, error) {
+	if len(builds) < 2 {
+		return nil, errors.New("one circuit does not tell what scales")
+	}
+	first := builds[0].Graph
+	for _, b := range builds {
+		if len(b.Sizes) != len(free) {
+			return nil, fmt.Errorf("%d sizes for %d free dimensions", len(b.Sizes), len(free))
+		}
+		if g := b.Graph; len(g.Tensors) != len(first.Tensors) || len(g.Steps) != len(first.Steps) {
+			return nil, fmt.Errorf("the circuit has %d tensors and %d steps for %v, %d and %d for %v",
+				len(first.Tensors), len(first.Steps), builds[0].Sizes, len(g.Tensors), len(g.Steps), b.Sizes)
+		}
+	}
+	l := lifter{builds: builds}
+	t := &Template{Free: free, Graph: l.graph()}
+	for _, b := range builds {
+		if what := difference(t.graph(b.Sizes), b.Graph); what != "" {
+			return nil, fmt.Errorf("%s is not the same for %v and %v", what, builds[0].Sizes, b.Sizes)
+		}
+	}
+	return t, t.check()
+}
+
+type lifter struct{ builds []Build }
+
+// fit returns coefficient and scale of a number from its values in the builds:
+// the smallest set of sizes of which they are a multiple. If there is none, it
+// returns the first value, which the others will not be equal to.
+func (l *lifter) fit(values []int) (int, Scale) {
+	sets := make([]Scale, 1<<len(l.builds[0].Sizes))
+	for s := range sets {
+		sets[s] = Scale(s)
+	}
+	slices.SortStableFunc(sets, func(a, b Scale) int { return bits.OnesCount32(uint32(a)) - bits.OnesCount32(uint32(b)) })
+	for _, s := range sets {
+		one := factors(l.builds[0].Sizes).of(1, s)
+		c, ok := values[0]/one, values[0]%one == 0
+		for i, b := range l.builds {
+			ok = ok && values[i] == factors(b.Sizes).of(c, s)
+		}
+		if ok {
+			return c, s
+		}
+	}
+	return values[0], 0
+}
+
+// graph returns the first build with coefficients and scales in place of the
+// numbers that differ in the others.
+func (l *lifter) graph() *Graph {
+	g := *l.builds[0].Graph
+	g.Tensors = slices.Clone(g.Tensors)
+	for i := range g.Tensors {
+		t := &g.Tensors[i]
+		t.Shape, t.Scales = l.shape(func(g *Graph) []int { return g.Tensors[i].Shape })
+		t.Def = l.terms(func(g *Graph) []Linear { return g.Tensors[i].Def })
+	}
+	g.Steps = slices.Clone(g.Steps)
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		s.Shape, s.Scales = l.shape(func(g *Graph) []int { return g.Steps[i].Shape })
+		s.Acc.Linear = l.terms(func(g *Graph) []Linear { return g.Steps[i].Acc.Linear })
+	}
+	return &g
+}
+
+// values returns a number in every build. Where a build does not have it, its
+// value is 0, and the build will not be what the template gives.
+func (l *lifter) values(of func(g *Graph) int) []int {
+	v := make([]int, len(l.builds))
+	for i, b := range l.builds {
+		v[i] = of(b.Graph)
+	}
+	return v
+}
+
+func (l *lifter) shape(of func(g *Graph) []int) (shape []int, scales []Scale) {
+	shape = slices.Clone(of(l.builds[0].Graph))
+	list := make([]Scale, len(shape))
+	for i := range shape {
+		shape[i], list[i] = l.fit(l.values(func(g *Graph) int {
+			if s := of(g); i < len(s) {
+				return s[i]
+			}
+			return 0
+		}))
+		if list[i] != 0 {
+			scales = list
+		}
+	}
+	return shape, scales
+}
+
+func (l *lifter) terms(of func(g *Graph) []Linear) []Linear {
+	terms := slices.Clone(of(l.builds[0].Graph))
+	for i := range terms {
+		if terms[i].View == nil {
+			continue
+		}
+		v := *terms[i].View
+		v.Groups = slices.Clone(v.Groups)
+		for j := range v.Groups {
+			l.group(&v.Groups[j], func(g *Graph) *Group {
+				if t := of(g); i < len(t) && t[i].View != nil && j < len(t[i].View.Groups) {
+					return &t[i].View.Groups[j]
+				}
+				return &Group{}
+			})
+		}
+		terms[i].View = &v
+	}
+	return terms
+}
+
+func (l *lifter) group(g *Group, of func(g *Graph) *Group) {
+	g.Base, g.BaseScale = l.fit(l.values(func(g *Graph) int { return of(g).Base }))
+	g.Sum = slices.Clone(g.Sum)
+	for i := range g.Sum {
+		g.Sum[i].Dim, g.Sum[i].Scale = l.fit(l.values(func(g *Graph) int {
+			if s := of(g).Sum; i < len(s) {
+				return s[i].Dim
+			}
+			return 0
+		}))
+	}
+}
+
+// difference names the first part in which two circuits of as many tensors and
+// steps differ, "" if they are equal.
+func difference(a, b *Graph) string {
+	for i := range a.Tensors {
+		if !reflect.DeepEqual(a.Tensors[i], b.Tensors[i]) {
+			return fmt.Sprintf("tensor %d %q", i, a.Tensors[i].Name)
+		}
+	}
+	for i := range a.Steps {
+		if !reflect.DeepEqual(a.Steps[i], b.Steps[i]) {
+			return fmt.Sprintf("step %d %q", i, a.Steps[i].Name)
+		}
+	}
+	if !reflect.DeepEqual(a, b) {
+		return "the list of tables, inputs or outputs"
+	}
+	return ""
+}

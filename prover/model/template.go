@@ -1,0 +1,275 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Limits of free dimensions.
+const (
+	// MaxFree is the largest number of free dimensions of a circuit.
+	MaxFree = 8
+	// MaxBound is the largest bound of a free dimension.
+	MaxBound = 1 << 24
+)
+
+// A FreeDim is a dimension of a circuit, such as that of the batch, whose size
+// is not the circuit's but each proof's: from 1 to Bound.
+type FreeDim struct {
+	Name  string
+	Bound int
+}
+
+// A Scale is a set of free dimensions of a template, bit f standing for
+// Template.Free[f]. A number with a scale counts as often as the product of
+// their sizes says; one without, the empty set, is what it is.
+type Scale uint32
+
+// A Template is a circuit with free dimensions: what a key holds. At gives the
+// circuit of one proof.
+//
+// In the Graph of a template the axes of tensors and steps, summed indexes and
+// bases of views may have scales. It has no layout: no instance, no chunks and
+// no multiplicities. Fixed tensors do not scale, nor do tables: what is
+// committed with the model is the same for every size, and so are formats and
+// ranges.
+type Template struct {
+	Free  []FreeDim
+	Graph *Graph
+}
+
+// An Instance is what makes the circuit of one proof of a template.
+type Instance struct {
+	Sizes []int // of the template's free dimensions, in order
+	// ChunkEntries is the size of a chunk in witness entries (Graph.Finish), 0
+	// for the canonical one. Any other is for looking at chunks with models that
+	// are too small to have several.
+	ChunkEntries int
+}
+
+// Unit is the instance of all sizes 1.
+func (t *Template) Unit() Instance {
+	sizes := make([]int, len(t.Free))
+	for f := range sizes {
+		sizes[f] = 1
+	}
+	return Instance{Sizes: sizes}
+}
+
+// At returns the circuit of an instance, laid out and valid. Nothing that a
+// template holds is relied on that is not checked here.
+func (t *Template) At(in Instance) (*Graph, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	if len(in.Sizes) != len(t.Free) {
+		return nil, fmt.Errorf("%d sizes for %d free dimensions", len(in.Sizes), len(t.Free))
+	}
+	for f, n := range in.Sizes {
+		if d := t.Free[f]; n < 1 || n > d.Bound {
+			return nil, fmt.Errorf("size %d of %s is not in [1, %d]", n, d.Name, d.Bound)
+		}
+	}
+	g := t.graph(in.Sizes)
+	if err := g.Finish(in.ChunkEntries); err != nil {
+		return nil, err
+	}
+	g.Instance.Sizes = slices.Clone(in.Sizes)
+	return g, g.Validate()
+}
+
+// Validate checks the template and its circuit of all sizes 1. That of other
+// sizes is checked when it is made.
+func (t *Template) Validate() error {
+	_, err := t.At(t.Unit())
+	return err
+}
+
+// Template returns the circuit as a template without free dimensions, the
+// inverse of At.
+func (g *Graph) Template() *Template {
+	bare := *g
+	bare.Instance, bare.Chunks, bare.Mults = Instance{}, 0, nil
+	bare.Tensors = slices.Clone(g.Tensors[:len(g.Tensors)-len(g.Mults)])
+	for i := range bare.Tensors {
+		bare.Tensors[i].Chunk = 0
+	}
+	bare.Steps = slices.Clone(g.Steps)
+	for i := range bare.Steps {
+		bare.Steps[i].Chunk = 0
+	}
+	return &Template{Graph: &bare}
+}
+
+// check checks the free dimensions, and that scales are where they may be and
+// keep every number within the limits of a graph at every size.
+func (t *Template) check() error {
+	if t.Graph == nil {
+		return errors.New("no circuit")
+	}
+	if len(t.Free) > MaxFree {
+		return fmt.Errorf("%d free dimensions are over %d", len(t.Free), MaxFree)
+	}
+	for f, d := range t.Free {
+		if d.Name == "" || d.Bound < 1 || d.Bound > MaxBound {
+			return fmt.Errorf("free dimension %d: name %q, bound %d", f, d.Name, d.Bound)
+		}
+		if err := validateName(d.Name); err != nil {
+			return fmt.Errorf("free dimension %d: %w", f, err)
+		}
+		if slices.ContainsFunc(t.Free[:f], func(o FreeDim) bool { return o.Name == d.Name }) {
+			return fmt.Errorf("two free dimensions named %q", d.Name)
+		}
+		// Its size is then public: the number of values given says it.
+		if !t.measured(1 << f) {
+			return fmt.Errorf("no axis of an input has the size of free dimension %q", d.Name)
+		}
+	}
+	if err := t.checkBare(); err != nil {
+		return err
+	}
+	for i := range t.Graph.Tensors {
+		tensor := &t.Graph.Tensors[i]
+		err := t.checkShape(tensor.Shape, tensor.Scales)
+		if err == nil && tensor.Kind == Fixed && tensor.Scales != nil {
+			err = errors.New("a fixed tensor that scales")
+		}
+		for j := 0; err == nil && j < len(tensor.Def); j++ {
+			err = t.checkView(tensor.Def[j].View)
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+	}
+	for i := range t.Graph.Steps {
+		step := &t.Graph.Steps[i]
+		err := t.checkShape(step.Shape, step.Scales)
+		for j := 0; err == nil && j < len(step.Acc.Linear); j++ {
+			err = t.checkView(step.Acc.Linear[j].View)
+		}
+		if err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// measured reports whether some axis of an input has the scale.
+func (t *Template) measured(s Scale) bool {
+	return slices.ContainsFunc(t.Graph.Tensors, func(in Tensor) bool {
+		return in.Kind == Input && slices.Contains(in.Scales, s)
+	})
+}
+
+// checkBare checks that the circuit has no layout.
+func (t *Template) checkBare() error {
+	g := t.Graph
+	if g.Chunks != 0 || len(g.Mults) != 0 || g.Instance.ChunkEntries != 0 || len(g.Instance.Sizes) != 0 ||
+		slices.ContainsFunc(g.Tensors, func(t Tensor) bool { return t.Chunk != 0 }) ||
+		slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Chunk != 0 }) {
+		return errors.New("a template with chunks")
+	}
+	return nil
+}
+
+func (t *Template) checkShape(shape []int, scales []Scale) error {
+	if scales == nil {
+		return nil
+	}
+	if len(scales) != len(shape) || !slices.ContainsFunc(scales, func(s Scale) bool { return s != 0 }) {
+		return fmt.Errorf("scales %v of shape %v", scales, shape)
+	}
+	for i, s := range scales {
+		if err := t.checkScale(shape[i], s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Template) checkView(v *View) error {
+	if v == nil {
+		return nil
+	}
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		if g.BaseScale != 0 && g.Base == 0 {
+			return errors.New("a base of 0 that scales")
+		}
+		if err := t.checkScale(g.Base, g.BaseScale); err != nil {
+			return err
+		}
+		for _, s := range g.Sum {
+			if err := t.checkScale(s.Dim, s.Scale); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkScale checks that n may have the scale: it is one of the template's, and
+// |n| times the bounds is a number of at most MaxVars bits.
+func (t *Template) checkScale(n int, s Scale) error {
+	if s>>len(t.Free) != 0 {
+		return fmt.Errorf("scale %#x with %d free dimensions", s, len(t.Free))
+	}
+	most := uint64(max(n, -n))
+	for f, d := range t.Free {
+		if s>>f&1 == 0 {
+			continue
+		}
+		over, product := bits.Mul64(most, uint64(d.Bound))
+		if most = product; over != 0 || most > 1<<MaxVars {
+			return fmt.Errorf("%d times the bounds of scale %#x is over 2^%d", n, s, MaxVars)
+		}
+	}
+	return nil
+}
+
+// InstanceOf returns the canonical instance whose inputs have these numbers of
+// entries. It is an error if there is none, or if they do not tell all sizes.
+func (t *Template) InstanceOf(lens []int) (Instance, error) {
+	g := t.Graph
+	if len(lens) != len(g.Inputs) {
+		return Instance{}, fmt.Errorf("%d inputs given, the model has %d", len(lens), len(g.Inputs))
+	}
+	in := Instance{Sizes: make([]int, len(t.Free))}
+	for i, id := range g.Inputs {
+		tensor := &g.Tensors[id]
+		n := lens[i] / Size(tensor.Shape)
+		var open []int
+		for _, s := range tensor.Scales {
+			for f := range t.Free {
+				switch {
+				case s>>f&1 == 0:
+				case in.Sizes[f] > 0:
+					n /= in.Sizes[f]
+				default:
+					open = append(open, f)
+				}
+			}
+		}
+		switch len(open) {
+		case 0:
+		case 1:
+			in.Sizes[open[0]] = n
+		default:
+			return Instance{}, fmt.Errorf("the number of entries of input %q does not tell its shape", tensor.Name)
+		}
+	}
+	for i, id := range g.Inputs {
+		tensor := &g.Tensors[id]
+		switch want := Size(factors(in.Sizes).shape(tensor.Shape, tensor.Scales)); {
+		case lens[i] == want && want > 0:
+		case tensor.Scales == nil:
+			return Instance{}, fmt.Errorf("input %q has %d entries, want %d", tensor.Name, lens[i], want)
+		default:
+			return Instance{}, fmt.Errorf("input %q has %d entries, want a multiple of %d, the same as of the other inputs",
+				tensor.Name, lens[i], Size(tensor.Shape))
+		}
+	}
+	return in, nil
+}

@@ -1,0 +1,99 @@
+package proof
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+)
+
+// known is what has been made of a key: the last instance of its circuit that
+// somebody asked for, which is valid, and the prover's plan for it.
+type known struct {
+	mu    sync.Mutex
+	graph *model.Graph
+	plan  *plan.Plan // nil unless of graph
+}
+
+// at returns an instance of the key's circuit.
+func (k *Key) at(in model.Instance) (*model.Graph, error) {
+	if k.known == nil {
+		return k.Circuit.At(in)
+	}
+	k.known.mu.Lock()
+	defer k.known.mu.Unlock()
+	if g := k.known.graph; g != nil && g.Instance.ChunkEntries == in.ChunkEntries && slices.Equal(g.Instance.Sizes, in.Sizes) {
+		return g, nil
+	}
+	g, err := k.Circuit.At(in)
+	if err == nil {
+		k.known.graph, k.known.plan = g, nil
+	}
+	return g, err
+}
+
+// Plan returns the plan of a prover for proofs of an instance of the key's circuit.
+// It is made once, however many ask for the same one in turn; nobody may have
+// changed the key since it was encoded or decoded. The error says why there can be
+// no proof, or none that is worth verifying.
+func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
+	if err := k.check(); err != nil {
+		return nil, err
+	}
+	g, err := k.at(in)
+	if err != nil {
+		return nil, err
+	}
+	if p := k.planned(g); p != nil {
+		return p, nil
+	}
+	var p *plan.Plan
+	if k.HasFixed {
+		p, err = plan.WithRows(g, k.Security.Config(), k.RowVars)
+	} else {
+		p, err = plan.New(g, k.Security.Config())
+	}
+	if err == nil && k.known != nil {
+		k.known.mu.Lock()
+		if k.known.graph == g {
+			k.known.plan = p
+		}
+		k.known.mu.Unlock()
+	}
+	return p, err
+}
+
+// planned returns the plan of an instance, if there is one already.
+func (k *Key) planned(g *model.Graph) *plan.Plan {
+	if k.known == nil {
+		return nil
+	}
+	k.known.mu.Lock()
+	defer k.known.mu.Unlock()
+	if k.known.graph != g {
+		return nil
+	}
+	return k.known.plan
+}
+
+// PlanOf returns the plan of a proof for the key with this header, as Plan does. The
+// error says why there can be no proof like this.
+func (k *Key) PlanOf(h *Header) (*plan.Plan, error) {
+	if err := k.check(); err != nil {
+		return nil, err
+	}
+	if h.Key != k.Digest {
+		return nil, errors.New("the header is that of a proof for another key")
+	}
+	g, err := k.at(h.Instance())
+	if err != nil {
+		return nil, err
+	}
+	choice := plan.Choice{FixedRowVars: k.RowVars, WitnessRowVars: h.RowVars, Levels: h.Levels}
+	if p := k.planned(g); p != nil && p.Choice.Equal(&choice) {
+		return p, nil
+	}
+	return plan.WithChoice(g, k.Security.Config(), choice)
+}

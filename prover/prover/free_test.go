@@ -1,0 +1,144 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// layers is a batch of n rows of 12 through two dense layers, with a table's
+// column, a view that is summed and a batch seen as one axis in between.
+func layers(n int) *builder {
+	rng := rand.New(rand.NewPCG(30, 31))
+	b := &builder{}
+	x := b.input(n, 12)
+	w := b.fixed(rng, 20, 8, 12)
+	y := b.requantise("first", []int{n, 8}, model.Acc{Products: []model.Product{
+		{Coef: 1, A: x, B: w, LabelsA: []int{0, 9}, LabelsB: []int{1, 9}}}}, 4, b.relu())
+	flat := b.virtual([]int{4 * n, 2}, model.Linear{Coef: 1, Src: y, View: &model.View{Groups: []model.Group{
+		{Out: []int{0, 1}, In: []int{0, 1}, Map: model.MapReshape}}}})
+	square := b.requantise("square", []int{4 * n, 2}, model.Acc{Linear: []model.Linear{{Coef: 1, Src: flat}}}, 0, b.square())
+	sum := b.virtual([]int{4 * n}, model.Linear{Coef: 1, Src: square, View: &model.View{Groups: []model.Group{
+		axis(0, 0), {In: []int{1}, Sum: []model.SumIndex{{Dim: 2, Stride: 1}}}}}})
+	b.g.Tensors[sum].Max = 1 << 16
+	b.g.Outputs = []model.TensorID{sum}
+	return b
+}
+
+// free returns the layers as a template.
+func free(t *testing.T) (*model.Template, model.Weights) {
+	t.Helper()
+	var builds []model.Build
+	for _, n := range []int{2, 3} {
+		builds = append(builds, model.Build{Sizes: []int{n}, Graph: &layers(n).g})
+	}
+	c, err := model.Lift([]model.FreeDim{{Name: "batch", Bound: 1 << 10}}, builds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, layers(2).w
+}
+
+// proveLayers proves a batch of n for a key with a free batch.
+func proveLayers(t *testing.T, n int) proved {
+	t.Helper()
+	ctx := context.Background()
+	c, w := free(t)
+	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 30, GrindBits: 2}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.At(model.Instance{Sizes: []int{n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(34, uint64(n)))
+	x := make([]int32, 12*n)
+	for i := range x {
+		x[i] = rng.Int32N(256) - 128
+	}
+	wit, err := forward.Run(ctx, g, w, [][]int32{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := Prove(ctx, key, g.Instance, tree, wit, &file, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return proved{&builder{g: *g}, key, file.Bytes()}
+}
+
+// TestOneKey proves batches of several sizes, in one chunk or more, for one key.
+func TestOneKey(t *testing.T) {
+	ctx, rng := context.Background(), rand.New(rand.NewPCG(32, 33))
+	c, w := free(t)
+	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []model.Instance{
+		{Sizes: []int{1}}, {Sizes: []int{2}}, {Sizes: []int{7}}, {Sizes: []int{7}, ChunkEntries: 60}, {Sizes: []int{540}}, {Sizes: []int{1 << 10}},
+	} {
+		g, err := c.At(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (in.ChunkEntries > 0) != (g.Chunks > 1) {
+			t.Errorf("%+v: %d chunks", in, g.Chunks)
+		}
+		x := make([]int32, 12*in.Sizes[0])
+		for i := range x {
+			x[i] = rng.Int32N(256) - 128
+		}
+		wit, err := forward.Run(ctx, g, w, [][]int32{x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if _, err := Prove(ctx, key, in, tree, wit, &file, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		p := proved{&builder{g: *g}, key, file.Bytes()}
+		r, err := verifier.Verify(key, bytes.NewReader(p.proof))
+		if err != nil {
+			t.Fatalf("%+v: %v", in, err)
+		}
+		if !slices.Equal(r.Inputs[0], x) || len(r.Outputs[0]) != 4*in.Sizes[0] || !slices.Equal(r.Circuit.Instance.Sizes, in.Sizes) {
+			t.Errorf("%+v: another statement", in)
+		}
+		// Another size or layout, the header's alone or with public values to fit.
+		for name, change := range map[string]func(f *frames){
+			"size":        func(f *frames) { f.header.Sizes = []int{in.Sizes[0]%9 + 1} },
+			"no size":     func(f *frames) { f.header.Sizes = nil },
+			"two sizes":   func(f *frames) { f.header.Sizes = append(f.header.Sizes, 1) },
+			"size 0":      func(f *frames) { f.header.Sizes = []int{0} },
+			"over":        func(f *frames) { f.header.Sizes = []int{1<<10 + 1} },
+			"chunks":      func(f *frames) { f.header.ChunkEntries++ },
+			"many chunks": func(f *frames) { f.header.ChunkEntries = 1 },
+			"size and values": func(f *frames) {
+				f.header.Sizes = []int{in.Sizes[0]%9 + 1}
+				f.in[0], f.out[0] = make([]int32, 12*f.header.Sizes[0]), make([]int32, 4*f.header.Sizes[0])
+			},
+			"half": func(f *frames) {
+				n := (in.Sizes[0] + 1) / 2
+				f.header.Sizes, f.in[0], f.out[0] = []int{n}, f.in[0][:12*n], f.out[0][:4*n]
+				if n == in.Sizes[0] {
+					f.out[0][0]++ // a batch of one has no half
+				}
+			},
+		} {
+			f := p.split(t)
+			change(&f)
+			if f.verify(t, key) == nil {
+				t.Errorf("%+v, %s: accepted", in, name)
+			}
+		}
+	}
+}
