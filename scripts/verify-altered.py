@@ -56,6 +56,7 @@ class File:
             self.frames.append(self.proof[position:position + length])
             position += length
         self.frames.pop()  # the checksum
+        self.committed = len(frames.read(self.proof, self.vk).header.levels) > 0
         # Where the streams are: number of the frame, and what comes before and after the stream in it.
         self.streams = [i for i, f in enumerate(self.frames) if f[0] >> 3 in BODY and len(self.stream(i))]
 
@@ -176,12 +177,19 @@ def change_key(rng, file):
     data[rng.randrange(8, len(data))] ^= 1 << rng.randrange(8)
     changed = bytes(data)
     digest = hashlib.sha256(b"prove-model key\n" + changed).digest()
-    header = field(b"\x0a", b"\x08" + bytes([frames.VERSION]) + field(b"\x12", digest))
-    return changed, assemble([header] + file.frames[1:])
+    return changed, assemble([file.frames[0].replace(file.vk.commitment, digest)] + file.frames[1:])
+
+
+def change_header(rng, file):
+    """A bit of what the prover chose."""
+    data = bytearray(file.frames[0])
+    data[rng.randrange(data.index(file.vk.commitment) + 32, len(data))] ^= 1 << rng.randrange(8)
+    return file.key, assemble([bytes(data)] + file.frames[1:])
 
 
 PLAIN = [flip_byte, flip_with_checksum, truncate, move_frames, change_public]
 STREAMS = [change_limb, change_limb, swap_limbs, resize_stream, change_key]
+COMMITTED = [change_header]  # where the header has levels
 
 
 def alter(rng, files):
@@ -189,7 +197,8 @@ def alter(rng, files):
     file = rng.choice(files)
     if len(file.proof) > DEEP and rng.random() < 0.6:
         file = rng.choice([f for f in files if len(f.proof) <= DEEP])
-    change = rng.choice(PLAIN + [foreign_frame] + (STREAMS * 2 if file.streams else []))
+    change = rng.choice(PLAIN + [foreign_frame] + (STREAMS * 2 if file.streams else [])
+                        + (COMMITTED if file.committed else []))
     altered = change(rng, file, files) if change is foreign_frame else change(rng, file)
     return file, change.__name__, altered
 
@@ -203,7 +212,7 @@ def verify(key_bytes, proof_bytes):
 CHECKS = {
     "encodings": r"varint|field|frame|default|cut off|checksum|bytes after|not a proof|wire type|integer of more|limb",
     "public values": r"out of its tensor's range|number of (entries|inputs|outputs)",
-    "keys": r"step \d|tensor \d|table \d|key|multiplicit|level",
+    "keys and headers": r"step \d|tensor \d|table \d|key|level|header|rows|free",
     "work": r"proof of work",
     "look-ups": r"look-ups",
     "sums": r"of sums fails|a sum ends|a wiring has",

@@ -98,10 +98,10 @@ def numbers(item, path):
 
 def compare(verifier, given):
     """The input as the quantiser rounds it must be the proof's."""
-    graph = verifier.graph
+    graph, circuit = verifier.vk.graph, verifier.circuit
     require(len(given) == len(graph.inputs), "the input has another number of tensors")
     for values, identifier, entries in zip(given, graph.inputs, verifier.inputs):
-        t = graph.tensors[identifier]
+        t = circuit.tensors[identifier]
         require([quantise(x, t) for x in values] == entries, "the proof is about another input")
 
 
@@ -122,11 +122,11 @@ def scaled(x, exponent):
 
 
 def report(verifier, size, seconds):
-    graph, weakest = verifier.graph, verifier.rounds.weakest()
+    graph, weakest = verifier.vk.graph, verifier.rounds.weakest()
     print(f"VALID: the model with commitment {verifier.vk.commitment.hex()}")
     for word, identifiers, tensors in (("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)):
         for identifier, entries in zip(identifiers, tensors):
-            print(f"{word:11} {describe(graph.tensors[identifier], entries)}")
+            print(f"{word:11} {describe(verifier.circuit.tensors[identifier], entries)}")
     proven = soundness.show(weakest.bits - (weakest.work << soundness.UNIT))
     print(f"security    {soundness.show(weakest.bits)} bits = {proven} proven + {weakest.work} of work in the weakest round")
     print(f"verified    {size} bytes in {seconds:.1f} s")

@@ -6,7 +6,6 @@ from .field import P
 from .schema import (AFFINE, DIVIDE, FIXED, INPUT, LOOKUP, RANGE, VIRTUAL, WITNESS, Accumulator, Linear, Product)
 from .schema import ZERO as ZERO_STEP
 
-NEVER = 1 << 40  # multiplicities are made after all steps
 MOST_KEY_BITS = 30
 
 
@@ -25,29 +24,23 @@ def check(graph):
 
 
 def _results(graph):
-    """The step that makes each witness tensor: exactly one, or counts."""
+    """The step that makes each witness tensor: exactly one."""
     made = {}
-
-    def result(tensor, step):
-        require(tensor not in made, f"tensor {tensor} is made twice")
-        made[tensor] = step
-
-    for m in graph.multiplicities:
-        result(m.tensor, NEVER)
     for i, step in enumerate(graph.steps):
         for identifier in (step.out, step.remainder):
             if identifier:
                 t = graph.tensors[identifier - 1]
-                require(t.kind == WITNESS and t.chunk == step.chunk and t.shape == step.shape,
-                        f"step {i}: a result is not a witness tensor of its chunk and shape")
-                result(identifier - 1, i)
+                require(t.kind == WITNESS and t.shape == step.shape,
+                        f"step {i}: a result is not a witness tensor of its shape")
+                require(identifier - 1 not in made, f"tensor {identifier - 1} is the result of two steps")
+                made[identifier - 1] = i
     for i, tensor in enumerate(graph.tensors):
         require(tensor.kind != WITNESS or i in made, f"witness tensor {i} is the result of no step")
     return made
 
 
 def _order(graph, made):
-    """Steps read what earlier steps made, and nothing reads multiplicities."""
+    """Steps read what earlier steps made."""
     ready = []  # after which step a tensor is determined
     for i, tensor in enumerate(graph.tensors):
         if tensor.kind == VIRTUAL:
@@ -60,7 +53,6 @@ def _order(graph, made):
         if step.divisor:
             read.append(step.divisor - 1)
         require(all(ready[t] < i for t in read), f"step {i} reads what is not made before it")
-    require(all(ready[t] < NEVER for t in graph.outputs), "an output is made of multiplicities")
 
 
 class _Ranges:

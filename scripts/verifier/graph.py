@@ -5,23 +5,20 @@ import unicodedata
 
 from . import cost, forced
 from .errors import require
-from .layout import tensor_parts_number
-from .lookups import trees
+from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, VIRTUAL, WITNESS, ZERO
+from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
 MOST_AXES = 8
 MOST_VARIABLES = 34
 MOST_LABELS = 24
-MOST_CHUNKS = 1 << 16
 MOST_SCALE = 1000
 MOST_TABLE_BITS = 20
 MOST_PIECES = 64
 MOST_STRIDE = 1 << 24  # of bases too
 MOST_WIRED = 1 << 24  # of a group
-MOST_FRACTIONS = 1 << 30  # of a chunk
 LARGEST = (1 << 30) - 1  # of integers, in absolute value
 
 
@@ -44,10 +41,9 @@ class _Checker:
 
     def run(self):
         g = self.graph
-        for named in [g] + self.tensors + self.tables + g.steps:
+        for named in [g] + self.tensors + self.tables + g.steps + g.free:
             require(printable(named.name), "a name is too long or does not print")
         require(g.inputs and g.outputs, "a graph needs an input and an output")
-        require(0 < g.chunks <= MOST_CHUNKS, f"{g.chunks} chunks")
         for i, tensor in enumerate(self.tensors):
             self._tensor(i, tensor)
         for i, table in enumerate(self.tables):
@@ -55,9 +51,10 @@ class _Checker:
         for i, step in enumerate(g.steps):
             self._step(f"step {i}", step)
         self._inputs()
-        self._multiplicities()
+        looked_up = {step.table - 1 for step in g.steps if step.kind == LOOKUP}
+        require(looked_up == set(range(len(self.tables))), "a table is not looked up in")
         forced.check(g)
-        parts = sum(tensor_parts_number(t.shape) for t in self.tensors if t.kind in (FIXED, WITNESS))
+        parts = sum(parts_number(t.shape) for t in self.tensors if t.kind in (FIXED, WITNESS))
         require(parts <= cost.MOST_PARTS, "committed tensors fall into too many blocks")
         public = sum(size(self.tensors[i].shape) for i in g.inputs + g.outputs)
         require(public <= cost.MOST_PUBLIC, "inputs and outputs have too many entries")
@@ -81,8 +78,6 @@ class _Checker:
         self._shape(tensor.shape, what)
         require(abs(tensor.frac) <= MOST_SCALE, f"{what}: its scale is out of range")
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
-        require(tensor.chunk < self.graph.chunks, f"{what}: its chunk does not exist")
-        require(tensor.chunk == 0 or tensor.kind == WITNESS, f"{what}: a chunk without a use")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
         for summand in tensor.definition:
@@ -117,8 +112,8 @@ class _Checker:
             require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
         else:
             require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
-        parameters = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums)}
-        unused = parameters.get(group.map, (group.base, group.strides, group.sums, group.index))
+        unused = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums),
+                  RESHAPE: (group.base, group.strides, group.sums, group.index)}[group.map]
         require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
         if not wiring.trivial():
             require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
@@ -151,7 +146,6 @@ class _Checker:
 
     def _step(self, what, step):
         self._shape(step.shape, what)
-        require(step.chunk < self.graph.chunks, f"{what}: its chunk does not exist")
         require(step.accumulator is not None, f"{what}: it has no accumulator")
         for identifier in (step.remainder, step.out, step.divisor):
             if identifier:
@@ -204,15 +198,3 @@ class _Checker:
             self._source(i, "outputs")
         require(sorted(g.inputs) == [i for i, t in enumerate(self.tensors) if t.kind == INPUT],
                 "the inputs are not the input tensors, each once")
-
-    def _multiplicities(self):
-        used = sorted({(s.chunk, s.table - 1) for s in self.graph.steps if s.kind == LOOKUP})
-        require({table for _, table in used} == set(range(len(self.tables))), "a table is not looked up in")
-        require([(m.chunk, m.table) for m in self.graph.multiplicities] == used,
-                "the multiplicities are not those of the look-ups, in order")
-        for m in self.graph.multiplicities:
-            t = self._source(m.tensor, "multiplicities")
-            require(t.kind == WITNESS and t.chunk == m.chunk and t.shape == [1 << self.tables[m.table].bits],
-                    "a multiplicity is not a witness tensor of its chunk and its table's size")
-        require(all(tree.fractions <= MOST_FRACTIONS for tree in trees(self.graph)),
-                "a chunk has too many look-ups and table rows")

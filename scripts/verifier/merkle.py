@@ -5,12 +5,25 @@ from .field import P
 from .poseidon2 import RATE, WIDTH, permute
 
 LEAF = 0x6C656166  # "leaf"
+GROUPS = 0x67727073  # "grps"
 
 
-def hash_leaf(limbs):
-    """The digest of a leaf of limbs."""
+def hash_message(limbs):
+    """The digest of limbs."""
+    return _sponge(limbs, len(limbs), LEAF)
+
+
+def hash_leaf(groups):
+    """The digest of a leaf of one or more groups of limbs."""
+    digests = [hash_message(group) for group in groups]
+    if len(digests) == 1:
+        return digests[0]
+    return _sponge([limb for digest in digests for limb in digest], len(digests), GROUPS)
+
+
+def _sponge(limbs, length, tag):
     state = [0] * WIDTH
-    state[8], state[9] = len(limbs), LEAF
+    state[8], state[9] = length, tag
     for i in range(0, max(len(limbs), 1), RATE):
         block = limbs[i:i + RATE]
         state[:len(block)] = block
@@ -24,7 +37,8 @@ def compress(left, right):
 
 
 def check_opening(stream, root, depth, positions, leaves, name):
-    """Leaves at increasing positions of a tree; missing siblings are hints."""
+    """Leaves, as lists of groups, at increasing positions of a tree; missing
+    siblings are hints."""
     known = [(p, hash_leaf(leaf)) for p, leaf in zip(positions, leaves)]
     for _ in range(depth):
         parents, i = [], 0

@@ -16,6 +16,7 @@ UNIQUE_DECODING, JOHNSON = range(2)  # Security.soundness
 class Sum:
     dimension: int = pb.uint64(1)
     stride: int = pb.sint64(2)
+    scale: int = pb.uint32(3)
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Group:
     strides: list = pb.packed_sint64(5)
     sums: list = pb.messages(6, Sum)
     index: list = pb.packed_uint64(7)
+    base_scale: int = pb.uint32(8)
 
 
 @dataclass
@@ -50,8 +52,8 @@ class Tensor:
     frac: int = pb.sint32(4)
     min: int = pb.sint64(5)
     max: int = pb.sint64(6)
-    chunk: int = pb.uint32(7)
-    definition: list = pb.messages(8, Linear)
+    definition: list = pb.messages(7, Linear)
+    scales: list = pb.packed_uint32(8)
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Step:
     table: int = pb.uint32(7)
     out: int = pb.uint32(8)
     divisor: int = pb.uint32(9)
-    chunk: int = pb.uint32(10)
+    scales: list = pb.packed_uint32(10)
 
 
 @dataclass
@@ -103,10 +105,9 @@ class Table:
 
 
 @dataclass
-class Multiplicity:
-    chunk: int = pb.uint32(1)
-    table: int = pb.uint32(2)
-    tensor: int = pb.uint32(3)
+class Free:
+    name: str = pb.string(1)
+    bound: int = pb.uint32(2)
 
 
 @dataclass
@@ -117,8 +118,7 @@ class Graph:
     steps: list = pb.messages(4, Step)
     inputs: list = pb.packed_uint32(5)
     outputs: list = pb.packed_uint32(6)
-    chunks: int = pb.uint32(7)
-    multiplicities: list = pb.messages(8, Multiplicity)
+    free: list = pb.messages(7, Free)
 
 
 @dataclass
@@ -126,23 +126,6 @@ class Security:
     target_bits: int = pb.uint32(1)
     grind_bits: int = pb.uint32(2)
     soundness: int = pb.enum(3, 2)
-
-
-@dataclass
-class Level:
-    fold_vars: int = pb.uint32(1)
-    row_vars: int = pb.uint32(2)
-    log_blowup: int = pb.uint32(3)
-    multiplicity: int = pb.uint32(4)
-    queries: int = pb.uint32(5)
-    out_of_domain: int = pb.uint32(6)
-    query_grind: int = pb.uint32(7)
-    fold_grind: int = pb.uint32(8)
-
-
-@dataclass
-class Opening:
-    levels: list = pb.messages(1, Level)
 
 
 @dataclass
@@ -159,8 +142,7 @@ class Source:
     activation_bits: int = pb.uint32(5)
     table_bits: int = pb.uint32(6)
     headroom: int = pb.uint64(7)
-    chunk_entries: int = pb.uint64(8)
-    ranges: list = pb.packed_uint32(9)
+    ranges: list = pb.packed_uint32(8)
 
 
 @dataclass
@@ -168,14 +150,30 @@ class Key:
     graph: Graph = pb.message(1, Graph)
     root: bytes = pb.binary(2)
     security: Security = pb.message(3, Security)
-    opening: Opening = pb.message(4, Opening)
+    row_vars: int = pb.uint32(4)
     source: Source = pb.message(5, Source)
+
+
+@dataclass
+class Level:
+    fold_vars: int = pb.uint32(1)
+    row_vars: int = pb.uint32(2)
+    log_blowup: int = pb.uint32(3)
+    multiplicity: int = pb.uint32(4)
+    queries: int = pb.uint32(5)
+    out_of_domain: int = pb.uint32(6)
+    query_grind: int = pb.uint32(7)
+    fold_grind: int = pb.uint32(8)
 
 
 @dataclass
 class Header:
     version: int = pb.uint32(1)
     key: bytes = pb.binary(2)
+    sizes: list = pb.packed_uint64(3)
+    chunk_entries: int = pb.uint64(4)
+    row_vars: int = pb.uint32(5)
+    levels: list = pb.messages(6, Level)
 
 
 @dataclass

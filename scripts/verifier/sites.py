@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from .errors import require
 from .field import ONE, ZERO, add, horner, mul, scale, sub, total
-from .layout import tensor_parts_number
+from .layout import parts_number
 from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
 from .schema import FIXED, INPUT, WITNESS
 from .soundness import QUADRATIC
@@ -75,8 +75,8 @@ class Fork:
     """One fork of the transcript with its stream: evaluates tensors, runs
     batches of sums, and gathers claims."""
 
-    def __init__(self, graph, public, stream, rounds, budget):
-        self.graph = graph
+    def __init__(self, circuit, public, stream, rounds, budget):
+        self.circuit = circuit
         self.budget = budget
         self.public = public  # identifier of an input: its entries
         self.stream = stream
@@ -95,7 +95,7 @@ class Fork:
         key = (tensor, point)
         if key not in self.known:
             self.budget.charge("values", 1)
-            kind = self.graph.tensors[tensor].kind
+            kind = self.circuit.tensors[tensor].kind
             if kind in (FIXED, WITNESS):
                 self._claim(tensor, point, self.stream.element())
             else:
@@ -104,7 +104,7 @@ class Fork:
 
     def bind(self, tensor, point, value):
         """A sum ended in this value of a tensor."""
-        committed = self.graph.tensors[tensor].kind in (FIXED, WITNESS)
+        committed = self.circuit.tensors[tensor].kind in (FIXED, WITNESS)
         if committed and (tensor, point) not in self.known:
             self._claim(tensor, point, value)
         require(self.evaluate(tensor, point) == value, f"{self.name}: a sum ends in another value of a tensor")
@@ -112,10 +112,10 @@ class Fork:
     def _claim(self, tensor, point, value):
         self.known[tensor, point] = value
         self.claims.append(Claim(tensor, point, value))
-        self.budget.charge("blocks of claims", tensor_parts_number(self.graph.tensors[tensor].shape))
+        self.budget.charge("blocks of claims", parts_number(self.circuit.tensors[tensor].shape))
 
     def _compute(self, tensor, point):
-        t = self.graph.tensors[tensor]
+        t = self.circuit.tensors[tensor]
         if t.kind == INPUT:
             self.budget.charge("work", size(t.shape))
             return evaluate_integers(self.public[tensor], t.shape, point)
@@ -131,7 +131,7 @@ class Fork:
         """The value of a view; what is not a renaming is sent, and queued."""
         if view is None:
             return self.evaluate(source, point)
-        source_shape = self.graph.tensors[source].shape
+        source_shape = self.circuit.tensors[source].shape
         out = split(point, shape)
         groups = [(Wiring(g, source_shape, shape), [out[axis] for axis in g.out]) for g in view.groups]
         self.budget.charge("values", 1)
@@ -173,8 +173,8 @@ class Fork:
     def _product(self, product, shape, point):
         labels = dict(enumerate(split(point, shape)))
         in_a, in_b = set(product.labels_a), set(product.labels_b)
-        sizes = dict(zip(product.labels_a, self.graph.tensors[product.a].shape))
-        sizes.update(zip(product.labels_b, self.graph.tensors[product.b].shape))
+        sizes = dict(zip(product.labels_a, self.circuit.tensors[product.a].shape))
+        sizes.update(zip(product.labels_b, self.circuit.tensors[product.b].shape))
         both = sorted(in_a & in_b)
         batch = [label for label in both if label < len(shape)]
         contracted = [label for label in both if label >= len(shape)]
@@ -194,7 +194,7 @@ class Fork:
         name = f"batch {self.batches}"
         self.batches += 1
         rounds = max(s.variables for s in sums)
-        self.rounds.error(f"{self.name}: {name} of sums", len(sums))
+        self.rounds.error(f"{self.name}: {name} of sums", len(sums) - 1)
         gamma = self.transcript.challenge(f"gamma of {name}")
         weights, power = [], ONE
         for _ in sums:

@@ -148,15 +148,17 @@ def sample_bits(level):
     return level.out_of_domain * each + (1 << UNIT) - 2 * log2_up(list_size(level))
 
 
-def check_levels(levels, security, row_bits):
-    """Refuses levels that do not fit each other, the trees' rows (2^row_bits of
-    them in all), or the security's limits. Their bits are held against the
-    target as the challenges come."""
-    rows = row_bits
+def check_levels(levels, security, table):
+    """Refuses levels that do not fit each other, the table of the opening, or
+    the security's limits. Their bits are held against the target as the
+    challenges come."""
+    require(bool(levels) == bool(table.trees), "the levels do not go with what is committed")
+    rows = table.row_vars
     for i, level in enumerate(levels):
         name = f"level {i} of the opening"
         if i == 0:
-            fits = level.fold_vars == row_bits and level.log_blowup == LOG_BLOWUP and level.multiplicity == 0
+            fits = (level.fold_vars == table.variables and level.row_vars == rows
+                    and level.log_blowup == LOG_BLOWUP and level.multiplicity == 0)
         else:
             fits = 0 < level.fold_vars and level.fold_vars + level.row_vars == rows and level.log_blowup > 0
         rows = level.row_vars

@@ -1,9 +1,10 @@
 """The verifier: everything in its order (docs/proof-format.md, "The order of messages")."""
 
-from . import layout, lookups, soundness
+from . import lookups, soundness
 from .cost import Budget
 from .errors import require
 from .field import ONE, P, ZERO, add, mul
+from .layout import Table, Weights, unused_ends
 from .multilinear import evaluate_integers, last, shape_variables, size
 from .schema import EXACT
 from .schema import ZERO as ZERO_STEP
@@ -12,7 +13,7 @@ from .soundness import Rounds
 from .transcript import Stream, Transcript
 from .whir import Opening
 
-PROTOCOL = b"prove-model protocol 1"
+PROTOCOL = b"prove-model protocol 2"
 
 
 class Verifier:
@@ -21,25 +22,23 @@ class Verifier:
 
     def __init__(self, vk, proof, trace=None):
         self.vk = vk
-        self.graph = vk.graph
         self.proof = proof
         self.trace = trace
+        self.circuit = proof.circuit
         self.rounds = Rounds(vk.security.target_bits)
         self.budget = Budget()
-        self.lookups = lookups.trees(self.graph)
+        self.table = Table(self.circuit, vk.row_vars, proof.header.row_vars)
+        soundness.check_levels(proof.header.levels, vk.security, self.table)
+        self.lookups = [lookups.Tree(self.circuit, chunk) for chunk in range(len(self.circuit.steps))]
         most = max(tree.fractions for tree in self.lookups)
         self.lookup_grind = soundness.lookup_grind(most, vk.security.target_bits) if most else 0
-        self.equations = [[] for _ in self.lookups]  # exact and zero steps by chunk
-        for step in self.graph.steps:
-            if step.kind in (EXACT, ZERO_STEP):
-                self.equations[step.chunk].append(step)
-        self.inputs = self._public("inputs", self.graph.inputs, proof.public.inputs)
-        self.outputs = self._public("outputs", self.graph.outputs, proof.public.outputs)
+        self.inputs = self._public("inputs", vk.graph.inputs, proof.public.inputs)
+        self.outputs = self._public("outputs", vk.graph.outputs, proof.public.outputs)
 
     def _public(self, what, identifiers, messages):
         require(len(messages) == len(identifiers), f"another number of {what}")
         for identifier, message in zip(identifiers, messages):
-            t = self.graph.tensors[identifier]
+            t = self.circuit.tensors[identifier]
             require(len(message.values) == size(t.shape), f"{what}: another number of entries")
             require(t.min <= min(message.values) and max(message.values) <= t.max,
                     f"{what}: an entry is out of its tensor's range")
@@ -48,7 +47,7 @@ class Verifier:
     def verify(self):
         """Raises Invalid unless the proof holds."""
         main = self._start()
-        forks = [self._chunk(main, c) for c in range(self.graph.chunks)]
+        forks = [self._chunk(main, chunk) for chunk in range(len(self.circuit.steps))]
         forks.append(self._outputs(main))
         for fork in forks:
             main.join(fork.transcript)
@@ -58,27 +57,36 @@ class Verifier:
         main = Transcript("main", self.trace)
         main.absorb_bytes(PROTOCOL)
         main.absorb_bytes(self.vk.commitment)
+        self._absorb_header(main)
         for tensors in (self.inputs, self.outputs):
             main.absorb_integer(len(tensors))
             for entries in tensors:
                 main.absorb_integer(len(entries))
                 main.absorb_all(v % P for v in entries)
         stream = Stream(self.proof.commitments, main, "commitments")
-        for tree in self.vk.trees:
-            tree.root = self.vk.root if tree.name == layout.FIXED_TREE else stream.digest()
+        for tree in self.table.trees:
+            tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
         stream.end()
         return main
 
+    def _absorb_header(self, main):
+        header = self.proof.header
+        numbers = [len(header.sizes), *header.sizes, header.chunk_entries, header.row_vars, len(header.levels)]
+        for level in header.levels:
+            numbers += vars(level).values()
+        for n in numbers:
+            main.absorb_integer(n)
+
     def _fork(self, main, index, data, name):
-        public = dict(zip(self.graph.inputs, self.inputs))
-        return Fork(self.graph, public, Stream(data, main.fork(index, name), name), self.rounds, self.budget)
+        public = dict(zip(self.vk.graph.inputs, self.inputs))
+        return Fork(self.circuit, public, Stream(data, main.fork(index, name), name), self.rounds, self.budget)
 
     def _chunk(self, main, chunk):
         fork = self._fork(main, chunk, self.proof.chunks[chunk], f"chunk {chunk}")
         tree = self.lookups[chunk]
         if tree.blocks:
             lookups.check(fork, tree, self.lookup_grind)
-        self._equations(fork, self.equations[chunk])
+        self._equations(fork, [step for step in self.circuit.steps[chunk] if step.kind in (EXACT, ZERO_STEP)])
         fork.run_batches()
         fork.stream.end()
         return fork
@@ -96,12 +104,12 @@ class Verifier:
             require(value == out, f"{fork.name}: an exact or zero step fails")
 
     def _outputs(self, main):
-        fork = self._fork(main, self.graph.chunks, self.proof.io, "outputs")
-        shapes = [self.graph.tensors[t].shape for t in self.graph.outputs]
+        fork = self._fork(main, len(self.circuit.steps), self.proof.io, "outputs")
+        shapes = [self.circuit.tensors[t].shape for t in self.vk.graph.outputs]
         most = max(map(shape_variables, shapes))
         self.rounds.error("outputs", most)
         point = tuple(fork.transcript.challenge(f"coordinate {j}") for j in range(most))
-        for t, shape, entries in zip(self.graph.outputs, shapes, self.outputs):
+        for t, shape, entries in zip(self.vk.graph.outputs, shapes, self.outputs):
             at = last(point, shape_variables(shape))
             require(fork.evaluate(t, at) == evaluate_integers(entries, shape, at), "an output is not the model's")
         fork.run_batches()
@@ -110,14 +118,28 @@ class Verifier:
 
     def _opening(self, main, claims):
         stream = Stream(self.proof.opening, main, "opening")
-        if self.vk.trees:
-            self.rounds.error("join of claims", len(claims))
-            zeta = main.challenge("zeta")
-            joined, value, power = [], ZERO, ONE
-            for claim in claims:
-                joined.append((power, claim))
-                value = add(value, mul(power, claim.value))
-                power = mul(power, zeta)
-            weight = layout.Weights(self.graph, self.vk.trees, joined)
-            Opening(self.vk.parameters, self.vk.trees, stream, self.rounds).check(value, weight.at, self.vk.security)
+        if self.table.trees:
+            weights = Weights(self.circuit, self.table)
+            value = self._join(main, claims, weights)
+            opening = Opening(self.proof.header.levels, self.table, stream, self.rounds)
+            opening.check(value, weights.at, self.vk.security)
         stream.end()
+
+    def _join(self, main, claims, weights):
+        """The value of all claims and unused ends, with their weights."""
+        ends = [(tree, *end) for tree in self.table.trees if tree.name == "witness" for end in unused_ends(tree)]
+        most = max((bits for _, _, bits in ends), default=0)
+        if ends:
+            self.rounds.error("unused ends", most)
+        tau = tuple(main.challenge(f"tau {j} of unused ends") for j in range(most))
+        self.rounds.error("join of claims", len(claims) + len(ends) - 1)
+        zeta = main.challenge("zeta")
+        value, power = ZERO, ONE
+        for claim in claims:
+            weights.add_claim(power, claim)
+            value = add(value, mul(power, claim.value))
+            power = mul(power, zeta)
+        for tree, start, bits in ends:
+            weights.add_end(power, tree, start, last(tau, bits))
+            power = mul(power, zeta)
+        return value

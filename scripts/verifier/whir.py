@@ -1,12 +1,13 @@
 """The opening of all trees (docs/proof-format.md, "Opening")."""
 
 from dataclasses import dataclass
+from operator import mul as times
 
 from . import soundness
 from .circle import basis, code_value, domain_point
 from .errors import require
 from .field import ONE, P, ZERO, add, horner, lift, mul, scale, sub, total
-from .merkle import check_opening, hash_leaf
+from .merkle import check_opening
 from .multilinear import eq_table, evaluate_elements, last
 
 
@@ -24,14 +25,11 @@ class Functional:
 
 
 class Opening:
-    """Checks that the trees' stacks, one after the other, have Σ Stack·Q = claim.
+    """Checks Σ Table·Q = claim. weight(point) is Q's extension."""
 
-    parameters has levels and mode; weight(point) is Q's extension."""
-
-    def __init__(self, parameters, trees, stream, rounds):
-        self.levels = parameters.levels
-        self.mode = parameters.mode
-        self.trees = trees
+    def __init__(self, levels, table, stream, rounds):
+        self.levels = levels
+        self.table = table
         self.stream = stream
         self.transcript = stream.transcript
         self.rounds = rounds
@@ -63,13 +61,16 @@ class Opening:
     def _announce(self, claim, security):
         t, first = self.transcript, self.levels[0]
         t.absorb_bytes(b"whir")
-        for n in (security.target_bits, security.grind_bits, first.log_blowup, self.mode, first.row_vars,
-                  first.fold_vars + first.row_vars, len(self.trees)):
+        for n in (security.target_bits, security.grind_bits, first.log_blowup, security.soundness, first.row_vars,
+                  first.fold_vars + first.row_vars, len(self.table.trees)):
             t.absorb_integer(n)
-        for tree in self.trees:
+        for tree in self.table.trees:
             t.absorb_all(tree.root)
-            t.absorb_integer(tree.rows)
-            t.absorb_integer(tree.first_row)
+            for n in (tree.row_vars, tree.first_row, len(tree.groups)):
+                t.absorb_integer(n)
+            for slot, rows in tree.groups:
+                t.absorb_integer(slot)
+                t.absorb_integer(rows)
         t.absorb_all(claim)
 
     def _round(self, claim, name, level=None):
@@ -95,11 +96,9 @@ class Opening:
         level = self.levels[i]
         if level.out_of_domain:
             self.rounds.record(f"opening {i}: out of domain", soundness.sample_bits(level))
-        found = []
-        for j in range(level.out_of_domain):
-            z = self.transcript.challenge(f"opening {i}: sample {j} out of domain")
-            found.append((z, self.stream.element()))
-        return found
+        points = [self.transcript.challenge(f"opening {i}: sample {j} out of domain")
+                  for j in range(level.out_of_domain)]
+        return list(zip(points, self.stream.elements(level.out_of_domain)))
 
     def _positions(self, name, level):
         self.transcript.check_work(level.query_grind, self.stream, f"{name}: work before the queries")
@@ -113,19 +112,40 @@ class Opening:
         depth = level.row_vars + level.log_blowup
         if i > 0:
             return self._elements(name, root, depth, positions, 1 << level.fold_vars)
-        values = [ZERO] * len(positions)
-        weights = eq_table(self.folded, 1 << level.fold_vars)
-        for tree in self.trees:
-            leaves = [self.stream.hints(tree.rows) for _ in positions]
-            check_opening(self.stream, tree.root, depth, positions, leaves, f"{name}, {tree.name}")
-            rows = list(zip(*weights[tree.first_row:tree.first_row + tree.rows]))
-            for k, leaf in enumerate(leaves):
-                values[k] = add(values[k], tuple(sum(w * x for w, x in zip(row, leaf)) % P for row in rows))
-        return values
+        weights = eq_table(self.folded, self.table.size)
+        values = [self._tree_values(name, tree, weights, positions, depth) for tree in self.table.trees]
+        return [total(terms) for terms in zip(*values)]
+
+    def _tree_values(self, name, tree, weights, positions, bits):
+        """What a tree adds to the folded row at the positions."""
+        at = sorted({position >> tree.shift for position in positions})
+        leaves = [[self.stream.hints(rows) for _, rows in tree.groups] for _ in at]
+        check_opening(self.stream, tree.root, tree.depth, at, leaves, f"{name}, {tree.name} tree")
+        # Σ_R w_R·limb of the slots u with the same l = u mod 2^s, for each leaf and l.
+        count = 1 << tree.shift
+        slots = [slot for first, rows in tree.groups for slot in range(first, first + rows)]
+        order = [[j for j, slot in enumerate(slots) if slot % count == low] for low in range(count)]
+        row_weights = [list(zip(*(weights[tree.first_row + (slots[j] >> tree.shift)] for j in js))) for js in order]
+        sums = {}
+        for position, groups in zip(at, leaves):
+            leaf = [limb for group in groups for limb in group]
+            sums[position] = [tuple(sum(map(times, w, map(leaf.__getitem__, js))) % P for w in ws) if js else ZERO
+                              for js, ws in zip(order, row_weights)]
+        return [self._slot_sum(sums[position >> tree.shift], tree.shift, domain_point(position, bits))
+                for position in positions]
+
+    @staticmethod
+    def _slot_sum(sums, shift, x):
+        """Σ_l B_l(x)·sums[l]"""
+        for k in range(shift):  # t_k goes with bit shift − 1 − k of l
+            half = len(sums) // 2
+            sums = [add(a, scale(b, x)) for a, b in zip(sums[:half], sums[half:])]
+            x = (2 * x * x - 1) % P
+        return sums[0]
 
     def _elements(self, name, root, depth, positions, rows):
         leaves = [self.stream.hints(4 * rows) for _ in positions]
-        check_opening(self.stream, root, depth, positions, leaves, name)
+        check_opening(self.stream, root, depth, positions, [[leaf] for leaf in leaves], name)
         weights = eq_table(self.folded, rows)
         return [total(mul(w, leaf[4 * j:4 * j + 4]) for j, w in enumerate(weights)) for leaf in leaves]
 
