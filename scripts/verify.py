@@ -71,9 +71,9 @@ def check(vk_bytes, proof_bytes, given, options):
     if given is not None:
         compare(verifier, given)
     verifier.verify()
-    bits = verifier.rounds.weakest().bits
+    bits = verifier.rounds.least()
     require(bits >= options.min_bits << soundness.UNIT,
-            f"{soundness.show(bits)} bits of security, less than the {options.min_bits} asked for")
+            f"{soundness.tenths(bits) / 10} bits of security, less than the {options.min_bits} asked for")
     return verifier
 
 
@@ -122,14 +122,19 @@ def scaled(x, exponent):
 
 
 def report(verifier, size, seconds):
-    graph, weakest = verifier.vk.graph, verifier.rounds.weakest()
+    graph = verifier.vk.graph
     print(f"VALID: the model with commitment {verifier.vk.commitment.hex()}")
     for word, identifiers, tensors in (("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)):
         for identifier, entries in zip(identifiers, tensors):
             print(f"{word:11} {describe(verifier.circuit.tensors[identifier], entries)}")
-    proven = soundness.show(weakest.bits - (weakest.work << soundness.UNIT))
-    print(f"security    {soundness.show(weakest.bits)} bits = {proven} proven + {weakest.work} of work in the weakest round")
+    print(f"security    {security(verifier.rounds)}")
     print(f"verified    {size} bytes in {seconds:.1f} s")
+
+
+def security(rounds):
+    """The bits of the weakest round, the least that are proven, and what work adds to these."""
+    least, proven = soundness.tenths(rounds.least()), soundness.tenths(rounds.least_proven())
+    return f"{least / 10:.1f} bits = {proven / 10:.1f} proven + {(least - proven) / 10:g} of work in the weakest round"
 
 
 def describe(tensor, entries):

@@ -42,7 +42,7 @@ class Circuit:
         entries = 0
         for step in self.graph.steps:
             more = witness_entries(step)
-            if entries and more and entries + more > most:
+            if entries and entries + more > most:
                 self.steps.append([])
                 entries = 0
             self.steps[-1].append(step)
@@ -105,9 +105,10 @@ def check_free(graph):
     require(all(1 << f in alone for f in range(len(free))), "a free dimension is not the length of an input's axis")
     for group in _groups(graph):
         require(group.base or not group.base_scale, "a base of 0 scales")
-    known = (1 << len(free)) - 1
-    require(all(scale & ~known == 0 for scale in _scales(graph)), "a scale of no free dimension")
-    _multiply(graph, [f.bound for f in free], LARGEST)
+    bounds = [f.bound for f in free]
+    for number, scale in _scaled(graph):
+        require(scale >> len(free) == 0, "a scale of no free dimension")
+        require(abs(number) * _factor(scale, bounds) <= LARGEST, "a number that scales is too large")
 
 
 def _groups(graph):
@@ -116,37 +117,35 @@ def _groups(graph):
     return [g for s in summands if s.view for g in s.view.groups]
 
 
-def _scales(graph):
+def _scaled(graph):
+    """Every number with a scale, and that."""
     for shaped in graph.tensors + graph.steps:
-        yield from shaped.scales
+        yield from ((number, scale) for number, scale in zip(shaped.shape, shaped.scales) if scale)
     for group in _groups(graph):
-        yield group.base_scale
-        yield from (s.scale for s in group.sums)
+        numbers = [(group.base, group.base_scale)] + [(s.dimension, s.scale) for s in group.sums]
+        yield from ((number, scale) for number, scale in numbers if scale)
+
+
+def _factor(scale, sizes):
+    factor = 1
+    for f, n in enumerate(sizes):
+        factor *= n if scale >> f & 1 else 1
+    return factor
 
 
 def with_sizes(graph, sizes):
     """The circuit of a template for these sizes of its free dimensions."""
     require(len(sizes) == len(graph.free), "another number of free dimensions")
     require(all(0 < n <= f.bound for n, f in zip(sizes, graph.free)), "a free dimension is out of its bound")
-    return _multiply(graph, sizes, None) if sizes else graph
-
-
-def _multiply(graph, sizes, largest):
-    """A copy without scales; no number that scales may exceed largest."""
+    if not sizes:
+        return graph
     graph = copy.deepcopy(graph)
-
-    def times(number, scale):
-        for f, n in enumerate(sizes):
-            number *= n if scale >> f & 1 else 1
-        require(largest is None or not scale or abs(number) <= largest, "a number that scales is too large")
-        return number
-
     for shaped in graph.tensors + graph.steps:
         if shaped.scales:
-            shaped.shape = [times(d, scale) for d, scale in zip(shaped.shape, shaped.scales)]
+            shaped.shape = [d * _factor(scale, sizes) for d, scale in zip(shaped.shape, shaped.scales)]
             shaped.scales = []
     for group in _groups(graph):
-        group.base, group.base_scale = times(group.base, group.base_scale), 0
+        group.base, group.base_scale = group.base * _factor(group.base_scale, sizes), 0
         for s in group.sums:
-            s.dimension, s.scale = times(s.dimension, s.scale), 0
+            s.dimension, s.scale = s.dimension * _factor(s.scale, sizes), 0
     return graph

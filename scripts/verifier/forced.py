@@ -171,7 +171,7 @@ class _Division:
     def _wide(self, acc, what):
         step = self._take(LOOKUP)
         bits = range_bits(self.graph.tables, step)
-        self._require(step.accumulator == acc and bits is not None, what)
+        self._require(step.accumulator == acc and bits is not None and bits > step.shift, what)
         if step.remainder:
             low = self._wide(Accumulator(linear=[Linear(1, step.remainder - 1)]), what)
             self._require(low <= step.shift, what)

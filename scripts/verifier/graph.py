@@ -105,7 +105,7 @@ class _Checker:
         require(group.inn == list(range(group.inn[0], group.inn[0] + len(group.inn))) if group.inn else True,
                 f"{what}: its source axes are not adjacent")
         if group.map == AFFINE:
-            self._affine(group, what)
+            self._affine(group, wiring, what)
         elif group.map == INDEX:
             require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
                     f"{what}: malformed")
@@ -118,9 +118,10 @@ class _Checker:
         if not wiring.trivial():
             require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
 
-    def _affine(self, group, what):
+    def _affine(self, group, wiring, what):
         require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")
-        strides = group.strides + [s.stride for s in group.sums]
+        strides = [stride for d, stride in zip(wiring.out_shape, group.strides) if d > 1]
+        strides += [s.stride for s in group.sums]
         require(all(abs(s) <= MOST_STRIDE for s in [group.base] + strides), f"{what}: a stride is out of range")
         require(all(s.dimension > 0 for s in group.sums), f"{what}: an empty sum")
 

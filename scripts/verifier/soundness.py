@@ -63,20 +63,23 @@ class Rounds:
     def record(self, name, bits, work=0):
         bits += work << UNIT
         self.done.append(Round(name, bits, work))
-        require(bits >= self.target, f"{name}: {show(bits)} bits of security are below the key's target")
+        require(bits >= self.target, f"{name}: {tenths(bits) / 10} bits of security are below the key's target")
 
     def error(self, name, error, grind=0):
         """A challenge with an error of error/|K|. At least 1 is counted."""
         self.record(name, error_bits(max(error, 1)), grind)
 
-    def weakest(self):
-        return min(self.done, key=lambda r: r.bits)
+    def least(self):
+        """The bits of the weakest challenge, work included."""
+        return min(r.bits for r in self.done)
+
+    def least_proven(self):
+        return min(r.bits - (r.work << UNIT) for r in self.done)
 
 
-def show(bits):
+def tenths(bits):
     """Bits in tenths, rounded down."""
-    tenths = bits * 10 >> UNIT
-    return f"{tenths // 10}.{tenths % 10}"
+    return bits * 10 >> UNIT
 
 
 # Errors, as integers over |K|

@@ -26,23 +26,22 @@ class Transcript:
         self.state = permute(self.state)
         self.filled = self.given = 0
 
-    def absorb(self, limb):
-        if self.filled == RATE:
-            self._permute(ABSORB)
-        self.state[self.filled] = limb
-        self.filled += 1
-
     def absorb_all(self, limbs):
-        for limb in limbs:
-            self.absorb(limb)
+        at = 0
+        while at < len(limbs):
+            if self.filled == RATE:
+                self._permute(ABSORB)
+            taken = limbs[at:at + RATE - self.filled]
+            self.state[self.filled:self.filled + len(taken)] = taken
+            self.filled += len(taken)
+            at += len(taken)
 
     def absorb_integer(self, n):
         self.absorb_all((n & MASK24, n >> 24 & MASK24, n >> 48))
 
     def absorb_bytes(self, data):
         self.absorb_integer(len(data))
-        for i in range(0, len(data), 3):
-            self.absorb(int.from_bytes(data[i:i + 3], "little"))
+        self.absorb_all([int.from_bytes(data[i:i + 3], "little") for i in range(0, len(data), 3)])
 
     def squeeze(self):
         if self.filled > 0 or self.given == RATE:
@@ -128,9 +127,9 @@ class Stream:
         return self.limbs[start:self.position]
 
     def limb(self):
-        value, = self.hints(1)
-        self.transcript.absorb(value)
-        return value
+        value = self.hints(1)
+        self.transcript.absorb_all(value)
+        return value[0]
 
     def element(self):
         """An element of K, sent."""

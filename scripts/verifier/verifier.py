@@ -62,7 +62,7 @@ class Verifier:
             main.absorb_integer(len(tensors))
             for entries in tensors:
                 main.absorb_integer(len(entries))
-                main.absorb_all(v % P for v in entries)
+                main.absorb_all([v % P for v in entries])
         stream = Stream(self.proof.commitments, main, "commitments")
         for tree in self.table.trees:
             tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
