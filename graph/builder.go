@@ -184,13 +184,15 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 }
 
 // Constant adds a constant of the model, which must not be changed afterwards.
-// All of its floats must be finite. With an empty name it is called after the
-// current node.
+// All of its floats must be finite, except that −∞, with which models mask scores,
+// stands for a number that does it as well. With an empty name it is called after
+// the current node.
 func (b *Builder) Constant(name string, t *Tensor) Value {
 	kind := b.op
 	if kind == "" {
 		kind = "constant"
 	}
+	t = t.Bounded()
 	if err := t.check(); err != nil {
 		return b.failf(kind, "%s: %v", Quote(name), err)
 	}
@@ -381,12 +383,12 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	if dt.IsFloat() {
 		t.F32 = make([]float32, n)
 		for i := range t.F32 {
-			t.F32[i] = float32(start + float64(i)*delta)
+			t.F32[i] = float32(start + float64(float64(i)*delta))
 		}
 	} else {
 		t.I64 = make([]int64, n)
 		for i := range t.I64 {
-			t.I64[i] = int64(start + float64(i)*delta)
+			t.I64[i] = int64(start + float64(float64(i)*delta))
 		}
 	}
 	return b.made("value", t)

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
 )
@@ -19,7 +20,7 @@ func TestPackStack(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(21, 22))
 	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{3, 5, 6}}, {Shape: []int{21}}, {Shape: []int{9, 4}}}}
-	var data [][]int32
+	var data []ints.Ints
 	values := make([]kernels.Ptr, 3)
 	widths := []uint64{1, 2, 4}
 	for i := range g.Tensors {
@@ -29,14 +30,13 @@ func TestPackStack(t *testing.T) {
 			v[j] = int32(rng.Uint32()) >> (32 - 8*widths[i])
 			narrow[j], short[j] = int8(v[j]), int16(v[j])
 		}
-		data = append(data, v)
 		switch widths[i] {
 		case 1:
-			values[i] = upload(t, d, narrow)
+			data, values[i] = append(data, ints.Int8s(narrow)), upload(t, d, narrow)
 		case 2:
-			values[i] = upload(t, d, short)
+			data, values[i] = append(data, ints.Int16s(short)), upload(t, d, short)
 		default:
-			values[i] = upload(t, d, v)
+			data, values[i] = append(data, ints.Int32s(v)), upload(t, d, v)
 		}
 	}
 	s := model.NewStack(g, []model.TensorID{0, 1, 2})

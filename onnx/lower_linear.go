@@ -53,23 +53,25 @@ func lowerBatchNorm(o *op) {
 	}))
 }
 
-// lowerSoftmax takes any axis. Before operator set 13 everything from the axis on
-// is one axis.
-func lowerSoftmax(o *op) {
-	o.arity(1, 1)
-	x := o.in(0)
-	in := o.shape(x)
-	rank := len(in)
-	if o.opset >= 13 {
-		o.result(0, o.Softmax(x, o.axis(o.intAttr("axis", -1), rank)))
-		return
+// softmax lowers an operator like Softmax. Before operator set 13 everything from
+// the axis on is one axis.
+func softmax(build func(b *graph.Builder, x graph.Value, axis int) graph.Value) func(*op) {
+	return func(o *op) {
+		o.arity(1, 1)
+		x := o.in(0)
+		in := o.shape(x)
+		rank := len(in)
+		if o.opset >= 13 {
+			o.result(0, build(o.Builder, x, o.axis(o.intAttr("axis", -1), rank)))
+			return
+		}
+		axis := o.axis(o.intAttr("axis", 1), rank)
+		flat := slices.Clone(in)
+		if axis != rank-1 {
+			flat = []int{graph.Size(in[:axis]), graph.Size(in[axis:])}
+		}
+		o.result(0, o.Reshape(build(o.Builder, o.Reshape(x, flat), len(flat)-1), in))
 	}
-	axis := o.axis(o.intAttr("axis", 1), rank)
-	flat := slices.Clone(in)
-	if axis != rank-1 {
-		flat = []int{graph.Size(in[:axis]), graph.Size(in[axis:])}
-	}
-	o.result(0, o.Reshape(o.Softmax(o.Reshape(x, flat), len(flat)-1), in))
 }
 
 func lowerLayerNorm(o *op) {

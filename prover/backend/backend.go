@@ -17,6 +17,7 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -26,10 +27,20 @@ import (
 
 // Witness gives a backend the values of one forward pass.
 type Witness interface {
-	// Tensor returns the dense values of a tensor of any kind.
+	// Tensor returns the dense values of a tensor that is not fixed.
 	Tensor(id model.TensorID) []int32
+	// Fixed returns those of a fixed tensor: the same list at every call.
+	Fixed(id model.TensorID) ints.Ints
 	// StepKeys returns the dense look-up keys of a lookup step.
 	StepKeys(step int) []int32
+}
+
+// Values returns the dense values of a tensor of g of any kind.
+func Values(g *model.Graph, w Witness, id model.TensorID) ints.Ints {
+	if g.Tensors[id].Kind == model.Fixed {
+		return w.Fixed(id)
+	}
+	return ints.Int32s(w.Tensor(id))
 }
 
 // Backend has the tables of one witness and the passes over them.

@@ -3,6 +3,8 @@ package model
 import (
 	"math/bits"
 	"sort"
+
+	"github.com/prove-model/prove-model/prover/ints"
 )
 
 // Block is a power-of-two part of a tensor in a Stack: every axis of a tensor
@@ -95,7 +97,7 @@ func axisParts(d int) []Part {
 
 // Fill writes entries [offset, offset+len(dst)) of the stack, zero beyond its
 // size. data holds the tensors' dense values.
-func (s *Stack) Fill(g *Graph, data [][]int32, offset uint64, dst []int32) {
+func (s *Stack) Fill(g *Graph, data []ints.Ints, offset uint64, dst []int32) {
 	// The first block that ends after offset.
 	i := sort.Search(len(s.Blocks), func(i int) bool {
 		return s.Blocks[i].Offset+1<<s.Blocks[i].Bits > offset
@@ -104,13 +106,21 @@ func (s *Stack) Fill(g *Graph, data [][]int32, offset uint64, dst []int32) {
 		b := &s.Blocks[i]
 		from := offset - b.Offset
 		n := min(uint64(len(dst)), 1<<b.Bits-from)
-		b.read(g.Tensors[b.Tensor].Shape, data[b.Tensor], from, dst[:n])
+		shape := g.Tensors[b.Tensor].Shape
+		switch src := data[b.Tensor].(type) {
+		case ints.Int8s:
+			read(b, shape, src, from, dst[:n])
+		case ints.Int16s:
+			read(b, shape, src, from, dst[:n])
+		case ints.Int32s:
+			read(b, shape, src, from, dst[:n])
+		}
 		dst, offset, i = dst[n:], offset+n, i+1
 	}
 	clear(dst)
 }
 
-// Sizes, in bits, of what read does at a time: a run that memcpy is worth, and a
+// Sizes, in bits, of what read does at a time: a run that copying is worth, and a
 // table of offsets that stays in the first-level cache.
 const (
 	runBits   = 4
@@ -119,7 +129,7 @@ const (
 
 // read copies entries [from, from+len(dst)) of the block. In the tensor, entry i
 // is where the bits of i say, each adding the stride it stands for.
-func (b *Block) read(shape []int, src []int32, from uint64, dst []int32) {
+func read[T ints.Integer](b *Block, shape []int, src []T, from uint64, dst []int32) {
 	start, steps := b.steps(shape)
 	src = src[start:]
 	run := 0 // low bits that walk memory in order
@@ -145,11 +155,11 @@ func (b *Block) read(shape []int, src []int32, from uint64, dst []int32) {
 		lo := int(from & (1<<low - 1))
 		n := min(len(dst), 1<<low-lo)
 		if table == nil {
-			copy(dst[:n], src[at+lo:])
+			ints.Widen(dst[:n], src[at+lo:][:n])
 		} else {
 			data := src[at:]
 			for i, o := range table[lo : lo+n] {
-				dst[i] = data[o]
+				dst[i] = int32(data[o])
 			}
 		}
 		dst, from = dst[n:], from+uint64(n)

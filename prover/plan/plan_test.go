@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -73,9 +74,9 @@ func TestCombine(t *testing.T) {
 // committedValues returns the values of every tree, counted as in whir.Term.
 func committedValues(p *Plan, data map[model.TensorID][]int32) [][]int32 {
 	all := make([][]int32, len(p.Trees))
-	dense := make([][]int32, len(p.Graph.Tensors))
+	dense := make([]ints.Ints, len(p.Graph.Tensors))
 	for id, v := range data {
-		dense[id] = v
+		dense[id] = ints.Of(v)
 	}
 	for i := range p.Trees {
 		t := &p.Trees[i]

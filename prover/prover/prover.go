@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -129,8 +130,13 @@ func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Optio
 // fixedOnly is a witness of which only the fixed tensors are asked for.
 type fixedOnly struct{ model.Weights }
 
+// Fixed implements backend.Witness.
+func (f fixedOnly) Fixed(id model.TensorID) ints.Ints { return f.Weights[id] }
+
 // Tensor implements backend.Witness.
-func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
+func (fixedOnly) Tensor(model.TensorID) []int32 {
+	panic("prover: a witness while committing to weights")
+}
 
 // StepKeys implements backend.Witness.
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
@@ -252,7 +258,7 @@ func (r *run) prove(w io.Writer) error {
 func (r *run) public(ids []model.TensorID) [][]int32 {
 	values := make([][]int32, len(ids))
 	for i, id := range ids {
-		values[i] = r.wit.Tensor(id)
+		values[i] = ints.All(backend.Values(r.plan.Graph, r.wit, id))
 	}
 	return values
 }

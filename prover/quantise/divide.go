@@ -69,8 +69,8 @@ func (l *lowering) divide(d quotient) model.TensorID {
 
 // division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
 // steps that constrain it but for a look-up of q; for a divisor of two parts
-// also that of Partial, which is at most partial.
-func (l *lowering) division(acc model.Acc, den, q model.TensorID, most, partial int64) {
+// also that of Partial, which is at most partial. It returns the remainder.
+func (l *lowering) division(acc model.Acc, den, q model.TensorID, most, partial int64) *expr {
 	shape := l.g.Tensors[den].Shape
 	r := l.witness("remainder", shape, 0, 0, most)
 	step := model.Step{Kind: model.StepDivide, Name: l.node.Name, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
@@ -84,6 +84,7 @@ func (l *lowering) division(acc model.Acc, den, q model.TensorID, most, partial 
 	if partial > 0 {
 		l.inRange(&expr{shape: shape, acc: *d.Partial, min: 0, max: partial}, model.Log2Ceil(int(partial)+1))
 	}
+	return l.tensorExpr(r, nil, shape)
 }
 
 func floorDiv(a, b int64) int64 {
@@ -185,7 +186,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	// with twice the divisor fits.
 	table := min(l.plan.tableBits, 30-(bits+1))
 	fits := func(magnitude int64, shift int) bool {
-		num := pow2(shift+1)*float64(magnitude) + float64(top)
+		num := float64(pow2(shift+1)*float64(magnitude)) + float64(top)
 		return num < model.Bound && pow2(shift)*float64(magnitude)/float64(lo)+2 <= pow2(table-1)
 	}
 	numBits := bits

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -11,7 +12,7 @@ import (
 // met below zero are taken to be non-negative if there are enough of them to
 // tell, which tightens every bound after.
 func (l *lowering) input(v *value) model.TensorID {
-	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.plan.bits - 1}
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.inputBits(v) - 1}
 	t.Min = -t.Max - 1
 	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
 		t.Min = 0
@@ -25,6 +26,29 @@ func (l *lowering) input(v *value) model.TensorID {
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
 	return id
+}
+
+// inputBits is the width of an input: wide where norms alone read it, which take
+// small rows beside large ones, and what comparisons take where Softmax does.
+// Public values cost nothing.
+func (l *lowering) inputBits(v *value) int {
+	bits, readers := 24, 0
+	for _, n := range l.fg.Nodes {
+		if n.Inputs[0] != v.name {
+			continue
+		}
+		switch n.Op.(type) {
+		case graph.Norm:
+			readers++
+		case graph.Softmax, graph.LogSoftmax:
+			bits = l.plan.bits + 1
+			readers++
+		}
+	}
+	if readers == v.uses && l.opts.Mode == "auto" {
+		return bits
+	}
+	return l.plan.bits
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values

@@ -246,8 +246,12 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		if op.Func == graph.Sum || op.Func == graph.Mean {
 			return with(lowerReduce, op)
 		}
+	case graph.Norm:
+		return with(lowerNorm, op)
 	case graph.Softmax:
 		return lowerSoftmax
+	case graph.LogSoftmax:
+		return lowerLogSoftmax
 	case graph.Reshape, graph.Convert, graph.Identity:
 		return lowerReshape
 	case graph.Transpose:
@@ -288,9 +292,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
 	for _, f := range l.fixeds {
-		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))
-		f.fill(dst)
-		m.Weights[f.id] = dst
+		m.Weights[f.id] = f.values(&l.g.Tensors[f.id])
 	}
 	return m, nil
 }

@@ -95,8 +95,12 @@ func (l *lowering) residual(v *value) bool {
 // sums says whether a node is an Add or a Sub.
 func sums(n *graph.Node) bool { return n.Op == graph.Add || n.Op == graph.Sub }
 
-// means says whether a node is a mean along axes.
+// means says whether a node is a mean along axes or a norm, which takes values of
+// any width.
 func means(n *graph.Node) bool {
+	if _, ok := n.Op.(graph.Norm); ok {
+		return true
+	}
 	r, ok := n.Op.(graph.Reduce)
 	return ok && r.Func == graph.Mean
 }

@@ -28,7 +28,7 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 	g, w := &l.graph, &l.witness
 	tensor := func(kind model.Kind, shape []int, values []int32) model.TensorID {
 		g.Tensors = append(g.Tensors, model.Tensor{Kind: kind, Shape: shape})
-		w.tensors = append(w.tensors, values)
+		w.add(kind, values)
 		return model.TensorID(len(g.Tensors) - 1)
 	}
 	rows := 1 << tableBits
@@ -54,7 +54,7 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 				k := table.Min + rng.Int64N(int64(rows))
 				keys[j] = int32(k)
 				counts[id][k-table.Min]++
-				outs[j] = int32(table.Value(k, w.tensors[column]))
+				outs[j] = int32(table.Value(k, w.values(column)))
 			}
 			out := model.TensorID(model.None)
 			if table.Kind != model.TableRange {
@@ -104,7 +104,7 @@ func (l *lookups) fractions(leaves backend.Leaves) (num []field.M31, den []field
 			for x := range 1 << b.Bits {
 				entry, value := dense(step.Shape, b.Parts, x), int64(0)
 				if step.Out != model.None {
-					value = int64(l.witness.tensors[step.Out][entry])
+					value = int64(l.witness.values(step.Out)[entry])
 				}
 				set(b.Offset+x, 1, s.Table, int64(l.witness.keys[s.Step][entry]), value)
 			}
@@ -119,9 +119,9 @@ func (l *lookups) fractions(leaves backend.Leaves) (num []field.M31, den []field
 			case model.TablePiecewise:
 				value = table.Value(key, nil)
 			case model.TableFunc:
-				value = table.Value(key, l.witness.tensors[table.Values])
+				value = table.Value(key, l.witness.values(table.Values))
 			}
-			set(b.Block.Offset+x, field.FromInt32(-l.witness.tensors[b.Mult][x]), b.Table, key, value)
+			set(b.Block.Offset+x, field.FromInt32(-l.witness.values(b.Mult)[x]), b.Table, key, value)
 		}
 	}
 	return num, den
@@ -227,7 +227,7 @@ func (l *lookups) sums(r *backend.RowSum, c *backend.ColumnSum) (rows, columns [
 			}
 			v := field.FromM31(field.FromInt32(l.witness.keys[r.Step][x*n+y]))
 			if step.Out != model.None {
-				v = v.Add(r.Beta.MulM31(field.FromInt32(l.witness.tensors[step.Out][x*n+y])))
+				v = v.Add(r.Beta.MulM31(field.FromInt32(l.witness.values(step.Out)[x*n+y])))
 			}
 			at := x*len(r.Ends) + part
 			rows[at] = rows[at].Add(r.Weights[k].Mul(v))

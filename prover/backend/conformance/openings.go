@@ -30,8 +30,9 @@ type stacks struct {
 func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *stacks {
 	s := &stacks{}
 	add := func(bits int, shape ...int) model.TensorID {
-		s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: []model.Kind{model.Fixed, model.Witness}[len(shape)%2]})
-		s.witness.tensors = append(s.witness.tensors, rng.integers(model.Size(shape), bits))
+		kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
+		s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: kind})
+		s.witness.add(kind, rng.integers(model.Size(shape), bits))
 		return model.TensorID(len(s.graph.Tensors) - 1)
 	}
 	c := soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2, Mode: mode}

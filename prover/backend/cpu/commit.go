@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -30,7 +31,7 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, 
 type Rows struct {
 	graph *model.Graph
 	c     backend.Commitment
-	data  [][]int32
+	data  []ints.Ints
 	ends  []int // of the groups, in rows of the commitment
 }
 
@@ -38,11 +39,11 @@ var _ whir.RowSource = (*Rows)(nil)
 
 // NewRows returns the rows of stacks of g's tensors with the values of w.
 func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
-	r := &Rows{g, c, make([][]int32, len(g.Tensors)), make([]int, len(c.Groups))}
+	r := &Rows{g, c, make([]ints.Ints, len(g.Tensors)), make([]int, len(c.Groups))}
 	end := 0
 	for i, p := range c.Parts {
 		for id := range p.Stack.ByTensor {
-			r.data[id] = w.Tensor(id)
+			r.data[id] = backend.Values(g, w, id)
 		}
 		end += c.Groups[i].Rows
 		r.ends[i] = end

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -119,7 +120,7 @@ func (b *Backend) tableLeaves(lt *backend.LeafTable, base, beta field.QM31, num 
 	mult := b.w.Tensor(lt.Mult)
 	var values []int32
 	if t.Kind == model.TableFunc {
-		values = b.w.Tensor(t.Values)
+		values = ints.All(b.w.Fixed(t.Values))
 	}
 	parallel.For(len(num), leafGrain, func(lo, hi int) {
 		column := make([]field.M31, hi-lo)

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/conformance"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -45,7 +46,7 @@ func TestAllocationFails(t *testing.T) {
 // TestClosed: a tree whose layers were not asked for goes with its backend.
 func TestClosed(t *testing.T) {
 	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{100}, Kind: model.Fixed}}}
-	w := values{make([]int32, 100)}
+	w := values{make(ints.Int8s, 100)}
 	machine := NewMachine(devicetest.Open(t))
 	defer machine.Close()
 	b := machine.Backend(g, w)

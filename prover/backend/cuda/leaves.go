@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -70,7 +71,7 @@ func (b *Backend) columns(step int) (keys, outs kernels.Integers) {
 	t, ok := b.keys[step]
 	if !ok {
 		var err error
-		t, err = NewTensor(b.dev, b.w.StepKeys(step))
+		t, err = NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
 		check(err)
 		b.keys[step] = t
 	}
@@ -102,7 +103,7 @@ func (b *Backend) tableLeaves(lt *backend.LeafTable, num, den kernels.Ptr, base 
 func tableValues(t *model.Table, w backend.Witness) []field.M31 {
 	var column []int32
 	if t.Kind == model.TableFunc {
-		column = w.Tensor(t.Values)
+		column = ints.All(w.Fixed(t.Values))
 	}
 	values := make([]field.M31, 1<<t.Bits)
 	parallel.For(len(values), tableGrain, func(lo, hi int) {

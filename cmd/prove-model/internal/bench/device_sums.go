@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -131,6 +132,9 @@ func logupKernels(b *deviceBench) {
 
 // operands is a witness of int8 matrices that are on the device.
 type operands []*cuda.Tensor
+
+// Fixed implements backend.Witness.
+func (operands) Fixed(model.TensorID) ints.Ints { panic("bench: the operands are on the device") }
 
 // Tensor implements backend.Witness.
 func (operands) Tensor(model.TensorID) []int32 { panic("bench: the operands are on the device") }
