@@ -213,11 +213,12 @@ func (l *lowering) divComputed(v, a, b *value) {
 		Frac: tn.Frac - frac + shift, TableBits: table,
 	}, model.Log2Ceil(int(limit)) + 2 + (want - shift)})
 
+	// What sign the divisor may have its bounds say: calibration may have missed some.
 	numExpr := l.tensorExpr(num, broadcastView(a.shape, v.shape), v.shape)
 	switch {
-	case b.rng.Max < 0:
+	case tb.Max <= 0:
 		numExpr = numExpr.times(-1)
-	case b.rng.Min < 0:
+	case tb.Min < 0:
 		s := l.witness("sign of "+b.name, b.shape, 0, -1, 1)
 		l.lookup(l.tensorExpr(id, nil, b.shape), tb.Frac, l.piecewise(sign, -1, 1), s)
 		ida, la := l.squeezed(num, v.shape)
