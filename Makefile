@@ -39,7 +39,7 @@ lint: ## gofmt, vet, staticcheck, the builds for other platforms, the assembly a
 	scripts/asm-check.sh
 
 asm: ## generate the assembly with scripts/asm
-	$(GO) generate ./prover/field ./prover/poseidon2 ./prover/code ./prover/matmul
+	$(GO) generate ./prover/field ./prover/poseidon2 ./prover/code ./prover/matmul ./prover/ints
 
 bench: build ## speed of the kernels and of a model of 2^20 parameters
 	$(BIN) bench kernels

@@ -3,11 +3,9 @@ package provemodel
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"slices"
 
@@ -128,36 +126,40 @@ func sampleBytes(samples []Input) []byte {
 	return b
 }
 
-// ranges returns the ranges of the entry, or nil.
-func (e *entry) ranges() (r ranges) {
-	if found := e.get(); found != nil && json.Unmarshal(found.Extra, &r) != nil {
+// codes returns the ranges that the entry has, as a key has them; nil if none.
+func (e *entry) codes() []uint32 {
+	found := e.get()
+	if found == nil {
 		return nil
 	}
-	return r
-}
-
-func (e *entry) putRanges(r ranges) {
-	extra, err := json.Marshal(r)
-	if err != nil { // a number that is not finite, of which nothing is quantised
-		return
+	var codes []uint32
+	for b := range slices.Chunk(found.Extra, 4) {
+		if len(b) == 4 {
+			codes = append(codes, binary.LittleEndian.Uint32(b))
+		}
 	}
-	e.put(&cache.Entry{Extra: extra})
+	return codes
 }
 
-// circuitID names what follows from a model, its ranges and the settings: one
-// circuit for all sizes of a batch that is free.
-func (m *Model) circuitID(r ranges, settings quantise.Options, free bool) *cache.ID {
+func (e *entry) putCodes(codes []uint32) {
+	var b []byte
+	for _, c := range codes {
+		b = binary.LittleEndian.AppendUint32(b, c)
+	}
+	e.put(&cache.Entry{Extra: b})
+}
+
+// circuitID names what quantising gives: one circuit for all sizes of a batch that
+// is free.
+func (m *Model) circuitID(s *proof.Source, free bool) *cache.ID {
 	h := m.hasher("circuit")
 	if h == nil {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(r)) {
-		h.Add("range", fmt.Appendf(nil, "%q %x", name, r[name]))
-	}
 	if !free {
 		h.Add("shapes", []byte(signature(m.Inputs())))
 	}
-	h.Add("settings", fmt.Appendf(nil, "%#v", settings))
+	h.Add("source", fmt.Appendf(nil, "%#v", *s))
 	id := h.ID()
 	return &id
 }
@@ -195,7 +197,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.quantised.Circuit) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)
@@ -210,7 +212,7 @@ func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := whir.FromLayers(p.RowVars(), p.Config.LogBlowup, p.Fixed().Rows, e.Layers)
+	tree, err := whir.FromLayers(p.FixedTree().Layout, e.Layers)
 	if err == nil && tree.Root() != key.Root {
 		err = errors.New("the layers are not those of the key's root")
 	}

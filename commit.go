@@ -89,6 +89,9 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
 		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})
+		if err == nil {
+			err = made.key.SetSource(c.source)
+		}
 		return err
 	})
 	if err != nil {

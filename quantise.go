@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/cache"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
 )
 
@@ -20,7 +21,8 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
-	id        *cache.ID // of what it was made from; nil if that cannot be told
+	source    *proof.Source // what it was made from; nil for a model made in memory
+	id        *cache.ID     // of the same; nil likewise
 }
 
 // Report tells how a model was quantised.
@@ -60,9 +62,13 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
+	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom}.Complete()
+	if err != nil {
+		return nil, err
+	}
 	entry := o.entry(w, m.rangesID(samples, o.keep))
-	if known := entry.ranges(); known != nil {
-		c, err := m.quantise(ctx, w, known, o)
+	if known, err := m.cachedRanges(entry); err == nil {
+		c, err := m.quantise(ctx, w, known, settings)
 		if err == nil {
 			c.report.Cached = true
 			c.warn(w)
@@ -75,14 +81,14 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	}
 	var met ranges
 	var float []Tensor
-	err := m.phase(ctx, w, PhaseCalibrate, func() (err error) {
+	err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
 		met, float, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.quantise(ctx, w, met, o)
+	c, err := m.quantise(ctx, w, met, settings)
 	// A model that depends on its batch is calibrated with whole ones.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
 		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
@@ -90,7 +96,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 			return err
 		})
 		if err == nil {
-			c, err = m.quantise(ctx, w, met, o)
+			c, err = m.quantise(ctx, w, met, settings)
 		}
 	}
 	if err != nil {
@@ -98,12 +104,12 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	}
 	c.warn(w)
 	c.report.Float = float
-	entry.putRanges(met)
+	entry.putCodes(append([]uint32{flag(c.free())}, codes(c.quantised)...))
 	return c, nil
 }
 
 // calibrate runs the float model on all samples and returns the range of every
-// value, and the outputs on the first sample.
+// value, rounded so that a key can hold it, and the outputs on the first sample.
 func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (ranges, []Tensor, error) {
 	met := ranges{}
 	var first []Tensor
@@ -130,12 +136,66 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 			first = outputs(g, values)
 		}
 	}
+	for name, r := range met {
+		met[name] = r.Rounded()
+	}
 	return met, first, nil
 }
 
-func (m *Model) quantise(ctx context.Context, w *watch, r ranges, o *options) (*Circuit, error) {
+// codes are the ranges that a model was quantised with as a key has them, in the
+// order of the values.
+func codes(q *quantise.Model) []uint32 {
+	var codes []uint32
+	for _, name := range q.Values {
+		c := q.Ranges[name].Codes()
+		codes = append(codes, c[:]...)
+	}
+	return codes
+}
+
+// ranges is the inverse of codes, for a circuit whose batch is free or not. It
+// refuses what is no code, or too many.
+func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
+	g := m.graph
+	if free {
+		var err error
+		if g, err = quantise.Pair(g); err != nil {
+			return nil, err
+		}
+	}
+	names := quantise.Values(g)
+	if len(codes) != 3*len(names) {
+		return nil, fmt.Errorf("%d numbers, not 3 for each of %d values", len(codes), len(names))
+	}
+	r := ranges{}
+	for i, name := range names {
+		var err error
+		if r[name], err = quantise.RangeOf([3]uint32(codes[3*i:])); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// cachedRanges returns the ranges of an entry: a flag, whether they are those of a
+// circuit with a free batch, and codes.
+func (m *Model) cachedRanges(e *entry) (ranges, error) {
+	codes := e.codes()
+	if len(codes) == 0 {
+		return nil, errors.New("no ranges")
+	}
+	return m.ranges(codes[1:], codes[0] == flag(true))
+}
+
+func flag(yes bool) uint32 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	c := &Circuit{outputs: m.Outputs()}
-	settings := quantise.Options{Mode: o.mode, Headroom: o.headroom}
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
 		c.quantised, err = quantise.Quantise(m.graph, r, settings)
 		return err
@@ -144,8 +204,27 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, o *options) (*
 		return nil, err
 	}
 	c.report.Steps, c.report.OneBatch = c.quantised.Steps, c.quantised.OneBatch
-	c.id = m.circuitID(r, settings, len(c.quantised.Circuit.Free) > 0)
+	if files := m.files(); len(files) > 0 {
+		c.source = &proof.Source{
+			Files: files, Quantiser: quantise.Version,
+			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
+			Headroom: settings.Headroom, Ranges: codes(c.quantised),
+		}
+		c.id = m.circuitID(c.source, c.free())
+	}
 	return c, nil
+}
+
+// modeW8A8 is the quantiser's mode that a source has a flag for.
+const modeW8A8 = "w8a8"
+
+// settingsOf returns the options that a source was quantised with.
+func settingsOf(s *proof.Source) quantise.Options {
+	o := quantise.Options{WeightBits: s.WeightBits, ActBits: s.ActBits, MaxTableBits: s.TableBits, Headroom: s.Headroom}
+	if s.W8A8 {
+		o.Mode = modeW8A8
+	}
+	return o
 }
 
 // warn says so if the circuit is for one size of an open batch.
@@ -159,6 +238,9 @@ func (c *Circuit) warn(w *watch) {
 // Graph returns the integer computation, for a batch of the model's size. It must
 // not be changed.
 func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
+
+// free says whether the batch is free.
+func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
 
 // Free lists the free dimensions: sizes, such as that of the batch, that each
 // input has of its own, up to a bound.

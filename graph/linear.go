@@ -43,7 +43,7 @@ func (g Gemm) infer(in []operandType) (operandType, error) {
 	shape := []int{m, n}
 	if len(in) > 2 {
 		if s, ok := Broadcast(in[2].shape, shape); !ok || !slices.Equal(s, shape) {
-			return operandType{}, fmt.Errorf("C of shape %v does not broadcast to %v", in[2].shape, shape)
+			return operandType{}, fmt.Errorf("its third operand, of shape %v, does not broadcast to %v", in[2].shape, shape)
 		}
 	}
 	return operandType{shape: shape, dtype: Float}, nil

@@ -43,7 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, provemodel.ErrInvalid):
+	case errors.Is(err, provemodel.ErrInvalid), errors.Is(err, provemodel.ErrOtherModel):
 		// The command has reported it, as text or JSON.
 		return exitNotValid
 	case ctx.Err() != nil:

@@ -115,7 +115,7 @@ func verify(cfg *config.Config) (*verified, error) {
 
 // reason says why a proof is not valid, and what could be done about it.
 func reason(cfg *config.Config, err error) string {
-	why := strings.TrimPrefix(err.Error(), provemodel.ErrInvalid.Error()+": ")
+	why := plain(err)
 	var weak *provemodel.WeakError
 	switch {
 	case errors.As(err, &weak):
@@ -124,6 +124,11 @@ func reason(cfg *config.Config, err error) string {
 		return fmt.Sprintf("input %s: %s", cfg.Input, why)
 	}
 	return why
+}
+
+// plain is the text of an error without the part that the verdict says.
+func plain(err error) string {
+	return strings.TrimPrefix(err.Error(), provemodel.ErrInvalid.Error()+": ")
 }
 
 func (v *verified) print(w io.Writer) {

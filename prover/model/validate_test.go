@@ -14,13 +14,6 @@ func same(rank int) *View {
 	return v
 }
 
-// turned is the view that exchanges the two last axes.
-func turned(rank int) *View {
-	v := same(rank)
-	v.Groups[rank-1].Out, v.Groups[rank-2].Out = []int{rank - 2}, []int{rank - 1}
-	return v
-}
-
 func input(shape ...int) Tensor { return Tensor{Shape: shape, Kind: Input, Max: 1} }
 
 func virtual(def []Linear, shape ...int) Tensor {

@@ -31,6 +31,8 @@ type Key struct {
 	RowVars int
 	// Security is what proofs for the key have to reach.
 	Security Security
+	// Source is what the key was made from, nil if that is not known.
+	Source *Source
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -59,7 +61,7 @@ const (
 func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
 	k := &Key{Circuit: c, Security: sec, HasFixed: root != nil}
 	if root != nil {
-		k.Root, k.RowVars = *root, p.RowVars()
+		k.Root, k.RowVars = *root, p.Choice.FixedRowVars
 	}
 	err := k.check()
 	if err == nil && sec.Config() != p.Config {
@@ -73,6 +75,22 @@ func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Diges
 	}
 	k.known.graph, k.known.plan = p.Graph, p
 	return k, nil
+}
+
+// SetSource has a key that has been encoded say what it was made from, and encodes
+// it again. Its plan does not depend on that.
+func (k *Key) SetSource(s *Source) error {
+	k.Source = s
+	known := k.known
+	err := k.check()
+	if err == nil {
+		err = k.encode()
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the key: %w", err)
+	}
+	k.known = known
+	return nil
 }
 
 // EncodeKey returns the key file of k and sets k.Digest. Equal keys give equal
@@ -97,6 +115,9 @@ func (k *Key) encode() error {
 	body := &proofpb.Key{Graph: encodeGraph(k.Circuit), Security: encodeSecurity(k.Security), RowVars: uint32(k.RowVars)}
 	if k.HasFixed {
 		body.Root = appendDigest(nil, k.Root)
+	}
+	if k.Source != nil {
+		body.Source = encodeSource(k.Source)
 	}
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
@@ -177,6 +198,11 @@ func parseKey(b []byte) (*Key, error) {
 			return nil, fmt.Errorf("root: %w", err)
 		}
 	}
+	if body.Source != nil {
+		if k.Source, err = decodeSource(body.Source); err != nil {
+			return nil, err
+		}
+	}
 	return k, nil
 }
 
@@ -227,6 +253,11 @@ func (k *Key) check() error {
 	}
 	if k.HasFixed != (k.RowVars > 0) || k.RowVars < 0 || k.RowVars > soundness.MaxLogDomain {
 		return fmt.Errorf("root of a commitment: %t, its rows of 2^%d values", k.HasFixed, k.RowVars)
+	}
+	if k.Source != nil {
+		if err := k.Source.validate(); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
 	}
 	return nil
 }

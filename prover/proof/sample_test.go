@@ -144,12 +144,40 @@ func genKey() *rapid.Generator[*Key] {
 			},
 		}
 		k.RowVars = rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")
+		if rapid.Bool().Draw(t, "source") {
+			k.Source = genSource().Draw(t, "made from")
+		}
 		limb := rapid.Uint32Range(0, field.P-1)
 		k.Root = poseidon2.Digest{}
 		for i := range k.Root {
 			k.Root[i] = field.M31(limb.Draw(t, "limb"))
 		}
 		return k
+	})
+}
+
+// sampleSource is a source of two files and two values.
+func sampleSource() *Source {
+	return &Source{
+		Files: [][32]byte{{1, 2, 3}, {0xff}}, Quantiser: 7, W8A8: true, WeightBits: 8, ActBits: 9, TableBits: 20,
+		Headroom: 1.1, Ranges: []uint32{0, 1<<RangeCodeBits - 1, 5, 1 << 27, 6, 0},
+	}
+}
+
+func genSource() *rapid.Generator[*Source] {
+	return rapid.Custom(func(t *rapid.T) *Source {
+		s := &Source{
+			Files: make([][32]byte, rapid.IntRange(1, 5).Draw(t, "files")), Quantiser: rapid.IntRange(1, 1<<31-1).Draw(t, "quantiser"),
+			W8A8: rapid.Bool().Draw(t, "w8a8"), WeightBits: rapid.IntRange(1, 64).Draw(t, "weights"),
+			ActBits: rapid.IntRange(1, 64).Draw(t, "activations"), TableBits: rapid.IntRange(1, 64).Draw(t, "tables"),
+			Headroom: rapid.Float64Min(1).Draw(t, "headroom"),
+		}
+		for i := range s.Files {
+			copy(s.Files[i][:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "file"))
+		}
+		n := 3 * rapid.IntRange(0, 5).Draw(t, "values")
+		s.Ranges = rapid.SliceOfN(rapid.Uint32Range(0, 1<<RangeCodeBits-1), n, n).Draw(t, "ranges")
+		return s
 	})
 }
 

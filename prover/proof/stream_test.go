@@ -222,7 +222,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"over the limit of 1048576", reseal(b, insert(headerEnd, protowire.AppendVarint(nil, 1<<20+1)))},
 		{"too many messages", reseal(b, insert(headerEnd, frame(append([]byte{2<<3 | 2, 34}, bytes.Repeat([]byte{1<<3 | 2, 0}, 17)...)...)))},
 		{"version 3, this program reads version 2", reseal(b, func(b []byte) []byte { b[version] = 3; return b })},
-		{"version 1, which prove-model v0.1.0 reads", reseal(b, func(b []byte) []byte { b[version] = 1; return b })},
+		{"version 1, which prove-model v0.1 reads", reseal(b, func(b []byte) []byte { b[version] = 1; return b })},
 		{"over the limit of 4096", append([]byte(ProofMagic), protowire.AppendVarint(nil, maxHeader+1)...)},
 		{"too many messages", headerOf(maxHeaderLevels + 1)},
 		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 2, 2<<3 | 2, 32}, append(make([]byte, 32),

@@ -4,7 +4,7 @@ import "fmt"
 
 // lastReleases names, by the version of keys and proofs, the last release that
 // reads it: what a holder of such files needs to know.
-var lastReleases = map[uint32]string{1: "v0.1.0"}
+var lastReleases = map[uint32]string{1: "v0.1"}
 
 // refuseVersion is the error for files of another version than the one that is
 // read here.

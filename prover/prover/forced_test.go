@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
@@ -98,13 +99,13 @@ func (f *forger) forge(c forgery) *forward.Witness {
 		for i, x := range entries {
 			v[i] = centred(x)
 		}
-		w[id] = v
+		w[id] = ints.Int32s(v)
 	}
 	for _, id := range []model.TensorID{s.Lo, s.Out} {
 		if id != model.None {
 			h.Tensors[id].Kind = model.Fixed
 			if w[id] == nil {
-				w[id] = f.honest.Values[id]
+				w[id] = ints.Int32s(f.honest.Values[id])
 			}
 		}
 	}
@@ -115,9 +116,15 @@ func (f *forger) forge(c forgery) *forward.Witness {
 	forged, err := forward.Run(context.Background(), &h, append(w, nil), f.in)
 	if err != nil {
 		// Later steps refuse these values: leave those as they were.
-		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Keys: slices.Clone(f.honest.Keys)}
+		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Weights: f.m.Weights, Keys: slices.Clone(f.honest.Keys)}
 		for id := range c.set {
-			forged.Values[id] = w[id]
+			forged.Values[id] = ints.All(w[id])
+		}
+	} else {
+		for _, id := range []model.TensorID{s.Lo, s.Out} {
+			if id != model.None {
+				forged.Values[id] = ints.All(w[id])
+			}
 		}
 	}
 	if s.Kind == model.StepLookup {
@@ -197,7 +204,7 @@ func (f *forger) forgeries(step, i int, rng *rand.Rand) []forgery {
 			}
 			var column []int32
 			if table.Kind == model.TableFunc {
-				column = f.honest.Values[table.Values]
+				column = ints.All(f.m.Weights[table.Values])
 			}
 			return table.Value(key+d, column) - int64(f.honest.Values[s.Out][i])
 		}

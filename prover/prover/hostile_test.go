@@ -130,9 +130,9 @@ func (b *builder) pieces() model.TableID {
 	return b.table(t)
 }
 
-// TestHostile holds what verifying takes against what the plan says beforehand. The
-// bar of two seconds and 300 MB for a key that asks for all it may is met if a unit
-// of work takes 30 ns; there is room for slow and busy machines.
+// TestHostile holds the memory that verifying takes against what the plan says
+// beforehand. The bar of two seconds and 300 MB for a key that asks for all it may is
+// met if a unit of work takes 30 ns; times are logged, not judged.
 func TestHostile(t *testing.T) {
 	for name, graph := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -159,9 +159,6 @@ func TestHostile(t *testing.T) {
 			size := len(file) + len(p.proof)
 			memory := int(after.TotalAlloc - before.TotalAlloc)
 			t.Logf("%d bytes, %d units of work: %v, %d bytes allocated", size, pl.Work(), took, memory)
-			if most := time.Duration(size)*4*time.Microsecond + time.Duration(pl.Work())*300; took > most {
-				t.Errorf("%v, at most %v were expected", took, most)
-			}
 			if most := 64<<20 + 40*size; memory > most {
 				t.Errorf("%d bytes allocated, at most %d were expected", memory, most)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -76,18 +77,12 @@ func Plan(c *model.Template, sec proof.Security) (*plan.Plan, error) {
 
 // CommitPlanned is Commit with the plan at hand.
 func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model.Weights, sec proof.Security, opts Options) (*proof.Key, *whir.Tree, error) {
-	var tree *whir.Tree
+	tree, err := commitFixed(ctx, p, w, &opts)
+	if err != nil {
+		return nil, nil, err
+	}
 	var root *poseidon2.Digest
-	var err error
-	if fixed := p.Fixed(); fixed != nil {
-		b := opts.backend(p.Graph, fixedOnly{w})
-		defer b.Close()
-		if tree, err = b.Commit(ctx, p.Stack(fixed)); err != nil {
-			return nil, nil, err
-		}
-		if _, err := tree.Layers(ctx); err != nil { // which makes it outlive the backend
-			return nil, nil, err
-		}
+	if tree != nil {
 		r := tree.Root()
 		root = &r
 	}
@@ -101,11 +96,47 @@ func CommitPlanned(ctx context.Context, c *model.Template, p *plan.Plan, w model
 	return key, tree, nil
 }
 
+// Root commits to weights of a key's graph with the parameters of the key, and
+// returns the root that the key would have if it were the one of these weights;
+// zero if nothing is fixed. The key's own root is not looked at.
+func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (poseidon2.Digest, error) {
+	p, err := key.Plan(key.Circuit.Unit())
+	if err != nil {
+		return poseidon2.Digest{}, err
+	}
+	tree, err := commitFixed(ctx, p, w, &opts)
+	if err != nil || tree == nil {
+		return poseidon2.Digest{}, err
+	}
+	return tree.Root(), ctx.Err()
+}
+
+// commitFixed commits to the fixed tensors; nil if there are none.
+func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Options) (*whir.Tree, error) {
+	fixed := p.FixedTree()
+	if fixed == nil {
+		return nil, nil
+	}
+	b := opts.backend(p.Graph, fixedOnly{w})
+	defer b.Close()
+	tree, err := b.Commit(ctx, fixed.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tree.Layers(ctx) // which makes it outlive the backend
+	return tree, err
+}
+
 // fixedOnly is a witness of which only the fixed tensors are asked for.
 type fixedOnly struct{ model.Weights }
 
+// Fixed implements backend.Witness.
+func (f fixedOnly) Fixed(id model.TensorID) ints.Ints { return f.Weights[id] }
+
 // Tensor implements backend.Witness.
-func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
+func (fixedOnly) Tensor(model.TensorID) []int32 {
+	panic("prover: a witness while committing to weights")
+}
 
 // StepKeys implements backend.Witness.
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
@@ -120,7 +151,7 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.T
 	if err != nil {
 		return nil, err
 	}
-	if (p.Fixed() != nil) != (fixed != nil) {
+	if (p.FixedTree() != nil) != (fixed != nil) {
 		return nil, errors.New("the commitment to the weights does not belong to the key")
 	}
 	if fixed != nil && fixed.Root() != key.Root {
@@ -158,7 +189,7 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
-		if p.Trees[i].Chunk < 0 {
+		if p.Trees[i].Fixed {
 			r.trees[i] = fixed
 		}
 	}
@@ -227,29 +258,28 @@ func (r *run) prove(w io.Writer) error {
 func (r *run) public(ids []model.TensorID) [][]int32 {
 	values := make([][]int32, len(ids))
 	for i, id := range ids {
-		values[i] = r.wit.Tensor(id)
+		values[i] = ints.All(backend.Values(r.plan.Graph, r.wit, id))
 	}
 	return values
 }
 
-// commit commits to the witness of every chunk and sends the roots.
+// commit commits to the witness and sends the root.
 func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 	w := transcript.NewWriter(main)
+	if err := r.step(PhaseCommit, 0, 1); err != nil {
+		return err
+	}
 	for i := range r.plan.Trees {
-		if err := r.step(PhaseCommit, i, len(r.plan.Trees)); err != nil {
-			return err
-		}
-		t := &r.plan.Trees[i]
-		if t.Chunk < 0 {
+		if r.plan.Trees[i].Fixed {
 			continue
 		}
 		var err error
-		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Stack(t)); err != nil {
+		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Trees[i].Commitment); err != nil {
 			return err
 		}
 		w.SendDigest(r.trees[i].Root())
 	}
-	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
+	if err := r.step(PhaseCommit, 1, 1); err != nil {
 		return err
 	}
 	return out.Write(w.Bytes())
@@ -273,11 +303,9 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 }
 
 func (r *run) openClaims(w *transcript.Writer) error {
-	o := backend.Opening{Params: r.plan.Params, RowOffsets: r.plan.RowOffsets()}
-	for i := range r.plan.Trees {
-		o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
-	}
-	terms, value := r.plan.Combine(r.claims, w.Challenge())
+	o := r.plan.Opening()
+	tau := w.Challenges(r.plan.TailVars())
+	terms, value := r.plan.Combine(r.claims, tau, w.Challenge())
 	passes, err := r.backend.Opening(r.ctx, o)
 	if err != nil {
 		return err

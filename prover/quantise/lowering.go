@@ -280,7 +280,10 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 // finish returns the model of the last pass, which has given the template. in is
 // the instance that runs at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
-	m := &Model{Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), clamps: l.clamps, outside: l.outside}
+	m := &Model{
+		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
+		clamps: l.clamps, outside: l.outside,
+	}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)
 	}
@@ -289,9 +292,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
 	for _, f := range l.fixeds {
-		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))
-		f.fill(dst)
-		m.Weights[f.id] = dst
+		m.Weights[f.id] = f.values(&l.g.Tensors[f.id])
 	}
 	return m, nil
 }

@@ -105,6 +105,11 @@ type Model struct {
 	// model's sizes.
 	Graph   *model.Graph
 	Weights model.Weights
+	// Values are the names of the inputs of the float model, then of what its nodes
+	// compute, in order: for a batch of two if the batch is free (Pair). Ranges are
+	// what they were quantised with.
+	Values []string
+	Ranges map[string]Range
 	// OneBatch says why the batch is not a free dimension of the circuit though
 	// the model leaves it open; nil if it is one, or if the model fixes it.
 	OneBatch error
@@ -162,6 +167,19 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 	}
 	m.OneBatch = oneBatch
 	return m, nil
+}
+
+// Values lists the names of the inputs of a float model, then of what its nodes
+// compute, in order.
+func Values(fg *graph.Graph) []string {
+	var names []string
+	for _, v := range fg.Inputs {
+		names = append(names, v.Name)
+	}
+	for _, n := range fg.Nodes {
+		names = append(names, n.Output)
+	}
+	return names
 }
 
 // checkRanges checks that every input and node has a range, and a finite one.

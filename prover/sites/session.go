@@ -32,7 +32,7 @@ type Session struct {
 func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public,
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
-	if len(f.Leaves.Blocks) > 0 {
+	if f.Leaves.Size > 0 {
 		s.lookUps(pl.LookupGrind)
 	}
 	s.equations()

@@ -27,6 +27,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Mode is what the quantiser aims at.
+type Mode int32
+
+const (
+	// The widest precision that the bounds allow.
+	Mode_AUTO Mode = 0
+	// Eight bits for weights and activations.
+	Mode_W8A8 Mode = 1
+)
+
+// Enum value maps for Mode.
+var (
+	Mode_name = map[int32]string{
+		0: "AUTO",
+		1: "W8A8",
+	}
+	Mode_value = map[string]int32{
+		"AUTO": 0,
+		"W8A8": 1,
+	}
+)
+
+func (x Mode) Enum() *Mode {
+	p := new(Mode)
+	*p = x
+	return p
+}
+
+func (x Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_key_proto_enumTypes[0].Descriptor()
+}
+
+func (Mode) Type() protoreflect.EnumType {
+	return &file_key_proto_enumTypes[0]
+}
+
+func (x Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Mode.Descriptor instead.
+func (Mode) EnumDescriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{0}
+}
+
 type Soundness int32
 
 const (
@@ -59,11 +108,11 @@ func (x Soundness) String() string {
 }
 
 func (Soundness) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[0].Descriptor()
+	return file_key_proto_enumTypes[1].Descriptor()
 }
 
 func (Soundness) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[0]
+	return &file_key_proto_enumTypes[1]
 }
 
 func (x Soundness) Number() protoreflect.EnumNumber {
@@ -72,7 +121,7 @@ func (x Soundness) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Soundness.Descriptor instead.
 func (Soundness) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{0}
+	return file_key_proto_rawDescGZIP(), []int{1}
 }
 
 type Tensor_Kind int32
@@ -111,11 +160,11 @@ func (x Tensor_Kind) String() string {
 }
 
 func (Tensor_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[1].Descriptor()
+	return file_key_proto_enumTypes[2].Descriptor()
 }
 
 func (Tensor_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[1]
+	return &file_key_proto_enumTypes[2]
 }
 
 func (x Tensor_Kind) Number() protoreflect.EnumNumber {
@@ -124,7 +173,7 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4, 0}
+	return file_key_proto_rawDescGZIP(), []int{6, 0}
 }
 
 type Group_Map int32
@@ -160,11 +209,11 @@ func (x Group_Map) String() string {
 }
 
 func (Group_Map) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[2].Descriptor()
+	return file_key_proto_enumTypes[3].Descriptor()
 }
 
 func (Group_Map) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[2]
+	return &file_key_proto_enumTypes[3]
 }
 
 func (x Group_Map) Number() protoreflect.EnumNumber {
@@ -173,7 +222,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7, 0}
+	return file_key_proto_rawDescGZIP(), []int{9, 0}
 }
 
 type Step_Kind int32
@@ -216,11 +265,11 @@ func (x Step_Kind) String() string {
 }
 
 func (Step_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[3].Descriptor()
+	return file_key_proto_enumTypes[4].Descriptor()
 }
 
 func (Step_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[3]
+	return &file_key_proto_enumTypes[4]
 }
 
 func (x Step_Kind) Number() protoreflect.EnumNumber {
@@ -229,7 +278,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11, 0}
+	return file_key_proto_rawDescGZIP(), []int{13, 0}
 }
 
 type Table_Kind int32
@@ -265,11 +314,11 @@ func (x Table_Kind) String() string {
 }
 
 func (Table_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[4].Descriptor()
+	return file_key_proto_enumTypes[5].Descriptor()
 }
 
 func (Table_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[4]
+	return &file_key_proto_enumTypes[5]
 }
 
 func (x Table_Kind) Number() protoreflect.EnumNumber {
@@ -278,7 +327,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12, 0}
+	return file_key_proto_rawDescGZIP(), []int{14, 0}
 }
 
 // Key is the body of a key file.
@@ -290,7 +339,9 @@ type Key struct {
 	Root     []byte    `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
 	Security *Security `protobuf:"bytes,3,opt,name=security,proto3" json:"security,omitempty"`
 	// log2 of the length of a row of the stack under the root.
-	RowVars       uint32 `protobuf:"varint,4,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
+	RowVars uint32 `protobuf:"varint,4,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
+	// What the graph and the weights were made from; absent if that is not known.
+	Source        *Source `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +404,170 @@ func (x *Key) GetRowVars() uint32 {
 	return 0
 }
 
+func (x *Key) GetSource() *Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+// Source lets whoever has the model repeat its quantisation, and so find out
+// whether the key is the model's. No proof depends on it.
+type Source struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The model's own file, then its external data by increasing name.
+	Files []*File `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	// Version of the quantiser.
+	Quantiser uint32 `protobuf:"varint,2,opt,name=quantiser,proto3" json:"quantiser,omitempty"`
+	Mode      Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=prove_model.v2.Mode" json:"mode,omitempty"`
+	// Largest mantissa of a weight and largest activation, signs included, and
+	// the largest table, in bits.
+	WeightBits     uint32 `protobuf:"varint,4,opt,name=weight_bits,json=weightBits,proto3" json:"weight_bits,omitempty"`
+	ActivationBits uint32 `protobuf:"varint,5,opt,name=activation_bits,json=activationBits,proto3" json:"activation_bits,omitempty"`
+	TableBits      uint32 `protobuf:"varint,6,opt,name=table_bits,json=tableBits,proto3" json:"table_bits,omitempty"`
+	// Factor that widens the ranges: the bits of an IEEE 754 binary64.
+	Headroom uint64 `protobuf:"varint,7,opt,name=headroom,proto3" json:"headroom,omitempty"`
+	// Calibrated ranges of the model's inputs, then of the values that its nodes
+	// compute, in the order of the normal form, that of a batch of 2 if the batch
+	// is free: least, greatest, and least
+	// magnitude of each. A number is the first 28 bits of its IEEE 754 binary64;
+	// the others are 0.
+	Ranges        []uint32 `protobuf:"varint,8,rep,packed,name=ranges,proto3" json:"ranges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_key_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Source) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Source) GetQuantiser() uint32 {
+	if x != nil {
+		return x.Quantiser
+	}
+	return 0
+}
+
+func (x *Source) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_AUTO
+}
+
+func (x *Source) GetWeightBits() uint32 {
+	if x != nil {
+		return x.WeightBits
+	}
+	return 0
+}
+
+func (x *Source) GetActivationBits() uint32 {
+	if x != nil {
+		return x.ActivationBits
+	}
+	return 0
+}
+
+func (x *Source) GetTableBits() uint32 {
+	if x != nil {
+		return x.TableBits
+	}
+	return 0
+}
+
+func (x *Source) GetHeadroom() uint64 {
+	if x != nil {
+		return x.Headroom
+	}
+	return 0
+}
+
+func (x *Source) GetRanges() []uint32 {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+type File struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256, 32 bytes.
+	Sha256        []byte `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_key_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *File) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 // Security is what every proof for the key has to reach.
 type Security struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -367,7 +582,7 @@ type Security struct {
 
 func (x *Security) Reset() {
 	*x = Security{}
-	mi := &file_key_proto_msgTypes[1]
+	mi := &file_key_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +594,7 @@ func (x *Security) String() string {
 func (*Security) ProtoMessage() {}
 
 func (x *Security) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[1]
+	mi := &file_key_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +607,7 @@ func (x *Security) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Security.ProtoReflect.Descriptor instead.
 func (*Security) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{1}
+	return file_key_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Security) GetTargetBits() uint32 {
@@ -436,7 +651,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_key_proto_msgTypes[2]
+	mi := &file_key_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +663,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[2]
+	mi := &file_key_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,7 +676,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{2}
+	return file_key_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Graph) GetName() string {
@@ -527,7 +742,7 @@ type Free struct {
 
 func (x *Free) Reset() {
 	*x = Free{}
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +754,7 @@ func (x *Free) String() string {
 func (*Free) ProtoMessage() {}
 
 func (x *Free) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +767,7 @@ func (x *Free) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Free.ProtoReflect.Descriptor instead.
 func (*Free) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3}
+	return file_key_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Free) GetName() string {
@@ -589,7 +804,7 @@ type Tensor struct {
 
 func (x *Tensor) Reset() {
 	*x = Tensor{}
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +816,7 @@ func (x *Tensor) String() string {
 func (*Tensor) ProtoMessage() {}
 
 func (x *Tensor) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +829,7 @@ func (x *Tensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tensor.ProtoReflect.Descriptor instead.
 func (*Tensor) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4}
+	return file_key_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tensor) GetName() string {
@@ -687,7 +902,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +914,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +927,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5}
+	return file_key_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -748,7 +963,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +975,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +988,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -810,7 +1025,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +1037,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +1050,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -907,7 +1122,7 @@ type Sum struct {
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1134,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1147,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -973,7 +1188,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1200,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1213,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -1048,7 +1263,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1275,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1288,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1121,7 +1336,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1348,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1361,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1236,7 +1451,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1463,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1476,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Table) GetName() string {
@@ -1318,7 +1533,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1545,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1558,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
+	return file_key_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1371,12 +1586,26 @@ var File_key_proto protoreflect.FileDescriptor
 
 const file_key_proto_rawDesc = "" +
 	"\n" +
-	"\tkey.proto\x12\x0eprove_model.v2\"\x97\x01\n" +
+	"\tkey.proto\x12\x0eprove_model.v2\"\xc7\x01\n" +
 	"\x03Key\x12+\n" +
 	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v2.GraphR\x05graph\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x124\n" +
 	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v2.SecurityR\bsecurity\x12\x19\n" +
-	"\brow_vars\x18\x04 \x01(\rR\arowVars\"\x83\x01\n" +
+	"\brow_vars\x18\x04 \x01(\rR\arowVars\x12.\n" +
+	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v2.SourceR\x06source\"\x99\x02\n" +
+	"\x06Source\x12*\n" +
+	"\x05files\x18\x01 \x03(\v2\x14.prove_model.v2.FileR\x05files\x12\x1c\n" +
+	"\tquantiser\x18\x02 \x01(\rR\tquantiser\x12(\n" +
+	"\x04mode\x18\x03 \x01(\x0e2\x14.prove_model.v2.ModeR\x04mode\x12\x1f\n" +
+	"\vweight_bits\x18\x04 \x01(\rR\n" +
+	"weightBits\x12'\n" +
+	"\x0factivation_bits\x18\x05 \x01(\rR\x0eactivationBits\x12\x1d\n" +
+	"\n" +
+	"table_bits\x18\x06 \x01(\rR\ttableBits\x12\x1a\n" +
+	"\bheadroom\x18\a \x01(\x04R\bheadroom\x12\x16\n" +
+	"\x06ranges\x18\b \x03(\rR\x06ranges\"\x1e\n" +
+	"\x04File\x12\x16\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\"\x83\x01\n" +
 	"\bSecurity\x12\x1f\n" +
 	"\vtarget_bits\x18\x01 \x01(\rR\n" +
 	"targetBits\x12\x1d\n" +
@@ -1479,7 +1708,10 @@ const file_key_proto_rawDesc = "" +
 	"\x05Piece\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\x12R\x03end\x12\x14\n" +
 	"\x05slope\x18\x02 \x01(\x12R\x05slope\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x12R\x06offset*-\n" +
+	"\x06offset\x18\x03 \x01(\x12R\x06offset*\x1a\n" +
+	"\x04Mode\x12\b\n" +
+	"\x04AUTO\x10\x00\x12\b\n" +
+	"\x04W8A8\x10\x01*-\n" +
 	"\tSoundness\x12\x13\n" +
 	"\x0fUNIQUE_DECODING\x10\x00\x12\v\n" +
 	"\aJOHNSON\x10\x01B9Z7github.com/prove-model/prove-model/prover/proof/proofpbb\x06proto3"
@@ -1496,54 +1728,60 @@ func file_key_proto_rawDescGZIP() []byte {
 	return file_key_proto_rawDescData
 }
 
-var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_key_proto_goTypes = []any{
-	(Soundness)(0),      // 0: prove_model.v2.Soundness
-	(Tensor_Kind)(0),    // 1: prove_model.v2.Tensor.Kind
-	(Group_Map)(0),      // 2: prove_model.v2.Group.Map
-	(Step_Kind)(0),      // 3: prove_model.v2.Step.Kind
-	(Table_Kind)(0),     // 4: prove_model.v2.Table.Kind
-	(*Key)(nil),         // 5: prove_model.v2.Key
-	(*Security)(nil),    // 6: prove_model.v2.Security
-	(*Graph)(nil),       // 7: prove_model.v2.Graph
-	(*Free)(nil),        // 8: prove_model.v2.Free
-	(*Tensor)(nil),      // 9: prove_model.v2.Tensor
-	(*Linear)(nil),      // 10: prove_model.v2.Linear
-	(*View)(nil),        // 11: prove_model.v2.View
-	(*Group)(nil),       // 12: prove_model.v2.Group
-	(*Sum)(nil),         // 13: prove_model.v2.Sum
-	(*Product)(nil),     // 14: prove_model.v2.Product
-	(*Accumulator)(nil), // 15: prove_model.v2.Accumulator
-	(*Step)(nil),        // 16: prove_model.v2.Step
-	(*Table)(nil),       // 17: prove_model.v2.Table
-	(*Piece)(nil),       // 18: prove_model.v2.Piece
+	(Mode)(0),           // 0: prove_model.v2.Mode
+	(Soundness)(0),      // 1: prove_model.v2.Soundness
+	(Tensor_Kind)(0),    // 2: prove_model.v2.Tensor.Kind
+	(Group_Map)(0),      // 3: prove_model.v2.Group.Map
+	(Step_Kind)(0),      // 4: prove_model.v2.Step.Kind
+	(Table_Kind)(0),     // 5: prove_model.v2.Table.Kind
+	(*Key)(nil),         // 6: prove_model.v2.Key
+	(*Source)(nil),      // 7: prove_model.v2.Source
+	(*File)(nil),        // 8: prove_model.v2.File
+	(*Security)(nil),    // 9: prove_model.v2.Security
+	(*Graph)(nil),       // 10: prove_model.v2.Graph
+	(*Free)(nil),        // 11: prove_model.v2.Free
+	(*Tensor)(nil),      // 12: prove_model.v2.Tensor
+	(*Linear)(nil),      // 13: prove_model.v2.Linear
+	(*View)(nil),        // 14: prove_model.v2.View
+	(*Group)(nil),       // 15: prove_model.v2.Group
+	(*Sum)(nil),         // 16: prove_model.v2.Sum
+	(*Product)(nil),     // 17: prove_model.v2.Product
+	(*Accumulator)(nil), // 18: prove_model.v2.Accumulator
+	(*Step)(nil),        // 19: prove_model.v2.Step
+	(*Table)(nil),       // 20: prove_model.v2.Table
+	(*Piece)(nil),       // 21: prove_model.v2.Piece
 }
 var file_key_proto_depIdxs = []int32{
-	7,  // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
-	6,  // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
-	0,  // 2: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
-	9,  // 3: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
-	17, // 4: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
-	16, // 5: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
-	8,  // 6: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
-	1,  // 7: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
-	10, // 8: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
-	11, // 9: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
-	12, // 10: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
-	2,  // 11: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
-	13, // 12: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
-	10, // 13: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
-	14, // 14: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
-	3,  // 15: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
-	15, // 16: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
-	4,  // 17: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
-	18, // 18: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	10, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
+	9,  // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
+	7,  // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
+	8,  // 3: prove_model.v2.Source.files:type_name -> prove_model.v2.File
+	0,  // 4: prove_model.v2.Source.mode:type_name -> prove_model.v2.Mode
+	1,  // 5: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
+	12, // 6: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	20, // 7: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	19, // 8: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	11, // 9: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
+	2,  // 10: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
+	13, // 11: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	14, // 12: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	15, // 13: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	3,  // 14: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
+	16, // 15: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	13, // 16: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	17, // 17: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	4,  // 18: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
+	18, // 19: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	5,  // 20: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
+	21, // 21: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -1556,8 +1794,8 @@ func file_key_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   14,
+			NumEnums:      6,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -28,7 +29,31 @@ type Key struct {
 	Chunks     int     `json:"chunks"`
 	Trees      []Tree  `json:"trees"`
 	Rounds     []Round `json:"rounds"`
+	Source     *Source `json:"source,omitempty"`
 	MinBits    float64 `json:"min_bits"`
+}
+
+// Source is what a key says it was made from.
+type Source struct {
+	Files     []string `json:"files_sha256"` // the model's own first
+	Quantiser int      `json:"quantiser"`    // version
+	Mode      string   `json:"mode"`
+	Headroom  float64  `json:"headroom"`
+	Ranges    int      `json:"ranges"` // number of values with a recorded range
+}
+
+func sourceOf(s *proof.Source) *Source {
+	if s == nil {
+		return nil
+	}
+	d := &Source{Quantiser: s.Quantiser, Mode: config.ModeAuto, Headroom: s.Headroom, Ranges: len(s.Ranges) / 3}
+	if s.W8A8 {
+		d.Mode = config.ModeW8A8
+	}
+	for _, f := range s.Files {
+		d.Files = append(d.Files, hex.EncodeToString(f[:]))
+	}
+	return d
 }
 
 // Int is a public integer tensor, which stands for its values times 2^(−Frac).
@@ -101,17 +126,18 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 		Name: g.Name, Commitment: hex.EncodeToString(k.Digest[:]),
 		TargetBits: k.Security.TargetBits, GrindBits: k.Security.GrindBits, Soundness: k.Security.Mode.String(),
 		Inputs: public(g, g.Inputs), Outputs: public(g, g.Outputs), Kinds: kinds(g), Tables: tables(g), Steps: steps(g),
-		Chunks: g.Chunks,
+		Chunks: g.Chunks, Source: sourceOf(k.Source),
 	}
 	for i, f := range k.Circuit.Free {
 		d.Free = append(d.Free, Free{f.Name, f.Bound, g.Instance.Sizes[i]})
 	}
-	for _, t := range p.Trees {
-		what := "model"
-		if t.Chunk >= 0 {
-			what = fmt.Sprintf("witness of chunk %d", t.Chunk)
+	for i := range p.Trees {
+		t := &p.Trees[i]
+		what := "witness"
+		if t.Fixed {
+			what = "model"
 		}
-		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
+		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars})
 	}
 	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})
@@ -174,6 +200,12 @@ func (k *Key) Print(w io.Writer) error {
 	}
 	for _, x := range k.Outputs {
 		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
+	}
+	if s := k.Source; s != nil {
+		for _, f := range s.Files {
+			fmt.Fprintf(w, "made from   a file with the SHA-256 %s\n", f)
+		}
+		fmt.Fprintf(w, "quantised   by version %d, mode %s, headroom %v, ranges of %d values\n", s.Quantiser, s.Mode, s.Headroom, s.Ranges)
 	}
 	var kinds, steps, tables, trees [][]string
 	for _, x := range k.Kinds {

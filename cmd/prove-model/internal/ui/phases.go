@@ -107,7 +107,7 @@ func (p *Phases) All() []Phase {
 }
 
 // Warn writes a warning.
-func (p *Phases) Warn(message string) { p.Printf("warning: %s", message) }
+func (p *Phases) Warn(message string) { p.Printf("warning: %s", PrintableLines(message)) }
 
 // Printf writes a line between phases.
 func (p *Phases) Printf(format string, args ...any) {

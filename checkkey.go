@@ -1,0 +1,116 @@
+package provemodel
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// ErrNoSource is wrapped by the error of CheckKey for a key that cannot be made
+// again, because it does not say what it was made from or was made by another
+// version of the quantiser: then there is no answer.
+var ErrNoSource = errors.New("the key cannot be held against a model")
+
+// CheckKey finds out whether a key is that of the model file at the given path:
+// it quantises the model again with the ranges and options that the key records,
+// commits to the weights, and compares the whole key. Nothing is taken from the
+// cache. An error that wraps ErrOtherModel says no, with the reason, and any
+// other that there is no answer.
+//
+// Ranges and options are the choice of whoever made the key. They decide how
+// close to the float model the circuit is (Compare), and nothing else.
+func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error {
+	o := apply(opts)
+	w := o.watch()
+	defer w.stop()
+	source := key.Source
+	switch {
+	case source == nil:
+		return fmt.Errorf("%w: it does not say what it was made from", ErrNoSource)
+	case source.Quantiser != quantise.Version:
+		return fmt.Errorf("%w: version %d of the quantiser made it, and this program has version %d", ErrNoSource, source.Quantiser, quantise.Version)
+	}
+	if _, err := key.Plan(key.Circuit.Unit()); err != nil {
+		return fmt.Errorf("%w: it is not valid: %w", ErrOtherModel, err)
+	}
+	// Before the model is read, so that another file is told from one that cannot be read.
+	if err := checkFile(path, source.Files[0]); err != nil {
+		return err
+	}
+	m, err := Open(path, For(shapes(key)))
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := m.hash(ctx, w); err != nil {
+		return err
+	}
+	if !slices.Equal(m.files(), source.Files) {
+		return fmt.Errorf("%w: it was made from other external data", ErrOtherModel)
+	}
+	r, err := m.ranges(source.Ranges, len(key.Circuit.Free) > 0)
+	if err != nil {
+		return fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
+	}
+	c, err := m.quantise(ctx, w, r, settingsOf(source))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the model cannot be quantised as it says: %w", ErrOtherModel, err)
+	}
+	// All but the root and the parameters of the opening, which are the key's to
+	// choose and checked by every verifier.
+	if !key.Holds(c.quantised.Circuit) || !source.Equal(c.source) {
+		return fmt.Errorf("%w: quantising the model as it says gives another computation", ErrOtherModel)
+	}
+	return w.run(ctx, PhaseCommitModel, func() error {
+		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: o.device.backend(w)})
+		if err != nil {
+			return err
+		}
+		if root != key.Root {
+			return fmt.Errorf("%w: it commits to other weights", ErrOtherModel)
+		}
+		return nil
+	})
+}
+
+// checkFile holds a file against a SHA-256.
+func checkFile(path string, want [sha256.Size]byte) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if got := h.Sum(nil); [sha256.Size]byte(got) != want {
+		return fmt.Errorf("%w: it was made from a file with the SHA-256 %x, and that of %s is %x", ErrOtherModel, want, path, got)
+	}
+	return nil
+}
+
+// shapes are arrays without values in the shapes of a key's inputs, which the
+// model file may leave open; free dimensions have size 1.
+func shapes(key *Key) Arrays {
+	g := key.Circuit.Graph
+	arrays := make(Arrays, len(g.Inputs))
+	for i, id := range g.Inputs {
+		t := &g.Tensors[id]
+		arrays[i].Name, arrays[i].Shape = t.Name, t.Shape
+		if t.Shape == nil {
+			arrays[i].Shape = []int{}
+		}
+	}
+	return arrays
+}

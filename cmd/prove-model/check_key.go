@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+)
+
+func newCheckKey() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check-key --model x.onnx --vk x.vk",
+		Short: "Say whether a verification key is a model's; exit code 1 if it is not",
+		Long: `Say whether a verification key is a model's.
+
+The model is quantised again with the ranges and options that the key records,
+its weights are committed to again, never from the cache, and the result must be
+the key. Ranges and options are the choice of whoever made the key: they decide
+how close to the float model the quantised one is, which bench accuracy measures.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			c, err := checkKey(cmd.Context(), cfg, progress(cmd, cfg))
+			if c == nil {
+				return err
+			}
+			if cfg.JSON {
+				return errors.Join(ui.JSON(cmd.OutOrStdout(), c), err)
+			}
+			c.print(cmd.OutOrStdout())
+			return err
+		},
+	}
+	config.AddFlags(cmd.Flags(), "model", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json")
+	return cmd
+}
+
+// checked is the result of checking a key.
+type checked struct {
+	Match      bool       `json:"match"`
+	Reason     string     `json:"reason,omitempty"` // why not
+	Model      string     `json:"model"`
+	Commitment string     `json:"model_commitment,omitempty"`
+	Phases     []ui.Phase `json:"phases"`
+}
+
+// checkKey holds the key file against the model file. When the key is not the
+// model's there is an error that wraps ErrInvalid or ErrOtherModel, and a result
+// that says why.
+func checkKey(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*checked, error) {
+	if cfg.Model == "" || cfg.VK == "" {
+		return nil, job.WithHint(errors.New("check-key needs a model and a key"), "prove-model check-key --model x.onnx --vk x.vk")
+	}
+	f, err := os.Open(cfg.VK)
+	if err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	defer f.Close()
+	c := &checked{Model: cfg.Model}
+	key, err := provemodel.ReadKey(f)
+	if err == nil {
+		c.Commitment = provemodel.Commitment(key.Digest).String()
+		err = againstModel(ctx, cfg, key, ph)
+	}
+	c.Phases, c.Match = ph.All(), err == nil
+	switch {
+	case errors.Is(err, provemodel.ErrInvalid), errors.Is(err, provemodel.ErrOtherModel):
+		c.Reason = strings.TrimPrefix(plain(err), provemodel.ErrOtherModel.Error()+": ")
+	case err != nil:
+		return nil, err
+	}
+	return c, err
+}
+
+func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, ph *ui.Phases) error {
+	dev, err := job.OpenDevice(ctx, cfg, ph)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	return provemodel.CheckKey(ctx, cfg.Model, key, provemodel.Observe(ph), provemodel.On(dev))
+}
+
+func (c *checked) print(w io.Writer) {
+	if !c.Match {
+		fmt.Fprintf(w, "NOT THE MODEL'S KEY: %s\n", ui.Printable(c.Reason))
+		return
+	}
+	fmt.Fprintln(w, "THE MODEL'S KEY")
+	fmt.Fprintf(w, "model       %s\n", ui.Printable(c.Model))
+	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
+}
