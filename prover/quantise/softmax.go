@@ -191,9 +191,9 @@ func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) s
 	t := l.g.Tensors[id]
 	c := l.fg.Consts[n.Inputs[1]]
 	labels, kept := broadcastLabels(c.Shape, shape)
-	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32) {
-		for i, x := range c.I64 {
-			dst[i] = int32(x)
+	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(c.I64[from+i])
 		}
 	})
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
