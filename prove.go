@@ -51,6 +51,9 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		run, wit, err = c.circuit.run(ctx, o.device.machine(w), q, in)
 		return err
 	})
+	if err == nil {
+		err = o.bar.check(run)
+	}
 	if err != nil {
 		return nil, err
 	}

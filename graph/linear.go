@@ -66,7 +66,7 @@ func (g Gemm) eval(in []operand, shape []int) (operand, error) {
 	if len(in) > 2 {
 		c := in[2].float64s()
 		t := broadcastTables(in[2].shape, shape)
-		walk(shape, t, t, func(i, j, _ int) { out[i] += g.Beta * c[j] })
+		walk(shape, t, t, func(i, j, _ int) { out[i] += float64(g.Beta * c[j]) })
 	}
 	return operand{shape: shape, f: out}, nil
 }

@@ -85,11 +85,25 @@ func (c Clamp) ints(a int64) int64 {
 	}
 	switch {
 	case float64(a) < c.Lo:
-		return int64(c.Lo)
+		return whole(c.Lo)
 	case float64(a) > c.Hi:
-		return int64(c.Hi)
+		return whole(c.Hi)
 	}
 	return a
+}
+
+// whole is x rounded towards zero, or the nearest integer that there is: what a
+// conversion alone makes of others depends on the machine.
+func whole(x float64) int64 {
+	switch {
+	case x >= 1<<63:
+		return math.MaxInt64
+	case x >= -(1 << 63):
+		return int64(x)
+	case x < 0:
+		return math.MinInt64
+	}
+	return 0 // NaN
 }
 
 // functions are the entries by name.

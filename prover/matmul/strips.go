@@ -77,7 +77,7 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 			for i := range rows {
 				d, si := out[batch]+a.Out[row+i], s[i*w:]
 				for j, o := range b.Out[from : from+len(free)] {
-					dst[d+o] += coef * si[j]
+					dst[d+o] += S(coef * si[j]) // the conversion forbids a fused multiply-add
 				}
 			}
 		}

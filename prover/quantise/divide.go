@@ -178,7 +178,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	// with twice the divisor fits.
 	table := min(l.plan.tableBits, 30-(bits+1))
 	fits := func(magnitude int64, shift int) bool {
-		num := pow2(shift+1)*float64(magnitude) + float64(top)
+		num := float64(pow2(shift+1)*float64(magnitude)) + float64(top)
 		return num < model.Bound && pow2(shift)*float64(magnitude)/float64(lo)+2 <= pow2(table-1)
 	}
 	numBits := bits

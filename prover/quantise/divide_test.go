@@ -104,7 +104,7 @@ func TestDivisionBeyondCalibration(t *testing.T) {
 			checkWitness(t, m, w)
 			counted := 0
 			for _, k := range m.Saturation(w) {
-				counted += k
+				counted += k.Count
 			}
 			if counted < c.clamped || c.clamped == 0 && counted > 0 {
 				t.Errorf("by %v: %d clamped, want %d", c.in[1], counted, c.clamped)

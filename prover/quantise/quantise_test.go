@@ -105,7 +105,7 @@ func TestSaturation(t *testing.T) {
 			if node != "Relu" {
 				t.Errorf("%v: saturation at %q", c.x, node)
 			}
-			n += k
+			n += k.Count
 		}
 		if n > c.values {
 			t.Errorf("%v: %d values saturated, want at most %d", c.x, n, c.values)

@@ -103,10 +103,11 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	lo, hi := math.Max(0, float64(-t.Min)), math.Max(0, float64(t.Max))
 	var up, down, reach float64
 	for c, s := range stats {
-		slack := float64(w.count) / 2 * pow2(exponents[c]) * math.Max(lo, hi)
-		up = math.Max(up, (s.pos*hi+s.neg*lo)*pow2(frac)+slack)
-		down = math.Max(down, (s.pos*lo+s.neg*hi)*pow2(frac)+slack)
-		reach = math.Max(reach, s.max*pow2(frac)+pow2(exponents[c]))
+		slack := float64(float64(w.count) / 2 * pow2(exponents[c]) * math.Max(lo, hi))
+		u, d := s.sums(lo, hi)
+		up = math.Max(up, float64(u*pow2(frac))+slack)
+		down = math.Max(down, float64(d*pow2(frac))+slack)
+		reach = math.Max(reach, float64(s.max*pow2(frac))+pow2(exponents[c]))
 	}
 	if math.Max(up, down) >= model.Bound || reach >= model.Bound {
 		refuse("the accumulator does not fit in 30 bits")
@@ -154,9 +155,9 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 		for _, c := range stats {
 			slack := 0.0
 			if b := floorLog2(c.max*pow2(frac)) + 2 - l.opts.WeightBits; c.max > 0 && b > 0 {
-				slack = float64(count) / 2 * pow2(b) * math.Max(-lo, hi)
+				slack = float64(float64(count) / 2 * pow2(b) * math.Max(-lo, hi))
 			}
-			if !l.room(c.bound(frac, count, lo, hi) + slack + extra*pow2(t.Frac+frac) + 1) {
+			if !l.room(c.bound(frac, count, lo, hi) + slack + float64(extra*pow2(t.Frac+frac)) + 1) {
 				return false
 			}
 		}
@@ -214,7 +215,7 @@ func (l *lowering) upcoming(v *value) float64 {
 			return m
 		}
 		if in != v.name {
-			return l.ranges[in].abs() * l.opts.Headroom * 2
+			return float64(l.ranges[in].abs()*l.opts.Headroom) * 2
 		}
 	}
 	return 0

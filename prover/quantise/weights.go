@@ -157,8 +157,14 @@ func weights(t *graph.Tensor, at, n int, buffer *[]float32) []float32 {
 func (c channelStats) bound(frac int, count int, lo, hi float64) float64 {
 	lo, hi = math.Max(0, -lo), math.Max(0, hi)
 	s := pow2(frac)
-	up, down := (c.pos*hi+c.neg*lo)*s, (c.pos*lo+c.neg*hi)*s
-	return math.Max(up, down) + float64(count)/2*math.Max(lo, hi)
+	up, down := c.sums(lo, hi)
+	return float64(math.Max(up, down)*s) + float64(float64(count)/2*math.Max(lo, hi))
+}
+
+// sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
+// here, conversions keep compilers from fusing a product with a sum.)
+func (c channelStats) sums(lo, hi float64) (up, down float64) {
+	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
 }
 
 // quantised returns a constant's entries times 2^frac, rounded to multiples of

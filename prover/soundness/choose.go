@@ -32,6 +32,7 @@ const (
 	maxTailBlowup = 8
 	maxFinalVars  = 10
 	minFinalVars  = 3
+	minRowVars    = 1 // of first trees
 )
 
 // Tree is a tree over stacks of the given numbers of values. Each stack is cut
@@ -94,7 +95,7 @@ func ChooseKeyRowVars(c Config, size uint64) (int, error) {
 	}
 	t := newTailSearch(c)
 	best, bestCost := -1, uint64(0)
-	for v := minFinalVars; v <= longest; v++ {
+	for v := minRowVars; v <= longest; v++ {
 		if _, cost, ok := t.rowVars(sizes, longest, []Tree{{v, sizes}}); ok && (best < 0 || cost < bestCost) {
 			best, bestCost = v, cost
 		}
@@ -131,7 +132,7 @@ func (c Config) longestRow(sizes []uint64) (int, error) {
 // rowVars returns the cheapest row length of a tree over stacks of these sizes that
 // is opened with others, and its cost.
 func (t *tailSearch) rowVars(sizes []uint64, longest int, beside []Tree) (best int, cost uint64, ok bool) {
-	for v := minFinalVars; v <= longest; v++ {
+	for v := minRowVars; v <= longest; v++ {
 		if x, fits := t.firstCost(Tree{v, sizes}, beside); fits && (!ok || x < cost) {
 			best, cost, ok = v, x, true
 		}
