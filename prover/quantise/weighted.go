@@ -48,6 +48,12 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		bias = math.Max(bias, math.Abs(b))
 	}
 	id := l.tensor(x)
+	if sum := reachOf(stats) * float64(l.magnitude(id)) * pow2(-l.g.Tensors[id].Frac); sum < bias*pow2(-24) {
+		// As floats would have it, the sum is the bias.
+		bid := l.constant(w.biasName, w.biasShape, w.bias, floorLog2(pow2(24)/bias))
+		v.pending = l.tensorExpr(bid, w.biasView, w.out)
+		return
+	}
 	// Room for what comes next is a wish, room for the bias is not.
 	extra := bias + l.upcoming(v)
 	frac, bits := l.weightFrac(v, id, stats, w, most, extra)
@@ -135,6 +141,15 @@ func (l *lowering) boundsOf(id model.TensorID, w weighting) operandBounds {
 		b.norm = l.rowNorms[id]
 	}
 	return b
+}
+
+// reachOf is the largest sum of the magnitudes of a channel's weights.
+func reachOf(stats []channelStats) float64 {
+	most := 0.0
+	for _, c := range stats {
+		most = math.Max(most, c.pos+c.neg)
+	}
+	return most
 }
 
 // magnitude is the largest absolute value of a tensor, at least 1.
