@@ -55,7 +55,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	// N is taken times 4^up, if that is needed for the epsilon. Below its digit
 	// number up/6 all of a row is 0.
 	up := 0
-	eps := op.Epsilon * float64(mean) * float64(times) * float64(times) * pow2(2*t.Frac)
+	eps := float64(op.Epsilon * float64(mean) * float64(times) * float64(times) * pow2(2*t.Frac))
 	if eps < 1<<10 {
 		up = digitBits / 2
 	}
@@ -78,7 +78,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	frac := 0
 	largest := float64(l.magnitude(id))
 	root := math.Sqrt(float64(mean)) * largest / math.Sqrt(float64(largest*largest)+eps) * (1 + pow2(-9))
-	for l.room(root*pow2(frac+1) + 1<<17) {
+	for l.room(float64(root*pow2(frac+1)) + 1<<17) {
 		frac++
 	}
 	exp := (frac + 1) % normStep
