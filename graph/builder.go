@@ -184,13 +184,15 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 }
 
 // Constant adds a constant of the model, which must not be changed afterwards.
-// All of its floats must be finite. With an empty name it is called after the
-// current node.
+// All of its floats must be finite, except that −∞, with which models mask scores,
+// stands for a number that does it as well. With an empty name it is called after
+// the current node.
 func (b *Builder) Constant(name string, t *Tensor) Value {
 	kind := b.op
 	if kind == "" {
 		kind = "constant"
 	}
+	t = t.Bounded()
 	if err := t.check(); err != nil {
 		return b.failf(kind, "%s: %v", Quote(name), err)
 	}

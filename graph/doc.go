@@ -15,8 +15,9 @@
 // It does at once what can be done once and for all: constants are folded, what
 // does nothing disappears (a Transpose that keeps the order, a Slice of
 // everything), and operations that the normal form does not have are written out
-// (Max as x ↦ y + relu(x − y), LayerNorm as means, products and a root). All
-// errors are kept, each with the node that it is about, and returned together.
+// (Max as x ↦ y + relu(x − y)); and at the end what several operations together
+// mean, a norm or a masked Softmax, becomes that. All errors are kept, each with
+// the node that it is about, and returned together.
 //
 // # Normal form
 //
@@ -43,7 +44,8 @@
 //	conv.go        Conv over one or two spatial axes
 //	pool.go        MaxPool, AveragePool
 //	reduce.go      Reduce: sum or mean along axes
-//	norm.go        Softmax along the last axis
+//	softmax.go     Softmax along the last axis, masked where its second operand is 0
+//	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
 //

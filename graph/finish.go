@@ -14,9 +14,10 @@ func (b *Builder) Output(name string, v Value) {
 	}
 }
 
-// Graph returns the graph: outputs have their names, batch normalisations are
-// folded, and what no output needs is gone. If there were errors, the error is a
-// [NodesError] with all of them. The builder is of no use afterwards.
+// Graph returns the graph: outputs have their names, norms and masks are
+// recognised, batch normalisations folded, and what no output needs is gone. If
+// there were errors, the error is a [NodesError] with all of them. The builder is
+// of no use afterwards.
 func (b *Builder) Graph() (*Graph, error) {
 	if len(b.errs) > 0 {
 		return nil, b.errs
@@ -26,6 +27,9 @@ func (b *Builder) Graph() (*Graph, error) {
 	}
 	b.nameOutputs()
 	b.dropUnneeded()
+	if err := b.recognise(); err != nil {
+		return nil, err
+	}
 	if err := b.foldBatchNorms(); err != nil {
 		return nil, err
 	}

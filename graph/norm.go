@@ -3,65 +3,79 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-
-	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// Softmax is exp(x), normalised to the sum 1 along the last axis.
-type Softmax struct{}
+// Norm divides by the root of the mean square along axes:
+// x/√(mean(x²) + Epsilon), as RMSNorm does; with Centred set, of x less its mean,
+// as LayerNorm does; with Sum set, by the root of the sum of squares, the L2 norm.
+// A row of zeros stays one, even without an epsilon.
+type Norm struct {
+	Axes         []int // ascending
+	Centred, Sum bool
+	Epsilon      float64 // not negative
+}
 
 // Kind implements [Op].
-func (Softmax) Kind() string { return "Softmax" }
+func (n Norm) Kind() string {
+	switch {
+	case n.Sum:
+		return "L2Norm"
+	case n.Centred:
+		return "LayerNorm"
+	}
+	return "RMSNorm"
+}
 
-func (Softmax) infer(in []operandType) (operandType, error) {
+func (n Norm) infer(in []operandType) (operandType, error) {
 	if err := arity(in, 1, 1); err != nil {
 		return operandType{}, err
 	}
-	if len(in[0].shape) == 0 {
-		return operandType{}, errors.New("its input is a scalar")
+	if err := checkAxes(n.Axes, len(in[0].shape)); err != nil {
+		return operandType{}, err
 	}
-	if !in[0].dtype.IsFloat() {
-		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
+	if len(n.Axes) == 0 {
+		return operandType{}, errors.New("it has no axes")
 	}
-	return in[0], nil
+	if !(n.Epsilon >= 0) || math.IsInf(n.Epsilon, 0) {
+		return operandType{}, fmt.Errorf("its epsilon is %v", n.Epsilon)
+	}
+	return in[0], floats(in...)
 }
 
-func (Softmax) eval(operands []operand, shape []int) (operand, error) {
-	in := operands[0].float64s()
-	n := shape[len(shape)-1]
-	out := make([]float64, len(in))
-	for at := 0; at < len(in); at += n {
-		row, dst := in[at:at+n], out[at:at+n]
-		top := slices.Max(row)
-		sum := 0.0
-		for i, v := range row {
-			dst[i] = elementary.Exp(v - top)
-			sum += dst[i]
-		}
-		for i := range dst {
-			dst[i] /= sum
-		}
+// Count returns the number of elements of a row of an operand of a shape.
+func (n Norm) Count(shape []int) int {
+	count := 1
+	for _, a := range n.Axes {
+		count *= shape[a]
 	}
-	return operand{shape: shape, f: out}, nil
+	return count
 }
 
-// Softmax normalises along an axis, which is moved to the end and back.
-func (b *Builder) Softmax(x Value, axis int) Value {
-	if !b.valid(x) {
-		return Value{}
+func (n Norm) eval(in []operand, shape []int) (operand, error) {
+	x := in[0].float64s()
+	rows := Reduce{Axes: n.Axes, Keep: true}.shape(shape)
+	count := float64(n.Count(shape))
+	combined := func(x []float64) []float64 { return combine(x, shape, rows, n.Axes, reductions[Sum].floats) }
+	if n.Centred {
+		mean := apply(combined(x), func(s float64) float64 { return s / count })
+		x = zipWith(x, mean, shape, rows, shape, func(a, b float64) float64 { return a - b })
 	}
-	rank := len(b.Shape(x))
-	if err := checkAxes([]int{axis}, rank); err != nil {
-		return b.Failf("%v", err)
+	if n.Sum {
+		count = 1
 	}
-	perm := make([]int, rank) // swaps axis and the last; its own inverse
-	for i := range perm {
-		perm[i] = i
-	}
-	perm[axis], perm[rank-1] = rank-1, axis
-	return b.Transpose(b.emit(Softmax{}, b.Transpose(x, perm)), perm)
+	root := apply(combined(apply(x, func(v float64) float64 { return v * v })), func(s float64) float64 {
+		if s == 0 && n.Epsilon == 0 {
+			return 1
+		}
+		return math.Sqrt(s/count + n.Epsilon)
+	})
+	return operand{shape: shape, f: zipWith(x, root, shape, rows, shape, func(a, b float64) float64 { return a / b })}, nil
 }
+
+// Norm normalises x as op says.
+func (b *Builder) Norm(op Norm, x Value) Value { return b.emit(op, x) }
 
 // LayerNorm is (x − mean)/√(variance + eps) over the axes from the given one on,
 // times scale and plus bias, if there is one.
@@ -70,15 +84,14 @@ func (b *Builder) LayerNorm(x Value, axis int, eps float64, scale Value, bias ..
 		return Value{}
 	}
 	in := b.Shape(x)
+	if err := checkAxes([]int{axis}, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
 	var axes []int
 	for i := axis; i < len(in); i++ {
 		axes = append(axes, i)
 	}
-	d := b.Sub(x, b.Reduce(Mean, x, axes, true))
-	variance := b.Reduce(Mean, b.Mul(d, d), axes, true)
-	sum := b.Add(variance, b.number("epsilon", eps))
-	y := b.Div(d, b.Apply(Sqrt, sum))
-	y = b.Mul(y, scale)
+	y := b.Mul(b.Norm(Norm{Axes: axes, Centred: true, Epsilon: eps}, x), scale)
 	for _, v := range bias {
 		y = b.Add(y, v)
 	}

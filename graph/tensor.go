@@ -1,6 +1,10 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Tensor is a constant, row-major. Exactly one of F32 and I64 is set: F32 for
 // float types (a double is rounded), I64 for integers and bool (0 and 1).
@@ -60,6 +64,25 @@ func (t *Tensor) check() error {
 		return fmt.Errorf("element %d is %v", i, t.F32[i])
 	}
 	return nil
+}
+
+// leastFloat stands for −∞ in constants: such that sums of several are finite.
+const leastFloat = -1e30
+
+// Bounded returns the tensor with −10^30 for −∞, a copy if there is one.
+func (t *Tensor) Bounded() *Tensor {
+	inf := float32(math.Inf(-1))
+	at := slices.Index(t.F32, inf)
+	if at < 0 {
+		return t
+	}
+	v := slices.Clone(t.F32)
+	for ; at < len(v); at++ {
+		if v[at] == inf {
+			v[at] = leastFloat
+		}
+	}
+	return &Tensor{Shape: t.Shape, DType: t.DType, F32: v}
 }
 
 // FirstNonFinite returns the index of the first NaN or infinity, or −1.

@@ -44,6 +44,7 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	out = out.Bounded()
 	if i := graph.FirstNonFinite(out.F32); i >= 0 {
 		return nil, fmt.Errorf("element %d is %v", i, out.F32[i])
 	}

@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 		{"computed rounding", testModel(13, testNode("Floor", one("x"), one("y"))), []string{"Floor", "constants only"}},
 		{"shapes that do not broadcast", with(initializer(testFloats("w", []int64{2}, 1, 2)), add), []string{"n_y", "broadcast"}},
 		{"NaN in a weight", with(initializer(testFloats("w", []int64{3}, 1, nan, 2)), add), []string{`"w"`, "element 1 is NaN"}},
-		{"infinite weight", with(initializer(testFloats("w", []int64{1}, float32(math.Inf(-1)))), add), []string{`"w"`, "-Inf"}},
+		{"infinite weight", with(initializer(testFloats("w", []int64{1}, float32(math.Inf(1)))), add), []string{`"w"`, "+Inf"}},
 		{"infinite after folding", with(initializer(testFloats("w", []int64{1}, 0)),
 			testNode("Reciprocal", one("w"), one("v")), testNode("Add", []string{"x", "v"}, one("y"))), []string{"n_v", "Inf"}},
 		{"division by a constant zero", with(initializer(testFloats("w", []int64{1}, 0)), testNode("Div", []string{"x", "w"}, one("y"))), []string{"n_y", "Inf"}},

@@ -155,12 +155,13 @@ var lowerings = map[string]func(*op){
 
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
 	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
+	"RMSNormalization": lowerRMSNorm, "LpNormalization": lowerLpNorm,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
 	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum), "ReduceMax": reduction(graph.MaxOf),
 	"ReduceMin": reduction(graph.MinOf), "ReduceProd": reduction(graph.Product),
 	"ReduceL1": lowerReduceL1, "ReduceL2": lowerReduceL2, "ReduceSumSquare": lowerReduceSumSquare,
-	"Softmax": lowerSoftmax,
+	"Softmax": softmax((*graph.Builder).Softmax), "LogSoftmax": softmax((*graph.Builder).LogSoftmax),
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,

@@ -53,23 +53,47 @@ func lowerBatchNorm(o *op) {
 	}))
 }
 
-// lowerSoftmax takes any axis. Before operator set 13 everything from the axis on
-// is one axis.
-func lowerSoftmax(o *op) {
-	o.arity(1, 1)
+// softmax lowers an operator like Softmax. Before operator set 13 everything from
+// the axis on is one axis.
+func softmax(build func(b *graph.Builder, x graph.Value, axis int) graph.Value) func(*op) {
+	return func(o *op) {
+		o.arity(1, 1)
+		x := o.in(0)
+		in := o.shape(x)
+		rank := len(in)
+		if o.opset >= 13 {
+			o.result(0, build(o.Builder, x, o.axis(o.intAttr("axis", -1), rank)))
+			return
+		}
+		axis := o.axis(o.intAttr("axis", 1), rank)
+		flat := slices.Clone(in)
+		if axis != rank-1 {
+			flat = []int{graph.Size(in[:axis]), graph.Size(in[axis:])}
+		}
+		o.result(0, o.Reshape(build(o.Builder, o.Reshape(x, flat), len(flat)-1), in))
+	}
+}
+
+func lowerRMSNorm(o *op) {
+	o.arity(2, 2)
 	x := o.in(0)
-	in := o.shape(x)
-	rank := len(in)
-	if o.opset >= 13 {
-		o.result(0, o.Softmax(x, o.axis(o.intAttr("axis", -1), rank)))
-		return
+	rank := len(o.shape(x))
+	var axes []int
+	for i := o.axis(o.intAttr("axis", -1), rank); i < rank; i++ {
+		axes = append(axes, i)
 	}
-	axis := o.axis(o.intAttr("axis", 1), rank)
-	flat := slices.Clone(in)
-	if axis != rank-1 {
-		flat = []int{graph.Size(in[:axis]), graph.Size(in[axis:])}
+	o.ignore("stash_type")
+	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: axes, Epsilon: o.floatAttr("epsilon", 1e-5)}, x), o.in(1)))
+}
+
+// lowerLpNorm takes p = 2 alone.
+func lowerLpNorm(o *op) {
+	o.arity(1, 1)
+	if p := o.intAttr("p", 2); p != 2 {
+		o.failf("p = %d is not supported", p)
 	}
-	o.result(0, o.Reshape(o.Softmax(o.Reshape(x, flat), len(flat)-1), in))
+	x := o.in(0)
+	o.result(0, o.Norm(graph.Norm{Axes: []int{o.axis(o.intAttr("axis", -1), len(o.shape(x)))}, Sum: true}, x))
 }
 
 func lowerLayerNorm(o *op) {

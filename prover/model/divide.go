@@ -184,16 +184,16 @@ func (g *Graph) rangeOf(i int, shape []int, acc *Acc) (size int64, steps int) {
 	return 1 << bits, 2 // that the second is in its range is for validateRemainders to see
 }
 
-// rangeBits returns n if the step looks its accumulator up in the range of n
-// bits from 0, and −1 otherwise.
+// rangeBits returns n if the step looks its accumulator up among the keys of n
+// bits from 0, and −1 otherwise. What values the table has besides does not matter.
 func (s *Step) rangeBits(g *Graph) int {
 	if s.Kind != StepLookup {
 		return -1
 	}
 	// In a range of two limbs the lower one is a remainder again, of a smaller
-	// shift: so it ends.
+	// shift: so it ends. The values that a table may have as well do not matter.
 	t := &g.Tables[s.Table]
-	if t.Kind != TableRange || t.Min != 0 || s.Shift > 0 && t.Bits == 0 {
+	if t.Min != 0 || s.Shift > 0 && t.Bits == 0 {
 		return -1
 	}
 	return s.Shift + t.Bits

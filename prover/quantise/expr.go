@@ -10,6 +10,9 @@ type expr struct {
 	shape    []int
 	frac     int   // the real value is the accumulator times 2^−frac
 	min, max int64 // static bounds
+	// norm bounds the Euclidean norm of the rows along the last axis, 0 if it is not
+	// known; sums and products of the accumulator do not keep it.
+	norm float64
 }
 
 // abs is the largest magnitude the accumulator may have.
@@ -78,4 +81,20 @@ func (l *lowering) takeFlat(v *value) *expr {
 	}
 	id := l.raw(v)
 	return l.tensorExpr(id, nil, l.g.Tensors[id].Shape)
+}
+
+// exact makes a tensor of an accumulator as it is.
+func (l *lowering) exact(name string, e *expr) model.TensorID {
+	id := l.witness(name, e.shape, e.frac, e.min, e.max)
+	l.g.Steps = append(l.g.Steps, model.Step{
+		Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None,
+	})
+	return id
+}
+
+// rowProduct is a·b, entry by entry of one shape, which is in [0, most].
+func (l *lowering) rowProduct(shape []int, a, b model.TensorID, most int64) *expr {
+	e := &expr{shape: shape, max: most}
+	e.acc.Products = []model.Product{{Coef: 1, A: a, B: b, LabelsA: allLabels(shape), LabelsB: allLabels(shape)}}
+	return e
 }

@@ -1,135 +1,274 @@
 package quantise
 
 import (
+	"fmt"
 	"math"
+	"math/big"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
-	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// lowerSoftmax lowers Softmax over the last axis: the row's maximum by
-// look-ups, the exponentials of the differences from a table, their sum, and
-// a proved division by it.
+// Scales in a Softmax.
+const (
+	logBits = 20 // of the logarithm of a sum, before it is rounded
+	// Keys are not finer than 2^-finestKey, which is an error of as much in
+	// proportion.
+	finestKey = 12
+)
+
+// lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
+// max)): the row's maximum by look-ups, exponentials from a table, the logarithm of
+// their sum from the sum's leading bits, and the result from the table again. So a
+// result is right in proportion to itself, however many there are in a row.
+//
+// A masked entry is not in the maximum, and its key is one that no other entry has,
+// where the table is 0.
 func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
-	x := l.values[n.Inputs[0]]
-	id := l.comparable(x)
-	t := l.g.Tensors[id]
-	last := len(v.shape) - 1
-	k := v.shape[last]
-	if k == 1 {
+	if v.shape[len(v.shape)-1] == 1 {
 		v.pending = &expr{shape: v.shape, min: 1, max: 1, acc: model.Acc{Const: 1}}
 		return
 	}
-	top := l.lastAxisMax("maximum", id)
+	// As fine as products with other values have room for, or as there is. One table
+	// is enough where that is what the sum has room for, too.
+	bits := min(16, floorLog2(float64(l.plan.limit()))-l.plan.bits-1)
+	summed := 16
+	switch width := v.shape[len(v.shape)-1]; {
+	case v.output && width <= 64:
+		bits, summed = 20, 20
+	case v.output:
+		bits = 28
+	case l.opts.ActBits < 16:
+		bits = min(bits, l.opts.ActBits-1)
+	}
+	s := l.shares(n, v, summed)
+	one := int64(1) << bits
+	id := l.witness(v.name, v.shape, bits, 0, one)
+	l.lookup(s.key, s.key.frac, s.table(bits), id)
+	v.id, v.shaped = id, id
+	// The logarithm is right to a unit of its scale.
+	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*elementary.Expm1(2*pow2(-s.key.frac)))) + int64(v.shape[len(v.shape)-1]+1)/2
+}
+
+// lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
+func lowerLogSoftmax(l *lowering, n *graph.Node, v *value) {
+	if v.shape[len(v.shape)-1] == 1 {
+		v.pending = &expr{shape: v.shape}
+		return
+	}
+	s := l.shares(n, v, 16)
+	v.pending = s.scores.less(l, s.under("maximum and logarithm", s.top), s.fine, s.key.frac, s.least)
+}
+
+// shares are what a Softmax and its logarithm have in common.
+type shares struct {
+	// key is x − max − log Σ exp(x − max), or the table's first key where x is
+	// masked.
+	key *expr
+	// table gives the exponentials of keys, 1 being 2^bits.
+	table func(bits int) model.TableID
+
+	// The key is 2^fine times scores less what is under them, of which the maximum is
+	// a part. It is at least least.
+	scores scores
+	top    model.TensorID
+	fine   int
+	least  int64
+	under  func(name string, top model.TensorID) model.TensorID
+}
+
+// shares makes the keys for a node whose operands are x and maybe a mask. What is
+// summed has that many bits.
+func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
+	x := l.values[n.Inputs[0]]
+	id := l.comparable(x)
+	if l.g.Tensors[id].Frac > finestKey {
+		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
+	}
+	t := l.g.Tensors[id]
+	width := v.shape[len(v.shape)-1]
+	m := l.maskedScores(n, v.shape, id)
+	top := l.lastAxisMax("maximum", m.id)
 	spread := t.Max - t.Min
-	diff := &expr{shape: v.shape, frac: t.Frac, min: -spread, max: 0}
-	back := &model.View{Groups: identityGroups(len(v.shape))}
-	back.Groups[last].Strides = []int{0}
-	diff.acc.Linear = []model.Linear{{Coef: 1, Src: id}, {Coef: -1, Src: top, View: back}}
 
-	// Bits of an exponential and of the result. Short rows divide in one step,
-	// with twice the sum in the model's range table; in longer ones that would
-	// leave the exponentials too few bits for their sum to be right.
-	logK := model.Log2Ceil(k)
-	outBits := min(12, l.opts.ActBits-1)
-	expBits := min(max(l.plan.shift(), 13)-1-logK, 29-2-logK-outBits, 14)
-	long := expBits < logK+6
-	if long {
-		outBits, expBits = 12, min(16, 27-logK)
-		if expBits < logK {
-			refuse("rows of %d entries are too long", k)
+	// Keys are finer than x as far as a table of moderate size goes: what is left of
+	// the logarithm's rounding is an error of all shares of a row.
+	logMax := func(fine int) int64 {
+		return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(t.Frac+fine)))+2)
+	}
+	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(fine) + 2)) }
+	small := 14
+	if l.entries(v.shape) >= 1<<small {
+		small = 16
+	}
+	finest := func() (fine int) {
+		for rows(fine+1) <= 16 && (t.Frac+fine < 10 || rows(fine+1) <= small && t.Frac+fine < finestKey) {
+			fine++
 		}
+		return fine
 	}
-	one := int64(1) << expBits
-	rows := int64(1) << model.Log2Ceil(int(spread)+1) // the last is for 0
-	first := 1 - rows
-	values := make([]int32, rows)
+	fine := finest()
+	all, allTop, allSpread := m, top, spread
+	if t.Frac+fine < 9 {
+		// Most of the table is for shares that are nothing.
+		m, top, spread = l.nearMaximum(m, top, spread, -t.Frac)
+		fine = finest()
+	}
+	keyFrac := t.Frac + fine
+	first := -int64(1) << rows(fine)
+	table := func(bits int) model.TableID { return l.expTable(keyFrac, first, bits) }
+
+	exp := l.witness("exponential", v.shape, bits, 0, 1<<bits)
+	l.lookup(m.less(l, l.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
+
+	log := l.logOfSum(exp, keyFrac, logMax(fine))
+	under := func(name string, top model.TensorID) model.TensorID {
+		t := l.g.Tensors[top]
+		return l.add(model.Tensor{
+			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: keyFrac, Min: t.Min << fine, Max: t.Max<<fine + logMax(fine),
+			Def: append([]model.Linear{{Coef: 1 << fine, Src: top}}, log...),
+		})
+	}
+	key := m.less(l, under("maximum and logarithm", top), fine, keyFrac, first+1)
+	return shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(fine), under}
+}
+
+// farBelow is how far below the maximum a score's exponential is nothing.
+const farBelow = 24
+
+// nearMaximum is the scores less their maximum, on the same scale of 2^unit: clamped
+// at −farBelow and with that added, so that they begin at 1, and 0 where they are
+// masked. It returns the new maximum and spread as well.
+func (l *lowering) nearMaximum(m scores, top model.TensorID, spread int64, unit int) (scores, model.TensorID, int64) {
+	least := -int64(math.Ceil(farBelow * pow2(-unit)))
+	bits := model.Log2Ceil(int(spread) + 2)
+	first := -int64(1) << bits
+	name := fmt.Sprintf("near the maximum, from %d, %d", least, bits)
+	rows := int64(1) << bits
+	t := model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Min: first + 1, Values: model.None, Pieces: []model.Piece{
+		{End: 1}, {End: max(2, rows+least), Offset: 1}, {End: rows, Slope: 1, Offset: 1 - least},
+	}}
+	id := l.witness("near the maximum", m.shape, -unit, 0, 1-least)
+	l.lookup(m.less(l, top, 0, -unit, first+1), -unit, l.addTable(name, t), id)
+	shape := l.g.Tensors[top].Shape
+	top = l.virtual("maximum", shape, []model.Linear{{Coef: 1, Src: l.scalar("maximum", 1-least), View: labelView(nil, shape)}}, -unit)
+	m.id = id
+	return m, top, 1 - least
+}
+
+// scaled is c times a tensor.
+func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorID {
+	if c == 1 {
+		return id
+	}
+	return l.virtual(name, l.g.Tensors[id].Shape, []model.Linear{{Coef: c, Src: id}}, l.g.Tensors[id].Frac)
+}
+
+// expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
+// That of the first key, which stands for masked entries, is 0.
+func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
+	values := make([]int32, -first)
+	for i := 1; i < len(values); i++ {
+		values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
+	}
+	return l.funcTable("exp", first+1, values)
+}
+
+// scores are those of a Softmax: all of them, or with a mask the ones that count,
+// from 0 on, with 0 in place of the others.
+type scores struct {
+	id     model.TensorID
+	shape  []int
+	mask   model.TensorID // fixed, of 0 and 1; None without
+	labels []int
+}
+
+// maskedScores applies the mask of a Softmax, if it has one.
+func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) scores {
+	if len(n.Inputs) < 2 {
+		return scores{id: id, shape: shape, mask: model.None}
+	}
+	t := l.g.Tensors[id]
+	c := l.fg.Consts[n.Inputs[1]]
+	labels, kept := broadcastLabels(c.Shape, shape)
+	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(c.I64[from+i])
+		}
+	})
+	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
+	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
+	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac
+	return scores{l.exact("scores, masked", e), shape, mask, labels}
+}
+
+// less is 2^fine·x less a tensor of one number a row, which is at least as large: it
+// is not below least, which it is where x is masked.
+func (s scores) less(l *lowering, row model.TensorID, fine, frac int, least int64) *expr {
+	e := &expr{shape: s.shape, frac: frac, min: least, max: 0}
+	e.acc.Linear = []model.Linear{{Coef: 1 << fine, Src: s.id}}
+	if s.mask == model.None {
+		e.acc.Linear = append(e.acc.Linear, model.Linear{Coef: -1, Src: row, View: broadcastView(l.g.Tensors[row].Shape, s.shape)})
+		return e
+	}
+	row, labels := l.squeezed(row, s.shape)
+	e.acc.Products = []model.Product{{Coef: -1, A: row, B: s.mask, LabelsA: labels, LabelsB: s.labels}}
+	e.acc.Const = least
+	e.acc.Linear = append(e.acc.Linear, model.Linear{Coef: -least, Src: s.mask, View: labelView(s.labels, s.shape)})
+	return e
+}
+
+// logOfSum is the logarithm of the sums along the last axis, which they keep, of
+// exponentials of which one is 1: rounded to frac bits, at least 0 and at most most.
+func (l *lowering) logOfSum(exp model.TensorID, frac int, most int64) []model.Linear {
+	t := l.g.Tensors[exp]
+	last := len(t.Shape) - 1
+	width := t.Shape[last]
+	expBits := t.Frac
+	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
+	for from, size := 0, int((model.Bound-1)>>expBits); from < width; from += size {
+		n := min(size, width-from)
+		view := &model.View{Groups: append(identityGroups(last), model.Group{
+			Out: []int{last}, In: []int{last}, Base: from, Strides: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}},
+		})}
+		e := l.tensorExpr(exp, view, w.shape)
+		e.max *= int64(n)
+		w.terms = append(w.terms, wideTerm{e, 0})
+	}
+	digits := l.digits("sum", w, big.NewInt(int64(width)<<expBits))
+	first, lead, next := l.leading(w.shape, digits)
+
+	const unit = 1 << logBits
+	ln := func(x float64) int64 { return int64(math.Round(unit * x)) }
+	values := make([]int32, 1<<leadBits)
 	for i := range values {
-		values[i] = int32(math.Round(float64(one) * elementary.Exp(float64(first+int64(i))*pow2(-t.Frac))))
+		values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
 	}
-	exp := l.witness("exponential", v.shape, expBits, 0, one)
-	l.lookup(diff, t.Frac, l.funcTable("exp", first, values), exp)
+	scale, leadingLog := l.leadingBits(w.shape, lead, next, "logarithm", values)
+	// What brought the leading bits to the front, squared, is in it too much.
+	var pieces []model.Piece
+	for i := range digitBits / 2 {
+		pieces = append(pieces, model.Piece{End: 2 << i, Offset: ln(float64(2*i) * math.Ln2)})
+	}
+	front := l.witness("logarithm of the scale", w.shape, 0, 0, pieces[len(pieces)-1].Offset)
+	l.lookup(l.tensorExpr(scale, nil, w.shape), 0, l.steppedTable("logarithm of the scale", digitBits/2, pieces), front)
 
-	// The sum is at least the maximum's own exponential.
-	reduce := &model.View{Groups: identityGroups(len(v.shape) - 1)}
-	reduce.Groups = append(reduce.Groups, model.Group{In: []int{last}, Sum: []model.SumIndex{{Dim: k, Stride: 1}}})
-	sum := l.add(model.Tensor{
-		Name: "sum", Shape: v.shape[:last], Kind: model.Virtual, Frac: expBits, Min: one, Max: one * int64(k),
-		Def: []model.Linear{{Coef: 1, Src: exp, View: reduce}},
-	})
-	spreadBack := &model.View{Groups: identityGroups(last)}
-	spreadBack.Groups = append(spreadBack.Groups, model.Group{Out: []int{last}, Strides: []int{0}})
-	labels := make([]int, last)
-	for i := range labels {
-		labels[i] = i
+	// Rounded to the scale of keys.
+	shift := logBits - frac
+	e := &expr{shape: w.shape, max: max(most, 8) << shift}
+	e.acc.Linear = []model.Linear{{Coef: 1, Src: leadingLog}, {Coef: -1, Src: front}}
+	for i, f := range first {
+		at := digitBits*i + digitBits - leadBits - expBits
+		e.acc.Linear = append(e.acc.Linear, model.Linear{Coef: ln(float64(at) * math.Ln2), Src: f})
 	}
-	d := quotient{
-		name: v.name, shape: v.shape, num: l.tensorExpr(exp, nil, v.shape), shift: outBits,
-		den: sum, labels: labels, view: spreadBack, out: model.None,
+	if shift == 0 {
+		return e.acc.Linear
 	}
-	var q model.TensorID
-	if long {
-		q = l.divideLong(d)
-	} else {
-		// A quotient is at most 1, so one look-up in a range table bounds it.
-		d.bits = l.rangeFor(outBits+1, one*int64(k))
-		d.keys = l.rangeTable(d.bits)
-		q = l.divide(d)
+	e.acc.Const = 1 << (shift - 1)
+	var log []model.Linear
+	for i, p := range l.pieces("logarithm", e, shift)[1:] {
+		log = append(log, p.times(1<<(digitBits*i)).acc.Linear...)
 	}
-	qt := &l.g.Tensors[q]
-	qt.Frac, qt.Min, qt.Max = outBits, 0, int64(1)<<outBits
-	v.id, v.shaped = q, q
-	// Each quotient is at most half above its share of 2^outBits.
-	l.rowSums[q] = int64(1)<<outBits + int64(k+1)/2
-}
-
-// rangeFor returns the size of the range table that bounds a quotient of at
-// least the given bits: the model's own if 2·den·q still fits.
-func (l *lowering) rangeFor(bits int, den int64) int {
-	if k := l.plan.shift(); k >= bits && 2*float64(den)*pow2(k) < model.Bound {
-		return k
-	}
-	return bits
-}
-
-// limb is the number of bits of the low part of a long divisor.
-const limb = 13
-
-// divideLong is divide for num ≤ den, shift = limb − 1 and a divisor that may
-// have 27 bits, whose product with the quotient would wrap. The divisor is cut
-// in two, den = 2^limb·high + low, and with it the product: high·q is small
-// enough to be held in a range, and 2^(limb+1)·high·q + 2·low·q does not wrap
-// (model.Division).
-func (l *lowering) divideLong(d quotient) model.TensorID {
-	den := l.g.Tensors[d.den]
-	// high and low by a look-up, as for rounding but without the half.
-	highMax := den.Max >> limb
-	high := l.witness("divisor, high", den.Shape, 0, 0, highMax)
-	low := l.witness("divisor, low", den.Shape, 0, 0, 1<<limb-1)
-	cut := l.tensorExpr(d.den, nil, den.Shape)
-	l.g.Steps = append(l.g.Steps, model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: den.Shape, Acc: cut.acc, Shift: limb, Lo: low,
-		Table: l.piecewiseOf(keep, 0, highMax, model.Log2Ceil(int(highMax+1))+1), Out: high, Den: model.None,
-	})
-	l.inRange(l.tensorExpr(low, nil, den.Shape), limb)
-	l.inRange(l.tensorExpr(high, nil, den.Shape), model.Log2Ceil(int(highMax)+1))
-
-	num := d.num.times(1 << limb)
-	most := num.max + den.Max
-	partial := most >> (limb + 1)
-	// What the ranges admit, by model.Division: high·q and the two sides.
-	if highBits := model.Log2Ceil(int(highMax) + 1); most >= model.Bound || 2*den.Max >= model.Bound || highBits+limb > 30 ||
-		pow2(limb+1+highBits)+pow2(1+limb) >= field.P ||
-		pow2(limb+1+model.Log2Ceil(int(partial)+1))+pow2(1+2*limb)+pow2(model.Log2Ceil(int(2*den.Max))) >= field.P {
-		refuse("a division of up to %d by up to %d does not fit in 30 bits", num.max, den.Max)
-	}
-	parts := l.virtual("divisor", den.Shape, []model.Linear{{Coef: 2 << limb, Src: high}, {Coef: 2, Src: low}}, den.Frac)
-	double := l.virtual("divisor", d.shape, []model.Linear{{Coef: 1, Src: parts, View: d.view}}, den.Frac)
-	q := l.witness(d.name, d.shape, 0, 0, 1<<limb-1)
-	acc := model.Acc{Linear: append([]model.Linear{{Coef: 1, Src: d.den, View: d.view}}, num.acc.Linear...)}
-	l.division(acc, double, q, 2*den.Max-1, partial)
-	l.inRange(l.tensorExpr(q, nil, d.shape), limb)
-	return q
+	return log
 }

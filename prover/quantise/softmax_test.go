@@ -2,10 +2,12 @@ package quantise
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
 	"pgregory.net/rapid"
 )
@@ -54,4 +56,87 @@ func TestSoftmax(t *testing.T) {
 			}
 		}
 	})
+}
+
+// softmaxed runs y = f(x) on rows of scores with a deviation.
+func softmaxed(t *testing.T, rows, width int, deviation float64, f func(n network, x graph.Value) graph.Value) Accuracy {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(width), 7))
+	n := newNetwork([]int{rows, width})
+	g := n.graph(t, f(n, n.in[0]))
+	x := make([]float64, rows*width)
+	for i := range x {
+		x[i] = deviation * rng.NormFloat64()
+	}
+	_, _, got, want := run(t, g, [][]float64{x}, Options{})
+	a := Compare(got[0], want[0])
+	t.Logf("error %.4f %% of the range", 100*a.Relative)
+	return a
+}
+
+// Results are right in proportion to themselves, however many there are.
+func TestSoftmaxOverManyClasses(t *testing.T) {
+	for _, width := range []int{2, 10, 1000, 20000, 50000} {
+		for _, deviation := range []float64{0.1, 1, 5, 20} {
+			t.Run(fmt.Sprintf("%d, ±%g", width, deviation), func(t *testing.T) {
+				soft := softmaxed(t, 1, width, deviation, func(n network, x graph.Value) graph.Value { return n.Softmax(x, 1) })
+				log := softmaxed(t, 1, width, deviation, func(n network, x graph.Value) graph.Value { return n.LogSoftmax(x, 1) })
+				of := softmaxed(t, 1, width, deviation, func(n network, x graph.Value) graph.Value {
+					return n.Apply(graph.Log, n.Softmax(x, 1))
+				})
+				// What rounding scores of ±80 costs is not the Softmax's.
+				if soft.Relative > 0.002 && deviation < 20 || soft.Relative > 0.003 || log.Relative > 0.002 || of.Relative > 0.002 {
+					t.Errorf("errors %g, %g, %g", soft.Relative, log.Relative, of.Relative)
+				}
+			})
+		}
+	}
+}
+
+// A mask leaves nothing of masked entries, in rows of any length.
+func TestMaskedAttention(t *testing.T) {
+	for _, keys := range []int{64, 1024, 8192, 10000} {
+		for _, deviation := range []float64{0.3, 3} {
+			t.Run(fmt.Sprintf("%d keys, ±%g", keys, deviation), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(uint64(keys), 8))
+				const rows, width = 4, 8
+				mask := func(n network) graph.Value {
+					return n.constant([]int{rows, keys}, func(i int) float64 {
+						if i%keys > i/keys*keys/3 { // the first row sees one key
+							return -1e9
+						}
+						return 0
+					})
+				}
+				random := func(n int, deviation float64) []float64 {
+					x := make([]float64, n)
+					for i := range x {
+						x[i] = deviation * rng.NormFloat64()
+					}
+					return x
+				}
+				n := newNetwork([]int{rows, keys}, []int{keys, width})
+				g := n.graph(t, n.MatMul(n.Softmax(n.Add(n.in[0], mask(n)), 1), n.in[1]))
+				_, _, o, exact := run(t, g, [][]float64{random(rows*keys, deviation), random(keys*width, 1)}, Options{})
+				if a := Compare(o[0], exact[0]); a.Relative > 0.002 && keys <= 8192 || a.Relative > 0.005 {
+					t.Errorf("error %.4f %% of the range", 100*a.Relative)
+				}
+				// The weights themselves are exactly 0.
+				n = newNetwork([]int{rows, keys})
+				g = n.graph(t, n.Softmax(n.Add(n.in[0], mask(n)), 1))
+				x := random(rows*keys, deviation)
+				for i := range x {
+					if i%keys > i/keys*keys/3 {
+						x[i] += 10 // were it not masked, it would win
+					}
+				}
+				_, _, got, want := run(t, g, [][]float64{x}, Options{})
+				for i, y := range want[0] {
+					if y == 0 && got[0][i] != 0 {
+						t.Fatalf("weight %d is %g", i, got[0][i])
+					}
+				}
+			})
+		}
+	}
 }

@@ -1,0 +1,336 @@
+package graph
+
+import (
+	"math"
+	"reflect"
+	"slices"
+)
+
+// recognise finds what sources write out in small operators and puts the one
+// operator in its place that says what is meant: norms, the logarithm of a Softmax,
+// and masks of one.
+// What is then not needed any more is gone. A value does not change by it, but for
+// rounding: of a mask's numbers, all of which are taken to be infinite.
+func (b *Builder) recognise() error {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		if op, x, ok := normOf(n); ok {
+			n.op, n.in = op, []*value{x}
+		}
+		if x, _ := function(n.out, Log); x != nil {
+			if soft := operation(x, Softmax{}); soft != nil && len(soft.in) == 1 {
+				n.op, n.in = LogSoftmax{}, soft.in
+			}
+		}
+		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {
+			if err := b.unmask(n); err != nil {
+				return NodesError{{Op: n.op.Kind(), Name: n.name, Reason: err.Error()}}
+			}
+		}
+		b.nodes = append(b.nodes, n)
+	}
+	b.dropUnneeded()
+	return nil
+}
+
+// operation returns the node that computes v, if its operator is op.
+func operation(v *value, op Op) *node {
+	if v.node != nil && reflect.DeepEqual(v.node.op, op) {
+		return v.node
+	}
+	return nil
+}
+
+// function returns the operand of v if that is the function f of it, and the
+// function's parameters.
+func function(v *value, f *Function) (*value, []float64) {
+	if v.node != nil {
+		if s, ok := v.node.op.(Scalar); ok && s.Func == f {
+			return v.node.in[0], s.Params
+		}
+	}
+	return nil, nil
+}
+
+// same reports whether two values are computed alike.
+func same(u, v *value, depth int) bool {
+	if u == v {
+		return true
+	}
+	if depth == 0 || u.node == nil || v.node == nil || len(u.node.in) != len(v.node.in) || !reflect.DeepEqual(u.node.op, v.node.op) {
+		return false
+	}
+	for i := range u.node.in {
+		if !same(u.node.in[i], v.node.in[i], depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// constant returns the one number that all elements of a constant are.
+func constant(v *value) (float64, bool) {
+	if v.tensor == nil || v.tensor.Len() == 0 {
+		return 0, false
+	}
+	for i := range v.tensor.Len() {
+		if v.tensor.At(i) != v.tensor.At(0) {
+			return 0, false
+		}
+	}
+	return v.tensor.At(0), true
+}
+
+// split returns the computed operand of a node of two operands and the number that
+// the other is.
+func split(n *node) (*value, float64, bool) {
+	for i, v := range n.in {
+		if c, ok := constant(v); ok && n.in[1-i].tensor == nil {
+			return n.in[1-i], c, true
+		}
+	}
+	return nil, 0, false
+}
+
+// normOf returns the norm that a node is the last of, and of what: x/√s, or x times
+// 1/√s.
+func normOf(n *node) (Norm, *value, bool) {
+	switch n.op {
+	case Div:
+		if s, least, ok := rootOf(repeated(n.in[1])); ok {
+			return norm(n, n.in[0], s, least)
+		}
+	case Mul:
+		for i, v := range n.in {
+			if s, ok := inverseRootOf(repeated(v)); ok {
+				if op, x, ok := norm(n, n.in[1-i], s, 0); ok {
+					return op, x, true
+				}
+			}
+		}
+	}
+	return Norm{}, nil, false
+}
+
+// repeated returns what v is an Expand of, or v.
+func repeated(v *value) *value {
+	if v.node != nil {
+		if _, ok := v.node.op.(Expand); ok && len(v.shape) == len(v.node.in[0].shape) {
+			return v.node.in[0]
+		}
+	}
+	return v
+}
+
+// tiny is a bound of a norm from below that stands for a division by zero alone.
+const tiny = 1e-6
+
+// rootOf returns s where v is √s, or max(√s, least) with a tiny least.
+func rootOf(v *value) (s *value, least float64, ok bool) {
+	if x, p := function(v, Clip); x != nil && p[0] >= 0 && p[0] <= tiny && math.IsInf(p[1], 1) {
+		v, least = x, p[0]
+	}
+	s, _ = function(v, Sqrt)
+	return s, least, s != nil
+}
+
+// inverseRootOf returns s where v is 1/√s.
+func inverseRootOf(v *value) (*value, bool) {
+	if x, p := function(v, Pow); x != nil && p[0] == -0.5 {
+		return x, true
+	}
+	if x, _ := function(v, Reciprocal); x != nil {
+		s, _ := function(x, Sqrt)
+		return s, s != nil
+	}
+	if x, _ := function(v, Sqrt); x != nil {
+		s, _ := function(x, Reciprocal)
+		return s, s != nil
+	}
+	if n := operation(v, Div); n != nil {
+		if c, ok := constant(n.in[0]); ok && c == 1 && slices.Equal(n.in[1].shape, v.shape) {
+			s, _ := function(n.in[1], Sqrt)
+			return s, s != nil
+		}
+	}
+	return nil, false
+}
+
+// norm returns the norm that n is if it is x/√s with a norm from below.
+func norm(n *node, x, s *value, least float64) (Norm, *value, bool) {
+	op := Norm{Epsilon: least * least}
+	if add := operation(s, Add); add != nil && least == 0 {
+		v, eps, ok := split(add)
+		if !ok || eps < 0 || !slices.Equal(v.shape, s.shape) {
+			return Norm{}, nil, false
+		}
+		s, op.Epsilon = v, eps
+	}
+	squares, axes, sum, ok := reduced(s)
+	if !ok || !slices.Equal(n.out.shape, x.shape) || !x.dtype.IsFloat() {
+		return Norm{}, nil, false
+	}
+	square := operation(squares, Mul)
+	if square == nil || !same(square.in[0], x, 2) || !same(square.in[1], x, 2) {
+		return Norm{}, nil, false
+	}
+	op.Axes, op.Sum = axes, sum
+	// Of x less its mean it is a LayerNorm.
+	if sub := operation(x, Sub); sub != nil && !sum {
+		mean, over, sum, ok := reduced(repeated(sub.in[1]))
+		if ok && !sum && mean == sub.in[0] && slices.Equal(over, axes) {
+			op.Centred = true
+			return op, mean, true
+		}
+	}
+	return op, x, true
+}
+
+// reduced returns what v is the mean or sum of, along axes that it keeps with
+// dimension 1.
+func reduced(v *value) (x *value, axes []int, sum, ok bool) {
+	scale, shape := 1.0, v.shape
+	if n := operation(v, Mul); n != nil {
+		if v, scale, ok = split(n); !ok || !slices.Equal(v.shape, shape) {
+			return nil, nil, false, false
+		}
+	}
+	if v.node != nil {
+		if _, ok := v.node.op.(Reshape); ok {
+			v = v.node.in[0]
+		}
+	}
+	if v.node == nil {
+		return nil, nil, false, false
+	}
+	r, ok := v.node.op.(Reduce)
+	if !ok || r.Func > Mean {
+		return nil, nil, false, false
+	}
+	x = v.node.in[0]
+	kept := Reduce{Axes: r.Axes, Keep: true}.shape(x.shape)
+	count := float64(Norm{Axes: r.Axes}.Count(x.shape))
+	switch {
+	case !slices.Equal(shape, kept):
+		return nil, nil, false, false
+	case r.Func == Sum && scale == float64(float32(1/count)):
+		return x, r.Axes, false, true
+	case scale == 1:
+		return x, r.Axes, r.Func == Sum, true
+	}
+	return nil, nil, false, false
+}
+
+// masked is the number up to which what is added to scores masks them.
+const masked = -1e4
+
+// unmask takes the masks off the scores of a Softmax: constants with entries up to
+// masked that are added to them, or that a Where has in their place. It gives the
+// node one mask of 0 and 1 instead.
+func (b *Builder) unmask(n *node) error {
+	scores, mask := n.in[0], (*Tensor)(nil)
+	for {
+		x, m, rest := b.maskOf(scores)
+		if x == nil {
+			break
+		}
+		if mask != nil {
+			var err error
+			if m, err = both(mask, m); err != nil {
+				return err
+			}
+		}
+		scores, mask = x, m
+		if rest != nil { // what the constant adds elsewhere
+			c := &value{name: b.unique(n.name + "/bias"), shape: rest.Shape, dtype: Float, tensor: rest}
+			sum := &value{name: b.unique(n.name + "/scores"), shape: x.shape, dtype: x.dtype}
+			sum.node = &node{op: Add, name: sum.name, in: []*value{x, c}, out: sum}
+			b.nodes = append(b.nodes, sum.node)
+			scores = sum
+			break
+		}
+	}
+	if mask == nil {
+		return nil
+	}
+	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape); err != nil {
+		return err
+	}
+	n.in = []*value{scores, {name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask}}
+	return nil
+}
+
+// both is the mask that has what two masks have.
+func both(x, y *Tensor) (*Tensor, error) {
+	shape, err := broadcast(x.Shape, y.Shape)
+	if err != nil {
+		return nil, err
+	}
+	return &Tensor{Shape: shape, DType: Bool, I64: zipWith(x.I64, y.I64, x.Shape, y.Shape, shape, func(a, b int64) int64 { return a * b })}, nil
+}
+
+// maskOf returns the scores that v masks, the mask, and the numbers that are added
+// besides, nil if they are all 0. x is nil if v is no such thing.
+func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
+	if n := operation(v, Add); n != nil {
+		for i, c := range n.in {
+			if x = n.in[1-i]; c.tensor == nil || x.tensor != nil || !slices.Equal(x.shape, v.shape) {
+				continue
+			}
+			if mask, rest = additive(c.tensor); mask != nil && b.spend(2*c.tensor.Len()) {
+				return x, mask, rest
+			}
+		}
+	}
+	if n := operation(v, Where{}); n != nil {
+		for i, c := range n.in[1:] {
+			cond := n.in[0].tensor
+			if x = n.in[2-i]; c.tensor == nil || x.tensor != nil || !slices.Equal(x.shape, v.shape) || !below(c.tensor) || !b.spend(cond.Len()) {
+				continue
+			}
+			mask = &Tensor{Shape: cond.Shape, DType: Bool, I64: slices.Clone(cond.I64)}
+			for j := range mask.I64 {
+				if i == 0 { // the constant is where the condition holds
+					mask.I64[j] = 1 - mask.I64[j]
+				}
+			}
+			return x, mask, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// below reports whether all elements mask.
+func below(c *Tensor) bool {
+	for i := range c.Len() {
+		if c.At(i) > masked {
+			return false
+		}
+	}
+	return true
+}
+
+// additive returns the mask that a constant is when it is added to scores, and what
+// it adds besides; nil if it masks nothing.
+func additive(c *Tensor) (mask, rest *Tensor) {
+	mask = &Tensor{Shape: c.Shape, DType: Bool, I64: make([]int64, c.Len())}
+	some := false
+	for i := range mask.I64 {
+		if y := c.At(i); y <= masked {
+			some = true
+		} else {
+			mask.I64[i] = 1
+			if y != 0 && rest == nil {
+				rest = &Tensor{Shape: c.Shape, DType: Float, F32: make([]float32, c.Len())}
+			}
+			if rest != nil {
+				rest.F32[i] = float32(y)
+			}
+		}
+	}
+	if !some {
+		return nil, nil
+	}
+	return mask, rest
+}

@@ -1,0 +1,137 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// Softmax is exp(x), normalised to the sum 1 along the last axis. A second operand,
+// a constant of 0 and 1 that broadcasts to x, says where x counts; elsewhere the
+// result is 0. Some element of every row counts.
+type Softmax struct{}
+
+// Kind implements [Op].
+func (Softmax) Kind() string { return "Softmax" }
+
+func (Softmax) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 2); err != nil {
+		return operandType{}, err
+	}
+	if len(in[0].shape) == 0 {
+		return operandType{}, errors.New("its input is a scalar")
+	}
+	if !in[0].dtype.IsFloat() {
+		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
+	}
+	if len(in) == 2 {
+		return in[0], checkMask(in[1], in[0].shape)
+	}
+	return in[0], nil
+}
+
+// checkMask checks that a mask fits scores of a shape and leaves something of every
+// row.
+func checkMask(mask operandType, shape []int) error {
+	if mask.value == nil || mask.dtype != Bool {
+		return errors.New("its mask is not a constant of type bool")
+	}
+	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
+		return fmt.Errorf("its mask of shape %v does not broadcast to %v", mask.shape, shape)
+	}
+	keys := 1
+	if r := len(mask.shape); r > 0 {
+		keys = mask.shape[r-1]
+	}
+	for row := mask.value.I64; len(row) > 0; row = row[keys:] {
+		if !slices.Contains(row[:keys], 1) {
+			return errors.New("a row of its scores is masked altogether")
+		}
+	}
+	return nil
+}
+
+func (Softmax) eval(operands []operand, shape []int) (operand, error) {
+	in := operands[0].float64s()
+	if len(operands) == 2 {
+		mask := operands[1]
+		in = zipWith(in, mask.float64s(), shape, mask.shape, shape, func(x, m float64) float64 {
+			if m == 0 {
+				return math.Inf(-1)
+			}
+			return x
+		})
+	}
+	n := shape[len(shape)-1]
+	out := make([]float64, len(in))
+	for at := 0; at < len(in); at += n {
+		row, dst := in[at:at+n], out[at:at+n]
+		top := slices.Max(row)
+		sum := 0.0
+		for i, v := range row {
+			dst[i] = elementary.Exp(v - top)
+			sum += dst[i]
+		}
+		for i := range dst {
+			dst[i] /= sum
+		}
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// LogSoftmax is the logarithm of Softmax.
+type LogSoftmax struct{}
+
+// Kind implements [Op].
+func (LogSoftmax) Kind() string { return "LogSoftmax" }
+
+func (LogSoftmax) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	return Softmax{}.infer(in)
+}
+
+func (LogSoftmax) eval(operands []operand, shape []int) (operand, error) {
+	in := operands[0].float64s()
+	n := shape[len(shape)-1]
+	out := make([]float64, len(in))
+	for at := 0; at < len(in); at += n {
+		row, dst := in[at:at+n], out[at:at+n]
+		top := slices.Max(row)
+		sum := 0.0
+		for _, v := range row {
+			sum += elementary.Exp(v - top)
+		}
+		for i, v := range row {
+			dst[i] = v - top - elementary.Log(sum)
+		}
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// Softmax normalises along an axis, which is moved to the end and back.
+func (b *Builder) Softmax(x Value, axis int) Value { return b.alongLast(Softmax{}, x, axis) }
+
+// LogSoftmax is the logarithm of Softmax along an axis.
+func (b *Builder) LogSoftmax(x Value, axis int) Value { return b.alongLast(LogSoftmax{}, x, axis) }
+
+// alongLast applies an operator on the last axis along another one.
+func (b *Builder) alongLast(op Op, x Value, axis int) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	rank := len(b.Shape(x))
+	if err := checkAxes([]int{axis}, rank); err != nil {
+		return b.Failf("%v", err)
+	}
+	perm := make([]int, rank) // swaps axis and the last; its own inverse
+	for i := range perm {
+		perm[i] = i
+	}
+	perm[axis], perm[rank-1] = rank-1, axis
+	return b.Transpose(b.emit(op, b.Transpose(x, perm)), perm)
+}

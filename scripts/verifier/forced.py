@@ -1,0 +1,192 @@
+"""A key under which a prover could choose what it commits to is refused
+(docs/proof-format.md, "The key file")."""
+
+from .errors import require
+from .field import P
+from .schema import (AFFINE, DIVIDE, FIXED, INPUT, LOOKUP, RANGE, VIRTUAL, WITNESS, Accumulator, Linear, Product)
+from .schema import ZERO as ZERO_STEP
+
+MOST_KEY_BITS = 30
+
+
+def check(graph):
+    """Raises Invalid unless every committed entry is forced."""
+    made = _results(graph)
+    _order(graph, made)
+    ranges = _Ranges(graph)
+    for i, step in enumerate(graph.steps):
+        if step.kind == LOOKUP and step.remainder:
+            width = ranges.of(step.remainder - 1)
+            require(width is not None and width <= step.shift,
+                    f"step {i}: nothing keeps its remainder within {step.shift} bits")
+        elif step.kind == DIVIDE:
+            _Division(graph, i, ranges).check()
+
+
+def _results(graph):
+    """The step that makes each witness tensor: exactly one."""
+    made = {}
+    for i, step in enumerate(graph.steps):
+        for identifier in (step.out, step.remainder):
+            if identifier:
+                t = graph.tensors[identifier - 1]
+                require(t.kind == WITNESS and t.shape == step.shape,
+                        f"step {i}: a result is not a witness tensor of its shape")
+                require(identifier - 1 not in made, f"tensor {identifier - 1} is the result of two steps")
+                made[identifier - 1] = i
+    for i, tensor in enumerate(graph.tensors):
+        require(tensor.kind != WITNESS or i in made, f"witness tensor {i} is the result of no step")
+    return made
+
+
+def _order(graph, made):
+    """Steps read what earlier steps made."""
+    ready = []  # after which step a tensor is determined
+    for i, tensor in enumerate(graph.tensors):
+        if tensor.kind == VIRTUAL:
+            ready.append(max(ready[s.source] for s in tensor.definition))
+        else:
+            ready.append(-1 if tensor.kind in (INPUT, FIXED) else made[i])
+    for i, step in enumerate(graph.steps):
+        acc = step.accumulator
+        read = [s.source for s in acc.linear] + [t for p in acc.products for t in (p.a, p.b)]
+        if step.divisor:
+            read.append(step.divisor - 1)
+        require(all(ready[t] < i for t in read), f"step {i} reads what is not made before it")
+
+
+class _Ranges:
+    """Tensors that are looked up by themselves: with coefficient 1 and no view."""
+
+    def __init__(self, graph):
+        self.tables = graph.tables
+        self.widths = {}  # in a range from 0
+        self.keys = {}  # in any table
+        for step in graph.steps:
+            if step.kind == LOOKUP and _alone(step.accumulator):
+                source = step.accumulator.linear[0].source
+                width = range_bits(self.tables, step)
+                if width is not None and step.accumulator.constant == 0:
+                    self._least(self.widths, source, width)
+                self._least(self.keys, source, step.shift + self.tables[step.table - 1].bits)
+
+    @staticmethod
+    def _least(found, source, bits):
+        found[source] = min(bits, found.get(source, bits))
+
+    def of(self, tensor):
+        """Least b such that a tensor is in [0, 2^b), or None."""
+        return self.widths.get(tensor)
+
+    def key(self, tensor):
+        """Least b such that a tensor is one of 2^b consecutive keys, or None."""
+        return self.keys.get(tensor)
+
+
+def _alone(acc):
+    return len(acc.linear) == 1 and acc == Accumulator(acc.constant, [Linear(1, acc.linear[0].source)])
+
+
+def range_bits(tables, step):
+    """b if the step looks up in a range [0, 2^b), remainder included, or None."""
+    table = tables[step.table - 1]
+    return step.shift + table.bits if table.kind == RANGE and table.min == 0 else None
+
+
+class _Division:
+    """A divide step and the steps after it that force quotient and remainder."""
+
+    def __init__(self, graph, index, ranges):
+        self.graph = graph
+        self.index = index
+        self.step = graph.steps[index]
+        self.ranges = ranges
+        self.next = index + 1
+        self.quotient = self.step.out - 1
+        self.remainder = self.step.remainder - 1
+
+    def _require(self, condition, what):
+        require(condition, f"step {self.index}: a division whose {what}")
+
+    def check(self):
+        divisor = self._divisor()
+        self._equation(divisor)
+        a = self._range([Linear(1, self.remainder)], 0, "remainder has no range")
+        b = self._range([divisor, Linear(-1, self.remainder)], -1, "remainder may reach the divisor")
+        n = self.ranges.key(self.quotient)
+        self._require(n is not None, "quotient has no range")
+        narrow = (1 << a) + (1 << b) <= P and ((1 << a) + (1 << b) - 1) * ((1 << n) - 1) + (1 << a) <= P
+        if not narrow:
+            self._limbs(divisor, a)
+
+    def _divisor(self):
+        """The divisor, or the one view that places and repeats a source's axes."""
+        identifier = self.step.divisor - 1
+        t = self.graph.tensors[identifier]
+        if t.kind == VIRTUAL and len(t.definition) == 1:
+            summand = t.definition[0]
+            if summand.view and summand.coefficient > 0 and self._places(summand) is not None:
+                return summand
+        return Linear(1, identifier)
+
+    def _places(self, summand):
+        """The output axis of each source axis, if a view only places and repeats."""
+        shape, found = self.graph.tensors[summand.source].shape, {}
+        if summand.view.fill:
+            return None
+        for g in summand.view.groups:
+            if g.map != AFFINE or g.base or g.sums:
+                return None
+            if g.inn:
+                if g.strides != [1] or shape[g.inn[0]] != self.step.shape[g.out[0]]:
+                    return None
+                found[g.inn[0]] = g.out[0]
+            elif any(g.strides):
+                return None
+        return [found[axis] for axis in range(len(shape))]
+
+    def _labels(self, summand):
+        return self._places(summand) if summand.view else list(range(len(self.step.shape)))
+
+    def _take(self, kind):
+        """The next step, which must be of this kind and index space."""
+        steps, at = self.graph.steps, self.next
+        self.next += 1
+        self._require(at < len(steps) and steps[at].kind == kind and steps[at].shape == self.step.shape,
+                      "constraints do not follow it")
+        return steps[at]
+
+    def _equation(self, divisor):
+        """A − D·q − r = 0"""
+        acc = self.step.accumulator
+        product = Product(-divisor.coefficient, divisor.source, self.quotient, self._labels(divisor),
+                          list(range(len(self.step.shape))))
+        wanted = Accumulator(acc.constant, acc.linear + [Linear(-1, self.remainder)], acc.products + [product])
+        self._require(self._take(ZERO_STEP).accumulator == wanted, "equation does not follow it")
+
+    def _range(self, linear, constant, what):
+        """The bits of a range in which the next step looks up this sum."""
+        return self._wide(Accumulator(constant, linear), what)
+
+    def _wide(self, acc, what):
+        step = self._take(LOOKUP)
+        bits = range_bits(self.graph.tables, step)
+        self._require(step.accumulator == acc and bits is not None and bits > step.shift, what)
+        if step.remainder:
+            low = self._wide(Accumulator(linear=[Linear(1, step.remainder - 1)]), what)
+            self._require(low <= step.shift, what)
+        return bits
+
+    def _limbs(self, divisor, a):
+        """The divisor is u·high + v·low, cut so that nothing wraps."""
+        t = self.graph.tensors[divisor.source]
+        self._require(t.kind == VIRTUAL and len(t.definition) == 2
+                      and all(s.view is None and s.coefficient > 0 for s in t.definition), "terms may wrap")
+        high, low = t.definition
+        product = Product(1, high.source, self.quotient, self._labels(divisor), list(range(len(self.step.shape))))
+        c = self._wide(Accumulator(products=[product]), "upper part has no range")
+        h, l, n = self.ranges.of(high.source), self.ranges.of(low.source), self.ranges.of(self.quotient)
+        self._require(None not in (h, l, n), "parts have no ranges")
+        u, v = high.coefficient * divisor.coefficient, low.coefficient * divisor.coefficient
+        self._require(h + n <= MOST_KEY_BITS and l + n <= MOST_KEY_BITS and (u << h) + (v << l) <= P
+                      and (u << c) + (v << l + n) + (1 << a) <= P, "parts may wrap")

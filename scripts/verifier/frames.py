@@ -1,0 +1,79 @@
+"""The proof file (docs/proof-format.md, "The proof file")."""
+
+import hashlib
+from dataclasses import dataclass
+
+from . import graph
+from .circuit import Circuit, with_sizes
+from .errors import require
+from .multilinear import size
+from .protobuf import decode, read_varint
+from .schema import Frame, Header, Public
+
+MAGIC = b"PM.prf\r\n"
+VERSION = 2
+FRAME_BYTES = 64 << 20  # or the bytes of the public values
+VALUE_BYTES = 5  # of a public value at most
+HEADER_BYTES = 4096
+MOST_LEVELS = 64
+MOST_CHUNK_ENTRIES = 1 << 27
+
+
+@dataclass
+class Proof:
+    """The parts of a proof file. All but the first three are streams."""
+    header: Header
+    circuit: Circuit
+    public: Public
+    commitments: bytes
+    chunks: list
+    io: bytes
+    opening: bytes
+
+
+def read(data, vk):
+    """The proof in a file of these bytes. Raises Invalid unless it is a proof
+    for the key vk, with the frames that are due."""
+    require(data[:8] == MAGIC, "this is not a proof")
+    length, position = read_varint(data, 8)
+    require(length <= HEADER_BYTES and position + length <= len(data), "the header is too long or cut off")
+    header = decode(Frame, data[position:position + length]).header
+    require(header is not None, "the proof does not begin with a header")
+    circuit = _circuit(header, vk)
+    values = VALUE_BYTES * sum(size(circuit.tensors[t].shape) for t in vk.graph.inputs + vk.graph.outputs)
+    found = _frames(data, max(FRAME_BYTES, values))
+    names = ["header", "public", "commitments"] + ["chunk"] * len(circuit.steps) + ["io", "opening"]
+    require([name for name, _ in found] == names, "the proof does not have the frames that are due")
+    _, public, commitments, *chunks, io, opening = (content for _, content in found)
+    require([c.index for c in chunks] == list(range(len(circuit.steps))), "the chunks are out of order")
+    return Proof(header, circuit, public, commitments, [c.body for c in chunks], io, opening)
+
+
+def _circuit(header, vk):
+    """The circuit that the proof is about: the key's for the header's sizes."""
+    require(header.version == VERSION, "the proof has another version")
+    require(header.key == vk.commitment, "the proof is for another key")
+    require(len(header.levels) <= MOST_LEVELS, "the header has too many levels")
+    require(header.chunk_entries <= MOST_CHUNK_ENTRIES, "the header's chunks are too large")
+    sized = with_sizes(vk.graph, header.sizes)
+    if header.sizes:
+        graph.check(sized)
+    return Circuit(sized, header.chunk_entries)
+
+
+def _frames(data, most):
+    """Name and content of every frame before the last, which is checked."""
+    position, found = len(MAGIC), []
+    while True:
+        start = position
+        length, position = read_varint(data, position)
+        require(length <= most and position + length <= len(data), "a frame is cut off")
+        frame = decode(Frame, data[position:position + length])
+        position += length
+        members = [(name, content) for name, content in vars(frame).items() if content is not None]
+        require(len(members) == 1, "a frame has not exactly one member")
+        if members[0][0] == "end":
+            require(frame.end == hashlib.sha256(data[:start]).digest(), "the checksum is wrong: the file is damaged")
+            require(position == len(data), "there are bytes after the end")
+            return found
+        found.append(members[0])

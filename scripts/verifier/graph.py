@@ -1,0 +1,201 @@
+"""What a graph must be before anything is proved about it
+(docs/proof-format.md, "The graph")."""
+
+import unicodedata
+
+from . import cost, forced
+from .errors import require
+from .layout import parts_number
+from .multilinear import shape_variables, size
+from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO
+from .wiring import Wiring
+
+MOST_NAME_BYTES = 256
+MOST_AXES = 8
+MOST_VARIABLES = 34
+MOST_LABELS = 24
+MOST_SCALE = 1000
+MOST_TABLE_BITS = 20
+MOST_PIECES = 64
+MOST_STRIDE = 1 << 24  # of bases too
+MOST_WIRED = 1 << 24  # of a group
+LARGEST = (1 << 30) - 1  # of integers, in absolute value
+
+
+def printable(name):
+    """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
+    return (len(name.encode()) <= MOST_NAME_BYTES
+            and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
+
+
+def check(graph):
+    """Raises Invalid unless every rule for graphs holds."""
+    _Checker(graph).run()
+
+
+class _Checker:
+    def __init__(self, graph):
+        self.graph = graph
+        self.tensors = graph.tensors
+        self.tables = graph.tables
+
+    def run(self):
+        g = self.graph
+        for named in [g] + self.tensors + self.tables + g.steps + g.free:
+            require(printable(named.name), "a name is too long or does not print")
+        require(g.inputs and g.outputs, "a graph needs an input and an output")
+        for i, tensor in enumerate(self.tensors):
+            self._tensor(i, tensor)
+        for i, table in enumerate(self.tables):
+            self._table(f"table {i}", table)
+        for i, step in enumerate(g.steps):
+            self._step(f"step {i}", step)
+        self._inputs()
+        looked_up = {step.table - 1 for step in g.steps if step.kind == LOOKUP}
+        require(looked_up == set(range(len(self.tables))), "a table is not looked up in")
+        forced.check(g)
+        parts = sum(parts_number(t.shape) for t in self.tensors if t.kind in (FIXED, WITNESS))
+        require(parts <= cost.MOST_PARTS, "committed tensors fall into too many blocks")
+        public = sum(size(self.tensors[i].shape) for i in g.inputs + g.outputs)
+        require(public <= cost.MOST_PUBLIC, "inputs and outputs have too many entries")
+
+    def _identifier(self, identifier, what, items):
+        require(identifier < len(items), f"{what}: there is no {identifier}")
+        return items[identifier]
+
+    def _source(self, identifier, what):
+        return self._identifier(identifier, what, self.tensors)
+
+    # Tensors and views
+
+    def _shape(self, shape, what):
+        require(len(shape) <= MOST_AXES, f"{what}: {len(shape)} axes")
+        require(all(d > 0 for d in shape), f"{what}: a dimension is 0")
+        require(shape_variables(shape) <= MOST_VARIABLES, f"{what}: its shape is too large")
+
+    def _tensor(self, i, tensor):
+        what = f"tensor {i}"
+        self._shape(tensor.shape, what)
+        require(abs(tensor.frac) <= MOST_SCALE, f"{what}: its scale is out of range")
+        require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
+        require((tensor.kind == VIRTUAL) == bool(tensor.definition),
+                f"{what}: exactly the virtual tensors have a definition")
+        for summand in tensor.definition:
+            require(summand.source < i, f"{what}: its definition looks ahead")
+            self._linear(summand, tensor.shape, what)
+
+    def _linear(self, summand, shape, what):
+        require(abs(summand.coefficient) <= LARGEST, f"{what}: a coefficient is out of range")
+        source = self._source(summand.source, what).shape
+        if summand.view is None:
+            require(source == shape, f"{what}: a source has another shape")
+            return
+        view = summand.view
+        require(abs(view.fill) <= LARGEST, f"{what}: a fill value is out of range")
+        require(not (view.fill and any(g.sums for g in view.groups)), f"{what}: a view with a fill value and a sum")
+        self._each_once([g.inn for g in view.groups], len(source), f"{what}: a view's source axes")
+        self._each_once([g.out for g in view.groups], len(shape), f"{what}: a view's output axes")
+        for group in view.groups:
+            self._group(group, Wiring(group, source, shape), f"{what}: a group of a view")
+
+    def _each_once(self, lists, axes, what):
+        require(sorted(axis for axes in lists for axis in axes) == list(range(axes)), f"{what} are not each used once")
+
+    def _group(self, group, wiring, what):
+        require(group.inn == list(range(group.inn[0], group.inn[0] + len(group.inn))) if group.inn else True,
+                f"{what}: its source axes are not adjacent")
+        if group.map == AFFINE:
+            self._affine(group, wiring, what)
+        elif group.map == INDEX:
+            require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
+                    f"{what}: malformed")
+            require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
+        else:
+            require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
+        unused = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums),
+                  RESHAPE: (group.base, group.strides, group.sums, group.index)}[group.map]
+        require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
+        if not wiring.trivial():
+            require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
+
+    def _affine(self, group, wiring, what):
+        require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")
+        strides = [stride for d, stride in zip(wiring.out_shape, group.strides) if d > 1]
+        strides += [s.stride for s in group.sums]
+        require(all(abs(s) <= MOST_STRIDE for s in [group.base] + strides), f"{what}: a stride is out of range")
+        require(all(s.dimension > 0 for s in group.sums), f"{what}: an empty sum")
+
+    # Tables and steps
+
+    def _table(self, what, table):
+        require(table.bits <= MOST_TABLE_BITS, f"{what}: {table.bits} bits")
+        require(abs(table.min) <= LARGEST, f"{what}: its first key is out of range")
+        if table.values:
+            values = self._source(table.values - 1, what)
+        require((table.kind == PIECEWISE or not table.pieces) and (table.kind == FUNC or not table.values),
+                f"{what}: a field without a use")
+        if table.kind == PIECEWISE:
+            require(len(table.pieces) <= MOST_PIECES, f"{what}: too many pieces")
+            ends = [0] + [p.end for p in table.pieces]
+            require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1] == 1 << table.bits,
+                    f"{what}: its pieces do not cover it")
+            require(all(max(abs(p.slope), abs(p.offset)) <= LARGEST for p in table.pieces),
+                    f"{what}: a piece is out of range")
+        if table.kind == FUNC:
+            require(table.values and values.kind == FIXED and values.shape == [1 << table.bits],
+                    f"{what}: its values are not a fixed tensor of its size")
+
+    def _step(self, what, step):
+        self._shape(step.shape, what)
+        require(step.accumulator is not None, f"{what}: it has no accumulator")
+        for identifier in (step.remainder, step.out, step.divisor):
+            if identifier:
+                self._source(identifier - 1, what)
+        if step.table:
+            self._identifier(step.table - 1, f"{what}, table", self.tables)
+        acc = step.accumulator
+        require(abs(acc.constant) <= LARGEST, f"{what}: its constant is out of range")
+        for summand in acc.linear:
+            self._linear(summand, step.shape, what)
+        for product in acc.products:
+            self._product(product, step.shape, f"{what}: a product")
+        unused = {LOOKUP: (step.divisor,), DIVIDE: (step.shift, step.table),
+                  EXACT: (step.shift, step.remainder, step.table, step.divisor),
+                  ZERO: (step.shift, step.remainder, step.table, step.out, step.divisor)}
+        require(not any(unused[step.kind]), f"{what}: a field without a use")
+        if step.kind == LOOKUP:
+            self._lookup(what, step)
+        elif step.kind == EXACT:
+            require(step.out, f"{what}: it has no output")
+        elif step.kind == DIVIDE:
+            require(step.out and step.remainder and step.divisor, f"{what}: a division lacks an operand")
+            require(self.tensors[step.divisor - 1].shape == step.shape, f"{what}: its divisor has another shape")
+
+    def _lookup(self, what, step):
+        require(step.table, f"{what}: it has no table")
+        table = self.tables[step.table - 1]
+        require(bool(step.shift) == bool(step.remainder), f"{what}: its shift does not go with its remainder")
+        require(step.shift == 0 or step.shift + table.bits <= forced.MOST_KEY_BITS, f"{what}: shift and table are too wide")
+        require(bool(step.out) == (table.kind != RANGE), f"{what}: the table's values do not go with its output")
+
+    def _product(self, product, shape, what):
+        require(abs(product.coefficient) <= LARGEST, f"{what}: its coefficient is out of range")
+        sizes = dict(enumerate(shape))
+        for identifier, labels in ((product.a, product.labels_a), (product.b, product.labels_b)):
+            operand = self._source(identifier, what).shape
+            require(len(labels) == len(operand), f"{what}: not one label an axis")
+            require(len(set(labels)) == len(labels) and all(label < MOST_LABELS for label in labels),
+                    f"{what}: a label is out of range or comes twice")
+            for label, dimension in zip(labels, operand):
+                require(sizes.setdefault(label, dimension) == dimension, f"{what}: label {label} has two dimensions")
+        for label in set(product.labels_a) ^ set(product.labels_b):
+            require(label < len(shape), f"{what}: a contracted label is in one operand only")
+
+    # The whole
+
+    def _inputs(self):
+        g = self.graph
+        for i in g.outputs:
+            self._source(i, "outputs")
+        require(sorted(g.inputs) == [i for i, t in enumerate(self.tensors) if t.kind == INPUT],
+                "the inputs are not the input tensors, each once")

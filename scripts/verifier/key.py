@@ -1,0 +1,72 @@
+"""The key file (docs/proof-format.md, "The key file")."""
+
+import hashlib
+import math
+import struct
+from dataclasses import dataclass
+
+from . import circuit, graph
+from .errors import require
+from .field import P
+from .protobuf import decode
+from .schema import FIXED, Graph, Key, Security
+
+MAGIC = b"PM.key\r\n"
+VERSION = 2
+MOST_BYTES = 32 << 20
+MOST_FILES = 1 << 16
+MOST_RANGES = 3 << 20
+MOST_TARGET = 120
+MOST_GRIND = 24
+MOST_ROW_VARS = 29
+
+
+@dataclass
+class VerifyingKey:
+    commitment: bytes  # the key digest
+    graph: Graph  # a template, if it has free dimensions
+    security: Security
+    root: tuple  # digest of the fixed tensors' tree, empty without any
+    row_vars: int  # log2 of the length of its rows
+
+
+def read(data):
+    """The key in a file of these bytes. Raises Invalid."""
+    require(len(data) <= MOST_BYTES, "the key is too long")
+    require(data[:8] == MAGIC, "this is not a key")
+    require(data[8:12] == VERSION.to_bytes(4, "little"), "the key has another version")
+    key = decode(Key, data[12:])
+    require(key.graph and key.security, "the key lacks its graph or its security")
+    circuit.check_free(key.graph)
+    graph.check(circuit.with_sizes(key.graph, [1] * len(key.graph.free)))
+    security, root = key.security, _digest(key.root)
+    require(0 < security.target_bits <= MOST_TARGET, f"the key wants {security.target_bits} bits of security")
+    require(security.grind_bits <= MOST_GRIND, f"the key allows {security.grind_bits} bits of work")
+    fixed = any(t.kind == FIXED for t in key.graph.tensors)
+    require(fixed == bool(root), "the key's root does not go with its fixed tensors")
+    require(0 < key.row_vars <= MOST_ROW_VARS if fixed else key.row_vars == 0, "the length of the key's rows")
+    if key.source is not None:
+        _check_source(key.source)
+    commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
+    return VerifyingKey(commitment, key.graph, security, root, key.row_vars)
+
+
+def _digest(data):
+    require(len(data) in (0, 32), "the key's root is not a digest")
+    limbs = struct.unpack(f"<{len(data) // 4}I", data)
+    require(all(limb < P for limb in limbs), "a limb of the key's root is not below p")
+    return limbs
+
+
+def _check_source(source):
+    """What the key says that it was made from; no proof depends on it."""
+    require(0 < len(source.files) <= MOST_FILES and all(len(f.sha256) == 32 for f in source.files),
+            "source: its files")
+    require(source.quantiser > 0, "source: no version of the quantiser")
+    for bits in (source.weight_bits, source.activation_bits, source.table_bits):
+        require(0 < bits <= 64, f"source: {bits} bits")
+    headroom, = struct.unpack("<d", struct.pack("<Q", source.headroom))
+    require(math.isfinite(headroom) and headroom >= 1, "source: its headroom")
+    ranges = source.ranges
+    require(len(ranges) <= MOST_RANGES and len(ranges) % 3 == 0 and max(ranges, default=0) < 1 << 28,
+            "source: its ranges")

@@ -1,0 +1,205 @@
+"""Stacks, trees and the table of an opening (docs/proof-format.md, "Trees")."""
+
+from dataclasses import dataclass, field
+
+from .errors import require
+from .field import ONE, mul, total
+from .multilinear import eq, eq_index, eq_table, split, variables
+from .schema import FIXED
+
+FIXED_GROUP = 512  # rows
+MOST_ROWS = 1 << 16
+
+
+@dataclass
+class Part:
+    """A block of an index space: the entries from start to start + 2^bits on every axis."""
+    starts: tuple
+    bits: tuple
+    offset: int = 0  # in its stack
+
+    @property
+    def variables(self):
+        return sum(self.bits)
+
+
+@dataclass
+class Stack:
+    """The blocks of some tensors by decreasing size, cut into rows."""
+    parts: dict  # tensor: parts
+    values: int
+    first_slot: int = 0
+
+    def rows(self, row_vars):
+        return -(-self.values >> row_vars)
+
+
+@dataclass
+class Tree:
+    """A committed tree: stacks in rows of 2^row_vars values."""
+    name: str
+    row_vars: int
+    stacks: list
+    groups: list = field(default_factory=list)  # (first slot, number of rows) of each
+    root: tuple = None  # a digest
+    shift: int = 0  # s: 2^s rows make a table row
+    first_row: int = 0  # in the table
+
+    @property
+    def slots(self):
+        first, count = self.groups[-1]
+        return first + count
+
+    @property
+    def depth(self):
+        return self.row_vars + 2
+
+
+def _axis_parts(dimension):
+    """An axis cut by the binary expansion of its dimension: (start, bits)."""
+    start, parts = 0, []
+    for bit in reversed(range(dimension.bit_length())):
+        if dimension >> bit & 1:
+            parts.append((start, bit))
+            start += 1 << bit
+    return parts
+
+
+def parts_number(shape):
+    """How many blocks an index space falls into."""
+    number = 1
+    for dimension in shape:
+        number *= bin(dimension).count("1")
+    return number
+
+
+def parts_of(shape):
+    """The blocks of an index space, those of the last axis fastest."""
+    parts = [Part((), ())]
+    for dimension in shape:
+        parts = [Part((*p.starts, start), (*p.bits, bits)) for p in parts for start, bits in _axis_parts(dimension)]
+    return parts
+
+
+def stack_of(circuit, tensors):
+    parts = {t: parts_of(circuit.tensors[t].shape) for t in tensors}
+    end = 0
+    for part in sorted((p for t in tensors for p in parts[t]), key=lambda p: -p.variables):
+        part.offset = end
+        end += 1 << part.variables
+    return Stack(parts, end)
+
+
+class Table:
+    """The table of an opening, made of the rows of all trees."""
+
+    def __init__(self, circuit, key_row_vars, row_vars):
+        self.trees = []
+        fixed = [i for i, t in enumerate(circuit.tensors) if t.kind == FIXED]
+        if fixed:
+            self.trees.append(Tree("fixed", key_row_vars, [stack_of(circuit, fixed)]))
+        stacks = [stack_of(circuit, tensors) for tensors in circuit.witness if tensors]
+        require(bool(stacks) == bool(row_vars), "the length of the witness's rows")
+        if stacks:
+            self.trees.append(Tree("witness", row_vars, stacks))
+        self.row_vars = max((tree.row_vars for tree in self.trees), default=0)
+        self.size = 0  # in rows
+        for tree in self.trees:
+            tree.shift = self.row_vars - tree.row_vars
+            tree.first_row = self.size
+            _place(tree)
+            self.size += -(-tree.slots >> tree.shift)
+
+    @property
+    def variables(self):
+        """Of the number of a row."""
+        return variables(self.size) if self.size else 0
+
+
+def _place(tree):
+    """The slots and groups of a tree's stacks."""
+    end = 0
+    for stack in tree.stacks:
+        rows = stack.rows(tree.row_vars)
+        stack.first_slot = end = -(-end >> tree.shift) << tree.shift
+        each = FIXED_GROUP if tree.name == "fixed" else rows
+        tree.groups += [(end + r, min(each, rows - r)) for r in range(0, rows, each)]
+        end += rows
+    require(sum(count for _, count in tree.groups) <= MOST_ROWS, f"the {tree.name} tree has too many rows")
+
+
+def unused_ends(tree):
+    """The blocks behind the last values of the witness's stacks: (first value
+    in the tree's slots, variables)."""
+    found = []
+    for stack in tree.stacks:
+        at, end = stack.values, stack.rows(tree.row_vars) << tree.row_vars
+        while at < end:
+            bits = (at & -at).bit_length() - 1
+            found.append(((stack.first_slot << tree.row_vars) + at, bits))
+            at += 1 << bits
+    return found
+
+
+class Weights:
+    """Q: the sum of the weights that claims and unused ends give to the table."""
+
+    def __init__(self, circuit, table):
+        self.circuit = circuit
+        self.table = table
+        self.home = {t: (tree, stack) for tree in table.trees for stack in tree.stacks for t in stack.parts}
+        self.claims = []
+        self.ends = []
+
+    def add_claim(self, coefficient, claim):
+        self.claims.append((coefficient, claim))
+
+    def add_end(self, coefficient, tree, start, point):
+        self.ends.append((coefficient, tree, start, point))
+
+    def at(self, point):
+        """Its extension at a point of the table's variables."""
+        places = {tree.name: _Places(tree, self.table, point) for tree in self.table.trees}
+        terms = [mul(c, places[tree.name].block(start, p)) for c, tree, start, p in self.ends]
+        for coefficient, claim in self.claims:
+            tree, stack = self.home[claim.tensor]
+            axes = split(claim.point, self.circuit.tensors[claim.tensor].shape)
+            parts = []
+            for part in stack.parts[claim.tensor]:
+                weight, low = part_point(part, axes)
+                start = (stack.first_slot << tree.row_vars) + part.offset
+                parts.append(mul(weight, places[tree.name].block(start, low)))
+            terms.append(mul(coefficient, total(parts)))
+        return total(terms)
+
+
+def part_point(part, axes):
+    """eq of a point, by axis, and a block's place; the point inside the block."""
+    weight, low = ONE, ()
+    for axis, start, bits in zip(axes, part.starts, part.bits):
+        cut = len(axis) - bits
+        weight = mul(weight, eq_index(axis[:cut], start >> bits))
+        low += axis[cut:]
+    return weight, low
+
+
+class _Places:
+    """The values of a tree's slots at a point of the table."""
+
+    def __init__(self, tree, table, point):
+        cut = table.variables
+        inner = point[cut:]
+        self.bits = table.row_vars
+        self.first_row = tree.first_row
+        self.rows = eq_table(point[:cut], table.size)
+        self.point = (inner[len(inner) - tree.shift:][::-1] + inner[:tree.row_vars])
+
+    def block(self, start, p):
+        """The weight of a block of 2^len(p) values from this value of the slots on."""
+        row = self.first_row + (start >> self.bits)
+        cut = self.bits - len(p)
+        if cut >= 0:
+            place = eq_index(self.point[:cut], (start & (1 << self.bits) - 1) >> len(p))
+            return mul(mul(self.rows[row], place), eq(self.point[cut:], p))
+        high = eq_table(p[:-cut], 1 << -cut)
+        return mul(total(mul(h, r) for h, r in zip(high, self.rows[row:])), eq(self.point, p[-cut:]))

@@ -1,0 +1,204 @@
+"""The messages of key and proof, as in prover/proof/proofpb/key.proto and
+proof.proto, where their fields are explained."""
+
+from dataclasses import dataclass
+
+from . import protobuf as pb
+
+INPUT, FIXED, WITNESS, VIRTUAL = range(4)  # Tensor.kind
+AFFINE, INDEX, RESHAPE = range(3)  # Group.map
+LOOKUP, EXACT, ZERO, DIVIDE = range(4)  # Step.kind
+RANGE, PIECEWISE, FUNC = range(3)  # Table.kind
+UNIQUE_DECODING, JOHNSON = range(2)  # Security.soundness
+
+
+@dataclass
+class Sum:
+    dimension: int = pb.uint64(1)
+    stride: int = pb.sint64(2)
+    scale: int = pb.uint32(3)
+
+
+@dataclass
+class Group:
+    out: list = pb.packed_uint32(1)
+    inn: list = pb.packed_uint32(2)
+    map: int = pb.enum(3, 3)
+    base: int = pb.sint64(4)
+    strides: list = pb.packed_sint64(5)
+    sums: list = pb.messages(6, Sum)
+    index: list = pb.packed_uint64(7)
+    base_scale: int = pb.uint32(8)
+
+
+@dataclass
+class View:
+    groups: list = pb.messages(1, Group)
+    fill: int = pb.sint64(2)
+
+
+@dataclass
+class Linear:
+    coefficient: int = pb.sint64(1)
+    source: int = pb.uint32(2)
+    view: View = pb.message(3, View)
+
+
+@dataclass
+class Tensor:
+    name: str = pb.string(1)
+    shape: list = pb.packed_uint64(2)
+    kind: int = pb.enum(3, 4)
+    frac: int = pb.sint32(4)
+    min: int = pb.sint64(5)
+    max: int = pb.sint64(6)
+    definition: list = pb.messages(7, Linear)
+    scales: list = pb.packed_uint32(8)
+
+
+@dataclass
+class Product:
+    coefficient: int = pb.sint64(1)
+    a: int = pb.uint32(2)
+    b: int = pb.uint32(3)
+    labels_a: list = pb.packed_uint32(4)
+    labels_b: list = pb.packed_uint32(5)
+
+
+@dataclass
+class Accumulator:
+    constant: int = pb.sint64(1)
+    linear: list = pb.messages(2, Linear)
+    products: list = pb.messages(3, Product)
+
+
+@dataclass
+class Step:
+    kind: int = pb.enum(1, 4)
+    name: str = pb.string(2)
+    shape: list = pb.packed_uint64(3)
+    accumulator: Accumulator = pb.message(4, Accumulator)
+    shift: int = pb.uint32(5)
+    # Identifiers + 1, 0 for none.
+    remainder: int = pb.uint32(6)
+    table: int = pb.uint32(7)
+    out: int = pb.uint32(8)
+    divisor: int = pb.uint32(9)
+    scales: list = pb.packed_uint32(10)
+
+
+@dataclass
+class Piece:
+    end: int = pb.sint64(1)
+    slope: int = pb.sint64(2)
+    offset: int = pb.sint64(3)
+
+
+@dataclass
+class Table:
+    name: str = pb.string(1)
+    kind: int = pb.enum(2, 3)
+    bits: int = pb.uint32(3)
+    min: int = pb.sint64(4)
+    pieces: list = pb.messages(5, Piece)
+    values: int = pb.uint32(6)  # identifier + 1, 0 for none
+
+
+@dataclass
+class Free:
+    name: str = pb.string(1)
+    bound: int = pb.uint32(2)
+
+
+@dataclass
+class Graph:
+    name: str = pb.string(1)
+    tensors: list = pb.messages(2, Tensor)
+    tables: list = pb.messages(3, Table)
+    steps: list = pb.messages(4, Step)
+    inputs: list = pb.packed_uint32(5)
+    outputs: list = pb.packed_uint32(6)
+    free: list = pb.messages(7, Free)
+
+
+@dataclass
+class Security:
+    target_bits: int = pb.uint32(1)
+    grind_bits: int = pb.uint32(2)
+    soundness: int = pb.enum(3, 2)
+
+
+@dataclass
+class File:
+    sha256: bytes = pb.binary(1)
+
+
+@dataclass
+class Source:
+    files: list = pb.messages(1, File)
+    quantiser: int = pb.uint32(2)
+    mode: int = pb.enum(3, 2)
+    weight_bits: int = pb.uint32(4)
+    activation_bits: int = pb.uint32(5)
+    table_bits: int = pb.uint32(6)
+    headroom: int = pb.uint64(7)
+    ranges: list = pb.packed_uint32(8)
+
+
+@dataclass
+class Key:
+    graph: Graph = pb.message(1, Graph)
+    root: bytes = pb.binary(2)
+    security: Security = pb.message(3, Security)
+    row_vars: int = pb.uint32(4)
+    source: Source = pb.message(5, Source)
+
+
+@dataclass
+class Level:
+    fold_vars: int = pb.uint32(1)
+    row_vars: int = pb.uint32(2)
+    log_blowup: int = pb.uint32(3)
+    multiplicity: int = pb.uint32(4)
+    queries: int = pb.uint32(5)
+    out_of_domain: int = pb.uint32(6)
+    query_grind: int = pb.uint32(7)
+    fold_grind: int = pb.uint32(8)
+
+
+@dataclass
+class Header:
+    version: int = pb.uint32(1)
+    key: bytes = pb.binary(2)
+    sizes: list = pb.packed_uint64(3)
+    chunk_entries: int = pb.uint64(4)
+    row_vars: int = pb.uint32(5)
+    levels: list = pb.messages(6, Level)
+
+
+@dataclass
+class Values:
+    values: list = pb.packed_sint32(1)
+
+
+@dataclass
+class Public:
+    inputs: list = pb.messages(1, Values)
+    outputs: list = pb.messages(2, Values)
+
+
+@dataclass
+class Chunk:
+    index: int = pb.uint32(1)
+    body: bytes = pb.binary(2)
+
+
+@dataclass
+class Frame:
+    header: Header = pb.message(1, Header)
+    public: Public = pb.message(2, Public)
+    commitments: bytes = pb.binary(3, member=True)
+    chunk: Chunk = pb.message(4, Chunk)
+    io: bytes = pb.binary(5, member=True)
+    opening: bytes = pb.binary(6, member=True)
+    end: bytes = pb.binary(7, member=True)

@@ -1,0 +1,145 @@
+"""The verifier: everything in its order (docs/proof-format.md, "The order of messages")."""
+
+from . import lookups, soundness
+from .cost import Budget
+from .errors import require
+from .field import ONE, P, ZERO, add, mul
+from .layout import Table, Weights, unused_ends
+from .multilinear import evaluate_integers, last, shape_variables, size
+from .schema import EXACT
+from .schema import ZERO as ZERO_STEP
+from .sites import Fork
+from .soundness import Rounds
+from .transcript import Stream, Transcript
+from .whir import Opening
+
+PROTOCOL = b"prove-model protocol 2"
+
+
+class Verifier:
+    """Checks a proof against a key. trace(text), if given, is told every
+    challenge in the order in which they are drawn."""
+
+    def __init__(self, vk, proof, trace=None):
+        self.vk = vk
+        self.proof = proof
+        self.trace = trace
+        self.circuit = proof.circuit
+        self.rounds = Rounds(vk.security.target_bits)
+        self.budget = Budget()
+        self.table = Table(self.circuit, vk.row_vars, proof.header.row_vars)
+        soundness.check_levels(proof.header.levels, vk.security, self.table)
+        self.lookups = [lookups.Tree(self.circuit, chunk) for chunk in range(len(self.circuit.steps))]
+        most = max(tree.fractions for tree in self.lookups)
+        self.lookup_grind = soundness.lookup_grind(most, vk.security.target_bits) if most else 0
+        self.inputs = self._public("inputs", vk.graph.inputs, proof.public.inputs)
+        self.outputs = self._public("outputs", vk.graph.outputs, proof.public.outputs)
+
+    def _public(self, what, identifiers, messages):
+        require(len(messages) == len(identifiers), f"another number of {what}")
+        for identifier, message in zip(identifiers, messages):
+            t = self.circuit.tensors[identifier]
+            require(len(message.values) == size(t.shape), f"{what}: another number of entries")
+            require(t.min <= min(message.values) and max(message.values) <= t.max,
+                    f"{what}: an entry is out of its tensor's range")
+        return [message.values for message in messages]
+
+    def verify(self):
+        """Raises Invalid unless the proof holds."""
+        main = self._start()
+        forks = [self._chunk(main, chunk) for chunk in range(len(self.circuit.steps))]
+        forks.append(self._outputs(main))
+        for fork in forks:
+            main.join(fork.transcript)
+        self._opening(main, [claim for fork in forks for claim in fork.claims])
+
+    def _start(self):
+        main = Transcript("main", self.trace)
+        main.absorb_bytes(PROTOCOL)
+        main.absorb_bytes(self.vk.commitment)
+        self._absorb_header(main)
+        for tensors in (self.inputs, self.outputs):
+            main.absorb_integer(len(tensors))
+            for entries in tensors:
+                main.absorb_integer(len(entries))
+                main.absorb_all([v % P for v in entries])
+        stream = Stream(self.proof.commitments, main, "commitments")
+        for tree in self.table.trees:
+            tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
+        stream.end()
+        return main
+
+    def _absorb_header(self, main):
+        header = self.proof.header
+        numbers = [len(header.sizes), *header.sizes, header.chunk_entries, header.row_vars, len(header.levels)]
+        for level in header.levels:
+            numbers += vars(level).values()
+        for n in numbers:
+            main.absorb_integer(n)
+
+    def _fork(self, main, index, data, name):
+        public = dict(zip(self.vk.graph.inputs, self.inputs))
+        return Fork(self.circuit, public, Stream(data, main.fork(index, name), name), self.rounds, self.budget)
+
+    def _chunk(self, main, chunk):
+        fork = self._fork(main, chunk, self.proof.chunks[chunk], f"chunk {chunk}")
+        tree = self.lookups[chunk]
+        if tree.blocks:
+            lookups.check(fork, tree, self.lookup_grind)
+        self._equations(fork, [step for step in self.circuit.steps[chunk] if step.kind in (EXACT, ZERO_STEP)])
+        fork.run_batches()
+        fork.stream.end()
+        return fork
+
+    def _equations(self, fork, steps):
+        if not steps:
+            return
+        most = max(shape_variables(s.shape) for s in steps)
+        self.rounds.error(f"{fork.name}: exact steps", most)
+        tau = tuple(fork.transcript.challenge(f"tau {j}") for j in range(most))
+        for s in steps:
+            point = last(tau, shape_variables(s.shape))
+            value = fork.accumulator(s.accumulator, s.shape, point)
+            out = fork.evaluate(s.out - 1, point) if s.kind == EXACT else ZERO
+            require(value == out, f"{fork.name}: an exact or zero step fails")
+
+    def _outputs(self, main):
+        fork = self._fork(main, len(self.circuit.steps), self.proof.io, "outputs")
+        shapes = [self.circuit.tensors[t].shape for t in self.vk.graph.outputs]
+        most = max(map(shape_variables, shapes))
+        self.rounds.error("outputs", most)
+        point = tuple(fork.transcript.challenge(f"coordinate {j}") for j in range(most))
+        for t, shape, entries in zip(self.vk.graph.outputs, shapes, self.outputs):
+            at = last(point, shape_variables(shape))
+            require(fork.evaluate(t, at) == evaluate_integers(entries, shape, at), "an output is not the model's")
+        fork.run_batches()
+        fork.stream.end()
+        return fork
+
+    def _opening(self, main, claims):
+        stream = Stream(self.proof.opening, main, "opening")
+        if self.table.trees:
+            weights = Weights(self.circuit, self.table)
+            value = self._join(main, claims, weights)
+            opening = Opening(self.proof.header.levels, self.table, stream, self.rounds)
+            opening.check(value, weights.at, self.vk.security)
+        stream.end()
+
+    def _join(self, main, claims, weights):
+        """The value of all claims and unused ends, with their weights."""
+        ends = [(tree, *end) for tree in self.table.trees if tree.name == "witness" for end in unused_ends(tree)]
+        most = max((bits for _, _, bits in ends), default=0)
+        if ends:
+            self.rounds.error("unused ends", most)
+        tau = tuple(main.challenge(f"tau {j} of unused ends") for j in range(most))
+        self.rounds.error("join of claims", len(claims) + len(ends) - 1)
+        zeta = main.challenge("zeta")
+        value, power = ZERO, ONE
+        for claim in claims:
+            weights.add_claim(power, claim)
+            value = add(value, mul(power, claim.value))
+            power = mul(power, zeta)
+        for tree, start, bits in ends:
+            weights.add_end(power, tree, start, last(tau, bits))
+            power = mul(power, zeta)
+        return value

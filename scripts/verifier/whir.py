@@ -1,0 +1,177 @@
+"""The opening of all trees (docs/proof-format.md, "Opening")."""
+
+from dataclasses import dataclass
+from operator import mul as times
+
+from . import soundness
+from .circle import basis, code_value, domain_point
+from .errors import require
+from .field import ONE, P, ZERO, add, horner, lift, mul, scale, sub, total
+from .merkle import check_opening
+from .multilinear import eq_table, evaluate_elements, last
+
+
+@dataclass
+class Functional:
+    """coefficient·Π_j (1 − X_j + X_j·t_j), t_0 with the last variable."""
+    coefficient: tuple
+    basis: list  # t_0, t_1, …
+
+    def at(self, point):
+        value = self.coefficient
+        for t, x in zip(self.basis, reversed(point)):
+            value = mul(value, add(sub(ONE, x), mul(x, t)))
+        return value
+
+
+class Opening:
+    """Checks Σ Table·Q = claim. weight(point) is Q's extension."""
+
+    def __init__(self, levels, table, stream, rounds):
+        self.levels = levels
+        self.table = table
+        self.stream = stream
+        self.transcript = stream.transcript
+        self.rounds = rounds
+        self.point = []
+        self.functionals = []  # (number of coordinates bound before it, functional)
+
+    def check(self, claim, weight, security):
+        self._announce(claim, security)
+        root = None
+        for i, level in enumerate(self.levels):
+            name = f"opening {i}"
+            claim = self._fold(name, level, claim)
+            final = i == len(self.levels) - 1
+            if final:
+                row = self.stream.elements(1 << level.row_vars)
+                samples = []
+            else:
+                next_root = self.stream.digest()
+                samples = self._samples(i + 1)
+            positions = self._positions(name, level)
+            values = self._columns(name, i, root, positions)
+            if final:
+                self._check_row(name, level, row, positions, values)
+            else:
+                claim = self._constrain(i + 1, level, samples, positions, values, claim)
+                root = next_root
+        self._finish(row, claim, weight)
+
+    def _announce(self, claim, security):
+        t, first = self.transcript, self.levels[0]
+        t.absorb_bytes(b"whir")
+        for n in (security.target_bits, security.grind_bits, first.log_blowup, security.soundness, first.row_vars,
+                  first.fold_vars + first.row_vars, len(self.table.trees)):
+            t.absorb_integer(n)
+        for tree in self.table.trees:
+            t.absorb_all(tree.root)
+            for n in (tree.row_vars, tree.first_row, len(tree.groups)):
+                t.absorb_integer(n)
+            for slot, rows in tree.groups:
+                t.absorb_integer(slot)
+                t.absorb_integer(rows)
+        t.absorb_all(claim)
+
+    def _round(self, claim, name, level=None):
+        """A round of the sumcheck: the claim at its challenge."""
+        q0, q2 = self.stream.element(), self.stream.element()
+        q1 = sub(claim, total((q0, q0, q2)))
+        if level:
+            self.transcript.check_work(level.fold_grind, self.stream, f"work before {name}")
+            self.rounds.error(name, soundness.fold(level), level.fold_grind)
+        else:
+            self.rounds.error(name, soundness.QUADRATIC)
+        r = self.transcript.challenge(name)
+        self.point.append(r)
+        return horner((q0, q1, q2), r)
+
+    def _fold(self, name, level, claim):
+        for j in range(level.fold_vars):
+            claim = self._round(claim, f"{name}: fold {j}", level)
+        self.folded = tuple(last(self.point, level.fold_vars))
+        return claim
+
+    def _samples(self, i):
+        level = self.levels[i]
+        if level.out_of_domain:
+            self.rounds.record(f"opening {i}: out of domain", soundness.sample_bits(level))
+        points = [self.transcript.challenge(f"opening {i}: sample {j} out of domain")
+                  for j in range(level.out_of_domain)]
+        return list(zip(points, self.stream.elements(level.out_of_domain)))
+
+    def _positions(self, name, level):
+        self.transcript.check_work(level.query_grind, self.stream, f"{name}: work before the queries")
+        self.rounds.record(f"{name}: {level.queries} queries", soundness.query_bits(level), level.query_grind)
+        bits = level.row_vars + level.log_blowup
+        return sorted(set(self.transcript.indexes(level.queries, bits, f"{name}: positions")))
+
+    def _columns(self, name, i, root, positions):
+        """The folded row's code values at the positions, from opened leaves."""
+        level = self.levels[i]
+        depth = level.row_vars + level.log_blowup
+        if i > 0:
+            return self._elements(name, root, depth, positions, 1 << level.fold_vars)
+        weights = eq_table(self.folded, self.table.size)
+        values = [self._tree_values(name, tree, weights, positions, depth) for tree in self.table.trees]
+        return [total(terms) for terms in zip(*values)]
+
+    def _tree_values(self, name, tree, weights, positions, bits):
+        """What a tree adds to the folded row at the positions."""
+        at = sorted({position >> tree.shift for position in positions})
+        leaves = [[self.stream.hints(rows) for _, rows in tree.groups] for _ in at]
+        check_opening(self.stream, tree.root, tree.depth, at, leaves, f"{name}, {tree.name} tree")
+        # Σ_R w_R·limb of the slots u with the same l = u mod 2^s, for each leaf and l.
+        count = 1 << tree.shift
+        slots = [slot for first, rows in tree.groups for slot in range(first, first + rows)]
+        order = [[j for j, slot in enumerate(slots) if slot % count == low] for low in range(count)]
+        row_weights = [list(zip(*(weights[tree.first_row + (slots[j] >> tree.shift)] for j in js))) for js in order]
+        sums = {}
+        for position, groups in zip(at, leaves):
+            leaf = [limb for group in groups for limb in group]
+            sums[position] = [tuple(sum(map(times, w, map(leaf.__getitem__, js))) % P for w in ws) if js else ZERO
+                              for js, ws in zip(order, row_weights)]
+        return [self._slot_sum(sums[position >> tree.shift], tree.shift, domain_point(position, bits))
+                for position in positions]
+
+    @staticmethod
+    def _slot_sum(sums, shift, x):
+        """Σ_l B_l(x)·sums[l]"""
+        for k in range(shift):  # t_k goes with bit shift − 1 − k of l
+            half = len(sums) // 2
+            sums = [add(a, scale(b, x)) for a, b in zip(sums[:half], sums[half:])]
+            x = (2 * x * x - 1) % P
+        return sums[0]
+
+    def _elements(self, name, root, depth, positions, rows):
+        leaves = [self.stream.hints(4 * rows) for _ in positions]
+        check_opening(self.stream, root, depth, positions, [[leaf] for leaf in leaves], name)
+        weights = eq_table(self.folded, rows)
+        return [total(mul(w, leaf[4 * j:4 * j + 4]) for j, w in enumerate(weights)) for leaf in leaves]
+
+    def _check_row(self, name, level, row, positions, values):
+        n = level.row_vars + level.log_blowup
+        for position, value in zip(positions, values):
+            require(code_value(row, domain_point(position, n)) == value,
+                    f"{name}: the last row is not what the queries give")
+
+    def _constrain(self, i, level, samples, positions, values, claim):
+        error = soundness.constraints(level.queries + len(samples), self.levels[i])
+        self.rounds.error(f"opening {i}: join {level.queries} queries", error)
+        xi = self.transcript.challenge(f"opening {i}: xi")
+        n = level.row_vars + level.log_blowup
+        points = [z for z, _ in samples] + [lift(domain_point(p, n)) for p in positions]
+        power = ONE
+        for z, value in zip(points, [v for _, v in samples] + values):
+            power = mul(power, xi)
+            claim = add(claim, mul(power, value))
+            self.functionals.append((len(self.point), Functional(power, basis(z, level.row_vars))))
+        return claim
+
+    def _finish(self, row, claim, weight):
+        for j in range(self.levels[-1].row_vars):
+            claim = self._round(claim, f"last sumcheck {j}")
+        point = tuple(self.point)
+        terms = [weight(point)] + [f.at(point[bound:]) for bound, f in self.functionals]
+        value = evaluate_elements(row, last(point, self.levels[-1].row_vars))
+        require(mul(value, total(terms)) == claim, "the opening's last claim fails")

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Alter golden proofs and keys at random: the Python verifier must refuse each.
+
+  scripts/verify-altered.py [--count N] [--seed S] FOLDER
+
+FOLDER has a folder with key.vk and run.proof for every proof. Most alterations
+leave a file that parses, with its checksum and the key's digest put right, so
+that it is the proof's own checks that refuse it. The same seed gives the same
+alterations. Fails if a proof is accepted, or if whole classes of checks were
+never what refused one.
+"""
+
+import argparse
+import collections
+import hashlib
+import pathlib
+import random
+import re
+import struct
+import sys
+
+from verifier import frames, key
+from verifier.errors import Invalid
+from verifier.field import P
+from verifier.protobuf import read_varint
+from verifier.verifier import Verifier
+
+BODY = {3: b"\x1a", 4: b"\x22", 5: b"\x2a", 6: b"\x32"}  # tags of the frames with streams, by number
+PUBLIC = 2
+DEEP = 80_000  # bytes of a proof that is altered deep inside less often: verifying it takes long
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(tag, data):
+    return tag + varint(len(data)) + data
+
+
+class File:
+    """A key and its proof, taken to frames."""
+
+    def __init__(self, folder):
+        self.name = folder.name
+        self.key = (folder / "key.vk").read_bytes()
+        self.proof = (folder / "run.proof").read_bytes()
+        self.vk = key.read(self.key)
+        self.frames, position = [], 8
+        while position < len(self.proof):
+            length, position = read_varint(self.proof, position)
+            self.frames.append(self.proof[position:position + length])
+            position += length
+        self.frames.pop()  # the checksum
+        self.committed = len(frames.read(self.proof, self.vk).header.levels) > 0
+        # Where the streams are: number of the frame, and what comes before and after the stream in it.
+        self.streams = [i for i, f in enumerate(self.frames) if f[0] >> 3 in BODY and len(self.stream(i))]
+
+    def stream(self, i):
+        """The bytes of the stream in a frame."""
+        frame = self.frames[i]
+        _, position = read_varint(frame, 1)
+        if frame[0] >> 3 != 4:
+            return frame[position:]
+        inner = frame[position:]
+        if inner[:1] == b"\x08":  # the chunk's index
+            _, at = read_varint(inner, 1)
+            inner = inner[at:]
+        return inner[read_varint(inner, 1)[1]:] if inner else b""
+
+    def with_stream(self, i, data):
+        """The frames with another stream in one of them."""
+        frame = self.frames[i]
+        if frame[0] >> 3 == 4:
+            index = next(n for n, j in enumerate(k for k, f in enumerate(self.frames) if f[0] >> 3 == 4) if j == i)
+            data = (b"\x08" + varint(index) if index else b"") + (field(b"\x12", data) if data else b"")
+        changed = list(self.frames)
+        changed[i] = field(BODY[frame[0] >> 3], data)
+        return changed
+
+
+def assemble(found):
+    """The file of these frames, with its checksum."""
+    data = frames.MAGIC + b"".join(varint(len(f)) + f for f in found)
+    return data + b"\x22" + field(b"\x3a", hashlib.sha256(data).digest())
+
+
+# Alterations: each gives the bytes of a key and of a proof.
+
+def flip_byte(rng, file):
+    data = bytearray(file.proof)
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return file.key, bytes(data)
+
+
+def flip_with_checksum(rng, file):
+    found = list(file.frames)
+    i = rng.randrange(len(found))
+    data = bytearray(found[i])
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    found[i] = bytes(data)
+    return file.key, assemble(found)
+
+
+def truncate(rng, file):
+    return file.key, file.proof[:rng.randrange(len(file.proof))]
+
+
+def change_limb(rng, file):
+    """Another canonical value for a limb. Small streams count as much as large ones."""
+    i = rng.choice(file.streams)
+    limbs = list(struct.unpack(f"<{len(file.stream(i)) // 4}I", file.stream(i)))
+    at = rng.randrange(len(limbs))
+    limbs[at] = (limbs[at] + rng.choice([1, P - 1, rng.randrange(1, P)])) % P
+    return file.key, assemble(file.with_stream(i, struct.pack(f"<{len(limbs)}I", *limbs)))
+
+
+def swap_limbs(rng, file):
+    """Two groups of four limbs change places."""
+    i = rng.choice(file.streams)
+    data = bytearray(file.stream(i))
+    a, b = (16 * rng.randrange(max(len(data) // 16, 1)) for _ in range(2))
+    data[a:a + 16], data[b:b + 16] = data[b:b + 16], data[a:a + 16]
+    return file.key, assemble(file.with_stream(i, bytes(data)))
+
+
+def resize_stream(rng, file):
+    """A stream without some limbs at its end, or with some more."""
+    i = rng.choice(file.streams)
+    data = file.stream(i)
+    count = 4 * rng.choice([1, 4, 8, rng.randrange(1, 100)])
+    data = data[:-count] if rng.random() < 0.5 else data + bytes(rng.randrange(127) for _ in range(count))
+    return file.key, assemble(file.with_stream(i, data))
+
+
+def move_frames(rng, file):
+    """Two frames change places, or one goes or comes twice."""
+    found = list(file.frames)
+    i, j = rng.sample(range(len(found)), 2)
+    kind = rng.randrange(3)
+    if kind == 0:
+        found[i], found[j] = found[j], found[i]
+    elif kind == 1:
+        del found[i]
+    else:
+        found.insert(j, found[i])
+    return file.key, assemble(found)
+
+
+def foreign_frame(rng, file, files):
+    """A frame of another proof, with this one's key."""
+    other = rng.choice(files)
+    i = rng.randrange(1, len(file.frames))
+    same = [f for f in other.frames if f[0] == file.frames[i][0]]
+    found = list(file.frames)
+    found[i] = rng.choice(same) if same else b""
+    return file.key, assemble(found)
+
+
+def change_public(rng, file):
+    """Another entry of an input or an output."""
+    found = list(file.frames)
+    data = bytearray(found[PUBLIC - 1])
+    at = rng.randrange(4, len(data))
+    data[at] ^= 1 << rng.randrange(7)
+    found[PUBLIC - 1] = bytes(data)
+    return file.key, assemble(found)
+
+
+def change_key(rng, file):
+    """A byte of the key, and the key's new digest in the proof."""
+    data = bytearray(file.key)
+    data[rng.randrange(8, len(data))] ^= 1 << rng.randrange(8)
+    changed = bytes(data)
+    digest = hashlib.sha256(b"prove-model key\n" + changed).digest()
+    return changed, assemble([file.frames[0].replace(file.vk.commitment, digest)] + file.frames[1:])
+
+
+def change_header(rng, file):
+    """A bit of what the prover chose."""
+    data = bytearray(file.frames[0])
+    data[rng.randrange(data.index(file.vk.commitment) + 32, len(data))] ^= 1 << rng.randrange(8)
+    return file.key, assemble([bytes(data)] + file.frames[1:])
+
+
+PLAIN = [flip_byte, flip_with_checksum, truncate, move_frames, change_public]
+STREAMS = [change_limb, change_limb, swap_limbs, resize_stream, change_key]
+COMMITTED = [change_header]  # where the header has levels
+
+
+def alter(rng, files):
+    """An altered key and proof, and a word on what was done."""
+    file = rng.choice(files)
+    if len(file.proof) > DEEP and rng.random() < 0.6:
+        file = rng.choice([f for f in files if len(f.proof) <= DEEP])
+    change = rng.choice(PLAIN + [foreign_frame] + (STREAMS * 2 if file.streams else [])
+                        + (COMMITTED if file.committed else []))
+    altered = change(rng, file, files) if change is foreign_frame else change(rng, file)
+    return file, change.__name__, altered
+
+
+def verify(key_bytes, proof_bytes):
+    vk = key.read(key_bytes)
+    Verifier(vk, frames.read(proof_bytes, vk)).verify()
+
+
+# What must have refused some of many alterations.
+CHECKS = {
+    "encodings": r"varint|field|frame|default|cut off|checksum|bytes after|not a proof|wire type|integer of more|limb",
+    "public values": r"out of its tensor's range|number of (entries|inputs|outputs)",
+    "keys and headers": r"step \d|tensor \d|table \d|key|level|header|rows|free",
+    "work": r"proof of work",
+    "look-ups": r"look-ups",
+    "sums": r"of sums fails|a sum ends|a wiring has",
+    "outputs": r"output is not",
+    "opening": r"Merkle|last row|last claim",
+    "lengths of streams": r"too (short|long)",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    files = [File(f) for f in sorted(options.folder.iterdir()) if (f / "run.proof").exists()]
+    rng = random.Random(options.seed)
+    refused, seen = collections.Counter(), collections.Counter()
+    while sum(refused.values()) < options.count:
+        file, what, altered = alter(rng, files)
+        if altered == (file.key, file.proof):
+            continue
+        try:
+            verify(*altered)
+        except Invalid as reason:
+            refused[what] += 1
+            seen.update(name for name, pattern in CHECKS.items() if re.search(pattern, str(reason)))
+            continue
+        print(f"verify-altered: {file.name}, {what}: ACCEPTED (seed {options.seed})", file=sys.stderr)
+        return 1
+    for title, counts in (("alterations", refused), ("refused by checks of", seen)):
+        print(f"verify-altered: {title}: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
+    missing = [name for name in CHECKS if not seen[name]]
+    if missing and options.count >= 200:
+        print(f"verify-altered: nothing was refused by checks of {', '.join(missing)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

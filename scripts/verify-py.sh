@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The second verifier, scripts/verify.py, against the command: both must say the
+# same of every golden proof and of every model in a folder, proved afresh; and
+# it must refuse golden proofs and keys that were altered.
+#
+#   scripts/verify-py.sh [--quick] [folder]     default: $PROVE_MODEL_MODELS or ../shared/models
+#
+# --quick: golden proofs and 200 altered ones, no models.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+altered=1000
+if [ "${1:-}" = --quick ]; then
+	altered=200
+	shift
+	folder=
+else
+	folder=${1:-${PROVE_MODEL_MODELS:-../shared/models}}
+fi
+if ! command -v python3 >/dev/null; then
+	echo "verify-py: no python3"
+	[ "${CI:-}" != true ] || exit 1
+	echo "verify-py: SKIPPED"
+	exit 0
+fi
+[ -x bin/prove-model ] || make build
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# same NAME PROOF KEY: both verifiers accept, and print the same but for their times.
+same() {
+	bin/prove-model verify --proof "$2" --vk "$3" >"$work/go"
+	scripts/verify.py --proof "$2" --vk "$3" >"$work/py"
+	if ! diff <(sed '$d' "$work/go") <(sed '$d' "$work/py") >&2; then
+		echo "verify-py: $1: the two verifiers do not say the same" >&2
+		exit 1
+	fi
+	echo "verify-py: $1: $(tail -n 1 "$work/py")"
+}
+
+for golden in testdata/golden/*/; do
+	same "golden $(basename "$golden")" "$golden/run.proof" "$golden/key.vk"
+done
+if [ -n "$folder" ] && [ -d "$folder" ]; then
+	for model in "$folder"/*/; do
+		bin/prove-model --model "$model/network.onnx" --input "$model/input.json" --no-cache --quiet \
+			--proof "$work/proof" --vk "$work/vk" >"$work/out"
+		same "$(basename "$model")" "$work/proof" "$work/vk"
+	done
+elif [ -n "$folder" ]; then
+	echo "verify-py: models SKIPPED, there is no folder $folder"
+fi
+scripts/verify-altered.py --count "$altered" testdata/golden
