@@ -124,7 +124,8 @@ def scaled(x, exponent):
 def report(verifier, size, seconds):
     graph = verifier.vk.graph
     print(f"VALID: the model with commitment {verifier.vk.commitment.hex()}")
-    for word, identifiers, tensors in (("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)):
+    maps, to = ("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)
+    for word, identifiers, tensors in (maps, to):
         for identifier, entries in zip(identifiers, tensors):
             print(f"{word:11} {describe(verifier.circuit.tensors[identifier], entries)}")
     print(f"security    {security(verifier.rounds)}")

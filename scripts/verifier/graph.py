@@ -1,5 +1,5 @@
 """What a graph must be before anything is proved about it
-(docs/proof-format.md, "The graph")."""
+(docs/proof-format.md, "The key file")."""
 
 import unicodedata
 
@@ -7,7 +7,8 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO
+from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS,
+                     ZERO)
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
@@ -175,7 +176,8 @@ class _Checker:
         require(step.table, f"{what}: it has no table")
         table = self.tables[step.table - 1]
         require(bool(step.shift) == bool(step.remainder), f"{what}: its shift does not go with its remainder")
-        require(step.shift == 0 or step.shift + table.bits <= forced.MOST_KEY_BITS, f"{what}: shift and table are too wide")
+        require(step.shift == 0 or step.shift + table.bits <= forced.MOST_KEY_BITS,
+                f"{what}: shift and table are too wide")
         require(bool(step.out) == (table.kind != RANGE), f"{what}: the table's values do not go with its output")
 
     def _product(self, product, shape, what):
