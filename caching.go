@@ -99,13 +99,14 @@ func (m *Model) hasher(what string) *cache.Hasher {
 	return h
 }
 
-// rangesID names the ranges that the samples give, or, to keep to them, the
-// first ones that the model was quantised with.
-func (m *Model) rangesID(samples []Input, keep bool) *cache.ID {
+// rangesID names the ranges and formats that the samples give, or, to keep to
+// them, the first ones that the model was quantised with in this mode.
+func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) *cache.ID {
 	h := m.hasher("ranges")
 	if h == nil {
 		return nil
 	}
+	h.Add("settings", fmt.Appendf(nil, "%s %v", settings.Mode, settings.Headroom))
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}

@@ -59,7 +59,11 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	if err != nil {
 		return fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
 	}
-	c, err := m.quantise(ctx, w, r, settingsOf(source))
+	settings := settingsOf(source)
+	if settings.Formats, err = m.formats(source.Formats, len(key.Circuit.Free) > 0); err != nil {
+		return fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
+	}
+	c, err := m.quantise(ctx, w, r, settings)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -67,8 +67,9 @@ func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims 
 // the key says.
 func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
 
-// Mode sets the precision: "auto", the widest that is safe, which is the
-// default, or "w8a8", eight bits for weights and activations. For Quantise.
+// Mode sets the precision: "auto", what brings the outputs close to the float
+// model's, which is the default, "w8a8", eight bits for weights and activations,
+// or "exact", sixteen bits wherever that is possible. For Quantise.
 func Mode(name string) Option { return func(o *options) { o.mode = name } }
 
 // Headroom widens the calibrated ranges by a factor of at least 1, by default

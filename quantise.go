@@ -19,7 +19,6 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
-	ranges    Ranges
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
 }
@@ -31,6 +30,11 @@ type Report struct {
 	// Float are the float model's outputs on the first sample, nil if the model
 	// was not run.
 	Float []Tensor
+	// Chosen are the values that were made more precise than the mode has all
+	// values, so that the outputs come close to the float model's.
+	Chosen []quantise.Chosen
+	// Choice tells how they were chosen, nil if Cached.
+	Choice *quantise.Choice
 	// Cached says that the ranges are those of an earlier run.
 	Cached bool
 	// OneBatch says why the circuit is for one size of the batch though the model
@@ -61,15 +65,19 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		return nil, err
 	}
 	if o.ranges != nil {
-		given, err := m.match(*o.ranges)
+		given, formats, err := m.match(*o.ranges)
 		if err != nil {
 			return nil, err
 		}
-		return m.quantise(ctx, w, given, settings)
+		repeat := settings
+		repeat.Formats = formats
+		return m.quantise(ctx, w, given, repeat)
 	}
-	entry := o.entry(w, m.rangesID(samples, o.keep))
-	if known, err := m.cachedRanges(entry); err == nil {
-		c, err := m.quantise(ctx, w, known, settings)
+	entry := o.entry(w, m.rangesID(samples, settings, o.keep))
+	if known, formats, err := m.cachedRanges(entry); err == nil {
+		repeat := settings
+		repeat.Formats = formats
+		c, err := m.quantise(ctx, w, known, repeat)
 		if err == nil {
 			c.report.Cached = true
 			c.warn(w)
@@ -89,7 +97,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.quantise(ctx, w, met, settings)
+	c, err := m.choose(ctx, w, samples, met, settings)
 	// A model that depends on its batch is calibrated with whole ones.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
 		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
@@ -97,7 +105,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 			return err
 		})
 		if err == nil {
-			c, err = m.quantise(ctx, w, met, settings)
+			c, err = m.choose(ctx, w, again, met, settings)
 		}
 	}
 	if err != nil {
@@ -106,7 +114,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	c.warn(w)
 	c.report.Float = float
 	if !o.provisional {
-		entry.putCodes(append([]uint32{flag(c.free())}, codes(c.quantised)...))
+		entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
 	}
 	return c, nil
 }
@@ -145,6 +153,18 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 	return met, first, nil
 }
 
+// values lists the values that ranges and formats are of.
+func (m *Model) values(free bool) ([]string, error) {
+	g := m.graph
+	if free {
+		var err error
+		if g, err = quantise.Pair(g); err != nil {
+			return nil, err
+		}
+	}
+	return quantise.Values(g), nil
+}
+
 // codes are the ranges that a model was quantised with as a key has them, in the
 // order of the values.
 func codes(q *quantise.Model) []uint32 {
@@ -168,7 +188,6 @@ func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
 	}
 	r := ranges{}
 	for i, name := range names {
-		var err error
 		if r[name], err = quantise.RangeOf([3]uint32(codes[3*i:])); err != nil {
 			return nil, err
 		}
@@ -176,27 +195,56 @@ func (m *Model) ranges(codes []uint32, free bool) (ranges, error) {
 	return r, nil
 }
 
-// values lists the values that have ranges, for a circuit whose batch is free or
-// not.
-func (m *Model) values(free bool) ([]string, error) {
-	g := m.graph
-	if free {
-		var err error
-		if g, err = quantise.Pair(g); err != nil {
-			return nil, err
-		}
+// formatsOf are the formats that a model was quantised with as a key has them, in
+// the order of the values; none if all are zero, unless all are asked for.
+func formatsOf(q *quantise.Model, all bool) []uint32 {
+	codes := make([]uint32, len(q.Values))
+	for i, name := range q.Values {
+		codes[i] = q.Formats[name].Code()
+		all = all || codes[i] != 0
 	}
-	return quantise.Values(g), nil
+	if !all {
+		return nil
+	}
+	return codes
 }
 
-// cachedRanges returns the ranges of an entry: a flag, whether they are those of a
-// circuit with a free batch, and codes.
-func (m *Model) cachedRanges(e *entry) (ranges, error) {
+// formats is the inverse of formatsOf.
+func (m *Model) formats(codes []uint32, free bool) (quantise.Formats, error) {
+	names, err := m.values(free)
+	if err != nil || len(codes) == 0 {
+		return nil, err
+	}
+	if len(codes) != len(names) {
+		return nil, fmt.Errorf("%d formats for %d values", len(codes), len(names))
+	}
+	formats := quantise.Formats{}
+	for i, name := range names {
+		f, err := quantise.FormatOf(codes[i])
+		if err != nil {
+			return nil, err
+		}
+		if codes[i] != 0 {
+			formats[name] = f
+		}
+	}
+	return formats, nil
+}
+
+// cachedRanges returns the ranges and formats of an entry: a flag, whether they are
+// those of a circuit with a free batch, and codes, first of the formats.
+func (m *Model) cachedRanges(e *entry) (ranges, quantise.Formats, error) {
 	codes := e.codes()
 	if len(codes) == 0 {
-		return nil, errors.New("no ranges")
+		return nil, nil, errors.New("no ranges")
 	}
-	return m.ranges(codes[1:], codes[0] == flag(true))
+	free, n := codes[0] == flag(true), (len(codes)-1)/4
+	f, err := m.formats(codes[1:1+n], free)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := m.ranges(codes[1+n:], free)
+	return r, f, err
 }
 
 func flag(yes bool) uint32 {
@@ -206,25 +254,56 @@ func flag(yes bool) uint32 {
 	return 0
 }
 
-func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
-	c := &Circuit{outputs: m.Outputs()}
+// choose quantises with formats that suit the samples.
+func (m *Model) choose(ctx context.Context, w *watch, samples []Input, r ranges, settings quantise.Options) (*Circuit, error) {
+	judges := make([]quantise.Sample, len(samples))
+	for i, s := range samples {
+		g, err := m.sizedFor(s)
+		if err != nil {
+			return nil, err
+		}
+		judges[i] = quantise.Sample{Graph: g, Inputs: s}
+	}
+	var q *quantise.Model
+	var choice *quantise.Choice
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
-		c.quantised, err = quantise.Quantise(m.graph, r, settings)
+		q, choice, err = quantise.Choose(ctx, m.graph, judges, r, settings)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.report.Steps, c.report.OneBatch = c.quantised.Steps, c.quantised.OneBatch
+	c := m.circuit(q, settings)
+	c.report.Choice = choice
+	return c, nil
+}
+
+// quantise quantises with the formats that the settings have.
+func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
+	var q *quantise.Model
+	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
+		q, err = quantise.Quantise(m.graph, r, settings)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m.circuit(q, settings), nil
+}
+
+// circuit describes a quantised model.
+func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
+	c := &Circuit{outputs: m.Outputs(), quantised: q}
+	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{
 			Files: files, Quantiser: quantise.Version,
 			W8A8: settings.Mode == modeW8A8, WeightBits: settings.WeightBits, ActBits: settings.ActBits, TableBits: settings.MaxTableBits,
-			Headroom: settings.Headroom, Ranges: codes(c.quantised),
+			Headroom: settings.Headroom, Ranges: codes(q), Formats: formatsOf(q, false),
 		}
 		c.id = m.circuitID(c.source, c.free())
 	}
-	return c, nil
+	return c
 }
 
 // modeW8A8 is the quantiser's mode that a source has a flag for.
@@ -276,7 +355,9 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 
 // Ranges returns the ranges that the model was quantised with: FromRanges gives
 // the same circuit.
-func (c *Circuit) Ranges() Ranges { return named(c.quantised.Values, codes(c.quantised)) }
+func (c *Circuit) Ranges() Ranges {
+	return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true))
+}
 
 // Report tells how the circuit came to be.
 func (c *Circuit) Report() Report { return c.report }

@@ -26,6 +26,9 @@ type ValueRange struct {
 	Min   uint32 `json:"min"`
 	Max   uint32 `json:"max"`
 	Least uint32 `json:"least"`
+	// Format is the code of the format that was chosen for the value, 0 if it has
+	// that of all values (quantise.Format.Code).
+	Format uint32 `json:"format,omitempty"`
 }
 
 // rangesFormat is the first member of a file of ranges.
@@ -64,10 +67,8 @@ func ReadRanges(r io.Reader) (Ranges, error) {
 	if !bytes.Equal(got.Bytes(), want.Bytes()) {
 		return nil, errors.New("not a file of ranges: members are missing, unknown, repeated or in another order")
 	}
-	for _, v := range f.Ranges {
-		if _, err := v.decode(); err != nil {
-			return nil, err
-		}
+	if _, _, err := f.Ranges.decode(); err != nil {
+		return nil, err
 	}
 	return f.Ranges, nil
 }
@@ -99,37 +100,37 @@ func (v ValueRange) decode() (quantise.Range, error) {
 	return r, nil
 }
 
-// named puts codes beside the names of their values, in order.
-func named(names []string, codes []uint32) Ranges {
+// named puts codes of ranges and formats beside the names of their values, in order.
+func named(names []string, codes, formats []uint32) Ranges {
 	var r Ranges
 	for i, name := range names {
-		r = append(r, ValueRange{name, codes[3*i], codes[3*i+1], codes[3*i+2]})
+		r = append(r, ValueRange{name, codes[3*i], codes[3*i+1], codes[3*i+2], formats[i]})
 	}
 	return r
 }
 
-// match returns the ranges by name, which must be those of the model's values: of a
+// match returns the ranges and formats by name, which must be those of the model's values: of a
 // circuit with a free batch, or of one without.
-func (m *Model) match(given Ranges) (ranges, error) {
+func (m *Model) match(given Ranges) (ranges, quantise.Formats, error) {
 	free, err := m.values(true)
 	if err == nil && given.names(free) {
 		return given.decode()
 	}
 	names, err := m.values(false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if given.names(names) {
 		return given.decode()
 	}
 	if len(given) != len(names) {
-		return nil, fmt.Errorf("the ranges are those of another model: they are of %d values, and %s has %d", len(given), m.name, len(names))
+		return nil, nil, fmt.Errorf("the ranges are those of another model: they are of %d values, and %s has %d", len(given), m.name, len(names))
 	}
 	i := 0
 	for given[i].Name == names[i] {
 		i++
 	}
-	return nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, given[i].Name, names[i], m.name)
+	return nil, nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, given[i].Name, names[i], m.name)
 }
 
 // names says whether the ranges are of values with these names.
@@ -137,13 +138,19 @@ func (r Ranges) names(names []string) bool {
 	return slices.EqualFunc(r, names, func(v ValueRange, name string) bool { return v.Name == name })
 }
 
-func (r Ranges) decode() (ranges, error) {
-	met := ranges{}
+func (r Ranges) decode() (ranges, quantise.Formats, error) {
+	met, formats := ranges{}, quantise.Formats{}
 	for _, v := range r {
 		var err error
 		if met[v.Name], err = v.decode(); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if v.Format == 0 {
+			continue
+		}
+		if formats[v.Name], err = quantise.FormatOf(v.Format); err != nil {
+			return nil, nil, fmt.Errorf("the format of %q: %w", v.Name, err)
 		}
 	}
-	return met, nil
+	return met, formats, nil
 }

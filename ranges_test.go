@@ -36,7 +36,7 @@ func TestFromRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := Quantise(t.Context(), m, nil, append(opts, FromRanges(ranges))...)
+		b, err := Quantise(t.Context(), m, nil, append(opts, FromRanges(a.Ranges()))...)
 		if err != nil || !a.source.Equal(b.source) || !bytes.Equal(a.Ranges().File(), b.Ranges().File()) {
 			t.Errorf("%v: another circuit", err)
 		}
@@ -77,7 +77,7 @@ func TestProvisional(t *testing.T) {
 func FuzzReadRanges(f *testing.F) {
 	f.Add([]byte(`{"format":"prove-model ranges 1","ranges":[{"name":"x<","min":0,"max":67043328,"least":0}]}`))
 	f.Add(Ranges{}.File())
-	f.Add(Ranges{{"é\x00", 201261056, 67043328, 0}}.File())
+	f.Add(Ranges{{"é\x00", 201261056, 67043328, 0, 15}}.File())
 	data, err := os.ReadFile("testdata/digits/input.json")
 	if err != nil {
 		f.Fatal(err)

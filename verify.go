@@ -90,7 +90,7 @@ func public(g *model.Graph, ids []model.TensorID, ints [][]int32) []Tensor {
 		t := &g.Tensors[id]
 		out[i] = tensor(t.Name, t.Shape, make([]float64, len(ints[i])))
 		for j, v := range ints[i] {
-			out[i].Values[j] = math.Ldexp(float64(v), -t.Frac)
+			out[i].Values[j] = math.Ldexp(float64(v), -t.FracAt(j))
 		}
 	}
 	return out

@@ -22,7 +22,7 @@ type Config struct {
 	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
-	Mode        string   `mapstructure:"mode"`        // ModeAuto or ModeW8A8
+	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 
 	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
@@ -50,8 +50,9 @@ type Config struct {
 
 // Values of Mode: the precision of weights and activations.
 const (
-	ModeAuto = "auto" // the widest that the static bound allows
-	ModeW8A8 = "w8a8" // eight bits each
+	ModeAuto  = "auto"  // what brings the outputs close to the float model's
+	ModeW8A8  = "w8a8"  // eight bits each
+	ModeExact = "exact" // sixteen bits wherever that is possible
 )
 
 // Values of Soundness: the regime of the proximity bounds.
@@ -117,7 +118,7 @@ func (c *Config) validate() error {
 			errs = append(errs, fmt.Errorf("--%s %v: want a number from %v to %v", name, value, lo, hi))
 		}
 	}
-	oneOf("mode", c.Mode, ModeAuto, ModeW8A8)
+	oneOf("mode", c.Mode, ModeAuto, ModeW8A8, ModeExact)
 	oneOf("soundness", c.Soundness, SoundnessUnique, SoundnessJohnson)
 	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
 	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)

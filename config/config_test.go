@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 		"nested key":      {yaml: "prover:\n  threads: 3\n", want: `unknown "prover"`},
 		"not yaml":        {yaml: "threads: [3\n", want: "settings file"},
 		"wrong type":      {yaml: "threads: many\n", want: "threads"},
-		"mode":            {args: []string{"--mode=int4"}, want: "auto or w8a8"},
+		"mode":            {args: []string{"--mode=int4"}, want: "auto or w8a8 or exact"},
 		"soundness":       {args: []string{"--soundness=none"}, want: "unique or johnson"},
 		"gpu":             {args: []string{"--gpu=maybe"}, want: "auto or require or off"},
 		"threads":         {args: []string{"--threads=-1"}, want: "--threads -1"},

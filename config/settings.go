@@ -24,7 +24,7 @@ var settings = []setting{
 	text("vk", "verification key `file` (default: <model>.vk here)", func(c *Config) *string { return &c.VK }),
 	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
-	text("mode", "precision `mode`: auto (widest that is safe) or w8a8", func(c *Config) *string { return &c.Mode }),
+	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},
 	{name: "max-error", usage: "refuse a run whose output is off by more than this `fraction` of its range (default: warn above 0.01)",

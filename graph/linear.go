@@ -94,6 +94,14 @@ func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
 	} else if b.Tensor(z[0]) != nil {
 		in[2], g.Beta = b.scaled(z[0], g.Beta), 1
 	}
+	if b.Tensor(x) != nil && b.Tensor(y) != nil && len(in) == 3 && b.Tensor(in[2]) == nil {
+		sum := in[2] // of a constant product and what is computed
+		if g.Beta != 1 {
+			sum = b.Mul(sum, b.number("beta", g.Beta))
+		}
+		g.Beta = 1
+		return b.Add(b.emit(g, in[:2]...), sum)
+	}
 	return b.emit(g, in...)
 }
 

@@ -17,22 +17,32 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 		values[v.Name] = inputs[i]
 	}
 	for _, n := range g.Nodes {
-		in := make([]operand, len(n.Inputs))
-		for i, name := range n.Inputs {
-			in[i] = operand{shape: g.Shapes[name], f: values[name]}
-			if t := g.Consts[name]; t != nil {
-				if t.F32 != nil {
-					in[i].w = t.F32
-				} else { // at run time all numbers are float64
-					in[i].f = t.Float64s()
-				}
-			}
-		}
-		out, err := n.Op.eval(in, g.Shapes[n.Output])
+		out, err := g.RunNode(n, values)
 		if err != nil {
-			return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+			return nil, err
 		}
-		values[n.Output] = out.float64s()
+		values[n.Output] = out
 	}
 	return values, nil
+}
+
+// RunNode computes the value of a node of the graph in float64, row-major, from
+// those of its inputs that are not constants.
+func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error) {
+	in := make([]operand, len(n.Inputs))
+	for i, name := range n.Inputs {
+		in[i] = operand{shape: g.Shapes[name], f: values[name]}
+		if t := g.Consts[name]; t != nil {
+			if t.F32 != nil {
+				in[i].w = t.F32
+			} else { // at run time all numbers are float64
+				in[i].f = t.Float64s()
+			}
+		}
+	}
+	out, err := n.Op.eval(in, g.Shapes[n.Output])
+	if err != nil {
+		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+	}
+	return out.float64s(), nil
 }

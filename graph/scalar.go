@@ -178,8 +178,10 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 	return b.emit(Scalar{f, params}, x)
 }
 
-// Clip is min(max(x, lo), hi), with infinite bounds where a side is open.
+// Clip is min(max(x, lo), hi), with infinite bounds where a side is open: hi where
+// lo is above it.
 func (b *Builder) Clip(x Value, lo, hi float64) Value {
+	lo = min(lo, hi)
 	switch {
 	case math.IsInf(lo, -1) && math.IsInf(hi, 1):
 		return x

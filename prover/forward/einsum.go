@@ -107,8 +107,6 @@ func newAxes(labels []model.Label) (x axes) {
 	return x
 }
 
-func (x *axes) size() int { return model.Size(x.dims) }
-
 // offsets gives where in the operand every index over the labels lies,
 // row-major. Labels that the operand lacks do not move it.
 func (x *axes) offsets(o operand) []int {

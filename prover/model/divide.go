@@ -191,7 +191,7 @@ func (s *Step) rangeBits(g *Graph) int {
 		return -1
 	}
 	// In a range of two limbs the lower one is a remainder again, of a smaller
-	// shift: so it ends.
+	// shift: so it ends. The values that a table may have as well do not matter.
 	t := &g.Tables[s.Table]
 	if t.Min != 0 || s.Shift > 0 && t.Bits == 0 {
 		return -1

@@ -53,9 +53,18 @@ type Tensor struct {
 	Scales   []Scale // in a template: of the axes; nil if none scales
 	Kind     Kind
 	Frac     int
+	Fracs    []int // Input: in place of Frac, one for each index of the last axis; nil if one for all
 	Min, Max int64
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
+}
+
+// FracAt returns the Frac of the entry with a row-major index.
+func (t *Tensor) FracAt(i int) int {
+	if len(t.Fracs) > 0 {
+		return t.Fracs[i%len(t.Fracs)]
+	}
+	return t.Frac
 }
 
 // Linear is one summand Coef·View(Src) of a virtual tensor or accumulator.

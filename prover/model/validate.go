@@ -100,6 +100,9 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if err := validateShape(t.Shape); err != nil {
 		return err
 	}
+	if n := len(t.Fracs); n > 0 && (t.Kind != Input || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
+		return fmt.Errorf("%d scales of %v entries", n, t.Shape)
+	}
 	if t.Kind > Virtual {
 		return fmt.Errorf("unknown kind %d", t.Kind)
 	}

@@ -43,10 +43,20 @@ func (d *decoder) tensor(p *proofpb.Tensor) model.Tensor {
 		Scales: scales(p.Scales),
 		Kind:   model.Kind(p.Kind),
 		Frac:   int(p.Frac),
+		Fracs:  fracs(p.Fracs),
 		Min:    p.Min,
 		Max:    p.Max,
 		Def:    decodeList(p.Definition, d.linear),
 	}
+}
+
+// fracs keeps an absent list nil.
+func fracs(v []int32) []int {
+	var out []int
+	for _, f := range v {
+		out = append(out, int(f))
+	}
+	return out
 }
 
 // scales keeps an absent list nil.

@@ -30,6 +30,7 @@ func encodeTensor(t *model.Tensor) *proofpb.Tensor {
 		Shape:      encodeInts[uint64](t.Shape),
 		Kind:       proofpb.Tensor_Kind(t.Kind),
 		Frac:       int32(t.Frac),
+		Fracs:      encodeInts[int32](t.Fracs),
 		Min:        t.Min,
 		Max:        t.Max,
 		Definition: encodeList(t.Def, encodeLinear),
@@ -118,7 +119,7 @@ func encodeList[T, P any](list []T, encode func(*T) *P) []*P {
 	return out
 }
 
-func encodeInts[To uint32 | uint64 | int64, From ~int | ~int32 | ~uint32](v []From) []To {
+func encodeInts[To int32 | uint32 | uint64 | int64, From ~int | ~int32 | ~uint32](v []From) []To {
 	out := make([]To, len(v))
 	for i, x := range v {
 		out[i] = To(x)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -241,8 +242,10 @@ func (k *Key) check() error {
 		return err
 	}
 	for i := range g.Tensors {
-		if f := g.Tensors[i].Frac; f < -maxFrac || f > maxFrac {
-			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
+		for _, f := range slices.Concat(g.Tensors[i].Fracs, []int{g.Tensors[i].Frac}) {
+			if f < -maxFrac || f > maxFrac {
+				return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
+			}
 		}
 	}
 	if fixed := len(g.FixedIDs()) > 0; fixed != k.HasFixed {

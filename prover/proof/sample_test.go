@@ -30,6 +30,13 @@ func sampleGraph(a, b, bits int, coef int64, name string) *model.Graph {
 	reverse[0] = -1
 	shape := []int{a, b}
 	in := tensor(model.Tensor{Shape: shape, Kind: model.Input, Frac: 7, Min: -99, Max: 99})
+	if b > 1 { // a scale for each index of the last axis
+		t := &g.Tensors[in]
+		t.Frac, t.Fracs = 0, make([]int, b)
+		for i := range t.Fracs {
+			t.Fracs[i] = i - 7
+		}
+	}
 	weights := tensor(model.Tensor{Shape: []int{b, b}, Kind: model.Fixed, Frac: -3, Min: -128, Max: 127})
 	column := tensor(model.Tensor{Shape: []int{1 << bits}, Kind: model.Fixed, Min: -5, Max: 5})
 	scalar := tensor(model.Tensor{Kind: model.Fixed, Min: 1, Max: 1})
@@ -160,7 +167,7 @@ func genKey() *rapid.Generator[*Key] {
 func sampleSource() *Source {
 	return &Source{
 		Files: [][32]byte{{1, 2, 3}, {0xff}}, Quantiser: 7, W8A8: true, WeightBits: 8, ActBits: 9, TableBits: 20,
-		Headroom: 1.1, Ranges: []uint32{0, 1<<RangeCodeBits - 1, 5, 1 << 27, 6, 0},
+		Headroom: 1.1, Ranges: []uint32{0, 1<<RangeCodeBits - 1, 5, 1 << 27, 6, 0}, Formats: []uint32{15, 1<<FormatCodeBits - 1},
 	}
 }
 
@@ -177,6 +184,10 @@ func genSource() *rapid.Generator[*Source] {
 		}
 		n := 3 * rapid.IntRange(0, 5).Draw(t, "values")
 		s.Ranges = rapid.SliceOfN(rapid.Uint32Range(0, 1<<RangeCodeBits-1), n, n).Draw(t, "ranges")
+		if n > 0 && rapid.Bool().Draw(t, "formats") {
+			s.Formats = rapid.SliceOfN(rapid.Uint32Range(0, 1<<FormatCodeBits-1), n/3, n/3).Draw(t, "formats")
+			s.Formats[0] |= 1
+		}
 		return s
 	})
 }

@@ -27,6 +27,9 @@ type Source struct {
 	// values of its nodes, in order, for a batch of two if the batch is free, three
 	// codes each (quantise.Range.Codes).
 	Ranges []uint32
+	// Formats are those of the same values (quantise.Format.Code); none if all are
+	// 0.
+	Formats []uint32
 }
 
 // Equal says whether two sources are the same; either may be nil.
@@ -36,7 +39,7 @@ func (s *Source) Equal(o *Source) bool {
 	}
 	return slices.Equal(s.Files, o.Files) && s.Quantiser == o.Quantiser && s.W8A8 == o.W8A8 &&
 		s.WeightBits == o.WeightBits && s.ActBits == o.ActBits && s.TableBits == o.TableBits &&
-		s.Headroom == o.Headroom && slices.Equal(s.Ranges, o.Ranges)
+		s.Headroom == o.Headroom && slices.Equal(s.Ranges, o.Ranges) && slices.Equal(s.Formats, o.Formats)
 }
 
 // Bounds on a source, far above what models have.
@@ -45,6 +48,8 @@ const (
 	maxSourceRanges = 3 << 20
 	// RangeCodeBits is the size of a code in Source.Ranges.
 	RangeCodeBits = 28
+	// FormatCodeBits is the size of a code in Source.Formats.
+	FormatCodeBits = 16
 )
 
 func (s *Source) validate() error {
@@ -60,6 +65,14 @@ func (s *Source) validate() error {
 	case len(s.Ranges)%3 != 0 || len(s.Ranges) > maxSourceRanges:
 		return fmt.Errorf("%d numbers in ranges", len(s.Ranges))
 	}
+	if n := len(s.Formats); n > 0 && (n != len(s.Ranges)/3 || !slices.ContainsFunc(s.Formats, func(c uint32) bool { return c != 0 })) {
+		return fmt.Errorf("%d formats for %d ranges", n, len(s.Ranges)/3)
+	}
+	for _, c := range s.Formats {
+		if c >= 1<<FormatCodeBits {
+			return errors.New("a number in the formats has more than 16 bits")
+		}
+	}
 	for _, c := range s.Ranges {
 		if c >= 1<<RangeCodeBits {
 			return errors.New("a number in the ranges has more than 28 bits")
@@ -71,7 +84,7 @@ func (s *Source) validate() error {
 func encodeSource(s *Source) *proofpb.Source {
 	p := &proofpb.Source{
 		Quantiser: uint32(s.Quantiser), WeightBits: uint32(s.WeightBits), ActivationBits: uint32(s.ActBits), TableBits: uint32(s.TableBits),
-		Headroom: math.Float64bits(s.Headroom), Ranges: s.Ranges,
+		Headroom: math.Float64bits(s.Headroom), Ranges: s.Ranges, Formats: s.Formats,
 	}
 	if s.W8A8 {
 		p.Mode = proofpb.Mode_W8A8
@@ -88,7 +101,7 @@ func decodeSource(p *proofpb.Source) (*Source, error) {
 	s := &Source{
 		Quantiser: d.small(p.Quantiser), W8A8: p.Mode == proofpb.Mode_W8A8,
 		WeightBits: d.small(p.WeightBits), ActBits: d.small(p.ActivationBits), TableBits: d.small(p.TableBits),
-		Headroom: math.Float64frombits(p.Headroom), Ranges: p.Ranges,
+		Headroom: math.Float64frombits(p.Headroom), Ranges: p.Ranges, Formats: p.Formats,
 	}
 	for _, f := range p.Files {
 		if len(f.Sha256) != sha256.Size {

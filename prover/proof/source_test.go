@@ -27,7 +27,9 @@ func TestSourceEqual(t *testing.T) {
 		"tables":     func(s *Source) { s.TableBits++ },
 		"headroom":   func(s *Source) { s.Headroom++ },
 		"a range":    func(s *Source) { s.Ranges[0]++ },
-		"the ranges": func(s *Source) { s.Ranges = s.Ranges[:3] },
+		"the ranges": func(s *Source) { s.Ranges, s.Formats = s.Ranges[:3], nil },
+		"a format":   func(s *Source) { s.Formats[0]++ },
+		"no formats": func(s *Source) { s.Formats = nil },
 	} {
 		b := sampleSource()
 		change(b)
@@ -40,6 +42,13 @@ func TestSourceEqual(t *testing.T) {
 	}
 	if err := k.SetSource(a); err != nil || k.Digest != digest || !bytes.Equal(k.Encoded(), plain) {
 		t.Errorf("the first source again gives another key, or %v", err)
+	}
+	for _, formats := range [][]uint32{{1}, make([]uint32, len(a.Ranges)/3), slices.Repeat([]uint32{1 << FormatCodeBits}, len(a.Ranges)/3)} {
+		b := sampleSource()
+		b.Formats = formats
+		if err := k.SetSource(b); err == nil {
+			t.Errorf("formats %v: accepted", formats)
+		}
 	}
 	if err := k.SetSource(&Source{}); err == nil {
 		t.Error("an empty source: accepted")

@@ -28,6 +28,10 @@ func lowerAdd(l *lowering, n *graph.Node, v *value) {
 		if sign < 0 {
 			terms[1].e = terms[1].e.times(-1)
 		}
+		if frac, ok := l.stream[v.name]; ok {
+			v.pending = l.sumOnScale(v, terms, frac)
+			return
+		}
 		v.pending = l.align(terms, 0, v.rng)
 	}
 }
@@ -80,7 +84,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		most = math.Max(most, math.Abs(values[i]))
 	}
 	e := l.align([]term{{x, l.broadcast(x, v.shape).times(int64(xs))}}, most, v.rng)
-	e = l.refine(e, values, most, v.rng)
+	e = l.refine(v, e, values, most, v.rng)
 	v.pending = l.plusConstant(e, name, t.Shape, values)
 }
 
@@ -93,8 +97,8 @@ func (l *lowering) setAffine(v, x *value, mul, add float64) {
 }
 
 // refine scales e up, if it is too coarse to take in constants with the
-// precision that the sum will have.
-func (l *lowering) refine(e *expr, values []float64, most float64, rng Range) *expr {
+// precision that the sum v will have.
+func (l *lowering) refine(v *value, e *expr, values []float64, most float64, rng Range) *expr {
 	exact := true
 	for _, c := range values {
 		if c *= pow2(e.frac); c != math.Trunc(c) {
@@ -106,7 +110,7 @@ func (l *lowering) refine(e *expr, values []float64, most float64, rng Range) *e
 	if exact || widest == 0 {
 		return e
 	}
-	frac := floorLog2(pow2(l.plan.bits+3) / widest)
+	frac := floorLog2(pow2(max(l.plan.bits, min(l.opts.Formats[v.name].Bits, 24))+3) / widest)
 	for frac > e.frac && !l.room((float64(float64(e.abs())*pow2(-e.frac))+most)*pow2(frac)) {
 		frac--
 	}

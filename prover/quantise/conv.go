@@ -103,7 +103,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 		return
 	}
 	// Computed weights.
-	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count})
+	ida, idb := l.fitProduct(x, l.values[name], contraction{count: count, limit: l.limitOf(v)})
 	ida, colLabels = operand(ida)
 	if t := l.g.Tensors[idb]; !sameShape(t.Shape, shape) {
 		idb = l.virtual(t.Name, shape, []model.Linear{{Coef: 1, Src: idb, View: reshapeView(t.Shape, shape)}}, t.Frac)

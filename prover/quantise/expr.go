@@ -10,6 +10,9 @@ type expr struct {
 	shape    []int
 	frac     int   // the real value is the accumulator times 2^−frac
 	min, max int64 // static bounds
+	// norm bounds the Euclidean norm of the rows along the last axis, 0 if it is not
+	// known; sums and products of the accumulator do not keep it.
+	norm float64
 }
 
 // abs is the largest magnitude the accumulator may have.

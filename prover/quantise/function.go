@@ -62,10 +62,14 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	e := l.takeFlat(base)
 	// Bounds that the argument's scale cannot express need a table.
 	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit > 0 && limit*pow2(e.frac) < 32 {
-		return l.tableFunction(v, l.plan.bits)
+		return l.tableFunction(v, l.narrowBitsOf(v))
 	}
 	r := l.piecewiseRange(v.rng, base.rng, b)
-	return l.round(v.name, e, Range{Min: -r, Max: r}, l.plan.bits, b)
+	rng := Range{Min: -r, Max: r}
+	if f := l.formatted(v); f > 0 {
+		return l.roundFormat(v, e, rng, f, b)
+	}
+	return l.round(v.name, e, rng, l.plan.bits, b)
 }
 
 // piecewiseRange is the magnitude that sets the scale of a piecewise function's
@@ -192,8 +196,11 @@ func (l *lowering) tableInput(base *value) (*expr, int) {
 	if base.id == model.None && base.pending != nil && base.uses == 1 &&
 		l.entries(base.shape) >= fusedEntries && base.rng.abs() > 0 {
 		e := base.pending
-		frac := min(e.frac, floorLog2(float64(int64(1)<<l.plan.bits-1)/(base.rng.abs()*l.opts.Headroom)))
+		frac := min(e.frac, floorLog2(float64(int64(1)<<l.narrowBitsOf(base)-1)/(base.rng.abs()*l.opts.Headroom)))
 		bits := min(16, 30-l.plan.shift())
+		if l.formatted(base) > 0 {
+			bits = 16
+		}
 		for loss := range 2 {
 			if lo, hi := keyDomain(keys(e, frac-loss)); hi-lo < 1<<bits {
 				return e, frac - loss
@@ -203,7 +210,12 @@ func (l *lowering) tableInput(base *value) (*expr, int) {
 	id := l.raw(base)
 	t := l.g.Tensors[id]
 	if lo, hi := keyDomain(t.Min, t.Max); hi-lo >= 1<<16 {
-		id = l.round(base.name, l.tensorExpr(id, nil, t.Shape), base.rng, l.plan.bits, wholeLine)
+		e := l.tensorExpr(id, nil, t.Shape)
+		if l.formatted(base) > 0 {
+			id = l.roundFormat(base, e, base.rng, 15, wholeLine)
+		} else {
+			id = l.round(base.name, e, base.rng, l.plan.bits, wholeLine)
+		}
 	}
 	return l.tensorExpr(id, nil, t.Shape), l.g.Tensors[id].Frac
 }

@@ -10,7 +10,8 @@ import (
 
 // input adds the public tensor of a graph input. Values that calibration never
 // met below zero are taken to be non-negative if there are enough of them to
-// tell, which tightens every bound after.
+// tell, which tightens every bound after. One whose features are scaled first has
+// a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.inputBits(v) - 1}
 	t.Min = -t.Max - 1
@@ -22,6 +23,12 @@ func (l *lowering) input(v *value) model.TensorID {
 		r = 1
 	}
 	t.Frac = floorLog2(float64(t.Max) / r)
+	if s := l.scalings[v.name]; s != nil {
+		t.Frac, t.Min = 0, -t.Max-1
+		for j := range s.mul {
+			t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].abs()*l.opts.Headroom)))
+		}
+	}
 	id := model.TensorID(len(l.g.Tensors))
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
@@ -32,6 +39,9 @@ func (l *lowering) input(v *value) model.TensorID {
 // small rows beside large ones, and what comparisons take where Softmax does.
 // Public values cost nothing.
 func (l *lowering) inputBits(v *value) int {
+	if b := l.formatted(v); b > 0 {
+		return b
+	}
 	bits, readers := 24, 0
 	for _, n := range l.fg.Nodes {
 		if n.Inputs[0] != v.name {
@@ -64,12 +74,11 @@ func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), model.Size(t.Shape))
 		}
 		v := make([]int32, len(inputs[i]))
-		scale := pow2(t.Frac)
 		for j, x := range inputs[i] {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
 			}
-			r := math.Round(x * scale)
+			r := math.Round(math.Ldexp(x, t.FracAt(j)))
 			if r < float64(t.Min) || r > float64(t.Max) {
 				saturated++
 				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))
@@ -83,10 +92,10 @@ func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int
 
 // Dequantise returns the real values that integers of a tensor stand for.
 func (m *Model) Dequantise(id model.TensorID, v []int32) []float64 {
-	scale := pow2(-m.Graph.Tensors[id].Frac)
+	t := &m.Graph.Tensors[id]
 	out := make([]float64, len(v))
 	for i, x := range v {
-		out[i] = float64(x) * scale
+		out[i] = math.Ldexp(float64(x), -t.FracAt(i))
 	}
 	return out
 }

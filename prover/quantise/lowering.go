@@ -26,6 +26,13 @@ type lowering struct {
 	// rowSums bounds the sum of the magnitudes along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	rowSums map[model.TensorID]int64
+	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	rowNorms map[model.TensorID]float64
+	parts    map[model.TensorID]parts // limbs of wide tensors
+	stream   map[string]int           // scales of sums (streams)
+	scalings map[string]*scaling      // of inputs
+	chains   map[string]*scaling      // the same by the values of their chains
 
 	steps   []stepReport
 	clamps  []clamp
@@ -58,7 +65,8 @@ type value struct {
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
 
-	quiet bool // clamping it says nothing about the calibration
+	quiet   bool // clamping it says nothing about the calibration
+	clipped bool // the tensor has less than the value's range
 
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
@@ -80,7 +88,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, tables: map[string]model.TableID{},
-		rowSums: map[model.TensorID]int64{},
+		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		maxBits: 15,
 	}
 }
@@ -104,6 +112,15 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
+	l.stream = l.streams()
+	for _, in := range l.fg.Inputs {
+		if s := l.scaling(in); s != nil {
+			l.scalings[in.Name] = s
+			for _, name := range s.names {
+				l.chains[name] = s
+			}
+		}
+	}
 	uses := map[string]int{}
 	for _, n := range l.fg.Nodes {
 		for _, in := range n.Inputs {
@@ -169,7 +186,12 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 			ok, err = false, why.err
 		}
 	}()
-	f(l, n, v)
+	switch s := l.chains[n.Output]; {
+	case s == nil:
+		f(l, n, v)
+	case n.Output == s.last:
+		l.scaledInput(v, s)
+	}
 	return true, nil
 }
 
@@ -282,7 +304,10 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, outside: l.outside,
+		clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+	}
+	for _, n := range l.fg.Nodes {
+		m.nodes[n.Output] = model.PrintableName(n.Name)
 	}
 	for _, s := range l.steps {
 		m.Steps = append(m.Steps, s.StepReport)

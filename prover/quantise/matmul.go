@@ -84,7 +84,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		}
 	}
 	if va != nil && vb != nil {
-		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape)}
+		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
 		ida, idb := l.fitProduct(va, vb, c)
 		reach := int64(l.reach(ida, idb, c))
 		ida, la = l.dropBroadcast(ida, la, v.shape)
@@ -115,7 +115,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: name, t: t, shape: shape, labels: kept, channels: channels, inner: inner, count: k, out: v.shape,
+		name: name, t: t, shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.dropBroadcast(id, la, v.shape) },
 	}
 	if bias != "" {

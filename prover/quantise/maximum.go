@@ -48,8 +48,9 @@ func lowerMaxPool(l *lowering, n *graph.Node, op graph.MaxPool, v *value) {
 // comparable returns the value's tensor narrow enough for a difference table.
 func (l *lowering) comparable(x *value) model.TensorID {
 	id := l.tensor(x)
-	if l.g.Tensors[id].Max-l.g.Tensors[id].Min >= 1<<(l.plan.bits+2) {
-		return l.narrowed(x, l.plan.bits)
+	bits := l.narrowBitsOf(x)
+	if l.g.Tensors[id].Max-l.g.Tensors[id].Min >= 1<<(bits+2) {
+		return l.narrowed(x, bits)
 	}
 	return id
 }

@@ -37,6 +37,13 @@ func run(t testing.TB, g *graph.Graph, inputs [][]float64, opts Options) (m *Mod
 	if err != nil {
 		t.Fatal(err)
 	}
+	w, got, want = runModel(t, m, g, inputs, values)
+	return m, w, got, want
+}
+
+// runModel executes a model and returns the real outputs, integer and float.
+func runModel(t testing.TB, m *Model, g *graph.Graph, inputs [][]float64, values map[string][]float64) (w *forward.Witness, got, want [][]float64) {
+	t.Helper()
 	ints, saturated, err := m.QuantiseInput(inputs)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +59,7 @@ func run(t testing.TB, g *graph.Graph, inputs [][]float64, opts Options) (m *Mod
 	for _, o := range g.Outputs {
 		want = append(want, values[o])
 	}
-	return m, w, m.Outputs(w), want
+	return w, m.Outputs(w), want
 }
 
 // checkWitness checks what the prover relies on: entries within the tensors'
@@ -93,7 +100,15 @@ func TestSharedModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close()
-			m, w, got, want := run(t, g, inputs.Data(), Options{})
+			values, err := g.RunFloat(inputs.Data())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, c, err := Choose(context.Background(), g, []Sample{{g, inputs.Data()}}, Ranges(values), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, got, want := runModel(t, m, g, inputs.Data(), values)
 			rows, entries := 0, 0
 			for _, table := range m.Graph.Tables {
 				rows += 1 << table.Bits
@@ -103,12 +118,13 @@ func TestSharedModels(t *testing.T) {
 					entries += model.Size(m.Graph.Tensors[i].Shape)
 				}
 			}
+			t.Logf("%d runs, at first %.5f %%: %v", c.Runs, 100*c.First, c.Formats)
 			for i := range got {
 				a := Compare(got[i], want[i])
 				t.Logf("error %.5f %% of the range, cosine %.7f; %d steps, %d witness entries, %d table rows, saturated %v",
 					100*a.Relative, a.Cosine, len(m.Graph.Steps), entries, rows, m.Saturation(w))
-				if a.Relative > 0.01 {
-					t.Errorf("error %g is over 1 %% of the range %g", a.MaxError, a.Range)
+				if a.Relative > Target {
+					t.Errorf("error %g is over 0.1 %% of the range %g", a.MaxError, a.Range)
 				}
 				if len(got[i]) >= 8 && a.Cosine < 0.999 {
 					t.Errorf("cosine %g is below 0.999", a.Cosine)

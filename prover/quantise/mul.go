@@ -21,7 +21,7 @@ func lowerMul(l *lowering, n *graph.Node, v *value) {
 			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, func(a, b float64) float64 { return a * b })}
 			return
 		}
-		v.pending = l.elementwise(v.shape, a, b)
+		v.pending = l.elementwise(v, a, b)
 	}
 }
 

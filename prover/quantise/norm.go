@@ -39,6 +39,9 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 		id, times = l.centred(r, id, count)
 	}
 	v.pending = l.normalised(r, id, op, times)
+	if !slices.Equal(op.Axes, []int{len(v.shape) - 1}) {
+		v.pending.norm = 0 // rows are not along the last axis
+	}
 }
 
 // normalised is the norm of the rows of a tensor, which is that many times what the
@@ -97,7 +100,18 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	e.frac = frac
 	e.max = int64(root*pow2(frac)) + 1<<17
 	e.min = -e.max
+	// Together the entries of a row have the norm that an entry alone can have, but
+	// for what rounding adds to each.
+	e.norm = root*pow2(frac) + math.Sqrt(float64(r.count))*(1<<17)
 	return e
+}
+
+// rowNorm bounds the Euclidean norm of the rows of a tensor to which an accumulator
+// was rounded, of which the rows' norm is known; clamping makes them no longer.
+func (l *lowering) rowNorm(id model.TensorID, e *expr) {
+	if t := &l.g.Tensors[id]; e.norm > 0 && len(t.Shape) > 0 {
+		l.rowNorms[id] = e.norm*pow2(t.Frac-e.frac) + math.Sqrt(float64(t.Shape[len(t.Shape)-1]))/2
+	}
 }
 
 // limbBits returns the size of limbs for numbers of the given width of which the

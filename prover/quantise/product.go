@@ -6,19 +6,20 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// elementwise is the product of two computed values, with broadcasting.
-func (l *lowering) elementwise(shape []int, a, b *value) *expr {
-	ida, idb := l.fitProduct(a, b, contraction{count: 1})
-	ida, la := l.squeezed(ida, shape)
-	idb, lb := l.squeezed(idb, shape)
-	return l.product(shape, ida, la, idb, lb, 1)
+// elementwise is the product v of two computed values, with broadcasting.
+func (l *lowering) elementwise(v, a, b *value) *expr {
+	ida, idb := l.fitProduct(a, b, contraction{count: 1, limit: l.limitOf(v)})
+	ida, la := l.squeezed(ida, v.shape)
+	idb, lb := l.squeezed(idb, v.shape)
+	return l.product(v.shape, ida, la, idb, lb, 1)
 }
 
 // contraction tells what a product sums over: count entries, which are the
-// last axis of A or B if so marked.
+// last axis of A or B if so marked; and how large it may be.
 type contraction struct {
 	count        int
 	lastA, lastB bool
+	limit        int64
 }
 
 // reach bounds a sum of products.
@@ -39,7 +40,7 @@ func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
 func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model.TensorID) {
 	ida, idb := l.tightened(a), l.tightened(b)
 	for {
-		over := l.reach(ida, idb, c) / float64(l.plan.limit())
+		over := l.reach(ida, idb, c) / float64(c.limit)
 		if over <= 1 {
 			return ida, idb
 		}

@@ -45,8 +45,10 @@ func Ranges(runs ...map[string][]float64) map[string]Range {
 
 // Options are the choices the caller may make. Zero values mean the default.
 type Options struct {
-	// Mode is "auto" (the widest precision the bounds allow; the default) or
-	// "w8a8" (8-bit weights and activations).
+	// Mode is "auto" (the precision that the bounds allow in one accumulator, and
+	// more for the values whose Formats say so; the default), "w8a8" (8-bit weights
+	// and activations) or "exact" (of which Choose makes formats that are wide
+	// everywhere).
 	Mode string
 	// WeightBits bounds the signed mantissa of a weight: 2 to 16. Default 16,
 	// in w8a8 mode 8.
@@ -56,20 +58,31 @@ type Options struct {
 	ActBits int
 	// Headroom multiplies the calibrated ranges: at least 1. Default 2.
 	Headroom float64
-	// MaxTableBits bounds the tables: 10 to model.MaxTableBits, the default.
+	// MaxTableBits bounds the tables: 10 to model.MaxTableBits, the default. It
+	// does not bind values with a format of their own.
 	MaxTableBits int
+	// Formats are those of values that are to be more precise than the mode has
+	// them. Names of other graphs are ignored.
+	Formats Formats
 }
+
+const (
+	modeAuto  = "auto"
+	modeW8A8  = "w8a8"
+	modeExact = "exact"
+)
 
 // withDefaults checks the options and fills in the defaults.
 func (o Options) withDefaults() (Options, error) {
 	bits := 16
 	switch o.Mode {
-	case "", "auto":
-		o.Mode = "auto"
-	case "w8a8":
+	case "", modeAuto:
+		o.Mode = modeAuto
+	case modeExact:
+	case modeW8A8:
 		bits = 8
 	default:
-		return o, fmt.Errorf("unknown quantisation mode %q: use auto or w8a8", o.Mode)
+		return o, fmt.Errorf("unknown quantisation mode %q: use auto, exact or w8a8", o.Mode)
 	}
 	if o.WeightBits == 0 {
 		o.WeightBits = bits
@@ -82,6 +95,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxTableBits == 0 {
 		o.MaxTableBits = model.MaxTableBits
+	}
+	for name, f := range o.Formats {
+		if err := f.check(); err != nil {
+			return o, fmt.Errorf("value %q: %w", name, err)
+		}
 	}
 	switch {
 	case o.WeightBits < 2 || o.WeightBits > 16:
@@ -106,10 +124,11 @@ type Model struct {
 	Graph   *model.Graph
 	Weights model.Weights
 	// Values are the names of the inputs of the float model, then of what its nodes
-	// compute, in order: for a batch of two if the batch is free (Pair). Ranges are
-	// what they were quantised with.
-	Values []string
-	Ranges map[string]Range
+	// compute, in order: for a batch of two if the batch is free (Pair). Ranges and
+	// Formats are what they were quantised with.
+	Values  []string
+	Ranges  map[string]Range
+	Formats Formats
 	// OneBatch says why the batch is not a free dimension of the circuit though
 	// the model leaves it open; nil if it is one, or if the model fixes it.
 	OneBatch error
@@ -118,6 +137,10 @@ type Model struct {
 
 	clamps  []clamp
 	outside []outside
+	// entries has the tensors that hold values of the float graph, by name, entry by
+	// entry in row-major order.
+	entries map[string]model.TensorID
+	nodes   map[string]string // the steps' names by value
 }
 
 // StepReport is the precision of one rounding look-up.

@@ -43,6 +43,50 @@ func Compare(got, want []float64) Accuracy {
 	return a
 }
 
+// Chosen is a value with a format of its own, and what its node costs.
+type Chosen struct {
+	Value string
+	Format
+	// LookUps is the number of entries that the steps of the value's node look up,
+	// TableRows that of the rows of tables which no step of another node has.
+	LookUps, TableRows int
+}
+
+// Chosen lists the values with formats of their own, in the order of Values.
+func (m *Model) Chosen() []Chosen {
+	users := make([]map[string]bool, len(m.Graph.Tables))
+	lookUps := map[string]int{}
+	for i := range m.Graph.Steps {
+		s := &m.Graph.Steps[i]
+		if s.Kind != model.StepLookup {
+			continue
+		}
+		lookUps[s.Name] += model.Size(s.Shape)
+		if users[s.Table] == nil {
+			users[s.Table] = map[string]bool{}
+		}
+		users[s.Table][s.Name] = true
+	}
+	var list []Chosen
+	for _, name := range m.Values {
+		f, ok := m.Formats[name]
+		if !ok {
+			continue
+		}
+		c := Chosen{Value: name, Format: f}
+		if node, ok := m.nodes[name]; ok {
+			c.LookUps = lookUps[node]
+			for t, by := range users {
+				if len(by) == 1 && by[node] {
+					c.TableRows += 1 << m.Graph.Tables[t].Bits
+				}
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // Saturated counts entries of a run at one node.
 type Saturated struct {
 	Count int // entries that were clamped

@@ -133,7 +133,7 @@ func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.Tens
 	}
 	// Scale up to the model's common shift where that is exact, so that all
 	// remainders share one range table.
-	if k := l.plan.shift(); shift < k {
+	if k := min(l.plan.shift(), 30-l.g.Tables[table].Bits); shift < k {
 		if s := k - shift; float64(e.abs())*pow2(s) < model.Bound-pow2(k) && coefficients(e)*pow2(s) < model.Bound {
 			e = e.times(1 << s)
 			shift = k

@@ -93,7 +93,7 @@ func (l *lowering) mean(r rows, id model.TensorID, offset int64, guard int) []mo
 	var parts []model.Linear
 	divide := func(e *expr, bits int) *expr {
 		q := l.witness("mean, digit", r.shape, 0, 0, 1<<bits-1)
-		rest := l.division(e.acc, den, q, count-1, 0)
+		rest := l.division(e.acc, den, q, count-1)
 		l.inRange(l.tensorExpr(q, nil, r.shape), bits)
 		parts = append(parts, model.Linear{Src: q})
 		return rest
@@ -113,9 +113,5 @@ func (l *lowering) mean(r rows, id model.TensorID, offset int64, guard int) []mo
 
 // scalar is a fixed number.
 func (l *lowering) scalar(name string, x int64) model.TensorID {
-	return l.fixed(name, nil, 0, x, x, nil, func(dst []int32, _ int) {
-		for i := range dst {
-			dst[i] = int32(x)
-		}
-	})
+	return l.fixed(name, nil, 0, x, x, nil, func(dst []int32, _ int) { dst[0] = int32(x) })
 }

@@ -17,7 +17,7 @@ func lowerPRelu(l *lowering, n *graph.Node, v *value) {
 		l.apply(v, x, n.Op.Kind(), curveOf(graph.Scalar{Func: graph.LeakyRelu, Params: []float64{c}}), nil)
 		return
 	}
-	id := l.narrowed(x, l.plan.bits)
+	id := l.narrowed(x, l.narrowBitsOf(x))
 	t := l.g.Tensors[id]
 	relu := l.witness("positive part", x.shape, t.Frac, 0, max(t.Max, 0))
 	l.lookup(l.tensorExpr(id, nil, x.shape), t.Frac, l.reluTable(l.magnitude(id)), relu)
@@ -89,7 +89,7 @@ func lowerWhere(l *lowering, n *graph.Node, v *value) {
 		for i := range values {
 			values[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * b.values[broadcastIndex(i, shape, b.t.Shape)]
 		}
-		e = l.refine(e, values, most, rng)
+		e = l.refine(v, e, values, most, rng)
 		e = l.plusConstant(e, b.name, shape, values)
 	}
 	v.pending = e

@@ -34,7 +34,7 @@ func (l *lowering) raw(v *value) model.TensorID {
 	case v.fn != nil && v.fn.bounds != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
-		v.id = l.tableFunction(v, l.plan.bits)
+		v.id = l.tableFunction(v, l.narrowBitsOf(v))
 	default:
 		v.id = l.settle(v)
 	}
@@ -55,7 +55,8 @@ func (l *lowering) settle(v *value) model.TensorID {
 		// Terms of sums may be wider than operands of products.
 		c := l.consumer(v)
 		summed := c != nil && sums(c) && e.abs() < 1<<24
-		if final || summed || e.abs() < 1<<min(l.plan.bits+3, 16) {
+		_, stream := l.stream[v.name]
+		if final || summed || stream || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
 			return l.virtualOf(v.name, e)
 		}
 	}
@@ -65,11 +66,18 @@ func (l *lowering) settle(v *value) model.TensorID {
 		return id
 	}
 	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
-	if l.residual(v) {
-		bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))
+	var id model.TensorID
+	if f := l.formatted(v); f > 0 {
+		id = l.roundFormat(v, e, rng, f, wholeLine)
+	} else {
+		if l.residual(v) {
+			bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))
+		}
+		id = l.round(v.name, e, rng, bits, wholeLine)
 	}
-	id := l.round(v.name, e, rng, bits, wholeLine)
+	l.rowNorm(id, e)
 	if v.quiet || rng != v.rng {
+		v.clipped = true
 		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
 	}
 	return id
@@ -92,9 +100,6 @@ func (l *lowering) residual(v *value) bool {
 	return true
 }
 
-// sums says whether a node is an Add or a Sub.
-func sums(n *graph.Node) bool { return n.Op == graph.Add || n.Op == graph.Sub }
-
 // means says whether a node is a mean along axes or a norm, which takes values of
 // any width.
 func means(n *graph.Node) bool {
@@ -108,13 +113,13 @@ func means(n *graph.Node) bool {
 // usefulRange is the value's calibrated range, reduced towards what is useful
 // of it as far as the finer keys fit the tables.
 func (l *lowering) usefulRange(v *value, e *expr) Range {
-	half := int64(1) << (l.plan.tableBits - 1)
+	half := int64(1) << (max(l.plan.tableBits, l.formatted(v)+2) - 1)
 	r := v.rng.abs()
 	if v.useful <= 0 || r == 0 {
 		return v.rng
 	}
 	fits := func(r float64) bool {
-		frac := floorLog2(float64(int64(1)<<l.plan.bits-1) / r)
+		frac := floorLog2(float64(int64(1)<<l.bitsOf(v)-1) / r)
 		lo, hi := keys(e, min(frac, e.frac))
 		return lo >= -half && hi < half
 	}
@@ -140,7 +145,12 @@ func (l *lowering) narrowed(v *value, bits int) model.TensorID {
 		return n
 	}
 	e := l.tensorExpr(id, nil, v.shape)
-	n := l.round(v.name, e, v.rng, bits, wholeLine)
+	var n model.TensorID
+	if l.formatted(v) > 0 {
+		n = l.roundFormat(v, e, v.rng, bits, wholeLine)
+	} else {
+		n = l.round(v.name, e, v.rng, bits, wholeLine)
+	}
 	if v.narrow == nil {
 		v.narrow = map[int]model.TensorID{}
 	}
@@ -155,10 +165,11 @@ func (l *lowering) tightened(v *value) model.TensorID {
 	id := l.tensor(v)
 	t := l.g.Tensors[id]
 	r := v.rng.abs() * l.opts.Headroom * pow2(t.Frac)
-	if t.Kind != model.Virtual || float64(l.magnitude(id)) <= 4*math.Max(r, pow2(l.plan.bits)) {
+	bits := l.narrowBitsOf(v)
+	if t.Kind != model.Virtual || float64(l.magnitude(id)) <= 4*math.Max(r, pow2(bits)) {
 		return id
 	}
-	return l.narrowed(v, l.plan.bits)
+	return l.narrowed(v, bits)
 }
 
 // witness adds a committed tensor.

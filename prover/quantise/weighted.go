@@ -16,6 +16,7 @@ type weighting struct {
 	// The output channel of weight i is i/inner mod channels; an output entry
 	// sums over count weights of one channel.
 	channels, inner, count int
+	rows                   bool  // that are a row of the value each, along its last axis
 	out                    []int // index space
 	// operand turns the value's tensor into the other factor.
 	operand func(id model.TensorID) (model.TensorID, []int)
@@ -47,15 +48,24 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		bias = math.Max(bias, math.Abs(b))
 	}
 	id := l.tensor(x)
+	if sum := reachOf(stats) * float64(l.magnitude(id)) * pow2(-l.g.Tensors[id].Frac); sum < bias*pow2(-24) {
+		// As floats would have it, the sum is the bias.
+		bid := l.constant(w.biasName, w.biasShape, w.bias, floorLog2(pow2(24)/bias))
+		v.pending = l.tensorExpr(bid, w.biasView, w.out)
+		return
+	}
 	// Room for what comes next is a wish, room for the bias is not.
 	extra := bias + l.upcoming(v)
-	frac, bits := l.weightFrac(v, id, stats, w.count, most, extra)
+	frac, bits := l.weightFrac(v, id, stats, w, most, extra)
 	if bits < minWeightBits && extra > bias {
 		extra = bias
-		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+	}
+	if l.inLimbs(v, x, id, bits) && l.weightedLimbs(v, id, w, stats, bits) {
+		return
 	}
 	xbits := model.Log2Ceil(int(l.magnitude(id)))
-	if l.opts.Mode == "auto" {
+	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
 		// With plenty of bits for the two, activations have what they want; of
 		// few, half each, since the rounding errors of both weigh the same.
 		total := xbits + bits
@@ -68,14 +78,14 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	coarser := func() {
 		e := l.tensorExpr(id, nil, x.shape)
 		id = l.roundTo(x.name, e, e.frac-(minWeightBits-bits))
-		frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 	}
 	if bits < minWeightBits && most > 0 {
 		if x.rng.abs() == 0 {
 			coarser() // calibration tells nothing about its scale
 		} else if bits >= 0 && xbits > bits+1 {
 			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
-			frac, bits = l.weightFrac(v, id, stats, w.count, most, extra)
+			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 		}
 		if bits < 2 {
 			coarser() // the bias is what takes the bits
@@ -88,19 +98,14 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	// Channels with larger weights keep WeightBits significant bits.
 	exponents := make([]int, len(stats))
 	for c := range stats {
-		exponents[c] = max(0, floorLog2(stats[c].max*pow2(frac))+2-l.opts.WeightBits)
-		if stats[c].max == 0 {
-			exponents[c] = 0
-		}
+		exponents[c] = l.exponent(stats[c], frac)
 	}
 	e := &expr{shape: w.out, frac: t.Frac + frac}
-	lo, hi := math.Max(0, float64(-t.Min)), math.Max(0, float64(t.Max))
+	bounds := l.boundsOf(id, w)
 	var up, down, reach float64
 	for c, s := range stats {
-		slack := float64(float64(w.count) / 2 * pow2(exponents[c]) * math.Max(lo, hi))
-		u, d := s.sums(lo, hi)
-		up = math.Max(up, float64(u*pow2(frac))+slack)
-		down = math.Max(down, float64(d*pow2(frac))+slack)
+		d, u := s.reach(frac, exponents[c], bounds)
+		up, down = math.Max(up, u), math.Max(down, d)
 		reach = math.Max(reach, float64(s.max*pow2(frac))+pow2(exponents[c]))
 	}
 	if math.Max(up, down) >= model.Bound || reach >= model.Bound {
@@ -117,6 +122,36 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	v.pending = e
 }
 
+// exponent is the number of low bits of a channel's weights that are zero.
+func (l *lowering) exponent(c channelStats, frac int) int {
+	if c.max == 0 {
+		return 0
+	}
+	return max(0, floorLog2(c.max*pow2(frac))+2-l.opts.WeightBits)
+}
+
+// boundsOf returns what is known of the entries of an operand.
+func (l *lowering) boundsOf(id model.TensorID, w weighting) operandBounds {
+	t := l.g.Tensors[id]
+	b := operandBounds{lo: math.Min(float64(t.Min), -1), hi: math.Max(float64(t.Max), 1), count: w.count}
+	if t.Min >= 0 {
+		b.lo = 0
+	}
+	if w.rows {
+		b.norm = l.rowNorms[id]
+	}
+	return b
+}
+
+// reachOf is the largest sum of the magnitudes of a channel's weights.
+func reachOf(stats []channelStats) float64 {
+	most := 0.0
+	for _, c := range stats {
+		most = math.Max(most, c.pos+c.neg)
+	}
+	return most
+}
+
 // magnitude is the largest absolute value of a tensor, at least 1.
 func (l *lowering) magnitude(id model.TensorID) int64 {
 	return max(-l.g.Tensors[id].Min, l.g.Tensors[id].Max, 1)
@@ -127,22 +162,16 @@ func (l *lowering) magnitude(id model.TensorID) int64 {
 // to it, can be rounded, but not finer than rounding with the model's common
 // shift makes use of if that leaves enough bits. It returns the bits of the
 // largest weight as well.
-func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats, count int, most, extra float64) (frac, bits int) {
+func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats, w weighting, most, extra float64) (frac, bits int) {
 	t := &l.g.Tensors[id]
 	if most == 0 {
 		return 0, 0
 	}
-	lo, hi := math.Min(float64(t.Min), -1), math.Max(float64(t.Max), 1)
-	if t.Min >= 0 {
-		lo = 0
-	}
+	bounds := l.boundsOf(id, w)
+	limit := float64(l.limitOf(v))
 	fits := func(frac int) bool {
 		for _, c := range stats {
-			slack := 0.0
-			if b := floorLog2(c.max*pow2(frac)) + 2 - l.opts.WeightBits; c.max > 0 && b > 0 {
-				slack = float64(float64(count) / 2 * pow2(b) * math.Max(-lo, hi))
-			}
-			if !l.room(c.bound(frac, count, lo, hi) + slack + float64(extra*pow2(t.Frac+frac)) + 1) {
+			if c.bound(frac, l.exponent(c, frac), bounds)+float64(extra*pow2(t.Frac+frac))+1 > limit {
 				return false
 			}
 		}

@@ -69,8 +69,10 @@ func uniform(t *graph.Tensor) (float64, bool) {
 	return x, true
 }
 
-// channelStats describes the weights that one output entry sums over.
-type channelStats struct{ pos, neg, max float64 }
+// channelStats describes the weights that one output entry sums over: the sums of
+// the positive ones and of the magnitudes of the negative ones, the largest
+// magnitude, and the sum of the squares.
+type channelStats struct{ pos, neg, max, squares float64 }
 
 // statsKey is a constant and the axis that holds its output channels, as
 // (outer, channels, inner) dimensions of the row-major array.
@@ -125,14 +127,15 @@ func (w *weightStats) of(name string, t *graph.Tensor, channels, inner int) []ch
 // add takes in a channel's weights. Signs are as good as random, so there are no
 // branches on them.
 func (c *channelStats) add(weights []float32) {
-	pos, neg, most := c.pos, c.neg, c.max
+	pos, neg, most, squares := c.pos, c.neg, c.max, c.squares
 	for _, w := range weights {
 		x := float64(w)
 		pos += max(x, 0)
 		neg += max(-x, 0)
 		most = max(most, math.Abs(x))
+		squares += x * x
 	}
-	*c = channelStats{pos, neg, most}
+	*c = channelStats{pos, neg, most, squares}
 }
 
 // weights returns n entries of a constant from index at on, in a buffer if
@@ -152,13 +155,35 @@ func weights(t *graph.Tensor, at, n int, buffer *[]float32) []float32 {
 	return b
 }
 
-// bound is the largest accumulator of Σ x·w over the channel's weights at
-// frac w, with count weights, for x in [lo, hi] ∪ {0}; rounding is included.
-func (c channelStats) bound(frac int, count int, lo, hi float64) float64 {
-	lo, hi = math.Max(0, -lo), math.Max(0, hi)
-	s := pow2(frac)
-	up, down := c.sums(lo, hi)
-	return float64(math.Max(up, down)*s) + float64(float64(count)/2*math.Max(lo, hi))
+// operandBounds are what is known of the entries x that are multiplied with
+// weights: lo ≤ x ≤ hi, or x = 0, and the Euclidean norm of those that one output
+// entry sums over (0: unknown).
+type operandBounds struct {
+	lo, hi, norm float64
+	count        int // of the entries that are summed
+}
+
+// reach bounds Σ x·w from below and above, over the channel's weights times
+// 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
+// and Schwarz where that is less. (As everywhere here, conversions keep compilers
+// from fusing a product with a sum.)
+func (c channelStats) reach(frac, exponent int, x operandBounds) (down, up float64) {
+	lo, hi := math.Max(0, -x.lo), math.Max(0, x.hi)
+	s, half := pow2(frac), pow2(exponent)/2
+	slack := float64(float64(x.count) * half * math.Max(lo, hi))
+	up, down = c.sums(lo, hi)
+	up, down = float64(up*s)+slack, float64(down*s)+slack
+	if x.norm > 0 {
+		// More than rounding can have made of a sum of floats.
+		most := float64(float64(math.Sqrt(c.squares)*s)+float64(half*math.Sqrt(float64(x.count)))) * x.norm * (1 + 1e-6)
+		up, down = math.Min(up, most), math.Min(down, most)
+	}
+	return down, up
+}
+
+// bound is the larger of the two magnitudes.
+func (c channelStats) bound(frac, exponent int, x operandBounds) float64 {
+	return math.Max(c.reach(frac, exponent, x))
 }
 
 // sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere

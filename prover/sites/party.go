@@ -122,13 +122,17 @@ type ProverError struct{ Err error }
 
 func (e ProverError) Error() string { return "claim does not hold: " + e.Err.Error() }
 
-// evaluate returns T~(point). It is for the proving side, as are the next three.
+// evaluate returns T~(point). It is for the proving side, as are the next four.
 func (p *Party) evaluate(id model.TensorID, point []field.QM31) field.QM31 {
 	return on(p, func() (field.QM31, error) { return p.b.Eval(p.ctx, id, point) })
 }
 
 func (p *Party) restrict(r backend.Restriction) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Restrict(p.ctx, r) })
+}
+
+func (p *Party) download(t backend.Table) []field.QM31 {
+	return on(p, func() ([]field.QM31, error) { return p.b.Download(p.ctx, t) })
 }
 
 func (p *Party) upload(values []field.QM31) backend.Table {

@@ -24,6 +24,7 @@ type Session struct {
 	values []field.QM31   // by node of the fork, as far as they are known
 	finals []sumcheck.Final
 	tables []backend.Instance // the prover's, of the sums that wait
+	shared restrictions       // the prover's
 }
 
 // Run follows a fork and returns the claims that are left to open. A verifier's
@@ -32,6 +33,9 @@ type Session struct {
 func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public,
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
+	if p.proving() {
+		s.shared = sharedRestrictions(pl.Graph, f)
+	}
 	if f.Leaves.Size > 0 {
 		s.lookUps(pl.LookupGrind)
 	}
@@ -141,11 +145,11 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 // inner is the prover's: it makes the tables of a sum, which waits for its batch,
 // and returns the sum.
 func (s *Session) inner(sum *plan.Sum) field.QM31 {
-	in := backend.Instance{Eq: s.at(sum.Eq), A: s.p.restrict(s.restriction(&sum.A))}
+	in := backend.Instance{Eq: s.at(sum.Eq), A: s.restrict(&sum.A)}
 	if sum.View != nil {
 		in.B = s.p.upload(table(sum.View, s.at(sum.At)))
 	} else {
-		in.B = s.p.restrict(s.restriction(&sum.B))
+		in.B = s.restrict(&sum.B)
 	}
 	s.tables = append(s.tables, in)
 	return s.p.inner(in.Eq, in.A, in.B)

@@ -432,7 +432,12 @@ type Source struct {
 	// is free: least, greatest, and least
 	// magnitude of each. A number is the first 28 bits of its IEEE 754 binary64;
 	// the others are 0.
-	Ranges        []uint32 `protobuf:"varint,8,rep,packed,name=ranges,proto3" json:"ranges,omitempty"`
+	Ranges []uint32 `protobuf:"varint,8,rep,packed,name=ranges,proto3" json:"ranges,omitempty"`
+	// Formats of the same values, in the same order, of those that have one of
+	// their own: the bits of the value and 2^8 times those of the weights that it
+	// is a product with, 0 where the quantiser's usual ones hold. None if no value
+	// has one.
+	Formats       []uint32 `protobuf:"varint,9,rep,packed,name=formats,proto3" json:"formats,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +524,13 @@ func (x *Source) GetHeadroom() uint64 {
 func (x *Source) GetRanges() []uint32 {
 	if x != nil {
 		return x.Ranges
+	}
+	return nil
+}
+
+func (x *Source) GetFormats() []uint32 {
+	if x != nil {
+		return x.Formats
 	}
 	return nil
 }
@@ -797,7 +809,9 @@ type Tensor struct {
 	// Virtual: the sum of views that defines it.
 	Definition []*Linear `protobuf:"bytes,7,rep,name=definition,proto3" json:"definition,omitempty"`
 	// Scales of the axes; empty if none scales.
-	Scales        []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
+	Scales []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
+	// Input: in place of frac, which is 0 then, one for each index of the last axis.
+	Fracs         []int32 `protobuf:"zigzag32,9,rep,packed,name=fracs,proto3" json:"fracs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -884,6 +898,13 @@ func (x *Tensor) GetDefinition() []*Linear {
 func (x *Tensor) GetScales() []uint32 {
 	if x != nil {
 		return x.Scales
+	}
+	return nil
+}
+
+func (x *Tensor) GetFracs() []int32 {
+	if x != nil {
+		return x.Fracs
 	}
 	return nil
 }
@@ -1592,7 +1613,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x124\n" +
 	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v2.SecurityR\bsecurity\x12\x19\n" +
 	"\brow_vars\x18\x04 \x01(\rR\arowVars\x12.\n" +
-	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v2.SourceR\x06source\"\x99\x02\n" +
+	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v2.SourceR\x06source\"\xb3\x02\n" +
 	"\x06Source\x12*\n" +
 	"\x05files\x18\x01 \x03(\v2\x14.prove_model.v2.FileR\x05files\x12\x1c\n" +
 	"\tquantiser\x18\x02 \x01(\rR\tquantiser\x12(\n" +
@@ -1603,7 +1624,8 @@ const file_key_proto_rawDesc = "" +
 	"\n" +
 	"table_bits\x18\x06 \x01(\rR\ttableBits\x12\x1a\n" +
 	"\bheadroom\x18\a \x01(\x04R\bheadroom\x12\x16\n" +
-	"\x06ranges\x18\b \x03(\rR\x06ranges\"\x1e\n" +
+	"\x06ranges\x18\b \x03(\rR\x06ranges\x12\x18\n" +
+	"\aformats\x18\t \x03(\rR\aformats\"\x1e\n" +
 	"\x04File\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\fR\x06sha256\"\x83\x01\n" +
 	"\bSecurity\x12\x1f\n" +
@@ -1622,7 +1644,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
 	"\x04Free\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xa3\x02\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xb9\x02\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
@@ -1633,7 +1655,8 @@ const file_key_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\a \x03(\v2\x16.prove_model.v2.LinearR\n" +
 	"definition\x12\x16\n" +
-	"\x06scales\x18\b \x03(\rR\x06scales\"6\n" +
+	"\x06scales\x18\b \x03(\rR\x06scales\x12\x14\n" +
+	"\x05fracs\x18\t \x03(\x11R\x05fracs\"6\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
 	"\x05FIXED\x10\x01\x12\v\n" +

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
@@ -39,14 +40,15 @@ type Source struct {
 	Quantiser int      `json:"quantiser"`    // version
 	Mode      string   `json:"mode"`
 	Headroom  float64  `json:"headroom"`
-	Ranges    int      `json:"ranges"` // number of values with a recorded range
+	Ranges    int      `json:"ranges"`  // number of values with a recorded range
+	Formats   int      `json:"formats"` // and of those whose format is recorded; 0 if all have the usual one
 }
 
 func sourceOf(s *proof.Source) *Source {
 	if s == nil {
 		return nil
 	}
-	d := &Source{Quantiser: s.Quantiser, Mode: config.ModeAuto, Headroom: s.Headroom, Ranges: len(s.Ranges) / 3}
+	d := &Source{Quantiser: s.Quantiser, Mode: config.ModeAuto, Headroom: s.Headroom, Ranges: len(s.Ranges) / 3, Formats: len(s.Formats)}
 	if s.W8A8 {
 		d.Mode = config.ModeW8A8
 	}
@@ -61,6 +63,7 @@ type Int struct {
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
 	Frac  int    `json:"frac"`
+	Fracs []int  `json:"fracs,omitempty"` // in place of Frac: by index of the last axis
 	Min   int64  `json:"min"`
 	Max   int64  `json:"max"`
 }
@@ -150,7 +153,7 @@ func public(g *model.Graph, ids []model.TensorID) []Int {
 	var out []Int
 	for _, id := range ids {
 		t := &g.Tensors[id]
-		out = append(out, Int{t.Name, t.Shape, t.Frac, t.Min, t.Max})
+		out = append(out, Int{t.Name, t.Shape, t.Frac, t.Fracs, t.Min, t.Max})
 	}
 	return out
 }
@@ -196,7 +199,11 @@ func (k *Key) Print(w io.Writer) error {
 		fmt.Fprintf(w, "free        %s, 1 to %d; what follows is for %d\n", ui.Printable(x.Name), x.Bound, x.Size)
 	}
 	for _, x := range k.Inputs {
-		fmt.Fprintf(w, "input       %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)
+		unit := fmt.Sprintf("2^%d", -x.Frac)
+		if n := len(x.Fracs); n > 0 {
+			unit = fmt.Sprintf("2^%d to 2^%d", -slices.Max(x.Fracs), -slices.Min(x.Fracs))
+		}
+		fmt.Fprintf(w, "input       %s %v, units of %s, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, unit, x.Min, x.Max)
 	}
 	for _, x := range k.Outputs {
 		fmt.Fprintf(w, "output      %s %v, units of 2^%d, in [%d, %d]\n", ui.Printable(x.Name), x.Shape, -x.Frac, x.Min, x.Max)

@@ -19,7 +19,10 @@ type Model struct {
 	Nodes      []Node `json:"nodes"`
 	// Precision is that of the quantised model, Refused why there is none.
 	Precision []Precision `json:"precision,omitempty"`
-	Refused   string      `json:"refused,omitempty"`
+	// Formats are those of values that were made more precise than others, so that
+	// the outputs come close to the float model's.
+	Formats []Format `json:"formats,omitempty"`
+	Refused string   `json:"refused,omitempty"`
 }
 
 // IO is an input or output of a graph.
@@ -46,10 +49,24 @@ type Precision struct {
 	TableBits int    `json:"table_bits"`
 }
 
+// Format is what a value was given beyond what all values have.
+type Format struct {
+	Value string `json:"value"`
+	Bits  int    `json:"bits,omitempty"` // of the calibrated range, without sign; 0: the usual
+	// WeightBits are those of the largest of the weights that the value is a product
+	// with; 0: what one accumulator leaves.
+	WeightBits int `json:"weight_bits,omitempty"`
+	LookUps    int `json:"look_ups"`   // entries that its node looks up
+	TableRows  int `json:"table_rows"` // of tables that no other node looks up
+}
+
 // quantise adds what the quantised model has to tell.
 func (m *Model) quantise(r provemodel.Report) {
 	for _, s := range r.Steps {
 		m.Precision = append(m.Precision, Precision{s.Node, s.Entries, s.Bits, s.Frac, s.Shift, s.TableBits})
+	}
+	for _, c := range r.Chosen {
+		m.Formats = append(m.Formats, Format{c.Value, c.Bits, c.Weights, c.LookUps, c.TableRows})
 	}
 }
 
@@ -103,5 +120,20 @@ func (m *Model) Print(w io.Writer) error {
 	for _, p := range m.Precision {
 		rows = append(rows, []string{p.Node, fmt.Sprint(p.Entries), fmt.Sprint(p.Bits), fmt.Sprintf("2^%d", -p.Frac), fmt.Sprint(p.Shift), fmt.Sprint(p.TableBits)})
 	}
-	return ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, rows)
+	err := ui.Table(w, []string{"rounded at", "entries", "bits", "unit", "shift", "table bits"}, rows)
+	if err != nil || len(m.Formats) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	rows = nil
+	usual := func(bits int) string {
+		if bits == 0 {
+			return "usual"
+		}
+		return fmt.Sprint(bits)
+	}
+	for _, f := range m.Formats {
+		rows = append(rows, []string{f.Value, usual(f.Bits), usual(f.WeightBits), fmt.Sprint(f.LookUps), fmt.Sprint(f.TableRows)})
+	}
+	return ui.Table(w, []string{"made more precise", "bits", "weights", "look-ups", "table rows"}, rows)
 }

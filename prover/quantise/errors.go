@@ -1,0 +1,107 @@
+package quantise
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// held lists the tensors that hold values of the float graph.
+func (l *lowering) held() map[string]model.TensorID {
+	held := map[string]model.TensorID{}
+	for name, v := range l.values {
+		if v.id != model.None && !v.clipped {
+			held[name] = v.id
+		}
+	}
+	return held
+}
+
+// An entered error is what a value's own rounding, and that of its weights, add to
+// an integer run: the difference between its integers and what the float operators
+// make of the integers before.
+type entered struct {
+	// relative is its root mean square in units of that of the row it is in.
+	relative float64
+	// round is the same for the scale that the value is rounded to.
+	round float64
+}
+
+// localErrors finds where the errors of an integer run enter: for every value of fg
+// that a tensor of the model holds. fg is of the size of the run.
+func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]entered, error) {
+	last, images := map[string]int{}, false
+	for i, n := range fg.Nodes {
+		if _, ok := n.Op.(graph.Conv); ok {
+			images = true
+		}
+		for _, in := range n.Inputs {
+			last[in] = i
+		}
+	}
+	values, errors := map[string][]float64{}, map[string]entered{}
+	for _, in := range fg.Inputs {
+		values[in.Name] = m.Dequantise(m.entries[in.Name], w.Tensor(m.entries[in.Name]))
+	}
+	for i, n := range fg.Nodes {
+		want, err := fg.RunNode(n, values)
+		if err != nil {
+			return nil, err
+		}
+		values[n.Output] = want
+		if id, ok := m.entries[n.Output]; ok {
+			got := m.Dequantise(id, w.Tensor(id))
+			errors[n.Output] = enteredError(got, want, rowOf(fg.Shapes[n.Output], images), pow2(-m.Graph.Tensors[id].Frac))
+			values[n.Output] = got
+		}
+		for _, in := range slices.Concat(n.Inputs, []string{n.Output}) {
+			if last[in] <= i {
+				delete(values, in)
+			}
+		}
+	}
+	return errors, nil
+}
+
+// rowOf is the number of entries of a value that are one vector: those of the last
+// axis, or, where there are convolutions, of a whole image.
+func rowOf(shape []int, images bool) int {
+	switch {
+	case len(shape) == 0:
+		return 1
+	case images && len(shape) == 4:
+		return model.Size(shape[1:])
+	}
+	return shape[len(shape)-1]
+}
+
+// enteredError compares rows. Rows that are small beside the others count in part:
+// what reads them all hardly notices.
+func enteredError(got, want []float64, row int, unit float64) entered {
+	total := 0.0
+	for _, x := range want {
+		total += x * x
+	}
+	floor := total / float64(len(want)) * float64(row) * smallRow * smallRow
+	var sum, rounds float64
+	for at := 0; at < len(want); at += row {
+		var e, s float64
+		for i := at; i < at+row; i++ {
+			e += (got[i] - want[i]) * (got[i] - want[i])
+			s += want[i] * want[i]
+		}
+		if s = math.Max(s, floor); s > 0 {
+			sum += e / s
+			rounds += unit * unit / 12 * float64(row) / s
+		}
+	}
+	rows := float64(len(want) / row)
+	return entered{math.Sqrt(sum / rows), math.Sqrt(rounds / rows)}
+}
+
+// smallRow is the least size of a row that counts in full, in units of the root
+// mean square of all.
+const smallRow = 1.0 / 64

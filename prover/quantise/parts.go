@@ -1,0 +1,192 @@
+package quantise
+
+import (
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// parts are the two limbs of a wide tensor, which is 2^bits·high + low with
+// 0 ≤ low < 2^bits. Look-ups force them.
+type parts struct {
+	high, low model.TensorID
+	bits      int
+}
+
+// wideTable is the largest table that a wide value is rounded with; beyond it the
+// value is rounded to limbs.
+const wideTable = 17
+
+// formatTable is the least table of a value with a format of its own, so that
+// values that differ little share one.
+const formatTable = 12
+
+// roundFormat is round for a value with a format of its own. The tables that it
+// takes are the value's own, and of any size.
+func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds) model.TensorID {
+	frac := e.frac
+	if rng.abs() > 0 {
+		frac = l.fracFor(bits, rng)
+	}
+	return l.roundOn(v.name, e, frac, bits, f)
+}
+
+// roundAt rounds e, which stands for v, to a scale on which it may be wide. It is
+// clamped at twice its calibrated range, head-room included, if the static bound
+// is wider.
+func (l *lowering) roundAt(v *value, e *expr, frac int) model.TensorID {
+	if e.frac-frac > maxRounding || keysAreZero(e, frac) {
+		return l.roundTo(v.name, e, frac)
+	}
+	bits := formatBits
+	if r := v.rng.abs() * l.opts.Headroom * pow2(frac); r > 0 {
+		bits = min(max(floorLog2(r)+2, 4), bits)
+	}
+	return l.roundOn(v.name, e, frac, bits, wholeLine)
+}
+
+func keysAreZero(e *expr, frac int) bool {
+	lo, hi := keys(e, frac)
+	return lo == 0 && hi == 0
+}
+
+// roundOn adds the look-ups of out = clamp(f(round(e))) on a scale, or on e's own
+// if that is coarser; out has at most the given bits. A table that would be too
+// large is done without: by limbs where f is a clamp to those bits, by a coarser
+// scale otherwise.
+func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model.TensorID {
+	frac = max(min(frac, e.frac), e.frac-maxRounding)
+	line := f == wholeLine
+	table := tableBits(keys(e, frac))
+	for !line && table > model.MaxTableBits {
+		frac--
+		table = tableBits(keys(e, frac))
+	}
+	top := int64(1)<<bits - 1
+	lo, hi := f.at(frac)
+	lo, hi = max(lo, -top-1), min(hi, top)
+	kmin, kmax := keys(e, frac)
+	outMin, outMax := f.image(kmin, kmax, lo, hi)
+	if e.frac == frac && f.kind == keep && outMin == kmin && outMax == kmax && e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
+		return l.virtualOf(name, e)
+	}
+	l.steps = append(l.steps, stepReport{StepReport{
+		Node: l.node.Name, Entries: l.entries(e.shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.frac - frac, TableBits: table,
+	}, 1})
+	if line && table > wideTable {
+		return l.roundToParts(name, e, frac, bits)
+	}
+	out := l.witness(name, e.shape, frac, outMin, outMax)
+	flo, fhi := f.at(frac)
+	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi}
+	if f.kind == absolute {
+		c.high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
+	}
+	if c.low || c.high {
+		l.clamps = append(l.clamps, c)
+	}
+	// Half a unit was added for the keys: the table has room for it, as 2^(table −
+	// 1 + shift) is beyond the accumulator.
+	l.lookup(e, frac, l.piecewiseOf(f.kind, lo, hi, min(max(table, formatTable), 30-(e.frac-frac))), out)
+	return out
+}
+
+// tableBits is the size of the least table [−2^(n−1), 2^(n−1)) with these keys.
+func tableBits(lo, hi int64) int {
+	n := 1
+	for lo < -(1<<(n-1)) || hi >= 1<<(n-1) {
+		n++
+	}
+	return n
+}
+
+// lowBits is the size of the low limb of a value.
+func lowBits(bits int) int { return min(max((bits+1)/2, 10), 13) }
+
+// roundToParts rounds e to a scale, as two limbs: with s = e.frac − frac and low
+// limbs of k bits
+//
+//	e + 2^(s−1) = 2^(s+k)·high + rest,   rest = 2^s·low + remainder.
+//
+// The clamp to the given bits is that of the high limb: beyond it, the low limb
+// is what it would be without.
+func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.TensorID {
+	k, shift := lowBits(bits), e.frac-frac
+	// The remainder's range is as large as low's, if that is exact.
+	if up := k - shift; shift > 0 && up > 0 && l.fits30(e, up) {
+		e = e.times(1 << up)
+		shift = k
+	}
+	half := int64(0)
+	if shift > 0 {
+		half = 1 << (shift - 1)
+	}
+	kmin, kmax := (e.min+half)>>(shift+k), (e.max+half)>>(shift+k)
+	top := int64(1) << max(bits-k, 0)
+	lo, hi := max(kmin, -top), min(kmax, top-1)
+	high := l.witness(name+", high", e.shape, frac-k, lo, hi)
+	if lo > kmin || hi < kmax {
+		l.clamps = append(l.clamps, clamp{high, l.node.Name, lo > kmin, hi < kmax})
+	}
+	table := tableBits(kmin, kmax)
+	if table > model.MaxTableBits || e.abs()+half >= model.Bound || shift+k+table > 30 || shift+k > model.MaxShift {
+		refuse("an accumulator of up to %d cannot be rounded to limbs", e.abs())
+	}
+	rest := l.witness("low bits", e.shape, 0, 0, int64(1)<<(shift+k)-1)
+	cut := model.Step{
+		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift + k, Lo: rest,
+		Table: l.piecewiseOf(keep, lo, hi, table), Out: high, Den: model.None,
+	}
+	cut.Acc.Const += half
+	l.g.Steps = append(l.g.Steps, cut)
+	low := rest
+	if shift > 0 {
+		low = l.witness(name+", low", e.shape, frac, 0, int64(1)<<k-1)
+		remainder := l.witness("low bits", e.shape, 0, 0, int64(1)<<shift-1)
+		l.g.Steps = append(l.g.Steps, model.Step{
+			Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: l.tensorExpr(rest, nil, e.shape).acc,
+			Shift: shift, Lo: remainder, Table: l.shiftedTable(k, 0), Out: low, Den: model.None,
+		})
+		l.inRange(l.tensorExpr(remainder, nil, e.shape), shift)
+	} else {
+		l.inRange(l.tensorExpr(low, nil, e.shape), k)
+		l.g.Tensors[low].Frac = frac
+	}
+	return l.joined(name, parts{high, low, k})
+}
+
+// joined returns the tensor that has these limbs.
+func (l *lowering) joined(name string, p parts) model.TensorID {
+	high, low := l.g.Tensors[p.high], l.g.Tensors[p.low]
+	id := l.add(model.Tensor{
+		Name: name, Shape: high.Shape, Kind: model.Virtual, Frac: low.Frac,
+		Min: high.Min<<p.bits + low.Min, Max: high.Max<<p.bits + low.Max,
+		Def: []model.Linear{{Coef: 1 << p.bits, Src: p.high}, {Coef: 1, Src: p.low}},
+	})
+	l.parts[id] = p
+	return id
+}
+
+// partsOf returns the limbs of a tensor, by look-ups unless it was rounded to
+// limbs in the first place.
+func (l *lowering) partsOf(id model.TensorID) parts {
+	if p, ok := l.parts[id]; ok {
+		return p
+	}
+	t := l.g.Tensors[id]
+	p := parts{bits: model.Log2Ceil(int(l.magnitude(id))+1) / 2}
+	kmin, kmax := t.Min>>p.bits, t.Max>>p.bits
+	p.high = l.witness(t.Name+", high", t.Shape, t.Frac-p.bits, kmin, kmax)
+	p.low = l.witness(t.Name+", low", t.Shape, t.Frac, 0, int64(1)<<p.bits-1)
+	table := tableBits(kmin, kmax)
+	l.g.Steps = append(l.g.Steps, model.Step{
+		Kind: model.StepLookup, Name: l.node.Name, Shape: t.Shape, Acc: l.tensorExpr(id, nil, t.Shape).acc,
+		Shift: p.bits, Lo: p.low, Table: l.piecewiseOf(keep, kmin, kmax, table), Out: p.high, Den: model.None,
+	})
+	l.inRange(l.tensorExpr(p.low, nil, t.Shape), p.bits)
+	l.parts[id] = p
+	return p
+}
+
+// fits30 reports whether e scaled up by 2^s can still be looked up.
+func (l *lowering) fits30(e *expr, s int) bool {
+	return float64(e.abs())*pow2(s) < model.Bound/2 && coefficients(e)*pow2(s) < model.Bound
+}

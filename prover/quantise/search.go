@@ -1,0 +1,545 @@
+package quantise
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// Target is the error of the outputs, in units of their range, that formats are
+// chosen for.
+const Target = 1e-3
+
+// vocabulary is the number of entries from which on the last axis of an output is
+// taken for logits over a vocabulary, unless none is negative: then it may be a
+// distribution itself. Logits are judged by the divergence of the distributions,
+// with targetKL as the target.
+const (
+	vocabulary = 4096
+	targetKL   = 4e-4
+)
+
+// A Sample is an input that formats are judged with: the float graph in its size,
+// and its values.
+type Sample struct {
+	Graph  *graph.Graph
+	Inputs [][]float64
+}
+
+// Choice is how formats were chosen.
+type Choice struct {
+	Formats Formats
+	// Error is that of the outputs on the samples: the largest in units of Target,
+	// times Target. First is what it was without any formats.
+	Error, First float64
+	// Runs is how many integer runs of all samples this took.
+	Runs int
+}
+
+// Choose chooses the formats with which the integer model is within the target on
+// the samples, if there are any, and returns the model with them. It begins with
+// those that the mode has for all values, and makes values more precise where
+// errors enter, the largest first, in groups of values that are alike; then it
+// takes back what was not needed. What it chooses depends on its arguments alone.
+func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples[:min(len(samples), mostSamples)]}
+	if opts.Mode == modeExact {
+		s.opts.Formats = widest(fg)
+		m, err := s.try(s.opts.Formats)
+		if err != nil {
+			return nil, nil, err
+		}
+		return m.model, &Choice{m.formats, m.error, m.error, 1}, nil
+	}
+	best, err := s.try(opts.Formats)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := best.error
+	if opts.Mode == modeAuto {
+		if best, err = s.widen(best); err == nil {
+			best, err = s.narrow(best)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return best.model, &Choice{best.formats, best.error, first, s.runs}, nil
+}
+
+// Bounds on the work of a search: samples that are run, and runs of them all by
+// the size of a run in products.
+const (
+	mostSamples = 4
+	mostRuns    = 48
+	leastRuns   = 12
+	searchWork  = 1 << 34
+)
+
+type search struct {
+	ctx     context.Context
+	fg      *graph.Graph
+	ranges  map[string]Range
+	opts    Options
+	samples []Sample
+	want    [][][]float64 // float outputs of the samples
+	groups  []group
+	runs    int
+}
+
+// attempt is a model with some formats and what is known of it.
+type attempt struct {
+	formats Formats
+	model   *Model
+	error   float64
+	spread  float64            // root mean square of the error of all outputs, in units of theirs
+	local   map[string]entered // of the first sample
+}
+
+// try makes a model and measures it.
+func (s *search) try(f Formats) (*attempt, error) {
+	if err := s.float(); err != nil {
+		return nil, err
+	}
+	s.runs++
+	opts := s.opts
+	opts.Formats = f
+	m, err := Quantise(s.fg, s.ranges, opts)
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{formats: f, model: m}
+	var off, size float64
+	for i, sample := range s.samples {
+		if err := s.ctx.Err(); err != nil {
+			return nil, err
+		}
+		at, w, err := m.run(s.ctx, sample.Inputs)
+		if err != nil {
+			return nil, err
+		}
+		for j, got := range at.Outputs(w) {
+			want := s.want[i][j]
+			a.error = math.Max(a.error, outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape))
+			for k, x := range want {
+				off += (got[k] - x) * (got[k] - x)
+				size += x * x
+			}
+		}
+		if i == 0 {
+			if a.local, err = at.localErrors(sample.Graph, w); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if size > 0 {
+		a.spread = math.Sqrt(off / size)
+	}
+	return a, nil
+}
+
+// run executes the model in the size of the inputs.
+func (m *Model) run(ctx context.Context, inputs [][]float64) (*Model, *forward.Witness, error) {
+	lens := make([]int, len(inputs))
+	for i := range inputs {
+		lens[i] = len(inputs[i])
+	}
+	in, err := m.Circuit.InstanceOf(lens)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !slices.Equal(in.Sizes, m.Graph.Instance.Sizes) {
+		if m, err = m.At(in); err != nil {
+			return nil, nil, err
+		}
+	}
+	ints, _, err := m.QuantiseInput(inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := forward.Run(ctx, m.Graph, m.Weights, ints)
+	return m, w, err
+}
+
+// float runs the float model on the samples, once.
+func (s *search) float() error {
+	for i := len(s.want); i < len(s.samples); i++ {
+		sample := s.samples[i]
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		values, err := sample.Graph.RunFloat(sample.Inputs)
+		if err != nil {
+			return err
+		}
+		var out [][]float64
+		for _, name := range sample.Graph.Outputs {
+			out = append(out, values[name])
+		}
+		s.want = append(s.want, out)
+	}
+	return nil
+}
+
+// outputError is the error of an output such that Target is what is aimed at.
+func outputError(got, want []float64, shape []int) float64 {
+	if n := len(shape); n > 0 && shape[n-1] >= vocabulary && slices.Min(want) < 0 {
+		return Divergence(got, want, shape[n-1]) / targetKL * Target
+	}
+	return Compare(got, want).Relative
+}
+
+// Divergence is the mean over rows of the Kullback–Leibler divergence, in nats, of
+// the distributions whose logits are the rows: of got from want.
+func Divergence(got, want []float64, row int) float64 {
+	total := 0.0
+	for at := 0; at < len(want); at += row {
+		g, w := got[at:at+row], want[at:at+row]
+		lg, lw := logSum(g), logSum(w)
+		for i := range w {
+			total += elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg))
+		}
+	}
+	return total / float64(len(want)/row)
+}
+
+// logSum is log Σ exp(x).
+func logSum(x []float64) float64 {
+	most, sum := slices.Max(x), 0.0
+	for _, v := range x {
+		sum += elementary.Exp(v - most)
+	}
+	return most + elementary.Log(sum)
+}
+
+// A group is the values of nodes that are alike, as those of a model's layers are.
+type group struct {
+	names   []string
+	product bool
+}
+
+// alike groups the graph's values: by operator, shapes, and the operators around.
+func alike(fg *graph.Graph) []group {
+	readers := map[string][]*graph.Node{}
+	kinds := map[string]string{}
+	for _, n := range fg.Nodes {
+		for _, in := range n.Inputs {
+			readers[in] = append(readers[in], n)
+		}
+		kinds[n.Output] = n.Op.Kind()
+	}
+	index := map[string]int{}
+	var groups []group
+	add := func(key, name string, product bool) {
+		i, ok := index[key]
+		if !ok {
+			i = len(groups)
+			index[key] = i
+			groups = append(groups, group{product: product})
+		}
+		groups[i].names = append(groups[i].names, name)
+	}
+	for _, in := range fg.Inputs {
+		add("input "+in.Name, in.Name, false)
+	}
+	for _, n := range fg.Nodes {
+		key := fmt.Sprintf("%s %v", n.Op.Kind(), fg.Shapes[n.Output])
+		for _, in := range n.Inputs {
+			key += fmt.Sprintf(" (%s %v", kinds[in], fg.Shapes[in])
+			if fg.Consts[in] != nil {
+				key += " constant"
+			}
+			key += ")"
+		}
+		for _, r := range readers[n.Output] {
+			key += fmt.Sprintf(" > %s %v", r.Op.Kind(), fg.Shapes[r.Output])
+		}
+		add(key, n.Output, hasWeights(fg, n))
+	}
+	return groups
+}
+
+// hasWeights reports whether a node multiplies a value by constants.
+func hasWeights(fg *graph.Graph, n *graph.Node) bool {
+	constant := func(i int) bool { return i < len(n.Inputs) && fg.Consts[n.Inputs[i]] != nil }
+	switch n.Op.(type) {
+	case graph.Conv:
+		return constant(1)
+	case graph.MatMul, graph.Gemm:
+		return constant(0) || constant(1)
+	}
+	return n.Op == graph.Mul && (constant(0) || constant(1))
+}
+
+// Sizes that formats take one after the other, from the one the mode has on.
+var (
+	bitSteps    = []int{15, 20, 26}
+	weightSteps = []int{10, 13, 15}
+)
+
+// next is the next larger format; the same if there is none.
+func next(f Format, weights bool) Format {
+	step := func(x *int, steps []int) {
+		for _, s := range steps {
+			if s > *x {
+				*x = s
+				return
+			}
+		}
+	}
+	if weights {
+		step(&f.Weights, weightSteps)
+	} else {
+		step(&f.Bits, bitSteps)
+	}
+	return f
+}
+
+// widest are the largest formats of one limb, and weights as wide as they can be.
+func widest(fg *graph.Graph) Formats {
+	f := Formats{}
+	for _, g := range alike(fg) {
+		for _, name := range g.names {
+			w := Format{Bits: bitSteps[0]}
+			if g.product {
+				w.Weights = weightSteps[len(weightSteps)-1]
+			}
+			f[name] = w
+		}
+	}
+	return f
+}
+
+// budget is the number of runs that a search may take.
+func (s *search) budget(m *Model) int {
+	products := 1.0
+	for i := range m.Graph.Steps {
+		step := &m.Graph.Steps[i]
+		for j := range step.Acc.Products {
+			p := &step.Acc.Products[j]
+			c := model.NewContraction(p, m.Graph.Tensors[p.A].Shape, m.Graph.Tensors[p.B].Shape, step.Shape)
+			n := float64(model.Size(step.Shape))
+			for _, l := range c.Sum {
+				n *= float64(l.Dim)
+			}
+			products += n
+		}
+	}
+	return max(leastRuns, min(mostRuns, int(searchWork/products)))
+}
+
+// A move makes a group of values, or the weights of their products, more precise.
+type move struct {
+	group   int
+	weights bool
+}
+
+func (m move) kind() int {
+	if m.weights {
+		return 1
+	}
+	return 0
+}
+
+// widen makes values more precise, those where the largest errors enter first, until
+// the model is within the target or there is nothing left to do. Of what it met on
+// the way it returns the best: a single step may well make the outputs worse by
+// chance.
+func (s *search) widen(first *attempt) (*attempt, error) {
+	if first.error <= Target {
+		return first, nil
+	}
+	s.groups = alike(s.fg)
+	best, now := first, first
+	refused := map[move]bool{}
+	most := math.MaxInt // moves at a time
+	for budget := s.budget(first.model); best.error > Target && s.runs < budget; {
+		moves := s.moves(now, refused)
+		if len(moves) == 0 {
+			break
+		}
+		moves = moves[:min(len(moves), most)]
+		f := maps.Clone(now.formats)
+		if f == nil {
+			f = Formats{}
+		}
+		for _, mv := range moves {
+			s.apply(f, mv)
+		}
+		a, err := s.try(f)
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		if err != nil { // the formats cannot be had together
+			if most = len(moves) / 2; most == 0 {
+				refused[moves[0]], most = true, math.MaxInt
+			}
+			continue
+		}
+		now, most = a, math.MaxInt
+		if better(now, best) {
+			best = now
+		}
+	}
+	return best, nil
+}
+
+// better reports whether a model is closer to the target: by the spread of its
+// outputs, since the largest error is a matter of chance.
+func better(a, than *attempt) bool {
+	return a.error <= Target || than.error > Target && a.spread < than.spread
+}
+
+// apply makes a move.
+func (s *search) apply(f Formats, mv move) {
+	for _, name := range s.groups[mv.group].names {
+		f[name] = next(f[name], mv.weights)
+	}
+}
+
+// moves lists the moves that address the largest of the errors that enter: within
+// a factor of four of the largest one that can be.
+func (s *search) moves(a *attempt, refused map[move]bool) []move {
+	before := segments(s.fg, a.model)
+	scores := map[move]float64{}
+	groupOf := map[string]int{}
+	for i, g := range s.groups {
+		for _, name := range g.names {
+			groupOf[name] = i
+		}
+	}
+	for name, e := range a.local {
+		// Of values that no tensor holds the error shows where the next one does.
+		for _, source := range slices.Concat(before[name], []string{name}) {
+			i := groupOf[source]
+			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
+			scores[mv] = math.Max(scores[mv], e.relative)
+		}
+	}
+	for _, in := range s.fg.Inputs {
+		mv := move{groupOf[in.Name], false}
+		scores[mv] = math.Max(scores[mv], s.inputError(a, in.Name))
+	}
+	most := 0.0
+	var moves []move
+	for mv, score := range scores {
+		f := a.formats[s.groups[mv.group].names[0]]
+		if refused[mv] || next(f, mv.weights) == f {
+			continue
+		}
+		moves = append(moves, mv)
+		most = math.Max(most, score)
+	}
+	moves = slices.DeleteFunc(moves, func(mv move) bool { return scores[mv] < most/4 || scores[mv] == 0 })
+	slices.SortFunc(moves, func(a, b move) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
+	})
+	return moves
+}
+
+// inputError is the error with which an input is rounded.
+func (s *search) inputError(a *attempt, name string) float64 {
+	id := a.model.entries[name]
+	for i, in := range s.samples[0].Graph.Inputs {
+		if in.Name == name {
+			x := s.samples[0].Inputs[i]
+			row := 1
+			if n := len(in.Shape); n > 0 {
+				row = in.Shape[n-1]
+			}
+			return columnError(&a.model.Graph.Tensors[id], x, row)
+		}
+	}
+	return 0
+}
+
+// columnError is the largest error with which the features of an input, of which
+// there are row, are rounded: the root mean square of a feature's, in units of its
+// own, and at most 1.
+func columnError(t *model.Tensor, x []float64, row int) float64 {
+	most := 0.0
+	for j := range row {
+		var e, s float64
+		for i := j; i < len(x); i += row {
+			unit := pow2(-t.FracAt(i))
+			d := math.Round(x[i]/unit)*unit - x[i]
+			e, s = e+d*d, s+x[i]*x[i]
+		}
+		if s > 0 {
+			most = math.Max(most, math.Min(1, math.Sqrt(e/s)))
+		}
+	}
+	return most
+}
+
+// segments lists, for each value that a tensor holds, those before it that none
+// holds and that it is computed from.
+func segments(fg *graph.Graph, m *Model) map[string][]string {
+	open := map[string][]string{}
+	for _, n := range fg.Nodes {
+		var list []string
+		for _, in := range n.Inputs {
+			if _, held := m.entries[in]; !held && fg.Consts[in] == nil {
+				list = append(append(list, in), open[in]...)
+			}
+		}
+		if len(list) > 0 {
+			slices.Sort(list)
+			open[n.Output] = slices.Compact(list)
+		}
+	}
+	return open
+}
+
+// narrow takes back what is not needed for the target, the dearest first.
+func (s *search) narrow(best *attempt) (*attempt, error) {
+	if len(best.formats) == 0 || best.error > Target {
+		return best, nil
+	}
+	budget := s.budget(best.model)
+	costs := map[string]int{}
+	for _, c := range best.model.Chosen() {
+		costs[c.Value] = c.LookUps + c.TableRows
+	}
+	order, cost := make([]int, len(s.groups)), make([]int, len(s.groups))
+	for i, g := range s.groups {
+		order[i] = i
+		for _, name := range g.names {
+			cost[i] += costs[name]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cost[b], cost[a]) })
+	for _, i := range order {
+		names := s.groups[i].names
+		if _, ok := best.formats[names[0]]; !ok {
+			continue
+		}
+		if s.runs >= budget {
+			break
+		}
+		f := maps.Clone(best.formats)
+		for _, name := range names {
+			delete(f, name)
+		}
+		a, err := s.try(f)
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		if err == nil && a.error <= Target {
+			best = a
+		}
+	}
+	return best, nil
+}
