@@ -77,13 +77,20 @@ class _Checker:
     def _tensor(self, i, tensor):
         what = f"tensor {i}"
         self._shape(tensor.shape, what)
-        require(abs(tensor.frac) <= MOST_SCALE, f"{what}: its scale is out of range")
+        self._units(what, tensor)
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
+
+    def _units(self, what, tensor):
+        if tensor.fracs:
+            require(tensor.kind == INPUT and tensor.frac == 0 and tensor.shape[-1:] == [len(tensor.fracs)],
+                    f"{what}: scales that are not one an index of an input's last axis")
+        require(all(abs(frac) <= MOST_SCALE for frac in [tensor.frac] + tensor.fracs),
+                f"{what}: a scale is out of range")
 
     def _linear(self, summand, shape, what):
         require(abs(summand.coefficient) <= LARGEST, f"{what}: a coefficient is out of range")
