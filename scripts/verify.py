@@ -102,12 +102,17 @@ def compare(verifier, given):
     require(len(given) == len(graph.inputs), "the input has another number of tensors")
     for values, identifier, entries in zip(given, graph.inputs, verifier.inputs):
         t = circuit.tensors[identifier]
-        require([quantise(x, t) for x in values] == entries, "the proof is about another input")
+        require([quantise(x, t, i) for i, x in enumerate(values)] == entries, "the proof is about another input")
 
 
-def quantise(x, tensor):
-    """To the nearest integer on the tensor's scale, halves away from zero, clamped."""
-    size = min(scaled(abs(x), tensor.frac), 2.0**31)
+def unit(tensor, i):
+    """What entry i of a tensor counts: 2^−unit."""
+    return tensor.fracs[i % len(tensor.fracs)] if tensor.fracs else tensor.frac
+
+
+def quantise(x, tensor, i):
+    """To the nearest integer on the entry's scale, halves away from zero, clamped."""
+    size = min(scaled(abs(x), unit(tensor, i)), 2.0**31)
     whole = math.floor(size)
     rounded = whole + (size - whole >= 0.5)
     return min(max(rounded if x >= 0 else -rounded, tensor.min), tensor.max)
@@ -124,7 +129,8 @@ def scaled(x, exponent):
 def report(verifier, size, seconds):
     graph = verifier.vk.graph
     print(f"VALID: the model with commitment {verifier.vk.commitment.hex()}")
-    for word, identifiers, tensors in (("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)):
+    maps, to = ("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)
+    for word, identifiers, tensors in (maps, to):
         for identifier, entries in zip(identifiers, tensors):
             print(f"{word:11} {describe(verifier.circuit.tensors[identifier], entries)}")
     print(f"security    {security(verifier.rounds)}")
@@ -138,7 +144,7 @@ def security(rounds):
 
 
 def describe(tensor, entries):
-    shown = " ".join(f"{scaled(v, -tensor.frac):.5g}" for v in entries[:SHOWN])
+    shown = " ".join(f"{scaled(v, -unit(tensor, i)):.5g}" for i, v in enumerate(entries[:SHOWN]))
     more = f" … ({len(entries)})" if len(entries) > SHOWN else ""
     return f"{tensor.name} [{' '.join(map(str, tensor.shape))}] = {shown}{more}"
 

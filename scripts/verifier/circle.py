@@ -1,7 +1,7 @@
 """The code: Reed–Solomon over x-coordinates of the circle group
-(docs/protocol.md, "Field and code"; docs/proof-format.md, "Poseidon2 and the circle")."""
+(docs/protocol.md, "Field and code"; docs/proof-format.md, "Opening")."""
 
-from .field import ONE, P, add, mul, scale, sub
+from .field import ONE, P, mul, scale, sub
 
 GENERATOR = (2, 1268011823)  # of the group of order 2^31
 

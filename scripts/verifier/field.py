@@ -5,7 +5,6 @@ stands for (a0 + a1·i) + (a2 + a3·i)·u. An element of F_p is an integer.
 """
 
 P = 2**31 - 1
-ORDER = P**4  # |K|
 
 ZERO = (0, 0, 0, 0)
 ONE = (1, 0, 0, 0)
@@ -22,10 +21,6 @@ def add(a, b):
 
 def sub(a, b):
     return ((a[0] - b[0]) % P, (a[1] - b[1]) % P, (a[2] - b[2]) % P, (a[3] - b[3]) % P)
-
-
-def neg(a):
-    return (-a[0] % P, -a[1] % P, -a[2] % P, -a[3] % P)
 
 
 def scale(a, v):

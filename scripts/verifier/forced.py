@@ -3,7 +3,7 @@
 
 from .errors import require
 from .field import P
-from .schema import (AFFINE, DIVIDE, FIXED, INPUT, LOOKUP, RANGE, VIRTUAL, WITNESS, Accumulator, Linear, Product)
+from .schema import AFFINE, DIVIDE, FIXED, INPUT, LOOKUP, VIRTUAL, WITNESS, Accumulator, Linear, Product
 from .schema import ZERO as ZERO_STEP
 
 MOST_KEY_BITS = 30
@@ -88,9 +88,9 @@ def _alone(acc):
 
 
 def range_bits(tables, step):
-    """b if the step looks up in a range [0, 2^b), remainder included, or None."""
+    """b if the step looks up keys in [0, 2^b), remainder included, or None."""
     table = tables[step.table - 1]
-    return step.shift + table.bits if table.kind == RANGE and table.min == 0 else None
+    return step.shift + table.bits if table.min == 0 else None
 
 
 class _Division:

@@ -1,5 +1,5 @@
 """What a graph must be before anything is proved about it
-(docs/proof-format.md, "The graph")."""
+(docs/proof-format.md, "The key file")."""
 
 import unicodedata
 
@@ -7,7 +7,8 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO
+from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS,
+                     ZERO)
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
@@ -76,13 +77,20 @@ class _Checker:
     def _tensor(self, i, tensor):
         what = f"tensor {i}"
         self._shape(tensor.shape, what)
-        require(abs(tensor.frac) <= MOST_SCALE, f"{what}: its scale is out of range")
+        self._units(what, tensor)
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
+
+    def _units(self, what, tensor):
+        if tensor.fracs:
+            require(tensor.kind == INPUT and tensor.frac == 0 and tensor.shape[-1:] == [len(tensor.fracs)],
+                    f"{what}: scales that are not one an index of an input's last axis")
+        require(all(abs(frac) <= MOST_SCALE for frac in [tensor.frac] + tensor.fracs),
+                f"{what}: a scale is out of range")
 
     def _linear(self, summand, shape, what):
         require(abs(summand.coefficient) <= LARGEST, f"{what}: a coefficient is out of range")
@@ -175,7 +183,8 @@ class _Checker:
         require(step.table, f"{what}: it has no table")
         table = self.tables[step.table - 1]
         require(bool(step.shift) == bool(step.remainder), f"{what}: its shift does not go with its remainder")
-        require(step.shift == 0 or step.shift + table.bits <= forced.MOST_KEY_BITS, f"{what}: shift and table are too wide")
+        require(step.shift == 0 or step.shift + table.bits <= forced.MOST_KEY_BITS,
+                f"{what}: shift and table are too wide")
         require(bool(step.out) == (table.kind != RANGE), f"{what}: the table's values do not go with its output")
 
     def _product(self, product, shape, what):

@@ -70,3 +70,6 @@ def _check_source(source):
     ranges = source.ranges
     require(len(ranges) <= MOST_RANGES and len(ranges) % 3 == 0 and max(ranges, default=0) < 1 << 28,
             "source: its ranges")
+    if source.formats:
+        require(3 * len(source.formats) == len(ranges) and any(source.formats) and max(source.formats) < 1 << 16,
+                "source: its formats")

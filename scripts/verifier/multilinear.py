@@ -7,7 +7,7 @@ significant bit of an index. An axis of dimension d has ⌈log2 d⌉ variables.
 from functools import reduce
 from operator import mul as times
 
-from .field import ONE, P, ZERO, add, mul, scale, sub, total
+from .field import ONE, P, ZERO, add, mul, sub, total
 
 DENSE = 1 << 12  # most entries of a table of eq that is used in pieces
 

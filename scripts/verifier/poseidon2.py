@@ -1,4 +1,4 @@
-"""Poseidon2 over M31, width 16 (docs/proof-format.md, "Poseidon2 and the circle").
+"""Poseidon2 over M31, width 16 (docs/proof-format.md, "Streams and the transcript").
 
 Constants are derived here: no table is copied from anywhere, and a wrong one
 makes every hash of every proof wrong.

@@ -54,6 +54,7 @@ class Tensor:
     max: int = pb.sint64(6)
     definition: list = pb.messages(7, Linear)
     scales: list = pb.packed_uint32(8)
+    fracs: list = pb.packed_sint32(9)
 
 
 @dataclass
@@ -143,6 +144,7 @@ class Source:
     table_bits: int = pb.uint32(6)
     headroom: int = pb.uint64(7)
     ranges: list = pb.packed_uint32(8)
+    formats: list = pb.packed_uint32(9)
 
 
 @dataclass

@@ -22,19 +22,19 @@ class ViewSum:
 
     def __init__(self, value, factor, source, shape, wirings, parts):
         self.value = value
-        self.constant = factor
+        self.factor = factor
         self.source = source
         self.shape = shape
         self.wirings = wirings  # (wiring, output point by axis)
         self.parts = parts  # source axis: point, for the axes that are no part of the sum
         self.variables = sum(shape_variables(w.in_shape) for w, _ in wirings)
 
-    def factor(self, fork, point, a, b):
-        """The weight of A*·B* in the last claim."""
+    def weight(self, point):
+        """The eq factor of A*·B* in the last claim."""
         return ONE
 
     def bind(self, fork, point, a, b):
-        value, start, parts = self.constant, 0, dict(self.parts)
+        value, start, parts = self.factor, 0, dict(self.parts)
         for wiring, out in self.wirings:
             end = start + shape_variables(wiring.in_shape)
             x = split(point[start:end], wiring.in_shape)
@@ -61,7 +61,7 @@ class ProductSum:
     def _ends(self, point):
         return dict(zip(self.order, split(point, [self.sizes[label] for label in self.order])))
 
-    def factor(self, fork, point, a, b):
+    def weight(self, point):
         ends = self._ends(point)
         return eq(join(self.labels[label] for label in self.batch), join(ends[label] for label in self.batch))
 
@@ -220,7 +220,7 @@ class Fork:
         ends = [(self.stream.element(), self.stream.element()) for _ in sums]
         terms = []
         for s, w, (a, b) in zip(sums, weights, ends):
-            terms.append(mul(mul(w, s.factor(self, last(point, s.variables), a, b)), mul(a, b)))
+            terms.append(mul(mul(w, s.weight(last(point, s.variables))), mul(a, b)))
         require(total(terms) == claim, f"{self.name}: {name} of sums fails")
         for s, (a, b) in zip(sums, ends):
             s.bind(self, last(point, s.variables), a, b)
