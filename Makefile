@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz lint asm bench benchstat models clean
+.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz models ## what CI runs after the tests
+check: lint race fuzz models samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
@@ -38,8 +38,11 @@ lint: ## gofmt, vet, staticcheck, the builds for other platforms, the assembly a
 	scripts/lint.sh
 	scripts/asm-check.sh
 
+samekey: build ## the keys of some models on arm64, in an emulator, are those of this machine (needs qemu-user)
+	scripts/same-key.sh
+
 asm: ## generate the assembly with scripts/asm
-	$(GO) generate ./prover/field ./prover/poseidon2 ./prover/code ./prover/matmul
+	$(GO) generate ./prover/field ./prover/poseidon2 ./prover/code ./prover/matmul ./prover/ints
 
 bench: build ## speed of the kernels and of a model of 2^20 parameters
 	$(BIN) bench kernels

@@ -213,7 +213,7 @@ func restoreTree(key *proof.Key, e *cache.Entry) (*whir.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := whir.FromLayers(p.RowVars(), p.Config.LogBlowup, p.Fixed().Rows, e.Layers)
+	tree, err := whir.FromLayers(p.FixedTree().Layout, e.Layers)
 	if err == nil && tree.Root() != key.Root {
 		err = errors.New("the layers are not those of the key's root")
 	}

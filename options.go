@@ -21,6 +21,9 @@ type options struct {
 	budget   int64
 	keep     bool
 
+	provisional bool
+	ranges      *Ranges
+
 	security  proof.Security
 	soundness string
 
@@ -31,6 +34,7 @@ type options struct {
 	require   bool
 	threshold int // negative: what pays
 
+	bar       *bar
 	unchecked bool
 
 	policy verifier.Policy
@@ -82,6 +86,14 @@ func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
 // to input. For Quantise, with Cache.
 func KeepRanges() Option { return func(o *options) { o.keep = true } }
 
+// Provisional says that the samples are made up, so that what they give is not
+// to become the model's: their ranges are not kept in the cache. For Quantise.
+func Provisional() Option { return func(o *options) { o.provisional = true } }
+
+// FromRanges takes the ranges of all values as given, in place of samples. It is
+// an error if they are another model's. For Quantise.
+func FromRanges(r Ranges) Option { return func(o *options) { o.ranges = &r } }
+
 // SecurityBits is the least security of every round of a proof in bits, proofs
 // of work included: 1 to 120, by default 100. For Commit.
 func SecurityBits(n int) Option { return func(o *options) { o.security.TargetBits = n } }
@@ -109,6 +121,13 @@ func Require() Option { return func(o *options) { o.require = true } }
 // Threshold is the least size, in entries of the tables concerned, of a step
 // that goes to the GPU; without it that is what pays. For OpenGPU.
 func Threshold(entries int) Option { return func(o *options) { o.threshold = entries } }
+
+// MaxError proves nothing if an output of the run is further than a fraction of
+// its range from the float model's, which Model.Run gives on the same input: the
+// error is then an *AccuracyError. For Prove.
+func MaxError(fraction float64, float []Tensor) Option {
+	return func(o *options) { o.bar = &bar{fraction, float} }
+}
 
 // NoSelfCheck leaves out the verification of a proof that was just made. For
 // Prove.

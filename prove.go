@@ -51,6 +51,9 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		run, wit, err = c.circuit.run(ctx, o.device.machine(w), q, in)
 		return err
 	})
+	if err == nil {
+		err = o.bar.check(run)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -75,15 +78,18 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	return &Proof{Run: *run, File: file.Bytes(), Strength: stats.Strength}, nil
 }
 
-// checkBudget warns of a chunk whose estimate is over the budget. An entry takes
+// checkBudget warns of chunks whose estimate is over the budget. An entry takes
 // about 110 bytes where it was measured, on convolutions; this is twice that.
 func (o *options) checkBudget(p *plan.Plan, w *watch) {
 	const entryBytes = 256
-	for i := range p.Trees {
-		if need := int64(p.Trees[i].Stack.Size) * entryBytes; p.Trees[i].Chunk >= 0 && need > o.budget {
-			w.warn("chunk %d of the witness takes about %.2f GB, and the budget is %.2f GB", p.Trees[i].Chunk, float64(need)/1e9, float64(o.budget)/1e9)
-			return
+	largest := uint64(0)
+	if t := p.WitnessTree(); t != nil {
+		for _, chunk := range t.Parts {
+			largest = max(largest, chunk.Stack.Size)
 		}
+	}
+	if need := int64(largest) * entryBytes; need > o.budget {
+		w.warn("the largest chunk of the witness takes about %.2f GB, and the budget is %.2f GB", float64(need)/1e9, float64(o.budget)/1e9)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -156,7 +157,7 @@ func TestClamped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{"the input", 1}) {
+	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{"the input", 1, 64, 1.0 / 64}) {
 		t.Errorf("%+v", p.Saturated)
 	}
 	s, err := Verify(c.Key(), bytes.NewReader(p.File), For(Arrays{{Values: in[0]}}))
@@ -534,7 +535,7 @@ func TestBudget(t *testing.T) {
 		if c.Commitment() != other.Commitment() || !slices.Equal(p.File, q.File) {
 			t.Errorf("%d bytes: another key or proof", bytes)
 		}
-		warned := slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "chunk 0 of the witness takes about") })
+		warned := slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "the largest chunk of the witness takes about") })
 		if warned != (bytes < 1<<30) {
 			t.Errorf("%d bytes: warned %t", bytes, warned)
 		}
@@ -673,5 +674,60 @@ func TestConcurrentProofs(t *testing.T) {
 		if !bytes.Equal(files[i], files[0]) {
 			t.Errorf("proof %d has other bytes", i)
 		}
+	}
+}
+
+// A run that is too far from the float model is not proved, and the error has
+// the reason; at the very error that it has it is.
+func TestMaxError(t *testing.T) {
+	c, in := commit(t)
+	in[0][3] = 40 // calibrated to at most 1
+	m, _, _ := open(t)
+	float, err := m.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{t: t}
+	_, err = Prove(t.Context(), c, in, MaxError(0.001, float), Observe(r))
+	var off *AccuracyError
+	if !errors.As(err, &off) {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, string(PhaseCommitWitness)) }) {
+		t.Errorf("a proof was begun: %q", r.log)
+	}
+	run, err := c.Circuit().Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Compare(run.Outputs[0], float[0])
+	if err != nil || off.Accuracy != want || off.Value != run.Outputs[0].Values[want.At] || off.Float != float[0].Values[want.At] {
+		t.Errorf("%+v, want %+v, %v", off, want, err)
+	}
+	if math.Abs(off.Value-off.Float) != want.MaxError || off.Output != float[0].Name || off.Limit != 0.001 || !slices.Equal(off.Saturated, run.Saturated) {
+		t.Errorf("%+v", off)
+	}
+	if s := off.Saturated[0]; s.Where != "the input" || s.Count != 1 || s.Of != 64 || s.Share != 1.0/64 || !strings.Contains(off.Error(), "1 of 64 values (1.56 %) at the input") {
+		t.Errorf("%+v: %v", s, off)
+	}
+	if _, err := Prove(t.Context(), c, in, MaxError(want.RangeError, float)); err != nil {
+		t.Error(err)
+	}
+	if _, err := Prove(t.Context(), c, in, MaxError(0.001, nil)); err == nil || errors.As(err, &off) {
+		t.Error("the outputs of another model are taken:", err)
+	}
+}
+
+func TestAccuracyErrorNamesTheWorst(t *testing.T) {
+	e := &AccuracyError{Output: "y", Accuracy: Accuracy{RangeError: math.MaxFloat64}}
+	if s := e.Error(); !strings.Contains(s, "more than 10^8 %") || !strings.HasSuffix(s, "no value was clipped") {
+		t.Error(s)
+	}
+	for i := range 7 {
+		e.Saturated = append(e.Saturated, Saturation{fmt.Sprint("node ", i), i, 10, float64(i) / 10})
+	}
+	if s := e.Error(); !strings.HasSuffix(s, "6 of 10 values (60 %) at node 6, 5 of 10 values (50 %) at node 5, 4 of 10 values (40 %) at node 4, "+
+		"3 of 10 values (30 %) at node 3, 2 of 10 values (20 %) at node 2, and 2 other places") {
+		t.Error(s)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/cache"
@@ -21,6 +19,7 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
+	ranges    Ranges
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
 }
@@ -29,7 +28,8 @@ type Circuit struct {
 type Report struct {
 	// Steps are the look-ups that round, with their precision.
 	Steps []quantise.StepReport
-	// Float are the float model's outputs on the first sample, nil if Cached.
+	// Float are the float model's outputs on the first sample, nil if the model
+	// was not run.
 	Float []Tensor
 	// Chosen are the values that were made more precise than the mode has all
 	// values, so that the outputs come close to the float model's.
@@ -43,25 +43,19 @@ type Report struct {
 	OneBatch error
 }
 
-// Saturation counts the values of one place that were clamped to the range
-// that calibration gave it.
-type Saturation struct {
-	Where string `json:"where"`
-	Count int    `json:"count"`
-}
-
 // ranges are the real values that calibration met, by name of the tensor.
 type ranges = map[string]quantise.Range
 
-// Quantise turns a model into integers. The samples, at least one, tell which
-// range each of its values takes. If the model leaves the size of its batch open,
-// and nothing but its shapes depends on it, then so does the circuit; the samples
-// may be batches of any size. An error about nodes names all of them.
+// Quantise turns a model into integers. The samples, at least one unless there
+// are ranges (FromRanges), tell which range each of its values takes. If the model
+// leaves the size of its batch open, and nothing but its shapes depends on it, then
+// so does the circuit; the samples may be batches of any size. An error about nodes
+// names all of them.
 func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
 	o := apply(opts)
 	w := o.watch()
 	defer w.stop()
-	if len(samples) == 0 {
+	if len(samples) == 0 && o.ranges == nil {
 		return nil, errors.New("no samples to take ranges from")
 	}
 	if err := m.hash(ctx, w); err != nil {
@@ -70,6 +64,14 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom}.Complete()
 	if err != nil {
 		return nil, err
+	}
+	if o.ranges != nil {
+		given, err := m.match(*o.ranges)
+		if err != nil {
+			return nil, err
+		}
+		settings.Formats = o.ranges.formats()
+		return m.quantise(ctx, w, given, settings)
 	}
 	entry := o.entry(w, m.rangesID(samples, settings, o.keep))
 	if known, formats, err := m.cachedRanges(entry); err == nil {
@@ -111,7 +113,9 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	}
 	c.warn(w)
 	c.report.Float = float
-	entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
+	if !o.provisional {
+		entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
+	}
 	return c, nil
 }
 
@@ -349,6 +353,10 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	return c.quantised.At(instance)
 }
 
+// Ranges returns the ranges that the model was quantised with: FromRanges gives
+// the same circuit.
+func (c *Circuit) Ranges() Ranges { return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true)) }
+
 // Report tells how the circuit came to be.
 func (c *Circuit) Report() Report { return c.report }
 
@@ -380,41 +388,12 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Run{}
-	if clamped > 0 {
-		r.Saturated = append(r.Saturated, Saturation{"the input", clamped})
-	}
-	counts := q.Saturation(wit)
-	for _, node := range slices.Sorted(maps.Keys(counts)) {
-		r.Saturated = append(r.Saturated, Saturation{node, counts[node]})
-	}
+	r := &Run{Saturated: saturations(clamped, ints, q.Saturation(wit))}
 	for i, values := range q.Outputs(wit) {
 		shape := q.Graph.Tensors[q.Graph.Outputs[i]].Shape
 		r.Outputs = append(r.Outputs, tensor(c.outputs[i].Name, shape, values))
 	}
 	return r, wit, nil
-}
-
-// Accuracy says how far an output of a circuit is from the float model's.
-type Accuracy struct {
-	MaxError   float64 `json:"max_error"`   // largest absolute difference
-	RangeError float64 `json:"range_error"` // the same in units of the float output's range, 0 included
-	Cosine     float64 `json:"cosine"`      // of the angle between the two
-}
-
-// Compare holds an output of a circuit against the float model's. It is an
-// error if that is not finite.
-func Compare(quantised, float Tensor) (Accuracy, error) {
-	if len(quantised.Values) != len(float.Values) {
-		return Accuracy{}, fmt.Errorf("output %s has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
-	}
-	for _, f := range float.Values {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return Accuracy{}, fmt.Errorf("the float model gives %v at output %s on this input", f, float.Name)
-		}
-	}
-	a := quantise.Compare(quantised.Values, float.Values)
-	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), a.Cosine}, nil // JSON has no infinity
 }
 
 // roundInput rounds arrays to the integers of a graph's inputs, and counts the

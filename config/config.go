@@ -17,11 +17,15 @@ type Config struct {
 	Model       string   `mapstructure:"model"`       // ONNX file
 	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
 	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
+	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
+	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
 	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
+
+	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
 
 	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson
 	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
@@ -119,6 +123,7 @@ func (c *Config) validate() error {
 	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
 	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
 	within("headroom", c.Headroom, 1, 1024)
+	within("max-error", c.MaxError, 0, 1e6)
 	within("security-bits", float64(c.SecurityBits), 20, 110)
 	within("grind-bits", float64(c.GrindBits), 0, 24)
 	within("min-bits", float64(c.MinBits), 1, 128)

@@ -141,6 +141,7 @@ func TestRefusals(t *testing.T) {
 		"least bits":      {args: []string{"--min-bits=0"}, want: "--min-bits 0"},
 		"budget":          {args: []string{"--chunk-budget-gb=NaN"}, want: "--chunk-budget-gb NaN"},
 		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
+		"error":           {args: []string{"--max-error=-0.01"}, want: "--max-error -0.01"},
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // Arithmetic combines two operands element by element; they broadcast as in
@@ -38,7 +40,7 @@ var arithmetic = [...]struct {
 	Div:   {"Div", func(a, b float64) float64 { return a / b }, func(a, b int64) int64 { return a / b }},
 	Min:   {"Min", func(a, b float64) float64 { return min(a, b) }, func(a, b int64) int64 { return min(a, b) }},
 	Max:   {"Max", func(a, b float64) float64 { return max(a, b) }, func(a, b int64) int64 { return max(a, b) }},
-	Power: {"Power", math.Pow, nil},
+	Power: {"Power", elementary.Pow, nil},
 	Mod: {"Mod", nil, func(a, b int64) int64 {
 		r := a % b
 		if r != 0 && (r < 0) != (b < 0) {

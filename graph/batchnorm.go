@@ -40,7 +40,7 @@ func (BatchNorm) eval(in []operand, shape []int) (operand, error) {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		c := i / inner % shape[1]
-		out[i] = v*scale[c] + shift[c]
+		out[i] = float64(v*scale[c]) + shift[c]
 	}
 	return operand{shape: shape, f: out}, nil
 }
@@ -76,7 +76,7 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 	for i := range scale {
 		s := p[0].At(i) / math.Sqrt(p[3].At(i)+s.Epsilon)
 		scale[i] = float32(s)
-		shift[i] = float32(p[1].At(i) - s*p[2].At(i))
+		shift[i] = float32(p[1].At(i) - float64(s*p[2].At(i)))
 	}
 	if FirstNonFinite(scale) >= 0 || FirstNonFinite(shift) >= 0 {
 		return b.Failf("its statistics give a factor that is not finite")
@@ -158,7 +158,7 @@ func (b *Builder) foldBatchNorm(p, bn *node) error {
 	for i := range nb.F32 {
 		v := shift.At(i)
 		if len(p.in) > 2 {
-			v += p.in[2].tensor.At(i) * scale.At(i)
+			v += float64(p.in[2].tensor.At(i) * scale.At(i))
 		}
 		nb.F32[i] = float32(v)
 	}

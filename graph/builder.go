@@ -383,12 +383,12 @@ func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	if dt.IsFloat() {
 		t.F32 = make([]float32, n)
 		for i := range t.F32 {
-			t.F32[i] = float32(start + float64(i)*delta)
+			t.F32[i] = float32(start + float64(float64(i)*delta))
 		}
 	} else {
 		t.I64 = make([]int64, n)
 		for i := range t.I64 {
-			t.I64[i] = int64(start + float64(i)*delta)
+			t.I64[i] = int64(start + float64(float64(i)*delta))
 		}
 	}
 	return b.made("value", t)

@@ -1,6 +1,10 @@
 package graph
 
-import "math"
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+)
 
 // of is a formula without parameters.
 func of(f func(float64) float64) func([]float64) func(float64) float64 {
@@ -8,7 +12,10 @@ func of(f func(float64) float64) func([]float64) func(float64) float64 {
 }
 
 // The functions of one number. An entry is all that there is to a function; a
-// test holds docs/operators.md to naming it.
+// test holds docs/operators.md to naming it. Formulas give the same bits on every
+// machine: they take functions that math does not define exactly from package
+// elementary, and convert products that are added to something (float64(a*b)+c),
+// without which a compiler may fuse the two. Tests and scripts/lint.sh see to it.
 var (
 	Relu = define(Function{Name: "Relu", Clamp: func([]float64) Clamp { return Clamp{Lo: 0, Hi: math.Inf(1)} }})
 	Abs  = define(Function{Name: "Abs", Clamp: func([]float64) Clamp { return Clamp{Abs: true, Lo: 0, Hi: math.Inf(1)} }})
@@ -20,39 +27,39 @@ var (
 	Neg        = define(Function{Name: "Neg", Formula: of(func(x float64) float64 { return -x }), Ints: func(a int64) int64 { return -a }})
 	Reciprocal = define(Function{Name: "Reciprocal", Formula: of(func(x float64) float64 { return 1 / x })})
 	Sqrt       = define(Function{Name: "Sqrt", Formula: of(math.Sqrt), Domain: Domain{0, math.Inf(1), Zero}})
-	Exp        = define(Function{Name: "Exp", Formula: of(math.Exp)})
-	Log        = define(Function{Name: "Log", Formula: of(math.Log), Domain: Domain{0, math.Inf(1), Zero}})
+	Exp        = define(Function{Name: "Exp", Formula: of(elementary.Exp)})
+	Log        = define(Function{Name: "Log", Formula: of(elementary.Log), Domain: Domain{0, math.Inf(1), Zero}})
 	Pow        = define(Function{
 		Name: "Pow", Params: []Param{{"exponent", 1}},
 		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return math.Pow(x, p[0]) }
+			return func(x float64) float64 { return elementary.Pow(x, p[0]) }
 		},
 	})
 
-	Sin   = define(Function{Name: "Sin", Formula: of(math.Sin)})
-	Cos   = define(Function{Name: "Cos", Formula: of(math.Cos)})
-	Tan   = define(Function{Name: "Tan", Formula: of(math.Tan)})
-	Asin  = define(Function{Name: "Asin", Formula: of(math.Asin), Domain: Domain{-1, 1, Hold}})
-	Acos  = define(Function{Name: "Acos", Formula: of(math.Acos), Domain: Domain{-1, 1, Hold}})
-	Atan  = define(Function{Name: "Atan", Formula: of(math.Atan)})
-	Sinh  = define(Function{Name: "Sinh", Formula: of(math.Sinh)})
-	Cosh  = define(Function{Name: "Cosh", Formula: of(math.Cosh)})
-	Tanh  = define(Function{Name: "Tanh", Formula: of(math.Tanh)})
-	Asinh = define(Function{Name: "Asinh", Formula: of(math.Asinh)})
-	Acosh = define(Function{Name: "Acosh", Formula: of(math.Acosh), Domain: Domain{1, math.Inf(1), Hold}})
-	Atanh = define(Function{Name: "Atanh", Formula: of(math.Atanh), Domain: Domain{-1, 1, Hold}})
+	Sin   = define(Function{Name: "Sin", Formula: of(elementary.Sin)})
+	Cos   = define(Function{Name: "Cos", Formula: of(elementary.Cos)})
+	Tan   = define(Function{Name: "Tan", Formula: of(elementary.Tan)})
+	Asin  = define(Function{Name: "Asin", Formula: of(elementary.Asin), Domain: Domain{-1, 1, Hold}})
+	Acos  = define(Function{Name: "Acos", Formula: of(elementary.Acos), Domain: Domain{-1, 1, Hold}})
+	Atan  = define(Function{Name: "Atan", Formula: of(elementary.Atan)})
+	Sinh  = define(Function{Name: "Sinh", Formula: of(elementary.Sinh)})
+	Cosh  = define(Function{Name: "Cosh", Formula: of(elementary.Cosh)})
+	Tanh  = define(Function{Name: "Tanh", Formula: of(elementary.Tanh)})
+	Asinh = define(Function{Name: "Asinh", Formula: of(elementary.Asinh)})
+	Acosh = define(Function{Name: "Acosh", Formula: of(elementary.Acosh), Domain: Domain{1, math.Inf(1), Hold}})
+	Atanh = define(Function{Name: "Atanh", Formula: of(elementary.Atanh), Domain: Domain{-1, 1, Hold}})
 
-	Erf       = define(Function{Name: "Erf", Formula: of(math.Erf)})
-	Sigmoid   = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })})
+	Erf       = define(Function{Name: "Erf", Formula: of(elementary.Erf)})
+	Sigmoid   = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) })})
 	Softplus  = define(Function{Name: "Softplus", Formula: of(softplus)})
 	Softsign  = define(Function{Name: "Softsign", Formula: of(func(x float64) float64 { return x / (1 + math.Abs(x)) })})
-	Mish      = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * math.Tanh(softplus(x)) })})
+	Mish      = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * elementary.Tanh(softplus(x)) })})
 	HardSwish = define(Function{Name: "HardSwish", Formula: of(func(x float64) float64 { return x * max(0, min(1, x/6+0.5)) })})
 
 	HardSigmoid = define(Function{
 		Name: "HardSigmoid", Params: []Param{{"alpha", 0.2}, {"beta", 0.5}},
 		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return max(0, min(1, p[0]*x+p[1])) }
+			return func(x float64) float64 { return max(0, min(1, float64(p[0]*x)+p[1])) }
 		},
 	})
 	LeakyRelu = define(Function{
@@ -66,7 +73,7 @@ var (
 		Formula: func(p []float64) func(float64) float64 {
 			return func(x float64) float64 {
 				if x < 0 {
-					return p[0] * math.Expm1(x)
+					return p[0] * elementary.Expm1(x)
 				}
 				return x
 			}
@@ -75,7 +82,7 @@ var (
 	Celu = define(Function{
 		Name: "Celu", Params: []Param{{"alpha", 1}},
 		Formula: func(p []float64) func(float64) float64 {
-			return func(x float64) float64 { return max(x, 0) + min(0, p[0]*math.Expm1(x/p[0])) }
+			return func(x float64) float64 { return max(x, 0) + min(0, float64(p[0]*elementary.Expm1(x/p[0]))) }
 		},
 	})
 	Selu = define(Function{
@@ -83,7 +90,7 @@ var (
 		Formula: func(p []float64) func(float64) float64 {
 			return func(x float64) float64 {
 				if x < 0 {
-					return p[1] * p[0] * math.Expm1(x)
+					return p[1] * p[0] * elementary.Expm1(x)
 				}
 				return p[1] * x
 			}
@@ -95,10 +102,10 @@ var (
 		Formula: func(p []float64) func(float64) float64 {
 			if p[0] != 0 {
 				return func(x float64) float64 {
-					return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+					return 0.5 * x * (1 + elementary.Tanh(math.Sqrt(2/math.Pi)*(x+float64(0.044715*x*x*x))))
 				}
 			}
-			return func(x float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) }
+			return func(x float64) float64 { return 0.5 * x * (1 + elementary.Erf(x/math.Sqrt2)) }
 		},
 	})
 
@@ -114,7 +121,7 @@ var (
 )
 
 // softplus is log(1 + eˣ), computed so that eˣ does not overflow.
-func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+func softplus(x float64) float64 { return max(x, 0) + elementary.Log1p(elementary.Exp(-math.Abs(x))) }
 
 // leaky is x, scaled where it is negative.
 func leaky(x, slope float64) float64 {

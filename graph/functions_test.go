@@ -75,6 +75,17 @@ func TestFunctionsOnIntegers(t *testing.T) {
 	}
 }
 
+func TestWhole(t *testing.T) {
+	for x, want := range map[float64]int64{
+		1.9: 1, -1.9: -1, 0x1p63: math.MaxInt64, -0x1p63: math.MinInt64, 0x1p62: 1 << 62,
+		math.Inf(1): math.MaxInt64, -1e300: math.MinInt64, math.NaN(): 0,
+	} {
+		if whole(x) != want {
+			t.Errorf("%v becomes %d", x, whole(x))
+		}
+	}
+}
+
 func TestClampKeepsLargeIntegers(t *testing.T) {
 	c := Clamp{Lo: math.Inf(-1), Hi: math.Inf(1)}
 	for _, a := range []int64{math.MaxInt64, math.MinInt64, 1<<53 + 1} {

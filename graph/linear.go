@@ -66,7 +66,7 @@ func (g Gemm) eval(in []operand, shape []int) (operand, error) {
 	if len(in) > 2 {
 		c := in[2].float64s()
 		t := broadcastTables(in[2].shape, shape)
-		walk(shape, t, t, func(i, j, _ int) { out[i] += g.Beta * c[j] })
+		walk(shape, t, t, func(i, j, _ int) { out[i] += float64(g.Beta * c[j]) })
 	}
 	return operand{shape: shape, f: out}, nil
 }
@@ -93,6 +93,14 @@ func (b *Builder) Gemm(g Gemm, x, y Value, z ...Value) Value {
 		in, g.Beta = in[:2], 1
 	} else if b.Tensor(z[0]) != nil {
 		in[2], g.Beta = b.scaled(z[0], g.Beta), 1
+	}
+	if b.Tensor(x) != nil && b.Tensor(y) != nil && len(in) == 3 && b.Tensor(in[2]) == nil {
+		sum := in[2] // of a constant product and what is computed
+		if g.Beta != 1 {
+			sum = b.Mul(sum, b.number("beta", g.Beta))
+		}
+		g.Beta = 1
+		return b.Add(b.emit(g, in[:2]...), sum)
 	}
 	return b.emit(g, in...)
 }

@@ -143,7 +143,7 @@ func moved(x operand, shape []int, tables [][]int, fill float64) (operand, error
 	case x.w != nil:
 		out.w = move(x.w, tables, shape, float32(fill))
 	default:
-		out.i = move(x.i, tables, shape, int64(fill))
+		out.i = move(x.i, tables, shape, whole(fill))
 	}
 	return out, nil
 }

@@ -85,11 +85,25 @@ func (c Clamp) ints(a int64) int64 {
 	}
 	switch {
 	case float64(a) < c.Lo:
-		return int64(c.Lo)
+		return whole(c.Lo)
 	case float64(a) > c.Hi:
-		return int64(c.Hi)
+		return whole(c.Hi)
 	}
 	return a
+}
+
+// whole is x rounded towards zero, or the nearest integer that there is: what a
+// conversion alone makes of others depends on the machine.
+func whole(x float64) int64 {
+	switch {
+	case x >= 1<<63:
+		return math.MaxInt64
+	case x >= -(1 << 63):
+		return int64(x)
+	case x < 0:
+		return math.MinInt64
+	}
+	return 0 // NaN
 }
 
 // functions are the entries by name.
@@ -164,8 +178,10 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 	return b.emit(Scalar{f, params}, x)
 }
 
-// Clip is min(max(x, lo), hi), with infinite bounds where a side is open.
+// Clip is min(max(x, lo), hi), with infinite bounds where a side is open: hi where
+// lo is above it.
 func (b *Builder) Clip(x Value, lo, hi float64) Value {
+	lo = min(lo, hi)
 	switch {
 	case math.IsInf(lo, -1) && math.IsInf(hi, 1):
 		return x

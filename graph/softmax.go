@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
 )
 
 // Softmax is exp(x), normalised to the sum 1 along the last axis. A second operand,
@@ -70,7 +72,7 @@ func (Softmax) eval(operands []operand, shape []int) (operand, error) {
 		top := slices.Max(row)
 		sum := 0.0
 		for i, v := range row {
-			dst[i] = math.Exp(v - top)
+			dst[i] = elementary.Exp(v - top)
 			sum += dst[i]
 		}
 		for i := range dst {
@@ -102,10 +104,10 @@ func (LogSoftmax) eval(operands []operand, shape []int) (operand, error) {
 		top := slices.Max(row)
 		sum := 0.0
 		for _, v := range row {
-			sum += math.Exp(v - top)
+			sum += elementary.Exp(v - top)
 		}
 		for i, v := range row {
-			dst[i] = v - top - math.Log(sum)
+			dst[i] = v - top - elementary.Log(sum)
 		}
 	}
 	return operand{shape: shape, f: out}, nil

@@ -125,6 +125,37 @@ func TestHashColumns(t *testing.T) {
 	}
 }
 
+func TestAbsorbDigests(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, c := range []struct{ columns, groups int }{{1, 2}, {300, 3}, {257, 5}} {
+		h := poseidon2.NewLeafHasher(c.columns, c.groups)
+		out := alloc[[8]field.M31](t, d, c.columns)
+		state := alloc[[8]field.M31](t, d, c.columns)
+		for g := range c.groups {
+			group := digests(rng, c.columns)
+			p := upload(t, d, arrays(group))
+			h.Absorb(group)
+			if g == c.groups-1 {
+				out = p // in place
+			}
+			must(t, kernels.AbsorbDigests(d, out, state, p, c.columns, g, c.groups))
+		}
+		want := h.Sum()
+		for i, g := range download[[8]field.M31](t, d, out, c.columns) {
+			if g != want[i] {
+				t.Fatalf("%+v: column %d: %v, want %v", c, i, g, want[i])
+			}
+		}
+		if kernels.AbsorbDigests(d, out, state, out, c.columns, c.groups, c.groups) == nil {
+			t.Error("a group too many")
+		}
+		if kernels.AbsorbDigests(d, out, state, out, c.columns, 0, 1) == nil {
+			t.Error("a single group")
+		}
+	}
+}
+
 func TestMerkle(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(9, 10))

@@ -42,47 +42,96 @@ func TestLookUpLeaves(t *testing.T) {
 	}
 	for _, dims := range [][]int{{}, {1}, {7}, {256}, {3, 5}, {2, 3, 1, 9}} {
 		for _, width := range []int{1, 2, 4} {
-			size, padded := model.Size(dims), kernels.PaddedSize(dims)
+			size := model.Size(dims)
 			keys, keyValues := integers(t, d, rng, size, 4)
 			outs, outValues := integers(t, d, rng, size, width)
 			if width == 2 {
 				outs = kernels.Integers{}
 				clear(outValues)
 			}
-			num, den := put(t, d, make([]field.M31, padded)), put(t, d, make([]field.QM31, padded))
-			must(t, kernels.LogUpStepLeaves(d, num, den, keys, outs, dims, base))
-			ones, values := make([]field.QM31, size), make([]field.QM31, size)
-			for i := range values {
-				ones[i] = field.One
-				values[i] = fraction(int64(keyValues[i]), field.FromInt32(outValues[i])).Sub(base.Base)
+			// Blocks behind each other, with a gap before the last.
+			cut := model.Cut(dims)
+			offsets := make([]uint64, len(cut))
+			all := 0
+			for i, parts := range cut {
+				if i == len(cut)-1 {
+					all += 5
+				}
+				offsets[i] = uint64(all)
+				all += 1 << model.PartBits(parts)
 			}
-			wantNum := make([]field.M31, padded)
-			wantDen := append([]field.QM31(nil), poly.PadTable(values, dims)...)
-			for i, v := range poly.PadTable(ones, dims) {
-				wantNum[i] = v.C0.A0
-				wantDen[i] = wantDen[i].Add(base.Base)
+			num, den := put(t, d, make([]field.M31, all)), put(t, d, make([]field.QM31, all))
+			must(t, kernels.LogUpStepLeaves(d, num, den, keys, outs, put(t, d, offsets), dims, base))
+			wantNum, wantDen := make([]field.M31, all), make([]field.QM31, all)
+			for i, parts := range cut {
+				for x := range 1 << model.PartBits(parts) {
+					entry, rest, stride := 0, x, 1
+					for a := len(dims) - 1; a >= 0; a-- {
+						entry += (parts[a].Start + rest&(1<<parts[a].Bits-1)) * stride
+						rest >>= parts[a].Bits
+						stride *= dims[a]
+					}
+					at := int(offsets[i]) + x
+					wantNum[at], wantDen[at] = 1, fraction(int64(keyValues[entry]), field.FromInt32(outValues[entry]))
+				}
 			}
 			what := fmt.Sprintf("leaves of %v, width %d", dims, width)
-			same(t, what, get[field.M31](t, d, num, padded), wantNum)
-			same(t, what, get[field.QM31](t, d, den, padded), wantDen)
+			same(t, what, get[field.M31](t, d, num, all), wantNum)
+			same(t, what, get[field.QM31](t, d, den, all), wantDen)
 		}
 	}
 	for _, n := range []int{1, 2, 512} {
 		for _, from := range []int64{0, -1 << 20, 1<<30 - 1} {
 			counts, countValues := integers(t, d, rng, n, 4)
 			values := vectorM31(rng, n, 1)
-			num, den := put(t, d, make([]field.M31, n+3)), put(t, d, make([]field.QM31, n+3))
+			num, den := put(t, d, make([]field.M31, n)), put(t, d, make([]field.QM31, n))
 			must(t, kernels.LogUpTableLeaves(d, num, den, counts, put(t, d, values), n, from, base))
-			must(t, kernels.LogUpFill(d, kernels.At[field.M31](num, n), kernels.At[field.QM31](den, n), 3))
-			wantNum, wantDen := make([]field.M31, n+3), make([]field.QM31, n+3)
+			wantNum, wantDen := make([]field.M31, n), make([]field.QM31, n)
 			for i := range n {
 				wantNum[i], wantDen[i] = field.FromInt64(-int64(countValues[i])), fraction(from+int64(i), values[i])
 			}
-			for i := n; i < n+3; i++ {
-				wantDen[i] = field.One
+			same(t, "table", get[field.M31](t, d, num, n), wantNum)
+			same(t, "table", get[field.QM31](t, d, den, n), wantDen)
+		}
+	}
+}
+
+// TestRowSums compares sums of a step's column over parts of rows with their
+// definition.
+func TestRowSums(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(13, 14))
+	for _, c := range []struct{ rows, columns, parts int }{{1, 1, 1}, {7, 5, 3}, {3, 300, 2}, {40, 17, 17}} {
+		for _, width := range []int{1, 2, 4} {
+			keys, keyValues := integers(t, d, rng, c.rows*c.columns, width)
+			outs, outValues := integers(t, d, rng, c.rows*c.columns, 4)
+			if width == 2 {
+				outs = kernels.Integers{}
+				clear(outValues)
 			}
-			same(t, "table", get[field.M31](t, d, num, n+3), wantNum)
-			same(t, "table", get[field.QM31](t, d, den, n+3), wantDen)
+			order, ends := make([]uint32, c.columns), make([]uint64, c.parts)
+			for i, k := range rng.Perm(c.columns) {
+				order[i] = uint32(k)
+			}
+			for p := range ends {
+				ends[p] = uint64(c.columns * (p + 1) / c.parts)
+			}
+			weights, beta := vectorQM31(rng, c.columns, 1), vectorQM31(rng, 2, 1)[1]
+			out := put(t, d, make([]field.QM31, c.rows*c.parts))
+			must(t, kernels.LogUpRowSums(d, out, keys, outs, kernels.RowSums{Rows: c.rows, Columns: c.columns, Parts: c.parts,
+				Order: put(t, d, order), Ends: put(t, d, ends), Weights: put(t, d, weights)}, beta))
+			want := make([]field.QM31, c.rows*c.parts)
+			for x := range c.rows {
+				k := uint64(0)
+				for p, end := range ends {
+					for ; k < end; k++ {
+						i := x*c.columns + int(order[k])
+						v := field.FromM31(field.FromInt32(keyValues[i])).Add(beta.MulM31(field.FromInt32(outValues[i])))
+						want[x*c.parts+p] = want[x*c.parts+p].Add(weights[k].Mul(v))
+					}
+				}
+			}
+			same(t, fmt.Sprintf("%+v, width %d", c, width), get[field.QM31](t, d, out, len(want)), want)
 		}
 	}
 }

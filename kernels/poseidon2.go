@@ -46,6 +46,22 @@ func HashColumns(d Device, digests, state, words Ptr, stride, columns, rows, abs
 		uint64(stride), uint64(columns), uint64(rows), uint64(absorbed), uint64(total))
 }
 
+// AbsorbDigests absorbs the digests of a group of rows, one for each of `columns`
+// columns, into the group sponges of the columns' leaves (poseidon2.LeafHasher),
+// which are of `groups` groups, two at least, and have absorbed `absorbed`. The last
+// call writes the leaves, over the digests if they are the same. state holds
+// SizeDigest bytes a column between calls.
+func AbsorbDigests(d Device, leaves, state, digests Ptr, columns, absorbed, groups int) error {
+	k := poseidon2Kernel("absorb_digests")
+	if err := positive(k, columns, groups-1); err != nil {
+		return err
+	}
+	if absorbed < 0 || absorbed >= groups || groups >= field.P {
+		return fmt.Errorf("%w: %s of group %d of %d", ErrSize, k.Name, absorbed, groups)
+	}
+	return launchFor(d, k, columns, uint64(leaves), uint64(state), uint64(digests), uint64(columns), uint64(absorbed), uint64(groups))
+}
+
 // TreeDigests is the number of digests of a tree over 2^depth leaves.
 func TreeDigests(depth int) int { return 2<<depth - 1 }
 

@@ -20,15 +20,23 @@ type StackBlock struct {
 // StackAxis is an axis of a StackBlock.
 type StackAxis struct{ Bits, Stride uint64 }
 
-// PackStack sets n 32-bit values at dst to the entries of a stack from index
-// `from` on. offsets holds the first index of each of `blocks` blocks, in increasing
-// order, and the end of the last; entries beyond it are zero.
-func PackStack(d Device, dst Ptr, from uint64, n int, offsets, blocks Ptr, count int, axes Ptr) error {
+// StackRows are Rows rows of 2^RowVars entries of a stack, of which the first begins
+// with entry From, and their places in a table, each of whose rows has 2^Shift slots
+// (whir.Layout): slots First and on.
+type StackRows struct{ RowVars, Shift, First, Rows, From uint64 }
+
+// PackStack sets 32-bit entries of n table rows at dst, the first of which has slots 0
+// to 2^Shift − 1: those in the slots of the given rows. offsets holds the first index
+// of each of `blocks` blocks, in increasing order, and the end of the last; entries
+// of the stack beyond it are zero.
+func PackStack(d Device, dst Ptr, n int, r StackRows, offsets, blocks Ptr, count int, axes Ptr) error {
 	k := whirKernel("pack_stack")
 	if err := positive(k, n, count); err != nil {
 		return err
 	}
-	return launchFor(d, k, n, uint64(dst), from, uint64(n), uint64(offsets), uint64(blocks), uint64(count), uint64(axes))
+	n <<= r.RowVars + r.Shift
+	return launchFor(d, k, n, uint64(dst), uint64(n), r.RowVars, r.Shift, r.First, r.Rows, r.From,
+		uint64(offsets), uint64(blocks), uint64(count), uint64(axes))
 }
 
 // WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,
@@ -81,10 +89,11 @@ func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
 	return d.Launch(k, Launch{GridX: n, Block: threads}, uint64(tables), uint64(parts), uint64(factors), e)
 }
 
-// DotJob is the sum of 2^Vars 32-bit integers at Values times weight Part.
+// DotJob is the sum of 2^Vars 32-bit integers, every 2^Stride-th at Values, times
+// weight Part.
 type DotJob struct {
-	Values Ptr
-	Part   uint64
+	Values       Ptr
+	Part, Stride uint64
 }
 
 // Dots adds the sums of n jobs to as many sums of four words. first, on the device,
@@ -97,10 +106,12 @@ func Dots(d Device, sums, first Ptr, l Launch, jobs Ptr, n int, parts, tables Pt
 	return d.Launch(k, l, uint64(sums), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
-// AddJob adds Coef times weight Part to a table from element Start on.
+// AddJob adds Coef times weight Part to every 2^Stride-th element of a table from
+// element Start on.
 type AddJob struct {
-	Start, Part uint64
-	Coef        field.QM31
+	Start, Part, Stride uint64
+	_                   uint64
+	Coef                field.QM31
 }
 
 // AddWeights does n jobs on the table q of K. They must not overlap. first, on the

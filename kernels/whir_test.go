@@ -10,17 +10,17 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
-// TestPackStack packs a stack of tensors of every width, all of it and a part
-// from the middle to beyond the end.
+// TestPackStack packs rows of a stack of tensors of every width.
 func TestPackStack(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(21, 22))
 	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{3, 5, 6}}, {Shape: []int{21}}, {Shape: []int{9, 4}}}}
-	var data [][]int32
+	var data []ints.Ints
 	values := make([]kernels.Ptr, 3)
 	widths := []uint64{1, 2, 4}
 	for i := range g.Tensors {
@@ -30,14 +30,13 @@ func TestPackStack(t *testing.T) {
 			v[j] = int32(rng.Uint32()) >> (32 - 8*widths[i])
 			narrow[j], short[j] = int8(v[j]), int16(v[j])
 		}
-		data = append(data, v)
 		switch widths[i] {
 		case 1:
-			values[i] = upload(t, d, narrow)
+			data, values[i] = append(data, ints.Int8s(narrow)), upload(t, d, narrow)
 		case 2:
-			values[i] = upload(t, d, short)
+			data, values[i] = append(data, ints.Int16s(short)), upload(t, d, short)
 		default:
-			values[i] = upload(t, d, v)
+			data, values[i] = append(data, ints.Int32s(v)), upload(t, d, v)
 		}
 	}
 	s := model.NewStack(g, []model.TensorID{0, 1, 2})
@@ -57,13 +56,41 @@ func TestPackStack(t *testing.T) {
 	}
 	offsets = append(offsets, s.Size)
 	o, b, x := upload(t, d, offsets), upload(t, d, blocks), upload(t, d, axes)
-	for _, c := range []struct{ from, n int }{{0, int(s.Size)}, {int(s.Size) / 2, 300}, {int(s.Size), 1}} {
-		want := make([]int32, c.n)
-		s.Fill(g, data, uint64(c.from), want)
-		out := alloc[int32](t, d, c.n)
-		must(t, kernels.PackStack(d, out, uint64(c.from), c.n, o, b, len(blocks), x))
-		if got := download[int32](t, d, out, c.n); !slices.Equal(got, want) {
-			t.Errorf("%+v: %v, want %v", c, got, want)
+	// Rows of several lengths and shifts, all and some of them, to beyond the end.
+	for _, c := range []struct {
+		n int // table rows
+		r kernels.StackRows
+	}{
+		{1, kernels.StackRows{RowVars: 8, Rows: 1}},
+		{9, kernels.StackRows{RowVars: 4, First: 2, Rows: 6, From: 32}},
+		{5, kernels.StackRows{RowVars: 4, Shift: 2, First: 3, Rows: 9, From: 16}},
+		{3, kernels.StackRows{RowVars: 2, Shift: 3, First: 5, Rows: 19}},
+	} {
+		rowVars, shift := int(c.r.RowVars), int(c.r.Shift)
+		want := make([]int32, c.n<<(rowVars+shift))
+		for i := range want {
+			want[i] = 77 // where nothing is written
+		}
+		row := make([]int32, 1<<rowVars)
+		for k := range int(c.r.Rows) {
+			slot := int(c.r.First) + k
+			part := 0
+			for j := range shift {
+				part |= slot >> j & 1 << (shift - 1 - j)
+			}
+			s.Fill(g, data, c.r.From+uint64(k)<<rowVars, row)
+			for i, v := range row {
+				want[slot>>shift<<(rowVars+shift)+i<<shift+part] = v
+			}
+		}
+		fill := make([]int32, len(want))
+		for i := range fill {
+			fill[i] = 77
+		}
+		out := upload(t, d, fill)
+		must(t, kernels.PackStack(d, out, c.n, c.r, o, b, len(blocks), x))
+		if i := firstDifference(download[int32](t, d, out, len(want)), want); i >= 0 {
+			t.Errorf("%+v: entry %d differs", c, i)
 		}
 	}
 }
@@ -110,7 +137,7 @@ func TestDots(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(23, 24))
 	w := newWeightTables(t, d, rng, []int{0, 1, 7, 8, 9, 14}, true)
-	values := make([]int32, 1<<14+5)
+	values := make([]int32, 1<<16+5)
 	for i := range values {
 		values[i] = rng.Int32N(1<<31-1) - 1<<30 + 1
 		if i%9 == 0 {
@@ -121,7 +148,8 @@ func TestDots(t *testing.T) {
 	parts := []int{5, 0, 4, 3, 3, 2, 1, 5}
 	var jobs []kernels.DotJob
 	for i, part := range parts {
-		jobs = append(jobs, kernels.DotJob{Values: kernels.At[int32](p, i%5), Part: uint64(part)})
+		stride := i % 3
+		jobs = append(jobs, kernels.DotJob{Values: kernels.At[int32](p, i%5), Part: uint64(part), Stride: uint64(stride)})
 	}
 	first, l := w.launch(parts)
 	sums := upload(t, d, make([]uint64, kernels.SumWords*len(jobs)))
@@ -129,7 +157,11 @@ func TestDots(t *testing.T) {
 	words := download[uint64](t, d, sums, kernels.SumWords*len(jobs))
 	for i, part := range parts {
 		e := w.values[part]
-		want := field.DotInt32(values[i%5:i%5+len(e)], e)
+		taken := make([]int32, len(e))
+		for j := range taken {
+			taken[j] = values[i%5+j<<(i%3)]
+		}
+		want := field.DotInt32(taken, e)
 		if got := kernels.FromSum(words[kernels.SumWords*i:]); got != want {
 			t.Errorf("job %d over %d variables: %v, want %v", i, w.vars[part], got, want)
 		}
@@ -141,17 +173,19 @@ func TestAddWeights(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 26))
 	for _, eq := range []bool{false, true} {
 		w := newWeightTables(t, d, rng, []int{0, 5, 8, 10, 14}, eq)
-		q := vectorQM31(rng, 1<<15, 3)
+		q := vectorQM31(rng, 1<<17, 3)
 		parts := []int{4, 3, 2, 1, 0, 3}
 		var jobs []kernels.AddJob
 		at := 1
 		want := slices.Clone(q)
-		for _, p := range parts {
-			jobs = append(jobs, kernels.AddJob{Start: uint64(at), Part: uint64(p), Coef: vectorQM31(rng, 2, 1)[1]})
+		for k, p := range parts {
+			stride := k % 3
+			jobs = append(jobs, kernels.AddJob{Start: uint64(at), Part: uint64(p), Stride: uint64(stride), Coef: vectorQM31(rng, 2, 1)[1]})
 			for i, v := range w.values[p] {
-				want[at+i] = want[at+i].Add(v.Mul(jobs[len(jobs)-1].Coef))
+				to := at + i<<stride
+				want[to] = want[to].Add(v.Mul(jobs[k].Coef))
 			}
-			at += 1 << w.vars[p]
+			at += 1 << (w.vars[p] + stride)
 		}
 		dq := upload(t, d, q)
 		first, l := w.launch(parts)

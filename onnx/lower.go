@@ -155,6 +155,7 @@ var lowerings = map[string]func(*op){
 
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
 	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
+	"RMSNormalization": lowerRMSNorm, "LpNormalization": lowerLpNorm,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
 	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum), "ReduceMax": reduction(graph.MaxOf),

@@ -74,6 +74,28 @@ func softmax(build func(b *graph.Builder, x graph.Value, axis int) graph.Value) 
 	}
 }
 
+func lowerRMSNorm(o *op) {
+	o.arity(2, 2)
+	x := o.in(0)
+	rank := len(o.shape(x))
+	var axes []int
+	for i := o.axis(o.intAttr("axis", -1), rank); i < rank; i++ {
+		axes = append(axes, i)
+	}
+	o.ignore("stash_type")
+	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: axes, Epsilon: o.floatAttr("epsilon", 1e-5)}, x), o.in(1)))
+}
+
+// lowerLpNorm takes p = 2 alone.
+func lowerLpNorm(o *op) {
+	o.arity(1, 1)
+	if p := o.intAttr("p", 2); p != 2 {
+		o.failf("p = %d is not supported", p)
+	}
+	x := o.in(0)
+	o.result(0, o.Norm(graph.Norm{Axes: []int{o.axis(o.intAttr("axis", -1), len(o.shape(x)))}, Sum: true}, x))
+}
+
 func lowerLayerNorm(o *op) {
 	o.arity(2, 3)
 	x := o.in(0)

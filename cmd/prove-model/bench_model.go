@@ -38,6 +38,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 				return err
 			}
 			if args[0] != "mlp" && args[0] != "llm-matmuls" {
+				limits.RangeError = cfg.MaxError
 				return benchFiles(cmd, cfg, args, limits)
 			}
 			if len(args) > 1 {
@@ -70,12 +71,11 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			return bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m})
 		},
 	}
-	config.AddFlags(cmd.Flags(), "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "gpu", "gpu-threshold", "threads", "seed", "json")
+	config.AddFlags(cmd.Flags(), "dim", "mode", "headroom", "max-error", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "gpu", "gpu-threshold", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
 	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
 	cmd.Flags().IntSliceVar(&tokens, "tokens", []int{1, 128}, "`numbers` of tokens, for llm-matmuls")
 	cmd.Flags().StringVar(&sweep, "sweep", "", "`LO..HI`: perceptrons of 2^LO to 2^HI parameters")
-	cmd.Flags().Float64Var(&limits.RangeError, "max-error", 0, "fail when an output is off by more than this `fraction` of its range")
 	cmd.Flags().Float64Var(&limits.Cosine, "min-cosine", 0, "fail when an output of eight values or more has a smaller cosine `similarity`")
 	return cmd
 }

@@ -20,7 +20,9 @@ func newCommit() *cobra.Command {
 		Long: `Quantise a model, commit to its weights, and write the verification key.
 
 Later proofs of the model use the same key as long as the cache holds the
-ranges of its values or the same --calibration file is given.`,
+ranges of its values, or the same --calibration file is given, or the same
+--ranges, which --ranges-out writes: with these the key is the same on every
+machine. A key from a random input is provisional, as nothing keeps its ranges.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
@@ -47,6 +49,8 @@ type committed struct {
 	Model            string     `json:"model"`
 	Parameters       int        `json:"parameters"`
 	Calibration      string     `json:"calibration"`
+	Provisional      bool       `json:"provisional"`          // the ranges are those of a random input
+	Ranges           string     `json:"ranges_out,omitempty"` // the file that they were written to
 	VK               string     `json:"vk"`
 	Commitment       string     `json:"model_commitment"`
 	CachedCommitment bool       `json:"cached_commitment"`
@@ -73,9 +77,17 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 		return nil, err
 	}
 	defer file.Abort()
+	rangesFile, err := createRanges(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer rangesFile.abort()
 	opts := append(job.Options(cfg, ph), provemodel.On(dev))
 	circuit, err := j.Quantise(ctx, opts...)
 	if err != nil {
+		return nil, err
+	}
+	if err := rangesFile.take(j, circuit); err != nil {
 		return nil, err
 	}
 	c, err := provemodel.Commit(ctx, circuit, opts...)
@@ -86,11 +98,12 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 	if err := file.write(c.KeyFile()); err != nil {
 		return nil, err
 	}
-	if err := place(file); err != nil {
+	if err := place(rangesFile.with(file)...); err != nil {
 		return nil, err
 	}
 	return &committed{
-		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit), VK: file.path,
+		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
+		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: file.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
 		KeyBytes: int64(len(c.KeyFile())), Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}, nil
@@ -99,6 +112,12 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 func (c *committed) print(w io.Writer) {
 	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(c.Model), c.Parameters)
 	fmt.Fprintf(w, "calibrated  on %s\n", ui.Printable(c.Calibration))
+	if c.Provisional {
+		fmt.Fprintln(w, provisional)
+	}
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
+	if c.Ranges != "" {
+		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(c.Ranges))
+	}
 }

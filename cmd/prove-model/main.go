@@ -19,9 +19,10 @@ import (
 
 // Exit codes.
 const (
-	exitOK       = 0
-	exitNotValid = 1 // verify: the proof does not hold; check-key: the key is not the model's
-	exitError    = 2 // usage, input or output, interruption
+	exitOK         = 0
+	exitNotValid   = 1 // verify: the proof does not hold; check-key: the key is not the model's
+	exitError      = 2 // usage, input or output, interruption
+	exitInaccurate = 3 // the run is further from the float model than --max-error
 )
 
 func main() {
@@ -48,11 +49,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitNotValid
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "prove-model: interrupted; no file was written")
-	default:
-		fmt.Fprintln(stderr, "prove-model: "+ui.PrintableLines(err.Error()))
-		if hint := job.Hint(err); hint != "" {
-			fmt.Fprintln(stderr, "hint: "+hint)
-		}
+		return exitError
+	}
+	fmt.Fprintln(stderr, "prove-model: "+ui.PrintableLines(err.Error()))
+	if hint := job.Hint(err); hint != "" {
+		fmt.Fprintln(stderr, "hint: "+hint)
+	}
+	if off := (*provemodel.AccuracyError)(nil); errors.As(err, &off) {
+		return exitInaccurate
 	}
 	return exitError
 }

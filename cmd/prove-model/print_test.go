@@ -28,14 +28,14 @@ func TestNamesAreEscaped(t *testing.T) {
 	const hostile = "y\x1b[1A\x1b[2KVALID: the model with commitment 00\nsecurity    128.0 bits\u202e"
 	x := provemodel.Tensor{Name: hostile, Shape: []int{1}, Values: []float64{1}}
 	p := &proved{Model: hostile, Input: hostile, Proof: hostile, VK: hostile, Outputs: []compared{{Tensor: x}},
-		Saturated: []provemodel.Saturation{{Where: hostile, Count: 1}}}
+		fidelity: fidelity{Saturated: []provemodel.Saturation{{Where: hostile, Count: 1}}, Advice: "do something"}}
 	v := &verified{Valid: true, Inputs: []provemodel.Tensor{x}, Outputs: []provemodel.Tensor{x}}
 	c := &committed{Model: hostile, Calibration: hostile, VK: hostile}
 	for name, r := range map[string]struct {
 		print func(*bytes.Buffer)
 		lines int
 	}{
-		"proved":    {func(b *bytes.Buffer) { p.print(b) }, 10},
+		"proved":    {func(b *bytes.Buffer) { p.print(b) }, 13},
 		"verified":  {func(b *bytes.Buffer) { v.print(b) }, 5},
 		"committed": {func(b *bytes.Buffer) { c.print(b) }, 4},
 		"refused":   {func(b *bytes.Buffer) { (&verified{Reason: hostile}).print(b) }, 1},

@@ -18,17 +18,19 @@ type proved struct {
 	Parameters  int    `json:"parameters"`
 	Input       string `json:"input"`       // file or how it was made up
 	Calibration string `json:"calibration"` // likewise
+	Provisional bool   `json:"provisional"` // the ranges are those of a random input
+	Ranges      string `json:"ranges_out,omitempty"`
 	Proof       string `json:"proof"`
 	VK          string `json:"vk"`
 	Commitment  string `json:"model_commitment"` // hexadecimal
 	// CachedCommitment says that the model's commitment came from the cache.
-	CachedCommitment bool                    `json:"cached_commitment"`
-	Outputs          []compared              `json:"outputs"`
-	Saturated        []provemodel.Saturation `json:"saturated"`
-	Phases           []ui.Phase              `json:"phases"`
-	ProofBytes       int64                   `json:"proof_bytes"`
-	KeyBytes         int64                   `json:"key_bytes"`
-	PeakMemory       int64                   `json:"peak_memory_bytes"`
+	CachedCommitment bool       `json:"cached_commitment"`
+	Outputs          []compared `json:"outputs"`
+	fidelity
+	Phases     []ui.Phase `json:"phases"`
+	ProofBytes int64      `json:"proof_bytes"`
+	KeyBytes   int64      `json:"key_bytes"`
+	PeakMemory int64      `json:"peak_memory_bytes"`
 	security
 	SelfChecked bool `json:"self_checked"`
 
@@ -43,8 +45,9 @@ type compared struct {
 }
 
 // prove does everything: it reads model and input, quantises, commits (or takes
-// the commitment from the cache), proves, checks its own proof, and writes
-// proof and key. On an error no file is written.
+// the commitment from the cache), runs the model, proves that if it is close
+// enough to the float model, checks its own proof, and writes proof and key. On
+// an error no file is written.
 func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, error) {
 	dev, err := job.OpenDevice(ctx, cfg, ph)
 	if err != nil {
@@ -66,24 +69,43 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 		return nil, err
 	}
 	defer vkFile.Abort()
+	rangesFile, err := createRanges(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer rangesFile.abort()
 
 	opts := append(job.Options(cfg, ph), provemodel.On(dev))
 	circuit, err := j.Quantise(ctx, opts...)
 	if err != nil {
 		return nil, err
 	}
+	if err := rangesFile.take(j, circuit); err != nil {
+		return nil, err
+	}
 	committed, err := provemodel.Commit(ctx, circuit, opts...)
 	if err != nil {
 		return nil, err
 	}
+	float, err := j.Float(ctx, circuit)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.MaxError > 0 {
+		opts = append(opts, provemodel.MaxError(cfg.MaxError, float))
+	}
 	p, err := provemodel.Prove(ctx, committed, j.Input, opts...)
+	var off *provemodel.AccuracyError
+	if errors.As(err, &off) {
+		err = job.WithHint(err, job.AccuracyAdvice(cfg, off.Saturated))
+	}
 	if errors.Is(err, provemodel.ErrSelfCheck) {
 		err = job.WithHint(err, "this is a fault of the program: please report it with the model")
 	}
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := compare(ctx, j, circuit, p)
+	outputs, err := compare(p, float)
 	if err != nil {
 		return nil, err
 	}
@@ -94,24 +116,21 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 	if err := errors.Join(vkFile.write(committed.KeyFile()), proofFile.write(p.File)); err != nil {
 		return nil, err
 	}
-	if err := place(vkFile, proofFile); err != nil {
+	if err := place(rangesFile.with(vkFile, proofFile)...); err != nil {
 		return nil, err
 	}
 	return &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(circuit),
+		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut,
 		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
-		Outputs: outputs, Saturated: p.Saturated, Phases: ph.All(),
+		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck, strength: p.Strength,
 	}, nil
 }
 
 // compare holds the proof's outputs against the float model's.
-func compare(ctx context.Context, j *job.Job, c *provemodel.Circuit, p *provemodel.Proof) ([]compared, error) {
-	float, err := j.Float(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func compare(p *provemodel.Proof, float []provemodel.Tensor) ([]compared, error) {
 	outputs := make([]compared, len(float))
 	for i, f := range float {
 		a, err := provemodel.Compare(p.Outputs[i], f)
@@ -127,18 +146,25 @@ func (p *proved) print(w io.Writer) {
 	fmt.Fprintf(w, "model       %s, %d parameters\n", ui.Printable(p.Model), p.Parameters)
 	fmt.Fprintf(w, "commitment  %s\n", p.Commitment)
 	fmt.Fprintf(w, "input       %s\n", ui.Printable(p.Input))
+	if p.Provisional {
+		fmt.Fprintln(w, provisional)
+	}
 	for _, o := range p.Outputs {
 		printTensor(w, "output", o.Tensor)
 		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
-	for _, s := range p.Saturated {
-		fmt.Fprintf(w, "saturated   %d values at %s\n", s.Count, ui.Printable(s.Where))
-	}
+	p.fidelity.print(w)
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
+	if p.Ranges != "" {
+		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(p.Ranges))
+	}
 	fmt.Fprintf(w, "security    %s in the weakest round\n", p.strength)
 	if p.PeakMemory > 0 {
 		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
+	}
+	if warning := p.warning(); warning != "" {
+		fmt.Fprintln(w, warning)
 	}
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
@@ -12,7 +15,7 @@ import (
 // modelFlags are the settings that a model's key depends on, and those of
 // making it.
 var modelFlags = []string{
-	"model", "input", "calibration", "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits",
+	"model", "input", "calibration", "ranges", "ranges-out", "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits",
 	"chunk-budget-gb", "gpu", "gpu-threshold", "multi-gpu", "threads", "seed",
 }
 
@@ -30,8 +33,11 @@ commitment of an earlier run from the cache), proves the run on the input,
 verifies its own proof, and writes proof and verification key. Settings may
 also come from PROVE_MODEL_* variables and from prove-model.yaml.
 
+An output that is off by more than 1 % of its range from the float model's is
+warned about; with --max-error nothing is proved then.
+
 Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
-2 anything else.`,
+3 the run is further from the float model than --max-error, 2 anything else.`,
 		Args:          noArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -41,8 +47,15 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 				return err
 			}
 			p, err := prove(cmd.Context(), cfg, progress(cmd, cfg))
+			var off *provemodel.AccuracyError
+			if errors.As(err, &off) && cfg.JSON {
+				err = errors.Join(ui.JSON(cmd.OutOrStdout(), inaccurateOf(cfg, off)), err)
+			}
 			if err != nil {
 				return err
+			}
+			if warning := p.warning(); warning != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), warning) // also if --quiet
 			}
 			if cfg.JSON {
 				return ui.JSON(cmd.OutOrStdout(), p)
@@ -51,7 +64,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "no-cache", "cache-dir", "no-self-check", "quiet", "json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "max-error", "no-cache", "cache-dir", "no-self-check", "quiet", "json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -20,22 +21,23 @@ func ReadWeights(r io.Reader, g *model.Graph) (model.Weights, error) {
 	w := make(model.Weights, len(g.Tensors))
 	for _, id := range g.FixedIDs() {
 		t := &g.Tensors[id]
-		width := width(t)
-		b := make([]byte, width*model.Size(t.Shape))
+		n, width := model.Size(t.Shape), width(t)
+		b := make([]byte, width*n)
 		if _, err := io.ReadFull(z, b); err != nil {
 			return nil, fmt.Errorf("weights of %q: %w", t.Name, err)
 		}
-		w[id] = make([]int32, model.Size(t.Shape))
-		for i := range w[id] {
-			switch v := b[i*width:]; width {
-			case 1:
-				w[id][i] = int32(int8(v[0]))
-			case 2:
-				w[id][i] = int32(int16(binary.LittleEndian.Uint16(v)))
-			default:
-				w[id][i] = int32(binary.LittleEndian.Uint32(v))
+		w[id], _ = ints.Make(n, width, func(dst []int32, from int) {
+			for i := range dst {
+				switch v := b[(from+i)*width:]; width {
+				case 1:
+					dst[i] = int32(int8(v[0]))
+				case 2:
+					dst[i] = int32(int16(binary.LittleEndian.Uint16(v)))
+				default:
+					dst[i] = int32(binary.LittleEndian.Uint32(v))
+				}
 			}
-		}
+		})
 	}
 	if n, err := io.Copy(io.Discard, z); n != 0 || err != nil {
 		return nil, fmt.Errorf("%d bytes after the weights: %v", n, err)
@@ -51,8 +53,8 @@ func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) error {
 	}
 	for _, id := range g.FixedIDs() {
 		t := &g.Tensors[id]
-		b := make([]byte, 0, 4*len(w[id]))
-		for i, v := range w[id] {
+		b := make([]byte, 0, width(t)*w[id].Len())
+		for i, v := range ints.All(w[id]) {
 			if int64(v) < t.Min || int64(v) > t.Max {
 				return fmt.Errorf("entry %d of %q is %d, outside of [%d, %d]", i, t.Name, v, t.Min, t.Max)
 			}
@@ -73,12 +75,4 @@ func WriteWeights(out io.Writer, g *model.Graph, w model.Weights) error {
 }
 
 // width returns the bytes of a value of a tensor.
-func width(t *model.Tensor) int {
-	switch {
-	case t.Min >= -1<<7 && t.Max < 1<<7:
-		return 1
-	case t.Min >= -1<<15 && t.Max < 1<<15:
-		return 2
-	}
-	return 4
-}
+func width(t *model.Tensor) int { return ints.WidthFor(max(t.Max, -t.Min-1)) }

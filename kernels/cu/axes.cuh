@@ -11,24 +11,29 @@ DEVICE u32 log2_ceil(u64 d) { return d > 1 ? 64 - __clzll((i64)(d - 1)) : 0; }
 struct axes {
     u64 dims[MAX_AXES];
 
-    // The dense index of what is at x where every axis is padded to a power of
-    // two, or false in the padding.
-    __device__ __forceinline__ bool dense(u64 x, u64 &index) const
+    // The number of the block that entry x of the tensor is in, and its place there,
+    // where each axis is cut into the powers of two of its dimension, largest first
+    // (model.Cut).
+    __device__ __forceinline__ u64 block(u64 x, u64 &place) const
     {
-        u64 stride = 1;
-        index = 0;
+        u64 number = 0, blocks = 1;
+        u32 shift = 0;
+        place = 0;
 #pragma unroll
         for (int a = MAX_AXES - 1; a >= 0; a--) {
-            if (dims[a] == 1)
+            u64 d = dims[a];
+            if (d == 1)
                 continue;
-            u32 v = log2_ceil(dims[a]);
-            u64 i = x & (((u64)1 << v) - 1);
-            x >>= v;
-            if (i >= dims[a])
-                return false;
-            index += i * stride;
-            stride *= dims[a];
+            u64 i = x % d;
+            x /= d;
+            // The part of a bit of d begins where the bits above it end: i is in that of
+            // the highest bit at which they differ.
+            u32 bits = 63 - __clzll((i64)(i ^ d));
+            number += __popcll(d >> bits >> 1) * blocks;
+            blocks *= __popcll(d);
+            place |= (i & (((u64)1 << bits) - 1)) << shift;
+            shift += bits;
         }
-        return true;
+        return number;
     }
 };

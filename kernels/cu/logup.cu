@@ -16,24 +16,22 @@ DEVICE i32 integer(const void *v, u64 width, u64 i)
     }
 }
 
-// The leaves of a look-up step over n = 2^k padded entries: 1/(base − key +
-// beta·out), beta negative already, and 0/base in the padding. outs may be null.
-KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const void *keys, u64 keys_width, const void *outs, u64 outs_width, u64 d0,
-                         u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7, u64 base_low, u64 base_high, u64 beta_low,
+// The leaves of the n entries of a look-up step: 1/(base − key + beta·out), beta
+// negative already; outs may be null. The step is cut into blocks, of which offsets
+// has the places in the tree.
+KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const void *keys, u64 keys_width, const void *outs, u64 outs_width, const u64 *offsets,
+                         u64 d0, u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7, u64 base_low, u64 base_high, u64 beta_low,
                          u64 beta_high)
 {
     axes shape = {{d0, d1, d2, d3, d4, d5, d6, d7}};
     qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
-    for (u64 x = thread_index(); x < n; x += thread_count()) {
+    for (u64 i = thread_index(); i < n; i += thread_count()) {
         qm31 d = base;
-        u64 i;
-        bool in = shape.dense(x, i);
-        if (in) {
-            d.a = m31_sub(d.a, m31_from_i32(integer(keys, keys_width, i)));
-            if (outs)
-                d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(integer(outs, outs_width, i))));
-        }
-        num[x] = in;
+        d.a = m31_sub(d.a, m31_from_i32(integer(keys, keys_width, i)));
+        if (outs)
+            d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(integer(outs, outs_width, i))));
+        u64 in_block, block = shape.block(i, in_block), x = offsets[block] + in_block;
+        num[x] = 1;
         den[x] = d;
     }
 }
@@ -54,21 +52,21 @@ KERNEL logup_table_leaves(u32 *num, qm31 *den, u64 n, const void *counts, u64 co
     }
 }
 
-// The fraction 0/1 in n entries.
-KERNEL logup_fill(u32 *num, qm31 *den, u64 n)
-{
-    for (u64 x = thread_index(); x < n; x += thread_count()) {
-        num[x] = 0;
-        den[x] = qm31_one();
-    }
-}
+// Of the second half of the leaves only the first `stored` are there: the others
+// are 0/1.
 
 // The layer of half entries above the leaves: entry i is the sum of the leaves
 // i and half + i.
-KERNEL __launch_bounds__(256) logup_first_layer(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half)
+KERNEL __launch_bounds__(256) logup_first_layer(qm31 *num, qm31 *den, const u32 *leaf_num, const qm31 *leaf_den, u64 half, u64 stored)
 {
     for (u64 i = thread_index(); i < half; i += thread_count()) {
-        qm31 d0 = leaf_den[i], d1 = leaf_den[half + i];
+        qm31 d0 = leaf_den[i];
+        if (i >= stored) {
+            num[i] = {leaf_num[i], 0, 0, 0};
+            den[i] = d0;
+            continue;
+        }
+        qm31 d1 = leaf_den[half + i];
         num[i] = qm31_add(qm31_mul_m31(d1, leaf_num[i]), qm31_mul_m31(d0, leaf_num[half + i]));
         den[i] = qm31_mul(d0, d1);
     }
@@ -128,14 +126,30 @@ KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 ticket,
 }
 
 // A later round, of 2^log_pairs pairs: binds the variable of the round before
-// to r in all tables, which keep their beginnings.
+// to r in all tables, which keep their beginnings. Of n1 and d1 only the first
+// `stored` entries are there: the others are λ and 1.
 KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
-                                          const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high)
+                                          const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high, u64 l_low, u64 l_high,
+                                          u64 stored)
 {
     u64 pairs = (u64)1 << log_pairs;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
     qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
+    qm31 lambda = qm31_unpack(l_low, l_high);
     weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
+        if (x >= stored) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                u64 i = x + h * pairs, j = i + 2 * pairs;
+                qm31 n = qm31_lerp(n0[i], n0[j], r), d = qm31_lerp(d0[i], d0[j], r);
+                n0[i] = n;
+                d0[i] = d;
+                if (h == 0)
+                    zero = qm31_add(n, qm31_mul(d, lambda));
+            }
+            top = qm31_zero();
+            return;
+        }
         pair p;
         qm31 m0[2], m1[2], e0[2], e1[2]; // where the bound variable is 1
 #pragma unroll
@@ -143,20 +157,24 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
             u64 i = x + h * pairs, j = i + 2 * pairs;
             p.n0[h] = n0[i];
             m0[h] = n0[j];
-            p.n1[h] = n1[i];
-            m1[h] = n1[j];
+            p.n1[h] = i < stored ? n1[i] : lambda;
+            m1[h] = j < stored ? n1[j] : lambda;
             p.d0[h] = d0[i];
             e0[h] = d0[j];
-            p.d1[h] = d1[i];
-            e1[h] = d1[j];
+            p.d1[h] = i < stored ? d1[i] : qm31_one();
+            e1[h] = j < stored ? d1[j] : qm31_one();
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             u64 i = x + h * pairs;
             n0[i] = p.n0[h] = qm31_lerp(p.n0[h], m0[h], r);
-            n1[i] = p.n1[h] = qm31_lerp(p.n1[h], m1[h], r);
             d0[i] = p.d0[h] = qm31_lerp(p.d0[h], e0[h], r);
-            d1[i] = p.d1[h] = qm31_lerp(p.d1[h], e1[h], r);
+            p.n1[h] = qm31_lerp(p.n1[h], m1[h], r);
+            p.d1[h] = qm31_lerp(p.d1[h], e1[h], r);
+            if (i < stored) {
+                n1[i] = p.n1[h];
+                d1[i] = p.d1[h];
+            }
         }
         p.products(zero, top);
     });
@@ -165,7 +183,8 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
 
 // The first round of the last layer, of 2^vars entries, from the leaves.
 KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const u32 *num, const qm31 *den, u64 vars,
-                                                     const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high)
+                                                     const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high,
+                                                     u64 stored)
 {
     u64 half = (u64)1 << vars, pairs = half / 2;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)vars - 1, (u32)vars - 1);
@@ -173,8 +192,17 @@ KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ti
     // With numerators of the base field, n0·d1 + n1·d0 takes four products of a
     // base element, and λ·d0·d1 the only ones in K.
     weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
-        u32 n00 = num[x], n01 = num[x + pairs], n10 = num[half + x], n11 = num[half + x + pairs];
-        qm31 d00 = den[x], d01 = den[x + pairs], d10 = den[half + x], d11 = den[half + x + pairs];
+        u32 n00 = num[x];
+        qm31 d00 = den[x];
+        if (x >= stored) {
+            zero = qm31_mul(d00, lambda);
+            zero.a = m31_add(zero.a, n00);
+            top = qm31_zero();
+            return;
+        }
+        bool both = x + pairs < stored;
+        u32 n01 = num[x + pairs], n10 = num[half + x], n11 = both ? num[half + x + pairs] : 0;
+        qm31 d01 = den[x + pairs], d10 = den[half + x], d11 = both ? den[half + x + pairs] : qm31_one();
         zero = qm31_add(qm31_add(qm31_mul_m31(d10, n00), qm31_mul_m31(d00, n10)), qm31_mul(qm31_mul(d00, d10), lambda));
         qm31 s0 = qm31_sub(d01, d00), s1 = qm31_sub(d11, d10);
         top = qm31_add(qm31_add(qm31_mul_m31(s1, m31_sub(n01, n00)), qm31_mul_m31(s0, m31_sub(n11, n10))), qm31_mul(qm31_mul(s0, s1), lambda));
@@ -195,13 +223,26 @@ DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
 // second, d1; n1 with λ·d1 in it.
 KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
                                                       u64 log_pairs, const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high,
-                                                      u64 l_low, u64 l_high)
+                                                      u64 l_low, u64 l_high, u64 stored)
 {
     u64 pairs = (u64)1 << log_pairs, quarter = 2 * pairs;
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_pairs, (u32)log_pairs);
-    qm31 rv = qm31_unpack(r_low, r_high);
-    qm31_factor r = qm31_prepare(rv), lambda = qm31_prepare(qm31_unpack(l_low, l_high));
+    qm31 rv = qm31_unpack(r_low, r_high), lv = qm31_unpack(l_low, l_high);
+    qm31_factor r = qm31_prepare(rv), lambda = qm31_prepare(lv);
     weighted_sums(sums, pairs, w, [&](u64 x, qm31 &zero, qm31 &top) {
+        if (x >= stored) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                u64 i = x + h * pairs;
+                qm31 n = lerp_m31(num[i], num[quarter + i], rv), d = qm31_lerp(den[i], den[quarter + i], r);
+                n0[i] = n;
+                den[i] = d;
+                if (h == 0)
+                    zero = qm31_add(n, qm31_mul(d, lambda));
+            }
+            top = qm31_zero();
+            return;
+        }
         pair p;
         u32 n[4][2];
         qm31 d[4][2];
@@ -209,8 +250,10 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
         for (int h = 0; h < 2; h++) {
 #pragma unroll
             for (int q = 0; q < 4; q++) {
-                n[q][h] = num[q * quarter + x + h * pairs];
-                d[q][h] = den[q * quarter + x + h * pairs];
+                u64 i = q * quarter + x + h * pairs;
+                bool in = i < 2 * quarter + stored;
+                n[q][h] = in ? num[i] : 0;
+                d[q][h] = in ? den[i] : qm31_one();
             }
         }
 #pragma unroll
@@ -218,9 +261,13 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
             u64 i = x + h * pairs;
             n0[i] = p.n0[h] = lerp_m31(n[0][h], n[1][h], rv);
             den[i] = p.d0[h] = qm31_lerp(d[0][h], d[1][h], r);
-            // What this overwrites nobody else reads.
-            den[quarter + i] = p.d1[h] = qm31_lerp(d[2][h], d[3][h], r);
-            n1[i] = p.n1[h] = qm31_add(lerp_m31(n[2][h], n[3][h], rv), qm31_mul(p.d1[h], lambda));
+            p.d1[h] = qm31_lerp(d[2][h], d[3][h], r);
+            p.n1[h] = qm31_add(lerp_m31(n[2][h], n[3][h], rv), qm31_mul(p.d1[h], lambda));
+            if (i < stored) {
+                // What this overwrites nobody else reads.
+                den[quarter + i] = p.d1[h];
+                n1[i] = p.n1[h];
+            }
         }
         p.products(zero, top);
     });
@@ -228,12 +275,39 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
 }
 
 // Copies the first size entries of four tables to out, one after the other.
-KERNEL logup_gather(qm31 *out, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size)
+KERNEL logup_gather(qm31 *out, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size, u64 l_low, u64 l_high, u64 stored)
 {
     for (u64 i = thread_index(); i < size; i += thread_count()) {
         out[i] = n0[i];
-        out[size + i] = n1[i];
+        out[size + i] = i < stored ? n1[i] : qm31_unpack(l_low, l_high);
         out[2 * size + i] = d0[i];
-        out[3 * size + i] = d1[i];
+        out[3 * size + i] = i < stored ? d1[i] : qm31_one();
+    }
+}
+
+// The sums of the column key + beta·out of a look-up step over parts of each row of
+// `columns` entries: those of part p over row x, at out[parts·x + p], are the entries
+// of order up to ends[p], with their weights. outs may be null. A block for each row
+// and part.
+KERNEL __launch_bounds__(128) logup_row_sums(qm31 *out, const void *keys, u64 keys_width, const void *outs, u64 outs_width, u64 columns, u64 parts,
+                                             const u32 *order, const u64 *ends, const qm31 *weights, u64 beta_low, u64 beta_high)
+{
+    u64 row = blockIdx.x / parts, part = blockIdx.x % parts;
+    qm31 key = qm31_zero(), value = qm31_zero();
+    for (u64 k = (part ? ends[part - 1] : 0) + threadIdx.x; k < ends[part]; k += blockDim.x) {
+        u64 i = row * columns + order[k];
+        key = qm31_add(key, qm31_mul_m31(weights[k], m31_from_i32(integer(keys, keys_width, i))));
+        if (outs)
+            value = qm31_add(value, qm31_mul_m31(weights[k], m31_from_i32(integer(outs, outs_width, i))));
+    }
+    __shared__ qm31 sums[4];
+    qm31 v = warp_sum(qm31_add(key, qm31_mul(qm31_unpack(beta_low, beta_high), value)));
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (u32 i = 1; i < blockDim.x / 32; i++)
+            v = qm31_add(v, sums[i]);
+        out[blockIdx.x] = v;
     }
 }

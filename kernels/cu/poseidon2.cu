@@ -72,6 +72,35 @@ KERNEL __launch_bounds__(256) hash_columns(u32 *digests, u32 *state, const u32 *
     }
 }
 
+// absorb_digests absorbs the digests of the next group of rows, one a column, into
+// the group sponge of each column, which is that of `groups` groups and has absorbed
+// `absorbed`. Between calls the capacities are kept, word 8 + i of column c at
+// state[i columns + c]: a digest overwrites all of the rate. With the
+// last group the leaves are written; they may overwrite the digests.
+KERNEL __launch_bounds__(256) absorb_digests(u32 *leaves, u32 *state, const u32 *digests, u64 columns, u64 absorbed, u64 groups)
+{
+    u64 c = thread_index();
+    if (c >= columns) return;
+    u32 w[16];
+    load8(w, digests + 8 * c);
+    if (absorbed == 0) {
+#pragma unroll
+        for (int i = 8; i < 16; i++) w[i] = 0;
+        w[8] = (u32)groups;
+        w[9] = 0x67727073u;  // "grps"
+    } else {
+#pragma unroll
+        for (int i = 8; i < 16; i++) w[i] = state[(i - 8) * columns + c];
+    }
+    p2_permute(w);
+    if (absorbed + 1 == groups) {
+        store8(leaves + 8 * c, w);
+    } else {
+#pragma unroll
+        for (int i = 8; i < 16; i++) state[(i - 8) * columns + c] = w[i];
+    }
+}
+
 // merkle_layer compresses the n pairs of digests at src to digests at dst.
 KERNEL __launch_bounds__(256) merkle_layer(u32 *dst, const u32 *src, u64 n)
 {

@@ -30,14 +30,22 @@ struct stack_axis {
     u64 bits, stride;
 };
 
-// pack_stack sets n entries of a stack, from entry `from` on. offsets are those
-// of the blocks, and last the end of the last, after which entries are zero.
-KERNEL pack_stack(i32 *dst, u64 from, u64 n, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+// pack_stack sets entries of table rows that have 2^shift slots each, for rows of
+// 2^row_vars entries (package whir, layout.go): of the n entries at dst, which begin
+// with slot 0, those of slots `first` to first + rows - 1. The first of these rows
+// begins with entry `from` of the stack. offsets are those of the stack's blocks, and
+// last the end of the last, after which entries are zero.
+KERNEL pack_stack(i32 *dst, u64 n, u64 row_vars, u64 shift, u64 first, u64 rows, u64 from, const u64 *offsets,
+                  const stack_block *blocks, u64 count, const stack_axis *axes)
 {
     u64 i = thread_index();
     if (i >= n) return;
+    // The slot's number within its table row is the lowest bits of i in reverse.
+    u64 c = i >> shift & (((u64)1 << row_vars) - 1), slot = i >> (row_vars + shift);
+    for (u64 j = 0; j < shift; j++) slot = slot << 1 | (i >> j & 1);
+    if (slot < first || slot - first >= rows) return;
     i32 v = 0;
-    u64 e = from + i;
+    u64 e = from + ((slot - first) << row_vars) + c;
     if (e < offsets[count]) {
         u64 k = last_not_after(offsets, count, e);
         stack_block b = blocks[k];
@@ -126,10 +134,11 @@ KERNEL make_weights(qm31 *tables, const weight_part *parts, const qm31 *factors,
 // and PIECE upper ones.
 #define PIECE 32
 
-// A dot_job is the sum of a row's values from a column on times a weight.
+// A dot_job is the sum of every 2^stride-th value of a row from a column on times a
+// weight.
 struct dot_job {
     const i32 *values;
-    u64 part;
+    u64 part, stride;
 };
 
 // dots adds the sum of each job to its four words at sums. first[j] is the first
@@ -146,13 +155,14 @@ KERNEL __launch_bounds__(256) dots(u64 *sums, const u64 *first, const dot_job *j
     u64 end = min(h + PIECE, upper);
     qm31 sum = qm31_zero();
     if (threadIdx.x < 1u << l) {
-        const i32 *values = job.values + threadIdx.x;
+        const i32 *values = job.values + ((u64)threadIdx.x << job.stride);
+        u64 step = l + job.stride;
         for (; h < end; h += 2) {
             // Two products below 2^61 add up without reduction.
-            i64 x = values[h << l], y = 0;
+            i64 x = values[h << step], y = 0;
             qm31 w = tables[p.high + h], v = qm31_zero();
             if (h + 1 < end) {
-                y = values[(h + 1) << l];
+                y = values[(h + 1) << step];
                 v = tables[p.high + h + 1];
             }
             sum.a = m31_add(sum.a, m31_from_i64(x * (i64)w.a + y * (i64)v.a));
@@ -165,9 +175,10 @@ KERNEL __launch_bounds__(256) dots(u64 *sums, const u64 *first, const dot_job *j
     block_sum(sums + 4 * j, sum);
 }
 
-// An add_job adds coef times a weight to a table from an index on.
+// An add_job adds coef times a weight to every 2^stride-th entry of a table from an
+// index on.
 struct add_job {
-    u64 start, part;
+    u64 start, part, stride, unused;
     qm31 coef;
 };
 
@@ -184,8 +195,9 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
     u64 h = (blockIdx.x - first[j]) * PIECE;
     u64 end = min(h + PIECE, upper);
     qm31_factor w = qm31_prepare(qm31_mul(tables[p.low + threadIdx.x], job.coef));
-    q += job.start + threadIdx.x;
-    for (; h < end; h++) q[h << l] = qm31_add(q[h << l], qm31_mul(tables[p.high + h], w));
+    q += job.start + ((u64)threadIdx.x << job.stride);
+    u64 step = l + job.stride;
+    for (; h < end; h++) q[h << step] = qm31_add(q[h << step], qm31_mul(tables[p.high + h], w));
 }
 
 // dot_weight adds the sum of f times the weight of part 0 to the four words at

@@ -17,6 +17,7 @@ import (
 	"context"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -26,10 +27,20 @@ import (
 
 // Witness gives a backend the values of one forward pass.
 type Witness interface {
-	// Tensor returns the dense values of a tensor of any kind.
+	// Tensor returns the dense values of a tensor that is not fixed.
 	Tensor(id model.TensorID) []int32
+	// Fixed returns those of a fixed tensor: the same list at every call.
+	Fixed(id model.TensorID) ints.Ints
 	// StepKeys returns the dense look-up keys of a lookup step.
 	StepKeys(step int) []int32
+}
+
+// Values returns the dense values of a tensor of g of any kind.
+func Values(g *model.Graph, w Witness, id model.TensorID) ints.Ints {
+	if g.Tensors[id].Kind == model.Fixed {
+		return w.Fixed(id)
+	}
+	return ints.Int32s(w.Tensor(id))
 }
 
 // Backend has the tables of one witness and the passes over them.
@@ -53,8 +64,14 @@ type Backend interface {
 	// Fractions returns the passes over the tree of the given leaves, of
 	// logup.NumVars(l.Size) variables.
 	Fractions(ctx context.Context, l Leaves) (logup.Tree, error)
-	// Commit commits to a stack.
-	Commit(ctx context.Context, s Stack) (*whir.Tree, error)
+	// RowSums and ColumnSums are the passes of a sum over the columns of look-up
+	// steps (package join): they return the sums of each job, for RowSums that of
+	// part p over row x at x·parts + p, for ColumnSums those of all columns. They
+	// are the caller's to overwrite.
+	RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error)
+	ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error)
+	// Commit commits to the rows of stacks.
+	Commit(ctx context.Context, c Commitment) (*whir.Tree, error)
 	// Opening returns the passes of an opening.
 	Opening(ctx context.Context, o Opening) (whir.Passes, error)
 	// Close gives back what the backend holds outside of the process's memory,
@@ -63,19 +80,39 @@ type Backend interface {
 	Close()
 }
 
-// Stack is a stack of tensors cut into Rows rows of 2^RowVars values, zero
-// beyond the layout's end, which are encoded at the rate 2^(−LogBlowup).
-type Stack struct {
-	Layout                   *model.Stack
-	Rows, RowVars, LogBlowup int
+// Commitment is what one tree commits to: rows of stacks of tensors, in the groups
+// of a layout, group i being part of Parts[i].
+type Commitment struct {
+	whir.Layout
+	Parts []Part
 }
 
-// Opening is what passes of an opening work on: the table in which Stacks[i]
-// begins at row RowOffsets[i].
+// Part is a stack cut into rows of a tree's length, zero beyond the stack's end,
+// from row First on.
+type Part struct {
+	Stack *model.Stack
+	First int
+}
+
+// SingleStack returns the commitment to a stack alone (whir.SingleStack).
+func SingleStack(s *model.Stack, rowVars, logBlowup int) Commitment {
+	rows := int((s.Size + 1<<rowVars - 1) >> rowVars)
+	c := Commitment{Layout: whir.SingleStack(rowVars, logBlowup, rows)}
+	for _, g := range c.Groups {
+		c.Parts = append(c.Parts, Part{s, int(g.First)})
+	}
+	return c
+}
+
+// values returns the number of values in all rows.
+func (c *Commitment) values() int { return c.Rows() << c.RowVars }
+
+// Opening is what passes of an opening work on: the table in which slot 0 of
+// Commitments[i] begins at table row RowOffsets[i].
 type Opening struct {
-	Params     *soundness.Params
-	Stacks     []Stack
-	RowOffsets []uint64
+	Params      *soundness.Params
+	Commitments []Commitment
+	RowOffsets  []uint64
 }
 
 // Table is a table over {0,1}^n that lives in the backend.
@@ -96,27 +133,3 @@ type Instance struct {
 	Eq   []field.QM31
 	A, B Table
 }
-
-// Leaves are the leaves of one LogUp tree: blocks of decreasing size, one
-// after the other. Entry i of a block over a lookup step is
-// 1/(α − key_i − β·out_i − β²·tag) on the step's index space, each axis padded
-// to a power of two, with the numerator 0 in the padding; of a block over a
-// table, −mult_i in place of 1 (docs/protocol.md, "Look-ups").
-type Leaves struct {
-	Blocks      []LeafBlock
-	Size        int // Σ 2^Bits
-	Alpha, Beta field.QM31
-}
-
-// LeafBlock is a block over the lookup step with index Step, or over Table
-// with the multiplicities Mult if Step is negative.
-type LeafBlock struct {
-	Bits   int
-	Offset int
-	Step   int
-	Table  model.TableID
-	Mult   model.TensorID
-}
-
-// Tag is the third column of a table's rows, which keeps tables apart.
-func Tag(t model.TableID) field.M31 { return field.M31(t + 1) }

@@ -154,12 +154,32 @@ func (b *Fallback) Fractions(ctx context.Context, l Leaves) (logup.Tree, error) 
 	return replayedTree{r}, err
 }
 
+// RowSums implements Backend.
+func (b *Fallback) RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += b.stepSize(jobs[i].Step)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.RowSums(ctx, jobs) })
+}
+
+// ColumnSums implements Backend.
+func (b *Fallback) ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += b.stepSize(jobs[i].Step)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.ColumnSums(ctx, jobs) })
+}
+
+func (b *Fallback) stepSize(step int) int { return model.Size(b.graph.Steps[step].Shape) }
+
 // Commit implements Backend. If the device loses the digests, the CPU commits
 // again.
-func (b *Fallback) Commit(ctx context.Context, s Stack) (*whir.Tree, error) {
+func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error) {
 	var tree *whir.Tree
-	r, err := newReplayed(ctx, b, int(s.Layout.Size), func(ctx context.Context, on Backend) (whir.Nodes, error) {
-		t, err := on.Commit(ctx, s)
+	r, err := newReplayed(ctx, b, c.values(), func(ctx context.Context, on Backend) (whir.Nodes, error) {
+		t, err := on.Commit(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -172,14 +192,14 @@ func (b *Fallback) Commit(ctx context.Context, s Stack) (*whir.Tree, error) {
 	if err != nil || !r.onDevice {
 		return tree, err
 	}
-	return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
+	return whir.NewTree(c.Layout, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
 }
 
 // Opening implements Backend.
 func (b *Fallback) Opening(ctx context.Context, o Opening) (whir.Passes, error) {
 	n := 0
-	for _, s := range o.Stacks {
-		n += s.Rows << s.RowVars
+	for i := range o.Commitments {
+		n += o.Commitments[i].values()
 	}
 	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
 	return replayedOpening{r}, err

@@ -142,9 +142,9 @@ func (s replayedOpening) Fold(ctx context.Context, weights []field.QM31, q *whir
 	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Fold(ctx, weights, q) })
 }
 
-func (s replayedOpening) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
+func (s replayedOpening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
 	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([][]field.M31, error) {
-		return p.Columns(ctx, first, n, logBlowup, positions)
+		return p.Columns(ctx, tree, positions)
 	})
 }
 

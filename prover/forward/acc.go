@@ -38,7 +38,7 @@ func (e *executor) linear(s *model.Step) []int64 {
 // lies.
 func (e *executor) factor(id model.TensorID, labels []int) operand {
 	t := &e.graph.Tensors[id]
-	if l := moved(t); e.Values[id] == nil && e.cache[id] == nil && l != nil {
+	if l := moved(t); t.Kind == model.Virtual && e.cache[id] == nil && l != nil {
 		src := e.operand(l.Src)
 		if data, axes, ok := l.View.Offsets(src, e.graph.Tensors[l.Src].Shape, t.Shape); ok {
 			return operand{data, axes, labels}

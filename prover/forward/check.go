@@ -3,6 +3,7 @@ package forward
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -10,7 +11,7 @@ import (
 // integers. It is slow and meant for tests and for finding a fault in a graph;
 // a proof of a witness that fails here is rejected.
 func (w *Witness) Check() error {
-	e := &executor{Witness: w, cache: map[model.TensorID][]int32{}}
+	e := &executor{Witness: w, cache: map[model.TensorID]ints.Ints{}}
 	for i := range w.graph.Steps {
 		s := &w.graph.Steps[i]
 		acc, err := e.accumulate(s)
@@ -53,7 +54,7 @@ func (w *Witness) check(s *model.Step, acc []int64) error {
 			}
 			var values []int32
 			if t.Kind == model.TableFunc {
-				values = w.Values[t.Values]
+				values = ints.All(w.Weights[t.Values])
 			}
 			if y := t.Value(key, values); y != at(s.Out, j) {
 				return fmt.Errorf("entry %d is %d, the table says %d", j, at(s.Out, j), y)

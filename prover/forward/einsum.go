@@ -3,6 +3,7 @@ package forward
 import (
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/matmul"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -11,13 +12,13 @@ import (
 // operand is a tensor of a product, with one label an axis (model.Product):
 // the entry at index (i_0, i_1, …) is v[axes[0][i_0] + axes[1][i_1] + …].
 type operand struct {
-	v      []int32
+	v      ints.Ints
 	axes   [][]int
 	labels []int
 }
 
 // dense is the operand with all entries of a shape in v, row-major.
-func dense(v []int32, shape, labels []int) operand {
+func dense(v ints.Ints, shape, labels []int) operand {
 	return operand{v, denseAxes(shape), labels}
 }
 
@@ -53,18 +54,46 @@ func einsum(acc []int64, out []int, coef int64, a, b operand) {
 	// Where it repeats, the product is like a batch of equal ones.
 	batch := newAxes(slices.Concat(c.Batch, c.Repeat))
 	m, n, k := newAxes(c.FreeA), newAxes(c.FreeB), newAxes(c.Sum)
-	to, offA, offB := batch.offsets(o), batch.offsets(a), batch.offsets(b)
-	if m.size() == 1 && n.size() == 1 && k.size() == 1 { // element-wise
+	x := side{v: a.v, batch: batch.offsets(a), free: m.offsets(a), k: k.offsets(a), out: m.offsets(o)}
+	y := side{v: b.v, batch: batch.offsets(b), free: n.offsets(b), k: k.offsets(b), out: n.offsets(o)}
+	if _, wide := x.v.(ints.Int32s); !wide {
+		x, y = y, x
+	}
+	// One of the two is computed, and has 32 bits; two narrow ones are no product
+	// that a model needs.
+	to, wide := batch.offsets(o), ints.All(x.v)
+	switch narrow := y.v.(type) {
+	case ints.Int8s:
+		multiply(acc, coef, to, wide, x, narrow, y)
+	case ints.Int16s:
+		multiply(acc, coef, to, wide, x, narrow, y)
+	case ints.Int32s:
+		multiply(acc, coef, to, wide, x, narrow, y)
+	}
+}
+
+// side is one side of a batch of products of matrices, laid out as matmul.Operand
+// says.
+type side struct {
+	v                   ints.Ints
+	batch, free, k, out []int
+}
+
+// multiply adds coef·Σ of products of x and y, the entries of a and b.
+func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a side, y []T, b side) {
+	if len(a.free) == 1 && len(b.free) == 1 && len(a.k) == 1 { // element-wise
+		// Axes of one entry may begin beyond the first of what a view reads.
+		x, y, acc := x[a.free[0]+a.k[0]:], y[b.free[0]+b.k[0]:], acc[a.out[0]+b.out[0]:]
 		parallel.For(len(to), grain, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				acc[to[i]] += coef * int64(a.v[offA[i]]) * int64(b.v[offB[i]])
+				acc[to[i]] += coef * int64(x[a.batch[i]]) * int64(y[b.batch[i]])
 			}
 		})
 		return
 	}
 	matmul.Int(acc, coef, to,
-		matmul.Operand[int32]{Data: a.v, Batch: offA, Free: m.offsets(a), K: k.offsets(a), Out: m.offsets(o)},
-		matmul.Operand[int32]{Data: b.v, Batch: offB, Free: n.offsets(b), K: k.offsets(b), Out: n.offsets(o)})
+		matmul.Operand[int32]{Data: x, Batch: a.batch, Free: a.free, K: a.k, Out: a.out},
+		matmul.Operand[T]{Data: y, Batch: b.batch, Free: b.free, K: b.k, Out: b.out})
 }
 
 // axes is a list of labels with their dimensions.

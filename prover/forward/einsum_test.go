@@ -5,8 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/model"
 	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
 )
 
 // naive computes the einsum entry by entry from its definition.
@@ -34,6 +36,7 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 		}
 		return o
 	}
+	va, vb := ints.All(a.v), ints.All(b.v)
 	result := dense(nil, out, make([]int, len(out)))
 	for i := range out {
 		result.labels[i] = i
@@ -41,7 +44,7 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 	var rec func(k int)
 	rec = func(k int) {
 		if k == len(labels) {
-			acc[at(result)] += coef * int64(a.v[at(a)]) * int64(b.v[at(b)])
+			acc[at(result)] += coef * int64(va[at(a)]) * int64(vb[at(b)])
 			return
 		}
 		for i := range dims[labels[k]] {
@@ -58,8 +61,16 @@ func drawOperand(t *rapid.T, labels []int, dims map[int]int, name string) operan
 	for _, l := range labels {
 		shape = append(shape, dims[l])
 	}
-	n := model.Size(shape)
-	return dense(rapid.SliceOfN(rapid.Int32Range(-100, 100), n, n).Draw(t, name), shape, labels)
+	// A view may begin anywhere in what it reads.
+	first := rapid.IntRange(0, min(len(shape), 1)*3).Draw(t, "first")
+	n := first + model.Size(shape)
+	values := rapid.SliceOfN(rapid.Int32Range(-100, 100), n, n).Draw(t, name)
+	v, _ := ints.Make(n, rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "width"), func(dst []int32, from int) { copy(dst, values[from:]) })
+	o := dense(v, shape, labels)
+	for i := 0; first > 0 && i < len(o.axes[0]); i++ {
+		o.axes[0][i] += first
+	}
+	return o
 }
 
 func TestEinsum(t *testing.T) {
@@ -122,11 +133,11 @@ func TestProductOfWindows(t *testing.T) {
 	for i := range input {
 		input[i] = int32(i*37%201 - 100)
 	}
-	wit, err := Run(context.Background(), g, model.Weights{w: weights}, [][]int32{input})
+	wit, err := Run(context.Background(), g, model.Weights{w: ints.Of(weights)}, [][]int32{input})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := naive([]int{4, 5, 6}, 1, dense(weights, []int{4, 3, 3, 3}, []int{0, 3, 4, 5}), dense(wit.Tensor(win), windows, []int{3, 4, 5, 1, 2}))
+	want := naive([]int{4, 5, 6}, 1, dense(ints.Int32s(weights), []int{4, 3, 3, 3}, []int{0, 3, 4, 5}), dense(ints.Int32s(wit.Tensor(win)), windows, []int{3, 4, 5, 1, 2}))
 	for i, v := range wit.Values[y] {
 		if int64(v) != want[i] {
 			t.Fatalf("entry %d is %d, want %d", i, v, want[i])

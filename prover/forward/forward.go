@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Witness holds the values of one run.
 type Witness struct {
-	// Values are the dense, row-major values by TensorID. Virtual tensors are
-	// nil: Tensor computes them.
-	Values [][]int32
+	// Values are the dense, row-major values of inputs and witness by TensorID.
+	// Virtual tensors are nil: Tensor computes them. So are fixed ones, which are
+	// in Weights.
+	Values  [][]int32
+	Weights model.Weights
 	// Keys are the dense keys that each lookup step looked up, by step; nil
 	// for other steps. The prover's look-up tree starts from them.
 	Keys [][]int32
@@ -26,8 +29,8 @@ const grain = 1 << 13
 
 // Run executes the steps of g in order on the given inputs (one dense,
 // row-major slice for each of g.Inputs, entries within the tensor's range) and
-// returns all fixed, input and witness tensors, multiplicities included. The
-// slices of weights and inputs are kept, not copied.
+// returns all input and witness tensors, multiplicities included, beside the
+// weights. Weights and inputs are kept, not copied.
 //
 // g must be valid. An accumulator that leaves ±2^30, a key outside of its
 // table or a divisor that is not positive is an error that names the step.
@@ -38,12 +41,11 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 // RunOn is Run with some of the steps on a machine, if that is not nil. The
 // results are the same.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
-	w := &Witness{Values: make([][]int32, len(g.Tensors)), Keys: make([][]int32, len(g.Steps)), graph: g}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: weights, Keys: make([][]int32, len(g.Steps)), graph: g}
 	for _, id := range g.FixedIDs() {
-		if int(id) >= len(weights) || len(weights[id]) != model.Size(g.Tensors[id].Shape) {
+		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
 		}
-		w.Values[id] = weights[id]
 	}
 	if len(inputs) != len(g.Inputs) {
 		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
@@ -57,7 +59,9 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 	for _, m := range g.Mults {
 		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
 	}
-	e := &executor{Witness: w, machine: m, lastUse: lastUses(g), cache: map[model.TensorID][]int32{}}
+	e := &executor{
+		Witness: w, machine: m, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
+	}
 	for i := range g.Steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -87,13 +91,21 @@ func checkInput(t *model.Tensor, v []int32) error {
 }
 
 // Tensor returns the values of any tensor; a virtual one is computed from its
-// definition and belongs to the caller. It may be called concurrently.
-func (w *Witness) Tensor(id model.TensorID) []int32 { return w.eval(id, nil) }
+// definition, and a fixed one may be widened, and belongs to the caller. It may be
+// called concurrently.
+func (w *Witness) Tensor(id model.TensorID) []int32 { return ints.All(w.eval(id, nil)) }
 
-// eval is Tensor with values of virtual tensors that are known already.
-func (w *Witness) eval(id model.TensorID, known map[model.TensorID][]int32) []int32 {
+// Fixed returns the values of a fixed tensor.
+func (w *Witness) Fixed(id model.TensorID) ints.Ints { return w.Weights[id] }
+
+// eval returns the values of any tensor in the width that they have, given those
+// of virtual tensors that are known already.
+func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) ints.Ints {
 	if w.Values[id] != nil {
-		return w.Values[id]
+		return ints.Int32s(w.Values[id])
+	}
+	if w.graph.Tensors[id].Kind == model.Fixed {
+		return w.Weights[id]
 	}
 	if v, ok := known[id]; ok {
 		return v
@@ -111,7 +123,7 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID][]int32) []in
 	for i, x := range acc {
 		dst[i] = int32(x)
 	}
-	return dst
+	return ints.Int32s(dst)
 }
 
 // moved returns the one summand of a virtual tensor whose entries are entries of
@@ -129,7 +141,8 @@ type executor struct {
 	*Witness
 	machine Machine // nil: none
 	lastUse map[model.TensorID]int
-	cache   map[model.TensorID][]int32
+	cache   map[model.TensorID]ints.Ints
+	columns map[model.TensorID][]int32 // of tables, widened
 }
 
 // lastUses gives the last step that reads each virtual tensor directly.
@@ -153,9 +166,9 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 
 // operand returns a tensor's values for step i, remembering virtual ones that
 // a later step needs.
-func (e *executor) operand(id model.TensorID) []int32 {
+func (e *executor) operand(id model.TensorID) ints.Ints {
 	v := e.eval(id, e.cache)
-	if e.Values[id] == nil {
+	if e.graph.Tensors[id].Kind == model.Virtual {
 		e.cache[id] = v
 	}
 	return v
@@ -194,7 +207,7 @@ func (e *executor) step(i int) error {
 
 // divide computes quotient and remainder of a StepDivide.
 func (e *executor) divide(s *model.Step, acc []int64) error {
-	den := e.operand(s.Den)
+	den := ints.All(e.operand(s.Den))
 	out, rem := make([]int32, len(acc)), make([]int32, len(acc))
 	for j, x := range acc {
 		d := int64(den[j])
@@ -269,7 +282,10 @@ func (e *executor) column(t *model.Table) []int32 {
 	if t.Kind != model.TableFunc {
 		return nil
 	}
-	return e.Values[t.Values]
+	if e.columns[t.Values] == nil {
+		e.columns[t.Values] = ints.All(e.Weights[t.Values])
+	}
+	return e.columns[t.Values]
 }
 
 // mult finds the multiplicity tensor of a lookup step.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -55,7 +56,7 @@ func smallGraph() (*model.Graph, model.Weights) {
 	d := g.Division(&g.Steps[2])
 	g.Steps[3].Acc, g.Steps[5].Acc = d.Equation, d.Below
 	g.Finish(0)
-	return g, model.Weights{w: {1, 2, 3, 4, -4, 0}, den: {1, 2, 3}}
+	return g, model.Weights{w: ints.Int8s{1, 2, 3, 4, -4, 0}, den: ints.Int16s{1, 2, 3}}
 }
 
 // inRange looks an accumulator up in the table "range 4".
@@ -105,7 +106,7 @@ func TestRunErrors(t *testing.T) {
 		{"input size", func(*model.Graph, model.Weights) {}, []int32{1}, `input "x" has 1 entries, want 2`},
 		{"input range", func(*model.Graph, model.Weights) {}, []int32{1, 101}, "outside of"},
 		{"key", func(*model.Graph, model.Weights) {}, []int32{90, 0}, `step 0 (gemm): entry 2: key 68 is not in table "relu"`},
-		{"divisor", func(_ *model.Graph, w model.Weights) { w[4] = []int32{1, 0, 1} }, []int32{1, 1}, "step 2 (div): entry 1: the divisor is 0"},
+		{"divisor", func(_ *model.Graph, w model.Weights) { w[4] = ints.Int32s{1, 0, 1} }, []int32{1, 1}, "step 2 (div): entry 1: the divisor is 0"},
 		{"bound", func(g *model.Graph, _ model.Weights) { g.Steps[0].Acc.Products[0].Coef = 1 << 29 }, []int32{1, 1}, "not within ±2^30"},
 		{"weights", func(_ *model.Graph, w model.Weights) { w[1] = nil }, []int32{1, 1}, `weights of "w"`},
 	} {

@@ -1,6 +1,9 @@
 package forward
 
-import "github.com/prove-model/prove-model/prover/model"
+import (
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
+)
 
 // DefaultThreshold is the size (see Task.Size) from which on a step is worth a
 // device: its weights stay there, so little has to be carried.
@@ -23,10 +26,10 @@ type Task struct {
 	// shape.
 	Linear func() []int64
 	// Operand returns the values of a tensor. Those of a fixed tensor are the
-	// same slice in every run.
-	Operand func(model.TensorID) []int32
+	// same list in every run.
+	Operand func(model.TensorID) ints.Ints
 	// Column is the column of a TableFunc table, nil for others.
-	Column []int32
+	Column ints.Ints
 	// Keys, Out and Lo are to be filled; Out and Lo may be nil.
 	Keys, Out, Lo []int32
 	// Counts, by row of the table, is to be added to.
@@ -49,7 +52,10 @@ func (e *executor) elsewhere(i int) (done bool, err error) {
 	s := &e.graph.Steps[i]
 	t := &Task{
 		Graph: e.graph, Step: s, Operand: e.operand, Linear: func() []int64 { return e.linear(s) },
-		Column: e.column(&e.graph.Tables[s.Table]), Counts: e.Values[e.mult(s)],
+		Counts: e.Values[e.mult(s)],
+	}
+	if table := &e.graph.Tables[s.Table]; table.Kind == model.TableFunc {
+		t.Column = e.Weights[table.Values]
 	}
 	t.Keys, t.Out, t.Lo = e.results(i)
 	return e.machine.LookUp(t)

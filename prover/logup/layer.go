@@ -19,6 +19,9 @@ type Layer struct {
 	lambda         field.QM31
 	vars           int
 	weight         poly.SplitEq // of the variables after the round's
+	// Of n1 and d1 only the first stored entries are there. The others stand for
+	// the fraction 0/1, with λ·1 in the numerator.
+	stored int
 	// leaves is where the values come from until the first variable is bound,
 	// in the last layer; the tables have room for the values after that.
 	// Otherwise nil.
@@ -29,7 +32,7 @@ type Layer struct {
 // the point r. It takes over the tables, of 2^len(eq) entries each; n1 does not
 // yet include λ·d1: the first round adds it.
 func NewLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *Layer {
-	return &Layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0)}
+	return &Layer{n0: n0, n1: n1, d0: d0, d1: d1, lambda: lambda, vars: len(eq), weight: poly.NewSplitEq(eq, 0), stored: len(n1)}
 }
 
 // newLeafLayer takes over the leaves' denominators and, for the numerators,
@@ -37,7 +40,7 @@ func NewLayer(n0, n1, d0, d1, eq []field.QM31, lambda field.QM31) *Layer {
 func newLeafLayer(l *leaves, room, eq []field.QM31, lambda field.QM31) *Layer {
 	q := len(room) / 2
 	t := NewLayer(room[:q], room[q:], l.den[:q], l.den[q:2*q], eq, lambda)
-	t.leaves = l
+	t.leaves, t.stored = l, len(l.num)-2*q
 	return t
 }
 
@@ -74,7 +77,7 @@ type scratch struct {
 
 // scratch returns room for a task, nil where none is needed.
 func (l *Layer) scratch() *scratch {
-	if l.leaves == nil {
+	if l.leaves == nil && l.stored >= len(l.n1) {
 		return nil
 	}
 	return new(scratch)
@@ -118,11 +121,11 @@ func (l *Layer) firstRound(pairs int) tileSums {
 	if l.leaves != nil {
 		return l.leafSums(pairs)
 	}
-	return func(_ *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
+	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
 		for _, at := range [2]int{0, pairs} {
 			field.MulAccQM31Vec(l.n1[at+from:at+to], l.d1[at+from:at+to], l.lambda)
 		}
-		return l.sums(pairs, from, to, w)
+		return l.sums(s, pairs, from, to, w)
 	}
 }
 
@@ -130,6 +133,10 @@ func (l *Layer) firstRound(pairs int) tileSums {
 // n0 and n1 (d0 and d1).
 func (l *Layer) leafSums(pairs int) tileSums {
 	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
+		if from >= l.stored {
+			zero = field.DotM31(l.leaves.num[from:to], w).Add(l.lambda.Mul(field.Dot(l.leaves.den[from:to], w)))
+			return zero, field.Zero
+		}
 		n := to - from
 		n0, n1 := field.Halves{Lo: s.n0[:n], Hi: s.m0[:n]}, field.Halves{Lo: s.n1[:n], Hi: s.m1[:n]}
 		embed(n0.Lo, l.leaves.num[from:to])
@@ -158,16 +165,43 @@ func (l *Layer) nextRound(pairs int, r field.QM31) tileSums {
 	return func(s *scratch, from, to int, w []field.QM31) (zero, top field.QM31) {
 		l.fold(s, from, to, r)
 		l.fold(s, pairs+from, pairs+to, r)
-		return l.sums(pairs, from, to, w)
+		return l.sums(s, pairs, from, to, w)
 	}
 }
 
 // sums are a tile's sums from the tables, of 2·pairs entries.
-func (l *Layer) sums(pairs, from, to int, w []field.QM31) (zero, top field.QM31) {
+func (l *Layer) sums(s *scratch, pairs, from, to int, w []field.QM31) (zero, top field.QM31) {
+	if from >= l.stored {
+		// n0 + λ·d0, linear in the round's variable.
+		return field.Dot(l.n0[from:to], w).Add(l.lambda.Mul(field.Dot(l.d0[from:to], w))), field.Zero
+	}
 	halves := func(t []field.QM31) field.Halves {
 		return field.Halves{Lo: t[from:to], Hi: t[pairs+from : pairs+to]}
 	}
-	return field.FractionRoundSums(w, halves(l.n0), halves(l.n1), halves(l.d0), halves(l.d1))
+	n1, d1 := halves(l.n1), halves(l.d1)
+	if pairs+to > l.stored {
+		n1.Lo, d1.Lo = l.filled(from, to, s.n0[:], s.n1[:])
+		n1.Hi, d1.Hi = l.filled(pairs+from, pairs+to, s.m0[:], s.m1[:])
+	}
+	return field.FractionRoundSums(w, halves(l.n0), n1, halves(l.d0), d1)
+}
+
+// filled returns entries [from, to) of n1 and d1, with what is not stored: in the
+// tables if all are, else in the given room.
+func (l *Layer) filled(from, to int, n, d []field.QM31) (n1, d1 []field.QM31) {
+	if to <= l.stored {
+		return l.n1[from:to], l.d1[from:to]
+	}
+	n1, d1 = n[:to-from], d[:to-from]
+	k := 0
+	if from < l.stored {
+		k = copy(n1, l.n1[from:l.stored])
+		copy(d1, l.d1[from:l.stored])
+	}
+	for ; k < len(n1); k++ {
+		n1[k], d1[k] = l.lambda, field.One
+	}
+	return n1, d1
 }
 
 // fold computes entries [from, to) of the tables with their first variable
@@ -178,9 +212,19 @@ func (l *Layer) fold(s *scratch, from, to int, r field.QM31) {
 		return
 	}
 	h := len(l.n0) / 2
-	for _, t := range [4][]field.QM31{l.n0, l.n1, l.d0, l.d1} {
+	for _, t := range [2][]field.QM31{l.n0, l.d0} {
 		field.FoldHalves(t[from:to], field.Halves{Lo: t[from:to], Hi: t[h+from : h+to]}, r)
 	}
+	if from >= l.stored {
+		return
+	}
+	to = min(to, l.stored) // what is not stored stays so
+	n1, d1 := l.n1[h+from:h+to], l.d1[h+from:h+to]
+	if h+to > l.stored {
+		n1, d1 = l.filled(h+from, h+to, s.m0[:], s.m1[:])
+	}
+	field.FoldHalves(l.n1[from:to], field.Halves{Lo: l.n1[from:to], Hi: n1}, r)
+	field.FoldHalves(l.d1[from:to], field.Halves{Lo: l.d1[from:to], Hi: d1}, r)
 }
 
 // foldLeaves is fold from the leaves. d1's room is the second quarter of the
@@ -190,6 +234,10 @@ func (l *Layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 	num, den := l.leaves.num, l.leaves.den
 	field.FoldM31Halves(l.n0[from:to], num[from:to], num[q+from:q+to], r)
 	field.FoldHalves(l.d0[from:to], field.Halves{Lo: den[from:to], Hi: den[q+from : q+to]}, r)
+	if from >= l.stored {
+		return
+	}
+	to = min(to, l.stored)
 	numLo, denLo := s.lo.of(l.leaves, 2*q+from, 2*q+to)
 	numHi, denHi := s.hi.of(l.leaves, 3*q+from, 3*q+to)
 	field.FoldM31Halves(l.n1[from:to], numLo, numHi, r)
@@ -201,4 +249,5 @@ func (l *Layer) foldLeaves(s *scratch, from, to int, r field.QM31) {
 func (l *Layer) bound(n int) {
 	l.leaves = nil
 	l.n0, l.n1, l.d0, l.d1 = l.n0[:n], l.n1[:n], l.d0[:n], l.d1[:n]
+	l.stored = min(l.stored, n)
 }

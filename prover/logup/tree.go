@@ -73,6 +73,11 @@ func newTree(l leaves) *tree {
 		var second piece
 		for from := lo; from < hi; from += tile {
 			to := min(from+tile, hi)
+			if h+from >= len(l.num) { // nothing is added
+				embed(num[from:to], l.num[from:to])
+				copy(den[from:to], l.den[from:to])
+				continue
+			}
 			n1, d1 := second.of(&t.leaves, h+from, h+to)
 			field.AddFractionsM31(num[from:to], den[from:to], l.num[from:to], n1, l.den[from:to], d1)
 		}

@@ -1,14 +1,16 @@
 package matmul
 
+import "github.com/prove-model/prove-model/prover/ints"
+
 // intRows adds Σ_c x[c]·rows[c·stride+j] to s[j].
-func intRows(s []int64, x, rows []int32, stride int) {
+func intRows[T ints.Integer](s []int64, x []int32, rows []T, stride int) {
 	n := intRowsFast(s, x, rows, stride)
 	if n < len(s) {
 		intRowsGeneric(s[n:], x, rows[n:], stride)
 	}
 }
 
-func intRowsGeneric(s []int64, x, rows []int32, stride int) {
+func intRowsGeneric[T ints.Integer](s []int64, x []int32, rows []T, stride int) {
 	// Four rows at a time load and store s a quarter as often.
 	for len(x) >= 4 {
 		r0, r1, r2, r3 := rows[:len(s)], rows[stride:][:len(s)], rows[2*stride:][:len(s)], rows[3*stride:][:len(s)]
@@ -47,13 +49,13 @@ func floatRowsGeneric(s, x, rows []float64, stride int) {
 }
 
 // intDot is Σ a[i]·b[i].
-func intDot(a, b []int32) int64 {
+func intDot[T ints.Integer](a []int32, b []T) int64 {
 	n, sum := intDotFast(a, b)
 	return sum + intDotGeneric(a[n:], b[n:])
 }
 
 // intDotGeneric hides the latency of the additions with four sums.
-func intDotGeneric(a, b []int32) int64 {
+func intDotGeneric[T ints.Integer](a []int32, b []T) int64 {
 	var s0, s1, s2, s3 int64
 	b = b[:len(a)]
 	for len(a) >= 4 {

@@ -9,6 +9,16 @@ package matmul
 //go:noescape
 func intRowsAVX2(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
 
+// intRowsOf16AVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf16AVX2(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
+
+// intRowsOf8AVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf8AVX2(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
+
 // floatRowsAVX2 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
 //
 //go:noescape
@@ -19,10 +29,30 @@ func floatRowsAVX2(s *float64, n uint64, x *float64, k uint64, rows *float64, st
 //go:noescape
 func intDotAVX2(a *int32, b *int32, n uint64) int64
 
+// intDotOf16AVX2 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf16AVX2(a *int32, b *int16, n uint64) int64
+
+// intDotOf8AVX2 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
+
 // intRowsAVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
 //
 //go:noescape
 func intRowsAVX512(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
+
+// intRowsOf16AVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf16AVX512(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
+
+// intRowsOf8AVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
+//
+//go:noescape
+func intRowsOf8AVX512(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
 
 // floatRowsAVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
 //
@@ -33,3 +63,13 @@ func floatRowsAVX512(s *float64, n uint64, x *float64, k uint64, rows *float64, 
 //
 //go:noescape
 func intDotAVX512(a *int32, b *int32, n uint64) int64
+
+// intDotOf16AVX512 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf16AVX512(a *int32, b *int16, n uint64) int64
+
+// intDotOf8AVX512 returns Σ a[i]·b[i] for i < n, 16 | n > 0.
+//
+//go:noescape
+func intDotOf8AVX512(a *int32, b *int8, n uint64) int64

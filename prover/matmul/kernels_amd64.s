@@ -105,6 +105,207 @@ done:
 	VZEROUPPER
 	RET
 
+// func intRowsOf16AVX2(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
+// Requires: AVX, AVX2
+TEXT ·intRowsOf16AVX2(SB), NOSPLIT, $0-48
+	MOVQ s+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+	SHLQ $0x01, DI
+
+wide:
+	CMPQ    CX, $0x20
+	JL      narrow
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	VMOVDQU 64(AX), Y2
+	VMOVDQU 96(AX), Y3
+	VMOVDQU 128(AX), Y4
+	VMOVDQU 160(AX), Y5
+	VMOVDQU 192(AX), Y6
+	VMOVDQU 224(AX), Y7
+	MOVQ    DX, R8
+	MOVQ    SI, R9
+	MOVQ    BX, R10
+
+wide_rows:
+	VPBROADCASTD (R8), Y8
+	VPMOVSXWQ    (R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y0, Y0
+	VPMOVSXWQ    8(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y1, Y1
+	VPMOVSXWQ    16(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y2, Y2
+	VPMOVSXWQ    24(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y3, Y3
+	VPMOVSXWQ    32(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y4, Y4
+	VPMOVSXWQ    40(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y5, Y5
+	VPMOVSXWQ    48(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y6, Y6
+	VPMOVSXWQ    56(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y7, Y7
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          wide_rows
+	VMOVDQU      Y0, (AX)
+	VMOVDQU      Y1, 32(AX)
+	VMOVDQU      Y2, 64(AX)
+	VMOVDQU      Y3, 96(AX)
+	VMOVDQU      Y4, 128(AX)
+	VMOVDQU      Y5, 160(AX)
+	VMOVDQU      Y6, 192(AX)
+	VMOVDQU      Y7, 224(AX)
+	ADDQ         $+256, AX
+	ADDQ         $+64, SI
+	SUBQ         $0x20, CX
+	JMP          wide
+
+narrow:
+	CMPQ    CX, $0x08
+	JL      done
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	MOVQ    DX, R8
+	MOVQ    SI, R9
+	MOVQ    BX, R10
+
+narrow_rows:
+	VPBROADCASTD (R8), Y2
+	VPMOVSXWQ    (R9), Y3
+	VPMULDQ      Y2, Y3, Y3
+	VPADDQ       Y3, Y0, Y0
+	VPMOVSXWQ    8(R9), Y3
+	VPMULDQ      Y2, Y3, Y3
+	VPADDQ       Y3, Y1, Y1
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          narrow_rows
+	VMOVDQU      Y0, (AX)
+	VMOVDQU      Y1, 32(AX)
+	ADDQ         $+64, AX
+	ADDQ         $+16, SI
+	SUBQ         $0x08, CX
+	JMP          narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func intRowsOf8AVX2(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
+// Requires: AVX, AVX2
+TEXT ·intRowsOf8AVX2(SB), NOSPLIT, $0-48
+	MOVQ s+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+
+wide:
+	CMPQ    CX, $0x20
+	JL      narrow
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	VMOVDQU 64(AX), Y2
+	VMOVDQU 96(AX), Y3
+	VMOVDQU 128(AX), Y4
+	VMOVDQU 160(AX), Y5
+	VMOVDQU 192(AX), Y6
+	VMOVDQU 224(AX), Y7
+	MOVQ    DX, R8
+	MOVQ    SI, R9
+	MOVQ    BX, R10
+
+wide_rows:
+	VPBROADCASTD (R8), Y8
+	VPMOVSXBQ    (R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y0, Y0
+	VPMOVSXBQ    4(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y1, Y1
+	VPMOVSXBQ    8(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y2, Y2
+	VPMOVSXBQ    12(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y3, Y3
+	VPMOVSXBQ    16(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y4, Y4
+	VPMOVSXBQ    20(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y5, Y5
+	VPMOVSXBQ    24(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y6, Y6
+	VPMOVSXBQ    28(R9), Y9
+	VPMULDQ      Y8, Y9, Y9
+	VPADDQ       Y9, Y7, Y7
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          wide_rows
+	VMOVDQU      Y0, (AX)
+	VMOVDQU      Y1, 32(AX)
+	VMOVDQU      Y2, 64(AX)
+	VMOVDQU      Y3, 96(AX)
+	VMOVDQU      Y4, 128(AX)
+	VMOVDQU      Y5, 160(AX)
+	VMOVDQU      Y6, 192(AX)
+	VMOVDQU      Y7, 224(AX)
+	ADDQ         $+256, AX
+	ADDQ         $+32, SI
+	SUBQ         $0x20, CX
+	JMP          wide
+
+narrow:
+	CMPQ    CX, $0x08
+	JL      done
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	MOVQ    DX, R8
+	MOVQ    SI, R9
+	MOVQ    BX, R10
+
+narrow_rows:
+	VPBROADCASTD (R8), Y2
+	VPMOVSXBQ    (R9), Y3
+	VPMULDQ      Y2, Y3, Y3
+	VPADDQ       Y3, Y0, Y0
+	VPMOVSXBQ    4(R9), Y3
+	VPMULDQ      Y2, Y3, Y3
+	VPADDQ       Y3, Y1, Y1
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          narrow_rows
+	VMOVDQU      Y0, (AX)
+	VMOVDQU      Y1, 32(AX)
+	ADDQ         $+64, AX
+	ADDQ         $+8, SI
+	SUBQ         $0x08, CX
+	JMP          narrow
+
+done:
+	VZEROUPPER
+	RET
+
 // func floatRowsAVX2(s *float64, n uint64, x *float64, k uint64, rows *float64, stride uint64)
 // Requires: AVX
 TEXT ·floatRowsAVX2(SB), NOSPLIT, $0-48
@@ -238,6 +439,90 @@ loop:
 	VZEROUPPER
 	RET
 
+// func intDotOf16AVX2(a *int32, b *int16, n uint64) int64
+// Requires: AVX, AVX2, MMX+
+TEXT ·intDotOf16AVX2(SB), NOSPLIT, $0-32
+	MOVQ  a+0(FP), AX
+	MOVQ  b+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	SHRQ  $0x04, DX
+
+loop:
+	PREFETCHT0   2048(CX)
+	VMOVDQU      (AX), Y2
+	VPMOVSXWD    (CX), Y3
+	VMOVSHDUP    Y2, Y4
+	VPMULDQ      Y2, Y3, Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPMULDQ      Y4, Y2, Y2
+	VPADDQ       Y2, Y1, Y1
+	VMOVDQU      32(AX), Y2
+	VPMOVSXWD    16(CX), Y3
+	VMOVSHDUP    Y2, Y4
+	VPMULDQ      Y2, Y3, Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPMULDQ      Y4, Y2, Y2
+	VPADDQ       Y2, Y1, Y1
+	ADDQ         $0x40, AX
+	ADDQ         $0x20, CX
+	DECQ         DX
+	JNZ          loop
+	VPADDQ       Y1, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDQ       X0, X1, X1
+	VPSRLDQ      $0x08, X1, X0
+	VPADDQ       X0, X1, X0
+	VMOVQ        X0, AX
+	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
+// Requires: AVX, AVX2, MMX+
+TEXT ·intDotOf8AVX2(SB), NOSPLIT, $0-32
+	MOVQ  a+0(FP), AX
+	MOVQ  b+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	SHRQ  $0x04, DX
+
+loop:
+	PREFETCHT0   2048(CX)
+	VMOVDQU      (AX), Y2
+	VPMOVSXBD    (CX), Y3
+	VMOVSHDUP    Y2, Y4
+	VPMULDQ      Y2, Y3, Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPMULDQ      Y4, Y2, Y2
+	VPADDQ       Y2, Y1, Y1
+	VMOVDQU      32(AX), Y2
+	VPMOVSXBD    8(CX), Y3
+	VMOVSHDUP    Y2, Y4
+	VPMULDQ      Y2, Y3, Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPMULDQ      Y4, Y2, Y2
+	VPADDQ       Y2, Y1, Y1
+	ADDQ         $0x40, AX
+	ADDQ         $0x10, CX
+	DECQ         DX
+	JNZ          loop
+	VPADDQ       Y1, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDQ       X0, X1, X1
+	VPSRLDQ      $0x08, X1, X0
+	VPADDQ       X0, X1, X0
+	VMOVQ        X0, AX
+	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
 // func intRowsAVX512(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
 // Requires: AVX, AVX512F
 TEXT ·intRowsAVX512(SB), NOSPLIT, $0-48
@@ -307,6 +592,157 @@ narrow_rows:
 	VMOVDQU32    Z0, (AX)
 	ADDQ         $+64, AX
 	ADDQ         $+32, SI
+	SUBQ         $0x08, CX
+	JMP          narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func intRowsOf16AVX512(s *int64, n uint64, x *int32, k uint64, rows *int16, stride uint64)
+// Requires: AVX, AVX512F
+TEXT ·intRowsOf16AVX512(SB), NOSPLIT, $0-48
+	MOVQ s+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+	SHLQ $0x01, DI
+
+wide:
+	CMPQ      CX, $0x20
+	JL        narrow
+	VMOVDQU32 (AX), Z0
+	VMOVDQU32 64(AX), Z1
+	VMOVDQU32 128(AX), Z2
+	VMOVDQU32 192(AX), Z3
+	MOVQ      DX, R8
+	MOVQ      SI, R9
+	MOVQ      BX, R10
+
+wide_rows:
+	VPBROADCASTD (R8), Z4
+	VPMOVSXWQ    (R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z0, Z0
+	VPMOVSXWQ    16(R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z1, Z1
+	VPMOVSXWQ    32(R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z2, Z2
+	VPMOVSXWQ    48(R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z3, Z3
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          wide_rows
+	VMOVDQU32    Z0, (AX)
+	VMOVDQU32    Z1, 64(AX)
+	VMOVDQU32    Z2, 128(AX)
+	VMOVDQU32    Z3, 192(AX)
+	ADDQ         $+256, AX
+	ADDQ         $+64, SI
+	SUBQ         $0x20, CX
+	JMP          wide
+
+narrow:
+	CMPQ      CX, $0x08
+	JL        done
+	VMOVDQU32 (AX), Z0
+	MOVQ      DX, R8
+	MOVQ      SI, R9
+	MOVQ      BX, R10
+
+narrow_rows:
+	VPBROADCASTD (R8), Z1
+	VPMOVSXWQ    (R9), Z2
+	VPMULDQ      Z1, Z2, Z2
+	VPADDQ       Z2, Z0, Z0
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          narrow_rows
+	VMOVDQU32    Z0, (AX)
+	ADDQ         $+64, AX
+	ADDQ         $+16, SI
+	SUBQ         $0x08, CX
+	JMP          narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func intRowsOf8AVX512(s *int64, n uint64, x *int32, k uint64, rows *int8, stride uint64)
+// Requires: AVX, AVX512F
+TEXT ·intRowsOf8AVX512(SB), NOSPLIT, $0-48
+	MOVQ s+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+
+wide:
+	CMPQ      CX, $0x20
+	JL        narrow
+	VMOVDQU32 (AX), Z0
+	VMOVDQU32 64(AX), Z1
+	VMOVDQU32 128(AX), Z2
+	VMOVDQU32 192(AX), Z3
+	MOVQ      DX, R8
+	MOVQ      SI, R9
+	MOVQ      BX, R10
+
+wide_rows:
+	VPBROADCASTD (R8), Z4
+	VPMOVSXBQ    (R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z0, Z0
+	VPMOVSXBQ    8(R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z1, Z1
+	VPMOVSXBQ    16(R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z2, Z2
+	VPMOVSXBQ    24(R9), Z5
+	VPMULDQ      Z4, Z5, Z5
+	VPADDQ       Z5, Z3, Z3
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          wide_rows
+	VMOVDQU32    Z0, (AX)
+	VMOVDQU32    Z1, 64(AX)
+	VMOVDQU32    Z2, 128(AX)
+	VMOVDQU32    Z3, 192(AX)
+	ADDQ         $+256, AX
+	ADDQ         $+32, SI
+	SUBQ         $0x20, CX
+	JMP          wide
+
+narrow:
+	CMPQ      CX, $0x08
+	JL        done
+	VMOVDQU32 (AX), Z0
+	MOVQ      DX, R8
+	MOVQ      SI, R9
+	MOVQ      BX, R10
+
+narrow_rows:
+	VPBROADCASTD (R8), Z1
+	VPMOVSXBQ    (R9), Z2
+	VPMULDQ      Z1, Z2, Z2
+	VPADDQ       Z2, Z0, Z0
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          narrow_rows
+	VMOVDQU32    Z0, (AX)
+	ADDQ         $+64, AX
+	ADDQ         $+8, SI
 	SUBQ         $0x08, CX
 	JMP          narrow
 
@@ -407,6 +843,78 @@ loop:
 	VPADDQ        Z2, Z1, Z1
 	ADDQ          $0x40, AX
 	ADDQ          $0x40, CX
+	DECQ          DX
+	JNZ           loop
+	VPADDQ        Z1, Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPADDQ        Y0, Y1, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPADDQ        X1, X0, X0
+	VPSRLDQ       $0x08, X0, X1
+	VPADDQ        X1, X0, X1
+	VMOVQ         X1, AX
+	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func intDotOf16AVX512(a *int32, b *int16, n uint64) int64
+// Requires: AVX, AVX2, AVX512F, MMX+
+TEXT ·intDotOf16AVX512(SB), NOSPLIT, $0-32
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	SHRQ   $0x04, DX
+
+loop:
+	PREFETCHT0    2048(CX)
+	VMOVDQU32     (AX), Z2
+	VPMOVSXWD     (CX), Z3
+	VMOVSHDUP     Z2, Z4
+	VPMULDQ       Z2, Z3, Z2
+	VPADDQ        Z2, Z0, Z0
+	VPSRLQ        $0x20, Z3, Z2
+	VPMULDQ       Z4, Z2, Z2
+	VPADDQ        Z2, Z1, Z1
+	ADDQ          $0x40, AX
+	ADDQ          $0x20, CX
+	DECQ          DX
+	JNZ           loop
+	VPADDQ        Z1, Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPADDQ        Y0, Y1, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPADDQ        X1, X0, X0
+	VPSRLDQ       $0x08, X0, X1
+	VPADDQ        X1, X0, X1
+	VMOVQ         X1, AX
+	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func intDotOf8AVX512(a *int32, b *int8, n uint64) int64
+// Requires: AVX, AVX2, AVX512F, MMX+
+TEXT ·intDotOf8AVX512(SB), NOSPLIT, $0-32
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	SHRQ   $0x04, DX
+
+loop:
+	PREFETCHT0    2048(CX)
+	VMOVDQU32     (AX), Z2
+	VPMOVSXBD     (CX), Z3
+	VMOVSHDUP     Z2, Z4
+	VPMULDQ       Z2, Z3, Z2
+	VPADDQ        Z2, Z0, Z0
+	VPSRLQ        $0x20, Z3, Z2
+	VPMULDQ       Z4, Z2, Z2
+	VPADDQ        Z2, Z1, Z1
+	ADDQ          $0x40, AX
+	ADDQ          $0x10, CX
 	DECQ          DX
 	JNZ           loop
 	VPADDQ        Z1, Z0, Z0

@@ -2,7 +2,10 @@
 
 package matmul
 
-import "github.com/prove-model/prove-model/prover/internal/simd"
+import (
+	"github.com/prove-model/prove-model/prover/internal/simd"
+	"github.com/prove-model/prove-model/prover/ints"
+)
 
 //go:generate go run -C ../../scripts/asm ./matmul -out ../../prover/matmul/kernels_amd64.s -stubs ../../prover/matmul/kernels_amd64.go -pkg matmul
 
@@ -12,16 +15,32 @@ var level = simd.Best()
 // Each function here does the longest prefix of s, or of the sum, that the
 // assembly can, and returns its length.
 
-func intRowsFast(s []int64, x, rows []int32, stride int) int {
+func intRowsFast[T ints.Integer](s []int64, x []int32, rows []T, stride int) int {
 	n := len(s) &^ (lanes - 1)
 	if level == simd.None || n == 0 || len(x) == 0 {
 		return 0
 	}
 	_ = rows[(len(x)-1)*stride+n-1]
-	if level == simd.AVX512 {
-		intRowsAVX512(&s[0], uint64(n), &x[0], uint64(len(x)), &rows[0], uint64(stride))
-	} else {
-		intRowsAVX2(&s[0], uint64(n), &x[0], uint64(len(x)), &rows[0], uint64(stride))
+	size, k, step := uint64(n), uint64(len(x)), uint64(stride)
+	switch rows := any(rows).(type) {
+	case []int8:
+		if level == simd.AVX512 {
+			intRowsOf8AVX512(&s[0], size, &x[0], k, &rows[0], step)
+		} else {
+			intRowsOf8AVX2(&s[0], size, &x[0], k, &rows[0], step)
+		}
+	case []int16:
+		if level == simd.AVX512 {
+			intRowsOf16AVX512(&s[0], size, &x[0], k, &rows[0], step)
+		} else {
+			intRowsOf16AVX2(&s[0], size, &x[0], k, &rows[0], step)
+		}
+	case []int32:
+		if level == simd.AVX512 {
+			intRowsAVX512(&s[0], size, &x[0], k, &rows[0], step)
+		} else {
+			intRowsAVX2(&s[0], size, &x[0], k, &rows[0], step)
+		}
 	}
 	return n
 }
@@ -40,14 +59,33 @@ func floatRowsFast(s, x, rows []float64, stride int) int {
 	return n
 }
 
-func intDotFast(a, b []int32) (int, int64) {
+func intDotFast[T ints.Integer](a []int32, b []T) (int, int64) {
 	n := len(a) &^ 15
 	if level == simd.None || n == 0 {
 		return 0, 0
 	}
 	_ = b[n-1]
-	if level == simd.AVX512 {
-		return n, intDotAVX512(&a[0], &b[0], uint64(n))
+	wide := level == simd.AVX512
+	var sum int64
+	switch b := any(b).(type) {
+	case []int8:
+		if wide {
+			sum = intDotOf8AVX512(&a[0], &b[0], uint64(n))
+		} else {
+			sum = intDotOf8AVX2(&a[0], &b[0], uint64(n))
+		}
+	case []int16:
+		if wide {
+			sum = intDotOf16AVX512(&a[0], &b[0], uint64(n))
+		} else {
+			sum = intDotOf16AVX2(&a[0], &b[0], uint64(n))
+		}
+	case []int32:
+		if wide {
+			sum = intDotAVX512(&a[0], &b[0], uint64(n))
+		} else {
+			sum = intDotAVX2(&a[0], &b[0], uint64(n))
+		}
 	}
-	return n, intDotAVX2(&a[0], &b[0], uint64(n))
+	return n, sum
 }

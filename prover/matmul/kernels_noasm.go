@@ -2,6 +2,8 @@
 
 package matmul
 
-func intRowsFast([]int64, []int32, []int32, int) int         { return 0 }
-func floatRowsFast([]float64, []float64, []float64, int) int { return 0 }
-func intDotFast(a, b []int32) (int, int64)                   { return 0, 0 }
+import "github.com/prove-model/prove-model/prover/ints"
+
+func intRowsFast[T ints.Integer]([]int64, []int32, []T, int) int { return 0 }
+func floatRowsFast([]float64, []float64, []float64, int) int     { return 0 }
+func intDotFast[T ints.Integer](a []int32, b []T) (int, int64)   { return 0, 0 }

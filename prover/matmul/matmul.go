@@ -3,12 +3,18 @@ package matmul
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
+// Number are the types of entries.
+type Number interface {
+	ints.Integer | float32 | float64
+}
+
 // Operand is one side of a batch of products of matrices: entry (b, i, k) is
 // Data[Batch[b]+Free[i]+K[k]]. Out[i] is where index i lies in the result.
-type Operand[T int32 | float32 | float64] struct {
+type Operand[T Number] struct {
 	Data                []T
 	Batch, Free, K, Out []int
 }
@@ -16,17 +22,21 @@ type Operand[T int32 | float32 | float64] struct {
 // Int adds coef·Σ_k A(b, i, k)·B(b, j, k) to dst[out[b]+A.Out[i]+B.Out[j]] for
 // all b, i and j, which must be distinct entries of dst. Arithmetic is modulo
 // 2^64. It panics if lengths do not match.
-func Int(dst []int64, coef int64, out []int, a, b Operand[int32]) {
+func Int[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b Operand[B]) {
 	check(out, a, b)
-	rows, columns := a, b
 	if swapped(a, b) {
-		rows, columns = b, a
+		products(dst, coef, out, b, a)
+	} else {
+		products(dst, coef, out, a, b)
 	}
+}
+
+func products[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
 	if len(rows.Free) < fewRows && consecutive(columns.K) {
 		dots(dst, coef, out, rows, columns)
 		return
 	}
-	multiply(dst, coef, out, rows, columns, intRows, func(x []int32) []int32 { return x })
+	multiply(dst, coef, out, rows, columns, intRows[int32], intRows[B])
 }
 
 // Float adds Σ_k A(b, i, k)·B(b, j, k), in float64, to dst as Int does.
@@ -34,15 +44,15 @@ func Int(dst []int64, coef int64, out []int, a, b Operand[int32]) {
 func Float[A, B float32 | float64](dst []float64, out []int, a Operand[A], b Operand[B]) {
 	check(out, a, b)
 	if swapped(a, b) {
-		multiply(dst, 1, out, b, a, floatRows, float64s[A])
+		multiply(dst, 1, out, b, a, floatRows, direct[A]())
 	} else {
-		multiply(dst, 1, out, a, b, floatRows, float64s[B])
+		multiply(dst, 1, out, a, b, floatRows, direct[B]())
 	}
 }
 
-// float64s returns x if that is its type, else nil.
-func float64s[T float32 | float64](x []T) []float64 {
-	f, _ := any(x).([]float64)
+// direct returns floatRows if it takes rows of this type, else nil.
+func direct[T float32 | float64]() func(s, x []float64, rows []T, stride int) {
+	f, _ := any(floatRows).(func([]float64, []float64, []T, int))
 	return f
 }
 
@@ -50,7 +60,7 @@ func float64s[T float32 | float64](x []T) []float64 {
 // few indices is the rows, whatever its layout: a row is cheap to copy.
 // Otherwise rows want their K side by side, and there should be many of them,
 // because the columns are copied.
-func swapped[A, B int32 | float32 | float64](a Operand[A], b Operand[B]) bool {
+func swapped[A, B Number](a Operand[A], b Operand[B]) bool {
 	m, n := len(a.Free), len(b.Free)
 	if min(m, n) < fewRows {
 		return n < m
@@ -62,7 +72,7 @@ func swapped[A, B int32 | float32 | float64](a Operand[A], b Operand[B]) bool {
 	return ka && n > m || !ka && n < m
 }
 
-func check[A, B int32 | float32 | float64](out []int, a Operand[A], b Operand[B]) {
+func check[A, B Number](out []int, a Operand[A], b Operand[B]) {
 	if len(a.Batch) != len(out) || len(b.Batch) != len(out) || len(a.K) != len(b.K) ||
 		len(a.Free) != len(a.Out) || len(b.Free) != len(b.Out) {
 		panic(fmt.Sprintf("matmul: %d, %d and %d batches, %d and %d indices to sum over",
@@ -87,7 +97,7 @@ const fewRows = 4
 const taskWork = 1 << 16
 
 // dots is Int for few rows and columns that have their K side by side.
-func dots(dst []int64, coef int64, out []int, rows, columns Operand[int32]) {
+func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
 	k, n := len(rows.K), len(columns.Free)
 	work := max(1, k*len(rows.Free))
 	parallel.For(len(out)*n, max(1, taskWork/work), func(lo, hi int) {
@@ -98,7 +108,7 @@ func dots(dst []int64, coef int64, out []int, rows, columns Operand[int32]) {
 			for i, free := range rows.Free {
 				gather(x, rows.Data[rows.Batch[b]+free:], rows.K)
 				for j := t % n; j < end-b*n; j++ {
-					var column []int32
+					var column []B
 					if k > 0 {
 						column = columns.Data[columns.Batch[b]+columns.Free[j]+columns.K[0]:][:k]
 					}
@@ -111,7 +121,7 @@ func dots(dst []int64, coef int64, out []int, rows, columns Operand[int32]) {
 }
 
 // gather sets dst[i] = src[offsets[i]].
-func gather[D, S int32 | float32 | float64](dst []D, src []S, offsets []int) {
+func gather[D, S Number](dst []D, src []S, offsets []int) {
 	for i, o := range offsets {
 		dst[i] = D(src[o])
 	}

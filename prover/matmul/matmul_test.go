@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/ints"
 )
 
 // offsets returns n entries that are stride apart.
@@ -34,7 +36,7 @@ const (
 )
 
 // operand lays out random entries, with the result's rows outStride apart.
-func operand[T int32 | float32 | float64](l layout, batch, free, k, outStride int, entry func() T) Operand[T] {
+func operand[T Number](l layout, batch, free, k, outStride int, entry func() T) Operand[T] {
 	stride := 1
 	if l == scattered {
 		stride = 2
@@ -90,7 +92,7 @@ func naive(s shape, f func(dst, batch, i, j, k int)) {
 
 func (x Operand[T]) at(b, i, k int) T { return x.Data[x.Batch[b]+x.Free[i]+x.K[k]] }
 
-func TestInt(t *testing.T) {
+func testInt[A, B ints.Integer](t *testing.T) {
 	atEachLevel(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			s := drawShape(t)
@@ -99,21 +101,29 @@ func TestInt(t *testing.T) {
 			if s.k == 1 { // no sum of two extremes fits
 				entry = extreme(rng)
 			}
-			a := operand(s.a, s.batch, s.m, s.k, s.n, entry)
-			b := operand(s.b, s.batch, s.n, s.k, 1, entry)
-			if rapid.Bool().Draw(t, "swap") {
-				a, b, s.m, s.n = b, a, s.n, s.m
-				a.Out, b.Out = offsets(s.m, s.n), offsets(s.n, 1)
-			}
+			a := operand(s.a, s.batch, s.m, s.k, s.n, func() A { return A(entry()) })
+			b := operand(s.b, s.batch, s.n, s.k, 1, func() B { return B(entry()) })
 			got := make([]int64, s.batch*s.m*s.n)
 			got[0] = 5
 			want := slices.Clone(got)
 			naive(s, func(d, bt, i, j, k int) { want[d] += -3 * int64(a.at(bt, i, k)) * int64(b.at(bt, j, k)) })
-			if Int(got, -3, offsets(s.batch, s.m*s.n), a, b); !slices.Equal(got, want) {
+			if rapid.Bool().Draw(t, "swap") {
+				Int(got, -3, offsets(s.batch, s.m*s.n), b, a)
+			} else {
+				Int(got, -3, offsets(s.batch, s.m*s.n), a, b)
+			}
+			if !slices.Equal(got, want) {
 				t.Fatalf("%+v: got %v, want %v", s, got, want)
 			}
 		})
 	})
+}
+
+func TestInt(t *testing.T) {
+	t.Run("32", testInt[int32, int32])
+	t.Run("16", testInt[int32, int16])
+	t.Run("8", testInt[int32, int8])
+	t.Run("8 and 16", testInt[int8, int16])
 }
 
 func testFloat[A, B float32 | float64](t *testing.T) {
@@ -181,8 +191,17 @@ func TestLengthsMustMatch(t *testing.T) {
 }
 
 func benchmarkInt(b *testing.B, s shape) {
+	b.Run("32", func(b *testing.B) { benchmarkOf[int32](b, s) })
+	b.Run("16", func(b *testing.B) { benchmarkOf[int16](b, s) })
+	b.Run("8", func(b *testing.B) { benchmarkOf[int8](b, s) })
+}
+
+// benchmarkOf multiplies 32-bit rows with columns of another type.
+func benchmarkOf[T ints.Integer](b *testing.B, s shape) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	x, y := operand(s.a, s.batch, s.m, s.k, s.n, small(rng)), operand(s.b, s.batch, s.n, s.k, 1, small(rng))
+	entry := small(rng)
+	x := operand(s.a, s.batch, s.m, s.k, s.n, entry)
+	y := operand(s.b, s.batch, s.n, s.k, 1, func() T { return T(entry()) })
 	dst, out := make([]int64, s.batch*s.m*s.n), offsets(s.batch, s.m*s.n)
 	b.ResetTimer()
 	for b.Loop() {

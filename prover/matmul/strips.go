@@ -26,15 +26,14 @@ const (
 )
 
 // multiply adds coef·Σ to dst as Int and Float say. kernel adds to s the sum of
-// the rows of a matrix, stride apart, each times an entry of x. same returns
-// the columns' data if they need no conversion, else nil.
-func multiply[A, B int32 | float32 | float64, X int32 | float64, S int64 | float64](dst []S, coef S, out []int, a Operand[A], b Operand[B],
-	kernel func(s []S, x, rows []X, stride int), same func([]B) []X) {
+// the rows of a matrix, stride apart, each times an entry of x; direct does so for
+// the columns as they are, and is nil if there is nothing that does.
+func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S, out []int, a Operand[A], b Operand[B],
+	kernel func(s []S, x, rows []X, stride int), direct func(s []S, x []X, rows []B, stride int)) {
 	m, n, k := len(a.Free), len(b.Free), len(a.K)
 	if m == 0 || n == 0 {
 		return
 	}
-	direct := same(b.Data)
 	if m >= fewRows || !consecutive(b.Free) {
 		direct = nil
 	}
@@ -72,13 +71,13 @@ func multiply[A, B int32 | float32 | float64, X int32 | float64, S int64 | float
 						kernel(si, x[:len(ka)], panel, width)
 						continue
 					}
-					addDirect(si, x[:len(ka)], direct[b.Batch[batch]+free[0]:], kb, kernel)
+					addDirect(si, x[:len(ka)], b.Data[b.Batch[batch]+free[0]:], kb, direct)
 				}
 			}
 			for i := range rows {
 				d, si := out[batch]+a.Out[row+i], s[i*w:]
 				for j, o := range b.Out[from : from+len(free)] {
-					dst[d+o] += coef * si[j]
+					dst[d+o] += S(coef * si[j]) // the conversion forbids a fused multiply-add
 				}
 			}
 		}
@@ -87,7 +86,7 @@ func multiply[A, B int32 | float32 | float64, X int32 | float64, S int64 | float
 
 // addDirect adds the rows at the offsets to s, each times an entry of x: all
 // at once where they are evenly spaced.
-func addDirect[X int32 | float64, S int64 | float64](s []S, x, data []X, offsets []int, kernel func(s []S, x, rows []X, stride int)) {
+func addDirect[B Number, X int32 | float64, S int64 | float64](s []S, x []X, data []B, offsets []int, kernel func(s []S, x []X, rows []B, stride int)) {
 	stride := len(s)
 	if len(offsets) > 1 {
 		stride = offsets[1] - offsets[0]
@@ -105,7 +104,7 @@ func addDirect[X int32 | float64, S int64 | float64](s []S, x, data []X, offsets
 
 // pack sets row i of panel, rows being width apart, to the entries of src at
 // rows[i] + free[…], followed by zeros.
-func pack[X int32 | float64, B int32 | float32 | float64](panel []X, width int, src []B, free, rows []int) {
+func pack[X int32 | float64, B Number](panel []X, width int, src []B, free, rows []int) {
 	for i, r := range rows {
 		row := panel[i*width : (i+1)*width]
 		gather(row, src[r:], free)

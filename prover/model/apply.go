@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
@@ -11,7 +12,18 @@ type pair struct{ o, i int }
 
 // Accumulate adds coef times the view of src to acc. src is dense of shape
 // in, acc dense of shape out. The view must be valid for the two shapes.
-func (v *View) Accumulate(acc []int64, coef int64, src []int32, in, out []int) {
+func (v *View) Accumulate(acc []int64, coef int64, src ints.Ints, in, out []int) {
+	switch src := src.(type) {
+	case ints.Int8s:
+		accumulate(v, acc, coef, src, in, out)
+	case ints.Int16s:
+		accumulate(v, acc, coef, src, in, out)
+	case ints.Int32s:
+		accumulate(v, acc, coef, src, in, out)
+	}
+}
+
+func accumulate[T ints.Integer](v *View, acc []int64, coef int64, src []T, in, out []int) {
 	if v == nil {
 		parallel.For(len(acc), 1<<14, func(lo, hi int) {
 			for i, x := range src[lo:hi] {
@@ -41,16 +53,36 @@ func (v *View) Accumulate(acc []int64, coef int64, src []int32, in, out []int) {
 }
 
 // Gather is the view of src for views that do not sum, as a dense tensor of
-// shape out; Accumulate into fresh zeros would give the same.
-func (v *View) Gather(src []int32, in, out []int) []int32 {
-	dst := make([]int32, Size(out))
+// shape out, as wide as src if Fill allows; Accumulate into fresh zeros would give
+// the same.
+func (v *View) Gather(src ints.Ints, in, out []int) ints.Ints {
+	switch src := v.fillable(src).(type) {
+	case ints.Int8s:
+		return ints.Int8s(gather(v, src, in, out))
+	case ints.Int16s:
+		return ints.Int16s(gather(v, src, in, out))
+	default:
+		return ints.Int32s(gather(v, src.(ints.Int32s), in, out))
+	}
+}
+
+// fillable returns src in a type that holds Fill as well.
+func (v *View) fillable(src ints.Ints) ints.Ints {
+	if v != nil && ints.WidthFor(max(v.Fill, -v.Fill-1)) > src.Width() {
+		return ints.Int32s(ints.All(src))
+	}
+	return src
+}
+
+func gather[T ints.Integer](v *View, src []T, in, out []int) []T {
+	dst := make([]T, Size(out))
 	if v == nil {
 		copy(dst, src)
 		return dst
 	}
 	if v.Fill != 0 {
 		for i := range dst {
-			dst[i] = int32(v.Fill)
+			dst[i] = T(v.Fill)
 		}
 	}
 	lists := v.pairs(in, out)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/ints"
 )
 
 // drawView makes a random view and the shapes it fits: slices, windows,
@@ -90,18 +92,20 @@ func TestAccumulateAgreesWithReference(t *testing.T) {
 		for i := range acc {
 			acc[i] = int64(i)
 		}
-		v.Accumulate(acc, -3, src, in, out)
+		list, _ := ints.Make(len(src), rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "width"), func(dst []int32, from int) { copy(dst, src[from:]) })
+		v.Accumulate(acc, -3, list, in, out)
 		for i, x := range want {
 			if acc[i] != int64(i)-3*int64(x) {
 				t.Fatalf("entry %d: %d, want %d", i, acc[i], int64(i)-3*int64(x))
 			}
 		}
 		if !v.Sums() {
-			if got := v.Gather(src, in, out); !slices.Equal(got, want) {
+			if got := ints.All(v.Gather(list, in, out)); !slices.Equal(got, want) {
 				t.Fatalf("Gather %v, reference %v", got, want)
 			}
 		}
-		if data, axes, ok := v.Offsets(src, in, out); ok {
+		if list, axes, ok := v.Offsets(list, in, out); ok {
+			data := ints.All(list)
 			if v.Sums() {
 				t.Fatal("Offsets of a view that sums")
 			}
@@ -138,7 +142,7 @@ func TestAccumulateParallel(t *testing.T) {
 	}
 	want := v.apply(src, in, out)
 	acc := make([]int64, Size(out))
-	v.Accumulate(acc, 1, src, in, out)
+	v.Accumulate(acc, 1, ints.Int32s(src), in, out)
 	for i := range want {
 		if acc[i] != int64(want[i]) {
 			t.Fatalf("entry %d: %d, want %d", i, acc[i], want[i])
@@ -198,6 +202,30 @@ func (v *View) apply(src []int32, in, out []int) []int32 {
 	return dst
 }
 
+// A fill value that the source's type does not hold widens the view.
+func TestWideFill(t *testing.T) {
+	v := &View{Fill: 300, Groups: []Group{{Out: []int{0}, In: []int{0}, Base: -1, Strides: []int{1}}}}
+	in, out := []int{2}, []int{4}
+	src, want := ints.Int8s{-5, 127}, []int32{300, -5, 127, 300}
+	if got := ints.All(v.Gather(src, in, out)); !slices.Equal(got, want) {
+		t.Errorf("Gather %v, want %v", got, want)
+	}
+	data, axes, ok := v.Offsets(src, in, out)
+	if !ok {
+		t.Fatal("not described")
+	}
+	for i, o := range axes[0] {
+		if got := ints.All(data)[o]; got != want[i] {
+			t.Errorf("entry %d is %d, want %d", i, got, want[i])
+		}
+	}
+	acc := make([]int64, 4)
+	v.Accumulate(acc, 2, src, in, out)
+	if !slices.Equal(acc, []int64{600, -10, 254, 600}) {
+		t.Errorf("sum %v", acc)
+	}
+}
+
 // Windows with padding are what Offsets is for: it must not give up on them.
 func TestOffsetsOfWindows(t *testing.T) {
 	v := &View{Groups: []Group{
@@ -206,10 +234,11 @@ func TestOffsetsOfWindows(t *testing.T) {
 	}}
 	in, out := []int{6, 2}, []int{3, 2, 3}
 	src := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
-	data, axes, ok := v.Offsets(src, in, out)
+	list, axes, ok := v.Offsets(ints.Int32s(src), in, out)
 	if !ok {
 		t.Fatal("not described")
 	}
+	data := ints.All(list)
 	for i, want := range v.apply(src, in, out) {
 		if got := data[axes[0][i/6]+axes[1][i/3%2]+axes[2][i%3]]; got != want {
 			t.Errorf("entry %d is %d, want %d", i, got, want)

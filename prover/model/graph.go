@@ -1,6 +1,10 @@
 package model
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/ints"
+)
 
 // Limits that every graph respects; Validate enforces them, so that a hostile
 // key cannot make the verifier allocate or loop beyond them.
@@ -178,9 +182,9 @@ type Graph struct {
 	Mults    []Mult // ordered by chunk, then table
 }
 
-// Weights holds the values of the fixed tensors by TensorID; other entries are
-// nil. Values are dense, row-major.
-type Weights [][]int32
+// Weights holds the values of the fixed tensors by TensorID, in the width that they
+// need; other entries are nil. Values are dense, row-major.
+type Weights []ints.Ints
 
 // Log2Ceil returns ⌈log2 d⌉ for d ≥ 1.
 func Log2Ceil(d int) int { return bits.Len(uint(d - 1)) }

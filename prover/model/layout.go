@@ -3,6 +3,8 @@ package model
 import (
 	"math/bits"
 	"sort"
+
+	"github.com/prove-model/prove-model/prover/ints"
 )
 
 // Block is a power-of-two part of a tensor in a Stack: every axis of a tensor
@@ -30,20 +32,9 @@ type Stack struct {
 func NewStack(g *Graph, ids []TensorID) *Stack {
 	s := &Stack{ByTensor: make(map[TensorID][]int, len(ids))}
 	for _, id := range ids {
-		blocks := []Block{{Tensor: id}}
-		for _, d := range g.Tensors[id].Shape {
-			parts := axisParts(d)
-			next := make([]Block, 0, len(blocks)*len(parts))
-			for _, b := range blocks {
-				for _, p := range parts {
-					c := Block{Tensor: id, Bits: b.Bits + p.Bits}
-					c.Parts = append(append(c.Parts, b.Parts...), p)
-					next = append(next, c)
-				}
-			}
-			blocks = next
+		for _, parts := range Cut(g.Tensors[id].Shape) {
+			s.Blocks = append(s.Blocks, Block{Tensor: id, Parts: parts, Bits: PartBits(parts)})
 		}
-		s.Blocks = append(s.Blocks, blocks...)
 	}
 	sort.SliceStable(s.Blocks, func(i, j int) bool { return s.Blocks[i].Bits > s.Blocks[j].Bits })
 	for i := range s.Blocks {
@@ -64,6 +55,33 @@ func Blocks(shape []int) int {
 	return n
 }
 
+// Cut cuts an index space into its blocks: each axis into the powers of two of its
+// dimension, largest first, and the blocks in the order of their parts, those of the
+// last axis changing fastest.
+func Cut(shape []int) [][]Part {
+	blocks := [][]Part{nil}
+	for _, d := range shape {
+		parts := axisParts(d)
+		next := make([][]Part, 0, len(blocks)*len(parts))
+		for _, b := range blocks {
+			for _, p := range parts {
+				next = append(next, append(b[:len(b):len(b)], p))
+			}
+		}
+		blocks = next
+	}
+	return blocks
+}
+
+// PartBits returns n for a block of 2^n entries.
+func PartBits(parts []Part) int {
+	n := 0
+	for _, p := range parts {
+		n += p.Bits
+	}
+	return n
+}
+
 // axisParts cuts [0, d) into its powers of two, largest first.
 func axisParts(d int) []Part {
 	var parts []Part
@@ -79,7 +97,7 @@ func axisParts(d int) []Part {
 
 // Fill writes entries [offset, offset+len(dst)) of the stack, zero beyond its
 // size. data holds the tensors' dense values.
-func (s *Stack) Fill(g *Graph, data [][]int32, offset uint64, dst []int32) {
+func (s *Stack) Fill(g *Graph, data []ints.Ints, offset uint64, dst []int32) {
 	// The first block that ends after offset.
 	i := sort.Search(len(s.Blocks), func(i int) bool {
 		return s.Blocks[i].Offset+1<<s.Blocks[i].Bits > offset
@@ -88,13 +106,21 @@ func (s *Stack) Fill(g *Graph, data [][]int32, offset uint64, dst []int32) {
 		b := &s.Blocks[i]
 		from := offset - b.Offset
 		n := min(uint64(len(dst)), 1<<b.Bits-from)
-		b.read(g.Tensors[b.Tensor].Shape, data[b.Tensor], from, dst[:n])
+		shape := g.Tensors[b.Tensor].Shape
+		switch src := data[b.Tensor].(type) {
+		case ints.Int8s:
+			read(b, shape, src, from, dst[:n])
+		case ints.Int16s:
+			read(b, shape, src, from, dst[:n])
+		case ints.Int32s:
+			read(b, shape, src, from, dst[:n])
+		}
 		dst, offset, i = dst[n:], offset+n, i+1
 	}
 	clear(dst)
 }
 
-// Sizes, in bits, of what read does at a time: a run that memcpy is worth, and a
+// Sizes, in bits, of what read does at a time: a run that copying is worth, and a
 // table of offsets that stays in the first-level cache.
 const (
 	runBits   = 4
@@ -103,7 +129,7 @@ const (
 
 // read copies entries [from, from+len(dst)) of the block. In the tensor, entry i
 // is where the bits of i say, each adding the stride it stands for.
-func (b *Block) read(shape []int, src []int32, from uint64, dst []int32) {
+func read[T ints.Integer](b *Block, shape []int, src []T, from uint64, dst []int32) {
 	start, steps := b.steps(shape)
 	src = src[start:]
 	run := 0 // low bits that walk memory in order
@@ -129,11 +155,11 @@ func (b *Block) read(shape []int, src []int32, from uint64, dst []int32) {
 		lo := int(from & (1<<low - 1))
 		n := min(len(dst), 1<<low-lo)
 		if table == nil {
-			copy(dst[:n], src[at+lo:])
+			ints.Widen(dst[:n], src[at+lo:][:n])
 		} else {
 			data := src[at:]
 			for i, o := range table[lo : lo+n] {
-				dst[i] = data[o]
+				dst[i] = int32(data[o])
 			}
 		}
 		dst, from = dst[n:], from+uint64(n)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/prove-model/prove-model/prover/ints"
 )
 
 // Every entry of a stack is the one that its block says, read in pieces of any
@@ -12,14 +14,15 @@ func TestStackFill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := &Graph{}
 		var ids []TensorID
-		var data [][]int32
+		var data []ints.Ints
 		for id := range rapid.IntRange(1, 3).Draw(t, "tensors") {
 			shape := rapid.SliceOfN(rapid.IntRange(1, 9), 0, 4).Draw(t, "shape")
 			values := make([]int32, Size(shape))
+			shift := rapid.SampledFrom([]int{0, 16, 24}).Draw(t, "shift") // leaves 32, 16 or 8 bits
 			for i := range values {
-				values[i] = int32(id*100000 + i + 1)
+				values[i] = int32(id*100000+i+1) << shift >> shift
 			}
-			g.Tensors, data, ids = append(g.Tensors, Tensor{Shape: shape}), append(data, values), append(ids, TensorID(id))
+			g.Tensors, data, ids = append(g.Tensors, Tensor{Shape: shape}), append(data, ints.Of(values)), append(ids, TensorID(id))
 		}
 		s := NewStack(g, ids)
 		want := make([]int32, s.Size+5)
@@ -33,7 +36,7 @@ func TestStackFill(t *testing.T) {
 					rest >>= p.Bits
 					stride *= shape[a]
 				}
-				want[b.Offset+uint64(i)] = data[b.Tensor][at]
+				want[b.Offset+uint64(i)] = ints.All(data[b.Tensor])[at]
 			}
 		}
 		n := rapid.IntRange(1, len(want)).Draw(t, "piece")

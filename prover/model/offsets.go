@@ -1,11 +1,13 @@
 package model
 
+import "github.com/prove-model/prove-model/prover/ints"
+
 // Offsets describes a view that does not sum by where its entries lie: entry
 // (o_0, o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …].
 // data is src, or a copy with Fill around it if windows reach beyond its edges.
 // ok is false for views of other forms, and where the copy would be much larger
 // than src; Gather is for these. The view must be valid for the two shapes.
-func (v *View) Offsets(src []int32, in, out []int) (data []int32, axes [][]int, ok bool) {
+func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]int, ok bool) {
 	if len(out) == 0 {
 		return nil, nil, false
 	}
@@ -53,7 +55,7 @@ func (v *View) Offsets(src []int32, in, out []int) (data []int32, axes [][]int, 
 	for i := range axes[0] {
 		axes[0][i] += first
 	}
-	return pad(src, in, before, dims, int32(v.Fill)), axes, true
+	return v.padded(src, in, before, dims), axes, true
 }
 
 // padding returns how many entries each source axis needs before its first, and
@@ -91,13 +93,24 @@ func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 	return before, dims, true
 }
 
-// pad copies src into a tensor of shape dims, before away from the first entry
-// of each axis, with fill around it.
-func pad(src []int32, in, before, dims []int, fill int32) []int32 {
+// padded copies src into a tensor of shape dims, before away from the first entry
+// of each axis, with Fill around it.
+func (v *View) padded(src ints.Ints, in, before, dims []int) ints.Ints {
 	if Size(in) == Size(dims) {
 		return src
 	}
-	dst := make([]int32, Size(dims))
+	switch src := v.fillable(src).(type) {
+	case ints.Int8s:
+		return ints.Int8s(pad(src, in, before, dims, int8(v.Fill)))
+	case ints.Int16s:
+		return ints.Int16s(pad(src, in, before, dims, int16(v.Fill)))
+	default:
+		return ints.Int32s(pad(src.(ints.Int32s), in, before, dims, int32(v.Fill)))
+	}
+}
+
+func pad[T ints.Integer](src []T, in, before, dims []int, fill T) []T {
+	dst := make([]T, Size(dims))
 	if fill != 0 {
 		for i := range dst {
 			dst[i] = fill

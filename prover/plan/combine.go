@@ -15,18 +15,19 @@ type Claim struct {
 }
 
 // Combine joins claims on committed tensors with powers of zeta into one
-// claim Σ Stack(x)·Q(x) = value over all trees: the MLE of a tensor is the sum
-// over its blocks of eq(prefix)·Block~ (docs/protocol.md, "Openings").
-func (p *Plan) Combine(claims []Claim, zeta field.QM31) (terms []whir.Term, value field.QM31) {
+// claim Σ Table(x)·Q(x) = value over all trees: the MLE of a tensor is the sum over
+// its blocks of eq(prefix)·Block~. Behind them come the claims that the unused ends
+// of the witness's rows are zero, at the last coordinates of tau, which has TailVars
+// (docs/protocol.md, "Openings").
+func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms []whir.Term, value field.QM31) {
 	power := field.One
 	for _, c := range claims {
 		value = value.Add(power.Mul(c.Value))
-		tree := &p.Trees[p.treeOf[c.Tensor]]
-		base := tree.RowOffset << p.Params.RowVars()
+		at := &p.places[p.placeOf[c.Tensor]]
 		parts := poly.SplitAxes(p.Graph.Tensors[c.Tensor].Shape, c.Point)
-		for _, i := range tree.Stack.ByTensor[c.Tensor] {
-			b := &tree.Stack.Blocks[i]
-			t := whir.Term{Coef: power, Offset: base + b.Offset, Point: make([]field.QM31, 0, b.Bits)}
+		for _, i := range at.stack.ByTensor[c.Tensor] {
+			b := &at.stack.Blocks[i]
+			t := whir.Term{Coef: power, Tree: at.tree, Offset: at.first + b.Offset, Point: make([]field.QM31, 0, b.Bits)}
 			for a, part := range b.Parts {
 				high := parts[a][:len(parts[a])-part.Bits]
 				t.Coef = t.Coef.Mul(poly.EqIndex(high, uint64(part.Start>>part.Bits)))
@@ -34,6 +35,10 @@ func (p *Plan) Combine(claims []Claim, zeta field.QM31) (terms []whir.Term, valu
 			}
 			terms = append(terms, t)
 		}
+		power = power.Mul(zeta)
+	}
+	for _, t := range p.tails() {
+		terms = append(terms, whir.Term{Coef: power, Tree: t.tree, Offset: t.offset, Point: tau[len(tau)-t.vars:]})
 		power = power.Mul(zeta)
 	}
 	return terms, value

@@ -17,7 +17,7 @@ const (
 	maxNesting = 1 << 12 // virtual tensors upon each other
 	maxNodes   = 1 << 17 // values that the forks find
 	maxTerms   = 1 << 19 // summands of them
-	maxBlocks  = 1 << 18 // blocks of all stacks
+	maxBlocks  = 1 << 18 // blocks of all stacks and look-ups
 	maxOpened  = 1 << 18 // blocks of the tensors that claims are on
 	maxPairs   = 1 << 26 // wired pairs of indexes that are walked
 	maxWork    = 1 << 26 // in units of about a wired pair, 20 ns on one core
@@ -30,7 +30,7 @@ const (
 	workNode       = 64
 	workTerm       = 16
 	workView       = 300
-	workBlock      = 150 // a block of a look-up tree
+	workBlock      = 150 // a block of a look-up tree: its place in the tree, and in its step
 	workPieceBit   = 10  // a piece of a table, for each bit of its key
 	workClaimBlock = 110 // a block of a tensor that a claim is on
 	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
@@ -84,7 +84,7 @@ func (c *cost) wiring(w *Wiring) {
 
 // claim adds a claim on a committed tensor.
 func (c *cost) claim(p *Plan, id model.TensorID) {
-	n := uint64(len(p.Trees[p.treeOf[id]].Stack.ByTensor[id]))
+	n := uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id]))
 	c.spend(&c.opened, n, maxOpened, "claims fall into too many blocks")
 	c.work(n * workClaimBlock)
 }
@@ -101,6 +101,13 @@ func checkSizes(g *model.Graph) error {
 	}
 	depth := make([]int, len(g.Tensors))
 	blocks := 0
+	for i := range g.Steps {
+		if s := &g.Steps[i]; s.Kind == model.StepLookup {
+			if blocks += model.Blocks(s.Shape); blocks > maxBlocks {
+				return errors.New("look-ups fall into too many blocks")
+			}
+		}
+	}
 	for i := range g.Tensors {
 		t := &g.Tensors[i]
 		for _, l := range t.Def {

@@ -14,17 +14,22 @@ type Fork struct {
 	// Leaves are the look-up tree; it has no blocks if there are no look-ups.
 	// Alpha and Beta are zero.
 	Leaves backend.Leaves
-	Rows   []Row // by block of Leaves
+	// Steps and Tables are what they hold at the tree's end: by step and by table of
+	// Leaves. A step that is cut is evaluated where the sum over such steps ends,
+	// which has JoinVars rounds; 0 if there is none.
+	Steps, Tables []Row
+	JoinVars      int
 	// Tau is the length of the list EquationPoint.
 	Tau       int
 	Equations []Equation
 	// Nodes are the values in the order in which they are found: the first
-	// RowNodes before Rows are checked, up to EquationNodes before the equations
+	// RowNodes before the sum over the steps that are cut, up to JoinNodes before
+	// that and the look-ups are checked, up to EquationNodes before the equations
 	// are, and the others after each batch.
-	Nodes                   []Node
-	RowNodes, EquationNodes int
-	Sums                    []Sum
-	Batches                 []Batch
+	Nodes                              []Node
+	RowNodes, JoinNodes, EquationNodes int
+	Sums                               []Sum
+	Batches                            []Batch
 	// Claims are the nodes that are claims on committed tensors, in their order.
 	Claims []Value
 	// Bytes is the length of the fork's stream.
@@ -76,7 +81,7 @@ type Term struct {
 	Product *Product
 }
 
-// Row is what a block of the look-up tree holds at the tree's end.
+// Row is what a step or a table holds at the end of the look-up tree.
 type Row struct {
 	Num      Value // of a table: the multiplicities
 	Acc, Out Value // of a step; Out is also a table's committed value column

@@ -11,7 +11,7 @@ import (
 type FrameKind uint8
 
 const (
-	// Commitments holds the roots of the witness.
+	// Commitments holds the root of the witness.
 	Commitments FrameKind = iota + 1
 	// Chunk holds the fork of a chunk; its index is the chunk's.
 	Chunk
@@ -54,10 +54,8 @@ const maxOpening = 64 << 20
 // frames lists the frames in their order.
 func (p *Plan) frames() []Frame {
 	roots := 0
-	for i := range p.Trees {
-		if p.Trees[i].Chunk >= 0 {
-			roots++
-		}
+	if p.WitnessTree() != nil {
+		roots = 1
 	}
 	list := []Frame{{Kind: Commitments, Bytes: int64(roots) * digestBytes, Exact: true}}
 	for _, f := range p.Forks {
@@ -80,14 +78,15 @@ func (p *Plan) openingBytes() int64 {
 	for i, l := range p.Params.Levels {
 		n += int64(l.FoldVars) * (2*elementBytes + transcript.LimbBytes)
 		n += digestBytes + int64(l.OutOfDomain)*elementBytes + transcript.LimbBytes
-		leaves, trees := int64(elementBytes)<<l.FoldVars, int64(1)
+		query := int64(elementBytes)<<l.FoldVars + int64(l.LogDomain())*digestBytes
 		if i == 0 {
-			leaves, trees = 0, int64(len(p.Trees))
+			query = 0
 			for j := range p.Trees {
-				leaves += int64(p.Trees[j].Rows) * transcript.LimbBytes
+				t := &p.Trees[j]
+				query += int64(t.Rows())*transcript.LimbBytes + int64(t.LogDomain())*digestBytes
 			}
 		}
-		n += int64(l.Queries) * (leaves + trees*int64(l.LogDomain())*digestBytes)
+		n += int64(l.Queries) * query
 	}
 	last := p.Params.FinalVars()
 	n += elementBytes<<last + int64(last)*2*elementBytes

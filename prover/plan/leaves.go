@@ -7,27 +7,39 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// NewLeaves lays out a look-up tree: one block for each of the given steps that
-// looks up and for each table in use, by decreasing size, so that every block is
-// aligned.
+// NewLeaves lays out a look-up tree of the given steps that look up and of the
+// tables in use. Blocks are stacked by decreasing size, those of one size in the
+// order of steps, of a step's blocks, and of tables, so that each is aligned and
+// nothing is padded.
 func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {
 	var l backend.Leaves
 	for _, i := range steps {
-		if st := &g.Steps[i]; st.Kind == model.StepLookup {
-			l.Blocks = append(l.Blocks, backend.LeafBlock{
-				Bits: model.Vars(st.Shape), Step: i, Table: st.Table, Mult: model.None,
-			})
+		st := &g.Steps[i]
+		if st.Kind != model.StepLookup {
+			continue
 		}
+		s := backend.LeafStep{Step: i, Table: st.Table}
+		for _, parts := range model.Cut(st.Shape) {
+			s.Blocks = append(s.Blocks, backend.LeafBlock{Parts: parts, Bits: model.PartBits(parts)})
+		}
+		l.Steps = append(l.Steps, s)
 	}
 	for _, m := range mults {
-		l.Blocks = append(l.Blocks, backend.LeafBlock{
-			Bits: g.Tables[m.Table].Bits, Step: -1, Table: m.Table, Mult: m.Tensor,
-		})
+		l.Tables = append(l.Tables, backend.LeafTable{Table: m.Table, Mult: m.Tensor, Block: backend.LeafBlock{Bits: g.Tables[m.Table].Bits}})
 	}
-	sort.SliceStable(l.Blocks, func(i, j int) bool { return l.Blocks[i].Bits > l.Blocks[j].Bits })
-	for i := range l.Blocks {
-		l.Blocks[i].Offset = l.Size
-		l.Size += 1 << l.Blocks[i].Bits
+	var blocks []*backend.LeafBlock
+	for i := range l.Steps {
+		for k := range l.Steps[i].Blocks {
+			blocks = append(blocks, &l.Steps[i].Blocks[k])
+		}
+	}
+	for i := range l.Tables {
+		blocks = append(blocks, &l.Tables[i].Block)
+	}
+	sort.SliceStable(blocks, func(i, j int) bool { return blocks[i].Bits > blocks[j].Bits })
+	for _, b := range blocks {
+		b.Offset = l.Size
+		l.Size += 1 << b.Bits
 	}
 	return l
 }

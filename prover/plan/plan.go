@@ -7,32 +7,22 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
-	"sort"
 
-	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// Tree is one committed stack and its place in the common opening.
-type Tree struct {
-	Stack     *model.Stack
-	Tensors   []model.TensorID
-	Chunk     int // −1 for the fixed tensors
-	Rows      int
-	RowOffset uint64
-}
-
-// Plan is a function of the circuit, the security asked for and the parameters of
-// the opening. It must not be changed, nor may its graph.
+// Plan is a function of the circuit, the security asked for and the choice of the
+// opening's parameters. It must not be changed, nor may its circuit.
 type Plan struct {
 	Graph  *model.Graph
 	Config soundness.Config
-	// Trees are in the order of the opening; empty if nothing is committed.
-	Trees []Tree
+	// Trees are those of the opening, in its order: of the fixed tensors, of the
+	// witness, as far as there are any.
+	Trees  []Tree
+	Choice Choice
 	// Params are those of the opening, nil if nothing is committed.
 	Params *soundness.Params
 	// LookupGrind is the work before the look-up challenges of every chunk.
@@ -44,8 +34,9 @@ type Plan struct {
 	Rounds []soundness.Round
 	// Frames are the parts of a proof's file, in order.
 	Frames []Frame
-	// treeOf maps a committed tensor to its tree.
-	treeOf  map[model.TensorID]int
+	// places are those of the stacks, placeOf that of a committed tensor's.
+	places  []place
+	placeOf map[model.TensorID]int
 	wirings map[*model.Linear]*Wiring
 	cost    cost
 }
@@ -57,38 +48,34 @@ const maxLeaves = 1 << 30
 // minLookupGrind is spent before the look-up challenges whatever the size.
 const minLookupGrind = 8
 
-// New plans the proofs of a valid circuit and chooses the parameters of the
-// opening. The error says that the security is out of reach, or that verifying
-// would take more than a key may ask for.
+// New plans the proofs of a valid graph and chooses the parameters of commitments and
+// opening. The error says that the security is out of reach, or that verifying would
+// take more than a key may ask for.
 func New(g *model.Graph, c soundness.Config) (*Plan, error) {
-	return newPlan(g, c, given{rowVars: -1})
+	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1})
 }
 
-// WithRows is New with rows of the length that those of the fixed tensors have, as
-// log2, where there are fixed tensors.
-func WithRows(g *model.Graph, c soundness.Config, rowVars int) (*Plan, error) {
-	return newPlan(g, c, given{rowVars: rowVars})
+// WithRows is New where the fixed tensors are committed to in rows of that length, as
+// log2.
+func WithRows(g *model.Graph, c soundness.Config, fixed int) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1})
 }
 
-// WithLevels is New with parameters of the opening that were chosen before: row
-// length 0 and no levels if nothing is committed. They must reach the security.
-func WithLevels(g *model.Graph, c soundness.Config, rowVars int, levels []soundness.Level) (*Plan, error) {
-	return newPlan(g, c, given{rowVars, levels, true})
+// WithChoice is New with a choice that was made before. It must reach the security.
+func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) {
+	if made.Levels == nil {
+		made.Levels = []soundness.Level{} // none: nothing is chosen in their place
+	}
+	return newPlan(g, c, made)
 }
 
-// given are parameters of the opening that are not to be chosen.
-type given struct {
-	rowVars int // −1: the cheapest
-	levels  []soundness.Level
-	chosen  bool // levels are given
-}
-
-func newPlan(g *model.Graph, c soundness.Config, o given) (*Plan, error) {
+// newPlan chooses what a choice leaves open.
+func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	p := &Plan{Graph: g, Config: c}
-	if err := p.layOut(o); err != nil {
+	if err := p.layOut(choice); err != nil {
 		return nil, err
 	}
 	if err := p.reduce(); err != nil {
@@ -101,25 +88,13 @@ func newPlan(g *model.Graph, c soundness.Config, o given) (*Plan, error) {
 	return p, nil
 }
 
-// layOut makes the stacks and the parameters of their opening.
-func (p *Plan) layOut(o given) error {
-	g := p.Graph
-	if err := checkSizes(g); err != nil {
+// layOut makes the trees and the parameters of their opening.
+func (p *Plan) layOut(choice Choice) error {
+	if err := checkSizes(p.Graph); err != nil {
 		return err
 	}
-	p.treeOf = map[model.TensorID]int{}
-	for chunk, ids := range committed(g) {
-		if len(ids) > 0 {
-			p.Trees = append(p.Trees, Tree{Stack: model.NewStack(g, ids), Tensors: ids, Chunk: chunk - 1})
-		}
-	}
-	if len(p.Trees) == 0 {
-		if o.chosen && (o.rowVars != 0 || len(o.levels) > 0) {
-			return errors.New("parameters for an opening, but nothing is committed")
-		}
-		return nil
-	}
-	return p.place(o)
+	p.placeOf = map[model.TensorID]int{}
+	return p.plant(choice)
 }
 
 // committed lists the fixed tensors, then the witness of each chunk.
@@ -140,6 +115,7 @@ func committed(g *model.Graph) [][]model.TensorID {
 func (p *Plan) reduce() error {
 	g := p.Graph
 	p.wirings = map[*model.Linear]*Wiring{}
+	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
 	steps, mults := make([][]int, g.Chunks), make([][]*model.Mult, g.Chunks)
 	for i := range g.Steps {
 		c := g.Steps[i].Chunk
@@ -214,108 +190,3 @@ func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds
 // Work is what verifying costs beside reading the proof, in units of
 // about 20 ns on one core.
 func (p *Plan) Work() uint64 { return p.cost.units }
-
-// place puts the trees one after the other, each at a multiple of its own size
-// rounded up to a power of two, so that every block of every stack stays
-// aligned.
-func (p *Plan) place(o given) error {
-	rowVars, err := p.rowVars(o.rowVars)
-	if err != nil {
-		return err
-	}
-	for i := range p.Trees {
-		t := &p.Trees[i]
-		t.Rows = int((t.Stack.Size + 1<<rowVars - 1) >> rowVars)
-	}
-	sort.SliceStable(p.Trees, func(i, j int) bool {
-		return model.Log2Ceil(p.Trees[i].Rows) > model.Log2Ceil(p.Trees[j].Rows)
-	})
-	var end uint64
-	for i := range p.Trees {
-		t := &p.Trees[i]
-		t.RowOffset = end
-		end += 1 << model.Log2Ceil(t.Rows)
-		for _, id := range t.Tensors {
-			p.treeOf[id] = i
-		}
-	}
-	last := &p.Trees[len(p.Trees)-1]
-	slots := last.RowOffset + uint64(last.Rows)
-	if !o.chosen {
-		p.Params, err = soundness.Derive(p.Config, rowVars, slots)
-		return err
-	}
-	if p.Params, err = soundness.Check(p.Config, o.levels, slots); err == nil && p.Params.RowVars() != rowVars {
-		err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), rowVars)
-	}
-	return err
-}
-
-// RowVars returns log2 of the row length, 0 if nothing is committed.
-func (p *Plan) RowVars() int {
-	if p.Params == nil {
-		return 0
-	}
-	return p.Params.RowVars()
-}
-
-// Levels returns the parameters of the opening, none if nothing is committed.
-func (p *Plan) Levels() []soundness.Level {
-	if p.Params == nil {
-		return nil
-	}
-	return p.Params.Levels
-}
-
-// rowVars returns the given row length, or the cheapest for −1.
-func (p *Plan) rowVars(given int) (int, error) {
-	if given > soundness.MaxLogDomain {
-		return 0, fmt.Errorf("rows of 2^%d values", given)
-	}
-	if given >= 0 {
-		return given, nil
-	}
-	sizes := make([]uint64, len(p.Trees))
-	for i := range p.Trees {
-		sizes[i] = p.Trees[i].Stack.Size
-	}
-	return soundness.ChooseRowVars(p.Config, sizes)
-}
-
-// Stack describes the stack of a tree to a backend.
-func (p *Plan) Stack(t *Tree) backend.Stack {
-	return backend.Stack{Layout: t.Stack, Rows: t.Rows, RowVars: p.Params.RowVars(), LogBlowup: p.Config.LogBlowup}
-}
-
-// Fixed returns the tree of the fixed tensors, or nil.
-func (p *Plan) Fixed() *Tree { return p.chunkTree(-1) }
-
-// Chunk returns the tree of a chunk's witness, or nil.
-func (p *Plan) Chunk(chunk int) *Tree { return p.chunkTree(chunk) }
-
-func (p *Plan) chunkTree(chunk int) *Tree {
-	for i := range p.Trees {
-		if p.Trees[i].Chunk == chunk {
-			return &p.Trees[i]
-		}
-	}
-	return nil
-}
-
-// RowCounts returns the rows of every tree.
-func (p *Plan) RowCounts() []int {
-	n := make([]int, len(p.Trees))
-	for i := range p.Trees {
-		n[i] = p.Trees[i].Rows
-	}
-	return n
-}
-
-// RowOffsets returns the first row of every tree.
-func (p *Plan) RowOffsets() []uint64 {
-	n := make([]uint64, len(p.Trees))
-	for i := range p.Trees {
-		n[i] = p.Trees[i].RowOffset
-	}
-	return n
-}

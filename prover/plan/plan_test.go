@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -37,7 +38,7 @@ func TestCombine(t *testing.T) {
 			data[model.TensorID(i)] = v
 		}
 		p := &Plan{Graph: g, Config: soundness.DefaultConfig}
-		if err := p.layOut(given{rowVars: -1}); err != nil {
+		if err := p.layOut(Choice{FixedRowVars: -1, WitnessRowVars: -1}); err != nil {
 			t.Fatal(err)
 		}
 		point := func(n int) []field.QM31 {
@@ -52,39 +53,125 @@ func TestCombine(t *testing.T) {
 			pt := point(model.Vars(g.Tensors[id].Shape))
 			claims = append(claims, Claim{Tensor: id, Point: pt, Value: poly.EvalTensor(g.Tensors[id].Shape, v, pt)})
 		}
-		terms, value := p.Combine(claims, point(1)[0])
-		if got := applyTerms(p, data, terms); got != value {
+		values := committedValues(p, data)
+		terms, value := p.Combine(claims, point(p.TailVars()), point(1)[0])
+		if got := applyTerms(values, terms); got != value {
 			t.Fatal("the terms do not give the claims' value")
+		}
+		// Every value of the witness's rows has a weight: a tensor's or a tail's.
+		weighted := 0
+		for _, term := range terms {
+			if !p.Trees[term.Tree].Fixed {
+				weighted += 1 << len(term.Point)
+			}
+		}
+		if w := p.WitnessTree(); w != nil && weighted != w.Rows()<<w.RowVars {
+			t.Fatalf("terms on %d of the %d values of the witness's tree", weighted, w.Rows()<<w.RowVars)
 		}
 	})
 }
 
-// applyTerms evaluates Σ_x Stack(x)·Q(x) from the rows of all trees.
-func applyTerms(p *Plan, data map[model.TensorID][]int32, terms []whir.Term) field.QM31 {
-	n := p.Params.RowVars()
-	stack := map[uint64]int32{}
+// committedValues returns the values of every tree, counted as in whir.Term.
+func committedValues(p *Plan, data map[model.TensorID][]int32) [][]int32 {
+	all := make([][]int32, len(p.Trees))
+	dense := make([]ints.Ints, len(p.Graph.Tensors))
+	for id, v := range data {
+		dense[id] = ints.Of(v)
+	}
 	for i := range p.Trees {
 		t := &p.Trees[i]
-		values := make([][]int32, len(p.Graph.Tensors))
-		for _, id := range t.Tensors {
-			values[id] = data[id]
-		}
-		row := make([]int32, 1<<n)
-		for r := range t.Rows {
-			t.Stack.Fill(p.Graph, values, uint64(r)<<n, row)
-			for x, v := range row {
-				stack[(t.RowOffset+uint64(r))<<n+uint64(x)] = v
-			}
+		all[i] = make([]int32, t.Slots()<<t.RowVars)
+		for k, g := range t.Groups {
+			t.Parts[k].Stack.Fill(p.Graph, dense, uint64(t.Parts[k].First)<<t.RowVars, all[i][g.First<<t.RowVars:][:g.Rows<<t.RowVars])
 		}
 	}
+	return all
+}
+
+// applyTerms evaluates Σ_x Table(x)·Q(x).
+func applyTerms(values [][]int32, terms []whir.Term) field.QM31 {
 	sum := field.Zero
 	for _, t := range terms {
-		e := poly.EqTable(t.Point)
-		for x := range e {
-			sum = sum.Add(t.Coef.Mul(e[x]).MulM31(field.FromInt32(stack[t.Offset+uint64(x)])))
-		}
+		block := values[t.Tree][t.Offset:][:1<<len(t.Point)]
+		sum = sum.Add(t.Coef.Mul(poly.EvalInt32(block, t.Point)))
 	}
 	return sum
+}
+
+// TestTrees: stacks begin with table rows one after the other, in groups of rows,
+// and no row length but the key's and the header's is in the way of another.
+func TestTrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := &model.Graph{Chunks: rapid.IntRange(0, 3).Draw(t, "chunks")}
+		for range rapid.IntRange(0, 2).Draw(t, "fixed") {
+			g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{rapid.IntRange(1, 3000).Draw(t, "weights")}, Kind: model.Fixed})
+		}
+		for chunk := range g.Chunks {
+			for range rapid.IntRange(0, 2).Draw(t, "tensors") {
+				g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{rapid.IntRange(1, 900).Draw(t, "values")}, Kind: model.Witness, Chunk: chunk})
+			}
+		}
+		choice := Choice{FixedRowVars: -1, WitnessRowVars: -1}
+		if rapid.Bool().Draw(t, "given") {
+			s := newStacks(g)
+			choice = Choice{}
+			if s.fixed != nil {
+				choice.FixedRowVars = rapid.IntRange(0, 9).Draw(t, "row length of the weights")
+			}
+			if len(s.witness) > 0 {
+				choice.WitnessRowVars = rapid.IntRange(0, 9).Draw(t, "row length of the witness")
+			}
+		}
+		p := &Plan{Graph: g, Config: soundness.Config{TargetBits: 20, GrindBits: 8, LogBlowup: 2}}
+		if err := p.layOut(choice); err != nil {
+			t.Fatal(err)
+		}
+		next := uint64(0) // table row
+		for i := range p.Trees {
+			tree := &p.Trees[i]
+			shift := p.Params.RowVars() - tree.RowVars
+			if tree.RowOffset != next {
+				t.Fatalf("tree %d begins with table row %d, not %d", i, tree.RowOffset, next)
+			}
+			for k, group := range tree.Groups {
+				first := k == 0 || tree.Parts[k].Stack != tree.Parts[k-1].Stack
+				if at := tree.RowOffset<<shift + group.First; first && at != next<<shift {
+					t.Fatalf("a stack begins with slot %d, not table row %d", at, next)
+				}
+				next = tree.RowOffset + (group.First+uint64(group.Rows)+1<<shift-1)>>shift
+			}
+		}
+		if len(p.Trees) > 0 && next > 1<<p.Params.Levels[0].FoldVars {
+			t.Fatalf("%d table rows in an opening of 2^%d", next, p.Params.Levels[0].FoldVars)
+		}
+		// The choice that was made is accepted, and others are refused.
+		again := &Plan{Graph: g, Config: p.Config}
+		made := p.Choice
+		if made.Levels == nil {
+			made.Levels = []soundness.Level{}
+		}
+		if err := again.layOut(made); err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(c *Choice){
+			"long fixed rows":   func(c *Choice) { c.FixedRowVars = 28 },
+			"long witness rows": func(c *Choice) { c.WitnessRowVars = 28 },
+			"negative levels": func(c *Choice) {
+				c.Levels = append(c.Levels[:len(c.Levels):len(c.Levels)], soundness.Level{FoldVars: -1})
+			},
+			"no levels":          func(c *Choice) { c.Levels = c.Levels[:0] },
+			"other longest rows": func(c *Choice) { c.FixedRowVars, c.WitnessRowVars = c.FixedRowVars+1, c.WitnessRowVars+1 },
+		} {
+			if len(p.Trees) == 0 && name == "no levels" {
+				continue
+			}
+			c := made
+			change(&c)
+			if (&Plan{Graph: g, Config: p.Config}).layOut(c) == nil {
+				t.Errorf("%s: accepted", name)
+			}
+		}
+	})
 }
 
 // TestTargetOfEveryRound: a target that the opening and the look-ups reach with

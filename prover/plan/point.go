@@ -28,8 +28,9 @@ type Point []Coord
 // its number.
 const (
 	LookUpPoint   = 0 // where the look-up tree ends
-	EquationPoint = 1 // where exact and zero steps, or the outputs, are checked
-	FirstBatch    = 2
+	JoinPoint     = 1 // where the sum over the steps that are cut ends
+	EquationPoint = 2 // where exact and zero steps, or the outputs, are checked
+	FirstBatch    = 3
 )
 
 // challenges returns the last n names of a list of length of.

@@ -73,7 +73,7 @@ func TestProduct(t *testing.T) {
 			resolve := func(p Point) []field.QM31 {
 				v := make([]field.QM31, len(p))
 				for i, c := range p {
-					v[i] = [][]field.QM31{rho, bits}[c.List()][c.Index()]
+					v[i] = map[int][]field.QM31{LookUpPoint: rho, EquationPoint: bits}[c.List()][c.Index()]
 				}
 				return v
 			}

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/join"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
@@ -30,10 +32,10 @@ func newReducer(p *Plan, chunk int) *reducer {
 func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
-	if f.Leaves = NewLeaves(g, steps, mults); len(f.Leaves.Blocks) > 0 {
+	if f.Leaves = NewLeaves(g, steps, mults); f.Leaves.Size > 0 {
 		r.lookUps()
 	}
-	f.RowNodes = len(f.Nodes)
+	f.JoinNodes = len(f.Nodes)
 	any := false
 	for _, i := range steps {
 		if s := &g.Steps[i]; isEquation(s) {
@@ -84,30 +86,47 @@ func (r *reducer) lookUps() {
 	vars := model.Log2Ceil(f.Leaves.Size)
 	r.elements += int64(logup.Elements(vars))
 	r.cost.work(workRound * uint64(vars*(vars+1)/2+1))
-	for i := range f.Leaves.Blocks {
-		b := &f.Leaves.Blocks[i]
-		at := challenges(LookUpPoint, vars, b.Bits)
-		row := Row{Num: None, Acc: None, Out: None, Lo: None}
-		r.cost.work(workBlock)
-		if b.Step < 0 {
-			t := &g.Tables[b.Table]
-			row.Num = r.eval(b.Mult, at)
-			if t.Kind == model.TableFunc {
-				row.Out = r.eval(t.Values, at)
-			}
-			r.cost.work(uint64(len(t.Pieces)*(t.Bits+1)) * workPieceBit)
-		} else {
-			s := &g.Steps[b.Step]
-			row.Acc = r.acc(&s.Acc, s.Shape, at)
-			if s.Lo != model.None {
-				row.Lo = r.eval(s.Lo, at)
-			}
-			if s.Out != model.None {
-				row.Out = r.eval(s.Out, at)
-			}
+	f.Steps = make([]Row, len(f.Leaves.Steps))
+	for i := range f.Leaves.Steps {
+		s := &f.Leaves.Steps[i]
+		r.cost.work(workBlock * uint64(len(s.Blocks)))
+		if !s.IsCut() {
+			f.Steps[i] = r.stepRow(s, challenges(LookUpPoint, vars, s.Blocks[0].Bits))
 		}
-		f.Rows = append(f.Rows, row)
 	}
+	for i := range f.Leaves.Tables {
+		b := &f.Leaves.Tables[i]
+		t := &g.Tables[b.Table]
+		at := challenges(LookUpPoint, vars, b.Block.Bits)
+		r.cost.work(workBlock + uint64(len(t.Pieces)*(t.Bits+1))*workPieceBit)
+		row := Row{Num: r.eval(b.Mult, at), Acc: None, Out: None, Lo: None}
+		if t.Kind == model.TableFunc {
+			row.Out = r.eval(t.Values, at)
+		}
+		f.Tables = append(f.Tables, row)
+	}
+	f.RowNodes = len(f.Nodes)
+	f.JoinVars = join.Vars(g, &f.Leaves)
+	r.elements += int64(join.Elements(f.JoinVars))
+	r.cost.work(workRound * uint64(f.JoinVars))
+	for i := range f.Leaves.Steps {
+		if s := &f.Leaves.Steps[i]; s.IsCut() {
+			f.Steps[i] = r.stepRow(s, challenges(JoinPoint, f.JoinVars, model.Vars(g.Steps[s.Step].Shape)))
+		}
+	}
+}
+
+// stepRow lays out the columns of a look-up step at a point.
+func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
+	s := &r.p.Graph.Steps[b.Step]
+	row := Row{Num: None, Acc: r.acc(&s.Acc, s.Shape, at), Out: None, Lo: None}
+	if s.Lo != model.None {
+		row.Lo = r.eval(s.Lo, at)
+	}
+	if s.Out != model.None {
+		row.Out = r.eval(s.Out, at)
+	}
+	return row
 }
 
 func (r *reducer) add(n Node) Value {

@@ -27,7 +27,10 @@ func (p *Plan) rounds() []soundness.Round {
 		claims += len(f.Claims)
 	}
 	if p.Params != nil {
-		rs = append(rs, soundness.Join("join of claims", uint64(max(claims, 1))))
+		if v := p.TailVars(); v > 0 {
+			rs = append(rs, soundness.Point("unused ends of rows", uint64(v)))
+		}
+		rs = append(rs, soundness.Join("join of claims", uint64(claims+len(p.tails()))))
 		rs = append(rs, p.Params.Rounds()...)
 	}
 	return rs
@@ -41,12 +44,15 @@ func (f *Fork) rounds(grind int) []soundness.Round {
 			soundness.LookUps(name("look-ups"), uint64(n), lookupColumns, grind),
 			soundness.FractionalSum(name("fractional sum"), model.Log2Ceil(n)))
 	}
+	if f.JoinVars > 0 {
+		rs = append(rs, soundness.Sumcheck(name("steps in blocks"), f.JoinVars, 2))
+	}
 	if len(f.Equations) > 0 {
 		what := name("exact steps")
 		if f.Chunk < 0 {
 			what = f.Name()
 		}
-		rs = append(rs, soundness.Join(what, uint64(max(f.Tau, 1))))
+		rs = append(rs, soundness.Point(what, uint64(f.Tau)))
 	}
 	if len(f.Batches) > 0 {
 		most, rounds, degree := 0, 0, 0

@@ -18,8 +18,8 @@ func (p *Plan) Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sp
 	in := &p.Graph.Instance
 	absorbInts(s, len(in.Sizes))
 	absorbInts(s, in.Sizes...)
-	absorbInts(s, in.ChunkEntries, p.RowVars(), len(p.Levels()))
-	for _, l := range p.Levels() {
+	absorbInts(s, in.ChunkEntries, p.Choice.WitnessRowVars, len(p.Choice.Levels))
+	for _, l := range p.Choice.Levels {
 		absorbInts(s, l.FoldVars, l.RowVars, l.LogBlowup, l.Multiplicity, l.Queries, l.OutOfDomain, l.QueryGrind, l.FoldGrind)
 	}
 	limbs := make([]field.M31, 1<<12)

@@ -40,3 +40,32 @@ func EqIndex(r []field.QM31, i uint64) field.QM31 {
 	}
 	return e
 }
+
+// EqShift returns Σ_y eq(h, y)·eq(r, offset + y) over y in [0, 2^len(h)), the MLE at
+// r of the table that is eq(h, ·) from index offset on and zero elsewhere. It panics
+// if that goes beyond 2^len(r) entries.
+func EqShift(h, r []field.QM31, offset uint64) field.QM31 {
+	if len(h) > len(r) || offset > 1<<len(r)-1<<len(h) {
+		panic(fmt.Sprintf("poly: 2^%d entries from %d on of 2^%d", len(h), offset, len(r)))
+	}
+	// The bits of offset + y, the lowest first, with the sums of the weights so far
+	// of the y that leave no carry, and of those that leave one.
+	none, carry := field.One, field.Zero
+	for i := range r {
+		p := r[len(r)-1-i]
+		var y field.QM31 // the weight of this bit of y being 1
+		if i < len(h) {
+			y = h[len(h)-1-i]
+		}
+		// Weights by the bits of y and of the sum.
+		w11 := y.Mul(p)
+		w10, w01 := y.Sub(w11), p.Sub(w11)
+		w00 := field.One.Sub(y).Sub(w01)
+		if offset>>i&1 == 0 {
+			none, carry = none.Mul(w00.Add(w11)).Add(carry.Mul(w01)), carry.Mul(w10)
+		} else {
+			none, carry = none.Mul(w01), none.Mul(w10).Add(carry.Mul(w00.Add(w11)))
+		}
+	}
+	return none
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
@@ -103,13 +104,19 @@ func PadTable(t []field.QM31, shape []int) []field.QM31 {
 // EvalTensor returns the MLE of a dense tensor at a point. len(v) is the
 // product of the dimensions. It takes little memory beside v.
 func EvalTensor(shape []int, v []int32, point []field.QM31) field.QM31 {
+	return EvalInts(shape, ints.Int32s(v), point)
+}
+
+// EvalInts is EvalTensor for a list of any width.
+func EvalInts(shape []int, v ints.Ints, point []field.QM31) field.QM31 {
 	weights := NewEqRows(shape, SplitAxes(shape, point))
 	var mu sync.Mutex
 	var total field.QM31
-	parallel.For(len(v), entriesPerTask, func(lo, hi int) {
+	parallel.For(v.Len(), entriesPerTask, func(lo, hi int) {
 		var sum field.QM31
+		var buf []int32
 		weights.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
-			sum = sum.Add(weight.Mul(field.DotInt32(v[from:to], inner)))
+			sum = sum.Add(weight.Mul(field.DotInt32(ints.Part(v, from, to, &buf), inner)))
 		})
 		mu.Lock()
 		defer mu.Unlock()

@@ -1,9 +1,9 @@
 // Package poseidon2 implements the Poseidon2 permutation (2023/323) over M31
 // with width 16, S-box x^5, 8 external and 14 internal rounds, and what the
 // proof system hashes with it: the two-to-one compression of Merkle trees and
-// the leaf sponge (docs/protocol.md, "Hash and transcript").
+// the sponges of their leaves (docs/protocol.md, "Hash and transcript").
 //
-// Permute is the plain version for one state. PermuteMany, CompressMany and
-// ColumnHasher take sixteen states at a time through a kernel that has AVX2
-// and AVX-512 versions.
+// Permute is the plain version for one state. PermuteMany, CompressMany,
+// ColumnHasher and LeafHasher take sixteen states at a time through a kernel that
+// has AVX2 and AVX-512 versions.
 package poseidon2

@@ -5,10 +5,12 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// The leaf sponge: rate 8, overwrite mode. The capacity starts with the
-// length of the message, so no padding is needed: messages of different
-// lengths never share an initial state, and of one length they have the same
-// number of blocks. A last, partial block overwrites only the words it has.
+// The leaf sponge: rate 8, overwrite mode. It hashes a column of a group of
+// rows; most leaves have one group, see groups.go for the others. The capacity
+// starts with the length of the message, so no padding is needed: messages of
+// different lengths never share an initial state, and of one length they have
+// the same number of blocks. A last, partial block overwrites only the words it
+// has.
 
 // leafTag stands beside the length in the initial capacity and keeps leaf
 // states apart from every other use of the permutation: "leaf" in ASCII.

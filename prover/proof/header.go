@@ -30,7 +30,7 @@ type Header struct {
 // NewHeader returns the header of a proof for the key with this plan.
 func NewHeader(k *Key, p *plan.Plan) *Header {
 	in := &p.Graph.Instance
-	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.RowVars(), Levels: p.Levels()}
+	return &Header{Key: k.Digest, Sizes: in.Sizes, ChunkEntries: in.ChunkEntries, RowVars: p.Choice.WitnessRowVars, Levels: p.Choice.Levels}
 }
 
 // Instance returns the instance of the key's circuit that the proof is of.

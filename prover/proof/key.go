@@ -62,7 +62,7 @@ const (
 func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Digest) (*Key, error) {
 	k := &Key{Circuit: c, Security: sec, HasFixed: root != nil}
 	if root != nil {
-		k.Root, k.RowVars = *root, p.RowVars()
+		k.Root, k.RowVars = *root, p.Choice.FixedRowVars
 	}
 	err := k.check()
 	if err == nil && sec.Config() != p.Config {

@@ -2,7 +2,6 @@ package proof
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -88,15 +87,13 @@ func (k *Key) PlanOf(h *Header) (*plan.Plan, error) {
 	if h.Key != k.Digest {
 		return nil, errors.New("the header is that of a proof for another key")
 	}
-	if k.HasFixed && h.RowVars != k.RowVars {
-		return nil, fmt.Errorf("rows of 2^%d values beside the key's of 2^%d", h.RowVars, k.RowVars)
-	}
 	g, err := k.at(h.Instance())
 	if err != nil {
 		return nil, err
 	}
-	if p := k.planned(g); p != nil && p.RowVars() == h.RowVars && slices.Equal(p.Levels(), h.Levels) {
+	choice := plan.Choice{FixedRowVars: k.RowVars, WitnessRowVars: h.RowVars, Levels: h.Levels}
+	if p := k.planned(g); p != nil && p.Choice.Equal(&choice) {
 		return p, nil
 	}
-	return plan.WithLevels(g, k.Security.Config(), h.RowVars, h.Levels)
+	return plan.WithChoice(g, k.Security.Config(), choice)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -210,12 +211,12 @@ func sums(g *model.Graph, terms []model.Linear, shape []int) []int64 {
 	for _, l := range terms {
 		in := g.Tensors[l.Src].Shape
 		src := make([]int32, model.Size(in))
-		l.View.Accumulate(acc[len(acc)/2:], l.Coef, src, in, shape)
+		l.View.Accumulate(acc[len(acc)/2:], l.Coef, ints.Int32s(src), in, shape)
 		rng := rand.New(rand.NewPCG(uint64(l.Src), 1))
 		for i := range src {
 			src[i] = rng.Int32N(1 << 20)
 		}
-		l.View.Accumulate(acc[:len(acc)/2], l.Coef, src, in, shape)
+		l.View.Accumulate(acc[:len(acc)/2], l.Coef, ints.Int32s(src), in, shape)
 	}
 	return acc
 }

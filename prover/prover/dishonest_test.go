@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/sites"
@@ -26,7 +27,7 @@ import (
 // from there without looking at its own failed checks.
 type cheat struct {
 	graph   func(b *builder)                     // runs another graph
-	weights func(b *builder, w model.Weights)    // runs (and opens) other weights
+	weights func(b *builder)                     // runs (and opens) other weights
 	witness func(b *builder, w *forward.Witness) // alters the finished witness
 	backend func(b backend.Backend) backend.Backend
 	// openHonestly opens the weights that were committed.
@@ -78,9 +79,6 @@ func (f *fixture) clone() *builder {
 		a := &c.g.Steps[i].Acc
 		a.Linear, a.Products = slices.Clone(a.Linear), slices.Clone(a.Products)
 	}
-	for i, v := range c.w {
-		c.w[i] = slices.Clone(v)
-	}
 	return c
 }
 
@@ -91,7 +89,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 		c.graph(b)
 	}
 	if c.weights != nil {
-		c.weights(b, b.w)
+		c.weights(b)
 	}
 	wit, err := forward.Run(context.Background(), &b.g, b.w, f.in)
 	if err != nil {
@@ -108,12 +106,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	r.party = sites.NewUncheckedProver
 	if c.openHonestly {
 		honest := *wit
-		honest.Values = slices.Clone(wit.Values)
-		for i, v := range f.b.w {
-			if v != nil {
-				honest.Values[i] = v
-			}
-		}
+		honest.Weights = f.b.w
 		r.backend = opensOther{r.backend, cpu.New(&f.b.g, honestGraph{&honest, &f.b.g})}
 	}
 	if c.backend != nil {
@@ -145,19 +138,27 @@ type honestGraph struct {
 }
 
 func (h honestGraph) Tensor(id model.TensorID) []int32 {
-	if v := h.Values[id]; v != nil {
-		return v
-	}
 	t := &h.g.Tensors[id]
+	if t.Kind != model.Virtual {
+		return h.Values[id]
+	}
 	acc := make([]int64, model.Size(t.Shape))
 	for _, l := range t.Def {
-		l.View.Accumulate(acc, l.Coef, h.Tensor(l.Src), h.g.Tensors[l.Src].Shape, t.Shape)
+		l.View.Accumulate(acc, l.Coef, backend.Values(h.g, h, l.Src), h.g.Tensors[l.Src].Shape, t.Shape)
 	}
 	out := make([]int32, len(acc))
 	for i, v := range acc {
 		out[i] = int32(v)
 	}
 	return out
+}
+
+// edit returns a copy of a fixed tensor's values that takes their place.
+func (b *builder) edit(id model.TensorID) []int32 {
+	v := make(ints.Int32s, b.w[id].Len())
+	b.w[id].Read(v, 0)
+	b.w[id] = v
+	return v
 }
 
 func (b *builder) find(name string) model.TensorID {
@@ -215,17 +216,17 @@ func TestDishonestProvers(t *testing.T) {
 		}},
 		"another quotient rounding": {graph: func(b *builder) { b.step("div").Acc.Const = 5 }},
 		// Other weights under the same commitment.
-		"one weight of the convolution": {weights: func(b *builder, w model.Weights) { w[b.find("weights")][5]++ }},
-		"two weights swapped": {weights: func(b *builder, w model.Weights) {
-			v := w[b.step("fc").Acc.Products[0].A]
+		"one weight of the convolution": {weights: func(b *builder) { b.edit(b.find("weights"))[5]++ }},
+		"two weights swapped": {weights: func(b *builder) {
+			v := b.edit(b.step("fc").Acc.Products[0].A)
 			v[0], v[61] = v[61]+1, v[0]
 		}},
-		"one weight, opened as committed":     {openHonestly: true, weights: func(b *builder, w model.Weights) { w[b.find("weights")][5]++ }},
-		"a table column, opened as committed": {openHonestly: true, weights: func(b *builder, w model.Weights) { w[b.find("squares")][128]++ }},
-		"a bias":                              {weights: func(b *builder, w model.Weights) { w[b.step("conv").Acc.Linear[0].Src][2] -= 64 }},
-		"a table column":                      {weights: func(b *builder, w model.Weights) { slices.Reverse(w[b.find("squares")]) }},
-		"a shifted table": {weights: func(b *builder, w model.Weights) {
-			v := w[b.find("squares")]
+		"one weight, opened as committed":     {openHonestly: true, weights: func(b *builder) { b.edit(b.find("weights"))[5]++ }},
+		"a table column, opened as committed": {openHonestly: true, weights: func(b *builder) { b.edit(b.find("squares"))[128]++ }},
+		"a bias":                              {weights: func(b *builder) { b.edit(b.step("conv").Acc.Linear[0].Src)[2] -= 64 }},
+		"a table column":                      {weights: func(b *builder) { slices.Reverse(b.edit(b.find("squares"))) }},
+		"a shifted table": {weights: func(b *builder) {
+			v := b.edit(b.find("squares"))
 			copy(v, slices.Clone(v[1:]))
 		}},
 		// An altered witness.
@@ -237,7 +238,7 @@ func TestDishonestProvers(t *testing.T) {
 			i := b.index(s)
 			b.count(w, "square", int64(w.Keys[i][0]), -1)
 			w.Keys[i][0]++
-			y[0] = int32(b.g.Tables[s.Table].Value(int64(w.Keys[i][0]), b.w[b.find("squares")]))
+			y[0] = int32(b.g.Tables[s.Table].Value(int64(w.Keys[i][0]), ints.All(b.w[b.find("squares")])))
 			b.count(w, "square", int64(w.Keys[i][0]), 1)
 		}},
 		"a remainder beyond its shift": {witness: func(b *builder, w *forward.Witness) {
@@ -277,6 +278,31 @@ func TestDishonestProvers(t *testing.T) {
 		}},
 		"every sum": {backend: func(b backend.Backend) backend.Backend {
 			return &liar{Backend: b, inners: map[int]field.QM31{-1: field.One}}
+		}},
+		"a sum over rows": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, rows: field.One}
+		}},
+		"a sum over columns": {backend: func(b backend.Backend) backend.Backend {
+			return &liar{Backend: b, columns: field.One}
+		}},
+		// The same look-ups, but at other entries of a step in several blocks, or at
+		// another step: only the columns tell.
+		"keys exchanged": {witness: func(b *builder, w *forward.Witness) {
+			k := slices.Clone(w.Keys[b.index(b.step("div remainder"))])
+			w.Keys[b.index(b.step("div remainder"))] = k
+			other := slices.IndexFunc(k, func(v int32) bool { return v != k[0] })
+			k[0], k[other] = k[other], k[0]
+		}},
+		"keys of two steps exchanged": {witness: func(b *builder, w *forward.Witness) {
+			x, y := b.index(b.step("div remainder")), b.index(b.step("div remainder below divisor"))
+			w.Keys[x], w.Keys[y] = slices.Clone(w.Keys[x]), slices.Clone(w.Keys[y])
+			for i := range w.Keys[x] {
+				if p, q := &w.Keys[x][i], &w.Keys[y][i]; *p != *q {
+					*p, *q = *q, *p
+					return
+				}
+			}
+			panic("the steps look up the same")
 		}},
 	}
 	for _, chunk := range []int{0, 100} {
@@ -325,6 +351,19 @@ type liar struct {
 	backend.Backend
 	evals, inners map[int]field.QM31
 	nEval, nInner int
+	rows, columns field.QM31 // for the first of all sums over rows, and over columns
+}
+
+func (l *liar) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
+	sums, err := l.Backend.RowSums(ctx, jobs)
+	sums[0][0] = sums[0][0].Add(l.rows)
+	return sums, err
+}
+
+func (l *liar) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
+	sums, err := l.Backend.ColumnSums(ctx, jobs)
+	sums[0][0] = sums[0][0].Add(l.columns)
+	return sums, err
 }
 
 func (l *liar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
@@ -98,13 +99,13 @@ func (f *forger) forge(c forgery) *forward.Witness {
 		for i, x := range entries {
 			v[i] = centred(x)
 		}
-		w[id] = v
+		w[id] = ints.Int32s(v)
 	}
 	for _, id := range []model.TensorID{s.Lo, s.Out} {
 		if id != model.None {
 			h.Tensors[id].Kind = model.Fixed
 			if w[id] == nil {
-				w[id] = f.honest.Values[id]
+				w[id] = ints.Int32s(f.honest.Values[id])
 			}
 		}
 	}
@@ -115,9 +116,15 @@ func (f *forger) forge(c forgery) *forward.Witness {
 	forged, err := forward.Run(context.Background(), &h, append(w, nil), f.in)
 	if err != nil {
 		// Later steps refuse these values: leave those as they were.
-		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Keys: slices.Clone(f.honest.Keys)}
+		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Weights: f.m.Weights, Keys: slices.Clone(f.honest.Keys)}
 		for id := range c.set {
-			forged.Values[id] = w[id]
+			forged.Values[id] = ints.All(w[id])
+		}
+	} else {
+		for _, id := range []model.TensorID{s.Lo, s.Out} {
+			if id != model.None {
+				forged.Values[id] = ints.All(w[id])
+			}
 		}
 	}
 	if s.Kind == model.StepLookup {
@@ -197,7 +204,7 @@ func (f *forger) forgeries(step, i int, rng *rand.Rand) []forgery {
 			}
 			var column []int32
 			if table.Kind == model.TableFunc {
-				column = f.honest.Values[table.Values]
+				column = ints.All(f.m.Weights[table.Values])
 			}
 			return table.Value(key+d, column) - int64(f.honest.Values[s.Out][i])
 		}
@@ -323,20 +330,35 @@ func TestWitnessIsForced(t *testing.T) {
 	}
 }
 
-// TestWitnessOfDivisionsIsForced does the same with what the operator models
-// are too small for: rows of Softmax that divide in two limbs, and divisors of
-// both signs.
-func TestWitnessOfDivisionsIsForced(t *testing.T) {
+// TestWitnessOfRowsIsForced does the same with what the operator models are too
+// small for: norms of several limbs and long rows, whose means are divided for,
+// Softmax with masks and with scores far apart, and divisors of both signs.
+func TestWitnessOfRowsIsForced(t *testing.T) {
+	type builder = func(*graph.Builder, []graph.Value) graph.Value
 	softmax := func(b *graph.Builder, in []graph.Value) graph.Value { return b.Softmax(in[0], 1) }
-	quotient := func(b *graph.Builder, in []graph.Value) graph.Value { return b.Div(in[0], in[1]) }
+	norm := func(op graph.Norm) builder {
+		op.Axes = []int{1}
+		return func(b *graph.Builder, in []graph.Value) graph.Value { return b.Norm(op, in[0]) }
+	}
 	for name, c := range map[string]struct {
-		build  func(*graph.Builder, []graph.Value) graph.Value
+		build  builder
 		inputs []string
 		width  int
+		scale  float64 // of the first row, beside the second's
 	}{
-		"a long Softmax": {softmax, []string{"a"}, 300},
-		"a short one":    {softmax, []string{"a"}, 7},
-		"a quotient":     {quotient, []string{"a", "b"}, 6},
+		"a norm":             {norm(graph.Norm{Epsilon: 1e-6}), []string{"a"}, 20, 1},
+		"a small row's norm": {norm(graph.Norm{Sum: true}), []string{"a"}, 8, 1e-4},
+		"a LayerNorm":        {norm(graph.Norm{Centred: true, Epsilon: 1e-5}), []string{"a"}, 7, 100},
+		"a long LayerNorm":   {norm(graph.Norm{Centred: true, Epsilon: 1e-5}), []string{"a"}, 70, 100},
+		"a long Softmax":     {softmax, []string{"a"}, 300, 1},
+		"a short one":        {softmax, []string{"a"}, 7, 1},
+		"a sharp one":        {softmax, []string{"a"}, 7, 1000},
+		"a masked one": {func(b *graph.Builder, in []graph.Value) graph.Value {
+			mask := &graph.Tensor{Shape: []int{2, 5}, DType: graph.Float, F32: []float32{0, -1e9, -1e9, 0, -1e9, -1e9, 0, 0, 0, 0}}
+			return b.Softmax(b.Add(in[0], b.Constant("mask", mask)), 1)
+		}, []string{"a"}, 5, 1},
+		"a logarithm": {func(b *graph.Builder, in []graph.Value) graph.Value { return b.LogSoftmax(in[0], 1) }, []string{"a"}, 7, 1},
+		"a quotient":  {func(b *graph.Builder, in []graph.Value) graph.Value { return b.Div(in[0], in[1]) }, []string{"a", "b"}, 6, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(13, 14))
@@ -349,6 +371,9 @@ func TestWitnessOfDivisionsIsForced(t *testing.T) {
 				in[i] = make([]float64, 2*c.width)
 				for j := range in[i] {
 					in[i][j] = (1 + rng.Float64()) * float64(1-2*rng.IntN(2))
+					if j < c.width {
+						in[i][j] *= c.scale
+					}
 				}
 			}
 			b.Output("y", c.build(b, values))
@@ -356,7 +381,7 @@ func TestWitnessOfDivisionsIsForced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, 1000)
+			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, 100)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -39,7 +40,7 @@ func (b *builder) fixed(rng *rand.Rand, span int32, shape ...int) model.TensorID
 	for i := range v {
 		v[i] = rng.Int32N(2*span+1) - span
 	}
-	b.w[id] = v
+	b.w[id] = ints.Of(v)
 	return id
 }
 
@@ -87,10 +88,11 @@ func (b *builder) relu() model.TableID {
 // square is a table with a committed column.
 func (b *builder) square() model.TableID {
 	id := b.tensor(model.Tensor{Name: "squares", Shape: []int{256}, Kind: model.Fixed, Min: 0, Max: 1 << 14})
-	b.w[id] = make([]int32, 256)
-	for i := range b.w[id] {
-		b.w[id][i] = int32((i - 128) * (i - 128) / 2)
+	column := make(ints.Int16s, 256)
+	for i := range column {
+		column[i] = int16((i - 128) * (i - 128) / 2)
 	}
+	b.w[id] = column
 	return b.table(model.Table{Name: "square", Kind: model.TableFunc, Bits: 8, Min: -128, Values: id})
 }
 

@@ -37,9 +37,9 @@ func (m *metered) Restrict(ctx context.Context, r backend.Restriction) (backend.
 	return m.Backend.Restrict(ctx, r)
 }
 
-func (m *metered) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
+func (m *metered) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
 	defer m.begin(&m.commits)()
-	return m.Backend.Commit(ctx, s)
+	return m.Backend.Commit(ctx, c)
 }
 
 func (m *metered) Sums(ctx context.Context, in []backend.Instance) (sumcheck.Tables, error) {

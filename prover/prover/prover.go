@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -112,13 +113,13 @@ func Root(ctx context.Context, key *proof.Key, w model.Weights, opts Options) (p
 
 // commitFixed commits to the fixed tensors; nil if there are none.
 func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Options) (*whir.Tree, error) {
-	fixed := p.Fixed()
+	fixed := p.FixedTree()
 	if fixed == nil {
 		return nil, nil
 	}
 	b := opts.backend(p.Graph, fixedOnly{w})
 	defer b.Close()
-	tree, err := b.Commit(ctx, p.Stack(fixed))
+	tree, err := b.Commit(ctx, fixed.Commitment)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +130,13 @@ func commitFixed(ctx context.Context, p *plan.Plan, w model.Weights, opts *Optio
 // fixedOnly is a witness of which only the fixed tensors are asked for.
 type fixedOnly struct{ model.Weights }
 
+// Fixed implements backend.Witness.
+func (f fixedOnly) Fixed(id model.TensorID) ints.Ints { return f.Weights[id] }
+
 // Tensor implements backend.Witness.
-func (f fixedOnly) Tensor(id model.TensorID) []int32 { return f.Weights[id] }
+func (fixedOnly) Tensor(model.TensorID) []int32 {
+	panic("prover: a witness while committing to weights")
+}
 
 // StepKeys implements backend.Witness.
 func (fixedOnly) StepKeys(int) []int32 { panic("prover: look-ups while committing to weights") }
@@ -145,7 +151,7 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.T
 	if err != nil {
 		return nil, err
 	}
-	if (p.Fixed() != nil) != (fixed != nil) {
+	if (p.FixedTree() != nil) != (fixed != nil) {
 		return nil, errors.New("the commitment to the weights does not belong to the key")
 	}
 	if fixed != nil && fixed.Root() != key.Root {
@@ -183,7 +189,7 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
-		if p.Trees[i].Chunk < 0 {
+		if p.Trees[i].Fixed {
 			r.trees[i] = fixed
 		}
 	}
@@ -252,29 +258,28 @@ func (r *run) prove(w io.Writer) error {
 func (r *run) public(ids []model.TensorID) [][]int32 {
 	values := make([][]int32, len(ids))
 	for i, id := range ids {
-		values[i] = r.wit.Tensor(id)
+		values[i] = ints.All(backend.Values(r.plan.Graph, r.wit, id))
 	}
 	return values
 }
 
-// commit commits to the witness of every chunk and sends the roots.
+// commit commits to the witness and sends the root.
 func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 	w := transcript.NewWriter(main)
+	if err := r.step(PhaseCommit, 0, 1); err != nil {
+		return err
+	}
 	for i := range r.plan.Trees {
-		if err := r.step(PhaseCommit, i, len(r.plan.Trees)); err != nil {
-			return err
-		}
-		t := &r.plan.Trees[i]
-		if t.Chunk < 0 {
+		if r.plan.Trees[i].Fixed {
 			continue
 		}
 		var err error
-		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Stack(t)); err != nil {
+		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Trees[i].Commitment); err != nil {
 			return err
 		}
 		w.SendDigest(r.trees[i].Root())
 	}
-	if err := r.step(PhaseCommit, len(r.plan.Trees), len(r.plan.Trees)); err != nil {
+	if err := r.step(PhaseCommit, 1, 1); err != nil {
 		return err
 	}
 	return out.Write(w.Bytes())
@@ -298,11 +303,9 @@ func (r *run) open(main *transcript.Sponge, out *proof.Writer) error {
 }
 
 func (r *run) openClaims(w *transcript.Writer) error {
-	o := backend.Opening{Params: r.plan.Params, RowOffsets: r.plan.RowOffsets()}
-	for i := range r.plan.Trees {
-		o.Stacks = append(o.Stacks, r.plan.Stack(&r.plan.Trees[i]))
-	}
-	terms, value := r.plan.Combine(r.claims, w.Challenge())
+	o := r.plan.Opening()
+	tau := w.Challenges(r.plan.TailVars())
+	terms, value := r.plan.Combine(r.claims, tau, w.Challenge())
 	passes, err := r.backend.Opening(r.ctx, o)
 	if err != nil {
 		return err

@@ -235,7 +235,7 @@ func TestAnotherModel(t *testing.T) {
 	}
 	p := make(func(*builder) {}, sec)
 	others := []proved{
-		make(func(b *builder) { b.w[1][0]++ }, sec),
+		make(func(b *builder) { b.edit(1)[0]++ }, sec),
 		make(func(b *builder) { b.g.Steps[0].Acc.Const++ }, sec),
 		make(func(b *builder) {}, proof.Security{TargetBits: 61, GrindBits: 4}),
 	}

@@ -21,7 +21,7 @@ func lowerAdd(l *lowering, n *graph.Node, v *value) {
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
 		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.curved() || b.curved()) {
-			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, func(a, b float64) float64 { return a + sign*b })}
+			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, func(a, b float64) float64 { return a + float64(sign*b) })}
 			return
 		}
 		terms := []term{{a, l.broadcast(a, v.shape)}, {b, l.broadcast(b, v.shape)}}
@@ -64,10 +64,10 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	t := l.fg.Consts[name]
 	c, same := uniform(t)
 	if same {
-		c *= cs
+		c = float64(c * cs)
 		if x.curved() && sameShape(x.shape, v.shape) {
 			base, f := l.root(x)
-			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(func(y float64) float64 { return xs*y + c })}
+			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(func(y float64) float64 { return float64(xs*y) + c })}
 			return
 		}
 		if sameShape(x.shape, v.shape) {
@@ -92,7 +92,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 func (l *lowering) setAffine(v, x *value, mul, add float64) {
 	v.affine = &affine{x, mul, add}
 	if a := x.affine; a != nil && x.uses == 1 {
-		v.affine = &affine{a.of, mul * a.mul, mul*a.add + add}
+		v.affine = &affine{a.of, mul * a.mul, float64(mul*a.add) + add}
 	}
 }
 
@@ -111,7 +111,7 @@ func (l *lowering) refine(v *value, e *expr, values []float64, most float64, rng
 		return e
 	}
 	frac := floorLog2(pow2(max(l.plan.bits, min(l.opts.Formats[v.name].Bits, 24))+3) / widest)
-	for frac > e.frac && !l.room((float64(e.abs())*pow2(-e.frac)+most)*pow2(frac)) {
+	for frac > e.frac && !l.room((float64(float64(e.abs())*pow2(-e.frac))+most)*pow2(frac)) {
 		frac--
 	}
 	if frac <= e.frac || frac-e.frac > 28 {

@@ -26,7 +26,7 @@ func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
 		}
 		total := extra * pow2(frac)
 		for _, t := range terms {
-			total += float64(t.e.abs()) * pow2(frac-t.e.frac)
+			total += float64(float64(t.e.abs()) * pow2(frac-t.e.frac))
 		}
 		if l.room(total) {
 			sum := &expr{shape: terms[0].e.shape, frac: frac}

@@ -62,7 +62,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
 	for ; ; frac-- {
 		high, low := reach(frac)
-		total := high + low*pow2(-p.bits) + pow2(drop-p.bits) + extra*unit*pow2(frac) + 1
+		total := high + float64(low*pow2(-p.bits)) + pow2(drop-p.bits) + float64(extra*unit*pow2(frac)) + 1
 		if total <= float64(l.limitOf(v)) && low < model.Bound/2 {
 			break
 		}
@@ -73,9 +73,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	p = l.partsOf(id)
 	high, low := reach(frac)
 	size := int64(most*pow2(frac)) + 1
-	wid := l.fixed(w.name, w.shape, frac, -size, size, w.t, func(dst []int32) {
-		quantiseWeights(dst, w.t, frac, make([]int, len(stats)), w.inner)
-	})
+	wid := l.fixed(w.name, w.shape, frac, -size, size, w.t, quantised(w.t, frac, make([]int, len(stats)), w.inner))
 	sum := func(limb model.TensorID, bound float64) *expr {
 		other, labels := w.operand(limb)
 		e := &expr{shape: w.out, frac: l.g.Tensors[limb].Frac + frac, min: -int64(math.Ceil(bound)), max: int64(math.Ceil(bound))}

@@ -36,7 +36,7 @@ func beyond(t *testing.T, build func(n network) graph.Value, calibration, x []fl
 		checkWitness(t, m, w)
 		reported = 0
 		for _, k := range m.Saturation(w) {
-			reported += k
+			reported += k.Count
 		}
 		y = m.Outputs(w)[0]
 		if &run[0] == &calibration[0] && reported != 0 {

@@ -24,7 +24,7 @@ type quotient struct {
 	keys  model.TableID
 	first int64
 	bits  int
-	// out is where the look-up's values go (None for a range table).
+	// out is where the look-up's values go.
 	out model.TensorID
 }
 
@@ -57,20 +57,15 @@ func (l *lowering) divide(d quotient) model.TensorID {
 	}
 	double := l.virtual("divisor", d.shape, []model.Linear{denOf(2)}, den.Frac)
 	q := l.witness(d.name, d.shape, 0, d.first, last)
-	l.division(num.acc, double, q, 2*den.Max-1, 0)
+	l.division(num.acc, double, q, 2*den.Max-1)
 
-	key := l.tensorExpr(q, nil, d.shape)
-	if d.out == model.None {
-		key.acc.Const = -d.first
-	}
-	l.lookup(key, 0, d.keys, d.out)
+	l.lookup(l.tensorExpr(q, nil, d.shape), 0, d.keys, d.out)
 	return q
 }
 
 // division adds the step q = ⌊acc/den⌋ with a remainder of at most most, and the
-// steps that constrain it but for a look-up of q; for a divisor of two parts
-// also that of Partial, which is at most partial. It returns the remainder.
-func (l *lowering) division(acc model.Acc, den, q model.TensorID, most, partial int64) *expr {
+// steps that constrain it but for a look-up of q. It returns the remainder.
+func (l *lowering) division(acc model.Acc, den, q model.TensorID, most int64) *expr {
 	shape := l.g.Tensors[den].Shape
 	r := l.witness("remainder", shape, 0, 0, most)
 	step := model.Step{Kind: model.StepDivide, Name: l.node.Name, Shape: shape, Acc: acc, Lo: r, Table: model.None, Out: q, Den: den}
@@ -81,9 +76,6 @@ func (l *lowering) division(acc model.Acc, den, q model.TensorID, most, partial 
 	bits := model.Log2Ceil(int(most) + 1)
 	l.inRange(l.tensorExpr(r, nil, shape), bits)
 	l.inRange(&expr{shape: shape, acc: d.Below, min: 0, max: most}, bits)
-	if partial > 0 {
-		l.inRange(&expr{shape: shape, acc: *d.Partial, min: 0, max: partial}, model.Log2Ceil(int(partial)+1))
-	}
 	return l.tensorExpr(r, nil, shape)
 }
 
@@ -186,7 +178,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	// with twice the divisor fits.
 	table := min(l.plan.tableBits, 30-(bits+1))
 	fits := func(magnitude int64, shift int) bool {
-		num := pow2(shift+1)*float64(magnitude) + float64(top)
+		num := float64(pow2(shift+1)*float64(magnitude)) + float64(top)
 		return num < model.Bound && pow2(shift)*float64(magnitude)/float64(lo)+2 <= pow2(table-1)
 	}
 	numBits := bits
@@ -213,11 +205,12 @@ func (l *lowering) divComputed(v, a, b *value) {
 		Frac: tn.Frac - frac + shift, TableBits: table,
 	}, model.Log2Ceil(int(limit)) + 2 + (want - shift)})
 
+	// What sign the divisor may have its bounds say: calibration may have missed some.
 	numExpr := l.tensorExpr(num, broadcastView(a.shape, v.shape), v.shape)
 	switch {
-	case b.rng.Max < 0:
+	case tb.Max <= 0:
 		numExpr = numExpr.times(-1)
-	case b.rng.Min < 0:
+	case tb.Min < 0:
 		s := l.witness("sign of "+b.name, b.shape, 0, -1, 1)
 		l.lookup(l.tensorExpr(id, nil, b.shape), tb.Frac, l.piecewise(sign, -1, 1), s)
 		ida, la := l.squeezed(num, v.shape)

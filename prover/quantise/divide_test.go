@@ -65,3 +65,55 @@ func TestDivision(t *testing.T) {
 		}
 	})
 }
+
+// A divisor that calibration has seen on one side of zero only divides with its own
+// sign on the other, and where its magnitude is not what calibration led to expect,
+// that is counted.
+func TestDivisionBeyondCalibration(t *testing.T) {
+	for _, calibrated := range []float64{1, -1} {
+		n := newNetwork([]int{4}, []int{4})
+		g := n.graph(t, n.Div(n.in[0], n.in[1]))
+		num := []float64{1, -1, 0.5, 0.75}
+		by := func(f ...float64) [][]float64 {
+			den := make([]float64, 4)
+			for i := range den {
+				den[i] = calibrated * f[i]
+			}
+			return [][]float64{num, den}
+		}
+		values, err := g.RunFloat(by(1, 1.5, 2, 1.25))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Quantise(g, Ranges(values), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			in      [][]float64
+			clamped int
+		}{{by(1, 1.5, 2, 1.25), 0}, {by(-1, 1.5, -2, 1.25), 0}, {by(-1, -1.5, -2, -1.25), 0}, {by(0.01, 1, -0.01, 1), 2}, {by(0, 1, 1, 1), 1}} {
+			ints, _, err := m.QuantiseInput(c.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkWitness(t, m, w)
+			counted := 0
+			for _, k := range m.Saturation(w) {
+				counted += k.Count
+			}
+			if counted < c.clamped || c.clamped == 0 && counted > 0 {
+				t.Errorf("by %v: %d clamped, want %d", c.in[1], counted, c.clamped)
+			}
+			for i, y := range m.Outputs(w)[0] {
+				if want := num[i] / c.in[1][i]; math.Abs(y-want) > 0.002 && c.clamped == 0 {
+					t.Errorf("%g/%g is %g", num[i], c.in[1][i], y)
+				}
+			}
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (l *lowering) root(x *value) (*value, curve) {
 			return x.fn.base, x.fn.curve
 		}
 		if a := x.affine; a != nil {
-			return a.of, curve{at: func(t float64) float64 { return a.mul*t + a.add }}
+			return a.of, curve{at: func(t float64) float64 { return float64(a.mul*t) + a.add }}
 		}
 	}
 	return x, curve{at: func(t float64) float64 { return t }}
@@ -111,7 +111,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 			finite = math.Max(finite, math.Abs(y))
 		}
 	}
-	if r := v.rng.abs() * l.opts.Headroom; r > 0 && !(most <= 2*r) {
+	if r := float64(v.rng.abs() * l.opts.Headroom); r > 0 && !(most <= 2*r) { // converted, as 2r is r + r
 		most = r
 	} else if most = finite; r == 0 && finite > model.Bound {
 		refuse("the function has values of up to %g, and calibration gives it no range", finite)
@@ -169,7 +169,7 @@ func flatBeyond(f func(float64) float64, r, most float64) float64 {
 	spread := func(from, to float64) float64 {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for i := range samples + 1 {
-			y := f(from + (to-from)*float64(i)/float64(samples))
+			y := f(from + float64((to-from)*float64(i))/float64(samples))
 			lo, hi = math.Min(lo, y), math.Max(hi, y)
 		}
 		return hi - lo

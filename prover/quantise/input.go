@@ -42,7 +42,7 @@ func (l *lowering) inputBits(v *value) int {
 	if b := l.formatted(v); b > 0 {
 		return b
 	}
-	bits, readers := 25, 0
+	bits, readers := 24, 0
 	for _, n := range l.fg.Nodes {
 		if n.Inputs[0] != v.name {
 			continue

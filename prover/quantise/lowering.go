@@ -317,9 +317,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
 	for _, f := range l.fixeds {
-		dst := make([]int32, model.Size(l.g.Tensors[f.id].Shape))
-		f.fill(dst)
-		m.Weights[f.id] = dst
+		m.Weights[f.id] = f.values(&l.g.Tensors[f.id])
 	}
 	return m, nil
 }

@@ -18,7 +18,7 @@ func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, 
 	}
 	const below = 10
 	widest := scores.abs()
-	floor := -2*widest - below
+	floor := float64(-2*widest) - below
 	changed := false
 	for i, x := range values {
 		if x < 4*floor {

@@ -77,7 +77,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	// such that factors are shifted by whole limbs.
 	frac := 0
 	largest := float64(l.magnitude(id))
-	root := math.Sqrt(float64(mean)) * largest / math.Hypot(largest, math.Sqrt(eps)) * (1 + pow2(-9))
+	root := math.Sqrt(float64(mean)) * largest / math.Sqrt(float64(largest*largest)+eps) * (1 + pow2(-9))
 	for l.room(root*pow2(frac+1) + 1<<17) {
 		frac++
 	}

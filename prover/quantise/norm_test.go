@@ -1,12 +1,15 @@
 package quantise
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/forward"
+	"pgregory.net/rapid"
 )
 
 // normsOf are the kinds of norm, over the last axis.
@@ -52,4 +55,91 @@ func TestNormOfUnequalRows(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rows at the ends of what a tensor may hold, of nothing and of all sizes between:
+// each is right in proportion to its own size.
+func TestNormOfAnyRow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		op := []graph.Norm{{Centred: true}, {}, {Sum: true}}[rapid.IntRange(0, 2).Draw(t, "kind")]
+		op.Epsilon = []float64{0, 1e-12, 1e-5, 1}[rapid.IntRange(0, 3).Draw(t, "epsilon")]
+		outer, width, inner := rapid.IntRange(1, 3).Draw(t, "outer"), rapid.IntRange(2, 150).Draw(t, "width"), rapid.IntRange(1, 2).Draw(t, "inner")
+		op.Axes = [][]int{{1}, {1, 2}, {0, 1}}[rapid.IntRange(0, 2).Draw(t, "axes")]
+		shape := []int{outer, width, inner}
+		n := newNetwork(shape)
+		x := n.in[0]
+		narrow := rapid.Bool().Draw(t, "narrow")
+		if narrow { // an activation
+			x = n.Apply(graph.Tanh, n.Mul(x, n.Number(3)))
+		}
+		g := n.graph(t, n.Norm(op, x))
+		scale := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "scale"))
+		in := make([]float64, outer*width*inner)
+		for i := range in {
+			in[i] = scale * rng.NormFloat64()
+		}
+		values, err := g.RunFloat([][]float64{in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Quantise(g, Ranges(values), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for try := range 6 {
+			for i := range in {
+				switch try {
+				case 0:
+					in[i] = 0
+				case 1:
+					in[i] = 1e30
+				case 2:
+					in[i] = math.Copysign(1e30, rng.NormFloat64())
+				case 3: // few units: one, where that is not less than the mean's rounding
+					in[i] = 0
+					if small := 24; rng.IntN(len(in)) == 0 {
+						if op.Centred {
+							small = 12
+						}
+						in[i] = scale * math.Ldexp(1, -rng.IntN(small))
+					}
+				case 4: // one large element
+					in[i] = scale * 1e-3 * rng.NormFloat64()
+					if rng.IntN(len(in)) == 0 {
+						in[i] = 1e30
+					}
+				default:
+					in[i] = scale * math.Ldexp(rng.NormFloat64(), -rng.IntN(20))
+				}
+			}
+			ints, _, err := m.QuantiseInput([][]float64{in})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
+			if err != nil {
+				t.Fatalf("try %d: %v", try, err)
+			}
+			checkWitness(t, m, w)
+			if narrow {
+				continue
+			}
+			rounded := m.Dequantise(m.Graph.Inputs[0], ints[0])
+			want, err := g.RunFloat([][]float64{rounded})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := m.Outputs(w)[0]
+			for i, y := range want["y"] {
+				most := 0.0 // of the row, and of the model's scale
+				for _, v := range want["y"] {
+					most = math.Max(most, math.Abs(v))
+				}
+				if d := math.Abs(got[i] - y); d > most/1024+1e-6*math.Sqrt(float64(len(in))) {
+					t.Fatalf("try %d: entry %d is %g, want %g (inputs up to %g)", try, i, got[i], y, most)
+				}
+			}
+		}
+	})
 }

@@ -40,8 +40,8 @@ func (l *lowering) reach(a, b model.TensorID, c contraction) float64 {
 func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model.TensorID) {
 	ida, idb := l.tightened(a), l.tightened(b)
 	for {
-		over := math.Log2(l.reach(ida, idb, c) / float64(c.limit))
-		if over <= 0 {
+		over := l.reach(ida, idb, c) / float64(c.limit)
+		if over <= 1 {
 			return ida, idb
 		}
 		wide, v := &ida, a
@@ -49,7 +49,11 @@ func (l *lowering) fitProduct(a, b *value, c contraction) (model.TensorID, model
 			wide, v = &idb, b
 		}
 		// Share the loss between the two.
-		bits := model.Log2Ceil(int(l.magnitude(*wide))) - max(1, int(math.Ceil(over/2)))
+		loss := 1
+		for over > pow2(2*loss) {
+			loss++
+		}
+		bits := model.Log2Ceil(int(l.magnitude(*wide))) - loss
 		if bits < 4 {
 			refuse("a sum of %d products does not fit in 30 bits with at least 4 bits a factor", c.count)
 		}

@@ -3,11 +3,13 @@ package quantise
 import (
 	"context"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -103,7 +105,7 @@ func TestSaturation(t *testing.T) {
 			if node != "Relu" {
 				t.Errorf("%v: saturation at %q", c.x, node)
 			}
-			n += k
+			n += k.Count
 		}
 		if n > c.values {
 			t.Errorf("%v: %d values saturated, want at most %d", c.x, n, c.values)
@@ -172,20 +174,13 @@ func TestReshapeView(t *testing.T) {
 		{[]int{2, 3, 4}, []int{6, 4}}, {[]int{6, 4}, []int{2, 3, 4}}, {[]int{1, 5}, []int{5}}, {[]int{5}, []int{5, 1, 1}},
 		{[]int{2, 6}, []int{3, 4}}, {[]int{1, 1}, nil}, {nil, []int{1, 1, 1}}, {[]int{1, 4, 1, 6}, []int{4, 2, 3, 1}}, {[]int{7, 2, 2}, []int{7, 4}},
 	} {
-		src := make([]int32, model.Size(c.in))
+		src := make(ints.Int8s, model.Size(c.in))
 		for i := range src {
-			src[i] = int32(i + 1)
+			src[i] = int8(i + 1)
 		}
 		v := reshapeView(c.in, c.out)
-		if got := v.Gather(src, c.in, c.out); len(got) != len(src) {
-			t.Errorf("%v to %v: %d entries", c.in, c.out, len(got))
-		} else {
-			for i := range got {
-				if got[i] != src[i] {
-					t.Errorf("%v to %v: %v", c.in, c.out, got)
-					break
-				}
-			}
+		if got := v.Gather(src, c.in, c.out); !reflect.DeepEqual(got, ints.Ints(src)) {
+			t.Errorf("%v to %v: %v", c.in, c.out, got)
 		}
 		outs, ins := map[int]int{}, map[int]int{}
 		for _, g := range v.Groups {
@@ -215,7 +210,7 @@ func TestWeightsPerChannel(t *testing.T) {
 			}
 		}
 		for _, id := range m.Graph.FixedIDs() {
-			for i, x := range m.Weights[id] {
+			for i, x := range ints.All(m.Weights[id]) {
 				for x != 0 && x%2 == 0 {
 					x /= 2
 				}

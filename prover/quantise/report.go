@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"maps"
 	"math"
 
 	"github.com/prove-model/prove-model/prover/forward"
@@ -22,7 +23,8 @@ func Compare(got, want []float64) Accuracy {
 	for i, w := range want {
 		a.MaxError = math.Max(a.MaxError, math.Abs(got[i]-w))
 		lo, hi = math.Min(lo, w), math.Max(hi, w)
-		dot, gg, ww = dot+got[i]*w, gg+got[i]*got[i], ww+w*w
+		// The conversions forbid fused multiply-adds.
+		dot, gg, ww = dot+float64(got[i]*w), gg+float64(got[i]*got[i]), ww+float64(w*w)
 	}
 	a.Range = hi - lo
 	switch {
@@ -85,11 +87,23 @@ func (m *Model) Chosen() []Chosen {
 	return list
 }
 
+// Saturated counts entries of a run at one node.
+type Saturated struct {
+	Count int // entries that were clamped
+	Of    int // entries that could have been
+}
+
 // Saturation counts, by model node, the entries of a run that were clamped to
 // the calibrated range (an entry exactly at the end of the range counts), and those
-// where a function was not defined and something stood in for its value.
-func (m *Model) Saturation(w *forward.Witness) map[string]int {
-	counts := map[string]int{}
+// where a function was not defined and something stood in for its value. Nodes
+// without any are left out.
+func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
+	all := map[string]Saturated{}
+	add := func(node string, count, of int) {
+		s := all[node]
+		all[node] = Saturated{s.Count + count, s.Of + of}
+	}
+	clamped := map[model.TensorID]bool{}
 	for _, c := range m.clamps {
 		t := &m.Graph.Tensors[c.tensor]
 		n := 0
@@ -98,16 +112,18 @@ func (m *Model) Saturation(w *forward.Witness) map[string]int {
 				n++
 			}
 		}
-		if n > 0 {
-			counts[c.node] += n
-		}
+		clamped[c.tensor] = true
+		add(c.node, n, len(w.Values[c.tensor]))
 	}
 	for _, o := range m.outside {
-		if n := o.count(w.Keys[o.step]); n > 0 {
-			counts[o.node] += n
+		of := len(w.Keys[o.step])
+		if clamped[m.Graph.Steps[o.step].Out] {
+			of = 0 // the same entries
 		}
+		add(o.node, o.count(w.Keys[o.step]), of)
 	}
-	return counts
+	maps.DeleteFunc(all, func(_ string, s Saturated) bool { return s.Count == 0 })
+	return all
 }
 
 // Outputs returns the real values of every output of a run.

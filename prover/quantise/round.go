@@ -88,7 +88,7 @@ func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 	half := int64(1) << (l.plan.tableBits - 1)
 	lo, hi := keys(e, frac)
 	if e.frac-frac > maxRounding || lo == 0 && hi == 0 {
-		zero := l.fixed(name, nil, frac, 0, 0, nil, func([]int32) {})
+		zero := l.fixed(name, nil, frac, 0, 0, nil, func([]int32, int) {})
 		return l.virtual(name, e.shape, []model.Linear{{Coef: 1, Src: zero, View: labelView(nil, e.shape)}}, frac)
 	}
 	for lo < -half || hi >= half {

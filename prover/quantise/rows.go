@@ -50,13 +50,13 @@ func (r rows) repeated() *model.View { return labelView(r.labels, r.of) }
 // scale than x.
 func (l *lowering) centred(r rows, id model.TensorID, count int) (of model.TensorID, times int) {
 	t, m := l.g.Tensors[id], l.magnitude(id)
-	if count <= 64 && 2*int64(count)*m < 1<<26 {
+	if count <= 64 && 2*int64(count)*m < 1<<28 {
 		sum := l.virtual("sum", r.shape, []model.Linear{{Coef: 1, Src: id, View: r.sum}}, t.Frac)
 		most := 2 * int64(count) * m
 		return l.add(model.Tensor{Name: "from the mean", Shape: r.of, Kind: model.Virtual, Frac: t.Frac, Min: -most, Max: most,
 			Def: []model.Linear{{Coef: int64(count), Src: id}, {Coef: -1, Src: sum, View: r.repeated()}}}), count
 	}
-	guard := min(4, max(0, 26-model.Log2Ceil(int(m))))
+	guard := min(4, max(0, 27-model.Log2Ceil(int(m))))
 	offset := int64(1) << model.Log2Ceil(int(m))
 	mean := l.mean(r, id, offset, guard)
 	def := []model.Linear{{Coef: 1 << guard, Src: id}, {Coef: 1 << guard, Src: l.scalar("offset", offset), View: labelView(nil, r.of)}}
@@ -93,7 +93,7 @@ func (l *lowering) mean(r rows, id model.TensorID, offset int64, guard int) []mo
 	var parts []model.Linear
 	divide := func(e *expr, bits int) *expr {
 		q := l.witness("mean, digit", r.shape, 0, 0, 1<<bits-1)
-		rest := l.division(e.acc, den, q, count-1, 0)
+		rest := l.division(e.acc, den, q, count-1)
 		l.inRange(l.tensorExpr(q, nil, r.shape), bits)
 		parts = append(parts, model.Linear{Src: q})
 		return rest
@@ -113,5 +113,5 @@ func (l *lowering) mean(r rows, id model.TensorID, offset int64, guard int) []mo
 
 // scalar is a fixed number.
 func (l *lowering) scalar(name string, x int64) model.TensorID {
-	return l.fixed(name, nil, 0, x, x, nil, func(dst []int32) { dst[0] = int32(x) })
+	return l.fixed(name, nil, 0, x, x, nil, func(dst []int32, _ int) { dst[0] = int32(x) })
 }

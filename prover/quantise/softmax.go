@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -47,7 +48,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	l.lookup(s.key, s.key.frac, s.table(bits), id)
 	v.id, v.shaped = id, id
 	// The logarithm is right to a unit of its scale.
-	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*math.Expm1(2*pow2(-s.key.frac)))) + int64(v.shape[len(v.shape)-1]+1)/2
+	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*elementary.Expm1(2*pow2(-s.key.frac)))) + int64(v.shape[len(v.shape)-1]+1)/2
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
@@ -94,7 +95,7 @@ func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 	// Keys are finer than x as far as a table of moderate size goes: what is left of
 	// the logarithm's rounding is an error of all shares of a row.
 	logMax := func(fine int) int64 {
-		return max(8, int64(math.Ceil((math.Log(float64(width))+0.01)*pow2(t.Frac+fine)))+2)
+		return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(t.Frac+fine)))+2)
 	}
 	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(fine) + 2)) }
 	small := 14
@@ -169,7 +170,7 @@ func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorI
 func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
 	values := make([]int32, -first)
 	for i := 1; i < len(values); i++ {
-		values[i] = int32(math.Round(pow2(bits) * math.Exp(float64(first+1+int64(i))*pow2(-frac))))
+		values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
 	}
 	return l.funcTable("exp", first+1, values)
 }
@@ -191,9 +192,9 @@ func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) s
 	t := l.g.Tensors[id]
 	c := l.fg.Consts[n.Inputs[1]]
 	labels, kept := broadcastLabels(c.Shape, shape)
-	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32) {
-		for i, x := range c.I64 {
-			dst[i] = int32(x)
+	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(c.I64[from+i])
 		}
 	})
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
@@ -242,7 +243,7 @@ func (l *lowering) logOfSum(exp model.TensorID, frac int, most int64) []model.Li
 	ln := func(x float64) int64 { return int64(math.Round(unit * x)) }
 	values := make([]int32, 1<<leadBits)
 	for i := range values {
-		values[i] = int32(ln(math.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
+		values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
 	}
 	scale, leadingLog := l.leadingBits(w.shape, lead, next, "logarithm", values)
 	// What brought the leading bits to the front, squared, is in it too much.

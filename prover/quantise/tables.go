@@ -146,7 +146,7 @@ func (l *lowering) funcTable(name string, first int64, values []int32) model.Tab
 	if id, ok := l.tables[key]; ok {
 		return id
 	}
-	id := l.fixed("table "+name, []int{len(column)}, 0, int64(lo), int64(hi), nil, func(dst []int32) { copy(dst, column) })
+	id := l.fixed("table "+name, []int{len(column)}, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) { copy(dst, column[from:]) })
 	return l.addTable(key, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
 }
 

@@ -48,6 +48,12 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		bias = math.Max(bias, math.Abs(b))
 	}
 	id := l.tensor(x)
+	if sum := reachOf(stats) * float64(l.magnitude(id)) * pow2(-l.g.Tensors[id].Frac); sum < bias*pow2(-24) {
+		// As floats would have it, the sum is the bias.
+		bid := l.constant(w.biasName, w.biasShape, w.bias, floorLog2(pow2(24)/bias))
+		v.pending = l.tensorExpr(bid, w.biasView, w.out)
+		return
+	}
 	// Room for what comes next is a wish, room for the bias is not.
 	extra := bias + l.upcoming(v)
 	frac, bits := l.weightFrac(v, id, stats, w, most, extra)
@@ -100,15 +106,13 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	for c, s := range stats {
 		d, u := s.reach(frac, exponents[c], bounds)
 		up, down = math.Max(up, u), math.Max(down, d)
-		reach = math.Max(reach, s.max*pow2(frac)+pow2(exponents[c]))
+		reach = math.Max(reach, float64(s.max*pow2(frac))+pow2(exponents[c]))
 	}
 	if math.Max(up, down) >= model.Bound || reach >= model.Bound {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t, func(dst []int32) {
-		quantiseWeights(dst, w.t, frac, exponents, w.inner)
-	})
+	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t, quantised(w.t, frac, exponents, w.inner))
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 	if len(w.bias) > 0 {
@@ -139,6 +143,15 @@ func (l *lowering) boundsOf(id model.TensorID, w weighting) operandBounds {
 	return b
 }
 
+// reachOf is the largest sum of the magnitudes of a channel's weights.
+func reachOf(stats []channelStats) float64 {
+	most := 0.0
+	for _, c := range stats {
+		most = math.Max(most, c.pos+c.neg)
+	}
+	return most
+}
+
 // magnitude is the largest absolute value of a tensor, at least 1.
 func (l *lowering) magnitude(id model.TensorID) int64 {
 	return max(-l.g.Tensors[id].Min, l.g.Tensors[id].Max, 1)
@@ -158,7 +171,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 	limit := float64(l.limitOf(v))
 	fits := func(frac int) bool {
 		for _, c := range stats {
-			if c.bound(frac, l.exponent(c, frac), bounds)+extra*pow2(t.Frac+frac)+1 > limit {
+			if c.bound(frac, l.exponent(c, frac), bounds)+float64(extra*pow2(t.Frac+frac))+1 > limit {
 				return false
 			}
 		}
@@ -216,7 +229,7 @@ func (l *lowering) upcoming(v *value) float64 {
 			return m
 		}
 		if in != v.name {
-			return l.ranges[in].abs() * l.opts.Headroom * 2
+			return float64(l.ranges[in].abs()*l.opts.Headroom) * 2
 		}
 	}
 	return 0

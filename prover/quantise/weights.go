@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -11,17 +12,33 @@ import (
 // fixed is a fixed tensor whose values are computed when the graph is final.
 type fixed struct {
 	id   model.TensorID
-	fill func(dst []int32)
+	fill filler
 	// source is the constant that, together with what the circuit says of the
 	// tensor, decides on the values; nil if more than that does.
 	source *graph.Tensor
 }
 
+// filler sets dst to the entries of a fixed tensor from the given one on. It may
+// be called for several parts at once.
+type filler func(dst []int32, from int)
+
 // fixed adds a fixed tensor.
-func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill func(dst []int32)) model.TensorID {
+func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill filler) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
 	l.fixeds = append(l.fixeds, fixed{id, fill, source})
 	return id
+}
+
+// values computes the values, in the width that they need: large weights are never
+// in 32 bits as a whole.
+func (f *fixed) values(t *model.Tensor) ints.Ints {
+	n, reach := model.Size(t.Shape), max(t.Max, -t.Min-1)
+	// The range has some room to the values, so half of it is tried first.
+	for width := ints.WidthFor(reach / 2); ; width *= 2 {
+		if v, ok := ints.Make(n, width, f.fill); ok {
+			return v
+		}
+	}
 }
 
 // constant adds a fixed tensor of the given values, rounded to frac.
@@ -34,9 +51,9 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
 		refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
 	}
-	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32) {
-		for i, v := range values {
-			dst[i] = int32(math.Round(v * scale))
+	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(math.Round(values[from+i] * scale))
 		}
 	})
 }
@@ -152,11 +169,12 @@ type operandBounds struct {
 func (c channelStats) reach(frac, exponent int, x operandBounds) (down, up float64) {
 	lo, hi := math.Max(0, -x.lo), math.Max(0, x.hi)
 	s, half := pow2(frac), pow2(exponent)/2
-	slack := float64(x.count) * half * math.Max(lo, hi)
-	up, down = (c.pos*hi+c.neg*lo)*s+slack, (c.pos*lo+c.neg*hi)*s+slack
+	slack := float64(float64(x.count) * half * math.Max(lo, hi))
+	up, down = c.sums(lo, hi)
+	up, down = float64(up*s)+slack, float64(down*s)+slack
 	if x.norm > 0 {
 		// More than rounding can have made of a sum of floats.
-		most := (math.Sqrt(c.squares)*s + half*math.Sqrt(float64(x.count))) * x.norm * (1 + 1e-6)
+		most := (float64(math.Sqrt(c.squares)*s) + float64(half*math.Sqrt(float64(x.count)))) * x.norm * (1 + 1e-6)
 		up, down = math.Min(up, most), math.Min(down, most)
 	}
 	return down, up
@@ -167,18 +185,29 @@ func (c channelStats) bound(frac, exponent int, x operandBounds) float64 {
 	return math.Max(c.reach(frac, exponent, x))
 }
 
-// quantiseWeights fills dst with a constant's entries times 2^frac, rounded to
-// multiples of 2^exponents[c] in channel c (which is i/inner mod channels).
-func quantiseWeights(dst []int32, t *graph.Tensor, frac int, exponents []int, inner int) {
-	rows := len(dst) / inner
-	parallel.For(rows, max(1, 1<<14/inner), func(lo, hi int) {
+// sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
+// here, conversions keep compilers from fusing a product with a sum.)
+func (c channelStats) sums(lo, hi float64) (up, down float64) {
+	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
+}
+
+// quantised returns a constant's entries times 2^frac, rounded to multiples of
+// 2^exponents[c] in channel c (which is i/inner mod channels).
+func quantised(t *graph.Tensor, frac int, exponents []int, inner int) filler {
+	scales := make([]float64, len(exponents))
+	for c, e := range exponents {
+		scales[c] = pow2(frac - e)
+	}
+	return func(dst []int32, from int) {
 		var buffer []float32
-		for r := lo; r < hi; r++ {
-			e := exponents[r%len(exponents)]
-			scale := pow2(frac - e)
-			for i, x := range weights(t, r*inner, inner, &buffer) {
-				dst[r*inner+i] = int32(math.RoundToEven(float64(x)*scale)) << e
+		for run := weights(t, from, len(dst), &buffer); len(run) > 0; {
+			row := from / inner
+			c := row % len(scales)
+			n := min(len(run), (row+1)*inner-from)
+			for i, x := range run[:n] {
+				dst[i] = int32(math.RoundToEven(float64(x)*scales[c])) << exponents[c]
 			}
+			dst, run, from = dst[n:], run[n:], from+n
 		}
-	})
+	}
 }

@@ -3,13 +3,14 @@ package sites
 import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/join"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
 // lookUps proves all look-ups of a chunk with one LogUp tree, after bits of work,
-// and ties the tree's end to the columns of every block.
+// and ties the tree's end to the columns of every step and table.
 func (s *Session) lookUps(bits int) {
 	s.p.grind(bits)
 	l := s.f.Leaves
@@ -19,56 +20,100 @@ func (s *Session) lookUps(bits int) {
 	if s.p.failed() {
 		return
 	}
-	point := end.Point
-	s.drawn[plan.LookUpPoint] = point
+	s.drawn[plan.LookUpPoint] = end.Point
 	s.find(s.f.RowNodes)
 	if s.p.failed() {
 		return
 	}
-	wantNum, wantDen := field.Zero, field.Zero
-	beta2 := l.Beta.Square()
-	for i := range l.Blocks {
-		b := &l.Blocks[i]
-		rho := point[numVars-b.Bits:]
-		weight := poly.EqIndex(point[:numVars-b.Bits], uint64(b.Offset>>b.Bits))
-		rowNum, key, val := s.row(b, &s.f.Rows[i], rho)
-		row := l.Alpha.Sub(key).Sub(l.Beta.Mul(val)).Sub(beta2.MulM31(backend.Tag(b.Table)))
-		wantNum = wantNum.Add(weight.Mul(rowNum))
-		wantDen = wantDen.Add(weight.Mul(row))
+	// What the tree's end is without the columns of the steps that are cut.
+	num, den := field.Zero, field.Zero
+	weight := func(b *backend.LeafBlock) field.QM31 {
+		return poly.EqIndex(end.Point[:numVars-b.Bits], uint64(b.Offset>>b.Bits))
+	}
+	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
+	for i := range l.Steps {
+		b, w := &l.Steps[i], field.Zero
+		for k := range b.Blocks {
+			w = w.Add(weight(&b.Blocks[k]))
+		}
+		row := base(b.Table)
+		if !b.IsCut() {
+			row = row.Sub(s.column(b.Step, &s.f.Steps[i], l.Beta))
+		}
+		num, den = num.Add(w), den.Add(w.Mul(row))
+	}
+	for i := range l.Tables {
+		b := &l.Tables[i]
+		w := weight(&b.Block)
+		key, val := s.tableRow(b.Table, &s.f.Tables[i], end.Point[numVars-b.Block.Bits:])
+		num = num.Sub(w.Mul(s.values[s.f.Tables[i].Num]))
+		den = den.Add(w.Mul(base(b.Table).Sub(key).Sub(l.Beta.Mul(val))))
 	}
 	// The rest of the tree is filled with the fraction 0/1.
 	if l.Size < 1<<numVars {
-		wantDen = wantDen.Add(field.One.Sub(poly.MaskEval(point, uint64(l.Size))))
+		den = den.Add(field.One.Sub(poly.MaskEval(end.Point, uint64(l.Size))))
 	}
-	s.p.check(end.Num == wantNum, "look-ups: numerators do not match the multiplicities")
-	s.p.check(end.Den == wantDen, "look-ups: denominators do not match the columns")
+	s.p.check(end.Num == num, "look-ups: numerators do not match the multiplicities")
+	if s.f.JoinVars > 0 {
+		s.joined(&l, end.Point, den.Sub(end.Den))
+	} else {
+		s.p.check(end.Den == den, "look-ups: denominators do not match the columns")
+	}
 }
 
-// row returns a block's numerator, key and value columns at ρ.
-func (s *Session) row(b *backend.LeafBlock, r *plan.Row, rho []field.QM31) (num, key, val field.QM31) {
-	if r.Out != plan.None {
-		val = s.values[r.Out]
+// joined proves that the columns of the steps that are cut add up to a claim at the
+// tree's end z (package join).
+func (s *Session) joined(l *backend.Leaves, z []field.QM31, claim field.QM31) {
+	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
+	if s.p.failed() {
+		return
 	}
-	if b.Step < 0 {
-		t := &s.g.Tables[b.Table]
-		num = s.values[r.Num].Neg()
-		key = poly.IndexMaskEval(rho, 1<<len(rho)).AddM31(field.FromInt64(t.Min))
-		if t.Kind == model.TablePiecewise {
-			val = piecewise(t, rho)
+	s.drawn[plan.JoinPoint] = end.Point
+	s.find(s.f.JoinNodes)
+	if s.p.failed() {
+		return
+	}
+	sum := field.Zero
+	for i := range l.Steps {
+		b := &l.Steps[i]
+		if !b.IsCut() {
+			continue
 		}
-		return num, key, val
+		shape := s.g.Steps[b.Step].Shape
+		vars := model.Vars(shape)
+		w := join.Late(end.Point, vars).Mul(join.Weight(b, shape, z, end.Point[len(end.Point)-vars:]))
+		sum = sum.Add(w.Mul(s.column(b.Step, &s.f.Steps[i], l.Beta)))
 	}
-	st := &s.g.Steps[b.Step]
-	num = poly.TensorMask(st.Shape, poly.SplitAxes(st.Shape, rho))
-	key = s.values[r.Acc]
+	s.p.check(sum == end.Value, "look-ups: denominators do not match the columns of steps in several blocks")
+}
+
+// column returns key + β·out of a look-up step where its row has been evaluated.
+func (s *Session) column(step int, r *plan.Row, beta field.QM31) field.QM31 {
+	key := s.values[r.Acc]
 	if r.Lo != plan.None {
 		// acc = 2^shift·key + lo. The division is exact in the field: lo is
 		// forced into [0, 2^shift) by its own look-up, and both sides are
 		// integers below the bound.
-		inv := field.M31(1).Div2Exp(uint(st.Shift))
+		inv := field.M31(1).Div2Exp(uint(s.g.Steps[step].Shift))
 		key = key.Sub(s.values[r.Lo]).MulM31(inv)
 	}
-	return num, key, val
+	if r.Out != plan.None {
+		key = key.Add(beta.Mul(s.values[r.Out]))
+	}
+	return key
+}
+
+// tableRow returns a table's key and value columns at ρ.
+func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key, val field.QM31) {
+	t := &s.g.Tables[id]
+	key = poly.IndexMaskEval(rho, 1<<len(rho)).AddM31(field.FromInt64(t.Min))
+	switch {
+	case r.Out != plan.None:
+		val = s.values[r.Out]
+	case t.Kind == model.TablePiecewise:
+		val = piecewise(t, rho)
+	}
+	return key, val
 }
 
 // piecewise evaluates the MLE of a piecewise-linear value column.

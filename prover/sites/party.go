@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/join"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
@@ -155,6 +156,15 @@ func (p *Party) logup(l backend.Leaves, numVars int) logup.End {
 		defer t.Close()
 		return logup.Prove(p.ctx, p.w, numVars, t)
 	})
+}
+
+// join proves or verifies the sum over the steps of a look-up tree that are cut, for
+// a tree that ends at z.
+func (p *Party) join(g *model.Graph, l *backend.Leaves, z []field.QM31, vars int, claim field.QM31) join.End {
+	if !p.proving() {
+		return join.Verify(p.r, vars, claim)
+	}
+	return on(p, func() (join.End, error) { return join.Prove(p.ctx, p.w, g, l, z, claim, p.b) })
 }
 
 // sumcheck proves the sums of the shapes, of which the instances are the prover's

@@ -36,7 +36,7 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	if p.proving() {
 		s.shared = sharedRestrictions(pl.Graph, f)
 	}
-	if len(f.Leaves.Blocks) > 0 {
+	if f.Leaves.Size > 0 {
 		s.lookUps(pl.LookupGrind)
 	}
 	s.equations()

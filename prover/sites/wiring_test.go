@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -95,7 +96,7 @@ func TestWiring(t *testing.T) {
 			src[i] = rng.Int32N(2001) - 1000
 		}
 		acc := make([]int64, model.Size(out))
-		v.Accumulate(acc, 1, src, in, out)
+		v.Accumulate(acc, 1, ints.Int32s(src), in, out)
 		dst := make([]int32, len(acc))
 		for i, x := range acc {
 			dst[i] = int32(x)

@@ -15,7 +15,7 @@ const (
 // Check returns the parameters with the given levels for an opening that takes
 // up rowSlots rows, if they are well formed and every round reaches the
 // config's target. A proof carries its levels, so that the cost model of Derive
-// can change without changing what old keys and proofs mean.
+// can change without changing what old proofs mean.
 func Check(c Config, levels []Level, rowSlots uint64) (*Params, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 // The cost model weighs the prover's time against the proof's bytes. Times are
 // picoseconds of a two-core machine with AVX-512, measured with the benchmarks
 // of the packages concerned. They need only be right to a factor of two or so,
-// because the optimum is flat. The verifier takes the levels from the proof:
-// changing one changes proofs, not the protocol.
+// because the optimum is flat. No verifier uses them: a key states the row length
+// of its tree, and a proof that of its own tree and the levels.
 const (
 	psPerByte       = 4_000_000 // a byte of proof is worth this much time
 	psPermutation   = 50_000    // one Poseidon2 permutation
@@ -32,23 +32,86 @@ const (
 	maxTailBlowup = 8
 	maxFinalVars  = 10
 	minFinalVars  = 3
+	minRowVars    = 1 // of first trees
 )
 
-// Choose picks the row length for committed polynomials of the given numbers of
-// values, each starting at a row that is a multiple of its own number of rows
-// rounded up to a power of two, largest first, and derives the parameters of
-// their common opening. At least one size must be positive.
+// Tree is a tree over stacks of the given numbers of values. Each stack is cut
+// into rows of 2^RowVars values, the last filled up with zeros.
+type Tree struct {
+	RowVars int
+	Sizes   []uint64
+}
+
+// rows returns the rows of all stacks, cut into rows of 2^rowVars values.
+func (t *Tree) rows(rowVars int) uint64 {
+	n := uint64(0)
+	for _, s := range t.Sizes {
+		n += rowsOf(s, rowVars)
+	}
+	return n
+}
+
+func rowsOf(size uint64, rowVars int) uint64 { return (size + 1<<rowVars - 1) >> rowVars }
+
+// Choose picks the row length of a tree over stacks of the given numbers of
+// values, at least one of them positive, and derives the parameters of its
+// opening by itself.
 func Choose(c Config, sizes []uint64) (*Params, error) {
 	rowVars, err := ChooseRowVars(c, sizes)
 	if err != nil {
 		return nil, err
 	}
-	return Derive(c, rowVars, layOut(sizes, rowVars).slots)
+	return Derive(c, rowVars, (&Tree{rowVars, sizes}).rows(rowVars))
 }
 
-// ChooseRowVars returns log2 of the row length that costs least for polynomials
-// placed as [Choose] says.
-func ChooseRowVars(c Config, sizes []uint64) (int, error) {
+// leastRows is how many rows the longest stack of a tree has at least, if it has
+// as many values as that takes: a permutation absorbs eight.
+const leastRows = 8
+
+// ChooseRowVars returns log2 of the row length that costs least for a tree over
+// stacks of the given numbers of values, at least one of them positive, which is
+// opened together with the trees beside it. Their rows are as they are.
+func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
+	longest, err := c.longestRow(sizes)
+	if err != nil {
+		return 0, err
+	}
+	best, _, ok := newTailSearch(c).rowVars(sizes, longest, beside)
+	if !ok {
+		return 0, c.outOfReach()
+	}
+	return best, nil
+}
+
+// ChooseKeyRowVars returns log2 of the row length for a polynomial of that many
+// values that will be opened with others, of which nothing is known yet: the length
+// that costs least beside a polynomial of the same size in rows of the best length
+// for both. The optimum is flat, and few openings are much cheaper with another.
+func ChooseKeyRowVars(c Config, size uint64) (int, error) {
+	sizes := []uint64{size}
+	longest, err := c.longestRow(sizes)
+	if err != nil {
+		return 0, err
+	}
+	t := newTailSearch(c)
+	best, bestCost := -1, uint64(0)
+	for v := minRowVars; v <= longest; v++ {
+		if _, cost, ok := t.rowVars(sizes, longest, []Tree{{v, sizes}}); ok && (best < 0 || cost < bestCost) {
+			best, bestCost = v, cost
+		}
+	}
+	if best < 0 {
+		return 0, c.outOfReach()
+	}
+	return best, nil
+}
+
+func (c Config) outOfReach() error {
+	return fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
+}
+
+// longestRow returns log2 of the longest row worth a look for stacks of these sizes.
+func (c Config) longestRow(sizes []uint64) (int, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
 	}
@@ -62,38 +125,19 @@ func ChooseRowVars(c Config, sizes []uint64) (int, error) {
 	if largest == 0 {
 		return 0, errNoRows
 	}
-	t := newTailSearch(c)
-	longest := max(minFinalVars, min(ceilLog2(largest), max(comfortableRow, ceilLog2(total)-comfortableFold)))
-	best, bestCost := -1, uint64(0)
-	for v := minFinalVars; v <= longest && v+c.LogBlowup <= MaxLogDomain; v++ {
-		cost, ok := t.firstCost(v, layOut(sizes, v))
-		if ok && (best < 0 || cost < bestCost) {
-			best, bestCost = v, cost
-		}
-	}
-	if best < 0 {
-		return 0, fmt.Errorf("soundness: %d bits are out of reach with %d grinding bits", c.TargetBits, c.GrindBits)
-	}
-	return best, nil
+	longest := min(bits.Len64(largest/leastRows)-1, max(comfortableRow, ceilLog2(total)-comfortableFold))
+	return min(max(minFinalVars, longest), MaxLogDomain-c.LogBlowup), nil
 }
 
-// layout is how committed polynomials take up rows.
-type layout struct {
-	trees uint64 // polynomials that are not empty
-	rows  uint64 // of all of them
-	slots uint64 // a bound of the places they take up
-}
-
-func layOut(sizes []uint64, rowVars int) layout {
-	var l layout
-	for _, s := range sizes {
-		if n := (s + 1<<rowVars - 1) >> rowVars; n > 0 {
-			l.trees++
-			l.rows += n
-			l.slots += 1 << ceilLog2(n)
+// rowVars returns the cheapest row length of a tree over stacks of these sizes that
+// is opened with others, and its cost.
+func (t *tailSearch) rowVars(sizes []uint64, longest int, beside []Tree) (best int, cost uint64, ok bool) {
+	for v := minRowVars; v <= longest; v++ {
+		if x, fits := t.firstCost(Tree{v, sizes}, beside); fits && (!ok || x < cost) {
+			best, cost, ok = v, x, true
 		}
 	}
-	return l
+	return best, cost, ok
 }
 
 // Derive returns the parameters of an opening of rows of 2^rowVars values that
@@ -185,17 +229,40 @@ func (t *tailSearch) multiplicities() []int {
 	return johnsonMultiplicities
 }
 
-// firstCost returns the cost of opening first trees over rows of 2^v values.
-func (t *tailSearch) firstCost(v int, p layout) (uint64, bool) {
-	l := Level{FoldVars: ceilLog2(p.slots), RowVars: v, LogBlowup: t.config.LogBlowup}
-	if p.slots > 1<<MaxFoldVars || !t.config.secure(&l) {
+// firstCost returns the cost of committing to a tree and of opening it together
+// with others.
+func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
+	trees := append([]Tree{own}, beside...)
+	l := Level{LogBlowup: t.config.LogBlowup}
+	for i := range trees {
+		l.RowVars = max(l.RowVars, trees[i].RowVars)
+	}
+	slots := uint64(0) // rows of 2^l.RowVars values: every stack begins with one
+	for i := range trees {
+		slots += trees[i].rows(l.RowVars)
+	}
+	l.FoldVars = ceilLog2(slots)
+	if slots > 1<<MaxFoldVars || !t.config.secure(&l) {
 		return 0, false
 	}
-	s, ok := t.best(v)
-	// The leaves' share of the commitment is the same for every row length.
-	time := p.rows<<v*psRowValue + p.trees<<l.LogDomain()*psPermutation
-	bytes := l.proofBytes(limbBytes*p.rows) + (p.trees-1)*l.pathBytes()
-	return time + l.tailTime() + bytes*psPerByte + s.cost, ok
+	s, ok := t.best(l.RowVars)
+	cost := s.cost + l.tailTime() + l.messageBytes()*psPerByte
+	for i := range trees {
+		rows, domain := trees[i].rows(trees[i].RowVars), trees[i].RowVars+l.LogBlowup
+		if rows > 1<<MaxFoldVars {
+			return 0, false
+		}
+		cost += rows << trees[i].RowVars * psRowValue
+		cost += l.openedBytes(limbBytes*rows, domain) * psPerByte
+	}
+	permutations := uint64(1) // for a column: its part of the tree, and its groups
+	for _, size := range own.Sizes {
+		permutations += (rowsOf(size, own.RowVars) + 7) / 8
+	}
+	if n := uint64(len(own.Sizes)); n > 1 {
+		permutations += n
+	}
+	return cost + permutations<<(own.RowVars+l.LogBlowup)*psPermutation, ok
 }
 
 // cost returns the cost of committing to the level and opening it, for leaves
@@ -206,7 +273,7 @@ func (l Level) cost(leafBytes uint64) uint64 {
 	time := rows * columns * uint64(l.LogDomain()) * psButterfly
 	time += columns * ((rows+7)/8 + 1) * psPermutation
 	time += uint64(1) << (l.FoldVars + l.RowVars) * psSumcheckValue
-	return time + l.tailTime() + l.proofBytes(leafBytes)*psPerByte
+	return time + l.tailTime() + (l.messageBytes()+l.openedBytes(leafBytes, l.LogDomain()))*psPerByte
 }
 
 // tailTime returns the prover's time for what the level's queries cause later,
@@ -217,29 +284,39 @@ func (l Level) tailTime() uint64 {
 	return time + uint64(l.FoldVars)<<l.FoldGrind*psPermutation
 }
 
-// proofBytes estimates what the level adds to a proof: root, samples, round
-// polynomials, nonces, leaves and pruned paths.
-func (l Level) proofBytes(leafBytes uint64) uint64 {
-	n := uint64(digestBytes + fieldBytes*l.OutOfDomain + (2*fieldBytes+limbBytes)*l.FoldVars)
-	return n + uint64(l.Queries)*leafBytes + l.pathBytes()
+// messageBytes returns what the level adds to a proof beside what is opened: root,
+// samples, round polynomials, nonces.
+func (l Level) messageBytes() uint64 {
+	return uint64(digestBytes + fieldBytes*l.OutOfDomain + (2*fieldBytes+limbBytes)*l.FoldVars)
 }
 
-// pathBytes estimates the pruned paths of one tree.
-func (l Level) pathBytes() uint64 {
-	return digestBytes * prunedDigests(uint64(l.Queries), l.LogDomain())
-}
-
-// prunedDigests estimates the siblings in the common path of t random leaves of
-// a tree of the given depth. A layer of 2^d nodes holds about
-// 2^d·(1−(1−2^(−d))^t) of the paths; the sibling of each is sent unless it is on
-// a path too.
-func prunedDigests(t uint64, depth int) uint64 {
-	// Above the layer of about t nodes nearly all nodes are on a path, below it
-	// nearly none have siblings there. Near the layer the two effects leave
-	// about one sibling in three: one layer's worth in all.
-	top := bits.Len64(t) - 1
-	if depth <= top {
-		return t / 2
+// openedBytes estimates what the level's queries open of a tree of 2^depth leaves:
+// leaves and their common path. The sibling of every node on a path is sent unless
+// it is on one too, which is two for each parent less the nodes themselves.
+func (l Level) openedBytes(leafBytes uint64, depth int) uint64 {
+	queries := uint64(l.Queries)
+	nodes, siblings := uint64(1)<<drawnFrac, uint64(0)
+	for d := 1; d <= depth; d++ {
+		below := drawn(queries, d)
+		siblings += 2*nodes - below
+		nodes = below
 	}
-	return t * uint64(depth-top)
+	return (nodes*leafBytes + siblings*digestBytes) >> drawnFrac
+}
+
+// drawnFrac is the number of fractional bits of drawn.
+const drawnFrac = 8
+
+// drawn returns how many of 2^d nodes t random draws meet on average,
+// 2^d·(1−(1−2^(−d))^t), d at least 1 and at most MaxLogDomain.
+func drawn(t uint64, d int) uint64 {
+	const one = 1 << 32
+	missed := uint64(one) // the probability that none of the draws meets a node
+	for factor := uint64(one - one>>d); t > 0; t >>= 1 {
+		if t&1 == 1 {
+			missed = missed * factor >> 32
+		}
+		factor = factor * factor >> 32
+	}
+	return (one - missed) << d >> (32 - drawnFrac)
 }

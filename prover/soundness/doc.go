@@ -3,7 +3,9 @@
 // number of grinding bits of an opening (docs/security.md, "Bits per round").
 //
 // Everything is computed with integers: logarithms are fixed-point numbers
-// rounded against the prover. The parameters of an opening are a function of
-// public sizes that the verifier computes again, so they must come out the same
-// on every machine, which floating point does not promise.
+// rounded against the prover. A verifier computes the bits of the parameters that
+// a proof states ([Check]), so they must come out the same on every machine, which
+// floating point does not promise. How a prover chooses parameters ([Derive],
+// [ChooseRowVars]) is its own affair; that it is integers too gives the same bytes
+// everywhere.
 package soundness

@@ -44,7 +44,8 @@ func (c Config) Validate() error {
 }
 
 // Level describes one oracle of an opening. Level 0 is the first trees
-// together; level i ≥ 1 is the tree of the i-th folded row.
+// together, as words over the longest of their rows (docs/security.md, "Trees of
+// shorter rows"); level i ≥ 1 is the tree of the i-th folded row.
 type Level struct {
 	FoldVars     int // the leaf is a column of 2^FoldVars rows
 	RowVars      int // every row has 2^RowVars values
@@ -63,14 +64,14 @@ func (l Level) bound() codeBound {
 // LogDomain returns log2 of the number of code positions.
 func (l Level) LogDomain() int { return l.RowVars + l.LogBlowup }
 
-// Params are the parameters of one opening, a function of a Config and public
-// sizes. The row left after the last level is sent in the clear.
+// Params are the parameters of one opening. The row left after the last level is
+// sent in the clear.
 type Params struct {
 	Config Config
 	Levels []Level
 }
 
-// RowVars returns log2 of the row length of the first trees.
+// RowVars returns log2 of the longest row of the first trees.
 func (p *Params) RowVars() int { return p.Levels[0].RowVars }
 
 // NumVars returns the number of variables of the opened polynomial.

@@ -23,10 +23,15 @@ func MinBits(rounds []Round) Bits {
 	return m
 }
 
-// Join is the round that joins n claims with powers of a challenge, or that
-// tests a polynomial of degree n at a random point: n/|K|.
-func Join(name string, n uint64) Round {
-	return Round{name, 1, 0, overField(new(big.Int).SetUint64(n))}
+// Join is the round that joins n claims with the powers 1, ζ, …, ζ^(n−1) of a
+// challenge: if one of them is false, the joined claim is true at the zeros of a
+// polynomial of degree n − 1 at most, (n−1)/|K|.
+func Join(name string, n uint64) Round { return Point(name, max(n, 1)-1) }
+
+// Point is the round that tests a polynomial of the given total degree, which
+// should be zero, at a random point: degree/|K|.
+func Point(name string, degree uint64) Round {
+	return Round{name, 1, 0, overField(new(big.Int).SetUint64(degree))}
 }
 
 // Sumcheck is a sumcheck of the given number of rounds and degree:

@@ -68,7 +68,11 @@ func TestReference(t *testing.T) {
 		// L = 20: 20·61/2 = 610.
 		{"fractional sum", FractionalSum("", 20).Bits, k - math.Log2(610)},
 		{"sumcheck", Sumcheck("", 7, 3).Bits, k - math.Log2(3)},
-		{"no error", Join("", 0).Bits, k},
+		{"two claims", Join("", 2).Bits, k},
+		{"four claims", Join("", 4).Bits, k - math.Log2(3)},
+		{"a polynomial of degree 3", Point("", 3).Bits, k - math.Log2(3)},
+		{"no claim", Join("", 0).Bits, k},
+		{"a single claim", Join("", 1).Bits, k},
 	} {
 		if !near(c.got, c.want) {
 			t.Errorf("%s: %v bits, want %v", c.name, c.got.Float(), c.want)

@@ -103,7 +103,7 @@ func (v *verification) run() error {
 	return v.opening(main)
 }
 
-// commitments receives the roots of the witness. That of the fixed tensors is
+// commitments receives the root of the witness. That of the fixed tensors is
 // the key's, which the statement has bound.
 func (v *verification) commitments(main *transcript.Sponge) error {
 	body, err := v.in.Next()
@@ -113,7 +113,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	r := transcript.NewReader(main, body)
 	v.roots = make([]poseidon2.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
-		if v.plan.Trees[i].Chunk < 0 {
+		if v.plan.Trees[i].Fixed {
 			v.roots[i] = v.key.Root
 		} else {
 			v.roots[i] = r.Digest()
@@ -148,8 +148,9 @@ func (v *verification) opening(main *transcript.Sponge) error {
 	}
 	r := transcript.NewReader(main, body)
 	if v.plan.Params != nil {
-		terms, value := v.plan.Combine(v.claims, r.Challenge())
-		whir.Verify(r, v.plan.Params, v.roots, v.plan.RowCounts(), v.plan.RowOffsets(), terms, value)
+		tau := r.Challenges(v.plan.TailVars())
+		terms, value := v.plan.Combine(v.claims, tau, r.Challenge())
+		whir.Verify(r, v.plan.Params, v.roots, v.plan.Layouts(), v.plan.RowOffsets(), terms, value)
 	}
 	if err := r.Done(); err != nil {
 		return fmt.Errorf("%w: opening: %w", ErrInvalid, err)

@@ -29,13 +29,13 @@ func benchmarkOpening(b *testing.B, n int, c soundness.Config) {
 		terms = append(terms, n-i)
 	}
 	start := time.Now()
-	o, err := newOpening(c, rng, rowVars, []int{1 << (n - rowVars)}, 1, terms)
+	o, err := newOpening(c, rng, []Layout{rows(rowVars, 1<<(n-rowVars))}, 1, terms)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Logf("levels %+v; set-up %v", o.params.Levels, time.Since(start))
 	start = time.Now()
-	commit(rowVars, c.LogBlowup, o.srcs[0])
+	commit(o.trees[0].Layout(), o.srcs[0])
 	commit := time.Since(start)
 	var proof []byte
 	for b.Loop() {

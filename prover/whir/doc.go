@@ -2,15 +2,16 @@
 // interleaved WHIR (2024/1586) over the circle code, with several first trees
 // that share one tail (docs/protocol.md, "Openings").
 //
-// A stack is a list of rows of one length 2^RowVars. [Commit] encodes every row
-// and hashes the columns of codewords into a Merkle tree. The rows of several
-// trees, each from its own row offset on, make up one table over
-// {0,1}^NumVars, zero where there is no row. [Open] proves
+// A tree commits to rows of one length. [Commit] encodes every row and hashes the
+// columns of codewords, in groups of rows, into the leaves of a Merkle tree. The
+// rows of all trees make up one table over {0,1}^NumVars, with rows as long as the
+// longest of theirs ([Layout] says where shorter ones are), zero where there is no
+// row. [Open] proves
 //
-//	Σ_x Stack(x)·Q(x) = value
+//	Σ_x Table(x)·Q(x) = value
 //
-// for a public functional Q given as a sum of [Term]s, each an eq table on an
-// aligned block, which is what evaluation claims on parts of a stack are.
+// for a public functional Q given as a sum of [Term]s, each an eq table on a
+// block, which is what evaluation claims on parts of a tree are.
 //
 // The proof, level by level:
 //

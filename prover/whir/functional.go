@@ -1,45 +1,66 @@
 package whir
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
-// Functional is Q cut into rows of 2^RowVars values: a sum of parts, each the
-// product of weights on a range of rows and an eq table on a block within every
+// Functional is Q cut into table rows of 2^RowVars values: a sum of parts, each the
+// product of weights on a range of rows and an eq table on some columns of every
 // one of them.
 type Functional struct {
 	RowVars int
 	Parts   []Part
 }
 
-// Part is a [Term] as rows see it: on row FirstRow + b it is
-// RowWeights[b]·eq(Low, ·) on the 2^len(Low) columns from Column on. The number
-// of rows is a power of two that divides FirstRow; if it is not 1, a part covers
-// whole rows.
+// Part is a [Term] as table rows see it: on row FirstRow + b it is RowWeights[b] times
+// entry i of eq(Low, ·) on column Column + i·2^Stride, which is within the Span columns
+// that begin at the multiple of Span below Column. The number of rows is a power of
+// two; if it is not 1, a part covers whole rows.
 type Part struct {
 	FirstRow   int
 	RowWeights []field.QM31
 	Column     int
+	Stride     int
 	Low        []field.QM31
 }
 
-func newFunctional(terms []Term, rowVars int) *Functional {
-	q := &Functional{rowVars, make([]Part, len(terms))}
-	for i, t := range terms {
-		inRow := min(len(t.Point), rowVars)
-		head := t.Point[:len(t.Point)-inRow]
-		w := make([]field.QM31, 1<<len(head))
-		field.EqTableInto(w, head, t.Coef)
-		q.Parts[i] = Part{
-			FirstRow:   int(t.Offset >> rowVars),
-			RowWeights: w,
-			Column:     int(t.Offset & (1<<rowVars - 1)),
-			Low:        t.Point[len(t.Point)-inRow:],
-		}
+// Span returns the number of columns that a part is spread over.
+func (p *Part) Span() int { return 1 << (len(p.Low) + p.Stride) }
+
+// functional returns the functional of the statement.
+func (s *statement) functional() *Functional {
+	q := &Functional{s.params.RowVars(), make([]Part, len(s.terms))}
+	for i := range s.terms {
+		q.Parts[i] = s.part(&s.terms[i])
 	}
 	return q
+}
+
+// part returns a term as table rows see it. Of the coordinates that number values
+// of a table row, those that number its parts come behind those of the columns, and
+// in reverse.
+func (s *statement) part(t *Term) Part {
+	row, longs, offset := s.place(t)
+	rowVars, shift := s.layouts[t.Tree].RowVars, s.shift(t.Tree)
+	low := t.Point[longs:]
+	parts := max(0, len(low)-rowVars)
+	own := slices.Clone(low[parts:])
+	for i := range parts {
+		own = append(own, low[parts-1-i])
+	}
+	p := Part{
+		FirstRow:   int(row),
+		RowWeights: make([]field.QM31, 1<<longs),
+		Column:     column(offset>>rowVars, offset&(1<<rowVars-1), shift),
+		Stride:     shift - parts,
+		Low:        own,
+	}
+	field.EqTableInto(p.RowWeights, t.Point[:longs], t.Coef)
+	return p
 }
 
 // folded returns the functional on what long rows fold to with these weights: a
@@ -59,7 +80,7 @@ func (q *Functional) folded(weights []field.QM31, rows int) []field.QM31 {
 		for b := range min(n, len(p.RowWeights)) {
 			l := (p.FirstRow + b) % n
 			row := table[l<<q.RowVars : (l+1)<<q.RowVars]
-			addEq(row[p.Column:p.Column+1<<len(p.Low)], p.Low, coefs[l])
+			addEq(row[p.Column:], p.Stride, p.Low, coefs[l])
 		}
 	}
 	return table
@@ -68,17 +89,28 @@ func (q *Functional) folded(weights []field.QM31, rows int) []field.QM31 {
 // eqLowVars is how many variables an eq table is added with at once.
 const eqLowVars = 9
 
-// addEq sets dst[i] += coef·eq(r, i) for 2^len(r) entries.
-func addEq(dst []field.QM31, r []field.QM31, coef field.QM31) {
+// addEq sets dst[i·2^stride] += coef·eq(r, i) for 2^len(r) entries.
+func addEq(dst []field.QM31, stride int, r []field.QM31, coef field.QM31) {
 	head := r[:len(r)-min(len(r), eqLowVars)]
 	low := poly.EqTable(r[len(head):])
 	high := make([]field.QM31, 1<<len(head))
 	field.EqTableInto(high, head, coef)
 	parallel.For(len(high), 2, func(from, to int) {
 		for h := from; h < to; h++ {
-			field.MulAccQM31Vec(dst[h*len(low):(h+1)*len(low)], low, high[h])
+			mulAcc(dst[h*len(low)<<stride:], stride, low, high[h])
 		}
 	})
+}
+
+// mulAcc sets dst[i·2^stride] += a[i]·c.
+func mulAcc(dst []field.QM31, stride int, a []field.QM31, c field.QM31) {
+	if stride == 0 {
+		field.MulAccQM31Vec(dst[:len(a)], a, c)
+		return
+	}
+	for i, v := range a {
+		dst[i<<stride] = dst[i<<stride].Add(v.Mul(c))
+	}
 }
 
 // blockFunctional gives the functional's values on aligned blocks of columns,
@@ -89,20 +121,23 @@ type blockFunctional struct {
 	parts []blockPart
 }
 
-// blockPart is a part's eq table in the form high ⊗ low. It covers whole blocks,
-// with a weight in high for each, or lies within one.
-type blockPart struct{ high, low []field.QM31 }
+// blockPart is a part's eq table in the form high ⊗ low: block number
+// (first column)/width + h·step has low times high[h], and the others nothing.
+type blockPart struct {
+	high, low []field.QM31
+	step      int
+}
 
 func newBlockFunctional(q *Functional, width int) *blockFunctional {
 	b := &blockFunctional{q, width, make([]blockPart, len(q.Parts))}
 	parallel.For(len(q.Parts), 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			low := q.Parts[i].Low
-			cut := 0
-			for 1<<(len(low)-cut) > width {
+			p := &q.Parts[i]
+			cut := 0 // coordinates that number blocks
+			for cut < len(p.Low) && p.Span()>>cut > width {
 				cut++
 			}
-			b.parts[i] = blockPart{poly.EqTable(low[:cut]), poly.EqTable(low[cut:])}
+			b.parts[i] = blockPart{poly.EqTable(p.Low[:cut]), poly.EqTable(p.Low[cut:]), max(1, p.Span()>>cut/width)}
 		}
 	})
 	return b
@@ -115,7 +150,7 @@ func (f *blockFunctional) fill(dst *sparseRows[field.QM31], first, step, k int) 
 	for i, p := range f.q.Parts {
 		t := &f.parts[i]
 		block, within := p.Column/f.width, p.Column%f.width
-		if k < block || k >= block+len(t.high) {
+		if k < block || (k-block)%t.step != 0 || (k-block)/t.step >= len(t.high) {
 			continue
 		}
 		// The part's rows among those wanted.
@@ -127,7 +162,7 @@ func (f *blockFunctional) fill(dst *sparseRows[field.QM31], first, step, k int) 
 				dst.live[at] = true
 				clear(row)
 			}
-			field.MulAccQM31Vec(row[within:within+len(t.low)], t.low, p.RowWeights[b].Mul(t.high[k-block]))
+			mulAcc(row[within:], p.Stride, t.low, p.RowWeights[b].Mul(t.high[(k-block)/t.step]))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // FuzzVerify gives the verifier any bytes: only the honest proof is accepted.
 func FuzzVerify(f *testing.F) {
 	c := soundness.Config{TargetBits: 12, GrindBits: 2, LogBlowup: 1, Mode: soundness.Johnson}
-	o, err := newOpening(c, rand.New(rand.NewPCG(9, 9)), 9, []int{2, 1}, 2, []int{10, 9, 3})
+	o, err := newOpening(c, rand.New(rand.NewPCG(9, 9)), []Layout{rows(9, 2), rows(7, 1, 2)}, 2, []int{10, 9, 3})
 	if err != nil {
 		f.Fatal(err)
 	}

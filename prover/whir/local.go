@@ -19,12 +19,13 @@ type local struct {
 }
 
 // NewPasses reads every row of the sources once and returns the passes over them.
-// The first row of srcs[i] is row rowOffsets[i] of the table. Memory is 6 bytes
+// srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
+// rowOffsets[i]. Memory is 6 bytes
 // for each value of the stack and, in the course of the passes, some 200 to 400,
 // depending on the parameters, for each value of one row.
-func NewPasses(params *soundness.Params, srcs []RowSource, rowOffsets []uint64) Passes {
+func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
-	return &local{rows: loadRows(first.RowVars, first.FoldVars, srcs, rowOffsets)}
+	return &local{rows: loadRows(first.RowVars, first.FoldVars, layouts, srcs, rowOffsets)}
 }
 
 // Grid implements Passes.
@@ -45,11 +46,11 @@ func (l *local) Fold(ctx context.Context, weights []field.QM31, q *Functional) e
 }
 
 // Columns implements Passes.
-func (l *local) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
+func (l *local) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return l.rows.columns(first, n, logBlowup, positions), nil
+	return l.rows.columns(tree, positions), nil
 }
 
 // Round implements Passes.

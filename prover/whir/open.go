@@ -2,7 +2,6 @@ package whir
 
 import (
 	"context"
-	"errors"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -11,10 +10,10 @@ import (
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// Open writes a proof that Σ_x Stack(x)·Q(x) = value, where trees[i] commits to
-// the rows from row rowOffsets[i] of the stack's table on, the table is that of
-// the passes, and Q is the sum of the terms. Trees come in increasing order and do
-// not overlap. The passes are used up.
+// Open writes a proof that Σ_x Table(x)·Q(x) = value, where trees[i] commits to
+// the rows from table row rowOffsets[i] of the table on, the table is that of the
+// passes, and Q is the sum of the terms. Trees come in increasing order and do not
+// share table rows. The passes are used up.
 //
 // The caller must have absorbed all that the terms and the value are computed
 // from, the trees' roots first of all. That the value is right is the caller's
@@ -67,7 +66,7 @@ func (o *opener) open() error {
 func (o *opener) foldLongRows() ([]field.QM31, error) {
 	first := o.s.params.Levels[0]
 	vars := min(first.FoldVars, GridVars)
-	q := newFunctional(o.s.terms, first.RowVars)
+	q := o.s.functional()
 	values, err := o.passes.Grid(o.ctx, vars, q)
 	if err != nil {
 		return nil, err
@@ -90,14 +89,15 @@ func (o *opener) level(i int, weights []field.QM31) ([]field.QM31, error) {
 	}
 	o.w.SendDigest(root)
 	samples := make([]sample, next.OutOfDomain)
-	for k := range samples {
-		z := o.w.Challenge()
+	for k, z := range o.w.Challenges(len(samples)) {
 		v, err := o.passes.At(o.ctx, z)
 		if err != nil {
 			return nil, err
 		}
 		samples[k] = sample{z, v}
-		o.w.SendQM31(v)
+	}
+	for _, sample := range samples {
+		o.w.SendQM31(sample.value)
 	}
 	positions, values, err := o.query(i, weights)
 	if err != nil {
@@ -183,20 +183,19 @@ func (o *opener) query(level int, weights []field.QM31) (positions []uint64, val
 // openFirst opens the first trees, all at the same positions.
 func (o *opener) openFirst(positions []uint64, weights []field.QM31) ([]field.QM31, error) {
 	values := make([]field.QM31, len(positions))
+	points := domainPoints(o.s.params.Levels[0], positions)
 	for i, t := range o.trees {
-		first := int(o.s.rowOffsets[i])
-		leaves, err := o.passes.Columns(o.ctx, first, t.rows, t.logBlowup, positions)
+		own := leafPositions(positions, o.s.shift(i))
+		leaves, err := o.passes.Columns(o.ctx, i, own)
 		if err != nil {
 			return nil, err
 		}
-		path, err := t.nodes.Path(o.ctx, positions)
+		path, err := t.nodes.Path(o.ctx, own)
 		if err != nil {
 			return nil, err
 		}
 		writeLeaves(o.w, Leaves{leaves, path})
-		for k, leaf := range leaves {
-			values[k] = values[k].Add(field.DotM31(leaf, weights[first:first+t.rows]))
-		}
+		o.s.addValues(values, i, leaves, positions, points, weights)
 	}
 	return values, nil
 }
@@ -215,17 +214,12 @@ func (o *opener) openFolded(n int, positions []uint64, weights []field.QM31) ([]
 	return values, nil
 }
 
-var errTreeShape = errors.New("whir: a tree of another shape than the parameters")
-
 // proverStatement gathers the statement of an opening and says if its parts do
 // not fit together.
 func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms []Term, value field.QM31) (*statement, error) {
-	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]int, len(trees)), rowOffsets, terms, value}
+	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]Layout, len(trees)), rowOffsets, terms, value}
 	for i, t := range trees {
-		if t.rowVars != params.RowVars() || t.logBlowup != params.Levels[0].LogBlowup {
-			return nil, errTreeShape
-		}
-		s.roots[i], s.rowCounts[i] = t.Root(), t.rows
+		s.roots[i], s.layouts[i] = t.Root(), t.layout
 	}
 	return s, s.check()
 }

@@ -15,8 +15,8 @@ import (
 // far. Passes are used by one goroutine.
 //
 // The data are first the rows of all trees in their places in one table of
-// 2^FoldVars rows of 2^RowVars values, zero where no tree has one. After Fold they
-// are, beside that, two tables f and q over K of one power-of-two length, of which
+// 2^FoldVars rows of 2^RowVars values, zero where no tree has one (see
+// layout.go). After Fold they are, beside that, two tables f and q over K of one power-of-two length, of which
 // the claim is Σ_x f(x)·q(x).
 type Passes interface {
 	// Grid views the rows as 2^vars long rows, vars ≤ FoldVars, one after the
@@ -26,12 +26,12 @@ type Passes interface {
 	// table at 0 first and that at ∞ last.
 	Grid(ctx context.Context, vars int, q *Functional) ([]field.QM31, error)
 	// Fold makes f and q what the long rows, as many as there are weights, of the
-	// stack and of the functional fold to: f[x] = Σ_h weights[h]·(long row h)[x],
+	// table and of the functional fold to: f[x] = Σ_h weights[h]·(long row h)[x],
 	// q likewise.
 	Fold(ctx context.Context, weights []field.QM31, q *Functional) error
-	// Columns returns the columns at the positions, strictly increasing, of the
-	// codewords at rate 2^(−logBlowup) of the n rows from row first on.
-	Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error)
+	// Columns returns a tree's columns at the positions, strictly increasing, of
+	// the codewords of its rows.
+	Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error)
 
 	// Round returns what a round of the sumcheck over the first variable sends.
 	Round(ctx context.Context) (Sums, error)

@@ -28,21 +28,27 @@ func domainPoints(l soundness.Level, positions []uint64) []field.M31 {
 	return points
 }
 
-// leafDigests hashes leaves of one length, more of them at a time than one by
-// one.
-func leafDigests(leaves [][]field.M31) []poseidon2.Digest {
-	rows := make([][]field.M31, len(leaves[0]))
-	for i := range rows {
-		rows[i] = make([]field.M31, len(leaves))
-		for k, leaf := range leaves {
-			rows[i][k] = leaf[i]
+// leafDigests hashes leaves that have the given numbers of values in their groups,
+// more of them at a time than one by one.
+func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
+	hasher := poseidon2.NewLeafHasher(len(leaves), len(groups))
+	first := 0
+	for _, n := range groups {
+		rows := make([][]field.M31, n)
+		for i := range rows {
+			rows[i] = make([]field.M31, len(leaves))
+			for k, leaf := range leaves {
+				rows[i][k] = leaf[first+i]
+			}
 		}
+		h := poseidon2.NewColumnHasher(len(leaves), n)
+		h.AbsorbRows(rows)
+		digests := make([]poseidon2.Digest, len(leaves))
+		h.Sum(digests)
+		hasher.Absorb(digests)
+		first += n
 	}
-	h := poseidon2.NewColumnHasher(len(leaves), len(rows))
-	h.AbsorbRows(rows)
-	digests := make([]poseidon2.Digest, len(leaves))
-	h.Sum(digests)
-	return digests
+	return hasher.Sum()
 }
 
 // writeLeaves writes leaves and their path as hints.
@@ -53,9 +59,13 @@ func writeLeaves(w *transcript.Writer, leaves Leaves) {
 	w.HintDigest(leaves.Path...)
 }
 
-// readLeaves reads what writeLeaves wrote, leaves of the given length, and
-// checks it against the root. It returns nil after an error.
-func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, length int) [][]field.M31 {
+// readLeaves reads what writeLeaves wrote, leaves with the given numbers of values
+// in their groups, and checks it against the root. It returns nil after an error.
+func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, groups []int) [][]field.M31 {
+	length := 0
+	for _, n := range groups {
+		length += n
+	}
 	if r.Remaining()/transcript.LimbBytes/len(positions) < length {
 		// Before anything is allocated for the leaves.
 		r.Fail(fmt.Errorf("%w: %d leaves of %d values wanted", transcript.ErrTruncated, len(positions), length))
@@ -68,7 +78,7 @@ func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, position
 	if r.Err() != nil {
 		return nil
 	}
-	if merkle.Verify(r, root, depth, positions, leafDigests(leaves)) != nil {
+	if merkle.Verify(r, root, depth, positions, leafDigests(leaves, groups)) != nil {
 		return nil
 	}
 	return leaves

@@ -9,20 +9,20 @@ import (
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/merkle"
-	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// sampleOpening is what the tests below start from: two trees, a tail of at least one level,
-// out-of-domain samples in Johnson mode.
+// sampleOpening is what the tests below start from: two trees with rows of two
+// lengths, one of them in two groups, a tail of at least one level, out-of-domain
+// samples in Johnson mode.
 func sampleOpening(t *testing.T, mode soundness.Mode) *opening {
 	t.Helper()
 	c := quick(mode)
 	c.TargetBits = 24
 	rng := rand.New(rand.NewPCG(7, uint64(mode)))
-	o, err := newOpening(c, rng, 12, []int{3, 2}, 2, []int{14, 13, 12, 9, 3, 0})
+	o, err := newOpening(c, rng, []Layout{rows(12, 3), rows(10, 3, 2)}, 2, []int{14, 13, 12, 9, 3, 0, 11, 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,21 +46,34 @@ func TestRejectOtherStatement(t *testing.T) {
 		if err := o.verify(proof); err != nil {
 			t.Fatal(err)
 		}
-		for name, change := range map[string]func(roots []poseidon2.Digest, rows []int, s *opening){
-			"value":       func(_ []poseidon2.Digest, _ []int, s *opening) { s.value = s.value.AddM31(1) },
-			"coefficient": func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[3].Coef = s.terms[3].Coef.AddM31(1) },
-			"point":       func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[0].Point[5] = field.One },
-			"offset":      func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[4].Offset ^= 8 },
-			"no term":     func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms = s.terms[1:] },
-			"root":        func(roots []poseidon2.Digest, _ []int, _ *opening) { roots[1][3] = roots[1][3].Add(1) },
-			"roots":       func(roots []poseidon2.Digest, _ []int, _ *opening) { roots[0], roots[1] = roots[1], roots[0] },
-			"rows":        func(_ []poseidon2.Digest, rows []int, _ *opening) { rows[1]-- },
-			"row offset":  func(_ []poseidon2.Digest, _ []int, s *opening) { s.offsets[1]++ },
-			"overlap":     func(_ []poseidon2.Digest, _ []int, s *opening) { s.offsets[1] = 2 },
-			"past end":    func(_ []poseidon2.Digest, rows []int, _ *opening) { rows[1] = 1 << 40 },
-			"unaligned":   func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[0].Offset++ },
-			"outside":     func(_ []poseidon2.Digest, _ []int, s *opening) { s.terms[5].Offset = 1 << 40 },
-			"params": func(_ []poseidon2.Digest, _ []int, s *opening) {
+		for name, change := range map[string]func(roots []poseidon2.Digest, l []Layout, s *opening){
+			"value":        func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.value = s.value.AddM31(1) },
+			"coefficient":  func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[3].Coef = s.terms[3].Coef.AddM31(1) },
+			"point":        func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[0].Point[5] = field.One },
+			"offset":       func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[4].Offset ^= 8 },
+			"no term":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms = s.terms[1:] },
+			"tree":         func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[5].Tree ^= 1 },
+			"no tree":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[5].Tree = 2 },
+			"root":         func(roots []poseidon2.Digest, _ []Layout, _ *opening) { roots[1][3] = roots[1][3].Add(1) },
+			"roots":        func(roots []poseidon2.Digest, _ []Layout, _ *opening) { roots[0], roots[1] = roots[1], roots[0] },
+			"rows":         func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows-- },
+			"no rows":      func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows = 0 },
+			"slot":         func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First++ },
+			"groups":       func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].Groups = []Group{{0, 2}, {2, 1}} },
+			"group order":  func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 2 },
+			"no groups":    func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].Groups = nil },
+			"past end":     func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 1 << 38 },
+			"far past end": func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].First = 1<<64 - 1 },
+			"many rows":    func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].Groups[1].Rows = 1 << 40 },
+			"row length":   func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].RowVars-- },
+			"longer rows":  func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].RowVars++ },
+			"shorter rows": func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[0].RowVars = 10 },
+			"rate":         func(_ []poseidon2.Digest, l []Layout, _ *opening) { l[1].LogBlowup++ },
+			"row offset":   func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.offsets[1]++ },
+			"overlap":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.offsets[1] = 2 },
+			"unaligned":    func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[0].Offset++ },
+			"outside":      func(_ []poseidon2.Digest, _ []Layout, s *opening) { s.terms[5].Offset = 1 << 40 },
+			"params": func(_ []poseidon2.Digest, _ []Layout, s *opening) {
 				p := *s.params
 				p.Levels = slices.Clone(p.Levels)
 				p.Levels[0].Queries--
@@ -73,10 +86,13 @@ func TestRejectOtherStatement(t *testing.T) {
 				s.terms[i].Point = slices.Clone(o.terms[i].Point)
 			}
 			s.offsets = slices.Clone(o.offsets)
-			roots, rows := o.roots()
-			change(roots, rows, &s)
+			roots, layouts := o.committed()
+			for i := range layouts {
+				layouts[i].Groups = slices.Clone(layouts[i].Groups)
+			}
+			change(roots, layouts, &s)
 			r := transcript.NewReader(transcript.New("test"), proof)
-			Verify(r, s.params, roots, rows, s.offsets, s.terms, s.value)
+			Verify(r, s.params, roots, layouts, s.offsets, s.terms, s.value)
 			if r.Done() == nil {
 				t.Errorf("other %s: accepted", name)
 			}
@@ -129,19 +145,20 @@ func TestRejectOtherRows(t *testing.T) {
 	})
 }
 
-// changeValue changes one committed value and the claim with it.
+// changeValue changes one committed value of each tree and the claim with them.
 func (o *opening) changeValue() {
-	m := slices.Clone(o.srcs[0].(memory))
-	m[1] = slices.Clone(m[1])
-	m[1][77] += 3
+	for i := range o.terms {
+		o.value = o.value.Sub(o.termValue(o.terms[i]))
+	}
 	o.srcs = slices.Clone(o.srcs)
-	o.srcs[0] = m
-	at := uint64(1)<<o.params.RowVars() + 77
-	for _, t := range o.terms {
-		if t.Offset>>len(t.Point) == at>>len(t.Point) {
-			weight := poly.EqIndex(t.Point, at&(1<<len(t.Point)-1))
-			o.value = o.value.Add(t.Coef.Mul(weight).MulM31(3))
-		}
+	for i := range o.srcs {
+		m := slices.Clone(o.srcs[i].(memory))
+		m[1] = slices.Clone(m[1])
+		m[1][77] += 3
+		o.srcs[i] = m
+	}
+	for i := range o.terms {
+		o.value = o.value.Add(o.termValue(o.terms[i]))
 	}
 }
 
@@ -177,8 +194,12 @@ func (c *cheating) at(p []uint64) []uint64 {
 	return c.got
 }
 
-func (c *cheating) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
-	return c.first.Columns(ctx, first, n, logBlowup, c.at(positions))
+func (c *cheating) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
+	leaves, err := c.first.Columns(ctx, tree, c.at(positions))
+	for len(leaves) < len(positions) { // as many as the prover works on
+		leaves = append(leaves, leaves[len(leaves)-1])
+	}
+	return leaves, err
 }
 
 func (c *cheating) Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error) {

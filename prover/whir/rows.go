@@ -6,21 +6,33 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// stackRows are the rows of [Passes] in memory; nil where the table has no row.
+// stackRows are the rows of [Passes] in memory: the table rows of the table, nil
+// where no tree has one.
 type stackRows struct {
 	rowVars int
 	rows    [][]int32
+	trees   []placed
+}
+
+// placed is a tree's place in the table.
+type placed struct {
+	Layout
+	shift    int
+	firstRow uint64 // of the table
 }
 
 // loadRows reads every row once.
-func loadRows(rowVars, slotVars int, srcs []RowSource, offsets []uint64) *stackRows {
-	s := &stackRows{rowVars, make([][]int32, 1<<slotVars)}
+func loadRows(rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets []uint64) *stackRows {
+	s := &stackRows{rowVars, make([][]int32, 1<<slotVars), make([]placed, len(srcs))}
 	for t, src := range srcs {
-		first := int(offsets[t])
-		parallel.For(src.Rows(), 1, func(from, to int) {
-			for i := from; i < to; i++ {
-				s.rows[first+i] = make([]int32, 1<<rowVars)
-				src.FillRow(i, s.rows[first+i])
+		p := placed{layouts[t], rowVars - layouts[t].RowVars, offsets[t]}
+		s.trees[t] = p
+		used := p.TableRows(p.shift)
+		parallel.For(len(used), 1, func(from, to int) {
+			for _, r := range used[from:to] {
+				row := make([]int32, 1<<rowVars)
+				p.FillTableRow(src, p.shift, r, row)
+				s.rows[p.firstRow+r] = row
 			}
 		})
 	}
@@ -30,7 +42,7 @@ func loadRows(rowVars, slotVars int, srcs []RowSource, offsets []uint64) *stackR
 // foldGrain is the least number of columns worth a goroutine.
 const foldGrain = 1 << 9
 
-// fold returns what long rows fold to with the weights: a table of n =
+// fold returns what table rows fold to with the weights: a table of n =
 // rows/len(weights) rows over K, row l of which is Σ_h weights[h]·(row h·n + l).
 func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
 	n := len(s.rows) / len(weights)
@@ -53,18 +65,29 @@ func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
 }
 
 // columns is described at Passes.
-func (s *stackRows) columns(first, n, logBlowup int, positions []uint64) [][]field.M31 {
+func (s *stackRows) columns(tree int, positions []uint64) [][]field.M31 {
+	p := &s.trees[tree]
+	slots := p.rowSlots()
 	leaves := make([][]field.M31, len(positions))
 	for k := range leaves {
-		leaves[k] = make([]field.M31, n)
+		leaves[k] = make([]field.M31, len(slots))
 	}
-	parallel.For(n, 1, func(from, to int) {
-		coeffs := make([]field.M31, 1<<s.rowVars)
-		scratch := make([]field.M31, 1<<s.rowVars)
+	parallel.For(len(slots), 1, func(from, to int) {
+		own := make([]int32, 1<<p.RowVars)
+		coeffs := make([]field.M31, 1<<p.RowVars)
+		scratch := make([]field.M31, 1<<p.RowVars)
 		values := make([]field.M31, len(positions))
 		for i := from; i < to; i++ {
-			field.FromInt32Vec(coeffs, s.rows[first+i])
-			code.EncodeAt(values, coeffs, s.rowVars+logBlowup, positions, scratch)
+			row := s.rows[p.firstRow+slots[i]>>p.shift]
+			if p.shift > 0 {
+				row = row[column(slots[i], 0, p.shift):]
+				for c := range own {
+					own[c] = row[c<<p.shift]
+				}
+				row = own
+			}
+			field.FromInt32Vec(coeffs, row)
+			code.EncodeAt(values, coeffs, p.LogDomain(), positions, scratch)
 			for k, v := range values {
 				leaves[k][i] = v
 			}

@@ -9,33 +9,56 @@ import (
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
-// statement is what both sides know of an opening: the trees' roots, row counts
-// and row offsets, the functional and its value.
+// statement is what both sides know of an opening: the trees' roots and layouts
+// and the table row that each begins with, the functional and its value.
 type statement struct {
 	params     *soundness.Params
 	roots      []poseidon2.Digest
-	rowCounts  []int
+	layouts    []Layout
 	rowOffsets []uint64
 	terms      []Term
 	value      field.QM31
 }
 
+// shift returns log2 of the number of a tree's rows in a table row.
+func (s *statement) shift(tree int) int { return s.params.RowVars() - s.layouts[tree].RowVars }
+
+// longRows returns the number of table rows that a tree takes.
+func (s *statement) tableRows(tree int) uint64 {
+	shift := s.shift(tree)
+	return (s.layouts[tree].Slots() + 1<<shift - 1) >> shift
+}
+
 // check reports trees that overlap or do not fit the parameters, and terms
-// outside the table.
+// outside the trees.
 func (s *statement) check() error {
-	if len(s.roots) == 0 || len(s.rowCounts) != len(s.roots) || len(s.rowOffsets) != len(s.roots) {
-		return fmt.Errorf("whir: %d roots, %d row counts, %d row offsets", len(s.roots), len(s.rowCounts), len(s.rowOffsets))
+	if len(s.roots) == 0 || len(s.layouts) != len(s.roots) || len(s.rowOffsets) != len(s.roots) {
+		return fmt.Errorf("whir: %d roots, %d layouts, %d row offsets", len(s.roots), len(s.layouts), len(s.rowOffsets))
 	}
-	slots := uint64(1) << s.params.Levels[0].FoldVars
+	first := s.params.Levels[0]
+	slots := uint64(1) << first.FoldVars
+	longest := 0
 	var end uint64
-	for i, rows := range s.rowCounts {
-		from := s.rowOffsets[i]
-		if rows < 1 || from < end || from > slots || uint64(rows) > slots-from {
+	for i := range s.layouts {
+		l, from := &s.layouts[i], s.rowOffsets[i]
+		if err := l.check(); err != nil {
+			return fmt.Errorf("tree %d: %w", i, err)
+		}
+		if l.RowVars > first.RowVars || l.LogBlowup != first.LogBlowup {
+			return fmt.Errorf("whir: tree %d has rows of 2^%d values at rate 2^-%d, the parameters 2^%d at 2^-%d",
+				i, l.RowVars, l.LogBlowup, first.RowVars, first.LogBlowup)
+		}
+		rows := s.tableRows(i)
+		if from < end || from > slots || rows > slots-from {
 			return fmt.Errorf("whir: tree %d has %d rows from row %d on, after row %d, of %d", i, rows, from, end, slots)
 		}
-		end = from + uint64(rows)
+		end = from + rows
+		longest = max(longest, l.RowVars)
 	}
-	return checkTerms(s.terms, s.params.NumVars())
+	if longest != first.RowVars {
+		return fmt.Errorf("whir: no tree has rows of 2^%d values", first.RowVars)
+	}
+	return s.checkTerms()
 }
 
 // absorb binds the transcript to the statement, but for the terms: those are
@@ -48,8 +71,14 @@ func (s *statement) absorb(t *transcript.Sponge) {
 	}
 	for i := range s.roots {
 		t.AbsorbDigest(s.roots[i])
-		t.AbsorbUint64(uint64(s.rowCounts[i]))
-		t.AbsorbUint64(s.rowOffsets[i])
+		l := &s.layouts[i]
+		for _, v := range []uint64{uint64(l.RowVars), s.rowOffsets[i], uint64(len(l.Groups))} {
+			t.AbsorbUint64(v)
+		}
+		for _, g := range l.Groups {
+			t.AbsorbUint64(g.First)
+			t.AbsorbUint64(uint64(g.Rows))
+		}
 	}
 	t.AbsorbQM31(s.value)
 }

@@ -3,46 +3,73 @@ package whir
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
-// Term is Coef·eq(Point, ·) on the aligned block of 2^len(Point) indexes that
-// starts at Offset, and zero elsewhere:
-//
-//	Q(x) = Coef · eq(Point, last len(Point) bits of x) · [x >> len(Point) = Offset >> len(Point)]
-//
-// Offset counts in the table of all rows: row i from its tree's row offset o on
-// starts at (o+i)·2^RowVars.
+// Term is Coef·eq(Point, ·) on a block of 2^len(Point) values of a tree, the one that
+// starts at Offset, and zero elsewhere. Offset counts values from the tree's slot 0
+// on: value c of the row in slot u is u·2^RowVars + c, RowVars the tree's own. A block
+// within a table row is aligned to its size, a larger one to table rows.
 type Term struct {
 	Coef   field.QM31
+	Tree   int
 	Offset uint64
 	Point  []field.QM31
 }
 
-var errTerm = errors.New("whir: a term outside the committed table")
+var errTerm = errors.New("whir: a term outside the committed tables")
 
-// checkTerms reports a term that is not an aligned block of a table over
-// numVars variables.
-func checkTerms(terms []Term, numVars int) error {
-	for i, t := range terms {
-		n := len(t.Point)
-		if n > numVars || t.Offset>>numVars != 0 || t.Offset&(1<<n-1) != 0 {
-			return fmt.Errorf("%w: term %d, 2^%d values from %d on, of 2^%d", errTerm, i, n, t.Offset, numVars)
+// checkTerms reports a term that is not a block of its tree.
+func (s *statement) checkTerms() error {
+	rowVars := s.params.RowVars()
+	for i, t := range s.terms {
+		if t.Tree < 0 || t.Tree >= len(s.layouts) {
+			return fmt.Errorf("%w: term %d, of tree %d", errTerm, i, t.Tree)
+		}
+		n, end := len(t.Point), s.tableRows(t.Tree)<<rowVars
+		if n > s.params.NumVars() || t.Offset >= end || end-t.Offset < 1<<n || t.Offset&(1<<min(n, rowVars)-1) != 0 {
+			return fmt.Errorf("%w: term %d, 2^%d values from %d on, of %d of tree %d", errTerm, i, n, t.Offset, end, t.Tree)
 		}
 	}
 	return nil
 }
 
 // evalTerms returns Q~(point).
-func evalTerms(terms []Term, point []field.QM31) field.QM31 {
+func (s *statement) evalTerms(point []field.QM31) field.QM31 {
+	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
+	own := make([][]field.QM31, len(s.layouts)) // the columns as the trees see them
+	for i := range own {
+		own[i] = s.treeColumns(i, columns)
+	}
 	var sum field.QM31
-	for _, t := range terms {
-		head := len(point) - len(t.Point)
-		e := poly.EqIndex(point[:head], t.Offset>>len(t.Point))
-		e = e.Mul(poly.Eq(t.Point, point[head:]))
+	for i := range s.terms {
+		t := &s.terms[i]
+		row, longs, offset := s.place(t)
+		e := poly.EqShift(t.Point[:longs], rows, row)
+		low, columns := t.Point[longs:], own[t.Tree]
+		head := len(columns) - len(low)
+		e = e.Mul(poly.EqIndex(columns[:head], offset>>len(low))).Mul(poly.Eq(low, columns[head:]))
 		sum = sum.Add(t.Coef.Mul(e))
 	}
 	return sum
+}
+
+// place returns the table row that a term begins in, how many of its coordinates
+// number table rows, and where in each of them it begins, in the tree's order of
+// values.
+func (s *statement) place(t *Term) (row uint64, longs int, offset uint64) {
+	rowVars := s.params.RowVars()
+	return s.rowOffsets[t.Tree] + t.Offset>>rowVars, max(0, len(t.Point)-rowVars), t.Offset & (1<<rowVars - 1)
+}
+
+// treeColumns returns the coordinates of a point of a table row in a tree's order:
+// those of the part's number, then those of the value's in the part.
+func (s *statement) treeColumns(tree int, point []field.QM31) []field.QM31 {
+	cut := len(point) - s.shift(tree)
+	own := slices.Clone(point[cut:])
+	slices.Reverse(own)
+	return append(own, point[:cut]...)
 }

@@ -11,81 +11,100 @@ import (
 	"github.com/prove-model/prove-model/prover/poseidon2"
 )
 
-// Tree is the commitment to a stack. Leaf p is the sponge digest of column p,
-// the p-th value of every row's codeword. The codewords themselves are not
+// Tree is the commitment to rows in groups. Leaf p is made from column p, the
+// p-th value of every row's codeword: the group sponge (poseidon2.HashGroups) over
+// the digests of the column's part in each group. The codewords themselves are not
 // kept: opening encodes the rows again.
 type Tree struct {
-	rowVars   int
-	logBlowup int
-	rows      int
-	nodes     Nodes
+	layout Layout
+	nodes  Nodes
 }
 
 // rowsAtOnce is how many rows are encoded before their columns are absorbed:
 // the rate of the leaf sponge.
 const rowsAtOnce = poseidon2.Rate
 
-// Commit commits to the rows of src, each of 2^rowVars values, encoded at the
-// rate 2^(−logBlowup). rowVars + logBlowup is at most 29 and src has at least one
-// row, it panics otherwise. Memory is that of eight codewords, 64 bytes a column
-// and the tree. The error is that of the context.
-func Commit(ctx context.Context, rowVars, logBlowup int, src RowSource) (*Tree, error) {
-	rows := src.Rows()
-	if rows < 1 {
-		panic("whir: a stack without rows")
+// Commit commits to the rows of src, as many as the layout has. It panics on a
+// layout that is none. Memory is that of eight codewords, 128 bytes a column and the
+// tree. The error is that of the context.
+func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
+	if err := l.check(); err != nil {
+		panic(err.Error())
 	}
-	columns := 1 << (rowVars + logBlowup)
-	hasher := poseidon2.NewColumnHasher(columns, rows)
-	words := make([][]field.M31, min(rows, rowsAtOnce))
+	if src.Rows() != l.Rows() {
+		panic("whir: a source with other rows than the layout")
+	}
+	columns := 1 << l.LogDomain()
+	leaves := poseidon2.NewLeafHasher(columns, len(l.Groups))
+	words := make([][]field.M31, min(l.Rows(), rowsAtOnce))
 	for i := range words {
 		words[i] = make([]field.M31, columns)
 	}
-	for first := 0; first < rows; first += rowsAtOnce {
+	first := 0
+	for _, g := range l.Groups {
+		digests, err := hashGroup(ctx, l.RowVars, src, first, g.Rows, words)
+		if err != nil {
+			return nil, err
+		}
+		leaves.Absorb(digests)
+		first += g.Rows
+	}
+	return &Tree{l, localNodes{merkle.New(leaves.Sum())}}, nil
+}
+
+// hashGroup returns the digests of the columns of n rows of src, from row first
+// on. words is room for some codewords.
+func hashGroup(ctx context.Context, rowVars int, src RowSource, first, n int, words [][]field.M31) ([]poseidon2.Digest, error) {
+	columns := len(words[0])
+	hasher := poseidon2.NewColumnHasher(columns, n)
+	for done := 0; done < n; done += rowsAtOnce {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		batch := words[:min(rowsAtOnce, rows-first)]
+		batch := words[:min(rowsAtOnce, n-done)]
 		parallel.For(len(batch), 1, func(lo, hi int) {
 			values := make([]int32, 1<<rowVars)
 			coeffs := make([]field.M31, 1<<rowVars)
 			for i := lo; i < hi; i++ {
-				src.FillRow(first+i, values)
+				src.FillRow(first+done+i, values)
 				field.FromInt32Vec(coeffs, values)
 				code.Encode(batch[i], coeffs)
 			}
 		})
 		hasher.AbsorbRows(batch)
 	}
-	leaves := make([]poseidon2.Digest, columns)
-	hasher.Sum(leaves)
-	return &Tree{rowVars, logBlowup, rows, localNodes{merkle.New(leaves)}}, nil
+	digests := make([]poseidon2.Digest, columns)
+	hasher.Sum(digests)
+	return digests, nil
 }
 
-// NewTree returns the commitment with the given nodes to a stack of that many
-// rows of 2^rowVars values, encoded at the rate 2^(−logBlowup): what [Commit]
-// returns, with nodes from elsewhere. It panics if the nodes have another depth.
-func NewTree(rowVars, logBlowup, rows int, nodes Nodes) *Tree {
-	if nodes.Depth() != rowVars+logBlowup {
+// NewTree returns the commitment with the given nodes to rows of that layout: what
+// [Commit] returns, with nodes from elsewhere. It panics if they do not fit.
+func NewTree(l Layout, nodes Nodes) *Tree {
+	if err := l.check(); err != nil {
+		panic(err.Error())
+	}
+	if nodes.Depth() != l.LogDomain() {
 		panic("whir: a tree of another depth than the code's")
 	}
-	return &Tree{rowVars, logBlowup, rows, nodes}
+	return &Tree{l, nodes}
 }
 
-// FromLayers returns the tree over a stack of the given shape with layers that
+// FromLayers returns the tree over rows of that layout with layers that
 // [Tree.Layers] gave. Wrong digests are not noticed here; they give proofs that
 // no verifier accepts.
-func FromLayers(rowVars, logBlowup, rows int, layers [][]poseidon2.Digest) (*Tree, error) {
-	if rows < 1 {
-		return nil, fmt.Errorf("whir: a stack of %d rows", rows)
+func FromLayers(l Layout, layers [][]poseidon2.Digest) (*Tree, error) {
+	if err := l.check(); err != nil {
+		return nil, err
 	}
 	nodes, err := merkle.FromLayers(layers)
 	if err != nil {
 		return nil, err
 	}
-	if nodes.Depth() != rowVars+logBlowup {
-		return nil, fmt.Errorf("whir: a tree of depth %d for rows of 2^%d values at rate 2^-%d", nodes.Depth(), rowVars, logBlowup)
+	if nodes.Depth() != l.LogDomain() {
+		return nil, fmt.Errorf("whir: a tree of depth %d for rows of 2^%d values at rate 2^-%d", nodes.Depth(), l.RowVars, l.LogBlowup)
 	}
-	return &Tree{rowVars, logBlowup, rows, localNodes{nodes}}, nil
+	return &Tree{l, localNodes{nodes}}, nil
 }
 
 // Root returns the commitment.
@@ -94,8 +113,8 @@ func (t *Tree) Root() poseidon2.Digest { return t.nodes.Root() }
 // Nodes returns the digests.
 func (t *Tree) Nodes() Nodes { return t.nodes }
 
-// Rows returns the number of rows.
-func (t *Tree) Rows() int { return t.rows }
+// Layout returns the tree's shape.
+func (t *Tree) Layout() Layout { return t.layout }
 
 // Layers returns the tree's layers, leaves first. They must not be changed. A
 // tree whose layers have been asked for is in this process's memory.

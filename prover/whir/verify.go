@@ -15,12 +15,12 @@ var (
 	errClaim    = errors.New("whir: the committed values do not give the claimed one")
 )
 
-// Verify reads a proof that [Open] wrote for trees with these roots, numbers of
-// rows and row offsets, and the same params, terms and value, and records an
-// error in r if it is not one. Time and memory are bounded by the statement and
-// params, whatever the proof's bytes are.
-func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, rowCounts []int, rowOffsets []uint64, terms []Term, value field.QM31) {
-	s := &statement{params, roots, rowCounts, rowOffsets, terms, value}
+// Verify reads a proof that [Open] wrote for trees with these roots, layouts and
+// row offsets, and the same params, terms and value, and records an error in r if
+// it is not one. Time and memory are bounded by the statement and params, whatever
+// the proof's bytes are.
+func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, layouts []Layout, rowOffsets []uint64, terms []Term, value field.QM31) {
+	s := &statement{params, roots, layouts, rowOffsets, terms, value}
 	if err := s.check(); err != nil {
 		r.Fail(err)
 		return
@@ -49,8 +49,10 @@ func (s *statement) verify(r *transcript.Reader) {
 			next = s.params.Levels[i+1]
 			nextRoot = r.Digest()
 			samples = make([]sample, next.OutOfDomain)
+			for k, z := range r.Challenges(next.OutOfDomain) {
+				samples[k].z = z
+			}
 			for k := range samples {
-				samples[k].z = r.Challenge()
 				samples[k].value = r.QM31()
 			}
 		}
@@ -59,16 +61,16 @@ func (s *statement) verify(r *transcript.Reader) {
 			return
 		}
 		positions := drawPositions(r.Sponge, l)
+		points := domainPoints(l, positions)
 		var values []field.QM31
 		if i == 0 {
-			values = s.readFirst(r, l, positions, weights)
+			values = s.readFirst(r, positions, points, weights)
 		} else {
 			values = readFolded(r, l, root, positions, weights)
 		}
 		if r.Err() != nil {
 			return
 		}
-		points := domainPoints(l, positions)
 		if last {
 			s.checkFinal(r, row, points, values, joined, point, claim)
 			return
@@ -94,7 +96,7 @@ func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []
 	}
 	last, claim := receiveRounds(r, vars, 0, claim)
 	point = append(point, last...)
-	q := evalTerms(s.terms, point)
+	q := s.evalTerms(point)
 	for i := range joined {
 		n := s.params.Levels[i].RowVars
 		q = q.Add(joined[i].eval(point[len(point)-n:]))
@@ -115,23 +117,31 @@ func evalBase(row []field.QM31, vars int, z field.M31) field.QM31 {
 	return sum
 }
 
-// readFirst reads the openings of the first trees at the positions and returns
-// the values there of the codeword that all their rows fold to.
-func (s *statement) readFirst(r *transcript.Reader, l soundness.Level, positions []uint64, weights []field.QM31) []field.QM31 {
+// readFirst reads the openings of the first trees at the positions, which are
+// points of the table's domain, and returns the values there of the codeword that
+// all table rows fold to. After an error it returns anything.
+func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points []field.M31, weights []field.QM31) []field.QM31 {
 	values := make([]field.QM31, len(positions))
 	for i, root := range s.roots {
-		first, rows := s.rowOffsets[i], s.rowCounts[i]
-		for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, rows) {
-			values[k] = values[k].Add(field.DotM31(leaf, weights[first:first+uint64(rows)]))
+		l := &s.layouts[i]
+		leaves := readLeaves(r, root, l.LogDomain(), leafPositions(positions, s.shift(i)), l.groupRows())
+		if leaves == nil {
+			break
 		}
+		s.addValues(values, i, leaves, positions, points, weights)
 	}
 	return values
+}
+
+// addValues adds a tree's part to the values of the folded rows' codeword.
+func (s *statement) addValues(values []field.QM31, tree int, leaves [][]field.M31, positions []uint64, points []field.M31, weights []field.QM31) {
+	s.layouts[tree].addValues(values, leaves, positions, points, weights[s.rowOffsets[tree]:], s.shift(tree))
 }
 
 // readFolded is readFirst for a later level's tree.
 func readFolded(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
 	values := make([]field.QM31, len(positions))
-	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, limbs*len(weights)) {
+	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, []int{limbs * len(weights)}) {
 		values[k] = foldLeaf(leaf, weights)
 	}
 	return values

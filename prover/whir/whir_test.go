@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -38,14 +39,6 @@ func randomQM31(rng *rand.Rand) field.QM31 {
 	return field.NewQM31(m(), m(), m(), m())
 }
 
-func randomTerm(rng *rand.Rand, vars, numVars int) Term {
-	t := Term{randomQM31(rng), rng.Uint64N(1<<(numVars-vars)) << vars, make([]field.QM31, vars)}
-	for j := range t.Point {
-		t.Point[j] = randomQM31(rng)
-	}
-	return t
-}
-
 // opening is a statement with what the prover needs besides.
 type opening struct {
 	params  *soundness.Params
@@ -56,41 +49,91 @@ type opening struct {
 	value   field.QM31
 }
 
-// newOpening commits to stacks of the given numbers of rows, each starting at a
-// multiple of align, and sets the value by its definition.
-func newOpening(c soundness.Config, rng *rand.Rand, rowVars int, rowCounts []int, align uint64, termVars []int) (*opening, error) {
-	o := &opening{}
+// rows returns the layout of a tree of single rows in these groups, with a gap of
+// as many slots before each as its number.
+func rows(rowVars int, groups ...int) Layout {
+	l := Layout{RowVars: rowVars}
 	var end uint64
-	for _, n := range rowCounts {
-		src := randomStack(rng, n, rowVars)
+	for i, n := range groups {
+		l.Groups = append(l.Groups, Group{end + uint64(i), n})
+		end += uint64(i + n)
+	}
+	return l
+}
+
+// newOpening commits to random rows of the given layouts, each starting at a table
+// row that is a multiple of align, and sets the value by its definition.
+func newOpening(c soundness.Config, rng *rand.Rand, layouts []Layout, align uint64, termVars []int) (*opening, error) {
+	o := &opening{}
+	rowVars := 0
+	for _, l := range layouts {
+		rowVars = max(rowVars, l.RowVars)
+	}
+	var end uint64
+	for _, l := range layouts {
+		l.LogBlowup = c.LogBlowup
+		src := randomStack(rng, l.Rows(), l.RowVars)
 		o.srcs = append(o.srcs, src)
-		o.trees = append(o.trees, commit(rowVars, c.LogBlowup, src))
+		o.trees = append(o.trees, commit(l, src))
 		end = (end + align - 1) / align * align
 		o.offsets = append(o.offsets, end)
-		end += uint64(n)
+		end += (l.Slots()<<l.RowVars + 1<<rowVars - 1) >> rowVars
 	}
 	var err error
 	if o.params, err = soundness.Derive(c, rowVars, end); err != nil {
 		return nil, err
 	}
-	table := make([]int32, 1<<o.params.NumVars())
-	for i, src := range o.srcs {
-		for k, row := range src.(memory) {
-			copy(table[(o.offsets[i]+uint64(k))<<rowVars:], row)
-		}
-	}
 	for _, v := range termVars {
-		t := randomTerm(rng, min(v, o.params.NumVars()), o.params.NumVars())
+		t := o.randomTerm(rng, v)
 		o.terms = append(o.terms, t)
-		block := table[t.Offset : t.Offset+1<<len(t.Point)]
-		o.value = o.value.Add(t.Coef.Mul(poly.EvalInt32(block, t.Point)))
+		o.value = o.value.Add(o.termValue(t))
 	}
 	return o, nil
 }
 
+// randomTerm returns a term of a random tree with that many variables, or as many
+// as there is room for.
+func (o *opening) randomTerm(rng *rand.Rand, vars int) Term {
+	tree := rng.IntN(len(o.trees))
+	l, rowVars := o.trees[tree].layout, o.params.RowVars()
+	end := (l.Slots()<<l.RowVars + 1<<rowVars - 1) >> rowVars << rowVars
+	for 1<<vars > end {
+		vars--
+	}
+	step := uint64(1) << min(vars, rowVars)
+	offset := rng.Uint64N((end-1<<vars)/step+1) * step
+	t := Term{randomQM31(rng), tree, offset, make([]field.QM31, vars)}
+	for j := range t.Point {
+		t.Point[j] = randomQM31(rng)
+	}
+	return t
+}
+
+// at returns value i of a tree, counted as in Term.
+func (o *opening) at(tree int, i uint64) int32 {
+	l := &o.trees[tree].layout
+	row := 0
+	for _, g := range l.Groups {
+		if slot := i >> l.RowVars; slot >= g.First && slot < g.First+uint64(g.Rows) {
+			return o.srcs[tree].(memory)[row+int(slot-g.First)][i&(1<<l.RowVars-1)]
+		}
+		row += g.Rows
+	}
+	return 0
+}
+
+// termValue returns the sum of a term's weights times values.
+func (o *opening) termValue(t Term) field.QM31 {
+	block := make([]int32, 1<<len(t.Point))
+	for i := range block {
+		block[i] = o.at(t.Tree, t.Offset+uint64(i))
+	}
+	return t.Coef.Mul(poly.EvalInt32(block, t.Point))
+}
+
 // commit commits in memory, where there are no errors.
-func commit(rowVars, logBlowup int, src RowSource) *Tree {
-	tree, err := Commit(context.Background(), rowVars, logBlowup, src)
+func commit(l Layout, src RowSource) *Tree {
+	tree, err := Commit(context.Background(), l, src)
 	if err != nil {
 		panic(err)
 	}
@@ -99,7 +142,12 @@ func commit(rowVars, logBlowup int, src RowSource) *Tree {
 
 func (t *Tree) layers() [][]poseidon2.Digest { return t.nodes.(localNodes).Tree.Layers() }
 
-func (o *opening) passes() Passes { return NewPasses(o.params, o.srcs, o.offsets) }
+func (o *opening) passes() Passes {
+	_, layouts := o.committed()
+	return NewPasses(o.params, layouts, o.srcs, o.offsets)
+}
+
+func (o *opening) stack() *stackRows { return o.passes().(*local).rows }
 
 func (o *opening) prove() []byte {
 	proof, err := o.proveOver(context.Background(), o.passes())
@@ -115,17 +163,26 @@ func (o *opening) proveOver(ctx context.Context, p Passes) ([]byte, error) {
 	return w.Bytes(), err
 }
 
-func (o *opening) roots() (roots []poseidon2.Digest, rows []int) {
+// committed returns what the verifier knows of the trees.
+func (o *opening) committed() (roots []poseidon2.Digest, layouts []Layout) {
 	for _, t := range o.trees {
-		roots, rows = append(roots, t.Root()), append(rows, t.Rows())
+		roots, layouts = append(roots, t.Root()), append(layouts, t.Layout())
 	}
-	return roots, rows
+	return roots, layouts
+}
+
+func (o *opening) statement() *statement {
+	s, err := proverStatement(o.params, o.trees, o.offsets, o.terms, o.value)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 func (o *opening) verify(proof []byte) error {
-	roots, rows := o.roots()
+	roots, layouts := o.committed()
 	r := transcript.NewReader(transcript.New("test"), proof)
-	Verify(r, o.params, roots, rows, o.offsets, o.terms, o.value)
+	Verify(r, o.params, roots, layouts, o.offsets, o.terms, o.value)
 	return r.Done()
 }
 
@@ -138,17 +195,21 @@ func TestHonest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := quick(soundness.Mode(rapid.IntRange(0, 1).Draw(t, "mode")))
 		c.LogBlowup = rapid.IntRange(1, 3).Draw(t, "blowup")
-		rowVars := rapid.IntRange(0, 11).Draw(t, "row variables")
-		rows := rapid.SliceOfN(rapid.IntRange(1, 5), 1, 3).Draw(t, "rows")
+		var layouts []Layout
+		for range rapid.IntRange(1, 3).Draw(t, "trees") {
+			rowVars := rapid.IntRange(0, 10).Draw(t, "row variables")
+			groups := rapid.SliceOfN(rapid.IntRange(1, 9), 1, 3).Draw(t, "groups")
+			layouts = append(layouts, rows(rowVars, groups...))
+		}
 		align := rapid.Uint64Range(1, 4).Draw(t, "alignment")
-		vars := rapid.SliceOfN(rapid.IntRange(0, 16), 0, 6).Draw(t, "term variables")
+		vars := rapid.SliceOfN(rapid.IntRange(0, 14), 0, 6).Draw(t, "term variables")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		o, err := newOpening(c, rng, rowVars, rows, align, vars)
+		o, err := newOpening(c, rng, layouts, align, vars)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := o.verify(o.prove()); err != nil {
-			t.Fatalf("%+v: %v", o.params.Levels, err)
+			t.Fatalf("%+v, %+v: %v", layouts, o.params.Levels, err)
 		}
 	})
 }
@@ -173,7 +234,7 @@ func TestSameBytes(t *testing.T) {
 func TestLayers(t *testing.T) {
 	o := sampleOpening(t, soundness.Unique)
 	for i, tree := range o.trees {
-		again, err := FromLayers(o.params.RowVars(), 2, tree.Rows(), tree.layers())
+		again, err := FromLayers(tree.Layout(), tree.layers())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +243,17 @@ func TestLayers(t *testing.T) {
 	if err := o.verify(o.prove()); err != nil {
 		t.Error(err)
 	}
+	layers := o.trees[0].layers()
+	other := func(change func(*Layout)) Layout {
+		l := o.trees[0].Layout()
+		change(&l)
+		return l
+	}
 	for name, err := range map[string]error{
-		"depth":  secondOf(FromLayers(o.params.RowVars(), 3, 3, o.trees[0].layers())),
-		"rows":   secondOf(FromLayers(o.params.RowVars(), 2, 0, o.trees[0].layers())),
-		"layers": secondOf(FromLayers(o.params.RowVars(), 2, 3, o.trees[0].layers()[1:])),
-		"none":   secondOf(FromLayers(o.params.RowVars(), 2, 3, nil)),
+		"depth":  secondOf(FromLayers(other(func(l *Layout) { l.LogBlowup++ }), layers)),
+		"rows":   secondOf(FromLayers(other(func(l *Layout) { l.Groups = nil }), layers)),
+		"layers": secondOf(FromLayers(other(func(*Layout) {}), layers[1:])),
+		"none":   secondOf(FromLayers(other(func(*Layout) {}), nil)),
 	} {
 		if err == nil {
 			t.Errorf("other %s: accepted", name)
@@ -229,20 +296,30 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestGrid compares the grid with its definition, for all numbers of variables:
-// at a point of {0,1}^w it is the product of a long row and the functional's, and
-// ∞ in a variable gives the product of differences.
-func TestGrid(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const rowVars = 9
-	o, err := newOpening(quick(soundness.Unique), rng, rowVars, []int{3, 2}, 4, []int{12, 11, 10, 9, 8, 4, 4, 0})
+// mixed is an opening of trees with rows of three lengths, in groups with gaps, with
+// terms of every size.
+func mixed(t *testing.T, rowVars int) *opening {
+	var vars []int
+	for v := range rowVars + 3 {
+		vars = append(vars, v, v, v)
+	}
+	layouts := []Layout{rows(rowVars-1, 2, 3), rows(rowVars, 3), rows(rowVars-3, 5, 17, 2)}
+	o, err := newOpening(quick(soundness.Unique), rand.New(rand.NewPCG(3, 4)), layouts, 2, vars)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := newFunctional(o.terms, rowVars)
-	all := o.params.Levels[0].FoldVars
-	stack := loadRows(rowVars, all, o.srcs, o.offsets)
-	for vars := range all + 1 {
+	return o
+}
+
+// TestGrid compares the grid with its definition, for all numbers of variables:
+// at a point of {0,1}^w it is the product of a long row and the functional's, and
+// ∞ in a variable gives the product of differences. Blocks of columns are shorter
+// than rows.
+func TestGrid(t *testing.T) {
+	o := mixed(t, 9)
+	q := o.statement().functional()
+	stack := o.stack()
+	for vars := range o.params.Levels[0].FoldVars + 1 {
 		for i, v := range productGrid(stack, vars, q).values {
 			weights := make([]field.QM31, 1<<vars)
 			for h := range weights {
@@ -272,18 +349,44 @@ func gridSign(i, h, vars int) field.QM31 {
 	return sign
 }
 
+// table returns the table of all rows and that of the functional by their
+// definitions: value c of the row in slot R·2^s + l of a tree is value c·2^s + l' of
+// table row R, l' the s bits of l in reverse.
+func (o *opening) table() (f []int32, q []field.QM31) {
+	f, q = make([]int32, 1<<o.params.NumVars()), make([]field.QM31, 1<<o.params.NumVars())
+	index := func(tree int, i uint64) uint64 {
+		l, rowVars := o.trees[tree].layout, o.params.RowVars()
+		shift := rowVars - l.RowVars
+		slot, c := i>>l.RowVars, i&(1<<l.RowVars-1)
+		at := (o.offsets[tree]+slot>>shift)<<rowVars + c<<shift
+		for k := range shift {
+			at += slot >> k & 1 << (shift - 1 - k)
+		}
+		return at
+	}
+	for tree := range o.trees {
+		l := o.trees[tree].layout
+		for i := range l.Slots() << l.RowVars {
+			f[index(tree, i)] = o.at(tree, i)
+		}
+	}
+	for _, term := range o.terms {
+		for i, e := range poly.EqTable(term.Point) {
+			at := index(term.Tree, term.Offset+uint64(i))
+			q[at] = q[at].Add(term.Coef.Mul(e))
+		}
+	}
+	return f, q
+}
+
 // TestFold compares the folded rows and functional with single products.
 func TestFold(t *testing.T) {
+	o := mixed(t, 5)
 	rng := rand.New(rand.NewPCG(5, 6))
-	const rowVars = 5
-	o, err := newOpening(quick(soundness.Unique), rng, rowVars, []int{3, 1, 2}, 4, []int{9, 8, 7, 6, 5, 3, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := newFunctional(o.terms, rowVars)
-	all := o.params.Levels[0].FoldVars
-	stack := loadRows(rowVars, all, o.srcs, o.offsets)
-	for vars := range all + 1 {
+	q := o.statement().functional()
+	stack := o.stack()
+	tableF, tableQ := o.table()
+	for vars := range o.params.Levels[0].FoldVars + 1 {
 		weights := make([]field.QM31, 1<<vars)
 		for h := range weights {
 			weights[h] = randomQM31(rng)
@@ -293,18 +396,64 @@ func TestFold(t *testing.T) {
 			var wantF, wantQ field.QM31
 			for h, w := range weights {
 				at := h*len(f) + i
-				if row := stack.rows[at>>rowVars]; row != nil {
-					wantF = wantF.Add(w.MulM31(field.FromInt32(row[at&(1<<rowVars-1)])))
-				}
-				for _, term := range o.terms {
-					if n := len(term.Point); uint64(at)>>n == term.Offset>>n {
-						wantQ = wantQ.Add(w.Mul(term.Coef).Mul(poly.EqIndex(term.Point, uint64(at)&(1<<n-1))))
-					}
-				}
+				wantF = wantF.Add(w.MulM31(field.FromInt32(tableF[at])))
+				wantQ = wantQ.Add(w.Mul(tableQ[at]))
 			}
 			if f[i] != wantF || table[i] != wantQ {
 				t.Fatalf("%d variables: entry %d is %v and %v, want %v and %v", vars, i, f[i], table[i], wantF, wantQ)
 			}
+		}
+	}
+}
+
+// TestTerms compares the functional's value at a point with its table.
+func TestTerms(t *testing.T) {
+	o := mixed(t, 6)
+	rng := rand.New(rand.NewPCG(7, 8))
+	point := make([]field.QM31, o.params.NumVars())
+	for i := range point {
+		point[i] = randomQM31(rng)
+	}
+	_, q := o.table()
+	if got, want := o.statement().evalTerms(point), poly.Eval(q, point); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestShorterRows: the leaves of a tree with short rows give the values of the
+// table's codewords, at every position.
+func TestShorterRows(t *testing.T) {
+	o := mixed(t, 6)
+	rng := rand.New(rand.NewPCG(9, 10))
+	rowVars := o.params.RowVars()
+	weights := make([]field.QM31, 1<<o.params.Levels[0].FoldVars)
+	for i := range weights {
+		weights[i] = randomQM31(rng)
+	}
+	table, _ := o.table()
+	folded := make([]field.QM31, 1<<rowVars)
+	for i, v := range table {
+		c := i & (1<<rowVars - 1)
+		folded[c] = folded[c].Add(weights[i>>rowVars].MulM31(field.FromInt32(v)))
+	}
+	want := make([]field.QM31, 1<<(rowVars+2))
+	code.EncodeQM31(want, folded)
+	positions := make([]uint64, 0, len(want))
+	for p := range want {
+		if p%5 != 3 {
+			positions = append(positions, uint64(p))
+		}
+	}
+	s, stack := o.statement(), o.stack()
+	points := domainPoints(o.params.Levels[0], positions)
+	got := make([]field.QM31, len(positions))
+	for i := range o.trees {
+		leaves := stack.columns(i, leafPositions(positions, s.shift(i)))
+		s.addValues(got, i, leaves, positions, points, weights)
+	}
+	for k, p := range positions {
+		if got[k] != want[p] {
+			t.Fatalf("position %d: %v, want %v", p, got[k], want[p])
 		}
 	}
 }

@@ -288,6 +288,30 @@ unary("Asinh")
 unary("Acosh", lo=1)
 unary("Atanh", lo=-0.95, hi=0.95)
 
+# What several operators together mean: norms and masks.
+pool("logsoftmax", "LogSoftmax", (2, 3, 4), axis=1)
+case("log_of_softmax", 13, [node("Softmax", ["x"], ["s"]), node("Log", ["s"], ["y"])], {"x": rand(2, 5)})
+case("rmsnorm_written_out", 18, [
+    node("Pow", ["x", "two"], ["p"]), node("ReduceMean", ["p", "axes"], ["m"]), node("Add", ["m", "eps"], ["a"]), node("Sqrt", ["a"], ["r"]),
+    node("Reciprocal", ["r"], ["i"]), node("Mul", ["x", "i"], ["n"]), node("Mul", ["n", "w"], ["y"])],
+    {"x": rand(2, 3, 6)}, {"two": np.array(2, F), "axes": np.array([-1], I), "eps": np.array(1e-5, F), "w": rand(6)})
+case("layernorm_written_out", 13, [
+    node("ReduceMean", ["x"], ["m"], axes=[-1]), node("Sub", ["x", "m"], ["d"]), node("Pow", ["d", "two"], ["p"]), node("ReduceMean", ["p"], ["v"], axes=[-1]),
+    node("Add", ["v", "eps"], ["a"]), node("Sqrt", ["a"], ["r"]), node("Div", ["d", "r"], ["n"]), node("Mul", ["n", "w"], ["s"]), node("Add", ["s", "b"], ["y"])],
+    {"x": rand(2, 3, 6)}, {"two": np.array(2, F), "eps": np.array(1e-5, F), "w": rand(6), "b": rand(6)})
+case("rmsnorm", 23, node("RMSNormalization", ["x", "s"], ["y"], axis=1, epsilon=1e-3), {"x": rand(2, 3, 4)}, {"s": rand(3, 4)})
+pool("lpnorm", "LpNormalization", (2, 3, 4), axis=1)
+case("normalize", 18, [
+    node("ReduceL2", ["x", "axes"], ["l"]), node("Clip", ["l", "least"], ["c"]), node("Expand", ["c", "shape"], ["e"]), node("Div", ["x", "e"], ["y"])],
+    {"x": rand(2, 4, 3)}, {"axes": np.array([1], I), "least": np.array(1e-12, F), "shape": np.array([2, 4, 3], I)})
+case("masked_softmax", 13, [node("Add", ["x", "mask"], ["a"]), node("Softmax", ["a"], ["y"])],
+     {"x": rand(2, 3, 3)}, {"mask": np.triu(np.full((3, 3), -np.inf, F), 1)})
+case("masked_softmax_where", 13, [node("Where", ["mask", "x", "low"], ["a"]), node("Softmax", ["a"], ["y"])],
+     {"x": rand(2, 3, 3)}, {"mask": np.tril(np.ones((3, 3), bool)), "low": np.array(np.finfo(F).min, F)})
+case("clip_turned", 13, node("Clip", ["x", "lo", "hi"], ["y"]), {"x": rand(5)}, {"lo": np.array(1, F), "hi": np.array(-0.5, F)})
+case("gemm_of_constants", 13, node("Gemm", ["a", "b", "x"], ["y"], alpha=0.5, beta=2.0, transA=1),
+     {"x": rand(2, 3)}, {"a": rand(4, 2), "b": rand(4, 3)})
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)

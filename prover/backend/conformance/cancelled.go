@@ -43,6 +43,10 @@ func cancelled(t *testing.T, open Open) {
 	check("Sums", err)
 	_, err = b.Fractions(ended, leaves)
 	check("Fractions", err)
+	_, err = b.RowSums(ended, []backend.RowSum{{Column: backend.Column{Rows: 1}, Order: rng.Perm(40), Ends: []int{40}, Weights: rng.elements(40)}})
+	check("RowSums", err)
+	_, err = b.ColumnSums(ended, []backend.ColumnSum{{Column: backend.Column{Rows: 1}, Weights: rng.elements(1)}})
+	check("ColumnSums", err)
 
 	stops(t, "sums", func(ctx context.Context, h hook) error {
 		_, err := c.prove(ctx, hookedSums{h, must(c.on(background, b))(t)})
@@ -53,7 +57,7 @@ func cancelled(t *testing.T, open Open) {
 		return err
 	})
 
-	s := newStacks(t, rng, soundness.Johnson, 6)
+	s := newStacks(t, rng, soundness.Johnson, [2]int{6, 7})
 	onStacks := open(&s.graph, &s.witness)
 	defer onStacks.Close()
 	_, err = s.commit(ended, onStacks)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -43,12 +44,27 @@ func Run(t *testing.T, open Open, parts ...string) {
 
 // witness has the values of tensors and the keys of look-up steps.
 type witness struct {
-	tensors [][]int32
+	tensors []ints.Ints
 	keys    [][]int32
 }
 
+// add adds the values of the next tensor, fixed ones in the width that they need.
+func (w *witness) add(kind model.Kind, values []int32) {
+	v := ints.Ints(ints.Int32s(values))
+	if kind == model.Fixed {
+		v = ints.Of(values)
+	}
+	w.tensors = append(w.tensors, v)
+}
+
+// values are those of a tensor of any kind.
+func (w *witness) values(id model.TensorID) []int32 { return ints.All(w.tensors[id]) }
+
 // Tensor implements backend.Witness.
-func (w *witness) Tensor(id model.TensorID) []int32 { return w.tensors[id] }
+func (w *witness) Tensor(id model.TensorID) []int32 { return w.tensors[id].(ints.Int32s) }
+
+// Fixed implements backend.Witness.
+func (w *witness) Fixed(id model.TensorID) ints.Ints { return w.tensors[id] }
 
 // StepKeys implements backend.Witness.
 func (w *witness) StepKeys(step int) []int32 { return w.keys[step] }

@@ -97,14 +97,24 @@ func (d Faulty) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, er
 	})
 }
 
+// RowSums implements backend.Backend.
+func (d Faulty) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
+	return through(d.Faults.run, func() ([][]field.QM31, error) { return d.Of.RowSums(ctx, jobs) })
+}
+
+// ColumnSums implements backend.Backend.
+func (d Faulty) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
+	return through(d.Faults.run, func() ([][]field.QM31, error) { return d.Of.ColumnSums(ctx, jobs) })
+}
+
 // Commit implements backend.Backend.
-func (d Faulty) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
+func (d Faulty) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
 	return through(d.Faults.run, func() (*whir.Tree, error) {
-		t, err := d.Of.Commit(ctx, s)
+		t, err := d.Of.Commit(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, hookedNodes{d.Faults.run, t.Nodes()}), nil
+		return whir.NewTree(c.Layout, hookedNodes{d.Faults.run, t.Nodes()}), nil
 	})
 }
 

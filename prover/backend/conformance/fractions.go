@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/backend"
@@ -27,7 +28,7 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 	g, w := &l.graph, &l.witness
 	tensor := func(kind model.Kind, shape []int, values []int32) model.TensorID {
 		g.Tensors = append(g.Tensors, model.Tensor{Kind: kind, Shape: shape})
-		w.tensors = append(w.tensors, values)
+		w.add(kind, values)
 		return model.TensorID(len(g.Tensors) - 1)
 	}
 	rows := 1 << tableBits
@@ -53,7 +54,7 @@ func newLookups(rng random, tableBits int, chunks ...[][]int) *lookups {
 				k := table.Min + rng.Int64N(int64(rows))
 				keys[j] = int32(k)
 				counts[id][k-table.Min]++
-				outs[j] = int32(table.Value(k, w.tensors[column]))
+				outs[j] = int32(table.Value(k, w.values(column)))
 			}
 			out := model.TensorID(model.None)
 			if table.Kind != model.TableRange {
@@ -91,57 +92,50 @@ func (l *lookups) leaves(rng random, chunk int) backend.Leaves {
 // fractions are the leaves by definition.
 func (l *lookups) fractions(leaves backend.Leaves) (num []field.M31, den []field.QM31) {
 	num, den = make([]field.M31, leaves.Size), make([]field.QM31, leaves.Size)
-	for i := range leaves.Blocks {
-		blk := &leaves.Blocks[i]
-		base := leaves.Alpha.Sub(leaves.Beta.Square().MulM31(backend.Tag(blk.Table)))
-		table := &l.graph.Tables[blk.Table]
-		for x := range 1 << blk.Bits {
-			at := blk.Offset + x
-			den[at] = base
-			var key, value int64
-			if blk.Step < 0 {
-				key = table.Min + int64(x)
-				if table.Kind != model.TableRange {
-					var column []int32
-					if table.Kind == model.TableFunc {
-						column = l.witness.tensors[table.Values]
-					}
-					value = table.Value(key, column)
-				}
-				num[at] = field.FromInt32(-l.witness.tensors[blk.Mult][x])
-			} else {
-				step := &l.graph.Steps[blk.Step]
-				entry, ok := dense(step.Shape, x)
-				if !ok {
-					continue
-				}
-				key = int64(l.witness.keys[blk.Step][entry])
+	set := func(at int, n field.M31, table model.TableID, key, value int64) {
+		num[at] = n
+		den[at] = leaves.Alpha.Sub(leaves.Beta.Square().MulM31(backend.Tag(table))).
+			Sub(field.FromM31(field.FromInt64(key))).Sub(leaves.Beta.MulM31(field.FromInt64(value)))
+	}
+	for i := range leaves.Steps {
+		s := &leaves.Steps[i]
+		step := &l.graph.Steps[s.Step]
+		for _, b := range s.Blocks {
+			for x := range 1 << b.Bits {
+				entry, value := dense(step.Shape, b.Parts, x), int64(0)
 				if step.Out != model.None {
-					value = int64(l.witness.tensors[step.Out][entry])
+					value = int64(l.witness.values(step.Out)[entry])
 				}
-				num[at] = 1
+				set(b.Offset+x, 1, s.Table, int64(l.witness.keys[s.Step][entry]), value)
 			}
-			den[at] = den[at].Sub(field.FromM31(field.FromInt64(key))).Sub(leaves.Beta.MulM31(field.FromInt64(value)))
+		}
+	}
+	for i := range leaves.Tables {
+		b := &leaves.Tables[i]
+		table := &l.graph.Tables[b.Table]
+		for x := range 1 << b.Block.Bits {
+			key, value := table.Min+int64(x), int64(0)
+			switch table.Kind {
+			case model.TablePiecewise:
+				value = table.Value(key, nil)
+			case model.TableFunc:
+				value = table.Value(key, l.witness.values(table.Values))
+			}
+			set(b.Block.Offset+x, field.FromInt32(-l.witness.values(b.Mult)[x]), b.Table, key, value)
 		}
 	}
 	return num, den
 }
 
-// dense turns an index with every axis padded to a power of two into one of the
-// dense tensor; ok is false in the padding.
-func dense(shape []int, x int) (entry int, ok bool) {
-	stride := 1
+// dense returns the dense index of entry x of a block.
+func dense(shape []int, parts []model.Part, x int) int {
+	entry, stride := 0, 1
 	for a := len(shape) - 1; a >= 0; a-- {
-		v := model.Log2Ceil(shape[a])
-		i := x & (1<<v - 1)
-		if i >= shape[a] {
-			return 0, false
-		}
-		x >>= v
-		entry += i * stride
+		entry += (parts[a].Start + x&(1<<parts[a].Bits-1)) * stride
+		x >>= parts[a].Bits
 		stride *= shape[a]
 	}
-	return entry, true
+	return entry
 }
 
 func proveFractions(ctx context.Context, size int, t logup.Tree) ([]byte, error) {
@@ -182,7 +176,63 @@ func fractions(t *testing.T, open Open) {
 			if !bytes.Equal(proof, must(proveFractions(background, leaves.Size, logup.NewTree(num, den)))(t)) {
 				t.Errorf("tables of %d bits, chunk %d: another proof than in memory", bits, chunk)
 			}
+			l.columns(t, b, rng, chunk)
 		}
 		b.Close()
 	}
+}
+
+// columns compares sums over the columns of a chunk's steps with their definition,
+// however rows and columns are divided.
+func (l *lookups) columns(t *testing.T, b backend.Backend, rng random, chunk int) {
+	t.Helper()
+	var rows []backend.RowSum
+	var columns []backend.ColumnSum
+	for i := range l.graph.Steps {
+		step := &l.graph.Steps[i]
+		if step.Chunk != chunk {
+			continue
+		}
+		c := backend.Column{Step: i, Rows: model.Size(step.Shape[:rng.IntN(len(step.Shape)+1)]), Beta: rng.element()}
+		n := model.Size(step.Shape) / c.Rows
+		parts := 1 + rng.IntN(min(n, 5))
+		job := backend.RowSum{Column: c, Order: rng.Perm(n), Weights: rng.elements(n)}
+		if i%2 == 0 {
+			slices.Sort(job.Order)
+		}
+		for p := range parts {
+			job.Ends = append(job.Ends, n*(p+1)/parts)
+		}
+		rows = append(rows, job)
+		columns = append(columns, backend.ColumnSum{Column: c, Weights: rng.elements(c.Rows)})
+	}
+	gotRows, gotColumns := must(b.RowSums(background, rows))(t), must(b.ColumnSums(background, columns))(t)
+	for i := range rows {
+		wantRows, wantColumns := l.sums(&rows[i], &columns[i])
+		if !slices.Equal(gotRows[i], wantRows) || !slices.Equal(gotColumns[i], wantColumns) {
+			t.Errorf("step %d of shape %v as %d rows: other sums over its column", rows[i].Step, l.graph.Steps[rows[i].Step].Shape, rows[i].Rows)
+		}
+	}
+}
+
+// sums are sums over a column by definition.
+func (l *lookups) sums(r *backend.RowSum, c *backend.ColumnSum) (rows, columns []field.QM31) {
+	step, n := &l.graph.Steps[r.Step], len(r.Order)
+	rows, columns = make([]field.QM31, len(c.Weights)*len(r.Ends)), make([]field.QM31, n)
+	for x, w := range c.Weights {
+		part := 0
+		for k, y := range r.Order {
+			for k == r.Ends[part] {
+				part++
+			}
+			v := field.FromM31(field.FromInt32(l.witness.keys[r.Step][x*n+y]))
+			if step.Out != model.None {
+				v = v.Add(r.Beta.MulM31(field.FromInt32(l.witness.values(step.Out)[x*n+y])))
+			}
+			at := x*len(r.Ends) + part
+			rows[at] = rows[at].Add(r.Weights[k].Mul(v))
+			columns[y] = columns[y].Add(w.Mul(v))
+		}
+	}
+	return rows, columns
 }

@@ -78,8 +78,8 @@ func (s hookedOpening) Fold(ctx context.Context, weights []field.QM31, q *whir.F
 	return s.hook(func() error { return s.of.Fold(ctx, weights, q) })
 }
 
-func (s hookedOpening) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
-	return through(s.hook, func() ([][]field.M31, error) { return s.of.Columns(ctx, first, n, logBlowup, positions) })
+func (s hookedOpening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
+	return through(s.hook, func() ([][]field.M31, error) { return s.of.Columns(ctx, tree, positions) })
 }
 
 func (s hookedOpening) Round(ctx context.Context) (whir.Sums, error) {

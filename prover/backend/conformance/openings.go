@@ -16,7 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// stacks are two stacks of committed tensors with a true claim on them.
+// stacks are stacks of committed tensors in two trees, with a true claim on them.
 type stacks struct {
 	graph   model.Graph
 	witness witness
@@ -25,57 +25,76 @@ type stacks struct {
 	value   field.QM31
 }
 
-func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars int) *stacks {
+// newStacks makes a tree over one stack, with rows of the first length, and one
+// over three, a group each with a gap in between, with rows of the second.
+func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *stacks {
 	s := &stacks{}
 	add := func(bits int, shape ...int) model.TensorID {
-		s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: []model.Kind{model.Fixed, model.Witness}[len(shape)%2]})
-		s.witness.tensors = append(s.witness.tensors, rng.integers(model.Size(shape), bits))
+		kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
+		s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: kind})
+		s.witness.add(kind, rng.integers(model.Size(shape), bits))
 		return model.TensorID(len(s.graph.Tensors) - 1)
 	}
 	c := soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2, Mode: mode}
-	o := &s.opening
-	var end uint64
+	one := model.NewStack(&s.graph, []model.TensorID{add(8, 12, 33), add(16, 7), add(30, 3, 5, 6), add(8, 64, 16)})
+	several := backend.Commitment{Layout: whir.Layout{RowVars: rowVars[1], LogBlowup: c.LogBlowup}}
+	var slot uint64
 	for _, ids := range [][]model.TensorID{
-		{add(8, 12, 33), add(16, 7), add(30, 3, 5, 6), add(8, 64, 16)},
-		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)},
+		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)},
 	} {
-		x := backend.Stack{Layout: model.NewStack(&s.graph, ids), RowVars: rowVars, LogBlowup: c.LogBlowup}
-		x.Rows = int((x.Layout.Size + 1<<rowVars - 1) >> rowVars)
-		// Aligned to the size rounded up, as package plan does.
-		size := uint64(1) << model.Log2Ceil(x.Rows)
-		end = (end + size - 1) / size * size
-		o.Stacks, o.RowOffsets = append(o.Stacks, x), append(o.RowOffsets, end)
-		end += uint64(x.Rows)
+		x := model.NewStack(&s.graph, ids)
+		rows := int((x.Size + 1<<rowVars[1] - 1) >> rowVars[1])
+		several.Groups = append(several.Groups, whir.Group{First: slot, Rows: rows})
+		several.Parts = append(several.Parts, backend.Part{Stack: x})
+		slot += uint64(rows) + 3
 	}
-	o.Params = must(soundness.Derive(c, rowVars, end))(t)
+	o := &s.opening
+	o.Commitments = []backend.Commitment{backend.SingleStack(one, rowVars[0], c.LogBlowup), several}
+	longest := max(rowVars[0], rowVars[1])
+	end := uint64(0)
+	for i := range o.Commitments {
+		x := &o.Commitments[i]
+		o.RowOffsets = append(o.RowOffsets, end)
+		end += tableRows(x, longest) + 1
+	}
+	o.Params = must(soundness.Derive(c, longest, end))(t)
 	s.claim(rng)
 	return s
+}
+
+// tableRows returns the number of table rows up to a commitment's last.
+func tableRows(c *backend.Commitment, rowVars int) uint64 {
+	return (c.Slots()<<c.RowVars + 1<<rowVars - 1) >> rowVars
 }
 
 // claim makes terms of all sizes, some on the same places and some where no rows
 // are, with their value by definition.
 func (s *stacks) claim(rng random) {
-	rowVars, n := s.opening.Params.RowVars(), s.opening.Params.NumVars()
-	table := make([]int32, 1<<n)
-	for i, x := range s.opening.Stacks {
-		x.Layout.Fill(&s.graph, s.witness.tensors, 0, table[s.opening.RowOffsets[i]<<rowVars:][:x.Rows<<rowVars])
-	}
-	for i := range 7 {
-		vars := rng.IntN(n + 1)
-		if i == 0 {
-			vars = n
+	rowVars := s.opening.Params.RowVars()
+	for i := range 16 {
+		tree := i % 2
+		c := &s.opening.Commitments[tree]
+		values := make([]int32, tableRows(c, rowVars)<<rowVars)
+		for k, g := range c.Groups {
+			c.Parts[k].Stack.Fill(&s.graph, s.witness.tensors, uint64(c.Parts[k].First)<<c.RowVars, values[g.First<<c.RowVars:][:g.Rows<<c.RowVars])
 		}
-		term := whir.Term{Coef: rng.element(), Offset: rng.Uint64N(1<<(n-vars)) << vars, Point: rng.elements(vars)}
+		vars := rng.IntN(model.Log2Ceil(len(values)) + 1)
+		for 1<<vars > len(values) {
+			vars--
+		}
+		step := 1 << min(vars, rowVars)
+		offset := uint64(rng.IntN((len(values)-1<<vars)/step+1) * step)
+		term := whir.Term{Coef: rng.element(), Tree: tree, Offset: offset, Point: rng.elements(vars)}
 		s.terms = append(s.terms, term)
-		s.value = s.value.Add(term.Coef.Mul(poly.EvalInt32(table[term.Offset:][:1<<vars], term.Point)))
+		s.value = s.value.Add(term.Coef.Mul(poly.EvalInt32(values[offset:][:1<<vars], term.Point)))
 	}
 }
 
 // commit commits to the stacks on a backend.
 func (s *stacks) commit(ctx context.Context, b backend.Backend) ([]*whir.Tree, error) {
 	var trees []*whir.Tree
-	for _, x := range s.opening.Stacks {
-		tree, err := b.Commit(ctx, x)
+	for _, c := range s.opening.Commitments {
+		tree, err := b.Commit(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -101,39 +120,47 @@ func sponge(trees []*whir.Tree) *transcript.Sponge {
 
 func (s *stacks) verify(trees []*whir.Tree, proof []byte) error {
 	var roots []poseidon2.Digest
-	var rows []int
+	var layouts []whir.Layout
 	for _, tree := range trees {
-		roots, rows = append(roots, tree.Root()), append(rows, tree.Rows())
+		roots, layouts = append(roots, tree.Root()), append(layouts, tree.Layout())
 	}
 	r := transcript.NewReader(sponge(trees), proof)
-	whir.Verify(r, s.opening.Params, roots, rows, s.opening.RowOffsets, s.terms, s.value)
+	whir.Verify(r, s.opening.Params, roots, layouts, s.opening.RowOffsets, s.terms, s.value)
 	return r.Done()
 }
 
 // inMemory returns the commitments and passes that others are compared with.
 func (s *stacks) inMemory(t *testing.T) ([]*whir.Tree, whir.Passes) {
 	var trees []*whir.Tree
+	var layouts []whir.Layout
 	var srcs []whir.RowSource
-	for _, x := range s.opening.Stacks {
-		src := filled{s, x}
-		srcs = append(srcs, src)
-		trees = append(trees, must(whir.Commit(background, x.RowVars, x.LogBlowup, src))(t))
+	for _, c := range s.opening.Commitments {
+		src := filled{s, c}
+		layouts, srcs = append(layouts, c.Layout), append(srcs, src)
+		trees = append(trees, must(whir.Commit(background, c.Layout, src))(t))
 	}
-	return trees, whir.NewPasses(s.opening.Params, srcs, s.opening.RowOffsets)
+	return trees, whir.NewPasses(s.opening.Params, layouts, srcs, s.opening.RowOffsets)
 }
 
-// filled gives the rows of a stack.
+// filled gives the rows of a commitment.
 type filled struct {
-	s     *stacks
-	stack backend.Stack
+	s *stacks
+	c backend.Commitment
 }
 
 // Rows implements whir.RowSource.
-func (f filled) Rows() int { return f.stack.Rows }
+func (f filled) Rows() int { return f.c.Rows() }
 
 // FillRow implements whir.RowSource.
 func (f filled) FillRow(i int, dst []int32) {
-	f.stack.Layout.Fill(&f.s.graph, f.s.witness.tensors, uint64(i)<<f.stack.RowVars, dst)
+	for k, g := range f.c.Groups {
+		if i < g.Rows {
+			row := uint64(f.c.Parts[k].First + i)
+			f.c.Parts[k].Stack.Fill(&f.s.graph, f.s.witness.tensors, row<<f.c.RowVars, dst)
+			return
+		}
+		i -= g.Rows
+	}
 }
 
 // openings commits to stacks and opens them, with few rows and with many, and with
@@ -141,8 +168,8 @@ func (f filled) FillRow(i int, dst []int32) {
 func openings(t *testing.T, open Open) {
 	for i, c := range []struct {
 		mode    soundness.Mode
-		rowVars int
-	}{{soundness.Unique, 5}, {soundness.Johnson, 7}, {soundness.Johnson, 10}} {
+		rowVars [2]int
+	}{{soundness.Unique, [2]int{5, 5}}, {soundness.Johnson, [2]int{5, 8}}, {soundness.Johnson, [2]int{10, 6}}, {soundness.Unique, [2]int{1, 7}}} {
 		s := newStacks(t, newRandom(uint64(30+i)), c.mode, c.rowVars)
 		b := open(&s.graph, &s.witness)
 		want, passes := s.inMemory(t)

@@ -29,14 +29,14 @@ func tensors(t *testing.T, open Open) {
 	for i, shape := range shapes {
 		kind := []model.Kind{model.Fixed, model.Witness}[i%2]
 		g.Tensors = append(g.Tensors, model.Tensor{Kind: kind, Shape: shape})
-		w.tensors = append(w.tensors, rng.integers(model.Size(shape), []int{8, 16, 31}[i%3]))
+		w.add(kind, rng.integers(model.Size(shape), []int{8, 16, 31}[i%3]))
 	}
 	b := open(g, w)
 	defer b.Close()
 	for i, shape := range shapes {
 		id := model.TensorID(i)
 		point := rng.elements(model.Vars(shape))
-		if got := must(b.Eval(background, id, point))(t); got != poly.EvalTensor(shape, w.tensors[id], point) {
+		if got := must(b.Eval(background, id, point))(t); got != poly.EvalTensor(shape, w.values(id), point) {
 			t.Errorf("shape %v: wrong evaluation", shape)
 		}
 		for range 4 {
@@ -50,7 +50,7 @@ func tensors(t *testing.T, open Open) {
 			}
 			rng.Shuffle(len(r.Keep), func(i, j int) { r.Keep[i], r.Keep[j] = r.Keep[j], r.Keep[i] })
 			got := must(b.Download(background, must(b.Restrict(background, r))(t)))(t)
-			if !slices.Equal(got, restricted(shape, w.tensors[id], r)) {
+			if !slices.Equal(got, restricted(shape, w.values(id), r)) {
 				t.Errorf("shape %v, %v kept: wrong table", shape, r.Keep)
 			}
 		}

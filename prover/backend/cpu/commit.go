@@ -2,15 +2,17 @@ package cpu
 
 import (
 	"context"
+	"sort"
 
 	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Commit implements backend.Backend.
-func (b *Backend) Commit(ctx context.Context, s backend.Stack) (*whir.Tree, error) {
-	return whir.Commit(ctx, s.RowVars, s.LogBlowup, NewRows(b.g, b.w, s))
+func (b *Backend) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
+	return whir.Commit(ctx, c.Layout, NewRows(b.g, b.w, c))
 }
 
 // Opening implements backend.Backend.
@@ -18,35 +20,44 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	srcs := make([]whir.RowSource, len(o.Stacks))
-	for i, s := range o.Stacks {
-		srcs[i] = NewRows(b.g, b.w, s)
+	layouts, srcs := make([]whir.Layout, len(o.Commitments)), make([]whir.RowSource, len(o.Commitments))
+	for i, c := range o.Commitments {
+		layouts[i], srcs[i] = c.Layout, NewRows(b.g, b.w, c)
 	}
-	return whir.NewPasses(o.Params, srcs, o.RowOffsets), nil
+	return whir.NewPasses(o.Params, layouts, srcs, o.RowOffsets), nil
 }
 
-// Rows gives the rows of a stack to the commitment scheme.
+// Rows gives the rows of a commitment to package whir.
 type Rows struct {
 	graph *model.Graph
-	stack backend.Stack
-	data  [][]int32
+	c     backend.Commitment
+	data  []ints.Ints
+	ends  []int // of the groups, in rows of the commitment
 }
 
 var _ whir.RowSource = (*Rows)(nil)
 
-// NewRows returns the rows of a stack of g's tensors with the values of w.
-func NewRows(g *model.Graph, w backend.Witness, s backend.Stack) *Rows {
-	r := &Rows{g, s, make([][]int32, len(g.Tensors))}
-	for id := range s.Layout.ByTensor {
-		r.data[id] = w.Tensor(id)
+// NewRows returns the rows of stacks of g's tensors with the values of w.
+func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
+	r := &Rows{g, c, make([]ints.Ints, len(g.Tensors)), make([]int, len(c.Groups))}
+	end := 0
+	for i, p := range c.Parts {
+		for id := range p.Stack.ByTensor {
+			r.data[id] = backend.Values(g, w, id)
+		}
+		end += c.Groups[i].Rows
+		r.ends[i] = end
 	}
 	return r
 }
 
 // Rows implements whir.RowSource.
-func (r *Rows) Rows() int { return r.stack.Rows }
+func (r *Rows) Rows() int { return r.c.Rows() }
 
 // FillRow implements whir.RowSource.
 func (r *Rows) FillRow(i int, dst []int32) {
-	r.stack.Layout.Fill(r.graph, r.data, uint64(i)<<r.stack.RowVars, dst)
+	group := sort.SearchInts(r.ends, i+1)
+	p := &r.c.Parts[group]
+	row := p.First + i - (r.ends[group] - r.c.Groups[group].Rows)
+	p.Stack.Fill(r.graph, r.data, uint64(row)<<r.c.RowVars, dst)
 }

@@ -31,7 +31,7 @@ func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM3
 	if err := ctx.Err(); err != nil {
 		return field.Zero, err
 	}
-	return poly.EvalTensor(b.g.Tensors[id].Shape, b.w.Tensor(id), point), nil
+	return poly.EvalInts(b.g.Tensors[id].Shape, backend.Values(b.g, b.w, id), point), nil
 }
 
 // Restrict implements backend.Backend.
@@ -39,7 +39,7 @@ func (b *Backend) Restrict(ctx context.Context, r backend.Restriction) (backend.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return restrict(b.g.Tensors[r.Tensor].Shape, b.w.Tensor(r.Tensor), r), nil
+	return restrict(b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r), nil
 }
 
 // Upload implements backend.Backend.

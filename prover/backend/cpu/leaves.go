@@ -1,8 +1,11 @@
 package cpu
 
 import (
+	"math/bits"
+
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -12,48 +15,39 @@ func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 	num = make([]field.M31, l.Size)
 	den = make([]field.QM31, l.Size)
 	beta := l.Beta.Neg()
-	for i := range l.Blocks {
-		blk := &l.Blocks[i]
-		n, d := num[blk.Offset:][:1<<blk.Bits], den[blk.Offset:][:1<<blk.Bits]
-		base := l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(blk.Table)))
-		if blk.Step < 0 {
-			b.tableLeaves(blk, base, beta, n, d)
-		} else {
-			b.stepLeaves(&b.g.Steps[blk.Step], b.w.StepKeys(blk.Step), base, beta, n, d)
-		}
+	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
+	for i := range l.Steps {
+		b.stepLeaves(&l.Steps[i], base(l.Steps[i].Table), beta, num, den)
+	}
+	for i := range l.Tables {
+		t := &l.Tables[i]
+		at, n := t.Block.Offset, 1<<t.Block.Bits
+		b.tableLeaves(t, base(t.Table), beta, num[at:at+n], den[at:at+n])
 	}
 	return num, den
 }
 
 const leafGrain = 1 << 12
 
-// stepLeaves fills a block over a lookup step. The padding has the fraction
-// 0/base.
-func (b *Backend) stepLeaves(st *model.Step, keys []int32, base, beta field.QM31, num []field.M31, den []field.QM31) {
+// stepLeaves fills the blocks of a look-up step.
+func (b *Backend) stepLeaves(s *backend.LeafStep, base, beta field.QM31, num []field.M31, den []field.QM31) {
+	st := &b.g.Steps[s.Step]
+	keys := b.w.StepKeys(s.Step)
 	var out []int32
 	if st.Out != model.None {
 		out = b.w.Tensor(st.Out)
 	}
-	// Rows of the last axis are contiguous in both layouts.
-	shape := st.Shape
-	if len(shape) == 0 {
-		shape = []int{1}
-	}
-	last := len(shape) - 1
-	width, padded := shape[last], 1<<model.Log2Ceil(shape[last])
-	rows := len(num) / padded
-	parallel.For(rows, max(1, leafGrain/padded), func(lo, hi int) {
+	// Where a row meets a part of the last axis, entries lie next to each other in
+	// the step and in the tree.
+	rows := newLeafRows(s, st.Shape)
+	parallel.For(rows.count, max(1, leafGrain/rows.width), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			n, d := num[r*padded:][:padded], den[r*padded:][:padded]
-			fill(d, base)
-			src, ok := denseRow(shape[:last], r)
-			if !ok {
-				continue
-			}
-			row(n[:width], d[:width], keys[src*width:][:width], base)
-			if out != nil {
-				field.MulAccInt32Vec(d[:width], out[src*width:][:width], beta)
-			}
+			rows.each(r, func(src, dst, n int) {
+				row(num[dst:dst+n], den[dst:dst+n], keys[src:src+n], base)
+				if out != nil {
+					field.MulAccInt32Vec(den[dst:dst+n], out[src:src+n], beta)
+				}
+			})
 		}
 	})
 }
@@ -65,36 +59,68 @@ func row(num []field.M31, den []field.QM31, keys []int32, base field.QM31) {
 	}
 }
 
-func fill(t []field.QM31, v field.QM31) {
-	for i := range t {
-		t[i] = v
-	}
+// leafRows says where the rows of a step's index space, along its last axis, are in
+// the tree.
+type leafRows struct {
+	step         *backend.LeafStep
+	lead         []int // the axes but the last
+	count, width int
+	last         []model.Part
 }
 
-// denseRow turns the index of a row in the padded layout of the leading axes
-// into that in the dense layout; ok is false in the padding.
-func denseRow(shape []int, r int) (src int, ok bool) {
-	stride := 1
-	for a := len(shape) - 1; a >= 0; a-- {
-		v := model.Log2Ceil(shape[a])
-		i := r & (1<<v - 1)
-		r >>= v
-		if i >= shape[a] {
-			return 0, false
+func newLeafRows(s *backend.LeafStep, shape []int) *leafRows {
+	if len(shape) == 0 {
+		return &leafRows{step: s, count: 1, width: 1, last: []model.Part{{}}}
+	}
+	n := len(shape) - 1
+	r := &leafRows{step: s, lead: shape[:n], count: model.Size(shape[:n]), width: shape[n]}
+	for _, parts := range model.Cut(shape[n:]) {
+		r.last = append(r.last, parts[0])
+	}
+	return r
+}
+
+// each calls f for the runs of row r: n entries from src on, in the step, are the
+// leaves from dst on.
+func (r *leafRows) each(row int, f func(src, dst, n int)) {
+	// The blocks that the row crosses are next to each other in their order.
+	first, stride := 0, len(r.last)
+	index := make([]int, len(r.lead))
+	rest := row
+	for a := len(r.lead) - 1; a >= 0; a-- {
+		index[a] = rest % r.lead[a]
+		rest /= r.lead[a]
+		part, parts := partOf(r.lead[a], index[a])
+		first += part * stride
+		stride *= parts
+	}
+	for p, last := range r.last {
+		b := &r.step.Blocks[first+p]
+		dst, shift := b.Offset, last.Bits
+		for a := len(r.lead) - 1; a >= 0; a-- {
+			dst += (index[a] - b.Parts[a].Start) << shift
+			shift += b.Parts[a].Bits
 		}
-		src += i * stride
-		stride *= shape[a]
+		f(row*r.width+last.Start, dst, 1<<last.Bits)
 	}
-	return src, true
 }
 
-// tableLeaves fills a block over a table.
-func (b *Backend) tableLeaves(blk *backend.LeafBlock, base, beta field.QM31, num []field.M31, den []field.QM31) {
-	t := &b.g.Tables[blk.Table]
-	mult := b.w.Tensor(blk.Mult)
+// partOf returns the number of the part of [0, d) that index i is in, and the number
+// of parts.
+func partOf(d, i int) (part, parts int) {
+	// The part of a bit of d begins where the bits above it end; i is in that of the
+	// highest bit at which i and d differ.
+	high := bits.Len(uint(i ^ d)) // which is one in d, since i < d
+	return bits.OnesCount(uint(d >> high)), bits.OnesCount(uint(d))
+}
+
+// tableLeaves fills the block of a table.
+func (b *Backend) tableLeaves(lt *backend.LeafTable, base, beta field.QM31, num []field.M31, den []field.QM31) {
+	t := &b.g.Tables[lt.Table]
+	mult := b.w.Tensor(lt.Mult)
 	var values []int32
 	if t.Kind == model.TableFunc {
-		values = b.w.Tensor(t.Values)
+		values = ints.All(b.w.Fixed(t.Values))
 	}
 	parallel.For(len(num), leafGrain, func(lo, hi int) {
 		column := make([]field.M31, hi-lo)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -12,7 +13,7 @@ import (
 
 // restrict binds axes of a dense integer tensor in one pass over it: no padded
 // copy and no table over the bound axes together is made unless they trail.
-func restrict(shape []int, data []int32, r backend.Restriction) []field.QM31 {
+func restrict(shape []int, data ints.Ints, r backend.Restriction) []field.QM31 {
 	kept := append([]int(nil), r.Keep...)
 	sort.Ints(kept)
 	dense := restrictDense(shape, data, r.Bound)
@@ -23,7 +24,7 @@ func restrict(shape []int, data []int32, r backend.Restriction) []field.QM31 {
 const restrictColumns = 1024
 
 // restrictDense returns the dense table over the kept axes in their own order.
-func restrictDense(shape []int, data []int32, bound [][]field.QM31) []field.QM31 {
+func restrictDense(shape []int, data ints.Ints, bound [][]field.QM31) []field.QM31 {
 	// The trailing axes that are all kept or all bound form one run.
 	split := len(shape)
 	for split > 0 && (bound[split-1] == nil) == (bound[len(shape)-1] == nil) {
@@ -35,11 +36,12 @@ func restrictDense(shape []int, data []int32, bound [][]field.QM31) []field.QM31
 		w := poly.OuterEq(shape[split:], bound[split:])
 		out := make([]field.QM31, len(lead.kept))
 		parallel.For(len(out), max(1, (1<<14)/(run*len(lead.bound))), func(lo, hi int) {
+			var buf []int32
 			for i := lo; i < hi; i++ {
 				sum := field.Zero
 				for j, off := range lead.bound {
 					at := lead.kept[i] + off
-					sum = sum.Add(lead.weight[j].Mul(field.DotInt32(data[at:at+run], w)))
+					sum = sum.Add(lead.weight[j].Mul(dot(data, at, w, &buf)))
 				}
 				out[i] = sum
 			}
@@ -50,17 +52,29 @@ func restrictDense(shape []int, data []int32, bound [][]field.QM31) []field.QM31
 	pieces := (run + restrictColumns - 1) / restrictColumns
 	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(lead.bound)))
 	parallel.For(len(lead.kept)*pieces, grain, func(lo, hi int) {
+		var buf []int32
 		for t := lo; t < hi; t++ {
 			i, c := t/pieces, t%pieces*restrictColumns
 			n := min(restrictColumns, run-c)
 			dst := out[i*run+c:][:n]
 			for j, off := range lead.bound {
 				at := lead.kept[i] + off + c
-				field.MulAccInt32Vec(dst, data[at:at+n], lead.weight[j])
+				field.MulAccInt32Vec(dst, ints.Part(data, at, at+n, &buf), lead.weight[j])
 			}
 		}
 	})
 	return out
+}
+
+// dot returns Σ data[at+i]·w[i], reading narrow data a part at a time.
+func dot(data ints.Ints, at int, w []field.QM31, buf *[]int32) field.QM31 {
+	sum := field.Zero
+	for len(w) > 0 {
+		n := min(len(w), 4*restrictColumns)
+		sum = sum.Add(field.DotInt32(ints.Part(data, at, at+n, buf), w[:n]))
+		at, w = at+n, w[n:]
+	}
+	return sum
 }
 
 // leading lists the dense offsets of the index combinations of the leading

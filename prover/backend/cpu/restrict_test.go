@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
 )
@@ -32,11 +33,12 @@ func TestRestrict(t *testing.T) {
 		if len(r.Keep) > 1 {
 			r.Keep = rapid.Permutation(r.Keep).Draw(t, "order")
 		}
+		bits := rapid.SampledFrom([]int{8, 16, 31}).Draw(t, "bits")
 		data := make([]int32, model.Size(shape))
 		for i := range data {
-			data[i] = int32(rng.Uint32())>>1 + 1
+			data[i] = int32(rng.Uint32()) >> (32 - bits)
 		}
-		got := restrict(shape, data, r)
+		got := restrict(shape, ints.Of(data), r)
 		vars := 0
 		for _, a := range r.Keep {
 			vars += model.Log2Ceil(shape[a])

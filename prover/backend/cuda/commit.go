@@ -12,28 +12,29 @@ import (
 )
 
 // Commit implements backend.Backend.
-func (b *Backend) Commit(ctx context.Context, s backend.Stack) (_ *whir.Tree, err error) {
+func (b *Backend) Commit(ctx context.Context, c backend.Commitment) (_ *whir.Tree, err error) {
 	defer catch(&err)
 	a := newScope(b.dev)
 	defer a.close()
-	p := b.newPacker(a, s)
-	domain := s.RowVars + s.LogBlowup
-	n := rowsAtOnce(s.Rows, domain, b.m.piece)
-	values := newArray[int32](a, n<<s.RowVars)
+	p := b.newPacker(a, c)
+	domain := c.LogDomain()
+	n := 0 // rows at once
+	for _, g := range c.Groups {
+		n = max(n, rowsAtOnce(g.Rows, domain, b.m.piece))
+	}
+	values := newArray[int32](a, n<<c.RowVars)
 	e := newEncoder(a, domain)
 	words := e.words(n, domain)
-	leaves := &hashing{dev: b.dev, columns: 1 << domain, rows: s.Rows}
-	if n < s.Rows {
-		leaves.state = newArray[poseidon2.State](a, 1<<domain)
-	}
-	return whir.NewTree(s.RowVars, s.LogBlowup, s.Rows, b.newNodes(domain, func(digests kernels.Ptr) {
-		leaves.digests = digests
-		for first := 0; first < s.Rows; first += n {
-			check(ctx.Err())
-			k := min(n, s.Rows-first)
-			p.rows(values, first, k)
-			e.encode(words, values, k, s.RowVars, domain)
-			leaves.absorb(words, k)
+	return whir.NewTree(c.Layout, b.newNodes(domain, func(leaves kernels.Ptr) {
+		h := newHashing(a, 1<<domain, leaves, len(c.Groups))
+		for i, g := range c.Groups {
+			for first := 0; first < g.Rows; first += n {
+				check(ctx.Err())
+				k := min(n, g.Rows-first)
+				p.rows(values, i, first, k)
+				e.encode(words, values, k, c.RowVars, domain)
+				h.absorb(words, k, g.Rows)
+			}
 		}
 	})), nil
 }
@@ -75,17 +76,38 @@ func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
 	}
 }
 
-// hashing hashes the columns of a matrix that comes in parts.
+// hashing makes the leaves of columns of matrices that come in parts, a group of
+// rows each.
 type hashing struct {
-	dev            kernels.Device
-	columns, rows  int
-	absorbed       int
-	digests, state kernels.Ptr
+	a                 *scope
+	columns           int
+	leaves            kernels.Ptr // and digests of the group in hand
+	groups, group     int         // in all, number of the one in hand
+	absorbed          int         // rows of it
+	state, capacities kernels.Ptr // of the sponges of groups and of leaves, 0 until wanted
 }
 
-func (h *hashing) absorb(words kernels.Ptr, n int) {
-	check(kernels.HashColumns(h.dev, h.digests, h.state, words, h.columns, h.columns, n, h.absorbed, h.rows))
-	h.absorbed += n
+func newHashing(a *scope, columns int, leaves kernels.Ptr, groups int) *hashing {
+	return &hashing{a: a, columns: columns, leaves: leaves, groups: groups}
+}
+
+// absorb absorbs the next n of the rows of a group.
+func (h *hashing) absorb(words kernels.Ptr, n, rows int) {
+	if h.state == 0 && n < rows {
+		h.state = newArray[poseidon2.State](h.a, h.columns)
+	}
+	check(kernels.HashColumns(h.a, h.leaves, h.state, words, h.columns, h.columns, n, h.absorbed, rows))
+	if h.absorbed += n; h.absorbed < rows {
+		return
+	}
+	h.absorbed = 0
+	if h.groups > 1 {
+		if h.capacities == 0 {
+			h.capacities = newArray[poseidon2.Digest](h.a, h.columns)
+		}
+		check(kernels.AbsorbDigests(h.a, h.leaves, h.capacities, h.leaves, h.columns, h.group, h.groups))
+	}
+	h.group++
 }
 
 // nodes is a tree whose digests are on the device, until its layers are asked

@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/conformance"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -45,11 +46,11 @@ func TestAllocationFails(t *testing.T) {
 // TestClosed: a tree whose layers were not asked for goes with its backend.
 func TestClosed(t *testing.T) {
 	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{100}, Kind: model.Fixed}}}
-	w := values{make([]int32, 100)}
+	w := values{make(ints.Int8s, 100)}
 	machine := NewMachine(devicetest.Open(t))
 	defer machine.Close()
 	b := machine.Backend(g, w)
-	tree, err := b.Commit(context.Background(), backend.Stack{Layout: model.NewStack(g, []model.TensorID{0}), Rows: 7, RowVars: 4, LogBlowup: 2})
+	tree, err := b.Commit(context.Background(), backend.SingleStack(model.NewStack(g, []model.TensorID{0}), 4, 2))
 	if err != nil {
 		t.Fatal(err)
 	}

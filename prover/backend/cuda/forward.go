@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -51,7 +52,7 @@ func (s *step) multiply(p kernels.MatMul, of *model.Product) (err error) {
 	}
 	if p.M == 1 {
 		// Vectors are taken in 32 bits.
-		values := s.task.Operand(a)
+		values := ints.All(s.task.Operand(a))
 		p.XBits = magnitude(values)
 		p.A.Width = 4
 		p.A.Ptr, err = kernels.NewSlice(s.dev, values)
@@ -72,16 +73,16 @@ func (s *step) multiply(p kernels.MatMul, of *model.Product) (err error) {
 // multiplyPieces is a product with an operand B in the host's memory, for which
 // there is no room as a whole: ranges of its outer axis, output columns or
 // terms of the sums, go through one after the other.
-func (s *step) multiplyPieces(p kernels.MatMul, b []int32) error {
+func (s *step) multiplyPieces(p kernels.MatMul, b ints.Ints) error {
 	outer, row := p.N, p.B.Row
 	columns := p.B.Column > p.B.Row
 	if columns {
 		outer, row = p.K, p.B.Column
 	}
-	rows := pieceRows(4*row, s.m.piece)
+	rows := pieceRows(b.Width()*row, s.m.piece)
 	for from := 0; from < outer; from += rows {
 		n := min(rows, outer-from)
-		t, err := NewTensor(s.dev, b[from*row:min((from+n)*row, len(b))])
+		t, err := NewTensor(s.dev, b.Slice(from*row, min((from+n)*row, b.Len())))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"pgregory.net/rapid"
 )
@@ -36,9 +37,10 @@ func graphOf(t *rapid.T, rng *rand.Rand) (*model.Graph, model.Weights, [][]int32
 		id := model.TensorID(len(g.Tensors))
 		g.Tensors = append(g.Tensors, x)
 		if kind == model.Input {
-			g.Inputs, inputs, v = append(g.Inputs, id), append(inputs, v), nil
+			g.Inputs, inputs, w = append(g.Inputs, id), append(inputs, v), append(w, nil)
+		} else {
+			w = append(w, ints.Of(v))
 		}
-		w = append(w, v)
 		return id
 	}
 	s := model.Step{Kind: model.StepLookup, Name: "step", Shape: out, Shift: rapid.IntRange(8, 20).Draw(t, "shift"),

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -77,7 +78,7 @@ func (r *rows) grid(vars int, q *whir.Functional) []field.QM31 {
 				s.dots[h] = -1
 				if row := r.at[h*n+s.row]; row != 0 {
 					s.dots[h] = len(jobs)
-					jobs = append(jobs, kernels.DotJob{Values: row.Offset(p.Column, kernels.SizeM31), Part: uint64(i)})
+					jobs = append(jobs, kernels.DotJob{Values: row.Offset(p.Column, kernels.SizeM31), Part: uint64(i), Stride: uint64(p.Stride)})
 					jobVars = append(jobVars, w.vars[i])
 				}
 			}
@@ -177,7 +178,7 @@ func foldFunctional(a *scope, w *weights, coefs []field.QM31, q *whir.Functional
 		}
 		for k, c := range row {
 			l := (p.FirstRow + k) % n
-			jobs = append(jobs, kernels.AddJob{Start: uint64(l<<q.RowVars + p.Column), Part: uint64(i), Coef: c})
+			jobs = append(jobs, kernels.AddJob{Start: uint64(l<<q.RowVars + p.Column), Part: uint64(i), Stride: uint64(p.Stride), Coef: c})
 		}
 	}
 	for _, wave := range waves(jobs, w) {
@@ -186,27 +187,29 @@ func foldFunctional(a *scope, w *weights, coefs []field.QM31, q *whir.Functional
 	return table
 }
 
-// waves divides jobs into groups in which none overlap.
+// waves divides jobs into groups in which none overlap: those of one stride, and
+// among them those of one remainder by it one after the other.
 func waves(jobs []kernels.AddJob, w *weights) [][]kernels.AddJob {
+	comb := func(j *kernels.AddJob) uint64 { return j.Start & (1<<j.Stride - 1) }
 	slices.SortStableFunc(jobs, func(x, y kernels.AddJob) int {
-		switch {
-		case x.Start < y.Start:
-			return -1
-		case x.Start > y.Start:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(x.Stride, y.Stride), cmp.Compare(comb(&x), comb(&y)), cmp.Compare(x.Start, y.Start))
 	})
 	var all [][]kernels.AddJob
-	var ends []uint64
-	for _, j := range jobs {
+	var ends []uint64 // of the latest job in each wave of the stride
+	first := 0        // wave of the stride
+	for i, j := range jobs {
+		if i > 0 && jobs[i-1].Stride != j.Stride {
+			first, ends = len(all), nil
+		} else if i > 0 && comb(&jobs[i-1]) != comb(&j) {
+			clear(ends)
+		}
 		k := slices.IndexFunc(ends, func(end uint64) bool { return end <= j.Start })
 		if k < 0 {
-			k = len(all)
+			k = len(ends)
 			all, ends = append(all, nil), append(ends, 0)
 		}
-		all[k] = append(all[k], j)
-		ends[k] = j.Start + 1<<w.vars[j.Part]
+		all[first+k] = append(all[first+k], j)
+		ends[k] = j.Start + 1<<(uint64(w.vars[j.Part])+j.Stride)
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -24,55 +25,77 @@ func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree
 		}
 	}()
 	return pass(ctx, func() logup.Tree {
-		nums, dens := b.leaves(ctx, a, l, 1<<vars)
-		return newTree(a, b.mailbox(), nums, dens, vars)
+		nums, dens := b.leaves(ctx, a, l)
+		return newTree(a, b.mailbox(), nums, dens, l.Size)
 	})
 }
 
-// leaves returns size numerators and denominators, l's and then 0/1.
-func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves, size int) (nums, dens kernels.Ptr) {
-	nums, dens = newArray[field.M31](a, size), newArray[field.QM31](a, size)
-	at := func(i int) (num, den kernels.Ptr) {
-		return kernels.At[field.M31](nums, i), kernels.At[field.QM31](dens, i)
+// leaves returns numerators and denominators.
+func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums, dens kernels.Ptr) {
+	nums, dens = newArray[field.M31](a, l.Size), newArray[field.QM31](a, l.Size)
+	base := func(t model.TableID) kernels.LookupBase {
+		return kernels.LookupBase{Base: l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))), Beta: l.Beta.Neg()}
 	}
-	for i := range l.Blocks {
+	var offsets []uint64
+	for i := range l.Steps {
+		for k := range l.Steps[i].Blocks {
+			offsets = append(offsets, uint64(l.Steps[i].Blocks[k].Offset))
+		}
+	}
+	var where kernels.Ptr
+	if len(offsets) > 0 {
+		where = newCopy(b.dev, offsets)
+	}
+	at := where
+	for i := range l.Steps {
 		check(ctx.Err())
-		blk := &l.Blocks[i]
-		num, den := at(blk.Offset)
-		base := kernels.LookupBase{
-			Base: l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(blk.Table))),
-			Beta: l.Beta.Neg(),
+		s := &l.Steps[i]
+		keys, outs := b.columns(s.Step)
+		check(kernels.LogUpStepLeaves(b.dev, nums, dens, keys, outs, at, b.g.Steps[s.Step].Shape, base(s.Table)))
+		if !s.IsCut() {
+			b.dropKeys(s.Step)
 		}
-		if blk.Step < 0 {
-			b.tableLeaves(blk, num, den, base)
-		} else {
-			b.stepLeaves(blk.Step, num, den, base)
-		}
+		at = kernels.At[uint64](at, len(s.Blocks))
 	}
-	num, den := at(l.Size)
-	check(kernels.LogUpFill(b.dev, num, den, size-l.Size))
+	b.dev.Free(where)
+	for i := range l.Tables {
+		t := &l.Tables[i]
+		b.tableLeaves(t, kernels.At[field.M31](nums, t.Block.Offset), kernels.At[field.QM31](dens, t.Block.Offset), base(t.Table))
+	}
 	return nums, dens
 }
 
-func (b *Backend) stepLeaves(step int, num, den kernels.Ptr, base kernels.LookupBase) {
-	st := &b.g.Steps[step]
-	keys, err := NewTensor(b.dev, b.w.StepKeys(step))
-	check(err)
-	var outs kernels.Integers
-	if st.Out != model.None {
-		outs = b.tensor(st.Out).integers()
+// columns returns the keys and outs of a look-up step, outs at address 0 if it has
+// none. The keys stay on the device until they are dropped.
+func (b *Backend) columns(step int) (keys, outs kernels.Integers) {
+	t, ok := b.keys[step]
+	if !ok {
+		var err error
+		t, err = NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
+		check(err)
+		b.keys[step] = t
 	}
-	check(kernels.LogUpStepLeaves(b.dev, num, den, keys.integers(), outs, st.Shape, base))
-	keys.Free(b.dev)
+	if out := b.g.Steps[step].Out; out != model.None {
+		outs = b.tensor(out).integers()
+	}
+	return t.integers(), outs
 }
 
-func (b *Backend) tableLeaves(blk *backend.LeafBlock, num, den kernels.Ptr, base kernels.LookupBase) {
-	t := &b.g.Tables[blk.Table]
+// dropKeys gives the keys of a step back, if they are there.
+func (b *Backend) dropKeys(step int) {
+	if t, ok := b.keys[step]; ok {
+		t.Free(b.dev)
+		delete(b.keys, step)
+	}
+}
+
+func (b *Backend) tableLeaves(lt *backend.LeafTable, num, den kernels.Ptr, base kernels.LookupBase) {
+	t := &b.g.Tables[lt.Table]
 	var values kernels.Ptr
 	if t.Kind != model.TableRange {
 		values = newCopy(b.dev, tableValues(t, b.w))
 	}
-	check(kernels.LogUpTableLeaves(b.dev, num, den, b.tensor(blk.Mult).integers(), values, 1<<t.Bits, t.Min, base))
+	check(kernels.LogUpTableLeaves(b.dev, num, den, b.tensor(lt.Mult).integers(), values, 1<<t.Bits, t.Min, base))
 	b.dev.Free(values)
 }
 
@@ -80,7 +103,7 @@ func (b *Backend) tableLeaves(blk *backend.LeafBlock, num, den kernels.Ptr, base
 func tableValues(t *model.Table, w backend.Witness) []field.M31 {
 	var column []int32
 	if t.Kind == model.TableFunc {
-		column = w.Tensor(t.Values)
+		column = ints.All(w.Fixed(t.Values))
 	}
 	values := make([]field.M31, 1<<t.Bits)
 	parallel.For(len(values), tableGrain, func(lo, hi int) {

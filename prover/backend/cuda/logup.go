@@ -21,8 +21,8 @@ const minTreeVars = 4
 // tree is a LogUp tree on the device. It implements logup.Tree.
 type tree struct {
 	sums
-	a        *scope // of its memory
-	vars     int
+	a        *scope      // of its memory
+	n, vars  int         // leaves, and the variables of a power of two of them
 	leafNum  kernels.Ptr // M31
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
@@ -40,12 +40,13 @@ type tree struct {
 // treeRow is the memory of a round's sums.
 var treeRow = sumsWords(kernels.SumcheckRoundWords)
 
-// newTree adds up 2^vars leaves, vars ≥ minTreeVars, and takes them and the scope
-// over.
-func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, vars int) *tree {
-	t := &tree{sums: sums{a, box}, a: a, vars: vars, leafNum: leafNum, leafDen: leafDen}
+// newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
+// scope over.
+func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int) *tree {
+	vars := logup.NumVars(n)
+	t := &tree{sums: sums{a, box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
 	t.num, t.den = newArray[field.QM31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
-	check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, vars))
+	check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
 	t.rows = newWords(a, vars*vars*treeRow)
 	heap := 2 << t.upperLayer()
 	t.upper = logup.UpperTree(fetch[field.QM31](a, t.num, heap), fetch[field.QM31](a, t.den, heap))
@@ -75,11 +76,12 @@ func (t *tree) begin(k int, eq []field.QM31, lambda field.QM31) {
 	heaps, err := kernels.NewEqHeaps(t.dev, eq)
 	check(err)
 	n := 1 << k
-	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda}
+	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
 	t.eq, t.tail = eq, nil
 	if k+1 == t.vars {
 		// The layer above, used up, has room for the numerators once they are
 		// elements of K.
+		t.rounds.Stored = t.n - n
 		t.rounds.LeafNum, t.rounds.N0, t.rounds.D0 = t.leafNum, kernels.At[field.QM31](t.num, n), t.leafDen
 		return
 	}

@@ -18,7 +18,7 @@ func TestLogUp(t *testing.T) {
 	dev := to.dev
 	before := upperVars
 	t.Cleanup(func() { upperVars = before })
-	for _, n := range []int{9, 16, 31, 257} {
+	for _, n := range []int{9, 13, 16, 31, 257, 300, 400, 510} {
 		for _, cut := range []struct{ upper, tail int }{{1, -1}, {1, 0}, {2, 2}, {5, 20}} {
 			setTail(t, cut.tail)
 			upperVars = cut.upper
@@ -29,17 +29,16 @@ func TestLogUp(t *testing.T) {
 			}
 			vars := logup.NumVars(n)
 			a := newScope(dev)
-			leafNum, leafDen := newArray[field.M31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
+			leafNum, leafDen := newArray[field.M31](a, n), newArray[field.QM31](a, n)
 			for _, err := range []error{
 				kernels.UploadSlice(dev, leafNum, num), kernels.UploadSlice(dev, leafDen, den),
-				kernels.LogUpFill(dev, kernels.At[field.M31](leafNum, n), kernels.At[field.QM31](leafDen, n), 1<<vars-n),
 			} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
 			var proofs [2][]byte
-			for i, tr := range []logup.Tree{logup.NewTree(num, den), newTree(a, to.box, leafNum, leafDen, vars)} {
+			for i, tr := range []logup.Tree{logup.NewTree(num, den), newTree(a, to.box, leafNum, leafDen, n)} {
 				w := transcript.NewWriter(transcript.New(""))
 				if _, err := logup.Prove(context.Background(), w, vars, tr); err != nil {
 					t.Fatal(err)

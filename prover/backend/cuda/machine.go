@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -16,7 +17,7 @@ type Machine struct {
 	dev kernels.Device
 
 	mu       sync.Mutex
-	resident map[*int32]resident
+	resident map[any]resident  // by the address of the first entry
 	bytes    int               // of the resident tensors
 	limit    int               // on them; 0: none
 	piece    int               // bytes of what goes through in pieces
@@ -26,13 +27,13 @@ type Machine struct {
 // resident is a fixed tensor on the device. The host's copy is kept, so that
 // its address stays its own.
 type resident struct {
-	host   []int32
+	host   ints.Ints
 	tensor *Tensor
 }
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: dev, resident: map[*int32]resident{}, piece: defaultPiece}
+	return &Machine{dev: dev, resident: map[any]resident{}, piece: defaultPiece}
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that
@@ -47,27 +48,40 @@ func (m *Machine) Device() kernels.Device { return m.dev }
 
 // Resident returns a fixed tensor, not empty, on the device, where it stays
 // until Close. values must not change from now on; a later call for the same
-// slice finds it there. Where there is no room for it, the error wraps
+// list finds it there. Where there is no room for it, the error wraps
 // kernels.ErrMemory.
-func (m *Machine) Resident(values []int32) (*Tensor, error) {
+func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.resident[&values[0]]; ok && len(r.host) == len(values) {
-		return r.tensor, nil
+	at := address(values)
+	old, ok := m.resident[at]
+	if ok && old.host.Len() == values.Len() {
+		return old.tensor, nil
 	}
-	if size := len(values) * width(values); m.limit > 0 && m.bytes+size > m.limit {
+	if size := values.Len() * width(values); m.limit > 0 && m.bytes+size > m.limit {
 		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.limit)
 	}
 	t, err := NewTensor(m.dev, values)
 	if err != nil {
 		return nil, err
 	}
-	if old, ok := m.resident[&values[0]]; ok {
+	if ok {
 		m.release(old)
 	}
-	m.resident[&values[0]] = resident{values, t}
+	m.resident[at] = resident{values, t}
 	m.bytes += t.Len * t.Width
 	return t, nil
+}
+
+// address returns the address of the first entry.
+func address(values ints.Ints) any {
+	switch v := values.(type) {
+	case ints.Int8s:
+		return &v[0]
+	case ints.Int16s:
+		return &v[0]
+	}
+	return &values.(ints.Int32s)[0]
 }
 
 // Close frees the tensors. The machine may be used again.
@@ -121,6 +135,7 @@ type Backend struct {
 	w    backend.Witness
 	dev  *scope
 	held map[model.TensorID]*Tensor // tensors that are not fixed
+	keys map[int]*Tensor            // of look-up steps that are cut, as long as they are wanted
 	box  kernels.Mailbox            // nil until wanted
 	// nodes are the trees whose digests are on the device.
 	nodes map[*nodes]struct{}
@@ -130,7 +145,7 @@ var _ backend.Backend = (*Backend)(nil)
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, nil, map[*nodes]struct{}{}}
+	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, map[int]*Tensor{}, nil, map[*nodes]struct{}{}}
 }
 
 // DeviceWitness is a witness that has tensors on the device already.
@@ -159,9 +174,9 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 		}
 	}
 	if b.g.Tensors[id].Kind == model.Fixed {
-		return b.m.Resident(b.w.Tensor(id))
+		return b.m.Resident(b.w.Fixed(id))
 	}
-	t, err := NewTensor(b.dev, b.w.Tensor(id))
+	t, err := NewTensor(b.dev, ints.Int32s(b.w.Tensor(id)))
 	if err == nil {
 		b.held[id] = t
 	}

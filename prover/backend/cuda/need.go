@@ -17,7 +17,7 @@ import (
 type Need struct {
 	Fixed   int64 `json:"fixed"`   // weights, which stay
 	Witness int64 `json:"witness"` // values of one run
-	Trees   int64 `json:"trees"`   // digests of the commitments to the witness
+	Trees   int64 `json:"trees"`   // digests of the commitment to the witness
 	LookUps int64 `json:"look_ups"`
 	Sums    int64 `json:"sums"`
 	Commit  int64 `json:"commit"`
@@ -45,7 +45,7 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 		}
 	}
 	for _, f := range p.Forks {
-		n.LookUps = max(n.LookUps, lookUpsNeed(f))
+		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f))
 		for i := range f.Batches {
 			n.Sums = max(n.Sums, sumsNeed(p.Graph, f, &f.Batches[i]))
 		}
@@ -54,10 +54,10 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 		return n
 	}
 	for i := range p.Trees {
-		s := p.Stack(&p.Trees[i])
-		n.Commit = max(n.Commit, commitNeed(s, m.piece))
-		if p.Trees[i].Chunk >= 0 {
-			n.Trees += digestBytes << (s.RowVars + s.LogBlowup + 1)
+		t := &p.Trees[i]
+		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece))
+		if !t.Fixed {
+			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
 	}
 	n.Open = openNeed(p, m.piece)
@@ -86,13 +86,21 @@ func widthOfRange(lo, hi int64) int {
 
 // lookUpsNeed is that of a fork's look-up tree: a numerator in M31 and a
 // denominator in K for each leaf, two heaps of K for the layers above, and the
-// keys of one step on the way there.
-func lookUpsNeed(f *plan.Fork) int64 {
-	if f.Leaves.Size == 0 {
+// keys of one step on the way there, of all steps that are in several blocks.
+func lookUpsNeed(g *model.Graph, f *plan.Fork) int64 {
+	l := &f.Leaves
+	if l.Size == 0 {
 		return 0
 	}
-	vars := model.Log2Ceil(f.Leaves.Size)
-	return int64(4+3*elementBytes)<<vars + heapsNeed(vars)
+	vars := model.Log2Ceil(l.Size)
+	need := int64(4+elementBytes)*int64(l.Size) + int64(2*elementBytes)<<vars + heapsNeed(vars)
+	for i := range l.Steps {
+		if s := &l.Steps[i]; s.IsCut() {
+			t := &g.Tables[s.Table]
+			need += int64(model.Size(g.Steps[s.Step].Shape)) * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
+		}
+	}
+	return need
 }
 
 // heapsNeed is that of the heaps of eq weights of a point.
@@ -125,12 +133,18 @@ func longestAxis(shape []int) int {
 
 // commitNeed is that of Commit: values and codewords of some rows, twiddles, the
 // sponges of all columns if they take more than one turn, and the digests.
-func commitNeed(s backend.Stack, piece int) int64 {
-	domain := s.RowVars + s.LogBlowup
-	n := rowsAtOnce(s.Rows, domain, piece)
-	need := int64(4*n)<<s.RowVars + int64(4*n+4+2*digestBytes)<<domain
-	if n < s.Rows {
+func commitNeed(c *backend.Commitment, piece int) int64 {
+	domain, rows := c.LogDomain(), 0
+	for _, g := range c.Groups {
+		rows = max(rows, g.Rows)
+	}
+	n := rowsAtOnce(rows, domain, piece)
+	need := int64(4*n)<<c.RowVars + int64(4*n+4+2*digestBytes)<<domain
+	if n < rows {
 		need += stateBytes << domain
+	}
+	if len(c.Groups) > 1 {
+		need += digestBytes << domain
 	}
 	return need
 }
@@ -148,10 +162,19 @@ func openNeed(p *plan.Plan, piece int) int64 {
 	}
 	blocks := 0
 	for i := range p.Trees {
-		s := p.Stack(&p.Trees[i])
-		rows += int64(4*s.Rows) << s.RowVars
-		columns = max(columns, int64(4*rowsAtOnce(s.Rows, first.LogDomain(), piece))<<first.LogDomain())
-		blocks += len(s.Layout.Blocks)
+		s := &p.Trees[i]
+		shift := first.RowVars - s.RowVars
+		rows += int64(4*len(s.TableRows(shift))) << first.RowVars
+		own := int64(4*rowsAtOnce(s.Rows(), s.LogDomain(), piece)) << s.LogDomain()
+		if shift > 0 {
+			own += own >> s.LogBlowup
+		}
+		columns = max(columns, own)
+		for i, part := range s.Parts {
+			if i == 0 || part.Stack != s.Parts[i-1].Stack {
+				blocks += len(part.Stack.Blocks)
+			}
+		}
 	}
 	for _, l := range levels[1:] {
 		// Limbs of the rows while they are encoded, codewords and digests as long as

@@ -43,8 +43,8 @@ func (o *opening) Fold(ctx context.Context, weights []field.QM31, q *whir.Functi
 }
 
 // Columns implements whir.Passes.
-func (o *opening) Columns(ctx context.Context, first, n, logBlowup int, positions []uint64) ([][]field.M31, error) {
-	return pass(ctx, func() [][]field.M31 { return o.rows.columns(first, n, logBlowup, positions) })
+func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
+	return pass(ctx, func() [][]field.M31 { return o.rows.columns(tree, positions) })
 }
 
 // Round implements whir.Passes.
@@ -117,10 +117,18 @@ type rows struct {
 	b       *Backend
 	a       *scope
 	rowVars int
+	trees   []placed
 	at      []kernels.Ptr // where row i of the table is, 0 for zeros
 	device  kernels.Ptr   // the same on the device
 	code    *encoder
 	weights *weights // of the functional
+}
+
+// placed is a tree's place in the table.
+type placed struct {
+	*packer
+	shift    int // see whir.Layout
+	firstRow uint64
 }
 
 // loadRows packs the stacks.
@@ -131,12 +139,15 @@ func (b *Backend) loadRows(a *scope, o backend.Opening) *rows {
 		domain = max(domain, l.LogDomain())
 	}
 	r := &rows{b: b, a: a, rowVars: first.RowVars, at: make([]kernels.Ptr, 1<<first.FoldVars), code: newEncoder(a, domain)}
-	for i, s := range o.Stacks {
-		values := newArray[int32](a, s.Rows<<s.RowVars)
-		b.newPacker(a, s).rows(values, 0, s.Rows)
-		for k := range s.Rows {
-			r.at[int(o.RowOffsets[i])+k] = values.Offset(k<<s.RowVars, kernels.SizeM31)
+	for i, c := range o.Commitments {
+		t := placed{b.newPacker(a, c), first.RowVars - c.RowVars, o.RowOffsets[i]}
+		numbers := c.TableRows(t.shift)
+		values := newArray[int32](a, len(numbers)<<r.rowVars)
+		t.tableRows(values, numbers, t.shift)
+		for k, n := range numbers {
+			r.at[t.firstRow+n] = values.Offset(k<<r.rowVars, kernels.SizeM31)
 		}
+		r.trees = append(r.trees, t)
 	}
 	r.device = newCopy(a, r.at)
 	return r
@@ -154,20 +165,35 @@ func (r *rows) fold(coefs []field.QM31, q *whir.Functional) *tables {
 }
 
 // columns is described at whir.Passes.
-func (r *rows) columns(first, n, logBlowup int, positions []uint64) [][]field.M31 {
+func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
 	a := newScope(r.a)
 	defer a.close()
-	domain := r.rowVars + logBlowup
-	atOnce := rowsAtOnce(n, domain, r.b.m.piece)
+	t := &r.trees[tree]
+	domain, total := t.c.LogDomain(), t.c.Rows()
+	atOnce := rowsAtOnce(total, domain, r.b.m.piece)
 	words := newArray[uint32](a, atOnce<<domain)
-	leaves := newArray[field.M31](a, n*len(positions))
+	leaves := newArray[field.M31](a, total*len(positions))
 	where := newCopy(a, positions)
-	for i := 0; i < n; i += atOnce {
-		k := min(atOnce, n-i)
-		r.code.encode(words, r.at[first+i], k, r.rowVars, domain)
-		check(kernels.GatherColumns(a, leaves.Offset(i, kernels.SizeM31), n, words, 1<<domain, k, where, len(positions)))
+	var own kernels.Ptr // rows of the tree, where those of the table are longer
+	if t.shift > 0 {
+		own = newArray[int32](a, atOnce<<t.c.RowVars)
 	}
-	return split(fetch[field.M31](a, leaves, n*len(positions)), n)
+	done := 0
+	for i, g := range t.c.Groups {
+		for first := 0; first < g.Rows; first += atOnce {
+			n := min(atOnce, g.Rows-first)
+			values := own
+			if t.shift > 0 {
+				t.rows(own, i, first, n)
+			} else {
+				values = r.at[t.firstRow+g.First+uint64(first)]
+			}
+			r.code.encode(words, values, n, t.c.RowVars, domain)
+			check(kernels.GatherColumns(a, leaves.Offset(done, kernels.SizeM31), total, words, 1<<domain, n, where, len(positions)))
+			done += n
+		}
+	}
+	return split(fetch[field.M31](a, leaves, total*len(positions)), total)
 }
 
 // split cuts a slice into pieces of n elements.

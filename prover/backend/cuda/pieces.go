@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
 )
@@ -30,7 +31,7 @@ func (b *Backend) restrict(r backend.Restriction) table {
 	shape := b.g.Tensors[r.Tensor].Shape
 	t, err := b.find(r.Tensor)
 	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
-		return restrictPieces(b.dev, shape, b.w.Tensor(r.Tensor), b.m.piece, r)
+		return restrictPieces(b.dev, shape, backend.Values(b.g, b.w, r.Tensor), b.m.piece, r)
 	}
 	check(err)
 	return restrict(b.dev, shape, t.integers(), r)
@@ -42,10 +43,10 @@ func (b *Backend) restrict(r backend.Restriction) table {
 // eq(high, k)·(the piece with the axis bound to low), where low are the last s
 // coordinates and high the others. If it is kept, and first in the result, the
 // pieces' tables come one after the other.
-func restrictPieces(dev kernels.Device, shape []int, values []int32, piece int, r backend.Restriction) table {
+func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) table {
 	d, row := shape[0], model.Size(shape[1:])
 	vars := model.Log2Ceil(d)
-	rows := min(pieceRows(4*row, piece), 1<<vars)
+	rows := min(pieceRows(values.Width()*row, piece), 1<<vars)
 	pieces := (d + rows - 1) / rows
 	own := backend.Restriction{Bound: append([][]field.QM31{}, r.Bound...), Keep: r.Keep}
 	point := r.Bound[0]
@@ -57,15 +58,17 @@ func restrictPieces(dev kernels.Device, shape []int, values []int32, piece int, 
 	case len(r.Keep) > 0 && r.Keep[0] == 0:
 		tables = 1 << cut
 	default:
-		check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, len(values)))
+		check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, values.Len()))
 	}
 	var all kernels.Ptr
 	size := 0 // of each table
 	for k := range pieces {
 		// The last piece is filled up with zeros, as the padding of its axis.
-		data := values[k*rows*row : min((k+1)*rows, d)*row]
-		if len(data) < rows*row {
-			data = append(append(make([]int32, 0, rows*row), data...), make([]int32, rows*row-len(data))...)
+		data := values.Slice(k*rows*row, min((k+1)*rows, d)*row)
+		if n := data.Len(); n < rows*row {
+			filled := make(ints.Int32s, rows*row)
+			data.Read(filled[:n], 0)
+			data = filled
 		}
 		t, err := NewTensor(dev, data)
 		check(err)

@@ -13,14 +13,16 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // values is a witness of tensors alone.
-type values [][]int32
+type values []ints.Ints
 
-func (v values) Tensor(id model.TensorID) []int32 { return v[id] }
-func (v values) StepKeys(int) []int32             { panic("no look-ups here") }
+func (v values) Fixed(id model.TensorID) ints.Ints { return v[id] }
+func (v values) Tensor(id model.TensorID) []int32  { return v[id].(ints.Int32s) }
+func (v values) StepKeys(int) []int32              { panic("no look-ups here") }
 
 // TestPieces: a tensor that has no room on the device is restricted in pieces,
 // with the same result; and one that cannot be cut is an error.
@@ -35,9 +37,9 @@ func TestPieces(t *testing.T) {
 		return p
 	}
 	for _, shape := range [][]int{{13, 5}, {8, 6}, {7}, {2, 3, 4}} {
-		v := make([]int32, model.Size(shape))
+		v := make(ints.Int8s, model.Size(shape))
 		for i := range v {
-			v[i] = rng.Int32N(256) - 128
+			v[i] = int8(rng.Uint32())
 		}
 		g := &model.Graph{Tensors: []model.Tensor{{Shape: shape, Kind: model.Fixed}}}
 		want := cpu.New(g, values{v})
@@ -108,7 +110,7 @@ func TestForwardPieces(t *testing.T) {
 			}
 			g.Steps = []model.Step{{Kind: model.StepLookup, Shape: []int{tokens, out}, Shift: 8, Lo: 2, Out: model.None,
 				Acc: model.Acc{Products: []model.Product{{Coef: 1, A: 0, B: 1, LabelsA: []int{0, 2}, LabelsB: labels}}}}}
-			w, inputs := model.Weights{nil, random(in * out), nil, nil}, [][]int32{random(tokens * in)}
+			w, inputs := model.Weights{nil, ints.Of(random(in * out)), nil, nil}, [][]int32{random(tokens * in)}
 			want, err := forward.Run(context.Background(), g, w, inputs)
 			if err != nil {
 				t.Fatal(err)

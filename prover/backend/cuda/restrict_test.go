@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -66,7 +67,7 @@ func TestRestrict(t *testing.T) {
 			r.Keep = rapid.Permutation(r.Keep).Draw(t, "order")
 		}
 		bits := rapid.SampledFrom([]int{8, 16, 31}).Draw(t, "bits")
-		data := make([]int32, model.Size(shape))
+		data := make(ints.Int32s, model.Size(shape))
 		for i := range data {
 			data[i] = int32(rng.Uint32()) >> (32 - bits)
 		}

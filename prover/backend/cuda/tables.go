@@ -106,8 +106,7 @@ func (t *tables) commit(l soundness.Level) *foldedRow {
 	r := &foldedRow{a: t.a, rows: n, domain: l.LogDomain(), words: t.code.words(n, l.LogDomain())}
 	t.code.encode(r.words, values, n, l.RowVars, r.domain)
 	r.nodes = t.b.newNodes(r.domain, func(digests kernels.Ptr) {
-		h := &hashing{dev: a, columns: 1 << r.domain, rows: n, digests: digests}
-		h.absorb(r.words, n)
+		newHashing(a, 1<<r.domain, digests, 1).absorb(r.words, n, n)
 	})
 	return r
 }

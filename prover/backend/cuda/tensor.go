@@ -1,10 +1,8 @@
 package cuda
 
 import (
-	"math"
-	"sync"
-
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
@@ -17,19 +15,26 @@ type Tensor struct {
 }
 
 // NewTensor uploads values, at least one.
-func NewTensor(d kernels.Device, values []int32) (*Tensor, error) {
-	t := &Tensor{Len: len(values), Width: width(values)}
+func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
+	t := &Tensor{Len: values.Len(), Width: width(values)}
 	var err error
 	if t.Ptr, err = d.Alloc(t.Len * t.Width); err != nil {
 		return nil, err
 	}
-	switch t.Width {
-	case 1:
-		err = upload[int8](d, t.Ptr, values)
-	case 2:
-		err = upload[int16](d, t.Ptr, values)
-	default:
-		err = kernels.UploadSlice(d, t.Ptr, values)
+	switch v := values.(type) {
+	case ints.Int8s:
+		err = kernels.UploadSlice(d, t.Ptr, v)
+	case ints.Int16s:
+		err = kernels.UploadSlice(d, t.Ptr, v)
+	case ints.Int32s:
+		switch t.Width {
+		case 1:
+			err = upload[int8](d, t.Ptr, v)
+		case 2:
+			err = upload[int16](d, t.Ptr, v)
+		default:
+			err = kernels.UploadSlice(d, t.Ptr, v)
+		}
 	}
 	if err != nil {
 		t.Free(d)
@@ -41,27 +46,13 @@ func NewTensor(d kernels.Device, values []int32) (*Tensor, error) {
 // Free frees the tensor.
 func (t *Tensor) Free(d kernels.Device) { d.Free(t.Ptr) }
 
-// width returns the bytes of the narrowest type that holds all values.
-func width(values []int32) int {
-	var mu sync.Mutex
-	var all int32
-	parallel.For(len(values), tensorGrain, func(lo, hi int) {
-		var any int32 // the bits of any value, negative ones inverted
-		for _, v := range values[lo:hi] {
-			any |= v ^ v>>31
-		}
-		mu.Lock()
-		all |= any
-		mu.Unlock()
-	})
-	switch {
-	case all <= math.MaxInt8:
-		return 1
-	case all <= math.MaxInt16:
-		return 2
-	default:
-		return 4
+// width returns the bytes that an entry takes on a device. Lists in 32 bits are
+// what was computed, in whatever width; others have the one that they need.
+func width(values ints.Ints) int {
+	if v, ok := values.(ints.Int32s); ok {
+		return ints.WidthOf(v)
 	}
+	return values.Width()
 }
 
 // tensorGrain is the number of entries worth a goroutine.

@@ -6,36 +6,39 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/ints"
 )
 
 func TestTensor(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	for _, c := range []struct {
-		values []int32
+		values ints.Ints
 		width  int
 	}{
-		{[]int32{-128, 0, 127}, 1},
-		{[]int32{128}, 2},
-		{[]int32{-129, 5}, 2},
-		{[]int32{-32768, 32767}, 2},
-		{[]int32{32768}, 4},
-		{[]int32{-32769}, 4},
-		{[]int32{-1 << 31, 1<<31 - 1}, 4},
-		{make([]int32, 3*tensorGrain+5), 1},
+		{ints.Int32s{-128, 0, 127}, 1},
+		{ints.Int32s{128}, 2},
+		{ints.Int32s{-129, 5}, 2},
+		{ints.Int32s{-32768, 32767}, 2},
+		{ints.Int32s{32768}, 4},
+		{ints.Int32s{-32769}, 4},
+		{ints.Int32s{-1 << 31, 1<<31 - 1}, 4},
+		{make(ints.Int32s, 3*tensorGrain+5), 1},
+		{ints.Int8s{-128, 0, 127}, 1},
+		{ints.Int16s{-32768, 0, 32767}, 2},
 	} {
 		x, err := NewTensor(d, c.values)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := download(t, d, x); x.Width != c.width || !slices.Equal(got, c.values) {
-			t.Errorf("width %d for %v, want %d", x.Width, c.values[:min(3, len(c.values))], c.width)
+		if got := download(t, d, x); x.Width != c.width || !slices.Equal(got, ints.All(c.values)) {
+			t.Errorf("width %d for %v, want %d", x.Width, c.values.Slice(0, min(3, c.values.Len())), c.width)
 		}
 		x.Free(d)
 	}
 	if d.Live() != 0 {
 		t.Errorf("%d bytes left", d.Live())
 	}
-	if _, err := NewTensor(devicetest.NewFaulty(d, 0), []int32{1}); err == nil {
+	if _, err := NewTensor(devicetest.NewFaulty(d, 0), ints.Int8s{1}); err == nil {
 		t.Error("no memory, no error")
 	}
 }
@@ -70,7 +73,7 @@ func download(t *testing.T, d kernels.Device, x *Tensor) []int32 {
 func TestResident(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	m := NewMachine(d)
-	values := []int32{1, 2, 3, 4}
+	values := ints.Int16s{1, 2, 3, 4}
 	a, err := m.Resident(values)
 	if err != nil {
 		t.Fatal(err)

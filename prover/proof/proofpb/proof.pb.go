@@ -164,7 +164,7 @@ type Frame_Chunk struct {
 }
 
 type Frame_Io struct {
-	// Transcript bytes that follow the join of the chunks.
+	// Transcript bytes of the fork of the public outputs.
 	Io []byte `protobuf:"bytes,5,opt,name=io,proto3,oneof"`
 }
 

@@ -12,18 +12,20 @@ import (
 func main() {
 	ConstraintExpr("!purego")
 	for _, lanes := range []int{8, 16} {
-		rows(lanes, "intRows", "int64", "int32", 2, func(g *vec.Gen) arithmetic {
-			return arithmetic{
-				broadcast: func(m Mem, v reg.VecVirtual) { VPBROADCASTD(m, v) },
-				addTimes: func(x reg.VecVirtual, m Mem, sum reg.VecVirtual) {
-					t := g.Reg()
-					VPMOVSXDQ(m, t)
-					VPMULDQ(x, t, t)
-					VPADDQ(t, sum, sum)
-				},
-			}
-		})
-		rows(lanes, "floatRows", "float64", "float64", 3, func(g *vec.Gen) arithmetic {
+		for _, entry := range entries {
+			rows(lanes, "intRows"+entry.suffix, "int64", "int32", 2, entry.name, entry.shift, func(g *vec.Gen) arithmetic {
+				return arithmetic{
+					broadcast: func(m Mem, v reg.VecVirtual) { VPBROADCASTD(m, v) },
+					addTimes: func(x reg.VecVirtual, m Mem, sum reg.VecVirtual) {
+						t := g.Reg()
+						entry.quads(m, t)
+						VPMULDQ(x, t, t)
+						VPADDQ(t, sum, sum)
+					},
+				}
+			})
+		}
+		rows(lanes, "floatRows", "float64", "float64", 3, "float64", 3, func(g *vec.Gen) arithmetic {
 			return arithmetic{
 				broadcast: func(m Mem, v reg.VecVirtual) { VBROADCASTSD(m, v) },
 				addTimes: func(x reg.VecVirtual, m Mem, sum reg.VecVirtual) {
@@ -33,9 +35,25 @@ func main() {
 				},
 			}
 		})
-		dot(lanes)
+		for _, entry := range entries {
+			dot(lanes, entry)
+		}
 	}
 	Generate()
+}
+
+// entry is a type of integers in a matrix, 2^shift bytes each.
+type entry struct {
+	suffix, name string
+	shift        uint8
+	quads        func(m Mem, v reg.VecVirtual)             // loads a register of them in 64 bits
+	lanes        func(g *vec.Gen, m Mem, v reg.VecVirtual) // and in 32
+}
+
+var entries = []entry{
+	{"", "int32", 2, func(m Mem, v reg.VecVirtual) { VPMOVSXDQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { g.Move(m, v) }},
+	{"Of16", "int16", 1, func(m Mem, v reg.VecVirtual) { VPMOVSXWQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXWD(m, v) }},
+	{"Of8", "int8", 0, func(m Mem, v reg.VecVirtual) { VPMOVSXBQ(m, v) }, func(g *vec.Gen, m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) }},
 }
 
 // param loads a pointer or a count.
@@ -47,17 +65,19 @@ type arithmetic struct {
 	addTimes  func(x reg.VecVirtual, m Mem, sum reg.VecVirtual)
 }
 
-// rows adds rows of a matrix, each times a number, to sums of 64 bits. An
-// entry of the matrix has 2^shift bytes. Sums of 32 columns, and of 8 in the
+// rows adds rows of a matrix, each times a number, to sums of 64 bits. A number
+// has 2^shift bytes, an entry of the matrix 2^entryShift. Sums of 32 columns, and of 8 in the
 // end, stay in registers for all rows.
-func rows(lanes int, name, sum, entry string, shift uint8, of func(g *vec.Gen) arithmetic) {
-	g := vec.Begin(lanes, name, "func(s *"+sum+", n uint64, x *"+entry+", k uint64, rows *"+entry+", stride uint64)",
+func rows(lanes int, name, sum, number string, shift uint8, entry string, entryShift uint8, of func(g *vec.Gen) arithmetic) {
+	g := vec.Begin(lanes, name, "func(s *"+sum+", n uint64, x *"+number+", k uint64, rows *"+entry+", stride uint64)",
 		"sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.")
 	ar := of(g)
 	s, n, x, k := param("s"), param("n"), param("x"), param("k")
 	matrix, stride := param("rows"), param("stride")
-	SHLQ(U8(shift), stride)
-	size, quads := 1<<shift, lanes/2
+	if entryShift > 0 {
+		SHLQ(U8(entryShift), stride)
+	}
+	size, quads := 1<<entryShift, lanes/2
 	block := func(columns int, label, next string) {
 		Label(label)
 		CMPQ(n, U8(columns))
@@ -76,7 +96,7 @@ func rows(lanes int, name, sum, entry string, shift uint8, of func(g *vec.Gen) a
 			for i, sum := range sums {
 				ar.addTimes(v, Mem{Base: row, Disp: i * quads * size}, sum)
 			}
-			ADDQ(U8(size), xs)
+			ADDQ(U8(1<<shift), xs)
 			ADDQ(stride, row)
 		})
 		for i, sum := range sums {
@@ -94,15 +114,16 @@ func rows(lanes int, name, sum, entry string, shift uint8, of func(g *vec.Gen) a
 }
 
 // dot sums products of integers.
-func dot(lanes int) {
-	g := vec.Begin(lanes, "intDot", "func(a, b *int32, n uint64) int64", "returns Σ a[i]·b[i] for i < n, 16 | n > 0.")
+func dot(lanes int, entry entry) {
+	g := vec.Begin(lanes, "intDot"+entry.suffix, "func(a *int32, b *"+entry.name+", n uint64) int64", "returns Σ a[i]·b[i] for i < n, 16 | n > 0.")
 	a, b, n := param("a"), param("b"), param("n")
 	even, odd := g.Zero(), g.Zero()
 	SHRQ(U8(4), n)
 	vec.Loop("loop", n, func() {
 		PREFETCHT0(Mem{Base: b, Disp: 2048}) // one stream from memory, which the processor is late to fetch
 		for o := 0; o < 64; o += g.Bytes() {
-			x, y := g.Load(Mem{Base: a, Disp: o}), g.Load(Mem{Base: b, Disp: o})
+			x, y := g.Load(Mem{Base: a, Disp: o}), g.Reg()
+			entry.lanes(g, Mem{Base: b, Disp: o >> 2 << entry.shift}, y)
 			product, xo, yo := g.Reg(), g.Down(x), g.Reg()
 			VPMULDQ(x, y, product)
 			VPADDQ(product, even, even)
@@ -111,7 +132,7 @@ func dot(lanes int) {
 			VPADDQ(yo, odd, odd)
 		}
 		ADDQ(U8(64), a)
-		ADDQ(U8(64), b)
+		ADDQ(U8(16<<entry.shift), b)
 	})
 	VPADDQ(odd, even, even)
 	low, high, sum := g.Narrow(even), XMM(), GP64()

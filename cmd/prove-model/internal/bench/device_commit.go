@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
@@ -70,26 +71,26 @@ func pairKernels(b *deviceBench) {
 func commitSteps(b *deviceBench) {
 	const rows, columns = 1 << 12, 1 << 14
 	g := &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{rows, columns}, Kind: model.Fixed}}}
-	values := make([]int32, rows*columns)
+	values := make(ints.Int8s, rows*columns)
 	for i := range values {
-		values[i] = int32(splitmix(uint64(i))>>56) - 1<<7
+		values[i] = int8(splitmix(uint64(i)) >> 56)
 	}
 	layout := model.NewStack(g, []model.TensorID{0})
 	c := soundness.DefaultConfig
 	rowVars, err := soundness.ChooseRowVars(c, []uint64{layout.Size})
 	check(err)
-	s := backend.Stack{Layout: layout, Rows: int(layout.Size >> rowVars), RowVars: rowVars, LogBlowup: c.LogBlowup}
+	s := backend.SingleStack(layout, rowVars, c.LogBlowup)
 	machine := cuda.NewMachine(b.dev)
 	defer machine.Close()
-	m := machine.Backend(g, tensorsOnly{values})
+	m := machine.Backend(g, fixedOnly{values})
 	defer func() { m.Close() }()
 	var tree *whir.Tree
 	b.step("commit 2^26, weights resident", "value", len(values), func() {
 		m.Close()
-		m = machine.Backend(g, tensorsOnly{values})
+		m = machine.Backend(g, fixedOnly{values})
 	}, func() { tree = must(m.Commit(b.ctx, s)) })
-	o := backend.Opening{Stacks: []backend.Stack{s}, RowOffsets: []uint64{0}}
-	o.Params, err = soundness.Derive(c, rowVars, uint64(s.Rows))
+	o := backend.Opening{Commitments: []backend.Commitment{s}, RowOffsets: []uint64{0}}
+	o.Params, err = soundness.Derive(c, rowVars, s.Slots())
 	check(err)
 	var terms []whir.Term
 	for i := range 8 {
@@ -105,11 +106,14 @@ func commitSteps(b *deviceBench) {
 	})
 }
 
-// tensorsOnly is a witness of tensors.
-type tensorsOnly [][]int32
+// fixedOnly is a witness of fixed tensors.
+type fixedOnly []ints.Ints
+
+// Fixed implements backend.Witness.
+func (f fixedOnly) Fixed(id model.TensorID) ints.Ints { return f[id] }
 
 // Tensor implements backend.Witness.
-func (t tensorsOnly) Tensor(id model.TensorID) []int32 { return t[id] }
+func (fixedOnly) Tensor(model.TensorID) []int32 { panic("bench: a model without activations") }
 
 // StepKeys implements backend.Witness.
-func (tensorsOnly) StepKeys(int) []int32 { panic("bench: a model without look-ups") }
+func (fixedOnly) StepKeys(int) []int32 { panic("bench: a model without look-ups") }

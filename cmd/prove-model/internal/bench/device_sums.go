@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -98,14 +99,14 @@ func logupKernels(b *deviceBench) {
 	heapNum, heapDen := b.elements(leaves), b.elements(leaves)
 	sums := b.alloc(8 * kernels.SumcheckRoundWords)
 	b.kernel("fractions added up, 2^24", "fraction", leaves, leaves*(4+16+2*16+2*16), func() error {
-		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, vars)
+		return kernels.LogUpTree(b.dev, heapNum, heapDen, nums, dens, leaves)
 	})
 	heaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-2, 1))
 	check(err)
 	b.held = append(b.held, heaps.Memory())
 	const n = leaves / 4
 	layer := func() *kernels.LogUpRounds {
-		return &kernels.LogUpRounds{Vars: vars - 2, Eq: heaps, Lambda: challenge,
+		return &kernels.LogUpRounds{Vars: vars - 2, Stored: n, Eq: heaps, Lambda: challenge,
 			N0: kernels.At[field.QM31](heapNum, 2*n), N1: kernels.At[field.QM31](heapNum, 3*n),
 			D0: kernels.At[field.QM31](heapDen, 2*n), D1: kernels.At[field.QM31](heapDen, 3*n)}
 	}
@@ -119,7 +120,7 @@ func logupKernels(b *deviceBench) {
 	check(err)
 	b.held = append(b.held, leafHeaps.Memory())
 	leafLayer := func() *kernels.LogUpRounds {
-		return &kernels.LogUpRounds{Vars: vars - 1, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
+		return &kernels.LogUpRounds{Vars: vars - 1, Stored: leaves / 2, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
 	}
 	b.kernel("first round from 2^24 leaves", "leaf", leaves, leaves*20, func() error {
 		return leafLayer().Round(b.dev, 0, challenge, sums, kernels.Post{})
@@ -131,6 +132,9 @@ func logupKernels(b *deviceBench) {
 
 // operands is a witness of int8 matrices that are on the device.
 type operands []*cuda.Tensor
+
+// Fixed implements backend.Witness.
+func (operands) Fixed(model.TensorID) ints.Ints { panic("bench: the operands are on the device") }
 
 // Tensor implements backend.Witness.
 func (operands) Tensor(model.TensorID) []int32 { panic("bench: the operands are on the device") }

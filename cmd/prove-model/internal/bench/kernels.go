@@ -141,7 +141,7 @@ func protocolKernels() []kernel {
 			w := transcript.NewWriter(transcript.New("bench"))
 			must(logup.Prove(context.Background(), w, vars, logup.NewTree(num, ca)))
 		}},
-		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() { must(whir.Commit(context.Background(), rows.rowVars, 2, rows)) }},
+		{"commit 2^21 at rate 1/4", "value", rows.rows << rows.rowVars, true, func() { must(whir.Commit(context.Background(), whir.SingleStack(rows.rowVars, 2, rows.rows), rows)) }},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -68,16 +69,15 @@ type products struct {
 	tensors []*cuda.Tensor
 }
 
-// Tensor implements backend.Witness: everything is on the device.
-func (p *products) Tensor(id model.TensorID) []int32 {
-	v := make([]int8, p.tensors[id].Len)
+// Fixed implements backend.Witness: everything is on the device.
+func (p *products) Fixed(id model.TensorID) ints.Ints {
+	v := make(ints.Int8s, p.tensors[id].Len)
 	check(kernels.DownloadSlice(p.dev, v, p.tensors[id].Ptr))
-	wide := make([]int32, len(v))
-	for i, x := range v {
-		wide[i] = int32(x)
-	}
-	return wide
+	return v
 }
+
+// Tensor implements backend.Witness.
+func (p *products) Tensor(id model.TensorID) []int32 { return ints.All(p.Fixed(id)) }
 
 // StepKeys implements backend.Witness.
 func (p *products) StepKeys(int) []int32 { panic("bench: products have no look-ups") }

@@ -134,12 +134,13 @@ func describe(k *proof.Key, p *plan.Plan) *Key {
 	for i, f := range k.Circuit.Free {
 		d.Free = append(d.Free, Free{f.Name, f.Bound, g.Instance.Sizes[i]})
 	}
-	for _, t := range p.Trees {
-		what := "model"
-		if t.Chunk >= 0 {
-			what = fmt.Sprintf("witness of chunk %d", t.Chunk)
+	for i := range p.Trees {
+		t := &p.Trees[i]
+		what := "witness"
+		if t.Fixed {
+			what = "model"
 		}
-		d.Trees = append(d.Trees, Tree{what, t.Stack.Size, t.Rows, p.Params.RowVars()})
+		d.Trees = append(d.Trees, Tree{what, t.Values(), t.Rows(), t.RowVars})
 	}
 	for _, r := range p.Rounds {
 		d.Rounds = append(d.Rounds, Round{r.Name, r.Times, r.Grind, r.Bits.Float()})

@@ -6,23 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/graph"
 )
 
-// Job is a float model with an input to run it on and samples that set its
-// ranges.
+// Job is a float model with an input to run it on, and samples that set its
+// ranges or the ranges themselves.
 type Job struct {
 	Model       *provemodel.Model
 	Input       provemodel.Input
 	InputFrom   string             // the file, or how the input was made up
-	Samples     []provemodel.Input // at least one
-	SamplesFrom string             // likewise
-	// Calibrated says that the samples come from a file of their own, so that
-	// the ranges are the same whatever the input.
+	Samples     []provemodel.Input // at least one, unless there are ranges
+	SamplesFrom string             // likewise; what the ranges were read from if there are any
+	// Calibrated says that the samples come from a file of their own, or the
+	// ranges do, so that these are the same whatever the input.
 	Calibrated bool
+
+	random bool // the input
+	ranges provemodel.Ranges
 }
 
 // Open reads the model, its input and its calibration samples as the settings
@@ -68,7 +73,7 @@ func (j *Job) Close() { j.Model.Close() }
 
 func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	if input == nil {
-		j.Input, j.InputFrom = j.Model.Random(cfg.Seed), randomFrom(cfg.Seed)
+		j.Input, j.InputFrom, j.random = j.Model.Random(cfg.Seed), randomFrom(cfg.Seed), true
 		return nil
 	}
 	var err error
@@ -80,6 +85,9 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 }
 
 func (j *Job) setSamples(cfg *config.Config) error {
+	if cfg.Ranges != "" {
+		return j.setRanges(cfg)
+	}
 	if cfg.Calibration == "" {
 		j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
 		return nil
@@ -95,17 +103,47 @@ func (j *Job) setSamples(cfg *config.Config) error {
 	return nil
 }
 
+func (j *Job) setRanges(cfg *config.Config) error {
+	if cfg.Calibration != "" {
+		return errors.New("--ranges and --calibration exclude each other: the ranges are what calibration would give")
+	}
+	f, err := os.Open(cfg.Ranges)
+	if err != nil {
+		return fmt.Errorf("ranges: %w", err)
+	}
+	defer f.Close()
+	if j.ranges, err = provemodel.ReadRanges(f); err != nil {
+		return fmt.Errorf("ranges %s: %w", cfg.Ranges, err)
+	}
+	j.SamplesFrom, j.Calibrated = "the ranges of "+cfg.Ranges, true
+	return nil
+}
+
 func randomFrom(seed int64) string {
 	return fmt.Sprintf("random, uniform in [0, 1), seed %d", seed)
 }
 
 // Quantise quantises the model. Without samples of their own the first input
-// that the model is run on gives the ranges of all later runs.
+// that the model is run on gives the ranges of all later runs, unless it is made
+// up.
 func (j *Job) Quantise(ctx context.Context, opts ...provemodel.Option) (*provemodel.Circuit, error) {
-	if !j.Calibrated {
+	opts = slices.Clip(opts)
+	switch {
+	case j.ranges != nil:
+		opts = append(opts, provemodel.FromRanges(j.ranges))
+	case !j.Calibrated:
 		opts = append(opts, provemodel.KeepRanges())
 	}
+	if j.random {
+		opts = append(opts, provemodel.Provisional())
+	}
 	return provemodel.Quantise(ctx, j.Model, j.Samples, opts...)
+}
+
+// Provisional says that a circuit has the ranges of a made up input: its key is
+// not one to rely on.
+func (j *Job) Provisional(c *provemodel.Circuit) bool {
+	return j.random && !j.Calibrated && !c.Report().Cached
 }
 
 // Calibration says what the ranges of a circuit were taken from.

@@ -1,0 +1,143 @@
+package provemodel
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// Accuracy says how far an output of a circuit is from the float model's.
+type Accuracy struct {
+	MaxError   float64 `json:"max_error"`   // largest absolute difference
+	RangeError float64 `json:"range_error"` // the same in units of the float output's range, 0 included
+	At         int     `json:"at"`          // the entry that it is at, in row-major order
+	Cosine     float64 `json:"cosine"`      // of the angle between the two
+}
+
+// Compare holds an output of a circuit against the float model's. It is an
+// error if that is not finite.
+func Compare(quantised, float Tensor) (Accuracy, error) {
+	if len(quantised.Values) != len(float.Values) {
+		return Accuracy{}, fmt.Errorf("output %s has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
+	}
+	at, most := 0, 0.0
+	for i, f := range float.Values {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return Accuracy{}, fmt.Errorf("the float model gives %v at output %s on this input", f, float.Name)
+		}
+		if d := math.Abs(quantised.Values[i] - f); d > most {
+			at, most = i, d
+		}
+	}
+	a := quantise.Compare(quantised.Values, float.Values)
+	return Accuracy{a.MaxError, math.Min(a.Relative, math.MaxFloat64), at, a.Cosine}, nil // JSON has no infinity
+}
+
+// Saturation counts the values of one place that were clamped to the range
+// that calibration gave it.
+type Saturation struct {
+	Where string  `json:"where"`
+	Count int     `json:"count"`
+	Of    int     `json:"of"`    // values at that place
+	Share float64 `json:"share"` // Count/Of
+}
+
+// String says it in words.
+func (s Saturation) String() string {
+	return fmt.Sprintf("%d of %d values (%.3g %%) at %s", s.Count, s.Of, 100*s.Share, s.Where)
+}
+
+// saturations lists where values were clamped: the input first, then nodes by
+// name.
+func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []Saturation {
+	var list []Saturation
+	add := func(where string, count, of int) {
+		list = append(list, Saturation{where, count, of, float64(count) / float64(of)})
+	}
+	if clamped > 0 {
+		of := 0
+		for _, in := range inputs {
+			of += len(in)
+		}
+		add("the input", clamped, of)
+	}
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		add(node, nodes[node].Count, nodes[node].Of)
+	}
+	return list
+}
+
+// AccuracyError is the error of Prove when a run is further from the float
+// model than MaxError allows. Nothing has been proved then.
+type AccuracyError struct {
+	Output    string  // the one that is furthest off
+	Accuracy          // of it
+	Value     float64 // the entry that is furthest off
+	Float     float64 // the same of the float model
+	Limit     float64 // of Accuracy.RangeError
+	Saturated []Saturation
+}
+
+func (e *AccuracyError) Error() string {
+	s := fmt.Sprintf("the quantised model is off by %s of the range of output %q (entry %d is %.5g, and %.5g in the float model), and at most %s is allowed",
+		percent(e.RangeError), e.Output, e.At, e.Value, e.Float, percent(e.Limit))
+	if len(e.Saturated) == 0 {
+		return s + "; no value was clipped"
+	}
+	const most = 5
+	worst := slices.SortedStableFunc(slices.Values(e.Saturated), func(a, b Saturation) int { return cmp.Compare(b.Share, a.Share) })
+	var places []string
+	for _, w := range worst[:min(most, len(worst))] {
+		places = append(places, w.String())
+	}
+	if n := len(worst) - most; n > 0 {
+		places = append(places, fmt.Sprintf("and %d other places", n))
+	}
+	return s + "; clipped to the calibrated ranges: " + strings.Join(places, ", ")
+}
+
+// percent writes a fraction in per cent.
+func percent(x float64) string {
+	if x > 1e6 {
+		return "more than 10^8 %"
+	}
+	return fmt.Sprintf("%.3g %%", 100*x)
+}
+
+// A bar is how far a run may be from the float model's outputs.
+type bar struct {
+	fraction float64
+	float    []Tensor
+}
+
+// check returns an error if the run is further off. A nil bar allows anything.
+func (b *bar) check(r *Run) error {
+	if b == nil {
+		return nil
+	}
+	if len(r.Outputs) != len(b.float) {
+		return fmt.Errorf("%d outputs, and %d of the float model", len(r.Outputs), len(b.float))
+	}
+	var worst *AccuracyError
+	for i, f := range b.float {
+		a, err := Compare(r.Outputs[i], f)
+		if err != nil {
+			return err
+		}
+		if !(a.RangeError <= b.fraction) && (worst == nil || a.RangeError > worst.RangeError) {
+			worst = &AccuracyError{
+				Output: f.Name, Accuracy: a, Value: r.Outputs[i].Values[a.At], Float: f.Values[a.At],
+				Limit: b.fraction, Saturated: r.Saturated,
+			}
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return worst
+}

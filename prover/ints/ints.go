@@ -1,0 +1,109 @@
+package ints
+
+// Integer are the types that lists are of.
+type Integer interface{ int8 | int16 | int32 }
+
+// Ints is a list of integers: an [Int8s], an [Int16s] or an [Int32s], which may be
+// the pages of a mapped file. It is read and never changed, by any number of
+// goroutines at once.
+type Ints interface {
+	// Len returns the number of entries.
+	Len() int
+	// Width returns the bytes that an entry takes: 1, 2 or 4.
+	Width() int
+	// Read sets dst to the entries from the given one on.
+	Read(dst []int32, from int)
+	// Slice returns the entries [from, to), which share the memory.
+	Slice(from, to int) Ints
+
+	ints()
+}
+
+// The lists.
+type (
+	Int8s  []int8
+	Int16s []int16
+	Int32s []int32
+)
+
+// Len implements Ints.
+func (v Int8s) Len() int { return len(v) }
+
+// Len implements Ints.
+func (v Int16s) Len() int { return len(v) }
+
+// Len implements Ints.
+func (v Int32s) Len() int { return len(v) }
+
+// Width implements Ints.
+func (Int8s) Width() int { return 1 }
+
+// Width implements Ints.
+func (Int16s) Width() int { return 2 }
+
+// Width implements Ints.
+func (Int32s) Width() int { return 4 }
+
+// Read implements Ints.
+func (v Int8s) Read(dst []int32, from int) { Widen(dst, v[from:from+len(dst)]) }
+
+// Read implements Ints.
+func (v Int16s) Read(dst []int32, from int) { Widen(dst, v[from:from+len(dst)]) }
+
+// Read implements Ints.
+func (v Int32s) Read(dst []int32, from int) { copy(dst, v[from:from+len(dst)]) }
+
+// Slice implements Ints.
+func (v Int8s) Slice(from, to int) Ints { return v[from:to:to] }
+
+// Slice implements Ints.
+func (v Int16s) Slice(from, to int) Ints { return v[from:to:to] }
+
+// Slice implements Ints.
+func (v Int32s) Slice(from, to int) Ints { return v[from:to:to] }
+
+func (Int8s) ints()  {}
+func (Int16s) ints() {}
+func (Int32s) ints() {}
+
+// All returns all entries in 32 bits: the list itself if it has them, else a copy.
+// It is for small lists.
+func All(v Ints) []int32 {
+	if w, ok := v.(Int32s); ok {
+		return w
+	}
+	dst := make([]int32, v.Len())
+	v.Read(dst, 0)
+	return dst
+}
+
+// Widen sets dst to the entries of src, which are as many.
+func Widen[T Integer](dst []int32, src []T) {
+	n := 0
+	switch src := any(src).(type) {
+	case []int8:
+		n = widen8Fast(dst, src)
+	case []int16:
+		n = widen16Fast(dst, src)
+	case []int32:
+		n = copy(dst, src)
+	}
+	dst = dst[n:len(src)]
+	for i, x := range src[n:] {
+		dst[i] = int32(x)
+	}
+}
+
+// Part returns the entries [from, to) in 32 bits: those of the list itself if it
+// has them, else a copy in *buf, which is made longer if need be.
+func Part(v Ints, from, to int, buf *[]int32) []int32 {
+	if w, ok := v.(Int32s); ok {
+		return w[from:to]
+	}
+	if cap(*buf) < to-from {
+		*buf = make([]int32, to-from)
+	}
+	part := (*buf)[:to-from]
+	v.Read(part, from)
+	return part
+}

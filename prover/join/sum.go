@@ -1,0 +1,177 @@
+package join
+
+import (
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/poly"
+)
+
+// sum is the sum over one step, on its way through the rounds.
+type sum struct {
+	step          *backend.LeafStep
+	column        backend.Column
+	rows, columns []int // the axes that number rows and columns
+	vars, rowVars int
+	parts         [][]model.Part // that the columns are cut into
+	weights       [][]field.QM31 // e_p, in the order of a part's own index
+	factors       [][]field.QM31 // F_p, with the axes padded
+
+	claim, scale field.QM31
+	pairs        []pair // the sum is that of their products
+}
+
+// pair are two tables of a power-of-two length.
+type pair struct{ a, b []field.QM31 }
+
+func newSum(step *backend.LeafStep, shape []int, z []field.QM31, beta field.QM31) *sum {
+	rows, columns := split(shape)
+	s := &sum{step: step, column: backend.Column{Step: step.Step, Rows: model.Size(rows), Beta: beta}, rows: rows, columns: columns,
+		vars: model.Vars(shape), rowVars: model.Vars(rows), parts: model.Cut(columns)}
+	for p, parts := range s.parts {
+		s.weights = append(s.weights, poly.EqTable(z[len(z)-model.PartBits(parts):]))
+		s.factors = append(s.factors, s.factor(p, z))
+	}
+	return s
+}
+
+// split divides the axes of a shape into rows and columns, possibly an axis between
+// two of its bits if it is a multiple of a power of two: then its upper bits number
+// rows. Blocks and their order are the same for the divided axis. Of all ways it
+// takes that with the smallest tables in all, where an entry of a table over rows
+// counts more: it takes two sums of integers.
+func split(shape []int) (rows, columns []int) {
+	columns = shape
+	least := 3*model.Blocks(shape) + 1<<model.Vars(shape)
+	for a, d := range shape {
+		for k := range bits.TrailingZeros(uint(d)) + 1 {
+			r := append(shape[:a:a], d>>k)
+			c := append([]int{1 << k}, shape[a+1:]...)
+			if n := 3*model.Blocks(c)<<model.Vars(r) + 1<<model.Vars(c); n < least {
+				rows, columns, least = r, c, n
+			}
+		}
+	}
+	return rows, columns
+}
+
+// factor returns F_p. Where a part of the rows meets part p of the columns is a block
+// of the step.
+func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
+	f := make([]field.QM31, 1<<s.rowVars)
+	for i, parts := range model.Cut(s.rows) {
+		b := &s.step.Blocks[i*len(s.parts)+p]
+		w := make([]field.QM31, 1<<model.PartBits(parts))
+		high := len(z) - b.Bits
+		field.EqTableInto(w, z[high:high+model.PartBits(parts)], poly.EqIndex(z[:high], uint64(b.Offset>>b.Bits)))
+		each(parts, s.rows, padded, func(from, at, n int) { copy(f[at:at+n], w[from:from+n]) })
+	}
+	return f
+}
+
+// each calls f for the runs of a block: its n entries from `from` on are those from
+// at on in a table over the shape, in which axis a has the given stride.
+func each(parts []model.Part, shape []int, strides func([]int) []int, f func(from, at, n int)) {
+	step := strides(shape)
+	run := 1
+	if n := len(parts); n > 0 {
+		run = 1 << parts[n-1].Bits
+	}
+	for from := 0; from < 1<<model.PartBits(parts); from += run {
+		at, rest := 0, from
+		for a := len(parts) - 1; a >= 0; a-- {
+			at += (parts[a].Start + rest&(1<<parts[a].Bits-1)) * step[a]
+			rest >>= parts[a].Bits
+		}
+		f(from, at, run)
+	}
+}
+
+// dense are the strides of a tensor, padded those of a table in which every axis is
+// padded to a power of two.
+func dense(shape []int) []int {
+	return strides(shape, func(d int) int { return d })
+}
+
+func padded(shape []int) []int {
+	return strides(shape, func(d int) int { return 1 << model.Log2Ceil(d) })
+}
+
+func strides(shape []int, length func(d int) int) []int {
+	s, n := make([]int, len(shape)), 1
+	for a := len(shape) - 1; a >= 0; a-- {
+		s[a] = n
+		n *= length(shape[a])
+	}
+	return s
+}
+
+// rowSum asks for G_p.
+func (s *sum) rowSum() backend.RowSum {
+	job := backend.RowSum{Column: s.column}
+	for p, parts := range s.parts {
+		each(parts, s.columns, dense, func(_, at, n int) {
+			for i := range n {
+				job.Order = append(job.Order, at+i)
+			}
+		})
+		job.Ends = append(job.Ends, len(job.Order))
+		job.Weights = append(job.Weights, s.weights[p]...)
+	}
+	return job
+}
+
+// overRows takes G_p and begins the sum over rows.
+func (s *sum) overRows(sums []field.QM31) {
+	n := len(s.parts)
+	for p := range s.parts {
+		g := make([]field.QM31, 0, len(sums)/n)
+		for i := p; i < len(sums); i += n {
+			g = append(g, sums[i])
+		}
+		s.pairs = append(s.pairs, pair{s.factors[p], poly.PadTable(g, s.rows)})
+	}
+	s.factors = nil
+	for _, p := range s.pairs {
+		s.claim = s.claim.Add(field.Dot(p.a, p.b))
+	}
+}
+
+// columnSum asks for C bound to the rows' challenges.
+func (s *sum) columnSum(point []field.QM31) backend.ColumnSum {
+	return backend.ColumnSum{Column: s.column, Weights: poly.OuterEq(s.rows, poly.SplitAxes(s.rows, point))}
+}
+
+// overColumns takes that and begins the sum over columns. All of the rows'
+// variables are bound.
+func (s *sum) overColumns(column []field.QM31) {
+	e := make([]field.QM31, 1<<(s.vars-s.rowVars))
+	for p, parts := range s.parts {
+		f := s.pairs[p].a[0]
+		each(parts, s.columns, padded, func(from, at, n int) { field.MulAccQM31Vec(e[at:at+n], s.weights[p][from:from+n], f) })
+	}
+	s.pairs = []pair{{e, poly.PadTable(column, s.columns)}}
+}
+
+// sums returns the value at 0 and the leading coefficient of a round.
+func (s *sum) sums() (zero, top field.QM31) {
+	for _, p := range s.pairs {
+		h := len(p.a) / 2
+		z, t := field.RoundSums(field.Halves{Lo: p.a[:h], Hi: p.a[h:]}, field.Halves{Lo: p.b[:h], Hi: p.b[h:]})
+		zero, top = zero.Add(z), top.Add(t)
+	}
+	return zero, top
+}
+
+// fold binds the round's variable.
+func (s *sum) fold(r field.QM31) {
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		h := len(p.a) / 2
+		field.FoldHalves(p.a[:h], field.Halves{Lo: p.a[:h], Hi: p.a[h:]}, r)
+		field.FoldHalves(p.b[:h], field.Halves{Lo: p.b[:h], Hi: p.b[h:]}, r)
+		p.a, p.b = p.a[:h], p.b[:h]
+	}
+}

@@ -1,0 +1,69 @@
+package soundness
+
+import (
+	"math"
+	"testing"
+)
+
+// TestDrawn compares with floating point.
+func TestDrawn(t *testing.T) {
+	for d := 1; d <= MaxLogDomain; d++ {
+		for _, n := range []uint64{1, 2, 5, 124, 4096} {
+			want := -math.Expm1(float64(n)*math.Log1p(-math.Ldexp(1, -d))) * math.Ldexp(1, d)
+			got := float64(drawn(n, d)) / (1 << drawnFrac)
+			if math.Abs(got-want) > 0.02*want+0.01 {
+				t.Errorf("%d draws of 2^%d: %v, want %v", n, d, got, want)
+			}
+		}
+	}
+}
+
+// TestRowLengths: row lengths of keys, from the number of weights alone, cost little
+// more than what would be best if the witness were known, and never lengthen rows or
+// columns beyond reason.
+func TestRowLengths(t *testing.T) {
+	c := DefaultConfig
+	for _, x := range []struct {
+		fixed   uint64
+		witness []uint64
+	}{
+		{1 << 4, []uint64{1 << 16}},                                       // a table or two
+		{70_000, []uint64{170_000}},                                       // a convolutional network
+		{70_000, []uint64{1 << 22, 1 << 22, 1 << 22, 1 << 22, 1 << 21}},   // the same, on hundreds of inputs
+		{67 << 20, []uint64{1 << 20}},                                     // a large perceptron
+		{134_500_000, []uint64{1 << 22, 1 << 22, 1 << 22, 1 << 22, 1000}}, // a small transformer
+	} {
+		fixed, err := ChooseKeyRowVars(c, x.fixed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		search := newTailSearch(c)
+		cost := func(v int) (int, uint64) {
+			longest, err := c.longestRow(x.witness)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, cost, ok := search.rowVars(x.witness, longest, []Tree{{v, []uint64{x.fixed}}})
+			if !ok {
+				return 0, math.MaxUint64
+			}
+			return w, cost
+		}
+		witness, got := cost(fixed)
+		best := got
+		for v := minFinalVars; v <= comfortableRow; v++ {
+			_, at := cost(v)
+			best = min(best, at)
+		}
+		if float64(got) > 1.05*float64(best) {
+			t.Errorf("%d weights: rows of 2^%d cost %.3f of the best", x.fixed, fixed, float64(got)/float64(best))
+		}
+		if chosen, err := ChooseRowVars(c, x.witness, Tree{fixed, []uint64{x.fixed}}); err != nil || chosen != witness {
+			t.Errorf("%d weights: rows of 2^%d for the witness (%v), want 2^%d", x.fixed, chosen, err, witness)
+		}
+		// A permutation absorbs eight rows, and a column of leaves stays short.
+		if x.witness[0]>>witness < leastRows || x.fixed>>fixed > 1<<comfortableFold {
+			t.Errorf("%d weights: rows of 2^%d and 2^%d", x.fixed, fixed, witness)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package provemodel
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"testing"
+)
+
+// The ranges of a circuit give the circuit again, whose key is the same, with no
+// sample run; options that the ranges do not depend on may differ.
+func TestFromRanges(t *testing.T) {
+	c, in := commit(t)
+	ranges, err := ReadRanges(bytes.NewReader(c.Circuit().Ranges().File()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, samples := open(t)
+	circuit, err := Quantise(t.Context(), m, nil, FromRanges(ranges))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Commit(t.Context(), circuit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Commitment() != c.Commitment() || circuit.Report().Float != nil {
+		t.Errorf("commitment %s, want %s; float outputs %v", again.Commitment(), c.Commitment(), circuit.Report().Float)
+	}
+	run, err := circuit.Run(t.Context(), in)
+	if err != nil || len(run.Outputs) != 1 {
+		t.Errorf("%+v, %v", run, err)
+	}
+	for _, opts := range [][]Option{quick, {Headroom(3)}} {
+		a, err := Quantise(t.Context(), m, samples, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Quantise(t.Context(), m, nil, append(opts, FromRanges(ranges))...)
+		if err != nil || !a.source.Equal(b.source) || !bytes.Equal(a.Ranges().File(), b.Ranges().File()) {
+			t.Errorf("%v: another circuit", err)
+		}
+	}
+	bad := append(Ranges(nil), ranges...)
+	bad[2].Min, bad[2].Max = bad[2].Max, bad[2].Min
+	for name, r := range map[string]Ranges{"none": nil, "fewer": ranges[1:], "reversed": bad} {
+		if _, err := Quantise(t.Context(), m, nil, FromRanges(r)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// What made up samples gave is not kept; what real ones gave is.
+func TestProvisional(t *testing.T) {
+	m, _, samples := open(t)
+	opts := []Option{Cache(t.TempDir()), KeepRanges()}
+	quantise := func(in Input, more ...Option) *Circuit {
+		t.Helper()
+		c, err := Quantise(context.Background(), m, []Input{in}, append(opts, more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	made := quantise(m.Random(1), Provisional())
+	first := quantise(samples[0])
+	if first.Report().Cached || bytes.Equal(first.Ranges().File(), made.Ranges().File()) {
+		t.Error("the ranges of a random input were kept")
+	}
+	later := quantise(m.Random(1), Provisional())
+	if !later.Report().Cached || !bytes.Equal(later.Ranges().File(), first.Ranges().File()) {
+		t.Error("the ranges of the first real input were not kept")
+	}
+}
+
+// What is read as ranges is what would be written, up to white space.
+func FuzzReadRanges(f *testing.F) {
+	f.Add([]byte(`{"format":"prove-model ranges 1","ranges":[{"name":"x<","min":0,"max":67043328,"least":0}]}`))
+	f.Add(Ranges{}.File())
+	f.Add(Ranges{{"é\x00", 201261056, 67043328, 0, 0}, {"y", 0, 67043328, 0, 15}}.File())
+	data, err := os.ReadFile("testdata/digits/input.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ReadRanges(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again, err := ReadRanges(bytes.NewReader(r.File()))
+		if err != nil || !bytes.Equal(again.File(), r.File()) {
+			t.Fatalf("%v: %s", err, r.File())
+		}
+	})
+}
