@@ -36,7 +36,7 @@ func TestFromRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := Quantise(t.Context(), m, nil, append(opts, FromRanges(ranges))...)
+		b, err := Quantise(t.Context(), m, nil, append(opts, FromRanges(a.Ranges()))...)
 		if err != nil || !a.source.Equal(b.source) || !bytes.Equal(a.Ranges().File(), b.Ranges().File()) {
 			t.Errorf("%v: another circuit", err)
 		}
