@@ -19,6 +19,7 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
+	ranges    Ranges
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
 }
@@ -65,13 +66,12 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		return nil, err
 	}
 	if o.ranges != nil {
-		given, formats, err := m.match(*o.ranges)
+		given, err := m.match(*o.ranges)
 		if err != nil {
 			return nil, err
 		}
-		repeat := settings
-		repeat.Formats = formats
-		return m.quantise(ctx, w, given, repeat)
+		settings.Formats = o.ranges.formats()
+		return m.quantise(ctx, w, given, settings)
 	}
 	entry := o.entry(w, m.rangesID(samples, settings, o.keep))
 	if known, formats, err := m.cachedRanges(entry); err == nil {
@@ -355,9 +355,7 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 
 // Ranges returns the ranges that the model was quantised with: FromRanges gives
 // the same circuit.
-func (c *Circuit) Ranges() Ranges {
-	return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true))
-}
+func (c *Circuit) Ranges() Ranges { return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true)) }
 
 // Report tells how the circuit came to be.
 func (c *Circuit) Report() Report { return c.report }

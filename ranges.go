@@ -17,7 +17,7 @@ import (
 // compute, in order.
 type Ranges []ValueRange
 
-// ValueRange is the range of one value: its bounds, and the least magnitude that
+// ValueRange is the range and the format of one value: its bounds, and the least magnitude that
 // calibration met in between. A number is given by a code: the first 28 bits of
 // the IEEE 754 double, sign, exponent and 16 digits, into which it was rounded
 // outwards.
@@ -26,8 +26,8 @@ type ValueRange struct {
 	Min   uint32 `json:"min"`
 	Max   uint32 `json:"max"`
 	Least uint32 `json:"least"`
-	// Format is the code of the format that was chosen for the value, 0 if it has
-	// that of all values (quantise.Format.Code).
+	// Format is that of a value which was made more precise than others
+	// (quantise.Format.Code), 0 for none.
 	Format uint32 `json:"format,omitempty"`
 }
 
@@ -67,8 +67,10 @@ func ReadRanges(r io.Reader) (Ranges, error) {
 	if !bytes.Equal(got.Bytes(), want.Bytes()) {
 		return nil, errors.New("not a file of ranges: members are missing, unknown, repeated or in another order")
 	}
-	if _, _, err := f.Ranges.decode(); err != nil {
-		return nil, err
+	for _, v := range f.Ranges {
+		if _, err := v.decode(); err != nil {
+			return nil, err
+		}
 	}
 	return f.Ranges, nil
 }
@@ -97,10 +99,13 @@ func (v ValueRange) decode() (quantise.Range, error) {
 	if err != nil {
 		return r, fmt.Errorf("the range of %q: %w", v.Name, err)
 	}
+	if _, err := quantise.FormatOf(v.Format); err != nil {
+		return r, fmt.Errorf("%q: %w", v.Name, err)
+	}
 	return r, nil
 }
 
-// named puts codes of ranges and formats beside the names of their values, in order.
+// named puts codes beside the names of their values, in order.
 func named(names []string, codes, formats []uint32) Ranges {
 	var r Ranges
 	for i, name := range names {
@@ -109,28 +114,39 @@ func named(names []string, codes, formats []uint32) Ranges {
 	return r
 }
 
-// match returns the ranges and formats by name, which must be those of the model's values: of a
+// formats are those of the values that have one.
+func (r Ranges) formats() quantise.Formats {
+	f := quantise.Formats{}
+	for _, v := range r {
+		if v.Format != 0 {
+			f[v.Name], _ = quantise.FormatOf(v.Format) // it has been decoded
+		}
+	}
+	return f
+}
+
+// match returns the ranges by name, which must be those of the model's values: of a
 // circuit with a free batch, or of one without.
-func (m *Model) match(given Ranges) (ranges, quantise.Formats, error) {
+func (m *Model) match(given Ranges) (ranges, error) {
 	free, err := m.values(true)
 	if err == nil && given.names(free) {
 		return given.decode()
 	}
 	names, err := m.values(false)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if given.names(names) {
 		return given.decode()
 	}
 	if len(given) != len(names) {
-		return nil, nil, fmt.Errorf("the ranges are those of another model: they are of %d values, and %s has %d", len(given), m.name, len(names))
+		return nil, fmt.Errorf("the ranges are those of another model: they are of %d values, and %s has %d", len(given), m.name, len(names))
 	}
 	i := 0
 	for given[i].Name == names[i] {
 		i++
 	}
-	return nil, nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, given[i].Name, names[i], m.name)
+	return nil, fmt.Errorf("the ranges are those of another model: value %d is %q, and %q in %s", i, given[i].Name, names[i], m.name)
 }
 
 // names says whether the ranges are of values with these names.
@@ -138,19 +154,13 @@ func (r Ranges) names(names []string) bool {
 	return slices.EqualFunc(r, names, func(v ValueRange, name string) bool { return v.Name == name })
 }
 
-func (r Ranges) decode() (ranges, quantise.Formats, error) {
-	met, formats := ranges{}, quantise.Formats{}
+func (r Ranges) decode() (ranges, error) {
+	met := ranges{}
 	for _, v := range r {
 		var err error
 		if met[v.Name], err = v.decode(); err != nil {
-			return nil, nil, err
-		}
-		if v.Format == 0 {
-			continue
-		}
-		if formats[v.Name], err = quantise.FormatOf(v.Format); err != nil {
-			return nil, nil, fmt.Errorf("the format of %q: %w", v.Name, err)
+			return nil, err
 		}
 	}
-	return met, formats, nil
+	return met, nil
 }

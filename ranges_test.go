@@ -77,7 +77,7 @@ func TestProvisional(t *testing.T) {
 func FuzzReadRanges(f *testing.F) {
 	f.Add([]byte(`{"format":"prove-model ranges 1","ranges":[{"name":"x<","min":0,"max":67043328,"least":0}]}`))
 	f.Add(Ranges{}.File())
-	f.Add(Ranges{{"é\x00", 201261056, 67043328, 0, 15}}.File())
+	f.Add(Ranges{{"é\x00", 201261056, 67043328, 0, 0}, {"y", 0, 67043328, 0, 15}}.File())
 	data, err := os.ReadFile("testdata/digits/input.json")
 	if err != nil {
 		f.Fatal(err)

@@ -62,7 +62,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
 	for ; ; frac-- {
 		high, low := reach(frac)
-		total := high + low*pow2(-p.bits) + pow2(drop-p.bits) + extra*unit*pow2(frac) + 1
+		total := high + float64(low*pow2(-p.bits)) + pow2(drop-p.bits) + float64(extra*unit*pow2(frac)) + 1
 		if total <= float64(l.limitOf(v)) && low < model.Bound/2 {
 			break
 		}

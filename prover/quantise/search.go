@@ -227,7 +227,8 @@ func logSum(x []float64) float64 {
 // A group is the values of nodes that are alike, as those of a model's layers are.
 type group struct {
 	names   []string
-	product bool
+	product bool // with constant weights
+	sum     bool
 }
 
 // alike groups the graph's values: by operator, shapes, and the operators around.
@@ -242,17 +243,17 @@ func alike(fg *graph.Graph) []group {
 	}
 	index := map[string]int{}
 	var groups []group
-	add := func(key, name string, product bool) {
+	add := func(key, name string, product, sum bool) {
 		i, ok := index[key]
 		if !ok {
 			i = len(groups)
 			index[key] = i
-			groups = append(groups, group{product: product})
+			groups = append(groups, group{product: product, sum: sum})
 		}
 		groups[i].names = append(groups[i].names, name)
 	}
 	for _, in := range fg.Inputs {
-		add("input "+in.Name, in.Name, false)
+		add("input "+in.Name, in.Name, false, false)
 	}
 	for _, n := range fg.Nodes {
 		key := fmt.Sprintf("%s %v", n.Op.Kind(), fg.Shapes[n.Output])
@@ -266,7 +267,7 @@ func alike(fg *graph.Graph) []group {
 		for _, r := range readers[n.Output] {
 			key += fmt.Sprintf(" > %s %v", r.Op.Kind(), fg.Shapes[r.Output])
 		}
-		add(key, n.Output, hasWeights(fg, n))
+		add(key, n.Output, hasWeights(fg, n), sums(n))
 	}
 	return groups
 }
@@ -283,26 +284,33 @@ func hasWeights(fg *graph.Graph, n *graph.Node) bool {
 	return n.Op == graph.Mul && (constant(0) || constant(1))
 }
 
-// Sizes that formats take one after the other, from the one the mode has on.
+// Sizes that formats take one after the other, from the one the mode has on. More
+// than 20 bits are of use to sums alone: the limbs of a factor take bits from the
+// weights.
 var (
 	bitSteps    = []int{15, 20, 26}
 	weightSteps = []int{10, 13, 15}
 )
 
-// next is the next larger format; the same if there is none.
-func next(f Format, weights bool) Format {
-	step := func(x *int, steps []int) {
+const factorBits = 20
+
+// next is the next larger format of the values of a group; the same if there is none.
+func (g *group) next(f Format, weights bool) Format {
+	step := func(x *int, steps []int, most int) {
 		for _, s := range steps {
-			if s > *x {
+			if s > *x && s <= most {
 				*x = s
 				return
 			}
 		}
 	}
-	if weights {
-		step(&f.Weights, weightSteps)
-	} else {
-		step(&f.Bits, bitSteps)
+	switch {
+	case weights:
+		step(&f.Weights, weightSteps, formatWeights)
+	case g.sum:
+		step(&f.Bits, bitSteps, formatBits)
+	default:
+		step(&f.Bits, bitSteps, factorBits)
 	}
 	return f
 }
@@ -405,7 +413,7 @@ func better(a, than *attempt) bool {
 // apply makes a move.
 func (s *search) apply(f Formats, mv move) {
 	for _, name := range s.groups[mv.group].names {
-		f[name] = next(f[name], mv.weights)
+		f[name] = s.groups[mv.group].next(f[name], mv.weights)
 	}
 }
 
@@ -436,7 +444,7 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	var moves []move
 	for mv, score := range scores {
 		f := a.formats[s.groups[mv.group].names[0]]
-		if refused[mv] || next(f, mv.weights) == f {
+		if refused[mv] || s.groups[mv.group].next(f, mv.weights) == f {
 			continue
 		}
 		moves = append(moves, mv)

@@ -165,8 +165,7 @@ type operandBounds struct {
 
 // reach bounds Σ x·w from below and above, over the channel's weights times
 // 2^frac, rounded to multiples of 2^exponent: by the entries' range, or by Cauchy
-// and Schwarz where that is less. (As everywhere here, conversions keep compilers
-// from fusing a product with a sum.)
+// and Schwarz where that is less.
 func (c channelStats) reach(frac, exponent int, x operandBounds) (down, up float64) {
 	lo, hi := math.Max(0, -x.lo), math.Max(0, x.hi)
 	s, half := pow2(frac), pow2(exponent)/2
@@ -175,7 +174,7 @@ func (c channelStats) reach(frac, exponent int, x operandBounds) (down, up float
 	up, down = float64(up*s)+slack, float64(down*s)+slack
 	if x.norm > 0 {
 		// More than rounding can have made of a sum of floats.
-		most := float64(float64(math.Sqrt(c.squares)*s)+float64(half*math.Sqrt(float64(x.count)))) * x.norm * (1 + 1e-6)
+		most := (float64(math.Sqrt(c.squares)*s) + float64(half*math.Sqrt(float64(x.count)))) * x.norm * (1 + 1e-6)
 		up, down = math.Min(up, most), math.Min(down, most)
 	}
 	return down, up
