@@ -355,7 +355,9 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 
 // Ranges returns the ranges that the model was quantised with: FromRanges gives
 // the same circuit.
-func (c *Circuit) Ranges() Ranges { return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true)) }
+func (c *Circuit) Ranges() Ranges {
+	return named(c.quantised.Values, codes(c.quantised), formatsOf(c.quantised, true))
+}
 
 // Report tells how the circuit came to be.
 func (c *Circuit) Report() Report { return c.report }
