@@ -19,7 +19,6 @@ type Circuit struct {
 	quantised *quantise.Model
 	outputs   []Spec // with the float model's names
 	report    Report
-	ranges    Ranges
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
 }

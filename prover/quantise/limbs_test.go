@@ -13,7 +13,6 @@ import (
 // integers is a lowering without a float model, to try parts of circuits on.
 type integers struct {
 	*lowering
-	in []model.TensorID
 }
 
 func newIntegers() *integers {
