@@ -134,8 +134,8 @@ func (s *search) try(f Formats) (*attempt, error) {
 			want := s.want[i][j]
 			a.error = math.Max(a.error, outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape))
 			for k, x := range want {
-				off += (got[k] - x) * (got[k] - x)
-				size += x * x
+				off += float64((got[k] - x) * (got[k] - x))
+				size += float64(x * x)
 			}
 		}
 		if i == 0 {
@@ -209,7 +209,7 @@ func Divergence(got, want []float64, row int) float64 {
 		g, w := got[at:at+row], want[at:at+row]
 		lg, lw := logSum(g), logSum(w)
 		for i := range w {
-			total += elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg))
+			total += float64(elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg)))
 		}
 	}
 	return total / float64(len(want)/row)
@@ -482,8 +482,8 @@ func columnError(t *model.Tensor, x []float64, row int) float64 {
 		var e, s float64
 		for i := j; i < len(x); i += row {
 			unit := pow2(-t.FracAt(i))
-			d := math.Round(x[i]/unit)*unit - x[i]
-			e, s = e+d*d, s+x[i]*x[i]
+			d := float64(math.Round(x[i]/unit)*unit) - x[i]
+			e, s = e+float64(d*d), s+float64(x[i]*x[i])
 		}
 		if s > 0 {
 			most = math.Max(most, math.Min(1, math.Sqrt(e/s)))
