@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -53,7 +54,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples[:min(len(samples), mostSamples)]}
+	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
 	if opts.Mode == modeExact {
 		s.opts.Formats = widest(fg)
 		m, err := s.try(s.opts.Formats)
@@ -78,12 +79,13 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 	return best.model, &Choice{best.formats, best.error, first, s.runs}, nil
 }
 
-// Bounds on the work of a search: samples that are run, and runs of them all by
-// the size of a run in products.
+// Bounds on the work of a search: samples that are run, and runs of them all, by
+// the size of a run in products of numbers.
 const (
 	mostSamples = 4
+	sampleWork  = 1 << 34
 	mostRuns    = 48
-	leastRuns   = 12
+	leastRuns   = 20
 	searchWork  = 1 << 34
 )
 
@@ -109,15 +111,19 @@ type attempt struct {
 
 // try makes a model and measures it.
 func (s *search) try(f Formats) (*attempt, error) {
-	if err := s.float(); err != nil {
-		return nil, err
-	}
 	s.runs++
 	opts := s.opts
 	opts.Formats = f
 	m, err := Quantise(s.fg, s.ranges, opts)
 	if err != nil {
 		return nil, err
+	}
+	if s.runs == 1 {
+		n := max(1, min(mostSamples, int(sampleWork/m.products())))
+		s.samples = s.samples[:min(n, len(s.samples))]
+		if err := s.float(); err != nil {
+			return nil, err
+		}
 	}
 	a := &attempt{formats: f, model: m}
 	var off, size float64
@@ -133,8 +139,8 @@ func (s *search) try(f Formats) (*attempt, error) {
 			want := s.want[i][j]
 			a.error = math.Max(a.error, outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape))
 			for k, x := range want {
-				off += (got[k] - x) * (got[k] - x)
-				size += x * x
+				off += float64((got[k] - x) * (got[k] - x))
+				size += float64(x * x)
 			}
 		}
 		if i == 0 {
@@ -208,7 +214,7 @@ func Divergence(got, want []float64, row int) float64 {
 		g, w := got[at:at+row], want[at:at+row]
 		lg, lw := logSum(g), logSum(w)
 		for i := range w {
-			total += math.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg))
+			total += float64(elementary.Exp(w[i]-lw) * ((w[i] - lw) - (g[i] - lg)))
 		}
 	}
 	return total / float64(len(want)/row)
@@ -218,9 +224,9 @@ func Divergence(got, want []float64, row int) float64 {
 func logSum(x []float64) float64 {
 	most, sum := slices.Max(x), 0.0
 	for _, v := range x {
-		sum += math.Exp(v - most)
+		sum += elementary.Exp(v - most)
 	}
-	return most + math.Log(sum)
+	return most + elementary.Log(sum)
 }
 
 // A group is the values of nodes that are alike, as those of a model's layers are.
@@ -331,6 +337,11 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
+	return max(leastRuns, min(mostRuns, int(searchWork/m.products())))
+}
+
+// products is the number of products of numbers in a run, at least 1.
+func (m *Model) products() float64 {
 	products := 1.0
 	for i := range m.Graph.Steps {
 		step := &m.Graph.Steps[i]
@@ -344,7 +355,7 @@ func (s *search) budget(m *Model) int {
 			products += n
 		}
 	}
-	return max(leastRuns, min(mostRuns, int(searchWork/products)))
+	return products
 }
 
 // A move makes a group of values, or the weights of their products, more precise.
@@ -481,8 +492,8 @@ func columnError(t *model.Tensor, x []float64, row int) float64 {
 		var e, s float64
 		for i := j; i < len(x); i += row {
 			unit := pow2(-t.FracAt(i))
-			d := math.Round(x[i]/unit)*unit - x[i]
-			e, s = e+d*d, s+x[i]*x[i]
+			d := float64(math.Round(x[i]/unit)*unit) - x[i]
+			e, s = e+float64(d*d), s+float64(x[i]*x[i])
 		}
 		if s > 0 {
 			most = math.Max(most, math.Min(1, math.Sqrt(e/s)))

@@ -133,7 +133,7 @@ func (c *channelStats) add(weights []float32) {
 		pos += max(x, 0)
 		neg += max(-x, 0)
 		most = max(most, math.Abs(x))
-		squares += x * x
+		squares += float64(x * x)
 	}
 	*c = channelStats{pos, neg, most, squares}
 }
