@@ -173,7 +173,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*pow2(frac))))
 	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, top)
 	l.lookup(l.tensorExpr(id, nil, b.shape), frac, l.piecewise(absolute, lo, top), magnitude)
-	l.clamps = append(l.clamps, clamp{magnitude, l.node.Name, true, true})
+	l.clamps = append(l.clamps, clamp{magnitude, l.node.Name, true, true, 0})
 	// The quotient's keys: as many as the model's table has, if the product
 	// with twice the divisor fits.
 	table := min(l.plan.tableBits, 30-(bits+1))
@@ -221,7 +221,7 @@ func (l *lowering) divComputed(v, a, b *value) {
 	qFrac := tn.Frac - frac + shift
 	out := l.witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
 	if limit > top {
-		l.clamps = append(l.clamps, clamp{out, l.node.Name, true, true})
+		l.clamps = append(l.clamps, clamp{out, l.node.Name, true, true, 0})
 	}
 	q := l.divide(quotient{
 		name: "quotient", shape: v.shape, num: numExpr, shift: shift, den: den, labels: labels,

@@ -83,19 +83,19 @@ func rowOf(shape []int, images bool) int {
 func enteredError(got, want []float64, row int, unit float64) entered {
 	total := 0.0
 	for _, x := range want {
-		total += x * x
+		total += float64(x * x)
 	}
 	floor := total / float64(len(want)) * float64(row) * smallRow * smallRow
 	var sum, rounds float64
 	for at := 0; at < len(want); at += row {
 		var e, s float64
 		for i := at; i < at+row; i++ {
-			e += (got[i] - want[i]) * (got[i] - want[i])
-			s += want[i] * want[i]
+			e += float64((got[i] - want[i]) * (got[i] - want[i]))
+			s += float64(want[i] * want[i])
 		}
 		if s = math.Max(s, floor); s > 0 {
 			sum += e / s
-			rounds += unit * unit / 12 * float64(row) / s
+			rounds += float64(unit * unit / 12 * float64(row) / s)
 		}
 	}
 	rows := float64(len(want) / row)

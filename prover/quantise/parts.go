@@ -76,7 +76,7 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
 	flo, fhi := f.at(frac)
-	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi}
+	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi, 0}
 	if f.kind == absolute {
 		c.high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
@@ -124,7 +124,7 @@ func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.Tens
 	lo, hi := max(kmin, -top), min(kmax, top-1)
 	high := l.witness(name+", high", e.shape, frac-k, lo, hi)
 	if lo > kmin || hi < kmax {
-		l.clamps = append(l.clamps, clamp{high, l.node.Name, lo > kmin, hi < kmax})
+		l.clamps = append(l.clamps, clamp{high, l.node.Name, lo > kmin, hi < kmax, len(l.g.Steps) + 1})
 	}
 	table := tableBits(kmin, kmax)
 	if table > model.MaxTableBits || e.abs()+half >= model.Bound || shift+k+table > 30 || shift+k > model.MaxShift {

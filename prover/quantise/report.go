@@ -107,8 +107,16 @@ func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
 	for _, c := range m.clamps {
 		t := &m.Graph.Tensors[c.tensor]
 		n := 0
-		for _, x := range w.Values[c.tensor] {
-			if c.low && int64(x) == t.Min || c.high && int64(x) == t.Max {
+		values := w.Values[c.tensor]
+		if c.step > 0 {
+			values = w.Keys[c.step-1]
+		}
+		for _, x := range values {
+			if c.step > 0 {
+				if int64(x) < t.Min || int64(x) > t.Max {
+					n++
+				}
+			} else if c.low && int64(x) == t.Min || c.high && int64(x) == t.Max {
 				n++
 			}
 		}

@@ -12,6 +12,10 @@ type clamp struct {
 	tensor    model.TensorID
 	node      string
 	low, high bool
+	// step, if positive, is one more than that of the step whose keys beyond the
+	// tensor's range are the entries in question: limbs are at its ends without
+	// having been clamped.
+	step int
 }
 
 // maxRounding is the most bits that one look-up rounds off: an accumulator has
@@ -63,7 +67,7 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
 	flo, fhi := f.at(frac)
-	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi}
+	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi, 0}
 	if f.kind == absolute {
 		c.high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}

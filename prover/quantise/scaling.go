@@ -104,7 +104,7 @@ func (s *scaling) extend(fg *graph.Graph, n *graph.Node) bool {
 			if !first {
 				s.mul[j], s.add[j] = -s.mul[j], -s.add[j]
 			}
-		case graph.Mul:
+		case graph.Mul: // of numbers alone: nothing to fuse
 			s.mul[j], s.add[j] = s.mul[j]*at(j), s.add[j]*at(j)
 		case graph.Div:
 			s.mul[j], s.add[j] = s.mul[j]/at(j), s.add[j]/at(j)

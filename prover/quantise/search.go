@@ -54,7 +54,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples[:min(len(samples), mostSamples)]}
+	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
 	if opts.Mode == modeExact {
 		s.opts.Formats = widest(fg)
 		m, err := s.try(s.opts.Formats)
@@ -79,12 +79,13 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 	return best.model, &Choice{best.formats, best.error, first, s.runs}, nil
 }
 
-// Bounds on the work of a search: samples that are run, and runs of them all by
-// the size of a run in products.
+// Bounds on the work of a search: samples that are run, and runs of them all, by
+// the size of a run in products of numbers.
 const (
 	mostSamples = 4
+	sampleWork  = 1 << 34
 	mostRuns    = 48
-	leastRuns   = 12
+	leastRuns   = 20
 	searchWork  = 1 << 34
 )
 
@@ -110,15 +111,19 @@ type attempt struct {
 
 // try makes a model and measures it.
 func (s *search) try(f Formats) (*attempt, error) {
-	if err := s.float(); err != nil {
-		return nil, err
-	}
 	s.runs++
 	opts := s.opts
 	opts.Formats = f
 	m, err := Quantise(s.fg, s.ranges, opts)
 	if err != nil {
 		return nil, err
+	}
+	if s.runs == 1 {
+		n := max(1, min(mostSamples, int(sampleWork/m.products())))
+		s.samples = s.samples[:min(n, len(s.samples))]
+		if err := s.float(); err != nil {
+			return nil, err
+		}
 	}
 	a := &attempt{formats: f, model: m}
 	var off, size float64
@@ -332,6 +337,11 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
+	return max(leastRuns, min(mostRuns, int(searchWork/m.products())))
+}
+
+// products is the number of products of numbers in a run, at least 1.
+func (m *Model) products() float64 {
 	products := 1.0
 	for i := range m.Graph.Steps {
 		step := &m.Graph.Steps[i]
@@ -345,7 +355,7 @@ func (s *search) budget(m *Model) int {
 			products += n
 		}
 	}
-	return max(leastRuns, min(mostRuns, int(searchWork/products)))
+	return products
 }
 
 // A move makes a group of values, or the weights of their products, more precise.
