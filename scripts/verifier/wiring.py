@@ -63,10 +63,13 @@ class Wiring:
         g = self.group
         if g.map == AFFINE:
             long = [(d, stride) for d, stride in zip(self.out_shape, g.strides) if d > 1]
-            if g.base or g.sums or len(long) != 1 or len(self.in_shape) != 1:
+            if g.base or g.sums or len(long) > 1:
                 return False
-            (dimension, stride), (source,) = long[0], self.in_shape
-            return stride == 1 and source <= dimension and variables(source) == variables(dimension)
+            if not long:
+                return size(self.in_shape) == 1
+            dimension, stride = long[0]
+            source = self.in_shape[0] if self.in_shape else 0
+            return stride == 1 and 0 < source <= dimension and variables(source) == variables(dimension)
         if g.map == RESHAPE:
             inner = [d for shape in (self.in_shape, self.out_shape) for d in [d for d in shape if d > 1][1:]]
             return all(d & d - 1 == 0 for d in inner)
