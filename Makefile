@@ -26,7 +26,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz models samekey ## what CI runs after the tests
+check: lint race fuzz models pyverify samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
