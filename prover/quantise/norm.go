@@ -110,7 +110,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 // was rounded, of which the rows' norm is known; clamping makes them no longer.
 func (l *lowering) rowNorm(id model.TensorID, e *expr) {
 	if t := &l.g.Tensors[id]; e.norm > 0 && len(t.Shape) > 0 {
-		l.rowNorms[id] = float64(e.norm*pow2(t.Frac-e.frac)) + math.Sqrt(float64(t.Shape[len(t.Shape)-1]))/2
+		l.rowNorms[id] = float64(e.norm*pow2(t.Frac-e.frac)) + float64(math.Sqrt(float64(t.Shape[len(t.Shape)-1]))/2)
 	}
 }
 
