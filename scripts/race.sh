@@ -14,4 +14,4 @@ fi
 packages=$(go list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} ' ./... |
 	grep -E ' (sync|sync/atomic|golang.org/x/sync/errgroup|[^ ]*/prover/parallel) ' | cut -d' ' -f1)
 echo "race:" $packages
-CGO_ENABLED=1 go test -race -short $packages
+CGO_ENABLED=1 go test -race -short -timeout 40m $packages

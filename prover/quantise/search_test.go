@@ -45,6 +45,9 @@ func transformer(t *testing.T, rng *rand.Rand) *graph.Graph {
 func normal(n int, rng *rand.Rand) []float64 { return outliers(n, 1, rng) }
 
 func TestChooseTransformer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := transformer(t, rng)
 	x := [][]float64{normal(12*32, rng)}
@@ -65,6 +68,9 @@ func TestChooseTransformer(t *testing.T) {
 
 // The formats alone make the same model again.
 func TestFormatsRepeat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := transformer(t, rng)
 	x := [][]float64{normal(12*32, rng)}

@@ -76,6 +76,9 @@ func softmaxed(t *testing.T, rows, width int, deviation float64, f func(n networ
 
 // Results are right in proportion to themselves, however many there are.
 func TestSoftmaxOverManyClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	for _, width := range []int{2, 10, 1000, 20000, 50000} {
 		for _, deviation := range []float64{0.1, 1, 5, 20} {
 			t.Run(fmt.Sprintf("%d, ±%g", width, deviation), func(t *testing.T) {
@@ -95,6 +98,9 @@ func TestSoftmaxOverManyClasses(t *testing.T) {
 
 // A mask leaves nothing of masked entries, in rows of any length.
 func TestMaskedAttention(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	for _, keys := range []int{64, 1024, 8192, 10000} {
 		for _, deviation := range []float64{0.3, 3} {
 			t.Run(fmt.Sprintf("%d keys, ±%g", keys, deviation), func(t *testing.T) {
