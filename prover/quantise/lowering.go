@@ -34,6 +34,8 @@ type lowering struct {
 	scalings map[string]*scaling      // of inputs
 	chains   map[string]*scaling      // the same by the values of their chains
 
+	blocks  []Block
+	past    *past // of a block that is made again; nil otherwise
 	steps   []stepReport
 	clamps  []clamp
 	outside []outside
@@ -304,7 +306,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		Blocks: l.blocks, clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

@@ -42,13 +42,20 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	case l.opts.ActBits < 16:
 		bits = min(bits, l.opts.ActBits-1)
 	}
-	s := l.shares(n, v, summed)
-	one := int64(1) << bits
-	id := l.witness(v.name, v.shape, bits, 0, one)
-	l.lookup(s.key, s.key.frac, s.table(bits), id)
+	m := l.softmaxScores(n, v, Block{Kind: softmaxBlock, Summed: summed, Bits: bits})
+	id := l.probabilities(l.shares(m, summed), v.name, bits)
 	v.id, v.shaped = id, id
+}
+
+// probabilities adds the look-up of the shares themselves, 1 being 2^bits.
+func (l *lowering) probabilities(s shares, name string, bits int) model.TensorID {
+	one := int64(1) << bits
+	shape := s.key.shape
+	id := l.witness(name, shape, bits, 0, one)
+	l.lookup(s.key, s.key.frac, s.table(bits), id)
 	// The logarithm is right to a unit of its scale.
-	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*elementary.Expm1(2*pow2(-s.key.frac)))) + int64(v.shape[len(v.shape)-1]+1)/2
+	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*elementary.Expm1(2*pow2(-s.key.frac)))) + int64(shape[len(shape)-1]+1)/2
+	return id
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
@@ -57,7 +64,7 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, v *value) {
 		v.pending = &expr{shape: v.shape}
 		return
 	}
-	s := l.shares(n, v, 16)
+	s := l.shares(l.softmaxScores(n, v, Block{Kind: softmaxBlock, Summed: 16}), 16)
 	v.pending = s.scores.less(l, s.under("maximum and logarithm", s.top), s.fine, s.key.frac, s.least)
 }
 
@@ -78,21 +85,37 @@ type shares struct {
 	under  func(name string, top model.TensorID) model.TensorID
 }
 
-// shares makes the keys for a node whose operands are x and maybe a mask. What is
-// summed has that many bits.
-func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
+// mostLog is the largest logarithm of a sum of so many shares of at most 1, on a
+// scale.
+func mostLog(width, frac int) int64 {
+	return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(frac)))+2)
+}
+
+// softmaxScores returns the scores of a node whose operands are x and maybe a mask. They
+// are where the block begins.
+func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	x := l.values[n.Inputs[0]]
 	id := l.comparable(x)
 	t := l.g.Tensors[id]
-	width := v.shape[len(v.shape)-1]
-	logMax := func(frac int) int64 {
-		return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(frac)))+2)
-	}
-	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+logMax(t.Frac) > 1<<15-4) {
+	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(v.shape[len(v.shape)-1], t.Frac) > 1<<15-4) {
 		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
-		t = l.g.Tensors[id]
 	}
-	m := l.maskedScores(n, v.shape, id)
+	b.Of = id
+	if len(n.Inputs) < 2 {
+		l.begin(b)
+		return scores{id: id, shape: v.shape, mask: model.None}
+	}
+	c := l.fg.Consts[n.Inputs[1]]
+	labels, kept := broadcastLabels(c.Shape, v.shape)
+	b.Masked, b.Labels = true, labels
+	l.begin(b)
+	return l.maskedScores(n.Inputs[1], id, labels, kept, c)
+}
+
+// shares makes the keys. What is summed has that many bits.
+func (l *lowering) shares(m scores, bits int) shares {
+	t := l.g.Tensors[m.id]
+	logMax := func(frac int) int64 { return mostLog(m.shape[len(m.shape)-1], frac) }
 	top := l.lastAxisMax("maximum", m.id)
 	spread := t.Max - t.Min
 
@@ -100,7 +123,7 @@ func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 	// the logarithm's rounding is an error of all shares of a row.
 	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(t.Frac+fine) + 2)) }
 	small := 14
-	if l.entries(v.shape) >= 1<<small {
+	if l.entries(m.shape) >= 1<<small {
 		small = 16
 	}
 	finest := func() (fine int) {
@@ -117,10 +140,13 @@ func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 		fine = finest()
 	}
 	keyFrac := t.Frac + fine
+	if rows(fine) > model.MaxTableBits {
+		refuse("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
+	}
 	first := -int64(1) << rows(fine)
 	table := func(bits int) model.TableID { return l.expTable(keyFrac, first, bits) }
 
-	exp := l.witness("exponential", v.shape, bits, 0, 1<<bits)
+	exp := l.witness("exponential", m.shape, bits, 0, 1<<bits)
 	l.lookup(m.less(l, l.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
 
 	log := l.logOfSum(exp, keyFrac, logMax(keyFrac))
@@ -185,15 +211,12 @@ type scores struct {
 	labels []int
 }
 
-// maskedScores applies the mask of a Softmax, if it has one.
-func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) scores {
-	if len(n.Inputs) < 2 {
-		return scores{id: id, shape: shape, mask: model.None}
-	}
+// maskedScores applies a mask of 0 and 1, with labels and a shape as a factor of the
+// scores.
+func (l *lowering) maskedScores(name string, id model.TensorID, labels, kept []int, c *graph.Tensor) scores {
 	t := l.g.Tensors[id]
-	c := l.fg.Consts[n.Inputs[1]]
-	labels, kept := broadcastLabels(c.Shape, shape)
-	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32, from int) {
+	shape := t.Shape
+	mask := l.fixed(name, kept, 0, 0, 1, c, func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = int32(c.I64[from+i])
 		}
