@@ -282,6 +282,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Take:
+		return with(lowerTake, op)
 	case graph.Pad:
 		return with(lowerPad, op)
 	case graph.Concat:

@@ -65,6 +65,7 @@ func sources(models string) []source {
 		operator("layernorm", "layernorm"),
 		operator("batchnorm", "batchnorm"),
 		operator("gather", "gather_matrix"),
+		operator("tokens", "gather_of_computed"),
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
 	}
