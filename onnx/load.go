@@ -28,12 +28,15 @@ type Options struct {
 	// InputNames are the names that these inputs carry; empty is unknown.
 	// Inputs go by position, but names in another order are refused.
 	InputNames []string
+	// Fixed are inputs, by name, that become part of the model: the graph has their
+	// values as constants and not the inputs. The other options are about the rest.
+	Fixed Inputs
 }
 
 // Range of operator sets whose meaning Load knows.
 const (
-	minOpset = 7
-	maxOpset = 25
+	minOpset = 1
+	maxOpset = 28
 )
 
 // maxDepth bounds the nesting of messages: a type inside a value inside a
@@ -64,6 +67,9 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model's own has the empty name
 		g.Files = append(g.Files, src.files[name])
 	}
+	if len(opts.Fixed) > 0 {
+		g.Files = append(g.Files, opts.Fixed.file())
+	}
 	return g, nil
 }
 
@@ -84,6 +90,9 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	}
 	f, err := newFileGraph(m, src)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.fix(opts.Fixed); err != nil {
 		return nil, err
 	}
 	g, err := lower(f, opset, opts)
@@ -143,6 +152,9 @@ func operatorSet(m *onnxpb.ModelProto) (int, error) {
 		if standardDomain(o.GetDomain()) {
 			version = max(version, o.GetVersion())
 		}
+	}
+	if version == 0 && len(m.OpsetImport) > 0 {
+		return maxOpset, nil // operators of other domains alone
 	}
 	if version == 0 {
 		return 0, errors.New("the model does not say which ONNX operator set it uses")
