@@ -71,7 +71,7 @@ func TestRefused(t *testing.T) {
 		"slice without step":  {func(b *Builder) Value { return b.SliceAxis(x, 2, 1, 0, 2) }, "steps of 0"},
 		"slice of few":        {func(b *Builder) Value { return b.Slice(x, nil, nil, nil) }, "starts"},
 		"slice of nothing":    {func(b *Builder) Value { return b.SliceAxis(x, 2, 0, 1, 0) }, "empty"},
-		"gather":              {func(b *Builder) Value { return b.Gather(x, 2, []int{0, -1, 1}) }, "index -1"},
+		"gather":              {func(b *Builder) Value { return b.Gather(x, 2, []int{0, -2, 1}) }, "index -2"},
 		"pad":                 {func(b *Builder) Value { return b.Pad(x, []int{0, 0, -2}, []int{0, 0, -2}, 0) }, "cuts"},
 		"pad of few":          {func(b *Builder) Value { return b.Pad(x, nil, nil, 0) }, "pads"},
 		"pad, huge":           {func(b *Builder) Value { return b.Pad(x, []int{0, 0, 1 << 40}, []int{0, 0, 0}, 0) }, "pads"},

@@ -332,8 +332,8 @@ func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
 	return b.Slice(x, starts, steps, counts)
 }
 
-// Gather picks elements along an axis: index i of the result reads Indices[i].
-// The rank stays.
+// Gather picks elements along an axis: index i of the result reads Indices[i], or is
+// 0 where that is −1. The rank stays.
 type Gather struct {
 	Axis    int
 	Indices []int
@@ -351,7 +351,7 @@ func (g Gather) infer(in []operandType) (operandType, error) {
 	}
 	shape := slices.Clone(in[0].shape)
 	for _, i := range g.Indices {
-		if i < 0 || i >= shape[g.Axis] {
+		if i < -1 || i >= shape[g.Axis] {
 			return operandType{}, fmt.Errorf("index %d of an axis of %d", i, shape[g.Axis])
 		}
 	}
@@ -368,10 +368,10 @@ func (g Gather) eval(in []operand, shape []int) (operand, error) {
 	}), 0)
 }
 
-// Gather returns x with index i along axis reading indices[i]: a Slice where
-// these are evenly spaced.
+// Gather returns x with index i along axis reading indices[i], 0 where that is −1: a
+// Slice where these are evenly spaced.
 func (b *Builder) Gather(x Value, axis int, indices []int) Value {
-	if n := len(indices); n > 0 {
+	if n := len(indices); n > 0 && slices.Min(indices) >= 0 {
 		step := 1
 		if n > 1 {
 			step = indices[1] - indices[0]

@@ -147,13 +147,13 @@ func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
 
 // operatorSet returns the version of the standard operator set that m uses.
 func operatorSet(m *onnxpb.ModelProto) (int, error) {
-	version := int64(0)
+	version, named := int64(0), false
 	for _, o := range m.OpsetImport {
 		if standardDomain(o.GetDomain()) {
-			version = max(version, o.GetVersion())
+			version, named = max(version, o.GetVersion()), true
 		}
 	}
-	if version == 0 && len(m.OpsetImport) > 0 {
+	if !named && len(m.OpsetImport) > 0 {
 		return maxOpset, nil // operators of other domains alone
 	}
 	if version == 0 {

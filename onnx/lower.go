@@ -175,6 +175,10 @@ var lowerings = map[string]func(*op){
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
+	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
+	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
+	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
+	"Resize": lowerResize, "Upsample": lowerResize,
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
 
