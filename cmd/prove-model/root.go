@@ -69,7 +69,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
 	return root
 }
 
