@@ -21,6 +21,7 @@ from verifier import key, statement
 from verifier.errors import Invalid
 
 SHOWN = 10  # entries of a tensor
+NAMED = 3  # nodes that use a table
 
 
 def arguments():
@@ -85,8 +86,21 @@ def report(verifier, size, seconds):
     for word, tensors in (("maps", statement.inputs(verifier)), ("to", statement.outputs(verifier))):
         for name, shape, values in tensors:
             print(f"{word:11} {describe(name, shape, values)}")
+    for line in saturated(verifier):
+        print(f"saturated   {line}")
     print(f"security    {security(verifier)}")
     print(f"verified    {size} bytes in {seconds:.1f} s")
+
+
+def saturated(verifier):
+    """Where values were clamped, or that none was."""
+    tables = statement.saturated(verifier)
+    for nodes, count, of in tables:
+        if count:
+            more = f" and {len(nodes) - NAMED} other nodes" if len(nodes) > NAMED else ""
+            yield f"at most {count} of {of} values ({100 * count / of:.3g} %) at {', '.join(nodes[:NAMED])}{more}"
+    if tables and not any(count for _, count, _ in tables):
+        yield f"none of {sum(of for _, _, of in tables)} values inside the model"
 
 
 def security(verifier):

@@ -5,6 +5,8 @@ import sys
 
 from . import frames, key, soundness
 from .errors import require
+from .multilinear import size
+from .schema import LOOKUP
 from .verifier import Verifier
 
 DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
@@ -77,6 +79,16 @@ def outputs(verifier):
 def tensors(verifier, identifiers, values):
     found = [verifier.circuit.tensors[i] for i in identifiers]
     return [(t.name, list(t.shape), [scaled(v, -unit(t, i)) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]
+
+
+def saturated(verifier):
+    """For every table whose saturation an accepted proof states: the nodes that look up in it, how many look-ups hit
+    rows where values are clamped at most, and of how many."""
+    uses = {}  # by table: look-ups by node
+    for step in (step for chunk in verifier.circuit.steps for step in chunk if step.kind == LOOKUP):
+        nodes = uses.setdefault(step.table - 1, {})
+        nodes[step.name] = nodes.get(step.name, 0) + size(step.shape)
+    return [(list(uses[table]), count, sum(uses[table].values())) for table, count in verifier.saturated.items()]
 
 
 def bits(verifier):
