@@ -26,8 +26,8 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
-	// InputNames are the names that these inputs carry; empty is unknown.
-	// Inputs go by position, but names in another order are refused.
+	// InputNames are the names that these inputs carry; empty is unknown. If all
+	// are names of the model's inputs they say which is which, else the order does.
 	InputNames []string
 	// Fixed are inputs, by name, that become part of the model: the graph has their
 	// values as constants and not the inputs. The other options are about the rest.
