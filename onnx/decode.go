@@ -193,4 +193,3 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 	}
 	return nil
 }
-
