@@ -44,7 +44,7 @@ too large for the proof's arithmetic.`,
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "certify", "cert", "no-cache", "cache-dir", "quiet", "json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "certify", "cert", "no-cache", "cache-dir", "quiet", "json", "progress-json")...)
 	return cmd
 }
 

@@ -242,7 +242,7 @@ func keepsRows(v *model.View, out, in []int) bool {
 			continue
 		}
 		if !o || !s || len(g.Out) != 1 || len(g.In) != 1 || out[g.Out[0]] != in[g.In[0]] ||
-			g.Map == model.MapIndex || g.Map == model.MapAffine && (g.Base != 0 || g.Strides[0] != 1) {
+			g.Map != model.MapReshape && (g.Map != model.MapAffine || g.Base != 0 || g.Strides[0] != 1) {
 			return false
 		}
 		kept = true

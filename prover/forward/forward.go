@@ -41,7 +41,7 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 // RunOn is Run with some of the steps on a machine, if that is not nil. The
 // results are the same.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
-	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: weights, Keys: make([][]int32, len(g.Steps)), graph: g}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: weights, Keys: make([][]int32, len(g.Steps))}
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
@@ -56,6 +56,8 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 		}
 		w.Values[id] = inputs[i]
 	}
+	g = g.WithIds(inputs)
+	w.graph = g
 	for _, m := range g.Mults {
 		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
 	}

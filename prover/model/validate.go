@@ -140,7 +140,7 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 	if l.View == nil {
 		return sameShape(out, in)
 	}
-	return l.View.validate(out, in)
+	return l.View.validate(g.Tensors, out, in)
 }
 
 func sameShape(a, b []int) error {
@@ -167,6 +167,9 @@ func (g *Graph) validateTable(t *Table) error {
 	}
 	if t.Kind != TablePiecewise && len(t.Pieces) != 0 || t.Kind != TableFunc && t.Values != None {
 		return errors.New("values of another kind of table")
+	}
+	if err := t.validateSaturated(); err != nil {
+		return err
 	}
 	switch t.Kind {
 	case TableRange:

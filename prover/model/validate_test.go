@@ -41,14 +41,45 @@ func TestValidateRefuses(t *testing.T) {
 			Tensors: []Tensor{input(1 << MaxVars), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
 				{In: []int{0}}}}}})},
 			Inputs: []TensorID{0}}},
+		"public indexes that are none":          {"is no input", wired(func(g *Graph) { idsGroup(g).Ids = 9 })},
+		"public indexes below the first tensor": {"is no input", wired(func(g *Graph) { idsGroup(g).Ids = -1 })},
+		"indexes that are computed":             {"is no input", wired(func(g *Graph) { idsGroup(g).Ids = 2 })},
+		"public indexes of a sum of two axes": {"is no input", wired(func(g *Graph) {
+			idsGroup(g).In = []int{0, 1}
+			v := g.Tensors[2].Def[0].View
+			v.Groups = v.Groups[:1]
+			g.Tensors[2].Shape = []int{3}
+		})},
+		"public indexes of no axis": {"is no input", wired(func(g *Graph) {
+			idsGroup(g).In = nil
+			g.Tensors[0].Shape = []int{4}
+			v := g.Tensors[2].Def[0].View
+			v.Groups[1].In = []int{0}
+		})},
+		"too few public indexes":                 {"2 public indexes wire 3", wired(func(g *Graph) { g.Tensors[1].Shape[0] = 2 })},
+		"public indexes beyond the axis":         {"[0, 5] of an axis of 5", wired(func(g *Graph) { g.Tensors[1].Max = 5 })},
+		"public indexes that may be negative":    {"[-1, 4] of an axis of 5", wired(func(g *Graph) { g.Tensors[1].Min = -1 })},
+		"the public indexes of a reshape":        {"another map", wired(func(g *Graph) { v := g.Tensors[2].Def[0].View; v.Groups[1].Ids = 1 })},
+		"a list of its own beside public ones":   {"another map", wired(func(g *Graph) { idsGroup(g).Index = []int{0, 0, 0} })},
+		"a base beside public indexes":           {"another map", wired(func(g *Graph) { idsGroup(g).Base = 1 })},
+		"public indexes of an axis of all sizes": {"too large", wired(func(g *Graph) { g.Tensors[0].Shape[0] = 1 << 25 })},
 		"a witness from nowhere": {"result of no step", Graph{
 			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0}}},
 		"a result of two steps": {"two steps", Graph{
 			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0},
 			Steps: []Step{exact(0, 1), exact(0, 1)}}},
-		"a free remainder":         {"nothing keeps the remainder", rounding(Acc{Const: 1}, 0)},
-		"a remainder times two":    {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 2, Src: 1}}}, 0)},
-		"a remainder of many bits": {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 1)},
+		"a free remainder":               {"nothing keeps the remainder", rounding(Acc{Const: 1}, 0)},
+		"a remainder times two":          {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 2, Src: 1}}}, 0)},
+		"saturated rows of a range":      {"intervals of saturated", marked(TableRange, Rows{0, 1})},
+		"no saturated rows":              {"saturated rows [2, 2)", marked(TableFunc, Rows{2, 2})},
+		"saturated rows beyond a table":  {"saturated rows [2, 5)", marked(TableFunc, Rows{2, 5})},
+		"saturated rows that touch":      {"saturated rows [2, 3)", marked(TableFunc, Rows{0, 2}, Rows{2, 3})},
+		"saturated rows out of order":    {"saturated rows [0, 1)", marked(TableFunc, Rows{2, 3}, Rows{0, 1})},
+		"saturated rows before a table":  {"saturated rows [-1, 1)", marked(TableFunc, Rows{-1, 1})},
+		"saturated rows with a slope":    {"values differ", marked(TablePiecewise, Rows{0, 2})},
+		"one saturated row with a slope": {"values differ", marked(TablePiecewise, Rows{1, 2})},
+		"too many saturated intervals":   {"65 intervals", marked(TableFunc, make([]Rows, 65)...)},
+		"a remainder of many bits":       {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 1)},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +94,21 @@ func TestValidateRefuses(t *testing.T) {
 		})
 	}
 }
+
+// wired is a graph whose output is rows of one input at the indexes of another,
+// changed.
+func wired(change func(g *Graph)) Graph {
+	g := Graph{
+		Tensors: []Tensor{input(5, 4), input(3), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
+			{Out: []int{0}, In: []int{0}, Map: MapPublic, Ids: 1}, {Out: []int{1}, In: []int{1}, Strides: []int{1}}}}}}, 3, 4)},
+		Inputs: []TensorID{0, 1}, Outputs: []TensorID{2}, Chunks: 1,
+	}
+	g.Tensors[1].Max = 4
+	change(&g)
+	return g
+}
+
+func idsGroup(g *Graph) *Group { return &g.Tensors[2].Def[0].View.Groups[0] }
 
 func exact(from, to TensorID) Step {
 	return Step{Kind: StepExact, Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: from}}}, Out: to, Lo: None, Table: None, Den: None}
@@ -87,12 +133,56 @@ func rounding(rest Acc, more int) Graph {
 	return g
 }
 
+// marked looks the input up in a table of four rows, of which the second has a slope.
+func marked(k TableKind, rows ...Rows) Graph {
+	g := Graph{
+		Tensors: []Tensor{input(2), {Shape: []int{4}, Kind: Fixed, Max: 1}, {Shape: []int{2}, Kind: Witness, Max: 1}, {Shape: []int{4}, Kind: Witness, Max: 1}},
+		Inputs:  []TensorID{0}, Outputs: []TensorID{0},
+		Tables: []Table{{Kind: k, Bits: 2, Values: None, Saturated: rows}},
+		Steps:  []Step{{Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1}}}, Out: 2, Lo: None, Den: None}},
+		Mults:  []Mult{{0, 0, 3}},
+		Chunks: 1,
+	}
+	switch k {
+	case TableFunc:
+		g.Tables[0].Values = 1
+	case TablePiecewise:
+		g.Tables[0].Pieces = []Piece{{End: 1}, {End: 2, Slope: 1}, {End: 3, Offset: 1}, {End: 4, Offset: 2}}
+	}
+	return g
+}
+
+// TestSaturatedRows: rows that may be marked, and the blocks that they are cut into.
+func TestSaturatedRows(t *testing.T) {
+	for _, g := range []Graph{marked(TablePiecewise, Rows{0, 1}, Rows{2, 4}), marked(TableFunc, Rows{0, 4}), marked(TableFunc, Rows{1, 4})} {
+		if err := g.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for from := range uint64(70) {
+		for to := from; to < 70; to++ {
+			at, each := from, map[int]int{}
+			for _, b := range Aligned(from, to) {
+				if b.Start != at || b.Start&(1<<b.Bits-1) != 0 || each[b.Bits] == 2 {
+					t.Fatalf("[%d, %d): %v", from, to, Aligned(from, to))
+				}
+				each[b.Bits]++
+				at += 1 << b.Bits
+			}
+			if at != to {
+				t.Fatalf("[%d, %d) is cut to %d", from, to, at)
+			}
+		}
+	}
+}
+
 // TestValidateAccepts is the control: the remainder alone in a range of its
-// bits.
+// bits, and public indexes.
 func TestValidateAccepts(t *testing.T) {
-	g := rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 0)
-	g.Chunks = 1
-	if err := g.Validate(); err != nil {
-		t.Error(err)
+	for _, g := range []Graph{rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 0), wired(func(*Graph) {})} {
+		g.Chunks = 1
+		if err := g.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }

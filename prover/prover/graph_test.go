@@ -82,7 +82,8 @@ func (b *builder) rangeTable(bits int) model.TableID {
 
 func (b *builder) relu() model.TableID {
 	return b.table(model.Table{Name: "relu", Kind: model.TablePiecewise, Bits: 12, Min: -1 << 11,
-		Pieces: []model.Piece{{End: 1 << 11}, {End: 1<<11 + 100, Slope: 1}, {End: 1 << 12, Offset: 99}}})
+		Pieces:    []model.Piece{{End: 1 << 11}, {End: 1<<11 + 100, Slope: 1}, {End: 1 << 12, Offset: 99}},
+		Saturated: []model.Rows{{From: 1<<11 + 100, To: 1 << 12}}})
 }
 
 // square is a table with a committed column.
@@ -203,7 +204,7 @@ func (b *builder) run(t testing.TB, rng *rand.Rand) *forward.Witness {
 	for i, id := range b.g.Inputs {
 		in[i] = make([]int32, model.Size(b.g.Tensors[id].Shape))
 		for j := range in[i] {
-			in[i][j] = rng.Int32N(256) - 128
+			in[i][j] = rng.Int32N(int32(b.g.Tensors[id].Max-b.g.Tensors[id].Min)+1) + int32(b.g.Tensors[id].Min)
 		}
 	}
 	wit, err := forward.Run(context.Background(), &b.g, b.w, in)

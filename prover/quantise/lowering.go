@@ -33,12 +33,12 @@ type lowering struct {
 	stream   map[string]int           // scales of sums (streams)
 	scalings map[string]*scaling      // of inputs
 	chains   map[string]*scaling      // the same by the values of their chains
+	keen     map[string]bool          // values that something with jumps reads
 
 	blocks  []Block
 	past    *past // of a block that is made again; nil otherwise
 	steps   []stepReport
 	clamps  []clamp
-	outside []outside
 	maxBits int  // activation bits that leave the weights enough of the bound
 	draft   bool // the first pass, which nobody executes
 }
@@ -66,6 +66,9 @@ type value struct {
 	// (in row-major order: the shapes may differ).
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
 
 	quiet   bool // clamping it says nothing about the calibration
 	clipped bool // the tensor has less than the value's range
@@ -114,7 +117,7 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
-	l.stream = l.streams()
+	l.stream, l.keen = l.streams(), keen(l.fg)
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
@@ -163,6 +166,7 @@ func (l *lowering) run() error {
 		}
 		l.g.Outputs = append(l.g.Outputs, id)
 	}
+	l.markSaturated()
 	printableNames(l.g)
 	return nil
 }
@@ -238,9 +242,13 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		switch {
 		case op.Func == graph.Neg:
 			return lowerNeg
+		case op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc:
+			return with(lowerWhole, op)
 		case !op.Func.Jumps:
 			return with(lowerFunction, op)
 		}
+	case graph.Test:
+		return with(lowerTest, op)
 	case graph.Arithmetic:
 		switch op {
 		case graph.Add, graph.Sub:
@@ -250,6 +258,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		case graph.Div:
 			return lowerDiv
 		}
+	case graph.FloorDiv:
+		return lowerFloorDiv
 	case graph.Gemm:
 		return with(lowerGemm, op)
 	case graph.MatMul:
@@ -267,8 +277,11 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 	case graph.AveragePool:
 		return with(lowerAveragePool, op)
 	case graph.Reduce:
-		if op.Func == graph.Sum || op.Func == graph.Mean {
+		switch op.Func {
+		case graph.Sum, graph.Mean:
 			return with(lowerReduce, op)
+		case graph.MaxOf:
+			return with(lowerGreatest, op)
 		}
 	case graph.Norm:
 		return with(lowerNorm, op)
@@ -284,6 +297,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Take:
+		return with(lowerTake, op)
 	case graph.Pad:
 		return with(lowerPad, op)
 	case graph.Concat:
@@ -306,7 +321,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.blocks, clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import protobuf as pb
 
 INPUT, FIXED, WITNESS, VIRTUAL = range(4)  # Tensor.kind
-AFFINE, INDEX, RESHAPE = range(3)  # Group.map
+AFFINE, INDEX, RESHAPE, PUBLIC = range(4)  # Group.map
 LOOKUP, EXACT, ZERO, DIVIDE = range(4)  # Step.kind
 RANGE, PIECEWISE, FUNC = range(3)  # Table.kind
 UNIQUE_DECODING, JOHNSON = range(2)  # Security.soundness
@@ -23,12 +23,13 @@ class Sum:
 class Group:
     out: list = pb.packed_uint32(1)
     inn: list = pb.packed_uint32(2)
-    map: int = pb.enum(3, 3)
+    map: int = pb.enum(3, 4)
     base: int = pb.sint64(4)
     strides: list = pb.packed_sint64(5)
     sums: list = pb.messages(6, Sum)
     index: list = pb.packed_uint64(7)
     base_scale: int = pb.uint32(8)
+    ids: int = pb.uint32(9)
 
 
 @dataclass
@@ -103,6 +104,7 @@ class Table:
     min: int = pb.sint64(4)
     pieces: list = pb.messages(5, Piece)
     values: int = pb.uint32(6)  # identifier + 1, 0 for none
+    saturated: list = pb.packed_uint32(7)  # first row and end of each interval
 
 
 @dataclass
