@@ -40,6 +40,9 @@ func (c *certificate) take(ctx context.Context, of *provemodel.Committed, opts [
 		return nil
 	}
 	file, err := provemodel.Certify(ctx, of, opts...)
+	if errors.Is(err, provemodel.ErrNotShown) {
+		return job.WithHint(err, "--mode w8a8 has narrower products; without --certify verifiers take your word for the bounds")
+	}
 	if err != nil {
 		return err
 	}

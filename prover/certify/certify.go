@@ -118,7 +118,7 @@ type Certificate struct {
 
 	of      *model.Template
 	extras  *extras
-	columns quantise.Columns
+	columns *quantise.Columns
 }
 
 // Verify checks a certificate of a key, in one pass, as verifier.Verify does a proof,
@@ -145,16 +145,18 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	said = &Certificate{
-		Certified: bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.Parts{}}, of: key.Circuit, extras: e, columns: quantise.Columns{},
+		Certified: bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.Parts{}}, of: key.Circuit, extras: e,
 		Strength: result.Strength, Bytes: size + result.Bytes,
 	}
 	in := result.Inputs[0]
 	for i, s := range c.sums {
 		said.Sums[s] = bounds.Parts{Positive: int64(in[3*i]), Negative: int64(in[3*i+1]), Both: int64(in[3*i+2])}
 	}
+	columns := map[model.TensorID][]int32{}
 	for i, id := range e.stated {
-		said.columns[id] = result.Outputs[1+i]
+		columns[id] = result.Outputs[1+i]
 	}
+	said.columns = quantise.NewColumns(columns)
 	return said, nil
 }
 

@@ -70,7 +70,7 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 
 // arguments makes the blocks again, in an instance of the circuit. used are the tensors
 // whose values it takes.
-func (e *extras) arguments(t *model.Template, g *model.Graph, columns quantise.Columns) (list []*bounds.Argument, used []model.TensorID, err error) {
+func (e *extras) arguments(t *model.Template, g *model.Graph, columns *quantise.Columns) (list []*bounds.Argument, used []model.TensorID, err error) {
 	if len(e.blocks) == 0 {
 		return nil, nil, nil
 	}
@@ -122,12 +122,12 @@ func made(t *model.Template, g *model.Graph) ([]*model.Graph, error) {
 }
 
 // columnsOf returns the columns of all function tables of a circuit.
-func columnsOf(g *model.Graph, w model.Weights) quantise.Columns {
-	c := quantise.Columns{}
+func columnsOf(g *model.Graph, w model.Weights) *quantise.Columns {
+	c := map[model.TensorID][]int32{}
 	for i := range g.Tables {
 		if t := &g.Tables[i]; t.Kind == model.TableFunc && c[t.Values] == nil {
 			c[t.Values] = ints.All(w[t.Values])
 		}
 	}
-	return c
+	return quantise.NewColumns(c)
 }

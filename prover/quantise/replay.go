@@ -11,8 +11,17 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Columns are the values of fixed tensors that are known.
-type Columns map[model.TensorID][]int32
+// Columns are the values of fixed tensors that are known, and tables that blocks have
+// been found to take: many take the same.
+type Columns struct {
+	values map[model.TensorID][]int32
+	made   map[string][]int32
+}
+
+// NewColumns returns these values of fixed tensors.
+func NewColumns(values map[model.TensorID][]int32) *Columns {
+	return &Columns{values, map[string][]int32{}}
+}
 
 // ErrOtherSteps is wrapped by the error of a Replay that gives other steps than the
 // circuit has.
@@ -27,7 +36,7 @@ var ErrOtherSteps = errors.New("the steps are not those of the block")
 //
 // A batch is a number of rows that have nothing to do with each other, so that bounds do
 // not depend on it.
-func (b *Block) Replay(g *model.Graph, batch int, columns Columns) (a *static.Argument, used []model.TensorID, err error) {
+func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.Argument, used []model.TensorID, err error) {
 	// A block comes from whoever made the certificate: where it makes no sense the
 	// lowering refuses, or fails.
 	defer func() {
@@ -70,7 +79,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns Columns) (a *static.Ar
 		}
 		values := make([]int32, model.Size(t.Shape))
 		f.fill(values, 0)
-		if !slices.Equal(values, columns[f.id]) {
+		if !slices.Equal(values, columns.values[f.id]) {
 			return nil, nil, fmt.Errorf("%w: other values of %q", ErrOtherSteps, g.Tensors[f.id].Name)
 		}
 		used = append(used, f.id)
@@ -87,6 +96,9 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 	switch b.Kind {
 	case normBlock:
 		e := l.normalised(rowsOf(shape, b.Axes), b.Of, graph.Norm{Axes: b.Axes, Sum: b.Sum, Epsilon: b.Epsilon}, b.Times)
+		if e.min > 0 || e.max < 0 || e.max > 2*model.Bound || e.min < -2*model.Bound {
+			return ErrOtherSteps // of numbers that make no sense
+		}
 		a.Products, a.Sum = e.acc.Products, static.Interval{Min: e.min, Max: e.max}
 	case centredBlock:
 		r := rowsOf(shape, b.Axes)
@@ -106,7 +118,9 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 			break
 		}
 		id := l.probabilities(s, "", b.Bits)
-		a.RowSums[id] = l.rowSums[id]
+		if a.RowSums[id] = l.rowSums[id]; a.RowSums[id] < 1<<b.Bits || a.RowSums[id] > 1<<40 {
+			return ErrOtherSteps
+		}
 	default:
 		return fmt.Errorf("%w: unknown kind %d", ErrOtherSteps, b.Kind)
 	}
@@ -140,8 +154,21 @@ func (b *Block) compare(g, made *model.Graph) error {
 // past is what a circuit has before a block that is made again.
 type past struct {
 	tables  []model.Table
-	columns Columns
+	columns *Columns
 	used    []model.TensorID
+}
+
+// column makes a function's column, or takes it from an earlier block.
+func (p *past) column(name string, make func() []int32) []int32 {
+	if p == nil {
+		return make()
+	}
+	v, ok := p.columns.made[name]
+	if !ok {
+		v = make()
+		p.columns.made[name] = v
+	}
+	return v
 }
 
 // named says whether a table without a column has that name.
@@ -165,7 +192,7 @@ func (p *past) function(bits int, first int64, column []int32) (model.TableID, b
 	}
 	for i := range p.tables {
 		t := &p.tables[i]
-		if t.Kind == model.TableFunc && t.Bits == bits && t.Min == first && slices.Equal(p.columns[t.Values], column) {
+		if t.Kind == model.TableFunc && t.Bits == bits && t.Min == first && slices.Equal(p.columns.values[t.Values], column) {
 			p.used = append(p.used, t.Values)
 			return model.TableID(i), true
 		}

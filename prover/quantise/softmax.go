@@ -195,10 +195,13 @@ func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorI
 // expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
 // That of the first key, which stands for masked entries, is 0.
 func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
-	values := make([]int32, -first)
-	for i := 1; i < len(values); i++ {
-		values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
-	}
+	values := l.past.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
+		values := make([]int32, -first)
+		for i := 1; i < len(values); i++ {
+			values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
+		}
+		return values
+	})
 	return l.funcTable("exp", first+1, values)
 }
 
