@@ -43,7 +43,11 @@ func compare(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	output := readNPY(t, filepath.Join(dir, "expected.npy"))
-	m, err := Open(dir)
+	path := dir
+	if file := filepath.Join(dir, "model.gguf"); exists(file) {
+		path = file
+	}
+	m, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
