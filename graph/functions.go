@@ -115,12 +115,14 @@ var (
 		},
 	})
 
-	// Trunc is the first half of a cast to an integer type; see [Builder.Cast].
+	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
+	// proof takes these four of the operand's exact value.
 	Trunc = define(Function{Name: "Trunc", Formula: of(math.Trunc)})
-	Floor = define(Function{Name: "Floor", Formula: of(math.Floor), Jumps: true})
-	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil), Jumps: true})
-	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven), Jumps: true})
-	Sign  = define(Function{
+	Floor = define(Function{Name: "Floor", Formula: of(math.Floor)})
+	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil)})
+	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven)})
+	// Sign is for constants; see [Builder.Sign].
+	Sign = define(Function{
 		Name: "Sign", Formula: of(sign), Jumps: true,
 		Ints: func(a int64) int64 { return int64(sign(float64(a))) },
 	})

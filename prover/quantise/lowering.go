@@ -33,10 +33,10 @@ type lowering struct {
 	stream   map[string]int           // scales of sums (streams)
 	scalings map[string]*scaling      // of inputs
 	chains   map[string]*scaling      // the same by the values of their chains
+	keen     map[string]bool          // values that something with jumps reads
 
 	steps   []stepReport
 	clamps  []clamp
-	outside []outside
 	maxBits int  // activation bits that leave the weights enough of the bound
 	draft   bool // the first pass, which nobody executes
 }
@@ -64,6 +64,9 @@ type value struct {
 	// (in row-major order: the shapes may differ).
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
 
 	quiet   bool // clamping it says nothing about the calibration
 	clipped bool // the tensor has less than the value's range
@@ -112,7 +115,7 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
-	l.stream = l.streams()
+	l.stream, l.keen = l.streams(), keen(l.fg)
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
@@ -161,6 +164,7 @@ func (l *lowering) run() error {
 		}
 		l.g.Outputs = append(l.g.Outputs, id)
 	}
+	l.markSaturated()
 	printableNames(l.g)
 	return nil
 }
@@ -236,9 +240,13 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		switch {
 		case op.Func == graph.Neg:
 			return lowerNeg
+		case op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc:
+			return with(lowerWhole, op)
 		case !op.Func.Jumps:
 			return with(lowerFunction, op)
 		}
+	case graph.Test:
+		return with(lowerTest, op)
 	case graph.Arithmetic:
 		switch op {
 		case graph.Add, graph.Sub:
@@ -248,6 +256,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		case graph.Div:
 			return lowerDiv
 		}
+	case graph.FloorDiv:
+		return lowerFloorDiv
 	case graph.Gemm:
 		return with(lowerGemm, op)
 	case graph.MatMul:
@@ -265,8 +275,11 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 	case graph.AveragePool:
 		return with(lowerAveragePool, op)
 	case graph.Reduce:
-		if op.Func == graph.Sum || op.Func == graph.Mean {
+		switch op.Func {
+		case graph.Sum, graph.Mean:
 			return with(lowerReduce, op)
+		case graph.MaxOf:
+			return with(lowerGreatest, op)
 		}
 	case graph.Norm:
 		return with(lowerNorm, op)
@@ -306,7 +319,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

@@ -135,8 +135,7 @@ type Model struct {
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
-	clamps  []clamp
-	outside []outside
+	clamps []clamp
 	// entries has the tensors that hold values of the float graph, by name, entry by
 	// entry in row-major order.
 	entries map[string]model.TensorID
@@ -210,6 +209,11 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 	for _, in := range fg.Inputs {
 		if _, ok := ranges[in.Name]; !ok {
 			return fmt.Errorf("no calibrated range for input %q", in.Name)
+		}
+	}
+	for _, in := range fg.Inputs {
+		if ranges[in.Name].abs() >= infinity {
+			return fmt.Errorf("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
 		}
 	}
 	for _, n := range fg.Nodes {
