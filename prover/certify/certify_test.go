@@ -46,7 +46,7 @@ func (c committed) certify() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// The golden circuits, but for the one with blocks that it does not say of, have
+// The golden circuits, but for those with a Softmax, of whose blocks nothing is said, have
 // certificates, and their bounds follow.
 func TestGolden(t *testing.T) {
 	cases, err := golden.ReadAll("../../testdata/golden")
@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 	for _, c := range cases {
 		of := commit(t, c.Template, c.Weights, c.Security)
 		file, err := of.certify()
-		if c.Name == "attention" {
+		if c.Name == "attention" || c.Name == "formulas" {
 			if !errors.Is(err, ErrNotShown) || !strings.Contains(err.Error(), "Softmax") {
 				t.Errorf("%s: %v", c.Name, err)
 			}
