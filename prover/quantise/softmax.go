@@ -41,6 +41,8 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 		bits = 28
 	case l.opts.ActBits < 16:
 		bits = min(bits, l.opts.ActBits-1)
+	case width <= 64:
+		summed = bits // few roundings: one table will do
 	}
 	s := l.shares(n, v, summed)
 	one := int64(1) << bits

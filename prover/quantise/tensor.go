@@ -69,10 +69,11 @@ func (l *lowering) settle(v *value) model.TensorID {
 	if v.node != nil && l.integers(v.name) && e.frac <= 0 && e.abs() < 1<<28 {
 		return l.exact(v.name, e) // whole numbers stay what they are
 	}
-	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
+	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.clamps)
+	bits := min(l.plan.bits, room)
 	var id model.TensorID
 	if f := l.formatted(v); f > 0 {
-		id = l.roundFormat(v, e, rng, f, wholeLine)
+		id = l.roundFormat(v, e, rng, min(f, room), wholeLine)
 	} else {
 		if l.residual(v) {
 			bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))
