@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/runtime/protoiface"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -51,12 +52,12 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 		return nil, err
 	}
 	defer f.Close()
-	mapped, err := readFile(f)
+	data, err := mapped.Read(f)
 	if err != nil {
 		return nil, err
 	}
-	src := &source{dir: filepath.Dir(path), files: map[string]*file{"": mapped}}
-	g, err := parse(mapped.data, src, opts)
+	src := &source{dir: filepath.Dir(path), files: map[string]*mapped.File{"": data}}
+	g, err := parse(data.Bytes(), src, opts)
 	if err != nil {
 		src.close()
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -95,7 +95,7 @@ func TestVariety(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"chunks", "johnson", "nothing committed", "step 0", "step 1", "step 2", "step 3",
-		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2",
+		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2", "map 3",
 		"saturated rows", "formula 1", "formula 2", "formula 3"} {
 		if !seen[what] {
 			t.Errorf("no case has %s", what)

@@ -46,7 +46,7 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
 		}
 	}
-	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps)), graph: g}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps))}
 	if len(inputs) != len(g.Inputs) {
 		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
 	}
@@ -56,6 +56,8 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 		}
 		w.Values[id] = inputs[i]
 	}
+	g = g.WithIds(inputs)
+	w.graph = g
 	for _, m := range g.Mults {
 		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
 	}

@@ -143,7 +143,7 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 	if l.View == nil {
 		return sameShape(out, in)
 	}
-	return l.View.validate(out, in)
+	return l.View.validate(g.Tensors, out, in)
 }
 
 func sameShape(a, b []int) error {

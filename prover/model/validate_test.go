@@ -44,6 +44,28 @@ func TestValidateRefuses(t *testing.T) {
 			Tensors: []Tensor{input(1 << MaxVars), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
 				{In: []int{0}}}}}})},
 			Inputs: []TensorID{0}}},
+		"public indexes that are none":          {"is no input", wired(func(g *Graph) { idsGroup(g).Ids = 9 })},
+		"public indexes below the first tensor": {"is no input", wired(func(g *Graph) { idsGroup(g).Ids = -1 })},
+		"indexes that are computed":             {"is no input", wired(func(g *Graph) { idsGroup(g).Ids = 2 })},
+		"public indexes of a sum of two axes": {"is no input", wired(func(g *Graph) {
+			idsGroup(g).In = []int{0, 1}
+			v := g.Tensors[2].Def[0].View
+			v.Groups = v.Groups[:1]
+			g.Tensors[2].Shape = []int{3}
+		})},
+		"public indexes of no axis": {"is no input", wired(func(g *Graph) {
+			idsGroup(g).In = nil
+			g.Tensors[0].Shape = []int{4}
+			v := g.Tensors[2].Def[0].View
+			v.Groups[1].In = []int{0}
+		})},
+		"too few public indexes":                 {"2 public indexes wire 3", wired(func(g *Graph) { g.Tensors[1].Shape[0] = 2 })},
+		"public indexes beyond the axis":         {"[0, 5] of an axis of 5", wired(func(g *Graph) { g.Tensors[1].Max = 5 })},
+		"public indexes that may be negative":    {"[-1, 4] of an axis of 5", wired(func(g *Graph) { g.Tensors[1].Min = -1 })},
+		"the public indexes of a reshape":        {"another map", wired(func(g *Graph) { v := g.Tensors[2].Def[0].View; v.Groups[1].Ids = 1 })},
+		"a list of its own beside public ones":   {"another map", wired(func(g *Graph) { idsGroup(g).Index = []int{0, 0, 0} })},
+		"a base beside public indexes":           {"another map", wired(func(g *Graph) { idsGroup(g).Base = 1 })},
+		"public indexes of an axis of all sizes": {"too large", wired(func(g *Graph) { g.Tensors[0].Shape[0] = 1 << 25 })},
 		"a witness from nowhere": {"result of no step", Graph{
 			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0}}},
 		"a result of two steps": {"two steps", Graph{
@@ -89,6 +111,21 @@ func TestValidateRefuses(t *testing.T) {
 		})
 	}
 }
+
+// wired is a graph whose output is rows of one input at the indexes of another,
+// changed.
+func wired(change func(g *Graph)) Graph {
+	g := Graph{
+		Tensors: []Tensor{input(5, 4), input(3), virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
+			{Out: []int{0}, In: []int{0}, Map: MapPublic, Ids: 1}, {Out: []int{1}, In: []int{1}, Strides: []int{1}}}}}}, 3, 4)},
+		Inputs: []TensorID{0, 1}, Outputs: []TensorID{2}, Chunks: 1,
+	}
+	g.Tensors[1].Max = 4
+	change(&g)
+	return g
+}
+
+func idsGroup(g *Graph) *Group { return &g.Tensors[2].Def[0].View.Groups[0] }
 
 func exact(from, to TensorID) Step {
 	return Step{Kind: StepExact, Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1, Src: from}}}, Out: to, Lo: None, Table: None, Den: None}
@@ -232,11 +269,12 @@ func TestSaturatedRows(t *testing.T) {
 }
 
 // TestValidateAccepts is the control: the remainder alone in a range of its
-// bits.
+// bits, and public indexes.
 func TestValidateAccepts(t *testing.T) {
-	g := rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 0)
-	g.Chunks = 1
-	if err := g.Validate(); err != nil {
-		t.Error(err)
+	for _, g := range []Graph{rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 0), wired(func(*Graph) {})} {
+		g.Chunks = 1
+		if err := g.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }

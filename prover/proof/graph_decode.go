@@ -88,6 +88,7 @@ func (d *decoder) group(p *proofpb.Group) model.Group {
 		Base:      d.signed(p.Base),
 		BaseScale: model.Scale(p.BaseScale),
 		Sum:       decodeList(p.Sums, d.sum),
+		Ids:       decodeID[model.TensorID](d, uint64(p.Ids), d.tensors),
 	}
 	for _, s := range p.Strides {
 		g.Strides = append(g.Strides, d.signed(s))

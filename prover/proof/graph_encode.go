@@ -60,6 +60,7 @@ func encodeGroup(g *model.Group) *proofpb.Group {
 		Sums:      encodeList(g.Sum, encodeSum),
 		Index:     encodeInts[uint64](g.Index),
 		BaseScale: uint32(g.BaseScale),
+		Ids:       uint32(g.Ids),
 	}
 	for i := range p.Index {
 		p.Index[i]++

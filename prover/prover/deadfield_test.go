@@ -169,6 +169,7 @@ func means(a, b *model.Graph) bool {
 	if len(a.Tensors) != len(b.Tensors) || len(a.Tables) != len(b.Tables) || len(a.Steps) != len(b.Steps) {
 		return false
 	}
+	a, b = withRandomIds(a), withRandomIds(b)
 	x, y := *a, *b
 	for _, g := range []*model.Graph{&x, &y} {
 		g.Tensors, g.Tables, g.Steps = slices.Clone(g.Tensors), slices.Clone(g.Tables), slices.Clone(g.Steps)
@@ -203,6 +204,19 @@ func means(a, b *model.Graph) bool {
 		}
 	}
 	return true
+}
+
+// withRandomIds puts indexes in the place of public ones.
+func withRandomIds(g *model.Graph) *model.Graph {
+	in := make([][]int32, len(g.Inputs))
+	for i, id := range g.Inputs {
+		t, rng := &g.Tensors[id], rand.New(rand.NewPCG(uint64(id), 2))
+		in[i] = make([]int32, model.Size(t.Shape))
+		for j := range in[i] {
+			in[i][j] = int32(t.Min + rng.Int64N(t.Max-t.Min+1))
+		}
+	}
+	return g.WithIds(in)
 }
 
 // sums evaluates summands on random sources, then on zeros.

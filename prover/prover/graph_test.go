@@ -223,7 +223,7 @@ func (b *builder) run(t testing.TB, rng *rand.Rand) *forward.Witness {
 	for i, id := range b.g.Inputs {
 		in[i] = make([]int32, model.Size(b.g.Tensors[id].Shape))
 		for j := range in[i] {
-			in[i][j] = rng.Int32N(256) - 128
+			in[i][j] = rng.Int32N(int32(b.g.Tensors[id].Max-b.g.Tensors[id].Min)+1) + int32(b.g.Tensors[id].Min)
 		}
 	}
 	wit, err := forward.Run(context.Background(), &b.g, b.w, in)

@@ -13,6 +13,9 @@ import (
 // tell, which tightens every bound after. One whose features are scaled first has
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
+	if rows := l.fg.Rows(v.name); rows > 0 {
+		return l.publicInput(model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(rows - 1)})
+	}
 	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom
 	if r == 0 {
@@ -21,6 +24,9 @@ func (l *lowering) input(v *value) model.TensorID {
 	frac := floorLog2(float64(int64(1)<<bits-1) / r)
 	if frac > finest {
 		bits, frac = max(4, bits-(frac-finest)), finest
+	}
+	if most := model.Bound / 2; frac < 0 && !l.fg.DTypes[v.name].IsFloat() && r < float64(most) {
+		bits, frac = model.Log2Ceil(int(r)+1), 0 // whole numbers stay what they are
 	}
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
 	t.Min = -t.Max - 1
@@ -33,6 +39,10 @@ func (l *lowering) input(v *value) model.TensorID {
 			t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].abs()*l.opts.Headroom)))
 		}
 	}
+	return l.publicInput(t)
+}
+
+func (l *lowering) publicInput(t model.Tensor) model.TensorID {
 	id := model.TensorID(len(l.g.Tensors))
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
@@ -73,7 +83,8 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values
-// outside of an input's range are clamped; saturated is their number.
+// outside of an input's range are clamped; saturated is their number. Those of
+// inputs that are indexes, such as tokens, must be whole and within.
 func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
 	g := m.Graph
 	if len(inputs) != len(g.Inputs) {
@@ -84,12 +95,16 @@ func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int
 		if len(inputs[i]) != model.Size(t.Shape) {
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), model.Size(t.Shape))
 		}
+		index := g.IsIds(id)
 		v := make([]int32, len(inputs[i]))
 		for j, x := range inputs[i] {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
 			}
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
+				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
+			}
 			if r < float64(t.Min) || r > float64(t.Max) {
 				saturated++
 				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))

@@ -63,6 +63,9 @@ type value struct {
 	// (in row-major order: the shapes may differ).
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
 
 	quiet   bool // clamping it says nothing about the calibration
 	clipped bool // the tensor has less than the value's range
@@ -282,6 +285,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Take:
+		return with(lowerTake, op)
 	case graph.Pad:
 		return with(lowerPad, op)
 	case graph.Concat:

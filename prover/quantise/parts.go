@@ -15,6 +15,14 @@ type parts struct {
 // value is rounded to limbs.
 const wideTable = 17
 
+// narrowTable is the largest table that is taken for a function whatever the number
+// of entries. With limbs an entry takes three look-ups more, and each costs about as
+// much as a row: larger tables are for 2^rowsPerEntry times fewer entries than rows.
+const (
+	narrowTable  = 16
+	rowsPerEntry = 2
+)
+
 // formatTable is the least table of a value with a format of its own, so that
 // values that differ little share one.
 const formatTable = 12
@@ -73,6 +81,11 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	}, 1})
 	if line && table > wideTable {
 		return l.roundToParts(name, e, frac, bits)
+	}
+	if !line && table > narrowTable && table > bits+1 && l.entries(e.shape) < 1<<(table-rowsPerEntry) {
+		// Few entries, for which such a table costs more than limbs do.
+		e = l.tensorExpr(l.roundToParts(name+", rounded", e, frac, bits), nil, e.shape)
+		table = tableBits(keys(e, frac))
 	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
 	flo, fhi := f.at(frac)

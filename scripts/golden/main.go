@@ -70,6 +70,7 @@ func sources(models string) []source {
 		operator("layernorm", "layernorm"),
 		operator("batchnorm", "batchnorm"),
 		operator("gather", "gather_matrix"),
+		operator("tokens", "gather_of_computed"),
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
 		{name: "saturated", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",

@@ -7,8 +7,8 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, PROGRESSION, RANGE,
-                     RESHAPE, VIRTUAL, WITNESS, ZERO)
+from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, PROGRESSION, PUBLIC,
+                     RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO)
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
@@ -139,13 +139,22 @@ class _Checker:
             require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
                     f"{what}: malformed")
             require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
+        elif group.map == PUBLIC:
+            self._public(group, wiring, what)
         else:
             require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
-        unused = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums),
-                  RESHAPE: (group.base, group.strides, group.sums, group.index)}[group.map]
+        affine = (group.base, group.strides, group.sums)
+        unused = {AFFINE: (group.index, group.ids), INDEX: (*affine, group.ids),
+                  RESHAPE: (*affine, group.index, group.ids), PUBLIC: (*affine, group.index)}[group.map]
         require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
         if not wiring.trivial():
             require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
+
+    def _public(self, group, wiring, what):
+        ids = self._source(group.ids, what)
+        require(len(group.inn) == 1 and ids.kind == INPUT, f"{what}: malformed")
+        require(size(ids.shape) == size(wiring.out_shape), f"{what}: not one public index an entry")
+        require(0 <= ids.min and ids.max < wiring.in_shape[0], f"{what}: public indexes may be out of range")
 
     def _affine(self, group, wiring, what):
         require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")

@@ -7,7 +7,7 @@ from . import protobuf as pb
 
 INPUT, FIXED, WITNESS, VIRTUAL, FORMULA = range(5)  # Tensor.kind
 AT_MOST, AT_LEAST, EQUAL, PROGRESSION = range(4)  # Formula.kind
-AFFINE, INDEX, RESHAPE = range(3)  # Group.map
+AFFINE, INDEX, RESHAPE, PUBLIC = range(4)  # Group.map
 LOOKUP, EXACT, ZERO, DIVIDE = range(4)  # Step.kind
 RANGE, PIECEWISE, FUNC = range(3)  # Table.kind
 UNIQUE_DECODING, JOHNSON = range(2)  # Security.soundness
@@ -24,12 +24,13 @@ class Sum:
 class Group:
     out: list = pb.packed_uint32(1)
     inn: list = pb.packed_uint32(2)
-    map: int = pb.enum(3, 3)
+    map: int = pb.enum(3, 4)
     base: int = pb.sint64(4)
     strides: list = pb.packed_sint64(5)
     sums: list = pb.messages(6, Sum)
     index: list = pb.packed_uint64(7)
     base_scale: int = pb.uint32(8)
+    ids: int = pb.uint32(9)
 
 
 @dataclass

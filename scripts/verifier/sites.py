@@ -146,7 +146,7 @@ class Fork:
             return self.evaluate(source, point)
         source_shape = self.circuit.tensors[source].shape
         out = split(point, shape)
-        groups = [(Wiring(g, source_shape, shape), [out[axis] for axis in g.out]) for g in view.groups]
+        groups = [(Wiring(g, source_shape, shape, self.public), [out[axis] for axis in g.out]) for g in view.groups]
         self.budget.charge("values", 1)
         self.budget.charge("work", sum(sum(w.size()) for w, _ in groups if not w.trivial()))
         value = self._wired(source, source_shape, groups)

@@ -242,6 +242,7 @@ const (
 	Group_AFFINE  Group_Map = 0
 	Group_INDEX   Group_Map = 1
 	Group_RESHAPE Group_Map = 2
+	Group_PUBLIC  Group_Map = 3
 )
 
 // Enum value maps for Group_Map.
@@ -250,11 +251,13 @@ var (
 		0: "AFFINE",
 		1: "INDEX",
 		2: "RESHAPE",
+		3: "PUBLIC",
 	}
 	Group_Map_value = map[string]int32{
 		"AFFINE":  0,
 		"INDEX":   1,
 		"RESHAPE": 2,
+		"PUBLIC":  3,
 	}
 )
 
@@ -1170,7 +1173,9 @@ type Group struct {
 	// Index: source index + 1 for each output index, 0 for none.
 	Index []uint64 `protobuf:"varint,7,rep,packed,name=index,proto3" json:"index,omitempty"`
 	// Scale of the base.
-	BaseScale     uint32 `protobuf:"varint,8,opt,name=base_scale,json=baseScale,proto3" json:"base_scale,omitempty"`
+	BaseScale uint32 `protobuf:"varint,8,opt,name=base_scale,json=baseScale,proto3" json:"base_scale,omitempty"`
+	// Public: identifier of the input whose entries are the source indexes.
+	Ids           uint32 `protobuf:"varint,9,opt,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1257,6 +1262,13 @@ func (x *Group) GetIndex() []uint64 {
 func (x *Group) GetBaseScale() uint32 {
 	if x != nil {
 		return x.BaseScale
+	}
+	return 0
+}
+
+func (x *Group) GetIds() uint32 {
+	if x != nil {
+		return x.Ids
 	}
 	return 0
 }
@@ -1821,7 +1833,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v2.ViewR\x04view\"I\n" +
 	"\x04View\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v2.GroupR\x06groups\x12\x12\n" +
-	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\x8d\x02\n" +
+	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\xab\x02\n" +
 	"\x05Group\x12\x10\n" +
 	"\x03out\x18\x01 \x03(\rR\x03out\x12\x0e\n" +
 	"\x02in\x18\x02 \x03(\rR\x02in\x12+\n" +
@@ -1831,12 +1843,15 @@ const file_key_proto_rawDesc = "" +
 	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v2.SumR\x04sums\x12\x14\n" +
 	"\x05index\x18\a \x03(\x04R\x05index\x12\x1d\n" +
 	"\n" +
-	"base_scale\x18\b \x01(\rR\tbaseScale\")\n" +
+	"base_scale\x18\b \x01(\rR\tbaseScale\x12\x10\n" +
+	"\x03ids\x18\t \x01(\rR\x03ids\"5\n" +
 	"\x03Map\x12\n" +
 	"\n" +
 	"\x06AFFINE\x10\x00\x12\t\n" +
 	"\x05INDEX\x10\x01\x12\v\n" +
-	"\aRESHAPE\x10\x02\"Q\n" +
+	"\aRESHAPE\x10\x02\x12\n" +
+	"\n" +
+	"\x06PUBLIC\x10\x03\"Q\n" +
 	"\x03Sum\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\x04R\tdimension\x12\x16\n" +
 	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x14\n" +
