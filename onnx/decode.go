@@ -35,7 +35,7 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 	}
 	out := &graph.Tensor{Shape: shape, DType: dt}
 	if isRaw {
-		if want := graph.Size(shape) * dt.Bytes(); len(raw) != want {
+		if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
 			return nil, fmt.Errorf("%d bytes of data, but %v of type %v needs %d", len(raw), shape, dt, want)
 		}
 		err = setRaw(out, raw)
@@ -70,6 +70,8 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 				t.F32[i] = narrow.Float16(le.Uint16(raw[2*i:]))
 			case graph.BFloat16:
 				t.F32[i] = narrow.BFloat16(le.Uint16(raw[2*i:]))
+			default:
+				t.F32[i] = fromSmall(t.DType, pattern(raw, i, t.DType.Bits()))
 			}
 		}
 		return nil
@@ -81,6 +83,8 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 			t.I64[i] = int64(int8(raw[i]))
 		case graph.Uint8:
 			t.I64[i] = int64(raw[i])
+		case graph.Uint4, graph.Int4, graph.Uint2, graph.Int2:
+			t.I64[i] = signed(t.DType, pattern(raw, i, t.DType.Bits()))
 		case graph.Bool:
 			if raw[i] > 1 {
 				return fmt.Errorf("element %d of type bool is %d", i, raw[i])
@@ -163,6 +167,17 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 			}
 			t.I64[i] = int64(v)
 		}
+	case graph.Uint4, graph.Int4, graph.Uint2, graph.Int2, graph.Float8E4M3FN, graph.Float8E4M3FNUZ, graph.Float8E5M2,
+		graph.Float8E5M2FNUZ, graph.Float8E8M0, graph.Float4E2M1:
+		// A byte an entry, and several elements a byte where they are smaller.
+		if want := t.DType.Bytes(n); len(p.Int32Data) != want {
+			return fmt.Errorf("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, t.DType, want)
+		}
+		raw := make([]byte, len(p.Int32Data))
+		for i, v := range p.Int32Data {
+			raw[i] = byte(v)
+		}
+		return setRaw(t, raw)
 	default: // Bool and the integers of up to 32 bits
 		if err := check(len(p.Int32Data)); err != nil {
 			return err
