@@ -41,7 +41,7 @@ func (o *op) lower() (ok bool) {
 		}
 		o.attrs[a.GetName()] = a
 	}
-	lowering(o.proto.GetOpType())(o)
+	lowering(o.proto)(o)
 	if len(o.attrs) > 0 {
 		var names []string
 		for a := range o.attrs {
