@@ -72,7 +72,9 @@ func tensor(name string, shape []int, values []float64) Tensor {
 // caller closes the model.
 func Open(path string, opts ...Option) (*Model, error) {
 	o := apply(opts)
-	g, err := onnx.Load(path, o.arrays.Options(o.dims))
+	options := o.arrays.Options(o.dims)
+	options.Fixed = o.fixed
+	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}

@@ -50,6 +50,9 @@ func (r *reader) reserveNames() {
 	for _, v := range r.file.inputs {
 		r.Reserve(v.GetName())
 	}
+	for name := range r.file.fixed {
+		r.Reserve(name)
+	}
 	for name := range r.file.initializers {
 		r.Reserve(name)
 	}
@@ -72,6 +75,9 @@ func (r *reader) decodeInitializers() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.file.constants[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {
+		r.values[name] = r.Constant(name, r.file.fixed[name])
 	}
 	return nil
 }
@@ -155,17 +161,21 @@ var lowerings = map[string]func(*op){
 	"Pow": twoInputs((*graph.Builder).Pow), "Mod": lowerMod, "PRelu": twoInputs((*graph.Builder).PRelu),
 	"Equal": comparison(graph.Equal), "Less": comparison(graph.Less), "LessOrEqual": comparison(graph.LessOrEqual),
 	"Greater": comparison(graph.Greater), "GreaterOrEqual": comparison(graph.GreaterOrEqual),
-	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot,
-	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast,
+	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot, "Sign": lowerSign,
+	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast, "CastLike": lowerCastLike,
 
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
 	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
 	"RMSNormalization": lowerRMSNorm, "LpNormalization": lowerLpNorm,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
-	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum), "ReduceMax": reduction(graph.MaxOf),
-	"ReduceMin": reduction(graph.MinOf), "ReduceProd": reduction(graph.Product),
+	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum),
+	"ReduceMax": along((*graph.Builder).ReduceMax), "ReduceMin": along((*graph.Builder).ReduceMin),
+	"ReduceProd": along((*graph.Builder).ReduceProd), "ReduceLogSumExp": along((*graph.Builder).ReduceLogSumExp),
+	"ReduceLogSum": lowerReduceLogSum, "ArgMax": lowerArgMax, "ArgMin": lowerArgMin, "TopK": lowerTopK,
+	"OneHot": lowerOneHot, "Hardmax": softmax((*graph.Builder).Hardmax),
 	"ReduceL1": lowerReduceL1, "ReduceL2": lowerReduceL2, "ReduceSumSquare": lowerReduceSumSquare,
+	"NegativeLogLikelihoodLoss": lowerNLL, "SoftmaxCrossEntropyLoss": lowerCrossEntropy,
 	"Softmax": softmax((*graph.Builder).Softmax), "LogSoftmax": softmax((*graph.Builder).LogSoftmax),
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
@@ -173,6 +183,10 @@ var lowerings = map[string]func(*op){
 	"Trilu": lowerTrilu,
 
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
+	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
+	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
+	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
+	"Resize": lowerResize, "Upsample": lowerResize,
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
 

@@ -96,11 +96,27 @@ func lowerLpNorm(o *op) {
 	o.result(0, o.Norm(graph.Norm{Axes: []int{o.axis(o.intAttr("axis", -1), len(o.shape(x)))}, Sum: true}, x))
 }
 
+// lowerLayerNorm gives the mean and the inverse of the deviation as well, if they
+// are wanted.
 func lowerLayerNorm(o *op) {
 	o.arity(2, 3)
 	x := o.in(0)
-	axis := o.axis(o.intAttr("axis", -1), len(o.shape(x)))
+	rank := len(o.shape(x))
+	axis := o.axis(o.intAttr("axis", -1), rank)
 	eps := o.floatAttr("epsilon", 1e-5)
 	o.ignore("stash_type")
 	o.result(0, o.LayerNorm(x, axis, eps, o.in(1), o.optional(2)...))
+	var axes []int
+	for i := axis; i < rank; i++ {
+		axes = append(axes, i)
+	}
+	mean := o.Reduce(graph.Mean, x, axes, true)
+	if o.wanted(1) {
+		o.result(1, mean)
+	}
+	if o.wanted(2) {
+		centred := o.Sub(x, mean)
+		variance := o.Reduce(graph.Mean, o.Mul(centred, centred), axes, true)
+		o.result(2, o.Apply(graph.Pow, o.Add(variance, o.Number(eps)), -0.5))
+	}
 }

@@ -9,10 +9,15 @@ import (
 
 // lowerReshape resolves 0 (as in the input, unless allowzero) and −1 (the rest).
 func lowerReshape(o *op) {
-	o.arity(2, 2)
+	o.arity(1, 2)
 	x := o.in(0)
 	in := o.shape(x)
-	target := o.intsInput(1, "the new shape")
+	var target []int64
+	if o.opset < 5 {
+		target = o.intsAttr("shape")
+	} else {
+		target = o.intsInput(1, "the new shape")
+	}
 	allowZero := o.flagAttr("allowzero", false)
 	if len(target) > graph.MaxRank {
 		o.failf("new shape has %d axes", len(target))
@@ -262,6 +267,9 @@ func lowerPad(o *op) {
 	mode := o.strAttr("mode", "constant")
 	value := o.floatAttr("value", 0)
 	list := o.intsAttr("pads")
+	if o.opset < 2 {
+		list = o.intsAttr("paddings")
+	}
 	if o.has(1) {
 		list = o.intsInput(1, "the pads")
 	}
@@ -307,7 +315,11 @@ func lowerConcat(o *op) {
 	if len(o.proto.Input) == 0 {
 		o.failf("has no inputs")
 	}
-	axis := o.axis(o.intAttr("axis", math.MinInt64), len(o.shape(o.in(0))))
+	first := int64(math.MinInt64) // which is refused
+	if o.opset < 4 {
+		first = 1
+	}
+	axis := o.axis(o.intAttr("axis", first), len(o.shape(o.in(0))))
 	var parts []graph.Value
 	for i := range o.proto.Input {
 		parts = append(parts, o.in(i))

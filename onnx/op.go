@@ -41,6 +41,9 @@ func (o *op) lower() (ok bool) {
 		}
 		o.attrs[a.GetName()] = a
 	}
+	if o.opset < 7 {
+		o.modernise()
+	}
 	lowering(o.proto)(o)
 	if len(o.attrs) > 0 {
 		var names []string
@@ -223,6 +226,11 @@ func (o *op) axes(list []int64, rank int) []int {
 		}
 	}
 	return out
+}
+
+// wanted says whether something reads output i.
+func (o *op) wanted(i int) bool {
+	return i < len(o.proto.Output) && o.file.uses[o.proto.Output[i]] > 0
 }
 
 // result makes v the file's output i. A value that this very node computed takes

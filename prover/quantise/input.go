@@ -14,19 +14,22 @@ import (
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
 	if rows := l.fg.Rows(v.name); rows > 0 {
-		return l.publicInput(model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(rows - 1)})
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(rows - 1)})
 	}
 	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom
 	if r == 0 {
 		r = 1
 	}
+	switch {
+	case l.fg.DTypes[v.name] == graph.Bool:
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
+	case l.integers(v.name): // whole numbers stay what they are
+		bits, finest = max(bits, min(floorLog2(r)+1, formatBits)), 0
+	}
 	frac := floorLog2(float64(int64(1)<<bits-1) / r)
 	if frac > finest {
 		bits, frac = max(4, bits-(frac-finest)), finest
-	}
-	if most := model.Bound / 2; frac < 0 && !l.fg.DTypes[v.name].IsFloat() && r < float64(most) {
-		bits, frac = model.Log2Ceil(int(r)+1), 0 // whole numbers stay what they are
 	}
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
 	t.Min = -t.Max - 1
@@ -39,10 +42,12 @@ func (l *lowering) input(v *value) model.TensorID {
 			t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].abs()*l.opts.Headroom)))
 		}
 	}
-	return l.publicInput(t)
+	return l.public(t)
 }
 
-func (l *lowering) publicInput(t model.Tensor) model.TensorID {
+// public adds a graph input.
+func (l *lowering) public(t model.Tensor) model.TensorID {
+	t.Kind = model.Input
 	id := model.TensorID(len(l.g.Tensors))
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
@@ -50,8 +55,8 @@ func (l *lowering) publicInput(t model.Tensor) model.TensorID {
 }
 
 // inputFormat returns the width of an input and its finest scale: wide where norms
-// alone read it, which take small rows beside large ones; what its keys take where
-// Softmax does. Public values cost nothing.
+// alone read it, which take small rows beside large ones, or something that has jumps
+// does; what its keys take where Softmax does. Public values cost nothing.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	if b := l.formatted(v); b > 0 {
 		return b, math.MaxInt
@@ -71,7 +76,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	}
 	switch {
 	case l.opts.Mode != "auto" || v.uses == 0:
-	case norms == v.uses:
+	case norms == v.uses || l.keen[v.name]:
 		bits = 24
 	case norms+softmaxes == v.uses:
 		finest = finestKey

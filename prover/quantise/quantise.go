@@ -211,6 +211,11 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 			return fmt.Errorf("no calibrated range for input %q", in.Name)
 		}
 	}
+	for _, in := range fg.Inputs {
+		if ranges[in.Name].abs() >= infinity {
+			return fmt.Errorf("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
+		}
+	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
 		if !ok {

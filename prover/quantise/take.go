@@ -50,11 +50,12 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 // value's own format asks for.
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
-	most := l.stats.of(name, t, 1, t.Len())[0].max
+	w := &constantWeights{Tensor: t}
+	most := l.stats.of(name, w, 1, t.Len())[0].max
 	frac := 0
 	if most > 0 {
 		frac = floorLog2(float64(int64(1)<<bits-1) / most)
 	}
 	reach := int64(math.Round(most * pow2(frac)))
-	return l.fixed(name, t.Shape, frac, -reach, reach, t, quantised(t, frac, []int{0}, t.Len()))
+	return l.fixed(name, t.Shape, frac, -reach, reach, t, quantised(w, frac, []int{0}, t.Len()))
 }

@@ -56,7 +56,8 @@ func (l *lowering) settle(v *value) model.TensorID {
 		c := l.consumer(v)
 		summed := c != nil && sums(c) && e.abs() < 1<<24
 		_, stream := l.stream[v.name]
-		if final || summed || stream || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
+		exact := l.keen[v.name] && e.abs() < 1<<28
+		if final || summed || stream || exact || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
 			return l.virtualOf(v.name, e)
 		}
 	}
@@ -64,6 +65,9 @@ func (l *lowering) settle(v *value) model.TensorID {
 		id := l.witness(v.name, e.shape, e.frac, e.min, e.max)
 		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
+	}
+	if v.node != nil && l.integers(v.name) && e.frac <= 0 && e.abs() < 1<<28 {
+		return l.exact(v.name, e) // whole numbers stay what they are
 	}
 	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
 	var id model.TensorID

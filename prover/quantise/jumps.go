@@ -1,0 +1,54 @@
+package quantise
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// jumps says whether an operator has jumps, so that what it reads should be as exact
+// as it can be.
+func jumps(op graph.Op) bool {
+	switch op := op.(type) {
+	case graph.Test:
+		return true
+	case graph.Scalar:
+		return op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc
+	case graph.Reduce:
+		return op.Func == graph.MaxOf
+	}
+	return false
+}
+
+// exactly says whether an operator gives what it reads, or sums of that, without
+// rounding it.
+func exactly(op graph.Op) bool {
+	switch op := op.(type) {
+	case graph.Reshape, graph.Transpose, graph.Slice, graph.Gather, graph.Expand, graph.Tile, graph.Concat, graph.Convert, graph.Identity:
+		return true
+	case graph.Arithmetic:
+		return op == graph.Add || op == graph.Sub
+	case graph.Scalar:
+		return op.Func == graph.Neg
+	}
+	return false
+}
+
+// integers says whether a value of the float graph has an integer type.
+func (l *lowering) integers(name string) bool {
+	dt := l.fg.DTypes[name]
+	return dt.Known() && !dt.IsFloat()
+}
+
+// keen lists the values that something with jumps reads, as they are or in a sum.
+func keen(fg *graph.Graph) map[string]bool {
+	keen := map[string]bool{}
+	for _, n := range slices.Backward(fg.Nodes) {
+		if jumps(n.Op) || keen[n.Output] && exactly(n.Op) {
+			for _, in := range n.Inputs {
+				keen[in] = true
+			}
+		}
+	}
+	return keen
+}
