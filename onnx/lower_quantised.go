@@ -150,7 +150,14 @@ func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.V
 		factor = o.Mul(factor, o.Cast(s, graph.Float))
 	}
 	factor = o.Div(factor, o.Cast(to, graph.Float))
-	return o.quantised(o.Mul(sum, factor), o.Number(1), zero, o.DType(zero))
+	dt := o.DType(zero)
+	if t := o.Tensor(factor); t.Len() == 1 && t.At(0) > 0 {
+		o.fewBits(dt)
+		lo, hi := dt.Bounds()
+		y := o.Add(o.Rescale(sum, t.At(0)), o.Cast(zero, graph.Float))
+		return o.Whole(o.Clip(y, float64(lo), float64(hi)), dt)
+	}
+	return o.quantised(o.Mul(sum, factor), o.Number(1), zero, dt)
 }
 
 func lowerQLinearMatMul(o *op) {
