@@ -46,6 +46,8 @@ type Config struct {
 	NoSelfCheck bool   `mapstructure:"no-self-check"`
 	Quiet       bool   `mapstructure:"quiet"`
 	JSON        bool   `mapstructure:"json"`
+	// ProgressJSON has progress and warnings on standard error as JSON, for programs.
+	ProgressJSON bool `mapstructure:"progress-json"`
 }
 
 // Values of Mode: the precision of weights and activations.

@@ -47,6 +47,7 @@ var settings = []setting{
 	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
 	boolean("json", "print the result as JSON"),
+	boolean("progress-json", "print progress and warnings on standard error as JSON, one object a line"),
 }
 
 func text(name, usage string, field func(*Config) *string) setting {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/runtime/protoiface"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -25,8 +26,8 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
-	// InputNames are the names that these inputs carry; empty is unknown.
-	// Inputs go by position, but names in another order are refused.
+	// InputNames are the names that these inputs carry; empty is unknown. If all
+	// are names of the model's inputs they say which is which, else the order does.
 	InputNames []string
 	// Fixed are inputs, by name, that become part of the model: the graph has their
 	// values as constants and not the inputs. The other options are about the rest.
@@ -54,12 +55,12 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 		return nil, err
 	}
 	defer f.Close()
-	mapped, err := readFile(f)
+	data, err := mapped.Read(f)
 	if err != nil {
 		return nil, err
 	}
-	src := &source{dir: filepath.Dir(path), files: map[string]*file{"": mapped}}
-	g, err := parse(mapped.data, src, opts)
+	src := &source{dir: filepath.Dir(path), files: map[string]*mapped.File{"": data}}
+	g, err := parse(data.Bytes(), src, opts)
 	if err != nil {
 		src.close()
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -250,25 +250,12 @@ func lowerSplit(o *op) {
 
 func lowerGather(o *op) {
 	o.arity(2, 2)
-	x, i := o.in(0), o.in(1)
+	x := o.in(0)
 	in := o.shape(x)
-	t := o.Tensor(i)
-	if t == nil || t.I64 == nil {
-		o.failf("its indices %s must be constant integers", graph.Quote(o.Name(i)))
-	}
 	if len(in) == 0 {
 		o.failf("its input is a scalar")
 	}
-	axis := o.axis(o.intAttr("axis", 0), len(in))
-	indices := make([]int, len(t.I64))
-	for j, v := range t.I64 {
-		indices[j] = o.axis(v, in[axis])
-	}
-	shape := slices.Concat(in[:axis], t.Shape, in[axis+1:])
-	if len(shape) > graph.MaxRank {
-		o.failf("its output has %d axes", len(shape))
-	}
-	o.result(0, o.Reshape(o.Gather(x, axis, indices), shape))
+	o.result(0, o.Take(x, o.axis(o.intAttr("axis", 0), len(in)), o.in(1)))
 }
 
 // lowerPad reads its amounts from attributes, before operator set 11, or

@@ -85,6 +85,8 @@ func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 					return nil, nil, false
 				}
 			}
+		case g.Map == MapPublic: // its indexes are no sums of offsets, one an axis
+			return nil, nil, false
 		case g.Map == MapAffine:
 			lo, hi := g.Base, g.Base
 			for j, a := range g.Out {

@@ -32,6 +32,7 @@ const (
 	workView       = 300
 	workBlock      = 150 // a block of a look-up tree: its place in the tree, and in its step
 	workPieceBit   = 10  // a piece of a table, for each bit of its key
+	workFormulaBit = 40  // a tensor by formula, for each bit of its indexes or offset
 	workClaimBlock = 110 // a block of a tensor that a claim is on
 	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
 )
@@ -84,7 +85,11 @@ func (c *cost) wiring(w *Wiring) {
 
 // claim adds a claim on a committed tensor.
 func (c *cost) claim(p *Plan, id model.TensorID) {
-	n := uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id]))
+	c.opens(uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id])))
+}
+
+// opens adds blocks of committed tensors that a claim is on.
+func (c *cost) opens(n uint64) {
 	c.spend(&c.opened, n, maxOpened, "claims fall into too many blocks")
 	c.work(n * workClaimBlock)
 }

@@ -46,7 +46,8 @@ const None Value = -1
 type NodeKind uint8
 
 const (
-	// Public is an input tensor at a point: the verifier evaluates it.
+	// Public is an input tensor, or one by formula, at a point: the verifier evaluates
+	// it.
 	Public NodeKind = iota
 	// Sent is a committed tensor at a point: sent, and a claim.
 	Sent
@@ -58,12 +59,16 @@ const (
 	// Combination is Const·mask + Σ Terms over the index space Shape: a virtual
 	// tensor or an accumulator.
 	Combination
+	// Count is the sum of a table's multiplicities over its saturated rows: sent as
+	// an element of F, and a claim.
+	Count
 )
 
 // Node is a value that a fork finds.
 type Node struct {
 	Kind   NodeKind
-	Tensor model.TensorID // Public, Sent, End
+	Tensor model.TensorID // Public, Sent, End, Count
+	Table  model.TableID  // Count
 	At     Point
 	Sum    int  // SumValue, End
 	IsB    bool // End: the end is that of the sum's second operand

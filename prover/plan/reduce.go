@@ -104,6 +104,7 @@ func (r *reducer) lookUps() {
 			row.Out = r.eval(t.Values, at)
 		}
 		f.Tables = append(f.Tables, row)
+		r.saturated(b)
 	}
 	f.RowNodes = len(f.Nodes)
 	f.JoinVars = join.Vars(g, &f.Leaves)
@@ -114,6 +115,17 @@ func (r *reducer) lookUps() {
 			f.Steps[i] = r.stepRow(s, challenges(JoinPoint, f.JoinVars, model.Vars(g.Steps[s.Step].Shape)))
 		}
 	}
+}
+
+// saturated lays out the count of a table's saturated rows, if it has any.
+func (r *reducer) saturated(b *backend.LeafTable) {
+	blocks := r.p.Graph.Tables[b.Table].SaturatedBlocks()
+	if len(blocks) == 0 {
+		return
+	}
+	r.f.Claims = append(r.f.Claims, r.add(Node{Kind: Count, Tensor: b.Mult, Table: b.Table}))
+	r.f.Bytes += transcript.LimbBytes
+	r.cost.opens(uint64(len(blocks)))
 }
 
 // stepRow lays out the columns of a look-up step at a point.
@@ -150,6 +162,9 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 	case model.Input:
 		n.Kind = Public
 		r.cost.public(t.Shape)
+	case model.ByFormula:
+		n.Kind = Public
+		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)
 	case model.Virtual:
 		n.Kind, n.Shape = Combination, t.Shape
 		n.Terms = r.linear(t.Def, t.Shape, at)

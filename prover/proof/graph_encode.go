@@ -25,7 +25,7 @@ func encodeFree(d *model.FreeDim) *proofpb.Free {
 }
 
 func encodeTensor(t *model.Tensor) *proofpb.Tensor {
-	return &proofpb.Tensor{
+	p := &proofpb.Tensor{
 		Name:       t.Name,
 		Shape:      encodeInts[uint64](t.Shape),
 		Kind:       proofpb.Tensor_Kind(t.Kind),
@@ -36,6 +36,10 @@ func encodeTensor(t *model.Tensor) *proofpb.Tensor {
 		Definition: encodeList(t.Def, encodeLinear),
 		Scales:     encodeInts[uint32](t.Scales),
 	}
+	if f := t.Formula; f != nil {
+		p.Formula = &proofpb.Formula{Kind: proofpb.Formula_Kind(f.Kind), Offset: f.Offset, Step: f.Step}
+	}
+	return p
 }
 
 func encodeLinear(l *model.Linear) *proofpb.Linear {
@@ -56,6 +60,7 @@ func encodeGroup(g *model.Group) *proofpb.Group {
 		Sums:      encodeList(g.Sum, encodeSum),
 		Index:     encodeInts[uint64](g.Index),
 		BaseScale: uint32(g.BaseScale),
+		Ids:       uint32(g.Ids),
 	}
 	for i := range p.Index {
 		p.Index[i]++
@@ -104,7 +109,17 @@ func encodeTable(t *model.Table) *proofpb.Table {
 		Min:    t.Min,
 		Pieces: encodeList(t.Pieces, encodePiece),
 		Values: uint32(t.Values + 1),
+
+		Saturated: encodeRows(t.Saturated),
 	}
+}
+
+func encodeRows(list []model.Rows) []uint32 {
+	var ends []uint32
+	for _, r := range list {
+		ends = append(ends, uint32(r.From), uint32(r.To))
+	}
+	return ends
 }
 
 func encodePiece(p *model.Piece) *proofpb.Piece {

@@ -153,6 +153,19 @@ func (h honestGraph) Tensor(id model.TensorID) []int32 {
 	return out
 }
 
+// reformulate gives a summand of the masked step's, counted through its linear ones and
+// products, a formula with another offset.
+func (b *builder) reformulate(i int, offset int64) {
+	acc := &b.step("masked").Acc
+	id := acc.Products[0].B
+	if i < len(acc.Linear) {
+		id = acc.Linear[i].Src
+	}
+	f := *b.g.Tensors[id].Formula
+	f.Offset = offset
+	b.g.Tensors[id].Formula = &f
+}
+
 // edit returns a copy of a fixed tensor's values that takes their place.
 func (b *builder) edit(id model.TensorID) []int32 {
 	v := make(ints.Int32s, b.w[id].Len())
@@ -214,7 +227,10 @@ func TestDishonestProvers(t *testing.T) {
 			v.Groups[0].Index = []int{0, 3, 2, 1, 0, 0, 1, 2, 3, 2}
 			s.Acc.Linear[0].View = &v
 		}},
-		"another quotient rounding": {graph: func(b *builder) { b.step("div").Acc.Const = 5 }},
+		"a mask of another diagonal": {graph: func(b *builder) { b.reformulate(2, 1) }},
+		"another identity":           {graph: func(b *builder) { b.reformulate(0, -1) }},
+		"other positions":            {graph: func(b *builder) { b.reformulate(1, 21) }},
+		"another quotient rounding":  {graph: func(b *builder) { b.step("div").Acc.Const = 5 }},
 		// Other weights under the same commitment.
 		"one weight of the convolution": {weights: func(b *builder) { b.edit(b.find("weights"))[5]++ }},
 		"two weights swapped": {weights: func(b *builder) {
@@ -266,7 +282,17 @@ func TestDishonestProvers(t *testing.T) {
 			v := w.Values[b.g.Mults[0].Tensor]
 			slices.Reverse(v)
 		}},
+		"a saturated look-up counted at another row": {witness: func(b *builder, w *forward.Witness) {
+			b.count(w, "relu", int64(b.saturatedKey(w)), -1)
+			b.count(w, "relu", 0, 1)
+		}},
 		// Lies on the way.
+		"a look-up less in saturated rows": {backend: func(b backend.Backend) backend.Backend {
+			return &saturationLiar{b, -1}
+		}},
+		"a look-up more in saturated rows": {backend: func(b backend.Backend) backend.Backend {
+			return &saturationLiar{b, 1}
+		}},
 		"an evaluation": {backend: func(b backend.Backend) backend.Backend {
 			return &liar{Backend: b, evals: map[int]field.QM31{0: field.One}}
 		}},
@@ -377,6 +403,40 @@ func (l *liar) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (
 	v, err := l.Backend.Inner(ctx, eq, a, b)
 	v = v.Add(l.inners[l.nInner]).Add(l.inners[-1])
 	l.nInner++
+	return v, err
+}
+
+// saturatedKey is a key of a saturated row that is looked up.
+func (b *builder) saturatedKey(w *forward.Witness) int32 {
+	for i := range b.g.Steps {
+		for _, k := range w.Keys[i] {
+			if s := &b.g.Steps[i]; s.Table == b.relu() && k >= 100 {
+				return k
+			}
+		}
+	}
+	panic("nothing is saturated")
+}
+
+// saturationLiar adds to the number of look-ups in saturated rows, which is known from
+// its evaluations at points with a coordinate of 1/2.
+type saturationLiar struct {
+	backend.Backend
+	add int64
+}
+
+func (l *saturationLiar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
+	v, err := l.Backend.Eval(ctx, id, point)
+	half := field.M31(1).Div2Exp(1)
+	halves := 0
+	for _, x := range point {
+		if x == field.FromM31(half) {
+			halves++
+		}
+	}
+	if halves > 0 {
+		v = v.Add(field.FromM31(field.FromInt64(l.add).Div2Exp(uint(halves))))
+	}
 	return v, err
 }
 

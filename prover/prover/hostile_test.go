@@ -31,6 +31,18 @@ var hostile = map[string]func(n int) *builder{
 		}
 		return viewed(n>>14, []int{1 << 14}, []int{1 << 14}, model.Group{Out: []int{0}, In: []int{0}, Map: model.MapIndex, Index: index}, 0)
 	},
+	"public indexes": func(n int) *builder {
+		b := &builder{}
+		x, ids := b.input(1<<14), b.ids(1<<14, 1<<14)
+		var sum []model.Linear
+		for range n >> 14 {
+			sum = append(sum, model.Linear{Coef: 1, Src: x, View: &model.View{Groups: []model.Group{gathered(ids, 0, 0)}}})
+		}
+		y := b.virtual([]int{1 << 14}, sum...)
+		b.g.Tensors[y].Min, b.g.Tensors[y].Max = 1-model.Bound, model.Bound-1
+		b.g.Outputs = []model.TensorID{y}
+		return b
+	},
 	"reshape": func(n int) *builder {
 		return viewed(n>>14, []int{3, 5, 1 << 10}, []int{1 << 10, 5, 3}, model.Group{Out: []int{0, 1, 2}, In: []int{0, 1, 2}, Map: model.MapReshape}, 0)
 	},

@@ -61,6 +61,9 @@ func (l *lowering) broadcast(x *value, shape []int) *expr {
 
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
+	if l.foldAdd(v, x, name) {
+		return
+	}
 	t := l.fg.Consts[name]
 	c, same := uniform(t)
 	if same {

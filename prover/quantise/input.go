@@ -13,6 +13,9 @@ import (
 // tell, which tightens every bound after. One whose features are scaled first has
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
+	if rows := l.fg.Rows(v.name); rows > 0 {
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(rows - 1)})
+	}
 	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom
 	if r == 0 {
@@ -88,7 +91,8 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values
-// outside of an input's range are clamped; saturated is their number.
+// outside of an input's range are clamped; saturated is their number. Those of
+// inputs that are indexes, such as tokens, must be whole and within.
 func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
 	g := m.Graph
 	if len(inputs) != len(g.Inputs) {
@@ -99,12 +103,16 @@ func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int
 		if len(inputs[i]) != model.Size(t.Shape) {
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), model.Size(t.Shape))
 		}
+		index := g.IsIds(id)
 		v := make([]int32, len(inputs[i]))
 		for j, x := range inputs[i] {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
 			}
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
+				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
+			}
 			if r < float64(t.Min) || r > float64(t.Max) {
 				saturated++
 				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))

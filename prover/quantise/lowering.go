@@ -37,7 +37,6 @@ type lowering struct {
 
 	steps   []stepReport
 	clamps  []clamp
-	outside []outside
 	maxBits int  // activation bits that leave the weights enough of the bound
 	draft   bool // the first pass, which nobody executes
 }
@@ -65,6 +64,9 @@ type value struct {
 	// (in row-major order: the shapes may differ).
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
 
 	quiet   bool // clamping it says nothing about the calibration
 	clipped bool // the tensor has less than the value's range
@@ -162,6 +164,7 @@ func (l *lowering) run() error {
 		}
 		l.g.Outputs = append(l.g.Outputs, id)
 	}
+	l.markSaturated()
 	printableNames(l.g)
 	return nil
 }
@@ -294,6 +297,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Take:
+		return with(lowerTake, op)
 	case graph.Pad:
 		return with(lowerPad, op)
 	case graph.Concat:
@@ -316,7 +321,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

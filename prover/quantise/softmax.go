@@ -181,7 +181,7 @@ func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
 type scores struct {
 	id     model.TensorID
 	shape  []int
-	mask   model.TensorID // fixed, of 0 and 1; None without
+	mask   model.TensorID // constant, of 0 and 1; None without
 	labels []int
 }
 
@@ -193,11 +193,7 @@ func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) s
 	t := l.g.Tensors[id]
 	c := l.fg.Consts[n.Inputs[1]]
 	labels, kept := broadcastLabels(c.Shape, shape)
-	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32, from int) {
-		for i := range dst {
-			dst[i] = int32(c.I64[from+i])
-		}
-	})
+	mask, labels := l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac

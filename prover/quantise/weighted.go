@@ -10,7 +10,7 @@ import (
 // weighting is a product of a computed value with constant weights.
 type weighting struct {
 	name   string // of the constant
-	t      *graph.Tensor
+	t      *constantWeights
 	shape  []int // of the fixed tensor, row-major the same entries
 	labels []int
 	// The output channel of weight i is i/inner mod channels; an output entry
@@ -112,7 +112,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t, quantised(w.t, frac, exponents, w.inner))
+	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t.source(), quantised(w.t, frac, exponents, w.inner))
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 	if len(w.bias) > 0 {

@@ -312,6 +312,13 @@ case("clip_turned", 13, node("Clip", ["x", "lo", "hi"], ["y"]), {"x": rand(5)}, 
 case("gemm_of_constants", 13, node("Gemm", ["a", "b", "x"], ["y"], alpha=0.5, beta=2.0, transA=1),
      {"x": rand(2, 3)}, {"a": rand(4, 2), "b": rand(4, 3)})
 
+# Indices that are an input.
+case("gather_tokens", 17, node("Gather", ["e", "ids"], ["y"]), {"ids": np.array([[3, 0, 8], [8, 8, 1]], I)}, {"e": rand(9, 4)})
+case("gather_of_computed", 17, [node("Relu", ["x"], ["r"]), node("Gather", ["r", "i"], ["y"], axis=1)],
+     {"x": rand(2, 5, 3), "i": np.array([4, 0, 0], np.int32)})
+case("gather_one_token", 17, [node("Reshape", ["id", "shape"], ["one"]), node("Gather", ["e", "one"], ["y"], axis=1)],
+     {"id": np.array([2], I)}, {"e": rand(3, 4), "shape": np.array([], I)})
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)

@@ -7,8 +7,8 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS,
-                     ZERO)
+from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, PROGRESSION, PUBLIC,
+                     RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO)
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
@@ -18,6 +18,7 @@ MOST_LABELS = 24
 MOST_SCALE = 1000
 MOST_TABLE_BITS = 20
 MOST_PIECES = 64
+MOST_SATURATED = 64  # intervals of rows
 MOST_STRIDE = 1 << 24  # of bases too
 LARGEST_NUMBER = 1 << 34
 MOST_WIRED = 1 << 24  # of a group
@@ -28,6 +29,11 @@ def printable(name):
     """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
     return (len(name.encode()) <= MOST_NAME_BYTES
             and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
+
+
+def table_rows(table):
+    """The intervals of a table's saturated rows: first row and end."""
+    return list(zip(table.saturated[::2], table.saturated[1::2]))
 
 
 def check(graph):
@@ -82,9 +88,23 @@ class _Checker:
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
+        self._formula(what, tensor)
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
+
+    def _formula(self, what, tensor):
+        f = tensor.formula
+        require((tensor.kind == FORMULA) == (f is not None), f"{what}: exactly the tensors by formula have one")
+        if f is None:
+            return
+        require(len(tensor.shape) == (1 if f.kind == PROGRESSION else 2), f"{what}: another shape than its formula's")
+        require(abs(f.offset) <= LARGEST and abs(f.step) <= LARGEST and (f.kind == PROGRESSION or f.step == 0),
+                f"{what}: a number of its formula is out of range")
+        ends = (0, 1)
+        if f.kind == PROGRESSION:
+            ends = (f.offset, f.offset + f.step * (tensor.shape[0] - 1))
+        require(tensor.min <= min(ends) and max(ends) <= tensor.max, f"{what}: entries of its formula are out of its range")
 
     def _units(self, what, tensor):
         if tensor.fracs:
@@ -119,13 +139,22 @@ class _Checker:
             require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
                     f"{what}: malformed")
             require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
+        elif group.map == PUBLIC:
+            self._public(group, wiring, what)
         else:
             require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
-        unused = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums),
-                  RESHAPE: (group.base, group.strides, group.sums, group.index)}[group.map]
+        affine = (group.base, group.strides, group.sums)
+        unused = {AFFINE: (group.index, group.ids), INDEX: (*affine, group.ids),
+                  RESHAPE: (*affine, group.index, group.ids), PUBLIC: (*affine, group.index)}[group.map]
         require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
         if not wiring.trivial():
             require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
+
+    def _public(self, group, wiring, what):
+        ids = self._source(group.ids, what)
+        require(len(group.inn) == 1 and ids.kind == INPUT, f"{what}: malformed")
+        require(size(ids.shape) == size(wiring.out_shape), f"{what}: not one public index an entry")
+        require(0 <= ids.min and ids.max < wiring.in_shape[0], f"{what}: public indexes may be out of range")
 
     def _affine(self, group, wiring, what):
         require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")
@@ -150,9 +179,22 @@ class _Checker:
                     f"{what}: its pieces do not cover it")
             require(all(max(abs(p.slope), abs(p.offset)) <= LARGEST for p in table.pieces),
                     f"{what}: a piece is out of range")
+        self._saturated(what, table)
         if table.kind == FUNC:
             require(table.values and values.kind == FIXED and values.shape == [1 << table.bits],
                     f"{what}: its values are not a fixed tensor of its size")
+
+    def _saturated(self, what, table):
+        ends = table.saturated
+        require(len(ends) % 2 == 0 and len(ends) <= 2 * MOST_SATURATED and (table.kind != RANGE or not ends),
+                f"{what}: {len(ends)} ends of saturated rows")
+        require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1:] <= [1 << table.bits],
+                f"{what}: saturated rows that are none of its own")
+        start = 0
+        for piece in table.pieces:
+            flat = piece.slope == 0 or all(end <= start or piece.end <= first for first, end in table_rows(table))
+            require(flat, f"{what}: saturated rows whose values differ")
+            start = piece.end
 
     def _step(self, what, step):
         self._shape(step.shape, what)

@@ -3,16 +3,18 @@
 
 from collections import namedtuple
 
+from . import formulas
 from .errors import require
-from .field import ONE, ZERO, add, horner, mul, scale, sub, total
+from .field import ONE, ZERO, add, horner, lift, mul, scale, sub, total
 from .layout import parts_number
 from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
-from .schema import FIXED, INPUT, WITNESS
+from .schema import FIXED, FORMULA, INPUT, WITNESS
 from .soundness import QUADRATIC
 from .wiring import Wiring
 
-# T~(point) = value for the tensor with this identifier.
-Claim = namedtuple("Claim", "tensor point value")
+# T~(point) = value for the tensor with this identifier; or, if there are rows, a sum over
+# them: (first row, bits) of aligned blocks of a vector.
+Claim = namedtuple("Claim", "tensor point value rows", defaults=[()])
 
 
 class ViewSum:
@@ -85,6 +87,7 @@ class Fork:
         self.rounds = rounds
         self.known = {}  # (tensor, point): value
         self.claims = []
+        self.saturated = {}  # table: look-ups in its saturated rows
         self.queue = []
         self.batches = 0
 
@@ -114,11 +117,21 @@ class Fork:
         self.claims.append(Claim(tensor, point, value))
         self.budget.charge("blocks of claims", parts_number(self.circuit.tensors[tensor].shape))
 
+    def count(self, tensor, rows):
+        """How often saturated rows, (first row, bits) of aligned blocks, are looked up."""
+        number = self.stream.limb()
+        self.claims.append(Claim(tensor, (), lift(number), rows))
+        self.budget.charge("values", 1)
+        self.budget.charge("blocks of claims", len(rows))
+        return number
+
     def _compute(self, tensor, point):
         t = self.circuit.tensors[tensor]
         if t.kind == INPUT:
             self.budget.charge("work", size(t.shape))
             return evaluate_integers(self.public[tensor], t.shape, point)
+        if t.kind == FORMULA:
+            return formulas.value(t, point)
         return self._linear(t.definition, t.shape, point)
 
     def _linear(self, summands, shape, point):
@@ -133,7 +146,7 @@ class Fork:
             return self.evaluate(source, point)
         source_shape = self.circuit.tensors[source].shape
         out = split(point, shape)
-        groups = [(Wiring(g, source_shape, shape), [out[axis] for axis in g.out]) for g in view.groups]
+        groups = [(Wiring(g, source_shape, shape, self.public), [out[axis] for axis in g.out]) for g in view.groups]
         self.budget.charge("values", 1)
         self.budget.charge("work", sum(sum(w.size()) for w, _ in groups if not w.trivial()))
         value = self._wired(source, source_shape, groups)
