@@ -258,6 +258,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		case graph.Div:
 			return lowerDiv
 		}
+	case graph.Rescale:
+		return with(lowerRescale, op)
 	case graph.FloorDiv:
 		return lowerFloorDiv
 	case graph.Gemm:
