@@ -35,8 +35,10 @@ type lowering struct {
 	chains   map[string]*scaling      // the same by the values of their chains
 	keen     map[string]bool          // values that something with jumps reads
 
-	blocks  []Block
-	past    *past // of a block that is made again; nil otherwise
+	blocks []Block
+	past   *past              // of a block that is made again; nil otherwise
+	uses   map[clampTable]int // entries that have them
+
 	steps   []stepReport
 	clamps  []clamp
 	maxBits int  // activation bits that leave the weights enough of the bound
@@ -92,7 +94,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 	return &lowering{
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
-		values: map[string]*value{}, tables: map[string]model.TableID{},
+		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		maxBits: 15,
 	}
@@ -258,6 +260,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		case graph.Div:
 			return lowerDiv
 		}
+	case graph.Rescale:
+		return with(lowerRescale, op)
 	case graph.FloorDiv:
 		return lowerFloorDiv
 	case graph.Gemm:

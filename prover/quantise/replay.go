@@ -52,7 +52,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 		return nil, nil, ErrOtherSteps
 	}
 	l := newLowering(&graph.Graph{}, nil, Options{}, nil)
-	l.plan, l.batch, l.node = plan{b.TableBits, b.ActBits}, batch, &graph.Node{}
+	l.plan, l.batch, l.node = plan{tableBits: b.TableBits, bits: b.ActBits}, batch, &graph.Node{}
 	l.past = &past{tables: g.Tables[:b.Tables], columns: columns}
 	l.g.Tensors, l.g.Tables = slices.Clone(g.Tensors[:b.Tensors]), slices.Clone(g.Tables[:b.Tables])
 	a = &static.Argument{Given: map[model.TensorID]static.Interval{}, Results: map[model.TensorID]static.Interval{}, RowSums: map[model.TensorID]int64{}}
