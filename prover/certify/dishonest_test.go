@@ -63,7 +63,7 @@ func (c *circuit) forge(t *testing.T, of committed, alter func(w *forward.Witnes
 	ctx := context.Background()
 	b := cpu.New(p.Graph, w)
 	defer b.Close()
-	file := bytes.NewBuffer(head(c.extras.encode()))
+	file := bytes.NewBuffer(head(of.key, c.extras.encode()))
 	inputs, outputs := [][]int32{w.Tensor(p.Graph.Inputs[0])}, [][]int32(nil)
 	for _, id := range p.Graph.Outputs {
 		outputs = append(outputs, w.Tensor(id))
