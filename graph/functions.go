@@ -49,11 +49,17 @@ var (
 	Acosh = define(Function{Name: "Acosh", Formula: of(elementary.Acosh), Domain: Domain{1, math.Inf(1), Hold}})
 	Atanh = define(Function{Name: "Atanh", Formula: of(elementary.Atanh), Domain: Domain{-1, 1, Hold}})
 
-	Erf       = define(Function{Name: "Erf", Formula: of(elementary.Erf)})
-	Sigmoid   = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) })})
-	Softplus  = define(Function{Name: "Softplus", Formula: of(softplus)})
-	Softsign  = define(Function{Name: "Softsign", Formula: of(func(x float64) float64 { return x / (1 + math.Abs(x)) })})
-	Mish      = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * elementary.Tanh(softplus(x)) })})
+	Erf      = define(Function{Name: "Erf", Formula: of(elementary.Erf)})
+	Sigmoid  = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) })})
+	Softplus = define(Function{Name: "Softplus", Formula: of(softplus)})
+	Softsign = define(Function{Name: "Softsign", Formula: of(func(x float64) float64 { return x / (1 + math.Abs(x)) })})
+	Mish     = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * elementary.Tanh(softplus(x)) })})
+	Swish    = define(Function{
+		Name: "Swish", Params: []Param{{"alpha", 1}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 { return x / (1 + elementary.Exp(-p[0]*x)) }
+		},
+	})
 	HardSwish = define(Function{Name: "HardSwish", Formula: of(func(x float64) float64 { return x * max(0, min(1, x/6+0.5)) })})
 
 	HardSigmoid = define(Function{

@@ -144,5 +144,5 @@ func wordAfter(s string) bool {
 
 // wordRune says whether r is matched by \w.
 func wordRune(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.Is(unicode.Nd, r) || unicode.Is(unicode.Nl, r) || unicode.Is(unicode.Pc, r) || unicode.Is(unicode.Other_Alphabetic, r)
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.Is(unicode.Nd, r) || unicode.Is(unicode.Nl, r) || unicode.Is(unicode.Pc, r) || unicode.In(r, unicode.Other_Alphabetic, unicode.Join_Control)
 }

@@ -36,6 +36,8 @@ type Tensor struct {
 	// types. Decode sets dst to the numbers of whole blocks.
 	Elems, Bytes int
 	Decode       func(dst []float32, src []byte)
+	// Row, if set, is where row i of the tensor is stored.
+	Row func(i int) int
 	// Whole marks integer types, whose numbers Ints reads.
 	Whole func(src []byte) int64
 }
@@ -55,9 +57,18 @@ func (t *Tensor) Floats() ([]float32, error) {
 	}
 	t.advise((*mapped.File).Will)
 	var out []float32
-	if t.Decode == nil {
+	switch {
+	case t.Row != nil:
+		out = make([]float32, t.Len())
+		width := t.Len() / max(t.Shape[0], 1)
+		parallel.For(t.Shape[0], max(grain*t.Elems/max(width, 1), 1), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				t.Read(out[i*width:(i+1)*width], t.Row(i)*width)
+			}
+		})
+	case t.Decode == nil:
 		out = mapped.Float32s(t.Raw, t.Len())
-	} else {
+	default:
 		out = make([]float32, t.Len())
 		parallel.For(len(t.Raw)/t.Bytes, grain, func(lo, hi int) {
 			t.Decode(out[lo*t.Elems:hi*t.Elems], t.Raw[lo*t.Bytes:hi*t.Bytes])
@@ -70,8 +81,8 @@ func (t *Tensor) Floats() ([]float32, error) {
 	return out, nil
 }
 
-// Read sets dst to the numbers from the given one on, in float32, without a look at
-// what they are. Both ends lie between blocks.
+// Read sets dst to the stored numbers from the given one on, in float32, without a
+// look at what they are. Both ends lie between blocks.
 func (t *Tensor) Read(dst []float32, from int) {
 	if t.Decode == nil {
 		copy(dst, mapped.Float32s(t.Raw[4*from:], len(dst)))

@@ -138,7 +138,7 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 	t := &a.g.Tensors[id]
 	all := Interval{-limit, limit}
 	switch t.Kind {
-	case model.Input:
+	case model.Input, model.ByFormula: // which Validate and the reader of a proof hold it to
 		all = Interval{t.Min, t.Max}
 	case model.Fixed:
 		if r, ok := a.c.Ranges[id]; ok {

@@ -32,9 +32,11 @@ func SameView(a, b *View) bool {
 	return Linear{View: a}.equal(Linear{View: b})
 }
 
-// SameValues reports whether two tensors have the same kind, shape and definition.
+// SameValues reports whether two tensors have the same kind, shape and definition,
+// or formula.
 func (t *Tensor) SameValues(o *Tensor) bool {
-	return t.Kind == o.Kind && slices.Equal(t.Shape, o.Shape) && slices.EqualFunc(t.Def, o.Def, Linear.equal)
+	return t.Kind == o.Kind && slices.Equal(t.Shape, o.Shape) && (t.Formula == nil) == (o.Formula == nil) &&
+		(t.Formula == nil || *t.Formula == *o.Formula) && slices.EqualFunc(t.Def, o.Def, Linear.equal)
 }
 
 // SameRows reports whether two tables have the same rows, values of a fixed tensor

@@ -116,7 +116,7 @@ func (f *forger) forge(c forgery) *forward.Witness {
 	forged, err := forward.Run(context.Background(), &h, append(w, nil), f.in)
 	if err != nil {
 		// Later steps refuse these values: leave those as they were.
-		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Weights: f.m.Weights, Keys: slices.Clone(f.honest.Keys)}
+		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Weights: f.honest.Weights, Keys: slices.Clone(f.honest.Keys)}
 		for id := range c.set {
 			forged.Values[id] = ints.All(w[id])
 		}

@@ -24,9 +24,9 @@ type Block struct {
 	Epsilon float64 // norm: what is added to it
 	Times   int     // norm: how often the entries have been multiplied by what the epsilon goes with
 
-	Masked       bool  // Softmax: with a mask,
-	Labels       []int // which has these axes of the scores
-	Summed, Bits int   // Softmax: bits of what is summed, and of the result; 0: its logarithm
+	Mask         model.TensorID // Softmax; None: it has none
+	Labels       []int          // the axes of the scores that the mask has
+	Summed, Bits int            // Softmax: bits of what is summed, and of the result; 0: its logarithm
 }
 
 // BlockKind tells which steps a Block has.
@@ -72,7 +72,7 @@ func AppendBlocks(to []byte, blocks []Block) []byte {
 		flag(b.Sum)
 		to = binary.AppendUvarint(to, math.Float64bits(b.Epsilon))
 		number(b.Times)
-		flag(b.Masked)
+		number(int(b.Mask + 1))
 		list(b.Labels)
 		number(b.Summed)
 		number(b.Bits)
@@ -112,7 +112,7 @@ func ParseBlocks(b []byte) ([]Block, error) {
 		blocks = append(blocks, Block{
 			Kind: BlockKind(next(math.MaxUint8)), Tensors: number(), Tables: number(), Steps: number(), TableBits: number(), ActBits: number(), Of: model.TensorID(number()),
 			Axes: list(), Sum: next(1) == 1, Epsilon: math.Float64frombits(next(math.MaxUint64)), Times: number(),
-			Masked: next(1) == 1, Labels: list(), Summed: number(), Bits: number(),
+			Mask: model.TensorID(number()) - 1, Labels: list(), Summed: number(), Bits: number(),
 		})
 	}
 	if failed || len(b) > 0 {

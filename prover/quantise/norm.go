@@ -36,10 +36,10 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 	r := rowsOf(v.shape, op.Axes)
 	id, times := l.tensor(x), 1
 	if op.Centred {
-		l.begin(Block{Kind: centredBlock, Of: id, Axes: op.Axes})
+		l.begin(Block{Kind: centredBlock, Of: id, Mask: model.None, Axes: op.Axes})
 		id, times = l.centred(r, id, count)
 	}
-	l.begin(Block{Kind: normBlock, Of: id, Axes: op.Axes, Sum: op.Sum, Epsilon: op.Epsilon, Times: times})
+	l.begin(Block{Kind: normBlock, Of: id, Mask: model.None, Axes: op.Axes, Sum: op.Sum, Epsilon: op.Epsilon, Times: times})
 	v.pending = l.normalised(r, id, op, times)
 	if !slices.Equal(op.Axes, []int{len(v.shape) - 1}) {
 		v.pending.norm = 0 // rows are not along the last axis

@@ -47,7 +47,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	if b.Kind == softmaxBlock && (b.Summed < 1 || b.Summed > 20 || b.Bits > formatBits) {
 		return nil, nil, ErrOtherSteps
 	}
-	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) || int(b.Of) >= b.Tensors ||
+	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) || int(b.Of) >= b.Tensors || int(b.Mask) >= b.Tensors ||
 		b.TableBits < 10 || b.TableBits > model.MaxTableBits || b.ActBits > b.TableBits || !(b.Epsilon >= 0 && b.Epsilon <= math.MaxFloat32) {
 		return nil, nil, ErrOtherSteps
 	}
@@ -74,7 +74,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 	for _, f := range l.fixeds {
 		t := &l.g.Tensors[f.id]
 		a.Given[f.id] = static.Interval{Min: t.Min, Max: t.Max}
-		if f.fill == nil || t.Min == t.Max {
+		if t.Min == t.Max {
 			continue // of this range, which says enough
 		}
 		values := make([]int32, model.Size(t.Shape))
@@ -105,13 +105,9 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 		l.centred(r, b.Of, r.count)
 	case softmaxBlock:
 		m := scores{id: b.Of, shape: shape, mask: model.None}
-		if b.Masked {
-			kept := make([]int, len(b.Labels))
-			for i, label := range b.Labels {
-				kept[i] = shape[label]
-			}
-			m = l.maskedScores("mask", b.Of, b.Labels, kept, nil)
-			l.fixeds[0].fill = nil // any mask
+		if b.Mask != model.None {
+			a.Given[b.Mask] = static.Interval{Max: 1}
+			m = l.maskedScores(b.Of, b.Mask, b.Labels)
 		}
 		s := l.shares(m, b.Summed)
 		if b.Bits == 0 {

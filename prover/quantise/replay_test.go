@@ -201,7 +201,7 @@ func TestReplayRefuses(t *testing.T) {
 			"axes": func(b *Block) {
 				b.Axes = append(slices.Clone(b.Axes), 0, 1)
 				b.Labels = []int{9}
-				b.Masked = true
+				b.Mask = 0
 				b.Summed = 12
 			},
 		} {

@@ -100,16 +100,16 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(v.shape[len(v.shape)-1], t.Frac) > 1<<15-4) {
 		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
 	}
-	b.Of = id
+	b.Of, b.Mask = id, model.None
 	if len(n.Inputs) < 2 {
 		l.begin(b)
 		return scores{id: id, shape: v.shape, mask: model.None}
 	}
 	c := l.fg.Consts[n.Inputs[1]]
 	labels, kept := broadcastLabels(c.Shape, v.shape)
-	b.Masked, b.Labels = true, labels
+	b.Mask, b.Labels = l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
 	l.begin(b)
-	return l.maskedScores(n.Inputs[1], id, labels, kept, c)
+	return l.maskedScores(id, b.Mask, b.Labels)
 }
 
 // shares makes the keys. What is summed has that many bits.
@@ -210,20 +210,14 @@ func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
 type scores struct {
 	id     model.TensorID
 	shape  []int
-	mask   model.TensorID // fixed, of 0 and 1; None without
+	mask   model.TensorID // constant, of 0 and 1; None without
 	labels []int
 }
 
-// maskedScores applies a mask of 0 and 1, with labels and a shape as a factor of the
-// scores.
-func (l *lowering) maskedScores(name string, id model.TensorID, labels, kept []int, c *graph.Tensor) scores {
+// maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
+func (l *lowering) maskedScores(id, mask model.TensorID, labels []int) scores {
 	t := l.g.Tensors[id]
 	shape := t.Shape
-	mask := l.fixed(name, kept, 0, 0, 1, c, func(dst []int32, from int) {
-		for i := range dst {
-			dst[i] = int32(c.I64[from+i])
-		}
-	})
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac
