@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/quantise"
@@ -67,14 +68,21 @@ func tensor(name string, shape []int, values []float64) Tensor {
 	return Tensor{name, shape, values}
 }
 
-// Open reads an ONNX model, with external data from files of the same folder.
-// Nothing in the file is trusted. An error about nodes names all of them. The
-// caller closes the model.
+// Open reads a model: an ONNX file, with external data from files of the same
+// folder; a folder in the Hugging Face layout, with config.json and SafeTensors; a
+// .safetensors file with config.json beside it; or a .gguf file. Nothing in the files
+// is trusted. An error about nodes names all of them. The caller closes the model.
 func Open(path string, opts ...Option) (*Model, error) {
 	o := apply(opts)
-	options := o.arrays.Options(o.dims)
-	options.Fixed = o.fixed
-	g, err := onnx.Load(path, options)
+	var g *graph.Graph
+	var err error
+	if hf.Is(path) {
+		g, err = openPublished(path, o)
+	} else {
+		options := o.arrays.Options(o.dims)
+		options.Fixed = o.fixed
+		g, err = onnx.Load(path, options)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}

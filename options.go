@@ -14,6 +14,7 @@ type options struct {
 	observer Observer
 
 	dims   map[string]int
+	tokens int
 	arrays Arrays // for Open, and for Verify
 	fixed  Arrays // for Open
 

@@ -2,16 +2,18 @@
 
   python scripts/hf/families.py [OUT] [--seed 11] [NAME…]       writes hf/testdata
 
-needs torch 2 (CPU), transformers 5.23.0 and numpy 2.4.6 from PyPI. The models are read back from their files in float32, so that the expectation
+needs torch 2 (CPU), transformers 5.23.0, gguf 0.19.0 and numpy 2.4.6 from PyPI. The models are read back from their files in float32, so that the expectation
 is that of the stored weights and of nothing else. expected.json has the input, expected.npy the output.
 """
 import argparse
 import json
 from pathlib import Path
 
+import gguf
 import numpy as np
 import torch
 import transformers as tf
+from safetensors.torch import load_file
 
 base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=32)
 kv = dict(num_key_value_heads=2)
@@ -104,6 +106,40 @@ def make(name, out):
     (d / "generation_config.json").unlink(missing_ok=True)
 
 
+def make_gguf(out):
+    """The model "llama" as llama.cpp's converter writes it: names of its own, and rows of queries and keys with the pairs that turn next to each other."""
+    src, d = out / "llama", out / "llama-gguf"
+    d.mkdir(exist_ok=True)
+    c = json.loads((src / "config.json").read_text())
+    w = gguf.GGUFWriter(d / "model.gguf", "llama")
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_embedding_length(c["hidden_size"])
+    w.add_block_count(c["num_hidden_layers"])
+    w.add_feed_forward_length(c["intermediate_size"])
+    w.add_head_count(c["num_attention_heads"])
+    w.add_head_count_kv(c["num_key_value_heads"])
+    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
+    w.add_rope_dimension_count(c["head_dim"])
+    w.add_vocab_size(c["vocab_size"])
+    names = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+             "q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output", "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down"}
+    for name, t in load_file(src / "model.safetensors").items():
+        t = t.float().numpy()
+        part = name.split(".")
+        heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}.get(part[-2])
+        if heads:
+            t = t.reshape(heads, 2, t.shape[0] // heads // 2, t.shape[1]).swapaxes(1, 2).reshape(t.shape)
+        prefix = f"blk.{part[2]}." if part[1] == "layers" else ""
+        w.add_tensor(f"{prefix}{names[part[-2]]}.weight", np.ascontiguousarray(t))
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+    for f in ("expected.json", "expected.npy"):
+        (d / f).write_bytes((src / f).read_bytes())
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("out", nargs="?", default=Path(__file__).resolve().parents[2] / "hf/testdata", type=Path)
@@ -113,6 +149,8 @@ def main():
     for name in a.names or models:
         torch.manual_seed(a.seed)
         make(name, a.out)
+    if not a.names or "llama" in a.names:
+        make_gguf(a.out)
 
 
 if __name__ == "__main__":
