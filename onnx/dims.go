@@ -164,7 +164,7 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
 				}
 				if v.DimValue == 0 {
-					return nil, fmt.Errorf("axis %d is declared empty", axis)
+					return nil, fmt.Errorf("axis %d is declared empty: fix the input, of which there is only one", axis)
 				}
 				// Some exporters write −1 for an open dimension.
 				dims[axis].size = int(max(v.DimValue, 0))

@@ -73,7 +73,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	p = l.partsOf(id)
 	high, low := reach(frac)
 	size := int64(most*pow2(frac)) + 1
-	wid := l.fixed(w.name, w.shape, frac, -size, size, w.t, quantised(w.t, frac, make([]int, len(stats)), w.inner))
+	wid := l.fixed(w.name, w.shape, frac, -size, size, w.t.source(), quantised(w.t, frac, make([]int, len(stats)), w.inner))
 	sum := func(limb model.TensorID, bound float64) *expr {
 		other, labels := w.operand(limb)
 		e := &expr{shape: w.out, frac: l.g.Tensors[limb].Frac + frac, min: -int64(math.Ceil(bound)), max: int64(math.Ceil(bound))}

@@ -12,10 +12,22 @@ import (
 // tell, which tightens every bound after. One whose features are scaled first has
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
+	if rows := l.fg.Rows(v.name); rows > 0 {
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(rows - 1)})
+	}
 	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom
 	if r == 0 {
 		r = 1
+	}
+	switch {
+	case l.fg.DTypes[v.name] == graph.Bool:
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
+	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
+		lo, hi := l.fg.DTypes[v.name].Bounds()
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
+	case l.integers(v.name): // whole numbers stay what they are
+		bits, finest = max(bits, min(floorLog2(r)+1, formatBits)), 0
 	}
 	frac := floorLog2(float64(int64(1)<<bits-1) / r)
 	if frac > finest {
@@ -32,6 +44,12 @@ func (l *lowering) input(v *value) model.TensorID {
 			t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].abs()*l.opts.Headroom)))
 		}
 	}
+	return l.public(t)
+}
+
+// public adds a graph input.
+func (l *lowering) public(t model.Tensor) model.TensorID {
+	t.Kind = model.Input
 	id := model.TensorID(len(l.g.Tensors))
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
@@ -39,8 +57,8 @@ func (l *lowering) input(v *value) model.TensorID {
 }
 
 // inputFormat returns the width of an input and its finest scale: wide where norms
-// alone read it, which take small rows beside large ones; what its keys take where
-// Softmax does. Public values cost nothing.
+// alone read it, which take small rows beside large ones, or something that has jumps
+// does; what its keys take where Softmax does. Public values cost nothing.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	if b := l.formatted(v); b > 0 {
 		return b, math.MaxInt
@@ -60,7 +78,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	}
 	switch {
 	case l.opts.Mode != "auto" || v.uses == 0:
-	case norms == v.uses:
+	case norms == v.uses || l.keen[v.name]:
 		bits = 24
 	case norms+softmaxes == v.uses:
 		finest = finestKey
@@ -71,8 +89,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	return bits, finest
 }
 
-// QuantiseInput rounds the real values of each input to integers. Values
-// outside of an input's range are clamped; saturated is their number.
+// QuantiseInput rounds the real values of each input to integers (RoundInputs).
 func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
 	return m.Graph.RoundInputs(inputs)
 }

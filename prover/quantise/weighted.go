@@ -10,7 +10,7 @@ import (
 // weighting is a product of a computed value with constant weights.
 type weighting struct {
 	name   string // of the constant
-	t      *graph.Tensor
+	t      *constantWeights
 	shape  []int // of the fixed tensor, row-major the same entries
 	labels []int
 	// The output channel of weight i is i/inner mod channels; an output entry
@@ -112,7 +112,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t, quantised(w.t, frac, exponents, w.inner))
+	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t.source(), quantised(w.t, frac, exponents, w.inner))
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 	if len(w.bias) > 0 {
@@ -186,7 +186,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 	}
 	bits = floorLog2(most*pow2(frac)) + 1
 	if r := l.finest(v) * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
-		most := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - t.Frac
+		most := l.plan.shift() + floorLog2(float64(int64(1)<<min(l.plan.bits, l.roomAfter(v))-1)/r) - t.Frac
 		if spare := frac - most; spare > 0 {
 			spare = max(0, min(spare, bits-minWeightBits-1))
 			frac, bits = frac-spare, bits-spare

@@ -41,7 +41,8 @@ func (f *fixed) values(t *model.Tensor) ints.Ints {
 	}
 }
 
-// constant adds a fixed tensor of the given values, rounded to frac.
+// constant adds a fixed tensor, or one by formula, of the given values, rounded to
+// frac.
 func (l *lowering) constant(name string, shape []int, values []float64, frac int) model.TensorID {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -50,6 +51,9 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 	scale := pow2(frac)
 	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
 		refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
+	}
+	if id, ok := l.byFormula(name, shape, values, frac); ok {
+		return id
 	}
 	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32, from int) {
 		for i := range dst {
@@ -74,10 +78,55 @@ func uniform(t *graph.Tensor) (float64, bool) {
 // magnitude, and the sum of the squares.
 type channelStats struct{ pos, neg, max, squares float64 }
 
-// statsKey is a constant and the axis that holds its output channels, as
+// constantWeights are a constant of the float graph, maybe times factors: entry i times
+// factors[i/stride mod len(factors)].
+type constantWeights struct {
+	*graph.Tensor
+	by      string // the factors' constant
+	factors []float64
+	stride  int
+}
+
+// source is the constant if that is all there is to the weights.
+func (c *constantWeights) source() *graph.Tensor {
+	if c.factors != nil {
+		return nil
+	}
+	return c.Tensor
+}
+
+// part returns n weights from index at on, in a buffer if they are not the
+// constant's floats. (Integer constants beyond 2^24 are rounded, which is far finer
+// than their quantisation.)
+func (c *constantWeights) part(at, n int, buffer *[]float32) []float32 {
+	if c.F32 != nil && c.factors == nil {
+		return c.F32[at : at+n]
+	}
+	if cap(*buffer) < n {
+		*buffer = make([]float32, n)
+	}
+	b := (*buffer)[:n]
+	if c.F32 != nil {
+		copy(b, c.F32[at:])
+	} else {
+		for i := range b {
+			b[i] = float32(c.At(at + i))
+		}
+	}
+	for i := 0; i < n && c.factors != nil; {
+		f := c.factors[(at+i)/c.stride%len(c.factors)]
+		end := min(n, i+c.stride-(at+i)%c.stride)
+		for ; i < end; i++ {
+			b[i] = float32(float64(b[i]) * f)
+		}
+	}
+	return b
+}
+
+// statsKey is weights and the axis that holds their output channels, as
 // (outer, channels, inner) dimensions of the row-major array.
 type statsKey struct {
-	name     string
+	name, by string
 	channels int
 	inner    int
 }
@@ -88,11 +137,11 @@ type weightStats struct {
 	m map[statsKey][]channelStats
 }
 
-// of returns, for every output channel of the constant, the sums of its
+// of returns, for every output channel of a constant, the sums of its
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod channels.
-func (w *weightStats) of(name string, t *graph.Tensor, channels, inner int) []channelStats {
-	key := statsKey{name, channels, inner}
+func (w *weightStats) of(name string, t *constantWeights, channels, inner int) []channelStats {
+	key := statsKey{name, t.by, channels, inner}
 	if s, ok := w.m[key]; ok {
 		return s
 	}
@@ -109,7 +158,7 @@ func (w *weightStats) of(name string, t *graph.Tensor, channels, inner int) []ch
 				if inner == 1 {
 					n = hi - c
 				}
-				run := weights(t, (o*channels+c)*inner, n*inner, &buffer)
+				run := t.part((o*channels+c)*inner, n*inner, &buffer)
 				for i := range n {
 					s[c+i].add(run[i*inner : (i+1)*inner])
 				}
@@ -136,23 +185,6 @@ func (c *channelStats) add(weights []float32) {
 		squares += float64(x * x)
 	}
 	*c = channelStats{pos, neg, most, squares}
-}
-
-// weights returns n entries of a constant from index at on, in a buffer if
-// they are not floats in the first place. (Integer constants beyond 2^24 are
-// rounded, which is far finer than their quantisation.)
-func weights(t *graph.Tensor, at, n int, buffer *[]float32) []float32 {
-	if t.F32 != nil {
-		return t.F32[at : at+n]
-	}
-	if cap(*buffer) < n {
-		*buffer = make([]float32, n)
-	}
-	b := (*buffer)[:n]
-	for i := range b {
-		b[i] = float32(t.At(at + i))
-	}
-	return b
 }
 
 // operandBounds are what is known of the entries x that are multiplied with
@@ -191,16 +223,16 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
 }
 
-// quantised returns a constant's entries times 2^frac, rounded to multiples of
+// quantised returns weights times 2^frac, rounded to multiples of
 // 2^exponents[c] in channel c (which is i/inner mod channels).
-func quantised(t *graph.Tensor, frac int, exponents []int, inner int) filler {
+func quantised(t *constantWeights, frac int, exponents []int, inner int) filler {
 	scales := make([]float64, len(exponents))
 	for c, e := range exponents {
 		scales[c] = pow2(frac - e)
 	}
 	return func(dst []int32, from int) {
 		var buffer []float32
-		for run := weights(t, from, len(dst), &buffer); len(run) > 0; {
+		for run := t.part(from, len(dst), &buffer); len(run) > 0; {
 			row := from / inner
 			c := row % len(scales)
 			n := min(len(run), (row+1)*inner-from)
