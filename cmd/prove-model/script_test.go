@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 //	flip FILE OFFSET      changes a byte; negative offsets count from the end
 //	cut FILE SIZE         shortens a file; negative sizes cut from the end
 //	pinned NAME FILE      sets a variable to the commitment that a command printed
+//	schema NAME FILE      holds JSON against a schema in docs, see schema_test.go
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //
 // and $DIGITS, the folder of the bundled model.
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"cut":     cut,
 			"mkmodel": mkmodel,
 			"pinned":  pinned,
+			"schema":  schema,
 		},
 		RequireExplicitExec: true,
 	})
