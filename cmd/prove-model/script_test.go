@@ -26,9 +26,13 @@ func TestMain(m *testing.M) {
 //	schema NAME FILE      holds JSON against a schema in docs, see schema_test.go
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //
-// and $DIGITS, the folder of the bundled model.
+// and $DIGITS, the folder of the bundled model, and $SCRIPTS.
 func TestScripts(t *testing.T) {
 	digits, err := filepath.Abs("../../testdata/digits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Abs("../../scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DIGITS", digits)
+			env.Setenv("SCRIPTS", scripts)
 			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			return nil
 		},
