@@ -33,6 +33,9 @@ type Statement struct {
 	// Clamped counts the entries of the given arrays (For) beyond the range of
 	// their input: the proof is the same for all of these.
 	Clamped int
+	// Certified says that a certificate (Certificate) shows the static bounds. If
+	// not, that the integers of the model never wrap rests on who issued the key.
+	Certified bool
 	// Saturated says how many values inside of the model were, at most, clamped to
 	// what calibration met: for each look-up table that the key has clamp, with the
 	// nodes that use it. It is empty if the key has none. The proof states the
@@ -58,6 +61,12 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 		if s.Clamped, err = statement.Compare(result, o.arrays.Names(), o.arrays.Data()); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
+	}
+	if o.certificate != nil {
+		if err := o.certified(key, g); err != nil {
+			return nil, err
+		}
+		s.Certified = true
 	}
 	return s, nil
 }

@@ -37,6 +37,8 @@ type Config struct {
 
 	MinBits    int    `mapstructure:"min-bits"`   // least security that verify accepts, in [1, 128]
 	Commitment string `mapstructure:"commitment"` // that verify wants of the key, hexadecimal; empty: any
+	Cert       string `mapstructure:"cert"`       // file of a certificate of the key
+	Certify    bool   `mapstructure:"certify"`    // commit makes one
 
 	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
 	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays
