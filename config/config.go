@@ -26,6 +26,9 @@ type Config struct {
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 
+	Report string `mapstructure:"report"` // HTML file that proving writes; empty: none
+	HTML   string `mapstructure:"html"`   // HTML file that inspect writes; empty: none
+
 	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
 
 	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson

@@ -49,6 +49,8 @@ var settings = []setting{
 	text("cache-dir", "`folder` of cached model commitments and GPU code (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
 	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
+	text("report", "HTML `file` for a report: accuracy by layer, times, costs, bits of security", func(c *Config) *string { return &c.Report }),
+	text("html", "HTML `file` for the description of a model, with its accuracy by layer", func(c *Config) *string { return &c.HTML }),
 	boolean("json", "print the result as JSON"),
 	boolean("progress-json", "print progress and warnings on standard error as JSON, one object a line"),
 }
