@@ -103,6 +103,14 @@ func (b *Builder) Cast(x Value, to DType) Value {
 	return b.emit(Convert{to}, x)
 }
 
+// Whole is x, which holds whole numbers that fit an integer type, as that.
+func (b *Builder) Whole(x Value, to DType) Value {
+	if b.Tensor(x) != nil {
+		return b.Cast(x, to)
+	}
+	return b.emit(Convert{to}, x)
+}
+
 // wrap takes whole numbers modulo 2 to the bits of an integer type.
 func (b *Builder) wrap(x Value, to DType) Value {
 	if !b.valid(x) {

@@ -97,10 +97,10 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
 	}
-	if !standardDomain(n.GetDomain()) && !(n.GetDomain() == "com.microsoft" && n.GetOpType() == "Gelu") {
+	if !standardDomain(n.GetDomain()) && n.GetDomain() != microsoft {
 		return "operators of this domain are not supported"
 	}
-	if lowering(n.GetOpType()) == nil {
+	if lowering(n) == nil {
 		return "the operator is not supported"
 	}
 	return ""
@@ -135,9 +135,14 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 	}
 }
 
-// lowering returns how an operator that a file may use is built, or nil. A
-// function of one number needs no entry in the table but its own in graph.
-func lowering(operator string) func(*op) {
+// lowering returns how the operator of a node, of one of the known domains, is
+// built, or nil. A function of one number needs no entry in the table but its own in
+// graph.
+func lowering(n *onnxpb.NodeProto) func(*op) {
+	operator := n.GetOpType()
+	if n.GetDomain() == microsoft {
+		return microsoftLowerings[operator]
+	}
 	if f := lowerings[operator]; f != nil {
 		return f
 	}
@@ -162,6 +167,13 @@ var lowerings = map[string]func(*op){
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
 	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
 	"RMSNormalization": lowerRMSNorm, "LpNormalization": lowerLpNorm,
+	"ConvTranspose": lowerConvTranspose, "LpPool": lowerLpPool, "GlobalLpPool": lowerGlobalLpPool,
+	"InstanceNormalization": lowerInstanceNorm, "GroupNormalization": lowerGroupNorm,
+	"MeanVarianceNormalization": lowerMVN, "LRN": lowerLRN,
+	"QuantizeLinear": lowerQuantizeLinear, "DequantizeLinear": lowerDequantizeLinear, "MatMulInteger": lowerMatMulInteger,
+	"ConvInteger": lowerConvInteger, "QLinearMatMul": lowerQLinearMatMul, "QLinearConv": lowerQLinearConv,
+	"RNN": lowerRNN, "GRU": lowerGRU, "LSTM": lowerLSTM, "Einsum": lowerEinsum, "CumSum": lowerCumSum,
+	"CumProd": lowerCumProd, "EyeLike": lowerEyeLike, "IsNaN": lowerIsNot, "IsInf": lowerIsNot,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
 	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum),
@@ -174,6 +186,9 @@ var lowerings = map[string]func(*op){
 	"Softmax": softmax((*graph.Builder).Softmax), "LogSoftmax": softmax((*graph.Builder).LogSoftmax),
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
+	"Attention": lowerAttention, "RotaryEmbedding": lowerRotary, "SimplifiedLayerNormalization": lowerSimplifiedLayerNorm,
+	"Trilu": lowerTrilu,
+
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
 	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
 	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,

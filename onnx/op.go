@@ -44,7 +44,7 @@ func (o *op) lower() (ok bool) {
 	if o.opset < 7 {
 		o.modernise()
 	}
-	lowering(o.proto.GetOpType())(o)
+	lowering(o.proto)(o)
 	if len(o.attrs) > 0 {
 		var names []string
 		for a := range o.attrs {

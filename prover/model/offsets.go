@@ -1,6 +1,10 @@
 package model
 
-import "github.com/prove-model/prove-model/prover/ints"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/ints"
+)
 
 // Offsets describes a view that does not sum by where its entries lie: entry
 // (o_0, o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …].
@@ -51,6 +55,14 @@ func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]i
 				step *= out[a]
 			}
 		}
+	}
+	// No axis goes below its first entry, so that any part of the sum is an index.
+	for _, offsets := range axes {
+		least := slices.Min(offsets)
+		for i := range offsets {
+			offsets[i] -= least
+		}
+		first += least
 	}
 	for i := range axes[0] {
 		axes[0][i] += first

@@ -24,6 +24,9 @@ func (l *lowering) input(v *value) model.TensorID {
 	switch {
 	case l.fg.DTypes[v.name] == graph.Bool:
 		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
+	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
+		lo, hi := l.fg.DTypes[v.name].Bounds()
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
 	case l.integers(v.name): // whole numbers stay what they are
 		bits, finest = max(bits, min(floorLog2(r)+1, formatBits)), 0
 	}

@@ -41,26 +41,8 @@ func lowerFloorDiv(l *lowering, n *graph.Node, v *value) {
 	if den.acc.Linear[0].Coef != 1 {
 		wid = l.exact("divisor", den)
 	}
-	if !sameShape(b.shape, v.shape) {
-		wid = l.virtual("divisor", v.shape, []model.Linear{{Coef: 1, Src: wid, View: broadcastView(b.shape, v.shape)}}, frac)
-	}
-	first, last := floorDiv(e.min, den.min), floorDiv(e.max, den.min)
-	first, last = min(first, 0), max(last, 0)
-	bits := max(tableBits(first, last), 8)
-	ranges := model.Log2Ceil(int(most)) // of the remainder
-	if bits > model.MaxTableBits || float64(int64(1)<<bits)*2*math.Ldexp(1, ranges) > math.Ldexp(1, 31) || e.abs() >= model.Bound {
-		refuse("a division of up to %d by up to %d does not fit in 30 bits", e.abs(), most)
-	}
-	q := l.witness(v.name, v.shape, 0, first, last)
-	l.division(e.acc, wid, q, most-1)
-	if first == 0 {
-		l.direct(l.tensorExpr(q, nil, v.shape), l.rangeTable(bits), model.None)
-		v.id, v.shaped = q, q
-		return
-	}
-	out := l.witness(v.name, v.shape, 0, first, last)
-	l.direct(l.tensorExpr(q, nil, v.shape), l.piecewiseOf(keep, -model.Bound, model.Bound, bits), out)
-	v.id, v.shaped = out, out
+	v.id = l.quotientOf(v.name, e, wid, most)
+	v.shaped = v.id
 }
 
 // exactConstant makes an operand of a constant whose entries are held as they are,

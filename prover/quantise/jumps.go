@@ -10,7 +10,7 @@ import (
 // as it can be.
 func jumps(op graph.Op) bool {
 	switch op := op.(type) {
-	case graph.Test:
+	case graph.Test, graph.FloorDiv, graph.Rescale:
 		return true
 	case graph.Scalar:
 		return op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc
@@ -20,14 +20,15 @@ func jumps(op graph.Op) bool {
 	return false
 }
 
-// exactly says whether an operator gives what it reads, or sums of that, without
-// rounding it.
-func exactly(op graph.Op) bool {
-	switch op := op.(type) {
+// exactly says whether a node gives what it reads, or sums and multiples of that,
+// without rounding it.
+func exactly(fg *graph.Graph, n *graph.Node) bool {
+	switch op := n.Op.(type) {
 	case graph.Reshape, graph.Transpose, graph.Slice, graph.Gather, graph.Expand, graph.Tile, graph.Concat, graph.Convert, graph.Identity:
 		return true
 	case graph.Arithmetic:
-		return op == graph.Add || op == graph.Sub
+		scaled := op == graph.Mul && (fg.Consts[n.Inputs[0]] != nil || fg.Consts[n.Inputs[1]] != nil)
+		return op == graph.Add || op == graph.Sub || scaled
 	case graph.Scalar:
 		return op.Func == graph.Neg
 	}
@@ -44,7 +45,7 @@ func (l *lowering) integers(name string) bool {
 func keen(fg *graph.Graph) map[string]bool {
 	keen := map[string]bool{}
 	for _, n := range slices.Backward(fg.Nodes) {
-		if jumps(n.Op) || keen[n.Output] && exactly(n.Op) {
+		if jumps(n.Op) || keen[n.Output] && exactly(fg, n) {
 			for _, in := range n.Inputs {
 				keen[in] = true
 			}

@@ -35,6 +35,8 @@ type lowering struct {
 	chains   map[string]*scaling      // the same by the values of their chains
 	keen     map[string]bool          // values that something with jumps reads
 
+	uses map[clampTable]int // entries that have them
+
 	steps   []stepReport
 	clamps  []clamp
 	maxBits int  // activation bits that leave the weights enough of the bound
@@ -90,7 +92,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 	return &lowering{
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
-		values: map[string]*value{}, tables: map[string]model.TableID{},
+		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		maxBits: 15,
 	}
@@ -256,6 +258,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		case graph.Div:
 			return lowerDiv
 		}
+	case graph.Rescale:
+		return with(lowerRescale, op)
 	case graph.FloorDiv:
 		return lowerFloorDiv
 	case graph.Gemm:

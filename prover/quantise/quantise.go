@@ -230,7 +230,8 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 
 // choose chooses what all look-ups share and lowers the model with that. A first
 // pass with the largest tables shows how far static bounds and calibrated ranges
-// are apart, which fixes table size and precision; the next builds the circuit.
+// are apart, which fixes table size and precision; the next builds the circuit, and
+// one more does so without tables that have too few uses.
 func (l *lowering) choose() (*lowering, error) {
 	l.plan = plan{tableBits: l.opts.MaxTableBits, bits: min(12, l.opts.ActBits-1)}
 	l.draft = true
@@ -244,9 +245,15 @@ func (l *lowering) choose() (*lowering, error) {
 		}
 		// Static bounds depend on the tables as well: a smaller one clamps less.
 		if l.precise() || p.tableBits == l.opts.MaxTableBits {
-			return l, nil
+			break
 		}
 	}
+	p, some := l.plan.withUses(l)
+	if !some {
+		return l, nil
+	}
+	l = l.again(p)
+	return l, l.run()
 }
 
 // At returns the model with another instance of its circuit.

@@ -66,13 +66,18 @@ func (l *lowering) settle(v *value) model.TensorID {
 		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
 	}
-	if v.node != nil && l.integers(v.name) && e.frac <= 0 && e.abs() < 1<<28 {
-		return l.exact(v.name, e) // whole numbers stay what they are
+	if v.node != nil && l.integers(v.name) && e.frac <= 0 {
+		// Whole numbers stay what they are.
+		if most := v.rng.abs() * l.opts.Headroom * pow2(e.frac); float64(e.abs()) <= math.Max(8*most, 1<<10) {
+			return l.exact(v.name, e)
+		}
+		return l.roundAt(v, e, 0)
 	}
-	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
+	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.clamps)
+	bits := min(l.plan.bits, room)
 	var id model.TensorID
 	if f := l.formatted(v); f > 0 {
-		id = l.roundFormat(v, e, rng, f, wholeLine)
+		id = l.roundFormat(v, e, rng, min(f, room), wholeLine)
 	} else {
 		if l.residual(v) {
 			bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))

@@ -186,7 +186,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 	}
 	bits = floorLog2(most*pow2(frac)) + 1
 	if r := l.finest(v) * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
-		most := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - t.Frac
+		most := l.plan.shift() + floorLog2(float64(int64(1)<<min(l.plan.bits, l.roomAfter(v))-1)/r) - t.Frac
 		if spare := frac - most; spare > 0 {
 			spare = max(0, min(spare, bits-minWeightBits-1))
 			frac, bits = frac-spare, bits-spare

@@ -41,7 +41,8 @@ func (f *fixed) values(t *model.Tensor) ints.Ints {
 	}
 }
 
-// constant adds a fixed tensor of the given values, rounded to frac.
+// constant adds a fixed tensor, or one by formula, of the given values, rounded to
+// frac.
 func (l *lowering) constant(name string, shape []int, values []float64, frac int) model.TensorID {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -50,6 +51,9 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 	scale := pow2(frac)
 	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
 		refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
+	}
+	if id, ok := l.byFormula(name, shape, values, frac); ok {
+		return id
 	}
 	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32, from int) {
 		for i := range dst {

@@ -78,6 +78,9 @@ func (s *Session) find(n int) {
 func (s *Session) value(n *plan.Node) field.QM31 {
 	switch n.Kind {
 	case plan.Public:
+		if t := &s.g.Tensors[n.Tensor]; t.Kind == model.ByFormula {
+			return formula(t, s.at(n.At))
+		}
 		if s.p.proving() {
 			return s.p.evaluate(n.Tensor, s.at(n.At))
 		}
