@@ -25,9 +25,14 @@ func TestMain(m *testing.M) {
 //	pinned NAME FILE      sets a variable to the commitment that a command printed
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //
-// and $DIGITS, the folder of the bundled model.
+// and $DIGITS, the folder of the bundled model, and $MODELS, that of tiny models in
+// the Hugging Face layout.
 func TestScripts(t *testing.T) {
 	digits, err := filepath.Abs("../../testdata/digits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := filepath.Abs("../../hf/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DIGITS", digits)
+			env.Setenv("MODELS", models)
 			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			return nil
 		},
