@@ -16,6 +16,8 @@ import (
 type Config struct {
 	Model       string   `mapstructure:"model"`       // ONNX or GGUF file, or folder
 	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
+	Prompt      string   `mapstructure:"prompt"`      // text that is the input of a language model
+	Chat        bool     `mapstructure:"chat"`        // the prompt begins a conversation, as the model's template writes it
 	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
 	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
 	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
