@@ -16,6 +16,8 @@ import (
 type Config struct {
 	Model       string   `mapstructure:"model"`       // ONNX or GGUF file, or folder
 	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
+	Prompt      string   `mapstructure:"prompt"`      // text that is the input of a language model
+	Chat        bool     `mapstructure:"chat"`        // the prompt begins a conversation, as the model's template writes it
 	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
 	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
 	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
@@ -25,6 +27,9 @@ type Config struct {
 	Tokens      int      `mapstructure:"tokens"`      // of a language model's input; 0: those of the input
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
+
+	Report string `mapstructure:"report"` // HTML file that proving writes; empty: none
+	HTML   string `mapstructure:"html"`   // HTML file that inspect writes; empty: none
 
 	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
 

@@ -17,6 +17,8 @@ type setting struct {
 var settings = []setting{
 	text("model", "model: an ONNX or GGUF `file`, or a folder in the Hugging Face layout", func(c *Config) *string { return &c.Model }),
 	text("input", "input `file`: JSON, .npy, .npz or .pb (default: random, see --seed)", func(c *Config) *string { return &c.Input }),
+	text("prompt", "`text` that is the input of a language model with a tokenizer", func(c *Config) *string { return &c.Prompt }),
+	boolean("chat", "write the prompt as the beginning of a conversation, with the model's chat template"),
 	text("calibration", "`file` of sample inputs that set the ranges (default: the first input that the model is run on)", func(c *Config) *string { return &c.Calibration }),
 	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
 	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
@@ -49,6 +51,8 @@ var settings = []setting{
 	text("cache-dir", "`folder` of cached model commitments and GPU code (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
 	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
+	text("report", "HTML `file` for a report: accuracy by layer, times, costs, bits of security", func(c *Config) *string { return &c.Report }),
+	text("html", "HTML `file` for the description of a model, with its accuracy by layer", func(c *Config) *string { return &c.HTML }),
 	boolean("json", "print the result as JSON"),
 	boolean("progress-json", "print progress and warnings on standard error as JSON, one object a line"),
 }

@@ -35,10 +35,10 @@ type lowering struct {
 	chains   map[string]*scaling      // the same by the values of their chains
 	keen     map[string]bool          // values that something with jumps reads
 
-	blocks []Block
-	past   *past              // of a block that is made again; nil otherwise
-	uses   map[clampTable]int // entries that have them
+	uses map[clampTable]int // entries that have them
 
+	blocks  []Block
+	past    *past // of a block that is made again; nil otherwise
 	steps   []stepReport
 	clamps  []clamp
 	maxBits int  // activation bits that leave the weights enough of the bound

@@ -42,7 +42,14 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	var input provemodel.Arrays
-	if cfg.Input != "" {
+	switch {
+	case cfg.Prompt != "":
+		if input, err = prompted(cfg); err != nil {
+			return nil, err
+		}
+	case cfg.Chat:
+		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
+	case cfg.Input != "":
 		if input, err = provemodel.ReadArrays(cfg.Input); err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
@@ -80,7 +87,9 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	if j.Input, err = j.Model.Input(input); err != nil {
 		return fmt.Errorf("input %s: %w", cfg.Input, err)
 	}
-	j.InputFrom = cfg.Input
+	if j.InputFrom = cfg.Input; cfg.Prompt != "" {
+		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(input[0].Values))
+	}
 	return nil
 }
 
