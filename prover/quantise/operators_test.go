@@ -59,7 +59,7 @@ func TestInputScales(t *testing.T) {
 				for i := range v {
 					scaled[i] = scale * v[i]
 				}
-				if g.Rows(g.Inputs[k].Name) > 0 { // indices have no scale
+				if name := g.Inputs[k].Name; g.Rows(name) > 0 || g.Masks(name) { // indices have no scale
 					scaled = v
 				}
 				x = append(x, scaled)

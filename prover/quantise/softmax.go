@@ -186,23 +186,39 @@ func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
 type scores struct {
 	id     model.TensorID
 	shape  []int
-	mask   model.TensorID // constant, of 0 and 1; None without
+	mask   model.TensorID // of 0 and 1; None without
 	labels []int
 }
 
-// maskedScores applies the mask of a Softmax, if it has one.
+// maskedScores applies the masks of a Softmax, if it has any.
 func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) scores {
 	if len(n.Inputs) < 2 {
 		return scores{id: id, shape: shape, mask: model.None}
 	}
 	t := l.g.Tensors[id]
-	c := l.fg.Consts[n.Inputs[1]]
-	labels, kept := broadcastLabels(c.Shape, shape)
-	mask, labels := l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	mask, labels := l.maskOf(n.Inputs[1], shape)
+	for _, name := range n.Inputs[2:] { // where all of them are 1
+		other, its := l.maskOf(name, shape)
+		mask, labels = l.exact("masks", l.product(shape, mask, labels, other, its, 1)), allLabels(shape)
+	}
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac
 	return scores{l.exact("scores, masked", e), shape, mask, labels}
+}
+
+// maskOf returns a mask of zeros and ones for scores of a shape, with its labels.
+func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
+	c := l.fg.Consts[name]
+	if c != nil {
+		labels, kept := broadcastLabels(c.Shape, shape)
+		return l.mask(name, kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	}
+	id := l.tensor(l.values[name])
+	if t := &l.g.Tensors[id]; t.Frac != 0 || t.Min < 0 || t.Max > 1 {
+		refuse("its mask %s may be other than 0 and 1", graph.Quote(name))
+	}
+	return l.squeezed(id, shape)
 }
 
 // less is 2^fine·x less a tensor of one number a row, which is at least as large: it

@@ -361,6 +361,18 @@ case("packed_attention", 17, node("Attention", ["x", "w", "b"], ["y"], num_heads
 case("multihead_attention", 17, node("MultiHeadAttention", ["q", "k", "v", "b", "", "m"], ["y"], num_heads=2, **M),
      {"q": rand(2, 3, 8), "k": rand(2, 5, 8), "v": rand(2, 5, 8)}, {"b": rand(24), "m": rand(1, 2, 3, 5)})
 
+# Masks that are an input.
+tokens = np.array([[1, 1, 0, 1], [0, 1, 1, 1]], I)
+case("masked_by_integers", 13, [
+    node("Unsqueeze", ["m", "axis"], ["u"]), node("Cast", ["u"], ["f"], to=1), node("Sub", ["one", "f"], ["r"]), node("Mul", ["r", "low"], ["a"]),
+    node("Add", ["x", "a"], ["s"]), node("Softmax", ["s"], ["y"])],
+    {"x": rand(2, 3, 4), "m": tokens}, {"axis": np.array([1], I), "one": np.array(1, F), "low": np.array(np.finfo(F).min, F)})
+case("masked_twice", 13, [
+    node("Where", ["m", "x", "low"], ["w"]), node("Add", ["w", "causal"], ["s"]), node("Softmax", ["s"], ["y"])],
+    {"x": rand(2, 4, 4), "m": np.array([[[1, 1, 0, 1]], [[1, 0, 1, 1]]], bool)},
+    {"causal": np.triu(np.full((4, 4), -np.inf, F), 1), "low": np.array(-np.inf, F)})
+case("attention_masked", 23, node("Attention", ["q", "k", "v", "m"], ["y"]), {"q": q, "k": k, "v": v, "m": np.array([[[[1, 0, 1], [1, 1, 0], [0, 0, 1]]], [[[1, 1, 1]] * 3]], bool)})
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)
