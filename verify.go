@@ -63,7 +63,7 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 		}
 	}
 	if o.certificate != nil {
-		if err := o.certified(key, g); err != nil {
+		if err := o.certified(key, result.Circuit); err != nil {
 			return nil, err
 		}
 		s.Certified = true
