@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models pyverify dist distcheck wheels python clean
+.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models pyverify dist distcheck wheels python web webtest clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,12 @@ wheels: ## the Python wheel for this machine in dist ($PYTHON must have hatchlin
 
 python: ## the Python package: its tests, on a wheel in a virtual environment of its own, and mypy (fetches torch)
 	scripts/test-python.sh
+
+web: ## the web verifier in dist: verifier.html, a page that needs no server, and npm/, a package
+	$(GO) run ./web/build
+
+webtest: ## its tests: Node, and a headless Chromium
+	scripts/test-web.sh
 
 clean: ## remove what make built
 	rm -rf bin dist

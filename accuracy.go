@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // Accuracy says how far an output of a circuit is from the float model's.
@@ -23,12 +24,12 @@ type Accuracy struct {
 // error if that is not finite.
 func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
-		return Accuracy{}, fmt.Errorf("output %s has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
+		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
 	at, most := 0, 0.0
 	for i, f := range float.Values {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return Accuracy{}, fmt.Errorf("the float model gives %v at output %s on this input", f, float.Name)
+			return Accuracy{}, fmt.Errorf("the float model gives %v at output %q on this input", f, float.Name)
 		}
 		if d := math.Abs(quantised.Values[i] - f); d > most {
 			at, most = i, d
@@ -40,24 +41,14 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 
 // Saturation counts the values of one place that were clamped to the range
 // that calibration gave it.
-type Saturation struct {
-	Where string  `json:"where"`
-	Count int     `json:"count"`
-	Of    int     `json:"of"`    // values at that place
-	Share float64 `json:"share"` // Count/Of
-}
-
-// String says it in words.
-func (s Saturation) String() string {
-	return fmt.Sprintf("%d of %d values (%.3g %%) at %s", s.Count, s.Of, 100*s.Share, s.Where)
-}
+type Saturation = statement.Saturation
 
 // saturations lists where values were clamped: the input first, then nodes by
 // name.
 func saturations(clamped int, inputs [][]int32, nodes map[string]quantise.Saturated) []Saturation {
 	var list []Saturation
 	add := func(where string, count, of int) {
-		list = append(list, Saturation{where, count, of, float64(count) / float64(of)})
+		list = append(list, Saturation{Where: where, Count: count, Of: of, Share: float64(count) / float64(of)})
 	}
 	if clamped > 0 {
 		of := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // Model is a float model. It may be used by several goroutines at once.
@@ -54,18 +55,14 @@ type Spec struct {
 }
 
 // Tensor is a dense, row-major tensor of real numbers.
-type Tensor struct {
-	Name   string    `json:"name"`
-	Shape  []int     `json:"shape"` // empty, not nil, for a scalar
-	Values []float64 `json:"values"`
-}
+type Tensor = statement.Tensor
 
 // tensor returns a tensor whose shape JSON writes as a list.
 func tensor(name string, shape []int, values []float64) Tensor {
 	if shape == nil {
 		shape = []int{}
 	}
-	return Tensor{name, shape, values}
+	return Tensor{Name: name, Shape: shape, Values: values}
 }
 
 // Open reads a model: an ONNX file, with external data from files of the same

@@ -1,6 +1,8 @@
 package provemodel
 
 import (
+	"io"
+
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
@@ -39,7 +41,8 @@ type options struct {
 	bar       *bar
 	unchecked bool
 
-	policy verifier.Policy
+	policy      verifier.Policy
+	certificate io.Reader
 }
 
 // defaultBudget is 8 GB.

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/model"
 )
 
 const digits = "testdata/digits/"
@@ -157,7 +156,7 @@ func TestClamped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{"the input", 1, 64, 1.0 / 64}) {
+	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{Where: "the input", Count: 1, Of: 64, Share: 1.0 / 64}) {
 		t.Errorf("%+v", p.Saturated)
 	}
 	s, err := Verify(c.Key(), bytes.NewReader(p.File), For(Arrays{{Values: in[0]}}))
@@ -466,53 +465,6 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Arrays with names are the inputs of these names, in whatever order the file
-// has them: for Verify as for proving. Else a proof about (x, y) would pass for
-// a file that says (y, x).
-func TestSameInputGoesByName(t *testing.T) {
-	tensor := func(name string) model.Tensor {
-		return model.Tensor{Name: name, Shape: []int{2}, Min: -8, Max: 7, Frac: 1}
-	}
-	g := &model.Graph{Tensors: []model.Tensor{tensor("x"), tensor("y")}, Inputs: []model.TensorID{0, 1}}
-	public := [][]int32{{1, 2}, {3, 7}}
-	a, b := []float64{0.5, 1}, []float64{1.5, 3.5}
-	for name, c := range map[string]struct {
-		file    Arrays
-		valid   bool
-		clamped int
-	}{
-		"as the model has them": {Arrays{{Name: "x", Values: a}, {Name: "y", Values: b}}, true, 0},
-		"the other way round":   {Arrays{{Name: "y", Values: b}, {Name: "x", Values: a}}, true, 0},
-		"names exchanged":       {Arrays{{Name: "y", Values: a}, {Name: "x", Values: b}}, false, 0},
-		"without names":         {Arrays{{Values: a}, {Values: b}}, true, 0},
-		"other names":           {Arrays{{Name: "p", Values: a}, {Name: "q", Values: b}}, true, 0},
-		"one name twice":        {Arrays{{Name: "x", Values: a}, {Name: "x", Values: b}}, true, 0},
-		"without names, turned": {Arrays{{Values: b}, {Values: a}}, false, 0},
-		"one array":             {Arrays{{Values: a}}, false, 0},
-		"three arrays":          {Arrays{{Values: a}, {Values: b}, {Values: b}}, false, 0},
-		"beyond the range":      {Arrays{{Values: a}, {Values: []float64{1.5, 100}}}, true, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			clamped, err := sameInput(g, public, c.file)
-			if (err == nil) != c.valid || clamped != c.clamped || err != nil && !errors.Is(err, ErrOtherInput) {
-				t.Errorf("%d values clamped, %v", clamped, err)
-			}
-		})
-	}
-}
-
-// A key may call two inputs the same, and then its names say nothing: a proof
-// about (x, x) must not pass for a file that says (x, y).
-func TestSameInputOfOneName(t *testing.T) {
-	x := model.Tensor{Name: "x", Shape: []int{2}, Min: -8, Max: 7, Frac: 1}
-	g := &model.Graph{Tensors: []model.Tensor{x, x}, Inputs: []model.TensorID{0, 1}}
-	public := [][]int32{{1, 2}, {1, 2}}
-	file := Arrays{{Name: "x", Values: []float64{0.5, 1}}, {Name: "y", Values: []float64{1.5, 3.5}}}
-	if _, err := sameInput(g, public, file); err == nil {
-		t.Error("accepted")
-	}
-}
-
 func TestCompare(t *testing.T) {
 	one := func(x ...float64) Tensor { return Tensor{Name: "y", Values: x} }
 	a, err := Compare(one(1), one(0))
@@ -724,7 +676,7 @@ func TestAccuracyErrorNamesTheWorst(t *testing.T) {
 		t.Error(s)
 	}
 	for i := range 7 {
-		e.Saturated = append(e.Saturated, Saturation{fmt.Sprint("node ", i), i, 10, float64(i) / 10})
+		e.Saturated = append(e.Saturated, Saturation{Where: fmt.Sprint("node ", i), Count: i, Of: 10, Share: float64(i) / 10})
 	}
 	if s := e.Error(); !strings.HasSuffix(s, "6 of 10 values (60 %) at node 6, 5 of 10 values (50 %) at node 5, 4 of 10 values (40 %) at node 4, "+
 		"3 of 10 values (30 %) at node 3, 2 of 10 values (20 %) at node 2, and 2 other places") {

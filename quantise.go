@@ -396,16 +396,3 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model
 	}
 	return r, wit, nil
 }
-
-// roundInput rounds arrays to the integers of a graph's inputs, and counts the
-// entries that are beyond their ranges.
-func roundInput(g *model.Graph, arrays Arrays) (ints [][]int32, clamped int, err error) {
-	specs := make([]Spec, len(g.Inputs))
-	for i, id := range g.Inputs {
-		specs[i] = Spec{g.Tensors[id].Name, g.Tensors[id].Shape}
-	}
-	if len(arrays) == len(specs) {
-		arrays = inOrder(specs, arrays)
-	}
-	return (&quantise.Model{Graph: g}).QuantiseInput(arrays.Data())
-}

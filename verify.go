@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strings"
 
-	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -18,7 +15,7 @@ import (
 var (
 	ErrInvalid    = verifier.ErrInvalid
 	ErrOtherModel = verifier.ErrOtherModel // wrapped too when Pin names another key
-	ErrOtherInput = errors.New("the proof is about another input")
+	ErrOtherInput = statement.ErrOtherInput
 )
 
 // WeakError is in the error of Verify when the key gives less security than
@@ -36,6 +33,9 @@ type Statement struct {
 	// Clamped counts the entries of the given arrays (For) beyond the range of
 	// their input: the proof is the same for all of these.
 	Clamped int
+	// Certified says that a certificate (Certificate) shows the static bounds. If
+	// not, that the integers of the model never wrap rests on who issued the key.
+	Certified bool
 	// Saturated says how many values inside of the model were, at most, clamped to
 	// what calibration met: for each look-up table that the key has clamp, with the
 	// nodes that use it. It is empty if the key has none. The proof states the
@@ -53,45 +53,22 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	g := result.Circuit
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: public(g, g.Inputs, result.Inputs), Outputs: public(g, g.Outputs, result.Outputs),
-		Saturated: proved(g, result.Saturated),
+		Inputs: statement.Inputs(result), Outputs: statement.Outputs(result), Saturated: statement.Saturations(result),
 	}
 	if o.arrays != nil {
-		if s.Clamped, err = sameInput(g, result.Inputs, o.arrays); err != nil {
+		if s.Clamped, err = statement.Compare(result, o.arrays.Names(), o.arrays.Data()); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
+	if o.certificate != nil {
+		if err := o.certified(key, result.Circuit); err != nil {
+			return nil, err
+		}
+		s.Certified = true
+	}
 	return s, nil
-}
-
-// proved names the nodes that look up in the tables of saturations.
-func proved(g *model.Graph, list []verifier.Saturation) []Saturation {
-	type use struct {
-		table model.TableID
-		node  string
-	}
-	seen, nodes := map[use]bool{}, make([][]string, len(g.Tables))
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		if u := (use{s.Table, s.Name}); s.Kind == model.StepLookup && !seen[u] {
-			seen[u] = true
-			nodes[s.Table] = append(nodes[s.Table], s.Name)
-		}
-	}
-	const most = 3
-	var out []Saturation
-	for _, s := range list {
-		n := nodes[s.Table]
-		where := strings.Join(n[:min(most, len(n))], ", ")
-		if len(n) > most {
-			where += fmt.Sprintf(" and %d other nodes", len(n)-most)
-		}
-		out = append(out, Saturation{where, s.Count, s.Of, float64(s.Count) / float64(s.Of)})
-	}
-	return out
 }
 
 // invalid has an error about malformed bytes wrap ErrInvalid.
@@ -100,32 +77,4 @@ func invalid(err error) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return err
-}
-
-// sameInput checks that the public inputs of a proof are the given ones, as the
-// quantiser rounds them, and returns how many of these it had to clamp.
-func sameInput(g *model.Graph, public [][]int32, arrays Arrays) (clamped int, err error) {
-	ints, clamped, err := roundInput(g, arrays)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrOtherInput, err)
-	}
-	for i := range ints {
-		if !slices.Equal(ints[i], public[i]) {
-			return 0, ErrOtherInput
-		}
-	}
-	return clamped, nil
-}
-
-// public returns public tensors as real numbers.
-func public(g *model.Graph, ids []model.TensorID, ints [][]int32) []Tensor {
-	out := make([]Tensor, len(ids))
-	for i, id := range ids {
-		t := &g.Tensors[id]
-		out[i] = tensor(t.Name, t.Shape, make([]float64, len(ints[i])))
-		for j, v := range ints[i] {
-			out[i].Values[j] = math.Ldexp(float64(v), -t.FracAt(j))
-		}
-	}
-	return out
 }

@@ -28,6 +28,9 @@ type Config struct {
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 
+	Report string `mapstructure:"report"` // HTML file that proving writes; empty: none
+	HTML   string `mapstructure:"html"`   // HTML file that inspect writes; empty: none
+
 	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
 
 	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson
@@ -36,6 +39,8 @@ type Config struct {
 
 	MinBits    int    `mapstructure:"min-bits"`   // least security that verify accepts, in [1, 128]
 	Commitment string `mapstructure:"commitment"` // that verify wants of the key, hexadecimal; empty: any
+	Cert       string `mapstructure:"cert"`       // file of a certificate of the key
+	Certify    bool   `mapstructure:"certify"`    // commit makes one
 
 	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
 	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays

@@ -24,6 +24,8 @@ var settings = []setting{
 	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
 	text("proof", "proof `file` (default: <model>.proof here)", func(c *Config) *string { return &c.Proof }),
 	text("vk", "verification key `file` (default: <model>.vk here)", func(c *Config) *string { return &c.VK }),
+	boolean("certify", "write a certificate of the key as well: that the weights respect the static bounds"),
+	text("cert", "certificate `file` (commit: <key>.cert, with --certify)", func(c *Config) *string { return &c.Cert }),
 	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
 	number("tokens", "`number` of tokens of a language model's input (default: those of the input)", func(c *Config) int { return c.Tokens }),
@@ -49,6 +51,8 @@ var settings = []setting{
 	text("cache-dir", "`folder` of cached model commitments and GPU code (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
 	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
+	text("report", "HTML `file` for a report: accuracy by layer, times, costs, bits of security", func(c *Config) *string { return &c.Report }),
+	text("html", "HTML `file` for the description of a model, with its accuracy by layer", func(c *Config) *string { return &c.HTML }),
 	boolean("json", "print the result as JSON"),
 	boolean("progress-json", "print progress and warnings on standard error as JSON, one object a line"),
 }

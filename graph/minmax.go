@@ -26,15 +26,18 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 		return b.Failf("%v", err)
 	}
 	for _, a := range axes {
+		var odd []Value // which are not joined to the products, whose scale is another
 		for n := b.Shape(x)[a]; n > 1; n = b.Shape(x)[a] {
 			half := n / 2
-			y := b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half))
 			if n%2 == 1 {
-				y = b.Concat(a, y, b.SliceAxis(x, a, n-1, 1, 1))
+				odd = append(odd, b.SliceAxis(x, a, n-1, 1, 1))
 			}
-			if x = y; !b.valid(x) {
+			if x = b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half)); !b.valid(x) {
 				return x
 			}
+		}
+		for _, v := range odd {
+			x = b.Mul(x, v)
 		}
 	}
 	return b.Reshape(x, Reduce{Axes: axes, Keep: keep}.shape(in))

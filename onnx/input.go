@@ -53,6 +53,15 @@ func (in Inputs) Data() [][]float64 {
 	return out
 }
 
+// Names returns the names in order, empty where the file has none.
+func (in Inputs) Names() []string {
+	out := make([]string, len(in))
+	for i, v := range in {
+		out[i] = v.Name
+	}
+	return out
+}
+
 // ReadInputs reads the inputs of one run from a file, by its extension:
 //
 //   - .json: {"input_data": [[…], …]}, one list, possibly nested, for each

@@ -22,7 +22,11 @@ func newCommit() *cobra.Command {
 Later proofs of the model use the same key as long as the cache holds the
 ranges of its values, or the same --calibration file is given, or the same
 --ranges, which --ranges-out writes: with these the key is the same on every
-machine. A key from a random input is provisional, as nothing keeps its ranges.`,
+machine. A key from a random input is provisional, as nothing keeps its ranges.
+
+With --certify a certificate is written beside the key: with it (verify --cert)
+a verifier need not trust whoever issued the key that no integer of the model is
+too large for the proof's arithmetic.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
@@ -40,7 +44,7 @@ machine. A key from a random input is provisional, as nothing keeps its ranges.`
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "no-cache", "cache-dir", "quiet", "json", "progress-json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "certify", "cert", "no-cache", "cache-dir", "quiet", "json", "progress-json")...)
 	return cmd
 }
 
@@ -55,6 +59,8 @@ type committed struct {
 	Commitment       string     `json:"model_commitment"`
 	CachedCommitment bool       `json:"cached_commitment"`
 	KeyBytes         int64      `json:"key_bytes"`
+	Certificate      string     `json:"certificate,omitempty"`
+	CertificateBytes int64      `json:"certificate_bytes,omitempty"`
 	Phases           []ui.Phase `json:"phases"`
 	PeakMemory       int64      `json:"peak_memory_bytes"`
 }
@@ -77,6 +83,11 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 		return nil, err
 	}
 	defer file.Abort()
+	cert, err := createCertificate(cfg, file.path)
+	if err != nil {
+		return nil, err
+	}
+	defer cert.abort()
 	rangesFile, err := createRanges(cfg)
 	if err != nil {
 		return nil, err
@@ -98,14 +109,17 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 	if err := file.write(c.KeyFile()); err != nil {
 		return nil, err
 	}
-	if err := place(rangesFile.with(file)...); err != nil {
+	if err := cert.take(ctx, c, opts); err != nil {
+		return nil, err
+	}
+	if err := place(cert.with(rangesFile.with(file)...)...); err != nil {
 		return nil, err
 	}
 	return &committed{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Calibration: j.Calibration(circuit),
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, VK: file.path,
 		Commitment: c.Commitment().String(), CachedCommitment: c.Cached(),
-		KeyBytes: int64(len(c.KeyFile())), Phases: ph.All(), PeakMemory: ui.PeakMemory(),
+		KeyBytes: int64(len(c.KeyFile())), Certificate: cert.name(), CertificateBytes: cert.size(), Phases: ph.All(), PeakMemory: ui.PeakMemory(),
 	}, nil
 }
 
@@ -117,6 +131,9 @@ func (c *committed) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "commitment  %s\n", c.Commitment)
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(c.VK), ui.Bytes(c.KeyBytes))
+	if c.Certificate != "" {
+		fmt.Fprintf(w, "certificate %s, %s\n", ui.Printable(c.Certificate), ui.Bytes(c.CertificateBytes))
+	}
 	if c.Ranges != "" {
 		fmt.Fprintf(w, "ranges      %s\n", ui.Printable(c.Ranges))
 	}

@@ -15,6 +15,7 @@ func newInspect() *cobra.Command {
 
   inspect --model FOLDER [--tokens N]   architecture, parameters, odd tensors; with N its graph as below
   inspect --model x.onnx                the graph in normal form, and the precision of its quantised form
+  inspect --model x.onnx --html x.html  the same as a page, with how far each layer of a run is from the float model
   inspect --vk x.vk                     sizes, tables, and the bits of security of every round
   inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
 		Args: noArgs,
@@ -22,6 +23,9 @@ func newInspect() *cobra.Command {
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
+			}
+			if cfg.HTML != "" {
+				return describeModel(cmd.Context(), cfg, ui.NewPhases(nil, true))
 			}
 			d, err := inspect.Open(cmd.Context(), cfg)
 			if err != nil {
@@ -33,6 +37,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "prompt", "chat", "calibration", "ranges", "dim", "tokens", "mode", "headroom", "seed", "vk", "proof", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "prompt", "chat", "calibration", "ranges", "dim", "tokens", "mode", "headroom", "seed", "vk", "proof", "html", "json")
 	return cmd
 }

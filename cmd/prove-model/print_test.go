@@ -36,7 +36,7 @@ func TestNamesAreEscaped(t *testing.T) {
 		lines int
 	}{
 		"proved":    {func(b *bytes.Buffer) { p.print(b) }, 13},
-		"verified":  {func(b *bytes.Buffer) { v.print(b) }, 5},
+		"verified":  {func(b *bytes.Buffer) { v.print(b) }, 6},
 		"committed": {func(b *bytes.Buffer) { c.print(b) }, 4},
 		"refused":   {func(b *bytes.Buffer) { (&verified{Reason: hostile}).print(b) }, 1},
 	} {

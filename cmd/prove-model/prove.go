@@ -20,6 +20,7 @@ type proved struct {
 	Calibration string `json:"calibration"` // likewise
 	Provisional bool   `json:"provisional"` // the ranges are those of a random input
 	Ranges      string `json:"ranges_out,omitempty"`
+	Report      string `json:"report,omitempty"`
 	Proof       string `json:"proof"`
 	VK          string `json:"vk"`
 	Commitment  string `json:"model_commitment"` // hexadecimal
@@ -74,6 +75,11 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 		return nil, err
 	}
 	defer rangesFile.abort()
+	reportFile, err := createReport(cfg.Report)
+	if err != nil {
+		return nil, err
+	}
+	defer reportFile.abort()
 
 	opts := append(job.Options(cfg, ph), provemodel.On(dev))
 	circuit, err := j.Quantise(ctx, opts...)
@@ -113,20 +119,30 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(vkFile.write(committed.KeyFile()), proofFile.write(p.File)); err != nil {
-		return nil, err
-	}
-	if err := place(rangesFile.with(vkFile, proofFile)...); err != nil {
-		return nil, err
-	}
-	return &proved{
+	made := &proved{
 		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(circuit),
-		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut,
+		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, Report: cfg.Report,
 		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
 		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck, strength: p.Strength,
-	}, nil
+	}
+	if reportFile != nil {
+		r, err := reportOf(ctx, cfg, j, committed, p, made)
+		if err == nil {
+			err = r.Write(reportFile)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--report: %w", err)
+		}
+	}
+	if err := errors.Join(vkFile.write(committed.KeyFile()), proofFile.write(p.File)); err != nil {
+		return nil, err
+	}
+	if err := place(reportFile.with(rangesFile.with(vkFile, proofFile)...)...); err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // compare holds the proof's outputs against the float model's.

@@ -23,12 +23,17 @@ func TestMain(m *testing.M) {
 //	flip FILE OFFSET      changes a byte; negative offsets count from the end
 //	cut FILE SIZE         shortens a file; negative sizes cut from the end
 //	pinned NAME FILE      sets a variable to the commitment that a command printed
+//	schema NAME FILE      holds JSON against a schema in docs, see schema_test.go
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //
-// and $DIGITS, the folder of the bundled model, and $MODELS, that of tiny models in
-// the Hugging Face layout.
+// $DIGITS, the folder of the bundled model, $MODELS, that of tiny models in the
+// Hugging Face layout, and $SCRIPTS.
 func TestScripts(t *testing.T) {
 	digits, err := filepath.Abs("../../testdata/digits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Abs("../../scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +45,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DIGITS", digits)
+			env.Setenv("SCRIPTS", scripts)
 			env.Setenv("MODELS", models)
 			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			return nil
@@ -50,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"cut":     cut,
 			"mkmodel": mkmodel,
 			"pinned":  pinned,
+			"schema":  schema,
 		},
 		RequireExplicitExec: true,
 	})

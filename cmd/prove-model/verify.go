@@ -25,7 +25,10 @@ func newVerify() *cobra.Command {
 The key stands for the model: whoever relies on the proof must have the key, or
 the model commitment that is printed, from a source they trust (--commitment
 compares it), or check the key against the model with check-key. With --input
-the proof must also be about that input.`,
+the proof must also be about that input.
+
+That the integers of the model are never so large that they wrap rests on who
+issued the key, unless --cert gives a certificate (commit --certify).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
@@ -43,7 +46,7 @@ the proof must also be about that input.`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "input", "commitment", "min-bits", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "threads", "json")
 	return cmd
 }
 
@@ -55,6 +58,7 @@ type verified struct {
 	Inputs     []provemodel.Tensor `json:"inputs,omitempty"`
 	Outputs    []provemodel.Tensor `json:"outputs,omitempty"`
 	Clamped    int                 `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
+	Certified  bool                `json:"certified"`                 // by --cert
 	// Saturated lists the tables of the key that clamp.
 	Saturated []provemodel.Saturation `json:"saturated,omitempty"`
 	security
@@ -86,6 +90,14 @@ func verify(cfg *config.Config) (*verified, error) {
 		}
 		opts = append(opts, provemodel.For(input))
 	}
+	if cfg.Cert != "" {
+		cert, err := os.Open(cfg.Cert)
+		if err != nil {
+			return nil, fmt.Errorf("certificate: %w", err)
+		}
+		defer cert.Close()
+		opts = append(opts, provemodel.Certificate(cert))
+	}
 	vk, err := os.Open(cfg.VK)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
@@ -110,7 +122,7 @@ func verify(cfg *config.Config) (*verified, error) {
 		return nil, err
 	}
 	return &verified{
-		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped,
+		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
 		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: time.Since(start).Seconds(), strength: s.Strength,
 	}, nil
 }
@@ -164,6 +176,11 @@ func (v *verified) print(w io.Writer) {
 		printTensor(w, "to", out)
 	}
 	printSaturated(w, v.Saturated)
+	if v.Certified {
+		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")
+	} else {
+		fmt.Fprintln(w, "bounds      not certified: that the integers of the model never wrap rests on who issued the key")
+	}
 	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
 	fmt.Fprintf(w, "verified    %s in %.1f ms\n", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
 }

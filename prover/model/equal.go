@@ -20,6 +20,33 @@ func (g Group) equal(o Group) bool {
 		slices.Equal(g.Strides, o.Strides) && slices.Equal(g.Sum, o.Sum) && slices.Equal(g.Index, o.Index) && g.Ids == o.Ids
 }
 
-func (p Product) equal(o Product) bool {
-	return p.Coef == o.Coef && p.A == o.A && p.B == o.B && slices.Equal(p.LabelsA, o.LabelsA) && slices.Equal(p.LabelsB, o.LabelsB)
+func (p Product) equal(o Product) bool { return p.Coef == o.Coef && p.Same(o) }
+
+// Same reports whether two products are the same but for their coefficients.
+func (p Product) Same(o Product) bool {
+	return p.A == o.A && p.B == o.B && slices.Equal(p.LabelsA, o.LabelsA) && slices.Equal(p.LabelsB, o.LabelsB)
+}
+
+// SameView reports whether two views wire the same entries in the same way.
+func SameView(a, b *View) bool {
+	return Linear{View: a}.equal(Linear{View: b})
+}
+
+// SameValues reports whether two tensors have the same kind, shape and definition,
+// or formula.
+func (t *Tensor) SameValues(o *Tensor) bool {
+	return t.Kind == o.Kind && slices.Equal(t.Shape, o.Shape) && (t.Formula == nil) == (o.Formula == nil) &&
+		(t.Formula == nil || *t.Formula == *o.Formula) && slices.EqualFunc(t.Def, o.Def, Linear.equal)
+}
+
+// SameRows reports whether two tables have the same rows, values of a fixed tensor
+// being the same if the tensor is.
+func (t *Table) SameRows(o *Table) bool {
+	return t.Kind == o.Kind && t.Bits == o.Bits && t.Min == o.Min && t.Values == o.Values && slices.Equal(t.Pieces, o.Pieces)
+}
+
+// Same reports whether two steps compute and constrain the same.
+func (s *Step) Same(o *Step) bool {
+	return s.Kind == o.Kind && s.is(o.Shape, &o.Acc) && s.Shift == o.Shift &&
+		s.Lo == o.Lo && s.Table == o.Table && s.Out == o.Out && s.Den == o.Den
 }

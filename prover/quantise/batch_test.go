@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
+	static "github.com/prove-model/prove-model/prover/bounds"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -92,6 +93,7 @@ func TestFreeBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sameAsMade(t, fg, Ranges(values), m)
 			oneByOne(t, rng, m)
+			bounded(t, m)
 		})
 	}
 	t.Logf("%d models with a free batch, %d with one size", free, fixed)
@@ -141,6 +143,20 @@ func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Model
 		}
 		if !reflect.DeepEqual(m.Weights, made.Weights) {
 			t.Errorf("batch of %d: other weights", b.size)
+		}
+	}
+}
+
+// bounded checks that the bounds of every size follow from the circuit.
+func bounded(t *testing.T, m *Model) {
+	t.Helper()
+	for _, n := range []int{1, 2, 5, 100} {
+		of, err := m.At(model.Instance{Sizes: []int{n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := static.Check(of.Graph, static.Measure(of.Graph, m.Weights), arguments(t, of)...); err != nil {
+			t.Errorf("batch of %d: %v", n, err)
 		}
 	}
 }

@@ -59,11 +59,13 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		return high, low
 	}
 	extra := magnitudeOf(w.bias)
+	fits := func(high, low float64, frac int) bool {
+		total := high + float64(low*pow2(-p.bits)) + pow2(drop-p.bits) + float64(extra*unit*pow2(frac)) + 1
+		return total <= float64(l.limitOf(v)) && low < model.Bound/2
+	}
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
 	for ; ; frac-- {
-		high, low := reach(frac)
-		total := high + float64(low*pow2(-p.bits)) + pow2(drop-p.bits) + float64(extra*unit*pow2(frac)) + 1
-		if total <= float64(l.limitOf(v)) && low < model.Bound/2 {
+		if high, low := reach(frac); fits(high, low, frac) {
 			break
 		}
 	}
@@ -72,6 +74,11 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	p = l.partsOf(id)
 	high, low := reach(frac)
+	none := make([]int, len(stats))
+	h := math.Max(reachOfAll(stats, frac, none, operandBounds{lo: highMin, hi: highMax, count: w.count}))
+	if low2 := math.Max(reachOfAll(stats, frac, none, operandBounds{hi: pow2(p.bits) - 1, count: w.count})); fits(h, low2, frac) {
+		high, low = h, low2
+	}
 	size := int64(most*pow2(frac)) + 1
 	wid := l.fixed(w.name, w.shape, frac, -size, size, w.t.source(), quantised(w.t, frac, make([]int, len(stats)), w.inner))
 	sum := func(limb model.TensorID, bound float64) *expr {

@@ -1,7 +1,6 @@
 package quantise
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
@@ -90,46 +89,12 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	return bits, finest
 }
 
-// QuantiseInput rounds the real values of each input to integers. Values
-// outside of an input's range are clamped; saturated is their number. Those of
-// inputs that are indexes, such as tokens, must be whole and within.
+// QuantiseInput rounds the real values of each input to integers (RoundInputs).
 func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
-	g := m.Graph
-	if len(inputs) != len(g.Inputs) {
-		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
-	}
-	for i, id := range g.Inputs {
-		t := &g.Tensors[id]
-		if len(inputs[i]) != model.Size(t.Shape) {
-			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), model.Size(t.Shape))
-		}
-		index := g.IsIds(id)
-		v := make([]int32, len(inputs[i]))
-		for j, x := range inputs[i] {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
-			}
-			r := math.Round(math.Ldexp(x, t.FracAt(j)))
-			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
-				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
-			}
-			if r < float64(t.Min) || r > float64(t.Max) {
-				saturated++
-				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))
-			}
-			v[j] = int32(r)
-		}
-		ints = append(ints, v)
-	}
-	return ints, saturated, nil
+	return m.Graph.RoundInputs(inputs)
 }
 
 // Dequantise returns the real values that integers of a tensor stand for.
 func (m *Model) Dequantise(id model.TensorID, v []int32) []float64 {
-	t := &m.Graph.Tensors[id]
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = math.Ldexp(float64(x), -t.FracAt(i))
-	}
-	return out
+	return m.Graph.Tensors[id].Reals(v)
 }

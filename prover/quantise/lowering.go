@@ -37,6 +37,8 @@ type lowering struct {
 
 	uses map[clampTable]int // entries that have them
 
+	blocks  []Block
+	past    *past // of a block that is made again; nil otherwise
 	steps   []stepReport
 	clamps  []clamp
 	maxBits int  // activation bits that leave the weights enough of the bound
@@ -323,7 +325,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

@@ -25,8 +25,8 @@ func (l *lowering) greater(name string, src model.TensorID, a, b *model.View, sh
 // the model has already, or else the smallest.
 func (l *lowering) reluTable(spread int64) model.TableID {
 	top := int64(1)<<l.plan.bits - 1
-	if id, ok := l.tables[piecewiseName(keep, 0, top, l.plan.tableBits)]; ok && spread <= top {
-		return id
+	if l.hasTable(piecewiseName(keep, 0, top, l.plan.tableBits)) && spread <= top {
+		return l.piecewise(keep, 0, top)
 	}
 	bits := model.Log2Ceil(int(spread+1)) + 1
 	if bits > model.MaxTableBits {

@@ -81,6 +81,7 @@ func checkWitness(t interface {
 	if err := w.Check(); err != nil {
 		t.Fatal(err)
 	}
+	checkBounds(t, m, w)
 }
 
 func TestSharedModels(t *testing.T) {

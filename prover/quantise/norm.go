@@ -36,8 +36,10 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 	r := rowsOf(v.shape, op.Axes)
 	id, times := l.tensor(x), 1
 	if op.Centred {
+		l.begin(Block{Kind: centredBlock, Of: id, Mask: model.None, Axes: op.Axes})
 		id, times = l.centred(r, id, count)
 	}
+	l.begin(Block{Kind: normBlock, Of: id, Mask: model.None, Axes: op.Axes, Sum: op.Sum, Epsilon: op.Epsilon, Times: times})
 	v.pending = l.normalised(r, id, op, times)
 	if !slices.Equal(op.Axes, []int{len(v.shape) - 1}) {
 		v.pending.norm = 0 // rows are not along the last axis
@@ -85,7 +87,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	for math.Sqrt(float64(mean))*pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	values := inverseRoots(mean, 2*exp)
+	values := l.past.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
 	scale, inverse := l.leadingBits(r.shape, lead, next, "inverse root", values)
 	factor := l.exact("factor", l.rowProduct(r.shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
 

@@ -59,7 +59,7 @@ func TestInputScales(t *testing.T) {
 				for i := range v {
 					scaled[i] = scale * v[i]
 				}
-				if g.Rows(g.Inputs[k].Name) > 0 { // indices have no scale
+				if !g.Inputs[k].DType.IsFloat() { // whole numbers have no scale
 					scaled = v
 				}
 				x = append(x, scaled)

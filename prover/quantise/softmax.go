@@ -44,18 +44,25 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	case width <= 64:
 		summed = bits // few roundings: one table will do
 	}
-	s := l.shares(n, v, summed)
-	one := int64(1) << bits
-	id := l.witness(v.name, v.shape, bits, 0, one)
-	l.lookup(s.key, s.key.frac, s.table(bits), id)
+	m := l.softmaxScores(n, v, Block{Kind: softmaxBlock, Summed: summed, Bits: bits})
+	id := l.probabilities(l.shares(m, summed), v.name, bits)
 	v.id, v.shaped = id, id
+}
+
+// probabilities adds the look-up of the shares themselves, 1 being 2^bits.
+func (l *lowering) probabilities(s shares, name string, bits int) model.TensorID {
+	one := int64(1) << bits
+	shape := s.key.shape
+	id := l.witness(name, shape, bits, 0, one)
+	l.lookup(s.key, s.key.frac, s.table(bits), id)
 	// The logarithm is right to a unit of its scale.
-	width := v.shape[len(v.shape)-1]
+	width := shape[len(shape)-1]
 	more := float64(width - 1) // beside one, in units of that
 	if s.key.frac >= 0 {
 		more = elementary.Expm1(2 * pow2(-s.key.frac))
 	}
 	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*more)) + int64(width+1)/2
+	return id
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
@@ -64,7 +71,7 @@ func lowerLogSoftmax(l *lowering, n *graph.Node, v *value) {
 		v.pending = &expr{shape: v.shape}
 		return
 	}
-	s := l.shares(n, v, 16)
+	s := l.shares(l.softmaxScores(n, v, Block{Kind: softmaxBlock, Summed: 16}), 16)
 	v.pending = s.scores.less(l, s.under("maximum and logarithm", s.top), s.fine, s.key.frac, s.least)
 }
 
@@ -85,21 +92,37 @@ type shares struct {
 	under  func(name string, top model.TensorID) model.TensorID
 }
 
-// shares makes the keys for a node whose operands are x and maybe a mask. What is
-// summed has that many bits.
-func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
+// mostLog is the largest logarithm of a sum of so many shares of at most 1, on a
+// scale.
+func mostLog(width, frac int) int64 {
+	return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(frac)))+2)
+}
+
+// softmaxScores returns the scores of a node whose operands are x and maybe a mask. They
+// are where the block begins.
+func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	x := l.values[n.Inputs[0]]
 	id := l.comparable(x)
 	t := l.g.Tensors[id]
-	width := v.shape[len(v.shape)-1]
-	logMax := func(frac int) int64 {
-		return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(frac)))+2)
-	}
-	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+logMax(t.Frac) > 1<<15-4) {
+	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(v.shape[len(v.shape)-1], t.Frac) > 1<<15-4) {
 		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
-		t = l.g.Tensors[id]
 	}
-	m := l.maskedScores(n, v.shape, id)
+	b.Of, b.Mask = id, model.None
+	if len(n.Inputs) < 2 {
+		l.begin(b)
+		return scores{id: id, shape: v.shape, mask: model.None}
+	}
+	c := l.fg.Consts[n.Inputs[1]]
+	labels, kept := broadcastLabels(c.Shape, v.shape)
+	b.Mask, b.Labels = l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	l.begin(b)
+	return l.maskedScores(id, b.Mask, b.Labels)
+}
+
+// shares makes the keys. What is summed has that many bits.
+func (l *lowering) shares(m scores, bits int) shares {
+	t := l.g.Tensors[m.id]
+	logMax := func(frac int) int64 { return mostLog(m.shape[len(m.shape)-1], frac) }
 	top := l.lastAxisMax("maximum", m.id)
 	spread := t.Max - t.Min
 
@@ -107,7 +130,7 @@ func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 	// the logarithm's rounding is an error of all shares of a row.
 	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(t.Frac+fine) + 2)) }
 	small := 14
-	if l.entries(v.shape) >= 1<<small {
+	if l.entries(m.shape) >= 1<<small {
 		small = 16
 	}
 	finest := func() (fine int) {
@@ -124,10 +147,13 @@ func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 		fine = finest()
 	}
 	keyFrac := t.Frac + fine
+	if rows(fine) > model.MaxTableBits {
+		refuse("scores from %d to %d are too many to have a table of exponentials", t.Min, t.Max)
+	}
 	first := -int64(1) << rows(fine)
 	table := func(bits int) model.TableID { return l.expTable(keyFrac, first, bits) }
 
-	exp := l.witness("exponential", v.shape, bits, 0, 1<<bits)
+	exp := l.witness("exponential", m.shape, bits, 0, 1<<bits)
 	l.lookup(m.less(l, l.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
 
 	log := l.logOfSum(exp, keyFrac, logMax(keyFrac))
@@ -176,10 +202,13 @@ func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorI
 // expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
 // That of the first key, which stands for masked entries, is 0.
 func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
-	values := make([]int32, -first)
-	for i := 1; i < len(values); i++ {
-		values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
-	}
+	values := l.past.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
+		values := make([]int32, -first)
+		for i := 1; i < len(values); i++ {
+			values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
+		}
+		return values
+	})
 	return l.funcTable("exp", first+1, values)
 }
 
@@ -192,15 +221,10 @@ type scores struct {
 	labels []int
 }
 
-// maskedScores applies the mask of a Softmax, if it has one.
-func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) scores {
-	if len(n.Inputs) < 2 {
-		return scores{id: id, shape: shape, mask: model.None}
-	}
+// maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
+func (l *lowering) maskedScores(id, mask model.TensorID, labels []int) scores {
 	t := l.g.Tensors[id]
-	c := l.fg.Consts[n.Inputs[1]]
-	labels, kept := broadcastLabels(c.Shape, shape)
-	mask, labels := l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	shape := t.Shape
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac

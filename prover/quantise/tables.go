@@ -65,10 +65,19 @@ func (l *lowering) addTable(key string, t model.Table) model.TableID {
 	if id, ok := l.tables[key]; ok {
 		return id
 	}
+	if id, ok := l.past.table(&t); ok {
+		return id
+	}
 	id := model.TableID(len(l.g.Tables))
 	l.g.Tables = append(l.g.Tables, t)
 	l.tables[key] = id
 	return id
+}
+
+// hasTable says whether there is a table without a column that is known by that name.
+func (l *lowering) hasTable(key string) bool {
+	_, ok := l.tables[key]
+	return ok || l.past.named(key)
 }
 
 // rangeTable is the table of the keys [0, 2^bits).
@@ -144,6 +153,9 @@ func (l *lowering) funcTable(name string, first int64, values []int32) model.Tab
 	binary.Write(h, binary.LittleEndian, column)
 	key := "function " + string(h.Sum(nil))
 	if id, ok := l.tables[key]; ok {
+		return id
+	}
+	if id, ok := l.past.function(bits, first, column); ok {
 		return id
 	}
 	id := l.fixed("table "+name, []int{len(column)}, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) { copy(dst, column[from:]) })

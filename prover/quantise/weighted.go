@@ -108,6 +108,9 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		up, down = math.Max(up, u), math.Max(down, d)
 		reach = math.Max(reach, float64(s.max*pow2(frac))+pow2(exponents[c]))
 	}
+	if d, u := reachOfAll(stats, frac, exponents, bounds); bounds.norm == 0 && math.Max(d, u)+float64(extra*pow2(e.frac))+1 <= float64(l.limitOf(v)) {
+		up, down = u, d
+	}
 	if math.Max(up, down) >= model.Bound || reach >= model.Bound {
 		refuse("the accumulator does not fit in 30 bits")
 	}

@@ -212,6 +212,26 @@ func (c channelStats) reach(frac, exponent int, x operandBounds) (down, up float
 	return down, up
 }
 
+// reachOfAll is reach for the greatest sums of all channels: of positive weights, of
+// negative ones, and of both. It is what a certificate says (package bounds), and hardly
+// more than the greatest reach of one channel.
+func reachOfAll(stats []channelStats, frac int, exponents []int, x operandBounds) (down, up float64) {
+	lo, hi := math.Max(0, -x.lo), math.Max(0, x.hi)
+	var pos, neg, both float64
+	for c, s := range stats {
+		scale, slack := pow2(frac), float64(float64(x.count)*pow2(exponents[c])/2)
+		pos = math.Max(pos, float64(s.pos*scale)+slack)
+		neg = math.Max(neg, float64(s.neg*scale)+slack)
+		both = math.Max(both, float64((s.pos+s.neg)*scale)+slack)
+	}
+	// The greatest sum of the two, of which the first counts more.
+	most := func(a, times, b, less float64) float64 { return float64(a*times) + float64(math.Min(b, both-a)*less) }
+	if hi >= lo {
+		return most(neg, hi, pos, lo), most(pos, hi, neg, lo)
+	}
+	return most(pos, lo, neg, hi), most(neg, lo, pos, hi)
+}
+
 // bound is the larger of the two magnitudes.
 func (c channelStats) bound(frac, exponent int, x operandBounds) float64 {
 	return math.Max(c.reach(frac, exponent, x))

@@ -52,6 +52,7 @@ def test_both_verifiers_say_the_same(proof: prove_model.Proof, image: Array) -> 
     ours, other = prove_model.verify(proof, proof.key), prove_model.reference.verify(proof, proof.key, inputs=image)
     assert other.valid and ours.commitment == other.commitment
     assert np.array_equal(ours.outputs["logits"], other.outputs["logits"])
+    assert [(s.count, s.of) for s in ours.saturated] == [(s.count, s.of) for s in other.saturated]
     assert other.security_bits == pytest.approx(ours.security_bits, abs=0.1)
     assert not prove_model.reference.verify(proof, proof.key, inputs={"image": image + 1})
     assert not prove_model.reference.verify(proof, proof.key, commitment="00" * 32)

@@ -14,7 +14,7 @@ from ._command import Outcome, run
 from ._errors import InaccurateError, ProveModelError
 from ._models import as_file
 from ._progress import Listener, Progress
-from ._results import Key, Proof, Verdict, proof_of
+from ._results import Key, Proof, Saturation, Verdict, proof_of
 
 VALID, NOT_VALID, INACCURATE = 0, 1, 3  # exit codes
 
@@ -96,7 +96,8 @@ def verify(
     if not r["valid"] or outcome.code != VALID:
         return Verdict(False, r.get("reason", "the command does not say why").replace(f"input {temp}{os.sep}input.npz: ", "", 1))
     return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
-                   r["security_bits"], r.get("input_saturated", 0), r["seconds"])
+                   r["security_bits"], r.get("input_saturated", 0), r["seconds"],
+                   [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])])
 
 
 def check_key(model: Any, key: Key | bytes | str | os.PathLike[str], *, progress: Progress = None, **options: Any) -> str:

@@ -118,6 +118,8 @@ class Verdict:
     clipped: int = 0
     """Entries of the given inputs that are beyond the model's range: the proof is the same for all of these."""
     seconds: float = 0.0
+    saturated: list[Saturation] = field(default_factory=list)
+    """How many values inside of the model were, at most, clipped, by look-up table; empty if the key does not say."""
 
     def __bool__(self) -> bool:
         return self.valid

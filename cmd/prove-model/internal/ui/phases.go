@@ -22,6 +22,9 @@ type Phase struct {
 	// CPU is processor time on all cores together: on a machine with other
 	// work it says more than Seconds.
 	CPU float64 `json:"cpu_seconds"`
+	// Peak is the most memory that the process has had when the phase ended, 0 where
+	// the system does not say.
+	Peak int64 `json:"peak_memory_bytes"`
 }
 
 // Phases measures the parts of the work and shows them as they go: as progress
@@ -94,7 +97,7 @@ func (p *Phases) End(err error) {
 		p.bar.Finish() // clears it and ends its spinner
 		p.bar = nil
 	}
-	ph := Phase{p.name, time.Since(p.began).Seconds(), (processorTime() - p.cpu).Seconds()}
+	ph := Phase{p.name, time.Since(p.began).Seconds(), (processorTime() - p.cpu).Seconds(), PeakMemory()}
 	p.name = ""
 	if err != nil {
 		return

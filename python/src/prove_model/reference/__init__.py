@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .._arrays import Array, Inputs, is_path, named
-from .._results import Key, Proof, Verdict
+from .._results import Key, Proof, Saturation, Verdict
 from ._verifier import statement
 from ._verifier.errors import Invalid
 
@@ -37,7 +37,8 @@ def verify(
     except RecursionError:
         return Verdict(False, "virtual tensors are nested too deep")
     return Verdict(True, "", checked.vk.commitment.hex(), arrays(statement.inputs(checked)), arrays(statement.outputs(checked)),
-                   statement.bits(checked), seconds=time.monotonic() - started)
+                   statement.bits(checked), seconds=time.monotonic() - started,
+                   saturated=[Saturation(", ".join(nodes), count, of) for nodes, count, of in statement.saturated(checked)])
 
 
 def content(source: Proof | Key | bytes | str | os.PathLike[str]) -> bytes:

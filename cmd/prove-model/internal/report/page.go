@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+)
+
+// page is an HTML document. All text that it is given is escaped: names come from
+// files of others. Nothing in it is loaded or run, and its policy says so.
+type page struct{ strings.Builder }
+
+func text(s string) string { return html.EscapeString(ui.Printable(s)) }
+
+// printf writes HTML with arguments that are text.
+func (p *page) printf(format string, args ...string) {
+	escaped := make([]any, len(args))
+	for i, a := range args {
+		escaped[i] = text(a)
+	}
+	fmt.Fprintf(p, format, escaped...)
+}
+
+const style = `:root{color-scheme:light dark;--ink:#1c2126;--soft:#59636e;--paper:#fff;--line:#d0d6dc;--bar:#3d78b4;--odd:#c8501e}
+@media (prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a3adb8;--paper:#14181c;--line:#3c454e;--bar:#6fa5db;--odd:#ff9466}}
+body{margin:0 auto;max-width:62rem;padding:1rem;color:var(--ink);background:var(--paper);font:15px/1.45 system-ui,sans-serif}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin:1.6rem 0 .3rem;break-after:avoid}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+table{border-collapse:collapse;margin:.4rem 0;font-size:.85rem}th,td{padding:.12rem .7rem .12rem 0;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
+th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere}tr{break-inside:avoid}
+.advice{border-left:.3rem solid var(--odd);padding-left:.7rem}svg{display:block;max-width:100%;height:auto;margin:.4rem 0}
+svg text{fill:var(--ink);font:12px system-ui,sans-serif}.bar{fill:var(--bar)}.odd{fill:var(--odd)}
+@media print{body{max-width:none;font-size:11px}:root{--ink:#000;--paper:#fff}}`
+
+func (p *page) open(title string) {
+	p.printf("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"+
+		"<meta name=viewport content=\"width=device-width,initial-scale=1\"><title>%s</title><style>", title)
+	p.WriteString(style)
+	p.printf("</style></head><body>\n<h1>%s</h1>\n", title)
+}
+
+func (p *page) close() { p.WriteString("</body></html>\n") }
+
+func (p *page) heading(s string) { p.printf("<h2>%s</h2>\n", s) }
+
+func (p *page) facts(facts []Fact) {
+	p.WriteString("<dl>\n")
+	for _, f := range facts {
+		p.printf("<dt>%s</dt><dd>%s</dd>\n", f.Name, f.Value)
+	}
+	p.WriteString("</dl>\n")
+}
+
+func (p *page) table(header []string, rows [][]string) {
+	p.WriteString("<table><thead><tr>")
+	for _, h := range header {
+		p.printf("<th scope=col>%s</th>", h)
+	}
+	p.WriteString("</tr></thead><tbody>\n")
+	for _, row := range rows {
+		p.WriteString("<tr>")
+		for _, cell := range row {
+			p.printf("<td>%s</td>", cell)
+		}
+		p.WriteString("</tr>\n")
+	}
+	p.WriteString("</tbody></table>\n")
+}
+
+// bar is a line of a plot.
+type bar struct {
+	name  string
+	value float64
+	label string
+	odd   bool // in another colour
+}
+
+// plot draws bars, from zero, or over the decades that the values span.
+func (p *page) plot(title string, bars []bar, logarithmic bool) {
+	const left, width, right, line = 240, 480, 150, 18
+	low, high := math.Inf(1), 0.0
+	for _, b := range bars {
+		if b.value > 0 && !math.IsInf(b.value, 0) {
+			low, high = math.Min(low, b.value), math.Max(high, b.value)
+		}
+	}
+	low = math.Max(low, high/1e6) / 2
+	p.printf(fmt.Sprintf("<svg viewBox=\"0 0 %d %d\" width=%d role=img aria-label=\"%%s\"><title>%%s</title>\n", left+width+right, line*len(bars)+4, left+width+right), title, title)
+	for i, b := range bars {
+		size := 0.0
+		switch v := math.Min(b.value, high); {
+		case high == 0 || v <= 0:
+		case logarithmic:
+			size = math.Max(0, math.Log(v/low)/math.Log(high/low)) * width
+		default:
+			size = v / high * width
+		}
+		class, y := "bar", line*i+2
+		if b.odd {
+			class = "odd"
+		}
+		p.printf(fmt.Sprintf("<text x=%d y=%d text-anchor=end>%%s</text><rect class=%s x=%d y=%d width=\"%.1f\" height=%d></rect><text x=\"%.1f\" y=%d>%%s</text>\n",
+			left-8, y+13, class, left, y+2, size, line-5, left+size+6, y+13), clip(b.name), b.label)
+	}
+	p.WriteString("</svg>\n")
+}
+
+// clip shortens a name that is too long for a plot, in the middle.
+func clip(name string) string {
+	const most = 34
+	r := []rune(ui.Printable(name))
+	if len(r) <= most {
+		return string(r)
+	}
+	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
+}

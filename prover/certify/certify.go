@@ -1,0 +1,220 @@
+package certify
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/bounds"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+const (
+	// Magic starts every certificate file.
+	Magic = "PM.crt\r\n"
+	// Version is the version of the certificate format.
+	Version = 1
+)
+
+// ErrNotShown is wrapped by the error that a circuit's static bounds do not follow
+// from what a certificate says: whoever relies on them relies on the key's issuer.
+var ErrNotShown = errors.New("the static bounds do not follow from the key")
+
+// Prove writes the certificate of a key. weights and tree are those of the key's
+// commitment (prover.Commit), and blocks those of its circuit (quantise.Model). The error
+// wraps ErrNotShown if the certificate would be of no use, and names the steps.
+func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.Weights, blocks []quantise.Block, out io.Writer, opts prover.Options) (*prover.Stats, error) {
+	e := &extras{blocks: blocks}
+	columns := columnsOf(key.Circuit.Graph, weights)
+	unit, err := key.Circuit.At(key.Circuit.Unit())
+	if err != nil {
+		return nil, err
+	}
+	if _, e.stated, err = e.arguments(key.Circuit, unit, columns); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotShown, err)
+	}
+	c, err := derive(key, e)
+	if err != nil {
+		return nil, err
+	}
+	said := &Certificate{Certified: c.measured(key.Circuit.Graph, weights), of: key.Circuit, extras: e, columns: columns}
+	if err := said.checkSizes(); err != nil {
+		return nil, err
+	}
+	g := c.key.Circuit.Graph
+	own := make(model.Weights, len(g.Tensors))
+	for id, fixed := range c.fixed {
+		own[fixed] = weights[id]
+	}
+	sums := make([]int32, model.Size(g.Tensors[g.Inputs[0]].Shape))
+	for i, s := range c.sums {
+		parts := said.Sums[s]
+		if parts.Both >= model.Bound {
+			return nil, fmt.Errorf("%w: sums of %q are over 30 bits", ErrNotShown, key.Circuit.Graph.Tensors[s.Tensor].Name)
+		}
+		sums[3*i], sums[3*i+1], sums[3*i+2] = int32(parts.Positive), int32(parts.Negative), int32(parts.Both)
+	}
+	at, err := c.key.Plan(c.key.Circuit.Unit())
+	if err != nil {
+		return nil, err
+	}
+	wit, err := forward.Run(ctx, at.Graph, own, [][]int32{sums})
+	if err != nil {
+		return nil, fmt.Errorf("the weights are not what the key says of them: %w", err)
+	}
+	if _, err := out.Write(head(e.encode())); err != nil {
+		return nil, err
+	}
+	return prover.Prove(ctx, c.key, c.key.Circuit.Unit(), tree, wit, out, opts)
+}
+
+// measured returns what a certificate of these weights says of them.
+func (c *circuit) measured(g *model.Graph, w model.Weights) bounds.Certified {
+	out := bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.Parts{}}
+	for _, s := range c.sums {
+		out.Sums[s] = bounds.MeasureSum(g.Tensors[s.Tensor].Shape, s.Axes, w[s.Tensor], c.cuts[s.Tensor])
+	}
+	return out
+}
+
+// head is what a certificate has before its proof.
+func head(extras []byte) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte(Magic), Version)
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(extras))), extras...)
+}
+
+// checkSizes checks the bounds at the least sizes of free dimensions and at the
+// greatest, as far as there are proofs of these.
+func (c *Certificate) checkSizes() error {
+	t, most := c.of, model.Instance{}
+	for _, d := range t.Free {
+		most.Sizes = append(most.Sizes, d.Bound)
+	}
+	for _, in := range []model.Instance{t.Unit(), most} {
+		if g, err := t.At(in); err == nil {
+			if err := c.check(g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Certificate is what a valid certificate says of a key's weights.
+type Certificate struct {
+	bounds.Certified
+	Strength soundness.Strength
+	Bytes    int64
+
+	of      *model.Template
+	extras  *extras
+	columns *quantise.Columns
+}
+
+// Verify checks a certificate of a key, in one pass, as verifier.Verify does a proof,
+// and holds it against the policy but for its commitment. Errors about its bytes or
+// what it proves wrap verifier.ErrInvalid or proof.ErrMalformed.
+func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certificate, err error) {
+	// As in the verifier: what makes this panic is no certificate.
+	defer func() {
+		if p := recover(); p != nil {
+			said, err = nil, fmt.Errorf("%w: certificate: failed on it: %v", verifier.ErrInvalid, p)
+		}
+	}()
+	e, size, err := readHead(r, key.Circuit.Graph)
+	if err != nil {
+		return nil, err
+	}
+	c, err := derive(key, e)
+	if err != nil {
+		return nil, fmt.Errorf("%w: there is no certificate of this key: %w", verifier.ErrInvalid, err)
+	}
+	policy.Commitment = nil
+	result, err := policy.Verify(c.key, r)
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	said = &Certificate{
+		Certified: bounds.Certified{Ranges: c.ranges, Sums: map[bounds.Sum]bounds.Parts{}}, of: key.Circuit, extras: e,
+		Strength: result.Strength, Bytes: size + result.Bytes,
+	}
+	in := result.Inputs[0]
+	for i, s := range c.sums {
+		said.Sums[s] = bounds.Parts{Positive: int64(in[3*i]), Negative: int64(in[3*i+1]), Both: int64(in[3*i+2])}
+	}
+	columns := map[model.TensorID][]int32{}
+	for i, id := range e.stated {
+		columns[id] = result.Outputs[1+i]
+	}
+	said.columns = quantise.NewColumns(columns)
+	return said, nil
+}
+
+// readHead reads what a certificate of a key with this circuit has before its proof.
+func readHead(r io.Reader, g *model.Graph) (e *extras, size int64, err error) {
+	b := make([]byte, len(Magic)+8)
+	read := func(b []byte) (bool, error) {
+		n, err := io.ReadFull(r, b)
+		size += int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		return n == len(b), err
+	}
+	whole, err := read(b)
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("reading the certificate: %w", err)
+	case !whole || string(b[:len(Magic)]) != Magic:
+		return nil, 0, fmt.Errorf("%w certificate: not a prove-model certificate", proof.ErrMalformed)
+	}
+	b = b[len(Magic):]
+	if v := binary.LittleEndian.Uint32(b); v != Version {
+		return nil, 0, fmt.Errorf("%w certificate: version %d, this program reads version %d", proof.ErrMalformed, v, Version)
+	}
+	n := binary.LittleEndian.Uint32(b[4:])
+	if n > maxExtras {
+		return nil, 0, fmt.Errorf("%w certificate: %d bytes before its proof", proof.ErrMalformed, n)
+	}
+	b = make([]byte, n)
+	if whole, err = read(b); err != nil {
+		return nil, 0, fmt.Errorf("reading the certificate: %w", err)
+	} else if !whole {
+		return nil, 0, fmt.Errorf("%w certificate: it ends early", proof.ErrMalformed)
+	}
+	if e, err = decodeExtras(b, g); err == nil && !bytes.Equal(e.encode(), b) {
+		err = fmt.Errorf("%w certificate: another encoding of the same", proof.ErrMalformed)
+	}
+	return e, size, err
+}
+
+// Check checks that the static bounds of an instance of the key's circuit follow from
+// the certificate: that of a proof which is relied on. The error wraps
+// verifier.ErrInvalid and ErrNotShown.
+func (c *Certificate) Check(g *model.Graph) error {
+	if err := c.check(g); err != nil {
+		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err)
+	}
+	return nil
+}
+
+func (c *Certificate) check(g *model.Graph) error {
+	arguments, _, err := c.extras.arguments(c.of, g, c.columns)
+	if err == nil {
+		err = bounds.Check(g, &c.Certified, arguments...)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotShown, err)
+	}
+	return nil
+}

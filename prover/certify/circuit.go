@@ -1,0 +1,262 @@
+package certify
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/bounds"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// Sizes of look-ups, in bits.
+const (
+	oneTable = 16 // the largest range that is one look-up
+	limb     = 15 // the lower part of larger ones
+	weights  = 20 // the largest table of weights
+	widest   = 30 // of all ranges
+)
+
+// maxSteps bounds the look-ups of a certificate, as a hostile key might ask for many.
+const maxSteps = 1 << 16
+
+var errSteps = errors.New("it takes too many look-ups")
+
+// circuit is that of a certificate, and what its proofs say.
+type circuit struct {
+	key  *proof.Key // of the certificate
+	sums []bounds.Sum
+	// ranges hold the entries of the fixed tensors.
+	ranges map[model.TensorID]bounds.Interval
+	// fixed has the certificate's tensor for each of the key's.
+	fixed map[model.TensorID]model.TensorID
+	cuts  map[model.TensorID]int // the bits that are cut off weights before their sign is looked up
+}
+
+// derive returns the circuit of the certificates of a key with these extras. It depends
+// on nothing else.
+func derive(key *proof.Key, e *extras) (*circuit, error) {
+	of := key.Circuit.Graph
+	c := &circuit{
+		sums: bounds.Sums(of), ranges: map[model.TensorID]bounds.Interval{},
+		fixed: map[model.TensorID]model.TensorID{}, cuts: map[model.TensorID]int{},
+	}
+	// The name ties every challenge to the key and the extras, and says what the proof is.
+	name := fmt.Sprintf("certificate of the weights of key %x with %x", key.Digest, sha256.Sum256(e.encode()))
+	b := &builder{g: &model.Graph{Name: name}, tables: map[string]model.TableID{}}
+	b.sums = b.add(model.Tensor{Name: "sums", Kind: model.Input, Shape: []int{max(1, 3*len(c.sums))}, Max: model.Bound - 1})
+	b.g.Inputs, b.g.Outputs = []model.TensorID{b.sums}, []model.TensorID{b.sums}
+	// All of them, in their order: as they lie under the root.
+	for _, id := range of.FixedIDs() {
+		t := &of.Tensors[id]
+		c.fixed[id] = b.add(model.Tensor{Name: t.Name, Shape: t.Shape, Kind: model.Fixed, Min: t.Min, Max: t.Max})
+	}
+	for _, id := range of.FixedIDs() {
+		var err error
+		if slices.Contains(e.stated, id) {
+			// As every public value is within its range.
+			b.g.Outputs = append(b.g.Outputs, c.fixed[id])
+			c.ranges[id] = bounds.Interval{Min: of.Tensors[id].Min, Max: of.Tensors[id].Max}
+		} else if slices.ContainsFunc(c.sums, func(s bounds.Sum) bool { return s.Tensor == id }) {
+			err = c.summed(b, id)
+		} else {
+			c.ranges[id], err = b.entries(c.fixed[id])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q cannot be certified: %w", of.Tensors[id].Name, err)
+		}
+	}
+	return c, c.commit(b.g, key)
+}
+
+// commit makes the key of the circuit.
+func (c *circuit) commit(g *model.Graph, key *proof.Key) error {
+	t := &model.Template{Graph: g}
+	at, err := t.At(t.Unit())
+	if err != nil {
+		return err
+	}
+	var p *plan.Plan
+	var root *poseidon2.Digest
+	if key.HasFixed {
+		p, err = plan.WithRows(at, key.Security.Config(), key.RowVars)
+		root = &key.Root
+	} else {
+		p, err = plan.New(at, key.Security.Config())
+	}
+	if err == nil {
+		c.key, err = proof.NewKey(t, p, key.Security, root)
+	}
+	return err
+}
+
+// builder adds to a circuit.
+type builder struct {
+	g      *model.Graph
+	sums   model.TensorID
+	tables map[string]model.TableID
+}
+
+func (b *builder) add(t model.Tensor) model.TensorID {
+	b.g.Tensors = append(b.g.Tensors, t)
+	return model.TensorID(len(b.g.Tensors) - 1)
+}
+
+func (b *builder) table(t model.Table) model.TableID {
+	id, ok := b.tables[t.Name]
+	if !ok {
+		id = model.TableID(len(b.g.Tables))
+		b.tables[t.Name] = id
+		t.Values = model.None
+		b.g.Tables = append(b.g.Tables, t)
+	}
+	return id
+}
+
+// lookup adds out = table(⌊acc/2^shift⌋), and what keeps the remainder, which it
+// returns, in its range.
+func (b *builder) lookup(name string, shape []int, acc model.Acc, shift int, table model.TableID, out model.TensorID) (remainder model.TensorID) {
+	remainder = model.None
+	if shift > 0 {
+		remainder = b.add(model.Tensor{Name: "low bits", Shape: shape, Kind: model.Witness, Max: 1<<shift - 1})
+	}
+	b.g.Steps = append(b.g.Steps, model.Step{
+		Kind: model.StepLookup, Name: name, Shape: shape, Acc: acc, Shift: shift, Lo: remainder, Table: table, Out: out, Den: model.None,
+	})
+	if shift > 0 {
+		b.inRange(name, shape, model.Acc{Linear: []model.Linear{{Coef: 1, Src: remainder}}}, shift)
+	}
+	return remainder
+}
+
+// inRange adds the look-ups of 0 ≤ acc < 2^bits.
+func (b *builder) inRange(name string, shape []int, acc model.Acc, bits int) {
+	shift := 0
+	if bits > oneTable {
+		shift = limb
+	}
+	bits -= shift
+	t := b.table(model.Table{Name: fmt.Sprintf("range %d", bits), Kind: model.TableRange, Bits: bits})
+	b.lookup(name, shape, acc, shift, t, model.None)
+}
+
+// entries adds the look-ups that keep the entries of a fixed tensor in its range.
+func (b *builder) entries(id model.TensorID) (bounds.Interval, error) {
+	t := b.g.Tensors[id]
+	bits := max(1, model.Log2Ceil(int(t.Max-t.Min)+1))
+	if bits > widest {
+		return bounds.Interval{}, fmt.Errorf("its range [%d, %d] has more than %d bits", t.Min, t.Max, widest)
+	}
+	// From both ends, which together with p > 2^31 − 2 says that it is between them.
+	b.inRange(t.Name, t.Shape, model.Acc{Const: -t.Min, Linear: []model.Linear{{Coef: 1, Src: id}}}, bits)
+	if t.Max-t.Min+1 < 1<<bits {
+		b.inRange(t.Name, t.Shape, model.Acc{Const: t.Max, Linear: []model.Linear{{Coef: -1, Src: id}}}, bits)
+	}
+	return bounds.Interval{Min: t.Min, Max: t.Max}, nil
+}
+
+// summed adds the look-ups of a tensor's entries w that commit to their positive parts
+// P ≥ max(w, 0) and keep w in a range that is a power of two, and those that bound
+// the sums of P and of P − w.
+func (c *circuit) summed(b *builder, of model.TensorID) error {
+	id := c.fixed[of]
+	t := b.g.Tensors[id]
+	bits := 1 // of a table of keys [−2^(bits−1), 2^(bits−1))
+	for t.Min < -(1<<(bits-1)) || t.Max >= 1<<(bits-1) {
+		bits++
+	}
+	cut := max(0, bits-weights)
+	if bits > widest {
+		return fmt.Errorf("its range [%d, %d] has more than %d bits", t.Min, t.Max, widest)
+	}
+	half := int64(1) << (bits - cut - 1)
+	positive := b.add(model.Tensor{Name: "positive part", Shape: t.Shape, Kind: model.Witness, Max: half - 1})
+	rows := b.table(model.Table{
+		Name: fmt.Sprintf("positive part %d", bits-cut), Kind: model.TablePiecewise, Bits: bits - cut, Min: -half,
+		Pieces: []model.Piece{{End: half}, {End: 2 * half, Slope: 1}},
+	})
+	low := b.lookup(t.Name, t.Shape, model.Acc{Linear: []model.Linear{{Coef: 1, Src: id}}}, cut, rows, positive)
+	// Less the positive part P, the negative one P − w, and both.
+	less := make([][]model.Linear, 3)
+	for i, times := range []int64{1, 1, 2} {
+		less[i] = append(less[i], model.Linear{Coef: -times << cut, Src: positive})
+		if low != model.None {
+			less[i] = append(less[i], model.Linear{Coef: -times, Src: low})
+		}
+		if i > 0 {
+			less[i] = append(less[i], model.Linear{Coef: 1, Src: id})
+		}
+	}
+	c.cuts[of] = cut
+	c.ranges[of] = bounds.Interval{Min: -1 << (bits - 1), Max: 1<<(bits-1) - 1}
+	for i, s := range c.sums {
+		if s.Tensor != of {
+			continue
+		}
+		for part, terms := range less {
+			if err := b.sum(t, s.Axes, 3*i+part, terms, bits); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sum adds the look-ups of 0 ≤ S − Σ of a part of a tensor's entries over some of its
+// axes, S being an entry of the certificate's input. less is the part of an entry,
+// negated, which is in [0, 2^bits].
+//
+// So that Σ is not known modulo p alone, it is taken from S piece by piece, along the longest
+// axis: what is taken at once is below 2^30, so that from a number in [0, 2^30) one above
+// −2^30 is left, and none of these is p below one in [0, 2^30).
+func (b *builder) sum(t model.Tensor, axes uint, at int, less []model.Linear, bits int) error {
+	view := &model.View{}
+	longest, others := -1, int64(1)
+	var shape []int
+	for a, d := range t.Shape {
+		g := model.Group{In: []int{a}}
+		if axes>>a&1 == 1 {
+			g.Sum = []model.SumIndex{{Dim: d, Stride: 1}}
+			others *= int64(d)
+			if longest < 0 || d > t.Shape[longest] {
+				longest = a
+			}
+		} else {
+			g.Out, g.Strides = []int{len(shape)}, []int{1}
+			shape = append(shape, d)
+		}
+		view.Groups = append(view.Groups, g)
+	}
+	others /= int64(t.Shape[longest])
+	most := others << bits
+	if others > model.Bound || most >= model.Bound {
+		return fmt.Errorf("sums over %d entries at once do not fit in %d bits", others, widest)
+	}
+	for step, to := int((model.Bound-1)/most), 0; to < t.Shape[longest]; {
+		to = min(to+step, t.Shape[longest])
+		v := &model.View{Groups: slices.Clone(view.Groups)}
+		v.Groups[longest].Sum = []model.SumIndex{{Dim: to, Stride: 1}}
+		if len(b.g.Steps) > maxSteps {
+			return errSteps
+		}
+		acc := model.Acc{Linear: []model.Linear{{Coef: 1, Src: b.sums, View: entry(at, len(shape))}}}
+		for _, l := range less {
+			acc.Linear = append(acc.Linear, model.Linear{Coef: l.Coef, Src: l.Src, View: v})
+		}
+		b.inRange(t.Name, shape, acc, widest)
+	}
+	return nil
+}
+
+// entry views one entry of a list as all of a shape.
+func entry(at, rank int) *model.View {
+	v := &model.View{Groups: []model.Group{{In: []int{0}, Base: at}}}
+	for j := range rank {
+		v.Groups = append(v.Groups, model.Group{Out: []int{j}, Strides: []int{0}})
+	}
+	return v
+}

@@ -1,0 +1,133 @@
+package certify
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/bounds"
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// extras are what a certificate has besides a proof: the blocks of the circuit that have
+// arguments of their own, and the fixed tensors, columns of function tables, whose
+// values these depend on, which the proof states.
+type extras struct {
+	blocks []quantise.Block
+	stated []model.TensorID // ascending
+}
+
+// maxExtras bounds their size in bytes.
+const maxExtras = 1 << 20
+
+// maxReplay bounds what making blocks again may cost, in tensors that are gone through.
+const maxReplay = 1 << 26
+
+func (e *extras) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(len(e.stated)))
+	for _, id := range e.stated {
+		b = binary.AppendUvarint(b, uint64(id))
+	}
+	return quantise.AppendBlocks(b, e.blocks)
+}
+
+// decodeExtras reads extras that suit a circuit.
+func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
+	e := &extras{}
+	next := func() uint64 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			n, size = 1<<63, len(b)
+		}
+		b = b[size:]
+		return n
+	}
+	n := next()
+	for range min(n, uint64(len(g.Tensors))+1) {
+		id := next()
+		if id >= uint64(len(g.Tensors)) || g.Tensors[id].Kind != model.Fixed || len(e.stated) > 0 && model.TensorID(id) <= e.stated[len(e.stated)-1] {
+			return nil, fmt.Errorf("%w certificate: malformed list of tensors", proof.ErrMalformed)
+		}
+		e.stated = append(e.stated, model.TensorID(id))
+	}
+	var err error
+	if uint64(len(e.stated)) != n {
+		err = fmt.Errorf("malformed list of tensors")
+	} else {
+		e.blocks, err = quantise.ParseBlocks(b)
+	}
+	if err == nil && len(e.blocks)*len(g.Tensors) > maxReplay {
+		err = fmt.Errorf("too many blocks")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w certificate: %w", proof.ErrMalformed, err)
+	}
+	return e, nil
+}
+
+// arguments makes the blocks again, in an instance of the circuit. used are the tensors
+// whose values it takes.
+func (e *extras) arguments(t *model.Template, g *model.Graph, columns *quantise.Columns) (list []*bounds.Argument, used []model.TensorID, err error) {
+	if len(e.blocks) == 0 {
+		return nil, nil, nil
+	}
+	graphs, err := made(t, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range graphs {
+		batch := 1
+		if len(g.Instance.Sizes) > 0 {
+			batch = g.Instance.Sizes[0]
+		}
+		list, used = nil, nil // they are the same for all sizes
+		for i := range e.blocks {
+			a, u, err := e.blocks[i].Replay(g, batch, columns)
+			if err != nil {
+				return nil, nil, fmt.Errorf("block %d: %w", i, err)
+			}
+			list, used = append(list, a), append(used, u...)
+		}
+	}
+	slices.Sort(used)
+	return list, slices.Compact(used), nil
+}
+
+// made returns the instances in which blocks are made again to know them in one. With a
+// size of 1 that is not told from axes that are 1 for another reason, so the sizes 2 and
+// 3 take its place: a number of the circuit is a constant or a multiple of a size, and if
+// it is right in both then it is in all.
+func made(t *model.Template, g *model.Graph) ([]*model.Graph, error) {
+	if !slices.Contains(g.Instance.Sizes, 1) {
+		return []*model.Graph{g}, nil
+	}
+	var graphs []*model.Graph
+	for _, n := range []int{2, 3} {
+		in := model.Instance{Sizes: slices.Clone(g.Instance.Sizes)}
+		for i, size := range in.Sizes {
+			if size == 1 {
+				in.Sizes[i] = n
+			}
+		}
+		g, err := t.At(in)
+		if err != nil {
+			return nil, err
+		}
+		graphs = append(graphs, g)
+	}
+	return graphs, nil
+}
+
+// columnsOf returns the columns of all function tables of a circuit.
+func columnsOf(g *model.Graph, w model.Weights) *quantise.Columns {
+	c := map[model.TensorID][]int32{}
+	for i := range g.Tables {
+		if t := &g.Tables[i]; t.Kind == model.TableFunc && c[t.Values] == nil {
+			c[t.Values] = ints.All(w[t.Values])
+		}
+	}
+	return quantise.NewColumns(c)
+}

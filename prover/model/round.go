@@ -1,0 +1,50 @@
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// RoundInputs rounds the real values of each input of the graph to integers, in
+// the inputs' order. Values outside of an input's range are clamped; clamped is their
+// number. Those of inputs that are indexes, such as tokens, must be whole and within. It
+// is an error if they are not as many as the inputs have, or not finite.
+func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
+	if len(inputs) != len(g.Inputs) {
+		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
+	}
+	for i, id := range g.Inputs {
+		t := &g.Tensors[id]
+		if len(inputs[i]) != Size(t.Shape) {
+			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), Size(t.Shape))
+		}
+		index := g.IsIds(id)
+		v := make([]int32, len(inputs[i]))
+		for j, x := range inputs[i] {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
+			}
+			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
+				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
+			}
+			if r < float64(t.Min) || r > float64(t.Max) {
+				clamped++
+				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))
+			}
+			v[j] = int32(r)
+		}
+		ints = append(ints, v)
+	}
+	return ints, clamped, nil
+}
+
+// Reals returns the real values that integers of the tensor stand for, whole rows
+// from its first entry on.
+func (t *Tensor) Reals(ints []int32) []float64 {
+	out := make([]float64, len(ints))
+	for i, x := range ints {
+		out[i] = math.Ldexp(float64(x), -t.FracAt(i))
+	}
+	return out
+}

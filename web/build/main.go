@@ -1,0 +1,123 @@
+// Command build makes the web verifier: a page that is one file, and the npm package.
+//
+//	go run ./web/build [-o dist]
+//
+// leaves verifier.html and npm/ in the folder. The same commit gives the same bytes.
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	out := flag.String("o", "dist", "`folder` for the results")
+	flag.Parse()
+	if err := run(*out); err != nil {
+		fmt.Fprintln(os.Stderr, "web:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string) error {
+	npm := filepath.Join(out, "npm")
+	if err := os.MkdirAll(npm, 0o755); err != nil {
+		return err
+	}
+	wasm := filepath.Join(npm, "verifier.wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", wasm, "./web/wasm")
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWASM=", "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go build: %w", err)
+	}
+	if err := os.Chmod(wasm, 0o644); err != nil {
+		return err
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
+	}
+	sources := map[string]string{ // by name in the package
+		"wasm_exec.js": filepath.Join(strings.TrimSpace(string(root)), "lib/wasm/wasm_exec.js"), "LICENSE": "LICENSE", "NOTICE": "NOTICE",
+	}
+	for _, name := range []string{"package.json", "README.md", "index.js", "index.d.ts", "engine.js", "input.js"} {
+		sources[name] = filepath.Join("web/npm", name)
+	}
+	for name, from := range sources {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(npm, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	page, compressed, err := page(npm)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("web: verifier.wasm, %.2f MB compressed; verifier.html, %.2f MB\n", float64(compressed)/1e6, float64(len(page))/1e6)
+	return os.WriteFile(filepath.Join(out, "verifier.html"), page, 0o644)
+}
+
+// page assembles the page, of which everything is a part: scripts and styles by the
+// digest that the page's own policy names, so that nothing else can run in it or be
+// loaded by it.
+func page(npm string) (page []byte, compressed int, err error) {
+	read := func(path string) string {
+		data, e := os.ReadFile(path)
+		if e != nil && err == nil {
+			err = e
+		}
+		return string(data)
+	}
+	wasm := read(filepath.Join(npm, "verifier.wasm"))
+	input := script(read("web/npm/input.js"))
+	worker := read(filepath.Join(npm, "wasm_exec.js")) + script(read("web/npm/engine.js")) + read("web/page/worker.js")
+	app := "\"use strict\";\n" + input + read("web/page/view.js") + read("web/page/app.js")
+	style := read("web/page/style.css")
+	text := read("web/page/index.html")
+	example := base64.StdEncoding.EncodeToString([]byte(read("testdata/golden/digits/run.proof"))) + " " +
+		base64.StdEncoding.EncodeToString([]byte(read("testdata/golden/digits/key.vk")))
+	if err != nil {
+		return nil, 0, err
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, 0, err
+	}
+	if _, err := z.Write([]byte(wasm)); err != nil {
+		return nil, 0, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, 0, err
+	}
+	for name, part := range map[string]string{"worker.js": worker, "app.js": app, "style.css": style} {
+		if strings.Contains(strings.ToLower(part), "</script") || strings.Contains(strings.ToLower(part), "</style") || strings.Contains(part, "<!--") {
+			return nil, 0, fmt.Errorf("%s would end the element that holds it", name)
+		}
+	}
+	replaced := strings.NewReplacer(
+		"{{app-digest}}", digest(app), "{{style-digest}}", digest(style), "{{app}}", app, "{{style}}", style,
+		"{{worker}}", worker, "{{example}}", example, "{{wasm}}", base64.StdEncoding.EncodeToString(packed.Bytes()),
+	).Replace(text)
+	return []byte(replaced), packed.Len(), nil
+}
+
+// script makes a module into a script: in the page there is one scope.
+func script(module string) string { return strings.ReplaceAll(module, "\nexport ", "\n") }
+
+func digest(part string) string {
+	d := sha256.Sum256([]byte(part))
+	return "sha256-" + base64.StdEncoding.EncodeToString(d[:])
+}

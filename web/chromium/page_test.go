@@ -1,0 +1,487 @@
+// Package chromium tests the page of the web verifier in a headless Chromium, from a
+// file, as users open it. It is a module of its own, as what drives the browser is
+// large: scripts/test-web.sh builds the page and runs it.
+//
+//	PROVE_MODEL_WEB     the folder with verifier.html
+//	PROVE_MODEL_FILES   what web/testfiles wrote
+//	PROVE_MODEL_SHOTS   a folder for screenshots of all states; none without
+package chromium
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const golden = "../../testdata/golden"
+
+// page is an open page, and what it did that it should not.
+type page struct {
+	context.Context
+	t *testing.T
+
+	mu       sync.Mutex
+	requests []string
+	problems []string
+}
+
+func open(t *testing.T) *page {
+	folder := os.Getenv("PROVE_MODEL_WEB")
+	if folder == "" {
+		t.Skip("PROVE_MODEL_WEB names no folder: use scripts/test-web.sh")
+	}
+	file, err := filepath.Abs(filepath.Join(folder, "verifier.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1000, 900))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	t.Cleanup(cancel)
+	p := &page{Context: ctx, t: t}
+	chromedp.ListenTarget(ctx, p.hear)
+	p.run(network.Enable(), log.Enable(), chromedp.Navigate("file://"+file), chromedp.WaitReady("body[data-ready]", chromedp.ByQuery))
+	t.Cleanup(p.innocent)
+	return p
+}
+
+func (p *page) hear(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.requests = append(p.requests, e.Request.URL)
+	case *runtime.EventExceptionThrown:
+		p.problems = append(p.problems, e.ExceptionDetails.Error())
+	case *log.EventEntryAdded:
+		p.problems = append(p.problems, e.Entry.Text)
+	}
+}
+
+// innocent fails the test if the page asked for anything but itself and its worker, or
+// threw anything.
+func (p *page) innocent() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, url := range p.requests {
+		if i > 0 && !strings.HasPrefix(url, "blob:") || i == 0 && !strings.HasPrefix(url, "file:") {
+			p.t.Errorf("the page asks for %s", url)
+		}
+	}
+	for _, problem := range p.problems {
+		p.t.Errorf("the page says %s", problem)
+	}
+}
+
+func (p *page) run(actions ...chromedp.Action) {
+	p.t.Helper()
+	if err := chromedp.Run(p, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *page) text(selector string) string {
+	p.t.Helper()
+	var s string
+	p.run(chromedp.Evaluate(`document.querySelector(`+strconv.Quote(selector)+`).innerText`, &s))
+	return s
+}
+
+// give chooses files, by the element that takes them, and waits for the verdict.
+func (p *page) give(files ...string) string {
+	p.t.Helper()
+	for i := 0; i < len(files); i += 2 {
+		path, err := filepath.Abs(files[i+1])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.run(chromedp.SetUploadFiles("#"+files[i], []string{path}, chromedp.ByQuery))
+	}
+	return p.verdict()
+}
+
+func (p *page) verdict() string {
+	p.t.Helper()
+	p.run(chromedp.Poll(`document.getElementById("status").textContent.startsWith("the proof is")`, nil,
+		chromedp.WithPollingInterval(10*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute)))
+	return p.text("#verdict") + ": " + p.text("#reason")
+}
+
+// forget has the page as it was when it was opened.
+func (p *page) forget() {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`for (const kind of Object.keys(files)) take(kind, undefined);
+		document.getElementById("form").reset(); document.getElementById("status").textContent = ""; 0`, nil))
+}
+
+func (p *page) milliseconds() int {
+	p.t.Helper()
+	m := regexp.MustCompile(`in (\d+) ms`).FindStringSubmatch(p.text("#facts"))
+	if m == nil {
+		p.t.Fatalf("no time in %q", p.text("#facts"))
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+// shot takes a picture of the page as it is, if pictures are wanted.
+func (p *page) shot(name string) {
+	p.t.Helper()
+	folder := os.Getenv("PROVE_MODEL_SHOTS")
+	if folder == "" {
+		return
+	}
+	var picture []byte
+	p.run(chromedp.FullScreenshot(&picture, 100))
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func of(folder string) (proof, key string) {
+	return filepath.Join(folder, "run.proof"), filepath.Join(folder, "key.vk")
+}
+
+func made(name string) (proof, key string) {
+	return of(filepath.Join(os.Getenv("PROVE_MODEL_FILES"), name))
+}
+
+// TestGolden: every golden proof is valid, and the digits within the time that people
+// take for at once. (Other work on a shared machine may take longer: three tries.)
+func TestGolden(t *testing.T) {
+	p := open(t)
+	p.shot("empty")
+	folders, err := os.ReadDir(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		p.forget()
+		proof, key := of(filepath.Join(golden, f.Name()))
+		if got := p.give("proof", proof, "key", key); got != "Valid: " {
+			t.Errorf("%s: %s", f.Name(), got)
+		}
+		if f.Name() != "digits" {
+			continue
+		}
+		p.shot("valid")
+		best := p.milliseconds()
+		for range 2 {
+			p.run(chromedp.Click("#verify", chromedp.ByQuery))
+			p.verdict()
+			best = min(best, p.milliseconds())
+		}
+		t.Logf("digits: %d ms", best)
+		if best > 150 {
+			t.Errorf("digits take %d ms", best)
+		}
+		if !strings.Contains(p.text("#tensors"), "the largest is entry 0") {
+			t.Errorf("no logits: %s", p.text("#tensors"))
+		}
+		p.run(chromedp.WaitVisible(`canvas[aria-label^="picture 1 of 1, 8 by 8"]`, chromedp.ByQuery))
+	}
+}
+
+// TestLarge: an opening of 700 KB within a second and a half, and a proof of 10 MB, with
+// progress on the way.
+func TestLarge(t *testing.T) {
+	p := open(t)
+	proof, key := made("medium")
+	best := 1 << 30
+	for range 3 {
+		p.forget()
+		if got := p.give("proof", proof, "key", key); got != "Valid: " {
+			t.Fatal(got)
+		}
+		best = min(best, p.milliseconds())
+	}
+	t.Logf("medium: %d ms", best)
+	if best > 1500 {
+		t.Errorf("a proof of 700 KB takes %d ms", best)
+	}
+	p.forget()
+	p.run(chromedp.Evaluate(`globalThis.parts = new Set();
+		new MutationObserver(() => parts.add(document.getElementById("progress").value)).observe(document.getElementById("progress"), {attributes: true}); 0`, nil))
+	proof, key = made("large")
+	p.run(chromedp.SetUploadFiles("#proof", []string{proof}, chromedp.ByQuery), chromedp.SetUploadFiles("#key", []string{key}, chromedp.ByQuery))
+	p.run(chromedp.Poll(`document.getElementById("progress").value > 0.2`, nil, chromedp.WithPollingInterval(5*time.Millisecond)))
+	p.shot("verifying")
+	if got := p.verdict(); got != "Valid: " {
+		t.Fatal(got)
+	}
+	t.Logf("large: %d ms", p.milliseconds())
+	var steps int
+	p.run(chromedp.Evaluate(`parts.size`, &steps))
+	if steps < 3 {
+		t.Errorf("%d steps of progress", steps)
+	}
+}
+
+// TestAltered: 200 altered proofs and keys are refused, and the page goes on.
+func TestAltered(t *testing.T) {
+	p := open(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	folder := t.TempDir()
+	names := []string{"conv", "linear", "transpose", "digits", "averagepool", "division"}
+	for i := range 200 {
+		proofPath, keyPath := of(filepath.Join(golden, names[i%len(names)]))
+		proof, err := os.ReadFile(proofPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := os.ReadFile(keyPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch rng.IntN(5) {
+		case 3:
+			proof = proof[:rng.IntN(len(proof))]
+		case 4:
+			key[rng.IntN(len(key))] ^= 1 << rng.IntN(8)
+		default:
+			proof[rng.IntN(len(proof))] ^= 1 << rng.IntN(8)
+		}
+		paths := []string{filepath.Join(folder, "x.proof"), filepath.Join(folder, "x.vk")}
+		for j, data := range [][]byte{proof, key} {
+			if err := os.WriteFile(paths[j], data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.forget()
+		if got := p.give("proof", paths[0], "key", paths[1]); !strings.HasPrefix(got, "Not valid: ") || len(got) < 20 {
+			t.Fatalf("%d, %s: %s", i, names[i%len(names)], got)
+		}
+	}
+	p.shot("not-valid")
+}
+
+// TestRefusals: each with its sentence.
+func TestRefusals(t *testing.T) {
+	p := open(t)
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	proof, key := of(filepath.Join(golden, "digits"))
+	expect := func(got, want string) {
+		t.Helper()
+		if !strings.HasPrefix(got, "Not valid: ") || !strings.Contains(got, want) {
+			t.Errorf("%s: want %s", got, want)
+		}
+	}
+	expect(p.give("proof", write("a.proof", "<b>hello</b>"), "key", key), "not a prove-model proof")
+	p.shot("malformed")
+	p.forget()
+	expect(p.give("proof", proof, "key", write("a.vk", "")), "not a prove-model key")
+	p.forget()
+	expect(p.give("input", write("input.json", `{"input_data": [[1, 2]]}`), "proof", proof, "key", key), "another input")
+	p.shot("another-input")
+	p.forget()
+	expect(p.give("input", write("input.csv", "1,2"), "proof", proof, "key", key), "neither JSON nor a NumPy file")
+	p.forget()
+	p.run(chromedp.Evaluate(`document.querySelector("details").open = true; document.getElementById("commitment").value = "0f".repeat(32); 0`, nil))
+	expect(p.give("proof", proof, "key", key), "another model's")
+	p.forget()
+	p.run(chromedp.Evaluate(`document.getElementById("bits").value = "120"; 0`, nil))
+	expect(p.give("proof", proof, "key", key), "at least 120 are asked for")
+	p.shot("weak")
+}
+
+// TestNames: a name that is HTML is shown, not run; one of a file that turns text round
+// is shown with what it is made of; text is text.
+func TestNames(t *testing.T) {
+	p := open(t)
+	proof, key := made("names")
+	data, err := os.ReadFile(proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := filepath.Join(t.TempDir(), "a\u202e<img src=x onerror=alert(1)>.proof")
+	if err := os.WriteFile(odd, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.give("proof", odd, "key", key); got != "Valid: " {
+		t.Fatal(got)
+	}
+	p.shot("names")
+	if s := p.text("#tensors"); !strings.Contains(s, `<img src=x onerror="document.title='owned'">`) {
+		t.Errorf("the name is not shown: %s", s)
+	}
+	if s := p.text("#proof-chosen"); !strings.Contains(s, `a\u{202e}<img`) {
+		t.Errorf("the file's name is shown as %q", s)
+	}
+	var title string
+	var images int
+	p.run(chromedp.Title(&title), chromedp.Evaluate(`document.querySelectorAll("img").length + document.querySelectorAll("#tensors script").length`, &images))
+	if title == "owned" || images > 0 {
+		t.Errorf("the name was run: title %q, %d elements", title, images)
+	}
+	// Even a script that gets into the page does not run: its policy names those that do.
+	p.run(chromedp.Evaluate(`{ const s = document.createElement("script"); s.textContent = "document.title = 'owned'"; document.body.append(s); } 0`, nil), chromedp.Title(&title))
+	if title == "owned" {
+		t.Error("the policy lets any script run")
+	}
+	p.mu.Lock()
+	refused := len(p.problems)
+	p.problems = nil
+	p.mu.Unlock()
+	if refused == 0 {
+		t.Error("nothing was said about the script")
+	}
+	p.forget()
+	proof, key = made("text")
+	p.give("proof", proof, "key", key)
+	p.shot("text")
+	if s := p.text("#tensors"); !strings.Contains(s, "it says <b>nothing</b> of why. Größe.") {
+		t.Errorf("no text: %s", s)
+	}
+	p.run(chromedp.Evaluate(`document.querySelector("#view-Input-0").value = "numbers"; document.querySelector("#view-Input-0").dispatchEvent(new Event("change")); 0`, nil))
+	if s := p.text("#tensors"); !strings.Contains(s, "87 104 97 116") {
+		t.Errorf("no numbers: %s", s)
+	}
+	p.forget()
+	proof, key = made("picture")
+	p.give("proof", proof, "key", key)
+	p.shot("pictures")
+	p.run(chromedp.WaitVisible(`canvas[aria-label^="picture 2 of 2, 32 by 24"]`, chromedp.ByQuery))
+}
+
+// TestKeyboardAndReader: the page is used without a mouse, and says what it shows.
+func TestKeyboardAndReader(t *testing.T) {
+	p := open(t)
+	focused := func() string {
+		var id string
+		p.run(chromedp.Evaluate(`document.activeElement.id || document.activeElement.tagName`, &id))
+		return id
+	}
+	var order []string
+	for range 5 {
+		p.run(chromedp.KeyEvent(kb.Tab))
+		order = append(order, focused())
+	}
+	if got := strings.Join(order, " "); got != "proof key input SUMMARY example" {
+		t.Errorf("the order of the focus is %s", got)
+	}
+	p.run(chromedp.KeyEvent(kb.Enter))
+	if got := p.verdict(); got != "Valid: " {
+		t.Errorf("the example: %s", got)
+	}
+	if got := focused(); got != "verdict" {
+		t.Errorf("after the verdict the focus is on %s", got)
+	}
+	said := p.said()
+	for _, want := range []string{
+		"heading Valid", "button Verify", "button Show an example", "region Valid",
+		"image picture 1 of 1, 8 by 8, from 0 (black) to 1 (white)", "combobox shown as", "columnheader entry", "StaticText the proof is valid",
+	} {
+		if !said[want] {
+			t.Errorf("a screen reader is not told %q", want)
+		}
+	}
+	if t.Failed() {
+		for s := range said {
+			t.Log(s)
+		}
+	}
+}
+
+// said is what a screen reader is told: role and name of everything. The driver's own
+// types are older than browsers.
+func (p *page) said() map[string]bool {
+	p.t.Helper()
+	type text struct {
+		Value string `json:"value"`
+	}
+	var tree struct {
+		Nodes []struct {
+			Ignored bool `json:"ignored"`
+			Role    text `json:"role"`
+			Name    text `json:"name"`
+		} `json:"nodes"`
+	}
+	p.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree)
+	}))
+	said := map[string]bool{}
+	for _, n := range tree.Nodes {
+		if !n.Ignored {
+			said[n.Role.Value+" "+n.Name.Value] = true
+		}
+	}
+	return said
+}
+
+// TestDark: with the system's dark colours, text has contrast enough, as with light ones.
+func TestDark(t *testing.T) {
+	p := open(t)
+	for _, scheme := range []string{"light", "dark"} {
+		p.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		p.forget()
+		p.run(chromedp.Click("#example", chromedp.ByQuery))
+		p.verdict()
+		var worst float64
+		p.run(chromedp.Evaluate(contrast, &worst))
+		if worst < 4.5 {
+			t.Errorf("%s: a contrast of %.2f", scheme, worst)
+		}
+		if scheme == "dark" {
+			p.shot("dark")
+		}
+	}
+}
+
+// contrast is the least contrast of a text with what is behind it, as WCAG 2 counts it.
+const contrast = `(() => {
+	const rgb = (c) => c.match(/[\d.]+/g).map(Number);
+	const light = (c) => { const [r, g, b] = rgb(c).slice(0, 3).map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (rgb(c)[3] !== 0) return c; } return "rgb(255,255,255)"; };
+	let worst = 21;
+	for (const e of document.querySelectorAll("main *, footer *")) {
+		if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility() || e.disabled || e.matches(".unseen")) continue;
+		const [a, b] = [light(getComputedStyle(e).color), light(behind(e))];
+		worst = Math.min(worst, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+	}
+	return worst;
+})()`
+
+// TestDrop: files that are dropped are told apart by what they hold.
+func TestDrop(t *testing.T) {
+	p := open(t)
+	p.run(chromedp.Evaluate(`(() => {
+		const { proof, key } = example();
+		const data = new DataTransfer();
+		for (const [name, content] of [["one", key], ["two", proof]]) data.items.add(new File([content], name));
+		document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+	})()`, nil))
+	if got := p.verdict(); got != "Valid: " {
+		t.Error(got)
+	}
+	if got := p.text("#key-chosen"); !strings.HasPrefix(got, "one, ") {
+		t.Errorf("the key is %q", got)
+	}
+}

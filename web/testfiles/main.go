@@ -1,0 +1,108 @@
+// Command testfiles proves small models whose keys and proofs the tests of the web
+// verifier show: large ones, names that are no use to a browser, text and pictures.
+//
+//	go run ./web/testfiles FOLDER
+//
+// leaves NAME/key.vk and NAME/run.proof for each.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/graph"
+)
+
+// hostile is what a page that puts names into HTML would run.
+const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+
+type testCase struct {
+	name  string
+	build func(b *graph.Builder)
+	input func(i int) float64
+	opts  []provemodel.Option
+}
+
+var cases = []testCase{
+	// More than 10 MB, mostly of public values.
+	{"large", relu("x", 1, 2200000), func(i int) float64 { return 1 + math.Sin(float64(i)) }, []provemodel.Option{provemodel.Mode("exact")}},
+	// Mostly an opening.
+	{"medium", perceptron(4, 512), func(i int) float64 { return math.Sin(float64(i)) },
+		[]provemodel.Option{provemodel.SecurityBits(110), provemodel.GrindBits(0)}},
+	{"names", relu(hostile, 1, 3), func(i int) float64 { return float64(i) - 1 }, nil},
+	{"text", relu("characters", 1, len(sentence)), func(i int) float64 { return float64(sentence[i]) }, nil},
+	{"picture", relu("photo", 2, 3, 24, 32), picture, nil},
+}
+
+var sentence = []rune("What a proof says is that a computation was done; it says <b>nothing</b> of why. Größe.")
+
+func picture(i int) float64 {
+	x, y, c := float64(i%32), float64(i/32%24), i/(32*24)%3
+	return []float64{x / 31, y / 23, 0.5 + 0.5*math.Sin((x+y)/4)}[c]
+}
+
+func relu(name string, shape ...int) func(b *graph.Builder) {
+	return func(b *graph.Builder) { b.Output("y", b.Apply(graph.Relu, b.Input(name, graph.Float, shape))) }
+}
+
+func perceptron(layers, width int) func(b *graph.Builder) {
+	return func(b *graph.Builder) {
+		x := b.Input("x", graph.Float, []int{1, width})
+		for layer := range layers {
+			w := &graph.Tensor{Shape: []int{width, width}, DType: graph.Float, F32: make([]float32, width*width)}
+			for i := range w.F32 {
+				w.F32[i] = float32(math.Sin(float64(i*(layer+1)*7)) / math.Sqrt(float64(width)))
+			}
+			x = b.Apply(graph.Relu, b.MatMul(x, b.Constant(fmt.Sprintf("w%d", layer), w)))
+		}
+		b.Output("y", x)
+	}
+}
+
+func main() {
+	for _, c := range cases {
+		if err := c.write(filepath.Join(os.Args[1], c.name)); err != nil {
+			fmt.Fprintf(os.Stderr, "testfiles: %s: %v\n", c.name, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func (c testCase) write(folder string) error {
+	ctx := context.Background()
+	b := graph.NewBuilder(c.name)
+	c.build(b)
+	g, err := b.Graph()
+	if err != nil {
+		return err
+	}
+	m := provemodel.NewModel(g)
+	input := make([]float64, graph.Size(g.Inputs[0].Shape))
+	for i := range input {
+		input[i] = c.input(i)
+	}
+	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{{input}}, append(c.opts, provemodel.Headroom(1))...)
+	if err != nil {
+		return err
+	}
+	committed, err := provemodel.Commit(ctx, circuit, c.opts...)
+	if err != nil {
+		return err
+	}
+	proof, err := provemodel.Prove(ctx, committed, provemodel.Input{input}, c.opts...)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	fmt.Printf("testfiles: %s, %d bytes\n", c.name, len(proof.File))
+	if err := os.WriteFile(filepath.Join(folder, "key.vk"), committed.KeyFile(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "run.proof"), proof.File, 0o644)
+}
