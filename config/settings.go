@@ -24,6 +24,8 @@ var settings = []setting{
 	text("vk", "verification key `file` (default: <model>.vk here)", func(c *Config) *string { return &c.VK }),
 	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
+	{name: "fix", usage: "input that is part of the model, such as a shape, as `name=file`; may be repeated",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Fix, usage) }},
 	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},

@@ -32,6 +32,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "calibration", "ranges", "dim", "mode", "headroom", "seed", "vk", "proof", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "calibration", "ranges", "dim", "fix", "mode", "headroom", "seed", "vk", "proof", "json")
 	return cmd
 }
