@@ -71,6 +71,11 @@ def test_commit_gives_the_key_of_prove(model: Path, samples: Array, proof: prove
     key = prove_model.commit(model, calibration=samples)
     assert key.file == proof.key.file and key.commitment == proof.commitment and key.report["parameters"] == 18586
     assert prove_model.check_key(model, key) == ""
+    certified = prove_model.commit(model, calibration=samples, certify=True)
+    assert certified.file == key.file and key.certificate == b""
+    assert prove_model.verify(proof, key, certificate=certified.certificate).certified
+    assert not prove_model.verify(proof, key).certified
+    assert not prove_model.verify(proof, key, certificate=certified.certificate[:-1])
     other = prove_model.commit(model, calibration=samples, headroom=3)
     assert other.commitment != key.commitment
     altered = bytearray(key.file)

@@ -437,6 +437,18 @@ floats("qlinear_matmul", 13, [node("QLinearMatMul", ["x", "s", "a", "w", "t", "b
        {"w": np.array([[1, -2], [-128, 127], [5, 6]], np.int8), "a": np.array(12, np.uint8), "b": np.array(-1, np.int8), "c": np.array(120, np.uint8),
         "s": np.array(0.013, F), "t": np.array(0.02, F), "u": np.array(0.07, F)})
 
+# Masks that are an input.
+tokens = np.array([[1, 1, 0, 1], [0, 1, 1, 1]], I)
+case("masked_by_integers", 13, [
+    node("Unsqueeze", ["m", "axis"], ["u"]), node("Cast", ["u"], ["f"], to=1), node("Sub", ["one", "f"], ["r"]), node("Mul", ["r", "low"], ["a"]),
+    node("Add", ["x", "a"], ["s"]), node("Softmax", ["s"], ["y"])],
+    {"x": rand(2, 3, 4), "m": tokens}, {"axis": np.array([1], I), "one": np.array(1, F), "low": np.array(np.finfo(F).min, F)})
+case("masked_twice", 13, [
+    node("Where", ["m", "x", "low"], ["w"]), node("Add", ["w", "causal"], ["s"]), node("Softmax", ["s"], ["y"])],
+    {"x": rand(2, 4, 4), "m": np.array([[[1, 1, 0, 1]], [[1, 0, 1, 1]]], bool)},
+    {"causal": np.triu(np.full((4, 4), -np.inf, F), 1), "low": np.array(-np.inf, F)})
+case("attention_masked", 23, node("Attention", ["q", "k", "v", "m"], ["y"]), {"q": q, "k": k, "v": v, "m": np.array([[[[1, 0, 1], [1, 1, 0], [0, 0, 1]]], [[[1, 1, 1]] * 3]], bool)})
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)

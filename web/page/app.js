@@ -109,6 +109,7 @@ function show(verdict, milliseconds) {
     const clipped = verdict.saturated.filter((s) => s.count > 0);
     if (clipped.length > 0) fact("Clipped", clipped.map((s) => `at most ${s.count} of ${s.of} values at ${printable(s.where)}`).join("; "));
     else if (verdict.saturated.length > 0) fact("Clipped", `none of ${verdict.saturated.reduce((n, s) => n + s.of, 0)} values inside the model`);
+    fact("Bounds", "not certified here: that no integer of the model is too large for the proof's arithmetic rests on who issued the key");
     fact("Verified", `${bytesOf(verdict.bytes)} in ${milliseconds.toFixed(0)} ms`);
     verdict.inputs.forEach((t, i) => $("tensors").append(view("Input", t, i)));
     verdict.outputs.forEach((t, i) => $("tensors").append(view("Output", t, i)));

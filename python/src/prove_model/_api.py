@@ -57,17 +57,22 @@ def commit(
     *,
     calibration: Inputs | None = None,
     ranges: str | os.PathLike[str] | None = None,
+    certify: bool = False,
     progress: Progress = None,
     **options: Any,
 ) -> Key:
     """Quantises a model and commits to its weights, without proving anything. Parameters are those of prove; inputs set
-    the ranges if there is neither calibration nor ranges."""
+    the ranges if there is neither calibration nor ranges. With certify the key comes with a certificate, which verify
+    takes."""
     with TemporaryDirectory() as temp:
         folder = Path(temp)
         key = folder / "x.vk"
         arguments = ["commit", *of_model(model, inputs, calibration, ranges, folder), "--vk", str(key), *flags(options)]
+        certificate = folder / "x.cert"
+        if certify:
+            arguments += ["--certify", "--cert", str(certificate)]
         outcome = succeed(run(arguments, listen(progress)))
-        return Key(key.read_bytes(), outcome.result["model_commitment"], outcome.result)
+        return Key(key.read_bytes(), outcome.result["model_commitment"], outcome.result, certificate.read_bytes() if certify else b"")
 
 
 def verify(
@@ -77,11 +82,12 @@ def verify(
     inputs: Inputs | None = None,
     commitment: str | None = None,
     min_bits: int = 100,
+    certificate: bytes | str | os.PathLike[str] | None = None,
 ) -> Verdict:
     """Checks a proof against a key; both may be paths, bytes, or what prove and commit gave.
 
     The key stands for the model: have it, or the commitment, from a source that you trust. With inputs the proof must be
-    about these. A proof that does not hold gives a verdict that is false and says why. Raises ProveModelError if a
+    about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. A proof that does not hold gives a verdict that is false and says why. Raises ProveModelError if a
     file cannot be read, or an option is not understood.
     """
     with TemporaryDirectory() as temp:
@@ -89,6 +95,8 @@ def verify(
         arguments = ["verify", "--proof", file_of(proof, folder / "x.proof"), "--vk", file_of(key, folder / "x.vk")]
         if inputs is not None:
             arguments += ["--input", write(inputs, folder / "input.npz")]
+        if certificate is not None:
+            arguments += ["--cert", file_of(certificate, folder / "x.cert")]
         outcome = run([*arguments, *flags({"commitment": commitment, "min_bits": min_bits})])
     if outcome.code not in (VALID, NOT_VALID) or outcome.result is None:
         raise error(outcome)
@@ -96,7 +104,7 @@ def verify(
     if not r["valid"] or outcome.code != VALID:
         return Verdict(False, r.get("reason", "the command does not say why").replace(f"input {temp}{os.sep}input.npz: ", "", 1))
     return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
-                   r["security_bits"], r.get("input_saturated", 0), r["seconds"],
+                   r["security_bits"], r.get("input_saturated", 0), r["seconds"], r["certified"],
                    [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])])
 
 

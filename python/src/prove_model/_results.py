@@ -23,6 +23,9 @@ class Key:
     report: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the command said with --json when it made the key."""
 
+    certificate: bytes = field(default=b"", repr=False)
+    """Of the model's static bounds, if commit was asked for one (certify=True)."""
+
     def save(self, path: str | os.PathLike[str]) -> None:
         Path(path).write_bytes(self.file)
 
@@ -118,6 +121,8 @@ class Verdict:
     clipped: int = 0
     """Entries of the given inputs that are beyond the model's range: the proof is the same for all of these."""
     seconds: float = 0.0
+    certified: bool = False
+    """Whether a certificate shows that no integer of the model wraps. If not, that rests on who issued the key."""
     saturated: list[Saturation] = field(default_factory=list)
     """How many values inside of the model were, at most, clipped, by look-up table; empty if the key does not say."""
 

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
@@ -54,9 +56,13 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input))
+	fixed, err := Fixed(cfg)
 	if err != nil {
 		return nil, err
+	}
+	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed))
+	if err != nil {
+		return nil, fixHint(err)
 	}
 	j := &Job{Model: m}
 	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
@@ -64,6 +70,36 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// Fixed reads the inputs that are part of the model.
+func Fixed(cfg *config.Config) (provemodel.Arrays, error) {
+	files, err := cfg.Fixed()
+	if err != nil {
+		return nil, err
+	}
+	var all provemodel.Arrays
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		arrays, err := provemodel.ReadArrays(files[name])
+		if err != nil {
+			return nil, fmt.Errorf("--fix %s: %w", name, err)
+		}
+		if len(arrays) != 1 {
+			return nil, fmt.Errorf("--fix %s: %s holds %d arrays, not one", name, files[name], len(arrays))
+		}
+		arrays[0].Name = name
+		all = append(all, arrays[0])
+	}
+	return all, nil
+}
+
+// fixHint says what helps where nodes need an input to be constant.
+func fixHint(err error) error {
+	var nodes graph.NodesError
+	if errors.As(err, &nodes) && slices.ContainsFunc(nodes, func(n graph.NodeError) bool { return strings.Contains(n.Reason, "must be constant, but") }) {
+		return WithHint(err, "an input that has one value always can be made part of the model: --fix name=file")
+	}
+	return err
 }
 
 // Made returns the job of proving a model that was made in memory, on a random
