@@ -24,12 +24,12 @@ type Accuracy struct {
 // error if that is not finite.
 func Compare(quantised, float Tensor) (Accuracy, error) {
 	if len(quantised.Values) != len(float.Values) {
-		return Accuracy{}, fmt.Errorf("output %s has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
+		return Accuracy{}, fmt.Errorf("output %q has %d values, and %d of the float model", float.Name, len(quantised.Values), len(float.Values))
 	}
 	at, most := 0, 0.0
 	for i, f := range float.Values {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return Accuracy{}, fmt.Errorf("the float model gives %v at output %s on this input", f, float.Name)
+			return Accuracy{}, fmt.Errorf("the float model gives %v at output %q on this input", f, float.Name)
 		}
 		if d := math.Abs(quantised.Values[i] - f); d > most {
 			at, most = i, d

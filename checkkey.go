@@ -44,7 +44,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	if err := checkFile(path, source.Files[0]); err != nil {
 		return err
 	}
-	m, err := Open(path, For(shapes(key)))
+	m, err := Open(path, For(shapes(key)), Fix(o.fixed))
 	if err != nil {
 		return err
 	}

@@ -208,13 +208,13 @@ func (m *Model) Parameters() int {
 
 // Random returns an input that depends on the seed alone: uniform in [0, 1),
 // which every operator is defined on; where integers are wanted 0 or 1, or one of
-// all rows where they are indices of rows, such as tokens.
+// all rows where they are indices of rows, such as tokens; a mask masks nothing.
 func (m *Model) Random(seed int64) Input {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
 	input := make(Input, len(m.graph.Inputs))
 	for i, v := range m.graph.Inputs {
 		input[i] = make([]float64, model.Size(v.Shape))
-		whole := 2
+		whole, mask := 2, m.graph.Masks(v.Name)
 		if rows := m.graph.Rows(v.Name); rows > 0 {
 			whole = rows
 		}
@@ -222,6 +222,9 @@ func (m *Model) Random(seed int64) Input {
 			input[i][j] = rng.Float64()
 			if !v.DType.IsFloat() {
 				input[i][j] = float64(rng.IntN(whole))
+			}
+			if mask {
+				input[i][j] = 1
 			}
 		}
 	}

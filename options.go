@@ -73,7 +73,7 @@ func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims 
 func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
 
 // Fix makes inputs, by name, part of the model, with these values: such as the new
-// shape of a Reshape, which a key cannot leave open. For Open.
+// shape of a Reshape, which a key cannot leave open. For Open and CheckKey.
 func Fix(arrays Arrays) Option { return func(o *options) { o.fixed = arrays } }
 
 // Mode sets the precision: "auto", what brings the outputs close to the float

@@ -108,14 +108,14 @@ func times(n, size int) string {
 	return fmt.Sprintf("%d × %d", n, size)
 }
 
-// signature lists inputs with their shapes.
+// signature lists inputs with their shapes, in characters that print.
 func signature(specs []Spec) string {
 	s := ""
 	for i, x := range specs {
 		if i > 0 {
 			s += ", "
 		}
-		s += fmt.Sprintf("%s %v", x.Name, x.Shape)
+		s += fmt.Sprintf("%s %v", model.PrintableName(x.Name), x.Shape)
 	}
 	return s
 }

@@ -16,12 +16,15 @@ import (
 type Config struct {
 	Model       string   `mapstructure:"model"`       // ONNX or GGUF file, or folder
 	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
+	Prompt      string   `mapstructure:"prompt"`      // text that is the input of a language model
+	Chat        bool     `mapstructure:"chat"`        // the prompt begins a conversation, as the model's template writes it
 	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
 	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
 	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
 	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
+	Fix         []string `mapstructure:"fix"`         // name=file of inputs that are part of the model; see Fixed
 	Tokens      int      `mapstructure:"tokens"`      // of a language model's input; 0: those of the input
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
@@ -109,6 +112,22 @@ func (c *Config) Dims() (map[string]int, error) {
 	return dims, nil
 }
 
+// Fixed returns the files of the inputs that are part of the model, by name.
+func (c *Config) Fixed() (map[string]string, error) {
+	files := make(map[string]string, len(c.Fix))
+	for _, s := range c.Fix {
+		name, file, ok := strings.Cut(s, "=")
+		if !ok || name == "" || file == "" {
+			return nil, fmt.Errorf("--fix %q: want name=file, such as --fix shape=shape.npy", s)
+		}
+		if _, ok := files[name]; ok {
+			return nil, fmt.Errorf("--fix %s is given twice", name)
+		}
+		files[name] = file
+	}
+	return files, nil
+}
+
 // validate reports every setting that is out of its range.
 func (c *Config) validate() error {
 	var errs []error
@@ -139,6 +158,9 @@ func (c *Config) validate() error {
 	within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
 	within("threads", float64(c.Threads), 0, math.MaxUint16)
 	if _, err := c.Dims(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := c.Fixed(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

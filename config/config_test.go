@@ -142,6 +142,8 @@ func TestRefusals(t *testing.T) {
 		"budget":          {args: []string{"--chunk-budget-gb=NaN"}, want: "--chunk-budget-gb NaN"},
 		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
 		"error":           {args: []string{"--max-error=-0.01"}, want: "--max-error -0.01"},
+		"fix":             {args: []string{"--fix=shape"}, want: "name=file"},
+		"fix twice":       {args: []string{"--fix=s=a.npy", "--fix=s=b.npy"}, want: "given twice"},
 		"dim":             {args: []string{"--dim=batch"}, want: "name=value"},
 		"dim sign":        {args: []string{"--dim=batch=-1"}, want: "name=value"},
 		"dim twice":       {args: []string{"--dim=n=1", "--dim=n=2"}, want: "given twice"},

@@ -17,6 +17,8 @@ type setting struct {
 var settings = []setting{
 	text("model", "model: an ONNX or GGUF `file`, or a folder in the Hugging Face layout", func(c *Config) *string { return &c.Model }),
 	text("input", "input `file`: JSON, .npy, .npz or .pb (default: random, see --seed)", func(c *Config) *string { return &c.Input }),
+	text("prompt", "`text` that is the input of a language model with a tokenizer", func(c *Config) *string { return &c.Prompt }),
+	boolean("chat", "write the prompt as the beginning of a conversation, with the model's chat template"),
 	text("calibration", "`file` of sample inputs that set the ranges (default: the first input that the model is run on)", func(c *Config) *string { return &c.Calibration }),
 	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
 	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
@@ -26,6 +28,8 @@ var settings = []setting{
 	text("cert", "certificate `file` (commit: <key>.cert, with --certify)", func(c *Config) *string { return &c.Cert }),
 	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
+	{name: "fix", usage: "input that is part of the model, such as a shape, as `name=file`; may be repeated",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Fix, usage) }},
 	number("tokens", "`number` of tokens of a language model's input (default: those of the input)", func(c *Config) int { return c.Tokens }),
 	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",

@@ -124,17 +124,42 @@ func (b *Builder) Where(cond, x, y Value) Value {
 	if _, ok := Broadcast(shape, b.Shape(cond)); !ok {
 		return b.Failf("condition of shape %v does not broadcast with %v", b.Shape(cond), shape)
 	}
+	if t := b.Tensor(y); t != nil && below(t) && b.DType(y).IsFloat() {
+		return b.maskWith(cond, x, y)
+	}
+	if t := b.Tensor(x); t != nil && below(t) && b.DType(x).IsFloat() {
+		return b.maskWith(b.Not(cond), y, x)
+	}
 	for _, v := range []Value{x, y} {
 		if t := b.Tensor(v); t != nil {
 			for i := range t.Len() {
 				if math.Abs(t.At(i)) > mostSelected {
-					return b.Failf("its condition depends on the model's input, and one of the results is %g: such masks are supported before a Softmax, with a constant condition", t.At(i))
+					return b.Failf("its condition depends on the model's input, and one of the results is %g: such masks are supported before a Softmax, where all of that result is at most −10^4", t.At(i))
 				}
 			}
 		}
 	}
 	dt := b.DType(x)
 	return b.Add(b.Mul(b.Cast(cond, dt), x), b.Mul(b.Cast(b.Not(cond), dt), y))
+}
+
+// maskWith adds low, which is far below any score, where cond is 0: what a Softmax
+// takes for a mask.
+func (b *Builder) maskWith(cond, x, low Value) Value {
+	below := b.Mul(b.Sub(b.number("one", 1), b.Cast(cond, Float)), low)
+	if t := b.Tensor(x); t != nil && isZero(t) { // as a mask that is to be added
+		return b.Expand(below, b.Shape(x))
+	}
+	return b.Add(x, below)
+}
+
+func isZero(t *Tensor) bool {
+	for i := range t.Len() {
+		if t.At(i) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // mostSelected is the largest constant that a computed condition may choose: beside

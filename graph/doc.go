@@ -44,7 +44,7 @@
 //	conv.go        Conv over one or two spatial axes
 //	pool.go        MaxPool, AveragePool
 //	reduce.go      Reduce: sum or mean along axes
-//	softmax.go     Softmax along the last axis, masked where its second operand is 0
+//	softmax.go     Softmax along the last axis, masked where one of its other operands is 0
 //	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat

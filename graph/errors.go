@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,15 +23,41 @@ func (e NodeError) Error() string {
 // NodesError is every node of a model that cannot be used, in topological order.
 type NodesError []NodeError
 
+// Error lists the nodes by operator and reason, the commonest first.
 func (e NodesError) Error() string {
 	if len(e) == 1 {
 		return "a node cannot be used: " + e[0].Error()
 	}
+	type group struct {
+		NodeError          // the first
+		names     []string // of all
+	}
+	index := map[NodeError]int{}
+	var groups []group
+	for _, n := range e {
+		key := NodeError{Op: n.Op, Reason: n.Reason}
+		i, ok := index[key]
+		if !ok {
+			i = len(groups)
+			index[key], groups = i, append(groups, group{NodeError: n})
+		}
+		groups[i].names = append(groups[i].names, Quote(n.Name))
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return len(b.names) - len(a.names) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d nodes cannot be used:", len(e))
-	for _, n := range e {
+	for _, g := range groups {
 		b.WriteString("\n  ")
-		b.WriteString(n.Error())
+		if len(g.names) == 1 {
+			b.WriteString(g.NodeError.Error())
+			continue
+		}
+		const most = 4
+		names := strings.Join(g.names[:min(most, len(g.names))], ", ")
+		if n := len(g.names) - most; n > 0 {
+			names += fmt.Sprintf(" and %d others", n)
+		}
+		fmt.Fprintf(&b, "%s, %d nodes: %s (%s)", Quote(g.Op), len(g.names), g.Reason, names)
 	}
 	return b.String()
 }

@@ -26,15 +26,18 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 		return b.Failf("%v", err)
 	}
 	for _, a := range axes {
+		var odd []Value // which are not joined to the products, whose scale is another
 		for n := b.Shape(x)[a]; n > 1; n = b.Shape(x)[a] {
 			half := n / 2
-			y := b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half))
 			if n%2 == 1 {
-				y = b.Concat(a, y, b.SliceAxis(x, a, n-1, 1, 1))
+				odd = append(odd, b.SliceAxis(x, a, n-1, 1, 1))
 			}
-			if x = y; !b.valid(x) {
+			if x = b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half)); !b.valid(x) {
 				return x
 			}
+		}
+		for _, v := range odd {
+			x = b.Mul(x, v)
 		}
 	}
 	return b.Reshape(x, Reduce{Axes: axes, Keep: keep}.shape(in))
@@ -155,10 +158,35 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 	if r == 0 || k < 0 || k > in[r-1] {
 		return b.Failf("%d of shape %v", k, in), Value{}
 	}
+	place := b.place(x, least)
+	if !b.valid(place) {
+		return place, place
+	}
+	n, rows := in[r-1], append(slices.Clone(in), 1)
+	places := make([]int64, k)
+	for i := range places {
+		places[i] = int64(i)
+	}
+	pick := b.Test(IsZero, b.Sub(place, b.Integers([]int{1, k}, places))) // (…, i, k)
+	iota := make([]int64, n)
+	for i := range iota {
+		iota[i] = int64(i)
+	}
+	indices = b.Reduce(Sum, b.Mul(b.Cast(pick, Int64), b.Integers([]int{n, 1}, iota)), []int{r - 1}, false)
+	values = b.Reduce(Sum, b.Mul(b.Cast(pick, b.DType(x)), b.Reshape(x, rows)), []int{r - 1}, false)
+	return values, indices
+}
+
+// place returns for every element of x, which becomes one of a new last axis, how
+// many elements come before it along the last axis in descending order, or in
+// ascending order: of equal ones the first comes first.
+func (b *Builder) place(x Value, least bool) Value {
+	in := b.Shape(x)
+	r := len(in)
 	n := in[r-1]
 	const most = 1 << 10
 	if n > most && b.Tensor(x) == nil {
-		return b.Failf("an order of %d elements; %d at most are supported", n, most), Value{}
+		return b.Failf("an order of %d elements; %d at most are supported", n, most)
 	}
 	rows := append(slices.Clone(in), 1) // element i at (…, i, 0)
 	cols := append(slices.Clone(in[:r-1]), 1, n)
@@ -176,17 +204,23 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 	}
 	mask := b.made("before", &Tensor{Shape: []int{n, n}, DType: Int64, I64: before})
 	greater, equal := b.Cast(b.Test(IsPositive, diff), Int64), b.Cast(b.Test(IsZero, diff), Int64)
-	place := b.Reduce(Sum, b.Add(greater, b.Mul(equal, mask)), []int{r}, true) // (…, i, 1)
-	places := make([]int64, k)
-	for i := range places {
-		places[i] = int64(i)
+	return b.Reduce(Sum, b.Add(greater, b.Mul(equal, mask)), []int{r}, true) // (…, i, 1)
+}
+
+// Among is 1 where x is among the k greatest along the last axis, and 0 elsewhere: k
+// of them, of equal ones the first.
+func (b *Builder) Among(x Value, k int) Value {
+	if !b.valid(x) {
+		return x
 	}
-	pick := b.Test(IsZero, b.Sub(place, b.Integers([]int{1, k}, places))) // (…, i, k)
-	iota := make([]int64, n)
-	for i := range iota {
-		iota[i] = int64(i)
+	in := b.Shape(x)
+	if r := len(in); r == 0 || k < 1 || k > in[r-1] {
+		return b.Failf("%d of shape %v", k, in)
 	}
-	indices = b.Reduce(Sum, b.Mul(b.Cast(pick, Int64), b.Integers([]int{n, 1}, iota)), []int{r - 1}, false)
-	values = b.Reduce(Sum, b.Mul(b.Cast(pick, b.DType(x)), b.Reshape(x, rows)), []int{r - 1}, false)
-	return values, indices
+	place := b.place(x, false)
+	if !b.valid(place) {
+		return place
+	}
+	chosen := b.Test(IsPositive, b.Sub(b.like(place, float64(k)), place))
+	return b.Reshape(b.Cast(chosen, b.DType(x)), in)
 }

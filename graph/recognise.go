@@ -227,10 +227,16 @@ const masked = -1e4
 
 // unmask takes the masks off the scores of a Softmax: constants with entries up to
 // masked that are added to them, or that a Where has in their place. It gives the
-// node one mask of 0 and 1 instead.
+// node one mask of 0 and 1 instead. Masks that are computed from truth values it takes
+// off as well, one by one.
 func (b *Builder) unmask(n *node) error {
 	scores, mask := n.in[0], (*Tensor)(nil)
+	var open []*value
 	for {
+		if x, m := openMaskOf(scores); x != nil && len(open) < mostMasks-1 {
+			scores, open = x, append(open, m)
+			continue
+		}
 		x, m, rest := b.maskOf(scores)
 		if x == nil {
 			break
@@ -251,14 +257,74 @@ func (b *Builder) unmask(n *node) error {
 			break
 		}
 	}
+	n.in = append([]*value{scores}, open...)
 	if mask == nil {
 		return nil
 	}
 	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape); err != nil {
 		return err
 	}
-	n.in = []*value{scores, {name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask}}
+	n.in = append(n.in, &value{name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask})
 	return nil
+}
+
+// openMaskOf returns the scores that v masks by adding (1 − mask)·c, c far below any
+// score, and the mask, which is computed and 0 or 1; nil if v is no such thing.
+func openMaskOf(v *value) (x, mask *value) {
+	sum := operation(v, Add)
+	if sum == nil {
+		return nil, nil
+	}
+	for i, term := range sum.in {
+		x := sum.in[1-i]
+		product := operation(term, Mul)
+		if product == nil || x.tensor != nil || !slices.Equal(x.shape, v.shape) {
+			continue
+		}
+		for j, c := range product.in {
+			rest := operation(product.in[1-j], Sub)
+			if c.tensor != nil && below(c.tensor) && rest != nil && isOne(rest.in[0].tensor) && truth(rest.in[1]) {
+				return x, rest.in[1]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// isOne reports whether t is there and all of its elements are 1.
+func isOne(t *Tensor) bool {
+	for i := 0; t != nil && i < t.Len(); i++ {
+		if t.At(i) != 1 {
+			return false
+		}
+	}
+	return t != nil
+}
+
+// truth reports whether v is computed and 0 or 1, if the model's inputs are as a
+// model that masks with them has them: of truth values, or of integers in their place.
+func truth(v *value) bool {
+	switch {
+	case v.tensor != nil:
+		return false
+	case v.dtype == Bool:
+		return true
+	case v.node == nil:
+		return !v.dtype.IsFloat()
+	case moves(v.node.op):
+		return truth(v.node.in[0])
+	}
+	return false
+}
+
+// moves says whether an operator of one operand only moves, repeats or leaves out
+// elements.
+func moves(op Op) bool {
+	switch op.(type) {
+	case Reshape, Convert, Identity, Transpose, Expand, Tile, Slice, Gather:
+		return true
+	}
+	return false
 }
 
 // both is the mask that has what two masks have.

@@ -9,16 +9,19 @@ import (
 	"github.com/prove-model/prove-model/internal/elementary"
 )
 
-// Softmax is exp(x), normalised to the sum 1 along the last axis. A second operand,
-// a constant of 0 and 1 that broadcasts to x, says where x counts; elsewhere the
-// result is 0. Some element of every row counts.
+// Softmax is exp(x), normalised to the sum 1 along the last axis. Further operands,
+// of 0 and 1, that broadcast to x, say where x counts: where none of them is 0.
+// Elsewhere the result is 0. Some element of every row counts.
 type Softmax struct{}
+
+// mostMasks is the most masks that one Softmax may have.
+const mostMasks = 7
 
 // Kind implements [Op].
 func (Softmax) Kind() string { return "Softmax" }
 
 func (Softmax) infer(in []operandType) (operandType, error) {
-	if err := arity(in, 1, 2); err != nil {
+	if err := arity(in, 1, 1+mostMasks); err != nil {
 		return operandType{}, err
 	}
 	if len(in[0].shape) == 0 {
@@ -27,20 +30,25 @@ func (Softmax) infer(in []operandType) (operandType, error) {
 	if !in[0].dtype.IsFloat() {
 		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
 	}
-	if len(in) == 2 {
-		return in[0], checkMask(in[1], in[0].shape)
+	for _, mask := range in[1:] {
+		if err := checkMask(mask, in[0].shape); err != nil {
+			return operandType{}, err
+		}
 	}
 	return in[0], nil
 }
 
-// checkMask checks that a mask fits scores of a shape and leaves something of every
-// row.
+// checkMask checks that a mask fits scores of a shape and, if it is constant, leaves
+// something of every row.
 func checkMask(mask operandType, shape []int) error {
-	if mask.value == nil || mask.dtype != Bool {
-		return errors.New("its mask is not a constant of type bool")
+	if mask.value != nil && mask.dtype != Bool {
+		return errors.New("its mask is a constant of another type than bool")
 	}
 	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
 		return fmt.Errorf("its mask of shape %v does not broadcast to %v", mask.shape, shape)
+	}
+	if mask.value == nil {
+		return nil
 	}
 	keys := 1
 	if r := len(mask.shape); r > 0 {
@@ -56,9 +64,14 @@ func checkMask(mask operandType, shape []int) error {
 
 func (Softmax) eval(operands []operand, shape []int) (operand, error) {
 	in := operands[0].float64s()
-	if len(operands) == 2 {
-		mask := operands[1]
-		in = zipWith(in, mask.float64s(), shape, mask.shape, shape, func(x, m float64) float64 {
+	for _, mask := range operands[1:] {
+		values := mask.float64s()
+		for i, m := range values {
+			if m != 0 && m != 1 {
+				return operand{}, fmt.Errorf("element %d of its mask is %v: it takes 0 and 1", i, m)
+			}
+		}
+		in = zipWith(in, values, shape, mask.shape, shape, func(x, m float64) float64 {
 			if m == 0 {
 				return math.Inf(-1)
 			}
@@ -70,6 +83,9 @@ func (Softmax) eval(operands []operand, shape []int) (operand, error) {
 	for at := 0; at < len(in); at += n {
 		row, dst := in[at:at+n], out[at:at+n]
 		top := slices.Max(row)
+		if math.IsInf(top, -1) {
+			return operand{}, fmt.Errorf("row %d of its scores is masked altogether", at/n)
+		}
 		sum := 0.0
 		for i, v := range row {
 			dst[i] = elementary.Exp(v - top)

@@ -90,3 +90,18 @@ func (g *Graph) Rows(name string) int {
 	}
 	return rows
 }
+
+// Masks says whether elements of a value of the graph, an input, are a mask of a
+// Softmax: 0 and 1 then.
+func (g *Graph) Masks(name string) bool {
+	names := []string{name} // that have its elements
+	for _, n := range g.Nodes {
+		if moves(n.Op) && slices.Contains(names, n.Inputs[0]) {
+			names = append(names, n.Output)
+		}
+		if _, ok := n.Op.(Softmax); ok && slices.ContainsFunc(n.Inputs[1:], func(m string) bool { return slices.Contains(names, m) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -66,7 +67,7 @@ func (f fixedFile) Close() error  { return nil }
 // file returns the file that stands for fixed inputs.
 func (in Inputs) file() fixedFile {
 	h := sha256.New()
-	for _, v := range in {
+	for _, v := range slices.SortedFunc(slices.Values(in), func(a, b Input) int { return strings.Compare(a.Name, b.Name) }) {
 		fmt.Fprintf(h, "%q %v %d\n", v.Name, v.Shape, len(v.Values))
 		binary.Write(h, binary.LittleEndian, v.Values)
 	}

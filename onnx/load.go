@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -125,6 +126,9 @@ func rebound(inputs []graph.Input, sizes map[string]int) Options {
 // unmarshal parses the protocol buffer without copying its tensors.
 func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
 	const notModel = "not an ONNX model, or damaged"
+	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
+		return nil, errors.New("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
+	}
 	m := new(onnxpb.ModelProto)
 	r := m.ProtoReflect()
 	if methods := r.ProtoMethods(); methods != nil && methods.Unmarshal != nil {

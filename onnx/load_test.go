@@ -123,6 +123,30 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestPointer: what stands for a file in a Git repository is told from a damaged one.
+func TestPointer(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+	if _, err := Parse([]byte(pointer), Options{}); err == nil || !strings.Contains(err.Error(), "Git LFS") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestReasonsAreGrouped: nodes with one reason share a line.
+func TestReasonsAreGrouped(t *testing.T) {
+	var nodes []*onnxpb.NodeProto
+	in := "x"
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		nodes = append(nodes, testNode("Unique", one(in), one(name)))
+	}
+	nodes = append(nodes, testNode("ImageDecoder", one("x"), one("g")), testNode("Sum", []string{"a", "b", "c", "d", "e", "f", "g"}, one("y")))
+	_, err := Parse(marshal(t, testModel(13, nodes...)), Options{})
+	for _, want := range []string{"7 nodes", `"Unique", 6 nodes: the operator is not supported ("n_a", "n_b", "n_c", "n_d" and 2 others)`, `"ImageDecoder" "n_g"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+}
+
 // TestNodesError checks that callers can get at the nodes.
 func TestNodesError(t *testing.T) {
 	m := testModel(13, testNode("Unique", one("x"), one("a")), testNode("ImageDecoder", one("a"), one("y")))

@@ -43,7 +43,7 @@ how close to the float model the quantised one is, which bench accuracy measures
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
+	config.AddFlags(cmd.Flags(), "model", "fix", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
 }
 
@@ -90,7 +90,11 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 		return err
 	}
 	defer dev.Close()
-	return provemodel.CheckKey(ctx, cfg.Model, key, provemodel.Observe(ph), provemodel.On(dev))
+	fixed, err := job.Fixed(cfg)
+	if err != nil {
+		return err
+	}
+	return provemodel.CheckKey(ctx, cfg.Model, key, provemodel.Observe(ph), provemodel.On(dev), provemodel.Fix(fixed))
 }
 
 func (c *checked) print(w io.Writer) {

@@ -53,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stderr, "prove-model: "+ui.PrintableLines(err.Error()))
 	if hint := job.Hint(err); hint != "" {
-		fmt.Fprintln(stderr, "hint: "+hint)
+		fmt.Fprintln(stderr, "hint: "+ui.PrintableLines(hint))
 	}
 	if off := (*provemodel.AccuracyError)(nil); errors.As(err, &off) {
 		return exitInaccurate

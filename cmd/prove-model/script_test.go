@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 //	schema NAME FILE      holds JSON against a schema in docs, see schema_test.go
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
 //
-// and $DIGITS, the folder of the bundled model, and $SCRIPTS.
+// $DIGITS, the folder of the bundled model, $MODELS, that of tiny models in the
+// Hugging Face layout, and $SCRIPTS.
 func TestScripts(t *testing.T) {
 	digits, err := filepath.Abs("../../testdata/digits")
 	if err != nil {
@@ -36,11 +37,16 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	models, err := filepath.Abs("../../hf/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DIGITS", digits)
 			env.Setenv("SCRIPTS", scripts)
+			env.Setenv("MODELS", models)
 			env.Setenv("PROVE_MODEL_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			return nil
 		},

@@ -17,10 +17,11 @@ type experts struct {
 }
 
 // route returns the weight of every expert for every token, [tokens, count]: 0 for
-// those that are not chosen.
+// those that are not chosen. They are chosen by the router's scores themselves, whose
+// order Softmax keeps.
 func (n *net) route(e *experts, x graph.Value, name string) graph.Value {
-	p := n.Softmax(n.linear(x, name+e.router, e.count, false), 1)
-	p = n.Greatest(p, e.chosen)
+	scores := n.linear(x, name+e.router, e.count, false)
+	p := n.Mul(n.Softmax(scores, 1), n.Among(scores, e.chosen))
 	if e.share {
 		p = n.Div(p, n.Reduce(graph.Sum, p, []int{1}, true))
 	}

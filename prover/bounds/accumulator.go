@@ -51,7 +51,7 @@ func (f *form) less(c int64, acc *model.Acc) *form {
 // accumulator returns an interval of a step's accumulator.
 func (a *analysis) accumulator(s *model.Step) Interval {
 	all := a.form(sum(s.Shape, s.Acc.Const, s.Acc.Linear))
-	known, taken := a.knownSums(s.Acc.Products)
+	known, taken := a.knownSums(s.Acc.Products, len(s.Shape))
 	all = all.add(known)
 	for i := range s.Acc.Products {
 		if !taken[i] {

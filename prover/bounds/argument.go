@@ -3,6 +3,7 @@ package bounds
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -17,7 +18,7 @@ type Argument struct {
 	// by what they make.
 	Results map[model.TensorID]Interval
 	// Sum is an interval of the sum of products that accumulators of later steps take
-	// in; there may be none.
+	// in, entry by entry: none of them sums. There may be none.
 	Products []model.Product
 	Sum      Interval
 	// RowSums bound the sum of the magnitudes of the entries along the last axis of
@@ -59,12 +60,15 @@ func (a *analysis) take(x *Argument) error {
 	return nil
 }
 
-// knownSums returns an interval of the products of an accumulator of which arguments know the
-// sum, and which of them these are.
-func (a *analysis) knownSums(products []model.Product) (all Interval, taken []bool) {
+// knownSums returns an interval of those products of an accumulator with so many axes of
+// which arguments know the sum, and which of them these are.
+func (a *analysis) knownSums(products []model.Product, rank int) (all Interval, taken []bool) {
 	taken = make([]bool, len(products))
 	for _, x := range a.sums {
 		c, which := multiple(products, x.Products)
+		if slices.ContainsFunc(x.Products, func(p model.Product) bool { return sums(p, rank) }) {
+			c = 0 // here they are summed over an axis, there they are not
+		}
 		for _, i := range which {
 			if taken[i] {
 				c = 0
@@ -79,6 +83,11 @@ func (a *analysis) knownSums(products []model.Product) (all Interval, taken []bo
 		all = all.add(x.Sum.scale(c))
 	}
 	return all, taken
+}
+
+// sums reports whether a product sums, in an accumulator with so many axes.
+func sums(p model.Product, rank int) bool {
+	return slices.ContainsFunc(slices.Concat(p.LabelsA, p.LabelsB), func(l int) bool { return l >= rank })
 }
 
 // multiple finds c times a sum of products among others, and where; c is 0 if it is not

@@ -329,9 +329,47 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// scaled is y = round(x·f/2^15) for rows x and a factor f of each, summed over the last
+// axis or not.
+func scaled(summed bool) *model.Graph {
+	g := dense(1<<10, 1<<15, 1<<12)
+	g.Tensors[0].Shape, g.Tensors[1].Shape = []int{4, 1 << 10}, []int{4}
+	shape := []int{4, 1 << 10}
+	if summed {
+		shape = shape[:1]
+		g.Tensors[1].Shape = []int{4, 1 << 10}
+	}
+	for i := range g.Steps {
+		g.Steps[i].Shape = shape
+	}
+	g.Tensors[2].Shape, g.Tensors[3].Shape = shape, shape
+	p := &g.Steps[0].Acc.Products[0]
+	p.LabelsA, p.LabelsB = []int{0, 1}, []int{0}
+	if summed {
+		p.LabelsB = []int{0, 1}
+	}
+	return g
+}
+
+// What is known of entries is not of their sum, though both are written alike.
+func TestSumsOfKnown(t *testing.T) {
+	for _, summed := range []bool{false, true} {
+		g := scaled(summed)
+		if err := g.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		known := &bounds.Argument{Products: g.Steps[0].Acc.Products, Sum: bounds.Interval{Min: -5, Max: 5}}
+		all, err := bounds.Intervals(g, declared(g), known)
+		if summed == (err == nil) || !summed && all[2] != (bounds.Interval{Min: -1, Max: 0}) {
+			t.Errorf("summed %t: %v, %v", summed, all[2], err)
+		}
+	}
+}
+
 // Arguments must be in order, and what they take for granted must be known.
 func TestArguments(t *testing.T) {
-	g := dense(1<<20, 1<<15, 1<<12)
+	g := scaled(false)
+	g.Tensors[1].Max = 1 << 25
 	product := g.Steps[0].Acc.Products
 	said := declared(g)
 	if bounds.Check(g, said) == nil {

@@ -72,7 +72,7 @@ func Prove(ctx context.Context, key *proof.Key, tree *whir.Tree, weights model.W
 	if err != nil {
 		return nil, fmt.Errorf("the weights are not what the key says of them: %w", err)
 	}
-	if _, err := out.Write(head(e.encode())); err != nil {
+	if _, err := out.Write(head(key, e.encode())); err != nil {
 		return nil, err
 	}
 	return prover.Prove(ctx, c.key, c.key.Circuit.Unit(), tree, wit, out, opts)
@@ -87,9 +87,10 @@ func (c *circuit) measured(g *model.Graph, w model.Weights) bounds.Certified {
 	return out
 }
 
-// head is what a certificate has before its proof.
-func head(extras []byte) []byte {
+// head is what a certificate of a key has before its proof.
+func head(key *proof.Key, extras []byte) []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(Magic), Version)
+	b = append(b, key.Digest[:]...)
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(extras))), extras...)
 }
 
@@ -131,7 +132,7 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 			said, err = nil, fmt.Errorf("%w: certificate: failed on it: %v", verifier.ErrInvalid, p)
 		}
 	}()
-	e, size, err := readHead(r, key.Circuit.Graph)
+	e, size, err := readHead(r, key)
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +161,9 @@ func Verify(key *proof.Key, r io.Reader, policy verifier.Policy) (said *Certific
 	return said, nil
 }
 
-// readHead reads what a certificate of a key with this circuit has before its proof.
-func readHead(r io.Reader, g *model.Graph) (e *extras, size int64, err error) {
-	b := make([]byte, len(Magic)+8)
+// readHead reads what a certificate of a key has before its proof.
+func readHead(r io.Reader, key *proof.Key) (e *extras, size int64, err error) {
+	b := make([]byte, len(Magic)+8+len(key.Digest))
 	read := func(b []byte) (bool, error) {
 		n, err := io.ReadFull(r, b)
 		size += int64(n)
@@ -182,7 +183,10 @@ func readHead(r io.Reader, g *model.Graph) (e *extras, size int64, err error) {
 	if v := binary.LittleEndian.Uint32(b); v != Version {
 		return nil, 0, fmt.Errorf("%w certificate: version %d, this program reads version %d", proof.ErrMalformed, v, Version)
 	}
-	n := binary.LittleEndian.Uint32(b[4:])
+	if of := b[4 : 4+len(key.Digest)]; !bytes.Equal(of, key.Digest[:]) {
+		return nil, 0, fmt.Errorf("%w: the certificate is that of another key, of commitment %x, not %x", verifier.ErrInvalid, of, key.Digest)
+	}
+	n := binary.LittleEndian.Uint32(b[4+len(key.Digest):])
 	if n > maxExtras {
 		return nil, 0, fmt.Errorf("%w certificate: %d bytes before its proof", proof.ErrMalformed, n)
 	}
@@ -192,7 +196,7 @@ func readHead(r io.Reader, g *model.Graph) (e *extras, size int64, err error) {
 	} else if !whole {
 		return nil, 0, fmt.Errorf("%w certificate: it ends early", proof.ErrMalformed)
 	}
-	if e, err = decodeExtras(b, g); err == nil && !bytes.Equal(e.encode(), b) {
+	if e, err = decodeExtras(b, key.Circuit.Graph); err == nil && !bytes.Equal(e.encode(), b) {
 		err = fmt.Errorf("%w certificate: another encoding of the same", proof.ErrMalformed)
 	}
 	return e, size, err

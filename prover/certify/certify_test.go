@@ -46,7 +46,7 @@ func (c committed) certify() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// The golden circuits, but for those with blocks that they do not say of, have
+// The golden circuits, but for those with a Softmax, of whose blocks nothing is said, have
 // certificates, and their bounds follow.
 func TestGolden(t *testing.T) {
 	cases, err := golden.ReadAll("../../testdata/golden")

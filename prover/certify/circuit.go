@@ -28,8 +28,9 @@ var errSteps = errors.New("it takes too many look-ups")
 
 // circuit is that of a certificate, and what its proofs say.
 type circuit struct {
-	key  *proof.Key // of the certificate
-	sums []bounds.Sum
+	key    *proof.Key // of the certificate
+	extras *extras
+	sums   []bounds.Sum
 	// ranges hold the entries of the fixed tensors.
 	ranges map[model.TensorID]bounds.Interval
 	// fixed has the certificate's tensor for each of the key's.
@@ -42,7 +43,7 @@ type circuit struct {
 func derive(key *proof.Key, e *extras) (*circuit, error) {
 	of := key.Circuit.Graph
 	c := &circuit{
-		sums: bounds.Sums(of), ranges: map[model.TensorID]bounds.Interval{},
+		extras: e, sums: bounds.Sums(of), ranges: map[model.TensorID]bounds.Interval{},
 		fixed: map[model.TensorID]model.TensorID{}, cuts: map[model.TensorID]int{},
 	}
 	// The name ties every challenge to the key and the extras, and says what the proof is.
@@ -57,13 +58,16 @@ func derive(key *proof.Key, e *extras) (*circuit, error) {
 	}
 	for _, id := range of.FixedIDs() {
 		var err error
-		if slices.Contains(e.stated, id) {
-			// As every public value is within its range.
+		stated := slices.Contains(e.stated, id)
+		if stated {
 			b.g.Outputs = append(b.g.Outputs, c.fixed[id])
-			c.ranges[id] = bounds.Interval{Min: of.Tensors[id].Min, Max: of.Tensors[id].Max}
-		} else if slices.ContainsFunc(c.sums, func(s bounds.Sum) bool { return s.Tensor == id }) {
+		}
+		switch {
+		case slices.ContainsFunc(c.sums, func(s bounds.Sum) bool { return s.Tensor == id }):
 			err = c.summed(b, id)
-		} else {
+		case stated: // and within its range, as every public value
+			c.ranges[id] = bounds.Interval{Min: of.Tensors[id].Min, Max: of.Tensors[id].Max}
+		default:
 			c.ranges[id], err = b.entries(c.fixed[id])
 		}
 		if err != nil {

@@ -63,8 +63,11 @@ func (c *circuit) forge(t *testing.T, of committed, alter func(w *forward.Witnes
 	ctx := context.Background()
 	b := cpu.New(p.Graph, w)
 	defer b.Close()
-	file := bytes.NewBuffer(head((&extras{}).encode()))
-	inputs, outputs := [][]int32{w.Tensor(p.Graph.Inputs[0])}, [][]int32{w.Tensor(p.Graph.Outputs[0])}
+	file := bytes.NewBuffer(head(of.key, c.extras.encode()))
+	inputs, outputs := [][]int32{w.Tensor(p.Graph.Inputs[0])}, [][]int32(nil)
+	for _, id := range p.Graph.Outputs {
+		outputs = append(outputs, w.Tensor(id))
+	}
 	out, err := proof.NewWriter(file, proof.NewHeader(c.key, p), p.Frames)
 	check(err)
 	check(out.WritePublic(inputs, outputs))
@@ -210,5 +213,23 @@ func TestDishonest(t *testing.T) {
 				t.Errorf("%s (%t): %v", name, follow, err)
 			}
 		}
+	}
+}
+
+// To state weights does not make their sums anybody's choice.
+func TestStatedWeights(t *testing.T) {
+	w := random(9, 127, 1000)
+	of := commit(t, layer(9, 127, 1000), w, quick)
+	c, err := derive(of.key, &extras{stated: []model.TensorID{1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := Verify(of.key, bytes.NewReader(c.forge(t, of, nil)), anyBits)
+	if err != nil || len(said.Sums) != 1 {
+		t.Fatalf("honest: %v", err)
+	}
+	file := c.forge(t, of, func(w *forward.Witness) { w.Values[c.key.Circuit.Graph.Inputs[0]] = make([]int32, 3) })
+	if _, err := Verify(of.key, bytes.NewReader(file), anyBits); !errors.Is(err, verifier.ErrInvalid) {
+		t.Errorf("sums of 0: %v", err)
 	}
 }

@@ -33,6 +33,10 @@ func (w *Witness) check(s *model.Step, acc []int64) error {
 		}
 		return int64(w.Values[id][j])
 	}
+	var values []int32
+	if s.Kind == model.StepLookup && w.graph.Tables[s.Table].Kind == model.TableFunc {
+		values = ints.All(w.Weights[w.graph.Tables[s.Table].Values])
+	}
 	for j, x := range acc {
 		switch s.Kind {
 		case model.StepZero:
@@ -51,10 +55,6 @@ func (w *Witness) check(s *model.Step, acc []int64) error {
 			}
 			if s.Out == model.None {
 				continue
-			}
-			var values []int32
-			if t.Kind == model.TableFunc {
-				values = ints.All(w.Weights[t.Values])
 			}
 			if y := t.Value(key, values); y != at(s.Out, j) {
 				return fmt.Errorf("entry %d is %d, the table says %d", j, at(s.Out, j), y)

@@ -399,7 +399,7 @@ func (f *forger) rejected(t *testing.T, what string, w *forward.Witness) {
 }
 
 // TestWitnessIsForced tries to change what provers commit to, in every model
-// of one or a few operators.
+// of one or a few operators: up to 150 changes of each, at random.
 func TestWitnessIsForced(t *testing.T) {
 	paths, _ := filepath.Glob("../../onnx/testdata/operators/*.onnx")
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -415,7 +415,7 @@ func TestWitnessIsForced(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer fg.Close()
-			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, 1000)
+			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, 150)
 		})
 	}
 }

@@ -59,6 +59,9 @@ func randomInputs(rng *rand.Rand, fg *graph.Graph) [][]float64 {
 			if !v.DType.IsFloat() {
 				in[i][j] = float64(rng.IntN(2))
 			}
+			if fg.Masks(v.Name) {
+				in[i][j] = 1
+			}
 		}
 	}
 	return in

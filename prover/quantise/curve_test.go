@@ -42,10 +42,8 @@ func beyond(t *testing.T, build func(n network) graph.Value, calibration, x []fl
 		for i := range m.Graph.Steps {
 			table := &m.Graph.Tables[max(m.Graph.Steps[i].Table, 0)]
 			for _, k := range w.Keys[i] {
-				for _, r := range table.Saturated {
-					if row := int64(k) - table.Min; row >= r.From && row < r.To {
-						stated++
-					}
+				if table.IsSaturated(int64(k) - table.Min) {
+					stated++
 				}
 			}
 		}

@@ -64,8 +64,13 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit > 0 && limit*pow2(e.frac) < 32 {
 		return l.tableFunction(v, l.narrowBitsOf(v))
 	}
-	if e.frac <= 0 && tableBits(e.min, e.max) <= model.MaxTableBits { // whole numbers stay what they are
-		return l.roundOn(v.name, e, e.frac, formatBits, b)
+	if e.frac <= 0 { // whole numbers stay what they are
+		if tableBits(e.min, e.max) <= wideTable {
+			return l.roundOn(v.name, e, e.frac, formatBits, b)
+		}
+		if lo, hi := b.at(e.frac); b.kind == keep && lo > -model.Bound/2 && hi < model.Bound/2 && e.abs() < model.Bound/2 {
+			return l.exact(v.name, l.clampWhole(v.name, e, lo, hi))
+		}
 	}
 	r := l.piecewiseRange(v.rng, base.rng, b)
 	rng := Range{Min: -r, Max: r}

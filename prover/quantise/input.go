@@ -21,7 +21,7 @@ func (l *lowering) input(v *value) model.TensorID {
 		r = 1
 	}
 	switch {
-	case l.fg.DTypes[v.name] == graph.Bool:
+	case l.fg.DTypes[v.name] == graph.Bool || l.fg.Masks(v.name):
 		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
 	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
 		lo, hi := l.fg.DTypes[v.name].Bounds()

@@ -33,7 +33,9 @@ func lowerFloorDiv(l *lowering, n *graph.Node, v *value) {
 		if bits > model.MaxTableBits {
 			refuse("a divisor of up to %d is too wide", den.max)
 		}
-		l.direct(den, l.piecewiseOf(keep, 1, den.max, bits), id)
+		table := l.piecewiseOf(keep, 1, den.max, bits)
+		l.clamped(table, keep, 1, den.max, true, false)
+		l.direct(den, table, id)
 		den = l.tensorExpr(id, nil, b.shape)
 	}
 	most := den.max
@@ -41,7 +43,7 @@ func lowerFloorDiv(l *lowering, n *graph.Node, v *value) {
 	if den.acc.Linear[0].Coef != 1 {
 		wid = l.exact("divisor", den)
 	}
-	v.id = l.quotientOf(v.name, e, wid, most)
+	v.id = l.quotientOf(v, e, wid, most)
 	v.shaped = v.id
 }
 

@@ -59,7 +59,7 @@ func TestInputScales(t *testing.T) {
 				for i := range v {
 					scaled[i] = scale * v[i]
 				}
-				if g.Rows(g.Inputs[k].Name) > 0 { // indices have no scale
+				if name := g.Inputs[k].Name; !g.Inputs[k].DType.IsFloat() || g.Masks(name) { // whole numbers and masks have no scale
 					scaled = v
 				}
 				x = append(x, scaled)

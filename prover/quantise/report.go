@@ -93,7 +93,7 @@ type Saturated struct {
 	Of    int // entries that could have been
 }
 
-// Saturation counts, by model node, the entries of a run that were clamped to
+// Saturation counts, by model node (as steps name it: the name prints), the entries of a run that were clamped to
 // the calibrated range, and those where a function was not defined and something
 // stood in for its value. Nodes without any are left out. What a proof states of
 // the same run is at least as much (model.Table.Saturated).
@@ -105,11 +105,12 @@ func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
 	}
 	for _, c := range m.clamps {
 		n, keys := 0, w.Keys[c.step]
-		first := m.Graph.Tables[m.Graph.Steps[c.step].Table].Min
+		step := &m.Graph.Steps[c.step]
+		first := m.Graph.Tables[step.Table].Min
 		for _, k := range keys {
 			n += c.at(int64(k) - first)
 		}
-		add(c.node, n, len(keys))
+		add(step.Name, n, len(keys))
 	}
 	maps.DeleteFunc(all, func(_ string, s Saturated) bool { return s.Count == 0 })
 	return all

@@ -12,30 +12,25 @@ import (
 // the bounds allow.
 func lowerRescale(l *lowering, n *graph.Node, op graph.Rescale, v *value) {
 	e := l.takeFlat(l.values[n.Inputs[0]])
-	if e.frac > 0 {
-		refuse("its operand is not known to be of whole numbers")
+	if e.frac > 0 { // whole numbers on a scale finer than that needs
+		e, _ = l.floor("whole", e)
 	}
-	if e.frac < 0 {
-		if !l.room(float64(e.abs()) * pow2(-e.frac)) {
-			refuse("values of up to %g are too large", float64(e.abs())*pow2(-e.frac))
-		}
-		e = e.times(1 << -e.frac)
-		e.frac = 0
-	}
+	factor := op.Factor * pow2(-e.frac) // of e's integers
+	e = &expr{acc: e.acc, shape: e.shape, min: e.min, max: e.max}
 	most := math.Max(float64(e.abs()), 1)
-	reach := math.Ceil(most*op.Factor) + 1 // of the result
+	reach := math.Ceil(most*factor) + 1 // of the result
 	// The division's range and quotient, and its numerator, fit in 30 bits.
 	limit := math.Min(pow2(28)/reach, pow2(26-model.Log2Ceil(int(math.Min(reach, pow2(26))))))
 	if limit < 16 {
 		refuse("results of up to %g are too large", reach)
 	}
-	num, den := fraction(op.Factor, int64(math.Min(limit, 1<<18)), int64((model.Bound/2-1)/most))
+	num, den := fraction(factor, int64(math.Min(limit, 1<<18)), int64((model.Bound/2-1)/most))
 	if num == 0 {
 		v.pending = &expr{shape: e.shape}
 		return
 	}
 	acc := e.times(2 * num).plusConst(den)
-	v.id = l.quotientOf(v.name, acc, l.scalar("divisor", 2*den), 2*den)
+	v.id = l.quotientOf(v, acc, l.scalar("divisor", 2*den), 2*den)
 }
 
 // fraction returns the best fraction num/den of those with den ≤ most and num ≤
@@ -68,9 +63,9 @@ func fraction(x float64, most, mostNum int64) (num, den int64) {
 	return n1, d1
 }
 
-// quotientOf is ⌊e/den⌋, of e's shape, for a divisor, a fixed number or a tensor of
-// that shape, that is at most most. The caller answers for the bounds.
-func (l *lowering) quotientOf(name string, e *expr, den model.TensorID, most int64) model.TensorID {
+// quotientOf is v = ⌊e/den⌋, of e's shape, for a divisor that broadcasts to it and is
+// at most most, clamped to v's calibrated range, head-room included.
+func (l *lowering) quotientOf(v *value, e *expr, den model.TensorID, most int64) model.TensorID {
 	least := l.g.Tensors[den].Min
 	first, last := min(floorDiv(e.min, least), 0), max(floorDiv(e.max, least), 0)
 	bits := max(tableBits(first, last), 8)
@@ -82,13 +77,13 @@ func (l *lowering) quotientOf(name string, e *expr, den model.TensorID, most int
 		t := l.g.Tensors[den]
 		den = l.virtual("divisor", e.shape, []model.Linear{{Coef: 1, Src: den, View: broadcastView(t.Shape, e.shape)}}, t.Frac)
 	}
-	q := l.witness(name, e.shape, 0, first, last)
+	q := l.witness(v.name, e.shape, 0, first, last)
 	l.division(e.acc, den, q, most-1)
-	if first == 0 {
-		l.direct(l.tensorExpr(q, nil, e.shape), l.rangeTable(bits), model.None)
-		return q
-	}
-	out := l.witness(name, e.shape, 0, first, last)
-	l.direct(l.tensorExpr(q, nil, e.shape), l.piecewiseOf(keep, -model.Bound, model.Bound, bits), out)
+	reach := int64(math.Min(math.Ceil(v.rng.abs()*l.opts.Headroom)+1, model.Bound))
+	lo, hi := max(first, -reach), min(last, reach)
+	out := l.witness(v.name, e.shape, 0, lo, hi)
+	table := l.piecewiseOf(keep, lo, hi, bits)
+	l.clamped(table, keep, lo, hi, lo > first, hi < last)
+	l.direct(l.tensorExpr(q, nil, e.shape), table, out)
 	return out
 }

@@ -80,3 +80,23 @@ func TestSparseTables(t *testing.T) {
 		}
 	}
 }
+
+// Outputs of many entries are rounded, so that a proof is not mostly their low bits.
+func TestManyOutputs(t *testing.T) {
+	for _, rows := range []int{4, 16} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		n := newNetwork([]int{rows, 32})
+		g := n.graph(t, n.MatMul(n.in[0], n.constant([]int{32, 4100}, func(int) float64 { return rng.NormFloat64() })))
+		m, w, got, want := run(t, g, [][]float64{normal(rows*32, rng)}, Options{})
+		if a := Compare(got[0], want[0]); a.Relative > 0.001 {
+			t.Errorf("%d rows: error %.4f %% of the range", rows, 100*a.Relative)
+		}
+		if s := m.Saturation(w); len(s) != 0 {
+			t.Errorf("saturates: %v", s)
+		}
+		out := &m.Graph.Tensors[m.Graph.Outputs[0]]
+		if few := rows*4100 < manyOutputs; few != (max(-out.Min, out.Max) > 1<<(outputBits+7)) {
+			t.Errorf("%d rows: outputs in [%d, %d]", rows, out.Min, out.Max)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 // clamp says at which rows of its table a look-up step gives an end of a range that
 // was calibrated not to be left, or stands in for a function that is not defined.
 type clamp struct {
-	node string
 	step int
 	rows []model.Rows
 }
@@ -27,7 +26,7 @@ func (c *clamp) at(row int64) int {
 // saturates says that the step which is added next clamps at these rows of its table.
 func (l *lowering) saturates(rows []model.Rows) {
 	if len(rows) > 0 {
-		l.clamps = append(l.clamps, clamp{l.node.Name, len(l.g.Steps), rows})
+		l.clamps = append(l.clamps, clamp{len(l.g.Steps), rows})
 	}
 }
 

@@ -98,7 +98,7 @@ func mostLog(width, frac int) int64 {
 	return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(frac)))+2)
 }
 
-// softmaxScores returns the scores of a node whose operands are x and maybe a mask. They
+// softmaxScores returns the scores of a node whose operands are x and maybe masks. They
 // are where the block begins.
 func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	x := l.values[n.Inputs[0]]
@@ -112,9 +112,11 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 		l.begin(b)
 		return scores{id: id, shape: v.shape, mask: model.None}
 	}
-	c := l.fg.Consts[n.Inputs[1]]
-	labels, kept := broadcastLabels(c.Shape, v.shape)
-	b.Mask, b.Labels = l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	b.Mask, b.Labels = l.maskOf(n.Inputs[1], v.shape)
+	for _, name := range n.Inputs[2:] { // where all of them are 1
+		other, its := l.maskOf(name, v.shape)
+		b.Mask, b.Labels = l.exact("masks", l.product(v.shape, b.Mask, b.Labels, other, its, 1)), allLabels(v.shape)
+	}
 	l.begin(b)
 	return l.maskedScores(id, b.Mask, b.Labels)
 }
@@ -217,7 +219,7 @@ func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
 type scores struct {
 	id     model.TensorID
 	shape  []int
-	mask   model.TensorID // constant, of 0 and 1; None without
+	mask   model.TensorID // of 0 and 1; None without
 	labels []int
 }
 
@@ -229,6 +231,20 @@ func (l *lowering) maskedScores(id, mask model.TensorID, labels []int) scores {
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac
 	return scores{l.exact("scores, masked", e), shape, mask, labels}
+}
+
+// maskOf returns a mask of zeros and ones for scores of a shape, with its labels.
+func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
+	c := l.fg.Consts[name]
+	if c != nil {
+		labels, kept := broadcastLabels(c.Shape, shape)
+		return l.mask(name, kept, labels, func(i int) bool { return c.I64[i] != 0 })
+	}
+	id := l.tensor(l.values[name])
+	if t := &l.g.Tensors[id]; t.Frac != 0 || t.Min < 0 || t.Max > 1 {
+		refuse("its mask %s may be other than 0 and 1", graph.Quote(name))
+	}
+	return l.squeezed(id, shape)
 }
 
 // less is 2^fine·x less a tensor of one number a row, which is at least as large: it

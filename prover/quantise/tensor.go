@@ -61,7 +61,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 			return l.virtualOf(v.name, e)
 		}
 	}
-	if final {
+	if final && !l.rounds(v, e) {
 		id := l.witness(v.name, e.shape, e.frac, e.min, e.max)
 		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
@@ -76,7 +76,9 @@ func (l *lowering) settle(v *value) model.TensorID {
 	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.clamps)
 	bits := min(l.plan.bits, room)
 	var id model.TensorID
-	if f := l.formatted(v); f > 0 {
+	if f := l.formatted(v); final {
+		id = l.roundFormat(v, e, rng, max(f, outputBits), wholeLine)
+	} else if f > 0 {
 		id = l.roundFormat(v, e, rng, min(f, room), wholeLine)
 	} else {
 		if l.residual(v) {
@@ -90,6 +92,19 @@ func (l *lowering) settle(v *value) model.TensorID {
 		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
 	}
 	return id
+}
+
+// Outputs of the model of many entries are rounded to outputBits: a proof has them, a
+// byte for every seven bits, and an entry's two or three look-ups take the prover far
+// less time than a byte is worth (package soundness).
+const (
+	manyOutputs = 1 << 16
+	outputBits  = 14
+)
+
+// rounds reports whether an output is rounded, rather than given as it is.
+func (l *lowering) rounds(v *value, e *expr) bool {
+	return l.entries(e.shape) >= manyOutputs && e.abs() >= 1<<(outputBits+7) && v.rng.abs() > 0
 }
 
 // residual reports whether the value is a sum that only sums read, as the

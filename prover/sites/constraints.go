@@ -116,13 +116,27 @@ func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key
 	return key, val
 }
 
+// manyBlocks is the number of blocks of saturated rows from which on fetching all
+// multiplicities is less than an evaluation for each.
+const manyBlocks = 16
+
 // saturated is the prover's: it adds up multiplicities over a table's saturated rows.
 // Those of a block are 2^n times their MLE where the n coordinates inside of it are
 // all 1/2.
 func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	sum := field.Zero
+	blocks := t.SaturatedBlocks()
+	if len(blocks) >= manyBlocks {
+		counts := s.p.download(s.p.restrict(backend.Restriction{Tensor: mult, Bound: make([][]field.QM31, 1), Keep: []int{0}}))
+		for row, n := range counts {
+			if t.IsSaturated(int64(row)) {
+				sum = sum.Add(n)
+			}
+		}
+		return sum.C0.A0
+	}
 	point := make([]field.QM31, t.Bits)
-	for _, b := range t.SaturatedBlocks() {
+	for _, b := range blocks {
 		for i := range point {
 			switch at := t.Bits - 1 - i; { // bit of the row
 			case at < b.Bits:

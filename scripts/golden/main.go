@@ -71,6 +71,7 @@ func sources(models string) []source {
 		operator("batchnorm", "batchnorm"),
 		operator("gather", "gather_matrix"),
 		operator("tokens", "gather_of_computed"),
+		operator("embedding", "gather_tokens"),
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
 		{name: "saturated", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",

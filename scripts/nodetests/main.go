@@ -149,7 +149,7 @@ func limited(limit time.Duration, f func() result) result {
 	case r := <-done:
 		return r
 	case <-time.After(limit):
-		return result{verdict: crash, why: fmt.Sprintf("takes more than %v", limit)}
+		return result{verdict: refused, why: fmt.Sprintf("takes more than %v", limit)}
 	}
 }
 

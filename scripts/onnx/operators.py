@@ -360,6 +360,94 @@ case("packed_attention", 17, node("Attention", ["x", "w", "b"], ["y"], num_heads
      {"w": rand(8, 24), "b": rand(24)})
 case("multihead_attention", 17, node("MultiHeadAttention", ["q", "k", "v", "b", "", "m"], ["y"], num_heads=2, **M),
      {"q": rand(2, 3, 8), "k": rand(2, 5, 8), "v": rand(2, 5, 8)}, {"b": rand(24), "m": rand(1, 2, 3, 5)})
+# Comparisons, truth values and whole numbers that depend on the input.
+def floats(name, opset, nodes, inputs, consts=None, out="r"):
+    """A case whose result, r, is no float."""
+    case(name, opset, nodes + [node("Cast", [out], ["y"], to=1)], inputs, consts)
+
+
+for op in ["Less", "LessOrEqual", "Greater", "GreaterOrEqual"]:
+    floats(op.lower() + "_computed", 16, [node(op, ["x", "z"], ["r"])], {"x": rand(2, 3), "z": rand(3)})
+floats("equal_integers", 13, [node("Equal", ["x", "z"], ["r"])],
+       {"x": np.array([[1, -2, 3]], I), "z": np.array([[1], [3]], I)})
+floats("greater_than_constant", 13, [node("Greater", ["x", "c"], ["r"])], {"x": rand(6)}, {"c": np.array(0.25, F)})
+floats("truth_values", 13, [
+    node("Greater", ["x", "z"], ["a"]), node("Less", ["x", "c"], ["b"]), node("And", ["a", "b"], ["p"]), node("Or", ["a", "b"], ["q"]),
+    node("Xor", ["p", "q"], ["s"]), node("Not", ["s"], ["n"]), node("Concat", ["p", "q", "s", "n"], ["r"], axis=0)],
+    {"x": rand(5), "z": rand(5)}, {"c": np.array(0.5, F)})
+case("where_computed", 16, [node("Greater", ["x", "z"], ["m"]), node("Where", ["m", "x", "c"], ["y"])], {"x": rand(2, 3), "z": rand(3)}, {"c": np.array(-1.5, F)})
+for op in ["Floor", "Ceil", "Round", "Sign"]:
+    unary(op, op.lower() + "_computed", lo=-3.0, hi=3.0)
+case("round_half", 13, node("Round", ["x"], ["y"]), {"x": np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.75], F)})
+floats("cast_to_bool", 13, [node("Cast", ["x"], ["r"], to=TensorProto.BOOL)], {"x": np.array([0, 1.5, -0.25, 0], F)})
+floats("div_integers", 14, [node("Div", ["x", "z"], ["r"])], {"x": np.array([-7, 7, 8, -9], I), "z": np.array([2, -2, 3, -4], I)})
+floats("mod_integers", 13, [node("Mod", ["x", "z"], ["r"])], {"x": np.array([-7, 7, 8, -9], I), "z": np.array([2, -2, 3, 4], I)})
+case("mod_fmod", 13, node("Mod", ["x", "z"], ["y"], fmod=1), {"x": np.array([-4.25, 7.5, 5.0], F), "z": np.array([2.0, -3.0, 8.0], F)})
+pool("reducemax_computed", "ReduceMax", (2, 3, 4), axes=[1])
+pool("reducemin_computed", "ReduceMin", (2, 3, 4), axes=[0, 2], keepdims=0)
+pool("reduceprod_computed", "ReduceProd", (2, 5), axes=[1])
+pool("reducelogsumexp", "ReduceLogSumExp", (2, 5), axes=[1])
+case("reducelogsum", 13, node("ReduceLogSum", ["x"], ["y"], axes=[1]), {"x": rand(2, 5, lo=0.2)})
+floats("argmax", 13, [node("ArgMax", ["x"], ["r"], axis=1)], {"x": np.array([[1, 3, 3], [2, 0, 1]], F)})
+floats("argmin_last", 13, [node("ArgMin", ["x"], ["r"], axis=1, keepdims=0, select_last_index=1)], {"x": np.array([[1, 0.5, 0.5], [2, 0, 1]], F)})
+case("topk", 13, [node("TopK", ["x", "k"], ["v", "i"], axis=1), node("Cast", ["i"], ["f"], to=1), node("Concat", ["v", "f"], ["y"], axis=0)],
+     {"x": np.array([[1, 3, 3, -1], [2, 0, 1, 2]], F)}, {"k": np.array([3], I)})
+floats("onehot", 13, [node("OneHot", ["x", "d", "v"], ["r"], axis=1)], {"x": np.array([0, -1, 2], I)}, {"d": np.array(3, I), "v": np.array([2, 5], I)})
+pool("hardmax", "Hardmax", (2, 4))
+
+# Moving more.
+case("gather_elements", 13, node("GatherElements", ["x", "i"], ["y"], axis=1), {"x": rand(2, 3)}, {"i": np.array([[0, -1], [2, 2]], I)})
+case("gather_elements_computed", 13, node("GatherElements", ["x", "i"], ["y"], axis=1), {"x": rand(2, 3), "i": np.array([[0, 1], [2, 2]], I)})
+case("gather_nd", 13, node("GatherND", ["x", "i"], ["y"]), {"x": rand(2, 3, 2)}, {"i": np.array([[0, 2], [1, -1]], I)})
+case("scatter_elements", 18, node("ScatterElements", ["x", "i", "u"], ["y"], axis=1, reduction="add"), {"x": rand(2, 3), "u": rand(2, 3)}, {"i": np.array([[0, 0, -1], [2, 1, 1]], I)})
+case("scatter_nd", 16, node("ScatterND", ["x", "i", "u"], ["y"]), {"x": rand(4, 2), "u": rand(2, 2)}, {"i": np.array([[3], [1]], I)})
+case("scatter_nd_max", 18, node("ScatterND", ["x", "i", "u"], ["y"], reduction="max"), {"x": rand(4), "u": rand(3)}, {"i": np.array([[3], [1], [3]], I)})
+pool("depth_to_space", "DepthToSpace", (1, 4, 2, 2), blocksize=2, mode="CRD")
+pool("space_to_depth", "SpaceToDepth", (1, 1, 4, 2), blocksize=2)
+for mode in ["nearest", "linear", "cubic"]:
+    case("resize_" + mode, 13, node("Resize", ["x", "", "s"], ["y"], mode=mode), {"x": rand(1, 1, 3, 4)}, {"s": np.array([1, 1, 1.5, 0.75], F)})
+case("resize_align", 13, node("Resize", ["x", "", "", "n"], ["y"], mode="linear", coordinate_transformation_mode="align_corners"), {"x": rand(1, 1, 2, 3)}, {"n": np.array([1, 1, 5, 4], I)})
+case("cumsum", 14, node("CumSum", ["x", "a"], ["y"], reverse=1), {"x": rand(2, 5)}, {"a": np.array(1, I)})
+case("reverse_sequence", 10, node("ReverseSequence", ["x", "n"], ["y"]), {"x": rand(4, 2)}, {"n": np.array([3, 4], I)})
+
+# More linear operators and norms.
+case("conv_transpose", 11, node("ConvTranspose", ["x", "w", "b"], ["y"], strides=[2, 1], pads=[1, 0, 0, 1], output_padding=[1, 0], group=2),
+     {"x": rand(1, 4, 3, 3)}, {"w": rand(4, 2, 3, 2), "b": rand(4)})
+case("conv_3d", 13, node("Conv", ["x", "w"], ["y"], pads=[1, 0, 0, 0, 1, 1], strides=[2, 1, 1]), {"x": rand(1, 2, 4, 3, 3)}, {"w": rand(2, 2, 2, 2, 2)})
+pool("maxpool_3d", "MaxPool", (1, 1, 4, 3, 4), kernel_shape=[2, 2, 3], strides=[1, 1, 2], pads=[1, 0, 0, 0, 1, 1])
+pool("averagepool_3d", "AveragePool", (1, 2, 4, 3, 4), kernel_shape=[2, 2, 3], strides=[1, 1, 2], pads=[1, 0, 0, 0, 1, 1])
+pool("lppool", "LpPool", (1, 1, 4, 4), opset=18, kernel_shape=[2, 2], p=2)
+case("instancenorm", 13, node("InstanceNormalization", ["x", "s", "t"], ["y"]), {"x": rand(2, 2, 5)}, {"s": rand(2), "t": rand(2)})
+pool("lrn", "LRN", (1, 5, 2, 2), size=3, alpha=0.5, beta=0.6)
+pool("mvn", "MeanVarianceNormalization", (2, 2, 2, 3))
+pool("lpnorm_1", "LpNormalization", (2, 4), p=1)
+case("einsum", 13, node("Einsum", ["x", "z"], ["y"], equation="bij,bkj->kbi"), {"x": rand(2, 2, 3), "z": rand(2, 4, 3)})
+
+# Recurrence.
+case("rnn_reverse", 14, node("RNN", ["x", "w", "r", "b"], ["", "y"], hidden_size=2, direction="reverse"), {"x": rand(3, 1, 2)}, {"w": rand(1, 2, 2), "r": rand(1, 2, 2), "b": rand(1, 4)})
+case("gru", 14, node("GRU", ["x", "w", "r", "b"], ["y"], hidden_size=2), {"x": rand(2, 1, 2)}, {"w": rand(1, 6, 2), "r": rand(1, 6, 2), "b": rand(1, 12)})
+case("lstm_both_ways", 14, node("LSTM", ["x", "w", "r", "b"], ["y"], hidden_size=2, direction="bidirectional"), {"x": rand(2, 1, 2)}, {"w": rand(2, 8, 2), "r": rand(2, 8, 2), "b": rand(2, 16)})
+
+# Quantised values.
+case("quantise_dequantise", 13, [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["y"])],
+     {"x": rand(2, 5)}, {"s": np.array(0.03, F), "z": np.array(7, np.int8)})
+floats("matmul_integer", 13, [node("MatMulInteger", ["x", "w", "a", "b"], ["r"])], {"x": np.array([[3, 250, 9]], np.uint8)},
+       {"w": np.array([[1, -2], [-128, 127], [5, 6]], np.int8), "a": np.array(12, np.uint8), "b": np.array(-1, np.int8)})
+floats("qlinear_matmul", 13, [node("QLinearMatMul", ["x", "s", "a", "w", "t", "b", "u", "c"], ["r"])], {"x": np.array([[3, 250, 9]], np.uint8)},
+       {"w": np.array([[1, -2], [-128, 127], [5, 6]], np.int8), "a": np.array(12, np.uint8), "b": np.array(-1, np.int8), "c": np.array(120, np.uint8),
+        "s": np.array(0.013, F), "t": np.array(0.02, F), "u": np.array(0.07, F)})
+
+# Masks that are an input.
+tokens = np.array([[1, 1, 0, 1], [0, 1, 1, 1]], I)
+case("masked_by_integers", 13, [
+    node("Unsqueeze", ["m", "axis"], ["u"]), node("Cast", ["u"], ["f"], to=1), node("Sub", ["one", "f"], ["r"]), node("Mul", ["r", "low"], ["a"]),
+    node("Add", ["x", "a"], ["s"]), node("Softmax", ["s"], ["y"])],
+    {"x": rand(2, 3, 4), "m": tokens}, {"axis": np.array([1], I), "one": np.array(1, F), "low": np.array(np.finfo(F).min, F)})
+case("masked_twice", 13, [
+    node("Where", ["m", "x", "low"], ["w"]), node("Add", ["w", "causal"], ["s"]), node("Softmax", ["s"], ["y"])],
+    {"x": rand(2, 4, 4), "m": np.array([[[1, 1, 0, 1]], [[1, 0, 1, 1]]], bool)},
+    {"causal": np.triu(np.full((4, 4), -np.inf, F), 1), "low": np.array(-np.inf, F)})
+case("attention_masked", 23, node("Attention", ["q", "k", "v", "m"], ["y"]), {"q": q, "k": k, "v": v, "m": np.array([[[[1, 0, 1], [1, 1, 0], [0, 0, 1]]], [[[1, 1, 1]] * 3]], bool)})
 
 
 def main(folder):

@@ -43,7 +43,7 @@ func openPublished(ctx context.Context, cfg *config.Config) (*Published, error) 
 			p.Tokens = t.Size()
 		}
 	}
-	if p.Context == 0 || cfg.Tokens > 0 || cfg.Input != "" || len(cfg.Dim) > 0 {
+	if p.Context == 0 || cfg.Tokens > 0 || cfg.Input != "" || cfg.Prompt != "" || len(cfg.Dim) > 0 {
 		p.Graph, err = openModel(ctx, cfg)
 	}
 	return p, err

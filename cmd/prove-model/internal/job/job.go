@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
@@ -42,14 +44,25 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	var input provemodel.Arrays
-	if cfg.Input != "" {
+	switch {
+	case cfg.Prompt != "":
+		if input, err = prompted(cfg); err != nil {
+			return nil, err
+		}
+	case cfg.Chat:
+		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
+	case cfg.Input != "":
 		if input, err = provemodel.ReadArrays(cfg.Input); err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input))
+	fixed, err := Fixed(cfg)
 	if err != nil {
 		return nil, err
+	}
+	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed))
+	if err != nil {
+		return nil, fixHint(err)
 	}
 	j := &Job{Model: m}
 	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
@@ -57,6 +70,36 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// Fixed reads the inputs that are part of the model.
+func Fixed(cfg *config.Config) (provemodel.Arrays, error) {
+	files, err := cfg.Fixed()
+	if err != nil {
+		return nil, err
+	}
+	var all provemodel.Arrays
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		arrays, err := provemodel.ReadArrays(files[name])
+		if err != nil {
+			return nil, fmt.Errorf("--fix %s: %w", name, err)
+		}
+		if len(arrays) != 1 {
+			return nil, fmt.Errorf("--fix %s: %s holds %d arrays, not one", name, files[name], len(arrays))
+		}
+		arrays[0].Name = name
+		all = append(all, arrays[0])
+	}
+	return all, nil
+}
+
+// fixHint says what helps where nodes need an input to be constant.
+func fixHint(err error) error {
+	var nodes graph.NodesError
+	if errors.As(err, &nodes) && slices.ContainsFunc(nodes, func(n graph.NodeError) bool { return strings.Contains(n.Reason, "must be constant, but") }) {
+		return WithHint(err, "an input that has one value always can be made part of the model: --fix name=file")
+	}
+	return err
 }
 
 // Made returns the job of proving a model that was made in memory, on a random
@@ -80,7 +123,9 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	if j.Input, err = j.Model.Input(input); err != nil {
 		return fmt.Errorf("input %s: %w", cfg.Input, err)
 	}
-	j.InputFrom = cfg.Input
+	if j.InputFrom = cfg.Input; cfg.Prompt != "" {
+		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(input[0].Values))
+	}
 	return nil
 }
 

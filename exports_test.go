@@ -1,0 +1,124 @@
+package provemodel
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// vocabulary is the number of tokens of the exports.
+const vocabulary = 61
+
+// closeLogits fails if logits are off by more than 0.5 % of their range, or if the
+// largest of a row that is so by more than 2 % of it is another.
+func closeLogits(t *testing.T, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d logits, not %d", len(got), len(want))
+	}
+	span, worst := slices.Max(want)-slices.Min(want), 0.0
+	for i := range want {
+		worst = math.Max(worst, math.Abs(got[i]-want[i]))
+	}
+	if worst > 0.005*span {
+		t.Errorf("off by %.3g of a range of %.3g", worst, span)
+	}
+	for at := 0; at < len(want); at += vocabulary {
+		g, w := got[at:at+vocabulary], want[at:at+vocabulary]
+		sorted := slices.Sorted(slices.Values(w))
+		if sorted[vocabulary-1]-sorted[vocabulary-2] > 0.02*span && slices.Index(g, slices.Max(g)) != slices.Index(w, slices.Max(w)) {
+			t.Errorf("row %d: another token", at/vocabulary)
+		}
+	}
+}
+
+// TestExports quantises language models as torch exports them and runs texts that
+// calibration has not met: for any number of texts, where the export leaves it open.
+// Some are proved.
+func TestExports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seven models are quantised")
+	}
+	paths, _ := filepath.Glob("onnx/testdata/exports/*.onnx")
+	if len(paths) != 7 {
+		t.Fatalf("%d exports", len(paths))
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
+		t.Run(name, func(t *testing.T) {
+			given, err := ReadArrays(strings.TrimSuffix(path, ".onnx") + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := Open(path, For(given))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			in, err := m.Input(given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			circuit, err := Quantise(t.Context(), m, []Input{in}, SecurityBits(60), GrindBits(8))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts := given[0].Shape[0]
+			if open := texts > 1; open != (len(circuit.Free()) == 1) {
+				t.Fatalf("free dimensions %v: %v", circuit.Free(), circuit.Report().OneBatch)
+			} else if open {
+				texts = 3
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			tokens := make([]float64, texts*given[0].Shape[1])
+			for i := range tokens {
+				tokens[i] = float64(rng.IntN(vocabulary))
+			}
+			float, err := m.Run(t.Context(), Input{tokens})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := circuit.Run(t.Context(), Input{tokens})
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeLogits(t, run.Outputs[0].Values, float[0].Values)
+			if name == "decoder_legacy" || name == "gpt2_dynamo" {
+				proveTokens(t, circuit, tokens, run.Outputs[0].Values)
+			}
+		})
+	}
+}
+
+// proveTokens proves what a circuit gives for tokens, and no others.
+func proveTokens(t *testing.T, circuit *Circuit, tokens, logits []float64) {
+	committed, err := Commit(t.Context(), circuit, SecurityBits(60), GrindBits(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prove(t.Context(), committed, Input{tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Verify(committed.Key(), bytes.NewReader(p.File), MinBits(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.Inputs[0].Values, tokens) || !slices.Equal(s.Outputs[0].Values, logits) {
+		t.Error("another statement")
+	}
+	other := slices.Clone(tokens)
+	other[4] = vocabulary - 1 - other[4]
+	if _, err := Verify(committed.Key(), bytes.NewReader(p.File), MinBits(1), For(Arrays{{Values: other}})); !errors.Is(err, ErrInvalid) {
+		t.Errorf("for other tokens: %v", err)
+	}
+	other[4] = vocabulary
+	if _, err := Prove(t.Context(), committed, Input{other}); err == nil || !strings.Contains(err.Error(), "entry 4 is 61; it is an index") {
+		t.Errorf("a token that there is not: %v", err)
+	}
+}

@@ -1,0 +1,55 @@
+package provemodel
+
+import "testing"
+
+// TestFix: an input that is fixed is part of the model, and its value of the key.
+func TestFix(t *testing.T) {
+	const path = "onnx/testdata/operators/gather_of_computed.onnx"
+	x := make([]float64, 30)
+	for i := range x {
+		x[i] = float64(i) - 10
+	}
+	commit := func(index ...float64) *Committed {
+		t.Helper()
+		m, err := Open(path, Fix(Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if specs := m.Inputs(); len(specs) != 1 || specs[0].Name != "x" {
+			t.Fatalf("the model takes %v", specs)
+		}
+		circuit, err := Quantise(t.Context(), m, []Input{{x}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Commit(t.Context(), circuit, SecurityBits(40), GrindBits(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	a, b := commit(4, 0, 0), commit(4, 0, 1)
+	if a.Commitment() == b.Commitment() {
+		t.Error("another value has the same commitment")
+	}
+	fix := func(index ...float64) Option { return Fix(Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}}) }
+	if err := CheckKey(t.Context(), path, a.Key(), fix(4, 0, 0)); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []Option{fix(4, 0, 1), Fix(nil)} {
+		if err := CheckKey(t.Context(), path, a.Key(), other); err == nil {
+			t.Error("another value is accepted")
+		}
+	}
+	for _, bad := range []Arrays{
+		{{Name: "j", Shape: []int{1}, Values: []float64{0}}},
+		{{Name: "i", Shape: []int{3}, Values: []float64{0, 0.5, 1}}},
+		{{Name: "i", Shape: []int{3}, Values: []float64{0, 1, 7}}},
+	} {
+		if m, err := Open(path, Fix(bad)); err == nil {
+			m.Close()
+			t.Errorf("%v: accepted", bad)
+		}
+	}
+}

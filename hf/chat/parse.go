@@ -1,0 +1,478 @@
+package chat
+
+import (
+	"slices"
+	"strconv"
+)
+
+// The tree of a template: statements write to the output, expressions have values.
+type (
+	statement  interface{ run(s *state, sc *scope) }
+	expression interface{ value(s *state, sc *scope) any }
+)
+
+// maxDepth bounds the nesting of a template.
+const maxDepth = 200
+
+// parser reads tokens into a tree.
+type parser struct {
+	tokens []token
+	at     int
+	depth  int
+}
+
+func (p *parser) peek() token { return p.tokens[p.at] }
+
+func (p *parser) next() token {
+	t := p.tokens[p.at]
+	if t.kind != endOfFile {
+		p.at++
+	}
+	return t
+}
+
+// is says whether the next token is that operator or name.
+func (p *parser) is(values ...string) bool {
+	t := p.peek()
+	return (t.kind == operator || t.kind == name) && slices.Contains(values, t.value)
+}
+
+// accept takes the next token if it is that operator or name.
+func (p *parser) accept(value string) bool {
+	if !p.is(value) {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) expect(value string) {
+	if t := p.next(); (t.kind != operator && t.kind != name) || t.value != value {
+		fail(t.line, "%q is found where %q is expected", t.value, value)
+	}
+}
+
+func (p *parser) close(k kind) {
+	if t := p.next(); t.kind != k {
+		fail(t.line, "%q is found where the tag should end", t.value)
+	}
+}
+
+func (p *parser) name() string {
+	t := p.next()
+	if t.kind != name {
+		fail(t.line, "%q is found where a name is expected", t.value)
+	}
+	return t.value
+}
+
+func (p *parser) deeper() func() {
+	if p.depth++; p.depth > maxDepth {
+		fail(p.peek().line, "it is nested deeper than %d", maxDepth)
+	}
+	return func() { p.depth-- }
+}
+
+// body reads statements up to a tag that one of the ends begins, which it takes with
+// its first word, and returns that.
+func (p *parser) body(ends ...string) (list []statement, end string) {
+	defer p.deeper()()
+	for {
+		t := p.next()
+		switch t.kind {
+		case endOfFile:
+			if len(ends) > 0 {
+				fail(t.line, "the template ends where %q is expected", ends[len(ends)-1])
+			}
+			return list, ""
+		case text:
+			list = append(list, literalText(t.value))
+		case openOutput:
+			e := p.expression()
+			p.close(closeOutput)
+			list = append(list, output{e})
+		case openBlock:
+			if p.is(ends...) {
+				return list, p.name()
+			}
+			list = append(list, p.statement())
+		default:
+			fail(t.line, "%q is not expected", t.value)
+		}
+	}
+}
+
+// statement reads a statement after its tag is opened.
+func (p *parser) statement() statement {
+	t := p.next()
+	switch t.value {
+	case "if":
+		return p.ifStatement()
+	case "for":
+		return p.forStatement()
+	case "set":
+		return p.setStatement()
+	case "macro":
+		return p.macroStatement()
+	case "break", "continue":
+		p.close(closeBlock)
+		return jump(t.value)
+	case "generation": // marks what a model says, for training
+		p.close(closeBlock)
+		list, _ := p.body("endgeneration")
+		p.close(closeBlock)
+		return block(list)
+	}
+	fail(t.line, "the statement %q is not understood", t.value)
+	return nil
+}
+
+func (p *parser) ifStatement() statement {
+	var s ifElse
+	for {
+		c := p.expression()
+		p.close(closeBlock)
+		body, end := p.body("elif", "else", "endif")
+		s.conditions, s.bodies = append(s.conditions, c), append(s.bodies, body)
+		switch end {
+		case "elif":
+			continue
+		case "else":
+			p.close(closeBlock)
+			s.otherwise, _ = p.body("endif")
+		}
+		p.close(closeBlock)
+		return s
+	}
+}
+
+func (p *parser) forStatement() statement {
+	s := forLoop{names: []string{p.name()}, line: p.peek().line}
+	for p.accept(",") {
+		s.names = append(s.names, p.name())
+	}
+	p.expect("in")
+	s.list = p.or() // without "if", which filters here
+	if p.accept("if") {
+		s.filter = p.expression()
+	}
+	p.close(closeBlock)
+	var end string
+	if s.body, end = p.body("else", "endfor"); end == "else" {
+		p.close(closeBlock)
+		s.otherwise, _ = p.body("endfor")
+	}
+	p.close(closeBlock)
+	return s
+}
+
+func (p *parser) setStatement() statement {
+	s := assign{name: p.name(), line: p.peek().line}
+	if p.accept(".") {
+		s.field = p.name()
+	}
+	if p.accept("=") {
+		s.to = p.expression()
+		p.close(closeBlock)
+		return s
+	}
+	p.close(closeBlock)
+	s.body, _ = p.body("endset")
+	p.close(closeBlock)
+	return s
+}
+
+func (p *parser) macroStatement() statement {
+	m := &macro{name: p.name()}
+	p.expect("(")
+	for !p.accept(")") {
+		m.params = append(m.params, p.name())
+		var usual expression
+		if p.accept("=") {
+			usual = p.expression()
+		}
+		m.usual = append(m.usual, usual)
+		if !p.is(")") {
+			p.expect(",")
+		}
+	}
+	p.close(closeBlock)
+	m.body, _ = p.body("endmacro")
+	p.close(closeBlock)
+	return m
+}
+
+// expression reads: a if c else b.
+func (p *parser) expression() expression {
+	defer p.deeper()()
+	e := p.or()
+	for p.accept("if") {
+		c := p.or()
+		var b expression = constant{undefined{"the value of an if without else"}}
+		if p.accept("else") {
+			b = p.expression()
+		}
+		e = choice{c, e, b}
+	}
+	return e
+}
+
+func (p *parser) or() expression {
+	e := p.and()
+	for p.accept("or") {
+		e = logic{false, e, p.and()}
+	}
+	return e
+}
+
+func (p *parser) and() expression {
+	e := p.not()
+	for p.accept("and") {
+		e = logic{true, e, p.not()}
+	}
+	return e
+}
+
+func (p *parser) not() expression {
+	if p.accept("not") {
+		defer p.deeper()()
+		return negation{p.not()}
+	}
+	return p.comparison()
+}
+
+func (p *parser) comparison() expression {
+	first := p.sum()
+	var all expression
+	for {
+		line, op := p.peek().line, ""
+		switch {
+		case p.is("==", "!=", "<", "<=", ">", ">=", "in"):
+			op = p.next().value
+		case p.is("not") && p.tokens[p.at+1].value == "in":
+			p.next()
+			p.next()
+			op = "not in"
+		default:
+			if all == nil {
+				return first
+			}
+			return all
+		}
+		second := p.sum()
+		var c expression = binary{op, first, second, line}
+		if all != nil {
+			c = logic{true, all, c}
+		}
+		all, first = c, second
+	}
+}
+
+func (p *parser) sum() expression { return p.left(p.concat, "+", "-") }
+
+func (p *parser) concat() expression { return p.left(p.product, "~") }
+
+func (p *parser) product() expression {
+	return p.left(func() expression { return p.unary(true) }, "*", "/", "//", "%")
+}
+
+// left reads operators that group to the left.
+func (p *parser) left(operand func() expression, ops ...string) expression {
+	e := operand()
+	for p.peek().kind == operator && p.is(ops...) {
+		t := p.next()
+		e = binary{t.value, e, operand(), t.line}
+	}
+	return e
+}
+
+// unary reads a value with its sign, and filters of it: of a signed value, filters
+// are of the value with its sign.
+func (p *parser) unary(filters bool) expression {
+	defer p.deeper()()
+	line := p.peek().line
+	var e expression
+	switch {
+	case p.accept("-"):
+		e = binary{"-", constant{0}, p.unary(false), line}
+	case p.accept("+"):
+		e = p.unary(false)
+	default:
+		e = p.primary()
+	}
+	e = p.postfix(e)
+	if filters {
+		e = p.filtered(e)
+	}
+	return e
+}
+
+// filtered reads filters and tests after a value.
+func (p *parser) filtered(e expression) expression {
+	for {
+		line := p.peek().line
+		switch {
+		case p.accept("|"):
+			f := filter{name: p.name(), of: e, line: line}
+			if filters[f.name] == nil {
+				fail(line, "the filter %q is not understood", f.name)
+			}
+			if p.accept("(") {
+				f.args = p.arguments()
+			}
+			e = p.postfix(f)
+		case p.accept("is"):
+			t := test{negated: p.accept("not"), of: e, line: line}
+			t.name = p.name()
+			if tests[t.name] == nil {
+				fail(line, "the test %q is not understood", t.name)
+			}
+			switch k := p.peek(); {
+			case p.accept("("):
+				t.args = p.arguments()
+			case k.kind == quoted || k.kind == number || k.kind == name && !slices.Contains([]string{"and", "or", "else", "if", "is", "not", "in"}, k.value):
+				t.args = arguments{list: []expression{p.postfix(p.primary())}}
+			}
+			e = t
+		default:
+			return e
+		}
+	}
+}
+
+// postfix reads fields, indices and calls after a value.
+func (p *parser) postfix(e expression) expression {
+	for {
+		line := p.peek().line
+		switch {
+		case p.accept("."):
+			e = field{e, constant{p.name()}, line}
+		case p.accept("["):
+			e = p.subscript(e, line)
+		case p.accept("("):
+			e = call{e, p.arguments(), line}
+		default:
+			return e
+		}
+	}
+}
+
+// subscript reads an index or a slice.
+func (p *parser) subscript(e expression, line int) expression {
+	var parts [3]expression
+	n := 0
+	for {
+		if !p.is(":", "]") {
+			parts[n] = p.expression()
+		}
+		if p.accept("]") {
+			break
+		}
+		p.expect(":")
+		if n++; n == 3 {
+			fail(line, "a slice of more than three parts")
+		}
+	}
+	if n == 0 {
+		if parts[0] == nil {
+			fail(line, "an index is missing")
+		}
+		return field{e, parts[0], line}
+	}
+	return slice{e, parts, line}
+}
+
+// arguments of a call, read after its parenthesis.
+type arguments struct {
+	list  []expression
+	named map[string]expression
+	order []string
+}
+
+func (p *parser) arguments() arguments {
+	a := arguments{named: map[string]expression{}}
+	for !p.accept(")") {
+		if p.peek().kind == name && p.tokens[p.at+1].kind == operator && p.tokens[p.at+1].value == "=" {
+			n := p.name()
+			p.next()
+			a.named[n] = p.expression()
+			a.order = append(a.order, n)
+		} else {
+			a.list = append(a.list, p.expression())
+		}
+		if !p.is(")") {
+			p.expect(",")
+		}
+	}
+	return a
+}
+
+func (p *parser) primary() expression {
+	t := p.next()
+	switch {
+	case t.kind == quoted:
+		s := t.value
+		for p.peek().kind == quoted { // next to each other
+			s += p.next().value
+		}
+		return constant{s}
+	case t.kind == number:
+		if n, err := strconv.Atoi(t.value); err == nil {
+			return constant{n}
+		}
+		f, err := strconv.ParseFloat(t.value, 64)
+		if err != nil {
+			fail(t.line, "%s is no number", t.value)
+		}
+		return constant{f}
+	case t.kind == name:
+		switch t.value {
+		case "true", "True":
+			return constant{true}
+		case "false", "False":
+			return constant{false}
+		case "none", "None":
+			return constant{nil}
+		}
+		return variable(t.value)
+	case t.kind == operator && t.value == "(":
+		e := p.expression()
+		if p.is(",") { // a tuple
+			list := listOf{e}
+			for p.accept(",") {
+				if !p.is(")") {
+					list = append(list, p.expression())
+				}
+			}
+			p.expect(")")
+			return list
+		}
+		p.expect(")")
+		return grouped{e}
+	case t.kind == operator && t.value == "[":
+		var list listOf
+		for !p.accept("]") {
+			list = append(list, p.expression())
+			if !p.is("]") {
+				p.expect(",")
+			}
+		}
+		return list
+	case t.kind == operator && t.value == "{":
+		var d dictOf
+		for !p.accept("}") {
+			k := p.expression()
+			p.expect(":")
+			d = append(d, [2]expression{k, p.expression()})
+			if !p.is("}") {
+				p.expect(",")
+			}
+		}
+		return d
+	}
+	fail(t.line, "%q is found where a value is expected", t.value)
+	return nil
+}
+
+// grouped is an expression in parentheses.
+type grouped struct{ expression }

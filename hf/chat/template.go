@@ -1,0 +1,185 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prove-model/prove-model/hf/gguf"
+)
+
+// Template is a chat template. It does not change.
+type Template struct {
+	body []statement
+	vars map[string]any // such as bos_token
+}
+
+// Message is a part of a conversation.
+type Message struct {
+	Role    string `json:"role"` // such as user
+	Content string `json:"content"`
+}
+
+// maxTemplate bounds a template.
+const maxTemplate = 1 << 20
+
+// Parse reads a template. vars are variables that it may use, such as bos_token.
+func Parse(source string, vars map[string]string) (t *Template, err error) {
+	defer catch(&err)
+	if len(source) > maxTemplate {
+		return nil, fmt.Errorf("the template has more than %d bytes", maxTemplate)
+	}
+	p := &parser{tokens: lex(source)}
+	t = &Template{vars: map[string]any{}}
+	t.body, _ = p.body()
+	for k, v := range vars {
+		t.vars[k] = v
+	}
+	return t, nil
+}
+
+// Render writes a conversation as text. With prompt, what begins the model's answer
+// stands at the end.
+func (t *Template) Render(messages []Message, prompt bool) (text string, err error) {
+	defer catch(&err)
+	list := make([]any, len(messages))
+	for i, m := range messages {
+		d := newDict()
+		d.set("role", m.Role)
+		d.set("content", m.Content)
+		list[i] = d
+	}
+	global := &scope{vars: map[string]any{}}
+	for name, f := range functions {
+		global.vars[name] = f
+	}
+	maps.Copy(global.vars, t.vars)
+	global.vars["messages"] = list
+	global.vars["add_generation_prompt"] = prompt
+	s := &state{globals: global}
+	runAll(s, global, t.body)
+	return s.out.String(), nil
+}
+
+// Open reads the template of a folder, from chat_template.jinja or
+// tokenizer_config.json, or of a .gguf file.
+func Open(path string) (*Template, error) {
+	t, err := open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the chat template of %s: %w", path, err)
+	}
+	return t, nil
+}
+
+var errNone = errors.New("there is none; give the text as the model expects it")
+
+func open(path string) (*Template, error) {
+	if strings.EqualFold(filepath.Ext(path), ".gguf") {
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			for _, m := range f.Files() {
+				m.Close()
+			}
+		}()
+		return fromGGUF(f.Meta)
+	}
+	data, err := read(filepath.Join(path, "tokenizer_config.json"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	source, vars := "", map[string]string{}
+	if err == nil {
+		if source, err = fromConfig(data, vars); err != nil {
+			return nil, fmt.Errorf("tokenizer_config.json: %w", err)
+		}
+	}
+	if own, err := read(filepath.Join(path, "chat_template.jinja")); err == nil {
+		source = string(own)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if source == "" {
+		return nil, errNone
+	}
+	return Parse(source, vars)
+}
+
+// fromConfig reads the template of a tokenizer's configuration and the tokens that
+// it may use.
+func fromConfig(data []byte, vars map[string]string) (string, error) {
+	var c map[string]json.RawMessage
+	if err := json.Unmarshal(data, &c); err != nil {
+		return "", err
+	}
+	for name, raw := range c {
+		if !strings.HasSuffix(name, "_token") {
+			continue
+		}
+		var text string
+		var token struct {
+			Content string `json:"content"`
+		}
+		if json.Unmarshal(raw, &text) == nil && text != "" {
+			vars[name] = text
+		} else if json.Unmarshal(raw, &token) == nil && token.Content != "" {
+			vars[name] = token.Content
+		}
+	}
+	raw := c["chat_template"]
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return "", nil
+	}
+	var source string
+	if json.Unmarshal(raw, &source) == nil {
+		return source, nil
+	}
+	var several []struct{ Name, Template string }
+	if err := json.Unmarshal(raw, &several); err != nil {
+		return "", err
+	}
+	for _, t := range several {
+		if t.Name == "default" {
+			return t.Template, nil
+		}
+	}
+	return "", errors.New(`there are several, and none is called "default"`)
+}
+
+func fromGGUF(meta map[string]any) (*Template, error) {
+	source, _ := meta["tokenizer.chat_template"].(string)
+	if source == "" {
+		return nil, errNone
+	}
+	vars := map[string]string{}
+	tokens, _ := meta["tokenizer.ggml.tokens"].([]string)
+	for _, name := range []string{"bos", "eos"} {
+		if id, ok := meta["tokenizer.ggml."+name+"_token_id"].(int64); ok && id >= 0 && id < int64(len(tokens)) {
+			vars[name+"_token"] = tokens[id]
+		}
+	}
+	return Parse(source, vars)
+}
+
+// read reads a file of a folder.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 1 << 26
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("%s: more than %d bytes", path, most)
+	}
+	return data, err
+}
