@@ -18,6 +18,8 @@ trap 'rm -rf "$work"' EXIT
 go run ./web/build -o "$work"
 go run ./web/testfiles "$work/files"
 go build -o "$work/prove-model" ./cmd/prove-model
+"$work/prove-model" --model testdata/digits/digits.onnx --input testdata/digits/input.json --calibration testdata/digits/calibration.json \
+	--no-cache --quiet --proof "$work/x.proof" --vk "$work/x.vk" --report "$work/files/report.html" >/dev/null
 export PROVE_MODEL_WEB=$work PROVE_MODEL_FILES=$work/files PROVE_MODEL_COMMAND=$work/prove-model
 if command -v node >/dev/null; then
 	node --test web/npm/test/*.mjs
