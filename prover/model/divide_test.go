@@ -97,6 +97,12 @@ func TestDivisionIsConstrained(t *testing.T) {
 		"short":     {short, func(*Graph) {}, ""},
 		"long":      {long, func(*Graph) {}, ""},
 		"two limbs": {func() *Graph { return divided(16, 14) }, func(*Graph) {}, ""},
+		"a range with values": {short, func(g *Graph) {
+			g.Tables = append(g.Tables, Table{Kind: TablePiecewise, Bits: 14, Pieces: []Piece{{End: 1 << 14, Slope: 1}}, Values: None})
+			g.Tensors = append(g.Tensors[:4:4], Tensor{Shape: []int{2}, Kind: Witness, Max: 1})
+			g.Mults = nil
+			g.Steps[2].Table, g.Steps[2].Out = 1, 4
+		}, ""},
 
 		"nothing":                 {short, func(g *Graph) { g.Steps = g.Steps[:1]; g.Tables, g.Mults, g.Tensors = nil, nil, g.Tensors[:4] }, "equation"},
 		"no equation":             {short, drop(1), "equation"},

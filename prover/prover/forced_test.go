@@ -381,7 +381,7 @@ func TestWitnessOfRowsIsForced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, 100)
+			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, 50)
 		})
 	}
 }

@@ -13,16 +13,20 @@ import (
 // tell, which tightens every bound after. One whose features are scaled first has
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
-	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Max: int64(1)<<l.inputBits(v) - 1}
-	t.Min = -t.Max - 1
-	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
-		t.Min = 0
-	}
+	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom
 	if r == 0 {
 		r = 1
 	}
-	t.Frac = floorLog2(float64(t.Max) / r)
+	frac := floorLog2(float64(int64(1)<<bits-1) / r)
+	if frac > finest {
+		bits, frac = max(4, bits-(frac-finest)), finest
+	}
+	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
+	t.Min = -t.Max - 1
+	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
+		t.Min = 0
+	}
 	if s := l.scalings[v.name]; s != nil {
 		t.Frac, t.Min = 0, -t.Max-1
 		for j := range s.mul {
@@ -35,30 +39,37 @@ func (l *lowering) input(v *value) model.TensorID {
 	return id
 }
 
-// inputBits is the width of an input: wide where norms alone read it, which take
-// small rows beside large ones, and what comparisons take where Softmax does.
-// Public values cost nothing.
-func (l *lowering) inputBits(v *value) int {
-	if b := l.formatted(v); b > 0 {
-		return b
+// inputFormat returns the width of an input and its finest scale: wide where norms
+// alone read it, which take small rows beside large ones; what its keys take where
+// Softmax does. Public values cost nothing.
+func (l *lowering) inputFormat(v *value) (bits, finest int) {
+	bits, finest = l.bitsOf(v), math.MaxInt
+	if l.formatted(v) > 0 {
+		return bits, finest
 	}
-	bits, readers := 24, 0
+	norms, softmaxes := 0, 0
 	for _, n := range l.fg.Nodes {
 		if n.Inputs[0] != v.name {
 			continue
 		}
 		switch n.Op.(type) {
 		case graph.Norm:
-			readers++
+			norms++
 		case graph.Softmax, graph.LogSoftmax:
-			bits = l.plan.bits + 1
-			readers++
+			softmaxes++
 		}
 	}
-	if readers == v.uses && l.opts.Mode == "auto" {
-		return bits
+	switch {
+	case l.opts.Mode != "auto" || v.uses == 0:
+	case norms == v.uses:
+		bits = 24
+	case norms+softmaxes == v.uses:
+		finest = finestKey
+		if l.entries(v.shape) > 64 { // worth a larger table
+			bits++
+		}
 	}
-	return l.plan.bits
+	return bits, finest
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values

@@ -13,7 +13,7 @@ import (
 // Scales in a Softmax.
 const (
 	logBits = 20 // of the logarithm of a sum, before it is rounded
-	// Keys are not finer than 2^-finestKey, which is an error of as much in
+	// Keys need not be finer than 2^-finestKey, which is an error of as much in
 	// proportion.
 	finestKey = 12
 )
@@ -83,21 +83,22 @@ type shares struct {
 func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 	x := l.values[n.Inputs[0]]
 	id := l.comparable(x)
-	if l.g.Tensors[id].Frac > finestKey {
-		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
-	}
 	t := l.g.Tensors[id]
 	width := v.shape[len(v.shape)-1]
+	logMax := func(frac int) int64 {
+		return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(frac)))+2)
+	}
+	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+logMax(t.Frac) > 1<<15-4) {
+		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
+		t = l.g.Tensors[id]
+	}
 	m := l.maskedScores(n, v.shape, id)
 	top := l.lastAxisMax("maximum", m.id)
 	spread := t.Max - t.Min
 
 	// Keys are finer than x as far as a table of moderate size goes: what is left of
 	// the logarithm's rounding is an error of all shares of a row.
-	logMax := func(fine int) int64 {
-		return max(8, int64(math.Ceil((elementary.Log(float64(width))+0.01)*pow2(t.Frac+fine)))+2)
-	}
-	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(fine) + 2)) }
+	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(t.Frac+fine) + 2)) }
 	small := 14
 	if l.entries(v.shape) >= 1<<small {
 		small = 16
@@ -122,16 +123,16 @@ func (l *lowering) shares(n *graph.Node, v *value, bits int) shares {
 	exp := l.witness("exponential", v.shape, bits, 0, 1<<bits)
 	l.lookup(m.less(l, l.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
 
-	log := l.logOfSum(exp, keyFrac, logMax(fine))
+	log := l.logOfSum(exp, keyFrac, logMax(keyFrac))
 	under := func(name string, top model.TensorID) model.TensorID {
 		t := l.g.Tensors[top]
 		return l.add(model.Tensor{
-			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: keyFrac, Min: t.Min << fine, Max: t.Max<<fine + logMax(fine),
+			Name: name, Shape: t.Shape, Kind: model.Virtual, Frac: keyFrac, Min: t.Min << fine, Max: t.Max<<fine + logMax(keyFrac),
 			Def: append([]model.Linear{{Coef: 1 << fine, Src: top}}, log...),
 		})
 	}
 	key := m.less(l, under("maximum and logarithm", top), fine, keyFrac, first+1)
-	return shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(fine), under}
+	return shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
 }
 
 // farBelow is how far below the maximum a score's exponential is nothing.
