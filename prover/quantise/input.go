@@ -44,9 +44,6 @@ func (l *lowering) input(v *value) model.TensorID {
 // Softmax does. Public values cost nothing.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	bits, finest = l.bitsOf(v), math.MaxInt
-	if l.formatted(v) > 0 {
-		return bits, finest
-	}
 	norms, softmaxes := 0, 0
 	for _, n := range l.fg.Nodes {
 		if n.Inputs[0] != v.name {
@@ -69,7 +66,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 			bits++
 		}
 	}
-	return bits, finest
+	return max(bits, l.formatted(v)), finest
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values
