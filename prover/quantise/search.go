@@ -373,8 +373,8 @@ func (m move) kind() int {
 
 // widen makes values more precise, those where the largest errors enter first, until
 // the model is within the target or there is nothing left to do. Of what it met on
-// the way it returns the best: a single step may well make the outputs worse by
-// chance.
+// the way it returns the best: a single step may well make the outputs a little
+// worse by chance. One that makes them much worse is tried in parts.
 func (s *search) widen(first *attempt) (*attempt, error) {
 	if first.error <= Target {
 		return first, nil
@@ -400,7 +400,9 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		if s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
 		}
-		if err != nil { // the formats cannot be had together
+		// An error says that the formats cannot be had together.
+		if err != nil || a.error > Target && a.spread > chance*best.spread {
+			now = best
 			if most = len(moves) / 2; most == 0 {
 				refused[moves[0]], most = true, math.MaxInt
 			}
@@ -409,10 +411,14 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		now, most = a, math.MaxInt
 		if better(now, best) {
 			best = now
+			clear(refused)
 		}
 	}
 	return best, nil
 }
+
+// chance is how much larger a spread may be by chance than one of no finer values.
+const chance = 1.2
 
 // better reports whether a model is closer to the target: by the spread of its
 // outputs, since the largest error is a matter of chance.
