@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -35,6 +36,11 @@ type Statement struct {
 	// Clamped counts the entries of the given arrays (For) beyond the range of
 	// their input: the proof is the same for all of these.
 	Clamped int
+	// Saturated says how many values inside of the model were, at most, clamped to
+	// what calibration met: for each look-up table that the key has clamp, with the
+	// nodes that use it. It is empty if the key has none. The proof states the
+	// counts; which rows of a table they are of is the key's word.
+	Saturated []Saturation
 }
 
 // Verify checks a proof, in one pass, in time and memory that the key bounds.
@@ -51,6 +57,7 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: public(g, g.Inputs, result.Inputs), Outputs: public(g, g.Outputs, result.Outputs),
+		Saturated: proved(g, result.Saturated),
 	}
 	if o.arrays != nil {
 		if s.Clamped, err = sameInput(g, result.Inputs, o.arrays); err != nil {
@@ -58,6 +65,33 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 		}
 	}
 	return s, nil
+}
+
+// proved names the nodes that look up in the tables of saturations.
+func proved(g *model.Graph, list []verifier.Saturation) []Saturation {
+	type use struct {
+		table model.TableID
+		node  string
+	}
+	seen, nodes := map[use]bool{}, make([][]string, len(g.Tables))
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if u := (use{s.Table, s.Name}); s.Kind == model.StepLookup && !seen[u] {
+			seen[u] = true
+			nodes[s.Table] = append(nodes[s.Table], s.Name)
+		}
+	}
+	const most = 3
+	var out []Saturation
+	for _, s := range list {
+		n := nodes[s.Table]
+		where := strings.Join(n[:min(most, len(n))], ", ")
+		if len(n) > most {
+			where += fmt.Sprintf(" and %d other nodes", len(n)-most)
+		}
+		out = append(out, Saturation{where, s.Count, s.Of, float64(s.Count) / float64(s.Of)})
+	}
+	return out
 }
 
 // invalid has an error about malformed bytes wrap ErrInvalid.

@@ -19,9 +19,12 @@ import time
 
 from verifier import frames, key, soundness
 from verifier.errors import Invalid, require
+from verifier.multilinear import size
+from verifier.schema import LOOKUP
 from verifier.verifier import Verifier
 
 SHOWN = 10  # entries of a tensor
+NAMED = 3  # nodes that use a table
 DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
 
 
@@ -126,15 +129,34 @@ def scaled(x, exponent):
         return math.copysign(math.inf, x)
 
 
-def report(verifier, size, seconds):
+def report(verifier, length, seconds):
     graph = verifier.vk.graph
     print(f"VALID: the model with commitment {verifier.vk.commitment.hex()}")
     maps, to = ("maps", graph.inputs, verifier.inputs), ("to", graph.outputs, verifier.outputs)
     for word, identifiers, tensors in (maps, to):
         for identifier, entries in zip(identifiers, tensors):
             print(f"{word:11} {describe(verifier.circuit.tensors[identifier], entries)}")
+    for line in saturated(verifier):
+        print(f"saturated   {line}")
     print(f"security    {security(verifier.rounds)}")
-    print(f"verified    {size} bytes in {seconds:.1f} s")
+    print(f"verified    {length} bytes in {seconds:.1f} s")
+
+
+def saturated(verifier):
+    """Where values were clamped, or that none was."""
+    uses = {}  # by table: look-ups by node
+    for step in (step for chunk in verifier.circuit.steps for step in chunk if step.kind == LOOKUP):
+        nodes = uses.setdefault(step.table - 1, {})
+        nodes[step.name] = nodes.get(step.name, 0) + size(step.shape)
+    looked_up = 0
+    for table, count in verifier.saturated.items():
+        nodes, of = list(uses[table]), sum(uses[table].values())
+        looked_up += of
+        if count:
+            more = f" and {len(nodes) - NAMED} other nodes" if len(nodes) > NAMED else ""
+            yield f"at most {count} of {of} values ({100 * count / of:.3g} %) at {', '.join(nodes[:NAMED])}{more}"
+    if looked_up and not any(verifier.saturated.values()):
+        yield f"none of {looked_up} values inside the model"
 
 
 def security(rounds):

@@ -55,6 +55,8 @@ type verified struct {
 	Inputs     []provemodel.Tensor `json:"inputs,omitempty"`
 	Outputs    []provemodel.Tensor `json:"outputs,omitempty"`
 	Clamped    int                 `json:"input_saturated,omitempty"` // entries of the given input that are beyond the model's range
+	// Saturated lists the tables of the key that clamp.
+	Saturated []provemodel.Saturation `json:"saturated,omitempty"`
 	security
 	ProofBytes int64   `json:"proof_bytes,omitempty"`
 	Seconds    float64 `json:"seconds"`
@@ -109,7 +111,7 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	return &verified{
 		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped,
-		security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: time.Since(start).Seconds(), strength: s.Strength,
+		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: time.Since(start).Seconds(), strength: s.Strength,
 	}, nil
 }
 
@@ -131,6 +133,21 @@ func plain(err error) string {
 	return strings.TrimPrefix(err.Error(), provemodel.ErrInvalid.Error()+": ")
 }
 
+// printSaturated says where values inside of the model were clamped, or that none
+// was, if the key lets a proof say so.
+func printSaturated(w io.Writer, list []provemodel.Saturation) {
+	count, of := 0, 0
+	for _, s := range list {
+		if s.Count > 0 {
+			fmt.Fprintf(w, "saturated   at most %s\n", ui.Printable(s.String()))
+		}
+		count, of = count+s.Count, of+s.Of
+	}
+	if count == 0 && of > 0 {
+		fmt.Fprintf(w, "saturated   none of %d values inside the model\n", of)
+	}
+}
+
 func (v *verified) print(w io.Writer) {
 	if !v.Valid {
 		fmt.Fprintf(w, "NOT VALID: %s\n", ui.Printable(v.Reason))
@@ -146,6 +163,7 @@ func (v *verified) print(w io.Writer) {
 	for _, out := range v.Outputs {
 		printTensor(w, "to", out)
 	}
+	printSaturated(w, v.Saturated)
 	fmt.Fprintf(w, "security    %s in the weakest round\n", v.strength)
 	fmt.Fprintf(w, "verified    %s in %.1f ms\n", ui.Bytes(v.ProofBytes), 1e3*v.Seconds)
 }

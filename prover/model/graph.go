@@ -150,6 +150,9 @@ type Table struct {
 	Min    int64
 	Pieces []Piece  // TablePiecewise: consecutive, covering all rows
 	Values TensorID // TableFunc: Fixed tensor of shape [2^Bits]
+	// Saturated are the rows of keys beyond the range that the table was made for:
+	// proofs state how many look-ups hit them. Increasing and apart; nil if none.
+	Saturated []Rows
 }
 
 // Piece is the interval of rows up to End (exclusive) on which

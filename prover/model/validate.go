@@ -168,6 +168,9 @@ func (g *Graph) validateTable(t *Table) error {
 	if t.Kind != TablePiecewise && len(t.Pieces) != 0 || t.Kind != TableFunc && t.Values != None {
 		return errors.New("values of another kind of table")
 	}
+	if err := t.validateSaturated(); err != nil {
+		return err
+	}
 	switch t.Kind {
 	case TableRange:
 	case TablePiecewise:

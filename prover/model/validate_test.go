@@ -46,9 +46,18 @@ func TestValidateRefuses(t *testing.T) {
 		"a result of two steps": {"two steps", Graph{
 			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Witness, Max: 1}}, Inputs: []TensorID{0},
 			Steps: []Step{exact(0, 1), exact(0, 1)}}},
-		"a free remainder":         {"nothing keeps the remainder", rounding(Acc{Const: 1}, 0)},
-		"a remainder times two":    {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 2, Src: 1}}}, 0)},
-		"a remainder of many bits": {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 1)},
+		"a free remainder":               {"nothing keeps the remainder", rounding(Acc{Const: 1}, 0)},
+		"a remainder times two":          {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 2, Src: 1}}}, 0)},
+		"saturated rows of a range":      {"intervals of saturated", marked(TableRange, Rows{0, 1})},
+		"no saturated rows":              {"saturated rows [2, 2)", marked(TableFunc, Rows{2, 2})},
+		"saturated rows beyond a table":  {"saturated rows [2, 5)", marked(TableFunc, Rows{2, 5})},
+		"saturated rows that touch":      {"saturated rows [2, 3)", marked(TableFunc, Rows{0, 2}, Rows{2, 3})},
+		"saturated rows out of order":    {"saturated rows [0, 1)", marked(TableFunc, Rows{2, 3}, Rows{0, 1})},
+		"saturated rows before a table":  {"saturated rows [-1, 1)", marked(TableFunc, Rows{-1, 1})},
+		"saturated rows with a slope":    {"values differ", marked(TablePiecewise, Rows{0, 2})},
+		"one saturated row with a slope": {"values differ", marked(TablePiecewise, Rows{1, 2})},
+		"too many saturated intervals":   {"65 intervals", marked(TableFunc, make([]Rows, 65)...)},
+		"a remainder of many bits":       {"nothing keeps the remainder", rounding(Acc{Linear: []Linear{{Coef: 1, Src: 1}}}, 1)},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +94,49 @@ func rounding(rest Acc, more int) Graph {
 	}
 	g.Steps[0].Shift, g.Steps[0].Lo = 4, 1
 	return g
+}
+
+// marked looks the input up in a table of four rows, of which the second has a slope.
+func marked(k TableKind, rows ...Rows) Graph {
+	g := Graph{
+		Tensors: []Tensor{input(2), {Shape: []int{4}, Kind: Fixed, Max: 1}, {Shape: []int{2}, Kind: Witness, Max: 1}, {Shape: []int{4}, Kind: Witness, Max: 1}},
+		Inputs:  []TensorID{0}, Outputs: []TensorID{0},
+		Tables: []Table{{Kind: k, Bits: 2, Values: None, Saturated: rows}},
+		Steps:  []Step{{Shape: []int{2}, Acc: Acc{Linear: []Linear{{Coef: 1}}}, Out: 2, Lo: None, Den: None}},
+		Mults:  []Mult{{0, 0, 3}},
+		Chunks: 1,
+	}
+	switch k {
+	case TableFunc:
+		g.Tables[0].Values = 1
+	case TablePiecewise:
+		g.Tables[0].Pieces = []Piece{{End: 1}, {End: 2, Slope: 1}, {End: 3, Offset: 1}, {End: 4, Offset: 2}}
+	}
+	return g
+}
+
+// TestSaturatedRows: rows that may be marked, and the blocks that they are cut into.
+func TestSaturatedRows(t *testing.T) {
+	for _, g := range []Graph{marked(TablePiecewise, Rows{0, 1}, Rows{2, 4}), marked(TableFunc, Rows{0, 4}), marked(TableFunc, Rows{1, 4})} {
+		if err := g.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for from := range uint64(70) {
+		for to := from; to < 70; to++ {
+			at, each := from, map[int]int{}
+			for _, b := range Aligned(from, to) {
+				if b.Start != at || b.Start&(1<<b.Bits-1) != 0 || each[b.Bits] == 2 {
+					t.Fatalf("[%d, %d): %v", from, to, Aligned(from, to))
+				}
+				each[b.Bits]++
+				at += 1 << b.Bits
+			}
+			if at != to {
+				t.Fatalf("[%d, %d) is cut to %d", from, to, at)
+			}
+		}
+	}
 }
 
 // TestValidateAccepts is the control: the remainder alone in a range of its

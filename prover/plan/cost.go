@@ -84,7 +84,11 @@ func (c *cost) wiring(w *Wiring) {
 
 // claim adds a claim on a committed tensor.
 func (c *cost) claim(p *Plan, id model.TensorID) {
-	n := uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id]))
+	c.opens(uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id])))
+}
+
+// opens adds blocks of committed tensors that a claim is on.
+func (c *cost) opens(n uint64) {
 	c.spend(&c.opened, n, maxOpened, "claims fall into too many blocks")
 	c.work(n * workClaimBlock)
 }

@@ -58,12 +58,16 @@ const (
 	// Combination is Const·mask + Σ Terms over the index space Shape: a virtual
 	// tensor or an accumulator.
 	Combination
+	// Count is the sum of a table's multiplicities over its saturated rows: sent as
+	// an element of F, and a claim.
+	Count
 )
 
 // Node is a value that a fork finds.
 type Node struct {
 	Kind   NodeKind
-	Tensor model.TensorID // Public, Sent, End
+	Tensor model.TensorID // Public, Sent, End, Count
+	Table  model.TableID  // Count
 	At     Point
 	Sum    int  // SumValue, End
 	IsB    bool // End: the end is that of the sum's second operand

@@ -48,16 +48,29 @@ func TestCombine(t *testing.T) {
 			}
 			return pt
 		}
-		var claims []Claim
+		var claims, sums []Claim
 		for id, v := range data {
 			pt := point(model.Vars(g.Tensors[id].Shape))
 			claims = append(claims, Claim{Tensor: id, Point: pt, Value: poly.EvalTensor(g.Tensors[id].Shape, v, pt)})
+			if shape := g.Tensors[id].Shape; len(shape) == 1 && shape[0]&(shape[0]-1) == 0 {
+				// A vector as multiplicities are: some of its rows.
+				from := rng.IntN(len(v))
+				rows := model.Rows{From: int64(from), To: int64(from + 1 + rng.IntN(len(v)-from))}
+				sum := int64(0)
+				for _, x := range v[rows.From:rows.To] {
+					sum += int64(x)
+				}
+				sums = append(sums, Claim{Tensor: id, Value: field.FromM31(field.FromInt64(sum)), Saturated: &model.Table{Saturated: []model.Rows{rows}}})
+			}
 		}
 		values := committedValues(p, data)
-		terms, value := p.Combine(claims, point(p.TailVars()), point(1)[0])
-		if got := applyTerms(values, terms); got != value {
-			t.Fatal("the terms do not give the claims' value")
+		for _, list := range [][]Claim{append(sums, claims...), append(claims, sums...)} {
+			terms, value := p.Combine(list, point(p.TailVars()), point(1)[0])
+			if got := applyTerms(values, terms); got != value {
+				t.Fatal("the terms do not give the claims' value")
+			}
 		}
+		terms, _ := p.Combine(claims, point(p.TailVars()), point(1)[0])
 		// Every value of the witness's rows has a weight: a tensor's or a tail's.
 		weighted := 0
 		for _, term := range terms {

@@ -104,6 +104,7 @@ func (r *reducer) lookUps() {
 			row.Out = r.eval(t.Values, at)
 		}
 		f.Tables = append(f.Tables, row)
+		r.saturated(b)
 	}
 	f.RowNodes = len(f.Nodes)
 	f.JoinVars = join.Vars(g, &f.Leaves)
@@ -114,6 +115,17 @@ func (r *reducer) lookUps() {
 			f.Steps[i] = r.stepRow(s, challenges(JoinPoint, f.JoinVars, model.Vars(g.Steps[s.Step].Shape)))
 		}
 	}
+}
+
+// saturated lays out the count of a table's saturated rows, if it has any.
+func (r *reducer) saturated(b *backend.LeafTable) {
+	blocks := r.p.Graph.Tables[b.Table].SaturatedBlocks()
+	if len(blocks) == 0 {
+		return
+	}
+	r.f.Claims = append(r.f.Claims, r.add(Node{Kind: Count, Tensor: b.Mult, Table: b.Table}))
+	r.f.Bytes += transcript.LimbBytes
+	r.cost.opens(uint64(len(blocks)))
 }
 
 // stepRow lays out the columns of a look-up step at a point.

@@ -3,7 +3,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/backend"
@@ -227,10 +226,9 @@ func (p *Plan) tails() []tail {
 		if t.Fixed {
 			continue
 		}
-		for x := at.stack.Size; x&(1<<t.RowVars-1) != 0; {
-			vars := bits.TrailingZeros64(x)
-			list = append(list, tail{at.tree, at.first + x, vars})
-			x += 1 << vars
+		size := at.stack.Size
+		for _, b := range model.Aligned(size, (size+1<<t.RowVars-1)>>t.RowVars<<t.RowVars) {
+			list = append(list, tail{at.tree, at.first + b.Start, b.Bits})
 		}
 	}
 	return list

@@ -141,7 +141,22 @@ func (d *decoder) table(p *proofpb.Table) model.Table {
 		Min:    p.Min,
 		Pieces: decodeList(p.Pieces, d.piece),
 		Values: decodeOptional[model.TensorID](d, p.Values, d.tensors),
+
+		Saturated: d.rows(p.Saturated),
 	}
+}
+
+// rows keeps an absent list nil.
+func (d *decoder) rows(ends []uint32) []model.Rows {
+	if len(ends)%2 != 0 {
+		d.fail("an interval of rows without an end")
+		return nil
+	}
+	var list []model.Rows
+	for i := 0; i < len(ends); i += 2 {
+		list = append(list, model.Rows{From: int64(ends[i]), To: int64(ends[i+1])})
+	}
+	return list
 }
 
 func (d *decoder) piece(p *proofpb.Piece) model.Piece {

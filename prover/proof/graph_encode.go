@@ -104,7 +104,17 @@ func encodeTable(t *model.Table) *proofpb.Table {
 		Min:    t.Min,
 		Pieces: encodeList(t.Pieces, encodePiece),
 		Values: uint32(t.Values + 1),
+
+		Saturated: encodeRows(t.Saturated),
 	}
+}
+
+func encodeRows(list []model.Rows) []uint32 {
+	var ends []uint32
+	for _, r := range list {
+		ends = append(ends, uint32(r.From), uint32(r.To))
+	}
+	return ends
 }
 
 func encodePiece(p *model.Piece) *proofpb.Piece {

@@ -150,6 +150,17 @@ func genKey() *rapid.Generator[*Key] {
 				Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
 			},
 		}
+		if n := int64(1) << k.Circuit.Graph.Tables[2].Bits; rapid.Bool().Draw(t, "marked") {
+			// Some rows of the table with a committed column.
+			var rows []model.Rows
+			for end := int64(0); end < n-1; {
+				from := rapid.Int64Range(end, n-1).Draw(t, "from")
+				end = rapid.Int64Range(from+1, n).Draw(t, "to")
+				rows = append(rows, model.Rows{From: from, To: end})
+				end++
+			}
+			k.Circuit.Graph.Tables[2].Saturated = rows[:min(len(rows), model.MaxSaturated)]
+		}
 		k.RowVars = rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")
 		if rapid.Bool().Draw(t, "source") {
 			k.Source = genSource().Draw(t, "made from")

@@ -266,7 +266,17 @@ func TestDishonestProvers(t *testing.T) {
 			v := w.Values[b.g.Mults[0].Tensor]
 			slices.Reverse(v)
 		}},
+		"a saturated look-up counted at another row": {witness: func(b *builder, w *forward.Witness) {
+			b.count(w, "relu", int64(b.saturatedKey(w)), -1)
+			b.count(w, "relu", 0, 1)
+		}},
 		// Lies on the way.
+		"a look-up less in saturated rows": {backend: func(b backend.Backend) backend.Backend {
+			return &saturationLiar{b, -1}
+		}},
+		"a look-up more in saturated rows": {backend: func(b backend.Backend) backend.Backend {
+			return &saturationLiar{b, 1}
+		}},
 		"an evaluation": {backend: func(b backend.Backend) backend.Backend {
 			return &liar{Backend: b, evals: map[int]field.QM31{0: field.One}}
 		}},
@@ -377,6 +387,40 @@ func (l *liar) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (
 	v, err := l.Backend.Inner(ctx, eq, a, b)
 	v = v.Add(l.inners[l.nInner]).Add(l.inners[-1])
 	l.nInner++
+	return v, err
+}
+
+// saturatedKey is a key of a saturated row that is looked up.
+func (b *builder) saturatedKey(w *forward.Witness) int32 {
+	for i := range b.g.Steps {
+		for _, k := range w.Keys[i] {
+			if s := &b.g.Steps[i]; s.Table == b.relu() && k >= 100 {
+				return k
+			}
+		}
+	}
+	panic("nothing is saturated")
+}
+
+// saturationLiar adds to the number of look-ups in saturated rows, which is known from
+// its evaluations at points with a coordinate of 1/2.
+type saturationLiar struct {
+	backend.Backend
+	add int64
+}
+
+func (l *saturationLiar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
+	v, err := l.Backend.Eval(ctx, id, point)
+	half := field.M31(1).Div2Exp(1)
+	halves := 0
+	for _, x := range point {
+		if x == field.FromM31(half) {
+			halves++
+		}
+	}
+	if halves > 0 {
+		v = v.Add(field.FromM31(field.FromInt64(l.add).Div2Exp(uint(halves))))
+	}
 	return v, err
 }
 

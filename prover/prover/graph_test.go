@@ -82,7 +82,8 @@ func (b *builder) rangeTable(bits int) model.TableID {
 
 func (b *builder) relu() model.TableID {
 	return b.table(model.Table{Name: "relu", Kind: model.TablePiecewise, Bits: 12, Min: -1 << 11,
-		Pieces: []model.Piece{{End: 1 << 11}, {End: 1<<11 + 100, Slope: 1}, {End: 1 << 12, Offset: 99}}})
+		Pieces:    []model.Piece{{End: 1 << 11}, {End: 1<<11 + 100, Slope: 1}, {End: 1 << 12, Offset: 99}},
+		Saturated: []model.Rows{{From: 1<<11 + 100, To: 1 << 12}}})
 }
 
 // square is a table with a committed column.

@@ -1,10 +1,6 @@
 package quantise
 
-import (
-	"slices"
-
-	"github.com/prove-model/prove-model/graph"
-)
+import "github.com/prove-model/prove-model/graph"
 
 // curve is a real function of one number, as a table has it.
 type curve struct {
@@ -50,27 +46,4 @@ func both(f, g curve, op func(a, b float64) float64) curve {
 		}
 	}
 	return out
-}
-
-// outside says at which keys the function of a lookup step is not defined, apart
-// from those whose value is clamped: the two are counted together.
-type outside struct {
-	node  string
-	step  int
-	first int64 // key
-	keys  []bool
-}
-
-// any says whether there are such keys.
-func (o *outside) any() bool { return slices.Contains(o.keys, true) }
-
-// count returns how many of a step's keys are among them.
-func (o *outside) count(keys []int32) int {
-	n := 0
-	for _, k := range keys {
-		if i := int64(k) - o.first; i >= 0 && i < int64(len(o.keys)) && o.keys[i] {
-			n++
-		}
-	}
-	return n
 }

@@ -38,6 +38,20 @@ func beyond(t *testing.T, build func(n network) graph.Value, calibration, x []fl
 		for _, k := range m.Saturation(w) {
 			reported += k.Count
 		}
+		stated := 0
+		for i := range m.Graph.Steps {
+			table := &m.Graph.Tables[max(m.Graph.Steps[i].Table, 0)]
+			for _, k := range w.Keys[i] {
+				for _, r := range table.Saturated {
+					if row := int64(k) - table.Min; row >= r.From && row < r.To {
+						stated++
+					}
+				}
+			}
+		}
+		if stated != reported {
+			t.Errorf("a proof states %d entries, and %d are reported", stated, reported)
+		}
 		y = m.Outputs(w)[0]
 		if &run[0] == &calibration[0] && reported != 0 {
 			t.Errorf("%d entries of the calibration are reported", reported)

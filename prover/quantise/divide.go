@@ -26,6 +26,8 @@ type quotient struct {
 	bits  int
 	// out is where the look-up's values go.
 	out model.TensorID
+	// saturated are the rows of keys where it clamps.
+	saturated []model.Rows
 }
 
 // divide adds the steps of a quotient and returns the tensor q.
@@ -59,6 +61,7 @@ func (l *lowering) divide(d quotient) model.TensorID {
 	q := l.witness(d.name, d.shape, 0, d.first, last)
 	l.division(num.acc, double, q, 2*den.Max-1)
 
+	l.saturates(d.saturated)
 	l.lookup(l.tensorExpr(q, nil, d.shape), 0, d.keys, d.out)
 	return q
 }
@@ -172,8 +175,9 @@ func (l *lowering) divComputed(v, a, b *value) {
 	}
 	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*pow2(frac))))
 	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, top)
-	l.lookup(l.tensorExpr(id, nil, b.shape), frac, l.piecewise(absolute, lo, top), magnitude)
-	l.clamps = append(l.clamps, clamp{magnitude, l.node.Name, true, true, 0})
+	magnitudes := l.piecewise(absolute, lo, top)
+	l.clamped(magnitudes, absolute, lo, top, true, true)
+	l.lookup(l.tensorExpr(id, nil, b.shape), frac, magnitudes, magnitude)
 	// The quotient's keys: as many as the model's table has, if the product
 	// with twice the divisor fits.
 	table := min(l.plan.tableBits, 30-(bits+1))
@@ -220,13 +224,11 @@ func (l *lowering) divComputed(v, a, b *value) {
 	den, labels := l.squeezed(magnitude, v.shape)
 	qFrac := tn.Frac - frac + shift
 	out := l.witness(v.name, v.shape, qFrac, max(-limit, -top-1), min(limit, top))
-	if limit > top {
-		l.clamps = append(l.clamps, clamp{out, l.node.Name, true, true, 0})
-	}
+	keys := l.piecewiseOf(keep, -top-1, top, table)
 	q := l.divide(quotient{
 		name: "quotient", shape: v.shape, num: numExpr, shift: shift, den: den, labels: labels,
-		view: labelView(labels, v.shape), keys: l.piecewiseOf(keep, -top-1, top, table), first: -int64(1) << (table - 1), bits: table,
-		out: out,
+		view: labelView(labels, v.shape), keys: keys, first: -int64(1) << (table - 1), bits: table,
+		out: out, saturated: rowsBeyond(&l.g.Tables[keys], keep, -top-1, top, limit > top, limit > top),
 	})
 	l.g.Tensors[q].Frac = qFrac
 	v.id, v.shaped = out, out

@@ -98,11 +98,11 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	// The real values, and the scale they need.
 	real := make([]float64, hi-lo+1)
 	most, finite := 0.0, 0.0
-	undefined := outside{node: l.node.Name, first: lo, keys: make([]bool, len(real))}
+	undefined := make([]bool, len(real))
 	for i := range real {
 		x := float64(lo+int64(i)) * pow2(-frac)
 		y := v.fn.at(x)
-		undefined.keys[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
+		undefined[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
 		if math.IsNaN(y) {
 			y = 0
 		}
@@ -122,12 +122,12 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 		out = min(floorLog2(float64(top)/most), 100)
 	}
 	values := make([]int32, len(real))
-	var c clamp
+	var saturated []model.Rows
 	for i, y := range real {
 		y = math.Round(y * pow2(out))
-		c.low = c.low || y < -float64(top)
-		c.high = c.high || y > float64(top)
-		undefined.keys[i] = undefined.keys[i] && math.Abs(y) <= float64(top)
+		if undefined[i] || math.Abs(y) > float64(top) {
+			saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
+		}
 		values[i] = int32(math.Max(-float64(top), math.Min(float64(top), y)))
 	}
 	least, greatest := values[0], values[0]
@@ -135,14 +135,7 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 		least, greatest = min(least, y), max(greatest, y)
 	}
 	id := l.witness(v.name, e.shape, out, int64(least), int64(greatest))
-	if c.low || c.high {
-		c.tensor, c.node = id, l.node.Name
-		l.clamps = append(l.clamps, c)
-	}
-	if undefined.any() {
-		undefined.step = len(l.g.Steps)
-		l.outside = append(l.outside, undefined)
-	}
+	l.saturates(united(saturated))
 	l.lookup(e, frac, l.funcTable(v.fn.name, lo, values), id)
 	return id
 }

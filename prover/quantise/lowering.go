@@ -36,7 +36,6 @@ type lowering struct {
 
 	steps   []stepReport
 	clamps  []clamp
-	outside []outside
 	maxBits int  // activation bits that leave the weights enough of the bound
 	draft   bool // the first pass, which nobody executes
 }
@@ -161,6 +160,7 @@ func (l *lowering) run() error {
 		}
 		l.g.Outputs = append(l.g.Outputs, id)
 	}
+	l.markSaturated()
 	printableNames(l.g)
 	return nil
 }
@@ -304,7 +304,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		clamps: l.clamps, outside: l.outside, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

@@ -15,6 +15,14 @@ type parts struct {
 // value is rounded to limbs.
 const wideTable = 17
 
+// narrowTable is the largest table that is taken for a function whatever the number
+// of entries. With limbs an entry takes three look-ups more, and each costs about as
+// much as a row: larger tables are for 2^rowsPerEntry times fewer entries than rows.
+const (
+	narrowTable  = 16
+	rowsPerEntry = 2
+)
+
 // formatTable is the least table of a value with a format of its own, so that
 // values that differ little share one.
 const formatTable = 12
@@ -74,18 +82,22 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	if line && table > wideTable {
 		return l.roundToParts(name, e, frac, bits)
 	}
+	if !line && table > narrowTable && table > bits+1 && l.entries(e.shape) < 1<<(table-rowsPerEntry) {
+		// Few entries, for which such a table costs more than limbs do.
+		e = l.tensorExpr(l.roundToParts(name+", rounded", e, frac, bits), nil, e.shape)
+		table = tableBits(keys(e, frac))
+	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
 	flo, fhi := f.at(frac)
-	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi, 0}
+	low, high := kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi
 	if f.kind == absolute {
-		c.high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
-	}
-	if c.low || c.high {
-		l.clamps = append(l.clamps, c)
+		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
 	// Half a unit was added for the keys: the table has room for it, as 2^(table −
 	// 1 + shift) is beyond the accumulator.
-	l.lookup(e, frac, l.piecewiseOf(f.kind, lo, hi, min(max(table, formatTable), 30-(e.frac-frac))), out)
+	rows := l.piecewiseOf(f.kind, lo, hi, min(max(table, formatTable), 30-(e.frac-frac)))
+	l.clamped(rows, f.kind, lo, hi, low, high)
+	l.lookup(e, frac, rows, out)
 	return out
 }
 
@@ -123,9 +135,6 @@ func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.Tens
 	top := int64(1) << max(bits-k, 0)
 	lo, hi := max(kmin, -top), min(kmax, top-1)
 	high := l.witness(name+", high", e.shape, frac-k, lo, hi)
-	if lo > kmin || hi < kmax {
-		l.clamps = append(l.clamps, clamp{high, l.node.Name, lo > kmin, hi < kmax, len(l.g.Steps) + 1})
-	}
 	table := tableBits(kmin, kmax)
 	if table > model.MaxTableBits || e.abs()+half >= model.Bound || shift+k+table > 30 || shift+k > model.MaxShift {
 		refuse("an accumulator of up to %d cannot be rounded to limbs", e.abs())
@@ -135,6 +144,7 @@ func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.Tens
 		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift + k, Lo: rest,
 		Table: l.piecewiseOf(keep, lo, hi, table), Out: high, Den: model.None,
 	}
+	l.clamped(cut.Table, keep, lo, hi, lo > kmin, hi < kmax)
 	cut.Acc.Const += half
 	l.g.Steps = append(l.g.Steps, cut)
 	low := rest

@@ -135,8 +135,7 @@ type Model struct {
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
-	clamps  []clamp
-	outside []outside
+	clamps []clamp
 	// entries has the tensors that hold values of the float graph, by name, entry by
 	// entry in row-major order.
 	entries map[string]model.TensorID

@@ -94,41 +94,22 @@ type Saturated struct {
 }
 
 // Saturation counts, by model node, the entries of a run that were clamped to
-// the calibrated range (an entry exactly at the end of the range counts), and those
-// where a function was not defined and something stood in for its value. Nodes
-// without any are left out.
+// the calibrated range, and those where a function was not defined and something
+// stood in for its value. Nodes without any are left out. What a proof states of
+// the same run is at least as much (model.Table.Saturated).
 func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
 	all := map[string]Saturated{}
 	add := func(node string, count, of int) {
 		s := all[node]
 		all[node] = Saturated{s.Count + count, s.Of + of}
 	}
-	clamped := map[model.TensorID]bool{}
 	for _, c := range m.clamps {
-		t := &m.Graph.Tensors[c.tensor]
-		n := 0
-		values := w.Values[c.tensor]
-		if c.step > 0 {
-			values = w.Keys[c.step-1]
+		n, keys := 0, w.Keys[c.step]
+		first := m.Graph.Tables[m.Graph.Steps[c.step].Table].Min
+		for _, k := range keys {
+			n += c.at(int64(k) - first)
 		}
-		for _, x := range values {
-			if c.step > 0 {
-				if int64(x) < t.Min || int64(x) > t.Max {
-					n++
-				}
-			} else if c.low && int64(x) == t.Min || c.high && int64(x) == t.Max {
-				n++
-			}
-		}
-		clamped[c.tensor] = true
-		add(c.node, n, len(w.Values[c.tensor]))
-	}
-	for _, o := range m.outside {
-		of := len(w.Keys[o.step])
-		if clamped[m.Graph.Steps[o.step].Out] {
-			of = 0 // the same entries
-		}
-		add(o.node, o.count(w.Keys[o.step]), of)
+		add(c.node, n, len(keys))
 	}
 	maps.DeleteFunc(all, func(_ string, s Saturated) bool { return s.Count == 0 })
 	return all

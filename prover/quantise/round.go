@@ -6,18 +6,6 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// clamp says that a tensor's entries at Low or High may stand for values
-// beyond: they were calibrated not to occur.
-type clamp struct {
-	tensor    model.TensorID
-	node      string
-	low, high bool
-	// step, if positive, is one more than that of the step whose keys beyond the
-	// tensor's range are the entries in question: limbs are at its ends without
-	// having been clamped.
-	step int
-}
-
 // maxRounding is the most bits that one look-up rounds off: an accumulator has
 // no more.
 const maxRounding = 28
@@ -67,14 +55,13 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
 	flo, fhi := f.at(frac)
-	c := clamp{out, l.node.Name, kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi, 0}
+	low, high := kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi
 	if f.kind == absolute {
-		c.high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
+		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
-	if c.low || c.high {
-		l.clamps = append(l.clamps, c)
-	}
-	l.lookup(e, frac, l.piecewiseOf(f.kind, lo, hi, l.tableFor(e, frac)), out)
+	table := l.piecewiseOf(f.kind, lo, hi, l.tableFor(e, frac))
+	l.clamped(table, f.kind, lo, hi, low, high)
+	l.lookup(e, frac, table, out)
 	return out
 }
 

@@ -527,7 +527,8 @@ func segments(fg *graph.Graph, m *Model) map[string][]string {
 	return open
 }
 
-// narrow takes back what is not needed for the target, the dearest first.
+// narrow takes back what is not needed for the target, in whole or in part, the
+// dearest first.
 func (s *search) narrow(best *attempt) (*attempt, error) {
 	if len(best.formats) == 0 || best.error > Target {
 		return best, nil
@@ -547,23 +548,51 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cost[b], cost[a]) })
 	for _, i := range order {
 		names := s.groups[i].names
-		if _, ok := best.formats[names[0]]; !ok {
+		given, ok := best.formats[names[0]]
+		if !ok {
 			continue
 		}
-		if s.runs >= budget {
-			break
-		}
-		f := maps.Clone(best.formats)
-		for _, name := range names {
-			delete(f, name)
-		}
-		a, err := s.try(f)
-		if s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
-		}
-		if err == nil && a.error <= Target {
-			best = a
+		for _, less := range lesser(given) {
+			if s.runs >= budget {
+				return best, nil
+			}
+			f := maps.Clone(best.formats)
+			for _, name := range names {
+				if less == (Format{}) {
+					delete(f, name)
+				} else {
+					f[name] = less
+				}
+			}
+			a, err := s.try(f)
+			if s.ctx.Err() != nil {
+				return nil, s.ctx.Err()
+			}
+			if err == nil && a.error <= Target {
+				best = a
+				break
+			}
 		}
 	}
 	return best, nil
+}
+
+// lesser lists formats that may do instead of one: none, fewer bits, narrower
+// weights.
+func lesser(f Format) []Format {
+	list := []Format{{}}
+	for _, b := range bitSteps {
+		if b < f.Bits {
+			list = append(list, Format{b, f.Weights})
+		}
+	}
+	if f.Bits > 0 && f.Weights > 0 {
+		list = append(list, Format{Bits: f.Bits}, Format{Weights: f.Weights})
+	}
+	for _, w := range weightSteps {
+		if w < f.Weights {
+			list = append(list, Format{f.Bits, w})
+		}
+	}
+	return list
 }

@@ -116,6 +116,26 @@ func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key
 	return key, val
 }
 
+// saturated is the prover's: it adds up multiplicities over a table's saturated rows.
+// Those of a block are 2^n times their MLE where the n coordinates inside of it are
+// all 1/2.
+func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
+	sum := field.Zero
+	point := make([]field.QM31, t.Bits)
+	for _, b := range t.SaturatedBlocks() {
+		for i := range point {
+			switch at := t.Bits - 1 - i; { // bit of the row
+			case at < b.Bits:
+				point[i] = field.FromM31(field.M31(1).Div2Exp(1))
+			default:
+				point[i] = field.FromM31(field.M31(b.Start >> at & 1))
+			}
+		}
+		sum = sum.Add(s.p.evaluate(mult, point).MulM31(field.M31(1 << b.Bits)))
+	}
+	return sum.C0.A0
+}
+
 // piecewise evaluates the MLE of a piecewise-linear value column.
 func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
 	v := field.Zero

@@ -94,6 +94,16 @@ func (p *Party) value(f func() field.QM31) field.QM31 {
 	return p.r.QM31()
 }
 
+// count sends an element of F, the value of f, or receives it.
+func (p *Party) count(f func() field.M31) field.QM31 {
+	if p.proving() {
+		v := f()
+		p.w.SendM31(v)
+		return field.FromM31(v)
+	}
+	return field.FromM31(p.r.M31s(1)[0])
+}
+
 // grind proves or checks bits of work before the next challenge.
 func (p *Party) grind(bits int) {
 	if p.proving() {

@@ -50,6 +50,9 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	for i, v := range f.Claims {
 		n := &f.Nodes[v]
 		claims[i] = plan.Claim{Tensor: n.Tensor, Point: s.at(n.At), Value: s.values[v]}
+		if n.Kind == plan.Count {
+			claims[i].Saturated = &s.g.Tables[n.Table]
+		}
 	}
 	return claims
 }
@@ -85,6 +88,8 @@ func (s *Session) value(n *plan.Node) field.QM31 {
 		return s.end(n.Sum, n.IsB)
 	case plan.SumValue:
 		return s.p.value(func() field.QM31 { return s.inner(&s.f.Sums[n.Sum]) })
+	case plan.Count:
+		return s.p.count(func() field.M31 { return s.saturated(n.Tensor, &s.g.Tables[n.Table]) })
 	default:
 		return s.combination(n)
 	}

@@ -31,6 +31,18 @@ type Result struct {
 	Strength soundness.Strength
 	// Bytes is the size of the proof.
 	Bytes int64
+	// Saturated has an element for each table that the key marks rows of.
+	Saturated []Saturation
+}
+
+// Saturation is how often a run looked up rows of a table that the key marks as
+// saturated: those of keys beyond the range that the table was made for. The proof
+// states it. What the marks mean is the key's word, as scales are; a step for which
+// they do not mean that may look up in the same table, and then fewer values were
+// clamped.
+type Saturation struct {
+	Table     model.TableID
+	Count, Of int // Of: all look-ups in the table
 }
 
 // Verify checks the proof read from r against the key, in one pass. Time and
@@ -71,7 +83,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Strength: p.Strength(),
+		Strength: p.Strength(), Saturated: v.saturated(),
 	}, nil
 }
 
@@ -138,6 +150,27 @@ func (v *verification) fork(main *transcript.Sponge, index uint64, f *plan.Fork)
 	}
 	v.claims = append(v.claims, claims...)
 	return r.Sponge, nil
+}
+
+// saturated adds up, by table, the counts that chunks have claims on.
+func (v *verification) saturated() []Saturation {
+	g := v.plan.Graph
+	table, count := map[model.TensorID]model.TableID{}, make([]int, len(g.Tables))
+	for _, m := range g.Mults {
+		table[m.Tensor] = m.Table
+	}
+	for i := range v.claims {
+		if c := &v.claims[i]; c.Saturated != nil {
+			count[table[c.Tensor]] += int(c.Value.C0.A0)
+		}
+	}
+	var list []Saturation
+	for i, of := range g.LookedUp() {
+		if len(g.Tables[i].Saturated) > 0 {
+			list = append(list, Saturation{model.TableID(i), count[i], of})
+		}
+	}
+	return list
 }
 
 // opening checks all claims on committed tensors with one opening.

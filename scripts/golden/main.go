@@ -2,9 +2,9 @@
 // and stores circuits, weights and inputs with the keys and proofs that they
 // give (package internal/golden).
 //
-//	go run ./scripts/golden [-models ../shared/models]
+//	go run ./scripts/golden [-models ../shared/models] [-case NAME]
 //
-// Run it when the circuits themselves are to change. When the bytes of keys or
+// Run it for a new case, or when the circuits themselves are to change. When the bytes of keys or
 // proofs change but the circuits do not, go test ./internal/golden -update is
 // enough.
 package main
@@ -34,6 +34,9 @@ type source struct {
 	mode         proof.Mode
 	chunkEntries int // 0: as is canonical
 	chunks       int // that it must have; 0: one
+	// narrow divides the calibrated ranges of what nodes compute, so that values are
+	// clamped; 0 for 1.
+	narrow float64
 }
 
 const digits = "testdata/digits/"
@@ -67,21 +70,35 @@ func sources(models string) []source {
 		operator("gather", "gather_matrix"),
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
+		{name: "saturated", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
+			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8},
+		narrowed("saturated_division", "div_computed", 4),
 	}
+}
+
+// narrowed is operator with narrow ranges.
+func narrowed(name, model string, by float64) source {
+	s := operator(name, model)
+	s.narrow = by
+	return s
 }
 
 func main() {
 	models := flag.String("models", "../shared/models", "`folder` of example models; without it their cases stay as they are")
 	out := flag.String("out", "testdata/golden", "`folder` to write to")
+	only := flag.String("case", "", "`name` of the one case to write")
 	flag.Parse()
-	if err := run(*models, *out); err != nil {
+	if err := run(*models, *out, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "golden:", err)
 		os.Exit(1)
 	}
 }
 
-func run(models, out string) error {
+func run(models, out, only string) error {
 	for _, s := range sources(models) {
+		if only != "" && s.name != only {
+			continue
+		}
 		c, err := s.circuit()
 		if errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(os.Stderr, "golden: %s stays as it is: %v\n", s.name, err)
@@ -155,5 +172,11 @@ func (s *source) ranges(g *graph.Graph, input onnx.Inputs) (map[string]quantise.
 		}
 		runs = append(runs, values)
 	}
-	return quantise.Ranges(runs...), nil
+	ranges := quantise.Ranges(runs...)
+	for _, n := range g.Nodes {
+		if r := ranges[n.Output]; s.narrow > 0 {
+			ranges[n.Output] = quantise.Range{Min: r.Min / s.narrow, Max: r.Max / s.narrow, Least: r.Least / s.narrow}
+		}
+	}
+	return ranges, nil
 }

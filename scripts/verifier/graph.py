@@ -18,6 +18,7 @@ MOST_LABELS = 24
 MOST_SCALE = 1000
 MOST_TABLE_BITS = 20
 MOST_PIECES = 64
+MOST_SATURATED = 64  # intervals of rows
 MOST_STRIDE = 1 << 24  # of bases too
 LARGEST_NUMBER = 1 << 34
 MOST_WIRED = 1 << 24  # of a group
@@ -28,6 +29,11 @@ def printable(name):
     """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
     return (len(name.encode()) <= MOST_NAME_BYTES
             and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
+
+
+def table_rows(table):
+    """The intervals of a table's saturated rows: first row and end."""
+    return list(zip(table.saturated[::2], table.saturated[1::2]))
 
 
 def check(graph):
@@ -150,9 +156,22 @@ class _Checker:
                     f"{what}: its pieces do not cover it")
             require(all(max(abs(p.slope), abs(p.offset)) <= LARGEST for p in table.pieces),
                     f"{what}: a piece is out of range")
+        self._saturated(what, table)
         if table.kind == FUNC:
             require(table.values and values.kind == FIXED and values.shape == [1 << table.bits],
                     f"{what}: its values are not a fixed tensor of its size")
+
+    def _saturated(self, what, table):
+        ends = table.saturated
+        require(len(ends) % 2 == 0 and len(ends) <= 2 * MOST_SATURATED and (table.kind != RANGE or not ends),
+                f"{what}: {len(ends)} ends of saturated rows")
+        require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1:] <= [1 << table.bits],
+                f"{what}: saturated rows that are none of its own")
+        start = 0
+        for piece in table.pieces:
+            flat = piece.slope == 0 or all(end <= start or piece.end <= first for first, end in table_rows(table))
+            require(flat, f"{what}: saturated rows whose values differ")
+            start = piece.end
 
     def _step(self, what, step):
         self._shape(step.shape, what)

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 
 from .errors import require
-from .field import ONE, mul, total
+from .field import ONE, P, lift, mul, scale, total
 from .multilinear import eq, eq_index, eq_table, split, variables
 from .schema import FIXED
 
 FIXED_GROUP = 512  # rows
 MOST_ROWS = 1 << 16
+HALF = lift((P + 1) // 2)
 
 
 @dataclass
@@ -128,16 +129,25 @@ def _place(tree):
     require(sum(count for _, count in tree.groups) <= MOST_ROWS, f"the {tree.name} tree has too many rows")
 
 
+def aligned(first, end):
+    """An interval in the fewest blocks of 2^bits that begin at multiples of their size: (first, bits)."""
+    blocks = []
+    while first < end:
+        bits = (end - first).bit_length() - 1
+        if first:
+            bits = min(bits, (first & -first).bit_length() - 1)
+        blocks.append((first, bits))
+        first += 1 << bits
+    return blocks
+
+
 def unused_ends(tree):
     """The blocks behind the last values of the witness's stacks: (first value
     in the tree's slots, variables)."""
     found = []
     for stack in tree.stacks:
-        at, end = stack.values, stack.rows(tree.row_vars) << tree.row_vars
-        while at < end:
-            bits = (at & -at).bit_length() - 1
-            found.append(((stack.first_slot << tree.row_vars) + at, bits))
-            at += 1 << bits
+        blocks = aligned(stack.values, stack.rows(tree.row_vars) << tree.row_vars)
+        found += [((stack.first_slot << tree.row_vars) + at, bits) for at, bits in blocks]
     return found
 
 
@@ -163,6 +173,9 @@ class Weights:
         terms = [mul(c, places[tree.name].block(start, p)) for c, tree, start, p in self.ends]
         for coefficient, claim in self.claims:
             tree, stack = self.home[claim.tensor]
+            if claim.rows:
+                terms.append(mul(coefficient, places[tree.name].rows_sum(tree, stack, claim)))
+                continue
             axes = split(claim.point, self.circuit.tensors[claim.tensor].shape)
             parts = []
             for part in stack.parts[claim.tensor]:
@@ -193,6 +206,11 @@ class _Places:
         self.first_row = tree.first_row
         self.rows = eq_table(point[:cut], table.size)
         self.point = (inner[len(inner) - tree.shift:][::-1] + inner[:tree.row_vars])
+
+    def rows_sum(self, tree, stack, claim):
+        """The weight of a sum of rows: 2^bits times that of halves, block by block."""
+        start = (stack.first_slot << tree.row_vars) + stack.parts[claim.tensor][0].offset
+        return total(scale(self.block(start + first, (HALF,) * bits), 1 << bits) for first, bits in claim.rows)
 
     def block(self, start, p):
         """The weight of a block of 2^len(p) values from this value of the slots on."""

@@ -7,7 +7,8 @@ from . import soundness
 from .circuit import Multiplicity
 from .errors import require
 from .field import ONE, P, ZERO, add, horner, lift, mul, scale, sub, total
-from .layout import Part, part_point, parts_of
+from .graph import table_rows
+from .layout import Part, aligned, part_point, parts_of
 from .multilinear import eq, eq_index, index_value, last, shape_variables, split, variables, weighted_prefix
 from .schema import FUNC, LOOKUP
 
@@ -151,6 +152,9 @@ class _Leaves:
             value = self.fork.evaluate(table.values - 1, point)
         else:
             value = table_value(table, point)
+        if table.saturated:
+            rows = [block for first, end in table_rows(table) for block in aligned(first, end)]
+            self.fork.saturated[multiplicity.table] = self.fork.count(multiplicity.tensor, rows)
         key = add(lift(table.min), index_value(point))
         return count, add(key, mul(self.beta, value))
 

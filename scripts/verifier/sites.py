@@ -4,15 +4,16 @@
 from collections import namedtuple
 
 from .errors import require
-from .field import ONE, ZERO, add, horner, mul, scale, sub, total
+from .field import ONE, ZERO, add, horner, lift, mul, scale, sub, total
 from .layout import parts_number
 from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
 from .schema import FIXED, INPUT, WITNESS
 from .soundness import QUADRATIC
 from .wiring import Wiring
 
-# T~(point) = value for the tensor with this identifier.
-Claim = namedtuple("Claim", "tensor point value")
+# T~(point) = value for the tensor with this identifier; or, if there are rows, a sum over
+# them: (first row, bits) of aligned blocks of a vector.
+Claim = namedtuple("Claim", "tensor point value rows", defaults=[()])
 
 
 class ViewSum:
@@ -85,6 +86,7 @@ class Fork:
         self.rounds = rounds
         self.known = {}  # (tensor, point): value
         self.claims = []
+        self.saturated = {}  # table: look-ups in its saturated rows
         self.queue = []
         self.batches = 0
 
@@ -113,6 +115,14 @@ class Fork:
         self.known[tensor, point] = value
         self.claims.append(Claim(tensor, point, value))
         self.budget.charge("blocks of claims", parts_number(self.circuit.tensors[tensor].shape))
+
+    def count(self, tensor, rows):
+        """How often saturated rows, (first row, bits) of aligned blocks, are looked up."""
+        number = self.stream.limb()
+        self.claims.append(Claim(tensor, (), lift(number), rows))
+        self.budget.charge("values", 1)
+        self.budget.charge("blocks of claims", len(rows))
+        return number
 
     def _compute(self, tensor, point):
         t = self.circuit.tensors[tensor]

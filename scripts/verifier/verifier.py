@@ -45,9 +45,12 @@ class Verifier:
         return [message.values for message in messages]
 
     def verify(self):
-        """Raises Invalid unless the proof holds."""
+        """Raises Invalid unless the proof holds. Then saturated has, by table that has
+        saturated rows, how often these are looked up."""
         main = self._start()
         forks = [self._chunk(main, chunk) for chunk in range(len(self.circuit.steps))]
+        self.saturated = {i: sum(fork.saturated.get(i, 0) for fork in forks)
+                          for i, table in enumerate(self.circuit.tables) if table.saturated}
         forks.append(self._outputs(main))
         for fork in forks:
             main.join(fork.transcript)

@@ -1465,7 +1465,10 @@ type Table struct {
 	// Piecewise: consecutive, covering all rows.
 	Pieces []*Piece `protobuf:"bytes,5,rep,name=pieces,proto3" json:"pieces,omitempty"`
 	// Func: identifier + 1 of the fixed tensor that holds the values.
-	Values        uint32 `protobuf:"varint,6,opt,name=values,proto3" json:"values,omitempty"`
+	Values uint32 `protobuf:"varint,6,opt,name=values,proto3" json:"values,omitempty"`
+	// Saturated rows, of keys beyond the range that the table was made for: first row
+	// and end (exclusive) of each interval, increasing.
+	Saturated     []uint32 `protobuf:"varint,7,rep,packed,name=saturated,proto3" json:"saturated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1540,6 +1543,13 @@ func (x *Table) GetValues() uint32 {
 		return x.Values
 	}
 	return 0
+}
+
+func (x *Table) GetSaturated() []uint32 {
+	if x != nil {
+		return x.Saturated
+	}
+	return nil
 }
 
 // Piece covers the rows up to end (exclusive), where value = slope·key + offset.
@@ -1716,14 +1726,15 @@ const file_key_proto_rawDesc = "" +
 	"\x05EXACT\x10\x01\x12\b\n" +
 	"\x04ZERO\x10\x02\x12\n" +
 	"\n" +
-	"\x06DIVIDE\x10\x03\"\xe4\x01\n" +
+	"\x06DIVIDE\x10\x03\"\x82\x02\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v2.Table.KindR\x04kind\x12\x12\n" +
 	"\x04bits\x18\x03 \x01(\rR\x04bits\x12\x10\n" +
 	"\x03min\x18\x04 \x01(\x12R\x03min\x12-\n" +
 	"\x06pieces\x18\x05 \x03(\v2\x15.prove_model.v2.PieceR\x06pieces\x12\x16\n" +
-	"\x06values\x18\x06 \x01(\rR\x06values\"*\n" +
+	"\x06values\x18\x06 \x01(\rR\x06values\x12\x1c\n" +
+	"\tsaturated\x18\a \x03(\rR\tsaturated\"*\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05RANGE\x10\x00\x12\r\n" +
 	"\tPIECEWISE\x10\x01\x12\b\n" +

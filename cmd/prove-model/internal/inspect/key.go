@@ -87,6 +87,8 @@ type Table struct {
 	Name    string `json:"name"`
 	Bits    int    `json:"bits"`
 	Lookups int    `json:"lookups"` // entries looked up in it
+	// Saturated is the number of its rows whose use proofs state.
+	Saturated int `json:"saturated_rows,omitempty"`
 }
 
 // Steps sums up the constraints of one kind.
@@ -169,14 +171,10 @@ func kinds(g *model.Graph) []Kind {
 }
 
 func tables(g *model.Graph) []Table {
-	out := make([]Table, len(g.Tables))
+	out, lookUps := make([]Table, len(g.Tables)), g.LookedUp()
 	for i := range g.Tables {
-		out[i] = Table{Name: g.Tables[i].Name, Bits: g.Tables[i].Bits}
-	}
-	for i := range g.Steps {
-		if s := &g.Steps[i]; s.Kind == model.StepLookup {
-			out[s.Table].Lookups += model.Size(s.Shape)
-		}
+		t := &g.Tables[i]
+		out[i] = Table{Name: t.Name, Bits: t.Bits, Lookups: lookUps[i], Saturated: t.SaturatedRows()}
 	}
 	return out
 }
@@ -222,7 +220,7 @@ func (k *Key) Print(w io.Writer) error {
 		steps = append(steps, []string{x.Kind, fmt.Sprint(x.Steps), fmt.Sprint(x.Entries)})
 	}
 	for _, x := range k.Tables {
-		tables = append(tables, []string{x.Name, fmt.Sprint(x.Bits), fmt.Sprint(x.Lookups)})
+		tables = append(tables, []string{x.Name, fmt.Sprint(x.Bits), fmt.Sprint(x.Lookups), fmt.Sprint(x.Saturated)})
 	}
 	for _, x := range k.Trees {
 		trees = append(trees, []string{x.What, fmt.Sprint(x.Entries), fmt.Sprintf("%d × 2^%d", x.Rows, x.RowVars)})
@@ -233,7 +231,7 @@ func (k *Key) Print(w io.Writer) error {
 	}{
 		{[]string{"tensors", "number", "entries"}, kinds},
 		{[]string{fmt.Sprintf("steps (%d chunks)", k.Chunks), "number", "entries"}, steps},
-		{[]string{"table", "bits", "look-ups"}, tables},
+		{[]string{"table", "bits", "look-ups", "saturated rows"}, tables},
 		{[]string{"commitment", "entries", "rows"}, trees},
 	} {
 		fmt.Fprintln(w)
