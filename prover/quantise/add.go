@@ -62,6 +62,10 @@ func (l *lowering) broadcast(x *value, shape []int) *expr {
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
 	t := l.fg.Consts[name]
+	if x.gain != nil {
+		v.gain = x.gain.plus(v, t, cs)
+		return
+	}
 	c, same := uniform(t)
 	if same {
 		c = float64(c * cs)

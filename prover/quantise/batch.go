@@ -50,12 +50,11 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 
 // quantiseFree quantises fg with a free batch: it lowers the model for several
 // sizes, with one choice of formats, and lifts what comes out to a template.
-func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, batch string) (*Model, error) {
+func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats, batch string) (*Model, error) {
 	of, err := rebind(fg, batch, fewSizes, manySizes)
 	if err != nil {
 		return nil, err
 	}
-	stats := &weightStats{}
 	var all []*lowering
 	for _, b := range of {
 		r, err := withMoves(b.graph, ranges)
@@ -111,7 +110,7 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 func sameFixed(a, b *lowering) error {
 	for i := range a.fixeds {
 		x, y := &a.fixeds[i], &b.fixeds[i]
-		if x.source != nil && sameTensor(x.source, y.source) {
+		if len(x.sources) > 0 && slices.EqualFunc(x.sources, y.sources, sameTensor) {
 			continue
 		}
 		if t := &a.g.Tensors[x.id]; !sameFill(x.fill, y.fill, model.Size(t.Shape)) {

@@ -69,7 +69,7 @@ func (l *lowering) narrowBitsOf(v *value) int { return min(l.bitsOf(v), narrowBi
 // limitOf bounds the absolute value of an accumulator that the value is to be
 // rounded from.
 func (l *lowering) limitOf(v *value) int64 {
-	if l.formatted(v) > 0 {
+	if l.formatted(v) > 0 || l.streamOf(v) {
 		return model.Bound/2 - 1<<l.plan.shift() // its table is its own
 	}
 	return l.plan.limit()

@@ -63,6 +63,7 @@ type value struct {
 	// (in row-major order: the shapes may differ).
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
+	gain   *gain   // if products with constants take it in; nothing else is set
 
 	quiet   bool // clamping it says nothing about the calibration
 	clipped bool // the tensor has less than the value's range
@@ -316,9 +317,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 	if m.Graph, err = t.At(in); err != nil {
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
-	for _, f := range l.fixeds {
-		m.Weights[f.id] = f.values(&l.g.Tensors[f.id])
-	}
+	l.stats.fill(l.g, l.fixeds, m.Weights)
 	return m, nil
 }
 

@@ -29,6 +29,9 @@ func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.
 
 // mulConstant lowers v = x·t.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
+	if v.gain = l.gainOf(v, x, t); v.gain != nil {
+		return
+	}
 	if c, same := uniform(t); same {
 		l.mulScalar(v, x, c)
 		return

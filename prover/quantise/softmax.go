@@ -193,7 +193,7 @@ func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) s
 	t := l.g.Tensors[id]
 	c := l.fg.Consts[n.Inputs[1]]
 	labels, kept := broadcastLabels(c.Shape, shape)
-	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, c, func(dst []int32, from int) {
+	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, []*graph.Tensor{c}, func(dst []int32, from int) {
 		for i := range dst {
 			dst[i] = int32(c.I64[from+i])
 		}

@@ -66,6 +66,10 @@ func (l *lowering) settle(v *value) model.TensorID {
 		return id
 	}
 	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
+	clipped := v.quiet || rng != v.rng
+	if r := float64(e.abs()) * pow2(-e.frac) / l.opts.Headroom; e.norm > 0 && r < rng.abs() {
+		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
+	}
 	var id model.TensorID
 	if f := l.formatted(v); f > 0 {
 		id = l.roundFormat(v, e, rng, f, wholeLine)
@@ -76,7 +80,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		id = l.round(v.name, e, rng, bits, wholeLine)
 	}
 	l.rowNorm(id, e)
-	if v.quiet || rng != v.rng {
+	if clipped {
 		v.clipped = true
 		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
 	}

@@ -17,6 +17,7 @@ type weighting struct {
 	// sums over count weights of one channel.
 	channels, inner, count int
 	rows                   bool  // that are a row of the value each, along its last axis
+	gain                   *gain // that the weights are to be multiplied by; nil: none
 	out                    []int // index space
 	// operand turns the value's tensor into the other factor.
 	operand func(id model.TensorID) (model.TensorID, []int)
@@ -33,12 +34,15 @@ type weighting struct {
 const (
 	minWeightBits  = 8
 	goodWeightBits = 10
+	// usualWeightBits are those that products of values with a format have, if there
+	// is room.
+	usualWeightBits = 12
 )
 
 // weighted lowers v = x·weights + bias as a pending product with the finest
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
-	stats := l.stats.of(w.name, w.t, w.channels, w.inner)
+	stats := l.stats.of(&w)
 	most := 0.0
 	for _, c := range stats {
 		most = math.Max(most, c.max)
@@ -112,7 +116,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t, quantised(w.t, frac, exponents, w.inner))
+	wid := w.fixed(l, frac, exponents, int64(reach))
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 	if len(w.bias) > 0 {
@@ -185,14 +189,52 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 		}
 	}
 	bits = floorLog2(most*pow2(frac)) + 1
-	if r := l.finest(v) * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
-		most := l.plan.shift() + floorLog2(float64(int64(1)<<l.plan.bits-1)/r) - t.Frac
-		if spare := frac - most; spare > 0 {
-			spare = max(0, min(spare, bits-minWeightBits-1))
+	if useful, ok := l.usefulFrac(v); ok {
+		least := minWeightBits + 1
+		if l.formatted(v) > 0 || l.streamOf(v) {
+			least = usualWeightBits
+		}
+		if spare := frac - (useful - t.Frac); spare > 0 {
+			spare = max(0, min(spare, bits-least))
 			frac, bits = frac-spare, bits-spare
 		}
 	}
 	return frac, bits
+}
+
+// usefulFrac is the finest scale of an accumulator that rounding to the value makes
+// use of, in one look-up of the remainder; false where that is all there is.
+func (l *lowering) usefulFrac(v *value) (frac int, ok bool) {
+	shift := l.plan.shift()
+	if l.formatted(v) > 0 || l.streamOf(v) {
+		shift = mostShift
+	}
+	frac, ok = l.roundedFrac(v)
+	return frac + shift, ok
+}
+
+// roundedFrac is the scale that an accumulator of the value will be rounded to;
+// false if none is known.
+func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
+	if l.streamOf(v) {
+		return l.stream[l.consumer(v).Output], true
+	}
+	r := l.finest(v) * l.opts.Headroom
+	if r == 0 || v.output && v.uses == 1 {
+		return 0, false
+	}
+	return floorLog2(float64(int64(1)<<l.bitsOf(v)-1) / r), true
+}
+
+// streamOf reports whether the value is rounded to the scale of a stream, to be
+// added to it.
+func (l *lowering) streamOf(v *value) bool {
+	c := l.consumer(v)
+	if c == nil {
+		return false
+	}
+	_, ok := l.stream[c.Output]
+	return ok
 }
 
 // finest is the magnitude that sets the scale on which the value will be

@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
@@ -13,9 +14,12 @@ import (
 type fixed struct {
 	id   model.TensorID
 	fill filler
-	// source is the constant that, together with what the circuit says of the
-	// tensor, decides on the values; nil if more than that does.
-	source *graph.Tensor
+	// sources are the constants that, together with what the circuit says of the
+	// tensor, decide on the values; none if more than that does.
+	sources []*graph.Tensor
+	// key tells the values apart from those of other weights of the model, so that
+	// they are not computed again; "" if nothing does.
+	key string
 }
 
 // filler sets dst to the entries of a fixed tensor from the given one on. It may
@@ -23,9 +27,9 @@ type fixed struct {
 type filler func(dst []int32, from int)
 
 // fixed adds a fixed tensor.
-func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill filler) model.TensorID {
+func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, sources []*graph.Tensor, fill filler) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
-	l.fixeds = append(l.fixeds, fixed{id, fill, source})
+	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, sources: sources})
 	return id
 }
 
@@ -75,29 +79,58 @@ func uniform(t *graph.Tensor) (float64, bool) {
 type channelStats struct{ pos, neg, max, squares float64 }
 
 // statsKey is a constant and the axis that holds its output channels, as
-// (outer, channels, inner) dimensions of the row-major array.
+// (outer, channels, inner) dimensions of the row-major array, and the value whose
+// gain it takes in.
 type statsKey struct {
 	name     string
 	channels int
 	inner    int
+	gain     string
 }
 
-// weightStats remembers the statistics of weights between passes: a pass over
-// large weights is not free.
+func (w *weighting) key() statsKey {
+	key := statsKey{name: w.name, channels: w.channels, inner: w.inner}
+	if w.gain != nil {
+		key.gain = w.gain.name
+	}
+	return key
+}
+
+// weightStats remembers the statistics of weights between passes, and the values
+// that the last model has: a pass over large weights is not free.
 type weightStats struct {
-	m map[statsKey][]channelStats
+	m      map[statsKey][]channelStats
+	shifts map[statsKey][]float64
+	values map[string]ints.Ints
+}
+
+// fill computes the values of fixed tensors, but for those that the last model has,
+// and remembers them in their place.
+func (s *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
+	values := map[string]ints.Ints{}
+	for _, f := range fixeds {
+		v, known := s.values[f.key]
+		if !known || f.key == "" {
+			v = f.values(&g.Tensors[f.id])
+		}
+		if f.key != "" {
+			values[f.key] = v
+		}
+		weights[f.id] = v
+	}
+	s.values = values
 }
 
 // of returns, for every output channel of the constant, the sums of its
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod channels.
-func (w *weightStats) of(name string, t *graph.Tensor, channels, inner int) []channelStats {
-	key := statsKey{name, channels, inner}
-	if s, ok := w.m[key]; ok {
-		return s
+func (s *weightStats) of(w *weighting) []channelStats {
+	key, channels, inner := w.key(), w.channels, w.inner
+	if known, ok := s.m[key]; ok {
+		return known
 	}
-	s := make([]channelStats, channels)
-	outer := t.Len() / channels / inner
+	stats := make([]channelStats, channels)
+	outer := w.t.Len() / channels / inner
 	// Every channel is summed by one goroutine in index order, so the sums do
 	// not depend on the split.
 	parallel.For(channels, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
@@ -109,19 +142,19 @@ func (w *weightStats) of(name string, t *graph.Tensor, channels, inner int) []ch
 				if inner == 1 {
 					n = hi - c
 				}
-				run := weights(t, (o*channels+c)*inner, n*inner, &buffer)
+				run := w.run((o*channels+c)*inner, n*inner, &buffer)
 				for i := range n {
-					s[c+i].add(run[i*inner : (i+1)*inner])
+					stats[c+i].add(run[i*inner : (i+1)*inner])
 				}
 				c += n
 			}
 		}
 	})
-	if w.m == nil {
-		w.m = map[statsKey][]channelStats{}
+	if s.m == nil {
+		s.m = map[statsKey][]channelStats{}
 	}
-	w.m[key] = s
-	return s
+	s.m[key] = stats
+	return stats
 }
 
 // add takes in a channel's weights. Signs are as good as random, so there are no
@@ -191,16 +224,29 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
 }
 
-// quantised returns a constant's entries times 2^frac, rounded to multiples of
+// fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
+// channel c, which are within ±reach.
+func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
+	sources := []*graph.Tensor{w.t}
+	if w.gain != nil {
+		sources = append(sources, w.gain.source)
+	}
+	id := l.fixed(w.name, w.shape, frac, -reach, reach, sources, w.quantised(frac, exponents))
+	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.key(), w.t.Len(), frac, exponents)
+	return id
+}
+
+// quantised returns the weights times 2^frac, rounded to multiples of
 // 2^exponents[c] in channel c (which is i/inner mod channels).
-func quantised(t *graph.Tensor, frac int, exponents []int, inner int) filler {
+func (w *weighting) quantised(frac int, exponents []int) filler {
+	inner := w.inner
 	scales := make([]float64, len(exponents))
 	for c, e := range exponents {
 		scales[c] = pow2(frac - e)
 	}
 	return func(dst []int32, from int) {
 		var buffer []float32
-		for run := weights(t, from, len(dst), &buffer); len(run) > 0; {
+		for run := w.run(from, len(dst), &buffer); len(run) > 0; {
 			row := from / inner
 			c := row % len(scales)
 			n := min(len(run), (row+1)*inner-from)
