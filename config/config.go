@@ -14,7 +14,7 @@ import (
 
 // Config is a complete and valid set of settings.
 type Config struct {
-	Model       string   `mapstructure:"model"`       // ONNX file
+	Model       string   `mapstructure:"model"`       // ONNX or GGUF file, or folder
 	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
 	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
 	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
@@ -22,6 +22,7 @@ type Config struct {
 	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
+	Tokens      int      `mapstructure:"tokens"`      // of a language model's input; 0: those of the input
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 
@@ -46,6 +47,8 @@ type Config struct {
 	NoSelfCheck bool   `mapstructure:"no-self-check"`
 	Quiet       bool   `mapstructure:"quiet"`
 	JSON        bool   `mapstructure:"json"`
+	// ProgressJSON has progress and warnings on standard error as JSON, for programs.
+	ProgressJSON bool `mapstructure:"progress-json"`
 }
 
 // Values of Mode: the precision of weights and activations.
@@ -121,6 +124,7 @@ func (c *Config) validate() error {
 	oneOf("mode", c.Mode, ModeAuto, ModeW8A8, ModeExact)
 	oneOf("soundness", c.Soundness, SoundnessUnique, SoundnessJohnson)
 	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
+	within("tokens", float64(c.Tokens), 0, 1<<24)
 	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
 	within("headroom", c.Headroom, 1, 1024)
 	within("max-error", c.MaxError, 0, 1e6)

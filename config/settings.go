@@ -15,7 +15,7 @@ type setting struct {
 
 // settings lists every setting once. Names are those of Config's tags.
 var settings = []setting{
-	text("model", "ONNX model `file`", func(c *Config) *string { return &c.Model }),
+	text("model", "model: an ONNX or GGUF `file`, or a folder in the Hugging Face layout", func(c *Config) *string { return &c.Model }),
 	text("input", "input `file`: JSON, .npy, .npz or .pb (default: random, see --seed)", func(c *Config) *string { return &c.Input }),
 	text("calibration", "`file` of sample inputs that set the ranges (default: the first input that the model is run on)", func(c *Config) *string { return &c.Calibration }),
 	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
@@ -24,6 +24,7 @@ var settings = []setting{
 	text("vk", "verification key `file` (default: <model>.vk here)", func(c *Config) *string { return &c.VK }),
 	{name: "dim", usage: "value of a symbolic dimension, as `name=value`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
+	number("tokens", "`number` of tokens of a language model's input (default: those of the input)", func(c *Config) int { return c.Tokens }),
 	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},
@@ -47,6 +48,7 @@ var settings = []setting{
 	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
 	boolean("json", "print the result as JSON"),
+	boolean("progress-json", "print progress and warnings on standard error as JSON, one object a line"),
 }
 
 func text(name, usage string, field func(*Config) *string) setting {

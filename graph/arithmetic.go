@@ -19,8 +19,8 @@ const (
 	Sub
 	Mul
 	Div
-	// These serve constants only: [Builder.Min], [Builder.Max] and [Builder.Pow]
-	// write them out for others.
+	// These serve constants only: [Builder.Min], [Builder.Max], [Builder.Pow] and
+	// [Builder.Mod] write them out for others.
 	Min
 	Max
 	Power
@@ -93,29 +93,21 @@ func (b *Builder) Sub(x, y Value) Value { return b.emit(Sub, x, y) }
 // Mul is x·y, broadcasting.
 func (b *Builder) Mul(x, y Value) Value { return b.emit(Mul, x, y) }
 
-// Div is x/y, broadcasting: a product with the reciprocal where y is constant.
+// Div is x/y, broadcasting: a product with the reciprocal where y is constant, and
+// rounded towards zero where both are integers.
 func (b *Builder) Div(x, y Value) Value {
 	if !b.valid(x, y) {
 		return Value{}
 	}
 	if b.Tensor(x) == nil || b.Tensor(y) == nil {
 		if !b.DType(x).IsFloat() {
-			return b.Failf("division of integers that depend on the model's input is not supported")
+			return b.divideInts(x, y)
 		}
 		if b.Tensor(y) != nil && b.DType(y).IsFloat() {
 			return b.Mul(x, b.Apply(Reciprocal, y))
 		}
 	}
 	return b.emit(Div, x, y)
-}
-
-// Mod is the remainder of constants, with the sign of the divisor, or with fmod
-// of the dividend.
-func (b *Builder) Mod(x, y Value, fmod bool) Value {
-	if fmod {
-		return b.emit(Fmod, x, y)
-	}
-	return b.emit(Mod, x, y)
 }
 
 // Max is the larger of x and y, broadcasting: y + relu(x − y), or a Clip where one
@@ -240,4 +232,12 @@ func (PRelu) eval(in []operand, shape []int) (operand, error) {
 }
 
 // PRelu is x, scaled by a slope that broadcasts to it where it is negative.
-func (b *Builder) PRelu(x, slope Value) Value { return b.emit(PRelu{}, x, slope) }
+func (b *Builder) PRelu(x, slope Value) Value {
+	if b.valid(x, slope) && b.Tensor(slope) == nil {
+		if s, ok := Broadcast(b.Shape(x), b.Shape(slope)); !ok || !slices.Equal(s, b.Shape(x)) {
+			return b.Failf("slope of shape %v does not broadcast to %v", b.Shape(slope), b.Shape(x))
+		}
+		return b.Sub(b.Apply(Relu, x), b.Mul(slope, b.Apply(Relu, b.Negative(x))))
+	}
+	return b.emit(PRelu{}, x, slope)
+}

@@ -48,6 +48,7 @@
 //	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
+//	take.go        Take: elements at computed indices
 //
 // A few more serve to fold constants and do not remain in a graph: comparisons,
 // Min, Max, Mod, powers of tensors, greatest and least elements, products, and the

@@ -24,16 +24,30 @@ const (
 	Uint32   DType = 12
 	Uint64   DType = 13
 	BFloat16 DType = 16
+
+	Float8E4M3FN   DType = 17
+	Float8E4M3FNUZ DType = 18
+	Float8E5M2     DType = 19
+	Float8E5M2FNUZ DType = 20
+	Uint4          DType = 21
+	Int4           DType = 22
+	Float4E2M1     DType = 23
+	Float8E8M0     DType = 24
+	Uint2          DType = 25
+	Int2           DType = 26
 )
 
-// dtypes gives name and bytes per element.
+// dtypes gives name and bits per element.
 var dtypes = map[DType]struct {
 	name string
-	size int
+	bits int
 }{
-	Float: {"float", 4}, Uint8: {"uint8", 1}, Int8: {"int8", 1}, Uint16: {"uint16", 2}, Int16: {"int16", 2},
-	Int32: {"int32", 4}, Int64: {"int64", 8}, Bool: {"bool", 1}, Float16: {"float16", 2}, Double: {"double", 8},
-	Uint32: {"uint32", 4}, Uint64: {"uint64", 8}, BFloat16: {"bfloat16", 2},
+	Float: {"float", 32}, Uint8: {"uint8", 8}, Int8: {"int8", 8}, Uint16: {"uint16", 16}, Int16: {"int16", 16},
+	Int32: {"int32", 32}, Int64: {"int64", 64}, Bool: {"bool", 8}, Float16: {"float16", 16}, Double: {"double", 64},
+	Uint32: {"uint32", 32}, Uint64: {"uint64", 64}, BFloat16: {"bfloat16", 16},
+	Float8E4M3FN: {"float8e4m3fn", 8}, Float8E4M3FNUZ: {"float8e4m3fnuz", 8}, Float8E5M2: {"float8e5m2", 8},
+	Float8E5M2FNUZ: {"float8e5m2fnuz", 8}, Float8E8M0: {"float8e8m0", 8}, Float4E2M1: {"float4e2m1", 4},
+	Uint4: {"uint4", 4}, Int4: {"int4", 4}, Uint2: {"uint2", 2}, Int2: {"int2", 2},
 }
 
 // String returns the type's name.
@@ -46,28 +60,45 @@ func (d DType) String() string {
 
 // IsFloat says whether d is a floating-point type.
 func (d DType) IsFloat() bool {
-	return d == Float || d == Double || d == Float16 || d == BFloat16
+	switch d {
+	case Float, Double, Float16, BFloat16:
+		return true
+	}
+	return d.Small()
+}
+
+// Small says whether d is a floating-point type of 8 bits or fewer.
+func (d DType) Small() bool {
+	switch d {
+	case Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0, Float4E2M1:
+		return true
+	}
+	return false
 }
 
 // Known says whether d is one of the types above.
 func (d DType) Known() bool { _, ok := dtypes[d]; return ok }
 
-// Bytes returns the size of an element in a file.
-func (d DType) Bytes() int { return dtypes[d].size }
+// Bits returns the size of an element in a file; those of less than 8 bits are
+// packed, the first in the lowest bits.
+func (d DType) Bits() int { return dtypes[d].bits }
+
+// Bytes returns the size of n elements in a file.
+func (d DType) Bytes(n int) int { return (n*d.Bits() + 7) / 8 }
 
 // Bounds returns the values that integer type d holds, as far as int64 does.
 func (d DType) Bounds() (lo, hi int64) {
 	switch d {
 	case Bool:
 		return 0, 1
-	case Uint8, Uint16, Uint32:
-		return 0, 1<<(8*d.Bytes()) - 1
+	case Uint2, Uint4, Uint8, Uint16, Uint32:
+		return 0, 1<<d.Bits() - 1
 	case Uint64:
 		return 0, math.MaxInt64
 	case Int64:
 		return math.MinInt64, math.MaxInt64
 	}
-	half := int64(1) << (8*d.Bytes() - 1)
+	half := int64(1) << (d.Bits() - 1)
 	return -half, half - 1
 }
 

@@ -49,11 +49,17 @@ var (
 	Acosh = define(Function{Name: "Acosh", Formula: of(elementary.Acosh), Domain: Domain{1, math.Inf(1), Hold}})
 	Atanh = define(Function{Name: "Atanh", Formula: of(elementary.Atanh), Domain: Domain{-1, 1, Hold}})
 
-	Erf       = define(Function{Name: "Erf", Formula: of(elementary.Erf)})
-	Sigmoid   = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) })})
-	Softplus  = define(Function{Name: "Softplus", Formula: of(softplus)})
-	Softsign  = define(Function{Name: "Softsign", Formula: of(func(x float64) float64 { return x / (1 + math.Abs(x)) })})
-	Mish      = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * elementary.Tanh(softplus(x)) })})
+	Erf      = define(Function{Name: "Erf", Formula: of(elementary.Erf)})
+	Sigmoid  = define(Function{Name: "Sigmoid", Formula: of(func(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) })})
+	Softplus = define(Function{Name: "Softplus", Formula: of(softplus)})
+	Softsign = define(Function{Name: "Softsign", Formula: of(func(x float64) float64 { return x / (1 + math.Abs(x)) })})
+	Mish     = define(Function{Name: "Mish", Formula: of(func(x float64) float64 { return x * elementary.Tanh(softplus(x)) })})
+	Swish    = define(Function{
+		Name: "Swish", Params: []Param{{"alpha", 1}},
+		Formula: func(p []float64) func(float64) float64 {
+			return func(x float64) float64 { return x / (1 + elementary.Exp(-p[0]*x)) }
+		},
+	})
 	HardSwish = define(Function{Name: "HardSwish", Formula: of(func(x float64) float64 { return x * max(0, min(1, x/6+0.5)) })})
 
 	HardSigmoid = define(Function{
@@ -109,12 +115,14 @@ var (
 		},
 	})
 
-	// Trunc is the first half of a cast to an integer type; see [Builder.Cast].
+	// Trunc is the first half of a cast to an integer type; see [Builder.Cast]. A
+	// proof takes these four of the operand's exact value.
 	Trunc = define(Function{Name: "Trunc", Formula: of(math.Trunc)})
-	Floor = define(Function{Name: "Floor", Formula: of(math.Floor), Jumps: true})
-	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil), Jumps: true})
-	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven), Jumps: true})
-	Sign  = define(Function{
+	Floor = define(Function{Name: "Floor", Formula: of(math.Floor)})
+	Ceil  = define(Function{Name: "Ceil", Formula: of(math.Ceil)})
+	Round = define(Function{Name: "Round", Formula: of(math.RoundToEven)})
+	// Sign is for constants; see [Builder.Sign].
+	Sign = define(Function{
 		Name: "Sign", Formula: of(sign), Jumps: true,
 		Ints: func(a int64) int64 { return int64(sign(float64(a))) },
 	})

@@ -5,7 +5,8 @@ import (
 )
 
 // Comparison compares two operands element by element, broadcasting, or combines
-// truth values. The result is 0 or 1. It serves constants only.
+// truth values. The result is 0 or 1. It serves constants only: [Builder.Compare]
+// writes it out for others.
 type Comparison uint8
 
 // The comparisons.
@@ -55,16 +56,10 @@ func (c Comparison) infer(in []operandType) (operandType, error) {
 func (c Comparison) eval(in []operand, shape []int) (operand, error) {
 	holds := comparisons[c].holds
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
-		if holds(a, b) {
-			return 1
-		}
-		return 0
+		return indicator(holds(a, b))
 	})
 	return operand{shape: shape, i: convert[int64](f)}, nil
 }
-
-// Compare compares two constants.
-func (b *Builder) Compare(c Comparison, x, y Value) Value { return b.emit(c, x, y) }
 
 // bools checks that all operands are of type bool.
 func bools(in ...operandType) error {
@@ -76,7 +71,7 @@ func bools(in ...operandType) error {
 	return nil
 }
 
-// Not is 1 − x for x of 0 and 1. It serves constants only.
+// Not is 1 − x for x of 0 and 1. It serves constants only, as Comparison does.
 type Not struct{}
 
 // Kind implements [Op].
@@ -94,9 +89,6 @@ func (Not) infer(in []operandType) (operandType, error) {
 func (Not) eval(in []operand, shape []int) (operand, error) {
 	return operand{shape: shape, i: apply(in[0].i, func(v int64) int64 { return 1 - min(v, 1) })}, nil
 }
-
-// Not is the negation of a constant truth value.
-func (b *Builder) Not(x Value) Value { return b.emit(Not{}, x) }
 
 // Where takes from its second operand where the first, a constant of 0 and 1, is
 // 1, and from the third elsewhere. All three broadcast.
@@ -154,6 +146,3 @@ func choose[T number](dst, a, b []T, pick []bool, shape []int, ta, tb [][]int) {
 		}
 	})
 }
-
-// Where is x where the constant cond is 1, and y where it is 0.
-func (b *Builder) Where(cond, x, y Value) Value { return b.emit(Where{}, cond, x, y) }

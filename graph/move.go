@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -42,7 +43,7 @@ func (b *Builder) Reshape(x Value, shape []int) Value {
 }
 
 // Convert takes the same numbers as another element type: whole ones, where that
-// is an integer type. Only constants become bool.
+// is an integer type.
 type Convert struct{ To DType }
 
 // Kind implements [Op].
@@ -54,6 +55,9 @@ func (c Convert) infer(in []operandType) (operandType, error) {
 	}
 	if from := in[0].dtype; !c.To.IsFloat() && !from.IsFloat() {
 		lo, hi := from.Bounds()
+		if c.To == Int32 { // no computed integer has more bits
+			lo, hi = max(lo, math.MinInt32), min(hi, math.MaxInt32)
+		}
 		if l, h := c.To.Bounds(); l > lo || h < hi {
 			return operandType{}, fmt.Errorf("cast of %v to %v may lose bits", from, c.To)
 		}
@@ -64,14 +68,13 @@ func (c Convert) infer(in []operandType) (operandType, error) {
 func (Convert) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
 
 // Cast converts x to another element type. Floats become integers by truncation;
-// a value that depends on the model's inputs must fit the type, and cannot become
-// bool. All float types are one.
+// what does not fit a type of up to 16 bits wraps around. All float types are one.
 func (b *Builder) Cast(x Value, to DType) Value {
 	if !b.valid(x) {
 		return Value{}
 	}
 	from := b.DType(x)
-	if !to.Known() {
+	if !to.Known() || to.Small() {
 		return b.Failf("cast to %v is not supported", to)
 	}
 	if t := b.Tensor(x); t != nil {
@@ -88,11 +91,45 @@ func (b *Builder) Cast(x Value, to DType) Value {
 	case to.IsFloat() == from.IsFloat() && (to.IsFloat() || to == from):
 		return x
 	case to == Bool:
-		return b.Failf("cast of %v to bool is supported on constants only", from)
+		return b.Not(b.Test(IsZero, x))
 	case from.IsFloat():
 		x = b.Apply(Trunc, x)
 	}
+	if lo, hi := from.Bounds(); to.Bits() < 32 && !to.IsFloat() {
+		if l, h := to.Bounds(); from.IsFloat() || l > lo || h < hi {
+			x = b.wrap(x, to)
+		}
+	}
 	return b.emit(Convert{to}, x)
+}
+
+// Whole is x, which holds whole numbers that fit an integer type, as that.
+func (b *Builder) Whole(x Value, to DType) Value {
+	if b.Tensor(x) != nil {
+		return b.Cast(x, to)
+	}
+	return b.emit(Convert{to}, x)
+}
+
+// wrap takes whole numbers modulo 2 to the bits of an integer type.
+func (b *Builder) wrap(x Value, to DType) Value {
+	if !b.valid(x) {
+		return x
+	}
+	if !b.DType(x).IsFloat() {
+		x = b.emit(Convert{Float}, x)
+	}
+	lo, _ := to.Bounds()
+	size := math.Ldexp(1, to.Bits())
+	if lo != 0 {
+		x = b.Add(x, b.number("offset", float64(-lo)))
+	}
+	turns := b.Apply(Floor, b.Mul(x, b.number("turn", 1/size)))
+	x = b.Sub(x, b.Mul(turns, b.number("size", size)))
+	if lo != 0 {
+		x = b.Add(x, b.number("offset", float64(lo)))
+	}
+	return x
 }
 
 // Identity gives a graph output a name of its own where it is an input, a
@@ -303,8 +340,8 @@ func (b *Builder) SliceAxis(x Value, axis, start, step, count int) Value {
 	return b.Slice(x, starts, steps, counts)
 }
 
-// Gather picks elements along an axis: index i of the result reads Indices[i].
-// The rank stays.
+// Gather picks elements along an axis: index i of the result reads Indices[i], or is
+// 0 where that is −1. The rank stays.
 type Gather struct {
 	Axis    int
 	Indices []int
@@ -322,7 +359,7 @@ func (g Gather) infer(in []operandType) (operandType, error) {
 	}
 	shape := slices.Clone(in[0].shape)
 	for _, i := range g.Indices {
-		if i < 0 || i >= shape[g.Axis] {
+		if i < -1 || i >= shape[g.Axis] {
 			return operandType{}, fmt.Errorf("index %d of an axis of %d", i, shape[g.Axis])
 		}
 	}
@@ -339,10 +376,10 @@ func (g Gather) eval(in []operand, shape []int) (operand, error) {
 	}), 0)
 }
 
-// Gather returns x with index i along axis reading indices[i]: a Slice where
-// these are evenly spaced.
+// Gather returns x with index i along axis reading indices[i], 0 where that is −1: a
+// Slice where these are evenly spaced.
 func (b *Builder) Gather(x Value, axis int, indices []int) Value {
-	if n := len(indices); n > 0 {
+	if n := len(indices); n > 0 && slices.Min(indices) >= 0 {
 		step := 1
 		if n > 1 {
 			step = indices[1] - indices[0]

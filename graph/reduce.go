@@ -20,8 +20,9 @@ type Reduction uint8
 const (
 	Sum Reduction = iota
 	Mean
-	// These serve constants only.
 	MaxOf
+	// These serve constants only: [Builder.ReduceMin] and [Builder.ReduceProd] write
+	// them out for others.
 	MinOf
 	Product
 )
@@ -64,7 +65,7 @@ var reductions = [...]struct {
 // Kind implements [Op].
 func (r Reduce) Kind() string { return reductions[r.Func].name }
 
-func (r Reduce) constantsOnly() bool { return r.Func > Mean }
+func (r Reduce) constantsOnly() bool { return r.Func > MaxOf }
 
 func (r Reduce) infer(in []operandType) (operandType, error) {
 	if err := arity(in, 1, 1); err != nil {
@@ -74,7 +75,7 @@ func (r Reduce) infer(in []operandType) (operandType, error) {
 	if err := checkAxes(r.Axes, len(x.shape)); err != nil {
 		return operandType{}, err
 	}
-	if !x.dtype.IsFloat() && x.value == nil && r.Func != Sum {
+	if !x.dtype.IsFloat() && x.value == nil && r.Func == Mean {
 		return operandType{}, fmt.Errorf("its input has type %v", x.dtype)
 	}
 	return operandType{shape: r.shape(x.shape), dtype: x.dtype}, nil
@@ -148,6 +149,13 @@ func (b *Builder) Reduce(f Reduction, x Value, axes []int, keep bool) Value {
 	n := 1
 	for _, a := range axes {
 		n *= in[a]
+	}
+	if dt := b.DType(x); n == 0 && (f == MaxOf || f == MinOf) && !dt.IsFloat() {
+		lo, hi := dt.Bounds() // of nothing: the type's own
+		if f == MinOf {
+			lo = hi
+		}
+		return b.Fill(r.shape(in), &Tensor{Shape: []int{}, DType: dt, I64: []int64{lo}})
 	}
 	if n == 1 { // sum, mean, extremes and product of one element
 		return b.Reshape(x, r.shape(in))

@@ -175,6 +175,11 @@ func (b *Builder) Apply(f *Function, x Value, params ...float64) Value {
 			params = append(params, p.Default)
 		}
 	}
+	if f == Log && b.valid(x) {
+		if y, ok := b.logSum(x); ok {
+			return y
+		}
+	}
 	return b.emit(Scalar{f, params}, x)
 }
 

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/narrow"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -34,7 +35,7 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 	}
 	out := &graph.Tensor{Shape: shape, DType: dt}
 	if isRaw {
-		if want := graph.Size(shape) * dt.Bytes(); len(raw) != want {
+		if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
 			return nil, fmt.Errorf("%d bytes of data, but %v of type %v needs %d", len(raw), shape, dt, want)
 		}
 		err = setRaw(out, raw)
@@ -56,7 +57,7 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 	n := graph.Size(t.Shape)
 	le := binary.LittleEndian
 	if t.DType == graph.Float {
-		t.F32 = float32View(raw, n)
+		t.F32 = mapped.Float32s(raw, n)
 		return nil
 	}
 	if t.DType.IsFloat() {
@@ -66,9 +67,11 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 			case graph.Double:
 				t.F32[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
 			case graph.Float16:
-				t.F32[i] = fromFloat16(le.Uint16(raw[2*i:]))
+				t.F32[i] = narrow.Float16(le.Uint16(raw[2*i:]))
 			case graph.BFloat16:
-				t.F32[i] = fromBFloat16(le.Uint16(raw[2*i:]))
+				t.F32[i] = narrow.BFloat16(le.Uint16(raw[2*i:]))
+			default:
+				t.F32[i] = fromSmall(t.DType, pattern(raw, i, t.DType.Bits()))
 			}
 		}
 		return nil
@@ -80,6 +83,8 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 			t.I64[i] = int64(int8(raw[i]))
 		case graph.Uint8:
 			t.I64[i] = int64(raw[i])
+		case graph.Uint4, graph.Int4, graph.Uint2, graph.Int2:
+			t.I64[i] = signed(t.DType, pattern(raw, i, t.DType.Bits()))
 		case graph.Bool:
 			if raw[i] > 1 {
 				return fmt.Errorf("element %d of type bool is %d", i, raw[i])
@@ -140,9 +145,9 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 				return fmt.Errorf("element %d, %d, is no 16-bit pattern", i, v)
 			}
 			if t.DType == graph.Float16 {
-				t.F32[i] = fromFloat16(uint16(v))
+				t.F32[i] = narrow.Float16(uint16(v))
 			} else {
-				t.F32[i] = fromBFloat16(uint16(v))
+				t.F32[i] = narrow.BFloat16(uint16(v))
 			}
 		}
 	case graph.Int64:
@@ -162,6 +167,17 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 			}
 			t.I64[i] = int64(v)
 		}
+	case graph.Uint4, graph.Int4, graph.Uint2, graph.Int2, graph.Float8E4M3FN, graph.Float8E4M3FNUZ, graph.Float8E5M2,
+		graph.Float8E5M2FNUZ, graph.Float8E8M0, graph.Float4E2M1:
+		// A byte an entry, and several elements a byte where they are smaller.
+		if want := t.DType.Bytes(n); len(p.Int32Data) != want {
+			return fmt.Errorf("%d entries of data, but shape %v of type %v has %d", len(p.Int32Data), t.Shape, t.DType, want)
+		}
+		raw := make([]byte, len(p.Int32Data))
+		for i, v := range p.Int32Data {
+			raw[i] = byte(v)
+		}
+		return setRaw(t, raw)
 	default: // Bool and the integers of up to 32 bits
 		if err := check(len(p.Int32Data)); err != nil {
 			return err
@@ -176,44 +192,4 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 		}
 	}
 	return nil
-}
-
-// littleEndian says whether floats in memory have the byte order of the format.
-var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-
-// float32View returns n little-endian floats, without a copy where the bytes
-// are aligned.
-func float32View(raw []byte, n int) []float32 {
-	if n == 0 {
-		return []float32{}
-	}
-	p := unsafe.Pointer(unsafe.SliceData(raw))
-	if littleEndian && uintptr(p)%unsafe.Alignof(float32(0)) == 0 {
-		return unsafe.Slice((*float32)(p), n)
-	}
-	out := make([]float32, n)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return out
-}
-
-// fromBFloat16 widens a bfloat16 bit pattern.
-func fromBFloat16(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
-
-// fromFloat16 widens an IEEE 754 binary16 bit pattern.
-func fromFloat16(b uint16) float32 {
-	sign := uint32(b>>15) << 31
-	exp, frac := uint32(b>>10)&31, uint32(b)&1023
-	switch exp {
-	case 31:
-		return math.Float32frombits(sign | 255<<23 | frac<<13)
-	case 0: // zero or subnormal: frac · 2^−24
-		v := float32(frac) / (1 << 24)
-		if sign != 0 {
-			v = -v
-		}
-		return v
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }

@@ -22,9 +22,7 @@ type dim struct {
 // fixes, is 1. The error names every dimension that is left, and is about
 // --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
-	if err := checkOrder(inputs, opts.InputNames); err != nil {
-		return nil, err
-	}
+	opts = opts.inOrder(inputs)
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
 	bound := map[string]int{}
@@ -114,24 +112,25 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 	return values, nil
 }
 
-// checkOrder refuses inputs that bear the names of the model's in another
-// order: taken by position, they would be run as something else.
-func checkOrder(inputs []*onnxpb.ValueInfoProto, names []string) error {
-	if len(names) != len(inputs) {
-		return nil // RunFloat says so, with the numbers
+// inOrder returns the options with what is known of the inputs in the model's order,
+// if they bear the names of its inputs: other names mean nothing, and leave the order.
+func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
+	if len(o.InputNames) != len(inputs) {
+		return o // RunFloat says so, with the numbers
 	}
-	var own []string
-	for _, v := range inputs {
-		own = append(own, v.GetName())
+	shapes, lens := make([][]int, len(inputs)), make([]int, len(inputs))
+	for i, v := range inputs {
+		at := slices.Index(o.InputNames, v.GetName())
+		if at < 0 {
+			return o
+		}
+		shapes[i] = inputShape(o, at)
+		if at < len(o.InputLens) {
+			lens[i] = o.InputLens[at]
+		}
 	}
-	if slices.Equal(own, names) {
-		return nil
-	}
-	a, b := slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(names))
-	if slices.Equal(a, b) {
-		return fmt.Errorf("the inputs are named %q, but the model takes them in the order %q", names, own)
-	}
-	return nil
+	o.InputShapes, o.InputLens = shapes, lens
+	return o
 }
 
 // inputShape returns the known shape of input i, or nil.
@@ -165,7 +164,7 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
 				}
 				if v.DimValue == 0 {
-					return nil, fmt.Errorf("axis %d is declared empty", axis)
+					return nil, fmt.Errorf("axis %d is declared empty: fix the input, of which there is only one", axis)
 				}
 				// Some exporters write −1 for an open dimension.
 				dims[axis].size = int(max(v.DimValue, 0))

@@ -42,7 +42,9 @@ func TestDims(t *testing.T) {
 		{"shape that contradicts", in(2, "n"), Options{InputShapes: [][]int{{3, 4}}, InputLens: []int{12}}, [][]int{{2, 6}}, nil},
 		{"names in order", two([]any{2}, []any{2}), Options{InputNames: []string{"x", "z"}}, [][]int{{2}, {2}}, nil},
 		{"other names", two([]any{2}, []any{2}), Options{InputNames: []string{"arr_0", "arr_1"}}, [][]int{{2}, {2}}, nil},
-		{"names in another order", two([]any{2}, []any{2}), Options{InputNames: []string{"z", "x"}}, nil, []string{`["z" "x"]`, `["x" "z"]`}},
+		{"names in another order", two([]any{2}, []any{2}), Options{InputNames: []string{"z", "x"}}, [][]int{{2}, {2}}, nil},
+		{"shapes in another order", two([]any{"a", 3}, []any{"b", 2}), Options{InputNames: []string{"z", "x"}, InputShapes: [][]int{{4, 2}, {5, 3}}, InputLens: []int{8, 15}}, [][]int{{5, 3}, {4, 2}}, nil},
+		{"counts in another order", two([]any{"a", 3}, []any{"b", 2}), Options{InputNames: []string{"z", "x"}, InputLens: []int{8, 15}}, [][]int{{5, 3}, {4, 2}}, nil},
 		{"--dim too large", in("batch", 3), Options{Dims: map[string]int{"batch": 1 << 40}}, nil, []string{`"x"`, "large"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,13 +8,14 @@ import (
 	"strconv"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // source finds the bytes of external tensors.
 type source struct {
 	dir   string // the model's folder; empty when the model is in memory
-	files map[string]*file
+	files map[string]*mapped.File
 }
 
 // external returns the bytes of a tensor that another file holds. The file
@@ -50,7 +51,7 @@ func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("external data: %w", err)
 	}
-	total := int64(len(f.data))
+	total := int64(len(f.Bytes()))
 	if offset < 0 || offset > total {
 		return nil, fmt.Errorf("external data: offset %d, but %s has %d bytes", offset, graph.Quote(location), total)
 	}
@@ -60,11 +61,11 @@ func (s *source) external(t *onnxpb.TensorProto) ([]byte, error) {
 	if length < 0 || length > total-offset {
 		return nil, fmt.Errorf("external data: %d bytes at %d, but %s has %d", length, offset, graph.Quote(location), total)
 	}
-	return f.data[offset : offset+length], nil
+	return f.Bytes()[offset : offset+length], nil
 }
 
 // open maps a file of the model's folder once.
-func (s *source) open(name string) (*file, error) {
+func (s *source) open(name string) (*mapped.File, error) {
 	if f := s.files[name]; f != nil {
 		return f, nil
 	}
@@ -78,12 +79,12 @@ func (s *source) open(name string) (*file, error) {
 		return nil, err
 	}
 	defer f.Close()
-	mapped, err := readFile(f)
+	data, err := mapped.Read(f)
 	if err != nil {
 		return nil, err
 	}
-	s.files[name] = mapped
-	return mapped, nil
+	s.files[name] = data
+	return data, nil
 }
 
 func (s *source) close() {

@@ -21,6 +21,7 @@ type fileGraph struct {
 	functions    map[[2]string]bool
 	source       *source
 	constants    map[string]*graph.Tensor // the initializers, once they are decoded
+	fixed        map[string]*graph.Tensor // inputs that are constants
 }
 
 // newFileGraph checks the graph of m.

@@ -23,8 +23,9 @@ const maxInputFile = 1 << 28
 
 // Input is one model input, row-major and finite.
 type Input struct {
-	Name   string // as in the file; empty when the format has none
-	Shape  []int  // nil when the file gives a flat list without a shape
+	Name   string      // as in the file; empty when the format has none
+	Shape  []int       // nil when the file gives a flat list without a shape
+	DType  graph.DType // 0 when the format does not say
 	Values []float64
 }
 
@@ -95,7 +96,7 @@ func (in Inputs) check() error {
 		return errors.New("holds no inputs")
 	}
 	for i, v := range in {
-		if len(v.Values) == 0 {
+		if len(v.Values) == 0 && v.DType == 0 { // of a type, it may be fixed
 			return fmt.Errorf("input %d is empty", i)
 		}
 		for j, x := range v.Values {
@@ -227,5 +228,5 @@ func parseTensor(data []byte) (Inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Inputs{{Name: p.GetName(), Shape: t.Shape, Values: t.Float64s()}}, nil
+	return Inputs{{Name: p.GetName(), Shape: t.Shape, DType: t.DType, Values: t.Float64s()}}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/runtime/protoiface"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -25,15 +26,18 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
-	// InputNames are the names that these inputs carry; empty is unknown.
-	// Inputs go by position, but names in another order are refused.
+	// InputNames are the names that these inputs carry; empty is unknown. If all
+	// are names of the model's inputs they say which is which, else the order does.
 	InputNames []string
+	// Fixed are inputs, by name, that become part of the model: the graph has their
+	// values as constants and not the inputs. The other options are about the rest.
+	Fixed Inputs
 }
 
 // Range of operator sets whose meaning Load knows.
 const (
-	minOpset = 7
-	maxOpset = 25
+	minOpset = 1
+	maxOpset = 28
 )
 
 // maxDepth bounds the nesting of messages: a type inside a value inside a
@@ -51,18 +55,21 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 		return nil, err
 	}
 	defer f.Close()
-	mapped, err := readFile(f)
+	data, err := mapped.Read(f)
 	if err != nil {
 		return nil, err
 	}
-	src := &source{dir: filepath.Dir(path), files: map[string]*file{"": mapped}}
-	g, err := parse(mapped.data, src, opts)
+	src := &source{dir: filepath.Dir(path), files: map[string]*mapped.File{"": data}}
+	g, err := parse(data.Bytes(), src, opts)
 	if err != nil {
 		src.close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(src.files)) { // the model's own has the empty name
 		g.Files = append(g.Files, src.files[name])
+	}
+	if len(opts.Fixed) > 0 {
+		g.Files = append(g.Files, opts.Fixed.file())
 	}
 	return g, nil
 }
@@ -84,6 +91,9 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	}
 	f, err := newFileGraph(m, src)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.fix(opts.Fixed); err != nil {
 		return nil, err
 	}
 	g, err := lower(f, opset, opts)
@@ -138,11 +148,14 @@ func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
 
 // operatorSet returns the version of the standard operator set that m uses.
 func operatorSet(m *onnxpb.ModelProto) (int, error) {
-	version := int64(0)
+	version, named := int64(0), false
 	for _, o := range m.OpsetImport {
 		if standardDomain(o.GetDomain()) {
-			version = max(version, o.GetVersion())
+			version, named = max(version, o.GetVersion()), true
 		}
+	}
+	if !named && len(m.OpsetImport) > 0 {
+		return maxOpset, nil // operators of other domains alone
 	}
 	if version == 0 {
 		return 0, errors.New("the model does not say which ONNX operator set it uses")

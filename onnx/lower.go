@@ -50,6 +50,9 @@ func (r *reader) reserveNames() {
 	for _, v := range r.file.inputs {
 		r.Reserve(v.GetName())
 	}
+	for name := range r.file.fixed {
+		r.Reserve(name)
+	}
 	for name := range r.file.initializers {
 		r.Reserve(name)
 	}
@@ -73,6 +76,9 @@ func (r *reader) decodeInitializers() error {
 	for _, name := range slices.Sorted(maps.Keys(r.file.constants)) {
 		r.values[name] = r.Constant(name, r.file.constants[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(r.file.fixed)) {
+		r.values[name] = r.Constant(name, r.file.fixed[name])
+	}
 	return nil
 }
 
@@ -91,10 +97,10 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
 	}
-	if !standardDomain(n.GetDomain()) && !(n.GetDomain() == "com.microsoft" && n.GetOpType() == "Gelu") {
+	if !standardDomain(n.GetDomain()) && n.GetDomain() != microsoft {
 		return "operators of this domain are not supported"
 	}
-	if lowering(n.GetOpType()) == nil {
+	if lowering(n) == nil {
 		return "the operator is not supported"
 	}
 	return ""
@@ -129,9 +135,14 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 	}
 }
 
-// lowering returns how an operator that a file may use is built, or nil. A
-// function of one number needs no entry in the table but its own in graph.
-func lowering(operator string) func(*op) {
+// lowering returns how the operator of a node, of one of the known domains, is
+// built, or nil. A function of one number needs no entry in the table but its own in
+// graph.
+func lowering(n *onnxpb.NodeProto) func(*op) {
+	operator := n.GetOpType()
+	if n.GetDomain() == microsoft {
+		return microsoftLowerings[operator]
+	}
 	if f := lowerings[operator]; f != nil {
 		return f
 	}
@@ -150,21 +161,39 @@ var lowerings = map[string]func(*op){
 	"Pow": twoInputs((*graph.Builder).Pow), "Mod": lowerMod, "PRelu": twoInputs((*graph.Builder).PRelu),
 	"Equal": comparison(graph.Equal), "Less": comparison(graph.Less), "LessOrEqual": comparison(graph.LessOrEqual),
 	"Greater": comparison(graph.Greater), "GreaterOrEqual": comparison(graph.GreaterOrEqual),
-	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot,
-	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast,
+	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot, "Sign": lowerSign,
+	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast, "CastLike": lowerCastLike,
 
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
 	"BatchNormalization": lowerBatchNorm, "LayerNormalization": lowerLayerNorm,
 	"RMSNormalization": lowerRMSNorm, "LpNormalization": lowerLpNorm,
+	"ConvTranspose": lowerConvTranspose, "LpPool": lowerLpPool, "GlobalLpPool": lowerGlobalLpPool,
+	"InstanceNormalization": lowerInstanceNorm, "GroupNormalization": lowerGroupNorm,
+	"MeanVarianceNormalization": lowerMVN, "LRN": lowerLRN,
+	"QuantizeLinear": lowerQuantizeLinear, "DequantizeLinear": lowerDequantizeLinear, "MatMulInteger": lowerMatMulInteger,
+	"ConvInteger": lowerConvInteger, "QLinearMatMul": lowerQLinearMatMul, "QLinearConv": lowerQLinearConv,
+	"RNN": lowerRNN, "GRU": lowerGRU, "LSTM": lowerLSTM, "Einsum": lowerEinsum, "CumSum": lowerCumSum,
+	"CumProd": lowerCumProd, "EyeLike": lowerEyeLike, "IsNaN": lowerIsNot, "IsInf": lowerIsNot,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
-	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum), "ReduceMax": reduction(graph.MaxOf),
-	"ReduceMin": reduction(graph.MinOf), "ReduceProd": reduction(graph.Product),
+	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum),
+	"ReduceMax": along((*graph.Builder).ReduceMax), "ReduceMin": along((*graph.Builder).ReduceMin),
+	"ReduceProd": along((*graph.Builder).ReduceProd), "ReduceLogSumExp": along((*graph.Builder).ReduceLogSumExp),
+	"ReduceLogSum": lowerReduceLogSum, "ArgMax": lowerArgMax, "ArgMin": lowerArgMin, "TopK": lowerTopK,
+	"OneHot": lowerOneHot, "Hardmax": softmax((*graph.Builder).Hardmax),
 	"ReduceL1": lowerReduceL1, "ReduceL2": lowerReduceL2, "ReduceSumSquare": lowerReduceSumSquare,
+	"NegativeLogLikelihoodLoss": lowerNLL, "SoftmaxCrossEntropyLoss": lowerCrossEntropy,
 	"Softmax": softmax((*graph.Builder).Softmax), "LogSoftmax": softmax((*graph.Builder).LogSoftmax),
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
+	"Attention": lowerAttention, "RotaryEmbedding": lowerRotary, "SimplifiedLayerNormalization": lowerSimplifiedLayerNorm,
+	"Trilu": lowerTrilu,
+
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
+	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
+	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
+	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
+	"Resize": lowerResize, "Upsample": lowerResize,
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
 

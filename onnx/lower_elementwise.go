@@ -4,13 +4,15 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
 // twoInputs lowers an operator of two inputs.
 func twoInputs(build func(b *graph.Builder, x, y graph.Value) graph.Value) func(*op) {
 	return func(o *op) {
 		o.arity(2, 2)
-		o.result(0, build(o.Builder, o.in(0), o.in(1)))
+		x := o.in(0)
+		o.result(0, build(o.Builder, x, o.second(x)))
 	}
 }
 
@@ -107,5 +109,27 @@ func lowerGelu(o *op) {
 func lowerCast(o *op) {
 	o.arity(1, 1)
 	o.ignore("saturate", "round_mode")
+	if a := o.attrs["to"]; o.opset < 6 && a.GetType() == onnxpb.AttributeProto_STRING {
+		o.result(0, o.Cast(o.in(0), typeNames[o.strAttr("to", "")]))
+		return
+	}
 	o.result(0, o.Cast(o.in(0), graph.DType(o.intAttr("to", 0))))
+}
+
+// lowerCastLike takes the type of its second input.
+func lowerCastLike(o *op) {
+	o.arity(2, 2)
+	o.ignore("saturate", "round_mode")
+	o.result(0, o.Cast(o.in(0), o.DType(o.in(1))))
+}
+
+func lowerSign(o *op) {
+	o.arity(1, 1)
+	o.result(0, o.Sign(o.in(0)))
+}
+
+// typeNames are the element types as Cast named them before operator set 6.
+var typeNames = map[string]graph.DType{
+	"FLOAT": graph.Float, "DOUBLE": graph.Double, "FLOAT16": graph.Float16, "BOOL": graph.Bool, "UINT8": graph.Uint8, "INT8": graph.Int8,
+	"UINT16": graph.Uint16, "INT16": graph.Int16, "UINT32": graph.Uint32, "INT32": graph.Int32, "UINT64": graph.Uint64, "INT64": graph.Int64,
 }

@@ -15,13 +15,12 @@ func lowerGemm(o *op) {
 	o.result(0, o.Gemm(g, o.in(0), o.in(1), o.optional(2)...))
 }
 
-// lowerConv takes one or two spatial axes.
 func lowerConv(o *op) {
 	o.arity(2, 3)
 	x, w := o.in(0), o.in(1)
 	sx, sw := o.shape(x), o.shape(w)
-	if len(sx) < 3 || len(sx) > 4 || len(sw) != len(sx) {
-		o.failf("input and weights have shapes %v and %v; one or two spatial axes are supported", sx, sw)
+	if len(sx) < 3 || len(sw) != len(sx) {
+		o.failf("input and weights have shapes %v and %v; one to %d spatial axes are supported", sx, sw, mostSpatial)
 	}
 	kernel := o.intsAttr("kernel_shape")
 	for i, k := range kernel {
@@ -34,7 +33,7 @@ func lowerConv(o *op) {
 		o.failf("weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
 	}
 	window, _ := o.window(sx[2:], sw[2:])
-	o.result(0, o.Conv(graph.Conv{Window: window, Group: int(group)}, x, w, o.optional(2)...))
+	o.result(0, o.convolve(window, int(group), x, w, o.optional(2)...))
 }
 
 // lowerBatchNorm takes the statistics that the model was trained to.
@@ -48,6 +47,17 @@ func lowerBatchNorm(o *op) {
 		o.failf("spatial = 0 is not supported")
 	}
 	o.ignore("momentum")
+	for i := 1; i < 5; i++ {
+		if o.Tensor(o.in(i)) == nil { // given with the input: an affine map
+			x := o.in(0)
+			if len(o.shape(x)) < 2 {
+				o.failf("its input has shape %v", o.shape(x))
+			}
+			scale := o.Mul(o.in(1), o.Apply(graph.Pow, o.Add(o.in(4), o.Number(eps)), -0.5))
+			o.result(0, o.perChannel(x, scale, o.Sub(o.in(2), o.Mul(o.in(3), scale))))
+			return
+		}
+	}
 	o.result(0, o.BatchNorm(o.in(0), graph.Statistics{
 		Scale: o.in(1), Bias: o.in(2), Mean: o.in(3), Variance: o.in(4), Epsilon: eps,
 	}))
@@ -86,21 +96,27 @@ func lowerRMSNorm(o *op) {
 	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: axes, Epsilon: o.floatAttr("epsilon", 1e-5)}, x), o.in(1)))
 }
 
-// lowerLpNorm takes p = 2 alone.
-func lowerLpNorm(o *op) {
-	o.arity(1, 1)
-	if p := o.intAttr("p", 2); p != 2 {
-		o.failf("p = %d is not supported", p)
-	}
-	x := o.in(0)
-	o.result(0, o.Norm(graph.Norm{Axes: []int{o.axis(o.intAttr("axis", -1), len(o.shape(x)))}, Sum: true}, x))
-}
-
+// lowerLayerNorm gives the mean and the inverse of the deviation as well, if they
+// are wanted.
 func lowerLayerNorm(o *op) {
 	o.arity(2, 3)
 	x := o.in(0)
-	axis := o.axis(o.intAttr("axis", -1), len(o.shape(x)))
+	rank := len(o.shape(x))
+	axis := o.axis(o.intAttr("axis", -1), rank)
 	eps := o.floatAttr("epsilon", 1e-5)
 	o.ignore("stash_type")
 	o.result(0, o.LayerNorm(x, axis, eps, o.in(1), o.optional(2)...))
+	var axes []int
+	for i := axis; i < rank; i++ {
+		axes = append(axes, i)
+	}
+	mean := o.Reduce(graph.Mean, x, axes, true)
+	if o.wanted(1) {
+		o.result(1, mean)
+	}
+	if o.wanted(2) {
+		centred := o.Sub(x, mean)
+		variance := o.Reduce(graph.Mean, o.Mul(centred, centred), axes, true)
+		o.result(2, o.Apply(graph.Pow, o.Add(variance, o.Number(eps)), -0.5))
+	}
 }

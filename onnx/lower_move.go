@@ -9,10 +9,15 @@ import (
 
 // lowerReshape resolves 0 (as in the input, unless allowzero) and −1 (the rest).
 func lowerReshape(o *op) {
-	o.arity(2, 2)
+	o.arity(1, 2)
 	x := o.in(0)
 	in := o.shape(x)
-	target := o.intsInput(1, "the new shape")
+	var target []int64
+	if o.opset < 5 {
+		target = o.intsAttr("shape")
+	} else {
+		target = o.intsInput(1, "the new shape")
+	}
 	allowZero := o.flagAttr("allowzero", false)
 	if len(target) > graph.MaxRank {
 		o.failf("new shape has %d axes", len(target))
@@ -245,25 +250,12 @@ func lowerSplit(o *op) {
 
 func lowerGather(o *op) {
 	o.arity(2, 2)
-	x, i := o.in(0), o.in(1)
+	x := o.in(0)
 	in := o.shape(x)
-	t := o.Tensor(i)
-	if t == nil || t.I64 == nil {
-		o.failf("its indices %s must be constant integers", graph.Quote(o.Name(i)))
-	}
 	if len(in) == 0 {
 		o.failf("its input is a scalar")
 	}
-	axis := o.axis(o.intAttr("axis", 0), len(in))
-	indices := make([]int, len(t.I64))
-	for j, v := range t.I64 {
-		indices[j] = o.axis(v, in[axis])
-	}
-	shape := slices.Concat(in[:axis], t.Shape, in[axis+1:])
-	if len(shape) > graph.MaxRank {
-		o.failf("its output has %d axes", len(shape))
-	}
-	o.result(0, o.Reshape(o.Gather(x, axis, indices), shape))
+	o.result(0, o.Take(x, o.axis(o.intAttr("axis", 0), len(in)), o.in(1)))
 }
 
 // lowerPad reads its amounts from attributes, before operator set 11, or
@@ -275,6 +267,9 @@ func lowerPad(o *op) {
 	mode := o.strAttr("mode", "constant")
 	value := o.floatAttr("value", 0)
 	list := o.intsAttr("pads")
+	if o.opset < 2 {
+		list = o.intsAttr("paddings")
+	}
 	if o.has(1) {
 		list = o.intsInput(1, "the pads")
 	}
@@ -320,7 +315,11 @@ func lowerConcat(o *op) {
 	if len(o.proto.Input) == 0 {
 		o.failf("has no inputs")
 	}
-	axis := o.axis(o.intAttr("axis", math.MinInt64), len(o.shape(o.in(0))))
+	first := int64(math.MinInt64) // which is refused
+	if o.opset < 4 {
+		first = 1
+	}
+	axis := o.axis(o.intAttr("axis", first), len(o.shape(o.in(0))))
 	var parts []graph.Value
 	for i := range o.proto.Input {
 		parts = append(parts, o.in(i))

@@ -69,8 +69,8 @@ func (o *op) pooled() (x graph.Value, spatial []int) {
 	o.arity(1, 1)
 	x = o.in(0)
 	s := o.shape(x)
-	if len(s) < 3 || len(s) > 4 {
-		o.failf("its input has shape %v; one or two spatial axes are supported", s)
+	if len(s) < 3 || len(s) > 2+mostSpatial {
+		o.failf("its input has shape %v; one to %d spatial axes are supported", s, mostSpatial)
 	}
 	return x, s[2:]
 }
@@ -87,7 +87,7 @@ func lowerMaxPool(o *op) {
 	x, in := o.pooled()
 	w, _ := o.window(in, o.kernel(len(in)))
 	o.ignore("storage_order") // of the indices, which are not supported
-	o.result(0, o.MaxPool(x, w))
+	o.result(0, o.maxPool(x, w))
 }
 
 // lowerAveragePool counts padding, if that is asked for, but not what ceil_mode
@@ -101,7 +101,12 @@ func lowerAveragePool(o *op) {
 			lo[i], hi[i] = -w.Begin[i], in[i]+end[i]
 		}
 	}
-	o.result(0, o.AveragePool(x, w, lo, hi))
+	o.result(0, o.alongAxes(x, w, func(x graph.Value, w graph.Window, from int) graph.Value {
+		if n := len(w.Kernel); n > 1 && len(in) > 2 && w.Kernel[1] == 1 && from < len(in)-2 { // one axis alone
+			return o.AveragePool(x, w, []int{lo[from], 0}, []int{hi[from], o.shape(x)[3]})
+		}
+		return o.AveragePool(x, w, lo[from:], hi[from:])
+	}))
 }
 
 // lowerGlobalAveragePool is a mean over the spatial axes.
@@ -123,5 +128,18 @@ func lowerGlobalAveragePool(o *op) {
 func lowerGlobalMaxPool(o *op) {
 	x, in := o.pooled()
 	w, _ := o.window(in, in)
-	o.result(0, o.MaxPool(x, w))
+	o.result(0, o.maxPool(x, w))
+}
+
+// maxPool takes integers as well.
+func (o *op) maxPool(x graph.Value, w graph.Window) graph.Value {
+	dt := o.DType(x)
+	if !dt.IsFloat() {
+		x = o.Cast(x, graph.Float)
+	}
+	y := o.alongAxes(x, w, func(x graph.Value, w graph.Window, _ int) graph.Value { return o.MaxPool(x, w) })
+	if !dt.IsFloat() {
+		y = o.Whole(y, dt)
+	}
+	return y
 }

@@ -66,7 +66,7 @@ func parseNPY(data []byte) (Inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := graph.Size(shape) * dt.Bytes(); len(raw) != want {
+	if want := dt.Bytes(graph.Size(shape)); len(raw) != want {
 		return nil, fmt.Errorf("NumPy array of shape %v has %d bytes of data; it needs %d", shape, len(raw), want)
 	}
 	t := &graph.Tensor{Shape: shape, DType: dt}

@@ -41,7 +41,10 @@ func (o *op) lower() (ok bool) {
 		}
 		o.attrs[a.GetName()] = a
 	}
-	lowering(o.proto.GetOpType())(o)
+	if o.opset < 7 {
+		o.modernise()
+	}
+	lowering(o.proto)(o)
 	if len(o.attrs) > 0 {
 		var names []string
 		for a := range o.attrs {
@@ -223,6 +226,11 @@ func (o *op) axes(list []int64, rank int) []int {
 		}
 	}
 	return out
+}
+
+// wanted says whether something reads output i.
+func (o *op) wanted(i int) bool {
+	return i < len(o.proto.Output) && o.file.uses[o.proto.Output[i]] > 0
 }
 
 // result makes v the file's output i. A value that this very node computed takes

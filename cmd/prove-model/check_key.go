@@ -43,7 +43,7 @@ how close to the float model the quantised one is, which bench accuracy measures
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json")
+	config.AddFlags(cmd.Flags(), "model", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
 }
 

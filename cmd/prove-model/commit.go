@@ -40,7 +40,7 @@ machine. A key from a random input is provisional, as nothing keeps its ranges.`
 			return nil
 		},
 	}
-	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "no-cache", "cache-dir", "quiet", "json")...)
+	config.AddFlags(cmd.Flags(), append(modelFlags, "vk", "no-cache", "cache-dir", "quiet", "json", "progress-json")...)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ func newInspect() *cobra.Command {
 		Short: "Describe a model, a key or a proof",
 		Long: `Describe a file.
 
+  inspect --model FOLDER [--tokens N]   architecture, parameters, odd tensors; with N its graph as below
   inspect --model x.onnx                the graph in normal form, and the precision of its quantised form
   inspect --vk x.vk                     sizes, tables, and the bits of security of every round
   inspect --proof x.proof [--vk x.vk]   the parts of a proof and the bits of every round`,
@@ -32,6 +33,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "calibration", "ranges", "dim", "mode", "headroom", "seed", "vk", "proof", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "calibration", "ranges", "dim", "tokens", "mode", "headroom", "seed", "vk", "proof", "json")
 	return cmd
 }

@@ -19,6 +19,12 @@ func outputPath(path, model, ext string) string {
 	if path != "" {
 		return path
 	}
+	if st, err := os.Stat(model); err == nil && st.IsDir() {
+		if whole, err := filepath.Abs(model); err == nil {
+			model = whole // of ".", too
+		}
+		return filepath.Base(model) + ext // a dot in it begins no extension
+	}
 	base := filepath.Base(model)
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ext
 }

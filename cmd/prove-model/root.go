@@ -15,7 +15,7 @@ import (
 // modelFlags are the settings that a model's key depends on, and those of
 // making it.
 var modelFlags = []string{
-	"model", "input", "calibration", "ranges", "ranges-out", "dim", "mode", "headroom", "soundness", "security-bits", "grind-bits",
+	"model", "input", "calibration", "ranges", "ranges-out", "dim", "tokens", "mode", "headroom", "soundness", "security-bits", "grind-bits",
 	"chunk-budget-gb", "gpu", "gpu-threshold", "multi-gpu", "threads", "seed",
 }
 
@@ -64,12 +64,12 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "max-error", "no-cache", "cache-dir", "no-self-check", "quiet", "json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "max-error", "no-cache", "cache-dir", "no-self-check", "quiet", "json", "progress-json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
 	return root
 }
 
@@ -88,5 +88,8 @@ func load(cmd *cobra.Command) (*config.Config, error) {
 
 // progress shows the command's work on standard error.
 func progress(cmd *cobra.Command, cfg *config.Config) *ui.Phases {
+	if cfg.ProgressJSON {
+		return ui.NewEvents(cmd.ErrOrStderr())
+	}
 	return ui.NewPhases(cmd.ErrOrStderr(), cfg.Quiet)
 }

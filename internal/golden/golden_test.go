@@ -81,8 +81,12 @@ func TestVariety(t *testing.T) {
 		}
 		for i := range g.Tables {
 			seen[fmt.Sprint("table ", g.Tables[i].Kind)] = true
+			seen["saturated rows"] = seen["saturated rows"] || len(g.Tables[i].Saturated) > 0
 		}
 		for i := range g.Tensors {
+			if f := g.Tensors[i].Formula; f != nil {
+				seen[fmt.Sprint("formula ", f.Kind)] = true
+			}
 			for _, l := range g.Tensors[i].Def {
 				for j := 0; l.View != nil && j < len(l.View.Groups); j++ {
 					seen[fmt.Sprint("map ", l.View.Groups[j].Map)] = true
@@ -91,7 +95,8 @@ func TestVariety(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"chunks", "johnson", "nothing committed", "step 0", "step 1", "step 2", "step 3",
-		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2"} {
+		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2", "map 3",
+		"saturated rows", "formula 1", "formula 2", "formula 3"} {
 		if !seen[what] {
 			t.Errorf("no case has %s", what)
 		}

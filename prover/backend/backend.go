@@ -29,7 +29,8 @@ import (
 type Witness interface {
 	// Tensor returns the dense values of a tensor that is not fixed.
 	Tensor(id model.TensorID) []int32
-	// Fixed returns those of a fixed tensor: the same list at every call.
+	// Fixed returns those of a fixed tensor, or of one by formula: the same list at
+	// every call.
 	Fixed(id model.TensorID) ints.Ints
 	// StepKeys returns the dense look-up keys of a lookup step.
 	StepKeys(step int) []int32
@@ -37,7 +38,7 @@ type Witness interface {
 
 // Values returns the dense values of a tensor of g of any kind.
 func Values(g *model.Graph, w Witness, id model.TensorID) ints.Ints {
-	if g.Tensors[id].Kind == model.Fixed {
+	if g.Tensors[id].Kind.Constant() {
 		return w.Fixed(id)
 	}
 	return ints.Int32s(w.Tensor(id))

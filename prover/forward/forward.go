@@ -12,8 +12,8 @@ import (
 // Witness holds the values of one run.
 type Witness struct {
 	// Values are the dense, row-major values of inputs and witness by TensorID.
-	// Virtual tensors are nil: Tensor computes them. So are fixed ones, which are
-	// in Weights.
+	// Virtual tensors are nil: Tensor computes them. So are fixed ones and those by
+	// formula, which are in Weights.
 	Values  [][]int32
 	Weights model.Weights
 	// Keys are the dense keys that each lookup step looked up, by step; nil
@@ -41,12 +41,12 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 // RunOn is Run with some of the steps on a machine, if that is not nil. The
 // results are the same.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
-	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: weights, Keys: make([][]int32, len(g.Steps)), graph: g}
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
 		}
 	}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps))}
 	if len(inputs) != len(g.Inputs) {
 		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
 	}
@@ -56,6 +56,8 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 		}
 		w.Values[id] = inputs[i]
 	}
+	g = g.WithIds(inputs)
+	w.graph = g
 	for _, m := range g.Mults {
 		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
 	}
@@ -95,7 +97,7 @@ func checkInput(t *model.Tensor, v []int32) error {
 // called concurrently.
 func (w *Witness) Tensor(id model.TensorID) []int32 { return ints.All(w.eval(id, nil)) }
 
-// Fixed returns the values of a fixed tensor.
+// Fixed returns the values of a fixed tensor, or of one by formula.
 func (w *Witness) Fixed(id model.TensorID) ints.Ints { return w.Weights[id] }
 
 // eval returns the values of any tensor in the width that they have, given those
@@ -104,7 +106,7 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 	if w.Values[id] != nil {
 		return ints.Int32s(w.Values[id])
 	}
-	if w.graph.Tensors[id].Kind == model.Fixed {
+	if w.graph.Tensors[id].Kind.Constant() {
 		return w.Weights[id]
 	}
 	if v, ok := known[id]; ok {

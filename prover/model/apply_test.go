@@ -10,8 +10,9 @@ import (
 )
 
 // drawView makes a random view and the shapes it fits: slices, windows,
-// broadcasts, sums, gathers and reshapes, on axes in any order.
-func drawView(t *rapid.T) (v *View, in, out []int) {
+// broadcasts, sums, gathers and reshapes, on axes in any order, and the inputs that
+// wire it.
+func drawView(t *rapid.T) (v *View, in, out []int, inputs []Tensor) {
 	v = &View{}
 	summed := false
 	n := rapid.IntRange(1, 3).Draw(t, "groups")
@@ -19,7 +20,7 @@ func drawView(t *rapid.T) (v *View, in, out []int) {
 	for range n {
 		dim := rapid.IntRange(1, 5).Draw(t, "dim")
 		at := len(in)
-		switch rapid.IntRange(0, 4).Draw(t, "map") {
+		switch rapid.IntRange(0, 5).Draw(t, "map") {
 		case 0: // window
 			a, b := rapid.IntRange(1, 4).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")
 			v.Groups = append(v.Groups, Group{
@@ -53,6 +54,14 @@ func drawView(t *rapid.T) (v *View, in, out []int) {
 			v.Groups = append(v.Groups, Group{Out: []int{len(outDims), len(outDims) + 1}, In: []int{at}, Map: MapReshape})
 			outDims = append(outDims, dim, b)
 			in = append(in, dim*b)
+		case 5: // gather by public indexes
+			a, b := rapid.IntRange(1, 3).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")
+			ids := rapid.SliceOfN(rapid.Int32Range(0, int32(dim-1)), a*b, a*b).Draw(t, "ids")
+			v.Groups = append(v.Groups, Group{Out: []int{len(outDims), len(outDims) + 1}, In: []int{at}, Map: MapPublic,
+				Ids: TensorID(len(inputs)), Entries: ids})
+			inputs = append(inputs, Tensor{Shape: []int{b * a}, Kind: Input, Max: int64(dim - 1)})
+			outDims = append(outDims, a, b)
+			in = append(in, dim)
 		}
 	}
 	// Permute the output axes.
@@ -69,7 +78,7 @@ func drawView(t *rapid.T) (v *View, in, out []int) {
 	if !summed {
 		v.Fill = int64(rapid.IntRange(-3, 3).Draw(t, "fill"))
 	}
-	return v, in, out
+	return v, in, out, inputs
 }
 
 func upTo(n int) []int {
@@ -82,8 +91,8 @@ func upTo(n int) []int {
 
 func TestAccumulateAgreesWithReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v, in, out := drawView(t)
-		if err := v.validate(out, in); err != nil {
+		v, in, out, inputs := drawView(t)
+		if err := v.validate(inputs, out, in); err != nil {
 			t.Fatal(err)
 		}
 		src := rapid.SliceOfN(rapid.Int32Range(-9, 9), Size(in), Size(in)).Draw(t, "src")

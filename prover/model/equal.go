@@ -17,7 +17,7 @@ func (l Linear) equal(o Linear) bool {
 
 func (g Group) equal(o Group) bool {
 	return g.Map == o.Map && g.Base == o.Base && slices.Equal(g.Out, o.Out) && slices.Equal(g.In, o.In) &&
-		slices.Equal(g.Strides, o.Strides) && slices.Equal(g.Sum, o.Sum) && slices.Equal(g.Index, o.Index)
+		slices.Equal(g.Strides, o.Strides) && slices.Equal(g.Sum, o.Sum) && slices.Equal(g.Index, o.Index) && g.Ids == o.Ids
 }
 
 func (p Product) equal(o Product) bool {

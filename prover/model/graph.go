@@ -43,6 +43,9 @@ const (
 	Witness
 	// Virtual tensors are sums of views; claims on them move to their sources.
 	Virtual
+	// ByFormula tensors are functions of the index: the verifier evaluates their MLE
+	// itself, whatever their size.
+	ByFormula
 )
 
 // Tensor is an integer tensor. The real value it stands for is
@@ -57,6 +60,7 @@ type Tensor struct {
 	Min, Max int64
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
+	Formula  *Formula // ByFormula
 }
 
 // FracAt returns the Frac of the entry with a row-major index.

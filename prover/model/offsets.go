@@ -1,6 +1,10 @@
 package model
 
-import "github.com/prove-model/prove-model/prover/ints"
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/ints"
+)
 
 // Offsets describes a view that does not sum by where its entries lie: entry
 // (o_0, o_1, …) of the view of src is data[axes[0][o_0] + axes[1][o_1] + …].
@@ -52,6 +56,14 @@ func (v *View) Offsets(src ints.Ints, in, out []int) (data ints.Ints, axes [][]i
 			}
 		}
 	}
+	// No axis goes below its first entry, so that any part of the sum is an index.
+	for _, offsets := range axes {
+		least := slices.Min(offsets)
+		for i := range offsets {
+			offsets[i] -= least
+		}
+		first += least
+	}
 	for i := range axes[0] {
 		axes[0][i] += first
 	}
@@ -73,6 +85,8 @@ func (v *View) padding(in, out []int) (before, dims []int, ok bool) {
 					return nil, nil, false
 				}
 			}
+		case g.Map == MapPublic: // its indexes are no sums of offsets, one an axis
+			return nil, nil, false
 		case g.Map == MapAffine:
 			lo, hi := g.Base, g.Base
 			for j, a := range g.Out {

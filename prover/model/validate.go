@@ -103,7 +103,7 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if n := len(t.Fracs); n > 0 && (t.Kind != Input || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
 		return fmt.Errorf("%d scales of %v entries", n, t.Shape)
 	}
-	if t.Kind > Virtual {
+	if t.Kind > ByFormula {
 		return fmt.Errorf("unknown kind %d", t.Kind)
 	}
 	if t.Min > t.Max || t.Min <= -Bound || t.Max >= Bound {
@@ -117,6 +117,9 @@ func (g *Graph) validateTensor(id TensorID) error {
 	}
 	if (t.Kind == Virtual) != (len(t.Def) > 0) {
 		return errors.New("exactly the virtual tensors have a definition")
+	}
+	if err := t.validateFormula(); err != nil {
+		return err
 	}
 	for _, l := range t.Def {
 		if l.Src >= id {
@@ -140,7 +143,7 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 	if l.View == nil {
 		return sameShape(out, in)
 	}
-	return l.View.validate(out, in)
+	return l.View.validate(g.Tensors, out, in)
 }
 
 func sameShape(a, b []int) error {

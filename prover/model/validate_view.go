@@ -10,7 +10,7 @@ import (
 // variables: the verifier walks them.
 const maxWiring = 1 << 24
 
-func (v *View) validate(out, in []int) error {
+func (v *View) validate(tensors []Tensor, out, in []int) error {
 	if v.Fill <= -Bound || v.Fill >= Bound {
 		return fmt.Errorf("fill %d out of range", v.Fill)
 	}
@@ -32,7 +32,7 @@ func (v *View) validate(out, in []int) error {
 			}
 			seenIn |= 1 << a
 		}
-		if err := g.validate(out, in, v.Fill != 0); err != nil {
+		if err := g.validate(tensors, out, in, v.Fill != 0); err != nil {
 			return err
 		}
 	}
@@ -42,11 +42,11 @@ func (v *View) validate(out, in []int) error {
 	return nil
 }
 
-func (g *Group) validate(out, in []int, filled bool) error {
+func (g *Group) validate(tensors []Tensor, out, in []int, filled bool) error {
 	if len(g.Out)+len(g.In) == 0 {
 		return errors.New("view: a group without axes")
 	}
-	if g.Map != MapAffine && (g.Base != 0 || len(g.Strides) != 0 || len(g.Sum) != 0) || g.Map != MapIndex && len(g.Index) != 0 {
+	if g.Map != MapAffine && (g.Base != 0 || len(g.Strides) != 0 || len(g.Sum) != 0) || g.Map != MapIndex && len(g.Index) != 0 || g.Map != MapPublic && g.Ids != 0 {
 		return errors.New("view: a group with the parameters of another map")
 	}
 	if g.Map == MapAffine && (len(g.In) > 1 || len(g.Strides) != len(g.Out)) {
@@ -55,7 +55,7 @@ func (g *Group) validate(out, in []int, filled bool) error {
 	if g.Map == MapReshape && sizeOf(out, g.Out) != sizeOf(in, g.In) {
 		return errors.New("view: reshape changes the size")
 	}
-	if g.Map <= MapReshape && g.Trivial(out, in) {
+	if g.Trivial(out, in) {
 		return nil
 	}
 	if sizeOf(in, g.In) > maxWiring {
@@ -99,6 +99,8 @@ func (g *Group) validate(out, in []int, filled bool) error {
 			}
 		}
 	case MapReshape:
+	case MapPublic:
+		return g.validateIds(tensors, out, in)
 	default:
 		return fmt.Errorf("view: unknown map %d", g.Map)
 	}

@@ -26,6 +26,12 @@ type Group struct {
 	Sum       []SumIndex
 	// Index: one output axis, at most one source axis; Index[o] is the source index or −1.
 	Index []int
+	// Public: one source axis; Ids is the input whose entries, as many as the output
+	// axes have and in their row-major order, are the source indexes. Entries are
+	// these entries, in a graph that they have been put into (Graph.WithIds), and
+	// nil in others, such as a key's.
+	Ids     TensorID
+	Entries []int32
 }
 
 // SumIndex is an index i in [0, Dim) that is summed over, with its stride. In a
@@ -45,6 +51,9 @@ const (
 	MapIndex
 	// MapReshape equates the row-major index over Out with that over In.
 	MapReshape
+	// MapPublic is an arbitrary function of several axes that the statement gives
+	// (gather with public indexes).
+	MapPublic
 )
 
 // Identity reports whether the view is nil, the identity.
@@ -116,6 +125,10 @@ func (g *Group) ForEachOf(out, in []int, from, to int, f func(o, i int)) {
 				f(from+o, i)
 			}
 		}
+	case MapPublic:
+		for o, i := range g.Entries[from:to] {
+			f(from+o, int(i))
+		}
 	case MapAffine:
 		g.forEachAffine(out, in, from, to, f)
 	}
@@ -165,12 +178,18 @@ func (g *Group) forEachAffine(out, in []int, from, to int, f func(o, i int)) {
 	}
 }
 
-// Bases sets dst[k] to the source index that output from + k of an affine or index
-// group is wired to, sums aside: an index outside of the source axis is wired to
+// Bases sets dst[k] to the source index that output from + k of a group that is no
+// reshape is wired to, sums aside: an index outside of the source axis is wired to
 // nothing.
 func (g *Group) Bases(out []int, from int, dst []int) {
 	if g.Map == MapIndex {
 		copy(dst, g.Index[from:])
+		return
+	}
+	if g.Map == MapPublic {
+		for k := range dst {
+			dst[k] = int(g.Entries[from+k])
+		}
 		return
 	}
 	index := make([]int, len(g.Out))

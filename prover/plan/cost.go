@@ -32,6 +32,7 @@ const (
 	workView       = 300
 	workBlock      = 150 // a block of a look-up tree: its place in the tree, and in its step
 	workPieceBit   = 10  // a piece of a table, for each bit of its key
+	workFormulaBit = 40  // a tensor by formula, for each bit of its indexes or offset
 	workClaimBlock = 110 // a block of a tensor that a claim is on
 	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
 )

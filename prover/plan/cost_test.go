@@ -44,13 +44,15 @@ func TestCost(t *testing.T) {
 		"tensors in many blocks":       {"blocks", scattered(20)},
 		"a huge input":                 {"entries", model.Graph{Tensors: []model.Tensor{input(maxPublic + 1)}, Inputs: []model.TensorID{0}}},
 		"a large input at many points": {"work", manyPoints(1<<22, 200)},
+		"many formulas":                {"too much work", manyFormulas(50000)},
+		"many saturated rows":          {"too many blocks", manySaturated(1 << 12)},
 		"chunks without anything":      {"work", model.Graph{Tensors: []model.Tensor{input(2)}, Inputs: []model.TensorID{0}, Chunks: 1 << 16}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := c.g
 			g.Chunks = max(g.Chunks, 1)
 			g.Outputs = []model.TensorID{model.TensorID(len(g.Tensors) - 1)}
-			if name == "tensors in many blocks" {
+			if name == "tensors in many blocks" || name == "many saturated rows" {
 				g.Outputs = g.Inputs
 			}
 			if err := g.Validate(); err != nil {
@@ -98,6 +100,39 @@ func manySteps(n int) model.Graph {
 		g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{1}, Kind: model.Witness, Max: 1})
 		g.Steps = append(g.Steps, model.Step{Kind: model.StepExact, Shape: []int{1}, Out: model.TensorID(i + 1),
 			Acc: model.Acc{Linear: []model.Linear{{Coef: 1}}}, Lo: model.None, Den: model.None, Table: model.None})
+	}
+	return g
+}
+
+// manyFormulas is a sum of n matrices by formula.
+func manyFormulas(n int) model.Graph {
+	g := model.Graph{Tensors: []model.Tensor{input(1)}, Inputs: []model.TensorID{0}}
+	var sum []model.Linear
+	for i := range n {
+		g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{4, 4}, Kind: model.ByFormula, Max: 1, Formula: &model.Formula{Offset: int64(i)}})
+		sum = append(sum, model.Linear{Coef: 1, Src: model.TensorID(i + 1)})
+	}
+	g.Tensors = append(g.Tensors, virtual(sum, 4, 4))
+	return g
+}
+
+// manySaturated looks up in n tables with as many marks as there may be, in blocks as
+// small as there are.
+func manySaturated(n int) model.Graph {
+	g := model.Graph{Tensors: []model.Tensor{input(1), {Shape: []int{1 << 9}, Kind: model.Fixed, Max: 1}}, Inputs: []model.TensorID{0}}
+	table := model.Table{Kind: model.TableFunc, Bits: 9, Values: 1}
+	for i := range int64(model.MaxSaturated) {
+		table.Saturated = append(table.Saturated, model.Rows{From: 8*i + 1, To: 8*i + 7})
+	}
+	for i := range n {
+		g.Tables = append(g.Tables, table)
+		g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{1}, Kind: model.Witness, Max: 1})
+		g.Steps = append(g.Steps, model.Step{Shape: []int{1}, Acc: model.Acc{Linear: []model.Linear{{Coef: 1}}}, Table: model.TableID(i),
+			Out: model.TensorID(i + 2), Lo: model.None, Den: model.None})
+	}
+	for i := range n {
+		g.Mults = append(g.Mults, model.Mult{Table: model.TableID(i), Tensor: model.TensorID(len(g.Tensors))})
+		g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{1 << 9}, Kind: model.Witness, Max: 1})
 	}
 	return g
 }

@@ -46,7 +46,8 @@ const None Value = -1
 type NodeKind uint8
 
 const (
-	// Public is an input tensor at a point: the verifier evaluates it.
+	// Public is an input tensor, or one by formula, at a point: the verifier evaluates
+	// it.
 	Public NodeKind = iota
 	// Sent is a committed tensor at a point: sent, and a claim.
 	Sent

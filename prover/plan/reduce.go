@@ -162,6 +162,9 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 	case model.Input:
 		n.Kind = Public
 		r.cost.public(t.Shape)
+	case model.ByFormula:
+		n.Kind = Public
+		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)
 	case model.Virtual:
 		n.Kind, n.Shape = Combination, t.Shape
 		n.Terms = r.linear(t.Def, t.Shape, at)

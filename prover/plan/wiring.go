@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/model"
@@ -61,8 +62,10 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 // findEmpty sets Empty, which takes a walk over the pairs of Single groups.
 func (w *Wiring) findEmpty() {
 	for _, g := range w.Single {
-		wired := false
-		g.ForEach(w.Out, w.In, func(int, int) { wired = true })
+		wired := g.Map == model.MapPublic // whatever the indexes are
+		if !wired {
+			g.ForEach(w.Out, w.In, func(int, int) { wired = true })
+		}
 		w.Empty = w.Empty || !wired
 	}
 }
@@ -135,4 +138,24 @@ func (w *Wiring) renamed(at Point) Point {
 		}
 	}
 	return p
+}
+
+// WithIds returns the wiring with the entries of the inputs that are indexes in its
+// groups, w itself if there are none.
+func (w *Wiring) WithIds(values func(model.TensorID) []int32) *Wiring {
+	public := func(g *model.Group) bool { return g.Map == model.MapPublic }
+	if !slices.ContainsFunc(w.Single, public) && !slices.ContainsFunc(w.Summed, public) {
+		return w
+	}
+	bind := func(groups []*model.Group) []*model.Group {
+		bound := make([]*model.Group, len(groups))
+		for i, g := range groups {
+			b := g.WithIds(values)
+			bound[i] = &b
+		}
+		return bound
+	}
+	bound := *w
+	bound.Single, bound.Summed = bind(w.Single), bind(w.Summed)
+	return &bound
 }

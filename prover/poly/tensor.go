@@ -67,11 +67,26 @@ func OuterEq(shape []int, parts [][]field.QM31) []field.QM31 {
 // Outer returns the products a[i]·b[j], row-major.
 func Outer(a, b []field.QM31) []field.QM31 {
 	out := make([]field.QM31, len(a)*len(b))
-	for i, x := range a {
-		field.MulAccQM31Vec(out[i*len(b):][:len(b)], b, x)
+	switch {
+	case len(b) == 1:
+		field.MulAccQM31Vec(out, a, b[0])
+	case len(b) < shortRow:
+		for i, x := range a {
+			for j, y := range b {
+				out[i*len(b)+j] = x.Mul(y)
+			}
+		}
+	default:
+		for i, x := range a {
+			field.MulAccQM31Vec(out[i*len(b):][:len(b)], b, x)
+		}
 	}
 	return out
 }
+
+// shortRow is the length from which on a vector operation takes less than single
+// products.
+const shortRow = 16
 
 // PadTable spreads a dense table to the cube in which every axis is padded to
 // a power of two. It returns t itself if nothing needs to move.

@@ -37,7 +37,7 @@ func (d *decoder) free(p *proofpb.Free) model.FreeDim {
 }
 
 func (d *decoder) tensor(p *proofpb.Tensor) model.Tensor {
-	return model.Tensor{
+	t := model.Tensor{
 		Name:   p.Name,
 		Shape:  d.sizes(p.Shape),
 		Scales: scales(p.Scales),
@@ -48,6 +48,10 @@ func (d *decoder) tensor(p *proofpb.Tensor) model.Tensor {
 		Max:    p.Max,
 		Def:    decodeList(p.Definition, d.linear),
 	}
+	if f := p.Formula; f != nil {
+		t.Formula = &model.Formula{Kind: model.FormulaKind(f.Kind), Offset: f.Offset, Step: f.Step}
+	}
+	return t
 }
 
 // fracs keeps an absent list nil.
@@ -84,6 +88,7 @@ func (d *decoder) group(p *proofpb.Group) model.Group {
 		Base:      d.signed(p.Base),
 		BaseScale: model.Scale(p.BaseScale),
 		Sum:       decodeList(p.Sums, d.sum),
+		Ids:       decodeID[model.TensorID](d, uint64(p.Ids), d.tensors),
 	}
 	for _, s := range p.Strides {
 		g.Strides = append(g.Strides, d.signed(s))

@@ -25,7 +25,7 @@ func encodeFree(d *model.FreeDim) *proofpb.Free {
 }
 
 func encodeTensor(t *model.Tensor) *proofpb.Tensor {
-	return &proofpb.Tensor{
+	p := &proofpb.Tensor{
 		Name:       t.Name,
 		Shape:      encodeInts[uint64](t.Shape),
 		Kind:       proofpb.Tensor_Kind(t.Kind),
@@ -36,6 +36,10 @@ func encodeTensor(t *model.Tensor) *proofpb.Tensor {
 		Definition: encodeList(t.Def, encodeLinear),
 		Scales:     encodeInts[uint32](t.Scales),
 	}
+	if f := t.Formula; f != nil {
+		p.Formula = &proofpb.Formula{Kind: proofpb.Formula_Kind(f.Kind), Offset: f.Offset, Step: f.Step}
+	}
+	return p
 }
 
 func encodeLinear(l *model.Linear) *proofpb.Linear {
@@ -56,6 +60,7 @@ func encodeGroup(g *model.Group) *proofpb.Group {
 		Sums:      encodeList(g.Sum, encodeSum),
 		Index:     encodeInts[uint64](g.Index),
 		BaseScale: uint32(g.BaseScale),
+		Ids:       uint32(g.Ids),
 	}
 	for i := range p.Index {
 		p.Index[i]++

@@ -172,8 +172,10 @@ func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The buffer grows with what arrives, not with what the length promises.
+	// Beyond a megabyte the buffer grows with what arrives, not with what the length
+	// promises.
 	var b bytes.Buffer
+	b.Grow(int(min(n, 1<<20)) + bytes.MinRead)
 	if _, err := io.CopyN(&b, p.buf, int64(n)); err != nil {
 		return nil, readError(err, what)
 	}

@@ -161,6 +161,14 @@ func genKey() *rapid.Generator[*Key] {
 			}
 			k.Circuit.Graph.Tables[2].Saturated = rows[:min(len(rows), model.MaxSaturated)]
 		}
+		if rapid.Bool().Draw(t, "formula") {
+			f := &model.Formula{Kind: model.FormulaKind(rapid.IntRange(0, 3).Draw(t, "formula kind")), Offset: rapid.Int64Range(-99, 99).Draw(t, "offset")}
+			shape := []int{rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "columns")}
+			if f.Kind == model.Progression {
+				f.Step, shape = rapid.Int64Range(-99, 99).Draw(t, "step"), shape[:1]
+			}
+			k.Circuit.Graph.Tensors = append(k.Circuit.Graph.Tensors, model.Tensor{Shape: shape, Kind: model.ByFormula, Min: -1000, Max: 1000, Formula: f})
+		}
 		k.RowVars = rapid.IntRange(1, soundness.MaxLogDomain).Draw(t, "row")
 		if rapid.Bool().Draw(t, "source") {
 			k.Source = genSource().Draw(t, "made from")

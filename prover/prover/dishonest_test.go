@@ -153,6 +153,19 @@ func (h honestGraph) Tensor(id model.TensorID) []int32 {
 	return out
 }
 
+// reformulate gives a summand of the masked step's, counted through its linear ones and
+// products, a formula with another offset.
+func (b *builder) reformulate(i int, offset int64) {
+	acc := &b.step("masked").Acc
+	id := acc.Products[0].B
+	if i < len(acc.Linear) {
+		id = acc.Linear[i].Src
+	}
+	f := *b.g.Tensors[id].Formula
+	f.Offset = offset
+	b.g.Tensors[id].Formula = &f
+}
+
 // edit returns a copy of a fixed tensor's values that takes their place.
 func (b *builder) edit(id model.TensorID) []int32 {
 	v := make(ints.Int32s, b.w[id].Len())
@@ -214,7 +227,10 @@ func TestDishonestProvers(t *testing.T) {
 			v.Groups[0].Index = []int{0, 3, 2, 1, 0, 0, 1, 2, 3, 2}
 			s.Acc.Linear[0].View = &v
 		}},
-		"another quotient rounding": {graph: func(b *builder) { b.step("div").Acc.Const = 5 }},
+		"a mask of another diagonal": {graph: func(b *builder) { b.reformulate(2, 1) }},
+		"another identity":           {graph: func(b *builder) { b.reformulate(0, -1) }},
+		"other positions":            {graph: func(b *builder) { b.reformulate(1, 21) }},
+		"another quotient rounding":  {graph: func(b *builder) { b.step("div").Acc.Const = 5 }},
 		// Other weights under the same commitment.
 		"one weight of the convolution": {weights: func(b *builder) { b.edit(b.find("weights"))[5]++ }},
 		"two weights swapped": {weights: func(b *builder) {

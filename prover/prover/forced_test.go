@@ -32,6 +32,8 @@ type forger struct {
 	tree   *whir.Tree
 	in     [][]int32
 	honest *forward.Witness
+	// several counts the forgeries for which more than one step was altered.
+	several int
 }
 
 func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Options, chunk int) *forger {
@@ -67,7 +69,7 @@ func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{w, f.m.Graph}, Options{})
+	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{w, f.m.Graph.WithIds(f.in)}, Options{})
 	r.party = sites.NewUncheckedProver
 	var buf bytes.Buffer
 	if err := r.prove(&buf); err != nil {
@@ -84,84 +86,172 @@ type forgery struct {
 	set  map[model.TensorID]map[int]int64 // entry → value, modulo p
 }
 
-// forge returns the witness that agrees best with a forgery: everything after
-// the step is computed from the forged values, if that is possible, and the
-// step's own keys and counts are those that its equation asks for modulo p.
-func (f *forger) forge(c forgery) *forward.Witness {
-	g, w := f.m.Graph, slices.Clone(f.m.Weights)
-	s := &g.Steps[c.step]
-	// The step becomes one that computes the accumulator alone; its results
-	// are given.
-	h := *g
-	h.Tensors, h.Steps = slices.Clone(g.Tensors), slices.Clone(g.Steps)
-	for id, entries := range c.set {
-		v := slices.Clone(f.honest.Values[id])
-		for i, x := range entries {
-			v[i] = centred(x)
-		}
-		w[id] = ints.Int32s(v)
-	}
-	for _, id := range []model.TensorID{s.Lo, s.Out} {
-		if id != model.None {
-			h.Tensors[id].Kind = model.Fixed
-			if w[id] == nil {
-				w[id] = ints.Int32s(f.honest.Values[id])
-			}
-		}
-	}
-	scratch := model.TensorID(len(h.Tensors))
-	h.Tensors = append(h.Tensors, model.Tensor{Shape: s.Shape, Kind: model.Witness, Chunk: s.Chunk})
-	h.Steps[c.step] = model.Step{Kind: model.StepExact, Name: s.Name, Shape: s.Shape, Acc: s.Acc, Out: scratch,
-		Lo: model.None, Table: model.None, Den: model.None, Chunk: s.Chunk}
-	forged, err := forward.Run(context.Background(), &h, append(w, nil), f.in)
-	if err != nil {
-		// Later steps refuse these values: leave those as they were.
-		forged = &forward.Witness{Values: slices.Clone(f.honest.Values), Weights: f.m.Weights, Keys: slices.Clone(f.honest.Keys)}
-		for id := range c.set {
-			forged.Values[id] = ints.All(w[id])
-		}
-	} else {
+// forge returns the witness that agrees best with forgeries of different steps: all
+// that comes after is computed from the forged values, and where a later step refuses
+// what they give, its own results are what its equation asks for, with the nearest row
+// of the table. So a forger alters as many steps as it takes, each consistent with the
+// others but where constraints leave none.
+func (f *forger) forge(list ...forgery) *forward.Witness {
+	g := f.m.Graph
+	given := forced{steps: map[int]bool{}, values: map[model.TensorID][]int32{}}
+	for _, c := range list {
+		given.steps[c.step] = true
+		s := &g.Steps[c.step]
 		for _, id := range []model.TensorID{s.Lo, s.Out} {
 			if id != model.None {
-				forged.Values[id] = ints.All(w[id])
+				given.values[id] = slices.Clone(f.honest.Values[id])
+			}
+		}
+		for id, entries := range c.set {
+			for i, x := range entries {
+				given.values[id][i] = centred(x)
 			}
 		}
 	}
-	if s.Kind == model.StepLookup {
-		f.lookUp(forged, c, err == nil)
+	for {
+		w, accs, err := f.rerun(given, len(g.Steps))
+		if err == nil {
+			f.lookUp(w, given, accs)
+			if len(given.steps) > 1 {
+				f.several++
+			}
+			return w
+		}
+		at := -1
+		if _, scan := fmt.Sscanf(err.Error(), "step %d", &at); scan != nil || given.steps[at] || !f.refused(given, at) {
+			return f.alone(list[0], given)
+		}
 	}
-	return forged
 }
 
-// lookUp sets the keys of the forged step, and counts them where they are rows
-// of the table.
-func (f *forger) lookUp(w *forward.Witness, c forgery, recount bool) {
+// forced are steps whose results are given, right or wrong.
+type forced struct {
+	steps  map[int]bool
+	values map[model.TensorID][]int32
+}
+
+// rerun executes the first steps of the graph, with the accumulators alone of those
+// whose results are given. It returns these by step.
+func (f *forger) rerun(given forced, steps int) (*forward.Witness, map[int][]int32, error) {
+	h, w := *f.m.Graph, slices.Clone(f.m.Weights)
+	h.Tensors, h.Steps = slices.Clone(h.Tensors), slices.Clone(h.Steps[:steps])
+	for id, v := range given.values {
+		h.Tensors[id].Kind, w[id] = model.Fixed, ints.Int32s(v)
+	}
+	scratch := map[int]model.TensorID{}
+	for i := range h.Steps {
+		if s := h.Steps[i]; given.steps[i] {
+			scratch[i] = model.TensorID(len(h.Tensors))
+			h.Tensors = append(h.Tensors, model.Tensor{Shape: s.Shape, Kind: model.Witness, Chunk: s.Chunk})
+			w = append(w, nil)
+			h.Steps[i] = model.Step{Kind: model.StepExact, Name: s.Name, Shape: s.Shape, Acc: s.Acc, Out: scratch[i],
+				Lo: model.None, Table: model.None, Den: model.None, Chunk: s.Chunk}
+		}
+	}
+	run, err := forward.Run(context.Background(), &h, w, f.in)
+	if err != nil {
+		return nil, nil, err
+	}
+	for id, v := range given.values {
+		run.Values[id] = v
+	}
+	accs := map[int][]int32{}
+	for i, id := range scratch {
+		accs[i] = run.Values[id]
+	}
+	return run, accs, nil
+}
+
+// refused gives a step that refuses its accumulator results all the same. It reports
+// false if it cannot.
+func (f *forger) refused(given forced, at int) bool {
+	s := &f.m.Graph.Steps[at]
+	if s.Kind != model.StepLookup {
+		return false
+	}
+	given.steps[at] = true
+	_, accs, err := f.rerun(given, at+1)
+	if err != nil {
+		return false
+	}
+	table := &f.m.Graph.Tables[s.Table]
+	var column, lo, out []int32
+	if table.Kind == model.TableFunc {
+		column = ints.All(f.m.Weights[table.Values])
+	}
+	for _, acc := range accs[at] {
+		key := int64(acc) >> s.Shift
+		lo = append(lo, int32(int64(acc)-key<<s.Shift))
+		key = min(max(key, table.Min), table.Min+1<<table.Bits-1)
+		out = append(out, int32(table.Value(key, column)))
+	}
+	if s.Lo != model.None {
+		given.values[s.Lo] = lo
+	}
+	if s.Out != model.None {
+		given.values[s.Out] = out
+	}
+	return true
+}
+
+// lookUp sets the keys of the steps whose results are given to what their equations
+// ask for modulo p, and counts them where they are rows of the table.
+func (f *forger) lookUp(w *forward.Witness, given forced, accs map[int][]int32) {
 	g := f.m.Graph
-	s := &g.Steps[c.step]
-	table := &g.Tables[s.Table]
-	var counts []int32
-	for _, m := range g.Mults {
-		if m.Chunk == s.Chunk && m.Table == s.Table {
-			counts = slices.Clone(w.Values[m.Tensor])
-			w.Values[m.Tensor] = counts
+	for i, acc := range accs {
+		s := &g.Steps[i]
+		if s.Kind != model.StepLookup {
+			continue
 		}
+		table := &g.Tables[s.Table]
+		var counts []int32
+		for _, m := range g.Mults {
+			if m.Chunk == s.Chunk && m.Table == s.Table {
+				counts = w.Values[m.Tensor]
+			}
+		}
+		keys := slices.Clone(acc)
+		inverse := field.M31(1).Div2Exp(uint(s.Shift))
+		for k := range keys {
+			if s.Lo != model.None {
+				rest := int64(acc[k]) - int64(given.values[s.Lo][k])
+				keys[k] = centred(int64(field.FromInt64(rest).Mul(inverse)))
+			}
+			if table.Contains(int64(keys[k])) {
+				counts[int64(keys[k])-table.Min]++
+			}
+		}
+		w.Keys[i] = keys
 	}
-	keys := slices.Clone(f.honest.Keys[c.step])
-	inverse := field.M31(1).Div2Exp(uint(s.Shift))
-	for i, k := range keys {
+}
+
+// alone is a forgery with all other values, keys and counts as they were.
+func (f *forger) alone(c forgery, given forced) *forward.Witness {
+	s := &f.m.Graph.Steps[c.step]
+	w := &forward.Witness{Values: slices.Clone(f.honest.Values), Weights: f.honest.Weights, Keys: slices.Clone(f.honest.Keys)}
+	for id := range c.set {
+		w.Values[id] = given.values[id]
+	}
+	if s.Kind != model.StepLookup {
+		return w
+	}
+	table := &f.m.Graph.Tables[s.Table]
+	acc := slices.Clone(w.Keys[c.step])
+	for i, k := range acc {
 		if s.Lo != model.None {
-			// acc is what the honest values say.
-			acc := int64(k)<<s.Shift + int64(f.honest.Values[s.Lo][i])
-			keys[i] = centred(int64(field.FromInt64(acc - int64(w.Values[s.Lo][i])).Mul(inverse)))
+			acc[i] = k<<s.Shift + f.honest.Values[s.Lo][i]
 		}
-		if !recount {
-			counts[int64(k)-table.Min]--
-		}
-		if table.Contains(int64(keys[i])) {
-			counts[int64(keys[i])-table.Min]++
+		for _, m := range f.m.Graph.Mults {
+			if m.Chunk == s.Chunk && m.Table == s.Table {
+				if i == 0 {
+					w.Values[m.Tensor] = slices.Clone(w.Values[m.Tensor])
+				}
+				w.Values[m.Tensor][int64(k)-table.Min]--
+			}
 		}
 	}
-	w.Keys[c.step] = keys
+	f.lookUp(w, given, map[int][]int32{c.step: acc})
+	return w
 }
 
 // centred is the representative of x modulo p in (−p/2, p/2).
@@ -326,6 +416,58 @@ func TestWitnessIsForced(t *testing.T) {
 			}
 			defer fg.Close()
 			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, 1000)
+		})
+	}
+}
+
+// TestForgedInSeveralSteps alters steps of norms and of a Softmax together: the root and
+// the factor that it makes, the mean's digits with the remainders they leave, carries
+// with the digits above, and whatever follows from them.
+func TestForgedInSeveralSteps(t *testing.T) {
+	for name, build := range map[string]func(b *graph.Builder, x graph.Value) graph.Value{
+		"norm": func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Norm(graph.Norm{Axes: []int{1}, Epsilon: 1e-6}, x)
+		},
+		"LayerNorm": func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, x)
+		},
+		"Softmax": func(b *graph.Builder, x graph.Value) graph.Value { return b.Softmax(x, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const width = 70
+			rng := rand.New(rand.NewPCG(15, 16))
+			b := graph.NewBuilder(name)
+			b.Output("y", build(b, b.Input("x", graph.Float, []int{2, width})))
+			g, err := b.Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := make([]float64, 2*width)
+			for i := range x {
+				x[i] = rng.NormFloat64() * float64(1+99*(i/width))
+			}
+			f := newForger(t, g, [][]float64{x}, quantise.Options{}, 0)
+			if err := f.prove(t, f.honest); err != nil {
+				t.Fatalf("the honest control is rejected: %v", err)
+			}
+			// Values that have nothing to do with the honest ones end the run.
+			all := slices.DeleteFunc(f.all(t, rng), func(c forgery) bool { return strings.Contains(c.what, "any ") })
+			const tries = 25
+			for range tries {
+				var list []forgery
+				what := ""
+				for range 1 + rng.IntN(3) {
+					c := all[rng.IntN(len(all))]
+					if slices.ContainsFunc(list, func(o forgery) bool { return o.step == c.step }) {
+						continue
+					}
+					list, what = append(list, c), what+c.what+"; "
+				}
+				f.rejected(t, what, f.forge(list...))
+			}
+			if f.several < tries/3 {
+				t.Errorf("%d of %d forgeries alter several steps", f.several, tries)
+			}
 		})
 	}
 }

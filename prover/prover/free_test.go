@@ -15,13 +15,17 @@ import (
 
 // layers is a batch of n rows of 12 through two dense layers, with a table's
 // column, a view that is summed and a batch seen as one axis in between.
-func layers(n int) *builder {
+func layers(n int) *builder { return layersOf(n, 20, 4) }
+
+// layersOf does so with weights of up to span, and the first layer's sums rounded by
+// shift bits.
+func layersOf(n int, span int32, shift int) *builder {
 	rng := rand.New(rand.NewPCG(30, 31))
 	b := &builder{}
 	x := b.input(n, 12)
-	w := b.fixed(rng, 20, 8, 12)
+	w := b.fixed(rng, span, 8, 12)
 	y := b.requantise("first", []int{n, 8}, model.Acc{Products: []model.Product{
-		{Coef: 1, A: x, B: w, LabelsA: []int{0, 9}, LabelsB: []int{1, 9}}}}, 4, b.relu())
+		{Coef: 1, A: x, B: w, LabelsA: []int{0, 9}, LabelsB: []int{1, 9}}}}, shift, b.relu())
 	flat := b.virtual([]int{4 * n, 2}, model.Linear{Coef: 1, Src: y, View: &model.View{Groups: []model.Group{
 		{Out: []int{0, 1}, In: []int{0, 1}, Map: model.MapReshape}}}})
 	square := b.requantise("square", []int{4 * n, 2}, model.Acc{Linear: []model.Linear{{Coef: 1, Src: flat}}}, 0, b.square())
@@ -73,6 +77,49 @@ func proveLayers(t *testing.T, n int) proved {
 		t.Fatal(err)
 	}
 	return proved{&builder{g: *g}, key, file.Bytes()}
+}
+
+// TestWideWeights proves batches with weights that do not fit in 16 bits.
+func TestWideWeights(t *testing.T) {
+	ctx, rng := context.Background(), rand.New(rand.NewPCG(35, 36))
+	var builds []model.Build
+	for _, n := range []int{2, 3} {
+		builds = append(builds, model.Build{Sizes: []int{n}, Graph: &layersOf(n, 65520, 16).g})
+	}
+	c, err := model.Lift([]model.FreeDim{{Name: "batch", Bound: 16}}, builds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := layersOf(2, 65520, 16).w
+	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2, 16} {
+		g, err := c.At(model.Instance{Sizes: []int{n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]int32, 12*n)
+		for i := range x {
+			x[i] = rng.Int32N(256) - 128
+		}
+		wit, err := forward.Run(ctx, g, w, [][]int32{x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if _, err := Prove(ctx, key, g.Instance, tree, wit, &file, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := verifier.Verify(key, &file)
+		if err != nil {
+			t.Fatalf("a batch of %d: %v", n, err)
+		}
+		if !slices.Equal(r.Inputs[0], x) {
+			t.Errorf("a batch of %d: another statement", n)
+		}
+	}
 }
 
 // TestOneKey proves batches of several sizes, in one chunk or more, for one key.

@@ -52,6 +52,10 @@ func (b *builder) virtual(shape []int, def ...model.Linear) model.TensorID {
 	return b.tensor(model.Tensor{Name: "virtual", Shape: shape, Kind: model.Virtual, Def: def})
 }
 
+func (b *builder) formula(f model.Formula, shape ...int) model.TensorID {
+	return b.tensor(model.Tensor{Name: "formula", Shape: shape, Kind: model.ByFormula, Formula: &f})
+}
+
 func (b *builder) table(t model.Table) model.TableID {
 	for i := range b.g.Tables {
 		if b.g.Tables[i].Name == t.Name {
@@ -176,6 +180,21 @@ func everything(rng *rand.Rand) *builder {
 	b.divide("div", acc, den, q, r, 12)
 	b.add(model.Step{Kind: model.StepLookup, Name: "quotient range", Shape: []int{10}, Lo: model.None, Out: model.None,
 		Acc: model.Acc{Const: 1 << 15, Linear: []model.Linear{{Coef: 1, Src: q}}}, Table: b.rangeTable(16)})
+	// Half of the Gram matrices and a diagonal of fours, with every second of numbers from
+	// 20 down added to their rows, below the diagonal of the second but one.
+	below := b.formula(model.Formula{Kind: model.AtLeast, Offset: 1}, 5, 5)
+	repeat := model.Group{Out: []int{0}, Strides: []int{0}}
+	b.requantise("masked", []int{4, 5, 5}, model.Acc{
+		Linear: []model.Linear{
+			{Coef: 4, Src: b.formula(model.Formula{Kind: model.Equal}, 5, 5), View: &model.View{Groups: []model.Group{repeat, axis(1, 0), axis(2, 1)}}},
+			{Coef: 1, Src: b.formula(model.Formula{Kind: model.Progression, Offset: 20, Step: -3}, 9), View: &model.View{Groups: []model.Group{
+				repeat, {Out: []int{1}, Strides: []int{0}}, {Out: []int{2}, In: []int{0}, Strides: []int{2}}}}},
+		},
+		Products: []model.Product{
+			{Coef: 1, A: gram, B: b.formula(model.Formula{Kind: model.AtMost}, 5, 5), LabelsA: []int{0, 1, 2}, LabelsB: []int{1, 2}},
+			{Coef: 2, A: below, B: gram, LabelsA: []int{1, 9}, LabelsB: []int{0, 9, 2}},
+		},
+	}, 3, b.relu())
 	// Outputs: the quotient next to a slice of gram, padded with −5 (concat), and conv itself.
 	out := b.virtual([]int{16},
 		model.Linear{Coef: 1, Src: q, View: &model.View{Groups: []model.Group{axis(0, 0)}}},
@@ -204,7 +223,7 @@ func (b *builder) run(t testing.TB, rng *rand.Rand) *forward.Witness {
 	for i, id := range b.g.Inputs {
 		in[i] = make([]int32, model.Size(b.g.Tensors[id].Shape))
 		for j := range in[i] {
-			in[i][j] = rng.Int32N(256) - 128
+			in[i][j] = rng.Int32N(int32(b.g.Tensors[id].Max-b.g.Tensors[id].Min)+1) + int32(b.g.Tensors[id].Min)
 		}
 	}
 	wit, err := forward.Run(context.Background(), &b.g, b.w, in)

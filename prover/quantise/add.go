@@ -61,11 +61,10 @@ func (l *lowering) broadcast(x *value, shape []int) *expr {
 
 // addConstant lowers v = xs·x + cs·constant, with signs xs and cs.
 func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64) {
-	t := l.fg.Consts[name]
-	if x.gain != nil {
-		v.gain = x.gain.plus(v, t, cs)
+	if l.foldAdd(v, x, name) {
 		return
 	}
+	t := l.fg.Consts[name]
 	c, same := uniform(t)
 	if same {
 		c = float64(c * cs)
@@ -126,6 +125,9 @@ func (l *lowering) refine(v *value, e *expr, values []float64, most float64, rng
 	return e
 }
 
+// infinity is the least magnitude that stands for ∞ in masks alone.
+const infinity = 1e29
+
 // plusConstant adds constants, which broadcast to e's shape, at e's scale.
 func (l *lowering) plusConstant(e *expr, name string, shape []int, values []float64) *expr {
 	lo, hi, same := values[0], values[0], true
@@ -137,6 +139,9 @@ func (l *lowering) plusConstant(e *expr, name string, shape []int, values []floa
 		c.acc.Const = int64(math.Round(lo * pow2(e.frac)))
 		c.min, c.max = c.acc.Const, c.acc.Const
 		return e.plus(c)
+	}
+	if magnitudeOf(values) >= infinity {
+		refuse("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
 	}
 	id := l.constant(name, shape, values, e.frac)
 	return e.plus(l.tensorExpr(id, broadcastView(shape, e.shape), e.shape))

@@ -110,7 +110,7 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 func sameFixed(a, b *lowering) error {
 	for i := range a.fixeds {
 		x, y := &a.fixeds[i], &b.fixeds[i]
-		if len(x.sources) > 0 && slices.EqualFunc(x.sources, y.sources, sameTensor) {
+		if x.source != nil && sameTensor(x.source, y.source) {
 			continue
 		}
 		if t := &a.g.Tensors[x.id]; !sameFill(x.fill, y.fill, model.Size(t.Shape)) {

@@ -20,7 +20,7 @@ import (
 // not hold, in limbs of the second; nil if it does, or has no use for them. sum is
 // that of two tensors.
 func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *expr) *expr {
-	if l.formatted(a) == 0 || l.formatted(b) == 0 {
+	if l.opts.Formats[v.name].Weights == 0 {
 		return nil
 	}
 	ida, idb := l.tightened(a), l.tightened(b)
@@ -28,7 +28,7 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 		return nil
 	}
 	bits := (model.Log2Ceil(int(l.magnitude(idb))+1) + 1) / 2
-	if float64(l.magnitude(ida))*pow2(bits)*float64(c.count)*2 > float64(c.limit) {
+	if l.magnitude(ida)<<bits > c.limit/int64(2*c.count) {
 		return nil
 	}
 	p := l.movedParts(idb)
@@ -114,7 +114,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	extra := magnitudeOf(w.bias)
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
-	drop := p.bits
+	var drop int
 	for ; ; frac-- {
 		high, low := reach(frac)
 		drop = l.carryShift(v, t.Frac+frac, p.bits)

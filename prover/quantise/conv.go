@@ -93,7 +93,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	}
 	if t := l.fg.Consts[name]; t != nil {
 		w := weighting{
-			name: name, t: t, shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
+			name: name, t: &constantWeights{Tensor: t}, shape: shape, labels: labels, channels: m, inner: count, count: count, out: out, operand: operand,
 		}
 		if len(n.Inputs) > 2 {
 			w.biasName, w.bias = n.Inputs[2], l.fg.Consts[n.Inputs[2]].Float64s()
@@ -138,7 +138,7 @@ func lowerBatchNorm(l *lowering, n *graph.Node, v *value) {
 		labels[i] = i
 	}
 	l.weighted(v, x, weighting{
-		name: n.Inputs[1], t: scale, shape: []int{v.shape[1]}, labels: []int{1},
+		name: n.Inputs[1], t: &constantWeights{Tensor: scale}, shape: []int{v.shape[1]}, labels: []int{1},
 		channels: v.shape[1], inner: 1, count: 1, out: v.shape,
 		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
 		biasName: n.Inputs[2], bias: shift.Float64s(), biasShape: []int{v.shape[1]}, biasView: labelView([]int{1}, v.shape),

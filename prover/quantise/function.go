@@ -64,6 +64,9 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit > 0 && limit*pow2(e.frac) < 32 {
 		return l.tableFunction(v, l.narrowBitsOf(v))
 	}
+	if e.frac <= 0 && tableBits(e.min, e.max) <= model.MaxTableBits { // whole numbers stay what they are
+		return l.roundOn(v.name, e, e.frac, formatBits, b)
+	}
 	r := l.piecewiseRange(v.rng, base.rng, b)
 	rng := Range{Min: -r, Max: r}
 	if f := l.formatted(v); f > 0 {

@@ -13,10 +13,22 @@ import (
 // tell, which tightens every bound after. One whose features are scaled first has
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
+	if rows := l.fg.Rows(v.name); rows > 0 {
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(rows - 1)})
+	}
 	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom
 	if r == 0 {
 		r = 1
+	}
+	switch {
+	case l.fg.DTypes[v.name] == graph.Bool:
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: 1})
+	case l.integers(v.name) && l.fg.DTypes[v.name].Bits() <= 16:
+		lo, hi := l.fg.DTypes[v.name].Bounds()
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Min: lo, Max: hi})
+	case l.integers(v.name): // whole numbers stay what they are
+		bits, finest = max(bits, min(floorLog2(r)+1, formatBits)), 0
 	}
 	frac := floorLog2(float64(int64(1)<<bits-1) / r)
 	if frac > finest {
@@ -33,6 +45,12 @@ func (l *lowering) input(v *value) model.TensorID {
 			t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].abs()*l.opts.Headroom)))
 		}
 	}
+	return l.public(t)
+}
+
+// public adds a graph input.
+func (l *lowering) public(t model.Tensor) model.TensorID {
+	t.Kind = model.Input
 	id := model.TensorID(len(l.g.Tensors))
 	l.g.Tensors = append(l.g.Tensors, t)
 	l.g.Inputs = append(l.g.Inputs, id)
@@ -40,8 +58,8 @@ func (l *lowering) input(v *value) model.TensorID {
 }
 
 // inputFormat returns the width of an input and its finest scale: wide where norms
-// alone read it, which take small rows beside large ones; what its keys take where
-// Softmax does. Public values cost nothing.
+// alone read it, which take small rows beside large ones, or something that has jumps
+// does; what its keys take where Softmax does. Public values cost nothing.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	bits, finest = l.plan.bits, math.MaxInt
 	norms, softmaxes := 0, 0
@@ -58,7 +76,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	}
 	switch {
 	case l.opts.Mode != "auto" || v.uses == 0:
-	case norms == v.uses:
+	case norms == v.uses || l.keen[v.name]:
 		bits = 24
 	case norms+softmaxes == v.uses:
 		finest = finestKey
@@ -70,7 +88,8 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 }
 
 // QuantiseInput rounds the real values of each input to integers. Values
-// outside of an input's range are clamped; saturated is their number.
+// outside of an input's range are clamped; saturated is their number. Those of
+// inputs that are indexes, such as tokens, must be whole and within.
 func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
 	g := m.Graph
 	if len(inputs) != len(g.Inputs) {
@@ -81,12 +100,16 @@ func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int
 		if len(inputs[i]) != model.Size(t.Shape) {
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), model.Size(t.Shape))
 		}
+		index := g.IsIds(id)
 		v := make([]int32, len(inputs[i]))
 		for j, x := range inputs[i] {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
 			}
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
+				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
+			}
 			if r < float64(t.Min) || r > float64(t.Max) {
 				saturated++
 				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))

@@ -33,6 +33,9 @@ type lowering struct {
 	stream   map[string]int           // scales of sums (streams)
 	scalings map[string]*scaling      // of inputs
 	chains   map[string]*scaling      // the same by the values of their chains
+	keen     map[string]bool          // values that something with jumps reads
+
+	uses map[clampTable]int // entries that have them
 
 	steps   []stepReport
 	clamps  []clamp
@@ -63,7 +66,9 @@ type value struct {
 	// (in row-major order: the shapes may differ).
 	fn     *function
 	affine *affine // if it is an affine function; pending is set as well
-	gain   *gain   // if products with constants take it in; nothing else is set
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
 
 	quiet   bool // clamping it says nothing about the calibration
 	clipped bool // the tensor has less than the value's range
@@ -87,7 +92,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 	return &lowering{
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
-		values: map[string]*value{}, tables: map[string]model.TableID{},
+		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		maxBits: 15,
 	}
@@ -112,7 +117,7 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
-	l.stream = l.streams()
+	l.stream, l.keen = l.streams(), keen(l.fg)
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
@@ -237,9 +242,13 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		switch {
 		case op.Func == graph.Neg:
 			return lowerNeg
+		case op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc:
+			return with(lowerWhole, op)
 		case !op.Func.Jumps:
 			return with(lowerFunction, op)
 		}
+	case graph.Test:
+		return with(lowerTest, op)
 	case graph.Arithmetic:
 		switch op {
 		case graph.Add, graph.Sub:
@@ -249,6 +258,10 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		case graph.Div:
 			return lowerDiv
 		}
+	case graph.Rescale:
+		return with(lowerRescale, op)
+	case graph.FloorDiv:
+		return lowerFloorDiv
 	case graph.Gemm:
 		return with(lowerGemm, op)
 	case graph.MatMul:
@@ -266,8 +279,11 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 	case graph.AveragePool:
 		return with(lowerAveragePool, op)
 	case graph.Reduce:
-		if op.Func == graph.Sum || op.Func == graph.Mean {
+		switch op.Func {
+		case graph.Sum, graph.Mean:
 			return with(lowerReduce, op)
+		case graph.MaxOf:
+			return with(lowerGreatest, op)
 		}
 	case graph.Norm:
 		return with(lowerNorm, op)
@@ -283,6 +299,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Take:
+		return with(lowerTake, op)
 	case graph.Pad:
 		return with(lowerPad, op)
 	case graph.Concat:

@@ -119,18 +119,14 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		channels, inner = t.Len()/k, k
 	}
 	w := weighting{
-		name: name, t: t, shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
+		name: name, t: &constantWeights{Tensor: t}, shape: shape, labels: kept, channels: channels, inner: inner, count: k, rows: la[len(la)-1] >= len(v.shape), out: v.shape,
 		operand: func(id model.TensorID) (model.TensorID, []int) { return l.dropBroadcast(id, la, v.shape) },
 	}
 	if bias != "" {
 		c := l.fg.Consts[bias]
 		w.biasName, w.bias, w.biasShape, w.biasView = bias, c.Float64s(), c.Shape, broadcastView(c.Shape, v.shape)
 	}
-	if x.gain != nil {
-		x.gain.into(l, &w)
-		x = x.gain.of
-	}
-	l.weighted(v, x, w)
+	l.weighted(v, l.fold(x, &w, model.Size(t.Shape[at+1:])), w)
 }
 
 // keptLabels drops the axes of dimension 1 that broadcast to a longer output

@@ -29,16 +29,16 @@ func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.
 
 // mulConstant lowers v = x·t.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
-	if v.gain = l.gainOf(v, x, t); v.gain != nil {
-		return
-	}
 	if c, same := uniform(t); same {
 		l.mulScalar(v, x, c)
 		return
 	}
+	if l.foldMul(v, x, name, t) {
+		return
+	}
 	labels, shape := broadcastLabels(t.Shape, v.shape)
 	l.weighted(v, x, weighting{
-		name: name, t: t, shape: shape, labels: labels, channels: t.Len(), inner: 1, count: 1,
+		name: name, t: &constantWeights{Tensor: t}, shape: shape, labels: labels, channels: t.Len(), inner: 1, count: 1,
 		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.squeezed(id, v.shape) },
 	})
 }

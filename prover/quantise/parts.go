@@ -81,8 +81,11 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	l.steps = append(l.steps, stepReport{StepReport{
 		Node: l.node.Name, Entries: l.entries(e.shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.frac - frac, TableBits: table,
 	}, 1})
-	if line && table > wideTable {
-		return l.roundToParts(name, e, frac, bits)
+	if line {
+		table = min(max(table, formatTable), 30-(e.frac-frac))
+		if table > wideTable || bits > leastLimbed && l.sparse(clampTable{lo, hi, table}, e.shape) {
+			return l.roundToParts(name, e, frac, bits)
+		}
 	}
 	if !line && table > narrowTable && table > bits+1 && l.entries(e.shape) < 1<<(table-rowsPerEntry) {
 		// Few entries, for which such a table costs more than limbs do.
@@ -103,6 +106,28 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	return out
 }
 
+// leastLimbed is the least size of a value that limbs hold: a low limb's.
+const leastLimbed = 10
+
+// clampTable is a clamp table of 2^bits keys.
+type clampTable struct {
+	lo, hi int64
+	bits   int
+}
+
+// sparse notes that a clamp table has another use, and reports whether limbs cost less
+// than the table for all the uses that the pass before has found.
+func (l *lowering) sparse(t clampTable, shape []int) bool {
+	l.uses[t] += l.entries(shape)
+	return l.plan.sparse(t)
+}
+
+// sparse reports whether a table costs more than limbs: a row is a leaf and a count in
+// every chunk, an entry in limbs a look-up and two entries of the witness more.
+func (p *plan) sparse(t clampTable) bool {
+	return p.uses != nil && 2*p.chunks<<t.bits > 3*p.uses[t]
+}
+
 // tableBits is the size of the least table [−2^(n−1), 2^(n−1)) with these keys.
 func tableBits(lo, hi int64) int {
 	n := 1
@@ -113,7 +138,12 @@ func tableBits(lo, hi int64) int {
 }
 
 // lowBits is the size of the low limb of a value.
-func lowBits(bits int) int { return min((bits+1)/2, 13) }
+func lowBits(bits int) int {
+	if bits <= narrowBits {
+		return 10
+	}
+	return min((bits+1)/2, 13)
+}
 
 // roundToParts rounds e to a scale, as two limbs: with s = e.frac − frac and low
 // limbs of k bits
@@ -143,10 +173,14 @@ func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.Tens
 	}
 	rest := l.witness("low bits", e.shape, 0, 0, int64(1)<<(shift+k)-1)
 	cut := model.Step{
-		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift + k, Lo: rest,
-		Table: l.piecewiseOf(keep, lo, hi, table), Out: high, Den: model.None,
+		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift + k, Lo: rest, Out: high, Den: model.None,
 	}
-	l.clamped(cut.Table, keep, lo, hi, lo > kmin, hi < kmax)
+	if lo == kmin && hi == kmax { // nothing is clamped: one table of that size for all
+		cut.Table = l.piecewiseOf(keep, -model.Bound, model.Bound, table)
+	} else {
+		cut.Table = l.piecewiseOf(keep, lo, hi, table)
+		l.clamped(cut.Table, keep, lo, hi, lo > kmin, hi < kmax)
+	}
 	cut.Acc.Const += half
 	l.g.Steps = append(l.g.Steps, cut)
 	low := rest

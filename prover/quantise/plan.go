@@ -1,10 +1,18 @@
 package quantise
 
+import "github.com/prove-model/prove-model/prover/model"
+
 // plan fixes what all look-ups of a model share, so that few distinct tables
 // exist: every table costs a committed column of counts.
 type plan struct {
 	tableBits int // of piecewise tables
 	bits      int // of activations, sign excluded
+
+	// What a pass before has found: how many entries use each clamp table that is not
+	// the model's, nil if there was none; and about how many chunks there will be, each
+	// of which has its counts of every table.
+	uses   map[clampTable]int
+	chunks int
 }
 
 // shift is the number of fraction bits that a rounding look-up drops. Together
@@ -55,6 +63,30 @@ func (p plan) improve(l *lowering, opts Options) plan {
 		need++
 	}
 	return plan{tableBits: n, bits: bits}
+}
+
+// withUses returns the plan of a pass that knows of the uses of tables, and whether
+// there are any that limbs take the place of.
+func (p plan) withUses(l *lowering) (plan, bool) {
+	p.uses, p.chunks = l.uses, l.chunks()
+	for t := range p.uses {
+		if p.sparse(t) {
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// chunks estimates the number of chunks of a pass.
+func (l *lowering) chunks() int {
+	const entries = 1 << 22 // of a chunk
+	n := 0
+	for i := range l.g.Steps {
+		if s := &l.g.Steps[i]; s.Kind == model.StepLookup {
+			n += l.entries(s.Shape)
+		}
+	}
+	return 1 + n/entries
 }
 
 // precise reports whether every step has enough bits.

@@ -216,6 +216,11 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 			return fmt.Errorf("no calibrated range for input %q", in.Name)
 		}
 	}
+	for _, in := range fg.Inputs {
+		if ranges[in.Name].abs() >= infinity {
+			return fmt.Errorf("input %q has −∞, or a number that stands for it: fix the input, as a mask that is part of the model", in.Name)
+		}
+	}
 	for _, n := range fg.Nodes {
 		r, ok := ranges[n.Output]
 		if !ok {
@@ -230,7 +235,8 @@ func checkRanges(fg *graph.Graph, ranges map[string]Range) error {
 
 // choose chooses what all look-ups share and lowers the model with that. A first
 // pass with the largest tables shows how far static bounds and calibrated ranges
-// are apart, which fixes table size and precision; the next builds the circuit.
+// are apart, which fixes table size and precision; the next builds the circuit, and
+// one more does so without tables that have too few uses.
 func (l *lowering) choose() (*lowering, error) {
 	l.plan = plan{tableBits: l.opts.MaxTableBits, bits: min(12, l.opts.ActBits-1)}
 	l.draft = true
@@ -244,9 +250,15 @@ func (l *lowering) choose() (*lowering, error) {
 		}
 		// Static bounds depend on the tables as well: a smaller one clamps less.
 		if l.precise() || p.tableBits == l.opts.MaxTableBits {
-			return l, nil
+			break
 		}
 	}
+	p, some := l.plan.withUses(l)
+	if !some {
+		return l, nil
+	}
+	l = l.again(p)
+	return l, l.run()
 }
 
 // At returns the model with another instance of its circuit.

@@ -32,6 +32,7 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 		return lo >= -half && hi < half
 	}
 	frac, want = max(frac, e.frac-maxRounding), max(want, e.frac-maxRounding)
+	wide := frac
 	for !fits(frac) {
 		frac--
 	}
@@ -41,6 +42,9 @@ func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) mo
 	}
 	if rng.abs() == 0 {
 		needTable = 1 // nothing is known about the scale, so nothing is lost
+	}
+	if needTable > cheapTable && f == wholeLine && usual > leastLimbed {
+		return l.roundOn(name, e, wide, bits, f) // in limbs
 	}
 	l.steps = append(l.steps, stepReport{StepReport{
 		Node: l.node.Name, Entries: l.entries(e.shape), Bits: usual - (want - frac), Wanted: usual,
@@ -81,6 +85,9 @@ func (l *lowering) roundTo(name string, e *expr, frac int) model.TensorID {
 	if e.frac-frac > maxRounding || lo == 0 && hi == 0 {
 		zero := l.fixed(name, nil, frac, 0, 0, nil, func([]int32, int) {})
 		return l.virtual(name, e.shape, []model.Linear{{Coef: 1, Src: zero, View: labelView(nil, e.shape)}}, frac)
+	}
+	if own := len(l.opts.Formats) > 0 || l.plan.tableBits >= cheapTable; own && (lo < -half || hi >= half) {
+		return l.roundOn(name, e, frac, formatBits, wholeLine) // with a table of its own, or limbs
 	}
 	for lo < -half || hi >= half {
 		frac--

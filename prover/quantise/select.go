@@ -33,13 +33,13 @@ func lowerPRelu(l *lowering, n *graph.Node, v *value) {
 }
 
 // lowerWhere lowers Where with a constant condition: each branch is masked by
-// a fixed tensor of zeros and ones.
+// a constant of zeros and ones.
 func lowerWhere(l *lowering, n *graph.Node, v *value) {
 	cond := l.fg.Consts[n.Inputs[0]]
 	if cond == nil {
 		refuse("only a constant condition is supported")
 	}
-	mask := cond.Float64s()
+	mask := cond.Float64s() // of 0 and 1
 	var terms []term
 	type branch struct {
 		name   string
@@ -63,7 +63,7 @@ func lowerWhere(l *lowering, n *graph.Node, v *value) {
 			continue
 		}
 		kept, labels := broadcastLabelsOf(cond.Shape, v.shape)
-		mid := l.constant("mask", kept, m, 0)
+		mid, labels := l.mask("mask", kept, labels, func(i int) bool { return m[i] != 0 })
 		id, lx := l.squeezed(l.tensor(x), v.shape)
 		e := l.product(v.shape, id, lx, mid, labels, 1)
 		terms = append(terms, term{x, e})

@@ -41,6 +41,8 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 		bits = 28
 	case l.opts.ActBits < 16:
 		bits = min(bits, l.opts.ActBits-1)
+	case width <= 64:
+		summed = bits // few roundings: one table will do
 	}
 	s := l.shares(n, v, summed)
 	one := int64(1) << bits
@@ -48,7 +50,12 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	l.lookup(s.key, s.key.frac, s.table(bits), id)
 	v.id, v.shaped = id, id
 	// The logarithm is right to a unit of its scale.
-	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*elementary.Expm1(2*pow2(-s.key.frac)))) + int64(v.shape[len(v.shape)-1]+1)/2
+	width := v.shape[len(v.shape)-1]
+	more := float64(width - 1) // beside one, in units of that
+	if s.key.frac >= 0 {
+		more = elementary.Expm1(2 * pow2(-s.key.frac))
+	}
+	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*more)) + int64(width+1)/2
 }
 
 // lowerLogSoftmax lowers the logarithm of a Softmax over the last axis.
@@ -181,7 +188,7 @@ func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
 type scores struct {
 	id     model.TensorID
 	shape  []int
-	mask   model.TensorID // fixed, of 0 and 1; None without
+	mask   model.TensorID // constant, of 0 and 1; None without
 	labels []int
 }
 
@@ -193,11 +200,7 @@ func (l *lowering) maskedScores(n *graph.Node, shape []int, id model.TensorID) s
 	t := l.g.Tensors[id]
 	c := l.fg.Consts[n.Inputs[1]]
 	labels, kept := broadcastLabels(c.Shape, shape)
-	mask := l.fixed(n.Inputs[1], kept, 0, 0, 1, []*graph.Tensor{c}, func(dst []int32, from int) {
-		for i := range dst {
-			dst[i] = int32(c.I64[from+i])
-		}
-	})
+	mask, labels := l.mask(n.Inputs[1], kept, labels, func(i int) bool { return c.I64[i] != 0 })
 	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
 	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac
@@ -226,6 +229,9 @@ func (l *lowering) logOfSum(exp model.TensorID, frac int, most int64) []model.Li
 	t := l.g.Tensors[exp]
 	last := len(t.Shape) - 1
 	width := t.Shape[last]
+	if (elementary.Log(float64(width))+0.01)*pow2(frac) < 0.49 {
+		return nil // it rounds to nothing beside scores this coarse
+	}
 	expBits := t.Frac
 	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
 	for from, size := 0, int((model.Bound-1)>>expBits); from < width; from += size {

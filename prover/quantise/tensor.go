@@ -56,7 +56,8 @@ func (l *lowering) settle(v *value) model.TensorID {
 		c := l.consumer(v)
 		summed := c != nil && sums(c) && e.abs() < 1<<24
 		_, stream := l.stream[v.name]
-		if final || summed || stream || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
+		exact := l.keen[v.name] && e.abs() < 1<<28
+		if final || summed || stream || exact || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
 			return l.virtualOf(v.name, e)
 		}
 	}
@@ -65,14 +66,21 @@ func (l *lowering) settle(v *value) model.TensorID {
 		l.g.Steps = append(l.g.Steps, model.Step{Kind: model.StepExact, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Out: id, Lo: model.None, Table: model.None, Den: model.None})
 		return id
 	}
-	rng, bits, clamps := l.usefulRange(v, e), l.plan.bits, len(l.clamps)
-	clipped := v.quiet || rng != v.rng
+	if v.node != nil && l.integers(v.name) && e.frac <= 0 {
+		// Whole numbers stay what they are.
+		if most := v.rng.abs() * l.opts.Headroom * pow2(e.frac); float64(e.abs()) <= math.Max(8*most, 1<<10) {
+			return l.exact(v.name, e)
+		}
+		return l.roundAt(v, e, 0)
+	}
+	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.clamps)
+	bits, clipped := min(l.plan.bits, room), v.quiet || rng != v.rng
 	if r := float64(e.abs()) * pow2(-e.frac) / l.opts.Headroom; e.norm > 0 && r < rng.abs() {
 		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
 	}
 	var id model.TensorID
 	if f := l.formatted(v); f > 0 {
-		id = l.roundFormat(v, e, rng, f, wholeLine)
+		id = l.roundFormat(v, e, rng, min(f, room), wholeLine)
 	} else {
 		if l.residual(v) {
 			bits = max(bits, min(bits+2, l.opts.ActBits-1, l.plan.tableBits-2))

@@ -187,6 +187,9 @@ func (a *anatomy) attention(f Formats, n *graph.Node, more int) {
 	a.back(f, n.Inputs[0], factorBits+more, more, seen)
 	a.back(f, n.Inputs[1], factorBits+more, more, seen)
 	a.ahead(f, n.Output, result)
+	if result == scoreBits+more {
+		f[n.Output] = Format{result, factorBits + more}
+	}
 }
 
 // back sets the format of a factor and of what it is made of.

@@ -10,14 +10,13 @@ import (
 // weighting is a product of a computed value with constant weights.
 type weighting struct {
 	name   string // of the constant
-	t      *graph.Tensor
+	t      *constantWeights
 	shape  []int // of the fixed tensor, row-major the same entries
 	labels []int
 	// The output channel of weight i is i/inner mod channels; an output entry
 	// sums over count weights of one channel.
 	channels, inner, count int
 	rows                   bool  // that are a row of the value each, along its last axis
-	gain                   *gain // that the weights are to be multiplied by; nil: none
 	out                    []int // index space
 	// operand turns the value's tensor into the other factor.
 	operand func(id model.TensorID) (model.TensorID, []int)
@@ -42,7 +41,7 @@ const (
 // weighted lowers v = x·weights + bias as a pending product with the finest
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
-	stats := l.stats.of(&w)
+	stats := l.stats.of(w.name, w.t, w.channels, w.inner)
 	most := 0.0
 	for _, c := range stats {
 		most = math.Max(most, c.max)
@@ -191,7 +190,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 	bits = floorLog2(most*pow2(frac)) + 1
 	if useful, ok := l.usefulFrac(v); ok {
 		least := minWeightBits + 1
-		if l.formatted(v) > 0 || l.streamOf(v) {
+		if l.roundedItself(v) {
 			least = usualWeightBits
 		}
 		if spare := frac - (useful - t.Frac); spare > 0 {
@@ -206,7 +205,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 // use of, in one look-up of the remainder; false where that is all there is.
 func (l *lowering) usefulFrac(v *value) (frac int, ok bool) {
 	shift := l.plan.shift()
-	if l.formatted(v) > 0 || l.streamOf(v) {
+	if l.roundedItself(v) {
 		shift = mostShift
 	}
 	frac, ok = l.roundedFrac(v)
@@ -223,14 +222,21 @@ func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
 	if r == 0 || v.output && v.uses == 1 {
 		return 0, false
 	}
-	return floorLog2(float64(int64(1)<<l.bitsOf(v)-1) / r), true
+	return floorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomAfter(v))-1) / r), true
+}
+
+// roundedItself reports whether a value is rounded to a format of its own, or to its
+// stream's, and not as a part of a sum.
+func (l *lowering) roundedItself(v *value) bool {
+	c := l.consumer(v)
+	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !sums(c))
 }
 
 // streamOf reports whether the value is rounded to the scale of a stream, to be
 // added to it.
 func (l *lowering) streamOf(v *value) bool {
 	c := l.consumer(v)
-	if c == nil {
+	if c == nil || l.fg.Consts[c.Inputs[0]] != nil || len(c.Inputs) > 1 && l.fg.Consts[c.Inputs[1]] != nil {
 		return false
 	}
 	_, ok := l.stream[c.Output]

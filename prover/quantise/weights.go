@@ -14,9 +14,9 @@ import (
 type fixed struct {
 	id   model.TensorID
 	fill filler
-	// sources are the constants that, together with what the circuit says of the
-	// tensor, decide on the values; none if more than that does.
-	sources []*graph.Tensor
+	// source is the constant that, together with what the circuit says of the
+	// tensor, decides on the values; nil if more than that does.
+	source *graph.Tensor
 	// key tells the values apart from those of other weights of the model, so that
 	// they are not computed again; "" if nothing does.
 	key string
@@ -27,9 +27,9 @@ type fixed struct {
 type filler func(dst []int32, from int)
 
 // fixed adds a fixed tensor.
-func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, sources []*graph.Tensor, fill filler) model.TensorID {
+func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill filler) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
-	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, sources: sources})
+	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, source: source})
 	return id
 }
 
@@ -45,7 +45,8 @@ func (f *fixed) values(t *model.Tensor) ints.Ints {
 	}
 }
 
-// constant adds a fixed tensor of the given values, rounded to frac.
+// constant adds a fixed tensor, or one by formula, of the given values, rounded to
+// frac.
 func (l *lowering) constant(name string, shape []int, values []float64, frac int) model.TensorID {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -54,6 +55,9 @@ func (l *lowering) constant(name string, shape []int, values []float64, frac int
 	scale := pow2(frac)
 	if a := math.Max(-lo, hi) * scale; a >= model.Bound-1 {
 		refuse("constant %q: %g is too large beside the values it meets", name, math.Max(-lo, hi))
+	}
+	if id, ok := l.byFormula(name, shape, values, frac); ok {
+		return id
 	}
 	return l.fixed(name, shape, frac, int64(math.Round(lo*scale)), int64(math.Round(hi*scale)), nil, func(dst []int32, from int) {
 		for i := range dst {
@@ -78,38 +82,72 @@ func uniform(t *graph.Tensor) (float64, bool) {
 // magnitude, and the sum of the squares.
 type channelStats struct{ pos, neg, max, squares float64 }
 
-// statsKey is a constant and the axis that holds its output channels, as
-// (outer, channels, inner) dimensions of the row-major array, and the value whose
-// gain it takes in.
-type statsKey struct {
-	name     string
-	channels int
-	inner    int
-	gain     string
+// constantWeights are a constant of the float graph, maybe times factors: entry i times
+// factors[i/stride mod len(factors)].
+type constantWeights struct {
+	*graph.Tensor
+	by      string // the factors' constant
+	factors []float64
+	stride  int
 }
 
-func (w *weighting) key() statsKey {
-	key := statsKey{name: w.name, channels: w.channels, inner: w.inner}
-	if w.gain != nil {
-		key.gain = w.gain.name
+// source is the constant if that is all there is to the weights.
+func (c *constantWeights) source() *graph.Tensor {
+	if c.factors != nil {
+		return nil
 	}
-	return key
+	return c.Tensor
+}
+
+// part returns n weights from index at on, in a buffer if they are not the
+// constant's floats. (Integer constants beyond 2^24 are rounded, which is far finer
+// than their quantisation.)
+func (c *constantWeights) part(at, n int, buffer *[]float32) []float32 {
+	if c.F32 != nil && c.factors == nil {
+		return c.F32[at : at+n]
+	}
+	if cap(*buffer) < n {
+		*buffer = make([]float32, n)
+	}
+	b := (*buffer)[:n]
+	if c.F32 != nil {
+		copy(b, c.F32[at:])
+	} else {
+		for i := range b {
+			b[i] = float32(c.At(at + i))
+		}
+	}
+	for i := 0; i < n && c.factors != nil; {
+		f := c.factors[(at+i)/c.stride%len(c.factors)]
+		end := min(n, i+c.stride-(at+i)%c.stride)
+		for ; i < end; i++ {
+			b[i] = float32(float64(b[i]) * f)
+		}
+	}
+	return b
+}
+
+// statsKey is weights and the axis that holds their output channels, as
+// (outer, channels, inner) dimensions of the row-major array.
+type statsKey struct {
+	name, by string
+	channels int
+	inner    int
 }
 
 // weightStats remembers the statistics of weights between passes, and the values
 // that the last model has: a pass over large weights is not free.
 type weightStats struct {
 	m      map[statsKey][]channelStats
-	shifts map[statsKey][]float64
 	values map[string]ints.Ints
 }
 
 // fill computes the values of fixed tensors, but for those that the last model has,
 // and remembers them in their place.
-func (s *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
+func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
 	values := map[string]ints.Ints{}
 	for _, f := range fixeds {
-		v, known := s.values[f.key]
+		v, known := w.values[f.key]
 		if !known || f.key == "" {
 			v = f.values(&g.Tensors[f.id])
 		}
@@ -118,19 +156,19 @@ func (s *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights
 		}
 		weights[f.id] = v
 	}
-	s.values = values
+	w.values = values
 }
 
-// of returns, for every output channel of the constant, the sums of its
+// of returns, for every output channel of a constant, the sums of its
 // positive and negative weights (the latter negated) and the largest
 // magnitude. The channel of entry i is i/inner mod channels.
-func (s *weightStats) of(w *weighting) []channelStats {
-	key, channels, inner := w.key(), w.channels, w.inner
-	if known, ok := s.m[key]; ok {
-		return known
+func (w *weightStats) of(name string, t *constantWeights, channels, inner int) []channelStats {
+	key := statsKey{name, t.by, channels, inner}
+	if s, ok := w.m[key]; ok {
+		return s
 	}
-	stats := make([]channelStats, channels)
-	outer := w.t.Len() / channels / inner
+	s := make([]channelStats, channels)
+	outer := t.Len() / channels / inner
 	// Every channel is summed by one goroutine in index order, so the sums do
 	// not depend on the split.
 	parallel.For(channels, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
@@ -142,19 +180,19 @@ func (s *weightStats) of(w *weighting) []channelStats {
 				if inner == 1 {
 					n = hi - c
 				}
-				run := w.run((o*channels+c)*inner, n*inner, &buffer)
+				run := t.part((o*channels+c)*inner, n*inner, &buffer)
 				for i := range n {
-					stats[c+i].add(run[i*inner : (i+1)*inner])
+					s[c+i].add(run[i*inner : (i+1)*inner])
 				}
 				c += n
 			}
 		}
 	})
-	if s.m == nil {
-		s.m = map[statsKey][]channelStats{}
+	if w.m == nil {
+		w.m = map[statsKey][]channelStats{}
 	}
-	s.m[key] = stats
-	return stats
+	w.m[key] = s
+	return s
 }
 
 // add takes in a channel's weights. Signs are as good as random, so there are no
@@ -169,23 +207,6 @@ func (c *channelStats) add(weights []float32) {
 		squares += float64(x * x)
 	}
 	*c = channelStats{pos, neg, most, squares}
-}
-
-// weights returns n entries of a constant from index at on, in a buffer if
-// they are not floats in the first place. (Integer constants beyond 2^24 are
-// rounded, which is far finer than their quantisation.)
-func weights(t *graph.Tensor, at, n int, buffer *[]float32) []float32 {
-	if t.F32 != nil {
-		return t.F32[at : at+n]
-	}
-	if cap(*buffer) < n {
-		*buffer = make([]float32, n)
-	}
-	b := (*buffer)[:n]
-	for i := range b {
-		b[i] = float32(t.At(at + i))
-	}
-	return b
 }
 
 // operandBounds are what is known of the entries x that are multiplied with
@@ -227,26 +248,21 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c, which are within ±reach.
 func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
-	sources := []*graph.Tensor{w.t}
-	if w.gain != nil {
-		sources = append(sources, w.gain.source)
-	}
-	id := l.fixed(w.name, w.shape, frac, -reach, reach, sources, w.quantised(frac, exponents))
-	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.key(), w.t.Len(), frac, exponents)
+	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t.source(), quantised(w.t, frac, exponents, w.inner))
+	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
 	return id
 }
 
-// quantised returns the weights times 2^frac, rounded to multiples of
+// quantised returns weights times 2^frac, rounded to multiples of
 // 2^exponents[c] in channel c (which is i/inner mod channels).
-func (w *weighting) quantised(frac int, exponents []int) filler {
-	inner := w.inner
+func quantised(t *constantWeights, frac int, exponents []int, inner int) filler {
 	scales := make([]float64, len(exponents))
 	for c, e := range exponents {
 		scales[c] = pow2(frac - e)
 	}
 	return func(dst []int32, from int) {
 		var buffer []float32
-		for run := w.run(from, len(dst), &buffer); len(run) > 0; {
+		for run := t.part(from, len(dst), &buffer); len(run) > 0; {
 			row := from / inner
 			c := row % len(scales)
 			n := min(len(run), (row+1)*inner-from)

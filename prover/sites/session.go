@@ -78,6 +78,9 @@ func (s *Session) find(n int) {
 func (s *Session) value(n *plan.Node) field.QM31 {
 	switch n.Kind {
 	case plan.Public:
+		if t := &s.g.Tensors[n.Tensor]; t.Kind == model.ByFormula {
+			return formula(t, s.at(n.At))
+		}
 		if s.p.proving() {
 			return s.p.evaluate(n.Tensor, s.at(n.At))
 		}
@@ -104,6 +107,9 @@ func (s *Session) input(id model.TensorID) []int32 {
 	return nil
 }
 
+// wired returns a wiring with the public indexes that it has groups of.
+func (s *Session) wired(w *plan.Wiring) *plan.Wiring { return w.WithIds(s.input) }
+
 // end returns a value that the end of a sum has given.
 func (s *Session) end(sum int, isB bool) field.QM31 {
 	if isB {
@@ -129,10 +135,10 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 		switch {
 		case t.View != nil:
 			if len(t.View.Keep) == 0 && t.Value != plan.None {
-				v = v.Mul(factor(t.View, at))
+				v = v.Mul(factor(s.wired(t.View), at))
 			}
 			if fill := t.View.Fill; fill != 0 {
-				v = v.Add(mask().Sub(ones(t.View, at)).MulM31(field.FromInt64(fill)))
+				v = v.Add(mask().Sub(ones(s.wired(t.View), at)).MulM31(field.FromInt64(fill)))
 			}
 		case t.Product != nil:
 			parts := poly.SplitAxes(n.Shape, at)
@@ -152,7 +158,7 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 func (s *Session) inner(sum *plan.Sum) field.QM31 {
 	in := backend.Instance{Eq: s.at(sum.Eq), A: s.restrict(&sum.A)}
 	if sum.View != nil {
-		in.B = s.p.upload(table(sum.View, s.at(sum.At)))
+		in.B = s.p.upload(table(s.wired(sum.View), s.at(sum.At)))
 	} else {
 		in.B = s.restrict(&sum.B)
 	}
@@ -199,7 +205,7 @@ func (s *Session) batch(b *plan.Batch) {
 		if sum.View == nil {
 			continue
 		}
-		s.p.check(weights(sum.View, s.at(sum.At), finals[i].Point) == finals[i].B, "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
+		s.p.check(weights(s.wired(sum.View), s.at(sum.At), finals[i].Point) == finals[i].B, "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
 		if s.p.failed() {
 			return
 		}

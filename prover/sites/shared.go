@@ -10,7 +10,7 @@ import (
 	"github.com/prove-model/prove-model/prover/plan"
 )
 
-// restrictions are those of fixed tensors that several sums of a fork have, as when
+// restrictions are those of constant tensors that several sums of a fork have, as when
 // both limbs of a wide tensor are multiplied with the same weights: the weights are
 // read once. A sum takes its tables with it, so the others get copies.
 type restrictions map[string]*restricted
@@ -26,7 +26,7 @@ func sharedRestrictions(g *model.Graph, f *plan.Fork) restrictions {
 	for i := range f.Sums {
 		s := &f.Sums[i]
 		for _, o := range []*plan.Operand{&s.A, &s.B} {
-			if o == &s.B && s.View != nil || g.Tensors[o.Tensor].Kind != model.Fixed {
+			if o == &s.B && s.View != nil || !g.Tensors[o.Tensor].Kind.Constant() {
 				continue
 			}
 			k := restrictionKey(o)

@@ -24,7 +24,7 @@ func randomPoint(rng *rand.Rand, n int) []field.QM31 {
 func limb(rng *rand.Rand) field.M31 { return field.M31(rng.Uint32N(field.P)) }
 
 // drawView returns a view of random groups with its shapes: windows, slices,
-// pads, index lists, sums, broadcasts and reshapes, output axes shuffled.
+// pads, index lists, public indexes, sums, broadcasts and reshapes, output axes shuffled.
 func drawView(t *rapid.T) (v *model.View, out, in []int) {
 	v = &model.View{}
 	sums := false
@@ -33,7 +33,7 @@ func drawView(t *rapid.T) (v *model.View, out, in []int) {
 	newIn := func(d int) int { in = append(in, d); return len(in) - 1 }
 	for range rapid.IntRange(1, 3).Draw(t, "groups") {
 		var g model.Group
-		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		switch rapid.IntRange(0, 7).Draw(t, "kind") {
 		case 0: // identity
 			d := dim("d")
 			g = model.Group{Out: []int{newOut(d)}, In: []int{newIn(d)}, Strides: []int{1}}
@@ -58,6 +58,10 @@ func drawView(t *rapid.T) (v *model.View, out, in []int) {
 		case 6: // reshape of (a, b) to (b, a)
 			a, b := dim("a"), dim("b")
 			g = model.Group{Out: []int{newOut(b), newOut(a)}, In: []int{newIn(a), newIn(b)}, Map: model.MapReshape}
+		case 7: // public indexes
+			d, a, b := dim("i"), dim("a"), dim("b")
+			g = model.Group{Out: []int{newOut(a), newOut(b)}, In: []int{newIn(d)}, Map: model.MapPublic}
+			g.Entries = rapid.SliceOfN(rapid.Int32Range(0, int32(d-1)), a*b, a*b).Draw(t, "ids")
 		}
 		v.Groups = append(v.Groups, g)
 	}
@@ -145,9 +149,10 @@ func source(w *plan.Wiring, r, kept []field.QM31) []field.QM31 {
 func TestLongAxes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	long := 1<<20 + 12345
-	index := make([]int, 5000)
+	index, ids := make([]int, 5000), make([]int32, 5000)
 	for i := range index {
 		index[i] = rng.IntN(long+1) - 1
+		ids[i] = int32(rng.IntN(long))
 	}
 	for name, c := range map[string]struct {
 		out, in []int
@@ -156,6 +161,7 @@ func TestLongAxes(t *testing.T) {
 		"stride":  {[]int{70000}, []int{long}, model.Group{Out: []int{0}, In: []int{0}, Base: long + 5, Strides: []int{-17}}},
 		"windows": {[]int{9000, 3}, []int{long}, model.Group{Out: []int{0, 1}, In: []int{0}, Base: -4, Strides: []int{20, 7}}},
 		"index":   {[]int{len(index)}, []int{long}, model.Group{Out: []int{0}, In: []int{0}, Map: model.MapIndex, Index: index}},
+		"public":  {[]int{5, 1000}, []int{long}, model.Group{Out: []int{1, 0}, In: []int{0}, Map: model.MapPublic, Entries: ids}},
 		"sum":     {[]int{6}, []int{long}, model.Group{Out: []int{0}, In: []int{0}, Strides: []int{300000}, Sum: []model.SumIndex{{Dim: 30000, Stride: 1}}}},
 		"reshape": {[]int{3, 70001}, []int{70001, 3}, model.Group{Out: []int{0, 1}, In: []int{0, 1}, Map: model.MapReshape}},
 	} {

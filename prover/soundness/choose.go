@@ -17,6 +17,8 @@ const (
 	psSumcheckValue = 15_000    // one value of K: weights, round, fold
 	psConstraint    = 550       // one in-domain constraint on one value of K
 	psRowValue      = 12_000    // one committed value: read, row sumcheck, fold, encode again
+	psLongRow       = 4_000     // the same, for each doubling of a row beyond what a cache holds
+	cachedRow       = 16        // log2 of the longest row of which it holds the codeword
 
 	digestBytes = 32
 	limbBytes   = 4
@@ -252,7 +254,7 @@ func (t *tailSearch) firstCost(own Tree, beside []Tree) (uint64, bool) {
 		if rows > 1<<MaxFoldVars {
 			return 0, false
 		}
-		cost += rows << trees[i].RowVars * psRowValue
+		cost += rows << trees[i].RowVars * (psRowValue + psLongRow*uint64(max(0, trees[i].RowVars-cachedRow)))
 		cost += l.openedBytes(limbBytes*rows, domain) * psPerByte
 	}
 	permutations := uint64(1) // for a column: its part of the tree, and its groups

@@ -62,7 +62,7 @@ func TestRowLengths(t *testing.T) {
 			t.Errorf("%d weights: rows of 2^%d for the witness (%v), want 2^%d", x.fixed, chosen, err, witness)
 		}
 		// A permutation absorbs eight rows, and a column of leaves stays short.
-		if x.witness[0]>>witness < leastRows || x.fixed>>fixed > 1<<comfortableFold {
+		if x.witness[0]>>witness < leastRows || x.fixed>>fixed > 2<<comfortableFold {
 			t.Errorf("%d weights: rows of 2^%d and 2^%d", x.fixed, fixed, witness)
 		}
 	}

@@ -102,14 +102,17 @@ func addEq(dst []field.QM31, stride int, r []field.QM31, coef field.QM31) {
 	})
 }
 
-// mulAcc sets dst[i·2^stride] += a[i]·c.
+// mulAcc sets dst[i·2^stride] += a[i]·c, for at most 2^eqLowVars entries.
 func mulAcc(dst []field.QM31, stride int, a []field.QM31, c field.QM31) {
 	if stride == 0 {
 		field.MulAccQM31Vec(dst[:len(a)], a, c)
 		return
 	}
-	for i, v := range a {
-		dst[i<<stride] = dst[i<<stride].Add(v.Mul(c))
+	var products [1 << eqLowVars]field.QM31
+	p := products[:len(a)]
+	field.MulAccQM31Vec(p, a, c)
+	for i, v := range p {
+		dst[i<<stride] = dst[i<<stride].Add(v)
 	}
 }
 
@@ -143,26 +146,66 @@ func newBlockFunctional(q *Functional, width int) *blockFunctional {
 	return b
 }
 
-// fill sets the rows of dst in use to block number k of every step-th row of the
-// functional from number first on, first < step.
-func (f *blockFunctional) fill(dst *sparseRows[field.QM31], first, step, k int) {
-	clear(dst.live)
-	for i, p := range f.q.Parts {
-		t := &f.parts[i]
-		block, within := p.Column/f.width, p.Column%f.width
-		if k < block || (k-block)%t.step != 0 || (k-block)/t.step >= len(t.high) {
-			continue
+// blockRows is what a blockFunctional has of every step-th row from number first on,
+// first < step: for each block of columns, the parts that meet it there. Looking
+// through all parts for every block would take longer than all else.
+type blockRows struct {
+	*blockFunctional
+	first, step int
+	ends        []int // by block, of its entries
+	entries     []blockEntry
+}
+
+// blockEntry is the part of that number, with the weight high[high] of the block.
+type blockEntry struct{ part, high int32 }
+
+// rows returns what there is of every step-th row from number first on.
+func (f *blockFunctional) rows(first, step int) *blockRows {
+	r := &blockRows{blockFunctional: f, first: first, step: step, ends: make([]int, 1<<f.q.RowVars/f.width+1)}
+	each := func(visit func(block int, e blockEntry)) {
+		for i := range f.parts {
+			p, t := &f.q.Parts[i], &f.parts[i]
+			if r.skip(p) < len(p.RowWeights) {
+				for h := range t.high {
+					visit(p.Column/f.width+h*t.step, blockEntry{int32(i), int32(h)})
+				}
+			}
 		}
-		// The part's rows among those wanted.
-		skip := (first - p.FirstRow%step + step) % step
-		for b := skip; b < len(p.RowWeights); b += step {
-			at := (p.FirstRow + b) / step
+	}
+	each(func(block int, _ blockEntry) { r.ends[block+1]++ })
+	for k := range r.ends[1:] {
+		r.ends[k+1] += r.ends[k]
+	}
+	r.entries = make([]blockEntry, r.ends[len(r.ends)-1])
+	// Placing a block's entries moves where it begins to where it ends.
+	each(func(block int, e blockEntry) {
+		r.entries[r.ends[block]] = e
+		r.ends[block]++
+	})
+	return r
+}
+
+// skip returns the first of a part's rows that is one of r's, if that is below the
+// number of its rows.
+func (r *blockRows) skip(p *Part) int { return (r.first - p.FirstRow%r.step + r.step) % r.step }
+
+// fill sets the rows of dst in use to block number k.
+func (r *blockRows) fill(dst *sparseRows[field.QM31], k int) {
+	clear(dst.live)
+	from := 0
+	if k > 0 {
+		from = r.ends[k-1]
+	}
+	for _, e := range r.entries[from:r.ends[k]] {
+		p, t := &r.q.Parts[e.part], &r.parts[e.part]
+		for b := r.skip(p); b < len(p.RowWeights); b += r.step {
+			at := (p.FirstRow + b) / r.step
 			row := dst.row(at)
 			if !dst.live[at] {
 				dst.live[at] = true
 				clear(row)
 			}
-			mulAcc(row[within:], p.Stride, t.low, p.RowWeights[b].Mul(t.high[(k-block)/t.step]))
+			mulAcc(row[p.Column%r.width:], p.Stride, t.low, p.RowWeights[b].Mul(t.high[e.high]))
 		}
 	}
 }

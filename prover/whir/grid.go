@@ -91,10 +91,14 @@ func productGrid(stack *stackRows, vars int, q *Functional) grid {
 	parallel.For(longRow*perRow, 1, func(from, to int) {
 		sum := newGrid(vars)
 		b := newGridBlock(vars, width)
+		var own *blockRows
 		for i := from; i < to; i++ {
 			row, k := i/perRow, i%perRow
+			if own == nil || own.first != row {
+				own = blocks.rows(row, longRow)
+			}
 			b.load(stack.rows, row, longRow, k)
-			blocks.fill(&b.q, row, longRow, k)
+			own.fill(&b.q, k)
 			b.add(sum.values, 0, 1<<vars)
 		}
 		mu.Lock()

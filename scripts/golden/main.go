@@ -29,6 +29,8 @@ import (
 type source struct {
 	name         string
 	model, input string // files
+	// build is a model without a file, and an input for it.
+	build        func() (*graph.Graph, [][]float64, error)
 	calibration  string // file, or none: the input
 	options      quantise.Options
 	mode         proof.Mode
@@ -68,11 +70,13 @@ func sources(models string) []source {
 		operator("layernorm", "layernorm"),
 		operator("batchnorm", "batchnorm"),
 		operator("gather", "gather_matrix"),
+		operator("tokens", "gather_of_computed"),
 		operator("pad", "pad_reflect"),
 		operator("transpose", "transpose"),
 		{name: "saturated", model: digits + "digits.onnx", input: digits + "input.json", calibration: digits + "calibration.json",
 			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8},
 		narrowed("saturated_division", "div_computed", 4),
+		{name: "formulas", build: formulas},
 	}
 }
 
@@ -116,16 +120,12 @@ func run(models, out, only string) error {
 
 // circuit reads and quantises the model and its input.
 func (s *source) circuit() (*golden.Circuit, error) {
-	input, err := onnx.ReadInputs(s.input)
-	if err != nil {
-		return nil, err
-	}
-	g, err := onnx.Load(s.model, input.Options(nil))
+	g, data, err := s.read()
 	if err != nil {
 		return nil, err
 	}
 	defer g.Close()
-	ranges, err := s.ranges(g, input)
+	ranges, err := s.ranges(g, data)
 	if err != nil {
 		return nil, err
 	}
@@ -143,14 +143,27 @@ func (s *source) circuit() (*golden.Circuit, error) {
 	}
 	c := &golden.Circuit{Template: m.Circuit, Instance: instance, Weights: m.Weights, Security: proof.DefaultSecurity}
 	c.Security.Mode = s.mode
-	c.Inputs, _, err = m.QuantiseInput(input.Data())
+	c.Inputs, _, err = m.QuantiseInput(data)
 	return c, err
+}
+
+// read reads the model and the input.
+func (s *source) read() (*graph.Graph, [][]float64, error) {
+	if s.build != nil {
+		return s.build()
+	}
+	input, err := onnx.ReadInputs(s.input)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := onnx.Load(s.model, input.Options(nil))
+	return g, input.Data(), err
 }
 
 // ranges calibrates on the calibration file, whose arrays are samples end to
 // end, or on the input.
-func (s *source) ranges(g *graph.Graph, input onnx.Inputs) (map[string]quantise.Range, error) {
-	data, samples := input.Data(), 1
+func (s *source) ranges(g *graph.Graph, data [][]float64) (map[string]quantise.Range, error) {
+	samples := 1
 	if s.calibration != "" {
 		c, err := onnx.ReadInputs(s.calibration)
 		if err != nil {

@@ -312,6 +312,55 @@ case("clip_turned", 13, node("Clip", ["x", "lo", "hi"], ["y"]), {"x": rand(5)}, 
 case("gemm_of_constants", 13, node("Gemm", ["a", "b", "x"], ["y"], alpha=0.5, beta=2.0, transA=1),
      {"x": rand(2, 3)}, {"a": rand(4, 2), "b": rand(4, 3)})
 
+# Indices that are an input.
+case("gather_tokens", 17, node("Gather", ["e", "ids"], ["y"]), {"ids": np.array([[3, 0, 8], [8, 8, 1]], I)}, {"e": rand(9, 4)})
+case("gather_of_computed", 17, [node("Relu", ["x"], ["r"]), node("Gather", ["r", "i"], ["y"], axis=1)],
+     {"x": rand(2, 5, 3), "i": np.array([4, 0, 0], np.int32)})
+case("gather_one_token", 17, [node("Reshape", ["id", "shape"], ["one"]), node("Gather", ["e", "one"], ["y"], axis=1)],
+     {"id": np.array([2], I)}, {"e": rand(3, 4), "shape": np.array([], I)})
+
+# Transformers.
+for name, attrs in [("upper", {}), ("lower", {"upper": 0})]:
+    case("trilu_" + name, 14, node("Trilu", ["x", "k"], ["y"], **attrs), {"x": rand(2, 3, 4)}, {"k": np.array(1, I)})
+case("trilu_mask", 14, [
+    node("Trilu", ["ones"], ["t"], upper=0), node("Cast", ["t"], ["b"], to=9), node("Where", ["b", "zero", "low"], ["mask"]),
+    node("Add", ["x", "mask"], ["a"]), node("Softmax", ["a"], ["y"])],
+    {"x": rand(2, 3, 3)}, {"ones": np.ones((3, 3), F), "zero": np.array(0, F), "low": np.array(-np.inf, F)})
+q, k, v = rand(2, 4, 3, 6), rand(2, 2, 3, 6), rand(2, 2, 3, 4)
+case("attention_heads", 23, node("Attention", ["q", "k", "v"], ["y"], is_causal=1, scale=0.3), {"q": q, "k": k, "v": v})
+case("attention_flat", 23, node("Attention", ["q", "k", "v", "m"], ["y"], q_num_heads=2, kv_num_heads=2),
+     {"q": rand(2, 3, 8), "k": rand(2, 5, 8), "v": rand(2, 5, 6)}, {"m": np.where(rng.random((3, 5)) < 0.3, -np.inf, 0.5).astype(F)})
+case("attention_allowed", 23, node("Attention", ["q", "k", "v", "m"], ["y"]), {"q": q, "k": k, "v": v},
+     {"m": np.array([[1, 0, 1], [1, 1, 0], [0, 0, 1]], bool)})
+case("attention_past", 23, node("Attention", ["q", "k", "v", "", "pk", "pv"], ["y", "nk", "nv"]), {"q": q, "k": k, "v": v, "pk": rand(2, 2, 2, 6), "pv": rand(2, 2, 2, 4)},
+     outputs=("y", "nk", "nv"))
+angles = np.arange(7)[:, None] * np.array([1.0, 0.4, 0.1])
+tables = {"c": np.cos(angles).astype(F), "s": np.sin(angles).astype(F)}
+for name, attrs in [("halves", {}), ("pairs", {"interleaved": 1})]:
+    case("rotary_" + name, 23, node("RotaryEmbedding", ["x", "c", "s", "p"], ["y"], num_heads=2, **attrs),
+         {"x": rand(2, 4, 12), "p": np.array([[0, 1, 2, 3], [3, 4, 5, 6]], I)}, tables)
+case("rotary_part", 23, node("RotaryEmbedding", ["x", "c", "s"], ["y"], rotary_embedding_dim=6), {"x": rand(2, 3, 4, 10)},
+     {n: np.stack([t[:4], t[1:5]]) for n, t in tables.items()})
+M = {"domain": "com.microsoft"}
+case("rotary_microsoft", 17, node("RotaryEmbedding", ["x", "p", "c", "s"], ["y"], interleaved=1, **M), {"x": rand(2, 4, 12)},
+     {"p": np.array([2], I), **tables})
+case("bias_gelu", 17, node("BiasGelu", ["x", "b"], ["y"], **M), {"x": rand(2, 5)}, {"b": rand(5)})
+case("fast_gelu", 17, node("FastGelu", ["x", "b"], ["y"], **M), {"x": rand(2, 5)}, {"b": rand(5)})
+case("quick_gelu", 17, node("QuickGelu", ["x"], ["y"], **M), {"x": rand(2, 5)})
+case("fused_matmul", 17, node("FusedMatMul", ["x", "z"], ["y"], alpha=0.25, transA=1, transB=1, **M), {"x": rand(2, 4, 3), "z": rand(2, 5, 4)})
+case("skip_layernorm", 17, node("SkipLayerNormalization", ["x", "z", "w", "b", "c"], ["y", "", "", "s"], epsilon=1e-5, **M),
+     {"x": rand(2, 3, 8), "z": rand(2, 3, 8)}, {"w": rand(8), "b": rand(8), "c": rand(8)}, outputs=("y", "s"))
+case("skip_rmsnorm", 17, node("SkipSimplifiedLayerNormalization", ["x", "z", "w"], ["y", "", "", "s"], epsilon=1e-5, **M),
+     {"x": rand(2, 3, 8), "z": rand(2, 3, 8)}, {"w": rand(8)}, outputs=("y", "s"))
+case("simplified_layernorm", 17, node("SimplifiedLayerNormalization", ["x", "w"], ["y"], axis=-1, epsilon=1e-5), {"x": rand(2, 3, 8)}, {"w": rand(8)})
+case("embed_layernorm", 17, node("EmbedLayerNormalization", ["ids", "seg", "we", "pe", "se", "w", "b"], ["y", "m"], epsilon=1e-5, **M),
+     {"ids": np.array([[3, 0, 4], [4, 4, 1]], np.int32), "seg": np.array([[0, 0, 1], [0, 1, 1]], np.int32)},
+     {"we": rand(5, 8), "pe": rand(6, 8), "se": rand(2, 8), "w": rand(8), "b": rand(8)})
+case("packed_attention", 17, node("Attention", ["x", "w", "b"], ["y"], num_heads=2, unidirectional=1, **M), {"x": rand(2, 3, 8)},
+     {"w": rand(8, 24), "b": rand(24)})
+case("multihead_attention", 17, node("MultiHeadAttention", ["q", "k", "v", "b", "", "m"], ["y"], num_heads=2, **M),
+     {"q": rand(2, 3, 8), "k": rand(2, 5, 8), "v": rand(2, 5, 8)}, {"b": rand(24), "m": rand(1, 2, 3, 5)})
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)

@@ -9,4 +9,5 @@ graph, forced, circuit, cost   what a circuit must be; sizes and chunks; limits
 wiring, sites, lookups         the reduction of a fork to claims
 layout, whir, soundness        where committed values lie, their opening, bits of security
 verifier                       everything in its order
+statement                      a proof against an input, a commitment, and the security asked for
 """

@@ -3,7 +3,7 @@
 
 from .errors import require
 from .field import P
-from .schema import AFFINE, DIVIDE, FIXED, INPUT, LOOKUP, VIRTUAL, WITNESS, Accumulator, Linear, Product
+from .schema import AFFINE, DIVIDE, LOOKUP, VIRTUAL, WITNESS, Accumulator, Linear, Product
 from .schema import ZERO as ZERO_STEP
 
 MOST_KEY_BITS = 30
@@ -46,7 +46,7 @@ def _order(graph, made):
         if tensor.kind == VIRTUAL:
             ready.append(max(ready[s.source] for s in tensor.definition))
         else:
-            ready.append(-1 if tensor.kind in (INPUT, FIXED) else made[i])
+            ready.append(made[i] if tensor.kind == WITNESS else -1)
     for i, step in enumerate(graph.steps):
         acc = step.accumulator
         read = [s.source for s in acc.linear] + [t for p in acc.products for t in (p.a, p.b)]

@@ -7,8 +7,8 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, RANGE, RESHAPE, VIRTUAL, WITNESS,
-                     ZERO)
+from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, PROGRESSION, PUBLIC,
+                     RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO)
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
@@ -88,9 +88,23 @@ class _Checker:
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
                 f"{what}: exactly the virtual tensors have a definition")
+        self._formula(what, tensor)
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
+
+    def _formula(self, what, tensor):
+        f = tensor.formula
+        require((tensor.kind == FORMULA) == (f is not None), f"{what}: exactly the tensors by formula have one")
+        if f is None:
+            return
+        require(len(tensor.shape) == (1 if f.kind == PROGRESSION else 2), f"{what}: another shape than its formula's")
+        require(abs(f.offset) <= LARGEST and abs(f.step) <= LARGEST and (f.kind == PROGRESSION or f.step == 0),
+                f"{what}: a number of its formula is out of range")
+        ends = (0, 1)
+        if f.kind == PROGRESSION:
+            ends = (f.offset, f.offset + f.step * (tensor.shape[0] - 1))
+        require(tensor.min <= min(ends) and max(ends) <= tensor.max, f"{what}: entries of its formula are out of its range")
 
     def _units(self, what, tensor):
         if tensor.fracs:
@@ -125,13 +139,22 @@ class _Checker:
             require(len(group.inn) == len(group.out) == 1 and len(group.index) == wiring.out_shape[0],
                     f"{what}: malformed")
             require(max(group.index) <= wiring.in_shape[0], f"{what}: an index is out of range")
+        elif group.map == PUBLIC:
+            self._public(group, wiring, what)
         else:
             require(size(wiring.in_shape) == size(wiring.out_shape), f"{what}: a reshape changes the size")
-        unused = {AFFINE: (group.index,), INDEX: (group.base, group.strides, group.sums),
-                  RESHAPE: (group.base, group.strides, group.sums, group.index)}[group.map]
+        affine = (group.base, group.strides, group.sums)
+        unused = {AFFINE: (group.index, group.ids), INDEX: (*affine, group.ids),
+                  RESHAPE: (*affine, group.index, group.ids), PUBLIC: (*affine, group.index)}[group.map]
         require(not any(unused) and (group.inn or group.out), f"{what}: a field without a use")
         if not wiring.trivial():
             require(max(wiring.size()) <= MOST_WIRED, f"{what}: too large")
+
+    def _public(self, group, wiring, what):
+        ids = self._source(group.ids, what)
+        require(len(group.inn) == 1 and ids.kind == INPUT, f"{what}: malformed")
+        require(size(ids.shape) == size(wiring.out_shape), f"{what}: not one public index an entry")
+        require(0 <= ids.min and ids.max < wiring.in_shape[0], f"{what}: public indexes may be out of range")
 
     def _affine(self, group, wiring, what):
         require(len(group.inn) <= 1 and len(group.strides) == len(group.out), f"{what}: malformed")

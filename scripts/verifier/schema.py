@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from . import protobuf as pb
 
-INPUT, FIXED, WITNESS, VIRTUAL = range(4)  # Tensor.kind
-AFFINE, INDEX, RESHAPE = range(3)  # Group.map
+INPUT, FIXED, WITNESS, VIRTUAL, FORMULA = range(5)  # Tensor.kind
+AT_MOST, AT_LEAST, EQUAL, PROGRESSION = range(4)  # Formula.kind
+AFFINE, INDEX, RESHAPE, PUBLIC = range(4)  # Group.map
 LOOKUP, EXACT, ZERO, DIVIDE = range(4)  # Step.kind
 RANGE, PIECEWISE, FUNC = range(3)  # Table.kind
 UNIQUE_DECODING, JOHNSON = range(2)  # Security.soundness
@@ -23,12 +24,13 @@ class Sum:
 class Group:
     out: list = pb.packed_uint32(1)
     inn: list = pb.packed_uint32(2)
-    map: int = pb.enum(3, 3)
+    map: int = pb.enum(3, 4)
     base: int = pb.sint64(4)
     strides: list = pb.packed_sint64(5)
     sums: list = pb.messages(6, Sum)
     index: list = pb.packed_uint64(7)
     base_scale: int = pb.uint32(8)
+    ids: int = pb.uint32(9)
 
 
 @dataclass
@@ -45,16 +47,24 @@ class Linear:
 
 
 @dataclass
+class Formula:
+    kind: int = pb.enum(1, 4)
+    offset: int = pb.sint64(2)
+    step: int = pb.sint64(3)
+
+
+@dataclass
 class Tensor:
     name: str = pb.string(1)
     shape: list = pb.packed_uint64(2)
-    kind: int = pb.enum(3, 4)
+    kind: int = pb.enum(3, 5)
     frac: int = pb.sint32(4)
     min: int = pb.sint64(5)
     max: int = pb.sint64(6)
     definition: list = pb.messages(7, Linear)
     scales: list = pb.packed_uint32(8)
     fracs: list = pb.packed_sint32(9)
+    formula: Formula = pb.message(10, Formula)
 
 
 @dataclass

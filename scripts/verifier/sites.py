@@ -3,11 +3,12 @@
 
 from collections import namedtuple
 
+from . import formulas
 from .errors import require
 from .field import ONE, ZERO, add, horner, lift, mul, scale, sub, total
 from .layout import parts_number
 from .multilinear import eq, evaluate_integers, join, last, mask, shape_variables, size, split, variables
-from .schema import FIXED, INPUT, WITNESS
+from .schema import FIXED, FORMULA, INPUT, WITNESS
 from .soundness import QUADRATIC
 from .wiring import Wiring
 
@@ -129,6 +130,8 @@ class Fork:
         if t.kind == INPUT:
             self.budget.charge("work", size(t.shape))
             return evaluate_integers(self.public[tensor], t.shape, point)
+        if t.kind == FORMULA:
+            return formulas.value(t, point)
         return self._linear(t.definition, t.shape, point)
 
     def _linear(self, summands, shape, point):
@@ -143,7 +146,7 @@ class Fork:
             return self.evaluate(source, point)
         source_shape = self.circuit.tensors[source].shape
         out = split(point, shape)
-        groups = [(Wiring(g, source_shape, shape), [out[axis] for axis in g.out]) for g in view.groups]
+        groups = [(Wiring(g, source_shape, shape, self.public), [out[axis] for axis in g.out]) for g in view.groups]
         self.budget.charge("values", 1)
         self.budget.charge("work", sum(sum(w.size()) for w, _ in groups if not w.trivial()))
         value = self._wired(source, source_shape, groups)

@@ -5,13 +5,15 @@ from itertools import product
 
 from .field import ONE, mul, total
 from .multilinear import Eq, join, size, split, variables
-from .schema import AFFINE, INDEX, RESHAPE
+from .schema import AFFINE, INDEX, PUBLIC, RESHAPE
 
 
 class Wiring:
-    """A group of a view from a source of shape source to an output of shape out."""
+    """A group of a view from a source of shape source to an output of shape out.
+    public has the entries of inputs, by identifier; it is needed to evaluate alone."""
 
-    def __init__(self, group, source, out):
+    def __init__(self, group, source, out, public=None):
+        self.public = public
         self.group = group
         self.inn = group.inn
         self.out = group.out
@@ -39,6 +41,8 @@ class Wiring:
         out = Eq(point, self.out_shape)
         if self.group.map == INDEX:
             return ((x - 1, out[o]) for o, x in enumerate(self.group.index) if x)
+        if self.group.map == PUBLIC:
+            return ((x, out[o]) for o, x in enumerate(self.public[self.group.ids]))
         return ((o, out[o]) for o in range(size(self.out_shape)))
 
     def _affine(self, point):

@@ -176,7 +176,7 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 	if b.g.Tensors[id].Kind == model.Fixed {
 		return b.m.Resident(b.w.Fixed(id))
 	}
-	t, err := NewTensor(b.dev, ints.Int32s(b.w.Tensor(id)))
+	t, err := NewTensor(b.dev, backend.Values(b.g, b.w, id))
 	if err == nil {
 		b.held[id] = t
 	}

@@ -131,6 +131,8 @@ const (
 	Tensor_FIXED   Tensor_Kind = 1
 	Tensor_WITNESS Tensor_Kind = 2
 	Tensor_VIRTUAL Tensor_Kind = 3
+	// A function of the indexes, which is not committed to.
+	Tensor_FORMULA Tensor_Kind = 4
 )
 
 // Enum value maps for Tensor_Kind.
@@ -140,12 +142,14 @@ var (
 		1: "FIXED",
 		2: "WITNESS",
 		3: "VIRTUAL",
+		4: "FORMULA",
 	}
 	Tensor_Kind_value = map[string]int32{
 		"INPUT":   0,
 		"FIXED":   1,
 		"WITNESS": 2,
 		"VIRTUAL": 3,
+		"FORMULA": 4,
 	}
 )
 
@@ -176,12 +180,69 @@ func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_key_proto_rawDescGZIP(), []int{6, 0}
 }
 
+type Formula_Kind int32
+
+const (
+	// 1 if i ≤ j + offset, else 0.
+	Formula_AT_MOST Formula_Kind = 0
+	// 1 if i ≥ j + offset, else 0.
+	Formula_AT_LEAST Formula_Kind = 1
+	// 1 if i = j + offset, else 0.
+	Formula_EQUAL Formula_Kind = 2
+	// offset + step·i.
+	Formula_PROGRESSION Formula_Kind = 3
+)
+
+// Enum value maps for Formula_Kind.
+var (
+	Formula_Kind_name = map[int32]string{
+		0: "AT_MOST",
+		1: "AT_LEAST",
+		2: "EQUAL",
+		3: "PROGRESSION",
+	}
+	Formula_Kind_value = map[string]int32{
+		"AT_MOST":     0,
+		"AT_LEAST":    1,
+		"EQUAL":       2,
+		"PROGRESSION": 3,
+	}
+)
+
+func (x Formula_Kind) Enum() *Formula_Kind {
+	p := new(Formula_Kind)
+	*p = x
+	return p
+}
+
+func (x Formula_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Formula_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_key_proto_enumTypes[3].Descriptor()
+}
+
+func (Formula_Kind) Type() protoreflect.EnumType {
+	return &file_key_proto_enumTypes[3]
+}
+
+func (x Formula_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Formula_Kind.Descriptor instead.
+func (Formula_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{7, 0}
+}
+
 type Group_Map int32
 
 const (
 	Group_AFFINE  Group_Map = 0
 	Group_INDEX   Group_Map = 1
 	Group_RESHAPE Group_Map = 2
+	Group_PUBLIC  Group_Map = 3
 )
 
 // Enum value maps for Group_Map.
@@ -190,11 +251,13 @@ var (
 		0: "AFFINE",
 		1: "INDEX",
 		2: "RESHAPE",
+		3: "PUBLIC",
 	}
 	Group_Map_value = map[string]int32{
 		"AFFINE":  0,
 		"INDEX":   1,
 		"RESHAPE": 2,
+		"PUBLIC":  3,
 	}
 )
 
@@ -209,11 +272,11 @@ func (x Group_Map) String() string {
 }
 
 func (Group_Map) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[3].Descriptor()
+	return file_key_proto_enumTypes[4].Descriptor()
 }
 
 func (Group_Map) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[3]
+	return &file_key_proto_enumTypes[4]
 }
 
 func (x Group_Map) Number() protoreflect.EnumNumber {
@@ -222,7 +285,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9, 0}
+	return file_key_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type Step_Kind int32
@@ -265,11 +328,11 @@ func (x Step_Kind) String() string {
 }
 
 func (Step_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[4].Descriptor()
+	return file_key_proto_enumTypes[5].Descriptor()
 }
 
 func (Step_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[4]
+	return &file_key_proto_enumTypes[5]
 }
 
 func (x Step_Kind) Number() protoreflect.EnumNumber {
@@ -278,7 +341,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13, 0}
+	return file_key_proto_rawDescGZIP(), []int{14, 0}
 }
 
 type Table_Kind int32
@@ -314,11 +377,11 @@ func (x Table_Kind) String() string {
 }
 
 func (Table_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[5].Descriptor()
+	return file_key_proto_enumTypes[6].Descriptor()
 }
 
 func (Table_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[5]
+	return &file_key_proto_enumTypes[6]
 }
 
 func (x Table_Kind) Number() protoreflect.EnumNumber {
@@ -327,7 +390,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14, 0}
+	return file_key_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Key is the body of a key file.
@@ -811,7 +874,9 @@ type Tensor struct {
 	// Scales of the axes; empty if none scales.
 	Scales []uint32 `protobuf:"varint,8,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	// Input: in place of frac, which is 0 then, one for each index of the last axis.
-	Fracs         []int32 `protobuf:"zigzag32,9,rep,packed,name=fracs,proto3" json:"fracs,omitempty"`
+	Fracs []int32 `protobuf:"zigzag32,9,rep,packed,name=fracs,proto3" json:"fracs,omitempty"`
+	// Formula: what its entries are.
+	Formula       *Formula `protobuf:"bytes,10,opt,name=formula,proto3" json:"formula,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -909,6 +974,75 @@ func (x *Tensor) GetFracs() []int32 {
 	return nil
 }
 
+func (x *Tensor) GetFormula() *Formula {
+	if x != nil {
+		return x.Formula
+	}
+	return nil
+}
+
+// Formula gives the entry at (i, j) of a matrix, or i of a vector.
+type Formula struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Kind   Formula_Kind           `protobuf:"varint,1,opt,name=kind,proto3,enum=prove_model.v2.Formula_Kind" json:"kind,omitempty"`
+	Offset int64                  `protobuf:"zigzag64,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Progression.
+	Step          int64 `protobuf:"zigzag64,3,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Formula) Reset() {
+	*x = Formula{}
+	mi := &file_key_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Formula) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Formula) ProtoMessage() {}
+
+func (x *Formula) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Formula.ProtoReflect.Descriptor instead.
+func (*Formula) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Formula) GetKind() Formula_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Formula_AT_MOST
+}
+
+func (x *Formula) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Formula) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // Linear is the summand coefficient·view(source).
 type Linear struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -923,7 +1057,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1069,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1082,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -984,7 +1118,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1130,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1143,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -1039,14 +1173,16 @@ type Group struct {
 	// Index: source index + 1 for each output index, 0 for none.
 	Index []uint64 `protobuf:"varint,7,rep,packed,name=index,proto3" json:"index,omitempty"`
 	// Scale of the base.
-	BaseScale     uint32 `protobuf:"varint,8,opt,name=base_scale,json=baseScale,proto3" json:"base_scale,omitempty"`
+	BaseScale uint32 `protobuf:"varint,8,opt,name=base_scale,json=baseScale,proto3" json:"base_scale,omitempty"`
+	// Public: identifier of the input whose entries are the source indexes.
+	Ids           uint32 `protobuf:"varint,9,opt,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1194,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1207,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -1130,6 +1266,13 @@ func (x *Group) GetBaseScale() uint32 {
 	return 0
 }
 
+func (x *Group) GetIds() uint32 {
+	if x != nil {
+		return x.Ids
+	}
+	return 0
+}
+
 // Sum is an index in [0, dimension) that is summed over.
 type Sum struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1143,7 +1286,7 @@ type Sum struct {
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1298,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1311,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -1209,7 +1352,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1364,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1377,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -1284,7 +1427,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1439,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1452,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1357,7 +1500,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1512,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1525,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
+	return file_key_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1475,7 +1618,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1630,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1643,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14}
+	return file_key_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Table) GetName() string {
@@ -1564,7 +1707,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1719,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1732,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15}
+	return file_key_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1654,7 +1797,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
 	"\x04Free\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xb9\x02\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xf9\x02\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
@@ -1666,19 +1809,31 @@ const file_key_proto_rawDesc = "" +
 	"definition\x18\a \x03(\v2\x16.prove_model.v2.LinearR\n" +
 	"definition\x12\x16\n" +
 	"\x06scales\x18\b \x03(\rR\x06scales\x12\x14\n" +
-	"\x05fracs\x18\t \x03(\x11R\x05fracs\"6\n" +
+	"\x05fracs\x18\t \x03(\x11R\x05fracs\x121\n" +
+	"\aformula\x18\n" +
+	" \x01(\v2\x17.prove_model.v2.FormulaR\aformula\"C\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
 	"\x05FIXED\x10\x01\x12\v\n" +
 	"\aWITNESS\x10\x02\x12\v\n" +
-	"\aVIRTUAL\x10\x03\"l\n" +
+	"\aVIRTUAL\x10\x03\x12\v\n" +
+	"\aFORMULA\x10\x04\"\xa6\x01\n" +
+	"\aFormula\x120\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1c.prove_model.v2.Formula.KindR\x04kind\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x12R\x06offset\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x12R\x04step\"=\n" +
+	"\x04Kind\x12\v\n" +
+	"\aAT_MOST\x10\x00\x12\f\n" +
+	"\bAT_LEAST\x10\x01\x12\t\n" +
+	"\x05EQUAL\x10\x02\x12\x0f\n" +
+	"\vPROGRESSION\x10\x03\"l\n" +
 	"\x06Linear\x12 \n" +
 	"\vcoefficient\x18\x01 \x01(\x12R\vcoefficient\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\rR\x06source\x12(\n" +
 	"\x04view\x18\x03 \x01(\v2\x14.prove_model.v2.ViewR\x04view\"I\n" +
 	"\x04View\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.prove_model.v2.GroupR\x06groups\x12\x12\n" +
-	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\x8d\x02\n" +
+	"\x04fill\x18\x02 \x01(\x12R\x04fill\"\xab\x02\n" +
 	"\x05Group\x12\x10\n" +
 	"\x03out\x18\x01 \x03(\rR\x03out\x12\x0e\n" +
 	"\x02in\x18\x02 \x03(\rR\x02in\x12+\n" +
@@ -1688,12 +1843,15 @@ const file_key_proto_rawDesc = "" +
 	"\x04sums\x18\x06 \x03(\v2\x13.prove_model.v2.SumR\x04sums\x12\x14\n" +
 	"\x05index\x18\a \x03(\x04R\x05index\x12\x1d\n" +
 	"\n" +
-	"base_scale\x18\b \x01(\rR\tbaseScale\")\n" +
+	"base_scale\x18\b \x01(\rR\tbaseScale\x12\x10\n" +
+	"\x03ids\x18\t \x01(\rR\x03ids\"5\n" +
 	"\x03Map\x12\n" +
 	"\n" +
 	"\x06AFFINE\x10\x00\x12\t\n" +
 	"\x05INDEX\x10\x01\x12\v\n" +
-	"\aRESHAPE\x10\x02\"Q\n" +
+	"\aRESHAPE\x10\x02\x12\n" +
+	"\n" +
+	"\x06PUBLIC\x10\x03\"Q\n" +
 	"\x03Sum\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\x04R\tdimension\x12\x16\n" +
 	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x14\n" +
@@ -1762,60 +1920,64 @@ func file_key_proto_rawDescGZIP() []byte {
 	return file_key_proto_rawDescData
 }
 
-var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_key_proto_goTypes = []any{
 	(Mode)(0),           // 0: prove_model.v2.Mode
 	(Soundness)(0),      // 1: prove_model.v2.Soundness
 	(Tensor_Kind)(0),    // 2: prove_model.v2.Tensor.Kind
-	(Group_Map)(0),      // 3: prove_model.v2.Group.Map
-	(Step_Kind)(0),      // 4: prove_model.v2.Step.Kind
-	(Table_Kind)(0),     // 5: prove_model.v2.Table.Kind
-	(*Key)(nil),         // 6: prove_model.v2.Key
-	(*Source)(nil),      // 7: prove_model.v2.Source
-	(*File)(nil),        // 8: prove_model.v2.File
-	(*Security)(nil),    // 9: prove_model.v2.Security
-	(*Graph)(nil),       // 10: prove_model.v2.Graph
-	(*Free)(nil),        // 11: prove_model.v2.Free
-	(*Tensor)(nil),      // 12: prove_model.v2.Tensor
-	(*Linear)(nil),      // 13: prove_model.v2.Linear
-	(*View)(nil),        // 14: prove_model.v2.View
-	(*Group)(nil),       // 15: prove_model.v2.Group
-	(*Sum)(nil),         // 16: prove_model.v2.Sum
-	(*Product)(nil),     // 17: prove_model.v2.Product
-	(*Accumulator)(nil), // 18: prove_model.v2.Accumulator
-	(*Step)(nil),        // 19: prove_model.v2.Step
-	(*Table)(nil),       // 20: prove_model.v2.Table
-	(*Piece)(nil),       // 21: prove_model.v2.Piece
+	(Formula_Kind)(0),   // 3: prove_model.v2.Formula.Kind
+	(Group_Map)(0),      // 4: prove_model.v2.Group.Map
+	(Step_Kind)(0),      // 5: prove_model.v2.Step.Kind
+	(Table_Kind)(0),     // 6: prove_model.v2.Table.Kind
+	(*Key)(nil),         // 7: prove_model.v2.Key
+	(*Source)(nil),      // 8: prove_model.v2.Source
+	(*File)(nil),        // 9: prove_model.v2.File
+	(*Security)(nil),    // 10: prove_model.v2.Security
+	(*Graph)(nil),       // 11: prove_model.v2.Graph
+	(*Free)(nil),        // 12: prove_model.v2.Free
+	(*Tensor)(nil),      // 13: prove_model.v2.Tensor
+	(*Formula)(nil),     // 14: prove_model.v2.Formula
+	(*Linear)(nil),      // 15: prove_model.v2.Linear
+	(*View)(nil),        // 16: prove_model.v2.View
+	(*Group)(nil),       // 17: prove_model.v2.Group
+	(*Sum)(nil),         // 18: prove_model.v2.Sum
+	(*Product)(nil),     // 19: prove_model.v2.Product
+	(*Accumulator)(nil), // 20: prove_model.v2.Accumulator
+	(*Step)(nil),        // 21: prove_model.v2.Step
+	(*Table)(nil),       // 22: prove_model.v2.Table
+	(*Piece)(nil),       // 23: prove_model.v2.Piece
 }
 var file_key_proto_depIdxs = []int32{
-	10, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
-	9,  // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
-	7,  // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
-	8,  // 3: prove_model.v2.Source.files:type_name -> prove_model.v2.File
+	11, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
+	10, // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
+	8,  // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
+	9,  // 3: prove_model.v2.Source.files:type_name -> prove_model.v2.File
 	0,  // 4: prove_model.v2.Source.mode:type_name -> prove_model.v2.Mode
 	1,  // 5: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
-	12, // 6: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
-	20, // 7: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
-	19, // 8: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
-	11, // 9: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
+	13, // 6: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	22, // 7: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	21, // 8: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	12, // 9: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
 	2,  // 10: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
-	13, // 11: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
-	14, // 12: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
-	15, // 13: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
-	3,  // 14: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
-	16, // 15: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
-	13, // 16: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
-	17, // 17: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
-	4,  // 18: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
-	18, // 19: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
-	5,  // 20: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
-	21, // 21: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	15, // 11: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	14, // 12: prove_model.v2.Tensor.formula:type_name -> prove_model.v2.Formula
+	3,  // 13: prove_model.v2.Formula.kind:type_name -> prove_model.v2.Formula.Kind
+	16, // 14: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	17, // 15: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	4,  // 16: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
+	18, // 17: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	15, // 18: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	19, // 19: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	5,  // 20: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
+	20, // 21: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	6,  // 22: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
+	23, // 23: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -1828,8 +1990,8 @@ func file_key_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   16,
+			NumEnums:      7,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -32,6 +33,9 @@ func Open(ctx context.Context, cfg *config.Config) (Description, error) {
 		}
 		return OfKey(k)
 	case cfg.Model != "":
+		if hf.Is(cfg.Model) {
+			return openPublished(ctx, cfg)
+		}
 		return openModel(ctx, cfg)
 	}
 	return nil, job.WithHint(errors.New("nothing to inspect"), "name a file with --model, --vk or --proof")

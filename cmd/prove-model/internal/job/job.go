@@ -47,7 +47,7 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
-	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.For(input))
+	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input))
 	if err != nil {
 		return nil, err
 	}

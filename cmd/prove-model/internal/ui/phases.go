@@ -28,11 +28,12 @@ type Phase struct {
 // bars on a terminal, as a line each otherwise, or not at all. It is an observer
 // of the library. Its methods may be called from several goroutines.
 type Phases struct {
-	mu   sync.Mutex
-	w    io.Writer // nil: quiet
-	bars bool
-	bar  *progressbar.ProgressBar
-	done []Phase
+	mu     sync.Mutex
+	w      io.Writer // nil: quiet
+	bars   bool
+	events *events // for programs, in place of w
+	bar    *progressbar.ProgressBar
+	done   []Phase
 
 	name  string // of the running phase; empty: none
 	began time.Time
@@ -53,6 +54,7 @@ func (p *Phases) Begin(name provemodel.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.name, p.began, p.cpu = string(name), time.Now(), processorTime()
+	p.events.progress(p.name, 0, 1)
 	if !p.bars {
 		return
 	}
@@ -70,7 +72,11 @@ func (p *Phases) Begin(name provemodel.Phase) {
 func (p *Phases) Progress(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar == nil || total < 1 {
+	if total < 1 {
+		return
+	}
+	p.events.progress(p.name, done, total)
+	if p.bar == nil {
 		return
 	}
 	if p.bar.GetMax() != total {
@@ -94,6 +100,7 @@ func (p *Phases) End(err error) {
 		return
 	}
 	p.done = append(p.done, ph)
+	p.events.write(ph)
 	if p.w != nil {
 		fmt.Fprintf(p.w, "%-14s %8.3f s\n", ph.Name, ph.Seconds)
 	}
@@ -107,7 +114,10 @@ func (p *Phases) All() []Phase {
 }
 
 // Warn writes a warning.
-func (p *Phases) Warn(message string) { p.Printf("warning: %s", PrintableLines(message)) }
+func (p *Phases) Warn(message string) {
+	p.events.write(map[string]string{"warning": message})
+	p.Printf("warning: %s", PrintableLines(message))
+}
 
 // Printf writes a line between phases.
 func (p *Phases) Printf(format string, args ...any) {

@@ -1,0 +1,18 @@
+# The command for the CPU, on nothing but a user and a folder for its cache.
+#
+#   docker build -t prove-model .
+#   docker run --rm -v "$PWD:/work" prove-model --model x.onnx --input x.json
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -buildid=' -o /prove-model ./cmd/prove-model \
+ && mkdir /cache
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /prove-model /usr/local/bin/prove-model
+COPY --from=build --chown=nonroot:nonroot /cache /cache
+ENV PROVE_MODEL_CACHE_DIR=/cache
+WORKDIR /work
+ENTRYPOINT ["/usr/local/bin/prove-model"]

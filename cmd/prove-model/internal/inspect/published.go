@@ -1,0 +1,88 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+// Published is a model of the Hugging Face layout or of a GGUF file.
+type Published struct {
+	Name string `json:"name"`
+	hf.Summary
+	// Tokens is the size of the vocabulary of the tokenizer; NoTokenizer says why
+	// there is none.
+	Tokens      int    `json:"tokenizer_tokens,omitempty"`
+	NoTokenizer string `json:"no_tokenizer,omitempty"`
+	// Graph is the graph for the number of tokens that was asked for.
+	Graph *Model `json:"graph,omitempty"`
+}
+
+// openPublished describes a model, and its graph if the settings say for how many
+// tokens.
+func openPublished(ctx context.Context, cfg *config.Config) (*Published, error) {
+	m, err := hf.Open(cfg.Model)
+	if err != nil {
+		return nil, err
+	}
+	p := &Published{Name: cfg.Model, Summary: m.Summarise()}
+	if err := m.Close(); err != nil {
+		return nil, err
+	}
+	if p.Vocabulary > 0 {
+		t, err := tokenizer.Open(cfg.Model)
+		if err != nil {
+			p.NoTokenizer = err.Error()
+		} else {
+			p.Tokens = t.Size()
+		}
+	}
+	if p.Context == 0 || cfg.Tokens > 0 || cfg.Input != "" || len(cfg.Dim) > 0 {
+		p.Graph, err = openModel(ctx, cfg)
+	}
+	return p, err
+}
+
+// Print writes the description as text.
+func (p *Published) Print(w io.Writer) error {
+	fmt.Fprintf(w, "model       %s\n", ui.Printable(p.Name))
+	fmt.Fprintf(w, "family      %s, %d layers\n", ui.Printable(p.Kind), p.Layers)
+	if p.Context > 0 {
+		fmt.Fprintf(w, "context     %d tokens, of %d that there are\n", p.Context, p.Vocabulary)
+	}
+	var stored []string
+	for _, s := range p.Stored {
+		stored = append(stored, fmt.Sprintf("%d tensors of %s (%s)", s.Tensors, s.Type, ui.Bytes(int64(s.Bytes))))
+	}
+	fmt.Fprintf(w, "parameters  %d: %s\n", p.Parameters, strings.Join(stored, ", "))
+	switch {
+	case p.Tokens > 0:
+		fmt.Fprintf(w, "tokenizer   %d tokens\n", p.Tokens)
+	case p.NoTokenizer != "":
+		fmt.Fprintf(w, "tokenizer   none: %s\n", ui.Printable(p.NoTokenizer))
+	}
+	if len(p.Odd) > 0 {
+		fmt.Fprintln(w)
+		var rows [][]string
+		for _, o := range p.Odd {
+			rows = append(rows, []string{o.Tensor, o.What})
+		}
+		if err := ui.Table(w, []string{"odd tensor", "what"}, rows); err != nil {
+			return err
+		}
+	}
+	if p.Graph == nil {
+		if p.Context > 0 {
+			fmt.Fprintln(w, "\nits graph for N tokens is described with --tokens N")
+		}
+		return nil
+	}
+	fmt.Fprintln(w)
+	return p.Graph.Print(w)
+}

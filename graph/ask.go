@@ -1,0 +1,174 @@
+package graph
+
+import "math"
+
+// Test asks of each element how it compares with 0: the result is a truth value, 1
+// where it is so and 0 elsewhere.
+type Test uint8
+
+// The questions.
+const (
+	IsPositive Test = iota
+	IsNotNegative
+	IsZero
+)
+
+var tests = [...]struct {
+	name  string
+	holds func(x float64) bool
+}{
+	IsPositive:    {"IsPositive", func(x float64) bool { return x > 0 }},
+	IsNotNegative: {"IsNotNegative", func(x float64) bool { return x >= 0 }},
+	IsZero:        {"IsZero", func(x float64) bool { return x == 0 }},
+}
+
+// Kind implements [Op].
+func (t Test) Kind() string { return tests[t].name }
+
+func (t Test) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	return operandType{shape: in[0].shape, dtype: Bool}, nil
+}
+
+func (t Test) eval(in []operand, shape []int) (operand, error) {
+	return operand{shape: shape, i: convert[int64](apply(in[0].float64s(), t.At))}, nil
+}
+
+// At is 1 where it is so of x, and 0 elsewhere.
+func (t Test) At(x float64) float64 { return indicator(tests[t].holds(x)) }
+
+// indicator is 1 or 0.
+func indicator(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Test asks t of each element of x.
+func (b *Builder) Test(t Test, x Value) Value { return b.emit(t, x) }
+
+// Compare compares two values, or combines truth values; they broadcast. What is
+// computed is written out: comparisons as a Test of the difference, And as a
+// product, and so on.
+func (b *Builder) Compare(c Comparison, x, y Value) Value {
+	if !b.valid(x, y) {
+		return Value{}
+	}
+	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+		return b.emit(c, x, y)
+	}
+	types := []operandType{b.operandType(x), b.operandType(y)}
+	if _, err := c.infer(types); err != nil {
+		return b.Failf("%v", err)
+	}
+	if err := alike(types[0], types[1]); err != nil {
+		return b.Failf("%v", err)
+	}
+	switch c {
+	case Less:
+		return b.Test(IsPositive, b.Sub(y, x))
+	case LessOrEqual:
+		return b.Test(IsNotNegative, b.Sub(y, x))
+	case Greater:
+		return b.Test(IsPositive, b.Sub(x, y))
+	case GreaterOrEqual:
+		return b.Test(IsNotNegative, b.Sub(x, y))
+	case And:
+		return b.Mul(x, y)
+	case Or:
+		return b.Test(IsPositive, b.Add(x, y))
+	case Equal:
+		return b.Test(IsZero, b.Sub(x, y))
+	case Xor:
+		return b.Not(b.Test(IsZero, b.Sub(x, y)))
+	}
+	return b.Failf("%s is not supported", c.Kind())
+}
+
+// Not is the negation of a truth value.
+func (b *Builder) Not(x Value) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	if b.Tensor(x) != nil {
+		return b.emit(Not{}, x)
+	}
+	if err := bools(b.operandType(x)); err != nil {
+		return b.Failf("%v", err)
+	}
+	return b.Sub(b.made("one", &Tensor{Shape: []int{}, DType: Bool, I64: []int64{1}}), x)
+}
+
+// Where is x where cond is 1, and y where it is 0: with a computed condition, a sum
+// of products.
+func (b *Builder) Where(cond, x, y Value) Value {
+	if !b.valid(cond, x, y) {
+		return Value{}
+	}
+	if b.Tensor(cond) != nil {
+		return b.emit(Where{}, cond, x, y)
+	}
+	if b.DType(cond) != Bool {
+		return b.Failf("its condition has type %v", b.DType(cond))
+	}
+	if err := alike(b.operandType(x), b.operandType(y)); err != nil {
+		return b.Failf("%v", err)
+	}
+	shape := b.common(x, y)
+	if b.Failed() {
+		return Value{}
+	}
+	if _, ok := Broadcast(shape, b.Shape(cond)); !ok {
+		return b.Failf("condition of shape %v does not broadcast with %v", b.Shape(cond), shape)
+	}
+	for _, v := range []Value{x, y} {
+		if t := b.Tensor(v); t != nil {
+			for i := range t.Len() {
+				if math.Abs(t.At(i)) > mostSelected {
+					return b.Failf("its condition depends on the model's input, and one of the results is %g: such masks are supported before a Softmax, with a constant condition", t.At(i))
+				}
+			}
+		}
+	}
+	dt := b.DType(x)
+	return b.Add(b.Mul(b.Cast(cond, dt), x), b.Mul(b.Cast(b.Not(cond), dt), y))
+}
+
+// mostSelected is the largest constant that a computed condition may choose: beside
+// one that stands for infinity nothing else would keep its precision.
+const mostSelected = 3e4
+
+// Sign is 1, 0 or −1 like x.
+func (b *Builder) Sign(x Value) Value {
+	if !b.valid(x) {
+		return Value{}
+	}
+	if b.Tensor(x) != nil {
+		return b.emit(Scalar{Sign, nil}, x)
+	}
+	dt := b.DType(x)
+	positive, negative := b.Test(IsPositive, x), b.Test(IsPositive, b.Negative(x))
+	return b.Sub(b.Cast(positive, dt), b.Cast(negative, dt))
+}
+
+// Negative is −x.
+func (b *Builder) Negative(x Value) Value { return b.Apply(Neg, x) }
+
+// like is a number of the type of x.
+func (b *Builder) like(x Value, v float64) Value {
+	if dt := b.DType(x); !dt.IsFloat() {
+		return b.made("value", &Tensor{Shape: []int{}, DType: dt, I64: []int64{int64(v)}})
+	}
+	return b.number("value", v)
+}
+
+// constantLike is like for several numbers, whole ones where x is of integers.
+func (b *Builder) constantLike(x Value, what string, shape []int, v []float64) Value {
+	if dt := b.DType(x); !dt.IsFloat() {
+		return b.made(what, &Tensor{Shape: shape, DType: dt, I64: convert[int64](v)})
+	}
+	return b.floats(what, shape, convert[float32](v))
+}

@@ -1,0 +1,192 @@
+package graph
+
+import "slices"
+
+// ReduceMax is the greatest element along ascending axes.
+func (b *Builder) ReduceMax(x Value, axes []int, keep bool) Value {
+	return b.Reduce(MaxOf, x, axes, keep)
+}
+
+// ReduceMin is the least element along ascending axes.
+func (b *Builder) ReduceMin(x Value, axes []int, keep bool) Value {
+	if b.Tensor(x) != nil {
+		return b.Reduce(MinOf, x, axes, keep)
+	}
+	return b.Negative(b.Reduce(MaxOf, b.Negative(x), axes, keep))
+}
+
+// ReduceProd is the product of the elements along ascending axes, of halves of them
+// at a time.
+func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
+	if b.Tensor(x) != nil || !b.valid(x) {
+		return b.Reduce(Product, x, axes, keep)
+	}
+	in := b.Shape(x)
+	if err := checkAxes(axes, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
+	for _, a := range axes {
+		for n := b.Shape(x)[a]; n > 1; n = b.Shape(x)[a] {
+			half := n / 2
+			y := b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half))
+			if n%2 == 1 {
+				y = b.Concat(a, y, b.SliceAxis(x, a, n-1, 1, 1))
+			}
+			if x = y; !b.valid(x) {
+				return x
+			}
+		}
+	}
+	return b.Reshape(x, Reduce{Axes: axes, Keep: keep}.shape(in))
+}
+
+// ReduceLogSumExp is the logarithm of the sum of exponentials: the greatest element
+// is taken out first.
+func (b *Builder) ReduceLogSumExp(x Value, axes []int, keep bool) Value {
+	if !b.valid(x) {
+		return x
+	}
+	shape := Reduce{Axes: axes, Keep: keep}.shape(b.Shape(x))
+	top := b.ReduceMax(x, axes, true)
+	sum := b.Reduce(Sum, b.Apply(Exp, b.Sub(x, top)), axes, true)
+	return b.Reshape(b.Add(b.Apply(Log, sum), top), shape)
+}
+
+// logSum recognises the logarithm of a sum of exponentials, whose range is far too
+// large where the logarithm's is not.
+func (b *Builder) logSum(sum Value) (Value, bool) {
+	n := sum.v.node
+	if n == nil {
+		return Value{}, false
+	}
+	r, ok := n.op.(Reduce)
+	if !ok || r.Func != Sum || n.in[0].node == nil {
+		return Value{}, false
+	}
+	if s, ok := n.in[0].node.op.(Scalar); !ok || s.Func != Exp {
+		return Value{}, false
+	}
+	x := Value{n.in[0].node.in[0]}
+	if x.v.tensor != nil {
+		return Value{}, false
+	}
+	if a := x.v.node; a != nil && a.op == Sub && a.in[1].node != nil {
+		if m, ok := a.in[1].node.op.(Reduce); ok && m.Func == MaxOf {
+			return Value{}, false // the greatest is taken out already
+		}
+	}
+	return b.ReduceLogSumExp(x, r.Axes, r.Keep), true
+}
+
+// ArgMax is the index along an axis, which stays with dimension 1, of the greatest
+// element: of the first one, or of the last, where there are several.
+//
+// Of those that equal the greatest, the index is found as a maximum again: of
+// n − i, or of i + 1.
+func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
+	if !b.valid(x) {
+		return x
+	}
+	in := b.Shape(x)
+	if err := checkAxes([]int{axis}, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
+	n := in[axis]
+	greatest := b.Test(IsNotNegative, b.Sub(x, b.ReduceMax(x, []int{axis}, true)))
+	rank := make([]int64, n)
+	for i := range rank {
+		rank[i] = int64(n - i)
+		if last {
+			rank[i] = int64(i + 1)
+		}
+	}
+	shape := make([]int, len(in)-axis) // of an axis alone
+	for i := range shape {
+		shape[i] = 1
+	}
+	shape[0] = n
+	places := b.Mul(b.Cast(greatest, Int64), b.Integers(shape, rank))
+	best := b.ReduceMax(places, []int{axis}, true)
+	if last {
+		return b.Sub(best, b.like(best, 1))
+	}
+	return b.Sub(b.like(best, float64(n)), best)
+}
+
+// Hardmax is 1 at the first of the greatest elements along an axis, and 0 elsewhere.
+func (b *Builder) Hardmax(x Value, axis int) Value {
+	if !b.valid(x) {
+		return x
+	}
+	return b.Cast(b.OneHot(b.ArgMax(x, axis, false), axis, b.Shape(x)[axis]), b.DType(x))
+}
+
+// OneHot asks along an axis of dimension 1 which of n indices the element there is:
+// the axis becomes n truth values. An index outside of [0, n) is none of them.
+func (b *Builder) OneHot(index Value, axis, n int) Value {
+	if !b.valid(index) {
+		return index
+	}
+	shape := make([]int, len(b.Shape(index))-axis)
+	for i := range shape {
+		shape[i] = 1
+	}
+	iota := make([]float64, n)
+	for i := range iota {
+		iota[i] = float64(i)
+	}
+	shape[0] = n
+	all := b.constantLike(index, "indices", shape, iota)
+	return b.Compare(Equal, index, all)
+}
+
+// TopK returns the k greatest elements along the last axis in descending order, or
+// the least in ascending order, and their indices: of equal ones the first comes
+// first.
+//
+// An element's place is the number of those before it, of all pairs; the results
+// are picked by place.
+func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
+	if !b.valid(x) {
+		return x, x
+	}
+	in := b.Shape(x)
+	r := len(in)
+	if r == 0 || k < 0 || k > in[r-1] {
+		return b.Failf("%d of shape %v", k, in), Value{}
+	}
+	n := in[r-1]
+	const most = 1 << 10
+	if n > most && b.Tensor(x) == nil {
+		return b.Failf("an order of %d elements; %d at most are supported", n, most), Value{}
+	}
+	rows := append(slices.Clone(in), 1) // element i at (…, i, 0)
+	cols := append(slices.Clone(in[:r-1]), 1, n)
+	a, c := b.Reshape(x, rows), b.Reshape(x, cols)
+	if least {
+		a, c = c, a
+	}
+	// c − a at (i, j): how much j is greater than i. Ties go to the smaller index.
+	diff := b.Sub(c, a)
+	before := make([]int64, n*n) // j < i
+	for i := range n {
+		for j := range i {
+			before[i*n+j] = 1
+		}
+	}
+	mask := b.made("before", &Tensor{Shape: []int{n, n}, DType: Int64, I64: before})
+	greater, equal := b.Cast(b.Test(IsPositive, diff), Int64), b.Cast(b.Test(IsZero, diff), Int64)
+	place := b.Reduce(Sum, b.Add(greater, b.Mul(equal, mask)), []int{r}, true) // (…, i, 1)
+	places := make([]int64, k)
+	for i := range places {
+		places[i] = int64(i)
+	}
+	pick := b.Test(IsZero, b.Sub(place, b.Integers([]int{1, k}, places))) // (…, i, k)
+	iota := make([]int64, n)
+	for i := range iota {
+		iota[i] = int64(i)
+	}
+	indices = b.Reduce(Sum, b.Mul(b.Cast(pick, Int64), b.Integers([]int{n, 1}, iota)), []int{r - 1}, false)
+	values = b.Reduce(Sum, b.Mul(b.Cast(pick, b.DType(x)), b.Reshape(x, rows)), []int{r - 1}, false)
+	return values, indices
+}

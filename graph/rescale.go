@@ -1,0 +1,31 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Rescale is x·Factor, rounded to the nearest whole number, for whole numbers x:
+// what quantised models do to sums of products. A proof has it of a fraction that
+// is far closer to the factor than a coefficient of a few bits could be.
+type Rescale struct{ Factor float64 }
+
+// Kind implements [Op].
+func (Rescale) Kind() string { return "Rescale" }
+
+func (r Rescale) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if !(r.Factor > 0) || math.IsInf(r.Factor, 0) {
+		return operandType{}, fmt.Errorf("its factor is %v", r.Factor)
+	}
+	return in[0], floats(in...)
+}
+
+func (r Rescale) eval(in []operand, shape []int) (operand, error) {
+	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 { return math.RoundToEven(x * r.Factor) })}, nil
+}
+
+// Rescale is x, of whole numbers, times a positive factor, rounded to whole numbers.
+func (b *Builder) Rescale(x Value, factor float64) Value { return b.emit(Rescale{factor}, x) }

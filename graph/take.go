@@ -1,0 +1,92 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Take picks elements along an axis at indices that are computed, such as tokens:
+// those of its second operand, whole numbers from 0 on, whose axes take the place of
+// the axis.
+type Take struct{ Axis int }
+
+// Kind implements [Op].
+func (Take) Kind() string { return "Take" }
+
+func (t Take) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	x, at := in[0].shape, in[1].shape
+	if err := checkAxes([]int{t.Axis}, len(x)); err != nil {
+		return operandType{}, err
+	}
+	if d := in[1].dtype; d.IsFloat() || d == Bool {
+		return operandType{}, fmt.Errorf("its indices have type %v", d)
+	}
+	if n := len(x) - 1 + len(at); n > MaxRank {
+		return operandType{}, fmt.Errorf("its output has %d axes", n)
+	}
+	return operandType{shape: slices.Concat(x[:t.Axis], at, x[t.Axis+1:]), dtype: in[0].dtype}, nil
+}
+
+func (t Take) eval(in []operand, shape []int) (operand, error) {
+	at := make([]int, Size(in[1].shape))
+	rows := in[0].shape[t.Axis]
+	for i, v := range in[1].float64s() {
+		if v != float64(int64(v)) || v < 0 || v >= float64(rows) {
+			return operand{}, fmt.Errorf("index %v of element %d: it takes whole numbers from 0 to %d", v, i, rows-1)
+		}
+		at[i] = int(v)
+	}
+	flat := slices.Concat(in[0].shape[:t.Axis], []int{len(at)}, in[0].shape[t.Axis+1:])
+	out, err := Gather{t.Axis, at}.eval(in[:1], flat)
+	out.shape = shape
+	return out, err
+}
+
+// Take returns x with the axis replaced by those of indices, reading there what they
+// say. Constant indices may count from the end.
+func (b *Builder) Take(x Value, axis int, indices Value) Value {
+	t := b.Tensor(indices)
+	if t == nil || t.I64 == nil || !b.valid(x) {
+		return b.emit(Take{axis}, x, indices)
+	}
+	in := b.Shape(x)
+	if err := checkAxes([]int{axis}, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
+	at := make([]int, len(t.I64))
+	for j, v := range t.I64 {
+		if v < -int64(in[axis]) || v >= int64(in[axis]) {
+			return b.Failf("index %d of an axis of %d", v, in[axis])
+		}
+		if at[j] = int(v); v < 0 {
+			at[j] += in[axis]
+		}
+	}
+	if n := len(in) - 1 + len(t.Shape); n > MaxRank {
+		return b.Failf("its output has %d axes", n)
+	}
+	return b.Reshape(b.Gather(x, axis, at), slices.Concat(in[:axis], t.Shape, in[axis+1:]))
+}
+
+// Rows returns the least number of elements that a value of the graph, or another
+// shape of it, is an index of (Take); 0 if it is of none.
+func (g *Graph) Rows(name string) int {
+	rows := 0
+	names := []string{name} // that have its elements
+	for _, n := range g.Nodes {
+		switch op := n.Op.(type) {
+		case Reshape, Convert, Identity:
+			if slices.Contains(names, n.Inputs[0]) {
+				names = append(names, n.Output)
+			}
+		case Take:
+			if d := g.Shapes[n.Inputs[0]][op.Axis]; slices.Contains(names, n.Inputs[1]) && (rows == 0 || d < rows) {
+				rows = d
+			}
+		}
+	}
+	return rows
+}

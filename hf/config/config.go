@@ -1,0 +1,248 @@
+// Package config reads the configuration of a model as strictly as its arithmetic
+// needs: a field that nobody reads may change what the model computes, and is
+// refused by name.
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Config is an object of a configuration. What is wrong with it is kept, and told
+// by [Config.Done].
+type Config struct {
+	fields map[string]any
+	read   map[string]bool
+	at     string // path to the object, "" for the outermost
+	errs   *[]error
+	within *[]*Config // all objects that were read
+}
+
+// Parse reads the JSON of a configuration.
+func Parse(data []byte) (*Config, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		return nil, err
+	}
+	return New(fields), nil
+}
+
+// New is Parse for fields in memory: numbers as json.Number or of any Go type.
+func New(fields map[string]any) *Config {
+	c := &Config{fields: fields, read: map[string]bool{}, errs: new([]error), within: new([]*Config)}
+	*c.within = append(*c.within, c)
+	return c
+}
+
+// Has says whether a field is there and not null.
+func (c *Config) Has(name string) bool { return c.fields[name] != nil }
+
+// get returns a field, and nil if it is absent or null.
+func (c *Config) get(name string) any {
+	c.read[name] = true
+	return c.fields[name]
+}
+
+// Failf notes an error.
+func (c *Config) Failf(format string, args ...any) {
+	*c.errs = append(*c.errs, fmt.Errorf(format, args...))
+}
+
+func (c *Config) wrong(name, want string) {
+	c.Failf("field %s is %s, where %s is expected", c.path(name), graph.Quote(fmt.Sprint(c.fields[name])), want)
+}
+
+// path is what a field is called in messages.
+func (c *Config) path(name string) string {
+	if c.at != "" {
+		name = c.at + "." + name
+	}
+	return graph.Quote(name)
+}
+
+// Float returns a number, usual if it is absent.
+func (c *Config) Float(name string, usual float64) float64 {
+	v := c.get(name)
+	if v == nil {
+		return usual
+	}
+	f := math.NaN()
+	switch v := v.(type) {
+	case json.Number:
+		if x, err := v.Float64(); err == nil {
+			f = x
+		}
+	case float64:
+		f = v
+	case int64:
+		f = float64(v)
+	}
+	if f-f != 0 {
+		c.wrong(name, "a number")
+		return usual
+	}
+	return f
+}
+
+// Int returns a whole number from 1 to 2^31, usual if it is absent. A usual of 0
+// stands for one that must be there.
+func (c *Config) Int(name string, usual int) int {
+	if !c.Has(name) {
+		c.read[name] = true
+		if usual == 0 {
+			c.Failf("field %s is missing", c.path(name))
+			return 1
+		}
+		return usual
+	}
+	f := c.Float(name, 1)
+	if f != math.Trunc(f) || f < 1 || f > 1<<31 {
+		c.wrong(name, "a whole number from 1 on")
+		return 1
+	}
+	return int(f)
+}
+
+// Bool returns a truth value, usual if it is absent.
+func (c *Config) Bool(name string, usual bool) bool {
+	switch v := c.get(name).(type) {
+	case nil:
+		return usual
+	case bool:
+		return v
+	}
+	c.wrong(name, "true or false")
+	return usual
+}
+
+// Text returns a string, usual if it is absent.
+func (c *Config) Text(name, usual string) string {
+	switch v := c.get(name).(type) {
+	case nil:
+		return usual
+	case string:
+		return v
+	}
+	c.wrong(name, "a string")
+	return usual
+}
+
+// Texts returns a list of strings, nil if it is absent.
+func (c *Config) Texts(name string) []string {
+	v := c.get(name)
+	if v == nil {
+		return nil
+	}
+	list, ok := v.([]any)
+	out := make([]string, 0, len(list))
+	for _, x := range list {
+		s, is := x.(string)
+		ok = ok && is
+		out = append(out, s)
+	}
+	if !ok {
+		c.wrong(name, "a list of strings")
+		return nil
+	}
+	return out
+}
+
+// Numbers returns a list of numbers, nil if it is absent.
+func (c *Config) Numbers(name string) []float64 {
+	v := c.get(name)
+	if v == nil {
+		return nil
+	}
+	list, ok := v.([]any)
+	out := make([]float64, 0, len(list))
+	for _, x := range list {
+		n, is := x.(json.Number)
+		f, err := n.Float64()
+		ok = ok && is && err == nil
+		out = append(out, f)
+	}
+	if !ok {
+		c.wrong(name, "a list of numbers")
+		return nil
+	}
+	return out
+}
+
+// Sub returns an object within this one, nil if it is absent.
+func (c *Config) Sub(name string) *Config {
+	switch v := c.get(name).(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		at := name
+		if c.at != "" {
+			at = c.at + "." + name
+		}
+		sub := &Config{fields: v, read: map[string]bool{}, at: at, errs: c.errs, within: c.within}
+		*c.within = append(*c.within, sub)
+		return sub
+	}
+	c.wrong(name, "an object")
+	return nil
+}
+
+// Is refuses a field that is neither absent nor null nor one of the values that are
+// understood.
+func (c *Config) Is(name string, understood ...any) {
+	v := c.get(name)
+	if v == nil || slices.ContainsFunc(understood, func(u any) bool { return fmt.Sprint(u) == fmt.Sprint(v) }) {
+		return
+	}
+	var list []string
+	for _, u := range understood {
+		list = append(list, fmt.Sprint(u))
+	}
+	c.Failf("field %s is %s, which is not supported; understood: %s", c.path(name), graph.Quote(fmt.Sprint(v)), strings.Join(list, ", "))
+}
+
+// Ignore marks fields that do not change what a forward pass computes.
+func (c *Config) Ignore(names ...string) {
+	for _, n := range names {
+		c.read[n] = true
+	}
+}
+
+// harmless are fields of any model that do not change its forward pass: how it was
+// trained or made, how text is generated with it, and what is looked up elsewhere.
+var harmless = strings.Fields(`
+	_name_or_path architectures model_type transformers_version torch_dtype dtype use_cache initializer_range initializer_factor
+	bos_token_id eos_token_id pad_token_id sep_token_id decoder_start_token_id cls_token_id mask_token_id unk_token_id
+	attention_dropout hidden_dropout hidden_dropout_prob attention_probs_dropout_prob classifier_dropout dropout attention_probs_dropout
+	resid_pdrop embd_pdrop attn_pdrop embedding_dropout resid_dropout seq_classif_dropout qa_dropout summary_activation
+	summary_first_dropout summary_proj_to_labels summary_type summary_use_proj task_specific_params gradient_checkpointing
+	id2label label2id num_labels problem_type output_attentions output_hidden_states return_dict output_router_logits router_aux_loss_coef
+	router_jitter_noise tokenizer_class auto_map vocab_file finetuning_task pretraining_tp is_encoder_decoder
+	chunk_size_feed_forward cache_implementation _attn_implementation attn_implementation unsloth_version
+	transformers.js_config bad_words_ids max_length min_length do_sample temperature top_k top_p repetition_penalty`)
+
+// Done returns all that is wrong, with the fields that were not read.
+func (c *Config) Done() error {
+	errs := *c.errs
+	for _, o := range *c.within {
+		var names []string
+		for name, v := range o.fields {
+			if v != nil && !o.read[name] && !(o.at == "" && slices.Contains(harmless, name)) {
+				names = append(names, o.path(name))
+			}
+		}
+		slices.Sort(names)
+		if len(names) > 0 {
+			errs = append(errs, fmt.Errorf("these fields are not understood and may change the arithmetic: %s", strings.Join(names, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}

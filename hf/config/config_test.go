@@ -1,0 +1,51 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is not read is refused by name; what is wrong is told at once.
+func TestDone(t *testing.T) {
+	read := func(c *Config) {
+		c.Int("hidden_size", 0)
+		c.Float("eps", 1)
+		c.Is("mode", "a", 2)
+		if s := c.Sub("rope"); s != nil {
+			s.Text("type", "")
+		}
+		c.Texts("kinds")
+		c.Numbers("factors")
+		c.Bool("tied", false)
+	}
+	for name, c := range map[string]struct{ json, want string }{
+		"all":            {`{"hidden_size": 8, "eps": 1e-5, "mode": 2, "rope": {"type": "x"}, "kinds": ["a"], "factors": [1, 2.5], "tied": true}`, ""},
+		"null and usual": {`{"hidden_size": 8, "new": null, "use_cache": true, "mode": null}`, ""},
+		"missing":        {`{}`, `"hidden_size" is missing`},
+		"unknown":        {`{"hidden_size": 8, "b": 1, "a": false}`, `not understood and may change the arithmetic: "a", "b"`},
+		"unknown within": {`{"hidden_size": 8, "rope": {"use_cache": 1}}`, `"rope.use_cache"`},
+		"value":          {`{"hidden_size": 8, "mode": "b"}`, `"mode" is "b", which is not supported; understood: a, 2`},
+		"fraction":       {`{"hidden_size": 8.5}`, "a whole number"},
+		"zero":           {`{"hidden_size": 0}`, "a whole number"},
+		"large":          {`{"hidden_size": 1e300}`, "a whole number"},
+		"beyond":         {`{"hidden_size": 8, "eps": 1e999}`, "a number"},
+		"text":           {`{"hidden_size": 8, "eps": "1"}`, "a number"},
+		"object":         {`{"hidden_size": 8, "rope": 1}`, "an object"},
+		"list":           {`{"hidden_size": 8, "kinds": [1]}`, "a list of strings"},
+		"numbers":        {`{"hidden_size": 8, "factors": ["a"]}`, "a list of numbers"},
+		"truth":          {`{"hidden_size": 8, "tied": 1}`, "true or false"},
+	} {
+		cfg, err := Parse([]byte(c.json))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		read(cfg)
+		err = cfg.Done()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Parse([]byte(`[]`)); err == nil {
+		t.Error("a list is read")
+	}
+}

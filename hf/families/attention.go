@@ -1,0 +1,84 @@
+package families
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// attention is what the heads of a layer do with queries, keys and values.
+type attention struct {
+	name          string // for messages
+	heads, groups int    // query heads, and key and value heads that they share
+	dim           int
+	scale         float64 // of the scores
+	cap           float64 // scores are cap·tanh(score/cap), if not 0
+	causal        bool
+	window        int   // how many positions a query sees, itself included; 0: all
+	rope          *rope // of queries and keys; nil for none
+	// each, if set, changes queries and keys before their positions are encoded:
+	// x of shape [tokens, heads, dim], which is "q" or "k".
+	each func(x graph.Value, which string) graph.Value
+}
+
+// attend returns the heads' results, of shape [tokens, heads·dim], for queries of
+// shape [tokens, heads·dim], keys and values of shape [tokens, groups·dim].
+func (n *net) attend(a attention, q, k, v graph.Value) graph.Value {
+	if !n.Valid(q) || !n.Valid(k) || !n.Valid(v) {
+		return graph.Value{}
+	}
+	n.At("", a.name)
+	t, share := n.tokens, a.heads/a.groups
+	q = n.Reshape(q, []int{t, a.heads, a.dim})
+	k = n.Reshape(k, []int{t, a.groups, a.dim})
+	if a.each != nil {
+		q, k = a.each(q, "q"), a.each(k, "k")
+		n.At("", a.name)
+	}
+	if a.rope != nil {
+		q, k = n.turn(a.rope, q, a.scale), n.turn(a.rope, k, 1)
+	} else {
+		q = n.Mul(q, n.Number(a.scale))
+	}
+	// [groups, share, tokens, dim] · [groups, 1, dim, tokens]
+	q = n.Transpose(n.Reshape(q, []int{t, a.groups, share, a.dim}), []int{1, 2, 0, 3})
+	k = n.Transpose(n.Reshape(k, []int{t, a.groups, 1, a.dim}), []int{1, 2, 3, 0})
+	v = n.Transpose(n.Reshape(v, []int{t, a.groups, 1, a.dim}), []int{1, 2, 0, 3})
+	scores := n.MatMul(q, k)
+	if a.cap != 0 {
+		scores = n.softCap(scores, a.cap)
+	}
+	if mask, ok := n.mask(a); ok {
+		scores = n.Where(mask, scores, n.Number(-1e30)) // a mask, which the graph recognises
+	}
+	out := n.MatMul(n.Softmax(scores, 3), v)
+	return n.Reshape(n.Transpose(out, []int{2, 0, 1, 3}), []int{t, a.heads * a.dim})
+}
+
+// softCap is cap·tanh(x/cap).
+func (n *net) softCap(x graph.Value, limit float64) graph.Value {
+	return n.Mul(n.Apply(graph.Tanh, n.Mul(x, n.Number(1/limit))), n.Number(limit))
+}
+
+// mask says which keys each query sees; ok is false if that is all.
+func (n *net) mask(a attention) (mask graph.Value, ok bool) {
+	t := n.tokens
+	if !a.causal || t == 1 {
+		return mask, false
+	}
+	name := fmt.Sprintf("mask/%d", a.window)
+	if c, ok := n.consts[name]; ok {
+		return c, true
+	}
+	m := &graph.Tensor{Shape: []int{t, t}, DType: graph.Bool, I64: make([]int64, t*t)}
+	for i := range t {
+		for j := range i + 1 {
+			if a.window == 0 || i-j < a.window {
+				m.I64[i*t+j] = 1
+			}
+		}
+	}
+	c := n.Constant(name, m)
+	n.consts[name] = c
+	return c, true
+}

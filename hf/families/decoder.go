@@ -1,0 +1,181 @@
+package families
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// decoder is a language model of the layout that Llama began: gated feed-forward
+// parts, RMSNorm, rotary positions. Families differ in these fields.
+type decoder struct {
+	vocabulary, width, layers, inner, context int
+	heads, groups, dim                        int
+	eps                                       float64
+	act                                       activation
+	rope                                      func(layer int) *rope
+	window                                    func(layer int) int // 0: no window
+
+	plusOne bool // norms multiply by 1 + weight
+	// names of the norms of a layer, "" where there is none: before and after
+	// attention, before and after the feed-forward part.
+	norms [4]string
+	// norms of queries and keys: of each head, or of all heads together.
+	headNorm, wholeNorm bool
+
+	qkvBias, outBias, mlpBias bool
+	fused                     bool // one matrix for q, k and v, and one for gate and up
+	scale                     float64
+	scoreCap, logitCap        float64
+	embedScale                float64
+	tied                      bool
+
+	experts *experts
+	sparse  func(layer int) bool // whether a layer has experts
+}
+
+// decoderOf reads what the configurations of the families share.
+func decoderOf(c *config.Config) *decoder {
+	d := &decoder{
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.Int("num_hidden_layers", 0),
+		inner: c.Int("intermediate_size", 0), context: c.Int("max_position_embeddings", 2048), heads: c.Int("num_attention_heads", 0),
+		eps: c.Float("rms_norm_eps", 1e-6), tied: c.Bool("tie_word_embeddings", false), embedScale: 1,
+	}
+	d.groups = c.Int("num_key_value_heads", d.heads)
+	d.dim = c.Int("head_dim", max(d.width/d.heads, 1))
+	d.scale = 1 / math.Sqrt(float64(d.dim))
+	d.norms = [4]string{"input_layernorm", "", "post_attention_layernorm", ""}
+	d.window = func(int) int { return 0 }
+	if d.heads%d.groups != 0 {
+		c.Failf("%d heads do not share %d keys evenly", d.heads, d.groups)
+	}
+	return d
+}
+
+// usual sets the activation and the rotary encoding that most families have.
+func (d *decoder) usual(c *config.Config) *decoder {
+	d.act = activationOf(c, "hidden_act", "silu")
+	r := ropeOf(c, d.dim, d.context, 10000)
+	d.rope = func(int) *rope { return r }
+	if r.most > 0 {
+		d.context = min(d.context, r.most)
+	}
+	return d
+}
+
+// windows reads which layers have a window: layer_types, or else those that usual
+// says.
+func (d *decoder) windows(c *config.Config, usual func(layer int) bool) {
+	window := 0
+	if c.Has("sliding_window") {
+		window = c.Int("sliding_window", 0)
+	}
+	c.Ignore("sliding_window")
+	local := make([]bool, d.layers)
+	if types := c.Texts("layer_types"); types != nil {
+		if len(types) != d.layers {
+			c.Failf("field \"layer_types\" has %d entries for %d layers", len(types), d.layers)
+			return
+		}
+		for i, s := range types {
+			if s != "full_attention" && s != "sliding_attention" {
+				c.Failf("field \"layer_types\" has %s; understood: full_attention, sliding_attention", graph.Quote(s))
+			}
+			local[i] = s == "sliding_attention"
+		}
+	} else {
+		for i := range local {
+			local[i] = usual(i)
+		}
+	}
+	if window == 0 && slices.Contains(local, true) {
+		window = d.context // of any length
+	}
+	d.window = func(layer int) int {
+		if local[layer] {
+			return window
+		}
+		return 0
+	}
+}
+
+// model returns the family's builder of the decoder.
+func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embed_tokens.weight", "model.", "language_model.model.", "")
+	return &Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, build: func(tokens int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		x := n.embed(n.ids(), "embed_tokens", d.vocabulary, d.width)
+		if d.embedScale != 1 {
+			x = n.Mul(x, n.Number(d.embedScale))
+		}
+		for i := range d.layers {
+			x = d.layer(n, i, x)
+		}
+		x = n.rms(x, "norm", d.eps, d.plusOne)
+		x = n.logits(x, "lm_head.weight", "embed_tokens.weight", d.vocabulary, d.tied)
+		if d.logitCap != 0 {
+			x = n.softCap(x, d.logitCap)
+		}
+		n.output("logits", x)
+		return n.finish("rotary_emb.inv_freq")
+	}}, nil
+}
+
+// layer is one layer: attention and the feed-forward part, each added to its input.
+func (d *decoder) layer(n *net, i int, x graph.Value) graph.Value {
+	norm := func(x graph.Value, which int) graph.Value {
+		if d.norms[which] == "" {
+			return x
+		}
+		return n.rms(x, layer(i, d.norms[which]), d.eps, d.plusOne)
+	}
+	x = n.Add(x, norm(d.attention(n, i, norm(x, 0)), 1))
+	return n.Add(x, norm(d.feed(n, i, norm(x, 2)), 3))
+}
+
+func (d *decoder) attention(n *net, i int, x graph.Value) graph.Value {
+	at := layer(i, "self_attn.")
+	own, shared := d.heads*d.dim, d.groups*d.dim
+	var q, k, v graph.Value
+	if d.fused {
+		all := n.linear(x, at+"qkv_proj", own+2*shared, d.qkvBias)
+		q, k, v = n.columns(all, 0, own), n.columns(all, own, shared), n.columns(all, own+shared, shared)
+	} else {
+		q = n.linear(x, at+"q_proj", own, d.qkvBias)
+		k = n.linear(x, at+"k_proj", shared, d.qkvBias)
+		v = n.linear(x, at+"v_proj", shared, d.qkvBias)
+	}
+	if d.wholeNorm {
+		q, k = n.rms(q, at+"q_norm", d.eps, d.plusOne), n.rms(k, at+"k_norm", d.eps, d.plusOne)
+	}
+	a := attention{
+		name: at + "attention", heads: d.heads, groups: d.groups, dim: d.dim, scale: d.scale, cap: d.scoreCap,
+		causal: true, window: d.window(i), rope: d.rope(i),
+	}
+	if d.headNorm {
+		a.each = func(x graph.Value, which string) graph.Value { return n.rms(x, at+which+"_norm", d.eps, d.plusOne) }
+	}
+	return n.linear(n.attend(a, q, k, v), at+"o_proj", d.width, d.outBias)
+}
+
+// feed is the gated feed-forward part, or experts of it.
+func (d *decoder) feed(n *net, i int, x graph.Value) graph.Value {
+	if d.experts != nil && d.sparse(i) {
+		return n.choose(d.experts, d.act, x, layer(i, ""), d.width)
+	}
+	at := layer(i, "mlp.")
+	var gate, up graph.Value
+	if d.fused {
+		both := n.linear(x, at+"gate_up_proj", 2*d.inner, false)
+		gate, up = n.columns(both, 0, d.inner), n.columns(both, d.inner, d.inner)
+	} else {
+		gate, up = n.linear(x, at+"gate_proj", d.inner, d.mlpBias), n.linear(x, at+"up_proj", d.inner, d.mlpBias)
+	}
+	return n.linear(n.Mul(n.activate(d.act, gate), up), at+"down_proj", d.width, d.mlpBias)
+}

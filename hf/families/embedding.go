@@ -1,0 +1,33 @@
+package families
+
+import "github.com/prove-model/prove-model/graph"
+
+// ids adds the input of token ids and returns them in shape [tokens].
+func (n *net) ids() graph.Value {
+	x := n.Input("input_ids", graph.Int64, []int{1, n.tokens}, "", Tokens)
+	return n.Reshape(x, []int{n.tokens})
+}
+
+// Tokens is the symbol of the axis of tokens.
+const Tokens = "tokens"
+
+// embed returns the rows of a matrix of embeddings that ids name.
+func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
+	n.At("", name)
+	return n.Take(n.weight(name+".weight", []int{rows, width}), 0, ids)
+}
+
+// positions returns the first rows of a matrix of embeddings of positions.
+func (n *net) positions(name string, rows, width int) graph.Value {
+	n.At("", name)
+	return n.SliceAxis(n.weight(name+".weight", []int{rows, width}), 0, 0, 1, n.tokens)
+}
+
+// output makes x, of shape [tokens, width], an output with a leading axis of 1.
+func (n *net) output(name string, x graph.Value) {
+	if n.Valid(x) {
+		n.At("", name)
+		s := n.Shape(x)
+		n.Output(name, n.Reshape(x, append([]int{1}, s...)))
+	}
+}

@@ -1,0 +1,85 @@
+package families
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// gemma reads what Gemma 2 and 3 share: embeddings scaled by √width, four norms a
+// layer, by 1 + weight, and scores scaled by a number of their own.
+func gemma(c *config.Config, set weights.Set) *decoder {
+	if !c.Has("head_dim") {
+		c.Failf("field \"head_dim\" is missing")
+	}
+	d := decoderOf(c)
+	d.tied = c.Bool("tie_word_embeddings", true)
+	d.act = activationOf(c, "hidden_activation", "gelu_pytorch_tanh")
+	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"))
+	d.plusOne = true
+	d.norms = [4]string{"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}
+	d.qkvBias = c.Bool("attention_bias", false)
+	d.outBias = d.qkvBias
+	d.scale = 1 / math.Sqrt(c.Float("query_pre_attn_scalar", 256))
+	d.scoreCap, d.logitCap = c.Float("attn_logit_softcapping", 0), c.Float("final_logit_softcapping", 0)
+	c.Is("use_bidirectional_attention", false)
+	// The scale is a number of the type that the embeddings are stored in.
+	d.embedScale = math.Sqrt(float64(d.width))
+	for _, name := range []string{"model.embed_tokens.weight", "embed_tokens.weight"} {
+		if t := set.Get(name); t != nil && t.Type == "BF16" {
+			d.embedScale = toBFloat16(d.embedScale)
+		}
+	}
+	return d
+}
+
+// toBFloat16 rounds to the nearest bfloat16, to even.
+func toBFloat16(x float64) float64 {
+	bits := math.Float32bits(float32(x))
+	bits += 0x7fff + bits>>16&1
+	return float64(math.Float32frombits(bits &^ 0xffff))
+}
+
+// gemma2 has a window in every other layer, from the first on, and soft caps.
+func gemma2(c *config.Config, set weights.Set) (*Model, error) {
+	d := gemma(c, set)
+	r := ropeOf(c, d.dim, d.context, 10000)
+	d.rope = func(int) *rope { return r }
+	d.windows(c, func(layer int) bool { return layer%2 == 0 })
+	return d.model(c, set)
+}
+
+// gemma3 has windows in all layers but every sixth, with positions encoded in
+// another way there, and norms of queries and keys.
+func gemma3(c *config.Config, set weights.Set) (*Model, error) {
+	d := gemma(c, set)
+	d.headNorm = true
+	pattern := c.Int("sliding_window_pattern", 6)
+	c.Ignore("_sliding_window_pattern")
+	d.windows(c, func(layer int) bool { return (layer+1)%pattern != 0 })
+	var local, global *rope
+	if p := c.Sub("rope_parameters"); p != nil {
+		read := func(name, kind string, theta float64) *rope {
+			s := p.Sub(kind)
+			if s == nil {
+				c.Failf("field \"rope_parameters\" has no %s", graph.Quote(kind))
+				return nil
+			}
+			return scaledRope(c, name, s, d.dim, d.context, s.Float("rope_theta", theta))
+		}
+		local, global = read("rope/local", "sliding_attention", 10000), read("rope", "full_attention", 1000000)
+		c.Ignore("rope_theta", "rope_local_base_freq", "rope_scaling")
+	} else {
+		local = scaledRope(c, "rope/local", nil, d.dim, d.context, c.Float("rope_local_base_freq", 10000))
+		global = scaledRope(c, "rope", c.Sub("rope_scaling"), d.dim, d.context, c.Float("rope_theta", 1000000))
+	}
+	d.rope = func(layer int) *rope {
+		if d.window(layer) > 0 {
+			return local
+		}
+		return global
+	}
+	return d.model(c, set)
+}

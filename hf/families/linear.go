@@ -1,0 +1,53 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/graph"
+)
+
+// linear is x·Wᵀ + bias for W of [out, in], the layout of a linear layer; bias is
+// there if with says so.
+func (n *net) linear(x graph.Value, name string, out int, with bool) graph.Value {
+	return n.gemm(x, name, out, true, with)
+}
+
+// conv1D is x·W + bias for W of [in, out].
+func (n *net) conv1D(x graph.Value, name string, out int) graph.Value {
+	return n.gemm(x, name, out, false, true)
+}
+
+func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	n.At("", name)
+	in := n.Shape(x)[1]
+	shape := []int{in, out}
+	if transposed {
+		shape = []int{out, in}
+	}
+	w := n.weight(name+".weight", shape)
+	g := graph.Gemm{TransB: transposed, Alpha: 1, Beta: 1}
+	if bias {
+		return n.Gemm(g, x, w, n.weight(name+".bias", []int{out}))
+	}
+	return n.Gemm(g, x, w)
+}
+
+// logits multiplies by the output layer, or by the embeddings if it is tied to them.
+func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tied bool) graph.Value {
+	if !n.Valid(x) {
+		return x
+	}
+	n.At("", head)
+	name := head
+	if tied {
+		name = n.src.prefix + embeddings
+		n.src.used[head] = true // the same, if it is there
+	}
+	return n.Gemm(graph.Gemm{TransB: true, Alpha: 1, Beta: 1}, x, n.absolute(name, []int{vocabulary, n.Shape(x)[1]}))
+}
+
+// columns takes count columns of x from start on.
+func (n *net) columns(x graph.Value, start, count int) graph.Value {
+	return n.SliceAxis(x, 1, start, 1, count)
+}

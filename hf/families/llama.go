@@ -1,0 +1,23 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// llama is Llama 2 and 3, and what is built like them.
+func llama(c *config.Config, set weights.Set) (*Model, error) {
+	d := decoderOf(c).usual(c)
+	d.qkvBias = c.Bool("attention_bias", false)
+	d.outBias = d.qkvBias
+	d.mlpBias = c.Bool("mlp_bias", false)
+	c.Ignore("rope_interleaved", "is_llama_config") // that some conversions write
+	return d.model(c, set)
+}
+
+// mistral has a window of attention in all layers, if any.
+func mistral(c *config.Config, set weights.Set) (*Model, error) {
+	d := decoderOf(c).usual(c)
+	d.windows(c, func(int) bool { return true })
+	return d.model(c, set)
+}

@@ -1,0 +1,90 @@
+package families
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// Model is a family's model, of which a graph can be built for any number of tokens
+// that its context holds.
+type Model struct {
+	Context    int // the most tokens; 0 for models of images
+	Vocabulary int
+	Layers     int
+
+	build func(tokens int) (*graph.Graph, error)
+}
+
+// Graph builds the graph for a number of tokens, which models of images do not ask
+// for. Graphs share their weights. The one returned has a Rebind for other numbers.
+func (m *Model) Graph(tokens int) (*graph.Graph, error) {
+	if m.Context > 0 && (tokens < 1 || tokens > m.Context) {
+		return nil, fmt.Errorf("%d tokens: the model takes 1 to %d", tokens, m.Context)
+	}
+	g, err := m.build(tokens)
+	if err != nil {
+		return nil, err
+	}
+	if m.Context > 0 {
+		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+			n, ok := sizes[Tokens]
+			if !ok {
+				n = tokens
+			}
+			return m.Graph(n)
+		}
+	}
+	return g, nil
+}
+
+// Modules are what a sentence encoder does with the last hidden state.
+type Modules struct {
+	Mean, CLS bool // the mean of all tokens, or the first one
+	Normalize bool // to length 1
+}
+
+// families by model_type.
+var families = map[string]func(*config.Config, weights.Set) (*Model, error){
+	"gpt2": gpt2, "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "qwen3_moe": qwen3MoE, "mixtral": mixtral,
+	"gemma2": gemma2, "gemma3_text": gemma3, "phi3": phi3, "olmo2": olmo2, "gpt_neox": neoX, "distilbert": distilBERT, "vit": vit,
+	"bert": func(c *config.Config, s weights.Set) (*Model, error) { return bert(c, s, nil) },
+}
+
+// notYet are kinds of models that are known, and not supported.
+var notYet = map[string]string{
+	"t5": "encoder–decoders", "mt5": "encoder–decoders", "umt5": "encoder–decoders", "bart": "encoder–decoders", "mbart": "encoder–decoders",
+	"marian": "encoder–decoders", "pegasus": "encoder–decoders", "whisper": "encoder–decoders", "m2m_100": "encoder–decoders",
+	"gemma3": "models of text and images", "llava": "models of text and images", "qwen2_vl": "models of text and images",
+	"mamba": "state-space models", "mamba2": "state-space models",
+}
+
+// New returns the model of a configuration, with the modules of a sentence encoder
+// or nil.
+func New(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
+	kind := c.Text("model_type", "")
+	if what := notYet[kind]; what != "" {
+		return nil, fmt.Errorf("model_type %s: %s are not supported yet", graph.Quote(kind), what)
+	}
+	if m != nil {
+		if kind != "bert" {
+			return nil, fmt.Errorf("model_type %s: sentence encoders of this family are not supported; of bert they are", graph.Quote(kind))
+		}
+		return bert(c, set, m)
+	}
+	f := families[kind]
+	if f == nil {
+		return nil, fmt.Errorf("model_type %s is not supported; understood: %s", graph.Quote(kind), strings.Join(sortedKeys(families), ", "))
+	}
+	return f(c, set)
+}
+
+// Kinds lists the values of model_type that are understood.
+func Kinds() []string { return sortedKeys(families) }
+
+// scaleOf is 1/√n.
+func scaleOf(n int) float64 { return 1 / math.Sqrt(float64(n)) }

@@ -1,0 +1,61 @@
+package families
+
+import (
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// neoX is GPT-NeoX and Pythia: LayerNorm, positions encoded in a part of each head,
+// attention and feed-forward part next to each other, if asked for.
+func neoX(c *config.Config, set weights.Set) (*Model, error) {
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.Int("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+	context, inner := c.Int("max_position_embeddings", 2048), c.Int("intermediate_size", 0)
+	eps := c.Float("layer_norm_eps", 1e-5)
+	act := activationOf(c, "hidden_act", "gelu")
+	tied, parallel, bias := c.Bool("tie_word_embeddings", false), c.Bool("use_parallel_residual", true), c.Bool("attention_bias", true)
+	dim := width / heads
+	theta := c.Float("rotary_emb_base", 10000)
+	part := c.Float("rotary_pct", 0.25)
+	var r *rope
+	if p := c.Sub("rope_parameters"); p != nil {
+		part = p.Float("partial_rotary_factor", part)
+		r = scaledRope(c, "rope", p, int(float64(dim)*part), context, p.Float("rope_theta", theta))
+	} else {
+		r = scaledRope(c, "rope", c.Sub("rope_scaling"), int(float64(dim)*part), context, theta)
+	}
+	c.Ignore("rope_theta", "partial_rotary_factor", "is_decoder")
+	if err := c.Done(); err != nil {
+		return nil, err
+	}
+	src := newSource(set, "embed_in.weight", "gpt_neox.", "")
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, build: func(tokens int) (*graph.Graph, error) {
+		n := newNet("", src, tokens)
+		x := n.embed(n.ids(), "embed_in", vocabulary, width)
+		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
+		for i := range layers {
+			at := layer(i, "")
+			// Each head has its query, key and value next to each other.
+			all := n.linear(n.layerNorm(x, at+"input_layernorm", eps), at+"attention.query_key_value", 3*width, bias)
+			all = n.Reshape(all, []int{tokens, heads, 3 * dim})
+			own := func(which int) graph.Value {
+				return n.Reshape(n.SliceAxis(all, 2, which*dim, 1, dim), []int{tokens, width})
+			}
+			a.name = at + "attention.attention"
+			y := n.linear(n.attend(a, own(0), own(1), own(2)), at+"attention.dense", width, bias)
+			feed := func(x graph.Value) graph.Value {
+				z := n.linear(n.layerNorm(x, at+"post_attention_layernorm", eps), at+"mlp.dense_h_to_4h", inner, true)
+				return n.linear(n.activate(act, z), at+"mlp.dense_4h_to_h", width, true)
+			}
+			if parallel {
+				x = n.Add(x, n.Add(y, feed(x)))
+			} else {
+				x = n.Add(x, y)
+				x = n.Add(x, feed(x))
+			}
+		}
+		x = n.layerNorm(x, "final_layer_norm", eps)
+		n.output("logits", n.logits(x, "embed_out.weight", "embed_in.weight", vocabulary, tied))
+		return n.finish("rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias")
+	}}, nil
+}

@@ -1,0 +1,142 @@
+package families
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/weights"
+)
+
+// source gives a builder the tensors of a model. Decoded tensors are kept, so that a
+// graph for another number of tokens has the same constants.
+type source struct {
+	set    weights.Set
+	prefix string // before the names of the architecture, such as "model."
+	kept   map[string]*graph.Tensor
+	used   map[string]bool
+}
+
+// newSource looks for the prefix under which the set has a tensor: one of those
+// given, or none.
+func newSource(set weights.Set, tensor string, prefixes ...string) *source {
+	s := &source{set: set, kept: map[string]*graph.Tensor{}, used: map[string]bool{}}
+	for _, p := range prefixes {
+		if set.Get(p+tensor) != nil {
+			s.prefix = p
+			break
+		}
+	}
+	return s
+}
+
+// has says whether there is a tensor of that name.
+func (s *source) has(name string) bool { return s.set.Get(s.prefix+name) != nil }
+
+// load returns a tensor of that shape, changed by the given functions.
+func (s *source) load(name string, shape []int, change ...func([]float32)) (*graph.Tensor, error) {
+	s.used[name] = true
+	t := s.set.Get(name)
+	if t == nil {
+		return nil, fmt.Errorf("the weights have no tensor %s", graph.Quote(name))
+	}
+	if !slices.Equal(t.Shape, shape) {
+		return nil, fmt.Errorf("tensor %s has shape %v; the configuration asks for %v", graph.Quote(name), t.Shape, shape)
+	}
+	if kept := s.kept[name]; kept != nil {
+		return kept, nil
+	}
+	v, err := t.Floats()
+	if err != nil {
+		return nil, err
+	}
+	if len(change) > 0 && t.Decode == nil {
+		v = slices.Clone(v) // they may be pages of the file
+	}
+	for _, f := range change {
+		f(v)
+	}
+	out := &graph.Tensor{Shape: slices.Clone(shape), DType: graph.Float, F32: v}
+	s.kept[name] = out
+	return out, nil
+}
+
+// rest lists the tensors that were not used, but for those whose name has one of the
+// given parts.
+func (s *source) rest(harmless ...string) error {
+	var names []string
+	for _, name := range s.set.Names() {
+		if !s.used[name] && !slices.ContainsFunc(harmless, func(part string) bool { return strings.Contains(name, part) }) {
+			names = append(names, graph.Quote(name))
+		}
+	}
+	if n := len(names); n > 0 {
+		more := ""
+		if n > 6 {
+			names, more = names[:6], fmt.Sprintf(" and %d more", n-6)
+		}
+		return fmt.Errorf("the architecture does not use these tensors, which may change what the model computes: %s%s", strings.Join(names, ", "), more)
+	}
+	return nil
+}
+
+// net is a builder with its weights.
+type net struct {
+	*graph.Builder
+	src    *source
+	consts map[string]graph.Value // by name, so that a tensor is one constant
+	tokens int
+}
+
+func newNet(name string, src *source, tokens int) *net {
+	return &net{graph.NewBuilder(name), src, map[string]graph.Value{}, tokens}
+}
+
+// weight returns a tensor of the architecture as a constant.
+func (n *net) weight(name string, shape []int, change ...func([]float32)) graph.Value {
+	return n.absolute(n.src.prefix+name, shape, change...)
+}
+
+// absolute is weight for a full name.
+func (n *net) absolute(name string, shape []int, change ...func([]float32)) graph.Value {
+	if v, ok := n.consts[name]; ok {
+		return v
+	}
+	t, err := n.src.load(name, shape, change...)
+	if err != nil {
+		return n.Failf("%v", err)
+	}
+	v := n.Constant(name, t)
+	n.consts[name] = v
+	return v
+}
+
+// table makes a constant.
+func (n *net) table(name string, shape []int, v []float32) graph.Value {
+	if c, ok := n.consts[name]; ok {
+		return c
+	}
+	c := n.Constant(name, &graph.Tensor{Shape: shape, DType: graph.Float, F32: v})
+	n.consts[name] = c
+	return c
+}
+
+// finish returns the graph, if the weights were used up.
+func (n *net) finish(harmless ...string) (*graph.Graph, error) {
+	g, err := n.Graph()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.src.rest(harmless...); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// names of a layer.
+func layer(i int, name string) string { return fmt.Sprintf("layers.%d.%s", i, name) }
+
+// sortedKeys lists the keys of a map.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,102 @@
+package hf
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The folders of testdata have tiny models of every family with what the reference
+// implementation computes. PROVE_MODEL_HF names a folder with more.
+func TestFamilies(t *testing.T) {
+	dirs := []string{"testdata"}
+	if dir := os.Getenv("PROVE_MODEL_HF"); dir != "" {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		expected, err := filepath.Glob(filepath.Join(dir, "*", "expected.json"))
+		if err != nil || len(expected) < 1 {
+			t.Fatalf("%s: %d models: %v", dir, len(expected), err)
+		}
+		for _, path := range expected {
+			model := filepath.Dir(path)
+			t.Run(filepath.Base(dir)+"/"+filepath.Base(model), func(t *testing.T) { compare(t, model) })
+		}
+	}
+}
+
+// expectation is the input of a model, row-major.
+type expectation struct {
+	IDs    []float64 `json:"input_ids"`
+	Pixels []float64 `json:"pixel_values"`
+}
+
+func compare(t *testing.T, dir string) {
+	var want expectation
+	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := readNPY(t, filepath.Join(dir, "expected.npy"))
+	path := dir
+	if file := filepath.Join(dir, "model.gguf"); exists(file) {
+		path = file
+	}
+	m, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	g, err := m.Graph(len(want.IDs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	input := want.IDs
+	if want.Pixels != nil {
+		input = want.Pixels
+	}
+	values, err := g.RunFloat([][]float64{input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := values[g.Outputs[0]]
+	if worst := difference(got, output); len(got) != len(output) || !(worst <= 1e-4) {
+		t.Errorf("%d numbers differ from %d by %.3g of their range", len(got), len(output), worst)
+	} else {
+		t.Logf("%d numbers differ by %.2g of their range; %d nodes", len(got), worst, len(g.Nodes))
+	}
+}
+
+// difference is the greatest difference of two lists, as a part of the range of the
+// second.
+func difference(got, want []float64) float64 {
+	lo, hi, worst := math.Inf(1), math.Inf(-1), 0.0
+	for i := range min(len(got), len(want)) {
+		lo, hi = min(lo, want[i]), max(hi, want[i])
+		worst = max(worst, math.Abs(got[i]-want[i]))
+	}
+	return worst / (hi - lo)
+}
+
+// readNPY reads the float32 numbers of a .npy file.
+func readNPY(t *testing.T, path string) []float64 {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := 10 + int(data[8]) + int(data[9])<<8
+	out := make([]float64, (len(data)-from)/4)
+	for i := range out {
+		b := data[from+4*i:]
+		out[i] = float64(math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24))
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/prove-model/prove-model/internal/narrow"
+)
+
+// tensorType is how the elements of a type are stored: blocks of elems numbers in
+// bytes bytes. Scales are binary16 numbers, and everything is computed in float32,
+// product by product (the conversions forbid fusing), as the format's reference
+// implementation does.
+type tensorType struct {
+	name         string
+	elems, bytes int
+	decode       func(dst []float32, src []byte) // one block; nil for float32 as it is
+	whole        func(src []byte) int64
+}
+
+var le = binary.LittleEndian
+
+func half(b []byte) float32 { return narrow.Float16(le.Uint16(b)) }
+
+// types are the types that tensors may have, by their number in the format.
+var types = map[uint32]tensorType{
+	0:  {name: "F32", elems: 1, bytes: 4},
+	1:  {"F16", 1, 2, func(y []float32, b []byte) { y[0] = half(b) }, nil},
+	2:  {"Q4_0", 32, 18, q4_0, nil},
+	3:  {"Q4_1", 32, 20, q4_1, nil},
+	6:  {"Q5_0", 32, 22, q5_0, nil},
+	7:  {"Q5_1", 32, 24, q5_1, nil},
+	8:  {"Q8_0", 32, 34, q8_0, nil},
+	12: {"Q4_K", 256, 144, q4K, nil},
+	13: {"Q5_K", 256, 176, q5K, nil},
+	14: {"Q6_K", 256, 210, q6K, nil},
+	24: {"I8", 1, 1, nil, func(b []byte) int64 { return int64(int8(b[0])) }},
+	25: {"I16", 1, 2, nil, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }},
+	26: {"I32", 1, 4, nil, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }},
+	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }},
+	28: {"F64", 1, 8, func(y []float32, b []byte) { y[0] = float32(math.Float64frombits(le.Uint64(b))) }, nil},
+	30: {"BF16", 1, 2, func(y []float32, b []byte) { y[0] = narrow.BFloat16(le.Uint16(b)) }, nil},
+}
+
+// blocks decodes whole blocks.
+func (t tensorType) blocks() func(dst []float32, src []byte) {
+	if t.decode == nil {
+		return nil
+	}
+	return func(dst []float32, src []byte) {
+		for len(src) > 0 {
+			t.decode(dst[:t.elems:t.elems], src[:t.bytes:t.bytes])
+			dst, src = dst[t.elems:], src[t.bytes:]
+		}
+	}
+}
+
+// nibbles calls f with the 32 numbers of four bits that 16 bytes hold: the low
+// halves first.
+func nibbles(qs []byte, f func(i int, q uint8)) {
+	for i, q := range qs[:16] {
+		f(i, q&15)
+		f(i+16, q>>4)
+	}
+}
+
+// q4_0: scale; 4 bits less 8.
+func q4_0(y []float32, b []byte) {
+	d := half(b)
+	nibbles(b[2:], func(i int, q uint8) { y[i] = d * float32(int(q)-8) })
+}
+
+// q4_1: scale and least; 4 bits.
+func q4_1(y []float32, b []byte) {
+	d, m := half(b), half(b[2:])
+	nibbles(b[4:], func(i int, q uint8) { y[i] = float32(d*float32(q)) + m })
+}
+
+// q5_0: scale; 32 fifth bits; 4 bits; less 16.
+func q5_0(y []float32, b []byte) {
+	d, high := half(b), le.Uint32(b[2:])
+	nibbles(b[6:], func(i int, q uint8) { y[i] = d * float32(int(q)+int(high>>i&1)<<4-16) })
+}
+
+// q5_1: scale and least; 32 fifth bits; 4 bits.
+func q5_1(y []float32, b []byte) {
+	d, m, high := half(b), half(b[2:]), le.Uint32(b[4:])
+	nibbles(b[8:], func(i int, q uint8) { y[i] = float32(d*float32(int(q)+int(high>>i&1)<<4)) + m })
+}
+
+// q8_0: scale; 8 bits with sign.
+func q8_0(y []float32, b []byte) {
+	d := half(b)
+	for i := range y {
+		y[i] = d * float32(int8(b[2+i]))
+	}
+}
+
+// scale6 returns scale and least, of six bits each, of eighth j of a block of the
+// types with "K".
+func scale6(j int, s []byte) (scale, least float32) {
+	if j < 4 {
+		return float32(s[j] & 63), float32(s[j+4] & 63)
+	}
+	return float32(s[j+4]&15 | s[j-4]>>6<<4), float32(s[j+4]>>4 | s[j]>>6<<4)
+}
+
+// q4K: two scales; eight scales and leasts of six bits; 4 bits. Eighths come in
+// pairs that share bytes.
+func q4K(y []float32, b []byte) {
+	d, least := half(b), half(b[2:])
+	scales, qs := b[4:16], b[16:]
+	for j := range 8 {
+		s, m := scale6(j, scales)
+		s, m = d*s, least*m
+		for i := range 32 {
+			q := qs[j/2*32+i] >> (j % 2 * 4) & 15
+			y[j*32+i] = float32(s*float32(q)) - m
+		}
+	}
+}
+
+// q5K: as q4K, with 256 fifth bits before the others.
+func q5K(y []float32, b []byte) {
+	d, least := half(b), half(b[2:])
+	scales, high, qs := b[4:16], b[16:48], b[48:]
+	for j := range 8 {
+		s, m := scale6(j, scales)
+		s, m = d*s, least*m
+		for i := range 32 {
+			q := qs[j/2*32+i]>>(j%2*4)&15 | high[i]>>j&1<<4
+			y[j*32+i] = float32(s*float32(q)) - m
+		}
+	}
+}
+
+// q6K: lower 4 bits, upper 2, sixteen scales of 8 bits, the scale of these; less 32.
+func q6K(y []float32, b []byte) {
+	low, high, scales, d := b[:128], b[128:192], b[192:208], half(b[208:])
+	for n := range 2 { // halves
+		for j := range 4 { // quarters of a half
+			for i := range 32 {
+				q := low[n*64+j%2*32+i] >> (j / 2 * 4) & 15
+				q |= high[n*32+i] >> (2 * j) & 3 << 4
+				s := d * float32(int8(scales[n*8+j*2+i/16]))
+				y[n*128+j*32+i] = s * float32(int(q)-32)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package gguf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/mapped"
+)
+
+// Bounds on a header. The format has at most four axes, and names of 64 bytes.
+const (
+	maxName = 1 << 12
+	maxRank = 4
+	// leastInfo and leastPair are what a tensor and a key with a value take at least.
+	leastInfo = 8 + 4 + 4 + 8
+	leastPair = 8 + 4 + 1
+)
+
+// File is a model: its tensors, a [weights.Set], and its metadata.
+type File struct {
+	// Meta has numbers as int64 or float64, bool, string, and slices of these.
+	Meta map[string]any
+
+	byName map[string]*weights.Tensor
+	file   *mapped.File
+}
+
+// Names implements weights.Set.
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.byName)) }
+
+// Get implements weights.Set.
+func (f *File) Get(name string) *weights.Tensor { return f.byName[name] }
+
+// Files implements weights.Set.
+func (f *File) Files() []*mapped.File {
+	if f.file == nil {
+		return nil
+	}
+	return []*mapped.File{f.file}
+}
+
+// Open maps the file at path.
+func Open(path string) (*File, error) {
+	m, err := mapped.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := parse(m.Bytes(), m)
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Parse reads a file in memory, which the tensors point into.
+func Parse(data []byte) (*File, error) { return parse(data, nil) }
+
+func parse(data []byte, m *mapped.File) (*File, error) {
+	if !bytes.HasPrefix(data, []byte("GGUF")) {
+		return nil, errors.New("not a GGUF file")
+	}
+	r := &reader{data: data, at: 4}
+	switch version := r.u32(); {
+	case r.err != nil:
+		return nil, r.err
+	case version&0xffff == 0:
+		return nil, errors.New("a GGUF file of big-endian numbers, which are not read; convert it")
+	case version != 2 && version != 3:
+		return nil, fmt.Errorf("version %d of the GGUF format; 2 and 3 are read", version)
+	}
+	tensors := r.count("tensors", leastInfo)
+	pairs := r.count("metadata entries", leastPair)
+	if r.err != nil {
+		return nil, r.err
+	}
+	f := &File{Meta: map[string]any{}, byName: map[string]*weights.Tensor{}, file: m}
+	for range pairs {
+		key := r.text(1 << 16)
+		v := r.value(r.u32(), 0)
+		if r.err == nil && f.Meta[key] != nil {
+			r.err = fmt.Errorf("metadata %s is there twice", graph.Quote(key))
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		f.Meta[key] = v
+	}
+	infos := make([]info, 0, min(tensors, 1<<12))
+	for range tensors {
+		t := r.info()
+		if r.err != nil {
+			return nil, r.err
+		}
+		infos = append(infos, t)
+	}
+	alignment, err := f.alignment()
+	if err != nil {
+		return nil, err
+	}
+	start := (r.at + alignment - 1) / alignment * alignment
+	if start > len(data) {
+		start = len(data)
+	}
+	return f, f.place(infos, data[start:], alignment)
+}
+
+// alignment is that of the data, and of every tensor in it.
+func (f *File) alignment() (int, error) {
+	v, ok := f.Meta["general.alignment"]
+	if !ok {
+		return 32, nil
+	}
+	n, ok := v.(int64)
+	if !ok || n < 8 || n > 1<<20 || n&(n-1) != 0 {
+		return 0, fmt.Errorf(`"general.alignment" is %v, not a power of two from 8 to 2^20`, v)
+	}
+	return int(n), nil
+}
+
+// place gives the tensors their bytes.
+func (f *File) place(infos []info, data []byte, alignment int) error {
+	slices.SortStableFunc(infos, func(a, b info) int {
+		switch {
+		case a.offset < b.offset:
+			return -1
+		case a.offset > b.offset:
+			return 1
+		}
+		return a.bytes - b.bytes
+	})
+	end := uint64(0)
+	for _, t := range infos {
+		switch {
+		case t.offset%uint64(alignment) != 0:
+			return fmt.Errorf("tensor %s begins at byte %d of the data, which is not aligned to %d", graph.Quote(t.name), t.offset, alignment)
+		case t.offset < end:
+			return fmt.Errorf("tensor %s overlaps the one before it", graph.Quote(t.name))
+		case t.offset > uint64(len(data)) || uint64(t.bytes) > uint64(len(data))-t.offset:
+			return fmt.Errorf("tensor %s would end beyond the file: it is cut, or damaged", graph.Quote(t.name))
+		case f.byName[t.name] != nil:
+			return fmt.Errorf("two tensors are called %s", graph.Quote(t.name))
+		}
+		end = t.offset + uint64(t.bytes)
+		f.byName[t.name] = &weights.Tensor{
+			Name: t.name, Shape: t.shape, Type: t.kind.name, File: f.file, Raw: data[t.offset:end:end],
+			Elems: t.kind.elems, Bytes: t.kind.bytes, Decode: t.kind.blocks(), Whole: t.kind.whole,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package gguf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/mapped"
+)
+
+// architecture is how a family is written as GGUF.
+type architecture struct {
+	kind string // model_type
+	// turned says that queries and keys have the pairs that a rotary encoding turns
+	// next to each other, which here are a half of a head apart.
+	turned bool
+	usual  map[string]any // fields that metadata has no key for
+}
+
+// architectures by "general.architecture".
+var architectures = map[string]architecture{
+	"llama": {kind: "llama", turned: true},
+	"qwen2": {kind: "qwen2"},
+	"qwen3": {kind: "qwen3"},
+	"olmo2": {kind: "olmo2"},
+	"phi3":  {kind: "phi3"},
+}
+
+// fieldNames are the metadata of an architecture, after its name, as fields of a
+// configuration; "" for what does not change the arithmetic.
+var fieldNames = map[string]string{
+	"context_length": "max_position_embeddings", "embedding_length": "hidden_size", "block_count": "num_hidden_layers",
+	"feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads", "attention.head_count_kv": "num_key_value_heads",
+	"attention.layer_norm_rms_epsilon": "rms_norm_eps", "attention.key_length": "head_dim", "rope.freq_base": "rope_theta",
+	"attention.sliding_window": "sliding_window", "vocab_size": "vocab_size",
+	"attention.value_length": "", "rope.dimension_count": "",
+}
+
+// tensorNames are the tensors of a layer, "blk.N.", and those without one.
+var tensorNames = map[string]string{
+	"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
+	"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+	"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_qkv": "self_attn.qkv_proj",
+	"attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+	"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+	"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm",
+}
+
+// Model returns a file's configuration and weights under the names of the Hugging
+// Face layout, the heads of its queries and keys in the order of that.
+func Model(f *File) (fields map[string]any, set weights.Set, err error) {
+	name, _ := f.Meta["general.architecture"].(string)
+	arch, ok := architectures[name]
+	if !ok {
+		return nil, nil, fmt.Errorf("architecture %s is not supported in GGUF files; understood: %s",
+			graph.Quote(name), strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
+	}
+	fields, err = f.fields(name, arch)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &renamed{byName: map[string]*weights.Tensor{}, files: f.Files()}
+	for _, from := range f.Names() {
+		to, err := layoutName(from, arch)
+		if err != nil {
+			return nil, nil, err
+		}
+		t := *f.byName[from]
+		t.Name = to
+		if arch.turned && (strings.HasSuffix(to, "q_proj.weight") || strings.HasSuffix(to, "k_proj.weight")) {
+			heads, _ := f.Meta[name+".attention.head_count"].(int64)
+			if n, ok := f.Meta[name+".attention.head_count_kv"].(int64); ok && strings.HasSuffix(to, "k_proj.weight") {
+				heads = n
+			}
+			if err := turn(&t, int(heads)); err != nil {
+				return nil, nil, err
+			}
+		}
+		if out.byName[to] != nil {
+			return nil, nil, fmt.Errorf("two tensors are %s of the model", graph.Quote(to))
+		}
+		out.byName[to] = &t
+	}
+	e := out.byName["model.embed_tokens.weight"]
+	if e == nil || len(e.Shape) != 2 {
+		return nil, nil, errors.New("there is no matrix of embeddings, token_embd.weight")
+	}
+	fields["vocab_size"] = json.Number(strconv.Itoa(e.Shape[0]))
+	fields["tie_word_embeddings"] = out.byName["lm_head.weight"] == nil
+	return fields, out, nil
+}
+
+// fields are those of the configuration.
+func (f *File) fields(name string, arch architecture) (map[string]any, error) {
+	fields := map[string]any{"model_type": arch.kind}
+	maps.Copy(fields, arch.usual)
+	for key, v := range f.Meta {
+		own, ok := strings.CutPrefix(key, name+".")
+		if !ok {
+			continue
+		}
+		field, known := fieldNames[own]
+		switch {
+		case !known && strings.HasPrefix(own, "rope.scaling."):
+			if s, is := v.(string); own == "rope.scaling.type" && is && s == "none" {
+				continue
+			}
+			return nil, fmt.Errorf("metadata %s is %v: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout", graph.Quote(key), v)
+		case !known:
+			return nil, fmt.Errorf("metadata %s is not understood and may change the arithmetic", graph.Quote(key))
+		case field != "":
+			fields[field] = v
+		}
+	}
+	if f.byName["rope_freqs.weight"] != nil {
+		return nil, errors.New("tensor rope_freqs.weight: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout")
+	}
+	heads, dim := fields["num_attention_heads"], fields["head_dim"]
+	if dim == nil {
+		w, okW := fields["hidden_size"].(int64)
+		h, okH := heads.(int64)
+		if !okW || !okH || h < 1 || w%h != 0 {
+			return nil, fmt.Errorf("%v heads of a width of %v", heads, fields["hidden_size"])
+		}
+		dim = w / h
+	}
+	for _, key := range []string{"rope.dimension_count", "attention.value_length"} {
+		if v, ok := f.Meta[name+"."+key]; ok && v != dim {
+			return nil, fmt.Errorf("metadata %s is %v, where heads have %v", graph.Quote(name+"."+key), v, dim)
+		}
+	}
+	return fields, nil
+}
+
+// layoutName is what a tensor is called in the Hugging Face layout.
+func layoutName(name string, arch architecture) (string, error) {
+	stem, suffix, ok := cutLast(name, ".")
+	prefix := ""
+	if rest, is := strings.CutPrefix(stem, "blk."); is {
+		number, own, _ := strings.Cut(rest, ".")
+		if n, err := strconv.Atoi(number); err != nil || strconv.Itoa(n) != number {
+			return "", fmt.Errorf("tensor %s is of no layer", graph.Quote(name))
+		}
+		prefix, stem = "model.layers."+number+".", own
+	}
+	to := tensorNames[stem]
+	if arch.kind == "phi3" && stem == "ffn_up" {
+		to = "mlp.gate_up_proj"
+	}
+	if !ok || to == "" || suffix != "weight" && suffix != "bias" {
+		return "", fmt.Errorf("tensor %s is not understood and may change the arithmetic", graph.Quote(name))
+	}
+	return prefix + to + "." + suffix, nil
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// turn puts the rows of a matrix whose heads have pairs next to each other back to
+// where a half of a head is between them.
+func turn(t *weights.Tensor, heads int) error {
+	if len(t.Shape) != 2 || heads < 1 || t.Shape[0]%(2*heads) != 0 {
+		return fmt.Errorf("tensor %s has shape %v for %d heads", graph.Quote(t.Name), t.Shape, heads)
+	}
+	half := t.Shape[0] / heads / 2
+	t.Row = func(i int) int {
+		head, at := i/(2*half), i%(2*half)
+		return head*2*half + at%half*2 + at/half
+	}
+	return nil
+}
+
+// renamed is a weights.Set.
+type renamed struct {
+	byName map[string]*weights.Tensor
+	files  []*mapped.File
+}
+
+// Names implements weights.Set.
+func (r *renamed) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
+
+// Get implements weights.Set.
+func (r *renamed) Get(name string) *weights.Tensor { return r.byName[name] }
+
+// Files implements weights.Set.
+func (r *renamed) Files() []*mapped.File { return r.files }

@@ -1,0 +1,250 @@
+package gguf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// reader takes numbers from the front of data. After an error it gives zeros.
+type reader struct {
+	data []byte
+	at   int
+	err  error
+}
+
+var errCut = errors.New("the file ends in the middle of its header: it is cut, or damaged")
+
+// take returns the next n bytes, nil if there are not so many.
+func (r *reader) take(n uint64) []byte {
+	if r.err == nil && n > uint64(len(r.data)-r.at) {
+		r.err = errCut
+	}
+	if r.err != nil {
+		return nil
+	}
+	b := r.data[r.at : r.at+int(n)]
+	r.at += int(n)
+	return b
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.take(4); b != nil {
+		return le.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if b := r.take(8); b != nil {
+		return le.Uint64(b)
+	}
+	return 0
+}
+
+// text reads a string of at most most bytes.
+func (r *reader) text(most uint64) string {
+	n := r.u64()
+	if r.err == nil && n > most {
+		r.err = fmt.Errorf("a string of %d bytes where %d are the most", n, most)
+	}
+	return string(r.take(n))
+}
+
+// count reads a number of things that take at least least bytes each.
+func (r *reader) count(what string, least uint64) int {
+	n := r.u64()
+	if r.err == nil && n > uint64(len(r.data)-r.at)/least {
+		r.err = fmt.Errorf("%d %s cannot be in the %d bytes that follow: the file is cut, or damaged", n, what, len(r.data)-r.at)
+	}
+	if r.err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// The types of metadata, by their number in the format.
+const (
+	kindUint8 = iota
+	kindInt8
+	kindUint16
+	kindInt16
+	kindUint32
+	kindInt32
+	kindFloat32
+	kindBool
+	kindString
+	kindArray
+	kindUint64
+	kindInt64
+	kindFloat64
+)
+
+// kindBytes is what a value of each type takes at least.
+var kindBytes = [...]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
+
+// maxDepth bounds arrays within arrays, maxArray their length: vocabularies are far
+// below it.
+const (
+	maxDepth = 4
+	maxArray = 1 << 24
+)
+
+// value reads a value of metadata: an int64, float64, bool, string, or a slice of
+// one of these; []any for arrays of arrays.
+func (r *reader) value(kind uint32, depth int) any {
+	switch kind {
+	case kindUint8, kindBool:
+		b := r.take(1)
+		if b == nil {
+			return nil
+		}
+		if kind == kindBool {
+			return b[0] != 0
+		}
+		return int64(b[0])
+	case kindInt8:
+		if b := r.take(1); b != nil {
+			return int64(int8(b[0]))
+		}
+	case kindUint16:
+		if b := r.take(2); b != nil {
+			return int64(le.Uint16(b))
+		}
+	case kindInt16:
+		if b := r.take(2); b != nil {
+			return int64(int16(le.Uint16(b)))
+		}
+	case kindUint32:
+		return int64(r.u32())
+	case kindInt32:
+		return int64(int32(r.u32()))
+	case kindFloat32:
+		return float64(math.Float32frombits(r.u32()))
+	case kindFloat64:
+		return math.Float64frombits(r.u64())
+	case kindUint64, kindInt64:
+		v := r.u64()
+		if kind == kindUint64 && v > math.MaxInt64 && r.err == nil {
+			r.err = fmt.Errorf("the number %d is beyond 63 bits", v)
+		}
+		return int64(v)
+	case kindString:
+		return r.text(math.MaxInt64)
+	case kindArray:
+		return r.array(depth)
+	default:
+		if r.err == nil {
+			r.err = fmt.Errorf("metadata of the unknown type %d", kind)
+		}
+	}
+	return nil
+}
+
+func (r *reader) array(depth int) any {
+	kind := r.u32()
+	if r.err != nil {
+		return nil
+	}
+	if kind >= uint32(len(kindBytes)) || depth == maxDepth {
+		r.err = fmt.Errorf("an array of the unknown type %d, or of arrays too deep", kind)
+		return nil
+	}
+	n := r.count("values of an array", kindBytes[kind])
+	if r.err == nil && n > maxArray {
+		r.err = fmt.Errorf("an array of %d values, more than %d", n, maxArray)
+	}
+	if r.err != nil {
+		return nil
+	}
+	switch kind {
+	case kindString:
+		return elements[string](r, n, kind, depth)
+	case kindBool:
+		return elements[bool](r, n, kind, depth)
+	case kindFloat32, kindFloat64:
+		return elements[float64](r, n, kind, depth)
+	case kindArray:
+		out := make([]any, 0, min(n, 1024))
+		for range n {
+			out = append(out, r.value(kind, depth+1))
+			if r.err != nil {
+				return nil
+			}
+		}
+		return out
+	}
+	return elements[int64](r, n, kind, depth)
+}
+
+func elements[T any](r *reader, n int, kind uint32, depth int) []T {
+	out := make([]T, 0, n)
+	for range n {
+		v, ok := r.value(kind, depth).(T)
+		if r.err != nil || !ok {
+			return nil
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// info is a tensor as the header describes it.
+type info struct {
+	name   string
+	shape  []int // row-major
+	kind   tensorType
+	offset uint64 // in the data
+	bytes  int
+}
+
+// info reads the description of a tensor.
+func (r *reader) info() info {
+	t := info{name: r.text(maxName)}
+	rank := r.u32()
+	if r.err == nil && rank > maxRank {
+		r.err = fmt.Errorf("tensor %s has %d axes, more than %d", graph.Quote(t.name), rank, maxRank)
+	}
+	if r.err != nil {
+		return t
+	}
+	dims := make([]int64, rank)
+	for i := range dims {
+		d := r.u64()
+		if d > graph.MaxElements {
+			r.fail(t, fmt.Errorf("dimension %d is too large", d))
+			return t
+		}
+		dims[len(dims)-1-i] = int64(d)
+	}
+	number := r.u32()
+	t.offset = r.u64()
+	if r.err != nil {
+		return t
+	}
+	var err error
+	if t.shape, err = graph.CheckShape(dims); err != nil {
+		r.fail(t, err)
+		return t
+	}
+	kind, ok := types[number]
+	switch {
+	case !ok:
+		r.fail(t, fmt.Errorf("its type is number %d of the format, which is not read", number))
+	case len(t.shape) == 0 && kind.elems > 1 || len(t.shape) > 0 && t.shape[len(t.shape)-1]%kind.elems != 0:
+		r.fail(t, fmt.Errorf("rows of shape %v do not divide into blocks of %d for %s", t.shape, kind.elems, kind.name))
+	}
+	t.kind = kind
+	if ok {
+		t.bytes = graph.Size(t.shape) / kind.elems * kind.bytes
+	}
+	return t
+}
+
+func (r *reader) fail(t info, err error) {
+	if r.err == nil {
+		r.err = fmt.Errorf("tensor %s: %w", graph.Quote(t.name), err)
+	}
+}

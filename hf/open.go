@@ -1,0 +1,256 @@
+package hf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
+	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/hf/safetensors"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/mapped"
+)
+
+// Model is a model whose files are open.
+type Model struct {
+	*families.Model
+	Kind    string // its model_type
+	Weights weights.Set
+	// files are those that the weights do not point into, such as config.json.
+	files []*mapped.File
+}
+
+// Is says whether path is a model that this package reads: a folder, or a file by
+// its extension.
+func Is(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".safetensors", ".gguf":
+		return true
+	case ".onnx":
+		return false
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// Open opens a folder with config.json and the weights, in model.safetensors or in
+// the shards of model.safetensors.index.json; a .safetensors file with config.json
+// beside it; or a .gguf file. Nothing in the files is trusted. The caller closes the
+// model, or the graph that it makes of it.
+func Open(path string) (*Model, error) {
+	m, err := open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func open(path string) (*Model, error) {
+	if strings.EqualFold(filepath.Ext(path), ".gguf") {
+		return openGGUF(path)
+	}
+	dir, set, err := openWeights(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Weights: set}
+	if err := m.read(dir); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// openWeights opens the weights of a folder, or the file itself.
+func openWeights(path string) (dir string, set weights.Set, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", nil, err
+	}
+	if !st.IsDir() {
+		set, err = safetensors.Open(path)
+		return filepath.Dir(path), set, err
+	}
+	whole, index := filepath.Join(path, "model.safetensors"), filepath.Join(path, "model.safetensors.index.json")
+	switch {
+	case exists(whole):
+		set, err = safetensors.Open(whole)
+	case exists(index):
+		set, err = safetensors.OpenIndex(index)
+	case exists(filepath.Join(path, "pytorch_model.bin")), exists(filepath.Join(path, "pytorch_model.bin.index.json")):
+		err = errors.New("its weights are pickled (pytorch_model.bin), which runs code when it is read; convert them to SafeTensors")
+	default:
+		err = errors.New("it has neither model.safetensors nor model.safetensors.index.json")
+	}
+	return path, set, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// read reads the configuration, and the modules of a sentence encoder.
+func (m *Model) read(dir string) error {
+	data, err := m.small(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return err
+	}
+	c, err := config.Parse(data)
+	if err != nil {
+		return fmt.Errorf("config.json: %w", err)
+	}
+	if c.Has("quantization_config") {
+		return errors.New(`config.json: field "quantization_config": weights quantised by another program are not supported; take the model in full precision, or as GGUF`)
+	}
+	var modules *families.Modules
+	if path := filepath.Join(dir, "modules.json"); exists(path) {
+		if modules, err = m.modules(dir, path); err != nil {
+			return err
+		}
+	}
+	m.Kind = c.Text("model_type", "")
+	m.Model, err = families.New(c, m.Weights, modules)
+	if err != nil {
+		return fmt.Errorf("config.json: %w", err)
+	}
+	return nil
+}
+
+// maxSmall bounds the files beside the weights.
+const maxSmall = 1 << 26
+
+// small reads a small file, which becomes one of the model's.
+func (m *Model) small(path string) ([]byte, error) {
+	f, err := mapped.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	m.files = append(m.files, f)
+	if len(f.Bytes()) > maxSmall {
+		return nil, fmt.Errorf("%s: more than %d bytes", path, maxSmall)
+	}
+	return f.Bytes(), nil
+}
+
+// modules reads what a sentence encoder does besides the model.
+func (m *Model) modules(dir, path string) (*families.Modules, error) {
+	data, err := m.small(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		Path string `json:"path"`
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("modules.json: %w", err)
+	}
+	out := &families.Modules{}
+	for i, module := range list {
+		switch kind := module.Type[strings.LastIndex(module.Type, ".")+1:]; {
+		case i == 0 && kind == "Transformer" && module.Path == "":
+		case i == 1 && kind == "Pooling" && filepath.IsLocal(module.Path):
+			if err := m.pooling(filepath.Join(dir, module.Path, "config.json"), out); err != nil {
+				return nil, err
+			}
+		case i > 1 && kind == "Normalize":
+			out.Normalize = true
+		default:
+			return nil, fmt.Errorf("modules.json: module %d, %s, is not supported; understood: Transformer, Pooling, Normalize", i, graph.Quote(module.Type))
+		}
+	}
+	if len(list) < 2 {
+		return nil, errors.New("modules.json: there is no Pooling")
+	}
+	return out, nil
+}
+
+// pooling reads how tokens become one vector.
+func (m *Model) pooling(path string, out *families.Modules) error {
+	data, err := m.small(path)
+	if err != nil {
+		return err
+	}
+	c, err := config.Parse(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	out.Mean, out.CLS = c.Bool("pooling_mode_mean_tokens", false), c.Bool("pooling_mode_cls_token", false)
+	if mode := c.Text("pooling_mode", ""); mode != "" {
+		c.Is("pooling_mode", "mean", "cls")
+		out.Mean, out.CLS = mode == "mean", mode == "cls"
+	}
+	for _, other := range []string{"max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken"} {
+		c.Is("pooling_mode_"+other, false)
+	}
+	c.Ignore("word_embedding_dimension", "embedding_dimension", "include_prompt",
+		"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken")
+	if out.Mean == out.CLS {
+		c.Failf("tokens are pooled neither by their mean nor by the first alone")
+	}
+	if err := c.Done(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// openGGUF opens a GGUF file.
+func openGGUF(path string) (*Model, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{}
+	fields, set, err := gguf.Model(f)
+	m.Weights = set
+	if err == nil {
+		c := config.New(fields)
+		m.Kind = c.Text("model_type", "")
+		m.Model, err = families.New(c, set, nil)
+	}
+	if err != nil {
+		for _, file := range f.Files() {
+			file.Close()
+		}
+		return nil, err
+	}
+	return m, nil
+}
+
+// Files are all files of the model.
+func (m *Model) Files() []graph.File {
+	var out []graph.File
+	for _, f := range m.files {
+		out = append(out, f)
+	}
+	for _, f := range m.Weights.Files() {
+		out = append(out, f)
+	}
+	return out
+}
+
+// Graph builds the graph for a number of tokens. It owns the model's files.
+func (m *Model) Graph(tokens int) (*graph.Graph, error) {
+	g, err := m.Model.Graph(tokens)
+	if err == nil {
+		g.Files = m.Files()
+	}
+	return g, err
+}
+
+// Close closes the files.
+func (m *Model) Close() error {
+	var errs []error
+	for _, f := range m.Files() {
+		errs = append(errs, f.(io.Closer).Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,178 @@
+package hf
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// altered copies a model of testdata with its configuration changed.
+func altered(t *testing.T, model string, change func(config map[string]any)) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", model))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "config.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := dec.Decode(&config); err != nil {
+		t.Fatal(err)
+	}
+	change(config)
+	if data, err = json.Marshal(config); err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What would change the arithmetic and is not understood is refused by name.
+func TestRefused(t *testing.T) {
+	set := func(name string, v any) func(map[string]any) { return func(c map[string]any) { c[name] = v } }
+	for name, c := range map[string]struct {
+		model  string
+		change func(map[string]any)
+		want   string
+	}{
+		"unknown field":   {"llama", set("attention_sink_size", 4), `"attention_sink_size"`},
+		"rope":            {"llama", set("rope_parameters", map[string]any{"rope_type": "yarn", "rope_theta": 1e4}), `"yarn"`},
+		"rope field":      {"llama", set("rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e4, "twist": 1}), `"rope_parameters.twist"`},
+		"activation":      {"llama", set("hidden_act", "xielu"), `"xielu"`},
+		"family":          {"llama", set("model_type", "llama9"), `"llama9" is not supported; understood: bert,`},
+		"encoder–decoder": {"llama", set("model_type", "t5"), "encoder–decoders are not supported yet"},
+		"no family":       {"llama", func(c map[string]any) { delete(c, "model_type") }, `model_type "" is not supported`},
+		"quantised":       {"llama", set("quantization_config", map[string]any{}), "quantization_config"},
+		"heads":           {"llama", set("num_key_value_heads", 3), "do not share"},
+		"no width":        {"llama", func(c map[string]any) { delete(c, "hidden_size") }, `"hidden_size" is missing`},
+		"positions":       {"bert", set("position_embedding_type", "relative_key"), "relative_key"},
+		"decoder":         {"bert", set("is_decoder", true), `"is_decoder" is "true"`},
+		"layers":          {"qwen2-window", set("layer_types", []string{"full_attention"}), "1 entries for 4 layers"},
+		"layer type":      {"qwen3", set("layer_types", []string{"full_attention", "linear_attention"}), "linear_attention"},
+		"biases":          {"phi3", set("attention_bias", true), "attention_bias"},
+	} {
+		if m, err := Open(altered(t, c.model, c.change)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+			if err == nil {
+				m.Close()
+			}
+		}
+	}
+	// What the weights do not fit is found when the graph is built.
+	for name, c := range map[string]struct {
+		model  string
+		change func(map[string]any)
+		tokens int
+		want   string
+	}{
+		"width":       {"llama", set("intermediate_size", 25), 4, "the configuration asks for"},
+		"layers":      {"llama", set("num_hidden_layers", 3), 4, "have no tensor"},
+		"fewer":       {"llama", set("num_hidden_layers", 1), 4, "does not use these tensors"},
+		"no bias":     {"llama-bias", set("attention_bias", false), 4, "does not use these tensors"},
+		"no tokens":   {"llama", func(map[string]any) {}, 0, "takes 1 to 32"},
+		"many tokens": {"llama", func(map[string]any) {}, 33, "takes 1 to 32"},
+		"long":        {"phi3-longrope", func(map[string]any) {}, 17, "takes 1 to 16"},
+	} {
+		m, err := Open(altered(t, c.model, c.change))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := m.Graph(c.tokens); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	empty := t.TempDir()
+	if _, err := Open(empty); err == nil || !strings.Contains(err.Error(), "neither model.safetensors") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, "pytorch_model.bin"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(empty); err == nil || !strings.Contains(err.Error(), "convert them to SafeTensors") {
+		t.Error(err)
+	}
+}
+
+// A graph for another number of tokens has the same weights, and gives the same
+// numbers for a prefix.
+func TestRebind(t *testing.T) {
+	for _, model := range []string{"llama", "gemma3", "gpt2", "qwen3-moe"} {
+		m, err := Open(filepath.Join("testdata", model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		long, err := m.Graph(9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := long.Rebind(map[string]int{"tokens": 6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared := 0
+		for name, c := range long.Consts {
+			if o := short.Consts[name]; len(c.F32) > 0 && o != nil && len(o.F32) > 0 && &c.F32[0] == &o.F32[0] {
+				shared++
+			}
+		}
+		if shared < 10 {
+			t.Errorf("%s: %d constants are shared", model, shared)
+		}
+		ids := []float64{3, 14, 15, 9, 2, 6, 5, 35, 8}
+		a, err := long.RunFloat([][]float64{ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := short.RunFloat([][]float64{ids[:6]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := a["logits"], b["logits"]
+		if worst := difference(x[:len(y)], y); !(worst < 1e-12) {
+			t.Errorf("%s: a prefix differs by %g", model, worst)
+		}
+		if err := long.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestIs(t *testing.T) {
+	for path, want := range map[string]bool{
+		"testdata/llama": true, "a/model.safetensors": true, "b.GGUF": true, "x.onnx": false, "testdata/llama/config.json": false, "nowhere": false,
+	} {
+		if Is(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+}
+
+// What is odd about tensors is told.
+func TestSummarise(t *testing.T) {
+	m, err := Open("testdata/gemma3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s := m.Summarise()
+	if s.Kind != "gemma3_text" || s.Layers != 7 || s.Context != 32 || s.Vocabulary != 48 || s.Parameters != 20160 || len(s.Stored) != 1 || s.Stored[0] != (Stored{"BF16", 93, 40320}) {
+		t.Errorf("%+v", s)
+	}
+	want := Odd{"model.embed_tokens.weight", "1 of 48 rows are zeros"}
+	if len(s.Odd) != 1 || s.Odd[0] != want {
+		t.Errorf("%v", s.Odd)
+	}
+}

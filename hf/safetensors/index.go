@@ -1,0 +1,113 @@
+package safetensors
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/weights"
+	"github.com/prove-model/prove-model/internal/mapped"
+)
+
+// OpenIndex maps the shards that an index file names, model.safetensors.index.json
+// of a folder. The shards lie beside it. A tensor is in the one shard that the
+// index says, and the shards hold no others.
+func OpenIndex(path string) (weights.Set, error) {
+	t, err := openIndex(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+func openIndex(path string) (*tensors, error) {
+	data, err := readAll(path)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, err
+	}
+	if len(index.Map) == 0 {
+		return nil, fmt.Errorf(`it has no "weight_map"`)
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	t := &tensors{byName: map[string]*weights.Tensor{}}
+	err = t.add(root, index.Map)
+	if err != nil {
+		for _, f := range t.files {
+			f.Close()
+		}
+		return nil, err
+	}
+	return t, nil
+}
+
+// add maps the shards and takes the tensors from them that the index has there.
+func (t *tensors) add(root *os.Root, where map[string]string) error {
+	names := map[string]bool{}
+	for _, file := range where {
+		if filepath.Base(file) != file || !filepath.IsLocal(file) {
+			return fmt.Errorf("shard %s is not a file beside the index", graph.Quote(file))
+		}
+		names[file] = true
+	}
+	for _, file := range slices.Sorted(maps.Keys(names)) {
+		f, err := openShard(root, file)
+		if err != nil {
+			return err
+		}
+		t.files = append(t.files, f)
+		shard, err := parse(f.Bytes(), f)
+		if err != nil {
+			return fmt.Errorf("shard %s: %w", graph.Quote(file), err)
+		}
+		for name, v := range shard {
+			if where[name] != file {
+				return fmt.Errorf("shard %s has tensor %s, which the index has in %s", graph.Quote(file), graph.Quote(name), graph.Quote(where[name]))
+			}
+			t.byName[name] = v
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(where)) {
+		if t.byName[name] == nil {
+			return fmt.Errorf("shard %s does not have tensor %s", graph.Quote(where[name]), graph.Quote(name))
+		}
+	}
+	return nil
+}
+
+func openShard(root *os.Root, file string) (*mapped.File, error) {
+	f, err := root.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w; all shards of the index must be there", err)
+	}
+	defer f.Close()
+	return mapped.Read(f)
+}
+
+// readAll reads an index, which has a hundred bytes or so for each tensor.
+func readAll(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxHeader+1))
+	if err == nil && len(data) > maxHeader {
+		err = fmt.Errorf("more than %d bytes", maxHeader)
+	}
+	return data, err
+}

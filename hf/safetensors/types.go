@@ -1,0 +1,49 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/prove-model/prove-model/internal/narrow"
+)
+
+// dtype is how elements of a type are stored.
+type dtype struct {
+	bytes  int
+	decode func(dst []float32, src []byte) // floats; nil for float32 as it is
+	whole  func(src []byte) int64          // integers
+}
+
+var le = binary.LittleEndian
+
+// floats decodes floats of a size, one at a time.
+func floats(bytes int, one func(src []byte) float32) dtype {
+	return dtype{bytes: bytes, decode: func(dst []float32, src []byte) {
+		for i := range dst {
+			dst[i] = one(src[i*bytes:])
+		}
+	}}
+}
+
+func whole(bytes int, one func(src []byte) int64) dtype { return dtype{bytes: bytes, whole: one} }
+
+// dtypes are the types that tensors may have. Doubles are rounded to float32, as
+// constants of a model are. A U64 beyond 63 bits is taken for the negative number
+// of the same bits, which no index is.
+var dtypes = map[string]dtype{
+	"F32":     {bytes: 4},
+	"F64":     floats(8, func(b []byte) float32 { return float32(math.Float64frombits(le.Uint64(b))) }),
+	"F16":     floats(2, func(b []byte) float32 { return narrow.Float16(le.Uint16(b)) }),
+	"BF16":    floats(2, func(b []byte) float32 { return narrow.BFloat16(le.Uint16(b)) }),
+	"F8_E4M3": floats(1, func(b []byte) float32 { return narrow.E4M3(b[0]) }),
+	"F8_E5M2": floats(1, func(b []byte) float32 { return narrow.E5M2(b[0]) }),
+	"BOOL":    whole(1, func(b []byte) int64 { return int64(b[0]) }),
+	"U8":      whole(1, func(b []byte) int64 { return int64(b[0]) }),
+	"I8":      whole(1, func(b []byte) int64 { return int64(int8(b[0])) }),
+	"U16":     whole(2, func(b []byte) int64 { return int64(le.Uint16(b)) }),
+	"I16":     whole(2, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }),
+	"U32":     whole(4, func(b []byte) int64 { return int64(le.Uint32(b)) }),
+	"I32":     whole(4, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }),
+	"U64":     whole(8, func(b []byte) int64 { return int64(le.Uint64(b)) }),
+	"I64":     whole(8, func(b []byte) int64 { return int64(le.Uint64(b)) }),
+}

@@ -1,0 +1,202 @@
+package tokenizer
+
+import (
+	"container/heap"
+	"fmt"
+	"unicode/utf8"
+)
+
+// vocabulary has tokens by id and ids by token.
+type vocabulary struct {
+	ids    map[string]int
+	tokens []string
+}
+
+// maxID bounds ids, so that a hostile file does not ask for a list of any length.
+const maxID = 1 << 24
+
+func newVocabulary(ids map[string]int) (vocabulary, error) {
+	v := vocabulary{ids: ids}
+	most := -1
+	for token, id := range ids {
+		if id < 0 || id >= maxID {
+			return v, fmt.Errorf("token %q has id %d; ids are from 0 to %d", token, id, maxID-1)
+		}
+		most = max(most, id)
+	}
+	if most >= 64*(len(ids)+1024) {
+		return v, fmt.Errorf("%d tokens have ids up to %d", len(ids), most)
+	}
+	v.tokens = make([]string, most+1)
+	for token, id := range ids {
+		if v.tokens[id] != "" {
+			return v, fmt.Errorf("tokens %q and %q have the same id", v.tokens[id], token)
+		}
+		v.tokens[id] = token
+	}
+	return v, nil
+}
+
+func (v *vocabulary) id(token string) (int, bool) {
+	id, ok := v.ids[token]
+	return id, ok
+}
+
+func (v *vocabulary) token(id int) string {
+	if id < 0 || id >= len(v.tokens) {
+		return ""
+	}
+	return v.tokens[id]
+}
+
+func (v *vocabulary) size() int { return len(v.tokens) }
+
+// bpe is byte pair encoding: a word begins as its characters, and the pair that
+// comes first in the list of merges is put together, the leftmost of these, until
+// there is none.
+type bpe struct {
+	vocabulary
+	merges map[[2]int]merge
+	// whole takes words that are tokens as they are, without merges.
+	whole bool
+	// unknown is the id of what the vocabulary does not have, −1 if that is left
+	// out; fuse makes one of several in a row.
+	unknown int
+	fuse    bool
+	bytes   *[256]int // byte tokens, for what the vocabulary does not have
+}
+
+// merge is what a pair becomes; pairs of lower rank come first.
+type merge struct{ rank, id int }
+
+// addMerge enters a pair of tokens as the next in the list.
+func (m *bpe) addMerge(left, right string) error {
+	a, okA := m.ids[left]
+	b, okB := m.ids[right]
+	id, ok := m.ids[left+right]
+	if !okA || !okB || !ok {
+		return fmt.Errorf("the merge of %q and %q is not of tokens of the vocabulary", left, right)
+	}
+	if _, twice := m.merges[[2]int{a, b}]; twice {
+		return fmt.Errorf("the merge of %q and %q is there twice", left, right)
+	}
+	m.merges[[2]int{a, b}] = merge{len(m.merges), id}
+	return nil
+}
+
+// byteTokens looks for the tokens of single bytes.
+func (v *vocabulary) byteTokens() *[256]int {
+	var out [256]int
+	for i := range out {
+		id, ok := v.ids[fmt.Sprintf("<0x%02X>", i)]
+		if !ok {
+			return nil
+		}
+		out[i] = id
+	}
+	return &out
+}
+
+// encode implements model.
+func (m *bpe) encode(ids []int, w string) []int {
+	if m.whole {
+		if id, ok := m.ids[w]; ok {
+			return append(ids, id)
+		}
+	}
+	symbols := make([]int, 0, len(w))
+	fused := false // the last symbol is an unknown one
+	for i, r := range w {
+		n := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			_, n = utf8.DecodeRuneInString(w[i:])
+		}
+		if id, ok := m.ids[w[i:i+n]]; ok {
+			symbols, fused = append(symbols, id), false
+			continue
+		}
+		if m.bytes != nil {
+			for _, b := range []byte(w[i : i+n]) {
+				symbols = append(symbols, m.bytes[b])
+			}
+			fused = false
+			continue
+		}
+		if m.unknown >= 0 && !(fused && m.fuse) {
+			symbols = append(symbols, m.unknown)
+		}
+		fused = true
+	}
+	return mergePairs(ids, symbols, func(a, b int) (merge, bool) {
+		to, ok := m.merges[[2]int{a, b}]
+		return to, ok
+	})
+}
+
+// mergePairs merges symbols as long as find knows a pair of neighbours, that of the
+// lowest rank first and the leftmost of these, and adds them to ids.
+func mergePairs(ids, symbols []int, find func(a, b int) (merge, bool)) []int {
+	n := len(symbols)
+	next, prev := make([]int, n), make([]int, n)
+	var queue pairs
+	look := func(i int) {
+		if j := next[i]; j < n {
+			if to, ok := find(symbols[i], symbols[j]); ok {
+				heap.Push(&queue, pair{to, i, symbols[i], symbols[j]})
+			}
+		}
+	}
+	for i := range symbols {
+		next[i], prev[i] = i+1, i-1
+	}
+	for i := range symbols {
+		look(i)
+	}
+	for len(queue) > 0 {
+		p := heap.Pop(&queue).(pair)
+		i := p.at
+		if symbols[i] != p.left {
+			continue // it was merged since
+		}
+		j := next[i]
+		if j >= n || symbols[j] != p.right {
+			continue
+		}
+		symbols[i], symbols[j] = p.id, -1
+		next[i] = next[j]
+		if next[i] < n {
+			prev[next[i]] = i
+		}
+		look(i)
+		if prev[i] >= 0 {
+			look(prev[i])
+		}
+	}
+	for _, s := range symbols {
+		if s >= 0 {
+			ids = append(ids, s)
+		}
+	}
+	return ids
+}
+
+// pair is a merge of the symbol at a place with its right neighbour.
+type pair struct {
+	merge
+	at, left, right int
+}
+
+// pairs is a heap.
+type pairs []pair
+
+func (p pairs) Len() int { return len(p) }
+func (p pairs) Less(i, j int) bool {
+	return p[i].rank < p[j].rank || p[i].rank == p[j].rank && p[i].at < p[j].at
+}
+func (p pairs) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p *pairs) Push(x any)   { *p = append(*p, x.(pair)) }
+func (p *pairs) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
+}

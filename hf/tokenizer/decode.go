@@ -1,0 +1,198 @@
+package tokenizer
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// decoder turns tokens, step by step, into pieces of text.
+type decoder func(tokens []string) []string
+
+// mapped is a decoder of each token on its own, given its index.
+func mapped(f func(i int, token string) string) decoder {
+	return func(tokens []string) []string {
+		out := make([]string, len(tokens))
+		for i, t := range tokens {
+			out[i] = f(i, t)
+		}
+		return out
+	}
+}
+
+// byteLetters has the character that stands for each byte in byte-level
+// vocabularies: itself where it can be seen, and one from U+0100 on elsewhere.
+var byteLetters, letterBytes = func() (letters [256]rune, bytes map[rune]byte) {
+	bytes = map[rune]byte{}
+	next := rune(256)
+	for b := range letters {
+		r := rune(b)
+		if !(r >= '!' && r <= '~' || r >= '¡' && r <= '¬' || r >= '®' && r <= 'ÿ') {
+			r = next
+			next++
+		}
+		letters[b], bytes[r] = r, byte(b)
+	}
+	return letters, bytes
+}()
+
+// toLetters writes a text's bytes as characters.
+func toLetters(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(byteLetters[s[i]])
+	}
+	return b.String()
+}
+
+// fromLetters reads bytes from characters; a token with others stands for itself.
+func fromLetters(token string) string {
+	var b []byte
+	for _, r := range token {
+		c, ok := letterBytes[r]
+		if !ok {
+			return token
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// decodeByteLevel joins the bytes of all tokens.
+func decodeByteLevel(tokens []string) []string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(fromLetters(t))
+	}
+	return []string{lossy(b.String())}
+}
+
+// decodeBytes puts tokens of single bytes, <0x41>, together to characters: to one
+// U+FFFD a byte where they are none.
+func decodeBytes(tokens []string) []string {
+	var out []string
+	var bytes []byte
+	flush := func() {
+		if len(bytes) == 0 {
+			return
+		}
+		s := string(bytes)
+		if !utf8.ValidString(s) {
+			s = strings.Repeat("�", len(bytes))
+		}
+		out, bytes = append(out, s), bytes[:0]
+	}
+	for _, t := range tokens {
+		if b, ok := byteToken(t); ok {
+			bytes = append(bytes, b)
+			continue
+		}
+		flush()
+		out = append(out, t)
+	}
+	flush()
+	return out
+}
+
+func byteToken(t string) (byte, bool) {
+	if len(t) != 6 || !strings.HasPrefix(t, "<0x") || t[5] != '>' {
+		return 0, false
+	}
+	b, err := strconv.ParseUint(t[3:5], 16, 8)
+	return byte(b), err == nil
+}
+
+// fuse joins all tokens.
+func fuse(tokens []string) []string { return []string{strings.Join(tokens, "")} }
+
+// strip takes a character off the front, up to start times, and off the end.
+func strip(content string, start, stop int) decoder {
+	return mapped(func(_ int, t string) string {
+		for range start {
+			t = strings.TrimPrefix(t, content)
+		}
+		for range stop {
+			t = strings.TrimSuffix(t, content)
+		}
+		return t
+	})
+}
+
+// decodeWordPiece puts spaces between words, and takes them off again before
+// punctuation.
+func decodeWordPiece(prefix string, cleanup bool) decoder {
+	clean := strings.NewReplacer()
+	if cleanup {
+		clean = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m", " do not", " don't", " 's", "'s", " 've", "'ve", " 're", "'re")
+	}
+	return mapped(func(i int, t string) string {
+		if i > 0 {
+			if rest, ok := strings.CutPrefix(t, prefix); ok {
+				t = rest
+			} else {
+				t = " " + t
+			}
+		}
+		return clean.Replace(t)
+	})
+}
+
+// decodeMetaspace makes spaces of the character that stands for them; in the first
+// token there are none, if one was put before the text.
+func decodeMetaspace(replacement string, prepended bool) decoder {
+	return mapped(func(i int, t string) string {
+		if i == 0 && prepended {
+			return strings.ReplaceAll(t, replacement, "")
+		}
+		return strings.ReplaceAll(t, replacement, " ")
+	})
+}
+
+// lossy puts one U+FFFD for every part of a text that begins a character and does
+// not go on as one, as the Unicode standard recommends (§3.9, U+FFFD Substitution of
+// Maximal Subparts).
+func lossy(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			n = subpart(s)
+		}
+		b.WriteRune(r)
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// subpart returns the length of the maximal subpart that s begins with.
+func subpart(s string) int {
+	lo, hi, need := byte(0x80), byte(0xbf), 0
+	switch b := s[0]; {
+	case b >= 0xc2 && b <= 0xdf:
+		need = 1
+	case b >= 0xe0 && b <= 0xef:
+		need = 2
+		if b == 0xe0 {
+			lo = 0xa0
+		}
+		if b == 0xed {
+			hi = 0x9f
+		}
+	case b >= 0xf0 && b <= 0xf4:
+		need = 3
+		if b == 0xf0 {
+			lo = 0x90
+		}
+		if b == 0xf4 {
+			hi = 0x8f
+		}
+	}
+	n := 1
+	for ; n <= need && n < len(s) && s[n] >= lo && s[n] <= hi; n++ {
+		lo, hi = 0x80, 0xbf
+	}
+	return n
+}

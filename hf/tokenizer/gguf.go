@@ -1,0 +1,144 @@
+package tokenizer
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// splitters of byte-level BPE by the name that GGUF files give them.
+var ggufSplits = map[string][]splitter{
+	"gpt-2":     {byteLevel(false, true)},
+	"olmo":      {byteLevel(false, true)},
+	"smollm":    {splitAt(findRune(unicode.IsNumber), isolated), byteLevel(false, true)},
+	"llama-bpe": {patterns[llama3].split, byteLevel(false, false)},
+	"dbrx":      {patterns[llama3].split, byteLevel(false, false)},
+	"qwen2":     {patterns[qwen2].split, byteLevel(false, false)},
+	"stablelm2": {patterns[qwen2].split, byteLevel(false, false)},
+	"gpt-4o":    {patterns[o200k].split, byteLevel(false, false)},
+	"tekken":    {patterns[tekken].split, byteLevel(false, false)},
+}
+
+// FromGGUF makes the tokenizer that the metadata of a GGUF file describes.
+func FromGGUF(meta map[string]any) (*Tokenizer, error) {
+	t, err := fromGGUF(meta)
+	if err != nil {
+		return nil, fmt.Errorf("the tokenizer in the metadata: %w", err)
+	}
+	return t, nil
+}
+
+func fromGGUF(meta map[string]any) (*Tokenizer, error) {
+	key := func(name string) any { return meta["tokenizer.ggml."+name] }
+	tokens, ok := key("tokens").([]string)
+	if !ok {
+		return nil, errors.New("there are no tokens")
+	}
+	kinds, _ := key("token_type").([]int64)
+	if kinds != nil && len(kinds) != len(tokens) {
+		return nil, fmt.Errorf("%d tokens have %d types", len(tokens), len(kinds))
+	}
+	var t *Tokenizer
+	var err error
+	name, _ := key("model").(string)
+	switch name {
+	case "gpt2":
+		t, err = ggufBPE(meta, tokens, kinds)
+	case "llama":
+		scores, _ := key("scores").([]float64)
+		if len(scores) != len(tokens) || kinds == nil {
+			return nil, fmt.Errorf("%d tokens have %d scores and %d types", len(tokens), len(scores), len(kinds))
+		}
+		pieces := make([]scored, len(tokens))
+		for i, s := range tokens {
+			pieces[i] = scored{s, float32(scores[i]), int(kinds[i])}
+		}
+		prefix, given := key("add_space_prefix").(bool)
+		at := noLead
+		if prefix || !given {
+			at = eachLead
+		}
+		t, err = pieceTokenizer(pieces, at, true)
+	default:
+		return nil, unknown("the model", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.plain = nil // special tokens are tokens in any text
+	for _, part := range []struct {
+		add, id string
+		usual   bool
+		to      *[]int
+	}{{"add_bos_token", "bos_token_id", name == "llama", &t.before}, {"add_eos_token", "eos_token_id", false, &t.after}} {
+		add, given := key(part.add).(bool)
+		if !given {
+			add = part.usual
+		}
+		if !add {
+			continue
+		}
+		id, ok := key(part.id).(int64)
+		if !ok || id < 0 || id >= int64(len(tokens)) {
+			return nil, fmt.Errorf("%q is set, but %q names no token", part.add, part.id)
+		}
+		*part.to = []int{int(id)}
+	}
+	t.digest = digestOf(name, key("pre"), tokens, kinds, key("merges"), key("scores"), t.before, t.after)
+	return t, nil
+}
+
+// ggufBPE is byte-level BPE.
+func ggufBPE(meta map[string]any, tokens []string, kinds []int64) (*Tokenizer, error) {
+	pre, _ := meta["tokenizer.ggml.pre"].(string)
+	split, ok := ggufSplits[pre]
+	if !ok {
+		return nil, unknown("the splitter", pre)
+	}
+	ids := make(map[string]int, len(tokens))
+	for i, s := range tokens {
+		if _, ok := ids[s]; ok {
+			return nil, fmt.Errorf("token %s is there twice", graph.Quote(s))
+		}
+		ids[s] = i
+	}
+	v, err := newVocabulary(ids)
+	if err != nil {
+		return nil, err
+	}
+	merges, ok := meta["tokenizer.ggml.merges"].([]string)
+	if !ok {
+		return nil, errors.New("there are no merges")
+	}
+	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(merges)), unknown: -1, whole: pre == "llama-bpe"}
+	for _, s := range merges {
+		left, right, ok := strings.Cut(s, " ")
+		if !ok {
+			return nil, fmt.Errorf("the merge %s is not of two tokens", graph.Quote(s))
+		}
+		if err := m.addMerge(left, right); err != nil {
+			return nil, err
+		}
+	}
+	var added []addedToken
+	for i, kind := range kinds {
+		if kind == pieceControl || kind == pieceUserDefined {
+			added = append(added, addedToken{ID: i, Content: tokens[i], Special: kind == pieceControl})
+		}
+	}
+	return &Tokenizer{added: newAdded(added, nil), split: slices.Clone(split), model: m, decode: []decoder{decodeByteLevel}}, nil
+}
+
+// digestOf is the SHA-256 of all that a tokenizer is made from.
+func digestOf(parts ...any) [sha256.Size]byte {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%#v\n", p)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

@@ -1,0 +1,573 @@
+package tokenizer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// ParseJSON reads a tokenizer.json. Truncation and padding that the file asks for
+// are left to the caller.
+func ParseJSON(data []byte) (*Tokenizer, error) {
+	var file struct {
+		Added      []addedToken    `json:"added_tokens"`
+		Normalizer json.RawMessage `json:"normalizer"`
+		Pre        json.RawMessage `json:"pre_tokenizer"`
+		Model      json.RawMessage `json:"model"`
+		Post       json.RawMessage `json:"post_processor"`
+		Decoder    json.RawMessage `json:"decoder"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{joint: " ", digest: sha256.Sum256(data)}
+	for part, f := range map[string]struct {
+		raw  json.RawMessage
+		read func(json.RawMessage) error
+	}{
+		"normalizer": {file.Normalizer, t.readNormalizer}, "pre_tokenizer": {file.Pre, t.readSplitter}, "model": {file.Model, t.readModel},
+		"post_processor": {file.Post, t.readTemplate}, "decoder": {file.Decoder, t.readDecoder},
+	} {
+		if absent(f.raw) {
+			if part == "model" {
+				return nil, errors.New("it has no model")
+			}
+			continue
+		}
+		if err := f.read(f.raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	for _, a := range file.Added {
+		if a.ID < 0 || a.ID >= maxID {
+			return nil, fmt.Errorf("added token %s has id %d", graph.Quote(a.Content), a.ID)
+		}
+	}
+	t.added = newAdded(file.Added, t.normalised)
+	return t, nil
+}
+
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || bytes.Equal(raw, []byte("null")) }
+
+// kind reads the type of a part.
+func kind(raw json.RawMessage) (string, error) {
+	var t struct {
+		Type string `json:"type"`
+	}
+	err := json.Unmarshal(raw, &t)
+	return t.Type, err
+}
+
+// known reads a part of fields that are all known: one that is not may change what
+// comes out.
+func known(raw json.RawMessage, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	return dec.Decode(into)
+}
+
+// typed is embedded where the field "type" is known.
+type typed struct {
+	Type string `json:"type"`
+}
+
+// sequence calls f for the parts of one.
+func sequence(raw json.RawMessage, field string, f func(json.RawMessage) error) error {
+	var s map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return err
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(s[field], &parts); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	for _, p := range parts {
+		if k, err := kind(p); err != nil || k == "Sequence" {
+			return fmt.Errorf("a sequence within a sequence, or no part at all: %v", err)
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonPattern is a pattern of a file: a string or a regular expression.
+type jsonPattern struct {
+	String *string
+	Regex  *string
+}
+
+func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
+	k, err := kind(raw)
+	if err != nil {
+		return err
+	}
+	add := func(f func(string) string) error {
+		t.normalise = append(t.normalise, f)
+		return nil
+	}
+	switch k {
+	case "Sequence":
+		return sequence(raw, "normalizers", t.readNormalizer)
+	case "NFC":
+		return add(norm.NFC.String)
+	case "NFD":
+		return add(norm.NFD.String)
+	case "NFKC":
+		return add(norm.NFKC.String)
+	case "NFKD":
+		return add(norm.NFKD.String)
+	case "Lowercase":
+		return add(lower)
+	case "Strip":
+		p := struct {
+			typed
+			Left  bool `json:"strip_left"`
+			Right bool `json:"strip_right"`
+		}{}
+		return orElse(known(raw, &p), func() error {
+			return add(func(s string) string {
+				if p.Left {
+					s = strings.TrimLeftFunc(s, unicode.IsSpace)
+				}
+				if p.Right {
+					s = strings.TrimRightFunc(s, unicode.IsSpace)
+				}
+				return s
+			})
+		})
+	case "Prepend":
+		p := struct {
+			typed
+			Prepend string `json:"prepend"`
+		}{}
+		return orElse(known(raw, &p), func() error {
+			return add(func(s string) string {
+				if s == "" {
+					return s
+				}
+				return p.Prepend + s
+			})
+		})
+	case "Replace":
+		from, to, err := replacement(raw)
+		if err != nil {
+			return err
+		}
+		return add(func(s string) string { return strings.ReplaceAll(s, from, to) })
+	case "BertNormalizer":
+		p := struct {
+			typed
+			bertNormaliser
+		}{}
+		return orElse(known(raw, &p), func() error { return add(p.normalise) })
+	}
+	return unknown("the normaliser", k)
+}
+
+// orElse is err, or what f returns.
+func orElse(err error, f func() error) error {
+	if err != nil {
+		return err
+	}
+	return f()
+}
+
+// replacement reads a part that replaces a string by another.
+func replacement(raw json.RawMessage) (from, to string, err error) {
+	p := struct {
+		typed
+		Pattern jsonPattern `json:"pattern"`
+		Content string      `json:"content"`
+	}{}
+	if err := known(raw, &p); err != nil {
+		return "", "", err
+	}
+	if p.Pattern.Regex != nil {
+		return "", "", unknown("the expression to replace", *p.Pattern.Regex)
+	}
+	if p.Pattern.String == nil || *p.Pattern.String == "" {
+		return "", "", errors.New("nothing is to be replaced")
+	}
+	return *p.Pattern.String, p.Content, nil
+}
+
+func (t *Tokenizer) readSplitter(raw json.RawMessage) error {
+	k, err := kind(raw)
+	if err != nil {
+		return err
+	}
+	add := func(s splitter) error {
+		t.split = append(t.split, s)
+		return nil
+	}
+	switch k {
+	case "Sequence":
+		return sequence(raw, "pretokenizers", t.readSplitter)
+	case "ByteLevel":
+		p := struct {
+			typed
+			Space bool  `json:"add_prefix_space"`
+			Trim  bool  `json:"trim_offsets"` // of offsets into the text, which there are none of here
+			Regex *bool `json:"use_regex"`
+		}{}
+		return orElse(known(raw, &p), func() error { return add(byteLevel(p.Space, p.Regex == nil || *p.Regex)) })
+	case "Split":
+		return orElse(nil, func() error {
+			s, err := readSplit(raw)
+			return orElse(err, func() error { return add(s) })
+		})
+	case "Digits":
+		p := struct {
+			typed
+			Individual bool `json:"individual_digits"`
+		}{}
+		b := contiguous
+		return orElse(known(raw, &p), func() error {
+			if p.Individual {
+				b = isolated
+			}
+			return add(splitAt(findRune(unicode.IsNumber), b))
+		})
+	case "Punctuation":
+		p := struct {
+			typed
+			Behavior behaviour `json:"behavior"`
+		}{Behavior: isolated}
+		return orElse(known(raw, &p), func() error {
+			if !p.Behavior.known() {
+				return unknown("the behaviour", string(p.Behavior))
+			}
+			return add(splitAt(findRune(bertPunctuation), p.Behavior))
+		})
+	case "WhitespaceSplit":
+		return add(splitAt(findRune(unicode.IsSpace), removed))
+	case "BertPreTokenizer":
+		t.split = append(t.split, splitAt(findRune(unicode.IsSpace), removed))
+		return add(splitAt(findRune(bertPunctuation), isolated))
+	case "Metaspace":
+		p, err := readMetaspace(raw)
+		return orElse(err, func() error { return add(p.split) })
+	}
+	return unknown("the splitter", k)
+}
+
+// byteLevel writes a word's bytes as characters, after the split of GPT-2.
+func byteLevel(space, regex bool) splitter {
+	return func(w word) []word {
+		if space && !strings.HasPrefix(w.text, " ") {
+			w.text = " " + w.text
+		}
+		words := []word{w}
+		if regex {
+			words = patterns[gpt2].split(w)
+		}
+		for i := range words {
+			words[i].text = toLetters(words[i].text)
+		}
+		return words
+	}
+}
+
+func readSplit(raw json.RawMessage) (splitter, error) {
+	p := struct {
+		typed
+		Pattern  jsonPattern `json:"pattern"`
+		Behavior behaviour   `json:"behavior"`
+		Invert   bool        `json:"invert"`
+	}{}
+	if err := known(raw, &p); err != nil {
+		return nil, err
+	}
+	if !p.Behavior.known() {
+		return nil, unknown("the behaviour", string(p.Behavior))
+	}
+	if p.Pattern.Regex == nil {
+		if p.Invert || p.Pattern.String == nil || *p.Pattern.String == "" {
+			return nil, errors.New("it splits at nothing, or keeps nothing else")
+		}
+		return splitAt(findString(*p.Pattern.String), p.Behavior), nil
+	}
+	expression, ok := patterns[*p.Pattern.Regex]
+	if !ok {
+		return nil, unknown("the expression to split with", *p.Pattern.Regex)
+	}
+	// All is matches: they are the words whether they are what to split at or, with
+	// Invert, what to keep.
+	if p.Behavior != isolated && !(p.Behavior == removed && p.Invert) {
+		return nil, unknown("this use of the expression, with behaviour", string(p.Behavior))
+	}
+	return expression.split, nil
+}
+
+// metaspace puts a character in the place of spaces, and one before a text.
+type metaspace struct {
+	typed
+	Replacement string `json:"replacement"`
+	Space       *bool  `json:"add_prefix_space"` // older files
+	Scheme      string `json:"prepend_scheme"`   // always, never, first
+	Split       *bool  `json:"split"`
+	Char        string `json:"str_rep"` // older files: as Replacement
+}
+
+func readMetaspace(raw json.RawMessage) (metaspace, error) {
+	var p metaspace
+	if err := known(raw, &p); err != nil {
+		return p, err
+	}
+	if p.Scheme == "" {
+		p.Scheme = "always"
+		if p.Space != nil && !*p.Space {
+			p.Scheme = "never"
+		}
+	}
+	if p.Scheme != "always" && p.Scheme != "never" && p.Scheme != "first" {
+		return p, unknown("the scheme", p.Scheme)
+	}
+	if p.Replacement == "" {
+		return p, errors.New("it has no replacement")
+	}
+	return p, nil
+}
+
+func (p metaspace) split(w word) []word {
+	w.text = strings.ReplaceAll(w.text, " ", p.Replacement)
+	if (p.Scheme == "always" || p.Scheme == "first" && w.first) && !strings.HasPrefix(w.text, p.Replacement) {
+		w.text = p.Replacement + w.text
+	}
+	if p.Split != nil && !*p.Split {
+		return []word{w}
+	}
+	return splitAt(findString(p.Replacement), following)(w)
+}
+
+func (t *Tokenizer) readModel(raw json.RawMessage) error {
+	k, err := kind(raw)
+	if err != nil {
+		return err
+	}
+	switch k {
+	case "BPE", "": // older files do not say
+		t.model, err = readBPE(raw)
+		return err
+	case "WordPiece":
+		p := struct {
+			typed
+			Unknown string         `json:"unk_token"`
+			Prefix  string         `json:"continuing_subword_prefix"`
+			Most    int            `json:"max_input_chars_per_word"`
+			Vocab   map[string]int `json:"vocab"`
+		}{}
+		if err := known(raw, &p); err != nil {
+			return err
+		}
+		v, err := newVocabulary(p.Vocab)
+		if err != nil {
+			return err
+		}
+		id, ok := v.id(p.Unknown)
+		if !ok {
+			return fmt.Errorf("the unknown token %s is not in the vocabulary", graph.Quote(p.Unknown))
+		}
+		t.model = &wordPiece{v, p.Prefix, id, p.Most}
+		return nil
+	}
+	return unknown("the model", k)
+}
+
+func readBPE(raw json.RawMessage) (*bpe, error) {
+	p := struct {
+		typed
+		Dropout *float64          `json:"dropout"`
+		Unknown *string           `json:"unk_token"`
+		Prefix  *string           `json:"continuing_subword_prefix"`
+		Suffix  *string           `json:"end_of_word_suffix"`
+		Fuse    bool              `json:"fuse_unk"`
+		Bytes   bool              `json:"byte_fallback"`
+		Whole   bool              `json:"ignore_merges"`
+		Vocab   map[string]int    `json:"vocab"`
+		Merges  []json.RawMessage `json:"merges"`
+	}{}
+	if err := known(raw, &p); err != nil {
+		return nil, err
+	}
+	for what, s := range map[string]*string{"continuing_subword_prefix": p.Prefix, "end_of_word_suffix": p.Suffix} {
+		if s != nil && *s != "" {
+			return nil, unknown(what, *s)
+		}
+	}
+	if p.Dropout != nil && *p.Dropout != 0 {
+		return nil, errors.New("merges are dropped at random")
+	}
+	v, err := newVocabulary(p.Vocab)
+	if err != nil {
+		return nil, err
+	}
+	m := &bpe{vocabulary: v, merges: make(map[[2]int]merge, len(p.Merges)), whole: p.Whole, unknown: -1, fuse: p.Fuse}
+	if p.Unknown != nil {
+		id, ok := v.id(*p.Unknown)
+		if !ok {
+			return nil, fmt.Errorf("the unknown token %s is not in the vocabulary", graph.Quote(*p.Unknown))
+		}
+		m.unknown = id
+	}
+	if p.Bytes {
+		if m.bytes = v.byteTokens(); m.bytes == nil {
+			return nil, errors.New("unknown characters are to be bytes, but not all bytes are tokens")
+		}
+	}
+	for _, raw := range p.Merges {
+		left, right, err := readMerge(raw)
+		if err == nil {
+			err = m.addMerge(left, right)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// readMerge reads "left right" or ["left", "right"].
+func readMerge(raw json.RawMessage) (left, right string, err error) {
+	var pair []string
+	var joined string
+	if json.Unmarshal(raw, &joined) == nil {
+		pair = strings.Split(joined, " ")
+	} else if err := json.Unmarshal(raw, &pair); err != nil {
+		return "", "", err
+	}
+	if len(pair) != 2 {
+		return "", "", fmt.Errorf("a merge of %d tokens", len(pair))
+	}
+	return pair[0], pair[1], nil
+}
+
+func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
+	k, err := kind(raw)
+	if err != nil {
+		return err
+	}
+	switch k {
+	case "Sequence":
+		return sequence(raw, "processors", t.readTemplate)
+	case "ByteLevel": // of offsets into the text, which there are none of here
+		return nil
+	case "TemplateProcessing":
+		return t.readTemplateOf(raw)
+	case "BertProcessing", "RobertaProcessing":
+		var p struct {
+			CLS [2]json.RawMessage `json:"cls"`
+			Sep [2]json.RawMessage `json:"sep"`
+		}
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return err
+		}
+		var cls, sep int
+		if err := json.Unmarshal(p.CLS[1], &cls); err != nil {
+			return fmt.Errorf("cls: %w", err)
+		}
+		if err := json.Unmarshal(p.Sep[1], &sep); err != nil {
+			return fmt.Errorf("sep: %w", err)
+		}
+		t.before, t.after = append(t.before, cls), append(t.after, sep)
+		return nil
+	}
+	return unknown("the template", k)
+}
+
+func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
+	var p struct {
+		Single []struct {
+			Special *struct {
+				ID string `json:"id"`
+			} `json:"SpecialToken"`
+			Sequence *struct {
+				ID string `json:"id"`
+			} `json:"Sequence"`
+		} `json:"single"`
+		Tokens map[string]struct {
+			IDs []int `json:"ids"`
+		} `json:"special_tokens"`
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return err
+	}
+	text := false
+	for _, part := range p.Single {
+		switch {
+		case part.Special != nil:
+			ids := p.Tokens[part.Special.ID].IDs
+			if len(ids) == 0 {
+				return fmt.Errorf("token %s of the template has no ids", graph.Quote(part.Special.ID))
+			}
+			if text {
+				t.after = append(t.after, ids...)
+			} else {
+				t.before = append(t.before, ids...)
+			}
+		case part.Sequence != nil && !text:
+			text = true
+		default:
+			return errors.New("the template of one text is not tokens, the text and tokens")
+		}
+	}
+	if !text {
+		return errors.New("the template of one text does not have the text")
+	}
+	return nil
+}
+
+func (t *Tokenizer) readDecoder(raw json.RawMessage) error {
+	k, err := kind(raw)
+	if err != nil {
+		return err
+	}
+	add := func(d decoder) error {
+		t.decode = append(t.decode, d)
+		return nil
+	}
+	switch k {
+	case "Sequence":
+		return sequence(raw, "decoders", t.readDecoder)
+	case "ByteLevel":
+		return add(decodeByteLevel)
+	case "ByteFallback":
+		return add(decodeBytes)
+	case "Fuse":
+		return add(fuse)
+	case "Replace":
+		from, to, err := replacement(raw)
+		return orElse(err, func() error {
+			return add(mapped(func(_ int, s string) string { return strings.ReplaceAll(s, from, to) }))
+		})
+	case "Strip":
+		p := struct {
+			typed
+			Content string `json:"content"`
+			Start   int    `json:"start"`
+			Stop    int    `json:"stop"`
+		}{}
+		return orElse(known(raw, &p), func() error { return add(strip(p.Content, min(p.Start, 64), min(p.Stop, 64))) })
+	case "WordPiece":
+		p := struct {
+			typed
+			Prefix  string `json:"prefix"`
+			Cleanup bool   `json:"cleanup"`
+		}{}
+		return orElse(known(raw, &p), func() error { return add(decodeWordPiece(p.Prefix, p.Cleanup)) })
+	case "Metaspace":
+		p, err := readMetaspace(raw)
+		return orElse(err, func() error { return add(decodeMetaspace(p.Replacement, p.Scheme != "never")) })
+	}
+	return unknown("the decoder", k)
+}

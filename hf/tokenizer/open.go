@@ -1,0 +1,81 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prove-model/prove-model/hf/gguf"
+)
+
+// maxFile bounds a tokenizer's file: the largest vocabularies take 40 MB.
+const maxFile = 1 << 28
+
+// Open reads the tokenizer of a folder, from tokenizer.json or, without that,
+// tokenizer.model; or the file of one of these kinds; or what a .gguf file holds.
+func Open(path string) (*Tokenizer, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		dir := path
+		path = filepath.Join(dir, "tokenizer.json")
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			path = filepath.Join(dir, "tokenizer.model")
+			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+				return nil, fmt.Errorf("%s has neither tokenizer.json nor tokenizer.model", dir)
+			}
+		}
+	}
+	t, err := open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+func open(path string) (*Tokenizer, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".gguf":
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			for _, m := range f.Files() {
+				m.Close()
+			}
+		}()
+		return FromGGUF(f.Meta)
+	case ".json":
+		data, err := read(path)
+		if err != nil {
+			return nil, err
+		}
+		return ParseJSON(data)
+	case ".model":
+		data, err := read(path)
+		if err != nil {
+			return nil, err
+		}
+		return ParseSentencePiece(data)
+	}
+	return nil, errors.New("a tokenizer is read from .json, .model and .gguf files")
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("more than %d bytes", maxFile)
+	}
+	return data, err
+}

@@ -1,0 +1,317 @@
+package tokenizer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// space is what stands for a space in SentencePiece's vocabularies.
+const space = "▁"
+
+// The types of pieces.
+const (
+	pieceNormal      = 1
+	pieceUnknown     = 2
+	pieceControl     = 3
+	pieceUserDefined = 4
+	pieceUnused      = 5
+	pieceByte        = 6
+)
+
+// scored is a token of a vocabulary with scores.
+type scored struct {
+	text  string
+	score float32
+	kind  int
+}
+
+// sentencePiece is SentencePiece's BPE: of all neighbours whose text together is a
+// token, those with the best score are put together first.
+type sentencePiece struct {
+	vocabulary
+	scores  []float32
+	whole   []bool // tokens that merging makes
+	unknown int
+	bytes   *[256]int
+}
+
+func newSentencePiece(pieces []scored) (*sentencePiece, error) {
+	m := &sentencePiece{unknown: -1}
+	ids := map[string]int{}
+	for i, p := range pieces {
+		if p.text == "" || !utf8.ValidString(p.text) || p.score != p.score {
+			return nil, fmt.Errorf("token %d is %q with score %v", i, p.text, p.score)
+		}
+		if _, ok := ids[p.text]; ok {
+			return nil, fmt.Errorf("token %q is there twice", p.text)
+		}
+		ids[p.text] = i
+		m.scores = append(m.scores, p.score)
+		m.whole = append(m.whole, p.kind == pieceNormal || p.kind == pieceUserDefined)
+		if p.kind == pieceUnknown {
+			m.unknown = i
+		}
+	}
+	var err error
+	if m.vocabulary, err = newVocabulary(ids); err != nil {
+		return nil, err
+	}
+	if m.unknown < 0 {
+		return nil, errors.New("the vocabulary has no token for what is unknown")
+	}
+	if slices.ContainsFunc(pieces, func(p scored) bool { return p.kind == pieceByte }) {
+		if m.bytes = m.byteTokens(); m.bytes == nil {
+			return nil, errors.New("some bytes are tokens, but not all of them")
+		}
+	}
+	return m, nil
+}
+
+// encode implements model.
+func (m *sentencePiece) encode(ids []int, w string) []int {
+	// A symbol is a number of a text that has come up, so that merging can be that
+	// of pairs of numbers.
+	texts := []string{}
+	number := map[string]int{}
+	enter := func(s string) int {
+		n, ok := number[s]
+		if !ok {
+			n = len(texts)
+			number[s] = n
+			texts = append(texts, s)
+		}
+		return n
+	}
+	symbols := make([]int, 0, len(w))
+	for at := 0; at < len(w); {
+		_, n := utf8.DecodeRuneInString(w[at:])
+		symbols = append(symbols, enter(w[at:at+n]))
+		at += n
+	}
+	// The rank of a pair is the order of its score: floats of one sign compare as
+	// their bits do.
+	merged := mergePairs(nil, symbols, func(a, b int) (merge, bool) {
+		text := texts[a] + texts[b]
+		id, ok := m.ids[text]
+		if !ok || !m.whole[id] {
+			return merge{}, false
+		}
+		return merge{rankOf(m.scores[id]), enter(text)}, true
+	})
+	unknown := false
+	for _, n := range merged {
+		id, ok := m.ids[texts[n]]
+		switch {
+		case ok:
+			ids = append(ids, id)
+		case m.bytes != nil:
+			for _, b := range []byte(texts[n]) {
+				ids = append(ids, m.bytes[b])
+			}
+		case !unknown: // one for all in a row
+			ids = append(ids, m.unknown)
+		}
+		unknown = !ok && m.bytes == nil
+	}
+	return ids
+}
+
+// rankOf maps scores to integers, the better the lower.
+func rankOf(score float32) int {
+	bits := int(int32(math.Float32bits(score + 0))) // −0 is 0
+	if bits < 0 {
+		bits = math.MinInt32 - bits
+	}
+	return -bits
+}
+
+// pieceTokenizer is a tokenizer of a SentencePiece vocabulary; escape says that
+// spaces have a character of their own.
+func pieceTokenizer(pieces []scored, at lead, escape bool) (*Tokenizer, error) {
+	m, err := newSentencePiece(pieces)
+	if err != nil {
+		return nil, err
+	}
+	var plain, added []addedToken
+	for i, p := range pieces {
+		switch p.kind {
+		case pieceControl:
+			added = append(added, addedToken{ID: i, Content: p.text, Special: true})
+		case pieceUserDefined:
+			content := p.text
+			if escape {
+				content = strings.ReplaceAll(content, space, " ")
+			}
+			t := addedToken{ID: i, Content: content}
+			added, plain = append(added, t), append(plain, t)
+		}
+	}
+	t := &Tokenizer{model: m, added: newAdded(added, nil), plain: newAdded(plain, nil), lead: at}
+	if escape {
+		t.split = []splitter{func(w word) []word {
+			w.text = strings.ReplaceAll(w.text, " ", space)
+			return []word{w}
+		}}
+	}
+	unknown := m.token(m.unknown)
+	t.decode = []decoder{
+		mapped(func(_ int, s string) string {
+			if s == unknown {
+				return " ⁇ "
+			}
+			return strings.ReplaceAll(s, space, " ")
+		}), decodeBytes, fuse,
+	}
+	if at != noLead {
+		t.decode = append(t.decode, strip(" ", 1, 0))
+	}
+	return t, nil
+}
+
+// ParseSentencePiece reads a SentencePiece model of BPE, tokenizer.model, that
+// leaves texts as they are but for spaces.
+func ParseSentencePiece(data []byte) (*Tokenizer, error) {
+	var pieces []scored
+	spec := modelSpec{kind: 1, bos: 1, prefix: true, extra: true, escape: true}
+	err := fields(data, func(number protowire.Number, v uint64, b []byte) error {
+		switch number {
+		case 1:
+			p := scored{kind: pieceNormal}
+			err := fields(b, func(number protowire.Number, v uint64, b []byte) error {
+				switch number {
+				case 1:
+					p.text = string(b)
+				case 2:
+					p.score = math.Float32frombits(uint32(v))
+				case 3:
+					p.kind = int(v)
+				}
+				return nil
+			})
+			pieces = append(pieces, p)
+			return err
+		case 2:
+			return fields(b, spec.trainer)
+		case 3:
+			return fields(b, spec.normalizer)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("not a SentencePiece model, or damaged: %w", err)
+	}
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	at := noLead
+	if spec.prefix {
+		at = frontLead
+	}
+	t, err := pieceTokenizer(pieces, at, spec.escape)
+	if err != nil {
+		return nil, err
+	}
+	t.digest = sha256.Sum256(data)
+	// The file does not say what stands before a text; the models do with the token
+	// that begins one.
+	if spec.bos >= 0 && spec.bos < len(pieces) && pieces[spec.bos].kind == pieceControl {
+		t.before = []int{spec.bos}
+	}
+	return t, nil
+}
+
+// modelSpec is what a SentencePiece model says besides its pieces.
+type modelSpec struct {
+	kind                  int
+	bos                   int
+	prefix, extra, escape bool
+	charsmap              int
+	name                  string
+	suffix                bool
+}
+
+func (s *modelSpec) trainer(number protowire.Number, v uint64, _ []byte) error {
+	switch number {
+	case 3:
+		s.kind = int(v)
+	case 24:
+		s.suffix = v != 0
+	case 41:
+		s.bos = int(int32(v))
+	}
+	return nil
+}
+
+func (s *modelSpec) normalizer(number protowire.Number, v uint64, b []byte) error {
+	switch number {
+	case 1:
+		s.name = string(b)
+	case 2:
+		s.charsmap = len(b)
+	case 3:
+		s.prefix = v != 0
+	case 4:
+		s.extra = v != 0
+	case 5:
+		s.escape = v != 0
+	}
+	return nil
+}
+
+func (s *modelSpec) check() error {
+	switch {
+	case s.kind != 2:
+		return unknown("the kind of SentencePiece model", cmp.Or(map[int]string{1: "unigram", 3: "word", 4: "char"}[s.kind], fmt.Sprint(s.kind)))
+	case s.charsmap > 0:
+		return unknown("the normalisation", s.name)
+	case s.extra:
+		return unknown("the normalisation", "remove_extra_whitespaces")
+	case s.suffix:
+		return unknown("the normalisation", "treat_whitespace_as_suffix")
+	}
+	return nil
+}
+
+// fields calls f for the fields of a message: with the number of a varint, fixed32
+// or fixed64, or with the bytes.
+func fields(data []byte, f func(number protowire.Number, v uint64, b []byte) error) error {
+	for len(data) > 0 {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		data = data[n:]
+		var v uint64
+		var b []byte
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(data)
+		case protowire.Fixed32Type:
+			var w uint32
+			w, n = protowire.ConsumeFixed32(data)
+			v = uint64(w)
+		case protowire.Fixed64Type:
+			v, n = protowire.ConsumeFixed64(data)
+		case protowire.BytesType:
+			b, n = protowire.ConsumeBytes(data)
+		default:
+			return fmt.Errorf("field %d of wire type %d", number, kind)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		data = data[n:]
+		if err := f(number, v, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package tokenizer
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// pattern is a family of regular expressions that tokenizers of byte-level BPE
+// split with, as published models have them:
+//
+//	'(?:[sdmt]|ll|ve|re)  LETTERS  NUMBERS   ?[^\s\p{L}\p{N}]+TAIL  \s*[\r\n]+  \s+(?!\S)  \s+
+//
+// tried in this order. Every character is in some match.
+type pattern struct {
+	contractions bool // before letters; anyCase: of any case
+	anyCase      bool
+	// cased letters are upper case before lower case, as in "HTMLPage": two words;
+	// ends says that contractions belong to them.
+	cased, ends bool
+	// marked letters may have any one character before them that is no number or
+	// end of a line; otherwise a space.
+	marked  bool
+	numbers int    // at most so many together; 0: any number, with a space before
+	tail    string // what may follow other characters
+	lines   bool   // spaces up to the last end of a line are one match
+}
+
+// patterns are the expressions that are recognised.
+var patterns = map[string]pattern{
+	gpt2:   {contractions: true},
+	llama3: {contractions: true, anyCase: true, marked: true, numbers: 3, tail: "\r\n", lines: true},
+	qwen2:  {contractions: true, anyCase: true, marked: true, numbers: 1, tail: "\r\n", lines: true},
+	o200k:  {anyCase: true, cased: true, ends: true, marked: true, numbers: 3, tail: "\r\n/", lines: true},
+	tekken: {cased: true, marked: true, numbers: 1, tail: "\r\n/", lines: true},
+}
+
+const (
+	gpt2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	llama3 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	qwen2  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	o200k  = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	tekken = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` +
+		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` +
+		`|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// split cuts a word into the matches.
+func (p pattern) split(w word) []word {
+	var ends []int
+	for at := 0; at < len(w.text); {
+		at += p.match(w.text[at:])
+		ends = append(ends, at)
+	}
+	return w.pieces(ends)
+}
+
+// match returns the length of the match that s, which is not empty, begins with.
+func (p pattern) match(s string) int {
+	if p.contractions {
+		if n := contraction(s, p.anyCase); n > 0 {
+			return n
+		}
+	}
+	if n := p.letters(s); n > 0 {
+		return n
+	}
+	if n := p.digits(s); n > 0 {
+		return n
+	}
+	at := 0
+	if s[0] == ' ' {
+		at = 1
+	}
+	if n := run(s[at:], other); n > 0 {
+		n += at
+		return n + len(s[n:]) - len(strings.TrimLeft(s[n:], p.tail))
+	}
+	n := run(s, unicode.IsSpace)
+	if p.lines {
+		if i := strings.LastIndexAny(s[:n], "\r\n"); i >= 0 {
+			return i + 1
+		}
+	}
+	if n == len(s) {
+		return n
+	}
+	if _, last := utf8.DecodeLastRuneInString(s[:n]); n > last {
+		return n - last // the last space goes with what follows
+	}
+	return n
+}
+
+// digits matches numbers.
+func (p pattern) digits(s string) int {
+	if p.numbers == 0 {
+		at := 0
+		if s[0] == ' ' {
+			at = 1
+		}
+		if n := run(s[at:], unicode.IsNumber); n > 0 {
+			return at + n
+		}
+		return 0
+	}
+	at := 0
+	for range p.numbers {
+		r, n := utf8.DecodeRuneInString(s[at:])
+		if n == 0 || !unicode.IsNumber(r) {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+// letters matches a word with what may stand before it.
+func (p pattern) letters(s string) int {
+	r, n := utf8.DecodeRuneInString(s)
+	before := r == ' '
+	if p.marked {
+		before = r != '\r' && r != '\n' && !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}
+	if !p.cased {
+		if before {
+			if m := run(s[n:], unicode.IsLetter); m > 0 {
+				return n + m
+			}
+			return 0
+		}
+		return run(s, unicode.IsLetter)
+	}
+	// The expression tries its first alternative with and without the character
+	// before, then its second.
+	for _, f := range []func(string) int{capitalised, capitals} {
+		for _, from := range []int{n, 0} {
+			if from > 0 && !before {
+				continue
+			}
+			if m := f(s[from:]); m > 0 {
+				m += from
+				if p.ends {
+					m += contraction(s[m:], true)
+				}
+				return m
+			}
+		}
+	}
+	return 0
+}
+
+// upper and lowerCase are the two sets of letters; many are in both.
+func upper(r rune) bool {
+	return unicode.In(r, unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M)
+}
+
+func lowerCase(r rune) bool { return unicode.In(r, unicode.Ll, unicode.Lm, unicode.Lo, unicode.M) }
+
+// capitalised matches UPPER*LOWER+.
+func capitalised(s string) int {
+	n := run(s, upper)
+	if m := run(s[n:], lowerCase); m > 0 {
+		return n + m
+	}
+	// The last of the run that can be the lower part as well.
+	for n > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:n])
+		if lowerCase(r) {
+			return n
+		}
+		n -= size
+	}
+	return 0
+}
+
+// capitals matches UPPER+LOWER*.
+func capitals(s string) int {
+	n := run(s, upper)
+	if n == 0 {
+		return 0
+	}
+	return n + run(s[n:], lowerCase)
+}
+
+// contraction matches 's, 't, 're, 've, 'm, 'll and 'd.
+func contraction(s string, anyCase bool) int {
+	if len(s) == 0 || s[0] != '\'' {
+		return 0
+	}
+	s = s[1:]
+	fold := func(r rune) rune {
+		switch {
+		case !anyCase:
+			return r
+		case r == 'ſ':
+			return 's' // folds to it
+		}
+		return unicode.ToLower(r)
+	}
+	a, n := utf8.DecodeRuneInString(s)
+	b, m := utf8.DecodeRuneInString(s[n:])
+	a, b = fold(a), fold(b)
+	switch {
+	case n == 0:
+		return 0
+	case strings.ContainsRune("stmd", a):
+		return 1 + n
+	case m > 0 && (a == 'r' && b == 'e' || a == 'v' && b == 'e' || a == 'l' && b == 'l'):
+		return 1 + n + m
+	}
+	return 0
+}
+
+func other(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsLetter(r) && !unicode.IsNumber(r)
+}
+
+// run returns the length of the longest prefix of s of characters of a set.
+func run(s string, set func(rune) bool) int {
+	n := len(s) - len(strings.TrimLeftFunc(s, set))
+	return n
+}
+
+// behaviour is what becomes of the places that a text is split at.
+type behaviour string
+
+// The behaviours that are known.
+const (
+	isolated   behaviour = "Isolated"
+	removed    behaviour = "Removed"
+	previous   behaviour = "MergedWithPrevious"
+	following  behaviour = "MergedWithNext"
+	contiguous behaviour = "Contiguous"
+)
+
+func (b behaviour) known() bool {
+	return slices.Contains([]behaviour{isolated, removed, previous, following, contiguous}, b)
+}
+
+// splitAt makes a splitter from one that finds the next place to split at, from
+// and to, in a text: the length of the text if there is none.
+func splitAt(find func(s string) (from, to int), b behaviour) splitter {
+	return func(w word) []word {
+		type part struct {
+			from, to int
+			match    bool
+		}
+		var parts []part
+		for at := 0; at < len(w.text); {
+			from, to := find(w.text[at:])
+			if from > 0 {
+				parts = append(parts, part{at, at + from, false})
+			}
+			if to > from {
+				parts = append(parts, part{at + from, at + to, true})
+			}
+			at += to
+		}
+		var out []part
+		for i, p := range parts {
+			last := len(out) - 1
+			switch {
+			case b == removed && p.match:
+				continue
+			case b == previous && p.match && i > 0 && !parts[i-1].match,
+				b == following && i > 0 && parts[i-1].match && !p.match,
+				b == contiguous && p.match && i > 0 && parts[i-1].match:
+				out[last].to = p.to
+				continue
+			}
+			out = append(out, p)
+		}
+		words := make([]word, len(out))
+		for i, p := range out {
+			words[i] = word{w.text[p.from:p.to], w.first && p.from == 0}
+		}
+		return words
+	}
+}
+
+// findString finds a string.
+func findString(sep string) func(s string) (int, int) {
+	return func(s string) (int, int) {
+		if i := strings.Index(s, sep); i >= 0 {
+			return i, i + len(sep)
+		}
+		return len(s), len(s)
+	}
+}
+
+// findRune finds one character of a set.
+func findRune(set func(rune) bool) func(s string) (int, int) {
+	return func(s string) (int, int) {
+		i := strings.IndexFunc(s, set)
+		if i < 0 {
+			return len(s), len(s)
+		}
+		_, n := utf8.DecodeRuneInString(s[i:])
+		return i, i + n
+	}
+}

@@ -1,0 +1,46 @@
+package tokenizer
+
+import (
+	"unicode/utf8"
+)
+
+// wordPiece cuts a word into the longest tokens from the left; those within the
+// word are in the vocabulary with a prefix. A word that cannot be cut so, or that is
+// too long, is one unknown token.
+type wordPiece struct {
+	vocabulary
+	prefix  string
+	unknown int
+	most    int // characters of a word
+}
+
+// encode implements model.
+func (m *wordPiece) encode(ids []int, w string) []int {
+	if utf8.RuneCountInString(w) > m.most {
+		return append(ids, m.unknown)
+	}
+	start := len(ids)
+	for at := 0; at < len(w); {
+		end, id := len(w), -1
+		for ; end > at; end-- {
+			if end < len(w) && !utf8.RuneStart(w[end]) {
+				continue
+			}
+			token := w[at:end]
+			if at > 0 {
+				token = m.prefix + token
+			}
+			var ok bool
+			if id, ok = m.ids[token]; ok {
+				break
+			}
+			id = -1
+		}
+		if id < 0 {
+			return append(ids[:start], m.unknown)
+		}
+		ids = append(ids, id)
+		at = end
+	}
+	return ids
+}

@@ -1,0 +1,133 @@
+// Package weights is what a file of weights offers to those who build a model from
+// it, whatever its format: named tensors that stay as they are stored until
+// somebody asks for their numbers.
+package weights
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// Set is the tensors of a model: of one file, or of several that share them.
+type Set interface {
+	// Names lists the tensors, ascending.
+	Names() []string
+	// Get returns the tensor of that name, or nil.
+	Get(name string) *Tensor
+	// Files are the files that the tensors point into, which the caller closes.
+	Files() []*mapped.File
+}
+
+// Tensor is a dense, row-major tensor as it is stored.
+type Tensor struct {
+	Name  string
+	Shape []int
+	Type  string // as the format calls it, such as "BF16"
+
+	File *mapped.File // that Raw is a part of; nil if it is not mapped
+	Raw  []byte
+
+	// Blocks of Elems numbers take Bytes bytes each: one number but for quantised
+	// types. Decode sets dst to the numbers of whole blocks.
+	Elems, Bytes int
+	Decode       func(dst []float32, src []byte)
+	// Row, if set, is where row i of the tensor is stored.
+	Row func(i int) int
+	// Whole marks integer types, whose numbers Ints reads.
+	Whole func(src []byte) int64
+}
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int { return graph.Size(t.Shape) }
+
+// grain is the least number of blocks worth a goroutine.
+const grain = 1 << 12
+
+// Floats returns the numbers in float32: the pages of the file where they are
+// stored so and aligned, which must not be changed. An element that is not finite
+// is an error.
+func (t *Tensor) Floats() ([]float32, error) {
+	if t.Whole != nil {
+		return nil, fmt.Errorf("tensor %s is of type %s, where floats are expected", graph.Quote(t.Name), t.Type)
+	}
+	t.advise((*mapped.File).Will)
+	var out []float32
+	switch {
+	case t.Row != nil:
+		out = make([]float32, t.Len())
+		width := t.Len() / max(t.Shape[0], 1)
+		parallel.For(t.Shape[0], max(grain*t.Elems/max(width, 1), 1), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				t.Read(out[i*width:(i+1)*width], t.Row(i)*width)
+			}
+		})
+	case t.Decode == nil:
+		out = mapped.Float32s(t.Raw, t.Len())
+	default:
+		out = make([]float32, t.Len())
+		parallel.For(len(t.Raw)/t.Bytes, grain, func(lo, hi int) {
+			t.Decode(out[lo*t.Elems:hi*t.Elems], t.Raw[lo*t.Bytes:hi*t.Bytes])
+		})
+		t.advise((*mapped.File).Done)
+	}
+	if i := notFinite(out); i >= 0 {
+		return nil, fmt.Errorf("tensor %s: element %d is %v; a model with such weights computes nothing", graph.Quote(t.Name), i, out[i])
+	}
+	return out, nil
+}
+
+// Read sets dst to the stored numbers from the given one on, in float32, without a
+// look at what they are. Both ends lie between blocks.
+func (t *Tensor) Read(dst []float32, from int) {
+	if t.Decode == nil {
+		copy(dst, mapped.Float32s(t.Raw[4*from:], len(dst)))
+		return
+	}
+	t.Decode(dst, t.Raw[from/t.Elems*t.Bytes:(from+len(dst))/t.Elems*t.Bytes])
+}
+
+// Ints returns the numbers of an integer type.
+func (t *Tensor) Ints() ([]int64, error) {
+	if t.Whole == nil {
+		return nil, fmt.Errorf("tensor %s is of type %s, where integers are expected", graph.Quote(t.Name), t.Type)
+	}
+	out := make([]int64, t.Len())
+	for i := range out {
+		out[i] = t.Whole(t.Raw[i*t.Bytes:])
+	}
+	return out, nil
+}
+
+func (t *Tensor) advise(f func(*mapped.File, []byte)) {
+	if t.File != nil {
+		f(t.File, t.Raw)
+	}
+}
+
+// notFinite returns the index of the first NaN or infinity, or −1.
+func notFinite(v []float32) int {
+	var first atomic.Int64
+	first.Store(math.MaxInt64)
+	parallel.For(len(v), 1<<16, func(lo, hi int) {
+		i := graph.FirstNonFinite(v[lo:hi])
+		if i < 0 {
+			return
+		}
+		at := int64(lo + i)
+		for {
+			old := first.Load()
+			if at >= old || first.CompareAndSwap(old, at) {
+				return
+			}
+		}
+	})
+	if at := first.Load(); at < math.MaxInt64 {
+		return int(at)
+	}
+	return -1
+}

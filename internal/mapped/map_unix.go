@@ -1,0 +1,50 @@
+//go:build unix
+
+package mapped
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapThreshold is the size below which a file is simply read.
+const mapThreshold = 1 << 20
+
+// mapFile maps the n bytes of f read-only, or reads them when they are few.
+func mapFile(f *os.File, n int) (*File, error) {
+	if n < mapThreshold {
+		data, err := io.ReadAll(io.LimitReader(f, int64(n)))
+		return &File{data: data}, err
+	}
+	data, err := unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
+	}
+	return &File{data: data, unmap: func() error { return unix.Munmap(data) }}, nil
+}
+
+// advise advises on the pages of part: on all that it touches when they are
+// needed, on those that lie in it whole when they are not.
+func (f *File) advise(part []byte, a advice) {
+	if f.unmap == nil || len(part) == 0 {
+		return
+	}
+	page := os.Getpagesize()
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(f.data)))
+	from := int(uintptr(unsafe.Pointer(unsafe.SliceData(part))) - start)
+	to := from + len(part)
+	kind := unix.MADV_WILLNEED
+	if a == willNeed {
+		from, to = from/page*page, min((to+page-1)/page*page, len(f.data))
+	} else {
+		from, to = (from+page-1)/page*page, to/page*page
+		kind = unix.MADV_DONTNEED
+	}
+	if from < to {
+		_ = unix.Madvise(f.data[from:to], kind) // advice: what does not take it loses nothing
+	}
+}

@@ -1,0 +1,71 @@
+// Package mapped reads files whole: mapped into memory where the system can, so
+// that pages that nobody reads are never loaded.
+package mapped
+
+import (
+	"fmt"
+	"os"
+)
+
+// maxFile bounds a file; models beyond it are kept in several.
+const maxFile = 1 << 40
+
+// File is the contents of a file. It must not be truncated while it is mapped.
+type File struct {
+	data  []byte
+	unmap func() error // nil when data is on the heap
+}
+
+// Bytes returns the contents, which are not to be changed, until Close.
+func (f *File) Bytes() []byte { return f.data }
+
+// Open reads or maps the file at path.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Read(f)
+}
+
+// Read reads or maps an open regular file whole. The file may be closed then.
+func Read(f *os.File) (*File, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	n := st.Size()
+	if n > maxFile || int64(int(n)) != n {
+		return nil, fmt.Errorf("%s: %d bytes are too many", f.Name(), n)
+	}
+	return mapFile(f, int(n))
+}
+
+// Close unmaps the file. Its bytes must not be used afterwards.
+func (f *File) Close() error {
+	if f.unmap == nil {
+		return nil
+	}
+	unmap := f.unmap
+	f.unmap, f.data = nil, nil
+	return unmap()
+}
+
+// Will tells the system that part of the contents, a slice of Bytes, is read next,
+// from front to back. Done tells it that the part is not needed for a while: its
+// pages may go, and come again from the file. Both are advice alone.
+func (f *File) Will(part []byte) { f.advise(part, willNeed) }
+
+// Done is described at Will.
+func (f *File) Done(part []byte) { f.advise(part, notNeeded) }
+
+type advice int
+
+const (
+	willNeed advice = iota
+	notNeeded
+)

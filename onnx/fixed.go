@@ -1,0 +1,74 @@
+package onnx
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// fix makes inputs of the file constants of the model.
+func (f *fileGraph) fix(given Inputs) error {
+	for _, v := range given {
+		at := slices.IndexFunc(f.inputs, func(in *onnxpb.ValueInfoProto) bool { return in.GetName() == v.Name })
+		if at < 0 {
+			return fmt.Errorf("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
+		}
+		t, err := v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
+		if err != nil {
+			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
+		}
+		if f.fixed == nil {
+			f.fixed = map[string]*graph.Tensor{}
+		}
+		f.fixed[v.Name] = t
+		f.inputs = slices.Delete(f.inputs, at, at+1)
+	}
+	return nil
+}
+
+// tensor returns an input's values as a constant of the type that the model says.
+func (in Input) tensor(dt graph.DType) (*graph.Tensor, error) {
+	shape := in.Shape
+	if shape == nil {
+		shape = []int{len(in.Values)}
+	}
+	t := &graph.Tensor{Shape: shape, DType: dt}
+	if dt.IsFloat() {
+		t.F32 = make([]float32, len(in.Values))
+		for i, v := range in.Values {
+			t.F32[i] = float32(v)
+		}
+		return t, nil
+	}
+	lo, hi := dt.Bounds()
+	t.I64 = make([]int64, len(in.Values))
+	for i, v := range in.Values {
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 || v < float64(lo) || v > float64(hi) {
+			return nil, fmt.Errorf("element %d is %v, which is not of type %v", i, v, dt)
+		}
+		t.I64[i] = int64(v)
+	}
+	return t, nil
+}
+
+// fixedFile stands for the values of fixed inputs among the files that a graph was
+// read from, so that what is remembered of a model depends on them.
+type fixedFile struct{ data []byte }
+
+func (f fixedFile) Bytes() []byte { return f.data }
+func (f fixedFile) Close() error  { return nil }
+
+// file returns the file that stands for fixed inputs.
+func (in Inputs) file() fixedFile {
+	h := sha256.New()
+	for _, v := range in {
+		fmt.Fprintf(h, "%q %v %d\n", v.Name, v.Shape, len(v.Values))
+		binary.Write(h, binary.LittleEndian, v.Values)
+	}
+	return fixedFile{h.Sum([]byte("fixed inputs "))}
+}

@@ -1,0 +1,326 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// attention is softmax(cap(scale·q·kᵀ) + mask)·v for heads of queries q, of shape
+// [batch, heads, n, d], and of keys and values k and v, of as many heads or of a
+// number that divides theirs: neighbours share one.
+type attention struct {
+	q, k, v graph.Value
+	scale   float64 // 0: 1/√d
+	cap     float64 // c·tanh(x/c); 0: none
+	// window says which keys a query attends to, by how many places they come after
+	// its own; nil: to all.
+	window func(after int) bool
+	past   int           // keys before that of the first query
+	bias   []graph.Value // added to the scores, with −∞ where they are masked
+	allow  []graph.Value // truth values, false where the scores are masked
+	scores func(stage int, x graph.Value)
+}
+
+// The stages of scores that a node may give out.
+const (
+	rawScores = iota
+	cappedScores
+	maskedScores
+	weightsOfScores
+)
+
+// causal is the window of a query that sees no key after its own.
+func causal(after int) bool { return after <= 0 }
+
+// attend builds the attention; the result is of shape [batch, heads, n, d of v].
+func (o *op) attend(a attention) graph.Value {
+	q, k, v := o.shape(a.q), o.shape(a.k), o.shape(a.v)
+	if len(q) != 4 || len(k) != 4 || len(v) != 4 || k[1] == 0 || q[1]%k[1] != 0 || v[1] != k[1] || q[3] != k[3] || v[2] != k[2] || q[0] != k[0] || v[0] != k[0] {
+		o.failf("queries, keys and values of shapes %v, %v and %v", q, k, v)
+	}
+	if a.scale == 0 {
+		a.scale = 1 / math.Sqrt(float64(q[3]))
+	}
+	heads := []int{q[0], q[1], q[2], k[2]} // shape of the scores
+	query, key, value := a.q, a.k, a.v
+	shared := q[1] != k[1]
+	if shared {
+		query = o.Reshape(query, []int{q[0], k[1], q[1] / k[1], q[2], q[3]})
+		key = o.Reshape(key, []int{k[0], k[1], 1, k[2], k[3]})
+		value = o.Reshape(value, []int{v[0], v[1], 1, v[2], v[3]})
+	}
+	x := o.Mul(o.MatMul(query, o.transposeLast(key)), o.Number(a.scale))
+	o.shape(x) // masks are no larger
+	if shared {
+		x = o.Reshape(x, heads)
+	}
+	show := func(stage int) {
+		if a.scores != nil {
+			a.scores(stage, x)
+		}
+	}
+	show(rawScores)
+	if a.cap != 0 {
+		x = o.Mul(o.Apply(graph.Tanh, o.Mul(x, o.Number(1/a.cap))), o.Number(a.cap))
+	}
+	show(cappedScores)
+	for _, b := range a.bias {
+		x = o.Add(x, o.wide(b, k[2], math.Inf(-1)))
+	}
+	for _, b := range a.allow {
+		x = o.Where(o.wide(b, k[2], 0), x, o.Constant("", lowest()))
+	}
+	if a.window != nil {
+		x = o.Where(o.seen(a.window, q[2], k[2], a.past), x, o.Constant("", lowest()))
+	}
+	show(maskedScores)
+	x = o.Softmax(x, 3)
+	show(weightsOfScores)
+	if shared {
+		x = o.Reshape(x, []int{q[0], k[1], q[1] / k[1], q[2], k[2]})
+	}
+	return o.Reshape(o.MatMul(x, value), []int{q[0], q[1], q[2], v[3]})
+}
+
+func lowest() *graph.Tensor {
+	return &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{float32(math.Inf(-1))}}
+}
+
+// seen is which of the keys each query sees.
+func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Value {
+	t := &graph.Tensor{Shape: []int{queries, keys}, DType: graph.Bool, I64: make([]int64, queries*keys)}
+	for i := range queries {
+		for j := range keys {
+			if window(j - past - i) {
+				t.I64[i*keys+j] = 1
+			}
+		}
+	}
+	return o.Constant("", t)
+}
+
+// wide is a mask with as many keys along its last axis, those that it lacks masked.
+func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
+	shape := o.shape(mask)
+	if len(shape) == 0 || shape[len(shape)-1] == keys {
+		return mask
+	}
+	t := o.Tensor(mask)
+	n := shape[len(shape)-1]
+	if t == nil || n > keys {
+		o.failf("its mask has shape %v for %d keys", shape, keys)
+	}
+	out := &graph.Tensor{Shape: append(append([]int{}, shape[:len(shape)-1]...), keys), DType: t.DType}
+	for i := 0; i < t.Len(); i += n {
+		for j := range keys {
+			switch {
+			case t.F32 != nil && j < n:
+				out.F32 = append(out.F32, t.F32[i+j])
+			case t.F32 != nil:
+				out.F32 = append(out.F32, float32(fill))
+			case j < n:
+				out.I64 = append(out.I64, t.I64[i+j])
+			default:
+				out.I64 = append(out.I64, int64(fill))
+			}
+		}
+	}
+	return o.Constant("", out)
+}
+
+// transposeLast exchanges the last two axes.
+func (o *op) transposeLast(x graph.Value) graph.Value {
+	perm := make([]int, len(o.shape(x)))
+	for i := range perm {
+		perm[i] = i
+	}
+	n := len(perm)
+	if n < 2 {
+		o.failf("a matrix of shape %v", o.shape(x))
+	}
+	perm[n-2], perm[n-1] = n-1, n-2
+	return o.Transpose(x, perm)
+}
+
+// splitHeads gives [batch, n, heads·d] the shape [batch, heads, n, d].
+func (o *op) splitHeads(x graph.Value, heads int64) graph.Value {
+	s := o.shape(x)
+	if len(s) != 3 || heads < 1 || heads > int64(s[2]) || s[2]%int(heads) != 0 {
+		o.failf("%d heads of a tensor of shape %v", heads, s)
+	}
+	return o.Transpose(o.Reshape(x, []int{s[0], s[1], int(heads), s[2] / int(heads)}), []int{0, 2, 1, 3})
+}
+
+// joinHeads is the inverse of splitHeads.
+func (o *op) joinHeads(x graph.Value) graph.Value {
+	s := o.shape(x)
+	return o.Reshape(o.Transpose(x, []int{0, 2, 1, 3}), []int{s[0], s[2], s[1] * s[3]})
+}
+
+// lowerAttention reads the Attention of ONNX itself: queries, keys, values, a mask, and
+// keys and values of an earlier run.
+func lowerAttention(o *op) {
+	o.arity(3, 7)
+	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0), cap: o.floatAttr("softcap", 0)}
+	flat := len(o.shape(a.q)) == 3
+	queries, keys := o.intAttr("q_num_heads", 0), o.intAttr("kv_num_heads", 0)
+	if flat {
+		a.q, a.k, a.v = o.splitHeads(a.q, queries), o.splitHeads(a.k, keys), o.splitHeads(a.v, keys)
+	}
+	if o.has(6) {
+		o.failf("lengths of keys that are computed (nonpad_kv_seqlen) are not supported: give a mask")
+	}
+	if o.has(4) != o.has(5) {
+		o.failf("has earlier keys without values, or values without keys")
+	}
+	if o.has(4) {
+		past := o.shape(o.in(4))
+		if len(past) != 4 {
+			o.failf("earlier keys of shape %v", past)
+		}
+		a.past = past[2]
+		a.k, a.v = o.Concat(2, o.in(4), a.k), o.Concat(2, o.in(5), a.v)
+	}
+	if o.has(3) {
+		o.addMask(&a, o.in(3))
+	}
+	left, right := o.intAttr("left_window_size", -1), o.intAttr("right_window_size", -1)
+	onlyBefore := o.flagAttr("is_causal", false)
+	if onlyBefore || left >= 0 || right >= 0 {
+		a.window = func(after int) bool {
+			return (!onlyBefore || causal(after)) && (left < 0 || int64(-after) <= left) && (right < 0 || int64(after) <= right)
+		}
+	}
+	o.ignore("softmax_precision")
+	stage := o.intAttr("qk_matmul_output_mode", 0)
+	a.scores = func(s int, x graph.Value) {
+		if int64(s) == stage && len(o.proto.Output) > 3 {
+			o.result(3, x)
+		}
+	}
+	y := o.attend(a)
+	if flat {
+		y = o.joinHeads(y)
+	}
+	o.result(0, y)
+	for i, v := range []graph.Value{a.k, a.v} {
+		if len(o.proto.Output) > 1+i {
+			o.result(1+i, v)
+		}
+	}
+}
+
+// addMask takes a mask of truth values or of numbers.
+func (o *op) addMask(a *attention, mask graph.Value) {
+	if o.DType(mask) == graph.Bool {
+		a.allow = append(a.allow, mask)
+	} else {
+		a.bias = append(a.bias, mask)
+	}
+}
+
+// lowerTrilu keeps what is above or below a diagonal.
+func lowerTrilu(o *op) {
+	o.arity(1, 2)
+	x := o.in(0)
+	s := o.shape(x)
+	if len(s) < 2 {
+		o.failf("a matrix of shape %v", s)
+	}
+	upper := o.flagAttr("upper", true)
+	k := 0.0
+	if o.has(1) {
+		k = o.scalarInput(1, "the diagonal")
+	}
+	rows, columns := s[len(s)-2], s[len(s)-1]
+	keep := func(after int) bool {
+		if upper {
+			return float64(after) >= k
+		}
+		return float64(after) <= k
+	}
+	if rows == 0 || columns == 0 {
+		o.result(0, x)
+		return
+	}
+	seen := o.seen(keep, rows, columns, 0)
+	zero := &graph.Tensor{Shape: []int{}, DType: o.DType(x)}
+	if zero.DType.IsFloat() {
+		zero.F32 = []float32{0}
+	} else {
+		zero.I64 = []int64{0}
+	}
+	o.result(0, o.Where(seen, x, o.Constant("", zero)))
+}
+
+// rotated turns pairs of elements along the last axis of x, of shape [batch, heads, n,
+// d]: element i of the first 2·r with its partner, by the angle of which cos and sin,
+// that broadcast to [batch, heads, n, r], are given.
+func (o *op) rotated(x, cos, sin graph.Value, r int, interleaved bool) graph.Value {
+	s := o.shape(x)
+	d := s[3]
+	if r < 1 || 2*r > d {
+		o.failf("%d pairs of %d elements", r, d)
+	}
+	first, second := o.SliceAxis(x, 3, 0, 1, r), o.SliceAxis(x, 3, r, 1, r)
+	if interleaved {
+		first, second = o.SliceAxis(x, 3, 0, 2, r), o.SliceAxis(x, 3, 1, 2, r)
+	}
+	re := o.Sub(o.Mul(first, cos), o.Mul(second, sin))
+	im := o.Add(o.Mul(first, sin), o.Mul(second, cos))
+	parts := []graph.Value{re, im}
+	if interleaved {
+		wide := []int{s[0], s[1], s[2], r, 1}
+		both := o.Concat(4, o.Reshape(re, wide), o.Reshape(im, wide))
+		parts = []graph.Value{o.Reshape(both, []int{s[0], s[1], s[2], 2 * r})}
+	}
+	if 2*r < d {
+		parts = append(parts, o.SliceAxis(x, 3, 2*r, 1, d-2*r))
+	}
+	return o.Concat(3, parts...)
+}
+
+// rotary turns the elements of x, which has heads side by side or one after the other,
+// by angles from tables: those of the rows that positions say, or, without positions,
+// those of each place.
+func (o *op) rotary(x, cos, sin graph.Value, positions []graph.Value, heads int64, interleaved bool) graph.Value {
+	flat := len(o.shape(x)) == 3
+	if flat {
+		x = o.splitHeads(x, heads)
+	}
+	s := o.shape(x)
+	if len(s) != 4 {
+		o.failf("its input has shape %v", s)
+	}
+	angles := func(table graph.Value) graph.Value {
+		t := o.shape(table)
+		if len(positions) > 0 {
+			if len(t) != 2 {
+				o.failf("tables of shape %v", t)
+			}
+			table = o.Take(table, 0, positions[0])
+			t = o.shape(table)
+		}
+		if len(t) != 3 || t[1] != s[2] || t[0] != 1 && t[0] != s[0] {
+			o.failf("angles of shape %v for an input of shape %v", t, s)
+		}
+		return o.Reshape(table, []int{t[0], 1, t[1], t[2]})
+	}
+	c, n := angles(cos), angles(sin)
+	r := o.shape(c)[3]
+	if dim := o.intAttr("rotary_embedding_dim", 0); dim != 0 && dim != int64(2*r) {
+		o.failf("rotary_embedding_dim is %d, but the tables turn %d elements", dim, 2*r)
+	}
+	y := o.rotated(x, c, n, r, interleaved)
+	if flat {
+		y = o.joinHeads(y)
+	}
+	return y
+}
+
+// lowerRotary reads the RotaryEmbedding of ONNX itself.
+func lowerRotary(o *op) {
+	o.arity(3, 4)
+	o.result(0, o.rotary(o.in(0), o.in(1), o.in(2), o.optional(3), o.intAttr("num_heads", 0), o.flagAttr("interleaved", false)))
+}

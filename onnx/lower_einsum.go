@@ -1,0 +1,205 @@
+package onnx
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// term is an operand of an einsum: a value with a letter for each axis. Axes of
+// an ellipsis have letters beyond those of the alphabet.
+type einTerm struct {
+	v       graph.Value
+	letters []rune
+}
+
+// lowerEinsum contracts the operands from left to right, each time with a product
+// of matrices.
+func lowerEinsum(o *op) {
+	equation := strings.ReplaceAll(o.strAttr("equation", ""), " ", "")
+	left, right, explicit := strings.Cut(equation, "->")
+	parts := strings.Split(left, ",")
+	if len(parts) != len(o.proto.Input) {
+		o.failf("equation %s has %d operands, and there are %d", graph.Quote(equation), len(parts), len(o.proto.Input))
+	}
+	var terms []einTerm
+	counts := map[rune]int{}
+	most := 0 // axes of ellipses
+	for i, p := range parts {
+		t := einTerm{v: o.in(i)}
+		rank := len(o.shape(t.v))
+		named := len(p)
+		if strings.Contains(p, "...") {
+			named -= 3
+		}
+		if named > rank || named < rank && named == len(p) {
+			o.failf("equation %s gives operand %d %d axes, and it has %d", graph.Quote(equation), i, named, rank)
+		}
+		most = max(most, rank-named)
+		before, after, dots := strings.Cut(p, "...")
+		t.letters = []rune(before)
+		if dots {
+			for k := range rank - named {
+				t.letters = append(t.letters, rune(0x1000-(rank-named)+k))
+			}
+			t.letters = append(t.letters, []rune(after)...)
+		}
+		for _, c := range before + after {
+			if c < 'A' || c > 'z' || c > 'Z' && c < 'a' {
+				o.failf("equation %s", graph.Quote(equation))
+			}
+			counts[c]++
+		}
+		terms = append(terms, o.diagonal(t))
+	}
+	var out []rune
+	ellipsis := func() {
+		for k := range most {
+			out = append(out, rune(0x1000-most+k))
+		}
+	}
+	if explicit {
+		before, after, dots := strings.Cut(right, "...")
+		out = []rune(before)
+		if dots {
+			ellipsis()
+		}
+		out = append(out, []rune(after)...)
+	} else {
+		ellipsis()
+		var once []rune
+		for c, n := range counts {
+			if n == 1 {
+				once = append(once, c)
+			}
+		}
+		slices.Sort(once)
+		out = append(out, once...)
+	}
+	t := terms[0]
+	for i, next := range terms[1:] {
+		keep := slices.Clone(out)
+		for _, later := range terms[i+2:] {
+			keep = append(keep, later.letters...)
+		}
+		t = o.contract(t, next, keep)
+	}
+	t = o.summed(t, out)
+	perm := make([]int, len(out))
+	for j, c := range out {
+		if perm[j] = slices.Index(t.letters, c); perm[j] < 0 || slices.Index(out, c) != j {
+			o.failf("equation %s", graph.Quote(equation))
+		}
+	}
+	o.result(0, o.Transpose(t.v, perm))
+}
+
+// diagonal takes the entries where axes of one letter have one index.
+func (o *op) diagonal(t einTerm) einTerm {
+	for i := 0; i < len(t.letters); i++ {
+		j := slices.Index(t.letters[i+1:], t.letters[i]) + i + 1
+		if j <= i {
+			continue
+		}
+		in := o.shape(t.v)
+		if in[i] != in[j] {
+			o.failf("an axis of %d and one of %d have one letter", in[i], in[j])
+		}
+		var index []int
+		st := stridesOf(in)
+		shape := without(in, j)
+		so := stridesOf(shape)
+		for at := range graph.Size(shape) {
+			from := at / so[i] % in[i] * st[j]
+			for k, d := range shape {
+				axis := k
+				if k >= j {
+					axis++
+				}
+				from += at / so[k] % d * st[axis]
+			}
+			index = append(index, from)
+		}
+		t.v = o.pick(t.v, shape, index)
+		t.letters = slices.Delete(slices.Clone(t.letters), j, j+1)
+		i--
+	}
+	return t
+}
+
+// summed sums the axes whose letters are not among those to keep.
+func (o *op) summed(t einTerm, keep []rune) einTerm {
+	var axes []int
+	var letters []rune
+	for i, c := range t.letters {
+		if slices.Contains(keep, c) {
+			letters = append(letters, c)
+		} else {
+			axes = append(axes, i)
+		}
+	}
+	if len(axes) == 0 {
+		return t
+	}
+	return einTerm{o.Reduce(graph.Sum, t.v, axes, false), letters}
+}
+
+// contract multiplies two terms and sums what is not to be kept.
+func (o *op) contract(a, b einTerm, keep []rune) einTerm {
+	a, b = o.summed(a, slices.Concat(keep, b.letters)), o.summed(b, slices.Concat(keep, a.letters))
+	var batch, sum, left, right []rune
+	dims := map[rune]int{}
+	for _, t := range []einTerm{a, b} {
+		for i, d := range o.shape(t.v) {
+			c := t.letters[i]
+			if old := dims[c]; old > 1 && d > 1 && old != d {
+				o.failf("an axis of %d and one of %d have one letter", old, d)
+			}
+			dims[c] = max(dims[c], d)
+		}
+	}
+	for _, c := range a.letters {
+		switch {
+		case !slices.Contains(b.letters, c):
+			left = append(left, c)
+		case slices.Contains(keep, c):
+			batch = append(batch, c)
+		default:
+			sum = append(sum, c)
+		}
+	}
+	for _, c := range b.letters {
+		if !slices.Contains(a.letters, c) {
+			right = append(right, c)
+		}
+	}
+	size := func(letters []rune) int {
+		n := 1
+		for _, c := range letters {
+			n *= dims[c]
+		}
+		return n
+	}
+	// matrix arranges the axes of a term, of full length, as batches of matrices.
+	matrix := func(t einTerm, rows, columns []rune) graph.Value {
+		order := slices.Concat(batch, rows, columns)
+		perm := make([]int, len(order))
+		full := make([]int, len(order))
+		for j, c := range order {
+			perm[j], full[j] = slices.Index(t.letters, c), dims[c]
+		}
+		v := o.Expand(o.Transpose(t.v, perm), full)
+		return o.Reshape(v, []int{size(batch), size(rows), size(columns)})
+	}
+	y := o.MatMul(o.Cast(matrix(a, left, sum), graph.Float), o.Cast(matrix(b, sum, right), graph.Float))
+	if dt := o.DType(a.v); !dt.IsFloat() {
+		y = o.Whole(y, dt)
+	}
+	letters := slices.Concat(batch, left, right)
+	shape := make([]int, len(letters))
+	for i, c := range letters {
+		shape[i] = dims[c]
+	}
+	return einTerm{o.Reshape(y, shape), letters}
+}

@@ -1,0 +1,94 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// lowerNLL is the loss −Σ w·x at the classes that the targets name.
+func lowerNLL(o *op) {
+	o.arity(2, 3)
+	o.result(0, o.loss(o.in(0)))
+}
+
+// lowerCrossEntropy is the same of LogSoftmax, which is its second output.
+func lowerCrossEntropy(o *op) {
+	o.arity(2, 3)
+	x := o.in(0)
+	if len(o.shape(x)) < 2 {
+		o.failf("its input has shape %v", o.shape(x))
+	}
+	log := o.LogSoftmax(x, 1)
+	o.result(0, o.loss(log))
+	if o.wanted(1) {
+		o.result(1, log)
+	}
+}
+
+// loss picks the entries of x, of shape (N, C, …), at the targets, of shape (N, …).
+func (o *op) loss(x graph.Value) graph.Value {
+	in := o.shape(x)
+	target := o.in(1)
+	if len(in) < 2 {
+		o.failf("its input has shape %v", in)
+	}
+	classes := in[1]
+	st := o.shape(target)
+	shape := append([]int{in[0], 1}, in[2:]...)
+	if graph.Size(st) != graph.Size(shape) {
+		o.failf("targets of shape %v for an input of shape %v", st, in)
+	}
+	target = o.Reshape(target, shape)
+	hot := o.Cast(o.OneHot(target, 1, classes), graph.Float)
+	counts := false // whether some entries do not count
+	if o.attrs["ignore_index"] != nil {
+		ignored := o.intAttr("ignore_index", math.MaxInt64)
+		if ignored >= 0 && ignored < int64(classes) {
+			keep := make([]float32, classes)
+			for i := range keep {
+				if int64(i) != ignored {
+					keep[i] = 1
+				}
+			}
+			hot = o.Mul(hot, o.Constant("", &graph.Tensor{Shape: o.perClass(in), DType: graph.Float, F32: keep}))
+		}
+		counts = true
+	}
+	if o.has(2) {
+		w := o.in(2)
+		if s := o.shape(w); len(s) != 1 || s[0] != classes {
+			o.failf("weights of shape %v for %d classes", s, classes)
+		}
+		hot, counts = o.Mul(hot, o.Reshape(w, o.perClass(in))), true
+	}
+	each := o.Negative(o.Reduce(graph.Sum, o.Mul(hot, x), []int{1}, false))
+	var all []int
+	for i := range in[1:] {
+		all = append(all, i)
+	}
+	switch r := o.strAttr("reduction", "mean"); r {
+	case "none":
+		return each
+	case "sum":
+		return o.Reduce(graph.Sum, each, all, false)
+	case "mean":
+		sum := o.Reduce(graph.Sum, each, all, false)
+		if counts {
+			return o.Div(sum, o.Reduce(graph.Sum, o.Reduce(graph.Sum, hot, []int{1}, false), all, false))
+		}
+		return o.Mul(sum, o.Number(1/float64(graph.Size(st))))
+	default:
+		o.failf("reduction %s is not known", graph.Quote(r))
+		return graph.Value{}
+	}
+}
+
+// perClass is the shape of a number for each class.
+func (o *op) perClass(in []int) []int {
+	shape := []int{in[1]}
+	for range in[2:] {
+		shape = append(shape, 1)
+	}
+	return shape
+}

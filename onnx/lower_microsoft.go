@@ -1,0 +1,239 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// microsoft is the domain of the operators that ONNX Runtime fuses transformers to.
+const microsoft = "com.microsoft"
+
+// microsoftLowerings are the operators of this domain that are understood.
+var microsoftLowerings = map[string]func(*op){
+	"Gelu": lowerGelu, "BiasGelu": lowerBiasGelu, "FastGelu": lowerFastGelu, "QuickGelu": lowerQuickGelu,
+	"FusedMatMul": lowerFusedMatMul, "TransposeMatMul": lowerFusedMatMul,
+	"SkipLayerNormalization": lowerSkipLayerNorm, "SkipSimplifiedLayerNormalization": lowerSkipSimplifiedLayerNorm,
+	"EmbedLayerNormalization": lowerEmbedLayerNorm,
+	"Attention":               lowerPackedAttention, "MultiHeadAttention": lowerMultiHeadAttention,
+	"RotaryEmbedding": lowerMicrosoftRotary,
+}
+
+func lowerBiasGelu(o *op) {
+	o.arity(2, 2)
+	o.result(0, o.Apply(graph.Gelu, o.Add(o.in(0), o.in(1)), 0))
+}
+
+func lowerFastGelu(o *op) {
+	o.arity(1, 2)
+	x := o.in(0)
+	for _, b := range o.optional(1) {
+		x = o.Add(x, b)
+	}
+	o.result(0, o.Apply(graph.Gelu, x, 1))
+}
+
+// lowerQuickGelu is x·σ(α·x).
+func lowerQuickGelu(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	o.result(0, o.Mul(x, o.Apply(graph.Sigmoid, o.Mul(x, o.Number(o.floatAttr("alpha", 1.702))))))
+}
+
+func lowerFusedMatMul(o *op) {
+	o.arity(2, 2)
+	x, y := o.in(0), o.in(1)
+	if o.flagAttr("transBatchA", false) || o.flagAttr("transBatchB", false) {
+		o.failf("transBatchA and transBatchB are not supported")
+	}
+	if o.flagAttr("transA", false) && len(o.shape(x)) > 1 { // which vectors ignore
+		x = o.transposeLast(x)
+	}
+	if o.flagAttr("transB", false) && len(o.shape(y)) > 1 {
+		y = o.transposeLast(y)
+	}
+	o.result(0, o.Mul(o.MatMul(x, y), o.Number(o.floatAttr("alpha", 1))))
+}
+
+// sum adds the inputs with these numbers that are there, the first of which must be.
+func (o *op) sum(inputs ...int) graph.Value {
+	x := o.in(inputs[0])
+	for _, i := range inputs[1:] {
+		for _, y := range o.optional(i) {
+			x = o.Add(x, y)
+		}
+	}
+	return x
+}
+
+// lowerSkipLayerNorm is the LayerNorm of a sum, which it gives out as well.
+func lowerSkipLayerNorm(o *op) {
+	o.arity(3, 5)
+	x := o.sum(0, 1, 4)
+	eps := o.floatAttr("epsilon", 1e-12)
+	o.result(0, o.LayerNorm(x, len(o.shape(x))-1, eps, o.in(2), o.optional(3)...))
+	o.alsoResult(3, x)
+}
+
+func lowerSkipSimplifiedLayerNorm(o *op) {
+	o.arity(3, 4)
+	x := o.sum(0, 1, 3)
+	last := []int{len(o.shape(x)) - 1}
+	o.result(0, o.Mul(o.Norm(graph.Norm{Axes: last, Epsilon: o.floatAttr("epsilon", 1e-12)}, x), o.in(2)))
+	o.alsoResult(3, x)
+}
+
+// lowerSimplifiedLayerNorm is RMSNormalization under the name that ONNX Runtime gave it
+// before ONNX had it.
+func lowerSimplifiedLayerNorm(o *op) { lowerRMSNorm(o) }
+
+// alsoResult makes v output i, if the node has one.
+func (o *op) alsoResult(i int, v graph.Value) {
+	if i < len(o.proto.Output) {
+		o.result(i, v)
+	}
+}
+
+// lowerEmbedLayerNorm is the LayerNorm of a sum of rows: at tokens, at positions, and at
+// segments.
+func lowerEmbedLayerNorm(o *op) {
+	o.arity(7, 9)
+	ids := o.in(0)
+	s := o.shape(ids)
+	if len(s) != 2 {
+		o.failf("tokens of shape %v", s)
+	}
+	if o.has(7) {
+		o.failf("a mask among its inputs is not supported: give it to the attention")
+	}
+	x := o.Take(o.in(2), 0, ids)
+	if o.has(8) {
+		x = o.Add(x, o.Take(o.in(3), 0, o.in(8)))
+	} else {
+		if rows := o.shape(o.in(3)); len(rows) != 2 || rows[0] < s[1] {
+			o.failf("%d tokens, but positions of shape %v", s[1], rows)
+		}
+		x = o.Add(x, o.SliceAxis(o.in(3), 0, 0, 1, s[1]))
+	}
+	if o.has(1) {
+		x = o.Add(x, o.Take(o.in(4), 0, o.in(1)))
+	}
+	o.ignore("mask_index_type")
+	o.result(0, o.LayerNorm(x, len(o.shape(x))-1, o.floatAttr("epsilon", 1e-12), o.in(5), o.in(6)))
+	o.alsoResult(2, x)
+}
+
+// heads reads what the two kinds of attention have in common.
+func (o *op) heads() (heads int64, a attention) {
+	heads = o.intAttr("num_heads", 0)
+	a.scale = o.floatAttr("scale", 0)
+	o.ignore("mask_filter_value") // −10^4 stands for −∞
+	if o.flagAttr("unidirectional", false) {
+		a.window = causal
+	}
+	if o.flagAttr("past_present_share_buffer", false) {
+		o.failf("a cache of keys is not supported: export without one")
+	}
+	return heads, a
+}
+
+// without fails if one of these inputs is present.
+func (o *op) without(what string, inputs ...int) {
+	for _, i := range inputs {
+		if o.has(i) {
+			o.failf("%s (input %d) is not supported", what, i)
+		}
+	}
+}
+
+// lowerPackedAttention reads weights of queries, keys and values side by side.
+func lowerPackedAttention(o *op) {
+	o.arity(2, 7)
+	heads, a := o.heads()
+	if o.flagAttr("do_rotary", false) {
+		o.failf("do_rotary is not supported")
+	}
+	o.ignore("rotary_embedding_dim")
+	o.without("a mask of lengths", 3)
+	o.without("a cache of keys", 4, 6)
+	x := o.MatMul(o.in(0), o.in(1))
+	for _, b := range o.optional(2) {
+		x = o.Add(x, b)
+	}
+	s := o.shape(x)
+	if len(s) != 3 {
+		o.failf("an input of shape %v", o.shape(o.in(0)))
+	}
+	sizes := o.intsAttr("qkv_hidden_sizes")
+	if sizes == nil {
+		third := int64(s[2] / 3)
+		sizes = []int64{third, third, third}
+	}
+	if len(sizes) != 3 || min(sizes[0], sizes[1], sizes[2]) < 1 || max(sizes[0], sizes[1], sizes[2]) > int64(s[2]) || sizes[0]+sizes[1]+sizes[2] != int64(s[2]) {
+		o.failf("queries, keys and values of sizes %v from weights of shape %v", sizes, o.shape(o.in(1)))
+	}
+	at := 0
+	for i, v := range []*graph.Value{&a.q, &a.k, &a.v} {
+		*v = o.splitHeads(o.SliceAxis(x, 2, at, 1, int(sizes[i])), heads)
+		at += int(sizes[i])
+	}
+	a.bias = o.optional(5)
+	o.result(0, o.joinHeads(o.attend(a)))
+}
+
+// lowerMultiHeadAttention reads queries, keys and values of [batch, n, heads·d], or keys
+// and values that are heads already.
+func lowerMultiHeadAttention(o *op) {
+	o.arity(3, 10)
+	heads, a := o.heads()
+	o.without("a mask of lengths", 4)
+	o.without("a cache of keys", 6, 7, 8, 9)
+	parts := []graph.Value{o.in(0), o.in(1), o.in(2)}
+	if o.has(3) {
+		bias, at := o.in(3), 0
+		for i, x := range parts {
+			s := o.shape(x)
+			if len(s) != 3 || len(o.shape(bias)) != 1 || at+s[2] > o.shape(bias)[0] {
+				o.failf("a bias of shape %v for an input of shape %v", o.shape(bias), s)
+			}
+			parts[i] = o.Add(x, o.SliceAxis(bias, 0, at, 1, s[2]))
+			at += s[2]
+		}
+	}
+	for i, v := range []*graph.Value{&a.q, &a.k, &a.v} {
+		if *v = parts[i]; len(o.shape(*v)) == 3 {
+			*v = o.splitHeads(*v, heads)
+		}
+	}
+	a.bias = o.optional(5)
+	o.result(0, o.joinHeads(o.attend(a)))
+}
+
+// lowerMicrosoftRotary reads positions, or the first of them, before the tables.
+func lowerMicrosoftRotary(o *op) {
+	o.arity(4, 4)
+	if s := o.floatAttr("scale", 1); math.Abs(s-1) > 0 {
+		o.failf("scale = %v is not supported", s)
+	}
+	if o.flagAttr("is_packed_batching", false) {
+		o.failf("is_packed_batching is not supported")
+	}
+	x, cos, sin, positions := o.in(0), o.in(2), o.in(3), o.in(1)
+	s := o.shape(x)
+	if len(s) < 3 {
+		o.failf("its input has shape %v", s)
+	}
+	if p := o.shape(positions); len(p) == 1 { // the position of the first place
+		first := o.scalarInput(1, "the first position")
+		n := s[len(s)-2]
+		if rows := o.shape(cos); len(rows) != 2 || first < 0 || first+float64(n) > float64(rows[0]) {
+			o.failf("%d places from %v on, but tables of shape %v", n, first, rows)
+		}
+		positions = o.Reshape(o.Range(first, first+float64(n), 1, graph.Int64), []int{1, n})
+	}
+	heads := o.intAttr("num_heads", 0)
+	if c := o.shape(cos); heads == 0 && len(c) == 2 && c[1] > 0 { // all of a head is turned
+		heads = int64(s[len(s)-1] / (2 * c[1]))
+	}
+	o.result(0, o.rotary(x, cos, sin, []graph.Value{positions}, heads, o.flagAttr("interleaved", false)))
+}

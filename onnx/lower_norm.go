@@ -1,0 +1,112 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// lowerInstanceNorm normalises each channel of each image.
+func lowerInstanceNorm(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	if len(in) < 3 {
+		o.failf("its input has shape %v", in)
+	}
+	y := o.Norm(graph.Norm{Axes: upTo(2, len(in)), Centred: true, Epsilon: o.floatAttr("epsilon", 1e-5)}, x)
+	o.result(0, o.perChannel(y, o.in(1), o.in(2)))
+}
+
+// upTo lists the axes from one on.
+func upTo(from, rank int) []int {
+	var axes []int
+	for i := from; i < rank; i++ {
+		axes = append(axes, i)
+	}
+	return axes
+}
+
+// perChannel is x·scale + bias, with one of each for a channel.
+func (o *op) perChannel(x, scale, bias graph.Value) graph.Value {
+	in := o.shape(x)
+	shape := slices.Repeat([]int{1}, len(in)-1)
+	shape[0] = in[1]
+	for _, v := range []graph.Value{scale, bias} {
+		if graph.Size(o.shape(v)) != in[1] {
+			o.failf("scale or bias of shape %v for %d channels", o.shape(v), in[1])
+		}
+	}
+	return o.Add(o.Mul(x, o.Reshape(scale, shape)), o.Reshape(bias, shape))
+}
+
+// lowerGroupNorm normalises groups of channels. Before operator set 21 scale and bias
+// have an entry a group.
+func lowerGroupNorm(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	groups := int(o.intAttr("num_groups", 0))
+	if len(in) < 2 || groups < 1 || in[1]%groups != 0 {
+		o.failf("%d groups of shape %v", groups, in)
+	}
+	o.ignore("stash_type")
+	rows := []int{in[0], groups, graph.Size(in[1:]) / groups}
+	y := o.Norm(graph.Norm{Axes: []int{2}, Centred: true, Epsilon: o.floatAttr("epsilon", 1e-5)}, o.Reshape(x, rows))
+	y = o.Reshape(y, in)
+	scale, bias := o.in(1), o.in(2)
+	if n := graph.Size(o.shape(scale)); n == groups && n != in[1] {
+		each := make([]int, in[1])
+		for i := range each {
+			each[i] = i * groups / in[1]
+		}
+		scale, bias = o.Gather(scale, 0, each), o.Gather(bias, 0, each)
+	}
+	o.result(0, o.perChannel(y, scale, bias))
+}
+
+// lowerMVN subtracts the mean and divides by the deviation.
+func lowerMVN(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	rank := len(o.shape(x))
+	list := o.intsAttr("axes")
+	if list == nil {
+		list = []int64{0, 2, 3}
+	}
+	o.result(0, o.Norm(graph.Norm{Axes: o.axes(list, rank), Centred: true, Epsilon: 1e-18}, x))
+}
+
+// lowerLRN divides by a power of the mean square of neighbouring channels.
+func lowerLRN(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	size := int(o.intAttr("size", 0))
+	if len(in) < 3 || size < 1 || size > 1<<16 {
+		o.failf("%d channels of shape %v", size, in)
+	}
+	alpha, beta, bias := o.floatAttr("alpha", 1e-4), o.floatAttr("beta", 0.75), o.floatAttr("bias", 1)
+	before := (size - 1) / 2
+	window := graph.Window{Kernel: []int{size, 1}, Strides: []int{1, 1}, Dilations: []int{1, 1}, Begin: []int{before, 0}, End: []int{size - 1 - before, 0}}
+	flat := o.Reshape(o.Mul(x, x), []int{in[0], 1, in[1], graph.Size(in[2:])})
+	mean := o.AveragePool(flat, window, []int{-before, 0}, []int{in[1] + size, graph.Size(in[2:])})
+	scaled := o.Add(o.Mul(mean, o.Number(alpha)), o.Number(bias))
+	o.result(0, o.Mul(x, o.Reshape(o.Apply(graph.Pow, scaled, -beta), in)))
+}
+
+// lowerLpNorm divides by the p-norm along an axis.
+func lowerLpNorm(o *op) {
+	o.arity(1, 1)
+	p := o.intAttr("p", 2)
+	x := o.in(0)
+	axes := []int{o.axis(o.intAttr("axis", -1), len(o.shape(x)))}
+	switch p {
+	case 1:
+		o.result(0, o.Div(x, o.Reduce(graph.Sum, o.Apply(graph.Abs, x), axes, true)))
+	case 2:
+		o.result(0, o.Norm(graph.Norm{Axes: axes, Sum: true}, x))
+	default:
+		o.failf("p = %d is not supported", p)
+	}
+}

@@ -1,0 +1,311 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// pick returns a tensor of the given shape whose entries are those of x at the
+// flat indices, and 0 where an index is −1.
+func (o *op) pick(x graph.Value, shape, index []int) graph.Value {
+	flat := o.Reshape(x, []int{graph.Size(o.shape(x))})
+	return o.Reshape(o.Gather(flat, 0, index), shape)
+}
+
+// constantIndices returns the elements of integer input i, of any shape.
+func (o *op) constantIndices(i int) *graph.Tensor {
+	v := o.in(i)
+	t := o.Tensor(v)
+	if t == nil {
+		o.failf("its indices must be constant, but %s depends on the model's input", graph.Quote(o.Name(v)))
+	}
+	if t.I64 == nil {
+		o.failf("its indices have type %v", t.DType)
+	}
+	return t
+}
+
+// stridesOf returns how far apart neighbours along each axis are.
+func stridesOf(shape []int) []int {
+	out := make([]int, len(shape))
+	s := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		out[i] = s
+		s *= shape[i]
+	}
+	return out
+}
+
+// elements returns, for each entry of indices along an axis, the flat index of
+// the entry of a tensor of shape in that it names.
+func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
+	if len(indices.Shape) != len(in) {
+		o.failf("indices of shape %v for shape %v", indices.Shape, in)
+	}
+	for i, d := range indices.Shape {
+		if i != axis && d > in[i] {
+			o.failf("indices of shape %v for shape %v", indices.Shape, in)
+		}
+	}
+	from, st := stridesOf(indices.Shape), stridesOf(in)
+	out := make([]int, indices.Len())
+	for at := range out {
+		for i, d := range indices.Shape {
+			j := at / from[i] % d
+			if i == axis {
+				j = o.axis(indices.I64[at], in[axis])
+			}
+			out[at] += j * st[i]
+		}
+	}
+	return out
+}
+
+// lowerGatherElements is wiring where the indices are constant; otherwise each
+// index asks all entries of the axis whether they are meant.
+func lowerGatherElements(o *op) {
+	o.arity(2, 2)
+	x, index := o.in(0), o.in(1)
+	in := o.shape(x)
+	axis := o.axis(o.intAttr("axis", 0), len(in))
+	if o.Tensor(index) != nil {
+		t := o.constantIndices(1)
+		o.result(0, o.pick(x, t.Shape, o.elements(in, axis, t)))
+		return
+	}
+	si := o.shape(index)
+	if len(si) != len(in) || o.DType(index).IsFloat() {
+		o.failf("indices of shape %v and type %v for shape %v", si, o.DType(index), in)
+	}
+	starts, steps, counts := make([]int, len(in)), slices.Repeat([]int{1}, len(in)), slices.Clone(si)
+	counts[axis] = in[axis]
+	for i := range in {
+		if counts[i] > in[i] {
+			o.failf("indices of shape %v for shape %v", si, in)
+		}
+	}
+	// hot (…, i, …, n) of the index; x with the axis last and 1 in its place.
+	n, rank := in[axis], len(in)
+	negative := o.Cast(o.Compare(graph.Less, index, o.zero(index)), o.DType(index))
+	index = o.Add(index, o.Mul(negative, o.whole(index, n)))
+	hot := o.OneHot(o.Reshape(index, append(slices.Clone(si), 1)), rank, n)
+	x = o.Slice(x, starts, steps, counts)
+	wide := slices.Clone(counts)
+	wide[axis] = 1
+	x = o.Transpose(o.Reshape(x, append(slices.Clone(counts), 1)), toLast(rank+1, axis))
+	o.result(0, o.Reduce(graph.Sum, o.Mul(o.Cast(hot, o.DType(x)), o.Reshape(x, append(wide, n))), []int{rank}, false))
+}
+
+// lowerGatherND takes constant indices.
+func lowerGatherND(o *op) {
+	o.arity(2, 2)
+	x := o.in(0)
+	in := o.shape(x)
+	t := o.constantIndices(1)
+	batch := int(o.intAttr("batch_dims", 0))
+	if len(t.Shape) == 0 || batch < 0 || batch >= len(t.Shape) || batch >= len(in) || !slices.Equal(t.Shape[:batch], in[:batch]) {
+		o.failf("indices of shape %v for shape %v, %d axes of a batch", t.Shape, in, batch)
+	}
+	last := t.Shape[len(t.Shape)-1]
+	if last < 1 || batch+last > len(in) {
+		o.failf("indices of shape %v for shape %v", t.Shape, in)
+	}
+	st := stridesOf(in)
+	rows := graph.Size(t.Shape[:len(t.Shape)-1])
+	each := graph.Size(in[batch+last:])
+	perBatch := rows / graph.Size(in[:batch])
+	var index []int
+	for r := range rows {
+		at := r / perBatch * graph.Size(in[batch:])
+		for k := range last {
+			at += o.axis(t.I64[r*last+k], in[batch+k]) * st[batch+k]
+		}
+		for e := range each {
+			index = append(index, at+e)
+		}
+	}
+	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), index))
+}
+
+// scatter puts updates, in their order, at the flat indices that are their targets.
+// What is there before is replaced, or combined with them.
+func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) graph.Value {
+	in := o.shape(x)
+	n := graph.Size(in)
+	// In rounds, since several updates may have one target.
+	var rounds [][]int
+	seen := make([]int, n)
+	for u, t := range targets {
+		round := seen[t]
+		if reduction == "none" {
+			round = 0 // the last one counts
+		}
+		seen[t]++
+		if round == len(rounds) {
+			rounds = append(rounds, slices.Repeat([]int{-1}, n))
+		}
+		rounds[round][t] = u
+	}
+	if len(rounds) > 64 {
+		o.failf("%d updates of one entry; 64 at most are supported", len(rounds))
+	}
+	for _, from := range rounds {
+		rest := make([]int, n) // what is not touched
+		for i, u := range from {
+			if rest[i] = i; u >= 0 {
+				rest[i] = -1
+			}
+		}
+		update := o.pick(updates, in, from)
+		switch reduction {
+		case "none":
+			x = o.Add(o.pick(x, in, rest), update)
+		case "add":
+			x = o.Add(x, update)
+		case "mul":
+			ones := make([]int64, n)
+			for i, u := range from {
+				if u < 0 {
+					ones[i] = 1
+				}
+			}
+			one := o.Cast(o.Integers(in, ones), o.DType(x))
+			x = o.Mul(x, o.Add(update, one))
+		case "max":
+			x = o.Max(x, o.Add(o.pick(x, in, rest), update))
+		case "min":
+			x = o.Min(x, o.Add(o.pick(x, in, rest), update))
+		default:
+			o.failf("reduction %s is not known", graph.Quote(reduction))
+		}
+	}
+	return x
+}
+
+func lowerScatterElements(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	axis := o.axis(o.intAttr("axis", 0), len(in))
+	t := o.constantIndices(1)
+	if !slices.Equal(o.shape(o.in(2)), t.Shape) {
+		o.failf("updates of shape %v for indices of shape %v", o.shape(o.in(2)), t.Shape)
+	}
+	o.result(0, o.scatter(x, o.in(2), o.elements(in, axis, t), o.strAttr("reduction", "none")))
+}
+
+func lowerScatterND(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	t := o.constantIndices(1)
+	r := len(t.Shape)
+	if r == 0 || t.Shape[r-1] < 1 || t.Shape[r-1] > len(in) {
+		o.failf("indices of shape %v for shape %v", t.Shape, in)
+	}
+	last := t.Shape[r-1]
+	if want := slices.Concat(t.Shape[:r-1], in[last:]); !slices.Equal(o.shape(o.in(2)), want) {
+		o.failf("updates of shape %v, not %v", o.shape(o.in(2)), want)
+	}
+	st := stridesOf(in)
+	var targets []int
+	for i := range graph.Size(t.Shape[:r-1]) {
+		at := 0
+		for k := range last {
+			at += o.axis(t.I64[i*last+k], in[k]) * st[k]
+		}
+		for e := range graph.Size(in[last:]) {
+			targets = append(targets, at+e)
+		}
+	}
+	o.result(0, o.scatter(x, o.in(2), targets, o.strAttr("reduction", "none")))
+}
+
+// lowerCompress takes a constant condition.
+func lowerCompress(o *op) {
+	o.arity(2, 2)
+	x := o.in(0)
+	in := o.shape(x)
+	v := o.in(1)
+	t := o.Tensor(v)
+	if t == nil {
+		o.failf("its condition must be constant, but %s depends on the model's input", graph.Quote(o.Name(v)))
+	}
+	var index []int
+	for i := range t.Len() {
+		if t.At(i) != 0 {
+			index = append(index, i)
+		}
+	}
+	if o.attrs["axis"] == nil {
+		o.result(0, o.Gather(o.Reshape(x, []int{graph.Size(in)}), 0, index))
+		return
+	}
+	o.result(0, o.Gather(x, o.axis(o.intAttr("axis", 0), len(in)), index))
+}
+
+// lowerReverseSequence takes constant lengths.
+func lowerReverseSequence(o *op) {
+	o.arity(2, 2)
+	x := o.in(0)
+	in := o.shape(x)
+	lens := o.intsInput(1, "the lengths")
+	batch, time := o.axis(o.intAttr("batch_axis", 1), len(in)), o.axis(o.intAttr("time_axis", 0), len(in))
+	if batch == time || len(lens) != in[batch] {
+		o.failf("%d lengths for shape %v", len(lens), in)
+	}
+	st := stridesOf(in)
+	index := make([]int, graph.Size(in))
+	for at := range index {
+		t := at / st[time] % in[time]
+		n := int(lens[at/st[batch]%in[batch]])
+		if n < 0 || n > in[time] {
+			o.failf("lengths %v of an axis of %d", lens, in[time])
+		}
+		index[at] = at
+		if t < n {
+			index[at] += (n - 1 - 2*t) * st[time]
+		}
+	}
+	o.result(0, o.pick(x, in, index))
+}
+
+func lowerDepthToSpace(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	b := int(o.intAttr("blocksize", 0))
+	mode := o.strAttr("mode", "DCR")
+	if len(in) != 4 || b < 1 || b > 1<<15 || in[1]%(b*b) != 0 {
+		o.failf("blocks of %d of shape %v", b, in)
+	}
+	c := in[1] / (b * b)
+	split, perm := []int{in[0], b, b, c, in[2], in[3]}, []int{0, 3, 4, 1, 5, 2}
+	switch mode {
+	case "DCR":
+	case "CRD":
+		split, perm = []int{in[0], c, b, b, in[2], in[3]}, []int{0, 1, 4, 2, 5, 3}
+	default:
+		o.failf("mode %s is not known", graph.Quote(mode))
+	}
+	o.result(0, o.Reshape(o.Transpose(o.Reshape(x, split), perm), []int{in[0], c, in[2] * b, in[3] * b}))
+}
+
+func lowerSpaceToDepth(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	b := int(o.intAttr("blocksize", 0))
+	if len(in) != 4 || b < 1 || in[2]%b != 0 || in[3]%b != 0 {
+		o.failf("blocks of %d of shape %v", b, in)
+	}
+	perm := []int{0, 3, 5, 1, 2, 4}
+	if mode := o.strAttr("mode", "DCR"); mode == "CRD" {
+		perm = []int{0, 1, 3, 5, 2, 4}
+	} else if mode != "DCR" {
+		o.failf("mode %s is not known", graph.Quote(mode))
+	}
+	y := o.Transpose(o.Reshape(x, []int{in[0], in[1], in[2] / b, b, in[3] / b, b}), perm)
+	o.result(0, o.Reshape(y, []int{in[0], in[1] * b * b, in[2] / b, in[3] / b}))
+}

@@ -1,0 +1,196 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Operators on quantised values: whole numbers, which a proof has as they are.
+// Scales and zero points are constants.
+
+// scaled brings a scale or a zero point of a tensor of shape in to a shape that
+// broadcasts to it: one number, one along an axis, or one for each block along it.
+func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
+	s := o.shape(v)
+	switch {
+	case graph.Size(s) == 1:
+		return o.Reshape(v, []int{})
+	case block > 0:
+		if len(s) != len(in) || s[axis]*block < in[axis] {
+			o.failf("blocks of %d of shape %v for shape %v", block, s, in)
+		}
+		index := make([]int, in[axis])
+		for i := range index {
+			index[i] = i / block
+		}
+		return o.Gather(v, axis, index)
+	case len(s) != 1 || s[0] != in[axis]:
+		o.failf("a scale or zero point of shape %v for axis %d of shape %v", s, axis, in)
+	}
+	shape := slices.Repeat([]int{1}, len(in)-axis)
+	shape[0] = in[axis]
+	return o.Reshape(v, shape)
+}
+
+// fixedInput returns constant input i.
+func (o *op) fixedInput(i int, what string) graph.Value {
+	v := o.in(i)
+	if o.Tensor(v) == nil {
+		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+	}
+	return v
+}
+
+// fewBits bounds the integers that can be told apart.
+func (o *op) fewBits(dt graph.DType) {
+	if dt.IsFloat() || dt.Bits() > 16 {
+		o.failf("quantised values of type %v are not supported", dt)
+	}
+}
+
+// quantised is round(x/scale) + zero point, clamped to a type.
+func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
+	o.fewBits(dt)
+	lo, hi := dt.Bounds()
+	y := o.Apply(graph.Round, o.Div(x, scale))
+	if o.Valid(zero) {
+		y = o.Add(y, o.Cast(zero, graph.Float))
+	}
+	return o.Whole(o.Clip(y, float64(lo), float64(hi)), dt)
+}
+
+// dequantised is x less the zero point, as floats on the scale of whole numbers.
+func (o *op) dequantised(x, zero graph.Value) graph.Value {
+	x = o.Cast(x, graph.Float)
+	if o.Valid(zero) {
+		x = o.Sub(x, o.Cast(zero, graph.Float))
+	}
+	return x
+}
+
+func lowerQuantizeLinear(o *op) {
+	o.arity(2, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
+	o.ignore("saturate", "precision")
+	dt := graph.DType(o.intAttr("output_dtype", 0))
+	scale := o.fixedInput(1, "the scale")
+	var zero graph.Value
+	if o.has(2) {
+		zero = o.fixedInput(2, "the zero point")
+		dt = o.DType(zero)
+	}
+	if dt == 0 {
+		dt = graph.Uint8
+	}
+	if graph.Size(o.shape(scale)) > 1 {
+		axis = o.axis(int64(axis), len(in))
+	}
+	scale = o.scaled(scale, in, axis, block)
+	if o.Valid(zero) {
+		zero = o.scaled(zero, in, axis, block)
+	}
+	o.result(0, o.quantised(o.Cast(x, graph.Float), scale, zero, dt))
+}
+
+func lowerDequantizeLinear(o *op) {
+	o.arity(2, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
+	o.ignore("output_dtype")
+	scale := o.in(1)
+	if graph.Size(o.shape(scale)) > 1 {
+		axis = o.axis(int64(axis), len(in))
+	}
+	var zero graph.Value
+	if o.has(2) {
+		zero = o.scaled(o.in(2), in, axis, block)
+	}
+	o.result(0, o.Mul(o.dequantised(x, zero), o.Cast(o.scaled(scale, in, axis, block), graph.Float)))
+}
+
+// zeroPoint is that of one operand of a product, one number or one along an axis.
+func (o *op) zeroPoint(i int, in []int, axis int) graph.Value {
+	if !o.has(i) {
+		return graph.Value{}
+	}
+	return o.scaled(o.in(i), in, axis, 0)
+}
+
+func lowerMatMulInteger(o *op) {
+	o.arity(2, 4)
+	a, b := o.in(0), o.in(1)
+	sa, sb := o.shape(a), o.shape(b)
+	x := o.dequantised(a, o.zeroPoint(2, sa, max(len(sa)-2, 0)))
+	y := o.dequantised(b, o.zeroPoint(3, sb, len(sb)-1))
+	o.result(0, o.Whole(o.MatMul(x, y), graph.Int32))
+}
+
+func lowerConvInteger(o *op) {
+	o.arity(2, 4)
+	x, w := o.in(0), o.in(1)
+	sx, sw := o.shape(x), o.shape(w)
+	if len(sx) < 3 || len(sw) != len(sx) {
+		o.failf("input and weights have shapes %v and %v", sx, sw)
+	}
+	o.ignore("kernel_shape")
+	group := int(o.intAttr("group", 1))
+	window, _ := o.window(sx[2:], sw[2:])
+	y := o.convolve(window, group, o.dequantised(x, o.zeroPoint(2, sx, 1)), o.dequantised(w, o.zeroPoint(3, sw, 0)))
+	o.result(0, o.Whole(y, graph.Int32))
+}
+
+// requantised brings sums of whole numbers on the scale of the result.
+func (o *op) requantised(sum graph.Value, scales []graph.Value, to, zero graph.Value) graph.Value {
+	factor := o.Cast(scales[0], graph.Float)
+	for _, s := range scales[1:] {
+		factor = o.Mul(factor, o.Cast(s, graph.Float))
+	}
+	factor = o.Div(factor, o.Cast(to, graph.Float))
+	dt := o.DType(zero)
+	if t := o.Tensor(factor); t.Len() == 1 && t.At(0) > 0 {
+		o.fewBits(dt)
+		lo, hi := dt.Bounds()
+		y := o.Add(o.Rescale(sum, t.At(0)), o.Cast(zero, graph.Float))
+		return o.Whole(o.Clip(y, float64(lo), float64(hi)), dt)
+	}
+	return o.quantised(o.Mul(sum, factor), o.Number(1), zero, dt)
+}
+
+func lowerQLinearMatMul(o *op) {
+	o.arity(8, 8)
+	a, b := o.in(0), o.in(3)
+	sa, sb := o.shape(a), o.shape(b)
+	rows, columns := max(len(sa)-2, 0), len(sb)-1
+	sum := o.MatMul(o.dequantised(a, o.zeroPoint(2, sa, rows)), o.dequantised(b, o.zeroPoint(5, sb, columns)))
+	out := o.shape(sum)
+	last := max(len(out)-1, 0)
+	scales := []graph.Value{
+		o.scaled(o.fixedInput(1, "the scale"), sa, rows, 0), o.scaled(o.fixedInput(4, "the scale"), out, last, 0),
+	}
+	to, zero := o.scaled(o.fixedInput(6, "the scale"), out, last, 0), o.scaled(o.fixedInput(7, "the zero point"), out, last, 0)
+	o.result(0, o.requantised(sum, scales, to, zero))
+}
+
+func lowerQLinearConv(o *op) {
+	o.arity(8, 9)
+	x, w := o.in(0), o.in(3)
+	sx, sw := o.shape(x), o.shape(w)
+	if len(sx) < 3 || len(sw) != len(sx) {
+		o.failf("input and weights have shapes %v and %v", sx, sw)
+	}
+	o.ignore("kernel_shape")
+	group := int(o.intAttr("group", 1))
+	window, _ := o.window(sx[2:], sw[2:])
+	var bias []graph.Value
+	if o.has(8) {
+		bias = []graph.Value{o.Cast(o.in(8), graph.Float)}
+	}
+	sum := o.convolve(window, group, o.dequantised(x, o.zeroPoint(2, sx, 1)), o.dequantised(w, o.zeroPoint(5, sw, 0)), bias...)
+	scales := []graph.Value{o.scaled(o.fixedInput(1, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(4, "the scale"), o.shape(sum), 1, 0)}
+	to, zero := o.scaled(o.fixedInput(6, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(7, "the zero point"), sx, 1, 0)
+	o.result(0, o.requantised(sum, scales, to, zero))
+}

@@ -1,0 +1,347 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// mostSteps bounds the time of recurrent operators, whose steps are written out.
+const mostSteps = 4096
+
+// recurrent reads what LSTM, GRU and RNN have in common.
+type recurrent struct {
+	*op
+	x                    graph.Value // (time, batch, inputs)
+	steps, batch, hidden int
+	gates                int
+	directions           int
+	reverse              []bool
+	activations          []func(graph.Value) graph.Value
+	clip                 float64
+	lens                 []int // nil if all are as long as there are steps
+	batchFirst           bool
+}
+
+func (o *op) recurrent(gates, functions int, defaults ...string) *recurrent {
+	r := &recurrent{op: o, gates: gates, x: o.in(0)}
+	r.batchFirst = o.flagAttr("layout", false)
+	if r.batchFirst {
+		r.x = o.Transpose(r.x, []int{1, 0, 2})
+	}
+	in, sr := o.shape(r.x), o.shape(o.in(2))
+	if len(in) != 3 || len(sr) != 3 {
+		o.failf("input and recurrence have shapes %v and %v", in, sr)
+	}
+	r.steps, r.batch, r.hidden = in[0], in[1], sr[2]
+	if r.steps > mostSteps {
+		o.failf("%d steps; %d at most are supported", r.steps, mostSteps)
+	}
+	o.ignore("hidden_size")
+	switch d := o.strAttr("direction", "forward"); d {
+	case "forward":
+		r.reverse = []bool{false}
+	case "reverse":
+		r.reverse = []bool{true}
+	case "bidirectional":
+		r.reverse = []bool{false, true}
+	default:
+		o.failf("direction %s is not known", graph.Quote(d))
+	}
+	r.directions = len(r.reverse)
+	if sw := o.shape(o.in(1)); len(sw) != 3 || sw[0] != r.directions || sw[1] != gates*r.hidden || sw[2] != in[2] || sr[0] != r.directions || sr[1] != sw[1] {
+		o.failf("weights of shapes %v and %v for an input of shape %v", sw, sr, in)
+	}
+	r.clip = o.floatAttr("clip", 0)
+	names := o.stringsAttr("activations")
+	if names == nil {
+		for range r.directions {
+			names = append(names, defaults...)
+		}
+	}
+	if len(names) != functions*r.directions {
+		o.failf("%d activations, not %d", len(names), functions*r.directions)
+	}
+	alpha, beta := o.floatsAttr("activation_alpha"), o.floatsAttr("activation_beta")
+	for _, name := range names {
+		r.activations = append(r.activations, o.activation(name, &alpha, &beta))
+	}
+	if o.has(4) {
+		lens := o.intsInput(4, "the lengths of the sequences")
+		if len(lens) != r.batch {
+			o.failf("%d lengths for a batch of %d", len(lens), r.batch)
+		}
+		short := false
+		for _, n := range lens {
+			if n < 0 || n > int64(r.steps) {
+				o.failf("lengths %v of %d steps", lens, r.steps)
+			}
+			r.lens, short = append(r.lens, int(n)), short || n < int64(r.steps)
+		}
+		if !short {
+			r.lens = nil
+		}
+	}
+	return r
+}
+
+// activation returns a function by its name in recurrent operators; those with
+// parameters take them from the lists.
+func (o *op) activation(name string, alpha, beta *[]float64) func(graph.Value) graph.Value {
+	take := func(list *[]float64, def float64) float64 {
+		if len(*list) == 0 {
+			return def
+		}
+		v := (*list)[0]
+		*list = (*list)[1:]
+		return v
+	}
+	switch name {
+	case "Affine":
+		a, b := take(alpha, 1), take(beta, 0)
+		return func(x graph.Value) graph.Value { return o.Add(o.Mul(x, o.Number(a)), o.Number(b)) }
+	case "ScaledTanh":
+		a, b := take(alpha, 1), take(beta, 1)
+		return func(x graph.Value) graph.Value { return o.Mul(o.Apply(graph.Tanh, o.Mul(x, o.Number(b))), o.Number(a)) }
+	case "LeakyRelu", "Elu":
+		f := graph.FunctionNamed(name)
+		a := take(alpha, f.Params[0].Default)
+		return func(x graph.Value) graph.Value { return o.Apply(f, x, a) }
+	case "HardSigmoid":
+		a, b := take(alpha, 0.2), take(beta, 0.5)
+		return func(x graph.Value) graph.Value { return o.Apply(graph.HardSigmoid, x, a, b) }
+	case "Relu", "Tanh", "Sigmoid", "Softsign", "Softplus":
+		f := graph.FunctionNamed(name)
+		return func(x graph.Value) graph.Value { return o.Apply(f, x) }
+	}
+	o.failf("activation %s is not supported", graph.Quote(name))
+	return nil
+}
+
+// stringsAttr returns a list of strings; nil if there is none.
+func (o *op) stringsAttr(name string) []string {
+	a := o.attrs[name]
+	if a == nil {
+		return nil
+	}
+	delete(o.attrs, name)
+	var out []string
+	for _, s := range a.Strings {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// of takes direction d of an input whose first axis is that.
+func (r *recurrent) of(v graph.Value, d int) graph.Value {
+	s := r.shape(v)
+	if len(s) == 0 || s[0] != r.directions {
+		r.failf("a tensor of shape %v for %d directions", s, r.directions)
+	}
+	return r.Reshape(r.SliceAxis(v, 0, d, 1, 1), s[1:])
+}
+
+// part takes gate i of the last axis, in units of the hidden size.
+func (r *recurrent) part(v graph.Value, i int) graph.Value {
+	return r.SliceAxis(v, len(r.shape(v))-1, i*r.hidden, 1, r.hidden)
+}
+
+// projected is x·Wᵀ for all steps at once, of shape (time, batch, gates·hidden).
+func (r *recurrent) projected(d int) graph.Value {
+	return r.MatMul(r.x, r.Transpose(r.of(r.in(1), d), []int{1, 0}))
+}
+
+// biases returns the two halves of B; zero Values if there is none.
+func (r *recurrent) biases(d int) (w, u graph.Value) {
+	if !r.has(3) {
+		return
+	}
+	b := r.of(r.in(3), d)
+	n := r.gates * r.hidden
+	if s := r.shape(b); len(s) != 1 || s[0] != 2*n {
+		r.failf("a bias of shape %v for %d gates of %d", s, r.gates, r.hidden)
+	}
+	return r.SliceAxis(b, 0, 0, 1, n), r.SliceAxis(b, 0, n, 1, n)
+}
+
+// initial is the state to begin with, input i or zeros.
+func (r *recurrent) initial(i, d int) graph.Value {
+	if !r.has(i) {
+		zero := &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: []float32{0}}
+		return r.Fill([]int{r.batch, r.hidden}, zero)
+	}
+	v := r.in(i)
+	if r.batchFirst {
+		v = r.Transpose(v, []int{1, 0, 2})
+	}
+	return r.of(v, d)
+}
+
+// plus is a sum with a bias that may be missing.
+func (r *recurrent) plus(x, bias graph.Value) graph.Value {
+	if !r.Valid(bias) {
+		return x
+	}
+	return r.Add(x, bias)
+}
+
+// clipped is what an activation takes.
+func (r *recurrent) clipped(x graph.Value) graph.Value {
+	if r.clip <= 0 {
+		return x
+	}
+	return r.Clip(x, -r.clip, r.clip)
+}
+
+// run goes through the steps of direction d: step makes the next states, the
+// first of which is the output, of the projected inputs at a time. It returns the
+// outputs in the order of time and the last states.
+func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step func(x graph.Value, states []graph.Value) []graph.Value) (outs []graph.Value, last []graph.Value) {
+	outs = make([]graph.Value, r.steps)
+	width := r.shape(projected)[2]
+	for k := range r.steps {
+		t := k
+		if r.reverse[d] {
+			t = r.steps - 1 - k
+		}
+		x := r.Reshape(r.SliceAxis(projected, 0, t, 1, 1), []int{r.batch, width})
+		next := step(x, states)
+		out := next[0]
+		if r.lens != nil {
+			live := make([]int64, r.batch) // sequences that are not over
+			for i, n := range r.lens {
+				if t < n {
+					live[i] = 1
+				}
+			}
+			if slices.Contains(live, 0) {
+				mask := r.Constant("", &graph.Tensor{Shape: []int{r.batch, 1}, DType: graph.Bool, I64: live})
+				out = r.Where(mask, out, r.Number(0))
+				for i := range next {
+					next[i] = r.Where(mask, next[i], states[i])
+				}
+			}
+		}
+		outs[t] = r.Reshape(out, []int{1, 1, r.batch, r.hidden})
+		states = next
+	}
+	return outs, states
+}
+
+// results joins the outputs of all directions, and the last states.
+func (r *recurrent) results(outs, states [][]graph.Value) {
+	if r.wanted(0) {
+		all := make([]graph.Value, r.directions)
+		for d := range all {
+			all[d] = r.Concat(0, outs[d]...)
+		}
+		y := r.Concat(1, all...) // (time, directions, batch, hidden)
+		if r.batchFirst {
+			y = r.Transpose(y, []int{2, 0, 1, 3})
+		}
+		r.result(0, y)
+	}
+	for i := range states[0] {
+		if !r.wanted(1 + i) {
+			continue
+		}
+		var all []graph.Value
+		for d := range r.directions {
+			all = append(all, r.Reshape(states[d][i], []int{1, r.batch, r.hidden}))
+		}
+		y := r.Concat(0, all...)
+		if r.batchFirst {
+			y = r.Transpose(y, []int{1, 0, 2})
+		}
+		r.result(1+i, y)
+	}
+}
+
+// lowerRNN is h = f(x·Wᵀ + h·Rᵀ + b).
+func lowerRNN(o *op) {
+	o.arity(3, 6)
+	r := o.recurrent(1, 1, "Tanh")
+	outs, states := make([][]graph.Value, r.directions), make([][]graph.Value, r.directions)
+	for d := range r.directions {
+		bw, bu := r.biases(d)
+		x := r.plus(r.plus(r.projected(d), bw), bu)
+		u := r.Transpose(r.of(r.in(2), d), []int{1, 0})
+		outs[d], states[d] = r.run(d, x, []graph.Value{r.initial(5, d)}, func(x graph.Value, s []graph.Value) []graph.Value {
+			return []graph.Value{r.activations[d](r.clipped(r.Add(x, r.MatMul(s[0], u))))}
+		})
+	}
+	r.results(outs, states)
+}
+
+// lowerGRU is h = (1 − z)·n + z·h with gates z, r, n.
+func lowerGRU(o *op) {
+	o.arity(3, 6)
+	r := o.recurrent(3, 2, "Sigmoid", "Tanh")
+	linear := o.flagAttr("linear_before_reset", false)
+	outs, states := make([][]graph.Value, r.directions), make([][]graph.Value, r.directions)
+	for d := range r.directions {
+		f, g := r.activations[2*d], r.activations[2*d+1]
+		bw, bu := r.biases(d)
+		x := r.plus(r.projected(d), bw)
+		u := r.Transpose(r.of(r.in(2), d), []int{1, 0})
+		gates, candidate := r.SliceAxis(u, 1, 0, 1, 2*r.hidden), r.part(u, 2)
+		var bg, bn graph.Value
+		if r.Valid(bu) {
+			bg, bn = r.SliceAxis(bu, 0, 0, 1, 2*r.hidden), r.part(bu, 2)
+		}
+		outs[d], states[d] = r.run(d, x, []graph.Value{r.initial(5, d)}, func(x graph.Value, s []graph.Value) []graph.Value {
+			h := s[0]
+			zr := r.Add(r.SliceAxis(x, 1, 0, 1, 2*r.hidden), r.plus(r.MatMul(h, gates), bg))
+			zr = f(r.clipped(zr))
+			z, reset := r.part(zr, 0), r.part(zr, 1)
+			var n graph.Value
+			if linear {
+				n = r.Mul(reset, r.plus(r.MatMul(h, candidate), bn))
+			} else {
+				n = r.plus(r.MatMul(r.Mul(reset, h), candidate), bn)
+			}
+			n = g(r.clipped(r.Add(r.part(x, 2), n)))
+			return []graph.Value{r.Add(n, r.Mul(z, r.Sub(h, n)))}
+		})
+	}
+	r.results(outs, states)
+}
+
+// lowerLSTM has gates i, o, f, c, and peepholes if they are given.
+func lowerLSTM(o *op) {
+	o.arity(3, 8)
+	r := o.recurrent(4, 3, "Sigmoid", "Tanh", "Tanh")
+	coupled := o.flagAttr("input_forget", false)
+	outs, states := make([][]graph.Value, r.directions), make([][]graph.Value, r.directions)
+	for d := range r.directions {
+		f, g, h := r.activations[3*d], r.activations[3*d+1], r.activations[3*d+2]
+		bw, bu := r.biases(d)
+		x := r.plus(r.plus(r.projected(d), bw), bu)
+		u := r.Transpose(r.of(r.in(2), d), []int{1, 0})
+		var peep graph.Value
+		if r.has(7) {
+			peep = r.of(r.in(7), d)
+		}
+		look := func(x, c graph.Value, i int) graph.Value {
+			if !r.Valid(peep) {
+				return x
+			}
+			return r.Add(x, r.Mul(r.part(peep, i), c))
+		}
+		outs[d], states[d] = r.run(d, x, []graph.Value{r.initial(5, d), r.initial(6, d)}, func(x graph.Value, s []graph.Value) []graph.Value {
+			cell := s[1]
+			all := r.Add(x, r.MatMul(s[0], u))
+			in := f(r.clipped(look(r.part(all, 0), cell, 0)))
+			var forget graph.Value
+			if coupled {
+				forget = r.Sub(r.Number(1), in)
+			} else {
+				forget = f(r.clipped(look(r.part(all, 2), cell, 2)))
+			}
+			next := r.Add(r.Mul(forget, cell), r.Mul(in, g(r.clipped(r.part(all, 3)))))
+			out := f(r.clipped(look(r.part(all, 1), next, 1)))
+			return []graph.Value{r.Mul(out, h(next)), next}
+		})
+	}
+	r.results(outs, states)
+}

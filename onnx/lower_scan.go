@@ -1,0 +1,87 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// cumulative reads what CumSum and CumProd have in common.
+func (o *op) cumulative() (x graph.Value, axis int, exclusive, reverse bool) {
+	o.arity(2, 2)
+	x = o.in(0)
+	a := o.scalarInput(1, "the axis")
+	return x, o.axis(int64(a), len(o.shape(x))), o.flagAttr("exclusive", false), o.flagAttr("reverse", false)
+}
+
+// lowerCumSum is a product with a triangle of ones.
+func lowerCumSum(o *op) {
+	x, axis, exclusive, reverse := o.cumulative()
+	n := o.shape(x)[axis]
+	if n > 1<<12 {
+		o.failf("sums of %d elements; %d at most are supported", n, 1<<12)
+	}
+	w := make([]float32, n*n)
+	for i := range n { // of input i to output j
+		for j := range n {
+			if i < j && !reverse || i > j && reverse || i == j && !exclusive {
+				w[i*n+j] = 1
+			}
+		}
+	}
+	dt := o.DType(x)
+	perm := toLast(len(o.shape(x)), axis)
+	triangle := o.Constant("", &graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w})
+	y := o.Transpose(o.MatMul(o.Transpose(o.Cast(x, graph.Float), perm), triangle), perm)
+	if !dt.IsFloat() {
+		y = o.Whole(y, dt)
+	}
+	o.result(0, y)
+}
+
+// lowerCumProd multiplies with what is 1, 2, 4 … places before, in turn.
+func lowerCumProd(o *op) {
+	x, axis, exclusive, reverse := o.cumulative()
+	n := o.shape(x)[axis]
+	shifted := func(v graph.Value, by int) graph.Value {
+		rank := len(o.shape(v))
+		begin, end := make([]int, rank), make([]int, rank)
+		if begin[axis], end[axis] = by, -by; reverse {
+			begin[axis], end[axis] = -by, by
+		}
+		return o.Pad(v, begin, end, 1)
+	}
+	if exclusive {
+		x = shifted(x, min(1, n))
+	}
+	for s := 1; s < n; s *= 2 {
+		x = o.Mul(x, shifted(x, s))
+	}
+	o.result(0, x)
+}
+
+// lowerEyeLike is a constant of ones along a diagonal.
+func lowerEyeLike(o *op) {
+	o.arity(1, 1)
+	in := o.shape(o.in(0))
+	k := o.intAttr("k", 0)
+	dt := graph.DType(o.intAttr("dtype", int64(o.DType(o.in(0)))))
+	if len(in) != 2 {
+		o.failf("its input has shape %v", in)
+	}
+	v := make([]int64, graph.Size(in))
+	for i := range in[0] {
+		if j := int64(i) + k; j >= 0 && j < int64(in[1]) {
+			v[i*in[1]+int(j)] = 1
+		}
+	}
+	o.result(0, o.Cast(o.Integers(slices.Clone(in), v), dt))
+}
+
+// lowerIsNot answers IsNaN and IsInf for values of a model, none of which is NaN or infinite.
+func lowerIsNot(o *op) {
+	o.arity(1, 1)
+	o.ignore("detect_negative", "detect_positive")
+	no := &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{0}}
+	o.result(0, o.Fill(slices.Clone(o.shape(o.in(0))), no))
+}

@@ -1,0 +1,244 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Windows over more than two spatial axes, and those of ConvTranspose, are Gathers
+// along single axes, which are wiring, before those over two.
+
+// mostSpatial is the largest number of spatial axes.
+const mostSpatial = 4
+
+// first is a window over its leading axis alone, and rest over the others.
+func split(w graph.Window) (first, rest graph.Window) {
+	head := func(v []int) []int { return v[:1:1] }
+	return graph.Window{Kernel: head(w.Kernel), Strides: head(w.Strides), Dilations: head(w.Dilations), Begin: head(w.Begin), End: head(w.End)},
+		graph.Window{Kernel: w.Kernel[1:], Strides: w.Strides[1:], Dilations: w.Dilations[1:], Begin: w.Begin[1:], End: w.End[1:]}
+}
+
+// convolve is a convolution over any number of spatial axes: the taps of all but
+// the last two become channels. A computed bias is added afterwards.
+func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ...graph.Value) graph.Value {
+	sx, sw := o.shape(x), o.shape(weights)
+	if len(sx) < 3 || len(sx) > 2+mostSpatial || len(sw) != len(sx) {
+		o.failf("input and weights have shapes %v and %v; one to %d spatial axes are supported", sx, sw, mostSpatial)
+	}
+	if len(bias) > 0 && o.Tensor(bias[0]) == nil {
+		y := o.convolve(w, group, x, weights)
+		per := slices.Repeat([]int{1}, len(sx)-1)
+		per[0] = graph.Size(o.shape(bias[0]))
+		return o.Add(y, o.Reshape(bias[0], per))
+	}
+	if len(sx) <= 4 {
+		return o.Conv(graph.Conv{Window: w, Group: group}, x, weights, bias...)
+	}
+	first, rest := split(w)
+	d, taps := sx[2], first.Kernel[0]
+	reach := (taps-1)*first.Dilations[0] + 1
+	free := d + first.Begin[0] + first.End[0] - reach
+	if free < 0 || !slices.Equal(w.Kernel, sw[2:]) || group < 1 || sx[1]%group != 0 || sw[1] != sx[1]/group {
+		o.failf("weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
+	}
+	outs := free/first.Strides[0] + 1
+	index := make([]int, 0, outs*taps)
+	for j := range outs {
+		for t := range taps {
+			at := j*first.Strides[0] + t*first.Dilations[0] - first.Begin[0]
+			if at < 0 || at >= d {
+				at = -1
+			}
+			index = append(index, at)
+		}
+	}
+	n, c := sx[0], sx[1]
+	x = o.Reshape(o.Gather(x, 2, index), slices.Concat([]int{n, c, outs, taps}, sx[3:]))
+	perm := []int{0, 2, 1, 3}
+	for i := range sx[3:] {
+		perm = append(perm, 4+i)
+	}
+	x = o.Reshape(o.Transpose(x, perm), slices.Concat([]int{n * outs, c * taps}, sx[3:]))
+	weights = o.Reshape(weights, slices.Concat([]int{sw[0], sw[1] * taps}, sw[3:]))
+	y := o.convolve(rest, group, x, weights, bias...)
+	sy := o.shape(y)
+	perm = []int{0, 2, 1}
+	for i := range sy[2:] {
+		perm = append(perm, 3+i)
+	}
+	return o.Transpose(o.Reshape(y, slices.Concat([]int{n, outs, sy[1]}, sy[2:])), perm)
+}
+
+// alongAxes applies a pooling operator that goes axis by axis: to the leading
+// spatial axes alone while there are more than two, and to the last two together.
+func (o *op) alongAxes(x graph.Value, w graph.Window, pool func(x graph.Value, w graph.Window, from int) graph.Value) graph.Value {
+	var walk func(x graph.Value, w graph.Window, from int) graph.Value
+	walk = func(x graph.Value, w graph.Window, from int) graph.Value {
+		s := o.shape(x)
+		if len(w.Kernel) <= 2 {
+			return pool(x, w, from)
+		}
+		first, rest := split(w)
+		// One axis: what follows it is one that the window does not touch.
+		one := func(v []int, of int) []int { return []int{v[0], of} }
+		line := graph.Window{Kernel: one(first.Kernel, 1), Strides: one(first.Strides, 1), Dilations: one(first.Dilations, 1),
+			Begin: one(first.Begin, 0), End: one(first.End, 0)}
+		y := pool(o.Reshape(x, []int{s[0], s[1], s[2], graph.Size(s[3:])}), line, from)
+		outs := o.shape(y)[2]
+		y = walk(o.Reshape(y, slices.Concat([]int{s[0], s[1] * outs}, s[3:])), rest, from+1)
+		return o.Reshape(y, slices.Concat([]int{s[0], s[1], outs}, o.shape(y)[2:]))
+	}
+	return walk(x, w, 0)
+}
+
+// lowerConvTranspose is a convolution, with the weights turned round, of the input
+// with zeros between its entries and around it.
+func lowerConvTranspose(o *op) {
+	o.arity(2, 3)
+	x, weights := o.in(0), o.in(1)
+	sx, sw := o.shape(x), o.shape(weights)
+	n := len(sx) - 2
+	if n < 1 || n > mostSpatial || len(sw) != len(sx) || sw[0] != sx[1] {
+		o.failf("input and weights have shapes %v and %v", sx, sw)
+	}
+	kernel := o.spatial("kernel_shape", n, 0, 0)
+	for i, k := range kernel {
+		if k != 0 && k != sw[2+i] {
+			o.failf("kernel_shape %v, but the weights have shape %v", kernel, sw)
+		}
+		kernel[i] = sw[2+i]
+	}
+	group := int(o.intAttr("group", 1))
+	if group < 1 || sx[1]%group != 0 {
+		o.failf("%d groups of %d channels", group, sx[1])
+	}
+	strides, dilations := o.spatial("strides", n, 1, 1), o.spatial("dilations", n, 1, 1)
+	extra := o.spatial("output_padding", n, 0, 0)
+	auto := o.strAttr("auto_pad", "NOTSET")
+	shaped := o.attrs["output_shape"] != nil
+	var outShape []int
+	if shaped {
+		outShape = o.spatial("output_shape", n, 1, 1)
+	}
+	pads := o.spatial("pads", 2*n, 0, 0)
+	for i := range n {
+		full := (sx[2+i]-1)*strides[i] + (kernel[i]-1)*dilations[i] + 1 + extra[i]
+		out := full - pads[i] - pads[n+i]
+		begin := pads[i]
+		if shaped || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+			if out = sx[2+i] * strides[i]; shaped {
+				out = outShape[i]
+			}
+			total := full - out
+			half := total >> 1 // rounded down
+			if begin = total - half; auto == "SAME_UPPER" {
+				begin = half
+			}
+		}
+		if out < 1 || out > graph.MaxActivations {
+			o.failf("an output of %d along spatial axis %d", out, i)
+		}
+		reach := (kernel[i] - 1) * dilations[i]
+		index := make([]int, out+reach)
+		for j := range index {
+			at := j - reach + begin
+			if index[j] = -1; at >= 0 && at%strides[i] == 0 && at/strides[i] < sx[2+i] {
+				index[j] = at / strides[i]
+			}
+		}
+		x = o.Gather(x, 2+i, index)
+	}
+	m := sw[1]
+	weights = o.Reshape(weights, slices.Concat([]int{group, sw[0] / group, m}, sw[2:]))
+	perm := []int{0, 2, 1}
+	for i := range n {
+		perm = append(perm, 3+i)
+	}
+	weights = o.Reshape(o.Transpose(weights, perm), slices.Concat([]int{group * m, sw[0] / group}, sw[2:]))
+	for i := range n {
+		weights = o.SliceAxis(weights, 2+i, kernel[i]-1, -1, kernel[i])
+	}
+	ones, zeros := slices.Repeat([]int{1}, n), make([]int, n)
+	window := graph.Window{Kernel: kernel, Strides: ones, Dilations: dilations, Begin: zeros, End: zeros}
+	o.result(0, o.convolve(window, group, x, weights, o.optional(2)...))
+}
+
+// lowerLpPool is the p-norm of each window.
+func lowerLpPool(o *op) {
+	x, in := o.pooled()
+	p := o.intAttr("p", 2)
+	if p < 1 || p > 16 {
+		o.failf("p = %d is not supported", p)
+	}
+	w, _ := o.window(in, o.kernel(len(in)))
+	o.result(0, o.lpPool(x, w, int(p)))
+}
+
+func lowerGlobalLpPool(o *op) {
+	x, in := o.pooled()
+	p := o.intAttr("p", 2)
+	if p < 1 || p > 16 {
+		o.failf("p = %d is not supported", p)
+	}
+	w, _ := o.window(in, in)
+	o.result(0, o.lpPool(x, w, int(p)))
+}
+
+// lpPool takes the L2 norm out of a window, which is exact for small ones beside
+// large ones: ‖x‖_p = ‖x‖·‖x/‖x‖‖_p, and ‖x‖ = Σ x·(x/‖x‖).
+func (o *op) lpPool(x graph.Value, w graph.Window, p int) graph.Value {
+	y := o.patches(x, w)
+	last := []int{len(o.shape(y)) - 1}
+	if p == 1 {
+		return o.Reduce(graph.Sum, o.Apply(graph.Abs, y), last, false)
+	}
+	unit := o.Norm(graph.Norm{Axes: last, Sum: true}, y)
+	norm := o.Reduce(graph.Sum, o.Mul(y, unit), last, false)
+	if p == 2 {
+		return norm
+	}
+	ratio := o.Reduce(graph.Sum, o.Pow(o.Apply(graph.Abs, unit), o.Number(float64(p))), last, false)
+	return o.Mul(norm, o.Pow(ratio, o.Number(1/float64(p))))
+}
+
+// patches returns what each window sees, 0 where that is padding: of shape
+// (N, C, outputs…, window).
+func (o *op) patches(x graph.Value, w graph.Window) graph.Value {
+	in := o.shape(x)
+	n := len(w.Kernel)
+	shape := slices.Clone(in[:2])
+	var perm []int
+	for i := range n {
+		d := in[2+i]
+		free := d + w.Begin[i] + w.End[i] - ((w.Kernel[i]-1)*w.Dilations[i] + 1)
+		if free < 0 {
+			o.failf("a kernel of %v is larger than its padded input of shape %v", w.Kernel, in)
+		}
+		outs := free/w.Strides[i] + 1
+		if outs*w.Kernel[i] > graph.MaxActivations {
+			o.failf("windows of %v over shape %v are too large", w.Kernel, in)
+		}
+		var index []int
+		for j := range outs {
+			for t := range w.Kernel[i] {
+				at := j*w.Strides[i] + t*w.Dilations[i] - w.Begin[i]
+				if at < 0 || at >= d {
+					at = -1
+				}
+				index = append(index, at)
+			}
+		}
+		x = o.Gather(x, 2+i, index)
+		shape = append(shape, outs, w.Kernel[i])
+	}
+	for i := range n {
+		perm = append(perm, 2+2*i)
+	}
+	for i := range n {
+		perm = append(perm, 3+2*i)
+	}
+	x = o.Transpose(o.Reshape(x, shape), append([]int{0, 1}, perm...))
+	s := o.shape(x)
+	return o.Reshape(x, append(slices.Clone(s[:2+n]), graph.Size(s[2+n:])))
+}

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// IsIds reports whether the entries of an input are indexes of some view.
+func (g *Graph) IsIds(id TensorID) bool {
+	found := false
+	g.eachView(func(v *View) {
+		found = found || v.reads(id)
+	})
+	return found
+}
+
+// eachView calls f for the view of every summand.
+func (g *Graph) eachView(f func(v *View)) {
+	all := func(terms []Linear) {
+		for i := range terms {
+			if v := terms[i].View; v != nil {
+				f(v)
+			}
+		}
+	}
+	for i := range g.Tensors {
+		all(g.Tensors[i].Def)
+	}
+	for i := range g.Steps {
+		all(g.Steps[i].Acc.Linear)
+	}
+}
+
+func (v *View) reads(id TensorID) bool {
+	return slices.ContainsFunc(v.Groups, func(g Group) bool { return g.Map == MapPublic && g.Ids == id })
+}
+
+// isPublic reports whether the view has a group that public indexes wire.
+func (v *View) isPublic() bool {
+	return v != nil && slices.ContainsFunc(v.Groups, func(g Group) bool { return g.Map == MapPublic })
+}
+
+// WithIds returns the graph with the entries of the inputs that are indexes in the
+// views that they wire, g itself if there are none. Views of this kind can be
+// applied, and their wired pairs listed, in that graph alone. inputs are dense, in
+// the order of g.Inputs, each within the range of its tensor, and are kept.
+func (g *Graph) WithIds(inputs [][]int32) *Graph {
+	public := false
+	g.eachView(func(v *View) { public = public || v.isPublic() })
+	if !public {
+		return g
+	}
+	values := make([][]int32, len(g.Tensors))
+	for i, id := range g.Inputs {
+		values[id] = inputs[i]
+	}
+	bound := *g
+	bound.Tensors, bound.Steps = slices.Clone(g.Tensors), slices.Clone(g.Steps)
+	for i := range bound.Tensors {
+		bound.Tensors[i].Def = withIds(g.Tensors[i].Def, values)
+	}
+	for i := range bound.Steps {
+		bound.Steps[i].Acc.Linear = withIds(g.Steps[i].Acc.Linear, values)
+	}
+	return &bound
+}
+
+// withIds copies summands as far as they change.
+func withIds(terms []Linear, values [][]int32) []Linear {
+	if !slices.ContainsFunc(terms, func(l Linear) bool { return l.View.isPublic() }) {
+		return terms
+	}
+	terms = slices.Clone(terms)
+	for i := range terms {
+		if !terms[i].View.isPublic() {
+			continue
+		}
+		v := *terms[i].View
+		v.Groups = slices.Clone(v.Groups)
+		for j := range v.Groups {
+			v.Groups[j] = v.Groups[j].WithIds(func(id TensorID) []int32 { return values[id] })
+		}
+		terms[i].View = &v
+	}
+	return terms
+}
+
+// WithIds returns the group with the entries of the input that wires it, if there is
+// one, which values returns.
+func (g Group) WithIds(values func(TensorID) []int32) Group {
+	if g.Map == MapPublic {
+		g.Entries = values(g.Ids)
+	}
+	return g
+}
+
+// validateIds checks that every entry that the input may have is an index of the
+// source axis: then so are those of a statement, of which the verifier checks that
+// they are within the range of their tensor.
+func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
+	if len(g.In) != 1 || g.Ids < 0 || int(g.Ids) >= len(tensors) || tensors[g.Ids].Kind != Input {
+		return fmt.Errorf("view: tensor %d, which is to wire one axis, is no input", g.Ids)
+	}
+	t := &tensors[g.Ids]
+	// Both are valid shapes, and Out has been checked, so nothing overflows.
+	if n := Size(t.Shape); n != sizeOf(out, g.Out) {
+		return fmt.Errorf("view: %d public indexes wire %d entries", n, sizeOf(out, g.Out))
+	}
+	if n := in[g.In[0]]; t.Min < 0 || t.Max >= int64(n) {
+		return fmt.Errorf("view: public indexes in [%d, %d] of an axis of %d", t.Min, t.Max, n)
+	}
+	return nil
+}

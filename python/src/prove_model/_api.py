@@ -1,0 +1,187 @@
+"""The functions of the package. Each writes what the command needs into a folder of its own, runs it, and reads what it
+gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ._arrays import Inputs, read, write
+from ._command import Outcome, run
+from ._errors import InaccurateError, ProveModelError
+from ._models import as_file
+from ._progress import Listener, Progress
+from ._results import Key, Proof, Verdict, proof_of
+
+VALID, NOT_VALID, INACCURATE = 0, 1, 3  # exit codes
+
+
+def prove(
+    model: Any,
+    inputs: Inputs | None = None,
+    *,
+    calibration: Inputs | None = None,
+    ranges: str | os.PathLike[str] | None = None,
+    max_error: float | None = None,
+    progress: Progress = None,
+    **options: Any,
+) -> Proof:
+    """Quantises a model, commits to its weights, and proves what it gives on the inputs.
+
+    The model is the path of an ONNX file or of a folder, an ONNX ModelProto, a torch module or a scikit-learn estimator.
+    inputs are arrays by the names of the model's inputs, or one array, or a list of arrays in their order, or the path
+    of a file; without any a random input is proved. If the model leaves the size of its batch open, any leading axis
+    will do. calibration are samples that set the ranges of all values: arrays with samples along the first axis.
+
+    With max_error, a fraction of an output's range, a run that is further from the float model raises InaccurateError.
+    Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
+    dim={"batch": 4}, no_cache=True, …
+
+    Raises ProveModelError with the command's whole text if it does not accept something.
+    """
+    with TemporaryDirectory() as temp:
+        folder = Path(temp)
+        arguments = of_model(model, inputs, calibration, ranges, folder)
+        proof, key = folder / "x.proof", folder / "x.vk"
+        arguments += ["--proof", str(proof), "--vk", str(key), *flags({**options, "max_error": max_error})]
+        outcome = succeed(run(arguments, listen(progress)))
+        return proof_of(proof.read_bytes(), key.read_bytes(), outcome.result)
+
+
+def commit(
+    model: Any,
+    inputs: Inputs | None = None,
+    *,
+    calibration: Inputs | None = None,
+    ranges: str | os.PathLike[str] | None = None,
+    progress: Progress = None,
+    **options: Any,
+) -> Key:
+    """Quantises a model and commits to its weights, without proving anything. Parameters are those of prove; inputs set
+    the ranges if there is neither calibration nor ranges."""
+    with TemporaryDirectory() as temp:
+        folder = Path(temp)
+        key = folder / "x.vk"
+        arguments = ["commit", *of_model(model, inputs, calibration, ranges, folder), "--vk", str(key), *flags(options)]
+        outcome = succeed(run(arguments, listen(progress)))
+        return Key(key.read_bytes(), outcome.result["model_commitment"], outcome.result)
+
+
+def verify(
+    proof: Proof | bytes | str | os.PathLike[str],
+    key: Key | bytes | str | os.PathLike[str],
+    *,
+    inputs: Inputs | None = None,
+    commitment: str | None = None,
+    min_bits: int = 100,
+) -> Verdict:
+    """Checks a proof against a key; both may be paths, bytes, or what prove and commit gave.
+
+    The key stands for the model: have it, or the commitment, from a source that you trust. With inputs the proof must be
+    about these. A proof that does not hold gives a verdict that is false and says why. Raises ProveModelError if a
+    file cannot be read, or an option is not understood.
+    """
+    with TemporaryDirectory() as temp:
+        folder = Path(temp)
+        arguments = ["verify", "--proof", file_of(proof, folder / "x.proof"), "--vk", file_of(key, folder / "x.vk")]
+        if inputs is not None:
+            arguments += ["--input", write(inputs, folder / "input.npz")]
+        outcome = run([*arguments, *flags({"commitment": commitment, "min_bits": min_bits})])
+    if outcome.code not in (VALID, NOT_VALID) or outcome.result is None:
+        raise error(outcome)
+    r = outcome.result
+    if not r["valid"] or outcome.code != VALID:
+        return Verdict(False, r.get("reason", "the command does not say why").replace(f"input {temp}{os.sep}input.npz: ", "", 1))
+    return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
+                   r["security_bits"], r.get("input_saturated", 0), r["seconds"])
+
+
+def check_key(model: Any, key: Key | bytes | str | os.PathLike[str], *, progress: Progress = None, **options: Any) -> str:
+    """Whether a key is a model's: makes it again from the model. Gives "" if it is, and else why it is not.
+
+    The model is a path or a ModelProto: the very file that the key was made from."""
+    with TemporaryDirectory() as temp:
+        folder = Path(temp)
+        arguments = ["check-key", "--model", as_file(model, None, folder), "--vk", file_of(key, folder / "x.vk"), *flags(options)]
+        outcome = run(arguments, listen(progress))
+    if outcome.code not in (VALID, NOT_VALID) or outcome.result is None:
+        raise error(outcome)
+    return "" if outcome.code == VALID else outcome.result["reason"] or "the command does not say why"
+
+
+def inspect(
+    model: Any = None,
+    inputs: Inputs | None = None,
+    *,
+    key: Key | bytes | str | os.PathLike[str] | None = None,
+    proof: Proof | bytes | str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Describes a model, or a key, or a proof (with its key): what `prove-model inspect --json` prints."""
+    with TemporaryDirectory() as temp:
+        folder = Path(temp)
+        arguments = ["inspect", *flags(options)]
+        if isinstance(proof, Proof) and key is None:
+            key = proof.key
+        if proof is not None:
+            arguments += ["--proof", file_of(proof, folder / "x.proof")]
+        if key is not None:
+            arguments += ["--vk", file_of(key, folder / "x.vk")]
+        if model is not None:
+            arguments += of_model(model, inputs, None, None, folder)
+        description: dict[str, Any] = succeed(run(arguments)).result
+        return description
+
+
+def of_model(model: Any, inputs: Inputs | None, calibration: Inputs | None, ranges: str | os.PathLike[str] | None, folder: Path) -> list[str]:
+    """The flags that name a model and its arrays."""
+    arguments = ["--model", as_file(model, calibration if inputs is None else inputs, folder)]
+    for name, arrays in (("input", inputs), ("calibration", calibration)):
+        if arrays is not None:
+            arguments += [f"--{name}", write(arrays, folder / f"{name}.npz")]
+    if ranges is not None:
+        arguments += ["--ranges", os.fspath(ranges)]
+    return arguments
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Flags of the command for options by their names in Python. None and False are left out."""
+    arguments = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            arguments.append(flag)
+        elif isinstance(value, Mapping):
+            arguments += [f"{flag}={k}={v}" for k, v in value.items()]
+        elif value is not None and value is not False:
+            arguments.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    return arguments
+
+
+def listen(progress: Progress) -> Listener:
+    return Listener(progress)
+
+
+def file_of(content: Proof | Key | bytes | str | os.PathLike[str], path: Path) -> str:
+    """A file with the content: the path itself if it is one."""
+    if isinstance(content, (Proof, Key)):
+        content = content.file
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        path.write_bytes(content)
+        return os.fspath(path)
+    return os.fspath(content)
+
+
+def succeed(outcome: Outcome) -> Outcome:
+    if outcome.code != VALID:
+        raise error(outcome)
+    return outcome
+
+
+def error(outcome: Outcome) -> ProveModelError:
+    if outcome.code == INACCURATE:
+        return InaccurateError(outcome.message, outcome.hint, outcome.result or {})
+    return ProveModelError(outcome.message or f"the command ended with code {outcome.code} and said nothing", outcome.hint)

@@ -1,0 +1,58 @@
+"""Arrays to and from the command's files."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Inputs = Any
+"""Arrays by the names of inputs; or one array, or a list or tuple of arrays in the order of the inputs; or the path of
+a file that the command reads. A torch tensor is an array too."""
+
+
+def as_array(value: Any) -> Array:
+    """A NumPy array of numbers or booleans."""
+    if hasattr(value, "detach"):  # a torch tensor
+        value = value.detach().cpu().numpy()
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"an input of type {array.dtype} is not an array of numbers")
+    return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+
+
+def is_path(inputs: Inputs) -> bool:
+    return isinstance(inputs, (str, os.PathLike))
+
+
+def named(inputs: Inputs) -> dict[str, Array]:
+    """The arrays by name; those without one are called arr_0, arr_1, …"""
+    if isinstance(inputs, Mapping):
+        return {str(name): as_array(value) for name, value in inputs.items()}
+    if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)) and any(np.ndim(x) > 0 for x in inputs):
+        if all(hasattr(x, "shape") for x in inputs):
+            return {f"arr_{i}": as_array(value) for i, value in enumerate(inputs)}
+    return {"arr_0": as_array(inputs)}
+
+
+def write(inputs: Inputs, path: Path) -> str:
+    """A file of the arrays for the command, at the path unless the inputs are a file already."""
+    if is_path(inputs):
+        return os.fspath(inputs)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in named(inputs).items():
+            dtype = array.dtype.newbyteorder("<")
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array, dtype).reshape(array.shape), allow_pickle=False)
+    return os.fspath(path)
+
+
+def read(tensors: Sequence[Mapping[str, Any]], what: str = "values") -> dict[str, Array]:
+    """The arrays of the command's JSON, by name."""
+    return {t["name"]: np.array(t[what], dtype=np.float64).reshape(t["shape"]) for t in tensors}

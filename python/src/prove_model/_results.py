@@ -1,0 +1,144 @@
+"""What proving and verifying gives."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ._arrays import Array, read
+from ._errors import InvalidProof
+
+
+@dataclass(frozen=True)
+class Key:
+    """A verification key: the quantised model without its weights, and a commitment to these."""
+
+    file: bytes = field(repr=False)
+    commitment: str = ""
+    """The digest of the key, in hexadecimal, which stands for the model: publish it, and compare it whole. "" if the
+    key was read from a file."""
+
+    report: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the command said with --json when it made the key."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        Path(path).write_bytes(self.file)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Key:
+        return cls(Path(path).read_bytes())
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How far an output is from the float model's."""
+
+    max_error: float
+    """Largest absolute difference."""
+    range_error: float
+    """The same in units of the float output's range, 0 included."""
+    cosine: float
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """How many values of a place were clipped to the range that calibration gave it."""
+
+    where: str
+    count: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of the work and its time."""
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A proof, with the key that it is for and what is known about the run."""
+
+    file: bytes = field(repr=False)
+    key: Key
+    outputs: dict[str, Array] = field(repr=False)
+    float_outputs: dict[str, Array] = field(repr=False)
+    """Those of the float model on the same inputs, which the proof does not speak of."""
+    accuracy: dict[str, Accuracy]
+    within_bar: bool
+    """Whether every output is as close to the float model's as ``max_error`` (by default 1 % of its range) asks."""
+    saturated: list[Saturation]
+    advice: str
+    """What would bring the outputs closer, "" if there is nothing to be said."""
+    phases: list[Phase] = field(repr=False)
+    security_bits: float
+    """Of the weakest round, proofs of work included."""
+    report: dict[str, Any] = field(repr=False)
+    """All that the command says with --json."""
+
+    @property
+    def commitment(self) -> str:
+        return self.key.commitment
+
+    def save(self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> None:
+        """Writes the proof, and its key if a path for it is given."""
+        Path(path).write_bytes(self.file)
+        if key is not None:
+            self.key.save(key)
+
+
+def proof_of(file: bytes, key: bytes, report: dict[str, Any]) -> Proof:
+    """A proof with what the command said of it."""
+    outputs = report["outputs"]
+    return Proof(
+        file, Key(key, report["model_commitment"]), read(outputs), read(outputs, "float"),
+        {o["name"]: Accuracy(o["max_error"], o["range_error"], o["cosine"]) for o in outputs},
+        report["within_bar"], [Saturation(s["where"], s["count"], s["of"]) for s in report["saturated"] or []],
+        report.get("advice", ""), [Phase(p["name"], p["seconds"], p["cpu_seconds"]) for p in report["phases"]],
+        report["security_bits"], report)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a proof holds, and what it says if it does. True in a condition if and only if it holds."""
+
+    valid: bool
+    reason: str
+    """Why it does not hold, "" if it does."""
+    _commitment: str = ""
+    _inputs: dict[str, Array] = field(default_factory=dict, repr=False)
+    _outputs: dict[str, Array] = field(default_factory=dict, repr=False)
+    security_bits: float = 0.0
+    """Of the weakest round, proofs of work included; 0 if the proof does not hold."""
+    clipped: int = 0
+    """Entries of the given inputs that are beyond the model's range: the proof is the same for all of these."""
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+    def require(self) -> Verdict:
+        """The verdict itself. Raises InvalidProof if the proof does not hold."""
+        if not self.valid:
+            raise InvalidProof(self.reason)
+        return self
+
+    @property
+    def commitment(self) -> str:
+        """Of the key that the proof holds for: it stands for the model. Raises InvalidProof."""
+        return self.require()._commitment
+
+    @property
+    def inputs(self) -> dict[str, Array]:
+        """What the proof says that the model was run on, as it was rounded. Raises InvalidProof."""
+        return self.require()._inputs
+
+    @property
+    def outputs(self) -> dict[str, Array]:
+        """What the proof says that the model gives. Raises InvalidProof."""
+        return self.require()._outputs

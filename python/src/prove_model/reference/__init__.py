@@ -1,0 +1,50 @@
+"""A second verifier, in Python alone: written from docs/proof-format.md, it shares no code with the command.
+
+Slower than the command, which is the one to use; it is for those who want to read what a verifier does, or to hear two.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import Array, Inputs, is_path, named
+from .._results import Key, Proof, Verdict
+from ._verifier import statement
+from ._verifier.errors import Invalid
+
+
+def verify(
+    proof: Proof | bytes | str | os.PathLike[str],
+    key: Key | bytes | str | os.PathLike[str],
+    *,
+    inputs: Inputs | None = None,
+    commitment: str | None = None,
+    min_bits: int = 100,
+) -> Verdict:
+    """Checks a proof against a key, as prove_model.verify does. inputs are arrays."""
+    if is_path(inputs):
+        raise TypeError("this verifier takes inputs as arrays")
+    started = time.monotonic()
+    try:
+        given = None if inputs is None else {n: [float(x) for x in a.reshape(-1)] for n, a in named(inputs).items()}
+        checked = statement.check(content(key), content(proof), given, commitment, min_bits)
+    except Invalid as reason:
+        return Verdict(False, str(reason))
+    except RecursionError:
+        return Verdict(False, "virtual tensors are nested too deep")
+    return Verdict(True, "", checked.vk.commitment.hex(), arrays(statement.inputs(checked)), arrays(statement.outputs(checked)),
+                   statement.bits(checked), seconds=time.monotonic() - started)
+
+
+def content(source: Proof | Key | bytes | str | os.PathLike[str]) -> bytes:
+    if isinstance(source, (Proof, Key)):
+        return source.file
+    return bytes(source) if isinstance(source, (bytes, bytearray, memoryview)) else Path(source).read_bytes()
+
+
+def arrays(tensors: list[tuple[str, list[int], list[float]]]) -> dict[str, Array]:
+    return {name: np.array(values, dtype=np.float64).reshape(shape) for name, shape, values in tensors}

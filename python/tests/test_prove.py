@@ -1,0 +1,164 @@
+"""Proving and verifying the bundled model, and all that can be wrong with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prove_model
+import prove_model.reference
+from prove_model._arrays import Array
+
+
+def test_proves_and_verifies(proof: prove_model.Proof, image: Array, samples: Array, tmp_path: Path) -> None:
+    logits = proof.outputs["logits"]
+    assert logits.shape == (1, 10)
+    assert np.abs(logits - proof.float_outputs["logits"]).max() == pytest.approx(proof.accuracy["logits"].max_error)
+    assert proof.within_bar and proof.security_bits >= 100 and {p.name for p in proof.phases} >= {"prove", "open"}
+    proof.save(tmp_path / "x.proof", tmp_path / "x.vk")
+    for p, k in ((proof, proof.key), (proof.file, proof.key.file), (tmp_path / "x.proof", str(tmp_path / "x.vk"))):
+        verdict = prove_model.verify(p, k, inputs={"image": image}, commitment=proof.commitment)
+        assert verdict and verdict.valid and verdict.reason == ""
+        assert np.array_equal(verdict.outputs["logits"], logits)
+        assert np.array_equal(verdict.inputs["image"], image)
+        assert verdict.commitment == proof.commitment and verdict.security_bits >= 100
+    assert prove_model.Key.load(tmp_path / "x.vk").file == proof.key.file
+
+
+def test_a_proof_that_does_not_hold(proof: prove_model.Proof, image: Array) -> None:
+    altered = bytearray(proof.file)
+    altered[len(altered) // 2] ^= 1
+    verdict = prove_model.verify(bytes(altered), proof.key)
+    assert not verdict and verdict.reason
+    for read in (lambda: verdict.outputs, lambda: verdict.inputs, lambda: verdict.commitment, verdict.require):
+        with pytest.raises(prove_model.InvalidProof, match=r"\w"):
+            read()
+    other = image.copy()
+    other[0, 0, 4, 4] += 0.5
+    refused = prove_model.verify(proof, proof.key, inputs=other)
+    assert not refused and "another input" in refused.reason and "/" not in refused.reason
+    assert not prove_model.verify(proof, proof.key, commitment="00" * 32)
+    assert "--min-bits" in prove_model.verify(proof, proof.key, min_bits=128).reason
+    assert not prove_model.verify(proof.file[:1000], proof.key)
+    assert not prove_model.verify(b"", b"")
+
+
+def test_both_verifiers_say_the_same(proof: prove_model.Proof, image: Array) -> None:
+    ours, other = prove_model.verify(proof, proof.key), prove_model.reference.verify(proof, proof.key, inputs=image)
+    assert other.valid and ours.commitment == other.commitment
+    assert np.array_equal(ours.outputs["logits"], other.outputs["logits"])
+    assert other.security_bits == pytest.approx(ours.security_bits, abs=0.1)
+    assert not prove_model.reference.verify(proof, proof.key, inputs={"image": image + 1})
+    assert not prove_model.reference.verify(proof, proof.key, commitment="00" * 32)
+    assert not prove_model.reference.verify(proof.file[:-40], proof.key)
+
+
+def test_ways_to_say_the_same_input(model: Path, image: Array, samples: Array, proof: prove_model.Proof, tmp_path: Path) -> None:
+    file = tmp_path / "input.npy"
+    np.save(file, image)
+    for inputs in (image[0, 0].tolist(), {"image": image.astype(np.float32)}, [image], file, np.asfortranarray(image)):
+        again = prove_model.prove(model, inputs, calibration=samples)
+        assert again.file == proof.file and again.key.file == proof.key.file
+
+
+def test_commit_gives_the_key_of_prove(model: Path, samples: Array, proof: prove_model.Proof) -> None:
+    key = prove_model.commit(model, calibration=samples)
+    assert key.file == proof.key.file and key.commitment == proof.commitment and key.report["parameters"] == 18586
+    assert prove_model.check_key(model, key) == ""
+    other = prove_model.commit(model, calibration=samples, headroom=3)
+    assert other.commitment != key.commitment
+    altered = bytearray(key.file)
+    altered[len(altered) // 2] ^= 1
+    assert prove_model.check_key(model, bytes(altered)) != ""
+
+
+def test_a_proto_is_the_file(model: Path, image: Array, samples: Array, proof: prove_model.Proof) -> None:
+    onnx = pytest.importorskip("onnx")
+    again = prove_model.prove(onnx.load(model), image, calibration=samples)
+    assert np.array_equal(again.outputs["logits"], proof.outputs["logits"])
+
+
+def test_inaccurate(model: Path, image: Array, samples: Array) -> None:
+    with pytest.raises(prove_model.InaccurateError, match="is off by") as caught:
+        prove_model.prove(model, 100 * image, calibration=samples, max_error=0.01)
+    assert caught.value.report["output"] == "logits" and caught.value.hint in str(caught.value)
+    with pytest.warns(prove_model.ProveModelWarning, match="FAR FROM THE FLOAT MODEL"):
+        far = prove_model.prove(model, 100 * image, calibration=samples)
+    assert not far.within_bar and far.saturated[0].where == "the input" and far.advice
+
+
+def test_errors_have_the_whole_text(model: Path, image: Array, tmp_path: Path) -> None:
+    with pytest.raises(prove_model.ProveModelError, match=r"has shape \[1 1 8 8\], 64 elements, but 56 are given"):
+        prove_model.prove(model, image[..., :7])
+    with pytest.raises(prove_model.ProveModelError, match="unknown flag: --nonsense") as caught:
+        prove_model.prove(model, image, nonsense=1)
+    assert "--help" in caught.value.hint
+    with pytest.raises(prove_model.ProveModelError, match="no such file"):
+        prove_model.prove(tmp_path / "none.onnx", image)
+    with pytest.raises(prove_model.ProveModelError, match="want auto or w8a8 or exact"):
+        prove_model.prove(model, image, mode="int4")
+    with pytest.raises(prove_model.ProveModelError, match="hexadecimal"):
+        prove_model.verify(b"", b"", commitment="00")
+    with pytest.raises(TypeError, match="want the path"):
+        prove_model.prove(object(), image)
+    with pytest.raises(TypeError, match="not an array of numbers"):
+        prove_model.prove(model, np.array(["a"]))
+
+
+def test_progress(model: Path, image: Array, samples: Array) -> None:
+    said: list[tuple[str, float]] = []
+    prove_model.prove(model, image, calibration=samples, progress=lambda phase, part: said.append((phase, part)))
+    assert [phase for phase, part in said if part == 1][-2:] == ["open", "self-check"]
+    assert all(0 <= part <= 1 for _, part in said)
+
+
+def test_a_bar_is_shown(model: Path, image: Array, samples: Array, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    prove_model.prove(model, image, calibration=samples, progress=True)
+    assert "self-check" in capfd.readouterr().err
+    prove_model.prove(model, image, calibration=samples, progress=False)
+    assert capfd.readouterr().err == ""
+
+
+def test_inspect(model: Path, image: Array, proof: prove_model.Proof) -> None:
+    assert prove_model.inspect(model, image)["parameters"] == 18586
+    assert prove_model.inspect(key=proof.key)["model_commitment"] == proof.commitment
+    assert prove_model.inspect(proof=proof)["proof_bytes"] == len(proof.file)
+
+
+def test_is_the_command(proof: prove_model.Proof, tmp_path: Path) -> None:
+    proof.save(tmp_path / "x.proof", tmp_path / "x.vk")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "prove_model", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    valid = run("verify", "--proof", "x.proof", "--vk", "x.vk")
+    assert valid.returncode == 0 and valid.stdout.startswith("VALID: the model with commitment " + proof.commitment)
+    assert run("verify", "--proof", "x.vk", "--vk", "x.vk").returncode == 1
+    assert run("verify").returncode == 2
+
+
+def test_no_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PROVE_MODEL_COMMAND", str(tmp_path / "none"))
+    with pytest.raises(prove_model.ProveModelError, match="there is no command") as caught:
+        prove_model.verify(b"", b"")
+    assert "PROVE_MODEL_COMMAND" in caught.value.hint
+
+
+def test_names_of_any_kind(tmp_path: Path) -> None:
+    """Names come from files of others; a key has them in printable characters."""
+    onnx = pytest.importorskip("onnx")
+    name, out = "file", "caf\u00e9 \x1b[2K/../y"
+    helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
+    declared: list[Any] = [helper.make_tensor_value_info(n, float_, [1, 3]) for n in (name, out)]
+    graph = helper.make_graph([helper.make_node("Relu", [name], [out])], "g", declared[:1], declared[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    proof = prove_model.prove(proto, {name: np.array([[-1.0, 0.5, 2]])})
+    assert proof.outputs[out].tolist() == [[0, 0.5, 2]]
+    (printed, values), = prove_model.verify(proof, proof.key).outputs.items()
+    assert values.tolist() == [[0, 0.5, 2]] and printed.isprintable() and printed.startswith("caf\u00e9 ")

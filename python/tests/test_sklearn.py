@@ -1,0 +1,30 @@
+"""Estimators of scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import prove_model
+
+pytest.importorskip("skl2onnx")
+datasets, neural = pytest.importorskip("sklearn.datasets"), pytest.importorskip("sklearn.neural_network")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_perceptrons() -> None:
+    images, labels = datasets.load_digits(return_X_y=True)
+    images = images.astype(np.float32) / 16
+    classifier = neural.MLPClassifier((16,), max_iter=20, random_state=0).fit(images[:500], labels[:500])
+    proof = prove_model.prove(classifier, images[500:504], calibration=images[:200])
+    (name, probabilities), = proof.outputs.items()
+    assert name == "probabilities" and np.abs(probabilities - classifier.predict_proba(images[500:504])).max() < 0.01
+    assert prove_model.verify(proof, proof.key, inputs=images[500:504])
+    regressor = neural.MLPRegressor(hidden_layer_sizes=(8,), max_iter=20, random_state=0).fit(images[:500], labels[:500])
+    proof = prove_model.prove(regressor, images[500:502], calibration=images[:200])
+    assert np.allclose(next(iter(proof.outputs.values())).ravel(), regressor.predict(images[500:502]), atol=0.02)
+
+
+def test_an_estimator_that_was_not_fitted() -> None:
+    with pytest.raises(prove_model.ProveModelError, match="not fitted"):
+        prove_model.prove(neural.MLPClassifier(), np.zeros((1, 4)))

@@ -1,0 +1,233 @@
+// Command dist builds what a release consists of: an archive for each system, with
+// the command, its manual pages and shell completions, and the checksums of all. The
+// same commit gives the same bytes, wherever it is built.
+//
+//	go run ./scripts/dist [-o dist] [-targets linux/amd64,…] [-gpu auto|require|off]
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// targets are built without a C compiler, for the CPU alone.
+var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+// documents go into every archive.
+var documents = []string{"README.md", "LICENSE", "NOTICE", "CHANGELOG.md", "SECURITY.md"}
+
+// shells are those that cobra writes completions for, with the files' extensions.
+var shells = map[string]string{"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1"}
+
+// flags of the compiler: nothing of the machine, and no symbols. The commit is stamped
+// in, whatever GOFLAGS of the environment says.
+const flags = "-trimpath -buildvcs=true '-ldflags=-s -w -buildid='"
+
+func main() {
+	out := flag.String("o", "dist", "`folder` for the archives")
+	wanted := flag.String("targets", strings.Join(targets, ","), "`systems`, as GOOS/GOARCH")
+	gpu := flag.String("gpu", "auto", "`when` to build Linux with GPU support: auto (where it can be), require or off")
+	flag.Parse()
+	if err := run(*out, strings.Split(*wanted, ","), *gpu); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string, wanted []string, gpu string) error {
+	work, err := os.MkdirTemp("", "prove-model-dist")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	r := &release{work: work, out: out}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, target := range wanted {
+		goos, goarch, ok := strings.Cut(target, "/")
+		if !ok {
+			return fmt.Errorf("target %q: want GOOS/GOARCH, such as linux/amd64", target)
+		}
+		if err := r.plain(goos, goarch); err != nil {
+			return err
+		}
+	}
+	if gpu != "off" {
+		if err := r.withGPU(); err != nil {
+			if gpu == "require" {
+				return err
+			}
+			fmt.Fprintln(os.Stderr, "dist: no archive with GPU support:", err)
+		}
+	}
+	return r.checksums()
+}
+
+// release is what all archives share.
+type release struct {
+	work, out string
+	version   string
+	time      time.Time // of the commit
+	common    []file    // documents, manual pages, completions
+	archives  []string  // names of those that were written
+}
+
+// describe finds the version and makes what is the same on every system, with a build
+// for this one.
+func (r *release) describe() error {
+	stamp, err := output("git", "log", "-1", "--format=%cI")
+	if err != nil {
+		return fmt.Errorf("the version is that of a Git commit: %w", err)
+	}
+	if r.time, err = time.Parse(time.RFC3339, stamp); err != nil {
+		return err
+	}
+	r.time = r.time.UTC()
+	if r.version, err = output("git", "describe", "--tags", "--always", "--abbrev=12", "--dirty"); err != nil {
+		return err
+	}
+	for _, name := range documents {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		r.common = append(r.common, file{name, data, false})
+	}
+	command := filepath.Join(r.work, "host")
+	if err := build(command, runtime.GOOS, runtime.GOARCH); err != nil {
+		return err
+	}
+	manuals := filepath.Join(r.work, "man")
+	if err := os.Mkdir(manuals, 0o755); err != nil {
+		return err
+	}
+	if _, err := output(command, "man", manuals); err != nil {
+		return err
+	}
+	pages, err := os.ReadDir(manuals)
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		data, err := os.ReadFile(filepath.Join(manuals, page.Name()))
+		if err != nil {
+			return err
+		}
+		r.common = append(r.common, file{"man/man1/" + page.Name(), data, false})
+	}
+	for shell, extension := range shells {
+		script, err := exec.Command(command, "completion", shell).Output()
+		if err != nil {
+			return fmt.Errorf("completions for %s: %w", shell, err)
+		}
+		r.common = append(r.common, file{"completions/prove-model." + extension, script, false})
+	}
+	return nil
+}
+
+// plain builds and packs the command for the CPU alone.
+func (r *release) plain(goos, goarch string) error {
+	command := filepath.Join(r.work, goos+"-"+goarch)
+	if err := build(command, goos, goarch); err != nil {
+		return err
+	}
+	return r.pack(command, goos+"_"+goarch, goos == "windows")
+}
+
+// withGPU does so for Linux, on this machine's processor, with GPU support. That
+// needs a C compiler, whose C library is what the program asks for.
+func (r *release) withGPU() error {
+	command := filepath.Join(r.work, "gpu")
+	cmd := exec.Command("scripts/build.sh", command)
+	cmd.Env = append(os.Environ(), "GPU=require", "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="+flags)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("scripts/build.sh: %w", err)
+	}
+	needs, err := newestSymbols(command)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("dist: with GPU support: needs %s or later\n", strings.ReplaceAll(needs, "GLIBC_", "glibc "))
+	return r.pack(command, "linux_"+runtime.GOARCH+"_cuda", false)
+}
+
+// newestSymbols returns the newest version of the C library that a program asks for.
+func newestSymbols(program string) (string, error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	symbols, err := f.ImportedSymbols()
+	if err != nil {
+		return "", err
+	}
+	newest, minor := "", 0
+	for _, s := range symbols {
+		var n int
+		if _, err := fmt.Sscanf(s.Version, "GLIBC_2.%d", &n); err == nil && n >= minor {
+			newest, minor = s.Version, n
+		}
+	}
+	return newest, nil
+}
+
+// pack writes an archive with a built command.
+func (r *release) pack(command, system string, windows bool) error {
+	data, err := os.ReadFile(command)
+	if err != nil {
+		return err
+	}
+	name, program, write, extension := fmt.Sprintf("prove-model_%s_%s", r.version, system), "prove-model", tarball, ".tar.gz"
+	if windows {
+		program, write, extension = "prove-model.exe", zipfile, ".zip"
+	}
+	files := slices.Concat([]file{{program, data, true}}, r.common)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	for i := range files {
+		files[i].name = name + "/" + files[i].name
+	}
+	var archive bytes.Buffer
+	if err := write(&archive, files, r.time); err != nil {
+		return err
+	}
+	r.archives = append(r.archives, name+extension)
+	fmt.Printf("dist: %s, %.1f MB\n", name+extension, float64(archive.Len())/1e6)
+	return os.WriteFile(filepath.Join(r.out, name+extension), archive.Bytes(), 0o644)
+}
+
+// build compiles the command.
+func build(path, goos, goarch string) error {
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/prove-model")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="+flags)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go build for %s/%s: %w", goos, goarch, err)
+	}
+	return nil
+}
+
+// output runs a program and returns what it prints.
+func output(name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,157 @@
+"""Tiny models of every family with random weights, in the Hugging Face layout, with what transformers computes: for the tests of hf.
+
+  python scripts/hf/families.py [OUT] [--seed 11] [NAME…]       writes hf/testdata
+
+needs torch 2 (CPU), transformers 5.23.0, gguf 0.19.0 and numpy 2.4.6 from PyPI. The models are read back from their files in float32, so that the expectation
+is that of the stored weights and of nothing else. expected.json has the input, expected.npy the output.
+"""
+import argparse
+import json
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+import transformers as tf
+from safetensors.torch import load_file
+
+base = dict(vocab_size=48, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=32)
+kv = dict(num_key_value_heads=2)
+four = {**base, "num_hidden_layers": 4}
+vit = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, image_size=12, patch_size=4)
+bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
+llama3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
+linear = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+long = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0], "original_max_position_embeddings": 16}
+models = {
+    "gpt2": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=4, n_positions=32)), f32),
+    "gpt2-inverse": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=4, n_positions=32, n_inner=40,
+        scale_attn_by_inverse_layer_idx=True, activation_function="relu", tie_word_embeddings=False)), f16),
+    "llama": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, **kv, rope_theta=500000.0)), bf16),
+    "llama-bias": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, attention_bias=True, mlp_bias=True, tie_word_embeddings=True, rope_parameters=linear)), f32),
+    "llama3-rope-scaling": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**base, **kv, rope_parameters=llama3)), bf16),
+    "mistral": (lambda: tf.MistralForCausalLM(tf.MistralConfig(**base, **kv, sliding_window=5)), bf16),
+    "qwen2": (lambda: tf.Qwen2ForCausalLM(tf.Qwen2Config(**base, **kv, tie_word_embeddings=True)), bf16),
+    "qwen2-window": (lambda: tf.Qwen2ForCausalLM(tf.Qwen2Config(**four, **kv, use_sliding_window=True, sliding_window=5, max_window_layers=2)), bf16),
+    "qwen3": (lambda: tf.Qwen3ForCausalLM(tf.Qwen3Config(**base, **kv, head_dim=8)), bf16),
+    "qwen3-moe": (lambda: tf.Qwen3MoeForCausalLM(tf.Qwen3MoeConfig(**four, **kv, head_dim=4, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=12, norm_topk_prob=True, decoder_sparse_step=2, mlp_only_layers=[3])), bf16),
+    "qwen3-moe-unnormalised": (lambda: tf.Qwen3MoeForCausalLM(tf.Qwen3MoeConfig(**base, **kv, head_dim=4, num_experts=3, num_experts_per_tok=1,
+        moe_intermediate_size=12, norm_topk_prob=False)), bf16),
+    "mixtral": (lambda: tf.MixtralForCausalLM(tf.MixtralConfig(**base, **kv, num_local_experts=4, num_experts_per_tok=2, sliding_window=None)), bf16),
+    "gemma2": (lambda: tf.Gemma2ForCausalLM(tf.Gemma2Config(**base, **kv, head_dim=8, sliding_window=5, query_pre_attn_scalar=6,
+        attn_logit_softcapping=2.0, final_logit_softcapping=3.0)), bf16),
+    "gemma3": (lambda: tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(**{**base, "num_hidden_layers": 7}, **kv, head_dim=8, sliding_window=5, query_pre_attn_scalar=6)), bf16),
+    "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**base, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2, sliding_window=5)), bf16),
+    "phi3-longrope": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**base, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        original_max_position_embeddings=16, rope_parameters=long)), bf16),
+    "olmo2": (lambda: tf.Olmo2ForCausalLM(tf.Olmo2Config(**base, **kv)), bf16),
+    "gpt-neox": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**{**base, "hidden_size": 32}, rotary_pct=0.25)), f16),
+    "gpt-neox-serial": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**base, use_parallel_residual=False, rotary_pct=1.0)), f16),
+    "bert": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
+    "bert-mlm": (lambda: tf.BertForMaskedLM(tf.BertConfig(**base)), f32),
+    "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=48, dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=32)), f32),
+    "vit": (lambda: tf.ViTModel(tf.ViTConfig(**vit), add_pooling_layer=True), f32),
+    "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**vit, num_labels=5)), f32),
+    "sentence": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
+}
+
+
+def disturb(model):
+    """Weights of the size of trained ones, with a few large channels."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if p.dim() == 2 and any(s in name for s in ("embed", "wte")):
+                p.mul_(10)
+                p[:, 3] *= 8
+            elif p.dim() >= 2:
+                p.mul_(8)
+            else:
+                p.add_(0.2 * torch.randn_like(p))
+
+
+def make(name, out):
+    build, dtype = models[name]
+    d = out / name
+    m = build().eval()
+    disturb(m)
+    m.to(dtype).save_pretrained(d, **({"max_shard_size": "8KB"} if name == "qwen3" else {}))
+    m = type(m).from_pretrained(d, dtype=f32, attn_implementation="eager").eval()
+    gen = torch.Generator().manual_seed(3)
+    case = {}
+    if name.startswith("vit"):
+        x = torch.rand((1, 3, 12, 12), generator=gen)
+        case["pixel_values"] = [float(v) for v in x.flatten()]
+        args = dict(pixel_values=x)
+    else:
+        ids = torch.randint(0, 48, (1, 12), generator=gen)
+        case["input_ids"] = ids[0].tolist()
+        args = dict(input_ids=ids)
+    with torch.no_grad():
+        if name == "bert-mlm":
+            o = m.bert(**args)
+        else:
+            o = m(**args)
+    y = o.logits if "logits" in o else o.last_hidden_state
+    if name == "sentence":
+        (d / "modules.json").write_text(json.dumps([
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+            {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}], indent=2) + "\n")
+        (d / "1_Pooling").mkdir(exist_ok=True)
+        (d / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 16, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}) + "\n")
+        y = torch.nn.functional.normalize(y.mean(1), dim=-1)
+    np.save(d / "expected.npy", y[0].numpy().astype(np.float32))
+    (d / "expected.json").write_text(json.dumps(case) + "\n")
+    (d / "generation_config.json").unlink(missing_ok=True)
+
+
+def make_gguf(out):
+    """The model "llama" as llama.cpp's converter writes it: names of its own, and rows of queries and keys with the pairs that turn next to each other."""
+    src, d = out / "llama", out / "llama-gguf"
+    d.mkdir(exist_ok=True)
+    c = json.loads((src / "config.json").read_text())
+    w = gguf.GGUFWriter(d / "model.gguf", "llama")
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_embedding_length(c["hidden_size"])
+    w.add_block_count(c["num_hidden_layers"])
+    w.add_feed_forward_length(c["intermediate_size"])
+    w.add_head_count(c["num_attention_heads"])
+    w.add_head_count_kv(c["num_key_value_heads"])
+    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    w.add_rope_freq_base(c["rope_parameters"]["rope_theta"])
+    w.add_rope_dimension_count(c["head_dim"])
+    w.add_vocab_size(c["vocab_size"])
+    names = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+             "q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output", "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down"}
+    for name, t in load_file(src / "model.safetensors").items():
+        t = t.float().numpy()
+        part = name.split(".")
+        heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}.get(part[-2])
+        if heads:
+            t = t.reshape(heads, 2, t.shape[0] // heads // 2, t.shape[1]).swapaxes(1, 2).reshape(t.shape)
+        prefix = f"blk.{part[2]}." if part[1] == "layers" else ""
+        w.add_tensor(f"{prefix}{names[part[-2]]}.weight", np.ascontiguousarray(t))
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+    for f in ("expected.json", "expected.npy"):
+        (d / f).write_bytes((src / f).read_bytes())
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("out", nargs="?", default=Path(__file__).resolve().parents[2] / "hf/testdata", type=Path)
+    a.add_argument("names", nargs="*")
+    a.add_argument("--seed", type=int, default=11)
+    a = a.parse_args()
+    for name in a.names or models:
+        torch.manual_seed(a.seed)
+        make(name, a.out)
+    if not a.names or "llama" in a.names:
+        make_gguf(a.out)
+
+
+if __name__ == "__main__":
+    main()

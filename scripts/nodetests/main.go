@@ -1,0 +1,273 @@
+// Command nodetests runs the backend tests of the onnx package, which
+// scripts/nodetests/write.py has written to a folder, in one process. See
+// scripts/node-tests.sh.
+//
+// A test is right if the integer model's outputs are those that the package has:
+// exactly where they are integers or truth values, and otherwise within a fraction
+// of their range. An input that decides on shapes, as the reader's error says, is
+// fixed in the model (onnx.Options.Fixed): the table has such tests in a column of
+// their own.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// test is an entry of index.json.
+type test struct {
+	Name string
+	Op   string
+	Odd  string // why it is not one of numeric tensors
+}
+
+func main() {
+	data := flag.String("data", "dist/node-tests/data", "the folder of the tests")
+	only := flag.String("only", "", "run the tests whose name matches this regular expression")
+	keep := flag.String("keep", "", "a file that lists tests which must be right")
+	update := flag.Bool("update", false, "write that file instead")
+	prove := flag.Int("prove", 20, "prove this many of the right ones, and verify that altered proofs are refused")
+	seed := flag.Uint64("seed", 1, "of the choice of these")
+	limit := flag.Duration("limit", 60*time.Second, "give a test up after that time")
+	table := flag.String("table", "", "write the table by operator, as Markdown, to this file")
+	verbose := flag.Bool("v", false, "print every test")
+	flag.Parse()
+	ok, err := run(os.Stdout, settings{*data, *only, *keep, *update, *prove, *seed, *limit, *table, *verbose})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "nodetests:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+type settings struct {
+	data, only, keep string
+	update           bool
+	prove            int
+	seed             uint64
+	limit            time.Duration
+	table            string
+	verbose          bool
+}
+
+func run(w io.Writer, s settings) (ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(s.data, "index.json"))
+	if err != nil {
+		return false, err
+	}
+	var index struct {
+		Onnx  string
+		Tests []test
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return false, err
+	}
+	match, err := regexp.Compile(s.only)
+	if err != nil {
+		return false, err
+	}
+	tests := slices.DeleteFunc(index.Tests, func(t test) bool { return !match.MatchString(t.Name) })
+	results := make([]result, len(tests))
+	forEach(len(tests), func(i int) {
+		results[i] = limited(s.limit, func() result { return try(filepath.Join(s.data, tests[i].Name), tests[i]) })
+		if s.verbose {
+			fmt.Fprintf(w, "%-12s %s %s\n", results[i].verdict, tests[i].Name, results[i].why)
+		}
+	})
+	rng := rand.New(rand.NewPCG(s.seed, 0))
+	order := rng.Perm(len(tests))
+	proved := 0
+	for _, i := range order {
+		if r := &results[i]; proved < s.prove && (r.verdict == right || r.verdict == rightFixed) {
+			proved++
+			if err := proves(filepath.Join(s.data, tests[i].Name), r.fixed, rng); err != nil {
+				r.verdict, r.why = wrong, fmt.Sprintf("proving: %v", err)
+			}
+		}
+	}
+	report(w, tests, results)
+	fmt.Fprintf(w, "%d of the right ones proved, and an alteration of each proof refused\n", proved)
+	if s.table != "" {
+		var b strings.Builder
+		writeTable(&b, tests, results)
+		if err := os.WriteFile(s.table, []byte(b.String()), 0o666); err != nil {
+			return false, err
+		}
+	}
+	ok = true
+	for i, r := range results {
+		if r.verdict == wrong || r.verdict == crash {
+			fmt.Fprintf(w, "%s: %s: %s\n", strings.ToUpper(string(r.verdict)), tests[i].Name, r.why)
+			ok = false
+		}
+	}
+	lost, err := kept(s, tests, results)
+	for _, l := range lost {
+		fmt.Fprintf(w, "NO LONGER RIGHT: %s\n", l)
+		ok = false
+	}
+	return ok, err
+}
+
+// forEach calls f for 0 … n−1, several at a time.
+func forEach(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// limited gives f up after a time. What it does then goes on, to no effect.
+func limited(limit time.Duration, f func() result) result {
+	done := make(chan result, 1)
+	go func() { done <- f() }()
+	select {
+	case r := <-done:
+		return r
+	case <-time.After(limit):
+		return result{verdict: crash, why: fmt.Sprintf("takes more than %v", limit)}
+	}
+}
+
+// kept compares the results with the list of tests that must be right, or writes
+// it.
+func kept(s settings, tests []test, results []result) (lost []string, err error) {
+	if s.keep == "" {
+		return nil, nil
+	}
+	now := map[string]verdict{}
+	var names []string
+	for i, t := range tests {
+		now[t.Name] = results[i].verdict
+		if v := results[i].verdict; v == right || v == rightFixed {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	if s.update {
+		return nil, os.WriteFile(s.keep, []byte(strings.Join(names, "\n")+"\n"), 0o666)
+	}
+	text, err := os.ReadFile(s.keep)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range strings.Fields(string(text)) {
+		if v, ran := now[name]; ran && v != right && v != rightFixed {
+			lost = append(lost, fmt.Sprintf("%s: %s", name, v))
+		} else if !ran && s.only == "" {
+			lost = append(lost, name+": there is no such test")
+		}
+	}
+	return lost, nil
+}
+
+// report prints the totals, the table by operator, and the refusals by reason.
+func report(w io.Writer, tests []test, results []result) {
+	writeTable(w, tests, results)
+	type group struct {
+		reason  string
+		count   int
+		example string
+	}
+	groups := map[string]*group{}
+	for i, r := range results {
+		if r.verdict != refused {
+			continue
+		}
+		reason := general(r.why)
+		if groups[reason] == nil {
+			groups[reason] = &group{reason: reason, example: tests[i].Name}
+		}
+		groups[reason].count++
+	}
+	var list []*group
+	for _, g := range groups {
+		list = append(list, g)
+	}
+	slices.SortFunc(list, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.reason, b.reason))
+	})
+	fmt.Fprintf(w, "\nrefusals, by reason:\n")
+	for _, g := range list {
+		fmt.Fprintf(w, "%4d  %s (%s)\n", g.count, g.reason, g.example)
+	}
+	counts := map[verdict]int{}
+	numeric := 0
+	for i, r := range results {
+		counts[r.verdict]++
+		if tests[i].Odd == "" {
+			numeric++
+		}
+	}
+	fmt.Fprintf(w, "\n%d tests, %d of numeric tensors: %d right as they are, %d with inputs fixed, %d refused, %d wrong, %d crashes\n",
+		len(tests), numeric, counts[right], counts[rightFixed], counts[refused], counts[wrong], counts[crash])
+}
+
+var file = regexp.MustCompile(`^(model|(in|out)put [0-9]+): [^ ]*: `)
+
+var quoted = regexp.MustCompile(`"[^"]*"|\[[-0-9 ]*\]|[-0-9.e+]*[0-9]`)
+
+// general is a reason without names and numbers.
+func general(why string) string {
+	line, rest, _ := strings.Cut(file.ReplaceAllString(why, ""), "\n")
+	if strings.HasSuffix(line, "cannot be used:") {
+		line, _, _ = strings.Cut(strings.TrimSpace(rest), "\n")
+	}
+	op := ""
+	if m := regexp.MustCompile(`"([A-Za-z0-9.]+)" "[^"]*": `).FindStringSubmatchIndex(line); m != nil {
+		op, line = line[m[2]:m[3]]+": ", line[m[1]:]
+	}
+	return op + quoted.ReplaceAllString(line, "…")
+}
+
+// writeTable writes the table by operator.
+func writeTable(w io.Writer, tests []test, results []result) {
+	type row struct {
+		op     string
+		counts map[verdict]int
+	}
+	rows := map[string]*row{}
+	for i, t := range tests {
+		if t.Odd != "" {
+			continue
+		}
+		if rows[t.Op] == nil {
+			rows[t.Op] = &row{t.Op, map[verdict]int{}}
+		}
+		rows[t.Op].counts[results[i].verdict]++
+	}
+	var list []*row
+	for _, r := range rows {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *row) int { return strings.Compare(a.op, b.op) })
+	fmt.Fprintln(w, "| operator | right | with inputs fixed | refused |")
+	fmt.Fprintln(w, "|---|---|---|---|")
+	for _, r := range list {
+		fmt.Fprintf(w, "| %s | %d | %d | %d |\n", r.op, r.counts[right], r.counts[rightFixed], r.counts[refused])
+	}
+}

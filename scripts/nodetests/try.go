@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx"
+)
+
+// verdict is what became of a test.
+type verdict string
+
+const (
+	right      verdict = "right"
+	rightFixed verdict = "right, fixed" // with inputs fixed in the model
+	refused    verdict = "refused"
+	odd        verdict = "odd" // not of numeric tensors
+	wrong      verdict = "wrong"
+	crash      verdict = "crash"
+)
+
+type result struct {
+	verdict verdict
+	why     string
+	fixed   []string // the inputs that were
+}
+
+// bar is how far floats may be from what the package has, in units of their range.
+const bar = 0.005
+
+// try runs a test of a folder on integers.
+func try(dir string, t test) (r result) {
+	if t.Odd != "" {
+		return result{verdict: odd, why: t.Odd}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r = result{verdict: crash, why: fmt.Sprintf("%v\n%s", p, debug.Stack())}
+		}
+	}()
+	want, err := tensors(dir, "output")
+	if err != nil {
+		return result{verdict: refused, why: err.Error()}
+	}
+	m, in, fixed, err := open(dir)
+	if err != nil {
+		return result{verdict: refused, why: err.Error()}
+	}
+	defer m.Close()
+	ctx := context.Background()
+	float, err := m.Run(ctx, in)
+	if err != nil {
+		return result{verdict: refused, why: err.Error()}
+	}
+	if why := compare(float, want, 1e-3); why != "" {
+		return result{verdict: wrong, why: "the float model: " + why, fixed: fixed}
+	}
+	c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in})
+	if err != nil {
+		return result{verdict: refused, why: err.Error()}
+	}
+	ran, err := c.Run(ctx, in)
+	if err != nil {
+		return result{verdict: refused, why: err.Error()}
+	}
+	if why := compare(ran.Outputs, want, bar); why != "" {
+		return result{verdict: wrong, why: why, fixed: fixed}
+	}
+	if len(fixed) > 0 {
+		return result{verdict: rightFixed, fixed: fixed}
+	}
+	return result{verdict: right}
+}
+
+// tensors reads input_0.pb, input_1.pb …, or outputs, of a folder.
+func tensors(dir, what string) (onnx.Inputs, error) {
+	var list onnx.Inputs
+	for i := 0; ; i++ {
+		path := filepath.Join(dir, fmt.Sprintf("%s_%d.pb", what, i))
+		if found, _ := filepath.Glob(path); found == nil {
+			return list, nil
+		}
+		in, err := onnx.ReadInputs(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s %d: %w", what, i, err)
+		}
+		list = append(list, in...)
+	}
+}
+
+var depends = regexp.MustCompile(`"([^"]*)" depends on the model's input`)
+
+// open reads a test's model and input. Inputs that the reader cannot do without
+// are fixed, and empty ones.
+func open(dir string) (*provemodel.Model, provemodel.Input, []string, error) {
+	all, err := tensors(dir, "input")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var fixed []string
+	for _, v := range all {
+		if len(v.Values) == 0 {
+			fixed = append(fixed, v.Name)
+		}
+	}
+	for {
+		var given, constant onnx.Inputs
+		for _, v := range all {
+			if slices.Contains(fixed, v.Name) {
+				constant = append(constant, v)
+			} else {
+				given = append(given, v)
+			}
+		}
+		m, err := provemodel.Open(filepath.Join(dir, "model.onnx"), provemodel.For(given), provemodel.Fix(constant))
+		if err == nil {
+			in, err := m.Input(given)
+			if err != nil {
+				m.Close()
+			}
+			return m, in, fixed, err
+		}
+		more := false
+		for _, name := range depends.FindAllStringSubmatch(err.Error(), -1) {
+			if slices.ContainsFunc(given, func(v onnx.Input) bool { return v.Name == name[1] }) && !slices.Contains(fixed, name[1]) {
+				fixed, more = append(fixed, name[1]), true
+			}
+		}
+		if !more {
+			return nil, nil, nil, err
+		}
+	}
+}
+
+// compare says how outputs differ from those that are wanted; "" if they do not.
+func compare(got []provemodel.Tensor, want onnx.Inputs, bar float64) string {
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d outputs, not %d", len(got), len(want))
+	}
+	for i, g := range got {
+		w := want[i]
+		if !slices.Equal(g.Shape, w.Shape) {
+			return fmt.Sprintf("output %d has shape %v, not %v", i, g.Shape, w.Shape)
+		}
+		lo, hi := 0.0, 0.0
+		for _, x := range w.Values {
+			lo, hi = min(lo, x), max(hi, x)
+		}
+		allowed := bar*(hi-lo) + 1e-6
+		switch {
+		case w.DType == graph.BFloat16: // the package rounds to it now and then
+			allowed += 0.01 * (hi - lo)
+		case !w.DType.IsFloat():
+			allowed = 0.499
+		}
+		for j, x := range w.Values {
+			if !(math.Abs(g.Values[j]-x) <= allowed) {
+				return fmt.Sprintf("output %d, entry %d is %v, not %v, of [%v, %v]", i, j, g.Values[j], x, lo, hi)
+			}
+		}
+	}
+	return ""
+}
+
+// proves proves a test's run, verifies the proof, and that it is refused with a bit
+// of it changed.
+func proves(dir string, fixed []string, rng *rand.Rand) error {
+	m, in, _, err := open(dir)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	ctx := context.Background()
+	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{in})
+	if err != nil {
+		return err
+	}
+	committed, err := provemodel.Commit(ctx, circuit, provemodel.SecurityBits(60), provemodel.GrindBits(4))
+	if err != nil {
+		return err
+	}
+	p, err := provemodel.Prove(ctx, committed, in)
+	if err != nil {
+		return err
+	}
+	altered := slices.Clone(p.File)
+	altered[rng.IntN(len(altered))] ^= 1 << rng.IntN(8)
+	if _, err := provemodel.Verify(committed.Key(), bytes.NewReader(altered), provemodel.MinBits(1)); err == nil {
+		return errors.New("an altered proof is accepted")
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+"""A proof against what somebody holds beside it: the input, the model's commitment, the security asked for."""
+
+import math
+import sys
+
+from . import frames, key, soundness
+from .errors import require
+from .multilinear import size
+from .schema import LOOKUP
+from .verifier import Verifier
+
+DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
+
+
+def check(vk_bytes, proof_bytes, given=None, commitment=None, min_bits=100, trace=None):
+    """The Verifier that has accepted the proof. given has the entries of each input, as a list in the order of the inputs
+    or a dictionary by name; trace is told every challenge. Raises Invalid, and RecursionError on a proof nested too deep."""
+    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
+    vk = key.read(vk_bytes)
+    require(commitment is None or commitment.lower() == vk.commitment.hex(), "the key has another commitment")
+    verifier = Verifier(vk, frames.read(proof_bytes, vk), trace)
+    if given is not None:
+        compare(verifier, given)
+    verifier.verify()
+    least = verifier.rounds.least()
+    require(least >= min_bits << soundness.UNIT,
+            f"{soundness.tenths(least) / 10} bits of security, less than the {min_bits} asked for")
+    return verifier
+
+
+def compare(verifier, given):
+    """The input as the quantiser rounds it must be the proof's."""
+    graph, circuit = verifier.vk.graph, verifier.circuit
+    require(len(given) == len(graph.inputs), "the input has another number of tensors")
+    for values, identifier, entries in zip(in_order(verifier, given), graph.inputs, verifier.inputs):
+        t = circuit.tensors[identifier]
+        require([quantise(x, t, i) for i, x in enumerate(values)] == entries, "the proof is about another input")
+
+
+def in_order(verifier, given):
+    """The entries by the names of the inputs, if all have one, and as they stand otherwise."""
+    if not isinstance(given, dict):
+        return given
+    names = [verifier.circuit.tensors[i].name for i in verifier.vk.graph.inputs]
+    return [given[name] for name in names] if set(names) == set(given) else list(given.values())
+
+
+def unit(tensor, i):
+    """What entry i of a tensor counts: 2^−unit."""
+    return tensor.fracs[i % len(tensor.fracs)] if tensor.fracs else tensor.frac
+
+
+def quantise(x, tensor, i):
+    """To the nearest integer on the entry's scale, halves away from zero, clamped."""
+    size = min(scaled(abs(x), unit(tensor, i)), 2.0**31)
+    whole = math.floor(size)
+    rounded = whole + (size - whole >= 0.5)
+    return min(max(rounded if x >= 0 else -rounded, tensor.min), tensor.max)
+
+
+def scaled(x, exponent):
+    """x·2^exponent, infinite if it is too large."""
+    try:
+        return math.ldexp(x, exponent)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def inputs(verifier):
+    """Name, shape and real values of every input of an accepted proof."""
+    return tensors(verifier, verifier.vk.graph.inputs, verifier.inputs)
+
+
+def outputs(verifier):
+    """The same of every output."""
+    return tensors(verifier, verifier.vk.graph.outputs, verifier.outputs)
+
+
+def tensors(verifier, identifiers, values):
+    found = [verifier.circuit.tensors[i] for i in identifiers]
+    return [(t.name, list(t.shape), [scaled(v, -unit(t, i)) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]
+
+
+def saturated(verifier):
+    """For every table whose saturation an accepted proof states: the nodes that look up in it, how many look-ups hit
+    rows where values are clamped at most, and of how many."""
+    uses = {}  # by table: look-ups by node
+    for step in (step for chunk in verifier.circuit.steps for step in chunk if step.kind == LOOKUP):
+        nodes = uses.setdefault(step.table - 1, {})
+        nodes[step.name] = nodes.get(step.name, 0) + size(step.shape)
+    return [(list(uses[table]), count, sum(uses[table].values())) for table, count in verifier.saturated.items()]
+
+
+def bits(verifier):
+    """The bits of the weakest round."""
+    return soundness.tenths(verifier.rounds.least()) / 10
+
+
+def proven_bits(verifier):
+    """Of these, what holds against any prover; work adds the rest."""
+    return soundness.tenths(verifier.rounds.least_proven()) / 10

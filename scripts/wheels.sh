@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Python wheels of prove-model, each with the command for its platform. The same
+# commit gives the same bytes.
+#
+#   scripts/wheels.sh [--all] [FOLDER]     default: dist
+#
+# Without --all only the one for this machine. $PYTHON (default: python3) must
+# have hatchling, of the version in python/pyproject.toml.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+all=
+if [ "${1:-}" = --all ]; then
+	all=yes
+	shift
+fi
+mkdir -p "${1:-dist}"
+out=$(cd "${1:-dist}" && pwd)
+python=${PYTHON:-python3}
+"$python" -c 'import hatchling' 2>/dev/null || {
+	echo "wheels: $python has no hatchling: pip install -r python/requirements-test.txt, or name another Python in \$PYTHON" >&2
+	exit 1
+}
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH CGO_ENABLED=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# wheel GOOS GOARCH TAG
+wheel() {
+	GOOS=$1 GOARCH=$2 GOAMD64=v1 go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o "$work/prove-model" ./cmd/prove-model
+	chmod 755 "$work/prove-model"
+	(cd python && PROVE_MODEL_BINARY="$work/prove-model" PROVE_MODEL_PLATFORM=$3 "$python" -m hatchling build -t wheel -d "$out" 2>&1 |
+		grep -v '^$')
+}
+
+linux=manylinux_2_17
+if [ -n "$all" ]; then
+	wheel linux amd64 "${linux}_x86_64.musllinux_1_1_x86_64"
+	wheel linux arm64 "${linux}_aarch64.musllinux_1_1_aarch64"
+	wheel darwin amd64 macosx_12_0_x86_64
+	wheel darwin arm64 macosx_12_0_arm64
+	wheel windows amd64 win_amd64
+	exit
+fi
+case "$(uname -s)-$(uname -m)" in
+Linux-x86_64) wheel linux amd64 "${linux}_x86_64.musllinux_1_1_x86_64" ;;
+Linux-aarch64) wheel linux arm64 "${linux}_aarch64.musllinux_1_1_aarch64" ;;
+Darwin-x86_64) wheel darwin amd64 macosx_12_0_x86_64 ;;
+Darwin-arm64) wheel darwin arm64 macosx_12_0_arm64 ;;
+*)
+	echo "wheels: no wheel for $(uname -s) on $(uname -m)" >&2
+	exit 1
+	;;
+esac
