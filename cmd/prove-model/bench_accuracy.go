@@ -15,13 +15,25 @@ func newBenchAccuracy() *cobra.Command {
 	var test string
 	var minAgreement float64
 	cmd := &cobra.Command{
-		Use:   "accuracy --model x.onnx --test test.json",
-		Short: "Compare a quantised classifier with the float model on a test set",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "accuracy --model x.onnx --test test.json|FOLDER…",
+		Short: "Compare quantised models with the float ones on test sets",
+		Long: `Compare quantised models with the float ones on inputs that calibration has
+not seen. Nothing is proved: a proof has the same integers.
+
+  bench accuracy --model x.onnx --test test.json
+        a classifier, on labelled samples
+  bench accuracy models/*/
+        folders with network.onnx, calibration.npz, test.npz, and bars.json:
+        {"range_error": 0.005, "cosine": 0.9999, "kl": 4e-4, "top1": 0.985, "margin": 0.5},
+        of which all are optional. The last three are for outputs whose rows
+        are logits. Fails, after the table, if a model misses a bar`,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
+			}
+			if len(args) > 0 {
+				return benchFidelity(cmd, cfg, args)
 			}
 			if test == "" {
 				return job.WithHint(errors.New("no test set"), `name one with --test: JSON with "input_data" and "labels"`)
@@ -45,4 +57,25 @@ func newBenchAccuracy() *cobra.Command {
 	cmd.Flags().StringVar(&test, "test", "", `test set: JSON `+"`file`"+` with "input_data" (samples end to end) and "labels"`)
 	cmd.Flags().Float64Var(&minAgreement, "min-agreement", 0, "fail when the two models agree on a smaller `fraction`")
 	return cmd
+}
+
+func benchFidelity(cmd *cobra.Command, cfg *config.Config, folders []string) error {
+	for _, name := range []string{"model", "test", "input", "calibration", "ranges", "min-agreement"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for a single model: folders have files of their own", name)
+		}
+	}
+	all, err := bench.MeasureFidelity(cmd.Context(), cfg, folders, progress(cmd, cfg))
+	if err != nil {
+		return err
+	}
+	if cfg.JSON {
+		err = ui.JSON(cmd.OutOrStdout(), all)
+	} else {
+		err = bench.FidelityTable(cmd.OutOrStdout(), all)
+	}
+	if err == nil {
+		err = bench.Misses(all)
+	}
+	return err
 }

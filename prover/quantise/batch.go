@@ -50,12 +50,11 @@ func Pair(fg *graph.Graph) (*graph.Graph, error) {
 
 // quantiseFree quantises fg with a free batch: it lowers the model for several
 // sizes, with one choice of formats, and lifts what comes out to a template.
-func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, batch string) (*Model, error) {
+func quantiseFree(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats, batch string) (*Model, error) {
 	of, err := rebind(fg, batch, fewSizes, manySizes)
 	if err != nil {
 		return nil, err
 	}
-	stats := &weightStats{}
 	var all []*lowering
 	for _, b := range of {
 		r, err := withMoves(b.graph, ranges)

@@ -7,7 +7,7 @@ import (
 )
 
 // A product with a wide tensor x = 2^k·high + low takes two accumulators with the
-// same weights, A_high = Σ w·high and A_low = Σ w·low. The second one is rounded to
+// same weights, or with the same computed factor, A_high = Σ w·high and A_low = Σ w·low. The second one is rounded to
 // a carry,
 //
 //	A_low + 2^(m−1) = 2^m·carry + rest,
@@ -15,6 +15,45 @@ import (
 // by a look-up of the same shape as that which will round the whole,
 // A_high + 2^(m−k)·carry: it is the sum in units of 2^k of x's, and off by at most
 // 2^(m−k−1) of them, a small part of what rounding drops.
+
+// productLimbs is a sum of products of two values whose formats one accumulator does
+// not hold, in limbs of the second; nil if it does, or has no use for them. sum is
+// that of two tensors.
+func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *expr) *expr {
+	if l.opts.Formats[v.name].Weights == 0 {
+		return nil
+	}
+	ida, idb := l.tightened(a), l.tightened(b)
+	if l.reach(ida, idb, c) <= float64(c.limit) || l.magnitude(idb) < 1<<8 {
+		return nil
+	}
+	bits := (model.Log2Ceil(int(l.magnitude(idb))+1) + 1) / 2
+	if l.magnitude(ida)<<bits > c.limit/int64(2*c.count) {
+		return nil
+	}
+	p := l.movedParts(idb)
+	part, e := sum(ida, p.low), sum(ida, p.high)
+	drop := max(l.carryShift(v, part.frac, p.bits), p.bits)
+	carry := l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine)
+	return e.plus(l.tensorExpr(carry, nil, v.shape).times(1 << (drop - p.bits)))
+}
+
+// movedParts is partsOf for a tensor whose entries may be those of another one, which
+// is cut instead.
+func (l *lowering) movedParts(id model.TensorID) parts {
+	t := l.g.Tensors[id]
+	if _, known := l.parts[id]; known || t.Kind != model.Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 || t.Def[0].View.Sums() {
+		return l.partsOf(id)
+	}
+	p := l.movedParts(t.Def[0].Src)
+	for _, limb := range []*model.TensorID{&p.high, &p.low} {
+		from := l.g.Tensors[*limb]
+		*limb = l.add(model.Tensor{Name: from.Name, Shape: t.Shape, Kind: model.Virtual, Frac: from.Frac, Min: min(from.Min, 0), Max: max(from.Max, 0),
+			Def: []model.Linear{{Coef: 1, Src: *limb, View: t.Def[0].View}}})
+	}
+	l.parts[id] = p
+	return p
+}
 
 // inLimbs reports whether x·w is to be taken in limbs of x, when one accumulator
 // leaves the weights the given bits.
@@ -31,6 +70,22 @@ func (l *lowering) inLimbs(v, x *value, id model.TensorID, bits int) bool {
 func (l *lowering) wide(v *value) bool {
 	_, stream := l.stream[v.name]
 	return stream || l.formatted(v) > narrowBits
+}
+
+// carryShift is m for a product on a scale of frac, before its limbs of the given
+// bits: with 2^s what rounding the whole drops, the carry is off by at most 2^−3 of
+// that, or by half a unit of the whole; or of the stream that the value is added to,
+// if that is finer. More than mostShift has no use.
+func (l *lowering) carryShift(v *value, frac, bits int) int {
+	out, ok := l.roundedFrac(v)
+	switch drops := frac - bits - out; {
+	case !ok:
+		return bits
+	case drops < 0 && l.streamOf(v):
+		return max(bits+drops, bits/2)
+	default:
+		return max(bits, min(bits+drops-2, mostShift))
+	}
 }
 
 // weightedLimbs lowers v = x·weights + bias with x in limbs. It reports false if
@@ -50,7 +105,6 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	t := l.g.Tensors[id]
 	highMin, highMax := float64(t.Min>>p.bits), float64(t.Max>>p.bits)
 	unit := pow2(t.Frac - p.bits) // of high
-	drop := max(l.plan.shift(), p.bits)
 	reach := func(frac int) (high, low float64) {
 		for _, c := range stats {
 			high = math.Max(high, c.bound(frac, 0, operandBounds{lo: highMin, hi: highMax, count: w.count}))
@@ -59,12 +113,14 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		return high, low
 	}
 	extra := magnitudeOf(w.bias)
+	var drop int
 	fits := func(high, low float64, frac int) bool {
-		total := high + float64(low*pow2(-p.bits)) + pow2(drop-p.bits) + float64(extra*unit*pow2(frac)) + 1
+		total := high + float64(low*pow2(-p.bits)) + pow2(max(drop-p.bits, 0)) + float64(extra*unit*pow2(frac)) + 1
 		return total <= float64(l.limitOf(v)) && low < model.Bound/2
 	}
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
 	for ; ; frac-- {
+		drop = l.carryShift(v, t.Frac+frac, p.bits)
 		if high, low := reach(frac); fits(high, low, frac) {
 			break
 		}
@@ -80,17 +136,24 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		high, low = h, low2
 	}
 	size := int64(most*pow2(frac)) + 1
-	wid := l.fixed(w.name, w.shape, frac, -size, size, w.t.source(), quantised(w.t, frac, make([]int, len(stats)), w.inner))
+	wid := w.fixed(l, frac, make([]int, len(stats)), size)
 	sum := func(limb model.TensorID, bound float64) *expr {
 		other, labels := w.operand(limb)
 		e := &expr{shape: w.out, frac: l.g.Tensors[limb].Frac + frac, min: -int64(math.Ceil(bound)), max: int64(math.Ceil(bound))}
 		e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 		return e
 	}
-	part := sum(p.low, low)
-	carry := l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine)
-	e := sum(p.high, high)
-	e = e.plus(l.tensorExpr(carry, nil, w.out).times(1 << (drop - p.bits)))
+	part, e := sum(p.low, low), sum(p.high, high)
+	carry := l.tensorExpr(l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine), nil, w.out)
+	if up := p.bits - drop; up > 0 {
+		// Too coarse for its stream: both are terms of it.
+		e = l.tensorExpr(l.roundAt(v, e, e.frac), nil, w.out)
+		e = e.times(1 << up)
+		e.frac += up
+		e = e.plus(carry)
+	} else {
+		e = e.plus(carry.times(1 << -up))
+	}
 	if len(w.bias) > 0 {
 		e = e.plus(l.tensorExpr(l.constant(w.biasName, w.biasShape, w.bias, e.frac), w.biasView, w.out))
 	}

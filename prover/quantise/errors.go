@@ -33,11 +33,8 @@ type entered struct {
 // localErrors finds where the errors of an integer run enter: for every value of fg
 // that a tensor of the model holds. fg is of the size of the run.
 func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]entered, error) {
-	last, images := map[string]int{}, false
+	last, images := map[string]int{}, hasImages(fg)
 	for i, n := range fg.Nodes {
-		if _, ok := n.Op.(graph.Conv); ok {
-			images = true
-		}
 		for _, in := range n.Inputs {
 			last[in] = i
 		}
@@ -64,6 +61,11 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 		}
 	}
 	return errors, nil
+}
+
+// hasImages says whether there are convolutions.
+func hasImages(fg *graph.Graph) bool {
+	return slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Conv); return ok })
 }
 
 // rowOf is the number of entries of a value that are one vector: those of the last

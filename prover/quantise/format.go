@@ -15,7 +15,9 @@ type Format struct {
 	Bits int
 	// Weights is the number of bits of the largest of the constant weights that
 	// the value is a product with: 2 to formatWeights. Where one accumulator does
-	// not hold them, the other factor is cut into limbs.
+	// not hold them, the other factor is cut into limbs. For a product of two
+	// computed matrices anything but 0 says that they keep the bits that they have,
+	// and that the second is cut into limbs for that.
 	Weights int
 }
 
@@ -69,7 +71,7 @@ func (l *lowering) narrowBitsOf(v *value) int { return min(l.bitsOf(v), narrowBi
 // limitOf bounds the absolute value of an accumulator that the value is to be
 // rounded from.
 func (l *lowering) limitOf(v *value) int64 {
-	if l.formatted(v) > 0 {
+	if l.formatted(v) > 0 || l.streamOf(v) {
 		return model.Bound/2 - 1<<l.plan.shift() // its table is its own
 	}
 	return l.plan.limit()

@@ -60,9 +60,6 @@ func (l *lowering) public(t model.Tensor) model.TensorID {
 // alone read it, which take small rows beside large ones, or something that has jumps
 // does; what its keys take where Softmax does. Public values cost nothing.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
-	if b := l.formatted(v); b > 0 {
-		return b, math.MaxInt
-	}
 	bits, finest = l.plan.bits, math.MaxInt
 	norms, softmaxes := 0, 0
 	for _, n := range l.fg.Nodes {
@@ -86,7 +83,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 			bits++
 		}
 	}
-	return bits, finest
+	return max(bits, l.formatted(v)), finest
 }
 
 // QuantiseInput rounds the real values of each input to integers (RoundInputs).

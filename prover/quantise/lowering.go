@@ -337,9 +337,7 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 	if m.Graph, err = t.At(in); err != nil {
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
-	for _, f := range l.fixeds {
-		m.Weights[f.id] = f.values(&l.g.Tensors[f.id])
-	}
+	l.stats.fill(l.g, l.fixeds, m.Weights)
 	return m, nil
 }
 

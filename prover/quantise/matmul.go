@@ -85,13 +85,17 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 	}
 	if va != nil && vb != nil {
 		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
-		ida, idb := l.fitProduct(va, vb, c)
-		reach := int64(l.reach(ida, idb, c))
-		ida, la = l.dropBroadcast(ida, la, v.shape)
-		idb, lb = l.dropBroadcast(idb, lb, v.shape)
-		e := l.product(v.shape, ida, la, idb, lb, k)
-		e.min, e.max = max(e.min, -reach), min(e.max, reach)
-		v.pending = e
+		sum := func(ida, idb model.TensorID) *expr {
+			reach := int64(l.reach(ida, idb, c))
+			ida, la := l.dropBroadcast(ida, la, v.shape)
+			idb, lb := l.dropBroadcast(idb, lb, v.shape)
+			e := l.product(v.shape, ida, la, idb, lb, k)
+			e.min, e.max = max(e.min, -reach), min(e.max, reach)
+			return e
+		}
+		if v.pending = l.productLimbs(v, va, vb, c, sum); v.pending == nil {
+			v.pending = sum(l.fitProduct(va, vb, c))
+		}
 		if bias != "" {
 			c := l.fg.Consts[bias]
 			values := c.Float64s()

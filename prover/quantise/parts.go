@@ -38,15 +38,16 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 }
 
 // roundAt rounds e, which stands for v, to a scale on which it may be wide. It is
-// clamped at twice its calibrated range, head-room included, if the static bound
-// is wider.
+// clamped at the next power of two beyond its calibrated range, head-room included,
+// if the static bound is wider.
 func (l *lowering) roundAt(v *value, e *expr, frac int) model.TensorID {
 	if e.frac-frac > maxRounding || keysAreZero(e, frac) {
 		return l.roundTo(v.name, e, frac)
 	}
+	frac = min(frac, e.frac)
 	bits := formatBits
 	if r := v.rng.abs() * l.opts.Headroom * pow2(frac); r > 0 {
-		bits = min(max(floorLog2(r)+2, 4), bits)
+		bits = min(max(floorLog2(r)+1, 4), bits)
 	}
 	return l.roundOn(v.name, e, frac, bits, wholeLine)
 }
@@ -68,9 +69,10 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 		frac--
 		table = tableBits(keys(e, frac))
 	}
+	// As far below zero as above: that products of two such values are 2^(a+b) at most.
 	top := int64(1)<<bits - 1
 	lo, hi := f.at(frac)
-	lo, hi = max(lo, -top-1), min(hi, top)
+	lo, hi = max(lo, -top), min(hi, top)
 	kmin, kmax := keys(e, frac)
 	outMin, outMax := f.image(kmin, kmax, lo, hi)
 	if e.frac == frac && f.kind == keep && outMin == kmin && outMax == kmax && e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
@@ -136,7 +138,12 @@ func tableBits(lo, hi int64) int {
 }
 
 // lowBits is the size of the low limb of a value.
-func lowBits(bits int) int { return min(max((bits+1)/2, 10), 13) }
+func lowBits(bits int) int {
+	if bits <= narrowBits {
+		return 10
+	}
+	return min((bits+1)/2, 13)
+}
 
 // roundToParts rounds e to a scale, as two limbs: with s = e.frac − frac and low
 // limbs of k bits

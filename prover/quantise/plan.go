@@ -19,7 +19,9 @@ type plan struct {
 // with the table's bits it is at most 30, so that key and remainder follow
 // from the accumulator even modulo p; more than 15 bits would make the range
 // table the largest.
-func (p plan) shift() int { return min(15, 30-p.tableBits) }
+func (p plan) shift() int { return min(mostShift, 30-p.tableBits) }
+
+const mostShift = 15
 
 // limit bounds the absolute value of accumulators that are to be rounded: with
 // the rounding constant added they still have a key.

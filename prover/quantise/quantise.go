@@ -166,13 +166,18 @@ type StepReport struct {
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
+	return quantise(fg, ranges, opts, &weightStats{})
+}
+
+// quantise is Quantise with what is known of the weights.
+func quantise(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats) (*Model, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	var oneBatch error
 	if batch := Batch(fg); batch != "" {
-		m, err := quantiseFree(fg, ranges, opts, batch)
+		m, err := quantiseFree(fg, ranges, opts, stats, batch)
 		if err == nil {
 			return m, nil
 		}
@@ -181,7 +186,7 @@ func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, e
 	if err := checkRanges(fg, ranges); err != nil {
 		return nil, err
 	}
-	l, err := newLowering(fg, ranges, opts, &weightStats{}).choose()
+	l, err := newLowering(fg, ranges, opts, stats).choose()
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (l *lowering) roomAt(n *graph.Node, operand int) int {
 		return l.roomOf(n.Output)
 	case graph.MatMul:
 		a, b := n.Inputs[0], n.Inputs[1]
-		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.moves(a, isSoftmax) || l.moves(b, isSoftmax) {
+		if l.fg.Consts[a] != nil || l.fg.Consts[b] != nil || l.moves(a, isSoftmax) || l.moves(b, isSoftmax) || l.opts.Formats[n.Output].Weights > 0 {
 			return noBound // of which the sums of rows are known
 		}
 		shape := l.fg.Shapes[a]

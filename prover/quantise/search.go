@@ -83,10 +83,10 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 // the size of a run in products of numbers.
 const (
 	mostSamples = 4
-	sampleWork  = 1 << 34
+	sampleWork  = 1 << 35
 	mostRuns    = 48
-	leastRuns   = 20
-	searchWork  = 1 << 34
+	leastRuns   = 8
+	searchWork  = 1 << 37
 )
 
 type search struct {
@@ -95,8 +95,10 @@ type search struct {
 	ranges  map[string]Range
 	opts    Options
 	samples []Sample
-	want    [][][]float64 // float outputs of the samples
+	want    [][][]float64      // float outputs of the samples
+	rounds  map[string]float64 // error of rounding to whole numbers, in units of the first sample's rows
 	groups  []group
+	stats   weightStats
 	runs    int
 }
 
@@ -109,12 +111,27 @@ type attempt struct {
 	local   map[string]entered // of the first sample
 }
 
+// cost is about what a look-up costs, for each entry that is looked up and for each
+// row of a table.
+func (m *Model) cost() int {
+	cost := 0
+	for i := range m.Graph.Steps {
+		if s := &m.Graph.Steps[i]; s.Kind == model.StepLookup {
+			cost += model.Size(s.Shape)
+		}
+	}
+	for i := range m.Graph.Tables {
+		cost += 1 << m.Graph.Tables[i].Bits
+	}
+	return cost
+}
+
 // try makes a model and measures it.
 func (s *search) try(f Formats) (*attempt, error) {
 	s.runs++
 	opts := s.opts
 	opts.Formats = f
-	m, err := Quantise(s.fg, s.ranges, opts)
+	m, err := quantise(s.fg, s.ranges, opts, &s.stats)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +210,12 @@ func (s *search) float() error {
 		for _, name := range sample.Graph.Outputs {
 			out = append(out, values[name])
 		}
+		if i == 0 {
+			s.rounds = map[string]float64{}
+			for name, v := range values {
+				s.rounds[name] = enteredError(v, v, rowOf(sample.Graph.Shapes[name], hasImages(sample.Graph)), 1).round
+			}
+		}
 		s.want = append(s.want, out)
 	}
 	return nil
@@ -260,7 +283,12 @@ func alike(fg *graph.Graph) []group {
 	for _, in := range fg.Inputs {
 		add("input "+in.Name, in.Name, false, false)
 	}
+	a := newAnatomy(fg)
 	for _, n := range fg.Nodes {
+		if a.residual(n) { // their precision is of use together
+			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
+			continue
+		}
 		key := fmt.Sprintf("%s %v", n.Op.Kind(), fg.Shapes[n.Output])
 		for _, in := range n.Inputs {
 			key += fmt.Sprintf(" (%s %v", kinds[in], fg.Shapes[in])
@@ -297,7 +325,7 @@ var (
 	weightSteps = []int{10, 13, 15}
 )
 
-const factorBits = 20
+const limbedBits = 20
 
 // next is the next larger format of the values of a group; the same if there is none.
 func (g *group) next(f Format, weights bool) Format {
@@ -315,17 +343,18 @@ func (g *group) next(f Format, weights bool) Format {
 	case g.sum:
 		step(&f.Bits, bitSteps, formatBits)
 	default:
-		step(&f.Bits, bitSteps, factorBits)
+		step(&f.Bits, bitSteps, limbedBits)
 	}
 	return f
 }
 
-// widest are the largest formats of one limb, and weights as wide as they can be.
+// widest are the largest formats of one limb, of more than that where transformers
+// need it, and weights as wide as they can be.
 func widest(fg *graph.Graph) Formats {
-	f := Formats{}
+	f, wide := Formats{}, usual(fg, mostSteps, func(string) int { return limbedBits })
 	for _, g := range alike(fg) {
 		for _, name := range g.names {
-			w := Format{Bits: bitSteps[0]}
+			w := Format{Bits: max(bitSteps[0], wide[name].Bits)}
 			if g.product {
 				w.Weights = weightSteps[len(weightSteps)-1]
 			}
@@ -373,14 +402,18 @@ func (m move) kind() int {
 
 // widen makes values more precise, those where the largest errors enter first, until
 // the model is within the target or there is nothing left to do. Of what it met on
-// the way it returns the best: a single step may well make the outputs worse by
-// chance.
+// the way it returns the best: a single step may well make the outputs a little
+// worse by chance. One that makes them much worse is tried in parts.
 func (s *search) widen(first *attempt) (*attempt, error) {
 	if first.error <= Target {
 		return first, nil
 	}
 	s.groups = alike(s.fg)
-	best, now := first, first
+	best, err := s.start(first)
+	if err != nil {
+		return nil, err
+	}
+	now := best
 	refused := map[move]bool{}
 	most := math.MaxInt // moves at a time
 	for budget := s.budget(first.model); best.error > Target && s.runs < budget; {
@@ -400,7 +433,9 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		if s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
 		}
-		if err != nil { // the formats cannot be had together
+		// An error says that the formats cannot be had together.
+		if err != nil || a.error > Target && a.spread > chance*best.spread {
+			now = best
 			if most = len(moves) / 2; most == 0 {
 				refused[moves[0]], most = true, math.MaxInt
 			}
@@ -409,10 +444,51 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		now, most = a, math.MaxInt
 		if better(now, best) {
 			best = now
+			clear(refused)
 		}
 	}
 	return best, nil
 }
+
+// mostSteps is how many steps finer than usual formats are tried all at once.
+const mostSteps = 2
+
+// start returns the first attempt, or one with the usual formats of transformers,
+// as fine as the target needs, if that is better.
+func (s *search) start(first *attempt) (*attempt, error) {
+	best := first
+	for steps := 0; steps <= mostSteps && best.error > Target; steps++ {
+		f := usual(s.fg, steps, s.productBits)
+		if len(f) == 0 {
+			break
+		}
+		a, err := s.try(f)
+		if s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		if err == nil && better(a, best) {
+			best = a
+		}
+	}
+	return best, nil
+}
+
+// productError is the error that rounding a product of two values may have, in units
+// of its rows: there a few large entries leave little for the others.
+const productError = 1.0 / 256
+
+// productBits is how many bits such a product takes for that, on the first sample.
+func (s *search) productBits(name string) int {
+	r := s.ranges[name].abs() * s.opts.Headroom
+	if r == 0 || s.rounds[name] == 0 {
+		return productBits
+	}
+	frac := floorLog2(s.rounds[name]/productError) + 1
+	return min(max(floorLog2(r)+1+frac, productBits), limbedBits+2)
+}
+
+// chance is how much larger a spread may be by chance than one of no finer values.
+const chance = 1.2
 
 // better reports whether a model is closer to the target: by the spread of its
 // outputs, since the largest error is a matter of chance.
@@ -562,7 +638,7 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 			if s.ctx.Err() != nil {
 				return nil, s.ctx.Err()
 			}
-			if err == nil && a.error <= Target {
+			if err == nil && a.error <= Target && a.model.cost() < best.model.cost() {
 				best = a
 				break
 			}

@@ -74,7 +74,10 @@ func (l *lowering) settle(v *value) model.TensorID {
 		return l.roundAt(v, e, 0)
 	}
 	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.clamps)
-	bits := min(l.plan.bits, room)
+	bits, clipped := min(l.plan.bits, room), v.quiet || rng != v.rng
+	if r := float64(e.abs()) * pow2(-e.frac) / l.opts.Headroom; e.norm > 0 && r < rng.abs() {
+		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
+	}
 	var id model.TensorID
 	if f := l.formatted(v); final {
 		id = l.roundFormat(v, e, rng, max(f, outputBits), wholeLine)
@@ -87,7 +90,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		id = l.round(v.name, e, rng, bits, wholeLine)
 	}
 	l.rowNorm(id, e)
-	if v.quiet || rng != v.rng {
+	if clipped {
 		v.clipped = true
 		l.clamps = l.clamps[:clamps] // clamping where the function is flat loses nothing
 	}

@@ -33,6 +33,9 @@ type weighting struct {
 const (
 	minWeightBits  = 8
 	goodWeightBits = 10
+	// usualWeightBits are those that products of values with a format have, if there
+	// is room.
+	usualWeightBits = 12
 )
 
 // weighted lowers v = x·weights + bias as a pending product with the finest
@@ -115,7 +118,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := l.fixed(w.name, w.shape, frac, -int64(reach), int64(reach), w.t.source(), quantised(w.t, frac, exponents, w.inner))
+	wid := w.fixed(l, frac, exponents, int64(reach))
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 	if len(w.bias) > 0 {
@@ -188,14 +191,59 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 		}
 	}
 	bits = floorLog2(most*pow2(frac)) + 1
-	if r := l.finest(v) * l.opts.Headroom; r > 0 && !(v.output && v.uses == 1) {
-		most := l.plan.shift() + floorLog2(float64(int64(1)<<min(l.plan.bits, l.roomAfter(v))-1)/r) - t.Frac
-		if spare := frac - most; spare > 0 {
-			spare = max(0, min(spare, bits-minWeightBits-1))
+	if useful, ok := l.usefulFrac(v); ok {
+		least := minWeightBits + 1
+		if l.roundedItself(v) {
+			least = usualWeightBits
+		}
+		if spare := frac - (useful - t.Frac); spare > 0 {
+			spare = max(0, min(spare, bits-least))
 			frac, bits = frac-spare, bits-spare
 		}
 	}
 	return frac, bits
+}
+
+// usefulFrac is the finest scale of an accumulator that rounding to the value makes
+// use of, in one look-up of the remainder; false where that is all there is.
+func (l *lowering) usefulFrac(v *value) (frac int, ok bool) {
+	shift := l.plan.shift()
+	if l.roundedItself(v) {
+		shift = mostShift
+	}
+	frac, ok = l.roundedFrac(v)
+	return frac + shift, ok
+}
+
+// roundedFrac is the scale that an accumulator of the value will be rounded to;
+// false if none is known.
+func (l *lowering) roundedFrac(v *value) (frac int, ok bool) {
+	if l.streamOf(v) {
+		return l.stream[l.consumer(v).Output], true
+	}
+	r := l.finest(v) * l.opts.Headroom
+	if r == 0 || v.output && v.uses == 1 {
+		return 0, false
+	}
+	return floorLog2(float64(int64(1)<<min(l.bitsOf(v), l.roomAfter(v))-1) / r), true
+}
+
+// roundedItself reports whether a value is rounded to a format of its own, or to its
+// stream's, and not as a part of a sum.
+func (l *lowering) roundedItself(v *value) bool {
+	c := l.consumer(v)
+	return l.streamOf(v) || l.formatted(v) > 0 && (c == nil || !sums(c))
+}
+
+// streamOf reports whether the value is rounded to the scale of a stream, to be
+// added to it.
+func (l *lowering) streamOf(v *value) bool {
+	c := l.consumer(v)
+	if c == nil || l.fg.Consts[c.Inputs[0]] != nil || len(c.Inputs) > 1 && l.fg.Consts[c.Inputs[1]] != nil {
+		return false
+	}
+	_, ok := l.stream[c.Output]
+	return ok
 }
 
 // finest is the magnitude that sets the scale on which the value will be

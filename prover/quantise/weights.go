@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
@@ -16,6 +17,9 @@ type fixed struct {
 	// source is the constant that, together with what the circuit says of the
 	// tensor, decides on the values; nil if more than that does.
 	source *graph.Tensor
+	// key tells the values apart from those of other weights of the model, so that
+	// they are not computed again; "" if nothing does.
+	key string
 }
 
 // filler sets dst to the entries of a fixed tensor from the given one on. It may
@@ -25,7 +29,7 @@ type filler func(dst []int32, from int)
 // fixed adds a fixed tensor.
 func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill filler) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
-	l.fixeds = append(l.fixeds, fixed{id, fill, source})
+	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, source: source})
 	return id
 }
 
@@ -131,10 +135,28 @@ type statsKey struct {
 	inner    int
 }
 
-// weightStats remembers the statistics of weights between passes: a pass over
-// large weights is not free.
+// weightStats remembers the statistics of weights between passes, and the values
+// that the last model has: a pass over large weights is not free.
 type weightStats struct {
-	m map[statsKey][]channelStats
+	m      map[statsKey][]channelStats
+	values map[string]ints.Ints
+}
+
+// fill computes the values of fixed tensors, but for those that the last model has,
+// and remembers them in their place.
+func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
+	values := map[string]ints.Ints{}
+	for _, f := range fixeds {
+		v, known := w.values[f.key]
+		if !known || f.key == "" {
+			v = f.values(&g.Tensors[f.id])
+		}
+		if f.key != "" {
+			values[f.key] = v
+		}
+		weights[f.id] = v
+	}
+	w.values = values
 }
 
 // of returns, for every output channel of a constant, the sums of its
@@ -241,6 +263,14 @@ func (c channelStats) bound(frac, exponent int, x operandBounds) float64 {
 // here, conversions keep compilers from fusing a product with a sum.)
 func (c channelStats) sums(lo, hi float64) (up, down float64) {
 	return float64(c.pos*hi) + float64(c.neg*lo), float64(c.pos*lo) + float64(c.neg*hi)
+}
+
+// fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
+// channel c, which are within ±reach.
+func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
+	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t.source(), quantised(w.t, frac, exponents, w.inner))
+	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
+	return id
 }
 
 // quantised returns weights times 2^frac, rounded to multiples of

@@ -1,0 +1,231 @@
+package quantise
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Bits that values of a transformer need, by what they are: measured on language
+// models whose largest activations are hundreds of times the others.
+const (
+	scoreBits    = 12 // of what goes into a Softmax
+	factorBits   = 12 // of what attention multiplies
+	turnedBits   = 13 // of what that is made of, such as what positions turn
+	hiddenBits   = 14 // of other values: the layers between
+	normBits     = 15 // of normalised rows, 2^−10 up to 1024 elements; and of what attention gives
+	productBits  = 18 // of products of two values that weights multiply, or more
+	sumBits      = 26 // of the sums that norms read and sums add to
+	usualWeights = 13 // of the weights that multiply wide products
+)
+
+// anatomy answers questions about how the values of a float graph hang together.
+type anatomy struct {
+	fg      *graph.Graph
+	by      map[string]*graph.Node
+	readers map[string][]*graph.Node
+}
+
+func newAnatomy(fg *graph.Graph) *anatomy {
+	a := &anatomy{fg, map[string]*graph.Node{}, map[string][]*graph.Node{}}
+	for _, n := range fg.Nodes {
+		a.by[n.Output] = n
+		for i, in := range n.Inputs {
+			if slices.Index(n.Inputs, in) == i {
+				a.readers[in] = append(a.readers[in], n)
+			}
+		}
+	}
+	return a
+}
+
+// usual returns formats that suit transformers: nothing if the graph has no norms.
+// With the first step of more precision all weights have usualWeights, with each
+// that follows values and weights one bit more. product gives the bits of products
+// of two values.
+func usual(fg *graph.Graph, steps int, product func(name string) int) Formats {
+	more := max(0, steps-1)
+	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Norm); return ok })
+	if !norms {
+		return nil
+	}
+	a, f := newAnatomy(fg), Formats{}
+	for _, in := range fg.Inputs {
+		f[in.Name] = Format{Bits: hiddenBits + more}
+		if !slices.ContainsFunc(a.readers[in.Name], func(n *graph.Node) bool { return !sums(n) && !means(n) }) {
+			f[in.Name] = Format{Bits: formatBits - 4} // public values cost nothing
+		}
+	}
+	for _, n := range fg.Nodes {
+		switch op := n.Op.(type) {
+		case graph.Softmax, graph.LogSoftmax:
+			continue
+		case graph.Norm:
+			f[n.Output] = Format{Bits: normBits + more}
+		case graph.Arithmetic:
+			f[n.Output] = Format{Bits: hiddenBits + more}
+			if a.residual(n) {
+				f[n.Output] = Format{Bits: sumBits + more}
+			} else if op == graph.Mul && a.ofTwo(n) && a.weighed(n.Output) {
+				f[n.Output] = Format{Bits: product(n.Output) + more}
+			}
+		default:
+			f[n.Output] = Format{Bits: hiddenBits + more}
+		}
+	}
+	for _, n := range fg.Nodes {
+		if a.attends(n) {
+			a.attention(f, n, more)
+		}
+	}
+	for _, n := range fg.Nodes {
+		x := a.unmoved(a.weighs(n))
+		if by := a.by[x]; by != nil && (steps > 0 || f[x].Bits > narrowBits || a.attends(by)) {
+			f[n.Output] = Format{f[n.Output].Bits, usualWeights + more}
+		}
+	}
+	return f
+}
+
+// computed reports whether a value is no constant.
+func (a *anatomy) computed(name string) bool { return a.fg.Consts[name] == nil }
+
+// onlyMoves reports whether a node only moves the entries of values.
+func onlyMoves(n *graph.Node) bool {
+	switch n.Op.(type) {
+	case graph.Reshape, graph.Identity, graph.Convert, graph.Transpose, graph.Expand, graph.Tile, graph.Slice, graph.Gather, graph.Concat, graph.Pad:
+		return true
+	}
+	return false
+}
+
+// unmoved returns the value whose entries a value has, through moves of one value.
+func (a *anatomy) unmoved(name string) string {
+	for n := a.by[name]; n != nil && onlyMoves(n) && len(n.Inputs) == 1; n = a.by[name] {
+		name = n.Inputs[0]
+	}
+	return name
+}
+
+// residual reports whether a node is a sum of two values and one of such sums, as a
+// residual stream is a chain of them.
+func (a *anatomy) residual(n *graph.Node) bool {
+	sum := func(n *graph.Node) bool {
+		return n != nil && sums(n) && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
+	}
+	return sum(n) && (sum(a.by[n.Inputs[0]]) || sum(a.by[n.Inputs[1]]) || slices.ContainsFunc(a.readers[n.Output], sum))
+}
+
+// ofTwo reports whether a product of two values is no function of one.
+func (a *anatomy) ofTwo(n *graph.Node) bool {
+	return a.computed(n.Inputs[0]) && a.computed(n.Inputs[1]) && a.argument(n.Inputs[0]) != a.argument(n.Inputs[1])
+}
+
+// argument returns the value that a value is a function of, entry by entry; itself
+// if there is none.
+func (a *anatomy) argument(name string) string {
+	n := a.by[name]
+	if n == nil {
+		return name
+	}
+	switch n.Op.(type) {
+	case graph.Scalar:
+		return a.argument(n.Inputs[0])
+	case graph.Arithmetic:
+		x, y := n.Inputs[0], n.Inputs[1]
+		switch {
+		case !a.computed(x):
+			x = y
+		case !a.computed(y):
+		case a.argument(x) != a.argument(y):
+			return name
+		}
+		return a.argument(x)
+	}
+	return name
+}
+
+// weighs returns the value that a node multiplies by constant weights, a whole row
+// at a time; "" if it does not.
+func (a *anatomy) weighs(n *graph.Node) string {
+	switch n.Op.(type) {
+	case graph.MatMul, graph.Gemm, graph.Conv:
+		switch x, y := n.Inputs[0], n.Inputs[1]; {
+		case a.computed(x) && !a.computed(y):
+			return x
+		case a.computed(y) && !a.computed(x):
+			return y
+		}
+	}
+	return ""
+}
+
+// weighed reports whether weights multiply a value, maybe moved.
+func (a *anatomy) weighed(name string) bool {
+	return slices.ContainsFunc(a.readers[name], func(n *graph.Node) bool {
+		return a.weighs(n) == name || onlyMoves(n) && a.weighed(n.Output)
+	})
+}
+
+// attends reports whether a node multiplies two computed matrices.
+func (a *anatomy) attends(n *graph.Node) bool {
+	_, ok := n.Op.(graph.MatMul)
+	return ok && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
+}
+
+// attention sets the formats around a product of two computed matrices: of its
+// factors and of what these are made of, back to products with weights, and of the
+// result until it is a function's argument or weights multiply it.
+func (a *anatomy) attention(f Formats, n *graph.Node, more int) {
+	result := scoreBits + more
+	if x := a.by[a.unmoved(n.Inputs[0])]; x != nil {
+		if _, ok := x.Op.(graph.Softmax); ok {
+			result = normBits + more
+		}
+	}
+	seen := map[string]bool{}
+	a.back(f, n.Inputs[0], factorBits+more, more, seen)
+	a.back(f, n.Inputs[1], factorBits+more, more, seen)
+	a.ahead(f, n.Output, result)
+	if result == scoreBits+more {
+		f[n.Output] = Format{result, factorBits + more}
+	}
+}
+
+// back sets the format of a factor and of what it is made of.
+func (a *anatomy) back(f Formats, name string, bits, more int, seen map[string]bool) {
+	n := a.by[name]
+	if _, ok := f[name]; !ok || n == nil || seen[name] || a.residual(n) {
+		return
+	}
+	seen[name] = true
+	switch n.Op.(type) {
+	case graph.Norm:
+		return
+	case graph.MatMul, graph.Gemm, graph.Conv:
+		if a.weighs(n) != "" {
+			f[name] = Format{Bits: bits}
+		}
+		return
+	}
+	f[name] = Format{Bits: bits}
+	if !onlyMoves(n) {
+		bits = turnedBits + more
+	}
+	for _, in := range n.Inputs {
+		if a.computed(in) {
+			a.back(f, in, bits, more, seen)
+		}
+	}
+}
+
+// ahead sets the format of a product and of what is made of it alone.
+func (a *anatomy) ahead(f Formats, name string, bits int) {
+	f[name] = Format{Bits: bits}
+	for _, n := range a.readers[name] {
+		_, arithmetic := n.Op.(graph.Arithmetic)
+		if onlyMoves(n) || arithmetic && (!a.computed(n.Inputs[0]) || !a.computed(n.Inputs[1])) {
+			a.ahead(f, n.Output, bits)
+		}
+	}
+}
