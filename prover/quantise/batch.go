@@ -100,9 +100,13 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 	bound := &t.Free[0].Bound
 	for *bound = maxBatch; ; *bound /= 2 {
 		if _, err = t.At(model.Instance{Sizes: []int{*bound}}); err == nil || *bound == 2 {
-			return t, err
+			break
 		}
 	}
+	if err == nil {
+		_, err = t.At(model.Instance{Sizes: []int{1}}) // constant indices may name the second
+	}
+	return t, err
 }
 
 // sameFixed checks that the fixed tensors of two lowerings, which are alike in

@@ -373,8 +373,8 @@ floats("equal_integers", 13, [node("Equal", ["x", "z"], ["r"])],
 floats("greater_than_constant", 13, [node("Greater", ["x", "c"], ["r"])], {"x": rand(6)}, {"c": np.array(0.25, F)})
 floats("truth_values", 13, [
     node("Greater", ["x", "z"], ["a"]), node("Less", ["x", "c"], ["b"]), node("And", ["a", "b"], ["p"]), node("Or", ["a", "b"], ["q"]),
-    node("Xor", ["p", "q"], ["s"]), node("Not", ["s"], ["n"]), node("Concat", ["p", "q", "s", "n"], ["r"], axis=0)],
-    {"x": rand(5), "z": rand(5)}, {"c": np.array(0.5, F)})
+    node("Xor", ["p", "q"], ["s"]), node("Not", ["s"], ["n"]), node("Concat", ["p", "q", "s", "n"], ["r"], axis=1)],
+    {"x": rand(1, 5), "z": rand(1, 5)}, {"c": np.array(0.5, F)})
 case("where_computed", 16, [node("Greater", ["x", "z"], ["m"]), node("Where", ["m", "x", "c"], ["y"])], {"x": rand(2, 3), "z": rand(3)}, {"c": np.array(-1.5, F)})
 for op in ["Floor", "Ceil", "Round", "Sign"]:
     unary(op, op.lower() + "_computed", lo=-3.0, hi=3.0)
@@ -390,7 +390,7 @@ pool("reducelogsumexp", "ReduceLogSumExp", (2, 5), axes=[1])
 case("reducelogsum", 13, node("ReduceLogSum", ["x"], ["y"], axes=[1]), {"x": rand(2, 5, lo=0.2)})
 floats("argmax", 13, [node("ArgMax", ["x"], ["r"], axis=1)], {"x": np.array([[1, 3, 3], [2, 0, 1]], F)})
 floats("argmin_last", 13, [node("ArgMin", ["x"], ["r"], axis=1, keepdims=0, select_last_index=1)], {"x": np.array([[1, 0.5, 0.5], [2, 0, 1]], F)})
-case("topk", 13, [node("TopK", ["x", "k"], ["v", "i"], axis=1), node("Cast", ["i"], ["f"], to=1), node("Concat", ["v", "f"], ["y"], axis=0)],
+case("topk", 13, [node("TopK", ["x", "k"], ["v", "i"], axis=1), node("Cast", ["i"], ["f"], to=1), node("Concat", ["v", "f"], ["y"], axis=1)],
      {"x": np.array([[1, 3, 3, -1], [2, 0, 1, 2]], F)}, {"k": np.array([3], I)})
 floats("onehot", 13, [node("OneHot", ["x", "d", "v"], ["r"], axis=1)], {"x": np.array([0, -1, 2], I)}, {"d": np.array(3, I), "v": np.array([2, 5], I)})
 pool("hardmax", "Hardmax", (2, 4))
