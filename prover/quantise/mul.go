@@ -29,6 +29,9 @@ func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.
 
 // mulConstant lowers v = x·t.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
+	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || l.truth(x)) {
+		refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
+	}
 	if c, same := uniform(t); same {
 		l.mulScalar(v, x, c)
 		return
@@ -41,6 +44,15 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
 		name: name, t: &constantWeights{Tensor: t}, shape: shape, labels: labels, channels: t.Len(), inner: 1, count: 1,
 		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.squeezed(id, v.shape) },
 	})
+}
+
+// leastMask is the least magnitude of what a mask adds (graph.Builder.Where).
+const leastMask = 1e4
+
+// truth reports whether a value is 0 or 1.
+func (l *lowering) truth(x *value) bool {
+	t := &l.g.Tensors[l.tensor(x)]
+	return t.Frac == 0 && t.Min >= 0 && t.Max <= 1
 }
 
 // mulScalar lowers v = x·c.
