@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -398,9 +399,15 @@ func (f *forger) rejected(t *testing.T, what string, w *forward.Witness) {
 	}
 }
 
+var forcedChanges = flag.Int("forced", 30, "changes that TestWitnessIsForced tries in each model")
+
 // TestWitnessIsForced tries to change what provers commit to, in every model
 // of one or a few operators: up to 150 changes of each, at random.
 func TestWitnessIsForced(t *testing.T) {
+	changes := *forcedChanges
+	if testing.Short() {
+		changes = min(changes, 4)
+	}
 	paths, _ := filepath.Glob("../../onnx/testdata/operators/*.onnx")
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, path := range paths {
@@ -415,7 +422,7 @@ func TestWitnessIsForced(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer fg.Close()
-			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, 150)
+			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, changes)
 		})
 	}
 }
