@@ -88,6 +88,7 @@ def report(verifier, size, seconds):
             print(f"{word:11} {describe(name, shape, values)}")
     for line in saturated(verifier):
         print(f"saturated   {line}")
+    print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")
     print(f"security    {security(verifier)}")
     print(f"verified    {size} bytes in {seconds:.1f} s")
 
