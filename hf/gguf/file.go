@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
@@ -21,27 +20,12 @@ const (
 	leastPair = 8 + 4 + 1
 )
 
-// File is a model: its tensors, a [weights.Set], and its metadata.
+// File is a model: its tensors and its metadata.
 type File struct {
 	// Meta has numbers as int64 or float64, bool, string, and slices of these.
 	Meta map[string]any
 
-	byName map[string]*weights.Tensor
-	file   *mapped.File
-}
-
-// Names implements weights.Set.
-func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.byName)) }
-
-// Get implements weights.Set.
-func (f *File) Get(name string) *weights.Tensor { return f.byName[name] }
-
-// Files implements weights.Set.
-func (f *File) Files() []*mapped.File {
-	if f.file == nil {
-		return nil
-	}
-	return []*mapped.File{f.file}
+	weights.Tensors
 }
 
 // Open maps the file at path.
@@ -79,7 +63,10 @@ func parse(data []byte, m *mapped.File) (*File, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	f := &File{Meta: map[string]any{}, byName: map[string]*weights.Tensor{}, file: m}
+	f := &File{Meta: map[string]any{}, Tensors: weights.Tensors{ByName: map[string]*weights.Tensor{}}}
+	if m != nil {
+		f.From = []*mapped.File{m}
+	}
 	for range pairs {
 		key := r.text(1 << 16)
 		v := r.value(r.u32(), 0)
@@ -107,7 +94,7 @@ func parse(data []byte, m *mapped.File) (*File, error) {
 	if start > len(data) {
 		start = len(data)
 	}
-	return f, f.place(infos, data[start:], alignment)
+	return f, f.place(infos, data[start:], alignment, m)
 }
 
 // alignment is that of the data, and of every tensor in it.
@@ -124,7 +111,7 @@ func (f *File) alignment() (int, error) {
 }
 
 // place gives the tensors their bytes.
-func (f *File) place(infos []info, data []byte, alignment int) error {
+func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) error {
 	slices.SortStableFunc(infos, func(a, b info) int {
 		switch {
 		case a.offset < b.offset:
@@ -143,12 +130,12 @@ func (f *File) place(infos []info, data []byte, alignment int) error {
 			return fmt.Errorf("tensor %s overlaps the one before it", graph.Quote(t.name))
 		case t.offset > uint64(len(data)) || uint64(t.bytes) > uint64(len(data))-t.offset:
 			return fmt.Errorf("tensor %s would end beyond the file: it is cut, or damaged", graph.Quote(t.name))
-		case f.byName[t.name] != nil:
+		case f.ByName[t.name] != nil:
 			return fmt.Errorf("two tensors are called %s", graph.Quote(t.name))
 		}
 		end = t.offset + uint64(t.bytes)
-		f.byName[t.name] = &weights.Tensor{
-			Name: t.name, Shape: t.shape, Type: t.kind.name, File: f.file, Raw: data[t.offset:end:end],
+		f.ByName[t.name] = &weights.Tensor{
+			Name: t.name, Shape: t.shape, Type: t.kind.name, File: m, Raw: data[t.offset:end:end],
 			Elems: t.kind.elems, Bytes: t.kind.bytes, Decode: t.kind.blocks(), Whole: t.kind.whole,
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
-	"github.com/prove-model/prove-model/internal/mapped"
 )
 
 // architecture is how a family is written as GGUF.
@@ -65,13 +64,13 @@ func Model(f *File) (fields map[string]any, set weights.Set, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &renamed{byName: map[string]*weights.Tensor{}, files: f.Files()}
+	out := &weights.Tensors{ByName: map[string]*weights.Tensor{}, From: f.Files()}
 	for _, from := range f.Names() {
 		to, err := layoutName(from, arch)
 		if err != nil {
 			return nil, nil, err
 		}
-		t := *f.byName[from]
+		t := *f.ByName[from]
 		t.Name = to
 		if arch.turned && (strings.HasSuffix(to, "q_proj.weight") || strings.HasSuffix(to, "k_proj.weight")) {
 			heads, _ := f.Meta[name+".attention.head_count"].(int64)
@@ -82,17 +81,17 @@ func Model(f *File) (fields map[string]any, set weights.Set, err error) {
 				return nil, nil, err
 			}
 		}
-		if out.byName[to] != nil {
+		if out.ByName[to] != nil {
 			return nil, nil, fmt.Errorf("two tensors are %s of the model", graph.Quote(to))
 		}
-		out.byName[to] = &t
+		out.ByName[to] = &t
 	}
-	e := out.byName["model.embed_tokens.weight"]
+	e := out.ByName["model.embed_tokens.weight"]
 	if e == nil || len(e.Shape) != 2 {
 		return nil, nil, errors.New("there is no matrix of embeddings, token_embd.weight")
 	}
 	fields["vocab_size"] = json.Number(strconv.Itoa(e.Shape[0]))
-	fields["tie_word_embeddings"] = out.byName["lm_head.weight"] == nil
+	fields["tie_word_embeddings"] = out.ByName["lm_head.weight"] == nil
 	return fields, out, nil
 }
 
@@ -118,7 +117,7 @@ func (f *File) fields(name string, arch architecture) (map[string]any, error) {
 			fields[field] = v
 		}
 	}
-	if f.byName["rope_freqs.weight"] != nil {
+	if f.ByName["rope_freqs.weight"] != nil {
 		return nil, errors.New("tensor rope_freqs.weight: lengthened contexts of GGUF files are not supported; take the model in the Hugging Face layout")
 	}
 	heads, dim := fields["num_attention_heads"], fields["head_dim"]
@@ -180,18 +179,3 @@ func turn(t *weights.Tensor, heads int) error {
 	}
 	return nil
 }
-
-// renamed is a weights.Set.
-type renamed struct {
-	byName map[string]*weights.Tensor
-	files  []*mapped.File
-}
-
-// Names implements weights.Set.
-func (r *renamed) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }
-
-// Get implements weights.Set.
-func (r *renamed) Get(name string) *weights.Tensor { return r.byName[name] }
-
-// Files implements weights.Set.
-func (r *renamed) Files() []*mapped.File { return r.files }

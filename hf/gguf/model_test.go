@@ -56,13 +56,13 @@ func TestModelRefuses(t *testing.T) {
 		"architecture": {func(f *File) { f.Meta["general.architecture"] = "mamba" }, `"mamba" is not supported`},
 		"metadata":     {func(f *File) { f.Meta["llama.attention.sinks"] = true }, `"llama.attention.sinks" is not understood`},
 		"context":      {func(f *File) { f.Meta["llama.rope.scaling.type"] = "yarn" }, "lengthened contexts"},
-		"factors":      {func(f *File) { f.byName["rope_freqs.weight"] = f.byName["output_norm.weight"] }, "lengthened contexts"},
+		"factors":      {func(f *File) { f.ByName["rope_freqs.weight"] = f.ByName["output_norm.weight"] }, "lengthened contexts"},
 		"partial":      {func(f *File) { f.Meta["llama.rope.dimension_count"] = int64(2) }, "where heads have 4"},
-		"tensor":       {func(f *File) { f.byName["blk.0.attn_sinks.weight"] = f.byName["output_norm.weight"] }, "attn_sinks"},
-		"layer":        {func(f *File) { f.byName["blk.x.attn_q.weight"] = f.byName["output_norm.weight"] }, "of no layer"},
+		"tensor":       {func(f *File) { f.ByName["blk.0.attn_sinks.weight"] = f.ByName["output_norm.weight"] }, "attn_sinks"},
+		"layer":        {func(f *File) { f.ByName["blk.x.attn_q.weight"] = f.ByName["output_norm.weight"] }, "of no layer"},
 		"heads":        {func(f *File) { f.Meta["llama.attention.head_count"] = int64(3) }, "3 heads"},
 		"keys":         {func(f *File) { f.Meta["llama.attention.head_count_kv"] = int64(3) }, "for 3 heads"},
-		"embeddings":   {func(f *File) { delete(f.byName, "token_embd.weight") }, "no matrix of embeddings"},
+		"embeddings":   {func(f *File) { delete(f.ByName, "token_embd.weight") }, "no matrix of embeddings"},
 	} {
 		f, err := Open("../testdata/llama-gguf/model.gguf")
 		if err != nil {

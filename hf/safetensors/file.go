@@ -3,28 +3,12 @@ package safetensors
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/mapped"
 )
-
-// tensors is a weights.Set.
-type tensors struct {
-	byName map[string]*weights.Tensor
-	files  []*mapped.File
-}
-
-// Names implements weights.Set.
-func (t *tensors) Names() []string { return slices.Sorted(maps.Keys(t.byName)) }
-
-// Get implements weights.Set.
-func (t *tensors) Get(name string) *weights.Tensor { return t.byName[name] }
-
-// Files implements weights.Set.
-func (t *tensors) Files() []*mapped.File { return t.files }
 
 // Open maps the file at path.
 func Open(path string) (weights.Set, error) {
@@ -37,7 +21,7 @@ func Open(path string) (weights.Set, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &tensors{byName, []*mapped.File{f}}, nil
+	return &weights.Tensors{ByName: byName, From: []*mapped.File{f}}, nil
 }
 
 // Parse reads a file in memory, which the tensors point into.
@@ -46,7 +30,7 @@ func Parse(data []byte) (weights.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tensors{byName: byName}, nil
+	return &weights.Tensors{ByName: byName}, nil
 }
 
 func parse(data []byte, f *mapped.File) (map[string]*weights.Tensor, error) {

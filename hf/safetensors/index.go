@@ -25,7 +25,7 @@ func OpenIndex(path string) (weights.Set, error) {
 	return t, nil
 }
 
-func openIndex(path string) (*tensors, error) {
+func openIndex(path string) (*weights.Tensors, error) {
 	data, err := readAll(path)
 	if err != nil {
 		return nil, err
@@ -44,10 +44,10 @@ func openIndex(path string) (*tensors, error) {
 		return nil, err
 	}
 	defer root.Close()
-	t := &tensors{byName: map[string]*weights.Tensor{}}
-	err = t.add(root, index.Map)
+	t := &weights.Tensors{ByName: map[string]*weights.Tensor{}}
+	err = add(t, root, index.Map)
 	if err != nil {
-		for _, f := range t.files {
+		for _, f := range t.From {
 			f.Close()
 		}
 		return nil, err
@@ -56,7 +56,7 @@ func openIndex(path string) (*tensors, error) {
 }
 
 // add maps the shards and takes the tensors from them that the index has there.
-func (t *tensors) add(root *os.Root, where map[string]string) error {
+func add(t *weights.Tensors, root *os.Root, where map[string]string) error {
 	names := map[string]bool{}
 	for _, file := range where {
 		if filepath.Base(file) != file || !filepath.IsLocal(file) {
@@ -69,7 +69,7 @@ func (t *tensors) add(root *os.Root, where map[string]string) error {
 		if err != nil {
 			return err
 		}
-		t.files = append(t.files, f)
+		t.From = append(t.From, f)
 		shard, err := parse(f.Bytes(), f)
 		if err != nil {
 			return fmt.Errorf("shard %s: %w", graph.Quote(file), err)
@@ -78,11 +78,11 @@ func (t *tensors) add(root *os.Root, where map[string]string) error {
 			if where[name] != file {
 				return fmt.Errorf("shard %s has tensor %s, which the index has in %s", graph.Quote(file), graph.Quote(name), graph.Quote(where[name]))
 			}
-			t.byName[name] = v
+			t.ByName[name] = v
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(where)) {
-		if t.byName[name] == nil {
+		if t.ByName[name] == nil {
 			return fmt.Errorf("shard %s does not have tensor %s", graph.Quote(where[name]), graph.Quote(name))
 		}
 	}
