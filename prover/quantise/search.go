@@ -438,6 +438,7 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 	}
 	now := best
 	refused := map[move]bool{}
+	tried := map[string]bool{}
 	most := math.MaxInt // moves at a time
 	for budget := s.budget(first.model); best.error > Target && s.runs < budget; {
 		moves := s.moves(now, refused)
@@ -452,12 +453,18 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		for _, mv := range moves {
 			s.apply(f, mv)
 		}
-		a, err := s.try(f)
-		if s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
+		// Formats that were met before lead nowhere new.
+		key := fmt.Sprint(f)
+		var a *attempt
+		if !tried[key] {
+			tried[key] = true
+			a, err = s.try(f)
+			if s.ctx.Err() != nil {
+				return nil, s.ctx.Err()
+			}
 		}
 		// An error says that the formats cannot be had together.
-		if err != nil || a.error > Target && a.spread > chance*best.spread {
+		if a == nil || err != nil || a.error > Target && a.spread > chance*best.spread {
 			now = best
 			if most = len(moves) / 2; most == 0 {
 				refused[moves[0]], most = true, math.MaxInt

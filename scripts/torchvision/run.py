@@ -86,7 +86,7 @@ def export(kind, name, exporter, folder):
     torch.set_num_threads(1)
     side = 299 if name == "inception_v3" else 224
     rng = np.random.default_rng(7)
-    images = rng.normal(size=(5, 3, side, side)).astype(np.float32)
+    images = rng.normal(size=(3, 3, side, side)).astype(np.float32)
     net = build(kind, name)
     path = os.path.join(folder, "network.onnx")
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
