@@ -78,6 +78,8 @@ type value struct {
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
 	useful float64
+	// low, if positive, is the size of the low limb if the value is held in two.
+	low int
 
 	id     model.TensorID // the tensor, once one is needed; None before
 	shaped model.TensorID // the same in the value's shape
