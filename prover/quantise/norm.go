@@ -87,7 +87,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	for math.Sqrt(float64(mean))*pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	values := l.past.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
+	values := l.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
 	scale, inverse := l.leadingBits(r.shape, lead, next, "inverse root", values)
 	factor := l.exact("factor", l.rowProduct(r.shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
 

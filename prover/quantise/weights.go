@@ -140,6 +140,20 @@ type statsKey struct {
 type weightStats struct {
 	m      map[statsKey][]channelStats
 	values map[string]ints.Ints
+	bands  map[*graph.Tensor]band // of masks
+
+	columns map[string][]int32 // of tables, by all that decides on them
+}
+
+// made are the columns that have been made; nil of no statistics.
+func (w *weightStats) made() map[string][]int32 {
+	if w == nil {
+		return nil
+	}
+	if w.columns == nil {
+		w.columns = map[string][]int32{}
+	}
+	return w.columns
 }
 
 // fill computes the values of fixed tensors, but for those that the last model has,
@@ -270,6 +284,9 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
 	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t.source(), quantised(w.t, frac, exponents, w.inner))
 	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
+	if w.part != nil {
+		return l.begun(id, w.part)
+	}
 	return id
 }
 
