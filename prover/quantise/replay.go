@@ -15,12 +15,12 @@ import (
 // been found to take: many take the same.
 type Columns struct {
 	values map[model.TensorID][]int32
-	made   map[string][]int32
+	made   madeColumns
 }
 
 // NewColumns returns these values of fixed tensors.
 func NewColumns(values map[model.TensorID][]int32) *Columns {
-	return &Columns{values, map[string][]int32{}}
+	return &Columns{values: values}
 }
 
 // ErrOtherSteps is wrapped by the error of a Replay that gives other steps than the
@@ -163,20 +163,6 @@ type past struct {
 	tables  []model.Table
 	columns *Columns
 	used    []model.TensorID
-}
-
-// column makes a function's column, or takes it from an earlier pass or block.
-func (l *lowering) column(name string, make func() []int32) []int32 {
-	made := l.stats.made()
-	if l.past != nil {
-		made = l.past.columns.made
-	}
-	v, ok := made[name]
-	if !ok {
-		v = make()
-		made[name] = v
-	}
-	return v
 }
 
 // named says whether a table without a column has that name.

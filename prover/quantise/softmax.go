@@ -301,10 +301,13 @@ func (l *lowering) logOfSum(exp model.TensorID, width, frac int, most int64) []m
 
 	const unit = 1 << logBits
 	ln := func(x float64) int64 { return int64(math.Round(unit * x)) }
-	values := make([]int32, 1<<leadBits)
-	for i := range values {
-		values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
-	}
+	values := l.column("logarithms", func() []int32 {
+		values := make([]int32, 1<<leadBits)
+		for i := range values {
+			values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
+		}
+		return values
+	})
 	scale, leadingLog := l.leadingBits(w.shape, lead, next, "logarithm", values)
 	// What brought the leading bits to the front, squared, is in it too much.
 	var pieces []model.Piece

@@ -136,24 +136,12 @@ type statsKey struct {
 }
 
 // weightStats remembers the statistics of weights between passes, and the values
-// that the last model has: a pass over large weights is not free.
+// that the last model has, columns among them: a pass over large weights is not free.
 type weightStats struct {
-	m      map[statsKey][]channelStats
-	values map[string]ints.Ints
-	bands  map[*graph.Tensor]band // of masks
-
-	columns map[string][]int32 // of tables, by all that decides on them
-}
-
-// made are the columns that have been made; nil of no statistics.
-func (w *weightStats) made() map[string][]int32 {
-	if w == nil {
-		return nil
-	}
-	if w.columns == nil {
-		w.columns = map[string][]int32{}
-	}
-	return w.columns
+	m       map[statsKey][]channelStats
+	values  map[string]ints.Ints
+	columns madeColumns
+	bands   map[*graph.Tensor]band // of masks
 }
 
 // fill computes the values of fixed tensors, but for those that the last model has,
@@ -171,6 +159,7 @@ func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights
 		weights[f.id] = v
 	}
 	w.values = values
+	w.columns.next()
 }
 
 // of returns, for every output channel of a constant, the sums of its
