@@ -56,6 +56,10 @@ func (l *lowering) public(t model.Tensor) model.TensorID {
 	return id
 }
 
+// coarsestKey is the scale on which a Softmax's scores are to be at least, as far as
+// tables go.
+const coarsestKey = 7
+
 // inputFormat returns the width of an input and its finest scale: wide where norms
 // alone read it, which take small rows beside large ones, or something that has jumps
 // does; what its keys take where Softmax does. Public values cost nothing.
@@ -81,6 +85,10 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		finest = finestKey
 		if l.entries(v.shape) > 64 { // worth a larger table
 			bits++
+			// Of scores far apart those near the maximum are what counts.
+			for r := v.rng.abs() * l.opts.Headroom; bits < bitSteps[0] && r >= pow2(bits-coarsestKey); {
+				bits++
+			}
 		}
 	}
 	return max(bits, l.formatted(v)), finest
