@@ -86,7 +86,7 @@ func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Val
 		// ‖x − v‖² = ‖x‖² − 2·x·v + ‖v‖².
 		norms, double := make([]float64, count), make([]float64, len(vectors))
 		for i, v := range vectors {
-			norms[i/features] += float64(v) * float64(v)
+			norms[i/features] += float64(float64(v) * float64(v))
 			double[i] = -2 * float64(v)
 		}
 		cross := o.MatMul(x, o.Transpose(o.numbers([]int{count, features}, double), []int{1, 0}))

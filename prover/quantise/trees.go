@@ -43,12 +43,13 @@ func splitInput(v *value, splits [][]graph.Split, r float64) model.Tensor {
 				least, most = math.Min(least, a), math.Max(most, a)
 			}
 		}
-		reach := r
+		scale := func(reach float64) int { return floorLog2(float64(t.Max) / reach) }
+		frac := scale(r)
 		if most > 0 {
-			floats := pow2(floorLog2(least) - 23 + formatBits) // on the scale of floats at the least
-			reach = math.Max(math.Min(r, floats), most*(1+1.0/1024))
+			frac = max(frac, 23-floorLog2(least)) // the floats' own
+			frac = min(frac, scale(most*(1+1.0/1024)))
 		}
-		t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/reach))
+		t.Fracs = append(t.Fracs, frac)
 	}
 	return t
 }

@@ -62,7 +62,7 @@ MODELS = [
     ("ridge classifier", scaled(linear_model.RidgeClassifier()), wine),
     ("SVC, linear", svm.SVC(kernel="linear"), iris),
     ("SVC, RBF", scaled(svm.SVC()), wine),
-    ("SVC, polynomial", svm.SVC(kernel="poly"), iris),
+    ("SVC, polynomial", scaled(svm.SVC(kernel="poly")), iris),
     ("SVR, RBF", scaled(svm.SVR()), friedman),
     ("Gaussian naive Bayes", naive_bayes.GaussianNB(), iris),
     ("MLP classifier", scaled(neural_network.MLPClassifier((50,), max_iter=300, random_state=0)), wine),
