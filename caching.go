@@ -76,7 +76,7 @@ func (m *Model) hash(ctx context.Context, w *watch) error {
 // hasher begins the ID of something made from the model, by this version of the
 // quantiser. It returns nil for a model that was made in memory. Input shapes
 // are part of it since a file may leave them open, but not the size of an open
-// batch, and names because ranges go by them.
+// batch nor the length of a text, whose bound is; and names because ranges go by them.
 func (m *Model) hasher(what string) *cache.Hasher {
 	files := m.files()
 	if len(files) == 0 {
@@ -93,6 +93,9 @@ func (m *Model) hasher(what string) *cache.Hasher {
 		return nil // and Quantise will say why
 	}
 	h.Add("inputs", []byte(signature(inputsOf(g))))
+	if m.open.isText() {
+		h.Add("length", binary.LittleEndian.AppendUint32(nil, uint32(m.open.most)))
+	}
 	for _, n := range g.Nodes {
 		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))
 	}

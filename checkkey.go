@@ -44,7 +44,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	if err := checkFile(path, source.Files[0]); err != nil {
 		return err
 	}
-	m, err := Open(path, For(shapes(key)), Fix(o.fixed))
+	m, err := Open(path, For(shapes(key)), Fix(o.fixed), Tokens(longest(key)))
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 		return fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
 	}
 	settings := settingsOf(source)
+	settings.Length = longest(key)
 	if settings.Formats, err = m.formats(source.Formats, len(key.Circuit.Free) > 0); err != nil {
 		return fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
 	}
@@ -102,6 +103,18 @@ func checkFile(path string, want [sha256.Size]byte) error {
 		return fmt.Errorf("%w: it was made from a file with the SHA-256 %x, and that of %s is %x", ErrOtherModel, want, path, got)
 	}
 	return nil
+}
+
+// longest is the most tokens of a text, if a key is for texts of any length, else 0.
+func longest(key *Key) int {
+	g := key.Circuit.Graph
+	if len(key.Circuit.Free) != 1 || len(g.Inputs) == 0 {
+		return 0
+	}
+	if scales := g.Tensors[g.Inputs[0]].Scales; len(scales) != 2 || scales[0] != 0 {
+		return 0
+	}
+	return key.Circuit.Free[0].Bound
 }
 
 // shapes are arrays without values in the shapes of a key's inputs, which the

@@ -25,7 +25,7 @@ type Config struct {
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
 	Fix         []string `mapstructure:"fix"`         // name=file of inputs that are part of the model; see Fixed
-	Tokens      int      `mapstructure:"tokens"`      // of a language model's input; 0: those of the input
+	Tokens      int      `mapstructure:"tokens"`      // the most that a language model's key is for; 0: its context, or 1024
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 

@@ -30,7 +30,7 @@ var settings = []setting{
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
 	{name: "fix", usage: "input that is part of the model, such as a shape, as `name=file`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Fix, usage) }},
-	number("tokens", "`number` of tokens of a language model's input (default: those of the input)", func(c *Config) int { return c.Tokens }),
+	number("tokens", "the most tokens, a `number`, of a language model's texts that a key is for (default: its context, or 1024 if that is less)", func(c *Config) int { return c.Tokens }),
 	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},

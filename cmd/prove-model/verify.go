@@ -47,6 +47,7 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 		},
 	}
 	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "threads", "json")
+	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about: JSON, .npy, .npz or .pb"
 	return cmd
 }
 

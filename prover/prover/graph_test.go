@@ -71,7 +71,7 @@ func (b *builder) table(t model.Table) model.TableID {
 
 // add adds a step whose divisor and table are not set where its kind has none.
 func (b *builder) add(s model.Step) {
-	if s.Kind != model.StepDivide {
+	if s.Kind != model.StepDivide && s.Kind != model.StepMax {
 		s.Den = model.None
 	}
 	if s.Kind != model.StepLookup {
@@ -279,4 +279,31 @@ func TestEverySiteProves(t *testing.T) {
 			t.Logf("%d chunks: %d bytes", b.g.Chunks, len(p.proof))
 		}
 	}
+}
+
+// greatest adds the greatest entries along the last axis of a tensor of a spread below
+// 2^bits, and all that constrains them.
+func (b *builder) greatest(name string, x model.TensorID, bits int) model.TensorID {
+	shape := b.g.Tensors[x].Shape
+	rows := shape[:len(shape)-1]
+	m, z := b.witness(name, rows...), b.witness(name+", is it", shape...)
+	step := model.Step{Kind: model.StepMax, Name: name, Shape: rows, Den: x, Out: m, Lo: model.None}
+	c := b.g.Maximum(&step, z)
+	b.add(step)
+	b.add(model.Step{Kind: model.StepLookup, Name: name, Shape: shape, Acc: c.Below, Lo: model.None, Out: z, Table: b.table(model.TopTable("top", bits))})
+	b.add(model.Step{Kind: model.StepLookup, Name: name, Shape: rows, Acc: c.Found, Lo: model.None, Out: model.None, Table: b.rangeTable(6)})
+	return m
+}
+
+// maxima are the greatest entries of rows, of what a look-up makes of them and of the
+// maxima themselves.
+func maxima() *builder {
+	b := &builder{}
+	x := b.input(3, 5)
+	first := b.greatest("first", x, 8)
+	y := b.requantise("relu", []int{3, 5}, model.Acc{Const: 3, Linear: []model.Linear{{Coef: 2, Src: x}}}, 0, b.relu())
+	second := b.greatest("second", y, 8)
+	b.g.Outputs = []model.TensorID{first, second, b.greatest("of both", b.virtual([]int{3},
+		model.Linear{Coef: 1, Src: first}, model.Linear{Coef: -1, Src: second}), 9)}
+	return b
 }

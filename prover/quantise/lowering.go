@@ -16,7 +16,8 @@ type lowering struct {
 	opts   Options
 	plan   plan
 	stats  *weightStats
-	batch  int // the size that a free batch has in fg; 1 if it is not free
+	batch  int     // the size that a free batch has in fg; 1 if it is not free
+	length *length // nil if none is free
 
 	g      *model.Graph
 	values map[string]*value
@@ -29,11 +30,12 @@ type lowering struct {
 	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	rowNorms map[model.TensorID]float64
-	parts    map[model.TensorID]parts // limbs of wide tensors
-	stream   map[string]int           // scales of sums (streams)
-	scalings map[string]*scaling      // of inputs
-	chains   map[string]*scaling      // the same by the values of their chains
-	keen     map[string]bool          // values that something with jumps reads
+	parts    map[model.TensorID]parts           // limbs of wide tensors
+	stream   map[string]int                     // scales of sums (streams)
+	scalings map[string]*scaling                // of inputs
+	chains   map[string]*scaling                // the same by the values of their chains
+	keen     map[string]bool                    // values that something with jumps reads
+	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 
 	uses map[clampTable]int // entries that have them
 
@@ -78,6 +80,8 @@ type value struct {
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
 	useful float64
+	// low, if positive, is the size of the low limb if the value is held in two.
+	low int
 
 	id     model.TensorID // the tensor, once one is needed; None before
 	shaped model.TensorID // the same in the value's shape
@@ -96,6 +100,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
+		asked:   map[model.TensorID][][]graph.Split{},
 		maxBits: 15,
 	}
 }
@@ -103,13 +108,17 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 // again returns another pass over the same graph, with this plan.
 func (l *lowering) again(p plan) *lowering {
 	next := newLowering(l.fg, l.ranges, l.opts, l.stats)
-	next.plan, next.batch = p, l.batch
+	next.plan, next.batch, next.length = p, l.batch, l.length.again()
 	return next
 }
 
-// entries is the size of a shape for one element of the batch: what decides on
-// formats must not depend on the size that a free batch is tried with.
+// entries is the size of a shape for one element of the batch, and a text of usual
+// length: what decides on formats must not depend on the size that a free dimension is
+// tried with.
 func (l *lowering) entries(shape []int) int {
+	if l.length != nil {
+		return l.length.number(l.length.usual(shape))
+	}
 	n := model.Size(shape)
 	if n%l.batch == 0 {
 		n /= l.batch
@@ -301,6 +310,10 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Exceeds:
+		return with(lowerExceeds, op)
+	case graph.Forest:
+		return with(lowerForest, op)
 	case graph.Take:
 		return with(lowerTake, op)
 	case graph.Pad:
@@ -325,7 +338,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)
