@@ -45,10 +45,16 @@ func (s *statement) evalTerms(point []field.QM31) field.QM31 {
 		own[i] = s.treeColumns(i, columns)
 	}
 	var sum field.QM31
+	short := map[uint64]field.QM31{} // eq of the table rows in which short terms lie
 	for i := range s.terms {
 		t := &s.terms[i]
 		row, longs, offset := s.place(t)
-		e := poly.EqShift(t.Point[:longs], rows, row)
+		e, known := short[row]
+		if longs > 0 || !known {
+			if e = poly.EqShift(t.Point[:longs], rows, row); longs == 0 {
+				short[row] = e
+			}
+		}
 		low, columns := t.Point[longs:], own[t.Tree]
 		head := len(columns) - len(low)
 		e = e.Mul(poly.EqIndex(columns[:head], offset>>len(low))).Mul(poly.Eq(low, columns[head:]))
