@@ -173,6 +173,9 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	h := cache.NewHasher()
 	h.Add("circuit", c.id[:])
 	h.Add("security", fmt.Appendf(nil, "%#v", sec))
+	if c.text != nil {
+		h.Add("text", fmt.Appendf(nil, "%#v", *c.text))
+	}
 	id := h.ID()
 	return &id
 }
@@ -198,7 +201,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text.Equal(c.text) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)

@@ -92,6 +92,9 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}
+		if err == nil && c.text != nil {
+			err = made.key.SetText(c.text)
+		}
 		return err
 	})
 	if err != nil {

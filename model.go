@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/statement"
 )
@@ -26,7 +27,8 @@ type Model struct {
 	users  int // computations that read the graph
 	closed bool
 
-	batch string // the symbol of an open batch, "" if there is none
+	text  *proof.Text // what its tokens mean; nil for models of other things
+	batch string      // the symbol of an open batch, "" if there is none
 	other struct {
 		sync.Mutex
 		size  int
@@ -71,15 +73,16 @@ func tensor(name string, shape []int, values []float64) Tensor {
 // is trusted. An error about nodes names all of them. The caller closes the model.
 func Open(path string, opts ...Option) (*Model, error) {
 	o := apply(opts)
-	var g *graph.Graph
-	var err error
 	if hf.Is(path) {
-		g, err = openPublished(path, o)
-	} else {
-		options := o.arrays.Options(o.dims)
-		options.Fixed = o.fixed
-		g, err = onnx.Load(path, options)
+		m, err := openPublished(path, o)
+		if err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		return m, nil
 	}
+	options := o.arrays.Options(o.dims)
+	options.Fixed = o.fixed
+	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}

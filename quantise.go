@@ -17,6 +17,7 @@ import (
 // commitment is made to. It no longer needs its Model, which may be closed.
 type Circuit struct {
 	quantised *quantise.Model
+	text      *proof.Text
 	outputs   []Spec // with the float model's names
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory
@@ -292,7 +293,7 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q}
+	c := &Circuit{outputs: m.Outputs(), quantised: q, text: m.text}
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{

@@ -216,14 +216,19 @@ func (e *executor) divide(s *model.Step, acc []int64) error {
 		if d <= 0 {
 			return fmt.Errorf("entry %d: the divisor is %d, not positive", j, d)
 		}
-		q := x / d
-		if x%d < 0 {
-			q--
-		}
-		out[j], rem[j] = int32(q), int32(x-q*d)
+		out[j], rem[j] = divided(x, d)
 	}
 	e.Values[s.Out], e.Values[s.Lo] = out, rem
 	return nil
+}
+
+// divided returns ⌊x/d⌋ and the remainder for d > 0.
+func divided(x, d int64) (quotient, remainder int32) {
+	q := x / d
+	if x%d < 0 {
+		q--
+	}
+	return int32(q), int32(x - q*d)
 }
 
 // StepKeys returns the keys of a lookup step.
