@@ -82,14 +82,24 @@ func openWeights(path string) (dir string, set weights.Set, err error) {
 	switch {
 	case exists(whole):
 		set, err = safetensors.Open(whole)
+		err = of(whole, err)
 	case exists(index):
 		set, err = safetensors.OpenIndex(index)
+		err = of(index, err)
 	case exists(filepath.Join(path, "pytorch_model.bin")), exists(filepath.Join(path, "pytorch_model.bin.index.json")):
 		err = errors.New("its weights are pickled (pytorch_model.bin), which runs code when it is read; convert them to SafeTensors")
 	default:
 		err = errors.New("it has neither model.safetensors nor model.safetensors.index.json")
 	}
 	return path, set, err
+}
+
+// of names the file of a folder that an error is about.
+func of(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", filepath.Base(path), err)
 }
 
 func exists(path string) bool {

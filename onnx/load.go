@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/runtime/protoiface"
@@ -123,9 +124,16 @@ func rebound(inputs []graph.Input, sizes map[string]int) Options {
 	return opts
 }
 
+const notModel = "not an ONNX model, or damaged"
+
+// damaged says that a file could not be parsed. The library separates its name with a
+// space of a random kind, so that nobody compares its texts.
+func damaged(err error) error {
+	return errors.New(notModel + ": " + strings.ReplaceAll(err.Error(), "\u00a0", " "))
+}
+
 // unmarshal parses the protocol buffer without copying its tensors.
 func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
-	const notModel = "not an ONNX model, or damaged"
 	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
 		return nil, errors.New("a pointer of Git LFS, not the model that it stands for: fetch that with git lfs pull")
 	}
@@ -139,10 +147,10 @@ func unmarshal(data []byte) (*onnxpb.ModelProto, error) {
 			Depth:   maxDepth,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", notModel, err)
+			return nil, damaged(err)
 		}
 	} else if err := (proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}).Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", notModel, err)
+		return nil, damaged(err)
 	}
 	if m.Graph == nil {
 		return nil, errors.New(notModel + ": it has no graph")

@@ -131,16 +131,21 @@ func lowerMatMulInteger(o *op) {
 
 func lowerConvInteger(o *op) {
 	o.arity(2, 4)
-	x, w := o.in(0), o.in(1)
-	sx, sw := o.shape(x), o.shape(w)
-	if len(sx) < 3 || len(sw) != len(sx) {
-		o.failf("input and weights have shapes %v and %v", sx, sw)
+	o.result(0, o.Whole(o.wholeConv(1, 2, 3), graph.Int32))
+}
+
+// wholeConv is the convolution, in whole numbers, of input 0 with the weights of input
+// w, whose zero points are inputs zx and zw.
+func (o *op) wholeConv(w, zx, zw int, bias ...graph.Value) graph.Value {
+	x, k := o.in(0), o.in(w)
+	sx, sk := o.shape(x), o.shape(k)
+	if len(sx) < 3 || len(sk) != len(sx) {
+		o.failf("input and weights have shapes %v and %v", sx, sk)
 	}
 	o.ignore("kernel_shape")
+	window, _ := o.window(sx[2:], sk[2:])
 	group := int(o.intAttr("group", 1))
-	window, _ := o.window(sx[2:], sw[2:])
-	y := o.convolve(window, group, o.dequantised(x, o.zeroPoint(2, sx, 1)), o.dequantised(w, o.zeroPoint(3, sw, 0)))
-	o.result(0, o.Whole(y, graph.Int32))
+	return o.convolve(window, group, o.dequantised(x, o.zeroPoint(zx, sx, 1)), o.dequantised(k, o.zeroPoint(zw, sk, 0)), bias...)
 }
 
 // requantised brings sums of whole numbers on the scale of the result.
@@ -177,19 +182,12 @@ func lowerQLinearMatMul(o *op) {
 
 func lowerQLinearConv(o *op) {
 	o.arity(8, 9)
-	x, w := o.in(0), o.in(3)
-	sx, sw := o.shape(x), o.shape(w)
-	if len(sx) < 3 || len(sw) != len(sx) {
-		o.failf("input and weights have shapes %v and %v", sx, sw)
-	}
-	o.ignore("kernel_shape")
-	group := int(o.intAttr("group", 1))
-	window, _ := o.window(sx[2:], sw[2:])
 	var bias []graph.Value
 	if o.has(8) {
 		bias = []graph.Value{o.Cast(o.in(8), graph.Float)}
 	}
-	sum := o.convolve(window, group, o.dequantised(x, o.zeroPoint(2, sx, 1)), o.dequantised(w, o.zeroPoint(5, sw, 0)), bias...)
+	sum := o.wholeConv(3, 2, 5, bias...)
+	sx := o.shape(o.in(0))
 	scales := []graph.Value{o.scaled(o.fixedInput(1, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(4, "the scale"), o.shape(sum), 1, 0)}
 	to, zero := o.scaled(o.fixedInput(6, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(7, "the zero point"), sx, 1, 0)
 	o.result(0, o.requantised(sum, scales, to, zero))

@@ -50,6 +50,9 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 		},
 	}
 	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
+	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about: JSON, .npy, .npz or .pb"
+	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
+	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func Open(path string) (*File, error) {
 	f, err := parse(m.Bytes(), m)
 	if err != nil {
 		m.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return f, nil
 }

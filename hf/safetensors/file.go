@@ -19,7 +19,7 @@ func Open(path string) (weights.Set, error) {
 	byName, err := parse(f.Bytes(), f)
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return &weights.Tensors{ByName: byName, From: []*mapped.File{f}}, nil
 }

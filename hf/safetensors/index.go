@@ -18,14 +18,6 @@ import (
 // of a folder. The shards lie beside it. A tensor is in the one shard that the
 // index says, and the shards hold no others.
 func OpenIndex(path string) (weights.Set, error) {
-	t, err := openIndex(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return t, nil
-}
-
-func openIndex(path string) (*weights.Tensors, error) {
 	data, err := readAll(path)
 	if err != nil {
 		return nil, err

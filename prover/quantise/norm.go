@@ -87,7 +87,7 @@ func (l *lowering) normalised(r rows, id model.TensorID, op graph.Norm, times in
 	for math.Sqrt(float64(mean))*pow2(exp+normStep) <= 1<<(17+leadBits/2) {
 		exp += normStep
 	}
-	values := l.past.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
+	values := l.column(fmt.Sprint("inverse roots ", mean, exp), func() []int32 { return inverseRoots(mean, 2*exp) })
 	scale, inverse := l.leadingBits(r.shape, lead, next, "inverse root", values)
 	factor := l.exact("factor", l.rowProduct(r.shape, scale, inverse, int64(slices.Max(values))<<(digitBits/2-1)))
 
@@ -175,14 +175,17 @@ func (l *lowering) suffix(name string, limbs []model.TensorID, i, bits int) mode
 }
 
 // inverseRoots is the table of √(mean·2^exp/(2·key + 1)), rounded; keys that
-// leading bits never are have the greatest value of the others.
+// leading bits never are have the greatest value of the others. mean·2^exp is at most
+// 2^46.
 func inverseRoots(mean, exp int) []int32 {
 	values := make([]int32, 1<<leadBits)
-	num := new(big.Int).Lsh(big.NewInt(int64(mean)), uint(exp+2)) // four times, to round its root
+	num := int64(mean) << (exp + 2) // four times, to round its root
 	for i := range values {
 		key := int64(max(i, 1<<(leadBits-2)))
-		root := new(big.Int).Quo(num, big.NewInt(2*key+1))
-		values[i] = int32((root.Sqrt(root).Int64() + 1) / 2)
+		// Of whole numbers below 2^50 the root is at least 2^−26 away from a whole
+		// number that it is not, more than a float64 is off: cut off it is exact.
+		root := int64(math.Sqrt(float64(num / (2*key + 1))))
+		values[i] = int32((root + 1) / 2)
 	}
 	return values
 }

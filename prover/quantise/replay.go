@@ -15,12 +15,12 @@ import (
 // been found to take: many take the same.
 type Columns struct {
 	values map[model.TensorID][]int32
-	made   map[string][]int32
+	made   madeColumns
 }
 
 // NewColumns returns these values of fixed tensors.
 func NewColumns(values map[model.TensorID][]int32) *Columns {
-	return &Columns{values, map[string][]int32{}}
+	return &Columns{values: values}
 }
 
 // ErrOtherSteps is wrapped by the error of a Replay that gives other steps than the
@@ -152,19 +152,6 @@ type past struct {
 	tables  []model.Table
 	columns *Columns
 	used    []model.TensorID
-}
-
-// column makes a function's column, or takes it from an earlier block.
-func (p *past) column(name string, make func() []int32) []int32 {
-	if p == nil {
-		return make()
-	}
-	v, ok := p.columns.made[name]
-	if !ok {
-		v = make()
-		p.columns.made[name] = v
-	}
-	return v
 }
 
 // named says whether a table without a column has that name.

@@ -100,6 +100,7 @@ type search struct {
 	groups  []group
 	stats   weightStats
 	runs    int
+	worst   int // sample, as far as is known
 }
 
 // attempt is a model with some formats and what is known of it.
@@ -128,13 +129,25 @@ func (m *Model) cost() int {
 
 // try makes a model and measures it.
 func (s *search) try(f Formats) (*attempt, error) {
-	s.runs++
-	opts := s.opts
-	opts.Formats = f
-	m, err := quantise(s.fg, s.ranges, opts, &s.stats)
+	m, err := s.make(f)
 	if err != nil {
 		return nil, err
 	}
+	return s.measure(f, m, math.Inf(1))
+}
+
+// make makes a model.
+func (s *search) make(f Formats) (*Model, error) {
+	s.runs++
+	opts := s.opts
+	opts.Formats = f
+	return quantise(s.fg, s.ranges, opts, &s.stats)
+}
+
+// measure runs a model on the samples. With one whose error is above most there is
+// nothing to be done: neither are further samples run, nor is it asked where its
+// errors enter.
+func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 	if s.runs == 1 {
 		n := max(1, min(mostSamples, int(sampleWork/m.products())))
 		s.samples = s.samples[:min(n, len(s.samples))]
@@ -144,7 +157,12 @@ func (s *search) try(f Formats) (*attempt, error) {
 	}
 	a := &attempt{formats: f, model: m}
 	var off, size float64
-	for i, sample := range s.samples {
+	for n := range s.samples {
+		i := n
+		if !math.IsInf(most, 1) { // the hardest first
+			i = (s.worst + n) % len(s.samples)
+		}
+		sample := s.samples[i]
 		if err := s.ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -154,13 +172,18 @@ func (s *search) try(f Formats) (*attempt, error) {
 		}
 		for j, got := range at.Outputs(w) {
 			want := s.want[i][j]
-			a.error = math.Max(a.error, outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape))
+			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape); e > a.error {
+				a.error, s.worst = e, i
+			}
 			for k, x := range want {
 				off += float64((got[k] - x) * (got[k] - x))
 				size += float64(x * x)
 			}
 		}
-		if i == 0 {
+		if a.error > most {
+			return a, nil
+		}
+		if i == 0 && math.IsInf(most, 1) {
 			if a.local, err = at.localErrors(sample.Graph, w); err != nil {
 				return nil, err
 			}
@@ -415,6 +438,7 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 	}
 	now := best
 	refused := map[move]bool{}
+	tried := map[string]bool{}
 	most := math.MaxInt // moves at a time
 	for budget := s.budget(first.model); best.error > Target && s.runs < budget; {
 		moves := s.moves(now, refused)
@@ -429,12 +453,18 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 		for _, mv := range moves {
 			s.apply(f, mv)
 		}
-		a, err := s.try(f)
-		if s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
+		// Formats that were met before lead nowhere new.
+		key := fmt.Sprint(f)
+		var a *attempt
+		if !tried[key] {
+			tried[key] = true
+			a, err = s.try(f)
+			if s.ctx.Err() != nil {
+				return nil, s.ctx.Err()
+			}
 		}
 		// An error says that the formats cannot be had together.
-		if err != nil || a.error > Target && a.spread > chance*best.spread {
+		if a == nil || err != nil || a.error > Target && a.spread > chance*best.spread {
 			now = best
 			if most = len(moves) / 2; most == 0 {
 				refused[moves[0]], most = true, math.MaxInt
@@ -634,11 +664,15 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 					f[name] = less
 				}
 			}
-			a, err := s.try(f)
+			m, err := s.make(f)
+			if err != nil || m.cost() >= best.model.cost() {
+				continue
+			}
+			a, err := s.measure(f, m, Target)
 			if s.ctx.Err() != nil {
 				return nil, s.ctx.Err()
 			}
-			if err == nil && a.error <= Target && a.model.cost() < best.model.cost() {
+			if err == nil && a.error <= Target {
 				best = a
 				break
 			}

@@ -204,7 +204,7 @@ func (l *lowering) scaled(name string, id model.TensorID, c int64) model.TensorI
 // expTable is the table of exp(key·2^−frac), 1 being 2^bits, for keys in [first, 0].
 // That of the first key, which stands for masked entries, is 0.
 func (l *lowering) expTable(frac int, first int64, bits int) model.TableID {
-	values := l.past.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
+	values := l.column(fmt.Sprint("exp ", frac, first, bits), func() []int32 {
 		values := make([]int32, -first)
 		for i := 1; i < len(values); i++ {
 			values[i] = int32(math.Round(pow2(bits) * elementary.Exp(float64(first+1+int64(i))*pow2(-frac))))
@@ -288,10 +288,13 @@ func (l *lowering) logOfSum(exp model.TensorID, frac int, most int64) []model.Li
 
 	const unit = 1 << logBits
 	ln := func(x float64) int64 { return int64(math.Round(unit * x)) }
-	values := make([]int32, 1<<leadBits)
-	for i := range values {
-		values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
-	}
+	values := l.column("logarithms", func() []int32 {
+		values := make([]int32, 1<<leadBits)
+		for i := range values {
+			values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
+		}
+		return values
+	})
 	scale, leadingLog := l.leadingBits(w.shape, lead, next, "logarithm", values)
 	// What brought the leading bits to the front, squared, is in it too much.
 	var pieces []model.Piece

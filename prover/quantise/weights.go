@@ -136,10 +136,11 @@ type statsKey struct {
 }
 
 // weightStats remembers the statistics of weights between passes, and the values
-// that the last model has: a pass over large weights is not free.
+// that the last model has, columns among them: a pass over large weights is not free.
 type weightStats struct {
-	m      map[statsKey][]channelStats
-	values map[string]ints.Ints
+	m       map[statsKey][]channelStats
+	values  map[string]ints.Ints
+	columns madeColumns
 }
 
 // fill computes the values of fixed tensors, but for those that the last model has,
@@ -157,6 +158,7 @@ func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights
 		weights[f.id] = v
 	}
 	w.values = values
+	w.columns.next()
 }
 
 // of returns, for every output channel of a constant, the sums of its

@@ -67,3 +67,23 @@ func TestRowLengths(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyRowsAreHashedSoon: a key for whose commitment somebody waits has no longer rows
+// than its hashing is worth, and a small one those of the smallest proofs.
+func TestKeyRowsAreHashedSoon(t *testing.T) {
+	for _, x := range []struct {
+		size uint64
+		want int
+	}{
+		{61_706, 11}, {90_900, 12},
+		{1<<20 + 2048, 14}, // 65 rows; of twice the length they were 33, which take a permutation more a column
+		{2_099_712, 15},    // the same
+		{1<<22 + 4096, 16}, // shorter rows would make proofs 9 % larger
+		{16_785_408, 17},   // the same
+		{134_500_000, 18},  // and the same
+	} {
+		if got, err := ChooseKeyRowVars(DefaultConfig, x.size); err != nil || got != x.want {
+			t.Errorf("%d weights: rows of 2^%d (%v), want 2^%d", x.size, got, err, x.want)
+		}
+	}
+}

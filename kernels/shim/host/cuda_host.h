@@ -49,9 +49,9 @@ extern shim_launch shim_now;
 void shim_barrier(int kind);
 // A barrier to which each thread brings a bit; returns how many brought 1.
 int shim_barrier_count(int kind, int predicate);
-// Waits for the lanes of mask and exchanges size ≤ 64 bytes: all[i·size…] is
-// what lane i brought, if it is in the mask.
-void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, void *all);
+// Waits for the lanes of mask, each of which brings size ≤ 64 bytes, and gives what
+// those of from brought: all[i·size…] is lane i's, if it is in the mask.
+void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsigned from, void *all);
 
 static inline void __syncthreads() { shim_barrier(0); }
 static inline int __syncthreads_count(int p) { return shim_barrier_count(1, p != 0); }
@@ -64,13 +64,13 @@ template <typename T>
 static inline void shim_gather(unsigned mask, const T &mine, T (&all)[32])
 {
     static_assert(sizeof(T) <= 64, "a lane brings at most 64 bytes");
-    shim_exchange(10, mask, &mine, sizeof(T), all);
+    shim_exchange(10, mask, &mine, sizeof(T), mask, all);
 }
 
 static inline void __syncwarp(unsigned mask = 0xffffffffu)
 {
-    char none[32];
-    shim_exchange(11, mask, none, 1, none);
+    char none = 0;
+    shim_exchange(11, mask, &none, 1, 0, nullptr);
 }
 
 static inline unsigned shim_lane() { return (shim_now.thread.x + shim_now.block.x * (shim_now.thread.y + shim_now.block.y * shim_now.thread.z)) % 32; }
@@ -78,9 +78,10 @@ static inline unsigned shim_lane() { return (shim_now.thread.x + shim_now.block.
 template <typename T>
 static inline T shim_shuffle(unsigned mask, T v, unsigned source, bool inside)
 {
+    static_assert(sizeof(T) <= 64, "a lane brings at most 64 bytes");
     T all[32];
-    memset((void *)all, 0, sizeof all);
-    shim_gather(mask, v, all);
+    memset((void *)&all[source], 0, sizeof(T));
+    shim_exchange(10, mask, &v, sizeof(T), 1u << source, all);
     return inside ? all[source] : v;
 }
 

@@ -225,16 +225,23 @@ const Region *holding(u64 p, u64 n)
     return offset <= it->second.bytes && n <= it->second.bytes - offset ? &it->second : nullptr;
 }
 
+// Whether [from, to), of less than a page, is as allocate left it.
+bool is_slack(const unsigned char *from, const unsigned char *to)
+{
+    static unsigned char page[PAGE];
+    if (page[0] != SLACK)
+        memset(page, SLACK, PAGE);
+    return memcmp(from, page, to - from) == 0;
+}
+
 void check_slack(u64 p, const Region &r)
 {
     auto *begin = (const unsigned char *)p;
     const unsigned char *end = begin + r.bytes, *stop = begin + (r.bytes + ALIGN - 1) / ALIGN * ALIGN;
-    for (const unsigned char *c = end; c < stop; c++)
-        if (*c != SLACK)
-            die("wrote past the end of an allocation of %zu bytes", r.bytes);
-    for (const unsigned char *c = stop - r.pages; c < begin; c++)
-        if (*c != SLACK)
-            die("wrote before the begin of an allocation of %zu bytes", r.bytes);
+    if (!is_slack(end, stop))
+        die("wrote past the end of an allocation of %zu bytes", r.bytes);
+    if (!is_slack(stop - r.pages, begin))
+        die("wrote before the begin of an allocation of %zu bytes", r.bytes);
 }
 
 void on_fault(int, siginfo_t *info, void *)
@@ -407,7 +414,7 @@ int shim_barrier_count(int kind, int predicate)
     return barrier_count;
 }
 
-void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, void *all)
+void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, unsigned from, void *all)
 {
     size_t t = running, warp = t / 32 * 32;
     unsigned lane = t % 32;
@@ -421,7 +428,10 @@ void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, void 
     memcpy(f.brought[parity], mine, size);
     f.kind = kind, f.mask = mask, f.size = size, f.state = AT_WARP;
     bool last = true;
-    for (unsigned i = 0; i < 32; i++) {
+    // Neighbours first: as lanes run one after the other, either way, it is soon seen
+    // that one has not come.
+    for (unsigned k = 0; k < 32 && last; k++) {
+        unsigned i = lane ^ k;
         if (!(mask >> i & 1))
             continue;
         // Lanes beyond the end of the block do not exist and are not waited
@@ -443,9 +453,11 @@ void shim_exchange(int kind, unsigned mask, const void *mine, size_t size, void 
     } else {
         leave();
     }
-    for (unsigned i = 0; i < 32; i++)
-        if (mask >> i & 1 && warp + i < threads)
+    for (unsigned left = from & mask; left != 0; left &= left - 1) {
+        unsigned i = __builtin_ctz(left);
+        if (warp + i < threads)
             memcpy((unsigned char *)all + i * size, fibres[warp + i]->brought[parity], size);
+    }
 }
 
 int main()

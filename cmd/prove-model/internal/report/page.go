@@ -29,8 +29,8 @@ const style = `:root{color-scheme:light dark;--ink:#1c2126;--soft:#59636e;--pape
 body{margin:0 auto;max-width:62rem;padding:1rem;color:var(--ink);background:var(--paper);font:15px/1.45 system-ui,sans-serif}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin:1.6rem 0 .3rem;break-after:avoid}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-table{border-collapse:collapse;margin:.4rem 0;font-size:.85rem}th,td{padding:.12rem .7rem .12rem 0;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
-th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere}tr{break-inside:avoid}
+table{border-collapse:collapse;margin:.4rem 0;font-size:.85rem}th,td{padding:.12rem .7rem .12rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line);vertical-align:top}
+th:first-child,td:first-child,.text{text-align:left;white-space:normal;overflow-wrap:anywhere}td:first-child{min-width:7rem}tr{break-inside:avoid}
 .advice{border-left:.3rem solid var(--odd);padding-left:.7rem}svg{display:block;max-width:100%;height:auto;margin:.4rem 0}
 svg text{fill:var(--ink);font:12px system-ui,sans-serif}.bar{fill:var(--bar)}.odd{fill:var(--odd)}
 @media print{body{max-width:none;font-size:11px}:root{--ink:#000;--paper:#fff}}`
@@ -54,16 +54,25 @@ func (p *page) facts(facts []Fact) {
 	p.WriteString("</dl>\n")
 }
 
+// table writes a table. The first column is text; so is one with a long cell.
 func (p *page) table(header []string, rows [][]string) {
+	class := make([]string, len(header))
+	for _, row := range rows {
+		for i, cell := range row {
+			if len(cell) > 40 {
+				class[i] = " class=text"
+			}
+		}
+	}
 	p.WriteString("<table><thead><tr>")
-	for _, h := range header {
-		p.printf("<th scope=col>%s</th>", h)
+	for i, h := range header {
+		p.printf("<th scope=col"+class[i]+">%s</th>", h)
 	}
 	p.WriteString("</tr></thead><tbody>\n")
 	for _, row := range rows {
 		p.WriteString("<tr>")
-		for _, cell := range row {
-			p.printf("<td>%s</td>", cell)
+		for i, cell := range row {
+			p.printf("<td"+class[i]+">%s</td>", cell)
 		}
 		p.WriteString("</tr>\n")
 	}
@@ -80,7 +89,7 @@ type bar struct {
 
 // plot draws bars, from zero, or over the decades that the values span.
 func (p *page) plot(title string, bars []bar, logarithmic bool) {
-	const left, width, right, line = 240, 480, 150, 18
+	const left, width, right, line = 340, 480, 150, 18
 	low, high := math.Inf(1), 0.0
 	for _, b := range bars {
 		if b.value > 0 && !math.IsInf(b.value, 0) {
@@ -110,7 +119,7 @@ func (p *page) plot(title string, bars []bar, logarithmic bool) {
 
 // clip shortens a name that is too long for a plot, in the middle.
 func clip(name string) string {
-	const most = 34
+	const most = 50
 	r := []rune(ui.Printable(name))
 	if len(r) <= most {
 		return string(r)
