@@ -76,7 +76,7 @@ func (m *Model) hash(ctx context.Context, w *watch) error {
 // hasher begins the ID of something made from the model, by this version of the
 // quantiser. It returns nil for a model that was made in memory. Input shapes
 // are part of it since a file may leave them open, but not the size of an open
-// batch, and names because ranges go by them.
+// batch nor the length of a text, whose bound is; and names because ranges go by them.
 func (m *Model) hasher(what string) *cache.Hasher {
 	files := m.files()
 	if len(files) == 0 {
@@ -93,6 +93,9 @@ func (m *Model) hasher(what string) *cache.Hasher {
 		return nil // and Quantise will say why
 	}
 	h.Add("inputs", []byte(signature(inputsOf(g))))
+	if m.open.isText() {
+		h.Add("length", binary.LittleEndian.AppendUint32(nil, uint32(m.open.most)))
+	}
 	for _, n := range g.Nodes {
 		h.Add("node", fmt.Appendf(nil, "%q %q", n.Op.Kind(), n.Output))
 	}
@@ -173,8 +176,8 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	h := cache.NewHasher()
 	h.Add("circuit", c.id[:])
 	h.Add("security", fmt.Appendf(nil, "%#v", sec))
-	if c.text != nil {
-		h.Add("text", fmt.Appendf(nil, "%#v", *c.text))
+	if c.language != nil {
+		h.Add("text", fmt.Appendf(nil, "%#v", *c.language))
 	}
 	id := h.ID()
 	return &id
@@ -201,7 +204,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text.Equal(c.text) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text.Equal(c.language) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)

@@ -58,7 +58,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	if !slices.Equal(m.files(), source.Files) {
 		return fmt.Errorf("%w: it was made from other external data", ErrOtherModel)
 	}
-	if !key.Text.Equal(m.text) {
+	if !key.Text.Equal(m.language) {
 		return fmt.Errorf("%w: it was made with another tokenizer, or other tokens that end a text", ErrOtherModel)
 	}
 	r, err := m.ranges(source.Ranges, len(key.Circuit.Free) > 0)
@@ -66,6 +66,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 		return fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
 	}
 	settings := settingsOf(source)
+	settings.Length = longest(key)
 	if settings.Formats, err = m.formats(source.Formats, len(key.Circuit.Free) > 0); err != nil {
 		return fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
 	}
@@ -101,7 +102,7 @@ func isFolder(path string) bool {
 // openFor opens the model in the shapes that a key is for.
 func openFor(path string, key *Key, o *options) (*Model, error) {
 	in := shapes(key)
-	opts := []Option{Fix(o.fixed)}
+	opts := []Option{Fix(o.fixed), Tokens(longest(key))}
 	if key.Text != nil && key.Text.Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
 		opts = append(opts, MaxTokens(n), Tokens(model.Size(in[0].Shape)-n))
@@ -125,6 +126,18 @@ func checkFile(path string, want [sha256.Size]byte) error {
 		return fmt.Errorf("%w: it was made from a file with the SHA-256 %x, and that of %s is %x", ErrOtherModel, want, path, got)
 	}
 	return nil
+}
+
+// longest is the most tokens of a text, if a key is for texts of any length, else 0.
+func longest(key *Key) int {
+	g := key.Circuit.Graph
+	if len(key.Circuit.Free) != 1 || len(g.Inputs) == 0 {
+		return 0
+	}
+	if scales := g.Tensors[g.Inputs[0]].Scales; len(scales) != 2 || scales[0] != 0 {
+		return 0
+	}
+	return key.Circuit.Free[0].Bound
 }
 
 // shapes are arrays without values in the shapes of a key's inputs, which the

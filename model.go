@@ -27,13 +27,38 @@ type Model struct {
 	users  int // computations that read the graph
 	closed bool
 
-	text  *proof.Text // what its tokens mean; nil for models of other things
-	batch string      // the symbol of an open batch, "" if there is none
-	other struct {
+	language *proof.Text // what its tokens mean; nil for models of other things
+	open     dimension   // the size of the batch, or the length of texts
+	other    struct {
 		sync.Mutex
 		size  int
-		graph *graph.Graph // for a batch of this size, the last that was asked for
+		graph *graph.Graph // for this size, the last that was asked for
 	}
+}
+
+// dimension is one that a model leaves open, so that keys do.
+type dimension struct {
+	symbol string // "" if there is none
+	axis   int    // of all inputs
+	most   int    // of texts: their greatest length; 0: it is a batch
+}
+
+// dimensionOf returns what a graph leaves open: the length of texts if there is a bound
+// for that, or the size of its batch.
+func dimensionOf(g *graph.Graph, most int) dimension {
+	if symbol := quantise.Length(g); most > 0 && symbol != "" {
+		return dimension{symbol, 1, most}
+	}
+	return dimension{symbol: quantise.Batch(g)}
+}
+
+// isText says that it is the length of texts.
+func (d dimension) isText() bool { return d.most > 0 }
+
+// in returns the size that the dimension has if the first input, of that shape with some
+// size, has n entries.
+func (d dimension) in(n int, shape []int) int {
+	return max(1, n*shape[d.axis]/graph.Size(shape))
 }
 
 // Arrays are the numbers of an input file: one array for each input of a model,
@@ -86,17 +111,17 @@ func Open(path string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	return newModel(path, g), nil
+	return newModel(path, g, o.tokens), nil
 }
 
-func newModel(name string, g *graph.Graph) *Model {
-	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), batch: quantise.Batch(g)}
+func newModel(name string, g *graph.Graph, most int) *Model {
+	return &Model{name: name, graph: g, files: sync.OnceValue(g.Digests), open: dimensionOf(g, most)}
 }
 
 // NewModel returns a model that was made in memory. Its graph must not be
 // changed any more.
 func NewModel(g *graph.Graph) *Model {
-	return newModel(g.Name, g)
+	return newModel(g.Name, g, 0)
 }
 
 // Close releases the model's files, as soon as what still computes with them is
@@ -174,15 +199,16 @@ func outputsOf(g *graph.Graph) []Spec {
 	return specs
 }
 
-// sized returns the float graph for a batch of n, or the only one there is.
+// sized returns the float graph for a batch of n, or texts of that length, or the only
+// one there is.
 func (m *Model) sized(n int) (*graph.Graph, error) {
-	if m.batch == "" || n == m.graph.Inputs[0].Shape[0] {
+	if m.open.symbol == "" || n == m.graph.Inputs[0].Shape[m.open.axis] {
 		return m.graph, nil
 	}
 	m.other.Lock()
 	defer m.other.Unlock()
 	if m.other.graph == nil || m.other.size != n {
-		g, err := m.graph.Rebind(map[string]int{m.batch: n})
+		g, err := m.graph.Rebind(map[string]int{m.open.symbol: n})
 		if err != nil {
 			return nil, err
 		}
@@ -191,13 +217,21 @@ func (m *Model) sized(n int) (*graph.Graph, error) {
 	return m.other.graph, nil
 }
 
-// sizedFor returns the float graph for the input's batch.
+// sizedFor returns the float graph for the input's batch, or its length.
 func (m *Model) sizedFor(in Input) (*graph.Graph, error) {
-	if m.batch == "" || len(in) == 0 {
+	if m.open.symbol == "" || len(in) == 0 {
 		return m.graph, nil // RunFloat says what does not fit
 	}
-	n := len(in[0]) / graph.Size(m.graph.Inputs[0].Shape[1:])
-	return m.sized(max(n, 1))
+	return m.sized(m.open.in(len(in[0]), m.graph.Inputs[0].Shape))
+}
+
+// circuitSize returns the float graph that a circuit with a free length is chosen for:
+// the same for all inputs.
+func (m *Model) circuitSize() (*graph.Graph, error) {
+	if m.open.isText() {
+		return m.sized(m.open.most)
+	}
+	return m.graph, nil
 }
 
 // Parameters returns the number of elements of the model's float constants.
@@ -235,7 +269,7 @@ func (m *Model) Random(seed int64) Input {
 }
 
 // Run runs the float model and returns its outputs. If the model leaves the size
-// of its batch open, the input may have any.
+// of its batch open, or the length of texts, the input may have any.
 func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 	var out []Tensor
 	err := m.while(ctx, func() error {

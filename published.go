@@ -10,8 +10,10 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Tokens is the number of tokens of a language model's input, where For does not
-// give them: the float model is opened for it. For Open.
+// Tokens is the most tokens that a text of a language model may have: a key is for all
+// lengths up to it. Without it that is the model's context, or 1024 if that is less. The
+// float model is opened for the tokens that For gives, or else for so many. For Open; an
+// ONNX model takes it if the second axis of its inputs is all that it leaves open.
 func Tokens(n int) Option { return func(o *options) { o.tokens = n } }
 
 // LogitsAt has a language model give logits at n positions alone, which are its second
@@ -19,9 +21,12 @@ func Tokens(n int) Option { return func(o *options) { o.tokens = n } }
 func LogitsAt(n int) Option { return func(o *options) { o.logits = n } }
 
 // MaxTokens has a language model write up to n tokens after a prompt (Circuit.Write):
-// it is opened for as many more than For and Tokens say, and gives logits where these
-// are chosen. Its key says that proofs are of such texts. For Open.
+// it is opened for n more tokens than For, or else Tokens, says, and gives logits where
+// these are chosen. Its key says that proofs are of such texts. For Open.
 func MaxTokens(n int) Option { return func(o *options) { o.write = n } }
+
+// usualContext is the most tokens that keys are for where nothing is said of it.
+const usualContext = 1024
 
 // openPublished opens a folder in the Hugging Face layout, or a file of weights.
 func openPublished(path string, o *options) (*Model, error) {
@@ -29,12 +34,12 @@ func openPublished(path string, o *options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := o.graphOf(m)
+	g, most, err := o.graphOf(m)
 	if err != nil {
 		m.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	out := newModel(path, g)
+	out := newModel(path, g, most)
 	if m.Context > 0 {
 		text, err := hf.TextOf(path, m.Vocabulary)
 		if err != nil {
@@ -43,17 +48,18 @@ func openPublished(path string, o *options) (*Model, error) {
 		}
 		text.Generates = o.write > 0
 		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 {
-			out.text = text
+			out.language = text
 		}
 	}
 	return out, nil
 }
 
-// graphOf builds the graph that the options ask for.
-func (o *options) graphOf(m *hf.Model) (*graph.Graph, error) {
-	tokens, err := o.tokensOf(m)
+// graphOf builds the graph that the options ask for. most is the most tokens that keys
+// are for, 0 for a model of images.
+func (o *options) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
+	tokens, most, err := o.tokensOf(m)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	at := o.logits
 	if len(o.arrays) == 2 && o.arrays[1].Name == families.Positions {
@@ -61,45 +67,53 @@ func (o *options) graphOf(m *hf.Model) (*graph.Graph, error) {
 	}
 	if o.write > 0 {
 		if !m.Next {
-			return nil, errors.New("--max-tokens: the model is no language model that writes: it does not give the logits of next tokens")
+			return nil, 0, errors.New("--max-tokens: the model is no language model that writes: it does not give the logits of next tokens")
 		}
 		if n := tokens + o.write; n > m.Context {
-			return nil, fmt.Errorf("%d tokens and %d more are %d: the model takes 1 to %d", tokens, o.write, n, m.Context)
+			return nil, 0, fmt.Errorf("%d tokens and %d more are %d: the model takes 1 to %d", tokens, o.write, n, m.Context)
 		}
 		tokens, at = tokens+o.write, o.write
 	}
-	return m.GraphAt(tokens, at)
+	g, err = m.GraphAt(tokens, at)
+	return g, most, err
 }
 
-// tokensOf is the number of tokens that options say: in so many words, as a
-// dimension, or by an input.
-func (o *options) tokensOf(m *hf.Model) (int, error) {
+// tokensOf is the number of tokens that the options have for the float model, and the
+// most that there may be: in so many words, as a dimension, or by an input.
+func (o *options) tokensOf(m *hf.Model) (tokens, most int, err error) {
 	said, input := o.tokens, 0
 	for name, n := range o.dims {
 		if name != families.Tokens || m.Context == 0 {
-			return 0, fmt.Errorf("--dim %s: the model's inputs have no such dimension", name)
+			return 0, 0, fmt.Errorf("--dim %s: the model's inputs have no such dimension", name)
 		}
 		if said != 0 && said != n {
-			return 0, fmt.Errorf("--dim %s=%d and %d tokens contradict each other", name, n, said)
+			return 0, 0, fmt.Errorf("--dim %s=%d and %d tokens contradict each other", name, n, said)
 		}
 		said = n
 	}
 	if m.Context == 0 {
 		if said != 0 {
-			return 0, errors.New("tokens: the model takes images")
+			return 0, 0, errors.New("tokens: the model takes images")
 		}
-		return 0, nil
+		return 0, 0, nil
 	}
 	if len(o.arrays) > 0 {
-		if input = len(o.arrays[0].Values); input == 0 { // shapes alone
-			input = model.Size(o.arrays[0].Shape)
+		if input = len(o.arrays[0].Values); input == 0 { // a shape alone
+			input = graph.Size(o.arrays[0].Shape)
 		}
 	}
-	switch {
-	case said == 0 && input == 0:
-		return 0, fmt.Errorf("the model takes any number of tokens up to %d: give an input, or their number with --tokens N", m.Context)
-	case said != 0 && input != 0 && said != input:
-		return 0, fmt.Errorf("the input has %d tokens, but %d are asked for", input, said)
+	if most = said; said == 0 {
+		most = min(m.Context, max(usualContext, input))
 	}
-	return max(said, input), nil
+	switch {
+	case most < 1 || most > m.Context:
+		return 0, 0, fmt.Errorf("%d tokens: the model takes 1 to %d", most, m.Context)
+	case input > most:
+		return 0, 0, fmt.Errorf("the input has %d tokens, and at most %d are asked for (--tokens)", input, most)
+	case input > 0:
+		return input, most, nil
+	case said == 0:
+		return 0, 0, fmt.Errorf("the model takes any number of tokens up to %d: give an input, or their number with --tokens N", m.Context)
+	}
+	return said, most, nil
 }

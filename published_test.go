@@ -3,6 +3,9 @@ package provemodel_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +50,113 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// One key is for every prompt up to the most tokens that it was made for, whatever was
+// at hand when it was made.
+func TestOneKeyForPrompts(t *testing.T) {
+	const most = 7
+	ctx, rng := context.Background(), rand.New(rand.NewPCG(70, 71))
+	prompt := func(n int) provemodel.Arrays {
+		ids := make([]float64, n)
+		for i := range ids {
+			ids[i] = float64(rng.IntN(48))
+		}
+		return provemodel.Arrays{{Name: "input_ids", Values: ids}}
+	}
+	quantise := func(ids provemodel.Arrays, opts ...provemodel.Option) (*provemodel.Model, *provemodel.Circuit) {
+		t.Helper()
+		m, err := provemodel.Open("hf/testdata/llama", provemodel.For(ids), provemodel.Tokens(most))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.Close() })
+		in, err := m.Input(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := provemodel.Quantise(ctx, m, []provemodel.Input{in}, append(opts, provemodel.Mode("w8a8"))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if free := c.Free(); len(free) != 1 || free[0].Bound != most {
+			t.Fatalf("free dimensions %v: %v", free, c.Report().OneBatch)
+		}
+		return m, c
+	}
+	commit := func(c *provemodel.Circuit) *provemodel.Committed {
+		t.Helper()
+		committed, err := provemodel.Commit(ctx, c, provemodel.SecurityBits(40), provemodel.GrindBits(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return committed
+	}
+	m, c := quantise(prompt(4))
+	committed := commit(c)
+	if _, other := quantise(prompt(2), provemodel.FromRanges(c.Ranges())); commit(other).Commitment() != committed.Commitment() {
+		t.Error("the key depends on the prompt that the model was opened for")
+	}
+	for _, n := range []int{1, 3, most} {
+		ids := prompt(n)
+		in, err := m.Input(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof, err := provemodel.Prove(ctx, committed, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), provemodel.For(ids), provemodel.MinBits(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shape := v.Outputs[0].Shape; !slices.Equal(shape, []int{1, n, 48}) {
+			t.Errorf("%d tokens: logits of shape %v", n, shape)
+		}
+		other := provemodel.Arrays{{Name: "input_ids", Values: append(slices.Clone(ids[0].Values), 0)}}
+		if _, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), provemodel.For(other), provemodel.MinBits(1)); !errors.Is(err, provemodel.ErrOtherInput) {
+			t.Errorf("%d tokens pass for %d: %v", n, n+1, err)
+		}
+	}
+	for n, why := range map[int]string{0: "0 tokens", most + 1: "8 tokens: the model was opened for 1 to 7"} {
+		if _, err := m.Input(prompt(n)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%d tokens: %v", n, err)
+		}
+		if _, err := provemodel.Prove(ctx, committed, provemodel.Input{make([]float64, n)}); err == nil {
+			t.Errorf("%d tokens: proved", n)
+		}
+	}
+}
+
+// Samples are texts by the shape of their array.
+func TestTextSamples(t *testing.T) {
+	m, err := provemodel.Open("hf/testdata/llama", provemodel.Tokens(6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, c := range []struct {
+		shape []int
+		n     int
+		want  []int
+	}{
+		{nil, 4, []int{4}},
+		{nil, 12, []int{6, 6}},
+		{[]int{3, 4}, 12, []int{4, 4, 4}},
+		{[]int{1, 5}, 5, []int{5}},
+		{nil, 7, nil},
+		{[]int{1, 7}, 7, nil},
+	} {
+		samples, err := m.Samples(provemodel.Arrays{{Values: make([]float64, c.n), Shape: c.shape}})
+		var got []int
+		for _, s := range samples {
+			got = append(got, len(s[0]))
+		}
+		if (err == nil) != (c.want != nil) || !slices.Equal(got, c.want) {
+			t.Errorf("%v, %d: texts of %v, %v", c.shape, c.n, got, err)
+		}
+	}
+}
+
 func TestTokens(t *testing.T) {
 	ids := provemodel.Arrays{{Values: []float64{1, 5, 9, 33}}}
 	for name, c := range map[string]struct {
@@ -59,7 +169,9 @@ func TestTokens(t *testing.T) {
 		"both":      {"llama", []provemodel.Option{provemodel.Tokens(4), provemodel.For(ids)}, ""},
 		"image":     {"vit", nil, ""},
 		"none":      {"llama", nil, "--tokens N"},
-		"others":    {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.For(ids)}, "the input has 4 tokens"},
+		"fewer":     {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.For(ids)}, ""},
+		"more":      {"llama", []provemodel.Option{provemodel.Tokens(3), provemodel.For(ids)}, "the input has 4 tokens, and at most 3"},
+		"negative":  {"llama", []provemodel.Option{provemodel.Tokens(-1)}, "takes 1 to 32"},
 		"two":       {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.Dims(map[string]int{"tokens": 4})}, "contradict"},
 		"axis":      {"llama", []provemodel.Option{provemodel.Dims(map[string]int{"batch": 4})}, "no such dimension"},
 		"many":      {"llama", []provemodel.Option{provemodel.Tokens(33)}, "takes 1 to 32"},

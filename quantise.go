@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/cache"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
@@ -17,11 +18,12 @@ import (
 // commitment is made to. It no longer needs its Model, which may be closed.
 type Circuit struct {
 	quantised *quantise.Model
-	text      *proof.Text
+	language  *proof.Text
 	outputs   []Spec // with the float model's names
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
+	text      bool          // whether the model leaves the length of texts open
 }
 
 // Report tells how a model was quantised.
@@ -38,8 +40,8 @@ type Report struct {
 	Choice *quantise.Choice
 	// Cached says that the ranges are those of an earlier run.
 	Cached bool
-	// OneBatch says why the circuit is for one size of the batch though the model
-	// leaves it open; nil if it is for all, or if the model fixes it.
+	// OneBatch says why the circuit is for one size of the batch, or one length of texts,
+	// though the model leaves it open; nil if it is for all, or if the model fixes it.
 	OneBatch error
 }
 
@@ -49,8 +51,8 @@ type ranges = map[string]quantise.Range
 // Quantise turns a model into integers. The samples, at least one unless there
 // are ranges (FromRanges), tell which range each of its values takes. If the model
 // leaves the size of its batch open, and nothing but its shapes depends on it, then
-// so does the circuit; the samples may be batches of any size. An error about nodes
-// names all of them.
+// so does the circuit; the samples may be batches of any size. So with the length of
+// texts, up to Tokens. An error about nodes names all of them.
 func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*Circuit, error) {
 	o := apply(opts)
 	w := o.watch()
@@ -61,7 +63,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
-	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom}.Complete()
+	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, Length: m.open.most}.Complete()
 	if err != nil {
 		return nil, err
 	}
@@ -155,12 +157,15 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 
 // values lists the values that ranges and formats are of.
 func (m *Model) values(free bool) ([]string, error) {
-	g := m.graph
-	if free {
-		var err error
-		if g, err = quantise.Pair(g); err != nil {
-			return nil, err
-		}
+	g, err := m.graph, error(nil)
+	switch {
+	case free && m.open.isText():
+		g, err = m.circuitSize()
+	case free:
+		g, err = quantise.Pair(g)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return quantise.Values(g), nil
 }
@@ -267,7 +272,10 @@ func (m *Model) choose(ctx context.Context, w *watch, samples []Input, r ranges,
 	var q *quantise.Model
 	var choice *quantise.Choice
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
-		q, choice, err = quantise.Choose(ctx, m.graph, judges, r, settings)
+		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (q *quantise.Model, err error) {
+			q, choice, err = quantise.Choose(ctx, g, judges, r, settings)
+			return q, err
+		})
 		return err
 	})
 	if err != nil {
@@ -282,7 +290,9 @@ func (m *Model) choose(ctx context.Context, w *watch, samples []Input, r ranges,
 func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
 	var q *quantise.Model
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
-		q, err = quantise.Quantise(m.graph, r, settings)
+		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error) {
+			return quantise.Quantise(g, r, settings)
+		})
 		return err
 	})
 	if err != nil {
@@ -291,9 +301,30 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 	return m.circuit(q, settings), nil
 }
 
+// openOrNot quantises texts with a free length, or if that cannot be with the length
+// that the model was opened for.
+func (m *Model) openOrNot(settings quantise.Options, f func(g *graph.Graph, settings quantise.Options) (*quantise.Model, error)) (*quantise.Model, error) {
+	if settings.Length == 0 {
+		return f(m.graph, settings)
+	}
+	g, err := m.circuitSize()
+	if err != nil {
+		return nil, err
+	}
+	q, why := f(g, settings)
+	if why == nil || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded) {
+		return q, why
+	}
+	settings.Length = 0
+	if q, err = f(m.graph, settings); err == nil {
+		q.OneBatch = why
+	}
+	return q, err
+}
+
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q, text: m.text}
+	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText()}
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{
@@ -321,23 +352,27 @@ func settingsOf(s *proof.Source) quantise.Options {
 // warn says so if the circuit is for one size of an open batch.
 func (c *Circuit) warn(w *watch) {
 	if err := c.report.OneBatch; err != nil {
-		g := c.Graph()
-		w.warn("the circuit is for batches of %d alone: %v", g.Tensors[g.Inputs[0]].Shape[0], err)
+		shape := c.Graph().Tensors[c.Graph().Inputs[0]].Shape
+		if c.text {
+			w.warn("the circuit is for texts of %d tokens alone: %v", shape[1], err)
+			return
+		}
+		w.warn("the circuit is for batches of %d alone: %v", shape[0], err)
 	}
 }
 
-// Graph returns the integer computation, for a batch of the model's size. It must
-// not be changed.
+// Graph returns the integer computation, for a batch of the model's size, or a text of
+// some length. It must not be changed.
 func (c *Circuit) Graph() *model.Graph { return c.quantised.Graph }
 
 // free says whether the batch is free.
 func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
 
-// Free lists the free dimensions: sizes, such as that of the batch, that each
-// input has of its own, up to a bound.
+// Free lists the free dimensions: sizes, such as that of the batch or the length of a
+// text, that each input has of its own, up to a bound.
 func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circuit.Free) }
 
-// sized returns the quantised model for a batch as large as the input's.
+// sized returns the quantised model for a batch, or a text, as large as the input.
 func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	lens := make([]int, len(in))
 	for i := range in {

@@ -3,16 +3,27 @@ package provemodel
 import (
 	"fmt"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
 // Input matches arrays with the model's inputs, by name if all have the names of
 // inputs and by position otherwise, as one input of the size that the model was
 // opened for.
+//
+// A text may have any length up to the most that there is.
 func (m *Model) Input(arrays Arrays) (Input, error) {
-	samples, err := cut(m.Inputs(), arrays)
+	specs := m.Inputs()
+	if n := len(arrays); m.open.isText() && n > 0 {
+		g, err := m.text(len(arrays[0].Values))
+		if err != nil {
+			return nil, err
+		}
+		specs = inputsOf(g)
+	}
+	samples, err := cut(specs, arrays)
 	if err == nil && len(samples) != 1 {
-		err = fmt.Errorf("it holds %d inputs: the model takes %s", len(samples), signature(m.Inputs()))
+		err = fmt.Errorf("it holds %d inputs: the model takes %s", len(samples), signature(specs))
 	}
 	if err != nil {
 		return nil, err
@@ -21,19 +32,41 @@ func (m *Model) Input(arrays Arrays) (Input, error) {
 }
 
 // Samples matches arrays with inputs as Input does, and cuts each into as many
-// samples as it holds: elements of the batch, if the model leaves its size open.
+// samples as it holds: elements of the batch, if the model leaves its size open; texts
+// of the last axis' length, if that is what it leaves open, or else of the greatest
+// length if there are more tokens than that.
 func (m *Model) Samples(arrays Arrays) ([]Input, error) {
-	g, err := m.sized(1)
+	size := 1
+	if m.open.isText() && len(arrays) > 0 {
+		a := &arrays[0]
+		if size = len(a.Values); len(a.Shape) > 1 {
+			size = a.Shape[len(a.Shape)-1]
+		} else if size > m.open.most {
+			size = m.open.most
+		}
+		if _, err := m.text(size); err != nil {
+			return nil, err
+		}
+	}
+	g, err := m.sized(size)
 	if err != nil {
 		return nil, err
 	}
 	return cut(inputsOf(g), arrays)
 }
 
+// text returns the float graph for a text of n tokens.
+func (m *Model) text(n int) (*graph.Graph, error) {
+	if n < 1 || n > m.open.most {
+		return nil, fmt.Errorf("%d tokens: the model was opened for 1 to %d (--tokens)", n, m.open.most)
+	}
+	return m.sized(n)
+}
+
 // whole joins samples to batches of the size that the model was opened for, each
 // sample as often as it takes to fill the last; nil if they have it already.
 func (m *Model) whole(samples []Input) []Input {
-	if m.batch == "" {
+	if m.open.symbol == "" || m.open.isText() {
 		return nil
 	}
 	size := model.Size(m.graph.Inputs[0].Shape)

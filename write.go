@@ -26,7 +26,7 @@ var errNotWriting = errors.New("the model was not opened to write a text (MaxTok
 // and what follows it, at most as many tokens as it was opened for: what Circuit.Write
 // has written, or, for calibration, any text.
 func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
-	if m.text == nil || !m.text.Generates {
+	if m.language == nil || !m.language.Generates {
 		return nil, errNotWriting
 	}
 	g := m.graph
@@ -57,7 +57,7 @@ func textInput(prompt, tokens []int, at, length, positions int) (Input, error) {
 // is chosen. Keys and values of earlier tokens are kept, so that a token costs a row of
 // every step. The input that Prove takes for the text is returned beside it.
 func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int)) (*Written, Input, error) {
-	if c.text == nil || !c.text.Generates {
+	if c.language == nil || !c.language.Generates {
 		return nil, nil, errNotWriting
 	}
 	q := c.quantised
@@ -82,7 +82,7 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 			if each != nil {
 				each(token)
 			}
-			w.Ended = slices.Contains(c.text.Ends, token)
+			w.Ended = slices.Contains(c.language.Ends, token)
 			n := len(w.Tokens)
 			if w.Ended || n == most {
 				return nil
@@ -102,11 +102,11 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 
 // checkWritten holds the tokens of a run against its logits.
 func (c *Circuit) checkWritten(wit *forward.Witness) error {
-	if c.text == nil || !c.text.Generates {
+	if c.language == nil || !c.language.Generates {
 		return nil
 	}
 	g := c.quantised.Graph
-	_, err := verifier.WrittenOf(c.text, wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1]), wit.Tensor(g.Outputs[0]))
+	_, err := verifier.WrittenOf(c.language, wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1]), wit.Tensor(g.Outputs[0]))
 	if err != nil {
 		return fmt.Errorf("the input is not what the model writes, or %w: %v", ErrNotCausal, err)
 	}

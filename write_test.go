@@ -114,7 +114,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			m.text.Ends = nil // so that all tokens are written
+			m.language.Ends = nil // so that all tokens are written
 			float := floatGreedy(t, m, want.Prompt, n)
 			if given && !slices.Equal(float, want.Tokens) {
 				t.Fatalf("the float model writes %v, not %v", float, want.Tokens)
@@ -198,7 +198,7 @@ func writing(t *testing.T, ends ...int) (*Model, *Committed) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	m.text.Ends = ends
+	m.language.Ends = ends
 	sample, err := m.TextInput([]int{1, 5, 9}, []int{7, 33})
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func TestWritten(t *testing.T) {
 		t.Error("no prompt")
 	}
 	plain := *c.circuit
-	plain.text = nil
+	plain.language = nil
 	if _, _, err := plain.Write(t.Context(), []int{1}, nil); !errors.Is(err, errNotWriting) {
 		t.Error(err)
 	}

@@ -25,7 +25,7 @@ type Config struct {
 	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
 	Fix         []string `mapstructure:"fix"`         // name=file of inputs that are part of the model; see Fixed
-	Tokens      int      `mapstructure:"tokens"`      // of a language model's input; 0: those of the input
+	Tokens      int      `mapstructure:"tokens"`      // the most that a language model's key is for; 0: its context, or 1024
 	TokensFile  string   `mapstructure:"tokens-file"` // JSON with the ids of the input
 	MaxTokens   int      `mapstructure:"max-tokens"`  // that a language model writes after the prompt; 0: none
 	Logits      string   `mapstructure:"logits"`      // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits

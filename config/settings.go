@@ -30,7 +30,7 @@ var settings = []setting{
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Dim, usage) }},
 	{name: "fix", usage: "input that is part of the model, such as a shape, as `name=file`; may be repeated",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Fix, usage) }},
-	number("tokens", "`number` of tokens of a language model's input (default: those of the input)", func(c *Config) int { return c.Tokens }),
+	number("tokens", "the most tokens, a `number`, of a language model's texts that a key is for (default: its context, or 1024 if that is less)", func(c *Config) int { return c.Tokens }),
 	text("tokens-file", "`file` of the tokens that are the input of a language model: JSON with \"input_ids\"", func(c *Config) *string { return &c.TokensFile }),
 	number("max-tokens", "most `tokens` that a language model writes after the prompt, each the likeliest (default: none)", func(c *Config) int { return c.MaxTokens }),
 	text("logits", "`where` the logits of a language model are proved: all, last, or generated (with --max-tokens)", func(c *Config) *string { return &c.Logits }),

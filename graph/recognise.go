@@ -352,14 +352,18 @@ func (b *Builder) maskOf(v *value) (x *value, mask, rest *Tensor) {
 	if n := operation(v, Where{}); n != nil {
 		for i, c := range n.in[1:] {
 			cond := n.in[0].tensor
-			if x = n.in[2-i]; c.tensor == nil || x.tensor != nil || !slices.Equal(x.shape, v.shape) || !below(c.tensor) || !b.spend(cond.Len()) {
+			if x = n.in[2-i]; c.tensor == nil || x.tensor != nil || !slices.Equal(x.shape, v.shape) || !below(c.tensor) {
+				continue
+			}
+			if i == 1 { // the constant is where the condition does not hold
+				return x, cond, nil
+			}
+			if !b.spend(cond.Len()) {
 				continue
 			}
 			mask = &Tensor{Shape: cond.Shape, DType: Bool, I64: slices.Clone(cond.I64)}
 			for j := range mask.I64 {
-				if i == 0 { // the constant is where the condition holds
-					mask.I64[j] = 1 - mask.I64[j]
-				}
+				mask.I64[j] = 1 - mask.I64[j]
 			}
 			return x, mask, nil
 		}

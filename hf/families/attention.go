@@ -63,7 +63,7 @@ func (n *net) softCap(x graph.Value, limit float64) graph.Value {
 // mask says which keys each query sees; ok is false if that is all.
 func (n *net) mask(a attention) (mask graph.Value, ok bool) {
 	t := n.tokens
-	if !a.causal || t == 1 {
+	if !a.causal {
 		return mask, false
 	}
 	name := fmt.Sprintf("mask/%d", a.window)

@@ -24,10 +24,15 @@ func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 	return n.Take(n.weight(name+".weight", []int{rows, width}), 0, ids)
 }
 
-// positions returns the first rows of a matrix of embeddings of positions.
+// positions returns the first rows of a matrix of embeddings of positions: a constant
+// of one name whatever their number.
 func (n *net) positions(name string, rows, width int) graph.Value {
 	n.At("", name)
-	return n.SliceAxis(n.weight(name+".weight", []int{rows, width}), 0, 0, 1, n.tokens)
+	t, err := n.src.load(n.src.prefix+name+".weight", []int{rows, width})
+	if err != nil {
+		return n.Failf("%v", err)
+	}
+	return n.table(name+"/positions", []int{n.tokens, width}, t.F32[:n.tokens*width])
 }
 
 // output makes x, of shape [tokens, width], an output with a leading axis of 1.

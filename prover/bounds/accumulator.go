@@ -88,10 +88,23 @@ func (a *analysis) separately(f *form) Interval {
 	if len(f.terms) < 2 {
 		return all
 	}
+	if a.isBand(f) {
+		return all.and(point(f.number).add(Interval{0, 1}))
+	}
 	for axis := range f.shape {
 		all = all.and(a.along(axis, f, parts))
 	}
 	return all
+}
+
+// isBand says that a form is the diagonals up to one of a matrix less those up to an
+// earlier one: the entries of a band, all others being 0.
+func (a *analysis) isBand(f *form) bool {
+	if len(f.terms) != 2 || f.terms[0].View != nil || f.terms[1].View != nil || f.terms[0].Coef != 1 || f.terms[1].Coef != -1 {
+		return false
+	}
+	x, y := a.g.Tensors[f.terms[0].Src].Formula, a.g.Tensors[f.terms[1].Src].Formula
+	return x != nil && y != nil && x.Kind == model.AtLeast && y.Kind == model.AtLeast && x.Offset <= y.Offset
 }
 
 // along is the hull over the indexes of an axis of the sum of what is wired there.

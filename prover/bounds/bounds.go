@@ -183,6 +183,9 @@ func (a *analysis) step(s *model.Step) error {
 		// What the two are the steps after it say.
 		a.set(s.Out, Interval{-half, half})
 		a.set(s.Lo, Interval{-half, half})
+	case model.StepMax:
+		// The steps after it make it one of them.
+		a.set(s.Out, a.tensor(s.Den))
 	}
 	return nil
 }

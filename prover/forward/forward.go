@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
@@ -159,7 +160,7 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 			last[s.Acc.Products[j].A] = i
 			last[s.Acc.Products[j].B] = i
 		}
-		if s.Kind == model.StepDivide {
+		if s.Den != model.None {
 			last[s.Den] = i
 		}
 	}
@@ -187,6 +188,10 @@ func (e *executor) step(i int) error {
 		if done, err := e.elsewhere(i); done || err != nil {
 			return err
 		}
+	}
+	if s.Kind == model.StepMax {
+		e.maximum(s)
+		return nil
 	}
 	acc, err := e.accumulate(s)
 	if err != nil {
@@ -229,6 +234,18 @@ func divided(x, d int64) (quotient, remainder int32) {
 		q--
 	}
 	return int32(q), int32(x - q*d)
+}
+
+// maximum computes the greatest entries of a StepMax.
+func (e *executor) maximum(s *model.Step) {
+	x, out := ints.All(e.operand(s.Den)), make([]int32, model.Size(s.Shape))
+	row := len(x) / len(out)
+	parallel.For(len(out), max(1, grain/row), func(from, to int) {
+		for j := from; j < to; j++ {
+			out[j] = slices.Max(x[j*row : (j+1)*row])
+		}
+	})
+	e.Values[s.Out] = out
 }
 
 // StepKeys returns the keys of a lookup step.

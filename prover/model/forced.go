@@ -25,7 +25,7 @@ const (
 //     the accumulator, since Shift and the table's bits are 30 at most together.
 //     A look-up of its own keeps the remainder there.
 //   - the quotient and the remainder of a division are what the steps that must
-//     follow it leave (Division).
+//     follow it leave (Division), and so is the maximum of a row (Maximum).
 //   - counts are read by nothing but the look-up argument, which has one
 //     solution in them: the rows of all tables are distinct.
 //   - an output is one of these, or virtual above them.
@@ -55,10 +55,15 @@ func (g *Graph) validateForced() error {
 	}
 	r := g.tableRanges()
 	for i := range g.Steps {
-		if g.Steps[i].Kind == StepDivide {
-			if err := g.validateDivision(i, r); err != nil {
-				return fmt.Errorf("step %d: %w", i, err)
-			}
+		var err error
+		switch g.Steps[i].Kind {
+		case StepDivide:
+			err = g.validateDivision(i, r)
+		case StepMax:
+			err = g.validateMaximum(i)
+		}
+		if err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
 		}
 	}
 	return g.validateRemainders(r)
@@ -73,7 +78,7 @@ func (s *Step) sources() []TensorID {
 	for i := range s.Acc.Products {
 		ids = append(ids, s.Acc.Products[i].A, s.Acc.Products[i].B)
 	}
-	if s.Kind == StepDivide {
+	if s.Den != None {
 		ids = append(ids, s.Den)
 	}
 	return ids

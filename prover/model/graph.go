@@ -116,6 +116,10 @@ const (
 	// StepDivide computes Out = ⌊Acc/Den⌋ and Lo = Acc mod Den. The steps that
 	// constrain these must follow it (Division).
 	StepDivide
+	// StepMax computes Out, the greatest entry of every row along the last axis of Den,
+	// whose shape is the step's and that axis. Acc is empty. The steps that constrain
+	// Out must follow it (Maximum).
+	StepMax
 )
 
 // Step is one instruction of the forward pass, and the constraint on it.
@@ -129,7 +133,7 @@ type Step struct {
 	Lo     TensorID
 	Table  TableID
 	Out    TensorID
-	Den    TensorID // StepDivide: same shape as the step, positive
+	Den    TensorID // StepDivide: same shape as the step, positive; StepMax: its operand
 	Chunk  int
 }
 

@@ -24,7 +24,7 @@ func (g *Graph) validateStep(s *Step) error {
 	if s.Kind != StepLookup && (s.Shift != 0 || s.Table != None) {
 		return errors.New("a shift or a table without a look-up")
 	}
-	if s.Kind != StepDivide && s.Den != None {
+	if s.Kind != StepDivide && s.Kind != StepMax && s.Den != None {
 		return errors.New("a divisor without a division")
 	}
 	for _, id := range []TensorID{s.Lo, s.Out} {
@@ -71,6 +71,18 @@ func (g *Graph) validateKind(s *Step) error {
 			return errors.New("a division needs a quotient, a remainder and a divisor")
 		}
 		return sameShape(g.Tensors[s.Den].Shape, s.Shape)
+	case StepMax:
+		if s.Out == None || s.Lo != None || !g.has(s.Den) {
+			return errors.New("a maximum has an operand, an output and no remainder")
+		}
+		if !s.Acc.equal(&Acc{}) {
+			return errors.New("a maximum with an accumulator")
+		}
+		of := g.Tensors[s.Den].Shape
+		if len(of) != len(s.Shape)+1 {
+			return fmt.Errorf("a maximum of shape %v along the last axis of %v", s.Shape, of)
+		}
+		return sameShape(of[:len(s.Shape)], s.Shape)
 	default:
 		return fmt.Errorf("unknown kind %d", s.Kind)
 	}

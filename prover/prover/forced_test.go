@@ -47,7 +47,16 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 	if f.m, err = quantise.Quantise(fg, quantise.Ranges(values), opts); err != nil {
 		t.Fatal(err)
 	}
-	if f.m, err = f.m.At(model.Instance{ChunkEntries: chunk}); err != nil {
+	lens := make([]int, len(in))
+	for i := range in {
+		lens[i] = len(in[i])
+	}
+	instance, err := f.m.Circuit.InstanceOf(lens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance.ChunkEntries = chunk
+	if f.m, err = f.m.At(instance); err != nil {
 		t.Fatal(err)
 	}
 	if f.in, _, err = f.m.QuantiseInput(in); err != nil {
@@ -311,6 +320,14 @@ func (f *forger) forgeries(step, i int, rng *rand.Rand) []forgery {
 			d := rng.Int64N(int64(1)<<s.Shift) - int64(f.honest.Values[s.Lo][i])
 			try("another remainder in range", lo, d)
 		}
+	case model.StepMax:
+		x, m := f.honest.Tensor(s.Den), int64(f.honest.Values[s.Out][i])
+		row := len(x) / model.Size(s.Shape)
+		try("maximum + 1", out, 1)
+		try("maximum − 1", out, -1)
+		try("another entry of the row", out, int64(x[i*row+rng.IntN(row)])-m)
+		try("an entry of any row", out, int64(x[rng.IntN(len(x))])-m)
+		try("any maximum", out, any())
 	case model.StepDivide:
 		den := int64(f.honest.Tensor(s.Den)[i])
 		q, r := int64(f.honest.Values[s.Out][i]), int64(f.honest.Values[s.Lo][i])

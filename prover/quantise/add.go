@@ -64,7 +64,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	if l.foldAdd(v, x, name) {
 		return
 	}
-	t := l.fg.Consts[name]
+	t, part := l.whole(name)
 	c, same := uniform(t)
 	if same {
 		c = float64(c * cs)
@@ -88,7 +88,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	}
 	e := l.align([]term{{x, l.broadcast(x, v.shape).times(int64(xs))}}, most, v.rng)
 	e = l.refine(v, e, values, most, v.rng)
-	v.pending = l.plusConstant(e, name, t.Shape, values)
+	v.pending = l.plusConstant(e, name, t.Shape, values, part)
 }
 
 // setAffine records v = mul·x + add.
@@ -128,8 +128,9 @@ func (l *lowering) refine(v *value, e *expr, values []float64, most float64, rng
 // infinity is the least magnitude that stands for ∞ in masks alone.
 const infinity = 1e29
 
-// plusConstant adds constants, which broadcast to e's shape, at e's scale.
-func (l *lowering) plusConstant(e *expr, name string, shape []int, values []float64) *expr {
+// plusConstant adds constants, which broadcast to e's shape, at e's scale: or, if part
+// is not nil, those of them that begin them and have that shape.
+func (l *lowering) plusConstant(e *expr, name string, shape []int, values []float64, part []int) *expr {
 	lo, hi, same := values[0], values[0], true
 	for _, c := range values {
 		lo, hi, same = math.Min(lo, c), math.Max(hi, c), same && c == values[0]
@@ -144,5 +145,8 @@ func (l *lowering) plusConstant(e *expr, name string, shape []int, values []floa
 		refuse("constant %q has −∞, or a number that stands for it: such masks are supported where a Softmax follows", name)
 	}
 	id := l.constant(name, shape, values, e.frac)
+	if part != nil {
+		id, shape = l.begun(id, part), part
+	}
 	return e.plus(l.tensorExpr(id, broadcastView(shape, e.shape), e.shape))
 }

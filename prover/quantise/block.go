@@ -27,6 +27,10 @@ type Block struct {
 	Mask         model.TensorID // Softmax; None: it has none
 	Labels       []int          // the axes of the scores that the mask has
 	Summed, Bits int            // Softmax: bits of what is summed, and of the result; 0: its logarithm
+
+	// Softmax in a circuit with a free length: the bound of the length if its rows have
+	// that, else 0, and the usual number of entries.
+	Width, Entries int
 }
 
 // BlockKind tells which steps a Block has.
@@ -36,6 +40,7 @@ const (
 	normBlock BlockKind = iota
 	centredBlock
 	softmaxBlock
+	textSoftmaxBlock
 )
 
 // begin notes that a block begins here.
@@ -76,6 +81,10 @@ func AppendBlocks(to []byte, blocks []Block) []byte {
 		list(b.Labels)
 		number(b.Summed)
 		number(b.Bits)
+		if b.Kind == textSoftmaxBlock {
+			number(b.Width)
+			number(b.Entries)
+		}
 	}
 	return to
 }
@@ -114,6 +123,9 @@ func ParseBlocks(b []byte) ([]Block, error) {
 			Axes: list(), Sum: next(1) == 1, Epsilon: math.Float64frombits(next(math.MaxUint64)), Times: number(),
 			Mask: model.TensorID(number()) - 1, Labels: list(), Summed: number(), Bits: number(),
 		})
+		if b := &blocks[len(blocks)-1]; b.Kind == textSoftmaxBlock {
+			b.Width, b.Entries = number(), number()
+		}
 	}
 	if failed || len(b) > 0 {
 		return nil, errBlocks

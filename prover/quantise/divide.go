@@ -130,7 +130,7 @@ func (l *lowering) constantValue(name string, t *graph.Tensor) *value {
 }
 
 func (l *lowering) divByConstant(v, a *value, name string) {
-	t := l.fg.Consts[name]
+	t, part := l.whole(name)
 	inverse := make([]float32, t.Len())
 	for i := range inverse {
 		if t.At(i) == 0 {
@@ -142,7 +142,7 @@ func (l *lowering) divByConstant(v, a *value, name string) {
 		l.mulScalar(v, a, 1/t.At(0))
 		return
 	}
-	l.mulConstant(v, a, "1/"+name, &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: inverse})
+	l.mulConstant(v, a, "1/"+name, &graph.Tensor{Shape: t.Shape, DType: graph.Float, F32: inverse}, part)
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be

@@ -3,6 +3,7 @@ package quantise
 import (
 	"math"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -121,4 +122,60 @@ func (l *lowering) byFormula(name string, shape []int, values []float64, frac in
 			Def: []model.Linear{{Coef: x, Src: id}}}), true
 	}
 	return 0, false
+}
+
+// openMask is a constant mask whose last two axes have a free length: by formulas of
+// its diagonals, on which alone it depends then, as the masks of texts that look back do
+// and those of a window.
+func (l *lowering) openMask(name string, whole *graph.Tensor, part, shape []int) (model.TensorID, []int) {
+	labels, kept := broadcastLabels(part, shape)
+	least, most, ok := l.stats.diagonals(whole)
+	if r := len(kept); r != 2 || !ok {
+		refuse("its mask %s of a free length is no band of diagonals", graph.Quote(name))
+	}
+	// Diagonal d has the entries (i, i + d).
+	upTo := func(d int) model.TensorID {
+		return l.formula(name, kept, 0, &model.Formula{Kind: model.AtLeast, Offset: int64(-d)}, 0, 1)
+	}
+	n, m := whole.Shape[len(whole.Shape)-2], whole.Shape[len(whole.Shape)-1]
+	switch {
+	case most == m-1:
+		return l.formula(name, kept, 0, &model.Formula{Kind: model.AtMost, Offset: int64(-least)}, 0, 1), labels
+	case least == 1-n:
+		return upTo(most), labels
+	}
+	return l.add(model.Tensor{Name: name, Shape: kept, Kind: model.Virtual, Max: 1,
+		Def: []model.Linear{{Coef: 1, Src: upTo(most)}, {Coef: -1, Src: upTo(least - 1)}}}), labels
+}
+
+// diagonals returns the first and the last of the diagonals that a matrix of zeros and
+// ones is 1 on; ok is false if these are not all in between, or none.
+func (w *weightStats) diagonals(t *graph.Tensor) (least, most int, ok bool) {
+	if d, known := w.bands[t]; known {
+		return d.least, d.most, d.ok
+	}
+	r := len(t.Shape)
+	n, m := t.Shape[r-2], t.Shape[r-1]
+	least, most, ok = m, -n, n*m == t.Len()
+	for at, x := range t.I64[:min(n*m, t.Len())] {
+		if d := at%m - at/m; x != 0 {
+			least, most = min(least, d), max(most, d)
+		}
+	}
+	for at, x := range t.I64[:min(n*m, t.Len())] {
+		d := at%m - at/m
+		ok = ok && (x != 0) == (d >= least && d <= most)
+	}
+	ok = ok && least <= most
+	if w.bands == nil {
+		w.bands = map[*graph.Tensor]band{}
+	}
+	w.bands[t] = band{least, most, ok}
+	return least, most, ok
+}
+
+// band is what is known of the diagonals of a mask.
+type band struct {
+	least, most int
+	ok          bool
 }

@@ -16,7 +16,8 @@ type lowering struct {
 	opts   Options
 	plan   plan
 	stats  *weightStats
-	batch  int // the size that a free batch has in fg; 1 if it is not free
+	batch  int     // the size that a free batch has in fg; 1 if it is not free
+	length *length // nil if none is free
 
 	g      *model.Graph
 	values map[string]*value
@@ -103,13 +104,17 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 // again returns another pass over the same graph, with this plan.
 func (l *lowering) again(p plan) *lowering {
 	next := newLowering(l.fg, l.ranges, l.opts, l.stats)
-	next.plan, next.batch = p, l.batch
+	next.plan, next.batch, next.length = p, l.batch, l.length.again()
 	return next
 }
 
-// entries is the size of a shape for one element of the batch: what decides on
-// formats must not depend on the size that a free batch is tried with.
+// entries is the size of a shape for one element of the batch, and a text of usual
+// length: what decides on formats must not depend on the size that a free dimension is
+// tried with.
 func (l *lowering) entries(shape []int) int {
+	if l.length != nil {
+		return l.length.number(l.length.usual(shape))
+	}
 	n := model.Size(shape)
 	if n%l.batch == 0 {
 		n /= l.batch

@@ -53,7 +53,7 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 		values[i] *= beta
 		most = max(most, values[i], -values[i])
 	}
-	v.pending = l.plusConstant(l.align(sum, most, v.rng), cName, c.Shape, values)
+	v.pending = l.plusConstant(l.align(sum, most, v.rng), cName, c.Shape, values, nil)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
@@ -84,6 +84,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		}
 	}
 	if va != nil && vb != nil {
+		k := l.most(k)
 		c := contraction{k, la[len(la)-1] >= len(v.shape), lb[len(lb)-1] >= len(v.shape), l.limitOf(v)}
 		sum := func(ida, idb model.TensorID) *expr {
 			reach := int64(l.reach(ida, idb, c))
@@ -99,7 +100,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		if bias != "" {
 			c := l.fg.Consts[bias]
 			values := c.Float64s()
-			v.pending = l.plusConstant(l.align([]term{{v, v.pending}}, magnitudeOf(values), v.rng), bias, c.Shape, values)
+			v.pending = l.plusConstant(l.align([]term{{v, v.pending}}, magnitudeOf(values), v.rng), bias, c.Shape, values, nil)
 		}
 		return
 	}

@@ -1,6 +1,9 @@
 package quantise
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -120,4 +123,33 @@ func (l *lowering) lastAxisMax(name string, id model.TensorID) model.TensorID {
 		}
 		id = l.greater(name, id, part(0), b, out)
 	}
+}
+
+// rowMax is the maximum along the last axis of scores, which the result keeps with
+// dimension 1: by halving, or of rows of any length by the step that is for these.
+func (l *lowering) rowMax(m scores) model.TensorID {
+	if !m.open {
+		return l.lastAxisMax("maximum", m.id)
+	}
+	t := l.g.Tensors[m.id]
+	last := len(t.Shape) - 1
+	rows := t.Shape[:last:last]
+	top := l.witness("maximum", rows, t.Frac, t.Min, t.Max)
+	step := model.Step{Kind: model.StepMax, Name: l.node.Name, Shape: rows, Lo: model.None, Table: model.None, Out: top, Den: m.id}
+	is := l.witness("is the maximum", t.Shape, 0, 0, 1)
+	c := l.g.Maximum(&step, is)
+	l.g.Steps = append(l.g.Steps, step)
+
+	bits := model.Log2Ceil(int(t.Max-t.Min) + 1)
+	if bits > model.MaxTableBits {
+		refuse("values of %d bits are too wide to compare", bits)
+	}
+	bits = max(bits, 1)
+	name := fmt.Sprintf("is 0, %d", bits)
+	l.lookup(&expr{shape: t.Shape, acc: c.Below, min: t.Min - t.Max, max: 0}, 0, l.addTable(name, model.TopTable(name, bits)), is)
+	l.inRange(&expr{shape: rows, acc: c.Found, max: int64(m.width - 1)}, max(model.Log2Ceil(m.width), 1))
+
+	out := append(slices.Clone(rows), 1)
+	w := &model.View{Groups: append(identityGroups(last), model.Group{Out: []int{last}, Strides: []int{0}})}
+	return l.virtual("maximum", out, []model.Linear{{Coef: 1, Src: top, View: w}}, t.Frac)
 }

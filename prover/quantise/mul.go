@@ -13,9 +13,11 @@ func lowerMul(l *lowering, n *graph.Node, v *value) {
 	a, b := l.values[n.Inputs[0]], l.values[n.Inputs[1]]
 	switch {
 	case b == nil:
-		l.mulConstant(v, a, n.Inputs[1], l.fg.Consts[n.Inputs[1]])
+		t, part := l.whole(n.Inputs[1])
+		l.mulConstant(v, a, n.Inputs[1], t, part)
 	case a == nil:
-		l.mulConstant(v, b, n.Inputs[0], l.fg.Consts[n.Inputs[0]])
+		t, part := l.whole(n.Inputs[0])
+		l.mulConstant(v, b, n.Inputs[0], t, part)
 	default:
 		if base, fa, fb, ok := l.common(v, a, b); ok {
 			v.fn = &function{name: n.Op.Kind(), base: base, curve: both(fa, fb, func(a, b float64) float64 { return a * b })}
@@ -27,8 +29,8 @@ func lowerMul(l *lowering, n *graph.Node, v *value) {
 
 func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.Inputs[0]], -1) }
 
-// mulConstant lowers v = x·t.
-func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
+// mulConstant lowers v = x·t, or by the part of t that begins it and has a shape.
+func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
 	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || l.truth(x)) {
 		refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
@@ -39,11 +41,22 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor) {
 	if l.foldMul(v, x, name, t) {
 		return
 	}
-	labels, shape := broadcastLabels(t.Shape, v.shape)
-	l.weighted(v, x, weighting{
-		name: name, t: &constantWeights{Tensor: t}, shape: shape, labels: labels, channels: t.Len(), inner: 1, count: 1,
+	shape := t.Shape
+	if part != nil {
+		shape = part
+	}
+	labels, kept := broadcastLabels(shape, v.shape)
+	w := weighting{
+		name: name, t: &constantWeights{Tensor: t}, shape: kept, labels: labels, channels: t.Len(), inner: 1, count: 1,
 		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.squeezed(id, v.shape) },
-	})
+	}
+	if part != nil {
+		w.shape, w.part = nil, kept
+		for _, axis := range labels {
+			w.shape = append(w.shape, t.Shape[axis-len(v.shape)+len(t.Shape)])
+		}
+	}
+	l.weighted(v, x, w)
 }
 
 // leastMask is the least magnitude of what a mask adds (graph.Builder.Where).

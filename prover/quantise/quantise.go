@@ -64,6 +64,9 @@ type Options struct {
 	// Formats are those of values that are to be more precise than the mode has
 	// them. Names of other graphs are ignored.
 	Formats Formats
+	// Length is the bound of the length of texts: if the model leaves that open
+	// (function Length), it is a free dimension of the circuit. 0: it is fg's own.
+	Length int
 }
 
 const (
@@ -162,7 +165,8 @@ type StepReport struct {
 // If the leading axis of all inputs is one that the model leaves open, it is a
 // free dimension of the circuit, which does not depend on fg's size of it then;
 // unless what the model computes depends on it in another way than by repeating
-// itself, which Model.OneBatch tells.
+// itself, which Model.OneBatch tells. With opts.Length the length of texts is one, up
+// to that, and it is an error if it cannot be.
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
@@ -174,6 +178,13 @@ func quantise(fg *graph.Graph, ranges map[string]Range, opts Options, stats *wei
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
+		m, err := quantiseLength(fg, ranges, opts, stats, symbol)
+		if err != nil {
+			return nil, fmt.Errorf("dimension %q: %w", symbol, err)
+		}
+		return m, nil
 	}
 	var oneBatch error
 	if batch := Batch(fg); batch != "" {

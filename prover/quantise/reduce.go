@@ -28,6 +28,10 @@ func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 		}
 		w.Groups = append(w.Groups, g)
 	}
+	if at := l.openAxis(n.Inputs[0], op.Axes); at >= 0 {
+		l.lowerOpenReduce(v, x, w, op, at, count)
+		return
+	}
 	l.sum(v, x, w, count, op.Func == graph.Mean)
 }
 

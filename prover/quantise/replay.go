@@ -44,7 +44,8 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 			a, used, err = nil, nil, fmt.Errorf("%w: %v", ErrOtherSteps, r)
 		}
 	}()
-	if b.Kind == softmaxBlock && (b.Summed < 1 || b.Summed > 20 || b.Bits > formatBits) {
+	softmax := b.Kind == softmaxBlock || b.Kind == textSoftmaxBlock
+	if softmax && (b.Summed < 1 || b.Summed > 20 || b.Bits > formatBits) {
 		return nil, nil, ErrOtherSteps
 	}
 	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) || int(b.Of) >= b.Tensors || int(b.Mask) >= b.Tensors ||
@@ -90,7 +91,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 // lower makes the steps, and adds what is known of them besides the bounds of tensors.
 func (b *Block) lower(l *lowering, a *static.Argument) error {
 	shape := l.g.Tensors[b.Of].Shape
-	if b.Kind != softmaxBlock && rowsOf(shape, b.Axes).count > maxNorm {
+	if b.Kind < softmaxBlock && rowsOf(shape, b.Axes).count > maxNorm {
 		return ErrOtherSteps
 	}
 	switch b.Kind {
@@ -103,11 +104,21 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 	case centredBlock:
 		r := rowsOf(shape, b.Axes)
 		l.centred(r, b.Of, r.count)
-	case softmaxBlock:
-		m := scores{id: b.Of, shape: shape, mask: model.None}
+	case softmaxBlock, textSoftmaxBlock:
+		width := shape[len(shape)-1]
+		m := scores{id: b.Of, shape: shape, mask: model.None, width: width, entries: l.entries(shape)}
+		if b.Kind == textSoftmaxBlock {
+			m.entries = b.Entries
+		}
+		if b.Width > 0 {
+			// What is known of rows of the bound is known of shorter ones.
+			if m.open, m.width = true, b.Width; m.width < width || m.width > longestText {
+				return ErrOtherSteps
+			}
+		}
 		if b.Mask != model.None {
 			a.Given[b.Mask] = static.Interval{Max: 1}
-			m = l.maskedScores(b.Of, b.Mask, b.Labels)
+			m = l.maskedScores(m, b.Mask, b.Labels)
 		}
 		s := l.shares(m, b.Summed)
 		if b.Bits == 0 {

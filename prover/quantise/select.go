@@ -27,7 +27,7 @@ func lowerPRelu(l *lowering, n *graph.Node, v *value) {
 	})
 	part := &value{name: v.name, shape: x.shape, rng: Range{Min: math.Min(x.rng.Min, 0)}, id: neg, shaped: neg}
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
-	l.mulConstant(below, part, n.Inputs[1], slope)
+	l.mulConstant(below, part, n.Inputs[1], slope, nil)
 	above := &value{name: v.name, shape: x.shape, rng: v.rng, id: relu, shaped: relu}
 	v.pending = l.align([]term{{below, below.pending}, {above, l.broadcast(above, v.shape)}}, 0, v.rng)
 }
@@ -90,7 +90,7 @@ func lowerWhere(l *lowering, n *graph.Node, v *value) {
 			values[i] = b.mask[broadcastIndex(i, shape, cond.Shape)] * b.values[broadcastIndex(i, shape, b.t.Shape)]
 		}
 		e = l.refine(v, e, values, most, rng)
-		e = l.plusConstant(e, b.name, shape, values)
+		e = l.plusConstant(e, b.name, shape, values, nil)
 	}
 	v.pending = e
 }

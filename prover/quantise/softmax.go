@@ -34,7 +34,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	// is enough where that is what the sum has room for, too.
 	bits := min(16, floorLog2(float64(l.plan.limit()))-l.plan.bits-1)
 	summed := 16
-	switch width := v.shape[len(v.shape)-1]; {
+	switch width := l.most(v.shape[len(v.shape)-1]); {
 	case v.output && width <= 64:
 		bits, summed = 20, 20
 	case v.output:
@@ -56,7 +56,7 @@ func (l *lowering) probabilities(s shares, name string, bits int) model.TensorID
 	id := l.witness(name, shape, bits, 0, one)
 	l.lookup(s.key, s.key.frac, s.table(bits), id)
 	// The logarithm is right to a unit of its scale.
-	width := shape[len(shape)-1]
+	width := s.scores.width
 	more := float64(width - 1) // beside one, in units of that
 	if s.key.frac >= 0 {
 		more = elementary.Expm1(2 * pow2(-s.key.frac))
@@ -102,15 +102,24 @@ func mostLog(width, frac int) int64 {
 // are where the block begins.
 func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	x := l.values[n.Inputs[0]]
+	last := len(v.shape) - 1
+	m := scores{shape: v.shape, mask: model.None, width: l.most(v.shape[last]), open: l.open(v.name, last)}
+	m.entries = l.entries(v.shape)
 	id := l.comparable(x)
 	t := l.g.Tensors[id]
-	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(v.shape[len(v.shape)-1], t.Frac) > 1<<15-4) {
+	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(m.width, t.Frac) > 1<<15-4) {
 		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
 	}
-	b.Of, b.Mask = id, model.None
+	b.Of, b.Mask, m.id = id, model.None, id
+	if l.length != nil {
+		b.Kind, b.Entries = textSoftmaxBlock, m.entries
+		if m.open {
+			b.Width = m.width
+		}
+	}
 	if len(n.Inputs) < 2 {
 		l.begin(b)
-		return scores{id: id, shape: v.shape, mask: model.None}
+		return m
 	}
 	b.Mask, b.Labels = l.maskOf(n.Inputs[1], v.shape)
 	for _, name := range n.Inputs[2:] { // where all of them are 1
@@ -118,21 +127,21 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 		b.Mask, b.Labels = l.exact("masks", l.product(v.shape, b.Mask, b.Labels, other, its, 1)), allLabels(v.shape)
 	}
 	l.begin(b)
-	return l.maskedScores(id, b.Mask, b.Labels)
+	return l.maskedScores(m, b.Mask, b.Labels)
 }
 
 // shares makes the keys. What is summed has that many bits.
 func (l *lowering) shares(m scores, bits int) shares {
 	t := l.g.Tensors[m.id]
-	logMax := func(frac int) int64 { return mostLog(m.shape[len(m.shape)-1], frac) }
-	top := l.lastAxisMax("maximum", m.id)
+	logMax := func(frac int) int64 { return mostLog(m.width, frac) }
+	top := l.rowMax(m)
 	spread := t.Max - t.Min
 
 	// Keys are finer than x as far as a table of moderate size goes: what is left of
 	// the logarithm's rounding is an error of all shares of a row.
 	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(t.Frac+fine) + 2)) }
 	small := 14
-	if l.entries(m.shape) >= 1<<small {
+	if m.entries >= 1<<small {
 		small = 16
 	}
 	finest := func() (fine int) {
@@ -158,7 +167,7 @@ func (l *lowering) shares(m scores, bits int) shares {
 	exp := l.witness("exponential", m.shape, bits, 0, 1<<bits)
 	l.lookup(m.less(l, l.scaled("maximum", top, 1<<fine), fine, keyFrac, first+1), keyFrac, table(bits), exp)
 
-	log := l.logOfSum(exp, keyFrac, logMax(keyFrac))
+	log := l.logOfSum(exp, m.width, keyFrac, logMax(keyFrac))
 	under := func(name string, top model.TensorID) model.TensorID {
 		t := l.g.Tensors[top]
 		return l.add(model.Tensor{
@@ -221,22 +230,27 @@ type scores struct {
 	shape  []int
 	mask   model.TensorID // of 0 and 1; None without
 	labels []int
+
+	width   int  // of a row, at most
+	open    bool // whether that is free
+	entries int  // as lowering.entries
 }
 
 // maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
-func (l *lowering) maskedScores(id, mask model.TensorID, labels []int) scores {
-	t := l.g.Tensors[id]
-	shape := t.Shape
-	e := l.product(shape, id, allLabels(shape), mask, labels, 1)
-	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, shape)}}
+func (l *lowering) maskedScores(m scores, mask model.TensorID, labels []int) scores {
+	t := l.g.Tensors[m.id]
+	e := l.product(m.shape, m.id, allLabels(m.shape), mask, labels, 1)
+	e.acc.Linear = []model.Linear{{Coef: -t.Min, Src: mask, View: labelView(labels, m.shape)}}
 	e.min, e.max, e.frac = 0, t.Max-t.Min, t.Frac
-	return scores{l.exact("scores, masked", e), shape, mask, labels}
+	m.id, m.mask, m.labels = l.exact("scores, masked", e), mask, labels
+	return m
 }
 
 // maskOf returns a mask of zeros and ones for scores of a shape, with its labels.
 func (l *lowering) maskOf(name string, shape []int) (model.TensorID, []int) {
-	c := l.fg.Consts[name]
-	if c != nil {
+	if c, part := l.whole(name); part != nil {
+		return l.openMask(name, c, part, shape)
+	} else if c != nil {
 		labels, kept := broadcastLabels(c.Shape, shape)
 		return l.mask(name, kept, labels, func(i int) bool { return c.I64[i] != 0 })
 	}
@@ -265,22 +279,21 @@ func (s scores) less(l *lowering, row model.TensorID, fine, frac int, least int6
 
 // logOfSum is the logarithm of the sums along the last axis, which they keep, of
 // exponentials of which one is 1: rounded to frac bits, at least 0 and at most most.
-func (l *lowering) logOfSum(exp model.TensorID, frac int, most int64) []model.Linear {
+func (l *lowering) logOfSum(exp model.TensorID, width, frac int, most int64) []model.Linear {
 	t := l.g.Tensors[exp]
 	last := len(t.Shape) - 1
-	width := t.Shape[last]
 	if (elementary.Log(float64(width))+0.01)*pow2(frac) < 0.49 {
 		return nil // it rounds to nothing beside scores this coarse
 	}
 	expBits := t.Frac
 	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
-	for from, size := 0, int((model.Bound-1)>>expBits); from < width; from += size {
-		n := min(size, width-from)
+	for from, size := 0, int((model.Bound-1)>>expBits); from < t.Shape[last]; from += size {
+		n := min(size, t.Shape[last]-from)
 		view := &model.View{Groups: append(identityGroups(last), model.Group{
 			Out: []int{last}, In: []int{last}, Base: from, Strides: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}},
 		})}
 		e := l.tensorExpr(exp, view, w.shape)
-		e.max *= int64(n)
+		e.max *= int64(min(size, width-from))
 		w.terms = append(w.terms, wideTerm{e, 0})
 	}
 	digits := l.digits("sum", w, big.NewInt(int64(width)<<expBits))

@@ -12,6 +12,7 @@ type weighting struct {
 	name   string // of the constant
 	t      *constantWeights
 	shape  []int // of the fixed tensor, row-major the same entries
+	part   []int // of the part of it that is meant, if not nil (lowering.begun)
 	labels []int
 	// The output channel of weight i is i/inner mod channels; an output entry
 	// sums over count weights of one channel.

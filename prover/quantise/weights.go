@@ -141,6 +141,7 @@ type weightStats struct {
 	m       map[statsKey][]channelStats
 	values  map[string]ints.Ints
 	columns madeColumns
+	bands   map[*graph.Tensor]band // of masks
 }
 
 // fill computes the values of fixed tensors, but for those that the last model has,
@@ -272,6 +273,9 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
 	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t.source(), quantised(w.t, frac, exponents, w.inner))
 	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
+	if w.part != nil {
+		return l.begun(id, w.part)
+	}
 	return id
 }
 

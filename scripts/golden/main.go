@@ -78,6 +78,7 @@ func sources(models string) []source {
 			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8},
 		narrowed("saturated_division", "div_computed", 4),
 		{name: "formulas", build: formulas},
+		text(),
 	}
 }
 
@@ -134,7 +135,14 @@ func (s *source) circuit() (*golden.Circuit, error) {
 	if err != nil {
 		return nil, err
 	}
-	instance := m.Graph.Instance
+	lens := make([]int, len(data))
+	for i := range data {
+		lens[i] = len(data[i])
+	}
+	instance, err := m.Circuit.InstanceOf(lens)
+	if err != nil {
+		return nil, err
+	}
 	instance.ChunkEntries = s.chunkEntries
 	if m, err = m.At(instance); err != nil {
 		return nil, err

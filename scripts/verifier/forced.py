@@ -3,7 +3,8 @@
 
 from .errors import require
 from .field import P
-from .schema import AFFINE, DIVIDE, LOOKUP, VIRTUAL, WITNESS, Accumulator, Linear, Product
+from .schema import (AFFINE, DIVIDE, LOOKUP, MAXIMUM, PIECEWISE, VIRTUAL, WITNESS, Accumulator, Group, Linear, Piece,
+                     Product, Sum, View)
 from .schema import ZERO as ZERO_STEP
 
 MOST_KEY_BITS = 30
@@ -21,6 +22,8 @@ def check(graph):
                     f"step {i}: nothing keeps its remainder within {step.shift} bits")
         elif step.kind == DIVIDE:
             _Division(graph, i, ranges).check()
+        elif step.kind == MAXIMUM:
+            _Maximum(graph, i).check()
 
 
 def _results(graph):
@@ -93,20 +96,72 @@ def range_bits(tables, step):
     return step.shift + table.bits if table.min == 0 else None
 
 
-class _Division:
-    """A divide step and the steps after it that force quotient and remainder."""
+class _Constrained:
+    """A step with the ones after it that force its results."""
 
-    def __init__(self, graph, index, ranges):
+    name = None
+
+    def __init__(self, graph, index):
         self.graph = graph
         self.index = index
         self.step = graph.steps[index]
-        self.ranges = ranges
         self.next = index + 1
-        self.quotient = self.step.out - 1
-        self.remainder = self.step.remainder - 1
 
     def _require(self, condition, what):
-        require(condition, f"step {self.index}: a division whose {what}")
+        require(condition, f"step {self.index}: {self.name} whose {what}")
+
+    def _take(self, kind, shape=None):
+        """The next step, which must be of this kind and index space."""
+        steps, at = self.graph.steps, self.next
+        self.next += 1
+        self._require(at < len(steps) and steps[at].kind == kind and steps[at].shape == (shape or self.step.shape),
+                      "constraints do not follow it")
+        return steps[at]
+
+    def _wide(self, acc, what):
+        """The bits of a range in which the next step looks up a sum."""
+        step = self._take(LOOKUP)
+        bits = range_bits(self.graph.tables, step)
+        self._require(step.accumulator == acc and bits is not None and bits > step.shift, what)
+        if step.remainder:
+            low = self._wide(Accumulator(linear=[Linear(1, step.remainder - 1)]), what)
+            self._require(low <= step.shift, what)
+        return bits
+
+
+class _Maximum(_Constrained):
+    """A maximum step and the look-ups after it that force the greatest entries."""
+
+    name = "a maximum"
+
+    def check(self):
+        operand = self.step.divisor - 1
+        shape = self.graph.tensors[operand].shape
+        last = len(shape) - 1
+        same = [Group(out=[axis], inn=[axis], strides=[1]) for axis in range(last)]
+        repeated = View(groups=same + [Group(out=[last], strides=[0])])
+        below = self._take(LOOKUP, shape)
+        self._require(below.accumulator == Accumulator(linear=[Linear(1, operand), Linear(-1, self.step.out - 1, repeated)])
+                      and below.shift == 0, "entries are not held against it")
+        table = self.graph.tables[below.table - 1]
+        rows = 1 << table.bits
+        self._require(table.kind == PIECEWISE and table.bits > 0 and table.min == 1 - rows
+                      and table.pieces == [Piece(end=rows - 1), Piece(end=rows, offset=1)],
+                      "table is not that of 1 at 0 and 0 below")
+        summed = View(groups=same + [Group(inn=[last], sums=[Sum(dimension=shape[last], stride=1)])])
+        self._wide(Accumulator(-1, [Linear(1, below.out - 1, summed)]), "row need not have it")
+
+
+class _Division(_Constrained):
+    """A divide step and the steps after it that force quotient and remainder."""
+
+    name = "a division"
+
+    def __init__(self, graph, index, ranges):
+        super().__init__(graph, index)
+        self.ranges = ranges
+        self.quotient = self.step.out - 1
+        self.remainder = self.step.remainder - 1
 
     def check(self):
         divisor = self._divisor()
@@ -148,14 +203,6 @@ class _Division:
     def _labels(self, summand):
         return self._places(summand) if summand.view else list(range(len(self.step.shape)))
 
-    def _take(self, kind):
-        """The next step, which must be of this kind and index space."""
-        steps, at = self.graph.steps, self.next
-        self.next += 1
-        self._require(at < len(steps) and steps[at].kind == kind and steps[at].shape == self.step.shape,
-                      "constraints do not follow it")
-        return steps[at]
-
     def _equation(self, divisor):
         """A − D·q − r = 0"""
         acc = self.step.accumulator
@@ -167,15 +214,6 @@ class _Division:
     def _range(self, linear, constant, what):
         """The bits of a range in which the next step looks up this sum."""
         return self._wide(Accumulator(constant, linear), what)
-
-    def _wide(self, acc, what):
-        step = self._take(LOOKUP)
-        bits = range_bits(self.graph.tables, step)
-        self._require(step.accumulator == acc and bits is not None and bits > step.shift, what)
-        if step.remainder:
-            low = self._wide(Accumulator(linear=[Linear(1, step.remainder - 1)]), what)
-            self._require(low <= step.shift, what)
-        return bits
 
     def _limbs(self, divisor, a):
         """The divisor is u·high + v·low, cut so that nothing wraps."""

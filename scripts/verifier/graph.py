@@ -7,7 +7,7 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, PIECEWISE, PROGRESSION, PUBLIC,
+from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, MAXIMUM, PIECEWISE, PROGRESSION, PUBLIC,
                      RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO)
 from .wiring import Wiring
 
@@ -211,6 +211,7 @@ class _Checker:
         for product in acc.products:
             self._product(product, step.shape, f"{what}: a product")
         unused = {LOOKUP: (step.divisor,), DIVIDE: (step.shift, step.table),
+                  MAXIMUM: (step.shift, step.remainder, step.table, acc.constant, acc.linear, acc.products),
                   EXACT: (step.shift, step.remainder, step.table, step.divisor),
                   ZERO: (step.shift, step.remainder, step.table, step.out, step.divisor)}
         require(not any(unused[step.kind]), f"{what}: a field without a use")
@@ -221,6 +222,10 @@ class _Checker:
         elif step.kind == DIVIDE:
             require(step.out and step.remainder and step.divisor, f"{what}: a division lacks an operand")
             require(self.tensors[step.divisor - 1].shape == step.shape, f"{what}: its divisor has another shape")
+        elif step.kind == MAXIMUM:
+            require(step.out and step.divisor, f"{what}: a maximum lacks an operand")
+            operand = self.tensors[step.divisor - 1].shape
+            require(operand and operand[:-1] == step.shape, f"{what}: its operand has another shape")
 
     def _lookup(self, what, step):
         require(step.table, f"{what}: it has no table")

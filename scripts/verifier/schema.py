@@ -8,7 +8,7 @@ from . import protobuf as pb
 INPUT, FIXED, WITNESS, VIRTUAL, FORMULA = range(5)  # Tensor.kind
 AT_MOST, AT_LEAST, EQUAL, PROGRESSION = range(4)  # Formula.kind
 AFFINE, INDEX, RESHAPE, PUBLIC = range(4)  # Group.map
-LOOKUP, EXACT, ZERO, DIVIDE = range(4)  # Step.kind
+LOOKUP, EXACT, ZERO, DIVIDE, MAXIMUM = range(5)  # Step.kind
 RANGE, PIECEWISE, FUNC = range(3)  # Table.kind
 UNIQUE_DECODING, JOHNSON = range(2)  # Security.soundness
 
@@ -85,7 +85,7 @@ class Accumulator:
 
 @dataclass
 class Step:
-    kind: int = pb.enum(1, 4)
+    kind: int = pb.enum(1, 5)
     name: str = pb.string(2)
     shape: list = pb.packed_uint64(3)
     accumulator: Accumulator = pb.message(4, Accumulator)

@@ -348,6 +348,9 @@ const (
 	Step_ZERO Step_Kind = 2
 	// out = ⌊accumulator/divisor⌋; the steps that follow constrain it.
 	Step_DIVIDE Step_Kind = 3
+	// out = the greatest entries along the last axis of divisor; the steps that follow
+	// constrain it.
+	Step_MAXIMUM Step_Kind = 4
 )
 
 // Enum value maps for Step_Kind.
@@ -357,12 +360,14 @@ var (
 		1: "EXACT",
 		2: "ZERO",
 		3: "DIVIDE",
+		4: "MAXIMUM",
 	}
 	Step_Kind_value = map[string]int32{
-		"LOOKUP": 0,
-		"EXACT":  1,
-		"ZERO":   2,
-		"DIVIDE": 3,
+		"LOOKUP":  0,
+		"EXACT":   1,
+		"ZERO":    2,
+		"DIVIDE":  3,
+		"MAXIMUM": 4,
 	}
 )
 
@@ -1991,7 +1996,7 @@ const file_key_proto_rawDesc = "" +
 	"\vAccumulator\x12\x1a\n" +
 	"\bconstant\x18\x01 \x01(\x12R\bconstant\x12.\n" +
 	"\x06linear\x18\x02 \x03(\v2\x16.prove_model.v2.LinearR\x06linear\x123\n" +
-	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v2.ProductR\bproducts\"\xe1\x02\n" +
+	"\bproducts\x18\x03 \x03(\v2\x17.prove_model.v2.ProductR\bproducts\"\xee\x02\n" +
 	"\x04Step\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.prove_model.v2.Step.KindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2003,14 +2008,15 @@ const file_key_proto_rawDesc = "" +
 	"\x03out\x18\b \x01(\rR\x03out\x12\x18\n" +
 	"\adivisor\x18\t \x01(\rR\adivisor\x12\x16\n" +
 	"\x06scales\x18\n" +
-	" \x03(\rR\x06scales\"3\n" +
+	" \x03(\rR\x06scales\"@\n" +
 	"\x04Kind\x12\n" +
 	"\n" +
 	"\x06LOOKUP\x10\x00\x12\t\n" +
 	"\x05EXACT\x10\x01\x12\b\n" +
 	"\x04ZERO\x10\x02\x12\n" +
 	"\n" +
-	"\x06DIVIDE\x10\x03\"\x82\x02\n" +
+	"\x06DIVIDE\x10\x03\x12\v\n" +
+	"\aMAXIMUM\x10\x04\"\x82\x02\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v2.Table.KindR\x04kind\x12\x12\n" +

@@ -180,7 +180,10 @@ func tables(g *model.Graph) []Table {
 }
 
 func steps(g *model.Graph) []Steps {
-	out := []Steps{model.StepLookup: {Kind: "look-up"}, model.StepExact: {Kind: "exact"}, model.StepZero: {Kind: "zero"}, model.StepDivide: {Kind: "divide"}}
+	out := []Steps{
+		model.StepLookup: {Kind: "look-up"}, model.StepExact: {Kind: "exact"}, model.StepZero: {Kind: "zero"}, model.StepDivide: {Kind: "divide"},
+		model.StepMax: {Kind: "maximum"},
+	}
 	for i := range g.Steps {
 		s := &out[g.Steps[i].Kind]
 		s.Steps++
