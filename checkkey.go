@@ -105,7 +105,10 @@ func openFor(path string, key *Key, o *options) (*Model, error) {
 	opts := []Option{Fix(o.fixed), Tokens(longest(key))}
 	if key.Text != nil && key.Text.Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
-		opts = append(opts, MaxTokens(n), Tokens(model.Size(in[0].Shape)-n))
+		opts = append(opts, MaxTokens(n))
+		if longest(key) == 0 {
+			opts = append(opts, Tokens(model.Size(in[0].Shape)))
+		}
 		in = nil
 	}
 	return Open(path, append(opts, For(in))...)

@@ -235,7 +235,7 @@ func ExampleObserve() {
 func ExampleCircuit_Write() {
 	ctx := context.Background()
 	prompt := []int{1, 5, 9} // with a tokenizer, of package hf/tokenizer, those of a text
-	m, err := provemodel.Open("hf/testdata/llama", provemodel.Tokens(len(prompt)), provemodel.MaxTokens(4))
+	m, err := provemodel.Open("hf/testdata/llama", provemodel.Tokens(32), provemodel.MaxTokens(4))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,8 +21,8 @@ func Tokens(n int) Option { return func(o *options) { o.tokens = n } }
 func LogitsAt(n int) Option { return func(o *options) { o.logits = n } }
 
 // MaxTokens has a language model write up to n tokens after a prompt (Circuit.Write):
-// it is opened for n more tokens than For, or else Tokens, says, and gives logits where
-// these are chosen. Its key says that proofs are of such texts. For Open.
+// they count among those of Tokens. It gives logits where they are chosen, and its key
+// says that proofs are of such texts. For Open.
 func MaxTokens(n int) Option { return func(o *options) { o.write = n } }
 
 // usualContext is the most tokens that keys are for where nothing is said of it.
@@ -69,10 +69,13 @@ func (o *options) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
 		if !m.Next {
 			return nil, 0, errors.New("--max-tokens: the model is no language model that writes: it does not give the logits of next tokens")
 		}
-		if n := tokens + o.write; n > m.Context {
-			return nil, 0, fmt.Errorf("%d tokens and %d more are %d: the model takes 1 to %d", tokens, o.write, n, m.Context)
+		if len(o.arrays) > 0 {
+			tokens += o.write
 		}
-		tokens, at = tokens+o.write, o.write
+		if tokens > most || tokens <= o.write {
+			return nil, 0, fmt.Errorf("%d tokens and %d more are %d: the key is for up to %d (--tokens), and the model takes %d", tokens-o.write, o.write, tokens, most, m.Context)
+		}
+		at = o.write
 	}
 	g, err = m.GraphAt(tokens, at)
 	return g, most, err

@@ -29,17 +29,21 @@ func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
 	if m.language == nil || !m.language.Generates {
 		return nil, errNotWriting
 	}
-	g := m.graph
-	return textInput(prompt, tokens, len(tokens), model.Size(g.Inputs[0].Shape), model.Size(g.Inputs[1].Shape))
+	n := model.Size(m.graph.Inputs[1].Shape)
+	length, most := model.Size(m.graph.Inputs[0].Shape), 0
+	if m.open.isText() {
+		length, most = len(prompt)+len(tokens), m.open.most
+	}
+	return textInput(prompt, tokens, len(tokens), length, max(length, most), n)
 }
 
 // textInput fills the ids of a pass with the last token, and has logits at as many of
-// the positions before the tokens as asked for.
-func textInput(prompt, tokens []int, at, length, positions int) (Input, error) {
+// the positions before the tokens as asked for. A text has most tokens at most.
+func textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
 	all := slices.Concat(prompt, tokens)
-	if len(prompt) == 0 || len(tokens) > positions || len(prompt)+positions > length {
+	if len(prompt) == 0 || len(tokens) > positions || len(prompt)+positions > most || len(all) > length {
 		return nil, fmt.Errorf("a prompt of %d tokens and %d after it: the model was opened for a prompt of 1 to %d and at most %d tokens",
-			len(prompt), len(tokens), length-positions, positions)
+			len(prompt), len(tokens), most-positions, positions)
 	}
 	in := Input{make([]float64, length), make([]float64, positions)}
 	for i := range in[0] {
@@ -60,9 +64,17 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 	if c.language == nil || !c.language.Generates {
 		return nil, nil, errNotWriting
 	}
-	q := c.quantised
-	length, most := model.Size(q.Graph.Tensors[q.Graph.Inputs[0]].Shape), model.Size(q.Graph.Tensors[q.Graph.Inputs[1]].Shape)
-	in, err := textInput(prompt, nil, most, length, most)
+	g := c.quantised.Graph
+	length, most := model.Size(g.Tensors[g.Inputs[0]].Shape), model.Size(g.Tensors[g.Inputs[1]].Shape)
+	longest := length
+	if c.free() {
+		length, longest = len(prompt)+most, c.quantised.Circuit.Free[0].Bound
+	}
+	in, err := textInput(prompt, nil, most, length, longest, most)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := c.sized(in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,14 +82,18 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &Written{Prompt: slices.Clone(prompt)}
+	w, logits := &Written{Prompt: slices.Clone(prompt)}, model.Size(q.Graph.Tensors[q.Graph.Outputs[0]].Shape)
 	err = await(ctx, func() error {
 		rows, err := forward.NewRows(ctx, q.Graph, q.Weights, ints, []int{1, 0})
 		if err != nil {
 			return err
 		}
 		for {
-			token := verifier.Greatest(rows.Output(0))
+			row := rows.Output(0)
+			if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
+				row = row[len(w.Tokens)*width:][:width]
+			}
+			token := verifier.Greatest(row)
 			w.Tokens = append(w.Tokens, token)
 			if each != nil {
 				each(token)
@@ -96,7 +112,10 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, most)
+	if c.free() {
+		length = len(prompt) + len(w.Tokens)
+	}
+	in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most)
 	return w, in, err
 }
 

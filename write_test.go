@@ -77,7 +77,7 @@ func decoders(t *testing.T) []string {
 func floatGreedy(t *testing.T, m *Model, prompt []int, n int) []int {
 	var tokens []int
 	for range n {
-		in, err := textInput(prompt, tokens, n, len(prompt)+n, n)
+		in, err := textInput(prompt, tokens, n, len(prompt)+n, len(prompt)+n, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestWrite(t *testing.T) {
 			if file := filepath.Join(dir, "model.gguf"); exists(file) {
 				path = file
 			}
-			m, err := Open(path, Tokens(len(want.Prompt)), MaxTokens(n))
+			m, err := Open(path, Tokens(min(16, len(want.Prompt)+n+5)), MaxTokens(n))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,6 +126,9 @@ func TestWrite(t *testing.T) {
 			c, err := Quantise(t.Context(), m, []Input{sample}, Mode("exact"))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if c.report.OneBatch != nil {
+				t.Errorf("texts of one length: %v", c.report.OneBatch)
 			}
 			got, in, err := c.Write(t.Context(), want.Prompt, nil)
 			if err != nil {
@@ -146,7 +149,10 @@ func exists(path string) bool {
 
 // rowsLikeRun compares the rows of forward.Rows with those of a run.
 func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
-	q := c.quantised
+	q, err := c.sized(in)
+	if err != nil {
+		t.Fatal(err)
+	}
 	run := func(in Input) ([]int32, [][]int32) {
 		ints, _, err := q.QuantiseInput(in)
 		if err != nil {
@@ -161,7 +167,7 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 	want, _ := run(in)
 	n := len(tokens)
 	width := len(want) / n
-	start, err := textInput(prompt, nil, n, len(prompt)+n, n)
+	start, err := textInput(prompt, nil, n, len(prompt)+n, len(prompt)+n, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +199,7 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 // writing is a small model that was opened to write two tokens after three, committed.
 func writing(t *testing.T, ends ...int) (*Model, *Committed) {
 	t.Helper()
-	m, err := Open("hf/testdata/llama", Tokens(3), MaxTokens(2))
+	m, err := Open("hf/testdata/llama", Tokens(5), MaxTokens(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +224,10 @@ func writing(t *testing.T, ends ...int) (*Model, *Committed) {
 // says of a text.
 func forge(t *testing.T, c *Committed, in Input) []byte {
 	t.Helper()
-	q := c.circuit.quantised
+	q, err := c.circuit.sized(in)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, wit, err := c.circuit.run(t.Context(), nil, q, in)
 	if err != nil {
 		t.Fatal(err)
@@ -315,13 +324,27 @@ func TestWritten(t *testing.T) {
 	verify("another tokenizer", &Committed{key: other}, p.File, "made for another key")
 	_, ending := writing(t, w.Tokens[0])
 	ended, short, err := ending.circuit.Write(t.Context(), prompt, nil)
-	if err != nil || !ended.Ended || len(ended.Tokens) != 1 || short[0][4] != short[0][3] || short[1][1] != 2 {
+	if err != nil || !ended.Ended || len(ended.Tokens) != 1 || len(short[0]) != 4 || short[1][1] != 2 {
 		t.Fatalf("%+v, %v, %v", ended, short, err)
 	}
 	verify("after the end", ending, forge(t, ending, in), "goes on after token 0")
-	tail := Input{slices.Clone(short[0]), short[1]}
-	tail[0][4] = float64((w.Tokens[0] + 1) % 48)
+	tail := Input{append(slices.Clone(short[0]), float64((w.Tokens[0]+1)%48)), short[1]}
 	verify("another tail", ending, forge(t, ending, tail), "after the text")
+
+	// One key is for prompts of any length.
+	for _, prompt := range [][]int{{7}, {3, 4}} {
+		_, in, err := c.circuit.Write(t.Context(), prompt, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prove(t.Context(), c, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Verify(c.key, bytes.NewReader(p.File)); err != nil || !slices.Equal(s.Written.Prompt, prompt) || len(s.Written.Tokens) != 2 {
+			t.Errorf("%v: %+v, %v", prompt, s, err)
+		}
+	}
 
 	// And the prover's own program does not prove these.
 	if _, err := Prove(t.Context(), c, altered(func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) })); !errors.Is(err, ErrNotCausal) {

@@ -64,8 +64,11 @@ func newLayout(g *model.Graph, axes []int) *layout {
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		c := l.acc(&s.Acc, s.Shape)
-		if s.Kind == model.StepDivide {
+		switch s.Kind {
+		case model.StepDivide:
 			c = c.join(l.of(s.Den))
+		case model.StepMax:
+			c = l.rowsOf(s)
 		}
 		l.steps[i] = c
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
@@ -81,6 +84,13 @@ func newLayout(g *model.Graph, axes []int) *layout {
 		l.rows[i] = l.choose(i)
 	}
 	return l
+}
+
+// rowsOf is what of the greatest entries of rows changes.
+func (l *layout) rowsOf(s *model.Step) change {
+	c := l.of(s.Den)
+	c.axes &= 1<<len(s.Shape) - 1
+	return lost(c)
 }
 
 // of returns what of a tensor changes.
@@ -238,7 +248,7 @@ func (l *layout) choose(i int) int {
 		l.want(p.A, slices.Index(p.LabelsA, axis))
 		l.want(p.B, slices.Index(p.LabelsB, axis))
 	}
-	if s.Kind == model.StepDivide {
+	if s.Den != model.None {
 		l.want(s.Den, axis)
 	}
 	switch {

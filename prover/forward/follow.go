@@ -26,7 +26,7 @@ func follow(v *model.View, in, out []int) []int {
 				continue
 			}
 			for j, a := range g.Out {
-				if g.Strides[j] == 1 && alone(g, j, out) && out[a] <= in[g.In[0]] {
+				if g.Strides[j] == 1 && alone(g, j, out) { // what is beyond the source does not change
 					to[a] = g.In[0]
 				}
 			}

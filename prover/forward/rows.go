@@ -144,6 +144,8 @@ func (r *Rows) row(i, axis, at int) error {
 				out[j], lo[j] = int32(t.Value(acc[j]>>s.Shift, column)), int32(acc[j]&mask)
 			}
 		})
+	case model.StepMax:
+		greatest(out, ints.All(r.read(s.Den, axis, at)))
 	case model.StepExact:
 		for j, x := range acc {
 			out[j] = int32(x)
