@@ -88,10 +88,11 @@ type net struct {
 	src    *source
 	consts map[string]graph.Value // by name, so that a tensor is one constant
 	tokens int
+	picked int // positions that logits are of, an input; 0: all
 }
 
 func newNet(name string, src *source, tokens int) *net {
-	return &net{graph.NewBuilder(name), src, map[string]graph.Value{}, tokens}
+	return &net{Builder: graph.NewBuilder(name), src: src, consts: map[string]graph.Value{}, tokens: tokens}
 }
 
 // weight returns a tensor of the architecture as a constant.

@@ -12,13 +12,17 @@ import (
 
 // Length returns the symbol of the length of a text: the second axis of all inputs,
 // which are integers of shape [1, length], if the model leaves it open and nothing
-// else. It is "" if there is none.
+// else. Lists of integers of fixed length, such as positions of the text, may follow
+// the first. It is "" if there is none.
 func Length(fg *graph.Graph) string {
 	if fg.Rebind == nil || len(fg.Inputs) == 0 {
 		return ""
 	}
 	symbol := ""
 	for i, in := range fg.Inputs {
+		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() && (len(in.Symbols) == 0 || in.Symbols[0] == "") {
+			continue
+		}
 		if len(in.Symbols) != 2 || in.Symbols[0] != "" || in.Symbols[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && in.Symbols[1] != symbol {
 			return ""
 		}
