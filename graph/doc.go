@@ -75,7 +75,7 @@
 // # Limits
 //
 // A builder does not trust its caller, who may be reading a hostile file. Tensors
-// have at most 16 axes; all computed values together have at most 2^27 elements;
-// constants that folding makes have at most 2^24 elements beyond four times those
+// have at most 16 axes; all computed values together have at most 2^27 elements,
+// unless the graph is asked for its shapes alone (Builder.Outline); constants that folding makes have at most 2^24 elements beyond four times those
 // given.
 package graph

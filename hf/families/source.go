@@ -90,8 +90,12 @@ type net struct {
 	tokens int
 }
 
+// newNet returns a net for texts of that many tokens: what is too long to run may still
+// be quantised for.
 func newNet(name string, src *source, tokens int) *net {
-	return &net{graph.NewBuilder(name), src, map[string]graph.Value{}, tokens}
+	b := graph.NewBuilder(name)
+	b.Outline()
+	return &net{b, src, map[string]graph.Value{}, tokens}
 }
 
 // weight returns a tensor of the architecture as a constant.
