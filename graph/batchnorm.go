@@ -84,9 +84,10 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 	return b.emit(BatchNorm{}, x, b.floats("scale", []int{c}, scale), b.floats("shift", []int{c}, shift))
 }
 
-// foldBatchNorms puts each BatchNorm into the weights of the Conv or Gemm before
-// it, where that has constant weights and no other consumer.
-func (b *Builder) foldBatchNorms() error {
+// foldChannels puts each BatchNorm, and each product and sum with a number for every
+// channel, or one for all, into the weights and bias of the Conv or Gemm before it,
+// where that has constant weights and no other consumer.
+func (b *Builder) foldChannels() {
 	uses := map[*value]int{}
 	for _, out := range b.outputs {
 		uses[out.value]++
@@ -98,18 +99,69 @@ func (b *Builder) foldBatchNorms() error {
 	}
 	kept := b.nodes[:0]
 	for _, n := range b.nodes {
-		if _, ok := n.op.(BatchNorm); ok {
-			if p := n.in[0].node; p != nil && uses[n.in[0]] == 1 && p.scalable() {
-				if err := b.foldBatchNorm(p, n); err != nil {
-					return err
-				}
+		if a, ok := n.channels(); ok {
+			if p := a.of.node; p != nil && uses[a.of] == 1 && p.scalable() && b.foldAffine(p, n, a) {
 				continue
 			}
 		}
 		kept = append(kept, n)
 	}
 	b.nodes = kept
-	return nil
+}
+
+// perChannel is of·scale + shift along axis 1: constants of one element, or one a
+// channel. scale or shift is nil where there is none.
+type perChannel struct {
+	of           *value
+	scale, shift *Tensor
+}
+
+// channels returns what a node is if it is that.
+func (n *node) channels() (perChannel, bool) {
+	switch n.op {
+	case BatchNorm{}:
+		return perChannel{n.in[0], n.in[1].tensor, n.in[2].tensor}, true
+	case Mul, Add, Sub:
+		x, c := n.in[0], n.in[1]
+		if x.tensor != nil && n.op != Sub {
+			x, c = c, x
+		}
+		if x.tensor != nil || c.tensor == nil || c.tensor.F32 == nil || !slices.Equal(x.shape, n.out.shape) || !alongChannels(c.shape, x.shape) || masks(c.tensor) {
+			return perChannel{}, false
+		}
+		switch n.op {
+		case Mul:
+			return perChannel{of: x, scale: c.tensor}, true
+		case Add:
+			return perChannel{of: x, shift: c.tensor}, true
+		}
+		minus := &Tensor{Shape: c.shape, DType: Float, F32: make([]float32, c.tensor.Len())}
+		for i := range minus.F32 {
+			minus.F32[i] = -c.tensor.F32[i]
+		}
+		return perChannel{of: x, shift: minus}, true
+	}
+	return perChannel{}, false
+}
+
+// masks reports whether a constant has numbers as large as those that mask.
+func masks(t *Tensor) bool {
+	return slices.ContainsFunc(t.F32, func(x float32) bool { return math.Abs(float64(x)) >= -masked })
+}
+
+// alongChannels reports whether a constant that is broadcast to a shape has one
+// element, or one for each index of axis 1.
+func alongChannels(c, shape []int) bool {
+	if Size(c) == 1 {
+		return true
+	}
+	skip := len(shape) - len(c)
+	for i, d := range c {
+		if d != 1 && i+skip != 1 {
+			return false
+		}
+	}
+	return Size(c) == shape[1]
 }
 
 // scalable says whether n is a Conv or Gemm with weights and bias (if any)
@@ -127,49 +179,73 @@ func (n *node) scalable() bool {
 		return true
 	}
 	bias := n.in[2].tensor
-	return bias != nil && Size(bias.Shape) == n.out.shape[1] && bias.Shape[len(bias.Shape)-1] == Size(bias.Shape)
+	return bias != nil && len(bias.Shape) > 0 && Size(bias.Shape) == n.out.shape[1] && bias.Shape[len(bias.Shape)-1] == Size(bias.Shape)
 }
 
-// foldBatchNorm multiplies p's weights, which other nodes may share and which
-// are therefore copied, and takes the place of bn.
-func (b *Builder) foldBatchNorm(p, bn *node) error {
-	w := p.in[1].tensor
-	scale, shift := bn.in[1].tensor, bn.in[2].tensor
-	c := scale.Len()
-	// Index of the channel of weight i: i/inner mod c.
-	inner := 1
-	if g, ok := p.op.(Gemm); !ok || g.TransB {
-		inner = w.Len() / c
+// foldAffine multiplies p's weights, which other nodes may share and which are
+// therefore copied, changes its bias, and takes the place of n. It reports false, and
+// does nothing, if numbers would be too large or constants too many.
+func (b *Builder) foldAffine(p, n *node, a perChannel) bool {
+	c := p.out.shape[1]
+	scale := func(int) float64 { return 1 }
+	if a.scale != nil {
+		scale = func(i int) float64 { return a.scale.At(i % a.scale.Len()) }
 	}
-	if !b.spend(w.Len()) {
-		return fmt.Errorf("folding constants makes too many elements")
+	weights := p.in[1]
+	add := func(base string, t *Tensor) *value {
+		return &value{name: b.unique(base + "/" + n.name), shape: t.Shape, dtype: Float, tensor: t}
 	}
-	nw := &Tensor{Shape: w.Shape, DType: Float, F32: make([]float32, w.Len())}
-	rows := w.Len() / inner // each of one channel
-	parallel.For(rows, max(1, grain/inner), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			s := scale.At(r % c)
-			for i := r * inner; i < (r+1)*inner; i++ {
-				nw.F32[i] = float32(w.At(i) * s)
-			}
+	if a.scale != nil {
+		w := weights.tensor
+		// Index of the channel of weight i: i/inner mod c.
+		inner := 1
+		if g, ok := p.op.(Gemm); !ok || g.TransB {
+			inner = w.Len() / c
 		}
-	})
+		if !b.spend(w.Len()) {
+			return false
+		}
+		nw := &Tensor{Shape: w.Shape, DType: Float, F32: make([]float32, w.Len())}
+		rows := w.Len() / inner // each of one channel
+		parallel.For(rows, max(1, grain/inner), func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				s := scale(r % c)
+				for i := r * inner; i < (r+1)*inner; i++ {
+					nw.F32[i] = float32(w.At(i) * s)
+				}
+			}
+		})
+		if FirstNonFinite(nw.F32) >= 0 {
+			return false
+		}
+		weights = add(weights.name, nw)
+	}
+	g, gemm := p.op.(Gemm)
+	beta := 1.0
+	if gemm {
+		beta = g.Beta
+	}
 	nb := &Tensor{Shape: []int{c}, DType: Float, F32: make([]float32, c)}
 	for i := range nb.F32 {
-		v := shift.At(i)
+		v := 0.0
+		if a.shift != nil {
+			v = a.shift.At(i % a.shift.Len())
+		}
 		if len(p.in) > 2 {
-			v += float64(p.in[2].tensor.At(i) * scale.At(i))
+			bias := p.in[2].tensor
+			v += float64(float64(beta*bias.At(i)) * scale(i))
 		}
 		nb.F32[i] = float32(v)
 	}
-	if FirstNonFinite(nw.F32) >= 0 || FirstNonFinite(nb.F32) >= 0 {
-		return NodesError{{Op: bn.op.Kind(), Name: bn.name, Reason: "folding it into " + Quote(p.name) + " overflows"}}
+	if FirstNonFinite(nb.F32) >= 0 {
+		return false
 	}
-	add := func(base string, t *Tensor) *value {
-		return &value{name: b.unique(base + "/" + bn.name), shape: t.Shape, dtype: Float, tensor: t}
+	if gemm {
+		g.Beta = 1
+		p.op = g
 	}
-	p.in = []*value{p.in[0], add(p.in[1].name, nw), add(bn.name+"/bias", nb)}
-	p.out = bn.out
+	p.in = []*value{p.in[0], weights, add(n.name+"/bias", nb)}
+	p.out = n.out
 	p.out.node = p
-	return nil
+	return true
 }

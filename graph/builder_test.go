@@ -237,9 +237,9 @@ func TestOutline(t *testing.T) {
 		b.Output("y", b.MatMul(x, b.Transpose(x, []int{1, 0})))
 		return b.Graph()
 	}
-	const n = 1 << 14
+	const n = 1 << 15
 	if _, err := build(n, false); err == nil {
-		t.Error("a value of 2^28 elements")
+		t.Error("a value of 2^30 elements")
 	}
 	g, err := build(n, true)
 	if err != nil {

@@ -52,6 +52,7 @@
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
 //	take.go        Take: elements at computed indices
+//	trees.go       Exceeds, Forest: comparisons of features with thresholds, and sums over trees that branch by them
 //
 // A few more serve to fold constants and do not remain in a graph: comparisons of
 // two, Min, Max, Mod, powers of tensors, least elements, products, and Sign. The
@@ -75,7 +76,8 @@
 // # Limits
 //
 // A builder does not trust its caller, who may be reading a hostile file. Tensors
-// have at most 16 axes; all computed values together have at most 2^27 elements,
-// unless the graph is asked for its shapes alone (Builder.Outline); constants that folding makes have at most 2^24 elements beyond four times those
+// have at most 16 axes; all computed values together have at most 2^29 elements,
+// unless the graph is asked for its shapes alone (Builder.Outline); constants that
+// folding makes have at most 2^24 elements beyond four times those
 // given.
 package graph

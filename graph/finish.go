@@ -15,7 +15,7 @@ func (b *Builder) Output(name string, v Value) {
 }
 
 // Graph returns the graph: outputs have their names, norms and masks are
-// recognised, batch normalisations folded, and what no output needs is gone. If
+// recognised, what scales channels folded, and what no output needs is gone. If
 // there were errors, the error is a [NodesError] with all of them. The builder is
 // of no use afterwards.
 func (b *Builder) Graph() (*Graph, error) {
@@ -30,9 +30,7 @@ func (b *Builder) Graph() (*Graph, error) {
 	if err := b.recognise(); err != nil {
 		return nil, err
 	}
-	if err := b.foldBatchNorms(); err != nil {
-		return nil, err
-	}
+	b.foldChannels()
 	g := &Graph{Name: b.name, Consts: map[string]*Tensor{}, Shapes: map[string][]int{}, DTypes: map[string]DType{}}
 	owner := map[string]*value{}
 	keep := func(v *value) error {

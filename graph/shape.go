@@ -12,7 +12,7 @@ const (
 	MaxElements = 1 << 36
 	// MaxActivations bounds the elements of all computed values together, so
 	// that a small hostile model cannot ask for much memory later.
-	MaxActivations = 1 << 27
+	MaxActivations = 1 << 29
 )
 
 // CheckShape turns dims into a shape whose product is within the limits. Zero

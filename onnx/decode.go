@@ -15,6 +15,19 @@ import (
 // decode reads a tensor. external fetches its bytes when another file has them.
 // Non-finite floats are refused.
 func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
+	out, err := decodeAny(t, external)
+	if err != nil {
+		return nil, err
+	}
+	out = out.Bounded()
+	if i := graph.FirstNonFinite(out.F32); i >= 0 {
+		return nil, fmt.Errorf("element %d is %v", i, out.F32[i])
+	}
+	return out, nil
+}
+
+// decodeAny is decode for tensors that may have NaN and infinities.
+func decodeAny(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
 	dt := graph.DType(t.GetDataType())
 	if !dt.Known() {
 		return nil, fmt.Errorf("%v is not a numeric type that can be read", dt)
@@ -44,10 +57,6 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 	}
 	if err != nil {
 		return nil, err
-	}
-	out = out.Bounded()
-	if i := graph.FirstNonFinite(out.F32); i >= 0 {
-		return nil, fmt.Errorf("element %d is %v", i, out.F32[i])
 	}
 	return out, nil
 }

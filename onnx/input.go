@@ -91,12 +91,25 @@ func ReadInputs(path string) (Inputs, error) {
 	}
 	in, err := read(data)
 	if err == nil {
+		in.asFloats()
 		err = in.check()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return in, nil
+}
+
+// asFloats rounds decimal fractions to float32, which is what a model gets: a threshold
+// of 0.1 is one as well.
+func (in Inputs) asFloats() {
+	for _, v := range in {
+		for i, x := range v.Values {
+			if f := float64(float32(x)); v.DType == 0 && x != math.Trunc(x) && !math.IsInf(f, 0) {
+				v.Values[i] = f
+			}
+		}
+	}
 }
 
 // check refuses inputs that no model takes.

@@ -97,7 +97,7 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
 	}
-	if !standardDomain(n.GetDomain()) && n.GetDomain() != microsoft {
+	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical {
 		return "operators of this domain are not supported"
 	}
 	if lowering(n) == nil {
@@ -140,8 +140,11 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 // graph.
 func lowering(n *onnxpb.NodeProto) func(*op) {
 	operator := n.GetOpType()
-	if n.GetDomain() == microsoft {
+	switch n.GetDomain() {
+	case microsoft:
 		return microsoftLowerings[operator]
+	case classical:
+		return classicalLowerings[operator]
 	}
 	if f := lowerings[operator]; f != nil {
 		return f

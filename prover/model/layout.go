@@ -2,6 +2,7 @@ package model
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/ints"
@@ -36,7 +37,7 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 			s.Blocks = append(s.Blocks, Block{Tensor: id, Parts: parts, Bits: PartBits(parts)})
 		}
 	}
-	sort.SliceStable(s.Blocks, func(i, j int) bool { return s.Blocks[i].Bits > s.Blocks[j].Bits })
+	slices.SortStableFunc(s.Blocks, func(a, b Block) int { return b.Bits - a.Bits })
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
 		b.Offset = s.Size
@@ -59,16 +60,20 @@ func Blocks(shape []int) int {
 // dimension, largest first, and the blocks in the order of their parts, those of the
 // last axis changing fastest.
 func Cut(shape []int) [][]Part {
-	blocks := [][]Part{nil}
-	for _, d := range shape {
-		parts := axisParts(d)
-		next := make([][]Part, 0, len(blocks)*len(parts))
-		for _, b := range blocks {
-			for _, p := range parts {
-				next = append(next, append(b[:len(b):len(b)], p))
-			}
+	n, rank := 1, len(shape)
+	axes := make([][]Part, rank)
+	for a, d := range shape {
+		axes[a] = axisParts(d)
+		n *= len(axes[a])
+	}
+	blocks, all := make([][]Part, n), make([]Part, n*rank)
+	for i := range blocks {
+		b := all[i*rank : (i+1)*rank : (i+1)*rank]
+		for a, rest := rank-1, i; a >= 0; a-- {
+			b[a] = axes[a][rest%len(axes[a])]
+			rest /= len(axes[a])
 		}
-		blocks = next
+		blocks[i] = b
 	}
 	return blocks
 }
@@ -84,7 +89,7 @@ func PartBits(parts []Part) int {
 
 // axisParts cuts [0, d) into its powers of two, largest first.
 func axisParts(d int) []Part {
-	var parts []Part
+	parts := make([]Part, 0, bits.OnesCount(uint(max(d, 0))))
 	start := 0
 	for d > 0 {
 		b := bits.Len(uint(d)) - 1

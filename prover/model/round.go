@@ -39,6 +39,17 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 	return ints, clamped, nil
 }
 
+// Clamped counts the real values, whole rows, that RoundInputs clamps.
+func (t *Tensor) Clamped(values []float64) int {
+	n := 0
+	for i, x := range values {
+		if r := math.Round(math.Ldexp(x, t.FracAt(i))); r < float64(t.Min) || r > float64(t.Max) {
+			n++
+		}
+	}
+	return n
+}
+
 // Reals returns the real values that integers of the tensor stand for, whole rows
 // from its first entry on.
 func (t *Tensor) Reals(ints []int32) []float64 {

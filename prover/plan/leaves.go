@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"sort"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
@@ -36,7 +36,7 @@ func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves 
 	for i := range l.Tables {
 		blocks = append(blocks, &l.Tables[i].Block)
 	}
-	sort.SliceStable(blocks, func(i, j int) bool { return blocks[i].Bits > blocks[j].Bits })
+	slices.SortStableFunc(blocks, func(a, b *backend.LeafBlock) int { return b.Bits - a.Bits })
 	for _, b := range blocks {
 		b.Offset = l.Size
 		l.Size += 1 << b.Bits

@@ -1,6 +1,10 @@
 package plan
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
 
 // Coord names a coordinate of a point: a challenge of a fork, by the list of
 // challenges that it is drawn in and its place there.
@@ -42,12 +46,11 @@ func challenges(list, of, n int) Point {
 	return p
 }
 
-// key identifies a tensor at a point.
-func key(id int, at Point) string {
-	b := make([]byte, 0, 4+4*len(at))
+// appendKey appends what identifies a tensor at a point.
+func appendKey(b []byte, id model.TensorID, at Point) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(id))
 	for _, c := range at {
 		b = binary.LittleEndian.AppendUint32(b, uint32(c))
 	}
-	return string(b)
+	return b
 }

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"sort"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -24,7 +24,7 @@ func newProduct(g *model.Graph, p *model.Product, out []int) *Product {
 	c := &Product{Contraction: *model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, out), Out: out}
 	c.Summed = append(append(c.Summed, c.Batch...), c.Sum...)
 	// Labels of output axes come below those of contracted ones.
-	sort.Slice(c.Summed, func(i, j int) bool { return c.Summed[i].ID < c.Summed[j].ID })
+	slices.SortFunc(c.Summed, func(a, b model.Label) int { return a.ID - b.ID })
 	for _, l := range c.Summed {
 		c.Vars += model.Log2Ceil(l.Dim)
 	}

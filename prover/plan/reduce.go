@@ -17,7 +17,8 @@ type reducer struct {
 	cost *cost
 	// seen maps tensors at points to the values that they have there already.
 	seen     map[string]Value
-	elements int64 // of K, sent so far
+	key      []byte // room for a key of seen
+	elements int64  // of K, sent so far
 }
 
 // elementBytes is the length of an element of K in a stream.
@@ -27,11 +28,15 @@ func newReducer(p *Plan, chunk int) *reducer {
 	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: &p.cost, seen: map[string]Value{}}
 }
 
+// nodesAStep is how many values a step or table comes down to at least.
+const nodesAStep = 2
+
 // chunk lays out the reduction of a chunk's steps, those with the given indexes,
 // and of its multiplicities.
 func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
+	f.Nodes = make([]Node, 0, nodesAStep*(len(steps)+len(mults)))
 	if f.Leaves = NewLeaves(g, steps, mults); f.Leaves.Size > 0 {
 		r.lookUps()
 	}
@@ -141,6 +146,19 @@ func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
 	return row
 }
 
+// known returns the value that a tensor has at a point, if it has one already.
+func (r *reducer) known(id model.TensorID, at Point) (Value, bool) {
+	r.key = appendKey(r.key[:0], id, at)
+	v, ok := r.seen[string(r.key)]
+	return v, ok
+}
+
+// note remembers a value that known did not know.
+func (r *reducer) note(id model.TensorID, at Point, v Value) {
+	r.key = appendKey(r.key[:0], id, at)
+	r.seen[string(r.key)] = v
+}
+
 func (r *reducer) add(n Node) Value {
 	r.f.Nodes = append(r.f.Nodes, n)
 	r.cost.node(&n)
@@ -152,8 +170,7 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 	if r.cost.err != nil {
 		return None
 	}
-	k := key(int(id), at)
-	if v, ok := r.seen[k]; ok {
+	if v, ok := r.known(id, at); ok {
 		return v
 	}
 	t := &r.p.Graph.Tensors[id]
@@ -173,7 +190,7 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 		r.elements++
 	}
 	v := r.add(n)
-	r.seen[k] = v
+	r.note(id, at, v)
 	if n.Kind == Sent {
 		r.claim(v)
 	}
@@ -303,11 +320,10 @@ func (r *reducer) bind(b *Batch, sum int, isB bool) {
 		return
 	}
 	o := r.f.Sums[sum].Operand(isB)
-	k := key(int(o.Tensor), o.End)
 	kind := r.p.Graph.Tensors[o.Tensor].Kind
-	if _, ok := r.seen[k]; !ok && (kind == model.Fixed || kind == model.Witness) {
+	if _, ok := r.known(o.Tensor, o.End); !ok && (kind == model.Fixed || kind == model.Witness) {
 		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: sum, IsB: isB})
-		r.seen[k] = v
+		r.note(o.Tensor, o.End, v)
 		r.claim(v)
 		return
 	}

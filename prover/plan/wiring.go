@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -40,7 +39,7 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 	for i := range v.Groups {
 		groups[i] = &v.Groups[i]
 	}
-	sort.SliceStable(groups, func(i, j int) bool { return firstAxis(groups[i]) < firstAxis(groups[j]) })
+	slices.SortStableFunc(groups, func(a, b *model.Group) int { return firstAxis(a) - firstAxis(b) })
 	for _, g := range groups {
 		switch {
 		case g.Trivial(out, in):

@@ -20,8 +20,9 @@ type EqRows struct {
 	table     []field.QM31
 }
 
-// rowEntries bounds the table.
-const rowEntries = 1 << 12
+// rowEntries bounds the table: about the root of what it takes to make verifying slow,
+// since a weight that is in no table takes a few multiplications.
+const rowEntries = 1 << 9
 
 // NewEqRows returns the weights of a shape at a point in parts, one an axis.
 func NewEqRows(shape []int, parts [][]field.QM31) *EqRows {

@@ -30,6 +30,7 @@ var (
 // digest, and verifies an honest proof of the original. What is accepted must be
 // listed, or say the same thing in another way.
 func TestDeadFields(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
 	b := everything(rng)
 	if unread := b.virtual([]int{2, 10}, model.Linear{Coef: 3, Src: b.find("quotient"), View: &model.View{Groups: []model.Group{
@@ -44,6 +45,7 @@ func TestDeadFields(t *testing.T) {
 
 // TestDeadFieldsOfTemplates does so with a key that has a free dimension.
 func TestDeadFieldsOfTemplates(t *testing.T) {
+	t.Parallel()
 	p := proveLayers(t, 3)
 	deadFields(t, p, 600, 150, deadNames, deadFrac, deadRange,
 		deadField{`^Circuit\.Graph\.Tensors$`, "a virtual tensor more that nothing reads"},
@@ -59,23 +61,26 @@ func deadFields(t *testing.T, p proved, leastRefused, leastFailed int, dead ...d
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func() (*proof.Key, []structField) {
+	decode := func() *proof.Key {
 		key, err := proof.DecodeKey(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return key, fields(reflect.ValueOf(key).Elem(), "")
+		return key
 	}
 	used := make([]bool, len(dead))
 	refused, failed, same := 0, 0, 0
-	original, all := list()
-	for i := range all {
+	original, key := decode(), decode()
+	all := fields(reflect.ValueOf(key).Elem(), "")
+	undo := func() {}
+	for _, f := range all {
 		for k := 0; ; k++ {
-			key, f := list()
-			if !vary(f[i].value, k) {
+			undo()
+			if undo = vary(f.value, k); undo == nil {
+				undo = func() {}
 				break
 			}
-			path := f[i].path[1:]
+			path := f.path[1:]
 			changed, err := proof.EncodeKey(key)
 			if err != nil {
 				refused++
@@ -101,9 +106,12 @@ func deadFields(t *testing.T, p proved, leastRefused, leastFailed int, dead ...d
 			case means(key.Circuit.Graph, original.Circuit.Graph) && sameRest(key, original):
 				same++
 			default:
-				t.Errorf("%s: accepted with %v", path, f[i].value)
+				t.Errorf("%s: accepted with %v", path, f.value)
 			}
 		}
+	}
+	if back, err := proof.EncodeKey(key); err != nil || !bytes.Equal(back, file) {
+		t.Fatalf("the key is not what it was: %v", err)
 	}
 	t.Logf("%d fields: %d changes refused, %d make the proof fail, %d change no meaning", len(all), refused, failed, same)
 	if refused < leastRefused || failed < leastFailed {
@@ -116,10 +124,14 @@ func deadFields(t *testing.T, p proved, leastRefused, leastFailed int, dead ...d
 	}
 }
 
-// vary changes v in the k-th way, if there are as many.
-func vary(v reflect.Value, k int) bool {
+// vary changes v in the k-th way and returns what undoes it, nil if there are not as
+// many.
+func vary(v reflect.Value, k int) (undo func()) {
 	var ways []func()
 	set := func(f func()) { ways = append(ways, f) }
+	before := reflect.New(v.Type()).Elem()
+	before.Set(v)
+	undo = func() { v.Set(before) }
 	switch v.Kind() {
 	case reflect.Slice:
 		n := v.Len()
@@ -128,7 +140,11 @@ func vary(v reflect.Value, k int) bool {
 			set(func() { v.Set(v.Slice(0, n-1)) })
 			set(func() { v.Set(v.Slice(1, n)) })
 			set(func() { v.Set(reflect.Append(v.Slice3(0, n, n), v.Index(n-1))) })
-			set(func() { reflect.Swapper(v.Interface())(0, n-1) })
+			set(func() {
+				swap := reflect.Swapper(v.Interface())
+				swap(0, n-1)
+				undo = func() { swap(0, n-1) }
+			})
 		}
 	case reflect.Ptr:
 		set(func() {
@@ -154,10 +170,10 @@ func vary(v reflect.Value, k int) bool {
 		}
 	}
 	if k >= len(ways) {
-		return false
+		return nil
 	}
 	ways[k]()
-	return true
+	return undo
 }
 
 // means reports whether two graphs of the same tensors say the same: their sums

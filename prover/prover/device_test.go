@@ -17,6 +17,7 @@ import (
 // TestDevice compares whole proofs made on a device with those of the CPU, byte
 // by byte, and looks for memory left behind.
 func TestDevice(t *testing.T) {
+	t.Parallel()
 	dev := devicetest.NewFaulty(devicetest.Open(t), -1)
 	chunks, sec := []int{0, 200}, proof.DefaultSecurity
 	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {

@@ -59,6 +59,7 @@ func (f *fixture) withDevice(t *testing.T, on *conformance.Faults, p backend.Pol
 // from then on: the proof has the same bytes, and there is one warning. Where a
 // device is required there is an error instead.
 func TestFallback(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, 100)
 	var want bytes.Buffer
 	if _, err := Prove(context.Background(), f.key, f.b.g.Instance, f.tree, f.run(t), &want, Options{}); err != nil {
@@ -95,6 +96,7 @@ func TestFallback(t *testing.T) {
 
 // TestRequiredDevice: a device that fails is an error where there is no way back.
 func TestRequiredDevice(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, 0)
 	sound := &conformance.Faults{}
 	if _, err := f.withDevice(t, sound, backend.Policy{}); err != nil {

@@ -416,20 +416,25 @@ func (f *forger) rejected(t *testing.T, what string, w *forward.Witness) {
 	}
 }
 
-var forcedChanges = flag.Int("forced", 30, "changes that TestWitnessIsForced tries in each model")
+var forcedChanges = flag.Int("forced", 8, "changes that tests of what is forced try in each model of one or a few operators; make forced tries 150")
+
+// forcedIn is how many changes to try in a model that is worth so many of those.
+func forcedIn(models int) int {
+	if testing.Short() {
+		return min(*forcedChanges, 4) * models
+	}
+	return *forcedChanges * models
+}
 
 // TestWitnessIsForced tries to change what provers commit to, in every model
-// of one or a few operators: up to 150 changes of each, at random.
+// of one or a few operators: so many changes of each, at random.
 func TestWitnessIsForced(t *testing.T) {
-	changes := *forcedChanges
-	if testing.Short() {
-		changes = min(changes, 4)
-	}
 	paths, _ := filepath.Glob("../../onnx/testdata/operators/*.onnx")
-	rng := rand.New(rand.NewPCG(11, 12))
-	for _, path := range paths {
+	for i, path := range paths {
 		base := strings.TrimSuffix(path, ".onnx")
 		t.Run(filepath.Base(base), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(11, uint64(i)))
 			in, err := onnx.ReadInputs(base + ".json")
 			if err != nil {
 				t.Fatal(err)
@@ -439,7 +444,7 @@ func TestWitnessIsForced(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer fg.Close()
-			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, changes)
+			newForger(t, fg, in.Data(), quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rng, forcedIn(1))
 		})
 	}
 }
@@ -458,6 +463,7 @@ func TestForgedInSeveralSteps(t *testing.T) {
 		"Softmax": func(b *graph.Builder, x graph.Value) graph.Value { return b.Softmax(x, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			const width = 70
 			rng := rand.New(rand.NewPCG(15, 16))
 			b := graph.NewBuilder(name)
@@ -527,6 +533,7 @@ func TestWitnessOfRowsIsForced(t *testing.T) {
 		"a quotient":  {func(b *graph.Builder, in []graph.Value) graph.Value { return b.Div(in[0], in[1]) }, []string{"a", "b"}, 6, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rng := rand.New(rand.NewPCG(13, 14))
 			shape := []int{2, c.width}
 			b := graph.NewBuilder(name)
@@ -547,7 +554,7 @@ func TestWitnessOfRowsIsForced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, 50)
+			newForger(t, g, in, quantise.Options{}, 0).run(t, rng, forcedIn(2))
 		})
 	}
 }

@@ -11,14 +11,12 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// layers is a batch of n rows of 12 through two dense layers, with a table's
-// column, a view that is summed and a batch seen as one axis in between.
-func layers(n int) *builder { return layersOf(n, 20, 4) }
-
-// layersOf does so with weights of up to span, and the first layer's sums rounded by
-// shift bits.
+// layersOf is a batch of n rows of 12 through two dense layers, with a table's
+// column, a view that is summed and a batch seen as one axis in between. Weights are
+// up to span, and the first layer's sums are rounded by shift bits.
 func layersOf(n int, span int32, shift int) *builder {
 	rng := rand.New(rand.NewPCG(30, 31))
 	b := &builder{}
@@ -36,83 +34,66 @@ func layersOf(n int, span int32, shift int) *builder {
 	return b
 }
 
-// free returns the layers as a template.
-func free(t *testing.T) (*model.Template, model.Weights) {
+// freeLayers is a key for layersOf with a free batch.
+type freeLayers struct {
+	circuit *model.Template
+	weights model.Weights
+	key     *proof.Key
+	tree    *whir.Tree
+}
+
+func free(t *testing.T, span int32, shift int, sec proof.Security) *freeLayers {
 	t.Helper()
 	var builds []model.Build
 	for _, n := range []int{2, 3} {
-		builds = append(builds, model.Build{Sizes: []int{n}, Graph: &layers(n).g})
+		builds = append(builds, model.Build{Sizes: []int{n}, Graph: &layersOf(n, span, shift).g})
 	}
-	c, err := model.Lift([]model.FreeDim{{Name: "batch", Bound: 1 << 10}}, builds...)
+	f := &freeLayers{weights: layersOf(2, span, shift).w}
+	var err error
+	if f.circuit, err = model.Lift([]model.FreeDim{{Name: "batch", Bound: 1 << 10}}, builds...); err != nil {
+		t.Fatal(err)
+	}
+	if f.key, f.tree, err = Commit(context.Background(), f.circuit, f.weights, sec, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// prove proves a batch of random rows, which it returns.
+func (f *freeLayers) prove(t *testing.T, in model.Instance, rng *rand.Rand) (proved, []int32) {
+	t.Helper()
+	g, err := f.circuit.At(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, layers(2).w
+	x := make([]int32, 12*in.Sizes[0])
+	for i := range x {
+		x[i] = rng.Int32N(256) - 128
+	}
+	wit, err := forward.Run(context.Background(), g, f.weights, [][]int32{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := Prove(context.Background(), f.key, g.Instance, f.tree, wit, &file, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return proved{&builder{g: *g}, f.key, file.Bytes()}, x
 }
 
 // proveLayers proves a batch of n for a key with a free batch.
 func proveLayers(t *testing.T, n int) proved {
 	t.Helper()
-	ctx := context.Background()
-	c, w := free(t)
-	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 30, GrindBits: 2}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := c.At(model.Instance{Sizes: []int{n}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(34, uint64(n)))
-	x := make([]int32, 12*n)
-	for i := range x {
-		x[i] = rng.Int32N(256) - 128
-	}
-	wit, err := forward.Run(ctx, g, w, [][]int32{x})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if _, err := Prove(ctx, key, g.Instance, tree, wit, &file, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return proved{&builder{g: *g}, key, file.Bytes()}
+	p, _ := free(t, 20, 4, proof.Security{TargetBits: 30, GrindBits: 2}).prove(t, model.Instance{Sizes: []int{n}}, rand.New(rand.NewPCG(34, uint64(n))))
+	return p
 }
 
 // TestWideWeights proves batches with weights that do not fit in 16 bits.
 func TestWideWeights(t *testing.T) {
-	ctx, rng := context.Background(), rand.New(rand.NewPCG(35, 36))
-	var builds []model.Build
-	for _, n := range []int{2, 3} {
-		builds = append(builds, model.Build{Sizes: []int{n}, Graph: &layersOf(n, 65520, 16).g})
-	}
-	c, err := model.Lift([]model.FreeDim{{Name: "batch", Bound: 16}}, builds...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := layersOf(2, 65520, 16).w
-	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, rng := free(t, 65520, 16, proof.Security{TargetBits: 60, GrindBits: 4}), rand.New(rand.NewPCG(35, 36))
 	for _, n := range []int{1, 2, 16} {
-		g, err := c.At(model.Instance{Sizes: []int{n}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := make([]int32, 12*n)
-		for i := range x {
-			x[i] = rng.Int32N(256) - 128
-		}
-		wit, err := forward.Run(ctx, g, w, [][]int32{x})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file bytes.Buffer
-		if _, err := Prove(ctx, key, g.Instance, tree, wit, &file, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		r, err := verifier.Verify(key, &file)
+		p, x := f.prove(t, model.Instance{Sizes: []int{n}}, rng)
+		r, err := verifier.Verify(p.key, bytes.NewReader(p.proof))
 		if err != nil {
 			t.Fatalf("a batch of %d: %v", n, err)
 		}
@@ -124,35 +105,15 @@ func TestWideWeights(t *testing.T) {
 
 // TestOneKey proves batches of several sizes, in one chunk or more, for one key.
 func TestOneKey(t *testing.T) {
-	ctx, rng := context.Background(), rand.New(rand.NewPCG(32, 33))
-	c, w := free(t)
-	key, tree, err := Commit(ctx, c, w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	layers, rng := free(t, 20, 4, proof.Security{TargetBits: 60, GrindBits: 4}), rand.New(rand.NewPCG(32, 33))
+	key := layers.key
 	for _, in := range []model.Instance{
 		{Sizes: []int{1}}, {Sizes: []int{2}}, {Sizes: []int{7}}, {Sizes: []int{7}, ChunkEntries: 60}, {Sizes: []int{540}}, {Sizes: []int{1 << 10}},
 	} {
-		g, err := c.At(in)
-		if err != nil {
-			t.Fatal(err)
+		p, x := layers.prove(t, in, rng)
+		if (in.ChunkEntries > 0) != (p.b.g.Chunks > 1) {
+			t.Errorf("%+v: %d chunks", in, p.b.g.Chunks)
 		}
-		if (in.ChunkEntries > 0) != (g.Chunks > 1) {
-			t.Errorf("%+v: %d chunks", in, g.Chunks)
-		}
-		x := make([]int32, 12*in.Sizes[0])
-		for i := range x {
-			x[i] = rng.Int32N(256) - 128
-		}
-		wit, err := forward.Run(ctx, g, w, [][]int32{x})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file bytes.Buffer
-		if _, err := Prove(ctx, key, in, tree, wit, &file, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		p := proved{&builder{g: *g}, key, file.Bytes()}
 		r, err := verifier.Verify(key, bytes.NewReader(p.proof))
 		if err != nil {
 			t.Fatalf("%+v: %v", in, err)

@@ -85,6 +85,7 @@ func (s meteredOpening) Close() { s.end(); s.Passes.Close() }
 // by phase. Small things are not in the estimate (128 KB are
 // allowed), it may not be short of the rest, nor more than twice as much.
 func TestNeed(t *testing.T) {
+	t.Parallel()
 	const small = 128 << 10
 	dev := devicetest.NewFaulty(devicetest.Open(t), -1)
 	graphs := map[string]*builder{"wide": wide()}

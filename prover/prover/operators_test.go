@@ -28,6 +28,7 @@ func TestOperatorModels(t *testing.T) {
 	for _, path := range paths {
 		base := strings.TrimSuffix(path, ".onnx")
 		t.Run(filepath.Base(base), func(t *testing.T) {
+			t.Parallel()
 			in, err := onnx.ReadInputs(base + ".json")
 			if err != nil {
 				t.Fatal(err)

@@ -138,6 +138,7 @@ func freeTokens(t *testing.T) (*proof.Key, func(n, l int, ids []int32) (*builder
 // TestOneKeyForTexts proves texts of several lengths for one key, and that no other
 // text passes for one of them.
 func TestOneKeyForTexts(t *testing.T) {
+	t.Parallel()
 	key, prove := freeTokens(t)
 	rng := rand.New(rand.NewPCG(46, 47))
 	for _, s := range [][]int{{1, 1}, {1, longestInput}, {3, 4}} {
@@ -191,6 +192,7 @@ type tokenCheat struct {
 }
 
 func TestDishonestTokens(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	b := tokens(2, 5)
 	b.g.Finish(0)
@@ -291,6 +293,7 @@ func (l laterTokens) Fractions(ctx context.Context, leaves backend.Leaves) (tree
 
 // TestDeadFieldsOfTokens is TestDeadFields for public indexes.
 func TestDeadFieldsOfTokens(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(48, 49))
 	b := picked()
 	b.g.Finish(60)

@@ -73,8 +73,9 @@ func wideModel(t *testing.T) (*graph.Graph, [][]float64, quantise.Formats) {
 }
 
 func TestWitnessOfWideValuesIsForced(t *testing.T) {
+	t.Parallel()
 	g, in, f := wideModel(t)
-	newForger(t, g, in, quantise.Options{Formats: f}, 0).run(t, rand.New(rand.NewPCG(23, 24)), 1000)
+	newForger(t, g, in, quantise.Options{Formats: f}, 0).run(t, rand.New(rand.NewPCG(23, 24)), forcedIn(5))
 }
 
 // Both limbs of a wide value meet the same weights, which are read once.

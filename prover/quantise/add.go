@@ -32,7 +32,7 @@ func lowerAdd(l *lowering, n *graph.Node, v *value) {
 			v.pending = l.sumOnScale(v, terms, frac)
 			return
 		}
-		v.pending = l.align(terms, 0, v.rng)
+		v.pending = l.align(terms, 0, v)
 	}
 }
 
@@ -46,9 +46,21 @@ func (l *lowering) common(v, a, b *value) (base *value, fa, fb curve, ok bool) {
 		base, fa = l.root(a)
 		return base, fa, fa, true
 	}
-	ra, fa := l.root(a)
-	rb, fb := l.root(b)
+	ra, fa := l.firstRoot(a)
+	rb, fb := l.firstRoot(b)
 	return ra, fa, fb, ra == rb
+}
+
+// firstRoot is root as often as it leads to an earlier value.
+func (l *lowering) firstRoot(x *value) (*value, curve) {
+	base, f := l.root(x)
+	for {
+		r, inner := l.root(base)
+		if r == base {
+			return base, f
+		}
+		base, f = r, inner.into(f)
+	}
 }
 
 // broadcast returns the value as an expression of the given shape.
@@ -86,7 +98,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 		values[i] *= cs
 		most = math.Max(most, math.Abs(values[i]))
 	}
-	e := l.align([]term{{x, l.broadcast(x, v.shape).times(int64(xs))}}, most, v.rng)
+	e := l.align([]term{{x, l.broadcast(x, v.shape).times(int64(xs))}}, most, v)
 	e = l.refine(v, e, values, most, v.rng)
 	v.pending = l.plusConstant(e, name, t.Shape, values, part)
 }

@@ -2,6 +2,8 @@ package quantise
 
 import (
 	"math"
+
+	"github.com/prove-model/prove-model/prover/model"
 )
 
 // term is an operand of a sum: an expression and the value it came from.
@@ -11,9 +13,9 @@ type term struct {
 }
 
 // align brings terms to a common frac and adds them, leaving room for a
-// constant of real magnitude extra. rng is the sum's calibrated range. If the
-// sum would be too wide, the finest terms are rounded first.
-func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
+// constant of real magnitude extra. v is the sum. If it would be too wide, the finest
+// terms are rounded first.
+func (l *lowering) align(terms []term, extra float64, v *value) *expr {
 	for {
 		frac := math.MinInt32
 		for _, t := range terms {
@@ -28,7 +30,7 @@ func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
 		for _, t := range terms {
 			total += float64(float64(t.e.abs()) * pow2(frac-t.e.frac))
 		}
-		if l.room(total) {
+		if total <= float64(l.limitOf(v)) {
 			sum := &expr{shape: terms[0].e.shape, frac: frac}
 			for _, t := range terms {
 				c := int64(1)
@@ -49,10 +51,10 @@ func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
 		}
 		was := t.e
 		if !was.linear() || len(was.acc.Linear) > 1 {
-			t.e = l.tensorExpr(l.round(t.v.name, was, t.v.rng, l.plan.bits, wholeLine), nil, was.shape)
+			t.e = l.tensorExpr(l.roundTerm(t.v, was), nil, was.shape)
 		}
 		if t.e.frac >= was.frac {
-			widest := math.Max(math.Max(rng.abs()*l.opts.Headroom, extra), pow2(-40))
+			widest := math.Max(math.Max(v.rng.abs()*l.opts.Headroom, extra), pow2(-40))
 			target := min(floorLog2(float64(l.plan.limit())/widest/16), was.frac-1)
 			t.e = l.tensorExpr(l.roundTo(t.v.name, was, target), nil, was.shape)
 		}
@@ -60,4 +62,13 @@ func (l *lowering) align(terms []term, extra float64, rng Range) *expr {
 			refuse("operands of too different scales: the sum does not fit in 30 bits")
 		}
 	}
+}
+
+// roundTerm rounds a term of a sum, or what is multiplied by a number, to its value's
+// bits, or those that all values have.
+func (l *lowering) roundTerm(x *value, e *expr) model.TensorID {
+	if f := l.formatted(x); f > 0 {
+		return l.roundFormat(x, e, x.rng, min(f, narrowBits), wholeLine)
+	}
+	return l.round(x.name, e, x.rng, l.plan.bits, wholeLine)
 }

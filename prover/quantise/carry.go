@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -20,7 +21,8 @@ import (
 // not hold, in limbs of the second; nil if it does, or has no use for them. sum is
 // that of two tensors.
 func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b model.TensorID) *expr) *expr {
-	if l.opts.Formats[v.name].Weights == 0 {
+	one := c.count == 1 && l.formatted(v) > narrowBits
+	if l.opts.Formats[v.name].Weights == 0 && !one {
 		return nil
 	}
 	ida, idb := l.tightened(a), l.tightened(b)
@@ -28,8 +30,11 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 		return nil
 	}
 	bits := (model.Log2Ceil(int(l.magnitude(idb))+1) + 1) / 2
-	if l.magnitude(ida)<<bits > c.limit/int64(2*c.count) {
-		return nil
+	if room := c.limit / int64(2*c.count); l.magnitude(ida)<<bits > room {
+		if !one {
+			return nil
+		}
+		ida = l.narrowed(a, floorLog2(float64(room))-bits)
 	}
 	p := l.movedParts(idb)
 	part, e := sum(ida, p.low), sum(ida, p.high)
@@ -105,20 +110,25 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	t := l.g.Tensors[id]
 	highMin, highMax := float64(t.Min>>p.bits), float64(t.Max>>p.bits)
 	unit := pow2(t.Frac - p.bits) // of high
+	highs, lows := operandBounds{lo: highMin, hi: highMax, count: w.count}, operandBounds{hi: pow2(p.bits) - 1, count: w.count}
 	reach := func(frac int) (high, low float64) {
 		for _, c := range stats {
-			high = math.Max(high, c.bound(frac, 0, operandBounds{lo: highMin, hi: highMax, count: w.count}))
-			low = math.Max(low, c.bound(frac, 0, operandBounds{hi: pow2(p.bits) - 1, count: w.count}))
+			high = math.Max(high, c.bound(frac, l.exponent(c, frac), highs))
+			low = math.Max(low, c.bound(frac, l.exponent(c, frac), lows))
 		}
 		return high, low
 	}
-	extra := magnitudeOf(w.bias)
+	extra := magnitudeOf(w.bias) + l.upcoming(v)
 	var drop int
 	fits := func(high, low float64, frac int) bool {
 		total := high + float64(low*pow2(-p.bits)) + pow2(max(drop-p.bits, 0)) + float64(extra*unit*pow2(frac)) + 1
 		return total <= float64(l.limitOf(v)) && low < model.Bound/2
 	}
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
+	if want := l.opts.Formats[v.name].Weights; want > 0 {
+		// Or what gives half the channels their bits, if few are far larger.
+		frac = max(frac, min(want-1-floorLog2(medianOf(stats)), 29-floorLog2(most)))
+	}
 	for ; ; frac-- {
 		drop = l.carryShift(v, t.Frac+frac, p.bits)
 		if high, low := reach(frac); fits(high, low, frac) {
@@ -130,13 +140,16 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	p = l.partsOf(id)
 	high, low := reach(frac)
-	none := make([]int, len(stats))
-	h := math.Max(reachOfAll(stats, frac, none, operandBounds{lo: highMin, hi: highMax, count: w.count}))
-	if low2 := math.Max(reachOfAll(stats, frac, none, operandBounds{hi: pow2(p.bits) - 1, count: w.count})); fits(h, low2, frac) {
+	exponents, size := make([]int, len(stats)), 0.0
+	for i, c := range stats {
+		exponents[i] = l.exponent(c, frac)
+		size = math.Max(size, float64(c.max*pow2(frac))+pow2(exponents[i]))
+	}
+	h := math.Max(reachOfAll(stats, frac, exponents, highs))
+	if low2 := math.Max(reachOfAll(stats, frac, exponents, lows)); fits(h, low2, frac) {
 		high, low = h, low2
 	}
-	size := int64(most*pow2(frac)) + 1
-	wid := w.fixed(l, frac, make([]int, len(stats)), size)
+	wid := w.fixed(l, frac, exponents, int64(size))
 	sum := func(limb model.TensorID, bound float64) *expr {
 		other, labels := w.operand(limb)
 		e := &expr{shape: w.out, frac: l.g.Tensors[limb].Frac + frac, min: -int64(math.Ceil(bound)), max: int64(math.Ceil(bound))}
@@ -159,4 +172,16 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	v.pending = e
 	return true
+}
+
+// medianOf is the median of the channels' largest weights, of those that are not 0.
+func medianOf(stats []channelStats) float64 {
+	var list []float64
+	for _, c := range stats {
+		if c.max > 0 {
+			list = append(list, c.max)
+		}
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
 }

@@ -111,7 +111,7 @@ func lowerConv(l *lowering, n *graph.Node, op graph.Conv, v *value) {
 	e := l.product(out, ida, colLabels, idb, labels, count)
 	if len(n.Inputs) > 2 {
 		values := l.fg.Consts[n.Inputs[2]].Float64s()
-		e = l.align([]term{{v, e}}, magnitudeOf(values), v.rng)
+		e = l.align([]term{{v, e}}, magnitudeOf(values), v)
 		id := l.constant(n.Inputs[2], channels, values, e.frac)
 		e = e.plus(l.tensorExpr(id, labelView(channelLabels, out), out))
 	}

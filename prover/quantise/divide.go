@@ -215,11 +215,21 @@ func (l *lowering) divComputed(v, a, b *value) {
 	case tb.Max <= 0:
 		numExpr = numExpr.times(-1)
 	case tb.Min < 0:
-		s := l.witness("sign of "+b.name, b.shape, 0, -1, 1)
-		l.lookup(l.tensorExpr(id, nil, b.shape), tb.Frac, l.piecewise(sign, -1, 1), s)
 		ida, la := l.squeezed(num, v.shape)
-		ids, ls := l.squeezed(s, v.shape)
-		numExpr = l.product(v.shape, ida, la, ids, ls, 1)
+		if tableBits(tb.Min, tb.Max) <= l.plan.tableBits {
+			s := l.witness("sign of "+b.name, b.shape, 0, -1, 1)
+			l.lookup(l.tensorExpr(id, nil, b.shape), tb.Frac, l.piecewise(sign, -1, 1), s)
+			ids, ls := l.squeezed(s, v.shape)
+			numExpr = l.product(v.shape, ida, la, ids, ls, 1)
+			break
+		}
+		// Twice the numerator where the divisor is positive, less once.
+		most := numExpr.abs()
+		s, ls := l.squeezed(l.notNegative("sign of "+b.name, l.tensorExpr(id, nil, b.shape)), v.shape)
+		twice := l.product(v.shape, ida, la, s, ls, 1).times(2)
+		twice.frac = numExpr.frac
+		numExpr = twice.plus(numExpr.times(-1))
+		numExpr.min, numExpr.max = -most, most
 	}
 	den, labels := l.squeezed(magnitude, v.shape)
 	qFrac := tn.Frac - frac + shift

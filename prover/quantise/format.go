@@ -133,7 +133,7 @@ func (l *lowering) sumOnScale(v *value, terms []term, frac int) *expr {
 			t.e = l.tensorExpr(l.roundAt(t.v, t.e, frac), nil, t.e.shape)
 		}
 	}
-	return l.align(terms, 0, v.rng)
+	return l.align(terms, 0, v)
 }
 
 // sums says whether a node is an Add or a Sub.

@@ -33,6 +33,11 @@ func (l *lowering) input(v *value) model.TensorID {
 	if frac > finest {
 		bits, frac = max(4, bits-(frac-finest)), finest
 	}
+	if splits := l.splits(v); splits != nil && !l.integers(v.name) {
+		id := l.public(splitInput(v, splits, r))
+		l.asked[id] = splits
+		return id
+	}
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
 	t.Min = -t.Max - 1
 	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
@@ -55,6 +60,10 @@ func (l *lowering) public(t model.Tensor) model.TensorID {
 	l.g.Inputs = append(l.g.Inputs, id)
 	return id
 }
+
+// coarsestKey is the scale on which a Softmax's scores are to be at least, as far as
+// tables go.
+const coarsestKey = 7
 
 // inputFormat returns the width of an input and its finest scale: wide where norms
 // alone read it, which take small rows beside large ones, or something that has jumps
@@ -81,14 +90,29 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 		finest = finestKey
 		if l.entries(v.shape) > 64 { // worth a larger table
 			bits++
+			// Of scores far apart those near the maximum are what counts.
+			for r := v.rng.abs() * l.opts.Headroom; bits < bitSteps[0] && r >= pow2(bits-coarsestKey); {
+				bits++
+			}
 		}
 	}
 	return max(bits, l.formatted(v)), finest
 }
 
-// QuantiseInput rounds the real values of each input to integers (RoundInputs).
+// QuantiseInput rounds the real values of each input to integers (RoundInputs), and
+// counts those that were clamped. Of an input that is only compared with thresholds it
+// counts in their place the values that rounding has moved across one.
 func (m *Model) QuantiseInput(inputs [][]float64) (ints [][]int32, saturated int, err error) {
-	return m.Graph.RoundInputs(inputs)
+	if ints, saturated, err = m.Graph.RoundInputs(inputs); err != nil {
+		return nil, 0, err
+	}
+	for i, id := range m.Graph.Inputs {
+		if splits := m.asked[id]; splits != nil {
+			t := &m.Graph.Tensors[id]
+			saturated += misjudged(t, splits, inputs[i], ints[i]) - t.Clamped(inputs[i])
+		}
+	}
+	return ints, saturated, nil
 }
 
 // Dequantise returns the real values that integers of a tensor stand for.

@@ -30,11 +30,12 @@ type lowering struct {
 	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	rowNorms map[model.TensorID]float64
-	parts    map[model.TensorID]parts // limbs of wide tensors
-	stream   map[string]int           // scales of sums (streams)
-	scalings map[string]*scaling      // of inputs
-	chains   map[string]*scaling      // the same by the values of their chains
-	keen     map[string]bool          // values that something with jumps reads
+	parts    map[model.TensorID]parts           // limbs of wide tensors
+	stream   map[string]int                     // scales of sums (streams)
+	scalings map[string]*scaling                // of inputs
+	chains   map[string]*scaling                // the same by the values of their chains
+	keen     map[string]bool                    // values that something with jumps reads
+	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 
 	uses map[clampTable]int // entries that have them
 
@@ -79,6 +80,8 @@ type value struct {
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
 	useful float64
+	// low, if positive, is the size of the low limb if the value is held in two.
+	low int
 
 	id     model.TensorID // the tensor, once one is needed; None before
 	shaped model.TensorID // the same in the value's shape
@@ -97,6 +100,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
+		asked:   map[model.TensorID][][]graph.Split{},
 		maxBits: 15,
 	}
 }
@@ -306,6 +310,10 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerSlice, op)
 	case graph.Gather:
 		return with(lowerGather, op)
+	case graph.Exceeds:
+		return with(lowerExceeds, op)
+	case graph.Forest:
+		return with(lowerForest, op)
 	case graph.Take:
 		return with(lowerTake, op)
 	case graph.Pad:
@@ -330,7 +338,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, Formats: l.opts.Formats,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

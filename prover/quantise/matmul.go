@@ -44,7 +44,7 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 		if beta != 1 {
 			e = l.scale(x, e, beta, x.rng)
 		}
-		v.pending = l.align(append(sum, term{x, e}), 0, v.rng)
+		v.pending = l.align(append(sum, term{x, e}), 0, v)
 		return
 	}
 	values := c.Float64s()
@@ -53,7 +53,7 @@ func lowerGemm(l *lowering, n *graph.Node, op graph.Gemm, v *value) {
 		values[i] *= beta
 		most = max(most, values[i], -values[i])
 	}
-	v.pending = l.plusConstant(l.align(sum, most, v.rng), cName, c.Shape, values, nil)
+	v.pending = l.plusConstant(l.align(sum, most, v), cName, c.Shape, values, nil)
 }
 
 // lowerMatMul lowers MatMul of any rank from 2, leading axes broadcasting.
@@ -100,7 +100,7 @@ func (l *lowering) contract(v *value, a string, la []int, b string, lb []int, bi
 		if bias != "" {
 			c := l.fg.Consts[bias]
 			values := c.Float64s()
-			v.pending = l.plusConstant(l.align([]term{{v, v.pending}}, magnitudeOf(values), v.rng), bias, c.Shape, values, nil)
+			v.pending = l.plusConstant(l.align([]term{{v, v.pending}}, magnitudeOf(values), v), bias, c.Shape, values, nil)
 		}
 		return
 	}

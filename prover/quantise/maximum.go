@@ -49,9 +49,11 @@ func lowerMaxPool(l *lowering, n *graph.Node, op graph.MaxPool, v *value) {
 }
 
 // comparable returns the value's tensor narrow enough for a difference table.
-func (l *lowering) comparable(x *value) model.TensorID {
+func (l *lowering) comparable(x *value) model.TensorID { return l.within(x, l.narrowBitsOf(x)) }
+
+// within is comparable with a table for differences of values of so many bits.
+func (l *lowering) within(x *value, bits int) model.TensorID {
 	id := l.tensor(x)
-	bits := l.narrowBitsOf(x)
 	if l.g.Tensors[id].Max-l.g.Tensors[id].Min >= 1<<(bits+2) {
 		return l.narrowed(x, bits)
 	}

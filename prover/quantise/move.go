@@ -113,7 +113,7 @@ func lowerConcat(l *lowering, n *graph.Node, op graph.Concat, v *value) {
 			most = math.Max(most, math.Abs(t.At(i)))
 		}
 	}
-	e := l.align(terms, most, v.rng)
+	e := l.align(terms, most, v)
 	// Entries come from one part each.
 	e.min, e.max = 0, 0
 	widen := func(lo, hi int64) { e.min, e.max = min(e.min, lo), max(e.max, hi) }

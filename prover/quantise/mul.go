@@ -119,9 +119,9 @@ func (l *lowering) scale(x *value, e *expr, c float64, rng Range) *expr {
 		}
 		s--
 	}
-	if e.linear() && len(e.acc.Linear) <= 1 && e.abs() <= 1<<l.plan.bits {
+	if e.linear() && len(e.acc.Linear) <= 1 && e.abs() <= 1<<max(l.plan.bits, l.narrowBitsOf(x)) {
 		refuse("no room to multiply by %g", c)
 	}
-	id := l.round(x.name, e, x.rng, l.plan.bits, wholeLine)
+	id := l.roundTerm(x, e)
 	return l.scale(x, l.tensorExpr(id, nil, e.shape), c, rng)
 }

@@ -119,3 +119,14 @@ func TestFusion(t *testing.T) {
 		t.Errorf("%d steps: %+v", len(m.Graph.Steps), m.Graph.Steps)
 	}
 }
+
+// A product that is tiny beside its bias leaves it what there is of bits: values of
+// random networks shrink from layer to layer, and biases do not.
+func TestTinyBesideBias(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, tiny := range []float64{1e-3, 1e-6, 1e-9, 1e-12} {
+		n := newNetwork([]int{1, 64, 4, 4})
+		x := n.relu(n.Mul(n.in[0], n.Number(tiny)))
+		n.accurate(t, n.Add(n.conv(x, 8, 1, 1, rng), n.conv(n.in[0], 8, 1, 1, rng)), rng)
+	}
+}

@@ -34,6 +34,10 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 	if rng.abs() > 0 {
 		frac = l.fracFor(bits, rng)
 	}
+	if frac = max(min(frac, e.frac), e.frac-maxRounding); v.low > 0 && bits > narrowBits && f == wholeLine && tableBits(keys(e, frac)) > narrowBits {
+		l.reported(e, frac, bits)
+		return l.roundToLimbs(v.name, e, frac, bits, v.low)
+	}
 	return l.roundOn(v.name, e, frac, bits, f)
 }
 
@@ -78,9 +82,7 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	if e.frac == frac && f.kind == keep && outMin == kmin && outMax == kmax && e.linear() && e.acc.Const == 0 && len(e.acc.Linear) > 0 {
 		return l.virtualOf(name, e)
 	}
-	l.steps = append(l.steps, stepReport{StepReport{
-		Node: l.node.Name, Entries: l.entries(e.shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.frac - frac, TableBits: table,
-	}, 1})
+	l.reported(e, frac, bits)
 	if line {
 		table = min(max(table, formatTable), 30-(e.frac-frac))
 		if table > wideTable || bits > leastLimbed && l.sparse(clampTable{lo, hi, table}, e.shape) {
@@ -104,6 +106,13 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	l.clamped(rows, f.kind, lo, hi, low, high)
 	l.lookup(e, frac, rows, out)
 	return out
+}
+
+// reported notes the precision of a step that has what it asks for.
+func (l *lowering) reported(e *expr, frac, bits int) {
+	l.steps = append(l.steps, stepReport{StepReport{
+		Node: l.node.Name, Entries: l.entries(e.shape), Bits: bits, Wanted: bits, Frac: frac, Shift: e.frac - frac, TableBits: tableBits(keys(e, frac)),
+	}, 1})
 }
 
 // leastLimbed is the least size of a value that limbs hold: a low limb's.
@@ -153,9 +162,14 @@ func lowBits(bits int) int {
 // The clamp to the given bits is that of the high limb: beyond it, the low limb
 // is what it would be without.
 func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.TensorID {
-	k, shift := lowBits(bits), e.frac-frac
+	return l.roundToLimbs(name, e, frac, bits, lowBits(bits))
+}
+
+// roundToLimbs is roundToParts with a low limb of k bits.
+func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int) model.TensorID {
+	shift := e.frac - frac
 	// The remainder's range is as large as low's, if that is exact.
-	if up := k - shift; shift > 0 && up > 0 && l.fits30(e, up) {
+	if up := k - shift; shift > 0 && up > 0 && l.fits30(e.plusConst(1<<(shift-1)), up) && l.fits30(e.plusConst(-1<<(shift-1)), up) {
 		e = e.times(1 << up)
 		shift = k
 	}

@@ -6,12 +6,19 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// elementwise is the product v of two computed values, with broadcasting.
+// elementwise is the product v of two computed values, with broadcasting: in limbs of
+// one if v is wide and they are.
 func (l *lowering) elementwise(v, a, b *value) *expr {
-	ida, idb := l.fitProduct(a, b, contraction{count: 1, limit: l.limitOf(v)})
-	ida, la := l.squeezed(ida, v.shape)
-	idb, lb := l.squeezed(idb, v.shape)
-	return l.product(v.shape, ida, la, idb, lb, 1)
+	product := func(ida, idb model.TensorID) *expr {
+		ida, la := l.squeezed(ida, v.shape)
+		idb, lb := l.squeezed(idb, v.shape)
+		return l.product(v.shape, ida, la, idb, lb, 1)
+	}
+	c := contraction{count: 1, limit: l.limitOf(v)}
+	if e := l.productLimbs(v, a, b, c, product); e != nil {
+		return e
+	}
+	return product(l.fitProduct(a, b, c))
 }
 
 // contraction tells what a product sums over: count entries, which are the

@@ -144,7 +144,8 @@ type Model struct {
 	// entries has the tensors that hold values of the float graph, by name, entry by
 	// entry in row-major order.
 	entries map[string]model.TensorID
-	nodes   map[string]string // the steps' names by value
+	nodes   map[string]string                  // the steps' names by value
+	asked   map[model.TensorID][][]graph.Split // of inputs that are only compared with thresholds
 }
 
 // StepReport is the precision of one rounding look-up.

@@ -27,6 +27,10 @@ const (
 	targetKL   = 4e-4
 )
 
+// Of a divergence a few rows of text are most, so that other text may well have twice
+// as much: what is taken back is only what leaves it below this part of the target.
+const narrowKL = 0.5
+
 // A Sample is an input that formats are judged with: the float graph in its size,
 // and its values.
 type Sample struct {
@@ -246,10 +250,25 @@ func (s *search) float() error {
 
 // outputError is the error of an output such that Target is what is aimed at.
 func outputError(got, want []float64, shape []int) float64 {
-	if n := len(shape); n > 0 && shape[n-1] >= vocabulary && slices.Min(want) < 0 {
-		return Divergence(got, want, shape[n-1]) / targetKL * Target
+	if isLogits(want, shape) {
+		return Divergence(got, want, shape[len(shape)-1]) / targetKL * Target
 	}
 	return Compare(got, want).Relative
+}
+
+// logits reports whether a sample's output is judged by divergence.
+func (s *search) logits() bool {
+	for j, name := range s.fg.Outputs {
+		if len(s.want) > 0 && isLogits(s.want[0][j], s.fg.Shapes[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLogits(values []float64, shape []int) bool {
+	n := len(shape)
+	return n > 0 && shape[n-1] >= vocabulary && slices.Min(values) < 0
 }
 
 // Divergence is the mean over rows of the Kullback–Leibler divergence, in nats, of
@@ -483,13 +502,33 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 // mostSteps is how many steps finer than usual formats are tried all at once.
 const mostSteps = 2
 
+// far is how many times the target's the first error is where single values are not
+// what it comes from: all values become finer together.
+const far = 16
+
+// levels are the formats of all values that are tried for that.
+var levels = []Format{{15, 13}, {18, 16}, {20, 16}}
+
 // start returns the first attempt, or one with the usual formats of transformers,
-// as fine as the target needs, if that is better.
+// as fine as the target needs, or of models that are far from it with all values finer,
+// if that is better.
 func (s *search) start(first *attempt) (*attempt, error) {
 	best := first
-	for steps := 0; steps <= mostSteps && best.error > Target; steps++ {
-		f := usual(s.fg, steps, s.productBits)
-		if len(f) == 0 {
+	var starts []Formats
+	finest := usual(s.fg, mostSteps, s.productBits)
+	for steps := 0; len(finest) > 0 && steps < mostSteps; steps++ {
+		starts = append(starts, usual(s.fg, steps, s.productBits))
+	}
+	if len(finest) > 0 {
+		starts = append(starts, finest)
+	}
+	if first.error > far*Target {
+		for _, f := range levels {
+			starts = append(starts, allOf(s.groups, f, finest))
+		}
+	}
+	for _, f := range starts {
+		if best.error <= Target {
 			break
 		}
 		a, err := s.try(f)
@@ -501,6 +540,21 @@ func (s *search) start(first *attempt) (*attempt, error) {
 		}
 	}
 	return best, nil
+}
+
+// allOf gives all values at least one format; weights to those that are products with
+// some.
+func allOf(groups []group, format Format, least Formats) Formats {
+	f := Formats{}
+	for _, g := range groups {
+		for _, name := range g.names {
+			f[name] = Format{max(format.Bits, least[name].Bits), least[name].Weights}
+			if g.product {
+				f[name] = Format{f[name].Bits, max(format.Weights, f[name].Weights)}
+			}
+		}
+	}
+	return f
 }
 
 // productError is the error that rounding a product of two values may have, in units
@@ -634,6 +688,10 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 		return best, nil
 	}
 	budget := s.budget(best.model)
+	most := Target
+	if s.logits() {
+		most = math.Max(narrowKL*Target, best.error)
+	}
 	costs := map[string]int{}
 	for _, c := range best.model.Chosen() {
 		costs[c.Value] = c.LookUps + c.TableRows
@@ -668,11 +726,11 @@ func (s *search) narrow(best *attempt) (*attempt, error) {
 			if err != nil || m.cost() >= best.model.cost() {
 				continue
 			}
-			a, err := s.measure(f, m, Target)
+			a, err := s.measure(f, m, most)
 			if s.ctx.Err() != nil {
 				return nil, s.ctx.Err()
 			}
-			if err == nil && a.error <= Target {
+			if err == nil && a.error <= most {
 				best = a
 				break
 			}

@@ -29,7 +29,7 @@ func lowerPRelu(l *lowering, n *graph.Node, v *value) {
 	below := &value{name: v.name, shape: v.shape, rng: v.rng, uses: 1, id: model.None, shaped: model.None}
 	l.mulConstant(below, part, n.Inputs[1], slope, nil)
 	above := &value{name: v.name, shape: x.shape, rng: v.rng, id: relu, shaped: relu}
-	v.pending = l.align([]term{{below, below.pending}, {above, l.broadcast(above, v.shape)}}, 0, v.rng)
+	v.pending = l.align([]term{{below, below.pending}, {above, l.broadcast(above, v.shape)}}, 0, v)
 }
 
 // lowerWhere lowers Where with a constant condition: each branch is masked by
@@ -81,7 +81,7 @@ func lowerWhere(l *lowering, n *graph.Node, v *value) {
 		}
 	}
 	v.rng = rng
-	e := l.align(terms, most, rng)
+	e := l.align(terms, most, v)
 	for _, b := range constants {
 		// mask·constant over the shape that both broadcast to.
 		shape, _ := graph.Broadcast(cond.Shape, b.t.Shape) // they do: the graph is valid

@@ -38,7 +38,7 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	case v.output && width <= 64:
 		bits, summed = 20, 20
 	case v.output:
-		bits = 28
+		bits, summed = 28, 20 // many small ones add up
 	case l.opts.ActBits < 16:
 		bits = min(bits, l.opts.ActBits-1)
 	case width <= 64:
@@ -102,10 +102,14 @@ func mostLog(width, frac int) int64 {
 // are where the block begins.
 func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	x := l.values[n.Inputs[0]]
+	bits := l.narrowBitsOf(x)
+	if l.g.Tensors[l.tensor(x)].Kind == model.Input {
+		bits = max(bits, bitSteps[0]) // that is what it has more than others for
+	}
 	last := len(v.shape) - 1
 	m := scores{shape: v.shape, mask: model.None, width: l.most(v.shape[last]), open: l.open(v.name, last)}
 	m.entries = l.entries(v.shape)
-	id := l.comparable(x)
+	id := l.within(x, bits)
 	t := l.g.Tensors[id]
 	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(m.width, t.Frac) > 1<<15-4) {
 		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)

@@ -34,7 +34,10 @@ func (l *lowering) raw(v *value) model.TensorID {
 	case v.fn != nil && v.fn.bounds != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
-		v.id = l.tableFunction(v, l.narrowBitsOf(v))
+		var fine bool
+		if v.id, fine = l.fineFunction(v); !fine {
+			v.id = l.tableFunction(v, l.narrowBitsOf(v))
+		}
 	default:
 		v.id = l.settle(v)
 	}

@@ -91,8 +91,9 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 			id = l.narrowed(x, max(1, xbits-(xbits-bits)/2))
 			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 		}
-		if bits < 2 {
-			coarser() // the bias is what takes the bits
+		// The bias is what takes the bits: what is tiny beside it may become zero.
+		for n := 0; bits < 2 && n < 8; n++ {
+			coarser()
 		}
 	}
 	if most > 0 && bits < 2 {

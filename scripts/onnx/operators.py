@@ -450,6 +450,105 @@ case("masked_twice", 13, [
 case("attention_masked", 23, node("Attention", ["q", "k", "v", "m"], ["y"]), {"q": q, "k": k, "v": v, "m": np.array([[[[1, 0, 1], [1, 1, 0], [0, 0, 1]]], [[[1, 1, 1]] * 3]], bool)})
 
 
+# Classical models. What is an integer is cast.
+ML = "ai.onnx.ml"
+
+
+def ml_opset(nodes):
+    return 5 if any(n.op_type == "TreeEnsemble" for n in nodes) else 4 if any(n.op_type == "LabelEncoder" for n in nodes) else 3
+
+
+def ml(op, inputs, outputs, **attrs):
+    return helper.make_node(op, inputs, outputs, domain=ML, **attrs)
+
+
+def trees(prefix, count, depth, features, ids, values, modes=("BRANCH_LEQ",), negative=True):
+    """Attributes of random trees, whose leaves have weights for some of the ids."""
+    a = {k: [] for k in ("nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_values", "nodes_modes", "nodes_truenodeids", "nodes_falsenodeids")}
+    w = {prefix + k: [] for k in ("_treeids", "_nodeids", "_ids", "_weights")}
+    for t in range(count):
+        last = 2**depth - 1
+        for i in range(2 * last + 1):
+            leaf = i >= last or i > 2 and rng.random() < 0.2
+            for k, v in zip(a, (t, i, int(rng.integers(features)), float(values()), "LEAF" if leaf else str(rng.choice(modes)), 0 if leaf else 2 * i + 1, 0 if leaf else 2 * i + 2)):
+                a[k].append(v)
+            for k in ids if leaf else ():
+                for at, v in zip(w, (t, i, k, float(rng.normal() if negative else rng.random() / count))):
+                    w[at].append(v)
+    # Nodes that nothing leads to would be trees of their own.
+    for t in range(count):
+        seen, todo = set(), [0]
+        index = {i: n for n, i in enumerate(a["nodes_nodeids"]) if a["nodes_treeids"][n] == t}
+        while todo:
+            i = todo.pop()
+            seen.add(i)
+            if a["nodes_modes"][index[i]] != "LEAF":
+                todo += [a["nodes_truenodeids"][index[i]], a["nodes_falsenodeids"][index[i]]]
+        for table, tree, node in ((a, "nodes_treeids", "nodes_nodeids"), (w, prefix + "_treeids", prefix + "_nodeids")):
+            keep = [n for n in range(len(table[tree])) if table[tree][n] != t or table[node][n] in seen]
+            for k in table:
+                table[k] = [table[k][n] for n in keep]
+    return {**a, **w}
+
+
+gauss = lambda: np.float32(rng.normal())
+whole = lambda: int(rng.integers(-2, 3))
+ALL = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
+regressor = lambda n_targets=1, **more: ml("TreeEnsembleRegressor", ["x"], ["y"], n_targets=n_targets, **more)
+case("tree_regressor", 17, regressor(**trees("target", 3, 3, 4, [0], gauss, ALL)), {"x": rand(6, 4)})
+case("tree_targets", 17, regressor(n_targets=2, base_values=[0.5, -1.0], **trees("target", 2, 3, 4, [0, 1], gauss)), {"x": rand(5, 4)})
+case("tree_equal", 17, regressor(**trees("target", 2, 3, 3, [0], whole, ALL + ("BRANCH_EQ", "BRANCH_NEQ"))), {"x": rng.integers(-3, 4, (8, 3)).astype(F)})
+case("tree_integers", 17, [node("Cast", ["x"], ["s"], to=1), ml("TreeEnsembleRegressor", ["s"], ["y"], n_targets=1, **trees("target", 2, 3, 3, [0], lambda: whole() + 0.5, ALL))], {"x": rng.integers(-3, 4, (8, 3))})
+case("tree_average", 17, regressor(aggregate_function="AVERAGE", **trees("target", 3, 2, 4, [0], gauss)), {"x": rand(5, 4)})
+case("tree_min", 17, regressor(aggregate_function="MIN", **trees("target", 3, 2, 4, [0], gauss)), {"x": rand(5, 4)})
+case("tree_max", 17, regressor(aggregate_function="MAX", base_values=[0.5], **trees("target", 3, 2, 4, [0], gauss)), {"x": rand(5, 4)})
+case("tree_logistic", 17, regressor(n_targets=2, post_transform="LOGISTIC", **trees("target", 3, 2, 4, [0, 1], gauss)), {"x": rand(5, 4)})
+case("tree_scaled", 17, [ml("Scaler", ["x"], ["s"], offset=[1.0, 2.0, -1.0], scale=[3.0, 0.5, 0.1]), ml("TreeEnsembleRegressor", ["s"], ["y"], n_targets=1, **trees("target", 3, 2, 3, [0], gauss))], {"x": rand(6, 3)})
+case("tree_columns", 17, [node("Concat", ["a", "b"], ["x"], axis=1), regressor(**trees("target", 3, 2, 3, [0], gauss))], {"a": rand(6, 1, lo=-100, hi=100), "b": rand(6, 2)})
+
+
+def classifier(name, n, ids, transform="NONE", negative=True, labels=None, x=None, **more):
+    attrs = trees("class", 3, 3, 4, ids, gauss, negative=negative)
+    case(name, 17, [ml("TreeEnsembleClassifier", ["x"], ["l", "p"], classlabels_int64s=labels or list(range(n)), post_transform=transform, **attrs, **more),
+                    node("Cast", ["l"], ["y"], to=1), node("Identity", ["p"], ["z"])], {"x": rand(6, 4)}, outputs=("y", "z"))
+
+
+classifier("tree_classes", 3, [0, 1, 2], negative=False)
+classifier("tree_labels", 4, [0, 1, 2, 3], "SOFTMAX", labels=[7, -2, 0, 100], base_values=[0.5, 0.25, -1.0, 0.0])
+classifier("tree_two", 2, [0], negative=False)
+classifier("tree_two_logistic", 2, [0], "LOGISTIC", base_values=[0.25])
+classifier("tree_two_second", 2, [1], labels=[3, 5])
+case("tree_ensemble", 21, ml("TreeEnsemble", ["x"], ["y"], n_targets=2, aggregate_function=1, post_transform=0, tree_roots=[0], nodes_modes=numpy_helper.from_array(np.array([0, 4, 6], np.uint8)),
+    nodes_featureids=[0, 0, 0], nodes_splits=numpy_helper.from_array(np.array([3.14, 1.2, 4.2], F)), nodes_truenodeids=[1, 0, 1], nodes_trueleafs=[0, 1, 1], nodes_falsenodeids=[2, 2, 3], nodes_falseleafs=[0, 1, 1],
+    leaf_targetids=[0, 1, 0, 1], leaf_weights=numpy_helper.from_array(np.array([5.23, 12.12, -12.23, 7.21], F)), membership_values=numpy_helper.from_array(np.array([1.2, 3.7, 8, 9, np.nan], F))),
+    {"x": np.array([[1.2], [3.4], [-0.12], [8], [3.7], [9]], F)})
+
+case("scaler", 17, ml("Scaler", ["x"], ["y"], offset=[1.0, 2.0, -1.0], scale=[3.0, 0.5, 0.1]), {"x": rand(4, 3)})
+for norm in ("L1", "L2", "MAX"):
+    case("normalizer_" + norm.lower(), 17, ml("Normalizer", ["x"], ["y"], norm=norm), {"x": rand(4, 3, lo=0.5, hi=3)})
+case("binarizer", 17, ml("Binarizer", ["x"], ["y"], threshold=0.25), {"x": rand(4, 3)})
+case("imputer", 17, ml("Imputer", ["x"], ["y"], imputed_value_floats=[1.5, -2.0, 0.25], replaced_value_float=-1.0), {"x": np.array([[-1, 2, 0.5], [1, -1, -1]], F)})
+case("imputer_nan", 17, ml("Imputer", ["x"], ["y"], imputed_value_floats=[1.5], replaced_value_float=float("nan")), {"x": rand(2, 3)})
+case("feature_vectorizer", 17, ml("FeatureVectorizer", ["a", "b"], ["y"], inputdimensions=[2, 3]), {"a": rand(4, 2), "b": rand(4, 3)})
+case("feature_extractor", 17, ml("ArrayFeatureExtractor", ["x", "i"], ["y"]), {"x": rand(3, 4)}, {"i": np.array([2, 0, 2], I)})
+case("feature_extractor_computed", 17, [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), ml("ArrayFeatureExtractor", ["c", "i"], ["y"])], {"x": rand(5, 3)}, {"c": np.array([0.5, -3, 7], F)})
+case("label_encoder", 17, ml("LabelEncoder", ["x"], ["y"], keys_int64s=[3, -1, 7], values_floats=[0.5, 2.0, -1.0], default_float=9.0), {"x": np.array([[3, 7], [0, -1]], I)})
+case("label_encoder_floats", 17, [ml("LabelEncoder", ["x"], ["i"], keys_floats=[0.5, 2.0], values_int64s=[4, 2], default_int64=-5), node("Cast", ["i"], ["y"], to=1)], {"x": np.array([0.5, 2, 1, 0.5], F)})
+case("one_hot_encoder", 17, ml("OneHotEncoder", ["x"], ["y"], cats_int64s=[2, 0, 5]), {"x": np.array([[0], [5], [1]], I)})
+case("linear_regressor", 17, ml("LinearRegressor", ["x"], ["y"], targets=2, coefficients=[1.0, -2.0, 0.5, 0.25, 3.0, -1.0], intercepts=[0.5, -0.5]), {"x": rand(4, 3)})
+case("linear_classifier", 17, [ml("LinearClassifier", ["x"], ["l", "p"], classlabels_ints=[4, 5, 9], coefficients=[float(v) for v in rng.normal(size=9)], intercepts=[0.5, -0.5, 0.0], post_transform="SOFTMAX"),
+    node("Cast", ["l"], ["y"], to=1), node("Identity", ["p"], ["z"])], {"x": rand(5, 3)}, outputs=("y", "z"))
+for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+    case("svm_regressor_" + kernel.lower(), 17, ml("SVMRegressor", ["x"], ["y"], kernel_type=kernel, kernel_params=[0.4, 0.5, 3.0], n_supports=3, support_vectors=[float(v) for v in rng.normal(size=9)],
+        coefficients=[1.0, -0.5, 0.75], rho=[0.25]), {"x": rand(4, 3, lo=-1, hi=1)})
+case("svm_one_class", 17, ml("SVMRegressor", ["x"], ["y"], kernel_type="RBF", kernel_params=[0.4, 0.0, 0.0], n_supports=3, support_vectors=[float(v) for v in rng.normal(size=9)],
+    coefficients=[1.0, 0.5, 0.75], rho=[-1.0], one_class=1), {"x": rand(6, 3, lo=-1, hi=1)})
+for name, n in (("two", 2), ("three", 3)):
+    case("svm_" + name, 17, [ml("SVMClassifier", ["x"], ["l", "p"], classlabels_ints=list(range(n)), kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], vectors_per_class=[2] * n,
+        support_vectors=[float(v) for v in rng.normal(size=6 * n)], coefficients=[float(v) for v in rng.normal(size=2 * n * (n - 1))], rho=[0.1, -0.2, 0.15][: n * (n - 1) // 2]),
+        node("Cast", ["l"], ["y"], to=1), node("Identity", ["p"], ["z"])], {"x": rand(6, 3, lo=-1, hi=1)}, outputs=("y", "z"))
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, (opset, nodes, inputs, consts, outputs) in CASES.items():
@@ -457,7 +556,7 @@ def main(folder):
         result = [helper.make_tensor_value_info(k, TensorProto.FLOAT, None) for k in outputs]
         init = [numpy_helper.from_array(v, k) for k, v in consts.items()]
         graph = helper.make_graph(nodes, name, info, result, init)
-        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in {n.domain for n in nodes} - {""}]
+        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1 if d != ML else ml_opset(nodes)) for d in {n.domain for n in nodes} - {""}]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         data = model.SerializeToString()
         try:

@@ -1,0 +1,385 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Exceeds asks of elements of rows whether they are above thresholds: of an operand
+// of shape [rows, features] it gives one truth value for each row and split. It is
+// what trees decide by.
+type Exceeds struct{ Splits []Split }
+
+// Split is a question about a feature.
+type Split struct {
+	Feature int
+	Value   float32
+	OrEqual bool // x ≥ Value rather than x > Value
+}
+
+// Holds answers it for a value of the feature.
+func (s Split) Holds(x float64) bool {
+	return x > float64(s.Value) || s.OrEqual && x == float64(s.Value)
+}
+
+// Kind implements [Op].
+func (Exceeds) Kind() string { return "Exceeds" }
+
+func (e Exceeds) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	x := in[0]
+	if len(x.shape) != 2 || x.dtype == Bool {
+		return operandType{}, fmt.Errorf("its operand has shape %v and type %v; rows of features are expected", x.shape, x.dtype)
+	}
+	for i, s := range e.Splits {
+		if s.Feature < 0 || s.Feature >= x.shape[1] {
+			return operandType{}, fmt.Errorf("split %d is on feature %d of %d", i, s.Feature, x.shape[1])
+		}
+		if s.Value-s.Value != 0 {
+			return operandType{}, fmt.Errorf("split %d is at %v", i, s.Value)
+		}
+	}
+	return operandType{shape: []int{x.shape[0], len(e.Splits)}, dtype: Bool}, nil
+}
+
+func (e Exceeds) eval(in []operand, shape []int) (operand, error) {
+	x, features := in[0].float64s(), in[0].shape[1]
+	out := make([]int64, 0, Size(shape))
+	for r := range shape[0] {
+		row := x[r*features : (r+1)*features]
+		for _, s := range e.Splits {
+			out = append(out, int64(indicator(s.Holds(row[s.Feature]))))
+		}
+	}
+	return operand{shape: shape, i: out}, nil
+}
+
+// Forest adds up what the trees of a forest give: of truth values of shape [rows,
+// bits], by which the trees branch, and weights of shape [leaves, targets], a
+// constant, it gives for each row the sum of the weights of the leaves that it ends
+// in, one of each tree, and of Base.
+type Forest struct {
+	Roots    []Child // of the trees
+	Branches []Branch
+	Base     []float64 // of the targets; nil: 0
+}
+
+// Branch is an inner node of a tree.
+type Branch struct {
+	Bit         int   // of the operand
+	Under, Over Child // where a row goes for which the bit is 0, or 1
+}
+
+// Child is a node below another one: branch number c, or leaf number ^c if c is
+// negative.
+type Child int32
+
+// Leaf returns the number of the leaf that c is, if it is one.
+func (c Child) Leaf() (int, bool) { return int(^c), c < 0 }
+
+// Kind implements [Op].
+func (Forest) Kind() string { return "Forest" }
+
+func (f Forest) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 2); err != nil {
+		return operandType{}, err
+	}
+	bits, w := in[0], in[1]
+	if len(bits.shape) != 2 || bits.dtype != Bool {
+		return operandType{}, fmt.Errorf("it branches by a value of shape %v and type %v; rows of truth values are expected", bits.shape, bits.dtype)
+	}
+	if w.value == nil || len(w.shape) != 2 || !w.dtype.IsFloat() {
+		return operandType{}, errors.New("the weights of its leaves must be a constant of floats, by leaf and target")
+	}
+	if f.Base != nil && len(f.Base) != w.shape[1] {
+		return operandType{}, fmt.Errorf("%d base values for %d targets", len(f.Base), w.shape[1])
+	}
+	// Each branch and leaf is below one node, and a branch below an earlier one: so
+	// these are trees.
+	seen := map[Child]bool{}
+	take := func(c Child, above int) error {
+		leaf, is := c.Leaf()
+		switch {
+		case seen[c]:
+			return errors.New("a node of a tree is below two others")
+		case is && leaf >= w.shape[0] || !is && (int(c) <= above || int(c) >= len(f.Branches)):
+			return fmt.Errorf("a tree has a node numbered %d", c)
+		}
+		seen[c] = true
+		return nil
+	}
+	for _, c := range f.Roots {
+		if err := take(c, -1); err != nil {
+			return operandType{}, err
+		}
+	}
+	for i, b := range f.Branches {
+		if b.Bit < 0 || b.Bit >= bits.shape[1] {
+			return operandType{}, fmt.Errorf("branch %d is by bit %d of %d", i, b.Bit, bits.shape[1])
+		}
+		for _, c := range []Child{b.Under, b.Over} {
+			if err := take(c, i); err != nil {
+				return operandType{}, err
+			}
+		}
+	}
+	if len(seen) != len(f.Branches)+w.shape[0] {
+		return operandType{}, errors.New("a node is in no tree")
+	}
+	if d := f.depth(); d*w.shape[0] > maxPlaces {
+		return operandType{}, fmt.Errorf("its trees are up to %d deep, with %d leaves: that is too many", d, w.shape[0])
+	}
+	return operandType{shape: []int{bits.shape[0], w.shape[1]}, dtype: Float}, nil
+}
+
+func (f Forest) eval(in []operand, shape []int) (operand, error) {
+	bits, w := in[0].float64s(), in[1].float64s()
+	n, targets := in[0].shape[1], shape[1]
+	out := make([]float64, Size(shape))
+	for r := range shape[0] {
+		row := out[r*targets : (r+1)*targets]
+		copy(row, f.Base)
+		for _, at := range f.Roots {
+			for at >= 0 {
+				b := f.Branches[at]
+				if at = b.Under; bits[r*n+b.Bit] != 0 {
+					at = b.Over
+				}
+			}
+			leaf, _ := at.Leaf()
+			for t := range row {
+				row[t] += w[leaf*targets+t]
+			}
+		}
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// maxPlaces bounds the leaves of a forest times its depth.
+const maxPlaces = 1 << 26
+
+// depth is the most branches above a leaf.
+func (f Forest) depth() int {
+	above := make([]int, len(f.Branches))
+	deepest := 0
+	for i, b := range f.Branches { // which are below earlier ones
+		for _, c := range []Child{b.Under, b.Over} {
+			if c >= 0 {
+				above[c] = above[i] + 1
+			}
+		}
+		deepest = max(deepest, above[i]+1)
+	}
+	return deepest
+}
+
+// Paths returns for every leaf the bits that are 1 and those that are 0 in rows that
+// end there, from the root on.
+func (f Forest) Paths() (over, under [][]int) {
+	leaves := 0
+	above := make([]struct{ over, under []int }, len(f.Branches))
+	for _, b := range f.Branches {
+		for _, c := range []Child{b.Under, b.Over} {
+			if leaf, is := c.Leaf(); is {
+				leaves = max(leaves, leaf+1)
+			}
+		}
+	}
+	for _, c := range f.Roots {
+		if leaf, is := c.Leaf(); is {
+			leaves = max(leaves, leaf+1)
+		}
+	}
+	over, under = make([][]int, leaves), make([][]int, leaves)
+	set := func(c Child, o, u []int) {
+		if leaf, is := c.Leaf(); is {
+			over[leaf], under[leaf] = o, u
+		} else {
+			above[c].over, above[c].under = o, u
+		}
+	}
+	for i, b := range f.Branches { // which are below earlier ones
+		a := above[i]
+		set(b.Under, a.over, append(slices.Clone(a.under), b.Bit))
+		set(b.Over, append(slices.Clone(a.over), b.Bit), a.under)
+	}
+	return over, under
+}
+
+// Exceeds answers splits for each row of x. Where a feature is one of an earlier
+// value, moved or scaled by constants, that value is asked, at the threshold that
+// gives the same answers for every float32: nothing is rounded before it is compared.
+func (b *Builder) Exceeds(x Value, splits []Split) Value {
+	if !b.valid(x) {
+		return x
+	}
+	if len(splits) == 0 || b.Tensor(x) != nil {
+		return b.emit(Exceeds{splits}, x)
+	}
+	if _, err := (Exceeds{splits}).infer([]operandType{b.operandType(x)}); err != nil {
+		return b.Failf("%v", err)
+	}
+	// The splits by the value that they are about, each split once.
+	var sources []*value
+	asked := map[*value][]Split{}
+	type place struct {
+		of *value
+		at int
+	}
+	known := map[*value]map[Split]int{}
+	places := make([]place, len(splits))
+	for i, s := range splits {
+		v, s := source(x.v, s)
+		if known[v] == nil {
+			known[v] = map[Split]int{}
+			sources = append(sources, v)
+		}
+		at, ok := known[v][s]
+		if !ok {
+			at = len(asked[v])
+			known[v][s] = at
+			asked[v] = append(asked[v], s)
+		}
+		places[i] = place{v, at}
+	}
+	var parts []Value
+	from := map[*value]int{}
+	total := 0
+	for _, v := range sources {
+		parts = append(parts, b.emit(Exceeds{asked[v]}, Value{v}))
+		from[v] = total
+		total += len(asked[v])
+	}
+	all := parts[0]
+	if len(parts) > 1 {
+		all = b.Concat(1, parts...)
+	}
+	order := make([]int, len(splits))
+	for i, p := range places {
+		order[i] = from[p.of] + p.at
+	}
+	return b.Gather(all, 1, order)
+}
+
+// source follows a feature of v, which has shape [rows, features], to where it comes
+// from.
+func source(v *value, s Split) (*value, Split) {
+	for v.node != nil {
+		n := v.node
+		in := n.in[0]
+		switch op := n.op.(type) {
+		case Convert:
+			if in.dtype == Bool || !op.To.IsFloat() {
+				return v, s
+			}
+		case Identity:
+		case Gather:
+			if op.Axis != 1 {
+				return v, s
+			}
+			s.Feature = op.Indices[s.Feature]
+		case Slice:
+			if op.Starts[0] != 0 || op.Steps[0] != 1 {
+				return v, s
+			}
+			s.Feature = op.Starts[1] + s.Feature*op.Steps[1]
+		case Concat:
+			if op.Axis != 1 {
+				return v, s
+			}
+			for _, part := range n.in {
+				if in = part; s.Feature < part.shape[1] {
+					break
+				}
+				s.Feature -= part.shape[1]
+			}
+		case Arithmetic:
+			f, ok := monotone(op, n.in, s.Feature)
+			if !ok {
+				return v, s
+			}
+			s = s.before(f)
+		default:
+			return v, s
+		}
+		if in.tensor != nil || len(in.shape) != 2 || in.shape[0] != v.shape[0] {
+			return v, s
+		}
+		v = in
+	}
+	return v, s
+}
+
+// monotone returns what a sum or product with a constant makes of a feature in
+// float32, if that is increasing.
+func monotone(op Arithmetic, in []*value, feature int) (func(float32) float32, bool) {
+	c := in[1].tensor
+	if c == nil || !in[0].dtype.IsFloat() || len(in[0].shape) != 2 || c.Len() != 1 && (c.Len() != in[0].shape[1] || c.Shape[len(c.Shape)-1] != c.Len()) {
+		return nil, false
+	}
+	k := float32(c.At(feature % c.Len()))
+	switch {
+	case op == Add:
+		return func(x float32) float32 { return x + k }, true
+	case op == Sub:
+		return func(x float32) float32 { return x - k }, true
+	case op == Mul && k > 0:
+		return func(x float32) float32 { return x * k }, true
+	case op == Div && k > 0:
+		return func(x float32) float32 { return x / k }, true
+	}
+	return nil, false
+}
+
+// before returns the split of x that answers as s does of f(x), f increasing, for
+// every float32.
+func (s Split) before(f func(float32) float32) Split {
+	// The least x that exceeds, by the order of floats as integers.
+	at := func(i int64) float32 {
+		if i < 0 {
+			return -math.Float32frombits(uint32(-i))
+		}
+		return math.Float32frombits(uint32(i))
+	}
+	hi := int64(math.Float32bits(math.MaxFloat32))
+	lo := -hi
+	for lo < hi {
+		if mid := lo + (hi-lo)/2; s.Holds(float64(f(at(mid)))) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	if s.OrEqual {
+		return Split{s.Feature, at(lo), true}
+	}
+	return Split{s.Feature, at(max(lo-1, -int64(math.Float32bits(math.MaxFloat32)))), false}
+}
+
+// Forest adds up the weights of the leaves that each row of bits ends in.
+func (b *Builder) Forest(f Forest, bits, weights Value) Value { return b.emit(f, bits, weights) }
+
+// Trees returns the leaves of each tree, of so many leaves altogether.
+func (f Forest) Trees(leaves int) [][]int {
+	tree := make([]int, len(f.Branches)) // of each branch
+	trees := make([][]int, len(f.Roots))
+	take := func(c Child, of int) {
+		if leaf, is := c.Leaf(); is {
+			trees[of] = append(trees[of], leaf)
+		} else {
+			tree[c] = of
+		}
+	}
+	for i, c := range f.Roots {
+		take(c, i)
+	}
+	for i, b := range f.Branches {
+		take(b.Under, tree[i])
+		take(b.Over, tree[i])
+	}
+	return trees
+}

@@ -1,0 +1,310 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// classical is the domain of the operators of classical models: trees, support vector
+// machines, and what prepares their features.
+const classical = "ai.onnx.ml"
+
+// classicalLowerings are the operators of this domain that are understood.
+var classicalLowerings = map[string]func(*op){
+	"TreeEnsembleRegressor": lowerTreeRegressor, "TreeEnsembleClassifier": lowerTreeClassifier, "TreeEnsemble": lowerTreeEnsemble,
+	"LinearRegressor": lowerLinearRegressor, "LinearClassifier": lowerLinearClassifier,
+	"SVMRegressor": lowerSVMRegressor, "SVMClassifier": lowerSVMClassifier,
+	"Scaler": lowerScaler, "Normalizer": lowerNormalizer, "Binarizer": lowerBinarizer, "Imputer": lowerImputer,
+	"FeatureVectorizer": lowerFeatureVectorizer, "ArrayFeatureExtractor": lowerFeatureExtractor,
+	"LabelEncoder": lowerLabelEncoder, "OneHotEncoder": lowerOneHotEncoder, "ZipMap": lowerZipMap,
+}
+
+// numbersAttr returns an attribute that is a list of floats, or a tensor, of this name
+// or with _as_tensor behind it; nil when it is absent.
+func (o *op) numbersAttr(name string) []float32 {
+	t := o.tensorAttr(name + "_as_tensor")
+	if a := o.attrs[name]; t == nil && a != nil && a.T != nil {
+		t = o.tensorAttr(name)
+	}
+	var list []float32
+	if t != nil {
+		list = make([]float32, t.Len())
+		for i := range list {
+			list[i] = float32(t.At(i))
+		}
+	} else if a := o.attr(name, onnxpb.AttributeProto_FLOATS); a != nil {
+		list = a.Floats
+	}
+	if i := graph.FirstNonFinite(list); i >= 0 {
+		o.failf("element %d of attribute %s is %v", i, name, list[i])
+	}
+	return list
+}
+
+// sets returns a tensor attribute that is several sets of numbers, NaN behind each.
+func (o *op) sets(name string) [][]float32 {
+	a := o.attr(name, onnxpb.AttributeProto_TENSOR)
+	if a == nil || a.T == nil {
+		return nil
+	}
+	t, err := decodeAny(a.T, o.file.source.external)
+	if err != nil {
+		o.failf("attribute %s: %v", name, err)
+	}
+	var all [][]float32
+	var set []float32
+	for i := range t.Len() {
+		switch v := t.At(i); {
+		case math.IsNaN(v):
+			all, set = append(all, set), nil
+		case math.IsInf(v, 0):
+			o.failf("element %d of attribute %s is %v", i, name, v)
+		default:
+			set = append(set, float32(v))
+		}
+	}
+	if set != nil {
+		all = append(all, set)
+	}
+	return all
+}
+
+// floatFeatures returns an input as floats.
+func (o *op) floatFeatures(i int) graph.Value {
+	x := o.in(i)
+	o.shape(x)
+	return o.Cast(x, graph.Float)
+}
+
+// features returns a list with one number for each feature of x, or one for all, as a
+// constant; nil if the list is empty.
+func (o *op) features(x graph.Value, name string, list []float32) []graph.Value {
+	in := o.shape(x)
+	if len(list) == 0 {
+		return nil
+	}
+	if n := len(in); len(list) != 1 && (n == 0 || len(list) != in[n-1]) {
+		o.failf("attribute %s has %d numbers for shape %v", name, len(list), in)
+	}
+	return []graph.Value{o.Constant("", &graph.Tensor{Shape: []int{len(list)}, DType: graph.Float, F32: list})}
+}
+
+// lowerScaler is (x − offset)·scale.
+func lowerScaler(o *op) {
+	o.arity(1, 1)
+	x := o.floatFeatures(0)
+	for _, offset := range o.features(x, "offset", o.numbersAttr("offset")) {
+		x = o.Sub(x, offset)
+	}
+	for _, scale := range o.features(x, "scale", o.numbersAttr("scale")) {
+		x = o.Mul(x, scale)
+	}
+	o.result(0, x)
+}
+
+func lowerNormalizer(o *op) {
+	o.arity(1, 1)
+	x := o.floatFeatures(0)
+	axes := []int{len(o.shape(x)) - 1}
+	if axes[0] < 0 {
+		o.failf("its input is one number")
+	}
+	switch norm := o.strAttr("norm", "MAX"); norm {
+	case "L1":
+		o.result(0, o.Div(x, o.Reduce(graph.Sum, o.Apply(graph.Abs, x), axes, true)))
+	case "L2":
+		o.result(0, o.Norm(graph.Norm{Axes: axes, Sum: true}, x))
+	case "MAX":
+		o.result(0, o.Div(x, o.ReduceMax(x, axes, true)))
+	default:
+		o.failf("norm %s is not known", graph.Quote(norm))
+	}
+}
+
+func lowerBinarizer(o *op) {
+	o.arity(1, 1)
+	x := o.floatFeatures(0)
+	above := o.Test(graph.IsPositive, o.Sub(x, o.Number(o.floatAttr("threshold", 0))))
+	o.result(0, o.Cast(above, graph.Float))
+}
+
+// lowerImputer replaces a number. Where that is NaN, which no input is, nothing is
+// replaced.
+func lowerImputer(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	o.shape(x)
+	floats, whole := o.numbersAttr("imputed_value_floats"), o.intsAttr("imputed_value_int64s")
+	if a := o.attrs["replaced_value_float"]; len(whole) == 0 && (a == nil || math.IsNaN(float64(a.GetF()))) {
+		o.ignore("replaced_value_float", "replaced_value_int64")
+		o.result(0, x)
+		return
+	}
+	var old, fill graph.Value
+	if len(whole) > 0 {
+		o.ignore("replaced_value_float")
+		old = o.Cast(o.Integers([]int{}, []int64{o.intAttr("replaced_value_int64", 0)}), o.DType(x))
+		fill = o.Cast(o.Integers([]int{len(whole)}, whole), o.DType(x))
+	} else {
+		o.ignore("replaced_value_int64")
+		old = o.Cast(o.Number(o.floatAttr("replaced_value_float", 0)), o.DType(x))
+		for _, v := range o.features(x, "imputed_value_floats", floats) {
+			fill = o.Cast(v, o.DType(x))
+		}
+	}
+	if !o.Valid(fill) {
+		o.failf("has no value that replaces another")
+	}
+	o.result(0, o.Where(o.Compare(graph.Equal, x, old), fill, x))
+}
+
+func lowerFeatureVectorizer(o *op) {
+	sizes := o.intsAttr("inputdimensions")
+	var parts []graph.Value
+	for i := range o.proto.Input {
+		x := o.floatFeatures(i)
+		in := o.shape(x)
+		if len(in) == 1 {
+			x = o.Reshape(x, []int{1, in[0]})
+		}
+		if n := len(in); n < 1 || n > 2 || i < len(sizes) && sizes[i] != int64(in[n-1]) {
+			o.failf("input %d has shape %v", i, in)
+		}
+		parts = append(parts, x)
+	}
+	o.result(0, o.Concat(1, parts...))
+}
+
+// lowerFeatureExtractor picks elements along the last axis: of a value at constant
+// places, or of a constant row at computed ones.
+func lowerFeatureExtractor(o *op) {
+	o.arity(2, 2)
+	x := o.in(0)
+	in := o.shape(x)
+	if len(in) == 0 {
+		o.failf("its first input is one number")
+	}
+	last := len(in) - 1
+	if at := o.in(1); o.Tensor(at) == nil {
+		n := graph.Size(o.shape(at))
+		if o.Tensor(x) == nil || graph.Size(in[:last]) != 1 {
+			o.failf("its indices %s depend on the model's input: then its first input must be one constant row", graph.Quote(o.Name(at)))
+		}
+		hot := o.Cast(o.OneHot(o.Reshape(at, []int{n, 1}), 1, in[last]), o.DType(x))
+		picked := o.Reduce(graph.Sum, o.Mul(hot, o.Reshape(x, []int{1, in[last]})), []int{1}, false)
+		o.result(0, o.Reshape(picked, []int{1, n}))
+		return
+	}
+	t := o.Tensor(o.in(1))
+	if t.I64 == nil {
+		o.failf("its indices have type %v", t.DType)
+	}
+	index := make([]int, len(t.I64))
+	for i, v := range t.I64 {
+		index[i] = o.axis(v, in[last]) // in the same range as an axis
+	}
+	y := o.Gather(x, last, index)
+	if last == 0 {
+		y = o.Reshape(y, []int{1, len(index)})
+	}
+	o.result(0, y)
+}
+
+// typed returns an attribute of LabelEncoder by its kind: name_int64s, name_floats or
+// name_tensor.
+func (o *op) typed(name string) *graph.Tensor {
+	if t := o.tensorAttr(name + "_tensor"); t != nil {
+		return t
+	}
+	if v := o.intsAttr(name + "_int64s"); v != nil {
+		return &graph.Tensor{Shape: []int{len(v)}, DType: graph.Int64, I64: v}
+	}
+	if v := o.numbersAttr(name + "_floats"); v != nil {
+		return &graph.Tensor{Shape: []int{len(v)}, DType: graph.Float, F32: v}
+	}
+	o.failf("its %s are not numbers; strings are not supported", name)
+	return nil
+}
+
+// lowerLabelEncoder looks numbers up in a list of keys: the value of a key is what it
+// differs from the default by, added to that.
+func lowerLabelEncoder(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	keys, values := o.typed("keys"), o.typed("values")
+	n := keys.Len()
+	if n == 0 || values.Len() != n {
+		o.failf("%d keys for %d values", n, values.Len())
+	}
+	def := -1.0
+	if values.DType.IsFloat() {
+		def = 0
+	}
+	switch t := o.tensorAttr("default_tensor"); {
+	case t != nil && t.Len() == 1:
+		def = t.At(0)
+	case values.DType.IsFloat():
+		def = o.floatAttr("default_float", def)
+	default:
+		def = float64(o.intAttr("default_int64", -1))
+	}
+	o.ignore("default_string", "default_float", "default_int64")
+	var unlike []float64
+	met := map[float64]bool{}
+	for i := range n {
+		d := values.At(i) - def
+		if met[keys.At(i)] { // the first one counts
+			d = 0
+		}
+		met[keys.At(i)] = true
+		unlike = append(unlike, d)
+	}
+	list := o.Cast(o.Constant("", &graph.Tensor{Shape: []int{n}, DType: keys.DType, F32: keys.F32, I64: keys.I64}), o.DType(x))
+	is := o.Compare(graph.Equal, o.Reshape(x, append(append([]int{}, in...), 1)), list)
+	var y graph.Value
+	if values.DType.IsFloat() {
+		y = o.Add(o.weightedBits(is, o.numbers([]int{n}, unlike), graph.Float), o.Number(def))
+	} else {
+		whole := make([]int64, n)
+		for i, d := range unlike {
+			whole[i] = int64(d)
+		}
+		y = o.Add(o.weightedBits(is, o.Integers([]int{n}, whole), graph.Int64), o.Integers([]int{}, []int64{int64(def)}))
+	}
+	o.result(0, y)
+}
+
+// weightedBits is the sum of weights along the last axis where truth values are 1.
+func (o *op) weightedBits(is, weights graph.Value, dt graph.DType) graph.Value {
+	return o.Reduce(graph.Sum, o.Mul(o.Cast(is, dt), weights), []int{len(o.shape(is)) - 1}, false)
+}
+
+func lowerOneHotEncoder(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	if !o.flagAttr("zeros", true) {
+		o.failf("zeros = 0, an error at run time for other categories, is not supported")
+	}
+	cats := o.intsAttr("cats_int64s")
+	if len(cats) == 0 {
+		o.failf("its categories are not numbers; strings are not supported")
+	}
+	list := o.Cast(o.Integers([]int{len(cats)}, cats), o.DType(x))
+	if o.DType(x).IsFloat() {
+		x = o.Apply(graph.Trunc, x) // it compares whole numbers
+	}
+	is := o.Compare(graph.Equal, o.Reshape(x, append(append([]int{}, in...), 1)), list)
+	o.result(0, o.Cast(is, graph.Float))
+}
+
+// lowerZipMap gives the values, of shape [rows, classes], of its maps: what the keys
+// are stands in the model.
+func lowerZipMap(o *op) {
+	o.arity(1, 1)
+	o.ignore("classlabels_int64s", "classlabels_strings")
+	o.result(0, o.in(0))
+}

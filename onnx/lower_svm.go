@@ -1,0 +1,191 @@
+package onnx
+
+import (
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// matrix returns an attribute of rows·columns floats as a constant, transposed.
+func (o *op) matrix(name string, list []float32, rows, columns int) graph.Value {
+	if rows < 1 || columns < 1 || len(list) != rows*columns {
+		o.failf("attribute %s has %d numbers; %d rows of %d are expected", name, len(list), rows, columns)
+	}
+	w := o.Constant("", &graph.Tensor{Shape: []int{rows, columns}, DType: graph.Float, F32: list})
+	return o.Transpose(w, []int{1, 0})
+}
+
+// linear is x·coefficientsᵀ + intercepts for so many targets.
+func (o *op) linear(x graph.Value, targets int) graph.Value {
+	y := o.MatMul(x, o.matrix("coefficients", o.numbersAttr("coefficients"), targets, o.shape(x)[1]))
+	for _, b := range o.features(y, "intercepts", o.numbersAttr("intercepts")) {
+		y = o.Add(y, b)
+	}
+	return y
+}
+
+func lowerLinearRegressor(o *op) {
+	o.arity(1, 1)
+	x := o.Cast(o.rows(o.in(0)), graph.Float)
+	y := o.linear(x, int(o.intAttr("targets", 1)))
+	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
+}
+
+func lowerLinearClassifier(o *op) {
+	o.arity(1, 1)
+	o.ignore("multi_class")
+	x := o.Cast(o.rows(o.in(0)), graph.Float)
+	labels := o.labels("classlabels_ints")
+	transform := o.strAttr("post_transform", "NONE")
+	targets := len(labels)
+	if a := o.attrs["coefficients"]; targets == 2 && a != nil && len(a.Floats) == o.shape(x)[1] {
+		targets = 1
+	}
+	scores := o.linear(x, targets)
+	if targets == 1 {
+		if len(labels) != 2 {
+			o.failf("one score for %d classes", len(labels))
+		}
+		scores = o.Concat(1, o.Negative(scores), scores)
+	}
+	if o.wanted(0) {
+		o.result(0, o.best(scores, labels))
+	}
+	o.scores(scores, transform)
+}
+
+// weighted is what an SVM makes of rows of x: for each vector the kernel, times the
+// weights of shape [vectors, scores].
+func (o *op) weighted(x graph.Value, vectors []float32, count int, weights graph.Value) graph.Value {
+	if kind := o.attrs["kernel_type"]; kind == nil || strings.EqualFold(string(kind.GetS()), "LINEAR") {
+		o.ignore("kernel_type", "kernel_params")
+		return o.MatMul(x, o.MatMul(o.matrix("support_vectors", vectors, count, o.shape(x)[1]), weights))
+	}
+	return o.MatMul(o.similarities(x, vectors, count), weights)
+}
+
+// similarities are what an SVM makes of rows of x and its vectors, of shape [rows, vectors].
+func (o *op) similarities(x graph.Value, vectors []float32, count int) graph.Value {
+	features := o.shape(x)[1]
+	var params [3]float64 // gamma, coef0, degree
+	for i, v := range o.numbersAttr("kernel_params") {
+		if i < len(params) {
+			params[i] = float64(v)
+		}
+	}
+	gamma, coef0, degree := params[0], params[1], params[2]
+	w := o.matrix("support_vectors", vectors, count, features) // transposed
+	switch kind := strings.ToUpper(o.strAttr("kernel_type", "")); kind {
+	case "POLY":
+		s := o.Add(o.Mul(o.MatMul(x, w), o.Number(gamma)), o.Number(coef0))
+		return o.Pow(s, o.Number(degree))
+	case "SIGMOID":
+		s := o.Add(o.Mul(o.MatMul(x, w), o.Number(gamma)), o.Number(coef0))
+		return o.Apply(graph.Tanh, s)
+	case "RBF":
+		// ‖x − v‖² = ‖x‖² − 2·x·v + ‖v‖².
+		norms, double := make([]float64, count), make([]float64, len(vectors))
+		for i, v := range vectors {
+			norms[i/features] += float64(float64(v) * float64(v))
+			double[i] = -2 * float64(v)
+		}
+		cross := o.MatMul(x, o.Transpose(o.numbers([]int{count, features}, double), []int{1, 0}))
+		d := o.Add(o.Add(cross, o.Reduce(graph.Sum, o.Mul(x, x), []int{1}, true)), o.numbers([]int{1, count}, norms))
+		return o.Apply(graph.Exp, o.Mul(d, o.Number(-gamma)))
+	default:
+		o.failf("kernel %s is not known", graph.Quote(kind))
+	}
+	return graph.Value{}
+}
+
+func lowerSVMRegressor(o *op) {
+	o.arity(1, 1)
+	x := o.Cast(o.rows(o.in(0)), graph.Float)
+	o.ignore("n_targets")
+	count := int(o.intAttr("n_supports", 0))
+	coefficients, vectors, rho := o.numbersAttr("coefficients"), o.numbersAttr("support_vectors"), o.numbersAttr("rho")
+	var y graph.Value
+	if count > 0 {
+		y = o.weighted(x, vectors, count, o.matrix("coefficients", coefficients, 1, count))
+	} else {
+		o.ignore("kernel_params", "kernel_type")
+		y = o.MatMul(x, o.matrix("coefficients", coefficients, 1, o.shape(x)[1]))
+	}
+	if len(rho) > 0 {
+		y = o.Add(y, o.Number(float64(rho[0])))
+	}
+	if o.intAttr("one_class", 0) != 0 { // 1 or −1
+		above := o.Cast(o.Test(graph.IsPositive, y), graph.Float)
+		y = o.Sub(o.Mul(above, o.Number(2)), o.Number(1))
+	}
+	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
+}
+
+// lowerSVMClassifier lets every two classes be told apart, by a score that is positive
+// for the first of them; the class with the most votes is the label. With two classes
+// the scores may be probabilities.
+func lowerSVMClassifier(o *op) {
+	o.arity(1, 1)
+	x := o.Cast(o.rows(o.in(0)), graph.Float)
+	labels := o.labels("classlabels_ints")
+	n := len(labels)
+	per := o.intsAttr("vectors_per_class")
+	coefficients, vectors, rho := o.numbersAttr("coefficients"), o.numbersAttr("support_vectors"), o.numbersAttr("rho")
+	a, b := o.numbersAttr("prob_a"), o.numbersAttr("prob_b")
+	transform := o.strAttr("post_transform", "NONE")
+	count, pairs := 0, n*(n-1)/2
+	starts := make([]int, n+1)
+	if len(per) != n || n < 2 || n > 1<<10 {
+		o.failf("support vectors of %d classes for %d labels", len(per), n)
+	}
+	for i, v := range per {
+		if v < 0 || v > 1<<24 {
+			o.failf("class %d has %d vectors", i, v)
+		}
+		count += int(v)
+		starts[i+1] = count
+	}
+	if len(rho) != pairs || len(coefficients) != (n-1)*count || len(a) != len(b) || len(a) > 0 && len(a) != pairs {
+		o.failf("%d coefficients, %d constants and %d probabilities for %d classes with %d vectors", len(coefficients), len(rho), len(a), n, count)
+	}
+	// The coefficients of vector v in the score of classes i and j.
+	w := make([]float64, count*pairs)
+	wins, losses := make([]float64, pairs*n), make([]float64, n)
+	offsets := make([]float64, pairs)
+	pair := 0
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			for v := starts[i]; v < starts[i+1]; v++ {
+				w[v*pairs+pair] = float64(coefficients[(j-1)*count+v])
+			}
+			for v := starts[j]; v < starts[j+1]; v++ {
+				w[v*pairs+pair] = float64(coefficients[i*count+v])
+			}
+			offsets[pair] = float64(rho[pair])
+			// A vote for i if the score is positive, and for j otherwise.
+			wins[pair*n+i], wins[pair*n+j] = 1, -1
+			losses[j]++
+			pair++
+		}
+	}
+	scores := o.Add(o.weighted(x, vectors, count, o.numbers([]int{count, pairs}, w)), o.numbers([]int{1, pairs}, offsets))
+	if o.wanted(0) {
+		won := o.Cast(o.Test(graph.IsPositive, scores), graph.Float)
+		votes := o.Add(o.MatMul(won, o.numbers([]int{pairs, n}, wins)), o.numbers([]int{1, n}, losses))
+		o.result(0, o.best(votes, labels))
+	}
+	if !o.wanted(1) {
+		return
+	}
+	switch {
+	case len(a) > 0 && n == 2:
+		// Of the two, 1 − 1/(1 + exp(−(A·s + B))).
+		first := o.Apply(graph.Sigmoid, o.Negative(o.Add(o.Mul(scores, o.Number(float64(a[0]))), o.Number(float64(b[0])))))
+		scores = o.Concat(1, first, o.Sub(o.Number(1), first))
+	case len(a) > 0:
+		o.failf("probabilities of %d classes, which an iteration finds, are not supported: remove output %s, or export without probabilities", n, graph.Quote(o.proto.Output[1]))
+	case n == 2:
+		scores = o.Concat(1, o.Negative(scores), scores)
+	}
+	o.scores(scores, transform)
+}

@@ -1,0 +1,575 @@
+package onnx
+
+import (
+	"github.com/prove-model/prove-model/graph"
+)
+
+// forest is an ensemble of trees as a file has it.
+type forest struct {
+	nodes []treeNode
+	roots []int
+}
+
+// treeNode is a node of a tree: where its question holds a row goes to yes, and to no
+// otherwise. A leaf has weights.
+type treeNode struct {
+	mode    string
+	feature int
+	value   float32
+	members []float32 // BRANCH_MEMBER
+	yes, no int
+	weights []leafWeight
+}
+
+type leafWeight struct {
+	target int
+	weight float32
+}
+
+const leafMode = "LEAF"
+
+// rows returns an input of a classical model as rows of features.
+func (o *op) rows(x graph.Value) graph.Value {
+	switch in := o.shape(x); {
+	case len(in) == 1:
+		x = o.Reshape(x, []int{1, in[0]})
+	case len(in) != 2:
+		o.failf("its input has shape %v; rows of features are expected", in)
+	}
+	if o.DType(x) == graph.Bool {
+		x = o.Cast(x, graph.Float)
+	}
+	return x
+}
+
+// forestSum builds what the trees give together for so many targets, of shape [rows,
+// targets]. If apart is set each tree has targets of its own: [rows, trees·targets].
+func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, apart bool) graph.Value {
+	g := graph.Forest{Base: base}
+	q := o.questions(f.nodes)
+	var weights []float32
+	width := targets
+	if apart {
+		width *= len(f.roots)
+	}
+	if width > graph.MaxActivations {
+		o.failf("%d trees for %d targets are too many", len(f.roots), targets)
+	}
+	seen := make([]bool, len(f.nodes))
+	// The nodes in the order of their levels, so that each is below an earlier one.
+	type edge struct{ node, tree, above, side int }
+	var queue []edge
+	for i, r := range f.roots {
+		queue = append(queue, edge{r, i, -1, 0})
+	}
+	g.Roots = make([]graph.Child, len(f.roots))
+	for len(queue) > 0 {
+		e := queue[0]
+		queue = queue[1:]
+		if e.node < 0 || e.node >= len(f.nodes) {
+			o.failf("a tree has a node numbered %d", e.node)
+		}
+		n := &f.nodes[e.node]
+		var c graph.Child
+		if n.mode == leafMode {
+			c = graph.Child(^(len(weights) / width))
+			row := make([]float32, width)
+			for _, w := range n.weights {
+				if w.target < 0 || w.target >= targets {
+					o.failf("a leaf has a weight for target %d of %d", w.target, targets)
+				}
+				at := w.target
+				if apart {
+					at += e.tree * targets
+				}
+				row[at] += w.weight
+			}
+			weights = append(weights, row...)
+			if len(weights) > graph.MaxActivations {
+				o.failf("its %d trees have too many leaves", len(f.roots))
+			}
+		} else {
+			if seen[e.node] {
+				o.failf("node %d is below two others", e.node)
+			}
+			seen[e.node] = true
+			c = graph.Child(len(g.Branches))
+			g.Branches = append(g.Branches, graph.Branch{Bit: q.bit[e.node]})
+			under, over := n.yes, n.no
+			if q.yes[e.node] {
+				under, over = over, under
+			}
+			queue = append(queue, edge{under, e.tree, int(c), 0}, edge{over, e.tree, int(c), 1})
+		}
+		switch {
+		case e.above < 0:
+			g.Roots[e.tree] = c
+		case e.side == 0:
+			g.Branches[e.above].Under = c
+		default:
+			g.Branches[e.above].Over = c
+		}
+	}
+	w := o.Constant("", &graph.Tensor{Shape: []int{len(weights) / width, width}, DType: graph.Float, F32: weights})
+	if len(g.Branches) == 0 { // each tree is a leaf
+		y := o.Reduce(graph.Sum, w, []int{0}, true)
+		if base != nil {
+			y = o.Add(y, o.numbers([]int{1, width}, base))
+		}
+		return o.Expand(y, []int{o.shape(x)[0], width})
+	}
+	return o.Forest(g, o.answers(x, q), w)
+}
+
+// numbers makes a float constant.
+func (o *op) numbers(shape []int, v []float64) graph.Value {
+	f := make([]float32, len(v))
+	for i, x := range v {
+		f[i] = float32(x)
+	}
+	return o.Constant("", &graph.Tensor{Shape: shape, DType: graph.Float, F32: f})
+}
+
+// questions are what nodes ask, each question once, as bits: the splits, and then
+// whether a feature is one of some numbers, which two splits for each number tell.
+type questions struct {
+	splits []graph.Split
+	sets   [][][2]int // by set and number, the splits x ≥ number and x > number
+	bit    []int      // of each node
+	yes    []bool     // whether its question holds where the bit is 1
+}
+
+func (o *op) questions(nodes []treeNode) questions {
+	q := questions{bit: make([]int, len(nodes)), yes: make([]bool, len(nodes))}
+	known := map[graph.Split]int{}
+	split := func(n *treeNode, value float32, orEqual bool) int {
+		s := graph.Split{Feature: n.feature, Value: value, OrEqual: orEqual}
+		at, ok := known[s]
+		if !ok {
+			at = len(q.splits)
+			known[s] = at
+			q.splits = append(q.splits, s)
+		}
+		return at
+	}
+	sets := map[int]int{} // by node
+	equal := map[graph.Split]int{}
+	for i := range nodes {
+		n := &nodes[i]
+		q.yes[i] = n.mode == "BRANCH_GT" || n.mode == "BRANCH_GTE" || n.mode == "BRANCH_EQ" || n.mode == "BRANCH_MEMBER"
+		switch n.mode {
+		case leafMode:
+		case "BRANCH_LEQ", "BRANCH_GT":
+			q.bit[i] = split(n, n.value, false)
+		case "BRANCH_LT", "BRANCH_GTE":
+			q.bit[i] = split(n, n.value, true)
+		case "BRANCH_EQ", "BRANCH_NEQ":
+			s := graph.Split{Feature: n.feature, Value: n.value}
+			if _, ok := equal[s]; !ok {
+				equal[s] = len(q.sets)
+				q.sets = append(q.sets, [][2]int{{split(n, n.value, true), split(n, n.value, false)}})
+			}
+			sets[i] = equal[s]
+		case "BRANCH_MEMBER":
+			var set [][2]int
+			met := map[float32]bool{}
+			for _, v := range n.members {
+				if !met[v] {
+					met[v] = true
+					set = append(set, [2]int{split(n, v, true), split(n, v, false)})
+				}
+			}
+			if len(set) == 0 {
+				o.failf("node %d asks whether a feature is one of no numbers", i)
+			}
+			sets[i] = len(q.sets)
+			q.sets = append(q.sets, set)
+		default:
+			o.failf("node %d has mode %s", i, graph.Quote(n.mode))
+		}
+	}
+	for i, set := range sets {
+		q.bit[i] = len(q.splits) + set
+	}
+	return q
+}
+
+// answers builds the bits for rows of features.
+func (o *op) answers(x graph.Value, q questions) graph.Value {
+	bits := o.Exceeds(x, q.splits)
+	if len(q.sets) == 0 {
+		return bits
+	}
+	pick := func(which int, sets [][][2]int, number int) graph.Value {
+		var at []int
+		for _, s := range sets {
+			at = append(at, s[number][which])
+		}
+		return o.Gather(bits, 1, at)
+	}
+	is := func(sets [][][2]int, number int) graph.Value {
+		return o.Sub(pick(0, sets, number), pick(1, sets, number))
+	}
+	parts := []graph.Value{bits}
+	for from := 0; from < len(q.sets); { // runs of single numbers together
+		to := from + 1
+		if len(q.sets[from]) == 1 {
+			for to < len(q.sets) && len(q.sets[to]) == 1 {
+				to++
+			}
+		}
+		run := q.sets[from:to]
+		v := is(run, 0)
+		for number := 1; number < len(run[0]); number++ {
+			v = o.Add(v, is(run, number))
+		}
+		parts = append(parts, v)
+		from = to
+	}
+	return o.Concat(1, parts...)
+}
+
+// oldForest reads the nodes of TreeEnsembleRegressor and TreeEnsembleClassifier, whose
+// weights' attributes begin with what.
+func (o *op) oldForest(what string) *forest {
+	trees, ids := o.intsAttr("nodes_treeids"), o.intsAttr("nodes_nodeids")
+	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
+	modes, values := o.stringsAttr("nodes_modes"), o.numbersAttr("nodes_values")
+	o.ignore("nodes_hitrates", "nodes_hitrates_as_tensor", "nodes_missing_value_tracks_true") // inputs are numbers
+	n := len(ids)
+	if n == 0 || len(trees) != n || len(features) != n || len(yes) != n || len(no) != n || len(modes) != n || len(values) != n {
+		o.failf("its attributes describe different numbers of nodes")
+	}
+	type place struct{ tree, node int64 }
+	at := map[place]int{}
+	for i := range ids {
+		p := place{trees[i], ids[i]}
+		if _, ok := at[p]; ok {
+			o.failf("tree %d has two nodes %d", p.tree, p.node)
+		}
+		at[p] = i
+	}
+	find := func(tree, node int64) int {
+		i, ok := at[place{tree, node}]
+		if !ok {
+			o.failf("tree %d has no node %d", tree, node)
+		}
+		return i
+	}
+	f := &forest{nodes: make([]treeNode, n)}
+	below := make([]bool, n)
+	for i := range f.nodes {
+		f.nodes[i] = treeNode{mode: modes[i], feature: int(features[i]), value: values[i]}
+		if modes[i] == leafMode {
+			continue
+		}
+		f.nodes[i].yes, f.nodes[i].no = find(trees[i], yes[i]), find(trees[i], no[i])
+		below[f.nodes[i].yes], below[f.nodes[i].no] = true, true
+	}
+	for i, b := range below {
+		if !b {
+			f.roots = append(f.roots, i)
+		}
+	}
+	targets, weights := o.intsAttr(what+"_ids"), o.numbersAttr(what+"_weights")
+	trees, ids = o.intsAttr(what+"_treeids"), o.intsAttr(what+"_nodeids")
+	if len(weights) != len(targets) || len(trees) != len(targets) || len(ids) != len(targets) {
+		o.failf("its attributes describe different numbers of weights")
+	}
+	for i, t := range targets {
+		leaf := &f.nodes[find(trees[i], ids[i])]
+		if leaf.mode != leafMode {
+			o.failf("node %d of tree %d has a weight and is no leaf", ids[i], trees[i])
+		}
+		leaf.weights = append(leaf.weights, leafWeight{int(t), weights[i]})
+	}
+	return f
+}
+
+// aggregate builds what several trees give: together, or their average, least or
+// greatest.
+func (o *op) aggregate(x graph.Value, f *forest, how string, targets int, base []float64) graph.Value {
+	switch how {
+	case "SUM":
+		return o.forestSum(x, f, targets, base, false)
+	case "AVERAGE":
+		for i := range f.nodes {
+			for j := range f.nodes[i].weights {
+				f.nodes[i].weights[j].weight /= float32(len(f.roots))
+			}
+		}
+		return o.forestSum(x, f, targets, base, false)
+	case "MIN", "MAX":
+		for i, n := range f.nodes {
+			given := map[int]bool{}
+			for _, w := range n.weights {
+				given[w.target] = true
+			}
+			if n.mode == leafMode && len(given) != targets {
+				o.failf("leaf %d has no weight for some target, of which the least or greatest is asked for", i)
+			}
+		}
+		all := o.forestSum(x, f, targets, nil, true)
+		all = o.Reshape(all, []int{o.shape(x)[0], len(f.roots), targets})
+		y := graph.Value{}
+		if how == "MIN" {
+			y = o.ReduceMin(all, []int{1}, false)
+		} else {
+			y = o.ReduceMax(all, []int{1}, false)
+		}
+		if base != nil {
+			y = o.Add(y, o.numbers([]int{1, targets}, base))
+		}
+		return y
+	}
+	o.failf("aggregate function %s is not known", graph.Quote(how))
+	return graph.Value{}
+}
+
+func lowerTreeRegressor(o *op) {
+	o.arity(1, 1)
+	x := o.rows(o.in(0))
+	f := o.oldForest("target")
+	targets := int(o.intAttr("n_targets", 1))
+	base := o.baseValues(targets)
+	y := o.aggregate(x, f, o.strAttr("aggregate_function", "SUM"), targets, base)
+	o.result(0, o.transformed(y, o.strAttr("post_transform", "NONE")))
+}
+
+// baseValues are what the sums for targets begin with; nil if nothing is given.
+func (o *op) baseValues(targets int) []float64 {
+	var base []float64
+	for _, v := range o.numbersAttr("base_values") {
+		base = append(base, float64(v))
+	}
+	if base != nil && len(base) != targets || targets < 1 || targets > 1<<16 {
+		o.failf("%d base values for %d targets", len(base), targets)
+	}
+	return base
+}
+
+// lowerTreeClassifier gives the classes as whole numbers: the labels that the model
+// has for them, or, if these are strings, their places.
+func lowerTreeClassifier(o *op) {
+	o.arity(1, 1)
+	x := o.rows(o.in(0))
+	f := o.oldForest("class")
+	labels := o.labels("classlabels_int64s")
+	n := len(labels)
+	transform := o.strAttr("post_transform", "NONE")
+	ids, negative := map[int]bool{}, false
+	for i := range f.nodes {
+		for _, w := range f.nodes[i].weights {
+			ids[w.target] = true
+			negative = negative || w.weight < 0
+		}
+	}
+	if n != 2 || len(ids) != 1 {
+		base := o.baseValues(n)
+		if n == 1 || n == 2 && o.wanted(0) {
+			o.failf("what class a row is of that has scores for %d classes is not well defined: ONNX Runtime and the ONNX reference differ; remove output %s from the model", n, graph.Quote(o.proto.Output[0]))
+		}
+		scores := o.forestSum(x, f, n, base, false)
+		if o.wanted(0) {
+			o.result(0, o.best(scores, labels))
+		}
+		o.scores(scores, transform)
+		return
+	}
+	// Two classes with one score, that of the second one, whichever it is given for. If
+	// it is given for the first, what that has follows from it.
+	first := ids[0]
+	var base []float64
+	if first {
+		base = o.baseValues(1)
+	} else if len(o.numbersAttr("base_values")) > 0 {
+		o.failf("base values for two classes with a score for the second one alone are not well defined")
+	}
+	if first && transform != "NONE" && transform != "LOGISTIC" {
+		o.failf("post_transform %s of one score for two classes is not well defined: ONNX Runtime and the ONNX reference differ", graph.Quote(transform))
+	}
+	start := []float64{0, 0}
+	if base != nil {
+		start = []float64{-base[0], base[0]}
+	}
+	if first && !negative && transform == "NONE" {
+		start[0]++ // 1 − score
+	}
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		for _, w := range n.weights {
+			n.weights = append(n.weights, leafWeight{0, -w.weight})
+		}
+		for j := range n.weights {
+			if n.weights[j].target = 0; j < len(n.weights)/2 {
+				n.weights[j].target = 1
+			}
+		}
+		if !first {
+			n.weights = n.weights[:len(n.weights)/2]
+		}
+	}
+	scores := o.forestSum(x, f, 2, start, false)
+	threshold := float32(0)
+	if !negative {
+		threshold = 0.5
+	}
+	if o.wanted(0) {
+		second := o.Cast(o.Exceeds(scores, []graph.Split{{Feature: 1, Value: threshold}}), graph.Int64)
+		o.result(0, o.named(o.Reshape(second, o.shape(scores)[:1]), labels))
+	}
+	o.scores(scores, transform)
+}
+
+// scores gives the scores of classes as output 1.
+func (o *op) scores(scores graph.Value, transform string) {
+	if o.wanted(1) {
+		o.result(1, o.transformed(scores, transform))
+	}
+}
+
+// best is the label of the first class with the greatest score, of shape [rows]. Each
+// two classes are compared: the one that wins against all others is the best.
+func (o *op) best(scores graph.Value, labels []int64) graph.Value {
+	in := o.shape(scores)
+	n := in[1]
+	const mostCompared = 24
+	if n > mostCompared || n == 1 {
+		return o.named(o.Reshape(o.ArgMax(scores, 1, false), in[:1]), labels)
+	}
+	var first, second []int
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			first, second = append(first, i), append(second, j)
+		}
+	}
+	wins, less := make([]float64, len(first)*n), make([]float64, n)
+	for p := range first {
+		wins[p*n+first[p]], wins[p*n+second[p]] = 1, -1
+		less[second[p]]++
+	}
+	for i := range less {
+		less[i] -= float64(n - 1)
+	}
+	won := o.Test(graph.IsNotNegative, o.Sub(o.Gather(scores, 1, first), o.Gather(scores, 1, second)))
+	lost := o.Add(o.MatMul(o.Cast(won, graph.Float), o.numbers([]int{len(first), n}, wins)), o.numbers([]int{1, n}, less))
+	return o.weightedBits(o.Test(graph.IsNotNegative, lost), o.Integers([]int{1, n}, labels), graph.Int64)
+}
+
+// labels are the numbers of the classes: the attribute's, or, if the model has strings
+// for them, their places.
+func (o *op) labels(attribute string) []int64 {
+	labels, names := o.intsAttr(attribute), o.stringsAttr("classlabels_strings")
+	if len(labels) == 0 {
+		labels = nil
+		for i := range names {
+			labels = append(labels, int64(i))
+		}
+	}
+	if len(labels) == 0 {
+		o.failf("has no classes")
+	}
+	return labels
+}
+
+// named replaces classes, places of shape [rows], by their labels.
+func (o *op) named(class graph.Value, labels []int64) graph.Value {
+	in := o.shape(class)
+	first := true
+	for i, l := range labels {
+		first = first && l == int64(i)
+	}
+	if first {
+		return class
+	}
+	which := o.Cast(o.OneHot(o.Reshape(class, []int{in[0], 1}), 1, len(labels)), graph.Int64)
+	return o.Reduce(graph.Sum, o.Mul(which, o.Integers([]int{1, len(labels)}, labels)), []int{1}, false)
+}
+
+// transformed applies the attribute post_transform to scores of shape [rows, classes].
+func (o *op) transformed(y graph.Value, how string) graph.Value {
+	switch {
+	case how == "NONE" || how == "":
+		return y
+	case o.shape(y)[1] == 1:
+		o.failf("post_transform %s of one score is not well defined: ONNX Runtime leaves it out", graph.Quote(how))
+	}
+	switch how {
+	case "LOGISTIC":
+		return o.Apply(graph.FunctionNamed("Sigmoid"), y)
+	case "SOFTMAX":
+		return o.Softmax(y, 1)
+	}
+	o.failf("post_transform %s is not supported", graph.Quote(how))
+	return graph.Value{}
+}
+
+// Codes of TreeEnsemble's attributes.
+var (
+	treeModes      = []string{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER"}
+	treeAggregates = []string{"AVERAGE", "SUM", "MIN", "MAX"}
+	postTransforms = []string{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}
+)
+
+// code returns the word that an attribute is the number of.
+func (o *op) code(name string, def int64, words []string) string {
+	v := o.intAttr(name, def)
+	if v < 0 || v >= int64(len(words)) {
+		o.failf("attribute %s is %d", name, v)
+	}
+	return words[v]
+}
+
+func lowerTreeEnsemble(o *op) {
+	o.arity(1, 1)
+	x := o.rows(o.in(0))
+	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
+	yesLeaf, noLeaf, roots := o.intsAttr("nodes_trueleafs"), o.intsAttr("nodes_falseleafs"), o.intsAttr("tree_roots")
+	modes, splits := o.tensorAttr("nodes_modes"), o.numbersAttr("nodes_splits")
+	targets, weights := o.intsAttr("leaf_targetids"), o.numbersAttr("leaf_weights")
+	o.ignore("nodes_hitrates", "nodes_missing_value_tracks_true")
+	members := o.sets("membership_values")
+	n := len(features)
+	if n == 0 || len(yes) != n || len(no) != n || len(yesLeaf) != n || len(noLeaf) != n || modes == nil || modes.Len() != n || len(splits) != n {
+		o.failf("its attributes describe different numbers of nodes")
+	}
+	if len(weights) != len(targets) {
+		o.failf("its attributes describe different numbers of leaves")
+	}
+	f := &forest{nodes: make([]treeNode, n, n+len(weights))}
+	child := func(at, leaf int64) int {
+		switch {
+		case leaf == 0 && at >= 0 && at < int64(n):
+			return int(at)
+		case leaf != 0 && at >= 0 && at < int64(len(weights)):
+			return n + int(at)
+		}
+		o.failf("a node numbered %d is below another one", at)
+		return 0
+	}
+	for i := range n {
+		code := int(modes.At(i))
+		if code < 0 || code >= len(treeModes) {
+			o.failf("node %d has mode %d", i, code)
+		}
+		f.nodes[i] = treeNode{mode: treeModes[code], feature: int(features[i]), value: splits[i], yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i])}
+		if treeModes[code] == "BRANCH_MEMBER" {
+			if len(members) == 0 {
+				o.failf("there are fewer sets of members than nodes that ask for them")
+			}
+			f.nodes[i].members, members = members[0], members[1:]
+		}
+	}
+	for i, w := range weights {
+		f.nodes = append(f.nodes, treeNode{mode: leafMode, weights: []leafWeight{{int(targets[i]), w}}})
+	}
+	for _, r := range roots {
+		f.roots = append(f.roots, child(r, 0))
+	}
+	width := int(o.intAttr("n_targets", 1))
+	if width < 1 || width > 1<<16 || len(roots) == 0 {
+		o.failf("%d trees with %d targets", len(roots), width)
+	}
+	y := o.aggregate(x, f, o.code("aggregate_function", 1, treeAggregates), width, nil)
+	o.result(0, o.transformed(y, o.code("post_transform", 0, postTransforms)))
+}
