@@ -176,6 +176,9 @@ func (c *Circuit) commitmentID(sec proof.Security) *cache.ID {
 	h := cache.NewHasher()
 	h.Add("circuit", c.id[:])
 	h.Add("security", fmt.Appendf(nil, "%#v", sec))
+	if c.language != nil {
+		h.Add("text", fmt.Appendf(nil, "%#v", *c.language))
+	}
 	id := h.ID()
 	return &id
 }
@@ -201,7 +204,7 @@ func restore(found *cache.Entry, c *Circuit) (*Key, *whir.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) {
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) || !key.Text.Equal(c.language) {
 		return nil, nil, errors.New("the model is quantised in another way now")
 	}
 	tree, err := restoreTree(key, found)

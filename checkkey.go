@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/quantise"
 )
@@ -41,10 +42,12 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 		return fmt.Errorf("%w: it is not valid: %w", ErrOtherModel, err)
 	}
 	// Before the model is read, so that another file is told from one that cannot be read.
-	if err := checkFile(path, source.Files[0]); err != nil {
-		return err
+	if !isFolder(path) {
+		if err := checkFile(path, source.Files[0]); err != nil {
+			return err
+		}
 	}
-	m, err := Open(path, For(shapes(key)), Fix(o.fixed), Tokens(longest(key)))
+	m, err := openFor(path, key, o)
 	if err != nil {
 		return err
 	}
@@ -54,6 +57,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 	}
 	if !slices.Equal(m.files(), source.Files) {
 		return fmt.Errorf("%w: it was made from other external data", ErrOtherModel)
+	}
+	if !key.Text.Equal(m.language) {
+		return fmt.Errorf("%w: it was made with another tokenizer, or other tokens that end a text", ErrOtherModel)
 	}
 	r, err := m.ranges(source.Ranges, len(key.Circuit.Free) > 0)
 	if err != nil {
@@ -86,6 +92,26 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 		}
 		return nil
 	})
+}
+
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// openFor opens the model in the shapes that a key is for.
+func openFor(path string, key *Key, o *options) (*Model, error) {
+	in := shapes(key)
+	opts := []Option{Fix(o.fixed), Tokens(longest(key))}
+	if key.Text != nil && key.Text.Generates && len(in) == 2 {
+		n := model.Size(in[1].Shape)
+		opts = append(opts, MaxTokens(n))
+		if longest(key) == 0 {
+			opts = append(opts, Tokens(model.Size(in[0].Shape)))
+		}
+		in = nil
+	}
+	return Open(path, append(opts, For(in))...)
 }
 
 // checkFile holds a file against a SHA-256.

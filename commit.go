@@ -92,6 +92,9 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 		if err == nil {
 			err = made.key.SetSource(c.source)
 		}
+		if err == nil && c.language != nil {
+			err = made.key.SetText(c.language)
+		}
 		return err
 	})
 	if err != nil {

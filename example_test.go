@@ -230,3 +230,43 @@ func ExampleObserve() {
 	// open: done
 	// self-check: done
 }
+
+// A language model writes, and a verifier is shown that it did.
+func ExampleCircuit_Write() {
+	ctx := context.Background()
+	prompt := []int{1, 5, 9} // with a tokenizer, of package hf/tokenizer, those of a text
+	m, err := provemodel.Open("hf/testdata/llama", provemodel.Tokens(32), provemodel.MaxTokens(4))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	sample, err := m.TextInput(prompt, []int{7, 33, 2, 18}) // any text, for the ranges
+	if err != nil {
+		log.Fatal(err)
+	}
+	circuit, err := provemodel.Quantise(ctx, m, []provemodel.Input{sample}, provemodel.Mode("exact"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	committed, err := provemodel.Commit(ctx, circuit)
+	if err != nil {
+		log.Fatal(err)
+	}
+	written, input, err := circuit.Write(ctx, prompt, func(token int) { fmt.Print(token, " ") })
+	if err != nil {
+		log.Fatal(err)
+	}
+	proof, err := provemodel.Prove(ctx, committed, input)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	statement, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File))
+	if err != nil {
+		log.Fatal("not valid: ", err)
+	}
+	text := statement.Written
+	fmt.Printf("after %v: %t, ended: %t\n", text.Prompt, slices.Equal(text.Tokens, written.Tokens), text.Ended)
+	// Output:
+	// 27 27 18 40 after [1 5 9]: true, ended: false
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/statement"
 )
@@ -26,8 +27,9 @@ type Model struct {
 	users  int // computations that read the graph
 	closed bool
 
-	open  dimension // the size of the batch, or the length of texts
-	other struct {
+	language *proof.Text // what its tokens mean; nil for models of other things
+	open     dimension   // the size of the batch, or the length of texts
+	other    struct {
 		sync.Mutex
 		size  int
 		graph *graph.Graph // for this size, the last that was asked for
@@ -96,20 +98,20 @@ func tensor(name string, shape []int, values []float64) Tensor {
 // is trusted. An error about nodes names all of them. The caller closes the model.
 func Open(path string, opts ...Option) (*Model, error) {
 	o := apply(opts)
-	var g *graph.Graph
-	var err error
-	most := o.tokens
 	if hf.Is(path) {
-		g, most, err = openPublished(path, o)
-	} else {
-		options := o.arrays.Options(o.dims)
-		options.Fixed = o.fixed
-		g, err = onnx.Load(path, options)
+		m, err := openPublished(path, o)
+		if err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		return m, nil
 	}
+	options := o.arrays.Options(o.dims)
+	options.Fixed = o.fixed
+	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	return newModel(path, g, most), nil
+	return newModel(path, g, o.tokens), nil
 }
 
 func newModel(name string, g *graph.Graph, most int) *Model {

@@ -17,6 +17,8 @@ type options struct {
 
 	dims   map[string]int
 	tokens int
+	logits int    // positions
+	write  int    // tokens
 	arrays Arrays // for Open, and for Verify
 	fixed  Arrays // for Open
 

@@ -52,6 +52,9 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		return err
 	})
 	if err == nil {
+		err = c.circuit.checkWritten(wit)
+	}
+	if err == nil {
 		err = o.bar.check(run)
 	}
 	if err != nil {

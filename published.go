@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/prover/model"
 )
 
 // Tokens is the most tokens that a text of a language model may have: a key is for all
@@ -15,26 +16,69 @@ import (
 // ONNX model takes it if the second axis of its inputs is all that it leaves open.
 func Tokens(n int) Option { return func(o *options) { o.tokens = n } }
 
+// LogitsAt has a language model give logits at n positions alone, which are its second
+// input. For Open.
+func LogitsAt(n int) Option { return func(o *options) { o.logits = n } }
+
+// MaxTokens has a language model write up to n tokens after a prompt (Circuit.Write):
+// they count among those of Tokens. It gives logits where they are chosen, and its key
+// says that proofs are of such texts. For Open.
+func MaxTokens(n int) Option { return func(o *options) { o.write = n } }
+
 // usualContext is the most tokens that keys are for where nothing is said of it.
 const usualContext = 1024
 
-// openPublished opens a folder in the Hugging Face layout, or a file of weights. most is
-// the most tokens that keys are for, 0 for a model of images.
-func openPublished(path string, o *options) (g *graph.Graph, most int, err error) {
+// openPublished opens a folder in the Hugging Face layout, or a file of weights.
+func openPublished(path string, o *options) (*Model, error) {
 	m, err := hf.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	tokens, most, err := o.tokensOf(m)
+	g, most, err := o.graphOf(m)
 	if err != nil {
 		m.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	out := newModel(path, g, most)
+	if m.Context > 0 {
+		text, err := hf.TextOf(path, m.Vocabulary)
+		if err != nil {
+			m.Close()
+			return nil, err
+		}
+		text.Generates = o.write > 0
+		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 {
+			out.language = text
+		}
+	}
+	return out, nil
+}
+
+// graphOf builds the graph that the options ask for. most is the most tokens that keys
+// are for, 0 for a model of images.
+func (o *options) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
+	tokens, most, err := o.tokensOf(m)
+	if err != nil {
 		return nil, 0, err
 	}
-	if g, err = m.Graph(tokens); err != nil {
-		m.Close()
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	at := o.logits
+	if len(o.arrays) == 2 && o.arrays[1].Name == families.Positions {
+		at = model.Size(o.arrays[1].Shape)
 	}
-	return g, most, nil
+	if o.write > 0 {
+		if !m.Next {
+			return nil, 0, errors.New("--max-tokens: the model is no language model that writes: it does not give the logits of next tokens")
+		}
+		if len(o.arrays) > 0 {
+			tokens += o.write
+		}
+		if tokens > most || tokens <= o.write {
+			return nil, 0, fmt.Errorf("%d tokens and %d more are %d: the key is for up to %d (--tokens), and the model takes %d", tokens-o.write, o.write, tokens, most, m.Context)
+		}
+		at = o.write
+	}
+	g, err = m.GraphAt(tokens, at)
+	return g, most, err
 }
 
 // tokensOf is the number of tokens that the options have for the float model, and the

@@ -18,6 +18,7 @@ import (
 // commitment is made to. It no longer needs its Model, which may be closed.
 type Circuit struct {
 	quantised *quantise.Model
+	language  *proof.Text
 	outputs   []Spec // with the float model's names
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory
@@ -323,7 +324,7 @@ func (m *Model) openOrNot(settings quantise.Options, f func(g *graph.Graph, sett
 
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q, text: m.open.isText()}
+	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText()}
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{

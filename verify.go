@@ -41,7 +41,16 @@ type Statement struct {
 	// nodes that use it. It is empty if the key has none. The proof states the
 	// counts; which rows of a table they are of is the key's word.
 	Saturated []Saturation
+	// Written is what a language model wrote after a prompt, if the key is for that
+	// (MaxTokens): the verifier has held every token against the logits.
+	Written *Written
+	// Text says what tokens mean, nil unless the model is one of language.
+	Text *Text
 }
+
+// Text says what the tokens of a language model mean: by which tokenizer, and which of
+// them end a text.
+type Text = proof.Text
 
 // Verify checks a proof, in one pass, in time and memory that the key bounds.
 // Whoever relies on the result must know that the key is the model's: from its
@@ -56,6 +65,7 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.Outputs(result), Saturated: statement.Saturations(result),
+		Written: result.Written, Text: key.Text,
 	}
 	if o.arrays != nil {
 		if s.Clamped, err = statement.Compare(result, o.arrays.Names(), o.arrays.Data()); err != nil {

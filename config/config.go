@@ -26,6 +26,11 @@ type Config struct {
 	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
 	Fix         []string `mapstructure:"fix"`         // name=file of inputs that are part of the model; see Fixed
 	Tokens      int      `mapstructure:"tokens"`      // the most that a language model's key is for; 0: its context, or 1024
+	TokensFile  string   `mapstructure:"tokens-file"` // JSON with the ids of the input
+	MaxTokens   int      `mapstructure:"max-tokens"`  // that a language model writes after the prompt; 0: none
+	Logits      string   `mapstructure:"logits"`      // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
+	Text        string   `mapstructure:"text"`        // that verify wants the model to have written
+	Tokenizer   string   `mapstructure:"tokenizer"`   // file that verify reads and writes text with
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
 	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
 
@@ -64,6 +69,13 @@ const (
 	ModeAuto  = "auto"  // what brings the outputs close to the float model's
 	ModeW8A8  = "w8a8"  // eight bits each
 	ModeExact = "exact" // sixteen bits wherever that is possible
+)
+
+// Values of Logits: where a language model's logits are the output.
+const (
+	LogitsAll       = "all"       // after every token
+	LogitsLast      = "last"      // after the last one
+	LogitsGenerated = "generated" // where the model chose what it wrote
 )
 
 // Values of Soundness: the regime of the proximity bounds.
@@ -149,6 +161,10 @@ func (c *Config) validate() error {
 	oneOf("soundness", c.Soundness, SoundnessUnique, SoundnessJohnson)
 	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
 	within("tokens", float64(c.Tokens), 0, 1<<24)
+	within("max-tokens", float64(c.MaxTokens), 0, 1<<20)
+	if c.Logits != "" {
+		oneOf("logits", c.Logits, LogitsAll, LogitsLast, LogitsGenerated)
+	}
 	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
 	within("headroom", c.Headroom, 1, 1024)
 	within("max-error", c.MaxError, 0, 1e6)

@@ -225,3 +225,36 @@ func TestNothingToDo(t *testing.T) {
 		}
 	}
 }
+
+// An outline may have values that no run holds; a run of it is refused.
+func TestOutline(t *testing.T) {
+	build := func(n int, outline bool) (*Graph, error) {
+		b := NewBuilder("")
+		if outline {
+			b.Outline()
+		}
+		x := b.Input("x", Float, []int{n, 1})
+		b.Output("y", b.MatMul(x, b.Transpose(x, []int{1, 0})))
+		return b.Graph()
+	}
+	const n = 1 << 15
+	if _, err := build(n, false); err == nil {
+		t.Error("a value of 2^30 elements")
+	}
+	g, err := build(n, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.RunFloat([][]float64{make([]float64, n)}); err == nil || !strings.Contains(err.Error(), "a run computes") {
+		t.Errorf("a run of it: %v", err)
+	}
+	if _, err := build(1<<18+1, true); err == nil {
+		t.Error("a value of more than 2^36 elements")
+	}
+	if g, err = build(9, true); err == nil {
+		_, err = g.RunFloat([][]float64{make([]float64, 9)})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -9,6 +9,9 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 	if len(inputs) != len(g.Inputs) {
 		return nil, fmt.Errorf("the model takes %d inputs, but %d are given", len(g.Inputs), len(inputs))
 	}
+	if n := g.activations(); n > MaxActivations {
+		return nil, fmt.Errorf("a run computes %d elements, and may have %d", n, MaxActivations)
+	}
 	values := make(map[string][]float64, len(g.Nodes)+len(inputs))
 	for i, v := range g.Inputs {
 		if want := Size(v.Shape); len(inputs[i]) != want {
@@ -24,6 +27,15 @@ func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
 		values[n.Output] = out
 	}
 	return values, nil
+}
+
+// activations is the number of elements of all computed values.
+func (g *Graph) activations() int {
+	n := 0
+	for _, node := range g.Nodes {
+		n += Size(g.Shapes[node.Output])
+	}
+	return n
 }
 
 // RunNode computes the value of a node of the graph in float64, row-major, from

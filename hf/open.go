@@ -248,8 +248,11 @@ func (m *Model) Files() []graph.File {
 }
 
 // Graph builds the graph for a number of tokens. It owns the model's files.
-func (m *Model) Graph(tokens int) (*graph.Graph, error) {
-	g, err := m.Model.Graph(tokens)
+func (m *Model) Graph(tokens int) (*graph.Graph, error) { return m.GraphAt(tokens, 0) }
+
+// GraphAt is Graph with logits at a number of positions alone.
+func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
+	g, err := m.Model.GraphAt(tokens, positions)
 	if err == nil {
 		g.Files = m.Files()
 	}

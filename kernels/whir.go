@@ -20,23 +20,20 @@ type StackBlock struct {
 // StackAxis is an axis of a StackBlock.
 type StackAxis struct{ Bits, Stride uint64 }
 
-// StackRows are Rows rows of 2^RowVars entries of a stack, of which the first begins
-// with entry From, and their places in a table, each of whose rows has 2^Shift slots
-// (whir.Layout): slots First and on.
-type StackRows struct{ RowVars, Shift, First, Rows, From uint64 }
+// Stack is a stack of Count blocks on the device: Offsets has the first index of each,
+// in increasing order, and the end of the last, beyond which entries are zero.
+type Stack struct {
+	Offsets, Blocks, Axes Ptr
+	Count                 int
+}
 
-// PackStack sets 32-bit entries of n table rows at dst, the first of which has slots 0
-// to 2^Shift − 1: those in the slots of the given rows. offsets holds the first index
-// of each of `blocks` blocks, in increasing order, and the end of the last; entries
-// of the stack beyond it are zero.
-func PackStack(d Device, dst Ptr, n int, r StackRows, offsets, blocks Ptr, count int, axes Ptr) error {
+// PackStack sets n 32-bit integers at dst to entries of a stack, from entry `from` on.
+func PackStack(d Device, dst Ptr, n int, from uint64, s Stack) error {
 	k := whirKernel("pack_stack")
-	if err := positive(k, n, count); err != nil {
+	if err := positive(k, n, s.Count); err != nil {
 		return err
 	}
-	n <<= r.RowVars + r.Shift
-	return launchFor(d, k, n, uint64(dst), uint64(n), r.RowVars, r.Shift, r.First, r.Rows, r.From,
-		uint64(offsets), uint64(blocks), uint64(count), uint64(axes))
+	return launchFor(d, k, n, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
 // WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,
@@ -89,14 +86,14 @@ func MakeWeights(d Device, tables, parts, factors Ptr, n int, eq bool) error {
 	return d.Launch(k, Launch{GridX: n, Block: threads}, uint64(tables), uint64(parts), uint64(factors), e)
 }
 
-// DotJob is the sum of 2^Vars 32-bit integers, every 2^Stride-th at Values, times
-// weight Part.
+// DotJob is the sum of 2^Vars entries, every 2^Stride-th from Bytes on, of a row in
+// planes (ByteRows), times weight Part.
 type DotJob struct {
-	Values       Ptr
-	Part, Stride uint64
+	Bytes                      Ptr
+	Part, Stride, Width, Pitch uint64
 }
 
-// Dots adds the sums of n jobs to as many sums of four words. first, on the device,
+// Dots adds the sums of n jobs to as many sums of four words, by multiply-adds. first, on the device,
 // and l are what WeightLaunch gives for them.
 func Dots(d Device, sums, first Ptr, l Launch, jobs Ptr, n int, parts, tables Ptr) error {
 	k := whirKernel("dots")
@@ -144,19 +141,26 @@ type PointWeight struct {
 // AddPoints adds the weights of n points to the table q of 2^vars elements of K
 // (whir.Constraints, those in the base field). scratch has PointScratch bytes.
 func AddPoints(d Device, q Ptr, vars int, points Ptr, n int, scratch Ptr) error {
-	if vars < 0 || vars > code.MaxLogSize || n < 1 {
-		return fmt.Errorf("%w: weights of %d points over 2^%d", ErrSize, n, vars)
-	}
-	high, low := WeightSizes(vars)
-	upper := scratch
-	lower := scratch.Offset(n*high, SizeQM31)
-	err := d.Launch(whirKernel("make_points"), Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
+	lower, upper, err := makePoints(d, vars, points, n, scratch)
 	if err != nil {
 		return err
 	}
+	high, low := WeightSizes(vars)
 	const upperAtOnce = 4 // UPPER of whir.cu
 	return d.Launch(whirKernel("add_points"), Launch{GridX: (high + upperAtOnce - 1) / upperAtOnce, Block: low2threads(low)},
 		uint64(q), uint64(lower), uint64(upper), uint64(n), uint64(vars))
+}
+
+// makePoints makes the tables of the weights of n points in scratch, M31 over the lower
+// index bits and elements of K over the upper ones.
+func makePoints(d Device, vars int, points Ptr, n int, scratch Ptr) (lower, upper Ptr, err error) {
+	if vars < 0 || vars > code.MaxLogSize || n < 1 {
+		return 0, 0, fmt.Errorf("%w: weights of %d points over 2^%d", ErrSize, n, vars)
+	}
+	high, _ := WeightSizes(vars)
+	upper = scratch
+	lower = scratch.Offset(n*high, SizeQM31)
+	return lower, upper, d.Launch(whirKernel("make_points"), Launch{GridX: n, Block: threads}, uint64(lower), uint64(upper), uint64(points), uint64(vars))
 }
 
 // low2threads rounds a number of lower indexes up to whole warps.
@@ -166,17 +170,6 @@ func low2threads(low int) int { return max(low, 32) }
 func PointScratch(vars, n int) int {
 	high, low := WeightSizes(vars)
 	return n * (high*SizeQM31 + low*SizeM31)
-}
-
-// FoldRows folds long rows of integers: with n rows of 2^rowVars values a long
-// row, element i of f is Σ_h weights[h]·(value i mod 2^rowVars of row h·n + i /
-// 2^rowVars), h below count. rows holds the addresses of count·n rows, 0 for zeros.
-func FoldRows(d Device, f, rows Ptr, rowVars, n int, weights Ptr, count int) error {
-	k := whirKernel("fold_rows")
-	if err := positive(k, n, count, rowVars+1); err != nil {
-		return err
-	}
-	return launchFor(d, k, n<<rowVars, uint64(f), uint64(rows), uint64(rowVars), uint64(n), uint64(weights), uint64(count))
 }
 
 // roundBlocks is the most blocks of a round: enough to fill a device, few enough

@@ -1,7 +1,6 @@
 package kernels_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -55,7 +54,14 @@ func TestPackStack(t *testing.T) {
 		offsets, blocks = append(offsets, b.Offset), append(blocks, k)
 	}
 	offsets = append(offsets, s.Size)
-	o, b, x := upload(t, d, offsets), upload(t, d, blocks), upload(t, d, axes)
+	stack := kernels.Stack{Offsets: upload(t, d, offsets), Blocks: upload(t, d, blocks), Axes: upload(t, d, axes), Count: len(blocks)}
+	whole := make([]int32, s.Size+9)
+	s.Fill(g, data, 0, whole)
+	packed := alloc[int32](t, d, len(whole))
+	must(t, kernels.PackStack(d, packed, len(whole)-3, 3, stack))
+	if i := firstDifference(download[int32](t, d, packed, len(whole)-3), whole[3:]); i >= 0 {
+		t.Errorf("entry %d of the stack differs", i)
+	}
 	// Rows of several lengths and shifts, all and some of them, to beyond the end.
 	for _, c := range []struct {
 		n int // table rows
@@ -67,10 +73,13 @@ func TestPackStack(t *testing.T) {
 		{3, kernels.StackRows{RowVars: 2, Shift: 3, First: 5, Rows: 19}},
 	} {
 		rowVars, shift := int(c.r.RowVars), int(c.r.Shift)
-		want := make([]int32, c.n<<(rowVars+shift))
+		as := kernels.ByteRows{Width: 4, Pitch: kernels.RowPitch(1 << (rowVars + shift))}
+		const untouched = 0x55
+		want := make([]int8, c.n*as.Size())
 		for i := range want {
-			want[i] = 77 // where nothing is written
+			want[i] = untouched
 		}
+		out := upload(t, d, want)
 		row := make([]int32, 1<<rowVars)
 		for k := range int(c.r.Rows) {
 			slot := int(c.r.First) + k
@@ -80,18 +89,22 @@ func TestPackStack(t *testing.T) {
 			}
 			s.Fill(g, data, c.r.From+uint64(k)<<rowVars, row)
 			for i, v := range row {
-				want[slot>>shift<<(rowVars+shift)+i<<shift+part] = v
+				putEntry(want[slot>>shift*as.Size()+i<<shift+part:], as, v)
 			}
 		}
-		fill := make([]int32, len(want))
-		for i := range fill {
-			fill[i] = 77
+		must(t, kernels.PackPlanes(d, out, as, c.n, c.r, stack))
+		if i := firstDifference(download[int8](t, d, out, len(want)), want); i >= 0 {
+			t.Errorf("%+v: byte %d differs", c, i)
 		}
-		out := upload(t, d, fill)
-		must(t, kernels.PackStack(d, out, c.n, c.r, o, b, len(blocks), x))
-		if i := firstDifference(download[int32](t, d, out, len(want)), want); i >= 0 {
-			t.Errorf("%+v: entry %d differs", c, i)
-		}
+	}
+}
+
+// putEntry writes an entry of a row, the first of which is that at dst, as ByteRows says.
+func putEntry(dst []int8, as kernels.ByteRows, v int32) {
+	rest := int64(v) - int64(kernels.PlaneBias(as.Width))
+	for j := range as.Width {
+		dst[j*as.Pitch] = int8(rest)
+		rest = (rest - int64(int8(rest))) >> 8
 	}
 }
 
@@ -144,12 +157,17 @@ func TestDots(t *testing.T) {
 			values[i] = 1<<30 - 1 - int32(i/9%2)*(1<<31-2) // the extremes
 		}
 	}
-	p := upload(t, d, values)
+	as := kernels.ByteRows{Width: 4, Pitch: len(values)}
+	bytes := make([]int8, as.Size())
+	for i, v := range values {
+		putEntry(bytes[i:], as, v)
+	}
+	p := upload(t, d, bytes)
 	parts := []int{5, 0, 4, 3, 3, 2, 1, 5}
 	var jobs []kernels.DotJob
 	for i, part := range parts {
 		stride := i % 3
-		jobs = append(jobs, kernels.DotJob{Values: kernels.At[int32](p, i%5), Part: uint64(part), Stride: uint64(stride)})
+		jobs = append(jobs, kernels.DotJob{Bytes: p.Offset(i%5, 1), Part: uint64(part), Stride: uint64(stride), Width: 4, Pitch: uint64(as.Pitch)})
 	}
 	first, l := w.launch(parts)
 	sums := upload(t, d, make([]uint64, kernels.SumWords*len(jobs)))
@@ -240,36 +258,6 @@ func TestAddPoints(t *testing.T) {
 		if i := firstDifference(download[field.QM31](t, d, dq, len(q)), want); i >= 0 {
 			t.Errorf("%+v: entry %d differs", c, i)
 		}
-	}
-}
-
-func TestFoldRows(t *testing.T) {
-	d := devicetest.Open(t)
-	rng := rand.New(rand.NewPCG(31, 32))
-	for _, c := range []struct{ rowVars, n, count int }{{0, 1, 1}, {0, 3, 2}, {4, 2, 16}, {8, 3, 4}, {9, 1, 2}} {
-		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			rows := make([]kernels.Ptr, c.n*c.count)
-			weights := vectorQM31(rng, c.count, 1)
-			want := make([]field.QM31, c.n<<c.rowVars)
-			for r := range rows {
-				if r%5 == 3 {
-					continue // no such row
-				}
-				v := make([]int32, 1<<c.rowVars)
-				for i := range v {
-					v[i] = rng.Int32N(1<<31-1) - 1<<30 + 1
-				}
-				v[0] = 1 - 1<<30
-				rows[r] = upload(t, d, v)
-				l := r % c.n
-				field.MulAccInt32Vec(want[l<<c.rowVars:(l+1)<<c.rowVars], v, weights[r/c.n])
-			}
-			f := alloc[field.QM31](t, d, len(want))
-			must(t, kernels.FoldRows(d, f, upload(t, d, rows), c.rowVars, c.n, upload(t, d, weights), c.count))
-			if i := firstDifference(download[field.QM31](t, d, f, len(want)), want); i >= 0 {
-				t.Errorf("entry %d differs", i)
-			}
-		})
 	}
 }
 

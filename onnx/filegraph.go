@@ -22,6 +22,7 @@ type fileGraph struct {
 	source       *source
 	constants    map[string]*graph.Tensor // the initializers, once they are decoded
 	fixed        map[string]*graph.Tensor // inputs that are constants
+	inner        *inner
 }
 
 // newFileGraph checks the graph of m.
@@ -33,6 +34,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 		uses:         map[string]int{},
 		functions:    map[[2]string]bool{},
 		source:       src,
+		inner:        &inner{constants: map[*onnxpb.TensorProto]*graph.Tensor{}},
 	}
 	for _, fn := range m.Functions {
 		f.functions[[2]string{fn.GetDomain(), fn.GetName()}] = true
@@ -79,7 +81,7 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 		}
 	}
 	for _, n := range p.Node {
-		for _, in := range n.Input {
+		for _, in := range reads(n) {
 			if in != "" && !defined[in] {
 				return nil, fmt.Errorf("%s %s reads %s, which nothing defines", graph.Quote(n.GetOpType()), graph.Quote(nodeName(n)), graph.Quote(in))
 			}
@@ -114,7 +116,7 @@ func sortNodes(nodes []*onnxpb.NodeProto, producer map[string]int) ([]int, error
 	waiting := make([]int, len(nodes)) // inputs whose producer has not been placed
 	consumers := make([][]int, len(nodes))
 	for i, n := range nodes {
-		for _, in := range n.Input {
+		for _, in := range reads(n) {
 			if p, ok := producer[in]; ok {
 				waiting[i]++
 				consumers[p] = append(consumers[p], i)
@@ -174,7 +176,7 @@ func (f *fileGraph) keepNeeded(nodes []*onnxpb.NodeProto, order []int, producer 
 	}
 	for k := len(order) - 1; k >= 0; k-- {
 		if needed[order[k]] {
-			for _, in := range nodes[order[k]].Input {
+			for _, in := range reads(nodes[order[k]]) {
 				use(in)
 			}
 		}

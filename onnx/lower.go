@@ -16,11 +16,13 @@ type reader struct {
 	file   *fileGraph
 	opset  int
 	values map[string]graph.Value // of the file; zero Values of nodes that failed
+	nested bool                   // in the body of a node, whose names are its own
 }
 
 // lower turns the file's graph into normal form.
 func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
+	f.inner.written = 0
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}}
 	if err == nil {
 		r.reserveNames()
@@ -122,7 +124,7 @@ func (r *reader) lowerNode(n *onnxpb.NodeProto) {
 		r.Failf("%s", reason)
 		return
 	}
-	for _, in := range n.Input {
+	for _, in := range reads(n) {
 		if in != "" && !r.Valid(r.values[in]) {
 			return
 		}

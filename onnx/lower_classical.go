@@ -190,7 +190,7 @@ func lowerFeatureExtractor(o *op) {
 	if at := o.in(1); o.Tensor(at) == nil {
 		n := graph.Size(o.shape(at))
 		if o.Tensor(x) == nil || graph.Size(in[:last]) != 1 {
-			o.failf("its indices %s depend on the model's input: then its first input must be one constant row", graph.Quote(o.Name(at)))
+			o.failf("its indices must be constant, but %s depends on the model's input (or else its first input must be one constant row)", graph.Quote(o.Name(at)))
 		}
 		hot := o.Cast(o.OneHot(o.Reshape(at, []int{n, 1}), 1, in[last]), o.DType(x))
 		picked := o.Reduce(graph.Sum, o.Mul(hot, o.Reshape(x, []int{1, in[last]})), []int{1}, false)

@@ -241,7 +241,9 @@ func (o *op) result(i int, v graph.Value) {
 		o.failf("has no output %d", i)
 	}
 	if out := o.proto.Output[i]; out != "" {
-		o.Rename(v, out)
+		if !o.nested {
+			o.Rename(v, out)
+		}
 		o.values[out] = v
 	}
 }

@@ -86,6 +86,10 @@ def report(verifier, size, seconds):
     for word, tensors in (("maps", statement.inputs(verifier)), ("to", statement.outputs(verifier))):
         for name, shape, values in tensors:
             print(f"{word:11} {describe(name, shape, values)}")
+    if verifier.text is not None:
+        prompt, tokens, ended = verifier.text
+        print(f"prompt      {len(prompt)} tokens: {' '.join(map(str, prompt))}")
+        print(f"written     {' '.join(map(str, tokens))}: {'ended by the model' if ended else f'cut at {len(tokens)} tokens'}")
     for line in saturated(verifier):
         print(f"saturated   {line}")
     print("bounds      not certified: that the integers of the model never wrap rests on who issued the key")

@@ -28,6 +28,7 @@ type proved struct {
 	CachedCommitment bool       `json:"cached_commitment"`
 	Outputs          []compared `json:"outputs"`
 	fidelity
+	*textOf
 	Phases     []ui.Phase `json:"phases"`
 	ProofBytes int64      `json:"proof_bytes"`
 	KeyBytes   int64      `json:"key_bytes"`
@@ -49,7 +50,9 @@ type compared struct {
 // the commitment from the cache), runs the model, proves that if it is close
 // enough to the float model, checks its own proof, and writes proof and key. On
 // an error no file is written.
-func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, error) {
+//
+// Of a language model that writes (--max-tokens), the text goes to w as it comes.
+func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) (*proved, error) {
 	dev, err := job.OpenDevice(ctx, cfg, ph)
 	if err != nil {
 		return nil, err
@@ -93,6 +96,12 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 	if err != nil {
 		return nil, err
 	}
+	var text *job.Text
+	if cfg.MaxTokens > 0 {
+		if text, err = j.Write(ctx, circuit, w); err != nil {
+			return nil, err
+		}
+	}
 	float, err := j.Float(ctx, circuit)
 	if err != nil {
 		return nil, err
@@ -126,6 +135,9 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*proved, err
 		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck, strength: p.Strength,
+	}
+	if text != nil {
+		made.textOf = written(text, p.Outputs[0], float[0])
 	}
 	if reportFile != nil {
 		r, err := reportOf(ctx, cfg, j, committed, p, made)
@@ -170,6 +182,7 @@ func (p *proved) print(w io.Writer) {
 		printTensor(w, "float", provemodel.Tensor{Name: o.Name, Shape: o.Shape, Values: o.Float})
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
+	p.textOf.print(w)
 	p.fidelity.print(w)
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))

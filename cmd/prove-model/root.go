@@ -15,7 +15,7 @@ import (
 // modelFlags are the settings that a model's key depends on, and those of
 // making it.
 var modelFlags = []string{
-	"model", "input", "prompt", "chat", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "headroom", "soundness", "security-bits", "grind-bits",
+	"model", "input", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "headroom", "soundness", "security-bits", "grind-bits",
 	"chunk-budget-gb", "gpu", "gpu-threshold", "multi-gpu", "threads", "seed",
 }
 
@@ -46,7 +46,11 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			if err != nil {
 				return err
 			}
-			p, err := prove(cmd.Context(), cfg, progress(cmd, cfg))
+			stream := cmd.OutOrStdout()
+			if cfg.JSON {
+				stream = nil
+			}
+			p, err := prove(cmd.Context(), cfg, progress(cmd, cfg), stream)
 			var off *provemodel.AccuracyError
 			if errors.As(err, &off) && cfg.JSON {
 				err = errors.Join(ui.JSON(cmd.OutOrStdout(), inaccurateOf(cfg, off)), err)

@@ -27,6 +27,9 @@ the model commitment that is printed, from a source they trust (--commitment
 compares it), or check the key against the model with check-key. With --input
 the proof must also be about that input.
 
+Of a language model the tokens are printed, and with --tokenizer or --model, whose
+tokenizer must be the key's, prompt and text; --prompt and --text compare them.
+
 That the integers of the model are never so large that they wrap rests on who
 issued the key, unless --cert gives a certificate (commit --certify).`,
 		Args: noArgs,
@@ -46,8 +49,10 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about: JSON, .npy, .npz or .pb"
+	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
+	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
 }
 
@@ -62,6 +67,7 @@ type verified struct {
 	Certified  bool                `json:"certified"`                 // by --cert
 	// Saturated lists the tables of the key that clamp.
 	Saturated []provemodel.Saturation `json:"saturated,omitempty"`
+	*proven
 	security
 	ProofBytes int64   `json:"proof_bytes,omitempty"`
 	Seconds    float64 `json:"seconds"`
@@ -110,11 +116,21 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	defer file.Close()
 
+	tokens, err := job.OpenTokenizer(cfg)
+	if err != nil {
+		return nil, err
+	}
+
 	start := time.Now()
 	key, err := provemodel.ReadKey(vk)
 	var s *provemodel.Statement
 	if err == nil {
 		s, err = provemodel.Verify(key, file, opts...)
+	}
+	seconds := time.Since(start).Seconds()
+	var text *proven
+	if err == nil {
+		text, err = readText(cfg, s, tokens)
 	}
 	if errors.Is(err, provemodel.ErrInvalid) {
 		return &verified{Reason: reason(cfg, err)}, err
@@ -124,7 +140,8 @@ func verify(cfg *config.Config) (*verified, error) {
 	}
 	return &verified{
 		Valid: true, Commitment: s.Commitment.String(), Inputs: s.Inputs, Outputs: s.Outputs, Clamped: s.Clamped, Certified: s.Certified,
-		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: time.Since(start).Seconds(), strength: s.Strength,
+		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
+		proven: text,
 	}, nil
 }
 
@@ -176,6 +193,7 @@ func (v *verified) print(w io.Writer) {
 	for _, out := range v.Outputs {
 		printTensor(w, "to", out)
 	}
+	v.proven.print(w)
 	printSaturated(w, v.Saturated)
 	if v.Certified {
 		fmt.Fprintln(w, "bounds      certified: the integers of the model never wrap")

@@ -52,7 +52,7 @@ func bert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embeddings.word_embeddings.weight", "bert.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: e.layers, build: func(tokens int) (*graph.Graph, error) {
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: e.layers, build: func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		x := n.embed(n.ids(), "embeddings.word_embeddings", vocabulary, e.width)
 		kind := n.SliceAxis(n.weight("embeddings.token_type_embeddings.weight", []int{types, e.width}), 0, 0, 1, 1)
@@ -95,7 +95,7 @@ func distilBERT(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embeddings.word_embeddings.weight", "distilbert.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: e.layers, build: func(tokens int) (*graph.Graph, error) {
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: e.layers, build: func(tokens, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		x := n.embed(n.ids(), "embeddings.word_embeddings", vocabulary, e.width)
 		x = n.Add(x, n.positions("embeddings.position_embeddings", context, e.width))

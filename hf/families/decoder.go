@@ -108,8 +108,9 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embed_tokens.weight", "model.", "language_model.model.", "")
-	return &Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, build: func(tokens int) (*graph.Graph, error) {
+	return &Model{Context: d.context, Vocabulary: d.vocabulary, Layers: d.layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
+		n.picked = picked
 		x := n.embed(n.ids(), "embed_tokens", d.vocabulary, d.width)
 		if d.embedScale != 1 {
 			x = n.Mul(x, n.Number(d.embedScale))

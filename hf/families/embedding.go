@@ -4,12 +4,19 @@ import "github.com/prove-model/prove-model/graph"
 
 // ids adds the input of token ids and returns them in shape [tokens].
 func (n *net) ids() graph.Value {
-	x := n.Input("input_ids", graph.Int64, []int{1, n.tokens}, "", Tokens)
+	x := n.Input(IDs, graph.Int64, []int{1, n.tokens}, "", Tokens)
 	return n.Reshape(x, []int{n.tokens})
 }
 
 // Tokens is the symbol of the axis of tokens.
 const Tokens = "tokens"
+
+// Names of the inputs of a language model. Positions, if a graph has it, are those that
+// the logits are of, from 0 on.
+const (
+	IDs       = "input_ids"
+	Positions = "logits_at"
+)
 
 // embed returns the rows of a matrix of embeddings that ids name.
 func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {

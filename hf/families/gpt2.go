@@ -24,8 +24,9 @@ func gpt2(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "wte.weight", "transformer.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, build: func(tokens int) (*graph.Graph, error) {
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
+		n.picked = picked
 		x := n.Add(n.embed(n.ids(), "wte", vocabulary, width), n.positions("wpe", context, width))
 		for i := range layers {
 			at := fmt.Sprintf("h.%d.", i)

@@ -33,12 +33,16 @@ func (n *net) gemm(x graph.Value, name string, out int, transposed, bias bool) g
 	return n.Gemm(g, x, w)
 }
 
-// logits multiplies by the output layer, or by the embeddings if it is tied to them.
+// logits multiplies by the output layer, or by the embeddings if it is tied to them:
+// x of every position, or of those that an input names.
 func (n *net) logits(x graph.Value, head, embeddings string, vocabulary int, tied bool) graph.Value {
 	if !n.Valid(x) {
 		return x
 	}
 	n.At("", head)
+	if n.picked > 0 {
+		x = n.Take(x, 0, n.Input(Positions, graph.Int64, []int{n.picked}, ""))
+	}
 	name := head
 	if tied {
 		name = n.src.prefix + embeddings

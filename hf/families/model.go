@@ -16,17 +16,25 @@ type Model struct {
 	Context    int // the most tokens; 0 for models of images
 	Vocabulary int
 	Layers     int
+	Next       bool // it gives the logits of the token that follows each position
 
-	build func(tokens int) (*graph.Graph, error)
+	build func(tokens, picked int) (*graph.Graph, error)
 }
 
 // Graph builds the graph for a number of tokens, which models of images do not ask
 // for. Graphs share their weights. The one returned has a Rebind for other numbers.
-func (m *Model) Graph(tokens int) (*graph.Graph, error) {
+func (m *Model) Graph(tokens int) (*graph.Graph, error) { return m.GraphAt(tokens, 0) }
+
+// GraphAt is Graph with logits of a number of positions alone, which a second input
+// names (Positions); of all if that is 0.
+func (m *Model) GraphAt(tokens, positions int) (*graph.Graph, error) {
+	if positions < 0 || positions > 0 && !m.Next {
+		return nil, fmt.Errorf("logits of %d positions: the model does not give those of next tokens", positions)
+	}
 	if m.Context > 0 && (tokens < 1 || tokens > m.Context) {
 		return nil, fmt.Errorf("%d tokens: the model takes 1 to %d", tokens, m.Context)
 	}
-	g, err := m.build(tokens)
+	g, err := m.build(tokens, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +44,7 @@ func (m *Model) Graph(tokens int) (*graph.Graph, error) {
 			if !ok {
 				n = tokens
 			}
-			return m.Graph(n)
+			return m.GraphAt(n, positions)
 		}
 	}
 	return g, nil

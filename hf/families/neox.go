@@ -29,8 +29,9 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 		return nil, err
 	}
 	src := newSource(set, "embed_in.weight", "gpt_neox.", "")
-	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, build: func(tokens int) (*graph.Graph, error) {
+	return &Model{Context: context, Vocabulary: vocabulary, Layers: layers, Next: true, build: func(tokens, picked int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
+		n.picked = picked
 		x := n.embed(n.ids(), "embed_in", vocabulary, width)
 		a := attention{heads: heads, groups: heads, dim: dim, scale: scaleOf(dim), causal: true, rope: r}
 		for i := range layers {

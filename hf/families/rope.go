@@ -121,10 +121,31 @@ func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 	if !n.Valid(x) {
 		return x
 	}
-	dim := n.Shape(x)[2]
+	dim, half := n.Shape(x)[2], len(r.freq)
+	swap := make([]int, dim)
+	for i := range swap {
+		switch {
+		case i < half:
+			swap[i] = i + half
+		case i < 2*half:
+			swap[i] = i - half
+		default:
+			swap[i] = i
+		}
+	}
+	c, s := n.turns(r, dim, scale)
+	return n.Add(n.Mul(x, c), n.Mul(n.Gather(x, 2, swap), s))
+}
+
+// turns are the tables of cosines and sines, of shape [tokens, 1, dim], for elements that
+// are scaled.
+func (n *net) turns(r *rope, dim int, scale float64) (c, s graph.Value) {
+	suffix := fmt.Sprintf("/%v", scale)
+	if c, ok := n.consts[r.name+"/cos"+suffix]; ok {
+		return c, n.consts[r.name+"/sin"+suffix]
+	}
 	half := len(r.freq)
-	cos := make([]float32, n.tokens*dim)
-	sin := make([]float32, n.tokens*dim)
+	cos, sin := make([]float32, n.tokens*dim), make([]float32, n.tokens*dim)
 	for t := range n.tokens {
 		for i := range dim {
 			at := t*dim + i
@@ -141,18 +162,5 @@ func (n *net) turn(r *rope, x graph.Value, scale float64) graph.Value {
 		}
 	}
 	shape := []int{n.tokens, 1, dim}
-	suffix := fmt.Sprintf("/%v", scale)
-	swap := make([]int, dim)
-	for i := range swap {
-		switch {
-		case i < half:
-			swap[i] = i + half
-		case i < 2*half:
-			swap[i] = i - half
-		default:
-			swap[i] = i
-		}
-	}
-	c, s := n.table(r.name+"/cos"+suffix, shape, cos), n.table(r.name+"/sin"+suffix, slices.Clone(shape), sin)
-	return n.Add(n.Mul(x, c), n.Mul(n.Gather(x, 2, swap), s))
+	return n.table(r.name+"/cos"+suffix, shape, cos), n.table(r.name+"/sin"+suffix, slices.Clone(shape), sin)
 }

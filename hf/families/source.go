@@ -88,10 +88,15 @@ type net struct {
 	src    *source
 	consts map[string]graph.Value // by name, so that a tensor is one constant
 	tokens int
+	picked int // positions that logits are of, an input; 0: all
 }
 
+// newNet returns a net for texts of that many tokens: what is too long to run may still
+// be quantised for.
 func newNet(name string, src *source, tokens int) *net {
-	return &net{graph.NewBuilder(name), src, map[string]graph.Value{}, tokens}
+	b := graph.NewBuilder(name)
+	b.Outline()
+	return &net{Builder: b, src: src, consts: map[string]graph.Value{}, tokens: tokens}
 }
 
 // weight returns a tensor of the architecture as a constant.

@@ -23,7 +23,7 @@ func vit(c *config.Config, set weights.Set) (*Model, error) {
 	src := newSource(set, "embeddings.cls_token", "vit.", "")
 	across := side / patch
 	tokens := across*across + 1
-	return &Model{Layers: layers, build: func(int) (*graph.Graph, error) {
+	return &Model{Layers: layers, build: func(_, _ int) (*graph.Graph, error) {
 		n := newNet("", src, tokens)
 		x := n.Input("pixel_values", graph.Float, []int{1, channels, side, side})
 		// [channels, rows, patch, columns, patch] to [rows·columns, channels·patch²]

@@ -1,73 +1,13 @@
 // Tables of an opening, package whir.
+#include "stack.cuh"
 #include "sum.cuh"
+#include "weights.cuh"
 
-// last_not_after returns the last i below n with first[i] <= v, for increasing
-// values with first[0] <= v: the job of a block where jobs take several.
-DEVICE u64 last_not_after(const u64 *first, u64 n, u64 v)
-{
-    u64 lo = 0;
-    while (n - lo > 1) {
-        u64 mid = (lo + n) / 2;
-        if (first[mid] <= v) {
-            lo = mid;
-        } else {
-            n = mid;
-        }
-    }
-    return lo;
-}
-
-// A stack_block is a block of a stack: entry i of it is in a dense tensor at
-// values + (i mod 2^run) + the sum over the axes, the last first, of the axis's
-// bits of i / 2^run times its stride.
-struct stack_block {
-    const void *values;
-    u64 width; // bytes an entry
-    u64 run, first_axis, axes;
-};
-
-struct stack_axis {
-    u64 bits, stride;
-};
-
-// pack_stack sets entries of table rows that have 2^shift slots each, for rows of
-// 2^row_vars entries (package whir, layout.go): of the n entries at dst, which begin
-// with slot 0, those of slots `first` to first + rows - 1. The first of these rows
-// begins with entry `from` of the stack. offsets are those of the stack's blocks, and
-// last the end of the last, after which entries are zero.
-KERNEL pack_stack(i32 *dst, u64 n, u64 row_vars, u64 shift, u64 first, u64 rows, u64 from, const u64 *offsets,
-                  const stack_block *blocks, u64 count, const stack_axis *axes)
+// pack_stack sets dst to n entries of a stack, from entry `from` on.
+KERNEL pack_stack(i32 *dst, u64 n, u64 from, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
 {
     u64 i = thread_index();
-    if (i >= n) return;
-    // The slot's number within its table row is the lowest bits of i in reverse.
-    u64 c = i >> shift & (((u64)1 << row_vars) - 1), slot = i >> (row_vars + shift);
-    for (u64 j = 0; j < shift; j++) slot = slot << 1 | (i >> j & 1);
-    if (slot < first || slot - first >= rows) return;
-    i32 v = 0;
-    u64 e = from + ((slot - first) << row_vars) + c;
-    if (e < offsets[count]) {
-        u64 k = last_not_after(offsets, count, e);
-        stack_block b = blocks[k];
-        e -= offsets[k];
-        u64 address = e & (((u64)1 << b.run) - 1);
-        e >>= b.run;
-        for (u64 a = b.first_axis; a < b.first_axis + b.axes; a++) {
-            address += (e & (((u64)1 << axes[a].bits) - 1)) * axes[a].stride;
-            e >>= axes[a].bits;
-        }
-        switch (b.width) {
-        case 1:
-            v = ((const i8 *)b.values)[address];
-            break;
-        case 2:
-            v = ((const i16 *)b.values)[address];
-            break;
-        default:
-            v = ((const i32 *)b.values)[address];
-        }
-    }
-    dst[i] = v;
+    if (i < n) dst[i] = stack_value(from + i, offsets, blocks, count, axes);
 }
 
 // Adds the block's sum of v to the four words at sum, as block_sums does.
@@ -85,20 +25,6 @@ DEVICE void block_sum(u64 *sum, qm31 v)
     if (lane == 0)
         add_to(sum, v);
 }
-
-// Products of tables. A weight over 2^n indexes is a product of a table over the
-// upper bits of the index and one over the lower LOW, or all if there are fewer.
-#define LOW 8
-
-DEVICE u32 low_vars(u64 n) { return n < LOW ? (u32)n : LOW; }
-
-// A weight_part is where the two tables of a weight are, in elements of a common
-// array, and the number of variables. With it come n factors: variable j from
-// the last multiplies by factors[j] where its bit is 1, and for eq by
-// 1 - factors[j] where it is 0.
-struct weight_part {
-    u64 high, low, vars, factors;
-};
 
 // extend doubles a table of 2^j weights for one more, more significant variable.
 DEVICE void extend(qm31 *t, u32 j, qm31 factor, bool eq)
@@ -134,12 +60,21 @@ KERNEL make_weights(qm31 *tables, const weight_part *parts, const qm31 *factors,
 // and PIECE upper ones.
 #define PIECE 32
 
-// A dot_job is the sum of every 2^stride-th value of a row from a column on times a
-// weight.
+// A dot_job is the sum of every 2^stride-th entry of a row from a column on times a
+// weight. The row is of bytes in `width` planes, each `pitch` behind the one before
+// (bytes.cu).
 struct dot_job {
-    const i32 *values;
-    u64 part, stride;
+    const i8 *bytes;
+    u64 part, stride, width, pitch;
 };
+
+// The entry of a dot_job's row that is i bytes on.
+DEVICE i64 dot_entry(const dot_job &job, u64 i)
+{
+    i32 v = 0;
+    for (u64 j = 0; j < job.width; j++) v += (job.bytes[j * job.pitch + i] + (j + 1 < job.width ? 128 : 0)) * (1 << 8 * j);
+    return v;
+}
 
 // dots adds the sum of each job to its four words at sums. first[j] is the first
 // block of job j; there are count jobs.
@@ -155,14 +90,14 @@ KERNEL __launch_bounds__(256) dots(u64 *sums, const u64 *first, const dot_job *j
     u64 end = min(h + PIECE, upper);
     qm31 sum = qm31_zero();
     if (threadIdx.x < 1u << l) {
-        const i32 *values = job.values + ((u64)threadIdx.x << job.stride);
+        job.bytes += (u64)threadIdx.x << job.stride;
         u64 step = l + job.stride;
         for (; h < end; h += 2) {
             // Two products below 2^61 add up without reduction.
-            i64 x = values[h << step], y = 0;
+            i64 x = dot_entry(job, h << step), y = 0;
             qm31 w = tables[p.high + h], v = qm31_zero();
             if (h + 1 < end) {
-                y = values[(h + 1) << step];
+                y = dot_entry(job, (h + 1) << step);
                 v = tables[p.high + h + 1];
             }
             sum.a = m31_add(sum.a, m31_from_i64(x * (i64)w.a + y * (i64)v.a));
@@ -283,22 +218,6 @@ KERNEL __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *
         qm31 *at = q + ((h + k) << l) + threadIdx.x;
         *at = qm31_add(*at, sum[k]);
     }
-}
-
-// fold_rows folds the 2^vars long rows of a table of integers: entry i of long
-// row h is entry i mod 2^row_vars of row h longs + i / 2^row_vars, longs being the
-// number of rows in a long one. rows[r] is row r, null for zeros.
-KERNEL __launch_bounds__(256) fold_rows(qm31 *f, const i32 *const *rows, u64 row_vars, u64 longs, const qm31 *weights, u64 count)
-{
-    u64 i = thread_index();
-    if (i >= longs << row_vars) return;
-    u64 row = i >> row_vars, c = i & (((u64)1 << row_vars) - 1);
-    qm31 sum = qm31_zero();
-    for (u64 h = 0; h < count; h++) {
-        const i32 *values = rows[h * longs + row];
-        if (values) sum = qm31_add(sum, qm31_mul_m31(weights[h], m31_from_i32(values[c])));
-    }
-    f[i] = sum;
 }
 
 // add_round adds to sums the value at 0 and behind it the leading coefficient

@@ -514,6 +514,7 @@ type AttributeProto struct {
 	I             int64                        `protobuf:"varint,3,opt,name=i,proto3" json:"i,omitempty"`
 	S             []byte                       `protobuf:"bytes,4,opt,name=s,proto3" json:"s,omitempty"`
 	T             *TensorProto                 `protobuf:"bytes,5,opt,name=t,proto3" json:"t,omitempty"`
+	G             *GraphProto                  `protobuf:"bytes,6,opt,name=g,proto3" json:"g,omitempty"`
 	Floats        []float32                    `protobuf:"fixed32,7,rep,packed,name=floats,proto3" json:"floats,omitempty"`
 	Ints          []int64                      `protobuf:"varint,8,rep,packed,name=ints,proto3" json:"ints,omitempty"`
 	Strings       [][]byte                     `protobuf:"bytes,9,rep,name=strings,proto3" json:"strings,omitempty"`
@@ -583,6 +584,13 @@ func (x *AttributeProto) GetS() []byte {
 func (x *AttributeProto) GetT() *TensorProto {
 	if x != nil {
 		return x.T
+	}
+	return nil
+}
+
+func (x *AttributeProto) GetG() *GraphProto {
+	if x != nil {
+		return x.G
 	}
 	return nil
 }
@@ -1238,13 +1246,14 @@ const file_onnx_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x17\n" +
 	"\aop_type\x18\x04 \x01(\tR\x06opType\x124\n" +
 	"\tattribute\x18\x05 \x03(\v2\x16.onnxpb.AttributeProtoR\tattribute\x12\x16\n" +
-	"\x06domain\x18\a \x01(\tR\x06domain\"\xcd\x03\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\"\xef\x03\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\f\n" +
 	"\x01f\x18\x02 \x01(\x02R\x01f\x12\f\n" +
 	"\x01i\x18\x03 \x01(\x03R\x01i\x12\f\n" +
 	"\x01s\x18\x04 \x01(\fR\x01s\x12!\n" +
-	"\x01t\x18\x05 \x01(\v2\x13.onnxpb.TensorProtoR\x01t\x12\x16\n" +
+	"\x01t\x18\x05 \x01(\v2\x13.onnxpb.TensorProtoR\x01t\x12 \n" +
+	"\x01g\x18\x06 \x01(\v2\x12.onnxpb.GraphProtoR\x01g\x12\x16\n" +
 	"\x06floats\x18\a \x03(\x02R\x06floats\x12\x12\n" +
 	"\x04ints\x18\b \x03(\x03R\x04ints\x12\x18\n" +
 	"\astrings\x18\t \x03(\fR\astrings\x128\n" +
@@ -1364,19 +1373,20 @@ var file_onnx_proto_depIdxs = []int32{
 	9,  // 7: onnxpb.GraphProto.sparse_initializer:type_name -> onnxpb.SparseTensorProto
 	7,  // 8: onnxpb.NodeProto.attribute:type_name -> onnxpb.AttributeProto
 	8,  // 9: onnxpb.AttributeProto.t:type_name -> onnxpb.TensorProto
-	0,  // 10: onnxpb.AttributeProto.type:type_name -> onnxpb.AttributeProto.AttributeType
-	14, // 11: onnxpb.TensorProto.segment:type_name -> onnxpb.TensorProto.Segment
-	10, // 12: onnxpb.TensorProto.external_data:type_name -> onnxpb.StringStringEntryProto
-	1,  // 13: onnxpb.TensorProto.data_location:type_name -> onnxpb.TensorProto.DataLocation
-	12, // 14: onnxpb.ValueInfoProto.type:type_name -> onnxpb.TypeProto
-	15, // 15: onnxpb.TypeProto.tensor_type:type_name -> onnxpb.TypeProto.Tensor
-	16, // 16: onnxpb.TensorShapeProto.dim:type_name -> onnxpb.TensorShapeProto.Dimension
-	13, // 17: onnxpb.TypeProto.Tensor.shape:type_name -> onnxpb.TensorShapeProto
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	5,  // 10: onnxpb.AttributeProto.g:type_name -> onnxpb.GraphProto
+	0,  // 11: onnxpb.AttributeProto.type:type_name -> onnxpb.AttributeProto.AttributeType
+	14, // 12: onnxpb.TensorProto.segment:type_name -> onnxpb.TensorProto.Segment
+	10, // 13: onnxpb.TensorProto.external_data:type_name -> onnxpb.StringStringEntryProto
+	1,  // 14: onnxpb.TensorProto.data_location:type_name -> onnxpb.TensorProto.DataLocation
+	12, // 15: onnxpb.ValueInfoProto.type:type_name -> onnxpb.TypeProto
+	15, // 16: onnxpb.TypeProto.tensor_type:type_name -> onnxpb.TypeProto.Tensor
+	16, // 17: onnxpb.TensorShapeProto.dim:type_name -> onnxpb.TensorShapeProto.Dimension
+	13, // 18: onnxpb.TypeProto.Tensor.shape:type_name -> onnxpb.TensorShapeProto
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_onnx_proto_init() }

@@ -134,12 +134,8 @@ func (s replayedTree) Close() { s.close() }
 // replayedOpening implements whir.Passes.
 type replayedOpening struct{ *replayed[whir.Passes] }
 
-func (s replayedOpening) Grid(ctx context.Context, vars int, q *whir.Functional) ([]field.QM31, error) {
-	return call(ctx, s.replayed, asks, func(ctx context.Context, p whir.Passes) ([]field.QM31, error) { return p.Grid(ctx, vars, q) })
-}
-
-func (s replayedOpening) Fold(ctx context.Context, weights []field.QM31, q *whir.Functional) error {
-	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Fold(ctx, weights, q) })
+func (s replayedOpening) Begin(ctx context.Context, q *whir.Functional) error {
+	return do(ctx, s.replayed, func(ctx context.Context, p whir.Passes) error { return p.Begin(ctx, q) })
 }
 
 func (s replayedOpening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {

@@ -221,26 +221,36 @@ func (e *executor) divide(s *model.Step, acc []int64) error {
 		if d <= 0 {
 			return fmt.Errorf("entry %d: the divisor is %d, not positive", j, d)
 		}
-		q := x / d
-		if x%d < 0 {
-			q--
-		}
-		out[j], rem[j] = int32(q), int32(x-q*d)
+		out[j], rem[j] = divided(x, d)
 	}
 	e.Values[s.Out], e.Values[s.Lo] = out, rem
 	return nil
 }
 
+// divided returns ⌊x/d⌋ and the remainder for d > 0.
+func divided(x, d int64) (quotient, remainder int32) {
+	q := x / d
+	if x%d < 0 {
+		q--
+	}
+	return int32(q), int32(x - q*d)
+}
+
 // maximum computes the greatest entries of a StepMax.
 func (e *executor) maximum(s *model.Step) {
-	x, out := ints.All(e.operand(s.Den)), make([]int32, model.Size(s.Shape))
+	out := make([]int32, model.Size(s.Shape))
+	greatest(out, ints.All(e.operand(s.Den)))
+	e.Values[s.Out] = out
+}
+
+// greatest sets out to the greatest entries of the rows of x, as many as out has.
+func greatest(out, x []int32) {
 	row := len(x) / len(out)
 	parallel.For(len(out), max(1, grain/row), func(from, to int) {
 		for j := from; j < to; j++ {
 			out[j] = slices.Max(x[j*row : (j+1)*row])
 		}
 	})
-	e.Values[s.Out] = out
 }
 
 // StepKeys returns the keys of a lookup step.

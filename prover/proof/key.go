@@ -34,6 +34,8 @@ type Key struct {
 	Security Security
 	// Source is what the key was made from, nil if that is not known.
 	Source *Source
+	// Text says what tokens mean, nil unless the model is one of language.
+	Text *Text
 	// Digest is the SHA-256 of the encoded key under a prefix; NewKey, EncodeKey and
 	// DecodeKey set it.
 	Digest [sha256.Size]byte
@@ -82,6 +84,16 @@ func NewKey(c *model.Template, p *plan.Plan, sec Security, root *poseidon2.Diges
 // it again. Its plan does not depend on that.
 func (k *Key) SetSource(s *Source) error {
 	k.Source = s
+	return k.encodeAgain()
+}
+
+// SetText is SetSource for what its tokens mean.
+func (k *Key) SetText(t *Text) error {
+	k.Text = t
+	return k.encodeAgain()
+}
+
+func (k *Key) encodeAgain() error {
 	known := k.known
 	err := k.check()
 	if err == nil {
@@ -119,6 +131,9 @@ func (k *Key) encode() error {
 	}
 	if k.Source != nil {
 		body.Source = encodeSource(k.Source)
+	}
+	if k.Text != nil {
+		body.Text = encodeText(k.Text)
 	}
 	b := binary.LittleEndian.AppendUint32([]byte(KeyMagic), KeyVersion)
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, body)
@@ -204,6 +219,11 @@ func parseKey(b []byte) (*Key, error) {
 			return nil, err
 		}
 	}
+	if body.Text != nil {
+		if k.Text, err = decodeText(body.Text); err != nil {
+			return nil, err
+		}
+	}
 	return k, nil
 }
 
@@ -260,6 +280,11 @@ func (k *Key) check() error {
 	if k.Source != nil {
 		if err := k.Source.validate(); err != nil {
 			return fmt.Errorf("source: %w", err)
+		}
+	}
+	if k.Text != nil {
+		if err := k.Text.validate(g); err != nil {
+			return fmt.Errorf("text: %w", err)
 		}
 	}
 	return nil

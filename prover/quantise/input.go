@@ -13,7 +13,7 @@ import (
 // a scale for each of them.
 func (l *lowering) input(v *value) model.TensorID {
 	if rows := l.fg.Rows(v.name); rows > 0 {
-		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(rows - 1)})
+		return l.public(model.Tensor{Name: v.name, Shape: v.shape, Max: int64(l.most(rows) - 1)})
 	}
 	bits, finest := l.inputFormat(v)
 	r := v.rng.abs() * l.opts.Headroom

@@ -12,13 +12,17 @@ import (
 
 // Length returns the symbol of the length of a text: the second axis of all inputs,
 // which are integers of shape [1, length], if the model leaves it open and nothing
-// else. It is "" if there is none.
+// else. Lists of integers of fixed length, such as positions of the text, may follow
+// the first. It is "" if there is none.
 func Length(fg *graph.Graph) string {
 	if fg.Rebind == nil || len(fg.Inputs) == 0 {
 		return ""
 	}
 	symbol := ""
 	for i, in := range fg.Inputs {
+		if i > 0 && len(in.Shape) == 1 && !in.DType.IsFloat() && (len(in.Symbols) == 0 || in.Symbols[0] == "") {
+			continue
+		}
 		if len(in.Symbols) != 2 || in.Symbols[0] != "" || in.Symbols[1] == "" || in.Shape[0] != 1 || in.DType.IsFloat() || i > 0 && in.Symbols[1] != symbol {
 			return ""
 		}
@@ -44,26 +48,19 @@ const longestText = 1 << 13
 // model looks back alone.
 func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats, symbol string) (*Model, error) {
 	bound := opts.Length
-	if bound < 2 || bound > longestText {
-		return nil, fmt.Errorf("a bound of %d: it is from 2 to %d", bound, longestText)
+	if stats.texts == nil || stats.texts.of != fg || stats.texts.list[0].size != bound {
+		var err error
+		if stats.texts, err = textsOf(fg, symbol, bound); err != nil {
+			return nil, err
+		}
 	}
-	sizes := append([]int{bound}, slices.DeleteFunc(slices.Clone(shortTexts), func(n int) bool { return n == bound })...)
-	list, err := rebind(fg, symbol, sizes, nil)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := wholeConstants(list)
-	if err != nil {
+	list, whole := stats.texts.list, stats.texts.whole
+	if err := checkRanges(list[0].graph, ranges); err != nil {
 		return nil, err
 	}
 	var all []*lowering
 	for i, b := range list {
-		if err := sameNodes(list[0].graph, b.graph); err != nil {
-			return nil, err
-		}
-		if err := checkRanges(b.graph, ranges); err != nil {
-			return nil, err
-		}
+		var err error
 		l := newLowering(b.graph, ranges, opts, stats)
 		if i == 0 {
 			l.length = &length{bound: bound, whole: whole, other: list[1].graph}
@@ -97,6 +94,35 @@ func quantiseLength(fg *graph.Graph, ranges map[string]Range, opts Options, stat
 		}
 	}
 	return all[0].finish(t, model.Instance{Sizes: []int{min(bound, usualLength)}})
+}
+
+// texts are a model of texts for the bound of their length and for short ones, which
+// compute the same values, and the constants that differ, for the bound.
+type texts struct {
+	of    *graph.Graph
+	list  []bound
+	whole map[string]*graph.Tensor
+}
+
+func textsOf(fg *graph.Graph, symbol string, most int) (*texts, error) {
+	if most < 2 || most > longestText {
+		return nil, fmt.Errorf("a bound of %d: it is from 2 to %d", most, longestText)
+	}
+	sizes := append([]int{most}, slices.DeleteFunc(slices.Clone(shortTexts), func(n int) bool { return n == most })...)
+	list, err := rebind(fg, symbol, sizes, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range list[1:] {
+		if err := sameNodes(list[0].graph, b.graph); err != nil {
+			return nil, err
+		}
+	}
+	whole, err := wholeConstants(list)
+	if err != nil {
+		return nil, err
+	}
+	return &texts{fg, list, whole}, nil
 }
 
 // length is what the lowering of a model with a free length knows of it.

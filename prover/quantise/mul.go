@@ -51,7 +51,8 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 		out: v.shape, operand: func(id model.TensorID) (model.TensorID, []int) { return l.squeezed(id, v.shape) },
 	}
 	if part != nil {
-		w.shape, w.part = nil, kept
+		// One scale for what may be a number for every token and element.
+		w.channels, w.inner, w.shape, w.part = 1, t.Len(), nil, kept
 		for _, axis := range labels {
 			w.shape = append(w.shape, t.Shape[axis-len(v.shape)+len(t.Shape)])
 		}

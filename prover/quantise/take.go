@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
@@ -23,6 +24,9 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 	var rank int
 	if x := l.values[n.Inputs[0]]; x != nil {
 		id, rank = l.tensor(x), len(x.shape)
+		if l.open(n.Inputs[0], op.Axis) {
+			id = l.stretched(id, op.Axis)
+		}
 	} else {
 		t := l.fg.Consts[n.Inputs[0]]
 		id, rank = l.rows(v, n.Inputs[0], t), len(t.Shape)
@@ -44,6 +48,16 @@ func lowerTake(l *lowering, n *graph.Node, op graph.Take, v *value) {
 		}
 	}
 	v.id = l.virtual(v.name, v.shape, []model.Linear{{Coef: 1, Src: id, View: w}}, l.g.Tensors[id].Frac)
+}
+
+// stretched is a tensor as long along an axis of free length as that can be, with zeros
+// after its entries: public indexes are in one range for every length.
+func (l *lowering) stretched(id model.TensorID, axis int) model.TensorID {
+	t := l.g.Tensors[id]
+	shape := slices.Clone(t.Shape)
+	shape[axis] = l.length.bound
+	return l.add(model.Tensor{Name: t.Name, Shape: shape, Kind: model.Virtual, Frac: t.Frac, Min: min(t.Min, 0), Max: max(t.Max, 0),
+		Def: []model.Linear{{Coef: 1, Src: id, View: &model.View{Groups: identityGroups(len(shape))}}}})
 }
 
 // rows adds a constant of which rows are read, as precise as weights are, or as the

@@ -42,7 +42,7 @@ const (
 // weighted lowers v = x·weights + bias as a pending product with the finest
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
-	stats := l.stats.of(w.name, w.t, w.channels, w.inner)
+	stats := l.statsOf(w)
 	most := 0.0
 	for _, c := range stats {
 		most = math.Max(most, c.max)

@@ -142,6 +142,7 @@ type weightStats struct {
 	values  map[string]ints.Ints
 	columns madeColumns
 	bands   map[*graph.Tensor]band // of masks
+	texts   *texts                 // of the graph that is quantised
 }
 
 // fill computes the values of fixed tensors, but for those that the last model has,
@@ -196,6 +197,30 @@ func (w *weightStats) of(name string, t *constantWeights, channels, inner int) [
 	}
 	w.m[key] = s
 	return s
+}
+
+// statsOf are the statistics of the channels of weights: of those that are part of a
+// larger constant, by which values are multiplied entry by entry, the greatest of all.
+func (l *lowering) statsOf(w weighting) []channelStats {
+	if w.part == nil {
+		return l.stats.of(w.name, w.t, w.channels, w.inner)
+	}
+	key := statsKey{name: w.name, by: w.t.by}
+	if s, ok := l.stats.m[key]; ok {
+		return s
+	}
+	var c channelStats
+	for i := range w.t.Len() {
+		x := w.t.At(i)
+		c.pos, c.neg = math.Max(c.pos, x), math.Max(c.neg, -x)
+	}
+	c.max = math.Max(c.pos, c.neg)
+	c.squares = float64(c.max * c.max)
+	if l.stats.m == nil {
+		l.stats.m = map[statsKey][]channelStats{}
+	}
+	l.stats.m[key] = []channelStats{c}
+	return l.stats.m[key]
 }
 
 // add takes in a channel's weights. Signs are as good as random, so there are no

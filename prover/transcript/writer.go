@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -45,10 +46,17 @@ func (w *Writer) SendDigest(d poseidon2.Digest) { w.SendM31(d[:]...) }
 
 // HintM31 appends base-field elements without absorbing them.
 func (w *Writer) HintM31(v ...field.M31) {
-	for _, e := range v {
-		w.proof = binary.LittleEndian.AppendUint32(w.proof, uint32(e))
+	n := len(w.proof)
+	w.Grow(LimbBytes * len(v))
+	w.proof = w.proof[:n+LimbBytes*len(v)]
+	for i, e := range v {
+		binary.LittleEndian.PutUint32(w.proof[n+LimbBytes*i:], uint32(e))
 	}
 }
+
+// Grow makes room for that many bytes to come, which saves copying the proof while it
+// grows.
+func (w *Writer) Grow(bytes int) { w.proof = slices.Grow(w.proof, bytes) }
 
 // HintQM31 appends elements of K, four limbs each, without absorbing them.
 func (w *Writer) HintQM31(v ...field.QM31) {

@@ -33,6 +33,8 @@ type Result struct {
 	Bytes int64
 	// Saturated has an element for each table that the key marks rows of.
 	Saturated []Saturation
+	// Written says what the model wrote, if the key says that it does.
+	Written *Written
 }
 
 // Saturation is how often a run looked up rows of a table that the key marks as
@@ -75,6 +77,12 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	if v.inputs, v.outputs, err = in.Public(p.Graph); err != nil {
 		return nil, err
 	}
+	var text *Written
+	if t := key.Text; t != nil && t.Generates {
+		if text, err = WrittenOf(t, v.inputs[0], v.inputs[1], v.outputs[0]); err != nil {
+			return nil, err
+		}
+	}
 	if err := v.run(); err != nil {
 		return nil, err
 	}
@@ -83,7 +91,7 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	}
 	return &Result{
 		Inputs: v.inputs, Outputs: v.outputs, Circuit: p.Graph, Bytes: in.Size(),
-		Strength: p.Strength(), Saturated: v.saturated(),
+		Strength: p.Strength(), Saturated: v.saturated(), Written: text,
 	}, nil
 }
 

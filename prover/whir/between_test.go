@@ -195,7 +195,7 @@ func (o *otherWords) Commit(ctx context.Context, l soundness.Level) (poseidon2.D
 		return root, err
 	}
 	// Another codeword in the place of the true one: a random row's.
-	other := commitFolded(randomTable(o.rng, len(o.pair.f)), l)
+	other := commitFolded(randomTable(o.rng, len(o.pair.F)), l)
 	row := o.folded[0]
 	for p := range 1 << l.LogDomain() {
 		if p*o.agree>>l.LogDomain() == (p+1)*o.agree>>l.LogDomain() {

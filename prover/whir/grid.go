@@ -10,7 +10,7 @@ import (
 
 // The sumcheck over the first row variables, before anything is folded.
 //
-// View the table of rows as 2^w long rows, w ≤ GridVars. With their columns summed
+// View the table of rows as 2^w long rows, w ≤ gridVars. With their columns summed
 // away, the product of the stack and the functional is a polynomial of degree 2
 // in each of the w variables that number them,
 //
@@ -22,9 +22,9 @@ import (
 // committed value. Only then the long rows are folded into one over K, of a 2^w-th
 // of the length, and the other row variables are bound there.
 
-// GridVars is the largest w. One more variable makes the pass over the rows half
+// gridVars is the largest w. One more variable makes the pass over the rows half
 // as long again, one fewer doubles the tables over K.
-const GridVars = 4
+const gridVars = 4
 
 // grid holds g over {0, 1, ∞}^vars, variable 0 most significant, ∞ last.
 type grid struct {
@@ -47,23 +47,19 @@ func thirds(t []field.QM31) (at0, at1, atInf []field.QM31) {
 	return t[:n], t[n : 2*n], t[2*n:]
 }
 
-// bindRows runs the sumcheck over all variables of the grid, which it uses up,
-// and returns the challenges. round sends a round's sums and draws its challenge.
-func (g grid) bindRows(round func(Sums) (field.QM31, error)) ([]field.QM31, error) {
-	point := make([]field.QM31, g.vars)
-	t := g.values
-	for i := range point {
-		at0, at1, atInf := thirds(t)
-		var err error
-		if point[i], err = round(Sums{cubeSum(at0), cubeSum(atInf)}); err != nil {
-			return nil, err
-		}
-		for k, v0 := range at0 {
-			at0[k] = roundValue(v0, atInf[k], v0.Add(at1[k]), point[i])
-		}
-		t = at0
+// round returns the sums of a round over the first variable.
+func (g *grid) round() Sums {
+	at0, _, atInf := thirds(g.values)
+	return Sums{cubeSum(at0), cubeSum(atInf)}
+}
+
+// bind binds the first variable.
+func (g *grid) bind(r field.QM31) {
+	at0, at1, atInf := thirds(g.values)
+	for k, v0 := range at0 {
+		at0[k] = roundValue(v0, atInf[k], v0.Add(at1[k]), r)
 	}
-	return point, nil
+	g.vars, g.values = g.vars-1, at0
 }
 
 // cubeSum returns the sum of a grid table over {0,1}^n.

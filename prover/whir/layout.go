@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
 
@@ -191,15 +192,23 @@ func partWeights(x field.M31, shift, n int) []field.M31 {
 // leaves are the tree's at the positions that leafPositions gives.
 func (l *Layout) addValues(values []field.QM31, leaves [][]field.M31, positions []uint64, points []field.M31, weights []field.QM31, shift int) {
 	parts := l.parts(shift)
-	leaf := -1 // number of the leaf in hand
-	for k, p := range positions {
-		if k == 0 || p>>shift != positions[k-1]>>shift {
-			leaf++
+	numbers := make([]int, len(positions)) // of the leaves
+	for k := 1; k < len(positions); k++ {
+		numbers[k] = numbers[k-1]
+		if positions[k]>>shift != positions[k-1]>>shift {
+			numbers[k]++
 		}
-		w := partWeights(points[k], shift, parts)
-		values[k] = values[k].Add(l.fold(leaves[leaf], w, weights, shift))
 	}
+	parallel.For(len(positions), 1+leafGrain/(1+l.Rows()), func(from, to int) {
+		for k := from; k < to; k++ {
+			w := partWeights(points[k], shift, parts)
+			values[k] = values[k].Add(l.fold(leaves[numbers[k]], w, weights, shift))
+		}
+	})
 }
+
+// leafGrain is the least number of a leaf's values worth a goroutine.
+const leafGrain = 1 << 13
 
 // parts returns how many parts of a table row, from part 0 on, have rows: no more
 // than there are rows if groups begin with table rows, however many the slots.

@@ -2,10 +2,12 @@ package whir
 
 import (
 	"context"
+	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -14,7 +16,10 @@ import (
 // local implements [Passes] in this process's memory.
 type local struct {
 	rows   *stackRows
-	pair   pair
+	q      *Functional  // until rows are folded
+	grid   grid         // of the first variables
+	point  []field.QM31 // the challenges that they are bound to
+	pair   Pair         // of the others
 	folded []*foldedWords
 }
 
@@ -28,21 +33,25 @@ func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, row
 	return &local{rows: loadRows(first.RowVars, first.FoldVars, layouts, srcs, rowOffsets)}
 }
 
-// Grid implements Passes.
-func (l *local) Grid(ctx context.Context, vars int, q *Functional) ([]field.QM31, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return productGrid(l.rows, vars, q).values, nil
-}
-
-// Fold implements Passes.
-func (l *local) Fold(ctx context.Context, weights []field.QM31, q *Functional) error {
+// Begin implements Passes.
+func (l *local) Begin(ctx context.Context, q *Functional) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	l.pair = pair{f: l.rows.fold(weights), q: q.folded(weights, len(l.rows.rows))}
+	l.q = q
+	l.grid = productGrid(l.rows, min(gridVars, bits.TrailingZeros(uint(len(l.rows.rows)))), q)
+	l.fold()
 	return nil
+}
+
+// fold makes the tables once the grid has no variables left.
+func (l *local) fold() {
+	if l.grid.vars > 0 {
+		return
+	}
+	weights := poly.EqTable(l.point)
+	l.pair = Pair{F: l.rows.fold(weights), Q: l.q.folded(weights, len(l.rows.rows))}
+	l.q = nil
 }
 
 // Columns implements Passes.
@@ -58,7 +67,10 @@ func (l *local) Round(ctx context.Context) (Sums, error) {
 	if err := ctx.Err(); err != nil {
 		return Sums{}, err
 	}
-	return l.pair.round(), nil
+	if l.grid.vars > 0 {
+		return l.grid.round(), nil
+	}
+	return l.pair.Round(), nil
 }
 
 // Bind implements Passes.
@@ -66,19 +78,25 @@ func (l *local) Bind(ctx context.Context, r field.QM31) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	l.pair.bind(r)
+	if l.grid.vars > 0 {
+		l.grid.bind(r)
+		l.point = append(l.point, r)
+		l.fold()
+		return nil
+	}
+	l.pair.Bind(r)
 	return nil
 }
 
 // Values implements Passes.
-func (l *local) Values(ctx context.Context) ([]field.QM31, error) { return l.pair.f, ctx.Err() }
+func (l *local) Values(ctx context.Context) ([]field.QM31, error) { return l.pair.F, ctx.Err() }
 
 // At implements Passes.
 func (l *local) At(ctx context.Context, z field.QM31) (field.QM31, error) {
 	if err := ctx.Err(); err != nil {
 		return field.Zero, err
 	}
-	return code.EvalAt(l.pair.f, z), nil
+	return code.EvalAt(l.pair.F, z), nil
 }
 
 // Add implements Passes.
@@ -86,7 +104,7 @@ func (l *local) Add(ctx context.Context, c *Constraints) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.addTo(l.pair.q)
+	c.addTo(l.pair.Q)
 	return nil
 }
 
@@ -95,7 +113,7 @@ func (l *local) Commit(ctx context.Context, level soundness.Level) (poseidon2.Di
 	if err := ctx.Err(); err != nil {
 		return poseidon2.Digest{}, err
 	}
-	row := commitFolded(l.pair.f, level)
+	row := commitFolded(l.pair.F, level)
 	l.folded = append(l.folded, row)
 	return row.nodes.Root(), nil
 }

@@ -42,16 +42,15 @@ type opener struct {
 
 func (o *opener) open() error {
 	o.s.absorb(o.w.Sponge)
-	point, err := o.foldLongRows()
-	if err != nil {
+	if err := o.passes.Begin(o.ctx, o.s.functional()); err != nil {
 		return err
 	}
 	levels := o.s.params.Levels
-	more, err := o.bind(levels[0].FoldVars-len(point), levels[0].FoldGrind)
+	point, err := o.bind(levels[0].FoldVars, levels[0].FoldGrind)
 	if err != nil {
 		return err
 	}
-	weights := poly.EqTable(append(point, more...)) // of the rows of the level being opened
+	weights := poly.EqTable(point) // of the rows of the level being opened
 	last := len(levels) - 1
 	for i := range last {
 		if weights, err = o.level(i, weights); err != nil {
@@ -59,23 +58,6 @@ func (o *opener) open() error {
 		}
 	}
 	return o.finish(weights)
-}
-
-// foldLongRows proves the sumcheck over the first row variables, and returns
-// their challenges.
-func (o *opener) foldLongRows() ([]field.QM31, error) {
-	first := o.s.params.Levels[0]
-	vars := min(first.FoldVars, GridVars)
-	q := o.s.functional()
-	values, err := o.passes.Grid(o.ctx, vars, q)
-	if err != nil {
-		return nil, err
-	}
-	point, err := grid{vars, values}.bindRows(func(s Sums) (field.QM31, error) { return o.round(s, first.FoldGrind) })
-	if err != nil {
-		return nil, err
-	}
-	return point, o.passes.Fold(o.ctx, poly.EqTable(point), q)
 }
 
 // level commits to the folded row of level i, opens the level before it at

@@ -7,17 +7,18 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// pair are the tables f and q of [Passes] in memory.
-type pair struct{ f, q []field.QM31 }
+// Pair are two tables of one length in memory, such as f and q of [Passes].
+type Pair struct{ F, Q []field.QM31 }
 
 // pairGrain is the least number of entries worth a goroutine.
 const pairGrain = 1 << 10
 
-func (p *pair) round() (s Sums) {
-	h := len(p.f) / 2
+// Round is described at Passes.
+func (p *Pair) Round() (s Sums) {
+	h := len(p.F) / 2
 	var mu sync.Mutex
 	parallel.For(h, pairGrain, func(lo, hi int) {
-		z, t := field.RoundSums(halves(p.f, lo, hi), halves(p.q, lo, hi))
+		z, t := field.RoundSums(halves(p.F, lo, hi), halves(p.Q, lo, hi))
 		mu.Lock()
 		defer mu.Unlock()
 		s.Zero, s.Top = s.Zero.Add(z), s.Top.Add(t)
@@ -25,9 +26,10 @@ func (p *pair) round() (s Sums) {
 	return s
 }
 
-func (p *pair) bind(r field.QM31) {
-	foldTable(&p.f, r)
-	foldTable(&p.q, r)
+// Bind is described at Passes.
+func (p *Pair) Bind(r field.QM31) {
+	foldTable(&p.F, r)
+	foldTable(&p.Q, r)
 }
 
 // halves returns entries from lo to hi of a table with its first variable free.

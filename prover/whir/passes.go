@@ -16,19 +16,14 @@ import (
 //
 // The data are first the rows of all trees in their places in one table of
 // 2^FoldVars rows of 2^RowVars values, zero where no tree has one (see
-// layout.go). After Fold they are, beside that, two tables f and q over K of one power-of-two length, of which
-// the claim is Σ_x f(x)·q(x).
+// layout.go). After Begin they are, beside that, two tables f and q over K of one
+// power-of-two length, of which the claim is Σ_x f(x)·q(x). As long as variables that
+// number rows are free, implementations need not have these tables: until FoldVars
+// variables are bound, only Round and Bind are asked for.
 type Passes interface {
-	// Grid views the rows as 2^vars long rows, vars ≤ FoldVars, one after the
-	// other, sums the columns away and returns the products of rows and
-	// functional for every variable that numbers long rows at 0, at 1 and at ∞
-	// (the leading coefficient): 3^vars values, the first variable's third of the
-	// table at 0 first and that at ∞ last.
-	Grid(ctx context.Context, vars int, q *Functional) ([]field.QM31, error)
-	// Fold makes f and q what the long rows, as many as there are weights, of the
-	// table and of the functional fold to: f[x] = Σ_h weights[h]·(long row h)[x],
-	// q likewise.
-	Fold(ctx context.Context, weights []field.QM31, q *Functional) error
+	// Begin makes f and q the table of rows and the functional: it comes once, before
+	// all rounds.
+	Begin(ctx context.Context, q *Functional) error
 	// Columns returns a tree's columns at the positions, strictly increasing, of
 	// the codewords of its rows.
 	Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error)

@@ -53,6 +53,9 @@ func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 
 // writeLeaves writes leaves and their path as hints.
 func writeLeaves(w *transcript.Writer, leaves Leaves) {
+	if n := len(leaves.Values); n > 0 {
+		w.Grow(transcript.LimbBytes * n * len(leaves.Values[0]))
+	}
 	for _, leaf := range leaves.Values {
 		w.HintM31(leaf...)
 	}

@@ -170,7 +170,7 @@ type cheat struct {
 	sample      func(s *sample)                             // changes an out-of-domain answer
 	positions   func(p []uint64) []uint64                   // opens other positions
 	final       func(row, q []field.QM31, claim field.QM31) // changes the last row
-	adjustClaim func(p *pair, claim field.QM31)             // changes the tables after constraints are joined
+	adjustClaim func(p *Pair, claim field.QM31)             // changes the tables after constraints are joined
 }
 
 // cheating are the passes of a dishonest prover. Whatever they open are true
@@ -208,7 +208,7 @@ func (c *cheating) Leaves(ctx context.Context, n int, positions []uint64) (Leave
 
 func (c *cheating) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
 	if c.cheat.folded != nil {
-		c.cheat.folded(c.pair.f)
+		c.cheat.folded(c.pair.F)
 	}
 	root, err := c.local.Commit(ctx, l)
 	if c.cheat.words != nil {
@@ -238,7 +238,7 @@ func (c *cheating) Add(ctx context.Context, cs *Constraints) error {
 
 func (c *cheating) Values(ctx context.Context) ([]field.QM31, error) {
 	if c.cheat.final != nil {
-		c.cheat.final(c.pair.f, c.pair.q, c.o.claim)
+		c.cheat.final(c.pair.F, c.pair.Q, c.o.claim)
 	}
 	return c.local.Values(ctx)
 }
@@ -306,7 +306,7 @@ func TestRejectDishonest(t *testing.T) {
 			// Proves a claim on other rows, but opens the committed ones.
 			"other rows": {&other, cheat{opened: o}},
 			// Makes a false claim true of the folded row.
-			"wrong fold": {&wrong, cheat{adjustClaim: func(p *pair, claim field.QM31) { fixClaim(p.f, p.q, claim) }}},
+			"wrong fold": {&wrong, cheat{adjustClaim: func(p *Pair, claim field.QM31) { fixClaim(p.F, p.Q, claim) }}},
 			// Commits to another folded row than the one that fits the queries.
 			"other folded row": {o, cheat{folded: func(f []field.QM31) { f[9] = f[9].AddM31(1) }}},
 			// Commits to a word far from the code: one row is random.

@@ -548,6 +548,26 @@ for name, n in (("two", 2), ("three", 3)):
         support_vectors=[float(v) for v in rng.normal(size=6 * n)], coefficients=[float(v) for v in rng.normal(size=2 * n * (n - 1))], rho=[0.1, -0.2, 0.15][: n * (n - 1) // 2]),
         node("Cast", ["l"], ["y"], to=1), node("Identity", ["p"], ["z"])], {"x": rand(6, 3, lo=-1, hi=1)}, outputs=("y", "z"))
 
+# Bodies.
+def body(nodes, inputs, outputs, consts=None):
+    """A graph; inputs and outputs are names with types and shapes."""
+    info = lambda list: [helper.make_tensor_value_info(*v) for v in list]
+    return helper.make_graph(nodes, "body", info(inputs), info(outputs), [numpy_helper.from_array(v, k) for k, v in (consts or {}).items()])
+
+
+FLOAT, BOOL, INT64 = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64
+case("if_computed", 17, [node("ReduceSum", ["x"], ["s"], keepdims=0), node("Greater", ["s", "zero"], ["c"]), node("Relu", ["x"], ["r"]),
+    node("If", ["c"], ["y"], then_branch=body([node("Mul", ["r", "two"], ["t"])], [], [("t", FLOAT, [2, 3])], {"two": np.array(2, F)}), else_branch=body([node("Tanh", ["x"], ["t"])], [], [("t", FLOAT, [2, 3])]))],
+    {"x": rand(2, 3)}, {"zero": np.array(0, F)})
+case("loop", 17, node("Loop", ["m", "on", "x"], ["y", "z"], body=body(
+    [node("Cast", ["i"], ["f"], to=1), node("Add", ["v", "f"], ["a"]), node("Mul", ["a", "w"], ["n"]), node("Identity", ["on_in"], ["on_out"]), node("Relu", ["n"], ["p"])],
+    [("i", INT64, []), ("on_in", BOOL, []), ("v", FLOAT, [3])], [("on_out", BOOL, []), ("n", FLOAT, [3]), ("p", FLOAT, [3])])),
+    {"x": rand(3)}, {"m": np.array(4, I), "on": np.array(True), "w": np.array([0.5, -0.25, 1], F)}, outputs=("y", "z"))
+case("scan", 17, node("Scan", ["h", "x"], ["y", "z"], num_scan_inputs=1, scan_input_directions=[1], scan_input_axes=[1], scan_output_axes=[1], body=body(
+    [node("Add", ["s", "e"], ["a"]), node("Tanh", ["a"], ["n"]), node("Mul", ["n", "n"], ["q"])],
+    [("s", FLOAT, [2]), ("e", FLOAT, [2])], [("n", FLOAT, [2]), ("q", FLOAT, [2])])),
+    {"h": rand(2), "x": rand(2, 4)}, outputs=("y", "z"))
+
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)

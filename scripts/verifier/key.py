@@ -9,13 +9,14 @@ from . import circuit, graph
 from .errors import require
 from .field import P
 from .protobuf import decode
-from .schema import FIXED, Graph, Key, Security
+from .schema import FIXED, PUBLIC, Graph, Key, Security
 
 MAGIC = b"PM.key\r\n"
 VERSION = 2
 MOST_BYTES = 32 << 20
 MOST_FILES = 1 << 16
 MOST_RANGES = 3 << 20
+MOST_ENDS = 1 << 10
 MOST_TARGET = 120
 MOST_GRIND = 24
 MOST_ROW_VARS = 29
@@ -28,6 +29,7 @@ class VerifyingKey:
     security: Security
     root: tuple  # digest of the fixed tensors' tree, empty without any
     row_vars: int  # log2 of the length of its rows
+    text: object = None  # what tokens mean, None for other models
 
 
 def read(data):
@@ -47,8 +49,10 @@ def read(data):
     require(0 < key.row_vars <= MOST_ROW_VARS if fixed else key.row_vars == 0, "the length of the key's rows")
     if key.source is not None:
         _check_source(key.source)
+    if key.text is not None:
+        _check_text(key.text, key.graph)
     commitment = hashlib.sha256(b"prove-model key\n" + data).digest()
-    return VerifyingKey(commitment, key.graph, security, root, key.row_vars)
+    return VerifyingKey(commitment, key.graph, security, root, key.row_vars, key.text)
 
 
 def _digest(data):
@@ -56,6 +60,22 @@ def _digest(data):
     limbs = struct.unpack(f"<{len(data) // 4}I", data)
     require(all(limb < P for limb in limbs), "a limb of the key's root is not below p")
     return limbs
+
+
+def _check_text(text, graph):
+    """What tokens mean."""
+    require(len(text.tokenizer) in (0, 32) and (not text.tokenizer or any(text.tokenizer)), "text: its tokenizer")
+    require(len(text.ends) <= MOST_ENDS and all(a < b for a, b in zip(text.ends, text.ends[1:])) and max(text.ends, default=0) < 1 << 30,
+            "text: the tokens that end one")
+    wired = {group.ids for view in _views(graph) for group in view.groups if group.map == PUBLIC}
+    require(graph.inputs and graph.inputs[0] in wired, "text: its first input is not tokens")
+    if text.writes:
+        require(len(graph.inputs) == 2 and len(graph.outputs) == 1 and graph.inputs[1] in wired, "text: its inputs and outputs")
+
+
+def _views(graph):
+    summands = [l for t in graph.tensors for l in t.definition] + [l for s in graph.steps if s.accumulator for l in s.accumulator.linear]
+    return [l.view for l in summands if l.view is not None]
 
 
 def _check_source(source):

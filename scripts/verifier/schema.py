@@ -159,12 +159,20 @@ class Source:
 
 
 @dataclass
+class Text:
+    tokenizer: bytes = pb.binary(1)
+    ends: list = pb.packed_uint32(2)
+    writes: int = pb.enum(3, 2)
+
+
+@dataclass
 class Key:
     graph: Graph = pb.message(1, Graph)
     root: bytes = pb.binary(2)
     security: Security = pb.message(3, Security)
     row_vars: int = pb.uint32(4)
     source: Source = pb.message(5, Source)
+    text: Text = pb.message(6, Text)
 
 
 @dataclass

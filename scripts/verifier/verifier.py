@@ -44,9 +44,32 @@ class Verifier:
                     f"{what}: an entry is out of its tensor's range")
         return [message.values for message in messages]
 
+    def written(self):
+        """Which tokens come before and in the text that the model wrote, and whether it ended; None if the key is not for that.
+        Raises Invalid unless every one of the latter has the greatest logit, the first of several."""
+        text = self.vk.text
+        if text is None or not text.writes:
+            return None
+        (ids, positions), logits = self.inputs, self.outputs[0]
+        width, rest = divmod(len(logits), len(positions))
+        require(rest == 0, "logits at a part of a position")
+        first, count = positions[0] + 1, 1
+        while count < len(positions) and positions[count] == positions[count - 1] + 1:
+            count += 1
+        require(all(p == positions[count - 1] for p in positions[count:]), "the positions do not follow each other")
+        require(first + count <= len(ids), "a text longer than the tokens")
+        tokens = ids[first:first + count]
+        for i, token in enumerate(tokens):
+            row = logits[i * width:(i + 1) * width]
+            require(row.index(max(row)) == token, f"token {i} of the text is not the model's")
+            require(i == count - 1 or token not in text.ends, "the text goes on after its end")
+        require(all(token == tokens[-1] for token in ids[first + count:]), "the tokens after the text are not its last")
+        return ids[:first], tokens, tokens[-1] in text.ends
+
     def verify(self):
         """Raises Invalid unless the proof holds. Then saturated has, by table that has
         saturated rows, how often these are looked up."""
+        self.text = self.written()
         main = self._start()
         forks = [self._chunk(main, chunk) for chunk in range(len(self.circuit.steps))]
         self.saturated = {i: sum(fork.saturated.get(i, 0) for fork in forks)

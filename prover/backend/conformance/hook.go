@@ -70,12 +70,8 @@ type hookedOpening struct {
 	of whir.Passes
 }
 
-func (s hookedOpening) Grid(ctx context.Context, vars int, q *whir.Functional) ([]field.QM31, error) {
-	return through(s.hook, func() ([]field.QM31, error) { return s.of.Grid(ctx, vars, q) })
-}
-
-func (s hookedOpening) Fold(ctx context.Context, weights []field.QM31, q *whir.Functional) error {
-	return s.hook(func() error { return s.of.Fold(ctx, weights, q) })
+func (s hookedOpening) Begin(ctx context.Context, q *whir.Functional) error {
+	return s.hook(func() error { return s.of.Begin(ctx, q) })
 }
 
 func (s hookedOpening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Need is the device memory, in bytes, that a proof takes if all of it is made
@@ -149,30 +148,36 @@ func commitNeed(c *backend.Commitment, piece int) int64 {
 	return need
 }
 
-// openNeed is that of Open: the rows of all stacks in 32 bits, two tables of K
-// over what the long rows fold to, and on top either a few rows' codewords or
-// what the later levels commit to.
+// openNeed is that of Open: rows that must be packed, and beside them what the dots
+// take first, then tables of K over what the long rows fold to, and on top either the
+// weights of the first queries or what the later levels commit to.
 func openNeed(p *plan.Plan, piece int) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
-	var rows, columns, later int64
-	domain := 0
-	for _, l := range levels {
-		domain = max(domain, l.LogDomain())
-	}
-	blocks := 0
+	var packed, all, columns, later, weights int64
+	var spans []span
 	for i := range p.Trees {
 		s := &p.Trees[i]
 		shift := first.RowVars - s.RowVars
-		rows += int64(4*len(s.TableRows(shift))) << first.RowVars
-		own := int64(4*rowsAtOnce(s.Rows(), s.LogDomain(), piece)) << s.LogDomain()
+		t := &packer{c: s.Commitment, stacks: expectedStacks(p.Graph, &s.Commitment)}
+		_, size := t.findRows(s.TableRows(shift), shift)
+		packed += int64(size)
+		panels := (first.Queries + 3) / 4
+		own := 12*int64(first.Queries*s.Rows()) + int64(max(1, min(panels, panelBytes/kernels.PanelBytes(s.RowVars)))*kernels.PanelBytes(s.RowVars))
+		own += int64(kernels.PointScratch(s.RowVars, first.Queries))
 		if shift > 0 {
-			own += own >> s.LogBlowup
+			own += int64(min(piece, size))
 		}
 		columns = max(columns, own)
 		for i, part := range s.Parts {
-			if i == 0 || part.Stack != s.Parts[i-1].Stack {
-				blocks += len(part.Stack.Blocks)
+			if i > 0 && part.Stack == s.Parts[i-1].Stack {
+				continue
+			}
+			all += int64(part.Stack.Size)
+			for _, b := range part.Stack.Blocks {
+				// Most tensors have two claims, and a block a part of each.
+				x := span{rows: 1 << max(0, b.Bits-first.RowVars), vars: min(b.Bits, first.RowVars), dense: shift == 0}
+				spans = append(spans, x, x)
 			}
 		}
 	}
@@ -180,12 +185,40 @@ func openNeed(p *plan.Plan, piece int) int64 {
 		// Limbs of the rows while they are encoded, codewords and digests as long as
 		// the opening lasts.
 		columns = max(columns, int64(elementBytes)<<(l.FoldVars+l.RowVars))
-		later += int64(elementBytes)<<(l.FoldVars+l.LogDomain()) + 2*digestBytes<<l.LogDomain()
+		later += int64(elementBytes)<<(l.FoldVars+l.LogDomain()) + 2*digestBytes<<l.LogDomain() + 4<<l.LogDomain()
 	}
-	folded := int64(elementBytes) << (first.FoldVars - min(first.FoldVars, whir.GridVars) + first.RowVars)
-	// A claim's eq weights on a block of its tensor are a product of two tables;
-	// most tensors have two claims.
-	high, low := kernels.WeightSizes(first.RowVars)
-	weights := int64(2*blocks*elementBytes) * int64(high+low)
-	return rows + 4<<domain + 2*folded + weights + later + columns
+	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, int(all))
+	panels := map[int]int64{} // of a class
+	var dots int64
+	for _, x := range spans {
+		high, low := kernels.WeightSizes(x.vars)
+		weights += elementBytes * int64(high+low)
+		if x.onTensorCores() {
+			panels[x.vars] += int64(kernels.PanelBytes(x.vars))
+		}
+		dots += 48 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
+	}
+	var most int64
+	for _, size := range panels {
+		most = max(most, min(size, panelBytes))
+	}
+	return packed + weights + max(most+dots, 2*int64(elementBytes*n)<<first.RowVars+later+columns)
+}
+
+// expectedStacks describes a commitment's stacks with tensors of the widths that their
+// ranges need.
+func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
+	var stacks []*deviceStack
+	for i, part := range c.Parts {
+		if i > 0 && part.Stack == c.Parts[i-1].Stack {
+			stacks = append(stacks, stacks[i-1])
+			continue
+		}
+		h, err := newHostStack(g, part.Stack, func(id model.TensorID) (*Tensor, error) {
+			return &Tensor{Ptr: rowAlignment, Width: widthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
+		})
+		check(err) // there is none
+		stacks = append(stacks, &deviceStack{hostStack: *h})
+	}
+	return stacks
 }

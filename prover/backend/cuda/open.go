@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/whir"
@@ -26,20 +27,27 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (_ whir.Passes
 type opening struct {
 	a      *scope
 	rows   *rows
-	tables *tables
+	sums   *rowSums     // of the first variables, nil once they are bound
+	tables *tables      // of the others
 	folded []*foldedRow // nil once opened
 	search search
 }
 
-// Grid implements whir.Passes.
-func (o *opening) Grid(ctx context.Context, vars int, q *whir.Functional) ([]field.QM31, error) {
-	return pass(ctx, func() []field.QM31 { return o.rows.grid(vars, q) })
+// Begin implements whir.Passes.
+func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	o.sums = o.rows.begin(q)
+	o.fold()
+	return nil
 }
 
-// Fold implements whir.Passes.
-func (o *opening) Fold(ctx context.Context, weights []field.QM31, q *whir.Functional) (err error) {
-	o.tables, err = pass(ctx, func() *tables { return o.rows.fold(weights, q) })
-	return err
+// fold makes the tables once the sums have no variables left.
+func (o *opening) fold() {
+	if o.sums.vars == 0 {
+		o.tables = o.rows.fold(poly.EqTable(o.sums.point), o.sums.q)
+		o.sums = nil
+	}
 }
 
 // Columns implements whir.Passes.
@@ -48,12 +56,22 @@ func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([]
 }
 
 // Round implements whir.Passes.
-func (o *opening) Round(ctx context.Context) (whir.Sums, error) { return pass(ctx, o.tables.round) }
+func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
+	if o.sums != nil {
+		return o.sums.pair.Round(), ctx.Err()
+	}
+	return pass(ctx, o.tables.round)
+}
 
 // Bind implements whir.Passes.
 func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
 	defer catch(&err)
 	check(ctx.Err())
+	if o.sums != nil {
+		o.sums.bind(r)
+		o.fold()
+		return nil
+	}
 	o.tables.bind(r)
 	return nil
 }
@@ -110,99 +128,6 @@ func (o *opening) Close() {
 		}
 	}
 	o.a.close()
-}
-
-// rows are the rows of all trees on the device.
-type rows struct {
-	b       *Backend
-	a       *scope
-	rowVars int
-	trees   []placed
-	at      []kernels.Ptr // where row i of the table is, 0 for zeros
-	device  kernels.Ptr   // the same on the device
-	code    *encoder
-	weights *weights // of the functional
-}
-
-// placed is a tree's place in the table.
-type placed struct {
-	*packer
-	shift    int // see whir.Layout
-	firstRow uint64
-}
-
-// loadRows packs the stacks.
-func (b *Backend) loadRows(a *scope, o backend.Opening) *rows {
-	first := o.Params.Levels[0]
-	domain := 0
-	for _, l := range o.Params.Levels {
-		domain = max(domain, l.LogDomain())
-	}
-	r := &rows{b: b, a: a, rowVars: first.RowVars, at: make([]kernels.Ptr, 1<<first.FoldVars), code: newEncoder(a, domain)}
-	for i, c := range o.Commitments {
-		t := placed{b.newPacker(a, c), first.RowVars - c.RowVars, o.RowOffsets[i]}
-		numbers := c.TableRows(t.shift)
-		values := newArray[int32](a, len(numbers)<<r.rowVars)
-		t.tableRows(values, numbers, t.shift)
-		for k, n := range numbers {
-			r.at[t.firstRow+n] = values.Offset(k<<r.rowVars, kernels.SizeM31)
-		}
-		r.trees = append(r.trees, t)
-	}
-	r.device = newCopy(a, r.at)
-	return r
-}
-
-// fold is described at whir.Passes.
-func (r *rows) fold(coefs []field.QM31, q *whir.Functional) *tables {
-	n := len(r.at) / len(coefs)
-	size := n << r.rowVars
-	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
-	c := newCopy(r.a, coefs)
-	check(kernels.FoldRows(r.a, t.f, r.device, r.rowVars, n, c, len(coefs)))
-	t.q = foldFunctional(r.a, r.weightsOf(q), coefs, q, n)
-	return t
-}
-
-// columns is described at whir.Passes.
-func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
-	a := newScope(r.a)
-	defer a.close()
-	t := &r.trees[tree]
-	domain, total := t.c.LogDomain(), t.c.Rows()
-	atOnce := rowsAtOnce(total, domain, r.b.m.piece)
-	words := newArray[uint32](a, atOnce<<domain)
-	leaves := newArray[field.M31](a, total*len(positions))
-	where := newCopy(a, positions)
-	var own kernels.Ptr // rows of the tree, where those of the table are longer
-	if t.shift > 0 {
-		own = newArray[int32](a, atOnce<<t.c.RowVars)
-	}
-	done := 0
-	for i, g := range t.c.Groups {
-		for first := 0; first < g.Rows; first += atOnce {
-			n := min(atOnce, g.Rows-first)
-			values := own
-			if t.shift > 0 {
-				t.rows(own, i, first, n)
-			} else {
-				values = r.at[t.firstRow+g.First+uint64(first)]
-			}
-			r.code.encode(words, values, n, t.c.RowVars, domain)
-			check(kernels.GatherColumns(a, leaves.Offset(done, kernels.SizeM31), total, words, 1<<domain, n, where, len(positions)))
-			done += n
-		}
-	}
-	return split(fetch[field.M31](a, leaves, total*len(positions)), total)
-}
-
-// split cuts a slice into pieces of n elements.
-func split(v []field.M31, n int) [][]field.M31 {
-	pieces := make([][]field.M31, len(v)/n)
-	for i := range pieces {
-		pieces[i] = v[i*n : (i+1)*n : (i+1)*n]
-	}
-	return pieces
 }
 
 // search looks for nonces on the device.

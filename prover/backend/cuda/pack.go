@@ -19,10 +19,10 @@ type packer struct {
 	stacks []*deviceStack // by group
 }
 
-// deviceStack is a stack whose tensors are on the device.
+// deviceStack is a stack whose tensors are on the device, with its description there.
 type deviceStack struct {
-	offsets, blocks, axes kernels.Ptr
-	count                 int
+	hostStack
+	device kernels.Stack
 }
 
 func (b *Backend) newPacker(a *scope, c backend.Commitment) *packer {
@@ -44,24 +44,81 @@ func (b *Backend) newPacker(a *scope, c backend.Commitment) *packer {
 
 // newDeviceStack returns the error of a tensor that cannot be had.
 func (b *Backend) newDeviceStack(a *scope, s *model.Stack) (*deviceStack, error) {
-	var offsets []uint64
-	var blocks []kernels.StackBlock
-	var axes []kernels.StackAxis
+	h, err := newHostStack(b.g, s, b.find)
+	if err != nil {
+		return nil, err
+	}
+	d := kernels.Stack{Offsets: newCopy(a, h.offsets), Blocks: newCopy(a, h.blocks), Axes: newCopy(a, h.axes), Count: len(h.blocks)}
+	return &deviceStack{*h, d}, nil
+}
+
+// hostStack describes a stack to kernels.PackStack.
+type hostStack struct {
+	offsets []uint64
+	blocks  []kernels.StackBlock
+	axes    []kernels.StackAxis
+}
+
+// newHostStack describes a stack of g's tensors.
+func newHostStack(g *model.Graph, s *model.Stack, find func(model.TensorID) (*Tensor, error)) (*hostStack, error) {
+	h := &hostStack{}
 	for i := range s.Blocks {
 		blk := &s.Blocks[i]
-		t, err := b.find(blk.Tensor)
+		t, err := find(blk.Tensor)
 		if err != nil {
 			return nil, err
 		}
-		k, own := describe(blk, b.g.Tensors[blk.Tensor].Shape, t)
-		k.FirstAxis = uint64(len(axes))
-		offsets, blocks, axes = append(offsets, blk.Offset), append(blocks, k), append(axes, own...)
+		k, own := describe(blk, g.Tensors[blk.Tensor].Shape, t)
+		k.FirstAxis = uint64(len(h.axes))
+		h.offsets, h.blocks, h.axes = append(h.offsets, blk.Offset), append(h.blocks, k), append(h.axes, own...)
 	}
-	offsets = append(offsets, s.Size)
-	if len(axes) == 0 {
-		axes = make([]kernels.StackAxis, 1) // there is no empty memory
+	h.offsets = append(h.offsets, s.Size)
+	if len(h.axes) == 0 {
+		h.axes = make([]kernels.StackAxis, 1) // there is no empty memory
 	}
-	return &deviceStack{newCopy(a, offsets), newCopy(a, blocks), newCopy(a, axes), len(blocks)}, nil
+	return h, nil
+}
+
+// block returns the number of the block that has an entry of the stack.
+func (h *hostStack) block(entry uint64) int {
+	i, ok := slices.BinarySearch(h.offsets, entry)
+	if !ok {
+		i--
+	}
+	return i
+}
+
+// width returns the bytes that n entries need, 1 where there are none.
+func (h *hostStack) width(from, n uint64) int {
+	w := 1
+	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
+		w = max(w, int(h.blocks[k].Width))
+	}
+	return w
+}
+
+// rowAlignment is that of rows that kernels read 16 bytes at a time.
+const rowAlignment = 16
+
+// inPlace returns the address of n entries, a power of two, if they lie one behind the
+// other as bytes, and are aligned as a row is.
+func (h *hostStack) inPlace(from, n uint64) (kernels.Ptr, bool) {
+	k := h.block(from)
+	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
+		return 0, false
+	}
+	b := &h.blocks[k]
+	if b.Width != 1 || uint64(1)<<b.Run < n {
+		return 0, false
+	}
+	e := from - h.offsets[k]
+	at := b.Values + kernels.Ptr(e&(1<<b.Run-1))
+	e >>= b.Run
+	for _, axis := range h.axes[b.FirstAxis : b.FirstAxis+b.Axes] {
+		at += kernels.Ptr(e & (1<<axis.Bits - 1) * axis.Stride)
+		e >>= axis.Bits
+	}
+	return at, at%rowAlignment == 0
 }
 
 // describe returns a block of a tensor of the given shape and its axes, the last
@@ -85,12 +142,11 @@ func describe(b *model.Block, shape []int, t *Tensor) (kernels.StackBlock, []ker
 	return k, axes
 }
 
-// rows writes n rows of a group, from row first of it on, to dst.
+// rows writes n rows of a group, from row first of it on, to dst, in 32 bits.
 func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 	vars := p.c.RowVars
 	if p.host == nil {
-		from := uint64(p.c.Parts[group].First+first) << vars
-		p.pack(dst, n, group, kernels.StackRows{RowVars: uint64(vars), Rows: uint64(n), From: from})
+		check(kernels.PackStack(p.a, dst, n<<vars, uint64(p.c.Parts[group].First+first)<<vars, p.stacks[group].device))
 		return
 	}
 	for _, g := range p.c.Groups[:group] {
@@ -101,34 +157,4 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 		p.host.FillRow(first+i, row)
 		check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
 	}
-}
-
-// tableRows writes the table rows with the given numbers (whir.Layout.TableRows) to
-// dst, one after the other.
-func (p *packer) tableRows(dst kernels.Ptr, numbers []uint64, shift int) {
-	vars := p.c.RowVars + shift
-	if p.host != nil {
-		row := make([]int32, 1<<vars)
-		for i, r := range numbers {
-			p.c.FillTableRow(p.host, shift, r, row)
-			check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
-		}
-		return
-	}
-	if shift > 0 { // slots without a row
-		check(p.a.Clear(dst, len(numbers)*kernels.SizeM31<<vars))
-	}
-	for i, g := range p.c.Groups {
-		first, last := g.First>>shift, (g.First+uint64(g.Rows)-1)>>shift
-		at, _ := slices.BinarySearch(numbers, first)
-		p.pack(dst.Offset(at<<vars, kernels.SizeM31), int(last-first)+1, i, kernels.StackRows{
-			RowVars: uint64(p.c.RowVars), Shift: uint64(shift), First: g.First - first<<shift, Rows: uint64(g.Rows),
-			From: uint64(p.c.Parts[i].First) << p.c.RowVars,
-		})
-	}
-}
-
-func (p *packer) pack(dst kernels.Ptr, n, group int, r kernels.StackRows) {
-	s := p.stacks[group]
-	check(kernels.PackStack(p.a, dst, n, r, s.offsets, s.blocks, s.count, s.axes))
 }

@@ -27,6 +27,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Writes is what proofs say that the model wrote of the text.
+type Writes int32
+
+const (
+	Writes_NOTHING Writes = 0
+	// What follows a prompt: there is one more input, the positions that the logits,
+	// the only output, are of.
+	Writes_AFTER_PROMPT Writes = 1
+)
+
+// Enum value maps for Writes.
+var (
+	Writes_name = map[int32]string{
+		0: "NOTHING",
+		1: "AFTER_PROMPT",
+	}
+	Writes_value = map[string]int32{
+		"NOTHING":      0,
+		"AFTER_PROMPT": 1,
+	}
+)
+
+func (x Writes) Enum() *Writes {
+	p := new(Writes)
+	*p = x
+	return p
+}
+
+func (x Writes) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Writes) Descriptor() protoreflect.EnumDescriptor {
+	return file_key_proto_enumTypes[0].Descriptor()
+}
+
+func (Writes) Type() protoreflect.EnumType {
+	return &file_key_proto_enumTypes[0]
+}
+
+func (x Writes) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Writes.Descriptor instead.
+func (Writes) EnumDescriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{0}
+}
+
 // Mode is what the quantiser aims at.
 type Mode int32
 
@@ -60,11 +109,11 @@ func (x Mode) String() string {
 }
 
 func (Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[0].Descriptor()
+	return file_key_proto_enumTypes[1].Descriptor()
 }
 
 func (Mode) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[0]
+	return &file_key_proto_enumTypes[1]
 }
 
 func (x Mode) Number() protoreflect.EnumNumber {
@@ -73,7 +122,7 @@ func (x Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Mode.Descriptor instead.
 func (Mode) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{0}
+	return file_key_proto_rawDescGZIP(), []int{1}
 }
 
 type Soundness int32
@@ -108,11 +157,11 @@ func (x Soundness) String() string {
 }
 
 func (Soundness) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[1].Descriptor()
+	return file_key_proto_enumTypes[2].Descriptor()
 }
 
 func (Soundness) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[1]
+	return &file_key_proto_enumTypes[2]
 }
 
 func (x Soundness) Number() protoreflect.EnumNumber {
@@ -121,7 +170,7 @@ func (x Soundness) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Soundness.Descriptor instead.
 func (Soundness) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{1}
+	return file_key_proto_rawDescGZIP(), []int{2}
 }
 
 type Tensor_Kind int32
@@ -164,11 +213,11 @@ func (x Tensor_Kind) String() string {
 }
 
 func (Tensor_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[2].Descriptor()
+	return file_key_proto_enumTypes[3].Descriptor()
 }
 
 func (Tensor_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[2]
+	return &file_key_proto_enumTypes[3]
 }
 
 func (x Tensor_Kind) Number() protoreflect.EnumNumber {
@@ -177,7 +226,7 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6, 0}
+	return file_key_proto_rawDescGZIP(), []int{7, 0}
 }
 
 type Formula_Kind int32
@@ -220,11 +269,11 @@ func (x Formula_Kind) String() string {
 }
 
 func (Formula_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[3].Descriptor()
+	return file_key_proto_enumTypes[4].Descriptor()
 }
 
 func (Formula_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[3]
+	return &file_key_proto_enumTypes[4]
 }
 
 func (x Formula_Kind) Number() protoreflect.EnumNumber {
@@ -233,7 +282,7 @@ func (x Formula_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Formula_Kind.Descriptor instead.
 func (Formula_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7, 0}
+	return file_key_proto_rawDescGZIP(), []int{8, 0}
 }
 
 type Group_Map int32
@@ -272,11 +321,11 @@ func (x Group_Map) String() string {
 }
 
 func (Group_Map) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[4].Descriptor()
+	return file_key_proto_enumTypes[5].Descriptor()
 }
 
 func (Group_Map) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[4]
+	return &file_key_proto_enumTypes[5]
 }
 
 func (x Group_Map) Number() protoreflect.EnumNumber {
@@ -285,7 +334,7 @@ func (x Group_Map) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Group_Map.Descriptor instead.
 func (Group_Map) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10, 0}
+	return file_key_proto_rawDescGZIP(), []int{11, 0}
 }
 
 type Step_Kind int32
@@ -333,11 +382,11 @@ func (x Step_Kind) String() string {
 }
 
 func (Step_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[5].Descriptor()
+	return file_key_proto_enumTypes[6].Descriptor()
 }
 
 func (Step_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[5]
+	return &file_key_proto_enumTypes[6]
 }
 
 func (x Step_Kind) Number() protoreflect.EnumNumber {
@@ -346,7 +395,7 @@ func (x Step_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step_Kind.Descriptor instead.
 func (Step_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14, 0}
+	return file_key_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type Table_Kind int32
@@ -382,11 +431,11 @@ func (x Table_Kind) String() string {
 }
 
 func (Table_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[6].Descriptor()
+	return file_key_proto_enumTypes[7].Descriptor()
 }
 
 func (Table_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[6]
+	return &file_key_proto_enumTypes[7]
 }
 
 func (x Table_Kind) Number() protoreflect.EnumNumber {
@@ -395,7 +444,7 @@ func (x Table_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Table_Kind.Descriptor instead.
 func (Table_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15, 0}
+	return file_key_proto_rawDescGZIP(), []int{16, 0}
 }
 
 // Key is the body of a key file.
@@ -409,7 +458,9 @@ type Key struct {
 	// log2 of the length of a row of the stack under the root.
 	RowVars uint32 `protobuf:"varint,4,opt,name=row_vars,json=rowVars,proto3" json:"row_vars,omitempty"`
 	// What the graph and the weights were made from; absent if that is not known.
-	Source        *Source `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	Source *Source `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	// What the tokens of a language model's proofs mean; absent for other models.
+	Text          *Text `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +530,76 @@ func (x *Key) GetSource() *Source {
 	return nil
 }
 
+func (x *Key) GetText() *Text {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+// Text is for a circuit whose first input is the tokens of a text.
+type Text struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of the tokenizer's file, empty if the model came without one.
+	Tokenizer []byte `protobuf:"bytes,1,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
+	// Tokens that end a text, increasing.
+	Ends          []uint32 `protobuf:"varint,2,rep,packed,name=ends,proto3" json:"ends,omitempty"`
+	Writes        Writes   `protobuf:"varint,3,opt,name=writes,proto3,enum=prove_model.v2.Writes" json:"writes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Text) Reset() {
+	*x = Text{}
+	mi := &file_key_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Text) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Text) ProtoMessage() {}
+
+func (x *Text) ProtoReflect() protoreflect.Message {
+	mi := &file_key_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Text.ProtoReflect.Descriptor instead.
+func (*Text) Descriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Text) GetTokenizer() []byte {
+	if x != nil {
+		return x.Tokenizer
+	}
+	return nil
+}
+
+func (x *Text) GetEnds() []uint32 {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+func (x *Text) GetWrites() Writes {
+	if x != nil {
+		return x.Writes
+	}
+	return Writes_NOTHING
+}
+
 // Source lets whoever has the model repeat its quantisation, and so find out
 // whether the key is the model's. No proof depends on it.
 type Source struct {
@@ -512,7 +633,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_key_proto_msgTypes[1]
+	mi := &file_key_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +645,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[1]
+	mi := &file_key_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +658,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{1}
+	return file_key_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Source) GetFiles() []*File {
@@ -613,7 +734,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_key_proto_msgTypes[2]
+	mi := &file_key_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +746,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[2]
+	mi := &file_key_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +759,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{2}
+	return file_key_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *File) GetSha256() []byte {
@@ -662,7 +783,7 @@ type Security struct {
 
 func (x *Security) Reset() {
 	*x = Security{}
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +795,7 @@ func (x *Security) String() string {
 func (*Security) ProtoMessage() {}
 
 func (x *Security) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[3]
+	mi := &file_key_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +808,7 @@ func (x *Security) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Security.ProtoReflect.Descriptor instead.
 func (*Security) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{3}
+	return file_key_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Security) GetTargetBits() uint32 {
@@ -731,7 +852,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +864,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[4]
+	mi := &file_key_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +877,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{4}
+	return file_key_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Graph) GetName() string {
@@ -822,7 +943,7 @@ type Free struct {
 
 func (x *Free) Reset() {
 	*x = Free{}
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +955,7 @@ func (x *Free) String() string {
 func (*Free) ProtoMessage() {}
 
 func (x *Free) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[5]
+	mi := &file_key_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +968,7 @@ func (x *Free) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Free.ProtoReflect.Descriptor instead.
 func (*Free) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{5}
+	return file_key_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Free) GetName() string {
@@ -888,7 +1009,7 @@ type Tensor struct {
 
 func (x *Tensor) Reset() {
 	*x = Tensor{}
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1021,7 @@ func (x *Tensor) String() string {
 func (*Tensor) ProtoMessage() {}
 
 func (x *Tensor) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[6]
+	mi := &file_key_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1034,7 @@ func (x *Tensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tensor.ProtoReflect.Descriptor instead.
 func (*Tensor) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{6}
+	return file_key_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Tensor) GetName() string {
@@ -999,7 +1120,7 @@ type Formula struct {
 
 func (x *Formula) Reset() {
 	*x = Formula{}
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1132,7 @@ func (x *Formula) String() string {
 func (*Formula) ProtoMessage() {}
 
 func (x *Formula) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[7]
+	mi := &file_key_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1145,7 @@ func (x *Formula) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Formula.ProtoReflect.Descriptor instead.
 func (*Formula) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{7}
+	return file_key_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Formula) GetKind() Formula_Kind {
@@ -1062,7 +1183,7 @@ type Linear struct {
 
 func (x *Linear) Reset() {
 	*x = Linear{}
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1195,7 @@ func (x *Linear) String() string {
 func (*Linear) ProtoMessage() {}
 
 func (x *Linear) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[8]
+	mi := &file_key_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1208,7 @@ func (x *Linear) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Linear.ProtoReflect.Descriptor instead.
 func (*Linear) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{8}
+	return file_key_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Linear) GetCoefficient() int64 {
@@ -1123,7 +1244,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1256,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[9]
+	mi := &file_key_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1269,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{9}
+	return file_key_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *View) GetGroups() []*Group {
@@ -1187,7 +1308,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1320,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[10]
+	mi := &file_key_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1333,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{10}
+	return file_key_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Group) GetOut() []uint32 {
@@ -1291,7 +1412,7 @@ type Sum struct {
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1424,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[11]
+	mi := &file_key_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1437,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{11}
+	return file_key_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Sum) GetDimension() uint64 {
@@ -1357,7 +1478,7 @@ type Product struct {
 
 func (x *Product) Reset() {
 	*x = Product{}
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1490,7 @@ func (x *Product) String() string {
 func (*Product) ProtoMessage() {}
 
 func (x *Product) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[12]
+	mi := &file_key_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1503,7 @@ func (x *Product) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Product.ProtoReflect.Descriptor instead.
 func (*Product) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{12}
+	return file_key_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Product) GetCoefficient() int64 {
@@ -1432,7 +1553,7 @@ type Accumulator struct {
 
 func (x *Accumulator) Reset() {
 	*x = Accumulator{}
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1565,7 @@ func (x *Accumulator) String() string {
 func (*Accumulator) ProtoMessage() {}
 
 func (x *Accumulator) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[13]
+	mi := &file_key_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1578,7 @@ func (x *Accumulator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accumulator.ProtoReflect.Descriptor instead.
 func (*Accumulator) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{13}
+	return file_key_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Accumulator) GetConstant() int64 {
@@ -1505,7 +1626,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1638,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[14]
+	mi := &file_key_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1651,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{14}
+	return file_key_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Step) GetKind() Step_Kind {
@@ -1623,7 +1744,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1756,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[15]
+	mi := &file_key_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1769,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{15}
+	return file_key_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Table) GetName() string {
@@ -1712,7 +1833,7 @@ type Piece struct {
 
 func (x *Piece) Reset() {
 	*x = Piece{}
-	mi := &file_key_proto_msgTypes[16]
+	mi := &file_key_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +1845,7 @@ func (x *Piece) String() string {
 func (*Piece) ProtoMessage() {}
 
 func (x *Piece) ProtoReflect() protoreflect.Message {
-	mi := &file_key_proto_msgTypes[16]
+	mi := &file_key_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +1858,7 @@ func (x *Piece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Piece.ProtoReflect.Descriptor instead.
 func (*Piece) Descriptor() ([]byte, []int) {
-	return file_key_proto_rawDescGZIP(), []int{16}
+	return file_key_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Piece) GetEnd() int64 {
@@ -1765,13 +1886,18 @@ var File_key_proto protoreflect.FileDescriptor
 
 const file_key_proto_rawDesc = "" +
 	"\n" +
-	"\tkey.proto\x12\x0eprove_model.v2\"\xc7\x01\n" +
+	"\tkey.proto\x12\x0eprove_model.v2\"\xf1\x01\n" +
 	"\x03Key\x12+\n" +
 	"\x05graph\x18\x01 \x01(\v2\x15.prove_model.v2.GraphR\x05graph\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x124\n" +
 	"\bsecurity\x18\x03 \x01(\v2\x18.prove_model.v2.SecurityR\bsecurity\x12\x19\n" +
 	"\brow_vars\x18\x04 \x01(\rR\arowVars\x12.\n" +
-	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v2.SourceR\x06source\"\xb3\x02\n" +
+	"\x06source\x18\x05 \x01(\v2\x16.prove_model.v2.SourceR\x06source\x12(\n" +
+	"\x04text\x18\x06 \x01(\v2\x14.prove_model.v2.TextR\x04text\"h\n" +
+	"\x04Text\x12\x1c\n" +
+	"\ttokenizer\x18\x01 \x01(\fR\ttokenizer\x12\x12\n" +
+	"\x04ends\x18\x02 \x03(\rR\x04ends\x12.\n" +
+	"\x06writes\x18\x03 \x01(\x0e2\x16.prove_model.v2.WritesR\x06writes\"\xb3\x02\n" +
 	"\x06Source\x12*\n" +
 	"\x05files\x18\x01 \x03(\v2\x14.prove_model.v2.FileR\x05files\x12\x1c\n" +
 	"\tquantiser\x18\x02 \x01(\rR\tquantiser\x12(\n" +
@@ -1906,7 +2032,10 @@ const file_key_proto_rawDesc = "" +
 	"\x05Piece\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\x12R\x03end\x12\x14\n" +
 	"\x05slope\x18\x02 \x01(\x12R\x05slope\x12\x16\n" +
-	"\x06offset\x18\x03 \x01(\x12R\x06offset*\x1a\n" +
+	"\x06offset\x18\x03 \x01(\x12R\x06offset*'\n" +
+	"\x06Writes\x12\v\n" +
+	"\aNOTHING\x10\x00\x12\x10\n" +
+	"\fAFTER_PROMPT\x10\x01*\x1a\n" +
 	"\x04Mode\x12\b\n" +
 	"\x04AUTO\x10\x00\x12\b\n" +
 	"\x04W8A8\x10\x01*-\n" +
@@ -1926,64 +2055,68 @@ func file_key_proto_rawDescGZIP() []byte {
 	return file_key_proto_rawDescData
 }
 
-var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_key_proto_goTypes = []any{
-	(Mode)(0),           // 0: prove_model.v2.Mode
-	(Soundness)(0),      // 1: prove_model.v2.Soundness
-	(Tensor_Kind)(0),    // 2: prove_model.v2.Tensor.Kind
-	(Formula_Kind)(0),   // 3: prove_model.v2.Formula.Kind
-	(Group_Map)(0),      // 4: prove_model.v2.Group.Map
-	(Step_Kind)(0),      // 5: prove_model.v2.Step.Kind
-	(Table_Kind)(0),     // 6: prove_model.v2.Table.Kind
-	(*Key)(nil),         // 7: prove_model.v2.Key
-	(*Source)(nil),      // 8: prove_model.v2.Source
-	(*File)(nil),        // 9: prove_model.v2.File
-	(*Security)(nil),    // 10: prove_model.v2.Security
-	(*Graph)(nil),       // 11: prove_model.v2.Graph
-	(*Free)(nil),        // 12: prove_model.v2.Free
-	(*Tensor)(nil),      // 13: prove_model.v2.Tensor
-	(*Formula)(nil),     // 14: prove_model.v2.Formula
-	(*Linear)(nil),      // 15: prove_model.v2.Linear
-	(*View)(nil),        // 16: prove_model.v2.View
-	(*Group)(nil),       // 17: prove_model.v2.Group
-	(*Sum)(nil),         // 18: prove_model.v2.Sum
-	(*Product)(nil),     // 19: prove_model.v2.Product
-	(*Accumulator)(nil), // 20: prove_model.v2.Accumulator
-	(*Step)(nil),        // 21: prove_model.v2.Step
-	(*Table)(nil),       // 22: prove_model.v2.Table
-	(*Piece)(nil),       // 23: prove_model.v2.Piece
+	(Writes)(0),         // 0: prove_model.v2.Writes
+	(Mode)(0),           // 1: prove_model.v2.Mode
+	(Soundness)(0),      // 2: prove_model.v2.Soundness
+	(Tensor_Kind)(0),    // 3: prove_model.v2.Tensor.Kind
+	(Formula_Kind)(0),   // 4: prove_model.v2.Formula.Kind
+	(Group_Map)(0),      // 5: prove_model.v2.Group.Map
+	(Step_Kind)(0),      // 6: prove_model.v2.Step.Kind
+	(Table_Kind)(0),     // 7: prove_model.v2.Table.Kind
+	(*Key)(nil),         // 8: prove_model.v2.Key
+	(*Text)(nil),        // 9: prove_model.v2.Text
+	(*Source)(nil),      // 10: prove_model.v2.Source
+	(*File)(nil),        // 11: prove_model.v2.File
+	(*Security)(nil),    // 12: prove_model.v2.Security
+	(*Graph)(nil),       // 13: prove_model.v2.Graph
+	(*Free)(nil),        // 14: prove_model.v2.Free
+	(*Tensor)(nil),      // 15: prove_model.v2.Tensor
+	(*Formula)(nil),     // 16: prove_model.v2.Formula
+	(*Linear)(nil),      // 17: prove_model.v2.Linear
+	(*View)(nil),        // 18: prove_model.v2.View
+	(*Group)(nil),       // 19: prove_model.v2.Group
+	(*Sum)(nil),         // 20: prove_model.v2.Sum
+	(*Product)(nil),     // 21: prove_model.v2.Product
+	(*Accumulator)(nil), // 22: prove_model.v2.Accumulator
+	(*Step)(nil),        // 23: prove_model.v2.Step
+	(*Table)(nil),       // 24: prove_model.v2.Table
+	(*Piece)(nil),       // 25: prove_model.v2.Piece
 }
 var file_key_proto_depIdxs = []int32{
-	11, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
-	10, // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
-	8,  // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
-	9,  // 3: prove_model.v2.Source.files:type_name -> prove_model.v2.File
-	0,  // 4: prove_model.v2.Source.mode:type_name -> prove_model.v2.Mode
-	1,  // 5: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
-	13, // 6: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
-	22, // 7: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
-	21, // 8: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
-	12, // 9: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
-	2,  // 10: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
-	15, // 11: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
-	14, // 12: prove_model.v2.Tensor.formula:type_name -> prove_model.v2.Formula
-	3,  // 13: prove_model.v2.Formula.kind:type_name -> prove_model.v2.Formula.Kind
-	16, // 14: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
-	17, // 15: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
-	4,  // 16: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
-	18, // 17: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
-	15, // 18: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
-	19, // 19: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
-	5,  // 20: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
-	20, // 21: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
-	6,  // 22: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
-	23, // 23: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	13, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
+	12, // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
+	10, // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
+	9,  // 3: prove_model.v2.Key.text:type_name -> prove_model.v2.Text
+	0,  // 4: prove_model.v2.Text.writes:type_name -> prove_model.v2.Writes
+	11, // 5: prove_model.v2.Source.files:type_name -> prove_model.v2.File
+	1,  // 6: prove_model.v2.Source.mode:type_name -> prove_model.v2.Mode
+	2,  // 7: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
+	15, // 8: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	24, // 9: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	23, // 10: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	14, // 11: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
+	3,  // 12: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
+	17, // 13: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	16, // 14: prove_model.v2.Tensor.formula:type_name -> prove_model.v2.Formula
+	4,  // 15: prove_model.v2.Formula.kind:type_name -> prove_model.v2.Formula.Kind
+	18, // 16: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	19, // 17: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	5,  // 18: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
+	20, // 19: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	17, // 20: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	21, // 21: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	6,  // 22: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
+	22, // 23: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	7,  // 24: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
+	25, // 25: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -1996,8 +2129,8 @@ func file_key_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   17,
+			NumEnums:      8,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

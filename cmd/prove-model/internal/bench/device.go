@@ -14,9 +14,9 @@ import (
 // device.
 type DeviceKernel struct {
 	Name    string  `json:"name"`
-	Unit    string  `json:"unit"`  // what is counted
-	Units   int     `json:"units"` // in one call
-	Seconds float64 `json:"seconds"`
+	Unit    string  `json:"unit"`    // what is counted
+	Units   int     `json:"units"`   // in one call
+	Seconds float64 `json:"seconds"` // 0 for memory
 	// Bytes are those that it must read and write, and OfCopy their rate as a
 	// share of that of a copy on the device, measured in the same run; zero
 	// where bandwidth says nothing.
@@ -26,6 +26,9 @@ type DeviceKernel struct {
 
 // String gives time and rates on one line.
 func (k DeviceKernel) String() string {
+	if k.Seconds == 0 {
+		return fmt.Sprintf("%-44s %9.3f GB", k.Name, 1e-9*float64(k.Units))
+	}
 	s := fmt.Sprintf("%-44s %9.3f ms %12.4g %s/s", k.Name, 1e3*k.Seconds, float64(k.Units)/k.Seconds, k.Unit)
 	if k.Bytes > 0 {
 		s += fmt.Sprintf(" %8.0f GB/s, %3.0f %% of a copy", 1e-9*float64(k.Bytes)/k.Seconds, 100*k.OfCopy)

@@ -4,15 +4,10 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/soundness"
-	"github.com/prove-model/prove-model/prover/transcript"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // hashDeviceKernels are permutations and what is made of them. Bits in place of
@@ -66,45 +61,8 @@ func pairKernels(b *deviceBench) {
 	})
 }
 
-// commitSteps commit to a weight matrix of 2^26 bytes that is on the device and
-// open it.
-func commitSteps(b *deviceBench) {
-	const rows, columns = 1 << 12, 1 << 14
-	g := &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{rows, columns}, Kind: model.Fixed}}}
-	values := make(ints.Int8s, rows*columns)
-	for i := range values {
-		values[i] = int8(splitmix(uint64(i)) >> 56)
-	}
-	layout := model.NewStack(g, []model.TensorID{0})
-	c := soundness.DefaultConfig
-	rowVars, err := soundness.ChooseRowVars(c, []uint64{layout.Size})
-	check(err)
-	s := backend.SingleStack(layout, rowVars, c.LogBlowup)
-	machine := cuda.NewMachine(b.dev)
-	defer machine.Close()
-	m := machine.Backend(g, fixedOnly{values})
-	defer func() { m.Close() }()
-	var tree *whir.Tree
-	b.step("commit 2^26, weights resident", "value", len(values), func() {
-		m.Close()
-		m = machine.Backend(g, fixedOnly{values})
-	}, func() { tree = must(m.Commit(b.ctx, s)) })
-	o := backend.Opening{Commitments: []backend.Commitment{s}, RowOffsets: []uint64{0}}
-	o.Params, err = soundness.Derive(c, rowVars, s.Slots())
-	check(err)
-	var terms []whir.Term
-	for i := range 8 {
-		point := extensions(26-i, uint64(i))
-		terms = append(terms, whir.Term{Coef: challenge, Point: point})
-	}
-	// The value is wrong, which takes the prover as long as if it were right.
-	b.step("open 2^26", "value", len(values), func() {}, func() {
-		passes := must(m.Opening(b.ctx, o))
-		defer passes.Close()
-		w := transcript.NewWriter(transcript.New("bench"))
-		check(whir.Open(b.ctx, w, o.Params, []*whir.Tree{tree}, passes, o.RowOffsets, terms, field.Zero))
-	})
-}
+// commitSteps commit to 2^26 bytes and open them.
+func commitSteps(b *deviceBench) { b.opening(26) }
 
 // fixedOnly is a witness of fixed tensors.
 type fixedOnly []ints.Ints

@@ -23,6 +23,8 @@ type Model struct {
 	// the outputs come close to the float model's.
 	Formats []Format `json:"formats,omitempty"`
 	Refused string   `json:"refused,omitempty"`
+	// Estimate is what committing and proving take, if the model can be quantised.
+	Estimate *Estimate `json:"estimate,omitempty"`
 }
 
 // IO is an input or output of a graph.
@@ -99,6 +101,7 @@ func (m *Model) Print(w io.Writer) error {
 	for _, out := range m.Outputs {
 		fmt.Fprintf(w, "output      %s %v\n", ui.Printable(out.Name), out.Shape)
 	}
+	m.Estimate.print(w)
 	fmt.Fprintln(w)
 	var rows [][]string
 	for _, n := range m.Nodes {

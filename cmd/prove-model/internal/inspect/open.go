@@ -57,6 +57,7 @@ func openModel(ctx context.Context, cfg *config.Config) (*Model, error) {
 		m.Refused = err.Error()
 	default:
 		m.quantise(c.Report())
+		m.Estimate = estimateOf(c.Graph())
 	}
 	return m, nil
 }

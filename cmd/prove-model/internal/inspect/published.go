@@ -20,6 +20,8 @@ type Published struct {
 	// there is none.
 	Tokens      int    `json:"tokenizer_tokens,omitempty"`
 	NoTokenizer string `json:"no_tokenizer,omitempty"`
+	// Estimate is that of the commitment, or of the graph's proof as well.
+	Estimate *Estimate `json:"estimate"`
 	// Graph is the graph for the number of tokens that was asked for.
 	Graph *Model `json:"graph,omitempty"`
 }
@@ -44,9 +46,15 @@ func openPublished(ctx context.Context, cfg *config.Config) (*Published, error) 
 		}
 	}
 	if p.Context == 0 || cfg.Tokens > 0 || cfg.Input != "" || cfg.Prompt != "" || len(cfg.Dim) > 0 {
-		p.Graph, err = openModel(ctx, cfg)
+		if p.Graph, err = openModel(ctx, cfg); err != nil {
+			return nil, err
+		}
+		p.Estimate, p.Graph.Estimate = p.Graph.Estimate, nil
 	}
-	return p, err
+	if p.Estimate == nil {
+		p.Estimate = estimate(p.Parameters, 0)
+	}
+	return p, nil
 }
 
 // Print writes the description as text.
@@ -67,6 +75,7 @@ func (p *Published) Print(w io.Writer) error {
 	case p.NoTokenizer != "":
 		fmt.Fprintf(w, "tokenizer   none: %s\n", ui.Printable(p.NoTokenizer))
 	}
+	p.Estimate.print(w)
 	if len(p.Odd) > 0 {
 		fmt.Fprintln(w)
 		var rows [][]string

@@ -28,8 +28,10 @@ type Job struct {
 	// ranges do, so that these are the same whatever the input.
 	Calibrated bool
 
-	random bool // the input
-	ranges provemodel.Ranges
+	random  bool    // the input
+	prompt  *Prompt // nil if there is none
+	written bool    // the input has what the model wrote
+	ranges  provemodel.Ranges
 }
 
 // Open reads the model, its input and its calibration samples as the settings
@@ -43,14 +45,17 @@ func Open(cfg *config.Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	prompt, err := prompted(cfg)
+	if err == nil {
+		err = checkLogits(cfg, prompt)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var input provemodel.Arrays
 	switch {
-	case cfg.Prompt != "":
-		if input, err = prompted(cfg); err != nil {
-			return nil, err
-		}
-	case cfg.Chat:
-		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
+	case prompt != nil:
+		input = prompt.arrays(cfg)
 	case cfg.Input != "":
 		if input, err = provemodel.ReadArrays(cfg.Input); err != nil {
 			return nil, fmt.Errorf("input: %w", err)
@@ -60,11 +65,12 @@ func Open(cfg *config.Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed))
+	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed),
+		provemodel.MaxTokens(cfg.MaxTokens))
 	if err != nil {
 		return nil, fixHint(err)
 	}
-	j := &Job{Model: m}
+	j := &Job{Model: m, prompt: prompt}
 	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
 		m.Close()
 		return nil, err
@@ -120,11 +126,16 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 		return nil
 	}
 	var err error
-	if j.Input, err = j.Model.Input(input); err != nil {
+	if cfg.MaxTokens > 0 {
+		j.Input, err = j.Model.TextInput(j.prompt.IDs, repeated(j.prompt.IDs, cfg.MaxTokens))
+	} else {
+		j.Input, err = j.Model.Input(input)
+	}
+	if err != nil {
 		return fmt.Errorf("input %s: %w", cfg.Input, err)
 	}
-	if j.InputFrom = cfg.Input; cfg.Prompt != "" {
-		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(input[0].Values))
+	if j.InputFrom = cfg.Input; j.prompt != nil {
+		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(j.prompt.IDs))
 	}
 	return nil
 }
@@ -201,7 +212,7 @@ func (j *Job) Calibration(c *provemodel.Circuit) string {
 
 // Float returns the float model's outputs on the input.
 func (j *Job) Float(ctx context.Context, c *provemodel.Circuit) ([]provemodel.Tensor, error) {
-	if known := c.Report().Float; known != nil && !j.Calibrated {
+	if known := c.Report().Float; known != nil && !j.Calibrated && !j.written {
 		return known, nil // the input was the sample
 	}
 	return j.Model.Run(ctx, j.Input)

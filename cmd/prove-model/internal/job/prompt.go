@@ -1,8 +1,10 @@
 package job
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -10,26 +12,60 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
 )
 
-// prompted returns the tokens of the prompt that the settings give, as the input of
-// the model; with --chat those of a conversation that the prompt begins.
-func prompted(cfg *config.Config) (provemodel.Arrays, error) {
+// Prompt is what a language model is run on.
+type Prompt struct {
+	IDs       []int
+	Tokenizer *tokenizer.Tokenizer // nil if there is none
+}
+
+// prompted returns the tokens that the settings give, nil if they give none.
+func prompted(cfg *config.Config) (*Prompt, error) {
 	switch {
+	case cfg.Chat && cfg.Prompt == "":
+		return nil, WithHint(errors.New("--chat without a prompt"), "give one with --prompt")
+	case cfg.Prompt == "" && cfg.TokensFile == "":
+		return nil, nil
+	case cfg.Prompt != "" && cfg.TokensFile != "":
+		return nil, errors.New("--prompt and --tokens-file exclude each other")
 	case cfg.Input != "":
-		return nil, errors.New("--prompt and --input exclude each other")
+		return nil, fmt.Errorf("--%s and --input exclude each other", promptFlag(cfg))
 	case !hf.Is(cfg.Model):
-		return nil, fmt.Errorf("--prompt: %s comes without a tokenizer; give its tokens with --input, or name the folder or GGUF file of the model", cfg.Model)
+		return nil, fmt.Errorf("--%s: %s comes without a tokenizer; give its tokens with --input, or name the folder or GGUF file of the model", promptFlag(cfg), cfg.Model)
 	}
-	from := cfg.Model
-	if strings.EqualFold(filepath.Ext(from), ".safetensors") {
-		from = filepath.Dir(from)
+	t, err := tokenizer.Open(tokenizerOf(cfg.Model))
+	if cfg.TokensFile != "" {
+		ids, err := readTokens(cfg.TokensFile)
+		return &Prompt{ids, t}, err // a tokenizer is not needed
 	}
-	t, err := tokenizer.Open(from)
 	if err != nil {
 		return nil, fmt.Errorf("--prompt: %w", err)
 	}
+	ids, err := encode(cfg, t, tokenizerOf(cfg.Model))
+	return &Prompt{ids, t}, err
+}
+
+func promptFlag(cfg *config.Config) string {
+	if cfg.Prompt == "" {
+		return "tokens-file"
+	}
+	return "prompt"
+}
+
+// tokenizerOf is where the tokenizer of a model is.
+func tokenizerOf(model string) string {
+	if strings.EqualFold(filepath.Ext(model), ".safetensors") {
+		return filepath.Dir(model)
+	}
+	return model
+}
+
+// encode returns the tokens of the prompt; with --chat those of a conversation that
+// the prompt begins, in the template that comes with the tokenizer.
+func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string) ([]int, error) {
 	ids := t.Encode(cfg.Prompt)
 	if cfg.Chat {
 		c, err := chat.Open(from)
@@ -45,9 +81,85 @@ func prompted(cfg *config.Config) (provemodel.Arrays, error) {
 	if len(ids) == 0 {
 		return nil, errors.New("--prompt: it has no tokens")
 	}
-	values := make([]float64, len(ids))
-	for i, id := range ids {
+	return ids, nil
+}
+
+// readTokens reads {"input_ids": […]}.
+func readTokens(path string) ([]int, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--tokens-file: %w", err)
+	}
+	var file struct {
+		IDs []int `json:"input_ids"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf(`--tokens-file %s: %w: want {"input_ids": [1, 5, 9]}`, path, err)
+	}
+	if len(file.IDs) == 0 {
+		return nil, fmt.Errorf(`--tokens-file %s: no tokens: want {"input_ids": [1, 5, 9]}`, path)
+	}
+	return file.IDs, nil
+}
+
+// arrays are the prompt as inputs of the model, with the position of the last token if
+// the logits are of that alone.
+func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
+	values := make([]float64, len(p.IDs))
+	for i, id := range p.IDs {
 		values[i] = float64(id)
 	}
-	return provemodel.Arrays{{Name: "input_ids", Values: values}}, nil
+	in := provemodel.Arrays{{Name: families.IDs, Shape: []int{1, len(values)}, Values: values}}
+	if cfg.Logits == config.LogitsLast {
+		in = append(in, provemodel.Arrays{{Name: families.Positions, Shape: []int{1}, Values: []float64{float64(len(values) - 1)}}}...)
+	}
+	return in
+}
+
+// checkLogits refuses settings of a language model that do not go together.
+func checkLogits(cfg *config.Config, p *Prompt) error {
+	switch {
+	case cfg.MaxTokens > 0 && p == nil && cfg.Tokens == 0: // a key may be made for a number of tokens
+		return noPrompt("--max-tokens")
+	case cfg.MaxTokens > 0 && cfg.Logits != "" && cfg.Logits != config.LogitsGenerated:
+		return fmt.Errorf("--logits %s with --max-tokens: what the model writes is held against its logits where it chose: --logits generated", cfg.Logits)
+	case cfg.MaxTokens == 0 && cfg.Logits == config.LogitsGenerated:
+		return errors.New("--logits generated without --max-tokens: nothing is generated")
+	case cfg.Logits == config.LogitsLast && p == nil:
+		return noPrompt("--logits last")
+	}
+	return nil
+}
+
+func noPrompt(flag string) error {
+	return WithHint(errors.New(flag+" without a prompt"), "give one with --prompt, or its tokens with --tokens-file")
+}
+
+// OpenTokenizer opens what --tokenizer or --model names, for a verifier; nil if
+// neither is given.
+func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
+	path := cfg.Tokenizer
+	if path == "" && cfg.Model != "" {
+		path = tokenizerOf(cfg.Model)
+	}
+	if path == "" {
+		return nil, nil
+	}
+	t, err := tokenizer.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	return t, nil
+}
+
+// Encode returns the tokens of --prompt for a verifier.
+func Encode(cfg *config.Config, t *tokenizer.Tokenizer) ([]int, error) {
+	from := cfg.Tokenizer
+	if from == "" || cfg.Chat && cfg.Model != "" {
+		from = tokenizerOf(cfg.Model)
+	}
+	if cfg.Chat && strings.EqualFold(filepath.Ext(from), ".json") || strings.EqualFold(filepath.Ext(from), ".model") {
+		from = filepath.Dir(from)
+	}
+	return encode(cfg, t, from)
 }

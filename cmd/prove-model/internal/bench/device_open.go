@@ -1,0 +1,215 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// MaxOpening is log2 of the most values that DeviceOpenings opens.
+const MaxOpening = 34
+
+// DeviceOpenings measures commitments to 2^n byte weights and their openings at
+// eight points, for each n, calling report after each: as a whole, and then an opening
+// pass by pass, with a wait for the device after each, so that passes together take
+// longer than the whole.
+func DeviceOpenings(ctx context.Context, dev kernels.Device, sizes []int, report func(DeviceKernel)) error {
+	b := &deviceBench{ctx: ctx, dev: dev, report: report}
+	return catch(func() {
+		for _, n := range sizes {
+			check(ctx.Err())
+			b.opening(n)
+		}
+	})
+}
+
+// opening commits to a matrix of 2^vars bytes and opens it.
+func (b *deviceBench) opening(vars int) {
+	s := newWeightStack(vars)
+	machine := cuda.NewMachine(b.dev)
+	defer machine.Close()
+	m := machine.Backend(s.graph, s.witness)
+	defer func() { m.Close() }()
+	name := func(what string) string { return fmt.Sprintf("%s 2^%d", what, vars) }
+	fresh := func() {
+		m.Close()
+		m = machine.Backend(s.graph, s.witness)
+	}
+	var tree *whir.Tree
+	b.step(name("upload and commit"), "value", 1<<vars, func() {
+		fresh()
+		machine.Close()
+	}, func() { tree = must(m.Commit(b.ctx, s.commitment)) })
+	b.step(name("commit, weights resident"), "value", 1<<vars, fresh, func() { tree = must(m.Commit(b.ctx, s.commitment)) })
+	open := func(watch func(whir.Passes) whir.Passes) {
+		passes := watch(must(m.Opening(b.ctx, s.opening)))
+		defer passes.Close()
+		w := transcript.NewWriter(transcript.New("bench"))
+		// The value is wrong, which takes the prover as long as if it were right.
+		check(whir.Open(b.ctx, w, s.opening.Params, []*whir.Tree{tree}, passes, s.opening.RowOffsets, s.terms, field.Zero))
+	}
+	b.resetPeaks()
+	b.step(name("open"), "value", 1<<vars, func() {}, func() { open(func(p whir.Passes) whir.Passes { return p }) })
+	b.reportPeak(name("open: most memory"))
+	t := &timedPasses{dev: b.dev}
+	start := time.Now()
+	open(func(p whir.Passes) whir.Passes {
+		check(b.dev.Sync())
+		t.add("rows", time.Since(start))
+		t.Passes = p
+		return t
+	})
+	for _, p := range t.passes {
+		b.add(name("open: "+p.name), "call", p.calls, 0, p.time)
+	}
+}
+
+// meter is a device that knows how much memory was asked for.
+type meter interface {
+	Memory() (kernels.Memory, error)
+	ResetPeaks() error
+}
+
+func (b *deviceBench) resetPeaks() {
+	if m, ok := b.dev.(meter); ok {
+		check(m.ResetPeaks())
+	}
+}
+
+// reportPeak reports the most memory that was in use since resetPeaks, weights and
+// trees included.
+func (b *deviceBench) reportPeak(name string) {
+	if m, ok := b.dev.(meter); ok {
+		b.report(DeviceKernel{Name: name, Unit: "byte", Units: int(must(m.Memory()).Peak)})
+	}
+}
+
+// weightStack is a matrix of bytes with its commitment and opening.
+type weightStack struct {
+	graph      *model.Graph
+	witness    fixedOnly
+	commitment backend.Commitment
+	opening    backend.Opening
+	terms      []whir.Term
+}
+
+// newWeightStack returns one of 2^vars random weights.
+func newWeightStack(vars int) *weightStack {
+	s := &weightStack{graph: &model.Graph{Tensors: []model.Tensor{{Name: "weights", Shape: []int{1 << (vars / 2), 1 << ((vars + 1) / 2)}, Kind: model.Fixed}}}}
+	values := make(ints.Int8s, 1<<vars)
+	parallel.For(len(values), 1<<16, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			values[i] = int8(splitmix(uint64(i)) >> 56)
+		}
+	})
+	s.witness = fixedOnly{values}
+	layout := model.NewStack(s.graph, []model.TensorID{0})
+	c := soundness.DefaultConfig
+	rowVars := must(soundness.ChooseRowVars(c, []uint64{layout.Size}))
+	s.commitment = backend.SingleStack(layout, rowVars, c.LogBlowup)
+	s.opening = backend.Opening{Commitments: []backend.Commitment{s.commitment}, RowOffsets: []uint64{0}}
+	s.opening.Params = must(soundness.Derive(c, rowVars, s.commitment.Slots()))
+	for i := range 8 {
+		s.terms = append(s.terms, whir.Term{Coef: challenge, Point: extensions(vars-i, uint64(i))})
+	}
+	return s
+}
+
+// timedPasses adds up the time of passes by name.
+type timedPasses struct {
+	whir.Passes
+	dev    kernels.Device
+	passes []timedPass
+}
+
+type timedPass struct {
+	name  string
+	calls int
+	time  time.Duration
+}
+
+func (t *timedPasses) add(name string, d time.Duration) {
+	for i := range t.passes {
+		if p := &t.passes[i]; p.name == name {
+			p.calls, p.time = p.calls+1, p.time+d
+			return
+		}
+	}
+	t.passes = append(t.passes, timedPass{name, 1, d})
+}
+
+// timePass runs a pass and adds its time up.
+func timePass[R any](t *timedPasses, name string, f func() (R, error)) (R, error) {
+	start := time.Now()
+	r, err := f()
+	if err == nil {
+		err = t.dev.Sync()
+	}
+	t.add(name, time.Since(start))
+	return r, err
+}
+
+// done gives a pass without a result one.
+func done(f func() error) func() (struct{}, error) {
+	return func() (struct{}, error) { return struct{}{}, f() }
+}
+
+// Begin implements whir.Passes.
+func (t *timedPasses) Begin(ctx context.Context, q *whir.Functional) error {
+	_, err := timePass(t, "begin", done(func() error { return t.Passes.Begin(ctx, q) }))
+	return err
+}
+
+// Columns implements whir.Passes.
+func (t *timedPasses) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
+	return timePass(t, "columns", func() ([][]field.M31, error) { return t.Passes.Columns(ctx, tree, positions) })
+}
+
+// Round implements whir.Passes.
+func (t *timedPasses) Round(ctx context.Context) (whir.Sums, error) {
+	return timePass(t, "round", func() (whir.Sums, error) { return t.Passes.Round(ctx) })
+}
+
+// Bind implements whir.Passes.
+func (t *timedPasses) Bind(ctx context.Context, r field.QM31) error {
+	_, err := timePass(t, "bind", done(func() error { return t.Passes.Bind(ctx, r) }))
+	return err
+}
+
+// Values implements whir.Passes.
+func (t *timedPasses) Values(ctx context.Context) ([]field.QM31, error) {
+	return timePass(t, "values", func() ([]field.QM31, error) { return t.Passes.Values(ctx) })
+}
+
+// Add implements whir.Passes.
+func (t *timedPasses) Add(ctx context.Context, c *whir.Constraints) error {
+	_, err := timePass(t, "add", done(func() error { return t.Passes.Add(ctx, c) }))
+	return err
+}
+
+// Commit implements whir.Passes.
+func (t *timedPasses) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
+	return timePass(t, "commit", func() (poseidon2.Digest, error) { return t.Passes.Commit(ctx, l) })
+}
+
+// Leaves implements whir.Passes.
+func (t *timedPasses) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
+	return timePass(t, "leaves", func() (whir.Leaves, error) { return t.Passes.Leaves(ctx, n, positions) })
+}
+
+// Search implements whir.Passes.
+func (t *timedPasses) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
+	return timePass(t, "search", func() (uint64, error) { return t.Passes.Search(ctx, start, bits) })
+}

@@ -1,0 +1,73 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// Estimate is what committing to a model and proving a run of it take, by the number
+// of entries that are committed to: within about a factor of two.
+type Estimate struct {
+	Weights int `json:"weights"`           // committed to once
+	Witness int `json:"witness,omitempty"` // committed to with each proof; 0: not known
+	// Processor seconds, of all cores together.
+	Commit float64 `json:"commit_cpu_seconds"`
+	Prove  float64 `json:"prove_cpu_seconds,omitempty"`
+	Memory int64   `json:"memory_bytes"`
+}
+
+// Processor time and memory of an entry, on the two x86-64 cores of docs/benchmarks.md:
+// a weight that is quantised and committed to, from the commitment of
+// SmolLM2-135M and of the perceptron of 67 million weights (docs/benchmarks.md); a
+// weight and an entry of the witness in the opening, and the latter in the rest of a
+// proof, from the proof of SmolLM2-135M in w8a8: 164 million weights, 28 million
+// entries, 8.4 s and 7.6 s, 3.6 GB.
+const (
+	commitWeight  = 120e-9
+	openEntry     = 44e-9
+	proveEntry    = 270e-9
+	weightBytes   = 9
+	witnessBytes  = 75
+	smallestBytes = 30 << 20 // of the program
+)
+
+// estimate is that of committing to so many weights, and of a proof of a run with so
+// many entries, if that is known.
+func estimate(weights, witness int) *Estimate {
+	e := &Estimate{
+		Weights: weights, Witness: witness, Commit: commitWeight * float64(weights),
+		Memory: smallestBytes + weightBytes*int64(weights) + witnessBytes*int64(witness),
+	}
+	if witness > 0 {
+		e.Prove = openEntry*float64(weights+witness) + proveEntry*float64(witness)
+	}
+	return e
+}
+
+// estimateOf is that of a circuit.
+func estimateOf(g *model.Graph) *Estimate {
+	weights, witness := 0, 0
+	for i := range g.Tensors {
+		switch t := &g.Tensors[i]; t.Kind {
+		case model.Fixed:
+			weights += model.Size(t.Shape)
+		case model.Witness:
+			witness += model.Size(t.Shape)
+		}
+	}
+	return estimate(weights, witness)
+}
+
+func (e *Estimate) print(w io.Writer) {
+	if e == nil {
+		return
+	}
+	fmt.Fprintf(w, "to commit   about %.2g s of processor time, to %d weights\n", e.Commit, e.Weights)
+	if e.Witness > 0 {
+		fmt.Fprintf(w, "to prove    about %.2g s of processor time, with %d values of a run\n", e.Prove, e.Witness)
+	}
+	fmt.Fprintf(w, "memory      about %s\n", ui.Bytes(e.Memory))
+}

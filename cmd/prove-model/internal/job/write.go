@@ -1,0 +1,83 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+// Text is what a language model wrote after the prompt.
+type Text struct {
+	*provemodel.Written
+	Text string // "" without a tokenizer
+	// Seconds from the first token to the last, and from the start to the first.
+	Seconds, First float64
+}
+
+// PerSecond is the number of tokens in a second, the prompt's time aside; 0 for one
+// token.
+func (t *Text) PerSecond() float64 {
+	if t.Seconds <= 0 {
+		return 0
+	}
+	return float64(len(t.Tokens)-1) / t.Seconds
+}
+
+// Write has the circuit go on after the prompt, which makes the job's input. Text, or
+// tokens if there is no tokenizer, is written to w as it comes, unless w is nil.
+func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer) (*Text, error) {
+	if j.prompt == nil {
+		return nil, noPrompt("--max-tokens")
+	}
+	out := &Text{}
+	var stream *tokenizer.Stream
+	if j.prompt.Tokenizer != nil {
+		stream = j.prompt.Tokenizer.Stream(j.prompt.IDs)
+	}
+	show := func(s string) {
+		out.Text += s
+		if w != nil && s != "" {
+			fmt.Fprint(w, ui.PrintableLines(s))
+		}
+	}
+	start := time.Now()
+	var began time.Time
+	written, in, err := c.Write(ctx, j.prompt.IDs, func(token int) {
+		if began.IsZero() {
+			began = time.Now()
+			out.First = began.Sub(start).Seconds()
+		}
+		out.Seconds = time.Since(began).Seconds()
+		if stream != nil {
+			show(stream.Next(token))
+		} else if w != nil {
+			fmt.Fprintf(w, "%d ", token)
+		}
+	})
+	if stream != nil {
+		show(stream.Rest())
+	}
+	if w != nil {
+		fmt.Fprintln(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Written, j.Input, j.written = written, in, true
+	return out, nil
+}
+
+// repeated is n tokens of a prompt, again and again: what calibration takes for the
+// text that is not known yet.
+func repeated(prompt []int, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = prompt[i%len(prompt)]
+	}
+	return out
+}

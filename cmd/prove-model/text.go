@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/prover/quantise"
+)
+
+// What became of a text.
+const (
+	verdictEnded = "ended" // by a token of the model
+	verdictCut   = "cut"   // after as many tokens as were asked for
+)
+
+// textOf is a text of which a language model wrote a part.
+type textOf struct {
+	PromptTokens []int  `json:"prompt_tokens,omitempty"`
+	Tokens       []int  `json:"tokens,omitempty"`
+	Text         string `json:"text,omitempty"`    // of the tokens, if there is a tokenizer
+	Verdict      string `json:"verdict,omitempty"` // ended, or cut
+	// TokensPerSecond is after the first one.
+	FirstToken      float64 `json:"first_token_seconds,omitempty"`
+	TokensPerSecond float64 `json:"tokens_per_second,omitempty"`
+	// KL is the mean divergence of the float model's distribution of the next token
+	// from the quantised one's, in nats, and Top1 the part of the tokens that the float
+	// model would choose too.
+	KL   *float64 `json:"kl,omitempty"`
+	Top1 *float64 `json:"top1,omitempty"`
+}
+
+func written(t *job.Text, got, float provemodel.Tensor) *textOf {
+	size := len(got.Values) / max(1, len(t.Tokens))
+	if n := len(got.Shape); n > 0 {
+		size = got.Shape[n-1]
+	}
+	most := len(t.Tokens) * size // rows beyond are copies of the last
+	g, f := got.Values[:most], float.Values[:most]
+	out := &textOf{
+		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), FirstToken: t.First, TokensPerSecond: t.PerSecond(),
+	}
+	kl, same := quantise.Divergence(g, f, size), 0
+	for i, id := range t.Tokens {
+		if row := f[i*size : (i+1)*size]; slices.Index(row, slices.Max(row)) == id {
+			same++
+		}
+	}
+	top := float64(same) / float64(len(t.Tokens))
+	out.KL, out.Top1 = &kl, &top
+	return out
+}
+
+func verdict(ended bool) string {
+	if ended {
+		return verdictEnded
+	}
+	return verdictCut
+}
+
+func (t *textOf) print(w io.Writer) {
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(w, "tokens      %s\n", ids(t.Tokens))
+	if t.Text != "" {
+		fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
+	}
+	fmt.Fprintf(w, "written     %s; first after %.2f s, then %.3g a second\n", said(len(t.Tokens), t.Verdict), t.FirstToken, t.TokensPerSecond)
+	fmt.Fprintf(w, "fidelity    KL %.2g to the float model, which would choose %.4g %% of the tokens\n", *t.KL, 100**t.Top1)
+}
+
+func said(n int, verdict string) string {
+	if verdict == verdictEnded {
+		return fmt.Sprintf("%d tokens, ended by the model", n)
+	}
+	return fmt.Sprintf("cut at %d tokens", n)
+}
+
+func ids(tokens []int) string {
+	const most = 64
+	s := strings.Trim(fmt.Sprint(tokens[:min(most, len(tokens))]), "[]")
+	if n := len(tokens); n > most {
+		s += fmt.Sprintf(" … (%d)", n)
+	}
+	return s
+}
+
+// proven is what a proof says of a text, as a verifier with a tokenizer reads it.
+type proven struct {
+	PromptTokens []int  `json:"prompt_tokens,omitempty"`
+	Tokens       []int  `json:"tokens,omitempty"`
+	Prompt       string `json:"prompt,omitempty"` // with a tokenizer
+	Text         string `json:"text,omitempty"`   // likewise
+	Verdict      string `json:"verdict,omitempty"`
+}
+
+// readText reads the tokens of a statement, and holds them against the text that the
+// settings want. An error that wraps ErrInvalid says that they are others.
+func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (*proven, error) {
+	wanted := cfg.Prompt != "" || cfg.Text != ""
+	switch {
+	case s.Text == nil && (wanted || t != nil):
+		return nil, fmt.Errorf("%w: its key is not a language model's", provemodel.ErrInvalid)
+	case s.Text == nil:
+		return nil, nil
+	case t == nil && wanted:
+		return nil, job.WithHint(errors.New("--prompt and --text need the tokenizer"), "name it with --tokenizer FILE, or the model that it comes with with --model")
+	case t != nil && t.Digest() != s.Text.Tokenizer:
+		return nil, fmt.Errorf("%w: its key is for another tokenizer, with the SHA-256 %x: the one that is given has %x", provemodel.ErrInvalid, s.Text.Tokenizer, t.Digest())
+	case s.Written == nil && cfg.Text != "":
+		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", provemodel.ErrInvalid)
+	}
+	p := &proven{}
+	if s.Written != nil {
+		p.PromptTokens, p.Tokens, p.Verdict = s.Written.Prompt, s.Written.Tokens, verdict(s.Written.Ended)
+	} else {
+		for _, id := range s.Inputs[0].Values {
+			p.PromptTokens = append(p.PromptTokens, int(id))
+		}
+	}
+	if t == nil {
+		return p, nil
+	}
+	p.Prompt, p.Text = t.Decode(p.PromptTokens), t.After(p.PromptTokens, p.Tokens)
+	if cfg.Prompt != "" {
+		want, err := job.Encode(cfg, t)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Equal(want, p.PromptTokens) {
+			return nil, fmt.Errorf("%w: it is about another prompt: %s (%d tokens, and the given one has %d)", provemodel.ErrInvalid, ui.Printable(p.Prompt), len(p.PromptTokens), len(want))
+		}
+	}
+	if cfg.Text != "" && cfg.Text != p.Text {
+		return nil, fmt.Errorf("%w: the model wrote another text: %s", provemodel.ErrInvalid, ui.Printable(p.Text))
+	}
+	return p, nil
+}
+
+func (p *proven) print(w io.Writer) {
+	if p == nil {
+		return
+	}
+	if p.Prompt != "" {
+		fmt.Fprintf(w, "prompt      %s\n", ui.Printable(p.Prompt))
+	} else {
+		fmt.Fprintf(w, "prompt      %d tokens: %s\n", len(p.PromptTokens), ids(p.PromptTokens))
+	}
+	if p.Verdict == "" {
+		return
+	}
+	fmt.Fprintf(w, "tokens      %s\n", ids(p.Tokens))
+	if p.Prompt != "" {
+		fmt.Fprintf(w, "text        %s\n", ui.Printable(p.Text))
+	}
+	fmt.Fprintf(w, "written     %s: each token has the greatest logit\n", said(len(p.Tokens), p.Verdict))
+}

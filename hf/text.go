@@ -1,0 +1,94 @@
+package hf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// TextOf returns what the tokens of the model at path mean: the digest of its
+// tokenizer, if it has one that is understood, and which of its tokens end a text, as
+// generation_config.json says, or else config.json, or the metadata of a GGUF file.
+func TextOf(path string, vocabulary int) (*proof.Text, error) {
+	t := &proof.Text{}
+	gguf := strings.EqualFold(filepath.Ext(path), ".gguf")
+	from := path
+	if st, err := os.Stat(path); !gguf && err == nil && !st.IsDir() {
+		from = filepath.Dir(path)
+	}
+	if k, err := tokenizer.Open(from); err == nil {
+		t.Tokenizer = k.Digest()
+	}
+	var err error
+	if gguf {
+		t.Ends, err = endsOfGGUF(path)
+	} else {
+		t.Ends, err = endsOf(from, "generation_config.json", "config.json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(t.Ends)
+	t.Ends = slices.DeleteFunc(slices.Compact(t.Ends), func(id int) bool { return id < 0 || id >= vocabulary })
+	return t, nil
+}
+
+// endsOf reads eos_token_id, a token or several, from the first of the files that has
+// it.
+func endsOf(dir string, names ...string) ([]int, error) {
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var fields struct {
+			Ends json.RawMessage `json:"eos_token_id"`
+		}
+		if err := json.Unmarshal(data, &fields); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		var one int
+		var several []int
+		switch {
+		case len(fields.Ends) == 0 || string(fields.Ends) == "null":
+			continue
+		case json.Unmarshal(fields.Ends, &one) == nil:
+			return []int{one}, nil
+		case json.Unmarshal(fields.Ends, &several) == nil:
+			return several, nil
+		}
+		return nil, fmt.Errorf("%s: eos_token_id is neither a token nor a list of tokens", name)
+	}
+	return nil, nil
+}
+
+func endsOfGGUF(path string) ([]int, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, m := range f.Files() {
+			m.Close()
+		}
+	}()
+	var ends []int
+	for _, name := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
+		if id, ok := f.Meta["tokenizer.ggml."+name].(int64); ok && id >= 0 {
+			ends = append(ends, int(id))
+		}
+	}
+	return ends, nil
+}

@@ -1,0 +1,55 @@
+package tokenizer
+
+import "strings"
+
+// After returns the text of tokens that follow others: what they add to its text.
+func (t *Tokenizer) After(before, tokens []int) string {
+	s := t.Stream(before)
+	var b strings.Builder
+	for _, id := range tokens {
+		b.WriteString(s.Next(id))
+	}
+	b.WriteString(s.Rest())
+	return b.String()
+}
+
+// A Stream decodes tokens as they come.
+type Stream struct {
+	t       *Tokenizer
+	ids     []int
+	written string // of the text of all ids
+}
+
+// Stream returns a stream of tokens that follow the given ones.
+func (t *Tokenizer) Stream(before []int) *Stream {
+	return &Stream{t: t, ids: append([]int(nil), before...), written: t.Decode(before)}
+}
+
+// Next returns what a token adds to the text, as far as later tokens leave it as it is:
+// bytes that begin a character wait for the rest of it.
+func (s *Stream) Next(id int) string {
+	s.ids = append(s.ids, id)
+	all := s.t.Decode(s.ids)
+	if strings.HasSuffix(all, "\uFFFD") {
+		return ""
+	}
+	return s.add(all)
+}
+
+// Rest returns what Next held back, at the end of a text.
+func (s *Stream) Rest() string { return s.add(s.t.Decode(s.ids)) }
+
+// add returns what is new in the text of all tokens; a token that changes what came
+// before, such as one that takes a space away, adds from where the two part.
+func (s *Stream) add(all string) string {
+	rest, ok := strings.CutPrefix(all, s.written)
+	if !ok {
+		n := 0
+		for n < min(len(all), len(s.written)) && all[n] == s.written[n] {
+			n++
+		}
+		rest = all[n:]
+	}
+	s.written = all
+	return rest
+}

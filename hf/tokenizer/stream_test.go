@@ -1,0 +1,66 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// bytesOnly is a byte-level tokenizer in which every byte of the text is a token.
+func bytesOnly(t *testing.T, text string) (*Tokenizer, []int) {
+	t.Helper()
+	vocab := map[string]int{}
+	var ids []int
+	for _, r := range toLetters(text) {
+		if _, ok := vocab[string(r)]; !ok {
+			vocab[string(r)] = len(vocab)
+		}
+		ids = append(ids, vocab[string(r)])
+	}
+	data, err := json.Marshal(map[string]any{
+		"model":   map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}},
+		"decoder": map[string]any{"type": "ByteLevel"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := ParseJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok, ids
+}
+
+// A stream never shows a part of a character, and in the end has shown the text.
+func TestStream(t *testing.T) {
+	const text = "naïve 😀 日本\n"
+	tok, ids := bytesOnly(t, text)
+	for from := range 3 {
+		s := tok.Stream(ids[:from])
+		shown := ""
+		for _, id := range ids[from:] {
+			shown += s.Next(id)
+			if strings.Contains(shown, "\uFFFD") || !strings.HasPrefix(text[from:], shown) {
+				t.Fatalf("after %d: %q", from, shown)
+			}
+		}
+		if shown += s.Rest(); shown != text[from:] {
+			t.Errorf("after %d: %q", from, shown)
+		}
+		if got := tok.After(ids[:from], ids[from:]); got != text[from:] {
+			t.Errorf("after %d: %q", from, got)
+		}
+	}
+	// A text that stops within a character shows that at the end.
+	s := tok.Stream(nil)
+	shown := ""
+	for _, id := range ids[:3] {
+		shown += s.Next(id)
+	}
+	if shown != "na" {
+		t.Errorf("%q", shown)
+	}
+	if rest := s.Rest(); rest != "\uFFFD" {
+		t.Errorf("%q", rest)
+	}
+}

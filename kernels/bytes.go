@@ -1,0 +1,191 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/code"
+)
+
+func bytesKernel(name string) Kernel { return Kernel{"bytes", name} }
+
+// ByteRows says how rows of integers lie in memory as bytes, one row behind the other:
+// Width planes of Pitch bytes each, plane j of which has byte j of the entries, less 128
+// in all planes but the last. So every byte is signed, and an entry is Σ_j 256^j·(byte
+// j) plus PlaneBias.
+type ByteRows struct{ Width, Pitch int }
+
+// RowPitch is the least Pitch of rows of n entries that the kernels take: what they
+// read beyond the entries has weight zero.
+func RowPitch(n int) int { return max(n, pieceBytes) }
+
+// Size returns the bytes of a row.
+func (r ByteRows) Size() int { return r.Width * r.Pitch }
+
+// PlaneBias is what the bytes of an entry of that width lack.
+func PlaneBias(width int) uint32 {
+	var bias uint32
+	for j := range width - 1 {
+		bias += 128 << (8 * j)
+	}
+	return bias
+}
+
+// StackRows are Rows rows of 2^RowVars entries of a stack, of which the first begins
+// with entry From, and their places in a table, each of whose rows has 2^Shift slots
+// (whir.Layout): slots First and on.
+type StackRows struct{ RowVars, Shift, First, Rows, From uint64 }
+
+// PackPlanes sets entries of n table rows at dst, the first of which has slots 0
+// to 2^Shift − 1: those in the slots of the given rows.
+func PackPlanes(d Device, dst Ptr, as ByteRows, n int, r StackRows, s Stack) error {
+	k := bytesKernel("pack_planes")
+	if err := positive(k, n, s.Count, as.Width, as.Pitch); err != nil {
+		return err
+	}
+	n <<= r.RowVars + r.Shift
+	return launchFor(d, k, (n+3)/4, uint64(dst), uint64(as.Width), uint64(as.Pitch), uint64(n), r.RowVars, r.Shift, r.First, r.Rows, r.From,
+		uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
+}
+
+// SplitPlanes sets a row at dst from its n entries at src, in 32 bits.
+func SplitPlanes(d Device, dst, src Ptr, as ByteRows, n int) error {
+	k := bytesKernel("split_planes")
+	if err := positive(k, n, as.Width, as.Pitch); err != nil {
+		return err
+	}
+	return d.Launch(k, Cover(n), uint64(dst), uint64(src), uint64(as.Width), uint64(as.Pitch), uint64(n))
+}
+
+// A ByteRow is a plane of a row. What a product with it adds to goes to Target, times
+// 2^Shift.
+type ByteRow struct {
+	Bytes         Ptr // 0 for zeros
+	Target, Shift uint32
+}
+
+// pieceBytes is how many indexes a piece of a panel has (bytes.cu).
+const pieceBytes = 64
+
+// panelPieces is the number of pieces of a panel over 2^vars indexes.
+func panelPieces(vars int) int { return max(1, 1<<vars/pieceBytes) }
+
+// PanelBytes is the size of a panel: four vectors of weights in the base field over
+// 2^vars indexes, packed for the tensor cores.
+func PanelBytes(vars int) int { return panelPieces(vars) * pieceBytes * 4 * SizeM31 }
+
+// PackParts makes panels of n weights over 2^vars indexes each, of parts with these
+// numbers (64 bits each, on the device; MakeWeights): the vectors are their limbs.
+func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) error {
+	k := bytesKernel("pack_parts")
+	if err := checkPanels(k, n, vars); err != nil {
+		return err
+	}
+	return launchFor(d, k, n*panelPieces(vars)*pieceBytes/4, uint64(panels), uint64(numbers), uint64(n), uint64(vars), uint64(parts), uint64(tables))
+}
+
+// PackPoints makes panels of the weights of evaluation at n points (PointWeight, whose
+// Coef must be 1) of rows of 2^vars values, four points a panel, the vectors missing
+// from the last zero. scratch has PointScratch bytes.
+func PackPoints(d Device, panels Ptr, vars int, points Ptr, n int, scratch Ptr) error {
+	k := bytesKernel("pack_points")
+	if err := checkPanels(k, n, vars); err != nil {
+		return err
+	}
+	lower, upper, err := makePoints(d, vars, points, n, scratch)
+	if err != nil {
+		return err
+	}
+	return launchFor(d, k, (n+3)/4*panelPieces(vars)*pieceBytes/4, uint64(panels), uint64(n), uint64(vars), uint64(lower), uint64(upper))
+}
+
+func checkPanels(k Kernel, n, vars int) error {
+	if n < 1 || vars < 0 || vars > code.MaxLogSize {
+		return fmt.Errorf("%w: %s of %d over 2^%d", ErrSize, k.Name, n, vars)
+	}
+	return nil
+}
+
+// ByteProducts are the products of Panels panels over 2^Vars indexes, those of Weights
+// with the 64-bit Numbers or if there are none the first, with Count rows, of ByteRow at
+// Rows, from byte Column on: a multiple of 16, as addresses are.
+// Results are words for 4·Panels vectors and Targets targets, that of vector v and target
+// t at v·Targets + t.
+type ByteProducts struct {
+	Weights, Numbers Ptr
+	Panels, Vars     int
+	Rows             Ptr
+	Count, Column    int
+	Targets          int
+}
+
+// AddByteProducts adds the products to words at sums, each of which stands for an
+// element of the base field.
+func AddByteProducts(d Device, sums Ptr, p ByteProducts) error {
+	k := bytesKernel("byte_products")
+	if err := checkPanels(k, p.Panels, p.Vars); err != nil {
+		return err
+	}
+	if p.Count < 1 || p.Column < 0 || p.Column%16 != 0 || p.Targets < 1 {
+		return fmt.Errorf("%w: %s with %d rows from %d on to %d", ErrSize, k.Name, p.Count, p.Column, p.Targets)
+	}
+	const panels, rows = 8, 128 // PANELS and ROWS of bytes.cu
+	l := Launch{GridX: (p.Panels + panels - 1) / panels * ((p.Count + rows - 1) / rows), Block: 128}
+	pieces := panelPieces(p.Vars)
+	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
+	const maxPieces = 1 << 16 / pieceBytes
+	var chunk int
+	chunk, l.GridY = parts(pieces, l.GridX, productBlocks(d), 16, maxPieces)
+	return d.Launch(k, l, uint64(sums), uint64(p.Targets), uint64(p.Weights), uint64(p.Numbers), uint64(p.Panels), uint64(pieces),
+		uint64(p.Rows), uint64(p.Count), uint64(p.Column), uint64(chunk))
+}
+
+// productBlocks is how many blocks of byte_products fill a device a few times over.
+func productBlocks(d Device) int { return 8 * d.Multiprocessors() }
+
+// FinishProducts sets the M31 at out to what the words at sums stand for, as many
+// as vectors times targets, plus ones[v]·constants[t] for vector v and target t.
+func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constants Ptr) error {
+	k := bytesKernel("finish_products")
+	if err := positive(k, vectors, targets); err != nil {
+		return err
+	}
+	return launchFor(d, k, vectors*targets, uint64(out), uint64(sums), uint64(vectors), uint64(targets), uint64(ones), uint64(constants))
+}
+
+// FoldedRows are lists of N addresses of rows of 2^RowVars bytes each, 0 for zeros, with
+// the weight in K of each and a constant in K for each list. N is a multiple of 64.
+type FoldedRows struct {
+	Rows, Weights, Constants Ptr
+	Lists, N, RowVars        int
+}
+
+// FoldBytes sets element l·2^RowVars + c of out to Σ_i weight i·(byte c of row i) over
+// list l, plus its constant.
+func FoldBytes(d Device, out Ptr, f FoldedRows) error {
+	k := bytesKernel("fold_bytes")
+	if err := positive(k, f.Lists, f.N, f.RowVars+1); err != nil {
+		return err
+	}
+	if f.N%pieceBytes != 0 {
+		return fmt.Errorf("%w: %s of lists of %d", ErrSize, k.Name, f.N)
+	}
+	packed, err := AllocSlice[uint32](d, f.Lists*f.N*4)
+	if err != nil {
+		return err
+	}
+	defer d.Free(packed)
+	if err := d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)); err != nil {
+		return err
+	}
+	const columns, maxTerms = 128, 1 << 16 // COLUMNS of bytes.cu; products of bytes that an int32 holds
+	l := Launch{GridX: f.Lists * ((1<<f.RowVars + columns - 1) / columns), Block: columns}
+	var chunk int
+	chunk, l.GridY = parts(f.N, l.GridX, columnBlocks, 4*pieceBytes, maxTerms)
+	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk)}
+	if l.GridY == 1 {
+		return d.Launch(k, l, append([]uint64{uint64(out), 0}, args...)...)
+	}
+	return withSums(d, out, f.Lists<<f.RowVars, func(sums Ptr) error {
+		return d.Launch(k, l, append([]uint64{0, uint64(sums)}, args...)...)
+	})
+}

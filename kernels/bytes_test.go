@@ -1,0 +1,178 @@
+package kernels_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// hostileBytes are random, but for some rows of extremes.
+func hostileBytes(rng *rand.Rand, n, row int) []int8 {
+	v := make([]int8, n)
+	for i := range v {
+		switch i / row % 4 {
+		case 1:
+			v[i] = -128
+		case 2:
+			v[i] = 127
+		default:
+			v[i] = int8(rng.Int())
+		}
+	}
+	return v
+}
+
+// TestByteProducts multiplies rows of bytes with weights of parts and of points, some
+// panels and rows more than a block has, some rows missing, on columns in the middle.
+func TestByteProducts(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(41, 42))
+	for _, c := range []struct{ vars, parts, rows, column int }{{3, 1, 1, 0}, {6, 9, 130, 64}, {8, 3, 5, 0}, {10, 8, 3, 48}} {
+		n := 1 << c.vars
+		pitch := c.column + kernels.RowPitch(n) + 16
+		bytes := hostileBytes(rng, pitch*c.rows, pitch)
+		at := upload(t, d, bytes)
+		rows := make([]kernels.ByteRow, c.rows)
+		targets := c.rows/2 + 1
+		constants := make([]uint32, targets)
+		for i := range constants {
+			constants[i] = uint32(i) * 77
+		}
+		for i := range rows {
+			rows[i] = kernels.ByteRow{Bytes: at.Offset(i, pitch), Target: uint32(i / 2), Shift: uint32(i % 4 * 8)}
+			if i%7 == 5 {
+				rows[i].Bytes = 0
+			}
+		}
+		product := func(weights []field.M31, target int) field.M31 {
+			var sum field.M31
+			for i, r := range rows {
+				if int(r.Target) != target || r.Bytes == 0 {
+					continue
+				}
+				var v field.M31
+				for k, w := range weights {
+					v = v.Add(w.Mul(field.FromInt64(int64(bytes[i*pitch+c.column+k]))))
+				}
+				sum = sum.Add(v.Mul(1 << r.Shift))
+			}
+			return sum
+		}
+		run := func(what string, p kernels.ByteProducts, vectors [][]field.M31) {
+			p.Rows, p.Count, p.Column, p.Targets, p.Vars = upload(t, d, rows), c.rows, c.column, targets, c.vars
+			sums := upload(t, d, make([]uint64, 4*p.Panels*targets))
+			must(t, kernels.AddByteProducts(d, sums, p))
+			ones := make([]uint32, len(vectors))
+			for i := range ones {
+				ones[i] = uint32(i % 3)
+			}
+			out := alloc[field.M31](t, d, len(vectors)*targets)
+			must(t, kernels.FinishProducts(d, out, sums, len(vectors), targets, upload(t, d, ones), upload(t, d, constants)))
+			got := download[field.M31](t, d, out, len(vectors)*targets)
+			for v, weights := range vectors {
+				for target := range targets {
+					want := product(weights, target).Add(field.M31(ones[v]).Mul(field.M31(constants[target])))
+					if got[v*targets+target] != want {
+						t.Fatalf("%s, %+v: vector %d times target %d is %v, want %v", what, c, v, target, got[v*targets+target], want)
+					}
+				}
+			}
+		}
+		vars := make([]int, c.parts+2)
+		for i := range vars {
+			vars[i] = c.vars
+		}
+		w := newWeightTables(t, d, rng, vars, true)
+		// All parts but two, in reverse, and of these all but the first in reverse.
+		var numbers, panels []uint64
+		var vectors [][]field.M31
+		for i := range c.parts {
+			numbers = append(numbers, uint64(c.parts-i))
+		}
+		for i := c.parts - 1; i >= min(1, c.parts-1); i-- {
+			panels = append(panels, uint64(i))
+			limbs := make([][]field.M31, 4)
+			for _, v := range w.values[numbers[i]] {
+				for l, x := range v.Limbs() {
+					limbs[l] = append(limbs[l], x)
+				}
+			}
+			vectors = append(vectors, limbs...)
+		}
+		weights := alloc[int8](t, d, c.parts*kernels.PanelBytes(c.vars))
+		must(t, kernels.PackParts(d, weights, upload(t, d, numbers), c.parts, c.vars, w.parts, w.tables))
+		run("parts", kernels.ByteProducts{Weights: weights, Numbers: upload(t, d, panels), Panels: len(panels)}, vectors)
+
+		points := make([]kernels.PointWeight, 4*c.parts-1)
+		vectors = nil
+		for i, z := range vectorM31(rng, len(points), 1) {
+			points[i] = kernels.PointWeight{Coef: field.One, Z: z}
+			var values []field.M31
+			for _, v := range code.WeightTable(code.PointWeights(field.NewQM31(z, 0, 0, 0), c.vars)) {
+				values = append(values, v.Limbs()[0])
+			}
+			vectors = append(vectors, values)
+		}
+		scratch := alloc[uint8](t, d, kernels.PointScratch(c.vars, len(points)))
+		must(t, kernels.PackPoints(d, weights, c.vars, upload(t, d, points), len(points), scratch))
+		run("points", kernels.ByteProducts{Weights: weights, Panels: c.parts}, vectors)
+	}
+}
+
+// TestFoldBytes folds lists of rows, some longer than a block takes at once, some rows
+// missing.
+func TestFoldBytes(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(43, 44))
+	for _, c := range []struct{ rowVars, lists, n int }{{0, 1, 64}, {3, 2, 64}, {6, 3, 128}, {9, 1, 576}} {
+		pitch := kernels.RowPitch(1 << c.rowVars)
+		bytes := hostileBytes(rng, pitch*c.lists*c.n, pitch)
+		at := upload(t, d, bytes)
+		weights, constants := vectorQM31(rng, c.lists*c.n, 1), vectorQM31(rng, c.lists, 2)
+		rows := make([]kernels.Ptr, c.lists*c.n)
+		want := make([]field.QM31, c.lists<<c.rowVars)
+		for i := range want {
+			want[i] = constants[i>>c.rowVars]
+		}
+		for i := range rows {
+			if i%5 == 3 {
+				continue
+			}
+			rows[i] = at.Offset(i, pitch)
+			for k := range 1 << c.rowVars {
+				to := &want[i/c.n<<c.rowVars+k]
+				*to = to.Add(weights[i].MulM31(field.FromInt64(int64(bytes[i*pitch+k]))))
+			}
+		}
+		f := alloc[field.QM31](t, d, len(want))
+		must(t, kernels.FoldBytes(d, f, kernels.FoldedRows{
+			Rows: upload(t, d, rows), Weights: upload(t, d, weights), Constants: upload(t, d, constants), Lists: c.lists, N: c.n, RowVars: c.rowVars,
+		}))
+		if i := firstDifference(download[field.QM31](t, d, f, len(want)), want); i >= 0 {
+			t.Errorf("%+v: entry %d differs", c, i)
+		}
+	}
+}
+
+// TestSplitPlanes splits rows into planes of every number.
+func TestSplitPlanes(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(45, 46))
+	for _, width := range []int{1, 2, 4} {
+		as := kernels.ByteRows{Width: width, Pitch: 64}
+		values, want := make([]int32, 33), make([]int8, as.Size())
+		for i := range values {
+			values[i] = int32(rng.Uint32()) >> (32 - 8*width)
+			putEntry(want[i:], as, values[i])
+		}
+		out := upload(t, d, make([]int8, as.Size()))
+		must(t, kernels.SplitPlanes(d, out, upload(t, d, values), as, len(values)))
+		if i := firstDifference(download[int8](t, d, out, len(want)), want); i >= 0 {
+			t.Errorf("width %d: byte %d differs", width, i)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+// Rows of integers as bytes, and products with them on the tensor cores.
+//
+// A row's entry is a signed integer of 1, 2 or 4 bytes, which lie in as many planes:
+// byte j of all entries, plane j, is one plane behind that of byte j - 1. In all but
+// the last plane 128 is taken from the byte, so that all bytes are signed: the entry
+// is the sum of 256^j times byte j, plus 128·(256^0 + … + 256^(w-2)).
+#include "mma.cuh"
+#include "stack.cuh"
+#include "sum.cuh"
+#include "weights.cuh"
+
+// store_planes sets 4 entries of a row, the first of which is at dst in plane 0.
+DEVICE void store_planes(i8 *dst, u64 pitch, u64 width, const i32 (&v)[4])
+{
+    for (u64 j = 0; j < width; j++) {
+        u32 word = 0;
+        for (u32 i = 0; i < 4; i++) word |= ((u32)(v[i] >> 8 * j) & 0xff) << 8 * i;
+        if (j + 1 < width) word ^= 0x80808080u;
+        *(u32 *)(dst + j * pitch) = word;
+    }
+}
+
+// pack_planes sets rows of a table from a stack. There are 2^shift slots in each, and
+// in each slot 2^row_vars entries (package whir, layout.go): of n entries, which begin
+// with slot 0, it sets those of slots `first` to first + rows - 1, the first of which
+// begins with entry `from` of the stack. Rows lie one behind the other, of `width`
+// planes of `pitch` bytes each.
+KERNEL pack_planes(i8 *dst, u64 width, u64 pitch, u64 n, u64 row_vars, u64 shift, u64 first, u64 rows, u64 from, const u64 *offsets,
+                   const stack_block *blocks, u64 count, const stack_axis *axes)
+{
+    u64 i = 4 * thread_index(), vars = row_vars + shift, last_entry = ((u64)1 << row_vars) - 1;
+    if (i >= n) return;
+    if (shift == 0 && vars >= 2) {
+        u64 row = i >> vars, c = i & last_entry;
+        if (row < first || row - first >= rows) return;
+        i32 v[4];
+        stack_four(v, from + ((row - first) << vars) + c, offsets, blocks, count, axes);
+        store_planes(dst + row * width * pitch + c, pitch, width, v);
+        return;
+    }
+    for (u64 end = min(n, i + 4); i < end; i++) {
+        // The slot's number within its table row is the lowest bits of i in reverse.
+        u64 slot = i >> vars;
+        for (u64 j = 0; j < shift; j++) slot = slot << 1 | (i >> j & 1);
+        if (slot < first || slot - first >= rows) continue;
+        i32 v = stack_value(from + ((slot - first) << row_vars) + (i >> shift & last_entry), offsets, blocks, count, axes);
+        i8 *to = dst + (i >> vars) * width * pitch + (i & (((u64)1 << vars) - 1));
+        for (u64 j = 0; j < width; j++) to[j * pitch] = (i8)(v >> 8 * j ^ (j + 1 < width ? 0x80 : 0));
+    }
+}
+
+// split_planes sets one row from its n entries at src, in 32 bits.
+KERNEL split_planes(i8 *dst, const i32 *src, u64 width, u64 pitch, u64 n)
+{
+    for (u64 i = thread_index(); i < n; i += thread_count())
+        for (u64 j = 0; j < width; j++) dst[j * pitch + i] = (i8)(src[i] >> 8 * j ^ (j + 1 < width ? 0x80 : 0));
+}
+
+// A byte_row is a plane of a row. What it adds to goes to `target`, times 2^shift.
+struct byte_row {
+    const i8 *bytes; // null for a row of zeros
+    u32 target, shift;
+};
+
+// Weights for the tensor cores are vectors over the base field, four in a panel: the
+// bytes of their limbs are 16 rows. Those of 64 indexes are a piece of a panel, 64
+// uint4, in the order in which mma_u8_s8 wants them if lane t of a column has indexes
+// 16·t … 16·t + 15 of the piece, of which each of two instructions takes eight.
+
+// store_piece writes four vectors' weights of indexes k … k + 3, k a multiple of 4.
+DEVICE void store_piece(u32 *panel, u64 k, const u32 (&w)[4][4])
+{
+    u32 *piece = panel + k / 64 * 256, q = (u32)(k % 64);
+    piece += q / 8 % 2 * 128 + q / 16 * 4 + q / 4 % 2 * 2;
+#pragma unroll
+    for (u32 row = 0; row < 16; row++) {
+        u32 v = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) v |= (w[row / 4][i] >> 8 * (row % 4) & 0xff) << 8 * i;
+        piece[row % 8 * 16 + row / 8] = v;
+    }
+}
+
+// pack_parts makes a panel of each of `count` weights over 2^vars indexes (see
+// make_weights), of which `parts` lists the numbers: its limbs are the vectors. With
+// fewer than 64 indexes the others have weight 0.
+KERNEL pack_parts(u32 *panels, const u64 *numbers, u64 count, u64 vars, const weight_part *parts, const qm31 *tables)
+{
+    u64 n = max((u64)64, (u64)1 << vars), i = 4 * thread_index();
+    if (i >= n * count) return;
+    u64 panel = i / n, k = i % n;
+    weight_part p = parts[numbers[panel]];
+    u32 w[4][4] = {}, l = low_vars(vars);
+    for (u32 j = 0; j < 4 && k + j < (u64)1 << vars; j++) {
+        u64 x = k + j;
+        qm31 v = qm31_mul(tables[p.high + (x >> l)], tables[p.low + (x & ((1u << l) - 1))]);
+        w[0][j] = v.a, w[1][j] = v.b, w[2][j] = v.c, w[3][j] = v.d;
+    }
+    store_piece(panels + panel * n * 4, k, w);
+}
+
+// pack_points makes panels of the weights of evaluation at `count` points of rows of
+// 2^vars values, from the tables of make_points: four points in each panel.
+KERNEL pack_points(u32 *panels, u64 count, u64 vars, const u32 *lower, const qm31 *upper)
+{
+    u64 n = max((u64)64, (u64)1 << vars), i = 4 * thread_index();
+    if (i >= (count + 3) / 4 * n) return;
+    u64 panel = i / n, k = i % n;
+    u32 w[4][4] = {}, l = low_vars(vars);
+    for (u32 q = 0; q < 4; q++) {
+        u64 point = 4 * panel + q;
+        for (u32 j = 0; j < 4 && point < count && k + j < (u64)1 << vars; j++) {
+            u64 x = k + j;
+            w[q][j] = m31_mul(lower[(point << l) + (x & ((1u << l) - 1))], upper[(point << (vars - l)) + (x >> l)].a);
+        }
+    }
+    store_piece(panels + panel * n * 4, k, w);
+}
+
+// copy16 copies 16 bytes to shared memory, or zeros from null, in the background.
+// copies_begun ends a group of copies, copies_done<n> waits for all groups but n.
+DEVICE void copy16(uint4 *to, const void *from)
+{
+#ifndef PROVE_MODEL_HOST
+    u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes));
+#else
+    *to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+#endif
+}
+
+DEVICE void copies_begun()
+{
+#ifndef PROVE_MODEL_HOST
+    asm volatile("cp.async.commit_group;");
+#endif
+}
+
+template <int n> DEVICE void copies_done()
+{
+#ifndef PROVE_MODEL_HOST
+    asm volatile("cp.async.wait_group %0;" ::"n"(n));
+#endif
+}
+
+#define PANELS 8 // a block takes
+#define ROWS 128 // a block takes
+#define STAGES 3 // pieces on their way or in use
+
+// byte_products multiplies panels of `pieces` pieces, those of the given numbers or if
+// these are null the first, with rows of as many times 64 bytes, from byte `column` on:
+// the product of vector v of the p-th panel and row r is added to the word
+// sums[(4·p + v)·targets + r.target]. Block x does PANELS panels, those of
+// number x mod ⌈panels / PANELS⌉, and ROWS rows; block y `chunk` pieces. Sums of
+// products in 32 bits: chunk is at most 2^10.
+KERNEL __launch_bounds__(128, 2) byte_products(u64 *sums, u64 targets, const uint4 *weights, const u64 *numbers, u64 panels, u64 pieces,
+                                               const byte_row *rows, u64 count, u64 column, u64 chunk)
+{
+    __shared__ uint4 a[STAGES][PANELS * 64], b[STAGES][ROWS * 4];
+    u64 tiles = (panels + PANELS - 1) / PANELS;
+    u64 first_panel = blockIdx.x % tiles * PANELS, first_row = blockIdx.x / tiles * ROWS;
+    u64 from = blockIdx.y * chunk, end = min(pieces, from + chunk);
+    const uint4 *panel_at[4];
+    const i8 *row_at[4];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        u32 x = threadIdx.x + 128 * i;
+        u64 panel = first_panel + x / 64, row = first_row + x / 4;
+        panel_at[i] = panel < panels ? weights + (numbers ? numbers[panel] : panel) * pieces * 64 + x % 64 : nullptr;
+        const i8 *bytes = row < count ? rows[row].bytes : nullptr;
+        row_at[i] = bytes ? bytes + column + x % 4 * 16 : nullptr;
+    }
+    auto load = [&](u64 piece) {
+        if (piece < end) {
+            u32 stage = (u32)((piece - from) % STAGES);
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                copy16(&a[stage][threadIdx.x + 128 * i], panel_at[i] ? panel_at[i] + piece * 64 : nullptr);
+                copy16(&b[stage][threadIdx.x + 128 * i], row_at[i] ? row_at[i] + piece * 64 : nullptr);
+            }
+        }
+        copies_begun(); // a group, if an empty one, for each piece
+    };
+    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 own_panels = warp % 2 * 4, own_rows = warp / 2 * 64;
+    // Of these, what there is.
+    u64 some_panels = panels - min(panels, first_panel + own_panels), some_rows = count - min(count, first_row + own_rows);
+    i32 d[4][8][4] = {};
+    for (u32 i = 0; i < STAGES - 1; i++) load(from + i);
+    for (u64 piece = from; piece < end; piece++) {
+        copies_done<STAGES - 2>();
+        __syncthreads(); // the piece is there, and the one before it was used up
+        load(piece + STAGES - 1);
+        u32 stage = (u32)((piece - from) % STAGES);
+        uint4 w[4][2];
+#pragma unroll
+        for (u32 p = 0; p < 4; p++)
+#pragma unroll
+            for (u32 half = 0; half < 2; half++) w[p][half] = a[stage][(own_panels + p) * 64 + half * 32 + lane];
+#pragma unroll
+        for (u32 r = 0; r < 8; r++) {
+            if (8 * r >= some_rows) continue;
+            uint4 v = b[stage][(own_rows + 8 * r) * 4 + lane];
+#pragma unroll
+            for (u32 p = 0; p < 4; p++) {
+                if (p >= some_panels) continue;
+                mma_u8_s8(d[p][r], w[p][0], v.x, v.y);
+                mma_u8_s8(d[p][r], w[p][1], v.z, v.w);
+            }
+        }
+    }
+    // Byte g mod 4 of vector g / 4 is in lanes 4·g + t, of vector 2 + g / 4 too.
+    u32 g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (u32 p = 0; p < 4; p++)
+#pragma unroll
+        for (u32 r = 0; r < 8; r++)
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                if (p >= some_panels || 8 * r >= some_rows) continue;
+                u32 v = m31_from_i64((i64)d[p][r][i] * (1 << 8 * (g % 4)));
+                v = m31_add(v, __shfl_xor_sync(~0u, v, 4));
+                v = m31_add(v, __shfl_xor_sync(~0u, v, 8));
+                u64 panel = first_panel + own_panels + p, row = first_row + own_rows + 8 * r + 2 * t + i % 2;
+                if (g % 4 == 0 && row < count) {
+                    byte_row to = rows[row];
+                    if (to.bytes) atomicAdd(sums + (4 * panel + g / 4 + i / 2 * 2) * targets + to.target, (u64)m31_mul2exp(v, to.shift));
+                }
+            }
+}
+
+// finish_products sets out[v·targets + r] to the element that the word at that index
+// of sums stands for, for vectors v and targets r, plus ones[v] times constants[r]: what
+// the bytes lack.
+KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, const u32 *ones, const u32 *constants)
+{
+    u64 i = thread_index();
+    if (i >= vectors * targets) return;
+    out[i] = m31_add(m31_reduce(sums[i]), m31_mul(ones[i / targets], constants[i % targets]));
+}
+
+// The bytes of four words transposed: byte i of out[j] is byte j of word i.
+DEVICE void transpose(u32 (&out)[4], u32 a, u32 b, u32 c, u32 d)
+{
+    u32 ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
+    u32 cd_low = __byte_perm(c, d, 0x5140), cd_high = __byte_perm(c, d, 0x7362);
+    out[0] = __byte_perm(ab_low, cd_low, 0x5410);
+    out[1] = __byte_perm(ab_low, cd_low, 0x7632);
+    out[2] = __byte_perm(ab_high, cd_high, 0x5410);
+    out[3] = __byte_perm(ab_high, cd_high, 0x7632);
+}
+
+#define COLUMNS 128 // a block takes
+
+// fold_bytes adds up rows of bytes, in lists of n = 64·pieces each, null for rows of
+// zeros, times the weights of restrict_pack in that order: element c of list l, of
+// 2^row_vars, goes to out[l 2^row_vars + c], or if there is no out its limbs to the four
+// words at sums + 4·(l 2^row_vars + c). With it come the constants of the lists. Block x
+// does COLUMNS columns of a list, block y `chunk` rows, at most 2^16.
+KERNEL __launch_bounds__(128) fold_bytes(qm31 *out, u64 *sums, const i8 *const *rows, const uint4 *weights, u64 row_vars, u64 n, const qm31 *constants,
+                                         u64 chunk)
+{
+    __shared__ i32 block[COLUMNS][16];
+    for (u32 i = threadIdx.x; i < COLUMNS * 16; i += blockDim.x) block[i / 16][i % 16] = 0;
+    __syncthreads();
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    u64 size = (u64)1 << row_vars, blocks = (size + COLUMNS - 1) / COLUMNS;
+    u64 list = blockIdx.x / blocks, column = blockIdx.x % blocks * COLUMNS;
+    bool inside = column + 16 * g < max(size, (u64)16);
+    rows += list * n, weights += list * n;
+    i32 d[16][4] = {};
+    u64 end = min(n, (blockIdx.y + 1) * chunk);
+    for (u64 k = blockIdx.y * chunk + threadIdx.x / 32 * 64; k < end; k += 2 * blockDim.x) {
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) {
+            uint4 v[8];
+#pragma unroll
+            for (u32 i = 0; i < 8; i++) {
+                const i8 *row = inside ? rows[k + 16 * t + 8 * half + i] : nullptr;
+                v[i] = row ? *(const uint4 *)(row + column + 16 * g) : make_uint4(0, 0, 0, 0);
+            }
+            uint4 a = weights[k + 32 * half + lane];
+#pragma unroll
+            for (u32 word = 0; word < 4; word++) {
+                u32 low[4], high[4];
+#define WORD(i) (word == 0 ? v[i].x : word == 1 ? v[i].y : word == 2 ? v[i].z : v[i].w)
+                transpose(low, WORD(0), WORD(1), WORD(2), WORD(3));
+                transpose(high, WORD(4), WORD(5), WORD(6), WORD(7));
+#undef WORD
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) mma_u8_s8(d[4 * word + j], a, low[j], high[j]);
+            }
+        }
+    }
+#pragma unroll
+    for (u32 j = 0; j < 16; j++)
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) atomicAdd(&block[16 * (2 * t + i % 2) + j][g + 8 * (i / 2)], d[j][i]);
+    __syncthreads();
+    for (u32 x = threadIdx.x; x < 4 * COLUMNS && column + x / 4 < size; x += blockDim.x) {
+        i64 v = 0; // < 2^31·2^25
+        for (u32 i = 0; i < 4; i++) v += (i64)block[x / 4][4 * (x % 4) + i] * (1 << 8 * i);
+        u32 limb = m31_from_i64(v);
+        if (blockIdx.y == 0) limb = m31_add(limb, ((const u32 *)(constants + list))[x % 4]);
+        u64 at = 4 * (list * size + column) + x;
+        if (out) {
+            ((u32 *)out)[at] = limb;
+        } else {
+            atomicAdd(sums + at, (u64)limb);
+        }
+    }
+}

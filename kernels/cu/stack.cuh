@@ -1,0 +1,83 @@
+// Stacks of blocks of tensors, package model.
+#pragma once
+#include "base.cuh"
+
+// last_not_after returns the last i below n with first[i] <= v, for increasing
+// values with first[0] <= v: the block of a stack that has entry v, or the job of a
+// block of threads where jobs take several.
+DEVICE u64 last_not_after(const u64 *first, u64 n, u64 v)
+{
+    u64 lo = 0;
+    while (n - lo > 1) {
+        u64 mid = (lo + n) / 2;
+        if (first[mid] <= v) {
+            lo = mid;
+        } else {
+            n = mid;
+        }
+    }
+    return lo;
+}
+
+// A stack_block is a block of a stack: entry i of it is in a dense tensor at
+// values + (i mod 2^run) + the sum over the axes, the last first, of the axis's
+// bits of i / 2^run times its stride.
+struct stack_block {
+    const void *values;
+    u64 width; // bytes an entry
+    u64 run, first_axis, axes;
+};
+
+struct stack_axis {
+    u64 bits, stride;
+};
+
+// The entry of a block's tensor at an address.
+DEVICE i32 stack_load(const stack_block &b, u64 address)
+{
+    switch (b.width) {
+    case 1:
+        return ((const i8 *)b.values)[address];
+    case 2:
+        return ((const i16 *)b.values)[address];
+    default:
+        return ((const i32 *)b.values)[address];
+    }
+}
+
+// Where entry e of a block is.
+DEVICE u64 stack_address(const stack_block &b, u64 e, const stack_axis *axes)
+{
+    u64 address = e & (((u64)1 << b.run) - 1);
+    e >>= b.run;
+    for (u64 a = b.first_axis; a < b.first_axis + b.axes; a++) {
+        address += (e & (((u64)1 << axes[a].bits) - 1)) * axes[a].stride;
+        e >>= axes[a].bits;
+    }
+    return address;
+}
+
+// Entry e of a stack. offsets are those of its blocks, and last the end of the last,
+// after which entries are zero.
+DEVICE i32 stack_value(u64 e, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+{
+    if (e >= offsets[count]) return 0;
+    u64 k = last_not_after(offsets, count, e);
+    stack_block b = blocks[k];
+    return stack_load(b, stack_address(b, e - offsets[k], axes));
+}
+
+// Entries e … e + 3, for e a multiple of 4.
+DEVICE void stack_four(i32 (&v)[4], u64 e, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+{
+    if (e + 3 < offsets[count]) {
+        u64 k = last_not_after(offsets, count, e);
+        stack_block b = blocks[k];
+        if (b.run >= 2 && e + 3 < offsets[k + 1]) {
+            u64 address = stack_address(b, e - offsets[k], axes);
+            for (u32 i = 0; i < 4; i++) v[i] = stack_load(b, address + i);
+            return;
+        }
+    }
+    for (u32 i = 0; i < 4; i++) v[i] = stack_value(e + i, offsets, blocks, count, axes);
+}

@@ -1,0 +1,334 @@
+package onnx
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx/onnxpb"
+)
+
+// inner is what is kept of the graphs that nodes have for attributes: the bodies of
+// If, Loop and Scan, which are written out where they stand.
+type inner struct {
+	constants map[*onnxpb.TensorProto]*graph.Tensor
+	written   int // nodes so far
+}
+
+// Limits on what is written out.
+const (
+	maxWritten = 1 << 14 // nodes of bodies, counted each time
+	maxTrips   = 1 << 12 // of one loop
+)
+
+// Their lowerings come back to the table.
+func init() {
+	lowerings["If"], lowerings["Loop"], lowerings["Scan"] = lowerIf, lowerLoop, lowerScan
+}
+
+// reads lists the values that a node depends on: its inputs, and what the graphs among
+// its attributes read of the graph that it is in.
+func reads(n *onnxpb.NodeProto) []string {
+	list := n.Input
+	for _, a := range n.Attribute {
+		if a.G != nil {
+			list = append(slices.Clone(list), captured(a.G)...)
+		}
+	}
+	return list
+}
+
+// captured lists the values that a body reads and does not define.
+func captured(g *onnxpb.GraphProto) []string {
+	own := map[string]bool{"": true}
+	for _, v := range g.Input {
+		own[v.GetName()] = true
+	}
+	for _, t := range g.Initializer {
+		own[t.GetName()] = true
+	}
+	for _, n := range g.Node {
+		for _, out := range n.Output {
+			own[out] = true
+		}
+	}
+	var list []string
+	take := func(name string) {
+		if !own[name] {
+			own[name] = true
+			list = append(list, name)
+		}
+	}
+	for _, n := range g.Node {
+		for _, in := range reads(n) {
+			take(in)
+		}
+	}
+	for _, v := range g.Output {
+		take(v.GetName())
+	}
+	return list
+}
+
+// body returns an attribute that is a graph.
+func (o *op) body(name string) *onnxpb.GraphProto {
+	a := o.attr(name, onnxpb.AttributeProto_GRAPH)
+	if a == nil || a.G == nil {
+		o.failf("has no %s", name)
+	}
+	if len(a.G.SparseInitializer) > 0 {
+		o.failf("sparse initializers are not supported")
+	}
+	return a.G
+}
+
+// inline writes a body out and returns its outputs.
+func (o *op) inline(g *onnxpb.GraphProto, inputs []graph.Value) []graph.Value {
+	if len(inputs) != len(g.Input) {
+		o.failf("its body has %d inputs, and %d are given", len(g.Input), len(inputs))
+	}
+	if o.file.inner.written += len(g.Node); o.file.inner.written > maxWritten {
+		o.failf("bodies of loops and branches written out have more than %d nodes", maxWritten)
+	}
+	file := *o.file
+	file.uses = map[string]int{}
+	in := &reader{Builder: o.Builder, file: &file, opset: o.opset, values: maps.Clone(o.values), nested: true}
+	for i, v := range g.Input {
+		in.values[v.GetName()] = inputs[i]
+	}
+	for _, p := range g.Initializer {
+		t := o.file.inner.constants[p]
+		if t == nil {
+			var err error
+			if t, err = decode(p, o.file.source.external); err != nil {
+				o.failf("initializer %s: %v", graph.Quote(p.GetName()), err)
+			}
+			o.file.inner.constants[p] = t
+		}
+		in.values[p.GetName()] = o.Constant("", t)
+	}
+	producer := map[string]int{}
+	for i, n := range g.Node {
+		for _, out := range n.Output {
+			if out != "" {
+				delete(in.values, out)
+				producer[out] = i
+			}
+		}
+	}
+	order, err := sortNodes(g.Node, producer)
+	if err != nil {
+		o.failf("its body: %v", err)
+	}
+	needed := make([]bool, len(g.Node))
+	use := func(name string) {
+		if p, ok := producer[name]; ok {
+			needed[p] = true
+		}
+		file.uses[name]++
+	}
+	for _, v := range g.Output {
+		use(v.GetName())
+	}
+	for _, i := range slices.Backward(order) {
+		if needed[i] {
+			for _, name := range reads(g.Node[i]) {
+				use(name)
+			}
+		}
+	}
+	for _, i := range order {
+		if needed[i] {
+			in.lowerNode(g.Node[i])
+		}
+	}
+	o.At(operatorName(o.proto), nodeName(o.proto))
+	out := make([]graph.Value, len(g.Output))
+	for i, v := range g.Output {
+		if out[i] = in.values[v.GetName()]; !o.Valid(out[i]) {
+			panic(nodeFailure{}) // of a node of the body
+		}
+	}
+	return out
+}
+
+// lowerIf takes the branch that a constant condition says, or both, and of each result
+// what a computed one chooses.
+func lowerIf(o *op) {
+	o.arity(1, 1)
+	cond := o.in(0)
+	if o.DType(cond) != graph.Bool || graph.Size(o.shape(cond)) != 1 {
+		o.failf("its condition has shape %v and type %v", o.shape(cond), o.DType(cond))
+	}
+	yes, no := o.body("then_branch"), o.body("else_branch")
+	if t := o.Tensor(cond); t != nil {
+		branch := no
+		if t.I64[0] != 0 {
+			branch = yes
+		}
+		o.results(o.inline(branch, nil))
+		return
+	}
+	a, b := o.inline(yes, nil), o.inline(no, nil)
+	if len(a) != len(b) {
+		o.failf("its branches have %d and %d outputs", len(a), len(b))
+	}
+	cond = o.Reshape(cond, []int{})
+	for i := range a {
+		if !slices.Equal(o.shape(a[i]), o.shape(b[i])) {
+			o.failf("its condition depends on the model's input, and its branches give shapes %v and %v", o.shape(a[i]), o.shape(b[i]))
+		}
+		if a[i] != b[i] {
+			a[i] = o.Where(cond, a[i], b[i])
+		}
+	}
+	o.results(a)
+}
+
+// results makes values the outputs of the node, as many as it has.
+func (o *op) results(list []graph.Value) {
+	if len(list) < len(o.proto.Output) {
+		o.failf("has %d outputs, and its body gives %d", len(o.proto.Output), len(list))
+	}
+	for i := range o.proto.Output {
+		o.result(i, list[i])
+	}
+}
+
+// lowerLoop writes the trips out. How many there are must be constant.
+func lowerLoop(o *op) {
+	if len(o.proto.Input) < 2 {
+		o.failf("has %d inputs; at least 2 are expected", len(o.proto.Input))
+	}
+	body := o.body("body")
+	trips, on := int64(maxTrips+1), true
+	if o.has(0) {
+		trips = int64(o.scalarInput(0, "the number of trips"))
+	}
+	if o.has(1) {
+		on = o.scalarInput(1, "the condition") != 0
+	}
+	var carried []graph.Value
+	for i := 2; i < len(o.proto.Input); i++ {
+		carried = append(carried, o.in(i))
+	}
+	if len(body.Output) < 1+len(carried) {
+		o.failf("its body has %d outputs for %d values that are carried", len(body.Output), len(carried))
+	}
+	scans := make([][]graph.Value, len(body.Output)-1-len(carried))
+	for trip := int64(0); trip < trips && on; trip++ {
+		if trip == maxTrips {
+			o.failf("makes more than %d trips", maxTrips)
+		}
+		goOn := o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{1}})
+		out := o.inline(body, append([]graph.Value{o.Integers([]int{}, []int64{trip}), goOn}, carried...))
+		t := o.Tensor(out[0])
+		if t == nil || t.Len() != 1 {
+			o.failf("whether it makes another trip depends on the model's input")
+		}
+		on = t.At(0) != 0
+		carried = out[1 : 1+len(carried)]
+		for i, v := range out[1+len(carried):] {
+			scans[i] = append(scans[i], v)
+		}
+	}
+	list := slices.Clone(carried)
+	for i, s := range scans {
+		if len(s) == 0 {
+			if o.wanted(len(list)) {
+				o.failf("makes no trip, so its output %d is empty", len(carried)+i)
+			}
+			return
+		}
+		list = append(list, o.stacked(s, 0))
+	}
+	o.results(list)
+}
+
+// stacked joins values of one shape along a new axis.
+func (o *op) stacked(list []graph.Value, axis int64) graph.Value {
+	in := o.shape(list[0])
+	at := o.axis(axis, len(in)+1)
+	shape := slices.Insert(slices.Clone(in), at, 1)
+	rows := make([]graph.Value, len(list))
+	for i, v := range list {
+		if !slices.Equal(o.shape(v), in) {
+			o.failf("its trips give shapes %v and %v", in, o.shape(v))
+		}
+		rows[i] = o.Reshape(v, shape)
+	}
+	return o.Concat(at, rows...)
+}
+
+// lowerScan writes out a loop over the elements along axes of its last inputs.
+func lowerScan(o *op) {
+	if o.opset < 9 {
+		o.failf("is supported from operator set 9 on")
+	}
+	body := o.body("body")
+	count := len(o.proto.Input)
+	n := int(o.intAttr("num_scan_inputs", 0))
+	if n < 1 || n > count {
+		o.failf("scans %d of its %d inputs", n, count)
+	}
+	states := count - n
+	if len(body.Output) < states {
+		o.failf("its body has %d outputs for %d states", len(body.Output), states)
+	}
+	outputs := len(body.Output) - states
+	list := func(name string, length int) []int64 {
+		l := o.intsAttr(name)
+		if l == nil {
+			l = make([]int64, length)
+		}
+		if len(l) != length {
+			o.failf("attribute %s has %d entries; %d are expected", name, len(l), length)
+		}
+		return l
+	}
+	inAxes, inBack := list("scan_input_axes", n), list("scan_input_directions", n)
+	outAxes, outBack := list("scan_output_axes", outputs), list("scan_output_directions", outputs)
+	var state []graph.Value
+	for i := range states {
+		state = append(state, o.in(i))
+	}
+	trips := -1
+	axes := make([]int, n)
+	for i := range axes {
+		in := o.shape(o.in(states + i))
+		axes[i] = o.axis(inAxes[i], len(in))
+		if d := in[axes[i]]; trips >= 0 && d != trips {
+			o.failf("scans axes of %d and %d elements", trips, d)
+		} else {
+			trips = d
+		}
+	}
+	if trips < 1 || trips > maxTrips {
+		o.failf("makes %d trips; 1 to %d are supported", trips, maxTrips)
+	}
+	scans := make([][]graph.Value, outputs)
+	for trip := range trips {
+		args := slices.Clone(state)
+		for i, axis := range axes {
+			at := trip
+			if inBack[i] != 0 {
+				at = trips - 1 - trip
+			}
+			x := o.in(states + i)
+			args = append(args, o.Reshape(o.SliceAxis(x, axis, at, 1, 1), without(o.shape(x), axis)))
+		}
+		out := o.inline(body, args)
+		state = out[:states]
+		for i, v := range out[states:] {
+			scans[i] = append(scans[i], v)
+		}
+	}
+	all := slices.Clone(state)
+	for i, s := range scans {
+		if outBack[i] != 0 {
+			slices.Reverse(s)
+		}
+		all = append(all, o.stacked(s, outAxes[i]))
+	}
+	o.results(all)
+}

@@ -1,0 +1,187 @@
+package cuda
+
+import (
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// rows are the rows of all trees on the device.
+type rows struct {
+	b       *Backend
+	a       *scope
+	rowVars int
+	pitch   int // of the table's rows
+	trees   []placed
+	at      []byteRow // of the table
+	code    *encoder
+	weights *weights // of the functional
+}
+
+// placed is a tree's place in the table.
+type placed struct {
+	*packer
+	shift    int // see whir.Layout
+	firstRow uint64
+}
+
+// loadRows packs what is not on the device as rows already.
+func (b *Backend) loadRows(a *scope, o backend.Opening) *rows {
+	first := o.Params.Levels[0]
+	domain := 0
+	for _, l := range o.Params.Levels[1:] {
+		domain = max(domain, l.LogDomain())
+	}
+	r := &rows{b: b, a: a, rowVars: first.RowVars, pitch: kernels.RowPitch(1 << first.RowVars), at: make([]byteRow, 1<<first.FoldVars), code: newEncoder(a, domain)}
+	for i, c := range o.Commitments {
+		t := placed{b.newPacker(a, c), first.RowVars - c.RowVars, o.RowOffsets[i]}
+		numbers := c.TableRows(t.shift)
+		for k, row := range t.tableRows(a, numbers, t.shift) {
+			r.at[t.firstRow+numbers[k]] = row
+		}
+		r.trees = append(r.trees, t)
+	}
+	return r
+}
+
+// fold is described at whir.Pair: it makes f and q what long rows, as many as there are
+// weights, fold to.
+func (r *rows) fold(coefs []field.QM31, q *whir.Functional) *tables {
+	n := len(r.at) / len(coefs)
+	t := &tables{b: r.b, a: r.a, code: r.code, n: n << r.rowVars, f: newArray[field.QM31](r.a, n<<r.rowVars), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
+	r.foldRows(t.f, coefs)
+	t.q = foldFunctional(r.a, r.weightsOf(q), coefs, q, n)
+	return t
+}
+
+// foldRows sets f to what the long rows fold to: a plane of a row is a row of bytes with
+// a weight of its own.
+func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
+	a := newScope(r.a)
+	defer a.close()
+	n := len(r.at) / len(coefs)
+	longest := 1
+	for l := range n {
+		count := 0
+		for h := range coefs {
+			count += r.at[h*n+l].width
+		}
+		longest = max(longest, count)
+	}
+	const multiple = 64
+	longest = (longest + multiple - 1) / multiple * multiple
+	addresses, weights := make([]kernels.Ptr, n*longest), make([]field.QM31, n*longest)
+	constants := make([]field.QM31, n)
+	for l := range n {
+		i := l * longest
+		for h, w := range coefs {
+			row := r.at[h*n+l]
+			if row.width > 1 {
+				constants[l] = constants[l].Add(w.MulM31(field.M31(row.bias())))
+			}
+			for j := range row.width {
+				addresses[i], weights[i] = row.at.Offset(j, r.pitch), w
+				if j > 0 {
+					weights[i] = w.MulM31(1 << (8 * j))
+				}
+				i++
+			}
+		}
+	}
+	check(kernels.FoldBytes(a, f, kernels.FoldedRows{
+		Rows: newCopy(a, addresses), Weights: newCopy(a, weights), Constants: newCopy(a, constants),
+		Lists: n, N: longest, RowVars: r.rowVars,
+	}))
+}
+
+// panelBytes is the most memory that panels of weights take at once.
+const panelBytes = 1 << 30
+
+// columns is described at whir.Passes: a value of a codeword is a sum over a row with
+// weights of the position alone.
+func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
+	a := newScope(r.a)
+	defer a.close()
+	t := &r.trees[tree]
+	vars, total := t.c.RowVars, t.c.Rows()
+	const inPanel = 4
+	panels := (len(positions) + inPanel - 1) / inPanel
+	sums := newWords(a, inPanel*panels*total)
+	ones := make([]uint32, len(positions))
+	points := make([]kernels.PointWeight, len(positions))
+	domain := code.NewDomain(t.c.LogDomain())
+	for k, p := range positions {
+		points[k] = kernels.PointWeight{Coef: field.One, Z: domain.Point(p)}
+		ones[k] = uint32(sumOfWeights(points[k].Z, vars))
+	}
+	where := newCopy(a, points)
+	atOnce := max(1, panelBytes/kernels.PanelBytes(vars))
+	weights := newArray[int8](a, min(atOnce, panels)*kernels.PanelBytes(vars))
+	scratch := newArray[uint8](a, kernels.PointScratch(vars, min(atOnce*inPanel, len(positions))))
+	var constants []uint32
+	for from := 0; from < panels; from += atOnce {
+		n := min(atOnce, panels-from)
+		check(kernels.PackPoints(a, weights, vars, kernels.At[kernels.PointWeight](where, inPanel*from), min(inPanel*n, len(positions)-inPanel*from), scratch))
+		constants = constants[:0]
+		t.eachRows(r, func(rows []byteRow, pitch int) {
+			list := planes(rows, pitch)
+			for i := range list {
+				list[i].Target += uint32(len(constants))
+			}
+			constants = append(constants, biases(rows)...)
+			if len(list) == 0 {
+				return
+			}
+			p := newCopy(a, list)
+			check(kernels.AddByteProducts(a, kernels.At[uint64](sums, inPanel*from*total), kernels.ByteProducts{
+				Weights: weights, Panels: n, Vars: vars, Rows: p, Count: len(list), Targets: total,
+			}))
+			a.Free(p)
+		})
+	}
+	out := newArray[field.M31](a, len(positions)*total)
+	check(kernels.FinishProducts(a, out, sums, len(positions), total, newCopy(a, ones), newCopy(a, constants)))
+	return split(fetch[field.M31](a, out, len(positions)*total), total)
+}
+
+// sumOfWeights returns the sum of the weights of evaluation at z of a row of 2^vars values.
+func sumOfWeights(z field.M31, vars int) field.M31 {
+	sum := field.M31(1)
+	for range vars {
+		sum = sum.Mul(z.Add(1))
+		z = z.Square().Double().Sub(1)
+	}
+	return sum
+}
+
+// eachRows calls f with the tree's rows, some at a time in their order: those of the
+// table, or where these are longer others, packed for the call.
+func (t *placed) eachRows(r *rows, f func(rows []byteRow, pitch int)) {
+	numbers := t.c.TableRows(0)
+	if t.shift == 0 {
+		all := make([]byteRow, len(numbers))
+		for i, n := range numbers {
+			all[i] = r.at[t.firstRow+n]
+		}
+		f(all, r.pitch)
+		return
+	}
+	pitch := kernels.RowPitch(1 << t.c.RowVars)
+	atOnce := max(1, r.b.m.piece/(4*pitch))
+	for from := 0; from < len(numbers); from += atOnce {
+		a := newScope(r.a)
+		f(t.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
+		a.close()
+	}
+}
+
+// split cuts a slice into pieces of n elements.
+func split(v []field.M31, n int) [][]field.M31 {
+	pieces := make([][]field.M31, len(v)/n)
+	for i := range pieces {
+		pieces[i] = v[i*n : (i+1)*n : (i+1)*n]
+	}
+	return pieces
+}

@@ -1,0 +1,130 @@
+package cuda
+
+import (
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// The sumcheck over the first row variables, before anything is folded.
+//
+// View the table as 2^v long rows of n rows each. The functional is a sum of parts, each
+// the product of weights on rows and an eq table on columns. With dot(p, r) for the
+// product of row r and part p's eq table, the sum over all columns is
+//
+//	Σ_p Σ_l Σ_h weight(p, h·n + l)·dot(p, h·n + l),
+//
+// an inner product of two tables over h in {0,1}^v and the pairs (p, l) for which the
+// part has a row at place l of any long row. Binding h's first variable binds it in both
+// tables, since dots are linear in rows. So these tables, small ones in the host's
+// memory, are all that v rounds need, and the rows themselves are read once for the
+// dots, as bytes, and once when they are folded.
+
+// rowSums are the two tables, and what has been bound.
+type rowSums struct {
+	q     *whir.Functional
+	vars  int // of v, those left
+	pair  whir.Pair
+	point []field.QM31
+}
+
+func (s *rowSums) bind(r field.QM31) {
+	s.pair.Bind(r)
+	s.point = append(s.point, r)
+	s.vars--
+}
+
+// begin computes the dots.
+func (r *rows) begin(q *whir.Functional) *rowSums {
+	all := 0 // bytes of the rows
+	for _, row := range r.at {
+		all += row.width * r.pitch
+	}
+	spans := make([]span, len(q.Parts))
+	for i := range q.Parts {
+		spans[i] = spanOf(&q.Parts[i])
+	}
+	s := &rowSums{q: q, vars: sumVars(spans, len(r.at), r.rowVars, all)}
+	longs := 1 << s.vars
+	n := len(r.at) / longs
+	// Column c of the tables is that of a pair; first[p] the first of part p, whose
+	// places are (FirstRow + k) mod n in the order of k.
+	first := make([]int, len(q.Parts)+1)
+	for i := range q.Parts {
+		first[i+1] = first[i] + min(n, len(q.Parts[i].RowWeights))
+	}
+	columns := max(1, first[len(q.Parts)])
+	s.pair = whir.Pair{F: make([]field.QM31, longs*columns), Q: make([]field.QM31, longs*columns)}
+	parallel.For(len(q.Parts), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			p := &q.Parts[i]
+			for b, w := range p.RowWeights {
+				s.pair.Q[(p.FirstRow+b)/n*columns+first[i]+b%n] = w
+			}
+		}
+	})
+	r.dots(q, longs, func(part, place int) []field.QM31 {
+		// Place l of a part is its (l − FirstRow) mod n-th.
+		k := (place - q.Parts[part].FirstRow%n + n) % n
+		return s.pair.F[first[part]+k:]
+	}, columns)
+	return s
+}
+
+// span is how much of the table a part covers: rows, and 2^vars of the columns, one
+// behind the other or not.
+type span struct {
+	rows, vars int
+	dense      bool
+}
+
+func spanOf(p *whir.Part) span {
+	return span{len(p.RowWeights), len(p.Low), p.Stride == 0}
+}
+
+// onTensorCores says whether a part's dots are computed there.
+func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowPitch(1<<s.vars) }
+
+// leastVars is v at least, where there are as many row variables: with fewer the tables
+// over K are larger than the rows.
+const leastVars = 4
+
+// tableBytes is what tables over K may take beside a quarter of the rows' bytes.
+const tableBytes = 3 << 30
+
+// sumVars returns the v with the least work for parts that span these places of a
+// table of so many rows of 2^rowVars values, of which the tables over K after it
+// fit beside rows of so many bytes. Times are in nanoseconds, of an H200; only speed
+// depends on them.
+func sumVars(parts []span, rows, rowVars, bytes int) int {
+	const (
+		perByteTimesPart = 16 / 4e5         // sixteen bytes of weights, on the tensor cores
+		perEntry         = 1 / 1e3          // by multiply-adds
+		perDot           = 20               // job, result, and its part in the rounds
+		perElement       = 10 * 16.0 / 4000 // of the tables: f and q are written and read some five times
+	)
+	best, least := 0, 0.0
+	for v := range 64 {
+		if 1<<v > rows {
+			break
+		}
+		n := rows >> v
+		if 1<<(v+1) <= rows && (v < leastVars || 2*elementBytes*n<<rowVars > bytes/4+tableBytes) {
+			continue
+		}
+		cost := perElement * float64(n) * float64(int(1)<<rowVars)
+		for _, p := range parts {
+			dots := float64(min(n, p.rows) << v)
+			each := perEntry
+			if p.onTensorCores() {
+				each = perByteTimesPart
+			}
+			cost += dots * (perDot + each*float64(int(1)<<p.vars))
+		}
+		if best == 0 || cost < least {
+			best, least = v, cost
+		}
+	}
+	return best
+}

@@ -1,0 +1,81 @@
+package cuda
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// TestSegments compares segments with their definition, for parts that begin anywhere
+// and wrap around the end of long rows.
+func TestSegments(t *testing.T) {
+	rng := rand.New(rand.NewPCG(51, 52))
+	for range 200 {
+		n := 1 << rng.IntN(5)
+		q := &whir.Functional{}
+		for range 1 + rng.IntN(5) {
+			q.Parts = append(q.Parts, whir.Part{FirstRow: rng.IntN(64), RowWeights: make([]field.QM31, 1<<rng.IntN(6))})
+		}
+		var parts []int // some, in another order
+		for _, i := range rng.Perm(len(q.Parts)) {
+			if rng.IntN(4) > 0 {
+				parts = append(parts, i)
+			}
+		}
+		want := make([][]uint64, n)
+		for i, k := range parts {
+			p := &q.Parts[k]
+			for l := range n {
+				if (l-p.FirstRow%n+n)%n < len(p.RowWeights) {
+					want[l] = append(want[l], uint64(i))
+				}
+			}
+		}
+		got := make([][]uint64, n)
+		for _, s := range segments(q, parts, n) {
+			for l := s.from; l < s.to; l++ {
+				if got[l] != nil {
+					t.Fatalf("place %d is in two segments", l)
+				}
+				got[l] = s.parts
+			}
+		}
+		for l := range n {
+			if !slices.Equal(got[l], want[l]) {
+				t.Fatalf("place %d of %d has parts %v, want %v", l, n, got[l], want[l])
+			}
+		}
+	}
+}
+
+// TestSumVars holds the number of variables against the bound on tables over K.
+func TestSumVars(t *testing.T) {
+	layer := func(rows, count int) []span {
+		var s []span
+		for range count {
+			s = append(s, span{rows: rows, vars: 18, dense: true})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		parts          []span
+		rows, min, max int
+	}{
+		{nil, 1, 0, 0},
+		{layer(1, 1), 8, 3, 3},
+		{layer(4096, 8), 4096, 12, 12}, // no tables at all
+		{layer(512, 320), 1 << 16, 7, 16},
+	} {
+		bytes := c.rows << 18
+		v := sumVars(c.parts, c.rows, 18, bytes)
+		if v < c.min || v > c.max {
+			t.Errorf("%d parts, %d rows: %d variables, want %d to %d", len(c.parts), c.rows, v, c.min, c.max)
+		}
+		if tables := 2 * elementBytes * (c.rows >> v) << 18; 1<<v < c.rows && tables > bytes/4+tableBytes {
+			t.Errorf("%d parts, %d rows: tables of %d bytes beside rows of %d", len(c.parts), c.rows, tables, bytes)
+		}
+	}
+}

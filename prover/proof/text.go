@@ -1,0 +1,87 @@
+package proof
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// Text says what the tokens of a language model's proofs mean. The circuit's first
+// input is these tokens.
+type Text struct {
+	// Tokenizer is the SHA-256 of the file of the tokenizer, zeros if the model came
+	// without one.
+	Tokenizer [sha256.Size]byte
+	// Ends are the tokens that end a text, increasing.
+	Ends []int
+	// Generates says that proofs state which part of a text the model wrote: the
+	// second input is the positions that the logits, the only output, are of, and a
+	// verifier holds the tokens against them (docs/protocol.md, "Written by the
+	// model").
+	Generates bool
+}
+
+// HasTokenizer says whether the model came with a tokenizer.
+func (t *Text) HasTokenizer() bool { return t.Tokenizer != [sha256.Size]byte{} }
+
+// Equal says whether two texts are the same; either may be nil.
+func (t *Text) Equal(o *Text) bool {
+	if t == nil || o == nil {
+		return t == o
+	}
+	return t.Tokenizer == o.Tokenizer && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates
+}
+
+// maxEnds bounds the tokens that end a text.
+const maxEnds = 1 << 10
+
+func (t *Text) validate(g *model.Graph) error {
+	if len(t.Ends) > maxEnds {
+		return fmt.Errorf("%d tokens that end a text, at most %d", len(t.Ends), maxEnds)
+	}
+	for i, id := range t.Ends {
+		if id < 0 || id >= model.Bound || i > 0 && id <= t.Ends[i-1] {
+			return errors.New("tokens that end a text are not increasing")
+		}
+	}
+	switch {
+	case len(g.Inputs) == 0 || !g.IsIds(g.Inputs[0]):
+		return errors.New("its first input is not tokens")
+	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || !g.IsIds(g.Inputs[1])):
+		return errors.New("it generates, but its inputs and outputs are not tokens, positions and logits")
+	}
+	return nil
+}
+
+func encodeText(t *Text) *proofpb.Text {
+	p := &proofpb.Text{Ends: encodeInts[uint32](t.Ends)}
+	if t.Generates {
+		p.Writes = proofpb.Writes_AFTER_PROMPT
+	}
+	if t.HasTokenizer() {
+		p.Tokenizer = t.Tokenizer[:]
+	}
+	return p
+}
+
+// decodeText relies on checkCanonical for the enumeration.
+func decodeText(p *proofpb.Text) (*Text, error) {
+	var d decoder
+	t := &Text{Generates: p.Writes == proofpb.Writes_AFTER_PROMPT}
+	for _, id := range p.Ends {
+		t.Ends = append(t.Ends, d.small(id))
+	}
+	if n := len(p.Tokenizer); n > 0 {
+		if n != sha256.Size {
+			return nil, fmt.Errorf("text: a SHA-256 of %d bytes", n)
+		}
+		if t.Tokenizer = [sha256.Size]byte(p.Tokenizer); !t.HasTokenizer() {
+			return nil, errors.New("text: a tokenizer of zeros")
+		}
+	}
+	return t, d.err
+}

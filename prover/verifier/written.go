@@ -1,0 +1,77 @@
+package verifier
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/proof"
+)
+
+// Written is what a valid proof says of a text, if its key says that the model wrote a
+// part of it: each of these tokens is the one with the greatest logit, the first of
+// several, after the prompt and the tokens before it.
+type Written struct {
+	Prompt, Tokens []int
+	// Ended says that the last token is one that ends a text. If not, whoever made the
+	// proof stopped there.
+	Ended bool
+}
+
+// WrittenOf holds tokens against logits (docs/protocol.md, "Written by the model"). The
+// three lists are the values of the statement: ids, positions, and the logits at each
+// of these. Verify calls it; its error wraps ErrInvalid.
+func WrittenOf(t *proof.Text, ids, positions, logits []int32) (*Written, error) {
+	n := len(positions)
+	if n == 0 || len(logits)%n != 0 {
+		return nil, fmt.Errorf("%w: %d logits at %d positions", ErrInvalid, len(logits), n)
+	}
+	from := int(positions[0]) + 1
+	count := 1
+	for count < n && positions[count] == positions[count-1]+1 {
+		count++
+	}
+	for _, p := range positions[count:] {
+		if p != positions[count-1] {
+			return nil, fmt.Errorf("%w: logits at position %d do not follow those at %d", ErrInvalid, p, positions[count-1])
+		}
+	}
+	if from < 1 || from+count > len(ids) {
+		return nil, fmt.Errorf("%w: %d tokens written after %d, of %d in all", ErrInvalid, count, from, len(ids))
+	}
+	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from : from+count])}
+	width := len(logits) / n
+	for i, id := range w.Tokens {
+		if best := Greatest(logits[i*width : (i+1)*width]); id != best {
+			return nil, fmt.Errorf("%w: token %d of the text is %d, and the model's is %d", ErrInvalid, i, id, best)
+		}
+		if w.Ended = slices.Contains(t.Ends, id); w.Ended && i < count-1 {
+			return nil, fmt.Errorf("%w: the text goes on after token %d, %d, which ends it", ErrInvalid, i, id)
+		}
+	}
+	last := ids[from+count-1]
+	for i, id := range ids[from+count:] {
+		if id != last {
+			return nil, fmt.Errorf("%w: token %d, after the text, is %d and not %d, its last", ErrInvalid, from+count+i, id, last)
+		}
+	}
+	return w, nil
+}
+
+func tokens(ids []int32) []int {
+	out := make([]int, len(ids))
+	for i, id := range ids {
+		out[i] = int(id)
+	}
+	return out
+}
+
+// Greatest returns the index of the greatest entry, the first of several.
+func Greatest(v []int32) int {
+	at := 0
+	for i, x := range v {
+		if x > v[at] {
+			at = i
+		}
+	}
+	return at
+}

@@ -1,0 +1,133 @@
+package provemodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// Written is a text of which a language model wrote a part: each of its tokens is the
+// one with the greatest logit, the first of several.
+type Written = verifier.Written
+
+// ErrNotCausal is wrapped by the error about a model in which later tokens change the
+// logits of earlier ones, so that it cannot write a text token by token.
+var ErrNotCausal = errors.New("the model is not causal: later tokens change its logits at earlier positions")
+
+// errNotWriting is the error about a model that was opened for something else.
+var errNotWriting = errors.New("the model was not opened to write a text (MaxTokens)")
+
+// TextInput returns the input of a model that was opened with MaxTokens for a prompt
+// and what follows it, at most as many tokens as it was opened for: what Circuit.Write
+// has written, or, for calibration, any text.
+func (m *Model) TextInput(prompt, tokens []int) (Input, error) {
+	if m.language == nil || !m.language.Generates {
+		return nil, errNotWriting
+	}
+	n := model.Size(m.graph.Inputs[1].Shape)
+	length, most := model.Size(m.graph.Inputs[0].Shape), 0
+	if m.open.isText() {
+		length, most = len(prompt)+len(tokens), m.open.most
+	}
+	return textInput(prompt, tokens, len(tokens), length, max(length, most), n)
+}
+
+// textInput fills the ids of a pass with the last token, and has logits at as many of
+// the positions before the tokens as asked for. A text has most tokens at most.
+func textInput(prompt, tokens []int, at, length, most, positions int) (Input, error) {
+	all := slices.Concat(prompt, tokens)
+	if len(prompt) == 0 || len(tokens) > positions || len(prompt)+positions > most || len(all) > length {
+		return nil, fmt.Errorf("a prompt of %d tokens and %d after it: the model was opened for a prompt of 1 to %d and at most %d tokens",
+			len(prompt), len(tokens), most-positions, positions)
+	}
+	in := Input{make([]float64, length), make([]float64, positions)}
+	for i := range in[0] {
+		in[0][i] = float64(all[min(i, len(all)-1)])
+	}
+	for i := range in[1] {
+		in[1][i] = float64(len(prompt) - 1 + min(i, max(at, 1)-1))
+	}
+	return in, nil
+}
+
+// Write has the quantised model go on after a prompt: with the token that has the
+// greatest logit, the first of several, until one that ends the text, or as many as the
+// model was opened for (MaxTokens). each, unless nil, is told every token as soon as it
+// is chosen. Keys and values of earlier tokens are kept, so that a token costs a row of
+// every step. The input that Prove takes for the text is returned beside it.
+func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int)) (*Written, Input, error) {
+	if c.language == nil || !c.language.Generates {
+		return nil, nil, errNotWriting
+	}
+	g := c.quantised.Graph
+	length, most := model.Size(g.Tensors[g.Inputs[0]].Shape), model.Size(g.Tensors[g.Inputs[1]].Shape)
+	longest := length
+	if c.free() {
+		length, longest = len(prompt)+most, c.quantised.Circuit.Free[0].Bound
+	}
+	in, err := textInput(prompt, nil, most, length, longest, most)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := c.sized(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	ints, _, err := q.QuantiseInput(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, logits := &Written{Prompt: slices.Clone(prompt)}, model.Size(q.Graph.Tensors[q.Graph.Outputs[0]].Shape)
+	err = await(ctx, func() error {
+		rows, err := forward.NewRows(ctx, q.Graph, q.Weights, ints, []int{1, 0})
+		if err != nil {
+			return err
+		}
+		for {
+			row := rows.Output(0)
+			if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
+				row = row[len(w.Tokens)*width:][:width]
+			}
+			token := verifier.Greatest(row)
+			w.Tokens = append(w.Tokens, token)
+			if each != nil {
+				each(token)
+			}
+			w.Ended = slices.Contains(c.language.Ends, token)
+			n := len(w.Tokens)
+			if w.Ended || n == most {
+				return nil
+			}
+			at := len(prompt) + n - 1
+			if err := rows.Set(ctx, []int{at, n}, [][]int32{{int32(token)}, {int32(at)}}); err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.free() {
+		length = len(prompt) + len(w.Tokens)
+	}
+	in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most)
+	return w, in, err
+}
+
+// checkWritten holds the tokens of a run against its logits.
+func (c *Circuit) checkWritten(wit *forward.Witness) error {
+	if c.language == nil || !c.language.Generates {
+		return nil
+	}
+	g := c.quantised.Graph
+	_, err := verifier.WrittenOf(c.language, wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1]), wit.Tensor(g.Outputs[0]))
+	if err != nil {
+		return fmt.Errorf("the input is not what the model writes, or %w: %v", ErrNotCausal, err)
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package provemodel
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/prover"
+)
+
+// greedy is what the reference implementation writes.
+type greedy struct {
+	Prompt []int `json:"prompt"`
+	Tokens []int `json:"tokens"`
+}
+
+// expected reads the tokens of a model of testdata: those of greedy.json, or the first
+// ones that it is tested on.
+func expected(t *testing.T, dir string) (g greedy, given bool) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "greedy.json"))
+	if err == nil {
+		if err := json.Unmarshal(data, &g); err != nil {
+			t.Fatal(err)
+		}
+		// The reference takes token 0 for padding, which is not looked at.
+		return g, !slices.Contains(g.Prompt, 0)
+	}
+	var ids struct {
+		IDs []int `json:"input_ids"`
+	}
+	if data, err = os.ReadFile(filepath.Join(dir, "expected.json")); err == nil {
+		err = json.Unmarshal(data, &ids)
+	}
+	if err != nil || len(ids.IDs) < 2 {
+		t.Fatalf("%d tokens: %v", len(ids.IDs), err)
+	}
+	return greedy{Prompt: ids.IDs[:min(5, len(ids.IDs)-1)]}, false
+}
+
+// decoders lists the models that write, those of PROVE_MODEL_HF among them.
+func decoders(t *testing.T) []string {
+	dirs := []string{"hf/testdata"}
+	if dir := os.Getenv("PROVE_MODEL_HF"); dir != "" {
+		dirs = append(dirs, dir)
+	}
+	var out []string
+	for _, dir := range dirs {
+		all, err := filepath.Glob(filepath.Join(dir, "*", "expected.json"))
+		if err != nil || len(all) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, path := range all {
+			switch name := filepath.Base(filepath.Dir(path)); name {
+			case "bert", "bert-mlm", "distilbert", "sentence", "vit", "vit-classifier":
+			default:
+				out = append(out, filepath.Dir(path))
+			}
+		}
+	}
+	return out
+}
+
+// floatGreedy is what the float model writes.
+func floatGreedy(t *testing.T, m *Model, prompt []int, n int) []int {
+	var tokens []int
+	for range n {
+		in, err := textInput(prompt, tokens, n, len(prompt)+n, len(prompt)+n, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := m.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := out[0].Values[len(tokens)*len(out[0].Values)/n:][:len(out[0].Values)/n]
+		tokens = append(tokens, slices.Index(row, slices.Max(row)))
+	}
+	return tokens
+}
+
+// Every family writes what its float model writes; every row that is computed for a
+// token alone has the integers of a run of the whole, whatever fills the tokens to
+// come; and no step is computed anew for each token.
+func TestWrite(t *testing.T) {
+	for i, dir := range decoders(t) {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
+		t.Run(filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir), func(t *testing.T) {
+			want, given := expected(t, dir)
+			n := 4
+			if given {
+				n = len(want.Tokens)
+			}
+			path := dir
+			if file := filepath.Join(dir, "model.gguf"); exists(file) {
+				path = file
+			}
+			m, err := Open(path, Tokens(min(16, len(want.Prompt)+n+5)), MaxTokens(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			m.language.Ends = nil // so that all tokens are written
+			float := floatGreedy(t, m, want.Prompt, n)
+			if given && !slices.Equal(float, want.Tokens) {
+				t.Fatalf("the float model writes %v, not %v", float, want.Tokens)
+			}
+			sample, err := m.TextInput(want.Prompt, float)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Quantise(t.Context(), m, []Input{sample}, Mode("exact"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.report.OneBatch != nil {
+				t.Errorf("texts of one length: %v", c.report.OneBatch)
+			}
+			got, in, err := c.Write(t.Context(), want.Prompt, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Tokens, float) || got.Ended {
+				t.Fatalf("it writes %v, not %v", got.Tokens, float)
+			}
+			rowsLikeRun(t, c, want.Prompt, got.Tokens, in)
+		})
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// rowsLikeRun compares the rows of forward.Rows with those of a run.
+func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
+	q, err := c.sized(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(in Input) ([]int32, [][]int32) {
+		ints, _, err := q.QuantiseInput(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := forward.Run(context.Background(), q.Graph, q.Weights, ints)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Tensor(q.Graph.Outputs[0]), ints
+	}
+	want, _ := run(in)
+	n := len(tokens)
+	width := len(want) / n
+	start, err := textInput(prompt, nil, n, len(prompt)+n, len(prompt)+n, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(prompt); i < len(start[0]); i++ {
+		start[0][i] = float64(i % 3) // whatever fills the rest
+	}
+	_, ints := run(start)
+	rows, err := forward.NewRows(context.Background(), q.Graph, q.Weights, ints, []int{1, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole, some := rows.Whole(); whole > 0 || some == 0 {
+		t.Errorf("%d steps are computed as a whole for each token, and %d by rows", whole, some)
+	}
+	for i, token := range tokens {
+		if got := rows.Output(0); !slices.Equal(got, want[i*width:(i+1)*width]) {
+			t.Fatalf("token %d: the logits are not those of the whole", i)
+		}
+		if i == n-1 {
+			break
+		}
+		at := len(prompt) + i
+		if err := rows.Set(context.Background(), []int{at, i + 1}, [][]int32{{int32(token)}, {int32(at)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// writing is a small model that was opened to write two tokens after three, committed.
+func writing(t *testing.T, ends ...int) (*Model, *Committed) {
+	t.Helper()
+	m, err := Open("hf/testdata/llama", Tokens(5), MaxTokens(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	m.language.Ends = ends
+	sample, err := m.TextInput([]int{1, 5, 9}, []int{7, 33})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Quantise(t.Context(), m, []Input{sample}, Mode("w8a8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed, err := Commit(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, committed
+}
+
+// forge proves a run on any input, as a prover would who does not look at what it
+// says of a text.
+func forge(t *testing.T, c *Committed, in Input) []byte {
+	t.Helper()
+	q, err := c.circuit.sized(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, wit, err := c.circuit.run(t.Context(), nil, q, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := prover.Prove(t.Context(), c.key, q.Graph.Instance, c.tree, wit, &file, prover.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// restate alters what a proof says, and makes its checksum right.
+func restate(t *testing.T, file []byte, change func(*proofpb.Public)) []byte {
+	t.Helper()
+	const magic, end = 8, 35
+	out, rest := bytes.Clone(file[:magic]), file[magic:len(file)-end]
+	for len(rest) > 0 {
+		n, size := binary.Uvarint(rest)
+		var f proofpb.Frame
+		body := rest[size : size+int(n)]
+		if err := proto.Unmarshal(body, &f); err != nil {
+			t.Fatal(err)
+		}
+		if p := f.GetPublic(); p != nil {
+			change(p)
+			var err error
+			if body, err = proto.Marshal(&f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, rest = append(binary.AppendUvarint(out, uint64(len(body))), body...), rest[size+int(n):]
+	}
+	sum := sha256.Sum256(out)
+	return append(append(out, 34, 7<<3|2, 32), sum[:]...)
+}
+
+// What a proof says that the model wrote is what it writes: a prover that alters a
+// token, a logit, where the prompt ends or the key's tokenizer is refused.
+func TestWritten(t *testing.T) {
+	prompt := []int{1, 5, 9}
+	m, c := writing(t)
+	w, in, err := c.circuit.Write(t.Context(), prompt, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prove(t.Context(), c, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Verify(c.key, bytes.NewReader(p.File))
+	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || !slices.Equal(s.Written.Prompt, prompt) || s.Written.Ended {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	verify := func(name string, c *Committed, file []byte, want string) {
+		t.Helper()
+		if _, err := Verify(c.key, bytes.NewReader(file)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	altered := func(change func(Input)) Input {
+		out := Input{slices.Clone(in[0]), slices.Clone(in[1])}
+		change(out)
+		return out
+	}
+	verify("another token", c, forge(t, c, altered(func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) })), "token 1 of the text is")
+	verify("another first token", c, forge(t, c, altered(func(in Input) { in[0][3] = float64((w.Tokens[0] + 1) % 48) })), "token 0 of the text is")
+	verify("a shorter prompt", c, forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 1, 2 })), "token 0 of the text is 9")
+	verify("no place for it", c, forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 3, 4 })), "2 tokens written after 4")
+	verify("a gap", c, forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 1, 3 })), "do not follow")
+	verify("a stated token", c, restate(t, p.File, func(p *proofpb.Public) { p.Inputs[0].Values[4] ^= 1 }), "token 1 of the text is")
+	verify("a stated prompt", c, restate(t, p.File, func(p *proofpb.Public) { p.Inputs[0].Values[1] ^= 1 }), "")
+	verify("a stated position", c, restate(t, p.File, func(p *proofpb.Public) { copy(p.Inputs[1].Values, []int32{3, 3}) }), "")
+	verify("a stated logit", c, restate(t, p.File, func(p *proofpb.Public) { p.Outputs[0].Values[(w.Tokens[0]+1)%48]-- }), "")
+	verify("another choice", c, restate(t, p.File, func(p *proofpb.Public) {
+		other := int32(w.Tokens[1]+1) % 48
+		p.Inputs[0].Values[4], p.Outputs[0].Values[48+other] = other, p.Outputs[0].Values[48+w.Tokens[1]]+1
+	}), "")
+	// A longer prompt is another statement, which a proof may be made of: it says so.
+	longer := forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 3, 3 }))
+	if s, err := Verify(c.key, bytes.NewReader(longer)); err != nil || len(s.Written.Prompt) != 4 || len(s.Written.Tokens) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+
+	// The key says which tokenizer, and which tokens end a text.
+	other, err := ReadKey(bytes.NewReader(c.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := *other.Text
+	text.Tokenizer[0]++
+	if err := other.SetText(&text); err != nil || other.Digest == c.key.Digest {
+		t.Fatal(err)
+	}
+	verify("another tokenizer", &Committed{key: other}, p.File, "made for another key")
+	_, ending := writing(t, w.Tokens[0])
+	ended, short, err := ending.circuit.Write(t.Context(), prompt, nil)
+	if err != nil || !ended.Ended || len(ended.Tokens) != 1 || len(short[0]) != 4 || short[1][1] != 2 {
+		t.Fatalf("%+v, %v, %v", ended, short, err)
+	}
+	verify("after the end", ending, forge(t, ending, in), "goes on after token 0")
+	tail := Input{append(slices.Clone(short[0]), float64((w.Tokens[0]+1)%48)), short[1]}
+	verify("another tail", ending, forge(t, ending, tail), "after the text")
+
+	// One key is for prompts of any length.
+	for _, prompt := range [][]int{{7}, {3, 4}} {
+		_, in, err := c.circuit.Write(t.Context(), prompt, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prove(t.Context(), c, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Verify(c.key, bytes.NewReader(p.File)); err != nil || !slices.Equal(s.Written.Prompt, prompt) || len(s.Written.Tokens) != 2 {
+			t.Errorf("%v: %+v, %v", prompt, s, err)
+		}
+	}
+
+	// And the prover's own program does not prove these.
+	if _, err := Prove(t.Context(), c, altered(func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) })); !errors.Is(err, ErrNotCausal) {
+		t.Error(err)
+	}
+	if _, _, err := c.circuit.Write(t.Context(), []int{1, 5, 9, 4}, nil); err == nil {
+		t.Error("a prompt that is too long")
+	}
+	if _, err := m.TextInput(nil, nil); err == nil {
+		t.Error("no prompt")
+	}
+	plain := *c.circuit
+	plain.language = nil
+	if _, _, err := plain.Write(t.Context(), []int{1}, nil); !errors.Is(err, errNotWriting) {
+		t.Error(err)
+	}
+}
+
+// Whatever the key says of a text, a graph that is not one of it has no such key.
+func TestTextOfOthers(t *testing.T) {
+	_, c := writing(t)
+	for name, text := range map[string]Text{
+		"falling":  {Ends: []int{5, 3}},
+		"negative": {Ends: []int{-1}},
+		"many":     {Ends: make([]int, 2000)},
+	} {
+		key, err := ReadKey(bytes.NewReader(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := key.SetText(&text); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
