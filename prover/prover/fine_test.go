@@ -12,6 +12,7 @@ import (
 // Functions of wide values, and products of two of them entry by entry, leave a prover
 // no choice.
 func TestWitnessOfFineFunctionsIsForced(t *testing.T) {
+	t.Parallel()
 	const width = 8
 	rng := rand.New(rand.NewPCG(31, 32))
 	b := graph.NewBuilder("fine")
@@ -48,5 +49,5 @@ func TestWitnessOfFineFunctionsIsForced(t *testing.T) {
 	if slopes < 2 || carries == 0 {
 		t.Fatalf("%d functions by lines, %d carries", slopes, carries)
 	}
-	forger.run(t, rand.New(rand.NewPCG(33, 34)), 1000)
+	forger.run(t, rand.New(rand.NewPCG(33, 34)), forcedIn(5))
 }
