@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Train scikit-learn, XGBoost and LightGBM models, convert them to ONNX, prove 1,000 rows
 # of each in one proof, and compare with ONNX Runtime. Prints a table; fails where a class
-# is another one or a number is off by more than 0.1 % of its range.
+# is another one, a number off by more than 0.1 % of its range, or the score of a class by
+# more than 1 %.
 #
 #   scripts/classical.sh [NAME...]      names as in scripts/classical/make.py
 #

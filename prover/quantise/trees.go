@@ -216,7 +216,7 @@ func (l *lowering) leafWeights(op graph.Forest, name string, v *value) leafWeigh
 	}
 	frac := 0
 	if most > 0 {
-		frac = min(floorLog2((pow2(forestBits)-2*float64(leaves))/most), 100)
+		frac = min(floorLog2((pow2(forestBits)-float64(2*leaves))/most), 100)
 	}
 	whole := make([]int32, leaves*targets)
 	var lo, hi int64

@@ -15,7 +15,7 @@ import skl2onnx
 import skl2onnx.common.data_types
 from lightgbm import LGBMClassifier, LGBMRegressor
 from onnxmltools.convert.common.data_types import FloatTensorType as Features
-from sklearn import datasets, ensemble, linear_model, naive_bayes, neural_network, pipeline, preprocessing, svm, tree
+from sklearn import datasets, ensemble, linear_model, neural_network, pipeline, preprocessing, svm, tree
 from xgboost import XGBClassifier, XGBRegressor
 
 warnings.simplefilter("ignore")
@@ -47,7 +47,6 @@ MODELS = [
     ("gradient boosting", ensemble.GradientBoostingClassifier(n_estimators=50, random_state=0), wine),
     ("decision tree regressor", tree.DecisionTreeRegressor(max_depth=8, random_state=0), friedman),
     ("random forest regressor", ensemble.RandomForestRegressor(50, max_depth=8, random_state=0), friedman),
-    ("random forest regressor, diabetes", ensemble.RandomForestRegressor(50, max_depth=8, random_state=0), diabetes),
     ("gradient boosting regressor", ensemble.GradientBoostingRegressor(random_state=0), diabetes),
     ("XGBoost, 2 classes", XGBClassifier(n_estimators=100, n_jobs=1), cancer),
     ("XGBoost, 3 classes", XGBClassifier(n_estimators=100, n_jobs=1), wine),
@@ -64,7 +63,6 @@ MODELS = [
     ("SVC, RBF", scaled(svm.SVC()), wine),
     ("SVC, polynomial", scaled(svm.SVC(kernel="poly")), iris),
     ("SVR, RBF", scaled(svm.SVR()), friedman),
-    ("Gaussian naive Bayes", naive_bayes.GaussianNB(), iris),
     ("MLP classifier", scaled(neural_network.MLPClassifier((50,), max_iter=300, random_state=0)), wine),
     ("MLP regressor", scaled(neural_network.MLPRegressor(hidden_layer_sizes=(50,), max_iter=500, random_state=0)), friedman),
 ]
