@@ -60,7 +60,7 @@ func TestReadInputs(t *testing.T) {
 		values [][]float64
 		fails  string
 	}{
-		{"a.json", []byte(`{"input_data": [[1, 2.5, -3e-1], [4]], "other": {}}`), [][]int{nil, nil}, [][]float64{{1, 2.5, -0.3}, {4}}, ""},
+		{"a.json", []byte(`{"input_data": [[1, 2.5, -3e-1], [4]], "other": {}}`), [][]int{nil, nil}, [][]float64{{1, 2.5, float64(float32(-0.3))}, {4}}, ""},
 		{"a.JSON", []byte(`{"input_data": [[1, 2]], "input_shapes": [[1, 2]]}`), [][]int{{1, 2}}, [][]float64{{1, 2}}, ""},
 		{"a.json", []byte(`{"input_data": [[[1, 2], [3, 4], [5, 6]]]}`), [][]int{{3, 2}}, [][]float64{{1, 2, 3, 4, 5, 6}}, ""},
 		{"a.json", []byte(`{"input_data": [[true, false]]}`), [][]int{nil}, [][]float64{{1, 0}}, ""},
