@@ -64,6 +64,8 @@ func (in Inputs) Names() []string {
 
 // ReadInputs reads the inputs of one run from a file, by its extension:
 //
+// Numbers without a type that are not whole are rounded to float32, as a model has them.
+//
 //   - .json: {"input_data": [[…], …]}, one list, possibly nested, for each
 //     input; "input_shapes" may give their shapes. Other keys are ignored.
 //   - .npy: one array; .npz: one array for each input, in the archive's order

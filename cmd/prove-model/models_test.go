@@ -24,7 +24,7 @@ func mkmodel(ts *testscript.TestScript, neg bool, args []string) {
 		g.Initializer[0].FloatData[5] = 0.75
 	case "unsupported":
 		g.Node[1].OpType = "Frobnicate"
-		g.Node = append(g.Node, node("Loop", "second", []string{"y"}, "z"))
+		g.Node = append(g.Node, node("Unique", "second", []string{"y"}, "z"))
 		g.Output[0].Name = "z"
 	case "attribute":
 		g.Node[0].Attribute = []*onnxpb.AttributeProto{{Name: "gamma", Type: onnxpb.AttributeProto_FLOAT, F: 2}}
