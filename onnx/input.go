@@ -64,14 +64,13 @@ func (in Inputs) Names() []string {
 
 // ReadInputs reads the inputs of one run from a file, by its extension:
 //
-// Numbers without a type that are not whole are rounded to float32, as a model has them.
-//
 //   - .json: {"input_data": [[…], …]}, one list, possibly nested, for each
 //     input; "input_shapes" may give their shapes. Other keys are ignored.
 //   - .npy: one array; .npz: one array for each input, in the archive's order
 //   - .pb: one ONNX TensorProto
 //
-// NaN and infinities are refused.
+// Fractions in .json and NumPy files are rounded to float32, as a model has them. NaN and
+// infinities are refused.
 func ReadInputs(path string) (Inputs, error) {
 	read, ok := map[string]func([]byte) (Inputs, error){
 		".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
