@@ -34,7 +34,7 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 		refuse("rows of %d elements are over %d", count, maxNorm)
 	}
 	r := rowsOf(v.shape, op.Axes)
-	id, times := l.tensor(x), 1
+	id, times := l.narrowEnough(x, op.Centred), 1
 	if op.Centred {
 		l.begin(Block{Kind: centredBlock, Of: id, Mask: model.None, Axes: op.Axes})
 		id, times = l.centred(r, id, count)
@@ -44,6 +44,20 @@ func lowerNorm(l *lowering, n *graph.Node, op graph.Norm, v *value) {
 	if !slices.Equal(op.Axes, []int{len(v.shape) - 1}) {
 		v.pending.norm = 0 // rows are not along the last axis
 	}
+}
+
+// narrowEnough returns the value's tensor for a norm. It cuts its operand into limbs,
+// which look-ups can do of values below 2^29; less its mean, one may be twice as large.
+func (l *lowering) narrowEnough(x *value, centred bool) model.TensorID {
+	id, most := l.tensor(x), 28
+	if centred {
+		most--
+	}
+	if over := model.Log2Ceil(int(l.magnitude(id))) - most; over > 0 {
+		e := l.tensorExpr(id, nil, x.shape)
+		id = l.roundTo(x.name, e, e.frac-over)
+	}
+	return id
 }
 
 // normalised is the norm of the rows of a tensor, which is that many times what the
