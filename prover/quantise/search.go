@@ -91,6 +91,7 @@ const (
 	mostRuns    = 48
 	leastRuns   = 8
 	searchWork  = 1 << 37
+	weightWork  = 1 << 6 // of a weight, which is made anew for each model
 )
 
 type search struct {
@@ -408,7 +409,13 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
-	return max(leastRuns, min(mostRuns, int(searchWork/m.products())))
+	work := m.products()
+	for _, w := range m.Weights {
+		if w != nil {
+			work += float64(weightWork * w.Len())
+		}
+	}
+	return max(leastRuns, min(mostRuns, int(searchWork/work)))
 }
 
 // products is the number of products of numbers in a run, at least 1.
