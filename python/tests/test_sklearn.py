@@ -28,3 +28,19 @@ def test_perceptrons() -> None:
 def test_an_estimator_that_was_not_fitted() -> None:
     with pytest.raises(prove_model.ProveModelError, match="not fitted"):
         prove_model.prove(neural.MLPClassifier(), np.zeros((1, 4)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_forests() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    wine, kinds = datasets.load_wine(return_X_y=True)
+    wine = wine.astype(np.float32)
+    classifier = ensemble.RandomForestClassifier(20, max_depth=5, random_state=0).fit(wine[::2], kinds[::2])
+    proof = prove_model.prove(classifier, wine[1::2], calibration=wine[::2])
+    probabilities = proof.outputs["probabilities"]
+    assert np.array_equal(probabilities.argmax(1), classifier.predict(wine[1::2]))
+    assert np.abs(probabilities - classifier.predict_proba(wine[1::2])).max() < 1e-4
+    assert prove_model.verify(proof, proof.key, inputs=wine[1::2])
+    regressor = ensemble.RandomForestRegressor(10, max_depth=4, random_state=0).fit(wine[::2, 1:], wine[::2, 0])
+    proof = prove_model.prove(regressor, wine[1::2, 1:], calibration=wine[::2, 1:])
+    assert np.allclose(next(iter(proof.outputs.values())).ravel(), regressor.predict(wine[1::2, 1:]), atol=1e-3)
