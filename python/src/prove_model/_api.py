@@ -35,6 +35,7 @@ def prove(
     inputs are arrays by the names of the model's inputs, or one array, or a list of arrays in their order, or the path
     of a file; without any a random input is proved. If the model leaves the size of its batch open, any leading axis
     will do. calibration are samples that set the ranges of all values: arrays with samples along the first axis.
+    A language model, a folder with its tokenizer, takes prompt="…" in place of inputs, and writes with max_tokens=16.
 
     With max_error, a fraction of an output's range, a run that is further from the float model raises InaccurateError.
     Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
@@ -83,12 +84,19 @@ def verify(
     commitment: str | None = None,
     min_bits: int = 100,
     certificate: bytes | str | os.PathLike[str] | None = None,
+    tokenizer: str | os.PathLike[str] | None = None,
+    prompt: str | None = None,
+    text: str | None = None,
+    chat: bool = False,
 ) -> Verdict:
     """Checks a proof against a key; both may be paths, bytes, or what prove and commit gave.
 
     The key stands for the model: have it, or the commitment, from a source that you trust. With inputs the proof must be
-    about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. A proof that does not hold gives a verdict that is false and says why. Raises ProveModelError if a
-    file cannot be read, or an option is not understood.
+    about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
+    tokenizer of a language model, a file or the model's folder, the verdict has the text, and with prompt and text
+    the proof must be about these; chat says that the prompt was the beginning of a conversation. A proof that does
+    not hold gives a verdict that is false and says why. Raises ProveModelError if a file cannot be read, or an option
+    is not understood.
     """
     with TemporaryDirectory() as temp:
         folder = Path(temp)
@@ -97,7 +105,10 @@ def verify(
             arguments += ["--input", write(inputs, folder / "input.npz")]
         if certificate is not None:
             arguments += ["--cert", file_of(certificate, folder / "x.cert")]
-        outcome = run([*arguments, *flags({"commitment": commitment, "min_bits": min_bits})])
+        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat}
+        if tokenizer is not None:
+            asked["model" if os.path.isdir(tokenizer) else "tokenizer"] = tokenizer
+        outcome = run([*arguments, *flags(asked)])
     if outcome.code not in (VALID, NOT_VALID) or outcome.result is None:
         raise error(outcome)
     r = outcome.result
@@ -105,7 +116,8 @@ def verify(
         return Verdict(False, r.get("reason", "the command does not say why").replace(f"input {temp}{os.sep}input.npz: ", "", 1))
     return Verdict(True, "", r["model_commitment"], read(r.get("inputs", [])), read(r.get("outputs", [])),
                    r["security_bits"], r.get("input_saturated", 0), r["seconds"], r["certified"],
-                   [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])])
+                   [Saturation(s["where"], s["count"], s["of"]) for s in r.get("saturated", [])],
+                   r.get("text", ""), r.get("tokens") or [])
 
 
 def check_key(model: Any, key: Key | bytes | str | os.PathLike[str], *, progress: Progress = None, **options: Any) -> str:

@@ -83,6 +83,10 @@ class Proof:
     """Of the weakest round, proofs of work included."""
     report: dict[str, Any] = field(repr=False)
     """All that the command says with --json."""
+    text: str = ""
+    """What a language model wrote, with max_tokens."""
+    tokens: list[int] = field(default_factory=list)
+    """Its tokens."""
 
     @property
     def commitment(self) -> str:
@@ -103,7 +107,7 @@ def proof_of(file: bytes, key: bytes, report: dict[str, Any]) -> Proof:
         {o["name"]: Accuracy(o["max_error"], o["range_error"], o["cosine"]) for o in outputs},
         report["within_bar"], [Saturation(s["where"], s["count"], s["of"]) for s in report["saturated"] or []],
         report.get("advice", ""), [Phase(p["name"], p["seconds"], p["cpu_seconds"]) for p in report["phases"]],
-        report["security_bits"], report)
+        report["security_bits"], report, report.get("text", ""), report.get("tokens") or [])
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,8 @@ class Verdict:
     """Whether a certificate shows that no integer of the model wraps. If not, that rests on who issued the key."""
     saturated: list[Saturation] = field(default_factory=list)
     """How many values inside of the model were, at most, clipped, by look-up table; empty if the key does not say."""
+    _text: str = ""
+    _tokens: list[int] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return self.valid
@@ -149,3 +155,13 @@ class Verdict:
     def outputs(self) -> dict[str, Array]:
         """What the proof says that the model gives. Raises InvalidProof."""
         return self.require()._outputs
+
+    @property
+    def text(self) -> str:
+        """What the proof says that a language model wrote, if verify was given its tokenizer. Raises InvalidProof."""
+        return self.require()._text
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens of what it wrote. Raises InvalidProof."""
+        return self.require()._tokens
