@@ -16,6 +16,8 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 	switch {
 	case graph.Size(s) == 1:
 		return o.Reshape(v, []int{})
+	case axis < 0 || axis >= len(in):
+		o.failf("a scale or zero point of shape %v for shape %v, which has no axis %d", s, in, axis)
 	case block > 0:
 		if len(s) != len(in) || s[axis]*block < in[axis] {
 			o.failf("blocks of %d of shape %v for shape %v", block, s, in)
