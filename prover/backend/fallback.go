@@ -35,12 +35,27 @@ type Policy struct {
 	Warn func(error)
 }
 
-var _ Backend = (*Fallback)(nil)
+var _ Laned = (*Fallback)(nil)
 
 // NewFallback returns a backend that uses both of two backends over one witness
 // of g.
 func NewFallback(g *model.Graph, device, cpu Backend, p Policy) *Fallback {
 	return &Fallback{graph: g, device: device, cpu: cpu, policy: p}
+}
+
+// Lane implements Laned, over a device and a CPU that do. The lane returns the errors
+// of its device: what runs on a lane is run again elsewhere as a whole.
+func (b *Fallback) Lane(n int) (Backend, error) {
+	device, err := b.device.(Laned).Lane(n)
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := b.cpu.(Laned).Lane(n)
+	if err != nil {
+		device.Close()
+		return nil, err
+	}
+	return NewFallback(b.graph, device, cpu, Policy{Threshold: b.policy.Threshold}), nil
 }
 
 // worth says whether a step over n entries goes to the device.
