@@ -89,6 +89,12 @@ type Laned interface {
 	Lane(n int) (Backend, error)
 }
 
+// Measured is a Backend that knows what memory it took.
+type Measured interface {
+	// Peak returns the most bytes of a device that it has taken at once for itself.
+	Peak() int64
+}
+
 // Commitment is what one tree commits to: rows of stacks of tensors, in the groups
 // of a layout, group i being part of Parts[i].
 type Commitment struct {

@@ -17,7 +17,7 @@ const DefaultThreshold = 1 << 14
 
 // Fallback runs large steps on a device and the others on the CPU. When the
 // device fails, the pass in hand is done on the CPU, after those that led to it
-// ([replayed]), and so is everything later. Passes return the same numbers
+// ([replayed]), and so is everything later, unless only memory was short (Policy). Passes return the same numbers
 // wherever they run, so nothing above notices. It is for one goroutine.
 type Fallback struct {
 	graph       *model.Graph
@@ -30,9 +30,12 @@ type Fallback struct {
 type Policy struct {
 	// Threshold is the least size of a step that goes to the device.
 	Threshold int
-	// Warn is told the device's error, once. Without it the error is returned, and
+	// Warn is told the error with which the device is given up. Without it the error is returned, and
 	// nothing is done again.
 	Warn func(error)
+	// Passes, if set, says that the device is as good as before after an error, so that
+	// only the pass in hand, and what it goes on with, is the CPU's. Warn is told of it.
+	Passes func(error) bool
 }
 
 var _ Laned = (*Fallback)(nil)
@@ -58,10 +61,18 @@ func (b *Fallback) Lane(n int) (Backend, error) {
 	return NewFallback(b.graph, device, cpu, Policy{Threshold: b.policy.Threshold}), nil
 }
 
+// Peak implements Measured for the device, if that does.
+func (b *Fallback) Peak() int64 {
+	if m, ok := b.device.(Measured); ok {
+		return m.Peak()
+	}
+	return 0
+}
+
 // worth says whether a step over n entries goes to the device.
 func (b *Fallback) worth(n int) bool { return !b.lost && n >= b.policy.Threshold }
 
-// lose gives the device up after an error of its, or returns why not.
+// lose gives the device up after an error of its, or this pass on it, or returns why not.
 func (b *Fallback) lose(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -70,7 +81,7 @@ func (b *Fallback) lose(ctx context.Context, err error) error {
 		return fmt.Errorf("device: %w", err)
 	}
 	if !b.lost {
-		b.lost = true
+		b.lost = b.policy.Passes == nil || !b.policy.Passes(err)
 		b.policy.Warn(err)
 	}
 	return nil

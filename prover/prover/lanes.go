@@ -2,6 +2,7 @@ package prover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,7 +23,10 @@ type Lanes struct {
 	// Machines are those of the scheduler's devices, in their order. The first one
 	// commits and opens.
 	Machines []Machine
-	// Warn, if set, is told of forks that are proved again on another machine.
+	// Track has every task fail whose estimate is not what the lane's backend took, where
+	// that is a backend.Measured: more than trackUnder bytes short, or trackOver too much.
+	Track bool
+	// Warn, if set, is told of forks that are proved again, by several goroutines.
 	Warn func(schedule.Notice)
 }
 
@@ -38,9 +42,21 @@ type Machine struct {
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
 	Host     bool // as of the scheduler's device
-	// Measure, if set, is called around every task, for machines with one lane: what it
-	// returns is told of the task's estimate and may hold it against what was taken.
-	Measure func(g *model.Graph, f *plan.Fork) func(need int64) error
+}
+
+// Judge says whose a task's error on a device is (schedule.New), where memory is what an
+// error wraps if the device was short of it. A claim that does not hold does not hold
+// elsewhere either; whatever else a device fails with, it is not used again.
+func Judge(memory error) func(error) schedule.Fault {
+	return func(err error) schedule.Fault {
+		switch {
+		case errors.As(err, new(sites.ProverError)) || errors.As(err, new(*EstimateError)):
+			return schedule.Fatal
+		case errors.Is(err, memory):
+			return schedule.Memory
+		}
+		return schedule.Lost
+	}
 }
 
 // oneLane is what runs forks on a backend alone, in their order.
@@ -193,19 +209,39 @@ func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Spo
 	defer done()
 	w := transcript.NewWriter(start)
 	party := r.party(ctx, w, b)
-	m := &r.lanes.Machines[on.Device]
-	var measured func(int64) error
-	if m.Measure != nil {
-		measured = m.Measure(r.plan.Graph, f)
-	}
 	claims := sites.Run(r.plan, f, party, public)
 	if err := party.Err(); err != nil {
 		return forked{}, err
 	}
-	if measured != nil {
-		if err := measured(m.TaskNeed(r.plan, f)); err != nil {
-			return forked{}, err
-		}
+	if err := r.track(f, b, on); err != nil {
+		return forked{}, err
 	}
 	return forked{bytes: slices.Clip(w.Bytes()), sponge: w.Sponge, claims: claims}, nil
+}
+
+// What an estimate may be off by.
+const (
+	trackUnder = 1 << 20
+	trackOver  = 5 << 20
+)
+
+// EstimateError says that a task took other memory than was estimated.
+type EstimateError struct{ Estimated, Took int64 }
+
+func (e *EstimateError) Error() string {
+	return fmt.Sprintf("it took %d bytes of the device's memory, and %d were estimated", e.Took, e.Estimated)
+}
+
+// track holds the estimate of a fork against what a lane took.
+func (r *run) track(f *plan.Fork, b backend.Backend, on schedule.Lane) error {
+	need := r.lanes.Machines[on.Device].TaskNeed
+	m, ok := b.(backend.Measured)
+	if !r.lanes.Track || !ok || need == nil {
+		return nil
+	}
+	e := &EstimateError{need(r.plan, f), m.Peak()}
+	if e.Took > e.Estimated+trackUnder || e.Estimated > e.Took+trackOver {
+		return e
+	}
+	return nil
 }

@@ -64,7 +64,7 @@ type call struct {
 // the errors of all tasks that failed, in their order, each a *TaskError or a
 // *DeadlockError. When the context ends no more tasks are started and, once those that
 // run have ended, its error is returned. notice, if set, is told of tasks that are run
-// again.
+// again, by several goroutines.
 func (s *Scheduler) Run(ctx context.Context, tasks []Task, notice func(Notice)) error {
 	if err := ctx.Err(); err != nil || len(tasks) == 0 {
 		return err
