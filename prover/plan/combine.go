@@ -40,6 +40,15 @@ func (at *place) saturated(terms []whir.Term, c *Claim, power field.QM31) []whir
 // (docs/protocol.md, "Openings").
 func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms []whir.Term, value field.QM31) {
 	power := field.One
+	blocks, coords := 0, 0
+	for i := range claims {
+		if c := &claims[i]; c.Saturated == nil {
+			n := len(p.places[p.placeOf[c.Tensor]].stack.ByTensor[c.Tensor])
+			blocks, coords = blocks+n, coords+n*len(c.Point)
+		}
+	}
+	terms = make([]whir.Term, 0, blocks)
+	room := make([]field.QM31, 0, coords) // for the points of the blocks
 	for i := range claims {
 		c := &claims[i]
 		value = value.Add(power.Mul(c.Value))
@@ -52,7 +61,8 @@ func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms
 		parts := poly.SplitAxes(p.Graph.Tensors[c.Tensor].Shape, c.Point)
 		for _, i := range at.stack.ByTensor[c.Tensor] {
 			b := &at.stack.Blocks[i]
-			t := whir.Term{Coef: power, Tree: at.tree, Offset: at.first + b.Offset, Point: make([]field.QM31, 0, b.Bits)}
+			t := whir.Term{Coef: power, Tree: at.tree, Offset: at.first + b.Offset, Point: room[:0:b.Bits]}
+			room = room[b.Bits:b.Bits:cap(room)]
 			for a, part := range b.Parts {
 				high := parts[a][:len(parts[a])-part.Bits]
 				t.Coef = t.Coef.Mul(poly.EqIndex(high, uint64(part.Start>>part.Bits)))
