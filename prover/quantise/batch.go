@@ -143,7 +143,7 @@ func sameTensor(a, b *graph.Tensor) bool {
 	if a == b {
 		return true
 	}
-	return b != nil && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.F32, b.F32) && slices.Equal(a.I64, b.I64)
+	return b != nil && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Floats(), b.Floats()) && slices.Equal(a.I64, b.I64)
 }
 
 // withMoves returns ranges with those of values that only move the entries of
@@ -258,8 +258,8 @@ func first(t *graph.Tensor, axis int) *graph.Tensor {
 	out.Shape[axis] = 1
 	inner := model.Size(t.Shape[axis+1:])
 	ok := true
-	if t.F32 != nil {
-		out.F32, ok = firstOf(t.F32, t.Shape[axis], inner)
+	if t.I64 == nil {
+		out.F32, ok = firstOf(t.Floats(), t.Shape[axis], inner)
 	} else {
 		out.I64, ok = firstOf(t.I64, t.Shape[axis], inner)
 	}

@@ -108,8 +108,8 @@ func (c *constantWeights) part(at, n int, buffer *[]float32) []float32 {
 		*buffer = make([]float32, n)
 	}
 	b := (*buffer)[:n]
-	if c.F32 != nil {
-		copy(b, c.F32[at:])
+	if c.I64 == nil {
+		c.Read(b, at)
 	} else {
 		for i := range b {
 			b[i] = float32(c.At(at + i))
