@@ -16,10 +16,15 @@ type setting struct {
 // settings lists every setting once. Names are those of Config's tags.
 var settings = []setting{
 	text("model", "model: an ONNX or GGUF `file`, or a folder in the Hugging Face layout", func(c *Config) *string { return &c.Model }),
-	text("input", "input `file`: JSON, .npy, .npz or .pb (default: random, see --seed)", func(c *Config) *string { return &c.Input }),
+	{name: "input", usage: "input `file`, or name=file for one of several: JSON, .npy, .npz, .pb, .csv with a header, .png or .jpg; may be repeated (default: random, see --seed)",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Input, usage) }},
+	text("image", "`how` pictures, resized to the input, become the numbers that are proved: 0..1 (default), -1..1, 0..255, imagenet or mean/deviation; also bgr, crop", func(c *Config) *string { return &c.Image }),
+	{name: "output", usage: "`name` of an output that is wanted: what only others need is not in the key; may be repeated (default: all)",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Output, usage) }},
 	text("prompt", "`text` that is the input of a language model with a tokenizer", func(c *Config) *string { return &c.Prompt }),
 	boolean("chat", "write the prompt as the beginning of a conversation, with the model's chat template"),
-	text("calibration", "`file` of sample inputs that set the ranges (default: the first input that the model is run on)", func(c *Config) *string { return &c.Calibration }),
+	{name: "calibration", usage: "`file` of sample inputs that set the ranges, or name=file; may be repeated (default: the first input that the model is run on)",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Calibration, usage) }},
 	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
 	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
 	text("proof", "proof `file` (default: <model>.proof here)", func(c *Config) *string { return &c.Proof }),

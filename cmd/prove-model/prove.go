@@ -64,6 +64,9 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 		return nil, err
 	}
 	defer j.Close()
+	if j.Notes != "" {
+		ph.Warn(j.Notes)
+	}
 	proofFile, err := create(outputPath(cfg.Proof, cfg.Model, ".proof"))
 	if err != nil {
 		return nil, err

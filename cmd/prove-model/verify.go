@@ -53,8 +53,8 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
-	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about: JSON, .npy, .npz or .pb"
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
+	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
 	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
@@ -105,8 +105,8 @@ func verify(cfg *config.Config) (*verified, error) {
 		}
 		opts = append(opts, provemodel.Pin(c))
 	}
-	if cfg.Input != "" {
-		input, err := provemodel.ReadArrays(cfg.Input)
+	if len(cfg.Input) > 0 {
+		input, err := job.Read(cfg, cfg.Input)
 		if err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
@@ -168,7 +168,7 @@ func reason(cfg *config.Config, err error) string {
 	case errors.As(err, &weak):
 		return fmt.Sprintf("%s; --min-bits %d accepts it", why, weak.Accepts())
 	case errors.Is(err, provemodel.ErrOtherInput):
-		return fmt.Sprintf("input %s: %s", cfg.Input, why)
+		return fmt.Sprintf("input %s: %s", strings.Join(cfg.Input, ", "), why)
 	}
 	return why
 }

@@ -31,7 +31,7 @@ func prompted(cfg *config.Config) (*Prompt, error) {
 		return nil, nil
 	case cfg.Prompt != "" && cfg.TokensFile != "":
 		return nil, errors.New("--prompt and --tokens-file exclude each other")
-	case cfg.Input != "":
+	case len(cfg.Input) > 0:
 		return nil, fmt.Errorf("--%s and --input exclude each other", promptFlag(cfg))
 	case !hf.Is(cfg.Model):
 		return nil, fmt.Errorf("--%s: %s comes without a tokenizer; give its tokens with --input, or name the folder or GGUF file of the model", promptFlag(cfg), cfg.Model)
