@@ -54,6 +54,22 @@ func TestWholeNumbersStay(t *testing.T) {
 	}
 }
 
+// TestWholeRowsStay reads rows of whole numbers.
+func TestWholeRowsStay(t *testing.T) {
+	for _, o := range []Options{{}, {Mode: "w8a8"}} {
+		b := graph.NewBuilder("rows")
+		ids := b.Input("ids", graph.Int64, []int{4})
+		b.Output("y", b.Take(b.Integers([]int{3}, []int64{10001, -20003, 777777}), 0, ids))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, got, want := run(t, g, [][]float64{{0, 1, 2, 1}}, o); !slices.Equal(got[0], want[0]) {
+			t.Errorf("%v, not %v", got[0], want[0])
+		}
+	}
+}
+
 // TestWholeNumbersWithoutRoom: what does not fit is refused, not rounded.
 func TestWholeNumbersWithoutRoom(t *testing.T) {
 	n := newNetwork([]int{1, 100})
