@@ -122,7 +122,7 @@ func (t *Template) check() error {
 		if slices.ContainsFunc(t.Free[:f], func(o FreeDim) bool { return o.Name == d.Name }) {
 			return fmt.Errorf("two free dimensions named %q", d.Name)
 		}
-		// Its size is then public: the number of values given says it.
+		// Its size is then public: the shapes of the inputs say it.
 		if !t.measured(1 << f) {
 			return fmt.Errorf("no axis of an input has the size of free dimension %q", d.Name)
 		}

@@ -31,10 +31,15 @@ func lowerNeg(l *lowering, n *graph.Node, v *value) { l.mulScalar(v, l.values[n.
 
 // mulConstant lowers v = x·t, or by the part of t that begins it and has a shape.
 func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part []int) {
-	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || l.truth(x)) {
+	c, same := uniform(t)
+	// A mask is one number; of several, and of whole ones, labels are made of.
+	if most := magnitudeOf(t.Float64s()); most >= leastMask && (most >= infinity || same && t.DType.IsFloat() && l.truth(x)) {
 		refuse("a mask of %.3g that is not before a Softmax: beside such a number nothing else keeps its precision", most)
 	}
-	if c, same := uniform(t); same {
+	if l.wholeMul(v, x, name, t) {
+		return
+	}
+	if same {
 		l.mulScalar(v, x, c)
 		return
 	}
@@ -58,6 +63,42 @@ func (l *lowering) mulConstant(v, x *value, name string, t *graph.Tensor, part [
 		}
 	}
 	l.weighted(v, x, w)
+}
+
+// wholeMul lowers v = x·t for whole numbers, such as the labels of classes, exactly:
+// what stands for one of them is no number close to it. It reports whether there is
+// room.
+func (l *lowering) wholeMul(v, x *value, name string, t *graph.Tensor) bool {
+	if t.DType.IsFloat() || !l.integers(v.name) || l.length != nil && l.length.whole[name] != nil {
+		return false
+	}
+	if c, same := uniform(t); same && (x.curved() || math.Abs(c) < 2) {
+		return false // nothing is rounded there
+	}
+	lo, hi := t.At(0), t.At(0)
+	for _, y := range t.Float64s() {
+		lo, hi = math.Min(lo, y), math.Max(hi, y)
+	}
+	id := l.tensor(x)
+	if frac := l.g.Tensors[id].Frac; frac > 0 || float64(l.magnitude(id))*math.Max(hi, -lo) >= 1<<28 {
+		return false
+	}
+	if lo == hi {
+		if sameShape(x.shape, v.shape) {
+			l.setAffine(v, x, lo, 0)
+		}
+		v.pending = l.broadcast(x, v.shape).times(int64(lo))
+		return true
+	}
+	labels, kept := broadcastLabels(t.Shape, v.shape)
+	a, la := l.squeezed(id, v.shape)
+	c := l.fixed(name, kept, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) {
+		for i := range dst {
+			dst[i] = int32(t.At(from + i))
+		}
+	})
+	v.pending = l.product(v.shape, a, la, c, labels, 1)
+	return true
 }
 
 // leastMask is the least magnitude of what a mask adds (graph.Builder.Where).

@@ -52,6 +52,9 @@ func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value
 func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 	id := l.tensor(x)
 	for !l.room(float64(l.magnitude(id)) * float64(count)) {
+		if l.integers(v.name) {
+			refuse("a sum of %d whole numbers of up to %d does not fit in 30 bits", count, l.magnitude(id))
+		}
 		bits := model.Log2Ceil(int(l.magnitude(id))) - 1
 		if bits < 4 {
 			refuse("a sum of %d values does not fit in 30 bits with at least 4 bits each", count)

@@ -62,7 +62,7 @@ func (l *lowering) stretched(id model.TensorID, axis int) model.TensorID {
 }
 
 // rows adds a constant of which rows are read, as precise as weights are, or as the
-// value's own format asks for.
+// value's own format asks for. Whole numbers stay what they are.
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := &constantWeights{Tensor: t}
@@ -70,6 +70,9 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	frac := 0
 	if most > 0 {
 		frac = floorLog2(float64(int64(1)<<bits-1) / most)
+	}
+	if !t.DType.IsFloat() && most < model.Bound {
+		frac = max(frac, 0)
 	}
 	reach := int64(math.Round(most * pow2(frac)))
 	id := l.fixed(name, t.Shape, frac, -reach, reach, w, quantised(w, frac, []int{0}, t.Len()))

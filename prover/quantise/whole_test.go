@@ -1,0 +1,91 @@
+package quantise
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// TestWholeNumbersStay has whole numbers, such as labels, chosen, moved, multiplied and
+// added up: a label is not to come out as another one.
+func TestWholeNumbersStay(t *testing.T) {
+	ints := func(n network, v ...int64) graph.Value { return n.Integers([]int{len(v)}, v) }
+	for name, of := range map[string]func(n network, bits graph.Value) graph.Value{
+		"labels": func(n network, bits graph.Value) graph.Value {
+			return n.Reduce(graph.Sum, n.Mul(n.Cast(bits, graph.Int64), ints(n, 1001, 20003, 77777)), []int{1}, false)
+		},
+		"negative labels": func(n network, bits graph.Value) graph.Value {
+			return n.Reduce(graph.Sum, n.Mul(n.Cast(bits, graph.Int64), ints(n, -1001, 99999, 3)), []int{1}, false)
+		},
+		"one number": func(n network, bits graph.Value) graph.Value {
+			return n.Mul(n.Cast(bits, graph.Int64), ints(n, 77777))
+		},
+		"moved": func(n network, bits graph.Value) graph.Value {
+			return n.Add(n.Mul(n.Cast(bits, graph.Int64), ints(n, 1001, 2002, 3003)), ints(n, 10001))
+		},
+		"moved by several": func(n network, bits graph.Value) graph.Value {
+			return n.Sub(n.Cast(bits, graph.Int64), ints(n, 10001, 20001, -33331))
+		},
+		"chosen": func(n network, bits graph.Value) graph.Value {
+			return n.Where(bits, ints(n, 1001, 2003, 5), ints(n, 7777))
+		},
+		"chosen and moved": func(n network, bits graph.Value) graph.Value {
+			return n.Where(bits, n.Mul(n.Cast(bits, graph.Int64), ints(n, 10001, 20003, 5)), ints(n, 7777))
+		},
+		"greatest": func(n network, bits graph.Value) graph.Value {
+			return n.ReduceMax(n.Mul(n.Cast(bits, graph.Int64), ints(n, 10001, 20003, 77777)), []int{1}, false)
+		},
+		"taken": func(n network, bits graph.Value) graph.Value {
+			one := n.ArgMax(n.Mul(n.Cast(bits, graph.Int64), ints(n, 3, 2, 1)), 1, false)
+			return n.Reduce(graph.Sum, n.Mul(n.Cast(n.OneHot(one, 1, 3), graph.Int64), ints(n, 10001, 20003, 77777)), []int{1}, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range []Options{{}, {Mode: "w8a8"}} {
+				n := newNetwork([]int{4, 3})
+				g := n.graph(t, of(n, n.Test(graph.IsPositive, n.in[0])))
+				if _, _, got, want := run(t, g, [][]float64{{1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, -1}}, o); !slices.Equal(got[0], want[0]) {
+					t.Errorf("%v, not %v", got[0], want[0])
+				}
+			}
+		})
+	}
+}
+
+// TestWholeRowsStay reads rows of whole numbers.
+func TestWholeRowsStay(t *testing.T) {
+	for _, o := range []Options{{}, {Mode: "w8a8"}} {
+		b := graph.NewBuilder("rows")
+		ids := b.Input("ids", graph.Int64, []int{4})
+		b.Output("y", b.Take(b.Integers([]int{3}, []int64{10001, -20003, 777777}), 0, ids))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, got, want := run(t, g, [][]float64{{0, 1, 2, 1}}, o); !slices.Equal(got[0], want[0]) {
+			t.Errorf("%v, not %v", got[0], want[0])
+		}
+	}
+}
+
+// TestWholeNumbersWithoutRoom: what does not fit is refused, not rounded.
+func TestWholeNumbersWithoutRoom(t *testing.T) {
+	n := newNetwork([]int{1, 100})
+	labels := make([]int64, 100)
+	for i := range labels {
+		labels[i] = int64(20_000_003 + i)
+	}
+	bits := n.Cast(n.Test(graph.IsPositive, n.in[0]), graph.Int64)
+	g := n.graph(t, n.Reduce(graph.Sum, n.Mul(bits, n.Integers([]int{100}, labels)), []int{1}, false))
+	x := make([]float64, 100)
+	x[7] = 1
+	values, err := g.RunFloat([][]float64{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Quantise(g, Ranges(values), Options{}); err == nil || !strings.Contains(err.Error(), "a sum of 100 whole numbers of up to 20000102 does not fit") {
+		t.Errorf("got %v", err)
+	}
+}
