@@ -68,6 +68,9 @@ func notEmpty(flags *pflag.FlagSet) error {
 			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
 		}
 	}
+	if flags.Changed("chat") && !flags.Changed("prompt") {
+		return job.WithHint(errors.New("--chat without --prompt, so nothing would be compared"), "give the beginning of the conversation with --prompt")
+	}
 	return nil
 }
 
