@@ -3,6 +3,7 @@ package provemodel
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ var errNoDriver = errors.New("no driver on this machine")
 
 // Where there is no GPU, a wish for one is a warning and a demand an error.
 func TestNoGPU(t *testing.T) {
-	none := func() (kernels.Device, error) { return nil, errNoDriver }
+	none := func(*options) ([]found, error) { return nil, errNoDriver }
 	r := &recorder{t: t}
 	dev, err := openGPU(t.Context(), apply([]Option{Observe(r)}), none)
 	if err != nil || dev.GPU() || len(r.log) != 1 || !strings.Contains(r.log[0], errNoDriver.Error()) {
@@ -27,13 +28,24 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
+// finds finds devices.
+func finds(devices ...kernels.Device) func(*options) ([]found, error) {
+	return func(*options) ([]found, error) {
+		var all []found
+		for i, d := range devices {
+			all = append(all, found{fmt.Sprintf("GPU %d", i), func() (kernels.Device, error) { return d, nil }})
+		}
+		return all, nil
+	}
+}
+
 // proveOn proves the bundled input on a device, from the start, and returns the
 // proof's bytes and the warnings.
 func proveOn(t *testing.T, d kernels.Device, opts ...Option) ([]byte, []string, error) {
 	t.Helper()
 	r := &recorder{t: t}
 	opts = slices.Concat(quick, []Option{Observe(r)}, opts)
-	dev, err := openGPU(t.Context(), apply(opts), func() (kernels.Device, error) { return d, nil })
+	dev, err := openGPU(t.Context(), apply(opts), finds(d))
 	if err != nil {
 		t.Fatal(err)
 	}

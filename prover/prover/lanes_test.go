@@ -126,11 +126,7 @@ func TestHomes(t *testing.T) {
 	}
 	r := newRun(context.Background(), f.key, p, f.tree, f.run(t), Options{Lanes: l})
 	defer r.close()
-	var tasks []schedule.Task
-	for _, fork := range p.Forks {
-		tasks = append(tasks, r.task(fork))
-	}
-	r.home(tasks)
+	tasks := l.tasks(p)
 	var sums [2]int64
 	for i, x := range tasks {
 		if i > 0 && x.Home < tasks[i-1].Home {
