@@ -253,6 +253,9 @@ func (r *run) track(f *plan.Fork, b backend.Backend, on schedule.Lane) error {
 		return nil
 	}
 	e := &EstimateError{need(r.plan, f), m.Peak()}
+	if r.tracked != nil {
+		r.tracked(e)
+	}
 	if e.Took > e.Estimated+trackUnder || e.Estimated > e.Took+trackOver {
 		return e
 	}

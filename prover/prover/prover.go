@@ -180,7 +180,8 @@ type run struct {
 	opts     Options
 	lanes    *Lanes
 	machines *machines
-	backend  backend.Backend // the first machine's, which commits and opens
+	backend  backend.Backend      // the first machine's, which commits and opens
+	tracked  func(*EstimateError) // for tests
 	party    func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
 	trees    []*whir.Tree // by tree of the plan
 	claims   []plan.Claim
