@@ -135,14 +135,25 @@ type forked struct {
 func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
-	tasks := r.lanes.tasks(r.plan)
+	tasks := make([]schedule.Task, 0, len(forks))
 	var mu sync.Mutex // of the progress
 	done := 0
-	for i, f := range forks {
-		tasks[i].Run = func(ctx context.Context, on schedule.Lane) error {
-			result, err := r.proveFork(ctx, f, main.Fork(uint64(i)), public, on)
+	for i, task := range r.lanes.tasks(r.plan) {
+		var ok bool
+		if results[i], ok = r.resume(i, main, public); ok {
+			done++
+			if err := r.step(PhaseChunks, done, len(forks)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		task.Run = func(ctx context.Context, on schedule.Lane) error {
+			result, err := r.proveFork(ctx, forks[i], main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
+			}
+			if kept := r.opts.Results; kept != nil {
+				kept.KeepFork(i, result.bytes)
 			}
 			results[i] = result
 			mu.Lock()
@@ -150,6 +161,7 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 			done++
 			return r.step(PhaseChunks, done, len(forks))
 		}
+		tasks = append(tasks, task)
 	}
 	return results, r.lanes.Schedule.Run(r.ctx, tasks, r.lanes.Warn)
 }

@@ -41,6 +41,8 @@ type Options struct {
 	// Progress, if set, is called as phases advance: done of total units. It is not
 	// called twice at once.
 	Progress func(p Phase, done, total int)
+	// Results, if set, keeps what parts of the work of Prove leave, and gives it back.
+	Results Results
 }
 
 func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
@@ -55,6 +57,7 @@ type Stats struct {
 	Phases   map[Phase]time.Duration
 	Bytes    int64
 	Claims   int // on committed tensors
+	Resumed  int // parts of the work that were taken from the results of Options
 	Strength soundness.Strength
 }
 
@@ -285,7 +288,7 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 			continue
 		}
 		var err error
-		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Trees[i].Commitment); err != nil {
+		if r.trees[i], err = r.commitTree(i); err != nil {
 			return err
 		}
 		w.SendDigest(r.trees[i].Root())
