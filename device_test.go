@@ -103,6 +103,82 @@ func TestGPU(t *testing.T) {
 	}
 }
 
+// On two devices of unequal memory, of which the first one is lost in the forward pass or
+// later, the proof has the same bytes, there is one warning, and the other goes on.
+func TestMultiGPU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the host takes seconds for each proof")
+	}
+	on := devicetest.Open(t)
+	_, want := prove(t, quick...)
+	for _, at := range []int{30, 300} { // operations that the first device does
+		devices := []*devicetest.Streams{
+			devicetest.NewStreams(on, 1<<28, func(_ string, n int) error {
+				if n > at {
+					return errNoDriver
+				}
+				return nil
+			}),
+			devicetest.NewStreams(on, 1<<30, nil),
+		}
+		r := &recorder{t: t}
+		opts := slices.Concat(quick, []Option{Observe(r), Threshold(1 << 12), GPULanes(2)})
+		dev, err := openGPU(t.Context(), apply(opts), finds(devices[0], devices[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, p := prove(t, append(opts, On(dev))...)
+		if !bytes.Equal(p.File, want.File) {
+			t.Errorf("%d operations: another proof", at)
+		}
+		warnings := 0
+		for _, s := range r.log {
+			if strings.HasPrefix(s, "warning: ") {
+				warnings++
+			}
+		}
+		if stats := dev.Stats(); warnings != 1 || !stats[0].Lost || stats[0].Uploaded == 0 || at == 30 && stats[1].Uploaded == 0 || stats[1].Held == 0 {
+			t.Errorf("%d operations: said %q, did %+v", at, r.log, stats)
+		}
+		dev.Close()
+		for i, d := range devices {
+			_ = d.Sync() // what a fault has left
+			if d.Live() != 0 {
+				t.Errorf("%d operations: %d bytes are left on device %d", at, d.Live(), i)
+			}
+		}
+	}
+}
+
+// What is wrong with some GPUs is a warning, and with a required one an error; a chunk
+// that is too large for all is named before anything is proved.
+func TestUnusableGPU(t *testing.T) {
+	on := devicetest.Open(t)
+	find := func(*options) ([]found, error) {
+		return []found{{"GPU 0", func() (kernels.Device, error) { return nil, errNoDriver }},
+			{"GPU 1", func() (kernels.Device, error) { return devicetest.NewStreams(on, 1<<16, nil), nil }}}, nil
+	}
+	r := &recorder{t: t}
+	dev, err := openGPU(t.Context(), apply([]Option{Observe(r), Threshold(0)}), find)
+	if err != nil || len(dev.gpus) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
+		t.Errorf("%v, said %q", err, r.log)
+	}
+	if _, err := openGPU(t.Context(), apply([]Option{Observe(r), Require()}), find); !errors.Is(err, errNoDriver) {
+		t.Errorf("required: %v", err)
+	}
+	committed, _ := commit(t, quick...)
+	p, err := committed.key.Plan(committed.key.Circuit.Unit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := apply([]Option{Observe(r), Budget(1 << 16)})
+	dev.foresee(o, p, o.watch())
+	(&Device{}).foresee(o, p, o.watch())
+	if n := len(r.log); !strings.Contains(r.log[n-2], "chunk 1 of 1 takes about") || !strings.Contains(r.log[n-2], "it will be proved on the CPU") || !strings.Contains(r.log[n-1], "it will be proved alone") {
+		t.Errorf("said %q", r.log)
+	}
+}
+
 // TestManyOnDevice is for a GPU; the host in its place is too slow for so many
 // proofs. Many proofs in one process take no more memory than the first, and an
 // allocation that fails, anywhere, changes no byte.
