@@ -24,7 +24,7 @@ type farm struct {
 	devices, lanes int
 	capacity       int64 // of the first device; others have more
 	host           bool
-	first          int // the machine that commits and opens
+	first          int                         // the machine that commits and opens
 	faults         map[int]*conformance.Faults // by device
 }
 
