@@ -8,7 +8,6 @@ import (
 
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/prover"
 )
 
 // ErrNotShown is wrapped by the errors of Certify, and of Verify with a
@@ -27,7 +26,7 @@ func Certify(ctx context.Context, c *Committed, opts ...Option) ([]byte, error) 
 	defer w.stop()
 	var file bytes.Buffer
 	err := await(ctx, func() error {
-		_, err := certify.Prove(ctx, c.key, c.tree, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, prover.Options{Backend: o.device.backend(w), Progress: w.follow()})
+		_, err := certify.Prove(ctx, c.key, c.tree, c.circuit.quantised.Weights, c.circuit.quantised.Blocks, &file, o.device.prover(o, w))
 		return err
 	})
 	w.end(err)

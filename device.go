@@ -2,70 +2,165 @@ package provemodel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/schedule"
 )
 
-// Device is where work is done: on a GPU as far as that goes and on the CPU for
+// Device is where work is done: on GPUs as far as that goes and on the CPU for
 // the rest, or on the CPU alone, as the zero Device does. The results are the
-// same.
+// same. Proofs that are made on one Device at the same time share it.
 type Device struct {
-	gpu      *cuda.Machine // nil: the CPU alone
+	gpus     []*gpu // none: the CPU alone
 	required bool
+	track    bool
+	// Least sizes of a step of a proof, and of the forward pass, that go to a GPU.
+	threshold, forward int
+
+	mu       sync.Mutex
+	schedule *schedule.Scheduler // of the GPUs, then the CPU; nil until wanted
+	noted    map[string]bool     // what has been warned of
+}
+
+// gpu is one of a Device.
+type gpu struct {
+	name    string
+	number  int // among those of the Device
+	machine *cuda.Machine
 	// Bytes of the GPU's memory that were free, and of a piece of what goes
 	// through in pieces; 0 if it does not tell.
 	free, piece int
-	// Least sizes of a step of a proof, and of the forward pass, that go to it.
-	threshold, forward int
+	lanes       int
 
-	mu    sync.Mutex
-	lost  bool
-	noted bool // that the memory is not enough
+	mu   sync.Mutex
+	lost bool
 }
 
-// OpenGPU opens the first GPU and loads its kernels. Where there is none, or no
-// support for one in this build, the observer is warned and the device is the
+// OpenGPU opens the first GPU, or those that the options name, and loads their
+// kernels. A GPU that cannot be used is left out with a warning. Where there is none, or
+// no support for one in this build, the observer is warned and the device is the
 // CPU; with Require that is an error. The caller closes the device. It is for
 // one call at a time.
 func OpenGPU(ctx context.Context, opts ...Option) (*Device, error) {
-	return openGPU(ctx, apply(opts), kernels.Cached)
+	return openGPU(ctx, apply(opts), findGPUs)
 }
 
-func openGPU(ctx context.Context, o *options, open func() (kernels.Device, error)) (*Device, error) {
+// found is a GPU to open.
+type found struct {
+	name string
+	open func() (kernels.Device, error)
+}
+
+// findGPUs lists the GPUs that the options ask for.
+func findGPUs(o *options) ([]found, error) {
+	all, err := nvrtc.Devices()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	numbers := o.devices
+	switch {
+	case numbers == nil && !o.all:
+		numbers = []int{0}
+	case numbers == nil:
+		for i := range all {
+			numbers = append(numbers, i)
+		}
+	}
+	gpus := make([]found, len(numbers))
+	for i, n := range numbers {
+		gpus[i] = found{fmt.Sprintf("GPU %d", n), func() (kernels.Device, error) { return kernels.CachedFor(n) }}
+	}
+	return gpus, nil
+}
+
+func openGPU(ctx context.Context, o *options, find func(*options) ([]found, error)) (*Device, error) {
 	w := o.watch()
 	defer w.stop()
-	dev, err := open()
-	if err == nil {
-		err = load(ctx, dev, w)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		if o.require {
-			return nil, fmt.Errorf("no GPU: %w", err)
-		}
-		w.warn("no GPU: %v; proving on the CPU", err)
-		return &Device{}, nil
-	}
-	d := &Device{gpu: cuda.NewMachine(dev), required: o.require, threshold: backend.DefaultThreshold, forward: forward.DefaultThreshold}
-	var ok bool
-	if d.free, ok = available(dev); ok {
-		d.piece = min(d.free, int(o.budget)) / 8
-		d.gpu.Limit(d.free/2, d.piece)
-	}
+	d := &Device{required: o.require, track: o.track, threshold: backend.DefaultThreshold, forward: forward.DefaultThreshold}
 	if o.threshold >= 0 {
 		d.threshold, d.forward = o.threshold, o.threshold
 	}
+	gpus, err := find(o)
+	var errs []error
+	for _, f := range gpus {
+		g, err := d.open(ctx, f, o, w)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
+			continue
+		}
+		g.number = len(d.gpus)
+		d.gpus = append(d.gpus, g)
+	}
+	if len(gpus) == 1 && len(errs) == 1 {
+		err = errors.Unwrap(errs[0])
+	} else if err == nil && len(d.gpus) == 0 {
+		if err = errors.Join(errs...); err == nil {
+			err = errors.New("the driver knows of none")
+		}
+	}
+	switch {
+	case err == nil && len(errs) > 0 && o.require:
+		return nil, errors.Join(errs...)
+	case err == nil:
+		for _, e := range errs {
+			w.warn("%v; it is left out", e)
+		}
+	case o.require:
+		return nil, fmt.Errorf("no GPU: %w", err)
+	default:
+		w.warn("no GPU: %v; proving on the CPU", err)
+		return &Device{}, nil
+	}
 	return d, nil
+}
+
+// open opens a GPU.
+func (d *Device) open(ctx context.Context, f found, o *options, w *watch) (*gpu, error) {
+	dev, err := f.open()
+	if err == nil {
+		err = load(ctx, dev, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g := &gpu{name: f.name, machine: cuda.NewMachine(dev), lanes: max(1, o.gpuLanes)}
+	if o.track {
+		g.lanes = 1
+	}
+	g.machine.SetLanes(g.lanes)
+	var ok bool
+	if g.free, ok = available(dev); ok {
+		g.piece = min(g.free, int(o.budget)) / 8
+		g.machine.Limit(g.free/2, g.piece)
+	}
+	return g, nil
+}
+
+// FreeMemory returns the bytes of a GPU's memory that are free now, of that number as
+// the driver counts. The error says why it cannot be used.
+func FreeMemory(gpu int) (int64, error) {
+	dev, err := kernels.CachedFor(gpu)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := available(dev)
+	if !ok {
+		return 0, errors.New("it does not tell its memory")
+	}
+	return int64(n), nil
 }
 
 // available returns the free bytes of a device that can tell.
@@ -96,84 +191,140 @@ func load(ctx context.Context, dev kernels.Device, w *watch) error {
 // reserve keeps the room free that proofs of a graph need beside its weights:
 // weights for which too little is left go through in pieces.
 func (d *Device) reserve(p *plan.Plan, w *watch) {
-	if !d.GPU() || d.free == 0 {
+	g := d.first()
+	if g == nil || g.free == 0 {
 		return
 	}
-	need := d.gpu.Need(p)
-	if need.Peak() > int64(d.free) && d.once(&d.noted) {
+	need := g.machine.Need(p)
+	if need.Peak() > int64(g.free) && d.once("memory") {
 		w.warn("this takes about %.2f GB of the GPU's memory, and %.2f GB are free: not all of it will be done there",
-			float64(need.Peak())/1e9, float64(d.free)/1e9)
+			float64(need.Peak())/1e9, float64(g.free)/1e9)
 	}
-	d.gpu.Limit(max(1, d.free-int(need.Working())), d.piece)
+	for _, g := range d.gpus {
+		if g.free > 0 {
+			g.machine.Limit(max(1, g.free-int(need.Working())), g.piece)
+		}
+	}
 }
 
-// once says whether a flag was not set yet, and sets it.
-func (d *Device) once(flag *bool) bool {
+// once says whether something is said for the first time.
+func (d *Device) once(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	first := !*flag
-	*flag = true
+	if d.noted == nil {
+		d.noted = map[string]bool{}
+	}
+	first := !d.noted[what]
+	d.noted[what] = true
 	return first
 }
 
-// GPU says whether there is a GPU, and it has not failed yet.
-func (d *Device) GPU() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gpu != nil && !d.lost
+// GPU says whether there is a GPU that has not failed yet.
+func (d *Device) GPU() bool { return d.first() != nil }
+
+// first returns the first GPU that has not failed yet, nil if there is none.
+func (d *Device) first() *gpu {
+	for _, g := range d.gpus {
+		if g.works() {
+			return g
+		}
+	}
+	return nil
 }
 
-// fail gives the GPU up, and says so once.
-func (d *Device) fail(w *watch, err error) {
-	if d.once(&d.lost) {
+func (g *gpu) works() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.lost
+}
+
+// fail gives a GPU up, and says so once.
+func (d *Device) fail(g *gpu, w *watch, err error) {
+	g.mu.Lock()
+	first := !g.lost
+	g.lost = true
+	g.mu.Unlock()
+	if !first {
+		return
+	}
+	d.mu.Lock()
+	s := d.schedule
+	d.mu.Unlock()
+	if s != nil {
+		s.Lose(g.number)
+	}
+	if d.GPU() {
+		w.warn("%s failed: %v; going on on the others", g.name, err)
+	} else {
 		w.warn("the GPU failed: %v; going on on the CPU", err)
 	}
 }
 
-// policy is that of a device whose failure w is warned of.
-func (d *Device) policy(w *watch) backend.Policy {
-	p := backend.Policy{Threshold: d.threshold}
+// policy is that of a GPU whose failure w is warned of.
+func (d *Device) policy(g *gpu, w *watch) backend.Policy {
+	p := backend.Policy{Threshold: d.threshold, Passes: isMemory}
 	if !d.required {
-		p.Warn = func(err error) { d.fail(w, err) }
+		p.Warn = func(err error) {
+			if !isMemory(err) {
+				d.fail(g, w, err)
+			} else if d.once(g.name + ": step") {
+				w.warn("a step was short of memory on the GPU: %v; it is done on the CPU", err)
+			}
+		}
 	}
 	return p
 }
 
-// backend makes the backends of proofs (prover.Options).
-func (d *Device) backend(w *watch) func(*model.Graph, backend.Witness) backend.Backend {
-	return func(g *model.Graph, wit backend.Witness) backend.Backend {
-		c := cpu.New(g, wit)
-		if !d.GPU() {
-			return c
-		}
-		return backend.NewFallback(g, d.gpu.Backend(g, wit), c, d.policy(w))
-	}
-}
+func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 
-// machine is the device for forward passes.
-func (d *Device) machine(w *watch) forward.Machine { return &lookUps{d, w} }
+// machine is the device for forward passes over a plan's graph: a step runs where its
+// chunk is proved, so that its weights are there.
+func (d *Device) machine(o *options, p *plan.Plan, w *watch) forward.Machine {
+	m := &lookUps{d, w, nil}
+	if len(d.gpus) > 1 {
+		m.homes = d.lanes(o, w).Homes(p)
+	}
+	return m
+}
 
 type lookUps struct {
 	*Device
-	w *watch
+	w     *watch
+	homes []int // by chunk
 }
 
 // LookUp implements forward.Machine.
 func (l *lookUps) LookUp(t *forward.Task) (done bool, err error) {
-	if !l.GPU() || t.Size() < l.forward {
+	g := l.first()
+	if g == nil || t.Size() < l.forward {
 		return false, nil
 	}
-	done, err = l.gpu.LookUp(t)
+	if t.Step.Chunk < len(l.homes) {
+		if home := l.gpus[l.homes[t.Step.Chunk]]; home.works() {
+			g = home
+		}
+	}
+	done, err = g.machine.LookUp(t)
 	if err != nil && !l.required {
-		l.fail(l.w, err)
+		l.policy(g, l.w).Warn(err)
 		return false, nil
 	}
 	return done, err
 }
 
-// Close gives back the memory on the GPU.
+// Close gives back the memory on the GPUs.
 func (d *Device) Close() {
-	if d.gpu != nil {
-		d.gpu.Close()
+	for _, g := range d.gpus {
+		g.machine.Close()
 	}
+}
+
+// backend makes the backends of proofs and commitments on the first GPU.
+func (d *Device) backend(w *watch) func(*model.Graph, backend.Witness) backend.Backend {
+	return func(g *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(d.first(), w, g, wit) }
+}
+
+// prover are the options of package prover.
+func (d *Device) prover(o *options, w *watch) prover.Options {
+	return prover.Options{Backend: d.backend(w), Lanes: d.lanes(o, w), Progress: w.follow()}
 }

@@ -3,6 +3,7 @@ package provemodel
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ var errNoDriver = errors.New("no driver on this machine")
 
 // Where there is no GPU, a wish for one is a warning and a demand an error.
 func TestNoGPU(t *testing.T) {
-	none := func() (kernels.Device, error) { return nil, errNoDriver }
+	none := func(*options) ([]found, error) { return nil, errNoDriver }
 	r := &recorder{t: t}
 	dev, err := openGPU(t.Context(), apply([]Option{Observe(r)}), none)
 	if err != nil || dev.GPU() || len(r.log) != 1 || !strings.Contains(r.log[0], errNoDriver.Error()) {
@@ -27,13 +28,24 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
+// finds finds devices.
+func finds(devices ...kernels.Device) func(*options) ([]found, error) {
+	return func(*options) ([]found, error) {
+		var all []found
+		for i, d := range devices {
+			all = append(all, found{fmt.Sprintf("GPU %d", i), func() (kernels.Device, error) { return d, nil }})
+		}
+		return all, nil
+	}
+}
+
 // proveOn proves the bundled input on a device, from the start, and returns the
 // proof's bytes and the warnings.
 func proveOn(t *testing.T, d kernels.Device, opts ...Option) ([]byte, []string, error) {
 	t.Helper()
 	r := &recorder{t: t}
 	opts = slices.Concat(quick, []Option{Observe(r)}, opts)
-	dev, err := openGPU(t.Context(), apply(opts), func() (kernels.Device, error) { return d, nil })
+	dev, err := openGPU(t.Context(), apply(opts), finds(d))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +100,82 @@ func TestGPU(t *testing.T) {
 	}
 	if _, _, err := proveOn(t, devicetest.NewFaulty(d, n/4), Require(), Threshold(1<<12)); !errors.Is(err, devicetest.ErrInjected) {
 		t.Errorf("required, allocation %d fails: %v", n/4, err)
+	}
+}
+
+// On two devices of unequal memory, of which the first one is lost in the forward pass or
+// later, the proof has the same bytes, there is one warning, and the other goes on.
+func TestMultiGPU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the host takes seconds for each proof")
+	}
+	on := devicetest.Open(t)
+	_, want := prove(t, quick...)
+	for _, at := range []int{30, 300} { // operations that the first device does
+		devices := []*devicetest.Streams{
+			devicetest.NewStreams(on, 1<<28, func(_ string, n int) error {
+				if n > at {
+					return errNoDriver
+				}
+				return nil
+			}),
+			devicetest.NewStreams(on, 1<<30, nil),
+		}
+		r := &recorder{t: t}
+		opts := slices.Concat(quick, []Option{Observe(r), Threshold(1 << 12), GPULanes(2)})
+		dev, err := openGPU(t.Context(), apply(opts), finds(devices[0], devices[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, p := prove(t, append(opts, On(dev))...)
+		if !bytes.Equal(p.File, want.File) {
+			t.Errorf("%d operations: another proof", at)
+		}
+		warnings := 0
+		for _, s := range r.log {
+			if strings.HasPrefix(s, "warning: ") {
+				warnings++
+			}
+		}
+		if stats := dev.Stats(); warnings != 1 || !stats[0].Lost || stats[0].Uploaded == 0 || at == 30 && stats[1].Uploaded == 0 || stats[1].Held == 0 {
+			t.Errorf("%d operations: said %q, did %+v", at, r.log, stats)
+		}
+		dev.Close()
+		for i, d := range devices {
+			_ = d.Sync() // what a fault has left
+			if d.Live() != 0 {
+				t.Errorf("%d operations: %d bytes are left on device %d", at, d.Live(), i)
+			}
+		}
+	}
+}
+
+// What is wrong with some GPUs is a warning, and with a required one an error; a chunk
+// that is too large for all is named before anything is proved.
+func TestUnusableGPU(t *testing.T) {
+	on := devicetest.Open(t)
+	find := func(*options) ([]found, error) {
+		return []found{{"GPU 0", func() (kernels.Device, error) { return nil, errNoDriver }},
+			{"GPU 1", func() (kernels.Device, error) { return devicetest.NewStreams(on, 1<<16, nil), nil }}}, nil
+	}
+	r := &recorder{t: t}
+	dev, err := openGPU(t.Context(), apply([]Option{Observe(r), Threshold(0)}), find)
+	if err != nil || len(dev.gpus) != 1 || len(r.log) != 1 || !strings.Contains(r.log[0], "GPU 0: "+errNoDriver.Error()+"; it is left out") {
+		t.Errorf("%v, said %q", err, r.log)
+	}
+	if _, err := openGPU(t.Context(), apply([]Option{Observe(r), Require()}), find); !errors.Is(err, errNoDriver) {
+		t.Errorf("required: %v", err)
+	}
+	committed, _ := commit(t, quick...)
+	p, err := committed.key.Plan(committed.key.Circuit.Unit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := apply([]Option{Observe(r), Budget(1 << 16)})
+	dev.foresee(o, p, o.watch())
+	(&Device{}).foresee(o, p, o.watch())
+	if n := len(r.log); !strings.Contains(r.log[n-2], "chunk 1 of 1 takes about") || !strings.Contains(r.log[n-2], "it will be proved on the CPU") || !strings.Contains(r.log[n-1], "it will be proved alone") {
+		t.Errorf("said %q", r.log)
 	}
 }
 

@@ -40,7 +40,12 @@ type options struct {
 
 	device    *Device
 	require   bool
-	threshold int // negative: what pays
+	threshold int   // negative: what pays
+	all       bool  // GPUs
+	devices   []int // GPUs by number; nil: the first
+	gpuLanes  int
+	cpuLanes  int
+	track     bool
 
 	bar       *bar
 	unchecked bool
@@ -54,7 +59,7 @@ const defaultBudget = 8 << 30
 
 func apply(opts []Option) *options {
 	o := &options{
-		observer: silent{}, headroom: 2, budget: defaultBudget, threshold: -1, device: &Device{},
+		observer: silent{}, headroom: 2, budget: defaultBudget, threshold: -1, gpuLanes: 1, cpuLanes: 1, device: &Device{},
 		security: proof.DefaultSecurity, soundness: proof.DefaultSecurity.Mode.String(),
 	}
 	for _, set := range opts {
@@ -94,10 +99,16 @@ func Mode(name string) Option { return func(o *options) { o.mode = name } }
 // 2. For Quantise.
 func Headroom(factor float64) Option { return func(o *options) { o.headroom = factor } }
 
-// Budget is the memory in bytes that a chunk of a proof's witness may take, by
-// default 8 GB. The circuit alone decides how large chunks are: one that takes
-// more is warned about. For Prove and OpenGPU.
+// Budget is the memory in bytes that proving chunks of the witness may take on the
+// processor at once, by default 8 GB. The circuit alone decides how large chunks are: so
+// many are proved at once as fit into four fifths of it, and one that takes more by
+// itself is warned about. No byte of a proof depends on it. For Prove and OpenGPU.
 func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
+
+// Lanes is how many chunks are proved at once on the processor, as far as the budget
+// allows, by default 1: one uses all cores by itself for most of its time. For Prove and
+// OpenGPU.
+func Lanes(n int) Option { return func(o *options) { o.cpuLanes = n } }
 
 // KeepRanges takes the ranges of the samples that the model was first
 // quantised with, if the cache has them: so the key stays the same from input
@@ -139,6 +150,23 @@ func Require() Option { return func(o *options) { o.require = true } }
 // Threshold is the least size, in entries of the tables concerned, of a step
 // that goes to the GPU; without it that is what pays. For OpenGPU.
 func Threshold(entries int) Option { return func(o *options) { o.threshold = entries } }
+
+// AllGPUs has OpenGPU open all GPUs that can be used, and chunks proved on them beside
+// each other.
+func AllGPUs() Option { return func(o *options) { o.all = true } }
+
+// GPUs has OpenGPU open the GPUs with these numbers, as the driver counts them from 0
+// on; the first of them commits and opens.
+func GPUs(numbers ...int) Option { return func(o *options) { o.devices = numbers } }
+
+// GPULanes is how many chunks are proved at once on a GPU, as far as its memory allows;
+// by default 1, one after the other. For OpenGPU.
+func GPULanes(n int) Option { return func(o *options) { o.gpuLanes = n } }
+
+// TrackMemory proves chunks one after the other and holds the memory that each takes on
+// a GPU against its estimate: Prove fails if that is more than 1 MB short, or 5 MB too
+// much. For OpenGPU.
+func TrackMemory() Option { return func(o *options) { o.track = true } }
 
 // MaxError proves nothing if an output of the run is further than a fraction of
 // its range from the float model's, which Model.Run gives on the same input: the

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
@@ -46,11 +45,11 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		return nil, err
 	}
 	o.device.reserve(p, w)
-	o.checkBudget(p, w)
+	o.device.foresee(o, p, w)
 	var run *Run
 	var wit *forward.Witness
 	err = w.run(ctx, PhaseRun, func() (err error) {
-		run, wit, err = c.circuit.run(ctx, o.device.machine(w), q, in)
+		run, wit, err = c.circuit.run(ctx, o.device.machine(o, p, w), q, in)
 		return err
 	})
 	if err == nil {
@@ -66,7 +65,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	var file bytes.Buffer
 	var stats *prover.Stats
 	err = await(ctx, func() (err error) {
-		opts := prover.Options{Backend: o.device.backend(w), Progress: w.follow()}
+		opts := o.device.prover(o, w)
 		if kept != nil {
 			opts.Results = kept
 		}
@@ -93,21 +92,6 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	}
 	kept.end(true)
 	return &Proof{Run: *run, File: file.Bytes(), Strength: stats.Strength, Resumed: stats.Resumed}, nil
-}
-
-// checkBudget warns of chunks whose estimate is over the budget. An entry takes
-// about 110 bytes where it was measured, on convolutions; this is twice that.
-func (o *options) checkBudget(p *plan.Plan, w *watch) {
-	const entryBytes = 256
-	largest := uint64(0)
-	if t := p.WitnessTree(); t != nil {
-		for _, chunk := range t.Parts {
-			largest = max(largest, chunk.Stack.Size)
-		}
-	}
-	if need := int64(largest) * entryBytes; need > o.budget {
-		w.warn("the largest chunk of the witness takes about %.2f GB, and the budget is %.2f GB", float64(need)/1e9, float64(o.budget)/1e9)
-	}
 }
 
 // follow turns the prover's progress into phases.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,8 +54,12 @@ type Config struct {
 	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
 	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays
 	MultiGPU      bool    `mapstructure:"multi-gpu"`
-	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for a chunk of the witness, in [0.01, 4096]; no byte depends on it
-	Threads       int     `mapstructure:"threads"`         // 0: all cores
+	Devices       string  `mapstructure:"devices"`         // numbers of GPUs, with commas; empty: the first, or all with MultiGPU
+	GPULanes      int     `mapstructure:"gpu-lanes"`       // chunks at once on a GPU, in [1, 64]
+	CPULanes      int     `mapstructure:"cpu-lanes"`       // chunks at once on the processor, in [1, 64]
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for chunks on the processor, in [0.01, 4096]; no byte depends on it
+	TrackMemory   bool    `mapstructure:"track-memory"`
+	Threads       int     `mapstructure:"threads"` // 0: all cores
 
 	Seed        int64  `mapstructure:"seed"` // of the random input
 	NoCache     bool   `mapstructure:"no-cache"`
@@ -105,6 +110,8 @@ func Default() Config {
 		MinBits:       100,
 		GPU:           GPUOff,
 		GPUThreshold:  -1,
+		GPULanes:      1,
+		CPULanes:      1,
 		ChunkBudgetGB: 8,
 		Seed:          1,
 	}
@@ -125,6 +132,25 @@ func (c *Config) Dims() (map[string]int, error) {
 		dims[name] = n
 	}
 	return dims, nil
+}
+
+// DeviceNumbers returns the GPUs that Devices names, nil for none.
+func (c *Config) DeviceNumbers() ([]int, error) {
+	if c.Devices == "" {
+		return nil, nil
+	}
+	var numbers []int
+	for _, s := range strings.Split(c.Devices, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("--devices %q: want numbers of GPUs as the command devices lists them, such as 0,2", c.Devices)
+		}
+		if slices.Contains(numbers, n) {
+			return nil, fmt.Errorf("--devices %q: GPU %d is named twice", c.Devices, n)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
 }
 
 // Fixed returns the files of the inputs that are part of the model, by name.
@@ -175,6 +201,11 @@ func (c *Config) validate() error {
 	within("grind-bits", float64(c.GrindBits), 0, 24)
 	within("min-bits", float64(c.MinBits), 1, 128)
 	within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
+	within("gpu-lanes", float64(c.GPULanes), 1, 64)
+	within("cpu-lanes", float64(c.CPULanes), 1, 64)
+	if _, err := c.DeviceNumbers(); err != nil {
+		errs = append(errs, err)
+	}
 	within("threads", float64(c.Threads), 0, math.MaxUint16)
 	if _, err := c.Dims(); err != nil {
 		errs = append(errs, err)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/nvrtc"
@@ -12,11 +14,19 @@ import (
 
 // deviceList is what devices prints.
 type deviceList struct {
-	Devices         []nvrtc.DeviceInfo `json:"devices"`
-	DevicesReason   string             `json:"devices_reason,omitempty"` // why there are none
-	Compiler        string             `json:"nvrtc,omitempty"`
-	CompilerVersion string             `json:"nvrtc_version,omitempty"`
-	CompilerReason  string             `json:"nvrtc_reason,omitempty"` // why there is none
+	Devices         []deviceState `json:"devices"`
+	DevicesReason   string        `json:"devices_reason,omitempty"` // why there are none
+	Compiler        string        `json:"nvrtc,omitempty"`
+	CompilerVersion string        `json:"nvrtc_version,omitempty"`
+	CompilerReason  string        `json:"nvrtc_reason,omitempty"` // why there is none
+}
+
+// deviceState is a GPU as it is now.
+type deviceState struct {
+	nvrtc.DeviceInfo
+	Free  int64  `json:"free_bytes"`      // of the memory
+	Used  bool   `json:"used"`            // by the settings: by --gpu alone the first
+	Error string `json:"error,omitempty"` // why it cannot be used
 }
 
 func newDevices() *cobra.Command {
@@ -24,26 +34,27 @@ func newDevices() *cobra.Command {
 		Use:   "devices",
 		Short: "List the GPUs of this machine, and the compiler for them",
 		Long: `List the GPUs of this machine, and NVRTC, which compiles the kernels for them.
-Having none is not an error: --gpu then proves on the processor.`,
+Having none is not an error: --gpu then proves on the processor. With --multi-gpu
+or --devices, which GPUs these would use.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
 			}
-			list := findDevices()
+			list := findDevices(cfg)
 			if cfg.JSON {
 				return ui.JSON(cmd.OutOrStdout(), list)
 			}
 			return list.print(cmd)
 		},
 	}
-	config.AddFlags(cmd.Flags(), "json")
+	config.AddFlags(cmd.Flags(), "multi-gpu", "devices", "json")
 	return cmd
 }
 
-func findDevices() deviceList {
-	list := deviceList{Devices: []nvrtc.DeviceInfo{}}
+func findDevices(cfg *config.Config) deviceList {
+	list := deviceList{Devices: []deviceState{}}
 	devices, err := nvrtc.Devices()
 	switch {
 	case err != nil:
@@ -51,7 +62,16 @@ func findDevices() deviceList {
 	case len(devices) == 0:
 		list.DevicesReason = "the driver knows of none"
 	default:
-		list.Devices = devices
+		numbers, _ := cfg.DeviceNumbers() // has been checked
+		for i, d := range devices {
+			x := deviceState{DeviceInfo: d, Used: slices.Contains(numbers, i) || numbers == nil && (i == 0 || cfg.MultiGPU)}
+			if free, err := provemodel.FreeMemory(i); err != nil {
+				x.Error = err.Error()
+			} else {
+				x.Free = free
+			}
+			list.Devices = append(list.Devices, x)
+		}
 	}
 	list.Compiler, list.CompilerVersion, err = nvrtc.Compiler()
 	if err != nil {
@@ -67,9 +87,17 @@ func (l deviceList) print(cmd *cobra.Command) error {
 	} else {
 		rows := make([][]string, len(l.Devices))
 		for i, d := range l.Devices {
-			rows[i] = []string{strconv.Itoa(d.Index), d.Name, d.Arch(), ui.Bytes(d.Memory), strconv.Itoa(d.Multiprocessors), d.Driver, d.UUID}
+			state := ui.Bytes(d.Free)
+			if d.Error != "" {
+				state = d.Error
+			}
+			used := "no"
+			if d.Used && d.Error == "" {
+				used = "yes"
+			}
+			rows[i] = []string{strconv.Itoa(d.Index), d.Name, d.Arch(), ui.Bytes(d.Memory), state, used, strconv.Itoa(d.Multiprocessors), d.Driver, d.UUID}
 		}
-		if err := ui.Table(out, []string{"device", "name", "arch", "memory", "processors", "driver's CUDA", "UUID"}, rows); err != nil {
+		if err := ui.Table(out, []string{"device", "name", "arch", "memory", "free", "used", "processors", "driver's CUDA", "UUID"}, rows); err != nil {
 			return err
 		}
 	}

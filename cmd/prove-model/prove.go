@@ -33,6 +33,8 @@ type proved struct {
 	ProofBytes int64      `json:"proof_bytes"`
 	KeyBytes   int64      `json:"key_bytes"`
 	PeakMemory int64      `json:"peak_memory_bytes"`
+	// Devices are what was proved where: the GPUs that were used, and the processor.
+	Devices []provemodel.DeviceStats `json:"devices"`
 	security
 	SelfChecked bool `json:"self_checked"`
 	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
@@ -137,7 +139,7 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, Report: cfg.Report,
 		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
 		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
-		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
+		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(), Devices: dev.Stats(),
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
 	}
 	if text != nil {
@@ -200,7 +202,23 @@ func (p *proved) print(w io.Writer) {
 	if p.PeakMemory > 0 {
 		fmt.Fprintf(w, "memory      %s at most\n", ui.Bytes(p.PeakMemory))
 	}
+	printDevices(w, p.Devices)
 	if warning := p.warning(); warning != "" {
 		fmt.Fprintln(w, warning)
+	}
+}
+
+// printDevices prints a line for each device, unless the processor did everything.
+func printDevices(w io.Writer, devices []provemodel.DeviceStats) {
+	if len(devices) < 2 {
+		return
+	}
+	for _, d := range devices {
+		lost := ""
+		if d.Lost {
+			lost = ", lost"
+		}
+		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s booked; %s up, %s down%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
+			ui.Bytes(d.Peak), ui.Bytes(d.Booked), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), lost)
 	}
 }

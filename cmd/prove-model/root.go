@@ -16,7 +16,7 @@ import (
 // making it.
 var modelFlags = []string{
 	"model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "headroom", "soundness", "security-bits", "grind-bits",
-	"chunk-budget-gb", "gpu", "gpu-threshold", "multi-gpu", "threads", "seed",
+	"chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "track-memory", "threads", "seed",
 }
 
 func newRoot() *cobra.Command {

@@ -20,9 +20,10 @@ import (
 // share them.
 type Lanes struct {
 	Schedule *schedule.Scheduler
-	// Machines are those of the scheduler's devices, in their order. The first one
-	// commits and opens.
+	// Machines are those of the scheduler's devices, in their order, hosts last.
 	Machines []Machine
+	// First is the number of the machine that commits and opens.
+	First int
 	// Track has every task fail whose estimate is not what the lane's backend took, where
 	// that is a backend.Measured: more than trackUnder bytes short, or trackOver too much.
 	Track bool
@@ -84,13 +85,13 @@ func newMachines(l *Lanes, p *plan.Plan, wit backend.Witness) *machines {
 			m.holds = append(m.holds, l.Schedule.Hold(i, stays(p)))
 		}
 	}
-	m.backends[0] = l.Machines[0].Backend(p.Graph, wit)
+	m.backends[l.First] = l.Machines[l.First].Backend(p.Graph, wit)
 	return m
 }
 
 // lane returns a backend for a task, and what to call when it has ended.
 func (m *machines) lane(on schedule.Lane, first backend.Backend) (b backend.Backend, done func(), err error) {
-	if on.Device == 0 {
+	if on.Device == m.lanes.First {
 		b = first
 	} else {
 		m.mu.Lock()
@@ -112,8 +113,8 @@ func (m *machines) lane(on schedule.Lane, first backend.Backend) (b backend.Back
 
 // close gives everything back but the first backend, which the run closes.
 func (m *machines) close() {
-	for _, b := range m.backends[1:] {
-		if b != nil {
+	for i, b := range m.backends {
+		if b != nil && i != m.lanes.First {
 			b.Close()
 		}
 	}
@@ -137,7 +138,7 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 	tasks := make([]schedule.Task, 0, len(forks))
 	var mu sync.Mutex // of the progress
 	done := 0
-	for i, f := range forks {
+	for i, task := range r.lanes.tasks(r.plan) {
 		var ok bool
 		if results[i], ok = r.resume(i, main, public); ok {
 			done++
@@ -146,9 +147,8 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 			}
 			continue
 		}
-		task := r.task(f)
 		task.Run = func(ctx context.Context, on schedule.Lane) error {
-			result, err := r.proveFork(ctx, f, main.Fork(uint64(i)), public, on)
+			result, err := r.proveFork(ctx, forks[i], main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
 			}
@@ -163,22 +163,21 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 		}
 		tasks = append(tasks, task)
 	}
-	r.home(tasks)
 	return results, r.lanes.Schedule.Run(r.ctx, tasks, r.lanes.Warn)
 }
 
 // task describes the task of a fork.
-func (r *run) task(f *plan.Fork) schedule.Task {
-	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, r.plan.Graph.Chunks)}
+func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
+	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks)}
 	if f.Chunk < 0 {
 		t.ID = "the outputs"
 	}
-	for k := range r.lanes.Machines {
-		m := &r.lanes.Machines[k]
+	for k := range l.Machines {
+		m := &l.Machines[k]
 		if m.TaskNeed == nil {
 			continue
 		}
-		if need := m.TaskNeed(r.plan, f); m.Host {
+		if need := m.TaskNeed(p, f); m.Host {
 			t.HostNeed = max(t.HostNeed, need)
 		} else {
 			t.Need = max(t.Need, need)
@@ -187,29 +186,43 @@ func (r *run) task(f *plan.Fork) schedule.Task {
 	return t
 }
 
-// home gives neighbouring forks the same home, each machine that is no host as much to do
-// as the others. Chunks are consecutive layers, so that what two of them read is on one
-// device.
-func (r *run) home(tasks []schedule.Task) {
-	homes := 0
-	for i := range r.lanes.Machines {
-		if !r.lanes.Machines[i].Host {
-			homes++ // hosts come last
+// tasks describes the tasks of all forks. Neighbours have the same home, and each
+// machine that is no host as much to do as the others: chunks are consecutive layers, so
+// that what two of them read is on one device.
+func (l *Lanes) tasks(p *plan.Plan) []schedule.Task {
+	homes := int64(0)
+	for i := range l.Machines {
+		if !l.Machines[i].Host {
+			homes++
 		}
 	}
-	if homes < 2 {
-		return
-	}
+	tasks := make([]schedule.Task, len(p.Forks))
 	total := int64(0)
-	for i := range tasks {
+	for i, f := range p.Forks {
+		tasks[i] = l.task(p, f)
 		total += tasks[i].Need + 1
 	}
 	before := int64(0)
 	for i := range tasks {
 		n := tasks[i].Need + 1
-		tasks[i].Home = int((2*before + n) * int64(homes) / (2 * total))
+		if homes > 0 {
+			tasks[i].Home = int(float64(homes) * (float64(before) + float64(n)/2) / float64(total))
+		}
 		before += n
 	}
+	return tasks
+}
+
+// Homes returns the machine that each chunk of a plan is proved on if nothing comes
+// between: where its weights are wanted.
+func (l *Lanes) Homes(p *plan.Plan) []int {
+	homes := make([]int, p.Graph.Chunks)
+	for i, t := range l.tasks(p) {
+		if c := p.Forks[i].Chunk; c >= 0 {
+			homes[c] = t.Home
+		}
+	}
+	return homes
 }
 
 // proveFork proves one fork on a lane.
@@ -252,6 +265,9 @@ func (r *run) track(f *plan.Fork, b backend.Backend, on schedule.Lane) error {
 		return nil
 	}
 	e := &EstimateError{need(r.plan, f), m.Peak()}
+	if r.tracked != nil {
+		r.tracked(e)
+	}
 	if e.Took > e.Estimated+trackUnder || e.Estimated > e.Took+trackOver {
 		return e
 	}

@@ -24,6 +24,7 @@ type farm struct {
 	devices, lanes int
 	capacity       int64 // of the first device; others have more
 	host           bool
+	first          int                         // the machine that commits and opens
 	faults         map[int]*conformance.Faults // by device
 }
 
@@ -31,7 +32,7 @@ type farm struct {
 func chunkNeed(_ *plan.Plan, f *plan.Fork) int64 { return 1000 + 100*int64(f.Chunk) }
 
 func (c *farm) open(warn func(schedule.Notice)) *Lanes {
-	l := &Lanes{Warn: warn}
+	l := &Lanes{Warn: warn, First: c.first}
 	var devices []schedule.Device
 	for i := range c.devices {
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("device %d", i), Capacity: c.capacity + 700*int64(i), Lanes: c.lanes})
@@ -82,7 +83,7 @@ func TestLanes(t *testing.T) {
 	for _, c := range []farm{
 		{devices: 0, lanes: 1, capacity: 1, host: true}, {devices: 0, lanes: 3, capacity: 5000, host: true},
 		{devices: 1, lanes: 1, capacity: 1 << 20, host: true}, {devices: 1, lanes: 4, capacity: 4000}, {devices: 2, lanes: 2, capacity: 1500, host: true},
-		{devices: 3, lanes: 1, capacity: 4000}, {devices: 8, lanes: 2, capacity: 1 << 20}, {devices: 8, lanes: 4, capacity: 100, host: true},
+		{devices: 3, lanes: 1, capacity: 4000, first: 2}, {devices: 8, lanes: 2, capacity: 1 << 20}, {devices: 8, lanes: 4, capacity: 100, host: true},
 	} {
 		for kind, faults := range kinds {
 			if testing.Short() && (c.devices+len(kind))%3 > 0 {
@@ -126,11 +127,7 @@ func TestHomes(t *testing.T) {
 	}
 	r := newRun(context.Background(), f.key, p, f.tree, f.run(t), Options{Lanes: l})
 	defer r.close()
-	var tasks []schedule.Task
-	for _, fork := range p.Forks {
-		tasks = append(tasks, r.task(fork))
-	}
-	r.home(tasks)
+	tasks := l.tasks(p)
 	var sums [2]int64
 	for i, x := range tasks {
 		if i > 0 && x.Home < tasks[i-1].Home {

@@ -183,7 +183,8 @@ type run struct {
 	opts     Options
 	lanes    *Lanes
 	machines *machines
-	backend  backend.Backend // the first machine's, which commits and opens
+	backend  backend.Backend      // the first machine's, which commits and opens
+	tracked  func(*EstimateError) // for tests
 	party    func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
 	trees    []*whir.Tree // by tree of the plan
 	claims   []plan.Claim
@@ -198,7 +199,7 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree,
 	}
 	m := newMachines(lanes, p, wit)
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, lanes: lanes, machines: m, backend: m.backends[0], party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, lanes: lanes, machines: m, backend: m.backends[lanes.First], party: sites.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {

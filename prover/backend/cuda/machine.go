@@ -14,7 +14,7 @@ import (
 // Machine is a device with the fixed tensors that stay on it from proof to
 // proof. It is safe for concurrent use.
 type Machine struct {
-	dev kernels.Device
+	dev *counted
 
 	mu       sync.Mutex
 	resident map[any]resident                     // by the address of the first entry
@@ -34,7 +34,7 @@ type resident struct {
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: dev, resident: map[any]resident{}, piece: defaultPiece, lanes: 1, boxes: map[kernels.Device][]kernels.Mailbox{}}
+	return &Machine{dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, lanes: 1, boxes: map[kernels.Device][]kernels.Mailbox{}}
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that
@@ -72,7 +72,10 @@ func (m *Machine) newTensor(dev kernels.Device, values ints.Ints) (*Tensor, erro
 }
 
 // Device returns the machine's device.
-func (m *Machine) Device() kernels.Device { return m.dev }
+func (m *Machine) Device() kernels.Device { return m.dev.Device }
+
+// Traffic returns what the device has been used for by the machine.
+func (m *Machine) Traffic() Traffic { return m.dev.traffic() }
 
 // Resident returns a fixed tensor, not empty, on the device, where it stays
 // until Close. values must not change from now on; a later call for the same

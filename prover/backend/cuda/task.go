@@ -29,15 +29,19 @@ func (m *Machine) Stays(p *plan.Plan) int64 {
 // no room as a whole take a piece more.
 func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
 	defer catch(&err)
-	d := newDry(m.dev)
+	d := kernels.NewDry(m.dev.Multiprocessors())
 	t := &follower{m: m, g: p.Graph, f: f, dev: newScope(d), threshold: threshold, keys: map[int]kernels.Ptr{}}
 	t.box, _ = d.NewMailbox(mailboxWords) // never fails
 	t.fork()
+	bytes = d.Peak()
 	if limit := int64(m.limit); limit > 0 && m.Need(p).Fixed > limit {
-		d.peak += int64(m.piece)
+		bytes += int64(m.piece)
 	}
-	return d.peak, nil
+	return bytes, nil
 }
+
+// dryAddress stands for that of a tensor that is not the lane's: aligned as any is.
+const dryAddress = 256
 
 // follower follows a fork as package sites does, for its memory.
 type follower struct {
@@ -104,7 +108,8 @@ func (t *follower) lookUps() {
 	tree := newTree(a, t.box, nums, dens, l.Size)
 	for k := tree.upperLayer(); k < vars; k++ {
 		tree.begin(k, make([]field.QM31, k), field.Zero)
-		tree.rounds.Eq.Free(t.dev)
+		a.Free(newArray[field.QM31](a, 8<<min(tailVars, max(k-2, 0)))) // for the host
+		tree.rounds.Eq.Free(a)
 	}
 }
 
@@ -157,7 +162,7 @@ func (t *follower) joined() {
 		rows, columns, _ := join.Sizes(t.g.Steps[s.Step].Shape)
 		b := newScope(t.dev)
 		weights := newArray[field.QM31](b, rows)
-		check(kernels.RestrictInt(b, weights, kernels.Integers{At: dryAlignment, Width: 1},
+		check(kernels.RestrictInt(b, weights, kernels.Integers{At: dryAddress, Width: 1},
 			kernels.Binding{Outer: 1, N: rows, Inner: columns, Weights: weights}))
 		b.close()
 	}
@@ -210,7 +215,7 @@ func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int)
 		}
 		return table{0, vars}
 	}
-	return restrict(t.dev, x.Shape, kernels.Integers{At: dryAlignment, Width: widthOfRange(x.Min, x.Max)}, r)
+	return restrict(t.dev, x.Shape, kernels.Integers{At: dryAddress, Width: widthOfRange(x.Min, x.Max)}, r)
 }
 
 func (t *follower) operand(o *plan.Operand) table {

@@ -16,7 +16,7 @@ import (
 func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
 	opts := []provemodel.Option{
 		provemodel.Observe(ph),
-		provemodel.Mode(cfg.Mode), provemodel.Headroom(cfg.Headroom), provemodel.Budget(int64(cfg.ChunkBudgetGB * (1 << 30))),
+		provemodel.Mode(cfg.Mode), provemodel.Headroom(cfg.Headroom), provemodel.Budget(int64(cfg.ChunkBudgetGB * (1 << 30))), provemodel.Lanes(cfg.CPULanes),
 		provemodel.SecurityBits(cfg.SecurityBits), provemodel.GrindBits(cfg.GrindBits), provemodel.Soundness(cfg.Soundness),
 	}
 	if !cfg.NoCache {
@@ -35,13 +35,26 @@ func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
 // cannot be had is warned about, or an error if it is required. The caller
 // closes the device.
 func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provemodel.Device, error) {
-	if cfg.GPU == config.GPUOff && !cfg.MultiGPU {
+	numbers, err := cfg.DeviceNumbers()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.GPU == config.GPUOff && !cfg.MultiGPU && numbers == nil {
 		return &provemodel.Device{}, nil
 	}
 	if cfg.CacheDir != "" {
 		nvrtc.SetCacheDir(filepath.Join(cfg.CacheDir, "cubin"))
 	}
-	opts := append(Options(cfg, ph), provemodel.Threshold(cfg.GPUThreshold))
+	opts := append(Options(cfg, ph), provemodel.Threshold(cfg.GPUThreshold), provemodel.GPULanes(cfg.GPULanes))
+	switch {
+	case numbers != nil:
+		opts = append(opts, provemodel.GPUs(numbers...))
+	case cfg.MultiGPU:
+		opts = append(opts, provemodel.AllGPUs())
+	}
+	if cfg.TrackMemory {
+		opts = append(opts, provemodel.TrackMemory())
+	}
 	if cfg.GPU == config.GPURequire {
 		opts = append(opts, provemodel.Require())
 	}
@@ -51,9 +64,6 @@ func OpenDevice(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*provem
 			return nil, ctx.Err()
 		}
 		return nil, WithHint(fmt.Errorf("--gpu=require: %w", err), "--gpu alone, or no flag, proves on the CPU")
-	}
-	if cfg.MultiGPU && d.GPU() {
-		ph.Warn("one GPU is used: this version does not spread a proof over several")
 	}
 	return d, nil
 }

@@ -1,0 +1,213 @@
+package devicetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prove-model/prove-model/kernels"
+)
+
+// Streams is a device with several queues that has a memory of its own size on another
+// one. Its queues are as unlike one another as they may be: what is enqueued is not done
+// before that queue is waited for. So code that uses memory in one queue that another
+// has yet to write, or that it has freed already, does not get away with it.
+type Streams struct {
+	on    *streams
+	queue *queue
+}
+
+var _ kernels.Laned = (*Streams)(nil)
+
+// streams is what the queues share.
+type streams struct {
+	device   kernels.Device
+	capacity int
+	fault    func(op string, n int) error
+
+	mu    sync.Mutex
+	sizes map[kernels.Ptr]int
+	live  int
+	ops   int
+	lanes map[int]*Streams
+}
+
+// queue is one of them.
+type queue struct {
+	mu      sync.Mutex
+	pending []func() error
+	err     error // of what was enqueued, until it is told
+}
+
+// NewStreams returns a device of so many bytes on d. fault, if set, is asked before every
+// operation, whose number it is told, from 1 on: its error is the operation's.
+func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) error) *Streams {
+	s := &streams{device: d, capacity: capacity, fault: fault, sizes: map[kernels.Ptr]int{}, lanes: map[int]*Streams{}}
+	first := &Streams{s, &queue{}}
+	s.lanes[0] = first
+	return first
+}
+
+// Lane is described at kernels.Laned.
+func (s *Streams) Lane(n int) (kernels.Device, error) {
+	s.on.mu.Lock()
+	defer s.on.mu.Unlock()
+	l, ok := s.on.lanes[n]
+	if !ok {
+		l = &Streams{s.on, &queue{}}
+		s.on.lanes[n] = l
+	}
+	return l, nil
+}
+
+// Live returns the bytes that have not been freed.
+func (s *Streams) Live() int {
+	s.on.mu.Lock()
+	defer s.on.mu.Unlock()
+	return s.on.live
+}
+
+// Available returns the bytes that are free, and all.
+func (s *Streams) Available() (free, total int64, err error) {
+	return int64(s.on.capacity - s.Live()), int64(s.on.capacity), nil
+}
+
+// ask counts an operation and returns its fault.
+func (s *Streams) ask(op string) error {
+	s.on.mu.Lock()
+	s.on.ops++
+	n := s.on.ops
+	s.on.mu.Unlock()
+	if s.on.fault == nil {
+		return nil
+	}
+	return s.on.fault(op, n)
+}
+
+// later enqueues an operation.
+func (s *Streams) later(op string, f func() error) error {
+	if err := s.ask(op); err != nil {
+		return err
+	}
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	if err := s.queue.err; err != nil {
+		s.queue.err = nil
+		return err
+	}
+	s.queue.pending = append(s.queue.pending, f)
+	return nil
+}
+
+// wait does all that is enqueued.
+func (s *Streams) wait() error {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	for _, f := range s.queue.pending {
+		if err := f(); err != nil && s.queue.err == nil {
+			s.queue.err = err
+		}
+	}
+	s.queue.pending = nil
+	err := s.queue.err
+	s.queue.err = nil
+	return err
+}
+
+// Name is described at kernels.Device, as the others are.
+func (s *Streams) Name() string { return s.on.device.Name() }
+
+// Multiprocessors is that of the device beneath.
+func (s *Streams) Multiprocessors() int { return s.on.device.Multiprocessors() }
+
+// Alloc allocates at once.
+func (s *Streams) Alloc(bytes int) (kernels.Ptr, error) {
+	if err := s.ask("alloc"); err != nil {
+		return 0, err
+	}
+	s.on.mu.Lock()
+	defer s.on.mu.Unlock()
+	if s.on.live+bytes > s.on.capacity {
+		return 0, fmt.Errorf("%w: %d bytes beside %d of %d", kernels.ErrMemory, bytes, s.on.live, s.on.capacity)
+	}
+	p, err := s.on.device.Alloc(bytes)
+	if err == nil {
+		s.on.sizes[p] = bytes
+		s.on.live += bytes
+	}
+	return p, err
+}
+
+// Free frees, in the queue's order.
+func (s *Streams) Free(p kernels.Ptr) {
+	if p == 0 {
+		return
+	}
+	s.on.mu.Lock()
+	s.on.live -= s.on.sizes[p]
+	delete(s.on.sizes, p)
+	s.on.mu.Unlock()
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.queue.pending = append(s.queue.pending, func() error {
+		s.on.device.Free(p)
+		return nil
+	})
+}
+
+// Upload copies src at once, to dst later.
+func (s *Streams) Upload(dst kernels.Ptr, src []byte) error {
+	own := slices.Clone(src)
+	return s.later("upload", func() error { return s.on.device.Upload(dst, own) })
+}
+
+// Download waits for the queue.
+func (s *Streams) Download(dst []byte, src kernels.Ptr) error {
+	if err := s.ask("download"); err != nil {
+		return err
+	}
+	if err := s.wait(); err != nil {
+		return err
+	}
+	return s.on.device.Download(dst, src)
+}
+
+// Copy is enqueued.
+func (s *Streams) Copy(dst, src kernels.Ptr, bytes int) error {
+	return s.later("copy", func() error { return s.on.device.Copy(dst, src, bytes) })
+}
+
+// Clear is enqueued.
+func (s *Streams) Clear(dst kernels.Ptr, bytes int) error {
+	return s.later("clear", func() error { return s.on.device.Clear(dst, bytes) })
+}
+
+// Launch is enqueued.
+func (s *Streams) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
+	own := slices.Clone(args)
+	return s.later("launch", func() error { return s.on.device.Launch(k, l, own...) })
+}
+
+// Sync waits for the queue.
+func (s *Streams) Sync() error {
+	if err := s.ask("sync"); err != nil {
+		return err
+	}
+	return s.wait()
+}
+
+// Time returns how long f took.
+func (s *Streams) Time(f func() error) (time.Duration, error) {
+	start := time.Now()
+	err := f()
+	if err == nil {
+		err = s.Sync()
+	}
+	return time.Since(start), err
+}
+
+// NewMailbox returns one in ordinary memory.
+func (s *Streams) NewMailbox(words int) (kernels.Mailbox, error) {
+	return kernels.NewDeviceMailbox(s, words)
+}

@@ -1,0 +1,89 @@
+package kernels
+
+import "time"
+
+// Dry is a device that only counts its memory: what work would take is found by going
+// through the code that allocates it. What it is asked to do it does not do, and what is
+// read from it is zero. It is for one goroutine.
+type Dry struct {
+	processors int
+	next       Ptr
+	sizes      map[Ptr]int
+	live, peak int64
+}
+
+var _ Device = (*Dry)(nil)
+
+// alignment is that of Alloc.
+const alignment = 256
+
+// NewDry returns a device of so many multiprocessors.
+func NewDry(processors int) *Dry {
+	return &Dry{processors: processors, next: alignment, sizes: map[Ptr]int{}}
+}
+
+// Peak returns the most bytes that were allocated at once.
+func (d *Dry) Peak() int64 { return d.peak }
+
+// Name is described at Device, as the others are.
+func (d *Dry) Name() string { return "dry" }
+
+// Multiprocessors returns the number that it was made with.
+func (d *Dry) Multiprocessors() int { return d.processors }
+
+// Alloc returns an address that none had before.
+func (d *Dry) Alloc(bytes int) (Ptr, error) {
+	p := d.next
+	d.next += Ptr(bytes+alignment-1) &^ (alignment - 1)
+	d.sizes[p] = bytes
+	d.live += int64(bytes)
+	d.peak = max(d.peak, d.live)
+	return p, nil
+}
+
+// Free counts.
+func (d *Dry) Free(p Ptr) {
+	d.live -= int64(d.sizes[p])
+	delete(d.sizes, p)
+}
+
+// Upload does nothing.
+func (d *Dry) Upload(Ptr, []byte) error { return nil }
+
+// Download gives zeros.
+func (d *Dry) Download(dst []byte, _ Ptr) error {
+	clear(dst)
+	return nil
+}
+
+// Copy does nothing.
+func (d *Dry) Copy(_, _ Ptr, _ int) error { return nil }
+
+// Clear does nothing.
+func (d *Dry) Clear(Ptr, int) error { return nil }
+
+// Launch does nothing.
+func (d *Dry) Launch(Kernel, Launch, ...uint64) error { return nil }
+
+// Sync does nothing.
+func (d *Dry) Sync() error { return nil }
+
+// Time runs f, which takes the device no time.
+func (d *Dry) Time(f func() error) (time.Duration, error) { return 0, f() }
+
+// NewMailbox returns one in which everything is zero.
+func (d *Dry) NewMailbox(words int) (Mailbox, error) { return dryBox(words), nil }
+
+// dryBox is a mailbox of a dry device, of that many words.
+type dryBox int
+
+func (b dryBox) Words() int { return int(b) }
+
+func (b dryBox) Post(done Ptr) Post { return NewPost(0, 0, done) }
+
+func (b dryBox) Wait(dst []uint64) error {
+	clear(dst)
+	return nil
+}
+
+func (b dryBox) Close() error { return nil }

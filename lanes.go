@@ -1,0 +1,181 @@
+package provemodel
+
+import (
+	"math"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/schedule"
+)
+
+// DeviceStats are what a GPU, or the processor, did for the proofs made so far.
+type DeviceStats struct {
+	Name string `json:"name"`
+	// Chunks were proved here, of which Moved were not meant to be or were begun
+	// elsewhere; Failed attempts ended with an error.
+	Chunks int `json:"chunks"`
+	Moved  int `json:"moved"`
+	Failed int `json:"failed"`
+	// Busy is how long at least one chunk was being proved, Work the sum over chunks.
+	Busy float64 `json:"busy_seconds"`
+	Work float64 `json:"work_seconds"`
+	// Booked and Held are the most bytes that chunks were estimated to take at once, and
+	// that were set aside for as long as a proof. Peak is what was allocated at most, 0
+	// for the processor.
+	Booked     int64 `json:"booked_bytes"`
+	Held       int64 `json:"held_bytes"`
+	Peak       int64 `json:"peak_bytes"`
+	Uploaded   int64 `json:"uploaded_bytes"`
+	Downloaded int64 `json:"downloaded_bytes"`
+	Lost       bool  `json:"lost"`
+}
+
+// Stats returns what was done where, GPUs first; nothing if no proof was begun.
+func (d *Device) Stats() []DeviceStats {
+	d.mu.Lock()
+	s := d.schedule
+	d.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	all := []DeviceStats{}
+	for i, x := range s.Stats() {
+		y := DeviceStats{Name: x.Name, Chunks: x.Tasks, Moved: x.Moved, Failed: x.Failed, Lost: x.Lost,
+			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Booked: x.Booked, Held: x.Held}
+		if i < len(d.gpus) {
+			t := d.gpus[i].machine.Traffic()
+			y.Peak, y.Uploaded, y.Downloaded = t.Peak, t.Uploaded, t.Downloaded
+		}
+		all = append(all, y)
+	}
+	return all
+}
+
+// scheduler returns the device's scheduler, which is made with the first proof's
+// options.
+func (d *Device) scheduler(o *options) *schedule.Scheduler {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.schedule != nil {
+		return d.schedule
+	}
+	var devices []schedule.Device
+	for _, g := range d.gpus {
+		x := schedule.Device{Name: g.name, Capacity: int64(g.free), Lanes: g.lanes, Drain: g.machine.Drain}
+		if g.free == 0 {
+			x.Capacity = math.MaxInt64 // it does not tell
+		}
+		devices = append(devices, x)
+	}
+	if !d.required || len(d.gpus) == 0 {
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: o.budget, Lanes: o.cpuLanes, Host: true})
+	}
+	d.schedule = schedule.New(devices, prover.Judge(kernels.ErrMemory))
+	for _, g := range d.gpus {
+		if !g.works() {
+			d.schedule.Lose(g.number)
+		}
+	}
+	return d.schedule
+}
+
+// lanes returns the machines of proofs.
+func (d *Device) lanes(o *options, w *watch) *prover.Lanes {
+	l := &prover.Lanes{Schedule: d.scheduler(o), Track: d.track, Warn: func(n schedule.Notice) { d.notice(n, w) }}
+	for _, g := range d.gpus {
+		l.Machines = append(l.Machines, prover.Machine{
+			Laned:    true,
+			Backend:  func(gr *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(g, w, gr, wit) },
+			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return d.taskNeed(g, p, f) },
+			Stays:    g.machine.Stays,
+		})
+	}
+	if g := d.first(); g != nil {
+		l.First = g.number
+	} else if !d.required {
+		l.First = len(d.gpus)
+	}
+	if !d.required || len(d.gpus) == 0 {
+		l.Machines = append(l.Machines, prover.Machine{
+			Laned: true, Host: true,
+			Backend:  func(g *model.Graph, wit backend.Witness) backend.Backend { return cpu.New(g, wit) },
+			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return cpu.TaskNeed(p.Graph, f) },
+		})
+	}
+	return l
+}
+
+// backendOn makes a backend on a GPU, on the CPU if that has failed.
+func (d *Device) backendOn(on *gpu, w *watch, g *model.Graph, wit backend.Witness) backend.Backend {
+	c := cpu.New(g, wit)
+	if on == nil || !on.works() {
+		return c
+	}
+	return backend.NewFallback(g, on.machine.Backend(g, wit), c, d.policy(on, w))
+}
+
+// taskNeed estimates what a fork takes on a GPU.
+func (d *Device) taskNeed(g *gpu, p *plan.Plan, f *plan.Fork) int64 {
+	n, err := g.machine.TaskNeed(p, f, d.threshold)
+	if err != nil { // sizes that no device takes
+		need := g.machine.Need(p)
+		n = max(need.LookUps, need.Sums)
+	}
+	return n
+}
+
+// notice warns of a chunk that is proved again.
+func (d *Device) notice(n schedule.Notice, w *watch) {
+	switch {
+	case n.Fault == schedule.Lost:
+		for _, g := range d.gpus {
+			if g.name == n.Device {
+				d.fail(g, w, n.Err)
+			}
+		}
+	case n.Alone:
+		w.warn("%s was short of memory on %s: %v; it is tried again alone", n.Task, n.Device, n.Err)
+	default:
+		w.warn("%s was short of memory on %s: %v; it is proved on the CPU", n.Task, n.Device, n.Err)
+	}
+}
+
+// foresee warns of chunks, before anything is done, that are larger than any GPU, and of
+// those that are larger than the budget of the processor.
+func (d *Device) foresee(o *options, p *plan.Plan, w *watch) {
+	var largest *plan.Fork
+	var need, room int64
+	for _, f := range p.Forks {
+		for _, g := range d.gpus {
+			if n := d.taskNeed(g, p, f); n > need {
+				need, largest = n, f
+			}
+		}
+	}
+	for _, g := range d.gpus {
+		if g.free == 0 {
+			return
+		}
+		room = max(room, int64(g.free)-g.machine.Stays(p))
+	}
+	if largest != nil && need > room {
+		w.warn("chunk %d of %d takes about %.2f GB beside what stays on a GPU, and no GPU has more than %.2f GB for it: it will be proved on the CPU",
+			largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(max(room, 0))/1e9)
+	}
+	if len(d.gpus) > 0 {
+		return
+	}
+	need = 0
+	for _, f := range p.Forks {
+		if n := cpu.TaskNeed(p.Graph, f); n > need {
+			need, largest = n, f
+		}
+	}
+	if need > o.budget {
+		w.warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(o.budget)/1e9)
+	}
+}

@@ -1,0 +1,246 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/schedule"
+	"github.com/prove-model/prove-model/prover/sites"
+)
+
+// layered is a stack of dense layers, each a chunk: [rows, width] times [width, width]. With
+// the small table kernels on the host take little time.
+func layered(layers, rows, width int, small bool) *builder {
+	rng := rand.New(rand.NewPCG(1, 4))
+	b := &builder{}
+	x := b.input(rows, width)
+	var relu model.TableID
+	shift := 6
+	if !small {
+		relu = b.relu()
+	} else {
+		shift = 8
+		relu = b.table(model.Table{Name: "small relu", Kind: model.TablePiecewise, Bits: 6, Min: -32, Pieces: []model.Piece{{End: 32}, {End: 64, Slope: 1}}})
+	}
+	for i := range layers {
+		w := b.fixed(rng, 3, width, width)
+		x = b.requantise(fmt.Sprintf("layer %d", i), []int{rows, width}, model.Acc{Products: []model.Product{
+			{Coef: 1, A: x, B: w, LabelsA: []int{0, 5}, LabelsB: []int{1, 5}}}}, shift, relu)
+	}
+	b.g.Outputs = []model.TensorID{x}
+	b.g.Finish(2*rows*width + 1)
+	return b
+}
+
+var errOffBus = errors.New("the device fell off the bus")
+
+// rig are devices with streams on one that computes, and the processor.
+type rig struct {
+	capacities []int
+	lanes      int
+	host       bool
+	fault      func(op string, n int) error // of the last device
+}
+
+func (c *rig) open(on kernels.Device) (*Lanes, []*devicetest.Streams, func()) {
+	l := &Lanes{}
+	var devices []schedule.Device
+	var streams []*devicetest.Streams
+	var machines []*cuda.Machine
+	for i, bytes := range c.capacities {
+		var fault func(string, int) error
+		if i == len(c.capacities)-1 {
+			fault = c.fault
+		}
+		s := devicetest.NewStreams(on, bytes, fault)
+		m := cuda.NewMachine(s)
+		m.SetLanes(c.lanes)
+		need := func(p *plan.Plan, f *plan.Fork) int64 {
+			n, err := m.TaskNeed(p, f, 0)
+			if err != nil {
+				panic(err)
+			}
+			return n
+		}
+		streams, machines = append(streams, s), append(machines, m)
+		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
+		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+			return backend.NewFallback(g, m.Backend(g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
+		}})
+	}
+	if c.host {
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: 1 << 30, Lanes: 1, Host: true})
+		l.Machines = append(l.Machines, Machine{Laned: true, Host: true, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
+	}
+	l.Schedule = schedule.New(devices, Judge(kernels.ErrMemory))
+	return l, streams, func() {
+		for i, m := range machines {
+			m.Close()
+			_ = streams[i].Sync() // what a fault has left
+		}
+	}
+}
+
+// TestDevices: the same bytes, or one clean error, on one, two, three and eight devices
+// of unequal memory, with one lane and several, whatever fails; and nothing is left on
+// any of them.
+func TestDevices(t *testing.T) {
+	t.Parallel()
+	dev := devicetest.Open(t)
+	b := layered(5, 2, 12, true)
+	wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
+	sec := proof.Security{TargetBits: 40, GrindBits: 2}
+	key, tree, err := Commit(context.Background(), b.g.Template(), b.w, sec, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.g.Chunks < 5 {
+		t.Fatalf("%d chunks", b.g.Chunks)
+	}
+	prove := func(opts Options) ([]byte, error) {
+		var buf bytes.Buffer
+		_, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &buf, opts)
+		return buf.Bytes(), err
+	}
+	want, err := prove(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const large = 1 << 24
+	at := func(from, to int, err error) func(string, int) error {
+		return func(_ string, n int) error {
+			if n >= from && n <= to {
+				return err
+			}
+			return nil
+		}
+	}
+	for name, c := range map[string]rig{
+		"one":                {capacities: []int{large}, lanes: 1},
+		"one, lanes":         {capacities: []int{large}, lanes: 4, host: true},
+		"two, lanes":         {capacities: []int{large, large / 2}, lanes: 2},
+		"three":              {capacities: []int{large / 2, large, large / 4}, lanes: 1},
+		"eight, small":       {capacities: []int{large, 1, 1, large, 100, large, 5000, 300000}, lanes: 2, host: true},
+		"none large enough":  {capacities: []int{5000, 1000}, lanes: 2, host: true},
+		"allocation":         {capacities: []int{large, large}, lanes: 3, host: true, fault: at(150, 150, devicetest.ErrInjected)},
+		"launch":             {capacities: []int{large, large}, lanes: 3, fault: at(155, 155, errOffBus)},
+		"lost":               {capacities: []int{large, large}, lanes: 2, fault: at(160, 1<<30, errOffBus)},
+		"only one, lost":     {capacities: []int{large}, lanes: 2, host: true, fault: at(300, 1<<30, errOffBus)},
+		"only one, no way":   {capacities: []int{large}, lanes: 2, fault: at(300, 1<<30, errOffBus)},
+		"slow":               {capacities: []int{large, large}, lanes: 1, fault: func(string, int) error { time.Sleep(20 * time.Microsecond); return nil }},
+		"panic in a backend": {capacities: []int{large, large}, lanes: 2, fault: func(_ string, n int) error { panics(n == 170); return nil }},
+	} {
+		if testing.Short() && c.host {
+			continue
+		}
+		l, streams, closeAll := c.open(dev)
+		got, err := prove(Options{Lanes: l})
+		closeAll()
+		switch {
+		case name == "only one, no way" || strings.HasPrefix(name, "panic"):
+			if err == nil || !errors.As(err, new(*schedule.TaskError)) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case err != nil || !bytes.Equal(got, want):
+			t.Errorf("%s: another proof, or %v", name, err)
+		}
+		for i, s := range streams {
+			if s.Live() != 0 {
+				t.Errorf("%s: %d bytes are left on device %d", name, s.Live(), i)
+			}
+		}
+		stats := l.Schedule.Stats()
+		if name == "two, lanes" && (stats[0].Tasks == 0 || stats[1].Tasks == 0 || stats[0].Held == 0) {
+			t.Errorf("%s: %+v", name, stats)
+		}
+		if lost := slices.ContainsFunc(stats, func(s schedule.Stats) bool { return s.Lost }); lost != (errors.Is(err, errOffBus) || c.fault != nil && (name == "launch" || strings.Contains(name, "lost"))) {
+			t.Errorf("%s: lost %v: %+v", name, lost, stats)
+		}
+	}
+}
+
+func panics(now bool) {
+	if now {
+		panic("a bug")
+	}
+}
+
+// TestTrackMemory: what tasks take is what was estimated, and one that takes more or less
+// is an error. The kernels do not run, and the prover does not look at its claims: so
+// this is about sizes for which the limits of --track-memory are tight.
+func TestTrackMemory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		b         *builder
+		threshold int
+	}{
+		{"small", layered(3, 2, 12, true), 0}, {"layers", layered(3, 600, 700, false), 0}, {"powers of two", layered(2, 512, 1024, false), backend.DefaultThreshold},
+		{"everything", everything(rand.New(rand.NewPCG(1, 2))), 0},
+	} {
+		if c.name == "everything" {
+			c.b.g.Finish(200)
+		}
+		wit := c.b.run(t, rand.New(rand.NewPCG(3, 4)))
+		sec := proof.Security{TargetBits: 40, GrindBits: 2}
+		p, err := plan.New(&c.b.g, sec.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []int64{0, trackOver + 1<<20, -2 * trackUnder} {
+			if more != 0 && c.name != "small" {
+				continue
+			}
+			m := cuda.NewMachine(kernels.NewDry(132))
+			need := func(p *plan.Plan, f *plan.Fork) int64 {
+				n, err := m.TaskNeed(p, f, c.threshold)
+				if err != nil {
+					t.Error(err)
+				}
+				return n + more
+			}
+			l := &Lanes{Track: true, Schedule: schedule.New([]schedule.Device{{Name: "dry", Lanes: 1, Capacity: 1 << 40}}, Judge(kernels.ErrMemory))}
+			l.Machines = []Machine{{Laned: true, TaskNeed: need, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+				return backend.NewFallback(g, m.Backend(g, w), cpu.New(g, w), backend.Policy{Threshold: c.threshold})
+			}}}
+			r := newRun(context.Background(), &proof.Key{}, p, nil, wit, Options{Lanes: l})
+			r.party = sites.NewUncheckedProver
+			largest := int64(0)
+			r.tracked = func(e *EstimateError) {
+				largest = max(largest, e.Took)
+				// What is small hides behind the limits.
+				if off := e.Estimated - more - e.Took; off < -closeBytes-e.Took/100 || off > closeBytes+e.Took/20 {
+					t.Errorf("%s: %d bytes, estimated %d", c.name, e.Took, e.Estimated-more)
+				}
+			}
+			main := p.Statement([32]byte{}, r.public(p.Graph.Inputs), r.public(p.Graph.Outputs))
+			_, err := r.proveForks(main, sites.Public{Inputs: r.public(p.Graph.Inputs), Outputs: r.public(p.Graph.Outputs)})
+			r.close()
+			m.Close()
+			if failed := errors.As(err, new(*EstimateError)); failed != (more != 0) || err != nil && !failed {
+				t.Errorf("%s, %d more: %v", c.name, more, err)
+			}
+			if more == 0 {
+				t.Logf("%s: the largest task took %d bytes", c.name, largest)
+			}
+		}
+	}
+}
+
+// closeBytes is what an estimate may be off by in a test beside a part of it.
+const closeBytes = 16 << 10
