@@ -249,7 +249,9 @@ func (m *Model) circuitSize() (*graph.Graph, error) {
 func (m *Model) Parameters() int {
 	n := 0
 	for _, t := range m.graph.Consts {
-		n += len(t.F32)
+		if t.DType.IsFloat() {
+			n += t.Len()
+		}
 	}
 	return n
 }

@@ -36,6 +36,7 @@ type options struct {
 
 	caching  bool
 	cacheDir string
+	resume   uint64 // entries of a witness from which results are kept; 0: never
 
 	device    *Device
 	require   bool

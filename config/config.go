@@ -60,6 +60,7 @@ type Config struct {
 	NoCache     bool   `mapstructure:"no-cache"`
 	CacheDir    string `mapstructure:"cache-dir"` // empty: the user's cache folder
 	NoSelfCheck bool   `mapstructure:"no-self-check"`
+	NoResume    bool   `mapstructure:"no-resume"`
 	Quiet       bool   `mapstructure:"quiet"`
 	JSON        bool   `mapstructure:"json"`
 	// ProgressJSON has progress and warnings on standard error as JSON, for programs.

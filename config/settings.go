@@ -61,6 +61,7 @@ var settings = []setting{
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Int64(name, d.Seed, usage) }},
 	boolean("no-cache", "neither read nor write cached model commitments"),
 	text("cache-dir", "`folder` of cached model commitments and GPU code (default: the user's cache folder)", func(c *Config) *string { return &c.CacheDir }),
+	boolean("no-resume", "begin a long proof anew instead of going on where one that was interrupted had stopped"),
 	boolean("no-self-check", "do not verify the own proof before it is written"),
 	boolean("quiet", "print no progress"),
 	text("report", "HTML `file` for a report: accuracy by layer, times, costs, bits of security", func(c *Config) *string { return &c.Report }),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
@@ -34,6 +35,9 @@ That the integers of the model are never so large that they wrap rests on who
 issued the key, unless --cert gives a certificate (commit --certify).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notEmpty(cmd.Flags()); err != nil {
+				return err
+			}
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
@@ -54,6 +58,17 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
 	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
+}
+
+// notEmpty refuses flags of what the proof must be about that are given without a
+// value: a script whose variable is empty would have compared nothing.
+func notEmpty(flags *pflag.FlagSet) error {
+	for _, name := range []string{"input", "cert", "commitment", "prompt", "text", "tokenizer"} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
+		}
+	}
+	return nil
 }
 
 // verified is the result of verifying.
