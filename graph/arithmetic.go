@@ -162,8 +162,7 @@ func (b *Builder) common(x, y Value) []int {
 	return s
 }
 
-// Pow is x to the power of e, which must be one constant number unless both are
-// constant: products where it is 2 or 3, a root or reciprocal where it is ½ or −1.
+// Pow is x to the power of e, which must be constant: products where it is 2 or 3, a root or reciprocal where it is ½ or −1.
 func (b *Builder) Pow(x, e Value) Value {
 	if !b.valid(x, e) {
 		return Value{}
@@ -185,7 +184,7 @@ func (b *Builder) Pow(x, e Value) Value {
 	}
 	for i := range t.Len() {
 		if t.At(i) != t.At(0) {
-			return b.Failf("its exponents differ from element to element")
+			return b.powers(x, t, shape)
 		}
 	}
 	y := x
@@ -195,6 +194,10 @@ func (b *Builder) Pow(x, e Value) Value {
 		y = b.Mul(x, x)
 	case exponent == 3:
 		y = b.Mul(b.Mul(x, x), x)
+	case !b.DType(x).IsFloat() && exponent == math.Trunc(exponent) && exponent > 3 && exponent <= 8:
+		for range int(exponent) - 1 {
+			y = b.Mul(y, x)
+		}
 	case !b.DType(x).IsFloat():
 		return b.Failf("power %v of integers that depend on the model's input", exponent)
 	case exponent == 0.5:
@@ -205,6 +208,39 @@ func (b *Builder) Pow(x, e Value) Value {
 		y = b.Apply(Pow, x, exponent)
 	}
 	return b.Reshape(y, shape)
+}
+
+// maxExponents bounds the functions that a Pow with exponents of its own for each element
+// is made of.
+const maxExponents = 64
+
+// powers is x to the power of a constant: the elements with one exponent together.
+func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
+	of := map[float64][]int{} // elements by exponent
+	var exponents []float64
+	tables := broadcastTables(e.Shape, shape)
+	walk(shape, tables, tables, func(i, j, _ int) {
+		v := e.At(j)
+		if of[v] == nil {
+			exponents = append(exponents, v)
+		}
+		of[v] = append(of[v], i)
+	})
+	if len(exponents) > maxExponents {
+		return b.Failf("it has %d different exponents; at most %d are supported", len(exponents), maxExponents)
+	}
+	flat := b.Reshape(x, []int{Size(shape)})
+	parts := make([]Value, len(exponents))
+	back := make([]int, Size(shape))
+	n := 0
+	for k, v := range exponents {
+		parts[k] = b.Pow(b.Gather(flat, 0, of[v]), b.Number(v))
+		for _, i := range of[v] {
+			back[i] = n
+			n++
+		}
+	}
+	return b.Reshape(b.Gather(b.Concat(0, parts...), 0, back), shape)
 }
 
 // PRelu is x, scaled by a slope where it is negative. The slope broadcasts to x.

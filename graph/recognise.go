@@ -8,7 +8,7 @@ import (
 
 // recognise finds what sources write out in small operators and puts the one
 // operator in its place that says what is meant: norms, the logarithm of a Softmax,
-// and masks of one.
+// masks of one, and magnitudes.
 // What is then not needed any more is gone. A value does not change by it, but for
 // rounding: of a mask's numbers, all of which are taken to be infinite.
 func (b *Builder) recognise() error {
@@ -31,6 +31,7 @@ func (b *Builder) recognise() error {
 		b.nodes = append(b.nodes, n)
 	}
 	b.dropUnneeded()
+	b.magnitudes() // of which a norm has no need
 	return nil
 }
 

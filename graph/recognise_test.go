@@ -149,7 +149,11 @@ func TestNoNorms(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, got, want := written(t, []int{2, 2}, []float64{1, 2, 3, 4}, build)
+			x := make([]float64, 2*(MaxComponents+1)) // rows of more have no magnitude
+			for i := range x {
+				x[i] = float64(1 + i)
+			}
+			g, got, want := written(t, []int{2, MaxComponents + 1}, x, build)
 			for _, n := range g.Nodes {
 				if _, is := n.Op.(Norm); is {
 					t.Errorf("%+v", n)
@@ -239,5 +243,59 @@ func TestRowsOfNothing(t *testing.T) {
 	b.Output("y", b.Softmax(b.Add(b.Input("x", Float, []int{2, 2}), mask), 1))
 	if _, err := b.Graph(); err == nil || !strings.Contains(err.Error(), "masked altogether") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The root of a sum of a few squares is a product with a norm, of the same value.
+func TestMagnitudesAreRecognised(t *testing.T) {
+	square := func(b *Builder, v Value) Value { return b.Mul(v, v) }
+	part := func(b *Builder, x Value, i int) Value {
+		return b.Slice(x, []int{0, i, 0}, []int{1, 1, 1}, []int{2, 1, 5})
+	}
+	for name, c := range map[string]struct {
+		build func(b *Builder, x Value) Value
+		is    bool
+	}{
+		"a sum":           {func(b *Builder, x Value) Value { return b.Apply(Sqrt, b.Reduce(Sum, square(b, x), []int{1}, true)) }, true},
+		"without an axis": {func(b *Builder, x Value) Value { return b.Apply(Sqrt, b.Reduce(Sum, square(b, x), []int{1}, false)) }, true},
+		"two parts": {func(b *Builder, x Value) Value {
+			return b.Apply(Sqrt, b.Add(square(b, part(b, x, 0)), square(b, part(b, x, 2))))
+		}, true},
+		"three parts": {func(b *Builder, x Value) Value {
+			return b.Apply(Sqrt, b.Add(square(b, part(b, x, 0)), b.Add(square(b, part(b, x, 2)), square(b, part(b, x, 1)))))
+		}, true},
+		"a part that is no square": {func(b *Builder, x Value) Value {
+			return b.Apply(Sqrt, b.Add(square(b, part(b, x, 0)), b.Apply(Exp, part(b, x, 2))))
+		}, false},
+		"parts that broadcast": {func(b *Builder, x Value) Value {
+			return b.Apply(Sqrt, b.Add(square(b, part(b, x, 0)), square(b, x)))
+		}, false},
+		"a mean":     {func(b *Builder, x Value) Value { return b.Apply(Sqrt, b.Reduce(Mean, square(b, x), []int{1}, true)) }, false},
+		"two axes":   {func(b *Builder, x Value) Value { return b.Apply(Sqrt, b.Reduce(Sum, square(b, x), []int{1, 2}, true)) }, false},
+		"one square": {func(b *Builder, x Value) Value { return b.Apply(Sqrt, square(b, x)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(0, 0))
+			x := make([]float64, 30)
+			for i := range x {
+				x[i] = rng.NormFloat64()
+			}
+			x[0], x[5], x[10] = 0, 0, 0 // a row of zeros
+			g, got, want := written(t, []int{2, 3, 5}, x, c.build)
+			norms := 0
+			for _, n := range g.Nodes {
+				if _, is := n.Op.(Norm); is {
+					norms++
+				}
+			}
+			if c.is != (norms == 1) {
+				t.Errorf("%d norms", norms)
+			}
+			for i := range want {
+				if d := math.Abs(got[i] - want[i]); d > 1e-6*math.Abs(want[i]) {
+					t.Errorf("element %d is %v, want %v", i, got[i], want[i])
+				}
+			}
+		})
 	}
 }

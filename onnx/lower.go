@@ -179,6 +179,7 @@ var lowerings = map[string]func(*op){
 	"ConvInteger": lowerConvInteger, "QLinearMatMul": lowerQLinearMatMul, "QLinearConv": lowerQLinearConv,
 	"RNN": lowerRNN, "GRU": lowerGRU, "LSTM": lowerLSTM, "Einsum": lowerEinsum, "CumSum": lowerCumSum,
 	"CumProd": lowerCumProd, "EyeLike": lowerEyeLike, "IsNaN": lowerIsNot, "IsInf": lowerIsNot,
+	"DynamicQuantizeLinear": lowerDynamicQuantize, "DFT": lowerDFT, "STFT": lowerSTFT, "Shrink": lowerShrink, "ThresholdedRelu": lowerThresholdedRelu, "NonZero": lowerNonZero,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,
 	"ReduceMean": reduction(graph.Mean), "ReduceSum": reduction(graph.Sum),

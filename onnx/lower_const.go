@@ -57,6 +57,35 @@ func lowerRange(o *op) {
 	o.result(0, o.Range(start, limit, delta, o.DType(o.in(0))))
 }
 
+// lowerNonZero lists the indices of a constant's elements that are not 0, a row for each
+// axis. Of a value that is computed there would be as many as the input says.
+func lowerNonZero(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	shape := o.shape(x)
+	t := o.Tensor(x)
+	if t == nil {
+		o.failf("what it lists must be constant, but %s depends on the model's input", graph.Quote(o.Name(x)))
+	}
+	rows := make([][]int64, len(shape))
+	for i := range t.Len() {
+		if t.At(i) == 0 {
+			continue
+		}
+		for axis, rest := len(shape)-1, i; axis >= 0; axis-- {
+			rows[axis] = append(rows[axis], int64(rest%shape[axis]))
+			rest /= shape[axis]
+		}
+	}
+	n := 0
+	var all []int64
+	for _, row := range rows {
+		n = len(row)
+		all = append(all, row...)
+	}
+	o.result(0, o.Integers([]int{len(shape), n}, all))
+}
+
 func lowerShape(o *op) {
 	o.arity(1, 1)
 	in := o.shape(o.in(0))

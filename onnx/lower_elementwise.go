@@ -82,6 +82,24 @@ func lowerWhere(o *op) {
 	o.result(0, o.Where(o.in(0), o.in(1), o.in(2)))
 }
 
+// lowerShrink brings what is beyond ±lambd towards zero, and makes the rest zero.
+func lowerShrink(o *op) {
+	o.arity(1, 1)
+	x, bias := o.in(0), o.Number(o.floatAttr("bias", 0))
+	lambda := o.floatAttr("lambd", 0.5)
+	if lambda < 0 {
+		o.failf("attribute lambd is %v", lambda)
+	}
+	y := o.Where(o.Compare(graph.Greater, x, o.Number(lambda)), o.Sub(x, bias), o.Number(0))
+	o.result(0, o.Where(o.Compare(graph.Less, x, o.Number(-lambda)), o.Add(x, bias), y))
+}
+
+func lowerThresholdedRelu(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	o.result(0, o.Where(o.Compare(graph.Greater, x, o.Number(o.floatAttr("alpha", 1))), x, o.Number(0)))
+}
+
 // lowerFunction lowers a function of each element. Its parameters are float
 // attributes.
 func lowerFunction(o *op, f *graph.Function) {

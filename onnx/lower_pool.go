@@ -86,8 +86,12 @@ func (o *op) kernel(n int) []int {
 func lowerMaxPool(o *op) {
 	x, in := o.pooled()
 	w, _ := o.window(in, o.kernel(len(in)))
-	o.ignore("storage_order") // of the indices, which are not supported
-	o.result(0, o.maxPool(x, w))
+	columnsFirst := o.flagAttr("storage_order", false) // of the indices
+	y := o.maxPool(x, w)
+	o.result(0, y)
+	if len(o.proto.Output) > 1 && o.proto.Output[1] != "" {
+		o.result(1, o.maxPoolIndices(x, y, w, columnsFirst))
+	}
 }
 
 // lowerAveragePool counts padding, if that is asked for, but not what ceil_mode

@@ -194,3 +194,9 @@ func lowerQLinearConv(o *op) {
 	to, zero := o.scaled(o.fixedInput(6, "the scale"), sx, 1, 0), o.scaled(o.fixedInput(7, "the zero point"), sx, 1, 0)
 	o.result(0, o.requantised(sum, scales, to, zero))
 }
+
+// lowerDynamicQuantize refuses: what is whole numbers on a scale that the input decides is
+// not what the same floats are on a fixed scale, by one here and there.
+func lowerDynamicQuantize(o *op) {
+	o.failf("its scale depends on the model's input: quantise with static scales, or leave this part of the model in floats")
+}

@@ -45,7 +45,10 @@ func newAnatomy(fg *graph.Graph) *anatomy {
 // of two values.
 func usual(fg *graph.Graph, steps int, product func(name string) int) Formats {
 	more := max(0, steps-1)
-	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Norm); return ok })
+	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
+		op, ok := n.Op.(graph.Norm)
+		return ok && !(op.Sum && op.Count(fg.Shapes[n.Output]) <= graph.MaxComponents) // of a magnitude
+	})
 	if !norms {
 		return nil
 	}

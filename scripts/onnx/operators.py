@@ -569,6 +569,39 @@ case("scan", 17, node("Scan", ["h", "x"], ["y", "z"], num_scan_inputs=1, scan_in
     {"h": rand(2), "x": rand(2, 4)}, outputs=("y", "z"))
 
 
+# Fourier transforms (of lengths that ONNX Runtime is exact for), magnitudes, indices of a MaxPool, powers.
+for name, opset, x, length, attrs in [
+    ("real", 17, (2, 8, 1), None, {}),
+    ("complex", 17, (1, 5, 2, 2), None, {"axis": 2}),
+    ("inverse", 17, (2, 4, 2), None, {"inverse": 1}),
+    ("onesided", 17, (1, 8, 1), None, {"onesided": 1}),
+    ("filled_up", 17, (1, 5, 1), 8, {}),
+    ("cut_off", 17, (1, 7, 2), 4, {}),
+]:
+    consts = {} if length is None else {"n": np.array(length, I)}
+    case(f"dft_{name}", opset, node("DFT", ["x", *consts], ["y"], **attrs), {"x": rand(*x)}, consts)
+case("stft", 17, node("STFT", ["x", "step", "window"], ["y"]), {"x": rand(2, 15, 1)}, {"step": np.array(3, I), "window": rand(8, lo=0.1, hi=1)})
+case("stft_twosided", 17, node("STFT", ["x", "step", "", "length"], ["y"], onesided=0), {"x": rand(1, 9, 1)}, {"step": np.array(2, I), "length": np.array(5, I)})
+case("magnitude", 13, [node("Mul", ["x", "x"], ["s"]), node("ReduceSum", ["s", "axes"], ["r"], keepdims=0), node("Sqrt", ["r"], ["y"])],
+     {"x": np.array([[3, 4], [0.003, -0.004], [0, 0], [-2, 1]], F)}, {"axes": np.array([1], I)})
+case("magnitude_of_parts", 13, [node("Mul", ["x", "x"], ["s"]), node("Mul", ["z", "z"], ["t"]), node("Add", ["s", "t"], ["r"]), node("Sqrt", ["r"], ["y"])],
+     {"x": rand(2, 3), "z": rand(2, 3)})
+for name, shape, attrs in [
+    ("pads", (2, 2, 4, 3), dict(kernel_shape=[3, 2], pads=[1, 1, 2, 0])),
+    ("dilation", (1, 2, 5, 6), dict(kernel_shape=[2, 3], dilations=[3, 2], pads=[0, 1, 0, 1])),
+    ("columns", (1, 2, 4, 5), dict(kernel_shape=[2, 2], strides=[2, 2], storage_order=1)),
+    ("ceil_1d", (1, 2, 6), dict(kernel_shape=[3], strides=[2], ceil_mode=1)),
+]:
+    # Whole numbers, so that some are equal and the first of them counts.
+    case(f"maxpool_indices_{name}", 12, [node("MaxPool", ["x"], ["y", "i"], **attrs), node("Cast", ["i"], ["f"], to=1)],
+         {"x": np.round(rand(*shape)) - 2}, outputs=("y", "f"))
+case("pow_exponents", 13, node("Pow", ["x", "e"], ["y"]), {"x": rand(2, 4, lo=0.5)}, {"e": np.array([2, 0.5, 3, 2.5], F)})
+case("shrink", 9, node("Shrink", ["x"], ["y"], lambd=0.75, bias=0.5), {"x": np.array([[-2, -0.75, -0.7, 0, 0.75, 0.8]], F)})
+case("thresholdedrelu", 10, node("ThresholdedRelu", ["x"], ["y"], alpha=0.75), {"x": np.array([[-2, 0.75, 0.7, 0, 0.8, 3]], F)})
+case("nonzero", 13, [node("NonZero", ["c"], ["i"]), node("Reshape", ["i", "s"], ["j"]), node("Gather", ["x", "j"], ["y"], axis=1)],
+     {"x": rand(2, 5)}, {"c": np.array([0, 2, 0, 1, -1], F), "s": np.array([3], I)})
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, (opset, nodes, inputs, consts, outputs) in CASES.items():

@@ -1,0 +1,97 @@
+package graph
+
+import "slices"
+
+// MaxComponents bounds what a magnitude, √Σx², is of. The root of a longer row's sum of squares is
+// seldom near 0 beside others, and costs what the row has.
+const MaxComponents = 8
+
+// magnitudes puts x·(x/|x|) in the place of roots of sums of a few squares, as of a
+// spectrum's real and imaginary parts. On numbers of a fixed scale the root of a sum that
+// was rounded is wrong by the root of a unit where it is small; a norm is right in
+// proportion for rows of any size, and so is the product.
+func (b *Builder) magnitudes() {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		if s, _ := function(n.out, Sqrt); s != nil && n.out.dtype.IsFloat() {
+			b.At("Sqrt", n.name)
+			if rows, ok := b.components(s); ok {
+				shape := b.Shape(rows)
+				last := len(shape) - 1
+				unit := b.Norm(Norm{Axes: []int{last}, Sum: true}, rows)
+				row, column := slices.Insert(slices.Clone(shape), last, 1), append(slices.Clone(shape), 1)
+				product := b.MatMul(b.Reshape(rows, row), b.Reshape(unit, column))
+				n.op, n.in = Reshape{n.out.shape}, []*value{product.v}
+			}
+		}
+		b.nodes = append(b.nodes, n)
+	}
+	b.dropUnneeded()
+}
+
+// components returns rows of which s is the sum of the squares, along the last axis.
+func (b *Builder) components(s *value) (Value, bool) {
+	var parts []*value
+	axis := -1 // that is summed
+	if s.node == nil {
+		return Value{}, false
+	}
+	if r, ok := s.node.op.(Reduce); ok && r.Func == Sum && len(r.Axes) == 1 {
+		x := squared(s.node.in[0])
+		if x == nil || x.shape[r.Axes[0]] > MaxComponents {
+			return Value{}, false
+		}
+		parts, axis = []*value{x}, r.Axes[0]
+	} else if parts = squares(s, MaxComponents); len(parts) < 2 {
+		return Value{}, false
+	}
+	for _, p := range parts {
+		if axis < 0 && !slices.Equal(p.shape, s.shape) || !p.dtype.IsFloat() || len(p.shape)+2 > MaxRank ||
+			6*len(parts)*Size(p.shape) > b.most-b.activations {
+			return Value{}, false
+		}
+	}
+	if axis >= 0 {
+		var perm []int
+		for i := range parts[0].shape {
+			if i != axis {
+				perm = append(perm, i)
+			}
+		}
+		return b.Transpose(Value{parts[0]}, append(perm, axis)), true
+	}
+	columns := make([]Value, len(parts))
+	for i, p := range parts {
+		columns[i] = b.Reshape(Value{p}, append(slices.Clone(p.shape), 1))
+	}
+	return b.Concat(len(s.shape), columns...), true
+}
+
+// squared returns what v is the square of, or nil.
+func squared(v *value) *value {
+	if n := operation(v, Mul); n != nil && same(n.in[0], n.in[1], 2) && n.in[0].tensor == nil {
+		return n.in[0]
+	}
+	return nil
+}
+
+// squares returns what v is the sum of the squares of, at most so many; nil if it is none.
+func squares(v *value, most int) []*value {
+	if x := squared(v); x != nil {
+		return []*value{x}
+	}
+	n := operation(v, Add)
+	if n == nil || most < 2 {
+		return nil
+	}
+	left := squares(n.in[0], most-1)
+	if left == nil {
+		return nil
+	}
+	right := squares(n.in[1], most-len(left))
+	if right == nil {
+		return nil
+	}
+	return append(left, right...)
+}

@@ -1,0 +1,168 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// maxFourier bounds the entries of the matrix of a transform.
+const maxFourier = 1 << 24
+
+// A fourier is a discrete Fourier transform, a product with a constant matrix.
+type fourier struct {
+	length   int  // of the transform: what is shorter is filled up with zeros, what is longer cut off
+	inverse  bool // divides by the length
+	oneSided bool // half of a spectrum, that of real numbers: of what comes out, or with inverse of what goes in
+}
+
+// bins is how many numbers of the spectrum there are.
+func (f fourier) bins() int {
+	if f.oneSided {
+		return f.length/2 + 1
+	}
+	return f.length
+}
+
+// matrix returns the transform of points of the given number of parts, real or complex,
+// times a window's weights: rows are parts of points, columns parts of results.
+func (f fourier) matrix(points, parts int, weights []float64) (m []float32, results, resultParts int) {
+	results, resultParts = f.bins(), 2
+	if f.inverse {
+		if results = f.length; f.oneSided {
+			resultParts = 1
+		}
+	}
+	m = make([]float32, points*parts*results*resultParts)
+	for t := range points {
+		scale := 1.0
+		if f.inverse {
+			scale = 1 / float64(f.length)
+			if f.oneSided && t > 0 && 2*t != f.length { // stands for its mirror image too
+				scale *= 2
+			}
+		}
+		if weights != nil {
+			scale *= weights[t]
+		}
+		for k := range results {
+			angle := 2 * math.Pi * float64(t*k%f.length) / float64(f.length)
+			re, im := float64(scale*elementary.Cos(angle)), float64(-scale*elementary.Sin(angle))
+			if f.inverse {
+				im = -im
+			}
+			set := func(part, result int, v float64) {
+				if result < resultParts {
+					m[((t*parts+part)*results+k)*resultParts+result] = float32(v)
+				}
+			}
+			set(0, 0, re)
+			set(0, 1, im)
+			if parts == 2 { // times i
+				set(1, 0, -im)
+				set(1, 1, re)
+			}
+		}
+	}
+	return m, results, resultParts
+}
+
+// transform applies f to the last two axes of x: points and their parts.
+func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value {
+	in := o.shape(x)
+	n := len(in)
+	points, parts := in[n-2], in[n-1]
+	if parts != 1 && parts != 2 {
+		o.failf("its input of shape %v is neither real nor complex: the last axis has 1 or 2 elements", in)
+	}
+	if f.length < 1 || f.length > maxFourier || points > maxFourier/(4*f.length) {
+		o.failf("a transform of %d points to length %d is too large", points, f.length)
+	}
+	if f.oneSided && !f.inverse && parts == 2 {
+		o.failf("onesided of complex numbers, whose spectrum has no symmetry")
+	}
+	used := f.length
+	if f.inverse {
+		used = f.bins()
+	}
+	if points > used {
+		x, points = o.SliceAxis(x, n-2, 0, 1, used), used
+	}
+	m, results, resultParts := f.matrix(points, parts, weights)
+	x = o.Reshape(x, append(slices.Clone(in[:n-2]), points*parts))
+	y := o.MatMul(x, o.Constant("", &graph.Tensor{Shape: []int{points * parts, results * resultParts}, DType: graph.Float, F32: m}))
+	return o.Reshape(y, append(slices.Clone(in[:n-2]), results, resultParts))
+}
+
+// lowerDFT transforms along an axis, an attribute before operator set 20.
+func lowerDFT(o *op) {
+	o.arity(1, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	if len(in) < 2 {
+		o.failf("its input has shape %v", in)
+	}
+	at := int64(-2)
+	if o.opset < 20 {
+		at = o.intAttr("axis", 1)
+	} else if o.has(2) {
+		at = int64(o.scalarInput(2, "the axis"))
+	}
+	axis := o.axis(at, len(in))
+	if axis == len(in)-1 {
+		o.failf("axis %d is that of real and imaginary parts", at)
+	}
+	f := fourier{length: in[axis], inverse: o.flagAttr("inverse", false), oneSided: o.flagAttr("onesided", false)}
+	if f.inverse && f.oneSided {
+		f.length = 2 * (in[axis] - 1)
+	}
+	if o.has(1) {
+		f.length = int(o.scalarInput(1, "the length"))
+	}
+	perm := toLast(len(in)-1, axis) // twice is none
+	perm = append(perm, len(in)-1)
+	o.result(0, o.Transpose(o.transform(f, o.Transpose(x, perm), nil), perm))
+}
+
+// lowerSTFT transforms frames of a signal.
+func lowerSTFT(o *op) {
+	o.arity(2, 4)
+	x := o.in(0)
+	in := o.shape(x)
+	if len(in) == 2 {
+		x, in = o.Reshape(x, append(slices.Clone(in), 1)), append(slices.Clone(in), 1)
+	}
+	if len(in) != 3 {
+		o.failf("its signal has shape %v", in)
+	}
+	step := int(o.scalarInput(1, "the frames' step"))
+	var weights []float64
+	length := 0
+	if o.has(2) {
+		t := o.Tensor(o.in(2))
+		if t == nil {
+			o.failf("the window must be constant, but %s depends on the model's input", graph.Quote(o.Name(o.in(2))))
+		}
+		weights, length = t.Float64s(), t.Len()
+	}
+	if o.has(3) {
+		length = int(o.scalarInput(3, "the frames' length"))
+	}
+	if length < 1 || length > in[1] || step < 1 || weights != nil && len(weights) != length {
+		o.failf("frames of %d with a window of %d, each %d after the other, of a signal of %d", length, len(weights), step, in[1])
+	}
+	frames := (in[1]-length)/step + 1
+	if frames > graph.MaxActivations/length {
+		o.failf("%d frames of %d are too large", frames, length)
+	}
+	var index []int
+	for i := range frames {
+		for j := range length {
+			index = append(index, i*step+j)
+		}
+	}
+	x = o.Reshape(o.Gather(x, 1, index), []int{in[0], frames, length, in[2]})
+	o.result(0, o.transform(fourier{length: length, oneSided: o.flagAttr("onesided", true)}, x, weights))
+}

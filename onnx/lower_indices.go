@@ -1,0 +1,76 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// maxPoolIndices returns where in its tensor each window's greatest element y is, the
+// first of equal ones: of the elements that are y, the least index i is found as the
+// maximum of size − i, which is 0 where a window sees padding.
+func (o *op) maxPoolIndices(x, y graph.Value, w graph.Window, columnsFirst bool) graph.Value {
+	in, out := o.shape(x), o.shape(y)
+	spatial := in[2:]
+	if columnsFirst && len(spatial) != 2 {
+		o.failf("storage_order 1 with %d spatial axes", len(spatial))
+	}
+	if graph.Size(in) > 1<<24 {
+		o.failf("indices of the elements of shape %v are too large", in)
+	}
+	if !o.DType(x).IsFloat() {
+		x, y = o.Cast(x, graph.Float), o.Cast(y, graph.Float)
+	}
+	seen := o.patches(x, w)
+	greatest := o.Test(graph.IsNotNegative, o.Sub(seen, o.Reshape(y, append(slices.Clone(out), 1))))
+
+	size := graph.Size(spatial)
+	at := o.patchIndices(out[2:], spatial, w)
+	for i, v := range at {
+		if at[i] = 0; v >= 0 {
+			at[i] = int64(size) - v
+		}
+	}
+	shape := o.shape(seen)
+	rank := o.Integers(append([]int{1, 1}, shape[2:]...), at)
+	last := len(shape) - 1
+	best := o.Reshape(o.ReduceMax(o.Mul(o.Cast(greatest, graph.Int64), rank), []int{last}, false), out)
+	index := o.Sub(o.Integers([]int{}, []int64{int64(size)}), best)
+	if columnsFirst {
+		h, width := o.Integers([]int{}, []int64{int64(spatial[0])}), o.Integers([]int{}, []int64{int64(spatial[1])})
+		index = o.Add(o.Mul(o.Mod(index, width, false), h), o.Div(index, width))
+	}
+	base := make([]int64, in[0]*in[1])
+	for i := range base {
+		base[i] = int64(i * size)
+	}
+	return o.Add(index, o.Integers(append([]int{in[0], in[1]}, slices.Repeat([]int{1}, len(spatial))...), base))
+}
+
+// patchIndices are the indices, among a channel's elements, of what windows see, −1 for
+// padding: of shape (outputs…, window).
+func (o *op) patchIndices(out, in []int, w graph.Window) []int64 {
+	list := []int64{}
+	n := len(in)
+	counters := append(slices.Clone(out), w.Kernel...)
+	index := make([]int, 2*n)
+	for range graph.Size(counters) {
+		flat := int64(0)
+		for i, d := range in {
+			at := index[i]*w.Strides[i] + index[n+i]*w.Dilations[i] - w.Begin[i]
+			if at < 0 || at >= d {
+				flat = -1
+				break
+			}
+			flat = flat*int64(d) + int64(at)
+		}
+		list = append(list, flat)
+		for i := 2*n - 1; i >= 0; i-- {
+			if index[i]++; index[i] < counters[i] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+	return list
+}
