@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 
@@ -15,8 +16,12 @@ import (
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// cacheBytes is the size that the cache is pruned to.
-const cacheBytes = 4 << 30
+// cacheBytes is the size that the cache is pruned to. A quantised model is kept if it
+// takes no more than mostKept of it.
+const (
+	cacheBytes = 4 << 30
+	mostKept   = cacheBytes / 4
+)
 
 // An entry is a place in the cache, or nil if there is none: then nothing is
 // found and nothing is kept.
@@ -151,6 +156,64 @@ func (e *entry) putCodes(codes []uint32) {
 		b = binary.LittleEndian.AppendUint32(b, c)
 	}
 	e.put(&cache.Entry{Extra: b})
+}
+
+// quantisedID names a quantised model by what it is made from.
+func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
+	h := m.hasher("quantised")
+	if h == nil {
+		return nil
+	}
+	if !m.open.isText() {
+		h.Add("shapes", []byte(signature(m.Inputs())))
+	}
+	formats := quantise.Formats{}
+	for name, f := range settings.Formats {
+		if f.Code() != 0 {
+			formats[name] = f
+		}
+	}
+	settings.Formats = formats
+	h.Add("settings", fmt.Appendf(nil, "%#v", settings)) // in the order of the names
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		h.Add(name, fmt.Appendf(nil, "%v", r[name].Codes()))
+	}
+	id := h.ID()
+	return &id
+}
+
+// quantised returns the entry's quantised model, or nil if it has none.
+func (e *entry) quantised() *quantise.Model {
+	found := e.get()
+	if found == nil {
+		return nil
+	}
+	q, err := quantise.Kept(found.Extra)
+	if err != nil {
+		e.w.warn("the cached model is not used: %v", err)
+		return nil
+	}
+	return q
+}
+
+// putQuantised keeps a quantised model, unless it is too large, or for texts of the
+// length alone that the model was opened for.
+func (e *entry) putQuantised(m *Model, q *quantise.Model) {
+	if e == nil || m.open.isText() && len(q.Circuit.Free) == 0 {
+		return
+	}
+	parts, err := q.Keep()
+	if err != nil {
+		e.w.warn("not cached: %v", err)
+		return
+	}
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	if size <= mostKept {
+		e.put(&cache.Entry{More: parts})
+	}
 }
 
 // circuitID names what quantising gives: one circuit for all sizes of a batch that

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // alterCached changes the key of the one cached commitment to the bundled model.
@@ -39,6 +42,76 @@ func TestUnusedCache(t *testing.T) {
 		t.Error("the key of another graph is used")
 	}
 	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "cached commitment is not used") }) {
+		t.Errorf("%q", r.log)
+	}
+}
+
+// A quantised model that is kept is the one that would be made again, and one that is
+// damaged is made again.
+func TestKeptModel(t *testing.T) {
+	dir := t.TempDir()
+	m, in, samples := open(t)
+	quantised := func(opts ...Option) (*Circuit, *recorder) {
+		r := &recorder{t: t}
+		c, err := Quantise(t.Context(), m, samples, append(opts, Observe(r))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, r
+	}
+	first, _ := quantised(Cache(dir))
+	same := func(what string, c *Circuit) {
+		t.Helper()
+		want, err := Commit(t.Context(), first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Commit(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Commitment() != want.Commitment() {
+			t.Errorf("%s: another key", what)
+		}
+		a, err := first.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := c.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(a, b); d != "" {
+			t.Errorf("%s: another run: %s", what, d)
+		}
+		if d := cmp.Diff(first.Report().Steps, c.Report().Steps); d != "" {
+			t.Errorf("%s: another report: %s", what, d)
+		}
+	}
+	again, _ := quantised(Cache(dir))
+	if !again.Report().Cached {
+		t.Error("ranges are not kept")
+	}
+	same("kept", again)
+	given, _ := quantised(Cache(dir), FromRanges(first.Ranges()))
+	same("from ranges", given)
+
+	o := apply([]Option{Cache(dir)})
+	settings, err := quantise.Options{Headroom: o.headroom, Length: m.open.most}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Formats = first.quantised.Formats
+	id := m.quantisedID(rangesOf(first.quantised), settings)
+	content := o.entry(o.watch(), id).get()
+	if content == nil {
+		t.Fatal("nothing is kept where it is looked for")
+	}
+	content.Extra = content.Extra[:len(content.Extra)/2]
+	o.entry(o.watch(), id).put(content)
+	repaired, r := quantised(Cache(dir))
+	same("repaired", repaired)
+	if !slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "cached model is not used") }) {
 		t.Errorf("%q", r.log)
 	}
 }

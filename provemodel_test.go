@@ -353,7 +353,7 @@ func TestDamagedCache(t *testing.T) {
 	opts := append(quick, Cache(dir))
 	first, _ := commit(t, opts...)
 	list, err := os.ReadDir(dir)
-	if err != nil || len(list) != 2 || first.Cached() || first.Circuit().Report().Cached {
+	if err != nil || len(list) != 3 || first.Cached() || first.Circuit().Report().Cached {
 		t.Fatalf("cache %v, %v", list, err)
 	}
 	again, _ := commit(t, opts...)

@@ -73,13 +73,13 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 			return nil, err
 		}
 		settings.Formats = o.ranges.formats()
-		return m.quantise(ctx, w, given, settings)
+		return m.quantiseOnce(ctx, o, w, given, settings)
 	}
 	entry := o.entry(w, m.rangesID(samples, settings, o.keep))
 	if known, formats, err := m.cachedRanges(entry); err == nil {
 		repeat := settings
 		repeat.Formats = formats
-		c, err := m.quantise(ctx, w, known, repeat)
+		c, err := m.quantiseOnce(ctx, o, w, known, repeat)
 		if err == nil {
 			c.report.Cached = true
 			c.warn(w)
@@ -117,6 +117,8 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	c.report.Float = float
 	if !o.provisional {
 		entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
+		settings.Formats = c.quantised.Formats
+		o.entry(w, m.quantisedID(rangesOf(c.quantised), settings)).putQuantised(m, c.quantised)
 	}
 	return c, nil
 }
@@ -179,6 +181,15 @@ func codes(q *quantise.Model) []uint32 {
 		codes = append(codes, c[:]...)
 	}
 	return codes
+}
+
+// rangesOf are the ranges that a model was quantised with, of its values alone.
+func rangesOf(q *quantise.Model) ranges {
+	r := make(ranges, len(q.Values))
+	for _, name := range q.Values {
+		r[name] = q.Ranges[name]
+	}
+	return r
 }
 
 // ranges is the inverse of codes, for a circuit whose batch is free or not. It
@@ -299,6 +310,27 @@ func (m *Model) quantise(ctx context.Context, w *watch, r ranges, settings quant
 		return nil, err
 	}
 	return m.circuit(q, settings), nil
+}
+
+// quantiseOnce is quantise, or what it has given before.
+func (m *Model) quantiseOnce(ctx context.Context, o *options, w *watch, r ranges, settings quantise.Options) (*Circuit, error) {
+	entry := o.entry(w, m.quantisedID(r, settings))
+	var q *quantise.Model
+	err := m.phase(ctx, w, PhaseQuantise, func() error {
+		q = entry.quantised()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if q != nil {
+		return m.circuit(q, settings), nil
+	}
+	c, err := m.quantise(ctx, w, r, settings)
+	if err == nil {
+		entry.putQuantised(m, c.quantised)
+	}
+	return c, err
 }
 
 // openOrNot quantises texts with a free length, or if that cannot be with the length

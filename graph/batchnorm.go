@@ -60,7 +60,7 @@ func (b *Builder) BatchNorm(x Value, s Statistics) Value {
 		if !b.valid(x, v) {
 			return Value{}
 		}
-		if p[i] = b.Tensor(v); p[i] == nil || p[i].F32 == nil {
+		if p[i] = b.Tensor(v); p[i] == nil || !p[i].DType.IsFloat() {
 			return b.Failf("%s must be a float constant", Quote(b.Name(v)))
 		}
 		shape := b.Shape(x)
@@ -126,7 +126,7 @@ func (n *node) channels() (perChannel, bool) {
 		if x.tensor != nil && n.op != Sub {
 			x, c = c, x
 		}
-		if x.tensor != nil || c.tensor == nil || c.tensor.F32 == nil || !slices.Equal(x.shape, n.out.shape) || !alongChannels(c.shape, x.shape) || masks(c.tensor) {
+		if x.tensor != nil || c.tensor == nil || !c.tensor.DType.IsFloat() || !slices.Equal(x.shape, n.out.shape) || !alongChannels(c.shape, x.shape) || masks(c.tensor) {
 			return perChannel{}, false
 		}
 		switch n.op {
@@ -137,7 +137,7 @@ func (n *node) channels() (perChannel, bool) {
 		}
 		minus := &Tensor{Shape: c.shape, DType: Float, F32: make([]float32, c.tensor.Len())}
 		for i := range minus.F32 {
-			minus.F32[i] = -c.tensor.F32[i]
+			minus.F32[i] = -float32(c.tensor.At(i))
 		}
 		return perChannel{of: x, shift: minus}, true
 	}
@@ -146,7 +146,7 @@ func (n *node) channels() (perChannel, bool) {
 
 // masks reports whether a constant has numbers as large as those that mask.
 func masks(t *Tensor) bool {
-	return slices.ContainsFunc(t.F32, func(x float32) bool { return math.Abs(float64(x)) >= -masked })
+	return slices.ContainsFunc(t.Floats(), func(x float32) bool { return math.Abs(float64(x)) >= -masked })
 }
 
 // alongChannels reports whether a constant that is broadcast to a shape has one

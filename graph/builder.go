@@ -370,7 +370,7 @@ func (b *Builder) Fill(shape []int, value *Tensor) Value {
 	} else {
 		t.F32 = make([]float32, n)
 		for i := range t.F32 {
-			t.F32[i] = value.F32[0]
+			t.F32[i] = float32(value.At(0))
 		}
 	}
 	return b.made("value", t)

@@ -14,7 +14,7 @@ type operand struct {
 
 // constOperand returns t for folding, where integers stay integers.
 func constOperand(t *Tensor) operand {
-	return operand{shape: t.Shape, w: t.F32, i: t.I64}
+	return operand{shape: t.Shape, w: t.Floats(), i: t.I64}
 }
 
 // float64s returns the elements as float64, without a copy where they are.

@@ -6,21 +6,42 @@ import (
 	"slices"
 )
 
-// Tensor is a constant, row-major. Exactly one of F32 and I64 is set: F32 for
-// float types (a double is rounded), I64 for integers and bool (0 and 1).
+// Tensor is a constant, row-major. Exactly one of F32, I64 and Stored is set: F32 or
+// Stored for float types (a double is rounded), I64 for integers and bool (0 and 1).
 type Tensor struct {
-	Shape []int
-	DType DType
-	F32   []float32 // may be a read-only view of the model file
-	I64   []int64
+	Shape  []int
+	DType  DType
+	F32    []float32 // may be a read-only view of the model file
+	I64    []int64
+	Stored *Stored
 }
 
 // Len returns the number of elements.
 func (t *Tensor) Len() int {
-	if t.I64 != nil {
+	switch {
+	case t.I64 != nil:
 		return len(t.I64)
+	case t.Stored != nil:
+		return t.Stored.n
 	}
 	return len(t.F32)
+}
+
+// Floats returns the elements of a float type, which must not be changed; nil of others.
+func (t *Tensor) Floats() []float32 {
+	if t.Stored != nil {
+		return t.Stored.floats()
+	}
+	return t.F32
+}
+
+// Read sets dst to the elements of a float type from the given one on.
+func (t *Tensor) Read(dst []float32, from int) {
+	if t.Stored != nil {
+		t.Stored.Read(dst, from)
+		return
+	}
+	copy(dst, t.F32[from:][:len(dst)])
 }
 
 // At returns element i, in row-major order.
@@ -28,7 +49,7 @@ func (t *Tensor) At(i int) float64 {
 	if t.I64 != nil {
 		return float64(t.I64[i])
 	}
-	return float64(t.F32[i])
+	return float64(t.Floats()[i])
 }
 
 // Float64s returns a copy of the elements.
@@ -40,7 +61,7 @@ func (t *Tensor) Float64s() []float64 {
 		}
 		return out
 	}
-	for i, v := range t.F32 {
+	for i, v := range t.Floats() {
 		out[i] = float64(v)
 	}
 	return out
@@ -54,7 +75,8 @@ func (t *Tensor) check() error {
 	if err := checkInts(t.Shape); err != nil {
 		return err
 	}
-	if (t.F32 == nil) == (t.I64 == nil) || t.DType.IsFloat() != (t.F32 != nil) {
+	float := t.F32 != nil || t.Stored != nil
+	if float == (t.I64 != nil) || t.F32 != nil && t.Stored != nil || t.DType.IsFloat() != float {
 		return fmt.Errorf("a tensor of type %v has %d floats and %d integers", t.DType, len(t.F32), len(t.I64))
 	}
 	if t.Len() != Size(t.Shape) {
@@ -72,7 +94,7 @@ const leastFloat = -1e30
 // Bounded returns the tensor with −10^30 for −∞, a copy if there is one.
 func (t *Tensor) Bounded() *Tensor {
 	inf := float32(math.Inf(-1))
-	at := slices.Index(t.F32, inf)
+	at := slices.Index(t.F32, inf) // what is stored is finite
 	if at < 0 {
 		return t
 	}
@@ -99,8 +121,8 @@ func FirstNonFinite(v []float32) int {
 // fit an integer type is an error.
 func (t *Tensor) cast(dt DType) (*Tensor, error) {
 	if dt.IsFloat() {
-		if t.F32 != nil {
-			return &Tensor{Shape: t.Shape, DType: Float, F32: t.F32}, nil
+		if t.I64 == nil {
+			return &Tensor{Shape: t.Shape, DType: Float, F32: t.F32, Stored: t.Stored}, nil
 		}
 		return &Tensor{Shape: t.Shape, DType: Float, F32: convert[float32](t.I64)}, nil
 	}
@@ -113,8 +135,8 @@ func (t *Tensor) cast(dt DType) (*Tensor, error) {
 			}
 			continue
 		}
-		if t.F32 != nil {
-			v := float64(t.F32[i])
+		if t.I64 == nil {
+			v := t.At(i)
 			if v < -(1<<63) || v >= 1<<63 {
 				return nil, fmt.Errorf("element %d, %v, does not fit %v", i, v, dt)
 			}

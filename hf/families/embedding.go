@@ -32,7 +32,7 @@ func (n *net) positions(name string, rows, width int) graph.Value {
 	if err != nil {
 		return n.Failf("%v", err)
 	}
-	return n.table(name+"/positions", []int{n.tokens, width}, t.F32[:n.tokens*width])
+	return n.table(name+"/positions", []int{n.tokens, width}, t.Floats()[:n.tokens*width])
 }
 
 // output makes x, of shape [tokens, width], an output with a leading axis of 1.

@@ -10,8 +10,11 @@ import (
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
-// source gives a builder the tensors of a model. Decoded tensors are kept, so that a
-// graph for another number of tokens has the same constants.
+// large is the number of elements from which on a tensor is not decoded as a whole.
+const large = 1 << 12
+
+// source gives a builder the tensors of a model. Tensors are kept, large ones as they are
+// stored, so that a graph for another number of tokens has the same constants.
 type source struct {
 	set    weights.Set
 	prefix string // before the names of the architecture, such as "model."
@@ -47,6 +50,15 @@ func (s *source) load(name string, shape []int, change ...func([]float32)) (*gra
 	}
 	if kept := s.kept[name]; kept != nil {
 		return kept, nil
+	}
+	if len(change) == 0 && t.Len() >= large && (t.Decode != nil || t.Row != nil) {
+		stored, err := t.Stored()
+		if err != nil {
+			return nil, err
+		}
+		out := &graph.Tensor{Shape: slices.Clone(shape), DType: graph.Float, Stored: stored}
+		s.kept[name] = out
+		return out, nil
 	}
 	v, err := t.Floats()
 	if err != nil {

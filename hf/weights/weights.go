@@ -81,6 +81,78 @@ func (t *Tensor) Floats() ([]float32, error) {
 	return out, nil
 }
 
+// storedPart is how many numbers are looked at together.
+const storedPart = 1 << 14
+
+// Stored returns the numbers as they are stored. An element that is not finite is an
+// error.
+func (t *Tensor) Stored() (*graph.Stored, error) {
+	if t.Whole != nil {
+		return nil, fmt.Errorf("tensor %s is of type %s, where floats are expected", graph.Quote(t.Name), t.Type)
+	}
+	t.advise((*mapped.File).Will)
+	if i := t.notFinite(); i >= 0 {
+		var x [1]float32
+		t.part(x[:], i)
+		return nil, fmt.Errorf("tensor %s: element %d is %v; a model with such weights computes nothing", graph.Quote(t.Name), i, x[0])
+	}
+	return graph.NewStored(t.Len(), t.part), nil
+}
+
+// notFinite returns the index of the first number that is not finite, or −1.
+func (t *Tensor) notFinite() int {
+	return first(t.Len(), grain, func(lo, hi int) int {
+		buf := make([]float32, min(storedPart, hi-lo))
+		for ; lo < hi; lo += len(buf) {
+			buf = buf[:min(len(buf), hi-lo)]
+			t.part(buf, lo)
+			if i := graph.FirstNonFinite(buf); i >= 0 {
+				return lo + i
+			}
+		}
+		return -1
+	})
+}
+
+// part sets dst to the numbers of the tensor from the given one on.
+func (t *Tensor) part(dst []float32, from int) {
+	if t.Row == nil {
+		t.blocks(dst, from)
+		return
+	}
+	width := t.Len() / t.Shape[0]
+	for len(dst) > 0 {
+		row, at := from/width, from%width
+		n := min(len(dst), width-at)
+		t.blocks(dst[:n], t.Row(row)*width+at)
+		dst, from = dst[n:], from+n
+	}
+}
+
+// blocks is Read for ends anywhere.
+func (t *Tensor) blocks(dst []float32, from int) {
+	if skip := from % t.Elems; skip > 0 || len(dst)%t.Elems > 0 {
+		var one []float32
+		for len(dst) > 0 {
+			skip = from % t.Elems
+			n := min(len(dst), t.Elems-skip)
+			if n == t.Elems {
+				n = len(dst) - len(dst)%t.Elems
+				t.Read(dst[:n], from)
+			} else {
+				if one == nil {
+					one = make([]float32, t.Elems)
+				}
+				t.Read(one, from-skip)
+				copy(dst, one[skip:][:n])
+			}
+			dst, from = dst[n:], from+n
+		}
+		return
+	}
+	t.Read(dst, from)
+}
+
 // Read sets dst to the stored numbers from the given one on, in float32, without a
 // look at what they are. Both ends lie between blocks.
 func (t *Tensor) Read(dst []float32, from int) {
@@ -111,22 +183,32 @@ func (t *Tensor) advise(f func(*mapped.File, []byte)) {
 
 // notFinite returns the index of the first NaN or infinity, or −1.
 func notFinite(v []float32) int {
-	var first atomic.Int64
-	first.Store(math.MaxInt64)
-	parallel.For(len(v), 1<<16, func(lo, hi int) {
-		i := graph.FirstNonFinite(v[lo:hi])
+	return first(len(v), 1<<16, func(lo, hi int) int {
+		if i := graph.FirstNonFinite(v[lo:hi]); i >= 0 {
+			return lo + i
+		}
+		return -1
+	})
+}
+
+// first returns the least index in [0, n) that f finds in a part of it, or −1.
+func first(n, grain int, f func(lo, hi int) int) int {
+	var least atomic.Int64
+	least.Store(math.MaxInt64)
+	parallel.For(n, grain, func(lo, hi int) {
+		i := f(lo, hi)
 		if i < 0 {
 			return
 		}
-		at := int64(lo + i)
+		at := int64(i)
 		for {
-			old := first.Load()
-			if at >= old || first.CompareAndSwap(old, at) {
+			old := least.Load()
+			if at >= old || least.CompareAndSwap(old, at) {
 				return
 			}
 		}
 	})
-	if at := first.Load(); at < math.MaxInt64 {
+	if at := least.Load(); at < math.MaxInt64 {
 		return int(at)
 	}
 	return -1

@@ -16,8 +16,10 @@ import (
 type Entry struct {
 	// Key is an encoded key (proof.EncodeKey).
 	Key []byte
-	// Extra is the caller's own, such as ranges.
+	// Extra is the caller's own, such as ranges. Put writes the parts of More after it,
+	// which are there so that nobody has to join what is large; Get has all in Extra.
 	Extra []byte
+	More  [][]byte
 	// Layers are those of the tree of the fixed tensors, leaves first
 	// (merkle.Tree.Layers): 2^n digests, then 2^(n−1), … then the root. Empty
 	// if the model has no fixed tensors.
@@ -53,13 +55,20 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), batch*digestSize)
 	b := binary.LittleEndian.AppendUint32([]byte(magic), version)
 	b = append(b, id[:]...)
-	for _, n := range []int{len(e.Key), len(e.Extra), len(e.Layers)} {
+	extra := len(e.Extra)
+	for _, part := range e.More {
+		extra += len(part)
+	}
+	for _, n := range []int{len(e.Key), extra, len(e.Layers)} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	// The buffered writer keeps its first error for Flush.
 	out.Write(b)
 	out.Write(e.Key)
 	out.Write(e.Extra)
+	for _, part := range e.More {
+		out.Write(part)
+	}
 	for _, layer := range e.Layers {
 		for len(layer) > 0 {
 			n := min(batch, len(layer))

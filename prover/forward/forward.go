@@ -149,20 +149,35 @@ type executor struct {
 	acc     []int64                    // room for a step's accumulator
 }
 
-// lastUses gives the last step that reads each virtual tensor directly.
+// lastUses gives the last step that reads each virtual tensor: itself, or as a part of
+// another one, which is computed where a step reads it first.
 func lastUses(g *model.Graph) map[model.TensorID]int {
 	last := map[model.TensorID]int{}
+	var reads func(id model.TensorID, i int)
+	reads = func(id model.TensorID, i int) {
+		if g.Tensors[id].Kind != model.Virtual {
+			return
+		}
+		_, known := last[id]
+		last[id] = i
+		if known {
+			return
+		}
+		for j := range g.Tensors[id].Def {
+			reads(g.Tensors[id].Def[j].Src, i)
+		}
+	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		for j := range s.Acc.Linear {
-			last[s.Acc.Linear[j].Src] = i
+			reads(s.Acc.Linear[j].Src, i)
 		}
 		for j := range s.Acc.Products {
-			last[s.Acc.Products[j].A] = i
-			last[s.Acc.Products[j].B] = i
+			reads(s.Acc.Products[j].A, i)
+			reads(s.Acc.Products[j].B, i)
 		}
 		if s.Den != model.None {
-			last[s.Den] = i
+			reads(s.Den, i)
 		}
 	}
 	return last

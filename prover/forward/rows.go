@@ -22,7 +22,14 @@ type Rows struct {
 	*executor
 	inputs [][]int32
 	*layout
-	at []int // by input: the row that changes
+	at   []int               // by input: the row that changes
+	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
+}
+
+// rowOf is a row of a tensor.
+type rowOf struct {
+	id       model.TensorID
+	axis, at int
 }
 
 // NewRows runs a circuit on inputs that fill rows not known yet with anything that is
@@ -40,7 +47,7 @@ func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs 
 	w.Keys = make([][]int32, len(g.Steps)) // only proofs need them
 	r := &Rows{
 		executor: &executor{Witness: w, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{}},
-		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(inputs)),
+		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(inputs)), kept: map[rowOf]ints.Ints{},
 	}
 	return r, nil
 }
@@ -79,6 +86,7 @@ func (r *Rows) Set(ctx context.Context, at []int, values [][]int32) error {
 		r.at[i] = at[i]
 	}
 	clear(r.cache)
+	clear(r.kept)
 	for i, axis := range r.rows {
 		if axis == none {
 			continue
@@ -212,6 +220,17 @@ func (r *Rows) read(id model.TensorID, axis, at int) ints.Ints {
 	if v := r.cache[id]; v != nil {
 		return ints.Int32s(take(ints.All(v), t.Shape, axis, at))
 	}
+	key := rowOf{id, axis, at}
+	v := r.kept[key]
+	if v == nil {
+		v = r.virtual(t, axis, at)
+		r.kept[key] = v
+	}
+	return v
+}
+
+// virtual computes a row of a virtual tensor.
+func (r *Rows) virtual(t *model.Tensor, axis, at int) ints.Ints {
 	shape := cutShape(t.Shape, axis)
 	if l := moved(t); l != nil {
 		in := r.g.Tensors[l.Src].Shape

@@ -8,13 +8,14 @@ import (
 )
 
 // Weight returns E~(r) for a step of the given shape: E(x) = eq(z, leaf of x) for
-// its entries x, and 0 in the padding of its axes.
-func Weight(s *backend.LeafStep, shape []int, z, r []field.QM31) field.QM31 {
+// its entries x, at being z, and 0 in the padding of its axes.
+func Weight(s *backend.LeafStep, shape []int, at *poly.Prefixes, r []field.QM31) field.QM31 {
+	z := at.Point()
 	axes := poly.SplitAxes(shape, r)
 	sum := field.Zero
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
-		w := poly.EqIndex(z[:len(z)-b.Bits], uint64(b.Offset>>b.Bits))
+		w := at.At(len(z)-b.Bits, uint64(b.Offset>>b.Bits))
 		low := z[len(z)-b.Bits:]
 		for a, p := range b.Parts {
 			high := len(axes[a]) - p.Bits

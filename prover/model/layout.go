@@ -2,7 +2,6 @@ package model
 
 import (
 	"math/bits"
-	"slices"
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/ints"
@@ -41,7 +40,7 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 			s.Blocks = append(s.Blocks, Block{Tensor: id, Parts: parts, Bits: PartBits(parts)})
 		}
 	}
-	slices.SortStableFunc(s.Blocks, func(a, b Block) int { return b.Bits - a.Bits })
+	s.Blocks = BySize(s.Blocks, func(b *Block) int { return b.Bits })
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
 		b.Offset = s.Size
@@ -49,6 +48,25 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 		s.ByTensor[b.Tensor] = append(s.ByTensor[b.Tensor], i)
 	}
 	return s
+}
+
+// BySize returns blocks by decreasing size, those of one size in their order.
+func BySize[B any](blocks []B, bits func(*B) int) []B {
+	var first [65]int // of the blocks with so many bits, and then of those that are left
+	for i := range blocks {
+		first[bits(&blocks[i])]++
+	}
+	next := 0
+	for n := len(first) - 1; n >= 0; n-- {
+		first[n], next = next, next+first[n]
+	}
+	sorted := make([]B, len(blocks))
+	for i := range blocks {
+		n := bits(&blocks[i])
+		sorted[first[n]] = blocks[i]
+		first[n]++
+	}
+	return sorted
 }
 
 // Blocks returns into how many blocks a tensor of this shape is cut.

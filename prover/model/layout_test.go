@@ -1,6 +1,8 @@
 package model
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -53,4 +55,21 @@ func TestStackFill(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBySize compares with a sort.
+func TestBySize(t *testing.T) {
+	type block struct{ bits, at int }
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{0, 1, 100} {
+		blocks := make([]block, n)
+		for i := range blocks {
+			blocks[i] = block{rng.IntN(35), i}
+		}
+		want := slices.Clone(blocks)
+		slices.SortStableFunc(want, func(a, b block) int { return b.bits - a.bits })
+		if got := BySize(blocks, func(b *block) int { return b.bits }); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
 }

@@ -94,8 +94,9 @@ func (c *cost) opens(n uint64) {
 	c.work(n * workClaimBlock)
 }
 
-// checkSizes refuses graphs that take too much before anything is laid out.
-func checkSizes(g *model.Graph) error {
+// CheckSizes refuses graphs that take too much before anything is laid out, or read of a
+// proof.
+func CheckSizes(g *model.Graph) error {
 	var public uint64
 	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
 		for _, id := range ids {

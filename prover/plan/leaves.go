@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -38,8 +36,7 @@ func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves 
 	for i := range l.Tables {
 		blocks = append(blocks, &l.Tables[i].Block)
 	}
-	slices.SortStableFunc(blocks, func(a, b *backend.LeafBlock) int { return b.Bits - a.Bits })
-	for _, b := range blocks {
+	for _, b := range model.BySize(blocks, func(b **backend.LeafBlock) int { return (*b).Bits }) {
 		b.Offset = l.Size
 		l.Size += 1 << b.Bits
 	}

@@ -90,7 +90,7 @@ func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
 
 // layOut makes the trees and the parameters of their opening.
 func (p *Plan) layOut(choice Choice) error {
-	if err := checkSizes(p.Graph); err != nil {
+	if err := CheckSizes(p.Graph); err != nil {
 		return err
 	}
 	p.placeOf = map[model.TensorID]int{}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
@@ -13,13 +14,17 @@ const protocol = "prove-model protocol 2"
 // weights and the security asked for), what the prover has chosen (sizes, layout
 // and the parameters of the opening), and the public values, whose shapes follow.
 func (p *Plan) Statement(key [32]byte, inputs, outputs [][]int32) *transcript.Sponge {
+	return Statement(key, &p.Graph.Instance, &p.Choice, inputs, outputs)
+}
+
+// Statement is that of a plan for an instance of a circuit, with that choice.
+func Statement(key [32]byte, in *model.Instance, choice *Choice, inputs, outputs [][]int32) *transcript.Sponge {
 	s := transcript.New(protocol)
 	s.AbsorbBytes(key[:])
-	in := &p.Graph.Instance
 	absorbInts(s, len(in.Sizes))
 	absorbInts(s, in.Sizes...)
-	absorbInts(s, in.ChunkEntries, p.Choice.WitnessRowVars, len(p.Choice.Levels))
-	for _, l := range p.Choice.Levels {
+	absorbInts(s, in.ChunkEntries, choice.WitnessRowVars, len(choice.Levels))
+	for _, l := range choice.Levels {
 		absorbInts(s, l.FoldVars, l.RowVars, l.LogBlowup, l.Multiplicity, l.Queries, l.OutOfDomain, l.QueryGrind, l.FoldGrind)
 	}
 	limbs := make([]field.M31, 1<<12)

@@ -41,6 +41,48 @@ func EqIndex(r []field.QM31, i uint64) field.QM31 {
 	return e
 }
 
+// Prefixes are the values of eq(r[:n], ·) for all n at a point r, by tables of the first
+// coordinates: for many blocks of different sizes.
+type Prefixes struct {
+	r      []field.QM31
+	tables [][]field.QM31 // by n
+}
+
+// prefixVars is how many coordinates the tables have.
+const prefixVars = 9
+
+// NewPrefixes makes the tables, of up to 2^10 entries together.
+func NewPrefixes(r []field.QM31) *Prefixes {
+	p := &Prefixes{r, [][]field.QM31{{field.One}}}
+	for _, x := range r[:min(len(r), prefixVars)] {
+		last := p.tables[len(p.tables)-1]
+		next := make([]field.QM31, 2*len(last))
+		for i, e := range last {
+			high := e.Mul(x)
+			next[2*i], next[2*i+1] = e.Sub(high), high
+		}
+		p.tables = append(p.tables, next)
+	}
+	return p
+}
+
+// Point returns r.
+func (p *Prefixes) Point() []field.QM31 { return p.r }
+
+// At returns EqIndex(r[:n], i).
+func (p *Prefixes) At(n int, i uint64) field.QM31 {
+	have := min(n, len(p.tables)-1)
+	e := p.tables[have][i>>(n-have)]
+	for j := have; j < n; j++ {
+		if x := p.r[j]; i>>(n-1-j)&1 == 1 {
+			e = e.Mul(x)
+		} else {
+			e = e.Sub(e.Mul(x))
+		}
+	}
+	return e
+}
+
 // EqShift returns Σ_y eq(h, y)·eq(r, offset + y) over y in [0, 2^len(h)), the MLE at
 // r of the table that is eq(h, ·) from index offset on and zero elsewhere. It panics
 // if that goes beyond 2^len(r) entries.

@@ -31,3 +31,23 @@ func TestEqShift(t *testing.T) {
 		}
 	}
 }
+
+// TestPrefixes compares with EqIndex, beyond the tables as well.
+func TestPrefixes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, vars := range []int{0, 1, prefixVars, prefixVars + 1, 14} {
+		r := make([]field.QM31, vars)
+		for i := range r {
+			r[i] = field.NewQM31(field.M31(rng.Uint32N(field.P)), 1, field.M31(rng.Uint32N(field.P)), 2)
+		}
+		p := NewPrefixes(r)
+		for n := range vars + 1 {
+			for range 20 {
+				i := rng.Uint64N(1 << n)
+				if got, want := p.At(n, i), EqIndex(r[:n], i); got != want {
+					t.Errorf("%d of %d coordinates, index %d: %v, want %v", n, vars, i, got, want)
+				}
+			}
+		}
+	}
+}

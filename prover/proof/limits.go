@@ -21,12 +21,19 @@ const frameOverhead = 64
 
 // LimitsFor returns the limits of the proofs of a plan.
 func LimitsFor(p *plan.Plan) Limits {
-	l := Limits{Public: frameOverhead, Frames: p.Frames}
-	for _, ids := range [][]model.TensorID{p.Graph.Inputs, p.Graph.Outputs} {
+	l := PublicLimits(p.Graph)
+	l.Frames = p.Frames
+	return l
+}
+
+// PublicLimits are those of the public values, which are all that may be read with them.
+func PublicLimits(g *model.Graph) Limits {
+	l := Limits{Public: frameOverhead}
+	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
 		for _, id := range ids {
 			l.Tensors++
 			// 5 bytes an entry at most, and tags and lengths.
-			l.Public += 5*int64(model.Size(p.Graph.Tensors[id].Shape)) + 32
+			l.Public += 5*int64(model.Size(g.Tensors[id].Shape)) + 32
 		}
 	}
 	return l

@@ -78,20 +78,30 @@ func (k *Key) planned(g *model.Graph) *plan.Plan {
 	return k.known.plan
 }
 
-// PlanOf returns the plan of a proof for the key with this header, as Plan does. The
-// error says why there can be no proof like this.
-func (k *Key) PlanOf(h *Header) (*plan.Plan, error) {
+// GraphOf returns the circuit of a proof for the key with this header.
+func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
 	if err := k.check(); err != nil {
 		return nil, err
 	}
 	if h.Key != k.Digest {
 		return nil, errors.New("the header is that of a proof for another key")
 	}
-	g, err := k.at(h.Instance())
+	return k.at(h.Instance())
+}
+
+// ChoiceOf returns the parameters of the commitments and the opening of such a proof.
+func (k *Key) ChoiceOf(h *Header) plan.Choice {
+	return plan.Choice{FixedRowVars: k.RowVars, WitnessRowVars: h.RowVars, Levels: h.Levels}
+}
+
+// PlanOf returns the plan of a proof for the key with this header, as Plan does. The
+// error says why there can be no proof like this.
+func (k *Key) PlanOf(h *Header) (*plan.Plan, error) {
+	g, err := k.GraphOf(h)
 	if err != nil {
 		return nil, err
 	}
-	choice := plan.Choice{FixedRowVars: k.RowVars, WitnessRowVars: h.RowVars, Levels: h.Levels}
+	choice := k.ChoiceOf(h)
 	if p := k.planned(g); p != nil && p.Choice.Equal(&choice) {
 		return p, nil
 	}

@@ -114,7 +114,7 @@ func lift(all []*lowering, batch string) (*model.Template, error) {
 func sameFixed(a, b *lowering) error {
 	for i := range a.fixeds {
 		x, y := &a.fixeds[i], &b.fixeds[i]
-		if x.source != nil && sameTensor(x.source, y.source) {
+		if x.weights != nil && y.weights != nil && x.key == y.key && x.weights.same(y.weights) {
 			continue
 		}
 		if t := &a.g.Tensors[x.id]; !sameFill(x.fill, y.fill, model.Size(t.Shape)) {
@@ -143,7 +143,7 @@ func sameTensor(a, b *graph.Tensor) bool {
 	if a == b {
 		return true
 	}
-	return b != nil && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.F32, b.F32) && slices.Equal(a.I64, b.I64)
+	return b != nil && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Floats(), b.Floats()) && slices.Equal(a.I64, b.I64)
 }
 
 // withMoves returns ranges with those of values that only move the entries of
@@ -258,8 +258,8 @@ func first(t *graph.Tensor, axis int) *graph.Tensor {
 	out.Shape[axis] = 1
 	inner := model.Size(t.Shape[axis+1:])
 	ok := true
-	if t.F32 != nil {
-		out.F32, ok = firstOf(t.F32, t.Shape[axis], inner)
+	if t.I64 == nil {
+		out.F32, ok = firstOf(t.Floats(), t.Shape[axis], inner)
 	} else {
 		out.I64, ok = firstOf(t.I64, t.Shape[axis], inner)
 	}

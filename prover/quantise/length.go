@@ -230,7 +230,7 @@ func wholeConstants(list []bound) (map[string]*graph.Tensor, error) {
 // has the first of its entries along each.
 func begins(all, part *graph.Tensor) bool {
 	r := len(all.Shape)
-	if len(part.Shape) != r || (all.F32 == nil) != (part.F32 == nil) {
+	if len(part.Shape) != r || all.DType.IsFloat() != part.DType.IsFloat() {
 		return false
 	}
 	for i, d := range part.Shape {
@@ -238,6 +238,7 @@ func begins(all, part *graph.Tensor) bool {
 			return false
 		}
 	}
+	f, g := all.Floats(), part.Floats()
 	for at := range part.Len() {
 		from, stride, rest := 0, 1, at
 		for i := r - 1; i >= 0; i-- {
@@ -245,7 +246,7 @@ func begins(all, part *graph.Tensor) bool {
 			rest /= part.Shape[i]
 			stride *= all.Shape[i]
 		}
-		if all.F32 != nil && all.F32[from] != part.F32[at] || all.I64 != nil && all.I64[from] != part.I64[at] {
+		if f != nil && f[from] != g[at] || all.I64 != nil && all.I64[from] != part.I64[at] {
 			return false
 		}
 	}

@@ -26,10 +26,8 @@ func (s *Session) lookUps(bits int) {
 		return
 	}
 	// What the tree's end is without the columns of the steps that are cut.
-	num, den := field.Zero, field.Zero
-	weight := func(b *backend.LeafBlock) field.QM31 {
-		return poly.EqIndex(end.Point[:numVars-b.Bits], uint64(b.Offset>>b.Bits))
-	}
+	num, den, prefixes := field.Zero, field.Zero, poly.NewPrefixes(end.Point)
+	weight := func(b *backend.LeafBlock) field.QM31 { return prefixes.At(numVars-b.Bits, uint64(b.Offset>>b.Bits)) }
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
 	for i := range l.Steps {
 		b, w := &l.Steps[i], field.Zero
@@ -55,7 +53,7 @@ func (s *Session) lookUps(bits int) {
 	}
 	s.p.check(end.Num == num, "look-ups: numerators do not match the multiplicities")
 	if s.f.JoinVars > 0 {
-		s.joined(&l, end.Point, den.Sub(end.Den))
+		s.joined(&l, prefixes, den.Sub(end.Den))
 	} else {
 		s.p.check(end.Den == den, "look-ups: denominators do not match the columns")
 	}
@@ -63,8 +61,8 @@ func (s *Session) lookUps(bits int) {
 
 // joined proves that the columns of the steps that are cut add up to a claim at the
 // tree's end z (package join).
-func (s *Session) joined(l *backend.Leaves, z []field.QM31, claim field.QM31) {
-	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
+func (s *Session) joined(l *backend.Leaves, z *poly.Prefixes, claim field.QM31) {
+	end := s.p.join(s.g, l, z.Point(), s.f.JoinVars, claim)
 	if s.p.failed() {
 		return
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -68,15 +70,29 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	if header.Key != key.Digest {
 		return nil, fmt.Errorf("%w: it was made for another key, that of commitment %x, not %x", ErrInvalid, header.Key, key.Digest)
 	}
-	p, err := key.PlanOf(header)
+	g, err := key.GraphOf(header)
+	if err == nil {
+		err = plan.CheckSizes(g)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	in.Limit(proof.LimitsFor(p))
-	v := &verification{key: key, plan: p, in: in}
-	if v.inputs, v.outputs, err = in.Public(p.Graph); err != nil {
+	v := &verification{key: key, in: in}
+	in.Limit(proof.PublicLimits(g))
+	// Many public values take as long to absorb as the plan to make.
+	var planErr error
+	parallel.Do(
+		func() { v.plan, planErr = key.PlanOf(header) },
+		func() { err = v.statement(g, key.ChoiceOf(header)) },
+	)
+	if planErr != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, planErr)
+	}
+	if err != nil {
 		return nil, err
 	}
+	p := v.plan
+	in.Limit(proof.LimitsFor(p))
 	var text *Written
 	if t := key.Text; t != nil && t.Generates {
 		if text, err = WrittenOf(t, v.inputs[0], v.inputs[1], v.outputs[0]); err != nil {
@@ -100,27 +116,35 @@ type verification struct {
 	plan            *plan.Plan
 	in              *proof.Reader
 	inputs, outputs [][]int32
+	main            *transcript.Sponge
 	roots           []poseidon2.Digest // by tree of the plan
 	claims          []plan.Claim
+}
+
+// statement reads the public values of a circuit and begins the transcript with them.
+func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error) {
+	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
+		return err
+	}
+	v.main = plan.Statement(v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
+	return nil
 }
 
 // run follows the transcript: commitments, one fork a chunk, one for the
 // public outputs, the join, and the opening of all claims.
 func (v *verification) run() error {
-	main := v.plan.Statement(v.key.Digest, v.inputs, v.outputs)
-	if err := v.commitments(main); err != nil {
+	if choice := v.key.ChoiceOf(v.in.Header()); !choice.Equal(&v.plan.Choice) {
+		return fmt.Errorf("%w: a choice of parameters that the plan does not take", ErrInvalid)
+	}
+	if err := v.commitments(v.main); err != nil {
 		return err
 	}
-	forks := make([]*transcript.Sponge, 0, len(v.plan.Forks))
-	for i, f := range v.plan.Forks {
-		fork, err := v.fork(main, uint64(i), f)
-		if err != nil {
-			return err
-		}
-		forks = append(forks, fork)
+	forks, err := v.forks(v.main)
+	if err != nil {
+		return err
 	}
-	main.Join(forks...)
-	return v.opening(main)
+	v.main.Join(forks...)
+	return v.opening(v.main)
 }
 
 // commitments receives the root of the witness. That of the fixed tensors is
@@ -145,19 +169,37 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 	return nil
 }
 
-// fork verifies one fork and collects its claims.
-func (v *verification) fork(main *transcript.Sponge, index uint64, f *plan.Fork) (*transcript.Sponge, error) {
-	body, err := v.in.Next()
-	if err != nil {
-		return nil, err
+// forks verifies all forks, which do not depend on each other, and collects their claims.
+// The error is that of the first that has one.
+func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
+	var bodies [][]byte
+	var unread error // by the frame after these
+	for range v.plan.Forks {
+		var body []byte
+		if body, unread = v.in.Next(); unread != nil {
+			break
+		}
+		bodies = append(bodies, body)
 	}
-	r := transcript.NewReader(main.Fork(index), body)
-	claims := sites.Run(v.plan, f, sites.NewVerifier(r), sites.Public{Inputs: v.inputs, Outputs: v.outputs})
-	if err := r.Done(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
+	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
+	parallel.For(len(bodies), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f := v.plan.Forks[i]
+			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
+			claims[i] = sites.Run(v.plan, f, sites.NewVerifier(r), sites.Public{Inputs: v.inputs, Outputs: v.outputs})
+			if err := r.Done(); err != nil {
+				errs[i] = fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
+			}
+			forks[i] = r.Sponge
+		}
+	})
+	for _, err := range append(errs, unread) {
+		if err != nil {
+			return nil, err
+		}
 	}
-	v.claims = append(v.claims, claims...)
-	return r.Sponge, nil
+	v.claims = slices.Concat(claims...)
+	return forks, nil
 }
 
 // saturated adds up, by table, the counts that chunks have claims on.

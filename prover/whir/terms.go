@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
@@ -40,14 +42,38 @@ func (s *statement) checkTerms() error {
 // evalTerms returns Q~(point).
 func (s *statement) evalTerms(point []field.QM31) field.QM31 {
 	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
-	own := make([][]field.QM31, len(s.layouts)) // the columns as the trees see them
+	own := make([]treePoint, len(s.layouts))
 	for i := range own {
-		own[i] = s.treeColumns(i, columns)
+		own[i].columns = s.treeColumns(i, columns)
+		own[i].prefixes = poly.NewPrefixes(own[i].columns)
 	}
+	var mu sync.Mutex
+	var sum field.QM31
+	parallel.For(len(s.terms), termGrain, func(lo, hi int) {
+		part := s.evalSome(s.terms[lo:hi], rows, own)
+		mu.Lock()
+		sum = sum.Add(part)
+		mu.Unlock()
+	})
+	return sum
+}
+
+// termGrain is the number of terms worth a goroutine.
+const termGrain = 1 << 8
+
+// treePoint are the columns of a point as a tree sees them.
+type treePoint struct {
+	columns  []field.QM31
+	prefixes *poly.Prefixes
+}
+
+// evalSome is the part of evalTerms that some terms are: at a point's rows, and its
+// columns as each tree sees them.
+func (s *statement) evalSome(terms []Term, rows []field.QM31, own []treePoint) field.QM31 {
 	var sum field.QM31
 	short := map[uint64]field.QM31{} // eq of the table rows in which short terms lie
-	for i := range s.terms {
-		t := &s.terms[i]
+	for i := range terms {
+		t := &terms[i]
 		row, longs, offset := s.place(t)
 		e, known := short[row]
 		if longs > 0 || !known {
@@ -55,9 +81,9 @@ func (s *statement) evalTerms(point []field.QM31) field.QM31 {
 				short[row] = e
 			}
 		}
-		low, columns := t.Point[longs:], own[t.Tree]
-		head := len(columns) - len(low)
-		e = e.Mul(poly.EqIndex(columns[:head], offset>>len(low))).Mul(poly.Eq(low, columns[head:]))
+		low, at := t.Point[longs:], &own[t.Tree]
+		head := len(at.columns) - len(low)
+		e = e.Mul(at.prefixes.At(head, offset>>len(low))).Mul(poly.Eq(low, at.columns[head:]))
 		sum = sum.Add(t.Coef.Mul(e))
 	}
 	return sum

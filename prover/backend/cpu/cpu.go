@@ -26,7 +26,10 @@ type Backend struct {
 // New returns a backend for one witness of g.
 func New(g *model.Graph, w backend.Witness) *Backend { return &Backend{g: g, w: w} }
 
-var _ backend.Backend = (*Backend)(nil)
+var _ backend.Laned = (*Backend)(nil)
+
+// Lane implements backend.Laned.
+func (b *Backend) Lane(int) (backend.Backend, error) { return New(b.g, b.w), nil }
 
 // Eval implements backend.Backend.
 func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
