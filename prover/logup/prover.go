@@ -21,8 +21,8 @@ func NumVars(n int) int {
 
 // NewTree returns the tree over the fractions num[i]/den[i], of one length, in
 // memory; 0/1 fills them up to a power of two. It keeps both and overwrites den,
-// and takes 32 bytes a fraction on top of them. Slices of different lengths are a
-// programmer's error and panic.
+// and takes 16 bytes on top of them for each of the 2^vars fractions. Slices of
+// different lengths are a programmer's error and panic.
 func NewTree(num []field.M31, den []field.QM31) Tree { return NewTreeIn(nil, num, den) }
 
 // NewTreeIn is NewTree with the tables in an arena, and perhaps the fractions as well,

@@ -54,8 +54,23 @@ func (p *piece) of(l *leaves, from, to int) ([]field.M31, []field.QM31) {
 	return p.numPad[:n], p.denPad[:n]
 }
 
-// A tree holds the layers above the leaves, layer k in entries [2^k, 2^(k+1))
-// of both tables, like a heap. The proof consumes them from the top.
+// add sets num and den to entries [from, to) of the layer above the leaves,
+// to − from ≤ tile.
+func (l *leaves) add(second *piece, num, den []field.QM31, from, to int) {
+	h := 1 << (l.vars - 1)
+	if h+from >= len(l.num) { // nothing is added
+		embed(num, l.num[from:to])
+		copy(den, l.den[from:to])
+		return
+	}
+	n1, d1 := second.of(l, h+from, h+to)
+	field.AddFractionsM31(num, den, l.num[from:to], n1, l.den[from:to], d1)
+}
+
+// A tree holds layers above the leaves, layer k in entries [2^k, 2^(k+1)) of both
+// tables, like a heap. The proof consumes them from the top. The lowest layer, half of
+// all, is not among them: it is made from the leaves again when its turn comes, in the
+// room of those above it, which are used up by then.
 type tree struct {
 	leaves   leaves
 	num, den []field.QM31
@@ -68,20 +83,23 @@ func newTree(a *arena.Arena, l leaves) *tree {
 	if l.vars == 0 {
 		return &tree{leaves: l, arena: a}
 	}
-	t := &tree{leaves: l, num: arena.Make[field.QM31](a, 1<<l.vars), den: arena.Make[field.QM31](a, 1<<l.vars), arena: a}
-	h := 1 << (l.vars - 1)
+	t := &tree{leaves: l, num: arena.Make[field.QM31](a, 1<<(l.vars-1)), den: arena.Make[field.QM31](a, 1<<(l.vars-1)), arena: a}
+	if l.vars == 1 {
+		return t
+	}
+	h := 1 << (l.vars - 2)
 	num, den := t.num[h:], t.den[h:]
 	parallel.For(h, entriesPerTask, func(lo, hi int) {
-		var second piece
+		var room struct { // for two tiles of the layer in between
+			second         piece
+			n0, n1, d0, d1 [tile]field.QM31
+		}
 		for from := lo; from < hi; from += tile {
 			to := min(from+tile, hi)
-			if h+from >= len(l.num) { // nothing is added
-				embed(num[from:to], l.num[from:to])
-				copy(den[from:to], l.den[from:to])
-				continue
-			}
-			n1, d1 := second.of(&t.leaves, h+from, h+to)
-			field.AddFractionsM31(num[from:to], den[from:to], l.num[from:to], n1, l.den[from:to], d1)
+			n := to - from
+			l.add(&room.second, room.n0[:n], room.d0[:n], from, to)
+			l.add(&room.second, room.n1[:n], room.d1[:n], h+from, h+to)
+			field.AddFractions(num[from:to], den[from:to], room.n0[:n], room.n1[:n], room.d0[:n], room.d1[:n])
 		}
 	})
 	for h /= 2; h >= 1; h /= 2 {
@@ -92,6 +110,17 @@ func newTree(a *arena.Arena, l leaves) *tree {
 		})
 	}
 	return t
+}
+
+// lowest makes the layer above the leaves, in entries [0, 2^(vars−1)) of the tables.
+func (t *tree) lowest() {
+	parallel.For(len(t.num), entriesPerTask, func(lo, hi int) {
+		var second piece
+		for from := lo; from < hi; from += tile {
+			to := min(from+tile, hi)
+			t.leaves.add(&second, t.num[from:to], t.den[from:to], from, to)
+		}
+	})
 }
 
 // UpperTree returns the tree's layers 0 to k, k ≥ 1, as a Tree without the
@@ -111,7 +140,12 @@ func (t *tree) top() Fractions {
 		f.N1, f.D1 = t.leaves.entry(1)
 		return f
 	}
-	return Fractions{N0: t.num[2], N1: t.num[3], D0: t.den[2], D1: t.den[3]}
+	at := 2
+	if t.leaves.vars == 2 && t.leaves.num != nil {
+		t.lowest()
+		at = 0
+	}
+	return Fractions{N0: t.num[at], N1: t.num[at+1], D0: t.den[at], D1: t.den[at+1]}
 }
 
 // Begin implements Tree.
@@ -120,10 +154,15 @@ func (t *tree) Begin(ctx context.Context, k int, eq []field.QM31, lambda field.Q
 	if k+1 == t.leaves.vars {
 		// The numerators become elements of K when their first variable is
 		// bound; the layer above, used up, has room for them.
-		t.layer = newLeafLayer(&t.leaves, t.num[h:2*h], eq, lambda)
+		t.layer = newLeafLayer(&t.leaves, t.num, eq, lambda)
 		return ctx.Err()
 	}
-	num, den := t.num[2*h:4*h], t.den[2*h:4*h]
+	from := 2 * h
+	if k+2 == t.leaves.vars && t.leaves.num != nil {
+		t.lowest()
+		from = 0
+	}
+	num, den := t.num[from:from+2*h], t.den[from:from+2*h]
 	t.layer = NewLayer(num[:h], num[h:], den[:h], den[h:], eq, lambda)
 	return ctx.Err()
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poly"
 )
 
 // Wiring is a view as the protocol takes it (docs/protocol.md, "Wiring"): at a
@@ -40,11 +39,12 @@ func NewWiring(v *model.View, out, in []int) *Wiring {
 		groups[i] = &v.Groups[i]
 	}
 	slices.SortStableFunc(groups, func(a, b *model.Group) int { return firstAxis(a) - firstAxis(b) })
+	w.Renaming = make([]*model.Group, 0, len(groups))
 	for _, g := range groups {
 		switch {
 		case g.Trivial(out, in):
 			w.Renaming = append(w.Renaming, g)
-		case model.Size(Pick(in, g.In)) == 1:
+		case !slices.ContainsFunc(g.In, func(a int) bool { return in[a] != 1 }):
 			w.Single = append(w.Single, g)
 			w.SinglePairs += pairs(g, out, in)
 		default:
@@ -97,15 +97,23 @@ func Pick[S ~[]T, T any](s S, idx []int) S {
 // bound returns Wiring.Bound.
 func (w *Wiring) bound() [][]int {
 	bound := make([][]int, len(w.In))
-	places := make([]int, model.Vars(w.Out))
-	for i := range places {
-		places[i] = i
+	first := make([]int, len(w.Out)) // coordinate of every output axis
+	for a, at := 0, 0; a < len(w.Out); a++ {
+		first[a] = at
+		at += model.Log2Ceil(w.Out[a])
 	}
-	parts := poly.SplitAxes(w.Out, places)
+	room := make([]int, 0, model.Vars(w.Out)) // for the coordinates of all groups
 	for _, g := range w.Renaming {
-		segment := poly.JoinAxes(Pick(parts, g.Out))
-		for j, part := range poly.SplitAxes(Pick(w.In, g.In), segment) {
-			bound[g.In[j]] = append([]int{}, part...)
+		begin := len(room)
+		for _, a := range g.Out {
+			for i := range model.Log2Ceil(w.Out[a]) {
+				room = append(room, first[a]+i)
+			}
+		}
+		segment := room[begin:len(room):len(room)]
+		for _, a := range g.In {
+			n := model.Log2Ceil(w.In[a])
+			bound[a], segment = segment[:n:n], segment[n:]
 		}
 	}
 	for _, g := range w.Single {

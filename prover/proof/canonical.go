@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -15,30 +16,97 @@ import (
 // Nothing is allocated, and budget, the number of messages that may follow, is
 // counted down: a message of two bytes takes about a hundred in memory.
 func checkCanonical(b []byte, md protoreflect.MessageDescriptor, budget *int) error {
+	return wireOf(md).check(b, budget)
+}
+
+// wireMessage is what the wire encoding of a type of message may be. Descriptors say
+// the same, but take a large part of the time to decode a key.
+type wireMessage struct {
+	name   protoreflect.Name
+	fields []wireField // by number; those that are not there have no name
+}
+
+type wireField struct {
+	name     protoreflect.Name
+	number   protowire.Number
+	typ      protowire.Type
+	kind     protoreflect.Kind
+	list     bool
+	presence bool         // the default value may be spelt out
+	message  *wireMessage // nil for scalars
+	enum     protoreflect.EnumDescriptor
+	oneof    int // number of the field's oneof in the message, from 1 on; 0 for none
+}
+
+var wire struct {
+	sync.Mutex
+	messages map[protoreflect.FullName]*wireMessage
+}
+
+// wireOf returns what is known of a type of message. It is made once.
+func wireOf(md protoreflect.MessageDescriptor) *wireMessage {
+	wire.Lock()
+	defer wire.Unlock()
+	if wire.messages == nil {
+		wire.messages = map[protoreflect.FullName]*wireMessage{}
+	}
+	return newWireMessage(md)
+}
+
+func newWireMessage(md protoreflect.MessageDescriptor) *wireMessage {
+	if m := wire.messages[md.FullName()]; m != nil {
+		return m
+	}
+	m := &wireMessage{name: md.Name()}
+	wire.messages[md.FullName()] = m // before its fields: types may contain themselves
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		f := wireField{
+			name: fd.Name(), number: fd.Number(), typ: protowire.VarintType, kind: fd.Kind(),
+			list: fd.IsList(), presence: fd.HasPresence(), enum: fd.Enum(),
+		}
+		if fd.IsList() || fd.Message() != nil || fd.Kind() == protoreflect.BytesKind || fd.Kind() == protoreflect.StringKind {
+			f.typ = protowire.BytesType
+		}
+		if fd.Message() != nil {
+			f.message = newWireMessage(fd.Message())
+		}
+		if o := fd.ContainingOneof(); o != nil {
+			f.oneof = o.Index() + 1
+		}
+		for len(m.fields) <= int(f.number) {
+			m.fields = append(m.fields, wireField{})
+		}
+		m.fields[f.number] = f
+	}
+	return m
+}
+
+func (m *wireMessage) check(b []byte, budget *int) error {
 	if *budget--; *budget < 0 {
 		return errors.New("too many messages")
 	}
-	var last protoreflect.FieldDescriptor
+	var last *wireField
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return fmt.Errorf("%s: %w", md.Name(), protowire.ParseError(n))
+			return fmt.Errorf("%s: %w", m.name, protowire.ParseError(n))
 		}
 		if n != protowire.SizeTag(num) {
-			return fmt.Errorf("%s: tag is not minimal", md.Name())
+			return fmt.Errorf("%s: tag is not minimal", m.name)
 		}
 		b = b[n:]
-		fd := md.Fields().ByNumber(num)
-		if fd == nil {
-			return fmt.Errorf("%s: unknown field %d", md.Name(), num)
+		if int(num) >= len(m.fields) || m.fields[num].name == "" {
+			return fmt.Errorf("%s: unknown field %d", m.name, num)
 		}
-		if err := checkOrder(last, fd); err != nil {
-			return fmt.Errorf("%s: %w", md.Name(), err)
+		f := &m.fields[num]
+		if err := f.checkOrder(last); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
 		}
-		last = fd
-		n, err := checkValue(b, typ, fd, budget)
+		last = f
+		n, err := f.check(b, typ, budget)
 		if err != nil {
-			return fmt.Errorf("%s.%w", md.Name(), err)
+			return fmt.Errorf("%s.%w", m.name, err)
 		}
 		b = b[n:]
 	}
@@ -47,79 +115,78 @@ func checkCanonical(b []byte, md protoreflect.MessageDescriptor, budget *int) er
 
 // checkOrder checks that fields come by increasing number, that only lists of
 // messages repeat, and that a oneof is set once.
-func checkOrder(last, fd protoreflect.FieldDescriptor) error {
+func (f *wireField) checkOrder(last *wireField) error {
 	if last == nil {
 		return nil
 	}
-	if fd.Number() < last.Number() {
-		return fmt.Errorf("field %d after field %d", fd.Number(), last.Number())
+	if f.number < last.number {
+		return fmt.Errorf("field %d after field %d", f.number, last.number)
 	}
-	if fd.Number() == last.Number() && !(fd.IsList() && fd.Message() != nil) {
-		return fmt.Errorf("field %d twice", fd.Number())
+	if f.number == last.number && !(f.list && f.message != nil) {
+		return fmt.Errorf("field %d twice", f.number)
 	}
-	if o := fd.ContainingOneof(); o != nil && o == last.ContainingOneof() {
-		return fmt.Errorf("fields %d and %d exclude each other", last.Number(), fd.Number())
+	if f.oneof != 0 && f.oneof == last.oneof {
+		return fmt.Errorf("fields %d and %d exclude each other", last.number, f.number)
 	}
 	return nil
 }
 
-// checkValue checks the value of a field at the start of b and returns its length.
-func checkValue(b []byte, typ protowire.Type, fd protoreflect.FieldDescriptor, budget *int) (int, error) {
-	want := protowire.VarintType
-	if fd.IsList() || fd.Message() != nil || fd.Kind() == protoreflect.BytesKind || fd.Kind() == protoreflect.StringKind {
-		want = protowire.BytesType
-	}
-	if typ != want {
-		return 0, fmt.Errorf("%s: wire type %d", fd.Name(), typ)
+// check checks the value of a field at the start of b and returns its length.
+func (f *wireField) check(b []byte, typ protowire.Type, budget *int) (int, error) {
+	if typ != f.typ {
+		return 0, fmt.Errorf("%s: wire type %d", f.name, typ)
 	}
 	v, n, err := consumeVarint(b)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", fd.Name(), err)
+		return 0, fmt.Errorf("%s: %w", f.name, err)
 	}
-	if want == protowire.VarintType {
-		if v == 0 && !fd.HasPresence() {
-			return 0, fmt.Errorf("%s: default value is spelt out", fd.Name())
+	if f.typ == protowire.VarintType {
+		if v == 0 && !f.presence {
+			return 0, fmt.Errorf("%s: default value is spelt out", f.name)
 		}
-		if err := checkScalar(v, fd); err != nil {
-			return 0, fmt.Errorf("%s: %w", fd.Name(), err)
+		if err := f.checkScalar(v); err != nil {
+			return 0, fmt.Errorf("%s: %w", f.name, err)
 		}
 		return n, nil
 	}
 	if v > uint64(len(b)-n) {
-		return 0, fmt.Errorf("%s: ends early", fd.Name())
+		return 0, fmt.Errorf("%s: ends early", f.name)
 	}
 	body := b[n : n+int(v)]
 	n += len(body)
-	if fd.Message() != nil {
-		if err := checkCanonical(body, fd.Message(), budget); err != nil {
-			return 0, fmt.Errorf("%s: %w", fd.Name(), err)
+	if f.message != nil {
+		if err := f.message.check(body, budget); err != nil {
+			return 0, fmt.Errorf("%s: %w", f.name, err)
 		}
 		return n, nil
 	}
-	if len(body) == 0 && !fd.HasPresence() {
-		return 0, fmt.Errorf("%s: default value is spelt out", fd.Name())
+	if len(body) == 0 && !f.presence {
+		return 0, fmt.Errorf("%s: default value is spelt out", f.name)
 	}
 	switch {
-	case fd.IsList():
+	case f.list:
 		for len(body) > 0 {
 			v, k, err := consumeVarint(body)
 			if err == nil {
-				err = checkScalar(v, fd)
+				err = f.checkScalar(v)
 			}
 			if err != nil {
-				return 0, fmt.Errorf("%s: %w", fd.Name(), err)
+				return 0, fmt.Errorf("%s: %w", f.name, err)
 			}
 			body = body[k:]
 		}
-	case fd.Kind() == protoreflect.StringKind:
+	case f.kind == protoreflect.StringKind:
 		if !utf8.Valid(body) {
-			return 0, fmt.Errorf("%s: not UTF-8", fd.Name())
+			return 0, fmt.Errorf("%s: not UTF-8", f.name)
 		}
 	}
 	return n, nil
 }
 
 func consumeVarint(b []byte) (uint64, int, error) {
+	if len(b) > 0 && b[0] < 0x80 { // one byte: minimal
+		return uint64(b[0]), 1, nil
+	}
 	v, n := protowire.ConsumeVarint(b)
 	if n < 0 {
 		return 0, 0, protowire.ParseError(n)
@@ -132,19 +199,19 @@ func consumeVarint(b []byte) (uint64, int, error) {
 
 // checkScalar checks that a varint is in the range of the field's type, which
 // decoding would cut it to. The schema has no other scalar types.
-func checkScalar(v uint64, fd protoreflect.FieldDescriptor) error {
-	switch fd.Kind() {
+func (f *wireField) checkScalar(v uint64) error {
+	switch f.kind {
 	case protoreflect.Uint32Kind, protoreflect.Sint32Kind:
 		if v > math.MaxUint32 {
 			return fmt.Errorf("%d does not fit 32 bits", v)
 		}
 	case protoreflect.Uint64Kind, protoreflect.Sint64Kind:
 	case protoreflect.EnumKind:
-		if v > math.MaxInt32 || fd.Enum().Values().ByNumber(protoreflect.EnumNumber(v)) == nil {
+		if v > math.MaxInt32 || f.enum.Values().ByNumber(protoreflect.EnumNumber(v)) == nil {
 			return fmt.Errorf("unknown value %d", v)
 		}
 	default:
-		panic("proof: field type without a canonical encoding: " + fd.Kind().String())
+		panic("proof: field type without a canonical encoding: " + f.kind.String())
 	}
 	return nil
 }

@@ -243,6 +243,8 @@ func ReadKey(r io.Reader, max int64) (*Key, error) {
 // maxFrac keeps 2^(−Frac) a normal float64.
 const maxFrac = 1000
 
+func wideFrac(f int) bool { return f < -maxFrac || f > maxFrac }
+
 // validate checks the key, but for what the plan checks.
 func (k *Key) validate() error {
 	if err := k.check(); err != nil {
@@ -262,10 +264,12 @@ func (k *Key) check() error {
 		return err
 	}
 	for i := range g.Tensors {
-		for _, f := range slices.Concat(g.Tensors[i].Fracs, []int{g.Tensors[i].Frac}) {
-			if f < -maxFrac || f > maxFrac {
-				return fmt.Errorf("tensor %d: scale 2^%d out of range", i, f)
-			}
+		t := &g.Tensors[i]
+		if k := slices.IndexFunc(t.Fracs, wideFrac); k >= 0 {
+			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, t.Fracs[k])
+		}
+		if wideFrac(t.Frac) {
+			return fmt.Errorf("tensor %d: scale 2^%d out of range", i, t.Frac)
 		}
 	}
 	if fixed := len(g.FixedIDs()) > 0; fixed != k.HasFixed {

@@ -25,6 +25,7 @@ type Session struct {
 	finals []sumcheck.Final
 	tables []backend.Instance // the prover's, of the sums that wait
 	shared restrictions       // the prover's
+	room   []field.QM31       // for points
 }
 
 // Run follows a fork and returns the claims that are left to open. A verifier's
@@ -57,9 +58,16 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	return claims
 }
 
+// pointRoom is how many coordinates of points are allocated at a time.
+const pointRoom = 1 << 9
+
 // at returns a point whose challenges have been drawn.
 func (s *Session) at(p plan.Point) []field.QM31 {
-	point := make([]field.QM31, len(p))
+	if len(p) > len(s.room) {
+		s.room = make([]field.QM31, max(len(p), pointRoom))
+	}
+	point := s.room[:len(p):len(p)]
+	s.room = s.room[len(p):]
 	for i, c := range p {
 		point[i] = s.drawn[c.List()][c.Index()]
 	}
