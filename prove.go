@@ -63,7 +63,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	var file bytes.Buffer
 	var stats *prover.Stats
 	err = await(ctx, func() (err error) {
-		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit, &file, prover.Options{Backend: o.device.backend(w), Progress: w.follow()})
+		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit.Final(), &file, prover.Options{Backend: o.device.backend(w), Progress: w.follow()})
 		return err
 	})
 	w.end(err)
