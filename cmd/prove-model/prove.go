@@ -29,6 +29,7 @@ type proved struct {
 	Outputs          []compared `json:"outputs"`
 	fidelity
 	*textOf
+	Embedding  []float64  `json:"embedding,omitempty"` // with --embedding
 	Phases     []ui.Phase `json:"phases"`
 	ProofBytes int64      `json:"proof_bytes"`
 	KeyBytes   int64      `json:"key_bytes"`
@@ -139,6 +140,9 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	if text != nil {
 		made.textOf = written(text, p.Outputs[0], float[0])
 	}
+	if cfg.Embedding {
+		made.Embedding = p.Outputs[0].Values
+	}
 	if reportFile != nil {
 		r, err := reportOf(ctx, cfg, j, committed, p, made)
 		if err == nil {
@@ -183,6 +187,7 @@ func (p *proved) print(w io.Writer) {
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
 	p.textOf.print(w)
+	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
