@@ -63,7 +63,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 		return err
 	}
 	if !slices.Equal(m.files(), source.Files) {
-		return fmt.Errorf("%w: it was made from other external data", ErrOtherModel)
+		return fmt.Errorf("%w: it was made from other external data, or with other inputs that are part of it or other outputs", ErrOtherModel)
 	}
 	if !key.Text.Equal(m.language) {
 		return fmt.Errorf("%w: it was made with another tokenizer, or other tokens that end a text", ErrOtherModel)
@@ -109,7 +109,7 @@ func isFolder(path string) bool {
 // openFor opens the model in the shapes that a key is for.
 func openFor(path string, key *Key, o *options) (*Model, error) {
 	in := shapes(key)
-	opts := []Option{Fix(o.fixed), Tokens(longest(key))}
+	opts := []Option{Fix(o.fixed), ChooseOutputs(o.outputs...), Tokens(longest(key))}
 	if key.Text != nil && key.Text.Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
 		opts = append(opts, MaxTokens(n))

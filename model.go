@@ -66,10 +66,18 @@ func (d dimension) in(n int, shape []int) int {
 // samples, end to end.
 type Arrays = onnx.Inputs
 
-// ReadArrays reads a file of inputs, by its extension: JSON with "input_data"
-// (a list of numbers, nested or not, for each input), .npy, .npz or an ONNX
-// tensor, .pb. Numbers that are not finite are refused.
-func ReadArrays(path string) (Arrays, error) { return onnx.ReadInputs(path) }
+// ReadArrays reads files of inputs, each a path or name=path, by their extensions: JSON
+// (nested lists, an object of them by the inputs' names, or "input_data", a list of them),
+// .npy, .npz, an ONNX tensor, .pb, a table, .csv or .tsv, or a picture, .png or .jpg,
+// which is resized to the input's shape. Numbers that are not finite are refused.
+func ReadArrays(files ...string) (Arrays, error) { return onnx.ReadInputs(files...) }
+
+// Pictures says how the pixels of a picture become numbers (Arrays.WithPictures).
+type Pictures = onnx.Pictures
+
+// ParsePictures reads what --image says: a range such as "0..1", "imagenet", or
+// mean/deviation; "bgr"; "crop"; with commas between them.
+func ParsePictures(s string) (Pictures, error) { return onnx.ParsePictures(s) }
 
 // Input is what a model is run on: one dense, row-major tensor for each of its
 // inputs, in order.
@@ -99,6 +107,9 @@ func tensor(name string, shape []int, values []float64) Tensor {
 func Open(path string, opts ...Option) (*Model, error) {
 	o := apply(opts)
 	if hf.Is(path) {
+		if o.outputs != nil {
+			return nil, errors.New("model: outputs are chosen of ONNX files only: those of a language model are its logits")
+		}
 		m, err := openPublished(path, o)
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
@@ -106,7 +117,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 		return m, nil
 	}
 	options := o.arrays.Options(o.dims)
-	options.Fixed = o.fixed
+	options.Fixed, options.Outputs = o.fixed, o.outputs
 	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)

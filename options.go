@@ -15,12 +15,13 @@ type Option func(*options)
 type options struct {
 	observer Observer
 
-	dims   map[string]int
-	tokens int
-	logits int    // positions
-	write  int    // tokens
-	arrays Arrays // for Open, and for Verify
-	fixed  Arrays // for Open
+	dims    map[string]int
+	tokens  int
+	logits  int      // positions
+	write   int      // tokens
+	arrays  Arrays   // for Open, and for Verify
+	fixed   Arrays   // for Open
+	outputs []string // for Open
 
 	mode     string
 	headroom float64
@@ -35,6 +36,7 @@ type options struct {
 
 	caching  bool
 	cacheDir string
+	resume   uint64 // entries of a witness from which results are kept; 0: never
 
 	device    *Device
 	require   bool
@@ -77,6 +79,11 @@ func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
 // Fix makes inputs, by name, part of the model, with these values: such as the new
 // shape of a Reshape, which a key cannot leave open. For Open and CheckKey.
 func Fix(arrays Arrays) Option { return func(o *options) { o.fixed = arrays } }
+
+// ChooseOutputs has the named values of a model file be its outputs: some of its own, or
+// values on the way to them. What nothing needs then, inputs too, is not in the model, nor
+// in its keys. For Open and CheckKey.
+func ChooseOutputs(names ...string) Option { return func(o *options) { o.outputs = names } }
 
 // Mode sets the precision: "auto", what brings the outputs close to the float
 // model's, which is the default, "w8a8", eight bits for weights and activations,

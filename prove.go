@@ -21,6 +21,8 @@ type Proof struct {
 	// File is the proof as Verify reads it.
 	File     []byte
 	Strength Strength
+	// Resumed is how many parts of the work an interrupted run had left (Resume).
+	Resumed int
 }
 
 // ErrSelfCheck is wrapped by the error of Prove when the proof that it made does
@@ -60,25 +62,37 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	if err != nil {
 		return nil, err
 	}
+	kept := o.results(w, c, p, wit)
 	var file bytes.Buffer
 	var stats *prover.Stats
 	err = await(ctx, func() (err error) {
-		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit.Final(), &file, prover.Options{Backend: o.device.backend(w), Progress: w.follow()})
+		opts := prover.Options{Backend: o.device.backend(w), Progress: w.follow()}
+		if kept != nil {
+			opts.Results = kept
+		}
+		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit.Final(), &file, opts)
 		return err
 	})
 	w.end(err)
 	if err != nil {
+		kept.end(false)
 		return nil, err
 	}
-	if !o.unchecked {
+	// What was kept must not decide what is proved, nor stay if it is wrong.
+	if !o.unchecked || stats.Resumed > 0 {
 		if err := w.run(ctx, PhaseCheck, func() error { return c.check(file.Bytes()) }); err != nil {
-			if ctx.Err() == nil {
-				err = fmt.Errorf("%w: %w", ErrSelfCheck, err)
+			kept.end(ctx.Err() == nil)
+			switch {
+			case ctx.Err() != nil:
+				return nil, err
+			case stats.Resumed > 0:
+				return nil, fmt.Errorf("%w, with what an interrupted run had left, which is removed: %w", ErrSelfCheck, err)
 			}
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrSelfCheck, err)
 		}
 	}
-	return &Proof{Run: *run, File: file.Bytes(), Strength: stats.Strength}, nil
+	kept.end(true)
+	return &Proof{Run: *run, File: file.Bytes(), Strength: stats.Strength, Resumed: stats.Resumed}, nil
 }
 
 // checkBudget warns of chunks whose estimate is over the budget. An entry takes

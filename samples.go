@@ -14,6 +14,10 @@ import (
 // A text may have any length up to the most that there is.
 func (m *Model) Input(arrays Arrays) (Input, error) {
 	specs := m.Inputs()
+	arrays, err := arrays.For(m.graph.Inputs)
+	if err != nil {
+		return nil, err
+	}
 	if n := len(arrays); m.open.isText() && n > 0 {
 		g, err := m.text(len(arrays[0].Values))
 		if err != nil {
@@ -36,6 +40,10 @@ func (m *Model) Input(arrays Arrays) (Input, error) {
 // of the last axis' length, if that is what it leaves open, or else of the greatest
 // length if there are more tokens than that.
 func (m *Model) Samples(arrays Arrays) ([]Input, error) {
+	arrays, err := arrays.For(m.graph.Inputs)
+	if err != nil {
+		return nil, err
+	}
 	size := 1
 	if m.open.isText() && len(arrays) > 0 {
 		a := &arrays[0]

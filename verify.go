@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/prover/verifier"
@@ -68,7 +69,11 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 		Written: result.Written, Text: key.Text,
 	}
 	if o.arrays != nil {
-		if s.Clamped, err = statement.Compare(result, o.arrays.Names(), o.arrays.Data()); err != nil {
+		arrays, err := o.arrays.For(asInputs(s.Inputs))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w: %w", ErrInvalid, ErrOtherInput, err)
+		}
+		if s.Clamped, err = statement.Compare(result, arrays.Names(), arrays.Data()); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
@@ -79,6 +84,15 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 		s.Certified = true
 	}
 	return s, nil
+}
+
+// asInputs are the inputs of a statement for arrays to be read as.
+func asInputs(tensors []Tensor) []graph.Input {
+	out := make([]graph.Input, len(tensors))
+	for i, t := range tensors {
+		out[i] = graph.Input{Name: t.Name, Shape: t.Shape}
+	}
+	return out
 }
 
 // invalid has an error about malformed bytes wrap ErrInvalid.

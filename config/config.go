@@ -15,10 +15,12 @@ import (
 // Config is a complete and valid set of settings.
 type Config struct {
 	Model       string   `mapstructure:"model"`       // ONNX or GGUF file, or folder
-	Input       string   `mapstructure:"input"`       // JSON, .npy, .npz or .pb; empty: random
+	Input       []string `mapstructure:"input"`       // files, or name=file; none: random
+	Image       string   `mapstructure:"image"`       // how pictures among the inputs become numbers
+	Output      []string `mapstructure:"output"`      // names of the outputs that are wanted; none: all
 	Prompt      string   `mapstructure:"prompt"`      // text that is the input of a language model
 	Chat        bool     `mapstructure:"chat"`        // the prompt begins a conversation, as the model's template writes it
-	Calibration string   `mapstructure:"calibration"` // samples in one of the same formats; empty: the input
+	Calibration []string `mapstructure:"calibration"` // files of samples in the same formats; none: the input
 	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
 	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
 	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
@@ -59,6 +61,7 @@ type Config struct {
 	NoCache     bool   `mapstructure:"no-cache"`
 	CacheDir    string `mapstructure:"cache-dir"` // empty: the user's cache folder
 	NoSelfCheck bool   `mapstructure:"no-self-check"`
+	NoResume    bool   `mapstructure:"no-resume"`
 	Quiet       bool   `mapstructure:"quiet"`
 	JSON        bool   `mapstructure:"json"`
 	// ProgressJSON has progress and warnings on standard error as JSON, for programs.

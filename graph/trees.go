@@ -270,7 +270,7 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 func source(v *value, s Split) (*value, Split) {
 	for v.node != nil {
 		n := v.node
-		in := n.in[0]
+		in, before := n.in[0], s // what is asked of in, if it can be
 		switch op := n.op.(type) {
 		case Convert:
 			if in.dtype == Bool || !op.To.IsFloat() {
@@ -281,35 +281,35 @@ func source(v *value, s Split) (*value, Split) {
 			if op.Axis != 1 {
 				return v, s
 			}
-			s.Feature = op.Indices[s.Feature]
+			before.Feature = op.Indices[s.Feature]
 		case Slice:
 			if op.Starts[0] != 0 || op.Steps[0] != 1 {
 				return v, s
 			}
-			s.Feature = op.Starts[1] + s.Feature*op.Steps[1]
+			before.Feature = op.Starts[1] + s.Feature*op.Steps[1]
 		case Concat:
 			if op.Axis != 1 {
 				return v, s
 			}
 			for _, part := range n.in {
-				if in = part; s.Feature < part.shape[1] {
+				if in = part; before.Feature < part.shape[1] {
 					break
 				}
-				s.Feature -= part.shape[1]
+				before.Feature -= part.shape[1]
 			}
 		case Arithmetic:
 			f, ok := monotone(op, n.in, s.Feature)
 			if !ok {
 				return v, s
 			}
-			s = s.before(f)
+			before = s.before(f)
 		default:
 			return v, s
 		}
 		if in.tensor != nil || len(in.shape) != 2 || in.shape[0] != v.shape[0] {
 			return v, s
 		}
-		v = in
+		v, s = in, before
 	}
 	return v, s
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,27 @@ func TestExceedsLooksThrough(t *testing.T) {
 			}
 			at = math.Nextafter32(at, float32(math.Inf(1)))
 		}
+	}
+}
+
+// TestExceedsBesideConstants asks splits of features of which some are constants: these
+// are asked where they stand, and the others of the input.
+func TestExceedsBesideConstants(t *testing.T) {
+	b := NewBuilder("beside")
+	x := b.Input("x", Float, []int{2, 3})
+	c := b.Constant("c", &Tensor{Shape: []int{2, 2}, DType: Float, F32: []float32{1, -1, -2, 2}})
+	y := b.Concat(1, x, c)
+	b.Output("bits", b.Exceeds(y, []Split{{Feature: 4}, {Feature: 1}, {Feature: 3}}))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := g.RunFloat([][]float64{{-5, 6, 7, 8, -9, 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := values[g.Outputs[0]], []float64{0, 1, 1, 1, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
 	}
 }
 

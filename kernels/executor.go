@@ -15,8 +15,10 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Executor is a GPU as a Device: its primary context, one stream in which
-// everything happens in order, and a pool of memory that keeps what is freed.
+// Executor is a GPU as a Device: its primary context, a stream in which everything
+// happens in order, and a pool of memory that keeps what is freed. Further lanes of it
+// (Lane) are executors with a stream and a staging area of their own, which share the
+// rest.
 //
 // Every call names the context it runs in, so goroutines may move between
 // threads and between devices; what was the thread's current context before a
@@ -24,15 +26,20 @@ import (
 // calls.
 //
 // An error that leaves the context unusable, such as an illegal address, makes
-// every later call fail with it; Err returns it.
+// every later call fail with it, on any lane; Err returns it.
 type Executor struct {
-	info   nvrtc.DeviceInfo
-	cuctx  cu.CUContext
-	ctx    libcuda.Context
+	*card
 	custr  cu.Stream
 	stream libcuda.Stream
-	pool   libcuda.Pool
 	stage  staging
+}
+
+// card is what the executors of a device share.
+type card struct {
+	info  nvrtc.DeviceInfo
+	cuctx cu.CUContext
+	ctx   libcuda.Context
+	pool  libcuda.Pool
 
 	groups sync.Map // name → *group
 	found  sync.Map // Kernel → *function
@@ -42,10 +49,14 @@ type Executor struct {
 	live  int64
 	peak  int64
 
+	lanesMu sync.Mutex
+	lanes   []*Executor // those made so far, the first one included
+	several atomic.Bool // there are two lanes at least
+
 	lost atomic.Pointer[error]
 }
 
-var _ Device = (*Executor)(nil)
+var _ Laned = (*Executor)(nil)
 
 // executors holds this process's executors by device. They live as long as it.
 var executors struct {
@@ -84,7 +95,8 @@ func newExecutor(device int) (*Executor, error) {
 	if device < 0 || device >= len(devices) {
 		return nil, fmt.Errorf("no device %d: this machine has %d", device, len(devices))
 	}
-	e := &Executor{info: devices[device], sizes: map[Ptr]int{}}
+	e := &Executor{card: &card{info: devices[device], sizes: map[Ptr]int{}}}
+	e.lanes = []*Executor{e}
 	dev, err := cu.GetDevice(device)
 	if err != nil {
 		return nil, libcuda.Wrap("cuDeviceGet", err)
@@ -98,15 +110,50 @@ func newExecutor(device int) (*Executor, error) {
 		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
 	defer release()
-	// Not ordered with the default stream, which nothing here uses.
-	if e.custr, err = cu.MakeStream(cu.NonBlocking); err != nil {
-		return nil, errors.Join(libcuda.Wrap("cuStreamCreate", err), libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
+	if err := e.makeStream(); err != nil {
+		return nil, errors.Join(err, libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
-	e.stream = libcuda.StreamOf(e.custr)
 	if e.pool, err = libcuda.NewPool(device); err != nil {
 		return nil, errors.Join(err, libcuda.Wrap("cuStreamDestroy", e.custr.Destroy()), libcuda.Wrap("cuDevicePrimaryCtxRelease", dev.ReleasePrimaryCtx()))
 	}
 	return e, nil
+}
+
+// makeStream makes the executor's stream. The caller is bound.
+func (e *Executor) makeStream() (err error) {
+	// Not ordered with the default stream, which nothing here uses.
+	if e.custr, err = cu.MakeStream(cu.NonBlocking); err != nil {
+		return libcuda.Wrap("cuStreamCreate", err)
+	}
+	e.stream = libcuda.StreamOf(e.custr)
+	return nil
+}
+
+// Lane is described at Laned.
+func (e *Executor) Lane(n int) (Device, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("lane %d", n)
+	}
+	e.lanesMu.Lock()
+	defer e.lanesMu.Unlock()
+	for len(e.lanes) <= n {
+		if err := e.Err(); err != nil {
+			return nil, err
+		}
+		l := &Executor{card: e.card}
+		release, err := l.Bind()
+		if err != nil {
+			return nil, err
+		}
+		err = l.makeStream()
+		release()
+		if err != nil {
+			return nil, e.note(err)
+		}
+		e.lanes = append(e.lanes, l)
+		e.several.Store(true)
+	}
+	return e.lanes[n], nil
 }
 
 // Bind ties the calling goroutine to its thread and makes the device's context

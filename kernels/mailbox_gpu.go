@@ -5,7 +5,11 @@ package kernels
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 	"unsafe"
+
+	"github.com/prove-model/prove-model/nvrtc/libcuda"
+	"gorgonia.org/cu"
 )
 
 // pinnedMailbox is a Mailbox in host memory that the device writes to.
@@ -13,6 +17,9 @@ type pinnedMailbox struct {
 	pinned *Pinned
 	words  []uint64
 	ticket uint64
+	// event is for block.
+	event    cu.Event
+	hasEvent bool
 }
 
 // NewMailbox is described at Device.
@@ -36,16 +43,27 @@ func (m *pinnedMailbox) Post(done Ptr) Post {
 }
 
 // looks is how often Wait looks before it asks the driver, which knows of
-// errors: some milliseconds.
-const looks = 1 << 20
+// errors: some milliseconds. Beside other lanes it looks for spin, and then leaves the
+// processor to them until the queue is empty.
+const (
+	looks = 1 << 20
+	spin  = 20 * time.Microsecond
+)
 
 // Wait implements Mailbox.
 func (m *pinnedMailbox) Wait(dst []uint64) error {
+	e := m.pinned.e
+	began := time.Now()
 	for i := 1; atomic.LoadUint64(&m.words[0]) != m.ticket; i++ {
-		if i%looks != 0 {
+		wait := e.Sync
+		switch {
+		case i%looks == 0:
+		case i%64 == 0 && e.several.Load() && time.Since(began) > spin:
+			wait = m.block
+		default:
 			continue
 		}
-		if err := m.pinned.e.Sync(); err != nil {
+		if err := wait(); err != nil {
 			return err
 		}
 		if atomic.LoadUint64(&m.words[0]) != m.ticket {
@@ -56,5 +74,37 @@ func (m *pinnedMailbox) Wait(dst []uint64) error {
 	return nil
 }
 
+// block waits for the queue without taking the processor.
+func (m *pinnedMailbox) block() error {
+	e := m.pinned.e
+	if err := e.Err(); err != nil {
+		return err
+	}
+	release, err := e.Bind()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !m.hasEvent {
+		if m.event, err = cu.MakeEvent(cu.BlockingSyncEvent | cu.DisableTiming); err != nil {
+			return e.note(libcuda.Wrap("cuEventCreate", err))
+		}
+		m.hasEvent = true
+	}
+	if err := m.event.Record(e.custr); err != nil {
+		return e.note(libcuda.Wrap("cuEventRecord", err))
+	}
+	return e.note(libcuda.Wrap("cuEventSynchronize", m.event.Synchronize()))
+}
+
 // Close implements Mailbox.
-func (m *pinnedMailbox) Close() error { return m.pinned.Close() }
+func (m *pinnedMailbox) Close() error {
+	var err error
+	if m.hasEvent {
+		if release, bound := m.pinned.e.Bind(); bound == nil {
+			err = libcuda.Wrap("cuEventDestroy", cu.DestroyEvent(&m.event))
+			release()
+		}
+	}
+	return errors.Join(err, m.pinned.Close())
+}

@@ -63,3 +63,40 @@ func TestLoopsAreBounded(t *testing.T) {
 		t.Errorf("loops in loops: %v", err)
 	}
 }
+
+// A loop without trips gives what it begins with; what it would have collected is empty,
+// and an error only if something reads it.
+func TestLoopWithoutTrips(t *testing.T) {
+	parse := func(collected bool) error {
+		loop := loopOf(0)
+		loop.Attribute[0].G.Output = append(loop.Attribute[0].G.Output, &onnxpb.ValueInfoProto{Name: "w"})
+		loop.Output = append(loop.Output, "all")
+		m := loopModel(loop, 0)
+		if collected {
+			m.Graph.Output[0].Name = "all"
+		}
+		data, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := Parse(data, Options{})
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+		values, err := g.RunFloat([][]float64{{7}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if y := values[g.Outputs[0]]; len(y) != 1 || y[0] != 7 {
+			t.Errorf("it gives %v, not 7", y)
+		}
+		return nil
+	}
+	if err := parse(false); err != nil {
+		t.Error(err)
+	}
+	if err := parse(true); err == nil || !strings.Contains(err.Error(), "makes no trip") {
+		t.Errorf("its collected output is read: %v", err)
+	}
+}

@@ -22,6 +22,13 @@ type dim struct {
 // fixes, is 1. The error names every dimension that is left, and is about
 // --dim.
 func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, error) {
+	if opts.given != nil {
+		given, err := opts.given.assign(declaredInputs(inputs))
+		if err != nil {
+			return nil, err
+		}
+		opts = opts.describe(given)
+	}
 	opts = opts.inOrder(inputs)
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
@@ -60,6 +67,12 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 	// that other inputs share.
 	for i := range declared {
 		bindShape(declared[i], inputShape(opts, i), bound)
+	}
+	for i, dims := range declared {
+		// A batch of pictures has its size, whatever theirs.
+		if i < len(opts.pictures) && opts.pictures[i] > 0 && len(dims) == 4 && dims[0].size == 0 && bound[dims[0].symbol] == 0 {
+			bound[dims[0].symbol] = opts.pictures[i]
+		}
 	}
 	for i := range declared {
 		if i < len(opts.InputLens) {
@@ -118,7 +131,7 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 	if len(o.InputNames) != len(inputs) {
 		return o // RunFloat says so, with the numbers
 	}
-	shapes, lens := make([][]int, len(inputs)), make([]int, len(inputs))
+	shapes, lens, pictures := make([][]int, len(inputs)), make([]int, len(inputs)), make([]int, len(inputs))
 	for i, v := range inputs {
 		at := slices.Index(o.InputNames, v.GetName())
 		if at < 0 {
@@ -128,9 +141,25 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 		if at < len(o.InputLens) {
 			lens[i] = o.InputLens[at]
 		}
+		if at < len(o.pictures) {
+			pictures[i] = o.pictures[at]
+		}
 	}
-	o.InputShapes, o.InputLens = shapes, lens
+	o.InputShapes, o.InputLens, o.pictures = shapes, lens, pictures
 	return o
+}
+
+// declaredInputs are the inputs with the dimensions that the file gives, 0 where it leaves
+// them open.
+func declaredInputs(inputs []*onnxpb.ValueInfoProto) []graph.Input {
+	out := make([]graph.Input, len(inputs))
+	for i, in := range inputs {
+		out[i].Name = in.GetName()
+		for _, d := range in.GetType().GetTensorType().GetShape().GetDim() {
+			out[i].Shape = append(out[i].Shape, int(min(max(d.GetDimValue(), 0), graph.MaxElements)))
+		}
+	}
+	return out
 }
 
 // inputShape returns the known shape of input i, or nil.
@@ -157,7 +186,9 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 		}
 		dims = make([]dim, len(s.Dim))
 		for axis, d := range s.Dim {
-			dims[axis].symbol = d.GetDimParam()
+			if dims[axis].symbol = d.GetDimParam(); dims[axis].symbol == "?" { // each its own
+				dims[axis].symbol = ""
+			}
 			switch v := d.Value.(type) {
 			case *onnxpb.TensorShapeProto_Dimension_DimValue:
 				if v.DimValue > graph.MaxElements {

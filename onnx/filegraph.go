@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -25,8 +26,9 @@ type fileGraph struct {
 	inner        *inner
 }
 
-// newFileGraph checks the graph of m.
-func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
+// newFileGraph checks the graph of m, whose outputs are the chosen values unless that is
+// nil.
+func newFileGraph(m *onnxpb.ModelProto, src *source, chosen []string) (*fileGraph, error) {
 	p := m.Graph
 	f := &fileGraph{
 		name:         p.GetName(),
@@ -102,12 +104,37 @@ func newFileGraph(m *onnxpb.ModelProto, src *source) (*fileGraph, error) {
 		seen[name] = true
 		f.outputs = append(f.outputs, name)
 	}
+	if chosen != nil {
+		if err := f.choose(chosen, defined); err != nil {
+			return nil, err
+		}
+	}
 	order, err := sortNodes(p.Node, producer)
 	if err != nil {
 		return nil, err
 	}
 	f.keepNeeded(p.Node, order, producer)
+	if chosen != nil {
+		f.inputs = slices.DeleteFunc(f.inputs, func(v *onnxpb.ValueInfoProto) bool { return f.uses[v.GetName()] == 0 })
+	}
 	return f, nil
+}
+
+// choose has the named values be the outputs.
+func (f *fileGraph) choose(names []string, defined map[string]bool) error {
+	for i, name := range names {
+		if !defined[name] {
+			return fmt.Errorf("output %s: the model computes no such value; its outputs are %s", graph.Quote(name), several(f.outputs))
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("output %s is chosen twice", graph.Quote(name))
+		}
+	}
+	if len(names) == 0 {
+		return errors.New("no outputs are chosen")
+	}
+	f.outputs = slices.Clone(names)
+	return nil
 }
 
 // sortNodes returns the nodes' indexes in topological order, that of the file

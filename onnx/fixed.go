@@ -19,6 +19,9 @@ func (f *fileGraph) fix(given Inputs) error {
 		if at < 0 {
 			return fmt.Errorf("%s is to be fixed, but the model has no input of that name", graph.Quote(v.Name))
 		}
+		if v.table != nil || v.pictures != nil {
+			return fmt.Errorf("input %s is to be fixed: give it as .npy, .json or .pb", graph.Quote(v.Name))
+		}
 		t, err := v.tensor(graph.DType(f.inputs[at].GetType().GetTensorType().GetElemType()))
 		if err != nil {
 			return fmt.Errorf("input %s, which is to be fixed: %w", graph.Quote(v.Name), err)
@@ -57,19 +60,19 @@ func (in Input) tensor(dt graph.DType) (*graph.Tensor, error) {
 	return t, nil
 }
 
-// fixedFile stands for the values of fixed inputs among the files that a graph was
-// read from, so that what is remembered of a model depends on them.
-type fixedFile struct{ data []byte }
+// memory stands for the values of fixed inputs, or a choice of outputs, among the files
+// that a graph was read from, so that what is remembered of a model depends on them.
+type memory []byte
 
-func (f fixedFile) Bytes() []byte { return f.data }
-func (f fixedFile) Close() error  { return nil }
+func (m memory) Bytes() []byte { return m }
+func (m memory) Close() error  { return nil }
 
 // file returns the file that stands for fixed inputs.
-func (in Inputs) file() fixedFile {
+func (in Inputs) file() memory {
 	h := sha256.New()
 	for _, v := range slices.SortedFunc(slices.Values(in), func(a, b Input) int { return strings.Compare(a.Name, b.Name) }) {
 		fmt.Fprintf(h, "%q %v %d\n", v.Name, v.Shape, len(v.Values))
 		binary.Write(h, binary.LittleEndian, v.Values)
 	}
-	return fixedFile{h.Sum([]byte("fixed inputs "))}
+	return h.Sum([]byte("fixed inputs "))
 }

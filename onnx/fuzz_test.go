@@ -199,27 +199,3 @@ func mutate(rng *rand.Rand, m *onnxpb.ModelProto, ops []string) {
 		g.Output = append(g.Output, &onnxpb.ValueInfoProto{Name: "more"})
 	}
 }
-
-// FuzzInputs reads hostile inputs of every format.
-func FuzzInputs(f *testing.F) {
-	f.Add([]byte(`{"input_data": [[[1, 2], [3, 4]], [5]], "input_shapes": [[4], [1]]}`))
-	f.Add(npy("<f4", true, "(2, 1)", float32Bytes(1, 2)))
-	f.Add(zipped("x.npy", npy("<i2", false, "(1,)", []byte{1, 2})))
-	f.Add(marshal(f, testFloats("x", []int64{1, 2}, 1, 2)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 1<<12 {
-			return
-		}
-		for _, parse := range []func([]byte) (Inputs, error){parseJSON, parseNPY, parseNPZ, parseTensor} {
-			in, err := parse(data)
-			if err != nil || in.check() != nil {
-				continue
-			}
-			for _, v := range in {
-				if v.Shape != nil && graph.Size(v.Shape) != len(v.Values) {
-					t.Errorf("shape %v with %d values", v.Shape, len(v.Values))
-				}
-			}
-		}
-	})
-}

@@ -1,10 +1,9 @@
 package onnx
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"math"
 	"os"
@@ -21,12 +20,19 @@ import (
 // kept as float64.
 const maxInputFile = 1 << 28
 
-// Input is one model input, row-major and finite.
+// Input is one model input, row-major and finite. A picture or a table has no values until
+// it is known what takes them (For).
 type Input struct {
-	Name   string      // as in the file; empty when the format has none
+	Name   string      // as in the file or as given; empty when neither says
 	Shape  []int       // nil when the file gives a flat list without a shape
 	DType  graph.DType // 0 when the format does not say
 	Values []float64
+	Note   string // what of the file was passed over
+
+	named    bool // the name must be an input's
+	table    *table
+	pictures []image.Image
+	scale    Pictures
 }
 
 // Inputs are the inputs of one run.
@@ -35,8 +41,13 @@ type Inputs []Input
 // Options returns options with what is known of the inputs, and dims for what
 // that leaves open.
 func (in Inputs) Options(dims map[string]int) Options {
-	o := Options{Dims: dims}
+	return Options{Dims: dims, given: in}
+}
+
+// describe adds what is known of the inputs, in the model's order or with names.
+func (o Options) describe(in Inputs) Options {
 	for _, v := range in {
+		o.pictures = append(o.pictures, len(v.pictures))
 		o.InputShapes = append(o.InputShapes, v.Shape)
 		o.InputLens = append(o.InputLens, len(v.Values))
 		o.InputNames = append(o.InputNames, v.Name)
@@ -62,21 +73,61 @@ func (in Inputs) Names() []string {
 	return out
 }
 
-// ReadInputs reads the inputs of one run from a file, by its extension:
+// ReadInputs reads the inputs of one run from files, each a path or name=path, the name
+// being that of the input that the file has one array for. A name may be given several
+// times: the files are samples then, end to end. Files without a name are in the inputs'
+// order, or have names themselves. What a file has is told by its extension:
 //
-//   - .json: {"input_data": [[…], …]}, one list, possibly nested, for each
-//     input; "input_shapes" may give their shapes. Other keys are ignored.
-//   - .npy: one array; .npz: one array for each input, in the archive's order
+//   - .json: lists of numbers, nested as the axes are, for one input; an object of them by
+//     the inputs' names; or {"input_data": [[…], …]}, one for each input in order, beside
+//     which "input_shapes" may give their shapes and other keys are passed over
+//   - .npy: one array; .npz: one array for each input, by name or in the archive's order
 //   - .pb: one ONNX TensorProto
+//   - .csv, .tsv: a table whose first line names the columns: one input, or an input for
+//     each column of its name
+//   - .png, .jpg, .jpeg: a picture, resized to the input's shape and scaled (WithPictures;
+//     to [0, 1] without it). The numbers that this gives are the input.
 //
-// Fractions in .json and NumPy files are rounded to float32, as a model has them. NaN and
+// Fractions in text and NumPy files are rounded to float32, as a model has them. NaN and
 // infinities are refused.
-func ReadInputs(path string) (Inputs, error) {
-	read, ok := map[string]func([]byte) (Inputs, error){
-		".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
-	}[strings.ToLower(filepath.Ext(path))]
+func ReadInputs(files ...string) (Inputs, error) {
+	var all Inputs
+	for _, file := range files {
+		name, path := nameOf(file)
+		in, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			if len(in) != 1 {
+				return nil, fmt.Errorf("%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
+			}
+			in[0].Name, in[0].named = name, true
+		}
+		all = append(all, in...)
+	}
+	return all.merge()
+}
+
+// nameOf cuts name=path, unless there is a file of that whole name.
+func nameOf(file string) (name, path string) {
+	name, path, ok := strings.Cut(file, "=")
+	if _, err := os.Stat(file); !ok || name == "" || err == nil {
+		return "", file
+	}
+	return name, path
+}
+
+// formats are the readers by extension.
+var formats = map[string]func([]byte) (Inputs, error){
+	".json": parseJSON, ".npy": parseNPY, ".npz": parseNPZ, ".pb": parseTensor,
+	".csv": parseTable, ".tsv": parseTable, ".png": parsePicture, ".jpg": parsePicture, ".jpeg": parsePicture,
+}
+
+func readFile(path string) (Inputs, error) {
+	read, ok := formats[strings.ToLower(filepath.Ext(path))]
 	if !ok {
-		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz and .pb files", path)
+		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png and .jpg files", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -97,6 +148,12 @@ func ReadInputs(path string) (Inputs, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range in {
+		in[i].scale = wholePictures
+		if in[i].Note != "" {
+			in[i].Note = path + ": " + in[i].Note
+		}
 	}
 	return in, nil
 }
@@ -119,126 +176,20 @@ func (in Inputs) check() error {
 		return errors.New("holds no inputs")
 	}
 	for i, v := range in {
-		if len(v.Values) == 0 && v.DType == 0 { // of a type, it may be fixed
-			return fmt.Errorf("input %d is empty", i)
+		what := fmt.Sprintf("input %d", i)
+		if v.Name != "" {
+			what = "input " + graph.Quote(v.Name)
+		}
+		if len(v.Values) == 0 && v.DType == 0 && v.table == nil && v.pictures == nil { // of a type, it may be fixed
+			return fmt.Errorf("%s is empty", what)
 		}
 		for j, x := range v.Values {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("input %d: element %d is %v", i, j, x)
+				return fmt.Errorf("%s: element %d is %v", what, j, x)
 			}
 		}
 	}
 	return nil
-}
-
-// parseJSON reads {"input_data": …, "input_shapes": …}.
-func parseJSON(data []byte) (Inputs, error) {
-	var file struct {
-		Data   []json.RawMessage `json:"input_data"`
-		Shapes [][]int64         `json:"input_shapes"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, err
-	}
-	if file.Data == nil {
-		return nil, errors.New(`has no "input_data"`)
-	}
-	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
-		return nil, fmt.Errorf(`"input_shapes" has %d entries, "input_data" %d`, len(file.Shapes), len(file.Data))
-	}
-	in := make(Inputs, len(file.Data))
-	for i, raw := range file.Data {
-		var err error
-		if in[i].Values, in[i].Shape, err = parseList(raw); err != nil {
-			return nil, fmt.Errorf("input %d: %w", i, err)
-		}
-		if len(in[i].Shape) <= 1 {
-			in[i].Shape = nil // a number or a flat list says nothing about axes
-		}
-		if file.Shapes == nil {
-			continue
-		}
-		shape, err := graph.CheckShape(file.Shapes[i])
-		if err != nil {
-			return nil, fmt.Errorf("input %d: %w", i, err)
-		}
-		if graph.Size(shape) != len(in[i].Values) {
-			return nil, fmt.Errorf("input %d: shape %v has %d elements, but %d are given", i, shape, graph.Size(shape), len(in[i].Values))
-		}
-		in[i].Shape = shape
-	}
-	return in, nil
-}
-
-// parseList flattens nested lists of numbers (true and false are 1 and 0) and
-// returns their shape.
-func parseList(raw []byte) ([]float64, []int, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var values []float64
-	var counts []int  // of the lists that are open
-	leaves := -1      // depth of the numbers
-	closed := []int{} // length of closed lists at each depth, or −1
-	for {
-		tok, err := dec.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		var v float64
-		switch tok := tok.(type) {
-		case json.Delim:
-			if tok == '[' {
-				if len(counts) > 0 {
-					counts[len(counts)-1]++
-				}
-				counts = append(counts, 0)
-				if len(counts) > graph.MaxRank {
-					return nil, nil, fmt.Errorf("lists are nested deeper than %d", graph.MaxRank)
-				}
-				if len(closed) < len(counts) {
-					closed = append(closed, -1)
-				}
-				continue
-			}
-			if tok != ']' {
-				return nil, nil, errors.New("holds an object where numbers are expected")
-			}
-			depth := len(counts) - 1
-			if closed[depth] >= 0 && closed[depth] != counts[depth] {
-				return nil, nil, errors.New("nested lists have different lengths")
-			}
-			closed[depth] = counts[depth]
-			counts = counts[:depth]
-			continue
-		case json.Number:
-			if v, err = tok.Float64(); err != nil {
-				return nil, nil, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
-			}
-		case bool:
-			if tok {
-				v = 1
-			}
-		default:
-			return nil, nil, fmt.Errorf("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
-		}
-		if leaves < 0 {
-			leaves = len(counts)
-		}
-		if len(counts) != leaves {
-			return nil, nil, errors.New("numbers are nested unevenly")
-		}
-		if leaves > 0 {
-			counts[leaves-1]++
-		}
-		values = append(values, v)
-	}
-	if leaves >= 0 && len(closed) != leaves || graph.Size(closed) != len(values) {
-		return nil, nil, errors.New("lists are nested unevenly")
-	}
-	return values, closed, nil
 }
 
 // parseTensor reads one ONNX TensorProto.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"image"
 	"math"
 	"os"
 	"path/filepath"
@@ -68,10 +69,31 @@ func TestReadInputs(t *testing.T) {
 		{"a.json", []byte(`{"input_data": [[1, 2]`), nil, nil, "unexpected end"},
 		{"a.json", []byte(`{"input_data": []}`), nil, nil, "no inputs"},
 		{"a.json", []byte(`{}`), nil, nil, "input_data"},
+		{"a.json", []byte(``), nil, nil, "is empty"},
+		{"a.json", []byte(`[[1, 2], [3, 4]]`), [][]int{{2, 2}}, [][]float64{{1, 2, 3, 4}}, ""},
+		{"a.json", []byte(`[1, 2]`), [][]int{nil}, [][]float64{{1, 2}}, ""},
+		{"a.json", []byte(`[1, 2] 3`), nil, nil, "after top-level"},
+		{"a.json", []byte(`{"input": [[1, 2]]}`), [][]int{{1, 2}}, [][]float64{{1, 2}}, ""},
+		{"a.json", []byte(`{"b": [1], "a": [[2], [3]]}`), [][]int{nil, {2, 1}}, [][]float64{{1}, {2, 3}}, ""},
+		{"a.json", []byte(`{"b": [1], "b": [2]}`), nil, nil, `"b" twice`},
+		{"a.json", []byte(`{"b": [1], "note": "x"}`), nil, nil, `"note"`},
+		{"a.json", []byte(`{"b": [1], "c": []}`), nil, nil, `"c" is empty`},
+		{"a.csv", []byte("a, b\n1,0.1\r\n-2,true\n"), nil, nil, ""},
+		{"a.csv", []byte("1,2\n3,4\n"), nil, nil, "must name the columns"},
+		{"a.csv", []byte("a,b\n3,\n"), nil, nil, `line 2, column "b"`},
+		{"a.csv", []byte("a;b\n3;red\n"), nil, nil, `"red" is not a number`},
+		{"a.csv", []byte("a,b\n3,4,5\n"), nil, nil, "fields"},
+		{"a.csv", []byte("a,b\n3,nan\n"), nil, nil, "missing values"},
+		{"a.csv", []byte("a,a\n3,4\n"), nil, nil, "column 2"},
+		{"a.csv", []byte("a,b\n"), nil, nil, "no rows"},
+		{"a.csv", nil, nil, nil, "is empty"},
+		{"a.png", []byte("hello"), nil, nil, "not a PNG"},
+		{"a.png", pngOf(image.NewGray(image.Rect(0, 0, 3, 2)))[:45], nil, nil, "damaged"},
+		{"a.png", bomb(1<<20, 1<<20), nil, nil, "1048576 × 1048576 pixels"},
 		{"a.json", []byte(`{"input_data": [[]]}`), nil, nil, "empty"},
-		{"a.json", []byte(`{"input_data": [[1, 2], [3]], "input_shapes": [[2]]}`), nil, nil, "1 entries"},
-		{"a.json", []byte(`{"input_data": [[1, 2]], "input_shapes": [[3]]}`), nil, nil, "3 elements"},
-		{"a.json", []byte(`{"input_data": [[1, 2]], "input_shapes": [[-2]]}`), nil, nil, "negative"},
+		{"a.json", []byte(`{"input_data": [[1, 2], [3]], "input_shapes": [[2]]}`), [][]int{nil, nil}, [][]float64{{1, 2}, {3}}, ""},
+		{"a.json", []byte(`{"input_data": [[1, 2]], "input_shapes": [[3]]}`), [][]int{nil}, [][]float64{{1, 2}}, ""},
+		{"a.json", []byte(`{"input_data": [[1, 2]], "input_shapes": [[-2]]}`), [][]int{nil}, [][]float64{{1, 2}}, ""},
 		{"a.json", []byte(`{"input_data": [[[1, 2], [3]]]}`), nil, nil, "different lengths"},
 		{"a.json", []byte(`{"input_data": [[[1], 2]]}`), nil, nil, "unevenly"},
 		{"a.json", []byte(`{"input_data": [[1, [2]]]}`), nil, nil, "unevenly"},
@@ -121,6 +143,9 @@ func TestReadInputs(t *testing.T) {
 			continue
 		}
 		for i, v := range in {
+			if v.table != nil {
+				continue // TestTables
+			}
 			if !slices.Equal(v.Shape, c.shapes[i]) || (v.Shape == nil) != (c.shapes[i] == nil) || !slices.Equal(v.Values, c.values[i]) {
 				t.Errorf("%s %q: input %d is %v", c.file, c.data, i, v)
 			}

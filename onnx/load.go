@@ -34,6 +34,13 @@ type Options struct {
 	// Fixed are inputs, by name, that become part of the model: the graph has their
 	// values as constants and not the inputs. The other options are about the rest.
 	Fixed Inputs
+	// Outputs are the names of the values that are the graph's outputs, in their order:
+	// the file's own ones or others that it computes. Nil is the file's. Inputs that
+	// nothing needs then are not the graph's.
+	Outputs []string
+
+	given    Inputs // whose order and shapes are known with the model's inputs
+	pictures []int  // how many are given for an input
 }
 
 // Range of operator sets whose meaning Load knows.
@@ -73,6 +80,9 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 	if len(opts.Fixed) > 0 {
 		g.Files = append(g.Files, opts.Fixed.file())
 	}
+	if opts.Outputs != nil {
+		g.Files = append(g.Files, memory(fmt.Sprintf("outputs %q", opts.Outputs)))
+	}
 	return g, nil
 }
 
@@ -91,7 +101,7 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFileGraph(m, src)
+	f, err := newFileGraph(m, src, opts.Outputs)
 	if err != nil {
 		return nil, err
 	}

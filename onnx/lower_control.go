@@ -185,13 +185,16 @@ func lowerIf(o *op) {
 	o.results(a)
 }
 
-// results makes values the outputs of the node, as many as it has.
+// results makes values the outputs of the node, as many as it has, but for those that
+// are none.
 func (o *op) results(list []graph.Value) {
 	if len(list) < len(o.proto.Output) {
 		o.failf("has %d outputs, and its body gives %d", len(o.proto.Output), len(list))
 	}
 	for i := range o.proto.Output {
-		o.result(i, list[i])
+		if list[i] != (graph.Value{}) {
+			o.result(i, list[i])
+		}
 	}
 }
 
@@ -234,13 +237,14 @@ func lowerLoop(o *op) {
 	}
 	list := slices.Clone(carried)
 	for i, s := range scans {
-		if len(s) == 0 {
-			if o.wanted(len(list)) {
-				o.failf("makes no trip, so its output %d is empty", len(carried)+i)
-			}
-			return
+		switch at := len(carried) + i; {
+		case len(s) > 0:
+			list = append(list, o.stacked(s, 0))
+		case o.wanted(at):
+			o.failf("makes no trip, so its output %d is empty", at)
+		default:
+			list = append(list, graph.Value{}) // which nothing reads
 		}
-		list = append(list, o.stacked(s, 0))
 	}
 	o.results(list)
 }

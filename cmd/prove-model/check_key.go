@@ -43,7 +43,7 @@ how close to the float model the quantised one is, which bench accuracy measures
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "fix", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
+	config.AddFlags(cmd.Flags(), "model", "output", "fix", "vk", "gpu", "gpu-threshold", "threads", "quiet", "json", "progress-json")
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 	if err != nil {
 		return err
 	}
-	return provemodel.CheckKey(ctx, cfg.Model, key, provemodel.Observe(ph), provemodel.On(dev), provemodel.Fix(fixed))
+	return provemodel.CheckKey(ctx, cfg.Model, key, provemodel.Observe(ph), provemodel.On(dev), provemodel.Fix(fixed), provemodel.ChooseOutputs(cfg.Output...))
 }
 
 func (c *checked) print(w io.Writer) {

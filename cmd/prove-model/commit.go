@@ -78,6 +78,9 @@ func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed,
 		return nil, err
 	}
 	defer j.Close()
+	if j.Notes != "" {
+		ph.Warn(j.Notes)
+	}
 	file, err := create(outputPath(cfg.VK, cfg.Model, ".vk"))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
 	"math"
 	"os"
 
@@ -22,6 +26,12 @@ func mkmodel(ts *testscript.TestScript, neg bool, args []string) {
 	case "plain":
 	case "other": // the same model but for one weight
 		g.Initializer[0].FloatData[5] = 0.75
+	case "pair": // of inputs, a and b, and of outputs: sum takes both, negative b alone
+		m.Graph = pairGraph()
+	case "picture": // x is one of 4 × 6 pixels, in three channels
+		g.Node = []*onnxpb.NodeProto{node("GlobalAveragePool", "mean", []string{"x"}, "y")}
+		g.Initializer, g.Input[0], g.Output[0] = nil, value("x", 1, 3, 4, 6), value("y", 1, 3, 1, 1)
+		g.Input[0].Type.GetTensorType().Shape.Dim[0].Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "batch"}
 	case "unsupported":
 		g.Node[1].OpType = "Frobnicate"
 		g.Node = append(g.Node, node("Unique", "second", []string{"y"}, "z"))
@@ -69,6 +79,36 @@ func smallModel() *onnxpb.ModelProto {
 			Output:      []*onnxpb.ValueInfoProto{value("y", 1, 3)},
 		},
 	}
+}
+
+func pairGraph() *onnxpb.GraphProto {
+	return &onnxpb.GraphProto{
+		Name:   "pair",
+		Node:   []*onnxpb.NodeProto{node("Add", "", []string{"a", "b"}, "sum"), node("Neg", "", []string{"b"}, "negative")},
+		Input:  []*onnxpb.ValueInfoProto{value("a", 1, 1), value("b", 1, 2)},
+		Output: []*onnxpb.ValueInfoProto{value("sum", 1, 2), value("negative", 1, 2)},
+	}
+}
+
+// mkpicture writes a picture whose left half is red and whose right half is blue.
+func mkpicture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: mkpicture FILE WIDTH HEIGHT")
+	}
+	w, h := number(ts, args[1]), number(ts, args[2])
+	m := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			c := color.RGBA{255, 0, 0, 255}
+			if 2*x >= w {
+				c = color.RGBA{0, 0, 255, 255}
+			}
+			m.SetRGBA(x, y, c)
+		}
+	}
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(errors.Join(png.Encode(f, m), f.Close()))
 }
 
 // largeModel is a product with width by width weights, enough work to interrupt.

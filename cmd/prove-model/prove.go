@@ -36,6 +36,7 @@ type proved struct {
 	PeakMemory int64      `json:"peak_memory_bytes"`
 	security
 	SelfChecked bool `json:"self_checked"`
+	Resumed     int  `json:"resumed,omitempty"` // parts that an interrupted run had left
 
 	strength provemodel.Strength
 }
@@ -64,6 +65,9 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 		return nil, err
 	}
 	defer j.Close()
+	if j.Notes != "" {
+		ph.Warn(j.Notes)
+	}
 	proofFile, err := create(outputPath(cfg.Proof, cfg.Model, ".proof"))
 	if err != nil {
 		return nil, err
@@ -135,7 +139,7 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
 		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
 		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(),
-		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck, strength: p.Strength,
+		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
 	}
 	if text != nil {
 		made.textOf = written(text, p.Outputs[0], float[0])
@@ -189,6 +193,9 @@ func (p *proved) print(w io.Writer) {
 	p.textOf.print(w)
 	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
+	if p.Resumed > 0 {
+		fmt.Fprintf(w, "resumed     with %d parts of the work that an interrupted run had done\n", p.Resumed)
+	}
 	fmt.Fprintf(w, "proof       %s, %s\n", ui.Printable(p.Proof), ui.Bytes(p.ProofBytes))
 	fmt.Fprintf(w, "key         %s, %s\n", ui.Printable(p.VK), ui.Bytes(p.KeyBytes))
 	if p.Ranges != "" {

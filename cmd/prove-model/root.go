@@ -15,7 +15,7 @@ import (
 // modelFlags are the settings that a model's key depends on, and those of
 // making it.
 var modelFlags = []string{
-	"model", "input", "prompt", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "headroom", "soundness", "security-bits", "grind-bits",
+	"model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "headroom", "soundness", "security-bits", "grind-bits",
 	"chunk-budget-gb", "gpu", "gpu-threshold", "multi-gpu", "threads", "seed",
 }
 
@@ -68,7 +68,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "max-error", "no-cache", "cache-dir", "no-self-check", "report", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})

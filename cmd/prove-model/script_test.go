@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 //	pinned NAME FILE      sets a variable to the commitment that a command printed
 //	schema NAME FILE      holds JSON against a schema in docs, see schema_test.go
 //	mkmodel KIND FILE     writes a small ONNX model, see models_test.go
+//	mkpicture FILE W H    writes a picture, likewise
 //
 // $DIGITS, the folder of the bundled model, $MODELS, that of tiny models in the
 // Hugging Face layout, and $SCRIPTS.
@@ -51,12 +52,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":   exits,
-			"flip":    flip,
-			"cut":     cut,
-			"mkmodel": mkmodel,
-			"pinned":  pinned,
-			"schema":  schema,
+			"exits":     exits,
+			"flip":      flip,
+			"cut":       cut,
+			"mkmodel":   mkmodel,
+			"mkpicture": mkpicture,
+			"pinned":    pinned,
+			"schema":    schema,
 		},
 		RequireExplicitExec: true,
 	})

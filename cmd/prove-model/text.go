@@ -100,6 +100,8 @@ type proven struct {
 	Prompt       string `json:"prompt,omitempty"` // with a tokenizer
 	Text         string `json:"text,omitempty"`   // likewise
 	Verdict      string `json:"verdict,omitempty"`
+
+	hidden []int // tokens of the prompt that are not in its text
 }
 
 // readText reads the tokens of a statement, and holds them against the text that the
@@ -129,7 +131,7 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	if t == nil {
 		return p, nil
 	}
-	p.Prompt, p.Text = t.Decode(p.PromptTokens), t.After(p.PromptTokens, p.Tokens)
+	p.Prompt, p.Text, p.hidden = t.Decode(p.PromptTokens), t.After(p.PromptTokens, p.Tokens), t.Hidden(p.PromptTokens)
 	if cfg.Prompt != "" {
 		want, err := job.Encode(cfg, t)
 		if err != nil {
@@ -151,6 +153,9 @@ func (p *proven) print(w io.Writer) {
 	}
 	if p.Prompt != "" {
 		fmt.Fprintf(w, "prompt      %s\n", ui.Printable(p.Prompt))
+		if n := len(p.hidden); n > 0 {
+			fmt.Fprintf(w, "not shown   %d of its %d tokens, special ones or unknown: %s\n", n, len(p.PromptTokens), ids(p.hidden))
+		}
 	} else {
 		fmt.Fprintf(w, "prompt      %d tokens: %s\n", len(p.PromptTokens), ids(p.PromptTokens))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
@@ -34,6 +35,9 @@ That the integers of the model are never so large that they wrap rests on who
 issued the key, unless --cert gives a certificate (commit --certify).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notEmpty(cmd.Flags()); err != nil {
+				return err
+			}
 			cfg, err := load(cmd)
 			if err != nil {
 				return err
@@ -49,11 +53,22 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
-	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about: JSON, .npy, .npz or .pb"
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
+	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
 	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
+}
+
+// notEmpty refuses flags of what the proof must be about that are given without a
+// value: a script whose variable is empty would have compared nothing.
+func notEmpty(flags *pflag.FlagSet) error {
+	for _, name := range []string{"input", "cert", "commitment", "prompt", "text", "tokenizer"} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			return job.WithHint(fmt.Errorf("--%s is empty, so nothing would be compared", name), "leave it out if that is what is meant")
+		}
+	}
+	return nil
 }
 
 // verified is the result of verifying.
@@ -90,8 +105,8 @@ func verify(cfg *config.Config) (*verified, error) {
 		}
 		opts = append(opts, provemodel.Pin(c))
 	}
-	if cfg.Input != "" {
-		input, err := provemodel.ReadArrays(cfg.Input)
+	if len(cfg.Input) > 0 {
+		input, err := job.Read(cfg, cfg.Input)
 		if err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
@@ -153,7 +168,7 @@ func reason(cfg *config.Config, err error) string {
 	case errors.As(err, &weak):
 		return fmt.Sprintf("%s; --min-bits %d accepts it", why, weak.Accepts())
 	case errors.Is(err, provemodel.ErrOtherInput):
-		return fmt.Sprintf("input %s: %s", cfg.Input, why)
+		return fmt.Sprintf("input %s: %s", strings.Join(cfg.Input, ", "), why)
 	}
 	return why
 }

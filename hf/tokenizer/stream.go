@@ -1,16 +1,16 @@
 package tokenizer
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-// After returns the text of tokens that follow others: what they add to its text.
+// After returns the text of tokens that follow others: what they add to its text. It
+// takes time in proportion to their number, which a stream does not.
 func (t *Tokenizer) After(before, tokens []int) string {
 	s := t.Stream(before)
-	var b strings.Builder
-	for _, id := range tokens {
-		b.WriteString(s.Next(id))
-	}
-	b.WriteString(s.Rest())
-	return b.String()
+	s.ids = append(s.ids, tokens...)
+	return s.Rest()
 }
 
 // A Stream decodes tokens as they come.
@@ -47,6 +47,9 @@ func (s *Stream) add(all string) string {
 		n := 0
 		for n < min(len(all), len(s.written)) && all[n] == s.written[n] {
 			n++
+		}
+		for n < len(all) && !utf8.RuneStart(all[n]) {
+			n--
 		}
 		rest = all[n:]
 	}

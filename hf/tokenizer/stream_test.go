@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 // bytesOnly is a byte-level tokenizer in which every byte of the text is a token.
@@ -62,5 +63,30 @@ func TestStream(t *testing.T) {
 	}
 	if rest := s.Rest(); rest != "\uFFFD" {
 		t.Errorf("%q", rest)
+	}
+}
+
+// After reads long texts, whose length others choose, in time in proportion to it.
+func TestAfterManyTokens(t *testing.T) {
+	text := strings.Repeat("naïve 😀 ", 1<<13)
+	tok, ids := bytesOnly(t, text)
+	start := time.Now()
+	if got := tok.After(ids[:1], ids[1:]); got != text[1:] {
+		t.Errorf("a text of %d bytes, not %d", len(got), len(text)-1)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("%d tokens took %v", len(ids), d)
+	}
+}
+
+// What follows a part of a character begins with that character, whatever bytes it
+// shares with what stands for the part.
+func TestAfterPartOfCharacter(t *testing.T) {
+	const text = "aﾟb" // its bytes begin as those of U+FFFD do
+	tok, ids := bytesOnly(t, text)
+	for from, want := range []string{"aﾟb", "ﾟb", "ﾟb", "ﾟb", "b", ""} {
+		if got := tok.After(ids[:from], ids[from:]); got != want {
+			t.Errorf("after %d: %q, not %q", from, got, want)
+		}
 	}
 }

@@ -102,10 +102,7 @@ func (t *Tokenizer) normalised(text string) string {
 func (t *Tokenizer) Decode(ids []int) string {
 	var tokens []string
 	for _, id := range ids {
-		if t.added.special(id) {
-			continue
-		}
-		if s, ok := t.Token(id); ok {
+		if s, ok := t.shown(id); ok {
 			tokens = append(tokens, s)
 		}
 	}
@@ -116,6 +113,22 @@ func (t *Tokenizer) Decode(ids []int) string {
 		tokens = f(tokens)
 	}
 	return strings.Join(tokens, "")
+}
+
+// Hidden returns those of ids that Decode leaves out, in their order.
+func (t *Tokenizer) Hidden(ids []int) []int {
+	return slices.DeleteFunc(slices.Clone(ids), func(id int) bool {
+		_, ok := t.shown(id)
+		return ok
+	})
+}
+
+// shown returns the token of an id, and whether it is part of a decoded text.
+func (t *Tokenizer) shown(id int) (string, bool) {
+	if t.added.special(id) {
+		return "", false
+	}
+	return t.Token(id)
 }
 
 // Token returns the token of an id as the vocabulary has it, and whether there is

@@ -1,5 +1,7 @@
 // Package atomicfile writes files that appear under their name whole or not at
-// all: into a temporary file of the same folder, renamed when complete.
+// all: into a temporary file of the same folder, renamed when complete. Where the
+// system has them, that file has no name until then, so that a process that is
+// killed leaves nothing; elsewhere what it left is removed by a later one.
 package atomicfile
 
 import (
@@ -9,17 +11,28 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // TempSuffix ends the names of temporary files.
 const TempSuffix = ".partial"
 
+// staleAfter is the time since the last write from which a temporary file is left
+// over from a process that was killed, not one being written.
+const staleAfter = 24 * time.Hour
+
+// randomLen is the length of rand.Text.
+const randomLen = 26
+
 // File is a file being written. Every File must end with Commit or Abort;
 // deferring Abort is right, as it does nothing after Commit.
 type File struct {
 	*os.File
-	path string
-	done bool
+	path    string
+	temp    string // where the file is until Commit renames it
+	unnamed bool   // it is not there yet
+	done    bool
 }
 
 // Create starts a file that Commit will put at path, in place of a regular
@@ -45,13 +58,36 @@ func Create(path string) (*File, error) {
 		return nil, err
 	}
 	dir, base := filepath.Split(target)
-	temp := filepath.Join(dir, "."+base+"."+rand.Text()+TempSuffix)
+	prefix := "." + base + "."
+	removeStale(dir, prefix)
+	temp := filepath.Join(dir, prefix+rand.Text()+TempSuffix)
+	if f := createUnnamed(filepath.Clean(dir), temp, mode); f != nil {
+		return &File{File: f, path: target, temp: temp, unnamed: true}, nil
+	}
 	// Not os.CreateTemp, which would make it readable by the owner alone.
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, path: target}, nil
+	return &File{File: f, path: target, temp: temp}, nil
+}
+
+// removeStale removes temporary files for one target that nobody writes any more. A
+// folder that cannot be read is left alone: what is wrong with it shows soon enough.
+func removeStale(dir, prefix string) {
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if len(name) != len(prefix)+randomLen+len(TempSuffix) || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, TempSuffix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
+			_ = os.Remove(filepath.Join(dir, name))
+		}
+	}
 }
 
 // Commit flushes the file to disk and puts it at its path. On an error nothing
@@ -62,14 +98,20 @@ func (f *File) Commit() error {
 	}
 	f.done = true
 	err := f.Sync()
+	if err == nil && f.unnamed {
+		// Only a name of its own can be given to it: none that is taken.
+		if err = link(f.File, f.temp); err == nil {
+			f.unnamed = false
+		}
+	}
 	if e := f.Close(); err == nil {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), f.path)
+		err = os.Rename(f.temp, f.path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, f.remove())
 	}
 	return nil
 }
@@ -80,7 +122,15 @@ func (f *File) Abort() error {
 		return nil
 	}
 	f.done = true
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return errors.Join(f.Close(), f.remove())
+}
+
+// remove removes the temporary file if it has a name.
+func (f *File) remove() error {
+	if f.unnamed {
+		return nil
+	}
+	return os.Remove(f.temp)
 }
 
 // WriteFile puts data at path.

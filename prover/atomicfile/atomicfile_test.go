@@ -1,12 +1,15 @@
 package atomicfile
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 )
 
 func names(t *testing.T, dir string) (list []string) {
@@ -89,6 +92,67 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	if got := names(t, dir); len(got) != 0 {
 		t.Errorf("left over: %v", got)
+	}
+}
+
+// Before Commit there is nothing to leave, on systems that have files without names.
+func TestUnnamed(t *testing.T) {
+	dir := t.TempDir()
+	probe := createUnnamed(dir, "probe", 0o666)
+	if probe == nil {
+		t.Skip("no files without names here")
+	}
+	probe.Close()
+	f, err := Create(filepath.Join(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("content"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, dir); len(got) != 0 {
+		t.Errorf("there before Commit: %v", got)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, filepath.Join(dir, "a")); got != "content" {
+		t.Errorf("%q", got)
+	}
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("left over: %v", got)
+	}
+}
+
+// What a killed process has left goes, what another one writes stays, and what looks
+// like neither.
+func TestStale(t *testing.T) {
+	dir := t.TempDir()
+	touch := func(name string, age time.Duration) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(-age)
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const old = 2 * staleAfter
+	touch(".a."+rand.Text()+TempSuffix, old)
+	stay := []string{".a." + rand.Text() + TempSuffix, ".b." + rand.Text() + TempSuffix, ".a.notes" + TempSuffix, "a." + rand.Text() + TempSuffix}
+	touch(stay[0], 0)
+	for _, name := range stay[1:] {
+		touch(name, old)
+	}
+	if err := WriteFile(filepath.Join(dir, "a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := append(stay, "a")
+	slices.Sort(want)
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("%v are there, want %v", got, want)
 	}
 }
 

@@ -81,6 +81,20 @@ type Backend interface {
 	Close()
 }
 
+// Laned is a Backend that several goroutines can use, each a lane of it.
+type Laned interface {
+	Backend
+	// Lane returns a backend for lane n of the machine, from 0 on, over the same
+	// witness. What it makes is its own; it is closed before this one is.
+	Lane(n int) (Backend, error)
+}
+
+// Measured is a Backend that knows what memory it took.
+type Measured interface {
+	// Peak returns the most bytes of a device that it has taken at once for itself.
+	Peak() int64
+}
+
 // Commitment is what one tree commits to: rows of stacks of tensors, in the groups
 // of a layout, group i being part of Parts[i].
 type Commitment struct {

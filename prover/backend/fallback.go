@@ -17,7 +17,7 @@ const DefaultThreshold = 1 << 14
 
 // Fallback runs large steps on a device and the others on the CPU. When the
 // device fails, the pass in hand is done on the CPU, after those that led to it
-// ([replayed]), and so is everything later. Passes return the same numbers
+// ([replayed]), and so is everything later, unless only memory was short (Policy). Passes return the same numbers
 // wherever they run, so nothing above notices. It is for one goroutine.
 type Fallback struct {
 	graph       *model.Graph
@@ -30,12 +30,15 @@ type Fallback struct {
 type Policy struct {
 	// Threshold is the least size of a step that goes to the device.
 	Threshold int
-	// Warn is told the device's error, once. Without it the error is returned, and
+	// Warn is told the error with which the device is given up. Without it the error is returned, and
 	// nothing is done again.
 	Warn func(error)
+	// Passes, if set, says that the device is as good as before after an error, so that
+	// only the pass in hand, and what it goes on with, is the CPU's. Warn is told of it.
+	Passes func(error) bool
 }
 
-var _ Backend = (*Fallback)(nil)
+var _ Laned = (*Fallback)(nil)
 
 // NewFallback returns a backend that uses both of two backends over one witness
 // of g.
@@ -43,10 +46,33 @@ func NewFallback(g *model.Graph, device, cpu Backend, p Policy) *Fallback {
 	return &Fallback{graph: g, device: device, cpu: cpu, policy: p}
 }
 
+// Lane implements Laned, over a device and a CPU that do. The lane returns the errors
+// of its device: what runs on a lane is run again elsewhere as a whole.
+func (b *Fallback) Lane(n int) (Backend, error) {
+	device, err := b.device.(Laned).Lane(n)
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := b.cpu.(Laned).Lane(n)
+	if err != nil {
+		device.Close()
+		return nil, err
+	}
+	return NewFallback(b.graph, device, cpu, Policy{Threshold: b.policy.Threshold}), nil
+}
+
+// Peak implements Measured for the device, if that does.
+func (b *Fallback) Peak() int64 {
+	if m, ok := b.device.(Measured); ok {
+		return m.Peak()
+	}
+	return 0
+}
+
 // worth says whether a step over n entries goes to the device.
 func (b *Fallback) worth(n int) bool { return !b.lost && n >= b.policy.Threshold }
 
-// lose gives the device up after an error of its, or returns why not.
+// lose gives the device up after an error of its, or this pass on it, or returns why not.
 func (b *Fallback) lose(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -55,7 +81,7 @@ func (b *Fallback) lose(ctx context.Context, err error) error {
 		return fmt.Errorf("device: %w", err)
 	}
 	if !b.lost {
-		b.lost = true
+		b.lost = b.policy.Passes == nil || !b.policy.Passes(err)
 		b.policy.Warn(err)
 	}
 	return nil

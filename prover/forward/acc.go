@@ -8,7 +8,8 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// accumulate computes a step's accumulator and checks it against the bound.
+// accumulate computes a step's accumulator and checks it against the bound. It is
+// valid until the next step's.
 func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	acc := e.linear(s)
 	for i := range s.Acc.Products {
@@ -18,13 +19,16 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	return acc, checkBound(acc)
 }
 
-// linear computes the accumulator without its products.
+// linear computes the accumulator without its products. It is valid until the next
+// step's.
 func (e *executor) linear(s *model.Step) []int64 {
-	acc := make([]int64, model.Size(s.Shape))
-	if s.Acc.Const != 0 {
-		for i := range acc {
-			acc[i] = s.Acc.Const
-		}
+	n := model.Size(s.Shape)
+	if cap(e.acc) < n {
+		e.acc = make([]int64, n)
+	}
+	acc := e.acc[:n]
+	for i := range acc {
+		acc[i] = s.Acc.Const
 	}
 	for i := range s.Acc.Linear {
 		l := &s.Acc.Linear[i]

@@ -156,6 +156,7 @@ type executor struct {
 	lastUse map[model.TensorID]int
 	cache   map[model.TensorID]ints.Ints
 	columns map[model.TensorID][]int32 // of tables, widened
+	acc     []int64                    // room for a step's accumulator
 }
 
 // lastUses gives the last step that reads each virtual tensor: itself, or as a part of

@@ -175,3 +175,10 @@ func (s *sum) fold(r field.QM31) {
 		p.a, p.b = p.a[:h], p.b[:h]
 	}
 }
+
+// Sizes returns how a step of a shape is split: rows and columns, and the parts that the
+// columns are cut into.
+func Sizes(shape []int) (rows, columns, parts int) {
+	r, c := split(shape)
+	return model.Size(r), model.Size(c), len(model.Cut(c))
+}

@@ -132,7 +132,7 @@ func TestTree(t *testing.T) {
 			num[i], den[i] = randomM31(rng), randomQM31(rng)
 			want = want.Add(den[i].Inv().MulM31(num[i]))
 		}
-		tr := newTree(leaves{num: num, den: den, vars: NumVars(n)})
+		tr := newTree(nil, leaves{num: num, den: den, vars: NumVars(n)})
 		if got := tr.num[1].Mul(tr.den[1].Inv()); got != want {
 			t.Errorf("%d fractions add up to %v, want %v", n, got, want)
 		}
@@ -201,7 +201,7 @@ func TestForgedTop(t *testing.T) {
 			num[i], den[i] = randomM31(rng), randomQM31(rng)
 		}
 		w := transcript.NewWriter(sponge(num, den))
-		tr := newTree(leaves{num: num, den: append([]field.QM31(nil), den...), vars: NumVars(n)})
+		tr := newTree(nil, leaves{num: num, den: append([]field.QM31(nil), den...), vars: NumVars(n)})
 		f := tr.top()
 		f.N1 = f.N0.Mul(f.D1).Mul(f.D0.Inv()).Neg()
 		if sum, _ := f.sum(); !sum.IsZero() {

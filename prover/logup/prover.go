@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -22,11 +23,15 @@ func NumVars(n int) int {
 // memory; 0/1 fills them up to a power of two. It keeps both and overwrites den,
 // and takes 32 bytes a fraction on top of them. Slices of different lengths are a
 // programmer's error and panic.
-func NewTree(num []field.M31, den []field.QM31) Tree {
+func NewTree(num []field.M31, den []field.QM31) Tree { return NewTreeIn(nil, num, den) }
+
+// NewTreeIn is NewTree with the tables in an arena, and perhaps the fractions as well,
+// which get all of them back when the tree is closed.
+func NewTreeIn(a *arena.Arena, num []field.M31, den []field.QM31) Tree {
 	if len(num) != len(den) {
 		panic(fmt.Sprintf("logup: %d numerators and %d denominators", len(num), len(den)))
 	}
-	return newTree(leaves{num: num, den: den, vars: NumVars(len(num))})
+	return newTree(a, leaves{num: num, den: den, vars: NumVars(len(num))})
 }
 
 // A Tree is the passes over the tree of sums over some leaves, wherever it is:

@@ -3,6 +3,7 @@ package logup
 import (
 	"context"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -59,14 +60,15 @@ type tree struct {
 	leaves   leaves
 	num, den []field.QM31
 	layer    *Layer // the one being proved
+	arena    *arena.Arena
 }
 
 // newTree adds up the fractions, layer by layer.
-func newTree(l leaves) *tree {
+func newTree(a *arena.Arena, l leaves) *tree {
 	if l.vars == 0 {
-		return &tree{leaves: l}
+		return &tree{leaves: l, arena: a}
 	}
-	t := &tree{leaves: l, num: make([]field.QM31, 1<<l.vars), den: make([]field.QM31, 1<<l.vars)}
+	t := &tree{leaves: l, num: arena.Make[field.QM31](a, 1<<l.vars), den: arena.Make[field.QM31](a, 1<<l.vars), arena: a}
 	h := 1 << (l.vars - 1)
 	num, den := t.num[h:], t.den[h:]
 	parallel.For(h, entriesPerTask, func(lo, hi int) {
@@ -142,5 +144,11 @@ func (t *tree) End(ctx context.Context, r field.QM31) (Fractions, error) {
 	return t.layer.End(r), nil
 }
 
-// Close implements Tree: there is nothing to give back.
-func (t *tree) Close() {}
+// Close implements Tree.
+func (t *tree) Close() {
+	arena.Free(t.arena, t.leaves.num)
+	arena.Free(t.arena, t.leaves.den)
+	arena.Free(t.arena, t.num)
+	arena.Free(t.arena, t.den)
+	*t = tree{}
+}

@@ -30,12 +30,11 @@ type Stack struct {
 
 // NewStack lays out the given tensors of g.
 func NewStack(g *Graph, ids []TensorID) *Stack {
-	s := &Stack{ByTensor: make(map[TensorID][]int, len(ids))}
 	n := 0
 	for _, id := range ids {
 		n += Blocks(g.Tensors[id].Shape)
 	}
-	s.Blocks = make([]Block, 0, n)
+	s := &Stack{Blocks: make([]Block, 0, n), ByTensor: make(map[TensorID][]int, len(ids))}
 	for _, id := range ids {
 		for _, parts := range Cut(g.Tensors[id].Shape) {
 			s.Blocks = append(s.Blocks, Block{Tensor: id, Parts: parts, Bits: PartBits(parts)})
@@ -83,23 +82,35 @@ func Blocks(shape []int) int {
 // dimension, largest first, and the blocks in the order of their parts, those of the
 // last axis changing fastest.
 func Cut(shape []int) [][]Part {
-	n, rank := 1, len(shape)
-	axes := make([][]Part, rank)
-	for a, d := range shape {
-		axes[a] = axisParts(d)
-		n *= len(axes[a])
-	}
+	n, rank := Blocks(shape), len(shape)
 	blocks, all := make([][]Part, n), make([]Part, n*rank)
 	for i := range blocks {
 		b := all[i*rank : (i+1)*rank : (i+1)*rank]
-		for a, rest := rank-1, i; a >= 0; a-- {
-			b[a] = axes[a][rest%len(axes[a])]
-			rest /= len(axes[a])
-		}
 		blocks[i] = b
+		if i == 0 {
+			for a, d := range shape {
+				b[a] = partAt(d, 0)
+			}
+			continue
+		}
+		// The block after the one before: the last axis that has a further part goes
+		// on, and those behind it begin anew.
+		copy(b, blocks[i-1])
+		for a := rank - 1; a >= 0; a-- {
+			end := b[a].Start + 1<<b[a].Bits
+			if end < shape[a] {
+				b[a] = partAt(shape[a], end)
+				break
+			}
+			b[a] = partAt(shape[a], 0)
+		}
 	}
 	return blocks
 }
+
+// partAt returns the part of [0, d) that begins at start, where the part before it
+// ends.
+func partAt(d, start int) Part { return Part{start, bits.Len(uint(d-start)) - 1} }
 
 // PartBits returns n for a block of 2^n entries.
 func PartBits(parts []Part) int {
@@ -108,19 +119,6 @@ func PartBits(parts []Part) int {
 		n += p.Bits
 	}
 	return n
-}
-
-// axisParts cuts [0, d) into its powers of two, largest first.
-func axisParts(d int) []Part {
-	parts := make([]Part, 0, bits.OnesCount(uint(max(d, 0))))
-	start := 0
-	for d > 0 {
-		b := bits.Len(uint(d)) - 1
-		parts = append(parts, Part{start, b})
-		start += 1 << b
-		d -= 1 << b
-	}
-	return parts
 }
 
 // Fill writes entries [offset, offset+len(dst)) of the stack, zero beyond its

@@ -48,6 +48,7 @@ func (p *Plan) termsOf(c *Claim, power field.QM31) []whir.Term {
 	parts := poly.SplitAxes(p.Graph.Tensors[c.Tensor].Shape, c.Point)
 	blocks := at.stack.ByTensor[c.Tensor]
 	terms := make([]whir.Term, 0, len(blocks))
+	room := make([]field.QM31, 0, len(blocks)*len(c.Point)) // for the points of the blocks
 	// Of the parts of an axis, the weight that the last blocks had: neighbours share most.
 	type weight struct {
 		of     model.Part
@@ -57,7 +58,8 @@ func (p *Plan) termsOf(c *Claim, power field.QM31) []whir.Term {
 	last := make([]weight, len(parts))
 	for _, i := range blocks {
 		b := &at.stack.Blocks[i]
-		t := whir.Term{Coef: power, Tree: at.tree, Offset: at.first + b.Offset, Point: make([]field.QM31, 0, b.Bits)}
+		t := whir.Term{Coef: power, Tree: at.tree, Offset: at.first + b.Offset, Point: room[:0:b.Bits]}
+		room = room[b.Bits:b.Bits:cap(room)]
 		for a, part := range b.Parts {
 			high := parts[a][:len(parts[a])-part.Bits]
 			if w := &last[a]; !w.filled || w.of != part {

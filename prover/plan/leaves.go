@@ -11,21 +11,23 @@ import (
 // nothing is padded.
 func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {
 	var l backend.Leaves
+	count := len(mults) // of blocks
 	for _, i := range steps {
 		st := &g.Steps[i]
 		if st.Kind != model.StepLookup {
 			continue
 		}
-		s := backend.LeafStep{Step: i, Table: st.Table}
+		s := backend.LeafStep{Step: i, Table: st.Table, Blocks: make([]backend.LeafBlock, 0, model.Blocks(st.Shape))}
 		for _, parts := range model.Cut(st.Shape) {
 			s.Blocks = append(s.Blocks, backend.LeafBlock{Parts: parts, Bits: model.PartBits(parts)})
 		}
+		count += len(s.Blocks)
 		l.Steps = append(l.Steps, s)
 	}
 	for _, m := range mults {
 		l.Tables = append(l.Tables, backend.LeafTable{Table: m.Table, Mult: m.Tensor, Block: backend.LeafBlock{Bits: g.Tables[m.Table].Bits}})
 	}
-	var blocks []*backend.LeafBlock
+	blocks := make([]*backend.LeafBlock, 0, count)
 	for i := range l.Steps {
 		for k := range l.Steps[i].Blocks {
 			blocks = append(blocks, &l.Steps[i].Blocks[k])

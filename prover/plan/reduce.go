@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"hash/maphash"
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/join"
@@ -15,28 +18,32 @@ type reducer struct {
 	p    *Plan
 	f    *Fork
 	cost *cost
-	// seen maps tensors at points to the values that they have there already.
-	seen     map[string]Value
-	key      []byte // room for a key of seen
-	elements int64  // of K, sent so far
+	// seen maps hashes of tensors at points to the values that they have there
+	// already; where a hash is taken, the next one that is free stands for it.
+	seen     map[uint64]Value
+	seed     maphash.Seed
+	key      []byte  // room for what is hashed
+	lists    []Point // of challenges, by number, as long as known
+	elements int64   // of K, sent so far
 }
 
 // elementBytes is the length of an element of K in a stream.
 const elementBytes = 4 * transcript.LimbBytes
 
 func newReducer(p *Plan, chunk int) *reducer {
-	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: &p.cost, seen: map[string]Value{}}
+	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: &p.cost, seen: map[uint64]Value{}, seed: maphash.MakeSeed()}
 }
 
-// nodesAStep is how many values a step or table comes down to at least.
-const nodesAStep = 2
+// nodesAStep is how many values a step comes down to, roughly; a table is two.
+const nodesAStep = 5
 
 // chunk lays out the reduction of a chunk's steps, those with the given indexes,
 // and of its multiplicities.
 func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
-	f.Nodes = make([]Node, 0, nodesAStep*(len(steps)+len(mults)))
+	f.Nodes = make([]Node, 0, nodesAStep*len(steps)+2*len(mults))
+	f.Sums = make([]Sum, 0, len(steps))
 	if f.Leaves = NewLeaves(g, steps, mults); f.Leaves.Size > 0 {
 		r.lookUps()
 	}
@@ -49,7 +56,7 @@ func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
 	}
 	for _, i := range steps {
 		if s := &g.Steps[i]; any && isEquation(s) {
-			at := challenges(EquationPoint, f.Tau, model.Vars(s.Shape))
+			at := r.challenges(EquationPoint, f.Tau, model.Vars(s.Shape))
 			e := Equation{Step: i, Left: r.acc(&s.Acc, s.Shape, at), Right: None}
 			if s.Kind == model.StepExact {
 				e.Right = r.eval(s.Out, at)
@@ -71,7 +78,7 @@ func (r *reducer) outputs() (*Fork, error) {
 	}
 	for _, id := range g.Outputs {
 		shape := g.Tensors[id].Shape
-		at := challenges(EquationPoint, f.Tau, model.Vars(shape))
+		at := r.challenges(EquationPoint, f.Tau, model.Vars(shape))
 		f.Equations = append(f.Equations, Equation{Step: -1, Left: r.eval(id, at), Right: None})
 		r.cost.public(shape)
 	}
@@ -96,13 +103,13 @@ func (r *reducer) lookUps() {
 		s := &f.Leaves.Steps[i]
 		r.cost.work(workBlock * uint64(len(s.Blocks)))
 		if !s.IsCut() {
-			f.Steps[i] = r.stepRow(s, challenges(LookUpPoint, vars, s.Blocks[0].Bits))
+			f.Steps[i] = r.stepRow(s, r.challenges(LookUpPoint, vars, s.Blocks[0].Bits))
 		}
 	}
 	for i := range f.Leaves.Tables {
 		b := &f.Leaves.Tables[i]
 		t := &g.Tables[b.Table]
-		at := challenges(LookUpPoint, vars, b.Block.Bits)
+		at := r.challenges(LookUpPoint, vars, b.Block.Bits)
 		r.cost.work(workBlock + uint64(len(t.Pieces)*(t.Bits+1))*workPieceBit)
 		row := Row{Num: r.eval(b.Mult, at), Acc: None, Out: None, Lo: None}
 		if t.Kind == model.TableFunc {
@@ -117,7 +124,7 @@ func (r *reducer) lookUps() {
 	r.cost.work(workRound * uint64(f.JoinVars))
 	for i := range f.Leaves.Steps {
 		if s := &f.Leaves.Steps[i]; s.IsCut() {
-			f.Steps[i] = r.stepRow(s, challenges(JoinPoint, f.JoinVars, model.Vars(g.Steps[s.Step].Shape)))
+			f.Steps[i] = r.stepRow(s, r.challenges(JoinPoint, f.JoinVars, model.Vars(g.Steps[s.Step].Shape)))
 		}
 	}
 }
@@ -148,15 +155,38 @@ func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
 
 // known returns the value that a tensor has at a point, if it has one already.
 func (r *reducer) known(id model.TensorID, at Point) (Value, bool) {
-	r.key = appendKey(r.key[:0], id, at)
-	v, ok := r.seen[string(r.key)]
+	v, ok := r.seen[r.place(id, at)]
 	return v, ok
 }
 
-// note remembers a value that known did not know.
-func (r *reducer) note(id model.TensorID, at Point, v Value) {
+// note remembers the node that is the value of its tensor at its point, which known
+// did not know.
+func (r *reducer) note(v Value) {
+	n := &r.f.Nodes[v]
+	r.seen[r.place(n.Tensor, n.At)] = v
+}
+
+// place returns where in seen a tensor at a point is, or would be.
+func (r *reducer) place(id model.TensorID, at Point) uint64 {
 	r.key = appendKey(r.key[:0], id, at)
-	r.seen[string(r.key)] = v
+	for h := maphash.Bytes(r.seed, r.key); ; h++ {
+		v, ok := r.seen[h]
+		if !ok || r.f.Nodes[v].Tensor == id && slices.Equal(r.f.Nodes[v].At, at) {
+			return h
+		}
+	}
+}
+
+// challenges returns the last n names of a list of length of. A list has one length
+// in a fork.
+func (r *reducer) challenges(list, of, n int) Point {
+	for len(r.lists) <= list {
+		r.lists = append(r.lists, nil)
+	}
+	if len(r.lists[list]) != of {
+		r.lists[list] = challenges(list, of, of)
+	}
+	return r.lists[list][of-n : of : of]
 }
 
 func (r *reducer) add(n Node) Value {
@@ -190,7 +220,7 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 		r.elements++
 	}
 	v := r.add(n)
-	r.note(id, at, v)
+	r.note(v)
 	if n.Kind == Sent {
 		r.claim(v)
 	}
@@ -267,7 +297,7 @@ func (r *reducer) end(o *Operand, kept Point) Point {
 		v := model.Log2Ceil(shape[a])
 		parts[a], kept = kept[:v], kept[v:]
 	}
-	var at Point
+	at := make(Point, 0, model.Vars(shape))
 	for _, part := range parts {
 		at = append(at, part...)
 	}
@@ -295,7 +325,7 @@ func (r *reducer) batches() {
 		list := FirstBatch + len(f.Batches)
 		for i := b.From; i < b.To; i++ {
 			s := &f.Sums[i]
-			kept := challenges(list, b.Rounds, s.Vars)
+			kept := r.challenges(list, b.Rounds, s.Vars)
 			s.A.End = r.end(&s.A, kept)
 			if s.View == nil {
 				s.B.End = r.end(&s.B, kept)
@@ -323,7 +353,7 @@ func (r *reducer) bind(b *Batch, sum int, isB bool) {
 	kind := r.p.Graph.Tensors[o.Tensor].Kind
 	if _, ok := r.known(o.Tensor, o.End); !ok && (kind == model.Fixed || kind == model.Witness) {
 		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: sum, IsB: isB})
-		r.note(o.Tensor, o.End, v)
+		r.note(v)
 		r.claim(v)
 		return
 	}

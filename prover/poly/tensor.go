@@ -91,18 +91,28 @@ const shortRow = 16
 // PadTable spreads a dense table to the cube in which every axis is padded to
 // a power of two. It returns t itself if nothing needs to move.
 func PadTable(t []field.QM31, shape []int) []field.QM31 {
-	vars, contiguous := 0, true
-	for j, d := range shape {
+	vars := 0
+	for _, d := range shape {
 		vars += axisVars(d)
-		contiguous = contiguous && (j == 0 || d&(d-1) == 0)
 	}
 	if len(t) == 1<<vars {
 		return t
 	}
 	out := make([]field.QM31, 1<<vars)
+	PadInto(out, t, shape)
+	return out
+}
+
+// PadInto sets the entries of the table out that PadTable would give those of t; out
+// is zero elsewhere.
+func PadInto(out, t []field.QM31, shape []int) {
+	contiguous := true
+	for j, d := range shape {
+		contiguous = contiguous && (j == 0 || d&(d-1) == 0)
+	}
 	if contiguous {
 		copy(out, t)
-		return out
+		return
 	}
 	for i, v := range t {
 		at, shift, rest := 0, 0, i
@@ -113,7 +123,6 @@ func PadTable(t []field.QM31, shape []int) []field.QM31 {
 		}
 		out[at] = v
 	}
-	return out
 }
 
 // EvalTensor returns the MLE of a dense tensor at a point. len(v) is the

@@ -17,7 +17,7 @@ func permuteBlockGeneric(b *block) {
 		for i := range s {
 			s[i] = b[i][k]
 		}
-		Permute(&s)
+		permuteGeneric(&s)
 		for i := range s {
 			b[i][k] = s[i]
 		}

@@ -45,12 +45,21 @@ func (b *block) permute() {
 	}
 }
 
+// permute permutes the state, if there is assembly for one alone.
+func (s *State) permute() bool {
+	if level != simd.AVX512 {
+		return false
+	}
+	permuteStateAVX512((*uint32)(&s[0]), &kernelConstants[0])
+	return true
+}
+
 // worthBlock is the least number of states for which permuting a whole block
 // is quicker than one at a time.
 func worthBlock() int {
 	switch level {
 	case simd.AVX512:
-		return 2
+		return 5
 	case simd.AVX2:
 		return 4
 	}

@@ -5,6 +5,9 @@ package poseidon2
 // permute permutes every state of the block.
 func (b *block) permute() { permuteBlockGeneric(b) }
 
+// There is no assembly for one state either.
+func (s *State) permute() bool { return false }
+
 // worthBlock is more states than there are in a block: without assembly each
 // is permuted where it is.
 func worthBlock() int { return lanes + 1 }

@@ -3,7 +3,7 @@
 // proof system hashes with it: the two-to-one compression of Merkle trees and
 // the sponges of their leaves (docs/protocol.md, "Hash and transcript").
 //
-// Permute is the plain version for one state. PermuteMany, CompressMany,
+// Permute takes one state; it has an AVX-512 version. PermuteMany, CompressMany,
 // ColumnHasher and LeafHasher take sixteen states at a time through a kernel that
 // has AVX2 and AVX-512 versions.
 package poseidon2

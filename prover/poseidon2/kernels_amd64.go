@@ -14,6 +14,11 @@ func permuteBlockAVX512(block *uint32, constants *uint32)
 //go:noescape
 func transposeAVX512(dst *uint32, src *uint32)
 
+// permuteStateAVX512 permutes a state. The constants are c − p as 32-bit words, in the order of the rounds.
+//
+//go:noescape
+func permuteStateAVX512(state *uint32, constants *uint32)
+
 // permuteBlockAVX2 permutes the 16 states of a block. The constants are c − p as 32-bit words, in the order of the rounds.
 //
 //go:noescape

@@ -2143,6 +2143,286 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-16
 	VZEROUPPER
 	RET
 
+// func permuteStateAVX512(state *uint32, constants *uint32)
+// Requires: AVX, AVX512F
+TEXT ·permuteStateAVX512(SB), NOSPLIT, $0-16
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K2
+	MOVL         $0x00000001, AX
+	KMOVW        AX, K3
+	MOVL         $0x0000fffe, AX
+	KMOVW        AX, K4
+	MOVQ         state+0(FP), AX
+	MOVQ         constants+8(FP), CX
+	VMOVDQU32    rotateLeft<>+0(SB), Z1
+	VMOVDQU32    rotateRight<>+0(SB), Z2
+	VMOVDQU32    (AX), Z3
+	VPSHUFD      $0x39, Z3, Z4
+	VPADDD       Z4, Z3, Z3
+	VPSUBD       Z0, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+	VPADDD       Z4, Z3, Z4
+	VPSUBD       Z0, Z4, Z5
+	VPMINUD      Z5, Z4, Z4
+	VPSHUFD      $0x4e, Z3, Z5
+	VPADDD       Z5, Z3, Z3
+	VPSUBD       Z0, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+	VPADDD       Z3, Z4, Z3
+	VPSUBD       Z0, Z3, Z4
+	VPMINUD      Z4, Z3, Z3
+	VSHUFI32X4   $0x4e, Z3, Z3, Z4
+	VPADDD       Z4, Z3, Z4
+	VPSUBD       Z0, Z4, Z5
+	VPMINUD      Z5, Z4, Z4
+	VSHUFI32X4   $0xb1, Z4, Z4, Z5
+	VPADDD       Z5, Z4, Z4
+	VPSUBD       Z0, Z4, Z5
+	VPMINUD      Z5, Z4, Z4
+	VPADDD       Z4, Z3, Z3
+	VPSUBD       Z0, Z3, Z4
+	VPMINUD      Z4, Z3, Z3
+	VMOVDQU32    Z3, Z3
+	MOVQ         $0x00000004, DX
+
+initial:
+	VPADDD     (CX), Z3, Z3
+	VPMULDQ    Z3, Z3, Z4
+	VPANDND    Z0, Z4, Z5
+	VPSRLQ     $0x1f, Z4, Z4
+	VPSUBQ     Z5, Z4, Z4
+	VPMULDQ    Z4, Z4, Z4
+	VPANDND    Z0, Z4, Z5
+	VPSRLQ     $0x1f, Z4, Z4
+	VPSUBQ     Z5, Z4, Z4
+	VPMULDQ    Z3, Z4, Z4
+	VMOVSHDUP  Z3, Z3
+	VPMULDQ    Z3, Z3, Z5
+	VPANDND    Z0, Z5, Z6
+	VPSRLQ     $0x1f, Z5, Z5
+	VPSUBQ     Z6, Z5, Z5
+	VPMULDQ    Z5, Z5, Z5
+	VPANDND    Z0, Z5, Z6
+	VPSRLQ     $0x1f, Z5, Z5
+	VPSUBQ     Z6, Z5, Z5
+	VPMULDQ    Z3, Z5, Z5
+	VPADDQ     Z4, Z4, Z4
+	VPADDQ     Z5, Z5, Z5
+	VMOVDQU32  Z5, Z3
+	VMOVSHDUP  Z4, K2, Z3
+	VMOVDQU32  Z4, Z4
+	VMOVSLDUP  Z5, K1, Z4
+	VPSRLD     $0x01, Z4, Z4
+	VPADDD     Z0, Z3, Z5
+	VPMINUD    Z5, Z3, Z3
+	VPADDD     Z4, Z3, Z3
+	VPSUBD     Z0, Z3, Z4
+	VPMINUD    Z4, Z3, Z3
+	VPSHUFD    $0x39, Z3, Z4
+	VPADDD     Z4, Z3, Z3
+	VPSUBD     Z0, Z3, Z5
+	VPMINUD    Z5, Z3, Z3
+	VPADDD     Z4, Z3, Z4
+	VPSUBD     Z0, Z4, Z5
+	VPMINUD    Z5, Z4, Z4
+	VPSHUFD    $0x4e, Z3, Z5
+	VPADDD     Z5, Z3, Z3
+	VPSUBD     Z0, Z3, Z5
+	VPMINUD    Z5, Z3, Z3
+	VPADDD     Z3, Z4, Z3
+	VPSUBD     Z0, Z3, Z4
+	VPMINUD    Z4, Z3, Z3
+	VSHUFI32X4 $0x4e, Z3, Z3, Z4
+	VPADDD     Z4, Z3, Z4
+	VPSUBD     Z0, Z4, Z5
+	VPMINUD    Z5, Z4, Z4
+	VSHUFI32X4 $0xb1, Z4, Z4, Z5
+	VPADDD     Z5, Z4, Z4
+	VPSUBD     Z0, Z4, Z5
+	VPMINUD    Z5, Z4, Z4
+	VPADDD     Z4, Z3, Z3
+	VPSUBD     Z0, Z3, Z4
+	VPMINUD    Z4, Z3, Z3
+	VMOVDQU32  Z3, Z3
+	ADDQ       $0x40, CX
+	DECQ       DX
+	JNZ        initial
+	MOVQ       $0x0000000e, DX
+
+internal:
+	VPADDD.BCST  (CX), Z3, Z4
+	VPMULDQ      Z4, Z4, Z5
+	VPANDND      Z0, Z5, Z6
+	VPSRLQ       $0x1f, Z5, Z5
+	VPSUBQ       Z6, Z5, Z5
+	VPMULDQ      Z5, Z5, Z5
+	VPANDND      Z0, Z5, Z6
+	VPSRLQ       $0x1f, Z5, Z5
+	VPSUBQ       Z6, Z5, Z5
+	VPMULDQ      Z4, Z5, Z5
+	VMOVSHDUP    Z4, Z4
+	VPMULDQ      Z4, Z4, Z6
+	VPANDND      Z0, Z6, Z7
+	VPSRLQ       $0x1f, Z6, Z6
+	VPSUBQ       Z7, Z6, Z6
+	VPMULDQ      Z6, Z6, Z6
+	VPANDND      Z0, Z6, Z7
+	VPSRLQ       $0x1f, Z6, Z6
+	VPSUBQ       Z7, Z6, Z6
+	VPMULDQ      Z4, Z6, Z6
+	VPADDQ       Z5, Z5, Z5
+	VPADDQ       Z6, Z6, Z6
+	VMOVDQU32    Z6, Z4
+	VMOVSHDUP    Z5, K2, Z4
+	VMOVDQU32    Z5, Z5
+	VMOVSLDUP    Z6, K1, Z5
+	VPSRLD       $0x01, Z5, Z5
+	VPADDD       Z0, Z4, Z6
+	VPMINUD      Z6, Z4, Z4
+	VPADDD       Z5, Z4, Z4
+	VPSUBD       Z0, Z4, Z5
+	VPMINUD      Z5, Z4, Z4
+	VPBROADCASTD X4, Z4
+	VPSUBD       Z4, Z0, K3, Z4
+	VMOVDQA32.Z  Z3, K4, Z5
+	VPSHUFD      $0x4e, Z5, Z6
+	VPADDD       Z6, Z5, Z5
+	VPSUBD       Z0, Z5, Z6
+	VPMINUD      Z6, Z5, Z5
+	VPSHUFD      $0xb1, Z5, Z6
+	VPADDD       Z6, Z5, Z5
+	VPSUBD       Z0, Z5, Z6
+	VPMINUD      Z6, Z5, Z5
+	VSHUFI32X4   $0x4e, Z5, Z5, Z6
+	VPADDD       Z6, Z5, Z5
+	VPSUBD       Z0, Z5, Z6
+	VPMINUD      Z6, Z5, Z5
+	VSHUFI32X4   $0xb1, Z5, Z5, Z6
+	VPADDD       Z6, Z5, Z5
+	VPSUBD       Z0, Z5, Z6
+	VPMINUD      Z6, Z5, Z5
+	VPSLLVD      Z1, Z3, Z6
+	VPSRLVD      Z2, Z3, Z3
+	VPTERNLOGD   $0xf8, Z6, Z0, Z3
+	VPADDD       Z3, Z5, Z3
+	VPSUBD       Z0, Z3, Z5
+	VPMINUD      Z5, Z3, Z3
+	VPADDD       Z4, Z3, Z3
+	VPSUBD       Z0, Z3, Z4
+	VPMINUD      Z4, Z3, Z3
+	VMOVDQU32    Z3, Z3
+	ADDQ         $0x04, CX
+	DECQ         DX
+	JNZ          internal
+	MOVQ         $0x00000004, DX
+
+final:
+	VPADDD     (CX), Z3, Z1
+	VPMULDQ    Z1, Z1, Z2
+	VPANDND    Z0, Z2, Z3
+	VPSRLQ     $0x1f, Z2, Z2
+	VPSUBQ     Z3, Z2, Z2
+	VPMULDQ    Z2, Z2, Z2
+	VPANDND    Z0, Z2, Z3
+	VPSRLQ     $0x1f, Z2, Z2
+	VPSUBQ     Z3, Z2, Z2
+	VPMULDQ    Z1, Z2, Z2
+	VMOVSHDUP  Z1, Z1
+	VPMULDQ    Z1, Z1, Z3
+	VPANDND    Z0, Z3, Z4
+	VPSRLQ     $0x1f, Z3, Z3
+	VPSUBQ     Z4, Z3, Z3
+	VPMULDQ    Z3, Z3, Z3
+	VPANDND    Z0, Z3, Z4
+	VPSRLQ     $0x1f, Z3, Z3
+	VPSUBQ     Z4, Z3, Z3
+	VPMULDQ    Z1, Z3, Z3
+	VPADDQ     Z2, Z2, Z2
+	VPADDQ     Z3, Z3, Z3
+	VMOVDQU32  Z3, Z1
+	VMOVSHDUP  Z2, K2, Z1
+	VMOVDQU32  Z2, Z2
+	VMOVSLDUP  Z3, K1, Z2
+	VPSRLD     $0x01, Z2, Z2
+	VPADDD     Z0, Z1, Z3
+	VPMINUD    Z3, Z1, Z1
+	VPADDD     Z2, Z1, Z1
+	VPSUBD     Z0, Z1, Z2
+	VPMINUD    Z2, Z1, Z1
+	VPSHUFD    $0x39, Z1, Z2
+	VPADDD     Z2, Z1, Z1
+	VPSUBD     Z0, Z1, Z3
+	VPMINUD    Z3, Z1, Z1
+	VPADDD     Z2, Z1, Z2
+	VPSUBD     Z0, Z2, Z3
+	VPMINUD    Z3, Z2, Z2
+	VPSHUFD    $0x4e, Z1, Z3
+	VPADDD     Z3, Z1, Z1
+	VPSUBD     Z0, Z1, Z3
+	VPMINUD    Z3, Z1, Z1
+	VPADDD     Z1, Z2, Z1
+	VPSUBD     Z0, Z1, Z2
+	VPMINUD    Z2, Z1, Z1
+	VSHUFI32X4 $0x4e, Z1, Z1, Z2
+	VPADDD     Z2, Z1, Z2
+	VPSUBD     Z0, Z2, Z3
+	VPMINUD    Z3, Z2, Z2
+	VSHUFI32X4 $0xb1, Z2, Z2, Z3
+	VPADDD     Z3, Z2, Z2
+	VPSUBD     Z0, Z2, Z3
+	VPMINUD    Z3, Z2, Z2
+	VPADDD     Z2, Z1, Z1
+	VPSUBD     Z0, Z1, Z2
+	VPMINUD    Z2, Z1, Z1
+	VMOVDQU32  Z1, Z3
+	ADDQ       $0x40, CX
+	DECQ       DX
+	JNZ        final
+	VMOVDQU32  Z3, (AX)
+	VZEROUPPER
+	RET
+
+DATA rotateLeft<>+0(SB)/4, $0x00000020
+DATA rotateLeft<>+4(SB)/4, $0x00000000
+DATA rotateLeft<>+8(SB)/4, $0x00000001
+DATA rotateLeft<>+12(SB)/4, $0x00000002
+DATA rotateLeft<>+16(SB)/4, $0x00000003
+DATA rotateLeft<>+20(SB)/4, $0x00000004
+DATA rotateLeft<>+24(SB)/4, $0x00000005
+DATA rotateLeft<>+28(SB)/4, $0x00000006
+DATA rotateLeft<>+32(SB)/4, $0x00000007
+DATA rotateLeft<>+36(SB)/4, $0x00000008
+DATA rotateLeft<>+40(SB)/4, $0x0000000a
+DATA rotateLeft<>+44(SB)/4, $0x0000000c
+DATA rotateLeft<>+48(SB)/4, $0x0000000d
+DATA rotateLeft<>+52(SB)/4, $0x0000000e
+DATA rotateLeft<>+56(SB)/4, $0x0000000f
+DATA rotateLeft<>+60(SB)/4, $0x00000010
+GLOBL rotateLeft<>(SB), RODATA|NOPTR, $64
+
+DATA rotateRight<>+0(SB)/4, $0x0000001f
+DATA rotateRight<>+4(SB)/4, $0x0000001f
+DATA rotateRight<>+8(SB)/4, $0x0000001e
+DATA rotateRight<>+12(SB)/4, $0x0000001d
+DATA rotateRight<>+16(SB)/4, $0x0000001c
+DATA rotateRight<>+20(SB)/4, $0x0000001b
+DATA rotateRight<>+24(SB)/4, $0x0000001a
+DATA rotateRight<>+28(SB)/4, $0x00000019
+DATA rotateRight<>+32(SB)/4, $0x00000018
+DATA rotateRight<>+36(SB)/4, $0x00000017
+DATA rotateRight<>+40(SB)/4, $0x00000015
+DATA rotateRight<>+44(SB)/4, $0x00000013
+DATA rotateRight<>+48(SB)/4, $0x00000012
+DATA rotateRight<>+52(SB)/4, $0x00000011
+DATA rotateRight<>+56(SB)/4, $0x00000010
+DATA rotateRight<>+60(SB)/4, $0x0000000f
+GLOBL rotateRight<>(SB), RODATA|NOPTR, $64
+
 // func permuteBlockAVX2(block *uint32, constants *uint32)
 // Requires: AVX, AVX2
 TEXT ·permuteBlockAVX2(SB), NOSPLIT, $0-16

@@ -21,6 +21,13 @@ type words [Width]uint64
 
 // Permute applies the permutation to s.
 func Permute(s *State) {
+	if !s.permute() {
+		permuteGeneric(s)
+	}
+}
+
+// permuteGeneric is Permute in plain Go.
+func permuteGeneric(s *State) {
 	var w words
 	for i, v := range s {
 		w[i] = uint64(v)

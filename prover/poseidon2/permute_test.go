@@ -79,7 +79,9 @@ func permuteByMatrices(v vectors, s State) State {
 	return s
 }
 
-func TestVector(t *testing.T) {
+func TestVector(t *testing.T) { atEachLevel(t, vector) }
+
+func vector(t *testing.T) {
 	v := readVectors(t)
 	if v.Width != Width || v.RF != externalRounds || v.RP != internalRounds {
 		t.Fatalf("vectors are for width %d with %d + %d rounds", v.Width, v.RF, v.RP)
@@ -105,7 +107,9 @@ func genState() *rapid.Generator[State] {
 	})
 }
 
-func TestPermuteMatchesMatrices(t *testing.T) {
+func TestPermuteMatchesMatrices(t *testing.T) { atEachLevel(t, permuteMatchesMatrices) }
+
+func permuteMatchesMatrices(t *testing.T) {
 	v := readVectors(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := genState().Draw(t, "s")
@@ -117,7 +121,9 @@ func TestPermuteMatchesMatrices(t *testing.T) {
 	})
 }
 
-func TestPermuteExtremes(t *testing.T) {
+func TestPermuteExtremes(t *testing.T) { atEachLevel(t, permuteExtremes) }
+
+func permuteExtremes(t *testing.T) {
 	v := readVectors(t)
 	for _, x := range []field.M31{0, 1, field.P - 1} {
 		var s State

@@ -65,15 +65,28 @@ type ColumnHasher struct {
 // NewColumnHasher returns a hasher for a matrix of totalRows rows and the
 // given number of columns, neither negative, totalRows below p.
 func NewColumnHasher(columns, totalRows int) *ColumnHasher {
+	h := &ColumnHasher{columns: columns, groups: make([]block, (columns+lanes-1)/lanes)}
+	h.start(totalRows)
+	return h
+}
+
+// Reset makes the hasher what NewColumnHasher returns for as many columns and that
+// number of rows, in the same memory.
+func (h *ColumnHasher) Reset(totalRows int) {
+	clear(h.groups)
+	h.start(totalRows)
+}
+
+// start begins with states that are zero.
+func (h *ColumnHasher) start(totalRows int) {
 	checkLength(totalRows)
-	h := &ColumnHasher{columns: columns, rows: totalRows, groups: make([]block, (columns+lanes-1)/lanes)}
+	h.rows, h.absorbed = totalRows, 0
 	for g := range h.groups {
 		for k := range lanes {
 			h.groups[g][lengthWord][k] = field.M31(totalRows)
 			h.groups[g][tagWord][k] = leafTag
 		}
 	}
-	return h
 }
 
 // AbsorbRows takes the next rows of the matrix, each with one element for
@@ -97,7 +110,11 @@ func (h *ColumnHasher) AbsorbRows(rows [][]field.M31) {
 			to := min(from+lanes, h.columns)
 			for i, row := range rows {
 				n := start + i + 1
-				copy(b[(n-1)%Rate][:], row[from:to])
+				if to == from+lanes { // one vector
+					b[(n-1)%Rate] = [lanes]field.M31(row[from:])
+				} else {
+					copy(b[(n-1)%Rate][:], row[from:to])
+				}
 				if n%Rate == 0 || n == h.rows {
 					b.permute()
 				}

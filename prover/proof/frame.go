@@ -15,7 +15,7 @@ const (
 	ProofVersion = 2
 	// The reader takes large frames past its buffer.
 	writeBuffer = 1 << 20
-	readBuffer  = 1 << 16
+	readBuffer  = 1 << 13
 )
 
 func encodeFrame(f plan.Frame, body []byte) *proofpb.Frame {

@@ -30,6 +30,20 @@ func decodeGraph(p *proofpb.Graph) (*model.Template, error) {
 type decoder struct {
 	tensors, tables int
 	err             error
+	room            []int // for short lists
+}
+
+// ints returns n integers, many lists of one piece of memory. An empty list is not nil.
+func (d *decoder) ints(n int) []int {
+	if n == 0 {
+		return []int{}
+	}
+	if n > len(d.room) {
+		d.room = make([]int, max(n, 256))
+	}
+	list := d.room[:n:n]
+	d.room = d.room[n:]
+	return list
 }
 
 func (d *decoder) free(p *proofpb.Free) model.FreeDim {
@@ -184,7 +198,7 @@ func (d *decoder) small(v uint32) int {
 }
 
 func (d *decoder) smalls(v []uint32) []int {
-	out := make([]int, len(v))
+	out := d.ints(len(v))
 	for i, x := range v {
 		out[i] = d.small(x)
 	}
@@ -201,7 +215,7 @@ func (d *decoder) size(v uint64) int {
 }
 
 func (d *decoder) sizes(v []uint64) []int {
-	out := make([]int, len(v))
+	out := d.ints(len(v))
 	for i, x := range v {
 		out[i] = d.size(x)
 	}

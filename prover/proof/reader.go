@@ -25,6 +25,7 @@ type Reader struct {
 	limits Limits
 	size   int64
 	header Header
+	frames bytes.Buffer // room for one
 }
 
 // NewReader reads magic and header. The plan of the proof follows from the key and
@@ -174,9 +175,10 @@ func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
 	}
 	// Beyond a megabyte the buffer grows with what arrives, not with what the length
 	// promises.
-	var b bytes.Buffer
+	b := &p.frames
+	b.Reset()
 	b.Grow(int(min(n, 1<<20)) + bytes.MinRead)
-	if _, err := io.CopyN(&b, p.buf, int64(n)); err != nil {
+	if _, err := io.CopyN(b, p.buf, int64(n)); err != nil {
 		return nil, readError(err, what)
 	}
 	p.sum.Write(b.Bytes())

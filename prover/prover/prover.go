@@ -36,8 +36,13 @@ const (
 type Options struct {
 	// Backend, if set, makes the machine that does the work; cpu.New otherwise.
 	Backend func(*model.Graph, backend.Witness) backend.Backend
-	// Progress, if set, is called as phases advance: done of total units.
+	// Lanes, if set, are the machines that Prove uses in place of Backend.
+	Lanes *Lanes
+	// Progress, if set, is called as phases advance: done of total units. It is not
+	// called twice at once.
 	Progress func(p Phase, done, total int)
+	// Results, if set, keeps what parts of the work of Prove leave, and gives it back.
+	Results Results
 }
 
 func (o *Options) backend(g *model.Graph, w backend.Witness) backend.Backend {
@@ -52,6 +57,7 @@ type Stats struct {
 	Phases   map[Phase]time.Duration
 	Bytes    int64
 	Claims   int // on committed tensors
+	Resumed  int // parts of the work that were taken from the results of Options
 	Strength soundness.Strength
 }
 
@@ -158,7 +164,7 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.T
 		return nil, errors.New("the commitment to the weights is not the key's")
 	}
 	r := newRun(ctx, key, p, fixed, wit, opts)
-	defer r.backend.Close()
+	defer r.close()
 	if err := r.prove(out); err != nil {
 		if errors.As(err, new(sites.ProverError)) {
 			err = fmt.Errorf("the witness does not satisfy the model: %w", err)
@@ -170,22 +176,29 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.T
 }
 
 type run struct {
-	ctx     context.Context
-	key     *proof.Key
-	plan    *plan.Plan
-	wit     backend.Witness
-	opts    Options
-	backend backend.Backend
-	party   func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
-	trees   []*whir.Tree // by tree of the plan
-	claims  []plan.Claim
-	stats   *Stats
-	began   time.Time
+	ctx      context.Context
+	key      *proof.Key
+	plan     *plan.Plan
+	wit      backend.Witness
+	opts     Options
+	lanes    *Lanes
+	machines *machines
+	backend  backend.Backend // the first machine's, which commits and opens
+	party    func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
+	trees    []*whir.Tree // by tree of the plan
+	claims   []plan.Claim
+	stats    *Stats
+	began    time.Time
 }
 
 func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree, wit backend.Witness, opts Options) *run {
+	lanes := opts.Lanes
+	if lanes == nil {
+		lanes = oneLane(opts.backend)
+	}
+	m := newMachines(lanes, p, wit)
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, backend: opts.backend(p.Graph, wit), party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, lanes: lanes, machines: m, backend: m.backends[0], party: sites.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
@@ -194,6 +207,12 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree,
 		}
 	}
 	return r
+}
+
+// close gives back what the machines hold.
+func (r *run) close() {
+	r.machines.close()
+	r.backend.Close()
 }
 
 // step reports progress, keeps time, and says whether to go on.
@@ -227,22 +246,16 @@ func (r *run) prove(w io.Writer) error {
 	if err := r.step(PhaseChunks, 0, n); err != nil {
 		return err
 	}
-	forks := make([]*transcript.Sponge, 0, n)
-	for i, f := range r.plan.Forks {
-		w := transcript.NewWriter(main.Fork(uint64(i)))
-		party := r.party(r.ctx, w, r.backend)
-		claims := sites.Run(r.plan, f, party, sites.Public{Inputs: inputs, Outputs: outputs})
-		if err := party.Err(); err != nil {
+	results, err := r.proveForks(main, sites.Public{Inputs: inputs, Outputs: outputs})
+	if err != nil {
+		return err
+	}
+	forks := make([]*transcript.Sponge, n)
+	for i, f := range results {
+		if err := out.Write(f.bytes); err != nil {
 			return err
 		}
-		r.claims = append(r.claims, claims...)
-		if err := out.Write(w.Bytes()); err != nil {
-			return err
-		}
-		forks = append(forks, w.Sponge)
-		if err := r.step(PhaseChunks, i+1, n); err != nil {
-			return err
-		}
+		forks[i], r.claims = f.sponge, append(r.claims, f.claims...)
 	}
 	main.Join(forks...)
 	if err := r.open(main, out); err != nil {
@@ -274,7 +287,7 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 			continue
 		}
 		var err error
-		if r.trees[i], err = r.backend.Commit(r.ctx, r.plan.Trees[i].Commitment); err != nil {
+		if r.trees[i], err = r.commitTree(i); err != nil {
 			return err
 		}
 		w.SendDigest(r.trees[i].Root())

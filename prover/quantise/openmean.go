@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
@@ -41,9 +42,10 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 		shift++
 	}
 	n := x.shape[axis]
+	each := int64(count / l.most(n)) // of an index of the axis
 	ones := l.formula("ones", []int{n}, 0, &model.Formula{Kind: model.Progression, Offset: 1}, 1, 1)
 	den := l.add(model.Tensor{Name: "number of entries", Shape: []int{}, Kind: model.Virtual, Min: 1, Max: int64(count), Def: []model.Linear{{
-		Coef: int64(count / l.length.bound), Src: ones, View: &model.View{Groups: []model.Group{{In: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}},
+		Coef: each, Src: ones, View: &model.View{Groups: []model.Group{{In: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}}}}},
 	}}})
 	by := func(c int64) model.Linear { return model.Linear{Coef: c, Src: den, View: labelView(nil, v.shape)} }
 	num := e.times(2 << shift).plus(&expr{acc: model.Acc{Linear: []model.Linear{by(1)}}, min: 1, max: int64(count)})
@@ -61,21 +63,20 @@ func (l *lowering) openMean(v, x *value, w *model.View, axis, count int) {
 	v.id, v.shaped = q, q
 }
 
-// openAxis returns the axis of a value, among those given, that has a free length, or −1.
-func (l *lowering) openAxis(name string, axes []int) int {
-	for _, i := range axes {
-		if l.open(name, i) {
-			return i
-		}
-	}
-	return -1
+// openAxes returns the axes of a value, among those given, that have a free length.
+func (l *lowering) openAxes(name string, axes []int) []int {
+	return slices.DeleteFunc(slices.Clone(axes), func(i int) bool { return !l.open(name, i) })
 }
 
-// lowerOpenReduce lowers a sum or a mean along axes of which one has a free length.
-func (l *lowering) lowerOpenReduce(v, x *value, w *model.View, op graph.Reduce, axis, count int) {
+// lowerOpenReduce lowers a sum or a mean along axes of which some, the given ones, have
+// a free length.
+func (l *lowering) lowerOpenReduce(v, x *value, w *model.View, op graph.Reduce, axes []int, count int) {
 	count = l.most(count)
 	if op.Func == graph.Mean {
-		l.openMean(v, x, w, axis, count)
+		if len(axes) > 1 {
+			refuse("a mean along several axes of free length: take it along one after the other")
+		}
+		l.openMean(v, x, w, axes[0], count)
 		return
 	}
 	_, v.pending = l.openSum(x, w, v.shape, count, math.Min(float64(l.plan.limit()), model.Bound/2))

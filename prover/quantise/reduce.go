@@ -28,8 +28,8 @@ func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
 		}
 		w.Groups = append(w.Groups, g)
 	}
-	if at := l.openAxis(n.Inputs[0], op.Axes); at >= 0 {
-		l.lowerOpenReduce(v, x, w, op, at, count)
+	if open := l.openAxes(n.Inputs[0], op.Axes); len(open) > 0 {
+		l.lowerOpenReduce(v, x, w, op, open, count)
 		return
 	}
 	l.sum(v, x, w, count, op.Func == graph.Mean)

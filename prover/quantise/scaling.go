@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
@@ -139,7 +140,7 @@ func (l *lowering) scaledInput(v *value, s *scaling) {
 		labels[i] = i
 	}
 	l.weighted(v, x, weighting{
-		name: s.last + ", scales", t: &constantWeights{Tensor: weights}, shape: weights.Shape, labels: []int{last},
+		name: s.last + ", scales", t: &constantWeights{Tensor: weights, by: fmt.Sprint("units ", in.Fracs)}, shape: weights.Shape, labels: []int{last},
 		channels: len(s.mul), inner: 1, count: 1, out: v.shape,
 		operand:  func(id model.TensorID) (model.TensorID, []int) { return id, labels },
 		biasName: s.last + ", shifts", bias: s.add, biasShape: weights.Shape, biasView: labelView([]int{last}, v.shape),

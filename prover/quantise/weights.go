@@ -3,6 +3,7 @@ package quantise
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -14,9 +15,9 @@ import (
 type fixed struct {
 	id   model.TensorID
 	fill filler
-	// source is the constant that, together with what the circuit says of the
-	// tensor, decides on the values; nil if more than that does.
-	source *graph.Tensor
+	// weights, together with what the circuit says of the tensor and the key, decide
+	// on the values; nil if more than that does.
+	weights *constantWeights
 	// key tells the values apart from those of other weights of the model, so that
 	// they are not computed again; "" if nothing does.
 	key string
@@ -27,9 +28,9 @@ type fixed struct {
 type filler func(dst []int32, from int)
 
 // fixed adds a fixed tensor.
-func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, source *graph.Tensor, fill filler) model.TensorID {
+func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, weights *constantWeights, fill filler) model.TensorID {
 	id := l.add(model.Tensor{Name: name, Shape: shape, Kind: model.Fixed, Frac: frac, Min: lo, Max: hi})
-	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, source: source})
+	l.fixeds = append(l.fixeds, fixed{id: id, fill: fill, weights: weights})
 	return id
 }
 
@@ -86,17 +87,14 @@ type channelStats struct{ pos, neg, max, squares float64 }
 // factors[i/stride mod len(factors)].
 type constantWeights struct {
 	*graph.Tensor
-	by      string // the factors' constant
+	by      string // the factors' constant, or what else tells weights of one name apart
 	factors []float64
 	stride  int
 }
 
-// source is the constant if that is all there is to the weights.
-func (c *constantWeights) source() *graph.Tensor {
-	if c.factors != nil {
-		return nil
-	}
-	return c.Tensor
+// same reports whether both are the same numbers.
+func (c *constantWeights) same(o *constantWeights) bool {
+	return sameTensor(c.Tensor, o.Tensor) && c.stride == o.stride && slices.Equal(c.factors, o.factors)
 }
 
 // part returns n weights from index at on, in a buffer if they are not the
@@ -117,11 +115,28 @@ func (c *constantWeights) part(at, n int, buffer *[]float32) []float32 {
 			b[i] = float32(c.At(at + i))
 		}
 	}
-	for i := 0; i < n && c.factors != nil; {
-		f := c.factors[(at+i)/c.stride%len(c.factors)]
-		end := min(n, i+c.stride-(at+i)%c.stride)
-		for ; i < end; i++ {
-			b[i] = float32(float64(b[i]) * f)
+	if c.factors == nil {
+		return b
+	}
+	// Divisions are dear: none for an entry.
+	j, left := at/c.stride%len(c.factors), c.stride-at%c.stride
+	for rest := b; len(rest) > 0; {
+		if c.stride == 1 {
+			f := c.factors[j:]
+			n := min(len(f), len(rest))
+			for i, x := range rest[:n] {
+				rest[i] = float32(float64(x) * f[i])
+			}
+			rest, j = rest[n:], 0
+			continue
+		}
+		n, f := min(left, len(rest)), c.factors[j]
+		for i, x := range rest[:n] {
+			rest[i] = float32(float64(x) * f)
+		}
+		rest, left = rest[n:], c.stride
+		if j++; j == len(c.factors) {
+			j = 0
 		}
 	}
 	return b
@@ -136,22 +151,30 @@ type statsKey struct {
 }
 
 // weightStats remembers the statistics of weights between passes, and the values
-// that the last model has, columns among them: a pass over large weights is not free.
+// that the last two models have, columns among them: a pass over large weights is not
+// free. A search tries variations of one model in turn, so that what one of them changes
+// is in the one before the last.
 type weightStats struct {
-	m       map[statsKey][]channelStats
-	values  map[string]ints.Ints
-	columns madeColumns
-	bands   map[*graph.Tensor]band // of masks
-	texts   *texts                 // of the graph that is quantised
+	m            map[statsKey][]channelStats
+	last, before map[string]ints.Ints
+	columns      madeColumns
+	bands        map[*graph.Tensor]band // of masks
+	texts        *texts                 // of the graph that is quantised
 }
 
-// fill computes the values of fixed tensors, but for those that the last model has,
-// and remembers them in their place.
+// fill computes the values of fixed tensors, but for those that the last two models
+// have, and forgets those that only the one before the last has.
 func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
 	values := map[string]ints.Ints{}
 	for _, f := range fixeds {
-		v, known := w.values[f.key]
-		if !known || f.key == "" {
+		v := values[f.key]
+		if v == nil {
+			v = w.last[f.key]
+		}
+		if v == nil {
+			v = w.before[f.key]
+		}
+		if v == nil {
 			v = f.values(&g.Tensors[f.id])
 		}
 		if f.key != "" {
@@ -159,7 +182,7 @@ func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights
 		}
 		weights[f.id] = v
 	}
-	w.values = values
+	w.last, w.before = values, w.last
 	w.columns.next()
 }
 
@@ -296,7 +319,7 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c, which are within ±reach.
 func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
-	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t.source(), quantised(w.t, frac, exponents, w.inner))
+	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, exponents, w.inner))
 	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
 	if w.part != nil {
 		return l.begun(id, w.part)

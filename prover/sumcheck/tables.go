@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -22,13 +23,18 @@ const tile = 256
 type tables struct {
 	plan  schedule
 	insts []*table
+	arena *arena.Arena
 }
 
 // NewTables returns the tables of instances in memory, which it takes over and
 // folds in place. Tables that are not of one power-of-two length are a
 // programmer's error and panic.
-func NewTables(insts []Instance) Tables {
-	t := &tables{insts: make([]*table, len(insts))}
+func NewTables(insts []Instance) Tables { return NewTablesIn(nil, insts) }
+
+// NewTablesIn is NewTables for tables in an arena, which gets them back when all are
+// closed.
+func NewTablesIn(a *arena.Arena, insts []Instance) Tables {
+	t := &tables{insts: make([]*table, len(insts)), arena: a}
 	shapes := make([]Shape, len(insts))
 	for i, in := range insts {
 		shapes[i] = Shape{NumVars: in.numVars(), Eq: in.Eq}
@@ -93,8 +99,14 @@ func (t *tables) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error
 	return ends, nil
 }
 
-// Close implements Tables: there is nothing to give back.
-func (t *tables) Close() {}
+// Close implements Tables.
+func (t *tables) Close() {
+	for _, in := range t.insts {
+		arena.Free(t.arena, in.a)
+		arena.Free(t.arena, in.b)
+	}
+	*t = tables{}
+}
 
 // lerp returns a + r·(b−a).
 func lerp(a, b, r field.QM31) field.QM31 { return a.Add(r.Mul(b.Sub(a))) }

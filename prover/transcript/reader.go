@@ -81,11 +81,20 @@ func (r *Reader) limb() field.M31 {
 // HintM31s reads n base-field elements without absorbing them.
 func (r *Reader) HintM31s(n int) []field.M31 {
 	v := make([]field.M31, n)
-	if r.require(n) {
-		for i := range v {
-			v[i] = r.limb()
-		}
+	if !r.require(n) {
+		return v
 	}
+	b := r.proof[r.pos : r.pos+n*LimbBytes]
+	for i := range v {
+		x := binary.LittleEndian.Uint32(b[i*LimbBytes:])
+		if x >= field.P {
+			r.pos += i * LimbBytes
+			r.err = fmt.Errorf("%w, at byte %d", ErrNonCanonical, r.pos)
+			return v
+		}
+		v[i] = field.M31(x)
+	}
+	r.pos += len(b)
 	return v
 }
 

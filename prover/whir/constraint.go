@@ -113,20 +113,24 @@ func (c *Constraints) addTo(q []field.QM31) {
 // evaluation at z, for a row of 2^n values: 2^low values over the lower index
 // bits, and 2^(n−low) over the upper ones with the coefficient.
 func (b BaseConstraint) split(n, low int) (lower []field.M31, upper []field.QM31) {
+	lower, upper = make([]field.M31, 1<<low), make([]field.QM31, 1<<(n-low))
+	b.splitInto(lower, upper)
+	return lower, upper
+}
+
+// splitInto is split into tables of these lengths.
+func (b BaseConstraint) splitInto(lower []field.M31, upper []field.QM31) {
 	t := b.Z
-	lower = make([]field.M31, 1<<low)
 	lower[0] = 1
-	for j := range low {
-		field.ScaleVec(lower[1<<j:2<<j], lower[:1<<j], t)
+	for n := 1; n < len(lower); n *= 2 {
+		field.ScaleVec(lower[n:2*n], lower[:n], t)
 		t = doubleAngle(t)
 	}
-	upper = make([]field.QM31, 1<<(n-low))
 	upper[0] = b.Coef
-	for j := range n - low {
-		for i := range 1 << j {
-			upper[1<<j+i] = upper[i].MulM31(t)
+	for n := 1; n < len(upper); n *= 2 {
+		for i, u := range upper[:n] {
+			upper[n+i] = u.MulM31(t)
 		}
 		t = doubleAngle(t)
 	}
-	return lower, upper
 }

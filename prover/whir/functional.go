@@ -3,6 +3,7 @@ package whir
 import (
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poly"
@@ -66,9 +67,9 @@ func (s *statement) part(t *Term) Part {
 // folded returns the functional on what long rows fold to with these weights: a
 // table of rows that goes with [stackRows.fold], row l of which is
 // Σ_h weights[h]·(row h·n + l of the functional), n = rows/len(weights).
-func (q *Functional) folded(weights []field.QM31, rows int) []field.QM31 {
+func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []field.QM31 {
 	n := rows / len(weights)
-	table := make([]field.QM31, n<<q.RowVars)
+	table := arena.Zeros[field.QM31](a, n<<q.RowVars)
 	lists := q.byRow(weights, n)
 	parallel.For(n, 1, func(from, to int) {
 		f := foldedRow{q: q, low: make([]field.QM31, 1<<eqLowVars), high: make([]field.QM31, 1<<max(0, q.RowVars-eqLowVars))}

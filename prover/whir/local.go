@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/bits"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/merkle"
@@ -21,6 +22,7 @@ type local struct {
 	point  []field.QM31 // the challenges that they are bound to
 	pair   Pair         // of the others
 	folded []*foldedWords
+	arena  *arena.Arena
 }
 
 // NewPasses reads every row of the sources once and returns the passes over them.
@@ -29,8 +31,14 @@ type local struct {
 // for each value of the stack and, in the course of the passes, some 200 to 400,
 // depending on the parameters, for each value of one row.
 func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
+	return NewPassesIn(nil, params, layouts, srcs, rowOffsets)
+}
+
+// NewPassesIn is NewPasses with rows and tables in an arena, which gets them back when
+// the passes are closed.
+func NewPassesIn(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	first := params.Levels[0]
-	return &local{rows: loadRows(first.RowVars, first.FoldVars, layouts, srcs, rowOffsets)}
+	return &local{rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
 }
 
 // Begin implements Passes.
@@ -50,7 +58,7 @@ func (l *local) fold() {
 		return
 	}
 	weights := poly.EqTable(l.point)
-	l.pair = Pair{F: l.rows.fold(weights), Q: l.q.folded(weights, len(l.rows.rows))}
+	l.pair = Pair{F: l.rows.fold(l.arena, weights), Q: l.q.folded(l.arena, weights, len(l.rows.rows))}
 	l.q = nil
 }
 
@@ -136,8 +144,17 @@ func (l *local) Search(ctx context.Context, start poseidon2.State, bits int) (ui
 	return transcript.SearchNonce(start, bits), nil
 }
 
-// Close implements Passes: there is nothing to give back.
-func (l *local) Close() {}
+// Close implements Passes.
+func (l *local) Close() {
+	if l.rows != nil {
+		for _, row := range l.rows.rows {
+			arena.Free(l.arena, row)
+		}
+	}
+	arena.Free(l.arena, l.pair.F)
+	arena.Free(l.arena, l.pair.Q)
+	*l = local{}
+}
 
 // localNodes implements [Nodes] in this process's memory.
 type localNodes struct{ *merkle.Tree }

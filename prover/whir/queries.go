@@ -34,9 +34,9 @@ func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 	hasher := poseidon2.NewLeafHasher(len(leaves), len(groups))
 	first := 0
 	for _, n := range groups {
-		rows := make([][]field.M31, n)
+		rows, all := make([][]field.M31, n), make([]field.M31, n*len(leaves))
 		for i := range rows {
-			rows[i] = make([]field.M31, len(leaves))
+			rows[i] = all[i*len(leaves) : (i+1)*len(leaves)]
 			for k, leaf := range leaves {
 				rows[i][k] = leaf[first+i]
 			}
@@ -74,12 +74,13 @@ func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, position
 		r.Fail(fmt.Errorf("%w: %d leaves of %d values wanted", transcript.ErrTruncated, len(positions), length))
 		return nil
 	}
-	leaves := make([][]field.M31, len(positions))
-	for i := range leaves {
-		leaves[i] = r.HintM31s(length)
-	}
+	all := r.HintM31s(length * len(positions))
 	if r.Err() != nil {
 		return nil
+	}
+	leaves := make([][]field.M31, len(positions))
+	for i := range leaves {
+		leaves[i] = all[i*length : (i+1)*length : (i+1)*length]
 	}
 	if merkle.Verify(r, root, depth, positions, leafDigests(leaves, groups)) != nil {
 		return nil

@@ -1,6 +1,7 @@
 package whir
 
 import (
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -22,7 +23,7 @@ type placed struct {
 }
 
 // loadRows reads every row once.
-func loadRows(rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets []uint64) *stackRows {
+func loadRows(a *arena.Arena, rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets []uint64) *stackRows {
 	s := &stackRows{rowVars, make([][]int32, 1<<slotVars), make([]placed, len(srcs))}
 	for t, src := range srcs {
 		p := placed{layouts[t], rowVars - layouts[t].RowVars, offsets[t]}
@@ -30,7 +31,7 @@ func loadRows(rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets
 		used := p.TableRows(p.shift)
 		parallel.For(len(used), 1, func(from, to int) {
 			for _, r := range used[from:to] {
-				row := make([]int32, 1<<rowVars)
+				row := arena.Make[int32](a, 1<<rowVars)
 				p.FillTableRow(src, p.shift, r, row)
 				s.rows[p.firstRow+r] = row
 			}
@@ -44,9 +45,9 @@ const foldGrain = 1 << 9
 
 // fold returns what table rows fold to with the weights: a table of n =
 // rows/len(weights) rows over K, row l of which is Σ_h weights[h]·(row h·n + l).
-func (s *stackRows) fold(weights []field.QM31) []field.QM31 {
+func (s *stackRows) fold(a *arena.Arena, weights []field.QM31) []field.QM31 {
 	n := len(s.rows) / len(weights)
-	f := make([]field.QM31, n<<s.rowVars)
+	f := arena.Zeros[field.QM31](a, n<<s.rowVars)
 	parallel.For(len(f), foldGrain, func(from, to int) {
 		// Columns in pieces, so that the sums stay in the first-level cache
 		// while the rows pass by.

@@ -25,7 +25,7 @@ type Tree struct {
 const rowsAtOnce = poseidon2.Rate
 
 // Commit commits to the rows of src, as many as the layout has. It panics on a
-// layout that is none. Memory is that of eight codewords, 128 bytes a column and the
+// layout that is none. Memory is that of eight rows and their codewords, 128 bytes a column and the
 // tree. The error is that of the context.
 func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	if err := l.check(); err != nil {
@@ -36,46 +36,54 @@ func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
 	}
 	columns := 1 << l.LogDomain()
 	leaves := poseidon2.NewLeafHasher(columns, len(l.Groups))
-	words := make([][]field.M31, min(l.Rows(), rowsAtOnce))
-	for i := range words {
-		words[i] = make([]field.M31, columns)
-	}
+	words := newWordRoom(min(l.Rows(), rowsAtOnce), 1<<l.RowVars, columns)
+	hasher := poseidon2.NewColumnHasher(columns, 0)
+	digests := make([]poseidon2.Digest, columns)
 	first := 0
 	for _, g := range l.Groups {
-		digests, err := hashGroup(ctx, l.RowVars, src, first, g.Rows, words)
-		if err != nil {
+		hasher.Reset(g.Rows)
+		if err := hashRows(ctx, hasher, src, first, g.Rows, words); err != nil {
 			return nil, err
 		}
-		leaves.Absorb(digests)
+		hasher.Sum(digests)
+		leaves.Absorb(digests) // which keeps no digests but the last group's
 		first += g.Rows
 	}
 	return &Tree{l, localNodes{merkle.New(leaves.Sum())}}, nil
 }
 
-// hashGroup returns the digests of the columns of n rows of src, from row first
-// on. words is room for some codewords.
-func hashGroup(ctx context.Context, rowVars int, src RowSource, first, n int, words [][]field.M31) ([]poseidon2.Digest, error) {
-	columns := len(words[0])
-	hasher := poseidon2.NewColumnHasher(columns, n)
-	for done := 0; done < n; done += rowsAtOnce {
+// wordRoom is room for some rows and their codewords.
+type wordRoom struct {
+	values        [][]int32
+	coeffs, words [][]field.M31
+}
+
+func newWordRoom(rows, values, columns int) *wordRoom {
+	r := &wordRoom{make([][]int32, rows), make([][]field.M31, rows), make([][]field.M31, rows)}
+	for i := range rows {
+		r.values[i], r.coeffs[i], r.words[i] = make([]int32, values), make([]field.M31, values), make([]field.M31, columns)
+	}
+	return r
+}
+
+// hashRows has the hasher absorb the codewords of n rows of src, from row first on, as
+// many at a time as there is room for.
+func hashRows(ctx context.Context, hasher *poseidon2.ColumnHasher, src RowSource, first, n int, r *wordRoom) error {
+	for done := 0; done < n; done += len(r.words) {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		batch := words[:min(rowsAtOnce, n-done)]
+		batch := r.words[:min(len(r.words), n-done)]
 		parallel.For(len(batch), 1, func(lo, hi int) {
-			values := make([]int32, 1<<rowVars)
-			coeffs := make([]field.M31, 1<<rowVars)
 			for i := lo; i < hi; i++ {
-				src.FillRow(first+done+i, values)
-				field.FromInt32Vec(coeffs, values)
-				code.Encode(batch[i], coeffs)
+				src.FillRow(first+done+i, r.values[i])
+				field.FromInt32Vec(r.coeffs[i], r.values[i])
+				code.Encode(batch[i], r.coeffs[i])
 			}
 		})
 		hasher.AbsorbRows(batch)
 	}
-	digests := make([]poseidon2.Digest, columns)
-	hasher.Sum(digests)
-	return digests, nil
+	return nil
 }
 
 // NewTree returns the commitment with the given nodes to rows of that layout: what

@@ -88,8 +88,9 @@ func (s *statement) verify(r *transcript.Reader) {
 // at the last positions, and against the claim that is left.
 func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []field.M31, values []field.QM31, joined []*Constraints, point []field.QM31, claim field.QM31) {
 	vars := s.params.FinalVars()
+	at := newEvaluator(row, vars)
 	for i, z := range points {
-		if evalBase(row, vars, z) != values[i] {
+		if at.eval(z) != values[i] {
 			r.Fail(errFinalRow)
 			return
 		}
@@ -106,13 +107,24 @@ func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, points []
 	}
 }
 
-// evalBase returns the value at z of the codeword of a row of 2^vars values.
-func evalBase(row []field.QM31, vars int, z field.M31) field.QM31 {
+// evaluator gives values of the codeword of a row.
+type evaluator struct {
+	row   []field.QM31
+	lower []field.M31 // room for the weights of a point
+	upper []field.QM31
+}
+
+func newEvaluator(row []field.QM31, vars int) *evaluator {
 	low := min(vars, lowVars)
-	lower, upper := BaseConstraint{field.One, z}.split(vars, low)
+	return &evaluator{row, make([]field.M31, 1<<low), make([]field.QM31, 1<<(vars-low))}
+}
+
+// eval returns the value at z.
+func (e *evaluator) eval(z field.M31) field.QM31 {
+	BaseConstraint{field.One, z}.splitInto(e.lower, e.upper)
 	var sum field.QM31
-	for h, u := range upper {
-		sum = sum.Add(u.Mul(field.DotM31(lower, row[h<<low:(h+1)<<low])))
+	for h, u := range e.upper {
+		sum = sum.Add(u.Mul(field.DotM31(e.lower, e.row[h*len(e.lower):][:len(e.lower)])))
 	}
 	return sum
 }

@@ -325,7 +325,7 @@ func TestGrid(t *testing.T) {
 			for h := range weights {
 				weights[h] = gridSign(i, h, vars)
 			}
-			want := field.Dot(stack.fold(weights), q.folded(weights, len(stack.rows)))
+			want := field.Dot(stack.fold(nil, weights), q.folded(nil, weights, len(stack.rows)))
 			if v != want {
 				t.Fatalf("%d variables: grid point %d is %v, want %v", vars, i, v, want)
 			}
@@ -391,7 +391,7 @@ func TestFold(t *testing.T) {
 		for h := range weights {
 			weights[h] = randomQM31(rng)
 		}
-		f, table := stack.fold(weights), q.folded(weights, len(stack.rows))
+		f, table := stack.fold(nil, weights), q.folded(nil, weights, len(stack.rows))
 		for i := range f {
 			var wantF, wantQ field.QM31
 			for h, w := range weights {

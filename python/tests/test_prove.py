@@ -27,6 +27,10 @@ def test_proves_and_verifies(proof: prove_model.Proof, image: Array, samples: Ar
         assert np.array_equal(verdict.outputs["logits"], logits)
         assert np.array_equal(verdict.inputs["image"], image)
         assert verdict.commitment == proof.commitment and verdict.security_bits >= 100
+    np.save(tmp_path / "image.npy", image)
+    for inputs in ({"image": tmp_path / "image.npy"}, [tmp_path / "image.npy"], str(tmp_path / "image.npy")):
+        assert prove_model.verify(proof, proof.key, inputs=inputs)
+    assert not prove_model.verify(proof, proof.key, inputs={"picture": tmp_path / "image.npy"})
     assert prove_model.Key.load(tmp_path / "x.vk").file == proof.key.file
 
 

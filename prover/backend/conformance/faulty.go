@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
@@ -21,16 +23,32 @@ type Faults struct {
 	// one to fail, if it is not 0; if ForGood is set all that follow fail too.
 	Calls, Bad int
 	ForGood    bool
+	// Err is the error, ErrLost if it is nil. Panic has the pass panic instead.
+	Err   error
+	Panic bool
+	// Slow is how much longer every pass takes.
+	Slow time.Duration
+
+	mu sync.Mutex // of Calls
 }
 
 // run is a hook. A pass that fails has done its work by then.
 func (f *Faults) run(pass func() error) error {
+	f.mu.Lock()
 	f.Calls++
+	bad := f.Calls == f.Bad || f.ForGood && f.Bad > 0 && f.Calls > f.Bad
+	f.mu.Unlock()
+	time.Sleep(f.Slow)
 	err := pass()
-	if f.Calls == f.Bad || f.ForGood && f.Bad > 0 && f.Calls > f.Bad {
-		return ErrLost
+	switch {
+	case !bad:
+		return err
+	case f.Panic:
+		panic("a pass went wrong")
+	case f.Err != nil:
+		return f.Err
 	}
-	return err
+	return ErrLost
 }
 
 // Faulty is a backend as on a device with faults. Its tables are none that another
@@ -43,7 +61,13 @@ type Faulty struct {
 
 type deviceTable struct{ of backend.Table }
 
-var _ backend.Backend = Faulty{}
+var _ backend.Laned = Faulty{}
+
+// Lane implements backend.Laned, over a backend that does. The lanes share the faults.
+func (d Faulty) Lane(n int) (backend.Backend, error) {
+	lane, err := d.Of.(backend.Laned).Lane(n)
+	return Faulty{Of: lane, Faults: d.Faults}, err
+}
 
 // Eval implements backend.Backend.
 func (d Faulty) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {

@@ -3,11 +3,15 @@ package cpu
 import (
 	"testing"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/conformance"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
+// Memory of the arena is overwritten when it is made and when it is freed, so that what
+// nobody has written, or somebody uses too late, shows.
 func TestConformance(t *testing.T) {
+	defer arena.Poison()()
 	conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend { return New(g, w) })
 }

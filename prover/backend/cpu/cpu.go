@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
@@ -19,12 +20,16 @@ import (
 type Backend struct {
 	g *model.Graph
 	w backend.Witness
+	a arena.Arena // of tables
 }
 
 // New returns a backend for one witness of g.
-func New(g *model.Graph, w backend.Witness) *Backend { return &Backend{g, w} }
+func New(g *model.Graph, w backend.Witness) *Backend { return &Backend{g: g, w: w} }
 
-var _ backend.Backend = (*Backend)(nil)
+var _ backend.Laned = (*Backend)(nil)
+
+// Lane implements backend.Laned.
+func (b *Backend) Lane(int) (backend.Backend, error) { return New(b.g, b.w), nil }
 
 // Eval implements backend.Backend.
 func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
@@ -39,7 +44,7 @@ func (b *Backend) Restrict(ctx context.Context, r backend.Restriction) (backend.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return restrict(b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r), nil
+	return restrict(&b.a, b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r), nil
 }
 
 // Upload implements backend.Backend.
@@ -52,8 +57,8 @@ func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, 
 	return slices.Clone(t.([]field.QM31)), ctx.Err()
 }
 
-// Close implements backend.Backend: there is nothing to give back.
-func (b *Backend) Close() {}
+// Close implements backend.Backend.
+func (b *Backend) Close() { b.a.Close() }
 
 // Inner implements backend.Backend.
 func (b *Backend) Inner(ctx context.Context, eq []field.QM31, ta, tb backend.Table) (field.QM31, error) {
@@ -83,7 +88,7 @@ func (b *Backend) Sums(ctx context.Context, instances []backend.Instance) (sumch
 	for i, x := range instances {
 		in[i] = sumcheck.Instance{Eq: x.Eq, A: x.A.([]field.QM31), B: x.B.([]field.QM31)}
 	}
-	return sumcheck.NewTables(in), nil
+	return sumcheck.NewTablesIn(&b.a, in), nil
 }
 
 // Fractions implements backend.Backend.
@@ -91,5 +96,6 @@ func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return logup.NewTree(b.leaves(l)), nil
+	num, den := b.leaves(l)
+	return logup.NewTreeIn(&b.a, num, den), nil
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"math/bits"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -12,8 +13,8 @@ import (
 
 // leaves builds the numerators and denominators of a LogUp tree.
 func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
-	num = make([]field.M31, l.Size)
-	den = make([]field.QM31, l.Size)
+	num = arena.Make[field.M31](&b.a, l.Size)
+	den = arena.Make[field.QM31](&b.a, l.Size)
 	beta := l.Beta.Neg()
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
 	for i := range l.Steps {

@@ -3,6 +3,7 @@ package cpu
 import (
 	"sort"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -13,18 +14,23 @@ import (
 
 // restrict binds axes of a dense integer tensor in one pass over it: no padded
 // copy and no table over the bound axes together is made unless they trail.
-func restrict(shape []int, data ints.Ints, r backend.Restriction) []field.QM31 {
+// The table is the arena's.
+func restrict(a *arena.Arena, shape []int, data ints.Ints, r backend.Restriction) []field.QM31 {
 	kept := append([]int(nil), r.Keep...)
 	sort.Ints(kept)
-	dense := restrictDense(shape, data, r.Bound)
-	return arrange(dense, shape, kept, r.Keep)
+	dense := restrictDense(a, shape, data, r.Bound)
+	out := arrange(a, dense, shape, kept, r.Keep)
+	if len(out) != len(dense) || &out[0] != &dense[0] {
+		arena.Free(a, dense)
+	}
+	return out
 }
 
 // columns of one task: the destination stays in the first-level cache.
 const restrictColumns = 1024
 
 // restrictDense returns the dense table over the kept axes in their own order.
-func restrictDense(shape []int, data ints.Ints, bound [][]field.QM31) []field.QM31 {
+func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.QM31) []field.QM31 {
 	// The trailing axes that are all kept or all bound form one run.
 	split := len(shape)
 	for split > 0 && (bound[split-1] == nil) == (bound[len(shape)-1] == nil) {
@@ -34,7 +40,7 @@ func restrictDense(shape []int, data ints.Ints, bound [][]field.QM31) []field.QM
 	run := model.Size(shape[split:])
 	if len(shape) == 0 || bound[len(shape)-1] != nil {
 		w := poly.OuterEq(shape[split:], bound[split:])
-		out := make([]field.QM31, len(lead.kept))
+		out := arena.Make[field.QM31](a, len(lead.kept))
 		parallel.For(len(out), max(1, (1<<14)/(run*len(lead.bound))), func(lo, hi int) {
 			var buf []int32
 			for i := lo; i < hi; i++ {
@@ -48,7 +54,7 @@ func restrictDense(shape []int, data ints.Ints, bound [][]field.QM31) []field.QM
 		})
 		return out
 	}
-	out := make([]field.QM31, len(lead.kept)*run)
+	out := arena.Make[field.QM31](a, len(lead.kept)*run)
 	pieces := (run + restrictColumns - 1) / restrictColumns
 	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(lead.bound)))
 	parallel.For(len(lead.kept)*pieces, grain, func(lo, hi int) {
@@ -57,6 +63,7 @@ func restrictDense(shape []int, data ints.Ints, bound [][]field.QM31) []field.QM
 			i, c := t/pieces, t%pieces*restrictColumns
 			n := min(restrictColumns, run-c)
 			dst := out[i*run+c:][:n]
+			clear(dst)
 			for j, off := range lead.bound {
 				at := lead.kept[i] + off + c
 				field.MulAccInt32Vec(dst, ints.Part(data, at, at+n, &buf), lead.weight[j])
@@ -110,17 +117,24 @@ func extend(offsets []int, dim, stride int) []int {
 
 // arrange pads every kept axis to a power of two and puts the axes, given in
 // ascending order, into the order want.
-func arrange(t []field.QM31, shape, kept, want []int) []field.QM31 {
+func arrange(a *arena.Arena, t []field.QM31, shape, kept, want []int) []field.QM31 {
 	same := true
 	for i := range kept {
 		same = same && kept[i] == want[i]
 	}
 	if same {
 		dims := make([]int, len(kept))
-		for i, a := range kept {
-			dims[i] = shape[a]
+		vars := 0
+		for i, axis := range kept {
+			dims[i] = shape[axis]
+			vars += model.Log2Ceil(dims[i])
 		}
-		return poly.PadTable(t, dims)
+		if len(t) == 1<<vars {
+			return t
+		}
+		out := arena.Zeros[field.QM31](a, 1<<vars)
+		poly.PadInto(out, t, dims)
+		return out
 	}
 	// Bit position of each axis in the padded result.
 	shift, vars := map[int]int{}, 0
@@ -128,7 +142,7 @@ func arrange(t []field.QM31, shape, kept, want []int) []field.QM31 {
 		shift[want[i]] = vars
 		vars += model.Log2Ceil(shape[want[i]])
 	}
-	out := make([]field.QM31, 1<<vars)
+	out := arena.Zeros[field.QM31](a, 1<<vars)
 	for i, v := range t {
 		at, rest := 0, i
 		for j := len(kept) - 1; j >= 0; j-- {

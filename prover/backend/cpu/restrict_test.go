@@ -38,7 +38,7 @@ func TestRestrict(t *testing.T) {
 		for i := range data {
 			data[i] = int32(rng.Uint32()) >> (32 - bits)
 		}
-		got := restrict(shape, ints.Of(data), r)
+		got := restrict(nil, shape, ints.Of(data), r)
 		vars := 0
 		for _, a := range r.Keep {
 			vars += model.Log2Ceil(shape[a])

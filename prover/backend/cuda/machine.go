@@ -17,11 +17,12 @@ type Machine struct {
 	dev kernels.Device
 
 	mu       sync.Mutex
-	resident map[any]resident  // by the address of the first entry
-	bytes    int               // of the resident tensors
-	limit    int               // on them; 0: none
-	piece    int               // bytes of what goes through in pieces
-	boxes    []kernels.Mailbox // not in use
+	resident map[any]resident                     // by the address of the first entry
+	bytes    int                                  // of the resident tensors
+	limit    int                                  // on them; 0: none
+	piece    int                                  // bytes of what goes through in pieces
+	lanes    int                                  // queues of the device that are used
+	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that
@@ -33,7 +34,7 @@ type resident struct {
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: dev, resident: map[any]resident{}, piece: defaultPiece}
+	return &Machine{dev: dev, resident: map[any]resident{}, piece: defaultPiece, lanes: 1, boxes: map[kernels.Device][]kernels.Mailbox{}}
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that
@@ -43,6 +44,33 @@ func NewMachine(dev kernels.Device) *Machine {
 // tensor comes.
 func (m *Machine) Limit(resident, piece int) { m.limit, m.piece = resident, piece }
 
+// SetLanes says how many lanes of its backends are used at once, 1 at least. It is set
+// before the first tensor comes.
+func (m *Machine) SetLanes(n int) { m.lanes = n }
+
+// Drain waits for all that was enqueued on a lane.
+func (m *Machine) Drain(lane int) error {
+	dev, err := kernels.LaneOf(m.dev, lane)
+	if err != nil {
+		return err
+	}
+	return dev.Sync()
+}
+
+// newTensor uploads values through the queue of a lane for all of them.
+func (m *Machine) newTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+	t, err := NewTensor(dev, values)
+	if err != nil || m.lanes == 1 {
+		return t, err
+	}
+	// Other queues know nothing of what this one has yet to do.
+	if err := dev.Sync(); err != nil {
+		t.Free(dev)
+		return nil, err
+	}
+	return t, nil
+}
+
 // Device returns the machine's device.
 func (m *Machine) Device() kernels.Device { return m.dev }
 
@@ -50,7 +78,10 @@ func (m *Machine) Device() kernels.Device { return m.dev }
 // until Close. values must not change from now on; a later call for the same
 // list finds it there. Where there is no room for it, the error wraps
 // kernels.ErrMemory.
-func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
+func (m *Machine) Resident(values ints.Ints) (*Tensor, error) { return m.residentOn(m.dev, values) }
+
+// residentOn is Resident through the queue of a lane.
+func (m *Machine) residentOn(dev kernels.Device, values ints.Ints) (*Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := address(values)
@@ -61,7 +92,7 @@ func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
 	if size := values.Len() * width(values); m.limit > 0 && m.bytes+size > m.limit {
 		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.limit)
 	}
-	t, err := NewTensor(m.dev, values)
+	t, err := m.newTensor(dev, values)
 	if err != nil {
 		return nil, err
 	}
@@ -92,33 +123,35 @@ func (m *Machine) Close() {
 		m.release(r)
 	}
 	clear(m.resident)
-	for _, box := range m.boxes {
-		_ = box.Close() // nothing of the machine depends on it any more
+	for _, boxes := range m.boxes {
+		for _, box := range boxes {
+			_ = box.Close() // nothing of the machine depends on it any more
+		}
 	}
-	m.boxes = nil
+	clear(m.boxes)
 }
 
 // mailboxWords is the size of the machine's mailboxes: sums of a thousand
 // instances.
 const mailboxWords = 1 << 13
 
-// takeBox returns a mailbox that is not in use.
-func (m *Machine) takeBox() (kernels.Mailbox, error) {
+// takeBox returns a mailbox of a lane that is not in use.
+func (m *Machine) takeBox(lane kernels.Device) (kernels.Mailbox, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := len(m.boxes); n > 0 {
-		box := m.boxes[n-1]
-		m.boxes = m.boxes[:n-1]
-		return box, nil
+	if boxes := m.boxes[lane]; len(boxes) > 0 {
+		n := len(boxes) - 1
+		m.boxes[lane] = boxes[:n]
+		return boxes[n], nil
 	}
-	return m.dev.NewMailbox(mailboxWords)
+	return lane.NewMailbox(mailboxWords)
 }
 
 // giveBox takes a mailbox back.
-func (m *Machine) giveBox(box kernels.Mailbox) {
+func (m *Machine) giveBox(lane kernels.Device, box kernels.Mailbox) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.boxes = append(m.boxes, box)
+	m.boxes[lane] = append(m.boxes[lane], box)
 }
 
 func (m *Machine) release(r resident) {
@@ -126,26 +159,54 @@ func (m *Machine) release(r resident) {
 	m.bytes -= r.tensor.Len * r.tensor.Width
 }
 
-// Backend runs on a device. It is for one goroutine at a time. What this
-// package does not do is done by the CPU.
+// Backend runs on a device. It is for one goroutine at a time; others use lanes of it.
+// What this package does not do is done by the CPU.
 type Backend struct {
 	*cpu.Backend
-	m    *Machine
-	g    *model.Graph
-	w    backend.Witness
-	dev  *scope
-	held map[model.TensorID]*Tensor // tensors that are not fixed
-	keys map[int]*Tensor            // of look-up steps that are cut, as long as they are wanted
-	box  kernels.Mailbox            // nil until wanted
-	// nodes are the trees whose digests are on the device.
-	nodes map[*nodes]struct{}
+	m      *Machine
+	g      *model.Graph
+	w      backend.Witness
+	dev    *scope
+	values *held               // tensors that are not fixed, of all lanes
+	isLane bool                // the values are another backend's
+	keys   map[int]*Tensor     // of look-up steps that are cut, as long as they are wanted
+	box    kernels.Mailbox     // nil until wanted
+	nodes  map[*nodes]struct{} // trees whose digests are on the device
 }
 
-var _ backend.Backend = (*Backend)(nil)
+var (
+	_ backend.Laned    = (*Backend)(nil)
+	_ backend.Measured = (*Backend)(nil)
+)
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return &Backend{cpu.New(g, w), m, g, w, newScope(m.dev), map[model.TensorID]*Tensor{}, map[int]*Tensor{}, nil, map[*nodes]struct{}{}}
+	return newBackend(m.dev, &held{g: g, w: w, m: m, tensors: map[model.TensorID]*heldTensor{}}, false)
+}
+
+func newBackend(dev kernels.Device, v *held, isLane bool) *Backend {
+	return &Backend{
+		Backend: cpu.New(v.g, v.w), m: v.m, g: v.g, w: v.w, dev: newScope(dev), values: v, isLane: isLane,
+		keys: map[int]*Tensor{}, nodes: map[*nodes]struct{}{},
+	}
+}
+
+// Lane implements backend.Laned. Lane 0 uses the queue of b. The lanes that a machine
+// uses must have been set (SetLanes).
+func (b *Backend) Lane(n int) (backend.Backend, error) {
+	dev, err := kernels.LaneOf(b.m.dev, n)
+	if err != nil {
+		return nil, err
+	}
+	return newBackend(dev, b.values, true), nil
+}
+
+// Peak implements backend.Measured: beside weights and values, which are the machine's
+// and all lanes'.
+func (b *Backend) Peak() int64 {
+	b.dev.mu.Lock()
+	defer b.dev.mu.Unlock()
+	return b.dev.peak
 }
 
 // DeviceWitness is a witness that has tensors on the device already.
@@ -165,22 +226,15 @@ func (b *Backend) tensor(id model.TensorID) *Tensor {
 }
 
 func (b *Backend) find(id model.TensorID) (*Tensor, error) {
-	if t, ok := b.held[id]; ok {
-		return t, nil
-	}
 	if w, ok := b.w.(DeviceWitness); ok {
 		if t := w.DeviceTensor(id); t != nil {
 			return t, nil
 		}
 	}
 	if b.g.Tensors[id].Kind == model.Fixed {
-		return b.m.Resident(b.w.Fixed(id))
+		return b.m.residentOn(b.dev.Device, b.w.Fixed(id))
 	}
-	t, err := NewTensor(b.dev, backend.Values(b.g, b.w, id))
-	if err == nil {
-		b.held[id] = t
-	}
-	return t, err
+	return b.values.tensor(b.dev.Device, id)
 }
 
 // Close implements backend.Backend.
@@ -189,8 +243,11 @@ func (b *Backend) Close() {
 		n.free()
 	}
 	b.dev.close()
+	if !b.isLane {
+		b.values.close()
+	}
 	if b.box != nil {
-		b.m.giveBox(b.box)
+		b.m.giveBox(b.dev.Device, b.box)
 		b.box = nil
 	}
 }
@@ -199,7 +256,7 @@ func (b *Backend) Close() {
 func (b *Backend) mailbox() kernels.Mailbox {
 	if b.box == nil {
 		var err error
-		b.box, err = b.m.takeBox()
+		b.box, err = b.m.takeBox(b.dev.Device)
 		check(err)
 	}
 	return b.box

@@ -10,12 +10,13 @@ import (
 // nothing is left behind by work that stopped halfway.
 type scope struct {
 	kernels.Device
-	mu   sync.Mutex
-	live map[kernels.Ptr]struct{}
+	mu          sync.Mutex
+	live        map[kernels.Ptr]int
+	bytes, peak int64 // in live: now, at most
 }
 
 func newScope(d kernels.Device) *scope {
-	return &scope{Device: d, live: map[kernels.Ptr]struct{}{}}
+	return &scope{Device: d, live: map[kernels.Ptr]int{}}
 }
 
 // Alloc is described at kernels.Device.
@@ -23,7 +24,9 @@ func (s *scope) Alloc(bytes int) (kernels.Ptr, error) {
 	p, err := s.Device.Alloc(bytes)
 	if err == nil {
 		s.mu.Lock()
-		s.live[p] = struct{}{}
+		s.live[p] = bytes
+		s.bytes += int64(bytes)
+		s.peak = max(s.peak, s.bytes)
 		s.mu.Unlock()
 	}
 	return p, err
@@ -32,6 +35,7 @@ func (s *scope) Alloc(bytes int) (kernels.Ptr, error) {
 // Free is described at kernels.Device.
 func (s *scope) Free(p kernels.Ptr) {
 	s.mu.Lock()
+	s.bytes -= int64(s.live[p])
 	delete(s.live, p)
 	s.mu.Unlock()
 	s.Device.Free(p)
@@ -45,4 +49,5 @@ func (s *scope) close() {
 		s.Device.Free(p)
 	}
 	clear(s.live)
+	s.bytes = 0
 }

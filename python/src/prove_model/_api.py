@@ -33,13 +33,14 @@ def prove(
 
     The model is the path of an ONNX file or of a folder, an ONNX ModelProto, a torch module or a scikit-learn estimator.
     inputs are arrays by the names of the model's inputs, or one array, or a list of arrays in their order, or the path
-    of a file; without any a random input is proved. If the model leaves the size of its batch open, any leading axis
+    of a file, or paths by name; without any a random input is proved. A picture, .png or .jpg, is resized to its input;
+    image="imagenet" and the like say how its pixels become numbers, which are what is proved. If the model leaves the size of its batch open, any leading axis
     will do. calibration are samples that set the ranges of all values: arrays with samples along the first axis.
     A language model, a folder with its tokenizer, takes prompt="…" in place of inputs, and writes with max_tokens=16.
 
     With max_error, a fraction of an output's range, a run that is further from the float model raises InaccurateError.
     Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
-    dim={"batch": 4}, no_cache=True, …
+    dim={"batch": 4}, output=["logits"], no_cache=True, …
 
     Raises ProveModelError with the command's whole text if it does not accept something.
     """
@@ -88,24 +89,25 @@ def verify(
     prompt: str | None = None,
     text: str | None = None,
     chat: bool = False,
+    image: str | None = None,
 ) -> Verdict:
     """Checks a proof against a key; both may be paths, bytes, or what prove and commit gave.
 
     The key stands for the model: have it, or the commitment, from a source that you trust. With inputs the proof must be
     about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
     tokenizer of a language model, a file or the model's folder, the verdict has the text, and with prompt and text
-    the proof must be about these; chat says that the prompt was the beginning of a conversation. A proof that does
-    not hold gives a verdict that is false and says why. Raises ProveModelError if a file cannot be read, or an option
+    the proof must be about these; chat says that the prompt was the beginning of a conversation. image says how the
+    pixels of pictures among the inputs become numbers, as it did for prove. A proof that does not hold gives a verdict that is false and says why. Raises ProveModelError if a file cannot be read, or an option
     is not understood.
     """
     with TemporaryDirectory() as temp:
         folder = Path(temp)
         arguments = ["verify", "--proof", file_of(proof, folder / "x.proof"), "--vk", file_of(key, folder / "x.vk")]
         if inputs is not None:
-            arguments += ["--input", write(inputs, folder / "input.npz")]
+            arguments += [f"--input={file}" for file in write(inputs, folder / "input.npz")]
         if certificate is not None:
             arguments += ["--cert", file_of(certificate, folder / "x.cert")]
-        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat}
+        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat, "image": image}
         if tokenizer is not None:
             asked["model" if os.path.isdir(tokenizer) else "tokenizer"] = tokenizer
         outcome = run([*arguments, *flags(asked)])
@@ -162,7 +164,7 @@ def of_model(model: Any, inputs: Inputs | None, calibration: Inputs | None, rang
     arguments = ["--model", as_file(model, calibration if inputs is None else inputs, folder)]
     for name, arrays in (("input", inputs), ("calibration", calibration)):
         if arrays is not None:
-            arguments += [f"--{name}", write(arrays, folder / f"{name}.npz")]
+            arguments += [f"--{name}={file}" for file in write(arrays, folder / f"{name}.npz")]
     if ranges is not None:
         arguments += ["--ranges", os.fspath(ranges)]
     return arguments
@@ -177,6 +179,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
             arguments.append(flag)
         elif isinstance(value, Mapping):
             arguments += [f"{flag}={k}={v}" for k, v in value.items()]
+        elif isinstance(value, (list, tuple)):
+            arguments += [f"{flag}={v}" for v in value]
         elif value is not None and value is not False:
             arguments.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
     return arguments

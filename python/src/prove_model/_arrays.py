@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Inputs = Any
 """Arrays by the names of inputs; or one array, or a list or tuple of arrays in the order of the inputs; or the path of
-a file that the command reads. A torch tensor is an array too."""
+a file that the command reads, such as a picture; or a list of paths, or paths by the names of inputs, arrays among
+them. A torch tensor is an array too."""
 
 
 def as_array(value: Any) -> Array:
@@ -41,16 +42,21 @@ def named(inputs: Inputs) -> dict[str, Array]:
     return {"arr_0": as_array(inputs)}
 
 
-def write(inputs: Inputs, path: Path) -> str:
-    """A file of the arrays for the command, at the path unless the inputs are a file already."""
+def write(inputs: Inputs, path: Path) -> list[str]:
+    """The files of the inputs as the command takes them, of those that are arrays at the path or beside it."""
     if is_path(inputs):
-        return os.fspath(inputs)
+        return [os.fspath(inputs)]
+    if isinstance(inputs, Mapping) and any(is_path(value) for value in inputs.values()):
+        single = [(name, value, path.with_name(f"{path.stem}-{i}.npz")) for i, (name, value) in enumerate(inputs.items())]
+        return [f"{name}={os.fspath(value) if is_path(value) else write(value, file)[0]}" for name, value, file in single]
+    if isinstance(inputs, (list, tuple)) and inputs and all(is_path(value) for value in inputs):
+        return [os.fspath(value) for value in inputs]
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in named(inputs).items():
             dtype = array.dtype.newbyteorder("<")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array, dtype).reshape(array.shape), allow_pickle=False)
-    return os.fspath(path)
+    return [os.fspath(path)]
 
 
 def read(tensors: Sequence[Mapping[str, Any]], what: str = "values") -> dict[str, Array]:

@@ -24,6 +24,7 @@ func main() {
 	ConstraintExpr("!purego")
 	wide()
 	wideTranspose()
+	single()
 	narrow()
 	narrowTranspose()
 	Generate()

@@ -66,7 +66,7 @@ func TestDigitsAccuracy(t *testing.T) {
 	}
 	for _, mode := range []string{config.ModeAuto, config.ModeW8A8} {
 		cfg := config.Default()
-		cfg.Model, cfg.Calibration, cfg.Mode = digits+"digits.onnx", digits+"calibration.json", mode
+		cfg.Model, cfg.Calibration, cfg.Mode = digits+"digits.onnx", []string{digits + "calibration.json"}, mode
 		a, err := MeasureAccuracy(t.Context(), &cfg, digits+"test.json", ui.NewPhases(nil, true))
 		if err != nil {
 			t.Fatal(err)

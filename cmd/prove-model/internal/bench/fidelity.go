@@ -78,7 +78,7 @@ func measureFolder(ctx context.Context, cfg *config.Config, folder string, ph *u
 		return nil, fmt.Errorf("bars.json: %w", err)
 	}
 	local := *cfg
-	local.Model, local.Calibration = filepath.Join(folder, "network.onnx"), filepath.Join(folder, "calibration.npz")
+	local.Model, local.Calibration = filepath.Join(folder, "network.onnx"), []string{filepath.Join(folder, "calibration.npz")}
 	local.NoCache = true
 	j, err := job.Open(&local)
 	if err != nil {

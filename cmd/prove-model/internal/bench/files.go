@@ -43,11 +43,11 @@ func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limit
 
 func measureFile(ctx context.Context, cfg *config.Config, path string, ph *ui.Phases) (*Model, error) {
 	local := *cfg
-	local.Model, local.Input = path, ""
+	local.Model, local.Input = path, nil
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		local.Model, local.Input = filepath.Join(path, "network.onnx"), filepath.Join(path, "input.json")
+		local.Model, local.Input = filepath.Join(path, "network.onnx"), []string{filepath.Join(path, "input.json")}
 	}
 	j, err := job.Open(&local)
 	if err != nil {

@@ -45,7 +45,7 @@ func openPublished(ctx context.Context, cfg *config.Config) (*Published, error) 
 			p.Tokens = t.Size()
 		}
 	}
-	if p.Context == 0 || cfg.Tokens > 0 || cfg.Input != "" || cfg.Prompt != "" || len(cfg.Dim) > 0 {
+	if p.Context == 0 || cfg.Tokens > 0 || len(cfg.Input) > 0 || cfg.Prompt != "" || len(cfg.Dim) > 0 {
 		if p.Graph, err = openModel(ctx, cfg); err != nil {
 			return nil, err
 		}

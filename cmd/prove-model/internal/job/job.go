@@ -24,6 +24,7 @@ type Job struct {
 	InputFrom   string             // the file, or how the input was made up
 	Samples     []provemodel.Input // at least one, unless there are ranges
 	SamplesFrom string             // likewise; what the ranges were read from if there are any
+	Notes       string             // what of the input's files was passed over
 	// Calibrated says that the samples come from a file of their own, or the
 	// ranges do, so that these are the same whatever the input.
 	Calibrated bool
@@ -56,8 +57,8 @@ func Open(cfg *config.Config) (*Job, error) {
 	switch {
 	case prompt != nil:
 		input = prompt.arrays(cfg)
-	case cfg.Input != "":
-		if input, err = provemodel.ReadArrays(cfg.Input); err != nil {
+	case len(cfg.Input) > 0:
+		if input, err = Read(cfg, cfg.Input); err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 	}
@@ -66,7 +67,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed),
-		provemodel.MaxTokens(cfg.MaxTokens))
+		provemodel.ChooseOutputs(cfg.Output...), provemodel.MaxTokens(cfg.MaxTokens))
 	if err != nil {
 		return nil, fixHint(err)
 	}
@@ -74,12 +75,22 @@ func Open(cfg *config.Config) (*Job, error) {
 		m.Close()
 		return nil, err
 	}
-	j := &Job{Model: m, prompt: prompt}
+	j := &Job{Model: m, prompt: prompt, Notes: input.Notes()}
 	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return j, nil
+}
+
+// Read reads files of inputs, with pictures as the settings say.
+func Read(cfg *config.Config, files []string) (provemodel.Arrays, error) {
+	how, err := provemodel.ParsePictures(cfg.Image)
+	if err != nil {
+		return nil, fmt.Errorf("--image: %w", err)
+	}
+	in, err := provemodel.ReadArrays(files...)
+	return in.WithPictures(how), err
 }
 
 // Fixed reads the inputs that are part of the model.
@@ -135,10 +146,11 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	} else {
 		j.Input, err = j.Model.Input(input)
 	}
+	from := strings.Join(cfg.Input, ", ")
 	if err != nil {
-		return fmt.Errorf("input %s: %w", cfg.Input, err)
+		return fmt.Errorf("input %s: %w", from, err)
 	}
-	if j.InputFrom = cfg.Input; j.prompt != nil {
+	if j.InputFrom = from; j.prompt != nil {
 		j.InputFrom = fmt.Sprintf("the prompt, %d tokens", len(j.prompt.IDs))
 	}
 	return nil
@@ -148,23 +160,23 @@ func (j *Job) setSamples(cfg *config.Config) error {
 	if cfg.Ranges != "" {
 		return j.setRanges(cfg)
 	}
-	if cfg.Calibration == "" {
+	if len(cfg.Calibration) == 0 {
 		j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
 		return nil
 	}
-	arrays, err := provemodel.ReadArrays(cfg.Calibration)
+	arrays, err := Read(cfg, cfg.Calibration)
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
 	if j.Samples, err = j.Model.Samples(arrays); err != nil {
-		return fmt.Errorf("calibration %s: %w", cfg.Calibration, err)
+		return fmt.Errorf("calibration %s: %w", strings.Join(cfg.Calibration, ", "), err)
 	}
-	j.SamplesFrom, j.Calibrated = fmt.Sprintf("%s, %d samples", cfg.Calibration, len(j.Samples)), true
+	j.SamplesFrom, j.Calibrated = fmt.Sprintf("%s, %d samples", strings.Join(cfg.Calibration, ", "), len(j.Samples)), true
 	return nil
 }
 
 func (j *Job) setRanges(cfg *config.Config) error {
-	if cfg.Calibration != "" {
+	if len(cfg.Calibration) > 0 {
 		return errors.New("--ranges and --calibration exclude each other: the ranges are what calibration would give")
 	}
 	f, err := os.Open(cfg.Ranges)

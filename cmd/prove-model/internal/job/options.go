@@ -21,6 +21,9 @@ func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
 	}
 	if !cfg.NoCache {
 		opts = append(opts, provemodel.Cache(cfg.CacheDir))
+		if !cfg.NoResume {
+			opts = append(opts, provemodel.Resume())
+		}
 	}
 	if cfg.NoSelfCheck {
 		opts = append(opts, provemodel.NoSelfCheck())

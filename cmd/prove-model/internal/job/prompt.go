@@ -32,7 +32,7 @@ func prompted(cfg *config.Config) (*Prompt, error) {
 		return nil, nil
 	case cfg.Prompt != "" && cfg.TokensFile != "":
 		return nil, errors.New("--prompt and --tokens-file exclude each other")
-	case cfg.Input != "":
+	case len(cfg.Input) > 0:
 		return nil, fmt.Errorf("--%s and --input exclude each other", promptFlag(cfg))
 	case !hf.Is(cfg.Model):
 		return nil, fmt.Errorf("--%s: %s comes without a tokenizer; give its tokens with --input, or name the folder or GGUF file of the model", promptFlag(cfg), cfg.Model)
@@ -155,16 +155,23 @@ func noPrompt(flag string) error {
 }
 
 // OpenTokenizer opens what --tokenizer or --model names, for a verifier; nil if
-// neither is given.
+// neither is given. A model without one, which may be what the settings prove, matters
+// only if a text is asked for.
 func OpenTokenizer(cfg *config.Config) (*tokenizer.Tokenizer, error) {
-	path := cfg.Tokenizer
-	if path == "" && cfg.Model != "" {
-		path = tokenizerOf(cfg.Model)
-	}
+	path, asked := cfg.Tokenizer, true
 	if path == "" {
-		return nil, nil
+		if cfg.Model == "" {
+			return nil, nil
+		}
+		path, asked = tokenizerOf(cfg.Model), cfg.Prompt != "" || cfg.Text != ""
+		if asked && !hf.Is(cfg.Model) {
+			return nil, WithHint(fmt.Errorf("%s comes without a tokenizer", cfg.Model), "name it with --tokenizer FILE")
+		}
 	}
 	t, err := tokenizer.Open(path)
+	if err != nil && !asked {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}

@@ -40,7 +40,6 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer) (*T
 		stream = j.prompt.Tokenizer.Stream(j.prompt.IDs)
 	}
 	show := func(s string) {
-		out.Text += s
 		if w != nil && s != "" {
 			fmt.Fprint(w, ui.PrintableLines(s))
 		}
@@ -69,6 +68,9 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer) (*T
 		return nil, err
 	}
 	out.Written, j.Input, j.written = written, in, true
+	if t := j.prompt.Tokenizer; t != nil {
+		out.Text = t.After(written.Prompt, written.Tokens)
+	}
 	return out, nil
 }
 

@@ -1,0 +1,194 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// parseJSON reads nested lists, an object of them by name, or {"input_data": …}.
+func parseJSON(data []byte) (Inputs, error) {
+	switch trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff"); {
+	case len(trimmed) == 0:
+		return nil, errors.New("is empty: give a list of numbers, nested as the input's axes are")
+	case trimmed[0] != '{':
+		if err := json.Unmarshal(trimmed, new(json.RawMessage)); err != nil {
+			return nil, err
+		}
+		in, err := parseNested(trimmed)
+		return Inputs{in}, err
+	default:
+		return parseObject(trimmed)
+	}
+}
+
+// parseNested reads one input. A number or a flat list says nothing about axes.
+func parseNested(raw []byte) (Input, error) {
+	values, shape, err := parseList(raw)
+	if len(shape) <= 1 {
+		shape = nil
+	}
+	return Input{Values: values, Shape: shape}, err
+}
+
+// parseObject reads lists by the names of inputs, or the list of them under "input_data",
+// beside which other keys are passed over.
+func parseObject(data []byte) (Inputs, error) {
+	keys, values, err := members(data)
+	if err != nil {
+		return nil, err
+	}
+	var in Inputs
+	seen := map[string]bool{}
+	for i, name := range keys {
+		if name == "input_data" {
+			return parseData(data)
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("has %s twice", graph.Quote(name))
+		}
+		seen[name] = true
+		one, err := parseNested(values[i])
+		if err != nil {
+			return nil, fmt.Errorf(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
+		}
+		one.Name, one.named = name, len(keys) > 1
+		in = append(in, one)
+	}
+	if len(in) == 0 {
+		return nil, errors.New(`holds no inputs: want {"name": [numbers]} or {"input_data": [[numbers]]}`)
+	}
+	return in, nil
+}
+
+// members lists the keys of an object, in its order, with their values.
+func members(data []byte) (keys []string, values []json.RawMessage, err error) {
+	if err := json.Unmarshal(data, &map[string]json.RawMessage{}); err != nil {
+		return nil, nil, err // of the whole text
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if _, err := dec.Token(); err != nil {
+		return nil, nil, err
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, nil, err
+		}
+		keys, values = append(keys, key.(string)), append(values, value)
+	}
+	return keys, values, nil
+}
+
+// parseData reads {"input_data": …, "input_shapes": …}. Shapes that are not those of the
+// data say nothing, and are noted.
+func parseData(data []byte) (Inputs, error) {
+	var file struct {
+		Data   []json.RawMessage `json:"input_data"`
+		Shapes [][]int64         `json:"input_shapes"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Data) == 0 {
+		return nil, errors.New(`"input_data" holds no inputs`)
+	}
+	in := make(Inputs, len(file.Data))
+	for i, raw := range file.Data {
+		var err error
+		if in[i], err = parseNested(raw); err != nil {
+			return nil, fmt.Errorf(`"input_data", input %d: %w`, i, err)
+		}
+	}
+	if file.Shapes != nil && len(file.Shapes) != len(file.Data) {
+		in[0].Note = fmt.Sprintf(`"input_shapes" has %d entries and "input_data" %d: the shapes are passed over`, len(file.Shapes), len(file.Data))
+		return in, nil
+	}
+	for i, dims := range file.Shapes {
+		if shape, err := graph.CheckShape(dims); err == nil && graph.Size(shape) == len(in[i].Values) {
+			in[i].Shape = shape
+		} else {
+			in[i].Note = fmt.Sprintf(`"input_shapes" gives %v for input %d, which has %d numbers: it is passed over`, dims, i, len(in[i].Values))
+		}
+	}
+	return in, nil
+}
+
+// parseList flattens nested lists of numbers (true and false are 1 and 0) and
+// returns their shape.
+func parseList(raw []byte) ([]float64, []int, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var values []float64
+	var counts []int  // of the lists that are open
+	leaves := -1      // depth of the numbers
+	closed := []int{} // length of closed lists at each depth, or −1
+	for {
+		tok, err := dec.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		var v float64
+		switch tok := tok.(type) {
+		case json.Delim:
+			if tok == '[' {
+				if len(counts) > 0 {
+					counts[len(counts)-1]++
+				}
+				counts = append(counts, 0)
+				if len(counts) > graph.MaxRank {
+					return nil, nil, fmt.Errorf("lists are nested deeper than %d", graph.MaxRank)
+				}
+				if len(closed) < len(counts) {
+					closed = append(closed, -1)
+				}
+				continue
+			}
+			if tok != ']' {
+				return nil, nil, errors.New("holds an object where numbers are expected")
+			}
+			depth := len(counts) - 1
+			if closed[depth] >= 0 && closed[depth] != counts[depth] {
+				return nil, nil, errors.New("nested lists have different lengths")
+			}
+			closed[depth] = counts[depth]
+			counts = counts[:depth]
+			continue
+		case json.Number:
+			if v, err = tok.Float64(); err != nil {
+				return nil, nil, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
+			}
+		case bool:
+			if tok {
+				v = 1
+			}
+		default:
+			return nil, nil, fmt.Errorf("holds %v where numbers are expected", graph.Quote(fmt.Sprint(tok)))
+		}
+		if leaves < 0 {
+			leaves = len(counts)
+		}
+		if len(counts) != leaves {
+			return nil, nil, errors.New("numbers are nested unevenly")
+		}
+		if leaves > 0 {
+			counts[leaves-1]++
+		}
+		values = append(values, v)
+	}
+	if leaves >= 0 && len(closed) != leaves || graph.Size(closed) != len(values) {
+		return nil, nil, errors.New("lists are nested unevenly")
+	}
+	return values, closed, nil
+}

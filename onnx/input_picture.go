@@ -1,0 +1,242 @@
+package onnx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/jpeg" // a format that image.Decode knows
+	_ "image/png"  // likewise
+	"math"
+	"strconv"
+	"strings"
+
+	"golang.org/x/image/draw"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// maxPixels bounds a picture, of which a file of a few bytes may claim any number.
+const maxPixels = 1 << 26
+
+// Pictures says how a picture becomes the numbers of an input. A channel of a pixel is p,
+// 0 to 255; its number is (p/255 − mean)/deviation, rounded to float32.
+type Pictures struct {
+	Mean, Deviation [3]float64 // of red, green and blue; a grey input takes the first
+	BGR             bool       // blue comes first
+	Crop            bool       // what does not fit the input's proportions is cut off, at both sides; else it is stretched
+}
+
+// whole are pictures in [0, 1].
+var wholePictures = Pictures{Deviation: [3]float64{1, 1, 1}}
+
+// ParsePictures reads words with commas between them: a range, "0..1" (which it is
+// without one), "-1..1" or "0..255"; or "imagenet", the mean and deviation of that data
+// set; or mean/deviation as in "0.5/0.25" or "0.5:0.4:0.3/0.2:0.2:0.2"; "bgr"; "crop".
+func ParsePictures(s string) (Pictures, error) {
+	p := wholePictures
+	chosen := ""
+	for _, word := range strings.Split(s, ",") {
+		word = strings.ToLower(strings.TrimSpace(word))
+		switch word {
+		case "":
+			continue
+		case "bgr":
+			p.BGR = true
+			continue
+		case "crop":
+			p.Crop = true
+			continue
+		}
+		if chosen != "" {
+			return p, fmt.Errorf("%s and %s are two ways to scale pixels: give one", graph.Quote(chosen), graph.Quote(word))
+		}
+		chosen = word
+		switch word {
+		case "0..1":
+		case "-1..1":
+			p.Mean, p.Deviation = [3]float64{0.5, 0.5, 0.5}, [3]float64{0.5, 0.5, 0.5}
+		case "0..255":
+			p.Deviation = [3]float64{1. / 255, 1. / 255, 1. / 255}
+		case "imagenet":
+			p.Mean, p.Deviation = [3]float64{0.485, 0.456, 0.406}, [3]float64{0.229, 0.224, 0.225}
+		default:
+			mean, deviation, ok := strings.Cut(word, "/")
+			var err error
+			if p.Mean, err = channels(mean); err == nil {
+				p.Deviation, err = channels(deviation)
+			}
+			for _, d := range p.Deviation {
+				ok = ok && d > 0
+			}
+			if err != nil || !ok {
+				return p, fmt.Errorf("%s is no way to scale pixels: want 0..1, -1..1, 0..255, imagenet or mean/deviation such as 0.5/0.25, and with commas bgr or crop",
+					graph.Quote(word))
+			}
+		}
+	}
+	return p, nil
+}
+
+// channels reads one number, for all channels, or three with colons between them.
+func channels(s string) (v [3]float64, err error) {
+	parts := strings.Split(s, ":")
+	if len(parts) == 1 {
+		parts = []string{s, s, s}
+	}
+	if len(parts) != 3 {
+		return v, errors.New("want one number or three")
+	}
+	for i, part := range parts {
+		if v[i], err = strconv.ParseFloat(part, 64); err == nil && !(math.Abs(v[i]) <= 1e6) {
+			err = errors.New("too large")
+		}
+		if err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// parsePicture reads a PNG or a JPEG, whose size is looked at before its pixels are.
+func parsePicture(data []byte) (Inputs, error) {
+	c, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("not a PNG or JPEG picture, or damaged: %w", err)
+	}
+	if c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height {
+		return nil, fmt.Errorf("a picture of %d × %d pixels: at most %d are read; make it smaller", c.Width, c.Height, maxPixels)
+	}
+	m, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("damaged picture: %w", err)
+	}
+	if b := m.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
+		return nil, fmt.Errorf("damaged picture: %d × %d pixels are said and %d × %d there", c.Width, c.Height, b.Dx(), b.Dy())
+	}
+	return Inputs{{pictures: []image.Image{m}}}, nil
+}
+
+// layout is where the axes of a picture are in an input's shape.
+type layout struct {
+	height, width, channels int // sizes
+	last                    bool
+	count                   int // pictures
+}
+
+// layoutOf finds the axes by their sizes: channels, 1 or 3, stand before or after height
+// and width. Three axes may also be grey pictures.
+func layoutOf(shape []int) (layout, error) {
+	isChannels := func(n int) bool { return n == 1 || n == 3 }
+	n := len(shape)
+	if n < 2 || n > 4 || graph.Size(shape) == 0 {
+		return layout{}, fmt.Errorf("its shape %v is not a picture's", shape)
+	}
+	l := layout{count: 1, channels: 1}
+	inner := shape
+	if n == 4 {
+		l.count, inner = shape[0], shape[1:]
+	}
+	if len(inner) == 2 {
+		l.height, l.width = inner[0], inner[1]
+	} else {
+		first, last := isChannels(inner[0]), isChannels(inner[2])
+		switch {
+		case first && last && inner[0] != inner[2] || first && last && inner[1] <= 3:
+			return layout{}, fmt.Errorf("its shape %v does not say which axis is the channels", shape)
+		case first:
+			l.channels, l.height, l.width = inner[0], inner[1], inner[2]
+		case last:
+			l.height, l.width, l.channels, l.last = inner[0], inner[1], inner[2], true
+		default:
+			return layout{}, fmt.Errorf("its shape %v has no axis of 1 or 3 channels", shape)
+		}
+	}
+	if l.height < 2 || l.width < 2 {
+		return layout{}, fmt.Errorf("its shape %v is not a picture's", shape)
+	}
+	return l, nil
+}
+
+// numbers returns the pictures as an input of that shape takes them, end to end.
+func (p Pictures) numbers(pictures []image.Image, in graph.Input) ([]float64, error) {
+	l, err := layoutOf(in.Shape)
+	if err != nil {
+		return nil, fmt.Errorf("input %s takes no picture: %w; give its numbers in a .npy or .npz file", graph.Quote(in.Name), err)
+	}
+	if !in.DType.IsFloat() && in.DType != 0 && p.Deviation != [3]float64{1. / 255, 1. / 255, 1. / 255} {
+		return nil, fmt.Errorf("input %s takes whole numbers: give --image 0..255", graph.Quote(in.Name))
+	}
+	var out []float64
+	for _, m := range pictures {
+		out = append(out, p.pixels(l.resize(m, p.Crop), l)...)
+	}
+	return out, nil
+}
+
+// resize scales a picture to the layout's height and width: each pixel is the mean of
+// those around it with weights that fall linearly, over the area that it stands for.
+// Transparency is passed over. A picture of that size stays as it is.
+func (l layout) resize(m image.Image, crop bool) *image.RGBA {
+	b := m.Bounds()
+	from := b
+	if crop {
+		w, h := b.Dx(), b.Dy()
+		if w*l.height > h*l.width {
+			cut := (w - max(1, h*l.width/l.height)) / 2
+			from = image.Rect(b.Min.X+cut, b.Min.Y, b.Max.X-(w-max(1, h*l.width/l.height)-cut), b.Max.Y)
+		} else {
+			cut := (h - max(1, w*l.height/l.width)) / 2
+			from = image.Rect(b.Min.X, b.Min.Y+cut, b.Max.X, b.Max.Y-(h-max(1, w*l.height/l.width)-cut))
+		}
+	}
+	out := image.NewRGBA(image.Rect(0, 0, l.width, l.height))
+	if o, ok := m.(interface{ Opaque() bool }); !ok || !o.Opaque() {
+		m, from = opaque(m, from), image.Rect(0, 0, from.Dx(), from.Dy())
+	}
+	if from.Dx() == l.width && from.Dy() == l.height {
+		draw.Draw(out, out.Bounds(), m, from.Min, draw.Src)
+	} else {
+		draw.BiLinear.Scale(out, out.Bounds(), m, from, draw.Src, nil)
+	}
+	return out
+}
+
+// opaque copies a part of a picture without its transparency.
+func opaque(m image.Image, from image.Rectangle) *image.RGBA {
+	out := image.NewRGBA(image.Rect(0, 0, from.Dx(), from.Dy()))
+	for y := range from.Dy() {
+		for x := range from.Dx() {
+			c := color.NRGBAModel.Convert(m.At(from.Min.X+x, from.Min.Y+y)).(color.NRGBA)
+			out.SetRGBA(x, y, color.RGBA{c.R, c.G, c.B, 255})
+		}
+	}
+	return out
+}
+
+// pixels returns the numbers of a picture of the layout's size.
+func (p Pictures) pixels(m *image.RGBA, l layout) []float64 {
+	out := make([]float64, l.channels*l.height*l.width)
+	for y := range l.height {
+		for x := range l.width {
+			c := m.RGBAAt(x, y)
+			rgb := [3]uint8{c.R, c.G, c.B}
+			if l.channels == 1 {
+				rgb[0] = color.GrayModel.Convert(c).(color.Gray).Y
+			}
+			for k := range l.channels {
+				from := k
+				if p.BGR && l.channels == 3 {
+					from = 2 - k
+				}
+				at := (k*l.height+y)*l.width + x
+				if l.last {
+					at = (y*l.width+x)*l.channels + k
+				}
+				out[at] = float64(float32((float64(rgb[from])/255 - p.Mean[from]) / p.Deviation[from]))
+			}
+		}
+	}
+	return out
+}

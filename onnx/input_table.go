@@ -1,0 +1,177 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// A table has rows of numbers in named columns. Whether it is one input or each column
+// is one depends on the model.
+type table struct {
+	columns []string
+	rows    [][]float64
+}
+
+// parseTable reads comma-separated values (RFC 4180), or such that stand between
+// semicolons or tabs. The first line names the columns.
+func parseTable(data []byte) (Inputs, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	header, _, _ := bytes.Cut(data, []byte("\n"))
+	r := csv.NewReader(bytes.NewReader(data))
+	r.ReuseRecord, r.TrimLeadingSpace = true, true
+	for _, c := range ";\t" {
+		if !bytes.ContainsRune(header, ',') && bytes.ContainsRune(header, c) {
+			r.Comma = c
+		}
+	}
+	first, err := r.Read()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("is empty: the first line names the columns, and each further one is a row of numbers")
+		}
+		return nil, err
+	}
+	t := &table{}
+	for i, name := range first {
+		name = strings.TrimSpace(name)
+		if _, err := strconv.ParseFloat(name, 64); err == nil {
+			return nil, fmt.Errorf("column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
+		}
+		if name == "" || slices.Contains(t.columns, name) {
+			return nil, fmt.Errorf("column %d has no name of its own, but %s: give each column one", i+1, graph.Quote(name))
+		}
+		t.columns = append(t.columns, name)
+		if len(t.columns) > maxColumns {
+			return nil, fmt.Errorf("has more than %d columns", maxColumns)
+		}
+	}
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		row := make([]float64, len(record))
+		for i, cell := range record {
+			if row[i], err = number(strings.TrimSpace(cell)); err != nil {
+				line, _ := r.FieldPos(i)
+				return nil, fmt.Errorf("line %d, column %s: %w", line, graph.Quote(t.columns[i]), err)
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	if len(t.rows) == 0 {
+		return nil, errors.New("has names of columns but no rows")
+	}
+	return Inputs{{table: t}}, nil
+}
+
+// maxColumns bounds what looking names up among them costs.
+const maxColumns = 1 << 16
+
+// number reads a cell: a decimal, or a truth value as 1 or 0. A fraction is rounded to
+// float32, as a model has it.
+func number(cell string) (float64, error) {
+	switch {
+	case cell == "":
+		return 0, errors.New("is empty: fill in missing values as the model was trained to expect them")
+	case strings.EqualFold(cell, "true"):
+		return 1, nil
+	case strings.EqualFold(cell, "false"):
+		return 0, nil
+	}
+	x, err := strconv.ParseFloat(cell, 64)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a number: encode categories as numbers, as the model was trained", graph.Quote(cell))
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return 0, fmt.Errorf("is %v: fill in missing values as the model was trained to expect them", x)
+	case x == math.Trunc(x):
+		return x, nil
+	}
+	if f := float64(float32(x)); !math.IsInf(f, 0) {
+		return f, nil
+	}
+	return x, nil
+}
+
+// whole returns the table as one input of that shape, as far as it is known: rows by
+// columns.
+func (t *table) whole(name string, shape []int) (Input, error) {
+	in := Input{Name: name, named: true, Shape: []int{len(t.rows), len(t.columns)}}
+	if len(shape) > 1 {
+		if want := graph.Size(shape[1:]); want > 0 && want != len(t.columns) { // 0: open
+			return Input{}, fmt.Errorf("the table has %d columns, %s, and input %s takes %d: leave the others out, or add what is missing",
+				len(t.columns), several(t.columns), graph.Quote(name), want)
+		}
+	}
+	for _, row := range t.rows {
+		in.Values = append(in.Values, row...)
+	}
+	return in, nil
+}
+
+// column returns a column as an input of one feature, and whether there is one of that
+// name.
+func (t *table) column(name string) (Input, bool) {
+	at := slices.Index(t.columns, name)
+	if at < 0 {
+		return Input{}, false
+	}
+	in := Input{Name: name, named: true, Shape: []int{len(t.rows), 1}}
+	for _, row := range t.rows {
+		in.Values = append(in.Values, row[at])
+	}
+	return in, true
+}
+
+// inputs returns the table as these inputs take it: a column each, by their names, and
+// further columns, such as the answer, are nobody's; or whole as the only one.
+func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
+	var in Inputs
+	var missing []string
+	for _, w := range wanted {
+		if column, ok := t.column(w.Name); ok {
+			in = append(in, column)
+		} else {
+			missing = append(missing, w.Name)
+		}
+	}
+	alone := len(wanted) == 1 && len(t.columns) > 1
+	if len(missing) == 0 && len(wanted) > 0 && !(alone && graph.Size(wanted[0].Shape[min(1, len(wanted[0].Shape)):]) != 1) {
+		return in, nil
+	}
+	if len(wanted) == 1 {
+		one, err := t.whole(wanted[0].Name, wanted[0].Shape)
+		return Inputs{one}, err
+	}
+	return nil, fmt.Errorf("the table has columns %s, and none for %s: an input takes the column of its name, or a whole table with --input name=file.csv",
+		several(t.columns), several(missing))
+}
+
+// several lists names for a message, not more than tell what they are.
+func several(names []string) string {
+	const most = 12
+	s := ""
+	for i, name := range names {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", s, len(names)-most)
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += graph.Quote(name)
+	}
+	return s
+}

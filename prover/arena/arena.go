@@ -1,0 +1,184 @@
+package arena
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+const (
+	// unit is what sizes are rounded up to, and the least size that an arena serves:
+	// smaller buffers are the collector's.
+	unit = 64 << 10
+	// mapUnit is what is asked of the system at a time: a multiple of a huge page.
+	mapUnit = 32 << 20
+)
+
+// Element is a type without pointers that buffers are made of.
+type Element interface {
+	int32 | field.M31 | field.QM31
+}
+
+// Arena is memory for buffers of changing sizes. The zero value is ready, and nil
+// is the collector's memory. It is safe for concurrent use.
+type Arena struct {
+	mu                sync.Mutex
+	maps              []mapping
+	free              []span         // by mapping and offset; neighbours are joined
+	used              map[*byte]span // by their first byte
+	size, inUse, peak int            // bytes mapped, in use now, and at most
+}
+
+// mapping is memory of the system, or of the collector where that gives none.
+type mapping struct {
+	bytes []byte
+	unmap func()
+}
+
+// span is a part of a mapping.
+type span struct{ mapping, from, to int }
+
+func (s span) len() int { return s.to - s.from }
+
+// poison says whether memory is overwritten when it is made and when it is freed.
+var poison atomic.Bool
+
+// Poison has all arenas overwrite memory when it is made and when it is freed, small
+// buffers too, until restore is called: for tests.
+func Poison() (restore func()) {
+	old := poison.Swap(true)
+	return func() { poison.Store(old) }
+}
+
+// Make returns n elements that hold anything.
+func Make[T Element](a *Arena, n int) []T {
+	size := n * int(unsafe.Sizeof(*new(T)))
+	if a == nil || n == 0 || size < unit && !poison.Load() {
+		return make([]T, n)
+	}
+	b := a.take((size + unit - 1) / unit * unit)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// Zeros is Make with elements that are zero.
+func Zeros[T Element](a *Arena, n int) []T {
+	v := Make[T](a, n)
+	if a != nil {
+		clear(v)
+	}
+	return v
+}
+
+// Free gives a buffer back that Make returned, or a part of it that begins where it
+// does. It passes over others, as those of another arena, and over nil.
+func Free[T Element](a *Arena, v []T) {
+	if a != nil && cap(v) > 0 {
+		a.give((*byte)(unsafe.Pointer(unsafe.SliceData(v))))
+	}
+}
+
+// take returns size bytes, a multiple of unit.
+func (a *Arena) take(size int) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	best := -1
+	for i, s := range a.free {
+		if s.len() >= size && (best < 0 || s.len() < a.free[best].len()) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = a.grow(size)
+	}
+	s := a.free[best]
+	s.to = s.from + size
+	if a.free[best].from += size; a.free[best].len() == 0 {
+		a.free = slices.Delete(a.free, best, best+1)
+	}
+	b := a.maps[s.mapping].bytes[s.from:s.to:s.to]
+	if a.used == nil {
+		a.used = map[*byte]span{}
+	}
+	a.used[unsafe.SliceData(b)] = s
+	a.inUse += size
+	a.peak = max(a.peak, a.inUse)
+	spoil(b)
+	return b
+}
+
+// grow maps memory for a buffer of that size and returns the index of the free span
+// that it is.
+func (a *Arena) grow(size int) int {
+	size = (size + mapUnit - 1) / mapUnit * mapUnit
+	b, unmap := mapBytes(size)
+	a.maps = append(a.maps, mapping{b, unmap})
+	a.free = append(a.free, span{len(a.maps) - 1, 0, size})
+	a.size += size
+	return len(a.free) - 1
+}
+
+// give frees the buffer that begins with a byte.
+func (a *Arena) give(first *byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, ok := a.used[first]
+	if !ok {
+		return
+	}
+	delete(a.used, first)
+	a.inUse -= s.len()
+	spoil(a.maps[s.mapping].bytes[s.from:s.to])
+	i, _ := slices.BinarySearchFunc(a.free, s, func(x, s span) int {
+		if x.mapping != s.mapping {
+			return x.mapping - s.mapping
+		}
+		return x.from - s.from
+	})
+	a.free = slices.Insert(a.free, i, s)
+	a.join(i)
+	if i > 0 {
+		a.join(i - 1)
+	}
+}
+
+// join makes one of the i-th free span and the next if they are neighbours.
+func (a *Arena) join(i int) {
+	if i+1 < len(a.free) && a.free[i].mapping == a.free[i+1].mapping && a.free[i].to == a.free[i+1].from {
+		a.free[i].to = a.free[i+1].to
+		a.free = slices.Delete(a.free, i+1, i+2)
+	}
+}
+
+// spoil overwrites memory that nobody may read, under Poison.
+func spoil(b []byte) {
+	if poison.Load() {
+		for i := range b {
+			b[i] = 0xa5
+		}
+	}
+}
+
+// Close gives all memory back to the system, with what is still in use. The arena may
+// be used again, as if it were new.
+func (a *Arena) Close() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, m := range a.maps {
+		m.unmap()
+	}
+	a.maps, a.free, a.used, a.size, a.inUse = nil, nil, nil, 0, 0
+}
+
+// Size returns the bytes that the arena has of the system, and the most that were in
+// use at a time.
+func (a *Arena) Size() (mapped, peak int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size, a.peak
+}

@@ -1,0 +1,121 @@
+package arena
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+const perUnit = unit / int(unsafe.Sizeof(field.QM31{}))
+
+// Buffers in use never share memory, whatever is freed and in what order.
+func TestBuffersAreDisjoint(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var a Arena
+	defer a.Close()
+	type buffer struct {
+		values []int32
+		mark   int32
+	}
+	var live []buffer
+	for mark := range int32(400) {
+		if len(live) > 0 && rng.IntN(5) < 2 {
+			i := rng.IntN(len(live))
+			Free(&a, live[i].values[:1]) // shortened, as tables are by folding
+			live[i] = live[len(live)-1]
+			live = live[:len(live)-1]
+		}
+		v := Make[int32](&a, 1+rng.IntN(40*unit/4))
+		for i := range v {
+			v[i] = mark
+		}
+		live = append(live, buffer{v, mark})
+		if len(live) > 12 {
+			for _, b := range live {
+				for i, x := range b.values {
+					if x != b.mark {
+						t.Fatalf("entry %d of buffer %d is %d", i, b.mark, x)
+					}
+				}
+				Free(&a, b.values)
+			}
+			live = nil
+		}
+	}
+	if mapped, peak := a.Size(); mapped > 2*mapUnit+peak {
+		t.Errorf("%d bytes mapped for %d in use", mapped, peak)
+	}
+}
+
+// What has been freed serves again, neighbours together.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	var a Arena
+	defer a.Close()
+	x, y := Make[field.QM31](&a, perUnit), Make[field.QM31](&a, 3*perUnit)
+	first := unsafe.Pointer(&x[0])
+	Free(&a, y)
+	Free(&a, x)
+	Free(&a, x) // a second time: nothing to free
+	z := Make[field.QM31](&a, 4*perUnit)
+	if unsafe.Pointer(&z[0]) != first {
+		t.Error("other memory than the two buffers that were freed")
+	}
+	if len(a.free) != 1 || a.inUse != 4*unit {
+		t.Errorf("%d free spans, %d bytes in use", len(a.free), a.inUse)
+	}
+	a.Close()
+	if mapped, _ := a.Size(); mapped != 0 {
+		t.Errorf("%d bytes mapped after Close", mapped)
+	}
+	Free(&a, make([]int32, unit)) // of nobody
+}
+
+func TestZerosAndPoison(t *testing.T) {
+	defer Poison()()
+	var a Arena
+	defer a.Close()
+	v := Make[field.QM31](&a, perUnit)
+	if v[0] == (field.QM31{}) || v[perUnit-1] != v[0] {
+		t.Error("fresh memory is not overwritten")
+	}
+	clear(v)
+	Free(&a, v)
+	if v[0] == (field.QM31{}) || v[perUnit-1] != v[0] {
+		t.Error("freed memory is not overwritten")
+	}
+	for _, n := range []int{1, perUnit, 5*perUnit + 1} {
+		for i, x := range Zeros[field.QM31](&a, n) {
+			if x != (field.QM31{}) {
+				t.Fatalf("entry %d of %d is not zero", i, n)
+			}
+		}
+	}
+	if v := Make[int32](nil, 3*unit); len(v) != 3*unit || v[unit] != 0 {
+		t.Error("without an arena, memory is the collector's")
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	var a Arena
+	defer a.Close()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for range 200 {
+				v := Make[int32](&a, unit/4*(1+g))
+				v[0], v[len(v)-1] = int32(g), int32(g)
+				if v[0] != int32(g) || v[len(v)-1] != int32(g) {
+					t.Error("two buffers share memory")
+				}
+				Free(&a, v)
+			}
+		})
+	}
+	wg.Wait()
+	if a.inUse != 0 {
+		t.Errorf("%d bytes in use at the end", a.inUse)
+	}
+}

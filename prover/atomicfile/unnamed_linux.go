@@ -1,0 +1,44 @@
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// createUnnamed opens a file in dir that has no name and goes when it is closed; nil
+// where that cannot be had, for a file system or the lack of /proc. f.Name is name.
+func createUnnamed(dir, name string, mode fs.FileMode) *os.File {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
+	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(descriptor(fd)); err != nil {
+		unix.Close(fd)
+		return nil
+	}
+	return os.NewFile(uintptr(fd), name)
+}
+
+// link gives a file without a name one, which must be free.
+func link(f *os.File, name string) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := c.Control(func(fd uintptr) {
+		failed = unix.Linkat(unix.AT_FDCWD, descriptor(int(fd)), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+	}); err != nil {
+		return err
+	}
+	if failed != nil {
+		return &os.PathError{Op: "link", Path: name, Err: failed}
+	}
+	return nil
+}
+
+// descriptor is a path of an open file.
+func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

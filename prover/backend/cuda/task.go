@@ -1,0 +1,272 @@
+package cuda
+
+import (
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/join"
+	"github.com/prove-model/prove-model/prover/logup"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+)
+
+// Stays is the device memory, in bytes, that a proof takes as long as it lasts, if all
+// of it is made there: weights, values and digests.
+func (m *Machine) Stays(p *plan.Plan) int64 {
+	n := m.Need(p)
+	fixed := n.Fixed
+	if m.limit > 0 {
+		fixed = min(fixed, int64(m.limit))
+	}
+	return fixed + n.Witness + n.Trees
+}
+
+// TaskNeed estimates the device memory, in bytes, that a lane takes at most while it
+// proves a fork, beside what stays: steps over less than threshold entries are the
+// CPU's, as with backend.Fallback. It follows the fork with a device that only counts,
+// through the code that allocates, so that it is off by what depends on values alone:
+// keys that fit into fewer bytes than their table's range. Weights for which there is
+// no room as a whole take a piece more.
+func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
+	defer catch(&err)
+	d := newDry(m.dev)
+	t := &follower{m: m, g: p.Graph, f: f, dev: newScope(d), threshold: threshold, keys: map[int]kernels.Ptr{}}
+	t.box, _ = d.NewMailbox(mailboxWords) // never fails
+	t.fork()
+	if limit := int64(m.limit); limit > 0 && m.Need(p).Fixed > limit {
+		d.peak += int64(m.piece)
+	}
+	return d.peak, nil
+}
+
+// follower follows a fork as package sites does, for its memory.
+type follower struct {
+	m         *Machine
+	g         *model.Graph
+	f         *plan.Fork
+	dev       *scope
+	box       kernels.Mailbox
+	threshold int
+	keys      map[int]kernels.Ptr // of look-up steps that are cut
+	node      int                 // the next one
+	tables    [][2]table          // of the sums that wait; at 0 where they are the CPU's
+}
+
+func (t *follower) worth(n int) bool { return n >= t.threshold }
+
+func (t *follower) fork() {
+	f := t.f
+	if f.Leaves.Size > 0 {
+		t.lookUps()
+		t.find(f.RowNodes)
+		if f.JoinVars > 0 {
+			t.joined()
+			t.find(f.JoinNodes)
+		}
+	}
+	t.find(f.EquationNodes)
+	for i := range f.Batches {
+		t.batch(&f.Batches[i])
+	}
+}
+
+// lookUps follows Fractions and the tree's rounds.
+func (t *follower) lookUps() {
+	l := &t.f.Leaves
+	vars := logup.NumVars(l.Size)
+	if !t.worth(l.Size) || vars < minTreeVars {
+		return
+	}
+	a := newScope(t.dev)
+	defer a.close()
+	nums, dens := newArray[field.M31](a, l.Size), newArray[field.QM31](a, l.Size)
+	blocks := 0
+	for i := range l.Steps {
+		blocks += len(l.Steps[i].Blocks)
+	}
+	var where kernels.Ptr
+	if blocks > 0 {
+		where = newArray[uint64](t.dev, blocks)
+	}
+	for i := range l.Steps {
+		s := &l.Steps[i]
+		t.loadKeys(s)
+		if !s.IsCut() {
+			t.dropKeys(s.Step)
+		}
+	}
+	t.dev.Free(where)
+	for i := range l.Tables {
+		if table := &t.g.Tables[l.Tables[i].Table]; table.Kind != model.TableRange {
+			t.dev.Free(newArray[field.M31](t.dev, 1<<table.Bits))
+		}
+	}
+	tree := newTree(a, t.box, nums, dens, l.Size)
+	for k := tree.upperLayer(); k < vars; k++ {
+		tree.begin(k, make([]field.QM31, k), field.Zero)
+		tree.rounds.Eq.Free(t.dev)
+	}
+}
+
+func (t *follower) loadKeys(s *backend.LeafStep) {
+	if _, ok := t.keys[s.Step]; !ok {
+		table := &t.g.Tables[s.Table]
+		width := widthOfRange(table.Min, table.Min+1<<table.Bits-1)
+		t.keys[s.Step] = newArray[uint8](t.dev, width*model.Size(t.g.Steps[s.Step].Shape))
+	}
+}
+
+func (t *follower) dropKeys(step int) {
+	t.dev.Free(t.keys[step])
+	delete(t.keys, step)
+}
+
+// joined follows RowSums and ColumnSums of the steps that are cut.
+func (t *follower) joined() {
+	var steps []*backend.LeafStep
+	entries, rowSums, columnSums := 0, 0, 0
+	for i := range t.f.Leaves.Steps {
+		s := &t.f.Leaves.Steps[i]
+		if !s.IsCut() {
+			continue
+		}
+		shape := t.g.Steps[s.Step].Shape
+		rows, columns, parts := join.Sizes(shape)
+		steps = append(steps, s)
+		entries += model.Size(shape)
+		rowSums += rows * parts
+		columnSums += 2 * columns
+	}
+	if !t.worth(entries) {
+		return
+	}
+	a := newScope(t.dev)
+	newArray[field.QM31](a, rowSums)
+	for _, s := range steps {
+		_, columns, parts := join.Sizes(t.g.Steps[s.Step].Shape)
+		t.loadKeys(s)
+		b := newScope(t.dev)
+		newArray[uint32](b, columns)
+		newArray[uint64](b, parts)
+		newArray[field.QM31](b, columns)
+		b.close()
+	}
+	a.close()
+	newArray[field.QM31](a, columnSums)
+	for _, s := range steps {
+		rows, columns, _ := join.Sizes(t.g.Steps[s.Step].Shape)
+		b := newScope(t.dev)
+		weights := newArray[field.QM31](b, rows)
+		check(kernels.RestrictInt(b, weights, kernels.Integers{At: dryAlignment, Width: 1},
+			kernels.Binding{Outer: 1, N: rows, Inner: columns, Weights: weights}))
+		b.close()
+	}
+	a.close()
+	for _, s := range steps {
+		t.dropKeys(s.Step)
+	}
+}
+
+// find follows the nodes before n.
+func (t *follower) find(n int) {
+	for ; t.node < n; t.node++ {
+		switch node := &t.f.Nodes[t.node]; node.Kind {
+		case plan.Public:
+			if t.g.Tensors[node.Tensor].Kind != model.ByFormula {
+				t.eval(node.Tensor)
+			}
+		case plan.Sent:
+			t.eval(node.Tensor)
+		case plan.Count:
+			// By blocks or as a whole; that table then stays as long as the lane.
+			t.eval(node.Tensor)
+			t.restrict(node.Tensor, make([][]field.QM31, 1), []int{0})
+		case plan.SumValue:
+			t.inner(&t.f.Sums[node.Sum])
+		}
+	}
+}
+
+// eval follows Eval.
+func (t *follower) eval(id model.TensorID) {
+	shape := t.g.Tensors[id].Shape
+	bound := make([][]field.QM31, len(shape))
+	for a, d := range shape {
+		bound[a] = make([]field.QM31, model.Log2Ceil(d))
+	}
+	if x := t.restrict(id, bound, nil); x.at != 0 {
+		t.dev.Free(x.at)
+	}
+}
+
+// restrict follows Restrict, and returns a table at 0 if it is the CPU's.
+func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int) table {
+	x := &t.g.Tensors[id]
+	r := backend.Restriction{Tensor: id, Bound: bound, Keep: keep}
+	if !t.worth(model.Size(x.Shape)) {
+		vars := 0
+		for _, a := range keep {
+			vars += model.Log2Ceil(x.Shape[a])
+		}
+		return table{0, vars}
+	}
+	return restrict(t.dev, x.Shape, kernels.Integers{At: dryAlignment, Width: widthOfRange(x.Min, x.Max)}, r)
+}
+
+func (t *follower) operand(o *plan.Operand) table {
+	bound := make([][]field.QM31, len(o.Bound))
+	for a, part := range o.Bound {
+		if part != nil {
+			bound[a] = make([]field.QM31, len(part))
+		}
+	}
+	return t.restrict(o.Tensor, bound, o.Keep)
+}
+
+// inner follows the tables of a sum and Inner.
+func (t *follower) inner(s *plan.Sum) {
+	a := t.operand(&s.A)
+	b := table{0, s.Vars}
+	if s.View == nil {
+		b = t.operand(&s.B)
+	} else if t.worth(1 << s.Vars) {
+		b.at = newArray[field.QM31](t.dev, 1<<s.Vars)
+	}
+	if a.at != 0 || b.at != 0 {
+		t.upload(&a)
+		t.upload(&b)
+		inner(sums{t.dev, t.box}, make([]field.QM31, len(s.Eq)), a, b)
+	}
+	t.tables = append(t.tables, [2]table{a, b})
+}
+
+// upload puts a table on the device if it is not there.
+func (t *follower) upload(x *table) {
+	if x.at == 0 {
+		x.at = newArray[field.QM31](t.dev, 1<<x.vars)
+	}
+}
+
+// batch follows Sums, its rounds, and the nodes after it.
+func (t *follower) batch(b *plan.Batch) {
+	n := 0
+	for _, pair := range t.tables {
+		n += 2 << pair[0].vars
+	}
+	if t.worth(n) {
+		insts := make([]sumcheckInstance, len(t.tables))
+		for i := range t.tables {
+			pair := &t.tables[i]
+			t.upload(&pair[0])
+			t.upload(&pair[1])
+			insts[i] = sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.f.Sums[b.From+i].Eq))}
+		}
+		x := newBatch(newScope(t.dev), t.box, insts)
+		if size := 1 << min(x.rounds, tailVars+1); x.rounds > 0 {
+			x.dev.Free(newArray[field.QM31](x.dev, 2*size*len(insts))) // for the host
+		}
+		x.Close()
+	}
+	t.tables = nil
+	t.find(b.Nodes)
+}

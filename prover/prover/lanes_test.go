@@ -1,0 +1,152 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/backend/conformance"
+	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/schedule"
+)
+
+var errShort = errors.New("short of memory")
+
+// A farm are lanes of devices that are the CPU with faults, and of the CPU.
+type farm struct {
+	devices, lanes int
+	capacity       int64 // of the first device; others have more
+	host           bool
+	faults         map[int]*conformance.Faults // by device
+}
+
+// chunkNeed is the estimate of a farm's tasks.
+func chunkNeed(_ *plan.Plan, f *plan.Fork) int64 { return 1000 + 100*int64(f.Chunk) }
+
+func (c *farm) open(warn func(schedule.Notice)) *Lanes {
+	l := &Lanes{Warn: warn}
+	var devices []schedule.Device
+	for i := range c.devices {
+		devices = append(devices, schedule.Device{Name: fmt.Sprintf("device %d", i), Capacity: c.capacity + 700*int64(i), Lanes: c.lanes})
+		faults := c.faults[i]
+		if faults == nil {
+			faults = &conformance.Faults{}
+		}
+		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: chunkNeed, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+			p := backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, errShort) }}
+			return backend.NewFallback(g, conformance.Faulty{Of: cpu.New(g, w), Faults: faults}, cpu.New(g, w), p)
+		}})
+	}
+	if c.host {
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: c.capacity, Lanes: c.lanes, Host: true})
+		l.Machines = append(l.Machines, Machine{Laned: true, Host: true, TaskNeed: chunkNeed, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
+	}
+	l.Schedule = schedule.New(devices, Judge(errShort))
+	return l
+}
+
+// TestLanes: the same bytes, or one clean error, for any number of devices and lanes,
+// of any memory, whatever fails.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 100)
+	wit := f.run(t)
+	prove := func(opts Options) ([]byte, error) {
+		var buf bytes.Buffer
+		_, err := Prove(context.Background(), f.key, f.b.g.Instance, f.tree, wit, &buf, opts)
+		return buf.Bytes(), err
+	}
+	want, err := prove(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.b.g.Chunks < 5 {
+		t.Fatalf("%d chunks are too few", f.b.g.Chunks)
+	}
+	kinds := map[string]func(at int) *conformance.Faults{
+		"sound":  func(int) *conformance.Faults { return &conformance.Faults{} },
+		"memory": func(at int) *conformance.Faults { return &conformance.Faults{Bad: at, Err: errShort} },
+		"short":  func(at int) *conformance.Faults { return &conformance.Faults{Bad: at, Err: errShort, ForGood: true} },
+		"launch": func(at int) *conformance.Faults { return &conformance.Faults{Bad: at} },
+		"lost":   func(at int) *conformance.Faults { return &conformance.Faults{Bad: at, ForGood: true} },
+		"slow":   func(int) *conformance.Faults { return &conformance.Faults{Slow: 20 * time.Microsecond} },
+		"panic":  func(at int) *conformance.Faults { return &conformance.Faults{Bad: at, Panic: true} },
+	}
+	for _, c := range []farm{
+		{devices: 0, lanes: 1, capacity: 1, host: true}, {devices: 0, lanes: 3, capacity: 5000, host: true},
+		{devices: 1, lanes: 1, capacity: 1 << 20, host: true}, {devices: 1, lanes: 4, capacity: 4000}, {devices: 2, lanes: 2, capacity: 1500, host: true},
+		{devices: 3, lanes: 1, capacity: 4000}, {devices: 8, lanes: 2, capacity: 1 << 20}, {devices: 8, lanes: 4, capacity: 100, host: true},
+	} {
+		for kind, faults := range kinds {
+			if testing.Short() && (c.devices+len(kind))%3 > 0 {
+				continue
+			}
+			c.faults = map[int]*conformance.Faults{c.devices / 2: faults(40)}
+			var notices atomic.Int32
+			got, err := prove(Options{Lanes: c.open(func(schedule.Notice) { notices.Add(1) })})
+			name := fmt.Sprintf("%d devices, %d lanes, %d bytes, host %v, %s", c.devices, c.lanes, c.capacity, c.host, kind)
+			if err == nil {
+				if !bytes.Equal(got, want) {
+					t.Errorf("%s: another proof", name)
+				}
+				if failed := kind != "sound" && kind != "slow" && c.devices > 0; c.capacity > 1000 && failed != (notices.Load() > 0) {
+					t.Errorf("%s: %d tasks were tried again", name, notices.Load())
+				}
+				continue
+			}
+			// A panic is an error. Without a host, so is the loss of the only device, and
+			// memory that is short when nothing else runs.
+			short := kind == "short" || kind == "memory"
+			if kind != "panic" && (c.host || c.devices > 1 && !short) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !errors.As(err, new(*schedule.TaskError)) && !errors.As(err, new(*schedule.DeadlockError)) {
+				t.Errorf("%s: not the error of a task: %v", name, err)
+			}
+		}
+	}
+}
+
+// Two devices share the work, and neighbours have the same home.
+func TestHomes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 100)
+	c := farm{devices: 2, lanes: 1, capacity: 1 << 20}
+	l := c.open(nil)
+	p, err := f.key.Plan(f.b.g.Instance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(context.Background(), f.key, p, f.tree, f.run(t), Options{Lanes: l})
+	defer r.close()
+	var tasks []schedule.Task
+	for _, fork := range p.Forks {
+		tasks = append(tasks, r.task(fork))
+	}
+	r.home(tasks)
+	var sums [2]int64
+	for i, x := range tasks {
+		if i > 0 && x.Home < tasks[i-1].Home {
+			t.Errorf("task %d is at home at %d, the one before at %d", i, x.Home, tasks[i-1].Home)
+		}
+		sums[x.Home] += x.Need
+	}
+	if 2*sums[0] < sums[1] || 2*sums[1] < sums[0] {
+		t.Errorf("%v bytes at home", sums)
+	}
+	if err := r.prove(&bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range l.Schedule.Stats() {
+		if s.Tasks == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package prover
+
+import (
+	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/whir"
+)
+
+// Results keeps what parts of the work on a proof have left, for when it is begun again:
+// of the same key, sizes and witness. It is safe for concurrent use. What cannot be kept
+// is computed again, and so it tells nobody that it failed.
+type Results interface {
+	// Tree returns the layers of a tree of the plan that KeepTree was given, nil if
+	// there are none. Wrong digests give a proof that does not verify.
+	Tree(tree int) [][]poseidon2.Digest
+	KeepTree(tree int, layers [][]poseidon2.Digest)
+	// Fork returns the bytes of a fork of the plan that KeepFork was given, nil if there
+	// are none. Wrong ones are noticed.
+	Fork(fork int) []byte
+	KeepFork(fork int, bytes []byte)
+}
+
+// commitTree commits to a tree of the witness, or takes it from the results.
+func (r *run) commitTree(i int) (*whir.Tree, error) {
+	c := r.plan.Trees[i].Commitment
+	kept := r.opts.Results
+	if kept == nil {
+		return r.backend.Commit(r.ctx, c)
+	}
+	if layers := kept.Tree(i); layers != nil {
+		if tree, err := whir.FromLayers(c.Layout, layers); err == nil {
+			r.stats.Resumed++
+			return tree, nil
+		}
+	}
+	tree, err := r.backend.Commit(r.ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := tree.Layers(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept.KeepTree(i, layers)
+	return tree, nil
+}
+
+// resume takes a fork from the results. Its bytes are all that is kept: what else it
+// leaves is what a verifier has after reading them, who sees whether they are right.
+func (r *run) resume(i int, main *transcript.Sponge, public sites.Public) (result forked, ok bool) {
+	if r.opts.Results == nil {
+		return forked{}, false
+	}
+	bytes := r.opts.Results.Fork(i)
+	if bytes == nil {
+		return forked{}, false
+	}
+	defer func() {
+		if p := recover(); p != nil { // no bytes should do that; these are not needed
+			result, ok = forked{}, false
+		}
+	}()
+	in := transcript.NewReader(main.Fork(uint64(i)), bytes)
+	claims := sites.Run(r.plan, r.plan.Forks[i], sites.NewVerifier(in), public)
+	if in.Done() != nil {
+		return forked{}, false
+	}
+	r.stats.Resumed++
+	return forked{bytes: bytes, sponge: in.Sponge, claims: claims}, true
+}
+
+// Parts is how many parts of a proof's work Results can keep.
+func Parts(p *plan.Plan) int {
+	n := len(p.Forks)
+	for i := range p.Trees {
+		if !p.Trees[i].Fixed {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package quantise
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// What is remembered of the weights from one model to the next is what the next one
+// would find: the trials of a search give the models that their formats give alone.
+func TestSharedWeights(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	normed := func() *graph.Graph {
+		n := newNetwork([]int{1, 12, 32})
+		h := n.dense(n.layerNorm(n.in[0], rng), 64, rng)
+		return n.graph(t, n.dense(n.Apply(graph.Gelu, h), 32, rng))
+	}()
+	for _, of := range []struct {
+		name  string
+		graph *graph.Graph
+		x     []float64
+	}{
+		{"norm", normed, normal(12*32, rng)},
+		{"table", tabular(t, rng), []float64{50.8, 44173, 0.0387, 2.76, 1684}},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			values, err := of.graph.RunFloat([][]float64{of.x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ranges := Ranges(values)
+			all := func(f Format) Formats {
+				formats := Formats{}
+				for _, name := range Values(of.graph) {
+					formats[name] = f
+				}
+				return formats
+			}
+			var shared weightStats
+			// Back and forth: what the last model has, and what the one before it has.
+			for i, f := range []Formats{nil, all(Format{20, 13}), all(Format{15, 10}), all(Format{20, 13}), all(Format{14, 10}), all(Format{20, 15}), nil} {
+				opts := Options{Formats: f}
+				m, err := quantise(of.graph, ranges, opts, &shared)
+				if err != nil {
+					t.Fatal(err)
+				}
+				alone, err := Quantise(of.graph, ranges, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(m.Circuit, alone.Circuit) || !reflect.DeepEqual(m.Weights, alone.Weights) {
+					t.Errorf("model %d, %v, is another one", i, f)
+				}
+			}
+		})
+	}
+}

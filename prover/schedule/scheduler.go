@@ -1,0 +1,377 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+)
+
+// patience is how many tasks may start before one that stands before them in the
+// order, until a device is kept free for it.
+const patience = 16
+
+// Scheduler runs tasks on devices. It is safe for concurrent use: the tasks of several
+// calls share the devices.
+type Scheduler struct {
+	judge func(error) Fault
+
+	mu       sync.Mutex
+	devices  []*device
+	waiting  []*job // in order
+	arrivals int
+	running  int
+}
+
+// New returns a scheduler. judge says what the error of a task on a device means that
+// is no host; on a host, every error is the task's.
+func New(devices []Device, judge func(error) Fault) *Scheduler {
+	s := &Scheduler{judge: judge}
+	for i, d := range devices {
+		s.devices = append(s.devices, newDevice(d, i))
+	}
+	return s
+}
+
+// job is a task on its way.
+type job struct {
+	task     *Task
+	call     *call
+	index    int // of the task
+	arrival  int
+	passed   int  // tasks behind it that have started
+	alone    bool // memory was short beside others
+	hostOnly bool // memory was short
+	shared   bool // others have run beside it, this time
+	attempts int
+	began    time.Time
+	last     *TaskError
+}
+
+// call is one Run.
+type call struct {
+	ctx    context.Context
+	left   int // jobs that wait or run
+	failed bool
+	errs   []error // by task
+	notice func(Notice)
+	done   chan struct{}
+}
+
+// Run runs the tasks and returns when all have ended: nil if all did well, otherwise
+// the errors of all tasks that failed, in their order, each a *TaskError or a
+// *DeadlockError. When the context ends no more tasks are started and, once those that
+// run have ended, its error is returned. notice, if set, is told of tasks that are run
+// again, by several goroutines.
+func (s *Scheduler) Run(ctx context.Context, tasks []Task, notice func(Notice)) error {
+	if err := ctx.Err(); err != nil || len(tasks) == 0 {
+		return err
+	}
+	c := &call{ctx: ctx, left: len(tasks), errs: make([]error, len(tasks)), notice: notice, done: make(chan struct{})}
+	s.mu.Lock()
+	for i := range tasks {
+		s.arrivals++
+		s.enqueue(&job{task: &tasks[i], call: c, index: i, arrival: s.arrivals})
+	}
+	s.admit()
+	s.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		s.mu.Lock()
+		s.drop(c)
+		s.admit()
+		s.mu.Unlock()
+		<-c.done
+	}
+	if err := ctx.Err(); err != nil && c.failed {
+		return err
+	}
+	return errors.Join(c.errs...)
+}
+
+// Hold keeps bytes of a device from being booked until release is called: what stays
+// there beyond a task. It does not wait.
+func (s *Scheduler) Hold(device int, bytes int64) (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.devices[device]
+	d.held += bytes
+	d.stats.Held = max(d.stats.Held, d.held)
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		d.held -= bytes
+		s.admit()
+	})
+}
+
+// Lose has nothing more run on a device.
+func (s *Scheduler) Lose(device int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.devices[device].lost = true
+	s.admit()
+}
+
+// Stats returns what the devices have done so far.
+func (s *Scheduler) Stats() []Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]Stats, len(s.devices))
+	for i, d := range s.devices {
+		all[i] = d.stats
+		all[i].Lost = d.lost
+	}
+	return all
+}
+
+// enqueue puts a job where it belongs: those that must run alone first, since they
+// have begun already, then by memory.
+func (s *Scheduler) enqueue(j *job) {
+	before := func(a, b *job) int {
+		switch {
+		case a.alone != b.alone && a.alone, a.alone == b.alone && s.size(a) > s.size(b):
+			return -1
+		case a.alone != b.alone || s.size(a) != s.size(b):
+			return 1
+		}
+		return a.arrival - b.arrival
+	}
+	at, _ := slices.BinarySearchFunc(s.waiting, j, before)
+	s.waiting = slices.Insert(s.waiting, at, j)
+}
+
+// size is what a job is sorted by: what it takes where it goes first.
+func (s *Scheduler) size(j *job) int64 {
+	for _, d := range s.devices {
+		if !d.Host {
+			return j.task.Need
+		}
+	}
+	return j.task.HostNeed
+}
+
+// may says whether a job may run on a device: it fits there if nothing else does, and a
+// host is for what no device holds.
+func (s *Scheduler) may(j *job, d *device) bool {
+	if !d.holds(j, d.held) {
+		return false
+	}
+	return !d.Host || !slices.ContainsFunc(s.devices, func(o *device) bool { return !o.Host && o.holds(j, o.held) })
+}
+
+// admit starts what can be started, and gives up what never can.
+func (s *Scheduler) admit() {
+	s.start(false)
+	s.start(true)
+	for _, j := range slices.Clone(s.waiting) {
+		// What is held may be released by another call as long as that runs something.
+		possible := slices.ContainsFunc(s.devices, func(d *device) bool { return d.holds(j, 0) })
+		if (!possible || s.running == 0) && slices.Contains(s.waiting, j) {
+			s.remove(j)
+			s.fail(j, s.deadlock(j))
+		}
+	}
+}
+
+// start starts the jobs that can be. A device that is not idle takes those of others
+// only if less waits for it than for their home.
+func (s *Scheduler) start(idle bool) {
+	kept := make([]bool, len(s.devices)) // for a job that has waited long
+	backlog := s.backlog()
+	for i := 0; i < len(s.waiting); {
+		j := s.waiting[i]
+		home := j.task.Home
+		var room, best *device
+		for _, d := range s.devices {
+			if !s.may(j, d) {
+				continue
+			}
+			if room == nil || d.number == home {
+				room = d
+			}
+			if kept[d.number] || !d.takes(j) {
+				continue
+			}
+			if d.number == home {
+				best = d
+				break
+			}
+			balanced := idle || home < 0 || home >= len(s.devices) || d.Host != s.devices[home].Host ||
+				backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= backlog[home]
+			if balanced && (best == nil || backlog[d.number] < backlog[best.number]) {
+				best = d
+			}
+		}
+		if best != nil {
+			for _, before := range s.waiting[:i] {
+				before.passed++
+			}
+			s.waiting = slices.Delete(s.waiting, i, i+1)
+			s.launch(j, best)
+			if best.number != home {
+				backlog = s.backlog()
+			}
+			continue
+		}
+		if room != nil && (j.alone || j.passed >= patience) {
+			kept[room.number] = true
+		}
+		i++
+	}
+}
+
+// backlog returns what runs on devices and waits for them as their home, in bytes a
+// lane.
+func (s *Scheduler) backlog() []float64 {
+	bytes := make([]float64, len(s.devices))
+	for i, d := range s.devices {
+		bytes[i] = float64(d.booked)
+	}
+	for _, j := range s.waiting {
+		if h := j.task.Home; h >= 0 && h < len(s.devices) {
+			bytes[h] += float64(j.task.need(s.devices[h]))
+		}
+	}
+	for i, d := range s.devices {
+		bytes[i] /= float64(d.Lanes)
+	}
+	return bytes
+}
+
+// launch runs a job on a device.
+func (s *Scheduler) launch(j *job, d *device) {
+	lane := d.start(j)
+	s.running++
+	j.attempts++
+	go func() {
+		err := guard(func() error { return j.task.Run(j.call.ctx, Lane{d.number, lane}) })
+		if d.Drain != nil {
+			err = errors.Join(err, guard(func() error { return d.Drain(lane) }))
+		}
+		if notice := s.end(j, d, lane, err); notice != nil && j.call.notice != nil {
+			j.call.notice(*notice)
+		}
+		s.settle(j.call)
+	}()
+}
+
+// guard turns a panic into an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{p, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// end takes note of how an attempt ended. Its job stays with the call until settle.
+func (s *Scheduler) end(j *job, d *device, lane int, err error) *Notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.end(j, lane)
+	s.running--
+	j.call.left++ // until settle, so that the call does not return before its notice
+	notice := s.decide(j, d, err)
+	s.admit()
+	return notice
+}
+
+// decide says what becomes of a job.
+func (s *Scheduler) decide(j *job, d *device, err error) *Notice {
+	if err == nil {
+		d.stats.Tasks++
+		if j.attempts > 1 || d.number != j.task.Home {
+			d.stats.Moved++
+		}
+		j.call.left--
+		return nil
+	}
+	d.stats.Failed++
+	j.last = &TaskError{j.task.ID, d.Name, err}
+	fault := Fatal
+	if !d.Host && j.call.ctx.Err() == nil && !errors.As(err, new(*PanicError)) {
+		fault = s.judge(err)
+	}
+	notice := &Notice{Task: j.task.ID, Device: d.Name, Fault: fault, Err: err}
+	switch {
+	case fault == Fatal:
+		s.fail(j, j.last)
+		return nil
+	case fault == Lost:
+		if d.lost {
+			notice = nil
+		}
+		d.lost = true
+	case j.shared:
+		j.alone, notice.Alone = true, true
+	default:
+		j.alone, j.hostOnly = false, true
+	}
+	if j.call.failed {
+		j.call.errs[j.index] = j.last
+		j.call.left--
+		return nil
+	}
+	j.passed = 0
+	s.enqueue(j)
+	return notice
+}
+
+// fail ends a job that does not run, and with it the waiting ones of its call.
+func (s *Scheduler) fail(j *job, err error) {
+	j.call.errs[j.index] = err
+	j.call.left--
+	s.drop(j.call)
+}
+
+// drop ends the waiting jobs of a call.
+func (s *Scheduler) drop(c *call) {
+	c.failed = true
+	s.waiting = slices.DeleteFunc(s.waiting, func(j *job) bool {
+		if j.call == c {
+			c.left--
+		}
+		return j.call == c
+	})
+	c.close()
+}
+
+// settle ends an attempt.
+func (s *Scheduler) settle(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.left--
+	c.close()
+}
+
+// close lets Run return if no job is left.
+func (c *call) close() {
+	if c.left == 0 {
+		select {
+		case <-c.done:
+		default:
+			close(c.done)
+		}
+	}
+}
+
+// remove takes a job out of the queue.
+func (s *Scheduler) remove(j *job) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(o *job) bool { return o == j })
+}
+
+func (s *Scheduler) deadlock(j *job) error {
+	e := &DeadlockError{ID: j.task.ID, Need: j.task.Need}
+	for _, d := range s.devices {
+		e.Capacity = append(e.Capacity, Room{d.Name, d.Capacity - d.held, d.lost})
+	}
+	if j.last != nil {
+		e.Last = j.last
+	}
+	return e
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+// single emits the permutation of one state with AVX-512, word i in lane i of one
+// register: what a transcript waits for. It is a chain of dependent steps, so what
+// counts is their latency.
+func single() {
+	g := vec.New(16, "permuteState", "func(state *uint32, constants *uint32)",
+		"permutes a state. The constants are c − p as 32-bit words, in the order of the rounds.")
+	s := &single512{g: g, first: g.Mask(1), others: g.Mask(0xfffe)}
+	state, constants := Load(Param("state"), GP64()).(reg.GPVirtual), Load(Param("constants"), GP64()).(reg.GPVirtual)
+	// 31-bit rotations are two shifts; word 0 is shifted out.
+	left, right := []uint32{32}, []uint32{31}
+	for _, k := range shifts[1:] {
+		left, right = append(left, uint32(k)), append(right, uint32(31-k))
+	}
+	s.left, s.right = g.Load(vec.Table("rotateLeft", left)), g.Load(vec.Table("rotateRight", right))
+
+	v := g.Load(Mem{Base: state})
+	rounds := func(label string, n, words int, round func()) {
+		count := GP64()
+		MOVQ(U32(n), count)
+		vec.Loop(label, count, func() {
+			round()
+			ADDQ(U8(4*words), constants)
+		})
+	}
+	external := func() {
+		w := g.Reg()
+		VPADDD(Mem{Base: constants}, v, w)
+		g.Move(s.external(pow5(g, w)), v)
+	}
+	g.Move(s.external(v), v)
+	rounds("initial", half, width, external)
+	rounds("internal", internal, 1, func() { g.Move(s.internal(v, Mem{Base: constants}), v) })
+	rounds("final", half, width, external)
+	g.Move(v, Mem{Base: state})
+	g.End()
+}
+
+type single512 struct {
+	g             *vec.Gen
+	first, others reg.Register // masks of word 0 and of the others
+	left, right   reg.VecVirtual
+}
+
+// within shuffles the words of every 128-bit part, across the parts.
+func (s *single512) within(v reg.VecVirtual, order uint8) reg.VecVirtual {
+	w := s.g.Reg()
+	VPSHUFD(U8(order), v, w)
+	return w
+}
+
+func (s *single512) across(v reg.VecVirtual, order uint8) reg.VecVirtual {
+	w := s.g.Reg()
+	VSHUFI32X4(U8(order), v, v, w)
+	return w
+}
+
+// Orders of four: the next one, and those two and one away.
+const (
+	next = 0x39
+	far  = 0x4e
+	near = 0xb1
+)
+
+// external multiplies by circ(2·M4, M4, M4, M4), M4 = circ(2, 3, 1, 1).
+func (s *single512) external(v reg.VecVirtual) reg.VecVirtual {
+	g := s.g
+	after := s.within(v, next)
+	pair := g.Add(v, after)
+	m4 := g.Add(g.Add(pair, after), g.Add(pair, s.within(pair, far))) // v + 2·after, and all four
+	column := g.Add(m4, s.across(m4, far))
+	column = g.Add(column, s.across(column, near))
+	return g.Add(m4, column)
+}
+
+// internal adds the constant at m to word 0, raises it, and multiplies by
+// 1·1ᵀ + diag(−2, 2^k …).
+func (s *single512) internal(v reg.VecVirtual, m Mem) reg.VecVirtual {
+	g := s.g
+	raised := pow5(g, g.AddBroadcast(v, m)) // of which word 0 is wanted
+	first := g.Reg()
+	VPBROADCASTD(raised.AsX(), first)
+	VPSUBD(first, g.P(), s.first, first) // −first in word 0; it may be p
+	// The rest does not wait for it.
+	sum := g.Reg()
+	VMOVDQA32_Z(v, s.others, sum)
+	sum = g.Add(sum, s.within(sum, far))
+	sum = g.Add(sum, s.within(sum, near))
+	sum = g.Add(sum, s.across(sum, far))
+	sum = g.Add(sum, s.across(sum, near))
+	hi, lo := g.Reg(), g.Reg()
+	VPSLLVD(s.left, v, hi)
+	VPSRLVD(s.right, v, lo)
+	VPTERNLOGD(U8(0xf8), hi, g.P(), lo)
+	return g.Add(g.Add(sum, lo), first)
+}
