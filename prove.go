@@ -69,7 +69,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		if kept != nil {
 			opts.Results = kept
 		}
-		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit, &file, opts)
+		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit.Final(), &file, opts)
 		return err
 	})
 	w.end(err)

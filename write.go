@@ -8,6 +8,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -84,7 +85,7 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 	}
 	w, logits := &Written{Prompt: slices.Clone(prompt)}, model.Size(q.Graph.Tensors[q.Graph.Outputs[0]].Shape)
 	err = await(ctx, func() error {
-		rows, err := forward.NewRows(ctx, q.Graph, q.Weights, ints, []int{1, 0})
+		rows, err := c.begin(ctx, q, ints, prompt)
 		if err != nil {
 			return err
 		}
@@ -117,6 +118,31 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 	}
 	in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most)
 	return w, in, err
+}
+
+// textAxes are those of the rows that change while a text is written, by input: a token,
+// and the position whose logits are asked for.
+var textAxes = []int{1, 0}
+
+// begin computes the rows of a prompt in a circuit for a longer text, with these inputs:
+// in one that is as long as the prompt, if there is one.
+func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, prompt []int) (*forward.Rows, error) {
+	if !c.free() {
+		return forward.NewRows(ctx, q.Graph, q.Weights, ints, textAxes)
+	}
+	first, err := textInput(prompt, nil, 1, len(prompt), c.quantised.Circuit.Free[0].Bound, len(ints[1]))
+	if err != nil {
+		return nil, err
+	}
+	short, err := c.sized(first)
+	if err != nil {
+		return nil, err
+	}
+	known, _, err := short.QuantiseInput(first)
+	if err != nil {
+		return nil, err
+	}
+	return forward.NewRowsAfter(ctx, short.Graph, known, q.Graph, q.Weights, ints, textAxes)
 }
 
 // checkWritten holds the tokens of a run against its logits.

@@ -166,7 +166,6 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 	}
 	want, _ := run(in)
 	n := len(tokens)
-	width := len(want) / n
 	start, err := textInput(prompt, nil, n, len(prompt)+n, len(prompt)+n, n)
 	if err != nil {
 		t.Fatal(err)
@@ -175,10 +174,24 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 		start[0][i] = float64(i % 3) // whatever fills the rest
 	}
 	_, ints := run(start)
-	rows, err := forward.NewRows(context.Background(), q.Graph, q.Weights, ints, []int{1, 0})
+	all, err := forward.NewRows(t.Context(), q.Graph, q.Weights, ints, textAxes)
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun, err := c.begin(t.Context(), q, ints, prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range []*forward.Rows{all, begun} {
+		likeRun(t, rows, want, prompt, tokens)
+	}
+}
+
+// likeRun writes tokens and compares the logits with those that are wanted.
+func likeRun(t *testing.T, rows *forward.Rows, want []int32, prompt, tokens []int) {
+	t.Helper()
+	n := len(tokens)
+	width := len(want) / n
 	if whole, some := rows.Whole(); whole > 0 || some == 0 {
 		t.Errorf("%d steps are computed as a whole for each token, and %d by rows", whole, some)
 	}
@@ -190,7 +203,7 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 			break
 		}
 		at := len(prompt) + i
-		if err := rows.Set(context.Background(), []int{at, i + 1}, [][]int32{{int32(token)}, {int32(at)}}); err != nil {
+		if err := rows.Set(t.Context(), []int{at, i + 1}, [][]int32{{int32(token)}, {int32(at)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

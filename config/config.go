@@ -32,6 +32,7 @@ type Config struct {
 	TokensFile  string   `mapstructure:"tokens-file"` // JSON with the ids of the input
 	MaxTokens   int      `mapstructure:"max-tokens"`  // that a language model writes after the prompt; 0: none
 	Logits      string   `mapstructure:"logits"`      // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
+	Embedding   bool     `mapstructure:"embedding"`   // the output is that of a sentence encoder
 	Text        string   `mapstructure:"text"`        // that verify wants the model to have written
 	Tokenizer   string   `mapstructure:"tokenizer"`   // file that verify reads and writes text with
 	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact

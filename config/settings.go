@@ -39,6 +39,7 @@ var settings = []setting{
 	text("tokens-file", "`file` of the tokens that are the input of a language model: JSON with \"input_ids\"", func(c *Config) *string { return &c.TokensFile }),
 	number("max-tokens", "most `tokens` that a language model writes after the prompt, each the likeliest (default: none)", func(c *Config) int { return c.MaxTokens }),
 	text("logits", "`where` the logits of a language model are proved: all, last, or generated (with --max-tokens)", func(c *Config) *string { return &c.Logits }),
+	boolean("embedding", "the output is the vector that a sentence encoder (with modules.json) makes of the prompt"),
 	text("text", "`text` that the model must have written", func(c *Config) *string { return &c.Text }),
 	text("tokenizer", "`file` of the tokenizer, whose digest is in the key, to read and write text with", func(c *Config) *string { return &c.Tokenizer }),
 	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),

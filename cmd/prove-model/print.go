@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -23,6 +24,18 @@ func securityOf(s provemodel.Strength) security {
 // printTensor writes a line on a tensor.
 func printTensor(w io.Writer, what string, t provemodel.Tensor) {
 	fmt.Fprintf(w, "%-11s %s %v = %s\n", what, ui.Printable(t.Name), t.Shape, preview(t.Values))
+}
+
+// printEmbedding writes a line on a vector; nothing for none.
+func printEmbedding(w io.Writer, v []float64) {
+	if v == nil {
+		return
+	}
+	square := 0.0
+	for _, x := range v {
+		square += x * x
+	}
+	fmt.Fprintf(w, "embedding   %d numbers, of length %.6f\n", len(v), math.Sqrt(square))
 }
 
 // preview shows the first few values.

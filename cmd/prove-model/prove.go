@@ -29,6 +29,7 @@ type proved struct {
 	Outputs          []compared `json:"outputs"`
 	fidelity
 	*textOf
+	Embedding  []float64  `json:"embedding,omitempty"` // with --embedding
 	Phases     []ui.Phase `json:"phases"`
 	ProofBytes int64      `json:"proof_bytes"`
 	KeyBytes   int64      `json:"key_bytes"`
@@ -145,6 +146,9 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	if text != nil {
 		made.textOf = written(text, p.Outputs[0], float[0])
 	}
+	if cfg.Embedding {
+		made.Embedding = p.Outputs[0].Values
+	}
 	if reportFile != nil {
 		r, err := reportOf(ctx, cfg, j, committed, p, made)
 		if err == nil {
@@ -189,6 +193,7 @@ func (p *proved) print(w io.Writer) {
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
 	p.textOf.print(w)
+	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
 	if p.Resumed > 0 {
 		fmt.Fprintf(w, "resumed     with %d parts of the work that an interrupted run had done\n", p.Resumed)

@@ -69,7 +69,7 @@ func bert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 
 // sentence makes the output of a sentence encoder.
 func (n *net) sentence(m *Modules, x graph.Value) {
-	n.At("", "sentence_embedding")
+	n.At("", Sentence)
 	if m.Mean {
 		x = n.Reduce(graph.Mean, x, []int{0}, true)
 	} else {
@@ -78,7 +78,7 @@ func (n *net) sentence(m *Modules, x graph.Value) {
 	if m.Normalize {
 		x = n.Norm(graph.Norm{Axes: []int{1}, Sum: true}, x)
 	}
-	n.Output("sentence_embedding", x)
+	n.Output(Sentence, x)
 }
 
 // distilBERT is BERT without token types.

@@ -18,6 +18,9 @@ const (
 	Positions = "logits_at"
 )
 
+// Sentence is the name of a sentence encoder's output.
+const Sentence = "sentence_embedding"
+
 // embed returns the rows of a matrix of embeddings that ids name.
 func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {
 	n.At("", name)

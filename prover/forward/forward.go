@@ -42,6 +42,32 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 // RunOn is Run with some of the steps on a machine, if that is not nil. The
 // results are the same.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	w, err := prepare(g, weights, inputs)
+	if err != nil {
+		return nil, err
+	}
+	g = w.graph
+	e := &executor{
+		Witness: w, machine: m, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
+	}
+	for i := range g.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.step(i); err != nil {
+			return nil, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err)
+		}
+		for id := range e.cache {
+			if e.lastUse[id] <= i {
+				delete(e.cache, id)
+			}
+		}
+	}
+	return w, nil
+}
+
+// prepare checks weights and inputs and returns a witness of these, with counts of 0.
+func prepare(g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
@@ -61,22 +87,6 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 	w.graph = g
 	for _, m := range g.Mults {
 		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
-	}
-	e := &executor{
-		Witness: w, machine: m, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
-	}
-	for i := range g.Steps {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := e.step(i); err != nil {
-			return nil, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err)
-		}
-		for id := range e.cache {
-			if e.lastUse[id] <= i {
-				delete(e.cache, id)
-			}
-		}
 	}
 	return w, nil
 }

@@ -45,11 +45,7 @@ func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs 
 		return nil, err
 	}
 	w.Keys = make([][]int32, len(g.Steps)) // only proofs need them
-	r := &Rows{
-		executor: &executor{Witness: w, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{}},
-		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(inputs)), kept: map[rowOf]ints.Ints{},
-	}
-	return r, nil
+	return newRows(w, own, axes), nil
 }
 
 // Whole returns how many steps are computed anew as a whole for every row, and how

@@ -24,6 +24,8 @@ type lowering struct {
 	node   *graph.Node // being lowered
 	tables map[string]model.TableID
 	fixeds []fixed
+	// roundeds are the constants among them that have one scale.
+	roundeds map[roundedConstant]model.TensorID
 	// rowSums bounds the sum of the magnitudes along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
 	rowSums map[model.TensorID]int64
@@ -100,7 +102,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked:   map[model.TensorID][][]graph.Split{},
+		asked: map[model.TensorID][][]graph.Split{}, roundeds: map[roundedConstant]model.TensorID{},
 		maxBits: 15,
 	}
 }

@@ -1,7 +1,6 @@
 package quantise
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -75,7 +74,5 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 		frac = max(frac, 0)
 	}
 	reach := int64(math.Round(most * pow2(frac)))
-	id := l.fixed(name, t.Shape, frac, -reach, reach, w, quantised(w, frac, []int{0}, t.Len()))
-	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(name, ", rows", t.Shape, frac)
-	return id
+	return l.rounded(name, w, t.Shape, frac, reach)
 }

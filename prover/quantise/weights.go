@@ -46,6 +46,25 @@ func (f *fixed) values(t *model.Tensor) ints.Ints {
 	}
 }
 
+// roundedConstant is a constant with all its entries rounded to one scale.
+type roundedConstant struct {
+	t    *graph.Tensor
+	frac int
+}
+
+// rounded adds a constant times 2^frac, rounded to integers within ±reach. It is one
+// tensor for all that use it so, such as embeddings that are the output layer as well.
+func (l *lowering) rounded(name string, w *constantWeights, shape []int, frac int, reach int64) model.TensorID {
+	key := roundedConstant{w.Tensor, frac}
+	if id, ok := l.roundeds[key]; ok && sameShape(l.g.Tensors[id].Shape, shape) {
+		return id
+	}
+	id := l.fixed(name, shape, frac, -reach, reach, w, quantised(w, frac, []int{0}, w.Len()))
+	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(name, " by ", w.by, shape, frac, " rounded")
+	l.roundeds[key] = id
+	return id
+}
+
 // constant adds a fixed tensor, or one by formula, of the given values, rounded to
 // frac.
 func (l *lowering) constant(name string, shape []int, values []float64, frac int) model.TensorID {
@@ -319,6 +338,9 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c, which are within ±reach.
 func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
+	if w.t.factors == nil && w.part == nil && !slices.ContainsFunc(exponents, func(e int) bool { return e != 0 }) {
+		return l.rounded(w.name, w.t, w.shape, frac, reach)
+	}
 	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, exponents, w.inner))
 	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
 	if w.part != nil {

@@ -70,8 +70,28 @@ func (s *statement) part(t *Term) Part {
 func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []field.QM31 {
 	n := rows / len(weights)
 	table := arena.Zeros[field.QM31](a, n<<q.RowVars)
+	lists := q.byRow(weights, n)
+	parallel.For(n, 1, func(from, to int) {
+		f := foldedRow{q: q, low: make([]field.QM31, 1<<eqLowVars), high: make([]field.QM31, 1<<max(0, q.RowVars-eqLowVars))}
+		for l := from; l < to; l++ {
+			f.make(table[l<<q.RowVars:(l+1)<<q.RowVars], lists[l])
+		}
+	})
+	return table
+}
+
+// scaled is a part of the functional, times a coefficient in place of its row weights.
+type scaled struct {
+	part int
+	coef field.QM31
+}
+
+// byRow lists what each row of a folded table is the sum of.
+func (q *Functional) byRow(weights []field.QM31, n int) [][]scaled {
+	lists := make([][]scaled, n)
 	coefs := make([]field.QM31, n)
-	for _, p := range q.Parts {
+	for i := range q.Parts {
+		p := &q.Parts[i]
 		clear(coefs)
 		for b, w := range p.RowWeights {
 			b += p.FirstRow
@@ -80,27 +100,73 @@ func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []fi
 		// A part covers a range of rows, so it begins anew in row firstRow mod n.
 		for b := range min(n, len(p.RowWeights)) {
 			l := (p.FirstRow + b) % n
-			row := table[l<<q.RowVars : (l+1)<<q.RowVars]
-			addEq(row[p.Column:], p.Stride, p.Low, coefs[l])
+			lists[l] = append(lists[l], scaled{i, coefs[l]})
 		}
 	}
-	return table
+	return lists
+}
+
+// foldedRow makes one row of a folded table after the other.
+type foldedRow struct {
+	q         *Functional
+	low, high []field.QM31
+	// strided has, for each stride but 0, the columns that lie that far apart side by
+	// side: those of each remainder, one after the other.
+	strided [][]field.QM31
+	used    []bool
+}
+
+func (f *foldedRow) make(row []field.QM31, list []scaled) {
+	clear(f.used)
+	for _, s := range list {
+		p := &f.q.Parts[s.part]
+		dst := row[p.Column:]
+		if p.Stride > 0 {
+			dst = f.columns(p.Stride)[p.Column&(1<<p.Stride-1)<<(f.q.RowVars-p.Stride)+p.Column>>p.Stride:]
+		}
+		f.addEq(dst, p.Low, s.coef)
+	}
+	for stride, used := range f.used {
+		if !used {
+			continue
+		}
+		each := len(row) >> stride
+		for r := range 1 << stride {
+			for i, v := range f.strided[stride][r*each:][:each] {
+				at := &row[i<<stride+r]
+				*at = at.Add(v)
+			}
+		}
+	}
+}
+
+// columns returns the columns of the row, zero at first, that lie 2^stride apart.
+func (f *foldedRow) columns(stride int) []field.QM31 {
+	for len(f.strided) <= stride {
+		f.strided, f.used = append(f.strided, nil), append(f.used, false)
+	}
+	if f.strided[stride] == nil {
+		f.strided[stride] = make([]field.QM31, 1<<f.q.RowVars)
+	} else if !f.used[stride] {
+		clear(f.strided[stride])
+	}
+	f.used[stride] = true
+	return f.strided[stride]
 }
 
 // eqLowVars is how many variables an eq table is added with at once.
 const eqLowVars = 9
 
-// addEq sets dst[i·2^stride] += coef·eq(r, i) for 2^len(r) entries.
-func addEq(dst []field.QM31, stride int, r []field.QM31, coef field.QM31) {
-	head := r[:len(r)-min(len(r), eqLowVars)]
-	low := poly.EqTable(r[len(head):])
-	high := make([]field.QM31, 1<<len(head))
+// addEq sets dst[i] += coef·eq(r, i) for 2^len(r) entries.
+func (f *foldedRow) addEq(dst []field.QM31, r []field.QM31, coef field.QM31) {
+	vars := min(len(r), eqLowVars)
+	head := r[:len(r)-vars]
+	low, high := f.low[:1<<vars], f.high[:1<<len(head)]
+	field.EqTableInto(low, r[len(head):], field.One)
 	field.EqTableInto(high, head, coef)
-	parallel.For(len(high), 2, func(from, to int) {
-		for h := from; h < to; h++ {
-			mulAcc(dst[h*len(low)<<stride:], stride, low, high[h])
-		}
-	})
+	for h, c := range high {
+		field.MulAccQM31Vec(dst[h*len(low):][:len(low)], low, c)
+	}
 }
 
 // mulAcc sets dst[i·2^stride] += a[i]·c, for at most 2^eqLowVars entries.

@@ -71,6 +71,10 @@ func Open(cfg *config.Config) (*Job, error) {
 	if err != nil {
 		return nil, fixHint(err)
 	}
+	if err := checkEmbedding(cfg, m); err != nil {
+		m.Close()
+		return nil, err
+	}
 	j := &Job{Model: m, prompt: prompt, Notes: input.Notes()}
 	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
 		m.Close()

@@ -10,6 +10,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/families"
@@ -123,6 +124,10 @@ func (p *Prompt) arrays(cfg *config.Config) provemodel.Arrays {
 // checkLogits refuses settings of a language model that do not go together.
 func checkLogits(cfg *config.Config, p *Prompt) error {
 	switch {
+	case cfg.Embedding && (cfg.MaxTokens > 0 || cfg.Logits != ""):
+		return errors.New("--embedding has no logits: it goes with neither --max-tokens nor --logits")
+	case cfg.Embedding && p == nil && cfg.Tokens == 0: // as below
+		return noPrompt("--embedding")
 	case cfg.MaxTokens > 0 && p == nil && cfg.Tokens == 0: // a key may be made for a number of tokens
 		return noPrompt("--max-tokens")
 	case cfg.MaxTokens > 0 && cfg.Logits != "" && cfg.Logits != config.LogitsGenerated:
@@ -133,6 +138,16 @@ func checkLogits(cfg *config.Config, p *Prompt) error {
 		return noPrompt("--logits last")
 	}
 	return nil
+}
+
+// checkEmbedding refuses a model that does not give the vector that is asked for.
+func checkEmbedding(cfg *config.Config, m *provemodel.Model) error {
+	out := m.Outputs()
+	if !cfg.Embedding || len(out) == 1 && out[0].Name == families.Sentence {
+		return nil
+	}
+	return WithHint(fmt.Errorf("--embedding: the model is no sentence encoder: its output is %s, a row for each token", graph.Quote(out[0].Name)),
+		"a folder with modules.json says how tokens become one vector; without --embedding the model's own output is proved")
 }
 
 func noPrompt(flag string) error {

@@ -1,0 +1,84 @@
+package forward
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// NewRowsAfter is NewRows of a causal circuit of which the first rows are known: first is
+// the instance of the same template for these alone, with its inputs. Only they are
+// computed now; what is behind them is zero until it is set. inputs are those of g, of
+// which the rows to come are filled with anything in range. If some step has to be
+// computed as a whole for every row, all is computed.
+func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
+	own := make([][]int32, len(inputs))
+	for i, v := range inputs {
+		own[i] = slices.Clone(v)
+	}
+	w, err := prepare(g, weights, own)
+	if err != nil {
+		return nil, err
+	}
+	r := newRows(w, own, axes)
+	if whole, _ := r.Whole(); whole > 0 {
+		return NewRows(ctx, g, weights, inputs, axes)
+	}
+	begun, err := Run(ctx, first, weights, known)
+	if err != nil {
+		return nil, err
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == model.StepZero {
+			continue
+		}
+		if r.steps[i].input == nothing { // it is the same for all rows that there may be
+			if err := r.step(i); err != nil {
+				return nil, err
+			}
+			r.Keys[i] = nil
+			continue
+		}
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				w.Values[id] = grown(begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
+			}
+		}
+	}
+	clear(r.cache)
+	return r, nil
+}
+
+// newRows are the rows of a witness whose inputs are own.
+func newRows(w *Witness, own [][]int32, axes []int) *Rows {
+	return &Rows{
+		executor: &executor{Witness: w, lastUse: lastUses(w.graph), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{}},
+		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{},
+	}
+}
+
+// grown is a tensor of a larger shape that has the entries of v where it has their
+// indexes, and zeros elsewhere.
+func grown(v []int32, from, to []int) []int32 {
+	out := make([]int32, model.Size(to))
+	if len(from) == 0 {
+		copy(out, v)
+		return out
+	}
+	last := len(from) - 1
+	var copyAxis func(axis, src, dst int)
+	copyAxis = func(axis, src, dst int) {
+		if axis == last {
+			copy(out[dst*to[last]:], v[src*from[last]:][:from[last]])
+			return
+		}
+		for i := range from[axis] {
+			copyAxis(axis+1, src*from[axis]+i, dst*to[axis]+i)
+		}
+	}
+	copyAxis(0, 0, 0)
+	return out
+}
