@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/quantise"
@@ -48,6 +49,12 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 		}
 	}
 	m, err := openFor(path, key, o)
+	if err != nil && isFolder(path) {
+		if h, broken := hf.Open(path); broken == nil {
+			h.Close()
+			return fmt.Errorf("%w: the model cannot be opened as it says: %w", ErrOtherModel, err)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package provemodel
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
@@ -101,7 +103,13 @@ func (o *options) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		return 0, 0, nil
 	}
 	if len(o.arrays) > 0 {
-		if input = len(o.arrays[0].Values); input == 0 { // a shape alone
+		ids := o.arrays[0].Values
+		for i, id := range ids {
+			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
+				return 0, 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
+			}
+		}
+		if input = len(ids); input == 0 { // a shape alone
 			input = graph.Size(o.arrays[0].Shape)
 		}
 	}

@@ -239,17 +239,6 @@ KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, cons
     out[i] = m31_add(m31_reduce(sums[i]), m31_mul(ones[i / targets], constants[i % targets]));
 }
 
-// The bytes of four words transposed: byte i of out[j] is byte j of word i.
-DEVICE void transpose(u32 (&out)[4], u32 a, u32 b, u32 c, u32 d)
-{
-    u32 ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
-    u32 cd_low = __byte_perm(c, d, 0x5140), cd_high = __byte_perm(c, d, 0x7362);
-    out[0] = __byte_perm(ab_low, cd_low, 0x5410);
-    out[1] = __byte_perm(ab_low, cd_low, 0x7632);
-    out[2] = __byte_perm(ab_high, cd_high, 0x5410);
-    out[3] = __byte_perm(ab_high, cd_high, 0x7632);
-}
-
 #define COLUMNS 128 // a block takes
 
 // fold_bytes adds up rows of bytes, in lists of n = 64·pieces each, null for rows of
@@ -279,17 +268,7 @@ KERNEL __launch_bounds__(128) fold_bytes(qm31 *out, u64 *sums, const i8 *const *
                 const i8 *row = inside ? rows[k + 16 * t + 8 * half + i] : nullptr;
                 v[i] = row ? *(const uint4 *)(row + column + 16 * g) : make_uint4(0, 0, 0, 0);
             }
-            uint4 a = weights[k + 32 * half + lane];
-#pragma unroll
-            for (u32 word = 0; word < 4; word++) {
-                u32 low[4], high[4];
-#define WORD(i) (word == 0 ? v[i].x : word == 1 ? v[i].y : word == 2 ? v[i].z : v[i].w)
-                transpose(low, WORD(0), WORD(1), WORD(2), WORD(3));
-                transpose(high, WORD(4), WORD(5), WORD(6), WORD(7));
-#undef WORD
-#pragma unroll
-                for (u32 j = 0; j < 4; j++) mma_u8_s8(d[4 * word + j], a, low[j], high[j]);
-            }
+            mma_rows(d, weights[k + 32 * half + lane], v);
         }
     }
 #pragma unroll

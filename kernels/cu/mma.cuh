@@ -50,3 +50,33 @@ DEVICE void mma_s8_s8(i32 (&d)[4], const uint4 &a, u32 b0, u32 b1)
     mma_on_host<i8>(d, a, b0, b1);
 #endif
 }
+
+// The bytes of four words transposed: byte i of out[j] is byte j of word i.
+DEVICE void transpose(u32 (&out)[4], u32 a, u32 b, u32 c, u32 d)
+{
+    u32 ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
+    u32 cd_low = __byte_perm(c, d, 0x5140), cd_high = __byte_perm(c, d, 0x7362);
+    out[0] = __byte_perm(ab_low, cd_low, 0x5410);
+    out[1] = __byte_perm(ab_low, cd_low, 0x7632);
+    out[2] = __byte_perm(ab_high, cd_high, 0x5410);
+    out[3] = __byte_perm(ab_high, cd_high, 0x7632);
+}
+
+// Adds to d the weighted sums of 32 rows of bytes, for 16 weight bytes each: a has
+// the weights as mma_u8_s8 wants them; lane 4·g + t has in v[i] columns 16·g …
+// 16·g + 15 of the row that stands at 4·t + i mod 4 of a's columns, 16 more for
+// i ≥ 4. d[j] is then of columns j, 16 + j, …: column g of the instruction's is
+// 16·g + j.
+DEVICE void mma_rows(i32 (&d)[16][4], const uint4 &a, const uint4 (&v)[8])
+{
+#pragma unroll
+    for (u32 word = 0; word < 4; word++) {
+        u32 low[4], high[4];
+#define WORD(i) (word == 0 ? v[i].x : word == 1 ? v[i].y : word == 2 ? v[i].z : v[i].w)
+        transpose(low, WORD(0), WORD(1), WORD(2), WORD(3));
+        transpose(high, WORD(4), WORD(5), WORD(6), WORD(7));
+#undef WORD
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) mma_u8_s8(d[4 * word + j], a, low[j], high[j]);
+    }
+}

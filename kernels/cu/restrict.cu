@@ -300,17 +300,6 @@ KERNEL __launch_bounds__(256) restrict_rows_tensor(qm31 *out, u64 *sums, const i
     deliver(out, sums, block, 8 * ROW_TILES, first, rows);
 }
 
-// The bytes of four words transposed: byte i of out[j] is byte j of word i.
-DEVICE void transpose(u32 (&out)[4], u32 a, u32 b, u32 c, u32 d)
-{
-    u32 ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
-    u32 cd_low = __byte_perm(c, d, 0x5140), cd_high = __byte_perm(c, d, 0x7362);
-    out[0] = __byte_perm(ab_low, cd_low, 0x5410);
-    out[1] = __byte_perm(ab_low, cd_low, 0x7632);
-    out[2] = __byte_perm(ab_high, cd_high, 0x5410);
-    out[3] = __byte_perm(ab_high, cd_high, 0x7632);
-}
-
 // restrict_columns_i8 for s a multiple of 16: 128 outputs a block, of which lane
 // group g of every warp has 16·g … 16·g + 15; the warps take 64 indices in turn.
 KERNEL __launch_bounds__(128) restrict_columns_tensor(qm31 *out, u64 *sums, const i8 *in, const uint4 *packed, u64 outer, u64 n, u64 s, u64 chunk)
@@ -336,18 +325,7 @@ KERNEL __launch_bounds__(128) restrict_columns_tensor(qm31 *out, u64 *sums, cons
                 if (inside && row < n)
                     v[i] = *reinterpret_cast<const uint4 *>(from + row * s);
             }
-            uint4 a = packed[k + 32 * half + lane];
-#pragma unroll
-            for (u32 word = 0; word < 4; word++) {
-                u32 low[4], high[4];
-#define WORD(i) (word == 0 ? v[i].x : word == 1 ? v[i].y : word == 2 ? v[i].z : v[i].w)
-                transpose(low, WORD(0), WORD(1), WORD(2), WORD(3));
-                transpose(high, WORD(4), WORD(5), WORD(6), WORD(7));
-#undef WORD
-#pragma unroll
-                for (u32 j = 0; j < 4; j++)
-                    mma_u8_s8(d[4 * word + j], a, low[j], high[j]);
-            }
+            mma_rows(d, packed[k + 32 * half + lane], v);
         }
     }
 #pragma unroll

@@ -85,19 +85,11 @@ func TestForestIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Quantise(fg, Ranges(met), Options{})
-	if err != nil {
-		t.Fatal(err)
+	got, moved := quantiseAndRun(t, fg, met, x)
+	if moved != 0 {
+		t.Fatalf("%d values moved across a threshold", moved)
 	}
-	ints, moved, err := m.QuantiseInput([][]float64{x})
-	if err != nil || moved != 0 {
-		t.Fatalf("%d values moved across a threshold, %v", moved, err)
-	}
-	w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, y := range m.Outputs(w)[0] {
+	for i, y := range got {
 		if d := math.Abs(y - want["y"][i]); d > pow2(-16) {
 			t.Fatalf("row %d: %v, the float model has %v", i/targets, y, want["y"][i])
 		}
@@ -119,19 +111,30 @@ func TestMovedAcrossThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got, moved := quantiseAndRun(t, fg, met, x)
+	if moved != 1 {
+		t.Fatalf("%d values moved; one is next to a threshold that is 10^9 times less than another", moved)
+	}
+	if !slices.Equal(got, []float64{0, 0, 0, 1, 1, 1}) {
+		t.Fatal(got)
+	}
+}
+
+// quantiseAndRun runs a graph quantised with the values that it met on an input, and returns
+// its first output and how many values moved across a threshold.
+func quantiseAndRun(t *testing.T, fg *graph.Graph, met map[string][]float64, x []float64) (y []float64, moved int) {
+	t.Helper()
 	m, err := Quantise(fg, Ranges(met), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ints, moved, err := m.QuantiseInput([][]float64{x})
-	if err != nil || moved != 1 {
-		t.Fatalf("%d values moved, %v; one is next to a threshold that is 10^9 times less than another", moved, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Outputs(w)[0]; !slices.Equal(got, []float64{0, 0, 0, 1, 1, 1}) {
-		t.Fatal(got)
-	}
+	return m.Outputs(w)[0], moved
 }

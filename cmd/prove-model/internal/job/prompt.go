@@ -94,6 +94,10 @@ func readTokens(path string) ([]int, error) {
 		IDs []int `json:"input_ids"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) { // whose text speaks of Go's types
+			err = fmt.Errorf("a %s where a list of whole numbers belongs", wrong.Value)
+		}
 		return nil, fmt.Errorf(`--tokens-file %s: %w: want {"input_ids": [1, 5, 9]}`, path, err)
 	}
 	if len(file.IDs) == 0 {
