@@ -151,8 +151,11 @@ func lowBits(bits int) int {
 	if bits <= narrowBits {
 		return 10
 	}
-	return min((bits+1)/2, 13)
+	return min((bits+1)/2, mostLow)
 }
+
+// mostLow is the most that a low limb has.
+const mostLow = 13
 
 // roundToParts rounds e to a scale, as two limbs: with s = e.frac − frac and low
 // limbs of k bits
@@ -176,6 +179,11 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int) model.T
 	half := int64(0)
 	if shift > 0 {
 		half = 1 << (shift - 1)
+	}
+	// Where the static bound is far beyond the calibrated range the low limb gives the
+	// high one room.
+	for k < mostLow && tableBits((e.min+half)>>(shift+k), (e.max+half)>>(shift+k)) > model.MaxTableBits {
+		k++
 	}
 	kmin, kmax := (e.min+half)>>(shift+k), (e.max+half)>>(shift+k)
 	top := int64(1) << max(bits-k, 0)

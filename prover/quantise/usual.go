@@ -9,7 +9,7 @@ import (
 // Bits that values of a transformer need, by what they are: measured on language
 // models whose largest activations are hundreds of times the others.
 const (
-	scoreBits    = 12 // of what goes into a Softmax
+	scoreBits    = 15 // of what goes into a Softmax
 	factorBits   = 12 // of what attention multiplies
 	turnedBits   = 13 // of what that is made of, such as what positions turn
 	hiddenBits   = 14 // of other values: the layers between
@@ -180,17 +180,17 @@ func (a *anatomy) attends(n *graph.Node) bool {
 // factors and of what these are made of, back to products with weights, and of the
 // result until it is a function's argument or weights multiply it.
 func (a *anatomy) attention(f Formats, n *graph.Node, more int) {
-	result := scoreBits + more
+	result, scores := scoreBits+more, true
 	if x := a.by[a.unmoved(n.Inputs[0])]; x != nil {
 		if _, ok := x.Op.(graph.Softmax); ok {
-			result = normBits + more
+			result, scores = normBits+more, false
 		}
 	}
 	seen := map[string]bool{}
 	a.back(f, n.Inputs[0], factorBits+more, more, seen)
 	a.back(f, n.Inputs[1], factorBits+more, more, seen)
 	a.ahead(f, n.Output, result)
-	if result == scoreBits+more {
+	if scores {
 		f[n.Output] = Format{result, factorBits + more}
 	}
 }

@@ -264,10 +264,11 @@ func (l *lowering) finest(v *value) float64 {
 }
 
 // upcoming is the real magnitude of what the value's one consumer adds to it:
-// room for that avoids a rounding in between.
+// room for that avoids a rounding in between. What is added to a stream is rounded
+// before, so that what the stream holds takes no room.
 func (l *lowering) upcoming(v *value) float64 {
 	c := l.consumer(v)
-	if c == nil || !sums(c) {
+	if c == nil || !sums(c) || l.streamOf(v) {
 		return 0
 	}
 	for _, in := range c.Inputs {

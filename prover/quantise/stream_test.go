@@ -1,0 +1,72 @@
+package quantise
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// What is added to a stream may be far smaller than its static bound, whatever it takes
+// to round that.
+func TestSmallSumsIntoStream(t *testing.T) {
+	const rows, k, width = 4, 256, 16
+	for _, small := range []int{0, 3, 6, 9, 10, 11, 12} { // bits below the bound of a sum of so many
+		t.Run(fmt.Sprint(small), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(15, uint64(small)))
+			n := newNetwork([]int{rows, k}, []int{rows, width})
+			pair := 0.0 // weights that cancel
+			w := n.constant([]int{k, width}, func(i int) float64 {
+				if i/width%2 == 0 {
+					pair = 1 + float64(i/width)/k
+				}
+				return pair * (1 - float64(i/width%2)*2)
+			})
+			sum := n.Add(n.in[1], n.MatMul(n.in[0], w))
+			g := n.graph(t, n.Add(sum, n.in[1]))
+			x := make([]float64, rows*k)
+			for i := range x {
+				x[i] = 1 + math.Ldexp(rng.Float64(), -small) // nearly cancel
+			}
+			formats := Formats{"in0": {Bits: 15}, "in1": {Bits: 15}}
+			for _, node := range g.Nodes {
+				formats[node.Output] = Format{Bits: 26}
+			}
+			_, _, got, want := run(t, g, [][]float64{x, normal(rows*width, rng)}, Options{Formats: formats})
+			if a := Compare(got[0], want[0]); a.Relative > 0.001 {
+				t.Errorf("error %.4f %% of the range", 100*a.Relative)
+			}
+		})
+	}
+}
+
+// What a stream holds takes no bits from the weights of what is added to it: one large
+// entry of the stream leaves the others as they are.
+func TestWeightsBesideLargeStream(t *testing.T) {
+	const rows, k, width = 4, 64, 16
+	off := func(large float64) float64 {
+		rng := rand.New(rand.NewPCG(16, 17))
+		n := newNetwork([]int{rows, k}, []int{rows, width})
+		added := n.MatMul(n.in[0], n.constant([]int{k, width}, func(int) float64 { return rng.NormFloat64() / 8 }))
+		g := n.graph(t, n.Add(n.Add(n.in[1], added), n.in[1]))
+		x, y := normal(rows*k, rng), normal(rows*width, rng)
+		y[3] = large
+		formats := Formats{"in0": {Bits: 20}, "in1": {Bits: 26}}
+		for _, node := range g.Nodes {
+			if sums(node) {
+				formats[node.Output] = Format{Bits: 28}
+			}
+		}
+		_, _, got, want := run(t, g, [][]float64{x, y}, Options{Formats: formats})
+		most := 0.0
+		for i := width; i < rows*width; i++ {
+			most = math.Max(most, math.Abs(got[0][i]-want[0][i]))
+		}
+		return most
+	}
+	small, large := off(4), off(500)
+	t.Logf("errors of %.2g and %.2g", small, large)
+	if large > 2*small {
+		t.Errorf("an error of %g beside an entry of 500, %g without", large, small)
+	}
+}
