@@ -568,14 +568,15 @@ func allOf(groups []group, format Format, least Formats) Formats {
 // of its rows: there a few large entries leave little for the others.
 const productError = 1.0 / 256
 
-// productBits is how many bits such a product takes for that, on the first sample.
+// productBits is how many bits such a product takes for that, on the first sample: no
+// more than limbs leave the weights enough bits beside.
 func (s *search) productBits(name string) int {
 	r := s.ranges[name].abs() * s.opts.Headroom
 	if r == 0 || s.rounds[name] == 0 {
 		return productBits
 	}
 	frac := floorLog2(s.rounds[name]/productError) + 1
-	return min(max(floorLog2(r)+1+frac, productBits), limbedBits+2)
+	return min(max(floorLog2(r)+1+frac, productBits), limbedBits)
 }
 
 // chance is how much larger a spread may be by chance than one of no finer values.
