@@ -51,6 +51,7 @@ func TestExports(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			given, err := ReadArrays(strings.TrimSuffix(path, ".onnx") + ".json")
 			if err != nil {
 				t.Fatal(err)

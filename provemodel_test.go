@@ -487,7 +487,7 @@ func TestBudget(t *testing.T) {
 		if c.Commitment() != other.Commitment() || !slices.Equal(p.File, q.File) {
 			t.Errorf("%d bytes: another key or proof", bytes)
 		}
-		warned := slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, "the largest chunk of the witness takes about") })
+		warned := slices.ContainsFunc(r.log, func(s string) bool { return strings.Contains(s, " GB, and the budget is ") })
 		if warned != (bytes < 1<<30) {
 			t.Errorf("%d bytes: warned %t", bytes, warned)
 		}
