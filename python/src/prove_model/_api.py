@@ -34,9 +34,10 @@ def prove(
     The model is the path of an ONNX file or of a folder, an ONNX ModelProto, a torch module or a scikit-learn estimator.
     inputs are arrays by the names of the model's inputs, or one array, or a list of arrays in their order, or the path
     of a file, or paths by name; without any a random input is proved. A picture, .png or .jpg, is resized to its input;
-    image="imagenet" and the like say how its pixels become numbers, which are what is proved. If the model leaves the size of its batch open, any leading axis
-    will do. calibration are samples that set the ranges of all values: arrays with samples along the first axis.
-    A language model, a folder with its tokenizer, takes prompt="…" in place of inputs, and writes with max_tokens=16.
+    image="imagenet" and the like say how its pixels become numbers, which are what is proved. If the model leaves the
+    size of its batch open, any leading axis will do. calibration are samples that set the ranges of all values: arrays
+    with samples along the first axis. A language model, a folder with its tokenizer, takes prompt="…" in place of
+    inputs, and writes with max_tokens=16; a sentence encoder gives its vector with embedding=True.
 
     With max_error, a fraction of an output's range, a run that is further from the float model raises InaccurateError.
     Other options are the command's, with underscores: mode="exact", gpu="auto", threads=4, security_bits=110,
@@ -97,8 +98,8 @@ def verify(
     about these; with a certificate (Key.certificate, or a path) the model's static bounds are checked too. With the
     tokenizer of a language model, a file or the model's folder, the verdict has the text, and with prompt and text
     the proof must be about these; chat says that the prompt was the beginning of a conversation. image says how the
-    pixels of pictures among the inputs become numbers, as it did for prove. A proof that does not hold gives a verdict that is false and says why. Raises ProveModelError if a file cannot be read, or an option
-    is not understood.
+    pixels of pictures among the inputs become numbers, as it did for prove. A proof that does not hold gives a verdict
+    that is false and says why. Raises ProveModelError if a file cannot be read, or an option is not understood.
     """
     with TemporaryDirectory() as temp:
         folder = Path(temp)
@@ -107,7 +108,8 @@ def verify(
             arguments += [f"--input={file}" for file in write(inputs, folder / "input.npz")]
         if certificate is not None:
             arguments += ["--cert", file_of(certificate, folder / "x.cert")]
-        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat, "image": image}
+        asked: dict[str, Any] = {"commitment": commitment, "min_bits": min_bits, "prompt": prompt, "text": text, "chat": chat}
+        asked["image"] = image
         if tokenizer is not None:
             asked["model" if os.path.isdir(tokenizer) else "tokenizer"] = tokenizer
         outcome = run([*arguments, *flags(asked)])
