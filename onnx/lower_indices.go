@@ -6,11 +6,12 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
-// maxPoolIndices returns where in its tensor each window's greatest element y is, the
-// first of equal ones: of the elements that are y, the least index i is found as the
-// maximum of size − i, which is 0 where a window sees padding.
-func (o *op) maxPoolIndices(x, y graph.Value, w graph.Window, columnsFirst bool) graph.Value {
-	in, out := o.shape(x), o.shape(y)
+// maxPoolIndices returns each window's greatest element y, and where in its tensor that
+// is, the first of equal ones: of the elements that are y, the least index i is found as
+// the maximum of size − i, which is 0 where a window sees padding. y is the maximum of
+// the very values that it is compared with, rounded or not.
+func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y, index graph.Value) {
+	in := o.shape(x)
 	spatial := in[2:]
 	if columnsFirst && len(spatial) != 2 {
 		o.failf("storage_order 1 with %d spatial axes", len(spatial))
@@ -18,11 +19,19 @@ func (o *op) maxPoolIndices(x, y graph.Value, w graph.Window, columnsFirst bool)
 	if graph.Size(in) > 1<<24 {
 		o.failf("indices of the elements of shape %v are too large", in)
 	}
-	if !o.DType(x).IsFloat() {
-		x, y = o.Cast(x, graph.Float), o.Cast(y, graph.Float)
+	dt := o.DType(x)
+	if !dt.IsFloat() {
+		x = o.Cast(x, graph.Float)
 	}
-	seen := o.patches(x, w)
-	greatest := o.Test(graph.IsNotNegative, o.Sub(seen, o.Reshape(y, append(slices.Clone(out), 1))))
+	seen := o.patches(x, w, true)
+	shape := o.shape(seen)
+	last := len(shape) - 1
+	out := shape[:last]
+	y = o.ReduceMax(seen, []int{last}, true)
+	greatest := o.Test(graph.IsNotNegative, o.Sub(seen, y))
+	if y = o.Reshape(y, out); !dt.IsFloat() {
+		y = o.Whole(y, dt)
+	}
 
 	size := graph.Size(spatial)
 	at := o.patchIndices(out[2:], spatial, w)
@@ -31,11 +40,9 @@ func (o *op) maxPoolIndices(x, y graph.Value, w graph.Window, columnsFirst bool)
 			at[i] = int64(size) - v
 		}
 	}
-	shape := o.shape(seen)
 	rank := o.Integers(append([]int{1, 1}, shape[2:]...), at)
-	last := len(shape) - 1
 	best := o.Reshape(o.ReduceMax(o.Mul(o.Cast(greatest, graph.Int64), rank), []int{last}, false), out)
-	index := o.Sub(o.Integers([]int{}, []int64{int64(size)}), best)
+	index = o.Sub(o.Integers([]int{}, []int64{int64(size)}), best)
 	if columnsFirst {
 		h, width := o.Integers([]int{}, []int64{int64(spatial[0])}), o.Integers([]int{}, []int64{int64(spatial[1])})
 		index = o.Add(o.Mul(o.Mod(index, width, false), h), o.Div(index, width))
@@ -44,7 +51,7 @@ func (o *op) maxPoolIndices(x, y graph.Value, w graph.Window, columnsFirst bool)
 	for i := range base {
 		base[i] = int64(i * size)
 	}
-	return o.Add(index, o.Integers(append([]int{in[0], in[1]}, slices.Repeat([]int{1}, len(spatial))...), base))
+	return y, o.Add(index, o.Integers(append([]int{in[0], in[1]}, slices.Repeat([]int{1}, len(spatial))...), base))
 }
 
 // patchIndices are the indices, among a channel's elements, of what windows see, −1 for

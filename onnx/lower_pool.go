@@ -87,11 +87,13 @@ func lowerMaxPool(o *op) {
 	x, in := o.pooled()
 	w, _ := o.window(in, o.kernel(len(in)))
 	columnsFirst := o.flagAttr("storage_order", false) // of the indices
-	y := o.maxPool(x, w)
-	o.result(0, y)
 	if len(o.proto.Output) > 1 && o.proto.Output[1] != "" {
-		o.result(1, o.maxPoolIndices(x, y, w, columnsFirst))
+		y, index := o.maxPoolIndices(x, w, columnsFirst)
+		o.result(0, y)
+		o.result(1, index)
+		return
 	}
+	o.result(0, o.maxPool(x, w))
 }
 
 // lowerAveragePool counts padding, if that is asked for, but not what ceil_mode

@@ -188,7 +188,7 @@ func lowerGlobalLpPool(o *op) {
 // lpPool takes the L2 norm out of a window, which is exact for small ones beside
 // large ones: ‖x‖_p = ‖x‖·‖x/‖x‖‖_p, and ‖x‖ = Σ x·(x/‖x‖).
 func (o *op) lpPool(x graph.Value, w graph.Window, p int) graph.Value {
-	y := o.patches(x, w)
+	y := o.patches(x, w, false)
 	last := []int{len(o.shape(y)) - 1}
 	if p == 1 {
 		return o.Reduce(graph.Sum, o.Apply(graph.Abs, y), last, false)
@@ -202,9 +202,9 @@ func (o *op) lpPool(x graph.Value, w graph.Window, p int) graph.Value {
 	return o.Mul(norm, o.Pow(ratio, o.Number(1/float64(p))))
 }
 
-// patches returns what each window sees, 0 where that is padding: of shape
-// (N, C, outputs…, window).
-func (o *op) patches(x graph.Value, w graph.Window) graph.Value {
+// patches returns what each window sees, of shape (N, C, outputs…, window): 0 where that
+// is padding or, with again, something that the window sees as well.
+func (o *op) patches(x graph.Value, w graph.Window, again bool) graph.Value {
 	in := o.shape(x)
 	n := len(w.Kernel)
 	shape := slices.Clone(in[:2])
@@ -221,10 +221,16 @@ func (o *op) patches(x graph.Value, w graph.Window) graph.Value {
 		}
 		var index []int
 		for j := range outs {
+			padding := -1
+			for t := w.Kernel[i] - 1; again && t >= 0; t-- {
+				if at := j*w.Strides[i] + t*w.Dilations[i] - w.Begin[i]; at >= 0 && at < d {
+					padding = at
+				}
+			}
 			for t := range w.Kernel[i] {
 				at := j*w.Strides[i] + t*w.Dilations[i] - w.Begin[i]
 				if at < 0 || at >= d {
-					at = -1
+					at = padding
 				}
 				index = append(index, at)
 			}
