@@ -219,6 +219,7 @@ func TestTrackMemory(t *testing.T) {
 				return backend.NewFallback(g, m.Backend(g, w), cpu.New(g, w), backend.Policy{Threshold: c.threshold})
 			}}}
 			r := newRun(context.Background(), &proof.Key{}, p, nil, wit, Options{Lanes: l})
+			defer r.close()
 			r.party = sites.NewUncheckedProver
 			largest := int64(0)
 			r.tracked = func(e *EstimateError) {

@@ -103,6 +103,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 		t.Fatal(err)
 	}
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, &f.b.g}, Options{})
+	defer r.close()
 	r.party = sites.NewUncheckedProver
 	if c.openHonestly {
 		honest := *wit
@@ -490,6 +491,7 @@ func TestReusedChallenges(t *testing.T) {
 	}
 	for _, stale := range []bool{false, true} {
 		r := newRun(context.Background(), f.key, p, f.tree, wit, Options{})
+		defer r.close()
 		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *sites.Party {
 			if stale {
 				// The state before any root was absorbed.

@@ -80,6 +80,7 @@ func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 		t.Fatal(err)
 	}
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{w, f.m.Graph.WithIds(f.in)}, Options{})
+	defer r.close()
 	r.party = sites.NewUncheckedProver
 	var buf bytes.Buffer
 	if err := r.prove(&buf); err != nil {

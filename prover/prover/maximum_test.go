@@ -99,6 +99,7 @@ func TestDishonestMaxima(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := newRun(ctx, key, p, tree, honestGraph{w, &b.g}, Options{})
+		defer r.close()
 		r.party = sites.NewUncheckedProver
 		var file bytes.Buffer
 		if err := r.prove(&file); err != nil {

@@ -72,6 +72,7 @@ func TestUnusedEndsAreZero(t *testing.T) {
 	}
 	prove := func(row, col int) error {
 		r := newRun(context.Background(), f.key, p, f.tree, wit, Options{})
+		defer r.close()
 		if row >= 0 {
 			r.backend = &fillsRow{r.backend, p, wit, row, col}
 		}
