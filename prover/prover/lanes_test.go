@@ -80,6 +80,7 @@ func TestLanes(t *testing.T) {
 		"slow":   func(int) *conformance.Faults { return &conformance.Faults{Slow: 20 * time.Microsecond} },
 		"panic":  func(at int) *conformance.Faults { return &conformance.Faults{Bad: at, Panic: true} },
 	}
+	survived := 0 // runs in which something failed
 	for _, c := range []farm{
 		{devices: 0, lanes: 1, capacity: 1, host: true}, {devices: 0, lanes: 3, capacity: 5000, host: true},
 		{devices: 1, lanes: 1, capacity: 1 << 20, host: true}, {devices: 1, lanes: 4, capacity: 4000}, {devices: 2, lanes: 2, capacity: 1500, host: true},
@@ -89,7 +90,8 @@ func TestLanes(t *testing.T) {
 			if testing.Short() && (c.devices+len(kind))%3 > 0 {
 				continue
 			}
-			c.faults = map[int]*conformance.Faults{c.devices / 2: faults(40)}
+			bad := faults(40)
+			c.faults = map[int]*conformance.Faults{c.devices / 2: bad}
 			var notices atomic.Int32
 			got, err := prove(Options{Lanes: c.open(func(schedule.Notice) { notices.Add(1) })})
 			name := fmt.Sprintf("%d devices, %d lanes, %d bytes, host %v, %s", c.devices, c.lanes, c.capacity, c.host, kind)
@@ -97,7 +99,12 @@ func TestLanes(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Errorf("%s: another proof", name)
 				}
-				if failed := kind != "sound" && kind != "slow" && c.devices > 0; c.capacity > 1000 && failed != (notices.Load() > 0) {
+				// A device that the others leave little to do may not come to its fault.
+				failed := bad.Bad > 0 && bad.Calls >= bad.Bad
+				if failed {
+					survived++
+				}
+				if c.capacity > 1000 && failed != (notices.Load() > 0) {
 					t.Errorf("%s: %d tasks were tried again", name, notices.Load())
 				}
 				continue
@@ -112,6 +119,9 @@ func TestLanes(t *testing.T) {
 				t.Errorf("%s: not the error of a task: %v", name, err)
 			}
 		}
+	}
+	if survived == 0 {
+		t.Error("nothing failed")
 	}
 }
 

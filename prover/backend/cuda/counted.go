@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -17,11 +16,8 @@ type Traffic struct {
 type counters struct {
 	up, down atomic.Int64
 
-	mu         sync.Mutex
-	sizes      map[kernels.Ptr]int
-	live, peak int64
-
-	lanes map[int]*counted
+	ledger
+	lanes map[int]*counted // under the ledger's lock
 }
 
 // counted is a lane of a device that counts.
@@ -33,7 +29,7 @@ type counted struct {
 var _ kernels.Laned = (*counted)(nil)
 
 func newCounted(d kernels.Device) *counted {
-	c := &counted{d, &counters{sizes: map[kernels.Ptr]int{}, lanes: map[int]*counted{}}}
+	c := &counted{d, &counters{ledger: newLedger(), lanes: map[int]*counted{}}}
 	c.lanes[0] = c
 	return c
 }
@@ -55,26 +51,9 @@ func (c *counted) Lane(n int) (kernels.Device, error) {
 }
 
 // Alloc is described at kernels.Device, as the others are.
-func (c *counted) Alloc(bytes int) (kernels.Ptr, error) {
-	p, err := c.Device.Alloc(bytes)
-	if err == nil {
-		c.mu.Lock()
-		c.sizes[p] = bytes
-		c.live += int64(bytes)
-		c.peak = max(c.peak, c.live)
-		c.mu.Unlock()
-	}
-	return p, err
-}
+func (c *counted) Alloc(bytes int) (kernels.Ptr, error) { return c.alloc(c.Device, bytes) }
 
-func (c *counted) Free(p kernels.Ptr) {
-	// Before the address can be another's.
-	c.mu.Lock()
-	c.live -= int64(c.sizes[p])
-	delete(c.sizes, p)
-	c.mu.Unlock()
-	c.Device.Free(p)
-}
+func (c *counted) Free(p kernels.Ptr) { c.free(c.Device, p) }
 
 func (c *counted) Upload(dst kernels.Ptr, src []byte) error {
 	c.up.Add(int64(len(src)))
@@ -89,5 +68,5 @@ func (c *counted) Download(dst []byte, src kernels.Ptr) error {
 func (c *counters) traffic() Traffic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Traffic{c.up.Load(), c.down.Load(), c.live, c.peak}
+	return Traffic{c.up.Load(), c.down.Load(), c.bytes, c.peak}
 }

@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"sync"
-
 	"github.com/prove-model/prove-model/kernels"
 )
 
@@ -10,36 +8,18 @@ import (
 // nothing is left behind by work that stopped halfway.
 type scope struct {
 	kernels.Device
-	mu          sync.Mutex
-	live        map[kernels.Ptr]int
-	bytes, peak int64 // in live: now, at most
+	ledger
 }
 
 func newScope(d kernels.Device) *scope {
-	return &scope{Device: d, live: map[kernels.Ptr]int{}}
+	return &scope{Device: d, ledger: newLedger()}
 }
 
 // Alloc is described at kernels.Device.
-func (s *scope) Alloc(bytes int) (kernels.Ptr, error) {
-	p, err := s.Device.Alloc(bytes)
-	if err == nil {
-		s.mu.Lock()
-		s.live[p] = bytes
-		s.bytes += int64(bytes)
-		s.peak = max(s.peak, s.bytes)
-		s.mu.Unlock()
-	}
-	return p, err
-}
+func (s *scope) Alloc(bytes int) (kernels.Ptr, error) { return s.alloc(s.Device, bytes) }
 
 // Free is described at kernels.Device.
-func (s *scope) Free(p kernels.Ptr) {
-	s.mu.Lock()
-	s.bytes -= int64(s.live[p])
-	delete(s.live, p)
-	s.mu.Unlock()
-	s.Device.Free(p)
-}
+func (s *scope) Free(p kernels.Ptr) { s.free(s.Device, p) }
 
 // close frees everything.
 func (s *scope) close() {
