@@ -60,7 +60,7 @@ const defaultBudget = 8 << 30
 
 func apply(opts []Option) *options {
 	o := &options{
-		observer: silent{}, headroom: 2, budget: defaultBudget, threshold: -1, gpuLanes: 1, cpuLanes: 1, device: &Device{},
+		observer: silent{}, headroom: 2, budget: defaultBudget, threshold: -1, gpuLanes: 4, cpuLanes: 1, device: &Device{},
 		security: proof.DefaultSecurity, soundness: proof.DefaultSecurity.Mode.String(),
 	}
 	for _, set := range opts {
@@ -166,7 +166,7 @@ func AllGPUs() Option { return func(o *options) { o.all = true } }
 func GPUs(numbers ...int) Option { return func(o *options) { o.devices = numbers } }
 
 // GPULanes is how many chunks are proved at once on a GPU, as far as its memory allows;
-// by default 1, one after the other. For OpenGPU.
+// by default 4; with 1 one after the other. For OpenGPU.
 func GPULanes(n int) Option { return func(o *options) { o.gpuLanes = n } }
 
 // TrackMemory proves chunks one after the other and holds the memory that each takes on

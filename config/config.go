@@ -113,7 +113,7 @@ func Default() Config {
 		MinBits:       100,
 		GPU:           GPUOff,
 		GPUThreshold:  -1,
-		GPULanes:      1,
+		GPULanes:      4,
 		CPULanes:      1,
 		ChunkBudgetGB: 8,
 		Seed:          1,
