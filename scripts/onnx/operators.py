@@ -693,10 +693,13 @@ loop = helper.make_graph(
     [helper.make_tensor_value_info(n, TensorProto.FLOAT, (2,)) for n in ("sum", "item")],
     [helper.make_tensor_value_info(n, TensorProto.FLOAT, (2,)) for n in ("next", "seen")])
 case("set8_scan", 8, node("Scan", ["", "x", "z"], ["f", "y"], body=loop, num_scan_inputs=1, directions=[1]), {"x": rand(3, 2), "z": rand(3, 4, 2)}, outputs=("f", "y"))
-for name, axes in [("rows", [-1]), ("columns", [1])]:  # the latter not along the last axis
+for name, axes, wide in [("rows", [-1], 20), ("columns", [1], 2)]:  # the latter not along the last axis
     case(f"softmax_by_logsumexp_{name}", 13, [
         node("ReduceLogSumExp", ["x"], ["r"], axes=axes, keepdims=0), node("Unsqueeze", ["r", "a"], ["k"]), node("Sub", ["x", "k"], ["l"]), node("Exp", ["l"], ["y"])],
-        {"x": 100 * rand(2, 3, 4)}, {"a": np.array(axes, I)}, outputs=("y", "l"))
+        {"x": wide * rand(2, 3, 4)}, {"a": np.array(axes, I)})
+
+case("feature_extractor_of_rows", 17, [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), ml("ArrayFeatureExtractor", ["c", "i"], ["y"])],
+     {"x": rand(5, 3)}, {"c": rand(2, 3)})
 
 
 def main(folder):
