@@ -162,7 +162,8 @@ func (b *Builder) common(x, y Value) []int {
 	return s
 }
 
-// Pow is x to the power of e, which must be constant: products where it is 2 or 3, a root or reciprocal where it is ½ or −1.
+// Pow is x to the power of e: products where that is constant and 2 or 3, a root or
+// reciprocal where it is ½ or −1, and exp(e·log x) where it is computed.
 func (b *Builder) Pow(x, e Value) Value {
 	if !b.valid(x, e) {
 		return Value{}
@@ -176,7 +177,7 @@ func (b *Builder) Pow(x, e Value) Value {
 	case b.Failed():
 		return Value{}
 	case t == nil:
-		return b.Failf("its exponent %s depends on the model's input", Quote(b.Name(e)))
+		return b.exponential(x, e)
 	case t.Len() == 0:
 		return b.Failf("its exponent %s is empty", Quote(b.Name(e)))
 	case Size(shape) != Size(b.Shape(x)):

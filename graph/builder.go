@@ -294,13 +294,13 @@ func (b *Builder) emit(op Op, operands ...Value) Value {
 	if foldOnly(op) {
 		return b.failf(kind, "%s is supported on constants only, and %s depends on the model's input", op.Kind(), Quote(computed.name))
 	}
+	if Size(t.shape) == 0 { // which nothing decides on
+		return b.made(op.Kind(), none(t))
+	}
 	for _, v := range from {
 		if Size(v.shape) == 0 {
 			return b.failf(kind, "%s is empty", Quote(v.name))
 		}
-	}
-	if Size(t.shape) == 0 {
-		return b.failf(kind, "its output of shape %v is empty", t.shape)
 	}
 	if Size(t.shape) > b.most-b.activations {
 		return b.failf(kind, "its output of shape %v is too large: all computed values together may have %d elements", t.shape, b.most)
@@ -310,6 +310,14 @@ func (b *Builder) emit(op Op, operands ...Value) Value {
 	out.node = &node{op: op, name: out.name, in: from, out: out}
 	b.nodes = append(b.nodes, out.node)
 	return b.add(out)
+}
+
+// none is the constant without elements of a type.
+func none(t operandType) *Tensor {
+	if t.dtype.IsFloat() {
+		return &Tensor{Shape: t.shape, DType: t.dtype, F32: []float32{}}
+	}
+	return &Tensor{Shape: t.shape, DType: t.dtype, I64: []int64{}}
 }
 
 // fold computes a node of constants.

@@ -39,7 +39,7 @@ func TestRefused(t *testing.T) {
 		"number":              {func(b *Builder) Value { return b.Number(1e40) }, "constant"},
 		"integers":            {func(b *Builder) Value { return b.Integers([]int{3}, []int64{1}) }, "1 elements"},
 		"prelu":               {func(b *Builder) Value { return b.PRelu(x, ones(b, 2, 1, 1)) }, "slope"},
-		"pow":                 {func(b *Builder) Value { return b.Pow(x, x) }, "exponent"},
+		"pow":                 {func(b *Builder) Value { return b.Pow(i, i) }, "exponent"},
 		"where":               {func(b *Builder) Value { return b.Where(x, x, x) }, "condition"},
 		"gemm rank":           {func(b *Builder) Value { return b.Gemm(Gemm{Alpha: 1}, x, x) }, "two axes"},
 		"gemm":                {func(b *Builder) Value { return b.Gemm(Gemm{Alpha: 1}, ones(b, 2, 3), ones(b, 2, 3)) }, "multiply"},
@@ -70,7 +70,6 @@ func TestRefused(t *testing.T) {
 		"slice backwards":     {func(b *Builder) Value { return b.SliceAxis(x, 2, 1, -1, 3) }, "3 elements from 1"},
 		"slice without step":  {func(b *Builder) Value { return b.SliceAxis(x, 2, 1, 0, 2) }, "steps of 0"},
 		"slice of few":        {func(b *Builder) Value { return b.Slice(x, nil, nil, nil) }, "starts"},
-		"slice of nothing":    {func(b *Builder) Value { return b.SliceAxis(x, 2, 0, 1, 0) }, "empty"},
 		"gather":              {func(b *Builder) Value { return b.Gather(x, 2, []int{0, -2, 1}) }, "index -2"},
 		"pad":                 {func(b *Builder) Value { return b.Pad(x, []int{0, 0, -2}, []int{0, 0, -2}, 0) }, "cuts"},
 		"pad of few":          {func(b *Builder) Value { return b.Pad(x, nil, nil, 0) }, "pads"},
@@ -117,6 +116,30 @@ func TestRefused(t *testing.T) {
 		if err == nil || b.Valid(v) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestEmptyValues: what has no elements is a constant, which a Concat leaves out, and no
+// output of a model.
+func TestEmptyValues(t *testing.T) {
+	b := NewBuilder("test")
+	x := b.Input("x", Float, []int{2, 3})
+	nothing := b.Apply(Relu, b.Mul(b.SliceAxis(x, 1, 3, 1, 0), b.number("two", 2)))
+	if e := b.Tensor(nothing); e == nil || e.Len() != 0 || !slices.Equal(b.Shape(nothing), []int{2, 0}) {
+		t.Fatalf("no columns have shape %v and are %v", b.Shape(nothing), e)
+	}
+	b.Output("y", b.Concat(1, nothing, x, nothing))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(g.Shapes["y"], []int{2, 3}) {
+		t.Errorf("with nothing at both ends: shape %v", g.Shapes["y"])
+	}
+	b = NewBuilder("test")
+	b.Output("y", b.SliceAxis(b.Input("x", Float, []int{2, 3}), 0, 0, 1, 0))
+	if _, err := b.Graph(); err == nil || !strings.Contains(err.Error(), `"y" of shape [0 3] is empty`) {
+		t.Errorf("an empty output: %v", err)
 	}
 }
 

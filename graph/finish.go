@@ -25,6 +25,12 @@ func (b *Builder) Graph() (*Graph, error) {
 	if len(b.outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}
+	for _, o := range b.outputs {
+		if v := o.value; Size(v.shape) == 0 {
+			return nil, fmt.Errorf("output %s of shape %v is empty, so there is nothing to prove of it: name the outputs that are wanted (--output)",
+				Quote(o.name), v.shape)
+		}
+	}
 	b.nameOutputs()
 	b.dropUnneeded()
 	if err := b.recognise(); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // recognise finds what sources write out in small operators and puts the one
-// operator in its place that says what is meant: norms, the logarithm of a Softmax,
-// masks of one, and magnitudes.
+// operator in its place that says what is meant: norms, Softmax and its
+// logarithm, masks of one, and magnitudes.
 // What is then not needed any more is gone. A value does not change by it, but for
 // rounding: of a mask's numbers, all of which are taken to be infinite.
 func (b *Builder) recognise() error {
@@ -21,6 +21,14 @@ func (b *Builder) recognise() error {
 		if x, _ := function(n.out, Log); x != nil {
 			if soft := operation(x, Softmax{}); soft != nil && len(soft.in) == 1 {
 				n.op, n.in = LogSoftmax{}, soft.in
+			}
+		}
+		if x := logSoftmaxOf(n); x != nil {
+			n.op, n.in = LogSoftmax{}, []*value{x}
+		}
+		if x, _ := function(n.out, Exp); x != nil {
+			if soft := operation(x, LogSoftmax{}); soft != nil {
+				n.op, n.in = Softmax{}, soft.in
 			}
 		}
 		if _, ok := n.op.(Softmax); ok && len(n.in) == 1 {

@@ -15,6 +15,8 @@ func (o *op) modernise() {
 		o.ignore("is_test")
 	case "Gemm":
 		o.ignore("broadcast")
+	case "RNN", "GRU", "LSTM":
+		o.ignore("output_sequence") // outputs that nothing reads cost nothing
 	}
 }
 
@@ -42,4 +44,108 @@ func (o *op) second(x graph.Value) graph.Value {
 		return o.Reshape(y, append(slices.Clone(sy), slices.Repeat([]int{1}, behind)...))
 	}
 	return y
+}
+
+// tile repeats the one axis that Tile names before operator set 6.
+func (o *op) tile() graph.Value {
+	o.arity(3, 3)
+	x := o.in(0)
+	rank := len(o.shape(x))
+	tiles, axis := o.scalarInput(1, "the number of tiles"), o.scalarInput(2, "the axis")
+	if tiles < 1 || tiles > graph.MaxElements {
+		o.failf("%v tiles", tiles)
+	}
+	repeats := slices.Repeat([]int{1}, rank)
+	repeats[o.axis(int64(axis), rank)] = int(tiles)
+	return o.Tile(x, repeats)
+}
+
+// upsampleScales are those of Upsample before operator set 7, which is about pictures.
+func (o *op) upsampleScales(rank int) []float64 {
+	if rank != 4 {
+		o.failf("its input has %d axes, not 4", rank)
+	}
+	return []float64{1, 1, o.floatAttr("height_scale", 0), o.floatAttr("width_scale", 0)}
+}
+
+// batchNormOfEach is BatchNormalization with spatial = 0, of operator sets before 9:
+// statistics for each element of a sample.
+func (o *op) batchNormOfEach(eps float64) graph.Value {
+	x := o.in(0)
+	in := o.shape(x)
+	for i := 1; i < 5; i++ {
+		if s := o.shape(o.in(i)); len(in) < 2 || !slices.Equal(s, in[1:]) {
+			o.failf("input %d has shape %v for samples of an input of shape %v", i, s, in)
+		}
+	}
+	scale := o.Mul(o.in(1), o.Apply(graph.Pow, o.Add(o.in(4), o.Number(eps)), -0.5))
+	return o.Add(o.Mul(x, scale), o.Sub(o.in(2), o.Mul(o.in(3), scale)))
+}
+
+// Operators of set 1 that later sets are without, as models of its time have them.
+
+func lowerAffine(o *op) {
+	o.arity(1, 1)
+	o.result(0, o.affine(o.in(0), o.floatAttr("alpha", 1), o.floatAttr("beta", 0)))
+}
+
+// affine is alpha·x + beta.
+func (o *op) affine(x graph.Value, alpha, beta float64) graph.Value {
+	return o.Add(o.Mul(x, o.Number(alpha)), o.Number(beta))
+}
+
+// lowerScaledTanh is alpha·tanh(beta·x).
+func lowerScaledTanh(o *op) {
+	o.arity(1, 1)
+	alpha := o.floatAttr("alpha", 1)
+	o.result(0, o.Mul(o.Apply(graph.Tanh, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
+}
+
+// lowerParametricSoftplus is alpha·log(1 + exp(beta·x)).
+func lowerParametricSoftplus(o *op) {
+	o.arity(1, 1)
+	alpha := o.floatAttr("alpha", 1)
+	o.result(0, o.Mul(o.Apply(graph.Softplus, o.Mul(o.in(0), o.Number(o.floatAttr("beta", 1)))), o.Number(alpha)))
+}
+
+// lowerImageScaler scales a picture and adds a number to each channel.
+func lowerImageScaler(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	y := o.Mul(x, o.Number(o.floatAttr("scale", 1)))
+	if bias := o.floatsAttr("bias"); bias != nil {
+		if len(in) != 4 || len(bias) != in[1] {
+			o.failf("%d biases for an input of shape %v", len(bias), in)
+		}
+		w := make([]float32, len(bias))
+		for i, v := range bias {
+			w[i] = float32(v)
+		}
+		y = o.Add(y, o.Constant("", &graph.Tensor{Shape: []int{len(bias), 1, 1}, DType: graph.Float, F32: w}))
+	}
+	o.result(0, y)
+}
+
+// lowerCrop cuts a border off a picture, or a window out of it: border is left, top,
+// right, bottom, and scale the height and width of the window.
+func lowerCrop(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	border, window := o.intsAttr("border"), o.intsAttr("scale")
+	if len(in) != 4 || len(border) != 4 || window != nil && len(window) != 2 {
+		o.failf("border %v and scale %v for an input of shape %v", border, window, in)
+	}
+	for k, axis := range []int{3, 2} {
+		from, to := border[k], int64(in[axis])-border[k+2]
+		if window != nil {
+			to = from + window[1-k]
+		}
+		if from < 0 || to <= from || to > int64(in[axis]) {
+			o.failf("border %v and scale %v leave nothing of shape %v, or are beyond it", border, window, in)
+		}
+		x = o.SliceAxis(x, axis, int(from), 1, int(to-from))
+	}
+	o.result(0, x)
 }

@@ -179,6 +179,9 @@ func operatorSet(m *onnxpb.ModelProto) (int, error) {
 	if !named && len(m.OpsetImport) > 0 {
 		return maxOpset, nil // operators of other domains alone
 	}
+	if !named && m.GetIrVersion() > 0 && m.GetIrVersion() < 3 { // files of that time do not name sets; this one was all there was
+		return minOpset, nil
+	}
 	if version == 0 {
 		return 0, errors.New("the model does not say which ONNX operator set it uses")
 	}

@@ -203,6 +203,9 @@ var lowerings = map[string]func(*op){
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
 
+	"Affine": lowerAffine, "ScaledTanh": lowerScaledTanh, "ParametricSoftplus": lowerParametricSoftplus,
+	"ImageScaler": lowerImageScaler, "Crop": lowerCrop,
+
 	"Constant": lowerConstant, "ConstantOfShape": lowerConstantOfShape, "Range": lowerRange,
 	"Shape": lowerShape, "Size": lowerSize,
 }

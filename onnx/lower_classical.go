@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
@@ -178,7 +179,7 @@ func lowerFeatureVectorizer(o *op) {
 }
 
 // lowerFeatureExtractor picks elements along the last axis: of a value at constant
-// places, or of a constant row at computed ones.
+// places, or of a constant at computed ones.
 func lowerFeatureExtractor(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
@@ -189,12 +190,21 @@ func lowerFeatureExtractor(o *op) {
 	last := len(in) - 1
 	if at := o.in(1); o.Tensor(at) == nil {
 		n := graph.Size(o.shape(at))
-		if o.Tensor(x) == nil || graph.Size(in[:last]) != 1 {
-			o.failf("its indices must be constant, but %s depends on the model's input (or else its first input must be one constant row)", graph.Quote(o.Name(at)))
+		if o.Tensor(x) == nil {
+			o.failf("its indices must be constant, but %s depends on the model's input (or else its first input must be constant)", graph.Quote(o.Name(at)))
 		}
-		hot := o.Cast(o.OneHot(o.Reshape(at, []int{n, 1}), 1, in[last]), o.DType(x))
-		picked := o.Reduce(graph.Sum, o.Mul(hot, o.Reshape(x, []int{1, in[last]})), []int{1}, false)
-		o.result(0, o.Reshape(picked, []int{1, n}))
+		dt := o.DType(x)
+		hot := o.Cast(o.OneHot(o.Reshape(at, []int{n, 1}), 1, in[last]), graph.Float)
+		rows := o.Reshape(o.Cast(x, graph.Float), []int{graph.Size(in[:last]), in[last]})
+		picked := o.Transpose(o.MatMul(hot, o.Transpose(rows, []int{1, 0})), []int{1, 0})
+		if !dt.IsFloat() {
+			picked = o.Whole(picked, dt)
+		}
+		shape := append(slices.Clone(in[:last]), n)
+		if last == 0 {
+			shape = []int{1, n}
+		}
+		o.result(0, o.Reshape(picked, shape))
 		return
 	}
 	t := o.Tensor(o.in(1))

@@ -267,72 +267,134 @@ func (o *op) stacked(list []graph.Value, axis int64) graph.Value {
 // lowerScan writes out a loop over the elements along axes of its last inputs.
 func lowerScan(o *op) {
 	if o.opset < 9 {
-		o.failf("is supported from operator set 9 on")
+		o.scanBatch()
+		return
 	}
-	body := o.body("body")
-	count := len(o.proto.Input)
-	n := int(o.intAttr("num_scan_inputs", 0))
-	if n < 1 || n > count {
-		o.failf("scans %d of its %d inputs", n, count)
+	s := o.scan(0, len(o.proto.Input))
+	s.inAxes, s.outAxes = o.scanList("scan_input_axes", s.scans), o.scanList("scan_output_axes", s.outputs)
+	s.inBack, s.outBack = o.scanList("scan_input_directions", s.scans), o.scanList("scan_output_directions", s.outputs)
+	var in []graph.Value
+	for i := range o.proto.Input {
+		in = append(in, o.in(i))
 	}
-	states := count - n
-	if len(body.Output) < states {
-		o.failf("its body has %d outputs for %d states", len(body.Output), states)
+	o.results(s.run(in))
+}
+
+// scanBatch is Scan of operator set 8: a loop for each sample, along the axis after that of
+// samples.
+func (o *op) scanBatch() {
+	if o.has(0) {
+		o.failf("lengths of sequences are not supported in operator set 8")
 	}
-	outputs := len(body.Output) - states
-	list := func(name string, length int) []int64 {
-		l := o.intsAttr(name)
-		if l == nil {
-			l = make([]int64, length)
+	s := o.scan(1, len(o.proto.Input))
+	s.inAxes, s.outAxes = make([]int64, s.scans), make([]int64, s.outputs)
+	s.inBack, s.outBack = o.scanList("directions", s.scans), make([]int64, s.outputs)
+	samples := -1
+	for i := 1; i < len(o.proto.Input); i++ {
+		in := o.shape(o.in(i))
+		if len(in) == 0 || samples >= 0 && in[0] != samples {
+			o.failf("input %d has shape %v, without an axis of samples like the others'", i, in)
 		}
-		if len(l) != length {
-			o.failf("attribute %s has %d entries; %d are expected", name, len(l), length)
+		samples = in[0]
+	}
+	var all [][]graph.Value // by result
+	for k := range samples {
+		var in []graph.Value
+		for i := 1; i < len(o.proto.Input); i++ {
+			x := o.in(i)
+			in = append(in, o.Reshape(o.SliceAxis(x, 0, k, 1, 1), without(o.shape(x), 0)))
 		}
-		return l
+		out := s.run(in)
+		if all == nil {
+			all = make([][]graph.Value, len(out))
+		}
+		for i, v := range out {
+			all[i] = append(all[i], v)
+		}
 	}
-	inAxes, inBack := list("scan_input_axes", n), list("scan_input_directions", n)
-	outAxes, outBack := list("scan_output_axes", outputs), list("scan_output_directions", outputs)
-	var state []graph.Value
-	for i := range states {
-		state = append(state, o.in(i))
+	var results []graph.Value
+	for _, list := range all {
+		results = append(results, o.stacked(list, 0))
 	}
+	o.results(results)
+}
+
+// scan is what a Scan says of its loop.
+type scan struct {
+	*op
+	body                   *onnxpb.GraphProto
+	states, scans, outputs int     // numbers of states, of what is scanned, and of what is collected
+	inAxes, outAxes        []int64 // that are scanned, and along which results are stacked
+	inBack, outBack        []int64 // from the end if not 0
+}
+
+// scan reads a Scan whose states and scanned values are inputs first to count−1.
+func (o *op) scan(first, count int) scan {
+	s := scan{op: o, body: o.body("body"), scans: int(o.intAttr("num_scan_inputs", 0))}
+	if s.scans < 1 || s.scans > count-first {
+		o.failf("scans %d of its %d inputs", s.scans, count-first)
+	}
+	s.states = count - first - s.scans
+	if len(s.body.Output) < s.states {
+		o.failf("its body has %d outputs for %d states", len(s.body.Output), s.states)
+	}
+	s.outputs = len(s.body.Output) - s.states
+	return s
+}
+
+// scanList is an attribute with a number for each of so many values, 0 if it is absent.
+func (o *op) scanList(name string, length int) []int64 {
+	l := o.intsAttr(name)
+	if l == nil {
+		l = make([]int64, length)
+	}
+	if len(l) != length {
+		o.failf("attribute %s has %d entries; %d are expected", name, len(l), length)
+	}
+	return l
+}
+
+// run writes the loop out for states and scanned values, in this order, and returns the
+// last states and the stacked results.
+func (s scan) run(in []graph.Value) []graph.Value {
+	state, scanned := in[:s.states], in[s.states:]
 	trips := -1
-	axes := make([]int, n)
-	for i := range axes {
-		in := o.shape(o.in(states + i))
-		axes[i] = o.axis(inAxes[i], len(in))
-		if d := in[axes[i]]; trips >= 0 && d != trips {
-			o.failf("scans axes of %d and %d elements", trips, d)
+	axes := make([]int, s.scans)
+	for i, x := range scanned {
+		shape := s.shape(x)
+		axes[i] = s.axis(s.inAxes[i], len(shape))
+		if d := shape[axes[i]]; trips >= 0 && d != trips {
+			s.failf("scans axes of %d and %d elements", trips, d)
 		} else {
 			trips = d
 		}
 	}
 	if trips < 1 || trips > maxTrips {
-		o.failf("makes %d trips; 1 to %d are supported", trips, maxTrips)
+		s.failf("makes %d trips; 1 to %d are supported", trips, maxTrips)
 	}
-	scans := make([][]graph.Value, outputs)
+	collected := make([][]graph.Value, s.outputs)
 	for trip := range trips {
 		args := slices.Clone(state)
 		for i, axis := range axes {
 			at := trip
-			if inBack[i] != 0 {
+			if s.inBack[i] != 0 {
 				at = trips - 1 - trip
 			}
-			x := o.in(states + i)
-			args = append(args, o.Reshape(o.SliceAxis(x, axis, at, 1, 1), without(o.shape(x), axis)))
+			x := scanned[i]
+			args = append(args, s.Reshape(s.SliceAxis(x, axis, at, 1, 1), without(s.shape(x), axis)))
 		}
-		out := o.inline(body, args)
-		state = out[:states]
-		for i, v := range out[states:] {
-			scans[i] = append(scans[i], v)
+		out := s.inline(s.body, args)
+		state = out[:s.states]
+		for i, v := range out[s.states:] {
+			collected[i] = append(collected[i], v)
 		}
 	}
 	all := slices.Clone(state)
-	for i, s := range scans {
-		if outBack[i] != 0 {
-			slices.Reverse(s)
+	for i, list := range collected {
+		if s.outBack[i] != 0 {
+			slices.Reverse(list)
 		}
-		all = append(all, o.stacked(s, outAxes[i]))
+		all = append(all, s.stacked(list, s.outAxes[i]))
 	}
-	o.results(all)
+	return all
 }

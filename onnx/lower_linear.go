@@ -43,10 +43,11 @@ func lowerBatchNorm(o *op) {
 	if o.flagAttr("training_mode", false) {
 		o.failf("training mode is not supported")
 	}
-	if !o.flagAttr("spatial", true) {
-		o.failf("spatial = 0 is not supported")
-	}
 	o.ignore("momentum")
+	if !o.flagAttr("spatial", true) {
+		o.result(0, o.batchNormOfEach(eps))
+		return
+	}
 	for i := 1; i < 5; i++ {
 		if o.Tensor(o.in(i)) == nil { // given with the input: an affine map
 			x := o.in(0)

@@ -343,6 +343,10 @@ func lowerExpand(o *op) {
 }
 
 func lowerTile(o *op) {
+	if o.opset < 6 {
+		o.result(0, o.tile())
+		return
+	}
 	o.arity(2, 2)
 	o.result(0, o.Tile(o.in(0), o.toShape(1, "the repeats")))
 }
@@ -352,12 +356,21 @@ func lowerIdentity(o *op) {
 	o.result(0, o.in(0))
 }
 
-// lowerDropout is the identity at inference.
+// lowerDropout is the identity at inference, and keeps every element.
 func lowerDropout(o *op) {
 	o.arity(1, 3)
 	o.ignore("ratio", "seed")
 	if o.has(2) && o.scalarInput(2, "training_mode") != 0 {
 		o.failf("training mode is not supported")
 	}
-	o.result(0, o.in(0))
+	x := o.in(0)
+	o.result(0, x)
+	if o.wanted(1) {
+		dt := graph.Bool
+		if o.opset < 10 { // a mask of the input's type
+			dt = o.DType(x)
+		}
+		one := o.Cast(o.Integers([]int{}, []int64{1}), dt)
+		o.result(1, o.Fill(slices.Clone(o.shape(x)), o.Tensor(one)))
+	}
 }

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
@@ -195,8 +196,27 @@ func lowerQLinearConv(o *op) {
 	o.result(0, o.requantised(sum, scales, to, zero))
 }
 
-// lowerDynamicQuantize refuses: what is whole numbers on a scale that the input decides is
-// not what the same floats are on a fixed scale, by one here and there.
+// lowerDynamicQuantize gives whole numbers on a scale that the input decides, as models
+// quantised for deployment have them before MatMulInteger. Their scale and zero point are
+// those of the integer model's own range: beside another machine's float32 one of 255
+// steps may be off by one, where x/scale is half-way between two. So the whole numbers
+// may be read, but not be the model's own results.
 func lowerDynamicQuantize(o *op) {
-	o.failf("its scale depends on the model's input: quantise with static scales, or leave this part of the model in floats")
+	o.arity(1, 1)
+	x := o.in(0)
+	for _, i := range []int{0, 2} {
+		if i < len(o.proto.Output) && slices.Contains(o.file.outputs, o.proto.Output[i]) && o.Tensor(x) == nil {
+			o.failf("its result %s is an output of the model: on a scale that depends on the input, integers are right to one only; have what they stand for be the output",
+				graph.Quote(o.proto.Output[i]))
+		}
+	}
+	all := upTo(0, len(o.shape(x)))
+	lo, hi := o.Clip(o.ReduceMin(x, all, false), math.Inf(-1), 0), o.Clip(o.ReduceMax(x, all, false), 0, math.Inf(1))
+	scale := o.Mul(o.Sub(hi, lo), o.Number(1./255))
+	whole := func(v graph.Value) graph.Value { return o.Clip(v, 0, 255) }
+	zero := whole(o.Apply(graph.Round, o.Div(o.Negative(lo), scale)))
+	y := whole(o.Add(o.Apply(graph.Round, o.Div(x, scale)), zero))
+	o.result(0, o.Whole(y, graph.Uint8))
+	o.result(1, scale)
+	o.result(2, o.Whole(zero, graph.Uint8))
 }

@@ -48,6 +48,8 @@ func lowerResize(o *op) {
 	}
 	var scales []float64
 	switch {
+	case o.opset < 7:
+		scales = o.upsampleScales(len(in))
 	case o.attrs["scales"] != nil:
 		scales = o.floatsAttr("scales")
 	case o.has(scaleInput) && len(o.floatsInput(scaleInput, "the scales")) > 0:

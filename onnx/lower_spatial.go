@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
@@ -167,22 +168,28 @@ func lowerConvTranspose(o *op) {
 // lowerLpPool is the p-norm of each window.
 func lowerLpPool(o *op) {
 	x, in := o.pooled()
-	p := o.intAttr("p", 2)
-	if p < 1 || p > 16 {
-		o.failf("p = %d is not supported", p)
-	}
 	w, _ := o.window(in, o.kernel(len(in)))
-	o.result(0, o.lpPool(x, w, int(p)))
+	o.result(0, o.lpPool(x, w, o.lpOrder()))
+}
+
+// lpOrder is p of a p-norm, which is a float in operator set 1.
+func (o *op) lpOrder() int {
+	var p float64
+	if o.opset < 2 {
+		p = o.floatAttr("p", 2)
+	} else {
+		p = float64(o.intAttr("p", 2))
+	}
+	if p < 1 || p > 16 || p != math.Trunc(p) {
+		o.failf("p = %v is not supported", p)
+	}
+	return int(p)
 }
 
 func lowerGlobalLpPool(o *op) {
 	x, in := o.pooled()
-	p := o.intAttr("p", 2)
-	if p < 1 || p > 16 {
-		o.failf("p = %d is not supported", p)
-	}
 	w, _ := o.window(in, in)
-	o.result(0, o.lpPool(x, w, int(p)))
+	o.result(0, o.lpPool(x, w, o.lpOrder()))
 }
 
 // lpPool takes the L2 norm out of a window, which is exact for small ones beside

@@ -12,28 +12,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=dist/classical
-mkdir -p "$folder"
-python=${PYTHON:-$folder/venv/bin/python}
-if [ -z "${PYTHON:-}" ] && [ ! -x "$python" ]; then
-	python3 -m venv "$folder/venv"
-	"$python" -m pip install --quiet -r scripts/classical/requirements.txt
-fi
+. scripts/onnx-runtime.sh
+interpreter scripts/classical/requirements.txt
 rm -rf "$folder/models"
 "$python" scripts/classical/make.py "$folder/models" "$@"
-CGO_ENABLED=0 go build -o "$folder/prove-model" ./cmd/prove-model
 echo "| model | classes right | error | moved | prove cpu s | proof KB |"
 echo "|---|---:|---:|---:|---:|---:|"
-failed=0
-for model in "$folder"/models/*.onnx; do
-	base=${model%.onnx}
-	if ! "$folder/prove-model" --model "$model" --input "$base.npy" --proof "$base.proof" --vk "$base.vk" --no-cache --json >"$base.json" 2>"$base.log"; then
-		echo "| $(basename "$base") | refused: $(grep -v '^ ' "$base.log" | tail -1) | | | | |"
-		failed=1
-	elif ! "$folder/prove-model" verify --proof "$base.proof" --vk "$base.vk" --input "$base.npy" >/dev/null; then
-		echo "$base: not valid"
-		failed=1
-	else
-		"$python" scripts/classical/compare.py "$base.want.npz" "$base.json" || failed=1
-	fi
-done
-exit $failed
+prove_all scripts/classical/compare.py npy

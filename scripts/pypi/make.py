@@ -6,7 +6,7 @@ further flags of prove-model, NAME.flags.
 
 WHEELS is a folder with the wheels of the packages. Inputs are made up, in the form that the
 packages give their models: sounds with the harmonics of a voice, pictures with shapes and
-noise, the bytes of a text. Samples are other ones of the same kind.
+noise or with text, the bytes of a text. Samples are other ones of the same kind.
 """
 
 import glob
@@ -16,6 +16,7 @@ import zipfile
 
 import numpy as np
 import onnxruntime
+from PIL import Image, ImageDraw, ImageFont
 
 
 def sound(rng, n, rate):
@@ -41,6 +42,20 @@ def picture(rng, height, width):
         high, wide = (rng.integers(6, 20), 2) if rng.random() < 0.5 else (2, rng.integers(6, 20))
         image[:, top : top + high, left : left + wide] = rng.uniform(0, 0.3)
     return np.clip(image + 0.02 * rng.standard_normal(image.shape), 0, 1).astype(np.float32)
+
+
+def page(rng, height, width):
+    """A picture of lines of dark text on a light page, in sizes of their own."""
+    image = Image.new("RGB", (width, height), tuple(int(v) for v in rng.integers(200, 256, 3)))
+    draw = ImageDraw.Draw(image)
+    y = int(rng.integers(2, 10))
+    while y < height - 16:
+        size = int(rng.integers(14, 28))
+        word = "".join(chr(97 + int(c)) for c in rng.integers(0, 26, rng.integers(4, 10)))
+        draw.text((int(rng.integers(2, 16)), y), word, fill=tuple(int(v) for v in rng.integers(0, 90, 3)), font=ImageFont.load_default(size=size))
+        y += size + int(rng.integers(6, 24))
+    noise = 0.01 * rng.standard_normal((3, height, width))
+    return np.clip(np.asarray(image).transpose(2, 0, 1) / 255 + noise, 0, 1)
 
 
 def silero(rng, session):
@@ -70,9 +85,9 @@ def magika(rng, session):
     return {"bytes": np.array([data], np.int32)}
 
 
-def pixels(height, width, mean=0.0, deviation=1.0):
+def pixels(height, width, mean=0.0, deviation=1.0, draw=picture):
     def make(rng, session):
-        image = (picture(rng, height, width) - np.reshape(mean, (-1, 1, 1))) / np.reshape(deviation, (-1, 1, 1))
+        image = (draw(rng, height, width) - np.reshape(mean, (-1, 1, 1))) / np.reshape(deviation, (-1, 1, 1))
         return {session.get_inputs()[0].name: image[None].astype(np.float32)}
 
     return make
@@ -93,7 +108,7 @@ MODELS = [
     ("magika", "magika/models/standard_v3_3/model.onnx", magika, []),
     ("basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx", notes, []),
     ("rapidocr-classifier", "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", pixels(48, 192, 0.5, 0.5), []),
-    ("rapidocr-detector", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", pixels(320, 320, **imagenet), []),
+    ("rapidocr-detector", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", pixels(160, 160, **imagenet, draw=page), []),
     ("rapidocr-recogniser", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", pixels(48, 160, 0.5, 0.5), []),
     ("nudenet", "nudenet/320n.onnx", pixels(320, 320), []),
 ]
