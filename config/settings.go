@@ -23,7 +23,7 @@ var settings = []setting{
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Output, usage) }},
 	text("prompt", "`text` that is the input of a language model with a tokenizer", func(c *Config) *string { return &c.Prompt }),
 	boolean("chat", "write the prompt as the beginning of a conversation, with the model's chat template"),
-	{name: "calibration", usage: "`file` of sample inputs that set the ranges, or name=file; may be repeated (default: the first input that the model is run on)",
+	{name: "calibration", usage: "`file` of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Calibration, usage) }},
 	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
 	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
