@@ -99,6 +99,9 @@ func bare(value string, s setting) setting {
 	return s
 }
 
+// ours marks the flags of settings.
+const ours = "setting"
+
 // AddFlags defines the flags of the named settings, and --config. It panics if
 // a name is not a setting's.
 func AddFlags(fs *pflag.FlagSet, names ...string) {
@@ -109,6 +112,7 @@ func AddFlags(fs *pflag.FlagSet, names ...string) {
 			panic(fmt.Sprintf("config: no setting %q", name))
 		}
 		s.add(fs, &d, s.name, s.usage)
+		fs.Lookup(name).Annotations = map[string][]string{ours: {}}
 		if s.bare != "" {
 			fs.Lookup(name).NoOptDefVal = s.bare
 		}

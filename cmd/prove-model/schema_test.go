@@ -41,6 +41,7 @@ var results = map[string]struct {
 	"bench-models":      {"prove-model bench model FILE… --json", []*bench.Model{}},
 	"bench-sweep":       {"prove-model bench model mlp --sweep LO..HI --json", []bench.SweepRow{}},
 	"bench-llm-matmuls": {"prove-model bench model llm-matmuls --json", []*bench.MatMuls{}},
+	"bench-llm":         {"prove-model bench llm --json", bench.LLM{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},
 	"bench-kernels-gpu": {"prove-model bench kernels --gpu --json", []bench.DeviceKernel{}},
 }
@@ -171,7 +172,7 @@ func schema(ts *testscript.TestScript, neg bool, args []string) {
 func TestMeasurementsAreValid(t *testing.T) {
 	for name, value := range map[string]any{
 		"bench-kernels": []bench.Kernel{{Name: "add", Unit: "element", Units: 5, Seconds: 1e-9, PerUnit: 2}}, "bench-kernels-gpu": []bench.DeviceKernel{{}},
-		"bench-llm-matmuls": []*bench.MatMuls{{}},
+		"bench-llm-matmuls": []*bench.MatMuls{{}}, "bench-llm": bench.LLM{Runs: []bench.LLMRun{{}}},
 	} {
 		var b bytes.Buffer
 		if err := ui.JSON(&b, value); err != nil {
