@@ -37,6 +37,7 @@ var results = map[string]struct {
 	"inspect-proof":     {"prove-model inspect --proof x.proof --json", inspect.Proof{}},
 	"devices":           {"prove-model devices --json", deviceList{}},
 	"bench-accuracy":    {"prove-model bench accuracy --json", bench.Accuracy{}},
+	"bench-text":        {"prove-model bench accuracy --text FILE --json", bench.TextFidelity{}},
 	"bench-model":       {"prove-model bench model mlp --json", bench.Model{}},
 	"bench-models":      {"prove-model bench model FILE… --json", []*bench.Model{}},
 	"bench-sweep":       {"prove-model bench model mlp --sweep LO..HI --json", []bench.SweepRow{}},
@@ -173,6 +174,7 @@ func TestMeasurementsAreValid(t *testing.T) {
 	for name, value := range map[string]any{
 		"bench-kernels": []bench.Kernel{{Name: "add", Unit: "element", Units: 5, Seconds: 1e-9, PerUnit: 2}}, "bench-kernels-gpu": []bench.DeviceKernel{{}},
 		"bench-llm-matmuls": []*bench.MatMuls{{}}, "bench-llm": bench.LLM{Runs: []bench.LLMRun{{}}},
+		"bench-text": bench.TextFidelity{Margins: []bench.MarginPart{{}}, Drift: []bench.LayerDrift{{}}},
 	} {
 		var b bytes.Buffer
 		if err := ui.JSON(&b, value); err != nil {
