@@ -210,6 +210,10 @@ func outputsOf(g *graph.Graph) []Spec {
 	return specs
 }
 
+// MostTokens is the greatest length of the texts that keys of the model are for; 0 for
+// models of other things.
+func (m *Model) MostTokens() int { return m.open.most }
+
 // sized returns the float graph for a batch of n, or texts of that length, or the only
 // one there is.
 func (m *Model) sized(n int) (*graph.Graph, error) {
@@ -245,10 +249,16 @@ func (m *Model) circuitSize() (*graph.Graph, error) {
 	return m.graph, nil
 }
 
-// Parameters returns the number of elements of the model's float constants.
+// Parameters returns the number of elements of the model's float constants: of a model of
+// texts, whose positions may be tables as long as the text, for one token.
 func (m *Model) Parameters() int {
-	n := 0
-	for _, t := range m.graph.Consts {
+	g, n := m.graph, 0
+	if m.open.isText() {
+		if one, err := g.Rebind(map[string]int{m.open.symbol: 1}); err == nil {
+			g = one
+		}
+	}
+	for _, t := range g.Consts {
 		if t.DType.IsFloat() {
 			n += t.Len()
 		}

@@ -157,6 +157,54 @@ func TestTextSamples(t *testing.T) {
 	}
 }
 
+// Samples of texts have the logits where the model gives them: at all positions, or at the
+// last ones.
+func TestSamplesOfTexts(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  []provemodel.Option
+		texts [][]int
+		at    [][]float64 // nil: there is no such input
+	}{
+		"all":     {nil, [][]int{{1, 2, 3}, {4}}, nil},
+		"last":    {[]provemodel.Option{provemodel.LogitsAt(1)}, [][]int{{1, 2, 3}, {4}}, [][]float64{{2}, {0}}},
+		"written": {[]provemodel.Option{provemodel.MaxTokens(2)}, [][]int{{1, 2, 3}, {4}}, [][]float64{{1, 2}, {0, 0}}},
+		"long":    {nil, [][]int{{1, 2, 3, 4, 5, 6, 7}}, nil},
+		"empty":   {nil, [][]int{{}}, nil},
+	} {
+		m, err := provemodel.Open("hf/testdata/llama", append(c.opts, provemodel.Tokens(6))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		samples, err := m.TextSamples(c.texts)
+		if name == "long" || name == "empty" {
+			if err == nil {
+				t.Errorf("%s: accepted", name)
+			}
+			continue
+		}
+		if err != nil || len(samples) != len(c.texts) {
+			t.Fatal(name, samples, err)
+		}
+		for i, s := range samples {
+			if len(s[0]) != len(c.texts[i]) || int(s[0][0]) != c.texts[i][0] || len(s) > 1 != (c.at != nil) || c.at != nil && !slices.Equal(s[1], c.at[i]) {
+				t.Errorf("%s: sample %d is %v", name, i, s)
+			}
+		}
+		if _, err := m.Run(t.Context(), samples[1]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m, err := provemodel.Open("hf/testdata/vit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := m.TextSamples([][]int{{1}}); err == nil {
+		t.Error("images are texts")
+	}
+}
+
 func TestTokens(t *testing.T) {
 	ids := provemodel.Arrays{{Values: []float64{1, 5, 9, 33}}}
 	for name, c := range map[string]struct {

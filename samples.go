@@ -1,6 +1,7 @@
 package provemodel
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
@@ -61,6 +62,34 @@ func (m *Model) Samples(arrays Arrays) ([]Input, error) {
 		return nil, err
 	}
 	return cut(inputsOf(g), arrays)
+}
+
+// TextSamples makes samples of texts, each the tokens of one, for a language model or an
+// encoder that leaves their length open. A model that gives logits at some positions alone
+// gives them at the last ones.
+func (m *Model) TextSamples(texts [][]int) ([]Input, error) {
+	if !m.open.isText() || len(m.graph.Inputs) > 2 {
+		return nil, errors.New("the model does not take texts of any length as tokens")
+	}
+	samples := make([]Input, len(texts))
+	for i, ids := range texts {
+		g, err := m.text(len(ids))
+		if err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+		samples[i] = Input{make([]float64, len(ids))}
+		for j, id := range ids {
+			samples[i][0][j] = float64(id)
+		}
+		if len(g.Inputs) == 2 {
+			at := make([]float64, model.Size(g.Inputs[1].Shape))
+			for j := range at {
+				at[j] = float64(min(max(len(ids)-len(at), 0)+j, len(ids)-1))
+			}
+			samples[i] = append(samples[i], at)
+		}
+	}
+	return samples, nil
 }
 
 // text returns the float graph for a text of n tokens.

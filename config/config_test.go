@@ -161,3 +161,18 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// A command may have a flag of its own with a setting's name.
+func TestFlagOfAnother(t *testing.T) {
+	t.Chdir(t.TempDir())
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs, "mode")
+	fs.IntSlice("tokens", []int{1, 128}, "")
+	if err := fs.Parse([]string{"--mode", "exact", "--tokens", "3,4"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(fs)
+	if err != nil || c.Mode != "exact" || c.Tokens != Default().Tokens {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

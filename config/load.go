@@ -37,7 +37,7 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 	}
 	for name, value := range defaults {
 		v.SetDefault(name, value)
-		if f := flags.Lookup(name); f != nil {
+		if f := flags.Lookup(name); f != nil && f.Annotations[ours] != nil { // a command may have one of its own
 			if err := v.BindPFlag(name, f); err != nil {
 				return nil, err
 			}

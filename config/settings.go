@@ -23,7 +23,7 @@ var settings = []setting{
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Output, usage) }},
 	text("prompt", "`text` that is the input of a language model with a tokenizer", func(c *Config) *string { return &c.Prompt }),
 	boolean("chat", "write the prompt as the beginning of a conversation, with the model's chat template"),
-	{name: "calibration", usage: "`file` of sample inputs that set the ranges, or name=file; may be repeated (default: the first input that the model is run on)",
+	{name: "calibration", usage: "`file` of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.StringArray(name, d.Calibration, usage) }},
 	text("ranges", "`file` of ranges that --ranges-out wrote, in place of calibration: the same key on any machine", func(c *Config) *string { return &c.Ranges }),
 	text("ranges-out", "`file` that the calibrated ranges are written to", func(c *Config) *string { return &c.RangesOut }),
@@ -101,6 +101,9 @@ func bare(value string, s setting) setting {
 	return s
 }
 
+// ours marks the flags of settings.
+const ours = "setting"
+
 // AddFlags defines the flags of the named settings, and --config. It panics if
 // a name is not a setting's.
 func AddFlags(fs *pflag.FlagSet, names ...string) {
@@ -111,6 +114,7 @@ func AddFlags(fs *pflag.FlagSet, names ...string) {
 			panic(fmt.Sprintf("config: no setting %q", name))
 		}
 		s.add(fs, &d, s.name, s.usage)
+		fs.Lookup(name).Annotations = map[string][]string{ours: {}}
 		if s.bare != "" {
 			fs.Lookup(name).NoOptDefVal = s.bare
 		}

@@ -46,10 +46,18 @@ func (t Take) eval(in []operand, shape []int) (operand, error) {
 }
 
 // Take returns x with the axis replaced by those of indices, reading there what they
-// say. Constant indices may count from the end.
+// say. Constant and computed indices may count from the end; computed ones that there are
+// no elements for give 0, at most 2^24 elements are chosen among for all of them together,
+// and the result is rounded as other products are. Indices that are an input are public.
 func (b *Builder) Take(x Value, axis int, indices Value) Value {
+	if !b.valid(x, indices) {
+		return Value{}
+	}
 	t := b.Tensor(indices)
-	if t == nil || t.I64 == nil || !b.valid(x) {
+	if t == nil && !given(indices.v) {
+		return b.pick(x, axis, indices)
+	}
+	if t == nil || t.I64 == nil {
 		return b.emit(Take{axis}, x, indices)
 	}
 	in := b.Shape(x)

@@ -65,3 +65,58 @@ func TestTakeConstant(t *testing.T) {
 		t.Error("an index beyond the axis")
 	}
 }
+
+// Computed indices choose rows, of few and of many: they count from the end, and where there
+// is no row they give zeros. Axes and types of any kind.
+func TestTakeComputed(t *testing.T) {
+	for _, c := range []struct {
+		shape []int
+		axis  int
+		dtype DType
+	}{{[]int{5}, 0, Float}, {[]int{64, 2}, 0, Float}, {[]int{65, 3}, 0, Float}, {[]int{2, 130, 2}, 1, Float}, {[]int{3, 70}, 1, Int64}, {[]int{4, 2}, 0, Bool}} {
+		n, rows := Size(c.shape), c.shape[c.axis]
+		b := NewBuilder("computed")
+		x := b.Input("x", c.dtype, c.shape)
+		at := b.Input("at", Float, []int{2, 2})
+		i := b.Cast(b.Apply(Floor, at), Int64)
+		y := b.Take(x, c.axis, i)
+		b.Output("y", b.Cast(y, Float))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := slices.Concat(c.shape[:c.axis], []int{2, 2}, c.shape[c.axis+1:]); !slices.Equal(g.Shapes["y"], want) {
+			t.Errorf("%v: shape %v", c, g.Shapes["y"])
+		}
+		data := make([]float64, n)
+		for j := range data {
+			if data[j] = float64(j + 1); c.dtype == Bool {
+				data[j] = float64(j % 2)
+			}
+		}
+		indices := []float64{float64(rows - 1), -1.0, 0.5, 1}
+		v, err := g.RunFloat([][]float64{data, indices})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := Size(c.shape[c.axis+1:])
+		for j, got := range v["y"] {
+			outer, k, e := j/(4*inner), j/inner%4, j%inner
+			row := []int{rows - 1, rows - 1, 0, 1}[k]
+			if want := data[(outer*rows+row)*inner+e]; got != want {
+				t.Fatalf("%v: entry %d is %v, not %v", c, j, got, want)
+			}
+		}
+		v, err = g.RunFloat([][]float64{data, {float64(rows), float64(-rows - 1), 1e6, -1e6}})
+		if err != nil || slices.ContainsFunc(v["y"], func(x float64) bool { return x != 0 }) {
+			t.Errorf("%v: where there is no row: %v, %v", c, v["y"], err)
+		}
+	}
+	b := NewBuilder("too many")
+	x := b.Input("x", Float, []int{1 << 14, 1})
+	at := b.Cast(b.Input("at", Float, []int{1<<10 + 1}), Int64)
+	b.Output("y", b.Take(x, 0, at))
+	if _, err := b.Graph(); err == nil || !strings.Contains(err.Error(), "1025 computed indices choose among 16384 each") {
+		t.Error(err)
+	}
+}

@@ -97,11 +97,16 @@ func lowerGatherElements(o *op) {
 	o.result(0, o.Reduce(graph.Sum, o.Mul(o.Cast(hot, o.DType(x)), o.Reshape(x, append(wide, n))), []int{rank}, false))
 }
 
-// lowerGatherND takes constant indices.
+// lowerGatherND is wiring where the indices are constant; otherwise elements are taken at
+// the numbers that their indices make.
 func lowerGatherND(o *op) {
 	o.arity(2, 2)
 	x := o.in(0)
 	in := o.shape(x)
+	if o.Tensor(o.in(1)) == nil {
+		o.result(0, o.takeND(x, o.in(1), int(o.intAttr("batch_dims", 0))))
+		return
+	}
 	t := o.constantIndices(1)
 	batch := int(o.intAttr("batch_dims", 0))
 	if len(t.Shape) == 0 || batch < 0 || batch >= len(t.Shape) || batch >= len(in) || !slices.Equal(t.Shape[:batch], in[:batch]) {
@@ -126,6 +131,37 @@ func lowerGatherND(o *op) {
 		}
 	}
 	o.result(0, o.pick(x, slices.Concat(t.Shape[:len(t.Shape)-1], in[batch+last:]), index))
+}
+
+// takeND is GatherND at computed indices.
+func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
+	in, si := o.shape(x), o.shape(index)
+	if o.DType(index).IsFloat() || len(si) == 0 || batch < 0 || batch >= len(si) || batch >= len(in) || !slices.Equal(si[:batch], in[:batch]) {
+		o.failf("indices of shape %v and type %v for shape %v, %d axes of a batch", si, o.DType(index), in, batch)
+	}
+	last := len(si) - 1
+	span := si[last]
+	if span < 1 || batch+span > len(in) {
+		o.failf("indices of shape %v for shape %v", si, in)
+	}
+	rows, st := graph.Size(in[:batch+span]), stridesOf(in[:batch+span])
+	// Where each element of the batch begins.
+	begin := make([]int64, graph.Size(si[:batch]))
+	for i := range begin {
+		begin[i] = int64(i * graph.Size(in[batch:batch+span]))
+	}
+	shape := slices.Clone(si[:batch])
+	for range si[batch:last] {
+		shape = append(shape, 1)
+	}
+	at := o.Cast(o.Integers(shape, begin), o.DType(index))
+	for k := range span {
+		i := o.Reshape(o.SliceAxis(index, last, k, 1, 1), si[:last])
+		negative := o.Cast(o.Compare(graph.Less, i, o.zero(i)), o.DType(i))
+		i = o.Add(i, o.Mul(negative, o.whole(i, in[batch+k])))
+		at = o.Add(at, o.Mul(i, o.whole(i, st[batch+k])))
+	}
+	return o.Take(o.Reshape(x, slices.Concat([]int{rows}, in[batch+span:])), 0, at)
 }
 
 // scatter puts updates, in their order, at the flat indices that are their targets.

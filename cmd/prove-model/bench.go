@@ -7,10 +7,10 @@ import (
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure kernels, whole models, and the accuracy of quantised models",
+		Short: "Measure kernels, whole models, language models, and the accuracy of quantised models",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchAccuracy())
+	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchLLM(), newBenchAccuracy())
 	return cmd
 }

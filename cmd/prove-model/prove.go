@@ -29,6 +29,7 @@ type proved struct {
 	Outputs          []compared `json:"outputs"`
 	fidelity
 	*textOf
+	likeness
 	Embedding  []float64  `json:"embedding,omitempty"` // with --embedding
 	Phases     []ui.Phase `json:"phases"`
 	ProofBytes int64      `json:"proof_bytes"`
@@ -144,7 +145,10 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
 	}
 	if text != nil {
-		made.textOf = written(text, p.Outputs[0], float[0])
+		made.textOf = written(text)
+		made.likeness = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
+	} else if j.Predicts() {
+		made.likeness = likenessOf(p.Outputs[0], float[0], 0)
 	}
 	if cfg.Embedding {
 		made.Embedding = p.Outputs[0].Values
@@ -193,6 +197,7 @@ func (p *proved) print(w io.Writer) {
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
 	p.textOf.print(w)
+	p.likeness.print(w, p.textOf != nil)
 	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
 	if p.Resumed > 0 {

@@ -37,10 +37,12 @@ var results = map[string]struct {
 	"inspect-proof":     {"prove-model inspect --proof x.proof --json", inspect.Proof{}},
 	"devices":           {"prove-model devices --json", deviceList{}},
 	"bench-accuracy":    {"prove-model bench accuracy --json", bench.Accuracy{}},
+	"bench-text":        {"prove-model bench accuracy --text FILE --json", bench.TextFidelity{}},
 	"bench-model":       {"prove-model bench model mlp --json", bench.Model{}},
 	"bench-models":      {"prove-model bench model FILE… --json", []*bench.Model{}},
 	"bench-sweep":       {"prove-model bench model mlp --sweep LO..HI --json", []bench.SweepRow{}},
 	"bench-llm-matmuls": {"prove-model bench model llm-matmuls --json", []*bench.MatMuls{}},
+	"bench-llm":         {"prove-model bench llm --json", bench.LLM{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},
 	"bench-kernels-gpu": {"prove-model bench kernels --gpu --json", []bench.DeviceKernel{}},
 }
@@ -171,7 +173,8 @@ func schema(ts *testscript.TestScript, neg bool, args []string) {
 func TestMeasurementsAreValid(t *testing.T) {
 	for name, value := range map[string]any{
 		"bench-kernels": []bench.Kernel{{Name: "add", Unit: "element", Units: 5, Seconds: 1e-9, PerUnit: 2}}, "bench-kernels-gpu": []bench.DeviceKernel{{}},
-		"bench-llm-matmuls": []*bench.MatMuls{{}},
+		"bench-llm-matmuls": []*bench.MatMuls{{}}, "bench-llm": bench.LLM{Runs: []bench.LLMRun{{}}},
+		"bench-text": bench.TextFidelity{Margins: []bench.MarginPart{{}}, Drift: []bench.LayerDrift{{}}},
 	} {
 		var b bytes.Buffer
 		if err := ui.JSON(&b, value); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf/tokenizer"
-	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // What became of a text.
@@ -30,32 +29,12 @@ type textOf struct {
 	// TokensPerSecond is after the first one.
 	FirstToken      float64 `json:"first_token_seconds,omitempty"`
 	TokensPerSecond float64 `json:"tokens_per_second,omitempty"`
-	// KL is the mean divergence of the float model's distribution of the next token
-	// from the quantised one's, in nats, and Top1 the part of the tokens that the float
-	// model would choose too.
-	KL   *float64 `json:"kl,omitempty"`
-	Top1 *float64 `json:"top1,omitempty"`
 }
 
-func written(t *job.Text, got, float provemodel.Tensor) *textOf {
-	size := len(got.Values) / max(1, len(t.Tokens))
-	if n := len(got.Shape); n > 0 {
-		size = got.Shape[n-1]
-	}
-	most := len(t.Tokens) * size // rows beyond are copies of the last
-	g, f := got.Values[:most], float.Values[:most]
-	out := &textOf{
+func written(t *job.Text) *textOf {
+	return &textOf{
 		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), FirstToken: t.First, TokensPerSecond: t.PerSecond(),
 	}
-	kl, same := quantise.Divergence(g, f, size), 0
-	for i, id := range t.Tokens {
-		if row := f[i*size : (i+1)*size]; slices.Index(row, slices.Max(row)) == id {
-			same++
-		}
-	}
-	top := float64(same) / float64(len(t.Tokens))
-	out.KL, out.Top1 = &kl, &top
-	return out
 }
 
 func verdict(ended bool) string {
@@ -74,7 +53,6 @@ func (t *textOf) print(w io.Writer) {
 		fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
 	}
 	fmt.Fprintf(w, "written     %s; first after %.2f s, then %.3g a second\n", said(len(t.Tokens), t.Verdict), t.FirstToken, t.TokensPerSecond)
-	fmt.Fprintf(w, "fidelity    KL %.2g to the float model, which would choose %.4g %% of the tokens\n", *t.KL, 100**t.Top1)
 }
 
 func said(n int, verdict string) string {

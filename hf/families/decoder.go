@@ -123,7 +123,7 @@ func (d *decoder) model(c *config.Config, set weights.Set) (*Model, error) {
 		if d.logitCap != 0 {
 			x = n.softCap(x, d.logitCap)
 		}
-		n.output("logits", x)
+		n.output(Logits, x)
 		return n.finish("rotary_emb.inv_freq")
 	}}, nil
 }

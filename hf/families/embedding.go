@@ -18,8 +18,12 @@ const (
 	Positions = "logits_at"
 )
 
-// Sentence is the name of a sentence encoder's output.
-const Sentence = "sentence_embedding"
+// Names of outputs: of a sentence encoder, and of a model that gives the logits of next
+// tokens.
+const (
+	Sentence = "sentence_embedding"
+	Logits   = "logits"
+)
 
 // embed returns the rows of a matrix of embeddings that ids name.
 func (n *net) embed(ids graph.Value, name string, rows, width int) graph.Value {

@@ -45,7 +45,7 @@ func gpt2(c *config.Config, set weights.Set) (*Model, error) {
 			x = n.Add(x, n.conv1D(n.activate(act, y), at+"mlp.c_proj", width))
 		}
 		x = n.layerNorm(x, "ln_f", eps)
-		n.output("logits", n.logits(x, "lm_head.weight", "wte.weight", vocabulary, tied))
+		n.output(Logits, n.logits(x, "lm_head.weight", "wte.weight", vocabulary, tied))
 		return n.finish(".attn.bias", ".attn.masked_bias") // masks
 	}}, nil
 }

@@ -56,7 +56,7 @@ func neoX(c *config.Config, set weights.Set) (*Model, error) {
 			}
 		}
 		x = n.layerNorm(x, "final_layer_norm", eps)
-		n.output("logits", n.logits(x, "embed_out.weight", "embed_in.weight", vocabulary, tied))
+		n.output(Logits, n.logits(x, "embed_out.weight", "embed_in.weight", vocabulary, tied))
 		return n.finish("rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias")
 	}}, nil
 }

@@ -102,13 +102,14 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, &f.b.g}, Options{})
+	g := f.b.g.WithIds(f.in)
+	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, g}, Options{})
 	defer r.close()
 	r.party = sites.NewUncheckedProver
 	if c.openHonestly {
 		honest := *wit
 		honest.Weights = f.b.w
-		r.backend = opensOther{r.backend, cpu.New(&f.b.g, honestGraph{&honest, &f.b.g})}
+		r.backend = opensOther{r.backend, cpu.New(g, honestGraph{&honest, g})}
 	}
 	if c.backend != nil {
 		r.backend = c.backend(r.backend)

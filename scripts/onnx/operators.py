@@ -702,6 +702,27 @@ case("feature_extractor_of_rows", 17, [node("ArgMax", ["x"], ["i"], axis=1, keep
      {"x": rand(5, 3)}, {"c": rand(2, 3)})
 
 
+# Indices that are computed. Numbers of their own, whatever stands above.
+picks = np.random.default_rng(8)
+
+
+def table(*shape):
+    return np.round(picks.uniform(-2, 2, shape), 3).astype(F)
+
+
+case("gather_argmax", 13, [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Gather", ["e", "i"], ["y"])], {"x": table(3, 7)}, {"e": table(7, 4)})
+case("gather_argmax_of_many", 13, [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Gather", ["e", "i"], ["y"])],
+     {"x": table(3, 70)}, {"e": table(70, 4)})
+case("gather_computed_indices", 13, [node("Floor", ["i"], ["f"]), node("Cast", ["f"], ["j"], to=TensorProto.INT64), node("Gather", ["x", "j"], ["y"], axis=1)],
+     {"i": np.array([[-1.5, 2.25], [0.5, -3.0]], F), "x": table(2, 3, 2)})
+case("gather_sliced_indices", 13, [node("Slice", ["i", "from", "to"], ["j"]), node("Gather", ["e", "j"], ["r"]), node("Cast", ["r"], ["y"], to=TensorProto.FLOAT)],
+     {"i": np.array([3, 0, 4, 1], I)}, {"from": np.array([1], I), "to": np.array([3], I), "e": np.array([[5, -7], [0, 9], [1, 2], [3, 4], [-60, 8]], I)})
+case("gather_nd_computed", 13, [node("Add", ["i", "one"], ["j"]), node("GatherND", ["x", "j"], ["y"])],
+     {"x": table(3, 4, 2), "i": np.array([[-1, 1], [1, -3], [0, 0]], I)}, {"one": np.array(1, I)})
+case("gather_nd_computed_batch", 13, [node("Add", ["i", "one"], ["j"]), node("GatherND", ["x", "j"], ["y"], batch_dims=1)],
+     {"x": table(2, 4, 3), "i": np.array([[[0], [2]], [[-2], [1]]], I)}, {"one": np.array(1, I)})
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, (opset, nodes, inputs, consts, outputs) in CASES.items():

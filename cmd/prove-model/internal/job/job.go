@@ -25,8 +25,8 @@ type Job struct {
 	Samples     []provemodel.Input // at least one, unless there are ranges
 	SamplesFrom string             // likewise; what the ranges were read from if there are any
 	Notes       string             // what of the input's files was passed over
-	// Calibrated says that the samples come from a file of their own, or the
-	// ranges do, so that these are the same whatever the input.
+	// Calibrated says that the samples come from a file of their own, or are bundled
+	// texts, or the ranges come from a file: they are the same whatever the input.
 	Calibrated bool
 
 	random  bool    // the input
@@ -161,6 +161,9 @@ func (j *Job) setSamples(cfg *config.Config) error {
 		return j.setRanges(cfg)
 	}
 	if len(cfg.Calibration) == 0 {
+		if done, err := j.setTexts(cfg); done || err != nil {
+			return err
+		}
 		j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
 		return nil
 	}
@@ -206,7 +209,7 @@ func (j *Job) Quantise(ctx context.Context, opts ...provemodel.Option) (*provemo
 	case !j.Calibrated:
 		opts = append(opts, provemodel.KeepRanges())
 	}
-	if j.random {
+	if j.random && !j.Calibrated {
 		opts = append(opts, provemodel.Provisional())
 	}
 	return provemodel.Quantise(ctx, j.Model, j.Samples, opts...)

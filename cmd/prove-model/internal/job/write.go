@@ -73,13 +73,3 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer) (*T
 	}
 	return out, nil
 }
-
-// repeated is n tokens of a prompt, again and again: what calibration takes for the
-// text that is not known yet.
-func repeated(prompt []int, n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = prompt[i%len(prompt)]
-	}
-	return out
-}

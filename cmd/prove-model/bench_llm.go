@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+	"github.com/spf13/cobra"
+)
+
+func newBenchLLM() *cobra.Command {
+	var shape string
+	var noFloat bool
+	o := bench.LLMOptions{}
+	cmd := &cobra.Command{
+		Use:   "llm --shape " + strings.Join(bench.ShapeNames(), "|"),
+		Short: "Commit to a language model with random weights and prove texts of some lengths",
+		Long: `Draw random weights of the shape of a published language model, with a few
+channels that are far larger than the others, and write them as SafeTensors in
+bfloat16 to the folder "bench" of the cache, where later runs find them. Then
+open, quantise and commit to the model once, and for each number of tokens prove
+and verify the logits after a text of random tokens. Phases are printed.
+
+  bench llm --shape smollm2 --tokens 1,16
+  bench llm --shape qwen3-14b --layers 2      two of its layers, for a small machine
+  bench llm --shape qwen3-14b --gpu --mode w8a8 --runs 2 --no-float
+                                              weights stay on the GPU for the second
+                                              run; nothing is compared with the float
+                                              model, which runs on the processor`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			if o.Shape = bench.Shapes[shape]; o.Shape == nil {
+				return fmt.Errorf("--shape %q: want one of %s", shape, strings.Join(bench.ShapeNames(), ", "))
+			}
+			if o.Layers < 0 || o.Layers > o.Shape.Layers {
+				return fmt.Errorf("--layers %d: %s has %d; want 1 to that, or 0 for all", o.Layers, shape, o.Shape.Layers)
+			}
+			if o.Runs < 1 || len(o.Tokens) == 0 {
+				return fmt.Errorf("--runs %d of %d numbers of tokens: want at least one of each", o.Runs, len(o.Tokens))
+			}
+			for _, n := range o.Tokens {
+				if n < 1 || n > o.Shape.Context() {
+					return fmt.Errorf("--tokens %d: want numbers from 1 to %d", n, o.Shape.Context())
+				}
+			}
+			o.Float = !noFloat
+			m, err := bench.MeasureLLM(cmd.Context(), cfg, o, progress(cmd, cfg))
+			if err != nil {
+				return err
+			}
+			if cfg.JSON {
+				return ui.JSON(cmd.OutOrStdout(), m)
+			}
+			return bench.LLMTable(cmd.OutOrStdout(), m)
+		},
+	}
+	config.AddFlags(cmd.Flags(), "mode", "target-error", "headroom", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "threads", "seed", "cache-dir", "quiet", "json")
+	cmd.Flags().StringVar(&shape, "shape", "", "`name` of the shape: "+strings.Join(bench.ShapeNames(), ", "))
+	cmd.Flags().IntVar(&o.Layers, "layers", 0, "`number` of layers (default: all that the shape has)")
+	cmd.Flags().IntSliceVar(&o.Tokens, "tokens", []int{1, 16, 128, 512}, "`numbers` of tokens")
+	cmd.Flags().IntVar(&o.Runs, "runs", 1, "`number` of proofs for each number of tokens")
+	cmd.Flags().BoolVar(&noFloat, "no-float", false, "do not run the float model: no error is printed")
+	return cmd
+}

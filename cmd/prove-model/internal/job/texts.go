@@ -1,0 +1,88 @@
+package job
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/corpus"
+	"github.com/prove-model/prove-model/hf/families"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+// Bounds on the bundled texts that a model is calibrated on: tokens of a piece, and
+// pieces, so that the float model's run of them takes about textWork products, or one
+// piece of leastPiece.
+const (
+	textWork   = 1 << 36
+	leastPiece = 64
+	mostPiece  = 128
+	mostPieces = 9
+)
+
+// setTexts has a language model or an encoder calibrated on the bundled texts, so that
+// the same key comes from every prompt; done is false for other models, and for those
+// that have no tokenizer.
+func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
+	if !hf.Is(cfg.Model) || j.Model.MostTokens() == 0 {
+		return false, nil
+	}
+	g := j.Model.Graph()
+	bound := g.Rows(g.Inputs[0].Name) // of the embedding
+	from := tokenizerOf(cfg.Model)
+	t := j.tokenizer()
+	if t == nil {
+		if t, err = tokenizer.Open(from); err != nil {
+			return false, nil
+		}
+	}
+	c, err := chat.Open(from)
+	if err != nil {
+		c = nil
+	}
+	pieces, most := piecesFor(j.Model.Parameters())
+	texts := corpus.Tokens(t, c, pieces, min(most, j.Model.MostTokens()), bound)
+	if len(texts) == 0 {
+		return false, nil
+	}
+	if j.Samples, err = j.Model.TextSamples(texts); err != nil {
+		return false, fmt.Errorf("calibration on the bundled text: %w", err)
+	}
+	n := 0
+	for _, t := range texts {
+		n += len(t)
+	}
+	j.SamplesFrom, j.Calibrated = fmt.Sprintf("the bundled text, %d tokens in %d pieces", n, len(texts)), true
+	return true, nil
+}
+
+// Predicts says that the model's output is logits of next tokens, a row for each position.
+func (j *Job) Predicts() bool {
+	out := j.Model.Outputs()
+	return j.Model.MostTokens() > 0 && len(out) == 1 && out[0].Name == families.Logits && len(out[0].Shape) == 3
+}
+
+// piecesFor is how many pieces of how many tokens a model with so many parameters takes.
+func piecesFor(parameters int) (pieces, tokens int) {
+	n := textWork / max(parameters, 1)
+	tokens = min(max(n, leastPiece), mostPiece)
+	return min(max(n/tokens, 1), mostPieces), tokens
+}
+
+func (j *Job) tokenizer() *tokenizer.Tokenizer {
+	if j.prompt == nil {
+		return nil
+	}
+	return j.prompt.Tokenizer
+}
+
+// repeated is n tokens of a prompt, again and again: what calibration takes for the
+// text that is not known yet, where there is no tokenizer for a bundled one.
+func repeated(prompt []int, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = prompt[i%len(prompt)]
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package provemodel
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// A model that was calibrated on other texts, or pictures, gives on the one that the
+// reference was run on outputs within 0.5 % of their range of the reference's, and every
+// largest entry that leads by more than 2 % of it.
+func TestFamiliesQuantised(t *testing.T) {
+	paths, err := filepath.Glob("hf/testdata/*/expected.json")
+	if err != nil || len(paths) < 25 {
+		t.Fatal(len(paths), err)
+	}
+	all := os.Getenv("PROVE_MODEL_HF")
+	if all != "" {
+		if paths, err = filepath.Glob(filepath.Join(all, "*", "expected.json")); err != nil || len(paths) == 0 {
+			t.Fatal(all, err)
+		}
+	}
+	for _, path := range paths {
+		dir := filepath.Dir(path)
+		name := filepath.Base(dir)
+		// The rest is for `PROVE_MODEL_HF=FOLDER go test -run FamiliesQuantised .`
+		if all == "" && !slices.Contains([]string{"gpt2", "vit-classifier"}, name) || testing.Short() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) { quantisedFamily(t, dir) })
+	}
+}
+
+func quantisedFamily(t *testing.T, dir string) {
+	var want struct {
+		IDs    []float64 `json:"input_ids"`
+		Pixels []float64 `json:"pixel_values"`
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := readFloats(t, filepath.Join(dir, "expected.npy"))
+	path := dir
+	if file := filepath.Join(dir, "model.gguf"); exists(file) {
+		path = file
+	}
+	var opts []Option
+	if want.IDs != nil {
+		opts = []Option{Tokens(len(want.IDs))}
+	}
+	m, err := Open(path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	in := Input{want.IDs}
+	if want.Pixels != nil {
+		in = Input{want.Pixels}
+	}
+	c, err := Quantise(t.Context(), m, others(m, in[0], want.Pixels == nil), SecurityBits(60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := c.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := run.Outputs[0]
+	if len(got.Values) != len(output) {
+		t.Fatalf("%d values, not %d", len(got.Values), len(output))
+	}
+	size := got.Shape[len(got.Shape)-1]
+	span, worst, sure := slices.Max(output)-slices.Min(output), 0.0, 0
+	for i := range output {
+		worst = math.Max(worst, math.Abs(got.Values[i]-output[i]))
+	}
+	if worst > 0.005*span {
+		t.Errorf("off by %.3g %% of the range", 100*worst/span)
+	}
+	for at := 0; at < len(output); at += size {
+		g, w := got.Values[at:at+size], output[at:at+size]
+		sorted := slices.Sorted(slices.Values(w))
+		if sorted[size-1]-sorted[size-2] > 0.02*span {
+			if sure++; slices.Index(g, slices.Max(g)) != slices.Index(w, slices.Max(w)) {
+				t.Errorf("row %d: another largest entry", at/size)
+			}
+		}
+	}
+	t.Logf("off by %.3f %% of the range; %d of %d rows are sure; %d values clipped", 100*worst/span, sure, len(output)/size, len(run.Saturated))
+}
+
+// others are samples that are not the input: random tokens, or pictures.
+func others(m *Model, in []float64, tokens bool) []Input {
+	rng := rand.New(rand.NewPCG(3, 5))
+	samples := make([]Input, 4)
+	for i := range samples {
+		v := make([]float64, len(in))
+		for j := range v {
+			if v[j] = rng.Float64(); tokens {
+				v[j] = float64(rng.IntN(m.Graph().Rows(m.Graph().Inputs[0].Name)))
+			}
+		}
+		samples[i] = Input{v}
+	}
+	return samples
+}
+
+// readFloats reads the numbers of a .npy file.
+func readFloats(t *testing.T, path string) []float64 {
+	t.Helper()
+	arrays, err := ReadArrays(path)
+	if err != nil || len(arrays) != 1 {
+		t.Fatal(len(arrays), err)
+	}
+	return arrays[0].Values
+}

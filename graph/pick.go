@@ -1,0 +1,107 @@
+package graph
+
+import "slices"
+
+// Where indices are computed, a row is chosen by a vector with a 1 in its place. Up to
+// directRows of them are asked one by one whether they are meant; of more an index has two
+// digits, and the vector is the product of the digits' own.
+const directRows = 64
+
+// mostPicked bounds the entries of all these vectors together.
+const mostPicked = 1 << 24
+
+// given says whether a value is an input of integers, possibly in another shape or type:
+// indices that are public.
+func given(v *value) bool {
+	for v.node != nil {
+		switch v.node.op.(type) {
+		case Reshape, Identity, Convert:
+			v = v.node.in[0]
+		default:
+			return false
+		}
+	}
+	return v.tensor == nil && !v.dtype.IsFloat()
+}
+
+// pick is Take at indices that are computed. They may count from the end; where there is
+// no such row it gives zeros.
+func (b *Builder) pick(x Value, axis int, indices Value) Value {
+	in, at, dtype := b.Shape(x), b.Shape(indices), b.DType(x)
+	if err := checkAxes([]int{axis}, len(in)); err != nil {
+		return b.Failf("%v", err)
+	}
+	if d := b.DType(indices); d.IsFloat() || d == Bool {
+		return b.Failf("its indices have type %v", d)
+	}
+	n, rows := Size(at), in[axis]
+	if len(in)-1+len(at) > MaxRank {
+		return b.Failf("its output has %d axes", len(in)-1+len(at))
+	}
+	if n*rows > mostPicked {
+		return b.Failf("%d computed indices choose among %d each: that is more than %d choices in all; give the indices as an input", n, rows, mostPicked)
+	}
+	hot := b.hot(indices, rows)
+	// The axis to the front; what is left is one.
+	front := []int{axis}
+	for i := range in {
+		if i != axis {
+			front = append(front, i)
+		}
+	}
+	rest := slices.Concat(in[:axis], in[axis+1:])
+	x = b.Reshape(b.Transpose(x, front), []int{rows, Size(rest)})
+	var y Value
+	if dtype.IsFloat() {
+		y = b.MatMul(b.Cast(hot, dtype), x)
+	} else {
+		whole := dtype
+		if dtype == Bool {
+			whole = Int32
+		}
+		if n*rows*Size(rest) > mostPicked {
+			return b.Failf("%d computed indices choose among %d rows of %d integers: that is too much", n, rows, Size(rest))
+		}
+		terms := b.Mul(b.Reshape(b.Cast(hot, whole), []int{n, rows, 1}), b.Reshape(b.Cast(x, whole), []int{1, rows, Size(rest)}))
+		y = b.Cast(b.Reduce(Sum, terms, []int{1}, false), dtype)
+	}
+	// The axes of the indices stand in front; they belong in the axis' place.
+	y = b.Reshape(y, slices.Concat(at, rest))
+	var order []int
+	for i := range axis {
+		order = append(order, len(at)+i)
+	}
+	for i := range at {
+		order = append(order, i)
+	}
+	for i := axis; i < len(rest); i++ {
+		order = append(order, len(at)+i)
+	}
+	return b.Transpose(y, order)
+}
+
+// hot returns, for each of the indices, whether it is row 0, 1, … (n, rows): 0 and 1 of
+// their type, or truth values.
+func (b *Builder) hot(indices Value, rows int) Value {
+	n := Size(b.Shape(indices))
+	i := b.Reshape(indices, []int{n, 1})
+	if lo, _ := b.DType(i).Bounds(); lo < 0 {
+		negative := b.Cast(b.Compare(Less, i, b.like(i, 0)), b.DType(i))
+		i = b.Add(i, b.Mul(negative, b.like(i, float64(rows))))
+	}
+	if rows <= directRows {
+		return b.OneHot(i, 1, rows)
+	}
+	step := 1
+	for step*step < rows {
+		step *= 2
+	}
+	steps := (rows + step - 1) / step
+	high := b.floorDiv(i, b.like(i, float64(step)))
+	low := b.Sub(i, b.Mul(high, b.like(i, float64(step))))
+	digit := func(d Value, size int, shape ...int) Value {
+		return b.Reshape(b.Cast(b.OneHot(d, 1, size), b.DType(i)), shape)
+	}
+	hot := b.Mul(digit(high, steps, n, steps, 1), digit(low, step, n, 1, step))
+	return b.SliceAxis(b.Reshape(hot, []int{n, steps * step}), 1, 0, 1, rows)
+}

@@ -1,0 +1,70 @@
+// Package corpus is a few pages of text that language models and encoders of text are
+// calibrated on where nothing else is given: prose, questions and answers, tables, code,
+// a dozen languages. It was written for this purpose.
+package corpus
+
+import (
+	_ "embed"
+	"sort"
+	"strings"
+
+	"github.com/prove-model/prove-model/hf/chat"
+	"github.com/prove-model/prove-model/hf/tokenizer"
+)
+
+//go:embed texts.txt
+var file string
+
+// conversation is what a chat template is tried on.
+var conversation = []chat.Message{
+	{Role: "user", Content: "Which planet has the most moons, and why does nobody agree on the number?"},
+	{Role: "assistant", Content: "Saturn, as far as we know: new ones are found every few years, and some are no larger than a stadium."},
+	{Role: "user", Content: "And how many does Mars have?"},
+}
+
+// Pieces are the texts, the most varied first.
+func Pieces() []string { return strings.Split(strings.TrimSuffix(file, "\n"), "\n%%\n") }
+
+// Tokens returns the first of the pieces in the tokens of t, each cut to at most so many of
+// them (at least 1); with a chat template, which may be nil, a conversation is the second
+// piece. Tokens from bound on, which the model has no embedding of, are dropped.
+func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) [][]int {
+	var out [][]int
+	add := func(text string, encode func(string) []int) {
+		var ids []int
+		for _, id := range cut(text, encode, most) {
+			if id < bound {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) > 0 {
+			out = append(out, ids)
+		}
+	}
+	for i, text := range Pieces() {
+		if i == 1 && c != nil && len(out) < pieces {
+			// A template that wants another conversation is left out.
+			if s, err := c.Render(conversation, true); err == nil {
+				add(s, t.EncodeChat)
+			}
+		}
+		if len(out) == pieces {
+			break
+		}
+		add(text, t.Encode)
+	}
+	return out
+}
+
+// cut encodes as much of the front of a text as has at most so many tokens, so that
+// what a tokenizer puts at the end of a text is there.
+func cut(text string, encode func(string) []int, most int) []int {
+	ids := encode(text)
+	if len(ids) <= most {
+		return ids
+	}
+	runes := []rune(text)
+	n := sort.Search(len(runes), func(n int) bool { return len(encode(string(runes[:n+1]))) > most })
+	ids = encode(string(runes[:n]))
+	return ids[:min(len(ids), most)]
+}
