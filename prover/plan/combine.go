@@ -83,15 +83,14 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 		if c.Saturated != nil {
 			continue
 		}
-		stack := p.places[p.placeOf[c.Tensor]].stack
-		shape, blocks := p.Graph.Tensors[c.Tensor].Shape, stack.ByTensor[c.Tensor]
+		shape, blocks := p.Graph.Tensors[c.Tensor].Shape, p.located[c.Tensor].blocks
 		k := cutKey{vars: len(c.Point), blocks: len(blocks)}
 		if k.vars > 0 {
 			k.first, k.last = c.Point[0], c.Point[k.vars-1]
 		}
 		found := seen[k]
 		if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
-			found = newCut(shape, c.Point, stack, blocks)
+			found = newCut(shape, c.Point, p.places[p.located[c.Tensor].place].stack, blocks)
 			seen[k] = found
 		}
 		list[i] = found
@@ -102,12 +101,13 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 // termsOf appends power times a claim to terms that have room for it: a term for every
 // block of the tensor.
 func (p *Plan) termsOf(terms []whir.Term, c *Claim, like *cut, power field.QM31) {
-	at := &p.places[p.placeOf[c.Tensor]]
+	located := &p.located[c.Tensor]
+	at := &p.places[located.place]
 	if c.Saturated != nil {
 		at.saturated(terms, c, power)
 		return
 	}
-	for k, i := range at.stack.ByTensor[c.Tensor] {
+	for k, i := range located.blocks {
 		terms = append(terms, whir.Term{
 			Coef: power.Mul(like.coefs[k]), Tree: at.tree, Offset: at.first + at.stack.Blocks[i].Offset, Point: like.points[k],
 		})
