@@ -49,7 +49,8 @@ func (c *cost) spend(sum *atomic.Uint64, n, limit uint64, what string) {
 	// n is below 2^60, and hardly anything is added to a sum over its limit: what forks
 	// that have not seen it yet do.
 	if !c.failed() && sum.Add(n) > limit {
-		c.over.CompareAndSwap(nil, &what)
+		reason := what // so that what stays where it is
+		c.over.CompareAndSwap(nil, &reason)
 	}
 }
 

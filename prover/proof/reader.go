@@ -136,12 +136,22 @@ func checkValues(g *model.Graph, ids []model.TensorID, values [][]int32) error {
 func (p *Reader) Next() ([]byte, error) {
 	due := p.limits.Frames[0]
 	p.limits.Frames = p.limits.Frames[1:]
-	f, err := p.frame(due.String(), due.Bytes+frameOverhead)
+	b, err := p.bytes(due.String(), due.Bytes+frameOverhead)
+	p.frames = bytes.Buffer{} // since the stream is a part of its bytes
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
-	got, body, err := decodeFrame(f)
-	if err == nil && (got.Kind != due.Kind || got.Index != due.Index) {
+	got, body, ok := decodeStream(b)
+	if !ok {
+		f, err := p.decode(due.String(), b)
+		if err != nil {
+			return nil, fmt.Errorf("proof: %w", err)
+		}
+		if got, body, err = decodeFrame(f); err != nil {
+			return nil, fmt.Errorf("proof: %w", malformed("%w", err))
+		}
+	}
+	if got.Kind != due.Kind || got.Index != due.Index {
 		err = fmt.Errorf("%s where %s is due", got, due)
 	}
 	if n := int64(len(body)); err == nil && (n > due.Bytes || due.Exact && n != due.Bytes) {
