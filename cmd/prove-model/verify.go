@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -139,6 +140,7 @@ func verify(cfg *config.Config) (*verified, error) {
 		return nil, err
 	}
 
+	defer collectLate()()
 	start := time.Now()
 	key, err := provemodel.ReadKey(vk)
 	var s *provemodel.Statement
@@ -161,6 +163,20 @@ func verify(cfg *config.Config) (*verified, error) {
 		Saturated: s.Saturated, security: securityOf(s.Strength), ProofBytes: s.Bytes, Seconds: seconds, strength: s.Strength,
 		proven: text,
 	}, nil
+}
+
+// collectLate has memory collected where there is much of it, and not from four megabytes
+// on, unless the environment says when: verifying takes some megabytes in all, for a
+// moment. What it returns undoes it.
+func collectLate() func() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(256<<20)
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	}
 }
 
 // reason says why a proof is not valid, and what could be done about it.

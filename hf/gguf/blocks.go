@@ -16,6 +16,9 @@ type tensorType struct {
 	elems, bytes int
 	decode       func(dst []float32, src []byte) // one block; nil for float32 as it is
 	whole        func(src []byte) int64
+	// halves are where the binary16 numbers of a block are that it is finite with: the
+	// others are integers of eight bits at most.
+	halves []int
 }
 
 var le = binary.LittleEndian
@@ -25,21 +28,21 @@ func half(b []byte) float32 { return narrow.Float16(le.Uint16(b)) }
 // types are the types that tensors may have, by their number in the format.
 var types = map[uint32]tensorType{
 	0:  {name: "F32", elems: 1, bytes: 4},
-	1:  {"F16", 1, 2, func(y []float32, b []byte) { y[0] = half(b) }, nil},
-	2:  {"Q4_0", 32, 18, q4_0, nil},
-	3:  {"Q4_1", 32, 20, q4_1, nil},
-	6:  {"Q5_0", 32, 22, q5_0, nil},
-	7:  {"Q5_1", 32, 24, q5_1, nil},
-	8:  {"Q8_0", 32, 34, q8_0, nil},
-	12: {"Q4_K", 256, 144, q4K, nil},
-	13: {"Q5_K", 256, 176, q5K, nil},
-	14: {"Q6_K", 256, 210, q6K, nil},
-	24: {"I8", 1, 1, nil, func(b []byte) int64 { return int64(int8(b[0])) }},
-	25: {"I16", 1, 2, nil, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }},
-	26: {"I32", 1, 4, nil, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }},
-	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }},
-	28: {"F64", 1, 8, func(y []float32, b []byte) { y[0] = float32(math.Float64frombits(le.Uint64(b))) }, nil},
-	30: {"BF16", 1, 2, func(y []float32, b []byte) { y[0] = narrow.BFloat16(le.Uint16(b)) }, nil},
+	1:  {"F16", 1, 2, func(y []float32, b []byte) { y[0] = half(b) }, nil, []int{0}},
+	2:  {"Q4_0", 32, 18, q4_0, nil, []int{0}},
+	3:  {"Q4_1", 32, 20, q4_1, nil, []int{0, 2}},
+	6:  {"Q5_0", 32, 22, q5_0, nil, []int{0}},
+	7:  {"Q5_1", 32, 24, q5_1, nil, []int{0, 2}},
+	8:  {"Q8_0", 32, 34, q8_0, nil, []int{0}},
+	12: {"Q4_K", 256, 144, q4K, nil, []int{0, 2}},
+	13: {"Q5_K", 256, 176, q5K, nil, []int{0, 2}},
+	14: {"Q6_K", 256, 210, q6K, nil, []int{208}},
+	24: {"I8", 1, 1, nil, func(b []byte) int64 { return int64(int8(b[0])) }, nil},
+	25: {"I16", 1, 2, nil, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }, nil},
+	26: {"I32", 1, 4, nil, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }, nil},
+	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }, nil},
+	28: {"F64", 1, 8, func(y []float32, b []byte) { y[0] = float32(math.Float64frombits(le.Uint64(b))) }, nil, nil},
+	30: {"BF16", 1, 2, func(y []float32, b []byte) { y[0] = narrow.BFloat16(le.Uint16(b)) }, nil, nil},
 }
 
 // blocks decodes whole blocks.
@@ -52,6 +55,25 @@ func (t tensorType) blocks() func(dst []float32, src []byte) {
 			t.decode(dst[:t.elems:t.elems], src[:t.bytes:t.bytes])
 			dst, src = dst[t.elems:], src[t.bytes:]
 		}
+	}
+}
+
+// finite returns a function that says whether all numbers of whole blocks are finite, nil
+// if that takes decoding them.
+func (t tensorType) finite() func(src []byte) bool {
+	if t.halves == nil {
+		return nil
+	}
+	return func(src []byte) bool {
+		const exponent = 0x7c00 // of infinities and NaN
+		for ; len(src) > 0; src = src[t.bytes:] {
+			for _, at := range t.halves {
+				if le.Uint16(src[at:])&exponent == exponent {
+					return false
+				}
+			}
+		}
+		return true
 	}
 }
 

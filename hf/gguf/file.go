@@ -136,7 +136,7 @@ func (f *File) place(infos []info, data []byte, alignment int, m *mapped.File) e
 		end = t.offset + uint64(t.bytes)
 		f.ByName[t.name] = &weights.Tensor{
 			Name: t.name, Shape: t.shape, Type: t.kind.name, File: m, Raw: data[t.offset:end:end],
-			Elems: t.kind.elems, Bytes: t.kind.bytes, Decode: t.kind.blocks(), Whole: t.kind.whole,
+			Elems: t.kind.elems, Bytes: t.kind.bytes, Decode: t.kind.blocks(), Whole: t.kind.whole, Finite: t.kind.finite(),
 		}
 	}
 	return nil

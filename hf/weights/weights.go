@@ -36,6 +36,9 @@ type Tensor struct {
 	// types. Decode sets dst to the numbers of whole blocks.
 	Elems, Bytes int
 	Decode       func(dst []float32, src []byte)
+	// Finite, if set, says without decoding them whether all numbers of whole blocks are
+	// finite.
+	Finite func(src []byte) bool
 	// Row, if set, is where row i of the tensor is stored.
 	Row func(i int) int
 	// Whole marks integer types, whose numbers Ints reads.
@@ -101,6 +104,18 @@ func (t *Tensor) Stored() (*graph.Stored, error) {
 
 // notFinite returns the index of the first number that is not finite, or −1.
 func (t *Tensor) notFinite() int {
+	if t.Finite != nil {
+		// Of whole blocks in the file, whatever the order of the rows.
+		i := first(len(t.Raw)/t.Bytes, grain, func(lo, hi int) int {
+			if t.Finite(t.Raw[lo*t.Bytes : hi*t.Bytes]) {
+				return -1
+			}
+			return lo
+		})
+		if i < 0 {
+			return -1
+		}
+	}
 	return first(t.Len(), grain, func(lo, hi int) int {
 		buf := make([]float32, min(storedPart, hi-lo))
 		for ; lo < hi; lo += len(buf) {

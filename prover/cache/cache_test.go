@@ -240,3 +240,42 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// TestChecksum: every byte counts and so does the length, whatever is written at once.
+func TestChecksum(t *testing.T) {
+	of := func(b []byte, step int) [32]byte {
+		c := newChecksum()
+		for len(b) > 0 {
+			n := min(step, len(b))
+			c.Write(b[:n])
+			b = b[n:]
+		}
+		return c.sum()
+	}
+	seen := map[[32]byte]int{}
+	for _, n := range []int{0, 1, pieceSize - 1, pieceSize, pieceSize + 1, 3 * pieceSize} {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(i * i >> 3)
+		}
+		want := of(b, n)
+		if m, ok := seen[want]; ok {
+			t.Errorf("%d and %d bytes have one checksum", n, m)
+		}
+		seen[want] = n
+		for _, step := range []int{1000, pieceSize - 1, pieceSize + 7} {
+			if of(b, step) != want {
+				t.Errorf("%d bytes, %d at once: another checksum", n, step)
+			}
+		}
+		for _, i := range []int{0, n / 2, n - 1} {
+			if n > 0 {
+				b[i] ^= 1
+				if of(b, n) == want {
+					t.Errorf("byte %d of %d does not count", i, n)
+				}
+				b[i] ^= 1
+			}
+		}
+	}
+}

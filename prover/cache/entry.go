@@ -27,11 +27,11 @@ type Entry struct {
 }
 
 // A file is magic, version, the entry's ID, the lengths of Key and Extra, the
-// number of layers, Key, Extra, the digests, and the SHA-256 of all that.
+// number of layers, Key, Extra, the digests, and the checksum of all that.
 // Integers are little-endian.
 const (
 	magic      = "PM.cch\r\n"
-	version    = 1
+	version    = 2
 	headerSize = len(magic) + 4 + sha256.Size + 3*8
 	digestSize = 4 * poseidon2.DigestLen
 	// maxLayers is that of a tree over the largest domain, 2^29.
@@ -51,7 +51,7 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 			return fmt.Errorf("layer %d of %d has %d digests", i, len(e.Layers), len(l))
 		}
 	}
-	sum := sha256.New()
+	sum := newChecksum()
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), batch*digestSize)
 	b := binary.LittleEndian.AppendUint32([]byte(magic), version)
 	b = append(b, id[:]...)
@@ -79,14 +79,15 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	_, err := w.Write(sum.Sum(nil))
+	last := sum.sum()
+	_, err := w.Write(last[:])
 	return err
 }
 
 // readEntry reads the entry of a file of the given size. Nothing larger than
 // the file is allocated.
 func readEntry(r io.Reader, size int64, id ID) (*Entry, error) {
-	sum := sha256.New()
+	sum := newChecksum()
 	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize)
 	var h [headerSize]byte
 	if _, err := io.ReadFull(in, h[:]); err != nil {
@@ -128,7 +129,7 @@ func readEntry(r io.Reader, size int64, id ID) (*Entry, error) {
 	if _, err := io.ReadFull(r, want[:]); err != nil {
 		return nil, err
 	}
-	if ID(sum.Sum(nil)) != want {
+	if sum.sum() != want {
 		return nil, fmt.Errorf("%w: checksum does not match", errDamaged)
 	}
 	return e, nil

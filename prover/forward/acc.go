@@ -19,14 +19,18 @@ func (e *executor) accumulate(s *model.Step) ([]int64, error) {
 	return acc, checkBound(acc)
 }
 
-// linear computes the accumulator without its products. It is valid until the next
-// step's.
-func (e *executor) linear(s *model.Step) []int64 {
-	n := model.Size(s.Shape)
+// accumulator returns room for n entries, which is valid until the next step.
+func (e *executor) accumulator(n int) []int64 {
 	if cap(e.acc) < n {
 		e.acc = make([]int64, n)
 	}
-	acc := e.acc[:n]
+	return e.acc[:n]
+}
+
+// linear computes the accumulator without its products. It is valid until the next
+// step's.
+func (e *executor) linear(s *model.Step) []int64 {
+	acc := e.accumulator(model.Size(s.Shape))
 	for i := range acc {
 		acc[i] = s.Acc.Const
 	}
@@ -45,7 +49,7 @@ func (e *executor) factor(id model.TensorID, labels []int) operand {
 	if l := moved(t); t.Kind == model.Virtual && e.cache[id] == nil && l != nil {
 		src := e.operand(l.Src)
 		if data, axes, ok := l.View.Offsets(src, e.graph.Tensors[l.Src].Shape, t.Shape); ok {
-			return operand{data, axes, labels}
+			return operand{data, axes, t.Shape, labels}
 		}
 	}
 	return dense(e.operand(id), t.Shape, labels)

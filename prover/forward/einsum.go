@@ -13,22 +13,22 @@ import (
 // the entry at index (i_0, i_1, …) is v[axes[0][i_0] + axes[1][i_1] + …].
 type operand struct {
 	v      ints.Ints
-	axes   [][]int
+	axes   [][]int // nil for a dense one
+	shape  []int
 	labels []int
 }
 
 // dense is the operand with all entries of a shape in v, row-major.
 func dense(v ints.Ints, shape, labels []int) operand {
-	return operand{v, denseAxes(shape), labels}
+	return operand{v: v, shape: shape, labels: labels}
 }
 
-// shape returns the dimensions.
-func (o *operand) shape() []int {
-	shape := make([]int, len(o.axes))
-	for i := range shape {
-		shape[i] = len(o.axes[i])
+// laidOut returns the operand with its axes.
+func (o operand) laidOut() operand {
+	if o.axes == nil {
+		o.axes = denseAxes(o.shape)
 	}
-	return shape
+	return o
 }
 
 func denseAxes(shape []int) [][]int {
@@ -43,41 +43,57 @@ func denseAxes(shape []int) [][]int {
 	return axes
 }
 
-// einsum adds coef·Σ A·B to acc (dense, of shape out). Every product is a
-// batch of matrix products: labels are sorted by where they occur.
+// einsum adds coef·Σ A·B to acc (dense, of shape out).
 func einsum(acc []int64, out []int, coef int64, a, b operand) {
-	o := dense(nil, out, make([]int, len(out)))
+	newContraction(out, a, b).add(acc, coef, a.v, b.v)
+}
+
+// contraction is where the entries of a product lie, whatever they are: a batch of
+// products of matrices, the labels being sorted by where they occur.
+type contraction struct {
+	to   []int // by batch, in the result
+	a, b side
+}
+
+func newContraction(out []int, a, b operand) *contraction {
+	a, b = a.laidOut(), b.laidOut()
+	o := dense(nil, out, make([]int, len(out))).laidOut()
 	for l := range out {
 		o.labels[l] = l
 	}
-	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape(), b.shape(), out)
+	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape, b.shape, out)
 	// Where it repeats, the product is like a batch of equal ones.
 	batch := newAxes(slices.Concat(c.Batch, c.Repeat))
 	m, n, k := newAxes(c.FreeA), newAxes(c.FreeB), newAxes(c.Sum)
-	x := side{v: a.v, batch: batch.offsets(a), free: m.offsets(a), k: k.offsets(a), out: m.offsets(o)}
-	y := side{v: b.v, batch: batch.offsets(b), free: n.offsets(b), k: k.offsets(b), out: n.offsets(o)}
-	if _, wide := x.v.(ints.Int32s); !wide {
-		x, y = y, x
+	return &contraction{
+		to: batch.offsets(o),
+		a:  side{batch: batch.offsets(a), free: m.offsets(a), k: k.offsets(a), out: m.offsets(o)},
+		b:  side{batch: batch.offsets(b), free: n.offsets(b), k: k.offsets(b), out: n.offsets(o)},
+	}
+}
+
+// add adds coef·Σ A·B to acc.
+func (c *contraction) add(acc []int64, coef int64, a, b ints.Ints) {
+	x, y := c.a, c.b
+	if _, wide := a.(ints.Int32s); !wide {
+		x, y, a, b = y, x, b, a
 	}
 	// One of the two is computed, and has 32 bits; two narrow ones are no product
 	// that a model needs.
-	to, wide := batch.offsets(o), ints.All(x.v)
-	switch narrow := y.v.(type) {
+	wide := ints.All(a)
+	switch narrow := b.(type) {
 	case ints.Int8s:
-		multiply(acc, coef, to, wide, x, narrow, y)
+		multiply(acc, coef, c.to, wide, x, narrow, y)
 	case ints.Int16s:
-		multiply(acc, coef, to, wide, x, narrow, y)
+		multiply(acc, coef, c.to, wide, x, narrow, y)
 	case ints.Int32s:
-		multiply(acc, coef, to, wide, x, narrow, y)
+		multiply(acc, coef, c.to, wide, x, narrow, y)
 	}
 }
 
 // side is one side of a batch of products of matrices, laid out as matmul.Operand
 // says.
-type side struct {
-	v                   ints.Ints
-	batch, free, k, out []int
-}
+type side struct{ batch, free, k, out []int }
 
 // multiply adds coef·Σ of products of x and y, the entries of a and b.
 func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a side, y []T, b side) {

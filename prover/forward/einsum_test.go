@@ -18,6 +18,7 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 	for l, d := range out {
 		dims[l] = d
 	}
+	a, b = a.laidOut(), b.laidOut()
 	for _, x := range []operand{a, b} {
 		for i, l := range x.labels {
 			dims[l] = len(x.axes[i])
@@ -37,7 +38,7 @@ func naive(out []int, coef int64, a, b operand) []int64 {
 		return o
 	}
 	va, vb := ints.All(a.v), ints.All(b.v)
-	result := dense(nil, out, make([]int, len(out)))
+	result := dense(nil, out, make([]int, len(out))).laidOut()
 	for i := range out {
 		result.labels[i] = i
 	}
@@ -66,7 +67,7 @@ func drawOperand(t *rapid.T, labels []int, dims map[int]int, name string) operan
 	n := first + model.Size(shape)
 	values := rapid.SliceOfN(rapid.Int32Range(-100, 100), n, n).Draw(t, name)
 	v, _ := ints.Make(n, rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "width"), func(dst []int32, from int) { copy(dst, values[from:]) })
-	o := dense(v, shape, labels)
+	o := dense(v, shape, labels).laidOut()
 	for i := 0; first > 0 && i < len(o.axes[0]); i++ {
 		o.axes[0][i] += first
 	}

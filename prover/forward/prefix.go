@@ -56,7 +56,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
 		executor: &executor{Witness: w, lastUse: lastUses(w.graph), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{}},
-		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{},
+		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{}, laid: map[productOf]*contraction{},
 	}
 }
 

@@ -24,7 +24,12 @@ type Rows struct {
 	*layout
 	at   []int               // by input: the row that changes
 	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
+	laid map[productOf]*contraction
+	room [2][]int32 // for a row's results
 }
+
+// productOf is a product of a step. Its operands lie alike in all rows, if they are dense.
+type productOf struct{ step, product int }
 
 // rowOf is a row of a tensor.
 type rowOf struct {
@@ -119,7 +124,7 @@ func (r *Rows) Output(i int) []int32 {
 func (r *Rows) row(i, axis, at int) error {
 	s := &r.g.Steps[i]
 	shape := cutShape(s.Shape, axis)
-	acc := make([]int64, model.Size(shape))
+	acc := r.accumulator(model.Size(shape))
 	for j := range acc {
 		acc[j] = s.Acc.Const
 	}
@@ -128,12 +133,25 @@ func (r *Rows) row(i, axis, at int) error {
 	}
 	for j := range s.Acc.Products {
 		p := &s.Acc.Products[j]
-		einsum(acc, shape, p.Coef, r.part(p.A, p.LabelsA, axis, at), r.part(p.B, p.LabelsB, axis, at))
+		a, b := r.part(p.A, p.LabelsA, axis, at), r.part(p.B, p.LabelsB, axis, at)
+		c := r.laid[productOf{i, j}]
+		if c == nil || a.axes != nil || b.axes != nil {
+			c = newContraction(shape, a, b)
+			if a.axes == nil && b.axes == nil {
+				r.laid[productOf{i, j}] = c
+			}
+		}
+		c.add(acc, p.Coef, a.v, b.v)
 	}
 	if err := checkBound(acc); err != nil {
 		return err
 	}
-	out, lo := make([]int32, len(acc)), make([]int32, len(acc))
+	for k := range r.room {
+		if cap(r.room[k]) < len(acc) {
+			r.room[k] = make([]int32, len(acc))
+		}
+	}
+	out, lo := r.room[0][:len(acc)], r.room[1][:len(acc)]
 	switch s.Kind {
 	case model.StepLookup:
 		t := &r.g.Tables[s.Table]

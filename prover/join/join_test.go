@@ -110,7 +110,7 @@ func (l *lookups) value(r []field.QM31) field.QM31 {
 		n := model.Vars(shape)
 		own := r[len(r)-n:]
 		_, c := l.tables(s)
-		sum = sum.Add(Late(r, n).Mul(Weight(s, shape, poly.NewPrefixes(l.z), own)).Mul(poly.Eval(c, own)))
+		sum = sum.Add(Late(r, n).Mul(weight(s, shape, l.z, own)).Mul(poly.Eval(c, own)))
 	}
 	return sum
 }
@@ -258,6 +258,11 @@ func TestHonest(t *testing.T) {
 	})
 }
 
+// weight is E~ at a point for a step of a tree that ends at z.
+func weight(s *backend.LeafStep, shape []int, z, r []field.QM31) field.QM31 {
+	return NewWeights(z, r).Of(s, shape, Places(s, poly.NewPrefixes(z)))
+}
+
 // TestWeight compares with the definition, at a point and at every index.
 func TestWeight(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -269,14 +274,14 @@ func TestWeight(t *testing.T) {
 		for i := range r {
 			r[i] = element(rng)
 		}
-		if Weight(s, shape, poly.NewPrefixes(l.z), r) != poly.Eval(e, r) {
+		if weight(s, shape, l.z, r) != poly.Eval(e, r) {
 			t.Errorf("%v: wrong weight", shape)
 		}
 		for x := range e {
 			for i := range r {
 				r[i] = field.FromM31(field.M31(x >> (len(r) - 1 - i) & 1))
 			}
-			if Weight(s, shape, poly.NewPrefixes(l.z), r) != e[x] {
+			if weight(s, shape, l.z, r) != e[x] {
 				t.Errorf("%v: wrong weight of entry %d", shape, x)
 			}
 		}

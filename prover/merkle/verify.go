@@ -39,11 +39,11 @@ func verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []ui
 		return r.Err()
 	}
 	known, digests := slices.Clone(indices), slices.Clone(leaves)
-	var pairs []poseidon2.Digest
+	pairs, nodes := make([]poseidon2.Digest, 0, 2*len(leaves)), make([]uint64, 0, len(indices))
 	for range depth {
 		pairs = pairs[:0]
 		next := 0 // first digest that is not in a pair yet
-		nodes := slices.Clone(known)
+		nodes = append(nodes[:0], known...)
 		known = parents(known, func(sibling uint64) {
 			// Complete pairs come before the node whose sibling is missing.
 			for ; nodes[next] != sibling^1; next++ {

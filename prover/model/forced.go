@@ -42,7 +42,7 @@ func (g *Graph) validateForced() error {
 		return err
 	}
 	for i := range g.Steps {
-		for _, id := range g.Steps[i].sources() {
+		for id := range g.Steps[i].sources {
 			if known[id] >= i {
 				return fmt.Errorf("step %d: it reads tensor %d, which is made by no step before it", i, id)
 			}
@@ -69,34 +69,36 @@ func (g *Graph) validateForced() error {
 	return g.validateRemainders(r)
 }
 
-// sources returns the tensors that a step reads.
-func (s *Step) sources() []TensorID {
-	var ids []TensorID
+// sources yields the tensors that a step reads.
+func (s *Step) sources(yield func(TensorID) bool) {
 	for i := range s.Acc.Linear {
-		ids = append(ids, s.Acc.Linear[i].Src)
+		if !yield(s.Acc.Linear[i].Src) {
+			return
+		}
 	}
 	for i := range s.Acc.Products {
-		ids = append(ids, s.Acc.Products[i].A, s.Acc.Products[i].B)
+		if !yield(s.Acc.Products[i].A) || !yield(s.Acc.Products[i].B) {
+			return
+		}
 	}
 	if s.Den != None {
-		ids = append(ids, s.Den)
+		yield(s.Den)
 	}
-	return ids
 }
 
 // knownFrom returns, by tensor, the step that its values are the result of: of a
 // virtual tensor the last one among its sources. It checks that every witness
 // tensor is the result of one step or holds the counts of one table.
 func (g *Graph) knownFrom() ([]int, error) {
-	made := map[TensorID]int{}
+	made := make([]int, len(g.Tensors)) // 1 + the step, 0 if by none
 	result := func(id TensorID, step int) error {
 		if id == None {
 			return nil
 		}
-		if _, twice := made[id]; twice {
+		if made[id] != 0 {
 			return fmt.Errorf("tensor %d is the result of two steps", id)
 		}
-		made[id] = step
+		made[id] = 1 + step
 		return nil
 	}
 	for i := range g.Steps {
@@ -114,11 +116,10 @@ func (g *Graph) knownFrom() ([]int, error) {
 		known[i] = public
 		switch g.Tensors[i].Kind {
 		case Witness:
-			step, ok := made[TensorID(i)]
-			if !ok {
+			if made[i] == 0 {
 				return nil, fmt.Errorf("witness tensor %d is the result of no step", i)
 			}
-			known[i] = step
+			known[i] = made[i] - 1
 		case Virtual: // whose definition looks back
 			for _, l := range g.Tensors[i].Def {
 				known[i] = max(known[i], known[l.Src])

@@ -23,6 +23,9 @@ func validateName(name string) error {
 	if len(name) > MaxName {
 		return fmt.Errorf("a name of %d bytes, more than %d", len(name), MaxName)
 	}
+	if isASCII(name) {
+		return nil
+	}
 	if !utf8.ValidString(name) {
 		return fmt.Errorf("name %q is not UTF-8", name)
 	}
@@ -32,6 +35,16 @@ func validateName(name string) error {
 		}
 	}
 	return nil
+}
+
+// isASCII reports whether a name is of printing ASCII characters alone, as nearly all are.
+func isASCII(name string) bool {
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // PrintableName makes a valid name of any string: it puts U+FFFD in the place of

@@ -3,6 +3,9 @@ package model
 import (
 	"errors"
 	"fmt"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Validate checks every structural property that the prover, the executor and
@@ -19,8 +22,8 @@ func (g *Graph) Validate() error {
 	if g.Chunks < 1 || g.Chunks > 1<<16 {
 		return fmt.Errorf("number of chunks %d out of range", g.Chunks)
 	}
-	for i := range g.Tensors {
-		if err := g.validateTensor(TensorID(i)); err != nil {
+	for _, check := range []func(TensorID) error{g.validateTensor, g.validateDefinition} {
+		if i, err := first(len(g.Tensors), func(i int) error { return check(TensorID(i)) }); err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
 	}
@@ -29,10 +32,8 @@ func (g *Graph) Validate() error {
 			return fmt.Errorf("table %d: %w", i, err)
 		}
 	}
-	for i := range g.Steps {
-		if err := g.validateStep(&g.Steps[i]); err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
+	if i, err := first(len(g.Steps), func(i int) error { return g.validateStep(&g.Steps[i]) }); err != nil {
+		return fmt.Errorf("step %d: %w", i, err)
 	}
 	if len(g.Inputs) == 0 || len(g.Outputs) == 0 {
 		return errors.New("a graph needs an input and an output")
@@ -52,6 +53,28 @@ func (g *Graph) Validate() error {
 		return err
 	}
 	return g.validateForced()
+}
+
+// validated is how many tensors or steps are worth a goroutine.
+const validated = 1 << 10
+
+// first returns the least i below n for which check(i) fails, and its error.
+func first(n int, check func(i int) error) (int, error) {
+	var mu sync.Mutex
+	at, failure := n, error(nil)
+	parallel.For(n, validated, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if err := check(i); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if i < at {
+					at, failure = i, err
+				}
+				return
+			}
+		}
+	})
+	return at, failure
 }
 
 // validateInputs checks that the inputs are all input tensors, each once: of
@@ -118,9 +141,13 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if (t.Kind == Virtual) != (len(t.Def) > 0) {
 		return errors.New("exactly the virtual tensors have a definition")
 	}
-	if err := t.validateFormula(); err != nil {
-		return err
-	}
+	return t.validateFormula()
+}
+
+// validateDefinition checks what a virtual tensor is made of. The shapes of all tensors
+// are valid.
+func (g *Graph) validateDefinition(id TensorID) error {
+	t := &g.Tensors[id]
 	for _, l := range t.Def {
 		if l.Src >= id {
 			return errors.New("definition looks ahead")

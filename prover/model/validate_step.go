@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 func (g *Graph) validateStep(s *Step) error {
@@ -113,24 +114,19 @@ func (g *Graph) validateProduct(p *Product, shape []int) error {
 	if !g.has(p.A) || !g.has(p.B) {
 		return errors.New("operand does not exist")
 	}
-	dims := map[int]int{}
-	for l, d := range shape {
-		dims[l] = d
-	}
-	uses := map[int]int{}
+	var dims, uses [maxLabels]int // of labels, dimensions of at least 1
+	copy(dims[:], shape)
 	for _, op := range []struct {
 		shape, labels []int
 	}{{g.Tensors[p.A].Shape, p.LabelsA}, {g.Tensors[p.B].Shape, p.LabelsB}} {
 		if len(op.shape) != len(op.labels) {
 			return errors.New("one label an axis")
 		}
-		seen := map[int]bool{}
 		for i, l := range op.labels {
-			if l < 0 || l >= MaxRank*3 || seen[l] {
+			if l < 0 || l >= maxLabels || slices.Contains(op.labels[:i], l) {
 				return fmt.Errorf("label %d out of range or repeated", l)
 			}
-			seen[l] = true
-			if d, ok := dims[l]; ok && d != op.shape[i] {
+			if d := dims[l]; d != 0 && d != op.shape[i] {
 				return fmt.Errorf("label %d has dimensions %d and %d", l, d, op.shape[i])
 			}
 			dims[l] = op.shape[i]
@@ -138,9 +134,12 @@ func (g *Graph) validateProduct(p *Product, shape []int) error {
 		}
 	}
 	for l, n := range uses {
-		if l >= len(shape) && n != 2 {
+		if l >= len(shape) && n == 1 {
 			return fmt.Errorf("contracted label %d is in one operand only", l)
 		}
 	}
 	return nil
 }
+
+// maxLabels bounds the labels of a product.
+const maxLabels = MaxRank * 3

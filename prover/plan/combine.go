@@ -24,7 +24,7 @@ var half = field.FromM31(field.M31(1).Div2Exp(1))
 
 // saturated appends power times the sum of a tensor's saturated rows: a vector whose
 // stack holds it as one block.
-func (at *place) saturated(terms []whir.Term, c *Claim, power field.QM31) []whir.Term {
+func (at *place) saturated(terms []whir.Term, c *Claim, power field.QM31) {
 	first := at.first + at.stack.Blocks[at.stack.ByTensor[c.Tensor][0]].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
 		t := whir.Term{Coef: power.MulM31(field.M31(1 << b.Bits)), Tree: at.tree, Offset: first + b.Start, Point: make([]field.QM31, b.Bits)}
@@ -33,46 +33,85 @@ func (at *place) saturated(terms []whir.Term, c *Claim, power field.QM31) []whir
 		}
 		terms = append(terms, t)
 	}
-	return terms
 }
 
 // claimGrain is the number of claims worth a goroutine.
-const claimGrain = 1 << 6
+const claimGrain = 1 << 8
 
-// termsOf returns power times a claim, a term for every block of the tensor.
-func (p *Plan) termsOf(c *Claim, power field.QM31) []whir.Term {
-	at := &p.places[p.placeOf[c.Tensor]]
-	if c.Saturated != nil {
-		return at.saturated(nil, c, power)
-	}
-	parts := poly.SplitAxes(p.Graph.Tensors[c.Tensor].Shape, c.Point)
-	blocks := at.stack.ByTensor[c.Tensor]
-	terms := make([]whir.Term, 0, len(blocks))
-	room := make([]field.QM31, 0, len(blocks)*len(c.Point)) // for the points of the blocks
-	// Of the parts of an axis, the weight that the last blocks had: neighbours share most.
-	type weight struct {
-		of     model.Part
-		value  field.QM31
-		filled bool
-	}
-	last := make([]weight, len(parts))
-	for _, i := range blocks {
-		b := &at.stack.Blocks[i]
-		t := whir.Term{Coef: power, Tree: at.tree, Offset: at.first + b.Offset, Point: room[:0:b.Bits]}
+// A cut is what claims on tensors of one shape at one point have in common: of every
+// block, its part of the claim and the point inside of it. Both are shared by the terms.
+type cut struct {
+	shape  []int
+	point  []field.QM31
+	coefs  []field.QM31
+	points [][]field.QM31
+}
+
+// newCut cuts a claim into the blocks of its tensor, which has these in its stack.
+func newCut(shape []int, point []field.QM31, stack *model.Stack, blocks []int) *cut {
+	c := &cut{shape, point, make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))}
+	parts := poly.SplitAxes(shape, point)
+	room := make([]field.QM31, 0, len(blocks)*len(point)) // for the points of the blocks
+	for k, i := range blocks {
+		b := &stack.Blocks[i]
+		coef := field.One
+		at := room[:0:b.Bits]
 		room = room[b.Bits:b.Bits:cap(room)]
 		for a, part := range b.Parts {
 			high := parts[a][:len(parts[a])-part.Bits]
-			if w := &last[a]; !w.filled || w.of != part {
-				*w = weight{part, poly.EqIndex(high, uint64(part.Start>>part.Bits)), true}
-			}
-			if len(high) > 0 {
-				t.Coef = t.Coef.Mul(last[a].value)
-			}
-			t.Point = append(t.Point, parts[a][len(high):]...)
+			coef = coef.Mul(poly.EqIndex(high, uint64(part.Start>>part.Bits)))
+			at = append(at, parts[a][len(high):]...)
 		}
-		terms = append(terms, t)
+		c.coefs[k], c.points[k] = coef, at
 	}
-	return terms
+	return c
+}
+
+// cutKey finds cuts: claims of different keys have none in common.
+type cutKey struct {
+	vars, blocks int
+	first, last  field.QM31
+}
+
+// cuts returns the cut of every claim but those on saturated rows. A cut is made once
+// for a shape at a point; where others have the same key, which takes chance or a key
+// that is made for it, once for each claim.
+func (p *Plan) cuts(claims []Claim) []*cut {
+	list, seen := make([]*cut, len(claims)), map[cutKey]*cut{}
+	for i := range claims {
+		c := &claims[i]
+		if c.Saturated != nil {
+			continue
+		}
+		shape, blocks := p.Graph.Tensors[c.Tensor].Shape, p.located[c.Tensor].blocks
+		k := cutKey{vars: len(c.Point), blocks: len(blocks)}
+		if k.vars > 0 {
+			k.first, k.last = c.Point[0], c.Point[k.vars-1]
+		}
+		found := seen[k]
+		if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
+			found = newCut(shape, c.Point, p.places[p.located[c.Tensor].place].stack, blocks)
+			seen[k] = found
+		}
+		list[i] = found
+	}
+	return list
+}
+
+// termsOf appends power times a claim to terms that have room for it: a term for every
+// block of the tensor.
+func (p *Plan) termsOf(terms []whir.Term, c *Claim, like *cut, power field.QM31) {
+	located := &p.located[c.Tensor]
+	at := &p.places[located.place]
+	if c.Saturated != nil {
+		at.saturated(terms, c, power)
+		return
+	}
+	for k, i := range located.blocks {
+		terms = append(terms, whir.Term{
+			Coef: power.Mul(like.coefs[k]), Tree: at.tree, Offset: at.first + at.stack.Blocks[i].Offset, Point: like.points[k],
+		})
+	}
 }
 
 // Combine joins claims on committed tensors with powers of zeta into one
@@ -87,14 +126,29 @@ func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms
 		value = value.Add(power.Mul(claims[i].Value))
 		power = power.Mul(zeta)
 	}
-	lists := make([][]whir.Term, len(claims))
+	cuts, ends := p.cuts(claims), make([]int, len(claims)) // of their terms
+	n := 0
+	for i := range claims {
+		if like := cuts[i]; like != nil {
+			n += len(like.coefs)
+		} else {
+			n += len(claims[i].Saturated.SaturatedBlocks())
+		}
+		ends[i] = n
+	}
+	tails := p.tails()
+	terms = make([]whir.Term, n, n+len(tails))
 	parallel.For(len(claims), claimGrain, func(lo, hi int) {
+		at := 0
+		if lo > 0 {
+			at = ends[lo-1]
+		}
 		for i := lo; i < hi; i++ {
-			lists[i] = p.termsOf(&claims[i], powers[i])
+			p.termsOf(terms[at:at:ends[i]], &claims[i], cuts[i], powers[i])
+			at = ends[i]
 		}
 	})
-	terms = slices.Concat(lists...)
-	for _, t := range p.tails() {
+	for _, t := range tails {
 		terms = append(terms, whir.Term{Coef: power, Tree: t.tree, Offset: t.offset, Point: tau[len(tau)-t.vars:]})
 		power = power.Mul(zeta)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -37,19 +38,30 @@ const (
 	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
 )
 
-// cost adds up what verifying costs, and stops at the first limit.
+// cost adds up what verifying costs, and stops at the first limit. Forks are laid out
+// beside each other; whether a limit is passed does not depend on their order.
 type cost struct {
-	nodes, terms, opened, pairs, units uint64
-	err                                error
+	nodes, terms, opened, pairs, units atomic.Uint64
+	over                               atomic.Pointer[string] // what is too much
 }
 
-func (c *cost) spend(sum *uint64, n, limit uint64, what string) {
-	// n is below 2^60, and nothing is added to a sum over its limit.
-	if c.err == nil {
-		if *sum += n; *sum > limit {
-			c.err = errors.New(what)
-		}
+func (c *cost) spend(sum *atomic.Uint64, n, limit uint64, what string) {
+	// n is below 2^60, and hardly anything is added to a sum over its limit: what forks
+	// that have not seen it yet do.
+	if !c.failed() && sum.Add(n) > limit {
+		reason := what // so that what stays where it is
+		c.over.CompareAndSwap(nil, &reason)
 	}
+}
+
+func (c *cost) failed() bool { return c.over.Load() != nil }
+
+// failure is the error of the limit that was passed, nil if none was.
+func (c *cost) failure() error {
+	if what := c.over.Load(); what != nil {
+		return errors.New(*what)
+	}
+	return nil
 }
 
 func (c *cost) work(n uint64) { c.spend(&c.units, n, maxWork, "verifying takes too much work") }
@@ -85,7 +97,7 @@ func (c *cost) wiring(w *Wiring) {
 
 // claim adds a claim on a committed tensor.
 func (c *cost) claim(p *Plan, id model.TensorID) {
-	c.opens(uint64(len(p.places[p.placeOf[id]].stack.ByTensor[id])))
+	c.opens(uint64(len(p.located[id].blocks)))
 }
 
 // opens adds blocks of committed tensors that a claim is on.

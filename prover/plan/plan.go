@@ -8,8 +8,10 @@ package plan
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
@@ -34,10 +36,10 @@ type Plan struct {
 	Rounds []soundness.Round
 	// Frames are the parts of a proof's file, in order.
 	Frames []Frame
-	// places are those of the stacks, placeOf that of a committed tensor's.
+	// places are those of the stacks, located where the committed tensors are.
 	places  []place
-	placeOf map[model.TensorID]int
-	wirings map[*model.Linear]*Wiring
+	located []located // by tensor
+	wirings wirings
 	cost    cost
 }
 
@@ -93,7 +95,7 @@ func (p *Plan) layOut(choice Choice) error {
 	if err := CheckSizes(p.Graph); err != nil {
 		return err
 	}
-	p.placeOf = map[model.TensorID]int{}
+	p.located = make([]located, len(p.Graph.Tensors))
 	return p.plant(choice)
 }
 
@@ -111,10 +113,9 @@ func committed(g *model.Graph) [][]model.TensorID {
 	return lists
 }
 
-// reduce lays out the forks.
+// reduce lays out the forks, which do not depend on each other.
 func (p *Plan) reduce() error {
 	g := p.Graph
-	p.wirings = map[*model.Linear]*Wiring{}
 	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
 	steps, mults := make([][]int, g.Chunks), make([][]*model.Mult, g.Chunks)
 	for i := range g.Steps {
@@ -125,30 +126,50 @@ func (p *Plan) reduce() error {
 		c := g.Mults[i].Chunk
 		mults[c] = append(mults[c], &g.Mults[i])
 	}
-	for chunk := range g.Chunks {
-		f, err := newReducer(p, chunk).chunk(steps[chunk], mults[chunk])
-		if err != nil {
-			return err
+	p.Forks = make([]*Fork, g.Chunks+1)
+	parallel.For(len(p.Forks), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if i < g.Chunks {
+				p.Forks[i] = newReducer(p, i).chunk(steps[i], mults[i])
+			} else {
+				p.Forks[i] = newReducer(p, -1).outputs()
+			}
 		}
-		p.Forks = append(p.Forks, f)
-	}
-	f, err := newReducer(p, -1).outputs()
-	p.Forks = append(p.Forks, f)
-	return err
+	})
+	return p.cost.failure()
 }
 
-// wiring returns the wiring of a view, which is analysed once.
+// wirings are those of a plan's views, each of which is analysed once.
+type wirings struct {
+	mu   sync.Mutex
+	list map[*model.Linear]*wiringOnce
+}
+
+type wiringOnce struct {
+	sync.Once
+	w *Wiring
+}
+
+// wiring returns the wiring of a view.
 func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
-	w, ok := p.wirings[l]
-	if !ok {
-		w = NewWiring(l.View, out, p.Graph.Tensors[l.Src].Shape)
-		p.wirings[l] = w
-		p.cost.walk(w.SinglePairs)
-		if p.cost.err == nil {
-			w.findEmpty()
-		}
+	p.wirings.mu.Lock()
+	if p.wirings.list == nil {
+		p.wirings.list = map[*model.Linear]*wiringOnce{}
 	}
-	return w
+	w, ok := p.wirings.list[l]
+	if !ok {
+		w = &wiringOnce{}
+		p.wirings.list[l] = w
+	}
+	p.wirings.mu.Unlock()
+	w.Do(func() {
+		w.w = NewWiring(l.View, out, p.Graph.Tensors[l.Src].Shape)
+		p.cost.walk(w.w.SinglePairs)
+		if !p.cost.failed() {
+			w.w.findEmpty()
+		}
+	})
+	return w.w
 }
 
 // secure sets the work before the look-ups and lists the rounds, all of which
@@ -189,4 +210,4 @@ func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds
 
 // Work is what verifying costs beside reading the proof, in units of
 // about 20 ns on one core.
-func (p *Plan) Work() uint64 { return p.cost.units }
+func (p *Plan) Work() uint64 { return p.cost.units.Load() }

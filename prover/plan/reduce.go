@@ -39,7 +39,7 @@ const nodesAStep = 5
 
 // chunk lays out the reduction of a chunk's steps, those with the given indexes,
 // and of its multiplicities.
-func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
+func (r *reducer) chunk(steps []int, mults []*model.Mult) *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
 	f.Nodes = make([]Node, 0, nodesAStep*len(steps)+2*len(mults))
@@ -70,7 +70,7 @@ func (r *reducer) chunk(steps []int, mults []*model.Mult) (*Fork, error) {
 func isEquation(s *model.Step) bool { return s.Kind == model.StepExact || s.Kind == model.StepZero }
 
 // outputs lays out the reduction of the public outputs.
-func (r *reducer) outputs() (*Fork, error) {
+func (r *reducer) outputs() *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
 	for _, id := range g.Outputs {
@@ -85,11 +85,11 @@ func (r *reducer) outputs() (*Fork, error) {
 	return r.finish()
 }
 
-func (r *reducer) finish() (*Fork, error) {
+func (r *reducer) finish() *Fork {
 	r.f.EquationNodes = len(r.f.Nodes)
 	r.batches()
 	r.f.Bytes += r.elements * elementBytes
-	return r.f, r.cost.err
+	return r.f
 }
 
 // lookUps lays out what the look-up tree's end comes down to.
@@ -197,7 +197,7 @@ func (r *reducer) add(n Node) Value {
 
 // eval returns the value of a tensor at a point.
 func (r *reducer) eval(id model.TensorID, at Point) Value {
-	if r.cost.err != nil {
+	if r.cost.failed() {
 		return None
 	}
 	if v, ok := r.known(id, at); ok {
@@ -236,7 +236,7 @@ func (r *reducer) claim(v Value) {
 func (r *reducer) linear(terms []model.Linear, out []int, at Point) []Term {
 	list := make([]Term, 0, len(terms))
 	for i := range terms {
-		if r.cost.err != nil {
+		if r.cost.failed() {
 			return nil
 		}
 		l := &terms[i]
@@ -256,7 +256,7 @@ func (r *reducer) linear(terms []model.Linear, out []int, at Point) []Term {
 // its value is sent and a sum waits that moves it to the source.
 func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
 	r.cost.wiring(w)
-	if r.cost.err != nil || w.Empty {
+	if r.cost.failed() || w.Empty {
 		return None
 	}
 	if len(w.Keep) == 0 {
@@ -310,7 +310,7 @@ var someEq [1 << indexBits]field.QM31
 // batches lays out batches of sums until none waits.
 func (r *reducer) batches() {
 	f := r.f
-	for from := 0; from < len(f.Sums) && r.cost.err == nil; {
+	for from := 0; from < len(f.Sums) && !r.cost.failed(); {
 		b := Batch{From: from, To: len(f.Sums), Degree: 2}
 		shapes := make([]sumcheck.Shape, 0, b.To-b.From)
 		for _, s := range f.Sums[b.From:b.To] {
@@ -346,7 +346,7 @@ func (r *reducer) batches() {
 // bind states that an operand's tensor has at its end the value that the end of
 // the sum gives.
 func (r *reducer) bind(b *Batch, sum int, isB bool) {
-	if r.cost.err != nil {
+	if r.cost.failed() {
 		return
 	}
 	o := r.f.Sums[sum].Operand(isB)

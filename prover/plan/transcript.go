@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
@@ -27,17 +26,10 @@ func Statement(key [32]byte, in *model.Instance, choice *Choice, inputs, outputs
 	for _, l := range choice.Levels {
 		absorbInts(s, l.FoldVars, l.RowVars, l.LogBlowup, l.Multiplicity, l.Queries, l.OutOfDomain, l.QueryGrind, l.FoldGrind)
 	}
-	limbs := make([]field.M31, 1<<12)
 	for _, tensors := range [][][]int32{inputs, outputs} {
 		s.AbsorbUint64(uint64(len(tensors)))
 		for _, v := range tensors {
-			s.AbsorbUint64(uint64(len(v)))
-			for len(v) > 0 {
-				n := min(len(v), len(limbs))
-				field.FromInt32Vec(limbs[:n], v[:n])
-				s.Absorb(limbs[:n]...)
-				v = v[n:]
-			}
+			absorbValues(s, v)
 		}
 	}
 	return s

@@ -38,6 +38,12 @@ type place struct {
 	first uint64
 }
 
+// located says where a committed tensor is: the place of its stack, and its blocks there.
+type located struct {
+	place  int
+	blocks []int
+}
+
 // Choice are the parameters of the commitments and of their opening.
 type Choice struct {
 	// FixedRowVars is log2 of the row length of the fixed tensors' tree, 0 if there
@@ -176,8 +182,8 @@ func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 		if i > 0 && part.Stack == t.Parts[i-1].Stack {
 			continue
 		}
-		for id := range part.Stack.ByTensor {
-			p.placeOf[id] = len(p.places)
+		for id, blocks := range part.Stack.ByTensor {
+			p.located[id] = located{len(p.places), blocks}
 		}
 		p.places = append(p.places, place{part.Stack, len(p.Trees), t.Groups[i].First << t.RowVars})
 	}

@@ -41,29 +41,38 @@ func EqIndex(r []field.QM31, i uint64) field.QM31 {
 	return e
 }
 
-// Prefixes are the values of eq(r[:n], ·) for all n at a point r, by tables of the first
-// coordinates: for many blocks of different sizes.
+// Prefixes are the values of eq(r[:n], ·) for all n at a point r, by tables of a few
+// coordinates each: for many blocks of different sizes.
 type Prefixes struct {
-	r      []field.QM31
-	tables [][]field.QM31 // by n
+	r []field.QM31
+	// tables[l][n] is the table of the n coordinates from l·prefixVars on.
+	tables [][prefixVars + 1][]field.QM31
 }
 
 // prefixVars is how many coordinates the tables have.
-const prefixVars = 9
+const prefixVars = 7
 
-// NewPrefixes makes the tables, of up to 2^10 entries together.
+// NewPrefixes makes the tables, of up to 2^8 entries for every seven coordinates.
 func NewPrefixes(r []field.QM31) *Prefixes {
-	p := &Prefixes{r, [][]field.QM31{{field.One}}}
-	for _, x := range r[:min(len(r), prefixVars)] {
-		last := p.tables[len(p.tables)-1]
-		next := make([]field.QM31, 2*len(last))
-		for i, e := range last {
-			high := e.Mul(x)
-			next[2*i], next[2*i+1] = e.Sub(high), high
+	p := &Prefixes{r: r, tables: make([][prefixVars + 1][]field.QM31, 0, len(r)/prefixVars+1)}
+	for rest := r; ; rest = rest[prefixVars:] {
+		vars := min(len(rest), prefixVars)
+		var t [prefixVars + 1][]field.QM31
+		room := make([]field.QM31, 2<<vars)
+		t[0], room = room[:1], room[1:]
+		t[0][0] = field.One
+		for n, x := range rest[:vars] {
+			t[n+1], room = room[:2<<n], room[2<<n:]
+			for i, e := range t[n] {
+				high := e.Mul(x)
+				t[n+1][2*i], t[n+1][2*i+1] = e.Sub(high), high
+			}
 		}
-		p.tables = append(p.tables, next)
+		p.tables = append(p.tables, t)
+		if len(rest) <= prefixVars {
+			return p
+		}
 	}
-	return p
 }
 
 // Point returns r.
@@ -71,16 +80,18 @@ func (p *Prefixes) Point() []field.QM31 { return p.r }
 
 // At returns EqIndex(r[:n], i).
 func (p *Prefixes) At(n int, i uint64) field.QM31 {
-	have := min(n, len(p.tables)-1)
-	e := p.tables[have][i>>(n-have)]
-	for j := have; j < n; j++ {
-		if x := p.r[j]; i>>(n-1-j)&1 == 1 {
-			e = e.Mul(x)
-		} else {
-			e = e.Sub(e.Mul(x))
+	if n <= prefixVars {
+		return p.tables[0][n][i]
+	}
+	e := p.tables[0][prefixVars][i>>(n-prefixVars)]
+	for l := 1; ; l++ {
+		n -= prefixVars
+		here := min(n, prefixVars)
+		e = e.Mul(p.tables[l][here][i>>(n-here)&(1<<here-1)])
+		if n == here {
+			return e
 		}
 	}
-	return e
 }
 
 // EqShift returns Σ_y eq(h, y)·eq(r, offset + y) over y in [0, 2^len(h)), the MLE at

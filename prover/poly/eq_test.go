@@ -35,7 +35,7 @@ func TestEqShift(t *testing.T) {
 // TestPrefixes compares with EqIndex, beyond the tables as well.
 func TestPrefixes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, vars := range []int{0, 1, prefixVars, prefixVars + 1, 14} {
+	for _, vars := range []int{0, 1, prefixVars, prefixVars + 1, 2 * prefixVars, 3*prefixVars - 1, 30} {
 		r := make([]field.QM31, vars)
 		for i := range r {
 			r[i] = field.NewQM31(field.M31(rng.Uint32N(field.P)), 1, field.M31(rng.Uint32N(field.P)), 2)

@@ -3,6 +3,9 @@ package proof
 import (
 	"errors"
 	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
@@ -46,4 +49,52 @@ func decodeFrame(f *proofpb.Frame) (frame plan.Frame, body []byte, err error) {
 		return frame, nil, errors.New("the proof ends too soon")
 	}
 	return frame, nil, fmt.Errorf("frame of the wrong kind %T", f.Body)
+}
+
+// Tags of streams in a frame, and of what a chunk's has.
+const (
+	tagCommitments = 3<<3 | byte(protowire.BytesType)
+	tagChunk       = 4<<3 | byte(protowire.BytesType)
+	tagIO          = 5<<3 | byte(protowire.BytesType)
+	tagOpening     = 6<<3 | byte(protowire.BytesType)
+	tagIndex       = 1<<3 | byte(protowire.VarintType)
+	tagBody        = 2<<3 | byte(protowire.BytesType)
+)
+
+// decodeStream decodes the canonical encoding of a frame with a stream, which it does not
+// copy. It reports false for anything else, of which the general decoder knows what is
+// wrong.
+func decodeStream(b []byte) (frame plan.Frame, body []byte, ok bool) {
+	if len(b) == 0 {
+		return frame, nil, false
+	}
+	tag := b[0]
+	body, rest, ok := cutField(b, tag)
+	if !ok || len(rest) > 0 {
+		return frame, nil, false
+	}
+	switch tag {
+	case tagCommitments:
+		return plan.Frame{Kind: plan.Commitments}, body, true
+	case tagIO:
+		return plan.Frame{Kind: plan.IO}, body, true
+	case tagOpening:
+		return plan.Frame{Kind: plan.Opening}, body, true
+	case tagChunk:
+	default:
+		return frame, nil, false
+	}
+	frame.Kind = plan.Chunk
+	if len(body) > 0 && body[0] == tagIndex {
+		v, n, err := consumeVarint(body[1:])
+		if err != nil || v == 0 || v > math.MaxUint32 {
+			return frame, nil, false
+		}
+		frame.Index, body = int(v), body[1+n:]
+	}
+	if len(body) == 0 { // a stream of no bytes
+		return frame, nil, true
+	}
+	body, rest, ok = cutField(body, tagBody)
+	return frame, body, ok && len(body) > 0 && len(rest) == 0
 }

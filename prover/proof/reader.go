@@ -76,15 +76,24 @@ func (p *Reader) Size() int64 { return p.size }
 // numbers, their lengths and the ranges of their entries are those of the
 // graph's tensors; g may be nil to look at a proof without its key.
 func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
-	f, err := p.frame("the public values", p.limits.Public)
+	const what = "the public values"
+	b, err := p.bytes(what, p.limits.Public)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: %w", err)
 	}
-	v := f.GetPublic()
-	if v == nil {
-		return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
+	if values, ok := decodePublic(b, p.limits.messages()); ok {
+		inputs, outputs = values.inputs, values.outputs
+	} else {
+		f, err := p.decode(what, b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("proof: %w", err)
+		}
+		v := f.GetPublic()
+		if v == nil {
+			return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
+		}
+		inputs, outputs = decodeValues(v.Inputs), decodeValues(v.Outputs)
 	}
-	inputs, outputs = decodeValues(v.Inputs), decodeValues(v.Outputs)
 	if g != nil {
 		if err := checkValues(g, g.Inputs, inputs); err != nil {
 			return nil, nil, fmt.Errorf("proof: inputs: %w", err)
@@ -127,12 +136,22 @@ func checkValues(g *model.Graph, ids []model.TensorID, values [][]int32) error {
 func (p *Reader) Next() ([]byte, error) {
 	due := p.limits.Frames[0]
 	p.limits.Frames = p.limits.Frames[1:]
-	f, err := p.frame(due.String(), due.Bytes+frameOverhead)
+	b, err := p.bytes(due.String(), due.Bytes+frameOverhead)
+	p.frames = bytes.Buffer{} // since the stream is a part of its bytes
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
-	got, body, err := decodeFrame(f)
-	if err == nil && (got.Kind != due.Kind || got.Index != due.Index) {
+	got, body, ok := decodeStream(b)
+	if !ok {
+		f, err := p.decode(due.String(), b)
+		if err != nil {
+			return nil, fmt.Errorf("proof: %w", err)
+		}
+		if got, body, err = decodeFrame(f); err != nil {
+			return nil, fmt.Errorf("proof: %w", malformed("%w", err))
+		}
+	}
+	if got.Kind != due.Kind || got.Index != due.Index {
 		err = fmt.Errorf("%s where %s is due", got, due)
 	}
 	if n := int64(len(body)); err == nil && (n > due.Bytes || due.Exact && n != due.Bytes) {
@@ -167,8 +186,18 @@ func (p *Reader) End() error {
 	return nil
 }
 
-// frame reads a length of at most limit and that many bytes, and decodes them.
+// frame reads and decodes a frame.
 func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
+	b, err := p.bytes(what, limit)
+	if err != nil {
+		return nil, err
+	}
+	return p.decode(what, b)
+}
+
+// bytes reads a length of at most limit and that many bytes, which are valid until the
+// next frame.
+func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	n, err := p.length(what, limit)
 	if err != nil {
 		return nil, err
@@ -183,12 +212,17 @@ func (p *Reader) frame(what string, limit int64) (*proofpb.Frame, error) {
 	}
 	p.sum.Write(b.Bytes())
 	p.size += int64(n)
+	return b.Bytes(), nil
+}
+
+// decode decodes the bytes of a frame.
+func (p *Reader) decode(what string, b []byte) (*proofpb.Frame, error) {
 	f := &proofpb.Frame{}
 	budget := p.limits.messages()
-	if err := checkCanonical(b.Bytes(), f.ProtoReflect().Descriptor(), &budget); err != nil {
+	if err := checkCanonical(b, f.ProtoReflect().Descriptor(), &budget); err != nil {
 		return nil, malformed("%s: %w", what, err)
 	}
-	if err := proto.Unmarshal(b.Bytes(), f); err != nil {
+	if err := proto.Unmarshal(b, f); err != nil {
 		return nil, malformed("%s: %w", what, err)
 	}
 	return f, nil

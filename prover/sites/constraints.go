@@ -27,12 +27,13 @@ func (s *Session) lookUps(bits int) {
 	}
 	// What the tree's end is without the columns of the steps that are cut.
 	num, den, prefixes := field.Zero, field.Zero, poly.NewPrefixes(end.Point)
-	weight := func(b *backend.LeafBlock) field.QM31 { return prefixes.At(numVars-b.Bits, uint64(b.Offset>>b.Bits)) }
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
+	places := make([][]field.QM31, len(l.Steps)) // of their blocks
 	for i := range l.Steps {
 		b, w := &l.Steps[i], field.Zero
-		for k := range b.Blocks {
-			w = w.Add(weight(&b.Blocks[k]))
+		places[i] = join.Places(b, prefixes)
+		for _, p := range places[i] {
+			w = w.Add(p)
 		}
 		row := base(b.Table)
 		if !b.IsCut() {
@@ -42,7 +43,7 @@ func (s *Session) lookUps(bits int) {
 	}
 	for i := range l.Tables {
 		b := &l.Tables[i]
-		w := weight(&b.Block)
+		w := prefixes.At(numVars-b.Block.Bits, uint64(b.Block.Offset>>b.Block.Bits))
 		key, val := s.tableRow(b.Table, &s.f.Tables[i], end.Point[numVars-b.Block.Bits:])
 		num = num.Sub(w.Mul(s.values[s.f.Tables[i].Num]))
 		den = den.Add(w.Mul(base(b.Table).Sub(key).Sub(l.Beta.Mul(val))))
@@ -53,16 +54,16 @@ func (s *Session) lookUps(bits int) {
 	}
 	s.p.check(end.Num == num, "look-ups: numerators do not match the multiplicities")
 	if s.f.JoinVars > 0 {
-		s.joined(&l, prefixes, den.Sub(end.Den))
+		s.joined(&l, end.Point, places, den.Sub(end.Den))
 	} else {
 		s.p.check(end.Den == den, "look-ups: denominators do not match the columns")
 	}
 }
 
 // joined proves that the columns of the steps that are cut add up to a claim at the
-// tree's end z (package join).
-func (s *Session) joined(l *backend.Leaves, z *poly.Prefixes, claim field.QM31) {
-	end := s.p.join(s.g, l, z.Point(), s.f.JoinVars, claim)
+// tree's end z (package join), where the blocks of every step have these places.
+func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM31, claim field.QM31) {
+	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
 	if s.p.failed() {
 		return
 	}
@@ -71,15 +72,14 @@ func (s *Session) joined(l *backend.Leaves, z *poly.Prefixes, claim field.QM31) 
 	if s.p.failed() {
 		return
 	}
-	sum := field.Zero
+	sum, weights := field.Zero, join.NewWeights(z, end.Point)
 	for i := range l.Steps {
 		b := &l.Steps[i]
 		if !b.IsCut() {
 			continue
 		}
 		shape := s.g.Steps[b.Step].Shape
-		vars := model.Vars(shape)
-		w := join.Late(end.Point, vars).Mul(join.Weight(b, shape, z, end.Point[len(end.Point)-vars:]))
+		w := join.Late(end.Point, model.Vars(shape)).Mul(weights.Of(b, shape, places[i]))
 		sum = sum.Add(w.Mul(s.column(b.Step, &s.f.Steps[i], l.Beta)))
 	}
 	s.p.check(sum == end.Value, "look-ups: denominators do not match the columns of steps in several blocks")

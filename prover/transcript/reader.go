@@ -81,29 +81,36 @@ func (r *Reader) limb() field.M31 {
 // HintM31s reads n base-field elements without absorbing them.
 func (r *Reader) HintM31s(n int) []field.M31 {
 	v := make([]field.M31, n)
-	if !r.require(n) {
-		return v
+	r.hint(v)
+	return v
+}
+
+// hint reads the elements of v, which are zeros, up to the first that is none.
+func (r *Reader) hint(v []field.M31) {
+	if !r.require(len(v)) {
+		return
 	}
-	b := r.proof[r.pos : r.pos+n*LimbBytes]
+	b := r.proof[r.pos : r.pos+len(v)*LimbBytes]
 	for i := range v {
 		x := binary.LittleEndian.Uint32(b[i*LimbBytes:])
 		if x >= field.P {
 			r.pos += i * LimbBytes
 			r.err = fmt.Errorf("%w, at byte %d", ErrNonCanonical, r.pos)
-			return v
+			return
 		}
 		v[i] = field.M31(x)
 	}
 	r.pos += len(b)
-	return v
 }
 
 // HintQM31s reads n elements of K without absorbing them.
 func (r *Reader) HintQM31s(n int) []field.QM31 {
 	v := make([]field.QM31, n)
 	if r.require(4 * n) {
+		var l [4]field.M31
 		for i := range v {
-			v[i] = field.NewQM31(r.limb(), r.limb(), r.limb(), r.limb())
+			r.hint(l[:])
+			v[i] = field.NewQM31(l[0], l[1], l[2], l[3])
 		}
 	}
 	return v
@@ -111,9 +118,7 @@ func (r *Reader) HintQM31s(n int) []field.QM31 {
 
 // HintDigest reads a digest without absorbing it.
 func (r *Reader) HintDigest() (d poseidon2.Digest) {
-	for i := range d {
-		d[i] = r.limb()
-	}
+	r.hint(d[:])
 	return d
 }
 
@@ -133,7 +138,9 @@ func (r *Reader) QM31s(n int) []field.QM31 {
 
 // QM31 reads and absorbs one element of K.
 func (r *Reader) QM31() field.QM31 {
-	v := field.NewQM31(r.limb(), r.limb(), r.limb(), r.limb())
+	var l [4]field.M31
+	r.hint(l[:])
+	v := field.NewQM31(l[0], l[1], l[2], l[3])
 	r.AbsorbQM31(v)
 	return v
 }

@@ -47,10 +47,11 @@ func (s *statement) evalTerms(point []field.QM31) field.QM31 {
 		own[i].columns = s.treeColumns(i, columns)
 		own[i].prefixes = poly.NewPrefixes(own[i].columns)
 	}
+	first := poly.NewPrefixes(rows)
 	var mu sync.Mutex
 	var sum field.QM31
 	parallel.For(len(s.terms), termGrain, func(lo, hi int) {
-		part := s.evalSome(s.terms[lo:hi], rows, own)
+		part := s.evalSome(s.terms[lo:hi], first, own)
 		mu.Lock()
 		sum = sum.Add(part)
 		mu.Unlock()
@@ -69,24 +70,45 @@ type treePoint struct {
 
 // evalSome is the part of evalTerms that some terms are: at a point's rows, and its
 // columns as each tree sees them.
-func (s *statement) evalSome(terms []Term, rows []field.QM31, own []treePoint) field.QM31 {
+func (s *statement) evalSome(terms []Term, rows *poly.Prefixes, own []treePoint) field.QM31 {
 	var sum field.QM31
-	short := map[uint64]field.QM31{} // eq of the table rows in which short terms lie
+	var memo eqMemo
 	for i := range terms {
 		t := &terms[i]
 		row, longs, offset := s.place(t)
-		e, known := short[row]
-		if longs > 0 || !known {
-			if e = poly.EqShift(t.Point[:longs], rows, row); longs == 0 {
-				short[row] = e
-			}
+		var e field.QM31
+		if longs == 0 {
+			e = rows.At(len(rows.Point()), row)
+		} else {
+			e = poly.EqShift(t.Point[:longs], rows.Point(), row)
 		}
 		low, at := t.Point[longs:], &own[t.Tree]
 		head := len(at.columns) - len(low)
-		e = e.Mul(at.prefixes.At(head, offset>>len(low))).Mul(poly.Eq(low, at.columns[head:]))
-		sum = sum.Add(t.Coef.Mul(e))
+		if len(low) > 0 {
+			e = e.Mul(memo.at(t.Tree, low, at.columns[head:]))
+		}
+		sum = sum.Add(t.Coef.Mul(e.Mul(at.prefixes.At(head, offset>>len(low)))))
 	}
 	return sum
+}
+
+// eqMemo remembers values of eq at points that terms share: those of tensors of one shape
+// whose claims are at one point. Where two do not fit, the last one stays.
+type eqMemo [1 << 9]struct {
+	tree  int
+	point *field.QM31 // the first of n coordinates
+	n     int
+	eq    field.QM31
+}
+
+// at returns eq(low, columns), where the columns follow from the tree and len(low) > 0.
+func (m *eqMemo) at(tree int, low, columns []field.QM31) field.QM31 {
+	last := low[len(low)-1]
+	e := &m[(uint32(low[0].C0.A0)^uint32(last.C0.A1)^uint32(len(low)))%uint32(len(m))]
+	if e.point != &low[0] || e.n != len(low) || e.tree != tree {
+		e.tree, e.point, e.n, e.eq = tree, &low[0], len(low), poly.Eq(low, columns)
+	}
+	return e.eq
 }
 
 // place returns the table row that a term begins in, how many of its coordinates

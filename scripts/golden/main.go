@@ -78,6 +78,7 @@ func sources(models string) []source {
 			options: quantise.Options{Mode: "w8a8"}, chunkEntries: 5000, chunks: 2, narrow: 8},
 		narrowed("saturated_division", "div_computed", 4),
 		{name: "formulas", build: formulas},
+		{name: "long", build: long, options: quantise.Options{ActBits: 8}},
 		text(),
 	}
 }

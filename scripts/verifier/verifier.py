@@ -5,6 +5,7 @@ from .cost import Budget
 from .errors import require
 from .field import ONE, P, ZERO, add, mul
 from .layout import Table, Weights, unused_ends
+from .merkle import hash_message
 from .multilinear import evaluate_integers, last, shape_variables, size
 from .schema import EXACT
 from .schema import ZERO as ZERO_STEP
@@ -14,6 +15,14 @@ from .transcript import Stream, Transcript
 from .whir import Opening
 
 PROTOCOL = b"prove-model protocol 2"
+LONG_TENSOR = 2**15  # entries, beyond which the digests of columns are absorbed
+COLUMNS = 512
+
+
+def digests(limbs):
+    """The digests of the columns of a public tensor, end to end."""
+    limbs = limbs + [0] * (-len(limbs) % COLUMNS)
+    return [limb for c in range(COLUMNS) for limb in hash_message(limbs[c::COLUMNS])]
 
 
 class Verifier:
@@ -88,7 +97,10 @@ class Verifier:
             main.absorb_integer(len(tensors))
             for entries in tensors:
                 main.absorb_integer(len(entries))
-                main.absorb_all([v % P for v in entries])
+                limbs = [v % P for v in entries]
+                if len(limbs) > LONG_TENSOR:
+                    limbs = digests(limbs)
+                main.absorb_all(limbs)
         stream = Stream(self.proof.commitments, main, "commitments")
         for tree in self.table.trees:
             tree.root = self.vk.root if tree.name == "fixed" else stream.digest()
