@@ -68,17 +68,17 @@ func Sums(sums []field.QM31, rows, table []byte) {
 		panic("bytedot: too many columns")
 	}
 	var out [MaxRows][pieces]int32
-	if !dotsFast(&out, rows, table) {
-		dotsGeneric(&out, rows, table)
-	}
+	done := dotsFast(&out, len(sums), rows, table)
+	dotsGeneric(&out, len(sums), rows[done:], table[done:])
 	for r := range sums {
 		sums[r] = element(&out[r])
 	}
 }
 
-func dotsGeneric(out *[MaxRows][pieces]int32, rows, table []byte) {
+// dotsGeneric adds the sums of the first n rows to out.
+func dotsGeneric(out *[MaxRows][pieces]int32, n int, rows, table []byte) {
 	for at := 0; at < len(table); at += group * pieces {
-		for r := range out {
+		for r := range n {
 			for k := range pieces {
 				for j := range group {
 					out[r][k] += int32(int8(rows[at+group*r+j])) * int32(table[at+group*k+j])

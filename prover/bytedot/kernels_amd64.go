@@ -14,10 +14,15 @@ func packAVX512(table *byte, weights *uint32, n uint64)
 //go:noescape
 func placeAVX512(dst *byte, row *int8, n uint64)
 
-// dotsAVX512 sets word 16r+k of out to the sum of 4n bytes of row r < 16 times bytes k of the weights. n > 0.
+// dots16AVX512 sets word 16r+k of out to the sum of 4n bytes of row r < 16 times bytes k of the weights. 2 | n > 0.
 //
 //go:noescape
-func dotsAVX512(out *int32, rows *byte, table *byte, n uint64)
+func dots16AVX512(out *int32, rows *byte, table *byte, n uint64)
+
+// dots8AVX512 sets word 16r+k of out to the sum of 4n bytes of row r < 8 times bytes k of the weights. 2 | n > 0.
+//
+//go:noescape
+func dots8AVX512(out *int32, rows *byte, table *byte, n uint64)
 
 // splitAVX512 sets plane[i] to the lowest digit of values[i], which becomes the rest, and rest to the OR of all rests in 16 lanes. 16 | n > 0.
 //

@@ -35,12 +35,19 @@ func placeFast(dst []byte, r int, row []int8) int {
 	return n
 }
 
-func dotsFast(out *[MaxRows][pieces]int32, rows, table []byte) bool {
-	if !fast || len(table) == 0 {
-		return false
+// dotsFast sums the first n rows, and returns how many bytes of each table it has done.
+func dotsFast(out *[MaxRows][pieces]int32, n int, rows, table []byte) int {
+	const step = 2 * group * pieces
+	done := len(table) &^ (step - 1)
+	if !fast || done == 0 {
+		return 0
 	}
-	dotsAVX512(&out[0][0], &rows[0], &table[0], uint64(len(table)/(group*pieces)))
-	return true
+	dots := dots16AVX512
+	if n <= MaxRows/2 {
+		dots = dots8AVX512
+	}
+	dots(&out[0][0], &rows[0], &table[0], uint64(done/(group*pieces)))
+	return done
 }
 
 func splitFast(plane []int8, values []int32) (n int, rest int32) {

@@ -13,7 +13,7 @@ func packFast([]byte, []field.QM31) int { return 0 }
 
 func placeFast([]byte, int, []int8) int { return 0 }
 
-func dotsFast(*[MaxRows][pieces]int32, []byte, []byte) bool { return false }
+func dotsFast(*[MaxRows][pieces]int32, int, []byte, []byte) int { return 0 }
 
 func splitFast([]int8, []int32) (int, int32) { return 0, 0 }
 

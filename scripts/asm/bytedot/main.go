@@ -2,6 +2,8 @@
 package main
 
 import (
+	"strconv"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -9,14 +11,15 @@ import (
 	"github.com/prove-model/prove-model/scripts/asm/vec"
 )
 
-// rows is how many rows a call of dots sums: more than it takes to wait for none.
+// rows is how many rows lie side by side.
 const rows = 16
 
 func main() {
 	ConstraintExpr("!purego")
 	pack()
 	place()
-	dots()
+	dots(rows)
+	dots(rows / 2)
 	split()
 	join()
 	Generate()
@@ -44,26 +47,32 @@ func pack() {
 	g.End()
 }
 
-// dots has a sum of every row in a register. Four columns of a row times those of the table
-// are one instruction.
-func dots() {
-	g := vec.Begin(16, "dots", "func(out *int32, rows, table *byte, n uint64)",
-		"sets word 16r+k of out to the sum of 4n bytes of row r < 16 times bytes k of the weights. n > 0.")
-	at, table, n := param("rows"), param("table"), param("n")
+// dots has a sum of each of the first n rows in a register, or two: 16 sums, more than it
+// takes to wait for none. Four columns of a row times those of the table are one instruction.
+func dots(n int) {
+	g := vec.Begin(16, "dots"+strconv.Itoa(n), "func(out *int32, rows, table *byte, n uint64)",
+		"sets word 16r+k of out to the sum of 4n bytes of row r < "+strconv.Itoa(n)+" times bytes k of the weights. 2 | n > 0.")
+	at, table, count := param("rows"), param("table"), param("n")
 	var sum [rows]reg.VecVirtual
-	for r := range rows {
+	for r := range sum {
 		sum[r] = g.Zero()
 	}
-	vec.Loop("loop", n, func() {
-		w := g.Load(Mem{Base: table})
-		for r := range rows {
-			VPDPBUSD_BCST(Mem{Base: at, Disp: 4 * r}, w, sum[r])
+	SHRQ(U8(1), count)
+	vec.Loop("loop", count, func() {
+		for c := range 2 {
+			w := g.Load(Mem{Base: table, Disp: 64 * c})
+			for r := range n {
+				VPDPBUSD_BCST(Mem{Base: at, Disp: 64*c + 4*r}, w, sum[(c*n+r)%rows])
+			}
 		}
-		ADDQ(U8(64), table)
-		ADDQ(U8(64), at)
+		SUBQ(I8(-128), table)
+		SUBQ(I8(-128), at)
 	})
 	out := param("out")
-	for r := range rows {
+	for r := range n {
+		if n < rows {
+			VPADDD(sum[n+r], sum[r], sum[r])
+		}
 		g.Move(sum[r], Mem{Base: out, Disp: 64 * r})
 	}
 	g.End()
