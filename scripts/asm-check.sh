@@ -23,5 +23,6 @@ done <<-END
 	code layers_amd64.s layers_stubs_amd64.go
 	matmul kernels_amd64.s kernels_amd64.go
 	ints kernels_amd64.s kernels_amd64.go
+	bytedot kernels_amd64.s kernels_amd64.go
 END
 echo "asm-check: assembly is as generated"

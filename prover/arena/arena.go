@@ -19,7 +19,7 @@ const (
 
 // Element is a type without pointers that buffers are made of.
 type Element interface {
-	int32 | field.M31 | field.QM31
+	int8 | int32 | field.M31 | field.QM31
 }
 
 // Arena is memory for buffers of changing sizes. The zero value is ready, and nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/prove-model/prove-model/prover/bytedot"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -78,25 +79,27 @@ const gridColumns = 256
 // productGrid returns the grid over the first vars variables of the product of
 // the stack and the functional.
 func productGrid(stack *stackRows, vars int, q *Functional) grid {
+	if bytedot.Fast() && q.RowVars >= minBlockVars {
+		return crossGrid(stack, vars, q)
+	}
+	return recursiveGrid(stack, vars, q)
+}
+
+// recursiveGrid is productGrid with products in the field.
+func recursiveGrid(stack *stackRows, vars int, q *Functional) grid {
 	total := newGrid(vars)
-	width := min(1<<q.RowVars, gridColumns)
-	blocks := newBlockFunctional(q, width)
-	perRow := 1 << q.RowVars / width
+	f := newBlockFunctional(q, min(1<<q.RowVars, gridColumns))
 	longRow := len(stack.rows) >> vars // rows in a long row
 	var mu sync.Mutex
-	parallel.For(longRow*perRow, 1, func(from, to int) {
+	parallel.For(longRow*f.blocks(), 1, func(from, to int) {
 		sum := newGrid(vars)
-		b := newGridBlock(vars, width)
-		var own *blockRows
-		for i := from; i < to; i++ {
-			row, k := i/perRow, i%perRow
-			if own == nil || own.first != row {
-				own = blocks.rows(row, longRow)
-			}
-			b.load(stack.rows, row, longRow, k)
-			own.fill(&b.q, k)
+		b := newGridBlock(vars, f.width)
+		var low *lowTables
+		f.eachBlock(longRow, from, to, func(r *blockRows) { low = newLowTables(r) }, func(r *blockRows, k int) {
+			b.load(stack.rows, r.first, longRow, k)
+			b.fill(r, low, k)
 			b.add(sum.values, 0, 1<<vars)
-		}
+		})
 		mu.Lock()
 		defer mu.Unlock()
 		for i, v := range sum.values {
@@ -149,14 +152,47 @@ func newGridBlock(vars, width int) *gridBlock {
 }
 
 // load copies block number k of every step-th row from number first on.
-func (b *gridBlock) load(rows [][]int32, first, step, k int) {
+func (b *gridBlock) load(rows [][][]int8, first, step, k int) {
 	w := b.m.width
+	values := make([]int32, w)
 	for i := range 1 << b.vars {
 		row := rows[first+i*step]
 		b.m.live[i] = row != nil
 		if row != nil {
-			field.FromInt32Vec(b.m.row(i), row[k*w:(k+1)*w])
+			bytedot.Join(values, row, k*w)
+			field.FromInt32Vec(b.m.row(i), values)
 		}
+	}
+}
+
+// fill sets the functional's rows in use to block number k of them.
+func (b *gridBlock) fill(r *blockRows, low *lowTables, k int) {
+	clear(b.q.live)
+	for _, e := range r.block(k) {
+		p := &r.parts[e.part]
+		table := low.of(e.part)
+		r.each(p, func(at int, weight field.QM31) {
+			row := b.q.row(at)
+			if !b.q.live[at] {
+				b.q.live[at] = true
+				clear(row)
+			}
+			mulAcc(row[p.Column%r.width:], p.Stride, table, weight.Mul(p.weights[e.high]))
+		})
+	}
+}
+
+// mulAcc sets dst[i·2^stride] += a[i]·c, for at most gridColumns entries.
+func mulAcc(dst []field.QM31, stride int, a []field.QM31, c field.QM31) {
+	if stride == 0 {
+		field.MulAccQM31Vec(dst[:len(a)], a, c)
+		return
+	}
+	var products [gridColumns]field.QM31
+	p := products[:len(a)]
+	field.MulAccQM31Vec(p, a, c)
+	for i, v := range p {
+		dst[i<<stride] = dst[i<<stride].Add(v)
 	}
 }
 

@@ -146,7 +146,6 @@ func (l *Layout) TableRows(shift int) []uint64 {
 // FillTableRow sets dst, of 2^(RowVars+shift) values, to table row r of the tree
 // with the rows of src.
 func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, dst []int32) {
-	clear(dst)
 	var values []int32
 	first := 0 // row of the group
 	for _, g := range l.Groups {
@@ -159,6 +158,7 @@ func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, dst []int32) {
 			}
 			if values == nil {
 				values = make([]int32, 1<<l.RowVars)
+				clear(dst)
 			}
 			src.FillRow(i, values)
 			part := dst[column(u, 0, shift):]
@@ -167,6 +167,9 @@ func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, dst []int32) {
 			}
 		}
 		first += g.Rows
+	}
+	if values == nil {
+		clear(dst)
 	}
 }
 

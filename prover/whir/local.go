@@ -27,8 +27,8 @@ type local struct {
 
 // NewPasses reads every row of the sources once and returns the passes over them.
 // srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
-// rowOffsets[i]. Memory is 6 bytes
-// for each value of the stack and, in the course of the passes, some 200 to 400,
+// rowOffsets[i]. Memory is as many bytes for each value of the stack as the largest of its
+// row has, 2 bytes more and, in the course of the passes, some 200 to 400,
 // depending on the parameters, for each value of one row.
 func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	return NewPassesIn(nil, params, layouts, srcs, rowOffsets)
@@ -147,9 +147,7 @@ func (l *local) Search(ctx context.Context, start poseidon2.State, bits int) (ui
 // Close implements Passes.
 func (l *local) Close() {
 	if l.rows != nil {
-		for _, row := range l.rows.rows {
-			arena.Free(l.arena, row)
-		}
+		l.rows.free(l.arena)
 	}
 	arena.Free(l.arena, l.pair.F)
 	arena.Free(l.arena, l.pair.Q)

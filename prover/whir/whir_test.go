@@ -320,7 +320,11 @@ func TestGrid(t *testing.T) {
 	q := o.statement().functional()
 	stack := o.stack()
 	for vars := range o.params.Levels[0].FoldVars + 1 {
-		for i, v := range productGrid(stack, vars, q).values {
+		cross := crossGrid(stack, vars, q).values
+		for i, v := range recursiveGrid(stack, vars, q).values {
+			if cross[i] != v {
+				t.Fatalf("%d variables: grid point %d by cross products is %v, want %v", vars, i, cross[i], v)
+			}
 			weights := make([]field.QM31, 1<<vars)
 			for h := range weights {
 				weights[h] = gridSign(i, h, vars)
@@ -328,6 +332,27 @@ func TestGrid(t *testing.T) {
 			want := field.Dot(stack.fold(nil, weights), q.folded(nil, weights, len(stack.rows)))
 			if v != want {
 				t.Fatalf("%d variables: grid point %d is %v, want %v", vars, i, v, want)
+			}
+		}
+	}
+}
+
+// TestColumns compares opened columns with the codewords of all rows.
+func TestColumns(t *testing.T) {
+	o := mixed(t, 9)
+	stack := o.stack()
+	for tree, src := range o.srcs {
+		l := &o.trees[tree].layout
+		positions := []uint64{0, 1, 5, 1<<l.LogDomain() - 2, 1<<l.LogDomain() - 1}
+		columns := stack.columns(tree, positions)
+		word, coeffs := make([]field.M31, 1<<l.LogDomain()), make([]field.M31, 1<<l.RowVars)
+		for i, row := range src.(memory) {
+			field.FromInt32Vec(coeffs, row)
+			code.Encode(word, coeffs)
+			for k, p := range positions {
+				if columns[k][i] != word[p] {
+					t.Fatalf("tree %d, row %d at %d: %d, want %d", tree, i, p, columns[k][i], word[p])
+				}
 			}
 		}
 	}

@@ -1,0 +1,142 @@
+// Command bytedot generates the vector kernels of prover/bytedot.
+package main
+
+import (
+	"strconv"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/prove-model/prove-model/scripts/asm/vec"
+)
+
+// rows is how many rows lie side by side.
+const rows = 16
+
+func main() {
+	ConstraintExpr("!purego")
+	pack()
+	place()
+	dots(rows)
+	dots(rows / 2)
+	split()
+	join()
+	Generate()
+}
+
+func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// pack transposes four elements of 16 bytes at a time.
+func pack() {
+	g := vec.Begin(16, "pack", "func(table *byte, weights *uint32, n uint64)",
+		"packs 4n weights: byte k of weight 4i+j becomes byte 64i+4k+j. n > 0.")
+	var order []uint32
+	for k := range uint32(16) {
+		order = append(order, k|(16+k)<<8|(32+k)<<16|(48+k)<<24)
+	}
+	table, weights, n := param("table"), param("weights"), param("n")
+	from := g.Load(vec.Table("transpose", order))
+	vec.Loop("loop", n, func() {
+		v := g.Load(Mem{Base: weights})
+		VPERMB(v, from, v)
+		g.Move(v, Mem{Base: table})
+		ADDQ(U8(64), weights)
+		ADDQ(U8(64), table)
+	})
+	g.End()
+}
+
+// dots has a sum of each of the first n rows in a register, or two: 16 sums, more than it
+// takes to wait for none. Four columns of a row times those of the table are one instruction.
+func dots(n int) {
+	g := vec.Begin(16, "dots"+strconv.Itoa(n), "func(out *int32, rows, table *byte, n uint64)",
+		"sets word 16r+k of out to the sum of 4n bytes of row r < "+strconv.Itoa(n)+" times bytes k of the weights. 2 | n > 0.")
+	at, table, count := param("rows"), param("table"), param("n")
+	var sum [rows]reg.VecVirtual
+	for r := range sum {
+		sum[r] = g.Zero()
+	}
+	SHRQ(U8(1), count)
+	vec.Loop("loop", count, func() {
+		for c := range 2 {
+			w := g.Load(Mem{Base: table, Disp: 64 * c})
+			for r := range n {
+				VPDPBUSD_BCST(Mem{Base: at, Disp: 64*c + 4*r}, w, sum[(c*n+r)%rows])
+			}
+		}
+		SUBQ(I8(-128), table)
+		SUBQ(I8(-128), at)
+	})
+	out := param("out")
+	for r := range n {
+		if n < rows {
+			VPADDD(sum[n+r], sum[r], sum[r])
+		}
+		g.Move(sum[r], Mem{Base: out, Disp: 64 * r})
+	}
+	g.End()
+}
+
+// place puts a row among the others.
+func place() {
+	g := vec.Begin(16, "place", "func(dst *byte, row *int8, n uint64)",
+		"sets word 16i of dst to word i of the row for i < 16n, n > 0.")
+	dst, row, n := param("dst"), param("row"), param("n")
+	var at []uint32
+	for i := range uint32(16) {
+		at = append(at, 64*i)
+	}
+	to, ones := g.Load(vec.Table("places", at)), g.Mask(0xffff)
+	vec.Loop("loop", n, func() {
+		v, all := g.Load(Mem{Base: row}), K()
+		KMOVW(ones, all) // the scatter clears its mask
+		VPSCATTERDD(v, all, Mem{Base: dst, Index: to, Scale: 1})
+		ADDQ(U8(64), row)
+		ADDQ(U32(1024), dst)
+	})
+	g.End()
+}
+
+// split takes the lowest signed digit to the base 256 off integers.
+func split() {
+	g := vec.Begin(16, "split", "func(plane *int8, values *int32, rest *int32, n uint64)",
+		"sets plane[i] to the lowest digit of values[i], which becomes the rest, and rest to the OR of all rests in 16 lanes. 16 | n > 0.")
+	plane, values, n := param("plane"), param("values"), param("n")
+	SHRQ(U8(4), n)
+	one := GP32()
+	MOVL(U32(1), one)
+	ones, rest := g.Broadcast(one), g.Zero()
+	vec.Loop("loop", n, func() {
+		v, carry := g.Load(Mem{Base: values}), g.Reg()
+		VPMOVDB(v, Mem{Base: plane})
+		VPSRLD(U8(7), v, carry)
+		g.And(carry, ones, carry)
+		VPSRAD(U8(8), v, v)
+		VPADDD(carry, v, v)
+		g.Move(v, Mem{Base: values})
+		VPORD(v, rest, rest)
+		ADDQ(U8(64), values)
+		ADDQ(U8(16), plane)
+	})
+	g.Move(rest, Mem{Base: param("rest")})
+	g.End()
+}
+
+// join puts a digit behind what is there.
+func join() {
+	g := vec.Begin(16, "join", "func(values *int32, plane *int8, n uint64)",
+		"sets values[i] = 256·values[i] + plane[i] for i < n, 16 | n > 0.")
+	values, plane, n := param("values"), param("plane"), param("n")
+	SHRQ(U8(4), n)
+	vec.Loop("loop", n, func() {
+		v, digit := g.Load(Mem{Base: values}), g.Reg()
+		VPMOVSXBD(Mem{Base: plane}, digit)
+		VPSLLD(U8(8), v, v)
+		VPADDD(digit, v, v)
+		g.Move(v, Mem{Base: values})
+		ADDQ(U8(64), values)
+		ADDQ(U8(16), plane)
+	})
+	g.End()
+}
