@@ -36,7 +36,7 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 	}
 	if frac = max(min(frac, e.frac), e.frac-maxRounding); v.low > 0 && bits > narrowBits && f == wholeLine && tableBits(keys(e, frac)) > narrowBits {
 		l.reported(e, frac, bits)
-		return l.roundToLimbs(v.name, e, frac, bits, v.low)
+		return l.roundToLimbs(v.name, e, frac, bits, v.low, f)
 	}
 	return l.roundOn(v.name, e, frac, bits, f)
 }
@@ -69,8 +69,16 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	frac = max(min(frac, e.frac), e.frac-maxRounding)
 	line := f == wholeLine
 	table := tableBits(keys(e, frac))
-	for !line && table > model.MaxTableBits {
-		frac--
+	few := table > narrowTable && l.entries(e.shape) < 1<<(table-rowsPerEntry) // for which such a table costs more than limbs do
+	if !line && bits > narrowBits && (few || table > model.MaxTableBits) && f == rectifier {
+		return l.rectified(name, e, frac, bits)
+	}
+	if over := bits - narrowBits; !line && table > model.MaxTableBits && over > 0 {
+		frac, bits = frac-over, narrowBits
+		table -= over
+	}
+	if !line && (table > model.MaxTableBits || few && table > bits+1) {
+		e = l.tensorExpr(l.roundToParts(name+", rounded", e, frac, bits, f), nil, e.shape)
 		table = tableBits(keys(e, frac))
 	}
 	// As far below zero as above: that products of two such values are 2^(a+b) at most.
@@ -86,13 +94,8 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	if line {
 		table = min(max(table, formatTable), 30-(e.frac-frac))
 		if table > wideTable || bits > leastLimbed && l.sparse(clampTable{lo, hi, table}, e.shape) {
-			return l.roundToParts(name, e, frac, bits)
+			return l.roundToParts(name, e, frac, bits, f)
 		}
-	}
-	if !line && table > narrowTable && table > bits+1 && l.entries(e.shape) < 1<<(table-rowsPerEntry) {
-		// Few entries, for which such a table costs more than limbs do.
-		e = l.tensorExpr(l.roundToParts(name+", rounded", e, frac, bits), nil, e.shape)
-		table = tableBits(keys(e, frac))
 	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
 	flo, fhi := f.at(frac)
@@ -163,13 +166,14 @@ const mostLow = 13
 //	e + 2^(s−1) = 2^(s+k)·high + rest,   rest = 2^s·low + remainder.
 //
 // The clamp to the given bits is that of the high limb: beyond it, the low limb
-// is what it would be without.
-func (l *lowering) roundToParts(name string, e *expr, frac, bits int) model.TensorID {
-	return l.roundToLimbs(name, e, frac, bits, lowBits(bits))
+// is what it would be without. Of what is clamped that counts as saturated which f, the
+// function that is made of the value, is not flat beyond.
+func (l *lowering) roundToParts(name string, e *expr, frac, bits int, f bounds) model.TensorID {
+	return l.roundToLimbs(name, e, frac, bits, lowBits(bits), f)
 }
 
 // roundToLimbs is roundToParts with a low limb of k bits.
-func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int) model.TensorID {
+func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f bounds) model.TensorID {
 	shift := e.frac - frac
 	// The remainder's range is as large as low's, if that is exact.
 	if up := k - shift; shift > 0 && up > 0 && l.fits30(e.plusConst(1<<(shift-1)), up) && l.fits30(e.plusConst(-1<<(shift-1)), up) {
@@ -201,7 +205,8 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int) model.T
 		cut.Table = l.piecewiseOf(keep, -model.Bound, model.Bound, table)
 	} else {
 		cut.Table = l.piecewiseOf(keep, lo, hi, table)
-		l.clamped(cut.Table, keep, lo, hi, lo > kmin, hi < kmax)
+		flo, fhi := f.at(frac)
+		l.clamped(cut.Table, keep, lo, hi, lo > kmin && (f.kind != keep || flo < lo<<k), hi < kmax && (f.kind != keep || fhi > (hi+1)<<k-1))
 	}
 	cut.Acc.Const += half
 	l.g.Steps = append(l.g.Steps, cut)
@@ -219,6 +224,21 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int) model.T
 		l.g.Tensors[low].Frac = frac
 	}
 	return l.joined(name, parts{high, low, k})
+}
+
+// rectified is max(round(e), 0) on a scale, as two limbs: those of e, clamped to the
+// given bits, times 1 where the high one is not negative, and 0 elsewhere.
+func (l *lowering) rectified(name string, e *expr, frac, bits int) model.TensorID {
+	id := l.roundToParts(name+", rounded", e, frac, bits, rectifier)
+	p := l.partsOf(id)
+	positive := l.notNegative(name+", sign", l.tensorExpr(p.high, nil, e.shape))
+	times := func(what string, limb model.TensorID) model.TensorID {
+		t := &l.g.Tensors[limb]
+		product := l.rowProduct(e.shape, positive, limb, max(t.Max, 0))
+		product.frac = t.Frac
+		return l.exact(name+what, product)
+	}
+	return l.joined(name, parts{times(", high", p.high), times(", low", p.low), p.bits})
 }
 
 // joined returns the tensor that has these limbs.

@@ -118,7 +118,7 @@ type attempt struct {
 	formats Formats
 	model   *Model
 	error   float64
-	spread  float64            // root mean square of the error of all outputs, in units of theirs
+	spread  float64            // root mean square of the error of each output, in units of its own; and of those, the root of the sum of squares
 	local   map[string]entered // of the first sample
 }
 
@@ -166,7 +166,7 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 		}
 	}
 	a := &attempt{formats: f, model: m}
-	var off, size float64
+	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs))
 	for n := range s.samples {
 		i := n
 		if !math.IsInf(most, 1) { // the hardest first
@@ -186,8 +186,8 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 				a.error, s.worst = e, i
 			}
 			for k, x := range want {
-				off += float64((got[k] - x) * (got[k] - x))
-				size += float64(x * x)
+				off[j] += float64((got[k] - x) * (got[k] - x))
+				size[j] += float64(x * x)
 			}
 		}
 		if a.error > most {
@@ -199,9 +199,12 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 			}
 		}
 	}
-	if size > 0 {
-		a.spread = math.Sqrt(off / size)
+	for j, x := range size {
+		if x > 0 {
+			a.spread += off[j] / x
+		}
 	}
+	a.spread = math.Sqrt(a.spread)
 	return a, nil
 }
 

@@ -29,6 +29,9 @@ type bounds struct {
 // wholeLine keeps every value.
 var wholeLine = bounds{keep, math.Inf(-1), math.Inf(1)}
 
+// rectifier is max(x, 0).
+var rectifier = bounds{keep, 0, math.Inf(1)}
+
 // at returns the clamp in integers on a scale.
 func (b bounds) at(frac int) (lo, hi int64) {
 	clip := func(x float64) int64 {
