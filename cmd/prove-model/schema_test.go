@@ -28,6 +28,7 @@ var results = map[string]struct {
 	value any
 }{
 	"prove":             {"prove-model --json", proved{}},
+	"prove-each":        {"prove-model --each --json", []*proved{}},
 	"inaccurate":        {"prove-model --json with exit code 3: the run is further from the float model than --max-error", inaccurate{}},
 	"verify":            {"prove-model verify --json, exit code 0 or 1", verified{}},
 	"check-key":         {"prove-model check-key --json, exit code 0 or 1", checked{}},
