@@ -66,7 +66,7 @@ func ProcessorTime(weights, witness int) (commit, prove float64) {
 
 // Bytes of memory of what the estimate counts.
 const (
-	programBytes = 40 << 20 // code, and what a small circuit takes
+	programBytes = 20 << 20 // code, and what a small circuit takes
 	// columnBytes are those of a column while a tree is made (whir.Commit), its digests
 	// included; rowBytes those of a value of the longest row in the opening, once all
 	// variables that number rows are bound.

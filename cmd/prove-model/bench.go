@@ -11,6 +11,6 @@ func newBench() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchAccuracy())
+	cmd.AddCommand(newBenchKernels(), newBenchModel(), newBenchScale(), newBenchAccuracy())
 	return cmd
 }

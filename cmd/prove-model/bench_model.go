@@ -37,6 +37,11 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if err != nil {
 				return err
 			}
+			unlimited, err := job.LimitMemory(cfg, progress(cmd, cfg))
+			if err != nil {
+				return err
+			}
+			defer unlimited()
 			if args[0] != "mlp" && args[0] != "llm-matmuls" {
 				limits.RangeError = cfg.MaxError
 				return benchFiles(cmd, cfg, args, limits)
@@ -121,15 +126,13 @@ func benchTransformer(cmd *cobra.Command, cfg *config.Config, tokens []int) erro
 }
 
 func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string) error {
-	from, to, ok := strings.Cut(sweep, "..")
-	lo, errLo := strconv.Atoi(from)
-	hi, errHi := strconv.Atoi(to)
-	if !ok || errLo != nil || errHi != nil || lo < 4 || hi > 30 || lo > hi {
-		return fmt.Errorf("--sweep %q: want LO..HI, such as 20..26, within 4..30", sweep)
+	lo, hi, err := span("--sweep", sweep, 4, 30)
+	if err != nil {
+		return err
 	}
 	ph := progress(cmd, cfg)
 	var rows []bench.SweepRow
-	err := bench.Sweep(cmd.Context(), cfg, layers, lo, hi, ph, func(r bench.SweepRow) {
+	err = bench.Sweep(cmd.Context(), cfg, layers, lo, hi, ph, func(r bench.SweepRow) {
 		rows = append(rows, r)
 		ph.Printf("2^%d done", r.Log)
 	})
@@ -140,4 +143,15 @@ func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string
 		return ui.JSON(cmd.OutOrStdout(), rows)
 	}
 	return bench.SweepTable(cmd.OutOrStdout(), rows)
+}
+
+// span reads LO..HI.
+func span(flag, s string, least, most int) (lo, hi int, err error) {
+	from, to, ok := strings.Cut(s, "..")
+	lo, errLo := strconv.Atoi(from)
+	hi, errHi := strconv.Atoi(to)
+	if !ok || errLo != nil || errHi != nil || lo < least || hi > most || lo > hi {
+		return 0, 0, fmt.Errorf("%s %q: want LO..HI, such as 20..26, within %d..%d", flag, s, least, most)
+	}
+	return lo, hi, nil
 }

@@ -41,6 +41,7 @@ var results = map[string]struct {
 	"bench-model":       {"prove-model bench model mlp --json", bench.Model{}},
 	"bench-models":      {"prove-model bench model FILE… --json", []*bench.Model{}},
 	"bench-sweep":       {"prove-model bench model mlp --sweep LO..HI --json", []bench.SweepRow{}},
+	"bench-scale":       {"prove-model bench scale --json", []bench.ScaleRow{}},
 	"bench-llm-matmuls": {"prove-model bench model llm-matmuls --json", []*bench.MatMuls{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},
 	"bench-kernels-gpu": {"prove-model bench kernels --gpu --json", []bench.DeviceKernel{}},
