@@ -20,7 +20,7 @@ import (
 // takes no more than mostKept of it.
 const (
 	cacheBytes = 4 << 30
-	mostKept   = cacheBytes / 4
+	mostKept   = cacheBytes / 2
 )
 
 // An entry is a place in the cache, or nil if there is none: then nothing is
@@ -45,11 +45,13 @@ func (o *options) entry(w *watch, id *cache.ID) *entry {
 	return &entry{dir, *id, w}
 }
 
-func (e *entry) get() *cache.Entry {
+func (e *entry) get() *cache.Entry { return e.find((*cache.Dir).Get) }
+
+func (e *entry) find(get func(*cache.Dir, cache.ID) (*cache.Entry, error)) *cache.Entry {
 	if e == nil {
 		return nil
 	}
-	found, err := e.dir.Get(e.id)
+	found, err := get(e.dir, e.id)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		e.w.warn("cache: %v", err)
 	}
@@ -182,9 +184,14 @@ func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
 	return &id
 }
 
-// quantised returns the entry's quantised model, or nil if it has none.
+// quantised returns the entry's quantised model, or nil if it has none. Where memory is
+// limited, its weights are pages of the entry's file.
 func (e *entry) quantised() *quantise.Model {
-	found := e.get()
+	get := (*cache.Dir).Get
+	if MemoryLimit() > 0 {
+		get = (*cache.Dir).GetMapped
+	}
+	found := e.find(get)
 	if found == nil {
 		return nil
 	}

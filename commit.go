@@ -81,7 +81,10 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	if known := entry.commitment(c); known != nil {
 		return known, ctx.Err()
 	}
-	p, err := prover.Plan(c.quantised.Circuit, sec)
+	e, p, err := c.estimateUnit(o, sec)
+	if err == nil {
+		err = e.within()
+	}
 	if err != nil {
 		return nil, err
 	}

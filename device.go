@@ -143,7 +143,7 @@ func (d *Device) open(ctx context.Context, f found, o *options, w *watch) (*gpu,
 	g.machine.SetLanes(g.lanes)
 	var ok bool
 	if g.free, ok = available(dev); ok {
-		g.piece = min(g.free, int(o.budget)) / 8
+		g.piece = min(g.free, int(o.chunks())) / 8
 		g.machine.Limit(g.free/2, g.piece)
 	}
 	return g, nil

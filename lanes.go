@@ -72,7 +72,7 @@ func (d *Device) scheduler(o *options) *schedule.Scheduler {
 		devices = append(devices, x)
 	}
 	if !d.required || len(d.gpus) == 0 {
-		devices = append(devices, schedule.Device{Name: "processor", Capacity: o.budget, Lanes: o.cpuLanes, Host: true})
+		devices = append(devices, schedule.Device{Name: "processor", Capacity: o.chunks(), Lanes: o.cpuLanes, Host: true})
 	}
 	d.schedule = schedule.New(devices, prover.Judge(kernels.ErrMemory))
 	for _, g := range d.gpus {
@@ -175,7 +175,7 @@ func (d *Device) foresee(o *options, p *plan.Plan, w *watch) {
 			need, largest = n, f
 		}
 	}
-	if need > o.budget {
-		w.warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(o.budget)/1e9)
+	if need > o.chunks() {
+		w.warn("chunk %d of %d takes about %.2f GB, and the budget is %.2f GB: it will be proved alone", largest.Chunk+1, p.Graph.Chunks, float64(need)/1e9, float64(o.chunks())/1e9)
 	}
 }

@@ -23,6 +23,7 @@ const (
 	PhaseProve               = Phase(prover.PhaseChunks)
 	PhaseOpen                = Phase(prover.PhaseOpen)
 	PhaseCheck         Phase = "self-check"
+	PhaseEach          Phase = "prove inputs" // ProveEach, in place of those of Prove
 )
 
 // An Observer is told how long work goes. Its methods are called one at a time,

@@ -26,7 +26,7 @@ type options struct {
 	mode     string
 	headroom float64
 	target   float64 // 0: the default
-	budget   int64
+	budget   int64   // 0: none
 	keep     bool
 
 	provisional bool
@@ -55,12 +55,20 @@ type options struct {
 	certificate io.Reader
 }
 
-// defaultBudget is 8 GB.
+// defaultBudget is 8 GB, for chunks that are proved at once.
 const defaultBudget = 8 << 30
+
+// chunks is the memory for chunks that are proved at once.
+func (o *options) chunks() int64 {
+	if o.budget == 0 {
+		return defaultBudget
+	}
+	return o.budget
+}
 
 func apply(opts []Option) *options {
 	o := &options{
-		observer: silent{}, headroom: 2, budget: defaultBudget, threshold: -1, gpuLanes: 4, cpuLanes: 1, device: &Device{},
+		observer: silent{}, headroom: 2, threshold: -1, gpuLanes: 4, cpuLanes: 1, device: &Device{},
 		security: proof.DefaultSecurity, soundness: proof.DefaultSecurity.Mode.String(),
 	}
 	for _, set := range opts {
@@ -105,10 +113,13 @@ func TargetError(e float64) Option { return func(o *options) { o.target = e } }
 // 2. For Quantise.
 func Headroom(factor float64) Option { return func(o *options) { o.headroom = factor } }
 
-// Budget is the memory in bytes that proving chunks of the witness may take on the
-// processor at once, by default 8 GB. The circuit alone decides how large chunks are: so
-// many are proved at once as fit into four fifths of it, and one that takes more by
-// itself is warned about. No byte of a proof depends on it. For Prove and OpenGPU.
+// Budget is the memory in bytes that a proof may take on the processor beside the
+// weights, its forward pass included; 0, as without the option, is no bound. What does
+// not fit is in files of the cache's folder, as LimitMemory says, which holds for the
+// process while the proof is made. The circuit alone decides how large chunks are: so
+// many are proved at once as fit into four fifths of the budget, or of 8 GB without one,
+// and one that takes more by itself is warned about. No byte of a proof depends on it.
+// For Prove and OpenGPU.
 func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
 
 // Lanes is how many chunks are proved at once on the processor, as far as the budget

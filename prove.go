@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/prover"
+	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/soundness"
 )
 
@@ -36,6 +38,35 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	o := apply(opts)
 	w := o.watch()
 	defer w.stop()
+	r, err := c.of(o, w, in)
+	if err != nil {
+		return nil, err
+	}
+	release, err := o.bounded(c.circuit.estimate(o, r.model, r.plan), w)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	defer r.close(ctx)
+	if err := r.forward(ctx, in); err != nil {
+		return nil, err
+	}
+	return r.prove(ctx)
+}
+
+// proving is a proof that is being made.
+type proving struct {
+	*Committed
+	o     *options
+	w     *watch
+	model *quantise.Model // in the size of the input
+	plan  *plan.Plan
+	run   *Run
+	wit   *forward.Witness
+}
+
+// of begins a proof of a run on an input.
+func (c *Committed) of(o *options, w *watch, in Input) (*proving, error) {
 	q, err := c.circuit.sized(in)
 	if err != nil {
 		return nil, err
@@ -44,42 +75,61 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 	if err != nil {
 		return nil, err
 	}
-	o.device.reserve(p, w)
-	o.device.foresee(o, p, w)
-	var run *Run
-	var wit *forward.Witness
-	err = w.run(ctx, PhaseRun, func() (err error) {
-		run, wit, err = c.circuit.run(ctx, o.device.machine(o, p, w), q, in)
-		return err
-	})
-	if err == nil {
-		err = c.circuit.checkWritten(wit)
-	}
-	if err == nil {
-		err = o.bar.check(run)
-	}
-	if err != nil {
+	if err := c.circuit.estimate(o, q, p).within(); err != nil {
 		return nil, err
 	}
-	kept := o.results(w, c, p, wit)
+	return &proving{Committed: c, o: o, w: w, model: q, plan: p}, nil
+}
+
+// forward runs the circuit.
+func (r *proving) forward(ctx context.Context, in Input) error {
+	r.o.device.reserve(r.plan, r.w)
+	r.o.device.foresee(r.o, r.plan, r.w)
+	var run *Run
+	var wit *forward.Witness
+	err := r.w.run(ctx, PhaseRun, func() (err error) {
+		run, wit, err = r.circuit.run(ctx, r.o.device.machine(r.o, r.plan, r.w), r.model, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.run, r.wit = run, wit
+	if err := r.circuit.checkWritten(wit); err != nil {
+		return err
+	}
+	return r.o.bar.check(run)
+}
+
+// close gives back what the run holds, unless somebody may work with it still because the
+// context ended.
+func (r *proving) close(ctx context.Context) {
+	if r.wit != nil && ctx.Err() == nil {
+		r.wit.Close()
+	}
+}
+
+// prove proves the run, and verifies the proof.
+func (r *proving) prove(ctx context.Context) (*Proof, error) {
+	kept := r.o.results(r.w, r.Committed, r.plan, r.wit)
 	var file bytes.Buffer
 	var stats *prover.Stats
-	err = await(ctx, func() (err error) {
-		opts := o.device.prover(o, w)
+	err := await(ctx, func() (err error) {
+		opts := r.o.device.prover(r.o, r.w)
 		if kept != nil {
 			opts.Results = kept
 		}
-		stats, err = prover.Prove(ctx, c.key, q.Graph.Instance, c.tree, wit.Final(), &file, opts)
+		stats, err = prover.Prove(ctx, r.key, r.model.Graph.Instance, r.tree, r.wit.Final(), &file, opts)
 		return err
 	})
-	w.end(err)
+	r.w.end(err)
 	if err != nil {
 		kept.end(false)
 		return nil, err
 	}
 	// What was kept must not decide what is proved, nor stay if it is wrong.
-	if !o.unchecked || stats.Resumed > 0 {
-		if err := w.run(ctx, PhaseCheck, func() error { return c.check(file.Bytes()) }); err != nil {
+	if !r.o.unchecked || stats.Resumed > 0 {
+		if err := r.w.run(ctx, PhaseCheck, func() error { return r.check(file.Bytes()) }); err != nil {
 			kept.end(ctx.Err() == nil)
 			switch {
 			case ctx.Err() != nil:
@@ -91,7 +141,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		}
 	}
 	kept.end(true)
-	return &Proof{Run: *run, File: file.Bytes(), Strength: stats.Strength, Resumed: stats.Resumed}, nil
+	return &Proof{Run: *r.run, File: file.Bytes(), Strength: stats.Strength, Resumed: stats.Resumed}, nil
 }
 
 // follow turns the prover's progress into phases.

@@ -23,6 +23,8 @@ type Circuit struct {
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
+	mapped    int64         // bytes of the model's files
+	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
 }
 
@@ -357,6 +359,12 @@ func (m *Model) openOrNot(settings quantise.Options, f func(g *graph.Graph, sett
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText()}
+	for _, f := range m.graph.Files {
+		c.mapped += int64(len(f.Bytes()))
+	}
+	for _, n := range m.graph.Nodes {
+		c.floats += 8 * int64(graph.Size(m.graph.Shapes[n.Output]))
+	}
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{
@@ -442,8 +450,12 @@ func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := c.run(ctx, nil, q, in)
-	return r, err
+	r, wit, err := c.run(ctx, nil, q, in)
+	if err != nil {
+		return nil, err
+	}
+	wit.Close()
+	return r, nil
 }
 
 // run runs the circuit, in the size of the input, on a machine, nil for the CPU

@@ -17,6 +17,7 @@ import (
 type Config struct {
 	Model       string   `mapstructure:"model"`        // ONNX or GGUF file, or folder
 	Input       []string `mapstructure:"input"`        // files, or name=file; none: random
+	Each        bool     `mapstructure:"each"`         // a proof for each sample of the inputs
 	Image       string   `mapstructure:"image"`        // how pictures among the inputs become numbers
 	Output      []string `mapstructure:"output"`       // names of the outputs that are wanted; none: all
 	Prompt      string   `mapstructure:"prompt"`       // text that is the input of a language model
@@ -59,7 +60,8 @@ type Config struct {
 	Devices       string  `mapstructure:"devices"`         // numbers of GPUs, with commas; empty: the first, or all with MultiGPU
 	GPULanes      int     `mapstructure:"gpu-lanes"`       // chunks at once on a GPU, in [1, 64]
 	CPULanes      int     `mapstructure:"cpu-lanes"`       // chunks at once on the processor, in [1, 64]
-	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for chunks on the processor, in [0.01, 4096]; no byte depends on it
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for proving beside the weights, on the processor, in [0.01, 4096]; 0: as little as pays; no byte depends on it
+	MemoryGB      float64 `mapstructure:"memory-gb"`       // memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
 	TrackMemory   bool    `mapstructure:"track-memory"`
 	Threads       int     `mapstructure:"threads"` // 0: all cores
 
@@ -104,19 +106,18 @@ const (
 // Default returns the settings that hold when nothing else is said.
 func Default() Config {
 	return Config{
-		Mode:          ModeAuto,
-		TargetError:   0.001,
-		Headroom:      2,
-		Soundness:     SoundnessUnique,
-		SecurityBits:  100,
-		GrindBits:     16,
-		MinBits:       100,
-		GPU:           GPUOff,
-		GPUThreshold:  -1,
-		GPULanes:      4,
-		CPULanes:      1,
-		ChunkBudgetGB: 8,
-		Seed:          1,
+		Mode:         ModeAuto,
+		TargetError:  0.001,
+		Headroom:     2,
+		Soundness:    SoundnessUnique,
+		SecurityBits: 100,
+		GrindBits:    16,
+		MinBits:      100,
+		GPU:          GPUOff,
+		GPUThreshold: -1,
+		GPULanes:     4,
+		CPULanes:     1,
+		Seed:         1,
 	}
 }
 
@@ -204,7 +205,12 @@ func (c *Config) validate() error {
 	within("security-bits", float64(c.SecurityBits), 20, 110)
 	within("grind-bits", float64(c.GrindBits), 0, 24)
 	within("min-bits", float64(c.MinBits), 1, 128)
-	within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
+	if c.ChunkBudgetGB != 0 {
+		within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
+	}
+	if c.MemoryGB != 0 {
+		within("memory-gb", c.MemoryGB, 0.1, 1<<16)
+	}
 	within("gpu-lanes", float64(c.GPULanes), 1, 64)
 	within("cpu-lanes", float64(c.CPULanes), 1, 64)
 	if _, err := c.DeviceNumbers(); err != nil {

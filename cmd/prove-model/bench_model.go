@@ -42,6 +42,11 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if runs < 1 {
 				return fmt.Errorf("--runs %d: want 1 or more", runs)
 			}
+			unlimited, err := job.LimitMemory(cfg, progress(cmd, cfg))
+			if err != nil {
+				return err
+			}
+			defer unlimited()
 			if args[0] != "mlp" && args[0] != "llm-matmuls" {
 				limits.RangeError = cfg.MaxError
 				return benchFiles(cmd, cfg, args, limits, runs)
@@ -76,7 +81,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			return bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m})
 		},
 	}
-	config.AddFlags(cmd.Flags(), "dim", "mode", "target-error", "headroom", "max-error", "soundness", "security-bits", "grind-bits", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "threads", "seed", "json")
+	config.AddFlags(cmd.Flags(), "dim", "mode", "target-error", "headroom", "max-error", "soundness", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
 	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
 	cmd.Flags().IntVar(&runs, "runs", 1, "proofs of each model, a `number`, of which the quickest is shown")
@@ -127,15 +132,13 @@ func benchTransformer(cmd *cobra.Command, cfg *config.Config, tokens []int) erro
 }
 
 func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string) error {
-	from, to, ok := strings.Cut(sweep, "..")
-	lo, errLo := strconv.Atoi(from)
-	hi, errHi := strconv.Atoi(to)
-	if !ok || errLo != nil || errHi != nil || lo < 4 || hi > 30 || lo > hi {
-		return fmt.Errorf("--sweep %q: want LO..HI, such as 20..26, within 4..30", sweep)
+	lo, hi, err := span("--sweep", sweep, 4, 30)
+	if err != nil {
+		return err
 	}
 	ph := progress(cmd, cfg)
 	var rows []bench.SweepRow
-	err := bench.Sweep(cmd.Context(), cfg, layers, lo, hi, ph, func(r bench.SweepRow) {
+	err = bench.Sweep(cmd.Context(), cfg, layers, lo, hi, ph, func(r bench.SweepRow) {
 		rows = append(rows, r)
 		ph.Printf("2^%d done", r.Log)
 	})
@@ -146,4 +149,15 @@ func benchSweep(cmd *cobra.Command, cfg *config.Config, layers int, sweep string
 		return ui.JSON(cmd.OutOrStdout(), rows)
 	}
 	return bench.SweepTable(cmd.OutOrStdout(), rows)
+}
+
+// span reads LO..HI.
+func span(flag, s string, least, most int) (lo, hi int, err error) {
+	from, to, ok := strings.Cut(s, "..")
+	lo, errLo := strconv.Atoi(from)
+	hi, errHi := strconv.Atoi(to)
+	if !ok || errLo != nil || errHi != nil || lo < least || hi > most || lo > hi {
+		return 0, 0, fmt.Errorf("%s %q: want LO..HI, such as 20..26, within %d..%d", flag, s, least, most)
+	}
+	return lo, hi, nil
 }

@@ -35,7 +35,7 @@ too large for the proof's arithmetic.`,
 			}
 			c, err := commit(cmd.Context(), cfg, progress(cmd, cfg))
 			if err != nil {
-				return err
+				return job.MemoryHint(err)
 			}
 			if cfg.JSON {
 				return ui.JSON(cmd.OutOrStdout(), c)
@@ -68,6 +68,11 @@ type committed struct {
 // commit quantises and commits, or takes the commitment from the cache, and
 // writes the key.
 func commit(ctx context.Context, cfg *config.Config, ph *ui.Phases) (*committed, error) {
+	unlimited, err := job.LimitMemory(cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer unlimited()
 	dev, err := job.OpenDevice(ctx, cfg, ph)
 	if err != nil {
 		return nil, err

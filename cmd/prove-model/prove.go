@@ -35,6 +35,8 @@ type proved struct {
 	ProofBytes int64      `json:"proof_bytes"`
 	KeyBytes   int64      `json:"key_bytes"`
 	PeakMemory int64      `json:"peak_memory_bytes"`
+	// Estimate is what was said before the commitment.
+	Estimate *provemodel.Estimate `json:"estimate"`
 	// Devices are what was proved where: the GPUs that were used, and the processor.
 	Devices []provemodel.DeviceStats `json:"devices"`
 	security
@@ -58,92 +60,48 @@ type compared struct {
 //
 // Of a language model that writes (--max-tokens), the text goes to w as it comes.
 func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) (*proved, error) {
-	dev, err := job.OpenDevice(ctx, cfg, ph)
+	s, err := begin(ctx, cfg, ph)
 	if err != nil {
 		return nil, err
 	}
-	defer dev.Close()
-	j, err := job.Open(cfg)
+	defer s.end()
+	proofFile, err := s.create(outputPath(cfg.Proof, cfg.Model, ".proof"))
 	if err != nil {
 		return nil, err
 	}
-	defer j.Close()
-	if j.Notes != "" {
-		ph.Warn(j.Notes)
-	}
-	proofFile, err := create(outputPath(cfg.Proof, cfg.Model, ".proof"))
-	if err != nil {
-		return nil, err
-	}
-	defer proofFile.Abort()
-	vkFile, err := create(outputPath(cfg.VK, cfg.Model, ".vk"))
-	if err != nil {
-		return nil, err
-	}
-	defer vkFile.Abort()
-	rangesFile, err := createRanges(cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer rangesFile.abort()
 	reportFile, err := createReport(cfg.Report)
 	if err != nil {
 		return nil, err
 	}
 	defer reportFile.abort()
-
-	opts := append(job.Options(cfg, ph), provemodel.On(dev))
-	circuit, err := j.Quantise(ctx, opts...)
-	if err != nil {
+	if err := s.commit(ctx); err != nil {
 		return nil, err
 	}
-	if err := rangesFile.take(j, circuit); err != nil {
-		return nil, err
-	}
-	committed, err := provemodel.Commit(ctx, circuit, opts...)
-	if err != nil {
-		return nil, err
-	}
+	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
-		if text, err = j.Write(ctx, circuit, w); err != nil {
+		if text, err = j.Write(ctx, s.circuit, w); err != nil {
 			return nil, err
 		}
 	}
-	float, err := j.Float(ctx, circuit)
+	float, err := j.Float(ctx, s.circuit)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.MaxError > 0 {
-		opts = append(opts, provemodel.MaxError(cfg.MaxError, float))
-	}
-	p, err := provemodel.Prove(ctx, committed, j.Input, opts...)
-	var off *provemodel.AccuracyError
-	if errors.As(err, &off) {
-		err = job.WithHint(err, job.AccuracyAdvice(cfg, off.Saturated))
-	}
-	if errors.Is(err, provemodel.ErrSelfCheck) {
-		err = job.WithHint(err, "this is a fault of the program: please report it with the model")
-	}
+	p, err := provemodel.Prove(ctx, s.committed, j.Input, append(s.opts, s.bar(float)...)...)
 	if err != nil {
-		return nil, err
+		return nil, s.hint(err)
 	}
 	outputs, err := compare(p, float)
 	if err != nil {
 		return nil, err
 	}
-	warnOfOtherKey(vkFile.path, committed.Commitment(), ph)
+	warnOfOtherKey(s.vk.path, s.committed.Commitment(), ph)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	made := &proved{
-		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: j.InputFrom, Calibration: j.Calibration(circuit),
-		Provisional: j.Provisional(circuit), Ranges: cfg.RangesOut, Report: cfg.Report,
-		Proof: proofFile.path, VK: vkFile.path, Commitment: committed.Commitment().String(), CachedCommitment: committed.Cached(),
-		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: ph.All(),
-		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(committed.KeyFile())), PeakMemory: ui.PeakMemory(), Devices: dev.Stats(),
-		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
-	}
+	made := s.proved(p, proofFile, j.InputFrom, outputs)
+	made.Report = cfg.Report
 	if text != nil {
 		made.textOf = written(text)
 		made.likeness = likenessOf(p.Outputs[0], float[0], len(text.Tokens)) // rows beyond are copies of the last
@@ -154,7 +112,7 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 		made.Embedding = p.Outputs[0].Values
 	}
 	if reportFile != nil {
-		r, err := reportOf(ctx, cfg, j, committed, p, made)
+		r, err := reportOf(ctx, cfg, j, s.committed, p, made)
 		if err == nil {
 			err = r.Write(reportFile)
 		}
@@ -162,13 +120,26 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 			return nil, fmt.Errorf("--report: %w", err)
 		}
 	}
-	if err := errors.Join(vkFile.write(committed.KeyFile()), proofFile.write(p.File)); err != nil {
+	if err := errors.Join(s.vk.write(s.committed.KeyFile()), proofFile.write(p.File)); err != nil {
 		return nil, err
 	}
-	if err := place(reportFile.with(rangesFile.with(vkFile, proofFile)...)...); err != nil {
+	if err := place(reportFile.with(s.ranges.with(s.vk, proofFile)...)...); err != nil {
 		return nil, err
 	}
 	return made, nil
+}
+
+// proved describes a proof.
+func (s *session) proved(p *provemodel.Proof, file output, input string, outputs []compared) *proved {
+	cfg, j := s.cfg, s.job
+	return &proved{
+		Model: j.Model.Name(), Parameters: j.Model.Parameters(), Input: input, Calibration: j.Calibration(s.circuit),
+		Provisional: j.Provisional(s.circuit), Ranges: cfg.RangesOut,
+		Proof: file.path, VK: s.vk.path, Commitment: s.committed.Commitment().String(), CachedCommitment: s.committed.Cached(),
+		Outputs: outputs, fidelity: fidelityOf(cfg, outputs, p.Saturated), Phases: s.ph.All(),
+		ProofBytes: int64(len(p.File)), KeyBytes: int64(len(s.committed.KeyFile())), PeakMemory: ui.PeakMemory(), Estimate: s.estimate, Devices: s.device.Stats(),
+		security: securityOf(p.Strength), SelfChecked: !cfg.NoSelfCheck || p.Resumed > 0, Resumed: p.Resumed, strength: p.Strength,
+	}
 }
 
 // compare holds the proof's outputs against the float model's.

@@ -16,7 +16,7 @@ import (
 // making it.
 var modelFlags = []string{
 	"model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "embedding", "calibration", "ranges", "ranges-out", "dim", "fix", "tokens", "mode", "target-error", "headroom", "soundness", "security-bits", "grind-bits",
-	"chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "track-memory", "threads", "seed",
+	"memory-gb", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "track-memory", "threads", "seed",
 }
 
 func newRoot() *cobra.Command {
@@ -50,25 +50,37 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			if cfg.JSON {
 				stream = nil
 			}
-			p, err := prove(cmd.Context(), cfg, progress(cmd, cfg), stream)
+			ph := progress(cmd, cfg)
+			var each []*proved
+			var p *proved
+			if cfg.Each {
+				each, err = proveEach(cmd.Context(), cfg, ph)
+			} else if p, err = prove(cmd.Context(), cfg, ph, stream); err == nil {
+				each = []*proved{p}
+			}
 			var off *provemodel.AccuracyError
 			if errors.As(err, &off) && cfg.JSON {
 				err = errors.Join(ui.JSON(cmd.OutOrStdout(), inaccurateOf(cfg, off)), err)
 			}
 			if err != nil {
-				return err
+				return job.MemoryHint(err)
 			}
-			if warning := p.warning(); warning != "" {
-				fmt.Fprintln(cmd.ErrOrStderr(), warning) // also if --quiet
+			for _, p := range each {
+				if warning := p.warning(); warning != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), warning) // also if --quiet
+				}
 			}
-			if cfg.JSON {
+			switch {
+			case cfg.JSON && cfg.Each:
+				return ui.JSON(cmd.OutOrStdout(), each)
+			case cfg.JSON:
 				return ui.JSON(cmd.OutOrStdout(), p)
 			}
-			p.print(cmd.OutOrStdout())
+			printEach(cmd.OutOrStdout(), each)
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})

@@ -28,6 +28,7 @@ var results = map[string]struct {
 	value any
 }{
 	"prove":             {"prove-model --json", proved{}},
+	"prove-each":        {"prove-model --each --json", []*proved{}},
 	"inaccurate":        {"prove-model --json with exit code 3: the run is further from the float model than --max-error", inaccurate{}},
 	"verify":            {"prove-model verify --json, exit code 0 or 1", verified{}},
 	"check-key":         {"prove-model check-key --json, exit code 0 or 1", checked{}},
@@ -41,6 +42,7 @@ var results = map[string]struct {
 	"bench-model":       {"prove-model bench model mlp --json", bench.Model{}},
 	"bench-models":      {"prove-model bench model FILE… --json", []*bench.Model{}},
 	"bench-sweep":       {"prove-model bench model mlp --sweep LO..HI --json", []bench.SweepRow{}},
+	"bench-scale":       {"prove-model bench scale --json", []bench.ScaleRow{}},
 	"bench-llm-matmuls": {"prove-model bench model llm-matmuls --json", []*bench.MatMuls{}},
 	"bench-llm":         {"prove-model bench llm --json", bench.LLM{}},
 	"bench-kernels":     {"prove-model bench kernels --json", []bench.Kernel{}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"exits":     exits,
 			"flip":      flip,
 			"cut":       cut,
+			"estimated": estimated,
 			"mkmodel":   mkmodel,
 			"mkpicture": mkpicture,
 			"pinned":    pinned,
@@ -103,6 +105,19 @@ func cut(ts *testscript.TestScript, neg bool, args []string) {
 		size += len(ts.ReadFile(args[0]))
 	}
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(size)))
+}
+
+// estimated holds the estimate of memory in a result against what was taken.
+func estimated(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: estimated FILE FACTOR")
+	}
+	var p proved
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &p))
+	factor := float64(number(ts, args[1]))
+	if ratio := float64(p.Estimate.Memory) / float64(p.PeakMemory); p.PeakMemory > 0 && (ratio > factor || ratio < 1/factor) {
+		ts.Fatalf("%d bytes were taken, and %d estimated", p.PeakMemory, p.Estimate.Memory)
+	}
 }
 
 func pinned(ts *testscript.TestScript, neg bool, args []string) {

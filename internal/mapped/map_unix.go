@@ -24,7 +24,7 @@ func mapFile(f *os.File, n int) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
 	}
-	return &File{data: data, unmap: func() error { return unix.Munmap(data) }}, nil
+	return mappedFile(data, func() error { return unix.Munmap(data) }), nil
 }
 
 // advise advises on the pages of part: on all that it touches when they are

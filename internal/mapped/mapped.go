@@ -5,6 +5,7 @@ package mapped
 import (
 	"fmt"
 	"os"
+	"sync"
 )
 
 // maxFile bounds a file; models beyond it are kept in several.
@@ -50,9 +51,41 @@ func (f *File) Close() error {
 	if f.unmap == nil {
 		return nil
 	}
+	all.Lock()
+	defer all.Unlock()
+	delete(all.files, f)
 	unmap := f.unmap
 	f.unmap, f.data = nil, nil
 	return unmap()
+}
+
+// all are the files that are mapped.
+var all struct {
+	sync.Mutex
+	files map[*File]struct{}
+}
+
+// mappedFile returns a file that is mapped, as Trim knows it.
+func mappedFile(data []byte, unmap func() error) *File {
+	f := &File{data: data, unmap: unmap}
+	all.Lock()
+	defer all.Unlock()
+	if all.files == nil {
+		all.files = map[*File]struct{}{}
+	}
+	all.files[f] = struct{}{}
+	return f
+}
+
+// Trim has the pages of all mapped files leave this process's memory. Who reads or
+// writes them gets them back, from the system's memory as long as that has room for
+// them.
+func Trim() {
+	all.Lock()
+	defer all.Unlock()
+	for f := range all.files {
+		f.Done(f.data)
+	}
 }
 
 // Will tells the system that part of the contents, a slice of Bytes, is read next,

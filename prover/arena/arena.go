@@ -82,6 +82,9 @@ func Free[T Element](a *Arena, v []T) {
 
 // take returns size bytes, a multiple of unit.
 func (a *Arena) take(size int) []byte {
+	if b := current.Load(); b != nil {
+		b.hand(size)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	best := -1

@@ -9,9 +9,9 @@ import (
 // hugePage is the size of the pages asked for, which a mapping begins at a multiple of.
 const hugePage = 2 << 20
 
-// mapBytes returns size bytes of anonymous memory on huge pages, if the system has
+// mapMemory returns size bytes of anonymous memory on huge pages, if the system has
 // them, or of the collector if it gives none. Pages that are not touched take nothing.
-func mapBytes(size int) (b []byte, unmap func()) {
+func mapMemory(size int) (b []byte, unmap func()) {
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return make([]byte, size), func() {}

@@ -2,5 +2,5 @@
 
 package arena
 
-// mapBytes returns size bytes of the collector's memory.
-func mapBytes(size int) (b []byte, unmap func()) { return make([]byte, size), func() {} }
+// mapMemory returns size bytes of the collector's memory.
+func mapMemory(size int) (b []byte, unmap func()) { return make([]byte, size), func() {} }

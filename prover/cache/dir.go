@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/prover/atomicfile"
 )
 
@@ -55,7 +58,13 @@ func (d *Dir) file(id ID) string { return filepath.Join(d.path, id.String()+suff
 // Get returns the entry of id and marks it as used now. The error wraps
 // ErrMiss if there is none or it is damaged; a damaged one can be replaced by
 // Put.
-func (d *Dir) Get(id ID) (*Entry, error) {
+func (d *Dir) Get(id ID) (*Entry, error) { return d.get(id, false) }
+
+// GetMapped is Get with an Extra that is pages of the entry's file, which must not be
+// changed and stay for as long as the process does.
+func (d *Dir) GetMapped(id ID) (*Entry, error) { return d.get(id, true) }
+
+func (d *Dir) get(id ID, inPlace bool) (*Entry, error) {
 	f, err := os.Open(d.file(id))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMiss, err)
@@ -65,13 +74,28 @@ func (d *Dir) Get(id ID) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMiss, err)
 	}
-	e, err := readEntry(f, info.Size(), id)
+	e, err := read(f, info.Size(), id, inPlace)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrMiss, f.Name(), err)
 	}
 	// Only the order in which Prune removes depends on this.
 	now := time.Now()
 	_ = os.Chtimes(f.Name(), now, now)
+	return e, nil
+}
+
+func read(f *os.File, size int64, id ID, inPlace bool) (*Entry, error) {
+	if !inPlace || size < sha256.Size {
+		return readEntry(f, size, id, nil)
+	}
+	m, err := mapped.Read(f)
+	if err != nil {
+		return nil, err
+	}
+	e, err := readEntry(bytes.NewReader(m.Bytes()), size, id, m.Bytes())
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
 	return e, nil
 }
 

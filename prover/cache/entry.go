@@ -85,8 +85,8 @@ func writeEntry(w io.Writer, id ID, e *Entry) error {
 }
 
 // readEntry reads the entry of a file of the given size. Nothing larger than
-// the file is allocated.
-func readEntry(r io.Reader, size int64, id ID) (*Entry, error) {
+// the file is allocated. If whole has the bytes of the file, Extra is a part of them.
+func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 	sum := newChecksum()
 	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize)
 	var h [headerSize]byte
@@ -112,9 +112,18 @@ func readEntry(r io.Reader, size int64, id ID) (*Entry, error) {
 	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize != rest-key-extra {
 		return nil, fmt.Errorf("%w: lengths do not match its size", errDamaged)
 	}
-	e := &Entry{Key: make([]byte, key), Extra: make([]byte, extra)}
-	for _, b := range [][]byte{e.Key, e.Extra} {
-		if _, err := io.ReadFull(in, b); err != nil {
+	e := &Entry{Key: make([]byte, key)}
+	if _, err := io.ReadFull(in, e.Key); err != nil {
+		return nil, err
+	}
+	if from := uint64(headerSize) + key; whole != nil {
+		e.Extra = whole[from : from+extra : from+extra]
+		if _, err := io.CopyN(io.Discard, in, int64(extra)); err != nil {
+			return nil, err
+		}
+	} else {
+		e.Extra = make([]byte, extra)
+		if _, err := io.ReadFull(in, e.Extra); err != nil {
 			return nil, err
 		}
 	}

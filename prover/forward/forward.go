@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -22,7 +23,12 @@ type Witness struct {
 	Keys [][]int32
 
 	graph *model.Graph
+	arena *arena.Arena // of Values and Keys that the run has made; nil: the collector's
 }
+
+// Close gives back what a run has made, if that is not the collector's memory: nothing of
+// the witness may be used any more then.
+func (w *Witness) Close() { w.arena.Close() }
 
 // grain is the number of entries that are worth a goroutine in element-wise
 // loops.
@@ -36,13 +42,22 @@ const grain = 1 << 13
 // g must be valid. An accumulator that leaves ±2^30, a key outside of its
 // table or a divisor that is not positive is an error that names the step.
 func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
-	return RunOn(ctx, nil, g, weights, inputs)
+	return run(ctx, nil, g, weights, inputs, nil)
 }
 
-// RunOn is Run with some of the steps on a machine, if that is not nil. The
-// results are the same.
+// RunOn is Run with some of the steps on a machine, if that is not nil, for a witness
+// that is closed. The results are the same.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
-	w, err := prepare(g, weights, inputs)
+	a := arena.ForRun()
+	w, err := run(ctx, m, g, weights, inputs, a)
+	if err != nil {
+		a.Close()
+	}
+	return w, err
+}
+
+func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
+	w, err := prepare(g, weights, inputs, a)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +82,13 @@ func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights
 }
 
 // prepare checks weights and inputs and returns a witness of these, with counts of 0.
-func prepare(g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
 		}
 	}
-	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps))}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps)), arena: a}
 	if len(inputs) != len(g.Inputs) {
 		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
 	}
@@ -86,7 +101,7 @@ func prepare(g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness,
 	g = g.WithIds(inputs)
 	w.graph = g
 	for _, m := range g.Mults {
-		w.Values[m.Tensor] = make([]int32, 1<<g.Tables[m.Table].Bits)
+		w.Values[m.Tensor] = arena.Zeros[int32](a, 1<<g.Tables[m.Table].Bits)
 	}
 	return w, nil
 }
@@ -227,7 +242,7 @@ func (e *executor) step(i int) error {
 	case model.StepLookup:
 		return e.lookup(i, acc)
 	case model.StepExact:
-		out := make([]int32, len(acc))
+		out := arena.Make[int32](e.arena, len(acc))
 		for j, x := range acc {
 			out[j] = int32(x)
 		}
@@ -241,7 +256,7 @@ func (e *executor) step(i int) error {
 // divide computes quotient and remainder of a StepDivide.
 func (e *executor) divide(s *model.Step, acc []int64) error {
 	den := ints.All(e.operand(s.Den))
-	out, rem := make([]int32, len(acc)), make([]int32, len(acc))
+	out, rem := arena.Make[int32](e.arena, len(acc)), arena.Make[int32](e.arena, len(acc))
 	for j, x := range acc {
 		d := int64(den[j])
 		if d <= 0 {
@@ -264,7 +279,7 @@ func divided(x, d int64) (quotient, remainder int32) {
 
 // maximum computes the greatest entries of a StepMax.
 func (e *executor) maximum(s *model.Step) {
-	out := make([]int32, model.Size(s.Shape))
+	out := arena.Make[int32](e.arena, model.Size(s.Shape))
 	greatest(out, ints.All(e.operand(s.Den)))
 	e.Values[s.Out] = out
 }
@@ -319,14 +334,14 @@ func (e *executor) lookup(i int, acc []int64) error {
 func (e *executor) results(i int) (keys, out, lo []int32) {
 	s := &e.graph.Steps[i]
 	n := model.Size(s.Shape)
-	keys = make([]int32, n)
+	keys = arena.Make[int32](e.arena, n)
 	e.Keys[i] = keys
 	if s.Out != model.None {
-		out = make([]int32, n)
+		out = arena.Make[int32](e.arena, n)
 		e.Values[s.Out] = out
 	}
 	if s.Lo != model.None {
-		lo = make([]int32, n)
+		lo = arena.Make[int32](e.arena, n)
 		e.Values[s.Lo] = lo
 	}
 	return keys, out, lo

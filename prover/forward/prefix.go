@@ -18,7 +18,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	for i, v := range inputs {
 		own[i] = slices.Clone(v)
 	}
-	w, err := prepare(g, weights, own)
+	w, err := prepare(g, weights, own, nil)
 	if err != nil {
 		return nil, err
 	}

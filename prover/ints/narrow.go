@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
@@ -56,17 +57,17 @@ func Of(values []int32) Ints {
 
 // Make returns n values of the given width. fill sets a part of them, from the
 // given entry on; parts are asked for in parallel, each once. ok is false if some
-// value does not fit.
+// value does not fit. The memory is arena.Lasting's.
 func Make(n, width int, fill func(dst []int32, from int)) (v Ints, ok bool) {
 	switch width {
 	case 1:
-		w := make(Int8s, n)
+		w := Int8s(arena.Lasting[int8](n))
 		return w, narrow(w, fill)
 	case 2:
-		w := make(Int16s, n)
+		w := Int16s(arena.Lasting[int16](n))
 		return w, narrow(w, fill)
 	}
-	w := make(Int32s, n)
+	w := Int32s(arena.Lasting[int32](n))
 	parallel.For(n, grain, func(lo, hi int) { fill(w[lo:hi], lo) })
 	return w, true
 }

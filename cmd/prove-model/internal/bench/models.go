@@ -29,6 +29,7 @@ type Model struct {
 	ProofBytes int        `json:"proof_bytes"`
 	KeyBytes   int        `json:"key_bytes"`
 	PeakMemory int64      `json:"peak_memory_bytes"` // of the process so far
+	Estimated  int64      `json:"estimated_memory_bytes,omitempty"`
 	Security   float64    `json:"security_bits"`
 	RangeError float64    `json:"range_error"` // worst output
 	Cosine     float64    `json:"cosine"`      // worst output of eight values or more; 1 if none
@@ -52,6 +53,10 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs int, warn
 	if err != nil {
 		return nil, err
 	}
+	estimate, err := circuit.Estimate(j.Input, opts...)
+	if err != nil {
+		return nil, err
+	}
 	committed, err := provemodel.Commit(ctx, circuit, opts...)
 	if err != nil {
 		return nil, err
@@ -71,7 +76,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs int, warn
 	m := &Model{
 		Name: j.Model.Name(), Parameters: j.Model.Parameters(), Phases: slices.Concat(prepared, proving),
 		ProofBytes: len(p.File), KeyBytes: len(committed.KeyFile()),
-		PeakMemory: ui.PeakMemory(), Security: p.Strength.Total.Float(),
+		PeakMemory: ui.PeakMemory(), Estimated: estimate.Memory, Security: p.Strength.Total.Float(),
 	}
 	for i, p := range m.Phases {
 		switch {
@@ -166,8 +171,7 @@ type SweepRow struct {
 // 2^hi parameters, smallest first, so that the peak memory is each one's own.
 func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, warnings *ui.Phases, report func(SweepRow)) error {
 	for log := lo; log <= hi; log++ {
-		width := max(1, int(math.Round(math.Sqrt(math.Ldexp(1/float64(layers), log)))))
-		g, err := MLP(layers, width)
+		g, err := MLP(layers, widthFor(layers, log))
 		if err != nil {
 			return err
 		}

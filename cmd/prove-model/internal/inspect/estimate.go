@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -19,16 +20,8 @@ type Estimate struct {
 	Memory int64   `json:"memory_bytes"`
 }
 
-// Processor time and memory of an entry, on the two x86-64 cores of docs/benchmarks.md:
-// a weight that is quantised and committed to, from the commitment of
-// SmolLM2-135M and of the perceptron of 67 million weights (docs/benchmarks.md); a
-// weight and an entry of the witness in the opening, and the latter in the rest of a
-// proof, from the proof of SmolLM2-135M in w8a8: 164 million weights, 28 million
-// entries, 8.4 s and 7.6 s, 3.6 GB.
+// Bytes of an entry, from the proof of SmolLM2-135M in w8a8: 3.6 GB.
 const (
-	commitWeight  = 120e-9
-	openEntry     = 44e-9
-	proveEntry    = 270e-9
 	weightBytes   = 9
 	witnessBytes  = 75
 	smallestBytes = 30 << 20 // of the program
@@ -38,11 +31,12 @@ const (
 // many entries, if that is known.
 func estimate(weights, witness int) *Estimate {
 	e := &Estimate{
-		Weights: weights, Witness: witness, Commit: commitWeight * float64(weights),
+		Weights: weights, Witness: witness,
 		Memory: smallestBytes + weightBytes*int64(weights) + witnessBytes*int64(witness),
 	}
-	if witness > 0 {
-		e.Prove = openEntry*float64(weights+witness) + proveEntry*float64(witness)
+	commit, prove := provemodel.ProcessorTime(weights, witness)
+	if e.Commit = commit; witness > 0 {
+		e.Prove = prove
 	}
 	return e
 }

@@ -21,6 +21,7 @@ import (
 type Job struct {
 	Model       *provemodel.Model
 	Input       provemodel.Input
+	Inputs      []provemodel.Input // all samples of the input's files, with --each
 	InputFrom   string             // the file, or how the input was made up
 	Samples     []provemodel.Input // at least one, unless there are ranges
 	SamplesFrom string             // likewise; what the ranges were read from if there are any
@@ -45,6 +46,9 @@ func Open(cfg *config.Config) (*Job, error) {
 	dims, err := cfg.Dims()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Each && len(cfg.Input) == 0 {
+		return nil, WithHint(errors.New("--each proves the samples of inputs, and none are given"), "name files of them with --input")
 	}
 	prompt, err := prompted(cfg)
 	if err == nil {
@@ -141,7 +145,11 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 		return nil
 	}
 	var err error
-	if cfg.MaxTokens > 0 {
+	if cfg.Each {
+		if j.Inputs, err = j.Model.Samples(input); err == nil {
+			j.Input = j.Inputs[0]
+		}
+	} else if cfg.MaxTokens > 0 {
 		j.Input, err = j.Model.TextInput(j.prompt.IDs, repeated(j.prompt.IDs, cfg.MaxTokens))
 	} else {
 		j.Input, err = j.Model.Input(input)
@@ -165,6 +173,9 @@ func (j *Job) setSamples(cfg *config.Config) error {
 			return err
 		}
 		j.Samples, j.SamplesFrom = []provemodel.Input{j.Input}, j.InputFrom
+		if cfg.Each {
+			j.Samples = j.Inputs
+		}
 		return nil
 	}
 	arrays, err := Read(cfg, cfg.Calibration)

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+)
+
+// proveEach is prove with a proof for each of the inputs that are given.
+func proveEach(ctx context.Context, cfg *config.Config, ph *ui.Phases) ([]*proved, error) {
+	if cfg.Report != "" {
+		return nil, fmt.Errorf("--report describes one proof, and --each makes several")
+	}
+	s, err := begin(ctx, cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	defer s.end()
+	inputs := s.job.Inputs
+	files := make([]output, len(inputs))
+	for i := range files {
+		if files[i], err = s.create(numbered(outputPath(cfg.Proof, cfg.Model, ".proof"), i+1)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.commit(ctx); err != nil {
+		return nil, err
+	}
+	floats := make([][]provemodel.Tensor, len(inputs))
+	for i, in := range inputs {
+		if floats[i], err = s.job.Model.Run(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	proofs, err := provemodel.ProveEach(ctx, s.committed, inputs, func(i int) []provemodel.Option { return s.bar(floats[i]) }, s.opts...)
+	if err != nil {
+		return nil, s.hint(err)
+	}
+	warnOfOtherKey(s.vk.path, s.committed.Commitment(), ph)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	made := make([]*proved, len(proofs))
+	for i, p := range proofs {
+		outputs, err := compare(p, floats[i])
+		if err != nil {
+			return nil, err
+		}
+		made[i] = s.proved(p, files[i], fmt.Sprintf("%s, number %d of %d", s.job.InputFrom, i+1, len(proofs)), outputs)
+		if cfg.Embedding {
+			made[i].Embedding = p.Outputs[0].Values
+		}
+		if err := files[i].write(p.File); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.vk.write(s.committed.KeyFile()); err != nil {
+		return nil, err
+	}
+	return made, place(s.ranges.with(append([]output{s.vk}, files...)...)...)
+}
+
+// numbered is x.proof with a number: x.7.proof.
+func numbered(path string, n int) string {
+	ext := filepath.Ext(path)
+	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), n, ext)
+}
+
+func printEach(w io.Writer, all []*proved) {
+	for i, p := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		p.print(w)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	provemodel "github.com/prove-model/prove-model"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
+	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/config"
+)
+
+// session is what proofs of a model have in common.
+type session struct {
+	cfg    *config.Config
+	ph     *ui.Phases
+	device *provemodel.Device
+	job    *job.Job
+	vk     output
+	ranges *rangesOut
+	opts   []provemodel.Option
+
+	circuit   *provemodel.Circuit
+	committed *provemodel.Committed
+	estimate  *provemodel.Estimate
+
+	ends []func() // in reverse
+}
+
+// begin reads model and inputs, and begins the files of the key and the ranges. The
+// caller ends the session, after an error too it is over.
+func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, err error) {
+	s := &session{cfg: cfg, ph: ph}
+	defer func() {
+		if err != nil {
+			s.end()
+		}
+	}()
+	unlimited, err := job.LimitMemory(cfg, ph)
+	if err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, unlimited)
+	if s.device, err = job.OpenDevice(ctx, cfg, ph); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, s.device.Close)
+	if s.job, err = job.Open(cfg); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, s.job.Close)
+	if s.job.Notes != "" {
+		ph.Warn(s.job.Notes)
+	}
+	if s.vk, err = s.create(outputPath(cfg.VK, cfg.Model, ".vk")); err != nil {
+		return nil, err
+	}
+	if s.ranges, err = createRanges(cfg); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, s.ranges.abort)
+	s.opts = append(job.Options(cfg, ph), provemodel.On(s.device))
+	return s, nil
+}
+
+// end releases what the session has; files that are not placed by then are gone.
+func (s *session) end() {
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		s.ends[i]()
+	}
+	s.ends = nil
+}
+
+// create begins a file of the session.
+func (s *session) create(path string) (output, error) {
+	f, err := create(path)
+	if err != nil {
+		return output{}, err
+	}
+	s.ends = append(s.ends, func() { f.Abort() })
+	return f, nil
+}
+
+// commit quantises the model, says what is about to be taken, and commits.
+func (s *session) commit(ctx context.Context) (err error) {
+	if s.circuit, err = s.job.Quantise(ctx, s.opts...); err != nil {
+		return err
+	}
+	if err = s.ranges.take(s.job, s.circuit); err != nil {
+		return err
+	}
+	if s.estimate, err = job.Estimate(s.circuit, s.job.Input, s.ph, s.opts); err != nil {
+		return err
+	}
+	s.committed, err = provemodel.Commit(ctx, s.circuit, s.opts...)
+	return err
+}
+
+// bar is what a proof must respect, given the float model's outputs.
+func (s *session) bar(float []provemodel.Tensor) []provemodel.Option {
+	if s.cfg.MaxError <= 0 {
+		return nil
+	}
+	return []provemodel.Option{provemodel.MaxError(s.cfg.MaxError, float)}
+}
+
+// hint says what helps if proving failed.
+func (s *session) hint(err error) error {
+	var off *provemodel.AccuracyError
+	if errors.As(err, &off) {
+		return job.WithHint(err, job.AccuracyAdvice(s.cfg, off.Saturated))
+	}
+	if errors.Is(err, provemodel.ErrSelfCheck) {
+		return job.WithHint(err, "this is a fault of the program: please report it with the model")
+	}
+	return err
+}
