@@ -59,12 +59,16 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		err = o.bar.check(run)
 	}
 	if err != nil {
+		if wit != nil {
+			wit.Close()
+		}
 		return nil, err
 	}
 	kept := o.results(w, c, p, wit)
 	var file bytes.Buffer
 	var stats *prover.Stats
 	err = await(ctx, func() (err error) {
+		defer wit.Close() // not before the prover has stopped
 		opts := o.device.prover(o, w)
 		if kept != nil {
 			opts.Results = kept
