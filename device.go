@@ -330,7 +330,7 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 // worth says whether a forward pass goes to a GPU.
 func (d *Device) worth(g *model.Graph) bool {
 	if d.forward < 0 {
-		return cuda.Worth(g)
+		return cuda.Worth(g, d.threshold)
 	}
 	for i := range g.Steps {
 		if model.Size(g.Steps[i].Shape) >= d.forward {

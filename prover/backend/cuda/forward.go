@@ -70,13 +70,16 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 }
 
 // Worth says whether a forward pass takes less time on a device than on a processor of
-// many cores, launches and all. Only speed depends on it.
-func Worth(g *model.Graph) bool {
+// many cores, launches and all, if look-up trees of as many leaves as threshold are built
+// on the device, which wants what was looked up there. Only speed depends on it.
+func Worth(g *model.Graph, threshold int) bool {
 	const (
-		perRun, perStep      = 200_000, 10_000 // nanoseconds on a device, whatever is computed
-		perEntry, perProduct = 4, 1.0 / 32     // on the processor
+		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device, whatever is computed
+		perEntry, perProduct = 4, 1.0 / 32    // on the processor
+		perUpload            = 10_000
 	)
 	device, host := float64(perRun), 0.0
+	lookUps, uploads := 0, 0
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		if s.Kind == model.StepZero {
@@ -85,6 +88,9 @@ func Worth(g *model.Graph) bool {
 		n := float64(model.Size(s.Shape))
 		device += perStep
 		host += perEntry * n
+		if s.Kind == model.StepLookup {
+			lookUps, uploads = lookUps+int(n), uploads+2
+		}
 		for j := range s.Acc.Products {
 			p, k := &s.Acc.Products[j], 1.0
 			for _, l := range model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, s.Shape).Sum {
@@ -92,6 +98,9 @@ func Worth(g *model.Graph) bool {
 			}
 			host += perProduct * n * k
 		}
+	}
+	if lookUps >= threshold {
+		host += perUpload * float64(uploads)
 	}
 	return device < host
 }

@@ -433,3 +433,24 @@ func TestMatMul(t *testing.T) {
 		}
 	}
 }
+
+// TestWorth: a forward pass is worth a device where it is large, or where many look-ups are
+// proved there.
+func TestWorth(t *testing.T) {
+	graph := func(n, k, steps int) *model.Graph {
+		g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{n, k}}, {Shape: []int{k}, Kind: model.Fixed}}}
+		for range steps {
+			g.Steps = append(g.Steps, model.Step{Kind: model.StepLookup, Shape: []int{n}, Acc: model.Acc{
+				Products: []model.Product{{Coef: 1, A: 0, B: 1, LabelsA: []int{0, 1}, LabelsB: []int{1}}}}})
+		}
+		return g
+	}
+	for _, c := range []struct {
+		g    *model.Graph
+		want bool
+	}{{graph(100, 10, 3), false}, {graph(100, 10, 160), false}, {graph(1000, 10, 30), true}, {graph(1<<16, 10, 3), true}, {graph(100, 1<<18, 2), true}} {
+		if got := Worth(c.g, 1<<14); got != c.want {
+			t.Errorf("%d steps of %v: %v", len(c.g.Steps), c.g.Tensors[0].Shape, got)
+		}
+	}
+}
