@@ -24,7 +24,8 @@ type Device struct {
 	gpus     []*gpu // none: the CPU alone
 	required bool
 	track    bool
-	// Least sizes of a step of a proof, and of the forward pass, that go to a GPU.
+	// threshold is the least size of a step of a proof that goes to a GPU; forward, of one
+	// of the forward pass with which all go there, −1 for where it is worth it.
 	threshold, forward int
 
 	mu       sync.Mutex
@@ -86,7 +87,7 @@ func findGPUs(o *options) ([]found, error) {
 func openGPU(ctx context.Context, o *options, find func(*options) ([]found, error)) (*Device, error) {
 	w := o.watch()
 	defer w.stop()
-	d := &Device{required: o.require, track: o.track, threshold: backend.DefaultThreshold, forward: forward.DefaultThreshold}
+	d := &Device{required: o.require, track: o.track, threshold: backend.DefaultThreshold, forward: -1}
 	if o.threshold >= 0 {
 		d.threshold, d.forward = o.threshold, o.threshold
 	}
@@ -278,38 +279,65 @@ func (d *Device) policy(g *gpu, w *watch) backend.Policy {
 func isMemory(err error) bool { return errors.Is(err, kernels.ErrMemory) }
 
 // machine is the device for forward passes over a plan's graph: a step runs where its
-// chunk is proved, so that its weights are there.
+// chunk is proved, so that its weights and values are there.
 func (d *Device) machine(o *options, p *plan.Plan, w *watch) forward.Machine {
-	m := &lookUps{d, w, nil}
+	m := &forwards{d, w, nil}
 	if len(d.gpus) > 1 {
 		m.homes = d.lanes(o, w).Homes(p)
 	}
 	return m
 }
 
-type lookUps struct {
+type forwards struct {
 	*Device
 	w     *watch
 	homes []int // by chunk
 }
 
-// LookUp implements forward.Machine.
-func (l *lookUps) LookUp(t *forward.Task) (done bool, err error) {
-	g := l.first()
-	if g == nil || t.Size() < l.forward {
-		return false, nil
-	}
-	if t.Step.Chunk < len(l.homes) {
-		if home := l.gpus[l.homes[t.Step.Chunk]]; home.works() {
-			g = home
+// Run implements forward.Machine. What a GPU cannot do another one does, or the CPU.
+func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
+	for {
+		first := f.first()
+		if first == nil || !f.worth(g) {
+			return nil, nil
+		}
+		on := &cuda.Forward{Host: f.threshold, Homes: []*cuda.Machine{first.machine}}
+		if len(f.homes) > 0 {
+			on.Homes = nil
+		}
+		for _, home := range f.homes {
+			if !f.gpus[home].works() {
+				home = first.number
+			}
+			on.Homes = append(on.Homes, f.gpus[home].machine)
+		}
+		kept, err := on.Run(ctx, g, weights, inputs)
+		var failed *cuda.MachineError
+		if err == nil || ctx.Err() != nil || f.required || !errors.As(err, &failed) {
+			return kept, err
+		}
+		for _, x := range f.gpus {
+			if x.machine == failed.Machine {
+				f.policy(x, f.w).Warn(err)
+			}
+		}
+		if isMemory(err) {
+			return nil, nil
 		}
 	}
-	done, err = g.machine.LookUp(t)
-	if err != nil && !l.required {
-		l.policy(g, l.w).Warn(err)
-		return false, nil
+}
+
+// worth says whether a forward pass goes to a GPU.
+func (d *Device) worth(g *model.Graph) bool {
+	if d.forward < 0 {
+		return cuda.Worth(g, d.threshold)
 	}
-	return done, err
+	for i := range g.Steps {
+		if model.Size(g.Steps[i].Shape) >= d.forward {
+			return true
+		}
+	}
+	return false
 }
 
 // Close gives back the memory on the GPUs.

@@ -47,7 +47,7 @@ func ProveEach(ctx context.Context, c *Committed, inputs []Input, own func(i int
 		if err != nil {
 			return err
 		}
-		defer r.close(ctx)
+		defer r.close()
 		if err := r.forward(ctx, inputs[i]); err != nil {
 			return err
 		}

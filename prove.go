@@ -47,7 +47,7 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		return nil, err
 	}
 	defer release()
-	defer r.close(ctx)
+	defer r.close()
 	if err := r.forward(ctx, in); err != nil {
 		return nil, err
 	}
@@ -101,10 +101,9 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	return r.o.bar.check(run)
 }
 
-// close gives back what the run holds, unless somebody may work with it still because the
-// context ended.
-func (r *proving) close(ctx context.Context) {
-	if r.wit != nil && ctx.Err() == nil {
+// close gives back what the run holds, if it was not proved.
+func (r *proving) close() {
+	if r.wit != nil {
 		r.wit.Close()
 	}
 }
@@ -114,12 +113,15 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	kept := r.o.results(r.w, r.Committed, r.plan, r.wit)
 	var file bytes.Buffer
 	var stats *prover.Stats
+	wit := r.wit
+	r.wit = nil // the prover's, which may go on with it for a while after the context has ended
 	err := await(ctx, func() (err error) {
+		defer wit.Close() // not before the prover has stopped
 		opts := r.o.device.prover(r.o, r.w)
 		if kept != nil {
 			opts.Results = kept
 		}
-		stats, err = prover.Prove(ctx, r.key, r.model.Graph.Instance, r.tree, r.wit.Final(), &file, opts)
+		stats, err = prover.Prove(ctx, r.key, r.model.Graph.Instance, r.tree, wit.Final(), &file, opts)
 		return err
 	})
 	r.w.end(err)

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-
-	"github.com/prove-model/prove-model/prover/model"
-)
+import "fmt"
 
 // A Matrix is a strided matrix of signed integers of Width bytes (1, 2 or 4)
 // in a device's memory, one of a batch: entry (i, c) of matrix b is at
@@ -24,13 +20,16 @@ type MatMul struct {
 	A, B                        Matrix
 	M, N, K, Batches            int
 	Coef                        int64
+	Tables                      Tables
 	// XBits says that |A| < 2^XBits, 31 if nothing is known.
 	XBits int
 }
 
-// MaxBatches is the most products of matrices at once; of single entries there
-// may be any number.
-const MaxBatches = 1<<16 - 1
+// Tables say where entries lie along axes that no stride describes, in place of it: each
+// is a list of int32, by index. Zero stands for none.
+type Tables struct {
+	ABatch, ARow, AColumn, BBatch, BRow, BColumn, OutBatch, OutRow, OutColumn Ptr
+}
 
 // maxGemmI8 is the longest sum of products of bytes that fits 32 bits.
 const maxGemmI8 = 1<<17 - 1
@@ -49,11 +48,8 @@ func MultiplyAdd(d Device, p MatMul) error {
 	if err != nil {
 		return err
 	}
-	if p.M == 1 && p.N == 1 && p.K == 1 {
-		return launchForward(d, "forward_elementwise", Cover(p.Batches), p.Acc, p.A.Ptr, p.A.Width, p.B.Ptr, p.B.Width,
-			p.Batches, p.A.Batch, p.B.Batch, p.OutBatch, p.Coef)
-	}
-	vector := p.M == 1 && p.Batches == 1 && p.A.Width == 4 && p.A.Column == 1
+	strided := p.Tables == Tables{}
+	vector := strided && p.M == 1 && p.Batches == 1 && p.A.Width == 4 && p.A.Column == 1
 	rows := p.B.Column == 1 && p.B.Row == p.K
 	switch {
 	case vector && rows:
@@ -71,17 +67,28 @@ func MultiplyAdd(d Device, p MatMul) error {
 		part := (p.K-1)/parts + 1
 		return launchForward(d, "forward_gemv_columns_"+typeB, Launch{GridX: blocks, GridY: (p.K-1)/part + 1, Block: block},
 			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, part)
-	case p.Batches == 1 && typeA == "i8" && typeB == "i8" && rows && p.A.Column == 1 && p.A.Row == p.K && p.K%16 == 0 && p.K <= maxGemmI8:
+	case strided && p.Batches == 1 && typeA == "i8" && typeB == "i8" && rows && p.A.Column == 1 && p.A.Row == p.K && p.K%16 == 0 && p.K <= maxGemmI8:
 		return launchForward(d, "forward_gemm_i8", Launch{GridX: gemmTiles(p), Block: 128},
 			p.Acc, p.A.Ptr, p.B.Ptr, p.M, p.N, p.K, p.OutRow, p.OutColumn, p.Coef)
 	}
-	if p.Batches > MaxBatches {
-		return fmt.Errorf("%d products at once", p.Batches)
-	}
-	return launchForward(d, "forward_gemm", Launch{GridX: gemmTiles(p), GridY: p.Batches, Block: block},
-		p.Acc, p.A.Ptr, p.A.Width, p.B.Ptr, p.B.Width, p.M, p.N, p.K, p.A.Row, p.A.Column, p.B.Row, p.B.Column,
-		p.OutRow, p.OutColumn, p.A.Batch, p.B.Batch, p.OutBatch, p.Coef)
+	// Where tiles are few, parts of the terms are the work of several blocks.
+	blocks := gemmTiles(p) * min(p.Batches, maxGridY)
+	depths := (p.K-1)/gemmDepth + 1
+	parts := max(1, min(depths/2, 2*d.Multiprocessors()/blocks))
+	t := &p.Tables
+	return launchForward(d, "forward_gemm",
+		Launch{GridX: gemmTiles(p) * parts, GridY: min(p.Batches, maxGridY), Block: 128, Shared: (p.A.Width + p.B.Width) * gemmPlane},
+		p.Acc, p.A.Ptr, p.A.Width, p.B.Ptr, p.B.Width, p.M, p.N, p.K, p.Batches, parts, p.Coef,
+		p.A.Batch, p.A.Row, p.A.Column, p.B.Batch, p.B.Row, p.B.Column, p.OutBatch, p.OutRow, p.OutColumn,
+		t.ABatch, t.ARow, t.AColumn, t.BBatch, t.BRow, t.BColumn, t.OutBatch, t.OutRow, t.OutColumn)
 }
+
+// gemmDepth is how many terms of a product a block takes at a time, and gemmPlane the
+// shared memory for one byte of each entry of them.
+const (
+	gemmDepth = 64
+	gemmPlane = 64 * 20 * 4
+)
 
 // gemmTiles is the number of 64×64 tiles of a product.
 func gemmTiles(p MatMul) int { return ((p.M-1)/64 + 1) * ((p.N-1)/64 + 1) }
@@ -101,6 +108,10 @@ func typeName(width int) (string, error) {
 // launchForward launches a kernel of the group with arguments of the types Ptr,
 // int and int64.
 func launchForward(d Device, name string, l Launch, args ...any) error {
+	return launchOf(d, Kernel{"forward", name}, l, args...)
+}
+
+func launchOf(d Device, k Kernel, l Launch, args ...any) error {
 	words := make([]uint64, len(args))
 	for i, a := range args {
 		switch v := a.(type) {
@@ -114,69 +125,7 @@ func launchForward(d Device, name string, l Launch, args ...any) error {
 			panic(fmt.Sprintf("kernels: an argument of type %T", a))
 		}
 	}
-	return d.Launch(Kernel{"forward", name}, l, words...)
-}
-
-// A Lookup is a look-up step on N accumulators, Acc of int64: see model.Step
-// and model.Table. Keys, Out, Lo (N of int32 each; Out and Lo may be 0) are
-// set, Counts, of int32 by row of the table, is added to.
-type Lookup struct {
-	Acc                   Ptr
-	N, Shift              int
-	Table                 *model.Table
-	Pieces                Ptr // what UploadPieces returned; 0 but for TablePiecewise
-	Values                Ptr // by row; 0 but for TableFunc
-	ValueWidth            int // bytes of each: 1, 2 or 4
-	Keys, Out, Lo, Counts Ptr
-	// Bad, of uint32, becomes 1 if an accumulator is not within ±2^30 or a key
-	// not in the table. The results are undefined then.
-	Bad Ptr
-}
-
-// LookUp runs the step.
-func LookUp(d Device, l Lookup) error {
-	t := l.Table
-	if l.N < 1 || l.Shift < 0 || l.Shift > model.MaxShift || l.Acc == 0 || l.Keys == 0 || l.Counts == 0 || l.Bad == 0 {
-		return fmt.Errorf("a look-up of %d entries, shifted by %d, without memory", l.N, l.Shift)
-	}
-	out, pieces := l.Out, 0
-	switch t.Kind {
-	case model.TableRange:
-		if out != 0 {
-			return fmt.Errorf("table %q has no values to look up", t.Name)
-		}
-	case model.TablePiecewise:
-		pieces = len(t.Pieces)
-		if out != 0 && (l.Pieces == 0 || pieces == 0) {
-			return fmt.Errorf("table %q without its pieces", t.Name)
-		}
-	case model.TableFunc:
-		if _, err := typeName(l.ValueWidth); out != 0 && (l.Values == 0 || err != nil) {
-			return fmt.Errorf("table %q without its values", t.Name)
-		}
-	}
-	// A block that counts for itself must have more to count than to clear and to
-	// add up, which is quicker by far.
-	shape, local := Cover(l.N), 0
-	rows, blocks := 1<<t.Bits, 2*d.Multiprocessors()
-	if 4*rows <= maxLocalCounts && l.N/blocks >= rows/8 {
-		shape, local = Launch{GridX: blocks, Block: 1024, Shared: 4 * rows}, 1
-	}
-	return launchForward(d, "forward_lookup", shape, l.Acc, l.N, l.Shift, t.Min, rows, l.Pieces, pieces,
-		l.Values, l.ValueWidth, l.Keys, out, l.Lo, l.Counts, l.Bad, local)
-}
-
-// maxLocalCounts is the shared memory that a block may take for counts: two
-// blocks fit a processor.
-const maxLocalCounts = 96 << 10
-
-// UploadPieces returns the pieces of a TablePiecewise table on the device.
-func UploadPieces(d Device, t *model.Table) (Ptr, error) {
-	flat := make([]int64, 0, 3*len(t.Pieces))
-	for _, p := range t.Pieces {
-		flat = append(flat, p.End, p.Slope, p.Offset)
-	}
-	return NewSlice(d, flat)
+	return d.Launch(k, l, words...)
 }
 
 // Random fills 8·n bytes with a pseudo-random sequence that depends on the seed.

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -193,7 +194,6 @@ type lookedUp struct {
 func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model.Table, values []int32) lookedUp {
 	t.Helper()
 	n := len(acc)
-	l := kernels.Lookup{N: n, Shift: shift, Table: table}
 	var held []kernels.Ptr
 	keep := func(p kernels.Ptr, err error) kernels.Ptr {
 		must(t, err)
@@ -205,29 +205,34 @@ func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model
 			d.Free(p)
 		}
 	}()
-	l.Acc = keep(kernels.NewSlice(d, acc))
-	l.Keys, l.Lo = keep(kernels.AllocSlice[int32](d, n)), keep(kernels.AllocSlice[int32](d, n))
-	l.Counts = keep(kernels.NewSlice(d, make([]int32, 1<<table.Bits)))
-	l.Bad = keep(kernels.NewSlice(d, []uint32{0}))
+	result := func() kernels.Result {
+		return kernels.Result{Integers: kernels.Integers{At: keep(kernels.AllocSlice[int32](d, n)), Width: 4}, Min: math.MinInt32, Max: math.MaxInt32}
+	}
+	var records kernels.Records
+	l := kernels.Step{Kind: kernels.LookUpStep, N: n, Acc: keep(kernels.NewSlice(d, acc)), Shift: shift, Table: table,
+		Keys: result(), Out: kernels.Result{Min: math.MinInt64, Max: math.MaxInt64}, Lo: result(), Counts: keep(kernels.NewSlice(d, make([]int32, 1<<table.Bits)))}
 	switch table.Kind {
 	case model.TablePiecewise:
-		l.Pieces = keep(kernels.UploadPieces(d, table))
+		l.Pieces = records.Pieces(table)
 	case model.TableFunc:
-		l.Values, l.ValueWidth = keep(kernels.NewSlice(d, values)), 4
+		l.Values = kernels.Integers{At: keep(kernels.NewSlice(d, values)), Width: 4}
 	}
 	if table.Kind != model.TableRange {
-		l.Out = keep(kernels.AllocSlice[int32](d, n))
+		l.Out = result()
 	}
-	must(t, kernels.LookUp(d, l))
+	launch, err := records.Add(&l)
+	must(t, err)
+	small := keep(kernels.NewSlice(d, []uint32{0}))
+	must(t, kernels.RunStep(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}))
 	r := lookedUp{make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, 1<<table.Bits), 0}
-	must(t, kernels.DownloadSlice(d, r.keys, l.Keys))
-	must(t, kernels.DownloadSlice(d, r.lo, l.Lo))
+	must(t, kernels.DownloadSlice(d, r.keys, l.Keys.At))
+	must(t, kernels.DownloadSlice(d, r.lo, l.Lo.At))
 	must(t, kernels.DownloadSlice(d, r.counts, l.Counts))
-	if l.Out != 0 {
-		must(t, kernels.DownloadSlice(d, r.out, l.Out))
+	if l.Out.At != 0 {
+		must(t, kernels.DownloadSlice(d, r.out, l.Out.At))
 	}
 	bad := []uint32{0}
-	must(t, kernels.DownloadSlice(d, bad, l.Bad))
+	must(t, kernels.DownloadSlice(d, bad, small))
 	r.bad = bad[0]
 	return r
 }

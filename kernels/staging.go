@@ -33,7 +33,8 @@ type staging struct {
 	mu     sync.Mutex
 	memory []byte               // chunkCount chunks
 	done   [chunkCount]cu.Event // after the last copy of a chunk
-	next   int
+	next   int                  // the chunk that is used next
+	filled int                  // bytes of it that uploads have taken: the copies may be under way
 }
 
 // open makes the memory. The caller holds the lock and is bound.
@@ -65,40 +66,65 @@ func (s *staging) open(e *Executor) error {
 // chunk returns chunk i's memory.
 func (s *staging) chunk(i int) []byte { return s.memory[i*chunkBytes:][:chunkBytes] }
 
-// Upload is described at Device.
+// Upload is described at Device. Small uploads share a chunk, so that nothing is waited
+// for before it is full: the processor runs ahead of the device.
 func (e *Executor) Upload(dst Ptr, src []byte) error {
 	if err := e.Err(); err != nil || len(src) == 0 {
 		return err
 	}
+	s := &e.stage
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(src) > 0 {
+		if s.filled == 0 {
+			if err := s.wait(e); err != nil {
+				return err
+			}
+		}
+		room := s.chunk(s.next)[s.filled:]
+		n := min(len(src), len(room))
+		copyChunk(room[:n], src[:n])
+		if err := libcuda.CopyToDevice(e.ctx, uint64(dst), unsafe.Pointer(&room[0]), n, e.stream); err != nil {
+			return e.note(err)
+		}
+		s.filled += (n + alignment - 1) &^ (alignment - 1)
+		if s.filled == chunkBytes {
+			if err := s.turn(e); err != nil {
+				return err
+			}
+		}
+		dst, src = dst+Ptr(n), src[n:]
+	}
+	return nil
+}
+
+// wait waits until the next chunk is not in use. The caller holds the lock.
+func (s *staging) wait(e *Executor) error {
 	// Calls on events name no context, so the thread must have it.
 	release, err := e.Bind()
 	if err != nil {
 		return err
 	}
 	defer release()
-	s := &e.stage
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.open(e); err != nil {
 		return e.note(err)
 	}
-	for len(src) > 0 {
-		i := s.next
-		s.next = (i + 1) % chunkCount
-		// An event that was never recorded is done.
-		if err := s.done[i].Synchronize(); err != nil {
-			return e.note(libcuda.Wrap("cuEventSynchronize", err))
-		}
-		n := min(len(src), chunkBytes)
-		copyChunk(s.chunk(i)[:n], src[:n])
-		if err := libcuda.CopyToDevice(e.ctx, uint64(dst), unsafe.Pointer(&s.chunk(i)[0]), n, e.stream); err != nil {
-			return e.note(err)
-		}
-		if err := s.done[i].Record(e.custr); err != nil {
-			return e.note(libcuda.Wrap("cuEventRecord", err))
-		}
-		dst, src = dst+Ptr(n), src[n:]
+	// An event that was never recorded is done.
+	return e.note(libcuda.Wrap("cuEventSynchronize", s.done[s.next].Synchronize()))
+}
+
+// turn goes on to the chunk after one that uploads have filled. The caller holds the
+// lock.
+func (s *staging) turn(e *Executor) error {
+	release, err := e.Bind()
+	if err != nil {
+		return err
 	}
+	defer release()
+	if err := s.done[s.next].Record(e.custr); err != nil {
+		return e.note(libcuda.Wrap("cuEventRecord", err))
+	}
+	s.next, s.filled = (s.next+1)%chunkCount, 0
 	return nil
 }
 
@@ -119,6 +145,9 @@ func (e *Executor) Download(dst []byte, src Ptr) error {
 	if err := s.open(e); err != nil {
 		return e.note(err)
 	}
+	// The first chunk may be one that uploads have begun: what they read of it is copied
+	// before, and the event that is recorded after the download stands for both.
+	s.filled = 0
 	type part struct{ chunk, at, n int }
 	var flight [chunkCount]part // a ring of those on their way, the oldest at first
 	first, count, at := 0, 0, 0

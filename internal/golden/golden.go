@@ -160,6 +160,7 @@ func (c *Circuit) Make(ctx context.Context, m Machine) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer wit.Close()
 	key, tree, err := prover.Commit(ctx, c.Template, c.Weights, c.Security, m.Prover)
 	if err != nil {
 		return nil, err

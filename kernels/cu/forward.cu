@@ -1,6 +1,6 @@
-// The forward pass on integers: matrix products into sums of 64 bits, and
-// look-up steps on them. Everything is exact.
+// Products of matrices of integers, into sums of 64 bits. Everything is exact.
 #include "base.cuh"
+#include "ints.cuh"
 #include "mma.cuh"
 
 // A vector of 16 bytes.
@@ -115,63 +115,145 @@ KERNEL forward_gemv_columns_i32(i64 *acc, const i32 *w, const i32 *x, u64 n, u64
     gemv_columns(acc, w, x, n, k, coef, stride, part);
 }
 
-// Entry i of integers of the given width in bytes.
-DEVICE i32 entry(const void *p, u64 width, u64 i)
-{
-    if (width == 1)
-        return ((const i8 *)p)[i];
-    if (width == 2)
-        return ((const i16 *)p)[i];
-    return ((const i32 *)p)[i];
-}
-
-// A tile of a matrix product: 64 by 64 sums in a block of 256 threads, four by
-// four a thread, over 16 terms at a time.
-constexpr int TILE = 64, DEPTH = 16;
-
-// acc[b·so + i·som + j·son] += coef·Σ_c A[b·sa + i·sam + c·sak]·B[b·sb + j·sbn + c·sbk],
-// i < m, j < n, c < k, b = blockIdx.y; blockIdx.x is the tile, by rows of tiles.
-KERNEL forward_gemm(i64 *acc, const void *a, u64 awidth, const void *b, u64 bwidth, u64 m, u64 n, u64 k,
-                    u64 sam, u64 sak, u64 sbn, u64 sbk, u64 som, u64 son, u64 sa, u64 sb, u64 so, i64 coef)
-{
-    __shared__ i32 as[DEPTH][TILE + 1], bs[DEPTH][TILE + 1];
-    u64 tiles = (n + TILE - 1) / TILE;
-    u64 i0 = blockIdx.x / tiles * TILE, j0 = blockIdx.x % tiles * TILE;
-    u64 abase = blockIdx.y * sa, bbase = blockIdx.y * sb;
-    u32 t = threadIdx.x, ty = t / 16, tx = t % 16;
-    i64 sum[4][4] = {};
-    for (u64 c0 = 0; c0 < k; c0 += DEPTH) {
-        for (u32 e = t; e < TILE * DEPTH; e += 256) {
-            // Neighbours in memory go to neighbouring threads.
-            u32 i = sak == 1 ? e / DEPTH : e % TILE, c = sak == 1 ? e % DEPTH : e / TILE;
-            as[c][i] = i0 + i < m && c0 + c < k ? entry(a, awidth, abase + (i0 + i) * sam + (c0 + c) * sak) : 0;
-            u32 j = sbk == 1 ? e / DEPTH : e % TILE, d = sbk == 1 ? e % DEPTH : e / TILE;
-            bs[d][j] = j0 + j < n && c0 + d < k ? entry(b, bwidth, bbase + (j0 + j) * sbn + (c0 + d) * sbk) : 0;
-        }
-        __syncthreads();
-        for (int c = 0; c < DEPTH; c++) {
-            i32 x[4], y[4];
-            for (int i = 0; i < 4; i++) {
-                x[i] = as[c][ty * 4 + i];
-                y[i] = bs[c][tx + 16 * i];
-            }
-            for (int i = 0; i < 4; i++)
-                for (int j = 0; j < 4; j++)
-                    sum[i][j] += (i64)x[i] * y[j];
-        }
-        __syncthreads();
-    }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) {
-            u64 row = i0 + ty * 4 + i, column = j0 + tx + 16 * j;
-            if (row < m && column < n)
-                acc[blockIdx.y * so + row * som + column * son] += coef * sum[i][j];
-        }
-}
+// A tile of a matrix product: 64 by 64 sums.
+constexpr int TILE = 64;
 
 // Words of a row of 64 bytes in shared memory: four more than its 16, so that
 // the eight rows that a warp reads at once lie in different banks.
 constexpr int ROW_WORDS = 20;
+
+// Where index i lies along an axis.
+DEVICE u64 along(const i32 *table, u64 stride, u64 i) { return table ? (u64)table[i] : i * stride; }
+
+// Bytes of integers that are summed over at a time.
+constexpr int DEPTH = 64;
+
+// Puts the bytes of a tile of 64 rows and 64 terms of a matrix into shared memory, plane
+// by plane, a row's one behind the other: byte p of entry (i, c) is byte c of
+// planes[p][i]. What is beyond the matrix is zero. 128 threads do it; near says that
+// terms are neighbours in memory, and not rows.
+DEVICE void load_planes(u32 (*planes)[TILE][ROW_WORDS], const void *v, u64 width, const u64 *rows, const u64 *terms, u64 nrows, u64 nterms, bool near)
+{
+    for (u32 e = threadIdx.x; e < TILE * DEPTH / 4; e += 128) {
+        u32 row = near ? e / 16 : e % TILE, word = near ? e % 16 : e / TILE;
+        u32 bytes[4] = {};
+        for (u32 j = 0; j < 4; j++) {
+            u32 c = 4 * word + j;
+            u32 x = row < nrows && c < nterms ? (u32)entry(v, width, rows[row] + terms[c]) : 0;
+            for (u32 p = 0; p < 4; p++)
+                bytes[p] |= (x >> 8 * p & 255) << 8 * j;
+        }
+        for (u32 p = 0; p < 4; p++)
+            if (p < width)
+                planes[p][row][word] = bytes[p];
+    }
+}
+
+// Adds to sum, shifted, what the tensor cores make of 32 rows of a plane of each side:
+// the part of the warp, all of whose lanes call it.
+template <bool ASIGNED, bool BSIGNED>
+DEVICE void multiply_planes(u64 (&sum)[2][4][4], const u32 (*a)[ROW_WORDS], const u32 (*b)[ROW_WORDS], u32 shift)
+{
+    u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    i32 part[2][4][4] = {};
+#pragma unroll
+    for (int w = 0; w < 16; w += 8) {
+        uint4 v[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const u32 *low = a[16 * i + g] + w + t, *high = low + 8 * ROW_WORDS;
+            v[i] = make_uint4(low[0], high[0], low[4], high[4]);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const u32 *y = b[8 * j + g] + w + t;
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                mma_bytes<ASIGNED, BSIGNED>(part[i][j], v[i], y[0], y[4]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                sum[i][j][e] += (u64)(i64)part[i][j][e] << shift;
+}
+
+// acc[O(b, i, j)] += coef·Σ_c A[b, i, c]·B[b, j, c] for i < m, j < n, c < k and all
+// batches b: an entry lies where its indexes say, added up, each an index times a stride
+// or, where there is a table, what that has for it. Integers are cut into bytes, of which
+// the uppermost is signed, and products of these are the tensor cores'.
+//
+// blockIdx.x is the tile, by rows of tiles, and before that one of `parts` parts of the
+// terms. If there are several, they are added up atomically. A block of four warps has a
+// tile, each warp 32 by 32 of it.
+KERNEL __launch_bounds__(128) forward_gemm(i64 *acc, const void *a, u64 awidth, const void *b, u64 bwidth, u64 m, u64 n, u64 k, u64 batches, u64 parts, i64 coef,
+                                           u64 sab, u64 sam, u64 sak, u64 sbb, u64 sbn, u64 sbk, u64 sob, u64 som, u64 son,
+                                           const i32 *tab, const i32 *tam, const i32 *tak, const i32 *tbb, const i32 *tbn, const i32 *tbk,
+                                           const i32 *tob, const i32 *tom, const i32 *ton)
+{
+    DYNAMIC_SHARED(u32, planes);
+    typedef u32 plane[TILE][ROW_WORDS];
+    plane *as = (plane *)planes, *bs = as + awidth;
+    __shared__ u64 arows[TILE], brows[TILE], aterms[DEPTH], bterms[DEPTH];
+    u64 tiles = (n + TILE - 1) / TILE, all = (m + TILE - 1) / TILE * tiles;
+    u64 tile = blockIdx.x % all, i0 = tile / tiles * TILE, j0 = tile % tiles * TILE;
+    // This part's terms, in whole depths.
+    u64 depths = (k + DEPTH - 1) / DEPTH, each = (depths + parts - 1) / parts;
+    u64 from = blockIdx.x / all * each * DEPTH, to = min(k, from + each * DEPTH);
+    u32 thread = threadIdx.x, lane = thread % 32, g = lane / 4, t = lane % 4;
+    u32 wi = thread / 64 * 32, wj = thread / 32 % 2 * 32; // where the warp's part begins
+    for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y) {
+        u64 abase = along(tab, sab, batch), bbase = along(tbb, sbb, batch), obase = along(tob, sob, batch);
+        if (thread < TILE)
+            arows[thread] = i0 + thread < m ? abase + along(tam, sam, i0 + thread) : 0;
+        else
+            brows[thread - TILE] = j0 + thread - TILE < n ? bbase + along(tbn, sbn, j0 + thread - TILE) : 0;
+        u64 sum[2][4][4] = {};
+        for (u64 c0 = from; c0 < to; c0 += DEPTH) {
+            if (thread < DEPTH)
+                aterms[thread] = c0 + thread < to ? along(tak, sak, c0 + thread) : 0;
+            else
+                bterms[thread - DEPTH] = c0 + thread - DEPTH < to ? along(tbk, sbk, c0 + thread - DEPTH) : 0;
+            __syncthreads();
+            load_planes(as, a, awidth, arows, aterms, m - i0, to - c0, sak == 1 && !tak);
+            load_planes(bs, b, bwidth, brows, bterms, n - j0, to - c0, sbk == 1 && !tbk);
+            __syncthreads();
+            for (u64 p = 0; p < awidth; p++)
+                for (u64 q = 0; q < bwidth; q++) {
+                    u32 shift = 8 * (u32)(p + q);
+                    const u32(*x)[ROW_WORDS] = as[p] + wi, (*y)[ROW_WORDS] = bs[q] + wj;
+                    if (p + 1 < awidth && q + 1 < bwidth)
+                        multiply_planes<false, false>(sum, x, y, shift);
+                    else if (p + 1 < awidth)
+                        multiply_planes<false, true>(sum, x, y, shift);
+                    else if (q + 1 < bwidth)
+                        multiply_planes<true, false>(sum, x, y, shift);
+                    else
+                        multiply_planes<true, true>(sum, x, y, shift);
+                }
+            __syncthreads();
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    u64 r = i0 + wi + 16 * i + g + e / 2 * 8, s = j0 + wj + 8 * j + 2 * t + e % 2;
+                    if (r >= m || s >= n)
+                        continue;
+                    u64 *o = (u64 *)&acc[obase + along(tom, som, r) + along(ton, son, s)], more = (u64)coef * sum[i][j][e];
+                    if (parts > 1)
+                        atomicAdd(o, more);
+                    else
+                        *o += more;
+                }
+        __syncthreads(); // before arows are the next batch's
+    }
+}
 
 // acc[i·som + j·son] += coef·Σ_c a[i·k + c]·b[j·k + c] for bytes, on the tensor
 // cores; k is a multiple of 16 below 2^17, so that sums fit 32 bits. A block of
@@ -224,68 +306,6 @@ KERNEL __launch_bounds__(128) forward_gemm_i8(i64 *acc, const i8 *a, const i8 *b
                 if (r < m && s < n)
                     acc[r * som + s * son] += coef * sum[i][j][e];
             }
-}
-
-// acc[i·so] += coef·a[i·sa]·b[i·sb] for n entries.
-KERNEL forward_elementwise(i64 *acc, const void *a, u64 awidth, const void *b, u64 bwidth, u64 n, u64 sa, u64 sb, u64 so, i64 coef)
-{
-    for (u64 i = thread_index(); i < n; i += thread_count())
-        acc[i * so] += coef * entry(a, awidth, i * sa) * entry(b, bwidth, i * sb);
-}
-
-// A piece of a piecewise-linear table: rows up to end, exclusive, have the value
-// slope·key + offset.
-struct piece {
-    i64 end, slope, offset;
-};
-
-constexpr i64 BOUND = (i64)1 << 30;
-
-// The look-up step on n accumulators: keys acc >> shift, lo the bits shifted out
-// (lo may be null), out the table's value (out may be null): that of the first
-// of the pieces that ends beyond the row, or values[row], integers of that
-// width, if there are no pieces. The table has `rows` rows from the key least. Counts the rows used.
-// *bad becomes 1 where an accumulator is not within ±2^30 or a key not in the
-// table; the results are then undefined.
-//
-// If local, a block counts in shared memory, of 4 bytes a row, and adds that up
-// in the end: most of a network's values fall on few rows of a table.
-KERNEL forward_lookup(const i64 *acc, u64 n, u64 shift, i64 least, u64 rows, const piece *pieces, u64 npieces,
-                      const void *values, u64 width, i32 *keys, i32 *out, i32 *lo, i32 *counts, u32 *bad, u64 local)
-{
-    DYNAMIC_SHARED(i32, own);
-    if (local) {
-        for (u64 r = threadIdx.x; r < rows; r += blockDim.x)
-            own[r] = 0;
-        __syncthreads();
-    }
-    for (u64 i = thread_index(); i < n; i += thread_count()) {
-        i64 x = acc[i], key = x >> shift, row = key - least;
-        if (x <= -BOUND || x >= BOUND || row < 0 || row >= (i64)rows) {
-            *bad = 1;
-            continue;
-        }
-        keys[i] = (i32)key;
-        atomicAdd(local ? &own[row] : &counts[row], 1);
-        if (lo)
-            lo[i] = (i32)(x & (((i64)1 << shift) - 1));
-        if (out) {
-            if (npieces == 0) {
-                out[i] = entry(values, width, row);
-                continue;
-            }
-            u64 p = 0;
-            while (p + 1 < npieces && row >= pieces[p].end)
-                p++;
-            out[i] = (i32)(pieces[p].slope * key + pieces[p].offset);
-        }
-    }
-    if (local) {
-        __syncthreads();
-        for (u64 r = threadIdx.x; r < rows; r += blockDim.x)
-            if (own[r] != 0)
-                atomicAdd(&counts[r], own[r]);
-    }
 }
 
 // A good 64-bit mixing function (splitmix64).

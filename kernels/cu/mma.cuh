@@ -3,21 +3,23 @@
 #include "base.cuh"
 
 #ifdef PROVE_MODEL_HOST
-// What the instruction does with bytes A in a.
-template <class A> DEVICE void mma_on_host(i32 (&d)[4], const uint4 &a, u32 b0, u32 b1)
+// What the instruction does with bytes A in a and B in b.
+template <class A, class B> DEVICE void mma_on_host(i32 (&d)[4], const uint4 &a, u32 b0, u32 b1)
 {
     u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    struct operands {
+        uint4 a;
+        u32 b0, b1;
+    } mine = {a, b0, b1}, all[32];
+    shim_gather(~0u, mine, all); // all lanes' at once: shuffles would take the host long
     for (u32 from = 0; from < 4; from++) {
-        u32 low[2], high[2]; // of a: columns 4·from … and 16 + 4·from …, by row
-        low[0] = __shfl_sync(~0u, a.x, 4 * g + from);
-        low[1] = __shfl_sync(~0u, a.y, 4 * g + from);
-        high[0] = __shfl_sync(~0u, a.z, 4 * g + from);
-        high[1] = __shfl_sync(~0u, a.w, 4 * g + from);
+        const uint4 &v = all[4 * g + from].a;
+        u32 low[2] = {v.x, v.y}, high[2] = {v.z, v.w}; // of a: columns 4·from … and 16 + 4·from …, by row
         for (u32 column = 0; column < 2; column++) {
-            u32 x = __shfl_sync(~0u, b0, 4 * (2 * t + column) + from), y = __shfl_sync(~0u, b1, 4 * (2 * t + column) + from);
+            u32 x = all[4 * (2 * t + column) + from].b0, y = all[4 * (2 * t + column) + from].b1;
             for (u32 row = 0; row < 2; row++)
                 for (u32 byte = 0; byte < 32; byte += 8)
-                    d[2 * row + column] += (A)(low[row] >> byte) * (i8)(x >> byte) + (A)(high[row] >> byte) * (i8)(y >> byte);
+                    d[2 * row + column] += (A)(low[row] >> byte) * (B)(x >> byte) + (A)(high[row] >> byte) * (B)(y >> byte);
         }
     }
 }
@@ -35,7 +37,7 @@ DEVICE void mma_u8_s8(i32 (&d)[4], const uint4 &a, u32 b0, u32 b1)
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 #else
-    mma_on_host<u8>(d, a, b0, b1);
+    mma_on_host<u8, i8>(d, a, b0, b1);
 #endif
 }
 
@@ -47,8 +49,34 @@ DEVICE void mma_s8_s8(i32 (&d)[4], const uint4 &a, u32 b0, u32 b1)
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 #else
-    mma_on_host<i8>(d, a, b0, b1);
+    mma_on_host<i8, i8>(d, a, b0, b1);
 #endif
+}
+
+// The same for bytes that are signed, or not, as is said.
+template <bool ASIGNED, bool BSIGNED> DEVICE void mma_bytes(i32 (&d)[4], const uint4 &a, u32 b0, u32 b1)
+{
+    if (ASIGNED && BSIGNED) {
+        mma_s8_s8(d, a, b0, b1);
+    } else if (BSIGNED) {
+        mma_u8_s8(d, a, b0, b1);
+    } else if (ASIGNED) {
+#ifndef PROVE_MODEL_HOST
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+#else
+        mma_on_host<i8, u8>(d, a, b0, b1);
+#endif
+    } else {
+#ifndef PROVE_MODEL_HOST
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+#else
+        mma_on_host<u8, u8>(d, a, b0, b1);
+#endif
+    }
 }
 
 // The bytes of four words transposed: byte i of out[j] is byte j of word i.

@@ -20,15 +20,14 @@ type Witness struct {
 	Weights model.Weights
 	// Keys are the dense keys that each lookup step looked up, by step; nil
 	// for other steps. The prover's look-up tree starts from them.
+	//
+	// What a machine has computed is in neither: Tensor and StepKeys have it.
 	Keys [][]int32
 
 	graph *model.Graph
 	arena *arena.Arena // of Values and Keys that the run has made; nil: the collector's
+	kept  *kept        // nil: all is here
 }
-
-// Close gives back what a run has made, if that is not the collector's memory: nothing of
-// the witness may be used any more then.
-func (w *Witness) Close() { w.arena.Close() }
 
 // grain is the number of entries that are worth a goroutine in element-wise
 // loops.
@@ -45,8 +44,8 @@ func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]
 	return run(ctx, nil, g, weights, inputs, nil)
 }
 
-// RunOn is Run with some of the steps on a machine, if that is not nil, for a witness
-// that is closed. The results are the same.
+// RunOn is Run on a machine, if that is not nil and takes the circuit. The results
+// are the same; the witness is to be closed.
 func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
 	a := arena.ForRun()
 	w, err := run(ctx, m, g, weights, inputs, a)
@@ -61,9 +60,14 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 	if err != nil {
 		return nil, err
 	}
+	if m != nil {
+		if done, err := onMachine(ctx, m, w, g, weights, inputs); done != nil || err != nil {
+			return done, err
+		}
+	}
 	g = w.graph
 	e := &executor{
-		Witness: w, machine: m, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
+		Witness: w, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
 	}
 	for i := range g.Steps {
 		if err := ctx.Err(); err != nil {
@@ -138,6 +142,11 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 	if v, ok := known[id]; ok {
 		return v
 	}
+	if w.kept != nil {
+		if v := w.kept.tensor(id); v != nil {
+			return ints.Int32s(v)
+		}
+	}
 	t := &w.graph.Tensors[id]
 	if l := moved(t); l != nil {
 		return l.View.Gather(w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
@@ -167,7 +176,6 @@ func moved(t *model.Tensor) *model.Linear {
 // that a later step reads again.
 type executor struct {
 	*Witness
-	machine Machine // nil: none
 	lastUse map[model.TensorID]int
 	cache   map[model.TensorID]ints.Ints
 	columns map[model.TensorID][]int32 // of tables, widened
@@ -224,11 +232,6 @@ func (e *executor) step(i int) error {
 	if s.Kind == model.StepZero {
 		// It computes nothing; the graph's issuer vouches that it holds.
 		return nil
-	}
-	if s.Kind == model.StepLookup && e.machine != nil {
-		if done, err := e.elsewhere(i); done || err != nil {
-			return err
-		}
 	}
 	if s.Kind == model.StepMax {
 		e.maximum(s)
@@ -295,7 +298,12 @@ func greatest(out, x []int32) {
 }
 
 // StepKeys returns the keys of a lookup step.
-func (w *Witness) StepKeys(step int) []int32 { return w.Keys[step] }
+func (w *Witness) StepKeys(step int) []int32 {
+	if w.kept != nil {
+		return w.kept.stepKeys(step)
+	}
+	return w.Keys[step]
+}
 
 // lookup computes keys, Out and Lo of the lookup step i and counts the rows it
 // uses.

@@ -1,62 +1,148 @@
 package forward
 
 import (
-	"github.com/prove-model/prove-model/prover/ints"
+	"context"
+	"slices"
+	"sync"
+
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// DefaultThreshold is the size (see Task.Size) from which on a step is worth a
-// device: its weights stay there, so little has to be carried.
-const DefaultThreshold = 1 << 12
-
-// A Machine executes lookup steps, the heavy ones, faster than this package.
+// A Machine runs circuits faster than this package, and keeps what they compute.
 type Machine interface {
-	// LookUp executes a step and reports whether it did. If not, it has changed
-	// nothing, and the step is executed here: so a machine need not take every
-	// kind of step, nor one whose accumulators or keys leave their range, about
-	// which the error is made here. An error ends the run.
-	LookUp(t *Task) (done bool, err error)
+	// Run executes all steps of g on inputs that are within their ranges. It returns nil
+	// where it does not take the circuit, or where a number leaves its range: the circuit
+	// is run here then, which makes the error. g, weights (of which those of one tensor are
+	// the same list in every run, or have another address) and inputs must not change.
+	Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (Kept, error)
 }
 
-// A Task is a lookup step to execute.
-type Task struct {
-	Graph *model.Graph
-	Step  *model.Step
-	// Linear returns the accumulator without its products: dense, of the step's
-	// shape.
-	Linear func() []int64
-	// Operand returns the values of a tensor. Those of a fixed tensor are the
-	// same list in every run.
-	Operand func(model.TensorID) ints.Ints
-	// Column is the column of a TableFunc table, nil for others.
-	Column ints.Ints
-	// Keys, Out and Lo are to be filled; Out and Lo may be nil.
-	Keys, Out, Lo []int32
-	// Counts, by row of the table, is to be added to.
-	Counts []int32
+// Kept are the values of a run where a machine has them. It may be used concurrently.
+type Kept interface {
+	// Tensor returns the values of a tensor, nil if the machine does not have them.
+	Tensor(id model.TensorID) ([]int32, error)
+	// Keys returns the keys of a look-up step.
+	Keys(step int) ([]int32, error)
+	// Count answers questions about the keys of steps.
+	Count(questions []KeyRange) ([]int, error)
+	// Close gives the memory back.
+	Close()
 }
 
-// Size returns the number of entries of the largest tensor that the step
-// computes or multiplies.
-func (t *Task) Size() int {
-	n := len(t.Keys)
-	for i := range t.Step.Acc.Products {
-		p := &t.Step.Acc.Products[i]
-		n = max(n, model.Size(t.Graph.Tensors[p.A].Shape), model.Size(t.Graph.Tensors[p.B].Shape))
-	}
-	return n
+// A KeyRange asks how many keys of a look-up step are in [Min, Max].
+type KeyRange struct {
+	Step     int
+	Min, Max int64
 }
 
-// elsewhere offers the lookup step i to the machine.
-func (e *executor) elsewhere(i int) (done bool, err error) {
-	s := &e.graph.Steps[i]
-	t := &Task{
-		Graph: e.graph, Step: s, Operand: e.operand, Linear: func() []int64 { return e.linear(s) },
-		Counts: e.Values[e.mult(s)],
+// kept is what a machine has of a witness, with what of it has come to the host. Where
+// the machine has lost it, the circuit is run again on the host.
+type kept struct {
+	on     Kept
+	again  func() *Witness
+	mu     sync.Mutex
+	values map[model.TensorID][]int32
+	keys   map[int][]int32
+	own    *Witness // run on the host; nil unless the machine failed
+}
+
+func newKept(on Kept, again func() *Witness) *kept {
+	return &kept{on: on, again: again, values: map[model.TensorID][]int32{}, keys: map[int][]int32{}}
+}
+
+// host is the witness of a run on the host. The caller holds the lock.
+func (k *kept) host() *Witness {
+	if k.own == nil {
+		k.own = k.again()
 	}
-	if table := &e.graph.Tables[s.Table]; table.Kind == model.TableFunc {
-		t.Column = e.Weights[table.Values]
+	return k.own
+}
+
+// tensor returns the values of a tensor, nil if they are to be computed from others'.
+func (k *kept) tensor(id model.TensorID) []int32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.values[id]; ok {
+		return v
 	}
-	t.Keys, t.Out, t.Lo = e.results(i)
-	return e.machine.LookUp(t)
+	if k.own == nil {
+		v, err := k.on.Tensor(id)
+		if err == nil {
+			k.values[id] = v
+			return v
+		}
+	}
+	return k.host().Values[id]
+}
+
+func (k *kept) stepKeys(step int) []int32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.keys[step]; ok {
+		return v
+	}
+	if k.own == nil {
+		v, err := k.on.Keys(step)
+		if err == nil {
+			k.keys[step] = v
+			return v
+		}
+	}
+	return k.host().Keys[step]
+}
+
+// Kept returns what a machine keeps of the run, nil if there is none.
+func (w *Witness) Kept() Kept {
+	if w.kept == nil {
+		return nil
+	}
+	return w.kept.on
+}
+
+// Close gives back what a run has made that is not the collector's memory, and what a
+// machine keeps of it. Nothing of the witness may be used afterwards.
+func (w *Witness) Close() {
+	if w.kept != nil {
+		w.kept.on.Close()
+	}
+	w.arena.Close()
+}
+
+// Count answers questions about the keys of look-up steps.
+func (w *Witness) Count(questions []KeyRange) []int {
+	if w.kept != nil && len(questions) > 0 {
+		if n, err := w.kept.on.Count(questions); err == nil {
+			return n
+		}
+	}
+	counts := make([]int, len(questions))
+	for i, q := range questions {
+		for _, key := range w.StepKeys(q.Step) {
+			if int64(key) >= q.Min && int64(key) <= q.Max {
+				counts[i]++
+			}
+		}
+	}
+	return counts
+}
+
+// onMachine is the witness of a run on a machine, nil if it does not take it. w has
+// weights and inputs.
+func onMachine(ctx context.Context, m Machine, w *Witness, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	on, err := m.Run(ctx, g, w.Weights, inputs)
+	if err != nil || on == nil {
+		return nil, err
+	}
+	for _, m := range g.Mults {
+		w.Values[m.Tensor] = nil
+	}
+	inputs = slices.Clone(inputs)
+	w.kept = newKept(on, func() *Witness {
+		own, err := Run(context.Background(), g, weights, inputs)
+		if err != nil {
+			panic("forward: a run that was in range on a machine is not: " + err.Error())
+		}
+		return own
+	})
+	return w, nil
 }

@@ -103,14 +103,21 @@ func (m *Model) Saturation(w *forward.Witness) map[string]Saturated {
 		s := all[node]
 		all[node] = Saturated{s.Count + count, s.Of + of}
 	}
+	var questions []forward.KeyRange
 	for _, c := range m.clamps {
-		n, keys := 0, w.Keys[c.step]
-		step := &m.Graph.Steps[c.step]
-		first := m.Graph.Tables[step.Table].Min
-		for _, k := range keys {
-			n += c.at(int64(k) - first)
+		first := m.Graph.Tables[m.Graph.Steps[c.step].Table].Min
+		for _, r := range c.rows {
+			questions = append(questions, forward.KeyRange{Step: c.step, Min: first + r.From, Max: first + r.To - 1})
 		}
-		add(step.Name, n, len(keys))
+	}
+	counts := w.Count(questions)
+	for _, c := range m.clamps {
+		n := 0
+		for range c.rows {
+			n, counts = n+counts[0], counts[1:]
+		}
+		step := &m.Graph.Steps[c.step]
+		add(step.Name, n, model.Size(step.Shape))
 	}
 	maps.DeleteFunc(all, func(_ string, s Saturated) bool { return s.Count == 0 })
 	return all

@@ -13,16 +13,6 @@ type clamp struct {
 	rows []model.Rows
 }
 
-// at returns 1 if a row is among them, and 0 otherwise.
-func (c *clamp) at(row int64) int {
-	for _, r := range c.rows {
-		if row >= r.From && row < r.To {
-			return 1
-		}
-	}
-	return 0
-}
-
 // saturates says that the step which is added next clamps at these rows of its table.
 func (l *lowering) saturates(rows []model.Rows) {
 	if len(rows) > 0 {

@@ -1,185 +1,371 @@
 package cuda
 
 import (
+	"context"
 	"errors"
-	"math/bits"
+	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-var _ forward.Machine = (*Machine)(nil)
-
-// LookUp implements forward.Machine for steps whose products are batches of
-// matrix products. Weights become resident; everything else comes and goes
-// with the step.
-func (m *Machine) LookUp(t *forward.Task) (done bool, err error) {
-	products := make([]kernels.MatMul, len(t.Step.Acc.Products))
-	for i := range products {
-		var ok bool
-		if products[i], ok = matMul(t.Graph, &t.Step.Acc.Products[i], t.Step.Shape); !ok {
-			return false, nil
-		}
-	}
-	s := &step{m: m, dev: newScope(m.dev), task: t}
-	defer s.dev.close()
-	if s.acc, err = kernels.NewSlice(s.dev, t.Linear()); err != nil {
-		return false, err
-	}
-	for i, p := range products {
-		if err := s.multiply(p, &t.Step.Acc.Products[i]); err != nil {
-			return false, err
-		}
-	}
-	return s.lookUp()
+// Forward runs circuits on devices: every step is a launch or two on the home of its
+// chunk, and all values stay there.
+type Forward struct {
+	// Homes are the machines of the chunks, the last one also that of chunks beyond.
+	Homes []*Machine
+	// Host is the number of entries up to which tensors are brought to the host as well,
+	// all at once when the run is over: what the processor proves.
+	Host int
 }
 
-// step is a lookup step on the device.
-type step struct {
-	m    *Machine
-	dev  *scope
-	task *forward.Task
-	acc  kernels.Ptr
+var (
+	_ forward.Machine = (*Forward)(nil)
+	_ forward.Machine = (*Machine)(nil)
+)
+
+// MachineError is an error of one of the machines of a Forward.
+type MachineError struct {
+	Machine *Machine
+	Err     error
 }
 
-func (s *step) multiply(p kernels.MatMul, of *model.Product) (err error) {
-	p.Acc = s.acc
-	a, b := of.A, of.B
-	if p.N == 1 && p.M > 1 { // a vector is the first operand
-		p, a, b = swapped(p), of.B, of.A
+func (e *MachineError) Error() string { return e.Err.Error() }
+
+func (e *MachineError) Unwrap() error { return e.Err }
+
+// Run implements forward.Machine on this machine alone.
+func (m *Machine) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
+	return (&Forward{Homes: []*Machine{m}}).Run(ctx, g, weights, inputs)
+}
+
+// Run implements forward.Machine. An error is the context's, or a MachineError.
+func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (forward.Kept, error) {
+	homes := make([]*Machine, g.Chunks)
+	for i := range homes {
+		homes[i] = f.Homes[min(i, len(f.Homes)-1)]
 	}
-	if p.M == 1 {
-		// Vectors are taken in 32 bits.
-		values := ints.All(s.task.Operand(a))
-		p.XBits = magnitude(values)
-		p.A.Width = 4
-		p.A.Ptr, err = kernels.NewSlice(s.dev, values)
-	} else {
-		err = s.operand(&p.A, a)
+	p, err := takeProgram(g, weights, homes, f.Host)
+	if errors.Is(err, errNot) {
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.operand(&p.B, b); errors.Is(err, kernels.ErrMemory) && p.Batches == 1 {
-		return s.multiplyPieces(p, s.task.Operand(b))
-	} else if err != nil {
-		return err
+	r := &Run{program: p, memory: make([]memory, len(p.parts))}
+	ok, err := r.execute(ctx, inputs)
+	if err != nil || !ok {
+		r.Close()
+		return nil, err
 	}
-	return kernels.MultiplyAdd(s.dev, p)
+	for _, part := range p.parts {
+		part.m.keep(r)
+	}
+	return r, nil
 }
 
-// multiplyPieces is a product with an operand B in the host's memory, for which
-// there is no room as a whole: ranges of its outer axis, output columns or
-// terms of the sums, go through one after the other.
-func (s *step) multiplyPieces(p kernels.MatMul, b ints.Ints) error {
-	outer, row := p.N, p.B.Row
-	columns := p.B.Column > p.B.Row
-	if columns {
-		outer, row = p.K, p.B.Column
+// Worth says whether a forward pass takes less time on a device than on a processor of
+// many cores, launches and all, if look-up trees of as many leaves as threshold are built
+// on the device, which wants what was looked up there. Only speed depends on it.
+func Worth(g *model.Graph, threshold int) bool {
+	const (
+		perRun, perStep      = 100_000, 8_000 // nanoseconds on a device, whatever is computed
+		perEntry, perProduct = 4, 1.0 / 32    // on the processor
+		perUpload            = 10_000
+	)
+	device, host := float64(perRun), 0.0
+	lookUps, uploads := 0, 0
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		if s.Kind == model.StepZero {
+			continue
+		}
+		n := float64(model.Size(s.Shape))
+		device += perStep
+		host += perEntry * n
+		if s.Kind == model.StepLookup {
+			lookUps, uploads = lookUps+int(n), uploads+2
+		}
+		for j := range s.Acc.Products {
+			p, k := &s.Acc.Products[j], 1.0
+			for _, l := range model.NewContraction(p, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, s.Shape).Sum {
+				k *= float64(l.Dim)
+			}
+			host += perProduct * n * k
+		}
 	}
-	rows := pieceRows(b.Width()*row, s.m.piece)
-	for from := 0; from < outer; from += rows {
-		n := min(rows, outer-from)
-		t, err := NewTensor(s.dev, b.Slice(from*row, min((from+n)*row, b.Len())))
-		if err != nil {
+	if lookUps >= threshold {
+		host += perUpload * float64(uploads)
+	}
+	return device < host
+}
+
+// mostPrograms is how many programs a machine remembers.
+const mostPrograms = 4
+
+// takeProgram returns the program of a circuit, which the first of its machines may
+// remember, for a run.
+func takeProgram(g *model.Graph, weights model.Weights, homes []*Machine, host int) (*program, error) {
+	m := homes[0]
+	m.programs.Lock()
+	defer m.programs.Unlock()
+	list := &m.programs.list
+	for i := len(*list) - 1; i >= 0; i-- {
+		p := (*list)[i]
+		switch {
+		case p.g == g && p.host == host && slices.Equal(p.homes, homes) && p.current(weights):
+			p.users++
+			return p, nil
+		case p.users == 0 && (p.g == g || len(*list) >= mostPrograms):
+			p.free()
+			*list = slices.Delete(*list, i, i+1)
+		}
+	}
+	p, err := compile(g, weights, homes, host)
+	if err != nil {
+		return nil, err
+	}
+	p.users++
+	*list = append(*list, p)
+	return p, nil
+}
+
+// programs are those of a machine.
+type programs struct {
+	sync.Mutex
+	list []*program
+}
+
+// current says whether the weights are those of the program, and where they were.
+func (p *program) current(weights model.Weights) bool {
+	for _, part := range p.parts {
+		if part.age != part.m.generation() {
+			return false
+		}
+	}
+	for i := range p.g.Tensors {
+		if p.g.Tensors[i].Kind == model.Fixed && (p.weights[i].Len() != weights[i].Len() || address(p.weights[i]) != address(weights[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave says that a run with the program is over.
+func (p *program) leave() {
+	m := p.homes[0]
+	m.programs.Lock()
+	defer m.programs.Unlock()
+	p.users--
+	if p.users == 0 && !slices.Contains(m.programs.list, p) { // the machine was closed
+		p.free()
+	}
+}
+
+// A Run is a forward pass on devices and the values that it left there.
+type Run struct {
+	*program
+	memory []memory // by part
+	once   sync.Once
+}
+
+// memory is that of a run on one machine.
+type memory struct {
+	small, large, acc, vector kernels.Ptr
+	host                      []byte // what small holds, once the run is over
+}
+
+var _ forward.Kept = (*Run)(nil)
+
+func (r *Run) of(p *part) *memory { return &r.memory[slices.Index(r.parts, p)] }
+
+func (r *Run) bases(p *part) *kernels.Bases {
+	m := r.of(p)
+	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large}
+}
+
+// execute runs the program, and reports whether all numbers were in range.
+func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error) {
+	for _, p := range r.parts {
+		if err := r.begin(p, inputs); err != nil {
+			return false, &MachineError{p.m, err}
+		}
+	}
+	for _, op := range r.ops {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if err := op.do(r); errors.As(err, new(*MachineError)) {
+			return false, err
+		} else if err != nil {
+			return false, &MachineError{op.on.m, err}
+		}
+	}
+	ok = true
+	for _, p := range r.parts {
+		m := r.of(p)
+		size := p.small
+		m.host = make([]byte, size)
+		if err := p.m.dev.Download(m.host, m.small); err != nil {
+			return false, &MachineError{p.m, err}
+		}
+		ok = ok && m.host[0] == 0
+		p.m.dev.Free(m.acc)
+		p.m.dev.Free(m.vector)
+		m.acc, m.vector = 0, 0
+	}
+	return ok, nil
+}
+
+// begin makes the memory on one machine and puts in what the run begins with.
+func (r *Run) begin(p *part, inputs [][]int32) (err error) {
+	m, dev := r.of(p), p.m.dev
+	for _, x := range []struct {
+		at           *kernels.Ptr
+		bytes, zeros int
+	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.acc, 0}, {&m.vector, 4 * p.vector, 0}} {
+		if x.bytes == 0 {
+			continue
+		}
+		if *x.at, err = dev.Alloc(x.bytes); err != nil {
 			return err
 		}
-		q := p
-		q.B.Ptr, q.B.Width = t.Ptr, t.Width
-		if columns {
-			q.K = n
-			q.A.Ptr += kernels.Ptr(from * p.A.Column * p.A.Width)
-		} else {
-			q.N = n
-			q.Acc = kernels.At[int64](p.Acc, from*p.OutColumn)
-		}
-		if err := kernels.MultiplyAdd(s.dev, q); err != nil {
+		if err := dev.Clear(*x.at, x.zeros); err != nil {
 			return err
 		}
-		t.Free(s.dev)
+	}
+	for _, x := range p.puts {
+		at := r.bases(p).Resolve(x.At)
+		values := x.values
+		if values == nil {
+			values = ints.Int32s(inputs[x.input])
+		}
+		if err := uploadAs(dev, at, values, x.Width); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// operand puts a tensor on the device, or finds it there.
-func (s *step) operand(m *kernels.Matrix, id model.TensorID) error {
-	values := s.task.Operand(id)
-	var t *Tensor
-	var err error
-	if s.task.Graph.Tensors[id].Kind == model.Fixed {
-		t, err = s.m.Resident(values)
-	} else {
-		t, err = NewTensor(s.dev, values)
+// find returns where a tensor, or the keys of a step, lies on a machine.
+func (r *Run) find(m *Machine, s func(*part) (slot, bool)) *Tensor {
+	p := r.part(m)
+	if p == nil {
+		return nil
 	}
-	if err == nil {
-		m.Ptr, m.Width = t.Ptr, t.Width
+	x, ok := s(p)
+	if !ok {
+		return nil
 	}
-	return err
+	return &Tensor{Ptr: r.bases(p).Resolve(x.At), Len: x.n, Width: x.Width}
 }
 
-// magnitude returns the least n with |v| < 2^n for all v.
-func magnitude(values []int32) int {
-	var all uint32
-	for _, v := range values {
-		all |= uint32(max(v, -v))
-	}
-	return bits.Len32(all)
+func (r *Run) tensorOn(m *Machine, id model.TensorID) *Tensor {
+	return r.find(m, func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok })
 }
 
-// lookUp turns the accumulator into the step's results.
-func (s *step) lookUp() (done bool, err error) {
-	t := s.task
-	n, table := len(t.Keys), &t.Graph.Tables[t.Step.Table]
-	l := kernels.Lookup{Acc: s.acc, N: n, Shift: t.Step.Shift, Table: table}
-	// Results side by side, so that they come back at once: keys, out, lo, whether
-	// any was out of range, and the counts of this step alone.
-	rows := 1 << table.Bits
-	words := 3*n + 1 + rows
-	base, err := kernels.AllocSlice[int32](s.dev, words)
-	if err != nil {
-		return false, err
-	}
-	at := func(i int) kernels.Ptr { return kernels.At[int32](base, i) }
-	if err := s.dev.Clear(at(3*n), 4*(1+rows)); err != nil {
-		return false, err
-	}
-	l.Keys, l.Bad, l.Counts = at(0), at(3*n), at(3*n+1)
-	if t.Out != nil {
-		l.Out = at(n)
-	}
-	if t.Lo != nil {
-		l.Lo = at(2 * n)
-	}
-	switch {
-	case t.Out == nil:
-	case table.Kind == model.TablePiecewise:
-		if l.Pieces, err = kernels.UploadPieces(s.dev, table); err != nil {
-			return false, err
+func (r *Run) keysOn(m *Machine, step int) *Tensor {
+	return r.find(m, func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok })
+}
+
+// Tensor implements forward.Kept.
+func (r *Run) Tensor(id model.TensorID) ([]int32, error) {
+	return r.values(func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok })
+}
+
+// Keys implements forward.Kept.
+func (r *Run) Keys(step int) ([]int32, error) {
+	return r.values(func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok })
+}
+
+// values returns what is in a slot of the first part that has it.
+func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
+	for _, p := range r.parts {
+		s, ok := find(p)
+		if !ok {
+			continue
 		}
-	case table.Kind == model.TableFunc:
-		column, err := s.m.Resident(t.Column)
-		if err != nil {
-			return false, err
+		m := r.of(p)
+		bytes := s.n * s.Width
+		if at := int(s.At &^ kernels.InLarge); s.At&kernels.InLarge == kernels.InSmall {
+			return slices.Clone(ints.All(ints.FromBytes(m.host[at:][:bytes], s.Width))), nil
 		}
-		l.Values, l.ValueWidth = column.Ptr, column.Width
+		data := make([]byte, bytes)
+		if err := p.m.dev.Download(data, r.bases(p).Resolve(s.At)); err != nil {
+			return nil, err
+		}
+		return ints.All(ints.FromBytes(data, s.Width)), nil
 	}
-	if err := kernels.LookUp(s.dev, l); err != nil {
-		return false, err
+	return nil, nil
+}
+
+// Count implements forward.Kept.
+func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
+	counts, left := make([]int, len(questions)), len(questions)
+	for _, p := range r.parts {
+		var asked []kernels.KeyCount
+		var numbers []int
+		most := 1
+		for i, q := range questions {
+			if s, ok := p.keys[q.Step]; ok {
+				asked = append(asked, kernels.KeyCount{Keys: r.bases(p).Resolve(s.At), Width: uint64(s.Width), N: uint64(s.n), Min: q.Min, Max: q.Max})
+				numbers, most = append(numbers, i), max(most, s.n)
+			}
+		}
+		left -= len(asked)
+		for from := 0; from < len(asked); from += mostQuestions {
+			some := asked[from:min(from+mostQuestions, len(asked))]
+			found, err := countKeys(newScope(p.m.dev), some, most)
+			if err != nil {
+				return nil, err
+			}
+			for i, n := range found {
+				counts[numbers[from+i]] = int(n)
+			}
+		}
 	}
-	results := make([]int32, words)
-	if err := kernels.DownloadSlice(s.dev, results, base); err != nil {
-		return false, err
+	if left > 0 {
+		return nil, fmt.Errorf("cuda: %d questions about steps without keys", left)
 	}
-	if results[3*n] != 0 {
-		return false, nil
+	return counts, nil
+}
+
+// mostQuestions is how many are asked at once.
+const mostQuestions = 1 << 12
+
+func countKeys(a *scope, questions []kernels.KeyCount, most int) (counts []uint64, err error) {
+	defer a.close()
+	defer catch(&err)
+	list, sums := newCopy(a, questions), newWords(a, len(questions))
+	check(kernels.CountKeys(a, sums, list, len(questions), most))
+	return fetch[uint64](a, sums, len(questions)), nil
+}
+
+// keptOf returns the run whose values a witness has, nil if they are the host's.
+func keptOf(w backend.Witness) *Run {
+	if k, ok := w.(interface{ Kept() forward.Kept }); ok {
+		r, _ := k.Kept().(*Run)
+		return r
 	}
-	copy(t.Keys, results[:n])
-	copy(t.Out, results[n:2*n])
-	copy(t.Lo, results[2*n:3*n])
-	for i, c := range results[3*n+1:] {
-		t.Counts[i] += c
-	}
-	return true, nil
+	return nil
+}
+
+// Close implements forward.Kept. What is enqueued on lanes that read the values must be
+// done.
+func (r *Run) Close() {
+	r.once.Do(func() {
+		for i, p := range r.parts {
+			m := &r.memory[i]
+			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.vector} {
+				p.m.dev.Free(at)
+			}
+			p.m.drop(r)
+		}
+		r.leave()
+	})
 }

@@ -70,9 +70,7 @@ func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums,
 func (b *Backend) columns(step int) (keys, outs kernels.Integers) {
 	t, ok := b.keys[step]
 	if !ok {
-		var err error
-		t, err = NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
-		check(err)
+		t = b.loadKeys(step)
 		b.keys[step] = t
 	}
 	if out := b.g.Steps[step].Out; out != model.None {
@@ -81,10 +79,34 @@ func (b *Backend) columns(step int) (keys, outs kernels.Integers) {
 	return t.integers(), outs
 }
 
+// stepKeys are the keys of a look-up step on the device.
+type stepKeys struct {
+	*Tensor
+	lent bool // they are the run's
+}
+
+// loadKeys returns the keys of a step. Those that a run has left here are counted as if
+// they were the lane's, so that what it takes does not depend on where they come from.
+func (b *Backend) loadKeys(step int) *stepKeys {
+	if b.run != nil {
+		if t := b.run.keysOn(b.m, step); t != nil {
+			b.dev.book(t.Len * t.Width)
+			return &stepKeys{t, true}
+		}
+	}
+	t, err := NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
+	check(err)
+	return &stepKeys{t, false}
+}
+
 // dropKeys gives the keys of a step back, if they are there.
 func (b *Backend) dropKeys(step int) {
 	if t, ok := b.keys[step]; ok {
-		t.Free(b.dev)
+		if t.lent {
+			b.dev.book(-t.Len * t.Width)
+		} else {
+			t.Free(b.dev)
+		}
 		delete(b.keys, step)
 	}
 }

@@ -28,6 +28,14 @@ func (l *ledger) alloc(d kernels.Device, bytes int) (kernels.Ptr, error) {
 	return p, err
 }
 
+// book counts bytes as if they were allocated, or no more if negative.
+func (l *ledger) book(bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes += int64(bytes)
+	l.peak = max(l.peak, l.bytes)
+}
+
 // free frees what alloc gave.
 func (l *ledger) free(d kernels.Device, p kernels.Ptr) {
 	l.mu.Lock() // before the address can be another's

@@ -1,7 +1,10 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -23,6 +26,9 @@ type Machine struct {
 	piece    int                                  // bytes of what goes through in pieces
 	lanes    int                                  // queues of the device that are used
 	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
+	age      int                                  // counts the tensors that were given back
+	runs     map[*Run]struct{}                    // forward passes whose values are here
+	programs programs
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that
@@ -34,7 +40,7 @@ type resident struct {
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, lanes: 1, boxes: map[kernels.Device][]kernels.Mailbox{}}
+	return &Machine{dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, lanes: 1, boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{}}
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that
@@ -107,6 +113,35 @@ func (m *Machine) residentOn(dev kernels.Device, values ints.Ints) (*Tensor, err
 	return t, nil
 }
 
+// has says whether a fixed tensor is, or can be made, resident.
+func (m *Machine) has(values ints.Ints) bool {
+	_, err := m.Resident(values)
+	if err != nil && !errors.Is(err, kernels.ErrMemory) {
+		check(&MachineError{m, err})
+	}
+	return err == nil
+}
+
+// generation returns a number that changes when resident tensors are given back.
+func (m *Machine) generation() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.age
+}
+
+// keep and drop note the runs whose values are here.
+func (m *Machine) keep(r *Run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs[r] = struct{}{}
+}
+
+func (m *Machine) drop(r *Run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.runs, r)
+}
+
 // address returns the address of the first entry.
 func address(values ints.Ints) any {
 	switch v := values.(type) {
@@ -118,8 +153,22 @@ func address(values ints.Ints) any {
 	return &values.(ints.Int32s)[0]
 }
 
-// Close frees the tensors. The machine may be used again.
+// Close frees the tensors, and closes runs. The machine may be used again.
 func (m *Machine) Close() {
+	m.mu.Lock()
+	runs := slices.Collect(maps.Keys(m.runs))
+	m.mu.Unlock()
+	for _, r := range runs {
+		r.Close()
+	}
+	m.programs.Lock()
+	for _, p := range m.programs.list {
+		if p.users == 0 {
+			p.free()
+		}
+	}
+	m.programs.list = nil
+	m.programs.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.resident {
@@ -160,6 +209,7 @@ func (m *Machine) giveBox(lane kernels.Device, box kernels.Mailbox) {
 func (m *Machine) release(r resident) {
 	r.tensor.Free(m.dev)
 	m.bytes -= r.tensor.Len * r.tensor.Width
+	m.age++
 }
 
 // Backend runs on a device. It is for one goroutine at a time; others use lanes of it.
@@ -172,7 +222,8 @@ type Backend struct {
 	dev    *scope
 	values *held               // tensors that are not fixed, of all lanes
 	isLane bool                // the values are another backend's
-	keys   map[int]*Tensor     // of look-up steps that are cut, as long as they are wanted
+	run    *Run                // that has made the witness, if that was on devices
+	keys   map[int]*stepKeys   // of look-up steps that are cut, as long as they are wanted
 	box    kernels.Mailbox     // nil until wanted
 	nodes  map[*nodes]struct{} // trees whose digests are on the device
 }
@@ -190,7 +241,7 @@ func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
 func newBackend(dev kernels.Device, v *held, isLane bool) *Backend {
 	return &Backend{
 		Backend: cpu.New(v.g, v.w), m: v.m, g: v.g, w: v.w, dev: newScope(dev), values: v, isLane: isLane,
-		keys: map[int]*Tensor{}, nodes: map[*nodes]struct{}{},
+		run: keptOf(v.w), keys: map[int]*stepKeys{}, nodes: map[*nodes]struct{}{},
 	}
 }
 
@@ -231,6 +282,11 @@ func (b *Backend) tensor(id model.TensorID) *Tensor {
 func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 	if w, ok := b.w.(DeviceWitness); ok {
 		if t := w.DeviceTensor(id); t != nil {
+			return t, nil
+		}
+	}
+	if b.run != nil {
+		if t := b.run.tensorOn(b.m, id); t != nil {
 			return t, nil
 		}
 	}

@@ -15,8 +15,9 @@ import (
 // What steps of some kind take is the most that one of them does.
 type Need struct {
 	Fixed   int64 `json:"fixed"`   // weights, which stay
-	Witness int64 `json:"witness"` // values of one run
+	Witness int64 `json:"witness"` // values of one run, and the keys that it looked up
 	Trees   int64 `json:"trees"`   // digests of the commitment to the witness
+	Forward int64 `json:"forward"` // accumulators
 	LookUps int64 `json:"look_ups"`
 	Sums    int64 `json:"sums"`
 	Commit  int64 `json:"commit"`
@@ -25,7 +26,7 @@ type Need struct {
 
 // Working is what is needed beside the weights.
 func (n *Need) Working() int64 {
-	return n.Witness + n.Trees + max(n.LookUps, n.Sums, n.Commit, n.Open)
+	return n.Witness + n.Trees + max(n.Forward, n.LookUps, n.Sums, n.Commit, n.Open)
 }
 
 // Peak is the most that is needed at once.
@@ -41,6 +42,17 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 			n.Fixed += bytes
 		} else {
 			n.Witness += bytes
+		}
+	}
+	for i := range p.Graph.Steps {
+		s := &p.Graph.Steps[i]
+		size := int64(model.Size(s.Shape))
+		if len(s.Acc.Products) > 0 {
+			n.Forward = max(n.Forward, 8*size)
+		}
+		if s.Kind == model.StepLookup {
+			t := &p.Graph.Tables[s.Table]
+			n.Witness += size * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
 		}
 	}
 	for _, f := range p.Forks {

@@ -10,36 +10,64 @@ import (
 type axis struct{ dim, a, b, out int }
 
 // matMul describes a product of the model as a batch of matrix products on the
-// dense tensors as they lie, with no memory set. ok is false for one that is
-// none: where axes of a kind do not lie behind each other, or where the output
-// repeats entries.
-func matMul(g *model.Graph, p *model.Product, out []int) (mm kernels.MatMul, ok bool) {
+// dense tensors as they lie, with no memory set. Where axes of a kind do not lie behind
+// each other, lists puts tables on the device that say where their entries lie.
+func matMul(g *model.Graph, p *model.Product, out []int, lists func([]int32) kernels.Ptr) kernels.MatMul {
 	shapeA, shapeB := g.Tensors[p.A].Shape, g.Tensors[p.B].Shape
 	c := model.NewContraction(p, shapeA, shapeB, out)
-	for _, l := range c.Repeat {
-		if l.Dim > 1 {
-			return mm, false
-		}
-	}
-	var flat [4]axis
-	for i, labels := range [][]model.Label{c.Batch, c.FreeA, c.FreeB, c.Sum} {
+	mm := kernels.MatMul{Coef: p.Coef, XBits: 31}
+	t := &mm.Tables
+	for i, labels := range [][]model.Label{append(c.Batch, c.Repeat...), c.FreeA, c.FreeB, c.Sum} {
 		var axes []axis
 		for _, l := range labels {
 			if l.Dim > 1 {
 				axes = append(axes, axis{l.Dim, stride(shapeA, l.A), stride(shapeB, l.B), stride(out, l.Out)})
 			}
 		}
-		if flat[i], ok = flatten(axes); !ok {
-			return mm, false
+		x, ok := flatten(axes)
+		var ta, tb, to kernels.Ptr
+		if !ok {
+			x = axis{dim: 1}
+			for _, y := range axes {
+				x.dim *= y.dim
+			}
+			table := func(of func(axis) int) kernels.Ptr {
+				if list := places(axes, of); list[len(list)-1] != 0 {
+					return lists(list)
+				}
+				return 0
+			}
+			ta, tb = table(func(y axis) int { return y.a }), table(func(y axis) int { return y.b })
+			to = table(func(y axis) int { return y.out })
+		}
+		switch i {
+		case 0:
+			mm.Batches, mm.A.Batch, mm.B.Batch, mm.OutBatch = x.dim, x.a, x.b, x.out
+			t.ABatch, t.BBatch, t.OutBatch = ta, tb, to
+		case 1:
+			mm.M, mm.A.Row, mm.OutRow, t.ARow, t.OutRow = x.dim, x.a, x.out, ta, to
+		case 2:
+			mm.N, mm.B.Row, mm.OutColumn, t.BRow, t.OutColumn = x.dim, x.b, x.out, tb, to
+		case 3:
+			mm.K, mm.A.Column, mm.B.Column, t.AColumn, t.BColumn = x.dim, x.a, x.b, ta, tb
 		}
 	}
-	bt, mt, nt, kt := flat[0], flat[1], flat[2], flat[3]
-	return kernels.MatMul{
-		M: mt.dim, N: nt.dim, K: kt.dim, Batches: bt.dim, Coef: p.Coef, XBits: 31,
-		A:      kernels.Matrix{Row: mt.a, Column: kt.a, Batch: bt.a},
-		B:      kernels.Matrix{Row: nt.b, Column: kt.b, Batch: bt.b},
-		OutRow: mt.out, OutColumn: nt.out, OutBatch: bt.out,
-	}, bt.dim <= kernels.MaxBatches || mt.dim*nt.dim*kt.dim == 1
+	return mm
+}
+
+// places lists where the entries along several axes lie, the first the outermost.
+func places(axes []axis, of func(axis) int) []int32 {
+	list := []int32{0}
+	for _, y := range axes {
+		next := make([]int32, 0, len(list)*y.dim)
+		for _, from := range list {
+			for i := range y.dim {
+				next = append(next, from+int32(i*of(y)))
+			}
+		}
+		list = next
+	}
+	return list
 }
 
 // stride returns how far apart the entries along an axis are, 0 for no axis.
@@ -71,5 +99,8 @@ func flatten(axes []axis) (axis, bool) {
 // swapped is the product with the operands exchanged.
 func swapped(p kernels.MatMul) kernels.MatMul {
 	p.A, p.B, p.M, p.N, p.OutRow, p.OutColumn = p.B, p.A, p.N, p.M, p.OutColumn, p.OutRow
+	t := &p.Tables
+	t.ABatch, t.BBatch, t.ARow, t.BRow, t.AColumn, t.BColumn = t.BBatch, t.ABatch, t.BRow, t.ARow, t.BColumn, t.AColumn
+	t.OutRow, t.OutColumn = t.OutColumn, t.OutRow
 	return p
 }

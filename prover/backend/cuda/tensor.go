@@ -43,6 +43,21 @@ func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
 	return t, nil
 }
 
+// uploadAs copies values, which fit, to dst in entries of that width.
+func uploadAs(d kernels.Device, dst kernels.Ptr, values ints.Ints, width int) error {
+	if values.Width() != width {
+		values = ints.Int32s(ints.All(values))
+	}
+	v, ok := values.(ints.Int32s)
+	switch {
+	case !ok || width == 4:
+		return d.Upload(dst, ints.Bytes(values))
+	case width == 1:
+		return upload[int8](d, dst, v)
+	}
+	return upload[int16](d, dst, v)
+}
+
 // Free frees the tensor.
 func (t *Tensor) Free(d kernels.Device) { d.Free(t.Ptr) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
@@ -202,17 +203,23 @@ func (p *products) forward() error {
 		held = append(held, ptr)
 		return ptr
 	}
-	acc, results, counts := alloc(8*most), alloc(3*4*most), alloc(4*(rows+1))
-	pieces, err := kernels.UploadPieces(p.dev, &requantised)
-	if err != nil {
-		return err
-	}
-	held = append(held, pieces)
-	if err := p.dev.Clear(counts, 4*(rows+1)); err != nil {
+	// The word that says whether a number left its range comes before the counts.
+	acc, results, counts := alloc(8*most), alloc(3*4*most), alloc(4*(1+rows))
+	if err := p.dev.Clear(counts, 4*(1+rows)); err != nil {
 		return err
 	}
 	out := kernels.At[int32](results, most)
 	vector := alloc(4 * most)
+	var records kernels.Records
+	steps, err := p.lookUps(&records, results, out, kernels.At[int32](out, most), kernels.At[int32](counts, 1))
+	if err != nil {
+		return err
+	}
+	code, err := kernels.NewSlice(p.dev, records.Words())
+	if err != nil {
+		return err
+	}
+	held = append(held, code)
 	for i, m := range p.list {
 		w, x := p.tensors[2*i], p.tensors[2*i+1]
 		mm := kernels.MatMul{Acc: acc, M: p.tokens, N: m.out, K: m.in, Batches: 1, Coef: 1, XBits: 8, OutRow: m.out, OutColumn: 1,
@@ -220,8 +227,6 @@ func (p *products) forward() error {
 		if p.tokens == 1 {
 			mm.A.Ptr, mm.A.Width = vector, 4
 		}
-		l := kernels.Lookup{Acc: acc, N: p.tokens * m.out, Shift: requantiseShift, Table: &requantised, Pieces: pieces,
-			Keys: results, Out: out, Lo: kernels.At[int32](out, most), Counts: counts, Bad: kernels.At[int32](counts, rows)}
 		if err := p.activations(i, vector, out); err != nil {
 			return err
 		}
@@ -231,18 +236,36 @@ func (p *products) forward() error {
 		if err := kernels.MultiplyAdd(p.dev, mm); err != nil {
 			return err
 		}
-		if err := kernels.LookUp(p.dev, l); err != nil {
+		if err := kernels.RunStepOn(p.dev, steps[i], &kernels.Bases{Code: code, Small: counts}, acc); err != nil {
 			return err
 		}
 	}
 	bad := []uint32{0}
-	if err := kernels.DownloadSlice(p.dev, bad, kernels.At[int32](counts, rows)); err != nil {
+	if err := kernels.DownloadSlice(p.dev, bad, counts); err != nil {
 		return err
 	}
 	if bad[0] != 0 {
 		return fmt.Errorf("an accumulator is out of range")
 	}
 	return nil
+}
+
+// lookUps adds the steps that follow the products.
+func (p *products) lookUps(r *kernels.Records, keys, out, lo, counts kernels.Ptr) ([]kernels.StepLaunch, error) {
+	pieces := r.Pieces(&requantised)
+	result := func(at kernels.Ptr) kernels.Result {
+		return kernels.Result{Integers: kernels.Integers{At: at, Width: 4}, Min: math.MinInt32, Max: math.MaxInt32}
+	}
+	steps := make([]kernels.StepLaunch, len(p.list))
+	for i, m := range p.list {
+		var err error
+		steps[i], err = r.Add(&kernels.Step{Kind: kernels.LookUpStep, N: p.tokens * m.out, Acc: kernels.AccOfLaunch, Shift: requantiseShift,
+			Table: &requantised, Pieces: pieces, Keys: result(keys), Out: result(out), Lo: result(lo), Counts: counts})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
 }
 
 // activations prepares those of product i from the output of the one before;

@@ -1,0 +1,441 @@
+package cuda
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// A program is a circuit as launches: what each step reads and writes, and where that
+// lies in the memory of a run. It is made once for a circuit and its weights.
+type program struct {
+	g       *model.Graph
+	weights model.Weights
+	homes   []*Machine // by chunk
+	host    int        // entries from which on a tensor is the device's alone
+	parts   []*part
+	ops     []op
+	users   int // runs that are not closed, under the machine's lock
+}
+
+// part is what a program does, and keeps, on one machine.
+type part struct {
+	m       *Machine
+	age     int // of the machine's weights when it was made
+	records kernels.Records
+	code    kernels.Ptr // the records on the device
+
+	// Memory of a run: small holds what the host gets as well, and begins with the word
+	// that says whether a number left its range; the first bytes of both are zero when a
+	// run begins.
+	small, large           int
+	smallZeros, largeZeros int
+	acc, vector            int // entries of the room that products take
+	tensors                map[model.TensorID]slot
+	keys                   map[int]slot
+	pieces                 map[model.TableID]kernels.Ptr
+	puts                   []put
+}
+
+// slot is where a tensor lies in a run's memory.
+type slot struct {
+	kernels.Integers
+	n int
+}
+
+// op is work in order, on a part.
+type op struct {
+	on *part
+	do func(r *Run) error
+}
+
+// put is a tensor that a run begins with: an input if values is nil.
+type put struct {
+	slot
+	input  int
+	values ints.Ints
+}
+
+// slotAlignment is that of Alloc.
+const slotAlignment = 256
+
+// errNot is the reason why a circuit is not for devices.
+var errNot = errors.New("cuda: a circuit that is too large for the kernels")
+
+// mostByTerms is the most multiplications of a product that the kernel of steps does
+// itself, entry by entry, and fewTerms the most of a sum: more are worth a launch.
+var mostByTerms, fewTerms = 1 << 20, 16
+
+// compiler makes a program.
+type compiler struct{ *program }
+
+func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) (p *program, err error) {
+	c := &compiler{&program{g: g, weights: weights, homes: homes, host: host}}
+	defer func() {
+		if err != nil {
+			c.free()
+		}
+	}()
+	defer catch(&err)
+	for _, m := range homes {
+		if c.part(m) == nil {
+			c.parts = append(c.parts, &part{m: m, age: m.generation(), small: slotAlignment, tensors: map[model.TensorID]slot{},
+				keys: map[int]slot{}, pieces: map[model.TableID]kernels.Ptr{}})
+		}
+	}
+	c.counts()
+	for i := range g.Steps {
+		c.step(i)
+	}
+	last := c.part(homes[len(homes)-1])
+	for _, id := range g.Outputs {
+		if g.Tensors[id].Kind == model.Virtual {
+			c.source(last, id)
+		}
+	}
+	for _, p := range c.parts {
+		if p.code, err = kernels.NewSlice(p.m.dev, p.records.Words()); err != nil {
+			return nil, &MachineError{p.m, err}
+		}
+	}
+	return c.program, nil
+}
+
+// free gives the records back.
+func (p *program) free() {
+	for _, part := range p.parts {
+		part.m.dev.Free(part.code)
+		part.code = 0
+	}
+}
+
+func (p *program) part(m *Machine) *part {
+	for _, x := range p.parts {
+		if x.m == m {
+			return x
+		}
+	}
+	return nil
+}
+
+// counts gives the multiplicities their places, in memory that is cleared.
+func (c *compiler) counts() {
+	for _, m := range c.g.Mults {
+		p := c.part(c.homes[m.Chunk])
+		p.tensors[m.Tensor] = c.room(p, 1<<c.g.Tables[m.Table].Bits, 4)
+	}
+	for _, p := range c.parts {
+		p.smallZeros, p.largeZeros = p.small, p.large
+	}
+}
+
+// room returns a place for n entries.
+func (c *compiler) room(p *part, n, width int) slot {
+	size, base := &p.large, kernels.Ptr(kernels.InLarge)
+	if n < c.host {
+		size, base = &p.small, kernels.InSmall
+	}
+	s := slot{kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n}
+	*size += (n*width + slotAlignment - 1) &^ (slotAlignment - 1)
+	return s
+}
+
+// result gives a tensor that is computed its place.
+func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
+	if id == model.None {
+		return kernels.Result{Min: math.MinInt64, Max: math.MaxInt64}
+	}
+	t := &c.g.Tensors[id]
+	r := kernels.Result{Min: math.MinInt32, Max: math.MaxInt32}
+	if t.Min != 0 || t.Max != 0 {
+		r.Min, r.Max = max(r.Min, t.Min), min(r.Max, t.Max)
+	}
+	s := c.room(p, model.Size(t.Shape), widthOfRange(t.Min, t.Max))
+	p.tensors[id] = s
+	r.Integers = s.Integers
+	return r
+}
+
+// then adds an operation.
+func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
+
+// step adds the launches of step i.
+func (c *compiler) step(i int) {
+	s := &c.g.Steps[i]
+	p, n := c.part(c.homes[s.Chunk]), model.Size(s.Shape)
+	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
+	switch s.Kind {
+	case model.StepZero:
+		return
+	case model.StepMax:
+		c.maximum(p, s)
+		return
+	case model.StepLookup:
+		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]
+		c.lookUp(p, i, &x)
+	case model.StepExact:
+		x.Kind = kernels.ExactStep
+	case model.StepDivide:
+		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
+	}
+	c.terms(p, &x, s.Acc.Linear, s.Shape)
+	c.products(p, &x, s)
+	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
+	c.run(p, &x)
+}
+
+// run adds the launch of a step.
+func (c *compiler) run(p *part, x *kernels.Step) {
+	if x.Keys.At == 0 {
+		x.Keys = c.result(p, model.None)
+	}
+	acc := x.Acc != 0
+	l, err := p.records.Add(x)
+	if err != nil {
+		check(errNot)
+	}
+	c.then(p, func(r *Run) error {
+		if acc {
+			return kernels.RunStepOn(p.m.dev, l, r.bases(p), r.of(p).acc)
+		}
+		return kernels.RunStep(p.m.dev, l, r.bases(p))
+	})
+}
+
+// lookUp fills in what a look-up has of its table.
+func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
+	s, t := &c.g.Steps[i], x.Table
+	for _, m := range c.g.Mults {
+		if m.Chunk == s.Chunk && m.Table == s.Table {
+			x.Counts = p.tensors[m.Tensor].At
+		}
+	}
+	most := t.Min + 1<<t.Bits - 1
+	keys := c.room(p, x.N, widthOfRange(t.Min, most))
+	p.keys[i] = keys
+	x.Keys = kernels.Result{Integers: keys.Integers, Min: t.Min, Max: most}
+	switch {
+	case s.Out == model.None:
+	case t.Kind == model.TablePiecewise:
+		if p.pieces[s.Table] == 0 {
+			p.pieces[s.Table] = p.records.Pieces(t)
+		}
+		x.Pieces = p.pieces[s.Table]
+	case t.Kind == model.TableFunc:
+		x.Values = c.source(p, t.Values)
+	}
+}
+
+// maximum adds the launch of a StepMax.
+func (c *compiler) maximum(p *part, s *model.Step) {
+	x, n := c.source(p, s.Den), model.Size(s.Shape)
+	row := model.Size(c.g.Tensors[s.Den].Shape) / n
+	out := c.result(p, s.Out)
+	c.then(p, func(r *Run) error {
+		b, to, from := r.bases(p), out, x
+		to.At, from.At = b.Resolve(out.At), b.Resolve(x.At)
+		return kernels.RowMaxima(p.m.dev, b.Small, to, from, n, row)
+	})
+}
+
+// terms adds linear summands over an index space.
+func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape []int) {
+	for i := range linear {
+		l := &linear[i]
+		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{{Integers: c.source(p, l.Src), Groups: w.groups}}}
+		if l.View != nil {
+			t.Fill = l.View.Fill
+		}
+		x.Terms = append(x.Terms, t)
+	}
+}
+
+// products adds the products of a step: as terms, or as launches before it that add to
+// an accumulator.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) {
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
+		sums := model.NewContraction(q, shapeA, shapeB, s.Shape).Sum
+		k := 1
+		for _, l := range sums {
+			k *= l.Dim
+		}
+		if k <= fewTerms || x.N*k <= mostByTerms {
+			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, sums), labelWiring(shapeB, q.LabelsB, s.Shape, sums)
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: k, Operands: []kernels.Operand{
+				{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}})
+			continue
+		}
+		if x.Acc == 0 {
+			x.Acc = kernels.AccOfLaunch
+			n := x.N
+			p.acc = max(p.acc, n)
+			c.then(p, func(r *Run) error { return p.m.dev.Clear(r.of(p).acc, 8*n) })
+		}
+		c.multiply(p, q, s.Shape)
+	}
+}
+
+// multiply adds the launches of a product of matrices.
+func (c *compiler) multiply(p *part, q *model.Product, out []int) {
+	mm := matMul(c.g, q, out, p.records.Ints32)
+	strided := mm.Tables == kernels.Tables{}
+	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
+		if !strided && model.Size(shape) >= math.MaxInt32 {
+			check(errNot)
+		}
+	}
+	a, b := q.A, q.B
+	if mm.N == 1 && mm.M > 1 { // a vector is the first operand
+		mm, a, b = swapped(mm), q.B, q.A
+	}
+	x := c.source(p, a)
+	var y kernels.Integers
+	var pieces ints.Ints
+	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.has(c.weights[b]) {
+		pieces = c.weights[b]
+	} else {
+		y = c.source(p, b)
+	}
+	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
+	wide := strided && mm.M == 1 && mm.Batches == 1 && mm.A.Column == 1
+	if wide {
+		p.vector = max(p.vector, mm.K)
+	}
+	c.then(p, func(r *Run) error {
+		base, room, mm := r.bases(p), r.of(p), mm
+		mm.Acc, mm.A.Ptr, mm.A.Width = room.acc, base.Resolve(x.At), x.Width
+		mm.Tables.Resolve(base)
+		if wide && x.Width < 4 {
+			if err := kernels.Widen(p.m.dev, room.vector, kernels.Integers{At: mm.A.Ptr, Width: x.Width}, mm.K); err != nil {
+				return err
+			}
+			mm.A.Ptr, mm.A.Width = room.vector, 4
+		}
+		if pieces != nil {
+			return multiplyPieces(newScope(p.m.dev), mm, pieces, p.m.piece)
+		}
+		mm.B.Ptr, mm.B.Width = base.Resolve(y.At), y.Width
+		return kernels.MultiplyAdd(p.m.dev, mm)
+	})
+}
+
+// magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
+// checked, on a device, or of that width.
+func magnitude(t *model.Tensor, width int) int {
+	if width < 4 {
+		return 8 * width
+	}
+	if t.Kind == model.Fixed || t.Min == 0 && t.Max == 0 {
+		return 31
+	}
+	return min(31, bits.Len64(uint64(max(t.Max, -t.Min))))
+}
+
+// source returns where a tensor lies on a part when the step in hand runs there, and
+// adds what brings it there.
+func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
+	if s, ok := p.tensors[id]; ok {
+		return s.Integers
+	}
+	t := &c.g.Tensors[id]
+	n := model.Size(t.Shape)
+	switch t.Kind {
+	case model.Fixed:
+		x, err := p.m.Resident(c.weights[id])
+		if err == nil {
+			return x.integers()
+		}
+		if !errors.Is(err, kernels.ErrMemory) {
+			check(&MachineError{p.m, err})
+		}
+		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
+	case model.ByFormula:
+		return c.put(p, id, put{slot: slot{n: n}, values: c.weights[id]})
+	case model.Input:
+		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
+	case model.Virtual:
+		x := kernels.Step{Kind: kernels.SumStep, N: n}
+		c.terms(p, &x, t.Def, t.Shape)
+		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
+		c.run(p, &x)
+		return p.tensors[id].Integers
+	}
+	// A value of another machine comes through the host.
+	var from *part
+	for _, other := range c.parts {
+		if _, ok := other.tensors[id]; ok {
+			from = other
+			break
+		}
+	}
+	if from == nil {
+		check(errNot) // the graph is not valid
+	}
+	there := from.tensors[id]
+	here := c.room(p, n, there.Width)
+	p.tensors[id] = here
+	c.then(p, func(r *Run) error {
+		values := make([]byte, n*there.Width)
+		if err := from.m.dev.Download(values, r.bases(from).Resolve(there.At)); err != nil {
+			return &MachineError{from.m, err}
+		}
+		return p.m.dev.Upload(r.bases(p).Resolve(here.At), values)
+	})
+	return here.Integers
+}
+
+// put adds what a run begins with.
+func (c *compiler) put(p *part, id model.TensorID, x put) kernels.Integers {
+	width := 0
+	if x.values != nil {
+		width = x.values.Width()
+	} else {
+		width = widthOfRange(c.g.Tensors[id].Min, c.g.Tensors[id].Max)
+	}
+	x.slot = c.room(p, x.n, width)
+	p.tensors[id] = x.slot
+	p.puts = append(p.puts, x)
+	return x.Integers
+}
+
+// multiplyPieces is a product with an operand B in the host's memory, for which
+// there is no room as a whole: ranges of its outer axis, output columns or
+// terms of the sums, go through one after the other.
+func multiplyPieces(dev *scope, p kernels.MatMul, b ints.Ints, piece int) error {
+	defer dev.close()
+	outer, row := p.N, p.B.Row
+	columns := p.B.Column > p.B.Row
+	if columns {
+		outer, row = p.K, p.B.Column
+	}
+	rows := pieceRows(b.Width()*row, piece)
+	for from := 0; from < outer; from += rows {
+		n := min(rows, outer-from)
+		t, err := NewTensor(dev, b.Slice(from*row, min((from+n)*row, b.Len())))
+		if err != nil {
+			return err
+		}
+		q := p
+		q.B.Ptr, q.B.Width = t.Ptr, t.Width
+		if columns {
+			q.K = n
+			q.A.Ptr += kernels.Ptr(from * p.A.Column * p.A.Width)
+		} else {
+			q.N = n
+			q.Acc = kernels.At[int64](p.Acc, from*p.OutColumn)
+		}
+		if err := kernels.MultiplyAdd(dev, q); err != nil {
+			return err
+		}
+		t.Free(dev)
+	}
+	return nil
+}
