@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -113,10 +114,9 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 		}
 		for _, s := range segments(q, of, n) {
 			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, from: len(rows)}
-			for l := s.from; l < s.to; l++ {
-				for h := range longs {
-					p.list = append(p.list, r.at[h*n+l])
-				}
+			p.list = make([]byteRow, 0, longs*(s.to-s.from))
+			for h := range longs { // as the results lie
+				p.list = append(p.list, r.at[h*n+s.from:h*n+s.to]...)
 			}
 			if rows = appendPlanes(rows, p.list, r.pitch); len(rows) == p.from {
 				continue
@@ -148,18 +148,23 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 	check(kernels.AddByteProducts(a, jobs...))
 	check(kernels.FinishProducts(a, out, sums, 1, words, 0, 0))
 	values := fetch[field.M31](a, out, words)
+	// The places of a part that are next to each other are so in the tables, until it begins
+	// again at place 0.
 	for _, p := range products {
-		size := len(p.list)
+		size, places := len(p.list), p.segment.to-p.segment.from
 		for i, part := range p.parts {
 			v := values[p.words+limbs*i*size:]
-			for l := p.segment.from; l < p.segment.to; l++ {
-				at := to(p.of[part], l)
-				for h := range longs {
-					k := (l-p.segment.from)*longs + h
-					// An eq table adds up to 1.
-					at[h*step] = field.NewQM31(v[k].Add(field.M31(p.list[k].bias())), v[size+k], v[2*size+k], v[3*size+k])
+			at := to(p.of[part], p.segment.from)
+			parallel.For(longs, max(1, 1<<12/places), func(low, high int) {
+				for h := low; h < high; h++ {
+					row := at[h*step : h*step+places]
+					for l := range row {
+						k := h*places + l
+						// An eq table adds up to 1.
+						row[l] = field.NewQM31(v[k].Add(field.M31(p.list[k].bias())), v[size+k], v[2*size+k], v[3*size+k])
+					}
 				}
-			}
+			})
 		}
 	}
 }

@@ -46,6 +46,7 @@ func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
 func (o *opening) fold() {
 	if o.sums.vars == 0 {
 		o.tables = o.rows.fold(poly.EqTable(o.sums.point), o.sums.q)
+		o.sums.close()
 		o.sums = nil
 	}
 }
@@ -122,6 +123,9 @@ func (o *opening) Search(ctx context.Context, start poseidon2.State, bits int) (
 
 // Close implements whir.Passes.
 func (o *opening) Close() {
+	if o.sums != nil {
+		o.sums.close()
+	}
 	for _, row := range o.folded {
 		if row != nil {
 			row.free()

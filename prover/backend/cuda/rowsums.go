@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
@@ -27,7 +28,12 @@ type rowSums struct {
 	vars  int // of v, those left
 	pair  whir.Pair
 	point []field.QM31
+
+	memory arena.Arena // of the tables, on huge pages
 }
+
+// close gives the tables back.
+func (s *rowSums) close() { s.memory.Close() }
 
 func (s *rowSums) bind(r field.QM31) {
 	s.pair.Bind(r)
@@ -55,7 +61,7 @@ func (r *rows) begin(q *whir.Functional) *rowSums {
 		first[i+1] = first[i] + min(n, len(q.Parts[i].RowWeights))
 	}
 	columns := max(1, first[len(q.Parts)])
-	s.pair = whir.Pair{F: make([]field.QM31, longs*columns), Q: make([]field.QM31, longs*columns)}
+	s.pair = whir.Pair{F: arena.Zeros[field.QM31](&s.memory, longs*columns), Q: arena.Zeros[field.QM31](&s.memory, longs*columns)}
 	parallel.For(len(q.Parts), 1, func(from, to int) {
 		for i := from; i < to; i++ {
 			p := &q.Parts[i]
