@@ -53,6 +53,9 @@ func Prove(ctx context.Context, c *Committed, in Input, opts ...Option) (*Proof,
 		return err
 	})
 	if err == nil {
+		err = o.device.kept(wit, w)
+	}
+	if err == nil {
 		err = c.circuit.checkWritten(wit)
 	}
 	if err == nil {
