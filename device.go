@@ -24,8 +24,9 @@ type Device struct {
 	gpus     []*gpu // none: the CPU alone
 	required bool
 	track    bool
-	// threshold is the least size of a step of a proof that goes to a GPU; forward, of one
-	// of the forward pass with which all go there, −1 for where it is worth it.
+	// threshold is the least size of a step of a proof that goes to a GPU; forward, of a
+	// tensor that a step of the forward pass computes or multiplies, with which all of it
+	// goes there, −1 for where it is worth it.
 	threshold, forward int
 
 	mu       sync.Mutex
@@ -327,17 +328,38 @@ func (f *forwards) Run(ctx context.Context, g *model.Graph, weights model.Weight
 	}
 }
 
+// kept warns if a GPU has not given back what it computed in a forward pass, or returns
+// that error if there must be one.
+func (d *Device) kept(wit *forward.Witness, w *watch) error {
+	err := wit.Err()
+	if err == nil || d.required {
+		return err
+	}
+	w.warn("what a GPU has computed was lost: %v; it is computed again on the CPU", err)
+	return nil
+}
+
+// largest is the number of entries of the largest tensor that a step computes or
+// multiplies.
+func largest(g *model.Graph) int {
+	n := 0
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		n = max(n, model.Size(s.Shape))
+		for j := range s.Acc.Products {
+			p := &s.Acc.Products[j]
+			n = max(n, model.Size(g.Tensors[p.A].Shape), model.Size(g.Tensors[p.B].Shape))
+		}
+	}
+	return n
+}
+
 // worth says whether a forward pass goes to a GPU.
 func (d *Device) worth(g *model.Graph) bool {
 	if d.forward < 0 {
 		return cuda.Worth(g, d.threshold)
 	}
-	for i := range g.Steps {
-		if model.Size(g.Steps[i].Shape) >= d.forward {
-			return true
-		}
-	}
-	return false
+	return largest(g) >= d.forward
 }
 
 // Close gives back the memory on the GPUs.

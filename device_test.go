@@ -98,14 +98,13 @@ func TestGPU(t *testing.T) {
 	if faulty.Live() != 0 {
 		t.Errorf("allocation %d fails: %d bytes are left on the device", n, faulty.Live())
 	}
-	// A chunk for which memory was short is proved again, and weights need not stay there.
-	for _, n := range []int{16, 24, 48} {
-		if _, _, err = proveOn(t, devicetest.NewFaulty(d, n), Require(), Threshold(1<<12)); err != nil {
-			break
-		}
+	// Some allocations can be done without: rows are packed on the host, chunks proved again.
+	required := error(nil)
+	for i := n / 4; required == nil && i < n/4+8; i++ {
+		_, _, required = proveOn(t, devicetest.NewFaulty(d, i), Require(), Threshold(1<<12))
 	}
-	if !errors.Is(err, devicetest.ErrInjected) {
-		t.Errorf("required, allocations fail: %v", err)
+	if !errors.Is(required, devicetest.ErrInjected) {
+		t.Errorf("required, an allocation fails: %v", required)
 	}
 }
 

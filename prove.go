@@ -95,7 +95,10 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 		return err
 	}
 	r.run, r.wit = run, wit
-	if err := r.circuit.checkWritten(wit); err != nil {
+	if err := r.o.device.kept(r.wit, r.w); err != nil {
+		return err
+	}
+	if err := r.circuit.checkWritten(r.wit); err != nil {
 		return err
 	}
 	return r.o.bar.check(run)

@@ -51,30 +51,62 @@ type EqHeaps struct {
 // NewEqHeaps builds the heaps for a point of any number of coordinates, with
 // one allocation of about 2^(len(r)/2+2) elements.
 func NewEqHeaps(d Device, r []field.QM31) (*EqHeaps, error) {
-	h := &EqHeaps{Vars: len(r), innerVars: len(r) / 2}
-	h.outerVars = len(r) - h.innerVars
-	if h.outerVars > maxHeapVars {
-		return nil, fmt.Errorf("eq of %d variables", len(r))
-	}
-	outer, inner := 2<<h.outerVars, 2<<h.innerVars
-	var err error
-	if h.mem, err = AllocSlice[field.QM31](d, outer+inner+max(len(r), 1)); err != nil {
+	all, err := NewEqHeapsOf(d, [][]field.QM31{r})
+	if err != nil {
 		return nil, err
 	}
-	h.outer, h.inner = h.mem, At[field.QM31](h.mem, outer)
-	point := At[field.QM31](h.inner, inner)
-	if len(r) > 0 {
-		err = UploadSlice(d, point, r)
+	return all[0], nil
+}
+
+// heapsJob is the number of words that tell the kernel of a point.
+const heapsJob = 5
+
+// NewEqHeapsOf builds the heaps of several points, at least one, in one launch. They
+// have one allocation, which is freed with the first.
+func NewEqHeapsOf(d Device, points [][]field.QM31) ([]*EqHeaps, error) {
+	all := make([]*EqHeaps, len(points))
+	elements, most, coordinates := 0, 0, 0
+	for i, r := range points {
+		h := &EqHeaps{Vars: len(r), innerVars: len(r) / 2}
+		h.outerVars = len(r) - h.innerVars
+		if h.outerVars > maxHeapVars {
+			return nil, fmt.Errorf("eq of %d variables", len(r))
+		}
+		all[i] = h
+		n := 2<<h.outerVars + 2<<h.innerVars
+		elements, most, coordinates = elements+n, max(most, n), coordinates+len(r)
 	}
-	if err == nil {
-		err = d.Launch(Kernel{"eq", "eq_heaps"}, Cover(outer+inner), uint64(h.outer), uint64(h.outerVars),
-			uint64(h.inner), uint64(h.innerVars), uint64(point))
+	data := make([]uint64, 0, 2*coordinates+heapsJob*len(points))
+	mem, err := AllocSlice[field.QM31](d, elements+coordinates+(heapsJob*len(points)+1)/2)
+	if err != nil {
+		return nil, err
+	}
+	at, point := mem, At[field.QM31](mem, elements)
+	jobs := At[field.QM31](point, coordinates)
+	for _, r := range points {
+		for _, x := range r {
+			low, high := pack(x)
+			data = append(data, low, high)
+		}
+	}
+	begin := point
+	for i, h := range all {
+		h.outer, h.inner = at, At[field.QM31](at, 2<<h.outerVars)
+		at = At[field.QM31](h.inner, 2<<h.innerVars)
+		data = append(data, uint64(h.outer), uint64(h.inner), uint64(point), uint64(h.outerVars), uint64(h.innerVars))
+		point = At[field.QM31](point, len(points[i]))
+	}
+	all[0].mem = mem
+	if err = UploadSlice(d, begin, data); err == nil {
+		shape := Cover(most)
+		shape.GridY = len(points)
+		err = d.Launch(Kernel{"eq", "eq_heaps"}, shape, uint64(jobs))
 	}
 	if err != nil {
-		h.Free(d)
+		d.Free(mem)
 		return nil, err
 	}
-	return h, nil
+	return all, nil
 }
 
 // Free returns the heaps' memory. It may be called on nil.

@@ -5,44 +5,80 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
 )
 
-// LookupBase are the constants of a block of look-up leaves: the denominator is
-// Base − key + Beta·value. (Beta is minus the challenge β.)
-type LookupBase struct{ Base, Beta field.QM31 }
+// A LeafJob are the leaves of a look-up step, or of a table, in words as the kernel reads
+// them (LeafJobs).
+type LeafJob [22]uint64
 
-func (b LookupBase) words() [4]uint64 {
-	var w [4]uint64
-	w[0], w[1] = pack(b.Base)
-	w[2], w[3] = pack(b.Beta)
-	return w
+// LeafJobs are the leaves of a tree: numerators (M31) and denominators (QM31). A leaf of a
+// step is 1/(base − key + beta·out), one of a table −count/(base − key + beta·value).
+// (Beta is minus the challenge β.)
+type LeafJobs struct {
+	Jobs   []LeafJob
+	blocks int
 }
 
-// LogUpStepLeaves sets numerators (M31) and denominators (QM31) of a look-up step
-// over a dense shape, from its keys and outs; a step without outs has none at
-// address 0. The shape is cut into blocks, in the order of model.Cut, whose places
-// among the leaves are the 64-bit words at offsets.
-func LogUpStepLeaves(d Device, num, den Ptr, keys, outs Integers, offsets Ptr, dims []int, b LookupBase) error {
+// leavesOfBlock is how many leaves a block makes.
+const leavesOfBlock = 1024
+
+func (l *LeafJobs) add(n int, base field.QM31, words ...uint64) {
+	job := LeafJob{0: uint64(l.blocks), 1: uint64(n)}
+	copy(job[2:], words)
+	job[20], job[21] = pack(base)
+	l.Jobs = append(l.Jobs, job)
+	l.blocks += (n-1)/leavesOfBlock + 1
+}
+
+// Step adds a look-up step over a dense shape, with its keys and outs; a step without
+// outs has none at address 0. The shape is cut into blocks, in the order of model.Cut,
+// whose places among the leaves are the 64-bit words at offsets.
+func (l *LeafJobs) Step(keys, outs Integers, offsets Ptr, dims []int, base field.QM31) error {
 	all, n, err := axes(dims)
 	if err != nil {
 		return err
 	}
-	w := b.words()
-	args := []uint64{uint64(num), uint64(den), uint64(n), uint64(keys.At), uint64(keys.Width), uint64(outs.At), uint64(outs.Width), uint64(offsets)}
-	args = append(args, all...)
-	return d.Launch(Kernel{"logup", "logup_step_leaves"}, Cover(n), append(args, w[:]...)...)
+	words := []uint64{uint64(keys.At), uint64(outs.At), uint64(keys.Width), uint64(outs.Width), uint64(offsets), 0, 0, 0, 0}
+	l.add(n, base, append(words, all...)...)
+	return nil
 }
 
-// LogUpTableLeaves sets the n numerators and denominators of a table with the
-// keys min, min + 1, …; values are the M31 values of its rows, or 0.
-func LogUpTableLeaves(d Device, num, den Ptr, counts Integers, values Ptr, n int, min int64, b LookupBase) error {
+// Table adds a table of n rows with the keys min, min + 1, …, the first of whose leaves is
+// at place. Its values are those of the pieces at an address (TablePieces), if there are any,
+// else values, which may be at 0.
+func (l *LeafJobs) Table(counts, values Integers, pieces Ptr, npieces, place, n int, min int64, base field.QM31) error {
 	if n < 1 {
 		return fmt.Errorf("table of %d rows", n)
 	}
-	w := b.words()
-	return d.Launch(Kernel{"logup", "logup_table_leaves"}, Cover(n), uint64(num), uint64(den), uint64(n), uint64(counts.At), uint64(counts.Width),
-		uint64(values), uint64(min), w[0], w[1], w[2], w[3])
+	words := make([]uint64, 18)
+	copy(words, []uint64{uint64(counts.At), uint64(values.At), uint64(counts.Width), uint64(values.Width), 0, uint64(pieces), uint64(npieces), 1, uint64(min)})
+	words[17] = uint64(place)
+	l.add(n, base, words...)
+	return nil
 }
+
+// TablePieces are the pieces of a TablePiecewise table as kernels read them.
+func TablePieces(t *model.Table) []uint64 {
+	words := make([]uint64, 0, 3*len(t.Pieces))
+	for _, p := range t.Pieces {
+		words = append(words, uint64(p.End), uint64(p.Slope), uint64(p.Offset))
+	}
+	return words
+}
+
+// LogUpLeaves makes the leaves of all jobs, at least one, which are on the device at jobs.
+func LogUpLeaves(d Device, num, den Ptr, l *LeafJobs, jobs Ptr, beta field.QM31) error {
+	if l.blocks < 1 {
+		return fmt.Errorf("no leaves")
+	}
+	low, high := pack(beta)
+	return d.Launch(Kernel{"logup", "logup_leaves"}, Launch{GridX: l.blocks, Block: 256}, uint64(num), uint64(den), uint64(jobs), uint64(len(l.Jobs)), low, high)
+}
+
+// topLayer is the largest layer that one block makes, with all above it: so small ones
+// take less time than a launch each.
+const topLayer = 1 << 10
 
 // LogUpTree adds up n ≥ 2 leaves, to which 0/1 is added in thought up to a power of
 // two, 2^vars. num and den are heaps of 2^vars elements of K: layer k goes to entries
@@ -54,10 +90,13 @@ func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int) error {
 	half := 1 << (bits.Len(uint(n-1)) - 1)
 	err := d.Launch(Kernel{"logup", "logup_first_layer"}, Cover(half), uint64(At[field.QM31](num, half)), uint64(At[field.QM31](den, half)),
 		uint64(leafNum), uint64(leafDen), uint64(half), uint64(n-half))
-	for half /= 2; half >= 1 && err == nil; half /= 2 {
+	for half /= 2; half > topLayer && err == nil; half /= 2 {
 		err = d.Launch(Kernel{"logup", "logup_layer"}, Cover(half), uint64(num), uint64(den), uint64(half))
 	}
-	return err
+	if half < 1 || err != nil {
+		return err
+	}
+	return d.Launch(Kernel{"logup", "logup_top"}, Launch{GridX: 1, Block: 512}, uint64(num), uint64(den), uint64(half))
 }
 
 // LogUpRounds does the rounds of the sumcheck over one layer of the tree, of

@@ -36,11 +36,13 @@ func TestLookUpLeaves(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(11, 12))
 	constants := vectorQM31(rng, 2, 1)
-	base := kernels.LookupBase{Base: constants[0], Beta: constants[1]}
+	base, beta := constants[0], constants[1]
 	fraction := func(key int64, value field.M31) field.QM31 {
-		return base.Base.AddM31(field.FromInt64(-key)).Add(base.Beta.MulM31(value))
+		return base.AddM31(field.FromInt64(-key)).Add(beta.MulM31(value))
 	}
-	for _, dims := range [][]int{{}, {1}, {7}, {256}, {3, 5}, {2, 3, 1, 9}} {
+	// Jobs lie behind each other in one launch; here a table of one row comes first.
+	one, oneCount := integers(t, d, rng, 1, 1)
+	for _, dims := range [][]int{{}, {1}, {7}, {256}, {3, 5}, {2, 3, 1, 9}, {5, 500}} {
 		for _, width := range []int{1, 2, 4} {
 			size := model.Size(dims)
 			keys, keyValues := integers(t, d, rng, size, 4)
@@ -60,9 +62,14 @@ func TestLookUpLeaves(t *testing.T) {
 				offsets[i] = uint64(all)
 				all += 1 << model.PartBits(parts)
 			}
+			all++
 			num, den := put(t, d, make([]field.M31, all)), put(t, d, make([]field.QM31, all))
-			must(t, kernels.LogUpStepLeaves(d, num, den, keys, outs, put(t, d, offsets), dims, base))
+			var jobs kernels.LeafJobs
+			must(t, jobs.Table(one, kernels.Integers{}, 0, 0, all-1, 1, 77, base))
+			must(t, jobs.Step(keys, outs, put(t, d, offsets), dims, base))
+			must(t, kernels.LogUpLeaves(d, num, den, &jobs, put(t, d, jobs.Jobs), beta))
 			wantNum, wantDen := make([]field.M31, all), make([]field.QM31, all)
+			wantNum[all-1], wantDen[all-1] = field.FromInt64(-int64(oneCount[0])), fraction(77, 0)
 			for i, parts := range cut {
 				for x := range 1 << model.PartBits(parts) {
 					entry, rest, stride := 0, x, 1
@@ -83,15 +90,30 @@ func TestLookUpLeaves(t *testing.T) {
 	for _, n := range []int{1, 2, 512} {
 		for _, from := range []int64{0, -1 << 20, 1<<30 - 1} {
 			counts, countValues := integers(t, d, rng, n, 4)
-			values := vectorM31(rng, n, 1)
-			num, den := put(t, d, make([]field.M31, n)), put(t, d, make([]field.QM31, n))
-			must(t, kernels.LogUpTableLeaves(d, num, den, counts, put(t, d, values), n, from, base))
-			wantNum, wantDen := make([]field.M31, n), make([]field.QM31, n)
-			for i := range n {
-				wantNum[i], wantDen[i] = field.FromInt64(-int64(countValues[i])), fraction(from+int64(i), values[i])
+			column, columnValues := integers(t, d, rng, n, 2)
+			pieces := &model.Table{Min: from, Kind: model.TablePiecewise, Pieces: []model.Piece{{End: 1, Slope: -3, Offset: 5}, {End: 2, Offset: -1 << 29}, {End: 512, Slope: 1 << 20}}}
+			for kind := range 3 {
+				num, den := put(t, d, make([]field.M31, n+3)), put(t, d, make([]field.QM31, n+3))
+				var jobs kernels.LeafJobs
+				value := func(int) field.M31 { return 0 }
+				switch kind {
+				case 0:
+					must(t, jobs.Table(counts, kernels.Integers{}, 0, 0, 3, n, from, base))
+				case 1:
+					must(t, jobs.Table(counts, column, 0, 0, 3, n, from, base))
+					value = func(i int) field.M31 { return field.FromInt32(columnValues[i]) }
+				case 2:
+					must(t, jobs.Table(counts, kernels.Integers{}, put(t, d, kernels.TablePieces(pieces)), 3, 3, n, from, base))
+					value = func(i int) field.M31 { return field.FromInt64(pieces.Value(from+int64(i), nil)) }
+				}
+				must(t, kernels.LogUpLeaves(d, num, den, &jobs, put(t, d, jobs.Jobs), beta))
+				wantNum, wantDen := make([]field.M31, n+3), make([]field.QM31, n+3)
+				for i := range n {
+					wantNum[3+i], wantDen[3+i] = field.FromInt64(-int64(countValues[i])), fraction(from+int64(i), value(i))
+				}
+				same(t, "table", get[field.M31](t, d, num, n+3), wantNum)
+				same(t, "table", get[field.QM31](t, d, den, n+3), wantDen)
 			}
-			same(t, "table", get[field.M31](t, d, num, n), wantNum)
-			same(t, "table", get[field.QM31](t, d, den, n), wantDen)
 		}
 	}
 }

@@ -53,7 +53,7 @@ type Step struct {
 	Const int64
 	Acc   Ptr // N int64; 0 for none
 	Terms []Term
-	// Of a look-up. Pieces is what PieceWords gives, Values the column of a TableFunc
+	// Of a look-up. Pieces is an address of TablePieces, Values the column of a TableFunc
 	// table by row, Counts of int32 by row is added to.
 	Shift  int
 	Table  *model.Table
@@ -135,8 +135,8 @@ func (r *Records) Ints32(v []int32) Ptr {
 // Pieces adds the pieces of a TablePiecewise table.
 func (r *Records) Pieces(t *model.Table) Ptr {
 	at := inCode | Ptr(r.Len())
-	for _, p := range t.Pieces {
-		r.words = append(r.words, p.End, p.Slope, p.Offset)
+	for _, w := range TablePieces(t) {
+		r.words = append(r.words, int64(w))
 	}
 	return at
 }

@@ -23,9 +23,19 @@ DEVICE void heap_entry(qm31 *heap, const qm31 *c, u32 n, u64 h)
 
 // The heaps (see weights) over point[0 … n) and point[n … n + m), of 2^(n+1)
 // and 2^(m+1) entries.
-KERNEL eq_heaps(qm31 *outer, u64 n, qm31 *inner, u64 m, const qm31 *point)
+struct heaps_job {
+    qm31 *outer, *inner;
+    const qm31 *point;
+    u64 n, m;
+};
+
+// The heaps of the job blockIdx.y.
+KERNEL eq_heaps(const heaps_job *jobs)
 {
-    u64 first = (u64)2 << n, all = first + ((u64)2 << m);
+    heaps_job job = jobs[blockIdx.y];
+    qm31 *outer = job.outer, *inner = job.inner;
+    const qm31 *point = job.point;
+    u64 n = job.n, m = job.m, first = (u64)2 << n, all = first + ((u64)2 << m);
     for (u64 h = thread_index(); h < all; h += thread_count()) {
         if (h < first)
             heap_entry(outer, point, (u32)n, h);

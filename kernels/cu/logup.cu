@@ -16,38 +16,73 @@ DEVICE i32 integer(const void *v, u64 width, u64 i)
     }
 }
 
-// The leaves of the n entries of a look-up step: 1/(base − key + beta·out), beta
-// negative already; outs may be null. The step is cut into blocks, of which offsets
-// has the places in the tree.
-KERNEL logup_step_leaves(u32 *num, qm31 *den, u64 n, const void *keys, u64 keys_width, const void *outs, u64 outs_width, const u64 *offsets,
-                         u64 d0, u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7, u64 base_low, u64 base_high, u64 beta_low,
-                         u64 beta_high)
-{
-    axes shape = {{d0, d1, d2, d3, d4, d5, d6, d7}};
-    qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
-    for (u64 i = thread_index(); i < n; i += thread_count()) {
-        qm31 d = base;
-        d.a = m31_sub(d.a, m31_from_i32(integer(keys, keys_width, i)));
-        if (outs)
-            d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(integer(outs, outs_width, i))));
-        u64 in_block, block = shape.block(i, in_block), x = offsets[block] + in_block;
-        num[x] = 1;
-        den[x] = d;
-    }
-}
+// A piece of a piecewise-linear table: rows up to end, exclusive, have the value
+// slope·key + offset.
+struct piece {
+    i64 end, slope, offset;
+};
 
-// The leaves of a table of n rows with the keys min, min + 1, …:
-// −count/(base − key + beta·value). values may be null.
-KERNEL logup_table_leaves(u32 *num, qm31 *den, u64 n, const void *counts, u64 counts_width, const u32 *values, i64 min_key,
-                          u64 base_low, u64 base_high, u64 beta_low, u64 beta_high)
+// The leaves of a look-up step, or of a table (LogUpLeaves).
+struct leaf_job {
+    u64 first, n;               // the first of its blocks; entries
+    const void *numbers, *outs; // keys of a step, counts of a table; outs may be null
+    u64 numbers_width, outs_width;
+    const u64 *offsets;  // of a step: the places of its blocks
+    const piece *pieces; // of a table, or null
+    u64 npieces, table;  // whether it is a table
+    i64 min_key;
+    u64 dims[MAX_AXES];
+    u64 place; // of a table
+    qm31 base;
+};
+
+// Entries that a block of logup_leaves takes.
+#define LEAVES 1024
+
+// The leaves of all jobs: 1/(base − key + beta·out) of a step, beta negative already, and
+// −count/(base − key + beta·value) of a table with the keys min_key, min_key + 1, …
+KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *jobs, u64 njobs, u64 beta_low, u64 beta_high)
 {
-    qm31 base = qm31_unpack(base_low, base_high), beta = qm31_unpack(beta_low, beta_high);
-    for (u64 x = thread_index(); x < n; x += thread_count()) {
-        qm31 d = base;
-        d.a = m31_sub(d.a, m31_from_i64(min_key + (i64)x));
-        if (values)
-            d = qm31_add(d, qm31_mul_m31(beta, values[x]));
-        num[x] = m31_neg(m31_from_i32(integer(counts, counts_width, x)));
+    u64 low = 0, high = njobs; // the last job that begins at this block or before
+    while (high - low > 1) {
+        u64 middle = (low + high) / 2;
+        if (jobs[middle].first <= blockIdx.x)
+            low = middle;
+        else
+            high = middle;
+    }
+    const leaf_job &job = jobs[low];
+    const qm31 beta = qm31_unpack(beta_low, beta_high);
+    const u64 from = (blockIdx.x - job.first) * LEAVES, to = min(from + LEAVES, job.n);
+    if (job.table) {
+        for (u64 x = from + threadIdx.x; x < to; x += blockDim.x) {
+            i64 key = job.min_key + (i64)x;
+            u32 value = 0;
+            if (job.npieces) {
+                u64 p = 0;
+                while (p + 1 < job.npieces && (i64)x >= job.pieces[p].end)
+                    p++;
+                value = m31_from_i64(job.pieces[p].slope * key + job.pieces[p].offset);
+            } else if (job.outs) {
+                value = m31_from_i32(integer(job.outs, job.outs_width, x));
+            }
+            qm31 d = qm31_add(job.base, qm31_mul_m31(beta, value));
+            d.a = m31_sub(d.a, m31_from_i64(key));
+            num[job.place + x] = m31_neg(m31_from_i32(integer(job.numbers, job.numbers_width, x)));
+            den[job.place + x] = d;
+        }
+        return;
+    }
+    axes shape;
+    for (int a = 0; a < MAX_AXES; a++)
+        shape.dims[a] = job.dims[a];
+    for (u64 i = from + threadIdx.x; i < to; i += blockDim.x) {
+        qm31 d = job.base;
+        d.a = m31_sub(d.a, m31_from_i32(integer(job.numbers, job.numbers_width, i)));
+        if (job.outs)
+            d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(integer(job.outs, job.outs_width, i))));
+        u64 in_block, block = shape.block(i, in_block), x = job.offsets[block] + in_block;
+        num[x] = 1;
         den[x] = d;
     }
 }
@@ -81,6 +116,20 @@ KERNEL __launch_bounds__(256) logup_layer(qm31 *num, qm31 *den, u64 half)
         qm31_factor d1 = qm31_prepare(den[3 * half + i]);
         num[half + i] = qm31_add(qm31_mul(num[2 * half + i], d1), qm31_mul(num[3 * half + i], d0));
         den[half + i] = qm31_mul(d0, d1);
+    }
+}
+
+// The layers of half entries and fewer, one after the other, in one block.
+KERNEL __launch_bounds__(512) logup_top(qm31 *num, qm31 *den, u64 half)
+{
+    for (u64 h = half; h >= 1; h /= 2) {
+        for (u64 i = threadIdx.x; i < h; i += blockDim.x) {
+            qm31 d0 = den[2 * h + i];
+            qm31_factor d1 = qm31_prepare(den[3 * h + i]);
+            num[h + i] = qm31_add(qm31_mul(num[2 * h + i], d1), qm31_mul(num[3 * h + i], d0));
+            den[h + i] = qm31_mul(d0, d1);
+        }
+        __syncthreads();
     }
 }
 

@@ -36,8 +36,14 @@ type streams struct {
 // queue is one of them.
 type queue struct {
 	mu      sync.Mutex
-	pending []func() error
+	pending []pending
 	err     error // of what was enqueued, until it is told
+}
+
+// pending is an operation to be done, or memory to be freed.
+type pending struct {
+	do   func() error
+	free kernels.Ptr
 }
 
 // NewStreams returns a device of so many bytes on d. fault, if set, is asked before every
@@ -96,7 +102,7 @@ func (s *Streams) later(op string, f func() error) error {
 		s.queue.err = nil
 		return err
 	}
-	s.queue.pending = append(s.queue.pending, f)
+	s.queue.pending = append(s.queue.pending, pending{do: f})
 	return nil
 }
 
@@ -104,8 +110,10 @@ func (s *Streams) later(op string, f func() error) error {
 func (s *Streams) wait() error {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	for _, f := range s.queue.pending {
-		if err := f(); err != nil && s.queue.err == nil {
+	for _, op := range s.queue.pending {
+		if op.free != 0 {
+			s.on.device.Free(op.free)
+		} else if err := op.do(); err != nil && s.queue.err == nil {
 			s.queue.err = err
 		}
 	}
@@ -115,13 +123,19 @@ func (s *Streams) wait() error {
 	return err
 }
 
-// Drain does what all queues hold, whatever the fault, so that what was freed is free on the
-// device beneath.
+// Drain frees what all queues hold to be freed, whatever the fault, on the device beneath.
+// Work that nobody has waited for is not done any more: what it reads may be freed in
+// another queue.
 func (s *Streams) Drain() {
 	s.on.mu.Lock()
 	defer s.on.mu.Unlock()
 	for _, l := range s.on.lanes {
-		_ = l.wait() // its errors are of work that nobody waited for
+		l.queue.mu.Lock()
+		for _, op := range l.queue.pending {
+			s.on.device.Free(op.free)
+		}
+		l.queue.pending, l.queue.err = nil, nil
+		l.queue.mu.Unlock()
 	}
 }
 
@@ -160,10 +174,7 @@ func (s *Streams) Free(p kernels.Ptr) {
 	s.on.mu.Unlock()
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	s.queue.pending = append(s.queue.pending, func() error {
-		s.on.device.Free(p)
-		return nil
-	})
+	s.queue.pending = append(s.queue.pending, pending{free: p})
 }
 
 // Upload copies src at once, to dst later.

@@ -44,14 +44,19 @@ type kept struct {
 	values map[model.TensorID][]int32
 	keys   map[int][]int32
 	own    *Witness // run on the host; nil unless the machine failed
+	failed error    // of the machine, the first
 }
 
 func newKept(on Kept, again func() *Witness) *kept {
 	return &kept{on: on, again: again, values: map[model.TensorID][]int32{}, keys: map[int][]int32{}}
 }
 
-// host is the witness of a run on the host. The caller holds the lock.
-func (k *kept) host() *Witness {
+// host is the witness of a run on the host, as the machine has failed with err unless that
+// is nil. The caller holds the lock.
+func (k *kept) host(err error) *Witness {
+	if k.failed == nil {
+		k.failed = err
+	}
 	if k.own == nil {
 		k.own = k.again()
 	}
@@ -65,14 +70,15 @@ func (k *kept) tensor(id model.TensorID) []int32 {
 	if v, ok := k.values[id]; ok {
 		return v
 	}
+	var err error
 	if k.own == nil {
-		v, err := k.on.Tensor(id)
-		if err == nil {
+		var v []int32
+		if v, err = k.on.Tensor(id); err == nil {
 			k.values[id] = v
 			return v
 		}
 	}
-	return k.host().Values[id]
+	return k.host(err).Values[id]
 }
 
 func (k *kept) stepKeys(step int) []int32 {
@@ -81,14 +87,40 @@ func (k *kept) stepKeys(step int) []int32 {
 	if v, ok := k.keys[step]; ok {
 		return v
 	}
+	var err error
 	if k.own == nil {
-		v, err := k.on.Keys(step)
-		if err == nil {
+		var v []int32
+		if v, err = k.on.Keys(step); err == nil {
 			k.keys[step] = v
 			return v
 		}
 	}
-	return k.host().Keys[step]
+	return k.host(err).Keys[step]
+}
+
+// count answers questions about keys, unless the machine fails.
+func (k *kept) count(questions []KeyRange) ([]int, bool) {
+	n, err := k.on.Count(questions)
+	if err == nil {
+		return n, true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failed == nil {
+		k.failed = err
+	}
+	return nil, false
+}
+
+// Err returns the error that a machine gave in place of what it keeps, nil if there was
+// none: what was asked for is of a run on the host then.
+func (w *Witness) Err() error {
+	if w.kept == nil {
+		return nil
+	}
+	w.kept.mu.Lock()
+	defer w.kept.mu.Unlock()
+	return w.kept.failed
 }
 
 // Kept returns what a machine keeps of the run, nil if there is none.
@@ -111,7 +143,7 @@ func (w *Witness) Close() {
 // Count answers questions about the keys of look-up steps.
 func (w *Witness) Count(questions []KeyRange) []int {
 	if w.kept != nil && len(questions) > 0 {
-		if n, err := w.kept.on.Count(questions); err == nil {
+		if n, ok := w.kept.count(questions); ok {
 			return n
 		}
 	}

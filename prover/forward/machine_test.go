@@ -47,6 +47,9 @@ func TestLost(t *testing.T) {
 	if n := got.Count(q); !slices.Equal(n, []int{2, 1}) {
 		t.Errorf("%d keys", n)
 	}
+	if !errors.Is(got.Err(), errLost) || want.Err() != nil {
+		t.Errorf("errors %v and %v", got.Err(), want.Err())
+	}
 	got.Close()
 	if !l.closed {
 		t.Error("not closed")

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -14,15 +15,40 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 	return pass(ctx, func() [][]field.QM31 {
 		a := newScope(b.dev)
 		defer a.close()
-		sizes := make([]int, len(jobs))
+		sizes, lists := make([]int, len(jobs)), make([]int, len(jobs))
+		var data []field.QM31 // weights, ends and order of all jobs, to be uploaded at once
 		for i := range jobs {
-			sizes[i] = jobs[i].Rows * len(jobs[i].Ends)
+			job := &jobs[i]
+			sizes[i], lists[i] = job.Rows*len(job.Ends), len(data)
+			data = append(append(data, job.Weights...), make([]field.QM31, rowSumsLists(len(job.Order), len(job.Ends))-len(job.Weights))...)
+			words := kernels.Bytes(data[lists[i]+len(job.Weights):])
+			for k, v := range job.Ends {
+				binary.NativeEndian.PutUint64(words[8*k:], uint64(v))
+			}
+			for k, v := range job.Order {
+				binary.NativeEndian.PutUint32(words[8*len(job.Ends)+4*k:], uint32(v))
+			}
 		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		at := newCopy(a, data)
 		return gathered(a, sizes, func(i int, out kernels.Ptr) {
 			check(ctx.Err())
-			b.rowSums(a, &jobs[i], out)
+			job := &jobs[i]
+			keys, outs := b.columns(job.Step)
+			r := kernels.RowSums{Rows: job.Rows, Columns: len(job.Order), Parts: len(job.Ends), Weights: kernels.At[field.QM31](at, lists[i])}
+			r.Ends = kernels.At[field.QM31](r.Weights, len(job.Weights))
+			r.Order = kernels.At[uint64](r.Ends, len(job.Ends))
+			check(kernels.LogUpRowSums(a, out, keys, outs, r, job.Beta))
 		})
 	})
+}
+
+// rowSumsLists is the memory, in elements of K, of the lists of a job with so many columns
+// and parts: weights, ends of 64 bits, and an order of 32 bits.
+func rowSumsLists(columns, parts int) int {
+	return columns + (8*parts+4*columns+elementBytes-1)/elementBytes
 }
 
 // gathered returns results of the given sizes, which f writes to memory of a, one
@@ -49,23 +75,6 @@ func gathered(a *scope, sizes []int, f func(i int, out kernels.Ptr)) [][]field.Q
 	return results
 }
 
-func (b *Backend) rowSums(a *scope, job *backend.RowSum, out kernels.Ptr) {
-	keys, outs := b.columns(job.Step)
-	order, ends := make([]uint32, len(job.Order)), make([]uint64, len(job.Ends))
-	for i, v := range job.Order {
-		order[i] = uint32(v)
-	}
-	for i, v := range job.Ends {
-		ends[i] = uint64(v)
-	}
-	r := kernels.RowSums{Rows: job.Rows, Columns: len(order), Parts: len(ends),
-		Order: newCopy(a, order), Ends: newCopy(a, ends), Weights: newCopy(a, job.Weights)}
-	check(kernels.LogUpRowSums(a, out, keys, outs, r, job.Beta))
-	for _, p := range []kernels.Ptr{r.Order, r.Ends, r.Weights} {
-		a.Free(p)
-	}
-}
-
 // ColumnSums implements backend.Backend. It is a step's last pass, as package join
 // has it, so that its keys are given back.
 func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
@@ -74,19 +83,33 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		defer a.close()
 		// Of each job the sums of keys, and those of outs if there are any.
 		var sizes []int
+		var weights []field.QM31 // of all, those of outs times β, to be uploaded at once
 		for i := range jobs {
 			n := model.Size(b.g.Steps[jobs[i].Step].Shape) / jobs[i].Rows
-			sizes = append(sizes, n)
+			sizes, weights = append(sizes, n), append(weights, jobs[i].Weights...)
 			if b.g.Steps[jobs[i].Step].Out == model.None {
 				n = 0
 			}
 			sizes = append(sizes, n)
+			for _, w := range jobs[i].Weights {
+				weights = append(weights, w.Mul(jobs[i].Beta))
+			}
 		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		at := newCopy(a, weights)
 		halves := gathered(a, sizes, func(i int, out kernels.Ptr) {
 			check(ctx.Err())
+			job := &jobs[i/2]
 			if sizes[i] > 0 {
-				b.columnSums(a, &jobs[i/2], i%2 == 1, out)
+				values, outs := b.columns(job.Step)
+				if i%2 == 1 {
+					values = outs
+				}
+				check(kernels.RestrictInt(a, out, values, kernels.Binding{Outer: 1, N: len(job.Weights), Inner: sizes[i], Weights: at}))
 			}
+			at = kernels.At[field.QM31](at, len(job.Weights))
 		})
 		results := make([][]field.QM31, len(jobs))
 		for i := range jobs {
@@ -98,19 +121,4 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		}
 		return results
 	})
-}
-
-// columnSums sets out to the sums of a step's keys, or to β times those of its outs.
-func (b *Backend) columnSums(a *scope, job *backend.ColumnSum, ofOuts bool, out kernels.Ptr) {
-	values, outs := b.columns(job.Step)
-	weights := job.Weights
-	if ofOuts {
-		values, weights = outs, make([]field.QM31, len(job.Weights))
-		for i, w := range job.Weights {
-			weights[i] = w.Mul(job.Beta)
-		}
-	}
-	bind := kernels.Binding{Outer: 1, N: len(weights), Inner: model.Size(b.g.Steps[job.Step].Shape) / job.Rows, Weights: newCopy(a, weights)}
-	check(kernels.RestrictInt(a, out, values, bind))
-	a.Free(bind.Weights)
 }

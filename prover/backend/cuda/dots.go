@@ -101,16 +101,16 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 		numbers, words int       // before its own
 		from, to       int       // rows
 	}
+	// Classes of as many columns lie together: their panels are made in one launch.
+	slices.SortStableFunc(classes, func(x, y class) int { return x.vars - y.vars })
 	var products []product
-	var numbers []uint64
+	var members, numbers []uint64
 	var rows []kernels.ByteRow
-	panelsAt, numbersAt := make([]int, len(classes)), make([]int, len(classes))
 	panels, words := 0, 0
-	for i, c := range classes {
+	for _, c := range classes {
 		of := inClass[c]
-		panelsAt[i], numbersAt[i] = panels, len(numbers)
 		for _, p := range of {
-			numbers = append(numbers, uint64(p))
+			members = append(members, uint64(p))
 		}
 		for _, s := range segments(q, of, n) {
 			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, from: len(rows)}
@@ -132,9 +132,16 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 		return
 	}
 	w := r.weightsOf(q)
-	weights, numbersPtr, rowsPtr := newArray[int8](a, panels), newCopy(a, numbers), newCopy(a, rows)
-	for i, c := range classes {
-		check(kernels.PackParts(a, weights.Offset(panelsAt[i], 1), kernels.At[uint64](numbersPtr, numbersAt[i]), len(inClass[c]), c.vars, w.parts, w.tables))
+	weights, membersPtr, rowsPtr := newArray[int8](a, panels), newCopy(a, append(members, numbers...)), newCopy(a, rows)
+	numbersPtr := kernels.At[uint64](membersPtr, len(members))
+	nextPanels, nextMembers := weights, membersPtr
+	for i := 0; i < len(classes); {
+		vars, count := classes[i].vars, 0
+		for ; i < len(classes) && classes[i].vars == vars; i++ {
+			count += len(inClass[classes[i]])
+		}
+		check(kernels.PackParts(a, nextPanels, nextMembers, count, vars, w.parts, w.tables))
+		nextPanels, nextMembers = nextPanels.Offset(count, kernels.PanelBytes(vars)), kernels.At[uint64](nextMembers, count)
 	}
 	sums, out := newWords(a, words), newArray[field.M31](a, words)
 	jobs := make([]kernels.ByteProduct, len(products))

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -9,7 +10,6 @@ import (
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Fractions implements backend.Backend.
@@ -30,39 +30,69 @@ func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (_ logup.Tree
 	})
 }
 
-// leaves returns numerators and denominators.
+// leaves returns numerators and denominators, made in one launch.
 func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums, dens kernels.Ptr) {
 	nums, dens = newArray[field.M31](a, l.Size), newArray[field.QM31](a, l.Size)
-	base := func(t model.TableID) kernels.LookupBase {
-		return kernels.LookupBase{Base: l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))), Beta: l.Beta.Neg()}
-	}
-	var offsets []uint64
+	own := newScope(b.dev)
+	defer own.close()
+	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
+	// What the jobs point to: places of blocks, and pieces of tables.
+	var words []uint64
 	for i := range l.Steps {
 		for k := range l.Steps[i].Blocks {
-			offsets = append(offsets, uint64(l.Steps[i].Blocks[k].Offset))
+			words = append(words, uint64(l.Steps[i].Blocks[k].Offset))
 		}
 	}
-	var where kernels.Ptr
-	if len(offsets) > 0 {
-		where = newCopy(b.dev, offsets)
+	places := 0
+	pieces := make([]int, len(l.Tables))
+	for i := range l.Tables {
+		pieces[i] = len(words)
+		if t := &b.g.Tables[l.Tables[i].Table]; t.Kind == model.TablePiecewise {
+			words = append(words, kernels.TablePieces(t)...)
+		}
 	}
-	at := where
+	var at kernels.Ptr
+	if len(words) > 0 {
+		at = newCopy(own, words)
+	}
+	var jobs kernels.LeafJobs
 	for i := range l.Steps {
 		check(ctx.Err())
 		s := &l.Steps[i]
 		keys, outs := b.columns(s.Step)
-		check(kernels.LogUpStepLeaves(b.dev, nums, dens, keys, outs, at, b.g.Steps[s.Step].Shape, base(s.Table)))
-		if !s.IsCut() {
+		check(jobs.Step(keys, outs, kernels.At[uint64](at, places), b.g.Steps[s.Step].Shape, base(s.Table)))
+		places += len(s.Blocks)
+	}
+	for i := range l.Tables {
+		lt, t := &l.Tables[i], &b.g.Tables[l.Tables[i].Table]
+		var values kernels.Integers
+		if t.Kind == model.TableFunc {
+			values = b.column(own, t.Values)
+		}
+		npieces := 0
+		if t.Kind == model.TablePiecewise {
+			npieces = len(t.Pieces)
+		}
+		check(jobs.Table(b.tensor(lt.Mult).integers(), values, kernels.At[uint64](at, pieces[i]), npieces, lt.Block.Offset, 1<<t.Bits, t.Min, base(lt.Table)))
+	}
+	check(kernels.LogUpLeaves(b.dev, nums, dens, &jobs, newCopy(own, jobs.Jobs), l.Beta.Neg()))
+	for i := range l.Steps {
+		if s := &l.Steps[i]; !s.IsCut() {
 			b.dropKeys(s.Step)
 		}
-		at = kernels.At[uint64](at, len(s.Blocks))
-	}
-	b.dev.Free(where)
-	for i := range l.Tables {
-		t := &l.Tables[i]
-		b.tableLeaves(t, kernels.At[field.M31](nums, t.Block.Offset), kernels.At[field.QM31](dens, t.Block.Offset), base(t.Table))
 	}
 	return nums, dens
+}
+
+// column returns the values of a table, for as long as the scope if there is no room for
+// them beside the other fixed tensors.
+func (b *Backend) column(own *scope, id model.TensorID) kernels.Integers {
+	t, err := b.find(id)
+	if errors.Is(err, kernels.ErrMemory) {
+		t, err = NewTensor(own, b.w.Fixed(id))
+	}
+	check(err)
+	return t.integers()
 }
 
 // columns returns the keys and outs of a look-up step, outs at address 0 if it has
@@ -110,31 +140,3 @@ func (b *Backend) dropKeys(step int) {
 		delete(b.keys, step)
 	}
 }
-
-func (b *Backend) tableLeaves(lt *backend.LeafTable, num, den kernels.Ptr, base kernels.LookupBase) {
-	t := &b.g.Tables[lt.Table]
-	var values kernels.Ptr
-	if t.Kind != model.TableRange {
-		values = newCopy(b.dev, tableValues(t, b.w))
-	}
-	check(kernels.LogUpTableLeaves(b.dev, num, den, b.tensor(lt.Mult).integers(), values, 1<<t.Bits, t.Min, base))
-	b.dev.Free(values)
-}
-
-// tableValues returns the value column of a table that has one.
-func tableValues(t *model.Table, w backend.Witness) []field.M31 {
-	var column []int32
-	if t.Kind == model.TableFunc {
-		column = ints.All(w.Fixed(t.Values))
-	}
-	values := make([]field.M31, 1<<t.Bits)
-	parallel.For(len(values), tableGrain, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			values[i] = field.FromInt64(t.Value(t.Min+int64(i), column))
-		}
-	})
-	return values
-}
-
-// tableGrain is the number of rows worth a goroutine.
-const tableGrain = 1 << 12

@@ -52,7 +52,16 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 		check(kernels.ArrangeInt(dev, result.at, in, layout))
 		return result
 	}
-	points := newCopy(dev, coords)
+	// The point, and room for the weights of one group after the other.
+	most := 0
+	for _, g := range gs {
+		if g.bound {
+			most = max(most, g.size)
+		}
+	}
+	points := newArray[field.QM31](dev, len(coords)+most)
+	check(kernels.UploadSlice(dev, points, coords))
+	weights := kernels.At[field.QM31](points, len(coords))
 	at := kernels.Ptr(0) // the elements of K so far, not the result's
 	for {
 		next := largestBound(gs)
@@ -65,7 +74,7 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 		} else if n < size {
 			check(dev.Clear(kernels.At[field.QM31](out, n), (size-n)*elementBytes))
 		}
-		b.Weights = newArray[field.QM31](dev, g.size)
+		b.Weights = weights
 		check(kernels.EqTensor(dev, b.Weights, kernels.At[field.QM31](points, g.at), g.dims))
 		if at == 0 {
 			check(kernels.RestrictInt(dev, out, in, b))
@@ -73,7 +82,6 @@ func restrict(dev kernels.Device, shape []int, in kernels.Integers, r backend.Re
 			check(kernels.RestrictField(dev, out, at, b))
 			dev.Free(at)
 		}
-		dev.Free(b.Weights)
 		if out == result.at {
 			break
 		}

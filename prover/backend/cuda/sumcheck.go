@@ -38,6 +38,9 @@ type sumcheckInstance struct {
 	eq   []field.QM31
 }
 
+// mostPoints is how many points' weights are made in one launch.
+const mostPoints = 1 << 12
+
 // newBatch prepares at least one instance, whose tables are in the scope. It
 // takes the scope over.
 func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
@@ -48,19 +51,29 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 	}
 	sort.SliceStable(b.order, func(i, j int) bool { return insts[b.order[i]].vars > insts[b.order[j]].vars })
 	desc := make([]kernels.SumcheckInstance, len(insts))
+	var points [][]field.QM31
+	var ranks []int
 	for rank, i := range b.order {
 		in := insts[i]
 		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
 		if len(in.eq) > 0 {
-			h, err := kernels.NewEqHeaps(a, in.eq)
-			check(err)
-			desc[rank].Eq = h
+			points, ranks = append(points, in.eq), append(ranks, rank)
 		}
 		for j, e := range in.eq {
 			if e.IsZero() {
 				desc[rank].Flipped |= 1 << j
 			}
 		}
+	}
+	// As many at once as a grid has rows.
+	for len(points) > 0 {
+		n := min(len(points), mostPoints)
+		heaps, err := kernels.NewEqHeapsOf(a, points[:n])
+		check(err)
+		for i, h := range heaps {
+			desc[ranks[i]].Eq = h
+		}
+		points, ranks = points[n:], ranks[n:]
 	}
 	var err error
 	b.device, err = kernels.NewSumcheckBatch(a, desc)

@@ -84,27 +84,27 @@ func (t *follower) lookUps() {
 	a := newScope(t.dev)
 	defer a.close()
 	nums, dens := newArray[field.M31](a, l.Size), newArray[field.QM31](a, l.Size)
-	blocks := 0
+	own := newScope(t.dev)
+	words := 0
 	for i := range l.Steps {
-		blocks += len(l.Steps[i].Blocks)
+		words += len(l.Steps[i].Blocks)
 	}
-	var where kernels.Ptr
-	if blocks > 0 {
-		where = newArray[uint64](t.dev, blocks)
+	for i := range l.Tables {
+		words += 3 * len(t.g.Tables[l.Tables[i].Table].Pieces)
+	}
+	if words > 0 {
+		newArray[uint64](own, words)
 	}
 	for i := range l.Steps {
-		s := &l.Steps[i]
-		t.loadKeys(s)
-		if !s.IsCut() {
+		t.loadKeys(&l.Steps[i])
+	}
+	newArray[kernels.LeafJob](own, len(l.Steps)+len(l.Tables))
+	for i := range l.Steps {
+		if s := &l.Steps[i]; !s.IsCut() {
 			t.dropKeys(s.Step)
 		}
 	}
-	t.dev.Free(where)
-	for i := range l.Tables {
-		if table := &t.g.Tables[l.Tables[i].Table]; table.Kind != model.TableRange {
-			t.dev.Free(newArray[field.M31](t.dev, 1<<table.Bits))
-		}
-	}
+	own.close()
 	tree := newTree(a, t.box, nums, dens, l.Size)
 	for k := tree.upperLayer(); k < vars; k++ {
 		tree.begin(k, make([]field.QM31, k), field.Zero)
@@ -129,7 +129,7 @@ func (t *follower) dropKeys(step int) {
 // joined follows RowSums and ColumnSums of the steps that are cut.
 func (t *follower) joined() {
 	var steps []*backend.LeafStep
-	entries, rowSums, columnSums := 0, 0, 0
+	entries, rowSums, columnSums, lists, weights := 0, 0, 0, 0, 0
 	for i := range t.f.Leaves.Steps {
 		s := &t.f.Leaves.Steps[i]
 		if !s.IsCut() {
@@ -141,30 +141,25 @@ func (t *follower) joined() {
 		entries += model.Size(shape)
 		rowSums += rows * parts
 		columnSums += 2 * columns
+		lists += rowSumsLists(columns, parts)
+		weights += 2 * rows
 	}
-	if !t.worth(entries) {
+	if !t.worth(entries) || len(steps) == 0 {
 		return
 	}
 	a := newScope(t.dev)
+	newArray[field.QM31](a, lists)
 	newArray[field.QM31](a, rowSums)
 	for _, s := range steps {
-		_, columns, parts := join.Sizes(t.g.Steps[s.Step].Shape)
 		t.loadKeys(s)
-		b := newScope(t.dev)
-		newArray[uint32](b, columns)
-		newArray[uint64](b, parts)
-		newArray[field.QM31](b, columns)
-		b.close()
 	}
 	a.close()
+	at := newArray[field.QM31](a, weights)
 	newArray[field.QM31](a, columnSums)
 	for _, s := range steps {
 		rows, columns, _ := join.Sizes(t.g.Steps[s.Step].Shape)
-		b := newScope(t.dev)
-		weights := newArray[field.QM31](b, rows)
-		check(kernels.RestrictInt(b, weights, kernels.Integers{At: dryAddress, Width: 1},
-			kernels.Binding{Outer: 1, N: rows, Inner: columns, Weights: weights}))
-		b.close()
+		check(kernels.RestrictInt(a, at, kernels.Integers{At: dryAddress, Width: 1},
+			kernels.Binding{Outer: 1, N: rows, Inner: columns, Weights: at}))
 	}
 	a.close()
 	for _, s := range steps {
