@@ -2,6 +2,7 @@ package model
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 
 	"github.com/prove-model/prove-model/prover/ints"
@@ -30,22 +31,32 @@ type Stack struct {
 
 // NewStack lays out the given tensors of g.
 func NewStack(g *Graph, ids []TensorID) *Stack {
-	n := 0
-	for _, id := range ids {
-		n += Blocks(g.Tensors[id].Shape)
+	first := make([]int, len(ids)+1) // where each tensor's blocks begin in a list of all
+	for k, id := range ids {
+		first[k+1] = first[k] + Blocks(g.Tensors[id].Shape)
 	}
-	s := &Stack{Blocks: make([]Block, 0, n), ByTensor: make(map[TensorID][]int, len(ids))}
-	for _, id := range ids {
+	n := first[len(ids)]
+	type numbered struct {
+		Block
+		of int // among ids
+	}
+	blocks := make([]numbered, 0, n)
+	for k, id := range ids {
 		for _, parts := range Cut(g.Tensors[id].Shape) {
-			s.Blocks = append(s.Blocks, Block{Tensor: id, Parts: parts, Bits: PartBits(parts)})
+			blocks = append(blocks, numbered{Block{Tensor: id, Parts: parts, Bits: PartBits(parts)}, k})
 		}
 	}
-	s.Blocks = BySize(s.Blocks, func(b *Block) int { return b.Bits })
-	for i := range s.Blocks {
-		b := &s.Blocks[i]
+	s := &Stack{Blocks: make([]Block, n), ByTensor: make(map[TensorID][]int, len(ids))}
+	list, next := make([]int, n), slices.Clone(first)
+	for i, b := range BySize(blocks, func(b *numbered) int { return b.Bits }) {
 		b.Offset = s.Size
+		s.Blocks[i] = b.Block
 		s.Size += 1 << b.Bits
-		s.ByTensor[b.Tensor] = append(s.ByTensor[b.Tensor], i)
+		list[next[b.of]] = i
+		next[b.of]++
+	}
+	for k, id := range ids {
+		s.ByTensor[id] = list[first[k]:first[k+1]:first[k+1]]
 	}
 	return s
 }

@@ -54,8 +54,17 @@ func (t *Tensor) Clamped(values []float64) int {
 // from its first entry on.
 func (t *Tensor) Reals(ints []int32) []float64 {
 	out := make([]float64, len(ints))
+	if len(t.Fracs) > 0 {
+		for i, x := range ints {
+			out[i] = math.Ldexp(float64(x), -t.FracAt(i))
+		}
+		return out
+	}
+	// In two factors, each a number of its own: a product with a power of two is exact.
+	half := t.Frac / 2
+	a, b := math.Ldexp(1, -half), math.Ldexp(1, half-t.Frac)
 	for i, x := range ints {
-		out[i] = math.Ldexp(float64(x), -t.FracAt(i))
+		out[i] = float64(x) * a * b
 	}
 	return out
 }

@@ -43,6 +43,7 @@ func (r *reducer) chunk(steps []int, mults []*model.Mult) *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
 	f.Nodes = make([]Node, 0, nodesAStep*len(steps)+2*len(mults))
+	r.seen = make(map[uint64]Value, cap(f.Nodes))
 	f.Sums = make([]Sum, 0, len(steps))
 	if f.Leaves = NewLeaves(g, steps, mults); f.Leaves.Size > 0 {
 		r.lookUps()

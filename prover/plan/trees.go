@@ -7,6 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -68,17 +69,16 @@ type stacks struct {
 
 // newStacks makes the stacks of a graph.
 func newStacks(g *model.Graph) *stacks {
-	s := &stacks{}
-	for i, ids := range committed(g) {
-		switch {
-		case len(ids) == 0:
-		case i == 0:
-			s.fixed = model.NewStack(g, ids)
-		default:
-			s.witness = append(s.witness, model.NewStack(g, ids))
+	lists := committed(g)
+	all := make([]*model.Stack, len(lists))
+	parallel.For(len(lists), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if len(lists[i]) > 0 {
+				all[i] = model.NewStack(g, lists[i])
+			}
 		}
-	}
-	return s
+	})
+	return &stacks{fixed: all[0], witness: slices.DeleteFunc(all[1:], func(s *model.Stack) bool { return s == nil })}
 }
 
 // choose completes a choice: what is negative, or nil, is the cheapest. The row

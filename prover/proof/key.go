@@ -190,12 +190,12 @@ func parseKey(b []byte) (*Key, error) {
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
 		return nil, refuseVersion(v, KeyVersion)
 	}
-	var body proofpb.Key
 	budget := maxKeyMessages
-	if err := checkCanonical(b[keyHeaderSize:], body.ProtoReflect().Descriptor(), &budget); err != nil {
+	if err := checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget); err != nil {
 		return nil, err
 	}
-	if err := proto.Unmarshal(b[keyHeaderSize:], &body); err != nil {
+	body, err := unmarshalKey(b[keyHeaderSize:])
+	if err != nil {
 		return nil, err
 	}
 	if body.Graph == nil || body.Security == nil {
@@ -205,7 +205,6 @@ func parseKey(b []byte) (*Key, error) {
 		HasFixed: len(body.Root) != 0, RowVars: int(body.RowVars),
 		Security: decodeSecurity(body.Security), Digest: keyDigest(b),
 	}
-	var err error
 	if k.Circuit, err = decodeGraph(body.Graph); err != nil {
 		return nil, err
 	}
