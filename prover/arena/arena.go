@@ -25,6 +25,7 @@ type Element interface {
 // Arena is memory for buffers of changing sizes. The zero value is ready, and nil
 // is the collector's memory. It is safe for concurrent use.
 type Arena struct {
+	parent            *Arena // whose memory this is of, or nil
 	mu                sync.Mutex
 	maps              []mapping
 	free              []span         // by mapping and offset; neighbours are joined
@@ -80,6 +81,10 @@ func Free[T Element](a *Arena, v []T) {
 	}
 }
 
+// Sub returns an arena of a's memory. What is in use when it is closed goes back to a,
+// which keeps it for others.
+func (a *Arena) Sub() *Arena { return &Arena{parent: a} }
+
 // take returns size bytes, a multiple of unit.
 func (a *Arena) take(size int) []byte {
 	if b := current.Load(); b != nil {
@@ -87,6 +92,16 @@ func (a *Arena) take(size int) []byte {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.used == nil {
+		a.used = map[*byte]span{}
+	}
+	a.inUse += size
+	a.peak = max(a.peak, a.inUse)
+	if a.parent != nil {
+		b := a.parent.take(size)
+		a.used[unsafe.SliceData(b)] = span{0, 0, size}
+		return b
+	}
 	best := -1
 	for i, s := range a.free {
 		if s.len() >= size && (best < 0 || s.len() < a.free[best].len()) {
@@ -102,25 +117,50 @@ func (a *Arena) take(size int) []byte {
 		a.free = slices.Delete(a.free, best, best+1)
 	}
 	b := a.maps[s.mapping].bytes[s.from:s.to:s.to]
-	if a.used == nil {
-		a.used = map[*byte]span{}
-	}
 	a.used[unsafe.SliceData(b)] = s
-	a.inUse += size
-	a.peak = max(a.peak, a.inUse)
 	spoil(b)
 	return b
 }
 
 // grow maps memory for a buffer of that size and returns the index of the free span
-// that it is.
+// that it is. As much as that of what is not in use, and not large enough, goes back first.
 func (a *Arena) grow(size int) int {
 	size = (size + mapUnit - 1) / mapUnit * mapUnit
+	for left := size; left > 0; {
+		i := a.largestUnused()
+		if i < 0 {
+			break
+		}
+		left -= a.free[i].len()
+		a.unmap(a.free[i].mapping)
+		a.free = slices.Delete(a.free, i, i+1)
+	}
 	b, unmap := mapBytes(size)
 	a.maps = append(a.maps, mapping{b, unmap})
 	a.free = append(a.free, span{len(a.maps) - 1, 0, size})
 	a.size += size
 	return len(a.free) - 1
+}
+
+// largestUnused returns the index of the largest free span that is all of a mapping, or −1.
+func (a *Arena) largestUnused() int {
+	best := -1
+	for i, s := range a.free {
+		if s.len() == len(a.maps[s.mapping].bytes) && (best < 0 || s.len() > a.free[best].len()) {
+			best = i
+		}
+	}
+	return best
+}
+
+// unmap gives a mapping back to the system; others keep their numbers.
+func (a *Arena) unmap(i int) {
+	m := a.maps[i]
+	if m.unmap != nil {
+		m.unmap()
+		a.size -= len(m.bytes)
+		a.maps[i] = mapping{}
+	}
 }
 
 // give frees the buffer that begins with a byte.
@@ -133,6 +173,10 @@ func (a *Arena) give(first *byte) {
 	}
 	delete(a.used, first)
 	a.inUse -= s.len()
+	if a.parent != nil {
+		a.parent.give(first)
+		return
+	}
 	spoil(a.maps[s.mapping].bytes[s.from:s.to])
 	i, _ := slices.BinarySearchFunc(a.free, s, func(x, s span) int {
 		if x.mapping != s.mapping {
@@ -164,18 +208,23 @@ func spoil(b []byte) {
 	}
 }
 
-// Close gives all memory back to the system, with what is still in use. The arena may
-// be used again, as if it were new.
+// Close gives all memory back, with what is still in use: to the system, or to the arena
+// that this is a Sub of. The arena may be used again, as if it were new.
 func (a *Arena) Close() {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, m := range a.maps {
-		m.unmap()
+	for i := range a.maps {
+		a.unmap(i)
 	}
-	a.maps, a.free, a.used, a.size, a.inUse = nil, nil, nil, 0, 0
+	if a.parent != nil {
+		for first := range a.used {
+			a.parent.give(first)
+		}
+	}
+	a.maps, a.free, a.used, a.inUse = nil, nil, nil, 0
 }
 
 // Size returns the bytes that the arena has of the system, and the most that were in

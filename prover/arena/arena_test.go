@@ -73,6 +73,52 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	Free(&a, make([]int32, unit)) // of nobody
 }
 
+// A Sub's memory goes back to its parent, which keeps it.
+func TestSub(t *testing.T) {
+	var a Arena
+	defer a.Close()
+	var first unsafe.Pointer
+	for i := range 3 {
+		s := a.Sub()
+		x, y := Make[field.QM31](s, 5*perUnit), Make[int8](s, unit+1)
+		if i == 0 {
+			first = unsafe.Pointer(&x[0])
+		} else if unsafe.Pointer(&x[0]) != first {
+			t.Error("other memory than the Sub before had")
+		}
+		if own, _ := s.Size(); own != 0 || s.inUse != 7*unit || a.inUse != 7*unit {
+			t.Errorf("%d and %d bytes in use, %d mapped by the Sub", s.inUse, a.inUse, own)
+		}
+		Free(s, y)
+		Free(&a, x[:0:0]) // of nobody
+		s.Close()         // with x in use
+		if a.inUse != 0 {
+			t.Errorf("%d bytes in use after Close", a.inUse)
+		}
+	}
+	if mapped, peak := a.Size(); mapped != mapUnit || peak != 7*unit {
+		t.Errorf("%d bytes mapped, %d at most in use", mapped, peak)
+	}
+}
+
+// Memory that is too small for a buffer makes room for it.
+func TestUnusedMemoryGoesBack(t *testing.T) {
+	var a Arena
+	defer a.Close()
+	small, kept := Make[int8](&a, mapUnit), Make[int8](&a, mapUnit)
+	kept[0], kept[mapUnit-1] = 1, 2
+	Free(&a, small)
+	large := Make[int8](&a, 2*mapUnit)
+	large[0], large[2*mapUnit-1] = 3, 4
+	if mapped, _ := a.Size(); mapped != 3*mapUnit {
+		t.Errorf("%d bytes mapped for %d in use", mapped, 3*mapUnit)
+	}
+	Free(&a, large)
+	if v := Make[int8](&a, 3*mapUnit); len(v) != 3*mapUnit || kept[0] != 1 || kept[mapUnit-1] != 2 {
+		t.Error("what is in use has changed")
+	}
+}
+
 func TestZerosAndPoison(t *testing.T) {
 	defer Poison()()
 	var a Arena

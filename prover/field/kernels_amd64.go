@@ -74,6 +74,16 @@ func dotInt32AVX2(sum *[4]uint64, a *int32, w *uint32, n uint64)
 //go:noescape
 func foldM31VecAVX2(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
 
+// embedVecAVX2 sets dst[i] = a[i] for dst in K, 16 | n > 0.
+//
+//go:noescape
+func embedVecAVX2(dst *uint32, a *uint32, n uint64)
+
+// subInt32VecAVX2 sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.
+//
+//go:noescape
+func subInt32VecAVX2(dst *uint32, a *int32, s *uint32, n uint64)
+
 // roundSumsAVX2 sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
 //
 //go:noescape
@@ -173,6 +183,16 @@ func dotInt32AVX512(sum *[4]uint64, a *int32, w *uint32, n uint64)
 //
 //go:noescape
 func foldM31VecAVX512(dst *uint32, lo *uint32, hi *uint32, r *uint32, n uint64)
+
+// embedVecAVX512 sets dst[i] = a[i] for dst in K, 16 | n > 0.
+//
+//go:noescape
+func embedVecAVX512(dst *uint32, a *uint32, n uint64)
+
+// subInt32VecAVX512 sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.
+//
+//go:noescape
+func subInt32VecAVX512(dst *uint32, a *int32, s *uint32, n uint64)
 
 // roundSumsAVX512 sets sums to Σ aLo[i]·bLo[i] and Σ (aHi[i] − aLo[i])·(bHi[i] − bLo[i]) for K, limbs not reduced, 4 | n > 0, n < 2^28.
 //

@@ -1448,6 +1448,143 @@ loop:
 	VZEROUPPER
 	RET
 
+// func embedVecAVX2(dst *uint32, a *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·embedVecAVX2(SB), NOSPLIT, $0-24
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VMOVDQU      spread<>+0(SB), Y1
+	VMOVDQU      spread<>+32(SB), Y2
+	VMOVDQU      spread<>+64(SB), Y3
+	VMOVDQU      spread<>+96(SB), Y4
+	VPSRLDQ      $0x0c, Y0, Y0
+	SHRQ         $0x04, DX
+
+loop:
+	VMOVDQU (CX), Y5
+	VPERMD  Y5, Y1, Y6
+	VPAND   Y6, Y0, Y6
+	VMOVDQU Y6, (AX)
+	VPERMD  Y5, Y2, Y6
+	VPAND   Y6, Y0, Y6
+	VMOVDQU Y6, 32(AX)
+	VPERMD  Y5, Y3, Y6
+	VPAND   Y6, Y0, Y6
+	VMOVDQU Y6, 64(AX)
+	VPERMD  Y5, Y4, Y5
+	VPAND   Y5, Y0, Y5
+	VMOVDQU Y5, 96(AX)
+	VMOVDQU 32(CX), Y5
+	VPERMD  Y5, Y1, Y6
+	VPAND   Y6, Y0, Y6
+	VMOVDQU Y6, 128(AX)
+	VPERMD  Y5, Y2, Y6
+	VPAND   Y6, Y0, Y6
+	VMOVDQU Y6, 160(AX)
+	VPERMD  Y5, Y3, Y6
+	VPAND   Y6, Y0, Y6
+	VMOVDQU Y6, 192(AX)
+	VPERMD  Y5, Y4, Y5
+	VPAND   Y5, Y0, Y5
+	VMOVDQU Y5, 224(AX)
+	ADDQ    $+64, CX
+	ADDQ    $+256, AX
+	DECQ    DX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func subInt32VecAVX2(dst *uint32, a *int32, s *uint32, n uint64)
+// Requires: AVX, AVX2
+TEXT ·subInt32VecAVX2(SB), NOSPLIT, $0-32
+	MOVL           $0x7fffffff, AX
+	VMOVD          AX, X0
+	VPBROADCASTD   X0, Y0
+	MOVQ           dst+0(FP), AX
+	MOVQ           a+8(FP), CX
+	MOVQ           n+24(FP), DX
+	MOVQ           s+16(FP), BX
+	VBROADCASTI128 (BX), Y1
+	VPADDD         Y0, Y0, Y2
+	VMOVDQU        spread<>+0(SB), Y3
+	VMOVDQU        spread<>+32(SB), Y4
+	VMOVDQU        spread<>+64(SB), Y5
+	VMOVDQU        spread<>+96(SB), Y6
+	VPSRLDQ        $0x0c, Y0, Y7
+	SHRQ           $0x04, DX
+
+loop:
+	VMOVDQU (CX), Y8
+	VPSRAD  $0x1f, Y8, Y9
+	VPAND   Y9, Y2, Y9
+	VPADDD  Y8, Y9, Y9
+	VPSUBD  Y0, Y9, Y8
+	VPMINUD Y8, Y9, Y9
+	VPERMD  Y9, Y3, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y10
+	VPMINUD Y10, Y8, Y8
+	VMOVDQU Y8, (AX)
+	VPERMD  Y9, Y4, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y10
+	VPMINUD Y10, Y8, Y8
+	VMOVDQU Y8, 32(AX)
+	VPERMD  Y9, Y5, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y10
+	VPMINUD Y10, Y8, Y8
+	VMOVDQU Y8, 64(AX)
+	VPERMD  Y9, Y6, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y9
+	VPMINUD Y9, Y8, Y8
+	VMOVDQU Y8, 96(AX)
+	VMOVDQU 32(CX), Y8
+	VPSRAD  $0x1f, Y8, Y9
+	VPAND   Y9, Y2, Y9
+	VPADDD  Y8, Y9, Y9
+	VPSUBD  Y0, Y9, Y8
+	VPMINUD Y8, Y9, Y9
+	VPERMD  Y9, Y3, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y10
+	VPMINUD Y10, Y8, Y8
+	VMOVDQU Y8, 128(AX)
+	VPERMD  Y9, Y4, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y10
+	VPMINUD Y10, Y8, Y8
+	VMOVDQU Y8, 160(AX)
+	VPERMD  Y9, Y5, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y10
+	VPMINUD Y10, Y8, Y8
+	VMOVDQU Y8, 192(AX)
+	VPERMD  Y9, Y6, Y8
+	VPAND   Y8, Y7, Y8
+	VPSUBD  Y8, Y1, Y8
+	VPADDD  Y0, Y8, Y9
+	VPMINUD Y9, Y8, Y8
+	VMOVDQU Y8, 224(AX)
+	ADDQ    $+64, CX
+	ADDQ    $+256, AX
+	DECQ    DX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func roundSumsAVX2(sums *[2][4]uint64, aLo *uint32, aHi *uint32, bLo *uint32, bHi *uint32, n uint64)
 // Requires: AVX, AVX2
 TEXT ·roundSumsAVX2(SB), NOSPLIT, $0-48
@@ -4744,6 +4881,108 @@ loop:
 	ADDQ      $+64, DX
 	ADDQ      $+256, AX
 	DECQ      BX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func embedVecAVX512(dst *uint32, a *uint32, n uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·embedVecAVX512(SB), NOSPLIT, $0-24
+	MOVL         $0x7fffffff, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K1
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K1
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VMOVDQU32    spread<>+0(SB), Z1
+	VMOVDQU32    spread<>+64(SB), Z2
+	VMOVDQU32    spread<>+128(SB), Z3
+	VMOVDQU32    spread<>+192(SB), Z4
+	VPSRLDQ      $0x0c, Z0, Z0
+	SHRQ         $0x04, DX
+
+loop:
+	VMOVDQU32 (CX), Z5
+	VPERMD    Z5, Z1, Z6
+	VPANDD    Z6, Z0, Z6
+	VMOVDQU32 Z6, (AX)
+	VPERMD    Z5, Z2, Z6
+	VPANDD    Z6, Z0, Z6
+	VMOVDQU32 Z6, 64(AX)
+	VPERMD    Z5, Z3, Z6
+	VPANDD    Z6, Z0, Z6
+	VMOVDQU32 Z6, 128(AX)
+	VPERMD    Z5, Z4, Z5
+	VPANDD    Z5, Z0, Z5
+	VMOVDQU32 Z5, 192(AX)
+	ADDQ      $+64, CX
+	ADDQ      $+256, AX
+	DECQ      DX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func subInt32VecAVX512(dst *uint32, a *int32, s *uint32, n uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·subInt32VecAVX512(SB), NOSPLIT, $0-32
+	MOVL            $0x7fffffff, AX
+	VMOVD           AX, X0
+	VPBROADCASTD    X0, Z0
+	MOVL            $0x0000aaaa, AX
+	KMOVW           AX, K1
+	MOVL            $0x00005555, AX
+	KMOVW           AX, K1
+	MOVQ            dst+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            n+24(FP), DX
+	MOVQ            s+16(FP), BX
+	VBROADCASTI32X4 (BX), Z1
+	VPADDD          Z0, Z0, Z2
+	VMOVDQU32       spread<>+0(SB), Z3
+	VMOVDQU32       spread<>+64(SB), Z4
+	VMOVDQU32       spread<>+128(SB), Z5
+	VMOVDQU32       spread<>+192(SB), Z6
+	VPSRLDQ         $0x0c, Z0, Z7
+	SHRQ            $0x04, DX
+
+loop:
+	VMOVDQU32 (CX), Z8
+	VPSRAD    $0x1f, Z8, Z9
+	VPANDD    Z9, Z2, Z9
+	VPADDD    Z8, Z9, Z9
+	VPSUBD    Z0, Z9, Z8
+	VPMINUD   Z8, Z9, Z9
+	VPERMD    Z9, Z3, Z8
+	VPANDD    Z8, Z7, Z8
+	VPSUBD    Z8, Z1, Z8
+	VPADDD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VMOVDQU32 Z8, (AX)
+	VPERMD    Z9, Z4, Z8
+	VPANDD    Z8, Z7, Z8
+	VPSUBD    Z8, Z1, Z8
+	VPADDD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VMOVDQU32 Z8, 64(AX)
+	VPERMD    Z9, Z5, Z8
+	VPANDD    Z8, Z7, Z8
+	VPSUBD    Z8, Z1, Z8
+	VPADDD    Z0, Z8, Z10
+	VPMINUD   Z10, Z8, Z8
+	VMOVDQU32 Z8, 128(AX)
+	VPERMD    Z9, Z6, Z8
+	VPANDD    Z8, Z7, Z8
+	VPSUBD    Z8, Z1, Z8
+	VPADDD    Z0, Z8, Z9
+	VPMINUD   Z9, Z8, Z8
+	VMOVDQU32 Z8, 192(AX)
+	ADDQ      $+64, CX
+	ADDQ      $+256, AX
+	DECQ      DX
 	JNZ       loop
 	VZEROUPPER
 	RET

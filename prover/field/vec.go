@@ -92,6 +92,20 @@ func MulAccInt32Vec(dst []QM31, a []int32, s QM31) {
 	mulAccInt32VecGeneric(dst[n:], a[n:], s)
 }
 
+// EmbedVec sets dst[i] = a[i]. Both have one length.
+func EmbedVec(dst []QM31, a []M31) {
+	mustMatch(len(dst), len(a))
+	n := embedVecFast(dst, a)
+	embedVecGeneric(dst[n:], a[n:])
+}
+
+// SubInt32Vec sets dst[i] = s − a[i] for signed integers a. Both have one length.
+func SubInt32Vec(dst []QM31, a []int32, s QM31) {
+	mustMatch(len(dst), len(a))
+	n := subInt32VecFast(dst, a, s)
+	subInt32VecGeneric(dst[n:], a[n:], s)
+}
+
 // Dot returns Σ a[i]·b[i]. Both have one length.
 func Dot(a, b []QM31) QM31 {
 	mustMatch(len(a), len(b))

@@ -185,6 +185,30 @@ func mulAccInt32VecFast(dst []QM31, a []int32, s QM31) int {
 	return n
 }
 
+func embedVecFast(dst []QM31, a []M31) int {
+	n := blocks(len(dst), blockM31)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		embedVecAVX512(limbs(dst), base(a), uint64(n))
+	default:
+		embedVecAVX2(limbs(dst), base(a), uint64(n))
+	}
+	return n
+}
+
+func subInt32VecFast(dst []QM31, a []int32, s QM31) int {
+	n := blocks(len(dst), blockM31)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		subInt32VecAVX512(limbs(dst), &a[0], (*uint32)(&s.C0.A0), uint64(n))
+	default:
+		subInt32VecAVX2(limbs(dst), &a[0], (*uint32)(&s.C0.A0), uint64(n))
+	}
+	return n
+}
+
 func dotFast(a, b []QM31) (int, QM31) {
 	n := blocks(len(a), blockQM31)
 	var total QM31

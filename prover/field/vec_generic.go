@@ -73,6 +73,19 @@ func mulAccInt32VecGeneric(dst []QM31, a []int32, s QM31) {
 	}
 }
 
+func embedVecGeneric(dst []QM31, a []M31) {
+	for i := range dst {
+		dst[i] = FromM31(a[i])
+	}
+}
+
+func subInt32VecGeneric(dst []QM31, a []int32, s QM31) {
+	for i := range dst {
+		dst[i] = s
+		dst[i].C0.A0 = s.C0.A0.Sub(FromInt32(a[i]))
+	}
+}
+
 // An accumulator sums products of limbs with a partial reduction after each:
 // 64-bit words that stay below 2^34 between additions, so that a product of
 // two limbs, or three, always fits on top.

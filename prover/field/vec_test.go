@@ -186,7 +186,18 @@ func testQM31Vectors(t *testing.T) {
 				want[i] = a[i].Add(s.MulM31(FromInt64(int64(ints[i]))))
 			}
 			checkQM31s(t, "MulAccInt32Vec", dst, want)
+
+			SubInt32Vec(dst, ints, s)
+			for i := range want {
+				want[i] = s.Sub(FromM31(FromInt64(int64(ints[i]))))
+			}
+			checkQM31s(t, "SubInt32Vec", dst, want)
 		}
+		EmbedVec(dst, base)
+		for i := range want {
+			want[i] = FromM31(base[i])
+		}
+		checkQM31s(t, "EmbedVec", dst, want)
 	}
 }
 
@@ -312,6 +323,8 @@ func TestMismatchedLengthsPanic(t *testing.T) {
 		"FoldM31Vec":     func() { FoldM31Vec(q[:1], m, One) },
 		"MulAccVec":      func() { MulAccVec(q, m[:2], One) },
 		"MulAccInt32Vec": func() { MulAccInt32Vec(q, n[:2], One) },
+		"EmbedVec":       func() { EmbedVec(q, m[:2]) },
+		"SubInt32Vec":    func() { SubInt32Vec(q, n[:2], One) },
 		"Dot":            func() { Dot(q, q[:2]) },
 		"DotM31":         func() { DotM31(m[:2], q) },
 		"DotInt32":       func() { DotInt32(n[:2], q) },

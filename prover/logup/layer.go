@@ -139,23 +139,16 @@ func (l *Layer) leafSums(pairs int) tileSums {
 		}
 		n := to - from
 		n0, n1 := field.Halves{Lo: s.n0[:n], Hi: s.m0[:n]}, field.Halves{Lo: s.n1[:n], Hi: s.m1[:n]}
-		embed(n0.Lo, l.leaves.num[from:to])
-		embed(n0.Hi, l.leaves.num[pairs+from:pairs+to])
+		field.EmbedVec(n0.Lo, l.leaves.num[from:to])
+		field.EmbedVec(n0.Hi, l.leaves.num[pairs+from:pairs+to])
 		d0 := field.Halves{Lo: l.leaves.den[from:to], Hi: l.leaves.den[pairs+from : pairs+to]}
 		numLo, denLo := s.lo.of(l.leaves, 2*pairs+from, 2*pairs+to)
 		numHi, denHi := s.hi.of(l.leaves, 3*pairs+from, 3*pairs+to)
-		embed(n1.Lo, numLo)
-		embed(n1.Hi, numHi)
+		field.EmbedVec(n1.Lo, numLo)
+		field.EmbedVec(n1.Hi, numHi)
 		field.MulAccQM31Vec(n1.Lo, denLo, l.lambda)
 		field.MulAccQM31Vec(n1.Hi, denHi, l.lambda)
 		return field.FractionRoundSums(w, n0, n1, d0, field.Halves{Lo: denLo, Hi: denHi})
-	}
-}
-
-// embed sets dst[i] = src[i].
-func embed(dst []field.QM31, src []field.M31) {
-	for i, v := range src {
-		dst[i] = field.FromM31(v)
 	}
 }
 

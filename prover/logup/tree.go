@@ -59,7 +59,7 @@ func (p *piece) of(l *leaves, from, to int) ([]field.M31, []field.QM31) {
 func (l *leaves) add(second *piece, num, den []field.QM31, from, to int) {
 	h := 1 << (l.vars - 1)
 	if h+from >= len(l.num) { // nothing is added
-		embed(num, l.num[from:to])
+		field.EmbedVec(num, l.num[from:to])
 		copy(den, l.den[from:to])
 		return
 	}

@@ -46,6 +46,7 @@ func (q *Functional) folded(a *arena.Arena, weights []field.QM31, rows int) []fi
 type strided struct {
 	sums [][]field.QM31
 	used []bool
+	room []field.QM31
 }
 
 // mulAcc sets dst[at + i·2^stride] += a[i]·c, once addTo has been called.
@@ -75,12 +76,15 @@ func (s *strided) addTo(dst []field.QM31) {
 			continue
 		}
 		s.used[stride] = false
+		if len(s.room) < len(dst) {
+			s.room = make([]field.QM31, len(dst))
+		}
 		each := len(dst) >> stride
 		for r := range 1 << stride {
 			for i, v := range s.sums[stride][r*each:][:each] {
-				at := &dst[i<<stride+r]
-				*at = at.Add(v)
+				s.room[i<<stride+r] = v
 			}
 		}
+		field.AddQM31Vec(dst, dst, s.room[:len(dst)])
 	}
 }

@@ -20,16 +20,20 @@ import (
 type Backend struct {
 	g *model.Graph
 	w backend.Witness
-	a arena.Arena // of tables
+	a *arena.Arena // of tables
 }
 
 // New returns a backend for one witness of g.
-func New(g *model.Graph, w backend.Witness) *Backend { return &Backend{g: g, w: w} }
+func New(g *model.Graph, w backend.Witness) *Backend {
+	return &Backend{g: g, w: w, a: new(arena.Arena)}
+}
 
 var _ backend.Laned = (*Backend)(nil)
 
-// Lane implements backend.Laned.
-func (b *Backend) Lane(int) (backend.Backend, error) { return New(b.g, b.w), nil }
+// Lane implements backend.Laned. Its tables are of this backend's memory.
+func (b *Backend) Lane(int) (backend.Backend, error) {
+	return &Backend{g: b.g, w: b.w, a: b.a.Sub()}, nil
+}
 
 // Eval implements backend.Backend.
 func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
@@ -44,7 +48,7 @@ func (b *Backend) Restrict(ctx context.Context, r backend.Restriction) (backend.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return restrict(&b.a, b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r), nil
+	return restrict(b.a, b.g.Tensors[r.Tensor].Shape, backend.Values(b.g, b.w, r.Tensor), r), nil
 }
 
 // Upload implements backend.Backend.
@@ -88,7 +92,7 @@ func (b *Backend) Sums(ctx context.Context, instances []backend.Instance) (sumch
 	for i, x := range instances {
 		in[i] = sumcheck.Instance{Eq: x.Eq, A: x.A.([]field.QM31), B: x.B.([]field.QM31)}
 	}
-	return sumcheck.NewTablesIn(&b.a, in), nil
+	return sumcheck.NewTablesIn(b.a, in), nil
 }
 
 // Fractions implements backend.Backend.
@@ -97,5 +101,5 @@ func (b *Backend) Fractions(ctx context.Context, l backend.Leaves) (logup.Tree, 
 		return nil, err
 	}
 	num, den := b.leaves(l)
-	return logup.NewTreeIn(&b.a, num, den), nil
+	return logup.NewTreeIn(b.a, num, den), nil
 }

@@ -13,8 +13,8 @@ import (
 
 // leaves builds the numerators and denominators of a LogUp tree.
 func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
-	num = arena.Make[field.M31](&b.a, l.Size)
-	den = arena.Make[field.QM31](&b.a, l.Size)
+	num = arena.Make[field.M31](b.a, l.Size)
+	den = arena.Make[field.QM31](b.a, l.Size)
 	beta := l.Beta.Neg()
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
 	for i := range l.Steps {
@@ -53,12 +53,21 @@ func (b *Backend) stepLeaves(s *backend.LeafStep, base, beta field.QM31, num []f
 	})
 }
 
+// row makes the fractions 1/(base − key).
 func row(num []field.M31, den []field.QM31, keys []int32, base field.QM31) {
-	for i, k := range keys {
-		num[i] = 1
-		den[i] = base.AddM31(field.FromInt32(-k))
+	for n := 0; n < len(num); {
+		n += copy(num[n:], ones[:])
 	}
+	field.SubInt32Vec(den, keys, base)
 }
+
+// ones are numerators.
+var ones = func() (v [256]field.M31) {
+	for i := range v {
+		v[i] = 1
+	}
+	return v
+}()
 
 // leafRows says where the rows of a step's index space, along its last axis, are in
 // the tree.

@@ -16,6 +16,7 @@ func main() {
 		m31Kernels(lanes)
 		qm31Kernels(lanes)
 		mixedKernels(lanes, spread)
+		placedKernels(lanes, spread)
 		roundKernels(lanes, spread)
 	}
 	Generate()

@@ -144,6 +144,40 @@ func mixedKernels(lanes int, spread Mem) {
 	g.End()
 }
 
+// placedKernels put base-field lanes, or signed integers, where elements of K have their
+// first limb. n counts elements, a positive multiple of 16.
+func placedKernels(lanes int, spread Mem) {
+	// placed emits a loop over a. element returns what is stored for elements with these first
+	// limbs, the others being zero.
+	placed := func(g *vec.Gen, dst, a, n reg.GPVirtual, load func(m Mem) reg.VecVirtual, element func(v reg.VecVirtual) reg.VecVirtual) {
+		sp, first := newSpreader(g, spread), firstLanes(g)
+		SHRQ(U8(4), n)
+		vec.Loop("loop", n, func() {
+			for h := 0; h < 16; h += lanes {
+				v := load(at(a, 4*h))
+				for i := range 4 {
+					x := sp.spread(v, i)
+					g.And(x, first, x)
+					g.Move(element(x), at(dst, 16*h+i*g.Bytes()))
+				}
+			}
+			advance(64, a)
+			advance(256, dst)
+		})
+		g.End()
+	}
+	g := vec.New(lanes, "embedVec", "func(dst, a *uint32, n uint64)", "sets dst[i] = a[i] for dst in K, 16 | n > 0.")
+	dst, a, n := param("dst"), param("a"), param("n")
+	placed(g, dst, a, n, func(m Mem) reg.VecVirtual { return g.Load(m) }, func(v reg.VecVirtual) reg.VecVirtual { return v })
+
+	g = vec.New(lanes, "subInt32Vec", "func(dst *uint32, a *int32, s *uint32, n uint64)",
+		"sets dst[i] = s − a[i] for dst and s in K and signed integers a, 16 | n > 0.")
+	dst, a, n = param("dst"), param("a"), param("n")
+	from, two := g.BroadcastQuads(at(param("s"), 0)), twoP(g)
+	placed(g, dst, a, n, func(m Mem) reg.VecVirtual { return g.FromInt32(g.Load(m), two) },
+		func(v reg.VecVirtual) reg.VecVirtual { return g.Sub(from, v) })
+}
+
 // firstLanes returns p in the first lane of each element, else 0.
 func firstLanes(g *vec.Gen) reg.VecVirtual {
 	v := g.Reg()
