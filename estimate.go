@@ -69,12 +69,12 @@ const (
 	programBytes = 20 << 20 // code, and what a small circuit takes
 	// columnBytes are those of a column while a tree is made (whir.Commit), its digests
 	// included; rowBytes those of a value of the longest row in the opening, once all
-	// variables that number rows are bound.
+	// variables that number rows are bound; as many again are dropped by then.
 	columnBytes = 208
 	rowBytes    = 240
-	// openedBytes are those of a committed value in the opening, and tableBytes those of
-	// its two tables once four variables are bound.
-	openedBytes = 4
+	// openedBytes are those of a value of the witness in the opening, where weights take
+	// what they have, and tableBytes those of its two tables once four variables are bound.
+	openedBytes = 2
 	tableBytes  = 2 * 16 >> 4
 	// keeper is what a limit keeps free: pages that come before any are dropped.
 	keeper = 160 << 20
@@ -113,7 +113,11 @@ func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimat
 		l := &p.Trees[i].Commitment.Layout
 		columns = max(columns, 1<<l.LogDomain())
 		digests += 64 << l.LogDomain()
-		opened += int64(l.Rows()) << l.RowVars
+		if p.Trees[i].Fixed {
+			opened += weights
+		} else {
+			opened += openedBytes * int64(l.Rows()) << l.RowVars
+		}
 	}
 	commit, row, tables := columnBytes*columns, int64(0), int64(0)
 	if p.Params != nil {
@@ -130,8 +134,10 @@ func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimat
 	e.Commit, e.Prove = e.Commit/cores, e.Prove/cores
 	// What is made while a run goes on, and dropped: accumulators and virtual tensors.
 	run := 24 * widest
-	e.Beside = values + digests + max(run, commit, task, openedBytes*opened+tables+row)
-	e.Memory = programBytes + c.mapped + max(weights+e.Beside, c.floats)
+	// The collector lets what it has become twice as much. Arenas have what follows the
+	// commitment, whose columns are dropped and not yet collected then.
+	e.Beside = 2*values + digests + commit + max(run, task, opened+tables+2*row)
+	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
 	if g := o.device.first(); g != nil {
 		need := g.machine.Need(p)

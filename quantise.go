@@ -23,7 +23,7 @@ type Circuit struct {
 	report    Report
 	source    *proof.Source // what it was made from; nil for a model made in memory
 	id        *cache.ID     // of the same; nil likewise
-	mapped    int64         // bytes of the model's files
+	mapped    int64         // bytes of the model's files, or of its floats in memory
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
 }
@@ -361,6 +361,11 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText()}
 	for _, f := range m.graph.Files {
 		c.mapped += int64(len(f.Bytes()))
+	}
+	if c.mapped == 0 { // made in memory
+		for _, t := range m.graph.Consts {
+			c.mapped += 4 * int64(len(t.F32))
+		}
 	}
 	for _, n := range m.graph.Nodes {
 		c.floats += 8 * int64(graph.Size(m.graph.Shapes[n.Output]))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prove-model/prove-model/internal/mapped"
 	"github.com/prove-model/prove-model/internal/resident"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // ErrBound says that the process has a bound already.
@@ -36,6 +37,9 @@ type bound struct {
 	most   atomic.Int64 // at most
 	lists  atomic.Int64 // bytes of Lasting so far
 	handed atomic.Int64 // bytes of all
+
+	began  time.Time
+	looked atomic.Int64 // when, since it began
 
 	errMu sync.Mutex
 	err   error // of the first file that could not be had
@@ -67,10 +71,11 @@ func Bound(bytes int64, folder string) (release func() (filed int64, err error),
 	if folder == "" {
 		folder = os.TempDir()
 	}
-	b := &bound{bytes: bytes, margin: min(max(bytes/16, leastMargin), bytes/2), folder: folder}
+	b := &bound{bytes: bytes, margin: min(max(bytes/16, leastMargin), bytes/2), folder: folder, began: time.Now()}
 	current.Store(b)
 	before := debug.SetMemoryLimit(-1)
 	b.collect()
+	alone := parallel.Between(b.look)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -79,6 +84,7 @@ func Bound(bytes int64, folder string) (release func() (filed int64, err error),
 	return sync.OnceValues(func() (int64, error) {
 		current.Lock()
 		defer current.Unlock()
+		alone()
 		close(stop)
 		<-done
 		current.Store(nil)
@@ -107,7 +113,7 @@ func (b *bound) keep(stop <-chan struct{}) {
 			return
 		case <-t.C:
 		}
-		b.trim()
+		b.look()
 	}
 }
 
@@ -115,6 +121,14 @@ func (b *bound) keep(stop <-chan struct{}) {
 func (b *bound) trim() {
 	if s, ok := resident.Now(); ok && s.File > leastFiles && s.Anonymous+s.File > b.bytes-max(b.bytes/5, leastSlack) {
 		mapped.Trim()
+	}
+}
+
+// look is trim between pieces of work, some time after the last look.
+func (b *bound) look() {
+	now, last := int64(time.Since(b.began)), b.looked.Load()
+	if now-last >= int64(tick)/2 && b.looked.CompareAndSwap(last, now) {
+		b.trim()
 	}
 }
 

@@ -15,6 +15,20 @@ import (
 // that one slow piece does not leave the others waiting.
 const chunksPerWorker = 4
 
+// chunksBetween is the same where something is called between pieces.
+const chunksBetween = 64
+
+// between is what is called between pieces, nil if nothing is.
+var between atomic.Pointer[func()]
+
+// Between has f called before every piece of a loop, by any number of goroutines at once,
+// and loops cut into more pieces, until restore is called: who watches over the process
+// is heard then, however busy all cores are.
+func Between(f func()) (restore func()) {
+	old := between.Swap(&f)
+	return func() { between.Store(old) }
+}
+
 // For splits [0, n) into contiguous ranges of at least grain elements (one
 // range when n is smaller) and calls f once for each, on up to GOMAXPROCS
 // goroutines. It returns when all calls have. A grain below 1 means 1. A panic of
@@ -27,8 +41,13 @@ func For(n, grain int, f func(lo, hi int)) {
 		return
 	}
 	procs := runtime.GOMAXPROCS(0)
-	chunks := min(n/max(grain, 1), procs*chunksPerWorker)
-	if procs == 1 || chunks <= 1 {
+	chunks := procs * chunksPerWorker
+	alone := procs == 1
+	if between.Load() != nil {
+		chunks, alone = procs*chunksBetween, false
+	}
+	chunks = min(n/max(grain, 1), chunks)
+	if alone || chunks <= 1 {
 		f(0, n)
 		return
 	}
@@ -70,6 +89,9 @@ func run(tasks, procs int, task func(i int)) {
 			i := int(next.Add(1)) - 1
 			if i >= tasks {
 				return
+			}
+			if f := between.Load(); f != nil {
+				(*f)()
 			}
 			task(i)
 		}

@@ -88,3 +88,34 @@ func TestPanicReachesCaller(t *testing.T) {
 		}()
 	}
 }
+
+// What is called between pieces is called by loops that are long, on one core as well,
+// whose results are the same.
+func TestBetween(t *testing.T) {
+	for _, procs := range []int{1, 3} {
+		old := runtime.GOMAXPROCS(procs)
+		var calls atomic.Int64
+		restore := Between(func() { calls.Add(1) })
+		seen := make([]int32, 1000)
+		For(len(seen), 1, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				seen[i]++
+			}
+		})
+		restore()
+		if n := calls.Load(); n < 64 {
+			t.Errorf("%d processors: called %d times", procs, n)
+		}
+		before := calls.Load()
+		For(len(seen), 1, func(lo, hi int) {})
+		if calls.Load() != before {
+			t.Errorf("%d processors: called after restore", procs)
+		}
+		for i, n := range seen {
+			if n != 1 {
+				t.Fatalf("index %d was visited %d times", i, n)
+			}
+		}
+		runtime.GOMAXPROCS(old)
+	}
+}
