@@ -15,6 +15,18 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
+// TestNoOperatorSet: files of the first two versions of the format name no operator set, and
+// mean the first one; later ones do.
+func TestNoOperatorSet(t *testing.T) {
+	for version, ok := range map[int64]bool{0: false, 1: true, 2: true, 3: false} {
+		m := testModel(1, testNode("Relu", one("x"), one("y"), "consumed_inputs", []int64{0}))
+		m.OpsetImport, m.IrVersion = nil, version
+		if _, err := Parse(marshal(t, m), Options{}); (err == nil) != ok {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+}
+
 // TestRefused holds models that Load must refuse, and what the error must say.
 func TestRefused(t *testing.T) {
 	relu := func() *onnxpb.NodeProto { return testNode("Relu", one("x"), one("y")) }
@@ -77,6 +89,16 @@ func TestRefused(t *testing.T) {
 		{"attribute not understood", testModel(13, testNode("Relu", one("x"), one("y"), "slope", 1)), []string{`"slope"`}},
 		{"attribute of another type", testModel(13, testNode("Softmax", one("x"), one("y"), "axis", 1.0)), []string{"axis", "FLOAT"}},
 		{"axis out of range", testModel(13, testNode("Softmax", one("x"), one("y"), "axis", 2)), []string{"axis 2"}},
+		{"integers on a scale of the input", testModel(13, testNode("DynamicQuantizeLinear", one("x"), []string{"y", "s", "z"})),
+			[]string{"n_y", "output of the model"}},
+		{"power of integers", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0].Type.GetTensorType().ElemType = 7 },
+			testNode("Pow", []string{"x", "x"}, one("y"))), []string{"n_y", "exponent"}},
+		{"statistics of another shape", with(func(m *onnxpb.ModelProto) {
+			m.OpsetImport[0].Version = 6
+			for _, name := range []string{"s", "b", "m", "v"} {
+				m.Graph.Initializer = append(m.Graph.Initializer, testFloats(name, []int64{2}, 1, 1))
+			}
+		}, testNode("BatchNormalization", []string{"x", "s", "b", "m", "v"}, one("y"), "spatial", 0)), []string{"n_y", "[2]"}},
 		{"missing input", testModel(13, testNode("Add", []string{"x", ""}, one("y"))), []string{"input 1 is missing"}},
 		{"too many inputs", testModel(13, testNode("Relu", []string{"x", "x"}, one("y"))), []string{"2 inputs"}},
 		{"second output wanted", with(func(m *onnxpb.ModelProto) { m.Graph.Output[0].Name = "i" },

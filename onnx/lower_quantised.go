@@ -213,6 +213,7 @@ func lowerDynamicQuantize(o *op) {
 	all := upTo(0, len(o.shape(x)))
 	lo, hi := o.Clip(o.ReduceMin(x, all, false), math.Inf(-1), 0), o.Clip(o.ReduceMax(x, all, false), 0, math.Inf(1))
 	scale := o.Mul(o.Sub(hi, lo), o.Number(1./255))
+	scale = o.Add(scale, o.Cast(o.Test(graph.IsZero, scale), graph.Float)) // 1 where all is 0
 	whole := func(v graph.Value) graph.Value { return o.Clip(v, 0, 255) }
 	zero := whole(o.Apply(graph.Round, o.Div(o.Negative(lo), scale)))
 	y := whole(o.Add(o.Apply(graph.Round, o.Div(x, scale)), zero))

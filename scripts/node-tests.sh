@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Run the backend tests of the onnx package (node, simple, pytorch-*): each is
-# quantised and run on integers, some are proved as well, and the outputs compared
-# with those that the package has. Prints a table by operator and the refusals with
-# their reasons. Fails where a result is wrong, where the program crashes, and where
-# a test of testdata/node-tests.txt is no longer right.
+# quantised and run on integers, the outputs compared with those that the package has,
+# and what is right is proved, and refused with bits of the proof changed. Prints a
+# table by operator and the refusals with their reasons. Fails where a result is wrong,
+# where the program crashes, and where a test of testdata/node-tests.txt is no longer
+# right.
 #
 #   scripts/node-tests.sh [flags of scripts/nodetests]     -h lists them
 #

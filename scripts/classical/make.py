@@ -15,7 +15,7 @@ import skl2onnx
 import skl2onnx.common.data_types
 from lightgbm import LGBMClassifier, LGBMRegressor
 from onnxmltools.convert.common.data_types import FloatTensorType as Features
-from sklearn import datasets, ensemble, linear_model, neural_network, pipeline, preprocessing, svm, tree
+from sklearn import datasets, discriminant_analysis, ensemble, linear_model, naive_bayes, neural_network, pipeline, preprocessing, svm, tree
 from xgboost import XGBClassifier, XGBRegressor
 
 warnings.simplefilter("ignore")
@@ -63,6 +63,12 @@ MODELS = [
     ("SVC, RBF", scaled(svm.SVC()), wine),
     ("SVC, polynomial", scaled(svm.SVC(kernel="poly")), iris),
     ("SVR, RBF", scaled(svm.SVR()), friedman),
+    ("Gaussian naive Bayes", naive_bayes.GaussianNB(), iris),
+    ("Bernoulli naive Bayes", naive_bayes.BernoulliNB(binarize=8.0), digits),
+    ("linear discriminant analysis", scaled(discriminant_analysis.LinearDiscriminantAnalysis()), wine),
+    ("AdaBoost", ensemble.AdaBoostClassifier(n_estimators=30, random_state=0), iris),
+    ("stacking", scaled(ensemble.StackingClassifier([
+        ("linear", linear_model.LogisticRegression()), ("tree", tree.DecisionTreeClassifier(max_depth=4, random_state=0))])), wine),
     ("MLP classifier", scaled(neural_network.MLPClassifier((50,), max_iter=300, random_state=0)), wine),
     ("MLP regressor", scaled(neural_network.MLPRegressor(hidden_layer_sizes=(50,), max_iter=500, random_state=0)), friedman),
 ]

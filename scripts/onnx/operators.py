@@ -701,6 +701,10 @@ for name, axes, wide in [("rows", [-1], 20), ("columns", [1], 2)]:  # the latter
 case("feature_extractor_of_rows", 17, [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), ml("ArrayFeatureExtractor", ["c", "i"], ["y"])],
      {"x": rand(5, 3)}, {"c": rand(2, 3)})
 
+case("dynamic_quantize_zeros", 13, [
+    node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]), node("Add", ["d", "s"], ["y"])],
+    {"x": np.zeros((2, 3), F)})
+
 
 # Indices that are computed. Numbers of their own, whatever stands above.
 picks = np.random.default_rng(8)
