@@ -94,7 +94,7 @@ func quantisedFamily(t *testing.T, dir string) {
 			}
 		}
 	}
-	t.Logf("off by %.3f %% of the range; %d of %d rows are sure; %d values clipped", 100*worst/span, sure, len(output)/size, len(run.Saturated))
+	t.Logf("off by %.3f %% of the range; %d of %d rows are sure; clipped at %d places", 100*worst/span, sure, len(output)/size, len(run.Saturated))
 }
 
 // others are samples that are not the input: random tokens, or pictures.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,41 @@ func TestDraw(t *testing.T) {
 		}
 		if left, err := filepath.Glob(filepath.Join(dir, "part-*")); err != nil || len(left) > 0 {
 			t.Errorf("left over: %v, %v", left, err)
+		}
+	}
+}
+
+// A model in several files is the one that is in a single file.
+func TestDrawShards(t *testing.T) {
+	quiet := ui.NewPhases(nil, true)
+	s, dir := small[0], t.TempDir()
+	whole, err := s.Draw(t.Context(), dir, 2, 5, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := t.TempDir()
+	if err := s.write(t.Context(), parts, 2, 5, 9000, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(parts, "model-*.safetensors")); err != nil || len(files) < 3 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	a, err := hf.Open(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := hf.Open(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if !slices.Equal(a.Weights.Names(), b.Weights.Names()) {
+		t.Fatal("other tensors")
+	}
+	for _, name := range a.Weights.Names() {
+		if !bytes.Equal(a.Weights.Get(name).Raw, b.Weights.Get(name).Raw) {
+			t.Errorf("%s differs", name)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, p
 	}
 	defer os.RemoveAll(part)
 	ph.Begin("draw weights")
-	err = s.write(ctx, part, layers, seed, ph)
+	err = s.write(ctx, part, layers, seed, shardBytes, ph)
 	ph.End(err)
 	if err != nil {
 		return "", err
@@ -59,12 +59,13 @@ func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, p
 	return path, os.Rename(part, path)
 }
 
-func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, ph *ui.Phases) error {
+// write writes the files, of which none holds more than most bytes of several tensors.
+func (s *Shape) write(ctx context.Context, dir string, layers int, seed uint64, most int, ph *ui.Phases) error {
 	shards := [][]drawn{nil}
 	total, held := 0, 0
 	for _, t := range s.tensors(layers) {
 		n := 2 * sizeOf(t.shape)
-		if last := len(shards) - 1; held > 0 && held+n > shardBytes {
+		if last := len(shards) - 1; held > 0 && held+n > most {
 			shards, held = append(shards, []drawn{t}), 0
 		} else {
 			shards[last] = append(shards[last], t)
