@@ -114,7 +114,7 @@ func (m *Model) rangesID(samples []Input, settings quantise.Options, keep bool) 
 	if h == nil {
 		return nil
 	}
-	h.Add("settings", fmt.Appendf(nil, "%s %v", settings.Mode, settings.Headroom))
+	h.Add("settings", fmt.Appendf(nil, "%s %v %v", settings.Mode, settings.Headroom, settings.Target))
 	if !keep {
 		h.Add("samples", sampleBytes(samples))
 	}

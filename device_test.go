@@ -142,7 +142,7 @@ func TestMultiGPU(t *testing.T) {
 		}
 		dev.Close()
 		for i, d := range devices {
-			_ = d.Sync() // what a fault has left
+			d.Drain() // what a fault has left
 			if d.Live() != 0 {
 				t.Errorf("%d operations: %d bytes are left on device %d", at, d.Live(), i)
 			}
@@ -153,10 +153,11 @@ func TestMultiGPU(t *testing.T) {
 // What is wrong with some GPUs is a warning, and with a required one an error; a chunk
 // that is too large for all is named before anything is proved.
 func TestUnusableGPU(t *testing.T) {
-	on := devicetest.Open(t)
+	small := devicetest.NewStreams(devicetest.Open(t), 1<<16, nil)
+	defer small.Drain()
 	find := func(*options) ([]found, error) {
 		return []found{{"GPU 0", func() (kernels.Device, error) { return nil, errNoDriver }},
-			{"GPU 1", func() (kernels.Device, error) { return devicetest.NewStreams(on, 1<<16, nil), nil }}}, nil
+			{"GPU 1", func() (kernels.Device, error) { return small, nil }}}, nil
 	}
 	r := &recorder{t: t}
 	dev, err := openGPU(t.Context(), apply([]Option{Observe(r), Threshold(0)}), find)
@@ -166,6 +167,7 @@ func TestUnusableGPU(t *testing.T) {
 	if _, err := openGPU(t.Context(), apply([]Option{Observe(r), Require()}), find); !errors.Is(err, errNoDriver) {
 		t.Errorf("required: %v", err)
 	}
+	defer dev.Close()
 	committed, _ := commit(t, quick...)
 	p, err := committed.key.Plan(committed.key.Circuit.Unit())
 	if err != nil {

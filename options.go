@@ -25,6 +25,7 @@ type options struct {
 
 	mode     string
 	headroom float64
+	target   float64 // 0: the default
 	budget   int64
 	keep     bool
 
@@ -94,6 +95,11 @@ func ChooseOutputs(names ...string) Option { return func(o *options) { o.outputs
 // model's, which is the default, "w8a8", eight bits for weights and activations,
 // or "exact", sixteen bits wherever that is possible. For Quantise.
 func Mode(name string) Option { return func(o *options) { o.mode = name } }
+
+// TargetError is the error of the outputs, as a fraction of their range, that the mode
+// "auto" chooses formats for: above 0 and at most 1, by default 0.001. A larger one makes
+// proofs cheaper.
+func TargetError(e float64) Option { return func(o *options) { o.target = e } }
 
 // Headroom widens the calibrated ranges by a factor of at least 1, by default
 // 2. For Quantise.

@@ -63,7 +63,7 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}
-	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, Length: m.open.most}.Complete()
+	settings, err := quantise.Options{Mode: o.mode, Headroom: o.headroom, Target: o.target, Length: m.open.most}.Complete()
 	if err != nil {
 		return nil, err
 	}

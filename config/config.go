@@ -15,28 +15,29 @@ import (
 
 // Config is a complete and valid set of settings.
 type Config struct {
-	Model       string   `mapstructure:"model"`       // ONNX or GGUF file, or folder
-	Input       []string `mapstructure:"input"`       // files, or name=file; none: random
-	Image       string   `mapstructure:"image"`       // how pictures among the inputs become numbers
-	Output      []string `mapstructure:"output"`      // names of the outputs that are wanted; none: all
-	Prompt      string   `mapstructure:"prompt"`      // text that is the input of a language model
-	Chat        bool     `mapstructure:"chat"`        // the prompt begins a conversation, as the model's template writes it
-	Calibration []string `mapstructure:"calibration"` // files of samples in the same formats; none: the input
-	Ranges      string   `mapstructure:"ranges"`      // file of ranges, in place of samples
-	RangesOut   string   `mapstructure:"ranges-out"`  // file that the ranges are written to
-	Proof       string   `mapstructure:"proof"`       // empty: <model>.proof in the current folder
-	VK          string   `mapstructure:"vk"`          // empty: <model>.vk in the current folder
-	Dim         []string `mapstructure:"dim"`         // name=value for symbolic dimensions; see Dims
-	Fix         []string `mapstructure:"fix"`         // name=file of inputs that are part of the model; see Fixed
-	Tokens      int      `mapstructure:"tokens"`      // the most that a language model's key is for; 0: its context, or 1024
-	TokensFile  string   `mapstructure:"tokens-file"` // JSON with the ids of the input
-	MaxTokens   int      `mapstructure:"max-tokens"`  // that a language model writes after the prompt; 0: none
-	Logits      string   `mapstructure:"logits"`      // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
-	Embedding   bool     `mapstructure:"embedding"`   // the output is that of a sentence encoder
-	Text        string   `mapstructure:"text"`        // that verify wants the model to have written
-	Tokenizer   string   `mapstructure:"tokenizer"`   // file that verify reads and writes text with
-	Mode        string   `mapstructure:"mode"`        // ModeAuto, ModeW8A8 or ModeExact
-	Headroom    float64  `mapstructure:"headroom"`    // calibrated ranges are widened by this factor, in [1, 1024]
+	Model       string   `mapstructure:"model"`        // ONNX or GGUF file, or folder
+	Input       []string `mapstructure:"input"`        // files, or name=file; none: random
+	Image       string   `mapstructure:"image"`        // how pictures among the inputs become numbers
+	Output      []string `mapstructure:"output"`       // names of the outputs that are wanted; none: all
+	Prompt      string   `mapstructure:"prompt"`       // text that is the input of a language model
+	Chat        bool     `mapstructure:"chat"`         // the prompt begins a conversation, as the model's template writes it
+	Calibration []string `mapstructure:"calibration"`  // files of samples in the same formats; none: the input
+	Ranges      string   `mapstructure:"ranges"`       // file of ranges, in place of samples
+	RangesOut   string   `mapstructure:"ranges-out"`   // file that the ranges are written to
+	Proof       string   `mapstructure:"proof"`        // empty: <model>.proof in the current folder
+	VK          string   `mapstructure:"vk"`           // empty: <model>.vk in the current folder
+	Dim         []string `mapstructure:"dim"`          // name=value for symbolic dimensions; see Dims
+	Fix         []string `mapstructure:"fix"`          // name=file of inputs that are part of the model; see Fixed
+	Tokens      int      `mapstructure:"tokens"`       // the most that a language model's key is for; 0: its context, or 1024
+	TokensFile  string   `mapstructure:"tokens-file"`  // JSON with the ids of the input
+	MaxTokens   int      `mapstructure:"max-tokens"`   // that a language model writes after the prompt; 0: none
+	Logits      string   `mapstructure:"logits"`       // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
+	Embedding   bool     `mapstructure:"embedding"`    // the output is that of a sentence encoder
+	Text        string   `mapstructure:"text"`         // that verify wants the model to have written
+	Tokenizer   string   `mapstructure:"tokenizer"`    // file that verify reads and writes text with
+	Mode        string   `mapstructure:"mode"`         // ModeAuto, ModeW8A8 or ModeExact
+	TargetError float64  `mapstructure:"target-error"` // error of the outputs that formats are chosen for, in (0, 1]
+	Headroom    float64  `mapstructure:"headroom"`     // calibrated ranges are widened by this factor, in [1, 1024]
 
 	Report string `mapstructure:"report"` // HTML file that proving writes; empty: none
 	HTML   string `mapstructure:"html"`   // HTML file that inspect writes; empty: none
@@ -104,6 +105,7 @@ const (
 func Default() Config {
 	return Config{
 		Mode:          ModeAuto,
+		TargetError:   0.001,
 		Headroom:      2,
 		Soundness:     SoundnessUnique,
 		SecurityBits:  100,
@@ -196,6 +198,7 @@ func (c *Config) validate() error {
 		oneOf("logits", c.Logits, LogitsAll, LogitsLast, LogitsGenerated)
 	}
 	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
+	within("target-error", c.TargetError, 1e-6, 1)
 	within("headroom", c.Headroom, 1, 1024)
 	within("max-error", c.MaxError, 0, 1e6)
 	within("security-bits", float64(c.SecurityBits), 20, 110)

@@ -144,6 +144,7 @@ func TestRefusals(t *testing.T) {
 		"devices twice":   {args: []string{"--devices=1, 1"}, want: "GPU 1 is named twice"},
 		"lanes":           {args: []string{"--gpu-lanes=0"}, want: "--gpu-lanes 0"},
 		"headroom":        {args: []string{"--headroom=0.5"}, want: "--headroom 0.5"},
+		"target":          {args: []string{"--target-error=0"}, want: "--target-error 0"},
 		"error":           {args: []string{"--max-error=-0.01"}, want: "--max-error -0.01"},
 		"fix":             {args: []string{"--fix=shape"}, want: "name=file"},
 		"fix twice":       {args: []string{"--fix=s=a.npy", "--fix=s=b.npy"}, want: "given twice"},

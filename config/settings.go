@@ -43,6 +43,8 @@ var settings = []setting{
 	text("text", "`text` that the model must have written", func(c *Config) *string { return &c.Text }),
 	text("tokenizer", "`file` of the tokenizer, whose digest is in the key, to read and write text with", func(c *Config) *string { return &c.Tokenizer }),
 	text("mode", "precision `mode`: auto (close to the float model), w8a8 or exact", func(c *Config) *string { return &c.Mode }),
+	{name: "target-error", usage: "error of the outputs, a `fraction` of their range, that the formats of mode auto are chosen for: a larger one makes proofs cheaper",
+		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.TargetError, usage) }},
 	{name: "headroom", usage: "`factor` by which calibrated ranges are widened",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.Headroom, usage) }},
 	{name: "max-error", usage: "refuse a run whose output is off by more than this `fraction` of its range (default: warn above 0.01)",

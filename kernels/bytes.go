@@ -105,45 +105,75 @@ func checkPanels(k Kernel, n, vars int) error {
 	return nil
 }
 
-// ByteProducts are the products of Panels panels over 2^Vars indexes, those of Weights
+// A ByteProduct is the products of Panels panels of Pieces(vars) pieces, those of Weights
 // with the 64-bit Numbers or if there are none the first, with Count rows, of ByteRow at
-// Rows, from byte Column on: a multiple of 16, as addresses are.
-// Results are words for 4·Panels vectors and Targets targets, that of vector v and target
-// t at v·Targets + t.
-type ByteProducts struct {
-	Weights, Numbers Ptr
-	Panels, Vars     int
-	Rows             Ptr
-	Count, Column    int
-	Targets          int
+// Rows, from byte Column on: a multiple of 16, as addresses are. They are added to words
+// at Sums, which stand for elements of the base field, for 4·Panels vectors and Targets
+// targets, that of vector v and target t at v·Targets + t.
+type ByteProduct struct {
+	Weights, Numbers, Rows, Sums   Ptr
+	Panels, Count, Targets, Pieces uint32
+	Column, _                      uint32
 }
 
-// AddByteProducts adds the products to words at sums, each of which stands for an
-// element of the base field.
-func AddByteProducts(d Device, sums Ptr, p ByteProducts) error {
+// Pieces is the number of pieces of a panel over 2^vars indexes.
+func Pieces(vars int) uint32 { return uint32(panelPieces(vars)) }
+
+// productBlock is product_block of bytes.cu.
+type productBlock struct{ product, tile, from, end uint32 }
+
+// AddByteProducts adds all the products, in one launch.
+func AddByteProducts(d Device, products ...ByteProduct) error {
 	k := bytesKernel("byte_products")
-	if err := checkPanels(k, p.Panels, p.Vars); err != nil {
-		return err
-	}
-	if p.Count < 1 || p.Column < 0 || p.Column%16 != 0 || p.Targets < 1 {
-		return fmt.Errorf("%w: %s with %d rows from %d on to %d", ErrSize, k.Name, p.Count, p.Column, p.Targets)
-	}
 	const panels, rows = 8, 128 // PANELS and ROWS of bytes.cu
-	l := Launch{GridX: (p.Panels + panels - 1) / panels * ((p.Count + rows - 1) / rows), Block: 128}
-	pieces := panelPieces(p.Vars)
+	tiles := make([]int, len(products))
+	all, longest := 0, 1
+	for i, p := range products {
+		if p.Panels < 1 || p.Count < 1 || p.Column%16 != 0 || p.Targets < 1 || p.Pieces < 1 {
+			return fmt.Errorf("%w: %s of %d panels of %d pieces with %d rows from %d on to %d", ErrSize, k.Name, p.Panels, p.Pieces, p.Count, p.Column, p.Targets)
+		}
+		tiles[i] = int((p.Panels + panels - 1) / panels * ((p.Count + rows - 1) / rows))
+		all, longest = all+tiles[i], max(longest, int(p.Pieces))
+	}
 	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
 	const maxPieces = 1 << 16 / pieceBytes
-	var chunk int
-	chunk, l.GridY = parts(pieces, l.GridX, productBlocks(d), 16, maxPieces)
-	return d.Launch(k, l, uint64(sums), uint64(p.Targets), uint64(p.Weights), uint64(p.Numbers), uint64(p.Panels), uint64(pieces),
-		uint64(p.Rows), uint64(p.Count), uint64(p.Column), uint64(chunk))
+	chunk, _ := parts(longest, all, productBlocks(d), 16, maxPieces)
+	var blocks []productBlock
+	for i, p := range products {
+		for from := uint32(0); from < p.Pieces; from += uint32(chunk) {
+			for tile := range tiles[i] {
+				blocks = append(blocks, productBlock{uint32(i), uint32(tile), from, min(p.Pieces, from+uint32(chunk))})
+			}
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	jobs, err := AllocSlice[ByteProduct](d, len(products))
+	if err != nil {
+		return err
+	}
+	defer d.Free(jobs)
+	work, err := AllocSlice[productBlock](d, len(blocks))
+	if err != nil {
+		return err
+	}
+	defer d.Free(work)
+	if err := UploadSlice(d, jobs, products); err != nil {
+		return err
+	}
+	if err := UploadSlice(d, work, blocks); err != nil {
+		return err
+	}
+	return d.Launch(k, Launch{GridX: len(blocks), Block: 128}, uint64(jobs), uint64(work))
 }
 
 // productBlocks is how many blocks of byte_products fill a device a few times over.
 func productBlocks(d Device) int { return 8 * d.Multiprocessors() }
 
 // FinishProducts sets the M31 at out to what the words at sums stand for, as many
-// as vectors times targets, plus ones[v]·constants[t] for vector v and target t.
+// as vectors times targets, plus ones[v]·constants[t] for vector v and target t if there
+// are constants.
 func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constants Ptr) error {
 	k := bytesKernel("finish_products")
 	if err := positive(k, vectors, targets); err != nil {

@@ -62,10 +62,14 @@ func TestByteProducts(t *testing.T) {
 			}
 			return sum
 		}
-		run := func(what string, p kernels.ByteProducts, vectors [][]field.M31) {
-			p.Rows, p.Count, p.Column, p.Targets, p.Vars = upload(t, d, rows), c.rows, c.column, targets, c.vars
-			sums := upload(t, d, make([]uint64, 4*p.Panels*targets))
-			must(t, kernels.AddByteProducts(d, sums, p))
+		run := func(what string, p kernels.ByteProduct, vectors [][]field.M31) {
+			p.Rows, p.Count, p.Column, p.Targets, p.Pieces = upload(t, d, rows), uint32(c.rows), uint32(c.column), uint32(targets), kernels.Pieces(c.vars)
+			sums := upload(t, d, make([]uint64, 4*int(p.Panels)*targets))
+			p.Sums = sums
+			// A product of its own beside it, with the first row alone.
+			first := p
+			first.Count, first.Sums = 1, upload(t, d, make([]uint64, 4*int(p.Panels)*targets))
+			must(t, kernels.AddByteProducts(d, first, p))
 			ones := make([]uint32, len(vectors))
 			for i := range ones {
 				ones[i] = uint32(i % 3)
@@ -73,6 +77,17 @@ func TestByteProducts(t *testing.T) {
 			out := alloc[field.M31](t, d, len(vectors)*targets)
 			must(t, kernels.FinishProducts(d, out, sums, len(vectors), targets, upload(t, d, ones), upload(t, d, constants)))
 			got := download[field.M31](t, d, out, len(vectors)*targets)
+			must(t, kernels.FinishProducts(d, out, first.Sums, 1, len(vectors)*targets, 0, 0))
+			alone := download[field.M31](t, d, out, len(vectors)*targets)
+			for v, weights := range vectors {
+				var want field.M31
+				for k, w := range weights {
+					want = want.Add(w.Mul(field.FromInt64(int64(bytes[c.column+k]))))
+				}
+				if alone[v*targets] != want {
+					t.Fatalf("%s, %+v: vector %d times the first row is %v, want %v", what, c, v, alone[v*targets], want)
+				}
+			}
 			for v, weights := range vectors {
 				for target := range targets {
 					want := product(weights, target).Add(field.M31(ones[v]).Mul(field.M31(constants[target])))
@@ -105,7 +120,7 @@ func TestByteProducts(t *testing.T) {
 		}
 		weights := alloc[int8](t, d, c.parts*kernels.PanelBytes(c.vars))
 		must(t, kernels.PackParts(d, weights, upload(t, d, numbers), c.parts, c.vars, w.parts, w.tables))
-		run("parts", kernels.ByteProducts{Weights: weights, Numbers: upload(t, d, panels), Panels: len(panels)}, vectors)
+		run("parts", kernels.ByteProduct{Weights: weights, Numbers: upload(t, d, panels), Panels: uint32(len(panels))}, vectors)
 
 		points := make([]kernels.PointWeight, 4*c.parts-1)
 		vectors = nil
@@ -119,7 +134,7 @@ func TestByteProducts(t *testing.T) {
 		}
 		scratch := alloc[uint8](t, d, kernels.PointScratch(c.vars, len(points)))
 		must(t, kernels.PackPoints(d, weights, c.vars, upload(t, d, points), len(points), scratch))
-		run("points", kernels.ByteProducts{Weights: weights, Panels: c.parts}, vectors)
+		run("points", kernels.ByteProduct{Weights: weights, Panels: uint32(c.parts)}, vectors)
 	}
 }
 

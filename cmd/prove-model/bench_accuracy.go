@@ -53,7 +53,7 @@ not seen. Nothing is proved: a proof has the same integers.
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "calibration", "ranges", "dim", "fix", "tokens", "mode", "headroom", "threads", "seed", "quiet", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "threads", "seed", "quiet", "json")
 	cmd.Flags().StringVar(&test, "test", "", `test set: JSON `+"`file`"+` with "input_data" (samples end to end) and "labels"`)
 	cmd.Flags().Float64Var(&minAgreement, "min-agreement", 0, "fail when the two models agree on a smaller `fraction`")
 	return cmd

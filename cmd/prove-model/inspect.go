@@ -37,6 +37,6 @@ func newInspect() *cobra.Command {
 			return d.Print(cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "headroom", "seed", "vk", "proof", "html", "json")
+	config.AddFlags(cmd.Flags(), "model", "input", "image", "output", "prompt", "chat", "tokens-file", "max-tokens", "logits", "calibration", "ranges", "dim", "fix", "tokens", "mode", "target-error", "headroom", "seed", "vk", "proof", "html", "json")
 	return cmd
 }

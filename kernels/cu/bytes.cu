@@ -147,36 +147,51 @@ template <int n> DEVICE void copies_done()
 #define ROWS 128 // a block takes
 #define STAGES 3 // pieces on their way or in use
 
-// byte_products multiplies panels of `pieces` pieces, those of the given numbers or if
-// these are null the first, with rows of as many times 64 bytes, from byte `column` on:
-// the product of vector v of the p-th panel and row r is added to the word
-// sums[(4·p + v)·targets + r.target]. Block x does PANELS panels, those of
-// number x mod ⌈panels / PANELS⌉, and ROWS rows; block y `chunk` pieces. Sums of
-// products in 32 bits: chunk is at most 2^10.
-KERNEL __launch_bounds__(128, 2) byte_products(u64 *sums, u64 targets, const uint4 *weights, const u64 *numbers, u64 panels, u64 pieces,
-                                               const byte_row *rows, u64 count, u64 column, u64 chunk)
+// byte_product is as in bytes.go: panels of `pieces` pieces, those of the given numbers or
+// if these are null the first, times rows of as many times 64 bytes, from byte `column` on.
+// The product of vector v of the p-th panel and row r is added to the word
+// sums[(4·p + v)·targets + r.target].
+struct byte_product {
+    const uint4 *weights;
+    const u64 *numbers;
+    const byte_row *rows;
+    u64 *sums;
+    u32 panels, count, targets, pieces, column, unused;
+};
+
+// product_block is what a block does of a product: PANELS panels, those of number
+// tile mod ⌈panels / PANELS⌉, and ROWS rows; pieces `from` to `end` − 1, at most 2^10, since
+// sums of products are in 32 bits.
+struct product_block {
+    u32 product, tile, from, end;
+};
+
+KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, const product_block *blocks)
 {
     __shared__ uint4 a[STAGES][PANELS * 64], b[STAGES][ROWS * 4];
-    u64 tiles = (panels + PANELS - 1) / PANELS;
-    u64 first_panel = blockIdx.x % tiles * PANELS, first_row = blockIdx.x / tiles * ROWS;
-    u64 from = blockIdx.y * chunk, end = min(pieces, from + chunk);
+    product_block work = blocks[blockIdx.x];
+    byte_product job = products[work.product];
+    const byte_row *rows = job.rows;
+    u32 panels = job.panels, count = job.count, from = work.from, end = work.end;
+    u32 tiles = (panels + PANELS - 1) / PANELS;
+    u32 first_panel = work.tile % tiles * PANELS, first_row = work.tile / tiles * ROWS;
     const uint4 *panel_at[4];
     const i8 *row_at[4];
 #pragma unroll
     for (u32 i = 0; i < 4; i++) {
         u32 x = threadIdx.x + 128 * i;
-        u64 panel = first_panel + x / 64, row = first_row + x / 4;
-        panel_at[i] = panel < panels ? weights + (numbers ? numbers[panel] : panel) * pieces * 64 + x % 64 : nullptr;
+        u32 panel = first_panel + x / 64, row = first_row + x / 4;
+        panel_at[i] = panel < panels ? job.weights + (job.numbers ? job.numbers[panel] : panel) * job.pieces * 64 + x % 64 : nullptr;
         const i8 *bytes = row < count ? rows[row].bytes : nullptr;
-        row_at[i] = bytes ? bytes + column + x % 4 * 16 : nullptr;
+        row_at[i] = bytes ? bytes + job.column + x % 4 * 16 : nullptr;
     }
-    auto load = [&](u64 piece) {
+    auto load = [&](u32 piece) {
         if (piece < end) {
-            u32 stage = (u32)((piece - from) % STAGES);
+            u32 stage = (piece - from) % STAGES;
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
-                copy16(&a[stage][threadIdx.x + 128 * i], panel_at[i] ? panel_at[i] + piece * 64 : nullptr);
-                copy16(&b[stage][threadIdx.x + 128 * i], row_at[i] ? row_at[i] + piece * 64 : nullptr);
+                copy16(&a[stage][threadIdx.x + 128 * i], panel_at[i] ? panel_at[i] + (u64)piece * 64 : nullptr);
+                copy16(&b[stage][threadIdx.x + 128 * i], row_at[i] ? row_at[i] + (u64)piece * 64 : nullptr);
             }
         }
         copies_begun(); // a group, if an empty one, for each piece
@@ -184,14 +199,14 @@ KERNEL __launch_bounds__(128, 2) byte_products(u64 *sums, u64 targets, const uin
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 own_panels = warp % 2 * 4, own_rows = warp / 2 * 64;
     // Of these, what there is.
-    u64 some_panels = panels - min(panels, first_panel + own_panels), some_rows = count - min(count, first_row + own_rows);
+    u32 some_panels = panels - min(panels, first_panel + own_panels), some_rows = count - min(count, first_row + own_rows);
     i32 d[4][8][4] = {};
     for (u32 i = 0; i < STAGES - 1; i++) load(from + i);
-    for (u64 piece = from; piece < end; piece++) {
+    for (u32 piece = from; piece < end; piece++) {
         copies_done<STAGES - 2>();
         __syncthreads(); // the piece is there, and the one before it was used up
         load(piece + STAGES - 1);
-        u32 stage = (u32)((piece - from) % STAGES);
+        u32 stage = (piece - from) % STAGES;
         uint4 w[4][2];
 #pragma unroll
         for (u32 p = 0; p < 4; p++)
@@ -221,22 +236,23 @@ KERNEL __launch_bounds__(128, 2) byte_products(u64 *sums, u64 targets, const uin
                 u32 v = m31_from_i64((i64)d[p][r][i] * (1 << 8 * (g % 4)));
                 v = m31_add(v, __shfl_xor_sync(~0u, v, 4));
                 v = m31_add(v, __shfl_xor_sync(~0u, v, 8));
-                u64 panel = first_panel + own_panels + p, row = first_row + own_rows + 8 * r + 2 * t + i % 2;
+                u32 panel = first_panel + own_panels + p, row = first_row + own_rows + 8 * r + 2 * t + i % 2;
                 if (g % 4 == 0 && row < count) {
                     byte_row to = rows[row];
-                    if (to.bytes) atomicAdd(sums + (4 * panel + g / 4 + i / 2 * 2) * targets + to.target, (u64)m31_mul2exp(v, to.shift));
+                    if (to.bytes) atomicAdd(job.sums + (4 * (u64)panel + g / 4 + i / 2 * 2) * job.targets + to.target, (u64)m31_mul2exp(v, to.shift));
                 }
             }
 }
 
 // finish_products sets out[v·targets + r] to the element that the word at that index
-// of sums stands for, for vectors v and targets r, plus ones[v] times constants[r]: what
-// the bytes lack.
+// of sums stands for, for vectors v and targets r, plus, if there are constants, ones[v]
+// times constants[r]: what the bytes lack.
 KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, const u32 *ones, const u32 *constants)
 {
     u64 i = thread_index();
     if (i >= vectors * targets) return;
-    out[i] = m31_add(m31_reduce(sums[i]), m31_mul(ones[i / targets], constants[i % targets]));
+    u32 v = m31_reduce(sums[i]);
+    out[i] = constants ? m31_add(v, m31_mul(ones[i / targets], constants[i % targets])) : v;
 }
 
 #define COLUMNS 128 // a block takes

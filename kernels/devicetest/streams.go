@@ -115,6 +115,16 @@ func (s *Streams) wait() error {
 	return err
 }
 
+// Drain does what all queues hold, whatever the fault, so that what was freed is free on the
+// device beneath.
+func (s *Streams) Drain() {
+	s.on.mu.Lock()
+	defer s.on.mu.Unlock()
+	for _, l := range s.on.lanes {
+		_ = l.wait() // its errors are of work that nobody waited for
+	}
+}
+
 // Name is described at kernels.Device, as the others are.
 func (s *Streams) Name() string { return s.on.device.Name() }
 

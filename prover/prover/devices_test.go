@@ -91,7 +91,7 @@ func (c *rig) open(on kernels.Device) (*Lanes, []*devicetest.Streams, func()) {
 	return l, streams, func() {
 		for i, m := range machines {
 			m.Close()
-			_ = streams[i].Sync() // what a fault has left
+			streams[i].Drain() // what a fault has left
 		}
 	}
 }

@@ -58,6 +58,10 @@ type Options struct {
 	ActBits int
 	// Headroom multiplies the calibrated ranges: at least 1. Default 2.
 	Headroom float64
+	// Target is the error of the outputs, in units of their range, that Choose chooses
+	// formats for: above 0, at most 1. Default Target. Logits over a vocabulary are
+	// judged by a divergence that is in proportion.
+	Target float64
 	// MaxTableBits bounds the tables: 10 to model.MaxTableBits, the default. It
 	// does not bind values with a format of their own.
 	MaxTableBits int
@@ -96,6 +100,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Headroom == 0 {
 		o.Headroom = 2
 	}
+	if o.Target == 0 {
+		o.Target = Target
+	}
 	if o.MaxTableBits == 0 {
 		o.MaxTableBits = model.MaxTableBits
 	}
@@ -111,6 +118,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("activation bits %d: want 4 to 16", o.ActBits)
 	case !(o.Headroom >= 1 && o.Headroom <= 1<<20):
 		return o, fmt.Errorf("headroom %g: want at least 1", o.Headroom)
+	case !(o.Target > 0 && o.Target <= 1):
+		return o, fmt.Errorf("target of the error %g: want above 0 and at most 1", o.Target)
 	case o.MaxTableBits < 10 || o.MaxTableBits > model.MaxTableBits:
 		return o, fmt.Errorf("table bits %d: want 10 to %d", o.MaxTableBits, model.MaxTableBits)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // Target is the error of the outputs, in units of their range, that formats are
-// chosen for.
+// chosen for by default. Within a search errors are in units such that this is
+// what is aimed at.
 const Target = 1e-3
 
 // vocabulary is the number of entries from which on the last axis of an output is
@@ -41,8 +42,9 @@ type Sample struct {
 // Choice is how formats were chosen.
 type Choice struct {
 	Formats Formats
-	// Error is that of the outputs on the samples: the largest in units of Target,
-	// times Target. First is what it was without any formats.
+	// Error is that of the outputs on the samples: the largest, in units of their
+	// range; a divergence counts such that the target for it is Options.Target. First is
+	// what it was without any formats.
 	Error, First float64
 	// Runs is how many integer runs of all samples this took.
 	Runs int
@@ -65,7 +67,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		if err != nil {
 			return nil, nil, err
 		}
-		return m.model, &Choice{m.formats, m.error, m.error, 1}, nil
+		return m.model, &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
 	}
 	best, err := s.try(opts.Formats)
 	if err != nil {
@@ -80,8 +82,11 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 			return nil, nil, err
 		}
 	}
-	return best.model, &Choice{best.formats, best.error, first, s.runs}, nil
+	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
 }
+
+// inRange returns an error of the search in units of the range.
+func (s *search) inRange(e float64) float64 { return e * (s.opts.Target / Target) }
 
 // Bounds on the work of a search: samples that are run, and runs of them all, by
 // the size of a run in products of numbers.
@@ -177,7 +182,7 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 		}
 		for j, got := range at.Outputs(w) {
 			want := s.want[i][j]
-			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape); e > a.error {
+			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape) * (Target / s.opts.Target); e > a.error {
 				a.error, s.worst = e, i
 			}
 			for k, x := range want {
@@ -252,7 +257,7 @@ func (s *search) float() error {
 	return nil
 }
 
-// outputError is the error of an output such that Target is what is aimed at.
+// outputError is the error of an output such that Target is what is aimed at by default.
 func outputError(got, want []float64, shape []int) float64 {
 	if isLogits(want, shape) {
 		return Divergence(got, want, shape[len(shape)-1]) / targetKL * Target

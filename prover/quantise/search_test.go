@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -24,7 +25,7 @@ func chosen(t *testing.T, g *graph.Graph, inputs [][]float64, opts Options) (*Mo
 	_, got, want := runModel(t, m, g, inputs, values)
 	a := Compare(got[0], want[0])
 	t.Logf("error %.4f %%, first %.4f %%, %d runs: %v", 100*a.Relative, 100*c.First, c.Runs, c.Formats)
-	if a.Relative != c.Error {
+	if aim := opts.Target; a.Relative != c.Error && (aim == 0 || math.Abs(a.Relative-c.Error) > 1e-9*aim) {
 		t.Errorf("an error of %g is said to be %g", a.Relative, c.Error)
 	}
 	return m, c
@@ -63,6 +64,26 @@ func TestChooseTransformer(t *testing.T) {
 	}
 	if _, small := chosen(t, g, x, Options{Mode: "w8a8"}); len(small.Formats) != 0 {
 		t.Errorf("formats in w8a8 mode: %v", small.Formats)
+	}
+}
+
+// What is aimed at is reached, and no more is done for it than that takes.
+func TestTarget(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	g := tabular(t, rng)
+	x := [][]float64{{50.8, 44173, 0.0387, 2.76, 1684}}
+	runs := 0
+	for _, aim := range []float64{0.3, 0.02, 1e-4} {
+		_, c := chosen(t, g, x, Options{Target: aim})
+		if c.Error > aim || c.Runs <= runs || (c.First <= aim) != (len(c.Formats) == 0) {
+			t.Errorf("an error of %g for one of %g, %d runs after %d, %v", c.Error, aim, c.Runs, runs, c.Formats)
+		}
+		runs = c.Runs
+	}
+	for _, aim := range []float64{-0.1, 1.5, math.NaN()} {
+		if _, err := (Options{Target: aim}).Complete(); err == nil {
+			t.Errorf("a target of %g is accepted", aim)
+		}
 	}
 }
 

@@ -18,10 +18,9 @@ type byteRow struct {
 // bias is what the bytes of an entry of the row lack.
 func (r byteRow) bias() uint32 { return kernels.PlaneBias(r.width) }
 
-// planes returns the planes of rows, those of the i-th with target i. There are none of
-// rows of zeros.
-func planes(rows []byteRow, pitch int) []kernels.ByteRow {
-	var all []kernels.ByteRow
+// appendPlanes appends the planes of rows, those of the i-th with target i. There are none
+// of rows of zeros.
+func appendPlanes(all []kernels.ByteRow, rows []byteRow, pitch int) []kernels.ByteRow {
 	for i, r := range rows {
 		for j := range r.width {
 			all = append(all, kernels.ByteRow{Bytes: r.at.Offset(j, pitch), Target: uint32(i), Shift: uint32(8 * j)})

@@ -13,27 +13,23 @@ import (
 // for a part and a place that it has, where that of long row 0 goes; those of the others
 // are each `step` elements behind the one before.
 func (r *rows) dots(q *whir.Functional, longs int, to func(part, place int) []field.QM31, step int) {
-	var light []int
-	var classes []class
-	inClass := map[class][]int{}
+	var light, heavy []int
 	for i := range q.Parts {
-		p := &q.Parts[i]
-		if !spanOf(p).onTensorCores() {
+		if spanOf(&q.Parts[i]).onTensorCores() {
+			heavy = append(heavy, i)
+		} else {
 			light = append(light, i)
-			continue
 		}
-		c := class{p.Column, len(p.Low)}
-		if inClass[c] == nil {
-			classes = append(classes, c)
-		}
-		inClass[c] = append(inClass[c], i)
 	}
 	r.lightDots(q, light, longs, to, step)
-	for _, c := range classes {
-		atOnce := max(1, panelBytes/kernels.PanelBytes(c.vars))
-		for some := range slices.Chunk(inClass[c], atOnce) {
-			r.heavyDots(q, c, some, longs, to, step)
+	for len(heavy) > 0 {
+		n, bytes := 0, 0
+		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
+			bytes += kernels.PanelBytes(len(q.Parts[heavy[n]].Low))
+			n++
 		}
+		r.heavyDots(q, heavy[:n], longs, to, step)
+		heavy = heavy[n:]
 	}
 }
 
@@ -79,59 +75,89 @@ func (r *rows) lightDots(q *whir.Functional, parts []int, longs int, to func(par
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// heavyDots does parts of a class on the tensor cores, those together that have the
-// same places.
-func (r *rows) heavyDots(q *whir.Functional, c class, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
+// heavyDots does parts on the tensor cores: for each class of them, those together that
+// have the same places; all in one launch, as there are thousands of small ones.
+func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
 	a := newScope(r.a)
 	defer a.close()
 	n := len(r.at) / longs
-	w := r.weightsOf(q)
-	numbers := make([]uint64, len(parts))
-	for i, p := range parts {
-		numbers[i] = uint64(p)
+	inClass := map[class][]int{}
+	var classes []class
+	for _, i := range parts {
+		p := &q.Parts[i]
+		c := class{p.Column, len(p.Low)}
+		if inClass[c] == nil {
+			classes = append(classes, c)
+		}
+		inClass[c] = append(inClass[c], i)
 	}
-	panels := newArray[int8](a, len(parts)*kernels.PanelBytes(c.vars))
-	check(kernels.PackParts(a, panels, newCopy(a, numbers), len(parts), c.vars, w.parts, w.tables))
-	type result struct {
+	type product struct {
 		segment
-		out  kernels.Ptr
-		rows int
+		class
+		of             []int     // parts that segment.parts counts
+		list           []byteRow // the targets
+		panels         int       // bytes before those of the class
+		numbers, words int       // before its own
+		from, to       int       // rows
 	}
-	var results []result
-	for _, s := range segments(q, parts, n) {
-		var list []byteRow
-		for l := s.from; l < s.to; l++ {
-			for h := range longs {
-				list = append(list, r.at[h*n+l])
-			}
+	var products []product
+	var numbers []uint64
+	var rows []kernels.ByteRow
+	panelsAt, numbersAt := make([]int, len(classes)), make([]int, len(classes))
+	panels, words := 0, 0
+	for i, c := range classes {
+		of := inClass[c]
+		panelsAt[i], numbersAt[i] = panels, len(numbers)
+		for _, p := range of {
+			numbers = append(numbers, uint64(p))
 		}
-		rows := planes(list, r.pitch)
-		if len(rows) == 0 {
-			continue
-		}
-		vectors := limbs * len(s.parts)
-		ones := make([]uint32, vectors) // an eq table adds up to 1
-		for i := 0; i < vectors; i += limbs {
-			ones[i] = 1
-		}
-		sums, out := newWords(a, vectors*len(list)), newArray[field.M31](a, vectors*len(list))
-		check(kernels.AddByteProducts(a, sums, kernels.ByteProducts{
-			Weights: panels, Numbers: newCopy(a, s.parts), Panels: len(s.parts), Vars: c.vars,
-			Rows: newCopy(a, rows), Count: len(rows), Column: c.column, Targets: len(list),
-		}))
-		check(kernels.FinishProducts(a, out, sums, vectors, len(list), newCopy(a, ones), newCopy(a, biases(list))))
-		a.Free(sums)
-		results = append(results, result{s, out, len(list)})
-	}
-	for _, s := range results {
-		values := fetch[field.M31](a, s.out, limbs*len(s.parts)*s.rows)
-		for i, part := range s.parts {
-			v := values[limbs*i*s.rows:]
+		for _, s := range segments(q, of, n) {
+			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, from: len(rows)}
 			for l := s.from; l < s.to; l++ {
-				at := to(parts[part], l)
 				for h := range longs {
-					k := (l-s.from)*longs + h
-					at[h*step] = field.NewQM31(v[k], v[s.rows+k], v[2*s.rows+k], v[3*s.rows+k])
+					p.list = append(p.list, r.at[h*n+l])
+				}
+			}
+			if rows = appendPlanes(rows, p.list, r.pitch); len(rows) == p.from {
+				continue
+			}
+			p.to = len(rows)
+			numbers = append(numbers, s.parts...)
+			words += limbs * len(s.parts) * len(p.list)
+			products = append(products, p)
+		}
+		panels += len(of) * kernels.PanelBytes(c.vars)
+	}
+	if len(products) == 0 {
+		return
+	}
+	w := r.weightsOf(q)
+	weights, numbersPtr, rowsPtr := newArray[int8](a, panels), newCopy(a, numbers), newCopy(a, rows)
+	for i, c := range classes {
+		check(kernels.PackParts(a, weights.Offset(panelsAt[i], 1), kernels.At[uint64](numbersPtr, numbersAt[i]), len(inClass[c]), c.vars, w.parts, w.tables))
+	}
+	sums, out := newWords(a, words), newArray[field.M31](a, words)
+	jobs := make([]kernels.ByteProduct, len(products))
+	for i, p := range products {
+		jobs[i] = kernels.ByteProduct{
+			Weights: weights.Offset(p.panels, 1), Numbers: kernels.At[uint64](numbersPtr, p.numbers),
+			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: kernels.At[uint64](sums, p.words),
+			Panels: uint32(len(p.parts)), Count: uint32(p.to - p.from), Targets: uint32(len(p.list)), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
+		}
+	}
+	check(kernels.AddByteProducts(a, jobs...))
+	check(kernels.FinishProducts(a, out, sums, 1, words, 0, 0))
+	values := fetch[field.M31](a, out, words)
+	for _, p := range products {
+		size := len(p.list)
+		for i, part := range p.parts {
+			v := values[p.words+limbs*i*size:]
+			for l := p.segment.from; l < p.segment.to; l++ {
+				at := to(p.of[part], l)
+				for h := range longs {
+					k := (l-p.segment.from)*longs + h
+					// An eq table adds up to 1.
+					at[h*step] = field.NewQM31(v[k].Add(field.M31(p.list[k].bias())), v[size+k], v[2*size+k], v[3*size+k])
 				}
 			}
 		}

@@ -126,7 +126,7 @@ func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
 		check(kernels.PackPoints(a, weights, vars, kernels.At[kernels.PointWeight](where, inPanel*from), min(inPanel*n, len(positions)-inPanel*from), scratch))
 		constants = constants[:0]
 		t.eachRows(r, func(rows []byteRow, pitch int) {
-			list := planes(rows, pitch)
+			list := appendPlanes(nil, rows, pitch)
 			for i := range list {
 				list[i].Target += uint32(len(constants))
 			}
@@ -135,8 +135,9 @@ func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
 				return
 			}
 			p := newCopy(a, list)
-			check(kernels.AddByteProducts(a, kernels.At[uint64](sums, inPanel*from*total), kernels.ByteProducts{
-				Weights: weights, Panels: n, Vars: vars, Rows: p, Count: len(list), Targets: total,
+			check(kernels.AddByteProducts(a, kernels.ByteProduct{
+				Weights: weights, Rows: p, Sums: kernels.At[uint64](sums, inPanel*from*total),
+				Panels: uint32(n), Count: uint32(len(list)), Targets: uint32(total), Pieces: kernels.Pieces(vars),
 			}))
 			a.Free(p)
 		})

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,12 +40,15 @@ func TestMLP(t *testing.T) {
 func TestFiles(t *testing.T) {
 	cfg := config.Default()
 	quiet := ui.NewPhases(nil, true)
-	all, err := Files(t.Context(), &cfg, []string{digits + "missing.onnx", digits + "digits.onnx"}, Limits{RangeError: 0.01, Cosine: 0.999}, quiet)
+	all, err := Files(t.Context(), &cfg, []string{digits + "missing.onnx", digits + "digits.onnx"}, Limits{RangeError: 0.01, Cosine: 0.999}, 2, quiet)
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
 	}
 	if all[0].Error == "" || all[1].Error != "" {
 		t.Errorf("errors %q and %q", all[0].Error, all[1].Error)
+	}
+	if n := len(all[1].Phases); n == 0 || all[1].Phases[n-1].Name != "open" || slices.IndexFunc(all[1].Phases, func(p ui.Phase) bool { return p.Name == "open" }) != n-1 {
+		t.Errorf("not the phases of one proof: %v", all[1].Phases)
 	}
 	if err := Failures(all); err == nil || !strings.Contains(err.Error(), "missing.onnx") || strings.Contains(err.Error(), "digits.onnx:") {
 		t.Errorf("failures: %v", err)
@@ -53,7 +57,7 @@ func TestFiles(t *testing.T) {
 	if err := ModelTable(&b, all); err != nil || !strings.Contains(b.String(), "18586") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
-	all, err = Files(t.Context(), &cfg, []string{digits + "digits.onnx"}, Limits{RangeError: 1e-9}, quiet)
+	all, err = Files(t.Context(), &cfg, []string{digits + "digits.onnx"}, Limits{RangeError: 1e-9}, 1, quiet)
 	if err != nil || !strings.Contains(all[0].Error, "over 0.000 %") {
 		t.Errorf("limit on the error: %q, %v", all[0].Error, err)
 	}

@@ -16,7 +16,7 @@ import (
 func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
 	opts := []provemodel.Option{
 		provemodel.Observe(ph),
-		provemodel.Mode(cfg.Mode), provemodel.Headroom(cfg.Headroom), provemodel.Budget(int64(cfg.ChunkBudgetGB * (1 << 30))), provemodel.Lanes(cfg.CPULanes),
+		provemodel.Mode(cfg.Mode), provemodel.TargetError(cfg.TargetError), provemodel.Headroom(cfg.Headroom), provemodel.Budget(int64(cfg.ChunkBudgetGB * (1 << 30))), provemodel.Lanes(cfg.CPULanes),
 		provemodel.SecurityBits(cfg.SecurityBits), provemodel.GrindBits(cfg.GrindBits), provemodel.Soundness(cfg.Soundness),
 	}
 	if !cfg.NoCache {
