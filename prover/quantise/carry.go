@@ -69,7 +69,7 @@ func (l *lowering) rowSum(a model.TensorID, c contraction) int64 {
 func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, sum func(a, b model.TensorID) *expr) *expr {
 	pa, pb := l.movedParts(ida), l.movedParts(idb)
 	reach := float64(c.count) * float64(l.magnitude(pa.high)) * float64(l.magnitude(pb.high))
-	if 2*reach > float64(c.limit) {
+	if reach > float64(c.limit)/2 {
 		return nil
 	}
 	carry := func(what string, part *expr, bits int) *expr {
