@@ -2,21 +2,36 @@ package prover
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // TestWitnessOfFormatsIsForced changes what provers commit to for values that have
 // formats of their own, where these are made in another way than others.
 func TestWitnessOfFormatsIsForced(t *testing.T) {
-	const rows, width = 3, 6
+	const rows, width = 3, 16
+	rng := rand.New(rand.NewPCG(19, 20))
+	weights := &graph.Tensor{Shape: []int{width, 4}, DType: graph.Float}
+	for range width * 4 {
+		weights.F32 = append(weights.F32, float32(rng.NormFloat64()))
+	}
 	for name, c := range map[string]struct {
 		build func(b *graph.Builder, x graph.Value) graph.Value
-		bits  int // of all values, which are made of one of 24 bits
+		made  string // the name of what is made in another way ends in this
 	}{
-		"a wide Relu": {func(b *graph.Builder, x graph.Value) graph.Value { return b.Apply(graph.Relu, x) }, 20},
+		"a wide Relu": {func(b *graph.Builder, x graph.Value) graph.Value { return b.Apply(graph.Relu, x) }, ", sign"},
+		"weights in two parts": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.MatMul(x, b.Constant("w", weights))
+		}, ", fine carry"},
+		"limbs of both factors": {func(b *graph.Builder, x graph.Value) graph.Value {
+			y := b.MatMul(x, b.Constant("w", weights))
+			return b.MatMul(b.Transpose(y, []int{1, 0}), b.Apply(graph.Tanh, y))
+		}, ", other carry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,9 +48,16 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 			}
 			formats := quantise.Formats{"x": {Bits: 24}}
 			for _, n := range g.Nodes {
-				formats[n.Output] = quantise.Format{Bits: c.bits}
+				formats[n.Output] = quantise.Format{Bits: 20}
+				if _, ok := n.Op.(graph.MatMul); ok {
+					formats[n.Output] = quantise.Format{Bits: 20, Weights: 22}
+				}
 			}
-			newForger(t, g, [][]float64{x}, quantise.Options{Formats: formats}, 0).run(t, rng, forcedIn(2))
+			f := newForger(t, g, [][]float64{x}, quantise.Options{Formats: formats}, 0)
+			if !slices.ContainsFunc(f.m.Graph.Tensors, func(t model.Tensor) bool { return strings.HasSuffix(t.Name, c.made) }) {
+				t.Fatalf("nothing is called …%s", c.made)
+			}
+			f.run(t, rng, forcedIn(2))
 		})
 	}
 }

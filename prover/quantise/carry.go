@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -30,7 +31,12 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 		return nil
 	}
 	bits := (model.Log2Ceil(int(l.magnitude(idb))+1) + 1) / 2
-	if room := c.limit / int64(2*c.count); l.magnitude(ida)<<bits > room {
+	if room := c.limit / int64(2*c.count); l.rowSum(ida, c)<<bits > c.limit/2 {
+		if l.wide(a) && l.wide(b) && l.opts.Formats[v.name].Weights > 0 {
+			if e := l.bothLimbs(v, ida, idb, c, sum); e != nil {
+				return e
+			}
+		}
 		if !one {
 			return nil
 		}
@@ -41,6 +47,37 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 	drop := max(l.carryShift(v, part.frac, p.bits), p.bits)
 	carry := l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine)
 	return e.plus(l.tensorExpr(carry, nil, v.shape).times(1 << (drop - p.bits)))
+}
+
+// rowSum bounds the sum of the magnitudes of what a sum of products takes from its first
+// factor.
+func (l *lowering) rowSum(a model.TensorID, c contraction) int64 {
+	most := l.magnitude(a) * int64(c.count)
+	if s, ok := l.rowSums[a]; ok && c.lastA {
+		return min(most, s)
+	}
+	return most
+}
+
+// bothLimbs is a sum of products of two wide values in limbs of both,
+//
+//	a·b = 2^(i+j)·Σ ah·bh + 2^j·Σ al·bh + 2^i·Σ ah·bl + Σ al·bl,
+//
+// in units of 2^(i+j): the second and the third sum are rounded to carries, and the last
+// is below a unit for each product, and taken to be a quarter. Nil if the sum of the high
+// limbs does not fit.
+func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, sum func(a, b model.TensorID) *expr) *expr {
+	pa, pb := l.movedParts(ida), l.movedParts(idb)
+	reach := float64(c.count) * float64(l.magnitude(pa.high)) * float64(l.magnitude(pb.high))
+	if reach > float64(c.limit)/2 {
+		return nil
+	}
+	carry := func(what string, part *expr, bits int) *expr {
+		return l.tensorExpr(l.roundOn(v.name+what, part, part.frac-bits, formatBits, wholeLine), nil, v.shape)
+	}
+	e := sum(pa.high, pb.high)
+	e = e.plus(carry(", carry", sum(pa.low, pb.high), pa.bits)).plus(carry(", other carry", sum(pa.high, pb.low), pb.bits))
+	return e.plusConst(int64(c.count) / 4)
 }
 
 // movedParts is partsOf for a tensor whose entries may be those of another one, which
@@ -118,14 +155,18 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		}
 		return high, low
 	}
-	extra := magnitudeOf(w.bias) + l.upcoming(v)
+	extra, rest := magnitudeOf(w.bias)+l.upcoming(v), 0.0
+	if l.opts.Formats[v.name].Weights > partWeights {
+		rest = float64(float64(w.count)*math.Max(-highMin, highMax)/2) + 1 // what the second part adds at most
+	}
 	var drop int
 	fits := func(high, low float64, frac int) bool {
-		total := high + float64(low*pow2(-p.bits)) + pow2(max(drop-p.bits, 0)) + float64(extra*unit*pow2(frac)) + 1
+		total := high + float64(low*pow2(-p.bits)) + rest + pow2(max(drop-p.bits, 0)) + float64(extra*unit*pow2(frac)) + 1
 		return total <= float64(l.limitOf(v)) && low < model.Bound/2
 	}
 	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
-	if want := l.opts.Formats[v.name].Weights; want > 0 {
+	want := l.opts.Formats[v.name].Weights
+	if want > 0 && want <= partWeights {
 		// Or what gives half the channels their bits, if few are far larger.
 		frac = max(frac, min(want-1-floorLog2(medianOf(stats)), 29-floorLog2(most)))
 	}
@@ -135,7 +176,14 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 			break
 		}
 	}
-	if floorLog2(most*pow2(frac))+1 <= bits {
+	fine := 0 // bits of the weights' second part
+	if want > partWeights && w.part == nil {
+		fine = max(min(want-1-floorLog2(medianOf(stats))-frac, finestParts), 0)
+		for most := float64(w.count) * math.Max(-highMin, highMax); fine > 0 && most*pow2(fine-1) >= model.Bound/2; {
+			fine--
+		}
+	}
+	if fine == 0 && floorLog2(most*pow2(frac))+1 <= bits {
 		return false
 	}
 	p = l.partsOf(id)
@@ -167,11 +215,44 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	} else {
 		e = e.plus(carry.times(1 << -up))
 	}
+	if fine > 0 {
+		rest := l.finePart(v, w, p, frac, fine)
+		e = e.plus(rest.times(1 << (e.frac - rest.frac)))
+	}
 	if len(w.bias) > 0 {
 		e = e.plus(l.tensorExpr(l.constant(w.biasName, w.biasShape, w.bias, e.frac), w.biasView, w.out))
 	}
 	v.pending = e
 	return true
+}
+
+// finestParts is the most bits that the second part of weights has.
+const finestParts = 8
+
+// finePart is Σ (w·2^frac − round(w·2^frac))·high, rounded: what the weights' rounding
+// took from their product with the high limbs. The differences are a fixed tensor, in
+// units of 2^−fine; what they make of the low limbs is below the sum's own unit.
+func (l *lowering) finePart(v *value, w weighting, p parts, frac, fine int) *expr {
+	most := int64(1) << (fine - 1)
+	id := l.fixed(w.name+", rest", w.shape, frac+fine, -most, most, nil, remainders(w.t, frac, fine))
+	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, frac, " rest of ", fine)
+	other, labels := w.operand(p.high)
+	bound := int64(w.count) * most * l.magnitude(p.high)
+	e := &expr{shape: w.out, frac: l.g.Tensors[p.high].Frac + frac + fine, min: -bound, max: bound}
+	e.acc.Products = []model.Product{{Coef: 1, A: other, B: id, LabelsA: labels, LabelsB: w.labels}}
+	return l.tensorExpr(l.roundOn(v.name+", fine carry", e, e.frac-fine, formatBits, wholeLine), nil, w.out)
+}
+
+// remainders returns what rounding weights times 2^frac takes from them, in units of
+// 2^−fine.
+func remainders(t *constantWeights, frac, fine int) filler {
+	return func(dst []int32, from int) {
+		var buffer []float32
+		for i, x := range t.part(from, len(dst), &buffer) {
+			y := float64(float64(x) * pow2(frac))
+			dst[i] = int32(math.RoundToEven((y - math.RoundToEven(y)) * pow2(fine)))
+		}
+	}
 }
 
 // medianOf is the median of the channels' largest weights, of those that are not 0.

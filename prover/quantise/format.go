@@ -15,7 +15,8 @@ type Format struct {
 	Bits int
 	// Weights is the number of bits of the largest of the constant weights that
 	// the value is a product with: 2 to formatWeights. Where one accumulator does
-	// not hold them, the other factor is cut into limbs. For a product of two
+	// not hold them, the other factor is cut into limbs; more than partWeights are two
+	// tensors, and bits of half the channels' largest weights. For a product of two
 	// computed matrices anything but 0 says that they keep the bits that they have,
 	// and that the second is cut into limbs for that.
 	Weights int
@@ -26,7 +27,8 @@ type Formats map[string]Format
 
 const (
 	formatBits    = 28
-	formatWeights = 16
+	partWeights   = 16
+	formatWeights = partWeights + finestParts - 2
 )
 
 // check refuses what is no format.

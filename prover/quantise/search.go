@@ -308,6 +308,8 @@ type group struct {
 	names   []string
 	product bool // with constant weights
 	sum     bool
+
+	matrices bool // a product of two computed ones
 }
 
 // alike groups the graph's values: by operator, shapes, and the operators around.
@@ -352,6 +354,9 @@ func alike(fg *graph.Graph) []group {
 			key += fmt.Sprintf(" > %s %v", r.Op.Kind(), fg.Shapes[r.Output])
 		}
 		add(key, n.Output, hasWeights(fg, n), sums(n))
+		if a.attends(n) {
+			groups[index[key]].matrices = true
+		}
 	}
 	return groups
 }
@@ -522,7 +527,7 @@ const mostSteps = 2
 const far = 16
 
 // levels are the formats of all values that are tried for that.
-var levels = []Format{{15, 13}, {18, 16}, {20, 16}}
+var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}}
 
 // start returns the first attempt, or one with the usual formats of transformers,
 // as fine as the target needs, or of models that are far from it with all values finer,
@@ -564,7 +569,7 @@ func allOf(groups []group, format Format, least Formats) Formats {
 	for _, g := range groups {
 		for _, name := range g.names {
 			f[name] = Format{max(format.Bits, least[name].Bits), least[name].Weights}
-			if g.product {
+			if g.product || g.matrices && format.Bits > narrowBits {
 				f[name] = Format{f[name].Bits, max(format.Weights, f[name].Weights)}
 			}
 		}

@@ -115,12 +115,12 @@ func TestFormatsRepeat(t *testing.T) {
 }
 
 func TestFormatsAreChecked(t *testing.T) {
-	for _, f := range []Format{{Bits: 3}, {Bits: -1}, {Bits: 29}, {Weights: 1}, {Weights: 17}} {
+	for _, f := range []Format{{Bits: 3}, {Bits: -1}, {Bits: 29}, {Weights: 1}, {Weights: 23}} {
 		if _, err := (Options{Formats: Formats{"x": f}}).withDefaults(); err == nil {
 			t.Errorf("%+v: accepted", f)
 		}
 	}
-	for _, code := range []uint32{3, 29, 1 << 8, 17 << 8, 1 << 16} {
+	for _, code := range []uint32{3, 29, 1 << 8, 23 << 8, 1 << 16} {
 		if f, err := FormatOf(code); err == nil {
 			t.Errorf("%#x: %+v", code, f)
 		}

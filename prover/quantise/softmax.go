@@ -33,6 +33,9 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	// As fine as products with other values have room for, or as there is. One table
 	// is enough where that is what the sum has room for, too.
 	bits := min(16, floorLog2(float64(l.plan.limit()))-l.plan.bits-1)
+	if c := l.consumer(v); c != nil && l.opts.Formats[c.Output].Weights > 0 {
+		bits = 16 // the product keeps them
+	}
 	summed := 16
 	switch width := l.most(v.shape[len(v.shape)-1]); {
 	case v.output && width <= 64:

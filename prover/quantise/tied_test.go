@@ -28,7 +28,7 @@ func TestTied(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := map[bool]int{}
-	for weights := 12; weights <= formatWeights; weights++ {
+	for weights := 12; weights <= partWeights; weights++ {
 		formats := Formats{}
 		for _, n := range g.Nodes {
 			formats[n.Output] = Format{Bits: 18} // in limbs, so that there is room for weights
