@@ -50,6 +50,9 @@ func (f *form) less(c int64, acc *model.Acc) *form {
 
 // accumulator returns an interval of a step's accumulator.
 func (a *analysis) accumulator(s *model.Step) Interval {
+	if i, ok := a.chosen(s); ok {
+		return i
+	}
 	all := a.form(sum(s.Shape, s.Acc.Const, s.Acc.Linear))
 	known, taken := a.knownSums(s.Acc.Products, len(s.Shape))
 	all = all.add(known)
@@ -59,6 +62,42 @@ func (a *analysis) accumulator(s *model.Step) Interval {
 		}
 	}
 	return all
+}
+
+// chosen returns an interval of an accumulator l + c·d, entry by entry, where c is 0 or 1:
+// it is l, or l + d.
+func (a *analysis) chosen(s *model.Step) (Interval, bool) {
+	if len(s.Acc.Products) != 1 {
+		return Interval{}, false
+	}
+	p := &s.Acc.Products[0]
+	for _, pair := range [][2]model.TensorID{{p.A, p.B}, {p.B, p.A}} {
+		d := &a.g.Tensors[pair[1]]
+		if !ordered(p.LabelsA, len(s.Shape)) || !ordered(p.LabelsB, len(s.Shape)) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
+			continue
+		}
+		without := sum(s.Shape, s.Acc.Const, s.Acc.Linear)
+		with := sum(s.Shape, s.Acc.Const, s.Acc.Linear)
+		if d.Kind == model.Virtual {
+			for _, t := range d.Def {
+				with.plus(p.Coef, t)
+			}
+		} else {
+			with.plus(p.Coef, model.Linear{Coef: 1, Src: pair[1]})
+		}
+		return a.form(without).hull(a.form(with)), true
+	}
+	return Interval{}, false
+}
+
+// ordered reports whether labels are those of all axes, in their order.
+func ordered(labels []int, rank int) bool {
+	for i, l := range labels {
+		if l != i {
+			return false
+		}
+	}
+	return len(labels) == rank
 }
 
 // form returns an interval of a form: that of its terms, or a narrower one where a

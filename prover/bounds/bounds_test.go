@@ -311,6 +311,34 @@ func TestCancels(t *testing.T) {
 	}
 }
 
+// What 0 or 1 chooses is one of the two; what 2 may choose is not.
+func TestChosen(t *testing.T) {
+	const x, c, by, out = 0, 1, 2, 3
+	at := func(base int) *model.View {
+		return &model.View{Groups: []model.Group{{Out: []int{0}, In: []int{0}, Base: base, Strides: []int{1}}}}
+	}
+	shape, each := []int{5}, []int{0}
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			x:   {Name: "x", Shape: []int{10}, Min: -300, Max: 200},
+			c:   {Name: "c", Shape: shape, Min: 0, Max: 1},
+			by:  {Name: "by", Shape: shape, Kind: model.Virtual, Def: []model.Linear{{Coef: 1, Src: x, View: at(0)}, {Coef: -1, Src: x, View: at(5)}}},
+			out: {Name: "out", Shape: shape, Kind: model.Witness, Min: -300, Max: 200},
+		},
+		Steps: []model.Step{{Kind: model.StepExact, Name: "choose", Shape: shape, Lo: model.None, Table: model.None, Out: out, Den: model.None,
+			Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: x, View: at(5)}}, Products: []model.Product{{Coef: 1, A: by, B: c, LabelsA: each, LabelsB: each}}}}},
+		Inputs: []model.TensorID{x, c}, Outputs: []model.TensorID{out},
+	}
+	g.Finish(0)
+	for most, want := range map[int64]bounds.Interval{1: {Min: -300, Max: 200}, 2: {Min: -1300, Max: 1200}} {
+		g.Tensors[c].Max = most
+		all, err := bounds.Intervals(g, &bounds.Certified{})
+		if err != nil || all[out] != want {
+			t.Errorf("factors up to %d: %v, %v, want %v", most, all[out], err, want)
+		}
+	}
+}
+
 // Sums of weights are what they are.
 func TestMeasure(t *testing.T) {
 	w := ints.Of([]int32{1, -2, 3, -4, 5, -6, 7, -8, -9, 10, 11, -12})

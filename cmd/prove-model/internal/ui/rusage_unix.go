@@ -3,6 +3,9 @@
 package ui
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -12,6 +15,10 @@ import (
 // PeakMemory returns the largest resident size of this process so far, in
 // bytes, or 0 where the system does not say.
 func PeakMemory() int64 {
+	// What Linux's rusage says begins with what the process that started this one had.
+	if peak := highWater(); peak > 0 {
+		return peak
+	}
 	var r unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
 		return 0
@@ -20,6 +27,20 @@ func PeakMemory() int64 {
 		return int64(r.Maxrss) // the others count in kilobytes
 	}
 	return int64(r.Maxrss) << 10
+}
+
+// highWater is VmHWM of /proc/self/status in bytes, 0 where there is none.
+func highWater() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
+	var kb int64
+	if _, err := fmt.Sscanf(string(rest), "%d kB", &kb); err != nil {
+		return 0
+	}
+	return kb << 10
 }
 
 // processorTime returns the processor time this process has taken, on all
