@@ -50,6 +50,21 @@ func NewMachine(dev kernels.Device) *Machine {
 // tensor comes.
 func (m *Machine) Limit(resident, piece int) { m.limit, m.piece = resident, piece }
 
+// free returns the bytes of the device that nothing takes now, 0 if it does not tell.
+func (m *Machine) free() int {
+	d, ok := m.dev.Device.(interface {
+		Available() (free, total int64, err error)
+	})
+	if !ok {
+		return 0
+	}
+	n, _, err := d.Available()
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
 // SetLanes says how many lanes of its backends are used at once, 1 at least. It is set
 // before the first tensor comes.
 func (m *Machine) SetLanes(n int) { m.lanes = n }

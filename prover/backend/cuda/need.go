@@ -199,7 +199,7 @@ func openNeed(p *plan.Plan, piece int) int64 {
 		columns = max(columns, int64(elementBytes)<<(l.FoldVars+l.RowVars))
 		later += int64(elementBytes)<<(l.FoldVars+l.LogDomain()) + 2*digestBytes<<l.LogDomain() + 4<<l.LogDomain()
 	}
-	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, int(all))
+	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)))
 	panels := map[int]int64{} // of a class
 	var dots int64
 	for _, x := range spans {

@@ -51,7 +51,7 @@ func (r *rows) begin(q *whir.Functional) *rowSums {
 	for i := range q.Parts {
 		spans[i] = spanOf(&q.Parts[i])
 	}
-	s := &rowSums{q: q, vars: sumVars(spans, len(r.at), r.rowVars, all)}
+	s := &rowSums{q: q, vars: sumVars(spans, len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
 	longs := 1 << s.vars
 	n := len(r.at) / longs
 	// Column c of the tables is that of a pair; first[p] the first of part p, whose
@@ -96,18 +96,25 @@ func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowP
 // over K are larger than the rows.
 const leastVars = 4
 
-// tableBytes is what tables over K may take beside a quarter of the rows' bytes.
+// tableRoom is what tables over K may take beside rows of so many bytes, whatever else a
+// device has to hold.
+func tableRoom(bytes int) int { return bytes/4 + tableBytes }
+
 const tableBytes = 3 << 30
+
+// Of what is free when an opening begins its tables may take a part: with the fewest
+// variables before them many claims need an eighth of the products.
+const freeShare = 3
 
 // sumVars returns the v with the least work for parts that span these places of a
 // table of so many rows of 2^rowVars values, of which the tables over K after it
-// fit beside rows of so many bytes. Times are in nanoseconds, of an H200; only speed
-// depends on them.
-func sumVars(parts []span, rows, rowVars, bytes int) int {
+// fit into room, in bytes. Times are in nanoseconds, of an H200; only speed depends on
+// them.
+func sumVars(parts []span, rows, rowVars, room int) int {
 	const (
 		perByteTimesPart = 16 / 4e5         // sixteen bytes of weights, on the tensor cores
 		perEntry         = 1 / 1e3          // by multiply-adds
-		perDot           = 20               // job, result, and its part in the rounds
+		perDot           = 8                // job, result, and its part in the rounds
 		perElement       = 10 * 16.0 / 4000 // of the tables: f and q are written and read some five times
 	)
 	best, least := 0, 0.0
@@ -116,7 +123,7 @@ func sumVars(parts []span, rows, rowVars, bytes int) int {
 			break
 		}
 		n := rows >> v
-		if 1<<(v+1) <= rows && (v < leastVars || 2*elementBytes*n<<rowVars > bytes/4+tableBytes) {
+		if 1<<(v+1) <= rows && (v < leastVars || 2*elementBytes*n<<rowVars > room) {
 			continue
 		}
 		cost := perElement * float64(n) * float64(int(1)<<rowVars)

@@ -69,13 +69,16 @@ func TestSumVars(t *testing.T) {
 		{layer(4096, 8), 4096, 12, 12}, // no tables at all
 		{layer(512, 320), 1 << 16, 7, 16},
 	} {
-		bytes := c.rows << 18
-		v := sumVars(c.parts, c.rows, 18, bytes)
+		room := tableRoom(c.rows << 18)
+		v := sumVars(c.parts, c.rows, 18, room)
 		if v < c.min || v > c.max {
 			t.Errorf("%d parts, %d rows: %d variables, want %d to %d", len(c.parts), c.rows, v, c.min, c.max)
 		}
-		if tables := 2 * elementBytes * (c.rows >> v) << 18; 1<<v < c.rows && tables > bytes/4+tableBytes {
-			t.Errorf("%d parts, %d rows: tables of %d bytes beside rows of %d", len(c.parts), c.rows, tables, bytes)
+		if tables := 2 * elementBytes * (c.rows >> v) << 18; 1<<v < c.rows && tables > room {
+			t.Errorf("%d parts, %d rows: tables of %d bytes, room for %d", len(c.parts), c.rows, tables, room)
+		}
+		if more := sumVars(c.parts, c.rows, 18, 8*room); more > v {
+			t.Errorf("%d parts, %d rows: %d variables with more room, %d before", len(c.parts), c.rows, more, v)
 		}
 	}
 }
