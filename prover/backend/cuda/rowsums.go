@@ -112,10 +112,10 @@ const freeShare = 3
 // them.
 func sumVars(parts []span, rows, rowVars, room int) int {
 	const (
-		perByteTimesPart = 16 / 4e5         // sixteen bytes of weights, on the tensor cores
-		perEntry         = 1 / 1e3          // by multiply-adds
-		perDot           = 8                // job, result, and its part in the rounds
-		perElement       = 10 * 16.0 / 4000 // of the tables: f and q are written and read some five times
+		perByteTimesPart = 16 / 4e5 // sixteen bytes of weights, on the tensor cores
+		perEntry         = 1 / 1e3  // by multiply-adds
+		perDot           = 8        // job, result, and its part in the rounds
+		perElement       = 0.15     // of the tables: f and q are made, and written and read some five times
 	)
 	best, least := 0, 0.0
 	for v := range 64 {
