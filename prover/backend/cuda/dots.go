@@ -37,67 +37,40 @@ func (r *rows) dots(q *whir.Functional, longs int, to func(part, place int) []fi
 // class is a range of columns: 2^vars from one on.
 type class struct{ column, vars int }
 
-// mostJobs is how many dots of light parts are launched at once.
-const mostJobs = 1 << 19
-
-// lightDots does parts by multiply-adds, small ones first: the blocks of a launch have the
-// threads that its largest part needs.
+// lightDots does parts by multiply-adds.
 func (r *rows) lightDots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
 	n := len(r.at) / longs
 	w := r.weightsOf(q)
-	slices.SortStableFunc(parts, func(i, j int) int { return cmp.Compare(w.vars[i], w.vars[j]) })
-	for len(parts) > 0 {
-		slots := []int{0} // of the jobs of each part
-		for len(slots) <= len(parts) && slots[len(slots)-1] < mostJobs {
-			slots = append(slots, slots[len(slots)-1]+longs*min(n, len(q.Parts[parts[len(slots)-1]].RowWeights)))
-		}
-		some := parts[:len(slots)-1]
-		r.someLightDots(q, some, slots, longs, to, step)
-		parts = parts[len(some):]
-	}
-}
-
-// someLightDots does parts with one launch. Job slots[k] + h·places + l is that of the k-th
-// part and the l-th of its places in long row h.
-func (r *rows) someLightDots(q *whir.Functional, parts, slots []int, longs int, to func(part, place int) []field.QM31, step int) {
-	n, count := len(r.at)/longs, slots[len(parts)]
-	w := r.weightsOf(q)
-	jobs, vars := make([]kernels.DotJob, count), make([]int, count)
-	parallel.For(len(parts), 1, func(low, high int) {
-		for k := low; k < high; k++ {
-			p := &q.Parts[parts[k]]
-			places := (slots[k+1] - slots[k]) / longs
+	var jobs []kernels.DotJob
+	var vars []int
+	var results []*field.QM31
+	for _, i := range parts {
+		p := &q.Parts[i]
+		for k := range min(n, len(p.RowWeights)) {
+			place := (p.FirstRow + k) % n
+			at := to(i, place)
 			for h := range longs {
-				for l := range places {
-					row := r.at[h*n+(p.FirstRow+l)%n]
-					slot := slots[k] + h*places + l
-					vars[slot] = w.vars[parts[k]]
-					jobs[slot] = kernels.DotJob{Part: uint64(parts[k]), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(r.pitch)}
-					if row.width > 0 { // else the sum is 0
-						jobs[slot].Bytes = row.at.Offset(p.Column, 1)
-					}
+				row := r.at[h*n+place]
+				if row.width == 0 {
+					continue
 				}
+				jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(i), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(r.pitch)})
+				vars, results = append(vars, w.vars[i]), append(results, &at[h*step])
 			}
 		}
-	})
+	}
+	if len(jobs) == 0 {
+		return
+	}
 	a := newScope(r.a)
 	defer a.close()
 	first, l := kernels.WeightLaunch(vars)
-	sums := newWords(a, kernels.SumWords*count)
-	check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), count, w.parts, w.tables))
-	words := fetch[uint64](a, sums, kernels.SumWords*count)
-	parallel.For(len(parts), 1, func(low, high int) {
-		for k := low; k < high; k++ {
-			places := (slots[k+1] - slots[k]) / longs
-			at := to(parts[k], q.Parts[parts[k]].FirstRow%n)
-			for h := range longs {
-				row := at[h*step : h*step+places]
-				for l := range row {
-					row[l] = kernels.FromSum(words[kernels.SumWords*(slots[k]+h*places+l):])
-				}
-			}
-		}
-	})
+	sums := newWords(a, kernels.SumWords*len(jobs))
+	check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
+	words := fetch[uint64](a, sums, kernels.SumWords*len(jobs))
+	for i, v := range results {
+		*v = kernels.FromSum(words[kernels.SumWords*i:])
+	}
 }
 
 // limbs is the number of base-field values of an element of K.
