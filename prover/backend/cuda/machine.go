@@ -84,11 +84,17 @@ func (m *Machine) newTensor(dev kernels.Device, values ints.Ints) (*Tensor, erro
 	if err != nil || m.lanes == 1 {
 		return t, err
 	}
+	kept := false
+	defer func() {
+		if !kept {
+			t.Free(dev)
+		}
+	}()
 	// Other queues know nothing of what this one has yet to do.
 	if err := dev.Sync(); err != nil {
-		t.Free(dev)
 		return nil, err
 	}
+	kept = true
 	return t, nil
 }
 

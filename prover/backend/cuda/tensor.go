@@ -21,6 +21,12 @@ func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
 	if t.Ptr, err = d.Alloc(t.Len * t.Width); err != nil {
 		return nil, err
 	}
+	kept := false
+	defer func() {
+		if !kept { // for an error, or a panic
+			t.Free(d)
+		}
+	}()
 	switch v := values.(type) {
 	case ints.Int8s:
 		err = kernels.UploadSlice(d, t.Ptr, v)
@@ -37,9 +43,9 @@ func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
 		}
 	}
 	if err != nil {
-		t.Free(d)
 		return nil, err
 	}
+	kept = true
 	return t, nil
 }
 

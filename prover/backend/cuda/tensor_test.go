@@ -70,6 +70,30 @@ func download(t *testing.T, d kernels.Device, x *Tensor) []int32 {
 }
 
 // TestResident: a fixed tensor is uploaded once, and everything is given back.
+// A panic while a tensor is uploaded leaves nothing on the device.
+func TestTensorPanic(t *testing.T) {
+	d := devicetest.NewStreams(devicetest.Open(t), 1<<20, func(op string, _ int) error {
+		if op == "upload" {
+			panic("a bug")
+		}
+		return nil
+	})
+	defer d.Drain()
+	for _, values := range []ints.Ints{ints.Int8s{1, 2}, ints.Int32s{1, 2}, ints.Int32s{1 << 20}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v: no panic", values)
+				}
+			}()
+			_, _ = NewTensor(d, values)
+		}()
+		if d.Live() != 0 {
+			t.Errorf("%v: %d bytes are left", values, d.Live())
+		}
+	}
+}
+
 func TestResident(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	m := NewMachine(d)
