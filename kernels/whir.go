@@ -121,6 +121,35 @@ func AddWeights(d Device, q, first Ptr, l Launch, jobs Ptr, n int, parts, tables
 	return d.Launch(k, l, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
+// RowPart is Coef times weight Part on every 2^Stride-th element of a row from element
+// Column on, and 0 elsewhere. All of these lie in the 2^(Vars + Stride) elements that begin at
+// a multiple of as many.
+type RowPart struct {
+	Part           uint64
+	Column, Stride uint32
+	Coef           field.QM31
+}
+
+// RowParts are sums of parts, one a row, on the device: row r has the RowParts at All from
+// number First[r] to First[r+1] − 1, of weights with these Parts and Tables (MakeWeights).
+type RowParts struct{ First, All, Parts, Tables Ptr }
+
+// FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
+func FillRows(d Device, out Ptr, n, vars int, r RowParts) error {
+	k := whirKernel("fill_rows")
+	if vars < 0 || vars > code.MaxLogSize || n < 1 {
+		return fmt.Errorf("%w: %s of %d of 2^%d", ErrSize, k.Name, n, vars)
+	}
+	return r.launch(d, k, out, n, 1<<vars, vars)
+}
+
+// launch launches a kernel whose blocks take four elements a thread of a row of size elements.
+func (r RowParts) launch(d Device, k Kernel, out Ptr, n, size, vars int) error {
+	const each = 4
+	return d.Launch(k, Launch{GridX: n * ((size + each*threads - 1) / (each * threads)), Block: threads},
+		uint64(out), uint64(r.First), uint64(vars), uint64(r.All), uint64(r.Parts), uint64(r.Tables))
+}
+
 // DotWeight adds the sum of the 2^vars elements of K at f times the first weight
 // of parts, which has as many, to a sum of four words.
 func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {

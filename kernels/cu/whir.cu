@@ -135,6 +135,17 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
     for (; h < end; h++) q[h << step] = qm31_add(q[h << step], qm31_mul(tables[p.high + h], w));
 }
 
+// fill_rows sets rows of 2^vars elements: row r is the sum of parts first[r] to
+// first[r + 1] - 1. A block takes four elements a thread of one row.
+KERNEL __launch_bounds__(256) fill_rows(qm31 *out, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+{
+    u64 size = (u64)1 << vars, blocks = (size + 4 * blockDim.x - 1) / (4 * blockDim.x);
+    u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
+    qm31 v[4];
+    four_weights(v, k, first[row], first[row + 1], all, parts, tables);
+    for (u32 j = 0; j < 4 && k + j < size; j++) out[row * size + k + j] = v[j];
+}
+
 // dot_weight adds the sum of f times the weight of part 0 to the four words at
 // sums.
 KERNEL __launch_bounds__(256) dot_weight(u64 *sums, const qm31 *f, const weight_part *parts, const qm31 *tables)

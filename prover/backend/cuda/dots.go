@@ -10,12 +10,12 @@ import (
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// dots computes the products of rows and parts' eq tables that rowSums needs. to gives,
+// dots computes the products of rows and some parts' eq tables that rowSums needs. to gives,
 // for a part and a place that it has, where that of long row 0 goes; those of the others
 // are each `step` elements behind the one before.
-func (r *rows) dots(q *whir.Functional, longs int, to func(part, place int) []field.QM31, step int) {
+func (r *rows) dots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
 	var light, heavy []int
-	for i := range q.Parts {
+	for _, i := range parts {
 		if spanOf(&q.Parts[i]).onTensorCores() {
 			heavy = append(heavy, i)
 		} else {
@@ -173,6 +173,78 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 				}
 			})
 		}
+	}
+}
+
+// joinedDots computes the products of joined rows, sorted by their places, with all rows
+// of these, those of long row h behind each other from to[h·step] on.
+func (r *rows) joinedDots(q *whir.Functional, joined []joinedRow, longs int, to []field.QM31, step int) {
+	if len(joined) == 0 {
+		return
+	}
+	a := newScope(r.a)
+	defer a.close()
+	n := len(r.at) / longs
+	type place struct {
+		from, to   int       // joined rows
+		list       []byteRow // the targets
+		rows, last int       // planes of these
+	}
+	var places []place
+	var rows []kernels.ByteRow
+	for i := 0; i < len(joined); {
+		p := place{from: i, rows: len(rows)}
+		l := joined[i].row % n
+		for i < len(joined) && joined[i].row%n == l {
+			i++
+		}
+		for h := range longs {
+			p.list = append(p.list, r.at[h*n+l])
+		}
+		rows = appendPlanes(rows, p.list, r.pitch)
+		p.to, p.last = i, len(rows)
+		places = append(places, p)
+	}
+	size := kernels.PanelBytes(r.rowVars)
+	atOnce := min(len(joined), max(1, panelBytes/size))
+	panels, parts := newArray[int8](a, atOnce*size), r.rowParts(a, q, joined)
+	words := limbs * longs * len(joined)
+	sums, out := newWords(a, words), newArray[field.M31](a, words)
+	if len(rows) > 0 {
+		planes := newCopy(a, rows)
+		for from := 0; from < len(joined); from += atOnce {
+			to := min(from+atOnce, len(joined))
+			some := parts
+			some.First = kernels.At[uint64](parts.First, from)
+			check(kernels.PackRows(a, panels, to-from, r.rowVars, some))
+			var jobs []kernels.ByteProduct
+			for _, p := range places {
+				if first, last := max(from, p.from), min(to, p.to); first < last && p.rows < p.last {
+					jobs = append(jobs, kernels.ByteProduct{
+						Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.rows), Sums: kernels.At[uint64](sums, limbs*longs*first),
+						Panels: uint32(last - first), Count: uint32(p.last - p.rows), Targets: uint32(longs), Pieces: kernels.Pieces(r.rowVars),
+					})
+				}
+			}
+			check(kernels.AddByteProducts(a, jobs...))
+		}
+	}
+	check(kernels.FinishProducts(a, out, sums, 1, words, 0, 0))
+	values := fetch[field.M31](a, out, words)
+	for _, p := range places {
+		parallel.For(p.to-p.from, max(1, 1<<10/longs), func(low, high int) {
+			for i := p.from + low; i < p.from+high; i++ {
+				var all field.QM31 // an eq table adds up to 1
+				for _, part := range joined[i].parts {
+					all = all.Add(q.Parts[part].RowWeights[0])
+				}
+				v := values[limbs*longs*i:]
+				for h, row := range p.list {
+					sum := field.NewQM31(v[h], v[longs+h], v[2*longs+h], v[3*longs+h])
+					to[h*step+i] = sum.Add(all.MulM31(field.M31(row.bias())))
+				}
+			}
+		})
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 //	Σ_p Σ_l Σ_h weight(p, h·n + l)·dot(p, h·n + l),
 //
 // an inner product of two tables over h in {0,1}^v and the pairs (p, l) for which the
-// part has a row at place l of any long row. Binding h's first variable binds it in both
+// part has a row at place l of any long row. Parts of one row may be taken as one, a
+// weight on all its columns (claims). Binding h's first variable binds it in both
 // tables, since dots are linear in rows. So these tables, small ones in the host's
 // memory, are all that v rounds need, and the rows themselves are read once for the
 // dots, as bytes, and once when they are folded.
@@ -47,34 +48,41 @@ func (r *rows) begin(q *whir.Functional) *rowSums {
 	for _, row := range r.at {
 		all += row.width * r.pitch
 	}
-	spans := make([]span, len(q.Parts))
-	for i := range q.Parts {
-		spans[i] = spanOf(&q.Parts[i])
-	}
-	s := &rowSums{q: q, vars: sumVars(spans, len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
+	all = max(tableRoom(all), r.b.m.free()/freeShare)
+	list := claimsOf(q)
+	c := joinRows(list, r.rowVars)
+	s := &rowSums{q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, all)}
 	longs := 1 << s.vars
 	n := len(r.at) / longs
+	c.byPlace(n)
 	// Column c of the tables is that of a pair; first[p] the first of part p, whose
-	// places are (FirstRow + k) mod n in the order of k.
-	first := make([]int, len(q.Parts)+1)
-	for i := range q.Parts {
-		first[i+1] = first[i] + min(n, len(q.Parts[i].RowWeights))
+	// places are (FirstRow + k) mod n in the order of k. Joined rows are behind them.
+	first := make([]int, len(q.Parts))
+	columns := 0
+	for _, i := range c.each {
+		first[i] = columns
+		columns += min(n, len(q.Parts[i].RowWeights))
 	}
-	columns := max(1, first[len(q.Parts)])
+	joined := columns
+	columns = max(1, columns+len(c.joined))
 	s.pair = whir.Pair{F: arena.Zeros[field.QM31](&s.memory, longs*columns), Q: arena.Zeros[field.QM31](&s.memory, longs*columns)}
-	parallel.For(len(q.Parts), 1, func(from, to int) {
-		for i := from; i < to; i++ {
+	parallel.For(len(c.each), 1, func(from, to int) {
+		for _, i := range c.each[from:to] {
 			p := &q.Parts[i]
 			for b, w := range p.RowWeights {
 				s.pair.Q[(p.FirstRow+b)/n*columns+first[i]+b%n] = w
 			}
 		}
 	})
-	r.dots(q, longs, func(part, place int) []field.QM31 {
+	for k, j := range c.joined { // coefficients are in the weights
+		s.pair.Q[j.row/n*columns+joined+k] = field.One
+	}
+	r.dots(q, c.each, longs, func(part, place int) []field.QM31 {
 		// Place l of a part is its (l − FirstRow) mod n-th.
 		k := (place - q.Parts[part].FirstRow%n + n) % n
 		return s.pair.F[first[part]+k:]
 	}, columns)
+	r.joinedDots(q, c.joined, longs, s.pair.F[min(joined, len(s.pair.F)):], columns)
 	return s
 }
 
@@ -92,6 +100,20 @@ func spanOf(p *whir.Part) span {
 // onTensorCores says whether a part's dots are computed there.
 func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowPitch(1<<s.vars) }
 
+// dotCost estimates the time of a part's product with a row, in nanoseconds of an H200.
+func (s span) dotCost() float64 {
+	const (
+		perByteTimesPart = 16 / 4e5 // sixteen bytes of weights, on the tensor cores
+		perEntry         = 1 / 1e3  // by multiply-adds
+		perDot           = 8        // job, result, and its part in the rounds
+	)
+	each := perEntry
+	if s.onTensorCores() {
+		each = perByteTimesPart
+	}
+	return perDot + each*float64(int(1)<<s.vars)
+}
+
 // leastVars is v at least, where there are as many row variables: with fewer the tables
 // over K are larger than the rows.
 const leastVars = 4
@@ -108,15 +130,9 @@ const freeShare = 3
 
 // sumVars returns the v with the least work for parts that span these places of a
 // table of so many rows of 2^rowVars values, of which the tables over K after it
-// fit into room, in bytes. Times are in nanoseconds, of an H200; only speed depends on
-// them.
+// fit into room, in bytes. Only speed depends on the times.
 func sumVars(parts []span, rows, rowVars, room int) int {
-	const (
-		perByteTimesPart = 16 / 4e5 // sixteen bytes of weights, on the tensor cores
-		perEntry         = 1 / 1e3  // by multiply-adds
-		perDot           = 8        // job, result, and its part in the rounds
-		perElement       = 0.15     // of the tables: f and q are made, and written and read some five times
-	)
+	const perElement = 0.15 // of the tables: f and q are made, and written and read some five times
 	best, least := 0, 0.0
 	for v := range 64 {
 		if 1<<v > rows {
@@ -128,12 +144,7 @@ func sumVars(parts []span, rows, rowVars, room int) int {
 		}
 		cost := perElement * float64(n) * float64(int(1)<<rowVars)
 		for _, p := range parts {
-			dots := float64(min(n, p.rows) << v)
-			each := perEntry
-			if p.onTensorCores() {
-				each = perByteTimesPart
-			}
-			cost += dots * (perDot + each*float64(int(1)<<p.vars))
+			cost += float64(min(n, p.rows)<<v) * p.dotCost()
 		}
 		if best == 0 || cost < least {
 			best, least = v, cost
