@@ -160,6 +160,59 @@ func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
 	return d.Launch(k, Launch{GridX: weightPieces(vars), Block: threads}, uint64(sum), uint64(f), uint64(parts), uint64(tables))
 }
 
+// FinishDot is a rectangle of sums of products of weights with rows: that of row h·Places + l,
+// for h below a number of long rows and l < Places, has its limbs in the words at Sums from
+// number (h·Places + l)·Target on, each Limb behind the one before. To it comes Coef times the
+// entry h·Places + l of Biases, 32 bits each, if that is not 0. It goes to column Column + l of
+// row h of a table.
+type FinishDot struct {
+	Sums, Biases            Ptr
+	Limb, Target, Places, _ uint32
+	Column, _               uint64
+	Coef                    field.QM31
+}
+
+// FinishDots sets entries of a table at out, of rows of as many columns, to the products of
+// all jobs.
+func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
+	k := whirKernel("finish_dots")
+	if err := positive(k, longs, columns, len(jobs)); err != nil {
+		return err
+	}
+	first := make([]uint64, len(jobs))
+	blocks := 0
+	for i, j := range jobs {
+		first[i] = uint64(blocks)
+		blocks += (longs*int(j.Places) + threads - 1) / threads
+	}
+	at, err := NewSlice(d, first)
+	if err != nil {
+		return err
+	}
+	defer d.Free(at)
+	list, err := NewSlice(d, jobs)
+	if err != nil {
+		return err
+	}
+	defer d.Free(list)
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(out), uint64(at), uint64(list), uint64(len(jobs)), uint64(longs), uint64(columns))
+}
+
+// PlacedElement is an element of K with its place in a table.
+type PlacedElement struct {
+	At, _ uint64
+	Value field.QM31
+}
+
+// PutElements sets elements of a table, n of them, all in places of their own.
+func PutElements(d Device, table, elements Ptr, n int) error {
+	k := whirKernel("put_elements")
+	if err := positive(k, n); err != nil {
+		return err
+	}
+	return launchFor(d, k, n, uint64(table), uint64(elements), uint64(n))
+}
+
 // PointWeight is Coef times the functional of evaluation at Z.
 type PointWeight struct {
 	Coef field.QM31
@@ -214,17 +267,17 @@ func roundLaunch(pairs int) Launch {
 // even.
 func PairRound(d Device, sums, f, q Ptr, n int) error {
 	k := whirKernel("pair_round")
-	if _, ok := log2(n); !ok || n < 2 {
+	if n < 2 || n%2 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
 	return d.Launch(k, roundLaunch(n/2), uint64(sums), uint64(f), uint64(q), uint64(n/2))
 }
 
-// PairBind binds the first variable of f and q, of n elements of K each, to r in
-// place, and does what PairRound does for the result if it has a variable left.
+// PairBind binds the first variable of f and q, of n elements of K each, 2 or a multiple of 4, to
+// r in place, and does what PairRound does for the result if n is not 2.
 func PairBind(d Device, sums, f, q Ptr, n int, r field.QM31) error {
 	k := whirKernel("pair_bind")
-	if _, ok := log2(n); !ok || n < 2 {
+	if n != 2 && (n < 4 || n%4 != 0) {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
 	low, high := packQM31(r)

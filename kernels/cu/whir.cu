@@ -231,6 +231,44 @@ KERNEL __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *
     }
 }
 
+// A finish_dot is a rectangle of sums of products of weights with rows: limb i of the one with
+// row h·places + l, for h < longs and l < places, is at sums[(h·places + l)·target + i·limb].
+// To it comes coef times the row's bias, if there are biases.
+struct finish_dot {
+    const u64 *sums;
+    const u32 *biases;
+    u32 limb, target, places, unused;
+    u64 column, unused2;
+    qm31 coef;
+};
+
+// finish_dots sets out[h·columns + column + l] to the products of each job. first[j] is the
+// first block of job j of count jobs; a thread does one product.
+KERNEL finish_dots(qm31 *out, const u64 *first, const finish_dot *jobs, u64 count, u64 longs, u64 columns)
+{
+    u64 j = last_not_after(first, count, blockIdx.x);
+    finish_dot job = jobs[j];
+    u64 i = (blockIdx.x - first[j]) * blockDim.x + threadIdx.x;
+    if (i >= longs * job.places) return;
+    const u64 *sum = job.sums + i * job.target;
+    qm31 v = {m31_reduce(sum[0]), m31_reduce(sum[job.limb]), m31_reduce(sum[2 * job.limb]), m31_reduce(sum[3 * job.limb])};
+    if (job.biases) v = qm31_add(v, qm31_mul_m31(job.coef, m31_reduce(job.biases[i])));
+    out[i / job.places * columns + job.column + i % job.places] = v;
+}
+
+// An element of K and its place.
+struct placed {
+    u64 at, unused;
+    qm31 value;
+};
+
+// put_elements sets elements of a table.
+KERNEL put_elements(qm31 *out, const placed *all, u64 n)
+{
+    u64 i = thread_index();
+    if (i < n) out[all[i].at] = all[i].value;
+}
+
 // add_round adds to sums the value at 0 and behind it the leading coefficient
 // of one pair of entries of f and of q.
 DEVICE void round_terms(qm31 &zero, qm31 &top, qm31 f0, qm31 f1, qm31 q0, qm31 q1)

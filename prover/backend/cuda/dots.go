@@ -6,30 +6,91 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// dots computes the products of rows and some parts' eq tables that rowSums needs. to gives,
-// for a part and a place that it has, where that of long row 0 goes; those of the others
-// are each `step` elements behind the one before.
-func (r *rows) dots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
+// dotTable is the table of the products of rows with parts' eq tables that rowSums needs, and
+// with it that of the weights of rows. Column c of both is that of a pair of a part and a
+// place, or of a joined row.
+type dotTable struct {
+	*rows
+	a        *scope // of the tables
+	q        *whir.Functional
+	longs, n int   // long rows, and rows in each
+	first    []int // of a part, the column of its first row: that of row FirstRow + k is (k mod n) behind
+	joined   int   // the column of the first joined row
+	columns  int   // a multiple of 4
+	products kernels.Ptr
+	weights  []kernels.PlacedElement
+}
+
+// newDotTable returns a table for claims, without its products.
+func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
+	t := &dotTable{rows: r, a: a, q: q, longs: longs, n: len(r.at) / longs, first: make([]int, len(q.Parts))}
+	c.byPlace(t.n)
+	rows := len(c.joined)
+	for _, i := range c.each {
+		t.first[i] = t.joined
+		t.joined += min(t.n, len(q.Parts[i].RowWeights))
+		rows += len(q.Parts[i].RowWeights)
+	}
+	t.columns = max(4, (t.joined+len(c.joined)+3)&^3)
+	t.weights = make([]kernels.PlacedElement, 0, rows)
+	put := func(row, column int, w field.QM31) {
+		t.weights = append(t.weights, kernels.PlacedElement{At: uint64(row/t.n*t.columns + column), Value: w})
+	}
+	for _, i := range c.each {
+		p := &q.Parts[i]
+		for b, w := range p.RowWeights {
+			put(p.FirstRow+b, t.first[i]+b%t.n, w)
+		}
+	}
+	for k, j := range c.joined { // their coefficients are in the products
+		put(j.row, t.joined+k, field.One)
+	}
+	t.products = newArray[field.QM31](a, t.longs*t.columns)
+	check(a.Clear(t.products, elementBytes*t.longs*t.columns))
+	return t
+}
+
+// pair returns the tables for the rounds.
+func (t *dotTable) pair() pair {
+	n := t.longs * t.columns
+	if n <= t.b.m.small {
+		p := &hostPair{whir.Pair{F: fetch[field.QM31](t.a, t.products, n), Q: make([]field.QM31, n)}}
+		for _, w := range t.weights {
+			p.Q[w.At] = w.Value
+		}
+		return p
+	}
+	q := newArray[field.QM31](t.a, n)
+	check(t.a.Clear(q, elementBytes*n))
+	if len(t.weights) > 0 {
+		list := newCopy(t.a, t.weights)
+		check(kernels.PutElements(t.a, q, list, len(t.weights)))
+		t.a.Free(list)
+	}
+	return &tables{a: t.a, f: t.products, q: q, n: n, sums: newWords(t.a, 2*kernels.SumWords*maxSums)}
+}
+
+// dots computes the products of parts.
+func (t *dotTable) dots(parts []int) {
 	var light, heavy []int
 	for _, i := range parts {
-		if spanOf(&q.Parts[i]).onTensorCores() {
+		if spanOf(&t.q.Parts[i]).onTensorCores() {
 			heavy = append(heavy, i)
 		} else {
 			light = append(light, i)
 		}
 	}
-	r.lightDots(q, light, longs, to, step)
+	t.lightDots(light)
 	for len(heavy) > 0 {
 		n, bytes := 0, 0
 		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
-			bytes += kernels.PanelBytes(len(q.Parts[heavy[n]].Low))
+			bytes += kernels.PanelBytes(len(t.q.Parts[heavy[n]].Low))
 			n++
 		}
-		r.heavyDots(q, heavy[:n], longs, to, step)
+		t.heavyDots(heavy[:n])
 		heavy = heavy[n:]
 	}
 }
@@ -38,39 +99,34 @@ func (r *rows) dots(q *whir.Functional, parts []int, longs int, to func(part, pl
 type class struct{ column, vars int }
 
 // lightDots does parts by multiply-adds.
-func (r *rows) lightDots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
-	n := len(r.at) / longs
-	w := r.weightsOf(q)
+func (t *dotTable) lightDots(parts []int) {
+	if len(parts) == 0 {
+		return
+	}
+	a := newScope(t.a)
+	defer a.close()
+	w := t.weightsOf(t.q)
 	var jobs []kernels.DotJob
 	var vars []int
-	var results []*field.QM31
+	var done []kernels.FinishDot
 	for _, i := range parts {
-		p := &q.Parts[i]
-		for k := range min(n, len(p.RowWeights)) {
-			place := (p.FirstRow + k) % n
-			at := to(i, place)
-			for h := range longs {
-				row := r.at[h*n+place]
-				if row.width == 0 {
-					continue
-				}
-				jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(i), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(r.pitch)})
-				vars, results = append(vars, w.vars[i]), append(results, &at[h*step])
+		p := &t.q.Parts[i]
+		for k := range min(t.n, len(p.RowWeights)) {
+			done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + k)})
+			for h := range t.longs {
+				row := t.at[h*t.n+(p.FirstRow+k)%t.n]
+				jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(i), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(t.pitch)})
+				vars = append(vars, w.vars[i])
 			}
 		}
 	}
-	if len(jobs) == 0 {
-		return
-	}
-	a := newScope(r.a)
-	defer a.close()
 	first, l := kernels.WeightLaunch(vars)
 	sums := newWords(a, kernels.SumWords*len(jobs))
 	check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
-	words := fetch[uint64](a, sums, kernels.SumWords*len(jobs))
-	for i, v := range results {
-		*v = kernels.FromSum(words[kernels.SumWords*i:])
+	for i := range done {
+		done[i].Sums = kernels.At[uint64](sums, kernels.SumWords*t.longs*i)
 	}
+	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
 // limbs is the number of base-field values of an element of K.
@@ -78,14 +134,13 @@ const limbs = 4
 
 // heavyDots does parts on the tensor cores: for each class of them, those together that
 // have the same places; all in one launch, as there are thousands of small ones.
-func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
-	a := newScope(r.a)
+func (t *dotTable) heavyDots(parts []int) {
+	a := newScope(t.a)
 	defer a.close()
-	n := len(r.at) / longs
 	inClass := map[class][]int{}
 	var classes []class
 	for _, i := range parts {
-		p := &q.Parts[i]
+		p := &t.q.Parts[i]
 		c := class{p.Column, len(p.Low)}
 		if inClass[c] == nil {
 			classes = append(classes, c)
@@ -95,44 +150,48 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 	type product struct {
 		segment
 		class
-		of             []int     // parts that segment.parts counts
-		list           []byteRow // the targets
-		panels         int       // bytes before those of the class
-		numbers, words int       // before its own
-		from, to       int       // rows
+		of             []int // parts that segment.parts counts
+		targets        int   // from `biases` on
+		panels         int   // bytes before those of the class
+		numbers, words int   // before its own
+		biases         int
+		from, to       int // rows
 	}
 	// Classes of as many columns lie together: their panels are made in one launch.
 	slices.SortStableFunc(classes, func(x, y class) int { return x.vars - y.vars })
 	var products []product
 	var members, numbers []uint64
 	var rows []kernels.ByteRow
-	panels, words := 0, 0
+	var constants []uint32
+	panels, words, jobsDone := 0, 0, 0
 	for _, c := range classes {
 		of := inClass[c]
 		for _, p := range of {
 			members = append(members, uint64(p))
 		}
-		for _, s := range segments(q, of, n) {
-			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, from: len(rows)}
-			p.list = make([]byteRow, 0, longs*(s.to-s.from))
-			for h := range longs { // as the results lie
-				p.list = append(p.list, r.at[h*n+s.from:h*n+s.to]...)
+		for _, s := range segments(t.q, of, t.n) {
+			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, biases: len(constants), from: len(rows)}
+			list := make([]byteRow, 0, t.longs*(s.to-s.from))
+			for h := range t.longs { // as the results lie
+				list = append(list, t.at[h*t.n+s.from:h*t.n+s.to]...)
 			}
-			if rows = appendPlanes(rows, p.list, r.pitch); len(rows) == p.from {
+			if rows = appendPlanes(rows, list, t.pitch); len(rows) == p.from {
 				continue
 			}
-			p.to = len(rows)
+			p.to, p.targets = len(rows), len(list)
+			constants = append(constants, biases(list)...)
 			numbers = append(numbers, s.parts...)
-			words += limbs * len(s.parts) * len(p.list)
+			words += limbs * len(s.parts) * len(list)
 			products = append(products, p)
+			jobsDone += len(s.parts)
 		}
 		panels += len(of) * kernels.PanelBytes(c.vars)
 	}
 	if len(products) == 0 {
 		return
 	}
-	w := r.weightsOf(q)
-	weights, membersPtr, rowsPtr := newArray[int8](a, panels), newCopy(a, append(members, numbers...)), newCopy(a, rows)
+	w := t.weightsOf(t.q)
+	weights, membersPtr, rowsPtr, constantsPtr := newArray[int8](a, panels), newCopy(a, append(members, numbers...)), newCopy(a, rows), newCopy(a, constants)
 	numbersPtr := kernels.At[uint64](membersPtr, len(members))
 	nextPanels, nextMembers := weights, membersPtr
 	for i := 0; i < len(classes); {
@@ -143,109 +202,96 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 		check(kernels.PackParts(a, nextPanels, nextMembers, count, vars, w.parts, w.tables))
 		nextPanels, nextMembers = nextPanels.Offset(count, kernels.PanelBytes(vars)), kernels.At[uint64](nextMembers, count)
 	}
-	sums, out := newWords(a, words), newArray[field.M31](a, words)
-	jobs := make([]kernels.ByteProduct, len(products))
+	sums := newWords(a, words)
+	jobs, done := make([]kernels.ByteProduct, len(products)), make([]kernels.FinishDot, 0, jobsDone)
 	for i, p := range products {
+		at := kernels.At[uint64](sums, p.words)
 		jobs[i] = kernels.ByteProduct{
 			Weights: weights.Offset(p.panels, 1), Numbers: kernels.At[uint64](numbersPtr, p.numbers),
-			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: kernels.At[uint64](sums, p.words),
-			Panels: uint32(len(p.parts)), Count: uint32(p.to - p.from), Targets: uint32(len(p.list)), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
+			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: at,
+			Panels: uint32(len(p.parts)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
 		}
-	}
-	check(kernels.AddByteProducts(a, jobs...))
-	check(kernels.FinishProducts(a, out, sums, 1, words, 0, 0))
-	values := fetch[field.M31](a, out, words)
-	// The places of a part that are next to each other are so in the tables, until it begins
-	// again at place 0.
-	for _, p := range products {
-		size, places := len(p.list), p.segment.to-p.segment.from
-		for i, part := range p.parts {
-			v := values[p.words+limbs*i*size:]
-			at := to(p.of[part], p.segment.from)
-			parallel.For(longs, max(1, 1<<12/places), func(low, high int) {
-				for h := low; h < high; h++ {
-					row := at[h*step : h*step+places]
-					for l := range row {
-						k := h*places + l
-						// An eq table adds up to 1.
-						row[l] = field.NewQM31(v[k].Add(field.M31(p.list[k].bias())), v[size+k], v[2*size+k], v[3*size+k])
-					}
-				}
+		for k, part := range p.parts {
+			// Places of a part that are next to each other have columns that are, until it begins
+			// again at place 0, where a segment does.
+			i := p.of[part]
+			behind := (p.segment.from - t.q.Parts[i].FirstRow%t.n + t.n) % t.n
+			done = append(done, kernels.FinishDot{
+				Sums: kernels.At[uint64](at, limbs*k*p.targets), Biases: kernels.At[uint32](constantsPtr, p.biases),
+				Limb: uint32(p.targets), Target: 1, Places: uint32(p.segment.to - p.segment.from),
+				Column: uint64(t.first[i] + behind), Coef: field.One, // an eq table adds up to 1
 			})
 		}
 	}
+	check(kernels.AddByteProducts(a, jobs...))
+	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
-// joinedDots computes the products of joined rows, sorted by their places, with all rows
-// of these, those of long row h behind each other from to[h·step] on.
-func (r *rows) joinedDots(q *whir.Functional, joined []joinedRow, longs int, to []field.QM31, step int) {
+// joinedDots does joined rows, sorted by their places.
+func (t *dotTable) joinedDots(joined []joinedRow) {
 	if len(joined) == 0 {
 		return
 	}
-	a := newScope(r.a)
+	a := newScope(t.a)
 	defer a.close()
-	n := len(r.at) / longs
 	type place struct {
-		from, to   int       // joined rows
-		list       []byteRow // the targets
-		rows, last int       // planes of these
+		from, to    int // joined rows
+		first, last int // planes of the rows at this place
 	}
 	var places []place
 	var rows []kernels.ByteRow
+	var constants []uint32
 	for i := 0; i < len(joined); {
-		p := place{from: i, rows: len(rows)}
-		l := joined[i].row % n
-		for i < len(joined) && joined[i].row%n == l {
+		p := place{from: i, first: len(rows)}
+		l := joined[i].row % t.n
+		for i < len(joined) && joined[i].row%t.n == l {
 			i++
 		}
-		for h := range longs {
-			p.list = append(p.list, r.at[h*n+l])
+		var list []byteRow
+		for h := range t.longs {
+			list = append(list, t.at[h*t.n+l])
 		}
-		rows = appendPlanes(rows, p.list, r.pitch)
+		rows, constants = appendPlanes(rows, list, t.pitch), append(constants, biases(list)...)
 		p.to, p.last = i, len(rows)
 		places = append(places, p)
 	}
-	size := kernels.PanelBytes(r.rowVars)
+	if len(rows) == 0 {
+		return
+	}
+	size := kernels.PanelBytes(t.rowVars)
 	atOnce := min(len(joined), max(1, panelBytes/size))
-	panels, parts := newArray[int8](a, atOnce*size), r.rowParts(a, q, joined)
-	words := limbs * longs * len(joined)
-	sums, out := newWords(a, words), newArray[field.M31](a, words)
-	if len(rows) > 0 {
-		planes := newCopy(a, rows)
-		for from := 0; from < len(joined); from += atOnce {
-			to := min(from+atOnce, len(joined))
-			some := parts
-			some.First = kernels.At[uint64](parts.First, from)
-			check(kernels.PackRows(a, panels, to-from, r.rowVars, some))
-			var jobs []kernels.ByteProduct
-			for _, p := range places {
-				if first, last := max(from, p.from), min(to, p.to); first < last && p.rows < p.last {
-					jobs = append(jobs, kernels.ByteProduct{
-						Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.rows), Sums: kernels.At[uint64](sums, limbs*longs*first),
-						Panels: uint32(last - first), Count: uint32(p.last - p.rows), Targets: uint32(longs), Pieces: kernels.Pieces(r.rowVars),
-					})
-				}
+	panels, parts := newArray[int8](a, atOnce*size), t.rowParts(a, t.q, joined)
+	sums, planes, biases := newWords(a, limbs*t.longs*len(joined)), newCopy(a, rows), newCopy(a, constants)
+	for from := 0; from < len(joined); from += atOnce {
+		to := min(from+atOnce, len(joined))
+		some := parts
+		some.First = kernels.At[uint64](parts.First, from)
+		check(kernels.PackRows(a, panels, to-from, t.rowVars, some))
+		var jobs []kernels.ByteProduct
+		for _, p := range places {
+			if first, last := max(from, p.from), min(to, p.to); first < last && p.first < p.last {
+				jobs = append(jobs, kernels.ByteProduct{
+					Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.first), Sums: kernels.At[uint64](sums, limbs*t.longs*first),
+					Panels: uint32(last - first), Count: uint32(p.last - p.first), Targets: uint32(t.longs), Pieces: kernels.Pieces(t.rowVars),
+				})
 			}
-			check(kernels.AddByteProducts(a, jobs...))
+		}
+		check(kernels.AddByteProducts(a, jobs...))
+	}
+	done := make([]kernels.FinishDot, 0, len(joined))
+	for k, p := range places {
+		for i := p.from; i < p.to; i++ {
+			f := kernels.FinishDot{
+				Sums: kernels.At[uint64](sums, limbs*t.longs*i), Biases: kernels.At[uint32](biases, t.longs*k),
+				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(t.joined + i),
+			}
+			for _, part := range joined[i].parts { // an eq table adds up to 1
+				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])
+			}
+			done = append(done, f)
 		}
 	}
-	check(kernels.FinishProducts(a, out, sums, 1, words, 0, 0))
-	values := fetch[field.M31](a, out, words)
-	for _, p := range places {
-		parallel.For(p.to-p.from, max(1, 1<<10/longs), func(low, high int) {
-			for i := p.from + low; i < p.from+high; i++ {
-				var all field.QM31 // an eq table adds up to 1
-				for _, part := range joined[i].parts {
-					all = all.Add(q.Parts[part].RowWeights[0])
-				}
-				v := values[limbs*longs*i:]
-				for h, row := range p.list {
-					sum := field.NewQM31(v[h], v[longs+h], v[2*longs+h], v[3*longs+h])
-					to[h*step+i] = sum.Add(all.MulM31(field.M31(row.bias())))
-				}
-			}
-		})
-	}
+	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
 // segment are places from to to−1, which all have the same parts, by their index in a

@@ -219,7 +219,8 @@ func openNeed(p *plan.Plan, piece int) int64 {
 		}
 	}
 	for _, x := range spans {
-		dots += 48 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
+		// The words of a product, and its entries of two tables.
+		dots += 64 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
 	}
 	most := min(int64(len(c.joined)*kernels.PanelBytes(first.RowVars)), max(panelBytes, int64(kernels.PanelBytes(first.RowVars))))
 	for _, size := range panels {

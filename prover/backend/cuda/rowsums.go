@@ -2,9 +2,7 @@ package cuda
 
 import (
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -25,19 +23,34 @@ import (
 
 // rowSums are the two tables, and what has been bound.
 type rowSums struct {
+	a     *scope // of the tables
 	q     *whir.Functional
 	vars  int // of v, those left
-	pair  whir.Pair
+	pair  pair
 	point []field.QM31
-
-	memory arena.Arena // of the tables, on huge pages
 }
 
+// A pair are two tables in the course of rounds: on the device (tables), or small ones in the
+// host's memory, where a round takes less time than a launch.
+type pair interface {
+	round() whir.Sums
+	bind(r field.QM31)
+}
+
+// hostPair is a pair in the host's memory.
+type hostPair struct{ whir.Pair }
+
+func (p *hostPair) round() whir.Sums  { return p.Round() }
+func (p *hostPair) bind(r field.QM31) { p.Bind(r) }
+
+// smallPair is the most entries that a table of a hostPair begins with.
+const smallPair = 1 << 13
+
 // close gives the tables back.
-func (s *rowSums) close() { s.memory.Close() }
+func (s *rowSums) close() { s.a.close() }
 
 func (s *rowSums) bind(r field.QM31) {
-	s.pair.Bind(r)
+	s.pair.bind(r)
 	s.point = append(s.point, r)
 	s.vars--
 }
@@ -48,41 +61,14 @@ func (r *rows) begin(q *whir.Functional) *rowSums {
 	for _, row := range r.at {
 		all += row.width * r.pitch
 	}
-	all = max(tableRoom(all), r.b.m.free()/freeShare)
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
-	s := &rowSums{q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, all)}
-	longs := 1 << s.vars
-	n := len(r.at) / longs
-	c.byPlace(n)
-	// Column c of the tables is that of a pair; first[p] the first of part p, whose
-	// places are (FirstRow + k) mod n in the order of k. Joined rows are behind them.
-	first := make([]int, len(q.Parts))
-	columns := 0
-	for _, i := range c.each {
-		first[i] = columns
-		columns += min(n, len(q.Parts[i].RowWeights))
-	}
-	joined := columns
-	columns = max(1, columns+len(c.joined))
-	s.pair = whir.Pair{F: arena.Zeros[field.QM31](&s.memory, longs*columns), Q: arena.Zeros[field.QM31](&s.memory, longs*columns)}
-	parallel.For(len(c.each), 1, func(from, to int) {
-		for _, i := range c.each[from:to] {
-			p := &q.Parts[i]
-			for b, w := range p.RowWeights {
-				s.pair.Q[(p.FirstRow+b)/n*columns+first[i]+b%n] = w
-			}
-		}
-	})
-	for k, j := range c.joined { // coefficients are in the weights
-		s.pair.Q[j.row/n*columns+joined+k] = field.One
-	}
-	r.dots(q, c.each, longs, func(part, place int) []field.QM31 {
-		// Place l of a part is its (l − FirstRow) mod n-th.
-		k := (place - q.Parts[part].FirstRow%n + n) % n
-		return s.pair.F[first[part]+k:]
-	}, columns)
-	r.joinedDots(q, c.joined, longs, s.pair.F[min(joined, len(s.pair.F)):], columns)
+	s := &rowSums{a: newScope(r.a), q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
+	t := newDotTable(s.a, r, q, c, 1<<s.vars)
+	// What was allocated is s.a's, which r.a closes.
+	t.dots(c.each)
+	t.joinedDots(c.joined)
+	s.pair = t.pair()
 	return s
 }
 
