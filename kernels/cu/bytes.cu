@@ -102,7 +102,7 @@ KERNEL pack_parts(u32 *panels, const u64 *numbers, u64 count, u64 vars, const we
 // pack_rows makes a panel of each row of weights over 2^vars indexes that is the sum of
 // parts first[row] to first[row + 1] - 1: its limbs are the vectors. With fewer than 64 indexes
 // the others have weight 0. A block takes four indexes a thread of one row.
-KERNEL __launch_bounds__(256) pack_rows(u32 *panels, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+KERNEL __launch_bounds__(FOUR_BLOCK) pack_rows(u32 *panels, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     u64 n = max((u64)64, (u64)1 << vars), blocks = (n + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;

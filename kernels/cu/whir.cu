@@ -137,7 +137,7 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
 
 // fill_rows sets rows of 2^vars elements: row r is the sum of parts first[r] to
 // first[r + 1] - 1. A block takes four elements a thread of one row.
-KERNEL __launch_bounds__(256) fill_rows(qm31 *out, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
 {
     u64 size = (u64)1 << vars, blocks = (size + 4 * blockDim.x - 1) / (4 * blockDim.x);
     u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;

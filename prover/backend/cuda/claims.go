@@ -1,9 +1,12 @@
 package cuda
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -92,18 +95,103 @@ func (c *claims) byPlace(n int) {
 	})
 }
 
+// A partGroup are parts with the same eq table on the same columns of their rows: those of equal
+// blocks of tensors whose claims are at one point. Their products with a row are the same. At
+// each place of long rows a group either has some of its parts' rows or not.
+type partGroup struct {
+	parts []int
+	runs  []placeRun
+}
+
+// placeRun are places from to to−1 of a group, that number column and on of its places.
+type placeRun struct{ from, to, column int }
+
+// columns returns the number of places of a group.
+func (g *partGroup) columns() int {
+	last := g.runs[len(g.runs)-1]
+	return last.column + last.to - last.from
+}
+
+// column returns the number of a place that a group has.
+func (g *partGroup) column(place int) int {
+	i, found := slices.BinarySearchFunc(g.runs, place, func(r placeRun, place int) int { return cmp.Compare(r.from, place) })
+	if !found {
+		i--
+	}
+	return g.runs[i].column + place - g.runs[i].from
+}
+
+// partGroups divides parts of a functional into groups, for long rows of n rows, in the order of
+// their first parts.
+func (r *rows) partGroups(q *whir.Functional, parts []int, n int) []partGroup {
+	type key struct {
+		weight         int
+		column, stride int
+	}
+	w := r.weightsOf(q)
+	where := map[key]int{}
+	var all []partGroup
+	for _, i := range parts {
+		k := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
+		g, ok := where[k]
+		if !ok {
+			g = len(all)
+			where[k], all = g, append(all, partGroup{})
+		}
+		all[g].parts = append(all[g].parts, i)
+	}
+	parallel.For(len(all), 1<<6, func(from, to int) {
+		for i := from; i < to; i++ {
+			all[i].runs = placeRuns(q, all[i].parts, n)
+		}
+	})
+	return all
+}
+
+// placeRuns returns the places of parts, at least one, in long rows of n rows.
+func placeRuns(q *whir.Functional, parts []int, n int) []placeRun {
+	var all []placeRun
+	for _, i := range parts {
+		p := &q.Parts[i]
+		from := p.FirstRow % n
+		to := from + min(n, len(p.RowWeights))
+		all = append(all, placeRun{from: from, to: min(n, to)})
+		if to > n { // the next long row begins
+			all = append(all, placeRun{to: to - n})
+		}
+	}
+	slices.SortFunc(all, func(x, y placeRun) int { return cmp.Compare(x.from, y.from) })
+	runs := all[:1]
+	for _, x := range all[1:] {
+		if last := &runs[len(runs)-1]; x.from <= last.to {
+			last.to = max(last.to, x.to)
+		} else {
+			runs = append(runs, x)
+		}
+	}
+	for i := range runs[1:] {
+		runs[i+1].column = runs[i].column + runs[i].to - runs[i].from
+	}
+	return runs
+}
+
 // rowParts returns the parts of joined rows on the device, with the coefficients that their
 // rows have.
 func (r *rows) rowParts(a *scope, q *whir.Functional, joined []joinedRow) kernels.RowParts {
+	w := r.weightsOf(q)
 	first := make([]uint64, 1, len(joined)+1)
 	var all []kernels.RowPart
 	for _, j := range joined {
 		for _, i := range j.parts {
-			p := &q.Parts[i]
-			all = append(all, kernels.RowPart{Part: uint64(i), Column: uint32(p.Column), Stride: uint32(p.Stride), Coef: p.RowWeights[0]})
+			all = append(all, w.rowPart(q, i, q.Parts[i].RowWeights[0]))
 		}
 		first = append(first, uint64(len(all)))
 	}
-	w := r.weightsOf(q)
 	return kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}
+}
+
+// rowPart is a part's share of one row.
+func (w *weights) rowPart(q *whir.Functional, part int, coef field.QM31) kernels.RowPart {
+	p := &q.Parts[part]
+	return kernels.RowPart{Part: uint64(w.of[part]), Column: uint32(p.Column), Stride: uint32(p.Stride), Coef: coef}
 }

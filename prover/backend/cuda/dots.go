@@ -10,14 +10,15 @@ import (
 )
 
 // dotTable is the table of the products of rows with parts' eq tables that rowSums needs, and
-// with it that of the weights of rows. Column c of both is that of a pair of a part and a
-// place, or of a joined row.
+// with it that of the weights of rows. Column c of both is that of a pair of a group of parts
+// and a place, or of a joined row.
 type dotTable struct {
 	*rows
 	a        *scope // of the tables
 	q        *whir.Functional
-	longs, n int   // long rows, and rows in each
-	first    []int // of a part, the column of its first row: that of row FirstRow + k is (k mod n) behind
+	longs, n int // long rows, and rows in each
+	groups   []partGroup
+	first    []int // of a group, the column of its first place
 	joined   int   // the column of the first joined row
 	columns  int   // a multiple of 4
 	products kernels.Ptr
@@ -26,31 +27,48 @@ type dotTable struct {
 
 // newDotTable returns a table for claims, without its products.
 func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
-	t := &dotTable{rows: r, a: a, q: q, longs: longs, n: len(r.at) / longs, first: make([]int, len(q.Parts))}
+	t := &dotTable{rows: r, a: a, q: q, longs: longs, n: len(r.at) / longs}
 	c.byPlace(t.n)
-	rows := len(c.joined)
-	for _, i := range c.each {
+	t.groups = r.partGroups(q, c.each, t.n)
+	t.first = make([]int, len(t.groups))
+	for i := range t.groups {
 		t.first[i] = t.joined
-		t.joined += min(t.n, len(q.Parts[i].RowWeights))
-		rows += len(q.Parts[i].RowWeights)
+		t.joined += t.groups[i].columns()
 	}
 	t.columns = max(4, (t.joined+len(c.joined)+3)&^3)
-	t.weights = make([]kernels.PlacedElement, 0, rows)
+	t.setWeights(c)
+	t.products = newArray[field.QM31](a, t.longs*t.columns)
+	check(a.Clear(t.products, elementBytes*t.longs*t.columns))
+	return t
+}
+
+// setWeights lists the weights of rows: those of parts of a group that have a row in common
+// are added up.
+func (t *dotTable) setWeights(c *claims) {
+	type entry struct{ group, at int } // the last group that has a row, and where in the list
+	seen := make([]entry, len(t.at))
 	put := func(row, column int, w field.QM31) {
 		t.weights = append(t.weights, kernels.PlacedElement{At: uint64(row/t.n*t.columns + column), Value: w})
 	}
-	for _, i := range c.each {
-		p := &q.Parts[i]
-		for b, w := range p.RowWeights {
-			put(p.FirstRow+b, t.first[i]+b%t.n, w)
+	for i := range t.groups {
+		g := &t.groups[i]
+		for _, part := range g.parts {
+			p := &t.q.Parts[part]
+			for b, w := range p.RowWeights {
+				row := p.FirstRow + b
+				if e := seen[row]; e.group == i+1 {
+					v := &t.weights[e.at].Value
+					*v = v.Add(w)
+					continue
+				}
+				seen[row] = entry{i + 1, len(t.weights)}
+				put(row, t.first[i]+g.column(row%t.n), w)
+			}
 		}
 	}
 	for k, j := range c.joined { // their coefficients are in the products
 		put(j.row, t.joined+k, field.One)
 	}
-	t.products = newArray[field.QM31](a, t.longs*t.columns)
-	check(a.Clear(t.products, elementBytes*t.longs*t.columns))
-	return t
 }
 
 // pair returns the tables for the rounds.
@@ -73,11 +91,17 @@ func (t *dotTable) pair() pair {
 	return &tables{a: t.a, f: t.products, q: q, n: n, sums: newWords(t.a, 2*kernels.SumWords*maxSums)}
 }
 
-// dots computes the products of parts.
-func (t *dotTable) dots(parts []int) {
+// part returns a part of a group; in what products are made of they are alike.
+func (t *dotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group].parts[0]] }
+
+// weight returns the number of a group's eq table.
+func (t *dotTable) weight(group int) int { return t.rows.weightsOf(t.q).of[t.groups[group].parts[0]] }
+
+// dots computes the products of all groups.
+func (t *dotTable) dots() {
 	var light, heavy []int
-	for _, i := range parts {
-		if spanOf(&t.q.Parts[i]).onTensorCores() {
+	for i := range t.groups {
+		if spanOf(t.part(i)).onTensorCores() {
 			heavy = append(heavy, i)
 		} else {
 			light = append(light, i)
@@ -87,7 +111,7 @@ func (t *dotTable) dots(parts []int) {
 	for len(heavy) > 0 {
 		n, bytes := 0, 0
 		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
-			bytes += kernels.PanelBytes(len(t.q.Parts[heavy[n]].Low))
+			bytes += kernels.PanelBytes(len(t.part(heavy[n]).Low))
 			n++
 		}
 		t.heavyDots(heavy[:n])
@@ -98,9 +122,9 @@ func (t *dotTable) dots(parts []int) {
 // class is a range of columns: 2^vars from one on.
 type class struct{ column, vars int }
 
-// lightDots does parts by multiply-adds.
-func (t *dotTable) lightDots(parts []int) {
-	if len(parts) == 0 {
+// lightDots does groups by multiply-adds.
+func (t *dotTable) lightDots(groups []int) {
+	if len(groups) == 0 {
 		return
 	}
 	a := newScope(t.a)
@@ -109,14 +133,16 @@ func (t *dotTable) lightDots(parts []int) {
 	var jobs []kernels.DotJob
 	var vars []int
 	var done []kernels.FinishDot
-	for _, i := range parts {
-		p := &t.q.Parts[i]
-		for k := range min(t.n, len(p.RowWeights)) {
-			done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + k)})
-			for h := range t.longs {
-				row := t.at[h*t.n+(p.FirstRow+k)%t.n]
-				jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(i), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(t.pitch)})
-				vars = append(vars, w.vars[i])
+	for _, i := range groups {
+		p, weight := t.part(i), t.weight(i)
+		for _, x := range t.groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
+				for h := range t.longs {
+					row := t.at[h*t.n+l]
+					jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(t.pitch)})
+					vars = append(vars, w.vars[weight])
+				}
 			}
 		}
 	}
@@ -132,15 +158,15 @@ func (t *dotTable) lightDots(parts []int) {
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// heavyDots does parts on the tensor cores: for each class of them, those together that
+// heavyDots does groups on the tensor cores: for each class of them, those together that
 // have the same places; all in one launch, as there are thousands of small ones.
-func (t *dotTable) heavyDots(parts []int) {
+func (t *dotTable) heavyDots(groups []int) {
 	a := newScope(t.a)
 	defer a.close()
 	inClass := map[class][]int{}
 	var classes []class
-	for _, i := range parts {
-		p := &t.q.Parts[i]
+	for _, i := range groups {
+		p := t.part(i)
 		c := class{p.Column, len(p.Low)}
 		if inClass[c] == nil {
 			classes = append(classes, c)
@@ -150,7 +176,7 @@ func (t *dotTable) heavyDots(parts []int) {
 	type product struct {
 		segment
 		class
-		of             []int // parts that segment.parts counts
+		of             []int // groups that segment.of counts
 		targets        int   // from `biases` on
 		panels         int   // bytes before those of the class
 		numbers, words int   // before its own
@@ -163,13 +189,14 @@ func (t *dotTable) heavyDots(parts []int) {
 	var members, numbers []uint64
 	var rows []kernels.ByteRow
 	var constants []uint32
-	panels, words, jobsDone := 0, 0, 0
+	panels, words, count := 0, 0, 0
 	for _, c := range classes {
 		of := inClass[c]
-		for _, p := range of {
-			members = append(members, uint64(p))
+		runs := make([][]placeRun, len(of))
+		for k, i := range of {
+			members, runs[k] = append(members, uint64(t.weight(i))), t.groups[i].runs
 		}
-		for _, s := range segments(t.q, of, t.n) {
+		for _, s := range segments(runs) {
 			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, biases: len(constants), from: len(rows)}
 			list := make([]byteRow, 0, t.longs*(s.to-s.from))
 			for h := range t.longs { // as the results lie
@@ -180,10 +207,10 @@ func (t *dotTable) heavyDots(parts []int) {
 			}
 			p.to, p.targets = len(rows), len(list)
 			constants = append(constants, biases(list)...)
-			numbers = append(numbers, s.parts...)
-			words += limbs * len(s.parts) * len(list)
+			numbers = append(numbers, s.of...)
+			words += limbs * len(s.of) * len(list)
 			products = append(products, p)
-			jobsDone += len(s.parts)
+			count += len(s.of)
 		}
 		panels += len(of) * kernels.PanelBytes(c.vars)
 	}
@@ -203,23 +230,20 @@ func (t *dotTable) heavyDots(parts []int) {
 		nextPanels, nextMembers = nextPanels.Offset(count, kernels.PanelBytes(vars)), kernels.At[uint64](nextMembers, count)
 	}
 	sums := newWords(a, words)
-	jobs, done := make([]kernels.ByteProduct, len(products)), make([]kernels.FinishDot, 0, jobsDone)
+	jobs, done := make([]kernels.ByteProduct, len(products)), make([]kernels.FinishDot, 0, count)
 	for i, p := range products {
 		at := kernels.At[uint64](sums, p.words)
 		jobs[i] = kernels.ByteProduct{
 			Weights: weights.Offset(p.panels, 1), Numbers: kernels.At[uint64](numbersPtr, p.numbers),
 			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: at,
-			Panels: uint32(len(p.parts)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
+			Panels: uint32(len(p.segment.of)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
 		}
-		for k, part := range p.parts {
-			// Places of a part that are next to each other have columns that are, until it begins
-			// again at place 0, where a segment does.
-			i := p.of[part]
-			behind := (p.segment.from - t.q.Parts[i].FirstRow%t.n + t.n) % t.n
+		for k, number := range p.segment.of {
+			g := p.of[number]
 			done = append(done, kernels.FinishDot{
 				Sums: kernels.At[uint64](at, limbs*k*p.targets), Biases: kernels.At[uint32](constantsPtr, p.biases),
 				Limb: uint32(p.targets), Target: 1, Places: uint32(p.segment.to - p.segment.from),
-				Column: uint64(t.first[i] + behind), Coef: field.One, // an eq table adds up to 1
+				Column: uint64(t.first[g] + t.groups[g].column(p.segment.from)), Coef: field.One, // an eq table adds up to 1
 			})
 		}
 	}
@@ -294,58 +318,43 @@ func (t *dotTable) joinedDots(joined []joinedRow) {
 	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
-// segment are places from to to−1, which all have the same parts, by their index in a
+// segment are places from to to−1, which the same groups have, by their number in a
 // list.
 type segment struct {
 	from, to int
-	parts    []uint64
+	of       []uint64
 }
 
-// segments divides the n places in long rows so that every part is in all of a segment or
-// in none of it, and leaves out those without parts.
-func segments(q *whir.Functional, parts []int, n int) []segment {
+// segments divides places so that every group, of which the runs are given, has all of a
+// segment or none of it, and leaves out those that none has.
+func segments(groups [][]placeRun) []segment {
 	type edge struct {
-		place, part int
-		begins      bool
+		place, of int
+		begins    bool
 	}
 	var edges []edge
-	add := func(part, from, to int) {
-		edges = append(edges, edge{from, part, true}, edge{to, part, false})
-	}
-	for i, k := range parts {
-		p := &q.Parts[k]
-		from := p.FirstRow % n
-		to := from + min(n, len(p.RowWeights))
-		add(i, from, min(n, to))
-		if to > n { // the next long row begins
-			add(i, 0, to-n)
+	for i, runs := range groups {
+		for _, r := range runs {
+			edges = append(edges, edge{r.from, i, true}, edge{r.to, i, false})
 		}
 	}
-	// A part may end where it begins again.
-	slices.SortFunc(edges, func(x, y edge) int {
-		if c := cmp.Compare(x.place, y.place); c != 0 || x.begins == y.begins {
-			return c
-		} else if x.begins {
-			return 1
-		}
-		return -1
-	})
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.place, y.place) })
 	var all []segment
 	in := map[int]bool{}
 	for i, e := range edges {
 		if e.begins {
-			in[e.part] = true
+			in[e.of] = true
 		} else {
-			delete(in, e.part)
+			delete(in, e.of)
 		}
 		if i+1 == len(edges) || edges[i+1].place == e.place || len(in) == 0 {
 			continue
 		}
 		s := segment{from: e.place, to: edges[i+1].place}
-		for part := range in {
-			s.parts = append(s.parts, uint64(part))
+		for k := range in {
+			s.of = append(s.of, uint64(k))
 		}
-		slices.Sort(s.parts)
+		slices.Sort(s.of)
 		all = append(all, s)
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 // parts, or of the functional of evaluation at a point.
 type weights struct {
 	vars          []int
+	of            []int // of a functional, the number of each part's; equal ones are there once
 	parts, tables kernels.Ptr
 }
 
@@ -42,12 +43,22 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 // at least one part.
 func (r *rows) weightsOf(q *whir.Functional) *weights {
 	if r.weights == nil && len(q.Parts) > 0 {
-		factors := make([][]field.QM31, len(q.Parts))
+		number := map[string]int{}
+		of := make([]int, len(q.Parts))
+		var factors [][]field.QM31
 		for i, p := range q.Parts {
-			factors[i] = slices.Clone(p.Low)
-			slices.Reverse(factors[i])
+			key := string(kernels.Bytes(p.Low))
+			k, ok := number[key]
+			if !ok {
+				k = len(factors)
+				f := slices.Clone(p.Low)
+				slices.Reverse(f)
+				number[key], factors = k, append(factors, f)
+			}
+			of[i] = k
 		}
 		r.weights = newWeights(r.a, factors, true)
+		r.weights.of = of
 	}
 	return r.weights
 }
@@ -60,41 +71,51 @@ func (r *rows) foldFunctional(coefs []field.QM31, q *whir.Functional, n int) ker
 		check(r.a.Clear(table, elementBytes*n<<q.RowVars))
 		return table
 	}
-	// Of each part and place, what it has there in all long rows together.
-	weights := make([][]field.QM31, len(q.Parts))
-	parallel.For(len(weights), 1, func(from, to int) {
+	every := make([]int, len(q.Parts))
+	for i := range every {
+		every[i] = i
+	}
+	groups := r.partGroups(q, every, n)
+	// Of each group and place, what its parts have there in all long rows together.
+	weights := make([][]field.QM31, len(groups))
+	parallel.For(len(groups), 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			p := &q.Parts[i]
-			weights[i] = make([]field.QM31, min(n, len(p.RowWeights)))
-			for b, weight := range p.RowWeights {
-				// Whole cycles of n rows begin where the part does.
-				k := b % n
-				weights[i][k] = weights[i][k].Add(weight.Mul(coefs[(p.FirstRow+b)/n]))
+			g := &groups[i]
+			weights[i] = make([]field.QM31, g.columns())
+			for _, part := range g.parts {
+				p := &q.Parts[part]
+				for b, weight := range p.RowWeights {
+					row := p.FirstRow + b
+					at := &weights[i][g.column(row%n)]
+					*at = at.Add(weight.Mul(coefs[row/n]))
+				}
 			}
 		}
 	})
 	first := make([]uint64, n+1)
-	for i := range q.Parts {
-		for k := range weights[i] {
-			first[(q.Parts[i].FirstRow+k)%n+1]++
+	for i := range groups {
+		for _, x := range groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				first[l+1]++
+			}
 		}
 	}
 	for l := range n {
 		first[l+1] += first[l]
 	}
+	w := r.weightsOf(q)
 	all := make([]kernels.RowPart, first[n])
 	next := slices.Clone(first)
-	for i := range q.Parts {
-		p := &q.Parts[i]
-		for k, c := range weights[i] {
-			l := (p.FirstRow + k) % n
-			all[next[l]] = kernels.RowPart{Part: uint64(i), Column: uint32(p.Column), Stride: uint32(p.Stride), Coef: c}
-			next[l]++
+	for i := range groups {
+		for _, x := range groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				all[next[l]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
+				next[l]++
+			}
 		}
 	}
 	a := newScope(r.a)
 	defer a.close()
-	w := r.weightsOf(q)
 	check(kernels.FillRows(a, table, n, q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
 	return table
 }

@@ -30,6 +30,7 @@ type Machine struct {
 	age      int                                  // counts the tensors that were given back
 	runs     map[*Run]struct{}                    // forward passes whose values are here
 	programs programs
+	needs    needs
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that

@@ -32,16 +32,31 @@ func (n *Need) Working() int64 {
 // Peak is the most that is needed at once.
 func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 
-// Need estimates what proofs of a graph need.
+// Need estimates what proofs of a graph need. The result must not be changed.
 func (m *Machine) Need(p *plan.Plan) *Need {
-	n := &Need{}
+	return m.needs.wholeOf(p, func() *Need { return m.estimate(p) })
+}
+
+// fixedNeed is Need.Fixed.
+func fixedNeed(g *model.Graph) int64 {
+	var n int64
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Fixed {
+			n += tensorNeed(t)
+		}
+	}
+	return n
+}
+
+func tensorNeed(t *model.Tensor) int64 {
+	return int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
+}
+
+func (m *Machine) estimate(p *plan.Plan) *Need {
+	n := &Need{Fixed: fixedNeed(p.Graph)}
 	for i := range p.Graph.Tensors {
-		t := &p.Graph.Tensors[i]
-		bytes := int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
-		if t.Kind == model.Fixed {
-			n.Fixed += bytes
-		} else {
-			n.Witness += bytes
+		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
+			n.Witness += tensorNeed(t)
 		}
 	}
 	for i := range p.Graph.Steps {

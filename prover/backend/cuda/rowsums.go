@@ -66,7 +66,7 @@ func (r *rows) begin(q *whir.Functional) *rowSums {
 	s := &rowSums{a: newScope(r.a), q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
 	t := newDotTable(s.a, r, q, c, 1<<s.vars)
 	// What was allocated is s.a's, which r.a closes.
-	t.dots(c.each)
+	t.dots()
 	t.joinedDots(c.joined)
 	s.pair = t.pair()
 	return s
