@@ -89,6 +89,8 @@ func TestMultiplyAdd(t *testing.T) {
 		{3, 70, 19, 1, 2, 1, 31, all}, {66, 5, 33, 2, 4, 4, 20, layout{true, false, false}}, {4, 4, 4, 3, 1, 2, 8, layout{false, true, true}},
 		{1, 1, 1, 700, 2, 1, 31, all},
 		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
+		// Several tiles and parts of the terms; planes that are known to be zero.
+		{130, 150, 208, 1, 1, 1, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		bits := func(width int) int { return min(8*width, 25) }
