@@ -132,8 +132,16 @@ func Pieces(vars int) uint32 { return uint32(panelPieces(vars)) }
 // productBlock is product_block of bytes.cu.
 type productBlock struct{ product, tile, from, end uint32 }
 
-// AddByteProducts adds all the products, in one launch.
-func AddByteProducts(d Device, products ...ByteProduct) error {
+// panelCache is the bytes of panels that blocks which run at once should have in common: they
+// are read from the device's cache then, whose size is some 50 MB.
+const panelCache = 24 << 20
+
+// leastChunk is the least number of pieces that a block takes for it.
+const leastChunk = 64
+
+// AddByteProducts adds all the products, in one launch. Their panels, if they are not the
+// same, take that many bytes together.
+func AddByteProducts(d Device, panelBytes int, products ...ByteProduct) error {
 	k := bytesKernel("byte_products")
 	const panels, rows = 8, 128 // PANELS and ROWS of bytes.cu
 	tiles := make([]int, len(products))
@@ -148,11 +156,16 @@ func AddByteProducts(d Device, products ...ByteProduct) error {
 	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
 	const maxPieces = 1 << 16 / pieceBytes
 	chunk, _ := parts(longest, all, productBlocks(d), 16, maxPieces)
+	if panelBytes > panelCache {
+		chunk = min(chunk, max(leastChunk, longest*panelCache/panelBytes))
+	}
 	var blocks []productBlock
-	for i, p := range products {
-		for from := uint32(0); from < p.Pieces; from += uint32(chunk) {
+	for from := uint32(0); from < uint32(longest); from += uint32(chunk) {
+		for i, p := range products {
 			for tile := range tiles[i] {
-				blocks = append(blocks, productBlock{uint32(i), uint32(tile), from, min(p.Pieces, from+uint32(chunk))})
+				if from < p.Pieces {
+					blocks = append(blocks, productBlock{uint32(i), uint32(tile), from, min(p.Pieces, from+uint32(chunk))})
+				}
 			}
 		}
 	}

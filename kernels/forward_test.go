@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -129,6 +130,32 @@ func TestMultiplyAdd(t *testing.T) {
 	}
 	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, M: 1, N: 1, K: 1, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 3}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
 		t.Error("three bytes an entry")
+	}
+}
+
+// BenchmarkMultiplyAdd: products of a language model's layer of width 5120. On a GPU.
+func BenchmarkMultiplyAdd(b *testing.B) {
+	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
+		b.Skip("takes a GPU")
+	}
+	d := devicetest.Open(b)
+	const n, k = 17408, 5120
+	for _, c := range []struct{ m, aw, bw int }{{16, 2, 1}, {128, 1, 1}, {128, 2, 1}, {512, 1, 1}, {512, 2, 1}, {512, 2, 2}, {512, 4, 2}} {
+		b.Run(fmt.Sprintf("%d rows of %d bytes times %d", c.m, c.aw, c.bw), func(b *testing.B) {
+			p := kernels.MatMul{M: c.m, N: n, K: k, Batches: 1, Coef: 1, XBits: min(31, 8*c.aw-1),
+				A: kernels.Matrix{Ptr: allocate(b, d, c.aw*c.m*k), Width: c.aw, Row: k, Column: 1},
+				B: kernels.Matrix{Ptr: allocate(b, d, c.bw*n*k), Width: c.bw, Row: k, Column: 1}, OutRow: n, OutColumn: 1,
+				Acc: allocate(b, d, 8*c.m*n)}
+			for b.Loop() {
+				if err := kernels.MultiplyAdd(d, p); err != nil {
+					b.Fatal(err)
+				}
+				if err := d.Sync(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(c.m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e12, "T/s")
+		})
 	}
 }
 
