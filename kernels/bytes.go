@@ -132,63 +132,61 @@ func Pieces(vars int) uint32 { return uint32(panelPieces(vars)) }
 // productBlock is product_block of bytes.cu.
 type productBlock struct{ product, tile, from, end uint32 }
 
-// panelCache is the bytes of panels that blocks which run at once should have in common: they
-// are read from the device's cache then, whose size is some 50 MB.
-const panelCache = 24 << 20
+// AddByteProducts adds all the products, in a launch or two: those that leave half of the
+// rows of a block without use take blocks of half the size.
+func AddByteProducts(d Device, products ...ByteProduct) error {
+	const rows = 128 // of a block of byte_products
+	var wide, narrow []ByteProduct
+	for _, p := range products {
+		if (p.Count+rows/2-1)/(rows/2)%2 == 1 {
+			narrow = append(narrow, p)
+		} else {
+			wide = append(wide, p)
+		}
+	}
+	if err := addByteProducts(d, bytesKernel("byte_products"), rows, wide); err != nil {
+		return err
+	}
+	return addByteProducts(d, bytesKernel("byte_products_narrow"), rows/2, narrow)
+}
 
-// leastChunk is the least number of pieces that a block takes for it.
-const leastChunk = 64
-
-// AddByteProducts adds all the products, in one launch. Their panels, if they are not the
-// same, take that many bytes together.
-func AddByteProducts(d Device, panelBytes int, products ...ByteProduct) error {
-	k := bytesKernel("byte_products")
-	const panels, rows = 8, 128 // PANELS and ROWS of bytes.cu
+// addByteProducts adds products by blocks that take so many rows, with a thread for each.
+func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error {
+	const panels = 8 // PANELS of bytes.cu
 	tiles := make([]int, len(products))
 	all, longest := 0, 1
 	for i, p := range products {
 		if p.Panels < 1 || p.Count < 1 || p.Column%16 != 0 || p.Targets < 1 || p.Pieces < 1 {
 			return fmt.Errorf("%w: %s of %d panels of %d pieces with %d rows from %d on to %d", ErrSize, k.Name, p.Panels, p.Pieces, p.Count, p.Column, p.Targets)
 		}
-		tiles[i] = int((p.Panels + panels - 1) / panels * ((p.Count + rows - 1) / rows))
+		tiles[i] = (int(p.Panels) + panels - 1) / panels * ((int(p.Count) + rows - 1) / rows)
 		all, longest = all+tiles[i], max(longest, int(p.Pieces))
 	}
 	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
 	const maxPieces = 1 << 16 / pieceBytes
 	chunk, _ := parts(longest, all, productBlocks(d), 16, maxPieces)
-	if panelBytes > panelCache {
-		chunk = min(chunk, max(leastChunk, longest*panelCache/panelBytes))
-	}
 	var blocks []productBlock
-	for from := uint32(0); from < uint32(longest); from += uint32(chunk) {
-		for i, p := range products {
+	for i, p := range products {
+		for from := uint32(0); from < p.Pieces; from += uint32(chunk) {
 			for tile := range tiles[i] {
-				if from < p.Pieces {
-					blocks = append(blocks, productBlock{uint32(i), uint32(tile), from, min(p.Pieces, from+uint32(chunk))})
-				}
+				blocks = append(blocks, productBlock{uint32(i), uint32(tile), from, min(p.Pieces, from+uint32(chunk))})
 			}
 		}
 	}
 	if len(blocks) == 0 {
 		return nil
 	}
-	jobs, err := AllocSlice[ByteProduct](d, len(products))
+	jobs, err := NewSlice(d, products)
 	if err != nil {
 		return err
 	}
 	defer d.Free(jobs)
-	work, err := AllocSlice[productBlock](d, len(blocks))
+	work, err := NewSlice(d, blocks)
 	if err != nil {
 		return err
 	}
 	defer d.Free(work)
-	if err := UploadSlice(d, jobs, products); err != nil {
-		return err
-	}
-	if err := UploadSlice(d, work, blocks); err != nil {
-		return err
-	}
-	return d.Launch(k, Launch{GridX: len(blocks), Block: 128}, uint64(jobs), uint64(work))
+	return d.Launch(k, Launch{GridX: len(blocks), Block: rows}, uint64(jobs), uint64(work))
 }
 
 // productBlocks is how many blocks of byte_products fill a device a few times over.

@@ -70,7 +70,7 @@ func TestByteProducts(t *testing.T) {
 			// A product of its own beside it, with the first row alone.
 			first := p
 			first.Count, first.Sums = 1, upload(t, d, make([]uint64, 4*int(p.Panels)*targets))
-			must(t, kernels.AddByteProducts(d, 1<<28, first, p))
+			must(t, kernels.AddByteProducts(d, first, p))
 			ones := make([]uint32, len(vectors))
 			for i := range ones {
 				ones[i] = uint32(i % 3)
@@ -241,7 +241,7 @@ func BenchmarkByteProducts(b *testing.B) {
 				})
 			}
 			for b.Loop() {
-				if err := kernels.AddByteProducts(d, c.panels*kernels.PanelBytes(vars), jobs...); err != nil {
+				if err := kernels.AddByteProducts(d, jobs...); err != nil {
 					b.Fatal(err)
 				}
 				if err := d.Sync(); err != nil {

@@ -247,7 +247,7 @@ func (t *dotTable) heavyDots(groups []int) {
 			})
 		}
 	}
-	check(kernels.AddByteProducts(a, panels, jobs...))
+	check(kernels.AddByteProducts(a, jobs...))
 	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
@@ -300,7 +300,7 @@ func (t *dotTable) joinedDots(joined []joinedRow) {
 				})
 			}
 		}
-		check(kernels.AddByteProducts(a, (to-from)*size, jobs...))
+		check(kernels.AddByteProducts(a, jobs...))
 	}
 	done := make([]kernels.FinishDot, 0, len(joined))
 	for k, p := range places {

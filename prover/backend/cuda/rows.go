@@ -135,7 +135,7 @@ func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
 				return
 			}
 			p := newCopy(a, list)
-			check(kernels.AddByteProducts(a, n*kernels.PanelBytes(vars), kernels.ByteProduct{
+			check(kernels.AddByteProducts(a, kernels.ByteProduct{
 				Weights: weights, Rows: p, Sums: kernels.At[uint64](sums, inPanel*from*total),
 				Panels: uint32(n), Count: uint32(len(list)), Targets: uint32(total), Pieces: kernels.Pieces(vars),
 			}))
