@@ -25,12 +25,13 @@ type DeviceStats struct {
 	Work float64 `json:"work_seconds"`
 	// Booked and Held are the most bytes that chunks were estimated to take at once, and
 	// that were set aside for as long as a proof. Peak is what was allocated at most, 0
-	// for the processor.
+	// for the processor. Copied is what came from other GPUs without the host.
 	Booked     int64 `json:"booked_bytes"`
 	Held       int64 `json:"held_bytes"`
 	Peak       int64 `json:"peak_bytes"`
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
+	Copied     int64 `json:"copied_bytes"`
 	Lost       bool  `json:"lost"`
 }
 
@@ -48,7 +49,7 @@ func (d *Device) Stats() []DeviceStats {
 			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Booked: x.Booked, Held: x.Held}
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
-			y.Peak, y.Uploaded, y.Downloaded = t.Peak, t.Uploaded, t.Downloaded
+			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
 		}
 		all = append(all, y)
 	}

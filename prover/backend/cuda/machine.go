@@ -256,13 +256,13 @@ var (
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return newBackend(m.dev, &held{g: g, w: w, m: m, tensors: map[model.TensorID]*heldTensor{}}, false)
+	return newBackend(m.dev, &held{g: g, w: w, m: m, run: keptOf(w), tensors: map[model.TensorID]*heldTensor{}}, false)
 }
 
 func newBackend(dev kernels.Device, v *held, isLane bool) *Backend {
 	return &Backend{
 		Backend: cpu.New(v.g, v.w), m: v.m, g: v.g, w: v.w, dev: newScope(dev), values: v, isLane: isLane,
-		run: keptOf(v.w), keys: map[int]*stepKeys{}, nodes: map[*nodes]struct{}{},
+		run: v.run, keys: map[int]*stepKeys{}, nodes: map[*nodes]struct{}{},
 	}
 }
 

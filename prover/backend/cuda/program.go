@@ -368,7 +368,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		c.run(p, &x)
 		return p.tensors[id].Integers
 	}
-	// A value of another machine comes through the host.
+	// A value of another machine.
 	var from *part
 	for _, other := range c.parts {
 		if _, ok := other.tensors[id]; ok {
@@ -383,11 +383,14 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	here := c.room(p, n, there.Width)
 	p.tensors[id] = here
 	c.then(p, func(r *Run) error {
-		values := make([]byte, n*there.Width)
-		if err := from.m.dev.Download(values, r.bases(from).Resolve(there.At)); err != nil {
+		err := kernels.After(p.m.dev, from.m.dev)
+		if err == nil {
+			err = kernels.CopyFrom(p.m.dev, r.bases(p).Resolve(here.At), from.m.dev, r.bases(from).Resolve(there.At), n*there.Width)
+		}
+		if errors.As(err, new(*kernels.SourceError)) {
 			return &MachineError{from.m, err}
 		}
-		return p.m.dev.Upload(r.bases(p).Resolve(here.At), values)
+		return err
 	})
 	return here.Integers
 }
