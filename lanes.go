@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -116,7 +117,28 @@ func (d *Device) backendOn(on *gpu, w *watch, g *model.Graph, wit backend.Witnes
 	if on == nil || !on.works() {
 		return c
 	}
-	return backend.NewFallback(g, on.machine.Backend(g, wit), c, d.policy(on, w))
+	return backend.NewFallback(g, on.machine.BackendWith(d.team(on, w), g, wit), c, d.policy(on, w))
+}
+
+// shared is how many times the threshold of a device a commitment has values that several
+// share.
+const shared = 64
+
+// team are the GPUs that share in what one commits to.
+func (d *Device) team(on *gpu, w *watch) *cuda.Team {
+	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.MachineError) {
+		for _, g := range d.gpus {
+			if g.machine == failed.Machine {
+				d.fail(g, w, failed)
+			}
+		}
+	}}
+	for _, g := range d.gpus {
+		if g != on && g.works() {
+			t.Others = append(t.Others, g.machine)
+		}
+	}
+	return t
 }
 
 // taskNeed estimates what a fork takes on a GPU.

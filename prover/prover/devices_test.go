@@ -88,7 +88,13 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		streams, machines = append(streams, s), append(machines, m)
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
 		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
-			return backend.NewFallback(g, m.Backend(g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
+			team := &cuda.Team{}
+			for _, x := range machines {
+				if x != m {
+					team.Others = append(team.Others, x)
+				}
+			}
+			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
 		}})
 	}
 	if c.host {

@@ -281,29 +281,14 @@ func (r *Run) tensorOn(m *Machine, id model.TensorID) *Tensor { return r.find(m,
 
 func (r *Run) keysOn(m *Machine, step int) *Tensor { return r.find(m, ofKeys(step)) }
 
-// bring copies what another machine has of a run to memory of dev, and waits for that, so
-// that every queue may read it and the run may be closed. It returns nil if no other
-// machine has it, or can give it: then it is the host's to look for it.
+// bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
+// or can give it: then it is the host's to look for it.
 func (r *Run) bring(dev kernels.Device, s func(*part) (slot, bool)) (*Tensor, error) {
 	for _, p := range r.parts {
-		x, ok := s(p)
-		if !ok {
-			continue
-		}
-		t := &Tensor{Len: x.n, Width: x.Width}
-		var err error
-		if t.Ptr, err = dev.Alloc(x.n * x.Width); err != nil {
-			return nil, err
-		}
-		if err = kernels.CopyFrom(dev, t.Ptr, p.m.dev, r.bases(p).Resolve(x.At), x.n*x.Width); err == nil {
-			err = dev.Sync()
-		}
-		if err == nil {
-			return t, nil
-		}
-		t.Free(dev)
-		if !errors.As(err, new(*kernels.SourceError)) {
-			return nil, err
+		if there := r.find(p.m, s); there != nil {
+			if t, err := copied(dev, there, p.m.dev); t != nil || err != nil {
+				return t, err
+			}
 		}
 	}
 	return nil, nil

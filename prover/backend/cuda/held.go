@@ -18,6 +18,8 @@ type held struct {
 	m   *Machine
 	run *Run // that has made the witness, if that was on devices
 
+	peers []*Machine // which may have fixed tensors
+
 	mu      sync.Mutex
 	tensors map[model.TensorID]*heldTensor
 }

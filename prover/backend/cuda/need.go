@@ -66,7 +66,7 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 	}
 	for i := range p.Trees {
 		t := &p.Trees[i]
-		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece))
+		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece)+digestsNeed(&t.Commitment, m.sharing))
 		if !t.Fixed {
 			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
@@ -160,6 +160,15 @@ func commitNeed(c *backend.Commitment, piece int) int64 {
 	return need
 }
 
+// digestsNeed is that of the digests of one machine's groups, if several share a
+// commitment, as long as it is made.
+func digestsNeed(c *backend.Commitment, machines int) int64 {
+	if machines < 2 || len(c.Groups) < 2 {
+		return 0
+	}
+	return int64((len(c.Groups)+machines-1)/machines) * digestBytes << c.LogDomain()
+}
+
 // openNeed is that of Open: rows that must be packed, and beside them what the dots
 // take first, then tables of K over what the long rows fold to, and on top either the
 // weights of the first queries or what the later levels commit to.
@@ -226,7 +235,7 @@ func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
 			stacks = append(stacks, stacks[i-1])
 			continue
 		}
-		h, err := newHostStack(g, part.Stack, func(id model.TensorID) (*Tensor, error) {
+		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*Tensor, error) {
 			return &Tensor{Ptr: rowAlignment, Width: widthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
 		})
 		check(err) // there is none

@@ -36,7 +36,7 @@ func (b *Backend) loadRows(a *scope, o backend.Opening) *rows {
 	}
 	r := &rows{b: b, a: a, rowVars: first.RowVars, pitch: kernels.RowPitch(1 << first.RowVars), at: make([]byteRow, 1<<first.FoldVars), code: newEncoder(a, domain)}
 	for i, c := range o.Commitments {
-		t := placed{b.newPacker(a, c), first.RowVars - c.RowVars, o.RowOffsets[i]}
+		t := placed{b.newPacker(a, c, allGroups(&c)), first.RowVars - c.RowVars, o.RowOffsets[i]}
 		numbers := c.TableRows(t.shift)
 		for k, row := range t.tableRows(a, numbers, t.shift) {
 			r.at[t.firstRow+numbers[k]] = row
