@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/schedule"
@@ -172,11 +173,15 @@ func (d *Device) notice(n schedule.Notice, w *watch) {
 func (d *Device) foresee(o *options, p *plan.Plan, w *watch) {
 	var largest *plan.Fork
 	var need, room int64
-	for _, f := range p.Forks {
-		for _, g := range d.gpus {
-			if n := d.taskNeed(g, p, f); n > need {
-				need, largest = n, f
-			}
+	needs := make([]int64, len(p.Forks)*len(d.gpus))
+	parallel.For(len(needs), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			needs[i] = d.taskNeed(d.gpus[i%len(d.gpus)], p, p.Forks[i/len(d.gpus)])
+		}
+	})
+	for i, n := range needs {
+		if n > need {
+			need, largest = n, p.Forks[i/len(d.gpus)]
 		}
 	}
 	for _, g := range d.gpus {

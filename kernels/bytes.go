@@ -83,6 +83,16 @@ func PackParts(d Device, panels, numbers Ptr, n, vars int, parts, tables Ptr) er
 	return launchFor(d, k, n*panelPieces(vars)*pieceBytes/4, uint64(panels), uint64(numbers), uint64(n), uint64(vars), uint64(parts), uint64(tables))
 }
 
+// PackRows makes panels of n rows of weights over 2^vars indexes each, the sums of parts
+// (FillRows): the vectors are their limbs.
+func PackRows(d Device, panels Ptr, n, vars int, r RowParts) error {
+	k := bytesKernel("pack_rows")
+	if err := checkPanels(k, n, vars); err != nil {
+		return err
+	}
+	return r.launch(d, k, panels, n, panelPieces(vars)*pieceBytes, vars)
+}
+
 // PackPoints makes panels of the weights of evaluation at n points (PointWeight, whose
 // Coef must be 1) of rows of 2^vars values, four points a panel, the vectors missing
 // from the last zero. scratch has PointScratch bytes.

@@ -122,6 +122,21 @@ func TestByteProducts(t *testing.T) {
 		must(t, kernels.PackParts(d, weights, upload(t, d, numbers), c.parts, c.vars, w.parts, w.tables))
 		run("parts", kernels.ByteProduct{Weights: weights, Numbers: upload(t, d, panels), Panels: uint32(len(panels))}, vectors)
 
+		vectors = nil
+		some := newWeightTables(t, d, rng, []int{0, c.vars / 2, c.vars}, true)
+		rowParts, summed := sumsOfParts(t, d, rng, some, c.parts, c.vars)
+		for _, row := range summed {
+			limbs := make([][]field.M31, 4)
+			for _, v := range row {
+				for l, x := range v.Limbs() {
+					limbs[l] = append(limbs[l], x)
+				}
+			}
+			vectors = append(vectors, limbs...)
+		}
+		must(t, kernels.PackRows(d, weights, c.parts, c.vars, rowParts))
+		run("rows", kernels.ByteProduct{Weights: weights, Panels: uint32(c.parts)}, vectors)
+
 		points := make([]kernels.PointWeight, 4*c.parts-1)
 		vectors = nil
 		for i, z := range vectorM31(rng, len(points), 1) {

@@ -121,6 +121,35 @@ func AddWeights(d Device, q, first Ptr, l Launch, jobs Ptr, n int, parts, tables
 	return d.Launch(k, l, uint64(q), uint64(first), uint64(jobs), uint64(n), uint64(parts), uint64(tables))
 }
 
+// RowPart is Coef times weight Part on every 2^Stride-th element of a row from element
+// Column on, and 0 elsewhere. All of these lie in the 2^(Vars + Stride) elements that begin at
+// a multiple of as many.
+type RowPart struct {
+	Part           uint64
+	Column, Stride uint32
+	Coef           field.QM31
+}
+
+// RowParts are sums of parts, one a row, on the device: row r has the RowParts at All from
+// number First[r] to First[r+1] − 1, of weights with these Parts and Tables (MakeWeights).
+type RowParts struct{ First, All, Parts, Tables Ptr }
+
+// FillRows sets n rows of 2^vars elements of K each at out to sums of parts.
+func FillRows(d Device, out Ptr, n, vars int, r RowParts) error {
+	k := whirKernel("fill_rows")
+	if vars < 0 || vars > code.MaxLogSize || n < 1 {
+		return fmt.Errorf("%w: %s of %d of 2^%d", ErrSize, k.Name, n, vars)
+	}
+	return r.launch(d, k, out, n, 1<<vars, vars)
+}
+
+// launch launches a kernel whose blocks take four elements a thread of a row of size elements.
+func (r RowParts) launch(d Device, k Kernel, out Ptr, n, size, vars int) error {
+	const each = 4
+	return d.Launch(k, Launch{GridX: n * ((size + each*threads - 1) / (each * threads)), Block: threads},
+		uint64(out), uint64(r.First), uint64(vars), uint64(r.All), uint64(r.Parts), uint64(r.Tables))
+}
+
 // DotWeight adds the sum of the 2^vars elements of K at f times the first weight
 // of parts, which has as many, to a sum of four words.
 func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
@@ -129,6 +158,59 @@ func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
 		return fmt.Errorf("%w: %s over 2^%d", ErrSize, k.Name, vars)
 	}
 	return d.Launch(k, Launch{GridX: weightPieces(vars), Block: threads}, uint64(sum), uint64(f), uint64(parts), uint64(tables))
+}
+
+// FinishDot is a rectangle of sums of products of weights with rows: that of row h·Places + l,
+// for h below a number of long rows and l < Places, has its limbs in the words at Sums from
+// number (h·Places + l)·Target on, each Limb behind the one before. To it comes Coef times the
+// entry h·Places + l of Biases, 32 bits each, if that is not 0. It goes to column Column + l of
+// row h of a table.
+type FinishDot struct {
+	Sums, Biases            Ptr
+	Limb, Target, Places, _ uint32
+	Column, _               uint64
+	Coef                    field.QM31
+}
+
+// FinishDots sets entries of a table at out, of rows of as many columns, to the products of
+// all jobs.
+func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
+	k := whirKernel("finish_dots")
+	if err := positive(k, longs, columns, len(jobs)); err != nil {
+		return err
+	}
+	first := make([]uint64, len(jobs))
+	blocks := 0
+	for i, j := range jobs {
+		first[i] = uint64(blocks)
+		blocks += (longs*int(j.Places) + threads - 1) / threads
+	}
+	at, err := NewSlice(d, first)
+	if err != nil {
+		return err
+	}
+	defer d.Free(at)
+	list, err := NewSlice(d, jobs)
+	if err != nil {
+		return err
+	}
+	defer d.Free(list)
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(out), uint64(at), uint64(list), uint64(len(jobs)), uint64(longs), uint64(columns))
+}
+
+// PlacedElement is an element of K with its place in a table.
+type PlacedElement struct {
+	At, _ uint64
+	Value field.QM31
+}
+
+// PutElements sets elements of a table, n of them, all in places of their own.
+func PutElements(d Device, table, elements Ptr, n int) error {
+	k := whirKernel("put_elements")
+	if err := positive(k, n); err != nil {
+		return err
+	}
+	return launchFor(d, k, n, uint64(table), uint64(elements), uint64(n))
 }
 
 // PointWeight is Coef times the functional of evaluation at Z.
@@ -185,17 +267,17 @@ func roundLaunch(pairs int) Launch {
 // even.
 func PairRound(d Device, sums, f, q Ptr, n int) error {
 	k := whirKernel("pair_round")
-	if _, ok := log2(n); !ok || n < 2 {
+	if n < 2 || n%2 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
 	return d.Launch(k, roundLaunch(n/2), uint64(sums), uint64(f), uint64(q), uint64(n/2))
 }
 
-// PairBind binds the first variable of f and q, of n elements of K each, to r in
-// place, and does what PairRound does for the result if it has a variable left.
+// PairBind binds the first variable of f and q, of n elements of K each, 2 or a multiple of 4, to
+// r in place, and does what PairRound does for the result if n is not 2.
 func PairBind(d Device, sums, f, q Ptr, n int, r field.QM31) error {
 	k := whirKernel("pair_bind")
-	if _, ok := log2(n); !ok || n < 2 {
+	if n != 2 && (n < 4 || n%4 != 0) {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
 	low, high := packQM31(r)

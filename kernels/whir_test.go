@@ -214,6 +214,54 @@ func TestAddWeights(t *testing.T) {
 	}
 }
 
+// sumsOfParts returns random parts of rows of 2^vars elements, of weights that these have, and
+// the rows that they add up to: small ones and some of whole rows, some with strides, none in
+// the second row.
+func sumsOfParts(t *testing.T, d kernels.Device, rng *rand.Rand, w *weightTables, rows, vars int) (kernels.RowParts, [][]field.QM31) {
+	var all []kernels.RowPart
+	first := []uint64{0}
+	want := make([][]field.QM31, rows)
+	for r := range want {
+		want[r] = make([]field.QM31, 1<<vars)
+		count := rng.IntN(5)
+		if r == 2 {
+			count = 600 // more than a block takes at once
+		}
+		for range count {
+			p := kernels.RowPart{Part: uint64(rng.IntN(len(w.vars))), Coef: vectorQM31(rng, 2, 1)[1]}
+			n := w.vars[p.Part]
+			if r == 1 || n > vars {
+				continue
+			}
+			p.Stride = uint32(rng.IntN(vars - n + 1))
+			span := n + int(p.Stride)
+			p.Column = uint32(rng.IntN(1<<(vars-span))<<span + rng.IntN(1<<p.Stride))
+			for i, v := range w.values[p.Part] {
+				to := &want[r][int(p.Column)+i<<p.Stride]
+				*to = to.Add(v.Mul(p.Coef))
+			}
+			all = append(all, p)
+		}
+		first = append(first, uint64(len(all)))
+	}
+	all = append(all, kernels.RowPart{}) // there may be none
+	return kernels.RowParts{First: upload(t, d, first), All: upload(t, d, all), Parts: w.parts, Tables: w.tables}, want
+}
+
+func TestFillRows(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(53, 54))
+	w := newWeightTables(t, d, rng, []int{0, 1, 2, 5, 8, 9, 12}, true)
+	for _, vars := range []int{0, 1, 5, 10, 12} {
+		parts, want := sumsOfParts(t, d, rng, w, 5, vars)
+		out := alloc[field.QM31](t, d, 5<<vars)
+		must(t, kernels.FillRows(d, out, 5, vars, parts))
+		if i := firstDifference(download[field.QM31](t, d, out, 5<<vars), slices.Concat(want...)); i >= 0 {
+			t.Errorf("2^%d elements: element %d differs", vars, i)
+		}
+	}
+}
+
 // firstDifference returns the first index at which two slices of one length
 // differ, or −1.
 func firstDifference[T comparable](a, b []T) int {

@@ -99,6 +99,22 @@ KERNEL pack_parts(u32 *panels, const u64 *numbers, u64 count, u64 vars, const we
     store_piece(panels + panel * n * 4, k, w);
 }
 
+// pack_rows makes a panel of each row of weights over 2^vars indexes that is the sum of
+// parts first[row] to first[row + 1] - 1: its limbs are the vectors. With fewer than 64 indexes
+// the others have weight 0. A block takes four indexes a thread of one row.
+KERNEL __launch_bounds__(FOUR_BLOCK) pack_rows(u32 *panels, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+{
+    u64 n = max((u64)64, (u64)1 << vars), blocks = (n + 4 * blockDim.x - 1) / (4 * blockDim.x);
+    u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
+    qm31 v[4];
+    four_weights(v, k, first[row], first[row + 1], all, parts, tables);
+    if (k >= n) return;
+    u32 w[4][4];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) w[0][j] = v[j].a, w[1][j] = v[j].b, w[2][j] = v[j].c, w[3][j] = v[j].d;
+    store_piece(panels + row * n * 4, k, w);
+}
+
 // pack_points makes panels of the weights of evaluation at `count` points of rows of
 // 2^vars values, from the tables of make_points: four points in each panel.
 KERNEL pack_points(u32 *panels, u64 count, u64 vars, const u32 *lower, const qm31 *upper)

@@ -15,3 +15,98 @@ DEVICE u32 low_vars(u64 n) { return n < LOW ? (u32)n : LOW; }
 struct weight_part {
     u64 high, low, vars, factors;
 };
+
+// A row_part adds coef times a weight to every 2^stride-th entry of a row from entry
+// `column` on, all of them within the 2^(n + stride) entries that begin at a multiple of
+// that, for a weight over 2^n indexes.
+struct row_part {
+    u64 part;
+    u32 column, stride;
+    qm31 coef;
+};
+
+#define AT_ONCE 128 // parts of a row that a block looks at
+#define FOUR_BLOCK 256 // its threads
+
+// A part of a row, with its weight.
+struct live_part {
+    row_part row;
+    weight_part weight;
+};
+
+// Products of K not yet reduced add up in 64 bits, up to 2^30 of them.
+struct wide_qm31 {
+    u64 a, b, c, d;
+};
+
+DEVICE u64 half_reduced(u64 v) { return (v & P) + (v >> 31); }
+
+DEVICE void add_product(wide_qm31 &sum, qm31 x, const qm31_factor &y)
+{
+    sum.a += half_reduced((u64)x.a * y.a + (u64)x.b * y.nb + (u64)x.c * y.e + (u64)x.d * y.nf);
+    sum.b += half_reduced((u64)x.a * y.b + (u64)x.b * y.a + (u64)x.c * y.f + (u64)x.d * y.e);
+    sum.c += half_reduced((u64)x.a * y.c + (u64)x.b * y.nd + (u64)x.c * y.a + (u64)x.d * y.nb);
+    sum.d += half_reduced((u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
+}
+
+// four_weights sets v to entries k to k + 3 of a row, k a multiple of 4: the sums of its parts,
+// those from `from` to `to` - 1. A block of FOUR_BLOCK threads has consecutive k of one row; all
+// of them call it, those beyond the row too.
+DEVICE void four_weights(qm31 (&v)[4], u64 k, u64 from, u64 to, const row_part *all, const weight_part *parts, const qm31 *tables)
+{
+    __shared__ live_part some[AT_ONCE];
+    // Of a part that has all entries of the block next to each other: its coefficient times
+    // what is common to 2^LOW of them.
+    __shared__ qm31_factor common[AT_ONCE][4 * FOUR_BLOCK >> LOW];
+    __shared__ u32 count;
+    const u32 entries = 4 * FOUR_BLOCK, uppers = entries >> LOW;
+    u64 first = k - 4 * threadIdx.x, last = first + entries - 1;
+    auto whole = [&](const live_part &p) { return p.row.stride == 0 && (u64)1 << p.weight.vars >= entries; };
+    wide_qm31 sum[4] = {};
+    for (; from < to; from += AT_ONCE) {
+        __syncthreads(); // the parts before are done with
+        if (threadIdx.x == 0) count = 0;
+        __syncthreads();
+        for (u64 i = from + threadIdx.x; i < min(to, from + AT_ONCE); i += FOUR_BLOCK) {
+            live_part p;
+            p.row = all[i];
+            p.weight = parts[p.row.part];
+            u64 span = (u64)1 << (p.weight.vars + p.row.stride), begin = p.row.column & ~(span - 1);
+            if (begin <= last && first < begin + span) some[atomicAdd(&count, 1u)] = p;
+        }
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < uppers * count; i += FOUR_BLOCK) {
+            const live_part &p = some[i / uppers];
+            if (!whole(p)) continue;
+            qm31 high = tables[p.weight.high + ((first - p.row.column) >> LOW) + i % uppers];
+            common[i / uppers][i % uppers] = qm31_prepare(qm31_mul(high, p.row.coef));
+        }
+        __syncthreads();
+        for (u32 i = 0; i < count; i++) {
+            const live_part &p = some[i];
+            const weight_part &w = p.weight;
+            u32 l = low_vars(w.vars);
+            if (whole(p)) {
+                const qm31 *low = tables + w.low + (k & ((1u << LOW) - 1));
+                qm31_factor f = common[i][(4 * threadIdx.x) >> LOW];
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) add_product(sum[j], low[j], f);
+                continue;
+            }
+            u64 upper = ~(u64)0; // which `high` is for
+            qm31_factor high = {};
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                u64 d = k + j - p.row.column, x = d >> p.row.stride; // far beyond the weight's end before the column
+                if (x >> w.vars || x << p.row.stride != d) continue;
+                if (x >> l != upper) {
+                    upper = x >> l;
+                    high = qm31_prepare(qm31_mul(tables[w.high + upper], p.row.coef));
+                }
+                add_product(sum[j], tables[w.low + (x & ((1u << l) - 1))], high);
+            }
+        }
+    }
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) v[j] = {m31_reduce(sum[j].a), m31_reduce(sum[j].b), m31_reduce(sum[j].c), m31_reduce(sum[j].d)};
+}

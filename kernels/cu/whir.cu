@@ -135,6 +135,17 @@ KERNEL __launch_bounds__(256) add_weights(qm31 *q, const u64 *first, const add_j
     for (; h < end; h++) q[h << step] = qm31_add(q[h << step], qm31_mul(tables[p.high + h], w));
 }
 
+// fill_rows sets rows of 2^vars elements: row r is the sum of parts first[r] to
+// first[r + 1] - 1. A block takes four elements a thread of one row.
+KERNEL __launch_bounds__(FOUR_BLOCK) fill_rows(qm31 *out, const u64 *first, u64 vars, const row_part *all, const weight_part *parts, const qm31 *tables)
+{
+    u64 size = (u64)1 << vars, blocks = (size + 4 * blockDim.x - 1) / (4 * blockDim.x);
+    u64 row = blockIdx.x / blocks, k = (blockIdx.x % blocks * blockDim.x + threadIdx.x) * 4;
+    qm31 v[4];
+    four_weights(v, k, first[row], first[row + 1], all, parts, tables);
+    for (u32 j = 0; j < 4 && k + j < size; j++) out[row * size + k + j] = v[j];
+}
+
 // dot_weight adds the sum of f times the weight of part 0 to the four words at
 // sums.
 KERNEL __launch_bounds__(256) dot_weight(u64 *sums, const qm31 *f, const weight_part *parts, const qm31 *tables)
@@ -218,6 +229,44 @@ KERNEL __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *
         qm31 *at = q + ((h + k) << l) + threadIdx.x;
         *at = qm31_add(*at, sum[k]);
     }
+}
+
+// A finish_dot is a rectangle of sums of products of weights with rows: limb i of the one with
+// row h·places + l, for h < longs and l < places, is at sums[(h·places + l)·target + i·limb].
+// To it comes coef times the row's bias, if there are biases.
+struct finish_dot {
+    const u64 *sums;
+    const u32 *biases;
+    u32 limb, target, places, unused;
+    u64 column, unused2;
+    qm31 coef;
+};
+
+// finish_dots sets out[h·columns + column + l] to the products of each job. first[j] is the
+// first block of job j of count jobs; a thread does one product.
+KERNEL finish_dots(qm31 *out, const u64 *first, const finish_dot *jobs, u64 count, u64 longs, u64 columns)
+{
+    u64 j = last_not_after(first, count, blockIdx.x);
+    finish_dot job = jobs[j];
+    u64 i = (blockIdx.x - first[j]) * blockDim.x + threadIdx.x;
+    if (i >= longs * job.places) return;
+    const u64 *sum = job.sums + i * job.target;
+    qm31 v = {m31_reduce(sum[0]), m31_reduce(sum[job.limb]), m31_reduce(sum[2 * job.limb]), m31_reduce(sum[3 * job.limb])};
+    if (job.biases) v = qm31_add(v, qm31_mul_m31(job.coef, m31_reduce(job.biases[i])));
+    out[i / job.places * columns + job.column + i % job.places] = v;
+}
+
+// An element of K and its place.
+struct placed {
+    u64 at, unused;
+    qm31 value;
+};
+
+// put_elements sets elements of a table.
+KERNEL put_elements(qm31 *out, const placed *all, u64 n)
+{
+    u64 i = thread_index();
+    if (i < n) out[all[i].at] = all[i].value;
 }
 
 // add_round adds to sums the value at 0 and behind it the leading coefficient

@@ -68,10 +68,11 @@ func tableRows(c *backend.Commitment, rowVars int) uint64 {
 }
 
 // claim makes terms of all sizes, some on the same places and some where no rows
-// are, with their value by definition.
+// are, some that differ in their rows alone, with their value by definition.
 func (s *stacks) claim(rng random) {
 	rowVars := s.opening.Params.RowVars()
-	for i := range 16 {
+	shared := rng.elements(rowVars)
+	for i := range 24 {
 		tree := i % 2
 		c := &s.opening.Commitments[tree]
 		values := make([]int32, tableRows(c, rowVars)<<rowVars)
@@ -85,6 +86,10 @@ func (s *stacks) claim(rng random) {
 		step := 1 << min(vars, rowVars)
 		offset := uint64(rng.IntN((len(values)-1<<vars)/step+1) * step)
 		term := whir.Term{Coef: rng.element(), Tree: tree, Offset: offset, Point: rng.elements(vars)}
+		if rng.IntN(2) == 0 {
+			low := min(vars, rowVars)
+			copy(term.Point[vars-low:], shared[:low])
+		}
 		s.terms = append(s.terms, term)
 		s.value = s.value.Add(term.Coef.Mul(poly.EvalInt32(values[offset:][:1<<vars], term.Point)))
 	}

@@ -6,30 +6,115 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// dots computes the products of rows and parts' eq tables that rowSums needs. to gives,
-// for a part and a place that it has, where that of long row 0 goes; those of the others
-// are each `step` elements behind the one before.
-func (r *rows) dots(q *whir.Functional, longs int, to func(part, place int) []field.QM31, step int) {
+// dotTable is the table of the products of rows with parts' eq tables that rowSums needs, and
+// with it that of the weights of rows. Column c of both is that of a pair of a group of parts
+// and a place, or of a joined row.
+type dotTable struct {
+	*rows
+	a        *scope // of the tables
+	q        *whir.Functional
+	longs, n int // long rows, and rows in each
+	groups   []partGroup
+	first    []int // of a group, the column of its first place
+	joined   int   // the column of the first joined row
+	columns  int   // a multiple of 4
+	products kernels.Ptr
+	weights  []kernels.PlacedElement
+}
+
+// newDotTable returns a table for claims, without its products.
+func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
+	t := &dotTable{rows: r, a: a, q: q, longs: longs, n: len(r.at) / longs}
+	c.byPlace(t.n)
+	t.groups = r.partGroups(q, c.each, t.n)
+	t.first = make([]int, len(t.groups))
+	for i := range t.groups {
+		t.first[i] = t.joined
+		t.joined += t.groups[i].columns()
+	}
+	t.columns = max(4, (t.joined+len(c.joined)+3)&^3)
+	t.setWeights(c)
+	t.products = newArray[field.QM31](a, t.longs*t.columns)
+	check(a.Clear(t.products, elementBytes*t.longs*t.columns))
+	return t
+}
+
+// setWeights lists the weights of rows: those of parts of a group that have a row in common
+// are added up.
+func (t *dotTable) setWeights(c *claims) {
+	type entry struct{ group, at int } // the last group that has a row, and where in the list
+	seen := make([]entry, len(t.at))
+	put := func(row, column int, w field.QM31) {
+		t.weights = append(t.weights, kernels.PlacedElement{At: uint64(row/t.n*t.columns + column), Value: w})
+	}
+	for i := range t.groups {
+		g := &t.groups[i]
+		for _, part := range g.parts {
+			p := &t.q.Parts[part]
+			for b, w := range p.RowWeights {
+				row := p.FirstRow + b
+				if e := seen[row]; e.group == i+1 {
+					v := &t.weights[e.at].Value
+					*v = v.Add(w)
+					continue
+				}
+				seen[row] = entry{i + 1, len(t.weights)}
+				put(row, t.first[i]+g.column(row%t.n), w)
+			}
+		}
+	}
+	for k, j := range c.joined { // their coefficients are in the products
+		put(j.row, t.joined+k, field.One)
+	}
+}
+
+// pair returns the tables for the rounds.
+func (t *dotTable) pair() pair {
+	n := t.longs * t.columns
+	if n <= t.b.m.small {
+		p := &hostPair{whir.Pair{F: fetch[field.QM31](t.a, t.products, n), Q: make([]field.QM31, n)}}
+		for _, w := range t.weights {
+			p.Q[w.At] = w.Value
+		}
+		return p
+	}
+	q := newArray[field.QM31](t.a, n)
+	check(t.a.Clear(q, elementBytes*n))
+	if len(t.weights) > 0 {
+		list := newCopy(t.a, t.weights)
+		check(kernels.PutElements(t.a, q, list, len(t.weights)))
+		t.a.Free(list)
+	}
+	return &tables{a: t.a, f: t.products, q: q, n: n, sums: newWords(t.a, 2*kernels.SumWords*maxSums)}
+}
+
+// part returns a part of a group; in what products are made of they are alike.
+func (t *dotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group].parts[0]] }
+
+// weight returns the number of a group's eq table.
+func (t *dotTable) weight(group int) int { return t.rows.weightsOf(t.q).of[t.groups[group].parts[0]] }
+
+// dots computes the products of all groups.
+func (t *dotTable) dots() {
 	var light, heavy []int
-	for i := range q.Parts {
-		if spanOf(&q.Parts[i]).onTensorCores() {
+	for i := range t.groups {
+		if spanOf(t.part(i)).onTensorCores() {
 			heavy = append(heavy, i)
 		} else {
 			light = append(light, i)
 		}
 	}
-	r.lightDots(q, light, longs, to, step)
+	t.lightDots(light)
 	for len(heavy) > 0 {
 		n, bytes := 0, 0
 		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
-			bytes += kernels.PanelBytes(len(q.Parts[heavy[n]].Low))
+			bytes += kernels.PanelBytes(len(t.part(heavy[n]).Low))
 			n++
 		}
-		r.heavyDots(q, heavy[:n], longs, to, step)
+		t.heavyDots(heavy[:n])
 		heavy = heavy[n:]
 	}
 }
@@ -37,55 +122,51 @@ func (r *rows) dots(q *whir.Functional, longs int, to func(part, place int) []fi
 // class is a range of columns: 2^vars from one on.
 type class struct{ column, vars int }
 
-// lightDots does parts by multiply-adds.
-func (r *rows) lightDots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
-	n := len(r.at) / longs
-	w := r.weightsOf(q)
+// lightDots does groups by multiply-adds.
+func (t *dotTable) lightDots(groups []int) {
+	if len(groups) == 0 {
+		return
+	}
+	a := newScope(t.a)
+	defer a.close()
+	w := t.weightsOf(t.q)
 	var jobs []kernels.DotJob
 	var vars []int
-	var results []*field.QM31
-	for _, i := range parts {
-		p := &q.Parts[i]
-		for k := range min(n, len(p.RowWeights)) {
-			place := (p.FirstRow + k) % n
-			at := to(i, place)
-			for h := range longs {
-				row := r.at[h*n+place]
-				if row.width == 0 {
-					continue
+	var done []kernels.FinishDot
+	for _, i := range groups {
+		p, weight := t.part(i), t.weight(i)
+		for _, x := range t.groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
+				for h := range t.longs {
+					row := t.at[h*t.n+l]
+					jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(t.pitch)})
+					vars = append(vars, w.vars[weight])
 				}
-				jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(i), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(r.pitch)})
-				vars, results = append(vars, w.vars[i]), append(results, &at[h*step])
 			}
 		}
 	}
-	if len(jobs) == 0 {
-		return
-	}
-	a := newScope(r.a)
-	defer a.close()
 	first, l := kernels.WeightLaunch(vars)
 	sums := newWords(a, kernels.SumWords*len(jobs))
 	check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
-	words := fetch[uint64](a, sums, kernels.SumWords*len(jobs))
-	for i, v := range results {
-		*v = kernels.FromSum(words[kernels.SumWords*i:])
+	for i := range done {
+		done[i].Sums = kernels.At[uint64](sums, kernels.SumWords*t.longs*i)
 	}
+	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
 // limbs is the number of base-field values of an element of K.
 const limbs = 4
 
-// heavyDots does parts on the tensor cores: for each class of them, those together that
+// heavyDots does groups on the tensor cores: for each class of them, those together that
 // have the same places; all in one launch, as there are thousands of small ones.
-func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(part, place int) []field.QM31, step int) {
-	a := newScope(r.a)
+func (t *dotTable) heavyDots(groups []int) {
+	a := newScope(t.a)
 	defer a.close()
-	n := len(r.at) / longs
 	inClass := map[class][]int{}
 	var classes []class
-	for _, i := range parts {
-		p := &q.Parts[i]
+	for _, i := range groups {
+		p := t.part(i)
 		c := class{p.Column, len(p.Low)}
 		if inClass[c] == nil {
 			classes = append(classes, c)
@@ -95,44 +176,49 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 	type product struct {
 		segment
 		class
-		of             []int     // parts that segment.parts counts
-		list           []byteRow // the targets
-		panels         int       // bytes before those of the class
-		numbers, words int       // before its own
-		from, to       int       // rows
+		of             []int // groups that segment.of counts
+		targets        int   // from `biases` on
+		panels         int   // bytes before those of the class
+		numbers, words int   // before its own
+		biases         int
+		from, to       int // rows
 	}
 	// Classes of as many columns lie together: their panels are made in one launch.
 	slices.SortStableFunc(classes, func(x, y class) int { return x.vars - y.vars })
 	var products []product
 	var members, numbers []uint64
 	var rows []kernels.ByteRow
-	panels, words := 0, 0
+	var constants []uint32
+	panels, words, count := 0, 0, 0
 	for _, c := range classes {
 		of := inClass[c]
-		for _, p := range of {
-			members = append(members, uint64(p))
+		runs := make([][]placeRun, len(of))
+		for k, i := range of {
+			members, runs[k] = append(members, uint64(t.weight(i))), t.groups[i].runs
 		}
-		for _, s := range segments(q, of, n) {
-			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, from: len(rows)}
-			p.list = make([]byteRow, 0, longs*(s.to-s.from))
-			for h := range longs { // as the results lie
-				p.list = append(p.list, r.at[h*n+s.from:h*n+s.to]...)
+		for _, s := range segments(runs) {
+			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, biases: len(constants), from: len(rows)}
+			list := make([]byteRow, 0, t.longs*(s.to-s.from))
+			for h := range t.longs { // as the results lie
+				list = append(list, t.at[h*t.n+s.from:h*t.n+s.to]...)
 			}
-			if rows = appendPlanes(rows, p.list, r.pitch); len(rows) == p.from {
+			if rows = appendPlanes(rows, list, t.pitch); len(rows) == p.from {
 				continue
 			}
-			p.to = len(rows)
-			numbers = append(numbers, s.parts...)
-			words += limbs * len(s.parts) * len(p.list)
+			p.to, p.targets = len(rows), len(list)
+			constants = append(constants, biases(list)...)
+			numbers = append(numbers, s.of...)
+			words += limbs * len(s.of) * len(list)
 			products = append(products, p)
+			count += len(s.of)
 		}
 		panels += len(of) * kernels.PanelBytes(c.vars)
 	}
 	if len(products) == 0 {
 		return
 	}
-	w := r.weightsOf(q)
-	weights, membersPtr, rowsPtr := newArray[int8](a, panels), newCopy(a, append(members, numbers...)), newCopy(a, rows)
+	w := t.weightsOf(t.q)
+	weights, membersPtr, rowsPtr, constantsPtr := newArray[int8](a, panels), newCopy(a, append(members, numbers...)), newCopy(a, rows), newCopy(a, constants)
 	numbersPtr := kernels.At[uint64](membersPtr, len(members))
 	nextPanels, nextMembers := weights, membersPtr
 	for i := 0; i < len(classes); {
@@ -143,91 +229,132 @@ func (r *rows) heavyDots(q *whir.Functional, parts []int, longs int, to func(par
 		check(kernels.PackParts(a, nextPanels, nextMembers, count, vars, w.parts, w.tables))
 		nextPanels, nextMembers = nextPanels.Offset(count, kernels.PanelBytes(vars)), kernels.At[uint64](nextMembers, count)
 	}
-	sums, out := newWords(a, words), newArray[field.M31](a, words)
-	jobs := make([]kernels.ByteProduct, len(products))
+	sums := newWords(a, words)
+	jobs, done := make([]kernels.ByteProduct, len(products)), make([]kernels.FinishDot, 0, count)
 	for i, p := range products {
+		at := kernels.At[uint64](sums, p.words)
 		jobs[i] = kernels.ByteProduct{
 			Weights: weights.Offset(p.panels, 1), Numbers: kernels.At[uint64](numbersPtr, p.numbers),
-			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: kernels.At[uint64](sums, p.words),
-			Panels: uint32(len(p.parts)), Count: uint32(p.to - p.from), Targets: uint32(len(p.list)), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
+			Rows: kernels.At[kernels.ByteRow](rowsPtr, p.from), Sums: at,
+			Panels: uint32(len(p.segment.of)), Count: uint32(p.to - p.from), Targets: uint32(p.targets), Pieces: kernels.Pieces(p.vars), Column: uint32(p.column),
 		}
-	}
-	check(kernels.AddByteProducts(a, jobs...))
-	check(kernels.FinishProducts(a, out, sums, 1, words, 0, 0))
-	values := fetch[field.M31](a, out, words)
-	// The places of a part that are next to each other are so in the tables, until it begins
-	// again at place 0.
-	for _, p := range products {
-		size, places := len(p.list), p.segment.to-p.segment.from
-		for i, part := range p.parts {
-			v := values[p.words+limbs*i*size:]
-			at := to(p.of[part], p.segment.from)
-			parallel.For(longs, max(1, 1<<12/places), func(low, high int) {
-				for h := low; h < high; h++ {
-					row := at[h*step : h*step+places]
-					for l := range row {
-						k := h*places + l
-						// An eq table adds up to 1.
-						row[l] = field.NewQM31(v[k].Add(field.M31(p.list[k].bias())), v[size+k], v[2*size+k], v[3*size+k])
-					}
-				}
+		for k, number := range p.segment.of {
+			g := p.of[number]
+			done = append(done, kernels.FinishDot{
+				Sums: kernels.At[uint64](at, limbs*k*p.targets), Biases: kernels.At[uint32](constantsPtr, p.biases),
+				Limb: uint32(p.targets), Target: 1, Places: uint32(p.segment.to - p.segment.from),
+				Column: uint64(t.first[g] + t.groups[g].column(p.segment.from)), Coef: field.One, // an eq table adds up to 1
 			})
 		}
 	}
+	check(kernels.AddByteProducts(a, jobs...))
+	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
 }
 
-// segment are places from to to−1, which all have the same parts, by their index in a
+// joinedDots does joined rows, sorted by their places.
+func (t *dotTable) joinedDots(joined []joinedRow) {
+	if len(joined) == 0 {
+		return
+	}
+	a := newScope(t.a)
+	defer a.close()
+	type place struct {
+		from, to    int // joined rows
+		first, last int // planes of the rows at this place
+	}
+	var places []place
+	var rows []kernels.ByteRow
+	var constants []uint32
+	for i := 0; i < len(joined); {
+		p := place{from: i, first: len(rows)}
+		l := joined[i].row % t.n
+		for i < len(joined) && joined[i].row%t.n == l {
+			i++
+		}
+		var list []byteRow
+		for h := range t.longs {
+			list = append(list, t.at[h*t.n+l])
+		}
+		rows, constants = appendPlanes(rows, list, t.pitch), append(constants, biases(list)...)
+		p.to, p.last = i, len(rows)
+		places = append(places, p)
+	}
+	if len(rows) == 0 {
+		return
+	}
+	size := kernels.PanelBytes(t.rowVars)
+	atOnce := min(len(joined), max(1, panelBytes/size))
+	panels, parts := newArray[int8](a, atOnce*size), t.rowParts(a, t.q, joined)
+	sums, planes, biases := newWords(a, limbs*t.longs*len(joined)), newCopy(a, rows), newCopy(a, constants)
+	for from := 0; from < len(joined); from += atOnce {
+		to := min(from+atOnce, len(joined))
+		some := parts
+		some.First = kernels.At[uint64](parts.First, from)
+		check(kernels.PackRows(a, panels, to-from, t.rowVars, some))
+		var jobs []kernels.ByteProduct
+		for _, p := range places {
+			if first, last := max(from, p.from), min(to, p.to); first < last && p.first < p.last {
+				jobs = append(jobs, kernels.ByteProduct{
+					Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.first), Sums: kernels.At[uint64](sums, limbs*t.longs*first),
+					Panels: uint32(last - first), Count: uint32(p.last - p.first), Targets: uint32(t.longs), Pieces: kernels.Pieces(t.rowVars),
+				})
+			}
+		}
+		check(kernels.AddByteProducts(a, jobs...))
+	}
+	done := make([]kernels.FinishDot, 0, len(joined))
+	for k, p := range places {
+		for i := p.from; i < p.to; i++ {
+			f := kernels.FinishDot{
+				Sums: kernels.At[uint64](sums, limbs*t.longs*i), Biases: kernels.At[uint32](biases, t.longs*k),
+				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(t.joined + i),
+			}
+			for _, part := range joined[i].parts { // an eq table adds up to 1
+				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])
+			}
+			done = append(done, f)
+		}
+	}
+	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
+}
+
+// segment are places from to to−1, which the same groups have, by their number in a
 // list.
 type segment struct {
 	from, to int
-	parts    []uint64
+	of       []uint64
 }
 
-// segments divides the n places in long rows so that every part is in all of a segment or
-// in none of it, and leaves out those without parts.
-func segments(q *whir.Functional, parts []int, n int) []segment {
+// segments divides places so that every group, of which the runs are given, has all of a
+// segment or none of it, and leaves out those that none has.
+func segments(groups [][]placeRun) []segment {
 	type edge struct {
-		place, part int
-		begins      bool
+		place, of int
+		begins    bool
 	}
 	var edges []edge
-	add := func(part, from, to int) {
-		edges = append(edges, edge{from, part, true}, edge{to, part, false})
-	}
-	for i, k := range parts {
-		p := &q.Parts[k]
-		from := p.FirstRow % n
-		to := from + min(n, len(p.RowWeights))
-		add(i, from, min(n, to))
-		if to > n { // the next long row begins
-			add(i, 0, to-n)
+	for i, runs := range groups {
+		for _, r := range runs {
+			edges = append(edges, edge{r.from, i, true}, edge{r.to, i, false})
 		}
 	}
-	// A part may end where it begins again.
-	slices.SortFunc(edges, func(x, y edge) int {
-		if c := cmp.Compare(x.place, y.place); c != 0 || x.begins == y.begins {
-			return c
-		} else if x.begins {
-			return 1
-		}
-		return -1
-	})
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.place, y.place) })
 	var all []segment
 	in := map[int]bool{}
 	for i, e := range edges {
 		if e.begins {
-			in[e.part] = true
+			in[e.of] = true
 		} else {
-			delete(in, e.part)
+			delete(in, e.of)
 		}
 		if i+1 == len(edges) || edges[i+1].place == e.place || len(in) == 0 {
 			continue
 		}
 		s := segment{from: e.place, to: edges[i+1].place}
-		for part := range in {
-			s.parts = append(s.parts, uint64(part))
+		for k := range in {
+			s.of = append(s.of, uint64(k))
 		}
-		slices.Sort(s.parts)
+		slices.Sort(s.of)
 		all = append(all, s)
 	}
 	return all

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -14,6 +13,7 @@ import (
 // parts, or of the functional of evaluation at a point.
 type weights struct {
 	vars          []int
+	of            []int // of a functional, the number of each part's; equal ones are there once
 	parts, tables kernels.Ptr
 }
 
@@ -43,81 +43,88 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 // at least one part.
 func (r *rows) weightsOf(q *whir.Functional) *weights {
 	if r.weights == nil && len(q.Parts) > 0 {
-		factors := make([][]field.QM31, len(q.Parts))
+		number := map[string]int{}
+		of := make([]int, len(q.Parts))
+		var factors [][]field.QM31
 		for i, p := range q.Parts {
-			factors[i] = slices.Clone(p.Low)
-			slices.Reverse(factors[i])
+			key := string(kernels.Bytes(p.Low))
+			k, ok := number[key]
+			if !ok {
+				k = len(factors)
+				f := slices.Clone(p.Low)
+				slices.Reverse(f)
+				number[key], factors = k, append(factors, f)
+			}
+			of[i] = k
 		}
 		r.weights = newWeights(r.a, factors, true)
+		r.weights.of = of
 	}
 	return r.weights
 }
 
 // foldFunctional returns the functional on what long rows fold to, n rows (see
 // whir.Passes).
-func foldFunctional(a *scope, w *weights, coefs []field.QM31, q *whir.Functional, n int) kernels.Ptr {
-	table := newArray[field.QM31](a, n<<q.RowVars)
-	check(a.Clear(table, elementBytes*n<<q.RowVars))
-	rows := make([][]field.QM31, len(q.Parts))
-	parallel.For(len(rows), 1, func(from, to int) {
+func (r *rows) foldFunctional(coefs []field.QM31, q *whir.Functional, n int) kernels.Ptr {
+	table := newArray[field.QM31](r.a, n<<q.RowVars)
+	if len(q.Parts) == 0 {
+		check(r.a.Clear(table, elementBytes*n<<q.RowVars))
+		return table
+	}
+	every := make([]int, len(q.Parts))
+	for i := range every {
+		every[i] = i
+	}
+	groups := r.partGroups(q, every, n)
+	// Of each group and place, what its parts have there in all long rows together.
+	weights := make([][]field.QM31, len(groups))
+	parallel.For(len(groups), 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			p := &q.Parts[i]
-			rows[i] = make([]field.QM31, min(n, len(p.RowWeights)))
-			for b, weight := range p.RowWeights {
-				// Whole cycles of n rows begin where the part does.
-				k := b % n
-				rows[i][k] = rows[i][k].Add(weight.Mul(coefs[(p.FirstRow+b)/n]))
+			g := &groups[i]
+			weights[i] = make([]field.QM31, g.columns())
+			for _, part := range g.parts {
+				p := &q.Parts[part]
+				for b, weight := range p.RowWeights {
+					row := p.FirstRow + b
+					at := &weights[i][g.column(row%n)]
+					*at = at.Add(weight.Mul(coefs[row/n]))
+				}
 			}
 		}
 	})
-	var jobs []kernels.AddJob
-	for i, p := range q.Parts {
-		for k, c := range rows[i] {
-			l := (p.FirstRow + k) % n
-			jobs = append(jobs, kernels.AddJob{Start: uint64(l<<q.RowVars + p.Column), Part: uint64(i), Stride: uint64(p.Stride), Coef: c})
+	first := make([]uint64, n+1)
+	for i := range groups {
+		for _, x := range groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				first[l+1]++
+			}
 		}
 	}
-	for _, wave := range waves(jobs, w) {
-		addWeights(a, table, w, wave)
+	for l := range n {
+		first[l+1] += first[l]
 	}
+	w := r.weightsOf(q)
+	all := make([]kernels.RowPart, first[n])
+	next := slices.Clone(first)
+	for i := range groups {
+		for _, x := range groups[i].runs {
+			for l := x.from; l < x.to; l++ {
+				all[next[l]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
+				next[l]++
+			}
+		}
+	}
+	a := newScope(r.a)
+	defer a.close()
+	check(kernels.FillRows(a, table, n, q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
 	return table
 }
 
-// waves divides jobs into groups in which none overlap: those of one stride, and
-// among them those of one remainder by it one after the other.
-func waves(jobs []kernels.AddJob, w *weights) [][]kernels.AddJob {
-	comb := func(j *kernels.AddJob) uint64 { return j.Start & (1<<j.Stride - 1) }
-	slices.SortStableFunc(jobs, func(x, y kernels.AddJob) int {
-		return cmp.Or(cmp.Compare(x.Stride, y.Stride), cmp.Compare(comb(&x), comb(&y)), cmp.Compare(x.Start, y.Start))
-	})
-	var all [][]kernels.AddJob
-	var ends []uint64 // of the latest job in each wave of the stride
-	first := 0        // wave of the stride
-	for i, j := range jobs {
-		if i > 0 && jobs[i-1].Stride != j.Stride {
-			first, ends = len(all), nil
-		} else if i > 0 && comb(&jobs[i-1]) != comb(&j) {
-			clear(ends)
-		}
-		k := slices.IndexFunc(ends, func(end uint64) bool { return end <= j.Start })
-		if k < 0 {
-			k = len(ends)
-			all, ends = append(all, nil), append(ends, 0)
-		}
-		all[first+k] = append(all[first+k], j)
-		ends[k] = j.Start + 1<<(uint64(w.vars[j.Part])+j.Stride)
-	}
-	return all
-}
-
-// addWeights does jobs that do not overlap.
-func addWeights(parent *scope, table kernels.Ptr, w *weights, jobs []kernels.AddJob) {
+// addWeight adds coef times a weight to a table of as many elements.
+func addWeight(parent *scope, table kernels.Ptr, w *weights, part int, coef field.QM31) {
 	a := newScope(parent)
 	defer a.close()
-	vars := make([]int, len(jobs))
-	for i, j := range jobs {
-		vars[i] = w.vars[j.Part]
-	}
-	first, l := kernels.WeightLaunch(vars)
+	jobs := []kernels.AddJob{{Part: uint64(part), Coef: coef}}
+	first, l := kernels.WeightLaunch(w.vars[part : part+1])
 	check(kernels.AddWeights(a, table, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
 }

@@ -26,12 +26,14 @@ type Machine struct {
 	bytes    int                                  // of the resident tensors
 	limit    int                                  // on them; 0: none
 	piece    int                                  // bytes of what goes through in pieces
+	small    int                                  // entries up to which tables of an opening's first rounds are the host's
 	lanes    int                                  // queues of the device that are used
 	sharing  int                                  // machines that share commitments
 	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
 	age      int                                  // counts the tensors that were given back
 	runs     map[*Run]struct{}                    // forward passes whose values are here
 	programs programs
+	needs    needs
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that
@@ -43,7 +45,10 @@ type resident struct {
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, lanes: 1, sharing: 1, boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{}}
+	return &Machine{
+		dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, small: smallPair, lanes: 1, sharing: 1,
+		boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{},
+	}
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that

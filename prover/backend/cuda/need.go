@@ -32,16 +32,31 @@ func (n *Need) Working() int64 {
 // Peak is the most that is needed at once.
 func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 
-// Need estimates what proofs of a graph need.
+// Need estimates what proofs of a graph need. The result must not be changed.
 func (m *Machine) Need(p *plan.Plan) *Need {
-	n := &Need{}
+	return m.needs.wholeOf(p, func() *Need { return m.estimate(p) })
+}
+
+// fixedNeed is Need.Fixed.
+func fixedNeed(g *model.Graph) int64 {
+	var n int64
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Fixed {
+			n += tensorNeed(t)
+		}
+	}
+	return n
+}
+
+func tensorNeed(t *model.Tensor) int64 {
+	return int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
+}
+
+func (m *Machine) estimate(p *plan.Plan) *Need {
+	n := &Need{Fixed: fixedNeed(p.Graph)}
 	for i := range p.Graph.Tensors {
-		t := &p.Graph.Tensors[i]
-		bytes := int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
-		if t.Kind == model.Fixed {
-			n.Fixed += bytes
-		} else {
-			n.Witness += bytes
+		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
+			n.Witness += tensorNeed(t)
 		}
 	}
 	for i := range p.Graph.Steps {
@@ -176,7 +191,8 @@ func openNeed(p *plan.Plan, piece int) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var packed, all, columns, later, weights int64
-	var spans []span
+	var list []claim
+	offsets := p.RowOffsets()
 	for i := range p.Trees {
 		s := &p.Trees[i]
 		shift := first.RowVars - s.RowVars
@@ -190,15 +206,17 @@ func openNeed(p *plan.Plan, piece int) int64 {
 			own += int64(min(piece, size))
 		}
 		columns = max(columns, own)
-		for i, part := range s.Parts {
-			if i > 0 && part.Stack == s.Parts[i-1].Stack {
+		for k, part := range s.Parts {
+			if k > 0 && part.Stack == s.Parts[k-1].Stack {
 				continue
 			}
 			all += int64(part.Stack.Size)
 			for _, b := range part.Stack.Blocks {
 				// Most tensors have two claims, and a block a part of each.
-				x := span{rows: 1 << max(0, b.Bits-first.RowVars), vars: min(b.Bits, first.RowVars), dense: shift == 0}
-				spans = append(spans, x, x)
+				x := span{rows: 1 << max(0, b.Bits-first.RowVars), vars: min(b.Bits, first.RowVars), dense: b.Bits >= first.RowVars || shift == 0}
+				slot := s.Groups[k].First + b.Offset>>s.RowVars - uint64(part.First)
+				row := int(offsets[i] + slot>>shift)
+				list = append(list, claim{row, x}, claim{row, x})
 			}
 		}
 	}
@@ -208,22 +226,31 @@ func openNeed(p *plan.Plan, piece int) int64 {
 		columns = max(columns, int64(elementBytes)<<(l.FoldVars+l.RowVars))
 		later += int64(elementBytes)<<(l.FoldVars+l.LogDomain()) + 2*digestBytes<<l.LogDomain() + 4<<l.LogDomain()
 	}
+	c := joinRows(list, first.RowVars)
+	spans := c.spans(list, first.RowVars)
 	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)))
 	panels := map[int]int64{} // of a class
-	var dots int64
-	for _, x := range spans {
+	const rowPart = 32
+	var dots, parts int64
+	for _, x := range list {
 		high, low := kernels.WeightSizes(x.vars)
 		weights += elementBytes * int64(high+low)
-		if x.onTensorCores() {
+		parts += rowPart * int64(min(n, x.rows))
+	}
+	for _, i := range c.each {
+		if x := list[i]; x.onTensorCores() {
 			panels[x.vars] += int64(kernels.PanelBytes(x.vars))
 		}
-		dots += 48 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
 	}
-	var most int64
+	for _, x := range spans {
+		// The words of a product, and its entries of two tables.
+		dots += 64 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
+	}
+	most := min(int64(len(c.joined)*kernels.PanelBytes(first.RowVars)), max(panelBytes, int64(kernels.PanelBytes(first.RowVars))))
 	for _, size := range panels {
 		most = max(most, min(size, panelBytes))
 	}
-	return packed + weights + max(most+dots, 2*int64(elementBytes*n)<<first.RowVars+later+columns)
+	return packed + weights + max(most+dots, 2*int64(elementBytes*n)<<first.RowVars+max(parts, later+columns))
 }
 
 // expectedStacks describes a commitment's stacks with tensors of the widths that their

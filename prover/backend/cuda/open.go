@@ -45,9 +45,8 @@ func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
 // fold makes the tables once the sums have no variables left.
 func (o *opening) fold() {
 	if o.sums.vars == 0 {
-		o.tables = o.rows.fold(poly.EqTable(o.sums.point), o.sums.q)
 		o.sums.close()
-		o.sums = nil
+		o.tables, o.sums = o.rows.fold(poly.EqTable(o.sums.point), o.sums.q), nil
 	}
 }
 
@@ -59,7 +58,7 @@ func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([]
 // Round implements whir.Passes.
 func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	if o.sums != nil {
-		return o.sums.pair.Round(), ctx.Err()
+		return pass(ctx, o.sums.pair.round)
 	}
 	return pass(ctx, o.tables.round)
 }

@@ -52,7 +52,7 @@ func (r *rows) fold(coefs []field.QM31, q *whir.Functional) *tables {
 	n := len(r.at) / len(coefs)
 	t := &tables{b: r.b, a: r.a, code: r.code, n: n << r.rowVars, f: newArray[field.QM31](r.a, n<<r.rowVars), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
 	r.foldRows(t.f, coefs)
-	t.q = foldFunctional(r.a, r.weightsOf(q), coefs, q, n)
+	t.q = r.foldFunctional(coefs, q, n)
 	return t
 }
 

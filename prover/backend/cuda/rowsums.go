@@ -2,9 +2,7 @@ package cuda
 
 import (
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -17,26 +15,42 @@ import (
 //	Σ_p Σ_l Σ_h weight(p, h·n + l)·dot(p, h·n + l),
 //
 // an inner product of two tables over h in {0,1}^v and the pairs (p, l) for which the
-// part has a row at place l of any long row. Binding h's first variable binds it in both
+// part has a row at place l of any long row. Parts of one row may be taken as one, a
+// weight on all its columns (claims). Binding h's first variable binds it in both
 // tables, since dots are linear in rows. So these tables, small ones in the host's
 // memory, are all that v rounds need, and the rows themselves are read once for the
 // dots, as bytes, and once when they are folded.
 
 // rowSums are the two tables, and what has been bound.
 type rowSums struct {
+	a     *scope // of the tables
 	q     *whir.Functional
 	vars  int // of v, those left
-	pair  whir.Pair
+	pair  pair
 	point []field.QM31
-
-	memory arena.Arena // of the tables, on huge pages
 }
 
+// A pair are two tables in the course of rounds: on the device (tables), or small ones in the
+// host's memory, where a round takes less time than a launch.
+type pair interface {
+	round() whir.Sums
+	bind(r field.QM31)
+}
+
+// hostPair is a pair in the host's memory.
+type hostPair struct{ whir.Pair }
+
+func (p *hostPair) round() whir.Sums  { return p.Round() }
+func (p *hostPair) bind(r field.QM31) { p.Bind(r) }
+
+// smallPair is the most entries that a table of a hostPair begins with.
+const smallPair = 1 << 13
+
 // close gives the tables back.
-func (s *rowSums) close() { s.memory.Close() }
+func (s *rowSums) close() { s.a.close() }
 
 func (s *rowSums) bind(r field.QM31) {
-	s.pair.Bind(r)
+	s.pair.bind(r)
 	s.point = append(s.point, r)
 	s.vars--
 }
@@ -47,34 +61,14 @@ func (r *rows) begin(q *whir.Functional) *rowSums {
 	for _, row := range r.at {
 		all += row.width * r.pitch
 	}
-	spans := make([]span, len(q.Parts))
-	for i := range q.Parts {
-		spans[i] = spanOf(&q.Parts[i])
-	}
-	s := &rowSums{q: q, vars: sumVars(spans, len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
-	longs := 1 << s.vars
-	n := len(r.at) / longs
-	// Column c of the tables is that of a pair; first[p] the first of part p, whose
-	// places are (FirstRow + k) mod n in the order of k.
-	first := make([]int, len(q.Parts)+1)
-	for i := range q.Parts {
-		first[i+1] = first[i] + min(n, len(q.Parts[i].RowWeights))
-	}
-	columns := max(1, first[len(q.Parts)])
-	s.pair = whir.Pair{F: arena.Zeros[field.QM31](&s.memory, longs*columns), Q: arena.Zeros[field.QM31](&s.memory, longs*columns)}
-	parallel.For(len(q.Parts), 1, func(from, to int) {
-		for i := from; i < to; i++ {
-			p := &q.Parts[i]
-			for b, w := range p.RowWeights {
-				s.pair.Q[(p.FirstRow+b)/n*columns+first[i]+b%n] = w
-			}
-		}
-	})
-	r.dots(q, longs, func(part, place int) []field.QM31 {
-		// Place l of a part is its (l − FirstRow) mod n-th.
-		k := (place - q.Parts[part].FirstRow%n + n) % n
-		return s.pair.F[first[part]+k:]
-	}, columns)
+	list := claimsOf(q)
+	c := joinRows(list, r.rowVars)
+	s := &rowSums{a: newScope(r.a), q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
+	t := newDotTable(s.a, r, q, c, 1<<s.vars)
+	// What was allocated is s.a's, which r.a closes.
+	t.dots()
+	t.joinedDots(c.joined)
+	s.pair = t.pair()
 	return s
 }
 
@@ -92,6 +86,20 @@ func spanOf(p *whir.Part) span {
 // onTensorCores says whether a part's dots are computed there.
 func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowPitch(1<<s.vars) }
 
+// dotCost estimates the time of a part's product with a row, in nanoseconds of an H200.
+func (s span) dotCost() float64 {
+	const (
+		perByteTimesPart = 16 / 4e5 // sixteen bytes of weights, on the tensor cores
+		perEntry         = 1 / 1e3  // by multiply-adds
+		perDot           = 8        // job, result, and its part in the rounds
+	)
+	each := perEntry
+	if s.onTensorCores() {
+		each = perByteTimesPart
+	}
+	return perDot + each*float64(int(1)<<s.vars)
+}
+
 // leastVars is v at least, where there are as many row variables: with fewer the tables
 // over K are larger than the rows.
 const leastVars = 4
@@ -108,15 +116,9 @@ const freeShare = 3
 
 // sumVars returns the v with the least work for parts that span these places of a
 // table of so many rows of 2^rowVars values, of which the tables over K after it
-// fit into room, in bytes. Times are in nanoseconds, of an H200; only speed depends on
-// them.
+// fit into room, in bytes. Only speed depends on the times.
 func sumVars(parts []span, rows, rowVars, room int) int {
-	const (
-		perByteTimesPart = 16 / 4e5 // sixteen bytes of weights, on the tensor cores
-		perEntry         = 1 / 1e3  // by multiply-adds
-		perDot           = 8        // job, result, and its part in the rounds
-		perElement       = 0.15     // of the tables: f and q are made, and written and read some five times
-	)
+	const perElement = 0.15 // of the tables: f and q are made, and written and read some five times
 	best, least := 0, 0.0
 	for v := range 64 {
 		if 1<<v > rows {
@@ -128,12 +130,7 @@ func sumVars(parts []span, rows, rowVars, room int) int {
 		}
 		cost := perElement * float64(n) * float64(int(1)<<rowVars)
 		for _, p := range parts {
-			dots := float64(min(n, p.rows) << v)
-			each := perEntry
-			if p.onTensorCores() {
-				each = perByteTimesPart
-			}
-			cost += dots * (perDot + each*float64(int(1)<<p.vars))
+			cost += float64(min(n, p.rows)<<v) * p.dotCost()
 		}
 		if best == 0 || cost < least {
 			best, least = v, cost

@@ -9,15 +9,19 @@ import (
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// TestSegments compares segments with their definition, for parts that begin anywhere
-// and wrap around the end of long rows.
-func TestSegments(t *testing.T) {
+// TestGroups compares the places of groups, and the segments of these, with their
+// definition, for parts that begin anywhere and wrap around the end of long rows.
+func TestGroups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	for range 200 {
 		n := 1 << rng.IntN(5)
 		q := &whir.Functional{}
-		for range 1 + rng.IntN(5) {
-			q.Parts = append(q.Parts, whir.Part{FirstRow: rng.IntN(64), RowWeights: make([]field.QM31, 1<<rng.IntN(6))})
+		for range 1 + rng.IntN(8) {
+			q.Parts = append(q.Parts, whir.Part{FirstRow: rng.IntN(64), RowWeights: make([]field.QM31, 1<<rng.IntN(6)), Low: []field.QM31{field.NewQM31(field.M31(rng.IntN(3)), 0, 0, 0)}})
+		}
+		r := &rows{weights: &weights{}}
+		for _, p := range q.Parts {
+			r.weights.of = append(r.weights.of, int(p.Low[0].Limbs()[0]))
 		}
 		var parts []int // some, in another order
 		for _, i := range rng.Perm(len(q.Parts)) {
@@ -25,27 +29,52 @@ func TestSegments(t *testing.T) {
 				parts = append(parts, i)
 			}
 		}
+		groups := r.partGroups(q, parts, n)
+		var runs [][]placeRun
+		members := map[int]int{} // groups of weights
 		want := make([][]uint64, n)
-		for i, k := range parts {
-			p := &q.Parts[k]
-			for l := range n {
-				if (l-p.FirstRow%n+n)%n < len(p.RowWeights) {
-					want[l] = append(want[l], uint64(i))
+		for k, g := range groups {
+			has := make([]bool, n)
+			for _, i := range g.parts {
+				if of, ok := members[r.weights.of[i]]; ok && of != k {
+					t.Fatalf("parts with one table are in groups %d and %d", of, k)
+				}
+				members[r.weights.of[i]] = k
+				for b := range q.Parts[i].RowWeights {
+					has[(q.Parts[i].FirstRow+b)%n] = true
 				}
 			}
+			number := 0
+			for l := range n {
+				if !has[l] {
+					continue
+				}
+				if c := g.column(l); c != number {
+					t.Fatalf("place %d has column %d, want %d", l, c, number)
+				}
+				want[l] = append(want[l], uint64(k))
+				number++
+			}
+			if c := g.columns(); c != number {
+				t.Fatalf("%d columns, want %d", c, number)
+			}
+			runs = append(runs, g.runs)
+		}
+		if len(members) != len(groups) {
+			t.Fatalf("%d groups for %d tables", len(groups), len(members))
 		}
 		got := make([][]uint64, n)
-		for _, s := range segments(q, parts, n) {
+		for _, s := range segments(runs) {
 			for l := s.from; l < s.to; l++ {
 				if got[l] != nil {
 					t.Fatalf("place %d is in two segments", l)
 				}
-				got[l] = s.parts
+				got[l] = s.of
 			}
 		}
 		for l := range n {
 			if !slices.Equal(got[l], want[l]) {
-				t.Fatalf("place %d of %d has parts %v, want %v", l, n, got[l], want[l])
+				t.Fatalf("place %d of %d has groups %v, want %v", l, n, got[l], want[l])
 			}
 		}
 	}

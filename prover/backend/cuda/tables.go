@@ -91,7 +91,7 @@ func (t *tables) add(c *whir.Constraints) {
 		}
 		w := newWeights(a, factors, false)
 		for i, l := range c.Large {
-			addWeights(a, t.q, w, []kernels.AddJob{{Part: uint64(i), Coef: l.Coef}})
+			addWeight(a, t.q, w, i, l.Coef)
 		}
 	}
 	t.done = false

@@ -28,16 +28,28 @@ func (m *Machine) Stays(p *plan.Plan) int64 {
 // keys that fit into fewer bytes than their table's range. Weights for which there is
 // no room as a whole take a piece more.
 func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
+	key := taskKey{f, threshold}
+	bytes, ok := m.needs.task(p, key)
+	if !ok {
+		if bytes, err = m.follow(p, f, threshold); err != nil {
+			return 0, err
+		}
+		m.needs.setTask(p, key, bytes)
+	}
+	if limit := int64(m.limit); limit > 0 && fixedNeed(p.Graph) > limit {
+		bytes += int64(m.piece)
+	}
+	return bytes, nil
+}
+
+// follow is TaskNeed without the piece of weights.
+func (m *Machine) follow(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
 	defer catch(&err)
 	d := kernels.NewDry(m.dev.Multiprocessors())
 	t := &follower{m: m, g: p.Graph, f: f, dev: newScope(d), threshold: threshold, keys: map[int]kernels.Ptr{}}
 	t.box, _ = d.NewMailbox(mailboxWords) // never fails
 	t.fork()
-	bytes = d.Peak()
-	if limit := int64(m.limit); limit > 0 && m.Need(p).Fixed > limit {
-		bytes += int64(m.piece)
-	}
-	return bytes, nil
+	return d.Peak(), nil
 }
 
 // dryAddress stands for that of a tensor that is not the lane's: aligned as any is.
