@@ -23,45 +23,81 @@ func (b *Backend) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree,
 	}
 }
 
-// commit is Commit with the groups dealt to machines: 0 is that of b, others those of mates.
+// commit is Commit with the groups dealt to machines: 0 is that of b, i that of
+// b.team.Others[i-1].
 func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int) (_ *whir.Tree, err error) {
 	defer catch(&err)
 	a := newScope(b.dev)
 	defer a.close()
-	shares, end := b.share(ctx, &c, homes)
-	defer end()
-	var own []int
-	for i, home := range homes {
-		if home == 0 {
-			own = append(own, i)
+	used := make([]bool, len(b.team.Others)+1)
+	for _, home := range homes {
+		used[home] = true
+	}
+	var mates []*Backend
+	var shares []*scope
+	mateOf := make([]*Backend, len(used)) // by home
+	var numbers []int
+	for i, mate := range b.matesOf(used) {
+		if mate != nil {
+			mates, shares, numbers = append(mates, mate), append(shares, newScope(mate.dev)), append(numbers, i+1)
+			mateOf[i+1] = mate
 		}
 	}
+	defer func() {
+		if len(shares) > 0 {
+			_ = b.dev.Sync() // nothing reads there any more; what failed has been told
+		}
+		for _, s := range shares {
+			s.close()
+		}
+	}()
+	digests := make([]kernels.Ptr, len(homes)) // of groups, where they are made
+	columns := 1 << c.LogDomain()
 	return whir.NewTree(c.Layout, b.newNodes(c.LogDomain(), func(leaves kernels.Ptr) {
-		l := &leafHasher{a: a, columns: 1 << c.LogDomain(), leaves: leaves, groups: len(c.Groups)}
-		kept := map[int]kernels.Ptr{} // digests that wait for those of others
-		if len(own) > 0 {
-			h := b.newGroupHasher(a, &c, own)
-			for _, i := range own {
-				at := leaves
-				if i != l.absorbed {
-					at = newArray[poseidon2.Digest](a, l.columns)
-					kept[i] = at
+		l := &leafHasher{a: a, columns: columns, leaves: leaves, groups: len(c.Groups)}
+		// hash makes the digests of a machine's groups; those that are next go into the leaves.
+		hash := func(ctx context.Context, b *Backend, a *scope, home int) {
+			var h *groupHasher
+			for i := range homes {
+				if homes[i] != home {
+					continue
 				}
-				h.digests(ctx, at, i)
-				if i == l.absorbed {
-					l.absorb(at)
+				if h == nil {
+					h = b.newGroupHasher(a, &c, groupsOf(homes, home))
 				}
+				if home == 0 && i == l.absorbed {
+					h.digests(ctx, leaves, i)
+					l.absorb(leaves)
+					continue
+				}
+				digests[i] = newArray[poseidon2.Digest](a, columns)
+				h.digests(ctx, digests[i], i)
 			}
+		}
+		together(ctx, func() { hash(ctx, b, a, 0) }, mates, func(ctx context.Context, i int) { hash(ctx, mates[i], shares[i], numbers[i]) })
+		for _, mate := range mates {
+			behind(b.dev, mate)
 		}
 		for i := l.absorbed; i < len(homes); i++ {
 			if homes[i] == 0 {
-				l.absorb(kept[i])
+				l.absorb(digests[i])
 				continue
 			}
-			shares[homes[i]].bring(b.dev, leaves, i, l.columns)
+			bring(b.dev, leaves, mateOf[homes[i]], digests[i], columns*kernels.SizeDigest)
 			l.absorb(leaves)
 		}
 	})), nil
+}
+
+// groupsOf lists the groups of a home.
+func groupsOf(homes []int, home int) []int {
+	var own []int
+	for i, h := range homes {
+		if h == home {
+			own = append(own, i)
+		}
+	}
+	return own
 }
 
 // rowsAtOnce returns how many of some rows are encoded at once: those whose

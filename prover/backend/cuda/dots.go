@@ -16,6 +16,7 @@ type dotTable struct {
 	*rows
 	a        *scope // of the tables
 	q        *whir.Functional
+	claims   *claims
 	longs, n int // long rows, and rows in each
 	groups   []partGroup
 	first    []int // of a group, the column of its first place
@@ -27,7 +28,7 @@ type dotTable struct {
 
 // newDotTable returns a table for claims, without its products.
 func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
-	t := &dotTable{rows: r, a: a, q: q, longs: longs, n: len(r.at) / longs}
+	t := &dotTable{rows: r, a: a, q: q, claims: c, longs: longs, n: len(r.at) / longs}
 	c.byPlace(t.n)
 	t.groups = r.partGroups(q, c.each, t.n)
 	t.first = make([]int, len(t.groups))
@@ -36,7 +37,6 @@ func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *d
 		t.joined += t.groups[i].columns()
 	}
 	t.columns = max(4, (t.joined+len(c.joined)+3)&^3)
-	t.setWeights(c)
 	t.products = newArray[field.QM31](a, t.longs*t.columns)
 	check(a.Clear(t.products, elementBytes*t.longs*t.columns))
 	return t
@@ -44,7 +44,7 @@ func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *d
 
 // setWeights lists the weights of rows: those of parts of a group that have a row in common
 // are added up.
-func (t *dotTable) setWeights(c *claims) {
+func (t *dotTable) setWeights() {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
 	seen := make([]entry, len(t.at))
 	put := func(row, column int, w field.QM31) {
@@ -66,13 +66,14 @@ func (t *dotTable) setWeights(c *claims) {
 			}
 		}
 	}
-	for k, j := range c.joined { // their coefficients are in the products
+	for k, j := range t.claims.joined { // their coefficients are in the products
 		put(j.row, t.joined+k, field.One)
 	}
 }
 
 // pair returns the tables for the rounds.
 func (t *dotTable) pair() pair {
+	t.setWeights()
 	n := t.longs * t.columns
 	if n <= t.b.m.small {
 		p := &hostPair{whir.Pair{F: fetch[field.QM31](t.a, t.products, n), Q: make([]field.QM31, n)}}

@@ -28,7 +28,7 @@ type Machine struct {
 	piece    int                                  // bytes of what goes through in pieces
 	small    int                                  // entries up to which tables of an opening's first rounds are the host's
 	lanes    int                                  // queues of the device that are used
-	sharing  int                                  // machines that share commitments
+	sharing  int                                  // machines that share commitments and openings
 	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
 	age      int                                  // counts the tensors that were given back
 	runs     map[*Run]struct{}                    // forward passes whose values are here
@@ -77,8 +77,8 @@ func (m *Machine) free() int {
 // before the first tensor comes.
 func (m *Machine) SetLanes(n int) { m.lanes = n }
 
-// SetSharing says how many machines share commitments, this one included (Team), which
-// is part of what is estimated (Need).
+// SetSharing says how many machines share commitments and openings, this one included (Team),
+// which is part of what is estimated (Need).
 func (m *Machine) SetSharing(n int) { m.sharing = n }
 
 // Drain waits for all that was enqueued on a lane.
@@ -298,7 +298,7 @@ type Backend struct {
 	values *held // tensors that are not fixed, of all lanes
 	isLane bool  // the values are another backend's
 	team   Team  // of a backend that commits
-	mates  map[*Machine]*Backend
+	others map[*Machine]*Backend
 	run    *Run                // that has made the witness, if that was on devices
 	keys   map[int]*stepKeys   // of look-up steps that are cut, as long as they are wanted
 	box    kernels.Mailbox     // nil until wanted
@@ -375,7 +375,7 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 
 // Close implements backend.Backend.
 func (b *Backend) Close() {
-	for _, x := range b.mates {
+	for _, x := range b.others {
 		x.Close()
 	}
 	for n := range b.nodes {

@@ -87,6 +87,9 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 		}
 	}
 	n.Open = openNeed(p, m.piece)
+	if m.sharing > 1 {
+		n.Open += addPiece * elementBytes
+	}
 	return n
 }
 

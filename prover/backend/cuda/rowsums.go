@@ -55,21 +55,26 @@ func (s *rowSums) bind(r field.QM31) {
 	s.vars--
 }
 
-// begin computes the dots.
-func (r *rows) begin(q *whir.Functional) *rowSums {
+// chooseVars returns v.
+func (r *sharedRows) chooseVars(q *whir.Functional) int {
 	all := 0 // bytes of the rows
-	for _, row := range r.at {
-		all += row.width * r.pitch
+	for _, x := range append([]*rows{r.rows}, r.others...) {
+		for _, row := range x.at {
+			all += row.width * r.pitch
+		}
 	}
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
-	s := &rowSums{a: newScope(r.a), q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
-	t := newDotTable(s.a, r, q, c, 1<<s.vars)
-	// What was allocated is s.a's, which r.a closes.
+	return sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))
+}
+
+// products computes the dots of the rows that are here.
+func (r *rows) products(a *scope, q *whir.Functional, vars int) *dotTable {
+	c := joinRows(claimsOf(q), r.rowVars)
+	t := newDotTable(a, r, q, c, 1<<vars)
 	t.dots()
 	t.joinedDots(c.joined)
-	s.pair = t.pair()
-	return s
+	return t
 }
 
 // span is how much of the table a part covers: rows, and 2^vars of the columns, one

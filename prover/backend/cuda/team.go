@@ -9,13 +9,12 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poseidon2"
 )
 
-// Team are machines beside the one that commits. They take groups of the rows that are
-// committed to, from the tensors that they have or bring, and what goes to the one that
-// commits are a digest for each column and group. What is committed to does not depend on
-// them.
+// Team are machines beside the one that commits and opens. They take groups of the rows that
+// are committed to, from the tensors that they have or bring; what goes to the one that
+// commits are a digest for each column and group, and to the one that opens tables of what
+// their rows add up to. Commitments and openings do not depend on them.
 type Team struct {
 	Others []*Machine
 	// Least is the number of values of a commitment from which on it is shared.
@@ -35,18 +34,26 @@ func (m *Machine) BackendWith(t *Team, g *model.Graph, w backend.Witness) *Backe
 	return b
 }
 
-// mate returns the backend of another machine, which lives as long as b.
-func (b *Backend) mate(m *Machine) *Backend {
-	x, ok := b.mates[m]
-	if !ok {
-		x = m.Backend(b.g, b.w)
-		x.values.peers = append([]*Machine{b.m}, b.team.Others...)
-		if b.mates == nil {
-			b.mates = map[*Machine]*Backend{}
+// matesOf returns backends of the others, which live as long as b: nil for those that are not
+// used, by their number as homes.
+func (b *Backend) matesOf(used []bool) []*Backend {
+	all := make([]*Backend, len(b.team.Others))
+	for i, m := range b.team.Others {
+		if !used[i+1] {
+			continue
 		}
-		b.mates[m] = x
+		x, ok := b.others[m]
+		if !ok {
+			x = m.Backend(b.g, b.w)
+			x.values.peers = append([]*Machine{b.m}, b.team.Others...)
+			if b.others == nil {
+				b.others = map[*Machine]*Backend{}
+			}
+			b.others[m] = x
+		}
+		all[i] = x
 	}
-	return x
+	return all
 }
 
 // drop goes on without another machine, and reports whether it was of the team.
@@ -84,79 +91,55 @@ func (b *Backend) dealGroups(c *backend.Commitment) []int {
 	return homes
 }
 
-// share is the part of another machine in a commitment.
-type share struct {
-	b       *Backend
-	a       *scope
-	digests map[int]kernels.Ptr // by group
-	done    chan struct{}
-	failed  any  // what the goroutine ended with
-	behind  bool // the queue of the one who commits comes after its own
-}
-
-// share has other machines make the digests of their groups. They are there until end is
-// called, after which nothing is at work any more.
-func (b *Backend) share(ctx context.Context, c *backend.Commitment, homes []int) (shares map[int]*share, end func()) {
+// together runs own here and others beside it, each with the backend of another machine, and
+// returns when all are done. The context of the others ends if own gives up. If one of
+// them does it gives up as well, with a MachineError.
+func together(ctx context.Context, own func(), others []*Backend, other func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make([]any, len(others))
 	var all sync.WaitGroup
-	shares = map[int]*share{}
-	for i, m := range b.team.Others {
-		var groups []int
-		for g, home := range homes {
-			if home == i+1 {
-				groups = append(groups, g)
-			}
-		}
-		if len(groups) == 0 {
-			continue
-		}
-		mate := b.mate(m)
-		s := &share{b: mate, a: newScope(mate.dev), digests: map[int]kernels.Ptr{}, done: make(chan struct{})}
-		shares[i+1] = s
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			defer close(s.done)
-			defer func() { s.failed = recover() }()
-			h := mate.newGroupHasher(s.a, c, groups)
-			for _, g := range groups {
-				s.digests[g] = newArray[poseidon2.Digest](s.a, 1<<c.LogDomain())
-				h.digests(ctx, s.digests[g], g)
-			}
-		}()
+	for i := range others {
+		all.Go(func() {
+			defer func() { failed[i] = recover() }()
+			other(ctx, i)
+		})
 	}
-	return shares, func() {
-		cancel()
-		all.Wait()
-		if len(shares) > 0 {
-			_ = b.dev.Sync() // nothing reads there any more; what failed has been told
-		}
-		for _, s := range shares {
-			s.a.close()
+	func() {
+		done := false
+		defer func() {
+			if !done {
+				cancel()
+			}
+			all.Wait()
+		}()
+		own()
+		done = true
+	}()
+	for i, p := range failed {
+		switch p := p.(type) {
+		case nil:
+		case failure:
+			check(&MachineError{others[i].m, p.err})
+		default:
+			panic(p)
 		}
 	}
 }
 
-// bring copies the digests of a group to memory of dev, once they are on their way.
-func (s *share) bring(dev kernels.Device, dst kernels.Ptr, group, columns int) {
-	<-s.done
-	switch p := s.failed.(type) {
-	case nil:
-	case failure:
-		check(&MachineError{s.b.m, p.err})
-	default:
-		panic(p)
-	}
-	var err error
-	if !s.behind {
-		err = kernels.After(dev, s.b.dev)
-		s.behind = true
-	}
-	if err == nil {
-		err = kernels.CopyFrom(dev, dst, s.b.dev, s.digests[group], columns*kernels.SizeDigest)
-	}
+// behind has what is enqueued on dev from now on done after what another machine has been
+// told to do.
+func behind(dev kernels.Device, other *Backend) { checkSource(other, kernels.After(dev, other.dev)) }
+
+// bring copies what another machine has, behind whose queue dev's is, to memory of dev.
+func bring(dev kernels.Device, dst kernels.Ptr, other *Backend, src kernels.Ptr, bytes int) {
+	checkSource(other, kernels.CopyFrom(dev, dst, other.dev, src, bytes))
+}
+
+// checkSource is check, with a MachineError for an error of the other machine.
+func checkSource(other *Backend, err error) {
 	if errors.As(err, new(*kernels.SourceError)) {
-		err = &MachineError{s.b.m, err}
+		err = &MachineError{other.m, err}
 	}
 	check(err)
 }
