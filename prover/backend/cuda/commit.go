@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -29,19 +30,14 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 	defer catch(&err)
 	a := newScope(b.dev)
 	defer a.close()
-	used := make([]bool, len(b.team.Others)+1)
+	used := map[int]bool{}
 	for _, home := range homes {
 		used[home] = true
 	}
-	var mates []*Backend
-	var shares []*scope
-	mateOf := make([]*Backend, len(used)) // by home
-	var numbers []int
-	for i, mate := range b.matesOf(used) {
-		if mate != nil {
-			mates, shares, numbers = append(mates, mate), append(shares, newScope(mate.dev)), append(numbers, i+1)
-			mateOf[i+1] = mate
-		}
+	mates, numbers := b.mates(used)
+	shares := make([]*scope, len(mates)) // of their memory
+	for i, mate := range mates {
+		shares[i] = newScope(mate.dev)
 	}
 	defer func() {
 		if len(shares) > 0 {
@@ -83,7 +79,7 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 				l.absorb(digests[i])
 				continue
 			}
-			bring(b.dev, leaves, mateOf[homes[i]], digests[i], columns*kernels.SizeDigest)
+			bring(b.dev, leaves, mates[slices.Index(numbers, homes[i])], digests[i], columns*kernels.SizeDigest)
 			l.absorb(leaves)
 		}
 	})), nil
@@ -213,11 +209,18 @@ var _ whir.Nodes = (*nodes)(nil)
 // newNodes returns the tree over 2^depth leaves, which fill writes.
 func (b *Backend) newNodes(depth int, fill func(digests kernels.Ptr)) *nodes {
 	p := newArray[poseidon2.Digest](b.dev, kernels.TreeDigests(depth))
+	made := false
+	defer func() {
+		if !made {
+			b.dev.Free(p)
+		}
+	}()
 	fill(p)
 	check(kernels.MerkleTree(b.dev, p, depth))
 	root := fetch[poseidon2.Digest](b.dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
 	n := &nodes{b: b, depth: depth, root: root, digests: p}
 	b.nodes[n] = struct{}{}
+	made = true
 	return n
 }
 

@@ -31,11 +31,9 @@ func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sh
 	}
 	r.code = newEncoder(a, domain)
 	homes, used := b.dealRows(&o)
-	var numbers []int
-	for i, mate := range b.matesOf(used) {
-		if mate != nil {
-			r.others, numbers = append(r.others, mate.newRows(newScope(mate.dev), &o)), append(numbers, i+1)
-		}
+	mates, numbers := b.mates(used)
+	for _, mate := range mates {
+		r.others = append(r.others, mate.newRows(newScope(mate.dev), &o))
 	}
 	loaded := false
 	defer func() {
@@ -55,8 +53,8 @@ func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sh
 
 // dealRows returns the home of every table row of every tree, as dealGroups numbers them: that
 // of the first group that it has a row of. used says which homes there are.
-func (b *Backend) dealRows(o *backend.Opening) (homes [][]int, used []bool) {
-	used = make([]bool, len(b.team.Others)+1)
+func (b *Backend) dealRows(o *backend.Opening) (homes [][]int, used map[int]bool) {
+	used = map[int]bool{}
 	for i := range o.Commitments {
 		c := &o.Commitments[i]
 		groups := b.dealGroups(c)

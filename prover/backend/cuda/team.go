@@ -34,10 +34,9 @@ func (m *Machine) BackendWith(t *Team, g *model.Graph, w backend.Witness) *Backe
 	return b
 }
 
-// matesOf returns backends of the others, which live as long as b: nil for those that are not
-// used, by their number as homes.
-func (b *Backend) matesOf(used []bool) []*Backend {
-	all := make([]*Backend, len(b.team.Others))
+// mates returns backends of those others that are homes, which live as long as b, and their
+// numbers as homes.
+func (b *Backend) mates(used map[int]bool) (all []*Backend, numbers []int) {
 	for i, m := range b.team.Others {
 		if !used[i+1] {
 			continue
@@ -51,9 +50,9 @@ func (b *Backend) matesOf(used []bool) []*Backend {
 			}
 			b.others[m] = x
 		}
-		all[i] = x
+		all, numbers = append(all, x), append(numbers, i+1)
 	}
-	return all
+	return all, numbers
 }
 
 // drop goes on without another machine, and reports whether it was of the team.
