@@ -102,9 +102,11 @@ func (t *dotTable) weight(group int) int { return t.rows.weightsOf(t.q).of[t.gro
 func (t *dotTable) dots() {
 	var light, heavy []int
 	for i := range t.groups {
-		if spanOf(t.part(i)).onTensorCores() {
+		switch {
+		case !slices.ContainsFunc(t.groups[i].runs, t.hasRows):
+		case spanOf(t.part(i)).onTensorCores():
 			heavy = append(heavy, i)
-		} else {
+		default:
 			light = append(light, i)
 		}
 	}
@@ -118,6 +120,18 @@ func (t *dotTable) dots() {
 		t.heavyDots(heavy[:n])
 		heavy = heavy[n:]
 	}
+}
+
+// hasRows says whether there are rows here at some of the places, in any long row.
+func (t *dotTable) hasRows(places placeRun) bool {
+	for h := range t.longs {
+		for _, row := range t.at[h*t.n+places.from : h*t.n+places.to] {
+			if row.width > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // class is a range of columns: 2^vars from one on.
@@ -253,7 +267,14 @@ func (t *dotTable) heavyDots(groups []int) {
 }
 
 // joinedDots does joined rows, sorted by their places.
-func (t *dotTable) joinedDots(joined []joinedRow) {
+func (t *dotTable) joinedDots(all []joinedRow) {
+	var joined []joinedRow
+	var columns []int
+	for i, j := range all {
+		if l := j.row % t.n; t.hasRows(placeRun{from: l, to: l + 1}) {
+			joined, columns = append(joined, j), append(columns, t.joined+i)
+		}
+	}
 	if len(joined) == 0 {
 		return
 	}
@@ -308,7 +329,7 @@ func (t *dotTable) joinedDots(joined []joinedRow) {
 		for i := p.from; i < p.to; i++ {
 			f := kernels.FinishDot{
 				Sums: kernels.At[uint64](sums, limbs*t.longs*i), Biases: kernels.At[uint32](biases, t.longs*k),
-				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(t.joined + i),
+				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(columns[i]),
 			}
 			for _, part := range joined[i].parts { // an eq table adds up to 1
 				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])

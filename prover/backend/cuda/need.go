@@ -86,7 +86,7 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
 	}
-	n.Open = openNeed(p, m.piece)
+	n.Open = openNeed(p, m.piece, m.sharing)
 	if m.sharing > 1 {
 		n.Open += addPiece * elementBytes
 	}
@@ -190,7 +190,7 @@ func digestsNeed(c *backend.Commitment, machines int) int64 {
 // openNeed is that of Open: rows that must be packed, and beside them what the dots
 // take first, then tables of K over what the long rows fold to, and on top either the
 // weights of the first queries or what the later levels commit to.
-func openNeed(p *plan.Plan, piece int) int64 {
+func openNeed(p *plan.Plan, piece, machines int) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var packed, all, columns, later, weights int64
@@ -231,7 +231,7 @@ func openNeed(p *plan.Plan, piece int) int64 {
 	}
 	c := joinRows(list, first.RowVars)
 	spans := c.spans(list, first.RowVars)
-	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)))
+	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)), machines)
 	panels := map[int]int64{} // of a class
 	const rowPart = 32
 	var dots, parts int64

@@ -82,14 +82,29 @@ func groupsWith(c *backend.Commitment, tableRows []uint64, shift int) []int {
 	return groups
 }
 
-// foldRows sets f to what the long rows fold to: a plane of a row is a row of bytes with
-// a weight of its own.
-func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
+// places lists the places of n in long rows at which there are rows here.
+func (r *rows) places(n int) []int {
+	has := make([]bool, n)
+	for i, row := range r.at {
+		has[i%n] = has[i%n] || row.width > 0
+	}
+	var list []int
+	for l := range n {
+		if has[l] {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// foldRows sets f to what the long rows fold to at some places, one at least: a plane of a
+// row is a row of bytes with a weight of its own.
+func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	a := newScope(r.a)
 	defer a.close()
 	n := len(r.at) / len(coefs)
 	longest := 1
-	for l := range n {
+	for _, l := range places {
 		count := 0
 		for h := range coefs {
 			count += r.at[h*n+l].width
@@ -98,14 +113,14 @@ func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
 	}
 	const multiple = 64
 	longest = (longest + multiple - 1) / multiple * multiple
-	addresses, weights := make([]kernels.Ptr, n*longest), make([]field.QM31, n*longest)
-	constants := make([]field.QM31, n)
-	for l := range n {
-		i := l * longest
+	addresses, weights := make([]kernels.Ptr, len(places)*longest), make([]field.QM31, len(places)*longest)
+	constants := make([]field.QM31, len(places))
+	for k, l := range places {
+		i := k * longest
 		for h, w := range coefs {
 			row := r.at[h*n+l]
 			if row.width > 1 {
-				constants[l] = constants[l].Add(w.MulM31(field.M31(row.bias())))
+				constants[k] = constants[k].Add(w.MulM31(field.M31(row.bias())))
 			}
 			for j := range row.width {
 				addresses[i], weights[i] = row.at.Offset(j, r.pitch), w
@@ -118,7 +133,7 @@ func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
 	}
 	check(kernels.FoldBytes(a, f, kernels.FoldedRows{
 		Rows: newCopy(a, addresses), Weights: newCopy(a, weights), Constants: newCopy(a, constants),
-		Lists: n, N: longest, RowVars: r.rowVars,
+		Lists: len(places), N: longest, RowVars: r.rowVars,
 	}))
 }
 

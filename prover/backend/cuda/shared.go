@@ -141,26 +141,39 @@ func (r *sharedRows) release() {
 // addPiece is how many elements of another machine's table are added at once.
 const addPiece = 1 << 20
 
-// add adds the tables of other machines, of n elements, to that at dst, and frees them.
-func (r *sharedRows) add(dst kernels.Ptr, n int, tables []kernels.Ptr) {
+// sumOf is a table of another machine, or some of its elements, and where these belong.
+type sumOf struct {
+	at   kernels.Ptr
+	runs []elementRun
+}
+
+// elementRun are n elements of a table from `to` on.
+type elementRun struct{ to, n int }
+
+// add adds to the table at dst what other machines have, and frees that.
+func (r *sharedRows) add(dst kernels.Ptr, tables []sumOf) {
 	if len(tables) == 0 {
 		return
 	}
 	a := newScope(r.a)
 	defer a.close()
-	room := newArray[field.QM31](a, min(n, addPiece))
+	room := newArray[field.QM31](a, addPiece)
 	for i, x := range r.others {
 		behind(a, x.b)
-		for from := 0; from < n; from += addPiece {
-			k := min(addPiece, n-from)
-			bring(a, room, x.b, kernels.At[field.QM31](tables[i], from), k*elementBytes)
-			to := kernels.At[field.QM31](dst, from)
-			check(kernels.AddQM31(a, to, to, room, k))
+		src := tables[i].at
+		for _, run := range tables[i].runs {
+			for from := 0; from < run.n; from += addPiece {
+				k := min(addPiece, run.n-from)
+				bring(a, room, x.b, src, k*elementBytes)
+				to := kernels.At[field.QM31](dst, run.to+from)
+				check(kernels.AddQM31(a, to, to, room, k))
+				src = kernels.At[field.QM31](src, k)
+			}
 		}
 	}
 	check(a.Sync())
 	for i, x := range r.others {
-		x.a.Free(tables[i])
+		x.a.Free(tables[i].at)
 	}
 }
 
@@ -176,9 +189,12 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 			}
 		}()
 		var t *dotTable
-		products := make([]kernels.Ptr, len(r.others))
-		r.together(ctx, func() { t = r.products(s.a, q, vars) }, func(i int, x *rows) { products[i] = x.products(x.a, q, vars).products })
-		r.add(t.products, t.longs*t.columns, products)
+		products := make([]sumOf, len(r.others))
+		r.together(ctx, func() { t = r.products(s.a, q, vars) }, func(i int, x *rows) {
+			y := x.products(x.a, q, vars)
+			products[i] = sumOf{y.products, []elementRun{{0, y.longs * y.columns}}}
+		})
+		r.add(t.products, products)
 		s.pair = t.pair()
 		made = true
 		return s
@@ -191,21 +207,43 @@ func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31, q *whir.Funct
 	n := len(r.at) / len(coefs)
 	size := n << r.rowVars
 	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
+	all := make([]int, n)
+	for l := range all {
+		all[l] = l
+	}
 	withAll(r, func() struct{} {
-		folded := make([]kernels.Ptr, len(r.others))
+		folded := make([]sumOf, len(r.others))
 		r.together(ctx, func() {
-			r.foldRows(t.f, coefs)
+			r.foldRows(t.f, coefs, all)
 			if t.q == 0 {
 				t.q = r.foldFunctional(coefs, q, n)
 			}
 		}, func(i int, x *rows) {
-			folded[i] = newArray[field.QM31](x.a, size)
-			x.foldRows(folded[i], coefs)
+			folded[i] = x.folded(coefs)
 		})
-		r.add(t.f, size, folded)
+		r.add(t.f, folded)
 		return struct{}{}
 	})
 	return t
+}
+
+// folded returns what the long rows fold to at the places of the rows that are here.
+func (r *rows) folded(coefs []field.QM31) sumOf {
+	places := r.places(len(r.at) / len(coefs))
+	if len(places) == 0 {
+		return sumOf{}
+	}
+	s := sumOf{at: newArray[field.QM31](r.a, len(places)<<r.rowVars)}
+	r.foldRows(s.at, coefs, places)
+	size := 1 << r.rowVars
+	for _, l := range places {
+		if n := len(s.runs); n > 0 && s.runs[n-1].to+s.runs[n-1].n == l*size {
+			s.runs[n-1].n += size
+		} else {
+			s.runs = append(s.runs, elementRun{l * size, size})
+		}
+	}
+	return s
 }
 
 // columns is described at whir.Passes.

@@ -70,22 +70,21 @@ func (b *Backend) drop(failed *MachineError) bool {
 
 // dealGroups deals the groups of a commitment to machines, 0 for that of b, i for
 // b.team.Others[i-1]: those of values that a run has left to the machine that has them,
-// others in equal parts.
+// others in turn. So in an opening the rows at one place of long rows are mostly one
+// machine's (rowSums), which alone makes the tables of claims on them.
 func (b *Backend) dealGroups(c *backend.Commitment) []int {
 	homes := make([]int, len(c.Groups))
 	if n := c.Rows() << c.RowVars; len(homes) == 1 || len(b.team.Others) == 0 || n < b.team.Least {
 		return homes
 	}
-	before := 0
-	for i, g := range c.Groups {
+	for i := range c.Groups {
 		first := &b.g.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
 		if first.Kind == model.Witness && b.run != nil {
 			at := b.run.homes[min(first.Chunk, len(b.run.homes)-1)]
 			homes[i] = slices.Index(b.team.Others, at) + 1
 		} else {
-			homes[i] = (2*before + g.Rows) * (len(b.team.Others) + 1) / (2 * c.Rows())
+			homes[i] = i % (len(b.team.Others) + 1)
 		}
-		before += g.Rows
 	}
 	return homes
 }
