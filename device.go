@@ -92,6 +92,11 @@ func openGPU(ctx context.Context, o *options, find func(*options) ([]found, erro
 	if o.threshold >= 0 {
 		d.threshold, d.forward = o.threshold, o.threshold
 	}
+	defer func() {
+		for _, g := range d.gpus {
+			g.machine.SetSharing(len(d.gpus))
+		}
+	}()
 	gpus, err := find(o)
 	var errs []error
 	for _, f := range gpus {

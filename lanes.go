@@ -6,6 +6,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/backend/cuda"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
@@ -26,12 +27,13 @@ type DeviceStats struct {
 	Work float64 `json:"work_seconds"`
 	// Booked and Held are the most bytes that chunks were estimated to take at once, and
 	// that were set aside for as long as a proof. Peak is what was allocated at most, 0
-	// for the processor.
+	// for the processor. Copied is what came from other GPUs without the host.
 	Booked     int64 `json:"booked_bytes"`
 	Held       int64 `json:"held_bytes"`
 	Peak       int64 `json:"peak_bytes"`
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
+	Copied     int64 `json:"copied_bytes"`
 	Lost       bool  `json:"lost"`
 }
 
@@ -49,7 +51,7 @@ func (d *Device) Stats() []DeviceStats {
 			Busy: x.Busy.Seconds(), Work: x.Work.Seconds(), Booked: x.Booked, Held: x.Held}
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
-			y.Peak, y.Uploaded, y.Downloaded = t.Peak, t.Uploaded, t.Downloaded
+			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
 		}
 		all = append(all, y)
 	}
@@ -116,7 +118,28 @@ func (d *Device) backendOn(on *gpu, w *watch, g *model.Graph, wit backend.Witnes
 	if on == nil || !on.works() {
 		return c
 	}
-	return backend.NewFallback(g, on.machine.Backend(g, wit), c, d.policy(on, w))
+	return backend.NewFallback(g, on.machine.BackendWith(d.team(on, w), g, wit), c, d.policy(on, w))
+}
+
+// shared is how many times the threshold of a device a commitment has values that several
+// share.
+const shared = 64
+
+// team are the GPUs that share in what one commits to.
+func (d *Device) team(on *gpu, w *watch) *cuda.Team {
+	t := &cuda.Team{Least: shared * d.threshold, Lost: func(failed *cuda.MachineError) {
+		for _, g := range d.gpus {
+			if g.machine == failed.Machine {
+				d.fail(g, w, failed)
+			}
+		}
+	}}
+	for _, g := range d.gpus {
+		if g != on && g.works() {
+			t.Others = append(t.Others, g.machine)
+		}
+	}
+	return t
 }
 
 // taskNeed estimates what a fork takes on a GPU.

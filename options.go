@@ -173,7 +173,7 @@ func Threshold(entries int) Option { return func(o *options) { o.threshold = ent
 func AllGPUs() Option { return func(o *options) { o.all = true } }
 
 // GPUs has OpenGPU open the GPUs with these numbers, as the driver counts them from 0
-// on; the first of them commits and opens.
+// on.
 func GPUs(numbers ...int) Option { return func(o *options) { o.devices = numbers } }
 
 // GPULanes is how many chunks are proved at once on a GPU, as far as its memory allows;

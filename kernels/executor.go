@@ -32,6 +32,7 @@ type Executor struct {
 	custr  cu.Stream
 	stream libcuda.Stream
 	stage  staging
+	mark   mark
 }
 
 // card is what the executors of a device share.
@@ -43,6 +44,7 @@ type card struct {
 
 	groups sync.Map // name → *group
 	found  sync.Map // Kernel → *function
+	peers  sync.Map // *card → func() bool: whether its memory can be read
 
 	mu    sync.Mutex // guards what follows
 	sizes map[Ptr]int

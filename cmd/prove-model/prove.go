@@ -199,7 +199,7 @@ func printDevices(w io.Writer, devices []provemodel.DeviceStats) {
 		if d.Lost {
 			lost = ", lost"
 		}
-		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s booked; %s up, %s down%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
-			ui.Bytes(d.Peak), ui.Bytes(d.Booked), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), lost)
+		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s booked; %s up, %s down, %s from other GPUs%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
+			ui.Bytes(d.Peak), ui.Bytes(d.Booked), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), ui.Bytes(d.Copied), lost)
 	}
 }

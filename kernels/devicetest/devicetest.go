@@ -36,3 +36,20 @@ func Open(t testing.TB) kernels.Device {
 	})
 	return d
 }
+
+// Two returns two GPUs, if PROVE_MODEL_TEST_GPU is 1 and there are as many.
+func Two(t testing.TB) (gpus [2]kernels.Device, ok bool) {
+	t.Helper()
+	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
+		return gpus, false
+	}
+	for i := range gpus {
+		d, err := kernels.CachedFor(i)
+		if err != nil {
+			t.Log("one GPU: ", err)
+			return gpus, false
+		}
+		gpus[i] = d
+	}
+	return gpus, true
+}

@@ -83,3 +83,6 @@ func (f *Faulty) ResetPeak() {
 	defer f.mu.Unlock()
 	f.peak = f.bytes
 }
+
+// Beneath implements kernels.Wrapper.
+func (f *Faulty) Beneath() kernels.Device { return f.Device }

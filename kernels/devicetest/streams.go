@@ -18,26 +18,45 @@ type Streams struct {
 	queue *queue
 }
 
-var _ kernels.Laned = (*Streams)(nil)
+var (
+	_ kernels.Laned = (*Streams)(nil)
+	_ kernels.Peer  = (*Streams)(nil)
+)
 
 // streams is what the queues share.
 type streams struct {
 	device   kernels.Device
 	capacity int
+	alone    bool
 	fault    func(op string, n int) error
 
-	mu    sync.Mutex
-	sizes map[kernels.Ptr]int
-	live  int
-	ops   int
-	lanes map[int]*Streams
+	mu     sync.Mutex
+	sizes  map[kernels.Ptr]int
+	live   int
+	ops    int
+	copied int
+	lanes  map[int]*Streams
 }
 
 // queue is one of them.
 type queue struct {
 	mu      sync.Mutex
 	pending []pending
+	done    int   // operations that are not pending any more
 	err     error // of what was enqueued, until it is told
+}
+
+// doing are locks by the device beneath. One is held while queues are emptied: a queue may
+// have others emptied as far as it waits for them.
+var doing sync.Map
+
+// do holds the lock while f empties queues.
+func (s *streams) do(f func()) {
+	lock, _ := doing.LoadOrStore(s.device, new(sync.Mutex))
+	mu := lock.(*sync.Mutex)
+	mu.Lock()
+	defer mu.Unlock()
+	f()
 }
 
 // pending is an operation to be done, or memory to be freed.
@@ -53,6 +72,16 @@ func NewStreams(d kernels.Device, capacity int, fault func(op string, n int) err
 	first := &Streams{s, &queue{}}
 	s.lanes[0] = first
 	return first
+}
+
+// Alone has the device reach no other one, and no other one reach it.
+func (s *Streams) Alone() { s.on.alone = true }
+
+// Copied returns the bytes that came from other devices directly.
+func (s *Streams) Copied() int {
+	s.on.mu.Lock()
+	defer s.on.mu.Unlock()
+	return s.on.copied
 }
 
 // Lane is described at kernels.Laned.
@@ -108,25 +137,99 @@ func (s *Streams) later(op string, f func() error) error {
 
 // wait does all that is enqueued.
 func (s *Streams) wait() error {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	for _, op := range s.queue.pending {
+	q := s.queue
+	s.on.do(func() { s.empty(q.end()) })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	err := q.err
+	q.err = nil
+	return err
+}
+
+// end returns the number of operations that were ever enqueued.
+func (q *queue) end() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.done + len(q.pending)
+}
+
+// empty does what is enqueued until so many operations of the queue are done. The caller
+// is in do.
+func (s *Streams) empty(until int) {
+	q := s.queue
+	for {
+		q.mu.Lock()
+		if q.done >= until || len(q.pending) == 0 {
+			q.mu.Unlock()
+			return
+		}
+		op := q.pending[0]
+		q.pending = q.pending[1:]
+		q.done++
+		q.mu.Unlock()
 		if op.free != 0 {
 			s.on.device.Free(op.free)
-		} else if err := op.do(); err != nil && s.queue.err == nil {
-			s.queue.err = err
+		} else if err := op.do(); err != nil {
+			q.mu.Lock()
+			if q.err == nil {
+				q.err = err
+			}
+			q.mu.Unlock()
 		}
 	}
-	s.queue.pending = nil
-	err := s.queue.err
-	s.queue.err = nil
-	return err
+}
+
+// peer returns another device that this one reaches, nil if it does not.
+func (s *Streams) peer(other kernels.Device) *Streams {
+	o, ok := kernels.Base(other).(*Streams)
+	if !ok || o.on != s.on && (o.on.alone || s.on.alone || o.on.device != s.on.device) {
+		return nil
+	}
+	return o
+}
+
+// After is described at kernels.Peer. The other queue is emptied, as far as it is now, when
+// this one comes to it.
+func (s *Streams) After(other kernels.Device) error {
+	o := s.peer(other)
+	if o == nil {
+		return kernels.ErrNoPeer
+	}
+	if err := o.ask("record"); err != nil {
+		return &kernels.SourceError{Err: err}
+	}
+	until := o.queue.end()
+	return s.later("wait", func() error {
+		o.empty(until)
+		return nil
+	})
+}
+
+// CopyFrom is described at kernels.Peer.
+func (s *Streams) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Ptr, bytes int) error {
+	o := s.peer(other)
+	if o == nil {
+		return kernels.ErrNoPeer
+	}
+	if err := o.ask("read"); err != nil {
+		return &kernels.SourceError{Err: err}
+	}
+	return s.later("peer copy", func() error {
+		if o.on != s.on {
+			s.on.mu.Lock()
+			s.on.copied += bytes
+			s.on.mu.Unlock()
+		}
+		return s.on.device.Copy(dst, src, bytes)
+	})
 }
 
 // Drain frees what all queues hold to be freed, whatever the fault, on the device beneath.
 // Work that nobody has waited for is not done any more: what it reads may be freed in
 // another queue.
-func (s *Streams) Drain() {
+func (s *Streams) Drain() { s.on.do(s.drain) }
+
+func (s *Streams) drain() {
 	s.on.mu.Lock()
 	defer s.on.mu.Unlock()
 	for _, l := range s.on.lanes {
@@ -134,6 +237,7 @@ func (s *Streams) Drain() {
 		for _, op := range l.queue.pending {
 			s.on.device.Free(op.free)
 		}
+		l.queue.done += len(l.queue.pending)
 		l.queue.pending, l.queue.err = nil, nil
 		l.queue.mu.Unlock()
 	}

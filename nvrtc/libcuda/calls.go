@@ -23,6 +23,7 @@ type (
 	Function struct{ c C.CUfunction }
 	Pool     struct{ c C.CUmemoryPool }
 	Graph    struct{ c C.CUgraphExec }
+	Event    struct{ c C.CUevent }
 )
 
 // The types of gorgonia.org/cu hold one handle each and keep it to themselves.
@@ -31,6 +32,7 @@ var (
 	_ [unsafe.Sizeof(uintptr(0))]struct{} = [unsafe.Sizeof(cu.CUContext{})]struct{}{}
 	_ [unsafe.Sizeof(uintptr(0))]struct{} = [unsafe.Sizeof(cu.Stream{})]struct{}{}
 	_ [unsafe.Sizeof(uintptr(0))]struct{} = [unsafe.Sizeof(cu.Function{})]struct{}{}
+	_ [unsafe.Sizeof(uintptr(0))]struct{} = [unsafe.Sizeof(cu.Event{})]struct{}{}
 )
 
 // ContextOf returns the handle of a context.
@@ -41,6 +43,9 @@ func StreamOf(s cu.Stream) Stream { return *(*Stream)(unsafe.Pointer(&s)) }
 
 // FunctionOf returns the handle of a function.
 func FunctionOf(f cu.Function) Function { return *(*Function)(unsafe.Pointer(&f)) }
+
+// EventOf returns the handle of an event.
+func EventOf(e cu.Event) Event { return *(*Event)(unsafe.Pointer(&e)) }
 
 // Launch enqueues a kernel. Each argument is copied as 8 bytes. There may be at
 // most MaxArgs.
@@ -80,6 +85,30 @@ func CopyFromDevice(ctx Context, dst unsafe.Pointer, src uint64, n int, s Stream
 // Copy enqueues a copy of n bytes on the device. The ranges must not overlap.
 func Copy(ctx Context, dst, src uint64, n int, s Stream) error {
 	return result("cuMemcpyDtoDAsync", C.libcuda_d2d(ctx.c, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(n), s.c))
+}
+
+// CopyPeer enqueues a copy of n bytes from a device to another one, whose context is ctx.
+// The stream is of either.
+func CopyPeer(ctx Context, dst uint64, from Context, src uint64, n int, s Stream) error {
+	return result("cuMemcpyPeerAsync", C.libcuda_peer_copy(ctx.c, C.CUdeviceptr(dst), from.c, C.CUdeviceptr(src), C.size_t(n), s.c))
+}
+
+// CanAccessPeer says whether a device can reach the memory of another one.
+func CanAccessPeer(device, other int) (bool, error) {
+	var can C.int
+	err := result("cuDeviceCanAccessPeer", C.libcuda_can_access_peer(&can, C.CUdevice(device), C.CUdevice(other)))
+	return can != 0, err
+}
+
+// Record sets an event of the context behind what is enqueued in the stream.
+func Record(ctx Context, e Event, s Stream) error {
+	return result("cuEventRecord", C.libcuda_record(ctx.c, e.c, s.c))
+}
+
+// Wait has what is enqueued in the stream from now on wait for an event, of any context, as
+// it was recorded last.
+func Wait(ctx Context, s Stream, e Event) error {
+	return result("cuStreamWaitEvent", C.libcuda_wait(ctx.c, s.c, e.c))
 }
 
 // Set enqueues the filling of n bytes.
@@ -127,6 +156,11 @@ func (p Pool) ResetPeaks(ctx Context) error {
 // device.
 func (p Pool) Trim(ctx Context, s Stream) error {
 	return result("cuMemPoolTrimTo", C.libcuda_pool_trim(ctx.c, p.c, s.c))
+}
+
+// Allow lets another device read and write what is in the pool, now and later.
+func (p Pool) Allow(device int) error {
+	return result("cuMemPoolSetAccess", C.libcuda_pool_allow(p.c, C.CUdevice(device)))
 }
 
 // Alloc returns n bytes, usable by what is enqueued in the stream after it.

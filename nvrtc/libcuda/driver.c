@@ -59,6 +59,26 @@ CUresult libcuda_d2d(CUcontext ctx, CUdeviceptr dst, CUdeviceptr src, size_t n, 
 	WITHIN(ctx, cuMemcpyDtoDAsync(dst, src, n, stream));
 }
 
+CUresult libcuda_peer_copy(CUcontext ctx, CUdeviceptr dst, CUcontext from, CUdeviceptr src, size_t n, CUstream stream)
+{
+	WITHIN(ctx, cuMemcpyPeerAsync(dst, ctx, src, from, n, stream));
+}
+
+CUresult libcuda_can_access_peer(int *can, CUdevice device, CUdevice other)
+{
+	return cuDeviceCanAccessPeer(can, device, other);
+}
+
+CUresult libcuda_record(CUcontext ctx, CUevent event, CUstream stream)
+{
+	WITHIN(ctx, cuEventRecord(event, stream));
+}
+
+CUresult libcuda_wait(CUcontext ctx, CUstream stream, CUevent event)
+{
+	WITHIN(ctx, cuStreamWaitEvent(stream, event, 0));
+}
+
 CUresult libcuda_memset(CUcontext ctx, CUdeviceptr dst, unsigned char value, size_t n, CUstream stream)
 {
 	WITHIN(ctx, cuMemsetD8Async(dst, value, n, stream));
@@ -139,6 +159,15 @@ static CUresult pool_trim(CUmemoryPool pool, CUstream stream)
 CUresult libcuda_pool_trim(CUcontext ctx, CUmemoryPool pool, CUstream stream)
 {
 	WITHIN(ctx, pool_trim(pool, stream));
+}
+
+CUresult libcuda_pool_allow(CUmemoryPool pool, CUdevice device)
+{
+	CUmemAccessDesc access = {
+		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	return cuMemPoolSetAccess(pool, &access, 1);
 }
 
 CUresult libcuda_alloc(CUcontext ctx, CUdeviceptr *p, size_t n, CUmemoryPool pool, CUstream stream)

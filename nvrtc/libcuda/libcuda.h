@@ -23,6 +23,11 @@ CUresult libcuda_set_max_dynamic_shared(CUcontext ctx, CUfunction f, int bytes);
 CUresult libcuda_h2d(CUcontext ctx, CUdeviceptr dst, const void *src, size_t n, CUstream stream);
 CUresult libcuda_d2h(CUcontext ctx, void *dst, CUdeviceptr src, size_t n, CUstream stream);
 CUresult libcuda_d2d(CUcontext ctx, CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream);
+/* ctx is that of dst. */
+CUresult libcuda_peer_copy(CUcontext ctx, CUdeviceptr dst, CUcontext from, CUdeviceptr src, size_t n, CUstream stream);
+CUresult libcuda_can_access_peer(int *can, CUdevice device, CUdevice other);
+CUresult libcuda_record(CUcontext ctx, CUevent event, CUstream stream);
+CUresult libcuda_wait(CUcontext ctx, CUstream stream, CUevent event);
 CUresult libcuda_memset(CUcontext ctx, CUdeviceptr dst, unsigned char value, size_t n, CUstream stream);
 
 CUresult libcuda_host_alloc(CUcontext ctx, void **p, size_t n);
@@ -35,6 +40,7 @@ CUresult libcuda_pool_stats(CUcontext ctx, CUmemoryPool pool, uint64_t *reserved
 CUresult libcuda_pool_reset_high(CUcontext ctx, CUmemoryPool pool);
 /* Gives the pool's unused memory back, after waiting for the stream. */
 CUresult libcuda_pool_trim(CUcontext ctx, CUmemoryPool pool, CUstream stream);
+CUresult libcuda_pool_allow(CUmemoryPool pool, CUdevice device);
 CUresult libcuda_alloc(CUcontext ctx, CUdeviceptr *p, size_t n, CUmemoryPool pool, CUstream stream);
 CUresult libcuda_free(CUcontext ctx, CUdeviceptr p, CUstream stream);
 

@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -52,23 +53,30 @@ var errOffBus = errors.New("the device fell off the bus")
 // rig are devices with streams on one that computes, and the processor.
 type rig struct {
 	capacities []int
+	gpus       []kernels.Device // in place of devices with streams, if set
 	lanes      int
 	host       bool
+	forward    bool                         // they run the circuit as well
+	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
 }
 
-func (c *rig) open(on kernels.Device) (*Lanes, []*devicetest.Streams, func()) {
-	l := &Lanes{}
+func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, streams []*devicetest.Streams, closeAll func()) {
+	l = &Lanes{}
 	var devices []schedule.Device
-	var streams []*devicetest.Streams
-	var machines []*cuda.Machine
 	for i, bytes := range c.capacities {
 		var fault func(string, int) error
 		if i == len(c.capacities)-1 {
 			fault = c.fault
 		}
 		s := devicetest.NewStreams(on, bytes, fault)
+		if c.alone && i == len(c.capacities)-1 {
+			s.Alone()
+		}
 		m := cuda.NewMachine(s)
+		if c.gpus != nil {
+			m = cuda.NewMachine(c.gpus[i])
+		}
 		m.SetLanes(c.lanes)
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f, 0)
@@ -80,7 +88,13 @@ func (c *rig) open(on kernels.Device) (*Lanes, []*devicetest.Streams, func()) {
 		streams, machines = append(streams, s), append(machines, m)
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
 		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
-			return backend.NewFallback(g, m.Backend(g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
+			team := &cuda.Team{}
+			for _, x := range machines {
+				if x != m {
+					team.Others = append(team.Others, x)
+				}
+			}
+			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
 		}})
 	}
 	if c.host {
@@ -88,12 +102,45 @@ func (c *rig) open(on kernels.Device) (*Lanes, []*devicetest.Streams, func()) {
 		l.Machines = append(l.Machines, Machine{Laned: true, Host: true, Backend: func(g *model.Graph, w backend.Witness) backend.Backend { return cpu.New(g, w) }})
 	}
 	l.Schedule = schedule.New(devices, Judge(kernels.ErrMemory))
-	return l, streams, func() {
+	return l, machines, streams, func() {
 		for i, m := range machines {
 			m.Close()
 			streams[i].Drain() // what a fault has left
 		}
 	}
+}
+
+// run runs a circuit on the homes of its chunks, without devices that have failed.
+func (b *builder) runOn(t *testing.T, l *Lanes, machines []*cuda.Machine, key *proof.Key, wit *forward.Witness) *forward.Witness {
+	t.Helper()
+	p, err := key.Plan(b.g.Instance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inputs [][]int32
+	for _, id := range b.g.Inputs {
+		inputs = append(inputs, wit.Tensor(id))
+	}
+	on := &cuda.Forward{}
+	for _, home := range l.Homes(p) {
+		on.Homes = append(on.Homes, machines[home])
+	}
+	for range machines {
+		w, err := forward.RunOn(t.Context(), on, &b.g, b.w, inputs)
+		var failed *cuda.MachineError
+		switch {
+		case err == nil:
+			return w
+		case !errors.As(err, &failed):
+			t.Fatal(err)
+		}
+		for i := range on.Homes {
+			if on.Homes[i] == failed.Machine {
+				on.Homes[i] = machines[0]
+			}
+		}
+	}
+	return wit
 }
 
 // TestDevices: the same bytes, or one clean error, on one, two, three and eight devices
@@ -112,12 +159,12 @@ func TestDevices(t *testing.T) {
 	if b.g.Chunks < 5 {
 		t.Fatalf("%d chunks", b.g.Chunks)
 	}
-	prove := func(opts Options) ([]byte, error) {
+	prove := func(wit *forward.Witness, opts Options) ([]byte, error) {
 		var buf bytes.Buffer
 		_, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &buf, opts)
 		return buf.Bytes(), err
 	}
-	want, err := prove(Options{})
+	want, err := prove(wit, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +190,26 @@ func TestDevices(t *testing.T) {
 		"only one, lost":     {capacities: []int{large}, lanes: 2, host: true, fault: at(300, 1<<30, errOffBus)},
 		"only one, no way":   {capacities: []int{large}, lanes: 2, fault: at(300, 1<<30, errOffBus)},
 		"slow":               {capacities: []int{large, large}, lanes: 1, fault: func(string, int) error { time.Sleep(20 * time.Microsecond); return nil }},
+		"forward, two":       {capacities: []int{large, large}, lanes: 2, forward: true},
+		"forward, alone":     {capacities: []int{large, large}, lanes: 1, forward: true, alone: true},
+		"forward, eight":     {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, host: true},
+		"forward, lost":      {capacities: []int{large, large, large}, lanes: 2, forward: true, fault: at(20, 1<<30, errOffBus)},
+		"kept, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
+		"no reading there":   {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
 		"panic in a backend": {capacities: []int{large, large}, lanes: 2, fault: func(_ string, n int) error { panics(n == 170); return nil }},
 	} {
 		if testing.Short() && c.host {
 			continue
 		}
-		l, streams, closeAll := c.open(dev)
-		got, err := prove(Options{Lanes: l})
+		l, machines, streams, closeAll := c.open(dev)
+		on := wit
+		if c.forward {
+			on = b.runOn(t, l, machines, key, wit)
+		}
+		got, err := prove(on, Options{Lanes: l})
+		if c.forward {
+			on.Close()
+		}
 		closeAll()
 		switch {
 		case name == "only one, no way" || strings.HasPrefix(name, "panic"):
@@ -165,6 +225,9 @@ func TestDevices(t *testing.T) {
 			}
 		}
 		stats := l.Schedule.Stats()
+		if copied := streams[0].Copied(); name == "forward, two" && copied == 0 || name == "forward, alone" && copied > 0 {
+			t.Errorf("%s: %d bytes were copied", name, copied)
+		}
 		if name == "two, lanes" && (stats[0].Tasks == 0 || stats[1].Tasks == 0 || stats[0].Held == 0) {
 			t.Errorf("%s: %+v", name, stats)
 		}
@@ -172,6 +235,56 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%s: lost %v: %+v", name, lost, stats)
 		}
 	}
+}
+
+// TestTwoGPUs is for two GPUs, which run a circuit of many chunks and prove it, again and
+// again, with the CPU's bytes: what one has computed the other one copies.
+func TestTwoGPUs(t *testing.T) {
+	gpus, ok := devicetest.Two(t)
+	if !ok {
+		t.Skip("PROVE_MODEL_TEST_GPU is not 1, or there is one GPU")
+	}
+	b := layered(12, 200, 300, false)
+	wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
+	key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.DefaultSecurity, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prove := func(wit *forward.Witness, opts Options) []byte {
+		var buf bytes.Buffer
+		if _, err := Prove(t.Context(), key, b.g.Instance, tree, wit, &buf, opts); err != nil {
+			t.Fatal(err)
+		}
+		return buf.Bytes()
+	}
+	want := prove(wit, Options{})
+	for _, lanes := range []int{1, 4} {
+		c := rig{capacities: []int{1 << 32, 1 << 32}, gpus: gpus[:], lanes: lanes, forward: true}
+		l, machines, _, closeAll := c.open(nil)
+		for range 10 {
+			on := b.runOn(t, l, machines, key, wit)
+			got := prove(on, Options{Lanes: l})
+			on.Close()
+			if !bytes.Equal(got, want) {
+				t.Errorf("%d lanes: another proof", lanes)
+			}
+		}
+		for i, m := range machines {
+			t.Logf("%d lanes, GPU %d: %+v", lanes, i, m.Traffic())
+			if m.Traffic().Copied == 0 {
+				t.Error("nothing was copied")
+			}
+		}
+		closeAll()
+	}
+}
+
+// read is the fault of a device from which no other one can read.
+func read(op string) error {
+	if op == "read" {
+		return errOffBus
+	}
+	return nil
 }
 
 func panics(now bool) {

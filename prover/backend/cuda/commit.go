@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -11,32 +12,88 @@ import (
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// Commit implements backend.Backend.
-func (b *Backend) Commit(ctx context.Context, c backend.Commitment) (_ *whir.Tree, err error) {
+// Commit implements backend.Backend. The machines of a team share the groups of rows; the
+// share of one that fails is done again by the others.
+func (b *Backend) Commit(ctx context.Context, c backend.Commitment) (*whir.Tree, error) {
+	for {
+		tree, err := b.commit(ctx, c, b.dealGroups(&c))
+		var failed *MachineError
+		if ctx.Err() != nil || !errors.As(err, &failed) || !b.drop(failed) {
+			return tree, err
+		}
+	}
+}
+
+// commit is Commit with the groups dealt to machines: 0 is that of b, i that of
+// b.team.Others[i-1].
+func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int) (_ *whir.Tree, err error) {
 	defer catch(&err)
 	a := newScope(b.dev)
 	defer a.close()
-	p := b.newPacker(a, c)
-	domain := c.LogDomain()
-	n := 0 // rows at once
-	for _, g := range c.Groups {
-		n = max(n, rowsAtOnce(g.Rows, domain, b.m.piece))
+	used := map[int]bool{}
+	for _, home := range homes {
+		used[home] = true
 	}
-	values := newArray[int32](a, n<<c.RowVars)
-	e := newEncoder(a, domain)
-	words := e.words(n, domain)
-	return whir.NewTree(c.Layout, b.newNodes(domain, func(leaves kernels.Ptr) {
-		h := newHashing(a, 1<<domain, leaves, len(c.Groups))
-		for i, g := range c.Groups {
-			for first := 0; first < g.Rows; first += n {
-				check(ctx.Err())
-				k := min(n, g.Rows-first)
-				p.rows(values, i, first, k)
-				e.encode(words, values, k, c.RowVars, domain)
-				h.absorb(words, k, g.Rows)
+	mates, numbers := b.mates(used)
+	shares := make([]*scope, len(mates)) // of their memory
+	for i, mate := range mates {
+		shares[i] = newScope(mate.dev)
+	}
+	defer func() {
+		if len(shares) > 0 {
+			_ = b.dev.Sync() // nothing reads there any more; what failed has been told
+		}
+		for _, s := range shares {
+			s.close()
+		}
+	}()
+	digests := make([]kernels.Ptr, len(homes)) // of groups, where they are made
+	columns := 1 << c.LogDomain()
+	return whir.NewTree(c.Layout, b.newNodes(c.LogDomain(), func(leaves kernels.Ptr) {
+		l := &leafHasher{a: a, columns: columns, leaves: leaves, groups: len(c.Groups)}
+		// hash makes the digests of a machine's groups; those that are next go into the leaves.
+		hash := func(ctx context.Context, b *Backend, a *scope, home int) {
+			var h *groupHasher
+			for i := range homes {
+				if homes[i] != home {
+					continue
+				}
+				if h == nil {
+					h = b.newGroupHasher(a, &c, groupsOf(homes, home))
+				}
+				if home == 0 && i == l.absorbed {
+					h.digests(ctx, leaves, i)
+					l.absorb(leaves)
+					continue
+				}
+				digests[i] = newArray[poseidon2.Digest](a, columns)
+				h.digests(ctx, digests[i], i)
 			}
 		}
+		together(ctx, func() { hash(ctx, b, a, 0) }, mates, func(ctx context.Context, i int) { hash(ctx, mates[i], shares[i], numbers[i]) })
+		for _, mate := range mates {
+			behind(b.dev, mate)
+		}
+		for i := l.absorbed; i < len(homes); i++ {
+			if homes[i] == 0 {
+				l.absorb(digests[i])
+				continue
+			}
+			bring(b.dev, leaves, mates[slices.Index(numbers, homes[i])], digests[i], columns*kernels.SizeDigest)
+			l.absorb(leaves)
+		}
 	})), nil
+}
+
+// groupsOf lists the groups of a home.
+func groupsOf(homes []int, home int) []int {
+	var own []int
+	for i, h := range homes {
+		if h == home {
+			own = append(own, i)
+		}
+	}
+	return own
 }
 
 // rowsAtOnce returns how many of some rows are encoded at once: those whose
@@ -76,38 +133,65 @@ func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
 	}
 }
 
-// hashing makes the leaves of columns of matrices that come in parts, a group of
-// rows each.
-type hashing struct {
-	a                 *scope
-	columns           int
-	leaves            kernels.Ptr // and digests of the group in hand
-	groups, group     int         // in all, number of the one in hand
-	absorbed          int         // rows of it
-	state, capacities kernels.Ptr // of the sponges of groups and of leaves, 0 until wanted
+// groupHasher makes the digests of groups of rows, for each column of their codewords.
+type groupHasher struct {
+	a             *scope
+	c             *backend.Commitment
+	packer        *packer
+	encoder       *encoder
+	n             int // rows at once
+	values, words kernels.Ptr
+	state         kernels.Ptr // of the sponges, 0 until wanted
 }
 
-func newHashing(a *scope, columns int, leaves kernels.Ptr, groups int) *hashing {
-	return &hashing{a: a, columns: columns, leaves: leaves, groups: groups}
+// newGroupHasher returns one for these groups.
+func (b *Backend) newGroupHasher(a *scope, c *backend.Commitment, groups []int) *groupHasher {
+	h := &groupHasher{a: a, c: c, packer: b.newPacker(a, *c, groups)}
+	domain := c.LogDomain()
+	for _, i := range groups {
+		h.n = max(h.n, rowsAtOnce(c.Groups[i].Rows, domain, b.m.piece))
+	}
+	h.values = newArray[int32](a, h.n<<c.RowVars)
+	h.encoder = newEncoder(a, domain)
+	h.words = h.encoder.words(h.n, domain)
+	return h
 }
 
-// absorb absorbs the next n of the rows of a group.
-func (h *hashing) absorb(words kernels.Ptr, n, rows int) {
-	if h.state == 0 && n < rows {
-		h.state = newArray[poseidon2.State](h.a, h.columns)
+// digests writes those of a group to dst.
+func (h *groupHasher) digests(ctx context.Context, dst kernels.Ptr, group int) {
+	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows
+	if h.state == 0 && h.n < rows {
+		h.state = newArray[poseidon2.State](h.a, 1<<domain)
 	}
-	check(kernels.HashColumns(h.a, h.leaves, h.state, words, h.columns, h.columns, n, h.absorbed, rows))
-	if h.absorbed += n; h.absorbed < rows {
-		return
+	for first := 0; first < rows; first += h.n {
+		check(ctx.Err())
+		n := min(h.n, rows-first)
+		h.packer.rows(h.values, group, first, n)
+		h.encoder.encode(h.words, h.values, n, h.c.RowVars, domain)
+		check(kernels.HashColumns(h.a, dst, h.state, h.words, 1<<domain, 1<<domain, n, first, rows))
 	}
-	h.absorbed = 0
-	if h.groups > 1 {
-		if h.capacities == 0 {
-			h.capacities = newArray[poseidon2.Digest](h.a, h.columns)
+}
+
+// leafHasher makes the leaves of columns from the digests of their groups, in order.
+type leafHasher struct {
+	a          *scope
+	columns    int
+	leaves     kernels.Ptr
+	groups     int // in all
+	absorbed   int
+	capacities kernels.Ptr // of the sponges, 0 until wanted
+}
+
+// absorb absorbs the digests of the next group, which may be where the leaves will be, and
+// are there if it is the only one.
+func (l *leafHasher) absorb(digests kernels.Ptr) {
+	if l.groups > 1 {
+		if l.capacities == 0 {
+			l.capacities = newArray[poseidon2.Digest](l.a, l.columns)
 		}
-		check(kernels.AbsorbDigests(h.a, h.leaves, h.capacities, h.leaves, h.columns, h.group, h.groups))
+		check(kernels.AbsorbDigests(l.a, l.leaves, l.capacities, digests, l.columns, l.absorbed, l.groups))
 	}
-	h.group++
+	l.absorbed++
 }
 
 // nodes is a tree whose digests are on the device, until its layers are asked
@@ -125,11 +209,18 @@ var _ whir.Nodes = (*nodes)(nil)
 // newNodes returns the tree over 2^depth leaves, which fill writes.
 func (b *Backend) newNodes(depth int, fill func(digests kernels.Ptr)) *nodes {
 	p := newArray[poseidon2.Digest](b.dev, kernels.TreeDigests(depth))
+	made := false
+	defer func() {
+		if !made {
+			b.dev.Free(p)
+		}
+	}()
 	fill(p)
 	check(kernels.MerkleTree(b.dev, p, depth))
 	root := fetch[poseidon2.Digest](b.dev, p.Offset(kernels.TreeLayer(depth, depth), kernels.SizeDigest), 1)[0]
 	n := &nodes{b: b, depth: depth, root: root, digests: p}
 	b.nodes[n] = struct{}{}
+	made = true
 	return n
 }
 

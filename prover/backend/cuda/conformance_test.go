@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
@@ -35,4 +36,57 @@ func TestConformance(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConformanceTeam: the same with three machines, each with its own queue and memory, of
+// which one may fail at any moment: its part is done by the first.
+func TestConformanceTeam(t *testing.T) {
+	d := devicetest.Open(t)
+	lost := errors.New("lost")
+	for name, fault := range map[string]func(op string, n int) error{
+		"sound": nil,
+		// Each opening meets the fault at another moment.
+		"now and then": func(_ string, n int) error { return when(n%97 == 0, lost) },
+		"no memory":    func(op string, n int) error { return when(op == "alloc" && n%41 == 0, devicetest.ErrInjected) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var streams []*devicetest.Streams
+			var machines []*Machine
+			for i := range 3 {
+				f := fault
+				if i < 2 {
+					f = nil
+				}
+				s := devicetest.NewStreams(d, 1<<30, f)
+				m := NewMachine(s)
+				m.small = 0
+				streams, machines = append(streams, s), append(machines, m)
+			}
+			told := 0
+			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
+				return machines[0].BackendWith(&Team{Others: machines[1:], Lost: func(err *MachineError) {
+					if told++; err.Machine != machines[2] || !errors.Is(err, lost) {
+						t.Error(err)
+					}
+				}}, g, w)
+			}, "openings")
+			for i, m := range machines {
+				m.Close()
+				streams[i].Drain()
+				if x := m.Traffic(); x.Live != 0 || streams[i].Live() != 0 || x.Uploaded == 0 {
+					t.Errorf("machine %d: %+v", i, x)
+				}
+			}
+			if (told > 0) != (fault != nil && name != "no memory") {
+				t.Errorf("told of %d machines", told)
+			}
+		})
+	}
+}
+
+func when(now bool, err error) error {
+	if now {
+		return err
+	}
+	return nil
 }

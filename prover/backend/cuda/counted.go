@@ -9,12 +9,13 @@ import (
 // Traffic is what a machine's device has been used for, in bytes.
 type Traffic struct {
 	Uploaded, Downloaded int64
+	Copied               int64 // from other devices, not through the host
 	Live, Peak           int64 // allocated: now, at most
 }
 
 // counters are those of a device, for all of its lanes.
 type counters struct {
-	up, down atomic.Int64
+	up, down, copied atomic.Int64
 
 	ledger
 	lanes map[int]*counted // under the ledger's lock
@@ -26,7 +27,11 @@ type counted struct {
 	*counters
 }
 
-var _ kernels.Laned = (*counted)(nil)
+var (
+	_ kernels.Laned   = (*counted)(nil)
+	_ kernels.Peer    = (*counted)(nil)
+	_ kernels.Wrapper = (*counted)(nil)
+)
 
 func newCounted(d kernels.Device) *counted {
 	c := &counted{d, &counters{ledger: newLedger(), lanes: map[int]*counted{}}}
@@ -65,8 +70,31 @@ func (c *counted) Download(dst []byte, src kernels.Ptr) error {
 	return c.Device.Download(dst, src)
 }
 
+// Beneath is described at kernels.Wrapper.
+func (c *counted) Beneath() kernels.Device { return c.Device }
+
+// After is described at kernels.Peer, as CopyFrom is.
+func (c *counted) After(other kernels.Device) error {
+	if p := kernels.PeerOf(c.Device); p != nil {
+		return p.After(other)
+	}
+	return kernels.ErrNoPeer
+}
+
+func (c *counted) CopyFrom(dst kernels.Ptr, other kernels.Device, src kernels.Ptr, bytes int) error {
+	p := kernels.PeerOf(c.Device)
+	if p == nil {
+		return kernels.ErrNoPeer
+	}
+	err := p.CopyFrom(dst, other, src, bytes)
+	if err == nil {
+		c.copied.Add(int64(bytes))
+	}
+	return err
+}
+
 func (c *counters) traffic() Traffic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Traffic{c.up.Load(), c.down.Load(), c.bytes, c.peak}
+	return Traffic{c.up.Load(), c.down.Load(), c.copied.Load(), c.bytes, c.peak}
 }

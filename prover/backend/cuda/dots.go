@@ -16,6 +16,7 @@ type dotTable struct {
 	*rows
 	a        *scope // of the tables
 	q        *whir.Functional
+	claims   *claims
 	longs, n int // long rows, and rows in each
 	groups   []partGroup
 	first    []int // of a group, the column of its first place
@@ -27,7 +28,7 @@ type dotTable struct {
 
 // newDotTable returns a table for claims, without its products.
 func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
-	t := &dotTable{rows: r, a: a, q: q, longs: longs, n: len(r.at) / longs}
+	t := &dotTable{rows: r, a: a, q: q, claims: c, longs: longs, n: len(r.at) / longs}
 	c.byPlace(t.n)
 	t.groups = r.partGroups(q, c.each, t.n)
 	t.first = make([]int, len(t.groups))
@@ -36,7 +37,6 @@ func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *d
 		t.joined += t.groups[i].columns()
 	}
 	t.columns = max(4, (t.joined+len(c.joined)+3)&^3)
-	t.setWeights(c)
 	t.products = newArray[field.QM31](a, t.longs*t.columns)
 	check(a.Clear(t.products, elementBytes*t.longs*t.columns))
 	return t
@@ -44,7 +44,7 @@ func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *d
 
 // setWeights lists the weights of rows: those of parts of a group that have a row in common
 // are added up.
-func (t *dotTable) setWeights(c *claims) {
+func (t *dotTable) setWeights() {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
 	seen := make([]entry, len(t.at))
 	put := func(row, column int, w field.QM31) {
@@ -66,13 +66,14 @@ func (t *dotTable) setWeights(c *claims) {
 			}
 		}
 	}
-	for k, j := range c.joined { // their coefficients are in the products
+	for k, j := range t.claims.joined { // their coefficients are in the products
 		put(j.row, t.joined+k, field.One)
 	}
 }
 
 // pair returns the tables for the rounds.
 func (t *dotTable) pair() pair {
+	t.setWeights()
 	n := t.longs * t.columns
 	if n <= t.b.m.small {
 		p := &hostPair{whir.Pair{F: fetch[field.QM31](t.a, t.products, n), Q: make([]field.QM31, n)}}
@@ -101,9 +102,11 @@ func (t *dotTable) weight(group int) int { return t.rows.weightsOf(t.q).of[t.gro
 func (t *dotTable) dots() {
 	var light, heavy []int
 	for i := range t.groups {
-		if spanOf(t.part(i)).onTensorCores() {
+		switch {
+		case !slices.ContainsFunc(t.groups[i].runs, t.hasRows):
+		case spanOf(t.part(i)).onTensorCores():
 			heavy = append(heavy, i)
-		} else {
+		default:
 			light = append(light, i)
 		}
 	}
@@ -117,6 +120,18 @@ func (t *dotTable) dots() {
 		t.heavyDots(heavy[:n])
 		heavy = heavy[n:]
 	}
+}
+
+// hasRows says whether there are rows here at some of the places, in any long row.
+func (t *dotTable) hasRows(places placeRun) bool {
+	for h := range t.longs {
+		for _, row := range t.at[h*t.n+places.from : h*t.n+places.to] {
+			if row.width > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // class is a range of columns: 2^vars from one on.
@@ -252,7 +267,14 @@ func (t *dotTable) heavyDots(groups []int) {
 }
 
 // joinedDots does joined rows, sorted by their places.
-func (t *dotTable) joinedDots(joined []joinedRow) {
+func (t *dotTable) joinedDots(all []joinedRow) {
+	var joined []joinedRow
+	var columns []int
+	for i, j := range all {
+		if l := j.row % t.n; t.hasRows(placeRun{from: l, to: l + 1}) {
+			joined, columns = append(joined, j), append(columns, t.joined+i)
+		}
+	}
 	if len(joined) == 0 {
 		return
 	}
@@ -307,7 +329,7 @@ func (t *dotTable) joinedDots(joined []joinedRow) {
 		for i := p.from; i < p.to; i++ {
 			f := kernels.FinishDot{
 				Sums: kernels.At[uint64](sums, limbs*t.longs*i), Biases: kernels.At[uint32](biases, t.longs*k),
-				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(t.joined + i),
+				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(columns[i]),
 			}
 			for _, part := range joined[i].parts { // an eq table adds up to 1
 				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])

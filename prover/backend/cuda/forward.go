@@ -60,6 +60,9 @@ func (f *Forward) Run(ctx context.Context, g *model.Graph, weights model.Weights
 	r := &Run{program: p, memory: make([]memory, len(p.parts))}
 	ok, err := r.execute(ctx, inputs)
 	if err != nil || !ok {
+		for _, part := range p.parts {
+			_ = part.m.dev.Sync() // others may be reading there; err is the first error
+		}
 		r.Close()
 		return nil, err
 	}
@@ -265,23 +268,37 @@ func (r *Run) find(m *Machine, s func(*part) (slot, bool)) *Tensor {
 	return &Tensor{Ptr: r.bases(p).Resolve(x.At), Len: x.n, Width: x.Width}
 }
 
-func (r *Run) tensorOn(m *Machine, id model.TensorID) *Tensor {
-	return r.find(m, func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok })
+// ofTensor and ofKeys say where a part has a tensor, or the keys of a step, if it has.
+func ofTensor(id model.TensorID) func(*part) (slot, bool) {
+	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
 }
 
-func (r *Run) keysOn(m *Machine, step int) *Tensor {
-	return r.find(m, func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok })
+func ofKeys(step int) func(*part) (slot, bool) {
+	return func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok }
+}
+
+func (r *Run) tensorOn(m *Machine, id model.TensorID) *Tensor { return r.find(m, ofTensor(id)) }
+
+func (r *Run) keysOn(m *Machine, step int) *Tensor { return r.find(m, ofKeys(step)) }
+
+// bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
+// or can give it: then it is the host's to look for it.
+func (r *Run) bring(dev kernels.Device, s func(*part) (slot, bool)) (*Tensor, error) {
+	for _, p := range r.parts {
+		if there := r.find(p.m, s); there != nil {
+			if t, err := copied(dev, there, p.m.dev); t != nil || err != nil {
+				return t, err
+			}
+		}
+	}
+	return nil, nil
 }
 
 // Tensor implements forward.Kept.
-func (r *Run) Tensor(id model.TensorID) ([]int32, error) {
-	return r.values(func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok })
-}
+func (r *Run) Tensor(id model.TensorID) ([]int32, error) { return r.values(ofTensor(id)) }
 
 // Keys implements forward.Kept.
-func (r *Run) Keys(step int) ([]int32, error) {
-	return r.values(func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok })
-}
+func (r *Run) Keys(step int) ([]int32, error) { return r.values(ofKeys(step)) }
 
 // values returns what is in a slot of the first part that has it.
 func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -312,17 +313,26 @@ func newCircuit(seed uint64) *circuit {
 }
 
 // TestForward compares runs on devices with those on the CPU, errors too: of random
-// circuits, with products of all sizes by terms and as matrices, on one device and on two.
+// circuits, with products of all sizes by terms and as matrices, on one device, on two that
+// reach each other, and on two that do not.
 func TestForward(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	defer func(a, b int) { mostByTerms, fewTerms = a, b }(mostByTerms, fewTerms)
-	taken, failed := 0, 0
+	taken, failed, copied := 0, 0, 0
 	for seed := range uint64(80) {
 		mostByTerms, fewTerms = 1<<20, 16
 		if seed%2 == 0 {
 			mostByTerms, fewTerms = 0, 1
 		}
-		a, b := NewMachine(d), NewMachine(d)
+		on := [2]kernels.Device{d, d}
+		if seed%3 > 0 {
+			x, y := devicetest.NewStreams(d, 1<<30, nil), devicetest.NewStreams(d, 1<<30, nil)
+			if seed%3 == 2 {
+				x.Alone()
+			}
+			on = [2]kernels.Device{x, y}
+		}
+		a, b := NewMachine(on[0]), NewMachine(on[1])
 		if seed%5 == 0 {
 			a.Limit(1, 64)
 		}
@@ -336,8 +346,16 @@ func TestForward(t *testing.T) {
 			}
 			failed++
 		} else {
-			if got.Kept() != nil {
+			if run, ok := got.Kept().(*Run); ok {
 				taken++
+				for i, m := range []*Machine{a, b} {
+					// Nothing but small tensors has come to the host.
+					if p := run.part(m); p != nil && seed%3 < 2 && m.Traffic().Downloaded != int64(p.small) {
+						t.Errorf("seed %d, machine %d: %d bytes came to the host, of %d", seed, i, m.Traffic().Downloaded, p.small)
+					}
+					copied += int(m.Traffic().Copied)
+				}
+				bringAll(t, seed, c, run, []*Machine{a, b}, want)
 			} else if !leaves32Bits(c, want) {
 				t.Errorf("seed %d: the devices did not take it", seed)
 			}
@@ -346,13 +364,109 @@ func TestForward(t *testing.T) {
 		}
 		a.Close()
 		b.Close()
+		check(errors.Join(on[0].Sync(), on[1].Sync()))
 		if d.Live() != 0 {
 			t.Fatalf("seed %d: %d bytes are left on the device", seed, d.Live())
 		}
 	}
-	t.Logf("%d runs on devices, %d errors", taken, failed)
-	if taken < 30 || failed < 10 {
+	t.Logf("%d runs on devices, %d errors, %d bytes copied between devices", taken, failed, copied)
+	if taken < 30 || failed < 10 || copied == 0 {
 		t.Errorf("%d runs on devices, %d errors: the circuits are not what they were meant to be", taken, failed)
+	}
+}
+
+// TestForwardChain: what a device computes another one reads at once, back and forth
+// between three whose queues are emptied as late as may be, or that are GPUs.
+func TestForwardChain(t *testing.T) {
+	const n, steps = 5000, 12
+	g := &model.Graph{Chunks: steps, Inputs: []model.TensorID{0}, Outputs: []model.TensorID{steps}}
+	g.Tensors = []model.Tensor{{Kind: model.Input, Shape: []int{n}, Min: -100, Max: 100}}
+	input := make([]int32, n)
+	for i := range input {
+		input[i] = int32(i%200 - 100)
+	}
+	for i := range steps {
+		g.Tensors = append(g.Tensors, model.Tensor{Kind: model.Witness, Shape: []int{n}, Chunk: i})
+		g.Steps = append(g.Steps, model.Step{Kind: model.StepExact, Shape: []int{n}, Chunk: i, Out: model.TensorID(i + 1), Lo: model.None, Den: model.None, Table: model.None,
+			Acc: model.Acc{Const: int64(i), Linear: []model.Linear{{Coef: 2, Src: model.TensorID(i)}}}})
+	}
+	var devices []kernels.Device
+	if gpus, ok := devicetest.Two(t); ok {
+		devices = gpus[:]
+	} else {
+		d := devicetest.Open(t)
+		for range 3 {
+			devices = append(devices, devicetest.NewStreams(d, 1<<20, nil))
+		}
+	}
+	f := &Forward{}
+	for i := range steps {
+		if i < len(devices) {
+			f.Homes = append(f.Homes, NewMachine(devices[i]))
+		} else {
+			f.Homes = append(f.Homes, f.Homes[i-len(devices)])
+		}
+	}
+	run, err := f.Run(t.Context(), g, make(model.Weights, len(g.Tensors)), [][]int32{input})
+	if err != nil || run == nil {
+		t.Fatal(run, err)
+	}
+	copied := int64(0)
+	for _, m := range f.Homes[:len(devices)] {
+		copied += m.Traffic().Copied
+		if down := m.Traffic().Downloaded; down != slotAlignment {
+			t.Errorf("%d bytes came to the host", down)
+		}
+	}
+	if copied != 4*n*(steps-1) {
+		t.Errorf("%d bytes were copied, want %d", copied, 4*n*(steps-1))
+	}
+	want := slices.Clone(input)
+	for i := range steps {
+		for j := range want {
+			want[j] = 2*want[j] + int32(i)
+		}
+		got, err := run.Tensor(model.TensorID(i + 1))
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("step %d: another result, %v", i, err)
+		}
+	}
+	run.Close()
+	for _, m := range f.Homes[:len(devices)] {
+		m.Close()
+		if err := m.Drain(0); err != nil || m.Traffic().Live != 0 {
+			t.Errorf("%d bytes are left, %v", m.Traffic().Live, err)
+		}
+	}
+}
+
+// bringAll compares what comes from another machine with what was computed on the CPU.
+func bringAll(t *testing.T, seed uint64, c *circuit, run *Run, machines []*Machine, want *forward.Witness) {
+	t.Helper()
+	for _, m := range machines {
+		look := func(what string, id int, x *Tensor, err error, want []int32) {
+			if err != nil || x == nil {
+				t.Errorf("seed %d, %s %d: %v", seed, what, id, err)
+				return
+			}
+			data := make([]byte, x.Len*x.Width)
+			check(m.dev.Download(data, x.Ptr))
+			x.Free(m.dev)
+			if got := ints.All(ints.FromBytes(data, x.Width)); !slices.Equal(got, want) {
+				t.Errorf("seed %d, %s %d: %v was brought, want %v", seed, what, id, got, want)
+			}
+		}
+		for i := range c.g.Steps {
+			s := &c.g.Steps[i]
+			if s.Out != model.None {
+				x, err := run.bring(m.dev, ofTensor(s.Out))
+				look("tensor", int(s.Out), x, err, want.Tensor(s.Out))
+			}
+			if s.Kind == model.StepLookup {
+				x, err := run.bring(m.dev, ofKeys(i))
+				look("step", i, x, err, want.StepKeys(i))
+			}
+		}
 	}
 }
 

@@ -9,12 +9,16 @@ import (
 )
 
 // held are the tensors of one witness on a device, for all lanes of a backend. A
-// tensor comes when a lane first wants it, and stays until the backend is closed: then
-// every lane that reads it has been waited for.
+// tensor comes when a lane first wants it, from the device where a run has left it or from
+// the host, and stays until the backend is closed: then every lane that reads it has been
+// waited for.
 type held struct {
-	g *model.Graph
-	w backend.Witness
-	m *Machine
+	g   *model.Graph
+	w   backend.Witness
+	m   *Machine
+	run *Run // that has made the witness, if that was on devices
+
+	peers []*Machine // which may have fixed tensors
 
 	mu      sync.Mutex
 	tensors map[model.TensorID]*heldTensor
@@ -25,8 +29,8 @@ type heldTensor struct {
 	t  *Tensor
 }
 
-// tensor returns a tensor that is not fixed, and uploads it through a lane's queue
-// where no lane has before.
+// tensor returns a tensor that is not fixed, and brings it through a lane's queue where no
+// lane has before.
 func (v *held) tensor(dev kernels.Device, id model.TensorID) (*Tensor, error) {
 	v.mu.Lock()
 	h := v.tensors[id]
@@ -41,7 +45,12 @@ func (v *held) tensor(dev kernels.Device, id model.TensorID) (*Tensor, error) {
 		return h.t, nil
 	}
 	var err error
-	h.t, err = v.m.newTensor(dev, backend.Values(v.g, v.w, id))
+	if v.run != nil {
+		h.t, err = v.run.bring(dev, ofTensor(id))
+	}
+	if h.t == nil && err == nil {
+		h.t, err = v.m.newTensor(dev, backend.Values(v.g, v.w, id))
+	}
 	return h.t, err
 }
 

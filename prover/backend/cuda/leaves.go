@@ -123,6 +123,11 @@ func (b *Backend) loadKeys(step int) *stepKeys {
 			b.dev.book(t.Len * t.Width)
 			return &stepKeys{t, true}
 		}
+		t, err := b.run.bring(b.dev, ofKeys(step))
+		check(err)
+		if t != nil {
+			return &stepKeys{t, false}
+		}
 	}
 	t, err := NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
 	check(err)

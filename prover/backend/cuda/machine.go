@@ -19,6 +19,8 @@ import (
 type Machine struct {
 	dev *counted
 
+	coming sync.Mutex // held while a fixed tensor is on its way
+
 	mu       sync.Mutex
 	resident map[any]resident                     // by the address of the first entry
 	bytes    int                                  // of the resident tensors
@@ -26,6 +28,7 @@ type Machine struct {
 	piece    int                                  // bytes of what goes through in pieces
 	small    int                                  // entries up to which tables of an opening's first rounds are the host's
 	lanes    int                                  // queues of the device that are used
+	sharing  int                                  // machines that share commitments and openings
 	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
 	age      int                                  // counts the tensors that were given back
 	runs     map[*Run]struct{}                    // forward passes whose values are here
@@ -42,7 +45,10 @@ type resident struct {
 
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
-	return &Machine{dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, small: smallPair, lanes: 1, boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{}}
+	return &Machine{
+		dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, small: smallPair, lanes: 1, sharing: 1,
+		boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{},
+	}
 }
 
 // Limit bounds the memory that fixed tensors may take on the device, and that
@@ -70,6 +76,10 @@ func (m *Machine) free() int {
 // SetLanes says how many lanes of its backends are used at once, 1 at least. It is set
 // before the first tensor comes.
 func (m *Machine) SetLanes(n int) { m.lanes = n }
+
+// SetSharing says how many machines share commitments and openings, this one included (Team),
+// which is part of what is estimated (Need).
+func (m *Machine) SetSharing(n int) { m.sharing = n }
 
 // Drain waits for all that was enqueued on a lane.
 func (m *Machine) Drain(lane int) error {
@@ -110,35 +120,77 @@ func (m *Machine) Traffic() Traffic { return m.dev.traffic() }
 // until Close. values must not change from now on; a later call for the same
 // list finds it there. Where there is no room for it, the error wraps
 // kernels.ErrMemory.
-func (m *Machine) Resident(values ints.Ints) (*Tensor, error) { return m.residentOn(m.dev, values) }
+func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
+	return m.residentOn(m.dev, values, nil)
+}
 
-// residentOn is Resident through the queue of a lane.
-func (m *Machine) residentOn(dev kernels.Device, values ints.Ints) (*Tensor, error) {
+// residentOn is Resident through the queue of a lane, from another machine if one of these
+// has the tensor.
+func (m *Machine) residentOn(dev kernels.Device, values ints.Ints, peers []*Machine) (*Tensor, error) {
+	m.coming.Lock()
+	defer m.coming.Unlock()
+	if t := m.known(values); t != nil {
+		return t, nil
+	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	at := address(values)
-	old, ok := m.resident[at]
-	if ok && old.host.Len() == values.Len() {
-		return old.tensor, nil
+	bytes := m.bytes
+	m.mu.Unlock()
+	if size := values.Len() * width(values); m.limit > 0 && bytes+size > m.limit {
+		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, bytes, m.limit)
 	}
-	if size := values.Len() * width(values); m.limit > 0 && m.bytes+size > m.limit {
-		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.limit)
+	t, err := m.fromPeers(dev, values, peers)
+	if t == nil && err == nil {
+		t, err = m.newTensor(dev, values)
 	}
-	t, err := m.newTensor(dev, values)
 	if err != nil {
 		return nil, err
 	}
-	if ok {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old, ok := m.resident[address(values)]; ok {
 		m.release(old)
 	}
-	m.resident[at] = resident{values, t}
+	m.resident[address(values)] = resident{values, t}
 	m.bytes += t.Len * t.Width
 	return t, nil
 }
 
+// known returns a fixed tensor that is here, nil if it is not.
+func (m *Machine) known(values ints.Ints) *Tensor {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.resident[address(values)]; ok && r.host.Len() == values.Len() {
+		return r.tensor
+	}
+	return nil
+}
+
+// fromPeers copies a fixed tensor from a machine that has it, nil if none can give it.
+func (m *Machine) fromPeers(dev kernels.Device, values ints.Ints, peers []*Machine) (*Tensor, error) {
+	for _, p := range peers {
+		if p == m {
+			continue
+		}
+		there := p.known(values)
+		if there == nil {
+			continue
+		}
+		if p.lanes == 1 { // its queue has it, sooner or later
+			if err := kernels.After(dev, p.dev); err != nil {
+				continue
+			}
+		}
+		t, err := copied(dev, there, p.dev)
+		if t != nil || err != nil {
+			return t, err
+		}
+	}
+	return nil, nil
+}
+
 // has says whether a fixed tensor is, or can be made, resident.
-func (m *Machine) has(values ints.Ints) bool {
-	_, err := m.Resident(values)
+func (m *Machine) has(values ints.Ints, peers []*Machine) bool {
+	_, err := m.residentOn(m.dev, values, peers)
 	if err != nil && !errors.Is(err, kernels.ErrMemory) {
 		check(&MachineError{m, err})
 	}
@@ -243,8 +295,10 @@ type Backend struct {
 	g      *model.Graph
 	w      backend.Witness
 	dev    *scope
-	values *held               // tensors that are not fixed, of all lanes
-	isLane bool                // the values are another backend's
+	values *held // tensors that are not fixed, of all lanes
+	isLane bool  // the values are another backend's
+	team   Team  // of a backend that commits
+	others map[*Machine]*Backend
 	run    *Run                // that has made the witness, if that was on devices
 	keys   map[int]*stepKeys   // of look-up steps that are cut, as long as they are wanted
 	box    kernels.Mailbox     // nil until wanted
@@ -258,13 +312,13 @@ var (
 
 // Backend returns a backend for one witness of g.
 func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
-	return newBackend(m.dev, &held{g: g, w: w, m: m, tensors: map[model.TensorID]*heldTensor{}}, false)
+	return newBackend(m.dev, &held{g: g, w: w, m: m, run: keptOf(w), tensors: map[model.TensorID]*heldTensor{}}, false)
 }
 
 func newBackend(dev kernels.Device, v *held, isLane bool) *Backend {
 	return &Backend{
 		Backend: cpu.New(v.g, v.w), m: v.m, g: v.g, w: v.w, dev: newScope(dev), values: v, isLane: isLane,
-		run: keptOf(v.w), keys: map[int]*stepKeys{}, nodes: map[*nodes]struct{}{},
+		run: v.run, keys: map[int]*stepKeys{}, nodes: map[*nodes]struct{}{},
 	}
 }
 
@@ -314,13 +368,16 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 		}
 	}
 	if b.g.Tensors[id].Kind == model.Fixed {
-		return b.m.residentOn(b.dev.Device, b.w.Fixed(id))
+		return b.m.residentOn(b.dev.Device, b.w.Fixed(id), b.values.peers)
 	}
 	return b.values.tensor(b.dev.Device, id)
 }
 
 // Close implements backend.Backend.
 func (b *Backend) Close() {
+	for _, x := range b.others {
+		x.Close()
+	}
 	for n := range b.nodes {
 		n.free()
 	}

@@ -81,12 +81,15 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 	}
 	for i := range p.Trees {
 		t := &p.Trees[i]
-		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece))
+		n.Commit = max(n.Commit, commitNeed(&t.Commitment, m.piece)+digestsNeed(&t.Commitment, m.sharing))
 		if !t.Fixed {
 			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
 	}
-	n.Open = openNeed(p, m.piece)
+	n.Open = openNeed(p, m.piece, m.sharing)
+	if m.sharing > 1 {
+		n.Open += addPiece * elementBytes
+	}
 	return n
 }
 
@@ -189,10 +192,19 @@ func commitNeed(c *backend.Commitment, piece int) int64 {
 	return need
 }
 
+// digestsNeed is that of the digests of one machine's groups, if several share a
+// commitment, as long as it is made.
+func digestsNeed(c *backend.Commitment, machines int) int64 {
+	if machines < 2 || len(c.Groups) < 2 {
+		return 0
+	}
+	return int64((len(c.Groups)+machines-1)/machines) * digestBytes << c.LogDomain()
+}
+
 // openNeed is that of Open: rows that must be packed, and beside them what the dots
 // take first, then tables of K over what the long rows fold to, and on top either the
 // weights of the first queries or what the later levels commit to.
-func openNeed(p *plan.Plan, piece int) int64 {
+func openNeed(p *plan.Plan, piece, machines int) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var packed, all, columns, later, weights int64
@@ -233,7 +245,7 @@ func openNeed(p *plan.Plan, piece int) int64 {
 	}
 	c := joinRows(list, first.RowVars)
 	spans := c.spans(list, first.RowVars)
-	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)))
+	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)), machines)
 	panels := map[int]int64{} // of a class
 	const rowPart = 32
 	var dots, parts int64
@@ -267,7 +279,7 @@ func expectedStacks(g *model.Graph, c *backend.Commitment) []*deviceStack {
 			stacks = append(stacks, stacks[i-1])
 			continue
 		}
-		h, err := newHostStack(g, part.Stack, func(id model.TensorID) (*Tensor, error) {
+		h, err := newHostStack(g, part.Stack, 0, part.Stack.Size, func(id model.TensorID) (*Tensor, error) {
 			return &Tensor{Ptr: rowAlignment, Width: widthOfRange(g.Tensors[id].Min, g.Tensors[id].Max)}, nil
 		})
 		check(err) // there is none

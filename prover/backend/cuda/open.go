@@ -20,13 +20,13 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (_ whir.Passes
 			a.close()
 		}
 	}()
-	return pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(a, o), search: newSearch(a)} })
+	return pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
 }
 
 // opening implements whir.Passes.
 type opening struct {
 	a      *scope
-	rows   *rows
+	rows   *sharedRows
 	sums   *rowSums     // of the first variables, nil once they are bound
 	tables *tables      // of the others
 	folded []*foldedRow // nil once opened
@@ -37,22 +37,22 @@ type opening struct {
 func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
 	defer catch(&err)
 	check(ctx.Err())
-	o.sums = o.rows.begin(q)
-	o.fold()
+	o.sums = o.rows.begin(ctx, q)
+	o.fold(ctx)
 	return nil
 }
 
 // fold makes the tables once the sums have no variables left.
-func (o *opening) fold() {
+func (o *opening) fold(ctx context.Context) {
 	if o.sums.vars == 0 {
 		o.sums.close()
-		o.tables, o.sums = o.rows.fold(poly.EqTable(o.sums.point), o.sums.q), nil
+		o.tables, o.sums = o.rows.fold(ctx, poly.EqTable(o.sums.point), o.sums.q), nil
 	}
 }
 
 // Columns implements whir.Passes.
 func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
-	return pass(ctx, func() [][]field.M31 { return o.rows.columns(tree, positions) })
+	return pass(ctx, func() [][]field.M31 { return o.rows.columns(ctx, tree, positions) })
 }
 
 // Round implements whir.Passes.
@@ -69,7 +69,7 @@ func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
 	check(ctx.Err())
 	if o.sums != nil {
 		o.sums.bind(r)
-		o.fold()
+		o.fold(ctx)
 		return nil
 	}
 	o.tables.bind(r)
@@ -130,6 +130,7 @@ func (o *opening) Close() {
 			row.free()
 		}
 	}
+	o.rows.release()
 	o.a.close()
 }
 

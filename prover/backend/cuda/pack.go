@@ -25,26 +25,43 @@ type deviceStack struct {
 	device kernels.Stack
 }
 
-func (b *Backend) newPacker(a *scope, c backend.Commitment) *packer {
-	p := &packer{a: a, c: c}
-	for i, part := range c.Parts {
-		if i > 0 && part.Stack == c.Parts[i-1].Stack {
-			p.stacks = append(p.stacks, p.stacks[i-1])
-			continue
+// newPacker returns one for rows of these groups, in their order.
+func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packer {
+	p := &packer{a: a, c: c, stacks: make([]*deviceStack, len(c.Groups))}
+	for from := 0; from < len(groups); {
+		// Groups behind each other, of one stack.
+		first, to := groups[from], from
+		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == c.Parts[first].Stack {
+			to++
 		}
-		s, err := b.newDeviceStack(a, part.Stack)
+		begin := uint64(c.Parts[first].First) << c.RowVars
+		last := groups[to-1]
+		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
+		s, err := b.newDeviceStack(a, c.Parts[first].Stack, begin, end)
 		if errors.Is(err, kernels.ErrMemory) {
 			return &packer{a: a, c: c, host: cpu.NewRows(b.g, b.w, c)}
 		}
 		check(err)
-		p.stacks = append(p.stacks, s)
+		for ; from < to; from++ {
+			p.stacks[groups[from]] = s
+		}
 	}
 	return p
 }
 
-// newDeviceStack returns the error of a tensor that cannot be had.
-func (b *Backend) newDeviceStack(a *scope, s *model.Stack) (*deviceStack, error) {
-	h, err := newHostStack(b.g, s, b.find)
+// allGroups are the numbers of a commitment's groups.
+func allGroups(c *backend.Commitment) []int {
+	all := make([]int, len(c.Groups))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
+// returns the error of a tensor that cannot be had.
+func (b *Backend) newDeviceStack(a *scope, s *model.Stack, begin, end uint64) (*deviceStack, error) {
+	h, err := newHostStack(b.g, s, begin, end, b.find)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +76,20 @@ type hostStack struct {
 	axes    []kernels.StackAxis
 }
 
-// newHostStack describes a stack of g's tensors.
-func newHostStack(g *model.Graph, s *model.Stack, find func(model.TensorID) (*Tensor, error)) (*hostStack, error) {
+// newHostStack describes a stack of g's tensors, without blocks that have no entries from
+// begin to end-1, before and behind those that have.
+func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(model.TensorID) (*Tensor, error)) (*hostStack, error) {
 	h := &hostStack{}
+	next := s.Size
 	for i := range s.Blocks {
 		blk := &s.Blocks[i]
+		if i+1 < len(s.Blocks) && s.Blocks[i+1].Offset <= begin {
+			continue
+		}
+		if blk.Offset >= end {
+			next = blk.Offset
+			break
+		}
 		t, err := find(blk.Tensor)
 		if err != nil {
 			return nil, err
@@ -72,7 +98,7 @@ func newHostStack(g *model.Graph, s *model.Stack, find func(model.TensorID) (*Te
 		k.FirstAxis = uint64(len(h.axes))
 		h.offsets, h.blocks, h.axes = append(h.offsets, blk.Offset), append(h.blocks, k), append(h.axes, own...)
 	}
-	h.offsets = append(h.offsets, s.Size)
+	h.offsets = append(h.offsets, next)
 	if len(h.axes) == 0 {
 		h.axes = make([]kernels.StackAxis, 1) // there is no empty memory
 	}

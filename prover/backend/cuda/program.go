@@ -72,10 +72,13 @@ var errNot = errors.New("cuda: a circuit that is too large for the kernels")
 var mostByTerms, fewTerms = 1 << 20, 16
 
 // compiler makes a program.
-type compiler struct{ *program }
+type compiler struct {
+	*program
+	machines []*Machine // of the parts
+}
 
 func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) (p *program, err error) {
-	c := &compiler{&program{g: g, weights: weights, homes: homes, host: host}}
+	c := &compiler{program: &program{g: g, weights: weights, homes: homes, host: host}}
 	defer func() {
 		if err != nil {
 			c.free()
@@ -84,6 +87,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	defer catch(&err)
 	for _, m := range homes {
 		if c.part(m) == nil {
+			c.machines = append(c.machines, m)
 			c.parts = append(c.parts, &part{m: m, age: m.generation(), small: slotAlignment, tensors: map[model.TensorID]slot{},
 				keys: map[int]slot{}, pieces: map[model.TableID]kernels.Ptr{}})
 		}
@@ -305,7 +309,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) {
 	x := c.source(p, a)
 	var y kernels.Integers
 	var pieces ints.Ints
-	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.has(c.weights[b]) {
+	if t := &c.g.Tensors[b]; t.Kind == model.Fixed && strided && mm.Batches == 1 && !p.m.has(c.weights[b], c.machines) {
 		pieces = c.weights[b]
 	} else {
 		y = c.source(p, b)
@@ -355,7 +359,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	n := model.Size(t.Shape)
 	switch t.Kind {
 	case model.Fixed:
-		x, err := p.m.Resident(c.weights[id])
+		x, err := p.m.residentOn(p.m.dev, c.weights[id], c.machines)
 		if err == nil {
 			return x.integers()
 		}
@@ -374,7 +378,7 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		c.run(p, &x)
 		return p.tensors[id].Integers
 	}
-	// A value of another machine comes through the host.
+	// A value of another machine.
 	var from *part
 	for _, other := range c.parts {
 		if _, ok := other.tensors[id]; ok {
@@ -389,11 +393,14 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 	here := c.room(p, n, there.Width)
 	p.tensors[id] = here
 	c.then(p, func(r *Run) error {
-		values := make([]byte, n*there.Width)
-		if err := from.m.dev.Download(values, r.bases(from).Resolve(there.At)); err != nil {
+		err := kernels.After(p.m.dev, from.m.dev)
+		if err == nil {
+			err = kernels.CopyFrom(p.m.dev, r.bases(p).Resolve(here.At), from.m.dev, r.bases(from).Resolve(there.At), n*there.Width)
+		}
+		if errors.As(err, new(*kernels.SourceError)) {
 			return &MachineError{from.m, err}
 		}
-		return p.m.dev.Upload(r.bases(p).Resolve(here.At), values)
+		return err
 	})
 	return here.Integers
 }

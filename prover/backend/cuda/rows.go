@@ -1,69 +1,110 @@
 package cuda
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
-// rows are the rows of all trees on the device.
+// rows are the rows of all trees on the device, those that are not another's.
 type rows struct {
 	b       *Backend
 	a       *scope
+	packed  *scope // the rows that are not in their tensors
 	rowVars int
 	pitch   int // of the table's rows
 	trees   []placed
-	at      []byteRow // of the table
+	at      []byteRow // of the table; zeros where a row is another's
 	code    *encoder
 	weights *weights // of the functional
 }
 
-// placed is a tree's place in the table.
+// placed is a tree's place in the table, and what there is of it.
 type placed struct {
 	*packer
 	shift    int // see whir.Layout
 	firstRow uint64
+	slots    []uint64 // whose rows are here
+	runs     []rowRun // and where they are among the tree's rows
 }
 
-// loadRows packs what is not on the device as rows already.
-func (b *Backend) loadRows(a *scope, o backend.Opening) *rows {
+// rowRun are n rows of a tree from one on.
+type rowRun struct{ first, n int }
+
+// newRows returns the rows of an opening on a device, without any.
+func (b *Backend) newRows(a *scope, o *backend.Opening) *rows {
 	first := o.Params.Levels[0]
-	domain := 0
-	for _, l := range o.Params.Levels[1:] {
-		domain = max(domain, l.LogDomain())
-	}
-	r := &rows{b: b, a: a, rowVars: first.RowVars, pitch: kernels.RowPitch(1 << first.RowVars), at: make([]byteRow, 1<<first.FoldVars), code: newEncoder(a, domain)}
+	return &rows{b: b, a: a, packed: newScope(a), rowVars: first.RowVars, pitch: kernels.RowPitch(1 << first.RowVars), at: make([]byteRow, 1<<first.FoldVars)}
+}
+
+// load packs the rows of a home that are not on the device as rows already. homes are those
+// of every tree's table rows.
+func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
 	for i, c := range o.Commitments {
-		t := placed{b.newPacker(a, c), first.RowVars - c.RowVars, o.RowOffsets[i]}
-		numbers := c.TableRows(t.shift)
-		for k, row := range t.tableRows(a, numbers, t.shift) {
-			r.at[t.firstRow+numbers[k]] = row
+		t := placed{shift: r.rowVars - c.RowVars, firstRow: o.RowOffsets[i]}
+		var own []uint64
+		for k, n := range c.TableRows(t.shift) {
+			if homes[i][k] == home {
+				own = append(own, n)
+			}
+		}
+		for k, slot := range c.TableRows(0) {
+			if _, ok := slices.BinarySearch(own, slot>>t.shift); !ok {
+				continue
+			}
+			t.slots = append(t.slots, slot)
+			if n := len(t.runs); n > 0 && t.runs[n-1].first+t.runs[n-1].n == k {
+				t.runs[n-1].n++
+			} else {
+				t.runs = append(t.runs, rowRun{k, 1})
+			}
+		}
+		t.packer = r.b.newPacker(r.packed, c, groupsWith(&c, own, t.shift))
+		for k, row := range t.tableRows(r.packed, own, t.shift) {
+			r.at[t.firstRow+own[k]] = row
 		}
 		r.trees = append(r.trees, t)
 	}
-	return r
 }
 
-// fold is described at whir.Pair: it makes f and q what long rows, as many as there are
-// weights, fold to.
-func (r *rows) fold(coefs []field.QM31, q *whir.Functional) *tables {
-	n := len(r.at) / len(coefs)
-	t := &tables{b: r.b, a: r.a, code: r.code, n: n << r.rowVars, f: newArray[field.QM31](r.a, n<<r.rowVars), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
-	r.foldRows(t.f, coefs)
-	t.q = r.foldFunctional(coefs, q, n)
-	return t
+// groupsWith lists the groups that have rows in some table rows.
+func groupsWith(c *backend.Commitment, tableRows []uint64, shift int) []int {
+	var groups []int
+	for i, g := range c.Groups {
+		k, _ := slices.BinarySearch(tableRows, g.First>>shift)
+		if k < len(tableRows) && tableRows[k] <= (g.First+uint64(g.Rows)-1)>>shift {
+			groups = append(groups, i)
+		}
+	}
+	return groups
 }
 
-// foldRows sets f to what the long rows fold to: a plane of a row is a row of bytes with
-// a weight of its own.
-func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
+// places lists the places of n in long rows at which there are rows here.
+func (r *rows) places(n int) []int {
+	has := make([]bool, n)
+	for i, row := range r.at {
+		has[i%n] = has[i%n] || row.width > 0
+	}
+	var list []int
+	for l := range n {
+		if has[l] {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// foldRows sets f to what the long rows fold to at some places, one at least: a plane of a
+// row is a row of bytes with a weight of its own.
+func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
 	a := newScope(r.a)
 	defer a.close()
 	n := len(r.at) / len(coefs)
 	longest := 1
-	for l := range n {
+	for _, l := range places {
 		count := 0
 		for h := range coefs {
 			count += r.at[h*n+l].width
@@ -72,14 +113,14 @@ func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
 	}
 	const multiple = 64
 	longest = (longest + multiple - 1) / multiple * multiple
-	addresses, weights := make([]kernels.Ptr, n*longest), make([]field.QM31, n*longest)
-	constants := make([]field.QM31, n)
-	for l := range n {
-		i := l * longest
+	addresses, weights := make([]kernels.Ptr, len(places)*longest), make([]field.QM31, len(places)*longest)
+	constants := make([]field.QM31, len(places))
+	for k, l := range places {
+		i := k * longest
 		for h, w := range coefs {
 			row := r.at[h*n+l]
 			if row.width > 1 {
-				constants[l] = constants[l].Add(w.MulM31(field.M31(row.bias())))
+				constants[k] = constants[k].Add(w.MulM31(field.M31(row.bias())))
 			}
 			for j := range row.width {
 				addresses[i], weights[i] = row.at.Offset(j, r.pitch), w
@@ -92,20 +133,23 @@ func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31) {
 	}
 	check(kernels.FoldBytes(a, f, kernels.FoldedRows{
 		Rows: newCopy(a, addresses), Weights: newCopy(a, weights), Constants: newCopy(a, constants),
-		Lists: n, N: longest, RowVars: r.rowVars,
+		Lists: len(places), N: longest, RowVars: r.rowVars,
 	}))
 }
 
 // panelBytes is the most memory that panels of weights take at once.
 const panelBytes = 1 << 30
 
-// columns is described at whir.Passes: a value of a codeword is a sum over a row with
-// weights of the position alone.
+// columns is described at whir.Passes, for the rows that are here: a value of a codeword is a
+// sum over a row with weights of the position alone.
 func (r *rows) columns(tree int, positions []uint64) [][]field.M31 {
 	a := newScope(r.a)
 	defer a.close()
 	t := &r.trees[tree]
-	vars, total := t.c.RowVars, t.c.Rows()
+	vars, total := t.c.RowVars, len(t.slots)
+	if total == 0 {
+		return make([][]field.M31, len(positions))
+	}
 	const inPanel = 4
 	panels := (len(positions) + inPanel - 1) / inPanel
 	sums := newWords(a, inPanel*panels*total)
@@ -157,10 +201,10 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 	return sum
 }
 
-// eachRows calls f with the tree's rows, some at a time in their order: those of the
-// table, or where these are longer others, packed for the call.
+// eachRows calls f with the tree's rows that are here, some at a time in their order: those
+// of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *rows, f func(rows []byteRow, pitch int)) {
-	numbers := t.c.TableRows(0)
+	numbers := t.slots
 	if t.shift == 0 {
 		all := make([]byteRow, len(numbers))
 		for i, n := range numbers {

@@ -55,21 +55,26 @@ func (s *rowSums) bind(r field.QM31) {
 	s.vars--
 }
 
-// begin computes the dots.
-func (r *rows) begin(q *whir.Functional) *rowSums {
+// chooseVars returns v.
+func (r *sharedRows) chooseVars(q *whir.Functional) int {
 	all := 0 // bytes of the rows
-	for _, row := range r.at {
-		all += row.width * r.pitch
+	for _, x := range append([]*rows{r.rows}, r.others...) {
+		for _, row := range x.at {
+			all += row.width * r.pitch
+		}
 	}
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
-	s := &rowSums{a: newScope(r.a), q: q, vars: sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare))}
-	t := newDotTable(s.a, r, q, c, 1<<s.vars)
-	// What was allocated is s.a's, which r.a closes.
+	return sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare), 1+len(r.others))
+}
+
+// products computes the dots of the rows that are here.
+func (r *rows) products(a *scope, q *whir.Functional, vars int) *dotTable {
+	c := joinRows(claimsOf(q), r.rowVars)
+	t := newDotTable(a, r, q, c, 1<<vars)
 	t.dots()
 	t.joinedDots(c.joined)
-	s.pair = t.pair()
-	return s
+	return t
 }
 
 // span is how much of the table a part covers: rows, and 2^vars of the columns, one
@@ -116,9 +121,13 @@ const freeShare = 3
 
 // sumVars returns the v with the least work for parts that span these places of a
 // table of so many rows of 2^rowVars values, of which the tables over K after it
-// fit into room, in bytes. Only speed depends on the times.
-func sumVars(parts []span, rows, rowVars, room int) int {
-	const perElement = 0.15 // of the tables: f and q are made, and written and read some five times
+// fit into room, in bytes, if so many machines share the rows. Only speed depends on the
+// times.
+func sumVars(parts []span, rows, rowVars, room, machines int) int {
+	perElement := 0.15 // of the tables: f and q are made, and written and read some five times
+	if machines > 1 {
+		perElement += 0.06 // most of f comes from others, and is added
+	}
 	best, least := 0, 0.0
 	for v := range 64 {
 		if 1<<v > rows {
@@ -130,7 +139,7 @@ func sumVars(parts []span, rows, rowVars, room int) int {
 		}
 		cost := perElement * float64(n) * float64(int(1)<<rowVars)
 		for _, p := range parts {
-			cost += float64(min(n, p.rows)<<v) * p.dotCost()
+			cost += float64(min(n, p.rows)<<v) * p.dotCost() / float64(machines)
 		}
 		if best == 0 || cost < least {
 			best, least = v, cost

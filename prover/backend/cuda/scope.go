@@ -15,6 +15,9 @@ func newScope(d kernels.Device) *scope {
 	return &scope{Device: d, ledger: newLedger()}
 }
 
+// Beneath is described at kernels.Wrapper.
+func (s *scope) Beneath() kernels.Device { return s.Device }
+
 // Alloc is described at kernels.Device.
 func (s *scope) Alloc(bytes int) (kernels.Ptr, error) { return s.alloc(s.Device, bytes) }
 

@@ -106,7 +106,7 @@ func (t *tables) commit(l soundness.Level) *foldedRow {
 	r := &foldedRow{a: t.a, rows: n, domain: l.LogDomain(), words: t.code.words(n, l.LogDomain())}
 	t.code.encode(r.words, values, n, l.RowVars, r.domain)
 	r.nodes = t.b.newNodes(r.domain, func(digests kernels.Ptr) {
-		newHashing(a, 1<<r.domain, digests, 1).absorb(r.words, n, n)
+		check(kernels.HashColumns(a, digests, 0, r.words, 1<<r.domain, 1<<r.domain, n, 0, n))
 	})
 	return r
 }

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"errors"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -47,6 +49,27 @@ func NewTensor(d kernels.Device, values ints.Ints) (*Tensor, error) {
 	}
 	kept = true
 	return t, nil
+}
+
+// copied copies a tensor of another device to memory of dev, and waits for that, so that every
+// queue may read it and the other one may be freed. It returns nil if the other device
+// fails to give it.
+func copied(dev kernels.Device, there *Tensor, from kernels.Device) (*Tensor, error) {
+	at, err := dev.Alloc(there.Len * there.Width)
+	if err != nil {
+		return nil, err
+	}
+	if err = kernels.CopyFrom(dev, at, from, there.Ptr, there.Len*there.Width); err == nil {
+		err = dev.Sync()
+	}
+	if err == nil {
+		return &Tensor{at, there.Len, there.Width}, nil
+	}
+	dev.Free(at)
+	if errors.As(err, new(*kernels.SourceError)) {
+		err = nil
+	}
+	return nil, err
 }
 
 // uploadAs copies values, which fit, to dst in entries of that width.
