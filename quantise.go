@@ -417,7 +417,8 @@ func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
 // text, that each input has of its own, up to a bound.
 func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circuit.Free) }
 
-// sized returns the quantised model for a batch, or a text, as large as the input.
+// sized returns the quantised model for a batch, or a text, as large as the input, with
+// chunks of the size that is chosen for it.
 func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	lens := make([]int, len(in))
 	for i := range in {
@@ -427,7 +428,8 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.Equal(instance.Sizes, c.quantised.Graph.Instance.Sizes) {
+	instance = c.quantised.Circuit.Choose(instance)
+	if known := c.quantised.Graph.Instance; slices.Equal(instance.Sizes, known.Sizes) && instance.ChunkEntries == known.ChunkEntries {
 		return c.quantised, nil
 	}
 	return c.quantised.At(instance)
