@@ -468,11 +468,20 @@ func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
 // run runs the circuit, in the size of the input, on a machine, nil for the CPU
 // alone.
 func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (*Run, *forward.Witness, error) {
-	ints, clamped, err := q.QuantiseInput(in)
+	ints, _, err := q.QuantiseInput(in)
 	if err != nil {
 		return nil, nil, err
 	}
 	wit, err := forward.RunOn(ctx, on, q.Graph, q.Weights, ints)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.read(q, in, wit)
+}
+
+// read is what a run on an input has computed.
+func (c *Circuit) read(q *quantise.Model, in Input, wit *forward.Witness) (*Run, *forward.Witness, error) {
+	ints, clamped, err := q.QuantiseInput(in)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -110,6 +111,7 @@ func (g *Graph) count() {
 			g.Mults = append(g.Mults, m)
 		}
 	}
+	g.Tensors = slices.Grow(g.Tensors, len(g.Mults))
 	sort.Slice(g.Mults, func(i, j int) bool {
 		a, b := g.Mults[i], g.Mults[j]
 		return a.Chunk < b.Chunk || a.Chunk == b.Chunk && a.Table < b.Table
