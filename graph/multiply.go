@@ -23,6 +23,10 @@ func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, tra
 	}, columns)
 }
 
+// fewRows is up to how many rows stored weights are read by parts for: with more, reading
+// them is little of the work.
+const fewRows = 48
+
 // storedPart is about how many stored numbers are multiplied at a time: they stay in the
 // second-level cache.
 const storedPart = 1 << 16

@@ -13,7 +13,7 @@ type operand struct {
 	stored *Stored
 }
 
-// partly says whether an operator reads an operand that is a constant part by part, so
+// partly says whether an operator may read an operand that is a constant part by part, so
 // that nobody has all of it in float32.
 func partly(op Op, operand int) bool {
 	switch op := op.(type) {

@@ -33,6 +33,10 @@ type tableRow struct {
 // of so many rows of their tree that a piece of one has few values of each.
 const keptShift = 4
 
+// Keeps says whether passes keep the rows of a tree whose rows are 2^shift times shorter
+// than those of the table.
+func Keeps(shift int) bool { return shift >= keptShift }
+
 // loadRows finds the table rows of all trees.
 func loadRows(a *arena.Arena, rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets []uint64) *stackRows {
 	s := &stackRows{rowVars, make([]tableRow, 1<<slotVars), make([]placed, len(srcs))}
@@ -43,7 +47,7 @@ func loadRows(a *arena.Arena, rowVars, slotVars int, layouts []Layout, srcs []Ro
 		for _, r := range used {
 			s.rows[p.firstRow+r].tree = p
 		}
-		if p.shift < keptShift {
+		if !Keeps(p.shift) {
 			continue
 		}
 		parallel.For(len(used), 1, func(from, to int) {
@@ -63,7 +67,7 @@ func (s *stackRows) fill(row, from int, dst []int32) bool {
 	switch {
 	case r.tree == nil:
 		return false
-	case r.tree.shift < keptShift:
+	case !Keeps(r.tree.shift):
 		r.tree.FillTableRow(r.tree.src, r.tree.shift, uint64(row)-r.tree.firstRow, from, dst)
 	case r.planes == nil:
 		return false
