@@ -184,14 +184,10 @@ func (m *Model) quantisedID(r ranges, settings quantise.Options) *cache.ID {
 	return &id
 }
 
-// quantised returns the entry's quantised model, or nil if it has none. Where memory is
-// limited, its weights are pages of the entry's file.
+// quantised returns the entry's quantised model, or nil if it has none. Its weights are
+// pages of the entry's file.
 func (e *entry) quantised() *quantise.Model {
-	get := (*cache.Dir).Get
-	if MemoryLimit() > 0 {
-		get = (*cache.Dir).GetMapped
-	}
-	found := e.find(get)
+	found := e.find((*cache.Dir).GetMapped)
 	if found == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Estimate is what committing to a circuit and proving a run of it take: memory within a
@@ -72,8 +73,9 @@ const (
 	// variables that number rows are bound; as many again are dropped by then.
 	columnBytes = 208
 	rowBytes    = 240
-	// openedBytes are those of a value of the witness in the opening, where weights take
-	// what they have, and tableBytes those of its two tables once four variables are bound.
+	// openedBytes are those of a value of the witness in an opening that keeps its rows,
+	// where weights take what they have, and tableBytes those of a value of the two tables
+	// once four variables are bound.
 	openedBytes = 2
 	tableBytes  = 2 * 16 >> 4
 	// keeper is what a limit keeps free: pages that come before any are dropped.
@@ -113,9 +115,11 @@ func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimat
 		l := &p.Trees[i].Commitment.Layout
 		columns = max(columns, 1<<l.LogDomain())
 		digests += 64 << l.LogDomain()
-		if p.Trees[i].Fixed {
+		switch {
+		case p.Params == nil || !whir.Keeps(p.Params.RowVars()-l.RowVars):
+		case p.Trees[i].Fixed:
 			opened += weights
-		} else {
+		default:
 			opened += openedBytes * int64(l.Rows()) << l.RowVars
 		}
 	}

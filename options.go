@@ -48,6 +48,7 @@ type options struct {
 	cpuLanes  int
 	track     bool
 
+	pass      *Pass
 	bar       *bar
 	unchecked bool
 

@@ -87,7 +87,12 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	r.o.device.foresee(r.o, r.plan, r.w)
 	var run *Run
 	var wit *forward.Witness
+	pass := r.o.pass.of(r.circuit, in)
 	err := r.w.run(ctx, PhaseRun, func() (err error) {
+		if pass != nil {
+			run, wit, err = r.circuit.read(r.model, in, pass)
+			return err
+		}
 		run, wit, err = r.circuit.run(ctx, r.o.device.machine(r.o, r.plan, r.w), r.model, in)
 		return err
 	})

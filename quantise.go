@@ -417,7 +417,8 @@ func (c *Circuit) free() bool { return len(c.quantised.Circuit.Free) > 0 }
 // text, that each input has of its own, up to a bound.
 func (c *Circuit) Free() []model.FreeDim { return slices.Clone(c.quantised.Circuit.Free) }
 
-// sized returns the quantised model for a batch, or a text, as large as the input.
+// sized returns the quantised model for a batch, or a text, as large as the input, with
+// chunks of the size that is chosen for it.
 func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	lens := make([]int, len(in))
 	for i := range in {
@@ -427,7 +428,8 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.Equal(instance.Sizes, c.quantised.Graph.Instance.Sizes) {
+	instance = c.quantised.Circuit.Choose(instance)
+	if known := c.quantised.Graph.Instance; slices.Equal(instance.Sizes, known.Sizes) && instance.ChunkEntries == known.ChunkEntries {
 		return c.quantised, nil
 	}
 	return c.quantised.At(instance)
@@ -466,11 +468,20 @@ func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
 // run runs the circuit, in the size of the input, on a machine, nil for the CPU
 // alone.
 func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (*Run, *forward.Witness, error) {
-	ints, clamped, err := q.QuantiseInput(in)
+	ints, _, err := q.QuantiseInput(in)
 	if err != nil {
 		return nil, nil, err
 	}
 	wit, err := forward.RunOn(ctx, on, q.Graph, q.Weights, ints)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.read(q, in, wit)
+}
+
+// read is what a run on an input has computed.
+func (c *Circuit) read(q *quantise.Model, in Input, wit *forward.Witness) (*Run, *forward.Witness, error) {
+	ints, clamped, err := q.QuantiseInput(in)
 	if err != nil {
 		return nil, nil, err
 	}

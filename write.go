@@ -60,8 +60,10 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 // greatest logit, the first of several, until one that ends the text, or as many as the
 // model was opened for (MaxTokens). each, unless nil, is told every token as soon as it
 // is chosen. Keys and values of earlier tokens are kept, so that a token costs a row of
-// every step. The input that Prove takes for the text is returned beside it.
-func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int)) (*Written, Input, error) {
+// every step. The input that Prove takes for the text is returned beside it; with Continue
+// what was computed can be proved without another run.
+func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int), opts ...Option) (*Written, Input, error) {
+	o := apply(opts)
 	if c.language == nil || !c.language.Generates {
 		return nil, nil, errNotWriting
 	}
@@ -84,9 +86,9 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 		return nil, nil, err
 	}
 	w, logits := &Written{Prompt: slices.Clone(prompt)}, model.Size(q.Graph.Tensors[q.Graph.Outputs[0]].Shape)
+	var rows *forward.Rows
 	err = await(ctx, func() error {
-		rows, err := c.begin(ctx, q, ints, prompt)
-		if err != nil {
+		if rows, err = c.begin(ctx, q, ints, prompt); err != nil {
 			return err
 		}
 		for {
@@ -116,8 +118,70 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int))
 	if c.free() {
 		length = len(prompt) + len(w.Tokens)
 	}
-	in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most)
+	if in, err = textInput(prompt, w.Tokens, len(w.Tokens), length, longest, most); err == nil && o.pass != nil && o.device.first() == nil {
+		err = await(ctx, func() error { return o.pass.take(ctx, c, rows, in) })
+	}
 	return w, in, err
+}
+
+// Pass is what Write has computed of a run (Continue). The zero value has nothing.
+type Pass struct {
+	circuit *Circuit
+	in      Input
+	wit     *forward.Witness
+}
+
+// Continue has Write leave what it computes in a Pass, and Prove, where the processor
+// runs circuits, go on with it in place of a run of its own, if it is of Prove's circuit
+// and input. That is the same run. A Pass is for one Write and one Prove.
+func Continue(p *Pass) Option { return func(o *options) { o.pass = p } }
+
+// take takes the run on an input from the rows that were computed for it, if that can be.
+func (p *Pass) take(ctx context.Context, c *Circuit, rows *forward.Rows, in Input) error {
+	if whole, _ := rows.Whole(); whole > 0 || !c.free() {
+		return nil
+	}
+	q, err := c.sized(in)
+	if err != nil {
+		return err
+	}
+	known, _, err := q.QuantiseInput(in)
+	if err != nil {
+		return err
+	}
+	// The last token's row, and the positions behind that of the last logits.
+	last := len(known[0]) - 1
+	if err := rows.SetOne(ctx, 0, last, known[0][last:]); err != nil {
+		return err
+	}
+	for i := 1; i < len(known[1]); i++ {
+		if known[1][i] == known[1][i-1] {
+			if err := rows.SetOne(ctx, 1, i, known[1][i:i+1]); err != nil {
+				return err
+			}
+		}
+	}
+	wit, err := rows.Witness(ctx, q.Graph, q.Weights, known)
+	if err != nil {
+		return err
+	}
+	p.circuit, p.in, p.wit = c, in, wit
+	return nil
+}
+
+// of returns the run of a circuit on an input, nil if it is not that; the pass is empty
+// then.
+func (p *Pass) of(c *Circuit, in Input) *forward.Witness {
+	if p == nil || p.wit == nil {
+		return nil
+	}
+	wit := p.wit
+	if p.circuit != c || !slices.EqualFunc(p.in, in, slices.Equal[[]float64]) {
+		wit.Close()
+		wit = nil
+	}
+	*p = Pass{}
+	return wit
 }
 
 // textAxes are those of the rows that change while a text is written, by input: a token,

@@ -185,6 +185,54 @@ func rowsLikeRun(t *testing.T, c *Circuit, prompt, tokens []int, in Input) {
 	for _, rows := range []*forward.Rows{all, begun} {
 		likeRun(t, rows, want, prompt, tokens)
 	}
+	samePass(t, c, begun, prompt, tokens)
+}
+
+// samePass has the rows of a text that was written become the run that proves it, and that
+// of the text as it is when it ends a token earlier: the same witness to the last key and count.
+func samePass(t *testing.T, c *Circuit, rows *forward.Rows, prompt, tokens []int) {
+	t.Helper()
+	for _, n := range []int{len(tokens), len(tokens) - 1} {
+		if n == 0 || n < len(tokens) && !c.free() {
+			continue
+		}
+		in, err := textInput(prompt, tokens[:n], n, len(prompt)+n, len(prompt)+len(tokens), len(tokens))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Pass
+		if err := p.take(t.Context(), c, rows, in); err != nil {
+			t.Fatal(err)
+		}
+		got := p.of(c, in)
+		if got == nil {
+			if c.free() {
+				t.Error("rows of a free length do not become a run")
+			}
+			continue
+		}
+		q, err := c.sized(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, err := c.run(t.Context(), nil, q, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range want.Values {
+			if !slices.Equal(got.Values[id], want.Values[id]) {
+				t.Fatalf("%d tokens: tensor %d, %s, is another", n, id, q.Graph.Tensors[id].Name)
+			}
+		}
+		for i := range want.Keys {
+			if !slices.Equal(got.Keys[i], want.Keys[i]) {
+				t.Fatalf("%d tokens: the keys of step %d, %s, are others", n, i, q.Graph.Steps[i].Name)
+			}
+		}
+		if p.wit != nil || p.of(c, in) != nil {
+			t.Error("a pass is used twice")
+		}
+	}
 }
 
 // likeRun writes tokens and compares the logits with those that are wanted.
@@ -391,5 +439,41 @@ func TestTextOfOthers(t *testing.T) {
 		if err := key.SetText(&text); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// A proof that goes on with what writing the text has computed is the proof of a run of its
+// own; of another text, it is a run of its own.
+func TestContinue(t *testing.T) {
+	_, c := writing(t)
+	var p Pass
+	_, in, err := c.circuit.Write(t.Context(), []int{1, 5, 9}, nil, Continue(&p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other, err := c.circuit.Write(t.Context(), []int{4, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []Input{in, other} {
+		if p.wit == nil {
+			t.Fatal("nothing to go on with")
+		}
+		kept := p
+		got, err := Prove(t.Context(), c, text, Continue(&p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.wit != nil {
+			t.Error("the pass is still there")
+		}
+		want, err := Prove(t.Context(), c, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.File, want.File) {
+			t.Error("another proof")
+		}
+		p = kept
 	}
 }

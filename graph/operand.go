@@ -3,13 +3,26 @@ package graph
 import "fmt"
 
 // operand is a value at evaluation. One of the slices is set: f for computed
-// values and what follows from them, w for float constants as they are stored,
-// i for integer constants.
+// values and what follows from them, w for float constants in float32, i for integer
+// constants; or stored, for those who read it part by part (partly).
 type operand struct {
-	shape []int
-	f     []float64
-	w     []float32
-	i     []int64
+	shape  []int
+	f      []float64
+	w      []float32
+	i      []int64
+	stored *Stored
+}
+
+// partly says whether an operator may read an operand that is a constant part by part, so
+// that nobody has all of it in float32.
+func partly(op Op, operand int) bool {
+	switch op := op.(type) {
+	case Gemm:
+		return operand == 1 && op.TransB
+	case Take:
+		return operand == 0 && op.Axis == 0
+	}
+	return false
 }
 
 // constOperand returns t for folding, where integers stay integers.

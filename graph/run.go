@@ -45,9 +45,12 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 	for i, name := range n.Inputs {
 		in[i] = operand{shape: g.Shapes[name], f: values[name]}
 		if t := g.Consts[name]; t != nil {
-			if t.I64 == nil {
+			switch {
+			case t.Stored != nil && partly(n.Op, i):
+				in[i].stored = t.Stored
+			case t.I64 == nil:
 				in[i].w = t.Floats()
-			} else { // at run time all numbers are float64
+			default: // at run time all numbers are float64
 				in[i].f = t.Float64s()
 			}
 		}

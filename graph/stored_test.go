@@ -55,3 +55,44 @@ func TestStored(t *testing.T) {
 		}
 	}
 }
+
+// Rows of a stored constant are multiplied and taken a part at a time, with the same bits.
+func TestStoredByParts(t *testing.T) {
+	const n, k = 500, 300 // more than a part
+	v := make([]float32, n*k)
+	for i := range v {
+		v[i] = float32(i*i%1013)/7 - 60
+	}
+	for _, m := range []int{1, 3, 4, 21, fewRows + 1} {
+		run := func(w *Tensor) []float64 {
+			b := NewBuilder("")
+			x, ids := b.Input("x", Float, []int{m, k}), b.Input("ids", Int64, []int{m})
+			c := b.Constant("w", w)
+			b.Output("y", b.Gemm(Gemm{TransB: true, Alpha: 1, Beta: 1}, b.Add(x, b.Take(c, 0, ids)), c))
+			g, err := b.Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := [][]float64{make([]float64, m*k), make([]float64, m)}
+			for i := range in[0] {
+				in[0][i] = float64(i%17) / 3
+			}
+			for i := range in[1] {
+				in[1][i] = float64((i*i + 499) % n)
+			}
+			out, err := g.RunFloat(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out[g.Outputs[0]]
+		}
+		stored := NewStored(len(v), func(dst []float32, from int) { copy(dst, v[from:]) })
+		want := run(&Tensor{Shape: []int{n, k}, DType: Float, F32: v})
+		if got := run(&Tensor{Shape: []int{n, k}, DType: Float, Stored: stored}); !slices.Equal(got, want) {
+			t.Errorf("%d rows: other numbers", m)
+		}
+		if m <= fewRows && stored.whole.Value() != nil {
+			t.Errorf("%d rows: somebody has read all of it", m)
+		}
+	}
+}

@@ -39,6 +39,14 @@ func (t Take) eval(in []operand, shape []int) (operand, error) {
 		}
 		at[i] = int(v)
 	}
+	if s := in[0].stored; s != nil {
+		width := Size(in[0].shape[1:])
+		out := operand{shape: shape, w: make([]float32, len(at)*width)}
+		for i, row := range at {
+			s.Read(out.w[i*width:(i+1)*width], row*width)
+		}
+		return out, nil
+	}
 	flat := slices.Concat(in[0].shape[:t.Axis], []int{len(at)}, in[0].shape[t.Axis+1:])
 	out, err := Gather{t.Axis, at}.eval(in[:1], flat)
 	out.shape = shape

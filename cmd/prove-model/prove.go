@@ -80,7 +80,8 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
-		if text, err = j.Write(ctx, s.circuit, w); err != nil {
+		s.opts = append(s.opts, provemodel.Continue(new(provemodel.Pass)))
+		if text, err = j.Write(ctx, s.circuit, w, s.opts...); err != nil {
 			return nil, err
 		}
 	}

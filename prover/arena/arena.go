@@ -28,6 +28,7 @@ type Arena struct {
 	parent            *Arena // whose memory this is of, or nil
 	mu                sync.Mutex
 	maps              []mapping
+	region            *region        // the first mapping, if there is one that can grow
 	free              []span         // by mapping and offset; neighbours are joined
 	used              map[*byte]span // by their first byte
 	size, inUse, peak int            // bytes mapped, in use now, and at most
@@ -38,6 +39,10 @@ type mapping struct {
 	bytes []byte
 	unmap func()
 }
+
+// region is a mapping of addresses of which the first grown bytes are memory, so that
+// buffers that were freed are neighbours of what comes later.
+type region struct{ grown int }
 
 // span is a part of a mapping.
 type span struct{ mapping, from, to int }
@@ -122,9 +127,12 @@ func (a *Arena) take(size int) []byte {
 	return b
 }
 
-// grow maps memory for a buffer of that size and returns the index of the free span
-// that it is. As much as that of what is not in use, and not large enough, goes back first.
+// grow makes memory for a buffer of that size and returns the index of the free span
+// that it is of. As much as that of what is not in use, and not large enough, goes back first.
 func (a *Arena) grow(size int) int {
+	if i := a.extend(size); i >= 0 {
+		return i
+	}
 	size = (size + mapUnit - 1) / mapUnit * mapUnit
 	for left := size; left > 0; {
 		i := a.largestUnused()
@@ -140,6 +148,57 @@ func (a *Arena) grow(size int) int {
 	a.free = append(a.free, span{len(a.maps) - 1, 0, size})
 	a.size += size
 	return len(a.free) - 1
+}
+
+// extend has the region grow until the free span at its end has that size, and returns
+// the span's index; −1 if there is no region, under a bound as well, or no room in it.
+func (a *Arena) extend(size int) int {
+	if current.Load() != nil {
+		return -1
+	}
+	if a.region == nil && len(a.maps) == 0 {
+		if b, unmap := reserve(); b != nil {
+			a.maps, a.region = []mapping{{b, unmap}}, &region{}
+		}
+	}
+	if a.region == nil {
+		return -1
+	}
+	r := a.region
+	end := slices.IndexFunc(a.free, func(s span) bool { return s.mapping == 0 && s.to == r.grown })
+	have := 0
+	if end >= 0 {
+		have = a.free[end].len()
+	}
+	more := (size - have + mapUnit - 1) / mapUnit * mapUnit
+	if more > len(a.maps[0].bytes)-r.grown || !use(a.maps[0].bytes[r.grown:r.grown+more]) {
+		return -1
+	}
+	a.drop(more, end)
+	s := span{0, r.grown, r.grown + more}
+	r.grown += more
+	a.size += more
+	return a.insert(s)
+}
+
+// drop gives the pages of free spans of the region, the largest first and not the one with
+// number except, back to the system, up to some bytes: they come back, empty, when they are used.
+func (a *Arena) drop(most, except int) {
+	var spans []span
+	for i, s := range a.free {
+		if s.mapping == 0 && i != except {
+			spans = append(spans, s)
+		}
+	}
+	slices.SortFunc(spans, func(x, y span) int { return y.len() - x.len() })
+	for _, s := range spans {
+		if most <= 0 {
+			return
+		}
+		n := min(most, s.len())
+		empty(a.maps[0].bytes[s.from : s.from+n])
+		most -= n
+	}
 }
 
 // largestUnused returns the index of the largest free span that is all of a mapping, or −1.
@@ -178,6 +237,11 @@ func (a *Arena) give(first *byte) {
 		return
 	}
 	spoil(a.maps[s.mapping].bytes[s.from:s.to])
+	a.insert(s)
+}
+
+// insert adds a free span and returns the index of the one that it is a part of then.
+func (a *Arena) insert(s span) int {
 	i, _ := slices.BinarySearchFunc(a.free, s, func(x, s span) int {
 		if x.mapping != s.mapping {
 			return x.mapping - s.mapping
@@ -186,17 +250,21 @@ func (a *Arena) give(first *byte) {
 	})
 	a.free = slices.Insert(a.free, i, s)
 	a.join(i)
-	if i > 0 {
-		a.join(i - 1)
+	if i > 0 && a.join(i-1) {
+		return i - 1
 	}
+	return i
 }
 
-// join makes one of the i-th free span and the next if they are neighbours.
-func (a *Arena) join(i int) {
-	if i+1 < len(a.free) && a.free[i].mapping == a.free[i+1].mapping && a.free[i].to == a.free[i+1].from {
-		a.free[i].to = a.free[i+1].to
-		a.free = slices.Delete(a.free, i+1, i+2)
+// join makes one of the i-th free span and the next if they are neighbours, and says if
+// they were.
+func (a *Arena) join(i int) bool {
+	if i+1 >= len(a.free) || a.free[i].mapping != a.free[i+1].mapping || a.free[i].to != a.free[i+1].from {
+		return false
 	}
+	a.free[i].to = a.free[i+1].to
+	a.free = slices.Delete(a.free, i+1, i+2)
+	return true
 }
 
 // spoil overwrites memory that nobody may read, under Poison.
@@ -216,6 +284,11 @@ func (a *Arena) Close() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.region != nil { // of which not all was memory
+		a.maps[0].unmap()
+		a.size -= a.region.grown
+		a.maps[0], a.region = mapping{}, nil
+	}
 	for i := range a.maps {
 		a.unmap(i)
 	}

@@ -106,17 +106,38 @@ func TestUnusedMemoryGoesBack(t *testing.T) {
 	var a Arena
 	defer a.Close()
 	small, kept := Make[int8](&a, mapUnit), Make[int8](&a, mapUnit)
-	kept[0], kept[mapUnit-1] = 1, 2
+	kept[0], kept[mapUnit-1], small[0] = 1, 2, 5
 	Free(&a, small)
 	large := Make[int8](&a, 2*mapUnit)
 	large[0], large[2*mapUnit-1] = 3, 4
-	if mapped, _ := a.Size(); mapped != 3*mapUnit {
+	if mapped, _ := a.Size(); a.region == nil && mapped != 3*mapUnit {
 		t.Errorf("%d bytes mapped for %d in use", mapped, 3*mapUnit)
+	} else if a.region != nil && small[0] != 0 {
+		t.Error("pages that are not in use are still there")
 	}
 	Free(&a, large)
 	if v := Make[int8](&a, 3*mapUnit); len(v) != 3*mapUnit || kept[0] != 1 || kept[mapUnit-1] != 2 {
 		t.Error("what is in use has changed")
 	}
+}
+
+// A buffer begins in what is free at the end of a region, which grows by the rest alone.
+func TestRegionGrows(t *testing.T) {
+	var a Arena
+	defer a.Close()
+	first, last := Make[int8](&a, mapUnit), Make[int8](&a, mapUnit)
+	if a.region == nil {
+		t.Skip("the system reserves no addresses")
+	}
+	at := unsafe.Pointer(&last[0])
+	Free(&a, last)
+	if v := Make[int8](&a, 3*mapUnit); unsafe.Pointer(&v[0]) != at {
+		t.Error("it does not begin in what was free")
+	}
+	if mapped, _ := a.Size(); mapped != 4*mapUnit {
+		t.Errorf("%d bytes mapped", mapped)
+	}
+	Free(&a, first)
 }
 
 func TestZerosAndPoison(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -313,26 +314,34 @@ func (e *executor) lookup(i int, acc []int64) error {
 	keys, out, lo := e.results(i)
 	values, counts := e.column(t), e.Values[e.mult(s)]
 	mask := int64(1)<<s.Shift - 1
+	var mu sync.Mutex
+	outside := len(acc) // the first entry whose key is
+	parallel.For(len(acc), grain, func(from, to int) {
+		for j := from; j < to; j++ {
+			key := acc[j] >> s.Shift
+			if !t.Contains(key) {
+				mu.Lock()
+				defer mu.Unlock()
+				outside = min(outside, j)
+				return
+			}
+			keys[j] = int32(key)
+			if lo != nil {
+				lo[j] = int32(acc[j] & mask)
+			}
+			if out != nil {
+				out[j] = int32(t.Value(key, values))
+			}
+		}
+	})
+	if outside < len(acc) {
+		return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", outside, acc[outside]>>s.Shift, t.Name, t.Bits, t.Min)
+	}
 	// One piece a goroutine would need a copy of the counts each; counting is
 	// a small part of a step, so it stays serial.
-	for j, x := range acc {
-		key := x >> s.Shift
-		if !t.Contains(key) {
-			return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", j, key, t.Name, t.Bits, t.Min)
-		}
-		keys[j] = int32(key)
-		row := key - t.Min
-		counts[row]++
-		if lo != nil {
-			lo[j] = int32(x & mask)
-		}
-	}
-	if out != nil {
-		parallel.For(len(acc), grain, func(from, to int) {
-			for j := from; j < to; j++ {
-				out[j] = int32(t.Value(int64(keys[j]), values))
-			}
-		})
+	least := int32(t.Min)
+	for _, key := range keys {
+		counts[key-least]++
 	}
 	return nil
 }

@@ -30,6 +30,16 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	if err != nil {
 		return nil, err
 	}
+	r.begun = make([][]bool, len(inputs))
+	for i, id := range g.Inputs {
+		if axes[i] >= 0 {
+			to, from := g.Tensors[id].Shape, first.Tensors[id].Shape
+			r.begun[i] = make([]bool, to[axes[i]])
+			for at := range from[axes[i]] {
+				r.begun[i][at] = slices.Equal(take(known[i], from, axes[i], at), take(own[i], to, axes[i], at))
+			}
+		}
+	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		if s.Kind == model.StepZero {
@@ -39,8 +49,10 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 			if err := r.step(i); err != nil {
 				return nil, err
 			}
-			r.Keys[i] = nil
 			continue
+		}
+		if s.Kind == model.StepLookup {
+			r.Keys[i] = grown(begun.Keys[i], first.Steps[i].Shape, s.Shape)
 		}
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
 			if id != model.None {
@@ -64,21 +76,28 @@ func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 // indexes, and zeros elsewhere.
 func grown(v []int32, from, to []int) []int32 {
 	out := make([]int32, model.Size(to))
-	if len(from) == 0 {
-		copy(out, v)
-		return out
+	between(to, from, func(dst, src, n int) { copy(out[dst:dst+n], v[src:]) })
+	return out
+}
+
+// between calls f for the entries that a tensor and a smaller one of as many axes have in
+// common, in the order of their indexes: n of them are next to each other from large, and
+// from small on.
+func between(largeShape, smallShape []int, f func(large, small, n int)) {
+	if len(smallShape) == 0 {
+		f(0, 0, 1)
+		return
 	}
-	last := len(from) - 1
-	var copyAxis func(axis, src, dst int)
-	copyAxis = func(axis, src, dst int) {
-		if axis == last {
-			copy(out[dst*to[last]:], v[src*from[last]:][:from[last]])
+	last := len(smallShape) - 1
+	var axis func(a, large, small int)
+	axis = func(a, large, small int) {
+		if a == last {
+			f(large*largeShape[last], small*smallShape[last], smallShape[last])
 			return
 		}
-		for i := range from[axis] {
-			copyAxis(axis+1, src*from[axis]+i, dst*to[axis]+i)
+		for i := range smallShape[a] {
+			axis(a+1, large*largeShape[a]+i, small*smallShape[a]+i)
 		}
 	}
-	copyAxis(0, 0, 0)
-	return out
+	axis(0, 0, 0)
 }

@@ -25,7 +25,10 @@ type Rows struct {
 	at   []int               // by input: the row that changes
 	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
 	laid map[productOf]*contraction
-	room [2][]int32 // for a row's results
+	room [3][]int32 // for a row's results
+	// begun says, by input, which rows have been set or were known; nil where all is
+	// computed from rows that were not. Keys of look-ups are kept then.
+	begun [][]bool
 }
 
 // productOf is a product of a step. Its operands lie alike in all rows, if they are dense.
@@ -70,26 +73,43 @@ func (r *Rows) Whole() (steps, rows int) {
 // Set puts a row into every input that changes, at[i] being its index on the axis of
 // input i and values[i] its entries, and computes what follows.
 func (r *Rows) Set(ctx context.Context, at []int, values [][]int32) error {
-	for i, id := range r.g.Inputs {
+	for i := range r.g.Inputs {
 		if r.axes[i] < 0 {
 			continue
 		}
-		t := &r.g.Tensors[id]
-		if at[i] < 0 || at[i] >= t.Shape[r.axes[i]] {
-			return fmt.Errorf("input %q: row %d of %d", t.Name, at[i], t.Shape[r.axes[i]])
-		}
-		row := *t
-		row.Shape = cutShape(t.Shape, r.axes[i])
-		if err := checkInput(&row, values[i]); err != nil {
+		if err := r.put(i, at[i], values[i]); err != nil {
 			return err
 		}
-		put(r.inputs[i], t.Shape, r.axes[i], at[i], values[i])
-		r.at[i] = at[i]
 	}
+	return r.compute(ctx, func(int) bool { return true })
+}
+
+// put puts a row into an input.
+func (r *Rows) put(input, at int, values []int32) error {
+	t := &r.g.Tensors[r.g.Inputs[input]]
+	axis := r.axes[input]
+	if at < 0 || at >= t.Shape[axis] {
+		return fmt.Errorf("input %q: row %d of %d", t.Name, at, t.Shape[axis])
+	}
+	row := *t
+	row.Shape = cutShape(t.Shape, axis)
+	if err := checkInput(&row, values); err != nil {
+		return err
+	}
+	put(r.inputs[input], t.Shape, axis, at, values)
+	r.at[input] = at
+	if r.begun != nil {
+		r.begun[input][at] = true
+	}
+	return nil
+}
+
+// compute computes the rows of those steps that are wanted.
+func (r *Rows) compute(ctx context.Context, wanted func(step int) bool) error {
 	clear(r.cache)
 	clear(r.kept)
 	for i, axis := range r.rows {
-		if axis == none {
+		if axis == none || !wanted(i) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -151,7 +171,7 @@ func (r *Rows) row(i, axis, at int) error {
 			r.room[k] = make([]int32, len(acc))
 		}
 	}
-	out, lo := r.room[0][:len(acc)], r.room[1][:len(acc)]
+	out, lo, keys := r.room[0][:len(acc)], r.room[1][:len(acc)], r.room[2][:len(acc)]
 	switch s.Kind {
 	case model.StepLookup:
 		t := &r.g.Tables[s.Table]
@@ -163,9 +183,13 @@ func (r *Rows) row(i, axis, at int) error {
 		}
 		parallel.For(len(acc), grain, func(from, to int) {
 			for j := from; j < to; j++ {
-				out[j], lo[j] = int32(t.Value(acc[j]>>s.Shift, column)), int32(acc[j]&mask)
+				key := acc[j] >> s.Shift
+				out[j], lo[j], keys[j] = int32(t.Value(key, column)), int32(acc[j]&mask), int32(key)
 			}
 		})
+		if r.begun != nil {
+			put(r.Keys[i], s.Shape, axis, at, keys)
+		}
 	case model.StepMax:
 		greatest(out, ints.All(r.read(s.Den, axis, at)))
 	case model.StepExact:

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -30,10 +31,7 @@ func (g *Graph) Finish(chunkEntries int) error {
 	g.Instance.ChunkEntries = chunkEntries
 	size := chunkEntries
 	if size == 0 {
-		size = minChunk
-		for size < maxChunk && g.deal(size, nil) > fewChunks {
-			size *= 2
-		}
+		size = g.canonical()
 	}
 	if n := g.deal(size, nil); n > maxChunks {
 		return fmt.Errorf("%d chunks of %d entries are over %d", n, size, maxChunks)
@@ -48,6 +46,15 @@ func (g *Graph) Finish(chunkEntries int) error {
 	})
 	g.count()
 	return nil
+}
+
+// canonical is the canonical size of a chunk.
+func (g *Graph) canonical() int {
+	size := minChunk
+	for size < maxChunk && g.deal(size, nil) > fewChunks {
+		size *= 2
+	}
+	return size
 }
 
 // results are the tensors that a step fills, None included.
@@ -104,6 +111,7 @@ func (g *Graph) count() {
 			g.Mults = append(g.Mults, m)
 		}
 	}
+	g.Tensors = slices.Grow(g.Tensors, len(g.Mults))
 	sort.Slice(g.Mults, func(i, j int) bool {
 		a, b := g.Mults[i], g.Mults[j]
 		return a.Chunk < b.Chunk || a.Chunk == b.Chunk && a.Table < b.Table

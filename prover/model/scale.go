@@ -66,7 +66,8 @@ func (f factors) group(g *Group) {
 func (t *Template) graph(sizes []int) *Graph {
 	f := factors(sizes)
 	g := *t.Graph
-	g.Tensors = slices.Clone(g.Tensors)
+	// With room for the multiplicities of a few chunks.
+	g.Tensors = append(make([]Tensor, 0, len(g.Tensors)+2*len(g.Tables)), g.Tensors...)
 	for i := range g.Tensors {
 		t := &g.Tensors[i]
 		t.Shape, t.Scales, t.Def = f.shape(t.Shape, t.Scales), nil, f.terms(t.Def)

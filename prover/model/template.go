@@ -44,8 +44,7 @@ type Template struct {
 type Instance struct {
 	Sizes []int // of the template's free dimensions, in order
 	// ChunkEntries is the size of a chunk in witness entries (Graph.Finish), 0
-	// for the canonical one. Any other is for looking at chunks with models that
-	// are too small to have several.
+	// for the canonical one.
 	ChunkEntries int
 }
 

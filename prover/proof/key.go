@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -229,10 +230,16 @@ func parseKey(b []byte) (*Key, error) {
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
 func ReadKey(r io.Reader, max int64) (*Key, error) {
 	max = min(max, MaxKeySize)
-	b, err := io.ReadAll(io.LimitReader(r, max+1))
-	if err != nil {
+	var buf bytes.Buffer
+	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok { // as much as it takes
+		if info, err := f.Stat(); err == nil && info.Size() <= max {
+			buf.Grow(int(info.Size()) + bytes.MinRead)
+		}
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(r, max+1)); err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)
 	}
+	b := buf.Bytes()
 	if int64(len(b)) > max {
 		return nil, malformed("key is over the limit of %d bytes", max)
 	}

@@ -202,11 +202,11 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Beyond a megabyte the buffer grows with what arrives, not with what the length
+	// Beyond two megabytes the buffer grows with what arrives, not with what the length
 	// promises.
 	b := &p.frames
 	b.Reset()
-	b.Grow(int(min(n, 1<<20)) + bytes.MinRead)
+	b.Grow(int(min(n, 2<<20)) + bytes.MinRead)
 	if _, err := io.CopyN(b, p.buf, int64(n)); err != nil {
 		return nil, readError(err, what)
 	}

@@ -31,10 +31,10 @@ type filled struct {
 	row, col int
 }
 
-func (f filled) FillRow(i int, dst []int32) {
-	f.RowSource.FillRow(i, dst)
-	if i == f.row {
-		dst[f.col]++
+func (f filled) FillRow(i, from int, dst []int32) {
+	f.RowSource.FillRow(i, from, dst)
+	if i == f.row && f.col >= from && f.col < from+len(dst) {
+		dst[f.col-from]++
 	}
 }
 

@@ -1,7 +1,6 @@
 package whir
 
 import (
-	"github.com/prove-model/prove-model/prover/bytedot"
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -10,28 +9,19 @@ import (
 // columns is described at Passes.
 func (s *stackRows) columns(tree int, positions []uint64) [][]field.M31 {
 	p := &s.trees[tree]
-	slots := p.rowSlots()
+	rows := p.Rows()
 	leaves := make([][]field.M31, len(positions))
 	for k := range leaves {
-		leaves[k] = make([]field.M31, len(slots))
+		leaves[k] = make([]field.M31, rows)
 	}
-	parallel.For(len(slots), 1, func(from, to int) {
-		row := make([]int32, 1<<s.rowVars)
+	parallel.For(rows, 1, func(from, to int) {
+		row := make([]int32, 1<<p.RowVars)
 		coeffs := make([]field.M31, 1<<p.RowVars)
 		scratch := make([]field.M31, 1<<p.RowVars)
 		values := make([]field.M31, len(positions))
 		for i := from; i < to; i++ {
-			bytedot.Join(row, s.rows[p.firstRow+slots[i]>>p.shift], 0)
-			own := row
-			if p.shift > 0 {
-				// In place: a value never moves up.
-				own = row[:1<<p.RowVars]
-				first := column(slots[i], 0, p.shift)
-				for c := range own {
-					own[c] = row[c<<p.shift+first]
-				}
-			}
-			field.FromInt32Vec(coeffs, own)
+			p.src.FillRow(i, 0, row)
+			field.FromInt32Vec(coeffs, row)
 			code.EncodeAt(values, coeffs, p.LogDomain(), positions, scratch)
 			for k, v := range values {
 				leaves[k][i] = v

@@ -78,8 +78,11 @@ type crossBlock struct {
 	one      crossTable   // of any other part
 	low      []field.QM31
 	spread   []field.QM31
-	// Of a block: the planes of the stack's rows, the row and place of each, and MaxRows at a
-	// time of them packed.
+	// Of a block: the values of a row of the stack, the planes of all, in the first split
+	// pieces of the room, the row and place of each, and MaxRows at a time of them packed.
+	values         []int32
+	room           [][]int8
+	split          int
 	planes         [][]int8
 	of             []planeOf
 	packed         [][]byte
@@ -98,7 +101,7 @@ type crossTable struct {
 func newCrossBlock(n, width int) *crossBlock {
 	return &crossBlock{
 		n: n, width: width, sums: make([]field.QM31, n*n),
-		low: make([]field.QM31, width), spread: make([]field.QM31, width),
+		values: make([]int32, width), low: make([]field.QM31, width), spread: make([]field.QM31, width),
 		byPlane: make([]field.QM31, bytedot.MaxRows), byRow: make([]field.QM31, n), one: crossTable{bytes: make([]byte, 0, bytedot.TableBytes(width))},
 	}
 }
@@ -134,14 +137,26 @@ func (c *crossBlock) add(stack *stackRows, r *blockRows, k int) {
 
 // load gathers the planes of block k of the stack's rows, and says if there are any.
 func (c *crossBlock) load(stack *stackRows, r *blockRows, k int) bool {
-	c.planes, c.of = c.planes[:0], c.of[:0]
+	c.planes, c.of, c.split = c.planes[:0], c.of[:0], 0
 	for h := range c.n {
-		for place, plane := range stack.rows[r.first+h*r.step] {
-			c.planes, c.of = append(c.planes, plane[k*c.width:(k+1)*c.width]), append(c.of, planeOf{h, place})
+		if !stack.fill(r.first+h*r.step, k*c.width, c.values) {
+			continue
+		}
+		for place, plane := range bytedot.Split(c.values, c.plane) {
+			c.planes, c.of = append(c.planes, plane), append(c.of, planeOf{h, place})
 		}
 	}
 	c.packed = packPlanes(c.packed, c.planes, c.width)
 	return len(c.planes) > 0
+}
+
+// plane returns room for another plane of the block.
+func (c *crossBlock) plane() []int8 {
+	if c.split == len(c.room) {
+		c.room = append(c.room, make([]int8, c.width))
+	}
+	c.split++
+	return c.room[c.split-1]
 }
 
 // packPlanes packs planes, MaxRows at a time, in the room of packed ones of that width.

@@ -96,7 +96,7 @@ func recursiveGrid(stack *stackRows, vars int, q *Functional) grid {
 		b := newGridBlock(vars, f.width)
 		var low *lowTables
 		f.eachBlock(longRow, from, to, func(r *blockRows) { low = newLowTables(r) }, func(r *blockRows, k int) {
-			b.load(stack.rows, r.first, longRow, k)
+			b.load(stack, r.first, longRow, k)
 			b.fill(r, low, k)
 			b.add(sum.values, 0, 1<<vars)
 		})
@@ -152,14 +152,11 @@ func newGridBlock(vars, width int) *gridBlock {
 }
 
 // load copies block number k of every step-th row from number first on.
-func (b *gridBlock) load(rows [][][]int8, first, step, k int) {
+func (b *gridBlock) load(stack *stackRows, first, step, k int) {
 	w := b.m.width
 	values := make([]int32, w)
 	for i := range 1 << b.vars {
-		row := rows[first+i*step]
-		b.m.live[i] = row != nil
-		if row != nil {
-			bytedot.Join(values, row, k*w)
+		if b.m.live[i] = stack.fill(first+i*step, k*w, values); b.m.live[i] {
 			field.FromInt32Vec(b.m.row(i), values)
 		}
 	}

@@ -72,17 +72,6 @@ func (l *Layout) Slots() uint64 {
 	return last.First + uint64(last.Rows)
 }
 
-// rowSlots returns the slot of every row.
-func (l *Layout) rowSlots() []uint64 {
-	slots := make([]uint64, 0, l.Rows())
-	for _, g := range l.Groups {
-		for i := range g.Rows {
-			slots = append(slots, g.First+uint64(i))
-		}
-	}
-	return slots
-}
-
 // maxSlots bounds the slots of a tree, so that no sum of theirs overflows.
 const maxSlots = 1 << 40
 
@@ -143,32 +132,42 @@ func (l *Layout) TableRows(shift int) []uint64 {
 	return rows
 }
 
-// FillTableRow sets dst, of 2^(RowVars+shift) values, to table row r of the tree
-// with the rows of src.
-func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, dst []int32) {
+// FillTableRow sets dst to the values of table row r, of 2^(RowVars+shift), from number
+// start on, of the tree with the rows of src.
+func (l *Layout) FillTableRow(src RowSource, shift int, r uint64, start int, dst []int32) {
 	var values []int32
 	first := 0 // row of the group
+	if shift > 0 {
+		clear(dst)
+	}
 	for _, g := range l.Groups {
 		from, to := max(g.First, r<<shift), min(g.First+uint64(g.Rows), (r+1)<<shift)
 		for u := from; u < to; u++ {
 			i := first + int(u-g.First)
 			if shift == 0 {
-				src.FillRow(i, dst)
+				src.FillRow(i, start, dst)
 				return
 			}
-			if values == nil {
-				values = make([]int32, 1<<l.RowVars)
-				clear(dst)
+			// The values from number c on that are at start or behind it.
+			at := column(u, 0, shift)
+			c := max(0, start-at+1<<shift-1) >> shift
+			at += c<<shift - start
+			n := (len(dst) - at + 1<<shift - 1) >> shift
+			if n <= 0 {
+				continue
 			}
-			src.FillRow(i, values)
-			part := dst[column(u, 0, shift):]
+			if cap(values) < n {
+				values = make([]int32, n)
+			}
+			values = values[:n]
+			src.FillRow(i, c, values)
 			for c, v := range values {
-				part[c<<shift] = v
+				dst[at+c<<shift] = v
 			}
 		}
 		first += g.Rows
 	}
-	if values == nil {
+	if shift == 0 {
 		clear(dst)
 	}
 }

@@ -25,11 +25,12 @@ type local struct {
 	arena  *arena.Arena
 }
 
-// NewPasses reads every row of the sources once and returns the passes over them.
-// srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
-// rowOffsets[i]. Memory is as many bytes for each value of the stack as the largest of its
-// row has, 2 bytes more and, in the course of the passes, some 200 to 400,
-// depending on the parameters, for each value of one row.
+// NewPasses returns the passes over the rows of the sources, which it reads three times in
+// their course. srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
+// rowOffsets[i]. Memory is 2 bytes for each value of the stack and, in the course of the
+// passes, some 200 to 400, depending on the parameters, for each value of one row; and for
+// trees whose rows are much shorter than the others' (Keeps) as many bytes for each value
+// as the largest of its row has.
 func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
 	return NewPassesIn(nil, params, layouts, srcs, rowOffsets)
 }

@@ -7,50 +7,87 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// stackRows are the rows of [Passes] in memory: the table rows of the table as planes of
-// bytes (bytedot.Split), as many as a row's values need and none for zeros.
+// stackRows are the rows of [Passes]: the table rows of the table, read from their sources
+// whenever they are wanted, which takes less time than keeping them.
 type stackRows struct {
 	rowVars int
-	rows    [][][]int8
+	rows    []tableRow
 	trees   []placed
 }
 
 // placed is a tree's place in the table.
 type placed struct {
 	Layout
+	src      RowSource
 	shift    int
 	firstRow uint64 // of the table
 }
 
-// loadRows reads every row once.
+// tableRow is where a table row comes from.
+type tableRow struct {
+	tree   *placed  // nil if no tree has values there
+	planes [][]int8 // of bytes (bytedot.Split), where they are kept
+}
+
+// keptShift is the least shift with which table rows are kept, as planes of bytes: they are
+// of so many rows of their tree that a piece of one has few values of each.
+const keptShift = 4
+
+// Keeps says whether passes keep the rows of a tree whose rows are 2^shift times shorter
+// than those of the table.
+func Keeps(shift int) bool { return shift >= keptShift }
+
+// loadRows finds the table rows of all trees.
 func loadRows(a *arena.Arena, rowVars, slotVars int, layouts []Layout, srcs []RowSource, offsets []uint64) *stackRows {
-	s := &stackRows{rowVars, make([][][]int8, 1<<slotVars), make([]placed, len(srcs))}
+	s := &stackRows{rowVars, make([]tableRow, 1<<slotVars), make([]placed, len(srcs))}
 	for t, src := range srcs {
-		p := placed{layouts[t], rowVars - layouts[t].RowVars, offsets[t]}
-		s.trees[t] = p
+		p := &s.trees[t]
+		*p = placed{layouts[t], src, rowVars - layouts[t].RowVars, offsets[t]}
 		used := p.TableRows(p.shift)
+		for _, r := range used {
+			s.rows[p.firstRow+r].tree = p
+		}
+		if !Keeps(p.shift) {
+			continue
+		}
 		parallel.For(len(used), 1, func(from, to int) {
 			row := make([]int32, 1<<rowVars)
 			for _, r := range used[from:to] {
-				p.FillTableRow(src, p.shift, r, row)
-				s.rows[p.firstRow+r] = bytedot.Split(row, func() []int8 { return arena.Make[int8](a, len(row)) })
+				p.FillTableRow(src, p.shift, r, 0, row)
+				s.rows[p.firstRow+r].planes = bytedot.Split(row, func() []int8 { return arena.Make[int8](a, len(row)) })
 			}
 		})
 	}
 	return s
 }
 
-// free gives the rows back to the arena.
+// fill sets dst to the values of a table row from number from on, and says if it has any.
+func (s *stackRows) fill(row, from int, dst []int32) bool {
+	r := &s.rows[row]
+	switch {
+	case r.tree == nil:
+		return false
+	case !Keeps(r.tree.shift):
+		r.tree.FillTableRow(r.tree.src, r.tree.shift, uint64(row)-r.tree.firstRow, from, dst)
+	case r.planes == nil:
+		return false
+	default:
+		bytedot.Join(dst, r.planes, from)
+	}
+	return true
+}
+
+// free gives what is kept of rows back to the arena.
 func (s *stackRows) free(a *arena.Arena) {
 	for _, row := range s.rows {
-		for _, plane := range row {
+		for _, plane := range row.planes {
 			arena.Free(a, plane)
 		}
 	}
 }
 
 // foldGrain is the least number of columns worth a goroutine.
-const foldGrain = 1 << 9
+const foldGrain = 1 << 10
 
 // fold returns what table rows fold to with the weights: a table of n =
 // rows/len(weights) rows over K, row l of which is Σ_h weights[h]·(row h·n + l).
@@ -67,8 +104,7 @@ func (s *stackRows) fold(a *arena.Arena, weights []field.QM31) []field.QM31 {
 			sums := f[from : from+hi-lo]
 			clear(sums)
 			for h, w := range weights {
-				if row := s.rows[h*n+l]; row != nil {
-					bytedot.Join(values[:hi-lo], row, lo)
+				if s.fill(h*n+l, lo, values[:hi-lo]) {
 					field.MulAccInt32Vec(sums, values[:hi-lo], w)
 				}
 			}

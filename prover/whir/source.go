@@ -5,7 +5,7 @@ package whir
 type RowSource interface {
 	// Rows returns the number of rows, at least 1.
 	Rows() int
-	// FillRow sets dst, of one row's length, to row i. Values are integers
+	// FillRow sets dst to the values of row i from number from on. Values are integers
 	// |v| < 2^30.
-	FillRow(i int, dst []int32)
+	FillRow(i, from int, dst []int32)
 }

@@ -76,7 +76,7 @@ func hashRows(ctx context.Context, hasher *poseidon2.ColumnHasher, src RowSource
 		batch := r.words[:min(len(r.words), n-done)]
 		parallel.For(len(batch), 1, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				src.FillRow(first+done+i, r.values[i])
+				src.FillRow(first+done+i, 0, r.values[i])
 				field.FromInt32Vec(r.coeffs[i], r.values[i])
 				code.Encode(batch[i], r.coeffs[i])
 			}

@@ -20,8 +20,8 @@ import (
 // memory is a stack in memory.
 type memory [][]int32
 
-func (m memory) Rows() int                  { return len(m) }
-func (m memory) FillRow(i int, dst []int32) { copy(dst, m[i]) }
+func (m memory) Rows() int                        { return len(m) }
+func (m memory) FillRow(i, from int, dst []int32) { copy(dst, m[i][from:]) }
 
 func randomStack(rng *rand.Rand, rows, rowVars int) memory {
 	m := make(memory, rows)

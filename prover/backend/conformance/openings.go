@@ -157,11 +157,11 @@ type filled struct {
 func (f filled) Rows() int { return f.c.Rows() }
 
 // FillRow implements whir.RowSource.
-func (f filled) FillRow(i int, dst []int32) {
+func (f filled) FillRow(i, from int, dst []int32) {
 	for k, g := range f.c.Groups {
 		if i < g.Rows {
 			row := uint64(f.c.Parts[k].First + i)
-			f.c.Parts[k].Stack.Fill(&f.s.graph, f.s.witness.tensors, row<<f.c.RowVars, dst)
+			f.c.Parts[k].Stack.Fill(&f.s.graph, f.s.witness.tensors, row<<f.c.RowVars+uint64(from), dst)
 			return
 		}
 		i -= g.Rows

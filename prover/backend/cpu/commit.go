@@ -55,9 +55,9 @@ func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
 func (r *Rows) Rows() int { return r.c.Rows() }
 
 // FillRow implements whir.RowSource.
-func (r *Rows) FillRow(i int, dst []int32) {
+func (r *Rows) FillRow(i, from int, dst []int32) {
 	group := sort.SearchInts(r.ends, i+1)
 	p := &r.c.Parts[group]
 	row := p.First + i - (r.ends[group] - r.c.Groups[group].Rows)
-	p.Stack.Fill(r.graph, r.data, uint64(row)<<r.c.RowVars, dst)
+	p.Stack.Fill(r.graph, r.data, uint64(row)<<r.c.RowVars+uint64(from), dst)
 }

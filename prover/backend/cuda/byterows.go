@@ -156,7 +156,7 @@ func (p *packer) uploadRows(a *scope, numbers []uint64, shift int) []byteRow {
 	defer a.Free(wide)
 	rows := make([]byteRow, len(numbers))
 	for i, r := range numbers {
-		p.c.FillTableRow(p.host, shift, r, values)
+		p.c.FillTableRow(p.host, shift, r, 0, values)
 		w := ints.WidthOf(values)
 		rows[i] = byteRow{newArray[int8](a, w*pitch), w}
 		check(kernels.UploadSlice(a, wide, values))

@@ -180,7 +180,7 @@ func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
 	}
 	row := make([]int32, 1<<vars)
 	for i := range n {
-		p.host.FillRow(first+i, row)
+		p.host.FillRow(first+i, 0, row)
 		check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
 	}
 }

@@ -150,9 +150,9 @@ type randomRows struct{ rows, rowVars int }
 
 func (r randomRows) Rows() int { return r.rows }
 
-func (r randomRows) FillRow(i int, dst []int32) {
+func (r randomRows) FillRow(i, from int, dst []int32) {
 	for j := range dst {
-		dst[j] = int32(splitmix(uint64(i)<<32+uint64(j))>>48) - 1<<15
+		dst[j] = int32(splitmix(uint64(i)<<32+uint64(from+j))>>48) - 1<<15
 	}
 }
 

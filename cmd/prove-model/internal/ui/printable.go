@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -46,6 +47,9 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 // escapeJSON does for JSON, in which only strings have such characters, what
 // Printable does for text.
 func escapeJSON(b []byte) []byte {
+	if !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x7f }) {
+		return b // others below that are in no string of JSON
+	}
 	out := make([]byte, 0, len(b))
 	for _, r := range string(b) {
 		if r < utf8.RuneSelf && r != 0x7f || !unprintable(r) {

@@ -1,0 +1,78 @@
+package model
+
+import "math/bits"
+
+const (
+	// mostLeaves bounds the look-ups and table rows of a chunk whose size is chosen: its
+	// tree takes 52 bytes of memory for each.
+	mostLeaves = 1 << 24
+	// Costs of an entry that is committed to and opened, and of a leaf of a chunk's tree,
+	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
+	entryCost, leafCost = 3, 2
+	// An eighth of a doubling is how finely sizes are tried, and a thirty-second of what
+	// the canonical size costs is what another has to save.
+	triesShift, savesShift = 3, 5
+)
+
+// Choose returns the instance with the size of chunks that a proof of it costs least
+// with, or as it is, with the canonical size, if no other saves much. Every chunk has
+// multiplicities for all tables that it uses, so that small chunks of a circuit of many
+// tables are made of these for the most part; large ones take memory. The choice depends
+// on the circuit alone. The sizes must be those of an instance of the template.
+func (t *Template) Choose(in Instance) Instance {
+	g := t.Graph
+	f := factors(in.Sizes)
+	d := &Graph{Tables: g.Tables, Steps: make([]Step, len(g.Steps))}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		d.Steps[i] = Step{Kind: s.Kind, Shape: f.shape(s.Shape, s.Scales), Lo: s.Lo, Out: s.Out, Table: s.Table}
+	}
+	first := d.canonical()
+	least, leaves := d.costOf(first)
+	if leaves > mostLeaves {
+		return in
+	}
+	least -= least >> savesShift
+	for size := first; size < maxChunk; {
+		size += 1 << (bits.Len(uint(size)) - 1 - triesShift)
+		cost, leaves := d.costOf(size)
+		if leaves > mostLeaves {
+			break
+		}
+		if cost < least {
+			in.ChunkEntries, least = size, cost
+		}
+	}
+	return in
+}
+
+// costOf returns what chunks of a size cost, without what is the same for all sizes, and
+// the look-ups and table rows of the largest.
+func (g *Graph) costOf(size int) (cost, largest int) {
+	leaves, last := 0, -1
+	seen := make([]int, len(g.Tables)) // the chunk that a table was last used in, plus 1
+	end := func() {
+		if leaves > 0 {
+			cost += leafCost << Log2Ceil(leaves)
+		}
+		largest, leaves = max(largest, leaves), 0
+	}
+	g.deal(size, func(s *Step, chunk int) {
+		if chunk != last {
+			end()
+			last = chunk
+		}
+		if s.Kind != StepLookup {
+			return
+		}
+		leaves += boundedSize(s.Shape)
+		if seen[s.Table] != chunk+1 {
+			seen[s.Table] = chunk + 1
+			rows := 1 << g.Tables[s.Table].Bits
+			leaves += rows
+			cost += entryCost * rows
+		}
+	})
+	end()
+	return cost, largest
+}
