@@ -132,17 +132,34 @@ func Pieces(vars int) uint32 { return uint32(panelPieces(vars)) }
 // productBlock is product_block of bytes.cu.
 type productBlock struct{ product, tile, from, end uint32 }
 
-// AddByteProducts adds all the products, in one launch.
+// AddByteProducts adds all the products, in a launch or two: those that leave half of the
+// rows of a block without use take blocks of half the size.
 func AddByteProducts(d Device, products ...ByteProduct) error {
-	k := bytesKernel("byte_products")
-	const panels, rows = 8, 128 // PANELS and ROWS of bytes.cu
+	const rows = 128 // of a block of byte_products
+	var wide, narrow []ByteProduct
+	for _, p := range products {
+		if (p.Count+rows/2-1)/(rows/2)%2 == 1 {
+			narrow = append(narrow, p)
+		} else {
+			wide = append(wide, p)
+		}
+	}
+	if err := addByteProducts(d, bytesKernel("byte_products"), rows, wide); err != nil {
+		return err
+	}
+	return addByteProducts(d, bytesKernel("byte_products_narrow"), rows/2, narrow)
+}
+
+// addByteProducts adds products by blocks that take so many rows, with a thread for each.
+func addByteProducts(d Device, k Kernel, rows int, products []ByteProduct) error {
+	const panels = 8 // PANELS of bytes.cu
 	tiles := make([]int, len(products))
 	all, longest := 0, 1
 	for i, p := range products {
 		if p.Panels < 1 || p.Count < 1 || p.Column%16 != 0 || p.Targets < 1 || p.Pieces < 1 {
 			return fmt.Errorf("%w: %s of %d panels of %d pieces with %d rows from %d on to %d", ErrSize, k.Name, p.Panels, p.Pieces, p.Count, p.Column, p.Targets)
 		}
-		tiles[i] = int((p.Panels + panels - 1) / panels * ((p.Count + rows - 1) / rows))
+		tiles[i] = (int(p.Panels) + panels - 1) / panels * ((int(p.Count) + rows - 1) / rows)
 		all, longest = all+tiles[i], max(longest, int(p.Pieces))
 	}
 	// A product of two bytes is below 2^15, so 2^16 of them are an int32.
@@ -159,23 +176,17 @@ func AddByteProducts(d Device, products ...ByteProduct) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	jobs, err := AllocSlice[ByteProduct](d, len(products))
+	jobs, err := NewSlice(d, products)
 	if err != nil {
 		return err
 	}
 	defer d.Free(jobs)
-	work, err := AllocSlice[productBlock](d, len(blocks))
+	work, err := NewSlice(d, blocks)
 	if err != nil {
 		return err
 	}
 	defer d.Free(work)
-	if err := UploadSlice(d, jobs, products); err != nil {
-		return err
-	}
-	if err := UploadSlice(d, work, blocks); err != nil {
-		return err
-	}
-	return d.Launch(k, Launch{GridX: len(blocks), Block: 128}, uint64(jobs), uint64(work))
+	return d.Launch(k, Launch{GridX: len(blocks), Block: rows}, uint64(jobs), uint64(work))
 }
 
 // productBlocks is how many blocks of byte_products fill a device a few times over.

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -205,4 +206,69 @@ func TestSplitPlanes(t *testing.T) {
 			t.Errorf("width %d: byte %d differs", width, i)
 		}
 	}
+}
+
+// BenchmarkByteProducts: products as an opening of 4.8 GB of bytes takes them, of the columns of
+// 124 positions with all rows, and of groups of claims with the rows of each place. On a GPU.
+func BenchmarkByteProducts(b *testing.B) {
+	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
+		b.Skip("takes a GPU")
+	}
+	d := devicetest.Open(b)
+	const vars = 18
+	for _, c := range []struct {
+		name                         string
+		panels, each, rows, products int // all panels, those of a product, its rows
+	}{{"columns", 31, 31, 18500, 1}, {"claims", 300, 36, 64, 290}, {"claims of 128", 300, 36, 128, 145}} {
+		b.Run(c.name, func(b *testing.B) {
+			all := c.rows * c.products
+			bytes, weights := allocate(b, d, all<<vars), allocate(b, d, c.panels*kernels.PanelBytes(vars))
+			rows := make([]kernels.ByteRow, all)
+			for i := range rows {
+				rows[i] = kernels.ByteRow{Bytes: bytes.Offset(i, 1<<vars), Target: uint32(i % c.rows)}
+			}
+			var numbers []uint64
+			for i := range c.products * c.each {
+				numbers = append(numbers, uint64(i*7%c.panels))
+			}
+			at, list := keep(b, d, rows), keep(b, d, numbers)
+			sums := allocate(b, d, 8*4*c.each*all)
+			var jobs []kernels.ByteProduct
+			for i := range c.products {
+				jobs = append(jobs, kernels.ByteProduct{
+					Weights: weights, Numbers: kernels.At[uint64](list, i*c.each), Rows: kernels.At[kernels.ByteRow](at, i*c.rows), Sums: kernels.At[uint64](sums, 4*c.each*c.rows*i),
+					Panels: uint32(c.each), Count: uint32(c.rows), Targets: uint32(c.rows), Pieces: kernels.Pieces(vars),
+				})
+			}
+			for b.Loop() {
+				if err := kernels.AddByteProducts(d, jobs...); err != nil {
+					b.Fatal(err)
+				}
+				if err := d.Sync(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(16*float64(c.each)*float64(all<<vars)*float64(b.N)/b.Elapsed().Seconds()/1e12, "T/s")
+		})
+	}
+}
+
+// allocate returns memory of a benchmark's own.
+func allocate(b *testing.B, d kernels.Device, bytes int) kernels.Ptr {
+	p, err := d.Alloc(bytes)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { d.Free(p) })
+	return p
+}
+
+// keep returns a copy of a slice on the device.
+func keep[T kernels.Element](b *testing.B, d kernels.Device, s []T) kernels.Ptr {
+	p, err := kernels.NewSlice(d, s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { d.Free(p) })
+	return p
 }

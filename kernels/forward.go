@@ -31,17 +31,13 @@ type Tables struct {
 	ABatch, ARow, AColumn, BBatch, BRow, BColumn, OutBatch, OutRow, OutColumn Ptr
 }
 
-// maxGemmI8 is the longest sum of products of bytes that fits 32 bits.
-const maxGemmI8 = 1<<17 - 1
-
 // MultiplyAdd computes the product with the kernel that suits it. A vector goes
 // in as A; entries of Acc, times Coef, stay below 2^63.
 func MultiplyAdd(d Device, p MatMul) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)
 	}
-	typeA, err := typeName(p.A.Width)
-	if err != nil {
+	if _, err := typeName(p.A.Width); err != nil {
 		return err
 	}
 	typeB, err := typeName(p.B.Width)
@@ -67,31 +63,88 @@ func MultiplyAdd(d Device, p MatMul) error {
 		part := (p.K-1)/parts + 1
 		return launchForward(d, "forward_gemv_columns_"+typeB, Launch{GridX: blocks, GridY: (p.K-1)/part + 1, Block: block},
 			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, part)
-	case strided && p.Batches == 1 && typeA == "i8" && typeB == "i8" && rows && p.A.Column == 1 && p.A.Row == p.K && p.K%16 == 0 && p.K <= maxGemmI8:
-		return launchForward(d, "forward_gemm_i8", Launch{GridX: gemmTiles(p), Block: 128},
-			p.Acc, p.A.Ptr, p.B.Ptr, p.M, p.N, p.K, p.OutRow, p.OutColumn, p.Coef)
 	}
-	// Where tiles are few, parts of the terms are the work of several blocks.
-	blocks := gemmTiles(p) * min(p.Batches, maxGridY)
-	depths := (p.K-1)/gemmDepth + 1
-	parts := max(1, min(depths/2, 2*d.Multiprocessors()/blocks))
-	t := &p.Tables
-	return launchForward(d, "forward_gemm",
-		Launch{GridX: gemmTiles(p) * parts, GridY: min(p.Batches, maxGridY), Block: 128, Shared: (p.A.Width + p.B.Width) * gemmPlane},
-		p.Acc, p.A.Ptr, p.A.Width, p.B.Ptr, p.B.Width, p.M, p.N, p.K, p.Batches, parts, p.Coef,
-		p.A.Batch, p.A.Row, p.A.Column, p.B.Batch, p.B.Row, p.B.Column, p.OutBatch, p.OutRow, p.OutColumn,
-		t.ABatch, t.ARow, t.AColumn, t.BBatch, t.BRow, t.BColumn, t.OutBatch, t.OutRow, t.OutColumn)
+	return multiplyPlanes(d, p)
 }
 
-// gemmDepth is how many terms of a product a block takes at a time, and gemmPlane the
-// shared memory for one byte of each entry of them.
+// Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
+// columns of a tile, the terms of it at a time, and most terms that 32 bits have the sum of.
 const (
-	gemmDepth = 64
-	gemmPlane = 64 * 20 * 4
+	planePiece = 64
+	gemmTile   = 128
+	gemmDepth  = 64
+	gemmTerms  = 1 << 15
 )
 
-// gemmTiles is the number of 64×64 tiles of a product.
-func gemmTiles(p MatMul) int { return ((p.M-1)/64 + 1) * ((p.N-1)/64 + 1) }
+// PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.
+func PlanePitch(k int) int { return (k + planePiece - 1) / planePiece * planePiece }
+
+// planes are matrices as planes of bytes, of which the uppermost is signed: byte p of entry
+// (i, c) of matrix b is at b·batch + p·plane + i·pitch + c.
+type planes struct {
+	at                  Ptr
+	n                   int
+	batch, plane, pitch int
+	own                 bool // to be freed
+}
+
+// newPlanes returns the planes of matrices, as they are if that is how they lie. bits says
+// that entries are below 2^bits.
+func newPlanes(d Device, m Matrix, rows, k, batches, bits int, tb, tr, tk Ptr) (planes, error) {
+	if m.Width == 1 && m.Column == 1 && tb == 0 && tr == 0 && tk == 0 && (uint64(m.Ptr)|uint64(m.Row)|uint64(m.Batch)|uint64(k))%16 == 0 {
+		return planes{at: m.Ptr, n: 1, batch: m.Batch, pitch: m.Row}, nil
+	}
+	p := planes{n: min(m.Width, bits/8+1), pitch: PlanePitch(k), own: true}
+	p.plane = rows * p.pitch
+	p.batch = p.n * p.plane
+	if m.Batch == 0 && tb == 0 { // all the same
+		p.batch, batches = 0, 1
+	}
+	var err error
+	if p.at, err = d.Alloc(batches * p.n * p.plane); err != nil {
+		return planes{}, err
+	}
+	l := Launch{GridX: (rows + planePiece - 1) / planePiece * (p.pitch / planePiece), GridY: min(batches, maxGridY), Block: 128}
+	if err := launchForward(d, "forward_planes", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, m.Column, tb, tr, tk); err != nil {
+		p.free(d)
+		return planes{}, err
+	}
+	return p, nil
+}
+
+func (p *planes) free(d Device) {
+	if p.own {
+		d.Free(p.at)
+	}
+}
+
+// multiplyPlanes is MultiplyAdd on the tensor cores, byte by byte.
+func multiplyPlanes(d Device, p MatMul) error {
+	t := &p.Tables
+	a, err := newPlanes(d, p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn)
+	if err != nil {
+		return err
+	}
+	defer a.free(d)
+	b, err := newPlanes(d, p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn)
+	if err != nil {
+		return err
+	}
+	defer b.free(d)
+	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
+	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)
+	batches := min(p.Batches, maxGridY)
+	depths := (k-1)/gemmDepth + 1
+	// Where tiles are few, parts of the terms are the work of several blocks.
+	least := (k-1)/gemmTerms + 1
+	parts := max(least, min(depths/4, 2*d.Multiprocessors()/(tiles*batches)))
+	for (depths-1)/parts+1 > gemmTerms/gemmDepth {
+		parts++
+	}
+	return launchForward(d, "forward_gemm", Launch{GridX: tiles * parts, GridY: batches, Block: 128},
+		p.Acc, a.at, a.n, a.batch, a.plane, a.pitch, b.at, b.n, b.batch, b.plane, b.pitch,
+		p.M, p.N, k, p.Batches, parts, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
+}
 
 func typeName(width int) (string, error) {
 	switch width {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -89,6 +90,8 @@ func TestMultiplyAdd(t *testing.T) {
 		{3, 70, 19, 1, 2, 1, 31, all}, {66, 5, 33, 2, 4, 4, 20, layout{true, false, false}}, {4, 4, 4, 3, 1, 2, 8, layout{false, true, true}},
 		{1, 1, 1, 700, 2, 1, 31, all},
 		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
+		// Several tiles and parts of the terms; planes that are known to be zero.
+		{130, 150, 208, 1, 1, 1, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		bits := func(width int) int { return min(8*width, 25) }
@@ -127,6 +130,32 @@ func TestMultiplyAdd(t *testing.T) {
 	}
 	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, M: 1, N: 1, K: 1, Batches: 1, A: kernels.Matrix{Ptr: 1, Width: 3}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
 		t.Error("three bytes an entry")
+	}
+}
+
+// BenchmarkMultiplyAdd: products of a language model's layer of width 5120. On a GPU.
+func BenchmarkMultiplyAdd(b *testing.B) {
+	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
+		b.Skip("takes a GPU")
+	}
+	d := devicetest.Open(b)
+	const n, k = 17408, 5120
+	for _, c := range []struct{ m, aw, bw int }{{16, 2, 1}, {128, 1, 1}, {128, 2, 1}, {512, 1, 1}, {512, 2, 1}, {512, 2, 2}, {512, 4, 2}} {
+		b.Run(fmt.Sprintf("%d rows of %d bytes times %d", c.m, c.aw, c.bw), func(b *testing.B) {
+			p := kernels.MatMul{M: c.m, N: n, K: k, Batches: 1, Coef: 1, XBits: min(31, 8*c.aw-1),
+				A: kernels.Matrix{Ptr: allocate(b, d, c.aw*c.m*k), Width: c.aw, Row: k, Column: 1},
+				B: kernels.Matrix{Ptr: allocate(b, d, c.bw*n*k), Width: c.bw, Row: k, Column: 1}, OutRow: n, OutColumn: 1,
+				Acc: allocate(b, d, 8*c.m*n)}
+			for b.Loop() {
+				if err := kernels.MultiplyAdd(d, p); err != nil {
+					b.Fatal(err)
+				}
+				if err := d.Sync(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(c.m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e12, "T/s")
+		})
 	}
 }
 

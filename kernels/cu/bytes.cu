@@ -133,34 +133,7 @@ KERNEL pack_points(u32 *panels, u64 count, u64 vars, const u32 *lower, const qm3
     store_piece(panels + panel * n * 4, k, w);
 }
 
-// copy16 copies 16 bytes to shared memory, or zeros from null, in the background.
-// copies_begun ends a group of copies, copies_done<n> waits for all groups but n.
-DEVICE void copy16(uint4 *to, const void *from)
-{
-#ifndef PROVE_MODEL_HOST
-    u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes));
-#else
-    *to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
-#endif
-}
-
-DEVICE void copies_begun()
-{
-#ifndef PROVE_MODEL_HOST
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-
-template <int n> DEVICE void copies_done()
-{
-#ifndef PROVE_MODEL_HOST
-    asm volatile("cp.async.wait_group %0;" ::"n"(n));
-#endif
-}
-
 #define PANELS 8 // a block takes
-#define ROWS 128 // a block takes
 #define STAGES 3 // pieces on their way or in use
 
 // byte_product is as in bytes.go: panels of `pieces` pieces, those of the given numbers or
@@ -176,13 +149,13 @@ struct byte_product {
 };
 
 // product_block is what a block does of a product: PANELS panels, those of number
-// tile mod ⌈panels / PANELS⌉, and ROWS rows; pieces `from` to `end` − 1, at most 2^10, since
-// sums of products are in 32 bits.
+// tile mod ⌈panels / PANELS⌉, and as many rows as it has threads; pieces `from` to `end` − 1, at
+// most 2^10, since sums of products are in 32 bits.
 struct product_block {
     u32 product, tile, from, end;
 };
 
-KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, const product_block *blocks)
+template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, const product_block *blocks)
 {
     __shared__ uint4 a[STAGES][PANELS * 64], b[STAGES][ROWS * 4];
     product_block work = blocks[blockIdx.x];
@@ -191,13 +164,17 @@ KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, con
     u32 panels = job.panels, count = job.count, from = work.from, end = work.end;
     u32 tiles = (panels + PANELS - 1) / PANELS;
     u32 first_panel = work.tile % tiles * PANELS, first_row = work.tile / tiles * ROWS;
-    const uint4 *panel_at[4];
+    constexpr u32 EACH = PANELS * 64 / ROWS; // of a piece, that a thread copies
+    const uint4 *panel_at[EACH];
     const i8 *row_at[4];
 #pragma unroll
-    for (u32 i = 0; i < 4; i++) {
-        u32 x = threadIdx.x + 128 * i;
-        u32 panel = first_panel + x / 64, row = first_row + x / 4;
+    for (u32 i = 0; i < EACH; i++) {
+        u32 x = threadIdx.x + ROWS * i, panel = first_panel + x / 64;
         panel_at[i] = panel < panels ? job.weights + (job.numbers ? job.numbers[panel] : panel) * job.pieces * 64 + x % 64 : nullptr;
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        u32 x = threadIdx.x + ROWS * i, row = first_row + x / 4;
         const i8 *bytes = row < count ? rows[row].bytes : nullptr;
         row_at[i] = bytes ? bytes + job.column + x % 4 * 16 : nullptr;
     }
@@ -205,10 +182,9 @@ KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, con
         if (piece < end) {
             u32 stage = (piece - from) % STAGES;
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
-                copy16(&a[stage][threadIdx.x + 128 * i], panel_at[i] ? panel_at[i] + (u64)piece * 64 : nullptr);
-                copy16(&b[stage][threadIdx.x + 128 * i], row_at[i] ? row_at[i] + (u64)piece * 64 : nullptr);
-            }
+            for (u32 i = 0; i < EACH; i++) copy16(&a[stage][threadIdx.x + ROWS * i], panel_at[i] ? panel_at[i] + (u64)piece * 64 : nullptr);
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) copy16(&b[stage][threadIdx.x + ROWS * i], row_at[i] ? row_at[i] + (u64)piece * 64 : nullptr);
         }
         copies_begun(); // a group, if an empty one, for each piece
     };
@@ -259,6 +235,11 @@ KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, con
                 }
             }
 }
+
+KERNEL __launch_bounds__(128, 2) byte_products(const byte_product *products, const product_block *blocks) { byte_products_of<128>(products, blocks); }
+
+// Blocks of half as many rows, more of them at once.
+KERNEL __launch_bounds__(64, 4) byte_products_narrow(const byte_product *products, const product_block *blocks) { byte_products_of<64>(products, blocks); }
 
 // finish_products sets out[v·targets + r] to the element that the word at that index
 // of sums stands for, for vectors v and targets r, plus, if there are constants, ones[v]

@@ -115,197 +115,171 @@ KERNEL forward_gemv_columns_i32(i64 *acc, const i32 *w, const i32 *x, u64 n, u64
     gemv_columns(acc, w, x, n, k, coef, stride, part);
 }
 
-// A tile of a matrix product: 64 by 64 sums.
-constexpr int TILE = 64;
-
-// Words of a row of 64 bytes in shared memory: four more than its 16, so that
-// the eight rows that a warp reads at once lie in different banks.
-constexpr int ROW_WORDS = 20;
-
 // Where index i lies along an axis.
 DEVICE u64 along(const i32 *table, u64 stride, u64 i) { return table ? (u64)table[i] : i * stride; }
 
-// Bytes of integers that are summed over at a time.
-constexpr int DEPTH = 64;
+// Rows and terms of a matrix that a block of forward_planes takes, and words of a row of so
+// many bytes in shared memory.
+constexpr int PIECE = 64, PIECE_WORDS = PIECE / 4 + 1;
 
-// Puts the bytes of a tile of 64 rows and 64 terms of a matrix into shared memory, plane
-// by plane, a row's one behind the other: byte p of entry (i, c) is byte c of
-// planes[p][i]. What is beyond the matrix is zero. 128 threads do it; near says that
-// terms are neighbours in memory, and not rows.
-DEVICE void load_planes(u32 (*planes)[TILE][ROW_WORDS], const void *v, u64 width, const u64 *rows, const u64 *terms, u64 nrows, u64 nterms, bool near)
+// dst[((b·planes + p)·rows + i)·pitch + c] = byte p of entry (i, c) of matrix b, 0 for c from k on,
+// for b < batches, p < planes, i < rows, c < pitch, which is a multiple of PIECE. An entry lies
+// where its indexes say, added up, each an index times a stride or, where there is a table,
+// what that has for it. 128 threads.
+KERNEL __launch_bounds__(128) forward_planes(i8 *dst, const void *src, u64 width, u64 planes, u64 rows, u64 k, u64 pitch, u64 batches,
+                                             u64 sb, u64 sr, u64 sk, const i32 *tb, const i32 *tr, const i32 *tk)
 {
-    for (u32 e = threadIdx.x; e < TILE * DEPTH / 4; e += 128) {
-        u32 row = near ? e / 16 : e % TILE, word = near ? e % 16 : e / TILE;
-        u32 bytes[4] = {};
-        for (u32 j = 0; j < 4; j++) {
-            u32 c = 4 * word + j;
-            u32 x = row < nrows && c < nterms ? (u32)entry(v, width, rows[row] + terms[c]) : 0;
+    __shared__ u32 bytes[4][PIECE][PIECE_WORDS];
+    __shared__ u64 at[PIECE], terms[PIECE];
+    u64 across = pitch / PIECE, r0 = blockIdx.x / across * PIECE, c0 = blockIdx.x % across * PIECE;
+    bool near = sk == 1 && !tk; // terms are neighbours in memory, and not rows
+    u32 x = threadIdx.x;
+    for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y) {
+        if (x < PIECE) {
+            at[x] = r0 + x < rows ? along(tb, sb, batch) + along(tr, sr, r0 + x) : 0;
+        } else {
+            u64 c = c0 + x - PIECE;
+            terms[x - PIECE] = c < k ? along(tk, sk, c) : 0;
+        }
+        __syncthreads();
+        for (u32 e = x; e < PIECE * PIECE / 4; e += 128) {
+            u32 row = near ? e / 16 : e % PIECE, word = near ? e % 16 : e / PIECE;
+            u32 v[4] = {};
+            for (u32 j = 0; j < 4; j++) {
+                u32 c = 4 * word + j;
+                u32 y = r0 + row < rows && c0 + c < k ? (u32)entry(src, width, at[row] + terms[c]) : 0;
+                for (u32 p = 0; p < 4; p++) v[p] |= (y >> 8 * p & 255) << 8 * j;
+            }
             for (u32 p = 0; p < 4; p++)
-                bytes[p] |= (x >> 8 * p & 255) << 8 * j;
+                if (p < planes) bytes[p][row][word] = v[p];
         }
-        for (u32 p = 0; p < 4; p++)
-            if (p < width)
-                planes[p][row][word] = bytes[p];
+        __syncthreads();
+        for (u32 p = 0; p < planes; p++)
+            for (u32 e = x; e < PIECE * PIECE / 4; e += 128)
+                if (r0 + e / 16 < rows) ((u32 *)(dst + ((batch * planes + p) * rows + r0 + e / 16) * pitch + c0))[e % 16] = bytes[p][e / 16][e % 16];
+        __syncthreads(); // before they are the next batch's
     }
 }
 
-// Adds to sum, shifted, what the tensor cores make of 32 rows of a plane of each side:
-// the part of the warp, all of whose lanes call it.
+// A tile of a product: TILE by TILE sums, DEPTH terms at a time. Rows in shared memory are
+// four chunks of 16 bytes, in an order by which the eight rows that a warp reads at once lie in
+// different banks.
+constexpr int TILE = 128, DEPTH = 64, GEMM_STAGES = 3;
+
+DEVICE u32 chunk_at(u32 row, u32 chunk) { return 4 * row + (chunk ^ (row >> 1 & 3)); }
+
+// Adds to sum the products of 64 rows of a with 64 of b, from row wi and wj on, that the warp
+// has, over terms `from` to `to` - 1, multiples of 16, of which there are at most 2^15. Rows from
+// rows_a and rows_b on are zeros. All threads of the block call it.
 template <bool ASIGNED, bool BSIGNED>
-DEVICE void multiply_planes(u64 (&sum)[2][4][4], const u32 (*a)[ROW_WORDS], const u32 (*b)[ROW_WORDS], u32 shift)
+DEVICE void gemm_terms(i32 (&sum)[4][8][4], uint4 (*as)[4 * TILE], uint4 (*bs)[4 * TILE], const i8 *a, const i8 *b, u64 pitch_a, u64 pitch_b,
+                       u64 rows_a, u64 rows_b, u64 from, u64 to, u32 wi, u32 wj)
 {
-    u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    i32 part[2][4][4] = {};
+    u32 x = threadIdx.x, g = x % 32 / 4, t = x % 4;
+    auto load = [&](u64 k, u32 stage) {
+        if (k < to) {
+            u32 chunk = x % 4;
+            bool inside = k + 16 * chunk < to;
 #pragma unroll
-    for (int w = 0; w < 16; w += 8) {
-        uint4 v[2];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const u32 *low = a[16 * i + g] + w + t, *high = low + 8 * ROW_WORDS;
-            v[i] = make_uint4(low[0], high[0], low[4], high[4]);
+            for (u32 i = 0; i < TILE / 32; i++) {
+                u32 row = x / 4 + 32 * i;
+                copy16(&as[stage][chunk_at(row, chunk)], inside && row < rows_a ? a + row * pitch_a + k + 16 * chunk : nullptr);
+                copy16(&bs[stage][chunk_at(row, chunk)], inside && row < rows_b ? b + row * pitch_b + k + 16 * chunk : nullptr);
+            }
         }
+        copies_begun(); // a group, if an empty one, each time
+    };
+    bool some = wi < rows_a && wj < rows_b;
+    for (u32 i = 0; i < GEMM_STAGES - 1; i++) load(from + i * DEPTH, i);
+    u32 stage = 0, next = GEMM_STAGES - 1;
+    for (u64 k = from; k < to; k += DEPTH) {
+        copies_done<GEMM_STAGES - 2>();
+        __syncthreads(); // these terms are there, and those before were used up
+        load(k + (GEMM_STAGES - 1) * DEPTH, next);
+        if (some) {
+            const u32 *u = (const u32 *)as[stage], *v = (const u32 *)bs[stage];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 *y = b[8 * j + g] + w + t;
+            for (u32 chunk = 0; chunk < 4; chunk += 2) {
+                u32 y[8][2];
 #pragma unroll
-            for (int i = 0; i < 2; i++)
-                mma_bytes<ASIGNED, BSIGNED>(part[i][j], v[i], y[0], y[4]);
+                for (u32 j = 0; j < 8; j++)
+#pragma unroll
+                    for (u32 h = 0; h < 2; h++) y[j][h] = v[4 * chunk_at(wj + 8 * j + g, chunk + h) + t];
+#pragma unroll
+                for (u32 i = 0; i < 4; i++) {
+                    u32 low = wi + 16 * i + g, high = low + 8;
+                    uint4 w = make_uint4(u[4 * chunk_at(low, chunk) + t], u[4 * chunk_at(high, chunk) + t],
+                                         u[4 * chunk_at(low, chunk + 1) + t], u[4 * chunk_at(high, chunk + 1) + t]);
+#pragma unroll
+                    for (u32 j = 0; j < 8; j++) mma_bytes<ASIGNED, BSIGNED>(sum[i][j], w, y[j][0], y[j][1]);
+                }
+            }
         }
+        stage = stage + 1 == GEMM_STAGES ? 0 : stage + 1;
+        next = next + 1 == GEMM_STAGES ? 0 : next + 1;
     }
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                sum[i][j][e] += (u64)(i64)part[i][j][e] << shift;
+    copies_done<0>();
+    __syncthreads(); // before the shared memory is used again
 }
 
-// acc[O(b, i, j)] += coef·Σ_c A[b, i, c]·B[b, j, c] for i < m, j < n, c < k and all
-// batches b: an entry lies where its indexes say, added up, each an index times a stride
-// or, where there is a table, what that has for it. Integers are cut into bytes, of which
-// the uppermost is signed, and products of these are the tensor cores'.
+// acc[O(b, i, j)] += coef·Σ_c A[b, i, c]·B[b, j, c] for i < m, j < n, c < k and all batches b.
+// A and B lie as planes of bytes, of which the uppermost is signed: byte p of A's entry is at
+// a[b·batch_a + p·plane_a + i·pitch_a + c]. k, pitches and what they begin at are multiples of 16.
+// Where indexes of acc lie is as in forward_planes; none are the same.
 //
-// blockIdx.x is the tile, by rows of tiles, and before that one of `parts` parts of the
-// terms. If there are several, they are added up atomically. A block of four warps has a
-// tile, each warp 32 by 32 of it.
-KERNEL __launch_bounds__(128) forward_gemm(i64 *acc, const void *a, u64 awidth, const void *b, u64 bwidth, u64 m, u64 n, u64 k, u64 batches, u64 parts, i64 coef,
-                                           u64 sab, u64 sam, u64 sak, u64 sbb, u64 sbn, u64 sbk, u64 sob, u64 som, u64 son,
-                                           const i32 *tab, const i32 *tam, const i32 *tak, const i32 *tbb, const i32 *tbn, const i32 *tbk,
-                                           const i32 *tob, const i32 *tom, const i32 *ton)
+// blockIdx.x is the tile, by columns of tiles, and before that one of `parts` parts of the
+// terms, each of at most 2^15. If there are several, they are added up atomically. A block of four
+// warps has a tile, each warp a quarter of it.
+KERNEL __launch_bounds__(128, 2) forward_gemm(i64 *acc, const i8 *a, u64 planes_a, u64 batch_a, u64 plane_a, u64 pitch_a,
+                                              const i8 *b, u64 planes_b, u64 batch_b, u64 plane_b, u64 pitch_b,
+                                              u64 m, u64 n, u64 k, u64 batches, u64 parts, i64 coef,
+                                              u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)
 {
-    DYNAMIC_SHARED(u32, planes);
-    typedef u32 plane[TILE][ROW_WORDS];
-    plane *as = (plane *)planes, *bs = as + awidth;
-    __shared__ u64 arows[TILE], brows[TILE], aterms[DEPTH], bterms[DEPTH];
-    u64 tiles = (n + TILE - 1) / TILE, all = (m + TILE - 1) / TILE * tiles;
-    u64 tile = blockIdx.x % all, i0 = tile / tiles * TILE, j0 = tile % tiles * TILE;
-    // This part's terms, in whole depths.
+    __shared__ uint4 as[GEMM_STAGES][4 * TILE], bs[GEMM_STAGES][4 * TILE];
+    u64 down = (m + TILE - 1) / TILE, all = down * ((n + TILE - 1) / TILE);
+    // Blocks that run at once share rows of the larger side.
+    u64 tile = blockIdx.x % all, i0 = tile % down * TILE, j0 = tile / down * TILE;
     u64 depths = (k + DEPTH - 1) / DEPTH, each = (depths + parts - 1) / parts;
     u64 from = blockIdx.x / all * each * DEPTH, to = min(k, from + each * DEPTH);
-    u32 thread = threadIdx.x, lane = thread % 32, g = lane / 4, t = lane % 4;
-    u32 wi = thread / 64 * 32, wj = thread / 32 % 2 * 32; // where the warp's part begins
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    u32 wi = threadIdx.x / 64 * 64, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
     for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y) {
-        u64 abase = along(tab, sab, batch), bbase = along(tbb, sbb, batch), obase = along(tob, sob, batch);
-        if (thread < TILE)
-            arows[thread] = i0 + thread < m ? abase + along(tam, sam, i0 + thread) : 0;
-        else
-            brows[thread - TILE] = j0 + thread - TILE < n ? bbase + along(tbn, sbn, j0 + thread - TILE) : 0;
-        u64 sum[2][4][4] = {};
-        for (u64 c0 = from; c0 < to; c0 += DEPTH) {
-            if (thread < DEPTH)
-                aterms[thread] = c0 + thread < to ? along(tak, sak, c0 + thread) : 0;
-            else
-                bterms[thread - DEPTH] = c0 + thread - DEPTH < to ? along(tbk, sbk, c0 + thread - DEPTH) : 0;
-            __syncthreads();
-            load_planes(as, a, awidth, arows, aterms, m - i0, to - c0, sak == 1 && !tak);
-            load_planes(bs, b, bwidth, brows, bterms, n - j0, to - c0, sbk == 1 && !tbk);
-            __syncthreads();
-            for (u64 p = 0; p < awidth; p++)
-                for (u64 q = 0; q < bwidth; q++) {
-                    u32 shift = 8 * (u32)(p + q);
-                    const u32(*x)[ROW_WORDS] = as[p] + wi, (*y)[ROW_WORDS] = bs[q] + wj;
-                    if (p + 1 < awidth && q + 1 < bwidth)
-                        multiply_planes<false, false>(sum, x, y, shift);
-                    else if (p + 1 < awidth)
-                        multiply_planes<false, true>(sum, x, y, shift);
-                    else if (q + 1 < bwidth)
-                        multiply_planes<true, false>(sum, x, y, shift);
-                    else
-                        multiply_planes<true, true>(sum, x, y, shift);
-                }
-            __syncthreads();
-        }
+        u64 obase = along(tob, sob, batch);
+        for (u32 p = 0; p < planes_a; p++)
+            for (u32 q = 0; q < planes_b; q++) {
+                const i8 *x = a + batch * batch_a + p * plane_a + i0 * pitch_a, *y = b + batch * batch_b + q * plane_b + j0 * pitch_b;
+                i32 sum[4][8][4] = {};
+                if (p + 1 < planes_a && q + 1 < planes_b)
+                    gemm_terms<false, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+                else if (p + 1 < planes_a)
+                    gemm_terms<false, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+                else if (q + 1 < planes_b)
+                    gemm_terms<true, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+                else
+                    gemm_terms<true, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+                u64 scale = (u64)coef << 8 * (p + q);
 #pragma unroll
-        for (int i = 0; i < 2; i++)
+                for (u32 i = 0; i < 4; i++)
 #pragma unroll
-            for (int j = 0; j < 4; j++)
+                    for (u32 e = 0; e < 4; e += 2) {
+                        u64 r = i0 + wi + 16 * i + g + 4 * e;
+                        if (r >= m) continue;
+                        u64 row = obase + along(tom, som, r);
 #pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    u64 r = i0 + wi + 16 * i + g + e / 2 * 8, s = j0 + wj + 8 * j + 2 * t + e % 2;
-                    if (r >= m || s >= n)
-                        continue;
-                    u64 *o = (u64 *)&acc[obase + along(tom, som, r) + along(ton, son, s)], more = (u64)coef * sum[i][j][e];
-                    if (parts > 1)
-                        atomicAdd(o, more);
-                    else
-                        *o += more;
-                }
-        __syncthreads(); // before arows are the next batch's
+                        for (u32 j = 0; j < 8; j++)
+#pragma unroll
+                            for (u32 h = 0; h < 2; h++) {
+                                u64 s = j0 + wj + 8 * j + 2 * t + h;
+                                if (s >= n) continue;
+                                u64 *o = (u64 *)&acc[row + along(ton, son, s)], more = scale * (u64)(i64)sum[i][j][e + h];
+                                if (parts > 1)
+                                    atomicAdd(o, more);
+                                else
+                                    *o += more;
+                            }
+                    }
+            }
     }
-}
-
-// acc[i·som + j·son] += coef·Σ_c a[i·k + c]·b[j·k + c] for bytes, on the tensor
-// cores; k is a multiple of 16 below 2^17, so that sums fit 32 bits. A block of
-// four warps has a tile of 64 by 64, 64 terms at a time; each warp 32 by 32 of
-// it.
-KERNEL __launch_bounds__(128) forward_gemm_i8(i64 *acc, const i8 *a, const i8 *b, u64 m, u64 n, u64 k, u64 som, u64 son, i64 coef)
-{
-    __shared__ u32 as[TILE][ROW_WORDS], bs[TILE][ROW_WORDS];
-    u64 tiles = (n + TILE - 1) / TILE;
-    u64 i0 = blockIdx.x / tiles * TILE, j0 = blockIdx.x % tiles * TILE;
-    u32 x = threadIdx.x, lane = x % 32, g = lane / 4, t = lane % 4;
-    u32 wi = x / 64 * 32, wj = x / 32 % 2 * 32; // where the warp's part begins
-    u32 row = x / 4, part = x % 4;              // this thread copies 16 bytes of rows row and row + 32
-    words4 p[2], q[2];                          // of a and b, on their way to shared memory
-    auto load = [&](u64 c0) {
-        u64 c = c0 + part * 16;
-        for (int h = 0; h < 2; h++) {
-            u64 i = i0 + row + 32 * h, j = j0 + row + 32 * h;
-            p[h] = c < k && i < m ? *(const words4 *)(a + i * k + c) : words4{};
-            q[h] = c < k && j < n ? *(const words4 *)(b + j * k + c) : words4{};
-        }
-    };
-    i32 sum[2][4][4] = {};
-    load(0);
-    for (u64 c0 = 0; c0 < k; c0 += 64) {
-        for (int h = 0; h < 2; h++) {
-            *(words4 *)&as[row + 32 * h][part * 4] = p[h];
-            *(words4 *)&bs[row + 32 * h][part * 4] = q[h];
-        }
-        __syncthreads();
-        load(c0 + 64); // while the tensor cores work
-        for (int w = 0; w < 16; w += 8) {
-            uint4 x[2];
-            for (int i = 0; i < 2; i++) {
-                const u32 *low = as[wi + 16 * i + g] + w + t, *high = low + 8 * ROW_WORDS;
-                x[i] = make_uint4(low[0], high[0], low[4], high[4]);
-            }
-            for (int j = 0; j < 4; j++) {
-                const u32 *y = bs[wj + 8 * j + g] + w + t;
-                for (int i = 0; i < 2; i++)
-                    mma_s8_s8(sum[i][j], x[i], y[0], y[4]);
-            }
-        }
-        __syncthreads();
-    }
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 4; j++)
-            for (int e = 0; e < 4; e++) {
-                u64 r = i0 + wi + 16 * i + g + e / 2 * 8, s = j0 + wj + 8 * j + 2 * t + e % 2;
-                if (r < m && s < n)
-                    acc[r * som + s * son] += coef * sum[i][j][e];
-            }
 }
 
 // A good 64-bit mixing function (splitmix64).

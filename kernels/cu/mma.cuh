@@ -108,3 +108,29 @@ DEVICE void mma_rows(i32 (&d)[16][4], const uint4 &a, const uint4 (&v)[8])
         for (u32 j = 0; j < 4; j++) mma_u8_s8(d[4 * word + j], a, low[j], high[j]);
     }
 }
+
+// copy16 copies 16 bytes to shared memory, or zeros from null, in the background.
+// copies_begun ends a group of copies, copies_done<n> waits for all groups but n.
+DEVICE void copy16(uint4 *to, const void *from)
+{
+#ifndef PROVE_MODEL_HOST
+    u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes));
+#else
+    *to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+#endif
+}
+
+DEVICE void copies_begun()
+{
+#ifndef PROVE_MODEL_HOST
+    asm volatile("cp.async.commit_group;");
+#endif
+}
+
+template <int n> DEVICE void copies_done()
+{
+#ifndef PROVE_MODEL_HOST
+    asm volatile("cp.async.wait_group %0;" ::"n"(n));
+#endif
+}

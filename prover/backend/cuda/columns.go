@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // RowSums implements backend.Backend. All results come back at once.
@@ -16,19 +17,25 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 		a := newScope(b.dev)
 		defer a.close()
 		sizes, lists := make([]int, len(jobs)), make([]int, len(jobs))
-		var data []field.QM31 // weights, ends and order of all jobs, to be uploaded at once
+		all := 0
 		for i := range jobs {
 			job := &jobs[i]
-			sizes[i], lists[i] = job.Rows*len(job.Ends), len(data)
-			data = append(append(data, job.Weights...), make([]field.QM31, rowSumsLists(len(job.Order), len(job.Ends))-len(job.Weights))...)
-			words := kernels.Bytes(data[lists[i]+len(job.Weights):])
-			for k, v := range job.Ends {
-				binary.NativeEndian.PutUint64(words[8*k:], uint64(v))
-			}
-			for k, v := range job.Order {
-				binary.NativeEndian.PutUint32(words[8*len(job.Ends)+4*k:], uint32(v))
-			}
+			sizes[i], lists[i] = job.Rows*len(job.Ends), all
+			all += rowSumsLists(len(job.Order), len(job.Ends))
 		}
+		data := make([]field.QM31, all) // weights, ends and order of all jobs, to be uploaded at once
+		parallel.For(len(jobs), 1, func(from, to int) {
+			for i := from; i < to; i++ {
+				job := &jobs[i]
+				words := kernels.Bytes(data[lists[i]+copy(data[lists[i]:], job.Weights):])
+				for k, v := range job.Ends {
+					binary.NativeEndian.PutUint64(words[8*k:], uint64(v))
+				}
+				for k, v := range job.Order {
+					binary.NativeEndian.PutUint32(words[8*len(job.Ends)+4*k:], uint32(v))
+				}
+			}
+		})
 		if len(jobs) == 0 {
 			return nil
 		}
@@ -83,7 +90,11 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		defer a.close()
 		// Of each job the sums of keys, and those of outs if there are any.
 		var sizes []int
-		var weights []field.QM31 // of all, those of outs times β, to be uploaded at once
+		all := 0
+		for i := range jobs {
+			all += 2 * len(jobs[i].Weights)
+		}
+		weights := make([]field.QM31, 0, all) // of all, those of outs times β, to be uploaded at once
 		for i := range jobs {
 			n := model.Size(b.g.Steps[jobs[i].Step].Shape) / jobs[i].Rows
 			sizes, weights = append(sizes, n), append(weights, jobs[i].Weights...)

@@ -63,7 +63,7 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 		s := &p.Graph.Steps[i]
 		size := int64(model.Size(s.Shape))
 		if len(s.Acc.Products) > 0 {
-			n.Forward = max(n.Forward, 8*size)
+			n.Forward = max(n.Forward, 8*size+productsNeed(p.Graph, s))
 		}
 		if s.Kind == model.StepLookup {
 			t := &p.Graph.Tables[s.Table]
@@ -91,6 +91,20 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 		n.Open += addPiece * elementBytes
 	}
 	return n
+}
+
+// productsNeed is what a product of a step takes at most beside its accumulator: both
+// operands as planes of bytes.
+func productsNeed(g *model.Graph, s *model.Step) int64 {
+	var most int64
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		a, b := &g.Tensors[q.A], &g.Tensors[q.B]
+		l := model.NewContraction(q, a.Shape, b.Shape, s.Shape)
+		terms := kernels.PlanePitch(dims(l.Sum)) * dims(l.Batch)
+		most = max(most, int64(terms)*int64(dims(l.FreeA)*widthOfRange(a.Min, a.Max)+dims(l.FreeB)*widthOfRange(b.Min, b.Max)))
+	}
+	return most
 }
 
 // digestBytes and stateBytes are the sizes of a digest and of a sponge's state.

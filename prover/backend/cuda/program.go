@@ -266,12 +266,9 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
-		sums := model.NewContraction(q, shapeA, shapeB, s.Shape).Sum
-		k := 1
-		for _, l := range sums {
-			k *= l.Dim
-		}
-		if k <= fewTerms || x.N*k <= mostByTerms {
+		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
+		sums, k := l.Sum, dims(l.Sum)
+		if k <= fewTerms || x.N*k <= mostByTerms || dims(l.FreeA)*dims(l.FreeB) == 1 {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, sums), labelWiring(shapeB, q.LabelsB, s.Shape, sums)
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: k, Operands: []kernels.Operand{
 				{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}})
@@ -285,6 +282,15 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) {
 		}
 		c.multiply(p, q, s.Shape)
 	}
+}
+
+// dims returns the product of labels' dimensions.
+func dims(labels []model.Label) int {
+	n := 1
+	for _, l := range labels {
+		n *= l.Dim
+	}
+	return n
 }
 
 // multiply adds the launches of a product of matrices.

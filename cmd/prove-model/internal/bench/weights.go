@@ -56,7 +56,13 @@ func (s *Shape) Draw(ctx context.Context, dir string, layers int, seed uint64, p
 	if err != nil {
 		return "", err
 	}
-	return path, os.Rename(part, path)
+	if err := os.Rename(part, path); err != nil {
+		// Another process may have drawn the same meanwhile.
+		if _, there := os.Stat(filepath.Join(path, "config.json")); there != nil {
+			return "", err
+		}
+	}
+	return path, nil
 }
 
 // write writes the files, of which none holds more than most bytes of several tensors.
