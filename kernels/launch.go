@@ -3,7 +3,6 @@ package kernels
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 )
 
 // ErrSize is the reason a launcher fails with for sizes that its kernel cannot
@@ -26,11 +25,6 @@ func positive(k Kernel, sizes ...int) error {
 		}
 	}
 	return nil
-}
-
-// log2 returns the logarithm of a power of two, and false for other numbers.
-func log2(n int) (int, bool) {
-	return bits.TrailingZeros(uint(n)), n > 0 && n&(n-1) == 0
 }
 
 // Offset returns the address of element i of an array with elements of the given

@@ -49,15 +49,6 @@ func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packe
 	return p
 }
 
-// allGroups are the numbers of a commitment's groups.
-func allGroups(c *backend.Commitment) []int {
-	all := make([]int, len(c.Groups))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
 // returns the error of a tensor that cannot be had.
 func (b *Backend) newDeviceStack(a *scope, s *model.Stack, begin, end uint64) (*deviceStack, error) {
