@@ -88,6 +88,7 @@ func TestFlippedKey(t *testing.T) {
 // frames are the parts of a proof.
 type frames struct {
 	header      proof.Header
+	graph       *model.Graph // of the statement
 	in, out     [][]int32
 	commitments []byte
 	chunks      [][]byte
@@ -106,6 +107,7 @@ func (p proved) split(t *testing.T) frames {
 		t.Fatal(err)
 	}
 	r.Limit(proof.LimitsFor(pl))
+	f.graph = pl.Graph
 	if f.in, f.out, err = r.Public(pl.Graph); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 			t.Fatal(err)
 		}
 	}
-	check(w.WritePublic(f.in, f.out))
+	check(w.WritePublic(f.graph, f.in, f.out))
 	check(w.Write(f.commitments))
 	for _, c := range f.chunks {
 		check(w.Write(c))
