@@ -8,11 +8,12 @@ import (
 // The canonical size of a chunk is the least, from minChunk on and doubling, of
 // which a circuit takes at most fewChunks chunks, but never above maxChunk:
 // small chunks are what many lanes and little memory want, and every chunk adds
-// its sub-proofs to the proof.
+// its sub-proofs to the proof. So a circuit that is one chunk of wholeChunk is that.
 const (
-	minChunk  = 1 << 22
-	maxChunk  = 1 << 27
-	fewChunks = 64
+	minChunk   = 1 << 22
+	wholeChunk = 2 * minChunk
+	maxChunk   = 1 << 27
+	fewChunks  = 64
 	// maxChunks bounds the chunks of any layout.
 	maxChunks = 1 << 10
 )
@@ -31,6 +32,9 @@ func (g *Graph) Finish(chunkEntries int) error {
 	size := chunkEntries
 	if size == 0 {
 		size = minChunk
+		if g.deal(wholeChunk, nil) == 1 {
+			size = wholeChunk
+		}
 		for size < maxChunk && g.deal(size, nil) > fewChunks {
 			size *= 2
 		}
