@@ -14,6 +14,7 @@ LARGEST = 1 << 34  # of a number that scales, in absolute value
 MOST_CHUNKS = 1024
 CANONICAL_CHUNKS = 64
 CHUNK_SIZES = [1 << bits for bits in range(22, 28)]
+WHOLE_CHUNK = 1 << 23
 LARGEST_COUNT = (1 << 30) - 1
 
 
@@ -82,6 +83,8 @@ def _chunks(steps, most):
 
 def _canonical(steps):
     """The canonical size of a chunk."""
+    if _chunks(steps, WHOLE_CHUNK) == 1:
+        return WHOLE_CHUNK
     for most in CHUNK_SIZES:
         if _chunks(steps, most) <= CANONICAL_CHUNKS:
             return most
