@@ -70,7 +70,8 @@ func (p *Writer) refuse(err error) error {
 }
 
 // WritePublic writes the values of the graph's inputs and outputs, in order and
-// row-major each. They are as many as the tensors have entries, and in their ranges.
+// row-major each. The error wraps ErrPublic if they are not as many as the tensors have
+// entries, or not in their ranges.
 func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	if p.public {
 		return p.refuse(errors.New("public values twice"))
@@ -79,10 +80,10 @@ func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	public := &proofpb.Public{}
 	var err error
 	if public.Inputs, err = encodeValues(g, g.Inputs, inputs); err != nil {
-		return p.refuse(fmt.Errorf("inputs: %w", err))
+		return p.refuse(fmt.Errorf("%w: inputs: %w", ErrPublic, err))
 	}
 	if public.Outputs, err = encodeValues(g, g.Outputs, outputs); err != nil {
-		return p.refuse(fmt.Errorf("outputs: %w", err))
+		return p.refuse(fmt.Errorf("%w: outputs: %w", ErrPublic, err))
 	}
 	p.frame(&proofpb.Frame{Body: &proofpb.Frame_Public{Public: public}})
 	return p.err
