@@ -282,6 +282,57 @@ func restate(t *testing.T, key *Key, file []byte, change func(in, out [][]int32)
 	return b.Bytes()
 }
 
+// Tokens that were drawn follow from the proved logits by the rule that the verifier has,
+// and by no other. Nothing of the rule is in the key.
+func TestDrawn(t *testing.T) {
+	_, c := writing(t)
+	rule := Sampling{Seed: 3, Temperature: 2, TopP: 1}
+	w, in, err := c.circuit.Write(t.Context(), []int{1, 5, 9}, nil, Sample(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prove(t.Context(), c, in, Sample(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(opts ...Option) (*Statement, error) { return Verify(c.key, bytes.NewReader(p.File), opts...) }
+	s, err := verify(Sample(rule))
+	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || *s.Written.Sampling != rule {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	seed, cold, few := rule, rule, rule
+	seed.Seed, cold.Temperature, few.TopK = 4, 0.01, 1
+	for name, opts := range map[string][]Option{"none": nil, "another seed": {Sample(seed)}, "colder": {Sample(cold)}, "the likeliest": {Sample(few)}} {
+		if _, err := verify(opts...); !errors.Is(err, ErrInvalid) || !errors.Is(err, ErrOtherToken) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(in Input){
+		"another token":       func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) },
+		"another first token": func(in Input) { in[0][3] = float64((w.Tokens[0] + 1) % 48) },
+	} {
+		other := Input{slices.Clone(in[0]), slices.Clone(in[1])}
+		change(other)
+		if _, err := Verify(c.key, bytes.NewReader(forge(t, c, other)), Sample(rule)); !errors.Is(err, ErrOtherToken) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Prove(t.Context(), c, other, Sample(rule)); !errors.Is(err, ErrNotCausal) {
+			t.Errorf("%s: proved, or %v", name, err)
+		}
+	}
+	// A logit that makes another token the one that is drawn is not the model's.
+	altered := restate(t, c.key, p.File, func(_, out [][]int32) { out[0][w.Tokens[0]]-- })
+	if _, err := Verify(c.key, bytes.NewReader(altered), Sample(rule)); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+	if _, _, err := c.circuit.Write(t.Context(), []int{1}, nil, Sample(Sampling{})); err == nil {
+		t.Error("drawn at no temperature")
+	}
+	if _, err := verify(Sample(Sampling{})); err == nil {
+		t.Error("verified at no temperature")
+	}
+}
+
 // What a proof says that the model wrote is what it writes: a prover that alters a
 // token, a logit, where the prompt ends or the key's tokenizer is refused.
 func TestWritten(t *testing.T) {

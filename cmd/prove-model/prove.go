@@ -80,7 +80,7 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 	j := s.job
 	var text *job.Text
 	if cfg.MaxTokens > 0 {
-		if text, err = j.Write(ctx, s.circuit, w); err != nil {
+		if text, err = j.Write(ctx, s.circuit, w, s.opts...); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +168,7 @@ func (p *proved) print(w io.Writer) {
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
 	p.textOf.print(w)
-	p.likeness.print(w, p.textOf != nil)
+	p.likeness.print(w, p.textOf != nil && p.Sampling == nil)
 	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
 	if p.Resumed > 0 {

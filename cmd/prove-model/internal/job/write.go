@@ -30,7 +30,7 @@ func (t *Text) PerSecond() float64 {
 
 // Write has the circuit go on after the prompt, which makes the job's input. Text, or
 // tokens if there is no tokenizer, is written to w as it comes, unless w is nil.
-func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer) (*Text, error) {
+func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opts ...provemodel.Option) (*Text, error) {
 	if j.prompt == nil {
 		return nil, noPrompt("--max-tokens")
 	}
@@ -57,7 +57,7 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer) (*T
 		} else if w != nil {
 			fmt.Fprintf(w, "%d ", token)
 		}
-	})
+	}, opts...)
 	if stream != nil {
 		show(stream.Rest())
 	}
