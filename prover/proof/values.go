@@ -22,37 +22,35 @@ const (
 	widthBits    = 5 // of a number up to 31
 )
 
-// columnOrder is the order in which the entries of a tensor are packed.
-type columnOrder struct{ rows, columns int }
-
-func orderOf(shape []int) columnOrder {
-	columns := 1
+// matrix returns the numbers of rows and columns of a tensor: the columns are those of its
+// last axis.
+func matrix(shape []int) (rows, columns int) {
+	columns = 1
 	if len(shape) > 0 {
 		columns = max(shape[len(shape)-1], 1)
 	}
-	return columnOrder{model.Size(shape) / columns, columns}
+	return model.Size(shape) / columns, columns
 }
 
-// gather sets block to the entries from number first on in the order.
-func (o columnOrder) gather(block, values []int32, first int) {
-	at := first%o.rows*o.columns + first/o.rows
-	for i := range block {
-		block[i] = values[at]
-		if at += o.columns; at >= len(values) {
-			at -= len(values) - 1
-		}
-	}
-}
+// tile is how many columns are transposed together: a cache line.
+const tile = 16
 
-// scatter is the inverse of gather.
-func (o columnOrder) scatter(block, values []int32, first int) {
-	at := first%o.rows*o.columns + first/o.rows
-	for _, v := range block {
-		values[at] = v
-		if at += o.columns; at >= len(values) {
-			at -= len(values) - 1
+// transpose returns the entries of a matrix, row by row, in the order of its columns. It
+// returns v itself where that is the same.
+func transpose(v []int32, rows, columns int) []int32 {
+	if rows == 1 || columns == 1 {
+		return v
+	}
+	out := make([]int32, len(v))
+	for from := 0; from < rows; from += tile {
+		to := min(from+tile, rows)
+		for c := range columns {
+			for r := from; r < to; r++ {
+				out[c*rows+r] = v[r*columns+c]
+			}
 		}
 	}
+	return out
 }
 
 // rangeBits returns the bits of the numbers of a tensor's range.
@@ -76,12 +74,11 @@ func packValues(t *model.Tensor, values []int32) ([]byte, error) {
 			return nil, fmt.Errorf("%d is not in [%d, %d]", v, t.Min, t.Max)
 		}
 	}
-	order, width := orderOf(t.Shape), rangeBits(t)
+	rows, columns := matrix(t.Shape)
+	values, width := transpose(values, rows, columns), rangeBits(t)
 	var w bitWriter
-	var block [blockEntries]int32
 	for first := 0; first < len(values); first += blockEntries {
-		b := block[:min(blockEntries, len(values)-first)]
-		order.gather(b, values, first)
+		b := values[first:min(first+blockEntries, len(values))]
 		least := b[0]
 		for _, v := range b {
 			least = min(least, v)
@@ -113,17 +110,16 @@ var (
 // unpackValues decodes what packValues encodes, and nothing else. Time and memory are
 // those of the tensor's entries at most, however long b is.
 func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
-	order, width := orderOf(t.Shape), rangeBits(t)
-	size := model.Size(t.Shape)
+	rows, columns := matrix(t.Shape)
+	size, width := rows*columns, rangeBits(t)
 	header := width + shiftBits + widthBits
 	if int64(len(b))*8 < int64((size+blockEntries-1)/blockEntries)*int64(header) {
 		return nil, errPackedEnd // before room for the entries is taken
 	}
 	values := make([]int32, size)
 	r := bitReader{bytes: b}
-	var block [blockEntries]int32
 	for first := 0; first < size; first += blockEntries {
-		b := block[:min(blockEntries, size-first)]
+		b := values[first:min(first+blockEntries, size)]
 		if !r.has(header) {
 			return nil, errPackedEnd
 		}
@@ -132,28 +128,21 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 		if !r.has(n * len(b)) {
 			return nil, errPackedEnd
 		}
-		used, zero := uint64(0), false
-		top := least // the greatest entry
-		for i := range b {
-			d := r.get(n)
-			used |= d
-			zero = zero || d == 0
-			v := least + int64(d<<shift)
-			top = max(top, v)
-			b[i] = int32(v)
-		}
-		if !zero || bits.Len64(used) != n || used&1 == 0 && (n > 0 || shift > 0) {
+		used, low, high := r.block(b, n)
+		if low != 0 || bits.Len64(used) != n || used&1 == 0 && (n > 0 || shift > 0) {
 			return nil, errPacked
 		}
-		if top > t.Max {
+		if top := least + int64(high<<shift); top > t.Max {
 			return nil, fmt.Errorf("%d is not in [%d, %d]", top, t.Min, t.Max)
 		}
-		order.scatter(b, values, first)
+		for i, d := range b {
+			b[i] = int32(least) + d<<shift
+		}
 	}
 	if !r.done() {
 		return nil, errPackedEnd
 	}
-	return values, nil
+	return transpose(values, columns, rows), nil
 }
 
 // bitWriter writes numbers of some bits, least bit first.
@@ -202,6 +191,29 @@ func (r *bitReader) get(n int) uint64 {
 	v = v >> (r.at & 7) & (1<<n - 1)
 	r.at += n
 	return v
+}
+
+// block reads numbers of n bits, at most 31, which must be there, and returns what all of
+// them are together, by or, and the least and the greatest of them.
+func (r *bitReader) block(dst []int32, n int) (or, low, high uint64) {
+	low = 1<<32 - 1
+	at, mask, b := r.at, uint64(1)<<n-1, r.bytes
+	i := 0
+	for ; i < len(dst) && at>>3+8 <= len(b); i++ {
+		v := binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += n
+		or |= v
+		low, high = min(low, v), max(high, v)
+		dst[i] = int32(v)
+	}
+	r.at = at
+	for ; i < len(dst); i++ {
+		v := r.get(n)
+		or |= v
+		low, high = min(low, v), max(high, v)
+		dst[i] = int32(v)
+	}
+	return or, low, high
 }
 
 // done says whether nothing is left but zeros that fill up the last byte.

@@ -128,3 +128,24 @@ func TestPackLimbs(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkUnpackValues reads logits of 16 tokens.
+func BenchmarkUnpackValues(b *testing.B) {
+	x := &model.Tensor{Shape: []int{16, 49152}, Min: 1 - model.Bound, Max: model.Bound - 1}
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := make([]int32, model.Size(x.Shape))
+	for i := range values {
+		values[i] = int32(1e5 * rng.NormFloat64())
+	}
+	packed, err := packValues(x, values)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(4 * int64(len(values)))
+	for b.Loop() {
+		if _, err := unpackValues(x, packed); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(8*len(packed))/float64(len(values)), "bits/entry")
+}
