@@ -10,8 +10,8 @@ import (
 // digestedColumns interleaved columns, which are hashed side by side and on all cores:
 // the transcript's own sponge takes one block after the other, a sixth as fast on one.
 const (
-	longTensor      = 1 << 15
-	digestedColumns = 1 << 9
+	longTensor      = 1 << 11
+	digestedColumns = 1 << 7
 )
 
 // absorbValues absorbs a public tensor: its length, then its entries, or their digests.
@@ -32,7 +32,7 @@ func absorbValues(s *transcript.Sponge, v []int32) {
 }
 
 // rowsAtOnce is how many rows are hashed together: a megabyte of limbs.
-const rowsAtOnce = 1 << 9
+const rowsAtOnce = 1 << 11
 
 // digests returns those of the columns of v, of which it is the rows one after the
 // other, the last one filled up with zeros.

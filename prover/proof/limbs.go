@@ -42,10 +42,22 @@ func packLimbs(stream []byte) ([]byte, error) {
 
 // unpackLimbs returns the stream that packLimbs packed, the only one.
 func unpackLimbs(packed []byte) ([]byte, error) {
-	r := bitReader{bytes: packed}
 	stream := make([]byte, len(packed)*8/limbBits*transcript.LimbBytes)
-	for i := 0; i < len(stream); i += transcript.LimbBytes {
-		binary.LittleEndian.PutUint32(stream[i:], uint32(r.get(limbBits)))
+	out := stream
+	// Eight limbs take 31 bytes; the last of them is read with the four bytes behind.
+	const mask = 1<<limbBits - 1
+	for ; len(packed) >= limbBits+4; packed = packed[limbBits:] {
+		b := packed[:limbBits+4]
+		binary.LittleEndian.PutUint32(out, binary.LittleEndian.Uint32(b)&mask)
+		for i := 1; i < 8; i++ {
+			v := binary.LittleEndian.Uint64(b[4*i-1:]) >> (8 - i) & mask
+			binary.LittleEndian.PutUint32(out[transcript.LimbBytes*i:], uint32(v))
+		}
+		out = out[8*transcript.LimbBytes:]
+	}
+	r := bitReader{bytes: packed}
+	for ; len(out) > 0; out = out[transcript.LimbBytes:] {
+		binary.LittleEndian.PutUint32(out, uint32(r.get(limbBits)))
 	}
 	if !r.done() {
 		return nil, errLimbs

@@ -15,8 +15,8 @@ from .transcript import Stream, Transcript
 from .whir import Opening
 
 PROTOCOL = b"prove-model protocol 3"
-LONG_TENSOR = 2**15  # entries, beyond which the digests of columns are absorbed
-COLUMNS = 512
+LONG_TENSOR = 2**11  # entries, beyond which the digests of columns are absorbed
+COLUMNS = 128
 
 
 def digests(limbs):
