@@ -115,10 +115,14 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 }
 
 // check verifies a proof as anyone would who has key and proof.
-func (c *Committed) check(file []byte) error {
+func (c *Committed) check(file []byte, by *Sampling) error {
 	key, err := ReadKey(bytes.NewReader(c.file))
 	if err == nil {
-		_, err = Verify(key, bytes.NewReader(file), MinBits(1))
+		opts := []Option{MinBits(1)}
+		if by != nil {
+			opts = append(opts, Sample(*by))
+		}
+		_, err = Verify(key, bytes.NewReader(file), opts...)
 	}
 	return err
 }

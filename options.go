@@ -201,6 +201,11 @@ func NoSelfCheck() Option { return func(o *options) { o.unchecked = true } }
 // that a key must give: by default 100. Every key gives at least 1. For Verify.
 func MinBits(n int) Option { return func(o *options) { o.policy.MinBits = n } }
 
+// Sample has tokens drawn from the logits by a rule, in place of the likeliest. For
+// Circuit.Write, for Prove of what that wrote, and for Verify, which draws them again: a
+// proof states tokens and logits, and not how the one was chosen by the other.
+func Sample(s Sampling) Option { return func(o *options) { o.policy.Sampling = &s } }
+
 // Pin accepts only the key with this commitment: that of a model that the
 // caller knows. For Verify.
 func Pin(c Commitment) Option {

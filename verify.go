@@ -59,6 +59,11 @@ type Text = proof.Text
 // same without a model reader in the program, also for js/wasm.
 func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	o := apply(opts)
+	if by := o.policy.Sampling; by != nil {
+		if err := by.Validate(); err != nil {
+			return nil, err
+		}
+	}
 	result, err := o.policy.Verify(key, r)
 	if err != nil {
 		return nil, invalid(err)

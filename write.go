@@ -13,8 +13,15 @@ import (
 )
 
 // Written is a text of which a language model wrote a part: each of its tokens is the
-// one with the greatest logit, the first of several.
+// one with the greatest logit, the first of several, or the one that Sampling draws.
 type Written = verifier.Written
+
+// Sampling is a rule by which tokens are drawn from logits (Sample).
+type Sampling = verifier.Sampling
+
+// ErrOtherToken is wrapped by the error of Verify about a text that does not follow from
+// the logits by the rule that was asked for: by default, that each token is the likeliest.
+var ErrOtherToken = verifier.ErrOtherToken
 
 // ErrNotCausal is wrapped by the error about a model in which later tokens change the
 // logits of earlier ones, so that it cannot write a text token by token.
@@ -61,9 +68,15 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 // model was opened for (MaxTokens). each, unless nil, is told every token as soon as it
 // is chosen. Keys and values of earlier tokens are kept, so that a token costs a row of
 // every step. The input that Prove takes for the text is returned beside it; with Continue
-// what was computed can be proved without another run.
+// what was computed can be proved without another run. With Sample, tokens are drawn.
 func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int), opts ...Option) (*Written, Input, error) {
 	o := apply(opts)
+	by := o.policy.Sampling
+	if by != nil {
+		if err := by.Validate(); err != nil {
+			return nil, nil, err
+		}
+	}
 	if c.language == nil || !c.language.Generates {
 		return nil, nil, errNotWriting
 	}
@@ -85,8 +98,9 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int),
 	if err != nil {
 		return nil, nil, err
 	}
-	w, logits := &Written{Prompt: slices.Clone(prompt)}, model.Size(q.Graph.Tensors[q.Graph.Outputs[0]].Shape)
 	var rows *forward.Rows
+	out := &q.Graph.Tensors[q.Graph.Outputs[0]]
+	w, logits := &Written{Prompt: slices.Clone(prompt), Sampling: by}, model.Size(out.Shape)
 	err = await(ctx, func() error {
 		if rows, err = c.begin(ctx, q, ints, prompt); err != nil {
 			return err
@@ -96,7 +110,7 @@ func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int),
 			if width := logits / most; len(row) > width { // all of them, where rows could not be told apart
 				row = row[len(w.Tokens)*width:][:width]
 			}
-			token := verifier.Greatest(row)
+			token := by.Choose(row, out.Frac, len(prompt)+len(w.Tokens))
 			w.Tokens = append(w.Tokens, token)
 			if each != nil {
 				each(token)
@@ -210,12 +224,12 @@ func (c *Circuit) begin(ctx context.Context, q *quantise.Model, ints [][]int32, 
 }
 
 // checkWritten holds the tokens of a run against its logits.
-func (c *Circuit) checkWritten(wit *forward.Witness) error {
+func (c *Circuit) checkWritten(wit *forward.Witness, by *Sampling) error {
 	if c.language == nil || !c.language.Generates {
 		return nil
 	}
 	g := c.quantised.Graph
-	_, err := verifier.WrittenOf(c.language, wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1]), wit.Tensor(g.Outputs[0]))
+	_, err := verifier.WrittenOf(c.language, by, wit.Tensor(g.Inputs[0]), wit.Tensor(g.Inputs[1]), wit.Tensor(g.Outputs[0]), g.Tensors[g.Outputs[0]].Frac)
 	if err != nil {
 		return fmt.Errorf("the input is not what the model writes, or %w: %v", ErrNotCausal, err)
 	}

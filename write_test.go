@@ -3,8 +3,6 @@ package provemodel
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,10 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
@@ -301,28 +297,88 @@ func forge(t *testing.T, c *Committed, in Input) []byte {
 }
 
 // restate alters what a proof says, and makes its checksum right.
-func restate(t *testing.T, file []byte, change func(*proofpb.Public)) []byte {
+func restate(t *testing.T, key *Key, file []byte, change func(in, out [][]int32)) []byte {
 	t.Helper()
-	const magic, end = 8, 35
-	out, rest := bytes.Clone(file[:magic]), file[magic:len(file)-end]
-	for len(rest) > 0 {
-		n, size := binary.Uvarint(rest)
-		var f proofpb.Frame
-		body := rest[size : size+int(n)]
-		if err := proto.Unmarshal(body, &f); err != nil {
-			t.Fatal(err)
-		}
-		if p := f.GetPublic(); p != nil {
-			change(p)
-			var err error
-			if body, err = proto.Marshal(&f); err != nil {
-				t.Fatal(err)
-			}
-		}
-		out, rest = append(binary.AppendUvarint(out, uint64(len(body))), body...), rest[size+int(n):]
+	r, err := proof.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
 	}
-	sum := sha256.Sum256(out)
-	return append(append(out, 34, 7<<3|2, 32), sum[:]...)
+	p, err := key.PlanOf(r.Header())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Limit(proof.LimitsFor(p))
+	in, out, err := r.Public(p.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(in, out)
+	var b bytes.Buffer
+	w, err := proof.NewWriter(&b, r.Header(), p.Frames)
+	if err == nil {
+		err = w.WritePublic(p.Graph, in, out)
+	}
+	for range p.Frames {
+		body, readErr := r.Next()
+		if err = errors.Join(err, readErr); err == nil {
+			err = w.Write(body)
+		}
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Tokens that were drawn follow from the proved logits by the rule that the verifier has,
+// and by no other. Nothing of the rule is in the key.
+func TestDrawn(t *testing.T) {
+	_, c := writing(t)
+	rule := Sampling{Seed: 3, Temperature: 2, TopP: 1}
+	w, in, err := c.circuit.Write(t.Context(), []int{1, 5, 9}, nil, Sample(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prove(t.Context(), c, in, Sample(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(opts ...Option) (*Statement, error) { return Verify(c.key, bytes.NewReader(p.File), opts...) }
+	s, err := verify(Sample(rule))
+	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || *s.Written.Sampling != rule {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	seed, cold, few := rule, rule, rule
+	seed.Seed, cold.Temperature, few.TopK = 4, 0.01, 1
+	for name, opts := range map[string][]Option{"none": nil, "another seed": {Sample(seed)}, "colder": {Sample(cold)}, "the likeliest": {Sample(few)}} {
+		if _, err := verify(opts...); !errors.Is(err, ErrInvalid) || !errors.Is(err, ErrOtherToken) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(in Input){
+		"another token":       func(in Input) { in[0][4] = float64((w.Tokens[1] + 1) % 48) },
+		"another first token": func(in Input) { in[0][3] = float64((w.Tokens[0] + 1) % 48) },
+	} {
+		other := Input{slices.Clone(in[0]), slices.Clone(in[1])}
+		change(other)
+		if _, err := Verify(c.key, bytes.NewReader(forge(t, c, other)), Sample(rule)); !errors.Is(err, ErrOtherToken) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Prove(t.Context(), c, other, Sample(rule)); !errors.Is(err, ErrNotCausal) {
+			t.Errorf("%s: proved, or %v", name, err)
+		}
+	}
+	// A logit that makes another token the one that is drawn is not the model's.
+	altered := restate(t, c.key, p.File, func(_, out [][]int32) { out[0][w.Tokens[0]]-- })
+	if _, err := Verify(c.key, bytes.NewReader(altered), Sample(rule)); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+	if _, _, err := c.circuit.Write(t.Context(), []int{1}, nil, Sample(Sampling{})); err == nil {
+		t.Error("drawn at no temperature")
+	}
+	if _, err := verify(Sample(Sampling{})); err == nil {
+		t.Error("verified at no temperature")
+	}
 }
 
 // What a proof says that the model wrote is what it writes: a prover that alters a
@@ -358,13 +414,14 @@ func TestWritten(t *testing.T) {
 	verify("a shorter prompt", c, forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 1, 2 })), "token 0 of the text is 9")
 	verify("no place for it", c, forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 3, 4 })), "2 tokens written after 4")
 	verify("a gap", c, forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 1, 3 })), "do not follow")
-	verify("a stated token", c, restate(t, p.File, func(p *proofpb.Public) { p.Inputs[0].Values[4] ^= 1 }), "token 1 of the text is")
-	verify("a stated prompt", c, restate(t, p.File, func(p *proofpb.Public) { p.Inputs[0].Values[1] ^= 1 }), "")
-	verify("a stated position", c, restate(t, p.File, func(p *proofpb.Public) { copy(p.Inputs[1].Values, []int32{3, 3}) }), "")
-	verify("a stated logit", c, restate(t, p.File, func(p *proofpb.Public) { p.Outputs[0].Values[(w.Tokens[0]+1)%48]-- }), "")
-	verify("another choice", c, restate(t, p.File, func(p *proofpb.Public) {
+	stated := func(change func(in, out [][]int32)) []byte { return restate(t, c.key, p.File, change) }
+	verify("a stated token", c, stated(func(in, _ [][]int32) { in[0][4] ^= 1 }), "token 1 of the text is")
+	verify("a stated prompt", c, stated(func(in, _ [][]int32) { in[0][1] ^= 1 }), "")
+	verify("a stated position", c, stated(func(in, _ [][]int32) { copy(in[1], []int32{3, 3}) }), "")
+	verify("a stated logit", c, stated(func(_, out [][]int32) { out[0][(w.Tokens[0]+1)%48]-- }), "")
+	verify("another choice", c, stated(func(in, out [][]int32) {
 		other := int32(w.Tokens[1]+1) % 48
-		p.Inputs[0].Values[4], p.Outputs[0].Values[48+other] = other, p.Outputs[0].Values[48+w.Tokens[1]]+1
+		in[0][4], out[0][48+other] = other, out[0][48+w.Tokens[1]]+1
 	}), "")
 	// A longer prompt is another statement, which a proof may be made of: it says so.
 	longer := forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 3, 3 }))

@@ -32,6 +32,9 @@ type Config struct {
 	Tokens      int      `mapstructure:"tokens"`       // the most that a language model's key is for; 0: its context, or 1024
 	TokensFile  string   `mapstructure:"tokens-file"`  // JSON with the ids of the input
 	MaxTokens   int      `mapstructure:"max-tokens"`   // that a language model writes after the prompt; 0: none
+	Temperature float64  `mapstructure:"temperature"`  // of drawn tokens; 0: each is the likeliest
+	TopK        int      `mapstructure:"top-k"`        // draw among so many; 0: all
+	TopP        float64  `mapstructure:"top-p"`        // draw among the fewest with this share
 	Logits      string   `mapstructure:"logits"`       // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
 	Embedding   bool     `mapstructure:"embedding"`    // the output is that of a sentence encoder
 	Text        string   `mapstructure:"text"`         // that verify wants the model to have written
@@ -113,6 +116,7 @@ func Default() Config {
 		SecurityBits: 100,
 		GrindBits:    16,
 		MinBits:      100,
+		TopP:         1,
 		GPU:          GPUOff,
 		GPUThreshold: -1,
 		GPULanes:     4,
@@ -195,6 +199,11 @@ func (c *Config) validate() error {
 	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
 	within("tokens", float64(c.Tokens), 0, 1<<24)
 	within("max-tokens", float64(c.MaxTokens), 0, 1<<20)
+	if c.Temperature != 0 {
+		within("temperature", c.Temperature, 0.01, 100)
+	}
+	within("top-k", float64(c.TopK), 0, 1<<20)
+	within("top-p", c.TopP, 0.000001, 1)
 	if c.Logits != "" {
 		oneOf("logits", c.Logits, LogitsAll, LogitsLast, LogitsGenerated)
 	}

@@ -16,10 +16,9 @@ import hashlib
 import pathlib
 import random
 import re
-import struct
 import sys
 
-from verifier import frames, key
+from verifier import frames, key, packed
 from verifier.errors import Invalid
 from verifier.field import P
 from verifier.protobuf import read_varint
@@ -83,6 +82,16 @@ class File:
         return changed
 
 
+def pack(limbs):
+    """The stream of these limbs."""
+    data = b""
+    for at in range(0, len(limbs), packed.GROUP):
+        group = limbs[at:at + packed.GROUP]
+        bits = sum(limb << packed.LIMB_BITS * i for i, limb in enumerate(group))
+        data += bits.to_bytes((packed.LIMB_BITS * len(group) + 7) // 8, "little")
+    return data
+
+
 def assemble(found):
     """The file of these frames, with its checksum."""
     data = frames.MAGIC + b"".join(varint(len(f)) + f for f in found)
@@ -113,28 +122,28 @@ def truncate(rng, file):
 def change_limb(rng, file):
     """Another canonical value for a limb. Small streams count as much as large ones."""
     i = rng.choice(file.streams)
-    limbs = list(struct.unpack(f"<{len(file.stream(i)) // 4}I", file.stream(i)))
+    limbs = packed.limbs(file.stream(i), "")
     at = rng.randrange(len(limbs))
     limbs[at] = (limbs[at] + rng.choice([1, P - 1, rng.randrange(1, P)])) % P
-    return file.key, assemble(file.with_stream(i, struct.pack(f"<{len(limbs)}I", *limbs)))
+    return file.key, assemble(file.with_stream(i, pack(limbs)))
 
 
 def swap_limbs(rng, file):
     """Two groups of four limbs change places."""
     i = rng.choice(file.streams)
-    data = bytearray(file.stream(i))
-    a, b = (16 * rng.randrange(max(len(data) // 16, 1)) for _ in range(2))
-    data[a:a + 16], data[b:b + 16] = data[b:b + 16], data[a:a + 16]
-    return file.key, assemble(file.with_stream(i, bytes(data)))
+    limbs = packed.limbs(file.stream(i), "")
+    a, b = (4 * rng.randrange(max(len(limbs) // 4, 1)) for _ in range(2))
+    limbs[a:a + 4], limbs[b:b + 4] = limbs[b:b + 4], limbs[a:a + 4]
+    return file.key, assemble(file.with_stream(i, pack(limbs)))
 
 
 def resize_stream(rng, file):
     """A stream without some limbs at its end, or with some more."""
     i = rng.choice(file.streams)
-    data = file.stream(i)
-    count = 4 * rng.choice([1, 4, 8, rng.randrange(1, 100)])
-    data = data[:-count] if rng.random() < 0.5 else data + bytes(rng.randrange(127) for _ in range(count))
-    return file.key, assemble(file.with_stream(i, data))
+    limbs = packed.limbs(file.stream(i), "")
+    count = rng.choice([1, 4, 8, rng.randrange(1, 100)])
+    limbs = limbs[:-count] if rng.random() < 0.5 else limbs + [rng.randrange(P) for _ in range(count)]
+    return file.key, assemble(file.with_stream(i, pack(limbs)))
 
 
 def move_frames(rng, file):
@@ -211,7 +220,7 @@ def verify(key_bytes, proof_bytes):
 # What must have refused some of many alterations.
 CHECKS = {
     "encodings": r"varint|field|frame|default|cut off|checksum|bytes after|not a proof|wire type|integer of more|limb",
-    "public values": r"out of its tensor's range|number of (entries|inputs|outputs)",
+    "public values": r"out of its tensor's range|number of (entries|inputs|outputs)|more bits than",
     "keys and headers": r"step \d|tensor \d|table \d|key|level|header|rows|free",
     "work": r"proof of work",
     "look-ups": r"look-ups",

@@ -169,7 +169,7 @@ func (p *proved) print(w io.Writer) {
 		fmt.Fprintf(w, "error       at most %.3g, %.3g %% of the range; cosine %.6f\n", o.MaxError, 100*o.RangeError, o.Cosine)
 	}
 	p.textOf.print(w)
-	p.likeness.print(w, p.textOf != nil)
+	p.likeness.print(w, p.textOf != nil && p.Sampling == nil)
 	printEmbedding(w, p.Embedding)
 	p.fidelity.print(w)
 	if p.Resumed > 0 {

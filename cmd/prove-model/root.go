@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // modelFlags are the settings that a model's key depends on, and those of
@@ -80,7 +81,7 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 			return nil
 		},
 	}
-	config.AddFlags(root.Flags(), append(modelFlags, "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
+	config.AddFlags(root.Flags(), append(modelFlags, "temperature", "top-k", "top-p", "each", "proof", "vk", "max-error", "no-cache", "cache-dir", "no-resume", "no-self-check", "report", "quiet", "json", "progress-json")...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
@@ -99,7 +100,20 @@ func load(cmd *cobra.Command) (*config.Config, error) {
 	if cfg.Threads > 0 {
 		runtime.GOMAXPROCS(cfg.Threads)
 	}
+	draws(cmd.Flags(), cfg)
 	return cfg, nil
+}
+
+// draws sets the temperature where tokens are drawn and nothing is said of it: with
+// another number of the drawing, or a seed that nothing else would need.
+func draws(flags *pflag.FlagSet, cfg *config.Config) {
+	if f := flags.Lookup("temperature"); f == nil || f.Changed || cfg.Temperature != 0 {
+		return
+	}
+	writes := cfg.MaxTokens > 0 || flags.Lookup("max-tokens") == nil
+	if cfg.TopK > 0 || cfg.TopP < 1 || writes && flags.Changed("seed") {
+		cfg.Temperature = 1
+	}
 }
 
 // progress shows the command's work on standard error.

@@ -26,6 +26,8 @@ type textOf struct {
 	Tokens       []int  `json:"tokens,omitempty"`
 	Text         string `json:"text,omitempty"`    // of the tokens, if there is a tokenizer
 	Verdict      string `json:"verdict,omitempty"` // ended, or cut
+	// Sampling is the rule by which tokens were drawn, if they were.
+	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
 	// TokensPerSecond is after the first one.
 	FirstToken      float64 `json:"first_token_seconds,omitempty"`
 	TokensPerSecond float64 `json:"tokens_per_second,omitempty"`
@@ -33,7 +35,7 @@ type textOf struct {
 
 func written(t *job.Text) *textOf {
 	return &textOf{
-		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), FirstToken: t.First, TokensPerSecond: t.PerSecond(),
+		PromptTokens: t.Prompt, Tokens: t.Tokens, Text: t.Text, Verdict: verdict(t.Ended), Sampling: t.Sampling, FirstToken: t.First, TokensPerSecond: t.PerSecond(),
 	}
 }
 
@@ -53,6 +55,21 @@ func (t *textOf) print(w io.Writer) {
 		fmt.Fprintf(w, "text        %s\n", ui.Printable(t.Text))
 	}
 	fmt.Fprintf(w, "written     %s; first after %.2f s, then %.3g a second\n", said(len(t.Tokens), t.Verdict), t.FirstToken, t.TokensPerSecond)
+	if t.Sampling != nil {
+		fmt.Fprintf(w, "drawn       by the rule that verify takes as %s\n", flags(t.Sampling))
+	}
+}
+
+// flags are those that stand for a rule.
+func flags(s *provemodel.Sampling) string {
+	f := fmt.Sprintf("--seed %d --temperature %v", s.Seed, s.Temperature)
+	if s.TopK > 0 {
+		f += fmt.Sprintf(" --top-k %d", s.TopK)
+	}
+	if s.TopP < 1 {
+		f += fmt.Sprintf(" --top-p %v", s.TopP)
+	}
+	return f
 }
 
 func said(n int, verdict string) string {
@@ -78,6 +95,8 @@ type proven struct {
 	Prompt       string `json:"prompt,omitempty"` // with a tokenizer
 	Text         string `json:"text,omitempty"`   // likewise
 	Verdict      string `json:"verdict,omitempty"`
+	// Sampling is the rule by which the tokens follow from the logits, if it was given.
+	Sampling *provemodel.Sampling `json:"sampling,omitempty"`
 
 	hidden []int // tokens of the prompt that are not in its text
 }
@@ -85,9 +104,10 @@ type proven struct {
 // readText reads the tokens of a statement, and holds them against the text that the
 // settings want. An error that wraps ErrInvalid says that they are others.
 func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenizer) (*proven, error) {
+	drawn := job.Sampling(cfg) != nil
 	wanted := cfg.Prompt != "" || cfg.Text != ""
 	switch {
-	case s.Text == nil && (wanted || t != nil):
+	case s.Text == nil && (wanted || t != nil || drawn):
 		return nil, fmt.Errorf("%w: its key is not a language model's", provemodel.ErrInvalid)
 	case s.Text == nil:
 		return nil, nil
@@ -95,12 +115,12 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 		return nil, job.WithHint(errors.New("--prompt and --text need the tokenizer"), "name it with --tokenizer FILE, or the model that it comes with with --model")
 	case t != nil && t.Digest() != s.Text.Tokenizer:
 		return nil, fmt.Errorf("%w: its key is for another tokenizer, with the SHA-256 %x: the one that is given has %x", provemodel.ErrInvalid, s.Text.Tokenizer, t.Digest())
-	case s.Written == nil && cfg.Text != "":
+	case s.Written == nil && (cfg.Text != "" || drawn):
 		return nil, fmt.Errorf("%w: its key does not say that the model wrote anything: it maps tokens to logits", provemodel.ErrInvalid)
 	}
 	p := &proven{}
 	if s.Written != nil {
-		p.PromptTokens, p.Tokens, p.Verdict = s.Written.Prompt, s.Written.Tokens, verdict(s.Written.Ended)
+		p.PromptTokens, p.Tokens, p.Verdict, p.Sampling = s.Written.Prompt, s.Written.Tokens, verdict(s.Written.Ended), s.Written.Sampling
 	} else {
 		for _, id := range s.Inputs[0].Values {
 			p.PromptTokens = append(p.PromptTokens, int(id))
@@ -144,5 +164,9 @@ func (p *proven) print(w io.Writer) {
 	if p.Prompt != "" {
 		fmt.Fprintf(w, "text        %s\n", ui.Printable(p.Text))
 	}
-	fmt.Fprintf(w, "written     %s: each token has the greatest logit\n", said(len(p.Tokens), p.Verdict))
+	how := "each token has the greatest logit"
+	if p.Sampling != nil {
+		how = "each token is what " + flags(p.Sampling) + " draws from the proved logits"
+	}
+	fmt.Fprintf(w, "written     %s: %s\n", said(len(p.Tokens), p.Verdict), how)
 }

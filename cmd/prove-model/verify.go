@@ -31,6 +31,9 @@ the proof must also be about that input.
 
 Of a language model the tokens are printed, and with --tokenizer or --model, whose
 tokenizer must be the key's, prompt and text; --prompt and --text compare them.
+Each token that the model wrote must be the likeliest; where they were drawn,
+--seed, --temperature, --top-k and --top-p, as they were for the proof, draw them
+again from the proved logits, and must give the same.
 
 That the integers of the model are never so large that they wrap rests on who
 issued the key, unless --cert gives a certificate (commit --certify).`,
@@ -54,8 +57,9 @@ issued the key, unless --cert gives a certificate (commit --certify).`,
 			return err
 		},
 	}
-	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "threads", "json")
+	config.AddFlags(cmd.Flags(), "proof", "vk", "cert", "input", "image", "commitment", "min-bits", "prompt", "text", "chat", "tokenizer", "model", "seed", "temperature", "top-k", "top-p", "threads", "json")
 	cmd.Flags().Lookup("input").Usage = "input `file` that the proof must be about, or name=file, in the formats that proving takes; may be repeated"
+	cmd.Flags().Lookup("seed").Usage = "seed `number` of the tokens that were drawn"
 	cmd.Flags().Lookup("prompt").Usage = "`text` that the prompt must be"
 	cmd.Flags().Lookup("model").Usage = "model whose tokenizer reads the text: a `folder` in the Hugging Face layout, or a GGUF file"
 	return cmd
@@ -115,6 +119,9 @@ func verify(cfg *config.Config) (*verified, error) {
 			return nil, fmt.Errorf("input: %w", err)
 		}
 		opts = append(opts, provemodel.For(input))
+	}
+	if s := job.Sampling(cfg); s != nil {
+		opts = append(opts, provemodel.Sample(*s))
 	}
 	if cfg.Cert != "" {
 		cert, err := os.Open(cfg.Cert)
@@ -186,6 +193,8 @@ func reason(cfg *config.Config, err error) string {
 	switch {
 	case errors.As(err, &weak):
 		return fmt.Sprintf("%s; --min-bits %d accepts it", why, weak.Accepts())
+	case errors.Is(err, provemodel.ErrOtherToken) && job.Sampling(cfg) == nil:
+		return why + "; if tokens were drawn, --seed, --temperature, --top-k and --top-p say how"
 	case errors.Is(err, provemodel.ErrOtherInput):
 		return fmt.Sprintf("input %s: %s", strings.Join(cfg.Input, ", "), why)
 	}

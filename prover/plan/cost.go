@@ -35,6 +35,7 @@ const (
 	workPieceBit   = 10  // a piece of a table, for each bit of its key
 	workFormulaBit = 40  // a tensor by formula, for each bit of its indexes or offset
 	workClaimBlock = 110 // a block of a tensor that a claim is on
+	workPublic     = 1   // an entry of the statement: read and absorbed, however few bits it has
 	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
 )
 

@@ -25,7 +25,8 @@ const (
 type Frame struct {
 	Kind  FrameKind
 	Index int // of a chunk, else 0
-	// Bytes is the greatest length of the stream, Exact that it has no other.
+	// Bytes is the greatest length of the stream, of transcript.LimbBytes a limb, Exact
+	// that it has no other. In a file it is shorter (package proof).
 	Bytes int64
 	Exact bool
 }

@@ -117,6 +117,11 @@ func committed(g *model.Graph) [][]model.TensorID {
 func (p *Plan) reduce() error {
 	g := p.Graph
 	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
+	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+		for _, id := range ids {
+			p.cost.work(workPublic * uint64(model.Size(g.Tensors[id].Shape)))
+		}
+	}
 	steps, mults := make([][]int, g.Chunks), make([][]*model.Mult, g.Chunks)
 	for i := range g.Steps {
 		c := g.Steps[i].Chunk

@@ -6,7 +6,7 @@ import (
 )
 
 // protocol names the version of the whole protocol; it is absorbed first.
-const protocol = "prove-model protocol 2"
+const protocol = "prove-model protocol 3"
 
 // Statement starts the transcript of a proof for the key with this digest: the
 // protocol's version, the digest (which covers the key's circuit, the root of the

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
@@ -10,8 +11,8 @@ import (
 // digestedColumns interleaved columns, which are hashed side by side and on all cores:
 // the transcript's own sponge takes one block after the other, a sixth as fast on one.
 const (
-	longTensor      = 1 << 15
-	digestedColumns = 1 << 9
+	longTensor      = 1 << 11
+	digestedColumns = 1 << 7
 )
 
 // absorbValues absorbs a public tensor: its length, then its entries, or their digests.
@@ -31,31 +32,46 @@ func absorbValues(s *transcript.Sponge, v []int32) {
 	}
 }
 
-// rowsAtOnce is how many rows are hashed together: a megabyte of limbs.
-const rowsAtOnce = 1 << 9
+const (
+	// rowsAtOnce is how many rows are hashed together: a megabyte of limbs.
+	rowsAtOnce = 1 << 11
+	// columnsAtOnce is the least number of columns that a core hashes: a vector of them,
+	// and all where it takes no longer than to start another.
+	columnsAtOnce = 1 << 4
+	fewRows       = 1 << 8
+)
 
 // digests returns those of the columns of v, of which it is the rows one after the
 // other, the last one filled up with zeros.
 func digests(v []int32) []poseidon2.Digest {
+	d := make([]poseidon2.Digest, digestedColumns)
+	grain := 1
+	if len(v) <= fewRows*digestedColumns {
+		grain = digestedColumns / columnsAtOnce
+	}
+	parallel.For(digestedColumns/columnsAtOnce, grain, func(lo, hi int) {
+		columnDigests(d[lo*columnsAtOnce:hi*columnsAtOnce], v, lo*columnsAtOnce)
+	})
+	return d
+}
+
+// columnDigests sets d to the digests of columns of v, from the given one on.
+func columnDigests(d []poseidon2.Digest, v []int32, from int) {
 	total := (len(v) + digestedColumns - 1) / digestedColumns
-	h := poseidon2.NewColumnHasher(digestedColumns, total)
-	limbs := make([]field.M31, min(total, rowsAtOnce)*digestedColumns)
-	var rows [][]field.M31
-	for len(v) > 0 {
-		n := min(len(v), len(limbs))
-		field.FromInt32Vec(limbs[:n], v[:n])
-		v = v[n:]
+	h := poseidon2.NewColumnHasher(len(d), total)
+	limbs := make([]field.M31, min(total, rowsAtOnce)*len(d))
+	rows := make([][]field.M31, 0, min(total, rowsAtOnce))
+	for first := 0; first < total; first += rowsAtOnce {
 		rows = rows[:0]
-		for at := 0; at < n; at += digestedColumns {
-			row := limbs[at : at+digestedColumns]
-			if n-at < digestedColumns {
-				clear(row[n-at:])
-			}
+		for r := first; r < min(first+rowsAtOnce, total); r++ {
+			row := limbs[(r-first)*len(d):][:len(d)]
+			own := v[min(r*digestedColumns+from, len(v)):]
+			n := min(len(own), len(d))
+			field.FromInt32Vec(row[:n], own[:n])
+			clear(row[n:])
 			rows = append(rows, row)
 		}
 		h.AbsorbRows(rows)
 	}
-	d := make([]poseidon2.Digest, digestedColumns)
 	h.Sum(d)
-	return d
 }

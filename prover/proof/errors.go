@@ -10,6 +10,10 @@ import (
 // as opposed to the reading of them.
 var ErrMalformed = errors.New("malformed")
 
+// ErrPublic is wrapped by the error of a [Writer] that is given public values which the
+// circuit cannot have: of other numbers, or out of their ranges. No file says so.
+var ErrPublic = errors.New("public values that the circuit cannot have")
+
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }

@@ -15,7 +15,7 @@ const (
 	// ProofMagic starts every proof file.
 	ProofMagic = "PM.prf\r\n"
 	// ProofVersion is the version of the proof format.
-	ProofVersion = 2
+	ProofVersion = 3
 	// The reader takes large frames past its buffer.
 	writeBuffer = 1 << 20
 	readBuffer  = 1 << 13
@@ -97,4 +97,17 @@ func decodeStream(b []byte) (frame plan.Frame, body []byte, ok bool) {
 	}
 	body, rest, ok = cutField(body, tagBody)
 	return frame, body, ok && len(body) > 0 && len(rest) == 0
+}
+
+// cutField cuts the field with a tag from the beginning of b.
+func cutField(b []byte, tag byte) (body, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] != tag {
+		return nil, nil, false
+	}
+	v, n, err := consumeVarint(b[1:])
+	if err != nil || v > uint64(len(b)-1-n) {
+		return nil, nil, false
+	}
+	b = b[1+n:]
+	return b[:v], b[v:], true
 }

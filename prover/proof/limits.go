@@ -32,8 +32,7 @@ func PublicLimits(g *model.Graph) Limits {
 	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
 		for _, id := range ids {
 			l.Tensors++
-			// 5 bytes an entry at most, and tags and lengths.
-			l.Public += 5*int64(model.Size(g.Tensors[id].Shape)) + 32
+			l.Public += packedBytes(&g.Tensors[id]) + 32 // tags and lengths
 		}
 	}
 	return l

@@ -72,63 +72,39 @@ func (p *Reader) Header() *Header { return &p.header }
 // Size returns the number of bytes read so far.
 func (p *Reader) Size() int64 { return p.size }
 
-// Public reads the inputs and outputs. With a graph it checks that their
-// numbers, their lengths and the ranges of their entries are those of the
-// graph's tensors; g may be nil to look at a proof without its key.
+// Public reads the values of the graph's inputs and outputs, of which each is in the
+// range of its tensor.
 func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
-	const what = "the public values"
-	b, err := p.bytes(what, p.limits.Public)
+	f, err := p.frame("the public values", p.limits.Public)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: %w", err)
 	}
-	if values, ok := decodePublic(b, p.limits.messages()); ok {
-		inputs, outputs = values.inputs, values.outputs
-	} else {
-		f, err := p.decode(what, b)
-		if err != nil {
-			return nil, nil, fmt.Errorf("proof: %w", err)
-		}
-		v := f.GetPublic()
-		if v == nil {
-			return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
-		}
-		inputs, outputs = decodeValues(v.Inputs), decodeValues(v.Outputs)
+	v := f.GetPublic()
+	if v == nil {
+		return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
 	}
-	if g != nil {
-		if err := checkValues(g, g.Inputs, inputs); err != nil {
-			return nil, nil, fmt.Errorf("proof: inputs: %w", err)
-		}
-		if err := checkValues(g, g.Outputs, outputs); err != nil {
-			return nil, nil, fmt.Errorf("proof: outputs: %w", err)
-		}
+	if inputs, err = decodeValues(g, g.Inputs, v.Inputs); err != nil {
+		return nil, nil, fmt.Errorf("proof: inputs: %w", err)
+	}
+	if outputs, err = decodeValues(g, g.Outputs, v.Outputs); err != nil {
+		return nil, nil, fmt.Errorf("proof: outputs: %w", err)
 	}
 	return inputs, outputs, nil
 }
 
-func decodeValues(list []*proofpb.Values) [][]int32 {
-	out := make([][]int32, len(list))
-	for i, v := range list {
-		out[i] = v.Values
+func decodeValues(g *model.Graph, ids []model.TensorID, list []*proofpb.Values) ([][]int32, error) {
+	if len(list) != len(ids) {
+		return nil, malformed("%d tensors, the key has %d", len(list), len(ids))
 	}
-	return out
-}
-
-func checkValues(g *model.Graph, ids []model.TensorID, values [][]int32) error {
-	if len(values) != len(ids) {
-		return malformed("%d tensors, the key has %d", len(values), len(ids))
-	}
+	out := make([][]int32, len(ids))
 	for i, id := range ids {
-		t := &g.Tensors[id]
-		if len(values[i]) != model.Size(t.Shape) {
-			return malformed("tensor %d has %d entries, shape %v has %d", i, len(values[i]), t.Shape, model.Size(t.Shape))
+		values, err := unpackValues(&g.Tensors[id], list[i].Packed)
+		if err != nil {
+			return nil, malformed("tensor %d: %w", i, err)
 		}
-		for j, v := range values[i] {
-			if int64(v) < t.Min || int64(v) > t.Max {
-				return malformed("tensor %d, entry %d: %d is not in [%d, %d]", i, j, v, t.Min, t.Max)
-			}
-		}
+		out[i] = values
 	}
-	return nil
+	return out, nil
 }
 
 // Next reads the frame that is due and returns its transcript bytes. There must be
@@ -136,26 +112,31 @@ func checkValues(g *model.Graph, ids []model.TensorID, values [][]int32) error {
 func (p *Reader) Next() ([]byte, error) {
 	due := p.limits.Frames[0]
 	p.limits.Frames = p.limits.Frames[1:]
-	b, err := p.bytes(due.String(), due.Bytes+frameOverhead)
-	p.frames = bytes.Buffer{} // since the stream is a part of its bytes
+	b, err := p.bytes(due.String(), streamBytes(due.Bytes)+frameOverhead)
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
-	got, body, ok := decodeStream(b)
+	got, packed, ok := decodeStream(b)
 	if !ok {
 		f, err := p.decode(due.String(), b)
 		if err != nil {
 			return nil, fmt.Errorf("proof: %w", err)
 		}
-		if got, body, err = decodeFrame(f); err != nil {
+		if got, packed, err = decodeFrame(f); err != nil {
 			return nil, fmt.Errorf("proof: %w", malformed("%w", err))
 		}
 	}
 	if got.Kind != due.Kind || got.Index != due.Index {
 		err = fmt.Errorf("%s where %s is due", got, due)
 	}
-	if n := int64(len(body)); err == nil && (n > due.Bytes || due.Exact && n != due.Bytes) {
-		err = fmt.Errorf("%s: a stream of %d bytes, %d are due", due, n, due.Bytes)
+	if n, want := int64(len(packed)), streamBytes(due.Bytes); err == nil && (n > want || due.Exact && n != want) {
+		err = fmt.Errorf("%s: a stream of %d bytes, %d are due", due, n, want)
+	}
+	var body []byte
+	if err == nil {
+		if body, err = unpackLimbs(packed); err != nil {
+			err = fmt.Errorf("%s: %w", due, err)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proof: %w", malformed("%w", err))

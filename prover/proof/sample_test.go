@@ -218,13 +218,23 @@ func sampleFrames() (frames []frameBytes) {
 		for i := range b {
 			b[i] = byte(i * 7)
 		}
-		return b
+		return limbs(b)
 	}
 	return []frameBytes{
 		{plan.Frame{Kind: plan.Commitments}, body(64)},
 		{plan.Frame{Kind: plan.Chunk}, body(300)}, {plan.Frame{Kind: plan.Chunk, Index: 1}, body(200)},
 		{plan.Frame{Kind: plan.IO}, nil}, {plan.Frame{Kind: plan.Opening}, body(500)},
 	}
+}
+
+// limbs makes b, without what is left after its last four bytes, a stream: a sequence of
+// limbs below 2^31.
+func limbs(b []byte) []byte {
+	b = b[:len(b)/4*4]
+	for i := 3; i < len(b); i += 4 {
+		b[i] &= 0x7f
+	}
+	return b
 }
 
 // frameBytes is a frame with its stream.

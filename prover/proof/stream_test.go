@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -50,7 +49,9 @@ type contents struct {
 	Frames  []frameBytes
 }
 
-func write(w io.Writer, c contents) error {
+func write(w io.Writer, c contents) error { return writeFor(w, graphOf(c), c) }
+
+func writeFor(w io.Writer, g *model.Graph, c contents) error {
 	var frames []plan.Frame
 	for _, f := range c.Frames {
 		f.frame.Bytes = int64(len(f.body))
@@ -60,7 +61,7 @@ func write(w io.Writer, c contents) error {
 	if err != nil {
 		return err
 	}
-	if err := p.WritePublic(c.In, c.Out); err != nil {
+	if err := p.WritePublic(g, c.In, c.Out); err != nil {
 		return err
 	}
 	for _, f := range c.Frames {
@@ -96,10 +97,25 @@ func read(r io.Reader, limits Limits, g *model.Graph) (c contents, err error) {
 func sample() contents {
 	return contents{
 		Header: sampleHeader(),
-		In:     [][]int32{{1, -2, math.MaxInt32, math.MinInt32}, {}},
+		In:     [][]int32{{1, -2, model.Bound - 1, 1 - model.Bound}, {5, 9, 5, 7}},
 		Out:    [][]int32{{0}},
 		Frames: sampleFrames(),
 	}
+}
+
+// graphOf has tensors for public values such as those of c, of any range.
+func graphOf(c contents) *model.Graph {
+	g := &model.Graph{}
+	for _, list := range []struct {
+		values [][]int32
+		ids    *[]model.TensorID
+	}{{c.In, &g.Inputs}, {c.Out, &g.Outputs}} {
+		for _, v := range list.values {
+			*list.ids = append(*list.ids, model.TensorID(len(g.Tensors)))
+			g.Tensors = append(g.Tensors, model.Tensor{Shape: []int{len(v)}, Min: 1 - model.Bound, Max: model.Bound - 1})
+		}
+	}
+	return g
 }
 
 func sampleFile(t testing.TB) []byte {
@@ -116,8 +132,8 @@ func same(a, b contents) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
 func TestStreamRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.SliceOfN(rapid.Int32(), 0, 20), 0, 4)
-		body := rapid.SliceOfN(rapid.Byte(), 0, 400)
+		values := rapid.SliceOfN(rapid.SliceOfN(rapid.Int32Range(1-model.Bound, model.Bound-1), 1, 300), 0, 4)
+		body := rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 400), limbs)
 		c := contents{In: values.Draw(t, "in"), Out: values.Draw(t, "out")}
 		c.Header = genHeader().Draw(t, "header")
 		chunks := rapid.IntRange(1, 300).Draw(t, "chunks")
@@ -128,7 +144,7 @@ func TestStreamRoundTrip(t *testing.T) {
 		if err := write(&b, c); err != nil {
 			t.Fatal(err)
 		}
-		got, err := read(iotest.OneByteReader(&b), limits(chunks), nil)
+		got, err := read(iotest.OneByteReader(&b), limits(chunks), graphOf(c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +158,7 @@ func TestStreamEveryByteMatters(t *testing.T) {
 	b := sampleFile(t)
 	check := func(what string, i int, c []byte) {
 		t.Helper()
-		if _, err := read(bytes.NewReader(c), limits(2), nil); !errors.Is(err, ErrMalformed) {
+		if _, err := read(bytes.NewReader(c), limits(2), graphOf(sample())); !errors.Is(err, ErrMalformed) {
 			t.Fatalf("%s %d: %v", what, i, err)
 		}
 	}
@@ -178,7 +194,7 @@ func TestStreamMalleability(t *testing.T) {
 	for i := range len(b) - 35 {
 		for _, x := range []byte{1, 4, 0x80} {
 			c := reseal(b, func(b []byte) []byte { b[i] ^= x; return b })
-			got, err := read(bytes.NewReader(c), limits(2), nil)
+			got, err := read(bytes.NewReader(c), limits(2), graphOf(sample()))
 			if err == nil && same(want, got) {
 				t.Fatalf("byte %d: another encoding of the same proof", i)
 			}
@@ -206,7 +222,7 @@ func TestStreamRefuses(t *testing.T) {
 		{"no public values", reseal(b, func(b []byte) []byte { return append(b[:headerEnd:headerEnd], b[publicEnd:]...) })},
 		{"wrong kind", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[headerEnd:]...) })},
 		{"chunk 0 where commitments is due", reseal(b, func(b []byte) []byte { return append(b[:publicEnd:publicEnd], b[commitEnd:]...) })},
-		{"commitments where chunk 0 is due", reseal(b, insert(publicEnd, frame(3<<3|2, 1, 5)))},
+		{"commitments where chunk 0 is due", reseal(b, insert(publicEnd, frame(3<<3|2, 4, 5, 0, 0, 0)))},
 		{"chunk 1 where chunk 0 is due", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 1)))},
 		{"chunk 2 where io is due", fileOf(t, 3)},
 		{"a frame after the last one due", reseal(b, func(b []byte) []byte { return append(b, frame(6<<3|2, 1, 5)...) })},
@@ -217,33 +233,33 @@ func TestStreamRefuses(t *testing.T) {
 		{"spelt out", reseal(b, insert(commitEnd, frame(4<<3|2, 2, 1<<3, 0)))},
 		{"length is not minimal", reseal(b, insert(publicEnd, []byte{0x80, 0}))},
 		{"length does not end", reseal(b, insert(publicEnd, bytes.Repeat([]byte{0xff}, 20)))},
-		{"over the limit of 1048640", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<20+65)))},
-		{"over the limit of 1048640", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
+		{"over the limit of 1015872", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1015873)))},
+		{"over the limit of 1015872", reseal(b, insert(publicEnd, protowire.AppendVarint(nil, 1<<62)))},
 		{"over the limit of 1048576", reseal(b, insert(headerEnd, protowire.AppendVarint(nil, 1<<20+1)))},
 		{"too many messages", reseal(b, insert(headerEnd, frame(append([]byte{2<<3 | 2, 34}, bytes.Repeat([]byte{1<<3 | 2, 0}, 17)...)...)))},
-		{"version 3, this program reads version 2", reseal(b, func(b []byte) []byte { b[version] = 3; return b })},
+		{"version 4, this program reads version 3", reseal(b, func(b []byte) []byte { b[version] = 4; return b })},
 		{"version 1, which prove-model v0.1 reads", reseal(b, func(b []byte) []byte { b[version] = 1; return b })},
 		{"over the limit of 4096", append([]byte(ProofMagic), protowire.AppendVarint(nil, maxHeader+1)...)},
 		{"too many messages", headerOf(maxHeaderLevels + 1)},
-		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 2, 2<<3 | 2, 32}, append(make([]byte, 32),
+		{"too large", headerFile(frame(append([]byte{1<<3 | 2, 9 + 34, 1 << 3, 3, 2<<3 | 2, 32}, append(make([]byte, 32),
 			3<<3|2, 5, 0xff, 0xff, 0xff, 0xff, 0x08)...)...))},
 	} {
-		_, err := read(bytes.NewReader(c.b), limits(2), nil)
+		_, err := read(bytes.NewReader(c.b), limits(2), graphOf(sample()))
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}
 	}
 	for what, change := range map[string]func(f *plan.Frame){
-		"201 are due": func(f *plan.Frame) { f.Bytes, f.Exact = 201, true },
-		"199 are due": func(f *plan.Frame) { f.Bytes = 199 },
+		"198 are due": func(f *plan.Frame) { f.Bytes, f.Exact = 204, true },
+		"190 are due": func(f *plan.Frame) { f.Bytes = 196 },
 	} {
 		l := limits(2)
 		change(&l.Frames[2])
-		if _, err := read(bytes.NewReader(b), l, nil); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), what) {
-			t.Errorf("a stream of 200 bytes, %s: %v", what, err)
+		if _, err := read(bytes.NewReader(b), l, graphOf(sample())); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), what) {
+			t.Errorf("a stream of 194 bytes, %s: %v", what, err)
 		}
 	}
-	_, err := read(io.MultiReader(bytes.NewReader(b[:50]), errorReader{}), limits(2), nil)
+	_, err := read(io.MultiReader(bytes.NewReader(b[:50]), errorReader{}), limits(2), graphOf(sample()))
 	if err == nil || errors.Is(err, ErrMalformed) {
 		t.Errorf("an I/O error must not count as malformed: %v", err)
 	}
@@ -264,7 +280,8 @@ func headerOf(n int) []byte {
 
 // fileOf returns a file of the sample's contents with n chunks.
 func fileOf(t *testing.T, n int) []byte {
-	var c contents
+	c := sample()
+	c.Frames = nil
 	for _, f := range due(n) {
 		c.Frames = append(c.Frames, frameBytes{frame: f})
 	}
@@ -282,21 +299,27 @@ func TestPublicAgainstGraph(t *testing.T) {
 		Out:    [][]int32{{0, 1, 2, 5}, {0, 0, -999, 999}},
 		Frames: sampleFrames(),
 	}
+	// The writer's graph is another one.
 	for _, c := range []struct {
 		want   string
-		change func(c *contents)
+		change func(g *model.Graph, c *contents)
 	}{
-		{"", func(*contents) {}},
-		{"inputs: malformed: 0 tensors", func(c *contents) { c.In = nil }},
-		{"outputs: malformed: 1 tensors", func(c *contents) { c.Out = c.Out[:1] }},
-		{"has 3 entries", func(c *contents) { c.In = [][]int32{{1, 2, 3}} }},
-		{"100 is not in", func(c *contents) { c.In = [][]int32{{1, 2, 3, 100}} }},
-		{"-1000 is not in", func(c *contents) { c.Out = [][]int32{c.Out[0], {-1000, 0, 0, 0}} }},
+		{"", func(*model.Graph, *contents) {}},
+		{"inputs: malformed: 0 tensors", func(g *model.Graph, c *contents) { g.Inputs, c.In = nil, nil }},
+		{"outputs: malformed: 1 tensors", func(g *model.Graph, c *contents) { g.Outputs, c.Out = g.Outputs[:1], c.Out[:1] }},
+		{"another length", func(g *model.Graph, c *contents) { g.Tensors[g.Inputs[0]].Shape, c.In = []int{2}, [][]int32{{1, 50}} }},
+		{"another length", func(g *model.Graph, c *contents) {
+			g.Tensors[g.Inputs[0]].Shape, c.In = []int{200}, [][]int32{make([]int32, 200)}
+		}},
+		{"100 is not in", func(g *model.Graph, c *contents) { g.Tensors[g.Inputs[0]].Max, c.In = 100, [][]int32{{1, 2, 3, 100}} }},
+		{"1000 is not in", func(g *model.Graph, c *contents) {
+			g.Tensors[g.Outputs[1]].Max, c.Out = 1000, [][]int32{c.Out[0], {1000, 0, 0, 0}}
+		}},
 	} {
-		x := good
-		c.change(&x)
+		x, other := good, sampleGraph(2, 2, 3, 5, "g")
+		c.change(other, &x)
 		var b bytes.Buffer
-		if err := write(&b, x); err != nil {
+		if err := writeFor(&b, other, x); err != nil {
 			t.Fatal(err)
 		}
 		l := limits(2)
@@ -304,6 +327,16 @@ func TestPublicAgainstGraph(t *testing.T) {
 		_, err := read(&b, l, g)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("want %q, got %v", c.want, err)
+		}
+	}
+	for want, x := range map[string]contents{
+		"inputs: 0 tensors":              {Out: good.Out},
+		"inputs: tensor 0: 3 entries":    {In: [][]int32{{1, 2, 3}}, Out: good.Out},
+		"inputs: tensor 0: 100 is not":   {In: [][]int32{{1, 2, 3, 100}}, Out: good.Out},
+		"outputs: tensor 1: -1000 is no": {In: good.In, Out: [][]int32{good.Out[0], {-1000, 0, 0, 0}}},
+	} {
+		if err := writeFor(io.Discard, g, x); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
 		}
 	}
 }
@@ -314,22 +347,30 @@ func TestWriterOrder(t *testing.T) {
 		use  func(*Writer) error
 	}{
 		{"public values come first", func(p *Writer) error { return p.Write(nil) }},
-		{"public values twice", func(p *Writer) error { return errors.Join(p.WritePublic(nil, nil), p.WritePublic(nil, nil)) }},
-		{"commitments: a stream of 4 bytes, where the plan has 3", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.Write(make([]byte, 4)))
+		{"public values twice", func(p *Writer) error {
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.WritePublic(&model.Graph{}, nil, nil))
 		}},
-		{"chunk 0: a stream of 4 bytes, where the plan has 5", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Write(make([]byte, 4)))
+		{"commitments: a stream that is no sequence of limbs", func(p *Writer) error {
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.Write(make([]byte, 3)))
+		}},
+		{"chunk 0: a stream that is no sequence of limbs", func(p *Writer) error {
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.Write(nil), p.Write([]byte{0, 0, 0, 0x80, 0, 0, 0, 0}))
+		}},
+		{"commitments: a stream of 4 bytes, where the plan has 3", func(p *Writer) error {
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.Write(make([]byte, 4)))
+		}},
+		{"chunk 0: a stream of 4 bytes, where the plan has 8", func(p *Writer) error {
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.Write(nil), p.Write(make([]byte, 4)))
 		}},
 		{"ends where chunk 0 is due", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Close())
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.Write(nil), p.Close())
 		}},
 		{"after the last one due", func(p *Writer) error {
-			return errors.Join(p.WritePublic(nil, nil), p.Write(nil), p.Write(make([]byte, 5)), p.Write(nil))
+			return errors.Join(p.WritePublic(&model.Graph{}, nil, nil), p.Write(nil), p.Write(make([]byte, 8)), p.Write(nil))
 		}},
 	} {
 		p, err := NewWriter(io.Discard, &Header{}, []plan.Frame{
-			{Kind: plan.Commitments, Bytes: 3}, {Kind: plan.Chunk, Bytes: 5, Exact: true}})
+			{Kind: plan.Commitments, Bytes: 3}, {Kind: plan.Chunk, Bytes: 8, Exact: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,7 +407,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(b[:60], uint8(2))
 	f.Add(reseal(b, func(b []byte) []byte { return b[:70] }), uint8(0))
 	f.Fuzz(func(t *testing.T, b []byte, chunks uint8) {
-		c, err := read(bytes.NewReader(b), limits(int(chunks)), nil)
+		c, err := read(bytes.NewReader(b), limits(int(chunks)), graphOf(sample()))
 		if err != nil {
 			if !errors.Is(err, ErrMalformed) {
 				t.Fatal(err)
@@ -376,7 +417,7 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			b = reseal(b, func(b []byte) []byte { return b })
-			if c, err = read(bytes.NewReader(b), limits(int(chunks)), nil); err != nil {
+			if c, err = read(bytes.NewReader(b), limits(int(chunks)), graphOf(sample())); err != nil {
 				return
 			}
 		}
@@ -393,8 +434,8 @@ func TestDocumentedExample(t *testing.T) {
 	err := write(&b, contents{
 		In: [][]int32{{1, -2}}, Out: [][]int32{{300}},
 		Frames: []frameBytes{
-			{plan.Frame{Kind: plan.Commitments}, []byte{0xaa}}, {plan.Frame{Kind: plan.Chunk}, []byte{0xbb}},
-			{plan.Frame{Kind: plan.IO}, nil}, {plan.Frame{Kind: plan.Opening}, []byte{0xcc}},
+			{plan.Frame{Kind: plan.Commitments}, []byte{0xaa, 0, 0, 0}}, {plan.Frame{Kind: plan.Chunk}, []byte{0xbb, 0, 0, 0, 1, 0, 0, 0}},
+			{plan.Frame{Kind: plan.IO}, nil}, {plan.Frame{Kind: plan.Opening}, []byte{0xcc, 0, 0, 0x40}},
 		},
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
@@ -68,24 +69,39 @@ func (p *Writer) refuse(err error) error {
 	return p.err
 }
 
-// WritePublic writes the values of the graph's inputs and outputs, in order
-// and row-major each.
-func (p *Writer) WritePublic(inputs, outputs [][]int32) error {
+// WritePublic writes the values of the graph's inputs and outputs, in order and
+// row-major each. The error wraps ErrPublic if they are not as many as the tensors have
+// entries, or not in their ranges.
+func (p *Writer) WritePublic(g *model.Graph, inputs, outputs [][]int32) error {
 	if p.public {
 		return p.refuse(errors.New("public values twice"))
 	}
 	p.public = true
-	public := &proofpb.Public{Inputs: encodeValues(inputs), Outputs: encodeValues(outputs)}
+	public := &proofpb.Public{}
+	var err error
+	if public.Inputs, err = encodeValues(g, g.Inputs, inputs); err != nil {
+		return p.refuse(fmt.Errorf("%w: inputs: %w", ErrPublic, err))
+	}
+	if public.Outputs, err = encodeValues(g, g.Outputs, outputs); err != nil {
+		return p.refuse(fmt.Errorf("%w: outputs: %w", ErrPublic, err))
+	}
 	p.frame(&proofpb.Frame{Body: &proofpb.Frame_Public{Public: public}})
 	return p.err
 }
 
-func encodeValues(tensors [][]int32) []*proofpb.Values {
-	out := make([]*proofpb.Values, len(tensors))
-	for i, t := range tensors {
-		out[i] = &proofpb.Values{Values: t}
+func encodeValues(g *model.Graph, ids []model.TensorID, values [][]int32) ([]*proofpb.Values, error) {
+	if len(values) != len(ids) {
+		return nil, fmt.Errorf("%d tensors, the key has %d", len(values), len(ids))
 	}
-	return out
+	out := make([]*proofpb.Values, len(ids))
+	for i, id := range ids {
+		packed, err := packValues(&g.Tensors[id], values[i])
+		if err != nil {
+			return nil, fmt.Errorf("tensor %d: %w", i, err)
+		}
+		out[i] = &proofpb.Values{Packed: packed}
+	}
+	return out, nil
 }
 
 // Write writes the transcript bytes of the frame that is due.
@@ -101,7 +117,11 @@ func (p *Writer) Write(body []byte) error {
 	if n := int64(len(body)); n > f.Bytes || f.Exact && n != f.Bytes {
 		return p.refuse(fmt.Errorf("%s: a stream of %d bytes, where the plan has %d", f, n, f.Bytes))
 	}
-	p.frame(encodeFrame(f, body))
+	packed, err := packLimbs(body)
+	if err != nil {
+		return p.refuse(fmt.Errorf("%s: %w", f, err))
+	}
+	p.frame(encodeFrame(f, packed))
 	return p.err
 }
 

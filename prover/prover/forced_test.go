@@ -83,7 +83,9 @@ func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	defer r.close()
 	r.party = sites.NewUncheckedProver
 	var buf bytes.Buffer
-	if err := r.prove(&buf); err != nil {
+	if err := r.prove(&buf); errors.Is(err, proof.ErrPublic) {
+		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	_, err = verifier.Verify(f.key, &buf)

@@ -67,6 +67,14 @@ var hostile = map[string]func(n int) *builder{
 		b.g.Outputs = []model.TensorID{src}
 		return b
 	},
+	// Entries that are all the same take hardly any bytes.
+	"packed": func(n int) *builder {
+		b := &builder{}
+		x := b.input(n>>1, 1)
+		b.g.Tensors[x].Min, b.g.Tensors[x].Max = 7, 7
+		b.g.Outputs = []model.TensorID{x}
+		return b
+	},
 	"names": func(n int) *builder {
 		b := &builder{}
 		src := b.input(2, 2, 2, 2, 2, 2, 2, 2)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -102,7 +103,9 @@ func TestDishonestMaxima(t *testing.T) {
 		defer r.close()
 		r.party = sites.NewUncheckedProver
 		var file bytes.Buffer
-		if err := r.prove(&file); err != nil {
+		if err := r.prove(&file); errors.Is(err, proof.ErrPublic) {
+			return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so
+		} else if err != nil {
 			t.Fatal(err)
 		}
 		_, err = verifier.Verify(key, &file)

@@ -236,7 +236,7 @@ func (r *run) prove(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := out.WritePublic(inputs, outputs); err != nil {
+	if err := out.WritePublic(g, inputs, outputs); err != nil {
 		return err
 	}
 	main := r.plan.Statement(r.key.Digest, inputs, outputs)

@@ -3,6 +3,8 @@ package prover
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -88,6 +90,7 @@ func TestFlippedKey(t *testing.T) {
 // frames are the parts of a proof.
 type frames struct {
 	header      proof.Header
+	graph       *model.Graph // of the statement
 	in, out     [][]int32
 	commitments []byte
 	chunks      [][]byte
@@ -106,6 +109,7 @@ func (p proved) split(t *testing.T) frames {
 		t.Fatal(err)
 	}
 	r.Limit(proof.LimitsFor(pl))
+	f.graph = pl.Graph
 	if f.in, f.out, err = r.Public(pl.Graph); err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +126,39 @@ func (p proved) split(t *testing.T) frames {
 	}
 	f.io, f.opening = next(), next()
 	return f
+}
+
+// shaped returns a graph of which the parts' public values may be: that of the header,
+// that of the honest statement, or one of lists of these lengths.
+func (f frames) shaped(key *proof.Key) *model.Graph {
+	fits := func(g *model.Graph) bool {
+		for i, id := range g.Inputs {
+			if model.Size(g.Tensors[id].Shape) != len(f.in[i]) {
+				return false
+			}
+		}
+		for i, id := range g.Outputs {
+			if model.Size(g.Tensors[id].Shape) != len(f.out[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	if g, err := key.GraphOf(&f.header); err == nil && fits(g) {
+		return g
+	}
+	if fits(f.graph) {
+		return f.graph
+	}
+	g := *f.graph
+	g.Tensors = slices.Clone(g.Tensors)
+	for i, id := range g.Inputs {
+		g.Tensors[id].Shape = []int{len(f.in[i])}
+	}
+	for i, id := range g.Outputs {
+		g.Tensors[id].Shape = []int{len(f.out[i])}
+	}
+	return &g
 }
 
 func (f frames) verify(t *testing.T, key *proof.Key) error {
@@ -144,7 +181,9 @@ func (f frames) verify(t *testing.T, key *proof.Key) error {
 			t.Fatal(err)
 		}
 	}
-	check(w.WritePublic(f.in, f.out))
+	if err := w.WritePublic(f.shaped(key), f.in, f.out); errors.Is(err, proof.ErrPublic) {
+		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so
+	}
 	check(w.Write(f.commitments))
 	for _, c := range f.chunks {
 		check(w.Write(c))

@@ -8,8 +8,9 @@ import (
 // The cost model weighs the prover's time against the proof's bytes. Times are
 // picoseconds of a two-core machine with AVX-512, measured with the benchmarks
 // of the packages concerned. They need only be right to a factor of two or so,
-// because the optimum is flat. No verifier uses them: a key states the row length
-// of its tree, and a proof that of its own tree and the levels.
+// because the optimum is flat. (A file has 31 of the 32 bits of a limb that are counted
+// here, and no first elements of the last leaves.) No verifier uses them: a key states the
+// row length of its tree, and a proof that of its own tree and the levels.
 const (
 	psPerByte       = 4_000_000 // a byte of proof is worth this much time
 	psPermutation   = 50_000    // one Poseidon2 permutation

@@ -45,7 +45,7 @@ func TestLongOutput(t *testing.T) {
 		var b bytes.Buffer
 		out, err := proof.NewWriter(&b, in.Header(), p.Frames)
 		if err == nil {
-			err = out.WritePublic(inputs, outputs)
+			err = out.WritePublic(p.Graph, inputs, outputs)
 		}
 		for range p.Frames {
 			body, readErr := in.Next()

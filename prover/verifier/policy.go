@@ -22,6 +22,9 @@ type Policy struct {
 	MinBits int
 	// Commitment, if not nil, is the digest that the key must have.
 	Commitment *[sha256.Size]byte
+	// Sampling, if not nil, is the rule by which tokens that a model wrote must have been
+	// drawn; without it each must have the greatest logit. It is valid.
+	Sampling *Sampling
 }
 
 // ErrOtherModel is wrapped, beside ErrInvalid, by the error for a key that is
@@ -48,7 +51,7 @@ func (p Policy) Verify(key *proof.Key, r io.Reader) (*Result, error) {
 	if p.Commitment != nil && *p.Commitment != key.Digest {
 		return nil, fmt.Errorf("%w: %w: its commitment is %x, not %x", ErrInvalid, ErrOtherModel, key.Digest, *p.Commitment)
 	}
-	result, err := Verify(key, r)
+	result, err := verify(key, r, p.Sampling)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,10 @@ type Saturation struct {
 // proof.ErrMalformed) gives the reason. It asks for no more security than the
 // key does, which may be next to none: whoever relies on the proof of another
 // uses a [Policy].
-func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
+func Verify(key *proof.Key, r io.Reader) (*Result, error) { return verify(key, r, nil) }
+
+// verify is Verify for texts that were drawn by a rule.
+func verify(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err error) {
 	// No bytes should get here that make the verifier panic; if some do, they
 	// are no proof.
 	defer func() {
@@ -95,7 +98,8 @@ func Verify(key *proof.Key, r io.Reader) (result *Result, err error) {
 	in.Limit(proof.LimitsFor(p))
 	var text *Written
 	if t := key.Text; t != nil && t.Generates {
-		if text, err = WrittenOf(t, v.inputs[0], v.inputs[1], v.outputs[0]); err != nil {
+		frac := p.Graph.Tensors[p.Graph.Outputs[0]].Frac
+		if text, err = WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], frac); err != nil {
 			return nil, err
 		}
 	}

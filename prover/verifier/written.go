@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,18 +10,25 @@ import (
 
 // Written is what a valid proof says of a text, if its key says that the model wrote a
 // part of it: each of these tokens is the one with the greatest logit, the first of
-// several, after the prompt and the tokens before it.
+// several, after the prompt and the tokens before it; or, with Sampling, the one that
+// this draws from the logits.
 type Written struct {
 	Prompt, Tokens []int
+	Sampling       *Sampling
 	// Ended says that the last token is one that ends a text. If not, whoever made the
 	// proof stopped there.
 	Ended bool
 }
 
-// WrittenOf holds tokens against logits (docs/protocol.md, "Written by the model"). The
-// three lists are the values of the statement: ids, positions, and the logits at each
-// of these. Verify calls it; its error wraps ErrInvalid.
-func WrittenOf(t *proof.Text, ids, positions, logits []int32) (*Written, error) {
+// ErrOtherToken is wrapped, beside ErrInvalid, by the error about a token that is not the
+// one that follows from the logits by the rule that was asked for.
+var ErrOtherToken = errors.New("the text does not follow from the logits")
+
+// WrittenOf holds tokens against logits (docs/protocol.md, "Written by the model"), by a
+// rule or, if it is nil, the greatest. The three lists are the values of the statement:
+// ids, positions, and the logits at each of these, in units of 2^(−frac). Verify calls it;
+// its error wraps ErrInvalid.
+func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac int) (*Written, error) {
 	n := len(positions)
 	if n == 0 || len(logits)%n != 0 {
 		return nil, fmt.Errorf("%w: %d logits at %d positions", ErrInvalid, len(logits), n)
@@ -38,11 +46,15 @@ func WrittenOf(t *proof.Text, ids, positions, logits []int32) (*Written, error) 
 	if from < 1 || from+count > len(ids) {
 		return nil, fmt.Errorf("%w: %d tokens written after %d, of %d in all", ErrInvalid, count, from, len(ids))
 	}
-	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from : from+count])}
+	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from : from+count]), Sampling: by}
 	width := len(logits) / n
 	for i, id := range w.Tokens {
-		if best := Greatest(logits[i*width : (i+1)*width]); id != best {
-			return nil, fmt.Errorf("%w: token %d of the text is %d, and the model's is %d", ErrInvalid, i, id, best)
+		if chosen := by.Choose(logits[i*width:(i+1)*width], frac, from+i); id != chosen {
+			how := "the model's"
+			if by != nil {
+				how = "the one that is drawn"
+			}
+			return nil, fmt.Errorf("%w: %w: token %d of the text is %d, and %s is %d", ErrInvalid, ErrOtherToken, i, id, how, chosen)
 		}
 		if w.Ended = slices.Contains(t.Ends, id); w.Ended && i < count-1 {
 			return nil, fmt.Errorf("%w: the text goes on after token %d, %d, which ends it", ErrInvalid, i, id)

@@ -51,36 +51,46 @@ func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 	return hasher.Sum()
 }
 
-// writeLeaves writes leaves and their path as hints.
-func writeLeaves(w *transcript.Writer, leaves Leaves) {
+// writeLeaves writes leaves, without their first skip values, and their path as hints.
+func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
 	if n := len(leaves.Values); n > 0 {
-		w.Grow(transcript.LimbBytes * n * len(leaves.Values[0]))
+		w.Grow(transcript.LimbBytes * n * (len(leaves.Values[0]) - skip))
 	}
 	for _, leaf := range leaves.Values {
-		w.HintM31(leaf...)
+		w.HintM31(leaf[skip:]...)
 	}
 	w.HintDigest(leaves.Path...)
 }
 
 // readLeaves reads what writeLeaves wrote, leaves with the given numbers of values
-// in their groups, and checks it against the root. It returns nil after an error.
-func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, groups []int) [][]field.M31 {
-	length := 0
+// in their groups, and checks it against the root. With complete, leaves come without
+// their first element of K, and that is what sets it in leaf k. It returns nil after an
+// error.
+func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, groups []int, complete func(k int, leaf []field.M31)) [][]field.M31 {
+	length, skip := 0, 0
 	for _, n := range groups {
 		length += n
 	}
-	if r.Remaining()/transcript.LimbBytes/len(positions) < length {
+	if complete != nil {
+		skip = limbs
+	}
+	if r.Remaining()/transcript.LimbBytes/len(positions) < length-skip {
 		// Before anything is allocated for the leaves.
-		r.Fail(fmt.Errorf("%w: %d leaves of %d values wanted", transcript.ErrTruncated, len(positions), length))
+		r.Fail(fmt.Errorf("%w: %d leaves of %d values wanted", transcript.ErrTruncated, len(positions), length-skip))
 		return nil
 	}
-	all := r.HintM31s(length * len(positions))
+	all := r.HintM31s((length - skip) * len(positions))
 	if r.Err() != nil {
 		return nil
 	}
 	leaves := make([][]field.M31, len(positions))
 	for i := range leaves {
-		leaves[i] = all[i*length : (i+1)*length : (i+1)*length]
+		leaf := all[i*(length-skip) : (i+1)*(length-skip) : (i+1)*(length-skip)]
+		if complete != nil {
+			leaf = append(make([]field.M31, skip, length), leaf...)
+			complete(i, leaf)
+		}
+		leaves[i] = leaf
 	}
 	if merkle.Verify(r, root, depth, positions, leafDigests(leaves, groups)) != nil {
 		return nil

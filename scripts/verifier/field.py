@@ -39,6 +39,16 @@ def mul(a, b):
             (a0 * b3 + a1 * b2 + a2 * b1 + a3 * b0) % P)
 
 
+def inverse(a):
+    """1/a, and 0 for 0."""
+    power, exponent = ONE, P**4 - 2
+    while exponent:
+        if exponent & 1:
+            power = mul(power, a)
+        a, exponent = mul(a, a), exponent >> 1
+    return power
+
+
 def total(terms):
     """The sum of elements of K."""
     t0 = t1 = t2 = t3 = 0

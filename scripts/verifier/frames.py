@@ -11,7 +11,7 @@ from .protobuf import decode, read_varint
 from .schema import Frame, Header, Public
 
 MAGIC = b"PM.prf\r\n"
-VERSION = 2
+VERSION = 3
 FRAME_BYTES = 64 << 20  # or the bytes of the public values
 VALUE_BYTES = 5  # of a public value at most
 HEADER_BYTES = 4096

@@ -199,7 +199,7 @@ class Header:
 
 @dataclass
 class Values:
-    values: list = pb.packed_sint32(1)
+    packed: bytes = pb.binary(1)
 
 
 @dataclass

@@ -1,9 +1,8 @@
 """Transcript and streams (docs/proof-format.md, "Streams and the transcript")."""
 
-import struct
-
-from .errors import Invalid, require
+from .errors import require
 from .field import P
+from .packed import limbs
 from .poseidon2 import RATE, WIDTH, permute
 
 ABSORB, SQUEEZE, FORK, JOIN, GRIND = range(5)
@@ -116,10 +115,7 @@ class Stream:
         self.transcript = transcript
         self.name = name
         self.position = 0
-        require(len(data) % 4 == 0, f"{name}: not a number of limbs")
-        self.limbs = struct.unpack(f"<{len(data) // 4}I", data)
-        if self.limbs and max(self.limbs) >= P:
-            raise Invalid(f"{name}: a limb is not below p")
+        self.limbs = tuple(limbs(data, name))
 
     def hints(self, count):
         start, self.position = self.position, self.position + count

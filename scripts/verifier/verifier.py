@@ -1,12 +1,12 @@
 """The verifier: everything in its order (docs/proof-format.md, "The order of messages")."""
 
-from . import lookups, soundness
+from . import lookups, packed, soundness
 from .cost import Budget
 from .errors import require
 from .field import ONE, P, ZERO, add, mul
 from .layout import Table, Weights, unused_ends
 from .merkle import hash_message
-from .multilinear import evaluate_integers, last, shape_variables, size
+from .multilinear import evaluate_integers, last, shape_variables
 from .schema import EXACT
 from .schema import ZERO as ZERO_STEP
 from .sites import Fork
@@ -14,9 +14,9 @@ from .soundness import Rounds
 from .transcript import Stream, Transcript
 from .whir import Opening
 
-PROTOCOL = b"prove-model protocol 2"
-LONG_TENSOR = 2**15  # entries, beyond which the digests of columns are absorbed
-COLUMNS = 512
+PROTOCOL = b"prove-model protocol 3"
+LONG_TENSOR = 2**11  # entries, beyond which the digests of columns are absorbed
+COLUMNS = 128
 
 
 def digests(limbs):
@@ -46,12 +46,8 @@ class Verifier:
 
     def _public(self, what, identifiers, messages):
         require(len(messages) == len(identifiers), f"another number of {what}")
-        for identifier, message in zip(identifiers, messages):
-            t = self.circuit.tensors[identifier]
-            require(len(message.values) == size(t.shape), f"{what}: another number of entries")
-            require(t.min <= min(message.values) and max(message.values) <= t.max,
-                    f"{what}: an entry is out of its tensor's range")
-        return [message.values for message in messages]
+        return [packed.entries(message.packed, self.circuit.tensors[identifier], what)
+                for identifier, message in zip(identifiers, messages)]
 
     def written(self):
         """Which tokens come before and in the text that the model wrote, and whether it ended; None if the key is not for that.

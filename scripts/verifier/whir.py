@@ -6,7 +6,7 @@ from operator import mul as times
 from . import soundness
 from .circle import basis, code_value, domain_point
 from .errors import require
-from .field import ONE, P, ZERO, add, horner, lift, mul, scale, sub, total
+from .field import ONE, P, ZERO, add, horner, inverse, lift, mul, scale, sub, total
 from .merkle import check_opening
 from .multilinear import eq_table, evaluate_elements, last
 
@@ -50,10 +50,10 @@ class Opening:
                 next_root = self.stream.digest()
                 samples = self._samples(i + 1)
             positions = self._positions(name, level)
-            values = self._columns(name, i, root, positions)
             if final:
-                self._check_row(name, level, row, positions, values)
+                self._check_row(name, i, root, row, positions)
             else:
+                values = self._columns(name, i, root, positions)
                 claim = self._constrain(i + 1, level, samples, positions, values, claim)
                 root = next_root
         self._finish(row, claim, weight)
@@ -147,13 +147,23 @@ class Opening:
         leaves = [self.stream.hints(4 * rows) for _ in positions]
         check_opening(self.stream, root, depth, positions, [[leaf] for leaf in leaves], name)
         weights = eq_table(self.folded, rows)
-        return [total(mul(w, leaf[4 * j:4 * j + 4]) for j, w in enumerate(weights)) for leaf in leaves]
+        return [_fold_leaf(weights, leaf) for leaf in leaves]
 
-    def _check_row(self, name, level, row, positions, values):
-        n = level.row_vars + level.log_blowup
-        for position, value in zip(positions, values):
-            require(code_value(row, domain_point(position, n)) == value,
-                    f"{name}: the last row is not what the queries give")
+    def _check_row(self, name, i, root, row, positions):
+        """The queries of the last level against the row sent in the clear."""
+        level = self.levels[i]
+        depth = level.row_vars + level.log_blowup
+        values = [code_value(row, domain_point(position, depth)) for position in positions]
+        if i == 0:
+            require(self._columns(name, i, root, positions) == values, f"{name}: the last row is not what the queries give")
+            return
+        # The first element of a leaf is the one with which it folds to the value.
+        weights = eq_table(self.folded, 1 << level.fold_vars)
+        require(weights[0] != ZERO, f"{name}: the last row cannot be what the queries give")
+        unit = inverse(weights[0])
+        tails = [self.stream.hints(4 * len(weights) - 4) for _ in positions]
+        leaves = [mul(unit, sub(value, _fold_leaf(weights[1:], tail))) + tuple(tail) for value, tail in zip(values, tails)]
+        check_opening(self.stream, root, depth, positions, [[leaf] for leaf in leaves], f"{name}, last row")
 
     def _constrain(self, i, level, samples, positions, values, claim):
         error = soundness.constraints(level.queries + len(samples), self.levels[i])
@@ -175,3 +185,7 @@ class Opening:
         terms = [weight(point)] + [f.at(point[bound:]) for bound, f in self.functionals]
         value = evaluate_elements(row, last(point, self.levels[-1].row_vars))
         require(mul(value, total(terms)) == claim, "the opening's last claim fails")
+
+
+def _fold_leaf(weights, leaf):
+    return total(mul(w, leaf[4 * j:4 * j + 4]) for j, w in enumerate(weights))

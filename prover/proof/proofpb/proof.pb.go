@@ -24,7 +24,8 @@ const (
 )
 
 // Frame is one length-delimited message of a proof file. Frames come in the
-// order of their field numbers; only chunk repeats.
+// order of their field numbers; only chunk repeats. Transcript bytes are packed
+// limbs (docs/proof-format.md, "The proof file").
 type Frame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -196,7 +197,7 @@ func (*Frame_End) isFrame_Body() {}
 // absorbed, in this order, after the key digest.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 2.
+	// 3.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// Digest of the key that the proof is for, 32 bytes.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
@@ -446,10 +447,11 @@ func (x *Public) GetOutputs() []*Values {
 	return nil
 }
 
-// Values are the entries of a tensor, row-major.
+// Values are the entries of a tensor, packed (docs/proof-format.md, "Public
+// values").
 type Values struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Values        []int32                `protobuf:"zigzag32,1,rep,packed,name=values,proto3" json:"values,omitempty"`
+	Packed        []byte                 `protobuf:"bytes,1,opt,name=packed,proto3" json:"packed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,9 +486,9 @@ func (*Values) Descriptor() ([]byte, []int) {
 	return file_proof_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Values) GetValues() []int32 {
+func (x *Values) GetPacked() []byte {
 	if x != nil {
-		return x.Values
+		return x.Packed
 	}
 	return nil
 }
@@ -581,7 +583,7 @@ const file_proof_proto_rawDesc = "" +
 	"\x06inputs\x18\x01 \x03(\v2\x16.prove_model.v2.ValuesR\x06inputs\x120\n" +
 	"\aoutputs\x18\x02 \x03(\v2\x16.prove_model.v2.ValuesR\aoutputs\" \n" +
 	"\x06Values\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x11R\x06values\"1\n" +
+	"\x06packed\x18\x01 \x01(\fR\x06packed\"1\n" +
 	"\x05Chunk\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\fR\x04bodyB9Z7github.com/prove-model/prove-model/prover/proof/proofpbb\x06proto3"

@@ -47,7 +47,7 @@ func altered(t *testing.T, change func(*proof.Header)) (*proof.Key, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.WritePublic(in, values); err != nil {
+	if err := w.WritePublic(p.Graph, in, values); err != nil {
 		t.Fatal(err)
 	}
 	for range p.Frames {

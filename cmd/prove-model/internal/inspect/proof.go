@@ -16,7 +16,7 @@ type Proof struct {
 	Key    *Key    `json:"key"`
 }
 
-// Frame is a part of the file with the size of its body.
+// Frame is a part of the file with its size.
 type Frame struct {
 	Name  string `json:"name"`
 	Bytes int    `json:"bytes"`
@@ -45,15 +45,15 @@ func OfProof(key *proof.Key, r io.Reader) (*Proof, error) {
 	}
 	d.Frames = []Frame{{"header", int(start)}, {"inputs and outputs", int(in.Size() - start)}}
 	for _, f := range p.Frames {
-		body, err := in.Next()
-		if err != nil {
+		before := in.Size()
+		if _, err := in.Next(); err != nil {
 			return d, err
 		}
 		name := f.String()
 		if f.Kind == plan.IO {
 			name = "output claims"
 		}
-		d.Frames = append(d.Frames, Frame{name, len(body)})
+		d.Frames = append(d.Frames, Frame{name, int(in.Size() - before)})
 	}
 	err = in.End()
 	d.Bytes = in.Size()

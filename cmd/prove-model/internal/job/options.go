@@ -25,10 +25,21 @@ func Options(cfg *config.Config, ph *ui.Phases) []provemodel.Option {
 			opts = append(opts, provemodel.Resume())
 		}
 	}
+	if s := Sampling(cfg); s != nil {
+		opts = append(opts, provemodel.Sample(*s))
+	}
 	if cfg.NoSelfCheck {
 		opts = append(opts, provemodel.NoSelfCheck())
 	}
 	return opts
+}
+
+// Sampling is the rule by which tokens are drawn, nil if they are not.
+func Sampling(cfg *config.Config) *provemodel.Sampling {
+	if cfg.Temperature == 0 {
+		return nil
+	}
+	return &provemodel.Sampling{Seed: cfg.Seed, Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP}
 }
 
 // OpenDevice opens what the settings ask for. A GPU that is wished for and

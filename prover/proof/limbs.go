@@ -1,0 +1,66 @@
+package proof
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/prove-model/prove-model/prover/transcript"
+)
+
+// A stream is a sequence of limbs below 2^31. In a file each takes limbBits, the first
+// the lowest bits of the first bytes; zeros fill up the last byte.
+const limbBits = 31
+
+// streamBytes returns the length in a file of a stream of that many bytes in memory,
+// where a limb takes transcript.LimbBytes.
+func streamBytes(n int64) int64 { return (n/transcript.LimbBytes*limbBits + 7) / 8 }
+
+var errLimbs = errors.New("a stream that is no sequence of limbs")
+
+// packLimbs returns a stream as it is in a file.
+func packLimbs(stream []byte) ([]byte, error) {
+	if len(stream)%transcript.LimbBytes != 0 {
+		return nil, errLimbs
+	}
+	packed := make([]byte, 0, streamBytes(int64(len(stream)))+transcript.LimbBytes)
+	var rest uint64 // bits that are not written yet
+	n := 0          // how many
+	for ; len(stream) > 0; stream = stream[transcript.LimbBytes:] {
+		v := binary.LittleEndian.Uint32(stream)
+		if v>>limbBits != 0 {
+			return nil, errLimbs
+		}
+		rest |= uint64(v) << n
+		if n += limbBits; n >= 32 {
+			packed = binary.LittleEndian.AppendUint32(packed, uint32(rest))
+			rest, n = rest>>32, n-32
+		}
+	}
+	packed = binary.LittleEndian.AppendUint32(packed, uint32(rest))
+	return packed[:len(packed)-4+(n+7)/8], nil
+}
+
+// unpackLimbs returns the stream that packLimbs packed, the only one.
+func unpackLimbs(packed []byte) ([]byte, error) {
+	stream := make([]byte, len(packed)*8/limbBits*transcript.LimbBytes)
+	out := stream
+	// Eight limbs take 31 bytes; the last of them is read with the four bytes behind.
+	const mask = 1<<limbBits - 1
+	for ; len(packed) >= limbBits+4; packed = packed[limbBits:] {
+		b := packed[:limbBits+4]
+		binary.LittleEndian.PutUint32(out, binary.LittleEndian.Uint32(b)&mask)
+		for i := 1; i < 8; i++ {
+			v := binary.LittleEndian.Uint64(b[4*i-1:]) >> (8 - i) & mask
+			binary.LittleEndian.PutUint32(out[transcript.LimbBytes*i:], uint32(v))
+		}
+		out = out[8*transcript.LimbBytes:]
+	}
+	r := bitReader{bytes: packed}
+	for ; len(out) > 0; out = out[transcript.LimbBytes:] {
+		binary.LittleEndian.PutUint32(out, uint32(r.get(limbBits)))
+	}
+	if !r.done() {
+		return nil, errLimbs
+	}
+	return stream, nil
+}

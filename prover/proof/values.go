@@ -1,0 +1,223 @@
+package proof
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// Entries of a public tensor are packed in blocks of blockEntries, the last with what is
+// left, column after column of the last axis: entries of one column are alike, as a
+// table's are. A block has the number of its least entry in the tensor's range, the
+// number of zero bits that all others end with when that is taken off, the bits of the
+// largest of these numbers without their zeros, and these. Each number takes as few bits
+// as its greatest value, so that every tensor has one encoding (docs/proof-format.md,
+// "Public values").
+const (
+	blockEntries = 128
+	shiftBits    = 5 // of a number below 31, as all numbers of a range have up to 31 bits
+	widthBits    = 5 // of a number up to 31
+)
+
+// matrix returns the numbers of rows and columns of a tensor: the columns are those of its
+// last axis.
+func matrix(shape []int) (rows, columns int) {
+	columns = 1
+	if len(shape) > 0 {
+		columns = max(shape[len(shape)-1], 1)
+	}
+	return model.Size(shape) / columns, columns
+}
+
+// tile is how many columns are transposed together: a cache line.
+const tile = 16
+
+// transpose returns the entries of a matrix, row by row, in the order of its columns. It
+// returns v itself where that is the same.
+func transpose(v []int32, rows, columns int) []int32 {
+	if rows == 1 || columns == 1 {
+		return v
+	}
+	out := make([]int32, len(v))
+	for from := 0; from < rows; from += tile {
+		to := min(from+tile, rows)
+		for c := range columns {
+			for r := from; r < to; r++ {
+				out[c*rows+r] = v[r*columns+c]
+			}
+		}
+	}
+	return out
+}
+
+// rangeBits returns the bits of the numbers of a tensor's range.
+func rangeBits(t *model.Tensor) int { return bits.Len64(uint64(t.Max - t.Min)) }
+
+// packedBytes bounds the length of the encoding of a tensor's entries.
+func packedBytes(t *model.Tensor) int64 {
+	n, width := int64(model.Size(t.Shape)), int64(rangeBits(t))
+	blocks := (n + blockEntries - 1) / blockEntries
+	return (blocks*(width+shiftBits+widthBits) + n*width + 7) / 8
+}
+
+// packValues encodes the entries of a tensor, which must be as many as its shape has and
+// in its range.
+func packValues(t *model.Tensor, values []int32) ([]byte, error) {
+	if len(values) != model.Size(t.Shape) {
+		return nil, fmt.Errorf("%d entries, shape %v has %d", len(values), t.Shape, model.Size(t.Shape))
+	}
+	for _, v := range values {
+		if int64(v) < t.Min || int64(v) > t.Max {
+			return nil, fmt.Errorf("%d is not in [%d, %d]", v, t.Min, t.Max)
+		}
+	}
+	rows, columns := matrix(t.Shape)
+	values, width := transpose(values, rows, columns), rangeBits(t)
+	var w bitWriter
+	for first := 0; first < len(values); first += blockEntries {
+		b := values[first:min(first+blockEntries, len(values))]
+		least := b[0]
+		for _, v := range b {
+			least = min(least, v)
+		}
+		used := uint32(0) // bits that some difference has
+		for _, v := range b {
+			used |= uint32(v) - uint32(least)
+		}
+		shift := 0
+		if used > 0 {
+			shift = bits.TrailingZeros32(used)
+		}
+		n := bits.Len32(used >> shift)
+		w.put(uint64(int64(least)-t.Min), width)
+		w.put(uint64(shift), shiftBits)
+		w.put(uint64(n), widthBits)
+		for _, v := range b {
+			w.put(uint64((uint32(v)-uint32(least))>>shift), n)
+		}
+	}
+	return w.bytes, nil
+}
+
+var (
+	errPacked    = errors.New("public values are not as short as they can be")
+	errPackedEnd = errors.New("public values of another length")
+)
+
+// unpackValues decodes what packValues encodes, and nothing else. Time and memory are
+// those of the tensor's entries at most, however long b is.
+func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
+	rows, columns := matrix(t.Shape)
+	size, width := rows*columns, rangeBits(t)
+	header := width + shiftBits + widthBits
+	if int64(len(b))*8 < int64((size+blockEntries-1)/blockEntries)*int64(header) {
+		return nil, errPackedEnd // before room for the entries is taken
+	}
+	values := make([]int32, size)
+	r := bitReader{bytes: b}
+	for first := 0; first < size; first += blockEntries {
+		b := values[first:min(first+blockEntries, size)]
+		if !r.has(header) {
+			return nil, errPackedEnd
+		}
+		least := t.Min + int64(r.get(width))
+		shift, n := int(r.get(shiftBits)), int(r.get(widthBits))
+		if !r.has(n * len(b)) {
+			return nil, errPackedEnd
+		}
+		used, low, high := r.block(b, n)
+		if low != 0 || bits.Len64(used) != n || used&1 == 0 && (n > 0 || shift > 0) {
+			return nil, errPacked
+		}
+		if top := least + int64(high<<shift); top > t.Max {
+			return nil, fmt.Errorf("%d is not in [%d, %d]", top, t.Min, t.Max)
+		}
+		for i, d := range b {
+			b[i] = int32(least) + d<<shift
+		}
+	}
+	if !r.done() {
+		return nil, errPackedEnd
+	}
+	return transpose(values, columns, rows), nil
+}
+
+// bitWriter writes numbers of some bits, least bit first.
+type bitWriter struct {
+	bytes []byte
+	free  int // bits of the last byte that are not taken
+}
+
+// put writes the lowest n bits of v, which has no others, n at most 32.
+func (w *bitWriter) put(v uint64, n int) {
+	if w.free > 0 {
+		w.bytes[len(w.bytes)-1] |= byte(v << (8 - w.free))
+		if n <= w.free {
+			w.free -= n
+			return
+		}
+		v, n = v>>w.free, n-w.free
+	}
+	for ; n > 0; n -= 8 {
+		w.bytes = append(w.bytes, byte(v))
+		v >>= 8
+	}
+	w.free = -n
+}
+
+// bitReader reads what a bitWriter wrote.
+type bitReader struct {
+	bytes []byte
+	at    int // in bits
+}
+
+// has says whether that many bits are left.
+func (r *bitReader) has(n int) bool { return n <= 8*len(r.bytes)-r.at }
+
+// get reads n bits, at most 32, which must be there.
+func (r *bitReader) get(n int) uint64 {
+	i := r.at >> 3
+	var v uint64
+	if i+8 <= len(r.bytes) {
+		v = binary.LittleEndian.Uint64(r.bytes[i:])
+	} else {
+		for k, c := range r.bytes[i:] {
+			v |= uint64(c) << (8 * k)
+		}
+	}
+	v = v >> (r.at & 7) & (1<<n - 1)
+	r.at += n
+	return v
+}
+
+// block reads numbers of n bits, at most 31, which must be there, and returns what all of
+// them are together, by or, and the least and the greatest of them.
+func (r *bitReader) block(dst []int32, n int) (or, low, high uint64) {
+	low = 1<<32 - 1
+	at, mask, b := r.at, uint64(1)<<n-1, r.bytes
+	i := 0
+	for ; i < len(dst) && at>>3+8 <= len(b); i++ {
+		v := binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
+		at += n
+		or |= v
+		low, high = min(low, v), max(high, v)
+		dst[i] = int32(v)
+	}
+	r.at = at
+	for ; i < len(dst); i++ {
+		v := r.get(n)
+		or |= v
+		low, high = min(low, v), max(high, v)
+		dst[i] = int32(v)
+	}
+	return or, low, high
+}
+
+// done says whether nothing is left but zeros that fill up the last byte.
+func (r *bitReader) done() bool {
+	rest := 8*len(r.bytes) - r.at
+	return rest < 8 && r.get(rest) == 0
+}

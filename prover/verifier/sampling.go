@@ -1,0 +1,122 @@
+package verifier
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// Sampling is a rule by which the tokens of a text are drawn from logits. A token follows
+// from the logits before it, its place in the text and these numbers, in integers and on
+// every machine alike (docs/models.md, "Drawing tokens"). It is no part of a key or a
+// proof: what is proved are the logits, and whoever verifies draws again.
+type Sampling struct {
+	Seed        int64   `json:"seed"`
+	Temperature float64 `json:"temperature"` // that logits are divided by, 0.01 to 100
+	TopK        int     `json:"top_k"`       // draw among so many of the likeliest; 0: all
+	TopP        float64 `json:"top_p"`       // and of these among the fewest that have this share, in (0, 1]
+}
+
+// Limits of the temperature.
+const (
+	minTemperature = 0.01
+	maxTemperature = 100
+)
+
+// Validate reports numbers that are out of range.
+func (s *Sampling) Validate() error {
+	switch {
+	case !(s.Temperature >= minTemperature && s.Temperature <= maxTemperature):
+		return fmt.Errorf("a temperature of %v, want %v to %v", s.Temperature, minTemperature, maxTemperature)
+	case s.TopK < 0:
+		return errors.New("top-k is negative")
+	case !(s.TopP > 0 && s.TopP <= 1):
+		return fmt.Errorf("a top-p of %v, want a number above 0, up to 1", s.TopP)
+	}
+	return nil
+}
+
+// weightBits is the weight of the likeliest token, as log2. A token's weight is rounded
+// down, and so is 0 where it is less likely by more than that.
+const weightBits = 40
+
+// candidate is a token that may be drawn.
+type candidate struct {
+	token  int
+	logit  int32
+	weight uint64
+}
+
+// Draw returns the token at a place of a text, from 0 on, given the logits before it, in
+// units of 2^(−frac), at most 2^23 of them. The rule is valid.
+func (s *Sampling) Draw(logits []int32, frac, place int) int {
+	most := logits[Greatest(logits)]
+	var list []candidate
+	for i, l := range logits {
+		x := math.Ldexp(float64(int64(l)-int64(most)), -frac) / s.Temperature
+		if x < -(weightBits+1)*math.Ln2 {
+			continue // a weight of 0
+		}
+		if w := uint64(math.Ldexp(elementary.Exp(x), weightBits)); w > 0 {
+			list = append(list, candidate{i, l, w})
+		}
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.logit, a.logit), cmp.Compare(a.token, b.token))
+	})
+	if s.TopK > 0 {
+		list = list[:min(s.TopK, len(list))]
+	}
+	total := sum(list)
+	if s.TopP < 1 {
+		share := uint64(math.Ceil(s.TopP * float64(total)))
+		kept := uint64(0)
+		for i := range list {
+			if kept += list[i].weight; kept >= share {
+				list, total = list[:i+1], kept
+				break
+			}
+		}
+	}
+	at, _ := bits.Mul64(s.random(place), total) // below total, and uniform but for 2^−64 a weight
+	for _, c := range list {
+		if at < c.weight {
+			return c.token
+		}
+		at -= c.weight
+	}
+	panic("verifier: a number beyond all weights")
+}
+
+func sum(list []candidate) uint64 {
+	total := uint64(0)
+	for i := range list {
+		total += list[i].weight
+	}
+	return total
+}
+
+// random returns the random number of a place.
+func (s *Sampling) random(place int) uint64 {
+	b := []byte("prove-model token\n")
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.Seed))
+	b = binary.LittleEndian.AppendUint64(b, uint64(place))
+	digest := sha256.Sum256(b)
+	return binary.LittleEndian.Uint64(digest[:])
+}
+
+// Choose returns the token that the rule draws, and without a rule the one with the
+// greatest logit, the first of several.
+func (s *Sampling) Choose(logits []int32, frac, place int) int {
+	if s == nil {
+		return Greatest(logits)
+	}
+	return s.Draw(logits, frac, place)
+}
