@@ -147,9 +147,7 @@ func TestCanonicalChunks(t *testing.T) {
 	}{
 		{1, 1, 0, 1},
 		{4, minChunk / 4, 0, 1},
-		{5, minChunk / 4, 0, 1}, // of twice the size, as it is one
-		{8, minChunk / 4, 0, 1},
-		{9, minChunk / 4, 0, 3},
+		{5, minChunk / 4, 0, 2},
 		{64, minChunk, 0, 64},
 		{65, minChunk, 0, 33},                  // of twice the size
 		{100, minChunk - 1, 0, 50},             // likewise
