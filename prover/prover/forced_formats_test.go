@@ -39,6 +39,9 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 		"all of a product of two values": {func(b *graph.Builder, x graph.Value) graph.Value {
 			return b.Mul(x, b.Transpose(b.Reshape(b.Transpose(x, []int{1, 0}), []int{rows, width}), []int{0, 1}))
 		}, ", low carry", 22},
+		"a Softmax of scores in limbs": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Softmax(b.MatMul(x, b.Constant("w", weights)), 1)
+		}, "exponential, low", 22},
 		"a mean with a factor in limbs": {func(b *graph.Builder, x graph.Value) graph.Value {
 			return b.Reduce(graph.Mean, x, []int{0}, false)
 		}, ", carry", 22},

@@ -189,7 +189,7 @@ func straighter(f curve, r, width float64, bent bool) bool {
 		a, b, y := f.at(left), f.at(left+width), f.at(at)
 		off := a + float64(share*(b-a)) - y
 		if bent {
-			off += float64(4*share*(1-share)) * (f.at(left+width/2) - (a+b)/2)
+			off += float64(float64(4*share*(1-share)) * (f.at(float64(left+width/2)) - (a+b)/2))
 		}
 		slope := (f.at(at+half) - f.at(at-half)) / math.Sqrt(12)
 		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || f.inside != nil && !f.inside(at) {
