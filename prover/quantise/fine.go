@@ -121,7 +121,7 @@ func piecesOf(f curve, from, n int64, width, most float64, bent bool) curvePiece
 	c.bend = make([]float64, n)
 	for i := range c.bend {
 		if y, inside := at((float64(from+int64(i)) + 0.5) * width); inside {
-			c.bend[i] = y - (c.start[i]+c.start[i+1])/2
+			c.bend[i] = y - float64((c.start[i]+c.start[i+1])/2)
 		}
 	}
 	return c
@@ -154,7 +154,7 @@ func (c *curvePieces) rounded(frac, k int) (starts, slopes, bends []int32) {
 		if c.bend != nil {
 			bend := float64(c.bend[i] * pow2(frac-k))
 			bends[i] = int32(math.Round(bend))
-			y += float64((slope-float64(slopes[i]))*pow2(k-1)) + float64((bend-float64(bends[i]))*pow2(k)*2/3)
+			y += float64((slope-float64(slopes[i]))*pow2(k-1)) + float64(float64((bend-float64(bends[i]))*pow2(k+1))/3)
 		}
 		starts[i] = int32(math.Round(y))
 	}
@@ -189,7 +189,7 @@ func straighter(f curve, r, width float64, bent bool) bool {
 		a, b, y := f.at(left), f.at(left+width), f.at(at)
 		off := a + float64(share*(b-a)) - y
 		if bent {
-			off += float64(float64(4*share*(1-share)) * (f.at(float64(left+width/2)) - (a+b)/2))
+			off += float64(float64(4*share*(1-share)) * (f.at(left+float64(width/2)) - float64((a+b)/2)))
 		}
 		slope := (f.at(at+half) - f.at(at-half)) / math.Sqrt(12)
 		if math.IsNaN(off+slope) || math.IsInf(off+slope, 0) || f.inside != nil && !f.inside(at) {

@@ -99,7 +99,7 @@ func (l *lowering) fineShares(m scores, c int, name string, summed, bits int) mo
 	// What is wrong in proportion: the logarithm by 2^−12 and a unit, what low limbs make by
 	// half a unit twice, and in what was summed each share by one unit and a bit; and each
 	// share itself by as much.
-	each := float64(m.width) * 1.0625
+	each := float64(float64(m.width) * 1.0625)
 	more := elementary.Expm1(pow2(-10) + float64(4*pow2(-t.Frac)) + float64(each*pow2(-summed)))
 	l.rowSums[id] = 1<<bits + int64(math.Ceil(float64(pow2(bits)*more)+each)) + 1
 	return id
