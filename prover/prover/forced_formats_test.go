@@ -23,15 +23,28 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(b *graph.Builder, x graph.Value) graph.Value
 		made  string // the name of what is made in another way ends in this
+		bits  int    // 0: 20
 	}{
-		"a wide Relu": {func(b *graph.Builder, x graph.Value) graph.Value { return b.Apply(graph.Relu, x) }, ", sign"},
+		"a wide Relu": {func(b *graph.Builder, x graph.Value) graph.Value { return b.Apply(graph.Relu, x) }, ", sign", 0},
 		"weights in two parts": {func(b *graph.Builder, x graph.Value) graph.Value {
 			return b.MatMul(x, b.Constant("w", weights))
-		}, ", fine carry"},
+		}, ", fine carry", 0},
 		"limbs of both factors": {func(b *graph.Builder, x graph.Value) graph.Value {
 			y := b.MatMul(x, b.Constant("w", weights))
 			return b.MatMul(b.Transpose(y, []int{1, 0}), b.Apply(graph.Tanh, y))
-		}, ", other carry"},
+		}, ", other carry", 0},
+		"a function with bends": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Apply(graph.Sigmoid, b.MatMul(x, b.Constant("w", weights)))
+		}, ", bow", 22},
+		"all of a product of two values": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Mul(x, b.Transpose(b.Reshape(b.Transpose(x, []int{1, 0}), []int{rows, width}), []int{0, 1}))
+		}, ", low carry", 22},
+		"a Softmax of scores in limbs": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Softmax(b.MatMul(x, b.Constant("w", weights)), 1)
+		}, "exponential, low", 22},
+		"a mean with a factor in limbs": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Reduce(graph.Mean, x, []int{0}, false)
+		}, ", carry", 22},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,11 +59,11 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 			for i := range x {
 				x[i] = rng.NormFloat64()
 			}
-			formats := quantise.Formats{"x": {Bits: 24}}
+			formats, bits := quantise.Formats{"x": {Bits: 24}}, max(c.bits, 20)
 			for _, n := range g.Nodes {
-				formats[n.Output] = quantise.Format{Bits: 20}
+				formats[n.Output] = quantise.Format{Bits: bits}
 				if _, ok := n.Op.(graph.MatMul); ok {
-					formats[n.Output] = quantise.Format{Bits: 20, Weights: 22}
+					formats[n.Output] = quantise.Format{Bits: bits, Weights: 22}
 				}
 			}
 			f := newForger(t, g, [][]float64{x}, quantise.Options{Formats: formats}, 0)

@@ -32,6 +32,11 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 	}
 	bits := (model.Log2Ceil(int(l.magnitude(idb))+1) + 1) / 2
 	if room := c.limit / int64(2*c.count); l.rowSum(ida, c)<<bits > c.limit/2 {
+		if one && l.finestOf(v) && l.wide(a) && l.wide(b) {
+			if e := l.entryLimbs(v, ida, idb, sum); e != nil {
+				return e
+			}
+		}
 		if l.wide(a) && l.wide(b) && l.opts.Formats[v.name].Weights > 0 {
 			if e := l.bothLimbs(v, ida, idb, c, sum); e != nil {
 				return e
@@ -78,6 +83,39 @@ func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, s
 	e := sum(pa.high, pb.high)
 	e = e.plus(carry(", carry", sum(pa.low, pb.high), pa.bits)).plus(carry(", other carry", sum(pa.high, pb.low), pb.bits))
 	return e.plusConst(int64(c.count) / 4)
+}
+
+// entryLimbs is a product of two wide values entry by entry, in limbs of both,
+//
+//	a·b = 2^(i+j)·ah·bh + 2^i·ah·bl + 2^j·al·bh + al·bl,
+//
+// of which the last is rounded to a carry to the two in the middle, and the sum of those
+// to one to the first, as many bits finer than that as the value has use for. Nil if they
+// do not fit.
+func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b model.TensorID) *expr) *expr {
+	pa, pb := l.movedParts(ida), l.movedParts(idb)
+	less, more := min(pa.bits, pb.bits), max(pa.bits, pb.bits)
+	carry := func(what string, e *expr, bits int) *expr {
+		return l.tensorExpr(l.roundOn(v.name+what, e, e.frac-bits, formatBits, wholeLine), nil, e.shape)
+	}
+	in := func(e *expr, bits int) *expr { // in finer units
+		e = e.times(1 << bits)
+		e.frac += bits
+		return e
+	}
+	high, middle := sum(pa.high, pb.high), in(sum(pa.high, pb.low), pa.bits-less).plus(in(sum(pa.low, pb.high), pb.bits-less))
+	if float64(high.abs()) > float64(l.limitOf(v))/2 || middle.abs() > model.Bound/4 {
+		return nil
+	}
+	finer := 0
+	if frac, ok := l.roundedFrac(v); ok {
+		finer = min(max(frac+2-high.frac, 0), more-1)
+	}
+	for finer > 0 && float64(high.abs())*pow2(finer) > float64(l.limitOf(v))/2 {
+		finer--
+	}
+	middle = middle.plus(carry(", low carry", sum(pa.low, pb.low), less))
+	return in(high, finer).plus(carry(", carry", middle, more-finer))
 }
 
 // movedParts is partsOf for a tensor whose entries may be those of another one, which

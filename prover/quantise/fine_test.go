@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -27,41 +28,43 @@ func TestFineFunctions(t *testing.T) {
 		"fast waves": {func(n network, x graph.Value) graph.Value { return n.Apply(graph.Sin, n.Mul(x, n.Number(1000))) }, 0.5},
 		"pole":       {func(n network, x graph.Value) graph.Value { return n.Apply(graph.Reciprocal, x) }, 0.1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(1, 2))
-			n := newNetwork([]int{rows, width})
-			w := n.constant([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 256 })
-			x := n.MatMul(n.in[0], w)
-			y := c.of(n, x)
-			g := n.graph(t, y)
-			formats := Formats{"in0": {Bits: 20}}
-			for _, node := range g.Nodes {
-				formats[node.Output] = Format{Bits: 20, Weights: 15}
-			}
-			m, wit, got, want := run(t, g, [][]float64{normal(rows*width, rng)}, Options{Formats: formats})
-			a := Compare(got[0], want[0])
-			t.Logf("error %.6f %% of the range", 100*a.Relative)
-			if a.Relative > c.most {
-				t.Errorf("error %.6f %% of the range", 100*a.Relative)
-			}
-			if s := m.Saturation(wit); len(s) != 0 && name != "pole" {
-				t.Errorf("saturates: %v", s)
-			}
-			for try := range 3 { // no input breaks the bounds
-				in := normal(rows*width, rng)
-				for i := range in {
-					in[i] *= math.Pow(1e3, float64(try))
+		for _, bits := range []int{20, 22} {
+			t.Run(fmt.Sprintf("%s, %d bits", name, bits), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				n := newNetwork([]int{rows, width})
+				w := n.constant([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 256 })
+				x := n.MatMul(n.in[0], w)
+				y := c.of(n, x)
+				g := n.graph(t, y)
+				formats := Formats{"in0": {Bits: bits}}
+				for _, node := range g.Nodes {
+					formats[node.Output] = Format{Bits: bits, Weights: 15}
 				}
-				ints, _, err := m.QuantiseInput([][]float64{in})
-				if err != nil {
-					t.Fatal(err)
+				m, wit, got, want := run(t, g, [][]float64{normal(rows*width, rng)}, Options{Formats: formats})
+				a := Compare(got[0], want[0])
+				t.Logf("error %.6f %% of the range", 100*a.Relative)
+				if a.Relative > c.most {
+					t.Errorf("error %.6f %% of the range", 100*a.Relative)
 				}
-				w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-				if err != nil {
-					t.Fatal(err)
+				if s := m.Saturation(wit); len(s) != 0 && name != "pole" {
+					t.Errorf("saturates: %v", s)
 				}
-				checkWitness(t, m, w)
-			}
-		})
+				for try := range 3 { // no input breaks the bounds
+					in := normal(rows*width, rng)
+					for i := range in {
+						in[i] *= math.Pow(1e3, float64(try))
+					}
+					ints, _, err := m.QuantiseInput([][]float64{in})
+					if err != nil {
+						t.Fatal(err)
+					}
+					w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkWitness(t, m, w)
+				}
+			})
+		}
 	}
 }

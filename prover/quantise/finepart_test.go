@@ -12,19 +12,23 @@ import (
 
 // precise compares a network in two formats, on an input and on others that calibration
 // has not seen, far larger ones among them. It returns the errors of the first.
-func precise(t *testing.T, g *graph.Graph, in []float64, formats ...Formats) []float64 {
+func precise(t *testing.T, g *graph.Graph, in [][]float64, formats ...Formats) []float64 {
 	t.Helper()
 	var errors []float64
 	for _, f := range formats {
-		m, _, got, want := run(t, g, [][]float64{in}, Options{Formats: f})
+		m, _, got, want := run(t, g, in, Options{Formats: f})
 		errors = append(errors, Compare(got[0], want[0]).Relative)
 		rng := rand.New(rand.NewPCG(1, 2))
 		for try := range 3 {
-			x := make([]float64, len(in))
-			for i := range x {
-				x[i] = math.Pow(1e3, float64(try)) * rng.NormFloat64()
+			var x [][]float64
+			for _, in := range in {
+				far := normal(len(in), rng)
+				for i := range far {
+					far[i] *= math.Pow(1e3, float64(try))
+				}
+				x = append(x, far)
 			}
-			ints, _, err := m.QuantiseInput([][]float64{x})
+			ints, _, err := m.QuantiseInput(x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +74,7 @@ func TestWeightsInTwoParts(t *testing.T) {
 		}
 		return f
 	}
-	if e := precise(t, g, in, formats(partWeights), formats(formatWeights)); e[1] > e[0]/8 {
+	if e := precise(t, g, [][]float64{in}, formats(partWeights), formats(formatWeights)); e[1] > e[0]/8 {
 		t.Errorf("errors of %g in one part, and %g in two", e[0], e[1])
 	}
 }
@@ -96,7 +100,68 @@ func TestLimbsOfBothFactors(t *testing.T) {
 		}
 		return f
 	}
-	if e := precise(t, g, normal(rows*width, rng), formats(0), formats(15)); e[1] > e[0]/4 {
+	if e := precise(t, g, [][]float64{normal(rows*width, rng)}, formats(0), formats(15)); e[1] > e[0]/4 {
 		t.Errorf("errors of %g without limbs, and %g with them", e[0], e[1])
+	}
+}
+
+// With more than limbedBits nothing of a product entry by entry is left out, whatever the
+// factors' sizes, and means and multiples by a number keep what values have.
+func TestWholeProducts(t *testing.T) {
+	const rows, width = 24, 15
+	for name, of := range map[string]func(n network, x, y graph.Value) graph.Value{
+		"product": func(n network, x, y graph.Value) graph.Value { return n.Apply(graph.Tanh, n.Mul(x, y)) },
+		"gate": func(n network, x, _ graph.Value) graph.Value {
+			return n.Apply(graph.Tanh, n.Mul(x, n.Apply(graph.Sigmoid, n.Reduce(graph.Mean, x, []int{0}, true))))
+		},
+		"mean": func(n network, x, _ graph.Value) graph.Value {
+			return n.Apply(graph.Tanh, n.Reduce(graph.Mean, x, []int{1}, false))
+		},
+		"multiple": func(n network, x, y graph.Value) graph.Value { return n.Mul(n.Add(x, y), n.Number(-0.2582)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(9, 10))
+			n := newNetwork([]int{rows, width}, []int{rows, width})
+			g := n.graph(t, of(n, n.in[0], n.in[1]))
+			formats := func(bits int) Formats {
+				f := Formats{g.Inputs[0].Name: {Bits: 24}, g.Inputs[1].Name: {Bits: 24}}
+				for _, node := range g.Nodes {
+					f[node.Output] = Format{Bits: bits}
+				}
+				return f
+			}
+			in := [][]float64{normal(rows*width, rng), normal(rows*width, rng)}
+			if e := precise(t, g, in, formats(limbedBits), formats(22)); e[1] > e[0]/4 || e[1] > 4e-6 {
+				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], limbedBits, e[1])
+			}
+		})
+	}
+}
+
+// Functions that bend are close to parabolas where values are far larger than what they
+// bend on.
+func TestBends(t *testing.T) {
+	const rows, width = 64, 64
+	for name, of := range map[string]func(n network, x graph.Value) graph.Value{
+		"hard swish": func(n network, x graph.Value) graph.Value { return n.Mul(x, n.Clip(n.Add(x, n.Number(3)), 0, 6)) },
+		"silu":       func(n network, x graph.Value) graph.Value { return n.Mul(x, n.Apply(graph.Sigmoid, x)) },
+		"sigmoid":    func(n network, x graph.Value) graph.Value { return n.Apply(graph.Sigmoid, x) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(11, 12))
+			n := newNetwork([]int{rows, width})
+			w := n.constant([]int{width, width}, func(int) float64 { return math.Round(32*rng.NormFloat64()) / 8 })
+			g := n.graph(t, of(n, n.MatMul(n.in[0], w)))
+			formats := func(bits int) Formats {
+				f := Formats{g.Inputs[0].Name: {Bits: 24}}
+				for _, node := range g.Nodes {
+					f[node.Output] = Format{Bits: bits, Weights: formatWeights}
+				}
+				return f
+			}
+			if e := precise(t, g, [][]float64{normal(rows*width, rng)}, formats(limbedBits), formats(22)); e[1] > e[0]/4 {
+				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], limbedBits, e[1])
+			}
+		})
 	}
 }

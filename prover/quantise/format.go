@@ -56,6 +56,11 @@ func FormatOf(code uint32) (Format, error) {
 // they are held in two limbs.
 const narrowBits = 16
 
+// finestOf reports whether a value has a format of more bits than usual limbs: then its
+// function has its bends, its factor as many bits as limbs hold, and nothing of a product
+// of two is left out.
+func (l *lowering) finestOf(v *value) bool { return l.formatted(v) > limbedBits }
+
 // formatted returns the bits that the value's own format gives it; 0 if it has none.
 func (l *lowering) formatted(v *value) int { return l.opts.Formats[v.name].Bits }
 

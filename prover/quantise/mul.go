@@ -123,7 +123,7 @@ func (l *lowering) mulScalar(v, x *value, c float64) {
 		return
 	}
 	l.setAffine(v, x, c, 0)
-	v.pending = l.scale(x, l.takeFlat(x), c, v.rng)
+	v.pending = l.scaleTo(v, x, l.takeFlat(x), c)
 }
 
 // scale returns e·c for a real number c. A power of two only changes the
@@ -165,4 +165,28 @@ func (l *lowering) scale(x *value, e *expr, c float64, rng Range) *expr {
 	}
 	id := l.roundTerm(x, e)
 	return l.scale(x, l.tensorExpr(id, nil, e.shape), c, rng)
+}
+
+// scaleTo is scale for the value v: where that has the finest of formats, in limbs of e
+// with as many bits of the coefficient as they have room for.
+func (l *lowering) scaleTo(v, x *value, e *expr, c float64) *expr {
+	if m, _ := math.Frexp(math.Abs(c)); !l.finestOf(v) || c == 0 || m == 0.5 {
+		return l.scale(x, e, c, v.rng)
+	}
+	id := l.roundFormat(x, e, x.rng, l.formatted(v), wholeLine)
+	if l.magnitude(id) < 1<<narrowBits {
+		return l.scale(x, l.tensorExpr(id, nil, e.shape), c, v.rng)
+	}
+	p := l.movedParts(id)
+	s := floorLog2(float64(model.Bound/4) / float64(max(l.magnitude(p.high), 1<<p.bits)) / math.Abs(c))
+	m := int64(math.Round(c * pow2(s)))
+	times := func(limb model.TensorID) *expr {
+		e := l.tensorExpr(limb, nil, e.shape).times(m)
+		e.frac += s
+		return e
+	}
+	part := times(p.low)
+	drop := max(l.carryShift(v, part.frac, p.bits), p.bits)
+	carry := l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine)
+	return times(p.high).plus(l.tensorExpr(carry, nil, e.shape).times(1 << (drop - p.bits)))
 }

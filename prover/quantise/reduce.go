@@ -66,7 +66,7 @@ func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
 	if mean {
 		// The sum is a tensor of its own if there is no room to scale it.
 		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
-		e = l.scale(s, e, 1/float64(count), v.rng)
+		e = l.scaleTo(v, s, e, 1/float64(count))
 	}
 	v.pending = e
 }

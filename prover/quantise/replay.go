@@ -45,7 +45,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 		}
 	}()
 	softmax := b.Kind == softmaxBlock || b.Kind == textSoftmaxBlock
-	if softmax && (b.Summed < 1 || b.Summed > 20 || b.Bits > formatBits) {
+	if softmax && (b.Summed < 1 || b.Summed > fineShareBits+1 || b.Bits > formatBits) {
 		return nil, nil, ErrOtherSteps
 	}
 	if b.Tensors > len(g.Tensors) || b.Tables > len(g.Tables) || b.Steps > len(g.Steps) || int(b.Of) >= b.Tensors || int(b.Mask) >= b.Tensors ||
@@ -120,11 +120,11 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 			a.Given[b.Mask] = static.Interval{Max: 1}
 			m = l.maskedScores(m, b.Mask, b.Labels)
 		}
-		s := l.shares(m, b.Summed)
 		if b.Bits == 0 {
+			l.shares(m, b.Summed)
 			break
 		}
-		id := l.probabilities(s, "", b.Bits)
+		id := l.sharesOf(m, "", b.Summed, b.Bits)
 		if a.RowSums[id] = l.rowSums[id]; a.RowSums[id] < 1<<b.Bits || a.RowSums[id] > 1<<40 {
 			return ErrOtherSteps
 		}

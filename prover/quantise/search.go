@@ -527,7 +527,7 @@ const mostSteps = 2
 const far = 16
 
 // levels are the formats of all values that are tried for that.
-var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}}
+var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}, {22, formatWeights}}
 
 // start returns the first attempt, or one with the usual formats of transformers,
 // as fine as the target needs, or of models that are far from it with all values finer,

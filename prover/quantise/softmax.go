@@ -47,9 +47,26 @@ func lowerSoftmax(l *lowering, n *graph.Node, v *value) {
 	case width <= 64:
 		summed = bits // few roundings: one table will do
 	}
+	if c, ok := l.inFineShares(n, v); ok {
+		// The logarithm takes one bit more of an even number of them.
+		bits = fineShareBits
+		if l.most(v.shape[len(v.shape)-1]) > 64 {
+			bits++ // many small ones add up
+		}
+		bits = min(bits, 29-c)
+		summed = bits
+	}
 	m := l.softmaxScores(n, v, Block{Kind: softmaxBlock, Summed: summed, Bits: bits})
-	id := l.probabilities(l.shares(m, summed), v.name, bits)
+	id := l.sharesOf(m, v.name, summed, bits)
 	v.id, v.shaped = id, id
+}
+
+// sharesOf makes the shares themselves, 1 being 2^bits; what is summed is 2^summed.
+func (l *lowering) sharesOf(m scores, name string, summed, bits int) model.TensorID {
+	if c, ok := l.fineCut(m); ok {
+		return l.fineShares(m, c, name, summed, bits)
+	}
+	return l.probabilities(l.shares(m, summed), name, bits)
 }
 
 // probabilities adds the look-up of the shares themselves, 1 being 2^bits.
@@ -112,9 +129,13 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	last := len(v.shape) - 1
 	m := scores{shape: v.shape, mask: model.None, width: l.most(v.shape[last]), open: l.open(v.name, last)}
 	m.entries = l.entries(v.shape)
-	id := l.within(x, bits)
+	id := l.tensor(x)
+	_, fine := l.inFineShares(n, v)
+	if fine = fine && b.Bits > 0; !fine {
+		id = l.within(x, bits)
+	}
 	t := l.g.Tensors[id]
-	if t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(m.width, t.Frac) > 1<<15-4) {
+	if !fine && t.Frac > finestKey && (t.Frac > logBits || t.Max-t.Min+mostLog(m.width, t.Frac) > 1<<15-4) {
 		id = l.roundTo(x.name, l.tensorExpr(id, nil, v.shape), finestKey)
 	}
 	b.Of, b.Mask, m.id = id, model.None, id
@@ -294,7 +315,7 @@ func (l *lowering) logOfSum(exp model.TensorID, width, frac int, most int64) []m
 	}
 	expBits := t.Frac
 	w := wide{shape: append(append([]int(nil), t.Shape[:last]...), 1), constant: new(big.Int)}
-	for from, size := 0, int((model.Bound-1)>>expBits); from < t.Shape[last]; from += size {
+	for from, size := 0, int((model.Bound-1)/t.Max); from < t.Shape[last]; from += size {
 		n := min(size, t.Shape[last]-from)
 		view := &model.View{Groups: append(identityGroups(last), model.Group{
 			Out: []int{last}, In: []int{last}, Base: from, Strides: []int{0}, Sum: []model.SumIndex{{Dim: n, Stride: 1}},
@@ -303,7 +324,7 @@ func (l *lowering) logOfSum(exp model.TensorID, width, frac int, most int64) []m
 		e.max *= int64(min(size, width-from))
 		w.terms = append(w.terms, wideTerm{e, 0})
 	}
-	digits := l.digits("sum", w, big.NewInt(int64(width)<<expBits))
+	digits := l.digits("sum", w, big.NewInt(int64(width)*t.Max))
 	first, lead, next := l.leading(w.shape, digits)
 
 	const unit = 1 << logBits

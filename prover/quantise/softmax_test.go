@@ -95,6 +95,33 @@ func TestSoftmaxOverManyClasses(t *testing.T) {
 	}
 }
 
+// Scores with more bits than a table of their exponentials has rows for are taken in
+// limbs.
+func TestSoftmaxOfFineScores(t *testing.T) {
+	for _, width := range []int{10, 40, 1000} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			const rows = 24
+			rng := rand.New(rand.NewPCG(uint64(width), 9))
+			n := newNetwork([]int{rows, width}, []int{rows, width})
+			g := n.graph(t, n.Softmax(n.Mul(n.in[0], n.in[1]), 1))
+			formats := func(bits int) Formats {
+				f := Formats{g.Inputs[0].Name: {Bits: 24}, g.Inputs[1].Name: {Bits: 24}}
+				for _, node := range g.Nodes {
+					f[node.Output] = Format{Bits: bits}
+				}
+				return f
+			}
+			x, y := normal(rows*width, rng), normal(rows*width, rng)
+			for i := range x {
+				x[i], y[i] = 20*x[i], 1+0.1*y[i]
+			}
+			if e := precise(t, g, [][]float64{x, y}, formats(limbedBits), formats(22)); e[1] > e[0]/2 || e[1] > 3e-4 {
+				t.Errorf("errors of %g with %d bits, and %g with 22", e[0], limbedBits, e[1])
+			}
+		})
+	}
+}
+
 // A mask leaves nothing of masked entries, in rows of any length.
 func TestMaskedAttention(t *testing.T) {
 	if testing.Short() {
