@@ -32,6 +32,9 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 			y := b.MatMul(x, b.Constant("w", weights))
 			return b.MatMul(b.Transpose(y, []int{1, 0}), b.Apply(graph.Tanh, y))
 		}, ", other carry"},
+		"scores far apart": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Softmax(b.Mul(x, b.Number(50)), 1)
+		}, "near the maximum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

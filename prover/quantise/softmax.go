@@ -100,7 +100,7 @@ func mostLog(width, frac int) int64 {
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
 // are where the block begins.
 func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
-	x := l.values[n.Inputs[0]]
+	x := l.nearScores(n, l.values[n.Inputs[0]], v)
 	bits := l.narrowBitsOf(x)
 	if l.g.Tensors[l.tensor(x)].Kind == model.Input {
 		bits = max(bits, bitSteps[0]) // that is what it has more than others for
