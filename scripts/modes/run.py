@@ -55,8 +55,8 @@ def run(binary, folder, mode, cache):
         if checked.returncode != 0:
             return "not valid"
         # The cache has the formats, so that this chooses nothing.
-        chosen = subprocess.run([binary, "inspect", "--model", model, *flags, "--json"], capture_output=True, text=True, env=env)
-        formats = json.loads(chosen.stdout).get("formats") if chosen.returncode == 0 else []
+        chosen = subprocess.run([binary, "inspect", "--model", model, "--input", sample, *flags, "--json"], capture_output=True, text=True, env=env, check=True)
+        formats = json.loads(chosen.stdout).get("formats")
         key = json.loads(subprocess.run([binary, "inspect", "--vk", at("x.vk"), "--json"], capture_output=True, text=True, check=True).stdout)
     cpu = {p["name"]: p["cpu_seconds"] for p in report["phases"]}
     lookups = sum(s["entries"] for s in key["steps"] if s["kind"] == "look-up")
