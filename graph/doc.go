@@ -49,6 +49,7 @@
 //	reduce.go      Reduce: sum, mean or greatest element along axes
 //	softmax.go     Softmax along the last axis, masked where one of its other operands is 0
 //	norm.go        Norm: LayerNorm, RMSNorm, L2 norm, which recognise.go also finds written out
+//	logpower.go    LogPower: the logarithm of sums of squares, which is found written out alone
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
 //	take.go        Take: elements at computed indices

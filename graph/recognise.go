@@ -8,7 +8,7 @@ import (
 
 // recognise finds what sources write out in small operators and puts the one
 // operator in its place that says what is meant: norms, Softmax and its
-// logarithm, masks of one, and magnitudes.
+// logarithm, masks of one, magnitudes and the logarithms of their squares.
 // What is then not needed any more is gone. A value does not change by it, but for
 // rounding: of a mask's numbers, all of which are taken to be infinite.
 func (b *Builder) recognise() error {
@@ -39,7 +39,8 @@ func (b *Builder) recognise() error {
 		b.nodes = append(b.nodes, n)
 	}
 	b.dropUnneeded()
-	b.magnitudes() // of which a norm has no need
+	b.logPowers()
+	b.magnitudes() // of which norms and logarithms have no need
 	return nil
 }
 

@@ -45,6 +45,9 @@ func TestWitnessOfFormatsIsForced(t *testing.T) {
 		"a mean with a factor in limbs": {func(b *graph.Builder, x graph.Value) graph.Value {
 			return b.Reduce(graph.Mean, x, []int{0}, false)
 		}, ", carry", 22},
+		"scores far apart": {func(b *graph.Builder, x graph.Value) graph.Value {
+			return b.Softmax(b.Mul(x, b.Number(50)), 1)
+		}, "near the maximum", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

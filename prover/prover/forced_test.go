@@ -458,7 +458,7 @@ func TestWitnessIsForced(t *testing.T) {
 	}
 }
 
-// TestForgedInSeveralSteps alters steps of norms and of a Softmax together: the root and
+// TestForgedInSeveralSteps alters steps of norms, of a Softmax and of the logarithm of a power together: the root and
 // the factor that it makes, the mean's digits with the remainders they leave, carries
 // with the digits above, and whatever follows from them.
 func TestForgedInSeveralSteps(t *testing.T) {
@@ -470,6 +470,7 @@ func TestForgedInSeveralSteps(t *testing.T) {
 			return b.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, x)
 		},
 		"Softmax": func(b *graph.Builder, x graph.Value) graph.Value { return b.Softmax(x, 1) },
+		"power":   func(b *graph.Builder, x graph.Value) graph.Value { return b.LogPower(graph.LogPower{Epsilon: 1e-9}, x) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -539,7 +540,10 @@ func TestWitnessOfRowsIsForced(t *testing.T) {
 			return b.Softmax(b.Add(in[0], b.Constant("mask", mask)), 1)
 		}, []string{"a"}, 5, 1},
 		"a logarithm": {func(b *graph.Builder, in []graph.Value) graph.Value { return b.LogSoftmax(in[0], 1) }, []string{"a"}, 7, 1},
-		"a quotient":  {func(b *graph.Builder, in []graph.Value) graph.Value { return b.Div(in[0], in[1]) }, []string{"a", "b"}, 6, 1},
+		"a power": {func(b *graph.Builder, in []graph.Value) graph.Value {
+			return b.LogPower(graph.LogPower{Epsilon: 1e-9}, in[0])
+		}, []string{"a"}, 2, 1e-4},
+		"a quotient": {func(b *graph.Builder, in []graph.Value) graph.Value { return b.Div(in[0], in[1]) }, []string{"a", "b"}, 6, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,18 +10,19 @@ import (
 
 // Block says where in a circuit steps begin whose bounds take more than intervals to
 // see, as they are relations between what the steps compute: those of a norm, of a
-// mean, of a Softmax. Everything else that decides on the steps is in it too, so that
-// they can be made again (Replay). It holds for every size of the free dimensions.
+// mean, of a Softmax, of the logarithm of a power. Everything else that decides on the steps
+// is in it too, so that they can be made again (Replay). It holds for every size of the
+// free dimensions.
 type Block struct {
 	Kind BlockKind
 	// Tensors, Tables and Steps are how many there are in the circuit before it.
 	Tensors, Tables, Steps int
 	TableBits, ActBits     int            // of the circuit's plan
 	Of                     model.TensorID // what the steps are of
-	Axes                   []int          // of the rows, in a norm or mean
+	Axes                   []int          // of the rows, but for a Softmax
 
 	Sum     bool    // norm: the sum of the squares is meant, not their mean
-	Epsilon float64 // norm: what is added to it
+	Epsilon float64 // norm, logarithm: what is added to it
 	Times   int     // norm: how often the entries have been multiplied by what the epsilon goes with
 
 	Mask         model.TensorID // Softmax; None: it has none
@@ -41,6 +42,7 @@ const (
 	centredBlock
 	softmaxBlock
 	textSoftmaxBlock
+	logPowerBlock
 )
 
 // begin notes that a block begins here.

@@ -110,11 +110,25 @@ func lowerDiv(l *lowering, n *graph.Node, v *value) {
 		v.fn = &function{name: "Div", base: base, curve: both(fa, fb, func(a, b float64) float64 { return a / b })}
 		return
 	}
-	if b.curved() {
-		l.mulReciprocal(v, a, b)
-		return
+	switch {
+	case b.curved():
+		ida := l.tightened(a)
+		l.mulReciprocal(v, a, b, floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida)))-1)
+	case l.formatted(v) > 0 && l.fewDivisors(v, b):
+		l.mulReciprocal(v, a, b, fewBits)
+	default:
+		l.divComputed(v, a, b)
 	}
-	l.divComputed(v, a, b)
+}
+
+// fewBits are those of the reciprocals of a few divisors: the numerators have as many.
+const fewBits = 14
+
+// fewDivisors reports whether a value is many quotients by each of a few divisors, none
+// of which calibration found to be near 0 beside the others: then a table of reciprocals
+// costs less than divisions, and is as exact.
+func (l *lowering) fewDivisors(v, b *value) bool {
+	return 64*l.entries(b.shape) <= l.entries(v.shape) && b.rng.Least > 0 && b.rng.abs() <= 16*b.rng.Least && (b.rng.Min > 0 || b.rng.Max < 0)
 }
 
 // constantValue makes a constant an operand like a computed one.
@@ -146,17 +160,19 @@ func (l *lowering) divByConstant(v, a *value, name string) {
 }
 
 // mulReciprocal lowers a/b as a times the table of 1/b, whose values may be
-// finer than other activations: only the product's bound limits them.
-func (l *lowering) mulReciprocal(v, a, b *value) {
+// finer than other activations, of up to 16 bits.
+func (l *lowering) mulReciprocal(v, a, b *value, bits int) {
 	base, f := l.root(b)
 	r := &value{name: "1/" + b.name, shape: b.shape, uses: 1, id: model.None, shaped: model.None}
 	// The calibrated range of the reciprocal.
 	if least := b.rng.Least; least > 0 {
 		r.rng = Range{Min: 1 / b.rng.abs(), Max: 1 / least}
 	}
-	r.fn = &function{name: "1/" + b.fn.name, base: base, curve: f.then(func(y float64) float64 { return 1 / y })}
-	ida := l.tightened(a)
-	bits := floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida))) - 1
+	name := "reciprocal"
+	if b.fn != nil {
+		name = "1/" + b.fn.name
+	}
+	r.fn = &function{name: name, base: base, curve: f.then(func(y float64) float64 { return 1 / y })}
 	r.id = l.tableFunction(r, max(min(bits, 16), 4))
 	v.pending = l.elementwise(v, a, r)
 }
@@ -175,9 +191,10 @@ func (l *lowering) divComputed(v, a, b *value) {
 	}
 	lo := max(1, int64(math.Floor(b.rng.Least/l.opts.Headroom*pow2(frac))))
 	magnitude := l.witness("magnitude of "+b.name, b.shape, frac, lo, top)
-	magnitudes := l.piecewise(absolute, lo, top)
+	divisor := l.tensorExpr(id, nil, b.shape)
+	magnitudes := l.piecewiseOf(absolute, lo, top, l.tableFor(divisor, frac))
 	l.clamped(magnitudes, absolute, lo, top, true, true)
-	l.lookup(l.tensorExpr(id, nil, b.shape), frac, magnitudes, magnitude)
+	l.lookup(divisor, frac, magnitudes, magnitude)
 	// The quotient's keys: as many as the model's table has, if the product
 	// with twice the divisor fits.
 	table := min(l.plan.tableBits, 30-(bits+1))

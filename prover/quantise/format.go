@@ -79,10 +79,13 @@ func (l *lowering) narrowBitsOf(v *value) int { return min(l.bitsOf(v), narrowBi
 // rounded from.
 func (l *lowering) limitOf(v *value) int64 {
 	if l.formatted(v) > 0 || l.streamOf(v) {
-		return model.Bound/2 - 1<<l.plan.shift() // its table is its own
+		return l.formatLimit()
 	}
 	return l.plan.limit()
 }
+
+// formatLimit is that of a value with a format: its table is its own.
+func (l *lowering) formatLimit() int64 { return model.Bound/2 - 1<<l.plan.shift() }
 
 // streams finds the sums of wide format that sums of wide format read, as the
 // residual stream of a transformer is, and returns for each the scale, which all

@@ -65,9 +65,9 @@ func (l *lowering) public(t model.Tensor) model.TensorID {
 // tables go.
 const coarsestKey = 7
 
-// inputFormat returns the width of an input and its finest scale: wide where norms
-// alone read it, which take small rows beside large ones, or something that has jumps
-// does; what its keys take where Softmax does. Public values cost nothing.
+// inputFormat returns the width of an input and its finest scale: wide where norms or
+// logarithms of powers alone read it, which take small rows beside large ones, or something
+// that has jumps does; what its keys take where Softmax does. Public values cost nothing.
 func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	bits, finest = l.plan.bits, math.MaxInt
 	norms, softmaxes := 0, 0
@@ -84,7 +84,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	}
 	switch {
 	case l.opts.Mode != "auto" || v.uses == 0:
-	case norms == v.uses || l.keen[v.name]:
+	case norms == v.uses || l.keen[v.name] || l.powers[v.name]:
 		bits = 24
 	case norms+softmaxes == v.uses:
 		finest = finestKey

@@ -37,6 +37,7 @@ type lowering struct {
 	scalings map[string]*scaling                // of inputs
 	chains   map[string]*scaling                // the same by the values of their chains
 	keen     map[string]bool                    // values that something with jumps reads
+	powers   map[string]bool                    // values that logarithms of powers alone read
 	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 
 	uses map[clampTable]int // entries that have them
@@ -130,7 +131,7 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
-	l.stream, l.keen = l.streams(), keen(l.fg)
+	l.stream, l.keen, l.powers = l.streams(), keen(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
@@ -300,6 +301,8 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		}
 	case graph.Norm:
 		return with(lowerNorm, op)
+	case graph.LogPower:
+		return with(lowerLogPower, op)
 	case graph.Softmax:
 		return lowerSoftmax
 	case graph.LogSoftmax:

@@ -151,7 +151,8 @@ func (l *lowering) scale(x *value, e *expr, c float64, rng Range) *expr {
 		for m&1 == 0 && m != 0 {
 			m, t = m/2, t-1
 		}
-		if l.room(float64(e.abs()) * math.Abs(float64(m))) {
+		// What is as large as before needs no more room than that.
+		if same := m == 1 || m == -1; same && e.abs() <= l.formatLimit() || l.room(float64(e.abs())*math.Abs(float64(m))) {
 			out := e.times(m)
 			return &expr{acc: out.acc, shape: out.shape, frac: e.frac + t, min: out.min, max: out.max}
 		}

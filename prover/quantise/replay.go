@@ -91,7 +91,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 // lower makes the steps, and adds what is known of them besides the bounds of tensors.
 func (b *Block) lower(l *lowering, a *static.Argument) error {
 	shape := l.g.Tensors[b.Of].Shape
-	if b.Kind < softmaxBlock && rowsOf(shape, b.Axes).count > maxNorm {
+	if len(b.Axes) > 0 && rowsOf(shape, b.Axes).count > maxNorm {
 		return ErrOtherSteps
 	}
 	switch b.Kind {
@@ -104,6 +104,11 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 	case centredBlock:
 		r := rowsOf(shape, b.Axes)
 		l.centred(r, b.Of, r.count)
+	case logPowerBlock:
+		if !slices.Equal(b.Axes, []int{len(shape) - 1}) {
+			return ErrOtherSteps
+		}
+		l.logPower(rowsOf(shape, b.Axes), b.Of, b.Epsilon)
 	case softmaxBlock, textSoftmaxBlock:
 		width := shape[len(shape)-1]
 		m := scores{id: b.Of, shape: shape, mask: model.None, width: width, entries: l.entries(shape)}

@@ -19,7 +19,7 @@ func columns(m *Model) map[model.TensorID][]int32 {
 	c := map[model.TensorID][]int32{}
 	for id, w := range m.Weights {
 		if w != nil {
-			c[model.TensorID(id)] = ints.All(w)
+			c[model.TensorID(id)] = slices.Clone(ints.All(w)) // tests change them
 		}
 	}
 	return c
@@ -124,6 +124,7 @@ func blocks(t *testing.T) *Model {
 	n := newNetwork([]int{1, 4, 80})
 	y := n.layerNorm(n.in[0], rng)
 	y = n.attention(y, 2, rng)
+	y = n.LogPower(graph.LogPower{Epsilon: 1e-6}, y)
 	g := n.graph(t, y)
 	x := make([]float64, 320)
 	for i := range x {
@@ -134,7 +135,7 @@ func blocks(t *testing.T) *Model {
 	for _, b := range m.Blocks {
 		kinds[b.Kind] = true
 	}
-	if len(kinds) != 3 {
+	if len(kinds) != 4 {
 		t.Fatalf("blocks %v", m.Blocks)
 	}
 	return m
@@ -242,13 +243,14 @@ func TestBlocksEncoding(t *testing.T) {
 	}
 }
 
-// A wide Softmax without and with a mask, and norms of any rows: the bounds hold at the
+// A wide Softmax without and with a mask, norms and powers of any rows: the bounds hold at the
 // ends of the formats.
 func TestBoundsAtTheEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	for name, build := range map[string]func(n network) graph.Value{
 		"softmax": func(n network) graph.Value { return n.Softmax(n.in[0], 2) },
 		"norm":    func(n network) graph.Value { return n.layerNorm(n.in[0], rng) },
+		"power":   func(n network) graph.Value { return n.LogPower(graph.LogPower{Epsilon: 1e-9}, n.in[0]) },
 		"both":    func(n network) graph.Value { return n.attention(n.layerNorm(n.in[0], rng), 2, rng) },
 	} {
 		n := newNetwork([]int{1, 5, 96})

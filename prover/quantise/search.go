@@ -530,8 +530,8 @@ const far = 16
 var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}, {22, formatWeights}}
 
 // start returns the first attempt, or one with the usual formats of transformers,
-// as fine as the target needs, or of models that are far from it with all values finer,
-// if that is better.
+// as fine as the target needs, with those of a spectrum before its logarithm, or of models
+// that are far from it with all values finer, if that is better.
 func (s *search) start(first *attempt) (*attempt, error) {
 	best := first
 	var starts []Formats
@@ -541,6 +541,9 @@ func (s *search) start(first *attempt) (*attempt, error) {
 	}
 	if len(finest) > 0 {
 		starts = append(starts, finest)
+	}
+	if f := spectral(s.fg, s.groups); f != nil {
+		starts = append(starts, f)
 	}
 	if first.error > far*Target {
 		for _, f := range levels {

@@ -10,13 +10,9 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Scales in a Softmax.
-const (
-	logBits = 20 // of the logarithm of a sum, before it is rounded
-	// Keys need not be finer than 2^-finestKey, which is an error of as much in
-	// proportion.
-	finestKey = 12
-)
+// Keys of a Softmax need not be finer than 2^-finestKey, which is an error of as much in
+// proportion.
+const finestKey = 12
 
 // lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
 // max)): the row's maximum by look-ups, exponentials from a table, the logarithm of
@@ -121,7 +117,7 @@ func mostLog(width, frac int) int64 {
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
 // are where the block begins.
 func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
-	x := l.values[n.Inputs[0]]
+	x := l.nearScores(n, l.values[n.Inputs[0]], v)
 	bits := l.narrowBitsOf(x)
 	if l.g.Tensors[l.tensor(x)].Kind == model.Input {
 		bits = max(bits, bitSteps[0]) // that is what it has more than others for
@@ -325,34 +321,10 @@ func (l *lowering) logOfSum(exp model.TensorID, width, frac int, most int64) []m
 		w.terms = append(w.terms, wideTerm{e, 0})
 	}
 	digits := l.digits("sum", w, big.NewInt(int64(width)*t.Max))
-	first, lead, next := l.leading(w.shape, digits)
-
-	const unit = 1 << logBits
-	ln := func(x float64) int64 { return int64(math.Round(unit * x)) }
-	values := l.column("logarithms", func() []int32 {
-		values := make([]int32, 1<<leadBits)
-		for i := range values {
-			values[i] = int32(ln(elementary.Log(float64(max(i, 1<<(leadBits-2))) + 0.5)))
-		}
-		return values
-	})
-	scale, leadingLog := l.leadingBits(w.shape, lead, next, "logarithm", values)
-	// What brought the leading bits to the front, squared, is in it too much.
-	var pieces []model.Piece
-	for i := range digitBits / 2 {
-		pieces = append(pieces, model.Piece{End: 2 << i, Offset: ln(float64(2*i) * math.Ln2)})
-	}
-	front := l.witness("logarithm of the scale", w.shape, 0, 0, pieces[len(pieces)-1].Offset)
-	l.lookup(l.tensorExpr(scale, nil, w.shape), 0, l.steppedTable("logarithm of the scale", digitBits/2, pieces), front)
-
 	// Rounded to the scale of keys.
 	shift := logBits - frac
-	e := &expr{shape: w.shape, max: max(most, 8) << shift}
-	e.acc.Linear = []model.Linear{{Coef: 1, Src: leadingLog}, {Coef: -1, Src: front}}
-	for i, f := range first {
-		at := digitBits*i + digitBits - leadBits - expBits
-		e.acc.Linear = append(e.acc.Linear, model.Linear{Coef: ln(float64(at) * math.Ln2), Src: f})
-	}
+	e := l.logOfDigits(w.shape, digits, expBits)
+	e.max = max(most, 8) << shift
 	if shift == 0 {
 		return e.acc.Linear
 	}

@@ -59,7 +59,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		c := l.consumer(v)
 		summed := c != nil && sums(c) && e.abs() < 1<<24
 		_, stream := l.stream[v.name]
-		exact := l.keen[v.name] && e.abs() < 1<<28
+		exact := (l.keen[v.name] || l.powers[v.name]) && e.abs() < 1<<28
 		if final || summed || stream || exact || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
 			return l.virtualOf(v.name, e)
 		}
@@ -130,10 +130,11 @@ func (l *lowering) residual(v *value) bool {
 	return true
 }
 
-// means says whether a node is a mean along axes or a norm, which takes values of
-// any width.
+// means says whether a node is a mean along axes, a norm or the logarithm of a power,
+// which takes values of any width.
 func means(n *graph.Node) bool {
-	if _, ok := n.Op.(graph.Norm); ok {
+	switch n.Op.(type) {
+	case graph.Norm, graph.LogPower:
 		return true
 	}
 	r, ok := n.Op.(graph.Reduce)

@@ -586,6 +586,13 @@ case("magnitude", 13, [node("Mul", ["x", "x"], ["s"]), node("ReduceSum", ["s", "
      {"x": np.array([[3, 4], [0.003, -0.004], [0, 0], [-2, 1]], F)}, {"axes": np.array([1], I)})
 case("magnitude_of_parts", 13, [node("Mul", ["x", "x"], ["s"]), node("Mul", ["z", "z"], ["t"]), node("Add", ["s", "t"], ["r"]), node("Sqrt", ["r"], ["y"])],
      {"x": rand(2, 3), "z": rand(2, 3)})
+case("log_power", 13, [node("Mul", ["x", "x"], ["s"]), node("ReduceSum", ["s", "axes"], ["r"], keepdims=0), node("Add", ["r", "e"], ["p"]), node("Log", ["p"], ["y"])],
+     {"x": np.array([[3, 4], [0.003, -0.004], [0, 0], [-2e-5, 1e-5]], F)}, {"axes": np.array([1], I), "e": np.array(1e-10, F)})
+case("log_power_of_root", 13, [
+    node("Mul", ["x", "x"], ["s"]), node("Mul", ["z", "z"], ["t"]), node("Add", ["s", "t"], ["r"]), node("Sqrt", ["r"], ["m"]),
+    node("Transpose", ["m"], ["n"], perm=[1, 0]), node("Mul", ["n", "n"], ["q"]), node("Add", ["q", "e"], ["p"]), node("Log", ["p"], ["l"]), node("Mul", ["l", "d"], ["y"])],
+    {"x": np.array([[1.5, 0.02, 0], [1e-4, -3, 0.5]], F), "z": np.array([[-2, 0.01, 0], [-1e-5, 0.25, -0.5]], F)},
+    {"e": np.array(1e-8, F), "d": np.array(4.3429448, F)})
 for name, shape, attrs in [
     ("pads", (2, 2, 4, 3), dict(kernel_shape=[3, 2], pads=[1, 1, 2, 0])),
     ("dilation", (1, 2, 5, 6), dict(kernel_shape=[2, 3], dilations=[3, 2], pads=[0, 1, 0, 1])),

@@ -1,0 +1,113 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/elementary"
+)
+
+// LogPower is log(Σ x² + Epsilon), the sum along the last axis, which the result does not
+// have: the logarithm of a spectrum's power.
+type LogPower struct {
+	Epsilon float64 // not negative
+}
+
+// Kind implements [Op].
+func (LogPower) Kind() string { return "LogPower" }
+
+func (p LogPower) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	last := len(in[0].shape) - 1
+	if last < 0 {
+		return operandType{}, errors.New("its operand has no axes")
+	}
+	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 0) {
+		return operandType{}, fmt.Errorf("its epsilon is %v", p.Epsilon)
+	}
+	return operandType{shape: in[0].shape[:last:last], dtype: in[0].dtype}, floats(in...)
+}
+
+func (p LogPower) eval(in []operand, shape []int) (operand, error) {
+	x := in[0].float64s()
+	out := make([]float64, Size(shape))
+	row := len(x) / len(out)
+	for i := range out {
+		sum := 0.0
+		for _, v := range x[i*row : (i+1)*row] {
+			sum += float64(v * v)
+		}
+		out[i] = elementary.Log(sum + p.Epsilon)
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// LogPower is the logarithm of the sums of the squares along the last axis and op's
+// epsilon.
+func (b *Builder) LogPower(op LogPower, x Value) Value { return b.emit(op, x) }
+
+// logPowers puts LogPower in the place of logarithms of sums of a few squares, or of the
+// square of such a sum's root, and a number: no scale holds a power as small as the number
+// beside large ones, but the numbers that are squared have half as many digits.
+func (b *Builder) logPowers() {
+	nodes := b.nodes
+	b.nodes = make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		if s, _ := function(n.out, Log); s != nil && n.out.dtype.IsFloat() {
+			b.At("Log", n.name)
+			if power, ok := b.logPower(s); ok {
+				n.op, n.in = Reshape{n.out.shape}, []*value{power.v}
+			}
+		}
+		b.nodes = append(b.nodes, n)
+	}
+	b.dropUnneeded()
+}
+
+// logPower is the logarithm of v, if v is a sum of a few squares and a number.
+func (b *Builder) logPower(v *value) (Value, bool) {
+	epsilon := 0.0
+	if add := operation(v, Add); add != nil {
+		if x, c, ok := split(add); ok && c >= 0 && slices.Equal(x.shape, v.shape) {
+			v, epsilon = x, c
+		}
+	}
+	v, moves := unmoved(v)
+	if x := squared(v); x != nil {
+		from, more := unmoved(x)
+		root, _ := function(from, Sqrt)
+		if root == nil {
+			return Value{}, false
+		}
+		v, moves = root, append(moves, more...)
+	}
+	rows, ok := b.components(v)
+	if !ok {
+		return Value{}, false
+	}
+	power := b.LogPower(LogPower{epsilon}, rows)
+	for _, move := range slices.Backward(moves) {
+		power = b.emit(move, power)
+	}
+	return power, true
+}
+
+// unmoved returns the value whose entries v has, in other places, and the moves that have
+// brought them there, the last one first.
+func unmoved(v *value) (*value, []Op) {
+	var moves []Op
+	for v.node != nil {
+		switch v.node.op.(type) {
+		case Reshape, Transpose, Identity:
+			moves = append(moves, v.node.op)
+			v = v.node.in[0]
+			continue
+		}
+		break
+	}
+	return v, moves
+}

@@ -1,0 +1,31 @@
+package quantise
+
+import "github.com/prove-model/prove-model/graph"
+
+const (
+	// farScores is what the scores of a Softmax reach, head-room included, where narrowBits
+	// of them are too coarse for the few that count.
+	farScores = 1 << 7
+	// nearKey is the scale of scores near the maximum.
+	nearKey = 11
+)
+
+// nearScores returns the scores of a Softmax, or, where they are wide and reach far beyond
+// those that count, as the logarithms of small probabilities do, the scores less their
+// maximum, clamped at −farBelow: on a finer scale than all of them would have.
+func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
+	if len(n.Inputs) > 1 || l.length != nil || l.opts.Mode == modeW8A8 || l.formatted(x) <= narrowBits || x.rng.abs()*l.opts.Headroom < farScores {
+		return x
+	}
+	id := l.tensor(x)
+	t, last := l.g.Tensors[id], len(v.shape)-1
+	top := id
+	for l.g.Tensors[top].Shape[last] > 1 {
+		top = l.wideGreater("maximum", top, last)
+	}
+	below := l.tensorExpr(top, broadcastView(l.g.Tensors[top].Shape, v.shape), v.shape).times(-1)
+	below = l.tensorExpr(id, nil, v.shape).plus(below)
+	below.frac = t.Frac
+	near := l.roundOn("near the maximum", below, min(t.Frac, nearKey), narrowBits, bounds{kind: keep, lo: -farBelow})
+	return &value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -farBelow}, uses: 1, id: near, shaped: near}
+}
