@@ -117,7 +117,13 @@ func mostLog(width, frac int) int64 {
 // softmaxScores returns the scores of a node whose operands are x and maybe masks. They
 // are where the block begins.
 func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
-	x := l.nearScores(n, l.values[n.Inputs[0]], v)
+	x, fine := l.values[n.Inputs[0]], false
+	if b.Bits > 0 {
+		_, fine = l.inFineShares(n, v)
+	}
+	if !fine { // which has the scores in limbs, however far apart they are
+		x = l.nearScores(n, x, v)
+	}
 	bits := l.narrowBitsOf(x)
 	if l.g.Tensors[l.tensor(x)].Kind == model.Input {
 		bits = max(bits, bitSteps[0]) // that is what it has more than others for
@@ -126,8 +132,7 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	m := scores{shape: v.shape, mask: model.None, width: l.most(v.shape[last]), open: l.open(v.name, last)}
 	m.entries = l.entries(v.shape)
 	id := l.tensor(x)
-	_, fine := l.inFineShares(n, v)
-	if fine = fine && b.Bits > 0; !fine {
+	if !fine {
 		id = l.within(x, bits)
 	}
 	t := l.g.Tensors[id]
