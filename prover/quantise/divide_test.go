@@ -1,12 +1,10 @@
 package quantise
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 	"pgregory.net/rapid"
 )
@@ -50,15 +48,7 @@ func TestDivision(t *testing.T) {
 					}
 				}
 			}
-			ints, _, err := m.QuantiseInput([][]float64{num, den})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkWitness(t, m, w)
+			w := runChecked(t, m, [][]float64{num, den})
 			if a := Compare(m.Outputs(w)[0], values["y"]); !far && a.Relative > 0.02 {
 				t.Fatalf("error %g of the range %g", a.MaxError, a.Range)
 			}
@@ -93,15 +83,7 @@ func TestDivisionBeyondCalibration(t *testing.T) {
 			in      [][]float64
 			clamped int
 		}{{by(1, 1.5, 2, 1.25), 0}, {by(-1, 1.5, -2, 1.25), 0}, {by(-1, -1.5, -2, -1.25), 0}, {by(0.01, 1, -0.01, 1), 2}, {by(0, 1, 1, 1), 1}} {
-			ints, _, err := m.QuantiseInput(c.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkWitness(t, m, w)
+			w := runChecked(t, m, c.in)
 			counted := 0
 			for _, k := range m.Saturation(w) {
 				counted += k.Count

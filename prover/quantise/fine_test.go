@@ -1,14 +1,12 @@
 package quantise
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/forward"
 )
 
 // Functions of wide values are as fine as their formats, where they are smooth, and
@@ -54,15 +52,7 @@ func TestFineFunctions(t *testing.T) {
 					for i := range in {
 						in[i] *= math.Pow(1e3, float64(try))
 					}
-					ints, _, err := m.QuantiseInput([][]float64{in})
-					if err != nil {
-						t.Fatal(err)
-					}
-					w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-					if err != nil {
-						t.Fatal(err)
-					}
-					checkWitness(t, m, w)
+					runChecked(t, m, [][]float64{in})
 				}
 			})
 		}

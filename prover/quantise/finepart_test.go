@@ -1,13 +1,11 @@
 package quantise
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/forward"
 )
 
 // precise compares a network in two formats, on an input and on others that calibration
@@ -28,15 +26,7 @@ func precise(t *testing.T, g *graph.Graph, in [][]float64, formats ...Formats) [
 				}
 				x = append(x, far)
 			}
-			ints, _, err := m.QuantiseInput(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkWitness(t, m, w)
+			runChecked(t, m, x)
 		}
 	}
 	t.Logf("errors of %.2g", errors)

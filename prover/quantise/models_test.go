@@ -62,13 +62,31 @@ func runModel(t testing.TB, m *Model, g *graph.Graph, inputs [][]float64, values
 	return w, m.Outputs(w), want
 }
 
-// checkWitness checks what the prover relies on: entries within the tensors'
-// bounds, zero steps that hold.
-func checkWitness(t interface {
+// runChecked runs a model on inputs and checks the witness.
+func runChecked(t tester, m *Model, in [][]float64) *forward.Witness {
+	t.Helper()
+	ints, _, err := m.QuantiseInput(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWitness(t, m, w)
+	return w
+}
+
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
 	Helper()
 	Fatal(...any)
 	Fatalf(string, ...any)
-}, m *Model, w *forward.Witness) {
+}
+
+// checkWitness checks what the prover relies on: entries within the tensors'
+// bounds, zero steps that hold.
+func checkWitness(t tester, m *Model, w *forward.Witness) {
 	t.Helper()
 	for id := range m.Graph.Tensors {
 		tensor := &m.Graph.Tensors[id]

@@ -1,7 +1,6 @@
 package quantise
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/prover/forward"
 )
 
 // Whatever the input, integers stay within their static bounds and keys in
@@ -62,15 +60,7 @@ func TestAnyInputRuns(t *testing.T) {
 						}
 						inputs = append(inputs, x)
 					}
-					ints, _, err := m.QuantiseInput(inputs)
-					if err != nil {
-						t.Fatal(err)
-					}
-					w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
-					if err != nil {
-						t.Fatalf("try %d: %v", try, err)
-					}
-					checkWitness(t, m, w)
+					runChecked(t, m, inputs)
 				}
 			})
 		}

@@ -1,14 +1,12 @@
 package quantise
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/forward"
 	"pgregory.net/rapid"
 )
 
@@ -41,15 +39,7 @@ func TestSoftmax(t *testing.T) {
 					x[i] = math.Copysign(1e30, rng.NormFloat64())
 				}
 			}
-			in, _, err := m.QuantiseInput([][]float64{x})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := forward.Run(context.Background(), m.Graph, m.Weights, in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkWitness(t, m, w)
+			w := runChecked(t, m, [][]float64{x})
 			// A result has 12 bits; the rest is the input's rounding.
 			if a := Compare(m.Outputs(w)[0], values["y"]); !far && a.MaxError > 0.01*a.Range+1.0/(1<<13) {
 				t.Fatalf("error %g of the range %g", a.MaxError, a.Range)
