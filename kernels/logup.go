@@ -182,3 +182,46 @@ func LogUpRowSums(d Device, out Ptr, keys, outs Integers, r RowSums, beta field.
 	return d.Launch(Kernel{"logup", "logup_row_sums"}, Launch{GridX: r.Rows * r.Parts, Block: 128}, uint64(out), uint64(keys.At), uint64(keys.Width),
 		uint64(outs.At), uint64(outs.Width), uint64(r.Columns), uint64(r.Parts), uint64(r.Order), uint64(r.Ends), uint64(r.Weights), b0, b1)
 }
+
+// A ColumnJob are the sums over the rows of the column of a look-up step, in words as the
+// kernel reads them (ColumnJobs).
+type ColumnJob [11]uint64
+
+// ColumnJobs are sums over rows, of several steps.
+type ColumnJobs struct {
+	Jobs   []ColumnJob
+	Sums   int // of all jobs
+	blocks int
+}
+
+// A block of logup_column_sums takes columnsOfBlock columns, and leastRows rows or more; of
+// one job there are about mostBlocks.
+const (
+	columnsOfBlock = 256
+	leastRows      = 64
+	mostBlocks     = 1 << 10
+)
+
+// Add adds the sums over `rows` rows of key + β·out, for all columns. Weights are those of rows
+// (QM31), scaled the same times β; a step without outs has none at address 0. The sums are those
+// from l.Sums on.
+func (l *ColumnJobs) Add(keys, outs Integers, rows, columns int, weights, scaled Ptr) error {
+	if rows < 1 || columns < 1 {
+		return fmt.Errorf("sums of %d rows of %d entries", rows, columns)
+	}
+	pieces := (columns + columnsOfBlock - 1) / columnsOfBlock
+	chunk := min(max(leastRows, (rows*pieces+mostBlocks-1)/mostBlocks), maxTerms)
+	l.Jobs = append(l.Jobs, ColumnJob{uint64(l.blocks), uint64(keys.At), uint64(outs.At), uint64(keys.Width), uint64(outs.Width),
+		uint64(rows), uint64(columns), uint64(chunk), uint64(weights), uint64(scaled), uint64(l.Sums)})
+	l.blocks += pieces * ((rows + chunk - 1) / chunk)
+	l.Sums += columns
+	return nil
+}
+
+// LogUpColumnSums sets the l.Sums elements at out to the sums of all jobs, at least one, which
+// are on the device at jobs.
+func LogUpColumnSums(d Device, out Ptr, l *ColumnJobs, jobs Ptr) error {
+	return withSums(d, out, l.Sums, func(sums Ptr) error {
+		return d.Launch(Kernel{"logup", "logup_column_sums"}, Launch{GridX: l.blocks, Block: columnsOfBlock / 4}, uint64(sums), uint64(jobs), uint64(len(l.Jobs)))
+	})
+}

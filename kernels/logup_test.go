@@ -157,3 +157,38 @@ func TestRowSums(t *testing.T) {
 		}
 	}
 }
+
+// TestColumnSums compares sums of the columns of steps over their rows with their definition.
+func TestColumnSums(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(15, 16))
+	var list kernels.ColumnJobs
+	var want []field.QM31
+	for _, c := range []struct{ rows, columns int }{{1, 1}, {7, 5}, {3, 300}, {300, 3}, {130, 260}} {
+		for _, width := range []int{1, 2, 4} {
+			keys, keyValues := integers(t, d, rng, c.rows*c.columns, width)
+			outs, outValues := integers(t, d, rng, c.rows*c.columns, []int{2, 4, 1}[width/2])
+			if width == 2 {
+				outs = kernels.Integers{}
+				clear(outValues)
+			}
+			weights, beta := vectorQM31(rng, c.rows, 1), vectorQM31(rng, 2, 1)[1]
+			scaled := make([]field.QM31, c.rows)
+			for i, w := range weights {
+				scaled[i] = w.Mul(beta)
+			}
+			must(t, list.Add(keys, outs, c.rows, c.columns, put(t, d, weights), put(t, d, scaled)))
+			for y := range c.columns {
+				sum := field.Zero
+				for x, w := range weights {
+					i := x*c.columns + y
+					sum = sum.Add(w.Mul(field.FromM31(field.FromInt32(keyValues[i])).Add(beta.MulM31(field.FromInt32(outValues[i])))))
+				}
+				want = append(want, sum)
+			}
+		}
+	}
+	out := put(t, d, make([]field.QM31, list.Sums))
+	must(t, kernels.LogUpColumnSums(d, out, &list, put(t, d, list.Jobs)))
+	same(t, "columns", get[field.QM31](t, d, out, list.Sums), want)
+}

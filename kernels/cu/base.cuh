@@ -28,3 +28,18 @@ using i64 = long long;
 // number.
 DEVICE u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 DEVICE u64 thread_count() { return (u64)gridDim.x * blockDim.x; }
+
+// The job that a block belongs to, of n jobs with their first blocks in order.
+template <class J>
+DEVICE const J &job_of(const J *jobs, u64 n, u64 block)
+{
+    u64 low = 0, high = n; // the last job that begins at this block or before
+    while (high - low > 1) {
+        u64 middle = (low + high) / 2;
+        if (jobs[middle].first <= block)
+            low = middle;
+        else
+            high = middle;
+    }
+    return jobs[low];
+}

@@ -44,30 +44,49 @@ KERNEL eq_heaps(const heaps_job *jobs)
     }
 }
 
-// Π_j eq(part_j, i_j) for every index (i_0, i_1, …) of a dense shape of
-// dimensions d_j. The parts are one after the other in point, ⌈log2 d_j⌉
-// coordinates each.
+// Π_j eq(part_j, i_j) at entry x of a dense shape of dimensions d_j. The parts are one
+// after the other in point, ⌈log2 d_j⌉ coordinates each.
+DEVICE qm31 eq_entry(const qm31 *point, const u64 (&dims)[MAX_AXES], u64 x)
+{
+    u32 end = 0;
+    for (int a = 0; a < MAX_AXES; a++)
+        end += log2_ceil(dims[a]);
+    qm31 e = qm31_one();
+#pragma unroll
+    for (int a = MAX_AXES - 1; a >= 0; a--) {
+        if (dims[a] == 1)
+            continue;
+        u32 v = log2_ceil(dims[a]);
+        end -= v;
+        e = qm31_mul(e, eq_index(point + end, v, x % dims[a]));
+        x /= dims[a];
+    }
+    return e;
+}
+
+// The weights of all entries of a shape.
 KERNEL eq_tensor(qm31 *out, const qm31 *point, u64 d0, u64 d1, u64 d2, u64 d3, u64 d4, u64 d5, u64 d6, u64 d7)
 {
     u64 dims[MAX_AXES] = {d0, d1, d2, d3, d4, d5, d6, d7}, n = 1;
-    u32 all = 0;
-    for (int a = 0; a < MAX_AXES; a++) {
-        all += log2_ceil(dims[a]);
+    for (int a = 0; a < MAX_AXES; a++)
         n *= dims[a];
-    }
-    for (u64 x = thread_index(); x < n; x += thread_count()) {
-        u64 rest = x;
-        u32 end = all;
-        qm31 e = qm31_one();
-#pragma unroll
-        for (int a = MAX_AXES - 1; a >= 0; a--) {
-            if (dims[a] == 1)
-                continue;
-            u32 v = log2_ceil(dims[a]);
-            end -= v;
-            e = qm31_mul(e, eq_index(point + end, v, rest % dims[a]));
-            rest /= dims[a];
-        }
-        out[x] = e;
-    }
+    for (u64 x = thread_index(); x < n; x += thread_count())
+        out[x] = eq_entry(point, dims, x);
+}
+
+// Weights of the entries of a shape, n of them (eq_tensors).
+struct tensor_job {
+    u64 first, n; // the first of its blocks; entries
+    qm31 *out;
+    const qm31 *point;
+    u64 dims[MAX_AXES];
+};
+
+// The weights of all jobs, a thread for each.
+KERNEL eq_tensors(const tensor_job *jobs, u64 njobs)
+{
+    const tensor_job &job = job_of(jobs, njobs, blockIdx.x);
+    u64 x = (blockIdx.x - job.first) * blockDim.x + threadIdx.x;
+    if (x < job.n)
+        job.out[x] = eq_entry(job.point, job.dims, x);
 }

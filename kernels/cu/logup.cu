@@ -1,20 +1,9 @@
 // The fractional sums of LogUp (package logup): leaves, the tree above them,
 // and the rounds of a layer's sumcheck.
 #include "axes.cuh"
+#include "ints.cuh"
+#include "products.cuh"
 #include "sum.cuh"
-
-// Entry i of integers of 1, 2 or 4 bytes.
-DEVICE i32 integer(const void *v, u64 width, u64 i)
-{
-    switch (width) {
-    case 1:
-        return static_cast<const i8 *>(v)[i];
-    case 2:
-        return static_cast<const i16 *>(v)[i];
-    default:
-        return static_cast<const i32 *>(v)[i];
-    }
-}
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
 // slope·key + offset.
@@ -43,15 +32,7 @@ struct leaf_job {
 // −count/(base − key + beta·value) of a table with the keys min_key, min_key + 1, …
 KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *jobs, u64 njobs, u64 beta_low, u64 beta_high)
 {
-    u64 low = 0, high = njobs; // the last job that begins at this block or before
-    while (high - low > 1) {
-        u64 middle = (low + high) / 2;
-        if (jobs[middle].first <= blockIdx.x)
-            low = middle;
-        else
-            high = middle;
-    }
-    const leaf_job &job = jobs[low];
+    const leaf_job &job = job_of(jobs, njobs, blockIdx.x);
     const qm31 beta = qm31_unpack(beta_low, beta_high);
     const u64 from = (blockIdx.x - job.first) * LEAVES, to = min(from + LEAVES, job.n);
     if (job.table) {
@@ -64,11 +45,11 @@ KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *
                     p++;
                 value = m31_from_i64(job.pieces[p].slope * key + job.pieces[p].offset);
             } else if (job.outs) {
-                value = m31_from_i32(integer(job.outs, job.outs_width, x));
+                value = m31_from_i32(entry(job.outs, job.outs_width, x));
             }
             qm31 d = qm31_add(job.base, qm31_mul_m31(beta, value));
             d.a = m31_sub(d.a, m31_from_i64(key));
-            num[job.place + x] = m31_neg(m31_from_i32(integer(job.numbers, job.numbers_width, x)));
+            num[job.place + x] = m31_neg(m31_from_i32(entry(job.numbers, job.numbers_width, x)));
             den[job.place + x] = d;
         }
         return;
@@ -78,9 +59,9 @@ KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *
         shape.dims[a] = job.dims[a];
     for (u64 i = from + threadIdx.x; i < to; i += blockDim.x) {
         qm31 d = job.base;
-        d.a = m31_sub(d.a, m31_from_i32(integer(job.numbers, job.numbers_width, i)));
+        d.a = m31_sub(d.a, m31_from_i32(entry(job.numbers, job.numbers_width, i)));
         if (job.outs)
-            d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(integer(job.outs, job.outs_width, i))));
+            d = qm31_add(d, qm31_mul_m31(beta, m31_from_i32(entry(job.outs, job.outs_width, i))));
         u64 in_block, block = shape.block(i, in_block), x = job.offsets[block] + in_block;
         num[x] = 1;
         den[x] = d;
@@ -345,9 +326,9 @@ KERNEL __launch_bounds__(128) logup_row_sums(qm31 *out, const void *keys, u64 ke
     qm31 key = qm31_zero(), value = qm31_zero();
     for (u64 k = (part ? ends[part - 1] : 0) + threadIdx.x; k < ends[part]; k += blockDim.x) {
         u64 i = row * columns + order[k];
-        key = qm31_add(key, qm31_mul_m31(weights[k], m31_from_i32(integer(keys, keys_width, i))));
+        key = qm31_add(key, qm31_mul_m31(weights[k], m31_from_i32(entry(keys, keys_width, i))));
         if (outs)
-            value = qm31_add(value, qm31_mul_m31(weights[k], m31_from_i32(integer(outs, outs_width, i))));
+            value = qm31_add(value, qm31_mul_m31(weights[k], m31_from_i32(entry(outs, outs_width, i))));
     }
     __shared__ qm31 sums[4];
     qm31 v = warp_sum(qm31_add(key, qm31_mul(qm31_unpack(beta_low, beta_high), value)));
@@ -359,4 +340,61 @@ KERNEL __launch_bounds__(128) logup_row_sums(qm31 *out, const void *keys, u64 ke
             v = qm31_add(v, sums[i]);
         out[blockIdx.x] = v;
     }
+}
+
+// The column key + β·out of a look-up step as rows of `columns` entries, with the weights of
+// rows, and these times β. outs may be null.
+struct column_job {
+    u64 first; // the first of its blocks
+    const void *keys, *outs;
+    u64 keys_width, outs_width, rows, columns;
+    u64 chunk; // rows of a block
+    const qm31 *weights, *scaled;
+    u64 out; // the first of its sums
+};
+
+#define COLUMNS 256
+
+// Adds the products of weights and four columns of some rows.
+template <class T>
+DEVICE void add_rows(i64 (&acc)[4][4], const void *values, const qm31 *weights, u64 from, u64 to, u64 columns, u64 column)
+{
+    const T *row = static_cast<const T *>(values) + from * columns;
+    bool vector = columns % 4 == 0;
+    for (u64 r = from; r < to; r++, row += columns) {
+        qm31 w = weights[r];
+        four<T> v = load_four(row, column, columns, vector);
+        for (u32 i = 0; i < 4; i++)
+            add_products(acc[i], w, v.v[i]);
+    }
+}
+
+DEVICE void add_rows(i64 (&acc)[4][4], const void *values, u64 width, const qm31 *weights, u64 from, u64 to, u64 columns, u64 column)
+{
+    if (width == 1)
+        add_rows<i8>(acc, values, weights, from, to, columns, column);
+    else if (width == 2)
+        add_rows<i16>(acc, values, weights, from, to, columns, column);
+    else
+        add_rows<i32>(acc, values, weights, from, to, columns, column);
+}
+
+// Adds the sums of all columns of the jobs to sums, four words each: COLUMNS columns and
+// `chunk` rows a block, four columns a thread.
+KERNEL __launch_bounds__(64) logup_column_sums(u64 *sums, const column_job *jobs, u64 njobs)
+{
+    const column_job &job = job_of(jobs, njobs, blockIdx.x);
+    const u64 block = blockIdx.x - job.first, pieces = (job.columns + COLUMNS - 1) / COLUMNS;
+    const u64 column = block % pieces * COLUMNS + 4 * threadIdx.x;
+    if (column >= job.columns)
+        return;
+    const u64 from = block / pieces * job.chunk, to = min(from + job.chunk, job.rows);
+    i64 acc[4][4] = {};
+    add_rows(acc, job.keys, job.keys_width, job.weights, from, to, job.columns, column);
+    if (job.outs)
+        add_rows(acc, job.outs, job.outs_width, job.scaled, from, to, job.columns, column);
+    u64 *at = sums + 4 * (job.out + column);
+    for (u32 i = 0; i < 4 && column + i < job.columns; i++)
+        for (u32 limb = 0; limb < 4; limb++)
+            atomicAdd(at + 4 * i + limb, (u64)m31_from_i64(acc[i][limb]));
 }

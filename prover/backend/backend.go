@@ -46,9 +46,8 @@ func Values(g *model.Graph, w Witness, id model.TensorID) ints.Ints {
 
 // Backend has the tables of one witness and the passes over them.
 type Backend interface {
-	// Eval returns the MLE of a tensor at a point: the coordinates of the
-	// axes one after the other, ⌈log2 d⌉ each.
-	Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error)
+	// Eval returns the MLEs of tensors at points.
+	Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error)
 	// Restrict binds some axes of a tensor and returns the table over the
 	// others, each padded to a power of two.
 	Restrict(ctx context.Context, r Restriction) (Table, error)
@@ -132,6 +131,13 @@ type Opening struct {
 
 // Table is a table over {0,1}^n that lives in the backend.
 type Table any
+
+// Evaluation is a tensor at a point: the coordinates of the axes one after the other,
+// ⌈log2 d⌉ each.
+type Evaluation struct {
+	Tensor model.TensorID
+	Point  []field.QM31
+}
 
 // Restriction is T(…) with axis i bound to Bound[i], for those i with
 // Bound[i] ≠ nil, and the other axes in the order Keep (a permutation of them).

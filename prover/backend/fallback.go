@@ -103,8 +103,31 @@ func run[R any](ctx context.Context, b *Fallback, worth bool, f func(Backend) (R
 }
 
 // Eval implements Backend.
-func (b *Fallback) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	return run(ctx, b, b.worth(b.size(id)), func(on Backend) (field.QM31, error) { return on.Eval(ctx, id, point) })
+func (b *Fallback) Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error) {
+	var parts [2][]Evaluation // of the CPU, and of the device
+	where := make([]int, len(list))
+	for i, x := range list {
+		if b.worth(b.size(x.Tensor)) {
+			where[i] = 1
+		}
+		parts[where[i]] = append(parts[where[i]], x)
+	}
+	var values [2][]field.QM31
+	for k, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		v, err := run(ctx, b, k == 1, func(on Backend) ([]field.QM31, error) { return on.Eval(ctx, part) })
+		if err != nil {
+			return nil, err
+		}
+		values[k] = v
+	}
+	all := make([]field.QM31, len(list))
+	for i, k := range where {
+		all[i], values[k] = values[k][0], values[k][1:]
+	}
+	return all, ctx.Err()
 }
 
 func (b *Fallback) size(id model.TensorID) int { return model.Size(b.graph.Tensors[id].Shape) }

@@ -396,11 +396,13 @@ func (l *liar) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]fi
 	return sums, err
 }
 
-func (l *liar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	v, err := l.Backend.Eval(ctx, id, point)
-	v = v.Add(l.evals[l.nEval])
-	l.nEval++
-	return v, err
+func (l *liar) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	values, err := l.Backend.Eval(ctx, list)
+	for i := range values {
+		values[i] = values[i].Add(l.evals[l.nEval])
+		l.nEval++
+	}
+	return values, err
 }
 
 func (l *liar) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {
@@ -429,19 +431,21 @@ type saturationLiar struct {
 	add int64
 }
 
-func (l *saturationLiar) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	v, err := l.Backend.Eval(ctx, id, point)
+func (l *saturationLiar) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	values, err := l.Backend.Eval(ctx, list)
 	half := field.M31(1).Div2Exp(1)
-	halves := 0
-	for _, x := range point {
-		if x == field.FromM31(half) {
-			halves++
+	for i := range values {
+		halves := 0
+		for _, x := range list[i].Point {
+			if x == field.FromM31(half) {
+				halves++
+			}
+		}
+		if halves > 0 {
+			values[i] = values[i].Add(field.FromM31(field.FromInt64(l.add).Div2Exp(uint(halves))))
 		}
 	}
-	if halves > 0 {
-		v = v.Add(field.FromM31(field.FromInt64(l.add).Div2Exp(uint(halves))))
-	}
-	return v, err
+	return values, err
 }
 
 // TestCompensatedLie sends a wrong remainder and a wrong accumulator that
@@ -464,12 +468,14 @@ type compensator struct {
 	lo model.TensorID
 }
 
-func (c *compensator) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	v, err := c.Backend.Eval(ctx, id, point)
-	if id == c.lo {
-		v = v.Add(field.One)
+func (c *compensator) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	values, err := c.Backend.Eval(ctx, list)
+	for i := range values {
+		if list[i].Tensor == c.lo {
+			values[i] = values[i].Add(field.One)
+		}
 	}
-	return v, err
+	return values, err
 }
 
 func (c *compensator) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {

@@ -114,17 +114,38 @@ func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key
 	return key, val
 }
 
-// manyBlocks is the number of blocks of saturated rows from which on fetching all
+// ManyBlocks is the number of blocks of saturated rows from which on fetching all
 // multiplicities is less than an evaluation for each.
-const manyBlocks = 16
+const ManyBlocks = 16
+
+// saturatedPoints returns where a table's multiplicities are evaluated for the sum over its
+// saturated rows, none if there are many blocks of them. Those of a block of 2^n rows are 2^n
+// times the MLE where the n coordinates inside of it are all 1/2.
+func saturatedPoints(t *model.Table) [][]field.QM31 {
+	blocks := t.SaturatedBlocks()
+	if len(blocks) >= ManyBlocks {
+		return nil
+	}
+	points := make([][]field.QM31, len(blocks))
+	for k, b := range blocks {
+		points[k] = make([]field.QM31, t.Bits)
+		for i := range points[k] {
+			switch at := t.Bits - 1 - i; { // bit of the row
+			case at < b.Bits:
+				points[k][i] = field.FromM31(field.M31(1).Div2Exp(1))
+			default:
+				points[k][i] = field.FromM31(field.M31(b.Start >> at & 1))
+			}
+		}
+	}
+	return points
+}
 
 // saturated is the prover's: it adds up multiplicities over a table's saturated rows.
-// Those of a block are 2^n times their MLE where the n coordinates inside of it are
-// all 1/2.
 func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	sum := field.Zero
 	blocks := t.SaturatedBlocks()
-	if len(blocks) >= manyBlocks {
+	if len(blocks) >= ManyBlocks {
 		counts := s.p.download(s.p.restrict(backend.Restriction{Tensor: mult, Bound: make([][]field.QM31, 1), Keep: []int{0}}))
 		for row, n := range counts {
 			if t.IsSaturated(int64(row)) {
@@ -133,17 +154,8 @@ func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 		}
 		return sum.C0.A0
 	}
-	point := make([]field.QM31, t.Bits)
 	for _, b := range blocks {
-		for i := range point {
-			switch at := t.Bits - 1 - i; { // bit of the row
-			case at < b.Bits:
-				point[i] = field.FromM31(field.M31(1).Div2Exp(1))
-			default:
-				point[i] = field.FromM31(field.M31(b.Start >> at & 1))
-			}
-		}
-		sum = sum.Add(s.p.evaluate(mult, point).MulM31(field.M31(1 << b.Bits)))
+		sum = sum.Add(s.evaluation().MulM31(field.M31(1 << b.Bits)))
 	}
 	return sum.C0.A0
 }

@@ -132,9 +132,9 @@ type ProverError struct{ Err error }
 
 func (e ProverError) Error() string { return "claim does not hold: " + e.Err.Error() }
 
-// evaluate returns T~(point). It is for the proving side, as are the next four.
-func (p *Party) evaluate(id model.TensorID, point []field.QM31) field.QM31 {
-	return on(p, func() (field.QM31, error) { return p.b.Eval(p.ctx, id, point) })
+// evaluate returns values of tensors. It is for the proving side, as are the next four.
+func (p *Party) evaluate(list []backend.Evaluation) []field.QM31 {
+	return on(p, func() ([]field.QM31, error) { return p.b.Eval(p.ctx, list) })
 }
 
 func (p *Party) restrict(r backend.Restriction) backend.Table {

@@ -16,16 +16,17 @@ type Public struct{ Inputs, Outputs [][]int32 }
 // Session follows the reduction of one fork of the transcript (a chunk, or the
 // public outputs) to claims on committed tensors.
 type Session struct {
-	g      *model.Graph
-	f      *plan.Fork
-	p      *Party
-	public Public
-	drawn  [][]field.QM31 // lists of challenges, by number
-	values []field.QM31   // by node of the fork, as far as they are known
-	finals []sumcheck.Final
-	tables []backend.Instance // the prover's, of the sums that wait
-	shared restrictions       // the prover's
-	room   []field.QM31       // for points
+	g         *model.Graph
+	f         *plan.Fork
+	p         *Party
+	public    Public
+	drawn     [][]field.QM31 // lists of challenges, by number
+	values    []field.QM31   // by node of the fork, as far as they are known
+	finals    []sumcheck.Final
+	tables    []backend.Instance // the prover's, of the sums that wait
+	shared    restrictions       // the prover's
+	evaluated []field.QM31       // the prover's, of nodes to come
+	room      []field.QM31       // for points
 }
 
 // Run follows a fork and returns the claims that are left to open. A verifier's
@@ -74,11 +75,46 @@ func (s *Session) at(p plan.Point) []field.QM31 {
 	return point
 }
 
-// find finds the values of the nodes before n.
+// find finds the values of the nodes before n. All tensors of these that a prover evaluates are
+// evaluated first, together: the points are known.
 func (s *Session) find(n int) {
+	if s.p.proving() && !s.p.failed() {
+		s.evaluated = s.p.evaluate(s.evaluations(n))
+	}
 	for len(s.values) < n && !s.p.failed() {
 		s.values = append(s.values, s.value(&s.f.Nodes[len(s.values)]))
 	}
+}
+
+// evaluations are the prover's: of the nodes before n whose values are not known, in the order
+// in which value wants them (evaluation).
+func (s *Session) evaluations(n int) []backend.Evaluation {
+	var list []backend.Evaluation
+	for i := len(s.values); i < n; i++ {
+		switch n := &s.f.Nodes[i]; n.Kind {
+		case plan.Public:
+			if s.g.Tensors[n.Tensor].Kind != model.ByFormula {
+				list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: s.at(n.At)})
+			}
+		case plan.Sent:
+			list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: s.at(n.At)})
+		case plan.Count:
+			for _, p := range saturatedPoints(&s.g.Tables[n.Table]) {
+				list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: p})
+			}
+		}
+	}
+	return list
+}
+
+// evaluation is the prover's: the next value of evaluations.
+func (s *Session) evaluation() field.QM31 {
+	if len(s.evaluated) == 0 {
+		return field.Zero // it has failed
+	}
+	v := s.evaluated[0]
+	s.evaluated = s.evaluated[1:]
+	return v
 }
 
 // value finds the value of a node. That of a committed tensor is sent, that of a
@@ -90,11 +126,11 @@ func (s *Session) value(n *plan.Node) field.QM31 {
 			return formula(t, s.at(n.At))
 		}
 		if s.p.proving() {
-			return s.p.evaluate(n.Tensor, s.at(n.At))
+			return s.evaluation()
 		}
 		return poly.EvalTensor(s.g.Tensors[n.Tensor].Shape, s.input(n.Tensor), s.at(n.At))
 	case plan.Sent:
-		return s.p.value(func() field.QM31 { return s.p.evaluate(n.Tensor, s.at(n.At)) })
+		return s.p.value(s.evaluation)
 	case plan.End:
 		return s.end(n.Sum, n.IsB)
 	case plan.SumValue:

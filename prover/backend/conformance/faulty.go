@@ -9,7 +9,6 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
-	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -70,8 +69,8 @@ func (d Faulty) Lane(n int) (backend.Backend, error) {
 }
 
 // Eval implements backend.Backend.
-func (d Faulty) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	return through(d.Faults.run, func() (field.QM31, error) { return d.Of.Eval(ctx, id, point) })
+func (d Faulty) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	return through(d.Faults.run, func() ([]field.QM31, error) { return d.Of.Eval(ctx, list) })
 }
 
 func (d Faulty) table(t backend.Table, err error) (backend.Table, error) { return &deviceTable{t}, err }

@@ -33,12 +33,22 @@ func tensors(t *testing.T, open Open) {
 	}
 	b := open(g, w)
 	defer b.Close()
-	for i, shape := range shapes {
-		id := model.TensorID(i)
-		point := rng.elements(model.Vars(shape))
-		if got := must(b.Eval(background, id, point))(t); got != poly.EvalTensor(shape, w.values(id), point) {
+	points := make([][]field.QM31, len(shapes))
+	var all []backend.Evaluation
+	for range 2 { // two points of each tensor, all at once; those of the second round are used below
+		for i, shape := range shapes {
+			points[i] = rng.elements(model.Vars(shape))
+			all = append(all, backend.Evaluation{Tensor: model.TensorID(i), Point: points[i]})
+		}
+	}
+	for i, got := range must(b.Eval(background, all))(t) {
+		x := &all[i]
+		if shape := shapes[x.Tensor]; got != poly.EvalTensor(shape, w.values(x.Tensor), x.Point) {
 			t.Errorf("shape %v: wrong evaluation", shape)
 		}
+	}
+	for i, shape := range shapes {
+		id, point := model.TensorID(i), points[i]
 		for range 4 {
 			r := backend.Restriction{Tensor: id, Bound: make([][]field.QM31, len(shape))}
 			for a, part := range poly.SplitAxes(shape, point) {

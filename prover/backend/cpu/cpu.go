@@ -36,11 +36,15 @@ func (b *Backend) Lane(int) (backend.Backend, error) {
 }
 
 // Eval implements backend.Backend.
-func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	if err := ctx.Err(); err != nil {
-		return field.Zero, err
+func (b *Backend) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	values := make([]field.QM31, len(list))
+	for i, x := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		values[i] = poly.EvalInts(b.g.Tensors[x.Tensor].Shape, backend.Values(b.g, b.w, x.Tensor), x.Point)
 	}
-	return poly.EvalInts(b.g.Tensors[id].Shape, backend.Values(b.g, b.w, id), point), nil
+	return values, ctx.Err()
 }
 
 // Restrict implements backend.Backend.

@@ -88,46 +88,37 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 	return pass(ctx, func() [][]field.QM31 {
 		a := newScope(b.dev)
 		defer a.close()
-		// Of each job the sums of keys, and those of outs if there are any.
-		var sizes []int
-		all := 0
-		for i := range jobs {
-			all += 2 * len(jobs[i].Weights)
+		if len(jobs) == 0 {
+			return nil
 		}
-		weights := make([]field.QM31, 0, all) // of all, those of outs times β, to be uploaded at once
+		n := 0
 		for i := range jobs {
-			n := model.Size(b.g.Steps[jobs[i].Step].Shape) / jobs[i].Rows
-			sizes, weights = append(sizes, n), append(weights, jobs[i].Weights...)
-			if b.g.Steps[jobs[i].Step].Out == model.None {
-				n = 0
-			}
-			sizes = append(sizes, n)
+			n += 2 * len(jobs[i].Weights)
+		}
+		weights := make([]field.QM31, 0, n) // of each job, and the same times β, to be uploaded at once
+		for i := range jobs {
+			weights = append(weights, jobs[i].Weights...)
 			for _, w := range jobs[i].Weights {
 				weights = append(weights, w.Mul(jobs[i].Beta))
 			}
 		}
-		if len(jobs) == 0 {
-			return nil
-		}
 		at := newCopy(a, weights)
-		halves := gathered(a, sizes, func(i int, out kernels.Ptr) {
-			check(ctx.Err())
-			job := &jobs[i/2]
-			if sizes[i] > 0 {
-				values, outs := b.columns(job.Step)
-				if i%2 == 1 {
-					values = outs
-				}
-				check(kernels.RestrictInt(a, out, values, kernels.Binding{Outer: 1, N: len(job.Weights), Inner: sizes[i], Weights: at}))
-			}
-			at = kernels.At[field.QM31](at, len(job.Weights))
-		})
+		var list kernels.ColumnJobs
 		results := make([][]field.QM31, len(jobs))
+		sizes := make([]int, len(jobs))
 		for i := range jobs {
-			results[i] = halves[2*i]
-			for k, v := range halves[2*i+1] {
-				results[i][k] = results[i][k].Add(v)
-			}
+			check(ctx.Err())
+			job, rows := &jobs[i], len(jobs[i].Weights)
+			sizes[i] = model.Size(b.g.Steps[job.Step].Shape) / job.Rows
+			keys, outs := b.columns(job.Step)
+			check(list.Add(keys, outs, rows, sizes[i], at, kernels.At[field.QM31](at, rows)))
+			at = kernels.At[field.QM31](at, 2*rows)
+		}
+		out := newArray[field.QM31](a, list.Sums)
+		check(kernels.LogUpColumnSums(a, out, &list, newCopy(a, list.Jobs)))
+		all := fetch[field.QM31](a, out, list.Sums)
+		for i := range jobs {
+			results[i], all = all[:sizes[i]:sizes[i]], all[sizes[i]:]
 			b.dropKeys(jobs[i].Step)
 		}
 		return results

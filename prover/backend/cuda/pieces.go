@@ -37,6 +37,18 @@ func (b *Backend) restrict(r backend.Restriction) table {
 	return restrict(b.dev, shape, t.integers(), r)
 }
 
+// evalPieces is the evaluation of a tensor for which there is no room.
+func (b *Backend) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
+	bound, point := make([][]field.QM31, len(shape)), x.Point
+	for a, d := range shape {
+		v := model.Log2Ceil(d)
+		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
+	}
+	t := b.restrict(backend.Restriction{Tensor: x.Tensor, Bound: bound})
+	defer b.dev.Free(t.at)
+	return fetch[field.QM31](b.dev, t.at, 1)[0]
+}
+
 // restrictPieces is restrict for values in the host's memory.
 //
 // If the first axis is bound, piece k of 2^s indexes contributes

@@ -31,11 +31,11 @@ func restricted(t fataler, b backend.Backend, r backend.Restriction) []field.QM3
 
 // evaluated is the evaluation of tensor 0.
 func evaluated(t fataler, b backend.Backend, point []field.QM31) field.QM31 {
-	v, err := b.Eval(context.Background(), 0, point)
+	v, err := b.Eval(context.Background(), []backend.Evaluation{{Point: point}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return v[0]
 }
 
 // fataler is a testing.T or a rapid.T.

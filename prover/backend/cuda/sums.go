@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -19,21 +20,53 @@ type table struct {
 func (t *Tensor) integers() kernels.Integers { return kernels.Integers{At: t.Ptr, Width: t.Width} }
 
 // Eval implements backend.Backend.
-func (b *Backend) Eval(ctx context.Context, id model.TensorID, point []field.QM31) (field.QM31, error) {
-	return pass(ctx, func() field.QM31 { return b.eval(id, point) })
+func (b *Backend) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
+	return pass(ctx, func() []field.QM31 {
+		values := make([]field.QM31, len(list))
+		var jobs []kernels.Evaluation
+		var numbers []int
+		for i, x := range list {
+			shape := b.g.Tensors[x.Tensor].Shape
+			t, err := b.find(x.Tensor)
+			if errors.Is(err, kernels.ErrMemory) {
+				values[i] = b.evalPieces(shape, x)
+				continue
+			}
+			check(err)
+			jobs, numbers = append(jobs, kernels.Evaluation{Values: t.integers(), Shape: shape, Point: x.Point}), append(numbers, i)
+		}
+		for i, v := range evaluate(sums{b.dev, b.mailbox()}, jobs) {
+			values[numbers[i]] = v
+		}
+		return values
+	})
 }
 
-func (b *Backend) eval(id model.TensorID, point []field.QM31) field.QM31 {
-	shape := b.g.Tensors[id].Shape
-	bound := make([][]field.QM31, len(shape))
-	for a, d := range shape {
-		v := model.Log2Ceil(d)
-		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
+// mostEvals is how many evaluations are made in one launch.
+const mostEvals = 1 << 8
+
+// evaluate makes evaluations, some at a time.
+func evaluate(to sums, jobs []kernels.Evaluation) []field.QM31 {
+	values := make([]field.QM31, 0, len(jobs))
+	for len(jobs) > 0 {
+		n := min(len(jobs), mostEvals)
+		words := evaluateSome(newScope(to.dev), to.box, jobs[:n])
+		for i := range n {
+			values = append(values, kernels.FromSum(words[kernels.SumWords*i:]))
+		}
+		jobs = jobs[n:]
 	}
-	t := b.restrict(backend.Restriction{Tensor: id, Bound: bound})
-	v := fetch[field.QM31](b.dev, t.at, 1)
-	b.dev.Free(t.at)
-	return v[0]
+	return values
+}
+
+// evaluateSome returns the words of at least one evaluation, and closes the scope.
+func evaluateSome(a *scope, box kernels.Mailbox, jobs []kernels.Evaluation) []uint64 {
+	defer a.close()
+	e, err := kernels.NewEvaluations(a, jobs)
+	check(err)
+	words := kernels.SumWords * len(jobs)
+	p := newWords(a, sumsWords(words))
+	return sums{a, box}.read(p, words, func(post kernels.Post) error { return e.Run(a, p, post) })
 }
 
 // Restrict implements backend.Backend.

@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/sites"
 )
 
 // Stays is the device memory, in bytes, that a proof takes as long as it lasts, if all
@@ -141,7 +142,7 @@ func (t *follower) dropKeys(step int) {
 // joined follows RowSums and ColumnSums of the steps that are cut.
 func (t *follower) joined() {
 	var steps []*backend.LeafStep
-	entries, rowSums, columnSums, lists, weights := 0, 0, 0, 0, 0
+	entries, rowSums, lists, weights := 0, 0, 0, 0
 	for i := range t.f.Leaves.Steps {
 		s := &t.f.Leaves.Steps[i]
 		if !s.IsCut() {
@@ -152,7 +153,6 @@ func (t *follower) joined() {
 		steps = append(steps, s)
 		entries += model.Size(shape)
 		rowSums += rows * parts
-		columnSums += 2 * columns
 		lists += rowSumsLists(columns, parts)
 		weights += 2 * rows
 	}
@@ -166,48 +166,52 @@ func (t *follower) joined() {
 		t.loadKeys(s)
 	}
 	a.close()
-	at := newArray[field.QM31](a, weights)
-	newArray[field.QM31](a, columnSums)
+	newArray[field.QM31](a, weights)
+	var list kernels.ColumnJobs
 	for _, s := range steps {
 		rows, columns, _ := join.Sizes(t.g.Steps[s.Step].Shape)
-		check(kernels.RestrictInt(a, at, kernels.Integers{At: dryAddress, Width: 1},
-			kernels.Binding{Outer: 1, N: rows, Inner: columns, Weights: at}))
+		check(list.Add(kernels.Integers{At: dryAddress, Width: 1}, kernels.Integers{}, rows, columns, dryAddress, dryAddress))
 	}
+	out := newArray[field.QM31](a, list.Sums)
+	check(kernels.LogUpColumnSums(a, out, &list, newCopy(a, list.Jobs)))
 	a.close()
 	for _, s := range steps {
 		t.dropKeys(s.Step)
 	}
 }
 
-// find follows the nodes before n.
+// find follows the nodes before n: all evaluations first.
 func (t *follower) find(n int) {
-	for ; t.node < n; t.node++ {
-		switch node := &t.f.Nodes[t.node]; node.Kind {
+	var evals []kernels.Evaluation
+	add := func(id model.TensorID) {
+		if x := &t.g.Tensors[id]; t.worth(model.Size(x.Shape)) {
+			evals = append(evals, kernels.Evaluation{Values: kernels.Integers{At: dryAddress, Width: widthOfRange(x.Min, x.Max)},
+				Shape: x.Shape, Point: make([]field.QM31, model.Vars(x.Shape))})
+		}
+	}
+	for i := t.node; i < n; i++ {
+		switch node := &t.f.Nodes[i]; node.Kind {
 		case plan.Public:
 			if t.g.Tensors[node.Tensor].Kind != model.ByFormula {
-				t.eval(node.Tensor)
+				add(node.Tensor)
 			}
 		case plan.Sent:
-			t.eval(node.Tensor)
+			add(node.Tensor)
+		case plan.Count:
+			for range min(len(t.g.Tables[node.Table].SaturatedBlocks()), sites.ManyBlocks) {
+				add(node.Tensor)
+			}
+		}
+	}
+	evaluate(sums{t.dev, t.box}, evals)
+	for ; t.node < n; t.node++ {
+		switch node := &t.f.Nodes[t.node]; node.Kind {
 		case plan.Count:
 			// By blocks or as a whole; that table then stays as long as the lane.
-			t.eval(node.Tensor)
 			t.restrict(node.Tensor, make([][]field.QM31, 1), []int{0})
 		case plan.SumValue:
 			t.inner(&t.f.Sums[node.Sum])
 		}
-	}
-}
-
-// eval follows Eval.
-func (t *follower) eval(id model.TensorID) {
-	shape := t.g.Tensors[id].Shape
-	bound := make([][]field.QM31, len(shape))
-	for a, d := range shape {
-		bound[a] = make([]field.QM31, model.Log2Ceil(d))
-	}
-	if x := t.restrict(id, bound, nil); x.at != 0 {
-		t.dev.Free(x.at)
 	}
 }
 

@@ -352,8 +352,9 @@ func (p *products) verify(ctx context.Context, m *MatMuls, b backend.Backend, r 
 	var err error
 	m.Evaluate, err = timed(p.dev, func() error {
 		for i, f := range finals {
-			x := must(b.Eval(ctx, model.TensorID(2*i+1), append(rows[i], f.Point...)))
-			w := must(b.Eval(ctx, model.TensorID(2*i), append(columns[i], f.Point...)))
+			ends := must(b.Eval(ctx, []backend.Evaluation{{Tensor: model.TensorID(2*i + 1), Point: append(rows[i], f.Point...)},
+				{Tensor: model.TensorID(2 * i), Point: append(columns[i], f.Point...)}}))
+			x, w := ends[0], ends[1]
 			if x != f.A || w != f.B {
 				return fmt.Errorf("product %d (%s): the sumcheck ends in other values than the operands have", i, p.list[i].name)
 			}

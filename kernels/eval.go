@@ -1,0 +1,136 @@
+package kernels
+
+import (
+	"errors"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// Evaluation asks for the multilinear extension of a dense tensor at a point: the
+// coordinates of the axes one after the other, ⌈log2 d⌉ each.
+type Evaluation struct {
+	Values Integers
+	Shape  []int
+	Point  []field.QM31
+}
+
+// Evaluations are some on a device, with the weights that they take.
+type Evaluations struct {
+	jobs   Ptr
+	n      int
+	blocks int
+}
+
+// evaluated is how many entries a block of eval_tensors takes.
+const evaluated = 4096
+
+// The words of a job of eval_tensors and of one of eq_tensors.
+const (
+	evalJob   = 7
+	tensorJob = 4 + MaxAxes
+)
+
+// NewEvaluations prepares evaluations, at least one, in one allocation, which is left to the
+// device's owner. A tensor is taken as rows, so that its weights are products of those of rows
+// and columns, about twice the square root of its entries.
+func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
+	if len(list) == 0 {
+		return nil, errors.New("no evaluations")
+	}
+	coordinates, tables := 0, 0
+	splits := make([][2][]int, len(list))
+	for i := range list {
+		rows, columns := evalSplit(list[i].Shape)
+		splits[i] = [2][]int{rows, columns}
+		coordinates += len(list[i].Point)
+		tables += size(rows) + size(columns)
+	}
+	words := (evalJob + 2*tensorJob) * len(list)
+	at, err := AllocSlice[field.QM31](d, coordinates+tables+(words+1)/2)
+	if err != nil {
+		return nil, err
+	}
+	// What is uploaded comes first: points, jobs of both kernels; then the tables.
+	data := make([]uint64, 0, 2*coordinates+words)
+	for i := range list {
+		for _, x := range list[i].Point {
+			low, high := pack(x)
+			data = append(data, low, high)
+		}
+	}
+	e := &Evaluations{jobs: At[field.QM31](at, coordinates), n: len(list)}
+	eq := At[uint64](e.jobs, evalJob*len(list))
+	table := At[field.QM31](e.jobs, (words+1)/2)
+	point := at
+	var evals, tensors []uint64
+	eqBlocks := 0
+	for i := range list {
+		x := &list[i]
+		var where [2]Ptr
+		for k, dims := range splits[i] {
+			args, n, err := axes(dims)
+			if err != nil {
+				return nil, err
+			}
+			where[k] = table
+			tensors = append(append(tensors, uint64(eqBlocks), uint64(n), uint64(table), uint64(point)), args...)
+			eqBlocks += (n + threads - 1) / threads
+			table = At[field.QM31](table, n)
+			for _, d := range dims {
+				point = At[field.QM31](point, bits.Len(uint(d-1)))
+			}
+		}
+		n, row := size(x.Shape), size(splits[i][1])
+		evals = append(evals, uint64(e.blocks), uint64(n), uint64(x.Values.At), uint64(x.Values.Width), uint64(where[0]), uint64(where[1]), uint64(row))
+		e.blocks += (n + evaluated - 1) / evaluated
+	}
+	if err := UploadSlice(d, at, append(append(data, evals...), tensors...)); err != nil {
+		return nil, err
+	}
+	return e, d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: eqBlocks, Block: threads}, uint64(eq), uint64(2*len(list)))
+}
+
+// Run adds the values to the words at sums, SumWords each, which are posted.
+func (e *Evaluations) Run(d Device, sums Ptr, p Post) error {
+	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: threads}, append(post(p, uint64(sums)), uint64(e.jobs), uint64(e.n))...)
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// evalSplit divides the axes of a shape into rows and columns, with the fewest of both
+// together, possibly an axis between two of its bits if it is a multiple of a power of two. An
+// axis that is a power of two is taken together with the one before it.
+func evalSplit(shape []int) (rows, columns []int) {
+	var axes []int
+	for _, d := range shape {
+		switch n := len(axes); {
+		case d == 1:
+		case n > 0 && d&(d-1) == 0:
+			axes[n-1] *= d
+		default:
+			axes = append(axes, d)
+		}
+	}
+	all := size(axes)
+	columns = axes
+	least := 1 + all
+	before := 1
+	for a, d := range axes {
+		for k := range bits.TrailingZeros(uint(d)) + 1 {
+			if n := before * (d >> k); n+all/n < least {
+				least = n + all/n
+				rows = append(axes[:a:a], d>>k)
+				columns = append([]int{1 << k}, axes[a+1:]...)
+			}
+		}
+		before *= d
+	}
+	return rows, columns
+}
