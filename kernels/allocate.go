@@ -5,6 +5,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
 	"gorgonia.org/cu"
@@ -19,20 +20,24 @@ func (e *Executor) Alloc(bytes int) (Ptr, error) {
 	if err := e.Err(); err != nil {
 		return 0, err
 	}
-	addr, err := e.pool.Alloc(e.ctx, bytes, e.stream)
-	var d *libcuda.Error
-	if errors.As(err, &d) && d.OutOfMemory() {
-		return 0, fmt.Errorf("%w: %d bytes on %s: %w", ErrMemory, bytes, e.info.Name, err)
-	}
-	if err != nil {
-		return 0, e.note(fmt.Errorf("%d bytes on %s: %w", bytes, e.info.Name, err))
+	p, size := e.small.take(bytes)
+	if p == 0 {
+		addr, err := e.pool.Alloc(e.ctx, size, e.stream)
+		var d *libcuda.Error
+		if errors.As(err, &d) && d.OutOfMemory() {
+			return 0, fmt.Errorf("%w: %d bytes on %s: %w", ErrMemory, bytes, e.info.Name, err)
+		}
+		if err != nil {
+			return 0, e.note(fmt.Errorf("%d bytes on %s: %w", bytes, e.info.Name, err))
+		}
+		p = Ptr(addr)
 	}
 	e.mu.Lock()
-	e.sizes[Ptr(addr)] = bytes
+	e.sizes[p] = allocation{bytes, e}
 	e.live += int64(bytes)
 	e.peak = max(e.peak, e.live)
 	e.mu.Unlock()
-	return Ptr(addr), nil
+	return p, nil
 }
 
 // Free is described at Device.
@@ -41,12 +46,15 @@ func (e *Executor) Free(p Ptr) {
 		return
 	}
 	e.mu.Lock()
-	size, ok := e.sizes[p]
+	a, ok := e.sizes[p]
 	delete(e.sizes, p)
-	e.live -= int64(size)
+	e.live -= int64(a.bytes)
 	e.mu.Unlock()
 	if !ok || e.Err() != nil {
 		return // freed already, or gone with the context
+	}
+	if a.lane == e && e.small.put(p, a.bytes) {
+		return
 	}
 	// A failure is one of work enqueued before, which the next call reports.
 	_ = e.note(libcuda.Free(e.ctx, uint64(p), e.stream))
@@ -88,11 +96,32 @@ func (e *Executor) Available() (free, total int64, err error) {
 
 // Trim waits for the queue and gives memory that is not in use back to the
 // device.
-func (e *Executor) Trim() error { return e.note(e.pool.Trim(e.ctx, e.stream)) }
+func (e *Executor) Trim() error {
+	e.lanesMu.Lock()
+	lanes := slices.Clone(e.lanes)
+	e.lanesMu.Unlock()
+	for _, l := range lanes {
+		for _, p := range l.small.empty() {
+			if err := libcuda.Free(e.ctx, uint64(p), l.stream); err != nil {
+				return e.note(err)
+			}
+		}
+		if err := l.Sync(); err != nil {
+			return err
+		}
+	}
+	return e.note(e.pool.Trim(e.ctx, e.stream))
+}
 
 // Live returns the number of allocations that have not been freed.
 func (e *Executor) Live() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.sizes)
+}
+
+// allocation is memory in use, and the lane whose block it is.
+type allocation struct {
+	bytes int
+	lane  *Executor
 }

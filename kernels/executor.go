@@ -32,6 +32,7 @@ type Executor struct {
 	custr  cu.Stream
 	stream libcuda.Stream
 	stage  staging
+	small  smallBlocks
 	mark   mark
 }
 
@@ -47,7 +48,7 @@ type card struct {
 	peers  sync.Map // *card → func() bool: whether its memory can be read
 
 	mu    sync.Mutex // guards what follows
-	sizes map[Ptr]int
+	sizes map[Ptr]allocation
 	live  int64
 	peak  int64
 
@@ -97,7 +98,7 @@ func newExecutor(device int) (*Executor, error) {
 	if device < 0 || device >= len(devices) {
 		return nil, fmt.Errorf("no device %d: this machine has %d", device, len(devices))
 	}
-	e := &Executor{card: &card{info: devices[device], sizes: map[Ptr]int{}}}
+	e := &Executor{card: &card{info: devices[device], sizes: map[Ptr]allocation{}}}
 	e.lanes = []*Executor{e}
 	dev, err := cu.GetDevice(device)
 	if err != nil {

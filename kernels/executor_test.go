@@ -443,3 +443,35 @@ func TestStart(t *testing.T) {
 	noError(t, e.Load(context.Background()))
 	t.Logf("device open after %v, %d groups of kernels loaded after %v more", opened.Sub(start), len(Groups()), time.Since(opened))
 }
+
+// TestSmallBlocks takes and gives back blocks of all sizes: of one class the same memory comes
+// again, whoever asks, and what another lane gives back is not mixed in.
+func TestSmallBlocks(t *testing.T) {
+	var s smallBlocks
+	for _, n := range []int{1, 257, 5000, 512 << 10} {
+		p, size := s.take(n)
+		if p != 0 || size < n || size >= 2*n && size > alignment {
+			t.Errorf("%d bytes: block %d of %d", n, p, size)
+		}
+		if !s.put(Ptr(size), n) {
+			t.Errorf("%d bytes are not kept", n)
+		}
+		if p, again := s.take(size); int(p) != size || again != size {
+			t.Errorf("%d bytes: %d of %d in place of the block that was free", size, p, again)
+		}
+		s.put(Ptr(size), n)
+	}
+	if p, size := s.take(512<<10 + 1); p != 0 || size != 512<<10+1 {
+		t.Errorf("a large block: %d of %d bytes", p, size)
+	}
+	if s.put(1, 512<<10+1) {
+		t.Error("a large block is kept")
+	}
+	kept := 0
+	for s.put(1, 512<<10) {
+		kept++
+	}
+	if all := s.empty(); len(all) != kept+4 || kept > mostSmall>>19 {
+		t.Errorf("%d blocks", len(all))
+	}
+}
