@@ -10,12 +10,13 @@ const (
 	// whose number is rounded up to a power of two: about 60 and 40 ns of a processor.
 	entryCost, leafCost = 3, 2
 	// An eighth of a doubling is how finely sizes are tried, and a thirty-second of what
-	// the canonical size costs is what another has to save.
+	// a size costs is what a larger one has to save.
 	triesShift, savesShift = 3, 5
 )
 
-// Choose returns the instance with the size of chunks that a proof of it costs least
-// with, or as it is, with the canonical size, if no other saves much. Every chunk has
+// Choose returns the instance with the smallest size of chunks with which a proof of it costs
+// hardly more than with any, or as it is, if that is the canonical size: small chunks take less
+// memory, and several are proved beside each other. Every chunk has
 // multiplicities for all tables that it uses, so that small chunks of a circuit of many
 // tables are made of these for the most part; large ones take memory. The choice depends
 // on the circuit alone. The sizes must be those of an instance of the template.
@@ -32,15 +33,22 @@ func (t *Template) Choose(in Instance) Instance {
 	if leaves > mostLeaves {
 		return in
 	}
-	least -= least >> savesShift
+	type try struct{ size, cost int }
+	tries := []try{{first, least}}
 	for size := first; size < maxChunk; {
 		size += 1 << (bits.Len(uint(size)) - 1 - triesShift)
 		cost, leaves := d.costOf(size)
 		if leaves > mostLeaves {
 			break
 		}
-		if cost < least {
-			in.ChunkEntries, least = size, cost
+		tries, least = append(tries, try{size, cost}), min(least, cost)
+	}
+	for _, t := range tries {
+		if t.cost-t.cost>>savesShift < least {
+			if t.size != first {
+				in.ChunkEntries = t.size
+			}
+			break
 		}
 	}
 	return in
