@@ -9,29 +9,54 @@ import (
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
+// layout is what the sums over steps of one shape have in common, for a tree that ends at a
+// point.
+type layout struct {
+	rows, columns    []int // the axes that number rows and columns
+	vars, rowVars    int
+	parts            [][]model.Part // that the columns are cut into
+	rowParts         [][]model.Part // that the rows are cut into
+	weights          [][]field.QM31 // e_p, in the order of a part's own index
+	order, ends      []int          // the columns, part by part, and the ends of parts in it
+	inOrder          []field.QM31   // the weights of all parts, in this order
+	bound            []field.QM31   // eq of the rows and their challenges, once these are known
+	fromRow, fromCol int            // the rounds at which the sum joins and moves on to columns
+}
+
+func newLayout(shape []int, z []field.QM31) *layout {
+	rows, columns := split(shape)
+	l := &layout{rows: rows, columns: columns, vars: model.Vars(shape), rowVars: model.Vars(rows), parts: model.Cut(columns), rowParts: model.Cut(rows)}
+	for _, parts := range l.parts {
+		w := poly.EqTable(z[len(z)-model.PartBits(parts):])
+		l.weights, l.inOrder = append(l.weights, w), append(l.inOrder, w...)
+		each(parts, columns, dense, func(_, at, n int) {
+			for i := range n {
+				l.order = append(l.order, at+i)
+			}
+		})
+		l.ends = append(l.ends, len(l.order))
+	}
+	return l
+}
+
 // sum is the sum over one step, on its way through the rounds.
 type sum struct {
-	step          *backend.LeafStep
-	column        backend.Column
-	rows, columns []int // the axes that number rows and columns
-	vars, rowVars int
-	parts         [][]model.Part // that the columns are cut into
-	weights       [][]field.QM31 // e_p, in the order of a part's own index
-	factors       [][]field.QM31 // F_p, with the axes padded
+	*layout
+	step    *backend.LeafStep
+	column  backend.Column
+	factors [][]field.QM31 // F_p, with the axes padded
 
 	claim, scale field.QM31
-	pairs        []pair // the sum is that of their products
+	pairs        []pair     // the sum is that of their products
+	zero, top    field.QM31 // of the round in hand, once it has joined
 }
 
 // pair are two tables of a power-of-two length.
 type pair struct{ a, b []field.QM31 }
 
-func newSum(step *backend.LeafStep, shape []int, z []field.QM31, beta field.QM31) *sum {
-	rows, columns := split(shape)
-	s := &sum{step: step, column: backend.Column{Step: step.Step, Rows: model.Size(rows), Beta: beta}, rows: rows, columns: columns,
-		vars: model.Vars(shape), rowVars: model.Vars(rows), parts: model.Cut(columns)}
-	for p, parts := range s.parts {
-		s.weights = append(s.weights, poly.EqTable(z[len(z)-model.PartBits(parts):]))
+func newSum(l *layout, step *backend.LeafStep, z []field.QM31, beta field.QM31) *sum {
+	s := &sum{layout: l, step: step, column: backend.Column{Step: step.Step, Rows: model.Size(l.rows), Beta: beta}}
+	for p := range l.parts {
 		s.factors = append(s.factors, s.factor(p, z))
 	}
 	return s
@@ -61,7 +86,7 @@ func split(shape []int) (rows, columns []int) {
 // of the step.
 func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
 	f := make([]field.QM31, 1<<s.rowVars)
-	for i, parts := range model.Cut(s.rows) {
+	for i, parts := range s.rowParts {
 		b := &s.step.Blocks[i*len(s.parts)+p]
 		w := make([]field.QM31, 1<<model.PartBits(parts))
 		high := len(z) - b.Bits
@@ -110,17 +135,7 @@ func strides(shape []int, length func(d int) int) []int {
 
 // rowSum asks for G_p.
 func (s *sum) rowSum() backend.RowSum {
-	job := backend.RowSum{Column: s.column}
-	for p, parts := range s.parts {
-		each(parts, s.columns, dense, func(_, at, n int) {
-			for i := range n {
-				job.Order = append(job.Order, at+i)
-			}
-		})
-		job.Ends = append(job.Ends, len(job.Order))
-		job.Weights = append(job.Weights, s.weights[p]...)
-	}
-	return job
+	return backend.RowSum{Column: s.column, Order: s.order, Ends: s.ends, Weights: s.inOrder}
 }
 
 // overRows takes G_p and begins the sum over rows.
@@ -139,9 +154,16 @@ func (s *sum) overRows(sums []field.QM31) {
 	}
 }
 
+// bind makes the weights of rows, of which all variables are bound to the point.
+func (l *layout) bind(point []field.QM31) {
+	if l.bound == nil {
+		l.bound = poly.OuterEq(l.rows, poly.SplitAxes(l.rows, point))
+	}
+}
+
 // columnSum asks for C bound to the rows' challenges.
-func (s *sum) columnSum(point []field.QM31) backend.ColumnSum {
-	return backend.ColumnSum{Column: s.column, Weights: poly.OuterEq(s.rows, poly.SplitAxes(s.rows, point))}
+func (s *sum) columnSum() backend.ColumnSum {
+	return backend.ColumnSum{Column: s.column, Weights: s.bound}
 }
 
 // overColumns takes that and begins the sum over columns. All of the rows'
@@ -155,14 +177,23 @@ func (s *sum) overColumns(column []field.QM31) {
 	s.pairs = []pair{{e, poly.PadTable(column, s.columns)}}
 }
 
-// sums returns the value at 0 and the leading coefficient of a round.
-func (s *sum) sums() (zero, top field.QM31) {
+// sums finds the value at 0 and the leading coefficient of a round.
+func (s *sum) sums() {
+	s.zero, s.top = field.Zero, field.Zero
 	for _, p := range s.pairs {
 		h := len(p.a) / 2
 		z, t := field.RoundSums(field.Halves{Lo: p.a[:h], Hi: p.a[h:]}, field.Halves{Lo: p.b[:h], Hi: p.b[h:]})
-		zero, top = zero.Add(z), top.Add(t)
+		s.zero, s.top = s.zero.Add(z), s.top.Add(t)
 	}
-	return zero, top
+}
+
+// entries is the number of those of all tables.
+func (s *sum) entries() int {
+	n := 0
+	for _, p := range s.pairs {
+		n += 2 * len(p.a)
+	}
+	return n
 }
 
 // fold binds the round's variable.
