@@ -171,16 +171,34 @@ type RowSums struct {
 	Order, Ends, Weights Ptr
 }
 
-// LogUpRowSums sets the Rows·Parts elements at out to the sums of the column keys +
-// beta·outs of a look-up step over the parts of each row. A step without outs has
-// none at address 0.
-func LogUpRowSums(d Device, out Ptr, keys, outs Integers, r RowSums, beta field.QM31) error {
+// A RowJob are the sums over parts of the rows of a column, in words as the kernel reads them
+// (RowJobs).
+type RowJob [14]uint64
+
+// RowJobs are sums over parts of rows, of several steps.
+type RowJobs struct {
+	Jobs []RowJob
+	Sums int // of all jobs
+}
+
+// Add adds the Rows·Parts sums of key + β·out of a look-up step. A step without outs has none at
+// address 0. The sums are those from l.Sums on.
+func (l *RowJobs) Add(keys, outs Integers, r RowSums, beta field.QM31) error {
 	if r.Rows < 1 || r.Columns < 1 || r.Parts < 1 || r.Parts > r.Columns {
 		return fmt.Errorf("sums of %d parts of %d rows of %d entries", r.Parts, r.Rows, r.Columns)
 	}
 	b0, b1 := pack(beta)
-	return d.Launch(Kernel{"logup", "logup_row_sums"}, Launch{GridX: r.Rows * r.Parts, Block: 128}, uint64(out), uint64(keys.At), uint64(keys.Width),
-		uint64(outs.At), uint64(outs.Width), uint64(r.Columns), uint64(r.Parts), uint64(r.Order), uint64(r.Ends), uint64(r.Weights), b0, b1)
+	// A block makes one sum.
+	l.Jobs = append(l.Jobs, RowJob{uint64(l.Sums), uint64(keys.At), uint64(outs.At), uint64(keys.Width), uint64(outs.Width), uint64(r.Columns), uint64(r.Parts),
+		uint64(r.Order), uint64(r.Ends), uint64(r.Weights), uint64(l.Sums), 0, b0, b1})
+	l.Sums += r.Rows * r.Parts
+	return nil
+}
+
+// LogUpRowSums sets the l.Sums elements at out to the sums of all jobs, at least one, which are
+// on the device at jobs.
+func LogUpRowSums(d Device, out Ptr, l *RowJobs, jobs Ptr) error {
+	return d.Launch(Kernel{"logup", "logup_row_sums"}, Launch{GridX: l.Sums, Block: 128}, uint64(out), uint64(jobs), uint64(len(l.Jobs)))
 }
 
 // A ColumnJob are the sums over the rows of the column of a look-up step, in words as the

@@ -139,9 +139,14 @@ func TestRowSums(t *testing.T) {
 				ends[p] = uint64(c.columns * (p + 1) / c.parts)
 			}
 			weights, beta := vectorQM31(rng, c.columns, 1), vectorQM31(rng, 2, 1)[1]
-			out := put(t, d, make([]field.QM31, c.rows*c.parts))
-			must(t, kernels.LogUpRowSums(d, out, keys, outs, kernels.RowSums{Rows: c.rows, Columns: c.columns, Parts: c.parts,
-				Order: put(t, d, order), Ends: put(t, d, ends), Weights: put(t, d, weights)}, beta))
+			var list kernels.RowJobs
+			job := kernels.RowSums{Rows: c.rows, Columns: c.columns, Parts: c.parts, Order: put(t, d, order), Ends: put(t, d, ends), Weights: put(t, d, weights)}
+			must(t, list.Add(keys, kernels.Integers{}, kernels.RowSums{Rows: c.rows, Columns: 1, Parts: 1, Order: put(t, d, []uint32{0}),
+				Ends: put(t, d, []uint64{1}), Weights: job.Weights}, beta)) // another one before it
+			before := list.Sums
+			must(t, list.Add(keys, outs, job, beta))
+			out := put(t, d, make([]field.QM31, list.Sums))
+			must(t, kernels.LogUpRowSums(d, out, &list, put(t, d, list.Jobs)))
 			want := make([]field.QM31, c.rows*c.parts)
 			for x := range c.rows {
 				k := uint64(0)
@@ -153,7 +158,7 @@ func TestRowSums(t *testing.T) {
 					}
 				}
 			}
-			same(t, fmt.Sprintf("%+v, width %d", c, width), get[field.QM31](t, d, out, len(want)), want)
+			same(t, fmt.Sprintf("%+v, width %d", c, width), get[field.QM31](t, d, out, list.Sums)[before:], want)
 		}
 	}
 }

@@ -315,30 +315,42 @@ KERNEL logup_gather(qm31 *out, const qm31 *n0, const qm31 *n1, const qm31 *d0, c
     }
 }
 
-// The sums of the column key + beta·out of a look-up step over parts of each row of
-// `columns` entries: those of part p over row x, at out[parts·x + p], are the entries
-// of order up to ends[p], with their weights. outs may be null. A block for each row
-// and part.
-KERNEL __launch_bounds__(128) logup_row_sums(qm31 *out, const void *keys, u64 keys_width, const void *outs, u64 outs_width, u64 columns, u64 parts,
-                                             const u32 *order, const u64 *ends, const qm31 *weights, u64 beta_low, u64 beta_high)
+// The column key + β·out of a look-up step as rows of `columns` entries, of which `parts` lists
+// with weights are added up: part p are the entries of order up to ends[p]. outs may be null.
+struct row_job {
+    u64 first; // the first of its blocks
+    const void *keys, *outs;
+    u64 keys_width, outs_width, columns, parts;
+    const u32 *order;
+    const u64 *ends;
+    const qm31 *weights;
+    u64 out, none; // the first of its sums; an element is aligned
+    qm31 beta;
+};
+
+// The sums of all jobs: a block for each row and part, which are at out[parts·row + part] of a job.
+KERNEL __launch_bounds__(128) logup_row_sums(qm31 *out, const row_job *jobs, u64 njobs)
 {
-    u64 row = blockIdx.x / parts, part = blockIdx.x % parts;
+    const row_job &job = job_of(jobs, njobs, blockIdx.x);
+    const u64 block = blockIdx.x - job.first, row = block / job.parts, part = block % job.parts;
+    const u64 end = job.ends[part];
     qm31 key = qm31_zero(), value = qm31_zero();
-    for (u64 k = (part ? ends[part - 1] : 0) + threadIdx.x; k < ends[part]; k += blockDim.x) {
-        u64 i = row * columns + order[k];
-        key = qm31_add(key, qm31_mul_m31(weights[k], m31_from_i32(entry(keys, keys_width, i))));
-        if (outs)
-            value = qm31_add(value, qm31_mul_m31(weights[k], m31_from_i32(entry(outs, outs_width, i))));
+    for (u64 k = (part ? job.ends[part - 1] : 0) + threadIdx.x; k < end; k += blockDim.x) {
+        u64 i = row * job.columns + job.order[k];
+        qm31 w = job.weights[k];
+        key = qm31_add(key, qm31_mul_m31(w, m31_from_i32(entry(job.keys, job.keys_width, i))));
+        if (job.outs)
+            value = qm31_add(value, qm31_mul_m31(w, m31_from_i32(entry(job.outs, job.outs_width, i))));
     }
     __shared__ qm31 sums[4];
-    qm31 v = warp_sum(qm31_add(key, qm31_mul(qm31_unpack(beta_low, beta_high), value)));
+    qm31 v = warp_sum(qm31_add(key, qm31_mul(job.beta, value)));
     if (threadIdx.x % 32 == 0)
         sums[threadIdx.x / 32] = v;
     __syncthreads();
     if (threadIdx.x == 0) {
         for (u32 i = 1; i < blockDim.x / 32; i++)
             v = qm31_add(v, sums[i]);
-        out[blockIdx.x] = v;
+        out[job.out + block] = v;
     }
 }
 

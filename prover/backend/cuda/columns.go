@@ -11,75 +11,77 @@ import (
 	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// RowSums implements backend.Backend. All results come back at once.
+// RowSums implements backend.Backend. Lists that several jobs have in common are there once, all
+// sums are made in one launch, and all results come back at once.
 func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
 	return pass(ctx, func() [][]field.QM31 {
-		a := newScope(b.dev)
-		defer a.close()
-		sizes, lists := make([]int, len(jobs)), make([]int, len(jobs))
-		all := 0
-		for i := range jobs {
-			job := &jobs[i]
-			sizes[i], lists[i] = job.Rows*len(job.Ends), all
-			all += rowSumsLists(len(job.Order), len(job.Ends))
-		}
-		data := make([]field.QM31, all) // weights, ends and order of all jobs, to be uploaded at once
-		parallel.For(len(jobs), 1, func(from, to int) {
-			for i := from; i < to; i++ {
-				job := &jobs[i]
-				words := kernels.Bytes(data[lists[i]+copy(data[lists[i]:], job.Weights):])
-				for k, v := range job.Ends {
-					binary.NativeEndian.PutUint64(words[8*k:], uint64(v))
-				}
-				for k, v := range job.Order {
-					binary.NativeEndian.PutUint32(words[8*len(job.Ends)+4*k:], uint32(v))
-				}
-			}
-		})
 		if len(jobs) == 0 {
 			return nil
 		}
-		at := newCopy(a, data)
-		return gathered(a, sizes, func(i int, out kernels.Ptr) {
+		a := newScope(b.dev)
+		defer a.close()
+		places, lists := rowSumsLists(jobs)
+		at := newCopy(a, lists)
+		var list kernels.RowJobs
+		for i := range jobs {
 			check(ctx.Err())
 			job := &jobs[i]
 			keys, outs := b.columns(job.Step)
-			r := kernels.RowSums{Rows: job.Rows, Columns: len(job.Order), Parts: len(job.Ends), Weights: kernels.At[field.QM31](at, lists[i])}
+			r := kernels.RowSums{Rows: job.Rows, Columns: len(job.Order), Parts: len(job.Ends), Weights: kernels.At[field.QM31](at, places[i])}
 			r.Ends = kernels.At[field.QM31](r.Weights, len(job.Weights))
 			r.Order = kernels.At[uint64](r.Ends, len(job.Ends))
-			check(kernels.LogUpRowSums(a, out, keys, outs, r, job.Beta))
-		})
+			check(list.Add(keys, outs, r, job.Beta))
+		}
+		out := newArray[field.QM31](a, list.Sums)
+		check(kernels.LogUpRowSums(a, out, &list, newCopy(a, list.Jobs)))
+		all := fetch[field.QM31](a, out, list.Sums)
+		results := make([][]field.QM31, len(jobs))
+		for i := range jobs {
+			n := jobs[i].Rows * len(jobs[i].Ends)
+			results[i], all = all[:n:n], all[n:]
+		}
+		return results
 	})
 }
 
-// rowSumsLists is the memory, in elements of K, of the lists of a job with so many columns
-// and parts: weights, ends of 64 bits, and an order of 32 bits.
-func rowSumsLists(columns, parts int) int {
-	return columns + (8*parts+4*columns+elementBytes-1)/elementBytes
+// rowSumsLists returns weights, ends (64 bits each) and order (32 bits each) of all jobs, those
+// that are the same lists once, and where those of each job begin.
+func rowSumsLists(jobs []backend.RowSum) (places []int, lists []field.QM31) {
+	places = make([]int, len(jobs))
+	of := map[*int]int{}
+	var own []int // jobs with lists of their own
+	all := 0
+	for i := range jobs {
+		job := &jobs[i]
+		at, ok := of[&job.Order[0]]
+		if !ok || &jobs[own[at]].Weights[0] != &job.Weights[0] {
+			places[i] = all
+			all += rowSumsRoom(len(job.Order), len(job.Ends))
+			of[&job.Order[0]], own = len(own), append(own, i)
+			continue
+		}
+		places[i] = places[own[at]]
+	}
+	lists = make([]field.QM31, all)
+	parallel.For(len(own), 1, func(from, to int) {
+		for _, i := range own[from:to] {
+			job := &jobs[i]
+			words := kernels.Bytes(lists[places[i]+copy(lists[places[i]:], job.Weights):])
+			for k, v := range job.Ends {
+				binary.NativeEndian.PutUint64(words[8*k:], uint64(v))
+			}
+			for k, v := range job.Order {
+				binary.NativeEndian.PutUint32(words[8*len(job.Ends)+4*k:], uint32(v))
+			}
+		}
+	})
+	return places, lists
 }
 
-// gathered returns results of the given sizes, which f writes to memory of a, one
-// after the other.
-func gathered(a *scope, sizes []int, f func(i int, out kernels.Ptr)) [][]field.QM31 {
-	total := 0
-	for _, n := range sizes {
-		total += n
-	}
-	results := make([][]field.QM31, len(sizes))
-	if total == 0 {
-		return results
-	}
-	p := newArray[field.QM31](a, total)
-	at := p
-	for i, n := range sizes {
-		f(i, at)
-		at = kernels.At[field.QM31](at, n)
-	}
-	all := fetch[field.QM31](a, p, total)
-	for i, n := range sizes {
-		results[i], all = all[:n:n], all[n:]
-	}
-	return results
+// rowSumsRoom is the memory, in elements of K, of the lists of a job with so many columns
+// and parts: weights, ends of 64 bits, and an order of 32 bits.
+func rowSumsRoom(columns, parts int) int {
+	return columns + (8*parts+4*columns+elementBytes-1)/elementBytes
 }
 
 // ColumnSums implements backend.Backend. It is a step's last pass, as package join
@@ -91,15 +93,20 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		if len(jobs) == 0 {
 			return nil
 		}
-		n := 0
+		// Weights, and the same times β, to be uploaded at once: those of one list once.
+		var weights []field.QM31
+		places := make([]int, len(jobs))
+		last := map[*field.QM31]int{} // jobs by lists
 		for i := range jobs {
-			n += 2 * len(jobs[i].Weights)
-		}
-		weights := make([]field.QM31, 0, n) // of each job, and the same times β, to be uploaded at once
-		for i := range jobs {
-			weights = append(weights, jobs[i].Weights...)
-			for _, w := range jobs[i].Weights {
-				weights = append(weights, w.Mul(jobs[i].Beta))
+			job := &jobs[i]
+			if k, ok := last[&job.Weights[0]]; ok && jobs[k].Beta == job.Beta {
+				places[i] = places[k]
+				continue
+			}
+			last[&job.Weights[0]], places[i] = i, len(weights)
+			weights = append(weights, job.Weights...)
+			for _, w := range job.Weights {
+				weights = append(weights, w.Mul(job.Beta))
 			}
 		}
 		at := newCopy(a, weights)
@@ -111,8 +118,8 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 			job, rows := &jobs[i], len(jobs[i].Weights)
 			sizes[i] = model.Size(b.g.Steps[job.Step].Shape) / job.Rows
 			keys, outs := b.columns(job.Step)
-			check(list.Add(keys, outs, rows, sizes[i], at, kernels.At[field.QM31](at, rows)))
-			at = kernels.At[field.QM31](at, 2*rows)
+			own := kernels.At[field.QM31](at, places[i])
+			check(list.Add(keys, outs, rows, sizes[i], own, kernels.At[field.QM31](own, rows)))
 		}
 		out := newArray[field.QM31](a, list.Sums)
 		check(kernels.LogUpColumnSums(a, out, &list, newCopy(a, list.Jobs)))

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"fmt"
+
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
@@ -142,6 +144,7 @@ func (t *follower) dropKeys(step int) {
 // joined follows RowSums and ColumnSums of the steps that are cut.
 func (t *follower) joined() {
 	var steps []*backend.LeafStep
+	seen := map[string]bool{}
 	entries, rowSums, lists, weights := 0, 0, 0, 0
 	for i := range t.f.Leaves.Steps {
 		s := &t.f.Leaves.Steps[i]
@@ -153,18 +156,22 @@ func (t *follower) joined() {
 		steps = append(steps, s)
 		entries += model.Size(shape)
 		rowSums += rows * parts
-		lists += rowSumsLists(columns, parts)
-		weights += 2 * rows
+		if key := fmt.Sprint(shape); !seen[key] { // lists of one shape are there once
+			seen[key] = true
+			lists += rowSumsRoom(columns, parts)
+			weights += 2 * rows
+		}
 	}
 	if !t.worth(entries) || len(steps) == 0 {
 		return
 	}
 	a := newScope(t.dev)
 	newArray[field.QM31](a, lists)
-	newArray[field.QM31](a, rowSums)
 	for _, s := range steps {
 		t.loadKeys(s)
 	}
+	newArray[field.QM31](a, rowSums)
+	newArray[kernels.RowJob](a, len(steps))
 	a.close()
 	newArray[field.QM31](a, weights)
 	var list kernels.ColumnJobs
