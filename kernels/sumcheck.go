@@ -110,19 +110,14 @@ func manyBlocks(n int) int {
 	return sumBlocks
 }
 
-// SumcheckInner adds Σ_x eq(x_0 …)·a[x]·b[x] over 2^vars entries to the
-// SumWords words at sum, which are posted, and zero to as many that follow. eq is
-// nil for one.
-func SumcheckInner(d Device, sum, a, b Ptr, vars int, eq *EqHeaps, p Post) error {
-	var h EqHeaps
-	if eq != nil {
-		h = *eq
+// SumcheckInner adds Σ_x eq(x_0 …)·A[x]·B[x] of each of n instances of a batch, the first of which
+// has 2^vars entries, to SumcheckRoundWords words each at sums, and zero to the second half of
+// these. They are posted.
+func SumcheckInner(d Device, batch Ptr, n, vars int, sums Ptr, p Post) error {
+	if n < 1 || vars < 0 || vars > 40 {
+		return fmt.Errorf("%d inner products of 2^%d entries", n, vars)
 	}
-	if vars < 0 || vars > 40 || h.Vars > vars {
-		return fmt.Errorf("inner product of 2^%d entries with %d variables in eq", vars, h.Vars)
-	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, 1, manyBlocks(1<<vars)), post(p, uint64(sum), uint64(a), uint64(b),
-		uint64(vars), uint64(h.outer), uint64(h.inner), uint64(h.innerVars), uint64(h.Vars))...)
+	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), append([]uint64{uint64(batch), uint64(sums)}, p.words()...)...)
 }
 
 // SumcheckGather copies the first size entries of A and of B of each of n

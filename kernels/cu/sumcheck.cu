@@ -147,16 +147,16 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(const instance *instances, 
     mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
 }
 
-// Adds Σ_x eq(x_0 …)·a[x]·b[x] over 2^vars entries to sum[0 … 3].
-KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sum, const qm31 *a, const qm31 *b, u64 vars, const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 eq,
-                                             u64 *box, u64 ticket, u64 *done)
+// Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
+KERNEL __launch_bounds__(256) sumcheck_inner(const instance *instances, u64 *sums, u64 *box, u64 ticket, u64 *done)
 {
-    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)eq, (u32)vars);
-    weighted_sums(sum, (u64)1 << vars, w, [&](u64 x, qm31 &p, qm31 &q) {
-        p = qm31_mul(a[x], b[x]);
+    const instance in = instances[blockIdx.y];
+    weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq, (u32)in.vars);
+    weighted_sums(sums + 8 * blockIdx.y, (u64)1 << in.vars, w, [&](u64 x, qm31 &p, qm31 &q) {
+        p = qm31_mul(in.a[x], in.b[x]);
         q = qm31_zero();
     });
-    mailbox{box, ticket, done}.send(sum, 4);
+    mailbox{box, ticket, done}.send(sums, 8 * gridDim.y);
 }
 
 // Copies the first size entries of A and of B of n instances to out, 2·size

@@ -56,8 +56,8 @@ type Backend interface {
 	Upload(ctx context.Context, values []field.QM31) (Table, error)
 	// Download returns a copy of the values of a table.
 	Download(ctx context.Context, t Table) ([]field.QM31, error)
-	// Inner returns Σ_x eq(eq, x_0…)·a(x)·b(x).
-	Inner(ctx context.Context, eq []field.QM31, a, b Table) (field.QM31, error)
+	// Inner returns the sums of instances.
+	Inner(ctx context.Context, list []Instance) ([]field.QM31, error)
 	// Sums returns the passes of a batched sumcheck over at least one instance.
 	// The tables of the instances are theirs from then on, after an error too.
 	Sums(ctx context.Context, instances []Instance) (sumcheck.Tables, error)

@@ -104,30 +104,8 @@ func run[R any](ctx context.Context, b *Fallback, worth bool, f func(Backend) (R
 
 // Eval implements Backend.
 func (b *Fallback) Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error) {
-	var parts [2][]Evaluation // of the CPU, and of the device
-	where := make([]int, len(list))
-	for i, x := range list {
-		if b.worth(b.size(x.Tensor)) {
-			where[i] = 1
-		}
-		parts[where[i]] = append(parts[where[i]], x)
-	}
-	var values [2][]field.QM31
-	for k, part := range parts {
-		if len(part) == 0 {
-			continue
-		}
-		v, err := run(ctx, b, k == 1, func(on Backend) ([]field.QM31, error) { return on.Eval(ctx, part) })
-		if err != nil {
-			return nil, err
-		}
-		values[k] = v
-	}
-	all := make([]field.QM31, len(list))
-	for i, k := range where {
-		all[i], values[k] = values[k][0], values[k][1:]
-	}
-	return all, ctx.Err()
+	worth := func(x Evaluation) bool { return b.worth(b.size(x.Tensor)) }
+	return divided(ctx, b, list, worth, func(on Backend, part []Evaluation) ([]field.QM31, error) { return on.Eval(ctx, part) })
 }
 
 func (b *Fallback) size(id model.TensorID) int { return model.Size(b.graph.Tensors[id].Shape) }
@@ -157,20 +135,53 @@ func (b *Fallback) Download(ctx context.Context, t Table) ([]field.QM31, error) 
 }
 
 // Inner implements Backend. It goes where the tables are.
-func (b *Fallback) Inner(ctx context.Context, eq []field.QM31, x, y Table) (field.QM31, error) {
-	s, t := x.(*movable), y.(*movable)
-	worth := !b.lost && (s.device != nil || t.device != nil)
-	return run(ctx, b, worth, func(on Backend) (field.QM31, error) {
-		x, err := s.on(ctx, on)
-		if err != nil {
-			return field.Zero, err
+func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, error) {
+	onDevice := func(in Instance) bool {
+		return !b.lost && (in.A.(*movable).device != nil || in.B.(*movable).device != nil)
+	}
+	return divided(ctx, b, list, onDevice, func(on Backend, part []Instance) ([]field.QM31, error) {
+		own := make([]Instance, len(part))
+		for i, in := range part {
+			x, err := in.A.(*movable).on(ctx, on)
+			if err != nil {
+				return nil, err
+			}
+			y, err := in.B.(*movable).on(ctx, on)
+			if err != nil {
+				return nil, err
+			}
+			own[i] = Instance{Eq: in.Eq, A: x, B: y}
 		}
-		y, err := t.on(ctx, on)
-		if err != nil {
-			return field.Zero, err
-		}
-		return on.Inner(ctx, eq, x, y)
+		return on.Inner(ctx, own)
 	})
+}
+
+// divided makes what is worth it of a list on the device, and the rest on the CPU.
+func divided[T any](ctx context.Context, b *Fallback, list []T, worth func(T) bool, f func(Backend, []T) ([]field.QM31, error)) ([]field.QM31, error) {
+	var parts [2][]T // of the CPU, and of the device
+	where := make([]int, len(list))
+	for i, x := range list {
+		if worth(x) {
+			where[i] = 1
+		}
+		parts[where[i]] = append(parts[where[i]], x)
+	}
+	var values [2][]field.QM31
+	for k, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		v, err := run(ctx, b, k == 1, func(on Backend) ([]field.QM31, error) { return f(on, part) })
+		if err != nil {
+			return nil, err
+		}
+		values[k] = v
+	}
+	all := make([]field.QM31, len(list))
+	for i, k := range where {
+		all[i], values[k] = values[k][0], values[k][1:]
+	}
+	return all, ctx.Err()
 }
 
 // Sums implements Backend.

@@ -405,11 +405,13 @@ func (l *liar) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM3
 	return values, err
 }
 
-func (l *liar) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {
-	v, err := l.Backend.Inner(ctx, eq, a, b)
-	v = v.Add(l.inners[l.nInner]).Add(l.inners[-1])
-	l.nInner++
-	return v, err
+func (l *liar) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
+	values, err := l.Backend.Inner(ctx, list)
+	for i := range values {
+		values[i] = values[i].Add(l.inners[l.nInner]).Add(l.inners[-1])
+		l.nInner++
+	}
+	return values, err
 }
 
 // saturatedKey is a key of a saturated row that is looked up.
@@ -478,12 +480,14 @@ func (c *compensator) Eval(ctx context.Context, list []backend.Evaluation) ([]fi
 	return values, err
 }
 
-func (c *compensator) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {
-	v, err := c.Backend.Inner(ctx, eq, a, b)
-	if len(eq) == 2 {
-		v = v.Add(field.One)
+func (c *compensator) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
+	values, err := c.Backend.Inner(ctx, list)
+	for i := range values {
+		if len(list[i].Eq) == 2 {
+			values[i] = values[i].Add(field.One)
+		}
 	}
-	return v, err
+	return values, err
 }
 
 // TestReusedChallenges: a prover that fixes its challenges before it commits

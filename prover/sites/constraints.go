@@ -155,7 +155,7 @@ func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 		return sum.C0.A0
 	}
 	for _, b := range blocks {
-		sum = sum.Add(s.evaluation().MulM31(field.M31(1 << b.Bits)))
+		sum = sum.Add(s.take(&s.computed).MulM31(field.M31(1 << b.Bits)))
 	}
 	return sum.C0.A0
 }

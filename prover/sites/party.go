@@ -149,8 +149,8 @@ func (p *Party) upload(values []field.QM31) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Upload(p.ctx, values) })
 }
 
-func (p *Party) inner(eq []field.QM31, x, y backend.Table) field.QM31 {
-	return on(p, func() (field.QM31, error) { return p.b.Inner(p.ctx, eq, x, y) })
+func (p *Party) inner(list []backend.Instance) []field.QM31 {
+	return on(p, func() ([]field.QM31, error) { return p.b.Inner(p.ctx, list) })
 }
 
 // logup proves or verifies a fractional sum of 2^numVars leaves.

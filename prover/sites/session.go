@@ -4,6 +4,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poly"
 	"github.com/prove-model/prove-model/prover/sumcheck"
@@ -16,17 +17,17 @@ type Public struct{ Inputs, Outputs [][]int32 }
 // Session follows the reduction of one fork of the transcript (a chunk, or the
 // public outputs) to claims on committed tensors.
 type Session struct {
-	g         *model.Graph
-	f         *plan.Fork
-	p         *Party
-	public    Public
-	drawn     [][]field.QM31 // lists of challenges, by number
-	values    []field.QM31   // by node of the fork, as far as they are known
-	finals    []sumcheck.Final
-	tables    []backend.Instance // the prover's, of the sums that wait
-	shared    restrictions       // the prover's
-	evaluated []field.QM31       // the prover's, of nodes to come
-	room      []field.QM31       // for points
+	g              *model.Graph
+	f              *plan.Fork
+	p              *Party
+	public         Public
+	drawn          [][]field.QM31 // lists of challenges, by number
+	values         []field.QM31   // by node of the fork, as far as they are known
+	finals         []sumcheck.Final
+	tables         []backend.Instance // the prover's, of the sums that wait
+	shared         restrictions       // the prover's
+	computed, sums []field.QM31       // the prover's, of nodes to come: evaluations, sums
+	room           []field.QM31       // for points
 }
 
 // Run follows a fork and returns the claims that are left to open. A verifier's
@@ -75,11 +76,12 @@ func (s *Session) at(p plan.Point) []field.QM31 {
 	return point
 }
 
-// find finds the values of the nodes before n. All tensors of these that a prover evaluates are
-// evaluated first, together: the points are known.
+// find finds the values of the nodes before n. What a prover computes of them it computes first,
+// all evaluations together and all sums: the points are known.
 func (s *Session) find(n int) {
 	if s.p.proving() && !s.p.failed() {
-		s.evaluated = s.p.evaluate(s.evaluations(n))
+		s.computed = s.p.evaluate(s.evaluations(n))
+		s.sums = s.inner(n)
 	}
 	for len(s.values) < n && !s.p.failed() {
 		s.values = append(s.values, s.value(&s.f.Nodes[len(s.values)]))
@@ -87,7 +89,7 @@ func (s *Session) find(n int) {
 }
 
 // evaluations are the prover's: of the nodes before n whose values are not known, in the order
-// in which value wants them (evaluation).
+// in which value wants them.
 func (s *Session) evaluations(n int) []backend.Evaluation {
 	var list []backend.Evaluation
 	for i := len(s.values); i < n; i++ {
@@ -107,13 +109,13 @@ func (s *Session) evaluations(n int) []backend.Evaluation {
 	return list
 }
 
-// evaluation is the prover's: the next value of evaluations.
-func (s *Session) evaluation() field.QM31 {
-	if len(s.evaluated) == 0 {
+// take is the prover's: it takes the first of some values that were computed.
+func (s *Session) take(values *[]field.QM31) field.QM31 {
+	if len(*values) == 0 {
 		return field.Zero // it has failed
 	}
-	v := s.evaluated[0]
-	s.evaluated = s.evaluated[1:]
+	v := (*values)[0]
+	*values = (*values)[1:]
 	return v
 }
 
@@ -126,15 +128,15 @@ func (s *Session) value(n *plan.Node) field.QM31 {
 			return formula(t, s.at(n.At))
 		}
 		if s.p.proving() {
-			return s.evaluation()
+			return s.take(&s.computed)
 		}
 		return poly.EvalTensor(s.g.Tensors[n.Tensor].Shape, s.input(n.Tensor), s.at(n.At))
 	case plan.Sent:
-		return s.p.value(s.evaluation)
+		return s.p.value(func() field.QM31 { return s.take(&s.computed) })
 	case plan.End:
 		return s.end(n.Sum, n.IsB)
 	case plan.SumValue:
-		return s.p.value(func() field.QM31 { return s.inner(&s.f.Sums[n.Sum]) })
+		return s.p.value(func() field.QM31 { return s.take(&s.sums) })
 	case plan.Count:
 		return s.p.count(func() field.M31 { return s.saturated(n.Tensor, &s.g.Tables[n.Table]) })
 	default:
@@ -197,17 +199,43 @@ func (s *Session) combination(n *plan.Node) field.QM31 {
 	return sum
 }
 
-// inner is the prover's: it makes the tables of a sum, which waits for its batch,
-// and returns the sum.
-func (s *Session) inner(sum *plan.Sum) field.QM31 {
-	in := backend.Instance{Eq: s.at(sum.Eq), A: s.restrict(&sum.A)}
-	if sum.View != nil {
-		in.B = s.p.upload(table(s.wired(sum.View), s.at(sum.At)))
-	} else {
-		in.B = s.restrict(&sum.B)
+// inner is the prover's: it makes the tables of the sums among the nodes before n whose values are
+// not known, which wait for their batch, and returns the sums.
+func (s *Session) inner(n int) []field.QM31 {
+	var sums []*plan.Sum
+	for i := len(s.values); i < n; i++ {
+		if n := &s.f.Nodes[i]; n.Kind == plan.SumValue {
+			sums = append(sums, &s.f.Sums[n.Sum])
+		}
 	}
-	s.tables = append(s.tables, in)
-	return s.p.inner(in.Eq, in.A, in.B)
+	views := make([][]field.QM31, len(sums))
+	points := make([][]field.QM31, len(sums))
+	for i, sum := range sums {
+		if sum.View != nil {
+			points[i] = s.at(sum.At)
+		}
+	}
+	parallel.For(len(sums), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if w := sums[i].View; w != nil {
+				views[i] = table(s.wired(w), points[i])
+			}
+		}
+	})
+	before := len(s.tables)
+	for i, sum := range sums {
+		in := backend.Instance{Eq: s.at(sum.Eq), A: s.restrict(&sum.A)}
+		if sum.View != nil {
+			in.B = s.p.upload(views[i])
+		} else {
+			in.B = s.restrict(&sum.B)
+		}
+		s.tables = append(s.tables, in)
+	}
+	if s.p.failed() {
+		return nil
+	}
+	return s.p.inner(s.tables[before:])
 }
 
 func (s *Session) restriction(o *plan.Operand) backend.Restriction {

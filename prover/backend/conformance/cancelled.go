@@ -37,7 +37,7 @@ func cancelled(t *testing.T, open Open) {
 	check("Upload", err)
 	_, err = b.Download(ended, table)
 	check("Download", err)
-	_, err = b.Inner(ended, nil, table, table)
+	_, err = b.Inner(ended, []backend.Instance{{A: table, B: table}})
 	check("Inner", err)
 	_, err = c.on(ended, b)
 	check("Sums", err)

@@ -92,10 +92,12 @@ func (d Faulty) Download(ctx context.Context, t backend.Table) ([]field.QM31, er
 }
 
 // Inner implements backend.Backend.
-func (d Faulty) Inner(ctx context.Context, eq []field.QM31, a, b backend.Table) (field.QM31, error) {
-	return through(d.Faults.run, func() (field.QM31, error) {
-		return d.Of.Inner(ctx, eq, a.(*deviceTable).of, b.(*deviceTable).of)
-	})
+func (d Faulty) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
+	own := make([]backend.Instance, len(list))
+	for i, in := range list {
+		own[i] = backend.Instance{Eq: in.Eq, A: in.A.(*deviceTable).of, B: in.B.(*deviceTable).of}
+	}
+	return through(d.Faults.run, func() ([]field.QM31, error) { return d.Of.Inner(ctx, own) })
 }
 
 // Sums implements backend.Backend.

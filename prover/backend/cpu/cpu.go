@@ -69,11 +69,18 @@ func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, 
 func (b *Backend) Close() { b.a.Close() }
 
 // Inner implements backend.Backend.
-func (b *Backend) Inner(ctx context.Context, eq []field.QM31, ta, tb backend.Table) (field.QM31, error) {
-	if err := ctx.Err(); err != nil {
-		return field.Zero, err
+func (b *Backend) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
+	values := make([]field.QM31, len(list))
+	for i, in := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		values[i] = inner(in.Eq, in.A.([]field.QM31), in.B.([]field.QM31))
 	}
-	x, y := ta.([]field.QM31), tb.([]field.QM31)
+	return values, ctx.Err()
+}
+
+func inner(eq, x, y []field.QM31) field.QM31 {
 	e := poly.EqTable(eq)
 	run := len(x) / len(e)
 	// Partial sums by block of the eq table; field addition is exact, so the
@@ -84,7 +91,7 @@ func (b *Backend) Inner(ctx context.Context, eq []field.QM31, ta, tb backend.Tab
 			sums[i] = field.Dot(x[i*run:(i+1)*run], y[i*run:(i+1)*run])
 		}
 	})
-	return field.Dot(sums, e), nil
+	return field.Dot(sums, e)
 }
 
 // Sums implements backend.Backend.

@@ -44,16 +44,25 @@ const mostPoints = 1 << 12
 // newBatch prepares at least one instance, whose tables are in the scope. It
 // takes the scope over.
 func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
-	b := &batch{sums: sums{a, box}, a: a, insts: insts, order: make([]int, len(insts))}
-	for i, in := range insts {
-		b.order[i] = i
-		b.rounds = max(b.rounds, in.vars)
+	b := &batch{sums: sums{a, box}, a: a, insts: insts}
+	b.order, b.device = describeBatch(a, insts)
+	b.rounds = insts[b.order[0]].vars
+	b.rows = newWords(a, max(b.rounds, 1)*b.rowWords())
+	return b
+}
+
+// describeBatch describes at least one instance on the device, with the weights of their points,
+// by descending number of variables: in the order that it returns.
+func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device kernels.Ptr) {
+	order = make([]int, len(insts))
+	for i := range order {
+		order[i] = i
 	}
-	sort.SliceStable(b.order, func(i, j int) bool { return insts[b.order[i]].vars > insts[b.order[j]].vars })
+	sort.SliceStable(order, func(i, j int) bool { return insts[order[i]].vars > insts[order[j]].vars })
 	desc := make([]kernels.SumcheckInstance, len(insts))
 	var points [][]field.QM31
 	var ranks []int
-	for rank, i := range b.order {
+	for rank, i := range order {
 		in := insts[i]
 		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
 		if len(in.eq) > 0 {
@@ -75,11 +84,9 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 		}
 		points, ranks = points[n:], ranks[n:]
 	}
-	var err error
-	b.device, err = kernels.NewSumcheckBatch(a, desc)
+	device, err := kernels.NewSumcheckBatch(a, desc)
 	check(err)
-	b.rows = newWords(a, max(b.rounds, 1)*b.rowWords())
-	return b
+	return order, device
 }
 
 // rowWords is the memory of a round's sums.

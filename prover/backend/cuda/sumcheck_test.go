@@ -94,7 +94,7 @@ func TestSumcheck(t *testing.T) {
 				for x := range a {
 					claim = claim.Add(poly.EqIndex(eq, uint64(x>>(s.vars-s.eq))).Mul(a[x]).Mul(b[x]))
 				}
-				if got := inner(to, eq, table{device[i].a, s.vars}, table{device[i].b, s.vars}); got != claim {
+				if got := inner(to, []sumcheckInstance{{a: device[i].a, b: device[i].b, vars: s.vars, eq: eq}})[0]; got != claim {
 					t.Fatalf("inner product of %+v: %v, want %v", s, got, claim)
 				}
 				insts[i] = sumcheck.Instance{Eq: eq, A: a, B: b}

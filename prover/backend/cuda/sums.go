@@ -86,39 +86,46 @@ func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, 
 }
 
 // Inner implements backend.Backend.
-func (b *Backend) Inner(ctx context.Context, eq []field.QM31, x, y backend.Table) (field.QM31, error) {
-	return pass(ctx, func() field.QM31 { return inner(sums{b.dev, b.mailbox()}, eq, x.(table), y.(table)) })
+func (b *Backend) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
+	return pass(ctx, func() []field.QM31 { return inner(sums{b.dev, b.mailbox()}, instancesOf(list)) })
 }
 
-func inner(to sums, eq []field.QM31, a, b table) field.QM31 {
-	dev := to.dev
-	var heaps *kernels.EqHeaps
-	if len(eq) > 0 {
-		var err error
-		heaps, err = kernels.NewEqHeaps(dev, eq)
-		check(err)
+func instancesOf(list []backend.Instance) []sumcheckInstance {
+	insts := make([]sumcheckInstance, len(list))
+	for i, in := range list {
+		x, y := in.A.(table), in.B.(table)
+		insts[i] = sumcheckInstance{a: x.at, b: y.at, vars: x.vars, eq: in.Eq}
 	}
-	p := newWords(dev, sumsWords(2*kernels.SumWords))
-	v := to.read(p, kernels.SumWords, func(post kernels.Post) error {
-		return kernels.SumcheckInner(dev, p, a.at, b.at, a.vars, heaps, post)
+	return insts
+}
+
+// inner returns the sums of instances.
+func inner(to sums, insts []sumcheckInstance) []field.QM31 {
+	values := make([]field.QM31, len(insts))
+	if len(insts) == 0 {
+		return values
+	}
+	a := newScope(to.dev)
+	defer a.close()
+	order, batch := describeBatch(a, insts)
+	words := kernels.SumcheckRoundWords * len(insts)
+	p := newWords(a, sumsWords(words))
+	read := sums{a, to.box}.read(p, words, func(post kernels.Post) error {
+		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p, post)
 	})
-	dev.Free(p)
-	heaps.Free(dev)
-	return kernels.FromSum(v)
+	for rank, i := range order {
+		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
+	}
+	return values
 }
 
 // Sums implements backend.Backend.
 func (b *Backend) Sums(ctx context.Context, instances []backend.Instance) (_ sumcheck.Tables, err error) {
-	insts := make([]sumcheckInstance, len(instances))
-	for i, in := range instances {
-		x, y := in.A.(table), in.B.(table)
-		insts[i] = sumcheckInstance{a: x.at, b: y.at, vars: x.vars, eq: in.Eq}
-	}
 	a := newScope(b.dev)
 	defer func() {
 		if err != nil {
 			a.close()
 		}
 	}()
-	return pass(ctx, func() sumcheck.Tables { return newBatch(a, b.mailbox(), insts) })
+	return pass(ctx, func() sumcheck.Tables { return newBatch(a, b.mailbox(), instancesOf(instances)) })
 }

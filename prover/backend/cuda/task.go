@@ -69,6 +69,7 @@ type follower struct {
 	keys      map[int]kernels.Ptr // of look-up steps that are cut
 	node      int                 // the next one
 	tables    [][2]table          // of the sums that wait; at 0 where they are the CPU's
+	sums      []*plan.Sum         // these
 }
 
 func (t *follower) worth(n int) bool { return n >= t.threshold }
@@ -211,15 +212,17 @@ func (t *follower) find(n int) {
 		}
 	}
 	evaluate(sums{t.dev, t.box}, evals)
+	first := len(t.tables)
 	for ; t.node < n; t.node++ {
 		switch node := &t.f.Nodes[t.node]; node.Kind {
 		case plan.Count:
 			// By blocks or as a whole; that table then stays as long as the lane.
 			t.restrict(node.Tensor, make([][]field.QM31, 1), []int{0})
 		case plan.SumValue:
-			t.inner(&t.f.Sums[node.Sum])
+			t.sum(&t.f.Sums[node.Sum])
 		}
 	}
+	t.inner(first)
 }
 
 // restrict follows Restrict, and returns a table at 0 if it is the CPU's.
@@ -246,8 +249,8 @@ func (t *follower) operand(o *plan.Operand) table {
 	return t.restrict(o.Tensor, bound, o.Keep)
 }
 
-// inner follows the tables of a sum and Inner.
-func (t *follower) inner(s *plan.Sum) {
+// sum follows the tables of a sum.
+func (t *follower) sum(s *plan.Sum) {
 	a := t.operand(&s.A)
 	b := table{0, s.Vars}
 	if s.View == nil {
@@ -255,12 +258,22 @@ func (t *follower) inner(s *plan.Sum) {
 	} else if t.worth(1 << s.Vars) {
 		b.at = newArray[field.QM31](t.dev, 1<<s.Vars)
 	}
-	if a.at != 0 || b.at != 0 {
-		t.upload(&a)
-		t.upload(&b)
-		inner(sums{t.dev, t.box}, make([]field.QM31, len(s.Eq)), a, b)
+	t.tables, t.sums = append(t.tables, [2]table{a, b}), append(t.sums, s)
+}
+
+// inner follows Inner, of the sums from one on.
+func (t *follower) inner(first int) {
+	var insts []sumcheckInstance
+	for i := first; i < len(t.tables); i++ {
+		pair := &t.tables[i]
+		if pair[0].at == 0 && pair[1].at == 0 {
+			continue
+		}
+		t.upload(&pair[0])
+		t.upload(&pair[1])
+		insts = append(insts, sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.sums[i].Eq))})
 	}
-	t.tables = append(t.tables, [2]table{a, b})
+	inner(sums{t.dev, t.box}, insts)
 }
 
 // upload puts a table on the device if it is not there.
@@ -290,6 +303,6 @@ func (t *follower) batch(b *plan.Batch) {
 		}
 		x.Close()
 	}
-	t.tables = nil
+	t.tables, t.sums = nil, nil
 	t.find(b.Nodes)
 }

@@ -53,8 +53,9 @@ func sumcheckKernels(b *deviceBench) {
 			})
 		}
 	}
+	p := batch(0)
 	b.kernel("inner product", "entry", entries, entries*elementBytes, func() error {
-		return kernels.SumcheckInner(b.dev, sums, in.A, in.B, vars, nil, kernels.Post{})
+		return kernels.SumcheckInner(b.dev, p, 1, vars, sums, kernels.Post{})
 	})
 }
 
@@ -167,7 +168,7 @@ func sumcheckSteps(b *deviceBench) {
 			A: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 0, Bound: [][]field.QM31{{}, nil}, Keep: []int{1}})),
 			B: must(on.Restrict(b.ctx, backend.Restriction{Tensor: 1, Bound: [][]field.QM31{nil, column}, Keep: []int{0}})),
 		}
-		claim := must(on.Inner(b.ctx, nil, in.A, in.B))
+		claim := must(on.Inner(b.ctx, []backend.Instance{{A: in.A, B: in.B}}))[0]
 		w.SendQM31(claim)
 		proveSums(b.ctx, w, on, []backend.Instance{in}, []sumcheck.Shape{{Claim: claim, NumVars: 14}})
 	})

@@ -308,9 +308,9 @@ func (p *products) prove(ctx context.Context, m *MatMuls) error {
 		return err
 	}
 	m.Inner, err = timed(p.dev, func() error {
-		for i := range insts {
-			shapes[i] = sumcheck.Shape{Claim: must(b.Inner(ctx, nil, insts[i].A, insts[i].B)), NumVars: model.Log2Ceil(p.list[i].in)}
-			w.SendQM31(shapes[i].Claim)
+		for i, claim := range must(b.Inner(ctx, insts)) {
+			shapes[i] = sumcheck.Shape{Claim: claim, NumVars: model.Log2Ceil(p.list[i].in)}
+			w.SendQM31(claim)
 		}
 		return nil
 	})
