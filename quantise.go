@@ -468,7 +468,7 @@ func (c *Circuit) Run(ctx context.Context, in Input) (*Run, error) {
 // run runs the circuit, in the size of the input, on a machine, nil for the CPU
 // alone.
 func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model, in Input) (*Run, *forward.Witness, error) {
-	ints, _, err := q.QuantiseInput(in)
+	ints, clamped, err := q.QuantiseInput(in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -476,7 +476,7 @@ func (c *Circuit) run(ctx context.Context, on forward.Machine, q *quantise.Model
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.read(q, in, wit)
+	return c.readRounded(q, ints, clamped, wit), wit, nil
 }
 
 // read is what a run on an input has computed.
@@ -485,10 +485,15 @@ func (c *Circuit) read(q *quantise.Model, in Input, wit *forward.Witness) (*Run,
 	if err != nil {
 		return nil, nil, err
 	}
+	return c.readRounded(q, ints, clamped, wit), wit, nil
+}
+
+// readRounded is read for an input that has been rounded.
+func (c *Circuit) readRounded(q *quantise.Model, ints [][]int32, clamped int, wit *forward.Witness) *Run {
 	r := &Run{Saturated: saturations(clamped, ints, q.Saturation(wit))}
 	for i, values := range q.Outputs(wit) {
 		shape := q.Graph.Tensors[q.Graph.Outputs[i]].Shape
 		r.Outputs = append(r.Outputs, tensor(c.outputs[i].Name, shape, values))
 	}
-	return r, wit, nil
+	return r
 }

@@ -3,6 +3,9 @@ package model
 import (
 	"fmt"
 	"math"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // RoundInputs rounds the real values of each input of the graph to integers, in
@@ -18,23 +21,51 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 		if len(inputs[i]) != Size(t.Shape) {
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), Size(t.Shape))
 		}
-		index := g.IsIds(id)
-		v := make([]int32, len(inputs[i]))
-		for j, x := range inputs[i] {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
-			}
+		v, n, err := t.roundInput(inputs[i], g.IsIds(id))
+		if err != nil {
+			return nil, 0, err
+		}
+		ints, clamped = append(ints, v), clamped+n
+	}
+	return ints, clamped, nil
+}
+
+// roundInput is RoundInputs for one input, of indexes perhaps.
+func (t *Tensor) roundInput(values []float64, index bool) (ints []int32, clamped int, err error) {
+	ints = make([]int32, len(values))
+	var mu sync.Mutex
+	failed := len(values) // the first entry that cannot be had, whose error is err
+	parallel.For(len(values), 1<<12, func(lo, hi int) {
+		own := 0
+		for j := lo; j < hi; j++ {
+			x := values[j]
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
-			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
-				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
-			}
-			if r < float64(t.Min) || r > float64(t.Max) {
-				clamped++
+			var bad error
+			switch out := r < float64(t.Min) || r > float64(t.Max); {
+			case math.IsNaN(x) || math.IsInf(x, 0):
+				bad = fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
+			case index && (r != x || out):
+				bad = fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
+			case out:
+				own++
 				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))
 			}
-			v[j] = int32(r)
+			if bad != nil {
+				mu.Lock()
+				if j < failed {
+					failed, err = j, bad
+				}
+				mu.Unlock()
+				break
+			}
+			ints[j] = int32(r)
 		}
-		ints = append(ints, v)
+		mu.Lock()
+		defer mu.Unlock()
+		clamped += own
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	return ints, clamped, nil
 }
