@@ -40,16 +40,44 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 			return nil
 		}
 		at := newCopy(a, data)
-		return gathered(a, sizes, func(i int, out kernels.Ptr) {
+		plus := make([]field.M31, len(jobs)) // on the keys
+		results := gathered(a, sizes, func(i int, out kernels.Ptr) {
 			check(ctx.Err())
 			job := &jobs[i]
 			keys, outs := b.columns(job.Step)
+			plus[i] = keys.offset()
 			r := kernels.RowSums{Rows: job.Rows, Columns: len(job.Order), Parts: len(job.Ends), Weights: kernels.At[field.QM31](at, lists[i])}
 			r.Ends = kernels.At[field.QM31](r.Weights, len(job.Weights))
 			r.Order = kernels.At[uint64](r.Ends, len(job.Ends))
-			check(kernels.LogUpRowSums(a, out, keys, outs, r, job.Beta))
+			check(kernels.LogUpRowSums(a, out, keys.Integers, outs, r, job.Beta))
 		})
+		for i := range jobs {
+			if plus[i] != 0 {
+				addToParts(results[i], &jobs[i], plus[i])
+			}
+		}
+		return results
 	})
+}
+
+// addToParts adds to the sums of a job what they are of a column that is v everywhere.
+func addToParts(sums []field.QM31, job *backend.RowSum, v field.M31) {
+	parts, from := len(job.Ends), 0
+	for p, end := range job.Ends {
+		w := total(job.Weights[from:end]).MulM31(v)
+		for x := p; x < len(sums); x += parts {
+			sums[x] = sums[x].Add(w)
+		}
+		from = end
+	}
+}
+
+func total(v []field.QM31) field.QM31 {
+	var sum field.QM31
+	for _, x := range v {
+		sum = sum.Add(x)
+	}
+	return sum
 }
 
 // rowSumsLists is the memory, in elements of K, of the lists of a job with so many columns
@@ -110,11 +138,14 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 			return nil
 		}
 		at := newCopy(a, weights)
+		plus := make([]field.M31, len(jobs)) // on the keys
 		halves := gathered(a, sizes, func(i int, out kernels.Ptr) {
 			check(ctx.Err())
 			job := &jobs[i/2]
 			if sizes[i] > 0 {
-				values, outs := b.columns(job.Step)
+				keys, outs := b.columns(job.Step)
+				values := keys.Integers
+				plus[i/2] = keys.offset()
 				if i%2 == 1 {
 					values = outs
 				}
@@ -125,6 +156,12 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		results := make([][]field.QM31, len(jobs))
 		for i := range jobs {
 			results[i] = halves[2*i]
+			if plus[i] != 0 {
+				w := total(jobs[i].Weights).MulM31(plus[i])
+				for k := range results[i] {
+					results[i][k] = results[i][k].Add(w)
+				}
+			}
 			for k, v := range halves[2*i+1] {
 				results[i][k] = results[i][k].Add(v)
 			}

@@ -34,7 +34,22 @@ func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 
 // Need estimates what proofs of a graph need. The result must not be changed.
 func (m *Machine) Need(p *plan.Plan) *Need {
-	return m.needs.wholeOf(p, func() *Need { return m.estimate(p) })
+	return m.needs.wholeOf(p, nil, func(keysKept bool) *Need { return m.estimate(p, keysKept) })
+}
+
+// Settle has forward passes keep the keys of look-ups (KeepKeys) where a proof of the plan then
+// takes no more than so many bytes of the device, and so many beside the weights; 0 stands
+// for no bound. It returns what the proof needs.
+func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
+	var n *Need
+	for _, keep := range []bool{true, false} {
+		n = m.needs.wholeOf(p, &keep, func(keysKept bool) *Need { return m.estimate(p, keysKept) })
+		if !keep || (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside) {
+			m.KeepKeys(keep)
+			break
+		}
+	}
+	return n
 }
 
 // fixedNeed is Need.Fixed.
@@ -52,7 +67,7 @@ func tensorNeed(t *model.Tensor) int64 {
 	return int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
 }
 
-func (m *Machine) estimate(p *plan.Plan) *Need {
+func (m *Machine) estimate(p *plan.Plan, keysKept bool) *Need {
 	n := &Need{Fixed: fixedNeed(p.Graph)}
 	for i := range p.Graph.Tensors {
 		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
@@ -61,17 +76,13 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 	}
 	for i := range p.Graph.Steps {
 		s := &p.Graph.Steps[i]
-		size := int64(model.Size(s.Shape))
-		if len(s.Acc.Products) > 0 {
-			n.Forward = max(n.Forward, 8*size+productsNeed(p.Graph, s))
-		}
-		if s.Kind == model.StepLookup {
-			t := &p.Graph.Tables[s.Table]
-			n.Witness += size * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
+		n.Forward = max(n.Forward, productsNeed(p.Graph, s))
+		if s.Kind == model.StepLookup && keysKept {
+			n.Witness += keysNeed(p.Graph, i)
 		}
 	}
 	for _, f := range p.Forks {
-		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f))
+		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f, keysKept))
 		for i := range f.Batches {
 			n.Sums = max(n.Sums, sumsNeed(p.Graph, f, &f.Batches[i]))
 		}
@@ -93,18 +104,23 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 	return n
 }
 
-// productsNeed is what a product of a step takes at most beside its accumulator: both
-// operands as planes of bytes.
+// productsNeed is what the products of a step take at most that are launches of their own: the
+// accumulator, and both operands as planes of bytes.
 func productsNeed(g *model.Graph, s *model.Step) int64 {
-	var most int64
-	for i := range s.Acc.Products {
-		q := &s.Acc.Products[i]
-		a, b := &g.Tensors[q.A], &g.Tensors[q.B]
-		l := model.NewContraction(q, a.Shape, b.Shape, s.Shape)
-		terms := kernels.PlanePitch(dims(l.Sum)) * dims(l.Batch)
-		most = max(most, int64(terms)*int64(dims(l.FreeA)*widthOfRange(a.Min, a.Max)+dims(l.FreeB)*widthOfRange(b.Min, b.Max)))
+	d := kernels.NewDry(1)
+	if len(s.Acc.Products) > 0 {
+		productsRoom(newScope(d), g, s)
 	}
-	return most
+	return d.Peak()
+}
+
+// keysNeed is that of the keys of a look-up step, if they are not a tensor.
+func keysNeed(g *model.Graph, step int) int64 {
+	if _, _, ok := keyTensor(g, step); ok {
+		return 0
+	}
+	s := &g.Steps[step]
+	return int64(model.Size(s.Shape)) * int64(widthOfKeys(&g.Tables[s.Table]))
 }
 
 // digestBytes and stateBytes are the sizes of a digest and of a sponge's state.
@@ -128,22 +144,30 @@ func widthOfRange(lo, hi int64) int {
 }
 
 // lookUpsNeed is that of a fork's look-up tree: a numerator in M31 and a
-// denominator in K for each leaf, two heaps of K for the layers above, and the
-// keys of one step on the way there, of all steps that are in several blocks.
-func lookUpsNeed(g *model.Graph, f *plan.Fork) int64 {
+// denominator in K for each leaf, and the keys of steps in several blocks; beside them
+// two heaps of K for the layers above, or before that the keys of the other steps, and
+// what makes those again that are not kept.
+func lookUpsNeed(g *model.Graph, f *plan.Fork, keysKept bool) int64 {
 	l := &f.Leaves
 	if l.Size == 0 {
 		return 0
 	}
 	vars := model.Log2Ceil(l.Size)
-	need := int64(4+elementBytes)*int64(l.Size) + int64(2*elementBytes)<<vars + heapsNeed(vars)
+	tree := int64(2*elementBytes)<<vars + heapsNeed(vars)
+	var cut, others, made int64
 	for i := range l.Steps {
-		if s := &l.Steps[i]; s.IsCut() {
-			t := &g.Tables[s.Table]
-			need += int64(model.Size(g.Steps[s.Step].Shape)) * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
+		s := &l.Steps[i]
+		keys := keysNeed(g, s.Step)
+		if s.IsCut() {
+			cut += keys
+		} else {
+			others += keys
+		}
+		if keys > 0 && !keysKept {
+			made = max(made, productsNeed(g, &g.Steps[s.Step]))
 		}
 	}
-	return need
+	return int64(4+elementBytes)*int64(l.Size) + cut + max(tree, others+made)
 }
 
 // heapsNeed is that of the heaps of eq weights of a point.

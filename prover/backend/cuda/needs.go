@@ -10,8 +10,9 @@ import (
 // questions come before a proof begins and when its chunks are scheduled.
 type needs struct {
 	mu    sync.Mutex
+	drops bool // keys of look-ups are not kept (Machine.KeepKeys)
 	plan  *plan.Plan
-	whole *Need
+	whole map[bool]*Need // by whether keys are kept
 	tasks map[taskKey]int64
 }
 
@@ -19,12 +20,20 @@ type needs struct {
 type taskKey struct {
 	fork      *plan.Fork
 	threshold int
+	keysKept  bool
+}
+
+// keysKept says whether keys are kept, from now on.
+func (n *needs) keysKept(keep bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drops = !keep
 }
 
 // of makes the memory that of a plan. The mutex is held.
 func (n *needs) of(p *plan.Plan) {
 	if n.plan != p {
-		n.plan, n.whole, n.tasks = p, nil, map[taskKey]int64{}
+		n.plan, n.whole, n.tasks = p, map[bool]*Need{}, map[taskKey]int64{}
 	}
 }
 
@@ -43,13 +52,18 @@ func (n *needs) setTask(p *plan.Plan, key taskKey, bytes int64) {
 	n.tasks[key] = bytes
 }
 
-// wholeOf returns what make returns, or what it did for the same plan.
-func (n *needs) wholeOf(p *plan.Plan, make func() *Need) *Need {
+// wholeOf returns what estimate returns for a plan, with keys that are kept or without, or what
+// it did before. Without a choice it is the machine's.
+func (n *needs) wholeOf(p *plan.Plan, keysKept *bool, estimate func(keysKept bool) *Need) *Need {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of(p)
-	if n.whole == nil {
-		n.whole = make()
+	kept := !n.drops
+	if keysKept != nil {
+		kept = *keysKept
 	}
-	return n.whole
+	if n.whole[kept] == nil {
+		n.whole[kept] = estimate(kept)
+	}
+	return n.whole[kept]
 }
