@@ -146,7 +146,7 @@ type programs struct {
 // current says whether the weights are those of the program, and where they were.
 func (p *program) current(weights model.Weights) bool {
 	for _, part := range p.parts {
-		if part.age != part.m.generation() || part.drops == part.m.keepsKeys() {
+		if part.age != part.m.generation() || part.drops != part.m.mode().drops {
 			return false
 		}
 	}

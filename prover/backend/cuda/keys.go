@@ -19,13 +19,7 @@ import (
 // they do if nothing is said. Keys that are not kept are made again when a chunk is proved:
 // that takes time, and no memory between. It is for passes, and estimates, that begin later.
 func (m *Machine) KeepKeys(keep bool) {
-	m.needs.keysKept(keep)
-}
-
-func (m *Machine) keepsKeys() bool {
-	m.needs.mu.Lock()
-	defer m.needs.mu.Unlock()
-	return !m.needs.drops
+	m.setMode(func(x *mode) { x.drops = !keep })
 }
 
 // keyTensor returns the tensor that the keys of a look-up step are, less a constant, if there

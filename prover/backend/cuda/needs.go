@@ -10,9 +10,9 @@ import (
 // questions come before a proof begins and when its chunks are scheduled.
 type needs struct {
 	mu    sync.Mutex
-	drops bool // keys of look-ups are not kept (Machine.KeepKeys)
+	mode  mode
 	plan  *plan.Plan
-	whole map[bool]*Need // by whether keys are kept
+	whole map[mode]*Need
 	tasks map[taskKey]int64
 }
 
@@ -20,20 +20,30 @@ type needs struct {
 type taskKey struct {
 	fork      *plan.Fork
 	threshold int
-	keysKept  bool
+	mode      mode
 }
 
-// keysKept says whether keys are kept, from now on.
-func (n *needs) keysKept(keep bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.drops = !keep
+// mode is what is made again where room is short: keys of look-ups that are dropped
+// (Machine.KeepKeys), and rows that openings pack in pieces (Machine.PackInPieces).
+type mode struct{ drops, pieces bool }
+
+// mode returns what is chosen now.
+func (m *Machine) mode() mode {
+	m.needs.mu.Lock()
+	defer m.needs.mu.Unlock()
+	return m.needs.mode
+}
+
+func (m *Machine) setMode(set func(*mode)) {
+	m.needs.mu.Lock()
+	defer m.needs.mu.Unlock()
+	set(&m.needs.mode)
 }
 
 // of makes the memory that of a plan. The mutex is held.
 func (n *needs) of(p *plan.Plan) {
 	if n.plan != p {
-		n.plan, n.whole, n.tasks = p, map[bool]*Need{}, map[taskKey]int64{}
+		n.plan, n.whole, n.tasks = p, map[mode]*Need{}, map[taskKey]int64{}
 	}
 }
 
@@ -52,18 +62,13 @@ func (n *needs) setTask(p *plan.Plan, key taskKey, bytes int64) {
 	n.tasks[key] = bytes
 }
 
-// wholeOf returns what estimate returns for a plan, with keys that are kept or without, or what
-// it did before. Without a choice it is the machine's.
-func (n *needs) wholeOf(p *plan.Plan, keysKept *bool, estimate func(keysKept bool) *Need) *Need {
+// wholeOf returns what estimate returns for a plan and a mode, or what it did before.
+func (n *needs) wholeOf(p *plan.Plan, m mode, estimate func() *Need) *Need {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of(p)
-	kept := !n.drops
-	if keysKept != nil {
-		kept = *keysKept
+	if n.whole[m] == nil {
+		n.whole[m] = estimate()
 	}
-	if n.whole[kept] == nil {
-		n.whole[kept] = estimate(kept)
-	}
-	return n.whole[kept]
+	return n.whole[m]
 }

@@ -101,7 +101,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	for _, m := range homes {
 		if c.part(m) == nil {
 			c.machines = append(c.machines, m)
-			c.parts = append(c.parts, &part{m: m, age: m.generation(), drops: !m.keepsKeys(), small: slotAlignment, tensors: map[model.TensorID]slot{},
+			c.parts = append(c.parts, &part{m: m, age: m.generation(), drops: m.mode().drops, small: slotAlignment, tensors: map[model.TensorID]slot{},
 				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
 		}
 	}

@@ -28,7 +28,7 @@ func (m *Machine) Stays(p *plan.Plan) int64 {
 // keys that fit into fewer bytes than their table's range. Weights for which there is
 // no room as a whole take a piece more.
 func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
-	key := taskKey{f, threshold, m.keepsKeys()}
+	key := taskKey{f, threshold, m.mode()}
 	bytes, ok := m.needs.task(p, key)
 	if !ok {
 		if bytes, err = m.follow(p, key); err != nil {
@@ -134,7 +134,7 @@ func (t *follower) loadKeys(s *backend.LeafStep) {
 	}
 	n := model.Size(t.g.Steps[s.Step].Shape)
 	t.keys[s.Step] = newArray[uint8](t.dev, widthOfKeys(&t.g.Tables[s.Table])*n)
-	if !t.keysKept && t.worth(n) {
+	if t.mode.drops && t.worth(n) {
 		productsRoom(newScope(t.dev), t.g, &t.g.Steps[s.Step])
 	}
 }
