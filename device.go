@@ -43,6 +43,7 @@ type gpu struct {
 	// through in pieces; 0 if it does not tell.
 	free, piece int
 	lanes       int
+	budget      int64 // of a proof beside the weights, in bytes; 0 for none
 
 	mu   sync.Mutex
 	lost bool
@@ -143,7 +144,7 @@ func (d *Device) open(ctx context.Context, f found, o *options, w *watch) (*gpu,
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{name: f.name, machine: cuda.NewMachine(dev), lanes: max(1, o.gpuLanes)}
+	g := &gpu{name: f.name, machine: cuda.NewMachine(dev), lanes: max(1, o.gpuLanes), budget: o.budget}
 	if o.track {
 		g.lanes = 1
 	}
@@ -202,17 +203,21 @@ func (d *Device) reserve(p *plan.Plan, w *watch) {
 	if g == nil || g.free == 0 {
 		return
 	}
-	need := g.machine.Need(p)
+	need := g.settle(p)
 	if need.Peak() > int64(g.free) && d.once("memory") {
 		w.warn("this takes about %.2f GB of the GPU's memory, and %.2f GB are free: not all of it will be done there",
 			float64(need.Peak())/1e9, float64(g.free)/1e9)
 	}
 	for _, g := range d.gpus {
 		if g.free > 0 {
-			g.machine.Limit(max(1, g.free-int(need.Working())), g.piece)
+			g.machine.Limit(max(1, g.free-int(g.settle(p).Working())), g.piece)
 		}
 	}
 }
+
+// settle chooses what a proof keeps on a GPU, by what is free there and by the budget, and
+// returns what it needs then.
+func (g *gpu) settle(p *plan.Plan) *cuda.Need { return g.machine.Settle(p, int64(g.free), g.budget) }
 
 // once says whether something is said for the first time.
 func (d *Device) once(what string) bool {

@@ -220,22 +220,40 @@ func RunStep(d Device, l StepLaunch, b *Bases) error { return RunStepOn(d, l, b,
 
 // RunStepOn is RunStep with N int64 at acc as the step's Acc.
 func RunStepOn(d Device, l StepLaunch, b *Bases, acc Ptr) error {
-	threads := l.n
-	if l.wide {
-		threads *= 32
-	}
-	shape, local := Cover(threads), 0
+	shape, local := l.shape(), 0
 	// A block that counts for itself must have more to count than to clear and to
 	// add up, which is quicker by far.
 	blocks := 2 * d.Multiprocessors()
 	if l.rows > 0 && 4*l.rows <= maxLocalCounts && l.n/blocks >= l.rows/8 {
 		shape, local = Launch{GridX: blocks, Block: 512, Shared: 4 * l.rows}, 1
 	}
+	return l.run(d, shape, b, acc, local, 0)
+}
+
+// MakeKeys writes the keys of a look-up, in the width of its Keys, to dst, and nothing
+// else: not its other results, and no counts. What the step reads must be there, as when
+// it was run.
+func MakeKeys(d Device, dst Ptr, l StepLaunch, b *Bases, acc Ptr) error {
+	if l.rows == 0 || dst == 0 {
+		return fmt.Errorf("%w: keys of a step without a table", ErrSize)
+	}
+	return l.run(d, l.shape(), b, acc, 0, dst)
+}
+
+// shape covers the entries of a step.
+func (l StepLaunch) shape() Launch {
+	if l.wide {
+		return Cover(32 * l.n)
+	}
+	return Cover(l.n)
+}
+
+func (l StepLaunch) run(d Device, shape Launch, b *Bases, acc Ptr, local int, only Ptr) error {
 	wide := 0
 	if l.wide {
 		wide = 1
 	}
-	return launchSteps(d, "steps_run", shape, b.Code, l.at, b.Small, b.Large, acc, wide, local)
+	return launchSteps(d, "steps_run", shape, b.Code, l.at, b.Small, b.Large, acc, wide, local, only)
 }
 
 // RowMaxima sets out to the greatest entries of n rows of x. bad is set as by a Step.

@@ -124,8 +124,9 @@ enum {
 // The step of the record at code + at, on sums in place of its own accumulator if not null, with a lane for every entry, or a warp if
 // `wide`. If `local`, a block counts in shared memory, of 4 bytes a row of the table,
 // and adds that up in the end. *small becomes 1 where a number leaves its range; the
-// results there are zero.
-KERNEL __launch_bounds__(512) steps_run(char *code, u64 at, char *small, char *large, const i64 *sums, u64 wide, u64 local)
+// results there are zero. With `only` the keys of a look-up go there, and there are no
+// other results.
+KERNEL __launch_bounds__(512) steps_run(char *code, u64 at, char *small, char *large, const i64 *sums, u64 wide, u64 local, char *only)
 {
     DYNAMIC_SHARED(i32, own);
     bases from = {code, small, large};
@@ -133,13 +134,15 @@ KERNEL __launch_bounds__(512) steps_run(char *code, u64 at, char *small, char *l
     const u64 n = (u64)w[W_N];
     const i64 kind = w[W_KIND], terms = w[W_TERMS], rows = w[W_ROWS];
     const i64 *acc = sums ? sums : (const i64 *)address(w[W_ACC], from);
-    i32 *counts = w[W_COUNTS] ? (i32 *)address(w[W_COUNTS], from) : nullptr;
+    i32 *counts = w[W_COUNTS] && !only ? (i32 *)address(w[W_COUNTS], from) : nullptr;
     if (local) {
         for (i64 r = threadIdx.x; r < rows; r += blockDim.x)
             own[r] = 0;
         __syncthreads();
     }
-    const result keys(w + W_KEYS, from), out(w + W_OUT, from), lo(w + W_LO, from);
+    result keys(w + W_KEYS, from), out(w + W_OUT, from), lo(w + W_LO, from);
+    if (only)
+        keys.p = only, out.p = lo.p = nullptr;
     const u32 lane = threadIdx.x % 32;
     const u64 lanes = wide ? 32 : 1, warps = thread_count() / 32;
     for (u64 first = thread_index() / 32 * (32 / lanes); first < n; first += warps * (32 / lanes)) {

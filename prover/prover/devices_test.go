@@ -57,6 +57,7 @@ type rig struct {
 	lanes      int
 	host       bool
 	forward    bool                         // they run the circuit as well
+	drops      bool                         // and keep no keys
 	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
 }
@@ -78,6 +79,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 			m = cuda.NewMachine(c.gpus[i])
 		}
 		m.SetLanes(c.lanes)
+		m.KeepKeys(!c.drops)
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f, 0)
 			if err != nil {
@@ -194,6 +196,10 @@ func TestDevices(t *testing.T) {
 		"forward, alone":     {capacities: []int{large, large}, lanes: 1, forward: true, alone: true},
 		"forward, eight":     {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, host: true},
 		"forward, lost":      {capacities: []int{large, large, large}, lanes: 2, forward: true, fault: at(20, 1<<30, errOffBus)},
+		"keys made again":    {capacities: []int{large, large}, lanes: 2, forward: true, drops: true},
+		"again, alone":       {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, alone: true},
+		"again, eight":       {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, drops: true, host: true},
+		"again, then lost":   {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
 		"kept, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
 		"no reading there":   {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
 		"panic in a backend": {capacities: []int{large, large}, lanes: 2, fault: func(_ string, n int) error { panics(n == 170); return nil }},
@@ -305,6 +311,7 @@ func TestTrackMemory(t *testing.T) {
 	}{
 		{"small", layered(3, 2, 12, true), 0}, {"layers", layered(3, 600, 700, false), 0}, {"powers of two", layered(2, 512, 1024, false), backend.DefaultThreshold},
 		{"everything", everything(rand.New(rand.NewPCG(1, 2))), 0},
+		{"keys made again", layered(3, 600, 700, false), 0}, {"some made again", layered(2, 512, 1024, false), backend.DefaultThreshold},
 	} {
 		if c.name == "everything" {
 			c.b.g.Finish(200)
@@ -320,6 +327,14 @@ func TestTrackMemory(t *testing.T) {
 				continue
 			}
 			m := cuda.NewMachine(kernels.NewDry(132))
+			if strings.HasSuffix(c.name, "made again") {
+				m.KeepKeys(false)
+				inputs := [][]int32{wit.Tensor(c.b.g.Inputs[0])}
+				on := &cuda.Forward{Homes: []*cuda.Machine{m}, Host: c.threshold}
+				if wit, err = forward.RunOn(t.Context(), on, &c.b.g, c.b.w, inputs); err != nil || wit.Kept() == nil {
+					t.Fatal(err)
+				}
+			}
 			need := func(p *plan.Plan, f *plan.Fork) int64 {
 				n, err := m.TaskNeed(p, f, c.threshold)
 				if err != nil {

@@ -3,10 +3,14 @@ package prover
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
@@ -92,14 +96,22 @@ func TestNeed(t *testing.T) {
 	if os.Getenv("PROVE_MODEL_TEST_GPU") == "1" {
 		graphs["everything"] = everything(rand.New(rand.NewPCG(1, 2))) // the host takes long
 	}
-	for name, b := range graphs {
-		b.g.Finish(0)
+	graphs["wide, in pieces"] = graphs["wide"]
+	for _, name := range slices.Sorted(maps.Keys(graphs)) {
+		b := graphs[name]
+		if b.g.Chunks == 0 {
+			b.g.Finish(0)
+		}
 		sec := proof.Security{TargetBits: 40, GrindBits: 8}
 		p, err := plan.New(&b.g, sec.Config())
 		if err != nil {
 			t.Fatal(err)
 		}
 		machine := cuda.NewMachine(dev)
+		if strings.HasSuffix(name, "in pieces") {
+			machine.PackInPieces(true)
+			machine.Limit(0, 1<<15)
+		}
 		need := machine.Need(p)
 		m := &metered{dev: dev}
 		opts := Options{Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
@@ -145,4 +157,35 @@ func wide() *builder {
 		{Coef: 1, A: x, B: w, LabelsA: []int{0, 5}, LabelsB: []int{1, 5}}}}, 7, b.relu())
 	b.g.Outputs = []model.TensorID{y}
 	return b
+}
+
+// TestSettle: as much is kept as there is room for.
+func TestSettle(t *testing.T) {
+	b := layered(3, 60, 70, false)
+	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := cuda.NewMachine(kernels.NewDry(132))
+	m.Limit(0, 1<<14)
+	in := func(keep, pieces bool) cuda.Need {
+		m.KeepKeys(keep)
+		m.PackInPieces(pieces)
+		return *m.Need(p)
+	}
+	all, pieces, dropped, both := in(true, false), in(true, true), in(false, false), in(false, true)
+	if dropped.Witness >= all.Witness || pieces.Open >= all.Open || both.Witness != dropped.Witness || both.Open != pieces.Open {
+		t.Fatalf("estimates %+v, %+v, %+v, %+v", all, pieces, dropped, both)
+	}
+	for _, c := range []struct {
+		name        string
+		all, beside int64
+		want        cuda.Need
+	}{
+		{"no bound", 0, 0, all}, {"room", all.Peak(), all.Working(), all}, {"less", both.Peak(), 0, both}, {"a budget", 0, both.Working(), both}, {"none", 1, 1, both},
+	} {
+		if got := m.Settle(p, c.all, c.beside); *got != c.want || *m.Need(p) != c.want {
+			t.Errorf("%s: %+v and %+v, want %+v", c.name, *got, *m.Need(p), c.want)
+		}
+	}
 }

@@ -63,7 +63,7 @@ func (p *packer) tableRows(a *scope, numbers []uint64, shift int) []byteRow {
 		for _, in := range p.inGroups(numbers, shift) {
 			for i := in.from; i < in.to; {
 				n := 1 // rows that are packed at once
-				for i+n < in.to && rows[i+n].width == rows[i].width && pack[i+n] == pack[i] {
+				for i+n < in.to && rows[i+n].width == rows[i].width && pack[i+n] == pack[i] && numbers[i+n] == numbers[i]+uint64(n) {
 					n++
 				}
 				if pack[i] && !(zeros && shift == 0) {
@@ -99,8 +99,7 @@ func (p *packer) findRows(numbers []uint64, shift int) (rows []byteRow, size int
 	return rows, size
 }
 
-// inGroup are rows from to to−1 of a list, whose numbers follow each other and which
-// have rows of a group.
+// inGroup are rows from to to−1 of a list that have rows of a group.
 type inGroup struct{ group, from, to int }
 
 // inGroups divides table rows by the groups of rows that they have. A row may be in two.

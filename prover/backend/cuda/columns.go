@@ -23,6 +23,7 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 		places, lists := rowSumsLists(jobs)
 		at := newCopy(a, lists)
 		var list kernels.RowJobs
+		plus := make([]field.M31, len(jobs)) // on the keys
 		for i := range jobs {
 			check(ctx.Err())
 			job := &jobs[i]
@@ -30,7 +31,8 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 			r := kernels.RowSums{Rows: job.Rows, Columns: len(job.Order), Parts: len(job.Ends), Weights: kernels.At[field.QM31](at, places[i])}
 			r.Ends = kernels.At[field.QM31](r.Weights, len(job.Weights))
 			r.Order = kernels.At[uint64](r.Ends, len(job.Ends))
-			check(list.Add(keys, outs, r, job.Beta))
+			plus[i] = keys.offset()
+			check(list.Add(keys.Integers, outs, r, job.Beta))
 		}
 		out := newArray[field.QM31](a, list.Sums)
 		check(kernels.LogUpRowSums(a, out, &list, newCopy(a, list.Jobs)))
@@ -39,6 +41,9 @@ func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field
 		for i := range jobs {
 			n := jobs[i].Rows * len(jobs[i].Ends)
 			results[i], all = all[:n:n], all[n:]
+			if plus[i] != 0 {
+				addToParts(results[i], &jobs[i], plus[i])
+			}
 		}
 		return results
 	})
@@ -78,6 +83,26 @@ func rowSumsLists(jobs []backend.RowSum) (places []int, lists []field.QM31) {
 	return places, lists
 }
 
+// addToParts adds to the sums of a job what they are of a column that is v everywhere.
+func addToParts(sums []field.QM31, job *backend.RowSum, v field.M31) {
+	parts, from := len(job.Ends), 0
+	for p, end := range job.Ends {
+		w := total(job.Weights[from:end]).MulM31(v)
+		for x := p; x < len(sums); x += parts {
+			sums[x] = sums[x].Add(w)
+		}
+		from = end
+	}
+}
+
+func total(v []field.QM31) field.QM31 {
+	var sum field.QM31
+	for _, x := range v {
+		sum = sum.Add(x)
+	}
+	return sum
+}
+
 // rowSumsRoom is the memory, in elements of K, of the lists of a job with so many columns
 // and parts: weights, ends of 64 bits, and an order of 32 bits.
 func rowSumsRoom(columns, parts int) int {
@@ -111,6 +136,7 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 		}
 		at := newCopy(a, weights)
 		var list kernels.ColumnJobs
+		plus := make([]field.M31, len(jobs)) // on the keys
 		results := make([][]field.QM31, len(jobs))
 		sizes := make([]int, len(jobs))
 		for i := range jobs {
@@ -119,13 +145,20 @@ func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][
 			sizes[i] = model.Size(b.g.Steps[job.Step].Shape) / job.Rows
 			keys, outs := b.columns(job.Step)
 			own := kernels.At[field.QM31](at, places[i])
-			check(list.Add(keys, outs, rows, sizes[i], own, kernels.At[field.QM31](own, rows)))
+			plus[i] = keys.offset()
+			check(list.Add(keys.Integers, outs, rows, sizes[i], own, kernels.At[field.QM31](own, rows)))
 		}
 		out := newArray[field.QM31](a, list.Sums)
 		check(kernels.LogUpColumnSums(a, out, &list, newCopy(a, list.Jobs)))
 		all := fetch[field.QM31](a, out, list.Sums)
 		for i := range jobs {
 			results[i], all = all[:sizes[i]:sizes[i]], all[sizes[i]:]
+			if plus[i] != 0 {
+				w := total(jobs[i].Weights).MulM31(plus[i])
+				for k := range results[i] {
+					results[i][k] = results[i][k].Add(w)
+				}
+			}
 			b.dropKeys(jobs[i].Step)
 		}
 		return results

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
@@ -13,13 +14,19 @@ import (
 
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
 // stay on the device, small tables of an opening too, and with tensors that have no room
-// there, where the CPU does what cannot be done in pieces.
+// there, where the CPU does what cannot be done in pieces; with rows packed in pieces, too.
 func TestConformance(t *testing.T) {
-	for name, limit := range map[string]int{"resident": 0, "no room": 4} {
+	for name, limit := range map[string]int{"resident": 0, "no room": 4, "resident, in pieces": 0, "no room, in pieces": 4} {
 		t.Run(name, func(t *testing.T) {
 			dev := devicetest.NewFaulty(devicetest.Open(t), -1)
 			machine := NewMachine(dev)
 			machine.Limit(limit, defaultPiece>>limit)
+			var only []string
+			if strings.HasSuffix(name, "in pieces") {
+				machine.PackInPieces(true)
+				machine.Limit(limit, 1<<11)
+				only = []string{"openings"}
+			}
 			if limit == 0 {
 				machine.small = 0
 			}
@@ -29,7 +36,7 @@ func TestConformance(t *testing.T) {
 					return b
 				}
 				return backend.NewFallback(g, b, cpu.New(g, w), backend.Policy{Warn: func(error) {}})
-			})
+			}, only...)
 			machine.Close()
 			if n := dev.Live(); n != 0 {
 				t.Errorf("%d bytes are left on the device", n)
@@ -46,8 +53,9 @@ func TestConformanceTeam(t *testing.T) {
 	for name, fault := range map[string]func(op string, n int) error{
 		"sound": nil,
 		// Each opening meets the fault at another moment.
-		"now and then": func(_ string, n int) error { return when(n%97 == 0, lost) },
-		"no memory":    func(op string, n int) error { return when(op == "alloc" && n%41 == 0, devicetest.ErrInjected) },
+		"now and then":            func(_ string, n int) error { return when(n%97 == 0, lost) },
+		"now and then, in pieces": func(_ string, n int) error { return when(n%97 == 0, lost) },
+		"no memory":               func(op string, n int) error { return when(op == "alloc" && n%41 == 0, devicetest.ErrInjected) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var streams []*devicetest.Streams
@@ -60,6 +68,10 @@ func TestConformanceTeam(t *testing.T) {
 				s := devicetest.NewStreams(d, 1<<30, f)
 				m := NewMachine(s)
 				m.small = 0
+				if strings.HasSuffix(name, "in pieces") {
+					m.PackInPieces(true)
+					m.Limit(0, 1<<11)
+				}
 				streams, machines = append(streams, s), append(machines, m)
 			}
 			told := 0

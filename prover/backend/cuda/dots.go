@@ -19,6 +19,7 @@ type dotTable struct {
 	claims   *claims
 	longs, n int // long rows, and rows in each
 	groups   []partGroup
+	from, to int   // places whose rows are on the device
 	first    []int // of a group, the column of its first place
 	joined   int   // the column of the first joined row
 	columns  int   // a multiple of 4
@@ -98,12 +99,27 @@ func (t *dotTable) part(group int) *whir.Part { return &t.q.Parts[t.groups[group
 // weight returns the number of a group's eq table.
 func (t *dotTable) weight(group int) int { return t.rows.weightsOf(t.q).of[t.groups[group].parts[0]] }
 
-// dots computes the products of all groups.
+// runs returns the runs of a group as far as their rows are on the device.
+func (t *dotTable) runs(group int) []placeRun {
+	all := t.groups[group].runs
+	if t.from == 0 && t.to == t.n {
+		return all
+	}
+	var some []placeRun
+	for _, r := range all {
+		if from, to := max(r.from, t.from), min(r.to, t.to); from < to {
+			some = append(some, placeRun{from, to, r.column + from - r.from})
+		}
+	}
+	return some
+}
+
+// dots computes the products of all groups with the rows that are on the device.
 func (t *dotTable) dots() {
 	var light, heavy []int
 	for i := range t.groups {
 		switch {
-		case !slices.ContainsFunc(t.groups[i].runs, t.hasRows):
+		case !slices.ContainsFunc(t.runs(i), t.hasRows):
 		case spanOf(t.part(i)).onTensorCores():
 			heavy = append(heavy, i)
 		default:
@@ -150,7 +166,7 @@ func (t *dotTable) lightDots(groups []int) {
 	var done []kernels.FinishDot
 	for _, i := range groups {
 		p, weight := t.part(i), t.weight(i)
-		for _, x := range t.groups[i].runs {
+		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
 				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
 				for h := range t.longs {
@@ -209,7 +225,7 @@ func (t *dotTable) heavyDots(groups []int) {
 		of := inClass[c]
 		runs := make([][]placeRun, len(of))
 		for k, i := range of {
-			members, runs[k] = append(members, uint64(t.weight(i))), t.groups[i].runs
+			members, runs[k] = append(members, uint64(t.weight(i))), t.runs(i)
 		}
 		for _, s := range segments(runs) {
 			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, biases: len(constants), from: len(rows)}
@@ -271,7 +287,7 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 	var joined []joinedRow
 	var columns []int
 	for i, j := range all {
-		if l := j.row % t.n; t.hasRows(placeRun{from: l, to: l + 1}) {
+		if l := j.row % t.n; l >= t.from && l < t.to && t.hasRows(placeRun{from: l, to: l + 1}) {
 			joined, columns = append(joined, j), append(columns, t.joined+i)
 		}
 	}

@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -147,7 +146,7 @@ type programs struct {
 // current says whether the weights are those of the program, and where they were.
 func (p *program) current(weights model.Weights) bool {
 	for _, part := range p.parts {
-		if part.age != part.m.generation() {
+		if part.age != part.m.generation() || part.drops != part.m.mode().drops {
 			return false
 		}
 	}
@@ -192,6 +191,12 @@ func (r *Run) bases(p *part) *kernels.Bases {
 	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large}
 }
 
+// work is what the launches of the run itself work with.
+func (r *Run) work(p *part) *work {
+	m := r.of(p)
+	return &work{dev: p.m.dev, bases: r.bases(p), acc: m.acc, vector: m.vector}
+}
+
 // execute runs the program, and reports whether all numbers were in range.
 func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error) {
 	for _, p := range r.parts {
@@ -231,7 +236,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.acc, 0}, {&m.vector, 4 * p.vector, 0}} {
+	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.room.acc, 0}, {&m.vector, 4 * p.room.vector, 0}} {
 		if x.bytes == 0 {
 			continue
 		}
@@ -255,7 +260,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	return nil
 }
 
-// find returns where a tensor, or the keys of a step, lies on a machine.
+// find returns where a tensor, or what else a slot has, lies on a machine.
 func (r *Run) find(m *Machine, s func(*part) (slot, bool)) *Tensor {
 	p := r.part(m)
 	if p == nil {
@@ -268,18 +273,12 @@ func (r *Run) find(m *Machine, s func(*part) (slot, bool)) *Tensor {
 	return &Tensor{Ptr: r.bases(p).Resolve(x.At), Len: x.n, Width: x.Width}
 }
 
-// ofTensor and ofKeys say where a part has a tensor, or the keys of a step, if it has.
+// ofTensor says where a part has a tensor, if it has.
 func ofTensor(id model.TensorID) func(*part) (slot, bool) {
 	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
 }
 
-func ofKeys(step int) func(*part) (slot, bool) {
-	return func(p *part) (slot, bool) { s, ok := p.keys[step]; return s, ok }
-}
-
 func (r *Run) tensorOn(m *Machine, id model.TensorID) *Tensor { return r.find(m, ofTensor(id)) }
-
-func (r *Run) keysOn(m *Machine, step int) *Tensor { return r.find(m, ofKeys(step)) }
 
 // bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
 // or can give it: then it is the host's to look for it.
@@ -297,9 +296,6 @@ func (r *Run) bring(dev kernels.Device, s func(*part) (slot, bool)) (*Tensor, er
 // Tensor implements forward.Kept.
 func (r *Run) Tensor(id model.TensorID) ([]int32, error) { return r.values(ofTensor(id)) }
 
-// Keys implements forward.Kept.
-func (r *Run) Keys(step int) ([]int32, error) { return r.values(ofKeys(step)) }
-
 // values returns what is in a slot of the first part that has it.
 func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
 	for _, p := range r.parts {
@@ -307,60 +303,22 @@ func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
 		if !ok {
 			continue
 		}
-		m := r.of(p)
 		bytes := s.n * s.Width
 		if at := int(s.At &^ kernels.InLarge); s.At&kernels.InLarge == kernels.InSmall {
-			return slices.Clone(ints.All(ints.FromBytes(m.host[at:][:bytes], s.Width))), nil
+			return slices.Clone(ints.All(ints.FromBytes(r.of(p).host[at:][:bytes], s.Width))), nil
 		}
-		data := make([]byte, bytes)
-		if err := p.m.dev.Download(data, r.bases(p).Resolve(s.At)); err != nil {
-			return nil, err
-		}
-		return ints.All(ints.FromBytes(data, s.Width)), nil
+		return p.download(&Tensor{r.bases(p).Resolve(s.At), s.n, s.Width})
 	}
 	return nil, nil
 }
 
-// Count implements forward.Kept.
-func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
-	counts, left := make([]int, len(questions)), len(questions)
-	for _, p := range r.parts {
-		var asked []kernels.KeyCount
-		var numbers []int
-		most := 1
-		for i, q := range questions {
-			if s, ok := p.keys[q.Step]; ok {
-				asked = append(asked, kernels.KeyCount{Keys: r.bases(p).Resolve(s.At), Width: uint64(s.Width), N: uint64(s.n), Min: q.Min, Max: q.Max})
-				numbers, most = append(numbers, i), max(most, s.n)
-			}
-		}
-		left -= len(asked)
-		for from := 0; from < len(asked); from += mostQuestions {
-			some := asked[from:min(from+mostQuestions, len(asked))]
-			found, err := countKeys(newScope(p.m.dev), some, most)
-			if err != nil {
-				return nil, err
-			}
-			for i, n := range found {
-				counts[numbers[from+i]] = int(n)
-			}
-		}
+// download returns the entries of a tensor on a part's machine.
+func (p *part) download(t *Tensor) ([]int32, error) {
+	data := make([]byte, t.Len*t.Width)
+	if err := p.m.dev.Download(data, t.Ptr); err != nil {
+		return nil, err
 	}
-	if left > 0 {
-		return nil, fmt.Errorf("cuda: %d questions about steps without keys", left)
-	}
-	return counts, nil
-}
-
-// mostQuestions is how many are asked at once.
-const mostQuestions = 1 << 12
-
-func countKeys(a *scope, questions []kernels.KeyCount, most int) (counts []uint64, err error) {
-	defer a.close()
-	defer catch(&err)
-	list, sums := newCopy(a, questions), newWords(a, len(questions))
-	check(kernels.CountKeys(a, sums, list, len(questions), most))
-	return fetch[uint64](a, sums, len(questions)), nil
+	return ints.All(ints.FromBytes(data, t.Width)), nil
 }
 
 // keptOf returns the run whose values a witness has, nil if they are the host's.

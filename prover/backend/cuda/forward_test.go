@@ -318,7 +318,7 @@ func newCircuit(seed uint64) *circuit {
 func TestForward(t *testing.T) {
 	d := devicetest.NewFaulty(devicetest.Open(t), -1)
 	defer func(a, b int) { mostByTerms, fewTerms = a, b }(mostByTerms, fewTerms)
-	taken, failed, copied := 0, 0, 0
+	taken, failed, copied, kept, again := 0, 0, 0, 0, 0
 	for seed := range uint64(80) {
 		mostByTerms, fewTerms = 1<<20, 16
 		if seed%2 == 0 {
@@ -336,6 +336,8 @@ func TestForward(t *testing.T) {
 		if seed%5 == 0 {
 			a.Limit(1, 64)
 		}
+		a.KeepKeys(seed%4 < 2)
+		b.KeepKeys(seed%4%3 == 0)
 		c := newCircuit(seed)
 		f := &Forward{Homes: []*Machine{a, b, a}, Host: int(seed % 40)}
 		want, wantErr := forward.Run(context.Background(), c.g, c.w, c.inputs)
@@ -355,7 +357,8 @@ func TestForward(t *testing.T) {
 					}
 					copied += int(m.Traffic().Copied)
 				}
-				bringAll(t, seed, c, run, []*Machine{a, b}, want)
+				k, made := bringAll(t, seed, c, run, []*Machine{a, b}, want)
+				kept, again = kept+k, again+made
 			} else if !leaves32Bits(c, want) {
 				t.Errorf("seed %d: the devices did not take it", seed)
 			}
@@ -369,8 +372,8 @@ func TestForward(t *testing.T) {
 			t.Fatalf("seed %d: %d bytes are left on the device", seed, d.Live())
 		}
 	}
-	t.Logf("%d runs on devices, %d errors, %d bytes copied between devices", taken, failed, copied)
-	if taken < 30 || failed < 10 || copied == 0 {
+	t.Logf("%d runs on devices, %d errors, %d bytes copied between devices, keys of %d steps kept, of %d made again", taken, failed, copied, kept, again)
+	if taken < 30 || failed < 10 || copied == 0 || kept == 0 || again == 0 {
 		t.Errorf("%d runs on devices, %d errors: the circuits are not what they were meant to be", taken, failed)
 	}
 }
@@ -440,8 +443,9 @@ func TestForwardChain(t *testing.T) {
 	}
 }
 
-// bringAll compares what comes from another machine with what was computed on the CPU.
-func bringAll(t *testing.T, seed uint64, c *circuit, run *Run, machines []*Machine, want *forward.Witness) {
+// bringAll compares what comes from another machine, or is made again, with what was computed
+// on the CPU.
+func bringAll(t *testing.T, seed uint64, c *circuit, run *Run, machines []*Machine, want *forward.Witness) (kept, again int) {
 	t.Helper()
 	for _, m := range machines {
 		look := func(what string, id int, x *Tensor, err error, want []int32) {
@@ -463,11 +467,22 @@ func bringAll(t *testing.T, seed uint64, c *circuit, run *Run, machines []*Machi
 				look("tensor", int(s.Out), x, err, want.Tensor(s.Out))
 			}
 			if s.Kind == model.StepLookup {
-				x, err := run.bring(m.dev, ofKeys(i))
-				look("step", i, x, err, want.StepKeys(i))
+				x, err := run.bringKeys(m.dev, m, i)
+				keys := slices.Clone(want.StepKeys(i))
+				k := run.ranOn(i).keys[i]
+				for j := range keys {
+					keys[j] -= int32(k.plus)
+				}
+				if k.again != nil {
+					again++
+				} else {
+					kept++
+				}
+				look("step", i, x, err, keys)
 			}
 		}
 	}
+	return kept, again
 }
 
 // leaves32Bits says whether a virtual tensor has numbers that are not those of its

@@ -7,7 +7,6 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -60,7 +59,9 @@ func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums,
 		check(ctx.Err())
 		s := &l.Steps[i]
 		keys, outs := b.columns(s.Step)
-		check(jobs.Step(keys, outs, kernels.At[uint64](at, places), b.g.Steps[s.Step].Shape, base(s.Table)))
+		// Keys that are a tensor lack a constant.
+		own := base(s.Table).Sub(field.FromM31(keys.offset()))
+		check(jobs.Step(keys.Integers, outs, kernels.At[uint64](at, places), b.g.Steps[s.Step].Shape, own))
 		places += len(s.Blocks)
 	}
 	for i := range l.Tables {
@@ -93,55 +94,4 @@ func (b *Backend) column(own *scope, id model.TensorID) kernels.Integers {
 	}
 	check(err)
 	return t.integers()
-}
-
-// columns returns the keys and outs of a look-up step, outs at address 0 if it has
-// none. The keys stay on the device until they are dropped.
-func (b *Backend) columns(step int) (keys, outs kernels.Integers) {
-	t, ok := b.keys[step]
-	if !ok {
-		t = b.loadKeys(step)
-		b.keys[step] = t
-	}
-	if out := b.g.Steps[step].Out; out != model.None {
-		outs = b.tensor(out).integers()
-	}
-	return t.integers(), outs
-}
-
-// stepKeys are the keys of a look-up step on the device.
-type stepKeys struct {
-	*Tensor
-	lent bool // they are the run's
-}
-
-// loadKeys returns the keys of a step. Those that a run has left here are counted as if
-// they were the lane's, so that what it takes does not depend on where they come from.
-func (b *Backend) loadKeys(step int) *stepKeys {
-	if b.run != nil {
-		if t := b.run.keysOn(b.m, step); t != nil {
-			b.dev.book(t.Len * t.Width)
-			return &stepKeys{t, true}
-		}
-		t, err := b.run.bring(b.dev, ofKeys(step))
-		check(err)
-		if t != nil {
-			return &stepKeys{t, false}
-		}
-	}
-	t, err := NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
-	check(err)
-	return &stepKeys{t, false}
-}
-
-// dropKeys gives the keys of a step back, if they are there.
-func (b *Backend) dropKeys(step int) {
-	if t, ok := b.keys[step]; ok {
-		if t.lent {
-			b.dev.book(-t.Len * t.Width)
-		} else {
-			t.Free(b.dev)
-		}
-		delete(b.keys, step)
-	}
 }

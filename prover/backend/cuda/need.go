@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -34,7 +35,27 @@ func (n *Need) Peak() int64 { return n.Fixed + n.Working() }
 
 // Need estimates what proofs of a graph need. The result must not be changed.
 func (m *Machine) Need(p *plan.Plan) *Need {
-	return m.needs.wholeOf(p, func() *Need { return m.estimate(p) })
+	return m.needIn(p, m.mode())
+}
+
+// needIn is Need in a mode.
+func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
+	return m.needs.wholeOf(p, how, func() *Need { return m.estimate(p, how) })
+}
+
+// Settle chooses what is kept, and what is made again (KeepKeys, PackInPieces): as much as
+// possible of what a proof of the plan then takes no more than so many bytes of the device
+// with, and so many beside the weights; 0 stands for no bound. It returns what the proof needs.
+func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
+	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
+	for i, how := range modes {
+		n := m.needIn(p, how)
+		if fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside); fits || i == len(modes)-1 {
+			m.setMode(func(x *mode) { *x = how })
+			return n
+		}
+	}
+	panic("no mode")
 }
 
 // fixedNeed is Need.Fixed.
@@ -52,7 +73,7 @@ func tensorNeed(t *model.Tensor) int64 {
 	return int64(model.Size(t.Shape)) * int64(widthOfRange(t.Min, t.Max))
 }
 
-func (m *Machine) estimate(p *plan.Plan) *Need {
+func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	n := &Need{Fixed: fixedNeed(p.Graph)}
 	for i := range p.Graph.Tensors {
 		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
@@ -61,17 +82,13 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 	}
 	for i := range p.Graph.Steps {
 		s := &p.Graph.Steps[i]
-		size := int64(model.Size(s.Shape))
-		if len(s.Acc.Products) > 0 {
-			n.Forward = max(n.Forward, 8*size+productsNeed(p.Graph, s))
-		}
-		if s.Kind == model.StepLookup {
-			t := &p.Graph.Tables[s.Table]
-			n.Witness += size * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
+		n.Forward = max(n.Forward, productsNeed(p.Graph, s))
+		if s.Kind == model.StepLookup && !how.drops {
+			n.Witness += keysNeed(p.Graph, i)
 		}
 	}
 	for _, f := range p.Forks {
-		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f))
+		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f, how))
 		for i := range f.Batches {
 			n.Sums = max(n.Sums, sumsNeed(p.Graph, f, &f.Batches[i]))
 		}
@@ -86,25 +103,30 @@ func (m *Machine) estimate(p *plan.Plan) *Need {
 			n.Trees += digestBytes << (t.LogDomain() + 1)
 		}
 	}
-	n.Open = openNeed(p, m.piece, m.sharing)
+	n.Open = openNeed(p, m.piece, m.sharing, how)
 	if m.sharing > 1 {
 		n.Open += addPiece * elementBytes
 	}
 	return n
 }
 
-// productsNeed is what a product of a step takes at most beside its accumulator: both
-// operands as planes of bytes.
+// productsNeed is what the products of a step take at most that are launches of their own: the
+// accumulator, and both operands as planes of bytes.
 func productsNeed(g *model.Graph, s *model.Step) int64 {
-	var most int64
-	for i := range s.Acc.Products {
-		q := &s.Acc.Products[i]
-		a, b := &g.Tensors[q.A], &g.Tensors[q.B]
-		l := model.NewContraction(q, a.Shape, b.Shape, s.Shape)
-		terms := kernels.PlanePitch(dims(l.Sum)) * dims(l.Batch)
-		most = max(most, int64(terms)*int64(dims(l.FreeA)*widthOfRange(a.Min, a.Max)+dims(l.FreeB)*widthOfRange(b.Min, b.Max)))
+	d := kernels.NewDry(1)
+	if len(s.Acc.Products) > 0 {
+		productsRoom(newScope(d), g, s)
 	}
-	return most
+	return d.Peak()
+}
+
+// keysNeed is that of the keys of a look-up step, if they are not a tensor.
+func keysNeed(g *model.Graph, step int) int64 {
+	if _, _, ok := keyTensor(g, step); ok {
+		return 0
+	}
+	s := &g.Steps[step]
+	return int64(model.Size(s.Shape)) * int64(widthOfKeys(&g.Tables[s.Table]))
 }
 
 // digestBytes and stateBytes are the sizes of a digest and of a sponge's state.
@@ -128,22 +150,30 @@ func widthOfRange(lo, hi int64) int {
 }
 
 // lookUpsNeed is that of a fork's look-up tree: a numerator in M31 and a
-// denominator in K for each leaf, two heaps of K for the layers above, and the
-// keys of one step on the way there, of all steps that are in several blocks.
-func lookUpsNeed(g *model.Graph, f *plan.Fork) int64 {
+// denominator in K for each leaf, and the keys of steps in several blocks; beside them
+// two heaps of K for the layers above, or before that the keys of the other steps, and
+// what makes those again that are not kept.
+func lookUpsNeed(g *model.Graph, f *plan.Fork, how mode) int64 {
 	l := &f.Leaves
 	if l.Size == 0 {
 		return 0
 	}
 	vars := model.Log2Ceil(l.Size)
-	need := int64(4+elementBytes)*int64(l.Size) + int64(2*elementBytes)<<vars + heapsNeed(vars)
+	tree := int64(2*elementBytes)<<vars + heapsNeed(vars)
+	var cut, others, made int64
 	for i := range l.Steps {
-		if s := &l.Steps[i]; s.IsCut() {
-			t := &g.Tables[s.Table]
-			need += int64(model.Size(g.Steps[s.Step].Shape)) * int64(widthOfRange(t.Min, t.Min+1<<t.Bits-1))
+		s := &l.Steps[i]
+		keys := keysNeed(g, s.Step)
+		if s.IsCut() {
+			cut += keys
+		} else {
+			others += keys
+		}
+		if keys > 0 && how.drops {
+			made = max(made, productsNeed(g, &g.Steps[s.Step]))
 		}
 	}
-	return need
+	return int64(4+elementBytes)*int64(l.Size) + cut + max(tree, others+made)
 }
 
 // heapsNeed is that of the heaps of eq weights of a point.
@@ -201,20 +231,30 @@ func digestsNeed(c *backend.Commitment, machines int) int64 {
 	return int64((len(c.Groups)+machines-1)/machines) * digestBytes << c.LogDomain()
 }
 
-// openNeed is that of Open: rows that must be packed, and beside them what the dots
+// pendingRow is a row of the table that must be packed, and its bytes.
+type pendingRow struct{ at, bytes int }
+
+// openNeed is that of Open: rows that must be packed, or a piece of them, and beside them what the dots
 // take first, then tables of K over what the long rows fold to, and on top either the
 // weights of the first queries or what the later levels commit to.
-func openNeed(p *plan.Plan, piece, machines int) int64 {
+func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
 	var packed, all, columns, later, weights int64
 	var list []claim
+	var pending []pendingRow
 	offsets := p.RowOffsets()
 	for i := range p.Trees {
 		s := &p.Trees[i]
 		shift := first.RowVars - s.RowVars
 		t := &packer{c: s.Commitment, stacks: expectedStacks(p.Graph, &s.Commitment)}
-		_, size := t.findRows(s.TableRows(shift), shift)
+		numbers := s.TableRows(shift)
+		rows, size := t.findRows(numbers, shift)
+		for k, row := range rows {
+			if row.pending() {
+				pending = append(pending, pendingRow{int(offsets[i] + numbers[k]), row.width * kernels.RowPitch(1<<first.RowVars)})
+			}
+		}
 		packed += int64(size)
 		panels := (first.Queries + 3) / 4
 		own := 12*int64(first.Queries*s.Rows()) + int64(max(1, min(panels, panelBytes/kernels.PanelBytes(s.RowVars)))*kernels.PanelBytes(s.RowVars))
@@ -246,6 +286,15 @@ func openNeed(p *plan.Plan, piece, machines int) int64 {
 	c := joinRows(list, first.RowVars)
 	spans := c.spans(list, first.RowVars)
 	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)), machines)
+	if how.pieces {
+		packed = 0
+		places := make([]int64, n)
+		for _, row := range pending {
+			places[row.at%n] += int64(row.bytes)
+			packed += int64(row.bytes)
+		}
+		packed = min(packed, max(int64(piece), slices.Max(places)))
+	}
 	panels := map[int]int64{} // of a class
 	const rowPart = 32
 	var dots, parts int64

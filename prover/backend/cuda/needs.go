@@ -10,8 +10,9 @@ import (
 // questions come before a proof begins and when its chunks are scheduled.
 type needs struct {
 	mu    sync.Mutex
+	mode  mode
 	plan  *plan.Plan
-	whole *Need
+	whole map[mode]*Need
 	tasks map[taskKey]int64
 }
 
@@ -19,12 +20,30 @@ type needs struct {
 type taskKey struct {
 	fork      *plan.Fork
 	threshold int
+	mode      mode
+}
+
+// mode is what is made again where room is short: keys of look-ups that are dropped
+// (Machine.KeepKeys), and rows that openings pack in pieces (Machine.PackInPieces).
+type mode struct{ drops, pieces bool }
+
+// mode returns what is chosen now.
+func (m *Machine) mode() mode {
+	m.needs.mu.Lock()
+	defer m.needs.mu.Unlock()
+	return m.needs.mode
+}
+
+func (m *Machine) setMode(set func(*mode)) {
+	m.needs.mu.Lock()
+	defer m.needs.mu.Unlock()
+	set(&m.needs.mode)
 }
 
 // of makes the memory that of a plan. The mutex is held.
 func (n *needs) of(p *plan.Plan) {
 	if n.plan != p {
-		n.plan, n.whole, n.tasks = p, nil, map[taskKey]int64{}
+		n.plan, n.whole, n.tasks = p, map[mode]*Need{}, map[taskKey]int64{}
 	}
 }
 
@@ -43,13 +62,13 @@ func (n *needs) setTask(p *plan.Plan, key taskKey, bytes int64) {
 	n.tasks[key] = bytes
 }
 
-// wholeOf returns what make returns, or what it did for the same plan.
-func (n *needs) wholeOf(p *plan.Plan, make func() *Need) *Need {
+// wholeOf returns what estimate returns for a plan and a mode, or what it did before.
+func (n *needs) wholeOf(p *plan.Plan, m mode, estimate func() *Need) *Need {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of(p)
-	if n.whole == nil {
-		n.whole = make()
+	if n.whole[m] == nil {
+		n.whole[m] = estimate()
 	}
-	return n.whole
+	return n.whole[m]
 }

@@ -26,7 +26,8 @@ type program struct {
 // part is what a program does, and keeps, on one machine.
 type part struct {
 	m       *Machine
-	age     int // of the machine's weights when it was made
+	age     int  // of the machine's weights when it was made
+	drops   bool // keys are not kept (Machine.KeepKeys)
 	records kernels.Records
 	code    kernels.Ptr // the records on the device
 
@@ -35,9 +36,9 @@ type part struct {
 	// run begins.
 	small, large           int
 	smallZeros, largeZeros int
-	acc, vector            int // entries of the room that products take
+	room                   productRoom // the most of a step
 	tensors                map[model.TensorID]slot
-	keys                   map[int]slot
+	keys                   map[int]keyPlace
 	pieces                 map[model.TableID]kernels.Ptr
 	puts                   []put
 }
@@ -52,6 +53,17 @@ type slot struct {
 type op struct {
 	on *part
 	do func(r *Run) error
+}
+
+// A launch is one of those of a step, which may be made again for its keys.
+type launch func(w *work) error
+
+// work is what a launch works with: a queue, the memory of the run, and room of its own.
+type work struct {
+	dev         kernels.Device
+	bases       *kernels.Bases
+	acc, vector kernels.Ptr
+	keys        kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
 }
 
 // put is a tensor that a run begins with: an input if values is nil.
@@ -75,6 +87,7 @@ var mostByTerms, fewTerms = 1 << 20, 16
 type compiler struct {
 	*program
 	machines []*Machine // of the parts
+	launches []launch   // of the step in hand
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) (p *program, err error) {
@@ -88,8 +101,8 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	for _, m := range homes {
 		if c.part(m) == nil {
 			c.machines = append(c.machines, m)
-			c.parts = append(c.parts, &part{m: m, age: m.generation(), small: slotAlignment, tensors: map[model.TensorID]slot{},
-				keys: map[int]slot{}, pieces: map[model.TableID]kernels.Ptr{}})
+			c.parts = append(c.parts, &part{m: m, age: m.generation(), drops: m.mode().drops, small: slotAlignment, tensors: map[model.TensorID]slot{},
+				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
 		}
 	}
 	c.counts()
@@ -168,6 +181,12 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 // then adds an operation.
 func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
 
+// launch adds a launch of the step in hand.
+func (c *compiler) launch(p *part, l launch) {
+	c.launches = append(c.launches, l)
+	c.then(p, func(r *Run) error { return l(r.work(p)) })
+}
+
 // step adds the launches of step i.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
@@ -188,27 +207,32 @@ func (c *compiler) step(i int) {
 		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
-	c.products(p, &x, s)
+	room := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
-	c.run(p, &x)
+	c.launch(p, c.run(p, &x))
+	if s.Kind == model.StepLookup {
+		c.keys(p, i, x.Keys.Integers, room)
+	}
+	c.launches = nil
 }
 
-// run adds the launch of a step.
-func (c *compiler) run(p *part, x *kernels.Step) {
-	if x.Keys.At == 0 {
-		x.Keys = c.result(p, model.None)
-	}
+// run returns the launch of a step.
+func (c *compiler) run(p *part, x *kernels.Step) launch {
 	acc := x.Acc != 0
 	l, err := p.records.Add(x)
 	if err != nil {
 		check(errNot)
 	}
-	c.then(p, func(r *Run) error {
+	return func(w *work) error {
+		sums := kernels.Ptr(0)
 		if acc {
-			return kernels.RunStepOn(p.m.dev, l, r.bases(p), r.of(p).acc)
+			sums = w.acc
 		}
-		return kernels.RunStep(p.m.dev, l, r.bases(p))
-	})
+		if w.keys != 0 {
+			return kernels.MakeKeys(w.dev, w.keys, l, w.bases, sums)
+		}
+		return kernels.RunStepOn(w.dev, l, w.bases, sums)
+	}
 }
 
 // lookUp fills in what a look-up has of its table.
@@ -219,10 +243,10 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 			x.Counts = p.tensors[m.Tensor].At
 		}
 	}
-	most := t.Min + 1<<t.Bits - 1
-	keys := c.room(p, x.N, widthOfRange(t.Min, most))
-	p.keys[i] = keys
-	x.Keys = kernels.Result{Integers: keys.Integers, Min: t.Min, Max: most}
+	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
+	if _, _, ok := keyTensor(c.g, i); !ok && (!p.drops || x.N < c.host) {
+		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
+	}
 	switch {
 	case s.Out == model.None:
 	case t.Kind == model.TablePiecewise:
@@ -261,27 +285,38 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 }
 
 // products adds the products of a step: as terms, or as launches before it that add to
-// an accumulator.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) {
+// an accumulator. It returns the room that these take.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (room productRoom) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
-		sums, k := l.Sum, dims(l.Sum)
-		if k <= fewTerms || x.N*k <= mostByTerms || dims(l.FreeA)*dims(l.FreeB) == 1 {
-			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, sums), labelWiring(shapeB, q.LabelsB, s.Shape, sums)
-			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: k, Operands: []kernels.Operand{
+		if !byLaunch(l, x.N) {
+			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{
 				{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}})
 			continue
 		}
 		if x.Acc == 0 {
 			x.Acc = kernels.AccOfLaunch
 			n := x.N
-			p.acc = max(p.acc, n)
-			c.then(p, func(r *Run) error { return p.m.dev.Clear(r.of(p).acc, 8*n) })
+			room.acc = n
+			c.launch(p, func(w *work) error { return w.dev.Clear(w.acc, 8*n) })
 		}
-		c.multiply(p, q, s.Shape)
+		room.vector = max(room.vector, c.multiply(p, q, s.Shape))
 	}
+	p.room.acc, p.room.vector = max(p.room.acc, room.acc), max(p.room.vector, room.vector)
+	return room
+}
+
+// productRoom are entries of the room that products take: of the accumulator in 64 bits, and
+// of a vector in 32.
+type productRoom struct{ acc, vector int }
+
+// byLaunch says whether a product of a step of n entries is a launch of its own.
+func byLaunch(l *model.Contraction, n int) bool {
+	k := dims(l.Sum)
+	return k > fewTerms && n*k > mostByTerms && dims(l.FreeA)*dims(l.FreeB) > 1
 }
 
 // dims returns the product of labels' dimensions.
@@ -293,18 +328,25 @@ func dims(labels []model.Label) int {
 	return n
 }
 
-// multiply adds the launches of a product of matrices.
-func (c *compiler) multiply(p *part, q *model.Product, out []int) {
-	mm := matMul(c.g, q, out, p.records.Ints32)
+// operands describes a product of matrices as matMul does, with the operands that its are: a
+// vector is the first. wide says that this one goes in in 32 bits.
+func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID, wide bool) {
+	mm, a, b = matMul(g, q, out, lists), q.A, q.B
+	if mm.N == 1 && mm.M > 1 {
+		mm, a, b = swapped(mm), q.B, q.A
+	}
+	return mm, a, b, mm.Tables == kernels.Tables{} && mm.M == 1 && mm.Batches == 1 && mm.A.Column == 1
+}
+
+// multiply adds the launches of a product of matrices, and returns the entries of the vector
+// that they take.
+func (c *compiler) multiply(p *part, q *model.Product, out []int) (vector int) {
+	mm, a, b, wide := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
 	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
 		if !strided && model.Size(shape) >= math.MaxInt32 {
 			check(errNot)
 		}
-	}
-	a, b := q.A, q.B
-	if mm.N == 1 && mm.M > 1 { // a vector is the first operand
-		mm, a, b = swapped(mm), q.B, q.A
 	}
 	x := c.source(p, a)
 	var y kernels.Integers
@@ -315,26 +357,26 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) {
 		y = c.source(p, b)
 	}
 	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
-	wide := strided && mm.M == 1 && mm.Batches == 1 && mm.A.Column == 1
 	if wide {
-		p.vector = max(p.vector, mm.K)
+		vector = mm.K
 	}
-	c.then(p, func(r *Run) error {
-		base, room, mm := r.bases(p), r.of(p), mm
-		mm.Acc, mm.A.Ptr, mm.A.Width = room.acc, base.Resolve(x.At), x.Width
-		mm.Tables.Resolve(base)
+	c.launch(p, func(w *work) error {
+		mm := mm
+		mm.Acc, mm.A.Ptr, mm.A.Width = w.acc, w.bases.Resolve(x.At), x.Width
+		mm.Tables.Resolve(w.bases)
 		if wide && x.Width < 4 {
-			if err := kernels.Widen(p.m.dev, room.vector, kernels.Integers{At: mm.A.Ptr, Width: x.Width}, mm.K); err != nil {
+			if err := kernels.Widen(w.dev, w.vector, kernels.Integers{At: mm.A.Ptr, Width: x.Width}, mm.K); err != nil {
 				return err
 			}
-			mm.A.Ptr, mm.A.Width = room.vector, 4
+			mm.A.Ptr, mm.A.Width = w.vector, 4
 		}
 		if pieces != nil {
-			return multiplyPieces(newScope(p.m.dev), mm, pieces, p.m.piece)
+			return multiplyPieces(newScope(w.dev), mm, pieces, p.m.piece)
 		}
-		mm.B.Ptr, mm.B.Width = base.Resolve(y.At), y.Width
-		return kernels.MultiplyAdd(p.m.dev, mm)
+		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
+		return kernels.MultiplyAdd(w.dev, mm)
 	})
+	return vector
 }
 
 // magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
@@ -375,7 +417,8 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		c.run(p, &x)
+		run := c.run(p, &x)
+		c.then(p, func(r *Run) error { return run(r.work(p)) })
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.

@@ -17,7 +17,7 @@ type rows struct {
 	rowVars int
 	pitch   int // of the table's rows
 	trees   []placed
-	at      []byteRow // of the table; zeros where a row is another's
+	at      []byteRow // of the table; zeros where a row is another's, pending until it is packed
 	code    *encoder
 	weights *weights // of the functional
 }
@@ -27,6 +27,7 @@ type placed struct {
 	*packer
 	shift    int // see whir.Layout
 	firstRow uint64
+	numbers  []uint64 // of its table rows that are here
 	slots    []uint64 // whose rows are here
 	runs     []rowRun // and where they are among the tree's rows
 }
@@ -40,9 +41,10 @@ func (b *Backend) newRows(a *scope, o *backend.Opening) *rows {
 	return &rows{b: b, a: a, packed: newScope(a), rowVars: first.RowVars, pitch: kernels.RowPitch(1 << first.RowVars), at: make([]byteRow, 1<<first.FoldVars)}
 }
 
-// load packs the rows of a home that are not on the device as rows already. homes are those
-// of every tree's table rows.
+// load packs the rows of a home that are not on the device as rows already, or leaves them
+// pending. homes are those of every tree's table rows.
 func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
+	inPieces := r.b.m.mode().pieces
 	for i, c := range o.Commitments {
 		t := placed{shift: r.rowVars - c.RowVars, firstRow: o.RowOffsets[i]}
 		var own []uint64
@@ -62,8 +64,14 @@ func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
 				t.runs = append(t.runs, rowRun{k, 1})
 			}
 		}
-		t.packer = r.b.newPacker(r.packed, c, groupsWith(&c, own, t.shift))
-		for k, row := range t.tableRows(r.packed, own, t.shift) {
+		t.packer, t.numbers = r.b.newPacker(r.packed, c, groupsWith(&c, own, t.shift)), own
+		var rows []byteRow
+		if inPieces {
+			rows = t.unpacked(r.b.g, own, t.shift)
+		} else {
+			rows = t.tableRows(r.packed, own, t.shift)
+		}
+		for k, row := range rows {
 			r.at[t.firstRow+own[k]] = row
 		}
 		r.trees = append(r.trees, t)
@@ -97,9 +105,21 @@ func (r *rows) places(n int) []int {
 	return list
 }
 
-// foldRows sets f to what the long rows fold to at some places, one at least: a plane of a
-// row is a row of bytes with a weight of its own.
+// foldRows sets f to what the long rows fold to at some places, increasing.
 func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
+	done := 0
+	r.byPieces(len(r.at)/len(coefs), func(_, to int) {
+		n, _ := slices.BinarySearch(places[done:], to)
+		if n > 0 {
+			r.foldPlaces(f.Offset(done<<r.rowVars, elementBytes), coefs, places[done:done+n])
+			done += n
+		}
+	})
+}
+
+// foldPlaces is foldRows for one place at least, whose rows are on the device: a plane of a
+// row is a row of bytes with a weight of its own.
+func (r *rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int) {
 	a := newScope(r.a)
 	defer a.close()
 	n := len(r.at) / len(coefs)
@@ -206,11 +226,7 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 func (t *placed) eachRows(r *rows, f func(rows []byteRow, pitch int)) {
 	numbers := t.slots
 	if t.shift == 0 {
-		all := make([]byteRow, len(numbers))
-		for i, n := range numbers {
-			all[i] = r.at[t.firstRow+n]
-		}
-		f(all, r.pitch)
+		t.eachPacked(r, numbers, f)
 		return
 	}
 	pitch := kernels.RowPitch(1 << t.c.RowVars)

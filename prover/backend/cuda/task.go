@@ -31,10 +31,10 @@ func (m *Machine) Stays(p *plan.Plan) int64 {
 // keys that fit into fewer bytes than their table's range. Weights for which there is
 // no room as a whole take a piece more.
 func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
-	key := taskKey{f, threshold}
+	key := taskKey{f, threshold, m.mode()}
 	bytes, ok := m.needs.task(p, key)
 	if !ok {
-		if bytes, err = m.follow(p, f, threshold); err != nil {
+		if bytes, err = m.follow(p, key); err != nil {
 			return 0, err
 		}
 		m.needs.setTask(p, key, bytes)
@@ -46,10 +46,10 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int
 }
 
 // follow is TaskNeed without the piece of weights.
-func (m *Machine) follow(p *plan.Plan, f *plan.Fork, threshold int) (bytes int64, err error) {
+func (m *Machine) follow(p *plan.Plan, k taskKey) (bytes int64, err error) {
 	defer catch(&err)
 	d := kernels.NewDry(m.dev.Multiprocessors())
-	t := &follower{m: m, g: p.Graph, f: f, dev: newScope(d), threshold: threshold, keys: map[int]kernels.Ptr{}}
+	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: newScope(d), keys: map[int]kernels.Ptr{}}
 	t.box, _ = d.NewMailbox(mailboxWords) // never fails
 	t.fork()
 	return d.Peak(), nil
@@ -60,16 +60,16 @@ const dryAddress = 256
 
 // follower follows a fork as package sites does, for its memory.
 type follower struct {
-	m         *Machine
-	g         *model.Graph
-	f         *plan.Fork
-	dev       *scope
-	box       kernels.Mailbox
-	threshold int
-	keys      map[int]kernels.Ptr // of look-up steps that are cut
-	node      int                 // the next one
-	tables    [][2]table          // of the sums that wait; at 0 where they are the CPU's
-	sums      []*plan.Sum         // these
+	taskKey
+	m      *Machine
+	g      *model.Graph
+	f      *plan.Fork
+	dev    *scope
+	box    kernels.Mailbox
+	keys   map[int]kernels.Ptr // of look-up steps that are cut
+	node   int                 // the next one
+	tables [][2]table          // of the sums that wait; at 0 where they are the CPU's
+	sums   []*plan.Sum         // these
 }
 
 func (t *follower) worth(n int) bool { return n >= t.threshold }
@@ -130,10 +130,48 @@ func (t *follower) lookUps() {
 }
 
 func (t *follower) loadKeys(s *backend.LeafStep) {
-	if _, ok := t.keys[s.Step]; !ok {
-		table := &t.g.Tables[s.Table]
-		width := widthOfRange(table.Min, table.Min+1<<table.Bits-1)
-		t.keys[s.Step] = newArray[uint8](t.dev, width*model.Size(t.g.Steps[s.Step].Shape))
+	if _, ok := t.keys[s.Step]; ok {
+		return
+	}
+	if _, _, ok := keyTensor(t.g, s.Step); ok {
+		return
+	}
+	n := model.Size(t.g.Steps[s.Step].Shape)
+	t.keys[s.Step] = newArray[uint8](t.dev, widthOfKeys(&t.g.Tables[s.Table])*n)
+	if t.mode.drops && t.worth(n) {
+		productsRoom(newScope(t.dev), t.g, &t.g.Steps[s.Step])
+	}
+}
+
+// productsRoom allocates what the products of a step take, beyond which nothing is.
+func productsRoom(a *scope, g *model.Graph, s *model.Step) {
+	defer a.close()
+	n := model.Size(s.Shape)
+	vector := 0
+	var products []kernels.MatMul
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		if !byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), n) {
+			continue
+		}
+		mm, x, y, wide := operands(g, q, s.Shape, func([]int32) kernels.Ptr { return dryAddress })
+		mm.A.Width, mm.B.Width = widthOfRange(g.Tensors[x].Min, g.Tensors[x].Max), widthOfRange(g.Tensors[y].Min, g.Tensors[y].Max)
+		mm.XBits = magnitude(&g.Tensors[x], mm.A.Width)
+		if wide {
+			vector, mm.A.Width = max(vector, mm.K), 4
+		}
+		products = append(products, mm)
+	}
+	if len(products) == 0 {
+		return
+	}
+	acc := newArray[int64](a, n)
+	if vector > 0 {
+		newArray[int32](a, vector)
+	}
+	for _, mm := range products {
+		mm.Acc, mm.A.Ptr, mm.B.Ptr = acc, dryAddress, dryAddress
+		check(kernels.MultiplyAdd(a, mm))
 	}
 }
 

@@ -1,0 +1,305 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/ints"
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// Where the keys of look-ups come from. Those that are a tensor, but for a constant, are read
+// there. A run keeps the others where there is room (Machine.KeepKeys); elsewhere the lane
+// that wants them makes them again, from the run's values.
+
+// KeepKeys says whether forward passes keep the keys of look-ups beside their values, as
+// they do if nothing is said. Keys that are not kept are made again when a chunk is proved:
+// that takes time, and no memory between. It is for passes, and estimates, that begin later.
+func (m *Machine) KeepKeys(keep bool) {
+	m.setMode(func(x *mode) { x.drops = !keep })
+}
+
+// keyTensor returns the tensor that the keys of a look-up step are, less a constant, if there
+// is one.
+func keyTensor(g *model.Graph, step int) (id model.TensorID, plus int64, ok bool) {
+	s := &g.Steps[step]
+	if s.Shift != 0 || len(s.Acc.Products) > 0 || len(s.Acc.Linear) != 1 {
+		return model.None, 0, false
+	}
+	l := &s.Acc.Linear[0]
+	t := &g.Tensors[l.Src]
+	if l.Coef != 1 || l.View != nil || t.Kind != model.Witness && t.Kind != model.Input || !slices.Equal(t.Shape, s.Shape) {
+		return model.None, 0, false
+	}
+	return l.Src, s.Acc.Const, true
+}
+
+// widthOfKeys returns the bytes of a key of a table.
+func widthOfKeys(t *model.Table) int { return widthOfRange(t.Min, t.Min+1<<t.Bits-1) }
+
+// keyPlace says where the keys of a step are in a run.
+type keyPlace struct {
+	slot           // at 0 where they are not kept
+	plus  int64    // on what is there
+	again []launch // what makes keys that are not kept
+	room  productRoom
+}
+
+// keys notes where the keys of a look-up are, and how they are made again.
+func (c *compiler) keys(p *part, i int, at kernels.Integers, room productRoom) {
+	k := keyPlace{slot: slot{at, model.Size(c.g.Steps[i].Shape)}}
+	if id, plus, ok := keyTensor(c.g, i); ok {
+		k.slot, k.plus = p.tensors[id], plus
+	} else if at.At == 0 {
+		k.again, k.room = c.launches, room
+	}
+	p.keys[i] = k
+}
+
+// ofKeys says where a part has the keys of a step, if it keeps them.
+func ofKeys(step int) func(*part) (slot, bool) {
+	return func(p *part) (slot, bool) {
+		k, ok := p.keys[step]
+		return k.slot, ok && k.again == nil
+	}
+}
+
+// ranOn returns the part where a look-up step was run.
+func (r *Run) ranOn(step int) *part {
+	for _, p := range r.parts {
+		if _, ok := p.keys[step]; ok {
+			return p
+		}
+	}
+	return nil
+}
+
+// makeKeys makes the keys of a step that are not kept again, through a queue of the part's
+// machine.
+func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err error) {
+	k := p.keys[step]
+	a := newScope(dev)
+	defer a.close()
+	t := &Tensor{Len: k.n, Width: k.Width}
+	if t.Ptr, err = dev.Alloc(k.n * k.Width); err != nil {
+		return nil, err
+	}
+	made := false
+	defer func() {
+		if !made {
+			t.Free(dev)
+		}
+	}()
+	w := &work{dev: a, bases: r.bases(p), keys: t.Ptr}
+	if k.room.acc > 0 {
+		if w.acc, err = a.Alloc(8 * k.room.acc); err != nil {
+			return nil, err
+		}
+	}
+	if k.room.vector > 0 {
+		if w.vector, err = a.Alloc(4 * k.room.vector); err != nil {
+			return nil, err
+		}
+	}
+	for _, do := range k.again {
+		if err := do(w); err != nil {
+			return nil, err
+		}
+	}
+	made = true
+	return t, nil
+}
+
+// withKeys calls f with the keys of a step on the part where it was run, less a constant that
+// the part has.
+func (r *Run) withKeys(p *part, step int, f func(t *Tensor) error) error {
+	k := p.keys[step]
+	if k.again == nil {
+		return f(&Tensor{Ptr: r.bases(p).Resolve(k.At), Len: k.n, Width: k.Width})
+	}
+	t, err := r.makeKeys(p.m.dev, p, step)
+	if err != nil {
+		return err
+	}
+	defer t.Free(p.m.dev)
+	return f(t)
+}
+
+// bringKeys returns the keys of a step, which are not a tensor, in memory of a lane of m:
+// made there, or copied from another machine. It returns nil if none can give them.
+func (r *Run) bringKeys(dev kernels.Device, m *Machine, step int) (t *Tensor, err error) {
+	p := r.ranOn(step)
+	if p == nil {
+		return nil, nil
+	}
+	if p.m == m && p.keys[step].again != nil {
+		return r.makeKeys(dev, p, step)
+	}
+	if p.keys[step].again == nil {
+		return r.bring(dev, ofKeys(step))
+	}
+	failed := r.withKeys(p, step, func(there *Tensor) error {
+		if err := p.m.dev.Sync(); err != nil {
+			return err
+		}
+		t, err = copied(dev, there, p.m.dev)
+		return nil
+	})
+	if failed != nil { // the other machine's: the host looks for them
+		return nil, nil
+	}
+	return t, err
+}
+
+// Keys implements forward.Kept.
+func (r *Run) Keys(step int) (keys []int32, err error) {
+	p := r.ranOn(step)
+	if p == nil {
+		return nil, nil
+	}
+	k := p.keys[step]
+	if k.again == nil {
+		keys, err = r.values(func(x *part) (slot, bool) { return k.slot, x == p })
+	} else {
+		err = r.withKeys(p, step, func(t *Tensor) error {
+			keys, err = p.download(t)
+			return err
+		})
+	}
+	if k.plus != 0 {
+		for i := range keys {
+			keys[i] += int32(k.plus)
+		}
+	}
+	return keys, err
+}
+
+// Count implements forward.Kept.
+func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
+	counts, left := make([]int, len(questions)), len(questions)
+	for _, p := range r.parts {
+		var asked []kernels.KeyCount
+		var numbers []int
+		most := 1
+		for i, q := range questions {
+			k, ok := p.keys[q.Step]
+			if !ok {
+				continue
+			}
+			left--
+			if k.again != nil {
+				err := r.withKeys(p, q.Step, func(t *Tensor) error {
+					found, err := countKeys(newScope(p.m.dev), []kernels.KeyCount{keyCount(t, q, 0)}, t.Len)
+					if err == nil {
+						counts[i] = int(found[0])
+					}
+					return err
+				})
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+			asked = append(asked, keyCount(&Tensor{r.bases(p).Resolve(k.At), k.n, k.Width}, q, k.plus))
+			numbers, most = append(numbers, i), max(most, k.n)
+		}
+		for from := 0; from < len(asked); from += mostQuestions {
+			some := asked[from:min(from+mostQuestions, len(asked))]
+			found, err := countKeys(newScope(p.m.dev), some, most)
+			if err != nil {
+				return nil, err
+			}
+			for i, n := range found {
+				counts[numbers[from+i]] = int(n)
+			}
+		}
+	}
+	if left > 0 {
+		return nil, fmt.Errorf("cuda: %d questions about steps without keys", left)
+	}
+	return counts, nil
+}
+
+// keyCount asks a question about keys, of which t has what is left without plus.
+func keyCount(t *Tensor, q forward.KeyRange, plus int64) kernels.KeyCount {
+	return kernels.KeyCount{Keys: t.Ptr, Width: uint64(t.Width), N: uint64(t.Len), Min: q.Min - plus, Max: q.Max - plus}
+}
+
+// mostQuestions is how many are asked at once.
+const mostQuestions = 1 << 12
+
+func countKeys(a *scope, questions []kernels.KeyCount, most int) (counts []uint64, err error) {
+	defer a.close()
+	defer catch(&err)
+	list, sums := newCopy(a, questions), newWords(a, len(questions))
+	check(kernels.CountKeys(a, sums, list, len(questions), most))
+	return fetch[uint64](a, sums, len(questions)), nil
+}
+
+// keyColumn are the keys of a look-up step on the device, less a constant.
+type keyColumn struct {
+	kernels.Integers
+	plus int64
+}
+
+// offset returns the constant as an element of the field.
+func (k *keyColumn) offset() field.M31 { return field.FromInt64(k.plus) }
+
+// columns returns the keys and outs of a look-up step, outs at address 0 if it has
+// none. The keys stay on the device until they are dropped.
+func (b *Backend) columns(step int) (keys keyColumn, outs kernels.Integers) {
+	if id, plus, ok := keyTensor(b.g, step); ok {
+		keys = keyColumn{b.tensor(id).integers(), plus}
+	} else {
+		t, ok := b.keys[step]
+		if !ok {
+			t = b.loadKeys(step)
+			b.keys[step] = t
+		}
+		keys.Integers = t.integers()
+	}
+	if out := b.g.Steps[step].Out; out != model.None {
+		outs = b.tensor(out).integers()
+	}
+	return keys, outs
+}
+
+// stepKeys are the keys of a look-up step on the device.
+type stepKeys struct {
+	*Tensor
+	lent bool // they are the run's
+}
+
+// loadKeys returns the keys of a step. Those that a run has left here are counted as if
+// they were the lane's, so that what it takes does not depend on where they come from.
+func (b *Backend) loadKeys(step int) *stepKeys {
+	if b.run != nil {
+		if t := b.run.find(b.m, ofKeys(step)); t != nil {
+			b.dev.book(t.Len * t.Width)
+			return &stepKeys{t, true}
+		}
+		t, err := b.run.bringKeys(b.dev, b.m, step)
+		check(err)
+		if t != nil {
+			return &stepKeys{t, false}
+		}
+	}
+	t, err := NewTensor(b.dev, ints.Int32s(b.w.StepKeys(step)))
+	check(err)
+	return &stepKeys{t, false}
+}
+
+// dropKeys gives the keys of a step back, if they are there.
+func (b *Backend) dropKeys(step int) {
+	if t, ok := b.keys[step]; ok {
+		if t.lent {
+			b.dev.book(-t.Len * t.Width)
+		} else {
+			t.Free(b.dev)
+		}
+		delete(b.keys, step)
+	}
+}
