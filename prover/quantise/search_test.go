@@ -18,7 +18,7 @@ func chosen(t *testing.T, g *graph.Graph, inputs [][]float64, opts Options) (*Mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, c, err := Choose(context.Background(), g, []Sample{{g, inputs}}, Ranges(values), opts)
+	m, c, err := Choose(context.Background(), g, []Sample{{Graph: g, Inputs: inputs}}, Ranges(values), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
