@@ -90,7 +90,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		if err != nil {
 			return nil, nil, err
 		}
-		return m.model, &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
+		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
 	}
 	best, err := s.try(opts.Formats)
 	if err != nil {
@@ -105,7 +105,14 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 			return nil, nil, err
 		}
 	}
-	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
+	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
+}
+
+// taken returns an attempt's model, with its weights.
+func (s *search) taken(a *attempt) *Model {
+	s.stats.fill(a.model)
+	a.model.making = nil
+	return a.model
 }
 
 // inRange returns an error of the search in units of the range.
@@ -182,6 +189,7 @@ func (s *search) localErrors(a *attempt) (map[string]entered, error) {
 	}
 	r := s.last
 	if s.last = (sampleRun{}); r.of != a {
+		s.stats.fill(a.model)
 		var err error
 		if r.at, r.witness, err = a.model.run(s.ctx, s.samples[0].Inputs); err != nil {
 			return nil, err
@@ -460,12 +468,7 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
-	work := m.products()
-	for _, w := range m.Weights {
-		if w != nil {
-			work += float64(weightWork * w.Len())
-		}
-	}
+	work := m.products() + float64(weightWork*m.making.entries())
 	return max(leastRuns, min(mostRuns, int(searchWork/work)))
 }
 

@@ -3,6 +3,7 @@ package quantise
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -185,16 +186,44 @@ type weightStats struct {
 	m            map[statsKey][]channelStats
 	greatest     map[string]float64 // magnitudes of constants, by name
 	last, before map[string]ints.Ints
+	filled       *Model // that was given weights last
 	columns      madeColumns
 	bands        map[*graph.Tensor]band // of masks
 	texts        *texts                 // of the graph that is quantised
 }
 
-// fill computes the values of fixed tensors, but for those that the last two models
-// have, and forgets those that only the one before the last has.
-func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
+// largeWeights is the number of weights from which on only one model of a search has them:
+// they are gigabytes.
+var largeWeights = 1 << 30
+
+// making is what a model's weights are made from.
+type making struct {
+	graph *model.Graph // that has the tensors
+	list  []fixed
+	done  bool // whether the model has them
+}
+
+// entries is the number of weights.
+func (m *making) entries() int {
+	n := 0
+	for _, f := range m.list {
+		n += model.Size(m.graph.Tensors[f.id].Shape)
+	}
+	return n
+}
+
+// fill gives a model its weights, unless it has them. Values that the last two models have
+// are not computed again, and those that only the one before the last has are forgotten;
+// large ones are forgotten at once, and the last model loses its weights.
+func (w *weightStats) fill(m *Model) {
+	if m.making.done {
+		return
+	}
+	if m.making.entries() >= largeWeights {
+		w.forget(m.making.list)
+	}
 	values := map[string]ints.Ints{}
-	for _, f := range fixeds {
+	for _, f := range m.making.list {
 		v := values[f.key]
 		if v == nil {
 			v = w.last[f.key]
@@ -203,15 +232,34 @@ func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights
 			v = w.before[f.key]
 		}
 		if v == nil {
-			v = f.values(&g.Tensors[f.id])
+			v = f.values(&m.making.graph.Tensors[f.id])
 		}
 		if f.key != "" {
 			values[f.key] = v
 		}
-		weights[f.id] = v
+		m.Weights[f.id] = v
 	}
 	w.last, w.before = values, w.last
 	w.columns.next()
+	w.filled, m.making.done = m, true
+}
+
+// forget gives back the memory of all weights that are made but for those that some fixed
+// tensors have.
+func (w *weightStats) forget(but []fixed) {
+	if w.filled == nil {
+		return
+	}
+	clear(w.filled.Weights) // of its instances as well
+	w.filled.making.done = false
+	kept := map[string]ints.Ints{}
+	for _, f := range but {
+		if v := w.last[f.key]; v != nil {
+			kept[f.key] = v
+		}
+	}
+	w.filled, w.last, w.before = nil, kept, nil
+	debug.FreeOSMemory()
 }
 
 // of returns, for every output channel of a constant, the sums of its
