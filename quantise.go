@@ -92,31 +92,30 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 		}
 		w.warn("cache: the ranges do not fit the model: %v", err)
 	}
-	var met ranges
-	var float []Tensor
+	var seen *calibration
 	err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
-		met, float, err = m.calibrate(ctx, samples, w.progress)
+		seen, err = m.calibrate(ctx, samples, w.progress)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.choose(ctx, w, samples, met, settings)
+	c, err := m.choose(ctx, w, seen, settings)
 	// A model that depends on its batch is calibrated with whole ones.
 	if again := m.whole(samples); again != nil && (err != nil || c.report.OneBatch != nil) {
 		err = m.phase(ctx, w, PhaseCalibrate, func() (err error) {
-			met, float, err = m.calibrate(ctx, again, w.progress)
+			seen, err = m.calibrate(ctx, again, w.progress)
 			return err
 		})
 		if err == nil {
-			c, err = m.choose(ctx, w, again, met, settings)
+			c, err = m.choose(ctx, w, seen, settings)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	c.warn(w)
-	c.report.Float = float
+	c.report.Float = seen.outputs
 	if !o.provisional {
 		entry.putCodes(slices.Concat([]uint32{flag(c.free())}, formatsOf(c.quantised, true), codes(c.quantised)))
 		settings.Formats = c.quantised.Formats
@@ -125,38 +124,48 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	return c, nil
 }
 
-// calibrate runs the float model on all samples and returns the range of every
-// value, rounded so that a key can hold it, and the outputs on the first sample.
-func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (ranges, []Tensor, error) {
-	met := ranges{}
-	var first []Tensor
+// calibration is what runs of the float model have shown: the range of every value, the
+// outputs on the first sample, and the samples that formats are judged with.
+type calibration struct {
+	ranges  ranges
+	outputs []Tensor
+	judges  []quantise.Sample
+}
+
+// calibrate runs the float model on all samples. Ranges are rounded so that a key can
+// hold them.
+func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(done, total int)) (*calibration, error) {
+	seen := &calibration{ranges: ranges{}}
 	for i, sample := range samples {
 		progress(i, len(samples))
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		g, err := m.sizedFor(sample)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		values, err := g.RunFloat(sample)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for name, r := range quantise.Ranges(values) {
-			if old, ok := met[name]; ok {
+			if old, ok := seen.ranges[name]; ok {
 				r = r.Union(old)
 			}
-			met[name] = r
+			seen.ranges[name] = r
+		}
+		if i < quantise.MostSamples {
+			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: quantise.NewFloatRun(g, values)})
 		}
 		if i == 0 {
-			first = outputs(g, values)
+			seen.outputs = outputs(g, values)
 		}
 	}
-	for name, r := range met {
-		met[name] = r.Rounded()
+	for name, r := range seen.ranges {
+		seen.ranges[name] = r.Rounded()
 	}
-	return met, first, nil
+	return seen, nil
 }
 
 // values lists the values that ranges and formats are of.
@@ -273,20 +282,12 @@ func flag(yes bool) uint32 {
 }
 
 // choose quantises with formats that suit the samples.
-func (m *Model) choose(ctx context.Context, w *watch, samples []Input, r ranges, settings quantise.Options) (*Circuit, error) {
-	judges := make([]quantise.Sample, len(samples))
-	for i, s := range samples {
-		g, err := m.sizedFor(s)
-		if err != nil {
-			return nil, err
-		}
-		judges[i] = quantise.Sample{Graph: g, Inputs: s}
-	}
+func (m *Model) choose(ctx context.Context, w *watch, seen *calibration, settings quantise.Options) (*Circuit, error) {
 	var q *quantise.Model
 	var choice *quantise.Choice
 	err := m.phase(ctx, w, PhaseQuantise, func() (err error) {
 		q, err = m.openOrNot(settings, func(g *graph.Graph, settings quantise.Options) (q *quantise.Model, err error) {
-			q, choice, err = quantise.Choose(ctx, g, judges, r, settings)
+			q, choice, err = quantise.Choose(ctx, g, seen.judges, seen.ranges, settings)
 			return q, err
 		})
 		return err

@@ -57,12 +57,9 @@ func (g Gemm) eval(in []operand, shape []int) (operand, error) {
 		a = move(a, [][]int{index(shape[0], 1), index(k, shape[0])}, []int{shape[0], k}, 0)
 	}
 	out := make([]float64, Size(shape))
-	switch s := in[1].stored; {
-	case s != nil && shape[0] <= fewRows:
+	if s := in[1].stored; s != nil {
 		multiplyStored(out, a, s, shape[0], k, shape[1])
-	case s != nil:
-		multiplyInto(out, a, s.floats(), shape[0], k, shape[1], true)
-	default:
+	} else {
 		multiply(out, a, in[1], 0, shape[0], k, shape[1], g.TransB)
 	}
 	if g.Alpha != 1 {

@@ -23,20 +23,17 @@ func multiplyInto[W float32 | float64](out, a []float64, b []W, m, k, n int, tra
 	}, columns)
 }
 
-// fewRows is up to how many rows stored weights are read by parts for: with more, reading
-// them is little of the work.
-const fewRows = 48
-
 // storedPart is about how many stored numbers are multiplied at a time: they stay in the
 // second-level cache.
 const storedPart = 1 << 16
 
-// multiplyStored is multiplyInto for a stored b, n×k, of which some rows at a time are read.
+// multiplyStored is multiplyInto for a stored b, n×k, of which some parts at a time are read.
 func multiplyStored(out, a []float64, b *Stored, m, k, n int) {
+	if m >= 4 {
+		matmul.Streamed(out, a, m, k, n, b.Read)
+		return
+	}
 	width := max(8, storedPart/k&^7)
-	rows := matmul.Operand[float64]{Data: a, Batch: []int{0}, Free: index(m, k), K: index(k, 1), Out: index(m, n)}
-	free, apart := index(width, k), index(width, 1)
-	clear(out)
 	parallel.For((n+width-1)/width, 1, func(lo, hi int) {
 		part := make([]float32, width*k)
 		for p := lo; p < hi; p++ {
@@ -44,10 +41,6 @@ func multiplyStored(out, a []float64, b *Stored, m, k, n int) {
 			w := min(width, n-from)
 			part := part[:w*k]
 			b.Read(part, from*k)
-			if m >= 4 {
-				matmul.Float(out[from:], []int{0}, rows, matmul.Operand[float32]{Data: part, Batch: []int{0}, Free: free[:w], K: rows.K, Out: apart[:w]})
-				continue
-			}
 			for i := range m {
 				dotProducts(out[i*n+from:][:w], a[i*k:(i+1)*k], part)
 			}

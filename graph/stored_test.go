@@ -58,12 +58,12 @@ func TestStored(t *testing.T) {
 
 // Rows of a stored constant are multiplied and taken a part at a time, with the same bits.
 func TestStoredByParts(t *testing.T) {
-	const n, k = 500, 300 // more than a part
+	const n, k = 500, 700 // more than a part
 	v := make([]float32, n*k)
 	for i := range v {
 		v[i] = float32(i*i%1013)/7 - 60
 	}
-	for _, m := range []int{1, 3, 4, 21, fewRows + 1} {
+	for _, m := range []int{1, 3, 4, 21, 70} {
 		run := func(w *Tensor) []float64 {
 			b := NewBuilder("")
 			x, ids := b.Input("x", Float, []int{m, k}), b.Input("ids", Int64, []int{m})
@@ -91,7 +91,7 @@ func TestStoredByParts(t *testing.T) {
 		if got := run(&Tensor{Shape: []int{n, k}, DType: Float, Stored: stored}); !slices.Equal(got, want) {
 			t.Errorf("%d rows: other numbers", m)
 		}
-		if m <= fewRows && stored.whole.Value() != nil {
+		if stored.whole.Value() != nil {
 			t.Errorf("%d rows: somebody has read all of it", m)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 type tensorType struct {
 	name         string
 	elems, bytes int
-	decode       func(dst []float32, src []byte) // one block; nil for float32 as it is
+	decode       func(dst []float32, src []byte) // a block, or a list of single numbers; nil for float32 as it is
 	whole        func(src []byte) int64
 	// halves are where the binary16 numbers of a block are that it is finite with: the
 	// others are integers of eight bits at most.
@@ -28,7 +28,7 @@ func half(b []byte) float32 { return narrow.Float16(le.Uint16(b)) }
 // types are the types that tensors may have, by their number in the format.
 var types = map[uint32]tensorType{
 	0:  {name: "F32", elems: 1, bytes: 4},
-	1:  {"F16", 1, 2, func(y []float32, b []byte) { y[0] = half(b) }, nil, []int{0}},
+	1:  {"F16", 1, 2, narrow.Float16s, nil, []int{0}},
 	2:  {"Q4_0", 32, 18, q4_0, nil, []int{0}},
 	3:  {"Q4_1", 32, 20, q4_1, nil, []int{0, 2}},
 	6:  {"Q5_0", 32, 22, q5_0, nil, []int{0}},
@@ -41,14 +41,20 @@ var types = map[uint32]tensorType{
 	25: {"I16", 1, 2, nil, func(b []byte) int64 { return int64(int16(le.Uint16(b))) }, nil},
 	26: {"I32", 1, 4, nil, func(b []byte) int64 { return int64(int32(le.Uint32(b))) }, nil},
 	27: {"I64", 1, 8, nil, func(b []byte) int64 { return int64(le.Uint64(b)) }, nil},
-	28: {"F64", 1, 8, func(y []float32, b []byte) { y[0] = float32(math.Float64frombits(le.Uint64(b))) }, nil, nil},
-	30: {"BF16", 1, 2, func(y []float32, b []byte) { y[0] = narrow.BFloat16(le.Uint16(b)) }, nil, nil},
+	28: {"F64", 1, 8, doubles, nil, nil},
+	30: {"BF16", 1, 2, narrow.BFloat16s, nil, nil},
+}
+
+func doubles(y []float32, b []byte) {
+	for i := range y {
+		y[i] = float32(math.Float64frombits(le.Uint64(b[8*i:])))
+	}
 }
 
 // blocks decodes whole blocks.
 func (t tensorType) blocks() func(dst []float32, src []byte) {
-	if t.decode == nil {
-		return nil
+	if t.decode == nil || t.elems == 1 {
+		return t.decode
 	}
 	return func(dst []float32, src []byte) {
 		for len(src) > 0 {
@@ -61,8 +67,11 @@ func (t tensorType) blocks() func(dst []float32, src []byte) {
 // finite returns a function that says whether all numbers of whole blocks are finite, nil
 // if that takes decoding them.
 func (t tensorType) finite() func(src []byte) bool {
-	if t.halves == nil {
+	switch {
+	case t.halves == nil:
 		return nil
+	case t.elems == 1:
+		return narrow.FiniteFloat16s
 	}
 	return func(src []byte) bool {
 		const exponent = 0x7c00 // of infinities and NaN

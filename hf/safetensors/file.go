@@ -63,7 +63,7 @@ func parse(data []byte, f *mapped.File) (map[string]*weights.Tensor, error) {
 		}
 		byName[e.name] = &weights.Tensor{
 			Name: e.name, Shape: e.shape, Type: e.dtype, File: f, Raw: raw,
-			Elems: 1, Bytes: dt.bytes, Decode: dt.decode, Whole: dt.whole,
+			Elems: 1, Bytes: dt.bytes, Decode: dt.decode, Whole: dt.whole, Finite: dt.finite,
 		}
 	}
 	return byName, nil

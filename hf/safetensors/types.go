@@ -12,6 +12,7 @@ type dtype struct {
 	bytes  int
 	decode func(dst []float32, src []byte) // floats; nil for float32 as it is
 	whole  func(src []byte) int64          // integers
+	finite func(src []byte) bool           // says without decoding whether all are, if set
 }
 
 var le = binary.LittleEndian
@@ -33,8 +34,8 @@ func whole(bytes int, one func(src []byte) int64) dtype { return dtype{bytes: by
 var dtypes = map[string]dtype{
 	"F32":     {bytes: 4},
 	"F64":     floats(8, func(b []byte) float32 { return float32(math.Float64frombits(le.Uint64(b))) }),
-	"F16":     floats(2, func(b []byte) float32 { return narrow.Float16(le.Uint16(b)) }),
-	"BF16":    floats(2, func(b []byte) float32 { return narrow.BFloat16(le.Uint16(b)) }),
+	"F16":     {bytes: 2, decode: narrow.Float16s, finite: narrow.FiniteFloat16s},
+	"BF16":    {bytes: 2, decode: narrow.BFloat16s, finite: narrow.FiniteBFloat16s},
 	"F8_E4M3": floats(1, func(b []byte) float32 { return narrow.E4M3(b[0]) }),
 	"F8_E5M2": floats(1, func(b []byte) float32 { return narrow.E5M2(b[0]) }),
 	"BOOL":    whole(1, func(b []byte) int64 { return int64(b[0]) }),

@@ -67,10 +67,12 @@ func TestWidthFor(t *testing.T) {
 }
 
 // A value that does not fit is noticed wherever it is.
-func TestMakeRefuses(t *testing.T) {
+func TestMakeRefuses(t *testing.T) { atEachLevel(t, testMakeRefuses) }
+
+func testMakeRefuses(t *testing.T) {
 	for width, least := range map[int]int32{1: 128, 2: 1 << 15} {
 		for _, x := range []int32{least, -least - 1, math.MaxInt32, math.MinInt32, least << 1, 256 << 16} {
-			for _, at := range []int{0, block - 1, 2*grain + 7} {
+			for _, at := range []int{0, 15, block - 1, 2*grain + 7, 3*grain + 4} {
 				fill := func(dst []int32, from int) {
 					for i := range dst {
 						dst[i] = 0
@@ -79,10 +81,10 @@ func TestMakeRefuses(t *testing.T) {
 						}
 					}
 				}
-				if _, ok := Make(3*grain, width, fill); ok {
+				if _, ok := Make(3*grain+5, width, fill); ok {
 					t.Errorf("%d in %d bytes at %d: accepted", x, width, at)
 				}
-				if v, ok := Make(3*grain, 4, fill); !ok || All(v)[at] != x {
+				if v, ok := Make(3*grain+5, 4, fill); !ok || All(v)[at] != x {
 					t.Errorf("%d in 4 bytes at %d: %t", x, at, ok)
 				}
 			}

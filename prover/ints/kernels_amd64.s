@@ -44,6 +44,100 @@ loop:
 	VZEROUPPER
 	RET
 
+// func narrow8AVX2(dst *int8, src *int32, n uint64) uint64
+// Requires: AVX, AVX2
+TEXT ·narrow8AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SHRQ  $0x04, DX
+	VPXOR Y0, Y0, Y0
+
+loop:
+	VMOVDQU   (CX), Y1
+	VMOVDQU   32(CX), Y2
+	VPACKSSDW Y2, Y1, Y3
+	VPERMQ    $0xd8, Y3, Y3
+	VPACKSSWB Y3, Y3, Y3
+	VPERMQ    $0xd8, Y3, Y3
+	VMOVDQU   X3, (AX)
+	VPMOVSXBD (AX), Y3
+	VPXOR     Y1, Y3, Y3
+	VPOR      Y3, Y0, Y0
+	VPMOVSXBD 8(AX), Y1
+	VPXOR     Y2, Y1, Y1
+	VPOR      Y1, Y0, Y0
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, AX
+	DECQ      DX
+	JNZ       loop
+	XORQ      AX, AX
+	VPTEST    Y0, Y0
+	SETNE     AL
+	MOVQ      AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func narrow16AVX2(dst *int16, src *int32, n uint64) uint64
+// Requires: AVX, AVX2
+TEXT ·narrow16AVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SHRQ  $0x04, DX
+	VPXOR Y0, Y0, Y0
+
+loop:
+	VMOVDQU   (CX), Y1
+	VMOVDQU   32(CX), Y2
+	VPACKSSDW Y2, Y1, Y3
+	VPERMQ    $0xd8, Y3, Y3
+	VMOVDQU   Y3, (AX)
+	VPMOVSXWD (AX), Y3
+	VPXOR     Y1, Y3, Y3
+	VPOR      Y3, Y0, Y0
+	VPMOVSXWD 16(AX), Y1
+	VPXOR     Y2, Y1, Y1
+	VPOR      Y1, Y0, Y0
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	DECQ      DX
+	JNZ       loop
+	XORQ      AX, AX
+	VPTEST    Y0, Y0
+	SETNE     AL
+	MOVQ      AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func roundAVX2(dst *int32, src *float32, n uint64, scale float32, shift uint64)
+// Requires: AVX, AVX2, SSE
+TEXT ·roundAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        scale+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVQ         shift+32(FP), BX
+	VMOVQ        BX, X1
+	SHRQ         $0x04, DX
+
+loop:
+	VMULPS    (CX), Y0, Y2
+	VCVTPS2DQ Y2, Y2
+	VPSLLD    X1, Y2, Y2
+	VMOVDQU   Y2, (AX)
+	VMULPS    32(CX), Y0, Y2
+	VCVTPS2DQ Y2, Y2
+	VPSLLD    X1, Y2, Y2
+	VMOVDQU   Y2, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	DECQ      DX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
 // func widen8AVX512(dst *int32, src *int8, n uint64)
 // Requires: AVX, AVX512F
 TEXT ·widen8AVX512(SB), NOSPLIT, $0-24
@@ -75,6 +169,88 @@ loop:
 	VMOVDQU32 Z0, (AX)
 	ADDQ      $0x40, AX
 	ADDQ      $0x20, CX
+	DECQ      DX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func narrow8AVX512(dst *int8, src *int32, n uint64) uint64
+// Requires: AVX, AVX2, AVX512F
+TEXT ·narrow8AVX512(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), DX
+	SHRQ   $0x04, DX
+	VPXORD Z0, Z0, Z0
+
+loop:
+	VMOVDQU32     (CX), Z1
+	VPMOVDB       Z1, X2
+	VMOVDQU       X2, (AX)
+	VPMOVSXBD     X2, Z2
+	VPXORD        Z1, Z2, Z2
+	VPORD         Z2, Z0, Z0
+	ADDQ          $0x40, CX
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           loop
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPOR          Y0, Y1, Y1
+	XORQ          AX, AX
+	VPTEST        Y1, Y1
+	SETNE         AL
+	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func narrow16AVX512(dst *int16, src *int32, n uint64) uint64
+// Requires: AVX, AVX2, AVX512F
+TEXT ·narrow16AVX512(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), DX
+	SHRQ   $0x04, DX
+	VPXORD Z0, Z0, Z0
+
+loop:
+	VMOVDQU32     (CX), Z1
+	VPMOVDW       Z1, Y2
+	VMOVDQU       Y2, (AX)
+	VPMOVSXWD     Y2, Z2
+	VPXORD        Z1, Z2, Z2
+	VPORD         Z2, Z0, Z0
+	ADDQ          $0x40, CX
+	ADDQ          $0x20, AX
+	DECQ          DX
+	JNZ           loop
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPOR          Y0, Y1, Y1
+	XORQ          AX, AX
+	VPTEST        Y1, Y1
+	SETNE         AL
+	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func roundAVX512(dst *int32, src *float32, n uint64, scale float32, shift uint64)
+// Requires: AVX, AVX512F, SSE
+TEXT ·roundAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        scale+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVQ         shift+32(FP), BX
+	VMOVQ        BX, X1
+	SHRQ         $0x04, DX
+
+loop:
+	VMULPS    (CX), Z0, Z2
+	VCVTPS2DQ Z2, Z2
+	VPSLLD    X1, Z2, Z2
+	VMOVDQU32 Z2, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
 	DECQ      DX
 	JNZ       loop
 	VZEROUPPER

@@ -12,9 +12,9 @@ import (
 // grain is the number of entries that are worth a goroutine.
 const grain = 1 << 16
 
-// block is how many entries are narrowed at a time: they stay in the second-level
+// block is how many entries are narrowed at a time: they stay in the first-level
 // cache.
-const block = 1 << 14
+const block = 1 << 12
 
 // WidthOf returns the bytes of the narrowest type that holds all values.
 func WidthOf(values []int32) int {
@@ -79,15 +79,22 @@ func narrow[T int8 | int16](dst []T, fill func(dst []int32, from int)) bool {
 		for ; lo < hi && !wide.Load(); lo += len(buf) {
 			buf = buf[:min(len(buf), hi-lo)]
 			fill(buf, lo)
-			part, lost := dst[lo:lo+len(buf)], int32(0)
-			for i, x := range buf {
-				part[i] = T(x)
-				lost |= x ^ int32(T(x))
-			}
-			if lost != 0 {
+			if !narrowed(dst[lo:lo+len(buf)], buf) {
 				wide.Store(true)
 			}
 		}
 	})
 	return !wide.Load()
+}
+
+// narrowed sets dst to the values of src, which are as many, and reports whether they all
+// fit.
+func narrowed[T int8 | int16](dst []T, src []int32) bool {
+	n, fit := narrowFast(dst, src)
+	dst, lost := dst[n:len(src)], int32(0)
+	for i, x := range src[n:] {
+		dst[i] = T(x)
+		lost |= x ^ int32(T(x))
+	}
+	return fit && lost == 0
 }

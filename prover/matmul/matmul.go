@@ -126,3 +126,23 @@ func gather[D, S Number](dst []D, src []S, offsets []int) {
 		dst[i] = D(src[o])
 	}
 }
+
+// convert sets dst to the entries of src, which are as many.
+func convert[D, S Number](dst []D, src []S) {
+	if dst, ok := any(dst).([]int32); ok {
+		switch src := any(src).(type) {
+		case []int8:
+			ints.Widen(dst, src)
+			return
+		case []int16:
+			ints.Widen(dst, src)
+			return
+		case []int32:
+			copy(dst, src)
+			return
+		}
+	}
+	for i, x := range src[:len(dst)] {
+		dst[i] = D(x)
+	}
+}

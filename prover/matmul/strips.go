@@ -64,8 +64,13 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 				if direct == nil {
 					pack(panel, width, b.Data[b.Batch[batch]:], free, kb)
 				}
+				together := consecutive(ka)
 				for i, r := range rows {
-					gather(x, a.Data[a.Batch[batch]+r:], ka)
+					if together {
+						convert(x[:len(ka)], a.Data[a.Batch[batch]+r+ka[0]:][:len(ka)])
+					} else {
+						gather(x, a.Data[a.Batch[batch]+r:], ka)
+					}
 					si := s[i*w : (i+1)*w]
 					if direct == nil {
 						kernel(si, x[:len(ka)], panel, width)

@@ -95,7 +95,7 @@ func readSamples(t *testing.T, g *graph.Graph, path string) []Sample {
 	size := model.Size(g.Inputs[0].Shape)
 	var samples []Sample
 	for x := range slices.Chunk(in.Data()[0], size) {
-		samples = append(samples, Sample{g, [][]float64{x}})
+		samples = append(samples, Sample{Graph: g, Inputs: [][]float64{x}})
 	}
 	return samples
 }

@@ -355,7 +355,8 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 	if m.Graph, err = t.At(in); err != nil {
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
-	l.stats.fill(l.g, l.fixeds, m.Weights)
+	m.making = &making{graph: l.g, list: l.fixeds}
+	l.stats.fill(m)
 	return m, nil
 }
 

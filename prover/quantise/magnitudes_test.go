@@ -52,7 +52,7 @@ func TestFeaturesOfAllMagnitudes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, _, err := Choose(context.Background(), g, []Sample{{g, [][]float64{seen}}}, Ranges(values), Options{})
+				m, _, err := Choose(context.Background(), g, []Sample{{Graph: g, Inputs: [][]float64{seen}}}, Ranges(values), Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -123,7 +123,7 @@ func TestSharedModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, c, err := Choose(context.Background(), g, []Sample{{g, inputs.Data()}}, Ranges(values), Options{})
+			m, c, err := Choose(context.Background(), g, []Sample{{Graph: g, Inputs: inputs.Data()}}, Ranges(values), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

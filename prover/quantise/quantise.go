@@ -150,6 +150,7 @@ type Model struct {
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
+	making *making // while a search may take the weights away; else nil
 	clamps []clamp
 	// entries has the tensors that hold values of the float graph, by name, entry by
 	// entry in row-major order.
@@ -181,7 +182,11 @@ type StepReport struct {
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
-	return quantise(fg, ranges, opts, &weightStats{})
+	m, err := quantise(fg, ranges, opts, &weightStats{})
+	if err == nil {
+		m.making = nil
+	}
+	return m, err
 }
 
 // quantise is Quantise with what is known of the weights.

@@ -112,7 +112,7 @@ func TestSpreadHasNoUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &search{ctx: context.Background(), fg: g, ranges: Ranges(values), opts: opts, samples: []Sample{{g, in}}}
+		s := &search{ctx: context.Background(), fg: g, ranges: Ranges(values), opts: opts, samples: []Sample{{Graph: g, Inputs: in}}}
 		a, err := s.try(nil)
 		if err != nil {
 			t.Fatal(err)

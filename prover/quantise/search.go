@@ -33,10 +33,33 @@ const (
 const narrowKL = 0.5
 
 // A Sample is an input that formats are judged with: the float graph in its size,
-// and its values.
+// its values, and what the float model makes of them, if that is known.
 type Sample struct {
 	Graph  *graph.Graph
 	Inputs [][]float64
+	Float  *FloatRun
+}
+
+// MostSamples is how many samples formats are judged with: the first ones.
+const MostSamples = 4
+
+// FloatRun is what is needed of a run of the float model.
+type FloatRun struct {
+	outputs [][]float64
+	rounds  map[string]float64 // error of rounding each value to whole numbers, in units of its rows
+}
+
+// NewFloatRun takes what is needed of the values that RunFloat returned.
+func NewFloatRun(g *graph.Graph, values map[string][]float64) *FloatRun {
+	r := &FloatRun{rounds: make(map[string]float64, len(values))}
+	for _, name := range g.Outputs {
+		r.outputs = append(r.outputs, values[name])
+	}
+	images := hasImages(g)
+	for name, v := range values {
+		r.rounds[name] = enteredError(v, v, rowOf(g.Shapes[name], images), 1).round
+	}
+	return r
 }
 
 // Choice is how formats were chosen.
@@ -67,7 +90,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		if err != nil {
 			return nil, nil, err
 		}
-		return m.model, &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
+		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
 	}
 	best, err := s.try(opts.Formats)
 	if err != nil {
@@ -82,7 +105,14 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 			return nil, nil, err
 		}
 	}
-	return best.model, &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
+	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(first), s.runs}, nil
+}
+
+// taken returns an attempt's model, with its weights.
+func (s *search) taken(a *attempt) *Model {
+	s.stats.fill(a.model)
+	a.model.making = nil
+	return a.model
 }
 
 // inRange returns an error of the search in units of the range.
@@ -91,12 +121,11 @@ func (s *search) inRange(e float64) float64 { return e * (s.opts.Target / Target
 // Bounds on the work of a search: samples that are run, and runs of them all, by
 // the size of a run in products of numbers.
 const (
-	mostSamples = 4
-	sampleWork  = 1 << 35
-	mostRuns    = 48
-	leastRuns   = 8
-	searchWork  = 1 << 37
-	weightWork  = 1 << 6 // of a weight, which is made anew for each model
+	sampleWork = 1 << 35
+	mostRuns   = 48
+	leastRuns  = 8
+	searchWork = 1 << 37
+	weightWork = 1 << 6 // of a weight, which is made anew for each model
 )
 
 type search struct {
@@ -105,12 +134,12 @@ type search struct {
 	ranges  map[string]Range
 	opts    Options
 	samples []Sample
-	want    [][][]float64      // float outputs of the samples
-	rounds  map[string]float64 // error of rounding to whole numbers, in units of the first sample's rows
+	float   []*FloatRun // of the samples
 	groups  []group
 	stats   weightStats
 	runs    int
-	worst   int // sample, as far as is known
+	worst   int       // sample, as far as is known
+	last    sampleRun // of the only sample, of the last attempt
 }
 
 // attempt is a model with some formats and what is known of it.
@@ -119,7 +148,14 @@ type attempt struct {
 	model   *Model
 	error   float64
 	spread  float64            // root mean square of the error of each output, in units of its own; and of those, the root of the sum of squares
-	local   map[string]entered // of the first sample
+	local   map[string]entered // of the first sample; nil if it is not known yet
+}
+
+// sampleRun is what an attempt's model has computed of a sample.
+type sampleRun struct {
+	of      *attempt
+	at      *Model
+	witness *forward.Witness
 }
 
 // cost is about what a look-up costs, for each entry that is looked up and for each
@@ -146,22 +182,40 @@ func (s *search) try(f Formats) (*attempt, error) {
 	return s.measure(f, m, math.Inf(1))
 }
 
+// localErrors tells where the errors of an attempt enter on the first sample.
+func (s *search) localErrors(a *attempt) (map[string]entered, error) {
+	if a.local != nil {
+		return a.local, nil
+	}
+	r := s.last
+	if s.last = (sampleRun{}); r.of != a {
+		s.stats.fill(a.model)
+		var err error
+		if r.at, r.witness, err = a.model.run(s.ctx, s.samples[0].Inputs); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	a.local, err = r.at.localErrors(s.samples[0].Graph, r.witness)
+	return a.local, err
+}
+
 // make makes a model.
 func (s *search) make(f Formats) (*Model, error) {
 	s.runs++
+	s.last = sampleRun{}
 	opts := s.opts
 	opts.Formats = f
 	return quantise(s.fg, s.ranges, opts, &s.stats)
 }
 
 // measure runs a model on the samples. With one whose error is above most there is
-// nothing to be done: neither are further samples run, nor is it asked where its
-// errors enter.
+// nothing to be done: no further samples are run.
 func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 	if s.runs == 1 {
-		n := max(1, min(mostSamples, int(sampleWork/m.products())))
+		n := max(1, min(MostSamples, int(sampleWork/m.products())))
 		s.samples = s.samples[:min(n, len(s.samples))]
-		if err := s.float(); err != nil {
+		if err := s.runFloat(); err != nil {
 			return nil, err
 		}
 	}
@@ -181,7 +235,7 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 			return nil, err
 		}
 		for j, got := range at.Outputs(w) {
-			want := s.want[i][j]
+			want := s.float[i].outputs[j]
 			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape) * (Target / s.opts.Target); e > a.error {
 				a.error, s.worst = e, i
 			}
@@ -193,10 +247,8 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 		if a.error > most {
 			return a, nil
 		}
-		if i == 0 && math.IsInf(most, 1) {
-			if a.local, err = at.localErrors(sample.Graph, w); err != nil {
-				return nil, err
-			}
+		if len(s.samples) == 1 {
+			s.last = sampleRun{a, at, w}
 		}
 	}
 	for j, x := range size {
@@ -231,28 +283,22 @@ func (m *Model) run(ctx context.Context, inputs [][]float64) (*Model, *forward.W
 	return m, w, err
 }
 
-// float runs the float model on the samples, once.
-func (s *search) float() error {
-	for i := len(s.want); i < len(s.samples); i++ {
+// runFloat runs the float model on the samples for which that was not done.
+func (s *search) runFloat() error {
+	for i := len(s.float); i < len(s.samples); i++ {
 		sample := s.samples[i]
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		values, err := sample.Graph.RunFloat(sample.Inputs)
-		if err != nil {
-			return err
-		}
-		var out [][]float64
-		for _, name := range sample.Graph.Outputs {
-			out = append(out, values[name])
-		}
-		if i == 0 {
-			s.rounds = map[string]float64{}
-			for name, v := range values {
-				s.rounds[name] = enteredError(v, v, rowOf(sample.Graph.Shapes[name], hasImages(sample.Graph)), 1).round
+		run := sample.Float
+		if run == nil {
+			values, err := sample.Graph.RunFloat(sample.Inputs)
+			if err != nil {
+				return err
 			}
+			run = NewFloatRun(sample.Graph, values)
 		}
-		s.want = append(s.want, out)
+		s.float = append(s.float, run)
 	}
 	return nil
 }
@@ -268,7 +314,7 @@ func outputError(got, want []float64, shape []int) float64 {
 // logits reports whether a sample's output is judged by divergence.
 func (s *search) logits() bool {
 	for j, name := range s.fg.Outputs {
-		if len(s.want) > 0 && isLogits(s.want[0][j], s.fg.Shapes[name]) {
+		if len(s.float) > 0 && isLogits(s.float[0].outputs[j], s.fg.Shapes[name]) {
 			return true
 		}
 	}
@@ -422,12 +468,7 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
-	work := m.products()
-	for _, w := range m.Weights {
-		if w != nil {
-			work += float64(weightWork * w.Len())
-		}
-	}
+	work := m.products() + float64(weightWork*m.making.entries())
 	return max(leastRuns, min(mostRuns, int(searchWork/work)))
 }
 
@@ -480,7 +521,10 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 	tried := map[string]bool{}
 	most := math.MaxInt // moves at a time
 	for budget := s.budget(first.model); best.error > Target && s.runs < budget; {
-		moves := s.moves(now, refused)
+		moves, err := s.moves(now, refused)
+		if err != nil {
+			return nil, err
+		}
 		if len(moves) == 0 {
 			break
 		}
@@ -588,10 +632,10 @@ const productError = 1.0 / 256
 // more than limbs leave the weights enough bits beside.
 func (s *search) productBits(name string) int {
 	r := s.ranges[name].abs() * s.opts.Headroom
-	if r == 0 || s.rounds[name] == 0 {
+	if r == 0 || s.float[0].rounds[name] == 0 {
 		return productBits
 	}
-	frac := floorLog2(s.rounds[name]/productError) + 1
+	frac := floorLog2(s.float[0].rounds[name]/productError) + 1
 	return min(max(floorLog2(r)+1+frac, productBits), limbedBits)
 }
 
@@ -613,7 +657,11 @@ func (s *search) apply(f Formats, mv move) {
 
 // moves lists the moves that address the largest of the errors that enter: within
 // a factor of four of the largest one that can be.
-func (s *search) moves(a *attempt, refused map[move]bool) []move {
+func (s *search) moves(a *attempt, refused map[move]bool) ([]move, error) {
+	local, err := s.localErrors(a)
+	if err != nil {
+		return nil, err
+	}
 	before := segments(s.fg, a.model)
 	scores := map[move]float64{}
 	groupOf := map[string]int{}
@@ -622,7 +670,7 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 			groupOf[name] = i
 		}
 	}
-	for name, e := range a.local {
+	for name, e := range local {
 		// Of values that no tensor holds the error shows where the next one does.
 		for _, source := range slices.Concat(before[name], []string{name}) {
 			i := groupOf[source]
@@ -648,7 +696,7 @@ func (s *search) moves(a *attempt, refused map[move]bool) []move {
 	slices.SortFunc(moves, func(a, b move) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a.group, b.group), cmp.Compare(a.kind(), b.kind()))
 	})
-	return moves
+	return moves, nil
 }
 
 // inputError is the error with which an input is rounded.

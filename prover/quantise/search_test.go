@@ -18,7 +18,7 @@ func chosen(t *testing.T, g *graph.Graph, inputs [][]float64, opts Options) (*Mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, c, err := Choose(context.Background(), g, []Sample{{g, inputs}}, Ranges(values), opts)
+	m, c, err := Choose(context.Background(), g, []Sample{{Graph: g, Inputs: inputs}}, Ranges(values), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +31,13 @@ func chosen(t *testing.T, g *graph.Graph, inputs [][]float64, opts Options) (*Mo
 	return m, c
 }
 
-func transformer(t *testing.T, rng *rand.Rand) *graph.Graph {
+func transformer(t *testing.T, rng *rand.Rand) *graph.Graph { return transformerOf(t, 3, rng) }
+
+func transformerOf(t *testing.T, layers int, rng *rand.Rand) *graph.Graph {
 	n := newNetwork([]int{1, 12, 32})
 	x := n.in[0]
 	add := func(y graph.Value) { x = n.Add(x, y) }
-	for range 3 {
+	for range layers {
 		add(n.attention(n.layerNorm(x, rng), 4, rng))
 		h := n.dense(n.layerNorm(x, rng), 128, rng)
 		add(n.dense(n.Apply(graph.Gelu, h), 32, rng))
@@ -64,6 +66,50 @@ func TestChooseTransformer(t *testing.T) {
 	}
 	if _, small := chosen(t, g, x, Options{Mode: "w8a8"}); len(small.Formats) != 0 {
 		t.Errorf("formats in w8a8 mode: %v", small.Formats)
+	}
+}
+
+// A search of which one model at a time has its weights, as of a large one, comes to the
+// same end, and samples whose float run is known to the same as others.
+func TestChooseLarge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	g := transformerOf(t, 1, rng)
+	var runs []map[string][]float64
+	samples := make([]Sample, 2)
+	for i := range samples {
+		samples[i] = Sample{Graph: g, Inputs: [][]float64{normal(12*32, rng)}}
+		values, err := g.RunFloat(samples[i].Inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, values)
+	}
+	// With one sample and with several, as its run may be at hand or not.
+	for n := range samples {
+		choose := func() (*Model, *Choice) {
+			m, c, err := Choose(context.Background(), g, samples[:n+1], Ranges(runs...), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m, c
+		}
+		want, choice := choose()
+		if choice.Runs < 3 {
+			t.Errorf("%d runs: there is no search", choice.Runs)
+		}
+		for i := range samples {
+			samples[i].Float = NewFloatRun(g, runs[i])
+		}
+		before := largeWeights
+		largeWeights = 1
+		got, again := choose()
+		largeWeights = before
+		if !reflect.DeepEqual(choice, again) || !reflect.DeepEqual(got.Weights, want.Weights) || !reflect.DeepEqual(got.Graph, want.Graph) {
+			t.Errorf("%d samples: %v, not %v", n+1, again, choice)
+		}
+		for i := range samples {
+			samples[i].Float = nil
+		}
 	}
 }
 

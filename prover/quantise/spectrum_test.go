@@ -47,7 +47,7 @@ func TestDecibelsOfASpectrum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, c, err := Choose(context.Background(), g, []Sample{{g, seen}}, Ranges(values), Options{})
+	m, c, err := Choose(context.Background(), g, []Sample{{Graph: g, Inputs: seen}}, Ranges(values), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

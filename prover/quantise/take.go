@@ -65,7 +65,7 @@ func (l *lowering) stretched(id model.TensorID, axis int) model.TensorID {
 func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 	bits := max(l.opts.WeightBits-1, min(l.formatted(v), 24))
 	w := &constantWeights{Tensor: t}
-	most := l.stats.of(name, w, 1, t.Len())[0].max
+	most := l.stats.largest(name, w)
 	frac := 0
 	if most > 0 {
 		frac = floorLog2(float64(int64(1)<<bits-1) / most)
@@ -74,5 +74,5 @@ func (l *lowering) rows(v *value, name string, t *graph.Tensor) model.TensorID {
 		frac = max(frac, 0)
 	}
 	reach := int64(math.Round(most * pow2(frac)))
-	return l.rounded(name, w, t.Shape, frac, reach)
+	return l.rounded(name, w, t.Shape, frac, reach, roundedTo(most, frac, 0))
 }

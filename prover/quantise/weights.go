@@ -3,7 +3,9 @@ package quantise
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -21,6 +23,8 @@ type fixed struct {
 	// key tells the values apart from those of other weights of the model, so that
 	// they are not computed again; "" if nothing does.
 	key string
+	// most is the largest magnitude of the values; 0 if it is not known.
+	most int64
 }
 
 // filler sets dst to the entries of a fixed tensor from the given one on. It may
@@ -37,9 +41,12 @@ func (l *lowering) fixed(name string, shape []int, frac int, lo, hi int64, weigh
 // values computes the values, in the width that they need: large weights are never
 // in 32 bits as a whole.
 func (f *fixed) values(t *model.Tensor) ints.Ints {
-	n, reach := model.Size(t.Shape), max(t.Max, -t.Min-1)
-	// The range has some room to the values, so half of it is tried first.
-	for width := ints.WidthFor(reach / 2); ; width *= 2 {
+	n, least := model.Size(t.Shape), f.most-1 // where only negative ones may be as large
+	if f.most == 0 {
+		// The range has some room to the values, so half of it is tried first.
+		least = max(t.Max, -t.Min-1) / 2
+	}
+	for width := ints.WidthFor(least); ; width *= 2 {
 		if v, ok := ints.Make(n, width, f.fill); ok {
 			return v
 		}
@@ -52,15 +59,17 @@ type roundedConstant struct {
 	frac int
 }
 
-// rounded adds a constant times 2^frac, rounded to integers within ±reach. It is one
-// tensor for all that use it so, such as embeddings that are the output layer as well.
-func (l *lowering) rounded(name string, w *constantWeights, shape []int, frac int, reach int64) model.TensorID {
+// rounded adds a constant times 2^frac, rounded to integers within ±reach, of which the
+// largest has the magnitude most. It is one tensor for all that use it so, such as
+// embeddings that are the output layer as well.
+func (l *lowering) rounded(name string, w *constantWeights, shape []int, frac int, reach, most int64) model.TensorID {
 	key := roundedConstant{w.Tensor, frac}
 	if id, ok := l.roundeds[key]; ok && sameShape(l.g.Tensors[id].Shape, shape) {
 		return id
 	}
 	id := l.fixed(name, shape, frac, -reach, reach, w, quantised(w, frac, []int{0}, w.Len()))
-	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(name, " by ", w.by, shape, frac, " rounded")
+	f := &l.fixeds[len(l.fixeds)-1]
+	f.key, f.most = fmt.Sprint(name, " by ", w.by, shape, frac, " rounded"), most
 	l.roundeds[key] = id
 	return id
 }
@@ -175,17 +184,46 @@ type statsKey struct {
 // is in the one before the last.
 type weightStats struct {
 	m            map[statsKey][]channelStats
+	greatest     map[string]float64 // magnitudes of constants, by name
 	last, before map[string]ints.Ints
+	filled       *Model // that was given weights last
 	columns      madeColumns
 	bands        map[*graph.Tensor]band // of masks
 	texts        *texts                 // of the graph that is quantised
 }
 
-// fill computes the values of fixed tensors, but for those that the last two models
-// have, and forgets those that only the one before the last has.
-func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights) {
+// largeWeights is the number of weights from which on only one model of a search has them:
+// they are gigabytes.
+var largeWeights = 1 << 30
+
+// making is what a model's weights are made from.
+type making struct {
+	graph *model.Graph // that has the tensors
+	list  []fixed
+	done  bool // whether the model has them
+}
+
+// entries is the number of weights.
+func (m *making) entries() int {
+	n := 0
+	for _, f := range m.list {
+		n += model.Size(m.graph.Tensors[f.id].Shape)
+	}
+	return n
+}
+
+// fill gives a model its weights, unless it has them. Values that the last two models have
+// are not computed again, and those that only the one before the last has are forgotten;
+// large ones are forgotten at once, and the last model loses its weights.
+func (w *weightStats) fill(m *Model) {
+	if m.making.done {
+		return
+	}
+	if m.making.entries() >= largeWeights {
+		w.forget(m.making.list)
+	}
 	values := map[string]ints.Ints{}
-	for _, f := range fixeds {
+	for _, f := range m.making.list {
 		v := values[f.key]
 		if v == nil {
 			v = w.last[f.key]
@@ -194,15 +232,34 @@ func (w *weightStats) fill(g *model.Graph, fixeds []fixed, weights model.Weights
 			v = w.before[f.key]
 		}
 		if v == nil {
-			v = f.values(&g.Tensors[f.id])
+			v = f.values(&m.making.graph.Tensors[f.id])
 		}
 		if f.key != "" {
 			values[f.key] = v
 		}
-		weights[f.id] = v
+		m.Weights[f.id] = v
 	}
 	w.last, w.before = values, w.last
 	w.columns.next()
+	w.filled, m.making.done = m, true
+}
+
+// forget gives back the memory of all weights that are made but for those that some fixed
+// tensors have.
+func (w *weightStats) forget(but []fixed) {
+	if w.filled == nil {
+		return
+	}
+	clear(w.filled.Weights) // of its instances as well
+	w.filled.making.done = false
+	kept := map[string]ints.Ints{}
+	for _, f := range but {
+		if v := w.last[f.key]; v != nil {
+			kept[f.key] = v
+		}
+	}
+	w.filled, w.last, w.before = nil, kept, nil
+	debug.FreeOSMemory()
 }
 
 // of returns, for every output channel of a constant, the sums of its
@@ -218,7 +275,8 @@ func (w *weightStats) of(name string, t *constantWeights, channels, inner int) [
 	// Every channel is summed by one goroutine in index order, so the sums do
 	// not depend on the split.
 	parallel.For(channels, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
-		var buffer []float32
+		buffer := buffers.Get().(*[]float32)
+		defer buffers.Put(buffer)
 		for o := range outer {
 			for c := lo; c < hi; {
 				// A run of whole channels, or one channel.
@@ -226,7 +284,7 @@ func (w *weightStats) of(name string, t *constantWeights, channels, inner int) [
 				if inner == 1 {
 					n = hi - c
 				}
-				run := t.part((o*channels+c)*inner, n*inner, &buffer)
+				run := t.part((o*channels+c)*inner, n*inner, buffer)
 				for i := range n {
 					s[c+i].add(run[i*inner : (i+1)*inner])
 				}
@@ -239,6 +297,38 @@ func (w *weightStats) of(name string, t *constantWeights, channels, inner int) [
 	}
 	w.m[key] = s
 	return s
+}
+
+// largest returns the largest magnitude of a constant.
+func (w *weightStats) largest(name string, t *constantWeights) float64 {
+	if most, ok := w.greatest[name]; ok {
+		return most
+	}
+	const part = 1 << 12
+	parts := (t.Len() + part - 1) / part
+	all := make([]float32, parts)
+	parallel.For(parts, 16, func(lo, hi int) {
+		buffer := buffers.Get().(*[]float32)
+		defer buffers.Put(buffer)
+		for i := lo; i < hi; i++ {
+			all[i] = largestOf(t.part(i*part, min(part, t.Len()-i*part), buffer))
+		}
+	})
+	if w.greatest == nil {
+		w.greatest = map[string]float64{}
+	}
+	w.greatest[name] = float64(largestOf(all))
+	return w.greatest[name]
+}
+
+// largestOf is the largest magnitude of finite numbers, which their bits but for the sign
+// are in the order of.
+func largestOf(v []float32) float32 {
+	most := uint32(0)
+	for _, x := range v {
+		most = max(most, math.Float32bits(x)&^(1<<31))
+	}
+	return math.Float32frombits(most)
 }
 
 // statsOf are the statistics of the channels of weights: of those that are part of a
@@ -266,17 +356,19 @@ func (l *lowering) statsOf(w weighting) []channelStats {
 }
 
 // add takes in a channel's weights. Signs are as good as random, so there are no
-// branches on them.
+// branches on them: x + |x| is twice x or 0, and sums of doubled numbers are doubled sums,
+// to the last bit. Finite numbers are in the order of their bits but for the sign.
 func (c *channelStats) add(weights []float32) {
-	pos, neg, most, squares := c.pos, c.neg, c.max, c.squares
+	pos, neg, squares, most := 2*c.pos, 2*c.neg, c.squares, uint32(0)
 	for _, w := range weights {
-		x := float64(w)
-		pos += max(x, 0)
-		neg += max(-x, 0)
-		most = max(most, math.Abs(x))
+		bits := math.Float32bits(w) &^ (1 << 31)
+		x, size := float64(w), float64(math.Float32frombits(bits))
+		pos += size + x
+		neg += size - x
+		most = max(most, bits)
 		squares += float64(x * x)
 	}
-	*c = channelStats{pos, neg, most, squares}
+	*c = channelStats{pos / 2, neg / 2, math.Max(c.max, float64(math.Float32frombits(most))), squares}
 }
 
 // operandBounds are what is known of the entries x that are multiplied with
@@ -338,33 +430,60 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
 // channel c, which are within ±reach.
 func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
+	most := int64(0)
+	for c, stats := range l.statsOf(*w) {
+		most = max(most, roundedTo(stats.max, frac, exponents[c]))
+	}
 	if w.t.factors == nil && w.part == nil && !slices.ContainsFunc(exponents, func(e int) bool { return e != 0 }) {
-		return l.rounded(w.name, w.t, w.shape, frac, reach)
+		return l.rounded(w.name, w.t, w.shape, frac, reach, most)
 	}
 	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, exponents, w.inner))
-	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents)
+	f := &l.fixeds[len(l.fixeds)-1]
+	f.key, f.most = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents), most
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}
 	return id
 }
 
+// roundedTo is x times 2^frac, rounded to a multiple of 2^exponent.
+func roundedTo(x float64, frac, exponent int) int64 {
+	return int64(math.RoundToEven(x*pow2(frac-exponent))) << exponent
+}
+
+// buffers are for floats that are read to be rounded or summed.
+var buffers = sync.Pool{New: func() any { return new([]float32) }}
+
 // quantised returns weights times 2^frac, rounded to multiples of
 // 2^exponents[c] in channel c (which is i/inner mod channels).
 func quantised(t *constantWeights, frac int, exponents []int, inner int) filler {
-	scales := make([]float64, len(exponents))
-	for c, e := range exponents {
-		scales[c] = pow2(frac - e)
+	var scales []float64 // where a run of numbers of one channel is too short
+	if inner == 1 {
+		for _, e := range exponents {
+			scales = append(scales, pow2(frac-e))
+		}
 	}
 	return func(dst []int32, from int) {
-		var buffer []float32
-		for run := t.part(from, len(dst), &buffer); len(run) > 0; {
-			row := from / inner
-			c := row % len(scales)
-			n := min(len(run), (row+1)*inner-from)
-			for i, x := range run[:n] {
-				dst[i] = int32(math.RoundToEven(float64(x)*scales[c])) << exponents[c]
+		buffer := buffers.Get().(*[]float32)
+		defer buffers.Put(buffer)
+		run := t.part(from, len(dst), buffer)
+		if inner == 1 {
+			for len(run) > 0 {
+				c := from % len(exponents)
+				n := min(len(run), len(exponents)-c)
+				part, shifts := scales[c:c+n], exponents[c:c+n]
+				for i, x := range run[:n] {
+					dst[i] = int32(math.RoundToEven(float64(x)*part[i])) << (shifts[i] & 31)
+				}
+				dst, run, from = dst[n:], run[n:], from+n
 			}
+			return
+		}
+		for len(run) > 0 {
+			row := from / inner
+			e := exponents[row%len(exponents)]
+			n := min(len(run), (row+1)*inner-from)
+			ints.Round(dst[:n], run[:n], frac-e, e)
 			dst, run, from = dst[n:], run[n:], from+n
 		}
 	}

@@ -16,6 +16,9 @@ func main() {
 	for _, lanes := range []int{8, 16} {
 		widen(lanes, 8, func(m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v) })
 		widen(lanes, 16, func(m Mem, v reg.VecVirtual) { VPMOVSXWD(m, v) })
+		narrow(lanes, 8, func(v Op, to reg.VecVirtual) { VPMOVSXBD(v, to) })
+		narrow(lanes, 16, func(v Op, to reg.VecVirtual) { VPMOVSXWD(v, to) })
+		round(lanes)
 	}
 	Generate()
 }
@@ -36,6 +39,102 @@ func widen(lanes, bits int, load func(m Mem, v reg.VecVirtual)) {
 		}
 		ADDQ(U8(64), dst)
 		ADDQ(U8(2*bits), src)
+	})
+	g.End()
+}
+
+// narrow cuts signed integers to so many bits.
+func narrow(lanes, bits int, widen func(v Op, to reg.VecVirtual)) {
+	name := strconv.Itoa(bits)
+	g := vec.Begin(lanes, "narrow"+name, "func(dst *int"+name+", src *int32, n uint64) uint64",
+		"sets dst[i] = src[i] for i < n, 16 | n > 0, and returns 0 if all fit.")
+	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
+	src := Load(Param("src"), GP64()).(reg.GPVirtual)
+	n := Load(Param("n"), GP64()).(reg.GPVirtual)
+	SHRQ(U8(4), n)
+	lost := g.Zero()
+	differ := func(v, back reg.VecVirtual) {
+		g.Xor(v, back, back)
+		if lanes == 16 {
+			VPORD(back, lost, lost)
+		} else {
+			VPOR(back, lost, lost)
+		}
+	}
+	vec.Loop("loop", n, func() {
+		if lanes == 16 {
+			v, back := g.Load(Mem{Base: src}), g.Reg()
+			if bits == 16 {
+				short := YMM()
+				VPMOVDW(v, short)
+				VMOVDQU(short, Mem{Base: dst})
+				widen(short, back)
+			} else {
+				short := XMM()
+				VPMOVDB(v, short)
+				VMOVDQU(short, Mem{Base: dst})
+				widen(short, back)
+			}
+			differ(v, back)
+		} else {
+			// Packing goes by halves of a register and keeps to the bounds, which
+			// differs as well where a number does not fit.
+			a, b, short := g.Load(Mem{Base: src}), g.Load(Mem{Base: src, Disp: 32}), g.Reg()
+			VPACKSSDW(b, a, short)
+			VPERMQ(U8(0xd8), short, short)
+			if bits == 16 {
+				g.Move(short, Mem{Base: dst})
+			} else {
+				VPACKSSWB(short, short, short)
+				VPERMQ(U8(0xd8), short, short)
+				VMOVDQU(short.AsX(), Mem{Base: dst})
+			}
+			for i, v := range []reg.VecVirtual{a, b} {
+				back := g.Reg()
+				widen(Mem{Base: dst, Disp: i * bits}, back)
+				differ(v, back)
+			}
+		}
+		ADDQ(U8(64), src)
+		ADDQ(U8(2*bits), dst)
+	})
+	if lanes == 16 {
+		y := YMM()
+		VEXTRACTI64X4(U8(1), lost, y)
+		VPOR(lost.AsY(), y, y)
+		lost = y
+	}
+	result := GP64()
+	XORQ(result, result)
+	VPTEST(lost.AsY(), lost.AsY())
+	SETNE(result.As8())
+	Store(result, ReturnIndex(0))
+	g.End()
+}
+
+// round rounds multiples of floats to whole numbers, the even one of two, and shifts them.
+func round(lanes int) {
+	g := vec.Begin(lanes, "round", "func(dst *int32, src *float32, n uint64, scale float32, shift uint64)",
+		"sets dst[i] = ⌊src[i]·scale⌉·2^shift for i < n, 16 | n > 0.")
+	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
+	src := Load(Param("src"), GP64()).(reg.GPVirtual)
+	n := Load(Param("n"), GP64()).(reg.GPVirtual)
+	x, scale := XMM(), g.Reg()
+	Load(Param("scale"), x)
+	VBROADCASTSS(x, scale)
+	shift, count := Load(Param("shift"), GP64()), XMM()
+	VMOVQ(shift, count)
+	SHRQ(U8(4), n)
+	vec.Loop("loop", n, func() {
+		for i := 0; i < 16; i += lanes {
+			v := g.Reg()
+			VMULPS(Mem{Base: src, Disp: 4 * i}, scale, v)
+			VCVTPS2DQ(v, v)
+			VPSLLD(count, v, v)
+			g.Move(v, Mem{Base: dst, Disp: 4 * i})
+		}
+		ADDQ(U8(64), dst)
+		ADDQ(U8(64), src)
 	})
 	g.End()
 }
