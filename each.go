@@ -83,10 +83,10 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	finished := 0
-	call := func(i int) error {
+	call := func(i int) {
 		next := sync.OnceFunc(func() { turn <- i + 1 })
-		defer next()
-		return f(ctx, i, func(prove func() error) error {
+		defer next() // after the others have been given up, if it fails
+		err := f(ctx, i, func(prove func() error) error {
 			select {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
@@ -96,6 +96,14 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 			next()
 			return prove()
 		})
+		if err != nil {
+			cancel(fmt.Errorf("input %d: %w", i+1, err))
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		finished++
+		done(finished)
 	}
 	for range min(n, provers+1) {
 		wg.Go(func() {
@@ -105,14 +113,7 @@ func overlap(ctx context.Context, n, provers int, f func(ctx context.Context, i 
 					turn <- n
 					return
 				}
-				if err := call(i); err != nil {
-					cancel(fmt.Errorf("input %d: %w", i+1, err))
-					continue
-				}
-				mu.Lock()
-				finished++
-				done(finished)
-				mu.Unlock()
+				call(i)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func newBenchModel() *cobra.Command {
-	var layers, width, runs int
+	var layers, width, runs, list int
 	var sweep string
 	var limits bench.Limits
 	var tokens []int
@@ -22,7 +22,8 @@ func newBenchModel() *cobra.Command {
 		Short: "Quantise, commit, prove and verify models, and print a table",
 		Long: `Quantise, commit, prove and verify each model once, without the cache; with
 --runs N prove it N times, with the weights where the first proof has brought
-them, and show the quickest.
+them, and show the quickest. With --list N prove N inputs one after the other,
+and once more as a list (prove-model --each), and show both times.
 
   bench model mlp --layers 4 --width 4096     a perceptron with random weights
   bench model mlp --sweep 20..26              perceptrons of 2^20 to 2^26 parameters
@@ -42,6 +43,9 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if runs < 1 {
 				return fmt.Errorf("--runs %d: want 1 or more", runs)
 			}
+			if list < 0 {
+				return fmt.Errorf("--list %d: want 0 or more", list)
+			}
 			unlimited, err := job.LimitMemory(cfg, progress(cmd, cfg))
 			if err != nil {
 				return err
@@ -49,7 +53,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			defer unlimited()
 			if args[0] != "mlp" && args[0] != "llm-matmuls" {
 				limits.RangeError = cfg.MaxError
-				return benchFiles(cmd, cfg, args, limits, runs)
+				return benchFiles(cmd, cfg, args, limits, runs, list)
 			}
 			if len(args) > 1 {
 				return fmt.Errorf("unexpected argument %q after %s", args[1], args[0])
@@ -67,7 +71,7 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 			if err != nil {
 				return err
 			}
-			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, progress(cmd, cfg))
+			m, err := bench.Measure(cmd.Context(), cfg, job.Made(g, cfg.Seed), runs, list, progress(cmd, cfg))
 			if err != nil {
 				return err
 			}
@@ -78,28 +82,34 @@ Fails, after the table, if a model does not verify or is beyond a limit.`,
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout())
-			return bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m})
+			if err := bench.ModelTable(cmd.OutOrStdout(), []*bench.Model{m}); err != nil {
+				return err
+			}
+			return bench.ListLines(cmd.OutOrStdout(), []*bench.Model{m})
 		},
 	}
 	config.AddFlags(cmd.Flags(), "dim", "mode", "target-error", "headroom", "max-error", "soundness", "security-bits", "grind-bits", "memory-gb", "chunk-budget-gb", "cpu-lanes", "gpu", "gpu-threshold", "multi-gpu", "devices", "gpu-lanes", "threads", "seed", "json")
 	cmd.Flags().IntVar(&layers, "layers", 4, "layers of the perceptron")
 	cmd.Flags().IntVar(&width, "width", 4096, "width of the perceptron")
 	cmd.Flags().IntVar(&runs, "runs", 1, "proofs of each model, a `number`, of which the quickest is shown")
+	cmd.Flags().IntVar(&list, "list", 0, "inputs, a `number`, that are proved one after the other and as a list as well")
 	cmd.Flags().IntSliceVar(&tokens, "tokens", []int{1, 128}, "`numbers` of tokens, for llm-matmuls")
 	cmd.Flags().StringVar(&sweep, "sweep", "", "`LO..HI`: perceptrons of 2^LO to 2^HI parameters")
 	cmd.Flags().Float64Var(&limits.Cosine, "min-cosine", 0, "fail when an output of eight values or more has a smaller cosine `similarity`")
 	return cmd
 }
 
-func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs int) error {
-	all, err := bench.Files(cmd.Context(), cfg, paths, limits, runs, progress(cmd, cfg))
+func benchFiles(cmd *cobra.Command, cfg *config.Config, paths []string, limits bench.Limits, runs, list int) error {
+	all, err := bench.Files(cmd.Context(), cfg, paths, limits, runs, list, progress(cmd, cfg))
 	if err != nil {
 		return err
 	}
 	if cfg.JSON {
 		err = ui.JSON(cmd.OutOrStdout(), all)
 	} else {
-		err = bench.ModelTable(cmd.OutOrStdout(), all)
+		if err = bench.ModelTable(cmd.OutOrStdout(), all); err == nil {
+			err = bench.ListLines(cmd.OutOrStdout(), all)
+		}
 	}
 	if err == nil {
 		err = bench.Failures(all)

@@ -3,6 +3,7 @@
 package prover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend/cpu"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -236,11 +238,17 @@ func (r *run) prove(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := out.WritePublic(g, inputs, outputs); err != nil {
+	// The statement and the witness's digests do not wait for each other.
+	var main *transcript.Sponge
+	var public, committed error
+	parallel.Do(func() { committed = r.commit() }, func() {
+		main = r.plan.Statement(r.key.Digest, inputs, outputs)
+		public = out.WritePublic(g, inputs, outputs)
+	})
+	if err := cmp.Or(public, committed); err != nil {
 		return err
 	}
-	main := r.plan.Statement(r.key.Digest, inputs, outputs)
-	if err := r.commit(main, out); err != nil {
+	if err := r.sendRoots(main, out); err != nil {
 		return err
 	}
 	n := len(r.plan.Forks)
@@ -277,9 +285,8 @@ func (r *run) public(ids []model.TensorID) [][]int32 {
 	return values
 }
 
-// commit commits to the witness and sends the root.
-func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
-	w := transcript.NewWriter(main)
+// commit commits to the witness.
+func (r *run) commit() error {
 	if err := r.step(PhaseCommit, 0, 1); err != nil {
 		return err
 	}
@@ -291,10 +298,17 @@ func (r *run) commit(main *transcript.Sponge, out *proof.Writer) error {
 		if r.trees[i], err = r.commitTree(i); err != nil {
 			return err
 		}
-		w.SendDigest(r.trees[i].Root())
 	}
-	if err := r.step(PhaseCommit, 1, 1); err != nil {
-		return err
+	return r.step(PhaseCommit, 1, 1)
+}
+
+// sendRoots sends the roots of what was committed to.
+func (r *run) sendRoots(main *transcript.Sponge, out *proof.Writer) error {
+	w := transcript.NewWriter(main)
+	for i := range r.plan.Trees {
+		if !r.plan.Trees[i].Fixed {
+			w.SendDigest(r.trees[i].Root())
+		}
 	}
 	return out.Write(w.Bytes())
 }

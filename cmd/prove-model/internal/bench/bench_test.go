@@ -40,12 +40,15 @@ func TestMLP(t *testing.T) {
 func TestFiles(t *testing.T) {
 	cfg := config.Default()
 	quiet := ui.NewPhases(nil, true)
-	all, err := Files(t.Context(), &cfg, []string{digits + "missing.onnx", digits + "digits.onnx"}, Limits{RangeError: 0.01, Cosine: 0.999}, 2, quiet)
+	all, err := Files(t.Context(), &cfg, []string{digits + "missing.onnx", digits + "digits.onnx"}, Limits{RangeError: 0.01, Cosine: 0.999}, 2, 3, quiet)
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
 	}
 	if all[0].Error == "" || all[1].Error != "" {
 		t.Errorf("errors %q and %q", all[0].Error, all[1].Error)
+	}
+	if l := all[1].List; l == nil || l.Inputs != 3 || l.Alone <= 0 || l.List <= 0 {
+		t.Errorf("list: %+v", l)
 	}
 	if n := len(all[1].Phases); n == 0 || all[1].Phases[n-1].Name != "open" || slices.IndexFunc(all[1].Phases, func(p ui.Phase) bool { return p.Name == "open" }) != n-1 {
 		t.Errorf("not the phases of one proof: %v", all[1].Phases)
@@ -57,7 +60,7 @@ func TestFiles(t *testing.T) {
 	if err := ModelTable(&b, all); err != nil || !strings.Contains(b.String(), "18586") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
-	all, err = Files(t.Context(), &cfg, []string{digits + "digits.onnx"}, Limits{RangeError: 1e-9}, 1, quiet)
+	all, err = Files(t.Context(), &cfg, []string{digits + "digits.onnx"}, Limits{RangeError: 1e-9}, 1, 0, quiet)
 	if err != nil || !strings.Contains(all[0].Error, "over 0.000 %") {
 		t.Errorf("limit on the error: %q, %v", all[0].Error, err)
 	}

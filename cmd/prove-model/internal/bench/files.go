@@ -18,13 +18,13 @@ type Limits struct {
 	Cosine     float64 // least cosine similarity of an output of eight values or more
 }
 
-// Files measures models, with so many proofs of each: ONNX files, on a random input, or folders with
+// Files measures models, with so many proofs of each, and a list of so many: ONNX files, on a random input, or folders with
 // a network.onnx and an input.json. What goes wrong with one model is noted in
 // its Error; only an interruption ends the whole.
-func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, runs int, ph *ui.Phases) ([]*Model, error) {
+func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limits, runs, list int, ph *ui.Phases) ([]*Model, error) {
 	var all []*Model
 	for _, path := range paths {
-		m, err := measureFile(ctx, cfg, path, runs, ph)
+		m, err := measureFile(ctx, cfg, path, runs, list, ph)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -41,7 +41,7 @@ func Files(ctx context.Context, cfg *config.Config, paths []string, limits Limit
 	return all, nil
 }
 
-func measureFile(ctx context.Context, cfg *config.Config, path string, runs int, ph *ui.Phases) (*Model, error) {
+func measureFile(ctx context.Context, cfg *config.Config, path string, runs, list int, ph *ui.Phases) (*Model, error) {
 	local := *cfg
 	local.Model, local.Input = path, nil
 	if info, err := os.Stat(path); err != nil {
@@ -54,7 +54,7 @@ func measureFile(ctx context.Context, cfg *config.Config, path string, runs int,
 		return nil, err
 	}
 	defer j.Close()
-	return Measure(ctx, &local, j, runs, ph)
+	return Measure(ctx, &local, j, runs, list, ph)
 }
 
 func (l Limits) check(m *Model) error {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
@@ -33,13 +34,23 @@ type Model struct {
 	Security   float64    `json:"security_bits"`
 	RangeError float64    `json:"range_error"` // worst output
 	Cosine     float64    `json:"cosine"`      // worst output of eight values or more; 1 if none
+	List       *List      `json:"list,omitempty"`
 	Error      string     `json:"error,omitempty"`
+}
+
+// List is the measurement of a list of inputs: proved one after the other, and by ProveEach,
+// in seconds.
+type List struct {
+	Inputs int     `json:"inputs"`
+	Alone  float64 `json:"alone_seconds"`
+	List   float64 `json:"list_seconds"`
 }
 
 // Measure quantises and commits once, without the cache, proves so many times, of which
 // the quickest counts, and verifies. Weights that fit stay where the first proof has
-// brought them. Warnings go to the given phases.
-func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs int, warnings *ui.Phases) (*Model, error) {
+// brought them. A list of so many inputs, that one with its values moved around, is proved as
+// well if there is to be one. Warnings go to the given phases.
+func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int, warnings *ui.Phases) (*Model, error) {
 	local := *cfg
 	local.NoCache, local.NoSelfCheck = true, true
 	dev, err := job.OpenDevice(ctx, cfg, warnings)
@@ -89,6 +100,11 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs int, warn
 	if err := m.compare(ctx, j, circuit, p); err != nil {
 		return nil, err
 	}
+	if list > 0 {
+		if m.List, err = measureList(ctx, committed, j.Input, list, opts); err != nil {
+			return nil, err
+		}
+	}
 	// The verifier has the files alone; memory of the prover is not its.
 	vk, proof := committed.KeyFile(), p.File
 	circuit, committed, p = nil, nil, nil
@@ -100,6 +116,50 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs int, warn
 		}
 	}).Seconds()
 	return m, err
+}
+
+// measureList proves n inputs one after the other and as a list, whose proofs must be the same.
+func measureList(ctx context.Context, c *provemodel.Committed, in provemodel.Input, n int, opts []provemodel.Option) (*List, error) {
+	inputs := make([]provemodel.Input, n)
+	for i := range inputs {
+		for _, values := range in {
+			k := i % len(values)
+			inputs[i] = append(inputs[i], slices.Concat(values[k:], values[:k]))
+		}
+	}
+	var alone []*provemodel.Proof
+	began := time.Now()
+	for _, in := range inputs {
+		p, err := provemodel.Prove(ctx, c, in, opts...)
+		if err != nil {
+			return nil, err
+		}
+		alone = append(alone, p)
+	}
+	between := time.Now()
+	list, err := provemodel.ProveEach(ctx, c, inputs, nil, opts...)
+	if err != nil {
+		return nil, err
+	}
+	l := &List{Inputs: n, Alone: between.Sub(began).Seconds(), List: time.Since(between).Seconds()}
+	for i := range list {
+		if !bytes.Equal(list[i].File, alone[i].File) {
+			return nil, fmt.Errorf("proof %d of the list is not what its input has alone", i+1)
+		}
+	}
+	return l, nil
+}
+
+// ListLines writes a line for each list.
+func ListLines(w io.Writer, models []*Model) error {
+	for _, m := range models {
+		if l := m.List; l != nil {
+			if _, err := fmt.Fprintf(w, "\n%s: %d inputs one after the other %.3f s, as a list %.3f s, the same proofs\n", m.Name, l.Inputs, l.Alone, l.List); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // seconds returns how long phases took.
@@ -175,7 +235,7 @@ func Sweep(ctx context.Context, cfg *config.Config, layers, lo, hi int, warnings
 		if err != nil {
 			return err
 		}
-		m, err := Measure(ctx, cfg, job.Made(g, cfg.Seed), 1, warnings)
+		m, err := Measure(ctx, cfg, job.Made(g, cfg.Seed), 1, 0, warnings)
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func (r *ScaleRow) measure(ctx context.Context, cfg *config.Config, j *job.Job, 
 		r.Refused = fmt.Sprintf("it takes %s of memory at least, and %s are free", ui.Bytes(least), ui.Bytes(free))
 		return
 	}
-	m, err := Measure(ctx, cfg, j, 1, ph)
+	m, err := Measure(ctx, cfg, j, 1, 0, ph)
 	if err != nil {
 		r.Refused = err.Error()
 		return
