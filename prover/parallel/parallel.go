@@ -40,13 +40,17 @@ func For(n, grain int, f func(lo, hi int)) {
 	if n <= 0 {
 		return
 	}
-	procs := runtime.GOMAXPROCS(0)
-	chunks := procs * chunksPerWorker
-	alone := procs == 1
-	if between.Load() != nil {
-		chunks, alone = procs*chunksBetween, false
+	chunks := n / max(grain, 1)
+	if chunks <= 1 { // before GOMAXPROCS, which takes a lock that all cores wait for
+		f(0, n)
+		return
 	}
-	chunks = min(n/max(grain, 1), chunks)
+	procs := runtime.GOMAXPROCS(0)
+	most, alone := procs*chunksPerWorker, procs == 1
+	if between.Load() != nil {
+		most, alone = procs*chunksBetween, false
+	}
+	chunks = min(chunks, most)
 	if alone || chunks <= 1 {
 		f(0, n)
 		return
