@@ -58,6 +58,7 @@ type rig struct {
 	host       bool
 	forward    bool                         // they run the circuit as well
 	drops      bool                         // and keep no keys
+	again      bool                         // nor values
 	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
 }
@@ -80,6 +81,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		}
 		m.SetLanes(c.lanes)
 		m.KeepKeys(!c.drops)
+		m.KeepValues(!c.again)
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f, 0)
 			if err != nil {
@@ -200,6 +202,10 @@ func TestDevices(t *testing.T) {
 		"again, alone":       {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, alone: true},
 		"again, eight":       {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, drops: true, host: true},
 		"again, then lost":   {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
+		"values made again":  {capacities: []int{large}, lanes: 1, forward: true, again: true},
+		"values, lanes":      {capacities: []int{large}, lanes: 3, forward: true, again: true},
+		"values, lost":       {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(150, 1<<30, errOffBus)},
+		"values, no memory":  {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(170, 173, devicetest.ErrInjected)},
 		"kept, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
 		"no reading there":   {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
 		"panic in a backend": {capacities: []int{large, large}, lanes: 2, fault: func(_ string, n int) error { panics(n == 170); return nil }},

@@ -50,11 +50,11 @@ type keyPlace struct {
 
 // keys notes where the keys of a look-up are, and how they are made again.
 func (c *compiler) keys(p *part, i int, at kernels.Integers, room productRoom) {
-	k := keyPlace{slot: slot{at, model.Size(c.g.Steps[i].Shape)}}
+	k := keyPlace{slot: slot{Integers: at, n: model.Size(c.g.Steps[i].Shape)}}
 	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
 	} else if at.At == 0 {
-		k.again, k.room = c.launches, room
+		k.again, k.room, k.stretch = c.launches, room, c.stretch
 	}
 	p.keys[i] = k
 }
@@ -78,8 +78,8 @@ func (r *Run) ranOn(step int) *part {
 }
 
 // makeKeys makes the keys of a step that are not kept again, through a queue of the part's
-// machine.
-func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err error) {
+// machine, with the memory of its stretch if the run does not keep all values.
+func (r *Run) makeKeys(dev kernels.Device, p *part, step int, again kernels.Ptr) (_ *Tensor, err error) {
 	k := p.keys[step]
 	a := newScope(dev)
 	defer a.close()
@@ -93,24 +93,34 @@ func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err er
 			t.Free(dev)
 		}
 	}()
-	w := &work{dev: a, bases: r.bases(p), keys: t.Ptr}
-	if k.room.acc > 0 {
-		if w.acc, err = a.Alloc(8 * k.room.acc); err != nil {
-			return nil, err
-		}
-	}
-	if k.room.vector > 0 {
-		if w.vector, err = a.Alloc(4 * k.room.vector); err != nil {
-			return nil, err
-		}
-	}
-	for _, do := range k.again {
-		if err := do(w); err != nil {
-			return nil, err
-		}
+	w := &work{bases: r.bases(p), keys: t.Ptr}
+	w.bases.Again = again
+	if err := w.do(a, k.room, k.again); err != nil {
+		return nil, err
 	}
 	made = true
 	return t, nil
+}
+
+// do makes launches through a queue, with room for their products.
+func (w *work) do(a *scope, room productRoom, all []launch) (err error) {
+	w.dev = a
+	if room.acc > 0 {
+		if w.acc, err = a.Alloc(8 * room.acc); err != nil {
+			return err
+		}
+	}
+	if room.vector > 0 {
+		if w.vector, err = a.Alloc(4 * room.vector); err != nil {
+			return err
+		}
+	}
+	for _, l := range all {
+		if err := l(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withKeys calls f with the keys of a step on the part where it was run, less a constant that
@@ -118,25 +128,32 @@ func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err er
 func (r *Run) withKeys(p *part, step int, f func(t *Tensor) error) error {
 	k := p.keys[step]
 	if k.again == nil {
-		return f(&Tensor{Ptr: r.bases(p).Resolve(k.At), Len: k.n, Width: k.Width})
+		return r.with(p, &k.slot, f)
 	}
-	t, err := r.makeKeys(p.m.dev, p, step)
-	if err != nil {
-		return err
-	}
-	defer t.Free(p.m.dev)
-	return f(t)
+	return r.inStretch(p, k.stretch, func(again kernels.Ptr) error {
+		t, err := r.makeKeys(p.m.dev, p, step, again)
+		if err != nil {
+			return err
+		}
+		defer t.Free(p.m.dev)
+		return f(t)
+	})
 }
 
 // bringKeys returns the keys of a step, which are not a tensor, in memory of a lane of m:
-// made there, or copied from another machine. It returns nil if none can give them.
-func (r *Run) bringKeys(dev kernels.Device, m *Machine, step int) (t *Tensor, err error) {
+// made there, or copied from another machine. It returns nil if none can give them. in returns
+// the memory of a stretch.
+func (r *Run) bringKeys(dev kernels.Device, m *Machine, step int, in func(stretch int) (kernels.Ptr, error)) (t *Tensor, err error) {
 	p := r.ranOn(step)
 	if p == nil {
 		return nil, nil
 	}
-	if p.m == m && p.keys[step].again != nil {
-		return r.makeKeys(dev, p, step)
+	if k := p.keys[step]; p.m == m && k.again != nil {
+		again, err := in(k.stretch)
+		if err != nil {
+			return nil, err
+		}
+		return r.makeKeys(dev, p, step, again)
 	}
 	if p.keys[step].again == nil {
 		return r.bring(dev, ofKeys(step))
@@ -190,9 +207,9 @@ func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
 				continue
 			}
 			left--
-			if k.again != nil {
+			if k.again != nil || !k.kept() {
 				err := r.withKeys(p, q.Step, func(t *Tensor) error {
-					found, err := countKeys(newScope(p.m.dev), []kernels.KeyCount{keyCount(t, q, 0)}, t.Len)
+					found, err := countKeys(newScope(p.m.dev), []kernels.KeyCount{keyCount(t, q, k.plus)}, t.Len)
 					if err == nil {
 						counts[i] = int(found[0])
 					}
@@ -281,7 +298,7 @@ func (b *Backend) loadKeys(step int) *stepKeys {
 			b.dev.book(t.Len * t.Width)
 			return &stepKeys{t, true}
 		}
-		t, err := b.run.bringKeys(b.dev, b.m, step)
+		t, err := b.run.bringKeys(b.dev, b.m, step, b.stretch)
 		check(err)
 		if t != nil {
 			return &stepKeys{t, false}
