@@ -59,12 +59,17 @@ type rig struct {
 	forward    bool                         // they run the circuit as well
 	drops      bool                         // and keep no keys
 	again      bool                         // nor values
+	warn       func(error)                  // is told of what the processor does for a device, if set
 	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
 }
 
 func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, streams []*devicetest.Streams, closeAll func()) {
 	l = &Lanes{}
+	warn := func(error) {}
+	if c.warn != nil {
+		warn = c.warn
+	}
 	var devices []schedule.Device
 	for i, bytes := range c.capacities {
 		var fault func(string, int) error
@@ -91,14 +96,14 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		}
 		streams, machines = append(streams, s), append(machines, m)
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
-		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Stretches: m.Stretches, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			team := &cuda.Team{}
 			for _, x := range machines {
 				if x != m {
 					team.Others = append(team.Others, x)
 				}
 			}
-			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
+			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: warn, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
 		}})
 	}
 	if c.host {
@@ -379,3 +384,49 @@ func TestTrackMemory(t *testing.T) {
 
 // closeBytes is what an estimate may be off by in a test beside a part of it.
 const closeBytes = 16 << 10
+
+// TestValuesAgain: the same bytes where values of the circuit are made again by its stretches,
+// for commitments whose rows are shorter than the table's and others; what a run keeps is less.
+func TestValuesAgain(t *testing.T) {
+	t.Parallel()
+	dev := devicetest.Open(t)
+	for _, c := range []struct{ layers, rows, width int }{{12, 16, 8}, {4, 1, 20}} {
+		b := layered(c.layers, c.rows, c.width, true)
+		wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
+		key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 2}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []byte
+		kept := map[bool]int64{}
+		for _, again := range []bool{false, true} {
+			r := rig{capacities: []int{1 << 26}, lanes: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
+			l, machines, streams, closeAll := r.open(dev)
+			machines[0].PackInPieces(again)
+			machines[0].Limit(0, 1<<12)
+			on := b.runOn(t, l, machines, key, wit)
+			kept[again] = machines[0].Traffic().Live
+			var buf bytes.Buffer
+			if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &buf, Options{Lanes: l}); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = buf.Bytes()
+			} else if !bytes.Equal(buf.Bytes(), want) {
+				t.Errorf("%+v: another proof", c)
+			}
+			if s := l.Schedule.Stats()[0]; s.Failed > 0 || s.Lost {
+				t.Errorf("%+v: %+v", c, s)
+			}
+			on.Close()
+			closeAll()
+			if streams[0].Live() != 0 {
+				t.Errorf("%+v: %d bytes are left", c, streams[0].Live())
+			}
+		}
+		t.Logf("%+v: %d chunks, a run keeps %d bytes, or %d", c, b.g.Chunks, kept[false], kept[true])
+		if kept[true] >= kept[false] {
+			t.Errorf("%+v: a run keeps %d bytes, and %d where values are made again", c, kept[false], kept[true])
+		}
+	}
+}

@@ -174,15 +174,18 @@ func TestSettle(t *testing.T) {
 		return *m.Need(p)
 	}
 	all, pieces, dropped, both := in(true, false), in(true, true), in(false, false), in(false, true)
-	if dropped.Witness >= all.Witness || pieces.Open >= all.Open || both.Witness != dropped.Witness || both.Open != pieces.Open {
-		t.Fatalf("estimates %+v, %+v, %+v, %+v", all, pieces, dropped, both)
+	m.KeepValues(false)
+	again := *m.Need(p)
+	m.KeepValues(true)
+	if dropped.Witness >= all.Witness || pieces.Open >= all.Open || both.Witness != dropped.Witness || both.Open != pieces.Open || again.Witness >= both.Witness {
+		t.Fatalf("estimates %+v, %+v, %+v, %+v, %+v", all, pieces, dropped, both, again)
 	}
 	for _, c := range []struct {
 		name        string
 		all, beside int64
 		want        cuda.Need
 	}{
-		{"no bound", 0, 0, all}, {"room", all.Peak(), all.Working(), all}, {"less", both.Peak(), 0, both}, {"a budget", 0, both.Working(), both}, {"none", 1, 1, both},
+		{"no bound", 0, 0, all}, {"room", all.Peak(), all.Working(), all}, {"less", both.Peak(), 0, both}, {"a budget", 0, both.Working(), both}, {"none", 1, 1, again},
 	} {
 		if got := m.Settle(p, c.all, c.beside); *got != c.want || *m.Need(p) != c.want {
 			t.Errorf("%s: %+v and %+v, want %+v", c.name, *got, *m.Need(p), c.want)

@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/plan"
 )
 
 // Values of a run that are not kept. Chunks that follow each other are a stretch. What steps of
@@ -22,7 +23,7 @@ type stretches struct {
 
 // leastStretches is how many there are about, at least: the values of one are on a device at a
 // time.
-const leastStretches = 16
+const leastStretches = 24
 
 // newStretches divides the chunks of a circuit: where little is read beyond.
 func newStretches(g *model.Graph) *stretches {
@@ -316,4 +317,13 @@ func (b *Backend) stretchesOf(c *backend.Commitment, groups []int) [][]int {
 		all[len(all)-1] = append(all[len(all)-1], i)
 	}
 	return all
+}
+
+// Stretches returns the stretches of a plan's chunks, nil if all values are kept: a chunk is
+// proved while the values of its stretch are there.
+func (m *Machine) Stretches(p *plan.Plan) []int {
+	if !m.mode().stretches || !inOrder(p.Graph) {
+		return nil
+	}
+	return newStretches(p.Graph).of
 }

@@ -134,7 +134,7 @@ func (t *follower) loadKeys(s *backend.LeafStep) {
 	}
 	n := model.Size(t.g.Steps[s.Step].Shape)
 	t.keys[s.Step] = newArray[uint8](t.dev, widthOfKeys(&t.g.Tables[s.Table])*n)
-	if t.mode.drops && t.worth(n) {
+	if t.mode.forward().drops && t.worth(n) {
 		productsRoom(newScope(t.dev), t.g, &t.g.Steps[s.Step])
 	}
 }
