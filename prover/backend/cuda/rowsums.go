@@ -73,7 +73,7 @@ func (r *rows) products(a *scope, q *whir.Functional, vars int) *dotTable {
 	c := joinRows(claimsOf(q), r.rowVars)
 	t := newDotTable(a, r, q, c, 1<<vars)
 	r.each(t.n, func(from, to int, _ bool) {
-		t.from, t.to = from, to
+		t.on(from, to)
 		t.dots()
 		t.joinedDots(c.joined)
 	})
