@@ -95,13 +95,17 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 			n.Witness += tensorNeed(t)
 		}
 	}
+	var room productRoom // as long as the pass lasts
+	var planes int64
 	for i := range p.Graph.Steps {
 		s := &p.Graph.Steps[i]
-		n.Forward = max(n.Forward, productsNeed(p.Graph, s))
+		own, all := productsNeed(p.Graph, s)
+		room, planes = room.or(own), max(planes, all-own.bytes())
 		if s.Kind == model.StepLookup && !how.forward().drops {
 			n.Witness += keysNeed(p.Graph, i)
 		}
 	}
+	n.Forward = room.bytes() + planes
 	if how.stretches { // one at a time, and what its products take
 		n.Witness += slices.Max(inner) + n.Forward
 		n.Forward = 0
@@ -129,14 +133,15 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	return n
 }
 
-// productsNeed is what the products of a step take at most that are launches of their own: the
-// accumulator, and both operands as planes of bytes.
-func productsNeed(g *model.Graph, s *model.Step) int64 {
-	d := kernels.NewDry(1)
-	if len(s.Acc.Products) > 0 {
-		productsRoom(newScope(d), g, s)
+// productsNeed is the room of the products of a step that are launches of their own, and what they
+// take at most: that, and both operands as planes of bytes.
+func productsNeed(g *model.Graph, s *model.Step) (room productRoom, bytes int64) {
+	if len(s.Acc.Products) == 0 {
+		return room, 0
 	}
-	return d.Peak()
+	d := kernels.NewDry(1)
+	room = productsRoom(newScope(d), g, s)
+	return room, d.Peak()
 }
 
 // keysNeed is that of the keys of a look-up step, if they are not a tensor.
@@ -189,7 +194,8 @@ func lookUpsNeed(g *model.Graph, f *plan.Fork, how mode) int64 {
 			others += keys
 		}
 		if keys > 0 && how.forward().drops {
-			made = max(made, productsNeed(g, &g.Steps[s.Step]))
+			_, bytes := productsNeed(g, &g.Steps[s.Step])
+			made = max(made, bytes)
 		}
 	}
 	return int64(4+elementBytes)*int64(l.Size) + cut + max(tree, others+made)

@@ -345,13 +345,20 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (room produ
 		}
 		room.vector = max(room.vector, c.multiply(p, q, s.Shape))
 	}
-	p.room.acc, p.room.vector = max(p.room.acc, room.acc), max(p.room.vector, room.vector)
+	p.room = p.room.or(room)
 	return room
 }
 
 // productRoom are entries of the room that products take: of the accumulator in 64 bits, and
 // of a vector in 32.
 type productRoom struct{ acc, vector int }
+
+func (r productRoom) bytes() int64 { return 8*int64(r.acc) + 4*int64(r.vector) }
+
+// or returns the room that both have.
+func (r productRoom) or(x productRoom) productRoom {
+	return productRoom{max(r.acc, x.acc), max(r.vector, x.vector)}
+}
 
 // byLaunch says whether a product of a step of n entries is a launch of its own.
 func byLaunch(l *model.Contraction, n int) bool {
