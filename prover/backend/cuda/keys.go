@@ -194,50 +194,105 @@ func (r *Run) Keys(step int) (keys []int32, err error) {
 	return keys, err
 }
 
-// Count implements forward.Kept.
+// Count implements forward.Kept. Of keys that are not kept the multiplicities say most.
 func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
-	counts, left := make([]int, len(questions)), len(questions)
-	for _, p := range r.parts {
-		var asked []kernels.KeyCount
-		var numbers []int
-		most := 1
-		for i, q := range questions {
-			k, ok := p.keys[q.Step]
-			if !ok {
-				continue
-			}
-			left--
-			if k.again != nil || !k.kept() {
-				err := r.withKeys(p, q.Step, func(t *Tensor) error {
-					found, err := countKeys(newScope(p.m.dev), []kernels.KeyCount{keyCount(t, q, k.plus)}, t.Len)
-					if err == nil {
-						counts[i] = int(found[0])
-					}
-					return err
-				})
-				if err != nil {
-					return nil, err
-				}
-				continue
-			}
-			asked = append(asked, keyCount(&Tensor{r.bases(p).Resolve(k.At), k.n, k.Width}, q, k.plus))
-			numbers, most = append(numbers, i), max(most, k.n)
+	counts := make([]int, len(questions))
+	kept, again := map[*part][]int{}, map[int][]int{} // questions, by part and by step
+	var steps []int                                   // that must be made again
+	rows := map[model.TensorID][]int32{}
+	for i, q := range questions {
+		p := r.ranOn(q.Step)
+		if p == nil {
+			return nil, fmt.Errorf("cuda: a question about step %d, which has no keys", q.Step)
 		}
-		for from := 0; from < len(asked); from += mostQuestions {
-			some := asked[from:min(from+mostQuestions, len(asked))]
-			found, err := countKeys(newScope(p.m.dev), some, most)
-			if err != nil {
-				return nil, err
+		if k := p.keys[q.Step]; k.again == nil && k.kept() {
+			kept[p] = append(kept[p], i)
+			continue
+		}
+		n, ok, err := r.counted(q, rows)
+		if err != nil {
+			return nil, err
+		}
+		if counts[i] = n; !ok {
+			if again[q.Step] == nil {
+				steps = append(steps, q.Step)
 			}
-			for i, n := range found {
-				counts[numbers[from+i]] = int(n)
-			}
+			again[q.Step] = append(again[q.Step], i)
 		}
 	}
-	if left > 0 {
-		return nil, fmt.Errorf("cuda: %d questions about steps without keys", left)
+	for p, list := range kept {
+		asked := make([]kernels.KeyCount, len(list))
+		for n, i := range list {
+			k := p.keys[questions[i].Step]
+			asked[n] = keyCount(r.tensorAt(p, &k.slot, 0), questions[i], k.plus)
+		}
+		if err := p.ask(asked, list, counts); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(steps)
+	for _, step := range steps {
+		p, list := r.ranOn(step), again[step]
+		err := r.withKeys(p, step, func(t *Tensor) error {
+			asked := make([]kernels.KeyCount, len(list))
+			for n, i := range list {
+				asked[n] = keyCount(t, questions[i], p.keys[step].plus)
+			}
+			return p.ask(asked, list, counts)
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	return counts, nil
+}
+
+// counted answers a question by the multiplicities of the step's table in its chunk, where there
+// is no other step that they count, or nothing in the range. It keeps them in rows.
+func (r *Run) counted(q forward.KeyRange, rows map[model.TensorID][]int32) (n int, ok bool, err error) {
+	s := &r.g.Steps[q.Step]
+	for _, m := range r.g.Mults {
+		if m.Chunk != s.Chunk || m.Table != s.Table {
+			continue
+		}
+		if rows[m.Tensor] == nil {
+			if rows[m.Tensor], err = r.Tensor(m.Tensor); err != nil {
+				return 0, false, err
+			}
+		}
+		least := r.g.Tables[s.Table].Min
+		all := rows[m.Tensor]
+		for row := max(0, q.Min-least); row < int64(len(all)) && row <= q.Max-least; row++ {
+			n += int(all[row])
+		}
+		users := 0
+		for i := range r.g.Steps {
+			if x := &r.g.Steps[i]; x.Kind == model.StepLookup && x.Chunk == s.Chunk && x.Table == s.Table {
+				users++
+			}
+		}
+		return n, n == 0 || users == 1, nil
+	}
+	return 0, false, nil
+}
+
+// ask answers questions about keys on a part's machine: those of these numbers.
+func (p *part) ask(questions []kernels.KeyCount, numbers, counts []int) error {
+	for from := 0; from < len(questions); from += mostQuestions {
+		some := questions[from:min(from+mostQuestions, len(questions))]
+		most := 1
+		for _, q := range some {
+			most = max(most, int(q.N))
+		}
+		found, err := countKeys(newScope(p.m.dev), some, most)
+		if err != nil {
+			return err
+		}
+		for i, n := range found {
+			counts[numbers[from+i]] = int(n)
+		}
+	}
+	return nil
 }
 
 // keyCount asks a question about keys, of which t has what is left without plus.
