@@ -27,7 +27,7 @@ const leastStretches = 24
 
 // newStretches divides the chunks of a circuit: where little is read beyond.
 func newStretches(g *model.Graph) *stretches {
-	first, last := readers(g)
+	first, last := users(g)
 	chunks := make([]int64, g.Chunks) // bytes that are written
 	var total, largest int64
 	for i := range g.Tensors {
@@ -73,14 +73,12 @@ func newStretches(g *model.Graph) *stretches {
 		t := &g.Tensors[i]
 		s.inner[i] = -1
 		switch {
-		case t.Kind == model.Witness && last[i] < 0:
-			s.inner[i] = s.of[t.Chunk]
 		case t.Kind != model.Witness && t.Kind != model.Virtual || last[i] < 0:
-		case s.of[first[i]] == s.of[last[i]] && (t.Kind == model.Virtual || s.of[t.Chunk] == s.of[first[i]]):
+		case s.of[first[i]] == s.of[last[i]]:
 			s.inner[i] = s.of[first[i]]
 		}
 	}
-	for _, m := range g.Mults {
+	for _, m := range g.Mults { // counted once
 		s.inner[m.Tensor] = -1
 	}
 	for _, id := range g.Outputs {
@@ -89,9 +87,9 @@ func newStretches(g *model.Graph) *stretches {
 	return s
 }
 
-// readers returns the first and the last chunk with a step that reads a tensor, by itself or
-// through a virtual one; −1 where there is none. Outputs are read in the last chunk.
-func readers(g *model.Graph) (first, last []int) {
+// users returns the first and the last chunk with a step that writes a tensor, or reads it, by
+// itself or through a virtual one; −1 where there is none. Outputs are read in the last chunk.
+func users(g *model.Graph) (first, last []int) {
 	first, last = make([]int, len(g.Tensors)), make([]int, len(g.Tensors))
 	for i := range last {
 		first[i], last[i] = -1, -1
@@ -130,8 +128,10 @@ func readers(g *model.Graph) (first, last []int) {
 			read(s.Acc.Products[k].A, s.Chunk)
 			read(s.Acc.Products[k].B, s.Chunk)
 		}
-		if s.Den != model.None {
-			read(s.Den, s.Chunk)
+		for _, id := range []model.TensorID{s.Den, s.Out, s.Lo} {
+			if id != model.None {
+				read(id, s.Chunk)
+			}
 		}
 	}
 	for _, id := range g.Outputs {
@@ -164,7 +164,7 @@ type madeStretch struct {
 
 // enter returns the memory of a stretch in which its values are, and makes them through a queue
 // of the run's machine, which then has been waited for, if they are not there. They stay until
-// all who have entered have left (leave), and longer if nothing else takes their place.
+// all who have entered have left (leaveStretch), and longer if nothing else takes their place.
 func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, error) {
 	if r.stretches == nil {
 		return 0, nil
@@ -209,7 +209,7 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	return at, nil
 }
 
-// leave says that one who has entered a stretch does not read it any more.
+// leaveStretch says that one who has entered a stretch does not read it any more.
 func (r *Run) leaveStretch(stretch int) {
 	if r.stretches == nil {
 		return
