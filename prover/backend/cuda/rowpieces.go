@@ -1,10 +1,8 @@
 package cuda
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -97,11 +95,7 @@ func (r *rows) withStretch(t *placed, groups []int, f func(p *packer)) {
 	a := newScope(r.a)
 	defer a.close()
 	defer r.b.leaveStretches()
-	p := r.b.newPacker(a, t.c, groups)
-	if p.host != nil {
-		check(fmt.Errorf("%w: for what a part of the circuit has computed", kernels.ErrMemory))
-	}
-	f(p)
+	f(r.b.newPacker(a, t.c, groups)) // the values are the device's
 }
 
 // byPieces calls f with ranges of the places in long rows of n rows, one behind the other, for

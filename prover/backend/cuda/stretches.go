@@ -254,24 +254,23 @@ func (r *Run) with(p *part, s *slot, f func(t *Tensor) error) error {
 }
 
 // ofRun returns what the run has of a slot on the backend's machine, nil if it has nothing. What
-// is not kept is there until the backend leaves its stretch.
-func (b *Backend) ofRun(of func(*part) (slot, bool)) (*Tensor, error) {
+// is not kept is there until the backend leaves its stretch. It gives up if there is no room for
+// that: the host's values, for which there might be, would be those of a run there.
+func (b *Backend) ofRun(of func(*part) (slot, bool)) *Tensor {
 	p := b.run.part(b.m)
 	if p == nil {
-		return nil, nil
+		return nil
 	}
 	s, ok := of(p)
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	if s.kept() {
-		return b.run.tensorAt(p, &s, 0), nil
+		return b.run.tensorAt(p, &s, 0)
 	}
 	again, err := b.stretch(s.stretch)
-	if err != nil {
-		return nil, err
-	}
-	return b.run.tensorAt(p, &s, again), nil
+	check(err)
+	return b.run.tensorAt(p, &s, again)
 }
 
 // stretch returns the memory of a stretch, which the backend has entered.
