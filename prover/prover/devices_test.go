@@ -390,8 +390,9 @@ const closeBytes = 16 << 10
 func TestValuesAgain(t *testing.T) {
 	t.Parallel()
 	dev := devicetest.Open(t)
-	for _, c := range []struct{ layers, rows, width int }{{12, 16, 8}, {4, 1, 20}} {
-		b := layered(c.layers, c.rows, c.width, true)
+	all := everything(rand.New(rand.NewPCG(1, 2)))
+	all.g.Finish(100)
+	for i, b := range []*builder{layered(12, 16, 8, true), layered(4, 1, 20, true), all} {
 		wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
 		key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 2}, Options{})
 		if err != nil {
@@ -413,20 +414,23 @@ func TestValuesAgain(t *testing.T) {
 			if want == nil {
 				want = buf.Bytes()
 			} else if !bytes.Equal(buf.Bytes(), want) {
-				t.Errorf("%+v: another proof", c)
+				t.Errorf("circuit %d: another proof", i)
 			}
 			if s := l.Schedule.Stats()[0]; s.Failed > 0 || s.Lost {
-				t.Errorf("%+v: %+v", c, s)
+				t.Errorf("circuit %d: %+v", i, s)
+			}
+			if p, err := key.Plan(b.g.Instance); err != nil || again && slices.Max(machines[0].Stretches(p)) < 1 {
+				t.Errorf("circuit %d: one stretch, %v", i, err)
 			}
 			on.Close()
 			closeAll()
 			if streams[0].Live() != 0 {
-				t.Errorf("%+v: %d bytes are left", c, streams[0].Live())
+				t.Errorf("circuit %d: %d bytes are left", i, streams[0].Live())
 			}
 		}
-		t.Logf("%+v: %d chunks, a run keeps %d bytes, or %d", c, b.g.Chunks, kept[false], kept[true])
+		t.Logf("circuit %d: %d chunks, a run keeps %d bytes, or %d", i, b.g.Chunks, kept[false], kept[true])
 		if kept[true] >= kept[false] {
-			t.Errorf("%+v: a run keeps %d bytes, and %d where values are made again", c, kept[false], kept[true])
+			t.Errorf("circuit %d: a run keeps %d bytes, and %d where values are made again", i, kept[false], kept[true])
 		}
 	}
 }

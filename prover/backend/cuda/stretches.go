@@ -28,10 +28,17 @@ const leastStretches = 24
 // newStretches divides the chunks of a circuit: where little is read beyond.
 func newStretches(g *model.Graph) *stretches {
 	first, last := users(g)
+	kept := make([]bool, len(g.Tensors))
+	for _, m := range g.Mults { // counted once
+		kept[m.Tensor] = true
+	}
+	for _, id := range g.Outputs {
+		kept[id] = true
+	}
 	chunks := make([]int64, g.Chunks) // bytes that are written
 	var total, largest int64
 	for i := range g.Tensors {
-		if t := &g.Tensors[i]; t.Kind == model.Witness {
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] {
 			chunks[t.Chunk] += tensorNeed(t)
 			total += tensorNeed(t)
 		}
@@ -41,7 +48,7 @@ func newStretches(g *model.Graph) *stretches {
 	}
 	across := make([]int64, g.Chunks+1) // bytes written before a chunk and read from it on
 	for i := range g.Tensors {
-		if t := &g.Tensors[i]; t.Kind == model.Witness && last[i] > t.Chunk {
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] && last[i] > t.Chunk {
 			across[t.Chunk+1] += tensorNeed(t)
 			across[last[i]+1] -= tensorNeed(t)
 		}
@@ -70,19 +77,13 @@ func newStretches(g *model.Graph) *stretches {
 		from = to
 	}
 	for i := range g.Tensors {
-		t := &g.Tensors[i]
 		s.inner[i] = -1
-		switch {
-		case t.Kind != model.Witness && t.Kind != model.Virtual || last[i] < 0:
-		case s.of[first[i]] == s.of[last[i]]:
+		if k := g.Tensors[i].Kind; k != model.Witness && k != model.Virtual || kept[i] || last[i] < 0 {
+			continue
+		}
+		if s.of[first[i]] == s.of[last[i]] {
 			s.inner[i] = s.of[first[i]]
 		}
-	}
-	for _, m := range g.Mults { // counted once
-		s.inner[m.Tensor] = -1
-	}
-	for _, id := range g.Outputs {
-		s.inner[id] = -1
 	}
 	return s
 }
