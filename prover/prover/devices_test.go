@@ -394,7 +394,7 @@ func TestValuesAgain(t *testing.T) {
 	all.g.Finish(100)
 	for i, b := range []*builder{layered(12, 16, 8, true), layered(4, 1, 20, true), all} {
 		wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
-		key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 40, GrindBits: 2}, Options{})
+		key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 20, GrindBits: 2}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
