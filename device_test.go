@@ -89,6 +89,15 @@ func TestGPU(t *testing.T) {
 	if sound.Allocs() == 0 {
 		t.Fatal("nothing ran on the device")
 	}
+	// Under a budget that is too small for what a proof would keep it is made again.
+	tight := devicetest.NewFaulty(d, -1)
+	got, warnings, err = proveOn(t, tight, Require(), Threshold(1<<12), Budget(1<<19))
+	if err != nil || !bytes.Equal(got, want.File) || len(warnings) != 0 {
+		t.Errorf("under a budget: another proof, or %v, said %q", err, warnings)
+	}
+	if tight.Live() != 0 || tight.Allocs() <= sound.Allocs() {
+		t.Errorf("under a budget: %d bytes are left on the device, after %d allocations where there were %d", tight.Live(), tight.Allocs(), sound.Allocs())
+	}
 	n := sound.Allocs() / 2
 	faulty := devicetest.NewFaulty(d, n)
 	got, warnings, err = proveOn(t, faulty, Threshold(1<<12))

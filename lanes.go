@@ -95,6 +95,8 @@ func (d *Device) lanes(o *options, w *watch) *prover.Lanes {
 			Backend:  func(gr *model.Graph, wit backend.Witness) backend.Backend { return d.backendOn(g, w, gr, wit) },
 			TaskNeed: func(p *plan.Plan, f *plan.Fork) int64 { return d.taskNeed(g, p, f) },
 			Stays:    g.machine.Stays,
+
+			Stretches: g.machine.Stretches,
 		})
 	}
 	if g := d.first(); g != nil {

@@ -119,7 +119,8 @@ func Headroom(factor float64) Option { return func(o *options) { o.headroom = fa
 // not fit is in files of the cache's folder, as LimitMemory says, which holds for the
 // process while the proof is made. The circuit alone decides how large chunks are: so
 // many are proved at once as fit into four fifths of the budget, or of 8 GB without one,
-// and one that takes more by itself is warned about. No byte of a proof depends on it.
+// and one that takes more by itself is warned about. On a GPU it decides what is kept and
+// what is made again (docs/gpu.md, "Memory"). No byte of a proof depends on it.
 // For Prove and OpenGPU.
 func Budget(bytes int64) Option { return func(o *options) { o.budget = bytes } }
 

@@ -63,7 +63,7 @@ type Config struct {
 	Devices       string  `mapstructure:"devices"`         // numbers of GPUs, with commas; empty: the first, or all with MultiGPU
 	GPULanes      int     `mapstructure:"gpu-lanes"`       // chunks at once on a GPU, in [1, 64]
 	CPULanes      int     `mapstructure:"cpu-lanes"`       // chunks at once on the processor, in [1, 64]
-	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for proving beside the weights, on the processor, in [0.01, 4096]; 0: as little as pays; no byte depends on it
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for proving beside the weights, on the processor and on each GPU, in [0.01, 4096]; 0: as little as pays; no byte depends on it
 	MemoryGB      float64 `mapstructure:"memory-gb"`       // memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
 	TrackMemory   bool    `mapstructure:"track-memory"`
 	Threads       int     `mapstructure:"threads"` // 0: all cores

@@ -68,7 +68,7 @@ var settings = []setting{
 	number("cpu-lanes", "most chunks, a `number`, that are proved at once on the processor", func(c *Config) int { return c.CPULanes }),
 	{name: "memory-gb", usage: "memory in `GB` that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.MemoryGB, usage) }},
-	{name: "chunk-budget-gb", usage: "memory in `GB` that a proof may take on the processor beside the weights: what does not fit is in files (default: no bound, and chunks are proved at once as far as 8 GB allow)",
+	{name: "chunk-budget-gb", usage: "memory in `GB` that a proof may take beside the weights: what does not fit is in files, and on a GPU made again (default: no bound, and chunks are proved at once as far as 8 GB allow)",
 		add: func(fs *pflag.FlagSet, d *Config, name, usage string) { fs.Float64(name, d.ChunkBudgetGB, usage) }},
 	boolean("track-memory", "prove chunks one after the other, and fail if one takes other memory on a GPU than was estimated"),
 	number("threads", "processor `threads` to use (default: all)", func(c *Config) int { return c.Threads }),

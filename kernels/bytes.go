@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/prover/code"
+	"github.com/prove-model/prove-model/prover/field"
 )
 
 func bytesKernel(name string) Kernel { return Kernel{"bytes", name} }
@@ -208,10 +209,11 @@ func FinishProducts(d Device, out, sums Ptr, vectors, targets int, ones, constan
 type FoldedRows struct {
 	Rows, Weights, Constants Ptr
 	Lists, N, RowVars        int
+	Add                      bool // to what is there
 }
 
 // FoldBytes sets element l·2^RowVars + c of out to Σ_i weight i·(byte c of row i) over
-// list l, plus its constant.
+// list l, plus its constant, or adds that to it.
 func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 	k := bytesKernel("fold_bytes")
 	if err := positive(k, f.Lists, f.N, f.RowVars+1); err != nil {
@@ -232,11 +234,25 @@ func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 	l := Launch{GridX: f.Lists * ((1<<f.RowVars + columns - 1) / columns), Block: columns}
 	var chunk int
 	chunk, l.GridY = parts(f.N, l.GridX, columnBlocks, 4*pieceBytes, maxTerms)
-	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk)}
+	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk), 0}
 	if l.GridY == 1 {
+		if f.Add {
+			args[len(args)-1] = 1
+		}
 		return d.Launch(k, l, append([]uint64{uint64(out), 0}, args...)...)
 	}
-	return withSums(d, out, f.Lists<<f.RowVars, func(sums Ptr) error {
+	n, to := f.Lists<<f.RowVars, out
+	if f.Add {
+		if to, err = AllocSlice[field.QM31](d, n); err != nil {
+			return err
+		}
+		defer d.Free(to)
+	}
+	err = withSums(d, to, n, func(sums Ptr) error {
 		return d.Launch(k, l, append([]uint64{0, uint64(sums)}, args...)...)
 	})
+	if err != nil || !f.Add {
+		return err
+	}
+	return AddQM31(d, out, out, to, n)
 }

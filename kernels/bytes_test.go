@@ -180,11 +180,20 @@ func TestFoldBytes(t *testing.T) {
 			}
 		}
 		f := alloc[field.QM31](t, d, len(want))
-		must(t, kernels.FoldBytes(d, f, kernels.FoldedRows{
+		folded := kernels.FoldedRows{
 			Rows: upload(t, d, rows), Weights: upload(t, d, weights), Constants: upload(t, d, constants), Lists: c.lists, N: c.n, RowVars: c.rowVars,
-		}))
+		}
+		must(t, kernels.FoldBytes(d, f, folded))
 		if i := firstDifference(download[field.QM31](t, d, f, len(want)), want); i >= 0 {
 			t.Errorf("%+v: entry %d differs", c, i)
+		}
+		folded.Add = true
+		must(t, kernels.FoldBytes(d, f, folded))
+		for i := range want {
+			want[i] = want[i].Add(want[i])
+		}
+		if i := firstDifference(download[field.QM31](t, d, f, len(want)), want); i >= 0 {
+			t.Errorf("%+v, added: entry %d differs", c, i)
 		}
 	}
 }

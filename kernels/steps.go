@@ -6,18 +6,20 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Addresses of a Step may count from three pieces of memory that its launch names: from
-// the records themselves, and from two others. A device's own addresses are below 2^62.
+// Addresses of a Step may count from four pieces of memory that its launch names: from
+// the records themselves, and from three others. A device's own addresses are below 2^61.
 const (
 	inCode Ptr = 1 << 62
-	// InSmall and InLarge, or'ed to an offset, are addresses in the memory of these names.
+	// InSmall, InLarge and InAgain, or'ed to an offset, are addresses in the memory of these
+	// names.
 	InSmall = 2 << 62
 	InLarge = 3 << 62
+	InAgain = InLarge | 1<<61
 )
 
 // Bases are what the addresses of records count from. The first word of Small, of
 // uint32, becomes 1 where a number of a step leaves its range.
-type Bases struct{ Code, Small, Large Ptr }
+type Bases struct{ Code, Small, Large, Again Ptr }
 
 // Resolve returns an address of a record as one of the device.
 func (b *Bases) Resolve(p Ptr) Ptr {
@@ -28,6 +30,9 @@ func (b *Bases) Resolve(p Ptr) Ptr {
 	case InSmall:
 		return b.Small + at
 	case InLarge:
+		if p&InAgain == InAgain {
+			return b.Again + p&^InAgain
+		}
 		return b.Large + at
 	}
 	return p
@@ -227,7 +232,12 @@ func RunStepOn(d Device, l StepLaunch, b *Bases, acc Ptr) error {
 	if l.rows > 0 && 4*l.rows <= maxLocalCounts && l.n/blocks >= l.rows/8 {
 		shape, local = Launch{GridX: blocks, Block: 512, Shared: 4 * l.rows}, 1
 	}
-	return l.run(d, shape, b, acc, local, 0)
+	return l.run(d, shape, b, acc, local, 0, 0)
+}
+
+// RunStepAgain is RunStepOn for a step that has been run before: it does not count again.
+func RunStepAgain(d Device, l StepLaunch, b *Bases, acc Ptr) error {
+	return l.run(d, l.shape(), b, acc, 0, 0, 1)
 }
 
 // MakeKeys writes the keys of a look-up, in the width of its Keys, to dst, and nothing
@@ -237,7 +247,7 @@ func MakeKeys(d Device, dst Ptr, l StepLaunch, b *Bases, acc Ptr) error {
 	if l.rows == 0 || dst == 0 {
 		return fmt.Errorf("%w: keys of a step without a table", ErrSize)
 	}
-	return l.run(d, l.shape(), b, acc, 0, dst)
+	return l.run(d, l.shape(), b, acc, 0, dst, 0)
 }
 
 // shape covers the entries of a step.
@@ -248,12 +258,12 @@ func (l StepLaunch) shape() Launch {
 	return Cover(l.n)
 }
 
-func (l StepLaunch) run(d Device, shape Launch, b *Bases, acc Ptr, local int, only Ptr) error {
+func (l StepLaunch) run(d Device, shape Launch, b *Bases, acc Ptr, local int, only Ptr, uncounted int) error {
 	wide := 0
 	if l.wide {
 		wide = 1
 	}
-	return launchSteps(d, "steps_run", shape, b.Code, l.at, b.Small, b.Large, acc, wide, local, only)
+	return launchSteps(d, "steps_run", shape, b.Code, l.at, b.Small, b.Large, acc, wide, local, only, b.Again, uncounted)
 }
 
 // RowMaxima sets out to the greatest entries of n rows of x. bad is set as by a Step.

@@ -172,8 +172,8 @@ type FinishDot struct {
 	Coef                    field.QM31
 }
 
-// FinishDots sets entries of a table at out, of rows of as many columns, to the products of
-// all jobs.
+// FinishDots adds the products of all jobs, no two of which are one entry's, to entries of a
+// table at out, of rows of as many columns.
 func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
 	k := whirKernel("finish_dots")
 	if err := positive(k, longs, columns, len(jobs)); err != nil {

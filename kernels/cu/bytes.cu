@@ -257,10 +257,11 @@ KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, cons
 // fold_bytes adds up rows of bytes, in lists of n = 64·pieces each, null for rows of
 // zeros, times the weights of restrict_pack in that order: element c of list l, of
 // 2^row_vars, goes to out[l 2^row_vars + c], or if there is no out its limbs to the four
-// words at sums + 4·(l 2^row_vars + c). With it come the constants of the lists. Block x
+// words at sums + 4·(l 2^row_vars + c). With it come the constants of the lists, and what
+// out has if `add`. Block x
 // does COLUMNS columns of a list, block y `chunk` rows, at most 2^16.
 KERNEL __launch_bounds__(128) fold_bytes(qm31 *out, u64 *sums, const i8 *const *rows, const uint4 *weights, u64 row_vars, u64 n, const qm31 *constants,
-                                         u64 chunk)
+                                         u64 chunk, u64 add)
 {
     __shared__ i32 block[COLUMNS][16];
     for (u32 i = threadIdx.x; i < COLUMNS * 16; i += blockDim.x) block[i / 16][i % 16] = 0;
@@ -296,7 +297,7 @@ KERNEL __launch_bounds__(128) fold_bytes(qm31 *out, u64 *sums, const i8 *const *
         if (blockIdx.y == 0) limb = m31_add(limb, ((const u32 *)(constants + list))[x % 4]);
         u64 at = 4 * (list * size + column) + x;
         if (out) {
-            ((u32 *)out)[at] = limb;
+            ((u32 *)out)[at] = add ? m31_add(limb, ((u32 *)out)[at]) : limb;
         } else {
             atomicAdd(sums + at, (u64)limb);
         }

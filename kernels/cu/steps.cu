@@ -5,17 +5,17 @@
 
 // Where addresses of records count from.
 struct bases {
-    char *code, *small, *large;
+    char *code, *small, *large, *again;
 };
 
-// An address: its top two bits say from where.
+// An address: its top two bits say from where, and one more in the third case.
 DEVICE char *address(i64 w, const bases &from)
 {
     u64 at = (u64)w & ((1ull << 62) - 1);
     switch ((u64)w >> 62) {
     case 1: return from.code + at;
     case 2: return from.small + at;
-    case 3: return from.large + at;
+    case 3: return at >> 61 ? from.again + (at & ((1ull << 61) - 1)) : from.large + at;
     }
     return (char *)at;
 }
@@ -125,16 +125,17 @@ enum {
 // `wide`. If `local`, a block counts in shared memory, of 4 bytes a row of the table,
 // and adds that up in the end. *small becomes 1 where a number leaves its range; the
 // results there are zero. With `only` the keys of a look-up go there, and there are no
-// other results.
-KERNEL __launch_bounds__(512) steps_run(char *code, u64 at, char *small, char *large, const i64 *sums, u64 wide, u64 local, char *only)
+// other results. If `uncounted`, it does not count.
+KERNEL __launch_bounds__(512) steps_run(char *code, u64 at, char *small, char *large, const i64 *sums, u64 wide, u64 local, char *only,
+                                                 char *again, u64 uncounted)
 {
     DYNAMIC_SHARED(i32, own);
-    bases from = {code, small, large};
+    bases from = {code, small, large, again};
     const i64 *w = (const i64 *)(code + at);
     const u64 n = (u64)w[W_N];
     const i64 kind = w[W_KIND], terms = w[W_TERMS], rows = w[W_ROWS];
     const i64 *acc = sums ? sums : (const i64 *)address(w[W_ACC], from);
-    i32 *counts = w[W_COUNTS] && !only ? (i32 *)address(w[W_COUNTS], from) : nullptr;
+    i32 *counts = w[W_COUNTS] && !only && !uncounted ? (i32 *)address(w[W_COUNTS], from) : nullptr;
     if (local) {
         for (i64 r = threadIdx.x; r < rows; r += blockDim.x)
             own[r] = 0;

@@ -242,7 +242,7 @@ struct finish_dot {
     qm31 coef;
 };
 
-// finish_dots sets out[h·columns + column + l] to the products of each job. first[j] is the
+// finish_dots adds to out[h·columns + column + l] the products of each job. first[j] is the
 // first block of job j of count jobs; a thread does one product.
 KERNEL finish_dots(qm31 *out, const u64 *first, const finish_dot *jobs, u64 count, u64 longs, u64 columns)
 {
@@ -253,7 +253,8 @@ KERNEL finish_dots(qm31 *out, const u64 *first, const finish_dot *jobs, u64 coun
     const u64 *sum = job.sums + i * job.target;
     qm31 v = {m31_reduce(sum[0]), m31_reduce(sum[job.limb]), m31_reduce(sum[2 * job.limb]), m31_reduce(sum[3 * job.limb])};
     if (job.biases) v = qm31_add(v, qm31_mul_m31(job.coef, m31_reduce(job.biases[i])));
-    out[i / job.places * columns + job.column + i % job.places] = v;
+    qm31 &to = out[i / job.places * columns + job.column + i % job.places];
+    to = qm31_add(to, v);
 }
 
 // An element of K and its place.

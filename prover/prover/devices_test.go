@@ -58,12 +58,18 @@ type rig struct {
 	host       bool
 	forward    bool                         // they run the circuit as well
 	drops      bool                         // and keep no keys
+	again      bool                         // nor values
+	warn       func(error)                  // is told of what the processor does for a device, if set
 	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
 }
 
 func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, streams []*devicetest.Streams, closeAll func()) {
 	l = &Lanes{}
+	warn := func(error) {}
+	if c.warn != nil {
+		warn = c.warn
+	}
 	var devices []schedule.Device
 	for i, bytes := range c.capacities {
 		var fault func(string, int) error
@@ -80,6 +86,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		}
 		m.SetLanes(c.lanes)
 		m.KeepKeys(!c.drops)
+		m.KeepValues(!c.again)
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f, 0)
 			if err != nil {
@@ -89,14 +96,14 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		}
 		streams, machines = append(streams, s), append(machines, m)
 		devices = append(devices, schedule.Device{Name: fmt.Sprintf("GPU %d", i), Capacity: int64(bytes), Lanes: c.lanes, Drain: m.Drain})
-		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
+		l.Machines = append(l.Machines, Machine{Laned: true, TaskNeed: need, Stays: m.Stays, Stretches: m.Stretches, Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			team := &cuda.Team{}
 			for _, x := range machines {
 				if x != m {
 					team.Others = append(team.Others, x)
 				}
 			}
-			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: func(error) {}, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
+			return backend.NewFallback(g, m.BackendWith(team, g, w), cpu.New(g, w), backend.Policy{Warn: warn, Passes: func(err error) bool { return errors.Is(err, kernels.ErrMemory) }})
 		}})
 	}
 	if c.host {
@@ -200,6 +207,10 @@ func TestDevices(t *testing.T) {
 		"again, alone":       {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, alone: true},
 		"again, eight":       {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, drops: true, host: true},
 		"again, then lost":   {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
+		"values made again":  {capacities: []int{large}, lanes: 1, forward: true, again: true},
+		"values, lanes":      {capacities: []int{large}, lanes: 3, forward: true, again: true},
+		"values, lost":       {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(150, 1<<30, errOffBus)},
+		"values, no memory":  {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(170, 173, devicetest.ErrInjected)},
 		"kept, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
 		"no reading there":   {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
 		"panic in a backend": {capacities: []int{large, large}, lanes: 2, fault: func(_ string, n int) error { panics(n == 170); return nil }},
@@ -373,3 +384,53 @@ func TestTrackMemory(t *testing.T) {
 
 // closeBytes is what an estimate may be off by in a test beside a part of it.
 const closeBytes = 16 << 10
+
+// TestValuesAgain: the same bytes where values of the circuit are made again by its stretches,
+// for commitments whose rows are shorter than the table's and others; what a run keeps is less.
+func TestValuesAgain(t *testing.T) {
+	t.Parallel()
+	dev := devicetest.Open(t)
+	all := everything(rand.New(rand.NewPCG(1, 2)))
+	all.g.Finish(100)
+	for i, b := range []*builder{layered(12, 16, 8, true), layered(4, 1, 20, true), all} {
+		wit := b.run(t, rand.New(rand.NewPCG(1, 4)))
+		key, tree, err := Commit(t.Context(), b.g.Template(), b.w, proof.Security{TargetBits: 20, GrindBits: 2}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []byte
+		kept := map[bool]int64{}
+		for _, again := range []bool{false, true} {
+			r := rig{capacities: []int{1 << 26}, lanes: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
+			l, machines, streams, closeAll := r.open(dev)
+			machines[0].PackInPieces(again)
+			machines[0].Limit(0, 1<<12)
+			on := b.runOn(t, l, machines, key, wit)
+			kept[again] = machines[0].Traffic().Live
+			var buf bytes.Buffer
+			if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &buf, Options{Lanes: l}); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = buf.Bytes()
+			} else if !bytes.Equal(buf.Bytes(), want) {
+				t.Errorf("circuit %d: another proof", i)
+			}
+			if s := l.Schedule.Stats()[0]; s.Failed > 0 || s.Lost {
+				t.Errorf("circuit %d: %+v", i, s)
+			}
+			if p, err := key.Plan(b.g.Instance); err != nil || again && slices.Max(machines[0].Stretches(p)) < 1 {
+				t.Errorf("circuit %d: one stretch, %v", i, err)
+			}
+			on.Close()
+			closeAll()
+			if streams[0].Live() != 0 {
+				t.Errorf("circuit %d: %d bytes are left", i, streams[0].Live())
+			}
+		}
+		t.Logf("circuit %d: %d chunks, a run keeps %d bytes, or %d", i, b.g.Chunks, kept[false], kept[true])
+		if kept[true] >= kept[false] {
+			t.Errorf("circuit %d: a run keeps %d bytes, and %d where values are made again", i, kept[false], kept[true])
+		}
+	}
+}

@@ -42,7 +42,11 @@ type Machine struct {
 	// long as the proof, which is Stays. Nil stands for none.
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
-	Host     bool // as of the scheduler's device
+	// Stretches numbers the chunks of a plan: those of one number want values that are there at
+	// a time, and so they are proved before those of the next. Nil, or a nil result, stands for
+	// any order.
+	Stretches func(p *plan.Plan) []int
+	Host      bool // as of the scheduler's device
 }
 
 // Judge says whose a task's error on a device is (schedule.New), where memory is what an
@@ -135,7 +139,11 @@ type forked struct {
 func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
-	tasks := make([]schedule.Task, 0, len(forks))
+	stretches := r.lanes.stretches(r.plan)
+	tasks := make([][]schedule.Task, 1)
+	if len(stretches) > 0 {
+		tasks = make([][]schedule.Task, slices.Max(stretches)+1)
+	}
 	var mu sync.Mutex // of the progress
 	done := 0
 	for i, task := range r.lanes.tasks(r.plan) {
@@ -161,9 +169,26 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 			done++
 			return r.step(PhaseChunks, done, len(forks))
 		}
-		tasks = append(tasks, task)
+		in := len(tasks) - 1 // that of the outputs
+		if c := forks[i].Chunk; c >= 0 && len(stretches) > 0 {
+			in = stretches[c]
+		}
+		tasks[in] = append(tasks[in], task)
 	}
-	return results, r.lanes.Schedule.Run(r.ctx, tasks, r.lanes.Warn)
+	for _, some := range tasks {
+		if err := r.lanes.Schedule.Run(r.ctx, some, r.lanes.Warn); err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// stretches is that of the machine that commits, which runs circuits by stretches only alone.
+func (l *Lanes) stretches(p *plan.Plan) []int {
+	if of := l.Machines[l.First].Stretches; of != nil {
+		return of(p)
+	}
+	return nil
 }
 
 // task describes the task of a fork.

@@ -14,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
@@ -97,6 +98,7 @@ func TestNeed(t *testing.T) {
 		graphs["everything"] = everything(rand.New(rand.NewPCG(1, 2))) // the host takes long
 	}
 	graphs["wide, in pieces"] = graphs["wide"]
+	graphs["layers, again"] = layered(6, 20, 24, true)
 	for _, name := range slices.Sorted(maps.Keys(graphs)) {
 		b := graphs[name]
 		if b.g.Chunks == 0 {
@@ -108,8 +110,9 @@ func TestNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		machine := cuda.NewMachine(dev)
-		if strings.HasSuffix(name, "in pieces") {
+		if again := strings.HasSuffix(name, "again"); again || strings.HasSuffix(name, "in pieces") {
 			machine.PackInPieces(true)
+			machine.KeepValues(!again)
 			machine.Limit(0, 1<<15)
 		}
 		need := machine.Need(p)
@@ -123,10 +126,16 @@ func TestNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
+		if strings.HasSuffix(name, "again") {
+			if wit, err = forward.RunOn(t.Context(), machine, &b.g, b.w, [][]int32{wit.Tensor(b.g.Inputs[0])}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if _, err := Prove(context.Background(), key, b.g.Instance, tree, wit, &bytes.Buffer{}, opts); err != nil {
 			t.Fatal(err)
 		}
-		if got := dev.Live(); int64(got) > need.Fixed {
+		wit.Close()
+		if got := dev.Live(); int64(got) > need.Fixed+small/8 { // the program
 			t.Errorf("%s: weights take %d bytes, estimated %d", name, got, need.Fixed)
 		}
 		for _, c := range []struct {
@@ -174,18 +183,58 @@ func TestSettle(t *testing.T) {
 		return *m.Need(p)
 	}
 	all, pieces, dropped, both := in(true, false), in(true, true), in(false, false), in(false, true)
-	if dropped.Witness >= all.Witness || pieces.Open >= all.Open || both.Witness != dropped.Witness || both.Open != pieces.Open {
-		t.Fatalf("estimates %+v, %+v, %+v, %+v", all, pieces, dropped, both)
+	m.KeepValues(false)
+	again := *m.Need(p)
+	m.KeepValues(true)
+	if dropped.Witness >= all.Witness || pieces.Open >= all.Open || both.Witness != dropped.Witness || both.Open != pieces.Open || again.Witness >= both.Witness {
+		t.Fatalf("estimates %+v, %+v, %+v, %+v, %+v", all, pieces, dropped, both, again)
 	}
 	for _, c := range []struct {
 		name        string
 		all, beside int64
 		want        cuda.Need
 	}{
-		{"no bound", 0, 0, all}, {"room", all.Peak(), all.Working(), all}, {"less", both.Peak(), 0, both}, {"a budget", 0, both.Working(), both}, {"none", 1, 1, both},
+		{"no bound", 0, 0, all}, {"room", all.Peak(), all.Working(), all}, {"less", both.Peak(), 0, both}, {"a budget", 0, both.Working(), both}, {"none", 1, 1, again},
 	} {
 		if got := m.Settle(p, c.all, c.beside); *got != c.want || *m.Need(p) != c.want {
 			t.Errorf("%s: %+v and %+v, want %+v", c.name, *got, *m.Need(p), c.want)
 		}
+	}
+}
+
+// TestNeedForward: a forward pass takes what is estimated, and leaves what it keeps, of products in
+// launches of their own, whatever is kept.
+func TestNeedForward(t *testing.T) {
+	b := layered(6, 300, 700, false)
+	wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
+	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := [][]int32{wit.Tensor(b.g.Inputs[0])}
+	const small = 32 << 10 // records, and what lies between tensors
+	for _, c := range []struct{ keys, values bool }{{true, true}, {false, true}, {true, false}} {
+		m := cuda.NewMachine(kernels.NewDry(132))
+		m.KeepKeys(c.keys)
+		m.KeepValues(c.values)
+		need := m.Need(p)
+		run, err := m.Run(t.Context(), &b.g, b.w, inputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := need.Fixed + need.Witness + need.Forward
+		if need.Forward == 0 && c.values {
+			t.Errorf("%+v: nothing is taken by products", c)
+		}
+		took := m.Traffic()
+		t.Logf("%+v: %d bytes at most, then %d, estimated %d: %+v", c, took.Peak, took.Live, all, *need)
+		if took.Peak < all-small || took.Peak > all+small {
+			t.Errorf("%+v: it takes %d bytes, estimated %d", c, took.Peak, all)
+		}
+		if stays := need.Fixed + need.Witness; c.values && (took.Live < stays-small || took.Live > stays+small) || took.Live > stays+small {
+			t.Errorf("%+v: %d bytes stay, estimated %d", c, took.Live, stays)
+		}
+		run.Close()
+		m.Close()
 	}
 }

@@ -112,7 +112,7 @@ func (p *packer) inGroups(numbers []uint64, shift int) []inGroup {
 		for i < len(numbers) && numbers[i] <= last {
 			i++
 		}
-		if from < i {
+		if from < i && p.stacks[g] != nil {
 			each = append(each, inGroup{g, from, i})
 		}
 	}

@@ -69,6 +69,7 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 				digests[i] = newArray[poseidon2.Digest](a, columns)
 				h.digests(ctx, digests[i], i)
 			}
+			b.leaveStretches()
 		}
 		together(ctx, func() { hash(ctx, b, a, 0) }, mates, func(ctx context.Context, i int) { hash(ctx, mates[i], shares[i], numbers[i]) })
 		for _, mate := range mates {
@@ -136,8 +137,11 @@ func (e *encoder) encode(words, values kernels.Ptr, n, vars, domain int) {
 // groupHasher makes the digests of groups of rows, for each column of their codewords.
 type groupHasher struct {
 	a             *scope
+	b             *Backend
 	c             *backend.Commitment
-	packer        *packer
+	stretches     [][]int // groups whose values are on the device together, in order
+	packs         *scope  // of the packer
+	packer        *packer // for the first of these
 	encoder       *encoder
 	n             int // rows at once
 	values, words kernels.Ptr
@@ -146,7 +150,10 @@ type groupHasher struct {
 
 // newGroupHasher returns one for these groups.
 func (b *Backend) newGroupHasher(a *scope, c *backend.Commitment, groups []int) *groupHasher {
-	h := &groupHasher{a: a, c: c, packer: b.newPacker(a, *c, groups)}
+	h := &groupHasher{a: a, b: b, c: c, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
+	if h.stretches == nil {
+		h.stretches = [][]int{groups}
+	}
 	domain := c.LogDomain()
 	for _, i := range groups {
 		h.n = max(h.n, rowsAtOnce(c.Groups[i].Rows, domain, b.m.piece))
@@ -157,8 +164,21 @@ func (b *Backend) newGroupHasher(a *scope, c *backend.Commitment, groups []int) 
 	return h
 }
 
-// digests writes those of a group to dst.
+// pack makes the packer that has a group's rows.
+func (h *groupHasher) pack(group int) {
+	for !slices.Contains(h.stretches[0], group) {
+		h.packer, h.stretches = nil, h.stretches[1:]
+	}
+	if h.packer == nil {
+		h.b.leaveStretches()
+		h.packs.close()
+		h.packer = h.b.newPacker(h.packs, *h.c, h.stretches[0])
+	}
+}
+
+// digests writes those of a group to dst. Groups come in their order.
 func (h *groupHasher) digests(ctx context.Context, dst kernels.Ptr, group int) {
+	h.pack(group)
 	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows
 	if h.state == 0 && h.n < rows {
 		h.state = newArray[poseidon2.State](h.a, 1<<domain)

@@ -14,17 +14,19 @@ import (
 // and a place, or of a joined row.
 type dotTable struct {
 	*rows
-	a        *scope // of the tables
-	q        *whir.Functional
-	claims   *claims
-	longs, n int // long rows, and rows in each
-	groups   []partGroup
-	from, to int   // places whose rows are on the device
-	first    []int // of a group, the column of its first place
-	joined   int   // the column of the first joined row
-	columns  int   // a multiple of 4
-	products kernels.Ptr
-	weights  []kernels.PlacedElement
+	a          *scope // of the tables
+	q          *whir.Functional
+	claims     *claims
+	longs, n   int // long rows, and rows in each
+	groups     []partGroup
+	from, to   int    // places whose rows are on the device
+	long, some int    // and long rows that have some: from one on, so many
+	has        []bool // places where there are rows
+	first      []int  // of a group, the column of its first place
+	joined     int    // the column of the first joined row
+	columns    int    // a multiple of 4
+	products   kernels.Ptr
+	weights    []kernels.PlacedElement
 }
 
 // newDotTable returns a table for claims, without its products.
@@ -138,16 +140,27 @@ func (t *dotTable) dots() {
 	}
 }
 
-// hasRows says whether there are rows here at some of the places, in any long row.
-func (t *dotTable) hasRows(places placeRun) bool {
-	for h := range t.longs {
-		for _, row := range t.at[h*t.n+places.from : h*t.n+places.to] {
-			if row.width > 0 {
-				return true
-			}
+// on says that the rows at places from to to−1 are on the device, as far as there are any.
+func (t *dotTable) on(from, to int) {
+	t.from, t.to, t.has = from, to, make([]bool, t.n)
+	t.long, t.some = t.longs, 0
+	for i, row := range t.at {
+		if l := i % t.n; row.width > 0 && l >= from && l < to {
+			t.has[l] = true
+			t.long = min(t.long, i/t.n)
+			t.some = i/t.n + 1 - t.long
 		}
 	}
-	return false
+}
+
+// hasRows says whether there are rows here at some of the places, in any long row.
+func (t *dotTable) hasRows(places placeRun) bool {
+	return slices.Contains(t.has[places.from:places.to], true)
+}
+
+// finish adds the products of the long rows that there are to the table.
+func (t *dotTable) finish(a *scope, done []kernels.FinishDot) {
+	check(kernels.FinishDots(a, kernels.At[field.QM31](t.products, t.long*t.columns), t.some, t.columns, done))
 }
 
 // class is a range of columns: 2^vars from one on.
@@ -169,8 +182,8 @@ func (t *dotTable) lightDots(groups []int) {
 		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
 				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
-				for h := range t.longs {
-					row := t.at[h*t.n+l]
+				for h := range t.some {
+					row := t.at[(t.long+h)*t.n+l]
 					jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(t.pitch)})
 					vars = append(vars, w.vars[weight])
 				}
@@ -181,9 +194,9 @@ func (t *dotTable) lightDots(groups []int) {
 	sums := newWords(a, kernels.SumWords*len(jobs))
 	check(kernels.Dots(a, sums, newCopy(a, first), l, newCopy(a, jobs), len(jobs), w.parts, w.tables))
 	for i := range done {
-		done[i].Sums = kernels.At[uint64](sums, kernels.SumWords*t.longs*i)
+		done[i].Sums = kernels.At[uint64](sums, kernels.SumWords*t.some*i)
 	}
-	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
+	t.finish(a, done)
 }
 
 // limbs is the number of base-field values of an element of K.
@@ -229,8 +242,8 @@ func (t *dotTable) heavyDots(groups []int) {
 		}
 		for _, s := range segments(runs) {
 			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, biases: len(constants), from: len(rows)}
-			list := make([]byteRow, 0, t.longs*(s.to-s.from))
-			for h := range t.longs { // as the results lie
+			list := make([]byteRow, 0, t.some*(s.to-s.from))
+			for h := t.long; h < t.long+t.some; h++ { // as the results lie
 				list = append(list, t.at[h*t.n+s.from:h*t.n+s.to]...)
 			}
 			if rows = appendPlanes(rows, list, t.pitch); len(rows) == p.from {
@@ -279,7 +292,7 @@ func (t *dotTable) heavyDots(groups []int) {
 		}
 	}
 	check(kernels.AddByteProducts(a, jobs...))
-	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
+	t.finish(a, done)
 }
 
 // joinedDots does joined rows, sorted by their places.
@@ -287,7 +300,7 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 	var joined []joinedRow
 	var columns []int
 	for i, j := range all {
-		if l := j.row % t.n; l >= t.from && l < t.to && t.hasRows(placeRun{from: l, to: l + 1}) {
+		if t.has[j.row%t.n] {
 			joined, columns = append(joined, j), append(columns, t.joined+i)
 		}
 	}
@@ -310,7 +323,7 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 			i++
 		}
 		var list []byteRow
-		for h := range t.longs {
+		for h := t.long; h < t.long+t.some; h++ {
 			list = append(list, t.at[h*t.n+l])
 		}
 		rows, constants = appendPlanes(rows, list, t.pitch), append(constants, biases(list)...)
@@ -323,7 +336,7 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 	size := kernels.PanelBytes(t.rowVars)
 	atOnce := min(len(joined), max(1, panelBytes/size))
 	panels, parts := newArray[int8](a, atOnce*size), t.rowParts(a, t.q, joined)
-	sums, planes, biases := newWords(a, limbs*t.longs*len(joined)), newCopy(a, rows), newCopy(a, constants)
+	sums, planes, biases := newWords(a, limbs*t.some*len(joined)), newCopy(a, rows), newCopy(a, constants)
 	for from := 0; from < len(joined); from += atOnce {
 		to := min(from+atOnce, len(joined))
 		some := parts
@@ -333,8 +346,8 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 		for _, p := range places {
 			if first, last := max(from, p.from), min(to, p.to); first < last && p.first < p.last {
 				jobs = append(jobs, kernels.ByteProduct{
-					Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.first), Sums: kernels.At[uint64](sums, limbs*t.longs*first),
-					Panels: uint32(last - first), Count: uint32(p.last - p.first), Targets: uint32(t.longs), Pieces: kernels.Pieces(t.rowVars),
+					Weights: panels.Offset(first-from, size), Rows: kernels.At[kernels.ByteRow](planes, p.first), Sums: kernels.At[uint64](sums, limbs*t.some*first),
+					Panels: uint32(last - first), Count: uint32(p.last - p.first), Targets: uint32(t.some), Pieces: kernels.Pieces(t.rowVars),
 				})
 			}
 		}
@@ -344,8 +357,8 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 	for k, p := range places {
 		for i := p.from; i < p.to; i++ {
 			f := kernels.FinishDot{
-				Sums: kernels.At[uint64](sums, limbs*t.longs*i), Biases: kernels.At[uint32](biases, t.longs*k),
-				Limb: uint32(t.longs), Target: 1, Places: 1, Column: uint64(columns[i]),
+				Sums: kernels.At[uint64](sums, limbs*t.some*i), Biases: kernels.At[uint32](biases, t.some*k),
+				Limb: uint32(t.some), Target: 1, Places: 1, Column: uint64(columns[i]),
 			}
 			for _, part := range joined[i].parts { // an eq table adds up to 1
 				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])
@@ -353,7 +366,7 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 			done = append(done, f)
 		}
 	}
-	check(kernels.FinishDots(a, t.products, t.longs, t.columns, done))
+	t.finish(a, done)
 }
 
 // segment are places from to to−1, which the same groups have, by their number in a

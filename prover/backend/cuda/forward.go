@@ -146,7 +146,7 @@ type programs struct {
 // current says whether the weights are those of the program, and where they were.
 func (p *program) current(weights model.Weights) bool {
 	for _, part := range p.parts {
-		if part.age != part.m.generation() || part.drops != part.m.mode().drops {
+		if part.age != part.m.generation() || part.mode.forward() != part.m.mode().forward() {
 			return false
 		}
 	}
@@ -174,12 +174,16 @@ type Run struct {
 	*program
 	memory []memory // by part
 	once   sync.Once
+
+	mu   sync.Mutex
+	made map[int]*madeStretch // those whose values are there
 }
 
 // memory is that of a run on one machine.
 type memory struct {
 	small, large, acc, vector kernels.Ptr
-	host                      []byte // what small holds, once the run is over
+	again                     kernels.Ptr // of the stretch in hand, while the circuit is run
+	host                      []byte      // what small holds, once the run is over
 }
 
 var _ forward.Kept = (*Run)(nil)
@@ -188,7 +192,7 @@ func (r *Run) of(p *part) *memory { return &r.memory[slices.Index(r.parts, p)] }
 
 func (r *Run) bases(p *part) *kernels.Bases {
 	m := r.of(p)
-	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large}
+	return &kernels.Bases{Code: p.code, Small: m.small, Large: m.large, Again: m.again}
 }
 
 // work is what the launches of the run itself work with.
@@ -225,7 +229,8 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error
 		ok = ok && m.host[0] == 0
 		p.m.dev.Free(m.acc)
 		p.m.dev.Free(m.vector)
-		m.acc, m.vector = 0, 0
+		p.m.dev.Free(m.again)
+		m.acc, m.vector, m.again = 0, 0, 0
 	}
 	return ok, nil
 }
@@ -236,7 +241,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.room.acc, 0}, {&m.vector, 4 * p.room.vector, 0}} {
+	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.room.acc, 0}, {&m.vector, 4 * p.room.vector, 0}, {&m.again, p.again, 0}} {
 		if x.bytes == 0 {
 			continue
 		}
@@ -260,25 +265,30 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	return nil
 }
 
-// find returns where a tensor, or what else a slot has, lies on a machine.
+// find returns where a tensor, or what else a slot has, lies on a machine, if it is kept.
 func (r *Run) find(m *Machine, s func(*part) (slot, bool)) *Tensor {
 	p := r.part(m)
 	if p == nil {
 		return nil
 	}
 	x, ok := s(p)
-	if !ok {
+	if !ok || !x.kept() {
 		return nil
 	}
-	return &Tensor{Ptr: r.bases(p).Resolve(x.At), Len: x.n, Width: x.Width}
+	return r.tensorAt(p, &x, 0)
+}
+
+// tensorAt returns the tensor of a slot. Where it is not kept, again is the memory of its stretch.
+func (r *Run) tensorAt(p *part, x *slot, again kernels.Ptr) *Tensor {
+	b := r.bases(p)
+	b.Again = again
+	return &Tensor{Ptr: b.Resolve(x.At), Len: x.n, Width: x.Width}
 }
 
 // ofTensor says where a part has a tensor, if it has.
 func ofTensor(id model.TensorID) func(*part) (slot, bool) {
 	return func(p *part) (slot, bool) { s, ok := p.tensors[id]; return s, ok }
 }
-
-func (r *Run) tensorOn(m *Machine, id model.TensorID) *Tensor { return r.find(m, ofTensor(id)) }
 
 // bring copies what a machine has of a run to memory of dev. It returns nil if none has it,
 // or can give it: then it is the host's to look for it.
@@ -307,7 +317,12 @@ func (r *Run) values(find func(*part) (slot, bool)) ([]int32, error) {
 		if at := int(s.At &^ kernels.InLarge); s.At&kernels.InLarge == kernels.InSmall {
 			return slices.Clone(ints.All(ints.FromBytes(r.of(p).host[at:][:bytes], s.Width))), nil
 		}
-		return p.download(&Tensor{r.bases(p).Resolve(s.At), s.n, s.Width})
+		var values []int32
+		err := r.with(p, &s, func(t *Tensor) (err error) {
+			values, err = p.download(t)
+			return err
+		})
+		return values, err
 	}
 	return nil, nil
 }
@@ -336,11 +351,12 @@ func (r *Run) Close() {
 	r.once.Do(func() {
 		for i, p := range r.parts {
 			m := &r.memory[i]
-			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.vector} {
+			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.vector, m.again} {
 				p.m.dev.Free(at)
 			}
 			p.m.drop(r)
 		}
+		r.dropStretches(true)
 		r.leave()
 	})
 }

@@ -50,11 +50,11 @@ type keyPlace struct {
 
 // keys notes where the keys of a look-up are, and how they are made again.
 func (c *compiler) keys(p *part, i int, at kernels.Integers, room productRoom) {
-	k := keyPlace{slot: slot{at, model.Size(c.g.Steps[i].Shape)}}
+	k := keyPlace{slot: slot{Integers: at, n: model.Size(c.g.Steps[i].Shape)}}
 	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
 	} else if at.At == 0 {
-		k.again, k.room = c.launches, room
+		k.again, k.room, k.stretch = c.launches, room, c.stretch
 	}
 	p.keys[i] = k
 }
@@ -78,8 +78,8 @@ func (r *Run) ranOn(step int) *part {
 }
 
 // makeKeys makes the keys of a step that are not kept again, through a queue of the part's
-// machine.
-func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err error) {
+// machine, with the memory of its stretch if the run does not keep all values.
+func (r *Run) makeKeys(dev kernels.Device, p *part, step int, again kernels.Ptr) (_ *Tensor, err error) {
 	k := p.keys[step]
 	a := newScope(dev)
 	defer a.close()
@@ -93,24 +93,34 @@ func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err er
 			t.Free(dev)
 		}
 	}()
-	w := &work{dev: a, bases: r.bases(p), keys: t.Ptr}
-	if k.room.acc > 0 {
-		if w.acc, err = a.Alloc(8 * k.room.acc); err != nil {
-			return nil, err
-		}
-	}
-	if k.room.vector > 0 {
-		if w.vector, err = a.Alloc(4 * k.room.vector); err != nil {
-			return nil, err
-		}
-	}
-	for _, do := range k.again {
-		if err := do(w); err != nil {
-			return nil, err
-		}
+	w := &work{bases: r.bases(p), keys: t.Ptr}
+	w.bases.Again = again
+	if err := w.do(a, k.room, k.again); err != nil {
+		return nil, err
 	}
 	made = true
 	return t, nil
+}
+
+// do makes launches through a queue, with room for their products.
+func (w *work) do(a *scope, room productRoom, all []launch) (err error) {
+	w.dev = a
+	if room.acc > 0 {
+		if w.acc, err = a.Alloc(8 * room.acc); err != nil {
+			return err
+		}
+	}
+	if room.vector > 0 {
+		if w.vector, err = a.Alloc(4 * room.vector); err != nil {
+			return err
+		}
+	}
+	for _, l := range all {
+		if err := l(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withKeys calls f with the keys of a step on the part where it was run, less a constant that
@@ -118,25 +128,32 @@ func (r *Run) makeKeys(dev kernels.Device, p *part, step int) (_ *Tensor, err er
 func (r *Run) withKeys(p *part, step int, f func(t *Tensor) error) error {
 	k := p.keys[step]
 	if k.again == nil {
-		return f(&Tensor{Ptr: r.bases(p).Resolve(k.At), Len: k.n, Width: k.Width})
+		return r.with(p, &k.slot, f)
 	}
-	t, err := r.makeKeys(p.m.dev, p, step)
-	if err != nil {
-		return err
-	}
-	defer t.Free(p.m.dev)
-	return f(t)
+	return r.inStretch(p, k.stretch, func(again kernels.Ptr) error {
+		t, err := r.makeKeys(p.m.dev, p, step, again)
+		if err != nil {
+			return err
+		}
+		defer t.Free(p.m.dev)
+		return f(t)
+	})
 }
 
 // bringKeys returns the keys of a step, which are not a tensor, in memory of a lane of m:
-// made there, or copied from another machine. It returns nil if none can give them.
-func (r *Run) bringKeys(dev kernels.Device, m *Machine, step int) (t *Tensor, err error) {
+// made there, or copied from another machine. It returns nil if none can give them. in returns
+// the memory of a stretch.
+func (r *Run) bringKeys(dev kernels.Device, m *Machine, step int, in func(stretch int) (kernels.Ptr, error)) (t *Tensor, err error) {
 	p := r.ranOn(step)
 	if p == nil {
 		return nil, nil
 	}
-	if p.m == m && p.keys[step].again != nil {
-		return r.makeKeys(dev, p, step)
+	if k := p.keys[step]; p.m == m && k.again != nil {
+		again, err := in(k.stretch)
+		if err != nil {
+			return nil, err
+		}
+		return r.makeKeys(dev, p, step, again)
 	}
 	if p.keys[step].again == nil {
 		return r.bring(dev, ofKeys(step))
@@ -177,50 +194,105 @@ func (r *Run) Keys(step int) (keys []int32, err error) {
 	return keys, err
 }
 
-// Count implements forward.Kept.
+// Count implements forward.Kept. Of keys that are not kept the multiplicities say most.
 func (r *Run) Count(questions []forward.KeyRange) ([]int, error) {
-	counts, left := make([]int, len(questions)), len(questions)
-	for _, p := range r.parts {
-		var asked []kernels.KeyCount
-		var numbers []int
-		most := 1
-		for i, q := range questions {
-			k, ok := p.keys[q.Step]
-			if !ok {
-				continue
-			}
-			left--
-			if k.again != nil {
-				err := r.withKeys(p, q.Step, func(t *Tensor) error {
-					found, err := countKeys(newScope(p.m.dev), []kernels.KeyCount{keyCount(t, q, 0)}, t.Len)
-					if err == nil {
-						counts[i] = int(found[0])
-					}
-					return err
-				})
-				if err != nil {
-					return nil, err
-				}
-				continue
-			}
-			asked = append(asked, keyCount(&Tensor{r.bases(p).Resolve(k.At), k.n, k.Width}, q, k.plus))
-			numbers, most = append(numbers, i), max(most, k.n)
+	counts := make([]int, len(questions))
+	kept, again := map[*part][]int{}, map[int][]int{} // questions, by part and by step
+	var steps []int                                   // that must be made again
+	rows := map[model.TensorID][]int32{}
+	for i, q := range questions {
+		p := r.ranOn(q.Step)
+		if p == nil {
+			return nil, fmt.Errorf("cuda: a question about step %d, which has no keys", q.Step)
 		}
-		for from := 0; from < len(asked); from += mostQuestions {
-			some := asked[from:min(from+mostQuestions, len(asked))]
-			found, err := countKeys(newScope(p.m.dev), some, most)
-			if err != nil {
-				return nil, err
+		if k := p.keys[q.Step]; k.again == nil && k.kept() {
+			kept[p] = append(kept[p], i)
+			continue
+		}
+		n, ok, err := r.counted(q, rows)
+		if err != nil {
+			return nil, err
+		}
+		if counts[i] = n; !ok {
+			if again[q.Step] == nil {
+				steps = append(steps, q.Step)
 			}
-			for i, n := range found {
-				counts[numbers[from+i]] = int(n)
-			}
+			again[q.Step] = append(again[q.Step], i)
 		}
 	}
-	if left > 0 {
-		return nil, fmt.Errorf("cuda: %d questions about steps without keys", left)
+	for p, list := range kept {
+		asked := make([]kernels.KeyCount, len(list))
+		for n, i := range list {
+			k := p.keys[questions[i].Step]
+			asked[n] = keyCount(r.tensorAt(p, &k.slot, 0), questions[i], k.plus)
+		}
+		if err := p.ask(asked, list, counts); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(steps)
+	for _, step := range steps {
+		p, list := r.ranOn(step), again[step]
+		err := r.withKeys(p, step, func(t *Tensor) error {
+			asked := make([]kernels.KeyCount, len(list))
+			for n, i := range list {
+				asked[n] = keyCount(t, questions[i], p.keys[step].plus)
+			}
+			return p.ask(asked, list, counts)
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	return counts, nil
+}
+
+// counted answers a question by the multiplicities of the step's table in its chunk, where there
+// is no other step that they count, or nothing in the range. It keeps them in rows.
+func (r *Run) counted(q forward.KeyRange, rows map[model.TensorID][]int32) (n int, ok bool, err error) {
+	s := &r.g.Steps[q.Step]
+	for _, m := range r.g.Mults {
+		if m.Chunk != s.Chunk || m.Table != s.Table {
+			continue
+		}
+		if rows[m.Tensor] == nil {
+			if rows[m.Tensor], err = r.Tensor(m.Tensor); err != nil {
+				return 0, false, err
+			}
+		}
+		least := r.g.Tables[s.Table].Min
+		all := rows[m.Tensor]
+		for row := max(0, q.Min-least); row < int64(len(all)) && row <= q.Max-least; row++ {
+			n += int(all[row])
+		}
+		users := 0
+		for i := range r.g.Steps {
+			if x := &r.g.Steps[i]; x.Kind == model.StepLookup && x.Chunk == s.Chunk && x.Table == s.Table {
+				users++
+			}
+		}
+		return n, n == 0 || users == 1, nil
+	}
+	return 0, false, nil
+}
+
+// ask answers questions about keys on a part's machine: those of these numbers.
+func (p *part) ask(questions []kernels.KeyCount, numbers, counts []int) error {
+	for from := 0; from < len(questions); from += mostQuestions {
+		some := questions[from:min(from+mostQuestions, len(questions))]
+		most := 1
+		for _, q := range some {
+			most = max(most, int(q.N))
+		}
+		found, err := countKeys(newScope(p.m.dev), some, most)
+		if err != nil {
+			return err
+		}
+		for i, n := range found {
+			counts[numbers[from+i]] = int(n)
+		}
+	}
+	return nil
 }
 
 // keyCount asks a question about keys, of which t has what is left without plus.
@@ -281,7 +353,7 @@ func (b *Backend) loadKeys(step int) *stepKeys {
 			b.dev.book(t.Len * t.Width)
 			return &stepKeys{t, true}
 		}
-		t, err := b.run.bringKeys(b.dev, b.m, step)
+		t, err := b.run.bringKeys(b.dev, b.m, step, b.stretch)
 		check(err)
 		if t != nil {
 			return &stepKeys{t, false}

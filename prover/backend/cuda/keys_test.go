@@ -131,9 +131,13 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		keep        bool
+		values      bool // are kept
 		run, reach  bool
 		keptOnFirst int // steps whose keys the run has
-	}{{"kept", true, true, true, 6}, {"made again", false, true, true, 3}, {"made again, alone", false, true, false, 3}, {"no run", false, false, true, 0}} {
+	}{
+		{"kept", true, true, true, true, 6}, {"made again", false, true, true, true, 3}, {"made again, alone", false, true, true, false, 3},
+		{"no run", false, true, false, true, 0}, {"values made again", true, false, true, true, 1}, {"values made again, alone", true, false, true, false, 1},
+	} {
 		var streams []*devicetest.Streams
 		var machines []*Machine
 		for range 2 {
@@ -144,6 +148,7 @@ func TestKeys(t *testing.T) {
 			m := NewMachine(s)
 			m.SetLanes(2)
 			m.KeepKeys(c.keep)
+			m.KeepValues(c.values)
 			streams, machines = append(streams, s), append(machines, m)
 		}
 		wit := want

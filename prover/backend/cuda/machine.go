@@ -301,6 +301,7 @@ type Backend struct {
 	others map[*Machine]*Backend
 	run    *Run                // that has made the witness, if that was on devices
 	keys   map[int]*stepKeys   // of look-up steps that are cut, as long as they are wanted
+	in     map[int]kernels.Ptr // stretches of the run that are read, and their memory
 	box    kernels.Mailbox     // nil until wanted
 	nodes  map[*nodes]struct{} // trees whose digests are on the device
 }
@@ -318,7 +319,7 @@ func (m *Machine) Backend(g *model.Graph, w backend.Witness) *Backend {
 func newBackend(dev kernels.Device, v *held, isLane bool) *Backend {
 	return &Backend{
 		Backend: cpu.New(v.g, v.w), m: v.m, g: v.g, w: v.w, dev: newScope(dev), values: v, isLane: isLane,
-		run: v.run, keys: map[int]*stepKeys{}, nodes: map[*nodes]struct{}{},
+		run: v.run, keys: map[int]*stepKeys{}, in: map[int]kernels.Ptr{}, nodes: map[*nodes]struct{}{},
 	}
 }
 
@@ -363,7 +364,7 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 		}
 	}
 	if b.run != nil {
-		if t := b.run.tensorOn(b.m, id); t != nil {
+		if t := b.ofRun(ofTensor(id)); t != nil {
 			return t, nil
 		}
 	}
@@ -382,6 +383,7 @@ func (b *Backend) Close() {
 		n.free()
 	}
 	b.dev.close()
+	b.leaveStretches()
 	if !b.isLane {
 		b.values.close()
 	}

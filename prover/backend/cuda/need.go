@@ -43,11 +43,14 @@ func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
 	return m.needs.wholeOf(p, how, func() *Need { return m.estimate(p, how) })
 }
 
-// Settle chooses what is kept, and what is made again (KeepKeys, PackInPieces): as much as
-// possible of what a proof of the plan then takes no more than so many bytes of the device
-// with, and so many beside the weights; 0 stands for no bound. It returns what the proof needs.
+// Settle chooses what is kept, and what is made again (KeepKeys, PackInPieces, KeepValues): the
+// least with which a proof of the plan takes no more than so many bytes of the device, and so
+// many beside the weights; 0 stands for no bound. It returns what the proof needs.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
+	if m.sharing == 1 { // several GPUs have parts of a run each
+		modes = append(modes, mode{drops: true, pieces: true, stretches: true})
+	}
 	for i, how := range modes {
 		n := m.needIn(p, how)
 		if fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside); fits || i == len(modes)-1 {
@@ -75,17 +78,37 @@ func tensorNeed(t *model.Tensor) int64 {
 
 func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	n := &Need{Fixed: fixedNeed(p.Graph)}
+	var inner []int64 // values of a stretch
+	in := func(model.TensorID) int { return -1 }
+	if how.stretches {
+		s := newStretches(p.Graph)
+		inner = make([]int64, s.n)
+		in = func(id model.TensorID) int { return s.inner[id] }
+	}
 	for i := range p.Graph.Tensors {
-		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
+		t := &p.Graph.Tensors[i]
+		switch k := in(model.TensorID(i)); {
+		case t.Kind == model.Fixed:
+		case k >= 0:
+			inner[k] += tensorNeed(t)
+		default:
 			n.Witness += tensorNeed(t)
 		}
 	}
+	var room productRoom // as long as the pass lasts
+	var planes int64
 	for i := range p.Graph.Steps {
 		s := &p.Graph.Steps[i]
-		n.Forward = max(n.Forward, productsNeed(p.Graph, s))
-		if s.Kind == model.StepLookup && !how.drops {
+		own, all := productsNeed(p.Graph, s)
+		room, planes = room.or(own), max(planes, all-own.bytes())
+		if s.Kind == model.StepLookup && !how.forward().drops {
 			n.Witness += keysNeed(p.Graph, i)
 		}
+	}
+	n.Forward = room.bytes() + planes
+	if how.stretches { // one at a time, and what its products take
+		n.Witness += slices.Max(inner) + n.Forward
+		n.Forward = 0
 	}
 	for _, f := range p.Forks {
 		n.LookUps = max(n.LookUps, lookUpsNeed(p.Graph, f, how))
@@ -110,14 +133,15 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	return n
 }
 
-// productsNeed is what the products of a step take at most that are launches of their own: the
-// accumulator, and both operands as planes of bytes.
-func productsNeed(g *model.Graph, s *model.Step) int64 {
-	d := kernels.NewDry(1)
-	if len(s.Acc.Products) > 0 {
-		productsRoom(newScope(d), g, s)
+// productsNeed is the room of the products of a step that are launches of their own, and what they
+// take at most: that, and both operands as planes of bytes.
+func productsNeed(g *model.Graph, s *model.Step) (room productRoom, bytes int64) {
+	if len(s.Acc.Products) == 0 {
+		return room, 0
 	}
-	return d.Peak()
+	d := kernels.NewDry(1)
+	room = productsRoom(newScope(d), g, s)
+	return room, d.Peak()
 }
 
 // keysNeed is that of the keys of a look-up step, if they are not a tensor.
@@ -169,8 +193,9 @@ func lookUpsNeed(g *model.Graph, f *plan.Fork, how mode) int64 {
 		} else {
 			others += keys
 		}
-		if keys > 0 && how.drops {
-			made = max(made, productsNeed(g, &g.Steps[s.Step]))
+		if keys > 0 && how.forward().drops {
+			_, bytes := productsNeed(g, &g.Steps[s.Step])
+			made = max(made, bytes)
 		}
 	}
 	return int64(4+elementBytes)*int64(l.Size) + cut + max(tree, others+made)
@@ -240,7 +265,7 @@ type pendingRow struct{ at, bytes int }
 func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 	levels := p.Params.Levels
 	first := levels[0]
-	var packed, all, columns, later, weights int64
+	var packed, stretch, all, columns, later, weights int64
 	var list []claim
 	var pending []pendingRow
 	offsets := p.RowOffsets()
@@ -250,6 +275,10 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 		t := &packer{c: s.Commitment, stacks: expectedStacks(p.Graph, &s.Commitment)}
 		numbers := s.TableRows(shift)
 		rows, size := t.findRows(numbers, shift)
+		if how.stretches && !s.Fixed {
+			stretch = max(stretch, stretchRows(t, p.Graph, numbers, shift))
+			rows, size = nil, 0
+		}
 		for k, row := range rows {
 			if row.pending() {
 				pending = append(pending, pendingRow{int(offsets[i] + numbers[k]), row.width * kernels.RowPitch(1<<first.RowVars)})
@@ -295,6 +324,7 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 		}
 		packed = min(packed, max(int64(piece), slices.Max(places)))
 	}
+	packed = max(packed, stretch)
 	panels := map[int]int64{} // of a class
 	const rowPart = 32
 	var dots, parts int64
@@ -317,6 +347,27 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 		most = max(most, min(size, panelBytes))
 	}
 	return packed + weights + max(most+dots, 2*int64(elementBytes*n)<<first.RowVars+max(parts, later+columns))
+}
+
+// stretchRows returns the most bytes that are packed of the rows of a stretch, which an opening
+// takes by themselves.
+func stretchRows(t *packer, g *model.Graph, numbers []uint64, shift int) int64 {
+	s := newStretches(g)
+	bytes := make([]int64, s.n)
+	last, before := -1, -1 // the row before, and its stretch
+	pitch := kernels.RowPitch(1 << (t.c.RowVars + shift))
+	for _, in := range t.inGroups(numbers, shift) {
+		k := s.of[g.Tensors[t.c.Parts[in.group].Stack.Blocks[0].Tensor].Chunk]
+		for i := in.from; i < in.to; i++ {
+			from, n := in.entries(&t.c, numbers[i], shift)
+			if _, ok := t.stacks[in.group].inPlace(from, n); ok && shift == 0 && n == uint64(pitch) || i == last && k == before {
+				continue
+			}
+			bytes[k] += int64(t.stacks[in.group].width(from, n) * pitch)
+			last, before = i, k
+		}
+	}
+	return slices.Max(bytes)
 }
 
 // expectedStacks describes a commitment's stacks with tensors of the widths that their

@@ -24,8 +24,9 @@ type taskKey struct {
 }
 
 // mode is what is made again where room is short: keys of look-ups that are dropped
-// (Machine.KeepKeys), and rows that openings pack in pieces (Machine.PackInPieces).
-type mode struct{ drops, pieces bool }
+// (Machine.KeepKeys), rows that openings pack in pieces (Machine.PackInPieces), and values by
+// stretches (Machine.KeepValues), with which goes that keys are dropped.
+type mode struct{ drops, pieces, stretches bool }
 
 // mode returns what is chosen now.
 func (m *Machine) mode() mode {

@@ -21,13 +21,16 @@ type program struct {
 	parts   []*part
 	ops     []op
 	users   int // runs that are not closed, under the machine's lock
+
+	stretches *stretches // nil where all values are kept
+	again     [][]launch // of a stretch
 }
 
 // part is what a program does, and keeps, on one machine.
 type part struct {
 	m       *Machine
-	age     int  // of the machine's weights when it was made
-	drops   bool // keys are not kept (Machine.KeepKeys)
+	age     int // of the machine's weights when it was made
+	mode    mode
 	records kernels.Records
 	code    kernels.Ptr // the records on the device
 
@@ -36,6 +39,7 @@ type part struct {
 	// run begins.
 	small, large           int
 	smallZeros, largeZeros int
+	again                  int         // the most that a stretch has
 	room                   productRoom // the most of a step
 	tensors                map[model.TensorID]slot
 	keys                   map[int]keyPlace
@@ -46,8 +50,12 @@ type part struct {
 // slot is where a tensor lies in a run's memory.
 type slot struct {
 	kernels.Integers
-	n int
+	n       int
+	stretch int // that makes it again, if it is not kept
 }
+
+// kept says whether the tensor stays in the run's memory.
+func (s *slot) kept() bool { return s.At&kernels.InAgain != kernels.InAgain }
 
 // op is work in order, on a part.
 type op struct {
@@ -64,6 +72,7 @@ type work struct {
 	bases       *kernels.Bases
 	acc, vector kernels.Ptr
 	keys        kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
+	again       bool        // what is made has been made before
 }
 
 // put is a tensor that a run begins with: an input if values is nil.
@@ -88,6 +97,8 @@ type compiler struct {
 	*program
 	machines []*Machine // of the parts
 	launches []launch   // of the step in hand
+	stretch  int        // that it is in
+	used     int        // memory of the stretch so far
 }
 
 func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) (p *program, err error) {
@@ -101,12 +112,19 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	for _, m := range homes {
 		if c.part(m) == nil {
 			c.machines = append(c.machines, m)
-			c.parts = append(c.parts, &part{m: m, age: m.generation(), drops: m.mode().drops, small: slotAlignment, tensors: map[model.TensorID]slot{},
+			c.parts = append(c.parts, &part{m: m, age: m.generation(), mode: m.mode(), small: slotAlignment, tensors: map[model.TensorID]slot{},
 				keys: map[int]keyPlace{}, pieces: map[model.TableID]kernels.Ptr{}})
 		}
 	}
 	c.counts()
+	if p := c.parts[0]; p.mode.stretches && len(c.parts) == 1 && inOrder(g) {
+		c.stretches = newStretches(g)
+		c.again = make([][]launch, c.stretches.n)
+	}
 	for i := range g.Steps {
+		if c.stretches != nil && c.stretches.of[g.Steps[i].Chunk] != c.stretch {
+			c.stretch, c.used = c.stretches.of[g.Steps[i].Chunk], 0
+		}
 		c.step(i)
 	}
 	last := c.part(homes[len(homes)-1])
@@ -157,8 +175,23 @@ func (c *compiler) room(p *part, n, width int) slot {
 	if n < c.host {
 		size, base = &p.small, kernels.InSmall
 	}
-	s := slot{kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n}
-	*size += (n*width + slotAlignment - 1) &^ (slotAlignment - 1)
+	s := slot{Integers: kernels.Integers{At: base | kernels.Ptr(*size), Width: width}, n: n}
+	*size += slotSize(n, width)
+	return s
+}
+
+func slotSize(n, width int) int { return (n*width + slotAlignment - 1) &^ (slotAlignment - 1) }
+
+// value returns a place for a tensor that is computed: in memory of the stretch in hand if nothing
+// else wants it.
+func (c *compiler) value(p *part, id model.TensorID, width int) slot {
+	n := model.Size(c.g.Tensors[id].Shape)
+	if c.stretches == nil || c.stretches.inner[id] < 0 || n < c.host {
+		return c.room(p, n, width)
+	}
+	s := slot{kernels.Integers{At: kernels.InAgain | kernels.Ptr(c.used), Width: width}, n, c.stretch}
+	c.used += slotSize(n, width)
+	p.again = max(p.again, c.used)
 	return s
 }
 
@@ -172,7 +205,7 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 	if t.Min != 0 || t.Max != 0 {
 		r.Min, r.Max = max(r.Min, t.Min), min(r.Max, t.Max)
 	}
-	s := c.room(p, model.Size(t.Shape), widthOfRange(t.Min, t.Max))
+	s := c.value(p, id, widthOfRange(t.Min, t.Max))
 	p.tensors[id] = s
 	r.Integers = s.Integers
 	return r
@@ -185,6 +218,9 @@ func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, 
 func (c *compiler) launch(p *part, l launch) {
 	c.launches = append(c.launches, l)
 	c.then(p, func(r *Run) error { return l(r.work(p)) })
+	if c.stretches != nil {
+		c.again[c.stretch] = append(c.again[c.stretch], l)
+	}
 }
 
 // step adds the launches of step i.
@@ -228,8 +264,11 @@ func (c *compiler) run(p *part, x *kernels.Step) launch {
 		if acc {
 			sums = w.acc
 		}
-		if w.keys != 0 {
+		switch {
+		case w.keys != 0:
 			return kernels.MakeKeys(w.dev, w.keys, l, w.bases, sums)
+		case w.again:
+			return kernels.RunStepAgain(w.dev, l, w.bases, sums)
 		}
 		return kernels.RunStepOn(w.dev, l, w.bases, sums)
 	}
@@ -244,7 +283,7 @@ func (c *compiler) lookUp(p *part, i int, x *kernels.Step) {
 		}
 	}
 	x.Keys = kernels.Result{Integers: kernels.Integers{Width: widthOfKeys(t)}, Min: t.Min, Max: t.Min + 1<<t.Bits - 1}
-	if _, _, ok := keyTensor(c.g, i); !ok && (!p.drops || x.N < c.host) {
+	if _, _, ok := keyTensor(c.g, i); !ok && (!p.mode.drops && c.stretches == nil || x.N < c.host) {
 		x.Keys.Integers = c.room(p, x.N, x.Keys.Width).Integers
 	}
 	switch {
@@ -264,11 +303,12 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 	x, n := c.source(p, s.Den), model.Size(s.Shape)
 	row := model.Size(c.g.Tensors[s.Den].Shape) / n
 	out := c.result(p, s.Out)
-	c.then(p, func(r *Run) error {
-		b, to, from := r.bases(p), out, x
-		to.At, from.At = b.Resolve(out.At), b.Resolve(x.At)
-		return kernels.RowMaxima(p.m.dev, b.Small, to, from, n, row)
+	c.launch(p, func(w *work) error {
+		to, from := out, x
+		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
+		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
 	})
+	c.launches = nil
 }
 
 // terms adds linear summands over an index space.
@@ -305,13 +345,20 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (room produ
 		}
 		room.vector = max(room.vector, c.multiply(p, q, s.Shape))
 	}
-	p.room.acc, p.room.vector = max(p.room.acc, room.acc), max(p.room.vector, room.vector)
+	p.room = p.room.or(room)
 	return room
 }
 
 // productRoom are entries of the room that products take: of the accumulator in 64 bits, and
 // of a vector in 32.
 type productRoom struct{ acc, vector int }
+
+func (r productRoom) bytes() int64 { return 8*int64(r.acc) + 4*int64(r.vector) }
+
+// or returns the room that both have.
+func (r productRoom) or(x productRoom) productRoom {
+	return productRoom{max(r.acc, x.acc), max(r.vector, x.vector)}
+}
 
 // byLaunch says whether a product of a step of n entries is a launch of its own.
 func byLaunch(l *model.Contraction, n int) bool {
@@ -417,8 +464,9 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		run := c.run(p, &x)
-		c.then(p, func(r *Run) error { return run(r.work(p)) })
+		launches := c.launches // of the step that reads it
+		c.launch(p, c.run(p, &x))
+		c.launches = launches
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.

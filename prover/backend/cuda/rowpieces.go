@@ -3,6 +3,7 @@ package cuda
 import (
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -28,12 +29,73 @@ func (p *packer) unpacked(g *model.Graph, numbers []uint64, shift int) []byteRow
 		rows, _ := p.findRows(numbers, shift)
 		return rows
 	}
-	expected := &packer{c: p.c, stacks: expectedStacks(g, &p.c)}
+	return expectedRows(g, &p.c, numbers, shift)
+}
+
+// expectedRows returns table rows, all pending, with the widths of their ranges.
+func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift int) []byteRow {
+	expected := &packer{c: *c, stacks: expectedStacks(g, c)}
 	rows, _ := expected.findRows(numbers, shift)
 	for i := range rows {
 		rows[i].at = 0
 	}
 	return rows
+}
+
+// each calls f with the rows on the device, some at a time: by places of long rows of n rows
+// (byPieces), then, with more, what stretches have whose values are made again. These may have
+// parts of one row each: it is the sum of what the calls are given.
+func (r *rows) each(n int, f func(from, to int, more bool)) {
+	all := r.at
+	defer func() { r.at = all }()
+	r.at = slices.Clone(all)
+	for i := range r.trees {
+		if t := &r.trees[i]; t.stretches != nil {
+			for _, number := range t.numbers {
+				r.at[t.firstRow+number] = byteRow{}
+			}
+		}
+	}
+	r.byPieces(n, func(from, to int) { f(from, to, false) })
+	for i := range r.trees {
+		t := &r.trees[i]
+		for _, groups := range t.stretches {
+			r.withStretch(t, groups, func(p *packer) {
+				a := newScope(r.a)
+				defer a.close()
+				own := t.numbersOf(groups)
+				r.at = make([]byteRow, len(all))
+				for k, row := range p.tableRows(a, own, t.shift) {
+					r.at[t.firstRow+own[k]] = row
+				}
+				f(0, n, true)
+			})
+		}
+	}
+}
+
+// numbersOf lists the table rows that have some of the rows of groups.
+func (t *placed) numbersOf(groups []int) []uint64 {
+	var own []uint64
+	for _, i := range groups {
+		g := &t.c.Groups[i]
+		k, _ := slices.BinarySearch(t.numbers, g.First>>t.shift)
+		for ; k < len(t.numbers) && t.numbers[k] <= (g.First+uint64(g.Rows)-1)>>t.shift; k++ {
+			if n := len(own); n == 0 || own[n-1] < t.numbers[k] {
+				own = append(own, t.numbers[k])
+			}
+		}
+	}
+	return own
+}
+
+// withStretch calls f with a packer for groups of a tree, of one stretch, while its values are on
+// the device.
+func (r *rows) withStretch(t *placed, groups []int, f func(p *packer)) {
+	a := newScope(r.a)
+	defer a.close()
+	defer r.b.leaveStretches()
+	f(r.b.newPacker(a, t.c, groups)) // the values are the device's
 }
 
 // byPieces calls f with ranges of the places in long rows of n rows, one behind the other, for

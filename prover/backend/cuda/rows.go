@@ -25,11 +25,12 @@ type rows struct {
 // placed is a tree's place in the table, and what there is of it.
 type placed struct {
 	*packer
-	shift    int // see whir.Layout
-	firstRow uint64
-	numbers  []uint64 // of its table rows that are here
-	slots    []uint64 // whose rows are here
-	runs     []rowRun // and where they are among the tree's rows
+	stretches [][]int // groups of stretches whose values are made again, one after the other; nil if all are kept
+	shift     int     // see whir.Layout
+	firstRow  uint64
+	numbers   []uint64 // of its table rows that are here
+	slots     []uint64 // whose rows are here
+	runs      []rowRun // and where they are among the tree's rows
 }
 
 // rowRun are n rows of a tree from one on.
@@ -64,11 +65,20 @@ func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
 				t.runs = append(t.runs, rowRun{k, 1})
 			}
 		}
-		t.packer, t.numbers = r.b.newPacker(r.packed, c, groupsWith(&c, own, t.shift)), own
-		var rows []byteRow
-		if inPieces {
-			rows = t.unpacked(r.b.g, own, t.shift)
+		t.numbers = own
+		groups := groupsWith(&c, own, t.shift)
+		if t.stretches = r.b.stretchesOf(&c, groups); t.stretches == nil {
+			t.packer = r.b.newPacker(r.packed, c, groups)
 		} else {
+			t.packer = &packer{c: c}
+		}
+		var rows []byteRow
+		switch {
+		case t.stretches != nil:
+			rows = expectedRows(r.b.g, &c, own, t.shift)
+		case inPieces:
+			rows = t.unpacked(r.b.g, own, t.shift)
+		default:
 			rows = t.tableRows(r.packed, own, t.shift)
 		}
 		for k, row := range rows {
@@ -107,19 +117,32 @@ func (r *rows) places(n int) []int {
 
 // foldRows sets f to what the long rows fold to at some places, increasing.
 func (r *rows) foldRows(f kernels.Ptr, coefs []field.QM31, places []int) {
-	done := 0
-	r.byPieces(len(r.at)/len(coefs), func(_, to int) {
-		n, _ := slices.BinarySearch(places[done:], to)
-		if n > 0 {
-			r.foldPlaces(f.Offset(done<<r.rowVars, elementBytes), coefs, places[done:done+n])
-			done += n
+	n := len(r.at) / len(coefs)
+	r.each(n, func(from, to int, more bool) {
+		has := make([]bool, n)
+		if more {
+			for i, row := range r.at {
+				has[i%n] = has[i%n] || row.width > 0
+			}
+		}
+		in := func(k int) bool { l := places[k]; return l >= from && l < to && (!more || has[l]) }
+		for k := 0; k < len(places); {
+			first := k
+			for k < len(places) && in(k) {
+				k++
+			}
+			if first < k {
+				r.foldPlaces(f.Offset(first<<r.rowVars, elementBytes), coefs, places[first:k], more)
+			} else {
+				k++
+			}
 		}
 	})
 }
 
-// foldPlaces is foldRows for one place at least, whose rows are on the device: a plane of a
-// row is a row of bytes with a weight of its own.
-func (r *rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int) {
+// foldPlaces is foldRows for one place at least, whose rows are on the device, and adds to f if
+// that has what other rows fold to: a plane of a row is a row of bytes with a weight of its own.
+func (r *rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int, add bool) {
 	a := newScope(r.a)
 	defer a.close()
 	n := len(r.at) / len(coefs)
@@ -153,7 +176,7 @@ func (r *rows) foldPlaces(f kernels.Ptr, coefs []field.QM31, places []int) {
 	}
 	check(kernels.FoldBytes(a, f, kernels.FoldedRows{
 		Rows: newCopy(a, addresses), Weights: newCopy(a, weights), Constants: newCopy(a, constants),
-		Lists: len(places), N: longest, RowVars: r.rowVars,
+		Lists: len(places), N: longest, RowVars: r.rowVars, Add: add,
 	}))
 }
 
@@ -225,16 +248,30 @@ func sumOfWeights(z field.M31, vars int) field.M31 {
 // of the table, or where these are longer others, packed for the call.
 func (t *placed) eachRows(r *rows, f func(rows []byteRow, pitch int)) {
 	numbers := t.slots
-	if t.shift == 0 {
+	if t.shift == 0 && t.stretches == nil {
 		t.eachPacked(r, numbers, f)
 		return
 	}
 	pitch := kernels.RowPitch(1 << t.c.RowVars)
 	atOnce := max(1, r.b.m.piece/(4*pitch))
-	for from := 0; from < len(numbers); from += atOnce {
-		a := newScope(r.a)
-		f(t.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
-		a.close()
+	some := func(p *packer, numbers []uint64) {
+		for from := 0; from < len(numbers); from += atOnce {
+			a := newScope(r.a)
+			f(p.tableRows(a, numbers[from:min(from+atOnce, len(numbers))], 0), pitch)
+			a.close()
+		}
+	}
+	if t.stretches == nil {
+		some(t.packer, numbers)
+		return
+	}
+	for _, groups := range t.stretches {
+		r.withStretch(t, groups, func(p *packer) {
+			first, last := t.c.Groups[groups[0]], t.c.Groups[groups[len(groups)-1]]
+			from, _ := slices.BinarySearch(numbers, first.First)
+			to, _ := slices.BinarySearch(numbers, last.First+uint64(last.Rows))
+			some(p, numbers[from:to])
+		})
 	}
 }
 

@@ -72,8 +72,8 @@ func (r *sharedRows) chooseVars(q *whir.Functional) int {
 func (r *rows) products(a *scope, q *whir.Functional, vars int) *dotTable {
 	c := joinRows(claimsOf(q), r.rowVars)
 	t := newDotTable(a, r, q, c, 1<<vars)
-	r.byPieces(t.n, func(from, to int) {
-		t.from, t.to = from, to
+	r.each(t.n, func(from, to int, _ bool) {
+		t.on(from, to)
 		t.dots()
 		t.joinedDots(c.joined)
 	})

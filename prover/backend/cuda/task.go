@@ -138,16 +138,16 @@ func (t *follower) loadKeys(s *backend.LeafStep) {
 	}
 	n := model.Size(t.g.Steps[s.Step].Shape)
 	t.keys[s.Step] = newArray[uint8](t.dev, widthOfKeys(&t.g.Tables[s.Table])*n)
-	if t.mode.drops && t.worth(n) {
+	if t.mode.forward().drops && t.worth(n) {
 		productsRoom(newScope(t.dev), t.g, &t.g.Steps[s.Step])
 	}
 }
 
-// productsRoom allocates what the products of a step take, beyond which nothing is.
-func productsRoom(a *scope, g *model.Graph, s *model.Step) {
+// productsRoom allocates what the products of a step take, and frees it, and returns the room that
+// does not depend on their operands.
+func productsRoom(a *scope, g *model.Graph, s *model.Step) (room productRoom) {
 	defer a.close()
 	n := model.Size(s.Shape)
-	vector := 0
 	var products []kernels.MatMul
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
@@ -158,21 +158,23 @@ func productsRoom(a *scope, g *model.Graph, s *model.Step) {
 		mm.A.Width, mm.B.Width = widthOfRange(g.Tensors[x].Min, g.Tensors[x].Max), widthOfRange(g.Tensors[y].Min, g.Tensors[y].Max)
 		mm.XBits = magnitude(&g.Tensors[x], mm.A.Width)
 		if wide {
-			vector, mm.A.Width = max(vector, mm.K), 4
+			room.vector, mm.A.Width = max(room.vector, mm.K), 4
 		}
 		products = append(products, mm)
 	}
 	if len(products) == 0 {
-		return
+		return room
 	}
+	room.acc = n
 	acc := newArray[int64](a, n)
-	if vector > 0 {
-		newArray[int32](a, vector)
+	if room.vector > 0 {
+		newArray[int32](a, room.vector)
 	}
 	for _, mm := range products {
 		mm.Acc, mm.A.Ptr, mm.B.Ptr = acc, dryAddress, dryAddress
 		check(kernels.MultiplyAdd(a, mm))
 	}
+	return room
 }
 
 func (t *follower) dropKeys(step int) {
