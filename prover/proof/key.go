@@ -178,7 +178,9 @@ func decodeKey(b []byte) (*Key, error) {
 		return nil, err
 	}
 	k.file, k.known = b, &known{}
-	return k, k.validate()
+	err = k.validate()
+	k.known.spare = true
+	return k, err
 }
 
 // parseKey reads a key file without looking at what its graph means.
