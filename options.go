@@ -53,6 +53,7 @@ type options struct {
 	unchecked bool
 
 	policy      verifier.Policy
+	firstValues int // of an output; 0 for all
 	certificate io.Reader
 }
 
@@ -206,6 +207,10 @@ func MinBits(n int) Option { return func(o *options) { o.policy.MinBits = n } }
 // Circuit.Write, for Prove of what that wrote, and for Verify, which draws them again: a
 // proof states tokens and logits, and not how the one was chosen by the other.
 func Sample(s Sampling) Option { return func(o *options) { o.policy.Sampling = &s } }
+
+// FirstValues has a statement give the first n values of every output, n at least 1, in
+// place of all: a language model may have a million of them. All are verified. For Verify.
+func FirstValues(n int) Option { return func(o *options) { o.firstValues = n } }
 
 // Pin accepts only the key with this commitment: that of a model that the
 // caller knows. For Verify.

@@ -147,6 +147,28 @@ func TestOtherInput(t *testing.T) {
 	}
 }
 
+// FirstValues leaves out values of what is stated, and verifies the same.
+func TestFirstValues(t *testing.T) {
+	c, p := prove(t)
+	all, err := Verify(c.Key(), bytes.NewReader(p.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 3, 1000} {
+		few, err := Verify(c.Key(), bytes.NewReader(p.File), FirstValues(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := all.Outputs[0].Values
+		if got := few.Outputs[0]; !slices.Equal(got.Values, want[:min(n, len(want))]) || !slices.Equal(got.Shape, all.Outputs[0].Shape) {
+			t.Errorf("of %d values the first %d are %v", len(want), n, got.Values)
+		}
+		if !slices.Equal(few.Inputs[0].Values, all.Inputs[0].Values) {
+			t.Error("another input")
+		}
+	}
+}
+
 // What an input beyond the range is clamped to has the same proof; both sides
 // say that it was clamped.
 func TestClamped(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -28,7 +29,7 @@ type WeakError = verifier.WeakError
 type Statement struct {
 	Commitment Commitment
 	Inputs     []Tensor // as they were rounded
-	Outputs    []Tensor
+	Outputs    []Tensor // FirstValues may leave some out
 	Strength   Strength
 	Bytes      int64 // size of the proof
 	// Clamped counts the entries of the given arrays (For) beyond the range of
@@ -68,9 +69,13 @@ func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
+	n := math.MaxInt
+	if o.firstValues > 0 {
+		n = o.firstValues
+	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
-		Inputs: statement.Inputs(result), Outputs: statement.Outputs(result), Saturated: statement.Saturations(result),
+		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result),
 		Written: result.Written, Text: key.Text,
 	}
 	if o.arrays != nil {

@@ -16,54 +16,34 @@ import (
 	"github.com/prove-model/prove-model/prover/prover"
 )
 
-// greedy is what the reference implementation writes.
-type greedy struct {
-	Prompt []int `json:"prompt"`
-	Tokens []int `json:"tokens"`
-}
-
-// expected reads the tokens of a model of testdata: those of greedy.json, or the first
-// ones that it is tested on.
-func expected(t *testing.T, dir string) (g greedy, given bool) {
+// prompt is the start of the tokens that a model of testdata is tested on.
+func prompt(t *testing.T, dir string) []int {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "greedy.json"))
-	if err == nil {
-		if err := json.Unmarshal(data, &g); err != nil {
-			t.Fatal(err)
-		}
-		// The reference takes token 0 for padding, which is not looked at.
-		return g, !slices.Contains(g.Prompt, 0)
-	}
-	var ids struct {
+	var want struct {
 		IDs []int `json:"input_ids"`
 	}
-	if data, err = os.ReadFile(filepath.Join(dir, "expected.json")); err == nil {
-		err = json.Unmarshal(data, &ids)
+	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &want)
 	}
-	if err != nil || len(ids.IDs) < 2 {
-		t.Fatalf("%d tokens: %v", len(ids.IDs), err)
+	if err != nil || len(want.IDs) < 2 {
+		t.Fatalf("%d tokens: %v", len(want.IDs), err)
 	}
-	return greedy{Prompt: ids.IDs[:min(5, len(ids.IDs)-1)]}, false
+	return want.IDs[:min(5, len(want.IDs)-1)]
 }
 
-// decoders lists the models that write, those of PROVE_MODEL_HF among them.
+// decoders lists the models of testdata that write.
 func decoders(t *testing.T) []string {
-	dirs := []string{"hf/testdata"}
-	if dir := os.Getenv("PROVE_MODEL_HF"); dir != "" {
-		dirs = append(dirs, dir)
+	all, err := filepath.Glob("hf/testdata/*/expected.json")
+	if err != nil || len(all) == 0 {
+		t.Fatal(err)
 	}
 	var out []string
-	for _, dir := range dirs {
-		all, err := filepath.Glob(filepath.Join(dir, "*", "expected.json"))
-		if err != nil || len(all) == 0 {
-			t.Fatal(dir, err)
-		}
-		for _, path := range all {
-			switch name := filepath.Base(filepath.Dir(path)); name {
-			case "bert", "bert-mlm", "distilbert", "sentence", "vit", "vit-classifier":
-			default:
-				out = append(out, filepath.Dir(path))
-			}
+	for _, path := range all {
+		switch name := filepath.Base(filepath.Dir(path)); name {
+		case "bert", "bert-mlm", "distilbert", "sentence", "vit", "vit-classifier":
+		default:
+			out = append(out, filepath.Dir(path))
 		}
 	}
 	return out
@@ -95,27 +75,20 @@ func TestWrite(t *testing.T) {
 		if testing.Short() && i%5 != 0 {
 			continue
 		}
-		t.Run(filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir), func(t *testing.T) {
-			want, given := expected(t, dir)
-			n := 4
-			if given {
-				n = len(want.Tokens)
-			}
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			start, n := prompt(t, dir), 4
 			path := dir
 			if file := filepath.Join(dir, "model.gguf"); exists(file) {
 				path = file
 			}
-			m, err := Open(path, Tokens(min(16, len(want.Prompt)+n+5)), MaxTokens(n))
+			m, err := Open(path, Tokens(len(start)+n+5), MaxTokens(n))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer m.Close()
 			m.language.Ends = nil // so that all tokens are written
-			float := floatGreedy(t, m, want.Prompt, n)
-			if given && !slices.Equal(float, want.Tokens) {
-				t.Fatalf("the float model writes %v, not %v", float, want.Tokens)
-			}
-			sample, err := m.TextInput(want.Prompt, float)
+			float := floatGreedy(t, m, start, n)
+			sample, err := m.TextInput(start, float)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,14 +99,14 @@ func TestWrite(t *testing.T) {
 			if c.report.OneBatch != nil {
 				t.Errorf("texts of one length: %v", c.report.OneBatch)
 			}
-			got, in, err := c.Write(t.Context(), want.Prompt, nil)
+			got, in, err := c.Write(t.Context(), start, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got.Tokens, float) || got.Ended {
 				t.Fatalf("it writes %v, not %v", got.Tokens, float)
 			}
-			rowsLikeRun(t, c, want.Prompt, got.Tokens, in)
+			rowsLikeRun(t, c, start, got.Tokens, in)
 		})
 	}
 }

@@ -23,7 +23,7 @@ func securityOf(s provemodel.Strength) security {
 
 // printTensor writes a line on a tensor.
 func printTensor(w io.Writer, what string, t provemodel.Tensor) {
-	fmt.Fprintf(w, "%-11s %s %v = %s\n", what, ui.Printable(t.Name), t.Shape, preview(t.Values))
+	fmt.Fprintf(w, "%-11s %s %v = %s\n", what, ui.Printable(t.Name), t.Shape, preview(t))
 }
 
 // printEmbedding writes a line on a vector; nothing for none.
@@ -38,19 +38,24 @@ func printEmbedding(w io.Writer, v []float64) {
 	fmt.Fprintf(w, "embedding   %d numbers, of length %.6f\n", len(v), math.Sqrt(square))
 }
 
-// preview shows the first few values.
-func preview(v []float64) string {
-	const most = 10
+// previewed is how many values of a tensor are shown.
+const previewed = 10
+
+// preview shows the first few values of a tensor, of which no others need be there.
+func preview(t provemodel.Tensor) string {
 	var b strings.Builder
-	for i, x := range v {
-		if i == most {
-			fmt.Fprintf(&b, " … (%d)", len(v))
-			break
-		}
+	for i, x := range t.Values[:min(previewed, len(t.Values))] {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
 		fmt.Fprintf(&b, "%.5g", x)
+	}
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	if n > previewed {
+		fmt.Fprintf(&b, " … (%d)", n)
 	}
 	return b.String()
 }

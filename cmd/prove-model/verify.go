@@ -123,6 +123,9 @@ func verify(cfg *config.Config) (*verified, error) {
 	if s := job.Sampling(cfg); s != nil {
 		opts = append(opts, provemodel.Sample(*s))
 	}
+	if !cfg.JSON {
+		opts = append(opts, provemodel.FirstValues(previewed)) // which are all that is shown
+	}
 	if cfg.Cert != "" {
 		cert, err := os.Open(cfg.Cert)
 		if err != nil {

@@ -23,7 +23,7 @@ func manyTables(n, tables, bits int) *Template {
 func TestChoose(t *testing.T) {
 	// committed is what a proof with these chunks commits to, and the leaves of its trees.
 	committed := func(tm *Template, in Instance) (entries int, leaves []int) {
-		g := tm.graph(in.Sizes)
+		g := tm.graph(nil, in.Sizes)
 		g.Tensors = make([]Tensor, len(g.Steps))
 		if err := g.Finish(in.ChunkEntries); err != nil {
 			t.Fatal(err)

@@ -118,7 +118,7 @@ func (g *Graph) validateDivision(i int, r *ranges) error {
 	if a == 0 || b == 0 {
 		return errors.New("a division that the ranges of its remainder do not follow")
 	}
-	q, ok := r.within[s.Out]
+	q, ok := r.within.of(s.Out)
 	if !ok {
 		return errors.New("a division whose quotient is looked up in no table")
 	}
@@ -132,9 +132,9 @@ func (g *Graph) validateDivision(i int, r *ranges) error {
 		return errors.New("a division whose sides may wrap")
 	}
 	c := next(d.Partial)
-	high, okHigh := r.from0[d.parts[0].Src]
-	low, okLow := r.from0[d.parts[1].Src]
-	q, ok = r.from0[s.Out]
+	high, okHigh := r.from0.of(d.parts[0].Src)
+	low, okLow := r.from0.of(d.parts[1].Src)
+	q, ok = r.from0.of(s.Out)
 	if c == 0 || !okHigh || !okLow || !ok {
 		return errors.New("a long division without the ranges of its parts")
 	}

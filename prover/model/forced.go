@@ -132,19 +132,32 @@ func (g *Graph) knownFrom() ([]int, error) {
 // ranges tells what look-ups say about tensors that they look up alone, as they
 // are: in bits of the smallest such table.
 type ranges struct {
-	from0  map[TensorID]int // the entries lie in [0, 2^n)
-	within map[TensorID]int // the entries lie in an interval of 2^n integers
+	from0  tensorBits // the entries lie in [0, 2^n)
+	within tensorBits // the entries lie in an interval of 2^n integers
+}
+
+// tensorBits has a number of bits for some tensors, plus 1; 0 for the others.
+type tensorBits []uint8
+
+// of returns the number of a tensor, if it has one.
+func (b tensorBits) of(id TensorID) (int, bool) {
+	if id < 0 || int(id) >= len(b) || b[id] == 0 {
+		return 0, false
+	}
+	return int(b[id]) - 1, true
+}
+
+// least gives a tensor a number that is not above the one it has.
+func (b tensorBits) least(id TensorID, bits int) {
+	if n, ok := b.of(id); !ok || bits < n {
+		b[id] = uint8(bits + 1)
+	}
 }
 
 // tableRanges collects the ranges. That a range of two limbs is one is to be
 // seen from validateRemainders.
 func (g *Graph) tableRanges() *ranges {
-	r := &ranges{map[TensorID]int{}, map[TensorID]int{}}
-	least := func(in map[TensorID]int, id TensorID, bits int) {
-		if n, ok := in[id]; !ok || bits < n {
-			in[id] = bits
-		}
-	}
+	r := &ranges{make(tensorBits, len(g.Tensors)), make(tensorBits, len(g.Tensors))}
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		if s.Kind != StepLookup || len(s.Acc.Products) != 0 || len(s.Acc.Linear) != 1 {
@@ -155,11 +168,11 @@ func (g *Graph) tableRanges() *ranges {
 			continue
 		}
 		if bits := s.rangeBits(g); bits >= 0 && s.Acc.Const == 0 {
-			least(r.from0, l.Src, bits)
-			least(r.within, l.Src, bits)
+			r.from0.least(l.Src, bits)
+			r.within.least(l.Src, bits)
 		}
 		if s.Shift == 0 {
-			least(r.within, l.Src, g.Tables[s.Table].Bits)
+			r.within.least(l.Src, g.Tables[s.Table].Bits)
 		}
 	}
 	return r
@@ -173,7 +186,7 @@ func (g *Graph) validateRemainders(r *ranges) error {
 		if s.Kind != StepLookup || s.Lo == None {
 			continue
 		}
-		if bits, ok := r.from0[s.Lo]; !ok || bits > s.Shift {
+		if bits, ok := r.from0.of(s.Lo); !ok || bits > s.Shift {
 			return fmt.Errorf("step %d: nothing keeps the remainder within %d bits", i, s.Shift)
 		}
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"sort"
@@ -29,55 +30,95 @@ type Stack struct {
 	ByTensor map[TensorID][]int // indexes into Blocks
 }
 
-// NewStack lays out the given tensors of g.
+// NewStack lays out the given tensors of g, each of which comes once.
 func NewStack(g *Graph, ids []TensorID) *Stack {
-	first := make([]int, len(ids)+1) // where each tensor's blocks begin in a list of all
+	var cuts Cuts
+	var order BySize
+	boxes, n := make([][]Box, len(ids)), 0
 	for k, id := range ids {
-		first[k+1] = first[k] + Blocks(g.Tensors[id].Shape)
-	}
-	n := first[len(ids)]
-	type numbered struct {
-		Block
-		of int // among ids
-	}
-	blocks := make([]numbered, 0, n)
-	for k, id := range ids {
-		for _, parts := range Cut(g.Tensors[id].Shape) {
-			blocks = append(blocks, numbered{Block{Tensor: id, Parts: parts, Bits: PartBits(parts)}, k})
+		boxes[k] = cuts.Of(g.Tensors[id].Shape)
+		n += len(boxes[k])
+		for i := range boxes[k] {
+			order.Count(boxes[k][i].Bits)
 		}
 	}
-	s := &Stack{Blocks: make([]Block, n), ByTensor: make(map[TensorID][]int, len(ids))}
-	list, next := make([]int, n), slices.Clone(first)
-	for i, b := range BySize(blocks, func(b *numbered) int { return b.Bits }) {
-		b.Offset = s.Size
-		s.Blocks[i] = b.Block
-		s.Size += 1 << b.Bits
-		list[next[b.of]] = i
-		next[b.of]++
-	}
+	s := &Stack{Blocks: make([]Block, n), Size: order.Size(), ByTensor: make(map[TensorID][]int, len(ids))}
+	list := make([]int, n)
 	for k, id := range ids {
-		s.ByTensor[id] = list[first[k]:first[k+1]:first[k+1]]
+		own := list[:len(boxes[k]):len(boxes[k])]
+		list = list[len(own):]
+		for j, b := range boxes[k] {
+			i, offset := order.Next(b.Bits)
+			own[j], s.Blocks[i] = i, Block{Tensor: id, Parts: b.Parts, Bits: b.Bits, Offset: offset}
+		}
+		slices.Sort(own)
+		s.ByTensor[id] = own
 	}
 	return s
 }
 
-// BySize returns blocks by decreasing size, those of one size in their order.
-func BySize[B any](blocks []B, bits func(*B) int) []B {
-	var first [65]int // of the blocks with so many bits, and then of those that are left
-	for i := range blocks {
-		first[bits(&blocks[i])]++
+// BySize stacks blocks by decreasing size, those of one size in the order in which they
+// come, so that each is aligned: all are counted, then the size is asked for, and then
+// each asks for its place.
+type BySize struct {
+	counts  [65]int // of the blocks of so many bits; then the index of the next one
+	offsets [65]uint64
+}
+
+// Count counts a block of 2^bits entries.
+func (s *BySize) Count(bits int) { s.counts[bits]++ }
+
+// Size returns the entries of all blocks, when they have been counted.
+func (s *BySize) Size() uint64 {
+	size, first := uint64(0), 0
+	for b := len(s.counts) - 1; b >= 0; b-- {
+		s.offsets[b] = size
+		size += uint64(s.counts[b]) << b
+		s.counts[b], first = first, first+s.counts[b]
 	}
-	next := 0
-	for n := len(first) - 1; n >= 0; n-- {
-		first[n], next = next, next+first[n]
+	return size
+}
+
+// Next returns the place of the next block of 2^bits entries: its index, and the offset
+// of its first entry.
+func (s *BySize) Next(bits int) (index int, offset uint64) {
+	index, offset = s.counts[bits], s.offsets[bits]
+	s.counts[bits]++
+	s.offsets[bits] += 1 << bits
+	return index, offset
+}
+
+// Box is a block of an index space.
+type Box struct {
+	Parts []Part
+	Bits  int // Σ Parts[i].Bits
+}
+
+// Cuts cuts index spaces, those of one shape once: what it returns is shared.
+type Cuts struct {
+	found map[string][]Box
+	key   []byte
+}
+
+// Of returns the blocks of a shape in the order of Cut.
+func (c *Cuts) Of(shape []int) []Box {
+	c.key = c.key[:0]
+	for _, d := range shape {
+		c.key = binary.AppendUvarint(c.key, uint64(d))
 	}
-	sorted := make([]B, len(blocks))
-	for i := range blocks {
-		n := bits(&blocks[i])
-		sorted[first[n]] = blocks[i]
-		first[n]++
+	boxes, ok := c.found[string(c.key)]
+	if !ok {
+		if c.found == nil {
+			c.found = map[string][]Box{}
+		}
+		cut := Cut(shape)
+		boxes = make([]Box, len(cut))
+		for i, parts := range cut {
+			boxes[i] = Box{parts, PartBits(parts)}
+		}
+		c.found[string(c.key)] = boxes
 	}
-	return sorted
+	return boxes
 }
 
 // Blocks returns into how many blocks a tensor of this shape is cut.

@@ -68,8 +68,27 @@ func TestBySize(t *testing.T) {
 		}
 		want := slices.Clone(blocks)
 		slices.SortStableFunc(want, func(a, b block) int { return b.bits - a.bits })
-		if got := BySize(blocks, func(b *block) int { return b.bits }); !slices.Equal(got, want) {
+		var order BySize
+		for _, b := range blocks {
+			order.Count(b.bits)
+		}
+		size, got, offsets := order.Size(), make([]block, n), make([]uint64, n)
+		for _, b := range blocks {
+			i, offset := order.Next(b.bits)
+			got[i], offsets[i] = b, offset
+		}
+		if !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
+		}
+		at := uint64(0)
+		for i, b := range want {
+			if offsets[i] != at {
+				t.Errorf("block %d begins at %d, want %d", i, offsets[i], at)
+			}
+			at += 1 << b.bits
+		}
+		if size != at {
+			t.Errorf("size %d, want %d", size, at)
 		}
 	}
 }

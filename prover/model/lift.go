@@ -36,7 +36,7 @@ func Lift(free []FreeDim, builds ...Build) (*Template, error) {
 	l := lifter{builds: builds}
 	t := &Template{Free: free, Graph: l.graph()}
 	for _, b := range builds {
-		if what := difference(t.graph(b.Sizes), b.Graph); what != "" {
+		if what := difference(t.graph(nil, b.Sizes), b.Graph); what != "" {
 			return nil, fmt.Errorf("%s is not the same for %v and %v", what, builds[0].Sizes, b.Sizes)
 		}
 	}

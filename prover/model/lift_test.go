@@ -7,7 +7,7 @@ import (
 )
 
 // build is the template's circuit of these sizes, without layout.
-func build(c *Template, sizes ...int) Build { return Build{sizes, c.graph(sizes)} }
+func build(c *Template, sizes ...int) Build { return Build{sizes, c.graph(nil, sizes)} }
 
 func TestLift(t *testing.T) {
 	c := batched()

@@ -81,6 +81,9 @@ func (t *Tensor) Clamped(values []float64) int {
 	return n
 }
 
+// realsGrain is the number of values worth a goroutine.
+const realsGrain = 1 << 16
+
 // Reals returns the real values that integers of the tensor stand for, whole rows
 // from its first entry on.
 func (t *Tensor) Reals(ints []int32) []float64 {
@@ -94,8 +97,10 @@ func (t *Tensor) Reals(ints []int32) []float64 {
 	// In two factors, each a number of its own: a product with a power of two is exact.
 	half := t.Frac / 2
 	a, b := math.Ldexp(1, -half), math.Ldexp(1, half-t.Frac)
-	for i, x := range ints {
-		out[i] = float64(x) * a * b
-	}
+	parallel.For(len(ints), realsGrain, func(lo, hi int) {
+		for i, x := range ints[lo:hi] {
+			out[lo+i] = float64(x) * a * b
+		}
+	})
 	return out
 }

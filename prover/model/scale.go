@@ -5,6 +5,9 @@ import "slices"
 // factors are the products of sizes that scales stand for.
 type factors []int
 
+// shapeRoom is how many dimensions of shapes are allocated at a time.
+const shapeRoom = 1 << 9
+
 // of returns the number that n with the scale s stands for.
 func (f factors) of(n int, s Scale) int {
 	for i, size := range f {
@@ -19,7 +22,21 @@ func (f factors) shape(shape []int, scales []Scale) []int {
 	if scales == nil {
 		return shape
 	}
-	out := make([]int, len(shape))
+	room := make([]int, len(shape))
+	return f.shapeIn(&room, shape, scales)
+}
+
+// shapeIn is shape with room for many results.
+func (f factors) shapeIn(room *[]int, shape []int, scales []Scale) []int {
+	if scales == nil {
+		return shape
+	}
+	n := len(shape)
+	if n > len(*room) {
+		*room = make([]int, max(n, shapeRoom))
+	}
+	out := (*room)[:n:n]
+	*room = (*room)[n:]
 	for i, d := range shape {
 		out[i] = f.of(d, scales[i])
 	}
@@ -61,21 +78,25 @@ func (f factors) group(g *Group) {
 	}
 }
 
-// graph returns the template's circuit at these sizes, without layout. What
-// does not scale is shared.
-func (t *Template) graph(sizes []int) *Graph {
+// graph returns the template's circuit at these sizes, without layout, in the memory of
+// another that is not used any more, if there is one. What does not scale is shared.
+func (t *Template) graph(old *Graph, sizes []int) *Graph {
 	f := factors(sizes)
 	g := *t.Graph
-	// With room for the multiplicities of a few chunks.
-	g.Tensors = append(make([]Tensor, 0, len(g.Tensors)+2*len(g.Tables)), g.Tensors...)
+	var room []int
+	if old == nil {
+		// With room for the multiplicities of a few chunks.
+		old = &Graph{Tensors: make([]Tensor, 0, len(g.Tensors)+2*len(g.Tables))}
+	}
+	g.Tensors = append(old.Tensors[:0], g.Tensors...)
 	for i := range g.Tensors {
 		t := &g.Tensors[i]
-		t.Shape, t.Scales, t.Def = f.shape(t.Shape, t.Scales), nil, f.terms(t.Def)
+		t.Shape, t.Scales, t.Def = f.shapeIn(&room, t.Shape, t.Scales), nil, f.terms(t.Def)
 	}
-	g.Steps = slices.Clone(g.Steps)
+	g.Steps = append(old.Steps[:0], g.Steps...)
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		s.Shape, s.Scales, s.Acc.Linear = f.shape(s.Shape, s.Scales), nil, f.terms(s.Acc.Linear)
+		s.Shape, s.Scales, s.Acc.Linear = f.shapeIn(&room, s.Shape, s.Scales), nil, f.terms(s.Acc.Linear)
 	}
 	return &g
 }

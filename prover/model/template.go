@@ -59,7 +59,11 @@ func (t *Template) Unit() Instance {
 
 // At returns the circuit of an instance, laid out and valid. Nothing that a
 // template holds is relied on that is not checked here.
-func (t *Template) At(in Instance) (*Graph, error) {
+func (t *Template) At(in Instance) (*Graph, error) { return t.AtIn(nil, in) }
+
+// AtIn is At in the memory of an instance of the template that nobody uses any more, or
+// in memory of its own if that is nil.
+func (t *Template) AtIn(old *Graph, in Instance) (*Graph, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func (t *Template) At(in Instance) (*Graph, error) {
 			return nil, fmt.Errorf("size %d of %s is not in [1, %d]", n, d.Name, d.Bound)
 		}
 	}
-	g := t.graph(in.Sizes)
+	g := t.graph(old, in.Sizes)
 	if err := g.Finish(in.ChunkEntries); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,13 @@ func TestAt(t *testing.T) {
 	if g.Chunks != 1 || len(g.Mults) != 1 || !slices.Equal(g.Instance.Sizes, []int{4, 5}) {
 		t.Errorf("%d chunks, %d multiplicities, instance %v", g.Chunks, len(g.Mults), g.Instance)
 	}
+	old, err := c.At(Instance{Sizes: []int{100, 50}, ChunkEntries: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, err := c.AtIn(old, Instance{Sizes: []int{4, 5}}); err != nil || !reflect.DeepEqual(in, g) {
+		t.Errorf("in the memory of another: %v, want %v (%v)", in, g, err)
+	}
 	if !reflect.DeepEqual(c, before) {
 		t.Error("the template has changed")
 	}

@@ -11,34 +11,45 @@ import (
 // nothing is padded.
 func NewLeaves(g *model.Graph, steps []int, mults []*model.Mult) backend.Leaves {
 	var l backend.Leaves
-	count := len(mults) // of blocks
-	for _, i := range steps {
-		st := &g.Steps[i]
-		if st.Kind != model.StepLookup {
-			continue
+	var cuts model.Cuts
+	var order model.BySize
+	boxes, n := make([][]model.Box, len(steps)), 0 // of the steps that look up
+	for k, i := range steps {
+		if st := &g.Steps[i]; st.Kind == model.StepLookup {
+			boxes[k] = cuts.Of(st.Shape)
+			l.Steps = append(l.Steps, backend.LeafStep{Step: i, Table: st.Table})
 		}
-		s := backend.LeafStep{Step: i, Table: st.Table, Blocks: make([]backend.LeafBlock, 0, model.Blocks(st.Shape))}
-		for _, parts := range model.Cut(st.Shape) {
-			s.Blocks = append(s.Blocks, backend.LeafBlock{Parts: parts, Bits: model.PartBits(parts)})
+		n += len(boxes[k])
+		for j := range boxes[k] {
+			order.Count(boxes[k][j].Bits)
 		}
-		count += len(s.Blocks)
-		l.Steps = append(l.Steps, s)
 	}
 	for _, m := range mults {
-		l.Tables = append(l.Tables, backend.LeafTable{Table: m.Table, Mult: m.Tensor, Block: backend.LeafBlock{Bits: g.Tables[m.Table].Bits}})
+		b := g.Tables[m.Table].Bits
+		order.Count(b)
+		l.Tables = append(l.Tables, backend.LeafTable{Table: m.Table, Mult: m.Tensor, Block: backend.LeafBlock{Bits: b}})
 	}
-	blocks := make([]*backend.LeafBlock, 0, count)
-	for i := range l.Steps {
-		for k := range l.Steps[i].Blocks {
-			blocks = append(blocks, &l.Steps[i].Blocks[k])
+	l.Size = int(order.Size())
+	place := func(b *backend.LeafBlock) {
+		_, offset := order.Next(b.Bits)
+		b.Offset = int(offset)
+	}
+	blocks, at := make([]backend.LeafBlock, n), 0
+	for _, own := range boxes {
+		if own == nil {
+			continue
 		}
+		list := blocks[:len(own):len(own)]
+		blocks = blocks[len(own):]
+		for j, b := range own {
+			list[j] = backend.LeafBlock{Parts: b.Parts, Bits: b.Bits}
+			place(&list[j])
+		}
+		l.Steps[at].Blocks = list
+		at++
 	}
 	for i := range l.Tables {
-		blocks = append(blocks, &l.Tables[i].Block)
-	}
-	for _, b := range model.BySize(blocks, func(b **backend.LeafBlock) int { return (*b).Bits }) {
-		b.Offset = l.Size
-		l.Size += 1 << b.Bits
+		place(&l.Tables[i].Block)
 	}
 	return l
 }

@@ -28,6 +28,16 @@ func (c Coord) Index() int { return int(c & (1<<indexBits - 1)) }
 // that random challenges are equal.
 type Point []Coord
 
+// Consecutive says whether the coordinates are neighbours in one list, in its order.
+func (p Point) Consecutive() bool {
+	for i, c := range p {
+		if c != p[0]+Coord(i) || c.List() != p[0].List() {
+			return false
+		}
+	}
+	return true
+}
+
 // The lists of a fork's challenges. A batch of sums has the list FirstBatch plus
 // its number.
 const (

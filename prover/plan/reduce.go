@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
@@ -22,9 +23,10 @@ type reducer struct {
 	// already; where a hash is taken, the next one that is free stands for it.
 	seen     map[uint64]Value
 	seed     maphash.Seed
-	key      []byte  // room for what is hashed
-	lists    []Point // of challenges, by number, as long as known
-	elements int64   // of K, sent so far
+	key      []byte              // room for what is hashed
+	products map[string]*Product // by what they follow from
+	lists    []Point             // of challenges, by number, as long as known
+	elements int64               // of K, sent so far
 }
 
 // elementBytes is the length of an element of K in a stream.
@@ -271,13 +273,35 @@ func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
 	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(a.Linear, shape, at)}
 	for i := range a.Products {
 		p := &a.Products[i]
-		c := newProduct(r.p.Graph, p, shape)
+		c := r.product(p, shape)
 		v := r.sum(Sum{Vars: c.Vars, Eq: c.eq(at),
 			A: c.operandA(p.A, r.p.Graph.Tensors[p.A].Shape, at),
 			B: c.operandB(p.B, r.p.Graph.Tensors[p.B].Shape, at)})
 		n.Terms = append(n.Terms, Term{Coef: p.Coef, Value: v, Product: c})
 	}
 	return r.add(n)
+}
+
+// product returns a product as the protocol takes it, one for all that have the same
+// labels and shapes.
+func (r *reducer) product(p *model.Product, out []int) *Product {
+	g := r.p.Graph
+	r.key = r.key[:0]
+	for _, list := range [][]int{p.LabelsA, p.LabelsB, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, out} {
+		r.key = binary.AppendUvarint(r.key, uint64(len(list)))
+		for _, n := range list {
+			r.key = binary.AppendUvarint(r.key, uint64(n))
+		}
+	}
+	c := r.products[string(r.key)]
+	if c == nil {
+		c = newProduct(g, p, out)
+		if r.products == nil {
+			r.products = map[string]*Product{}
+		}
+		r.products[string(r.key)] = c
+	}
+	return c
 }
 
 // sum puts a sum into the next batch and returns its value.

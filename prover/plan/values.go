@@ -33,8 +33,9 @@ func absorbValues(s *transcript.Sponge, v []int32) {
 }
 
 const (
-	// rowsAtOnce is how many rows are hashed together: a megabyte of limbs.
-	rowsAtOnce = 1 << 11
+	// rowsAtOnce is how many rows are hashed together, so that their limbs stay in the
+	// first-level cache.
+	rowsAtOnce = 1 << 8
 	// columnsAtOnce is the least number of columns that a core hashes: a vector of them,
 	// and all where it takes no longer than to start another.
 	columnsAtOnce = 1 << 4

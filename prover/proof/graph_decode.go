@@ -3,26 +3,83 @@ package proof
 import (
 	"fmt"
 	"math"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
-// decodeGraph is the inverse of encodeGraph for bytes that passed
-// checkCanonical. It checks that everything fits the types of package model,
-// and that identifiers exist even where Validate does not look because the
-// field is unused; the rest is Validate's.
-func decodeGraph(p *proofpb.Graph) (*model.Template, error) {
-	d := decoder{tensors: len(p.Tensors), tables: len(p.Tables)}
-	g := &model.Graph{
-		Name:    p.Name,
-		Tensors: decodeList(p.Tensors, d.tensor),
-		Tables:  decodeList(p.Tables, d.table),
-		Steps:   decodeList(p.Steps, d.step),
-		Inputs:  decodeIDs[model.TensorID](&d, p.Inputs, d.tensors),
-		Outputs: decodeIDs[model.TensorID](&d, p.Outputs, d.tensors),
+// decodeGraph is the inverse of encodeGraph for bytes that passed checkCanonical. It
+// checks that everything fits the types of package model, and that identifiers exist even
+// where Validate does not look because the field is unused; the rest is Validate's. It
+// reads the wire itself: structures of the schema in between would take longer to make
+// than all else of a key.
+func decodeGraph(b []byte) (*model.Template, error) {
+	g := &model.Graph{Inputs: []model.TensorID{}, Outputs: []model.TensorID{}}
+	var tensors, tables, steps, free []fields
+	var inputs, outputs fields
+	var d decoder
+	for m := fields(b); len(m) > 0; {
+		switch num, _, body := m.next(); num {
+		case 1:
+			g.Name = string(body)
+		case 2:
+			tensors = append(room(tensors, m, num), body)
+		case 3:
+			tables = append(room(tables, m, num), body)
+		case 4:
+			steps = append(room(steps, m, num), body)
+		case 5:
+			inputs = body
+		case 6:
+			outputs = body
+		case 7:
+			free = append(room(free, m, num), body)
+		default:
+			d.unknown("graph", num)
+		}
 	}
-	return &model.Template{Free: decodeList(p.Free, d.free), Graph: g}, d.err
+	d.tensors, d.tables = len(tensors), len(tables)
+	g.Inputs, g.Outputs = d.ids(inputs), d.ids(outputs)
+	g.Tensors = decodeAll(&d, tensors, (*decoder).tensor)
+	g.Tables = decodeAll(&d, tables, (*decoder).table)
+	g.Steps = decodeAll(&d, steps, (*decoder).step)
+	return &model.Template{Free: decodeAll(&d, free, (*decoder).free), Graph: g}, d.err
+}
+
+// decodeGrain is the number of tensors or steps worth a goroutine.
+const decodeGrain = 1 << 9
+
+// decodeAll decodes messages beside each other.
+func decodeAll[T any](d *decoder, list []fields, decode func(*decoder, fields) T) []T {
+	out := make([]T, len(list))
+	var mu sync.Mutex
+	first := len(list) // that has an error
+	parallel.For(len(list), decodeGrain, func(lo, hi int) {
+		own := decoder{tensors: d.tensors, tables: d.tables}
+		for i := lo; i < hi; i++ {
+			out[i] = decode(&own, list[i])
+		}
+		if own.err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			if lo < first && (d.err == nil || first < len(list)) {
+				d.err, first = own.err, lo
+			}
+		}
+	})
+	return out
+}
+
+// room returns an empty list with room for a message and those of its number that follow
+// it, and another list as it is.
+func room[T any](list []T, m fields, num protowire.Number) []T {
+	if len(list) > 0 {
+		return list
+	}
+	return make([]T, 0, 1+m.count(num))
 }
 
 // decoder remembers the first error, so that conversions read like the
@@ -46,140 +103,298 @@ func (d *decoder) ints(n int) []int {
 	return list
 }
 
-func (d *decoder) free(p *proofpb.Free) model.FreeDim {
-	return model.FreeDim{Name: p.Name, Bound: d.small(p.Bound)}
+func (d *decoder) free(m fields) model.FreeDim {
+	var f model.FreeDim
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			f.Name = string(body)
+		case 2:
+			f.Bound = d.count(v)
+		default:
+			d.unknown("free dimension", num)
+		}
+	}
+	return f
 }
 
-func (d *decoder) tensor(p *proofpb.Tensor) model.Tensor {
-	t := model.Tensor{
-		Name:   p.Name,
-		Shape:  d.sizes(p.Shape),
-		Scales: scales(p.Scales),
-		Kind:   model.Kind(p.Kind),
-		Frac:   int(p.Frac),
-		Fracs:  fracs(p.Fracs),
-		Min:    p.Min,
-		Max:    p.Max,
-		Def:    decodeList(p.Definition, d.linear),
-	}
-	if f := p.Formula; f != nil {
-		t.Formula = &model.Formula{Kind: model.FormulaKind(f.Kind), Offset: f.Offset, Step: f.Step}
+func (d *decoder) tensor(m fields) model.Tensor {
+	t := model.Tensor{Shape: []int{}, Def: []model.Linear{}}
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			t.Name = string(body)
+		case 2:
+			t.Shape = d.sizes(body)
+		case 3:
+			t.Kind = model.Kind(v)
+		case 4:
+			t.Frac = int(signed(v))
+		case 5:
+			t.Min = signed(v)
+		case 6:
+			t.Max = signed(v)
+		case 7:
+			t.Def = append(room(t.Def, m, num), d.linear(body))
+		case 8:
+			t.Scales = scales(body)
+		case 9:
+			t.Fracs = make([]int, 0, body.numbers())
+			for len(body) > 0 {
+				t.Fracs = append(t.Fracs, int(signed(body.varint())))
+			}
+		case 10:
+			t.Formula = d.formula(body)
+		default:
+			d.unknown("tensor", num)
+		}
 	}
 	return t
 }
 
-// fracs keeps an absent list nil.
-func fracs(v []int32) []int {
-	var out []int
-	for _, f := range v {
-		out = append(out, int(f))
+func (d *decoder) formula(m fields) *model.Formula {
+	f := &model.Formula{}
+	for len(m) > 0 {
+		switch num, v, _ := m.next(); num {
+		case 1:
+			f.Kind = model.FormulaKind(v)
+		case 2:
+			f.Offset = signed(v)
+		case 3:
+			f.Step = signed(v)
+		default:
+			d.unknown("formula", num)
+		}
 	}
-	return out
+	return f
 }
 
-// scales keeps an absent list nil.
-func scales(v []uint32) []model.Scale {
-	var out []model.Scale
-	for _, s := range v {
-		out = append(out, model.Scale(s))
-	}
-	return out
-}
-
-func (d *decoder) linear(p *proofpb.Linear) model.Linear {
-	l := model.Linear{Coef: p.Coefficient, Src: decodeID[model.TensorID](d, uint64(p.Source), d.tensors)}
-	if p.View != nil {
-		l.View = &model.View{Groups: decodeList(p.View.Groups, d.group), Fill: p.View.Fill}
-	}
-	return l
-}
-
-func (d *decoder) group(p *proofpb.Group) model.Group {
-	g := model.Group{
-		Out:       d.smalls(p.Out),
-		In:        d.smalls(p.In),
-		Map:       model.MapKind(p.Map),
-		Base:      d.signed(p.Base),
-		BaseScale: model.Scale(p.BaseScale),
-		Sum:       decodeList(p.Sums, d.sum),
-		Ids:       decodeID[model.TensorID](d, uint64(p.Ids), d.tensors),
-	}
-	for _, s := range p.Strides {
-		g.Strides = append(g.Strides, d.signed(s))
-	}
-	g.Index = d.sizes(p.Index)
-	for i := range g.Index {
-		g.Index[i]--
-	}
-	return g
-}
-
-func (d *decoder) sum(p *proofpb.Sum) model.SumIndex {
-	return model.SumIndex{Dim: d.size(p.Dimension), Stride: d.signed(p.Stride), Scale: model.Scale(p.Scale)}
-}
-
-func (d *decoder) product(p *proofpb.Product) model.Product {
-	return model.Product{
-		Coef:    p.Coefficient,
-		A:       decodeID[model.TensorID](d, uint64(p.A), d.tensors),
-		B:       decodeID[model.TensorID](d, uint64(p.B), d.tensors),
-		LabelsA: d.smalls(p.LabelsA),
-		LabelsB: d.smalls(p.LabelsB),
-	}
-}
-
-func (d *decoder) step(p *proofpb.Step) model.Step {
-	s := model.Step{
-		Kind:   model.StepKind(p.Kind),
-		Name:   p.Name,
-		Shape:  d.sizes(p.Shape),
-		Scales: scales(p.Scales),
-		Shift:  d.small(p.Shift),
-		Lo:     decodeOptional[model.TensorID](d, p.Remainder, d.tensors),
-		Table:  decodeOptional[model.TableID](d, p.Table, d.tables),
-		Out:    decodeOptional[model.TensorID](d, p.Out, d.tensors),
-		Den:    decodeOptional[model.TensorID](d, p.Divisor, d.tensors),
-	}
-	if p.Accumulator == nil {
-		d.fail("a step without accumulator")
-		return s
-	}
-	s.Acc = model.Acc{
-		Const:    p.Accumulator.Constant,
-		Linear:   decodeList(p.Accumulator.Linear, d.linear),
-		Products: decodeList(p.Accumulator.Products, d.product),
-	}
-	return s
-}
-
-func (d *decoder) table(p *proofpb.Table) model.Table {
-	return model.Table{
-		Name:   p.Name,
-		Kind:   model.TableKind(p.Kind),
-		Bits:   d.small(p.Bits),
-		Min:    p.Min,
-		Pieces: decodeList(p.Pieces, d.piece),
-		Values: decodeOptional[model.TensorID](d, p.Values, d.tensors),
-
-		Saturated: d.rows(p.Saturated),
-	}
-}
-
-// rows keeps an absent list nil.
-func (d *decoder) rows(ends []uint32) []model.Rows {
-	if len(ends)%2 != 0 {
-		d.fail("an interval of rows without an end")
-		return nil
-	}
-	var list []model.Rows
-	for i := 0; i < len(ends); i += 2 {
-		list = append(list, model.Rows{From: int64(ends[i]), To: int64(ends[i+1])})
+func scales(m fields) []model.Scale {
+	list := make([]model.Scale, 0, m.numbers())
+	for len(m) > 0 {
+		list = append(list, model.Scale(m.varint()))
 	}
 	return list
 }
 
-func (d *decoder) piece(p *proofpb.Piece) model.Piece {
-	return model.Piece{End: p.End, Slope: p.Slope, Offset: p.Offset}
+func (d *decoder) linear(m fields) model.Linear {
+	l := model.Linear{Src: decodeID[model.TensorID](d, 0, d.tensors)}
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			l.Coef = signed(v)
+		case 2:
+			l.Src = decodeID[model.TensorID](d, v, d.tensors)
+		case 3:
+			l.View = d.view(body)
+		default:
+			d.unknown("linear", num)
+		}
+	}
+	return l
+}
+
+func (d *decoder) view(m fields) *model.View {
+	v := &model.View{Groups: []model.Group{}}
+	for len(m) > 0 {
+		switch num, n, body := m.next(); num {
+		case 1:
+			v.Groups = append(room(v.Groups, m, num), d.group(body))
+		case 2:
+			v.Fill = signed(n)
+		default:
+			d.unknown("view", num)
+		}
+	}
+	return v
+}
+
+func (d *decoder) group(m fields) model.Group {
+	g := model.Group{Out: []int{}, In: []int{}, Index: []int{}, Sum: []model.SumIndex{}, Ids: decodeID[model.TensorID](d, 0, d.tensors)}
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			g.Out = d.counts(body)
+		case 2:
+			g.In = d.counts(body)
+		case 3:
+			g.Map = model.MapKind(v)
+		case 4:
+			g.Base = d.signed(v)
+		case 5:
+			g.Strides = d.ints(body.numbers())
+			for i := range g.Strides {
+				g.Strides[i] = d.signed(body.varint())
+			}
+		case 6:
+			g.Sum = append(room(g.Sum, m, num), d.sum(body))
+		case 7:
+			g.Index = d.sizes(body)
+			for i := range g.Index {
+				g.Index[i]--
+			}
+		case 8:
+			g.BaseScale = model.Scale(v)
+		case 9:
+			g.Ids = decodeID[model.TensorID](d, v, d.tensors)
+		default:
+			d.unknown("group", num)
+		}
+	}
+	return g
+}
+
+func (d *decoder) sum(m fields) model.SumIndex {
+	var s model.SumIndex
+	for len(m) > 0 {
+		switch num, v, _ := m.next(); num {
+		case 1:
+			s.Dim = d.size(v)
+		case 2:
+			s.Stride = d.signed(v)
+		case 3:
+			s.Scale = model.Scale(v)
+		default:
+			d.unknown("sum", num)
+		}
+	}
+	return s
+}
+
+func (d *decoder) product(m fields) model.Product {
+	none := decodeID[model.TensorID](d, 0, d.tensors)
+	p := model.Product{A: none, B: none, LabelsA: []int{}, LabelsB: []int{}}
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			p.Coef = signed(v)
+		case 2:
+			p.A = decodeID[model.TensorID](d, v, d.tensors)
+		case 3:
+			p.B = decodeID[model.TensorID](d, v, d.tensors)
+		case 4:
+			p.LabelsA = d.counts(body)
+		case 5:
+			p.LabelsB = d.counts(body)
+		default:
+			d.unknown("product", num)
+		}
+	}
+	return p
+}
+
+func (d *decoder) step(m fields) model.Step {
+	s := model.Step{Shape: []int{}, Lo: model.None, Table: model.None, Out: model.None, Den: model.None}
+	acc := false
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			s.Kind = model.StepKind(v)
+		case 2:
+			s.Name = string(body)
+		case 3:
+			s.Shape = d.sizes(body)
+		case 4:
+			s.Acc, acc = d.accumulator(body), true
+		case 5:
+			s.Shift = d.count(v)
+		case 6:
+			s.Lo = decodeOptional[model.TensorID](d, v, d.tensors)
+		case 7:
+			s.Table = decodeOptional[model.TableID](d, v, d.tables)
+		case 8:
+			s.Out = decodeOptional[model.TensorID](d, v, d.tensors)
+		case 9:
+			s.Den = decodeOptional[model.TensorID](d, v, d.tensors)
+		case 10:
+			s.Scales = scales(body)
+		default:
+			d.unknown("step", num)
+		}
+	}
+	if !acc {
+		d.fail("a step without accumulator")
+	}
+	return s
+}
+
+func (d *decoder) accumulator(m fields) model.Acc {
+	a := model.Acc{Linear: []model.Linear{}, Products: []model.Product{}}
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			a.Const = signed(v)
+		case 2:
+			a.Linear = append(room(a.Linear, m, num), d.linear(body))
+		case 3:
+			a.Products = append(room(a.Products, m, num), d.product(body))
+		default:
+			d.unknown("accumulator", num)
+		}
+	}
+	return a
+}
+
+func (d *decoder) table(m fields) model.Table {
+	t := model.Table{Pieces: []model.Piece{}, Values: model.None}
+	for len(m) > 0 {
+		switch num, v, body := m.next(); num {
+		case 1:
+			t.Name = string(body)
+		case 2:
+			t.Kind = model.TableKind(v)
+		case 3:
+			t.Bits = d.count(v)
+		case 4:
+			t.Min = signed(v)
+		case 5:
+			t.Pieces = append(room(t.Pieces, m, num), d.piece(body))
+		case 6:
+			t.Values = decodeOptional[model.TensorID](d, v, d.tensors)
+		case 7:
+			t.Saturated = d.rows(body)
+		default:
+			d.unknown("table", num)
+		}
+	}
+	return t
+}
+
+// rows decodes intervals: the first row and the end of each.
+func (d *decoder) rows(m fields) []model.Rows {
+	n := m.numbers()
+	if n%2 != 0 {
+		d.fail("an interval of rows without an end")
+		return nil
+	}
+	list := make([]model.Rows, n/2)
+	for i := range list {
+		list[i].From = int64(m.varint())
+		list[i].To = int64(m.varint())
+	}
+	return list
+}
+
+func (d *decoder) piece(m fields) model.Piece {
+	var p model.Piece
+	for len(m) > 0 {
+		switch num, v, _ := m.next(); num {
+		case 1:
+			p.End = signed(v)
+		case 2:
+			p.Slope = signed(v)
+		case 3:
+			p.Offset = signed(v)
+		default:
+			d.unknown("piece", num)
+		}
+	}
+	return p
+}
+
+// unknown fails on a field that the schema has and the decoder does not.
+func (d *decoder) unknown(what string, num protowire.Number) {
+	d.fail("%s: field %d is not read", what, num)
 }
 
 func (d *decoder) fail(format string, args ...any) {
@@ -188,8 +403,8 @@ func (d *decoder) fail(format string, args ...any) {
 	}
 }
 
-// small converts a number that is far below 2^31 in every valid graph.
-func (d *decoder) small(v uint32) int {
+// count converts a number that is far below 2^31 in every valid key and proof.
+func (d *decoder) count(v uint64) int {
 	if v > math.MaxInt32 {
 		d.fail("%d is too large", v)
 		return 0
@@ -197,10 +412,10 @@ func (d *decoder) small(v uint32) int {
 	return int(v)
 }
 
-func (d *decoder) smalls(v []uint32) []int {
-	out := d.ints(len(v))
-	for i, x := range v {
-		out[i] = d.small(x)
+func (d *decoder) counts(m fields) []int {
+	out := d.ints(m.numbers())
+	for i := range out {
+		out[i] = d.count(m.varint())
 	}
 	return out
 }
@@ -214,21 +429,22 @@ func (d *decoder) size(v uint64) int {
 	return int(v)
 }
 
-func (d *decoder) sizes(v []uint64) []int {
-	out := d.ints(len(v))
-	for i, x := range v {
-		out[i] = d.size(x)
+func (d *decoder) sizes(m fields) []int {
+	out := d.ints(m.numbers())
+	for i := range out {
+		out[i] = d.size(m.varint())
 	}
 	return out
 }
 
 // signed converts a stride or a base.
-func (d *decoder) signed(v int64) int {
-	if v < -1<<model.MaxVars || v > 1<<model.MaxVars {
-		d.fail("%d is too large", v)
+func (d *decoder) signed(v uint64) int {
+	n := signed(v)
+	if n < -1<<model.MaxVars || n > 1<<model.MaxVars {
+		d.fail("%d is too large", n)
 		return 0
 	}
-	return int(v)
+	return int(n)
 }
 
 // decodeID converts an identifier that must be below n.
@@ -241,25 +457,18 @@ func decodeID[ID ~int32](d *decoder, v uint64, n int) ID {
 }
 
 // decodeOptional converts an identifier + 1, 0 for none.
-func decodeOptional[ID ~int32](d *decoder, v uint32, n int) ID {
+func decodeOptional[ID ~int32](d *decoder, v uint64, n int) ID {
 	if v == 0 {
 		return model.None
 	}
-	return decodeID[ID](d, uint64(v)-1, n)
+	return decodeID[ID](d, v-1, n)
 }
 
-func decodeIDs[ID ~int32](d *decoder, v []uint32, n int) []ID {
-	out := make([]ID, len(v))
-	for i, x := range v {
-		out[i] = decodeID[ID](d, uint64(x), n)
-	}
-	return out
-}
-
-func decodeList[P, T any](list []*P, decode func(*P) T) []T {
-	out := make([]T, len(list))
-	for i, p := range list {
-		out[i] = decode(p)
+// ids converts a list of tensors.
+func (d *decoder) ids(m fields) []model.TensorID {
+	out := make([]model.TensorID, m.numbers())
+	for i := range out {
+		out[i] = decodeID[model.TensorID](d, m.varint(), d.tensors)
 	}
 	return out
 }

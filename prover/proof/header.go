@@ -2,7 +2,6 @@ package proof
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
@@ -64,18 +63,15 @@ func decodeHeader(p *proofpb.Header) (h Header, err error) {
 	for _, n := range p.Sizes {
 		h.Sizes = append(h.Sizes, d.count(n))
 	}
-	h.ChunkEntries, h.RowVars, h.Levels = d.count(p.ChunkEntries), d.small(p.RowVars), decodeList(p.Levels, d.level)
+	h.ChunkEntries, h.RowVars, h.Levels = d.count(p.ChunkEntries), d.small(p.RowVars), make([]soundness.Level, len(p.Levels))
+	for i, l := range p.Levels {
+		h.Levels[i] = d.level(l)
+	}
 	return h, d.err
 }
 
-// count converts a number of entries, which is far below 2^31.
-func (d *decoder) count(v uint64) int {
-	if v > math.MaxInt32 {
-		d.fail("%d is too large", v)
-		return 0
-	}
-	return int(v)
-}
+// small is count for 32 bits.
+func (d *decoder) small(v uint32) int { return d.count(uint64(v)) }
 
 func encodeLevel(l *soundness.Level) *proofpb.Level {
 	return &proofpb.Level{

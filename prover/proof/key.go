@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
@@ -177,7 +178,9 @@ func decodeKey(b []byte) (*Key, error) {
 		return nil, err
 	}
 	k.file, k.known = b, &known{}
-	return k, k.validate()
+	err = k.validate()
+	k.known.spare = true
+	return k, err
 }
 
 // parseKey reads a key file without looking at what its graph means.
@@ -195,18 +198,18 @@ func parseKey(b []byte) (*Key, error) {
 	if err := checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget); err != nil {
 		return nil, err
 	}
-	body, err := unmarshalKey(b[keyHeaderSize:])
+	body, graph, err := unmarshalKey(b[keyHeaderSize:])
 	if err != nil {
 		return nil, err
 	}
-	if body.Graph == nil || body.Security == nil {
+	if graph == nil || body.Security == nil {
 		return nil, errors.New("graph or security is missing")
 	}
 	k := &Key{
 		HasFixed: len(body.Root) != 0, RowVars: int(body.RowVars),
 		Security: decodeSecurity(body.Security), Digest: keyDigest(b),
 	}
-	if k.Circuit, err = decodeGraph(body.Graph); err != nil {
+	if k.Circuit, err = decodeGraph(graph); err != nil {
 		return nil, err
 	}
 	if k.HasFixed {
@@ -225,6 +228,23 @@ func parseKey(b []byte) (*Key, error) {
 		}
 	}
 	return k, nil
+}
+
+// graphField is the number of a key's graph, its first field.
+const graphField = 1
+
+// unmarshalKey decodes a key that has passed checkCanonical. Nearly all of it is the
+// graph, which is returned as it is encoded, nil if there is none.
+func unmarshalKey(b []byte) (key *proofpb.Key, graph []byte, err error) {
+	if num, typ, n := protowire.ConsumeTag(b); n > 0 && num == graphField && typ == protowire.BytesType {
+		body, m := protowire.ConsumeBytes(b[n:])
+		if m < 0 {
+			return nil, nil, protowire.ParseError(m)
+		}
+		graph, b = body[:len(body):len(body)], b[n+m:]
+	}
+	key = &proofpb.Key{}
+	return key, graph, proto.Unmarshal(b, key)
 }
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.

@@ -15,6 +15,7 @@ type known struct {
 	mu    sync.Mutex
 	graph *model.Graph
 	plan  *plan.Plan // nil unless of graph
+	spare bool       // nobody has been given graph: its memory may be used again
 }
 
 // at returns an instance of the key's circuit.
@@ -25,9 +26,14 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 	k.known.mu.Lock()
 	defer k.known.mu.Unlock()
 	if g := k.known.graph; g != nil && g.Instance.ChunkEntries == in.ChunkEntries && slices.Equal(g.Instance.Sizes, in.Sizes) {
+		k.known.spare = false
 		return g, nil
 	}
-	g, err := k.Circuit.At(in)
+	var old *model.Graph
+	if k.known.spare {
+		old, k.known.graph, k.known.spare = k.known.graph, nil, false
+	}
+	g, err := k.Circuit.AtIn(old, in)
 	if err == nil {
 		k.known.graph, k.known.plan = g, nil
 	}

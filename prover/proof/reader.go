@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/bits"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
@@ -75,30 +76,66 @@ func (p *Reader) Size() int64 { return p.size }
 // Public reads the values of the graph's inputs and outputs, of which each is in the
 // range of its tensor.
 func (p *Reader) Public(g *model.Graph) (inputs, outputs [][]int32, err error) {
-	f, err := p.frame("the public values", p.limits.Public)
+	const what = "the public values"
+	b, err := p.bytes(what, p.limits.Public)
+	if err == nil {
+		err = p.canonical(what, b)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: %w", err)
 	}
-	v := f.GetPublic()
-	if v == nil {
+	num, public, _ := cutBytes(b)
+	if num != publicField {
 		return nil, nil, fmt.Errorf("proof: %w", malformed("no public values after the header"))
 	}
-	if inputs, err = decodeValues(g, g.Inputs, v.Inputs); err != nil {
+	// What is packed is not copied, as decoding by the schema would.
+	var in, out [][]byte
+	for len(public) > 0 {
+		var values []byte
+		num, values, public = cutBytes(public)
+		_, packed, _ := cutBytes(values)
+		if num == inputsField {
+			in = append(in, packed)
+		} else {
+			out = append(out, packed)
+		}
+	}
+	if inputs, err = decodeValues(g, g.Inputs, in); err != nil {
 		return nil, nil, fmt.Errorf("proof: inputs: %w", err)
 	}
-	if outputs, err = decodeValues(g, g.Outputs, v.Outputs); err != nil {
+	if outputs, err = decodeValues(g, g.Outputs, out); err != nil {
 		return nil, nil, fmt.Errorf("proof: outputs: %w", err)
 	}
 	return inputs, outputs, nil
 }
 
-func decodeValues(g *model.Graph, ids []model.TensorID, list []*proofpb.Values) ([][]int32, error) {
+// Numbers of fields in the schema.
+const (
+	publicField = 2 // of a frame
+	inputsField = 1 // of public values; those of outputs are the only others
+)
+
+// cutBytes cuts the first field, which holds bytes, from a message that has passed
+// checkCanonical: of one without fields there is none.
+func cutBytes(b []byte) (num protowire.Number, body, rest []byte) {
+	num, typ, n := protowire.ConsumeTag(b)
+	if n < 0 || typ != protowire.BytesType {
+		return 0, nil, nil
+	}
+	body, m := protowire.ConsumeBytes(b[n:])
+	if m < 0 {
+		return 0, nil, nil
+	}
+	return num, body, b[n+m:]
+}
+
+func decodeValues(g *model.Graph, ids []model.TensorID, list [][]byte) ([][]int32, error) {
 	if len(list) != len(ids) {
 		return nil, malformed("%d tensors, the key has %d", len(list), len(ids))
 	}
 	out := make([][]int32, len(ids))
 	for i, id := range ids {
-		values, err := unpackValues(&g.Tensors[id], list[i].Packed)
+		values, err := unpackValues(&g.Tensors[id], list[i])
 		if err != nil {
 			return nil, malformed("tensor %d: %w", i, err)
 		}
@@ -198,15 +235,23 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 
 // decode decodes the bytes of a frame.
 func (p *Reader) decode(what string, b []byte) (*proofpb.Frame, error) {
-	f := &proofpb.Frame{}
-	budget := p.limits.messages()
-	if err := checkCanonical(b, f.ProtoReflect().Descriptor(), &budget); err != nil {
-		return nil, malformed("%s: %w", what, err)
+	if err := p.canonical(what, b); err != nil {
+		return nil, err
 	}
+	f := &proofpb.Frame{}
 	if err := proto.Unmarshal(b, f); err != nil {
 		return nil, malformed("%s: %w", what, err)
 	}
 	return f, nil
+}
+
+// canonical checks that the bytes of a frame are encoded as they must be.
+func (p *Reader) canonical(what string, b []byte) error {
+	budget := p.limits.messages()
+	if err := checkCanonical(b, (*proofpb.Frame)(nil).ProtoReflect().Descriptor(), &budget); err != nil {
+		return malformed("%s: %w", what, err)
+	}
+	return nil
 }
 
 // length reads the varint before a frame.

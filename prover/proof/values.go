@@ -117,9 +117,16 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 		return nil, errPackedEnd // before room for the entries is taken
 	}
 	values := make([]int32, size)
+	// Columns are written a tile at a time, so that there is room for that alone.
+	buf, column := values, columns
+	if rows > 1 && columns > 1 {
+		buf, column = make([]int32, min(size, tile*rows+blockEntries)), 0
+	}
+	have := 0 // entries of buf, which begins with that column
 	r := bitReader{bytes: b}
 	for first := 0; first < size; first += blockEntries {
-		b := values[first:min(first+blockEntries, size)]
+		b := buf[have : have+min(blockEntries, size-first)]
+		have += len(b)
 		if !r.has(header) {
 			return nil, errPackedEnd
 		}
@@ -138,11 +145,28 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 		for i, d := range b {
 			b[i] = int32(least) + d<<shift
 		}
+		for n := min(tile, columns-column); column < columns && have >= n*rows; n = min(tile, columns-column) {
+			setColumns(values, columns, column, buf[:n*rows], rows)
+			have = copy(buf, buf[n*rows:have])
+			column += n
+		}
 	}
 	if !r.done() {
 		return nil, errPackedEnd
 	}
-	return transpose(values, columns, rows), nil
+	return values, nil
+}
+
+// setColumns sets columns of a matrix, from the given one on, to those of which v has the
+// entries one column after the other.
+func setColumns(matrix []int32, columns, from int, v []int32, rows int) {
+	n := len(v) / rows
+	for r := range rows {
+		row := matrix[r*columns+from:][:n]
+		for c := range row {
+			row[c] = v[c*rows+r]
+		}
+	}
 }
 
 // bitWriter writes numbers of some bits, least bit first.

@@ -1,6 +1,8 @@
 package sites
 
 import (
+	"slices"
+
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
@@ -63,8 +65,15 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 // pointRoom is how many coordinates of points are allocated at a time.
 const pointRoom = 1 << 9
 
-// at returns a point whose challenges have been drawn.
+// at returns a point whose challenges have been drawn, which must not be changed.
 func (s *Session) at(p plan.Point) []field.QM31 {
+	if len(p) == 0 {
+		return nil
+	}
+	if p.Consecutive() {
+		i := p[0].Index()
+		return s.drawn[p[0].List()][i : i+len(p) : i+len(p)]
+	}
 	if len(p) > len(s.room) {
 		s.room = make([]field.QM31, max(len(p), pointRoom))
 	}
@@ -83,6 +92,7 @@ func (s *Session) find(n int) {
 		s.computed = s.p.evaluate(s.evaluations(n))
 		s.sums = s.inner(n)
 	}
+	s.values = slices.Grow(s.values, len(s.f.Nodes)-len(s.values))
 	for len(s.values) < n && !s.p.failed() {
 		s.values = append(s.values, s.value(&s.f.Nodes[len(s.values)]))
 	}

@@ -5,6 +5,7 @@ package statement
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -37,16 +38,23 @@ func (s Saturation) String() string {
 }
 
 // Inputs returns what the proof says that the model was run on, as it was rounded.
-func Inputs(r *verifier.Result) []Tensor { return tensors(r.Circuit, r.Circuit.Inputs, r.Inputs) }
+func Inputs(r *verifier.Result) []Tensor {
+	return tensors(r.Circuit, r.Circuit.Inputs, r.Inputs, math.MaxInt)
+}
 
 // Outputs returns what the proof says that the model gives.
-func Outputs(r *verifier.Result) []Tensor { return tensors(r.Circuit, r.Circuit.Outputs, r.Outputs) }
+func Outputs(r *verifier.Result) []Tensor { return FirstOutputs(r, math.MaxInt) }
 
-func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32) []Tensor {
+// FirstOutputs is Outputs with the first n values of each alone.
+func FirstOutputs(r *verifier.Result, n int) []Tensor {
+	return tensors(r.Circuit, r.Circuit.Outputs, r.Outputs, n)
+}
+
+func tensors(g *model.Graph, ids []model.TensorID, ints [][]int32, n int) []Tensor {
 	out := make([]Tensor, len(ids))
 	for i, id := range ids {
 		t := &g.Tensors[id]
-		out[i] = Tensor{t.Name, append([]int{}, t.Shape...), t.Reals(ints[i])}
+		out[i] = Tensor{t.Name, append([]int{}, t.Shape...), t.Reals(ints[i][:min(n, len(ints[i]))])}
 	}
 	return out
 }

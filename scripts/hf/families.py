@@ -1,9 +1,11 @@
 """Tiny models of every family with random weights, in the Hugging Face layout, with what transformers computes: for the tests of hf.
 
   python scripts/hf/families.py [OUT] [--seed 11] [NAME…]       writes hf/testdata
+  python scripts/hf/families.py --outliers OUT [--seed 11] [NAME…]   larger ones, for scripts/hf/run.sh
 
 needs torch 2 (CPU), transformers 5.23.0, gguf 0.19.0 and numpy 2.4.6 from PyPI. The models are read back from their files in float32, so that the expectation
-is that of the stored weights and of nothing else. expected.json has the input, expected.npy the output.
+is that of the stored weights and of nothing else. expected.json has the input, expected.npy the output; greedy.json of a larger one a prompt and the tokens that
+follow it, each with the greatest logit.
 """
 import argparse
 import json
@@ -56,6 +58,30 @@ models = {
     "sentence": (lambda: tf.BertModel(tf.BertConfig(**base)), f32),
 }
 
+wide = dict(vocab_size=256, hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128)
+wide_vit = dict(hidden_size=64, intermediate_size=176, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
+wide_llama3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+outliers = {
+    "gpt2": (lambda: tf.GPT2LMHeadModel(tf.GPT2Config(vocab_size=256, n_embd=64, n_layer=2, n_head=4, n_positions=128)), f32),
+    "llama": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**wide, **kv, rope_theta=500000.0)), bf16),
+    "llama3-rope-scaling": (lambda: tf.LlamaForCausalLM(tf.LlamaConfig(**wide, **kv, rope_parameters=wide_llama3)), bf16),
+    "mistral": (lambda: tf.MistralForCausalLM(tf.MistralConfig(**wide, **kv, sliding_window=16)), bf16),
+    "qwen2": (lambda: tf.Qwen2ForCausalLM(tf.Qwen2Config(**wide, **kv, tie_word_embeddings=True)), bf16),
+    "qwen3": (lambda: tf.Qwen3ForCausalLM(tf.Qwen3Config(**wide, **kv, head_dim=32)), bf16),
+    "qwen3-moe": (lambda: tf.Qwen3MoeForCausalLM(tf.Qwen3MoeConfig(**wide, **kv, head_dim=16, num_experts=4, num_experts_per_tok=2,
+        moe_intermediate_size=64, norm_topk_prob=True, decoder_sparse_step=1)), bf16),
+    "mixtral": (lambda: tf.MixtralForCausalLM(tf.MixtralConfig(**wide, **kv, num_local_experts=4, num_experts_per_tok=2, sliding_window=None)), bf16),
+    "gemma2": (lambda: tf.Gemma2ForCausalLM(tf.Gemma2Config(**wide, **kv, head_dim=16, sliding_window=16, query_pre_attn_scalar=16)), bf16),
+    "gemma3": (lambda: tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(**wide, **kv, head_dim=16, sliding_window=16, query_pre_attn_scalar=16)), bf16),
+    "phi3": (lambda: tf.Phi3ForCausalLM(tf.Phi3Config(**wide, **kv, pad_token_id=0, bos_token_id=1, eos_token_id=2)), bf16),
+    "olmo2": (lambda: tf.Olmo2ForCausalLM(tf.Olmo2Config(**wide, **kv)), bf16),
+    "gpt-neox": (lambda: tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**wide)), f16),
+    "bert": (lambda: tf.BertModel(tf.BertConfig(**wide)), f32),
+    "distilbert": (lambda: tf.DistilBertModel(tf.DistilBertConfig(vocab_size=256, dim=64, n_layers=2, n_heads=4, hidden_dim=176, max_position_embeddings=128)), f32),
+    "vit": (lambda: tf.ViTModel(tf.ViTConfig(**wide_vit), add_pooling_layer=True), f32),
+    "vit-classifier": (lambda: tf.ViTForImageClassification(tf.ViTConfig(**wide_vit, num_labels=10)), f32),
+}
+
 
 def disturb(model):
     """Weights of the size of trained ones, with a few large channels."""
@@ -70,21 +96,37 @@ def disturb(model):
                 p.add_(0.2 * torch.randn_like(p))
 
 
-def make(name, out):
-    build, dtype = models[name]
+def add_outliers(model):
+    """Two channels of the embeddings are far larger than the others, as is the embedding of token 0."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if p.dim() == 2 and any(s in name for s in ("embed", "wte")):
+                p.mul_(3)
+                p[:, 3] *= 40
+                p[:, 17] *= 25
+                p[0] *= 20
+            elif p.dim() >= 2:
+                p.mul_(4)
+            else:
+                p.add_((0.3 if "norm" in name.lower() or "ln_" in name else 0.05) * torch.randn_like(p))
+
+
+def make(name, out, large):
+    build, dtype = (outliers if large else models)[name]
     d = out / name
     m = build().eval()
-    disturb(m)
+    (add_outliers if large else disturb)(m)
     m.to(dtype).save_pretrained(d, **({"max_shard_size": "8KB"} if name == "qwen3" else {}))
     m = type(m).from_pretrained(d, dtype=f32, attn_implementation="eager").eval()
     gen = torch.Generator().manual_seed(3)
     case = {}
     if name.startswith("vit"):
-        x = torch.rand((1, 3, 12, 12), generator=gen)
+        side = m.config.image_size
+        x = torch.rand((1, 3, side, side), generator=gen)
         case["pixel_values"] = [float(v) for v in x.flatten()]
         args = dict(pixel_values=x)
     else:
-        ids = torch.randint(0, 48, (1, 12), generator=gen)
+        ids = torch.randint(0, 256, (1, 24), generator=gen) if large else torch.randint(0, 48, (1, 12), generator=gen)
         case["input_ids"] = ids[0].tolist()
         args = dict(input_ids=ids)
     with torch.no_grad():
@@ -104,6 +146,12 @@ def make(name, out):
     np.save(d / "expected.npy", y[0].numpy().astype(np.float32))
     (d / "expected.json").write_text(json.dumps(case) + "\n")
     (d / "generation_config.json").unlink(missing_ok=True)
+    if large and "input_ids" in args and "logits" in o:
+        prompt = ids[:, :8]
+        every = torch.ones_like(prompt)  # token 0 is no padding
+        g = m.generate(prompt, attention_mask=every, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
+        text = {"prompt": prompt[0].tolist(), "attention_mask": every[0].tolist(), "tokens": g[0, 8:].tolist()}
+        (d / "greedy.json").write_text(json.dumps(text) + "\n")
 
 
 def make_gguf(out):
@@ -145,11 +193,12 @@ def main():
     a.add_argument("out", nargs="?", default=Path(__file__).resolve().parents[2] / "hf/testdata", type=Path)
     a.add_argument("names", nargs="*")
     a.add_argument("--seed", type=int, default=11)
+    a.add_argument("--outliers", action="store_true")
     a = a.parse_args()
-    for name in a.names or models:
+    for name in a.names or (outliers if a.outliers else models):
         torch.manual_seed(a.seed)
-        make(name, a.out)
-    if not a.names or "llama" in a.names:
+        make(name, a.out, a.outliers)
+    if not a.outliers and (not a.names or "llama" in a.names):
         make_gguf(a.out)
 
 

@@ -4,14 +4,15 @@ torch exports them, each with tokens and the logits that onnxruntime gives.
 
     pip install onnx==1.23.2 onnxruntime==1.31.1 onnxscript==0.7.2 torch==2.15.0
     python scripts/onnx/exports.py onnx/testdata/exports
+    python scripts/onnx/exports.py --shape nanogpt FOLDER     larger ones, or of the shape gpt2, for scripts/exports.sh
 
 Every model is exported by the older exporter of torch (legacy) and by the newer one
 (dynamo), for any number of texts and tokens or, where that is more, for one text.
 """
 
+import argparse
 import json
 import os
-import sys
 import warnings
 
 import numpy as np
@@ -60,7 +61,7 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(Layer(written_out) for _ in range(LAYERS))
         self.last = nn.LayerNorm(WIDTH)
         for p in self.parameters():
-            nn.init.normal_(p, 1 if p.dim() == 1 else 0, 0.1 if p.dim() == 1 else 0.3)
+            nn.init.normal_(p, 1 if p.dim() == 1 else 0, 0.1 if p.dim() == 1 else 1.2 / WIDTH**0.5)
 
     def forward(self, tokens):
         x = self.words(tokens) + self.places(torch.arange(tokens.shape[1]))
@@ -121,12 +122,24 @@ CASES = {
 }
 
 
-def main(folder):
+# Vocabulary, longest text, width, heads and layers of nanoGPT's model of characters and of
+# GPT-2's smallest, and the cases of which there are such.
+SHAPES = {"nanogpt": (65, 256, 384, 6, 6), "gpt2": (50257, 1024, 768, 12, 12)}
+LARGE = ["decoder_sdpa_legacy", "decoder_sdpa_dynamo", "gpt2_legacy", "gpt2_dynamo"]
+
+
+def main(folder, shape):
+    global VOCABULARY, LONGEST, WIDTH, HEADS, LAYERS
+    length = 10
+    if shape:
+        (VOCABULARY, LONGEST, WIDTH, HEADS, LAYERS), length = SHAPES[shape], 16
     os.makedirs(folder, exist_ok=True)
     for name, (make, export, batch, options) in CASES.items():
+        if shape and name not in LARGE:
+            continue
         torch.manual_seed(1)
         model = make().eval()
-        tokens = torch.randint(0, VOCABULARY, (batch, 10))
+        tokens = torch.randint(0, VOCABULARY, (1 if shape else batch, length))
         path = os.path.join(folder, name + ".onnx")
         export(model, tokens, path, **options)
         exported = onnx.load(path)
@@ -135,6 +148,11 @@ def main(folder):
             del n.metadata_props[:]
         onnx.save(exported, path)
         logits, = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"tokens": tokens.numpy()})
+        if shape:
+            for kind, arrays in {"": tokens, ".calibration": torch.randint(0, VOCABULARY, (4, length))}.items():
+                np.savez(path.removesuffix(".onnx") + kind + ".npz", tokens=arrays.numpy())
+            np.savez(path.removesuffix(".onnx") + ".want.npz", logits=logits)
+            continue
         with open(os.path.join(folder, name + ".json"), "w") as f:
             json.dump({
                 "input_data": [tokens.flatten().tolist()],
@@ -146,4 +164,8 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    a = argparse.ArgumentParser()
+    a.add_argument("folder")
+    a.add_argument("--shape", choices=list(SHAPES))
+    a = a.parse_args()
+    main(a.folder, a.shape)
