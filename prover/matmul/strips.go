@@ -12,6 +12,8 @@ import (
 const (
 	stripWidth = 128
 	stripDepth = 64
+	// Of each row so many entries are taken at a time, which lie side by side mostly.
+	rowDepth = 256
 	// Columns that are not copied are read along memory, which wants wide
 	// strips of few rows.
 	directWidth = 1024
@@ -49,7 +51,7 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 	groups := ceilDiv(m, group)
 	work := max(1, group*width*k)
 	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
-		sums, panel, x := make([]S, group*width), make([]X, depth*width), make([]X, depth)
+		sums, panel, xs := make([]S, group*width), make([]X, depth*width), make([]X, group*min(k, rowDepth))
 		for t := lo; t < hi; t++ {
 			batch, from, row := t/(strips*groups), t/groups%strips*width, t%groups*group
 			free, rows := b.Free[from:min(n, from+width)], a.Free[row:min(m, row+group)]
@@ -59,24 +61,22 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 			}
 			s := sums[:len(rows)*w]
 			clear(s)
-			for c := 0; c < k; c += depth {
-				ka, kb := a.K[c:min(k, c+depth)], b.K[c:min(k, c+depth)]
-				if direct == nil {
-					pack(panel, width, b.Data[b.Batch[batch]:], free, kb)
-				}
-				together := consecutive(ka)
-				for i, r := range rows {
-					if together {
-						convert(x[:len(ka)], a.Data[a.Batch[batch]+r+ka[0]:][:len(ka)])
-					} else {
-						gather(x, a.Data[a.Batch[batch]+r:], ka)
-					}
-					si := s[i*w : (i+1)*w]
+			for c := 0; c < k; c += rowDepth {
+				ka, kb := a.K[c:min(k, c+rowDepth)], b.K[c:min(k, c+rowDepth)]
+				gatherRows(xs, a.Data[a.Batch[batch]:], rows, ka)
+				for at := 0; at < len(kb); at += depth {
+					some := kb[at:min(len(kb), at+depth)]
 					if direct == nil {
-						kernel(si, x[:len(ka)], panel, width)
-						continue
+						pack(panel, width, b.Data[b.Batch[batch]:], free, some)
 					}
-					addDirect(si, x[:len(ka)], b.Data[b.Batch[batch]+free[0]:], kb, direct)
+					for i := range rows {
+						si, x := s[i*w:(i+1)*w], xs[i*len(ka)+at:][:len(some)]
+						if direct == nil {
+							kernel(si, x, panel, width)
+						} else {
+							addDirect(si, x, b.Data[b.Batch[batch]+free[0]:], some, direct)
+						}
+					}
 				}
 			}
 			for i := range rows {
@@ -87,6 +87,20 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 			}
 		}
 	})
+}
+
+// gatherRows sets row i of dst, len(offsets) wide, to the entries of src at
+// rows[i] + offsets[…].
+func gatherRows[X int32 | float64, A Number](dst []X, src []A, rows, offsets []int) {
+	n, together := len(offsets), consecutive(offsets)
+	for i, r := range rows {
+		row := dst[i*n : (i+1)*n]
+		if together {
+			convert(row, src[r+offsets[0]:][:n])
+		} else {
+			gather(row, src[r:], offsets)
+		}
+	}
 }
 
 // addDirect adds the rows at the offsets to s, each times an entry of x: all

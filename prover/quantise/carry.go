@@ -272,7 +272,7 @@ const finestParts = 8
 // units of 2^−fine; what they make of the low limbs is below the sum's own unit.
 func (l *lowering) finePart(v *value, w weighting, p parts, frac, fine int) *expr {
 	most := int64(1) << (fine - 1)
-	id := l.fixed(w.name+", rest", w.shape, frac+fine, -most, most, nil, remainders(w.t, frac, fine))
+	id := l.fixed(w.name+", rest", w.shape, frac+fine, -most, most, w.t, remainders(w.t, frac, fine))
 	l.fixeds[len(l.fixeds)-1].key = fmt.Sprint(w.name, " by ", w.t.by, w.shape, frac, " rest of ", fine)
 	other, labels := w.operand(p.high)
 	bound := int64(w.count) * most * l.magnitude(p.high)
@@ -284,11 +284,13 @@ func (l *lowering) finePart(v *value, w weighting, p parts, frac, fine int) *exp
 // remainders returns what rounding weights times 2^frac takes from them, in units of
 // 2^−fine.
 func remainders(t *constantWeights, frac, fine int) filler {
+	scale, units := pow2(frac), pow2(fine)
 	return func(dst []int32, from int) {
-		var buffer []float32
-		for i, x := range t.part(from, len(dst), &buffer) {
-			y := float64(float64(x) * pow2(frac))
-			dst[i] = int32(math.RoundToEven((y - math.RoundToEven(y)) * pow2(fine)))
+		buffer := buffers.Get().(*[]float32)
+		defer buffers.Put(buffer)
+		for i, x := range t.part(from, len(dst), buffer) {
+			y := float64(float64(x) * scale)
+			dst[i] = int32(math.RoundToEven((y - math.RoundToEven(y)) * units))
 		}
 	}
 }

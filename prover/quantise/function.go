@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // function says that a value is curve(base), entry by entry. With bounds set
@@ -105,18 +106,24 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	lo, hi := keyDomain(keys(e, frac))
 	// The real values, and the scale they need.
 	real := make([]float64, hi-lo+1)
-	most, finite := 0.0, 0.0
 	undefined := make([]bool, len(real))
-	for i := range real {
-		x := float64(lo+int64(i)) * pow2(-frac)
-		y := v.fn.at(x)
-		undefined[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
-		if math.IsNaN(y) {
-			y = 0
+	unit := pow2(-frac)
+	parallel.For(len(real), 1<<10, func(from, to int) {
+		for i := from; i < to; i++ {
+			x := float64(lo+int64(i)) * unit
+			y := v.fn.at(x)
+			undefined[i] = math.IsNaN(y) || v.fn.inside != nil && !v.fn.inside(x)
+			if math.IsNaN(y) {
+				y = 0
+			}
+			real[i] = y
 		}
-		real[i] = y
-		if most = math.Max(most, math.Abs(y)); !math.IsInf(y, 0) {
-			finite = math.Max(finite, math.Abs(y))
+	})
+	most, finite := 0.0, 0.0
+	for _, y := range real {
+		size := math.Abs(y)
+		if most = max(most, size); size <= math.MaxFloat64 {
+			finite = max(finite, size)
 		}
 	}
 	if r := float64(v.rng.abs() * l.opts.Headroom); r > 0 && !(most <= 2*r) { // converted, as 2r is r + r
@@ -131,12 +138,17 @@ func (l *lowering) tableFunction(v *value, bits int) model.TensorID {
 	}
 	values := make([]int32, len(real))
 	var saturated []model.Rows
+	scale := pow2(out)
 	for i, y := range real {
-		y = math.Round(y * pow2(out))
+		y = math.Round(y * scale)
 		if undefined[i] || math.Abs(y) > float64(top) {
-			saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
+			if n := len(saturated); n > 0 && saturated[n-1].To == int64(i) {
+				saturated[n-1].To++
+			} else {
+				saturated = append(saturated, model.Rows{From: int64(i), To: int64(i) + 1})
+			}
 		}
-		values[i] = int32(math.Max(-float64(top), math.Min(float64(top), y)))
+		values[i] = int32(max(-float64(top), min(float64(top), y)))
 	}
 	least, greatest := values[0], values[0]
 	for _, y := range values {

@@ -1,10 +1,9 @@
 package quantise
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
@@ -141,28 +140,16 @@ func (l *lowering) piecewiseOf(k kind, lo, hi int64, bits int) model.TableID {
 // funcTable is a table with a committed column: values[i] belongs to key
 // first + i. The rows beyond len(values) repeat the last value.
 func (l *lowering) funcTable(name string, first int64, values []int32) model.TableID {
-	bits := model.Log2Ceil(len(values))
-	column := make([]int32, 1<<bits)
-	copy(column, values)
-	lo, hi := values[0], values[0]
-	for _, v := range values {
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	for i := len(values); i < len(column); i++ {
-		column[i] = values[len(values)-1]
-	}
-	h := sha256.New()
-	binary.Write(h, binary.LittleEndian, first)
-	binary.Write(h, binary.LittleEndian, column)
-	key := "function " + string(h.Sum(nil))
-	if id, ok := l.tables[key]; ok {
+	c := l.made().table(first, values)
+	if id, ok := l.tables[c.name]; ok {
 		return id
 	}
-	if id, ok := l.past.function(bits, first, column); ok {
+	bits, lo, hi := model.Log2Ceil(len(c.rows)), slices.Min(c.rows), slices.Max(c.rows)
+	if id, ok := l.past.function(bits, first, c.rows); ok {
 		return id
 	}
-	id := l.fixed("table "+name, []int{len(column)}, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) { copy(dst, column[from:]) })
-	return l.addTable(key, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
+	id := l.fixed("table "+name, []int{len(c.rows)}, 0, int64(lo), int64(hi), nil, func(dst []int32, from int) { copy(dst, c.rows[from:]) })
+	return l.addTable(c.name, model.Table{Name: name, Kind: model.TableFunc, Bits: bits, Min: first, Values: id})
 }
 
 // piecewiseName names a piecewise table by its content.

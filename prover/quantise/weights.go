@@ -3,7 +3,7 @@ package quantise
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -259,7 +259,7 @@ func (w *weightStats) forget(but []fixed) {
 		}
 	}
 	w.filled, w.last, w.before = nil, kept, nil
-	debug.FreeOSMemory()
+	runtime.GC() // before as much is asked for again
 }
 
 // of returns, for every output channel of a constant, the sums of its
