@@ -40,7 +40,7 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 func (o *op) fixedInput(i int, what string) graph.Value {
 	v := o.in(i)
 	if o.Tensor(v) == nil {
-		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
 	return v
 }

@@ -315,7 +315,7 @@ func (o *op) floatsInput(i int, what string) []float64 {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
-		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
 	return t.Float64s()
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -106,7 +107,11 @@ func tensors(dir, what string) (onnx.Inputs, error) {
 	}
 }
 
-var depends = regexp.MustCompile(`"([^"]*)" depends on the model's input`)
+// depends finds the names of inputs in a reason: of one itself, or of those that a value is
+// computed from.
+var depends = regexp.MustCompile(`"[^"]*" depends on the model's inputs?( "[^"]*",?)*`)
+
+var name = regexp.MustCompile(`"([^"]*)"`)
 
 // open reads a test's model and input. Inputs that the reader cannot do without
 // are fixed, and empty ones.
@@ -139,9 +144,9 @@ func open(dir string) (*provemodel.Model, provemodel.Input, []string, error) {
 			return m, in, fixed, err
 		}
 		more := false
-		for _, name := range depends.FindAllStringSubmatch(err.Error(), -1) {
-			if slices.ContainsFunc(given, func(v onnx.Input) bool { return v.Name == name[1] }) && !slices.Contains(fixed, name[1]) {
-				fixed, more = append(fixed, name[1]), true
+		for _, found := range name.FindAllStringSubmatch(strings.Join(depends.FindAllString(err.Error(), -1), " "), -1) {
+			if slices.ContainsFunc(given, func(v onnx.Input) bool { return v.Name == found[1] }) && !slices.Contains(fixed, found[1]) {
+				fixed, more = append(fixed, found[1]), true
 			}
 		}
 		if !more {
