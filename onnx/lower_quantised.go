@@ -59,6 +59,13 @@ func (o *op) fewBits(dt graph.DType) {
 
 // quantised is round(x/scale) + zero point, clamped to a type.
 func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
+	if dt.Small() {
+		y := o.Div(x, scale)
+		if o.Valid(zero) {
+			y = o.Add(y, o.Cast(zero, graph.Float))
+		}
+		return o.Cast(y, dt)
+	}
 	o.fewBits(dt)
 	lo, hi := dt.Bounds()
 	y := o.Apply(graph.Round, o.Div(x, scale))
