@@ -199,6 +199,7 @@ var lowerings = map[string]func(*op){
 	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
 	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
 	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
+	"GridSample": lowerGridSample, "AffineGrid": lowerAffineGrid, "DeformConv": lowerDeformConv,
 	"Resize": lowerResize, "Upsample": lowerResize,
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
