@@ -193,13 +193,14 @@ var lowerings = map[string]func(*op){
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
 	"Attention": lowerAttention, "RotaryEmbedding": lowerRotary, "SimplifiedLayerNormalization": lowerSimplifiedLayerNorm,
-	"Trilu": lowerTrilu,
+	"Trilu": lowerTrilu, "SwiGLU": lowerSwiGLU, "CausalConvWithState": lowerCausalConv, "LinearAttention": lowerLinearAttention,
 
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
 	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
 	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
 	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
-	"GridSample": lowerGridSample, "AffineGrid": lowerAffineGrid, "DeformConv": lowerDeformConv,
+	"GridSample": lowerGridSample, "AffineGrid": lowerAffineGrid, "DeformConv": lowerDeformConv, "RoiAlign": lowerRoiAlign,
+	"CenterCropPad": lowerCenterCropPad, "Col2Im": lowerCol2Im, "MaxUnpool": lowerMaxUnpool, "TensorScatter": lowerTensorScatter,
 	"Resize": lowerResize, "Upsample": lowerResize,
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
@@ -209,4 +210,6 @@ var lowerings = map[string]func(*op){
 
 	"Constant": lowerConstant, "ConstantOfShape": lowerConstantOfShape, "Range": lowerRange,
 	"Shape": lowerShape, "Size": lowerSize,
+	"HannWindow": windowed(0.5, -0.5), "HammingWindow": windowed(25./46, -21./46), "BlackmanWindow": windowed(0.42, -0.5, 0.08),
+	"MelWeightMatrix": lowerMelWeightMatrix,
 }

@@ -320,3 +320,93 @@ func lowerDeformConv(o *op) {
 	}
 	o.result(0, o.Reshape(y, []int{n, sw[0], outs[0], outs[1]}))
 }
+
+// lowerRoiAlign reads constant regions of pictures on a grid: each result is the mean, or
+// the greatest weighted entry, of some places of a cell.
+func lowerRoiAlign(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	regions, pictures := o.floatsInput(1, "the regions"), o.intsInput(2, "the pictures")
+	rows, columns := int(o.intAttr("output_height", 1)), int(o.intAttr("output_width", 1))
+	ratio, scale := int(o.intAttr("sampling_ratio", 0)), o.floatAttr("spatial_scale", 1)
+	mode := o.strAttr("mode", "avg")
+	half := 0.5
+	switch c := o.strAttr("coordinate_transformation_mode", "half_pixel"); {
+	case o.opset < 16 || c == "output_half_pixel":
+		half = 0
+	case c != "half_pixel":
+		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(c))
+	}
+	if len(in) != 4 || len(regions) != 4*len(pictures) || rows < 1 || columns < 1 || ratio < 0 || mode != "avg" && mode != "max" {
+		o.failf("%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
+	}
+	c, size := in[1], in[2]*in[3]
+	pixels := o.Reshape(o.Transpose(o.Reshape(x, []int{in[0], c, size}), []int{1, 0, 2}), []int{c, in[0] * size})
+	parts := make([]graph.Value, len(pictures))
+	for i, picture := range pictures {
+		if picture < 0 || picture >= int64(in[0]) {
+			o.failf("picture %d of %d", picture, in[0])
+		}
+		// Where the cells begin, how large they are, and how many places each has.
+		var first, cell [2]float64
+		count := [2]int{ratio, ratio}
+		for a, cells := range []int{rows, columns} {
+			lo, hi := float64(regions[4*i+1-a]*scale)-half, float64(regions[4*i+3-a]*scale)-half
+			extent := hi - lo
+			if half == 0 {
+				extent = max(extent, 1)
+			}
+			first[a], cell[a] = lo, extent/float64(cells)
+			if ratio == 0 {
+				count[a] = int(math.Ceil(cell[a]))
+			}
+			if count[a] < 1 || count[a] > 1<<10 {
+				o.failf("region %d has cells of size %g", i, cell[a])
+			}
+		}
+		taps := 4 * count[0] * count[1]
+		if rows*columns > graph.MaxActivations/taps {
+			o.failf("region %d has too many places", i)
+		}
+		var index []int
+		var weights []float64
+		for j := range rows * columns {
+			for k := range count[0] * count[1] {
+				y := first[0] + float64(cell[0]*(float64(j/columns)+(float64(k/count[1])+0.5)/float64(count[0])))
+				x := first[1] + float64(cell[1]*(float64(j%columns)+(float64(k%count[1])+0.5)/float64(count[1])))
+				y0, y1, wy := between(y, in[2])
+				x0, x1, wx := between(x, in[3])
+				if y < -1 || y > float64(in[2]) || x < -1 || x > float64(in[3]) {
+					index, weights = append(index, -1, -1, -1, -1), append(weights, 0, 0, 0, 0)
+					continue
+				}
+				at := int(picture) * size
+				index = append(index, at+y0*in[3]+x0, at+y0*in[3]+x1, at+y1*in[3]+x0, at+y1*in[3]+x1)
+				weights = append(weights, (1-wy)*(1-wx), (1-wy)*wx, wy*(1-wx), wy*wx)
+			}
+		}
+		if mode == "avg" {
+			for k := range weights {
+				weights[k] *= 4 / float64(taps)
+			}
+		}
+		y := o.Reshape(o.Gather(pixels, 1, index), []int{c, rows * columns, taps})
+		y = o.Mul(y, o.numbers([]int{rows * columns, taps}, weights))
+		if mode == "avg" {
+			y = o.Reduce(graph.Sum, y, []int{2}, false)
+		} else {
+			y = o.ReduceMax(y, []int{2}, false)
+		}
+		parts[i] = o.Reshape(y, []int{1, c, rows, columns})
+	}
+	o.result(0, o.Concat(0, parts...))
+}
+
+// between returns the entries on both sides of a place within an axis of n, or its ends,
+// and the weight of the second.
+func between(at float64, n int) (low, high int, weight float64) {
+	at = min(max(at, 0), float64(n-1))
+	low = int(at)
+	return low, min(low+1, n-1), at - float64(low)
+}
