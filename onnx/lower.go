@@ -167,6 +167,8 @@ var lowerings = map[string]func(*op){
 	"Equal": comparison(graph.Equal), "Less": comparison(graph.Less), "LessOrEqual": comparison(graph.LessOrEqual),
 	"Greater": comparison(graph.Greater), "GreaterOrEqual": comparison(graph.GreaterOrEqual),
 	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot, "Sign": lowerSign,
+	"BitwiseAnd": bitwise(graph.And), "BitwiseOr": bitwise(graph.Or), "BitwiseXor": bitwise(graph.Xor), "BitwiseNot": lowerBitwiseNot,
+	"BitShift": lowerBitShift, "BitCast": lowerBitCast, "Det": lowerDet, "OptionalHasElement": lowerHasElement, "OptionalGetElement": lowerIdentity,
 	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast, "CastLike": lowerCastLike,
 
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,

@@ -7,8 +7,10 @@ import (
 
 // RoundInputs rounds the real values of each input of the graph to integers, in
 // the inputs' order. Values outside of an input's range are clamped; clamped is their
-// number. Those of inputs that are indexes, such as tokens, must be whole and within. It
-// is an error if they are not as many as the inputs have, or not finite.
+// number. Those of inputs that are indexes, such as tokens, must be whole and within; where
+// all axes that they are indexes of have one length, they may count from the end, and
+// become what they mean. It is an error if they are not as many as the inputs have, or not
+// finite.
 func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
 	if len(inputs) != len(g.Inputs) {
 		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
@@ -19,12 +21,16 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), Size(t.Shape))
 		}
 		index := g.IsIds(id)
+		length := g.indexed(id)
 		v := make([]int32, len(inputs[i]))
 		for j, x := range inputs[i] {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return nil, 0, fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
 			}
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if r < 0 && r >= -float64(length) {
+				x, r = x+float64(length), r+float64(length)
+			}
 			if index && (r != x || r < float64(t.Min) || r > float64(t.Max)) {
 				return nil, 0, fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
 			}
