@@ -106,7 +106,7 @@ func (s sampling) ends(n int) (lo, hi float64) {
 func (s sampling) inside(at float64, n int) float64 {
 	lo, hi := s.ends(n)
 	switch {
-	case at >= lo && at <= hi:
+	case at >= lo && at <= hi || s.mode == "cubic": // of which entries beyond are told apart
 	case s.padding == "border":
 		at = min(max(at, 0), float64(n-1))
 	case s.padding == "reflection":
