@@ -99,7 +99,7 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
 	}
-	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical {
+	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical && d != preview {
 		return "operators of this domain are not supported"
 	}
 	if lowering(n) == nil {
@@ -147,6 +147,11 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 		return microsoftLowerings[operator]
 	case classical:
 		return classicalLowerings[operator]
+	case preview:
+		if operator == "FlexAttention" {
+			return lowerFlexAttention
+		}
+		return nil
 	}
 	if f := lowerings[operator]; f != nil {
 		return f
@@ -156,6 +161,9 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 	}
 	return nil
 }
+
+// preview is the domain of operators that ONNX may take up.
+const preview = "ai.onnx.preview"
 
 // lowerings are the operators that are not functions of one number, or of which
 // ONNX has more to say. Some are understood on constants only.

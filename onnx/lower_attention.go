@@ -21,6 +21,8 @@ type attention struct {
 	bias   []graph.Value // added to the scores, with −∞ where they are masked
 	allow  []graph.Value // truth values, false where the scores are masked
 	scores func(stage int, x graph.Value)
+	// What becomes of scores and of weights; nil: they stay.
+	changeScores, changeWeights func(x graph.Value) graph.Value
 }
 
 // The stages of scores that a node may give out.
@@ -78,8 +80,14 @@ func (o *op) attend(a attention) graph.Value {
 	if a.window != nil {
 		x = o.Where(o.seen(a.window, q[2], k[2], a.past), x, o.Constant("", lowest()))
 	}
+	if a.changeScores != nil {
+		x = a.changeScores(x)
+	}
 	show(maskedScores)
 	x = o.MaskedSoftmax(x, 3)
+	if a.changeWeights != nil {
+		x = a.changeWeights(x)
+	}
 	show(weightsOfScores)
 	if shared {
 		x = o.Reshape(x, []int{q[0], k[1], q[1] / k[1], q[2], k[2]})
@@ -220,6 +228,28 @@ func lowerAttention(o *op) {
 			o.result(1+i, v)
 		}
 	}
+}
+
+// lowerFlexAttention is attention with bodies that change scores and weights.
+func lowerFlexAttention(o *op) {
+	o.arity(3, 3)
+	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0)}
+	o.ignore("softmax_precision")
+	change := func(name string) func(x graph.Value) graph.Value {
+		if o.attrs[name] == nil {
+			return nil
+		}
+		body := o.body(name)
+		return func(x graph.Value) graph.Value {
+			out := o.inline(body, []graph.Value{x})
+			if len(out) != 1 || !slices.Equal(o.shape(out[0]), o.shape(x)) {
+				o.failf("its %s gives %d outputs for one of shape %v", name, len(out), o.shape(x))
+			}
+			return out[0]
+		}
+	}
+	a.changeScores, a.changeWeights = change("score_mod"), change("prob_mod")
+	o.result(0, o.attend(a))
 }
 
 // lengths masks the keys of each sample from a number on, which the last query's own key
