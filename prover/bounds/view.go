@@ -67,12 +67,8 @@ func wired(v *model.View, axis int, out, in []int) (from, to int) {
 	}
 	for i := range v.Groups {
 		g := &v.Groups[i]
-		if g.Map == model.MapAffine && len(g.Out) == 1 && g.Out[0] == axis && len(g.In) <= 1 && len(g.Sum) == 0 && g.Strides[0] == 1 {
-			size := 1
-			if len(g.In) == 1 {
-				size = in[g.In[0]]
-			}
-			from, to = max(from, -g.Base), min(to, size-g.Base)
+		if g.Map == model.MapAffine && len(g.Out) == 1 && g.Out[0] == axis && len(g.In) == 1 && len(g.Sum) == 0 && g.Strides[0] == 1 {
+			from, to = max(from, -g.Base), min(to, in[g.In[0]]-g.Base)
 		}
 	}
 	return from, max(from, to)

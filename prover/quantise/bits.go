@@ -2,6 +2,7 @@ package quantise
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
@@ -32,20 +33,29 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 			e = l.tensorExpr(id, nil, e.shape)
 		}
 	}
-	rank := len(e.shape)
+	// With an axis more, of which each bit has its place.
+	last := len(e.shape)
+	shape := append(slices.Clone(e.shape), 1)
+	var id model.TensorID
+	if e.linear() && e.acc.Const == 0 {
+		id = l.virtualOf(x.name, e)
+	} else {
+		id = l.exact(x.name, e)
+	}
+	e = l.tensorExpr(id, reshapeView(e.shape, shape), shape)
 	all := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Virtual, Max: 1}
 	put := func(k int, id model.TensorID) {
-		w := &model.View{Groups: identityGroups(rank)}
-		w.Groups = append(w.Groups, model.Group{Out: []int{rank}, Base: -k, Strides: []int{1}})
+		w := &model.View{Groups: identityGroups(last + 1)}
+		w.Groups[last].Base = -k
 		all.Def = append(all.Def, model.Linear{Coef: 1, Src: id, View: w})
 	}
 	for k := op.N - 1; k > 0; k-- {
-		bit := l.witness(fmt.Sprintf("%s, bit %d", v.name, k), e.shape, 0, 0, 1)
+		bit := l.witness(fmt.Sprintf("%s, bit %d", v.name, k), shape, 0, 0, 1)
 		e = l.cut(e, k, l.shiftedTable(1, 0), bit)
 		put(k, bit)
 	}
 	if op.N == 1 {
-		e = l.tensorExpr(l.exact(v.name+", bit 0", e), nil, e.shape)
+		e = l.tensorExpr(l.exact(v.name+", bit 0", e), nil, shape)
 	}
 	l.direct(e, l.rangeTable(1), model.None)
 	put(0, e.acc.Linear[0].Src)

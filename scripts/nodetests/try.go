@@ -34,6 +34,7 @@ type result struct {
 	verdict verdict
 	why     string
 	fixed   []string // the inputs that were
+	all     bool     // whether these are all
 	proved  bool
 }
 
@@ -80,7 +81,7 @@ func try(dir string, t test, end time.Time, rng *rand.Rand) (r result) {
 	}
 	r = result{verdict: right, fixed: fixed}
 	if len(fixed) > 0 {
-		r.verdict = rightFixed
+		r.verdict, r.all = rightFixed, len(in) == 0
 	}
 	if time.Now().Before(end) {
 		if err := proves(ctx, c, in, rng); err != nil {
