@@ -6,7 +6,7 @@ import (
 )
 
 // FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. For
-// other y the result is anything.
+// other y the result is anything, and 0 of 0 by 0.
 type FloorDiv struct{}
 
 // Kind implements [Op].
@@ -35,6 +35,9 @@ func division(in []operandType) (operandType, error) {
 
 func (FloorDiv) eval(in []operand, shape []int) (operand, error) {
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
+		if a == 0 {
+			return 0
+		}
 		return math.Floor(a / b)
 	})
 	return operand{shape: shape, f: f}, nil

@@ -234,7 +234,6 @@ func lowerDynamicQuantize(o *op) {
 	}
 	var steps func(v graph.Value) graph.Value
 	if o.isResult(0) || o.isResult(2) {
-		reach = one(reach)
 		steps = func(v graph.Value) graph.Value { return o.RoundDiv(v, reach, 255) }
 		scale = one(scale)
 	} else {

@@ -62,3 +62,33 @@ func TestIntegerDivision(t *testing.T) {
 		})
 	}
 }
+
+// TestRoundedQuotients: RoundDiv is exact, of two numbers as near the greater, and 0 of 0
+// by 0.
+func TestRoundedQuotients(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 7))
+	const n = 400
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		y[i] = float64(1 + rng.IntN(512))
+		x[i] = math.Floor((2*rng.Float64()-1)*y[i]*16) / 16
+	}
+	x[0], y[0], x[1], y[1] = 0, 0, 1, 510 // the second half-way between 0 and 1
+	b := graph.NewBuilder("quotients")
+	b.Output("q", b.RoundDiv(b.Input("x", graph.Float, []int{n}), b.Input("y", graph.Float, []int{n}), 255))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, got, _ := run(t, g, [][]float64{x, y}, Options{})
+	for i := range x {
+		want := 0.0
+		if y[i] > 0 {
+			num, den := int64(x[i]*16)*510+int64(y[i]*16), int64(y[i]*32)
+			want = float64(floorDiv(num, den))
+		}
+		if got[0][i] != want {
+			t.Fatalf("255·%g/%g is %g instead of %g", x[i], y[i], got[0][i], want)
+		}
+	}
+}

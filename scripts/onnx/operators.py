@@ -777,7 +777,6 @@ LATER["div_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi")
     node("Div", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
 LATER["mod_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi"), ("Cast", "z", "zi"))] + [
     node("Mod", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
-floats("dynamic_quantize_integers", 13, [node("DynamicQuantizeLinear", ["x"], ["r", "s", "z"])], {"x": spot(2, 5)})
 case("cast_float8", 19, [node("Cast", ["x"], ["r"], to=TensorProto.FLOAT8E4M3FN), node("Cast", ["r"], ["y"], to=1)],
      {"x": np.array([0.01, -0.3, 17.1, 20, 450, -26, 100, 1e4], F)})
 
