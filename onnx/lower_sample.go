@@ -218,7 +218,7 @@ func lowerGridSample(o *op) {
 	at := make([]graph.Value, r)
 	for a := range at {
 		from, size := r-1-a, float64(in[2+a])
-		scale, offset := size/2, (size-1)/2
+		scale, offset := size/2, float64((size-1)/2)
 		if s.corners {
 			scale = (size - 1) / 2
 		}
@@ -253,7 +253,7 @@ func lowerAffineGrid(o *op) {
 	for i := range q {
 		for a, n := range dims {
 			j := float64(i / strides[a] % n)
-			at := (2*j+1)/float64(n) - 1
+			at := (float64(2*j)+1)/float64(n) - 1
 			if corners {
 				at = 0
 				if n > 1 {

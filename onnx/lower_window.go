@@ -44,12 +44,12 @@ func lowerMelWeightMatrix(o *op) {
 		o.failf("%d bands from %g to %g Hz of a transform of length %d at %g Hz", bands, lowest, highest, length, rate)
 	}
 	const ln10 = 2.302585092994046
-	mel := func(hertz float64) float64 { return 2595 / ln10 * elementary.Log1p(hertz/700) }
+	mel := func(hertz float64) float64 { return float64(2595 / ln10 * elementary.Log1p(hertz/700)) }
 	step := (mel(highest) - mel(lowest)) / float64(bands+2)
 	corners := make([]int, bands+2)
 	for i := range corners {
 		hertz := 700 * elementary.Expm1((float64(float64(i)*step)+mel(lowest))*ln10/2595)
-		if corners[i] = int(math.Floor(float64(length+1) * hertz / rate)); corners[i] >= bins {
+		if corners[i] = int(math.Floor(float64(float64(length+1)*hertz) / rate)); corners[i] >= bins {
 			o.failf("its highest frequency is beyond half the sample rate")
 		}
 	}
