@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Builder makes a graph in normal form, one operation at a time. Each method
@@ -150,6 +152,33 @@ func (b *Builder) Name(v Value) string {
 	return v.v.name
 }
 
+// Depends says for a message that v is computed, and from which inputs: these may be
+// fixed where a constant is needed.
+func (b *Builder) Depends(v Value) string {
+	text := Quote(b.Name(v)) + " depends on the model's input"
+	if v.v == nil || v.v.node == nil {
+		return text
+	}
+	reached := map[*value]bool{v.v: true}
+	for _, n := range slices.Backward(b.nodes) { // which are in the order of their making
+		if reached[n.out] {
+			for _, in := range n.in {
+				reached[in] = true
+			}
+		}
+	}
+	var names []string
+	for _, in := range b.inputs {
+		if reached[in] {
+			names = append(names, Quote(in.name))
+		}
+	}
+	if len(names) > 1 {
+		text += "s"
+	}
+	return text + " " + strings.Join(names, ", ")
+}
+
 func (b *Builder) operandType(v Value) operandType {
 	return operandType{shape: v.v.shape, dtype: v.v.dtype, value: v.v.tensor}
 }
@@ -292,7 +321,7 @@ func (b *Builder) emit(op Op, operands ...Value) Value {
 		return b.fold(kind, op, from, t)
 	}
 	if foldOnly(op) {
-		return b.failf(kind, "%s is supported on constants only, and %s depends on the model's input", op.Kind(), Quote(computed.name))
+		return b.failf(kind, "%s is supported on constants only, and %s", op.Kind(), b.Depends(Value{computed}))
 	}
 	if Size(t.shape) == 0 { // which nothing decides on
 		return b.made(op.Kind(), none(t))

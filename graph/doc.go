@@ -41,7 +41,8 @@
 //	arithmetic.go  Add Sub Mul Div with NumPy broadcasting, PRelu
 //	logic.go       Where with a constant condition
 //	ask.go         Test: how an element compares with 0
-//	intdiv.go      FloorDiv: quotients rounded down
+//	bits.go        Bits: the binary digits of integers
+//	intdiv.go      FloorDiv, FloorMod: quotients rounded down, and what they leave
 //	rescale.go     Rescale: products of whole numbers with a factor, rounded
 //	linear.go      Gemm, MatMul
 //	conv.go        Conv over one or two spatial axes

@@ -6,13 +6,16 @@ import (
 )
 
 // FloorDiv is ⌊x/y⌋ for y > 0, broadcasting. The quotient is a whole number. For
-// other y the result is anything.
+// other y the result is anything, and 0 of 0 by 0.
 type FloorDiv struct{}
 
 // Kind implements [Op].
 func (FloorDiv) Kind() string { return "FloorDiv" }
 
-func (FloorDiv) infer(in []operandType) (operandType, error) {
+func (FloorDiv) infer(in []operandType) (operandType, error) { return division(in) }
+
+// division is the type of a quotient or remainder.
+func division(in []operandType) (operandType, error) {
 	if err := arity(in, 2, 2); err != nil {
 		return operandType{}, err
 	}
@@ -32,44 +35,76 @@ func (FloorDiv) infer(in []operandType) (operandType, error) {
 
 func (FloorDiv) eval(in []operand, shape []int) (operand, error) {
 	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
+		if a == 0 {
+			return 0
+		}
 		return math.Floor(a / b)
+	})
+	return operand{shape: shape, f: f}, nil
+}
+
+// FloorMod is x − y·⌊x/y⌋ for y > 0, broadcasting: what FloorDiv leaves. For other y the
+// result is anything.
+type FloorMod struct{}
+
+// Kind implements [Op].
+func (FloorMod) Kind() string { return "FloorMod" }
+
+func (FloorMod) infer(in []operandType) (operandType, error) { return division(in) }
+
+func (FloorMod) eval(in []operand, shape []int) (operand, error) {
+	f := zipWith(in[0].float64s(), in[1].float64s(), in[0].shape, in[1].shape, shape, func(a, b float64) float64 {
+		return a - float64(b*math.Floor(a/b))
 	})
 	return operand{shape: shape, f: f}, nil
 }
 
 // floorDiv is ⌊x/y⌋ for y of any sign but 0.
 func (b *Builder) floorDiv(x, y Value) Value {
-	if t := b.Tensor(y); t != nil {
-		positive := true
-		for i := range t.Len() {
-			positive = positive && t.At(i) > 0
-		}
-		if positive {
-			return b.emit(FloorDiv{}, x, y)
-		}
-	}
-	if lo, _ := b.DType(y).Bounds(); !b.DType(y).IsFloat() && lo == 0 {
+	if b.positive(y) {
 		return b.emit(FloorDiv{}, x, y)
 	}
-	sign := b.Cast(b.Test(IsNotNegative, y), b.DType(y))
-	sign = b.Sub(b.Mul(sign, b.like(y, 2)), b.like(y, 1))
+	sign := b.signs(y)
 	return b.emit(FloorDiv{}, b.Mul(x, sign), b.Mul(y, sign))
 }
 
-// divideInts is x/y on integers, rounded towards zero: the quotient rounded down, and
-// one more where that is negative and something is left.
-func (b *Builder) divideInts(x, y Value) Value {
-	q := b.floorDiv(x, y)
-	if lo, _ := b.DType(x).Bounds(); lo == 0 || !b.valid(q) {
-		return q
+// positive says whether y is positive by its value, or not negative by its type.
+func (b *Builder) positive(y Value) bool {
+	if t := b.Tensor(y); t != nil {
+		return t.positive()
 	}
-	return b.Add(q, b.towardsZero(q, b.Sub(x, b.Mul(q, y))))
+	lo, _ := b.DType(y).Bounds()
+	return !b.DType(y).IsFloat() && lo == 0
 }
 
-// towardsZero is 1 where a quotient that was rounded down is negative and leaves a
-// rest.
-func (b *Builder) towardsZero(q, rest Value) Value {
-	return b.Cast(b.Compare(And, b.Not(b.Test(IsNotNegative, q)), b.Not(b.Test(IsZero, rest))), b.DType(q))
+// signs is 1 where y is not negative, and −1 elsewhere.
+func (b *Builder) signs(y Value) Value {
+	sign := b.Cast(b.Test(IsNotNegative, y), b.DType(y))
+	return b.Sub(b.Mul(sign, b.like(y, 2)), b.like(y, 1))
+}
+
+// divideInts is x/y on integers, rounded towards zero: the quotient of the magnitudes, and
+// the signs.
+func (b *Builder) divideInts(x, y Value) Value {
+	x, signX := b.size(x)
+	y, signY := b.size(y)
+	q := b.emit(FloorDiv{}, x, y)
+	for _, sign := range []Value{signX, signY} {
+		if b.valid(sign) {
+			q = b.Mul(q, sign)
+		}
+	}
+	return q
+}
+
+// size is the magnitude of x, and its signs, unless its type or value says that it is not
+// negative.
+func (b *Builder) size(x Value) (size, signs Value) {
+	if b.positive(x) {
+		return x, Value{}
+	}
+	signs = b.signs(x)
+	return b.Mul(x, signs), signs
 }
 
 // Mod is the remainder with the sign of the divisor, or with fmod of the dividend.
@@ -83,10 +118,26 @@ func (b *Builder) Mod(x, y Value, fmod bool) Value {
 		}
 		return b.emit(Mod, x, y)
 	}
-	q := b.floorDiv(x, y)
-	rest := b.Sub(x, b.Mul(q, y))
-	if !fmod {
+	if fmod {
+		x, sign := b.size(x)
+		y, _ := b.size(y)
+		rest := b.emit(FloorMod{}, x, y)
+		if b.valid(sign) {
+			rest = b.Mul(rest, sign)
+		}
 		return rest
 	}
-	return b.Sub(rest, b.Mul(b.towardsZero(q, rest), y))
+	if b.positive(y) {
+		return b.emit(FloorMod{}, x, y)
+	}
+	sign := b.signs(y)
+	return b.Mul(sign, b.emit(FloorMod{}, b.Mul(x, sign), b.Mul(y, sign)))
+}
+
+// RoundDiv is the whole number that is nearest to times·x/y, for floats y > 0 and a whole
+// number times; of two as near the greater. Nothing is rounded before but what x and y are
+// held to.
+func (b *Builder) RoundDiv(x, y Value, times int) Value {
+	num := b.Add(b.Mul(x, b.number("times", float64(2*times))), y)
+	return b.emit(FloorDiv{}, num, b.Mul(y, b.number("two", 2)))
 }

@@ -74,8 +74,11 @@ func (b *Builder) Cast(x Value, to DType) Value {
 		return Value{}
 	}
 	from := b.DType(x)
-	if !to.Known() || to.Small() {
+	switch {
+	case !to.Known():
 		return b.Failf("cast to %v is not supported", to)
+	case to.Small():
+		return b.toSmall(x, to)
 	}
 	if t := b.Tensor(x); t != nil {
 		if !b.spend(t.Len()) {

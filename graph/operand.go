@@ -62,7 +62,7 @@ func (o operand) tensor(dt DType) (*Tensor, error) {
 			t.F32 = convert[float32](o.float64s())
 		}
 		if i := FirstNonFinite(t.F32); i >= 0 {
-			return nil, fmt.Errorf("element %d is %v", i, t.F32[i])
+			return nil, fmt.Errorf("element %d is %v, which no integer stands for", i, t.F32[i])
 		}
 		return t, nil
 	}

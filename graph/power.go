@@ -4,7 +4,7 @@ package graph
 // where x is negative. It is 0 where a power is not defined, or infinite.
 func (b *Builder) exponential(x, e Value) Value {
 	if !b.DType(x).IsFloat() {
-		return b.Failf("its exponent %s depends on the model's input: powers of integers are supported for exponents that do not", Quote(b.Name(e)))
+		return b.Failf("its exponent must be constant, since its base is integers, but %s", b.Depends(e))
 	}
 	e = b.Cast(e, Float)
 	if t := b.Tensor(x); t != nil && t.positive() {

@@ -271,7 +271,7 @@ func (b *Builder) unmask(n *node) error {
 	if mask == nil {
 		return nil
 	}
-	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape); err != nil {
+	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, n.op.(Softmax).Empty); err != nil {
 		return err
 	}
 	n.in = append(n.in, &value{name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask})

@@ -11,8 +11,8 @@ import (
 
 // Softmax is exp(x), normalised to the sum 1 along the last axis. Further operands,
 // of 0 and 1, that broadcast to x, say where x counts: where none of them is 0.
-// Elsewhere the result is 0. Some element of every row counts.
-type Softmax struct{}
+// Elsewhere the result is 0. Some element of every row counts, unless rows may be Empty.
+type Softmax struct{ Empty bool }
 
 // mostMasks is the most masks that one Softmax may have.
 const mostMasks = 7
@@ -20,7 +20,7 @@ const mostMasks = 7
 // Kind implements [Op].
 func (Softmax) Kind() string { return "Softmax" }
 
-func (Softmax) infer(in []operandType) (operandType, error) {
+func (s Softmax) infer(in []operandType) (operandType, error) {
 	if err := arity(in, 1, 1+mostMasks); err != nil {
 		return operandType{}, err
 	}
@@ -31,23 +31,23 @@ func (Softmax) infer(in []operandType) (operandType, error) {
 		return operandType{}, fmt.Errorf("its input has type %v", in[0].dtype)
 	}
 	for _, mask := range in[1:] {
-		if err := checkMask(mask, in[0].shape); err != nil {
+		if err := checkMask(mask, in[0].shape, s.Empty); err != nil {
 			return operandType{}, err
 		}
 	}
 	return in[0], nil
 }
 
-// checkMask checks that a mask fits scores of a shape and, if it is constant, leaves
-// something of every row.
-func checkMask(mask operandType, shape []int) error {
+// checkMask checks that a mask fits scores of a shape and, if it is constant and rows may
+// not be empty, leaves something of every row.
+func checkMask(mask operandType, shape []int, empty bool) error {
 	if mask.value != nil && mask.dtype != Bool {
 		return errors.New("its mask is a constant of another type than bool")
 	}
 	if s, ok := Broadcast(mask.shape, shape); !ok || !slices.Equal(s, shape) {
 		return fmt.Errorf("its mask of shape %v does not broadcast to %v", mask.shape, shape)
 	}
-	if mask.value == nil {
+	if mask.value == nil || empty {
 		return nil
 	}
 	keys := 1
@@ -62,7 +62,7 @@ func checkMask(mask operandType, shape []int) error {
 	return nil
 }
 
-func (Softmax) eval(operands []operand, shape []int) (operand, error) {
+func (s Softmax) eval(operands []operand, shape []int) (operand, error) {
 	in := operands[0].float64s()
 	for _, mask := range operands[1:] {
 		values := mask.float64s()
@@ -84,6 +84,9 @@ func (Softmax) eval(operands []operand, shape []int) (operand, error) {
 		row, dst := in[at:at+n], out[at:at+n]
 		top := slices.Max(row)
 		if math.IsInf(top, -1) {
+			if s.Empty {
+				continue
+			}
 			return operand{}, fmt.Errorf("row %d of its scores is masked altogether", at/n)
 		}
 		sum := 0.0
@@ -131,6 +134,12 @@ func (LogSoftmax) eval(operands []operand, shape []int) (operand, error) {
 
 // Softmax normalises along an axis, which is moved to the end and back.
 func (b *Builder) Softmax(x Value, axis int) Value { return b.alongLast(Softmax{}, x, axis) }
+
+// MaskedSoftmax is Softmax of scores of which masks may leave nothing in a row: then its
+// weights are 0.
+func (b *Builder) MaskedSoftmax(x Value, axis int) Value {
+	return b.alongLast(Softmax{Empty: true}, x, axis)
+}
 
 // LogSoftmax is the logarithm of Softmax along an axis.
 func (b *Builder) LogSoftmax(x Value, axis int) Value { return b.alongLast(LogSoftmax{}, x, axis) }

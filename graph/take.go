@@ -6,8 +6,8 @@ import (
 )
 
 // Take picks elements along an axis at indices that are computed, such as tokens:
-// those of its second operand, whole numbers from 0 on, whose axes take the place of
-// the axis.
+// those of its second operand, whole numbers that may count from the end, whose axes take
+// the place of the axis.
 type Take struct{ Axis int }
 
 // Kind implements [Op].
@@ -34,10 +34,12 @@ func (t Take) eval(in []operand, shape []int) (operand, error) {
 	at := make([]int, Size(in[1].shape))
 	rows := in[0].shape[t.Axis]
 	for i, v := range in[1].float64s() {
-		if v != float64(int64(v)) || v < 0 || v >= float64(rows) {
-			return operand{}, fmt.Errorf("index %v of element %d: it takes whole numbers from 0 to %d", v, i, rows-1)
+		if v != float64(int64(v)) || v < -float64(rows) || v >= float64(rows) {
+			return operand{}, fmt.Errorf("index %v of element %d: it takes whole numbers from %d to %d", v, i, -rows, rows-1)
 		}
-		at[i] = int(v)
+		if at[i] = int(v); v < 0 {
+			at[i] += rows
+		}
 	}
 	if s := in[0].stored; s != nil {
 		width := Size(in[0].shape[1:])

@@ -30,12 +30,12 @@ func TestTake(t *testing.T) {
 	if n := g.Rows("y"); n != 0 {
 		t.Errorf("%d rows for what is no index", n)
 	}
-	v, err := g.RunFloat([][]float64{{2, 0, 0, 1}})
+	v, err := g.RunFloat([][]float64{{2, 0, -3, -2}}) // two of them from the end
 	if want := []float64{20, 21, 0, 1, 0, 1, 10, 11}; err != nil || !slices.Equal(v["y"], want) {
 		t.Errorf("%v, %v", v["y"], err)
 	}
-	for _, bad := range []float64{-1, 3, 0.5, 1e300} {
-		if _, err := g.RunFloat([][]float64{{0, 0, bad, 0}}); err == nil || !strings.Contains(err.Error(), "element 2: it takes whole numbers from 0 to 2") {
+	for _, bad := range []float64{-4, 3, 0.5, 1e300} {
+		if _, err := g.RunFloat([][]float64{{0, 0, bad, 0}}); err == nil || !strings.Contains(err.Error(), "element 2: it takes whole numbers from -3 to 2") {
 			t.Errorf("index %v: %v", bad, err)
 		}
 	}

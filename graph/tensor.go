@@ -83,7 +83,7 @@ func (t *Tensor) check() error {
 		return fmt.Errorf("%d elements, but shape %v has %d", t.Len(), t.Shape, Size(t.Shape))
 	}
 	if i := FirstNonFinite(t.F32); i >= 0 {
-		return fmt.Errorf("element %d is %v", i, t.F32[i])
+		return fmt.Errorf("element %d is %v, which no integer stands for", i, t.F32[i])
 	}
 	return nil
 }

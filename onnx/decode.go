@@ -21,7 +21,7 @@ func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, e
 	}
 	out = out.Bounded()
 	if i := graph.FirstNonFinite(out.F32); i >= 0 {
-		return nil, fmt.Errorf("element %d is %v", i, out.F32[i])
+		return nil, fmt.Errorf("element %d is %v, which no integer stands for", i, out.F32[i])
 	}
 	return out, nil
 }

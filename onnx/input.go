@@ -185,7 +185,7 @@ func (in Inputs) check() error {
 		}
 		for j, x := range v.Values {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("%s: element %d is %v", what, j, x)
+				return fmt.Errorf("%s: element %d is %v, which no integer stands for", what, j, x)
 			}
 		}
 	}

@@ -89,8 +89,7 @@ func TestRefused(t *testing.T) {
 		{"attribute not understood", testModel(13, testNode("Relu", one("x"), one("y"), "slope", 1)), []string{`"slope"`}},
 		{"attribute of another type", testModel(13, testNode("Softmax", one("x"), one("y"), "axis", 1.0)), []string{"axis", "FLOAT"}},
 		{"axis out of range", testModel(13, testNode("Softmax", one("x"), one("y"), "axis", 2)), []string{"axis 2"}},
-		{"integers on a scale of the input", testModel(13, testNode("DynamicQuantizeLinear", one("x"), []string{"y", "s", "z"})),
-			[]string{"n_y", "output of the model"}},
+		{"integers on a computed scale", testModel(13, testNode("QuantizeLinear", []string{"x", "x"}, one("y"))), []string{"n_y", "the scale must be constant"}},
 		{"power of integers", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0].Type.GetTensorType().ElemType = 7 },
 			testNode("Pow", []string{"x", "x"}, one("y"))), []string{"n_y", "exponent"}},
 		{"statistics of another shape", with(func(m *onnxpb.ModelProto) {

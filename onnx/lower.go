@@ -99,7 +99,7 @@ func (f *fileGraph) unknownOperator(n *onnxpb.NodeProto) string {
 	if f.functions[[2]string{n.GetDomain(), n.GetOpType()}] {
 		return "is a function of the model; inline functions before export"
 	}
-	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical {
+	if d := n.GetDomain(); !standardDomain(d) && d != microsoft && d != classical && d != preview {
 		return "operators of this domain are not supported"
 	}
 	if lowering(n) == nil {
@@ -147,6 +147,11 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 		return microsoftLowerings[operator]
 	case classical:
 		return classicalLowerings[operator]
+	case preview:
+		if operator == "FlexAttention" {
+			return lowerFlexAttention
+		}
+		return nil
 	}
 	if f := lowerings[operator]; f != nil {
 		return f
@@ -156,6 +161,9 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 	}
 	return nil
 }
+
+// preview is the domain of operators that ONNX may take up.
+const preview = "ai.onnx.preview"
 
 // lowerings are the operators that are not functions of one number, or of which
 // ONNX has more to say. Some are understood on constants only.
@@ -167,6 +175,8 @@ var lowerings = map[string]func(*op){
 	"Equal": comparison(graph.Equal), "Less": comparison(graph.Less), "LessOrEqual": comparison(graph.LessOrEqual),
 	"Greater": comparison(graph.Greater), "GreaterOrEqual": comparison(graph.GreaterOrEqual),
 	"And": comparison(graph.And), "Or": comparison(graph.Or), "Xor": comparison(graph.Xor), "Not": lowerNot, "Sign": lowerSign,
+	"BitwiseAnd": bitwise(graph.And), "BitwiseOr": bitwise(graph.Or), "BitwiseXor": bitwise(graph.Xor), "BitwiseNot": lowerBitwiseNot,
+	"BitShift": lowerBitShift, "BitCast": lowerBitCast, "Det": lowerDet, "OptionalHasElement": lowerHasElement, "OptionalGetElement": lowerIdentity,
 	"Where": lowerWhere, "Gelu": lowerGelu, "Clip": lowerClip, "Cast": lowerCast, "CastLike": lowerCastLike,
 
 	"Gemm": lowerGemm, "MatMul": twoInputs((*graph.Builder).MatMul), "Conv": lowerConv,
@@ -193,12 +203,14 @@ var lowerings = map[string]func(*op){
 
 	"Reshape": lowerReshape, "Flatten": lowerFlatten, "Squeeze": lowerSqueeze, "Unsqueeze": lowerUnsqueeze,
 	"Attention": lowerAttention, "RotaryEmbedding": lowerRotary, "SimplifiedLayerNormalization": lowerSimplifiedLayerNorm,
-	"Trilu": lowerTrilu,
+	"Trilu": lowerTrilu, "SwiGLU": lowerSwiGLU, "CausalConvWithState": lowerCausalConv, "LinearAttention": lowerLinearAttention,
 
 	"Transpose": lowerTranspose, "Slice": lowerSlice, "Split": lowerSplit, "Gather": lowerGather, "Pad": lowerPad,
 	"GatherElements": lowerGatherElements, "GatherND": lowerGatherND, "ScatterElements": lowerScatterElements,
 	"Scatter": lowerScatterElements, "ScatterND": lowerScatterND, "Compress": lowerCompress,
 	"ReverseSequence": lowerReverseSequence, "DepthToSpace": lowerDepthToSpace, "SpaceToDepth": lowerSpaceToDepth,
+	"GridSample": lowerGridSample, "AffineGrid": lowerAffineGrid, "DeformConv": lowerDeformConv, "RoiAlign": lowerRoiAlign,
+	"CenterCropPad": lowerCenterCropPad, "Col2Im": lowerCol2Im, "MaxUnpool": lowerMaxUnpool, "TensorScatter": lowerTensorScatter,
 	"Resize": lowerResize, "Upsample": lowerResize,
 	"Concat": lowerConcat, "Expand": lowerExpand, "Tile": lowerTile,
 	"Identity": lowerIdentity, "Dropout": lowerDropout,
@@ -208,4 +220,6 @@ var lowerings = map[string]func(*op){
 
 	"Constant": lowerConstant, "ConstantOfShape": lowerConstantOfShape, "Range": lowerRange,
 	"Shape": lowerShape, "Size": lowerSize,
+	"HannWindow": windowed(0.5, -0.5), "HammingWindow": windowed(25./46, -21./46), "BlackmanWindow": windowed(0.42, -0.5, 0.08),
+	"MelWeightMatrix": lowerMelWeightMatrix,
 }

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -20,6 +21,8 @@ type attention struct {
 	bias   []graph.Value // added to the scores, with −∞ where they are masked
 	allow  []graph.Value // truth values, false where the scores are masked
 	scores func(stage int, x graph.Value)
+	// What becomes of scores and of weights; nil: they stay.
+	changeScores, changeWeights func(x graph.Value) graph.Value
 }
 
 // The stages of scores that a node may give out.
@@ -67,6 +70,9 @@ func (o *op) attend(a attention) graph.Value {
 	show(cappedScores)
 	for _, b := range a.bias {
 		x = o.Add(x, o.wide(b, k[2], math.Inf(-1)))
+		if s := o.shape(b); o.Tensor(b) == nil && len(s) > 0 && s[len(s)-1] < k[2] {
+			a.allow = append(a.allow, o.seen(func(after int) bool { return after < s[len(s)-1] }, 1, k[2], 0))
+		}
 	}
 	for _, b := range a.allow {
 		x = o.Where(o.wide(b, k[2], 0), x, o.Constant("", lowest()))
@@ -74,8 +80,14 @@ func (o *op) attend(a attention) graph.Value {
 	if a.window != nil {
 		x = o.Where(o.seen(a.window, q[2], k[2], a.past), x, o.Constant("", lowest()))
 	}
+	if a.changeScores != nil {
+		x = a.changeScores(x)
+	}
 	show(maskedScores)
-	x = o.Softmax(x, 3)
+	x = o.MaskedSoftmax(x, 3)
+	if a.changeWeights != nil {
+		x = a.changeWeights(x)
+	}
 	show(weightsOfScores)
 	if shared {
 		x = o.Reshape(x, []int{q[0], k[1], q[1] / k[1], q[2], k[2]})
@@ -108,8 +120,13 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	}
 	t := o.Tensor(mask)
 	n := shape[len(shape)-1]
-	if t == nil || n > keys {
+	if n > keys {
 		o.failf("its mask has shape %v for %d keys", shape, keys)
+	}
+	if t == nil { // 0, which is false, for the keys that it lacks
+		index := slices.Repeat([]int{-1}, keys)
+		copy(index, upTo(0, n))
+		return o.Gather(mask, len(shape)-1, index)
 	}
 	out := &graph.Tensor{Shape: append(append([]int{}, shape[:len(shape)-1]...), keys), DType: t.DType}
 	for i := 0; i < t.Len(); i += n {
@@ -168,9 +185,6 @@ func lowerAttention(o *op) {
 	if flat {
 		a.q, a.k, a.v = o.splitHeads(a.q, queries), o.splitHeads(a.k, keys), o.splitHeads(a.v, keys)
 	}
-	if o.has(6) {
-		o.failf("lengths of keys that are computed (nonpad_kv_seqlen) are not supported: give a mask")
-	}
 	if o.has(4) != o.has(5) {
 		o.failf("has earlier keys without values, or values without keys")
 	}
@@ -187,7 +201,12 @@ func lowerAttention(o *op) {
 	}
 	left, right := o.intAttr("left_window_size", -1), o.intAttr("right_window_size", -1)
 	onlyBefore := o.flagAttr("is_causal", false)
-	if onlyBefore || left >= 0 || right >= 0 {
+	if o.has(6) {
+		if o.has(4) {
+			o.failf("has earlier keys and lengths of keys (nonpad_kv_seqlen)")
+		}
+		o.lengths(&a, o.in(6), onlyBefore, left, right)
+	} else if onlyBefore || left >= 0 || right >= 0 {
 		a.window = func(after int) bool {
 			return (!onlyBefore || causal(after)) && (left < 0 || int64(-after) <= left) && (right < 0 || int64(after) <= right)
 		}
@@ -208,6 +227,59 @@ func lowerAttention(o *op) {
 		if len(o.proto.Output) > 1+i {
 			o.result(1+i, v)
 		}
+	}
+}
+
+// lowerFlexAttention is attention with bodies that change scores and weights.
+func lowerFlexAttention(o *op) {
+	o.arity(3, 3)
+	a := attention{q: o.in(0), k: o.in(1), v: o.in(2), scale: o.floatAttr("scale", 0)}
+	o.ignore("softmax_precision")
+	change := func(name string) func(x graph.Value) graph.Value {
+		if o.attrs[name] == nil {
+			return nil
+		}
+		body := o.body(name)
+		return func(x graph.Value) graph.Value {
+			out := o.inline(body, []graph.Value{x})
+			if len(out) != 1 || !slices.Equal(o.shape(out[0]), o.shape(x)) {
+				o.failf("its %s gives %d outputs for one of shape %v", name, len(out), o.shape(x))
+			}
+			return out[0]
+		}
+	}
+	a.changeScores, a.changeWeights = change("score_mod"), change("prob_mod")
+	o.result(0, o.attend(a))
+}
+
+// lengths masks the keys of each sample from a number on, which the last query's own key
+// stands before, and those that are beyond a query's window.
+func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right int64) {
+	q, k := o.shape(a.q), o.shape(a.k)
+	if s := o.shape(lengths); len(q) != 4 || len(k) != 4 || graph.Size(s) != q[0] {
+		o.failf("lengths of shape %v for queries of shape %v", s, q)
+	}
+	n := o.Reshape(o.Cast(lengths, graph.Int64), []int{q[0], 1, 1, 1})
+	places, after := make([]int64, k[2]), make([]int64, q[2]*k[2])
+	for j := range places {
+		places[j] = int64(j)
+		for i := range q[2] {
+			after[i*k[2]+j] = int64(j - i + q[2]) // and n less, how far a key is after its query's
+		}
+	}
+	whole := func(shape []int, v []int64) graph.Value {
+		return o.Constant("", &graph.Tensor{Shape: shape, DType: graph.Int64, I64: v})
+	}
+	a.allow = append(a.allow, o.Compare(graph.Less, whole([]int{k[2]}, places), n))
+	far := o.Sub(whole([]int{q[2], k[2]}, after), n)
+	if causal {
+		a.allow = append(a.allow, o.Compare(graph.LessOrEqual, far, o.whole(far, 0)))
+	}
+	if right >= 0 {
+		a.allow = append(a.allow, o.Compare(graph.LessOrEqual, far, o.whole(far, int(right))))
+	}
+	if left >= 0 {
+		a.allow = append(a.allow, o.Compare(graph.GreaterOrEqual, far, o.whole(far, -int(left))))
 	}
 }
 

@@ -191,7 +191,7 @@ func lowerFeatureExtractor(o *op) {
 	if at := o.in(1); o.Tensor(at) == nil {
 		n := graph.Size(o.shape(at))
 		if o.Tensor(x) == nil {
-			o.failf("its indices must be constant, but %s depends on the model's input (or else its first input must be constant)", graph.Quote(o.Name(at)))
+			o.failf("its indices must be constant, but %s (or else its first input must be constant)", o.Depends(at))
 		}
 		dt := o.DType(x)
 		hot := o.Cast(o.OneHot(o.Reshape(at, []int{n, 1}), 1, in[last]), graph.Float)

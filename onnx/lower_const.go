@@ -65,7 +65,7 @@ func lowerNonZero(o *op) {
 	shape := o.shape(x)
 	t := o.Tensor(x)
 	if t == nil {
-		o.failf("what it lists must be constant, but %s depends on the model's input", graph.Quote(o.Name(x)))
+		o.failf("what it lists must be constant, but %s", o.Depends(x))
 	}
 	rows := make([][]int64, len(shape))
 	for i := range t.Len() {

@@ -226,8 +226,14 @@ func lowerLoop(o *op) {
 		goOn := o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{1}})
 		out := o.inline(body, append([]graph.Value{o.Integers([]int{}, []int64{trip}), goOn}, carried...))
 		t := o.Tensor(out[0])
-		if t == nil || t.Len() != 1 {
-			o.failf("whether it makes another trip depends on the model's input")
+		if !o.Valid(out[0]) {
+			panic(nodeFailure{})
+		}
+		if t == nil {
+			o.failf("whether it makes another trip must be constant, but %s", o.Depends(out[0]))
+		}
+		if t.Len() != 1 {
+			o.failf("whether it makes another trip has shape %v", t.Shape)
 		}
 		on = t.At(0) != 0
 		carried = out[1 : 1+len(carried)]

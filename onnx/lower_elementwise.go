@@ -126,18 +126,28 @@ func lowerGelu(o *op) {
 
 func lowerCast(o *op) {
 	o.arity(1, 1)
-	o.ignore("saturate", "round_mode")
+	o.ignore("round_mode") // of Float8E8M0
 	if a := o.attrs["to"]; o.opset < 6 && a.GetType() == onnxpb.AttributeProto_STRING {
 		o.result(0, o.Cast(o.in(0), typeNames[o.strAttr("to", "")]))
 		return
 	}
-	o.result(0, o.Cast(o.in(0), graph.DType(o.intAttr("to", 0))))
+	to := graph.DType(o.intAttr("to", 0))
+	o.saturates(to)
+	o.result(0, o.Cast(o.in(0), to))
+}
+
+// saturates reads what becomes of numbers that a small type has none as large as.
+func (o *op) saturates(to graph.DType) {
+	if !o.flagAttr("saturate", true) && to.Small() && to != graph.Float4E2M1 {
+		o.failf("numbers that are too large become NaN or infinite (saturate = 0), which no integer stands for")
+	}
 }
 
 // lowerCastLike takes the type of its second input.
 func lowerCastLike(o *op) {
 	o.arity(2, 2)
-	o.ignore("saturate", "round_mode")
+	o.ignore("round_mode")
+	o.saturates(o.DType(o.in(1)))
 	o.result(0, o.Cast(o.in(0), o.DType(o.in(1))))
 }
 
@@ -150,4 +160,10 @@ func lowerSign(o *op) {
 var typeNames = map[string]graph.DType{
 	"FLOAT": graph.Float, "DOUBLE": graph.Double, "FLOAT16": graph.Float16, "BOOL": graph.Bool, "UINT8": graph.Uint8, "INT8": graph.Int8,
 	"UINT16": graph.Uint16, "INT16": graph.Int16, "UINT32": graph.Uint32, "INT32": graph.Int32, "UINT64": graph.Uint64, "INT64": graph.Int64,
+}
+
+// lowerSwiGLU is Swish of the first input times the second.
+func lowerSwiGLU(o *op) {
+	o.arity(2, 2)
+	o.result(0, o.Mul(o.Apply(graph.Swish, o.in(0), o.floatAttr("alpha", 1)), o.in(1)))
 }

@@ -143,7 +143,7 @@ func lowerSTFT(o *op) {
 	if o.has(2) {
 		t := o.Tensor(o.in(2))
 		if t == nil {
-			o.failf("the window must be constant, but %s depends on the model's input", graph.Quote(o.Name(o.in(2))))
+			o.failf("the window must be constant, but %s", o.Depends(o.in(2)))
 		}
 		weights, length = t.Float64s(), t.Len()
 	}

@@ -40,10 +40,11 @@ func lowerConv(o *op) {
 func lowerBatchNorm(o *op) {
 	o.arity(5, 5)
 	eps := o.floatAttr("epsilon", 1e-5)
+	momentum := o.floatAttr("momentum", 0.9)
 	if o.flagAttr("training_mode", false) {
-		o.failf("training mode is not supported")
+		o.batchNormOfBatch(eps, momentum)
+		return
 	}
-	o.ignore("momentum")
 	if !o.flagAttr("spatial", true) {
 		o.result(0, o.batchNormOfEach(eps))
 		return
@@ -62,6 +63,27 @@ func lowerBatchNorm(o *op) {
 	o.result(0, o.BatchNorm(o.in(0), graph.Statistics{
 		Scale: o.in(1), Bias: o.in(2), Mean: o.in(3), Variance: o.in(4), Epsilon: eps,
 	}))
+}
+
+// batchNormOfBatch is BatchNormalization in training: statistics of the batch, and how they
+// move those that a model is given.
+func (o *op) batchNormOfBatch(eps, momentum float64) {
+	x := o.in(0)
+	in := o.shape(x)
+	if len(in) < 2 {
+		o.failf("its input has shape %v", in)
+	}
+	axes := append([]int{0}, upTo(2, len(in))...)
+	y := o.Norm(graph.Norm{Axes: axes, Centred: true, Epsilon: eps}, x)
+	o.result(0, o.perChannel(y, o.in(1), o.in(2)))
+	mean := o.Reduce(graph.Mean, x, axes, true)
+	off := o.Sub(x, mean)
+	variance := o.Reduce(graph.Mean, o.Mul(off, off), axes, false)
+	for i, now := range []graph.Value{o.Reshape(mean, in[1:2]), variance} {
+		if o.wanted(1 + i) {
+			o.result(1+i, o.Add(o.Mul(o.in(3+i), o.Number(momentum)), o.Mul(now, o.Number(1-momentum))))
+		}
+	}
 }
 
 // softmax lowers an operator like Softmax. Before operator set 13 everything from

@@ -360,8 +360,8 @@ func lowerIdentity(o *op) {
 func lowerDropout(o *op) {
 	o.arity(1, 3)
 	o.ignore("ratio", "seed")
-	if o.has(2) && o.scalarInput(2, "training_mode") != 0 {
-		o.failf("training mode is not supported")
+	if o.has(2) && o.scalarInput(2, "training_mode") != 0 && (!o.has(1) || o.scalarInput(1, "the ratio") != 0) {
+		o.failf("training mode is not supported: what it drops is random")
 	}
 	x := o.in(0)
 	o.result(0, x)

@@ -18,7 +18,7 @@ func (o *op) constantIndices(i int) *graph.Tensor {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
-		o.failf("its indices must be constant, but %s depends on the model's input", graph.Quote(o.Name(v)))
+		o.failf("its indices must be constant, but %s", o.Depends(v))
 	}
 	if t.I64 == nil {
 		o.failf("its indices have type %v", t.DType)
@@ -266,7 +266,7 @@ func lowerCompress(o *op) {
 	v := o.in(1)
 	t := o.Tensor(v)
 	if t == nil {
-		o.failf("its condition must be constant, but %s depends on the model's input", graph.Quote(o.Name(v)))
+		o.failf("its condition must be constant, but %s", o.Depends(v))
 	}
 	var index []int
 	for i := range t.Len() {

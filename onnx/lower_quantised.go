@@ -40,9 +40,14 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 func (o *op) fixedInput(i int, what string) graph.Value {
 	v := o.in(i)
 	if o.Tensor(v) == nil {
-		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
 	return v
+}
+
+// isResult says whether output i is one of the model.
+func (o *op) isResult(i int) bool {
+	return i < len(o.proto.Output) && slices.Contains(o.file.outputs, o.proto.Output[i])
 }
 
 // fewBits bounds the integers that can be told apart.
@@ -54,6 +59,13 @@ func (o *op) fewBits(dt graph.DType) {
 
 // quantised is round(x/scale) + zero point, clamped to a type.
 func (o *op) quantised(x, scale, zero graph.Value, dt graph.DType) graph.Value {
+	if dt.Small() {
+		y := o.Div(x, scale)
+		if o.Valid(zero) {
+			y = o.Add(y, o.Cast(zero, graph.Float))
+		}
+		return o.Cast(y, dt)
+	}
 	o.fewBits(dt)
 	lo, hi := dt.Bounds()
 	y := o.Apply(graph.Round, o.Div(x, scale))
@@ -79,10 +91,18 @@ func lowerQuantizeLinear(o *op) {
 	axis, block := int(o.intAttr("axis", 1)), int(o.intAttr("block_size", 0))
 	o.ignore("saturate", "precision")
 	dt := graph.DType(o.intAttr("output_dtype", 0))
-	scale := o.fixedInput(1, "the scale")
+	// Integers on a scale that is computed are right to one only, which will do for what
+	// reads them.
+	constant := func(i int, what string) graph.Value {
+		if o.isResult(0) {
+			return o.fixedInput(i, what)
+		}
+		return o.in(i)
+	}
+	scale := o.Cast(constant(1, "the scale"), graph.Float)
 	var zero graph.Value
 	if o.has(2) {
-		zero = o.fixedInput(2, "the zero point")
+		zero = constant(2, "the zero point")
 		dt = o.DType(zero)
 	}
 	if dt == 0 {
@@ -197,26 +217,31 @@ func lowerQLinearConv(o *op) {
 }
 
 // lowerDynamicQuantize gives whole numbers on a scale that the input decides, as models
-// quantised for deployment have them before MatMulInteger. Their scale and zero point are
-// those of the integer model's own range: beside another machine's float32 one of 255
-// steps may be off by one, where x/scale is half-way between two. So the whole numbers
-// may be read, but not be the model's own results.
+// quantised for deployment have them before MatMulInteger. Where they are the model's own
+// results they are 255·x/(hi − lo), rounded once, of two numbers as near the greater. Beside
+// float32, which rounds the scale and the quotient, a number near half-way between two may be
+// off by one.
 func lowerDynamicQuantize(o *op) {
 	o.arity(1, 1)
 	x := o.in(0)
-	for _, i := range []int{0, 2} {
-		if i < len(o.proto.Output) && slices.Contains(o.file.outputs, o.proto.Output[i]) && o.Tensor(x) == nil {
-			o.failf("its result %s is an output of the model: on a scale that depends on the input, integers are right to one only; have what they stand for be the output",
-				graph.Quote(o.proto.Output[i]))
-		}
-	}
 	all := upTo(0, len(o.shape(x)))
 	lo, hi := o.Clip(o.ReduceMin(x, all, false), math.Inf(-1), 0), o.Clip(o.ReduceMax(x, all, false), 0, math.Inf(1))
-	scale := o.Mul(o.Sub(hi, lo), o.Number(1./255))
-	scale = o.Add(scale, o.Cast(o.Test(graph.IsZero, scale), graph.Float)) // 1 where all is 0
+	reach := o.Sub(hi, lo)
 	whole := func(v graph.Value) graph.Value { return o.Clip(v, 0, 255) }
-	zero := whole(o.Apply(graph.Round, o.Div(o.Negative(lo), scale)))
-	y := whole(o.Add(o.Apply(graph.Round, o.Div(x, scale)), zero))
+	scale := o.Mul(reach, o.Number(1./255))
+	one := func(v graph.Value) graph.Value { // 1 where all is 0
+		return o.Add(v, o.Cast(o.Test(graph.IsZero, v), graph.Float))
+	}
+	var steps func(v graph.Value) graph.Value
+	if o.isResult(0) || o.isResult(2) {
+		steps = func(v graph.Value) graph.Value { return o.RoundDiv(v, reach, 255) }
+		scale = one(scale)
+	} else {
+		scale = one(scale)
+		steps = func(v graph.Value) graph.Value { return o.Apply(graph.Round, o.Div(v, scale)) }
+	}
+	zero := whole(steps(o.Negative(lo)))
+	y := whole(o.Add(steps(x), zero))
 	o.result(0, o.Whole(y, graph.Uint8))
 	o.result(1, scale)
 	o.result(2, o.Whole(zero, graph.Uint8))

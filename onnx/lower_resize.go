@@ -212,17 +212,8 @@ func (o *op) kernelAt(r resize, ratio, scale float64) (weights []float64, start 
 		reach = 1
 		kernel = func(x float64) float64 { return max(0, 1-x) }
 	case "cubic":
-		a := r.cubic
 		reach = 2
-		kernel = func(x float64) float64 {
-			switch {
-			case x <= 1:
-				return float64((float64((a+2)*x)-(a+3))*x*x) + 1
-			case x < 2:
-				return a * (float64((float64((x-5)*x)+8)*x) - 4)
-			}
-			return 0
-		}
+		kernel = func(x float64) float64 { return cubicKernel(r.cubic, x) }
 	default:
 		o.failf("mode %s is not known", graph.Quote(r.mode))
 	}
@@ -231,6 +222,18 @@ func (o *op) kernelAt(r resize, ratio, scale float64) (weights []float64, start 
 		weights = append(weights, kernel(math.Abs(scale*(float64(i)-ratio))))
 	}
 	return weights, start
+}
+
+// cubicKernel is the weight of an entry at a distance of cubic interpolation with the
+// parameter a (Keys, 10.1109/TASSP.1981.1163711).
+func cubicKernel(a, x float64) float64 {
+	switch {
+	case x <= 1:
+		return float64((float64((a+2)*x)-(a+3))*x*x) + 1
+	case x < 2:
+		return a * (float64((float64((x-5)*x)+8)*x) - 4)
+	}
+	return 0
 }
 
 // alongAxis multiplies an axis by rows of weights: with a Gather where each row is
@@ -315,7 +318,7 @@ func (o *op) floatsInput(i int, what string) []float64 {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
-		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
 	return t.Float64s()
 }

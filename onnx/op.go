@@ -104,7 +104,7 @@ func (o *op) intsInput(i int, what string) []int64 {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
-		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
 	if t.I64 == nil {
 		o.failf("%s must be integers, but %s has type %v", what, graph.Quote(o.Name(v)), t.DType)
@@ -120,7 +120,7 @@ func (o *op) scalarInput(i int, what string) float64 {
 	v := o.in(i)
 	t := o.Tensor(v)
 	if t == nil {
-		o.failf("%s must be constant, but %s depends on the model's input", what, graph.Quote(o.Name(v)))
+		o.failf("%s must be constant, but %s", what, o.Depends(v))
 	}
 	if t.Len() != 1 {
 		o.failf("%s must be one number, but %s has shape %v", what, graph.Quote(o.Name(v)), t.Shape)

@@ -14,6 +14,48 @@ func (g *Graph) IsIds(id TensorID) bool {
 	return found
 }
 
+// indexed returns the length of the axes that entries of an input are indexes of, if
+// nothing else reads it and they all have one; 0 otherwise.
+func (g *Graph) indexed(id TensorID) int {
+	length := 0
+	term := func(l *Linear) {
+		if l.Src == id {
+			length = -1
+		}
+		if l.View == nil {
+			return
+		}
+		for i := range l.View.Groups {
+			if group := &l.View.Groups[i]; group.Map == MapPublic && group.Ids == id {
+				if n := g.Tensors[l.Src].Shape[group.In[0]]; length == 0 || length == n {
+					length = n
+				} else {
+					length = -1
+				}
+			}
+		}
+	}
+	for i := range g.Tensors {
+		for j := range g.Tensors[i].Def {
+			term(&g.Tensors[i].Def[j])
+		}
+	}
+	for i := range g.Steps {
+		for j := range g.Steps[i].Acc.Linear {
+			term(&g.Steps[i].Acc.Linear[j])
+		}
+		for _, p := range g.Steps[i].Acc.Products {
+			if p.A == id || p.B == id {
+				length = -1
+			}
+		}
+	}
+	if slices.Contains(g.Outputs, id) {
+		length = -1
+	}
+	return max(length, 0)
+}
+
 // eachView calls f for the view of every summand.
 func (g *Graph) eachView(f func(v *View)) {
 	all := func(terms []Linear) {

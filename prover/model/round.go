@@ -10,8 +10,10 @@ import (
 
 // RoundInputs rounds the real values of each input of the graph to integers, in
 // the inputs' order. Values outside of an input's range are clamped; clamped is their
-// number. Those of inputs that are indexes, such as tokens, must be whole and within. It
-// is an error if they are not as many as the inputs have, or not finite.
+// number. Those of inputs that are indexes, such as tokens, must be whole and within; where
+// all axes that they are indexes of have one length, they may count from the end, and
+// become what they mean. It is an error if they are not as many as the inputs have, or not
+// finite.
 func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
 	if len(inputs) != len(g.Inputs) {
 		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
@@ -21,7 +23,7 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 		if len(inputs[i]) != Size(t.Shape) {
 			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), Size(t.Shape))
 		}
-		v, n, err := t.roundInput(inputs[i], g.IsIds(id))
+		v, n, err := t.roundInput(inputs[i], g.IsIds(id), g.indexed(id))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -30,8 +32,9 @@ func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, er
 	return ints, clamped, nil
 }
 
-// roundInput is RoundInputs for one input, of indexes perhaps.
-func (t *Tensor) roundInput(values []float64, index bool) (ints []int32, clamped int, err error) {
+// roundInput is RoundInputs for one input, of indexes perhaps, of axes of that length if they
+// have one.
+func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []int32, clamped int, err error) {
 	ints = make([]int32, len(values))
 	var mu sync.Mutex
 	failed := len(values) // the first entry that cannot be had, whose error is err
@@ -40,6 +43,9 @@ func (t *Tensor) roundInput(values []float64, index bool) (ints []int32, clamped
 		for j := lo; j < hi; j++ {
 			x := values[j]
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if r < 0 && r >= -float64(length) {
+				x, r = x+float64(length), r+float64(length)
+			}
 			var bad error
 			switch out := r < float64(t.Min) || r > float64(t.Max); {
 			case math.IsNaN(x) || math.IsInf(x, 0):

@@ -35,8 +35,8 @@ func (g *Graph) Validate() error {
 	if i, err := first(len(g.Steps), func(i int) error { return g.validateStep(&g.Steps[i]) }); err != nil {
 		return fmt.Errorf("step %d: %w", i, err)
 	}
-	if len(g.Inputs) == 0 || len(g.Outputs) == 0 {
-		return errors.New("a graph needs an input and an output")
+	if len(g.Outputs) == 0 {
+		return errors.New("a graph needs an output")
 	}
 	if err := g.validateInputs(); err != nil {
 		return err

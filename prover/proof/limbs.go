@@ -3,7 +3,9 @@ package proof
 import (
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/transcript"
 )
 
@@ -17,16 +19,43 @@ func streamBytes(n int64) int64 { return (n/transcript.LimbBytes*limbBits + 7) /
 
 var errLimbs = errors.New("a stream that is no sequence of limbs")
 
+// limbsPerTask is how many groups of eight limbs, which take 31 bytes, are worth a goroutine.
+const limbsPerTask = 1 << 11
+
 // packLimbs returns a stream as it is in a file.
 func packLimbs(stream []byte) ([]byte, error) {
 	if len(stream)%transcript.LimbBytes != 0 {
 		return nil, errLimbs
 	}
-	packed := make([]byte, 0, streamBytes(int64(len(stream)))+transcript.LimbBytes)
+	const group = 8 * transcript.LimbBytes
+	groups := len(stream) / group
+	packed := make([]byte, limbBits*groups, streamBytes(int64(len(stream)))+transcript.LimbBytes)
+	var top atomic.Uint32 // all bits of limbs that must be zero
+	parallel.For(groups, limbsPerTask, func(lo, hi int) {
+		seen := uint32(0)
+		for k := lo; k < hi; k++ {
+			in, out := stream[group*k:][:group], packed[limbBits*k:][:limbBits]
+			var v [8]uint64
+			for i := range v {
+				x := binary.LittleEndian.Uint32(in[transcript.LimbBytes*i:])
+				seen |= x
+				v[i] = uint64(x)
+			}
+			// 64 bits are two limbs and some of the next.
+			binary.LittleEndian.PutUint64(out, v[0]|v[1]<<31|v[2]<<62)
+			binary.LittleEndian.PutUint64(out[8:], v[2]>>2|v[3]<<29|v[4]<<60)
+			binary.LittleEndian.PutUint64(out[16:], v[4]>>4|v[5]<<27|v[6]<<58)
+			binary.LittleEndian.PutUint64(out[23:], v[5]>>29|v[6]<<2|v[7]<<33) // with the byte before again
+		}
+		top.Or(seen)
+	})
+	if top.Load()>>limbBits != 0 {
+		return nil, errLimbs
+	}
 	var rest uint64 // bits that are not written yet
 	n := 0          // how many
-	for ; len(stream) > 0; stream = stream[transcript.LimbBytes:] {
-		v := binary.LittleEndian.Uint32(stream)
+	for tail := stream[group*groups:]; len(tail) > 0; tail = tail[transcript.LimbBytes:] {
+		v := binary.LittleEndian.Uint32(tail)
 		if v>>limbBits != 0 {
 			return nil, errLimbs
 		}

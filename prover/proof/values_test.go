@@ -2,6 +2,7 @@ package proof
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // genValues draws a tensor and entries of it, in blocks that use few and many bits.
@@ -148,4 +150,34 @@ func BenchmarkUnpackValues(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(8*len(packed))/float64(len(values)), "bits/entry")
+}
+
+// TestLimbs packs streams of all lengths, long enough for several goroutines, bit by bit.
+func TestLimbs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, n := range []int{0, 1, 2, 7, 8, 9, 16, 1000, 8*limbsPerTask*5 + 3} {
+		stream := make([]byte, transcript.LimbBytes*n)
+		want := make([]byte, (limbBits*n+7)/8)
+		for i := range n {
+			v := rng.Uint32() >> 1
+			binary.LittleEndian.PutUint32(stream[transcript.LimbBytes*i:], v)
+			for k := range limbBits {
+				at := limbBits*i + k
+				want[at/8] |= byte(v>>k&1) << (at % 8)
+			}
+		}
+		packed, err := packLimbs(stream)
+		if err != nil || !bytes.Equal(packed, want) {
+			t.Fatalf("%d limbs: wrong bytes, %v", n, err)
+		}
+		if back, err := unpackLimbs(packed); err != nil || !bytes.Equal(back, stream) {
+			t.Fatalf("%d limbs: others come back, %v", n, err)
+		}
+		if n > 0 {
+			stream[transcript.LimbBytes*rng.IntN(n)+3] |= 0x80
+			if _, err := packLimbs(stream); err == nil {
+				t.Errorf("%d limbs, one of them 2^31: packed", n)
+			}
+		}
+	}
 }

@@ -70,7 +70,11 @@ func TestWitnessOfNodeTestsIsForced(t *testing.T) {
 	}
 }
 
-var dependsOnInput = regexp.MustCompile(`"([^"]*)" depends on the model's input`)
+// dependsOnInput finds the names of inputs in a reason, as scripts/nodetests does.
+var (
+	dependsOnInput = regexp.MustCompile(`"[^"]*" depends on the model's inputs?( "[^"]*",?)*`)
+	inputName      = regexp.MustCompile(`"([^"]*)"`)
+)
 
 // openNodeTest reads a test's model and inputs; those that an operator wants to be constant,
 // and empty ones, are part of the model.
@@ -107,7 +111,7 @@ func openNodeTest(t *testing.T, dir string) (*graph.Graph, [][]float64) {
 			return g, given.Data()
 		}
 		before := len(fixed)
-		for _, name := range dependsOnInput.FindAllStringSubmatch(err.Error(), -1) {
+		for _, name := range inputName.FindAllStringSubmatch(strings.Join(dependsOnInput.FindAllString(err.Error(), -1), " "), -1) {
 			if !slices.Contains(fixed, name[1]) && slices.ContainsFunc(given, func(v onnx.Input) bool { return v.Name == name[1] }) {
 				fixed = append(fixed, name[1])
 			}

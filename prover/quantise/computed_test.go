@@ -28,6 +28,13 @@ func TestComputedStepsAreConstrained(t *testing.T) {
 		"norm":     {func(n network) graph.Value { return n.Norm(graph.Norm{Axes: []int{1}, Sum: true}, n.in[0]) }, nil},
 		"Softmax":  {func(n network) graph.Value { return n.Softmax(n.in[0], 1) }, nil},
 		"quotient": {func(n network) graph.Value { return n.Div(n.in[0], n.in[1]) }, nil},
+		"remainder": {func(n network) graph.Value {
+			return n.Mod(n.in[0], n.constant([]int{1}, func(int) float64 { return 1. / 4096 }), false)
+		}, nil},
+		"bits": {func(n network) graph.Value {
+			x := n.Cast(n.Apply(graph.Abs, n.Mul(n.in[0], n.constant([]int{1}, func(int) float64 { return 100 }))), graph.Uint8)
+			return n.Bitwise(graph.And, x, n.Cast(n.Apply(graph.Abs, n.in[1]), graph.Uint8))
+		}, nil},
 		"limbs": {wide, func(g *graph.Graph) Formats {
 			f := Formats{}
 			for _, node := range g.Nodes {

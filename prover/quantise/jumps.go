@@ -10,7 +10,7 @@ import (
 // as it can be.
 func jumps(op graph.Op) bool {
 	switch op := op.(type) {
-	case graph.Test, graph.FloorDiv, graph.Rescale, graph.Exceeds:
+	case graph.Test, graph.FloorDiv, graph.FloorMod, graph.Bits, graph.Rescale, graph.Exceeds:
 		return true
 	case graph.Scalar:
 		return op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc

@@ -276,6 +276,10 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return with(lowerRescale, op)
 	case graph.FloorDiv:
 		return lowerFloorDiv
+	case graph.Bits:
+		return with(lowerBits, op)
+	case graph.FloorMod:
+		return lowerFloorMod
 	case graph.Gemm:
 		return with(lowerGemm, op)
 	case graph.MatMul:

@@ -13,7 +13,10 @@ import (
 // clamped, which says nothing.
 func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, bool) {
 	c := l.consumer(v)
-	if c == nil || c.Op != (graph.Softmax{}) {
+	if c == nil {
+		return Range{}, false
+	}
+	if _, ok := c.Op.(graph.Softmax); !ok {
 		return Range{}, false
 	}
 	const below = 10

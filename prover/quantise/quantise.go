@@ -1,7 +1,6 @@
 package quantise
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -194,9 +193,6 @@ func quantise(fg *graph.Graph, ranges map[string]Range, opts Options, stats *wei
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
-	}
-	if len(fg.Inputs) == 0 {
-		return nil, errors.New("the model has no inputs: what it gives is constant, and there is no run to prove")
 	}
 	if symbol := Length(fg); symbol != "" && opts.Length > 0 {
 		m, err := quantiseLength(fg, ranges, opts, stats, symbol)

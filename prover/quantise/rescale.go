@@ -66,17 +66,12 @@ func fraction(x float64, most, mostNum int64) (num, den int64) {
 // quotientOf is v = ⌊e/den⌋, of e's shape, for a divisor that broadcasts to it and is
 // at most most, clamped to v's calibrated range, head-room included.
 func (l *lowering) quotientOf(v *value, e *expr, den model.TensorID, most int64) model.TensorID {
-	least := l.g.Tensors[den].Min
-	first, last := min(floorDiv(e.min, least), 0), max(floorDiv(e.max, least), 0)
-	bits := max(tableBits(first, last), 8)
-	remainder := model.Log2Ceil(int(most))
-	if bits > model.MaxTableBits || float64(int64(1)<<bits)*2*math.Ldexp(1, remainder) > math.Ldexp(1, 31) || e.abs() >= model.Bound {
+	first, last, fits := l.quotients(e, den, most)
+	if !fits {
 		refuse("a division of up to %d by up to %d does not fit in 30 bits", e.abs(), most)
 	}
-	if !sameShape(l.g.Tensors[den].Shape, e.shape) {
-		t := l.g.Tensors[den]
-		den = l.virtual("divisor", e.shape, []model.Linear{{Coef: 1, Src: den, View: broadcastView(t.Shape, e.shape)}}, t.Frac)
-	}
+	bits := max(tableBits(first, last), leastQuotients)
+	den = l.repeated(den, e.shape)
 	q := l.witness(v.name, e.shape, 0, first, last)
 	l.division(e.acc, den, q, most-1)
 	reach := int64(math.Min(math.Ceil(v.rng.abs()*l.opts.Headroom)+1, model.Bound))
@@ -86,4 +81,26 @@ func (l *lowering) quotientOf(v *value, e *expr, den model.TensorID, most int64)
 	l.clamped(table, keep, lo, hi, lo > first, hi < last)
 	l.direct(l.tensorExpr(q, nil, e.shape), table, out)
 	return out
+}
+
+// leastQuotients is the least size of a table that quotients are looked up in.
+const leastQuotients = 8
+
+// quotients bounds ⌊e/den⌋ and 0, and says whether one division has them.
+func (l *lowering) quotients(e *expr, den model.TensorID, most int64) (first, last int64, fits bool) {
+	least := l.g.Tensors[den].Min
+	first, last = min(floorDiv(e.min, least), 0), max(floorDiv(e.max, least), 0)
+	bits := max(tableBits(first, last), leastQuotients)
+	remainder := model.Log2Ceil(int(most))
+	fits = bits <= model.MaxTableBits && math.Ldexp(1, bits+1+remainder) <= math.Ldexp(1, 31) && e.abs() < model.Bound
+	return first, last, fits
+}
+
+// repeated is a tensor that broadcasts to a shape, in that.
+func (l *lowering) repeated(id model.TensorID, shape []int) model.TensorID {
+	t := l.g.Tensors[id]
+	if sameShape(t.Shape, shape) {
+		return id
+	}
+	return l.virtual("divisor", shape, []model.Linear{{Coef: 1, Src: id, View: broadcastView(t.Shape, shape)}}, t.Frac)
 }

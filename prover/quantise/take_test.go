@@ -72,7 +72,12 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%s: picked entry %d is %v, not %v", mode, i, v, want["z"][i])
 			}
 		}
-		for _, bad := range []float64{-1, 300, 0.5, 1e10} {
+		first := in[0][3]
+		in[0][3] = first - 300 // the same, from the end
+		if ints, _, err := m.QuantiseInput(in); err != nil || ints[0][3] != int32(first) {
+			t.Errorf("index %v from the end: %v", in[0][3], err)
+		}
+		for _, bad := range []float64{-301, 300, 0.5, 1e10} {
 			in[0][3] = bad
 			if _, _, err := m.QuantiseInput(in); err == nil || !strings.Contains(err.Error(), `input "ids": entry 3 is`) {
 				t.Errorf("token %v: %v", bad, err)

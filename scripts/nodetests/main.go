@@ -215,15 +215,18 @@ func report(w io.Writer, tests []test, results []result) {
 		fmt.Fprintf(w, "%4d  %s (%s)\n", g.count, g.reason, g.example)
 	}
 	counts := map[verdict]int{}
-	numeric := 0
+	numeric, all := 0, 0
 	for i, r := range results {
 		counts[r.verdict]++
 		if tests[i].Odd == "" {
 			numeric++
 		}
+		if r.all {
+			all++
+		}
 	}
-	fmt.Fprintf(w, "\n%d tests, %d of numeric tensors: %d right as they are, %d with inputs fixed, %d refused, %d wrong, %d crashes\n",
-		len(tests), numeric, counts[right], counts[rightFixed], counts[refused], counts[wrong], counts[crash])
+	fmt.Fprintf(w, "\n%d tests, %d of numeric tensors: %d right as they are, %d with inputs fixed, %d of them with all, %d refused, %d wrong, %d crashes\n",
+		len(tests), numeric, counts[right], counts[rightFixed], all, counts[refused], counts[wrong], counts[crash])
 }
 
 var file = regexp.MustCompile(`^(model|(in|out)put [0-9]+): [^ ]*: `)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -33,6 +34,7 @@ type result struct {
 	verdict verdict
 	why     string
 	fixed   []string // the inputs that were
+	all     bool     // whether these are all
 	proved  bool
 }
 
@@ -79,7 +81,7 @@ func try(dir string, t test, end time.Time, rng *rand.Rand) (r result) {
 	}
 	r = result{verdict: right, fixed: fixed}
 	if len(fixed) > 0 {
-		r.verdict = rightFixed
+		r.verdict, r.all = rightFixed, len(in) == 0
 	}
 	if time.Now().Before(end) {
 		if err := proves(ctx, c, in, rng); err != nil {
@@ -106,7 +108,11 @@ func tensors(dir, what string) (onnx.Inputs, error) {
 	}
 }
 
-var depends = regexp.MustCompile(`"([^"]*)" depends on the model's input`)
+// depends finds the names of inputs in a reason: of one itself, or of those that a value is
+// computed from.
+var depends = regexp.MustCompile(`"[^"]*" depends on the model's inputs?( "[^"]*",?)*`)
+
+var name = regexp.MustCompile(`"([^"]*)"`)
 
 // open reads a test's model and input. Inputs that the reader cannot do without
 // are fixed, and empty ones.
@@ -139,9 +145,9 @@ func open(dir string) (*provemodel.Model, provemodel.Input, []string, error) {
 			return m, in, fixed, err
 		}
 		more := false
-		for _, name := range depends.FindAllStringSubmatch(err.Error(), -1) {
-			if slices.ContainsFunc(given, func(v onnx.Input) bool { return v.Name == name[1] }) && !slices.Contains(fixed, name[1]) {
-				fixed, more = append(fixed, name[1]), true
+		for _, found := range name.FindAllStringSubmatch(strings.Join(depends.FindAllString(err.Error(), -1), " "), -1) {
+			if slices.ContainsFunc(given, func(v onnx.Input) bool { return v.Name == found[1] }) && !slices.Contains(fixed, found[1]) {
+				fixed, more = append(fixed, found[1]), true
 			}
 		}
 		if !more {

@@ -734,6 +734,53 @@ case("gather_nd_computed_batch", 13, [node("Add", ["i", "one"], ["j"]), node("Ga
      {"x": table(2, 4, 3), "i": np.array([[[0], [2]], [[-2], [1]]], I)}, {"one": np.array(1, I)})
 
 
+# Places between entries, and entries in their places. Numbers of their own again.
+spots = np.random.default_rng(9)
+
+
+def spot(*shape, lo=-2.0, hi=2.0):
+    return np.round(spots.uniform(lo, hi, shape), 3).astype(F)
+
+
+grid_shape = (1, 2, 3, 2)
+for mode in ("bilinear", "nearest", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        case(f"grid_sample_{mode}_{padding}", 16, node("GridSample", ["x", "g"], ["y"], mode=mode, padding_mode=padding, align_corners=int(padding == "border")),
+             {"x": spot(1, 2, 4, 3)}, {"g": spot(*grid_shape, lo=-1.4, hi=1.4)})
+for mode in ("bilinear", "nearest"):
+    case(f"grid_sample_{mode}_computed", 16, node("GridSample", ["x", "g"], ["y"], mode=mode), {"x": spot(1, 2, 4, 3), "g": spot(*grid_shape, lo=-1.4, hi=1.4)})
+case("grid_sample_border_computed", 16, node("GridSample", ["x", "g"], ["y"], padding_mode="border", align_corners=1),
+     {"x": spot(2, 1, 3, 3), "g": spot(2, 2, 2, 2, lo=-1.4, hi=1.4)})
+case("affine_grid_sampled", 20, [node("AffineGrid", ["t", "s"], ["g"]), node("GridSample", ["x", "g"], ["y"])],
+     {"x": spot(1, 1, 4, 4), "t": np.array([[[0.9, 0.2, 0.1], [-0.2, 0.8, -0.1]]], F)}, {"s": np.array([1, 1, 3, 3], I)})
+for mode in ("avg", "max"):
+    case(f"roi_align_{mode}", 16, node("RoiAlign", ["x", "r", "b"], ["y"], mode=mode, output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.5),
+         {"x": spot(2, 2, 6, 5)}, {"r": np.array([[0, 1, 7, 9], [2.5, 0, 9, 6]], F), "b": np.array([1, 0], I)})
+case("col2im", 18, node("Col2Im", ["x", "i", "b"], ["y"], pads=[1, 0, 0, 1], strides=[2, 1]),
+     {"x": spot(1, 8, 8)}, {"i": np.array([4, 4], I), "b": np.array([2, 2], I)})
+case("center_crop_pad", 18, node("CenterCropPad", ["x", "s"], ["y"], axes=[0, -1]), {"x": spot(3, 2, 4)}, {"s": np.array([6, 1], I)})
+case("max_unpool", 13, node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
+     {"x": spot(1, 1, 2, 2)}, {"i": np.array([[[[5, 7], [8, 14]]]], I)})
+case("det", 13, node("Det", ["x"], ["y"]), {"x": spot(2, 3, 3)})
+
+# Bits, and integers that two digits of a quotient are needed for.
+U8, U16 = np.uint8, np.uint16
+for name in ("And", "Or", "Xor"):
+    floats("bitwise_" + name.lower(), 18, [node("Bitwise" + name, ["x", "z"], ["r"])], {"x": np.array([[7, 200, 255, 12]], U8), "z": np.array([[85], [240]], U8)})
+floats("bitwise_mask", 18, [node("BitwiseAnd", ["x", "m"], ["r"])], {"x": np.array([-30000, 12345, -1, 77], np.int16)}, {"m": np.array(0x0FF0, np.int16)})
+floats("bitwise_not", 18, [node("BitwiseNot", ["x"], ["r"])], {"x": np.array([-30000, 12345, -1, 0], np.int16)})
+for name in ("LEFT", "RIGHT"):
+    floats("bit_shift_" + name.lower(), 13, [node("BitShift", ["x", "s"], ["r"], direction=name)], {"x": np.array([7, 200, 255, 12], U8)}, {"s": np.array([1, 2, 3, 7], U8)})
+floats("mod_wide", 13, [node("Mod", ["x", "z"], ["r"])], {"x": np.array([65535, 40000, 7, 65534], U16), "z": np.array([7, 39999, 60000, 3], U16)})
+floats("div_wide", 14, [node("Div", ["x", "z"], ["r"])], {"x": np.array([65535, 40000, 7, 65534], U16), "z": np.array([7, 39999, 60000, 3], U16)})
+LATER["div_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi"), ("Cast", "z", "zi"))] + [
+    node("Div", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
+LATER["mod_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi"), ("Cast", "z", "zi"))] + [
+    node("Mod", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
+case("cast_float8", 19, [node("Cast", ["x"], ["r"], to=TensorProto.FLOAT8E4M3FN), node("Cast", ["r"], ["y"], to=1)],
+     {"x": np.array([0.01, -0.3, 17.1, 20, 450, -26, 100, 1e4], F)})
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     for name, (opset, nodes, inputs, consts, outputs) in CASES.items():

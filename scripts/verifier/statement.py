@@ -6,7 +6,7 @@ import sys
 from . import frames, key, soundness
 from .errors import require
 from .multilinear import size
-from .schema import LOOKUP
+from .schema import LOOKUP, PUBLIC
 from .verifier import Verifier
 
 DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
@@ -33,8 +33,24 @@ def compare(verifier, given):
     graph, circuit = verifier.vk.graph, verifier.circuit
     require(len(given) == len(graph.inputs), "the input has another number of tensors")
     for values, identifier, entries in zip(in_order(verifier, given), graph.inputs, verifier.inputs):
-        t = circuit.tensors[identifier]
+        t, length = circuit.tensors[identifier], indexed(graph, circuit, identifier)
+        values = [x + length if -length <= x < 0 else x for x in values]
         require([quantise(x, t, i) for i, x in enumerate(values)] == entries, "the proof is about another input")
+
+
+def indexed(graph, circuit, identifier):
+    """The length of the axes that entries of an input are indexes of, which may count from the end: if nothing else reads
+    it and they all have one. 0 otherwise."""
+    lengths = set()
+    accumulators = [s.accumulator for s in graph.steps if s.accumulator]
+    for term in [l for t in graph.tensors for l in t.definition] + [l for a in accumulators for l in a.linear]:
+        if term.source == identifier:
+            return 0
+        for group in term.view.groups if term.view is not None else []:
+            if group.map == PUBLIC and group.ids == identifier:
+                lengths.add(circuit.tensors[term.source].shape[group.inn[0]])
+    read = identifier in graph.outputs or any(identifier in (p.a, p.b) for a in accumulators for p in a.products)
+    return lengths.pop() if len(lengths) == 1 and not read else 0
 
 
 def in_order(verifier, given):

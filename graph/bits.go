@@ -1,0 +1,237 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bits is the N lowest binary digits of integers from 0 to 2^N − 1, in a new last axis, the
+// lowest first: truth values.
+type Bits struct{ N int }
+
+// Kind implements [Op].
+func (Bits) Kind() string { return "Bits" }
+
+func (t Bits) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if in[0].dtype.IsFloat() || t.N < 1 || t.N > mostBits {
+		return operandType{}, fmt.Errorf("%d bits of its input of type %v", t.N, in[0].dtype)
+	}
+	return operandType{shape: append(slices.Clone(in[0].shape), t.N), dtype: Bool}, nil
+}
+
+func (t Bits) eval(in []operand, shape []int) (operand, error) {
+	out := operand{shape: shape, i: make([]int64, 0, Size(shape))}
+	for i, x := range in[0].float64s() {
+		if v := int64(x); float64(v) != x || v < 0 || v >= 1<<t.N {
+			return operand{}, fmt.Errorf("element %d, %v, does not fit %d bits", i, x, t.N)
+		}
+		for k := range t.N {
+			out.i = append(out.i, int64(x)>>k&1)
+		}
+	}
+	return out, nil
+}
+
+// mostBits is how many binary digits integers may have that are taken apart: of types with
+// more, those that fit are.
+const mostBits = 23
+
+// digits returns the bits of x, in two's complement, and what each of them counts: as many
+// as the type has, but at most so many.
+func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
+	lo, _ := b.DType(x).Bounds()
+	n = min(b.DType(x).Bits(), most)
+	weights = b.weights(b.DType(x), n)
+	if lo < 0 { // the highest bit of what is moved up is turned round
+		x = b.Add(x, b.like(x, float64(int64(1)<<(n-1))))
+	}
+	bits = b.emit(Bits{n}, x)
+	if lo < 0 && b.valid(bits) {
+		last := len(b.Shape(bits)) - 1
+		top, lower := b.Not(b.SliceAxis(bits, last, n-1, 1, 1)), b.SliceAxis(bits, last, 0, 1, n-1)
+		bits = top
+		if n > 1 {
+			bits = b.Concat(last, lower, top)
+		}
+	}
+	return bits, weights, n
+}
+
+// weights are what each of n bits of a type counts.
+func (b *Builder) weights(dt DType, n int) Value {
+	w := make([]int64, n)
+	for k := range w {
+		w[k] = 1 << k
+	}
+	if lo, _ := dt.Bounds(); lo < 0 {
+		w[n-1] = -w[n-1]
+	}
+	return b.made("digits", &Tensor{Shape: []int{n}, DType: dt, I64: w})
+}
+
+// BitCast reads the bits of integers as those of another type of integers, both of one size
+// of up to 16 bits.
+func (b *Builder) BitCast(x Value, to DType) Value {
+	if !b.valid(x) {
+		return x
+	}
+	from := b.DType(x)
+	if from.IsFloat() || to.IsFloat() || !to.Known() || to == Bool || from.Bits() != to.Bits() || to.Bits() > 16 {
+		return b.Failf("from %v to %v: between integers of one size of up to 16 bits alone is it a function that a proof has", from, to)
+	}
+	if from == Bool || from == to {
+		return b.Cast(x, to)
+	}
+	bits, _, n := b.digits(x, mostBits)
+	return b.weighed(b.Cast(bits, to), b.weights(to, n))
+}
+
+// Bitwise combines the bits of integers, which broadcast, as c does truth values: And, Or
+// or Xor.
+func (b *Builder) Bitwise(c Comparison, x, y Value) Value {
+	if !b.valid(x, y) {
+		return Value{}
+	}
+	types := []operandType{b.operandType(x), b.operandType(y)}
+	if err := alike(types[0], types[1]); err != nil || b.DType(x).IsFloat() || b.DType(x) == Bool {
+		return b.Failf("its inputs have types %v and %v", b.DType(x), b.DType(y))
+	}
+	if b.Tensor(x) != nil && b.Tensor(y) != nil {
+		f := map[Comparison]func(a, b int64) int64{
+			And: func(a, b int64) int64 { return a & b }, Or: func(a, b int64) int64 { return a | b }, Xor: func(a, b int64) int64 { return a ^ b },
+		}[c]
+		shape := b.common(x, y)
+		if b.Failed() || !b.spend(Size(shape)) {
+			return b.Failf("the constant of shape %v that it makes is too large", shape)
+		}
+		s, t := b.Tensor(x), b.Tensor(y)
+		return b.made(c.Kind(), &Tensor{Shape: shape, DType: b.DType(x), I64: zipWith(s.I64, t.I64, s.Shape, t.Shape, shape, f)})
+	}
+	dt := b.DType(x)
+	bx, weights, _ := b.digits(x, mostBits)
+	by, _, _ := b.digits(y, mostBits)
+	if !b.valid(bx, by) {
+		return Value{}
+	}
+	if c == Xor { // a + b − 2ab, of which all but the product is linear
+		ix, iy := b.Cast(bx, dt), b.Cast(by, dt)
+		both := b.Mul(ix, iy)
+		return b.weighed(b.Sub(b.Add(ix, iy), b.Add(both, both)), weights)
+	}
+	return b.weighed(b.Cast(b.Compare(c, bx, by), dt), weights)
+}
+
+// weighed sums the last axis times what each element counts.
+func (b *Builder) weighed(bits, weights Value) Value {
+	return b.Reduce(Sum, b.Mul(bits, weights), []int{len(b.Shape(bits)) - 1}, false)
+}
+
+// BitwiseNot turns all bits of integers round.
+func (b *Builder) BitwiseNot(x Value) Value {
+	if !b.valid(x) {
+		return x
+	}
+	dt := b.DType(x)
+	lo, hi := dt.Bounds()
+	if dt.IsFloat() || dt == Bool {
+		return b.Failf("its input has type %v", dt)
+	}
+	if dt.Bits() > mostBits {
+		if lo == 0 && b.Tensor(x) == nil {
+			return b.Failf("of integers of type %v that are computed the result takes more bits than a proof has", dt)
+		}
+		if b.Tensor(x) == nil { // refused where they are not exact
+			bits, weights, _ := b.digits(x, mostBits)
+			x = b.weighed(b.Cast(bits, dt), weights)
+		}
+	}
+	if lo < 0 {
+		hi = -1
+	}
+	return b.Sub(b.made("ones", &Tensor{Shape: []int{}, DType: dt, I64: []int64{hi}}), x)
+}
+
+// Shift moves the bits of integers by constant amounts, up or down; as many as there are, or
+// more, leave nothing but the sign.
+func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
+	if !b.valid(x) {
+		return x
+	}
+	dt := b.DType(x)
+	shape, err := broadcast(b.Shape(x), by.Shape)
+	if err != nil || by.I64 == nil || dt.IsFloat() || dt == Bool {
+		return b.Failf("amounts of shape %v and type %v for shape %v and type %v", by.Shape, by.DType, b.Shape(x), dt)
+	}
+	lo, hi := dt.Bounds()
+	width := dt.Bits()
+	if t := b.Tensor(x); t != nil {
+		if !b.spend(Size(shape)) {
+			return b.Failf("the constant of shape %v that it makes is too large", shape)
+		}
+		v := zipWith(t.I64, by.I64, t.Shape, by.Shape, shape, func(a, s int64) int64 {
+			return shifted(a, s, width, lo, hi, up)
+		})
+		return b.made("Shift", &Tensor{Shape: shape, DType: dt, I64: v})
+	}
+	// A bit counts as much more or less, by element.
+	most := mostBits
+	if up && width > mostBits { // the result has no more
+		for _, s := range by.I64 {
+			if s > 0 && s < int64(width) {
+				most = min(most, mostBits-int(s))
+			}
+		}
+		if most < 2 {
+			return b.Failf("integers of type %v moved up by that much: a result has at most %d bits", dt, mostBits)
+		}
+	}
+	bits, _, n := b.digits(x, most)
+	weights := make([]int64, 0, by.Len()*n)
+	for _, s := range by.I64 {
+		if s < 0 || s > int64(width) {
+			s = int64(width)
+		}
+		for j := range n {
+			to := j - int(s)
+			if up {
+				to = j + int(s)
+			}
+			w := int64(0)
+			switch last := j == n-1 && lo < 0; {
+			case to >= width: // gone
+			case last && !up: // the sign, which fills what is left
+				w = -1 << max(to, 0)
+			case to >= 0:
+				w = 1 << to
+				if last && width > mostBits || lo < 0 && to == width-1 {
+					w = -w
+				}
+			}
+			weights = append(weights, w)
+		}
+	}
+	return b.weighed(b.Cast(bits, dt), b.made("digits", &Tensor{Shape: append(slices.Clone(by.Shape), n), DType: dt, I64: weights}))
+}
+
+// shifted is an integer of a type moved by s.
+func shifted(a, s int64, width int, lo, hi int64, up bool) int64 {
+	if s < 0 || s >= int64(width) {
+		if up || a >= 0 {
+			return 0
+		}
+		return -1
+	}
+	if !up {
+		return a >> s
+	}
+	a <<= s
+	if width < 64 {
+		if a &= 1<<width - 1; a > hi {
+			a += 2 * lo
+		}
+	}
+	return a
+}

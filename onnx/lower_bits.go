@@ -1,0 +1,76 @@
+package onnx
+
+import "github.com/prove-model/prove-model/graph"
+
+// bitwise lowers an operator on the bits of integers.
+func bitwise(c graph.Comparison) func(*op) {
+	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Bitwise(c, x, y) })
+}
+
+func lowerBitwiseNot(o *op) {
+	o.arity(1, 1)
+	o.result(0, o.BitwiseNot(o.in(0)))
+}
+
+// lowerBitShift moves the bits of integers by constant amounts.
+func lowerBitShift(o *op) {
+	o.arity(2, 2)
+	direction := o.strAttr("direction", "")
+	if direction != "LEFT" && direction != "RIGHT" {
+		o.failf("direction = %s is not known", graph.Quote(direction))
+	}
+	by := o.Tensor(o.fixedInput(1, "the amount"))
+	o.result(0, o.Shift(o.in(0), by, direction == "LEFT"))
+}
+
+func lowerBitCast(o *op) {
+	o.arity(1, 1)
+	o.result(0, o.BitCast(o.in(0), graph.DType(o.intAttr("to", 0))))
+}
+
+// lowerDet expands determinants along their first rows.
+func lowerDet(o *op) {
+	o.arity(1, 1)
+	x := o.in(0)
+	in := o.shape(x)
+	r := len(in)
+	const most = 4
+	if r < 2 || in[r-1] != in[r-2] || in[r-1] < 1 || in[r-1] > most {
+		o.failf("matrices of shape %v; square ones of up to %d rows are supported", in, most)
+	}
+	n, batch := in[r-1], in[:r-2]
+	entry := func(i, j int) graph.Value {
+		return o.Reshape(o.SliceAxis(o.SliceAxis(x, r-2, i, 1, 1), r-1, j, 1, 1), batch)
+	}
+	var minor func(row int, columns []int) graph.Value
+	minor = func(row int, columns []int) graph.Value {
+		if len(columns) == 1 {
+			return entry(row, columns[0])
+		}
+		var sum graph.Value
+		for i, j := range columns {
+			rest := append(append([]int{}, columns[:i]...), columns[i+1:]...)
+			term := o.Mul(entry(row, j), minor(row+1, rest))
+			switch {
+			case i == 0:
+				sum = term
+			case i%2 == 1:
+				sum = o.Sub(sum, term)
+			default:
+				sum = o.Add(sum, term)
+			}
+		}
+		return sum
+	}
+	o.result(0, minor(0, upTo(0, n)))
+}
+
+// lowerHasElement says of a tensor that it is there.
+func lowerHasElement(o *op) {
+	o.arity(0, 1)
+	there := int64(0)
+	if o.has(0) {
+		there = 1
+	}
+	o.result(0, o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{there}}))
+}

@@ -1,0 +1,168 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Operators that put entries in their places in a larger tensor.
+
+// lowerCenterCropPad cuts what is too long, and fills up with zeros what is too short,
+// on both sides.
+func lowerCenterCropPad(o *op) {
+	o.arity(2, 2)
+	x := o.in(0)
+	in := o.shape(x)
+	target := o.toShape(1, "the new shape")
+	axes := upTo(0, len(in))
+	if list := o.intsAttr("axes"); list != nil {
+		axes = nil
+		for _, a := range list {
+			axes = append(axes, o.axis(a, len(in)))
+		}
+	}
+	if len(target) != len(axes) {
+		o.failf("%d sizes for %d axes", len(target), len(axes))
+	}
+	for i, axis := range axes {
+		n, want := o.shape(x)[axis], target[i]
+		switch {
+		case want < n:
+			x = o.SliceAxis(x, axis, (n-want)/2, 1, want)
+		case want > n:
+			begin, end := make([]int, len(in)), make([]int, len(in))
+			begin[axis] = (want - n) / 2
+			end[axis] = want - n - begin[axis]
+			x = o.Pad(x, begin, end, 0)
+		}
+	}
+	o.result(0, x)
+}
+
+// lowerCol2Im adds up blocks that overlap: each pixel is the sum of the entries of blocks
+// that lie on it.
+func lowerCol2Im(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in, image, block := o.shape(x), o.toShape(1, "the image's shape"), o.toShape(2, "the block's shape")
+	r := len(image)
+	taps := graph.Size(block)
+	if len(in) != 3 || r < 1 || len(block) != r || taps == 0 || in[1]%taps != 0 || graph.Size(image) == 0 {
+		o.failf("blocks of shape %v in an input of shape %v for an image of shape %v", block, in, image)
+	}
+	strides, dilations, pads := o.spatial("strides", r, 1, 1), o.spatial("dilations", r, 1, 1), o.spatial("pads", 2*r, 0, 0)
+	counts := make([]int, r)
+	for a := range counts {
+		reach := image[a] + pads[a] + pads[r+a] - (block[a]-1)*dilations[a] - 1
+		if reach < 0 {
+			o.failf("blocks of shape %v are larger than the image of shape %v", block, image)
+		}
+		counts[a] = reach/strides[a] + 1
+	}
+	if graph.Size(counts) != in[2] {
+		o.failf("%d blocks, but an image of shape %v has %v", in[2], image, counts)
+	}
+	pixels := graph.Size(image)
+	if pixels > graph.MaxActivations/taps {
+		o.failf("an image of shape %v is too large for blocks of shape %v", image, block)
+	}
+	// For each pixel and each place in a block, the block that lies on it so.
+	index := make([]int, pixels*taps)
+	ofPixel, ofTap, ofBlock := stridesOf(image), stridesOf(block), stridesOf(counts)
+	for i := range index {
+		pixel, tap := i/taps, i%taps
+		at := 0
+		for a := range image {
+			from := pixel/ofPixel[a]%image[a] + pads[a] - tap/ofTap[a]%block[a]*dilations[a]
+			if from < 0 || from%strides[a] != 0 || from/strides[a] >= counts[a] {
+				at = -1
+				break
+			}
+			at += from / strides[a] * ofBlock[a]
+		}
+		if at >= 0 {
+			at += tap * in[2]
+		}
+		index[i] = at
+	}
+	n, c := in[0], in[1]/taps
+	y := o.Gather(o.Reshape(x, []int{n, c, taps * in[2]}), 2, index)
+	y = o.Reduce(graph.Sum, o.Reshape(y, []int{n, c, pixels, taps}), []int{3}, false)
+	o.result(0, o.Reshape(y, slices.Concat([]int{n, c}, image)))
+}
+
+// lowerMaxUnpool puts entries where MaxPool found them: constant indices, in the whole
+// tensor.
+func lowerMaxUnpool(o *op) {
+	o.arity(2, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	t := o.constantIndices(1)
+	r := len(in) - 2
+	if r < 1 || !slices.Equal(t.Shape, in) {
+		o.failf("input and indices have shapes %v and %v", in, t.Shape)
+	}
+	kernel := o.kernel(r)
+	strides, pads := o.spatial("strides", r, 1, 1), o.spatial("pads", 2*r, 0, 0)
+	out := slices.Clone(in)
+	for a := range r {
+		out[2+a] = (in[2+a]-1)*strides[a] - pads[a] - pads[r+a] + kernel[a]
+	}
+	if o.has(2) && !slices.Equal(o.toShape(2, "the new shape"), out) {
+		o.failf("an output_shape other than %v: the ONNX reference counts its indices in that shape, and ONNX Runtime in the other", out)
+	}
+	index := slices.Repeat([]int{-1}, graph.Size(out))
+	for i, at := range t.I64 {
+		if at < 0 || at >= int64(len(index)) {
+			o.failf("index %d of shape %v", at, out)
+		}
+		index[at] = i
+	}
+	o.result(0, o.pick(x, out, index))
+}
+
+// lowerTensorScatter writes a part of a cache of keys or values, at a constant place for
+// each sample.
+func lowerTensorScatter(o *op) {
+	o.arity(2, 3)
+	cache, update := o.in(0), o.in(1)
+	in, part := o.shape(cache), o.shape(update)
+	axis := o.axis(o.intAttr("axis", -2), len(in))
+	mode := o.strAttr("mode", "linear")
+	if mode != "linear" && mode != "circular" {
+		o.failf("mode %s is not known", graph.Quote(mode))
+	}
+	fits := axis > 0 && len(part) == len(in) && part[axis] <= in[axis]
+	for a := range in {
+		fits = fits && (a == axis || part[a] == in[a])
+	}
+	if !fits {
+		o.failf("an update of shape %v along axis %d of a cache of shape %v", part, axis, in)
+	}
+	starts := make([]int64, in[0])
+	if o.has(2) {
+		starts = o.intsInput(2, "where it writes")
+	}
+	if len(starts) != in[0] {
+		o.failf("%d places for %d samples", len(starts), in[0])
+	}
+	// Entries of cache and update side by side, and which of them becomes each.
+	both := o.Concat(axis, cache, update)
+	samples := make([]graph.Value, in[0])
+	for b, start := range starts {
+		index := upTo(0, in[axis])
+		for j := range part[axis] {
+			at := start + int64(j)
+			if mode == "circular" {
+				at = (at%int64(in[axis]) + int64(in[axis])) % int64(in[axis])
+			}
+			if at < 0 || at >= int64(in[axis]) {
+				o.failf("writes at %d of %d", at, in[axis])
+			}
+			index[at] = in[axis] + j
+		}
+		samples[b] = o.Gather(o.SliceAxis(both, 0, b, 1, 1), axis, index)
+	}
+	o.result(0, o.Concat(0, samples...))
+}

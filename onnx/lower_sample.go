@@ -1,0 +1,412 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/parallel"
+)
+
+// sampling reads a tensor between its entries.
+type sampling struct {
+	mode    string // linear, nearest or cubic
+	padding string // zeros, border or reflection
+	corners bool   // reflects at the outer entries, and not half an entry beyond them
+}
+
+// maxSampled bounds the weights of a sampling whose places are computed: one for each place
+// and entry.
+const maxSampled = 1 << 24
+
+// at reads x, of shape (N, C, …), at places of which the coordinates along each spatial
+// axis, in entries from the first one, have shape (N, Q): a result of shape (N, C, Q).
+func (s sampling) at(o *op, x graph.Value, places []graph.Value) graph.Value {
+	constant := true
+	for _, p := range places {
+		constant = constant && o.Tensor(p) != nil
+	}
+	if constant {
+		return s.wired(o, x, places)
+	}
+	return s.computed(o, x, places)
+}
+
+// wired is at for constant places: a Gather of the entries around each, and their weights.
+func (s sampling) wired(o *op, x graph.Value, places []graph.Value) graph.Value {
+	in := o.shape(x)
+	n, c, dims := in[0], in[1], in[2:]
+	q := o.shape(places[0])[1]
+	size := graph.Size(dims)
+	strides := stridesOf(dims)
+	taps := 1
+	for range dims {
+		taps *= map[string]int{"nearest": 1, "linear": 2, "cubic": 4}[s.mode]
+	}
+	index, weights := make([]int, n*q*taps), make([]float64, n*q*taps)
+	parallel.For(n*q, 64, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row, w := index[i*taps:][:taps], weights[i*taps:][:taps]
+			for k := range row {
+				row[k], w[k] = i/q*size, 1
+			}
+			block := taps
+			for a, p := range places {
+				first, of := s.around(o.Tensor(p).At(i), dims[a])
+				block /= len(of)
+				for k := range row {
+					j := k / block % len(of)
+					w[k] *= of[j]
+					if e := s.entry(first+j, dims[a]); e < 0 || row[k] < 0 {
+						row[k] = -1
+					} else {
+						row[k] += e * strides[a]
+					}
+				}
+			}
+		}
+	})
+	x = o.Reshape(o.Transpose(o.Reshape(x, []int{n, c, size}), []int{1, 0, 2}), []int{c, n * size})
+	y := o.Gather(x, 1, index)
+	if taps > 1 {
+		y = o.Mul(o.Reshape(y, []int{c, n * q, taps}), o.numbers([]int{n * q, taps}, weights))
+		y = o.Reduce(graph.Sum, y, []int{2}, false)
+	}
+	return o.Transpose(o.Reshape(y, []int{c, n, q}), []int{1, 0, 2})
+}
+
+// around returns the weights of the entries around a place, and the number of the first
+// one.
+func (s sampling) around(at float64, n int) (first int, weights []float64) {
+	at = s.inside(at, n)
+	switch s.mode {
+	case "nearest":
+		return int(math.RoundToEven(at)), []float64{1}
+	case "linear":
+		floor := math.Floor(at)
+		return int(floor), []float64{1 - (at - floor), at - floor}
+	}
+	floor := math.Floor(at)
+	weights = make([]float64, 4)
+	for i := range weights {
+		weights[i] = cubicKernel(-0.75, math.Abs(float64(i-1)-(at-floor)))
+	}
+	return int(floor) - 1, weights
+}
+
+// ends are where an axis of n entries ends.
+func (s sampling) ends(n int) (lo, hi float64) {
+	if s.corners {
+		return 0, float64(n - 1)
+	}
+	return -0.5, float64(n) - 0.5
+}
+
+// inside brings a coordinate within an axis of n entries, or within what integers hold.
+func (s sampling) inside(at float64, n int) float64 {
+	lo, hi := s.ends(n)
+	switch {
+	case at >= lo && at <= hi || s.mode == "cubic": // of which entries beyond are told apart
+	case s.padding == "border":
+		at = min(max(at, 0), float64(n-1))
+	case s.padding == "reflection":
+		at = reflect(at, lo, hi)
+	}
+	return min(max(at, -1e9), 1e9)
+}
+
+// entry is the entry at an index that may be beyond an axis of n, −1 for none.
+func (s sampling) entry(i, n int) int {
+	switch {
+	case i >= 0 && i < n:
+		return i
+	case s.padding == "border":
+		return min(max(i, 0), n-1)
+	case s.padding == "reflection":
+		lo, hi := s.ends(n)
+		return min(max(int(reflect(float64(i), lo, hi)), 0), n-1)
+	}
+	return -1
+}
+
+// reflect folds the line at both ends of an interval, as often as it takes.
+func reflect(at, lo, hi float64) float64 {
+	length := hi - lo
+	if !(length > 0) {
+		return lo
+	}
+	at = math.Mod(math.Abs(at-lo), 2*length)
+	if at > length {
+		at = 2*length - at
+	}
+	return lo + at
+}
+
+// computed is at for places that are computed: along each axis an entry's weight is a
+// function of how far the place is from it, and a product sums all entries times the
+// products of their weights.
+func (s sampling) computed(o *op, x graph.Value, places []graph.Value) graph.Value {
+	if s.mode == "cubic" || s.padding == "reflection" {
+		o.failf("where it reads must be constant for mode %s and padding %s, but %s", s.mode, s.padding, o.Depends(s.first(o, places)))
+	}
+	in := o.shape(x)
+	n, c, dims := in[0], in[1], in[2:]
+	q := o.shape(places[0])[1]
+	if n*q > maxSampled/graph.Size(dims) {
+		o.failf("reads %d computed places of %d entries each: that is more than %d weights", n*q, graph.Size(dims), maxSampled)
+	}
+	var all graph.Value
+	known := 1
+	for a, p := range places {
+		if s.padding == "border" {
+			p = o.Clip(p, 0, float64(dims[a]-1))
+		}
+		if s.mode == "nearest" {
+			p = o.Apply(graph.Round, p)
+		}
+		entries := make([]float64, dims[a])
+		for i := range entries {
+			entries[i] = float64(i)
+		}
+		far := o.Sub(o.Reshape(p, []int{n, q, 1}), o.numbers([]int{dims[a]}, entries))
+		var w graph.Value
+		if s.mode == "nearest" {
+			w = o.Cast(o.Test(graph.IsZero, far), graph.Float)
+		} else {
+			w = o.Clip(o.Sub(o.Number(1), o.Apply(graph.Abs, far)), 0, 1)
+		}
+		if a == 0 {
+			all = w
+		} else {
+			all = o.Mul(o.Reshape(all, []int{n, q, known, 1}), o.Reshape(w, []int{n, q, 1, dims[a]}))
+		}
+		known *= dims[a]
+		all = o.Reshape(all, []int{n, q, known})
+	}
+	rows := o.Transpose(o.Reshape(x, []int{n, c, known}), []int{0, 2, 1})
+	return o.Transpose(o.MatMul(all, rows), []int{0, 2, 1})
+}
+
+// first is the first of several values that is computed.
+func (sampling) first(o *op, values []graph.Value) graph.Value {
+	return values[slices.IndexFunc(values, func(v graph.Value) bool { return o.Tensor(v) == nil })]
+}
+
+// lowerGridSample reads at places of which the grid has the coordinates, the last axis
+// first, from −1 to 1.
+func lowerGridSample(o *op) {
+	o.arity(2, 2)
+	x, grid := o.in(0), o.in(1)
+	in, places := o.shape(x), o.shape(grid)
+	r := len(in) - 2
+	if r < 1 || r > mostSpatial || len(places) != len(in) || places[0] != in[0] || places[r+1] != r {
+		o.failf("an input of shape %v and a grid of shape %v", in, places)
+	}
+	s := sampling{mode: o.strAttr("mode", "linear"), padding: o.strAttr("padding_mode", "zeros"), corners: o.flagAttr("align_corners", false)}
+	switch s.mode {
+	case "linear", "nearest", "cubic":
+	case "bilinear", "bicubic": // before set 20
+		s.mode = s.mode[2:]
+	default:
+		o.failf("mode %s is not known", graph.Quote(s.mode))
+	}
+	if !slices.Contains([]string{"zeros", "border", "reflection"}, s.padding) {
+		o.failf("padding_mode %s is not known", graph.Quote(s.padding))
+	}
+	n, q := in[0], graph.Size(places[1:r+1])
+	flat := o.Reshape(grid, []int{n, q, r})
+	at := make([]graph.Value, r)
+	for a := range at {
+		from, size := r-1-a, float64(in[2+a])
+		scale, offset := size/2, float64((size-1)/2)
+		if s.corners {
+			scale = (size - 1) / 2
+		}
+		if t := o.Tensor(flat); t != nil { // in more digits than a constant of the graph has
+			values := make([]float64, n*q)
+			for i := range values {
+				values[i] = float64(t.At(i*r+from)*scale) + offset
+			}
+			at[a] = o.numbers([]int{n, q}, values)
+			continue
+		}
+		at[a] = o.affine(o.Reshape(o.SliceAxis(flat, 2, from, 1, 1), []int{n, q}), scale, offset)
+	}
+	y := s.at(o, x, at)
+	o.result(0, o.Reshape(y, slices.Concat(in[:2], places[1:r+1])))
+}
+
+// lowerAffineGrid is the places that affine maps take a regular grid to.
+func lowerAffineGrid(o *op) {
+	o.arity(2, 2)
+	theta := o.in(0)
+	in, size := o.shape(theta), o.toShape(1, "the size")
+	corners := o.flagAttr("align_corners", false)
+	r := len(size) - 2
+	if r != 2 && r != 3 || !slices.Equal(in, []int{size[0], r, r + 1}) {
+		o.failf("maps of shape %v for a size of %v", in, size)
+	}
+	dims := size[2:]
+	q := graph.Size(dims)
+	strides := stridesOf(dims)
+	base := make([]float64, q*(r+1))
+	for i := range q {
+		for a, n := range dims {
+			j := float64(i / strides[a] % n)
+			at := (float64(2*j)+1)/float64(n) - 1
+			if corners {
+				at = 0
+				if n > 1 {
+					at = 2*j/float64(n-1) - 1
+				}
+			}
+			base[i*(r+1)+r-1-a] = at
+		}
+		base[i*(r+1)+r] = 1
+	}
+	y := o.MatMul(o.numbers([]int{q, r + 1}, base), o.Transpose(theta, []int{0, 2, 1}))
+	o.result(0, o.Reshape(y, slices.Concat(size[:1], dims, []int{r})))
+}
+
+// lowerDeformConv is a convolution whose taps are read at places of their own.
+func lowerDeformConv(o *op) {
+	o.arity(3, 5)
+	x, weights, offset := o.in(0), o.in(1), o.in(2)
+	in, sw, so := o.shape(x), o.shape(weights), o.shape(offset)
+	if len(in) != 4 || len(sw) != 4 || len(so) != 4 {
+		o.failf("input, weights and offsets have shapes %v, %v and %v; two spatial axes are supported", in, sw, so)
+	}
+	n, c, kernel := in[0], in[1], sw[2:]
+	group, parts := int(o.intAttr("group", 1)), int(o.intAttr("offset_group", 1))
+	o.ignore("kernel_shape")
+	w, _ := o.window(in[2:], kernel)
+	taps, outs := graph.Size(kernel), so[2:]
+	if group < 1 || parts < 1 || c%group != 0 || sw[0]%group != 0 || sw[1]*group != c || c%parts != 0 || so[0] != n || so[1] != parts*taps*2 {
+		o.failf("input, weights and offsets have shapes %v, %v and %v for %d groups and %d of offsets", in, sw, so, group, parts)
+	}
+	for a := range outs {
+		reach := in[2+a] + w.Begin[a] + w.End[a] - (kernel[a]-1)*w.Dilations[a] - 1
+		if reach < 0 || outs[a] != reach/w.Strides[a]+1 {
+			o.failf("offsets of shape %v do not fit the window", so)
+		}
+	}
+	q := graph.Size(outs)
+	// Each part of the channels has offsets (tap, axis, place).
+	offset = o.Reshape(offset, []int{n * parts, taps, 2, q})
+	at := make([]graph.Value, 2)
+	for a := range at {
+		regular := make([]float64, taps*q)
+		for i := range regular {
+			tap, out := i/q, i%q
+			j, k := out%outs[1], tap%kernel[1]
+			if a == 0 {
+				j, k = out/outs[1], tap/kernel[1]
+			}
+			regular[i] = float64(j*w.Strides[a] - w.Begin[a] + k*w.Dilations[a])
+		}
+		moved := o.Add(o.Reshape(o.SliceAxis(offset, 2, a, 1, 1), []int{n * parts, taps, q}), o.numbers([]int{taps, q}, regular))
+		at[a] = o.Reshape(moved, []int{n * parts, taps * q})
+	}
+	s := sampling{mode: "linear", padding: "zeros"}
+	y := s.at(o, o.Reshape(x, []int{n * parts, c / parts, in[2], in[3]}), at) // (n·parts, c/parts, taps·q)
+	if o.has(4) {
+		y = o.Mul(y, o.Reshape(o.in(4), []int{n * parts, 1, taps * q}))
+	}
+	// (n, groups, channels·taps, places) times the weights of each group.
+	y = o.Reshape(y, []int{n, group, c / group * taps, q})
+	y = o.MatMul(o.Reshape(weights, []int{1, group, sw[0] / group, c / group * taps}), y)
+	if o.has(3) {
+		y = o.Add(y, o.Reshape(o.in(3), []int{group, sw[0] / group, 1}))
+	}
+	o.result(0, o.Reshape(y, []int{n, sw[0], outs[0], outs[1]}))
+}
+
+// lowerRoiAlign reads constant regions of pictures on a grid: each result is the mean, or
+// the greatest weighted entry, of some places of a cell.
+func lowerRoiAlign(o *op) {
+	o.arity(3, 3)
+	x := o.in(0)
+	in := o.shape(x)
+	regions, pictures := o.floatsInput(1, "the regions"), o.intsInput(2, "the pictures")
+	rows, columns := int(o.intAttr("output_height", 1)), int(o.intAttr("output_width", 1))
+	ratio, scale := int(o.intAttr("sampling_ratio", 0)), o.floatAttr("spatial_scale", 1)
+	mode := o.strAttr("mode", "avg")
+	half := 0.5
+	switch c := o.strAttr("coordinate_transformation_mode", "half_pixel"); {
+	case o.opset < 16 || c == "output_half_pixel":
+		half = 0
+	case c != "half_pixel":
+		o.failf("coordinate_transformation_mode %s is not known", graph.Quote(c))
+	}
+	if len(in) != 4 || len(regions) != 4*len(pictures) || rows < 1 || columns < 1 || ratio < 0 || mode != "avg" && mode != "max" {
+		o.failf("%d regions of %d pictures of an input of shape %v, mode %s", len(regions)/4, len(pictures), in, graph.Quote(mode))
+	}
+	c, size := in[1], in[2]*in[3]
+	pixels := o.Reshape(o.Transpose(o.Reshape(x, []int{in[0], c, size}), []int{1, 0, 2}), []int{c, in[0] * size})
+	parts := make([]graph.Value, len(pictures))
+	for i, picture := range pictures {
+		if picture < 0 || picture >= int64(in[0]) {
+			o.failf("picture %d of %d", picture, in[0])
+		}
+		// Where the cells begin, how large they are, and how many places each has.
+		var first, cell [2]float64
+		count := [2]int{ratio, ratio}
+		for a, cells := range []int{rows, columns} {
+			lo, hi := float64(regions[4*i+1-a]*scale)-half, float64(regions[4*i+3-a]*scale)-half
+			extent := hi - lo
+			if half == 0 {
+				extent = max(extent, 1)
+			}
+			first[a], cell[a] = lo, extent/float64(cells)
+			if ratio == 0 {
+				count[a] = int(math.Ceil(cell[a]))
+			}
+			if count[a] < 1 || count[a] > 1<<10 {
+				o.failf("region %d has cells of size %g", i, cell[a])
+			}
+		}
+		taps := 4 * count[0] * count[1]
+		if rows*columns > graph.MaxActivations/taps {
+			o.failf("region %d has too many places", i)
+		}
+		var index []int
+		var weights []float64
+		for j := range rows * columns {
+			for k := range count[0] * count[1] {
+				y := first[0] + float64(cell[0]*(float64(j/columns)+(float64(k/count[1])+0.5)/float64(count[0])))
+				x := first[1] + float64(cell[1]*(float64(j%columns)+(float64(k%count[1])+0.5)/float64(count[1])))
+				y0, y1, wy := between(y, in[2])
+				x0, x1, wx := between(x, in[3])
+				if y < -1 || y > float64(in[2]) || x < -1 || x > float64(in[3]) {
+					index, weights = append(index, -1, -1, -1, -1), append(weights, 0, 0, 0, 0)
+					continue
+				}
+				at := int(picture) * size
+				index = append(index, at+y0*in[3]+x0, at+y0*in[3]+x1, at+y1*in[3]+x0, at+y1*in[3]+x1)
+				weights = append(weights, (1-wy)*(1-wx), (1-wy)*wx, wy*(1-wx), wy*wx)
+			}
+		}
+		if mode == "avg" {
+			for k := range weights {
+				weights[k] *= 4 / float64(taps)
+			}
+		}
+		y := o.Reshape(o.Gather(pixels, 1, index), []int{c, rows * columns, taps})
+		y = o.Mul(y, o.numbers([]int{rows * columns, taps}, weights))
+		if mode == "avg" {
+			y = o.Reduce(graph.Sum, y, []int{2}, false)
+		} else {
+			y = o.ReduceMax(y, []int{2}, false)
+		}
+		parts[i] = o.Reshape(y, []int{1, c, rows, columns})
+	}
+	o.result(0, o.Concat(0, parts...))
+}
+
+// between returns the entries on both sides of a place within an axis of n, or its ends,
+// and the weight of the second.
+func between(at float64, n int) (low, high int, weight float64) {
+	at = min(max(at, 0), float64(n-1))
+	low = int(at)
+	return low, min(low+1, n-1), at - float64(low)
+}
