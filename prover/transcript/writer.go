@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 )
 
@@ -45,18 +46,40 @@ func (w *Writer) SendQM31(v ...field.QM31) {
 func (w *Writer) SendDigest(d poseidon2.Digest) { w.SendM31(d[:]...) }
 
 // HintM31 appends base-field elements without absorbing them.
-func (w *Writer) HintM31(v ...field.M31) {
-	n := len(w.proof)
-	w.Grow(LimbBytes * len(v))
-	w.proof = w.proof[:n+LimbBytes*len(v)]
-	for i, e := range v {
-		binary.LittleEndian.PutUint32(w.proof[n+LimbBytes*i:], uint32(e))
+func (w *Writer) HintM31(v ...field.M31) { putLimbs(w.room(len(v)), v) }
+
+// HintLeaves appends lists of base-field elements, all as long as the first, one after the
+// other, without absorbing them.
+func (w *Writer) HintLeaves(leaves [][]field.M31) {
+	if len(leaves) == 0 {
+		return
 	}
+	n := len(leaves[0])
+	room := w.room(n * len(leaves))
+	parallel.For(len(leaves), max(1, leavesPerTask/max(n, 1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			putLimbs(room[LimbBytes*n*i:][:LimbBytes*n], leaves[i])
+		}
+	})
 }
 
-// Grow makes room for that many bytes to come, which saves copying the proof while it
-// grows.
-func (w *Writer) Grow(bytes int) { w.proof = slices.Grow(w.proof, bytes) }
+// leavesPerTask is how many elements of leaves are worth a goroutine.
+const leavesPerTask = 1 << 14
+
+// room appends room for n limbs to the proof, and returns it.
+func (w *Writer) room(n int) []byte {
+	from := len(w.proof)
+	w.proof = slices.Grow(w.proof, LimbBytes*n)[:from+LimbBytes*n]
+	return w.proof[from:]
+}
+
+// putLimbs writes elements to memory of their size.
+func putLimbs(dst []byte, v []field.M31) {
+	for _, e := range v {
+		binary.LittleEndian.PutUint32(dst[:LimbBytes], uint32(e))
+		dst = dst[LimbBytes:]
+	}
+}
 
 // HintQM31 appends elements of K, four limbs each, without absorbing them.
 func (w *Writer) HintQM31(v ...field.QM31) {

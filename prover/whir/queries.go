@@ -53,12 +53,14 @@ func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 
 // writeLeaves writes leaves, without their first skip values, and their path as hints.
 func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
-	if n := len(leaves.Values); n > 0 {
-		w.Grow(transcript.LimbBytes * n * (len(leaves.Values[0]) - skip))
+	values := leaves.Values
+	if skip > 0 {
+		values = make([][]field.M31, len(values))
+		for k, leaf := range leaves.Values {
+			values[k] = leaf[skip:]
+		}
 	}
-	for _, leaf := range leaves.Values {
-		w.HintM31(leaf[skip:]...)
-	}
+	w.HintLeaves(values)
 	w.HintDigest(leaves.Path...)
 }
 
