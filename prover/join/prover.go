@@ -57,7 +57,6 @@ func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend
 func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns, rounds int) ([]*sum, error) {
 	var steps []*backend.LeafStep
 	var layouts []*layout // of steps
-	var all []*layout
 	byShape := map[string]*layout{}
 	for i := range l.Steps {
 		if !l.Steps[i].IsCut() {
@@ -70,7 +69,7 @@ func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.Q
 			own = newLayout(shape, z)
 			own.fromRow = rounds - own.vars
 			own.fromCol = own.fromRow + own.rowVars
-			byShape[key], all = own, append(all, own)
+			byShape[key] = own
 		}
 		steps, layouts = append(steps, &l.Steps[i]), append(layouts, own)
 	}
