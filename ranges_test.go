@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // The ranges of a circuit give the circuit again, whose key is the same, with no
@@ -93,4 +97,28 @@ func FuzzReadRanges(f *testing.F) {
 			t.Fatalf("%v: %s", err, r.File())
 		}
 	})
+}
+
+// TestBitsToTheEnd: ranges are rounded outwards, and whole numbers whose bits are taken may still
+// be the last that have few enough; those beyond are refused as they were given.
+func TestBitsToTheEnd(t *testing.T) {
+	b := graph.NewBuilder("bits")
+	b.Output("y", b.Bitwise(graph.And, b.Input("x", graph.Int32, []int{4}), b.Input("z", graph.Int32, []int{4})))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Input{{1, -2, 1<<22 - 1, -1 << 22}, {-1, -2, -1 << 22, 1<<22 - 1}}
+	c, err := Quantise(t.Context(), NewModel(g), []Input{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Run(t.Context(), in)
+	if err != nil || !slices.Equal(r.Outputs[0].Values, []float64{1, -2, 0, 0}) {
+		t.Errorf("%v, %v", r, err)
+	}
+	in[0][2] = 1 << 22
+	if _, err := Quantise(t.Context(), NewModel(g), []Input{in}); err == nil || !strings.Contains(err.Error(), "element 2 is 4194304: bits are taken of integers from -4194304 to 4194303") {
+		t.Error(err)
+	}
 }

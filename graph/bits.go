@@ -7,7 +7,12 @@ import (
 
 // Bits is the N lowest binary digits of integers from 0 to 2^N − 1, in a new last axis, the
 // lowest first: truth values.
-type Bits struct{ N int }
+type Bits struct {
+	N int
+	// Zero is what 0 stands for: the input is that much less than the integers that it was
+	// made of, for errors to tell of these.
+	Zero int64
+}
 
 // Kind implements [Op].
 func (Bits) Kind() string { return "Bits" }
@@ -26,7 +31,7 @@ func (t Bits) eval(in []operand, shape []int) (operand, error) {
 	out := operand{shape: shape, i: make([]int64, 0, Size(shape))}
 	for i, x := range in[0].float64s() {
 		if v := int64(x); float64(v) != x || v < 0 || v >= 1<<t.N {
-			return operand{}, fmt.Errorf("element %d, %v, does not fit %d bits", i, x, t.N)
+			return operand{}, fmt.Errorf("element %d is %.0f: bits are taken of integers from %d to %d", i, x+float64(t.Zero), t.Zero, t.Zero+1<<t.N-1)
 		}
 		for k := range t.N {
 			out.i = append(out.i, int64(x)>>k&1)
@@ -45,10 +50,12 @@ func (b *Builder) digits(x Value, most int) (bits, weights Value, n int) {
 	lo, _ := b.DType(x).Bounds()
 	n = min(b.DType(x).Bits(), most)
 	weights = b.weights(b.DType(x), n)
+	zero := int64(0)
 	if lo < 0 { // the highest bit of what is moved up is turned round
-		x = b.Add(x, b.like(x, float64(int64(1)<<(n-1))))
+		zero = -1 << (n - 1)
+		x = b.Add(x, b.like(x, float64(-zero)))
 	}
-	bits = b.emit(Bits{n}, x)
+	bits = b.emit(Bits{n, zero}, x)
 	if lo < 0 && b.valid(bits) {
 		last := len(b.Shape(bits)) - 1
 		top, lower := b.Not(b.SliceAxis(bits, last, n-1, 1, 1)), b.SliceAxis(bits, last, 0, 1, n-1)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/model"
 )
 
 // Evaluation asks for the multilinear extension of a dense tensor at a point: the
@@ -44,7 +45,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 		rows, columns := evalSplit(list[i].Shape)
 		splits[i] = [2][]int{rows, columns}
 		coordinates += len(list[i].Point)
-		tables += size(rows) + size(columns)
+		tables += model.Size(rows) + model.Size(columns)
 	}
 	words := (evalJob + 2*tensorJob) * len(list)
 	at, err := AllocSlice[field.QM31](d, coordinates+tables+(words+1)/2)
@@ -81,7 +82,7 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 				point = At[field.QM31](point, bits.Len(uint(d-1)))
 			}
 		}
-		n, row := size(x.Shape), size(splits[i][1])
+		n, row := model.Size(x.Shape), model.Size(splits[i][1])
 		evals = append(evals, uint64(e.blocks), uint64(n), uint64(x.Values.At), uint64(x.Values.Width), uint64(where[0]), uint64(where[1]), uint64(row))
 		e.blocks += (n + evaluated - 1) / evaluated
 	}
@@ -96,17 +97,8 @@ func (e *Evaluations) Run(d Device, sums Ptr, p Post) error {
 	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: threads}, append(post(p, uint64(sums)), uint64(e.jobs), uint64(e.n))...)
 }
 
-func size(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-// evalSplit divides the axes of a shape into rows and columns, with the fewest of both
-// together, possibly an axis between two of its bits if it is a multiple of a power of two. An
-// axis that is a power of two is taken together with the one before it.
+// evalSplit divides the axes of a shape into rows and columns (model.Splits), with the fewest of
+// both together. An axis that is a power of two is taken together with the one before it.
 func evalSplit(shape []int) (rows, columns []int) {
 	var axes []int
 	for _, d := range shape {
@@ -118,19 +110,13 @@ func evalSplit(shape []int) (rows, columns []int) {
 			axes = append(axes, d)
 		}
 	}
-	all := size(axes)
+	all := model.Size(axes)
 	columns = axes
 	least := 1 + all
-	before := 1
-	for a, d := range axes {
-		for k := range bits.TrailingZeros(uint(d)) + 1 {
-			if n := before * (d >> k); n+all/n < least {
-				least = n + all/n
-				rows = append(axes[:a:a], d>>k)
-				columns = append([]int{1 << k}, axes[a+1:]...)
-			}
+	for r, c := range model.Splits(axes) {
+		if n := model.Size(r); n+all/n < least {
+			rows, columns, least = r, c, n+all/n
 		}
-		before *= d
 	}
 	return rows, columns
 }

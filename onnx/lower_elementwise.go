@@ -65,8 +65,7 @@ func lowerMod(o *op) {
 	o.result(0, o.Mod(o.in(0), o.in(1), o.flagAttr("fmod", false)))
 }
 
-// comparison lowers an operator whose result is bool; the operands must be
-// constant.
+// comparison lowers an operator whose result is bool.
 func comparison(c graph.Comparison) func(*op) {
 	return twoInputs(func(b *graph.Builder, x, y graph.Value) graph.Value { return b.Compare(c, x, y) })
 }
@@ -76,7 +75,6 @@ func lowerNot(o *op) {
 	o.result(0, o.Not(o.in(0)))
 }
 
-// lowerWhere takes constant conditions.
 func lowerWhere(o *op) {
 	o.arity(3, 3)
 	o.result(0, o.Where(o.in(0), o.in(1), o.in(2)))

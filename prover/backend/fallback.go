@@ -140,20 +140,29 @@ func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, er
 		return !b.lost && (in.A.(*movable).device != nil || in.B.(*movable).device != nil)
 	}
 	return divided(ctx, b, list, onDevice, func(on Backend, part []Instance) ([]field.QM31, error) {
-		own := make([]Instance, len(part))
-		for i, in := range part {
-			x, err := in.A.(*movable).on(ctx, on)
-			if err != nil {
-				return nil, err
-			}
-			y, err := in.B.(*movable).on(ctx, on)
-			if err != nil {
-				return nil, err
-			}
-			own[i] = Instance{Eq: in.Eq, A: x, B: y}
+		own, err := moved(part, func(t *movable) (Table, error) { return t.on(ctx, on) })
+		if err != nil {
+			return nil, err
 		}
 		return on.Inner(ctx, own)
 	})
+}
+
+// moved returns instances with the tables that to makes of theirs.
+func moved(list []Instance, to func(*movable) (Table, error)) ([]Instance, error) {
+	own := make([]Instance, len(list))
+	for i, in := range list {
+		x, err := to(in.A.(*movable))
+		if err != nil {
+			return nil, err
+		}
+		y, err := to(in.B.(*movable))
+		if err != nil {
+			return nil, err
+		}
+		own[i] = Instance{Eq: in.Eq, A: x, B: y}
+	}
+	return own, nil
 }
 
 // divided makes what is worth it of a list on the device, and the rest on the CPU.
@@ -191,19 +200,11 @@ func (b *Fallback) Sums(ctx context.Context, instances []Instance) (sumcheck.Tab
 		n += 2 << in.A.(*movable).vars
 	}
 	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (sumcheck.Tables, error) {
-		moved := make([]Instance, len(instances))
-		for i, in := range instances {
-			x, err := in.A.(*movable).take(ctx, on)
-			if err != nil {
-				return nil, err
-			}
-			y, err := in.B.(*movable).take(ctx, on)
-			if err != nil {
-				return nil, err
-			}
-			moved[i] = Instance{Eq: in.Eq, A: x, B: y}
+		own, err := moved(instances, func(t *movable) (Table, error) { return t.take(ctx, on) })
+		if err != nil {
+			return nil, err
 		}
-		return on.Sums(ctx, moved)
+		return on.Sums(ctx, own)
 	})
 	return replayedSums{r}, err
 }

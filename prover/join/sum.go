@@ -1,8 +1,6 @@
 package join
 
 import (
-	"math/bits"
-
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
@@ -62,21 +60,15 @@ func newSum(l *layout, step *backend.LeafStep, z []field.QM31, beta field.QM31) 
 	return s
 }
 
-// split divides the axes of a shape into rows and columns, possibly an axis between
-// two of its bits if it is a multiple of a power of two: then its upper bits number
-// rows. Blocks and their order are the same for the divided axis. Of all ways it
+// split divides the axes of a shape into rows and columns (model.Splits). Of all ways it
 // takes that with the smallest tables in all, where an entry of a table over rows
 // counts more: it takes two sums of integers.
 func split(shape []int) (rows, columns []int) {
 	columns = shape
 	least := 3*model.Blocks(shape) + 1<<model.Vars(shape)
-	for a, d := range shape {
-		for k := range bits.TrailingZeros(uint(d)) + 1 {
-			r := append(shape[:a:a], d>>k)
-			c := append([]int{1 << k}, shape[a+1:]...)
-			if n := 3*model.Blocks(c)<<model.Vars(r) + 1<<model.Vars(c); n < least {
-				rows, columns, least = r, c, n
-			}
+	for r, c := range model.Splits(shape) {
+		if n := 3*model.Blocks(c)<<model.Vars(r) + 1<<model.Vars(c); n < least {
+			rows, columns, least = r, c, n
 		}
 	}
 	return rows, columns

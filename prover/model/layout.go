@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/binary"
+	"iter"
 	"math/bits"
 	"slices"
 	"sort"
@@ -86,6 +87,21 @@ func (s *BySize) Next(bits int) (index int, offset uint64) {
 	s.counts[bits]++
 	s.offsets[bits] += 1 << bits
 	return index, offset
+}
+
+// Splits goes through the ways to divide the axes of a shape into rows and columns, possibly
+// an axis between two of its bits if it is a multiple of a power of two: then its upper bits
+// number rows. Blocks and their order are the same for a divided axis.
+func Splits(shape []int) iter.Seq2[[]int, []int] {
+	return func(yield func(rows, columns []int) bool) {
+		for a, d := range shape {
+			for k := range bits.TrailingZeros(uint(d)) + 1 {
+				if !yield(append(shape[:a:a], d>>k), append([]int{1 << k}, shape[a+1:]...)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Box is a block of an index space.

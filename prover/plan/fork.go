@@ -86,6 +86,10 @@ type Term struct {
 	Product *Product
 }
 
+// ManyBlocks is the number of blocks of a table's saturated rows from which on a prover
+// fetches all multiplicities for a Count, as that is less than an evaluation for each.
+const ManyBlocks = 16
+
 // Row is what a step or a table holds at the end of the look-up tree.
 type Row struct {
 	Num      Value // of a table: the multiplicities

@@ -19,8 +19,10 @@ func lowerBits(l *lowering, n *graph.Node, op graph.Bits, v *value) {
 		e, _ = l.floor("whole", e)
 	}
 	top := int64(1)<<op.N - 1
-	if e.frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top) {
-		refuse("bits of integers from %.10g to %.10g: exact ones from 0 to %d are taken apart", x.rng.Min, x.rng.Max, top)
+	// A key's ranges are rounded outwards: the float model refuses what is beyond.
+	if e.frac < 0 || x.rng.Min < 0 || x.rng.Max > float64(top)*(1+1./(1<<15)) {
+		zero := float64(op.Zero)
+		refuse("bits of integers from %.10g to %.10g: exact ones from %d to %d are taken apart", x.rng.Min+zero, x.rng.Max+zero, op.Zero, top+op.Zero)
 	}
 	if e.min < 0 || e.max > top {
 		if bits := max(tableBits(e.min, e.max), formatTable); bits > model.MaxTableBits {

@@ -114,16 +114,12 @@ func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key
 	return key, val
 }
 
-// ManyBlocks is the number of blocks of saturated rows from which on fetching all
-// multiplicities is less than an evaluation for each.
-const ManyBlocks = 16
-
 // saturatedPoints returns where a table's multiplicities are evaluated for the sum over its
 // saturated rows, none if there are many blocks of them. Those of a block of 2^n rows are 2^n
 // times the MLE where the n coordinates inside of it are all 1/2.
 func saturatedPoints(t *model.Table) [][]field.QM31 {
 	blocks := t.SaturatedBlocks()
-	if len(blocks) >= ManyBlocks {
+	if len(blocks) >= plan.ManyBlocks {
 		return nil
 	}
 	points := make([][]field.QM31, len(blocks))
@@ -145,7 +141,7 @@ func saturatedPoints(t *model.Table) [][]field.QM31 {
 func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	sum := field.Zero
 	blocks := t.SaturatedBlocks()
-	if len(blocks) >= ManyBlocks {
+	if len(blocks) >= plan.ManyBlocks {
 		counts := s.p.download(s.p.restrict(backend.Restriction{Tensor: mult, Bound: make([][]field.QM31, 1), Keep: []int{0}}))
 		for row, n := range counts {
 			if t.IsSaturated(int64(row)) {

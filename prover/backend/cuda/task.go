@@ -10,7 +10,6 @@ import (
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/sites"
 )
 
 // Stays is the device memory, in bytes, that a proof takes as long as it lasts, if all
@@ -246,7 +245,7 @@ func (t *follower) find(n int) {
 		case plan.Sent:
 			add(node.Tensor)
 		case plan.Count:
-			for range min(len(t.g.Tables[node.Table].SaturatedBlocks()), sites.ManyBlocks) {
+			for range min(len(t.g.Tables[node.Table].SaturatedBlocks()), plan.ManyBlocks) {
 				add(node.Tensor)
 			}
 		}
