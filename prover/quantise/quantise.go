@@ -26,21 +26,27 @@ func Ranges(runs ...map[string][]float64) map[string]Range {
 	ranges := map[string]Range{}
 	for _, run := range runs {
 		for name, values := range run {
-			r, ok := ranges[name]
-			if !ok {
-				r = Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
-			}
-			for _, v := range values {
-				if math.IsNaN(v) { // not a number: Quantise refuses the range
-					r = Range{v, v, v}
-					break
-				}
-				r = Range{min(r.Min, v), max(r.Max, v), min(r.Least, math.Abs(v))}
+			r := NewRange(values)
+			if old, ok := ranges[name]; ok {
+				r = r.Union(old)
 			}
 			ranges[name] = r
 		}
 	}
 	return ranges
+}
+
+// NewRange returns the range of some values: not a number if one is none, which Quantise
+// refuses.
+func NewRange(values []float64) Range {
+	r := Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
+	for _, v := range values {
+		if math.IsNaN(v) {
+			return Range{v, v, v}
+		}
+		r = Range{min(r.Min, v), max(r.Max, v), min(r.Least, math.Abs(v))}
+	}
+	return r
 }
 
 // Options are the choices the caller may make. Zero values mean the default.
