@@ -92,7 +92,14 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		}
 		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
 	}
-	best, err := s.try(opts.Formats)
+	m, err := s.make(opts.Formats)
+	if err != nil {
+		return nil, nil, err
+	}
+	if opts.Mode == modeAuto && s.large(m) {
+		return s.chooseLarge(m)
+	}
+	best, err := s.measure(opts.Formats, m, math.Inf(1))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,7 +207,7 @@ func (s *search) localErrors(a *attempt) (map[string]entered, error) {
 	return a.local, err
 }
 
-// make makes a model.
+// make makes a model but for its weights.
 func (s *search) make(f Formats) (*Model, error) {
 	s.runs++
 	s.last = sampleRun{}
@@ -209,16 +216,23 @@ func (s *search) make(f Formats) (*Model, error) {
 	return quantise(s.fg, s.ranges, opts, &s.stats)
 }
 
-// measure runs a model on the samples. With one whose error is above most there is
-// nothing to be done: no further samples are run.
-func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
-	if s.runs == 1 {
+// judge decides how many samples models of this size are judged with, and has the float
+// model run on them, unless that is done.
+func (s *search) judge(m *Model) error {
+	if s.float == nil {
 		n := max(1, min(MostSamples, int(sampleWork/m.products())))
 		s.samples = s.samples[:min(n, len(s.samples))]
-		if err := s.runFloat(); err != nil {
-			return nil, err
-		}
 	}
+	return s.runFloat()
+}
+
+// measure gives a model its weights and runs it on the samples. With one whose error is above most there is
+// nothing to be done: no further samples are run.
+func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
+	if err := s.judge(m); err != nil {
+		return nil, err
+	}
+	s.stats.fill(m)
 	a := &attempt{formats: f, model: m}
 	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs))
 	for n := range s.samples {
@@ -468,9 +482,11 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
-	work := m.products() + float64(weightWork*m.making.entries())
-	return max(leastRuns, min(mostRuns, int(searchWork/work)))
+	return max(leastRuns, min(mostRuns, int(searchWork/m.work())))
 }
+
+// work is about what an attempt takes, in products of numbers.
+func (m *Model) work() float64 { return m.products() + float64(weightWork*m.making.entries()) }
 
 // products is the number of products of numbers in a run, at least 1.
 func (m *Model) products() float64 {
