@@ -39,7 +39,7 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 			last[in] = i
 		}
 	}
-	values, errors := map[string][]float64{}, map[string]entered{}
+	values, errors, sums := map[string][]float64{}, map[string]entered{}, w.Final()
 	for _, in := range fg.Inputs {
 		values[in.Name] = m.Dequantise(m.entries[in.Name], w.Tensor(m.entries[in.Name]))
 	}
@@ -50,7 +50,7 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 		}
 		values[n.Output] = want
 		if id, ok := m.entries[n.Output]; ok {
-			got := m.Dequantise(id, w.Tensor(id))
+			got := m.Dequantise(id, sums.Tensor(id))
 			errors[n.Output] = enteredError(got, want, rowOf(fg.Shapes[n.Output], images), pow2(-m.Graph.Tensors[id].Frac))
 			values[n.Output] = got
 		}
