@@ -173,10 +173,17 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 		l.View.Accumulate(acc, l.Coef, w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
 	}
 	dst := make([]int32, len(acc))
-	for i, x := range acc {
-		dst[i] = int32(x)
-	}
+	narrowed(dst, acc)
 	return ints.Int32s(dst)
+}
+
+// narrowed sets dst to the numbers of an accumulator, which fit.
+func narrowed(dst []int32, acc []int64) {
+	parallel.For(len(acc), grain, func(lo, hi int) {
+		for i, x := range acc[lo:hi] {
+			dst[lo+i] = int32(x)
+		}
+	})
 }
 
 // moved returns the one summand of a virtual tensor whose entries are entries of
@@ -269,9 +276,7 @@ func (e *executor) step(i int) error {
 		return e.lookup(i, acc)
 	case model.StepExact:
 		out := arena.Make[int32](e.arena, len(acc))
-		for j, x := range acc {
-			out[j] = int32(x)
-		}
+		narrowed(out, acc)
 		e.Values[s.Out] = out
 		return nil
 	default:

@@ -4,37 +4,40 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // Of large transformers every attempt is dear: billions of weights are made and multiplied
 // with. So there are few. The first has the usual formats, and every other one all that is
 // to be finer for the target, as far as the errors tell that entered in the one before.
-const (
-	// largeWork is the work of an attempt from which on a model is large: above that
-	// of language models of 135 M weights.
-	largeWork = 1 << 35
-	// fewRuns is how many attempts it has.
-	fewRuns = 4
+//
+// manyWeights is from how many weights on a transformer is large, and fewRuns how many
+// attempts it has.
+var (
+	manyWeights = 1 << 28
+	fewRuns     = 4
 )
 
 // large reports whether a model is a transformer for which few attempts have to do.
-func (s *search) large(m *Model) bool {
-	return m.work() >= largeWork && usual(s.fg, 0, func(string) int { return productBits }) != nil
+func large(fg *graph.Graph) bool {
+	weights := 0
+	for _, t := range fg.Consts {
+		weights += t.Len()
+	}
+	return weights >= manyWeights && usual(fg, 0, func(string) int { return productBits }) != nil
 }
 
-// chooseLarge is Choose for a large model. first is the model without formats, which
-// runs only if it cannot have the usual ones.
-func (s *search) chooseLarge(first *Model) (*Model, *Choice, error) {
-	if err := s.judge(first); err != nil {
+// chooseLarge is Choose for a large model.
+func (s *search) chooseLarge() (*Model, *Choice, error) {
+	if err := s.runFloat(1); err != nil {
 		return nil, nil, err
 	}
-	s.runs, s.groups = 0, alike(s.fg)
+	s.groups = alike(s.fg)
 	best, err := s.attempt(usual(s.fg, 0, s.productBits))
-	if err == nil && best == nil {
-		s.runs++
-		best, err = s.measure(s.opts.Formats, first, math.Inf(1))
+	if err == nil && best == nil { // it cannot have these formats
+		best, err = s.try(s.opts.Formats)
 	}
 	if err != nil {
 		return nil, nil, err

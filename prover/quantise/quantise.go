@@ -2,10 +2,13 @@ package quantise
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Range tells which real values calibration met: their interval, and the
@@ -25,22 +28,33 @@ func (r Range) Union(o Range) Range {
 func Ranges(runs ...map[string][]float64) map[string]Range {
 	ranges := map[string]Range{}
 	for _, run := range runs {
-		for name, values := range run {
-			r, ok := ranges[name]
-			if !ok {
-				r = Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
-			}
-			for _, v := range values {
-				if math.IsNaN(v) { // not a number: Quantise refuses the range
-					r = Range{v, v, v}
-					break
+		names := slices.Collect(maps.Keys(run))
+		list := make([]Range, len(names))
+		parallel.For(len(names), 1, func(lo, hi int) {
+			for i, name := range names[lo:hi] {
+				r, ok := ranges[name]
+				if !ok {
+					r = Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
 				}
-				r = Range{min(r.Min, v), max(r.Max, v), min(r.Least, math.Abs(v))}
+				list[lo+i] = r.of(run[name])
 			}
-			ranges[name] = r
+		})
+		for i, name := range names {
+			ranges[name] = list[i]
 		}
 	}
 	return ranges
+}
+
+// of is the range with some values more.
+func (r Range) of(values []float64) Range {
+	for _, v := range values {
+		if math.IsNaN(v) { // not a number: Quantise refuses the range
+			return Range{v, v, v}
+		}
+		r = Range{min(r.Min, v), max(r.Max, v), min(r.Least, math.Abs(v))}
+	}
+	return r
 }
 
 // Options are the choices the caller may make. Zero values mean the default.

@@ -13,6 +13,7 @@ import (
 	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Target is the error of the outputs, in units of their range, that formats are
@@ -56,9 +57,16 @@ func NewFloatRun(g *graph.Graph, values map[string][]float64) *FloatRun {
 	for _, name := range g.Outputs {
 		r.outputs = append(r.outputs, values[name])
 	}
-	images := hasImages(g)
-	for name, v := range values {
-		r.rounds[name] = enteredError(v, v, rowOf(g.Shapes[name], images), 1).round
+	images, names := hasImages(g), slices.Collect(maps.Keys(values))
+	rounds := make([]float64, len(names))
+	parallel.For(len(names), 1, func(lo, hi int) {
+		for i, name := range names[lo:hi] {
+			v := values[name]
+			rounds[lo+i] = enteredError(v, v, rowOf(g.Shapes[name], images), 1).round
+		}
+	})
+	for i, name := range names {
+		r.rounds[name] = rounds[i]
 	}
 	return r
 }
@@ -94,14 +102,10 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		}
 		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
 	}
-	m, err := s.make(opts.Formats)
-	if err != nil {
-		return nil, nil, err
+	if opts.Mode == modeAuto && large(fg) {
+		return s.chooseLarge()
 	}
-	if opts.Mode == modeAuto && s.large(m) {
-		return s.chooseLarge(m)
-	}
-	best, err := s.measure(opts.Formats, m, math.Inf(1))
+	best, err := s.try(opts.Formats)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,6 +151,7 @@ type search struct {
 	groups  []group
 	stats   weightStats
 	runs    int
+	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
 	last    sampleRun   // of the only sample, of the last attempt
 	memory  arena.Arena // of runs, one after the other
@@ -231,11 +236,12 @@ func (s *search) make(f Formats) (*Model, error) {
 // judge decides how many samples models of this size are judged with, and has the float
 // model run on them, unless that is done.
 func (s *search) judge(m *Model) error {
-	if s.float == nil {
+	if !s.judged {
+		s.judged = true
 		n := max(1, min(MostSamples, int(sampleWork/m.products())))
 		s.samples = s.samples[:min(n, len(s.samples))]
 	}
-	return s.runFloat()
+	return s.runFloat(len(s.samples))
 }
 
 // measure gives a model its weights and runs it on the samples. With one whose error is above most there is
@@ -322,9 +328,9 @@ func (m *Model) sized(inputs [][]float64) (*Model, [][]int32, error) {
 	return m, ints, err
 }
 
-// runFloat runs the float model on the samples for which that was not done.
-func (s *search) runFloat() error {
-	for i := len(s.float); i < len(s.samples); i++ {
+// runFloat runs the float model on those of the first n samples for which that was not done.
+func (s *search) runFloat(n int) error {
+	for i := len(s.float); i < n; i++ {
 		sample := s.samples[i]
 		if err := s.ctx.Err(); err != nil {
 			return err
@@ -507,11 +513,9 @@ func widest(fg *graph.Graph) Formats {
 
 // budget is the number of runs that a search may take.
 func (s *search) budget(m *Model) int {
-	return max(leastRuns, min(mostRuns, int(searchWork/m.work())))
+	work := m.products() + float64(weightWork*m.making.entries())
+	return max(leastRuns, min(mostRuns, int(searchWork/work)))
 }
-
-// work is about what an attempt takes, in products of numbers.
-func (m *Model) work() float64 { return m.products() + float64(weightWork*m.making.entries()) }
 
 // products is the number of products of numbers in a run, at least 1.
 func (m *Model) products() float64 {
