@@ -32,7 +32,9 @@ func zipWith[T number](a, b []T, sa, sb, shape []int, f func(a, b T) T) []T {
 		return out
 	}
 	ta, tb := broadcastTables(sa, shape), broadcastTables(sb, shape)
-	walk(shape, ta, tb, func(i, ja, jb int) { out[i] = f(a[ja], b[jb]) })
+	eachRow(shape, func(from, to int) {
+		walkRows(shape, ta, tb, from, to, func(i, ja, jb int) { out[i] = f(a[ja], b[jb]) })
+	})
 	return out
 }
 
@@ -56,17 +58,36 @@ func broadcastTables(from, shape []int) [][]int {
 // walk calls f for each index of shape in order, with its position in two
 // tables. There must be no negative entries.
 func walk(shape []int, ta, tb [][]int, f func(i, ja, jb int)) {
+	walkRows(shape, ta, tb, 0, rowsIn(shape), f)
+}
+
+// rowsIn is the number of rows along the last axis; a scalar is one.
+func rowsIn(shape []int) int {
+	if len(shape) == 0 {
+		return 1
+	}
+	return Size(shape[:len(shape)-1])
+}
+
+// eachRow has f called for all rows of shape, some at a time, in parallel.
+func eachRow(shape []int, f func(from, to int)) {
+	n := rowsIn(shape)
+	parallel.For(n, grain/max(1, Size(shape)/max(1, n)), f)
+}
+
+// walkRows is walk for the rows [from, to).
+func walkRows(shape []int, ta, tb [][]int, from, to int, f func(i, ja, jb int)) {
 	r := len(shape)
-	if Size(shape) == 0 {
+	if Size(shape) == 0 || from >= to {
 		return
 	}
 	if r == 0 {
 		f(0, 0, 0)
 		return
 	}
-	idx := make([]int, r-1)
+	idx := indexOf(from, shape[:r-1])
 	lastA, lastB := ta[r-1], tb[r-1]
-	for i := 0; ; {
+	for i := from * shape[r-1]; from < to; from++ {
 		ja, jb := 0, 0
 		for k, x := range idx {
 			ja += ta[k][x]
@@ -76,19 +97,25 @@ func walk(shape []int, ta, tb [][]int, f func(i, ja, jb int)) {
 			f(i, ja+lastA[x], jb+lastB[x])
 			i++
 		}
-		if !increment(idx, shape) {
-			return
-		}
+		increment(idx, shape)
 	}
 }
 
-// increment steps idx through the leading axes of shape; false at the end.
-func increment(idx, shape []int) bool {
+// indexOf is the index of a row-major position in shape.
+func indexOf(at int, shape []int) []int {
+	idx := make([]int, len(shape))
+	for k := len(shape) - 1; k >= 0; k-- {
+		idx[k], at = at%shape[k], at/shape[k]
+	}
+	return idx
+}
+
+// increment steps idx through the leading axes of shape.
+func increment(idx, shape []int) {
 	for k := len(idx) - 1; k >= 0; k-- {
 		if idx[k]++; idx[k] < shape[k] {
-			return true
+			return
 		}
 		idx[k] = 0
 	}
-	return false
 }

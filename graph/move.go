@@ -203,9 +203,16 @@ func move[T number](src []T, tables [][]int, shape []int, fill T) []T {
 	for i, v := range last {
 		run = run && v == last[0]+i
 	}
-	idx := make([]int, r-1)
-	for at := 0; ; at += len(last) {
-		dst := out[at : at+len(last)]
+	eachRow(shape, func(from, to int) { moveRows(out, src, tables, shape, fill, run, from, to) })
+	return out
+}
+
+// moveRows moves the elements of the rows [from, to) of out; run says that those of the
+// last axis are copied in one piece.
+func moveRows[T number](out, src []T, tables [][]int, shape []int, fill T, run bool, from, to int) {
+	last := tables[len(shape)-1]
+	for idx := indexOf(from, shape[:len(shape)-1]); from < to; from++ {
+		dst := out[from*len(last):][:len(last)]
 		base := 0
 		for k, x := range idx {
 			t := tables[k][x]
@@ -231,9 +238,7 @@ func move[T number](src []T, tables [][]int, shape []int, fill T) []T {
 				}
 			}
 		}
-		if !increment(idx, shape) {
-			return out
-		}
+		increment(idx, shape)
 	}
 }
 

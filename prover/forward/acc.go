@@ -31,9 +31,11 @@ func (e *executor) accumulator(n int) []int64 {
 // step's.
 func (e *executor) linear(s *model.Step) []int64 {
 	acc := e.accumulator(model.Size(s.Shape))
-	for i := range acc {
-		acc[i] = s.Acc.Const
-	}
+	parallel.For(len(acc), grain, func(lo, hi int) {
+		for i := range acc[lo:hi] {
+			acc[lo+i] = s.Acc.Const
+		}
+	})
 	for i := range s.Acc.Linear {
 		l := &s.Acc.Linear[i]
 		l.View.Accumulate(acc, l.Coef, e.operand(l.Src), e.graph.Tensors[l.Src].Shape, s.Shape)

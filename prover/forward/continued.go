@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/arena"
-	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -78,7 +77,7 @@ func within(shape, of []int) bool {
 // finish fills a witness that has inputs alone.
 func (r *Rows) finish(ctx context.Context, w *Witness) error {
 	g := w.graph
-	e := &executor{Witness: w, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{}}
+	e := newExecutor(w)
 	taken := map[model.TensorID][]int{} // look-up steps of which rows are kept, by their counts
 	for i := range g.Steps {
 		if err := ctx.Err(); err != nil {

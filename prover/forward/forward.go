@@ -66,28 +66,47 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 			return done, err
 		}
 	}
-	g = w.graph
-	e := &executor{
-		Witness: w, lastUse: lastUses(g), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
+	if err := newExecutor(w).all(ctx); err != nil {
+		return nil, err
 	}
-	for i := range g.Steps {
+	return w, nil
+}
+
+// all executes all steps.
+func (e *executor) all(ctx context.Context) error {
+	for i := range e.graph.Steps {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		if err := e.step(i); err != nil {
-			return nil, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err)
+			return fmt.Errorf("step %d (%s): %w", i, e.graph.Steps[i].Name, err)
 		}
 		for id := range e.cache {
 			if e.lastUse[id] <= i {
 				delete(e.cache, id)
 			}
 		}
+		if e.live != nil {
+			e.drop(i)
+		}
+	}
+	return nil
+}
+
+// prepare is begin with counts of 0.
+func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
+	w, err := begin(g, weights, inputs, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range w.graph.Mults {
+		w.Values[m.Tensor] = arena.Zeros[int32](a, 1<<g.Tables[m.Table].Bits)
 	}
 	return w, nil
 }
 
-// prepare checks weights and inputs and returns a witness of these, with counts of 0.
-func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
+// begin checks weights and inputs and returns a witness of these.
+func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
 	for _, id := range g.FixedIDs() {
 		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
 			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
@@ -103,11 +122,7 @@ func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.A
 		}
 		w.Values[id] = inputs[i]
 	}
-	g = g.WithIds(inputs)
-	w.graph = g
-	for _, m := range g.Mults {
-		w.Values[m.Tensor] = arena.Zeros[int32](a, 1<<g.Tables[m.Table].Bits)
-	}
+	w.graph = g.WithIds(inputs)
 	return w, nil
 }
 
@@ -158,10 +173,17 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 		l.View.Accumulate(acc, l.Coef, w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
 	}
 	dst := make([]int32, len(acc))
-	for i, x := range acc {
-		dst[i] = int32(x)
-	}
+	narrowed(dst, acc)
 	return ints.Int32s(dst)
+}
+
+// narrowed sets dst to the numbers of an accumulator, which fit.
+func narrowed(dst []int32, acc []int64) {
+	parallel.For(len(acc), grain, func(lo, hi int) {
+		for i, x := range acc[lo:hi] {
+			dst[lo+i] = int32(x)
+		}
+	})
 }
 
 // moved returns the one summand of a virtual tensor whose entries are entries of
@@ -181,6 +203,13 @@ type executor struct {
 	cache   map[model.TensorID]ints.Ints
 	columns map[model.TensorID][]int32 // of tables, widened
 	acc     []int64                    // room for a step's accumulator
+	live    *liveness                  // of a run of which only a part is kept; else nil
+}
+
+func newExecutor(w *Witness) *executor {
+	return &executor{
+		Witness: w, lastUse: lastUses(w.graph), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
+	}
 }
 
 // lastUses gives the last step that reads each virtual tensor: itself, or as a part of
@@ -247,9 +276,7 @@ func (e *executor) step(i int) error {
 		return e.lookup(i, acc)
 	case model.StepExact:
 		out := arena.Make[int32](e.arena, len(acc))
-		for j, x := range acc {
-			out[j] = int32(x)
-		}
+		narrowed(out, acc)
 		e.Values[s.Out] = out
 		return nil
 	default:
@@ -312,7 +339,7 @@ func (e *executor) lookup(i int, acc []int64) error {
 	s := &e.graph.Steps[i]
 	t := &e.graph.Tables[s.Table]
 	keys, out, lo := e.results(i)
-	values, counts := e.column(t), e.Values[e.mult(s)]
+	values := e.column(t)
 	mask := int64(1)<<s.Shift - 1
 	var mu sync.Mutex
 	outside := len(acc) // the first entry whose key is
@@ -325,7 +352,9 @@ func (e *executor) lookup(i int, acc []int64) error {
 				outside = min(outside, j)
 				return
 			}
-			keys[j] = int32(key)
+			if keys != nil {
+				keys[j] = int32(key)
+			}
 			if lo != nil {
 				lo[j] = int32(acc[j] & mask)
 			}
@@ -337,9 +366,12 @@ func (e *executor) lookup(i int, acc []int64) error {
 	if outside < len(acc) {
 		return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", outside, acc[outside]>>s.Shift, t.Name, t.Bits, t.Min)
 	}
+	if keys == nil {
+		return nil
+	}
 	// One piece a goroutine would need a copy of the counts each; counting is
 	// a small part of a step, so it stays serial.
-	least := int32(t.Min)
+	counts, least := e.Values[e.mult(s)], int32(t.Min)
 	for _, key := range keys {
 		counts[key-least]++
 	}
@@ -347,21 +379,22 @@ func (e *executor) lookup(i int, acc []int64) error {
 }
 
 // results makes the tensors that the lookup step i fills; Out and Lo may be
-// nil.
+// nil, and so may all be of which only a part is kept.
 func (e *executor) results(i int) (keys, out, lo []int32) {
 	s := &e.graph.Steps[i]
 	n := model.Size(s.Shape)
-	keys = arena.Make[int32](e.arena, n)
-	e.Keys[i] = keys
-	if s.Out != model.None {
-		out = arena.Make[int32](e.arena, n)
-		e.Values[s.Out] = out
+	if e.live == nil {
+		keys = arena.Make[int32](e.arena, n)
+		e.Keys[i] = keys
 	}
-	if s.Lo != model.None {
-		lo = arena.Make[int32](e.arena, n)
-		e.Values[s.Lo] = lo
+	result := func(id model.TensorID) []int32 {
+		if id == model.None || e.live != nil && e.live.last[id] <= i {
+			return nil
+		}
+		e.Values[id] = arena.Make[int32](e.arena, n)
+		return e.Values[id]
 	}
-	return keys, out, lo
+	return keys, result(s.Out), result(s.Lo)
 }
 
 // column returns the committed column of a table, nil if it has none.

@@ -67,7 +67,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 // newRows are the rows of a witness whose inputs are own.
 func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	return &Rows{
-		executor: &executor{Witness: w, lastUse: lastUses(w.graph), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{}},
+		executor: newExecutor(w),
 		inputs:   own, layout: newLayout(w.graph, axes), at: make([]int, len(own)), kept: map[rowOf]ints.Ints{}, laid: map[productOf]*contraction{},
 	}
 }

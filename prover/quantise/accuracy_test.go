@@ -61,7 +61,7 @@ func TestAccuracy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, w, err := m.run(context.Background(), s.Inputs)
+		w, err := runSized(m, s.Inputs)
 		if err != nil {
 			t.Fatal(err)
 		}

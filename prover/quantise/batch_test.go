@@ -144,6 +144,7 @@ func sameAsMade(t *testing.T, fg *graph.Graph, ranges map[string]Range, m *Model
 		if err != nil {
 			t.Fatal(err)
 		}
+		l.stats.fill(made)
 		of, err := m.Circuit.At(model.Instance{Sizes: []int{b.size}})
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // held lists the tensors that hold values of the float graph.
@@ -39,7 +40,9 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 			last[in] = i
 		}
 	}
-	values, errors := map[string][]float64{}, map[string]entered{}
+	// Values are compared some at a time, on all cores.
+	var pairs []comparison
+	values, errors, sums := map[string][]float64{}, map[string]entered{}, w.Final()
 	for _, in := range fg.Inputs {
 		values[in.Name] = m.Dequantise(m.entries[in.Name], w.Tensor(m.entries[in.Name]))
 	}
@@ -50,9 +53,13 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 		}
 		values[n.Output] = want
 		if id, ok := m.entries[n.Output]; ok {
-			got := m.Dequantise(id, w.Tensor(id))
-			errors[n.Output] = enteredError(got, want, rowOf(fg.Shapes[n.Output], images), pow2(-m.Graph.Tensors[id].Frac))
+			got := m.Dequantise(id, sums.Tensor(id))
+			pairs = append(pairs, comparison{n.Output, got, want, rowOf(fg.Shapes[n.Output], images), pow2(-m.Graph.Tensors[id].Frac)})
 			values[n.Output] = got
+		}
+		if len(pairs) == comparedAtOnce || i == len(fg.Nodes)-1 {
+			compareAll(errors, pairs)
+			pairs = pairs[:0]
 		}
 		for _, in := range slices.Concat(n.Inputs, []string{n.Output}) {
 			if last[in] <= i {
@@ -61,6 +68,30 @@ func (m *Model) localErrors(fg *graph.Graph, w *forward.Witness) (map[string]ent
 		}
 	}
 	return errors, nil
+}
+
+// comparison is of the values that a tensor holds, and those that it should.
+type comparison struct {
+	name      string
+	got, want []float64
+	row       int
+	unit      float64
+}
+
+// comparedAtOnce is how many values wait to be compared together.
+const comparedAtOnce = 32
+
+func compareAll(errors map[string]entered, pairs []comparison) {
+	list := make([]entered, len(pairs))
+	parallel.For(len(pairs), 1, func(lo, hi int) {
+		for i, p := range pairs[lo:hi] {
+			list[lo+i] = enteredError(p.got, p.want, p.row, p.unit)
+		}
+	})
+	for i, p := range pairs {
+		errors[p.name] = list[i]
+	}
+	clear(pairs)
 }
 
 // hasImages says whether there are convolutions.

@@ -144,6 +144,7 @@ func TestRowNorms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		l.stats.fill(m)
 		w, _, _ := runModel(t, m, g, [][]float64{x}, values)
 		for id, most := range l.rowNorms {
 			largest := 0.0

@@ -37,6 +37,7 @@ func (l *integers) run(t *testing.T, outputs []model.TensorID, in ...[]int32) *f
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.stats.fill(m)
 	w, err := forward.Run(context.Background(), m.Graph, m.Weights, in)
 	if err != nil {
 		t.Fatal(err)

@@ -342,8 +342,8 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 	return func(l *lowering, n *graph.Node, v *value) { f(l, n, op, v) }
 }
 
-// finish returns the model of the last pass, which has given the template. in is
-// the instance that runs at first.
+// finish returns the model of the last pass, which has given the template, but for its
+// weights (weightStats.fill). in is the instance that runs at first.
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
@@ -360,7 +360,6 @@ func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) 
 		return nil, fmt.Errorf("quantised graph: %w", err)
 	}
 	m.making = &making{graph: l.g, list: l.fixeds}
-	l.stats.fill(m)
 	return m, nil
 }
 

@@ -187,14 +187,17 @@ type StepReport struct {
 //
 // The error names every node that cannot be quantised, with the reason.
 func Quantise(fg *graph.Graph, ranges map[string]Range, opts Options) (*Model, error) {
-	m, err := quantise(fg, ranges, opts, &weightStats{})
-	if err == nil {
-		m.making = nil
+	stats := &weightStats{}
+	m, err := quantise(fg, ranges, opts, stats)
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	stats.fill(m)
+	m.making = nil
+	return m, nil
 }
 
-// quantise is Quantise with what is known of the weights.
+// quantise is Quantise with what is known of the weights, which it does not make.
 func quantise(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats) (*Model, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {

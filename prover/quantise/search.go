@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -94,6 +95,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		return nil, nil, err
 	}
 	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
+	defer s.memory.Close()
 	if opts.Mode == modeExact {
 		s.opts.Formats = widest(fg)
 		m, err := s.try(s.opts.Formats)
@@ -101,6 +103,9 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 			return nil, nil, err
 		}
 		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
+	}
+	if opts.Mode == modeAuto && large(fg) {
+		return s.chooseLarge()
 	}
 	best, err := s.try(opts.Formats)
 	if err != nil {
@@ -148,8 +153,10 @@ type search struct {
 	groups  []group
 	stats   weightStats
 	runs    int
-	worst   int       // sample, as far as is known
-	last    sampleRun // of the only sample, of the last attempt
+	judged  bool        // whether the number of samples is known
+	worst   int         // sample, as far as is known
+	last    sampleRun   // of the only sample, of the last attempt
+	memory  arena.Arena // of runs, one after the other
 }
 
 // attempt is a model with some formats and what is known of it.
@@ -161,11 +168,13 @@ type attempt struct {
 	local   map[string]entered // of the first sample; nil if it is not known yet
 }
 
-// sampleRun is what an attempt's model has computed of a sample.
+// sampleRun is what an attempt's model has computed of a sample: the values of the float
+// graph that tensors hold.
 type sampleRun struct {
 	of      *attempt
 	at      *Model
 	witness *forward.Witness
+	memory  *arena.Arena // of the values; nil if there are none
 }
 
 // cost is about what a look-up costs, for each entry that is looked up and for each
@@ -197,38 +206,54 @@ func (s *search) localErrors(a *attempt) (map[string]entered, error) {
 	if a.local != nil {
 		return a.local, nil
 	}
-	r := s.last
-	if s.last = (sampleRun{}); r.of != a {
+	if s.last.of != a {
+		s.forget()
 		s.stats.fill(a.model)
-		var err error
-		if r.at, r.witness, err = a.model.run(s.ctx, s.samples[0].Inputs); err != nil {
+		r, err := s.run(a.model, s.samples[0].Inputs)
+		if err != nil {
 			return nil, err
 		}
+		s.last = r
 	}
+	defer s.forget()
 	var err error
-	a.local, err = r.at.localErrors(s.samples[0].Graph, r.witness)
+	a.local, err = s.last.at.localErrors(s.samples[0].Graph, s.last.witness)
 	return a.local, err
 }
 
-// make makes a model.
+// forget gives the memory of the last run back.
+func (s *search) forget() {
+	s.last.memory.Close()
+	s.last = sampleRun{}
+}
+
+// make makes a model but for its weights.
 func (s *search) make(f Formats) (*Model, error) {
 	s.runs++
-	s.last = sampleRun{}
 	opts := s.opts
 	opts.Formats = f
 	return quantise(s.fg, s.ranges, opts, &s.stats)
 }
 
-// measure runs a model on the samples. With one whose error is above most there is
-// nothing to be done: no further samples are run.
-func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
-	if s.runs == 1 {
+// judge decides how many samples models of this size are judged with, and has the float
+// model run on them, unless that is done.
+func (s *search) judge(m *Model) error {
+	if !s.judged {
+		s.judged = true
 		n := max(1, min(MostSamples, int(sampleWork/m.products())))
 		s.samples = s.samples[:min(n, len(s.samples))]
-		if err := s.runFloat(); err != nil {
-			return nil, err
-		}
 	}
+	return s.runFloat(len(s.samples))
+}
+
+// measure gives a model its weights and runs it on the samples. With one whose error is above most there is
+// nothing to be done: no further samples are run.
+func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
+	if err := s.judge(m); err != nil {
+		return nil, err
+	}
+	s.forget()
+	s.stats.fill(m)
 	a := &attempt{formats: f, model: m}
 	off, size := make([]float64, len(s.fg.Outputs)), make([]float64, len(s.fg.Outputs))
 	for n := range s.samples {
@@ -240,11 +265,13 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 		if err := s.ctx.Err(); err != nil {
 			return nil, err
 		}
-		at, w, err := m.run(s.ctx, sample.Inputs)
-		if err != nil {
+		s.forget()
+		var err error
+		if s.last, err = s.run(m, sample.Inputs); err != nil {
 			return nil, err
 		}
-		for j, got := range at.Outputs(w) {
+		at := s.last.at
+		for j, got := range at.Outputs(s.last.witness) {
 			want := s.float[i].outputs[j]
 			if e := outputError(got, want, at.Graph.Tensors[at.Graph.Outputs[j]].Shape) * (Target / s.opts.Target); e > a.error {
 				a.error, s.worst = e, i
@@ -257,9 +284,9 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 		if a.error > most {
 			return a, nil
 		}
-		if len(s.samples) == 1 {
-			s.last = sampleRun{a, at, w}
-		}
+	}
+	if len(s.samples) == 1 {
+		s.last.of = a
 	}
 	for j, x := range size {
 		if x > 0 {
@@ -270,8 +297,22 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 	return a, nil
 }
 
-// run executes the model in the size of the inputs.
-func (m *Model) run(ctx context.Context, inputs [][]float64) (*Model, *forward.Witness, error) {
+// run executes a model in the size of the inputs.
+func (s *search) run(m *Model, inputs [][]float64) (r sampleRun, err error) {
+	at, ints, err := m.sized(inputs)
+	if err != nil {
+		return r, err
+	}
+	r = sampleRun{at: at, memory: s.memory.Sub()}
+	held := slices.Collect(maps.Values(at.entries))
+	if r.witness, err = forward.RunPart(s.ctx, at.Graph, at.Weights, ints, held, r.memory); err != nil {
+		r.memory.Close()
+	}
+	return r, err
+}
+
+// sized returns the model in the size of the inputs, and their integers.
+func (m *Model) sized(inputs [][]float64) (*Model, [][]int32, error) {
 	lens := make([]int, len(inputs))
 	for i := range inputs {
 		lens[i] = len(inputs[i])
@@ -286,16 +327,12 @@ func (m *Model) run(ctx context.Context, inputs [][]float64) (*Model, *forward.W
 		}
 	}
 	ints, _, err := m.QuantiseInput(inputs)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := forward.Run(ctx, m.Graph, m.Weights, ints)
-	return m, w, err
+	return m, ints, err
 }
 
-// runFloat runs the float model on the samples for which that was not done.
-func (s *search) runFloat() error {
-	for i := len(s.float); i < len(s.samples); i++ {
+// runFloat runs the float model on those of the first n samples for which that was not done.
+func (s *search) runFloat(n int) error {
+	for i := len(s.float); i < n; i++ {
 		sample := s.samples[i]
 		if err := s.ctx.Err(); err != nil {
 			return err

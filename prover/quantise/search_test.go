@@ -8,7 +8,17 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/forward"
 )
+
+// runSized runs a model in the size of the inputs.
+func runSized(m *Model, inputs [][]float64) (*forward.Witness, error) {
+	at, ints, err := m.sized(inputs)
+	if err != nil {
+		return nil, err
+	}
+	return forward.Run(context.Background(), at.Graph, at.Weights, ints)
+}
 
 // chosen chooses formats for a network on a random input and checks the error on
 // that input.

@@ -46,6 +46,7 @@ func TestSharedWeights(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				shared.fill(m)
 				alone, err := Quantise(of.graph, ranges, opts)
 				if err != nil {
 					t.Fatal(err)

@@ -106,7 +106,7 @@ func TestComputedIndices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, w, err := m.run(t.Context(), in)
+		w, err := runSized(m, in)
 		if err != nil {
 			t.Fatal(err)
 		}

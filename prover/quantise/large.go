@@ -1,0 +1,160 @@
+package quantise
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+)
+
+// Of large transformers every attempt is dear: billions of weights are made and multiplied
+// with. So there are few. The first has the usual formats, and every other one all that is
+// to be finer for the target, as far as the errors tell that entered in the one before.
+//
+// manyWeights is from how many weights on a transformer is large, and fewRuns how many
+// attempts it has.
+var (
+	manyWeights = 1 << 28
+	fewRuns     = 4
+)
+
+// large reports whether a model is a transformer for which few attempts have to do.
+func large(fg *graph.Graph) bool {
+	weights := 0
+	for _, t := range fg.Consts {
+		weights += t.Len()
+	}
+	return weights >= manyWeights && usual(fg, 0, func(string) int { return productBits }) != nil
+}
+
+// chooseLarge is Choose for a large model.
+func (s *search) chooseLarge() (*Model, *Choice, error) {
+	if err := s.runFloat(1); err != nil {
+		return nil, nil, err
+	}
+	s.groups = alike(s.fg)
+	best, err := s.attempt(usual(s.fg, 0, s.productBits))
+	if err == nil && best == nil { // it cannot have these formats
+		best, err = s.try(s.opts.Formats)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	began, now := best.error, best
+	refused, tried := map[move]bool{}, map[string]bool{}
+	for best.error > Target && s.runs < fewRuns {
+		moves, err := s.enough(now, refused)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(moves) == 0 {
+			break
+		}
+		var a *attempt
+		for n := len(moves); n > 0 && a == nil; n /= 2 {
+			f := maps.Clone(now.formats)
+			if f == nil {
+				f = Formats{}
+			}
+			for _, mv := range moves[:n] {
+				for _, name := range s.groups[mv.group].names {
+					f[name] = s.groups[mv.group].much(f[name], mv.weights)
+				}
+			}
+			if key := fmt.Sprint(f); !tried[key] {
+				tried[key] = true
+				if a, err = s.attempt(f); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+		if a == nil {
+			refused[moves[0]] = true
+			continue
+		}
+		if now = a; better(a, best) {
+			best = a
+		}
+	}
+	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(began), s.runs}, nil
+}
+
+// attempt is try, but nil where the formats cannot be had together.
+func (s *search) attempt(f Formats) (*attempt, error) {
+	runs := s.runs
+	a, err := s.try(f)
+	if s.ctx.Err() != nil {
+		return nil, s.ctx.Err()
+	}
+	if err != nil {
+		s.runs = runs
+		return nil, nil
+	}
+	return a, nil
+}
+
+// much is next for a model that has few attempts: weights that do not suffice get all bits
+// that there are, in two parts.
+func (g *group) much(f Format, weights bool) Format {
+	if !weights {
+		return g.next(f, false)
+	}
+	if f.Weights < usualWeights {
+		f.Weights = usualWeights
+	} else {
+		f.Weights = formatWeights
+	}
+	return f
+}
+
+// enough lists moves that address so many of the errors that enter that what is left of
+// them should keep the outputs within half the target, the largest first. Errors of values that
+// have nothing to do with each other add up as their squares do, as does a divergence.
+func (s *search) enough(a *attempt, refused map[move]bool) ([]move, error) {
+	local, err := s.localErrors(a)
+	if err != nil {
+		return nil, err
+	}
+	before, groupOf := segments(s.fg, a.model), map[string]int{}
+	for i, g := range s.groups {
+		for _, name := range g.names {
+			groupOf[name] = i
+		}
+	}
+	left, moves := 0.0, map[string][]move{} // that are open, by where errors enter
+	names := slices.Sorted(maps.Keys(local))
+	for _, name := range names {
+		e := local[name]
+		left += float64(e.relative * e.relative)
+		for _, source := range slices.Concat(before[name], []string{name}) {
+			i := groupOf[source]
+			mv := move{i, s.groups[i].product && e.relative > 2*e.round}
+			if f := a.formats[source]; !refused[mv] && s.groups[i].much(f, mv.weights) != f {
+				moves[name] = append(moves[name], mv)
+			}
+		}
+	}
+	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(local[y].relative, local[x].relative) })
+	may := Target / 2 / a.error
+	if !s.logits() {
+		may *= may
+	}
+	may *= left
+	var list []move
+	for _, name := range names {
+		if left <= may {
+			break
+		}
+		for _, mv := range moves[name] {
+			if !slices.Contains(list, mv) {
+				list = append(list, mv)
+			}
+		}
+		if len(moves[name]) > 0 {
+			left -= float64(local[name].relative * local[name].relative)
+		}
+	}
+	return list, nil
+}
