@@ -48,6 +48,25 @@ func floatRowsGeneric(s, x, rows []float64, stride int) {
 	}
 }
 
+// pairRows adds Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] to s[j], for
+// len(x)/2 pairs. Their sums of magnitudes are below 2^31.
+func pairRows(s []int64, x, rows []int16, stride int) {
+	n := pairRowsFast(s, x, rows, stride)
+	if n < len(s) {
+		pairRowsGeneric(s[n:], x, rows[2*n:], stride)
+	}
+}
+
+func pairRowsGeneric(s []int64, x, rows []int16, stride int) {
+	for c := 0; c < len(x); c += 2 {
+		x0, x1 := int64(x[c]), int64(x[c+1])
+		row := rows[c*stride:][:2*len(s)]
+		for j := range s {
+			s[j] += x0*int64(row[2*j]) + x1*int64(row[2*j+1])
+		}
+	}
+}
+
 // intDot is Σ a[i]·b[i].
 func intDot[T ints.Integer](a []int32, b []T) int64 {
 	n, sum := intDotFast(a, b)

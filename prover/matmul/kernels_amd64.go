@@ -39,6 +39,11 @@ func intDotOf16AVX2(a *int32, b *int16, n uint64) int64
 //go:noescape
 func intDotOf8AVX2(a *int32, b *int8, n uint64) int64
 
+// pairRowsAVX2 sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.
+//
+//go:noescape
+func pairRowsAVX2(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)
+
 // intRowsAVX512 sets s[j] += Σ_c x[c]·rows[c·stride+j] for j < n and c < k, 8 | n > 0 and k > 0.
 //
 //go:noescape
@@ -73,3 +78,8 @@ func intDotOf16AVX512(a *int32, b *int16, n uint64) int64
 //
 //go:noescape
 func intDotOf8AVX512(a *int32, b *int8, n uint64) int64
+
+// pairRowsAVX512 sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.
+//
+//go:noescape
+func pairRowsAVX512(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)

@@ -523,6 +523,157 @@ loop:
 	VZEROUPPER
 	RET
 
+// func pairRowsAVX2(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)
+// Requires: AVX, AVX2
+TEXT ·pairRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ s+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+	SHLQ $0x02, DI
+
+wide:
+	CMPQ  CX, $0x00000040
+	JL    narrow
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	MOVQ  DX, R8
+	MOVQ  SI, R9
+	MOVQ  BX, R10
+
+wide_rows:
+	VPBROADCASTD (R8), Y8
+	VPMADDWD     (R9), Y8, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     32(R9), Y8, Y9
+	VPADDD       Y9, Y1, Y1
+	VPMADDWD     64(R9), Y8, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     96(R9), Y8, Y9
+	VPADDD       Y9, Y3, Y3
+	VPMADDWD     128(R9), Y8, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMADDWD     160(R9), Y8, Y9
+	VPADDD       Y9, Y5, Y5
+	VPMADDWD     192(R9), Y8, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMADDWD     224(R9), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          wide_rows
+	VPMOVSXDQ    X0, Y8
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXDQ    X0, Y0
+	VPADDQ       (AX), Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VPADDQ       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VPMOVSXDQ    X1, Y0
+	VEXTRACTI128 $0x01, Y1, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPADDQ       96(AX), Y1, Y1
+	VMOVDQU      Y1, 96(AX)
+	VPMOVSXDQ    X2, Y0
+	VEXTRACTI128 $0x01, Y2, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       128(AX), Y0, Y0
+	VMOVDQU      Y0, 128(AX)
+	VPADDQ       160(AX), Y1, Y1
+	VMOVDQU      Y1, 160(AX)
+	VPMOVSXDQ    X3, Y0
+	VEXTRACTI128 $0x01, Y3, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       192(AX), Y0, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPADDQ       224(AX), Y1, Y1
+	VMOVDQU      Y1, 224(AX)
+	VPMOVSXDQ    X4, Y0
+	VEXTRACTI128 $0x01, Y4, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       256(AX), Y0, Y0
+	VMOVDQU      Y0, 256(AX)
+	VPADDQ       288(AX), Y1, Y1
+	VMOVDQU      Y1, 288(AX)
+	VPMOVSXDQ    X5, Y0
+	VEXTRACTI128 $0x01, Y5, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       320(AX), Y0, Y0
+	VMOVDQU      Y0, 320(AX)
+	VPADDQ       352(AX), Y1, Y1
+	VMOVDQU      Y1, 352(AX)
+	VPMOVSXDQ    X6, Y0
+	VEXTRACTI128 $0x01, Y6, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       384(AX), Y0, Y0
+	VMOVDQU      Y0, 384(AX)
+	VPADDQ       416(AX), Y1, Y1
+	VMOVDQU      Y1, 416(AX)
+	VPMOVSXDQ    X7, Y0
+	VEXTRACTI128 $0x01, Y7, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       448(AX), Y0, Y0
+	VMOVDQU      Y0, 448(AX)
+	VPADDQ       480(AX), Y1, Y1
+	VMOVDQU      Y1, 480(AX)
+	ADDQ         $+512, AX
+	ADDQ         $+256, SI
+	SUBQ         $0x00000040, CX
+	JMP          wide
+
+narrow:
+	CMPQ  CX, $0x00000010
+	JL    done
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	MOVQ  DX, R8
+	MOVQ  SI, R9
+	MOVQ  BX, R10
+
+narrow_rows:
+	VPBROADCASTD (R8), Y2
+	VPMADDWD     (R9), Y2, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     32(R9), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         $0x04, R8
+	ADDQ         DI, R9
+	DECQ         R10
+	JNZ          narrow_rows
+	VPMOVSXDQ    X0, Y2
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVSXDQ    X0, Y0
+	VPADDQ       (AX), Y2, Y2
+	VMOVDQU      Y2, (AX)
+	VPADDQ       32(AX), Y0, Y0
+	VMOVDQU      Y0, 32(AX)
+	VPMOVSXDQ    X1, Y0
+	VEXTRACTI128 $0x01, Y1, X1
+	VPMOVSXDQ    X1, Y1
+	VPADDQ       64(AX), Y0, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPADDQ       96(AX), Y1, Y1
+	VMOVDQU      Y1, 96(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+64, SI
+	SUBQ         $0x00000010, CX
+	JMP          narrow
+
+done:
+	VZEROUPPER
+	RET
+
 // func intRowsAVX512(s *int64, n uint64, x *int32, k uint64, rows *int32, stride uint64)
 // Requires: AVX, AVX512F
 TEXT ·intRowsAVX512(SB), NOSPLIT, $0-48
@@ -926,5 +1077,137 @@ loop:
 	VPADDQ        X1, X0, X1
 	VMOVQ         X1, AX
 	MOVQ          AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func pairRowsAVX512(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·pairRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ s+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ k+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+	SHLQ $0x02, DI
+
+wide:
+	CMPQ   CX, $0x00000080
+	JL     narrow
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   DX, R8
+	MOVQ   SI, R9
+	MOVQ   BX, R10
+
+wide_rows:
+	VPBROADCASTD  (R8), Z8
+	VPDPWSSD      (R9), Z8, Z0
+	VPDPWSSD      64(R9), Z8, Z1
+	VPDPWSSD      128(R9), Z8, Z2
+	VPDPWSSD      192(R9), Z8, Z3
+	VPDPWSSD      256(R9), Z8, Z4
+	VPDPWSSD      320(R9), Z8, Z5
+	VPDPWSSD      384(R9), Z8, Z6
+	VPDPWSSD      448(R9), Z8, Z7
+	ADDQ          $0x04, R8
+	ADDQ          DI, R9
+	DECQ          R10
+	JNZ           wide_rows
+	VPMOVSXDQ     Y0, Z8
+	VEXTRACTI64X4 $0x01, Z0, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        (AX), Z8, Z8
+	VMOVDQU32     Z8, (AX)
+	VPADDQ        64(AX), Z10, Z10
+	VMOVDQU32     Z10, 64(AX)
+	VPMOVSXDQ     Y1, Z8
+	VEXTRACTI64X4 $0x01, Z1, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        128(AX), Z8, Z8
+	VMOVDQU32     Z8, 128(AX)
+	VPADDQ        192(AX), Z10, Z10
+	VMOVDQU32     Z10, 192(AX)
+	VPMOVSXDQ     Y2, Z8
+	VEXTRACTI64X4 $0x01, Z2, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        256(AX), Z8, Z8
+	VMOVDQU32     Z8, 256(AX)
+	VPADDQ        320(AX), Z10, Z10
+	VMOVDQU32     Z10, 320(AX)
+	VPMOVSXDQ     Y3, Z8
+	VEXTRACTI64X4 $0x01, Z3, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        384(AX), Z8, Z8
+	VMOVDQU32     Z8, 384(AX)
+	VPADDQ        448(AX), Z10, Z10
+	VMOVDQU32     Z10, 448(AX)
+	VPMOVSXDQ     Y4, Z8
+	VEXTRACTI64X4 $0x01, Z4, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        512(AX), Z8, Z8
+	VMOVDQU32     Z8, 512(AX)
+	VPADDQ        576(AX), Z10, Z10
+	VMOVDQU32     Z10, 576(AX)
+	VPMOVSXDQ     Y5, Z8
+	VEXTRACTI64X4 $0x01, Z5, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        640(AX), Z8, Z8
+	VMOVDQU32     Z8, 640(AX)
+	VPADDQ        704(AX), Z10, Z10
+	VMOVDQU32     Z10, 704(AX)
+	VPMOVSXDQ     Y6, Z8
+	VEXTRACTI64X4 $0x01, Z6, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        768(AX), Z8, Z8
+	VMOVDQU32     Z8, 768(AX)
+	VPADDQ        832(AX), Z10, Z10
+	VMOVDQU32     Z10, 832(AX)
+	VPMOVSXDQ     Y7, Z8
+	VEXTRACTI64X4 $0x01, Z7, Y10
+	VPMOVSXDQ     Y10, Z10
+	VPADDQ        896(AX), Z8, Z8
+	VMOVDQU32     Z8, 896(AX)
+	VPADDQ        960(AX), Z10, Z10
+	VMOVDQU32     Z10, 960(AX)
+	ADDQ          $+1024, AX
+	ADDQ          $+512, SI
+	SUBQ          $0x00000080, CX
+	JMP           wide
+
+narrow:
+	CMPQ   CX, $0x00000010
+	JL     done
+	VPXORD Z9, Z9, Z9
+	MOVQ   DX, R8
+	MOVQ   SI, R9
+	MOVQ   BX, R10
+
+narrow_rows:
+	VPBROADCASTD  (R8), Z0
+	VPDPWSSD      (R9), Z0, Z9
+	ADDQ          $0x04, R8
+	ADDQ          DI, R9
+	DECQ          R10
+	JNZ           narrow_rows
+	VPMOVSXDQ     Y9, Z0
+	VEXTRACTI64X4 $0x01, Z9, Y1
+	VPMOVSXDQ     Y1, Z1
+	VPADDQ        (AX), Z0, Z0
+	VMOVDQU32     Z0, (AX)
+	VPADDQ        64(AX), Z1, Z1
+	VMOVDQU32     Z1, 64(AX)
+	ADDQ          $+128, AX
+	ADDQ          $+64, SI
+	SUBQ          $0x00000010, CX
+	JMP           narrow
+
+done:
 	VZEROUPPER
 	RET

@@ -3,6 +3,8 @@
 package matmul
 
 import (
+	"github.com/klauspost/cpuid/v2"
+
 	"github.com/prove-model/prove-model/prover/internal/simd"
 	"github.com/prove-model/prove-model/prover/ints"
 )
@@ -58,6 +60,27 @@ func floatRowsFast(s, x, rows []float64, stride int) int {
 	}
 	return n
 }
+
+// inPairsFast says whether there is assembly for pairs.
+func inPairsFast() bool { return level != simd.None }
+
+func pairRowsFast(s []int64, x, rows []int16, stride int) int {
+	n, k := len(s)&^15, len(x)/2
+	if level == simd.None || n == 0 || k == 0 {
+		return 0
+	}
+	_ = rows[2*((k-1)*stride+n)-1]
+	if level == simd.AVX512 && pairsOf512 {
+		pairRowsAVX512(&s[0], uint64(n), &x[0], uint64(k), &rows[0], uint64(stride))
+	} else {
+		pairRowsAVX2(&s[0], uint64(n), &x[0], uint64(k), &rows[0], uint64(stride))
+	}
+	return n
+}
+
+// pairsOf512 says whether the processor multiplies pairs of 16 bits in registers of 512
+// and adds them up.
+var pairsOf512 = cpuid.CPU.Supports(cpuid.AVX512VNNI)
 
 func intDotFast[T ints.Integer](a []int32, b []T) (int, int64) {
 	n := len(a) &^ 15

@@ -36,6 +36,10 @@ func products[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operan
 		dots(dst, coef, out, rows, columns)
 		return
 	}
+	if most, ok := inPairs(rows, columns); ok {
+		multiplyPairs(dst, coef, out, rows, columns, most)
+		return
+	}
 	multiply(dst, coef, out, rows, columns, intRows[int32], intRows[B])
 }
 

@@ -216,6 +216,20 @@ func BenchmarkIntNarrow(b *testing.B)  { benchmarkInt(b, shape{1, 512, 16, 4608,
 func BenchmarkIntRows(b *testing.B)    { benchmarkInt(b, shape{1, 1, 4096, 4096, sumInner, sumInner}) }
 func BenchmarkIntColumns(b *testing.B) { benchmarkInt(b, shape{1, 1, 4096, 4096, sumInner, freeInner}) }
 
+// BenchmarkIntText multiplies 128 rows of 13 bits, as tokens have, with weights of as many.
+func BenchmarkIntText(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const tokens, n, k = 128, 1024, 2048
+	x := operand(sumInner, 1, tokens, k, n, func() int32 { return rng.Int32N(1<<14) - 1<<13 })
+	y := operand(sumInner, 1, n, k, 1, func() int16 { return int16(rng.Int32N(1<<13) - 1<<12) })
+	dst := make([]int64, tokens*n)
+	b.ResetTimer()
+	for b.Loop() {
+		Int(dst, 1, []int{0}, x, y)
+	}
+	b.ReportMetric(tokens*n*k*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gmul/s")
+}
+
 func BenchmarkFloat(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const m, n, k = 64, 1024, 576

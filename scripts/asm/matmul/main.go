@@ -38,8 +38,75 @@ func main() {
 		for _, entry := range entries {
 			dot(lanes, entry)
 		}
+		pairs(lanes)
 	}
 	Generate()
+}
+
+// pairs adds rows of pairs of 16 bits, each times a pair, to sums of 64 bits. Sums of 64 or
+// 128 columns, and of 16 in the end, stay in registers of 32 bits for all rows.
+func pairs(lanes int) {
+	g := vec.Begin(lanes, "pairRows", "func(s *int64, n uint64, x *int16, k uint64, rows *int16, stride uint64)",
+		"sets s[j] += Σ_c x[2c]·rows[2(c·stride+j)] + x[2c+1]·rows[2(c·stride+j)+1] for j < n and c < k, 16 | n > 0 and k > 0; sums are below 2^31.")
+	s, n, x, k := param("s"), param("n"), param("x"), param("k")
+	matrix, stride := param("rows"), param("stride")
+	SHLQ(U8(2), stride)
+	block := func(columns int, label, next string) {
+		Label(label)
+		CMPQ(n, U32(uint32(columns)))
+		JL(LabelRef(next))
+		sums := make([]reg.VecVirtual, columns/lanes)
+		for i := range sums {
+			sums[i] = g.Zero()
+		}
+		xs, row, count := GP64(), GP64(), GP64()
+		MOVQ(x, xs)
+		MOVQ(matrix, row)
+		MOVQ(k, count)
+		vec.Loop(label+"_rows", count, func() {
+			v := g.Reg()
+			VPBROADCASTD(Mem{Base: xs}, v)
+			for i, sum := range sums {
+				m := Mem{Base: row, Disp: i * g.Bytes()}
+				if lanes == 16 {
+					VPDPWSSD(m, v, sum)
+				} else {
+					t := g.Reg()
+					VPMADDWD(m, v, t)
+					VPADDD(t, sum, sum)
+				}
+			}
+			ADDQ(U8(4), xs)
+			ADDQ(stride, row)
+		})
+		for i, sum := range sums {
+			low, high := g.Reg(), g.Reg()
+			if lanes == 16 {
+				half := YMM()
+				VPMOVSXDQ(sum.AsY(), low)
+				VEXTRACTI64X4(U8(1), sum, half)
+				VPMOVSXDQ(half, high)
+			} else {
+				half := XMM()
+				VPMOVSXDQ(sum.AsX(), low)
+				VEXTRACTI128(U8(1), sum, half)
+				VPMOVSXDQ(half, high)
+			}
+			for j, r := range []reg.VecVirtual{low, high} {
+				m := Mem{Base: s, Disp: (2*i + j) * g.Bytes()}
+				VPADDQ(m, r, r)
+				g.Move(r, m)
+			}
+		}
+		ADDQ(I32(int32(8*columns)), s)
+		ADDQ(I32(int32(4*columns)), matrix)
+		SUBQ(U32(uint32(columns)), n)
+		JMP(LabelRef(label))
+	}
+	block(8*lanes, "wide", "narrow")
+	block(16, "narrow", "done")
+	Label("done")
+	g.End()
 }
 
 // entry is a type of integers in a matrix, 2^shift bytes each.
