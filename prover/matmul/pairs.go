@@ -61,8 +61,9 @@ func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Oper
 	work := max(1, group*width*k/8)
 	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
 		sums, panel := make([]int64, group*width), make([]int16, pairDepth*width)
-		x, totals := make([]int16, pairDepth), make([]int32, width)
-		var ends []int
+		x, high := make([]int16, pairDepth), make([]int16, pairDepth)
+		half, totals := make([]int64, width), make([]int32, width)
+		room := make([]int, 0, pairDepth/pairUnit)
 		for t := lo; t < hi; t++ {
 			batch, from, row := t/(strips*groups), t/groups%strips*width, t%groups*group
 			free, rows := b.Free[from:min(n, from+width)], a.Free[row:min(m, row+group)]
@@ -70,7 +71,7 @@ func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Oper
 			for c := 0; c < k; c += pairDepth {
 				ka, kb := a.K[c:min(k, c+pairDepth)], b.K[c:min(k, c+pairDepth)]
 				size := packPairs(panel, width, b.Data[b.Batch[batch]:], free, kb)
-				ends = runs(ends[:0], totals, panel, width, len(ka)+len(ka)&1, most, size)
+				ends := runs(room, totals, panel, width, len(ka)+len(ka)&1, most, size)
 				together := consecutive(ka)
 				x := x[:len(ka)+len(ka)&1]
 				x[len(x)-1] = 0
@@ -80,14 +81,14 @@ func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Oper
 					} else {
 						gather(x, data, ka)
 					}
-					s, at := sums[i*width:(i+1)*width], 0
+					s := sums[i*width : (i+1)*width]
+					if ends == nil {
+						addSplit(s, half, x, high, panel, width)
+						continue
+					}
+					at := 0
 					for _, end := range ends {
-						if end > 0 {
-							pairRows(s, x[at:end], panel[at*width:], width)
-						} else { // a pair that 32 bits may not hold
-							end = -end
-							pairRowsGeneric(s, x[at:end], panel[at*width:], width)
-						}
+						pairRows(s, x[at:end], panel[at*width:], width)
 						at = end
 					}
 				}
@@ -139,40 +140,40 @@ func narrow[A ints.Integer](dst []int16, src []A) {
 	}
 }
 
+// addSplit is pairRows for rows of any entries: in two parts, x = 256·high + low, whose sums stay
+// below 128·2^15·2^8. It leaves low in x, and has room for high, and for a row of sums.
+func addSplit(s, half []int64, x, high, panel []int16, width int) {
+	high = high[:len(x)]
+	for i, v := range x {
+		high[i], x[i] = v>>8, v&255
+	}
+	pairRows(s, x, panel, width)
+	clear(half)
+	pairRows(half, high, panel, width)
+	for j, v := range half {
+		s[j] += v << 8
+	}
+}
+
 // runs appends where runs of terms end, of depth in all, whose sums are below 2^31 for rows of
-// entries up to most: −end if even that of a single pair might not be. Entries of the panel are
+// entries up to most; nil if those of a single unit might not be. Entries of the panel are
 // up to size; totals has room for the magnitudes of a column each.
 func runs(ends []int, totals []int32, panel []int16, width, depth int, most, size int64) []int {
 	sum := int64(0)
 	for at := 0; at < depth; at += pairUnit {
-		end := min(at+pairUnit, depth)
 		unit := pairUnit * size
 		if 2*unit*most >= 1<<31 { // short runs cost more than to add up
-			unit = magnitude(totals, panel[at*width:end*width])
+			unit = magnitude(totals, panel[at*width:min(at+pairUnit, depth)*width])
 		}
-		if (sum+unit)*most < 1<<31 {
-			sum += unit
-			continue
+		if unit*most >= 1<<31 {
+			return nil
 		}
-		if at > 0 && (len(ends) == 0 || max(ends[len(ends)-1], -ends[len(ends)-1]) < at) {
-			ends = append(ends, at)
+		if (sum+unit)*most >= 1<<31 {
+			ends, sum = append(ends, at), 0
 		}
-		if sum = unit; sum*most < 1<<31 {
-			continue
-		}
-		for ; at < end; at += 2 { // pair by pair
-			if magnitude(totals, panel[at*width:(at+2)*width])*most < 1<<31 {
-				ends = append(ends, at+2)
-			} else {
-				ends = append(ends, -(at + 2))
-			}
-		}
-		at, sum = end-pairUnit, 0
+		sum += unit
 	}
-	if last := len(ends) - 1; last < 0 || max(ends[last], -ends[last]) < depth {
-		ends = append(ends, depth)
-	}
-	return ends
+	return append(ends, depth)
 }
 
 // magnitude is the largest sum of magnitudes of a column of a panel, of which totals has as
