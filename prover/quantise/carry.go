@@ -187,11 +187,10 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	unit := pow2(t.Frac - p.bits) // of high
 	highs, lows := operandBounds{lo: highMin, hi: highMax, count: w.count}, operandBounds{hi: pow2(p.bits) - 1, count: w.count}
 	reach := func(frac int) (high, low float64) {
-		for _, c := range stats {
-			high = math.Max(high, c.bound(frac, l.exponent(c, frac), highs))
-			low = math.Max(low, c.bound(frac, l.exponent(c, frac), lows))
-		}
-		return high, low
+		return greatestOf(stats, func(c channelStats) (high, low float64) {
+			exponent := l.exponent(c, frac)
+			return c.bound(frac, exponent, highs), c.bound(frac, exponent, lows)
+		})
 	}
 	extra, rest := magnitudeOf(w.bias)+l.upcoming(v), 0.0
 	if l.opts.Formats[v.name].Weights > partWeights {

@@ -107,10 +107,9 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	}
 	e := &expr{shape: w.out, frac: t.Frac + frac}
 	bounds := l.boundsOf(id, w)
-	var up, down, reach float64
+	down, up := greatestOf(stats, func(c channelStats) (down, up float64) { return c.reach(frac, l.exponent(c, frac), bounds) })
+	reach := 0.0
 	for c, s := range stats {
-		d, u := s.reach(frac, exponents[c], bounds)
-		up, down = math.Max(up, u), math.Max(down, d)
 		reach = math.Max(reach, float64(s.max*pow2(frac))+pow2(exponents[c]))
 	}
 	if d, u := reachOfAll(stats, frac, exponents, bounds); bounds.norm == 0 && math.Max(d, u)+float64(extra*pow2(e.frac))+1 <= float64(l.limitOf(v)) {

@@ -416,6 +416,22 @@ func reachOfAll(stats []channelStats, frac int, exponents []int, x operandBounds
 	return most(pos, lo, neg, hi), most(neg, lo, pos, hi)
 }
 
+// greatestOf returns the greatest of two numbers that channels have, at least 0.
+func greatestOf(stats []channelStats, of func(c channelStats) (x, y float64)) (x, y float64) {
+	var mu sync.Mutex
+	parallel.For(len(stats), 1<<9, func(lo, hi int) {
+		var a, b float64
+		for _, c := range stats[lo:hi] {
+			ca, cb := of(c)
+			a, b = math.Max(a, ca), math.Max(b, cb)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		x, y = math.Max(x, a), math.Max(y, b)
+	})
+	return x, y
+}
+
 // bound is the larger of the two magnitudes.
 func (c channelStats) bound(frac, exponent int, x operandBounds) float64 {
 	return math.Max(c.reach(frac, exponent, x))
@@ -439,11 +455,20 @@ func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) m
 	}
 	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, exponents, w.inner))
 	f := &l.fixeds[len(l.fixeds)-1]
-	f.key, f.most = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents), most
+	f.key, f.most = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac)+" "+string(packed(exponents)), most
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}
 	return id
+}
+
+// packed are numbers from 0 to 255, one after the other: many are not worth being printed.
+func packed(v []int) []byte {
+	b := make([]byte, len(v))
+	for i, x := range v {
+		b[i] = byte(x)
+	}
+	return b
 }
 
 // roundedTo is x times 2^frac, rounded to a multiple of 2^exponent.
