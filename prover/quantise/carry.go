@@ -213,6 +213,9 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 			break
 		}
 	}
+	if want > 0 && want <= partWeights && floorLog2(medianOf(stats)*pow2(frac))+1 < goodWeightBits {
+		l.meagre = append(l.meagre, v.name)
+	}
 	fine := 0 // bits of the weights' second part
 	if want > partWeights && w.part == nil {
 		fine = max(min(want-1-floorLog2(medianOf(stats))-frac, finestParts), 0)
