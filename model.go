@@ -300,10 +300,7 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 		if err != nil {
 			return err
 		}
-		values, err := g.RunFloat(in)
-		if err == nil {
-			out = outputs(g, values)
-		}
+		out, err = visitFloat(g, in, func(string, []float64) {})
 		return err
 	})
 	if err != nil {
@@ -312,11 +309,24 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 	return out, nil
 }
 
-// outputs picks the outputs of a run from all its values.
-func outputs(g *graph.Graph, values map[string][]float64) []Tensor {
+// visitFloat runs a float model, shows visit all values, and returns the outputs.
+func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float64)) ([]Tensor, error) {
+	named := map[string][]float64{}
+	for _, name := range g.Outputs {
+		named[name] = nil
+	}
+	err := g.VisitFloat(in, func(name string, values []float64) {
+		if _, ok := named[name]; ok {
+			named[name] = values
+		}
+		visit(name, values)
+	})
+	if err != nil {
+		return nil, err
+	}
 	var out []Tensor
 	for _, s := range outputsOf(g) {
-		out = append(out, tensor(s.Name, s.Shape, values[s.Name]))
+		out = append(out, tensor(s.Name, s.Shape, named[s.Name]))
 	}
-	return out
+	return out, nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/cache"
@@ -12,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/quantise"
+	"golang.org/x/sync/errgroup"
 )
 
 // Circuit is a quantised model: an integer computation, and the weights that a
@@ -145,21 +148,36 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		if err != nil {
 			return nil, err
 		}
-		values, err := g.RunFloat(sample)
+		run := quantise.NewFloatRun(g)
+		var looks errgroup.Group
+		looks.SetLimit(runtime.GOMAXPROCS(0)) // beside the run, which computes most values on all cores
+		var mu sync.Mutex
+		out, err := visitFloat(g, sample, func(name string, values []float64) {
+			looks.Go(func() error {
+				r := quantise.NewRange(values)
+				if i < quantise.MostSamples {
+					run.Add(name, values)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if old, ok := seen.ranges[name]; ok {
+					r = r.Union(old)
+				}
+				seen.ranges[name] = r
+				return nil
+			})
+		})
+		if waited := looks.Wait(); err == nil {
+			err = waited
+		}
 		if err != nil {
 			return nil, err
 		}
-		for name, r := range quantise.Ranges(values) {
-			if old, ok := seen.ranges[name]; ok {
-				r = r.Union(old)
-			}
-			seen.ranges[name] = r
-		}
 		if i < quantise.MostSamples {
-			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: quantise.NewFloatRun(g, values)})
+			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: run})
 		}
 		if i == 0 {
-			seen.outputs = outputs(g, values)
+			seen.outputs = out
 		}
 	}
 	for name, r := range seen.ranges {
@@ -368,9 +386,7 @@ func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
 			c.mapped += 4 * int64(len(t.F32))
 		}
 	}
-	for _, n := range m.graph.Nodes {
-		c.floats += 8 * int64(graph.Size(m.graph.Shapes[n.Output]))
-	}
+	c.floats = 16 * int64(m.graph.Alive()) // what is dropped is collected when it is as much again
 	c.report.Steps, c.report.OneBatch, c.report.Chosen = q.Steps, q.OneBatch, q.Chosen()
 	if files := m.files(); len(files) > 0 {
 		c.source = &proof.Source{

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -279,5 +280,45 @@ func TestOutline(t *testing.T) {
 	}
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestVisitFloat sees all values of a run, of which only those that something will read
+// are kept.
+func TestVisitFloat(t *testing.T) {
+	b := NewBuilder("chain")
+	x := b.Input("x", Float, []int{4})
+	b.Mul(x, x) // which nothing reads
+	y := x
+	for range 6 {
+		y = b.Add(y, y)
+	}
+	b.Output("twice", b.Sub(y, x))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := [][]float64{{1, -2, 3, 0.5}}
+	want, err := g.RunFloat(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float64{}
+	if err := g.VisitFloat(in, func(name string, values []float64) { got[name] = values }); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) || len(got) != len(g.Nodes)+1 {
+		t.Errorf("%v, not %v", got, want)
+	}
+	if n := g.Alive(); n != 8 {
+		t.Errorf("%d elements of %d are in memory at a time, not those of two values", n, g.activations())
+	}
+	large := *g
+	large.Shapes = map[string][]int{}
+	for name := range g.Shapes {
+		large.Shapes[name] = []int{MaxActivations/2 + 1}
+	}
+	if err := large.VisitFloat(in, nil); err == nil || !strings.Contains(err.Error(), "elements in memory") {
+		t.Errorf("a run of two large values at a time: %v", err)
 	}
 }

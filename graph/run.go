@@ -4,29 +4,90 @@ import "fmt"
 
 // RunFloat runs the graph in float64 and returns every graph input and node
 // output by name, row-major. inputs are in the order of g.Inputs. It is the
-// reference for accuracy: weights are those of the model in float32.
+// reference for accuracy: weights are those of the model in float32. All values
+// together may have MaxActivations elements.
 func (g *Graph) RunFloat(inputs [][]float64) (map[string][]float64, error) {
-	if len(inputs) != len(g.Inputs) {
-		return nil, fmt.Errorf("the model takes %d inputs, but %d are given", len(g.Inputs), len(inputs))
-	}
 	if n := g.activations(); n > MaxActivations {
 		return nil, fmt.Errorf("a run computes %d elements, and may have %d", n, MaxActivations)
 	}
 	values := make(map[string][]float64, len(g.Nodes)+len(inputs))
-	for i, v := range g.Inputs {
-		if want := Size(v.Shape); len(inputs[i]) != want {
-			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", Quote(v.Name), v.Shape, want, len(inputs[i]))
-		}
-		values[v.Name] = inputs[i]
-	}
-	for _, n := range g.Nodes {
-		out, err := g.RunNode(n, values)
-		if err != nil {
-			return nil, err
-		}
-		values[n.Output] = out
+	err := g.run(inputs, values, func(string, []float64) {}, nil)
+	if err != nil {
+		return nil, err
 	}
 	return values, nil
+}
+
+// VisitFloat is RunFloat for one look at each value: visit is called with the name of
+// every graph input and node output and its elements, in the order in which they are
+// computed. A value is dropped once nothing will read it, so that it is those in memory
+// at a time of which there may be MaxActivations elements.
+func (g *Graph) VisitFloat(inputs [][]float64, visit func(name string, values []float64)) error {
+	if n := g.Alive(); n > MaxActivations {
+		return fmt.Errorf("a run has %d elements in memory, and may have %d", n, MaxActivations)
+	}
+	return g.run(inputs, make(map[string][]float64), visit, g.lastReaders())
+}
+
+// run computes all values, and drops each after its last reader if these are given.
+func (g *Graph) run(inputs [][]float64, values map[string][]float64, visit func(string, []float64), last [][]string) error {
+	if len(inputs) != len(g.Inputs) {
+		return fmt.Errorf("the model takes %d inputs, but %d are given", len(g.Inputs), len(inputs))
+	}
+	for i, v := range g.Inputs {
+		if want := Size(v.Shape); len(inputs[i]) != want {
+			return fmt.Errorf("input %s has shape %v, %d elements, but %d are given", Quote(v.Name), v.Shape, want, len(inputs[i]))
+		}
+		values[v.Name] = inputs[i]
+		visit(v.Name, inputs[i])
+	}
+	for i, n := range g.Nodes {
+		out, err := g.RunNode(n, values)
+		if err != nil {
+			return err
+		}
+		values[n.Output] = out
+		visit(n.Output, out)
+		if last != nil {
+			for _, name := range last[i] {
+				delete(values, name)
+			}
+		}
+	}
+	return nil
+}
+
+// lastReaders lists, for each node, the values that no later one reads: its own too, if
+// none reads it.
+func (g *Graph) lastReaders() [][]string {
+	last := make([][]string, len(g.Nodes))
+	seen := map[string]bool{}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		n := g.Nodes[i]
+		for _, name := range append([]string{n.Output}, n.Inputs...) {
+			if !seen[name] && g.Consts[name] == nil {
+				seen[name] = true
+				last[i] = append(last[i], name)
+			}
+		}
+	}
+	return last
+}
+
+// Alive is the most elements of computed values that VisitFloat has in memory at a time.
+func (g *Graph) Alive() int {
+	last := g.lastReaders()
+	computed := make(map[string]int, len(g.Nodes))
+	now, most := 0, 0
+	for i, n := range g.Nodes {
+		computed[n.Output] = Size(g.Shapes[n.Output])
+		now += computed[n.Output]
+		most = max(most, now)
+		for _, name := range last[i] {
+			now -= computed[name]
+		}
+	}
+	return most
 }
 
 // activations is the number of elements of all computed values.

@@ -2,13 +2,10 @@ package quantise
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Range tells which real values calibration met: their interval, and the
@@ -28,28 +25,23 @@ func (r Range) Union(o Range) Range {
 func Ranges(runs ...map[string][]float64) map[string]Range {
 	ranges := map[string]Range{}
 	for _, run := range runs {
-		names := slices.Collect(maps.Keys(run))
-		list := make([]Range, len(names))
-		parallel.For(len(names), 1, func(lo, hi int) {
-			for i, name := range names[lo:hi] {
-				r, ok := ranges[name]
-				if !ok {
-					r = Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
-				}
-				list[lo+i] = r.of(run[name])
+		for name, values := range run {
+			r := NewRange(values)
+			if old, ok := ranges[name]; ok {
+				r = r.Union(old)
 			}
-		})
-		for i, name := range names {
-			ranges[name] = list[i]
+			ranges[name] = r
 		}
 	}
 	return ranges
 }
 
-// of is the range with some values more.
-func (r Range) of(values []float64) Range {
+// NewRange returns the range of some values: not a number if one is none, which Quantise
+// refuses.
+func NewRange(values []float64) Range {
+	r := Range{math.Inf(1), math.Inf(-1), math.Inf(1)}
 	for _, v := range values {
-		if math.IsNaN(v) { // not a number: Quantise refuses the range
+		if math.IsNaN(v) {
 			return Range{v, v, v}
 		}
 		r = Range{min(r.Min, v), max(r.Max, v), min(r.Least, math.Abs(v))}

@@ -7,13 +7,13 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/elementary"
 	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/forward"
 	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Target is the error of the outputs, in units of their range, that formats are
@@ -45,30 +45,32 @@ type Sample struct {
 // MostSamples is how many samples formats are judged with: the first ones.
 const MostSamples = 4
 
-// FloatRun is what is needed of a run of the float model.
+// FloatRun is what is needed of a run of the float model: its outputs, and of each value
+// the error of rounding it to whole numbers.
 type FloatRun struct {
+	graph   *graph.Graph
+	images  bool
+	mu      sync.Mutex
 	outputs [][]float64
-	rounds  map[string]float64 // error of rounding each value to whole numbers, in units of its rows
+	rounds  map[string]float64 // in units of a value's rows
 }
 
-// NewFloatRun takes what is needed of the values that RunFloat returned.
-func NewFloatRun(g *graph.Graph, values map[string][]float64) *FloatRun {
-	r := &FloatRun{rounds: make(map[string]float64, len(values))}
-	for _, name := range g.Outputs {
-		r.outputs = append(r.outputs, values[name])
-	}
-	images, names := hasImages(g), slices.Collect(maps.Keys(values))
-	rounds := make([]float64, len(names))
-	parallel.For(len(names), 1, func(lo, hi int) {
-		for i, name := range names[lo:hi] {
-			v := values[name]
-			rounds[lo+i] = enteredError(v, v, rowOf(g.Shapes[name], images), 1).round
+// NewFloatRun returns one of a graph, to which its values are to be added.
+func NewFloatRun(g *graph.Graph) *FloatRun {
+	return &FloatRun{graph: g, images: hasImages(g), outputs: make([][]float64, len(g.Outputs)), rounds: make(map[string]float64, len(g.Nodes))}
+}
+
+// Add adds a value of the run (graph.VisitFloat). It may be called concurrently.
+func (r *FloatRun) Add(name string, values []float64) {
+	round := enteredError(values, values, rowOf(r.graph.Shapes[name], r.images), 1).round
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rounds[name] = round
+	for i, output := range r.graph.Outputs {
+		if output == name {
+			r.outputs[i] = values
 		}
-	})
-	for i, name := range names {
-		r.rounds[name] = rounds[i]
 	}
-	return r
 }
 
 // Choice is how formats were chosen.
@@ -338,11 +340,10 @@ func (s *search) runFloat(n int) error {
 		}
 		run := sample.Float
 		if run == nil {
-			values, err := sample.Graph.RunFloat(sample.Inputs)
-			if err != nil {
+			run = NewFloatRun(sample.Graph)
+			if err := sample.Graph.VisitFloat(sample.Inputs, run.Add); err != nil {
 				return err
 			}
-			run = NewFloatRun(sample.Graph, values)
 		}
 		s.float = append(s.float, run)
 	}

@@ -108,7 +108,10 @@ func TestChooseLarge(t *testing.T) {
 			t.Errorf("%d runs: there is no search", choice.Runs)
 		}
 		for i := range samples {
-			samples[i].Float = NewFloatRun(g, runs[i])
+			samples[i].Float = NewFloatRun(g)
+			for name, values := range runs[i] {
+				samples[i].Float.Add(name, values)
+			}
 		}
 		before := largeWeights
 		largeWeights = 1
