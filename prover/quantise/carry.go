@@ -3,7 +3,6 @@ package quantise
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -170,11 +169,8 @@ func (l *lowering) carryShift(v *value, frac, bits int) int {
 
 // weightedLimbs lowers v = x·weights + bias with x in limbs. It reports false if
 // that would leave the weights no more bits than have been reached without.
-func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats []channelStats, bits int) bool {
-	most := 0.0
-	for _, c := range stats {
-		most = math.Max(most, c.max)
-	}
+func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats *channels, bits int) bool {
+	most := stats.most
 	if most == 0 {
 		return false
 	}
@@ -187,11 +183,8 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	unit := pow2(t.Frac - p.bits) // of high
 	highs, lows := operandBounds{lo: highMin, hi: highMax, count: w.count}, operandBounds{hi: pow2(p.bits) - 1, count: w.count}
 	reach := func(frac int) (high, low float64) {
-		for _, c := range stats {
-			high = math.Max(high, c.bound(frac, l.exponent(c, frac), highs))
-			low = math.Max(low, c.bound(frac, l.exponent(c, frac), lows))
-		}
-		return high, low
+		s := l.scaledBy(stats, frac)
+		return s.bound(highs), s.bound(lows)
 	}
 	extra, rest := magnitudeOf(w.bias)+l.upcoming(v), 0.0
 	if l.opts.Formats[v.name].Weights > partWeights {
@@ -206,7 +199,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	want := l.opts.Formats[v.name].Weights
 	if want > 0 && want <= partWeights {
 		// Or what gives half the channels their bits, if few are far larger.
-		frac = max(frac, min(want-1-floorLog2(medianOf(stats)), 29-floorLog2(most)))
+		frac = max(frac, min(want-1-floorLog2(stats.medianOf()), 29-floorLog2(most)))
 	}
 	for ; ; frac-- {
 		drop = l.carryShift(v, t.Frac+frac, p.bits)
@@ -214,9 +207,12 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 			break
 		}
 	}
+	if want > 0 && want <= partWeights && floorLog2(stats.medianOf()*pow2(frac))+1 < goodWeightBits {
+		l.meagre = append(l.meagre, v.name)
+	}
 	fine := 0 // bits of the weights' second part
 	if want > partWeights && w.part == nil {
-		fine = max(min(want-1-floorLog2(medianOf(stats))-frac, finestParts), 0)
+		fine = max(min(want-1-floorLog2(stats.medianOf())-frac, finestParts), 0)
 		for most := float64(w.count) * math.Max(-highMin, highMax); fine > 0 && most*pow2(fine-1) >= model.Bound/2; {
 			fine--
 		}
@@ -226,16 +222,12 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	p = l.partsOf(id)
 	high, low := reach(frac)
-	exponents, size := make([]int, len(stats)), 0.0
-	for i, c := range stats {
-		exponents[i] = l.exponent(c, frac)
-		size = math.Max(size, float64(c.max*pow2(frac))+pow2(exponents[i]))
-	}
-	h := math.Max(reachOfAll(stats, frac, exponents, highs))
-	if low2 := math.Max(reachOfAll(stats, frac, exponents, lows)); fits(h, low2, frac) {
+	scaled := l.scaledBy(stats, frac)
+	h := math.Max(scaled.reachOfAll(highs))
+	if low2 := math.Max(scaled.reachOfAll(lows)); fits(h, low2, frac) {
 		high, low = h, low2
 	}
-	wid := w.fixed(l, frac, exponents, int64(size))
+	wid := w.fixed(l, frac)
 	sum := func(limb model.TensorID, bound float64) *expr {
 		other, labels := w.operand(limb)
 		e := &expr{shape: w.out, frac: l.g.Tensors[limb].Frac + frac, min: -int64(math.Ceil(bound)), max: int64(math.Ceil(bound))}
@@ -293,16 +285,4 @@ func remainders(t *constantWeights, frac, fine int) filler {
 			dst[i] = int32(math.RoundToEven((y - math.RoundToEven(y)) * units))
 		}
 	}
-}
-
-// medianOf is the median of the channels' largest weights, of those that are not 0.
-func medianOf(stats []channelStats) float64 {
-	var list []float64
-	for _, c := range stats {
-		if c.max > 0 {
-			list = append(list, c.max)
-		}
-	}
-	slices.Sort(list)
-	return list[len(list)/2]
 }

@@ -35,8 +35,12 @@ func (s *search) chooseLarge() (*Model, *Choice, error) {
 		return nil, nil, err
 	}
 	s.groups = alike(s.fg)
-	best, err := s.attempt(usual(s.fg, 0, s.productBits))
+	plain := usual(s.fg, 0, s.productBits)
+	best, err := s.attempt(s.ample(plain))
 	if err == nil && best == nil { // it cannot have these formats
+		best, err = s.attempt(plain)
+	}
+	if err == nil && best == nil {
 		best, err = s.try(s.opts.Formats)
 	}
 	if err != nil {
@@ -79,6 +83,26 @@ func (s *search) chooseLarge() (*Model, *Choice, error) {
 		}
 	}
 	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(began), s.runs}, nil
+}
+
+// ample returns formats with those for weights that do not give half the channels enough
+// bits, since a few others are far larger, made as fine as there are: that is seen before
+// any weights are made.
+func (s *search) ample(f Formats) Formats {
+	m, err := s.make(f)
+	s.runs--
+	if err != nil || len(m.meagre) == 0 {
+		return f
+	}
+	f = maps.Clone(f)
+	for _, g := range s.groups {
+		if slices.ContainsFunc(g.names, func(name string) bool { return slices.Contains(m.meagre, name) }) {
+			for _, name := range g.names {
+				f[name] = Format{f[name].Bits, formatWeights}
+			}
+		}
+	}
+	return f
 }
 
 // attempt is try, but nil where the formats cannot be had together.

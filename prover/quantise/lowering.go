@@ -40,7 +40,8 @@ type lowering struct {
 	powers   map[string]bool                    // values that logarithms of powers alone read
 	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 
-	uses map[clampTable]int // entries that have them
+	uses   map[clampTable]int // entries that have them
+	meagre []string           // values with a format for weights of which half the channels have few bits for all that
 
 	blocks  []Block
 	past    *past // of a block that is made again; nil otherwise
@@ -347,7 +348,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats, meagre: l.meagre,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

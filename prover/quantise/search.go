@@ -78,7 +78,7 @@ type Choice struct {
 	Formats Formats
 	// Error is that of the outputs on the samples: the largest, in units of their
 	// range; a divergence counts such that the target for it is Options.Target. First is
-	// what it was without any formats.
+	// what it was at the first attempt: without any formats, but of large transformers.
 	Error, First float64
 	// Runs is how many integer runs of all samples this took.
 	Runs int
@@ -88,7 +88,8 @@ type Choice struct {
 // the samples, if there are any, and returns the model with them. It begins with
 // those that the mode has for all values, and makes values more precise where
 // errors enter, the largest first, in groups of values that are alike; then it
-// takes back what was not needed. What it chooses depends on its arguments alone.
+// takes back what was not needed. Large transformers have few attempts, and begin with
+// formats that suit most of them. What it chooses depends on its arguments alone.
 func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[string]Range, opts Options) (*Model, *Choice, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {

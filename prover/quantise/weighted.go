@@ -43,16 +43,12 @@ const (
 // weights that the static bound allows.
 func (l *lowering) weighted(v, x *value, w weighting) {
 	stats := l.statsOf(w)
-	most := 0.0
-	for _, c := range stats {
-		most = math.Max(most, c.max)
-	}
-	bias := 0.0
+	most, bias := stats.most, 0.0
 	for _, b := range w.bias {
 		bias = math.Max(bias, math.Abs(b))
 	}
 	id := l.tensor(x)
-	if sum := reachOf(stats) * float64(l.magnitude(id)) * pow2(-l.g.Tensors[id].Frac); sum < bias*pow2(-24) {
+	if sum := stats.sum * float64(l.magnitude(id)) * pow2(-l.g.Tensors[id].Frac); sum < bias*pow2(-24) {
 		// As floats would have it, the sum is the bias.
 		bid := l.constant(w.biasName, w.biasShape, w.bias, floorLog2(pow2(24)/bias))
 		v.pending = l.tensorExpr(bid, w.biasView, w.out)
@@ -100,27 +96,19 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		refuse("a sum of %d products does not fit in 30 bits with at least 2 bits a weight", w.count)
 	}
 	t := l.g.Tensors[id]
-	// Channels with larger weights keep WeightBits significant bits.
-	exponents := make([]int, len(stats))
-	for c := range stats {
-		exponents[c] = l.exponent(stats[c], frac)
-	}
 	e := &expr{shape: w.out, frac: t.Frac + frac}
 	bounds := l.boundsOf(id, w)
-	var up, down, reach float64
-	for c, s := range stats {
-		d, u := s.reach(frac, exponents[c], bounds)
-		up, down = math.Max(up, u), math.Max(down, d)
-		reach = math.Max(reach, float64(s.max*pow2(frac))+pow2(exponents[c]))
-	}
-	if d, u := reachOfAll(stats, frac, exponents, bounds); bounds.norm == 0 && math.Max(d, u)+float64(extra*pow2(e.frac))+1 <= float64(l.limitOf(v)) {
+	// Channels with larger weights keep WeightBits significant bits.
+	scaled := l.scaledBy(stats, frac)
+	down, up := scaled.reach(bounds)
+	if d, u := scaled.reachOfAll(bounds); bounds.norm == 0 && math.Max(d, u)+float64(extra*pow2(e.frac))+1 <= float64(l.limitOf(v)) {
 		up, down = u, d
 	}
-	if math.Max(up, down) >= model.Bound || reach >= model.Bound {
+	if math.Max(up, down) >= model.Bound || scaled.rounded().size >= model.Bound {
 		refuse("the accumulator does not fit in 30 bits")
 	}
 	e.min, e.max = -int64(math.Ceil(down)), int64(math.Ceil(up))
-	wid := w.fixed(l, frac, exponents, int64(reach))
+	wid := w.fixed(l, frac)
 	other, labels := w.operand(id)
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: wid, LabelsA: labels, LabelsB: w.labels}}
 	if len(w.bias) > 0 {
@@ -128,14 +116,6 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		e = e.plus(l.tensorExpr(bid, w.biasView, w.out))
 	}
 	v.pending = e
-}
-
-// exponent is the number of low bits of a channel's weights that are zero.
-func (l *lowering) exponent(c channelStats, frac int) int {
-	if c.max == 0 {
-		return 0
-	}
-	return max(0, floorLog2(c.max*pow2(frac))+2-l.opts.WeightBits)
 }
 
 // boundsOf returns what is known of the entries of an operand.
@@ -151,15 +131,6 @@ func (l *lowering) boundsOf(id model.TensorID, w weighting) operandBounds {
 	return b
 }
 
-// reachOf is the largest sum of the magnitudes of a channel's weights.
-func reachOf(stats []channelStats) float64 {
-	most := 0.0
-	for _, c := range stats {
-		most = math.Max(most, c.pos+c.neg)
-	}
-	return most
-}
-
 // magnitude is the largest absolute value of a tensor, at least 1.
 func (l *lowering) magnitude(id model.TensorID) int64 {
 	return max(-l.g.Tensors[id].Min, l.g.Tensors[id].Max, 1)
@@ -170,7 +141,7 @@ func (l *lowering) magnitude(id model.TensorID) int64 {
 // to it, can be rounded, but not finer than rounding with the model's common
 // shift makes use of if that leaves enough bits. It returns the bits of the
 // largest weight as well.
-func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats, w weighting, most, extra float64) (frac, bits int) {
+func (l *lowering) weightFrac(v *value, id model.TensorID, stats *channels, w weighting, most, extra float64) (frac, bits int) {
 	t := &l.g.Tensors[id]
 	if most == 0 {
 		return 0, 0
@@ -178,12 +149,7 @@ func (l *lowering) weightFrac(v *value, id model.TensorID, stats []channelStats,
 	bounds := l.boundsOf(id, w)
 	limit := float64(l.limitOf(v))
 	fits := func(frac int) bool {
-		for _, c := range stats {
-			if c.bound(frac, l.exponent(c, frac), bounds)+float64(extra*pow2(t.Frac+frac))+1 > limit {
-				return false
-			}
-		}
-		return true
+		return l.scaledBy(stats, frac).bound(bounds)+float64(extra*pow2(t.Frac+frac))+1 <= limit
 	}
 	frac = 29 - floorLog2(most)
 	for !fits(frac) {

@@ -183,7 +183,7 @@ type statsKey struct {
 // free. A search tries variations of one model in turn, so that what one of them changes
 // is in the one before the last.
 type weightStats struct {
-	m            map[statsKey][]channelStats
+	m            map[statsKey]*channels
 	greatest     map[string]float64 // magnitudes of constants, by name
 	last, before map[string]ints.Ints
 	filled       *Model // that was given weights last
@@ -264,17 +264,17 @@ func (w *weightStats) forget(but []fixed) {
 
 // of returns, for every output channel of a constant, the sums of its
 // positive and negative weights (the latter negated) and the largest
-// magnitude. The channel of entry i is i/inner mod channels.
-func (w *weightStats) of(name string, t *constantWeights, channels, inner int) []channelStats {
-	key := statsKey{name, t.by, channels, inner}
+// magnitude. The channel of entry i is i/inner mod count.
+func (w *weightStats) of(name string, t *constantWeights, count, inner int) *channels {
+	key := statsKey{name, t.by, count, inner}
 	if s, ok := w.m[key]; ok {
 		return s
 	}
-	s := make([]channelStats, channels)
-	outer := t.Len() / channels / inner
+	s := make([]channelStats, count)
+	outer := t.Len() / count / inner
 	// Every channel is summed by one goroutine in index order, so the sums do
 	// not depend on the split.
-	parallel.For(channels, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
+	parallel.For(count, max(1, 1<<14/(outer*inner)), func(lo, hi int) {
 		buffer := buffers.Get().(*[]float32)
 		defer buffers.Put(buffer)
 		for o := range outer {
@@ -284,7 +284,7 @@ func (w *weightStats) of(name string, t *constantWeights, channels, inner int) [
 				if inner == 1 {
 					n = hi - c
 				}
-				run := t.part((o*channels+c)*inner, n*inner, buffer)
+				run := t.part((o*count+c)*inner, n*inner, buffer)
 				for i := range n {
 					s[c+i].add(run[i*inner : (i+1)*inner])
 				}
@@ -292,11 +292,16 @@ func (w *weightStats) of(name string, t *constantWeights, channels, inner int) [
 			}
 		}
 	})
+	return w.keep(key, s)
+}
+
+// keep remembers statistics.
+func (w *weightStats) keep(key statsKey, list []channelStats) *channels {
 	if w.m == nil {
-		w.m = map[statsKey][]channelStats{}
+		w.m = map[statsKey]*channels{}
 	}
-	w.m[key] = s
-	return s
+	w.m[key] = newChannels(list)
+	return w.m[key]
 }
 
 // largest returns the largest magnitude of a constant.
@@ -333,7 +338,7 @@ func largestOf(v []float32) float32 {
 
 // statsOf are the statistics of the channels of weights: of those that are part of a
 // larger constant, by which values are multiplied entry by entry, the greatest of all.
-func (l *lowering) statsOf(w weighting) []channelStats {
+func (l *lowering) statsOf(w weighting) *channels {
 	if w.part == nil {
 		return l.stats.of(w.name, w.t, w.channels, w.inner)
 	}
@@ -348,11 +353,7 @@ func (l *lowering) statsOf(w weighting) []channelStats {
 	}
 	c.max = math.Max(c.pos, c.neg)
 	c.squares = float64(c.max * c.max)
-	if l.stats.m == nil {
-		l.stats.m = map[statsKey][]channelStats{}
-	}
-	l.stats.m[key] = []channelStats{c}
-	return l.stats.m[key]
+	return l.stats.keep(key, []channelStats{c})
 }
 
 // add takes in a channel's weights. Signs are as good as random, so there are no
@@ -416,11 +417,6 @@ func reachOfAll(stats []channelStats, frac int, exponents []int, x operandBounds
 	return most(pos, lo, neg, hi), most(neg, lo, pos, hi)
 }
 
-// bound is the larger of the two magnitudes.
-func (c channelStats) bound(frac, exponent int, x operandBounds) float64 {
-	return math.Max(c.reach(frac, exponent, x))
-}
-
 // sums are Σ x·w at most, and negated at least, for x in [−lo, hi]. (As everywhere
 // here, conversions keep compilers from fusing a product with a sum.)
 func (c channelStats) sums(lo, hi float64) (up, down float64) {
@@ -428,18 +424,17 @@ func (c channelStats) sums(lo, hi float64) (up, down float64) {
 }
 
 // fixed adds the weights times 2^frac, rounded to multiples of 2^exponents[c] in
-// channel c, which are within ±reach.
-func (w *weighting) fixed(l *lowering, frac int, exponents []int, reach int64) model.TensorID {
-	most := int64(0)
-	for c, stats := range l.statsOf(*w) {
-		most = max(most, roundedTo(stats.max, frac, exponents[c]))
+// channel c.
+func (w *weighting) fixed(l *lowering, frac int) model.TensorID {
+	r := l.scaledBy(l.statsOf(*w), frac).rounded()
+	reach := int64(r.size)
+	if w.t.factors == nil && w.part == nil && r.whole {
+		return l.rounded(w.name, w.t, w.shape, frac, reach, r.most)
 	}
-	if w.t.factors == nil && w.part == nil && !slices.ContainsFunc(exponents, func(e int) bool { return e != 0 }) {
-		return l.rounded(w.name, w.t, w.shape, frac, reach, most)
-	}
-	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, exponents, w.inner))
+	id := l.fixed(w.name, w.shape, frac, -reach, reach, w.t, quantised(w.t, frac, r.exponents, w.inner))
 	f := &l.fixeds[len(l.fixeds)-1]
-	f.key, f.most = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, exponents), most
+	// The exponents follow from the weights, the scale and the options.
+	f.key, f.most = fmt.Sprint(w.name, " by ", w.t.by, w.shape, w.inner, frac, " in ", len(r.exponents), " of ", l.opts.WeightBits), r.most
 	if w.part != nil {
 		return l.begun(id, w.part)
 	}
