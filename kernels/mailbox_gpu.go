@@ -16,6 +16,7 @@ import (
 // pinnedMailbox is a Mailbox in host memory that the device writes to.
 type pinnedMailbox struct {
 	pinned *Pinned
+	sums   Ptr // on the device: how many blocks are done, and as many numbers as there is room for
 	words  []uint64
 	ticket uint64
 	// event is for block.
@@ -25,11 +26,20 @@ type pinnedMailbox struct {
 
 // NewMailbox is described at Device.
 func (e *Executor) NewMailbox(words int) (Mailbox, error) {
-	p, err := e.Pin(8 * words)
+	sums, err := e.Alloc(8 * words)
+	if err == nil {
+		err = e.Clear(sums, 8*words)
+	}
 	if err != nil {
+		e.Free(sums)
 		return nil, err
 	}
-	m := &pinnedMailbox{pinned: p, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
+	p, err := e.Pin(8 * words)
+	if err != nil {
+		e.Free(sums)
+		return nil, err
+	}
+	m := &pinnedMailbox{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
 	clear(m.words)
 	return m, nil
 }
@@ -38,9 +48,9 @@ func (e *Executor) NewMailbox(words int) (Mailbox, error) {
 func (m *pinnedMailbox) Words() int { return len(m.words) }
 
 // Post implements Mailbox.
-func (m *pinnedMailbox) Post(done Ptr) Post {
+func (m *pinnedMailbox) Post() Post {
 	m.ticket++
-	return NewPost(m.pinned.Ptr(), m.ticket, done)
+	return NewPost(At[uint64](m.sums, 1), m.pinned.Ptr(), m.ticket, m.sums)
 }
 
 // looks is how often Wait looks before it asks the driver, which knows of
@@ -114,5 +124,7 @@ func (m *pinnedMailbox) Close() error {
 			release()
 		}
 	}
-	return errors.Join(err, m.pinned.Close())
+	err = errors.Join(err, m.pinned.Close())
+	m.pinned.e.Free(m.sums)
+	return err
 }

@@ -18,6 +18,11 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
+// Elements returns the elements that words are, two each; they share the memory.
+func Elements(words []uint64) []field.QM31 {
+	return unsafe.Slice((*field.QM31)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/2)
+}
+
 // AllocSlice allocates n > 0 elements.
 func AllocSlice[T Element](d Device, n int) (Ptr, error) {
 	size := int(unsafe.Sizeof(*new(T)))

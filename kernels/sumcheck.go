@@ -50,30 +50,34 @@ const (
 // SumcheckRound does a round of the first active instances of a batch, those of
 // more than logPairs variables. The tables of instances that have been in a
 // round are first bound to the challenges since the last launch, one or two;
-// there may be none in the first round alone. To sums, SumcheckRoundWords words
-// an instance, it adds what sumcheck.Sums says. These words are posted.
-func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, sums Ptr, p Post) error {
-	return sumcheckPass(d, "sumcheck_round", batch, active, logPairs, pending, sums, p)
+// there may be none in the first round alone. It makes, of SumcheckRoundWords words
+// an instance, what sumcheck.Sums says.
+func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, p Post) error {
+	return sumcheckPass(d, "sumcheck_round", batch, active, logPairs, pending, p)
 }
 
 // SumcheckTwoRounds does two rounds at once of the first active instances, of
-// at least logQuads + 2 variables each, without eq coordinates left. To sums,
-// SumcheckTwoRoundsWords words an instance, it adds what TwoRounds takes. These
-// words are posted.
-func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, sums Ptr, p Post) error {
-	return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, sums, p)
+// at least logQuads + 2 variables each, without eq coordinates left. It makes, of
+// SumcheckTwoRoundsWords words an instance, what TwoRounds takes.
+func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
+	return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, p)
 }
 
-func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pending []field.QM31, sums Ptr, p Post) error {
+func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pending []field.QM31, p Post) error {
 	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
 		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
 	}
-	var words [4]uint64
-	for i, r := range pending {
-		words[2*i], words[2*i+1] = pack(r)
-	}
 	return d.Launch(Kernel{"sumcheck", kernel}, looped(1<<logTerms, active, manyBlocks(active<<logTerms)),
-		post(p, uint64(batch), uint64(sums), uint64(logTerms), uint64(len(pending)), words[0], words[1], words[2], words[3])...)
+		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, challenges(pending)...)...)...)
+}
+
+// challenges are at most two as kernels take them: their number and four words.
+func challenges(pending []field.QM31) []uint64 {
+	words := []uint64{uint64(len(pending)), 0, 0, 0, 0}
+	for i, r := range pending {
+		words[1+2*i], words[2+2*i] = pack(r)
+	}
+	return words
 }
 
 // TwoRounds are the sums of an instance over two rounds: of A·B with the two
@@ -110,21 +114,22 @@ func manyBlocks(n int) int {
 	return sumBlocks
 }
 
-// SumcheckInner adds Σ_x eq(x_0 …)·A[x]·B[x] of each of n instances of a batch, the first of which
-// has 2^vars entries, to SumcheckRoundWords words each at sums, and zero to the second half of
-// these. They are posted.
-func SumcheckInner(d Device, batch Ptr, n, vars int, sums Ptr, p Post) error {
+// SumcheckInner makes Σ_x eq(x_0 …)·A[x]·B[x] of each of n instances of a batch, the first of which
+// has 2^vars entries, in the first half of SumcheckRoundWords words each.
+func SumcheckInner(d Device, batch Ptr, n, vars int, p Post) error {
 	if n < 1 || vars < 0 || vars > 40 {
 		return fmt.Errorf("%d inner products of 2^%d entries", n, vars)
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), append([]uint64{uint64(batch), uint64(sums)}, p.words()...)...)
+	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), p.sums(uint64(batch))...)
 }
 
-// SumcheckGather copies the first size entries of A and of B of each of n
-// instances to out, 2·size elements for each.
-func SumcheckGather(d Device, out, batch Ptr, n, size int) error {
-	if n < 1 || size < 1 {
-		return fmt.Errorf("gathering %d entries of %d instances", size, n)
+// SumcheckRest writes what is left of A and of B of each of n instances, 2^left entries of both:
+// those that have been in a round, of more than left variables, are bound to the pending challenges
+// for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
+func SumcheckRest(d Device, batch Ptr, n, left int, pending []field.QM31, p Post) error {
+	if n < 1 || left < 0 || left > 40 || len(pending) > 2 {
+		return fmt.Errorf("the rest of %d instances, 2^%d entries and %d challenges", n, left, len(pending))
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_gather"}, Cover(size*n), uint64(out), uint64(batch), uint64(n), uint64(size))
+	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(2*n<<left),
+		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, challenges(pending)...)...)...)
 }

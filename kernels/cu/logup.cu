@@ -304,15 +304,26 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
     mailbox{box, ticket, done}.send(sums, 8);
 }
 
-// Copies the first size entries of four tables to out, one after the other.
-KERNEL logup_gather(qm31 *out, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size, u64 l_low, u64 l_high, u64 stored)
+// Binds the first variable of four tables to r and writes what is left of them to out, one after
+// the other: `size` entries each. To out n1 goes without λ·d1.
+KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size, u64 r_low,
+                  u64 r_high, u64 l_low, u64 l_high, u64 stored)
 {
+    qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high)), lambda = qm31_prepare(qm31_unpack(l_low, l_high));
     for (u64 i = thread_index(); i < size; i += thread_count()) {
-        out[i] = n0[i];
-        out[size + i] = i < stored ? n1[i] : qm31_unpack(l_low, l_high);
-        out[2 * size + i] = d0[i];
-        out[3 * size + i] = i < stored ? d1[i] : qm31_one();
+        u64 j = size + i;
+        store_words(out, i, qm31_lerp(n0[i], n0[j], r));
+        store_words(out, 2 * size + i, qm31_lerp(d0[i], d0[j], r));
+        qm31 d = qm31_one(), n = qm31_zero();
+        if (i < stored) {
+            qm31 nj = j < stored ? n1[j] : qm31_unpack(l_low, l_high), dj = j < stored ? d1[j] : qm31_one();
+            d = qm31_lerp(d1[i], dj, r);
+            n = qm31_sub(qm31_lerp(n1[i], nj, r), qm31_mul(d, lambda));
+        }
+        store_words(out, size + i, n);
+        store_words(out, 3 * size + i, d);
     }
+    mailbox{box, ticket, done}.written();
 }
 
 // The column key + β·out of a look-up step as rows of `columns` entries, of which `parts` lists

@@ -53,33 +53,69 @@ DEVICE void block_sums(u64 *sum, const qm31 (&values)[N])
 
 DEVICE void block_sums(u64 *sum, qm31 x, qm31 y) { block_sums<2>(sum, {x, y}); }
 
-// Where a launch puts its sums when all blocks are done: the host waits for the
-// ticket in word 0. Null for nowhere. The launch counts its blocks in `done`.
+// Where a launch puts its results when all blocks are done: the host waits for the
+// ticket in word 0. Null for nowhere. The launch counts its blocks in `done`, which it
+// finds zero and leaves so.
 struct mailbox {
     u64 *box, ticket, *done;
 
-    // Every thread of every block calls it last. words sums are at from.
-    __device__ __forceinline__ void send(const u64 *from, u64 words) const
+    // Whether all other blocks are done, as every thread of every block is told that
+    // calls it.
+    __device__ __forceinline__ bool last() const
     {
-        if (!box)
-            return;
-        __shared__ bool last;
-        __threadfence();
+        __shared__ bool is_last;
         __syncthreads();
-        if (threadIdx.x == 0)
-            last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
+        if (threadIdx.x == 0) {
+            is_last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
+            if (is_last)
+                *done = 0;
+        }
         __syncthreads();
-        if (!last)
-            return;
-        __threadfence();
-        for (u64 i = threadIdx.x; i < words; i += blockDim.x)
-            box[1 + i] = *(const volatile u64 *)(from + i);
+        return is_last;
+    }
+
+    __device__ __forceinline__ void stamp() const
+    {
         __threadfence_system();
         __syncthreads();
         if (threadIdx.x == 0)
             *(volatile u64 *)box = ticket;
     }
+
+    // Every thread of every block calls it last. words sums are at from, which are zero
+    // again afterwards.
+    __device__ __forceinline__ void send(u64 *from, u64 words) const
+    {
+        if (!box)
+            return;
+        __threadfence();
+        if (!last())
+            return;
+        __threadfence();
+        for (u64 i = threadIdx.x; i < words; i += blockDim.x) {
+            box[1 + i] = *(volatile u64 *)(from + i);
+            from[i] = 0;
+        }
+        stamp();
+    }
+
+    // Every thread of every block calls it last, where they have written to the box themselves.
+    __device__ __forceinline__ void written() const
+    {
+        if (!box)
+            return;
+        __threadfence_system();
+        if (last())
+            stamp();
+    }
 };
+
+// Element i of an array of pairs of words.
+DEVICE void store_words(u64 *to, u64 i, qm31 v)
+{
+    to[2 * i] = (u64)v.b << 32 | v.a;
+    to[2 * i + 1] = (u64)v.d << 32 | v.c;
+}
 
 // Weights eq(r, x_0 …) of x in {0,1}^vars over the last eq coordinates left of
 // a point of which some are bound, constant in the other variables of x. A heap

@@ -52,8 +52,8 @@ DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, b
 // sums[8·i …] of instance i are added Σ w·A_0·B_0 and the leading coefficient
 // Σ w·(A_1 − A_0)·(B_1 − B_0); the first with A_1, B_1 where the round's own eq
 // coordinate is zero.
-KERNEL __launch_bounds__(256) sumcheck_round(const instance *instances, u64 *sums, u64 log_pairs, u64 pending, u64 r_low, u64 r_high, u64 s_low,
-                                             u64 s_high, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_pairs, u64 pending,
+                                            u64 r_low, u64 r_high, u64 s_low, u64 s_high)
 {
     const instance in = instances[blockIdx.y];
     u64 pairs = (u64)1 << log_pairs;
@@ -127,8 +127,8 @@ DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &
 // terms. To sums[32·i …] are added the sums over x of the product A·B with the
 // two variables at (0,0), (0,1), (1,0), and its leading coefficients in the
 // first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
-KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(const instance *instances, u64 *sums, u64 log_quads, u64 pending, u64 r_low, u64 r_high, u64 s_low,
-                                                  u64 s_high, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
+                                                    u64 pending, u64 r_low, u64 r_high, u64 s_low, u64 s_high)
 {
     const instance in = instances[blockIdx.y];
     u64 quads = (u64)1 << log_quads;
@@ -148,7 +148,7 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(const instance *instances, 
 }
 
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
-KERNEL __launch_bounds__(256) sumcheck_inner(const instance *instances, u64 *sums, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances)
 {
     const instance in = instances[blockIdx.y];
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq, (u32)in.vars);
@@ -159,17 +159,30 @@ KERNEL __launch_bounds__(256) sumcheck_inner(const instance *instances, u64 *sum
     mailbox{box, ticket, done}.send(sums, 8 * gridDim.y);
 }
 
-// Copies the first size entries of A and of B of n instances to out, 2·size
-// for each; those with fewer entries fill what they have.
-KERNEL sumcheck_gather(qm31 *out, const instance *instances, u64 n, u64 size)
+// Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
+// 2^log_size entries once those that have been in a round are bound to the pending challenges, of
+// fewer where a table has fewer.
+KERNEL __launch_bounds__(256) sumcheck_rest(u64 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
+                                           u64 pending, u64 r_low, u64 r_high, u64 s_low, u64 s_high)
 {
-    for (u64 i = thread_index(); i < size * n; i += thread_count()) {
-        const instance *in = instances + i / size;
-        u64 k = i % size;
-        if (k >> in->vars == 0) {
-            qm31 *to = out + 2 * size * (i / size) + k;
-            to[0] = in->a[k];
-            to[size] = in->b[k];
+    const u64 size = (u64)1 << log_size;
+    challenges r = {qm31_prepare(qm31_unpack(r_low, r_high)), qm31_prepare(qm31_unpack(s_low, s_high))};
+    for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
+        const instance &in = instances[i >> log_size >> 1];
+        const qm31 *t = i >> log_size & 1 ? in.b : in.a;
+        u64 x = i & (size - 1);
+        if (x >> in.vars)
+            continue;
+        switch (in.vars > log_size ? pending : 0) {
+        case 0:
+            store_words(out, i, t[x]);
+            break;
+        case 1:
+            store_words(out, i, bound<1>(t, x, size, r));
+            break;
+        default:
+            store_words(out, i, bound<2>(t, x, size, r));
         }
     }
+    mailbox{box, ticket, done}.written();
 }

@@ -26,8 +26,6 @@ type tree struct {
 	leafNum  kernels.Ptr // M31
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
-	rows     kernels.Ptr // sums of the rounds of all layers
-	used     int         // rounds so far
 
 	upper  logup.Tree // layers up to upperVars
 	inHost bool       // the layer in hand is one of them
@@ -37,9 +35,6 @@ type tree struct {
 	since  int          // the tail's first round
 }
 
-// treeRow is the memory of a round's sums.
-var treeRow = sumsWords(kernels.SumcheckRoundWords)
-
 // newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
 // scope over.
 func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int) *tree {
@@ -47,7 +42,6 @@ func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int)
 	t := &tree{sums: sums{a, box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
 	t.num, t.den = newArray[field.QM31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
 	check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
-	t.rows = newWords(a, vars*vars*treeRow)
 	heap := 2 << t.upperLayer()
 	t.upper = logup.UpperTree(fetch[field.QM31](a, t.num, heap), fetch[field.QM31](a, t.den, heap))
 	return t
@@ -107,29 +101,17 @@ func (t *tree) round(round int, r field.QM31) logup.Sums {
 	if t.tail != nil {
 		return t.tail.Round(round-t.since, r)
 	}
-	at := kernels.At[uint64](t.rows, t.used*treeRow)
-	t.used++
-	w := t.read(at, kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, at, p) })
+	w := t.read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, p) })
 	return logup.Sums{Zero: kernels.FromSum(w), Top: kernels.FromSum(w[kernels.SumWords:])}
 }
 
-// tables downloads what is left of the layer's tables n0, n1, d0, d1 after the
+// tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
 // rounds before the given one, with the last one's variable bound to r.
-func (t *tree) tables(round int, r field.QM31) [4][]field.QM31 {
+func (t *tree) tables(round int, r field.QM31) (tables [4][]field.QM31) {
 	h := 1 << (t.rounds.Vars - round)
-	out := newArray[field.QM31](t.dev, 8*h)
-	check(t.rounds.Gather(t.dev, out, 2*h))
-	data := fetch[field.QM31](t.dev, out, 8*h)
-	t.dev.Free(out)
-	var tables [4][]field.QM31
+	data := t.elements(4*h, func(p kernels.Post) error { return t.rounds.Rest(t.dev, round, r, p) })
 	for i := range tables {
-		v := data[2*h*i:][:2*h]
-		field.FoldVec(v[:h], v, r)
-		tables[i] = v[:h:h]
-	}
-	// On the device n1 has λ·d1 in it.
-	for i, d1 := range tables[3] {
-		tables[1][i] = tables[1][i].Sub(t.rounds.Lambda.Mul(d1))
+		tables[i] = data[h*i:][:h:h]
 	}
 	return tables
 }

@@ -117,7 +117,7 @@ func TestSpeedSumcheck(t *testing.T) {
 	scope := newScope(dev)
 	defer scope.close()
 	_, batch := describeBatch(scope, []sumcheckInstance{{a: a, b: b, vars: vars}})
-	words := newWords(scope, sumsWords(kernels.SumcheckTwoRoundsWords))
+	words := newWords(scope, kernels.SumcheckTwoRoundsWords)
 	two := []field.QM31{values[0], values[1]}
 	for log := vars; log >= 8; log -= 2 {
 		pending := two
@@ -126,7 +126,7 @@ func TestSpeedSumcheck(t *testing.T) {
 		}
 		d, err := dev.Time(func() error {
 			for range 20 {
-				if err := kernels.SumcheckTwoRounds(dev, batch, 1, log-2, pending, words, kernels.Post{}); err != nil {
+				if err := kernels.SumcheckTwoRounds(dev, batch, 1, log-2, pending, kernels.Kept(words)); err != nil {
 					return err
 				}
 			}
@@ -149,19 +149,15 @@ func TestSpeedSumcheck(t *testing.T) {
 		t.Logf("%-40s %8.2f, %8.2f with the device's part", what, micro(d)/n, micro(time.Since(began))/n)
 	}
 	each("a smallest pass and its sums", func() {
-		to.read(words, 32, func(p kernels.Post) error {
-			check(dev.Clear(words, 8*(kernels.SumcheckTwoRoundsWords+1)))
-			return kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, words, p)
-		})
+		to.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, p) })
 	})
-	each("its launch alone", func() { check(kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, words, kernels.Post{})) })
+	each("its launch alone", func() { check(kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, kernels.Kept(words))) })
 	each("6 KB allocated, cleared, freed", func() { dev.Free(newWords(dev, 726)) })
 	each("64 bytes copied to the device", func() { dev.Free(newCopy(dev, values[:4])) })
 	each("64 MB allocated and freed", func() { dev.Free(newArray[field.QM31](dev, 1<<vars)) })
 	each("32 KB fetched", func() { fetch[field.QM31](dev, a, 2<<10) })
-	each("gathered and fetched", func() {
-		check(kernels.SumcheckGather(dev, b, batch, 1, 1<<10))
-		fetch[field.QM31](dev, b, 2<<10)
+	each("the rest of 2^8, folded twice", func() {
+		to.elements(2<<8, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 8, two, p) })
 	})
 	w := transcript.NewWriter(transcript.New("speed"))
 	each("two elements sent, a challenge taken", func() {

@@ -23,7 +23,6 @@ type batch struct {
 	order  []int // instances by descending number of variables
 	rounds int
 	device kernels.Ptr // the instances, in order
-	rows   kernels.Ptr // sums of every round and every instance in order
 	// pending are the challenges that the tables have not been bound to yet;
 	// ahead are the sums of two rounds of which one is over.
 	pending []field.QM31
@@ -47,7 +46,6 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 	b := &batch{sums: sums{a, box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
 	b.rounds = insts[b.order[0]].vars
-	b.rows = newWords(a, max(b.rounds, 1)*b.rowWords())
 	return b
 }
 
@@ -88,9 +86,6 @@ func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device kern
 	check(err)
 	return order, device
 }
-
-// rowWords is the memory of a round's sums.
-func (b *batch) rowWords() int { return sumsWords(len(b.insts) * kernels.SumcheckTwoRoundsWords) }
 
 // active returns the number of instances of at least one variable in the
 // round.
@@ -154,10 +149,9 @@ func (b *batch) twoAtOnce(round int) bool {
 
 // pass launches a pass over the instances of a round, which binds the tables
 // to the pending challenges, and returns its words for each.
-func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, sums kernels.Ptr, p kernels.Post) error, logTerms int) []uint64 {
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
 	n := b.active(round)
-	at := kernels.At[uint64](b.rows, round*b.rowWords())
-	raw := b.read(at, n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, at, p) })
+	raw := b.read(n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, p) })
 	b.pending = nil
 	return raw
 }
@@ -172,40 +166,26 @@ func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []su
 	return all
 }
 
-// moveToHost downloads what the rounds from the given one on need, bound to the
+// moveToHost fetches what the rounds from the given one on need, bound to the
 // pending challenges.
 func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	defer catch(&err)
 	check(ctx.Err())
 	left := b.rounds - round
-	size := 1 << (left + len(b.pending))
-	n := 2 * size * len(b.insts)
-	out := newArray[field.QM31](b.dev, n)
-	check(kernels.SumcheckGather(b.dev, out, b.device, len(b.insts), size))
-	data := fetch[field.QM31](b.dev, out, n)
-	b.dev.Free(out)
+	size := 1 << left
+	data := b.elements(2*size*len(b.insts), func(p kernels.Post) error {
+		return kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+	})
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
 		pair := data[2*size*rank:][:2*size]
-		vars := min(in.vars, left)
-		bound := min(in.vars-vars, len(in.eq))
-		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: b.bind(pair[:size], in.vars, vars), B: b.bind(pair[size:], in.vars, vars)}
+		n := 1 << min(in.vars, left)
+		bound := min(max(in.vars-left, 0), len(in.eq))
+		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round
 	return nil
-}
-
-// bind binds a table's first variables to the pending challenges if the
-// instance has been in a round, and returns the 2^vars entries that are left.
-func (b *batch) bind(t []field.QM31, all, vars int) []field.QM31 {
-	if all > vars {
-		for i, r := range b.pending {
-			h := 1 << (vars + len(b.pending) - 1 - i)
-			field.FoldVec(t[:h], t[:2*h], r)
-		}
-	}
-	return t[: 1<<vars : 1<<vars]
 }
 
 // Ends implements sumcheck.Tables.

@@ -64,9 +64,7 @@ func evaluateSome(a *scope, box kernels.Mailbox, jobs []kernels.Evaluation) []ui
 	defer a.close()
 	e, err := kernels.NewEvaluations(a, jobs)
 	check(err)
-	words := kernels.SumWords * len(jobs)
-	p := newWords(a, sumsWords(words))
-	return sums{a, box}.read(p, words, func(post kernels.Post) error { return e.Run(a, p, post) })
+	return sums{a, box}.read(kernels.SumWords*len(jobs), func(p kernels.Post) error { return e.Run(a, p) })
 }
 
 // Restrict implements backend.Backend.
@@ -108,10 +106,8 @@ func inner(to sums, insts []sumcheckInstance) []field.QM31 {
 	a := newScope(to.dev)
 	defer a.close()
 	order, batch := describeBatch(a, insts)
-	words := kernels.SumcheckRoundWords * len(insts)
-	p := newWords(a, sumsWords(words))
-	read := sums{a, to.box}.read(p, words, func(post kernels.Post) error {
-		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p, post)
+	read := sums{a, to.box}.read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
+		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p)
 	})
 	for rank, i := range order {
 		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])
