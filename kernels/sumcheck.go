@@ -60,7 +60,20 @@ func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM
 // at least logQuads + 2 variables each, without eq coordinates left. It makes, of
 // SumcheckTwoRoundsWords words an instance, what TwoRounds takes.
 func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
-	return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, p)
+	if len(pending) == 0 && active<<logQuads > fewQuads {
+		return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, p)
+	}
+	return d.Launch(Kernel{"sumcheck", "sumcheck_two_rounds_in_lanes"}, inLanes(8<<logQuads, active),
+		p.sums(append([]uint64{uint64(batch), uint64(logQuads)}, challenges(pending)...)...)...)
+}
+
+// fewQuads is up to how many quads of entries eight lanes for each take less time than one.
+const fewQuads = 1 << 16
+
+// inLanes is a launch of kernels in which several lanes share an item, of n > 0 lanes for each of
+// rows > 0 rows of blocks.
+func inLanes(n, rows int) Launch {
+	return Launch{GridX: max(1, min((n-1)/128+1, 2*sumBlocks/rows)), GridY: rows, Block: 128}
 }
 
 func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pending []field.QM31, p Post) error {
@@ -71,11 +84,21 @@ func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pend
 		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, challenges(pending)...)...)...)
 }
 
-// challenges are at most two as kernels take them: their number and four words.
+// challenges are at most two as kernels take them: their number and what entries are bound with.
 func challenges(pending []field.QM31) []uint64 {
-	words := []uint64{uint64(len(pending)), 0, 0, 0, 0}
-	for i, r := range pending {
-		words[1+2*i], words[2+2*i] = pack(r)
+	var w [3]field.QM31
+	switch len(pending) {
+	case 1:
+		w[0] = pending[0]
+	case 2:
+		r, s := pending[0], pending[1]
+		w[2] = r.Mul(s)
+		w[0], w[1] = s.Sub(w[2]), r.Sub(w[2])
+	}
+	words := make([]uint64, 7)
+	words[0] = uint64(len(pending))
+	for i, v := range w {
+		words[1+2*i], words[2+2*i] = pack(v)
 	}
 	return words
 }

@@ -109,6 +109,25 @@ DEVICE qm31 qm31_mul(qm31 x, const qm31_factor &y)
 
 DEVICE qm31 qm31_mul(qm31 x, qm31 y) { return qm31_mul(x, qm31_prepare(y)); }
 
+// A sum of products whose limbs are not reduced: of fewer than 2^30.
+struct qm31_sum {
+    u64 a, b, c, d;
+
+    __device__ __forceinline__ void add(qm31 x, const qm31_factor &y)
+    {
+        a += half_reduced((u64)x.a * y.a + (u64)x.b * y.nb + (u64)x.c * y.e + (u64)x.d * y.nf);
+        b += half_reduced((u64)x.a * y.b + (u64)x.b * y.a + (u64)x.c * y.f + (u64)x.d * y.e);
+        c += half_reduced((u64)x.a * y.c + (u64)x.b * y.nd + (u64)x.c * y.a + (u64)x.d * y.nb);
+        d += half_reduced((u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
+    }
+
+    __device__ __forceinline__ qm31 value() const { return {m31_reduce(a), m31_reduce(b), m31_reduce(c), m31_reduce(d)}; }
+
+private:
+    // Less than 2^34, the same mod p.
+    static __device__ __forceinline__ u64 half_reduced(u64 v) { return (v & P) + (v >> 31); }
+};
+
 DEVICE qm31 qm31_square(qm31 x) { return qm31_mul(x, x); }
 
 // 1/x, and 0 for 0: (c0 − c1·u) / (c0² − (2 + i)·c1²).

@@ -53,14 +53,24 @@ func TestSpeedSumcheck(t *testing.T) {
 	if os.Getenv("PROVE_MODEL_TEST_GPU") != "1" {
 		t.Skip("measured on a GPU alone")
 	}
-	to := newSums(t)
-	dev := to.dev
+	dev := newDevice(t)
+	box, err := dev.NewMailbox(mailboxWords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	to := sums{dev, box}
 	const vars, runs = 22, 200
 	values := randomVec(rand.New(rand.NewPCG(1, 2)), 1<<vars)
 	from := newCopy(dev, values)
 	defer dev.Free(from)
 
-	for _, cold := range []bool{false, true} {
+	for _, tail := range []int{8, 9, 10, 11} {
+		cold := tail == 9
+		if cold {
+			tail = 8
+		}
+		setTail(t, tail)
 		n := runs
 		if cold {
 			n = 10
@@ -100,7 +110,7 @@ func TestSpeedSumcheck(t *testing.T) {
 				times[what] = append(times[what], d)
 			}
 		}
-		t.Logf("cold %v: least, median", cold)
+		t.Logf("tail %d, cold %v: least, median", tail, cold)
 		for _, what := range names {
 			d := times[what]
 			slices.Sort(d)
@@ -134,6 +144,31 @@ func TestSpeedSumcheck(t *testing.T) {
 		})
 		check(err)
 		t.Logf("device: two rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
+		for _, kernel := range []string{"sumcheck_two_rounds", "sumcheck_two_rounds_in_lanes"} {
+			lanes := 1
+			if kernel != "sumcheck_two_rounds" {
+				lanes = 8
+			}
+			for _, block := range []int{32, 64, 128, 256} {
+				for _, blocks := range []int{132, 264, 528, 1056, 2112, 4224, 8448, 1 << 20} {
+					n := (lanes<<(log-2)-1)/block + 1
+					l := kernels.Launch{GridX: min(n, blocks), Block: block}
+					if n < blocks/2 {
+						continue
+					}
+					d, err := dev.Time(func() error {
+						for range 20 {
+							if err := dev.Launch(kernels.Kernel{Group: "sumcheck", Name: kernel}, l, uint64(words), 0, 0, 0, uint64(batch), uint64(log-2), uint64(len(pending)), 1, 2, 3, 4, 5, 6); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					check(err)
+					t.Logf("    %-32s %5d blocks of %3d: %.1f", kernel, l.GridX, block, micro(d)/20)
+				}
+			}
+		}
 	}
 
 	each := func(what string, f func()) {
@@ -148,6 +183,13 @@ func TestSpeedSumcheck(t *testing.T) {
 		check(dev.Sync())
 		t.Logf("%-40s %8.2f, %8.2f with the device's part", what, micro(d)/n, micro(time.Since(began))/n)
 	}
+	each("a small pass that stays", func() {
+		check(kernels.SumcheckTwoRounds(dev, batch, 1, 8, two, kernels.Kept(words)))
+		check(dev.Sync())
+	})
+	each("a small pass and its sums", func() {
+		to.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return kernels.SumcheckTwoRounds(dev, batch, 1, 8, two, p) })
+	})
 	each("a smallest pass and its sums", func() {
 		to.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, p) })
 	})
