@@ -57,18 +57,19 @@ func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM
 }
 
 // SumcheckTwoRounds does two rounds at once of the first active instances, of
-// at least logQuads + 2 variables each, without eq coordinates left. It makes, of
-// SumcheckTwoRoundsWords words an instance, what TwoRounds takes.
+// at least logQuads + 2 variables each. It makes, of SumcheckTwoRoundsWords words
+// an instance, what TwoRounds takes, with the weights of the variables after the
+// two. Instances with eq coordinates left come with few quads in all (FewQuads).
 func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
-	if len(pending) == 0 && active<<logQuads > fewQuads {
+	if len(pending) == 0 && active<<logQuads > FewQuads {
 		return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, p)
 	}
 	return d.Launch(Kernel{"sumcheck", "sumcheck_two_rounds_in_lanes"}, inLanes(8<<logQuads, active),
 		p.sums(append([]uint64{uint64(batch), uint64(logQuads)}, challenges(pending)...)...)...)
 }
 
-// fewQuads is up to how many quads of entries eight lanes for each take less time than one.
-const fewQuads = 1 << 16
+// FewQuads is up to how many quads of entries eight lanes for each take less time than one.
+const FewQuads = 1 << 16
 
 // inLanes is a launch of kernels in which several lanes share an item, of n > 0 lanes for each of
 // rows > 0 rows of blocks.
@@ -103,9 +104,9 @@ func challenges(pending []field.QM31) []uint64 {
 	return words
 }
 
-// TwoRounds are the sums of an instance over two rounds: of A·B with the two
-// variables at (0,0), (0,1) and (1,0), and its leading coefficients in the
-// first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
+// TwoRounds are sums over two rounds: of products with the two variables at
+// (0,0), (0,1) and (1,0), and their leading coefficients in the first at (·,0) and
+// (·,1), in the second at (0,·) and (1,·), and in both.
 type TwoRounds [8]field.QM31
 
 // NewTwoRounds reads them from SumcheckTwoRoundsWords words.
@@ -119,6 +120,12 @@ func NewTwoRounds(words []uint64) *TwoRounds {
 
 // First returns the first round's value at 0 and leading coefficient.
 func (t *TwoRounds) First() (zero, top field.QM31) { return t[0].Add(t[1]), t[3].Add(t[4]) }
+
+// FirstEq is First where the second variable has an eq coordinate.
+func (t *TwoRounds) FirstEq(e field.QM31) (zero, top field.QM31) {
+	at := func(zero, one field.QM31) field.QM31 { return zero.Add(e.Mul(one.Sub(zero))) }
+	return at(t[0], t[1]), at(t[3], t[4])
+}
 
 // Second returns those of the second round, with the first variable at r.
 func (t *TwoRounds) Second(r field.QM31) (zero, top field.QM31) {

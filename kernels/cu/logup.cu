@@ -3,7 +3,7 @@
 #include "axes.cuh"
 #include "ints.cuh"
 #include "products.cuh"
-#include "sum.cuh"
+#include "lanes.cuh"
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
 // slope·key + offset.
@@ -211,6 +211,88 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
     mailbox{box, ticket, done}.send(sums, 8);
 }
 
+// The four tables of a layer, of which n1 and d1 have their first `stored` entries: the others are λ
+// and 1.
+struct layer_tables {
+    qm31 *t[4]; // n0, n1, d0, d1
+    u64 stored;
+    qm31 lambda;
+
+    // Entry i of table k with its first variables bound, of m that are left.
+    template <u32 folds>
+    __device__ __forceinline__ qm31 at(u32 k, u64 i, u64 m, const challenges &r) const
+    {
+        const qm31 *from = t[0];
+#pragma unroll
+        for (u32 j = 1; j < 4; j++)
+            from = k == j ? t[j] : from;
+        u64 there = k % 2 ? stored : ~(u64)0;
+        qm31 absent = k == 1 ? lambda : qm31_one();
+        return bound_of<folds>([&](u64 j) { return j < there ? from[j] : absent; }, i, m, r);
+    }
+
+    __device__ __forceinline__ void set(u32 k, u64 i, qm31 v) const
+    {
+        if (k % 2 == 0 || i < stored)
+            t[k][i] = v;
+    }
+};
+
+// Two rounds at once (sumcheck_two_rounds), with 16 lanes for a quad: each makes one of the 16
+// entries, and then one of the products n0·d1 and n1·d0. There are no challenges in the first round
+// alone, where λ·d1 is added to n1.
+template <u32 folds>
+DEVICE void two_layer_rounds(u64 *sum, const layer_tables &t, u64 quads, const weights &w, const challenges &r)
+{
+    const u32 k = threadIdx.x % 16 / 4, half = threadIdx.x % 16 / 8;
+    qm31_factor lambda = qm31_prepare(t.lambda);
+    qm31_sum s = {0, 0, 0, 0};
+#pragma unroll 1
+    for (u64 from = first_term(16); from < quads; from += terms_at_once(16)) {
+        u64 x = from + threadIdx.x % 32 / 16;
+        qm31 v = qm31_zero();
+        if (x < quads) {
+            u64 i = x + threadIdx.x % 4 * quads;
+            v = t.at<folds>(k, i, 4 * quads, r);
+            if (folds == 0 && k == 1)
+                v = qm31_add(v, qm31_mul(t.at<0>(3, i, 4 * quads, r), lambda));
+            if (folds > 0 || k == 1)
+                t.set(k, i, v);
+        }
+        qm31 f = grid_value(v, 4 * half, 16), g = grid_value(v, 12 - 4 * half, 16);
+        if (x >= quads)
+            continue;
+        if (w.none())
+            s.add(f, qm31_prepare(g));
+        else
+            s.add(qm31_mul(f, g), qm31_prepare(w.at(x)));
+    }
+    lane_sums(sum, s.value());
+}
+
+// Two rounds at once, the second of which has 2^log_quads pairs: binds the variables of the rounds
+// before to the pending challenges in all tables, which keep their beginnings. To the 32 words at
+// sums are added those of TwoRounds, with the weights of the variables after the two.
+KERNEL __launch_bounds__(128) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+                                               const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
+                                               CHALLENGES)
+{
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
+    layer_tables t = {{n0, n1, d0, d1}, stored, qm31_unpack(l_low, l_high)};
+    challenges r = TAKEN;
+    switch (pending) {
+    case 0:
+        two_layer_rounds<0>(sums, t, (u64)1 << log_quads, w, r);
+        break;
+    case 1:
+        two_layer_rounds<1>(sums, t, (u64)1 << log_quads, w, r);
+        break;
+    default:
+        two_layer_rounds<2>(sums, t, (u64)1 << log_quads, w, r);
+    }
+    mailbox{box, ticket, done}.send(sums, 32);
+}
+
 // The first round of the last layer, of 2^vars entries, from the leaves.
 KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const u32 *num, const qm31 *den, u64 vars,
                                                      const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high,
@@ -304,24 +386,21 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
     mailbox{box, ticket, done}.send(sums, 8);
 }
 
-// Binds the first variable of four tables to r and writes what is left of them to out, one after
-// the other: `size` entries each. To out n1 goes without λ·d1.
-KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size, u64 r_low,
-                  u64 r_high, u64 l_low, u64 l_high, u64 stored)
+// Binds the first variables of four tables to the pending challenges, one or two, and writes what is
+// left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
+KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
+                  u64 stored, u64 pending, CHALLENGES)
 {
-    qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high)), lambda = qm31_prepare(qm31_unpack(l_low, l_high));
-    for (u64 i = thread_index(); i < size; i += thread_count()) {
-        u64 j = size + i;
-        store_words(out, i, qm31_lerp(n0[i], n0[j], r));
-        store_words(out, 2 * size + i, qm31_lerp(d0[i], d0[j], r));
-        qm31 d = qm31_one(), n = qm31_zero();
-        if (i < stored) {
-            qm31 nj = j < stored ? n1[j] : qm31_unpack(l_low, l_high), dj = j < stored ? d1[j] : qm31_one();
-            d = qm31_lerp(d1[i], dj, r);
-            n = qm31_sub(qm31_lerp(n1[i], nj, r), qm31_mul(d, lambda));
-        }
-        store_words(out, size + i, n);
-        store_words(out, 3 * size + i, d);
+    layer_tables t = {{n0, n1, d0, d1}, stored, qm31_unpack(l_low, l_high)};
+    challenges r = TAKEN;
+    auto at = [&](u32 k, u64 i) { return pending == 1 ? t.at<1>(k, i, size, r) : t.at<2>(k, i, size, r); };
+    for (u64 x = thread_index(); x < 4 * size; x += thread_count()) {
+        u32 k = (u32)(x / size);
+        u64 i = x % size;
+        qm31 v = at(k, i);
+        if (k == 1)
+            v = qm31_sub(v, qm31_mul(at(3, i), t.lambda));
+        store_words(out, x, v);
     }
     mailbox{box, ticket, done}.written();
 }

@@ -124,6 +124,17 @@ struct weights {
     const qm31 *outer, *inner; // heaps over the first and the last coordinates
     u32 outer_eq, inner_eq;    // coordinates left of each
     u32 free;                  // variables without
+
+    __device__ __forceinline__ bool none() const { return outer_eq + inner_eq == 0; }
+
+    // The weight of x.
+    __device__ __forceinline__ qm31 at(u64 x) const
+    {
+        if (inner_eq == 0)
+            return outer[(1u << outer_eq) + (x >> free)];
+        qm31 e = inner[(1u << inner_eq) + (x >> free & ((1u << inner_eq) - 1))];
+        return outer_eq == 0 ? e : qm31_mul(e, outer[(1u << outer_eq) + (x >> (free + inner_eq))]);
+    }
 };
 
 // The weights of vars variables of which the first eq have coordinates; the

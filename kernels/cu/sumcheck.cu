@@ -1,5 +1,5 @@
 // Rounds of a batched sumcheck over Σ eq·A·B (package sumcheck).
-#include "sum.cuh"
+#include "lanes.cuh"
 
 // An instance of the batch, as the launcher writes it.
 struct instance {
@@ -8,35 +8,6 @@ struct instance {
     u64 vars, eq, inner_eq;
     u64 flipped; // bit j: coordinate j of eq is zero
 };
-
-// What tables still have to be bound to: the challenge of one round, or of two, r and s, as
-// (1 − r)·s, r·(1 − s) and r·s.
-struct challenges {
-    qm31_factor w[3];
-};
-
-// They as parameters of a kernel, and from there.
-#define CHALLENGES u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high
-#define TAKEN {{qm31_prepare(qm31_unpack(w0_low, w0_high)), qm31_prepare(qm31_unpack(w1_low, w1_high)), qm31_prepare(qm31_unpack(w2_low, w2_high))}}
-
-// Entry i of a table that has 2^folds·m entries, its first variables bound to
-// folds challenges.
-template <u32 folds>
-DEVICE qm31 bound(const qm31 *t, u64 i, u64 m, const challenges &r)
-{
-    if constexpr (folds == 0)
-        return t[i];
-    else if constexpr (folds == 1)
-        return qm31_lerp(t[i], t[i + m], r.w[0]);
-    else {
-        qm31 t0 = t[i], t1 = t[i + m], t2 = t[i + 2 * m], t3 = t[i + 3 * m];
-        qm31_sum v = {t0.a, t0.b, t0.c, t0.d};
-        v.add(qm31_sub(t1, t0), r.w[0]);
-        v.add(qm31_sub(t2, t0), r.w[1]);
-        v.add(qm31_sub(t3, t0), r.w[2]);
-        return v.value();
-    }
-}
 
 template <u32 folds>
 DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, bool flipped, const challenges &r)
@@ -132,68 +103,32 @@ DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &
     block_sums<8>(sum, s);
 }
 
-// An element of another lane among eight.
-DEVICE qm31 of_lane(qm31 v, u32 lane)
-{
-    return {__shfl_sync(~0u, v.a, lane, 8), __shfl_sync(~0u, v.b, lane, 8), __shfl_sync(~0u, v.c, lane, 8), __shfl_sync(~0u, v.d, lane, 8)};
-}
-
-// The same with eight lanes for a quad: each makes one of the eight entries, and then one of the
+// The same of instances that have eq coordinates left, with the weights of the variables after the
+// two, and with eight lanes for a quad: each makes one of the eight entries, and then one of the
 // eight products.
 template <u32 folds>
-DEVICE void two_rounds_in_lanes(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &r)
+DEVICE void two_rounds_in_lanes(u64 *sum, qm31 *a, qm31 *b, u64 quads, const weights &w, const challenges &r)
 {
-    const u32 k = threadIdx.x % 8;
-    qm31 *t = (k < 4 ? a : b);
-    // Value k of a table (grid) is entry plus less entry minus, from the third on; of the last one
-    // value 5 has to be taken as well.
-    const u32 plus = 0x33132210u >> 4 * k & 3, minus = 0x22010000u >> 4 * k & 3;
+    qm31 *t = threadIdx.x % 8 < 4 ? a : b;
     qm31_sum s = {0, 0, 0, 0};
-    const u64 step = thread_count() / 8;
 #pragma unroll 1
-    for (u64 from = (thread_index() - threadIdx.x % 32) / 8; from < quads; from += step) {
+    for (u64 from = first_term(8); from < quads; from += terms_at_once(8)) {
         u64 x = from + threadIdx.x % 32 / 8;
         qm31 v = qm31_zero();
         if (x < quads) {
-            u64 i = x + k % 4 * quads;
+            u64 i = x + threadIdx.x % 4 * quads;
             v = bound<folds>(t, i, 4 * quads, r);
             if (folds > 0)
                 t[i] = v;
         }
-        qm31 f = of_lane(v, plus), g = of_lane(v, 4 + plus), f0 = of_lane(v, minus), g0 = of_lane(v, 4 + minus);
-        if (k >= 3) {
-            f = qm31_sub(f, f0);
-            g = qm31_sub(g, g0);
-        }
-        f0 = of_lane(f, 5);
-        g0 = of_lane(g, 5);
-        if (k == 7) {
-            f = qm31_sub(f, f0);
-            g = qm31_sub(g, g0);
-        }
-        s.add(f, qm31_prepare(g));
+        qm31 f = grid_value(v, 0, 8);
+        qm31_factor g = qm31_prepare(grid_value(v, 4, 8));
+        if (w.none())
+            s.add(f, g);
+        else if (x < quads)
+            s.add(qm31_mul(f, g), qm31_prepare(w.at(x)));
     }
-    qm31 v = s.value();
-    for (int mask = 8; mask < 32; mask *= 2) {
-        qm31 o = {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask),
-                  __shfl_xor_sync(~0u, v.c, mask), __shfl_xor_sync(~0u, v.d, mask)};
-        v = qm31_add(v, o);
-    }
-    __shared__ u32 part[8][32];
-    if (threadIdx.x % 32 < 8) {
-        u32 *to = part[threadIdx.x / 32] + 4 * k;
-        to[0] = v.a;
-        to[1] = v.b;
-        to[2] = v.c;
-        to[3] = v.d;
-    }
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        u64 all = 0;
-        for (u32 w = 0; w < blockDim.x / 32; w++)
-            all += part[w][threadIdx.x];
-        atomicAdd(sum + threadIdx.x, all);
-    }
+    lane_sums(sum, s.value());
 }
 
 // Two rounds at once of instances as in sumcheck_round, none of which joins in
@@ -221,7 +156,8 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ti
     mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
 }
 
-// sumcheck_two_rounds by eight lanes for each of the 2^log_quads terms.
+// sumcheck_two_rounds by eight lanes for each of the 2^log_quads terms. Instances may have eq
+// coordinates left: the sums are weighted with eq in the variables after the two.
 KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
                                                           u64 pending, CHALLENGES)
 {
@@ -229,15 +165,17 @@ KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, 
     u64 quads = (u64)1 << log_quads;
     u64 *sum = sums + 32 * blockIdx.y;
     challenges r = TAKEN;
+    u32 after = (u32)(in.vars - log_quads); // the instance's own round after the two
+    weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_quads);
     switch (in.vars == log_quads + 2 ? 0 : pending) {
     case 0:
-        two_rounds_in_lanes<0>(sum, in.a, in.b, quads, r);
+        two_rounds_in_lanes<0>(sum, in.a, in.b, quads, w, r);
         break;
     case 1:
-        two_rounds_in_lanes<1>(sum, in.a, in.b, quads, r);
+        two_rounds_in_lanes<1>(sum, in.a, in.b, quads, w, r);
         break;
     default:
-        two_rounds_in_lanes<2>(sum, in.a, in.b, quads, r);
+        two_rounds_in_lanes<2>(sum, in.a, in.b, quads, w, r);
     }
     mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
 }

@@ -31,8 +31,12 @@ type tree struct {
 	inHost bool       // the layer in hand is one of them
 	rounds kernels.LogUpRounds
 	eq     []field.QM31
-	tail   *logup.Layer // the layer in hand, once it has moved to the host
-	since  int          // the tail's first round
+	// pending are the challenges that the tables have not been bound to yet; ahead are the sums of
+	// two rounds of which one is over.
+	pending []field.QM31
+	ahead   *kernels.TwoRounds
+	tail    *logup.Layer // the layer in hand, once it has moved to the host
+	since   int          // the tail's first round
 }
 
 // newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
@@ -71,7 +75,7 @@ func (t *tree) begin(k int, eq []field.QM31, lambda field.QM31) {
 	check(err)
 	n := 1 << k
 	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
-	t.eq, t.tail = eq, nil
+	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
 	if k+1 == t.vars {
 		// The layer above, used up, has room for the numerators once they are
 		// elements of K.
@@ -92,24 +96,51 @@ func (t *tree) Round(ctx context.Context, round int, r field.QM31) (logup.Sums, 
 }
 
 func (t *tree) round(round int, r field.QM31) logup.Sums {
+	if two := t.ahead; two != nil {
+		t.ahead, t.pending = nil, append(t.pending, r)
+		return sumsOf(two.Second(r))
+	}
+	if t.tail == nil && round > 0 {
+		t.pending = append(t.pending, r)
+	}
+	left := t.rounds.Vars - round
 	// The first two rounds stay: in the last layer they are not like the others.
-	if left := t.rounds.Vars - round; t.tail == nil && round >= 2 && left <= tailVars {
-		v := t.tables(round, r)
+	if t.tail == nil && round >= 2 && left <= tailVars {
+		v := t.tables(round)
 		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.rounds.Lambda), round
 		t.rounds.Eq.Free(t.dev)
 	}
 	if t.tail != nil {
 		return t.tail.Round(round-t.since, r)
 	}
+	pending := t.pending
+	t.pending = nil
+	if t.twoAtOnce(left) {
+		w := t.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.rounds.TwoRounds(t.dev, round, pending, p) })
+		t.ahead = kernels.NewTwoRounds(w)
+		return sumsOf(t.ahead.FirstEq(t.eq[round+1]))
+	}
 	w := t.read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, p) })
-	return logup.Sums{Zero: kernels.FromSum(w), Top: kernels.FromSum(w[kernels.SumWords:])}
+	return sumsOf(kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:]))
 }
 
+func sumsOf(zero, top field.QM31) logup.Sums { return logup.Sums{Zero: zero, Top: top} }
+
+// twoAtOnce says whether the next two rounds are done in one pass: there are few terms, so that a pass
+// is mostly a wait, and an even number of rounds, so that there is none by itself after two.
+func (t *tree) twoAtOnce(left int) bool {
+	return t.rounds.LeafNum == 0 && left%2 == 0 && 1<<(left-2) <= fewLayerQuads
+}
+
+// fewLayerQuads is up to how many terms two rounds of a layer are done in one pass.
+const fewLayerQuads = kernels.FewQuads / 2
+
 // tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
-// rounds before the given one, with the last one's variable bound to r.
-func (t *tree) tables(round int, r field.QM31) (tables [4][]field.QM31) {
+// rounds before the given one.
+func (t *tree) tables(round int) (tables [4][]field.QM31) {
 	h := 1 << (t.rounds.Vars - round)
-	data := t.elements(4*h, func(p kernels.Post) error { return t.rounds.Rest(t.dev, round, r, p) })
+	data := t.elements(4*h, func(p kernels.Post) error { return t.rounds.Rest(t.dev, round, t.pending, p) })
+	t.pending = nil
 	for i := range tables {
 		tables[i] = data[h*i:][:h:h]
 	}
@@ -128,7 +159,8 @@ func (t *tree) end(r field.QM31) logup.Fractions {
 	if t.tail != nil {
 		return t.tail.End(r)
 	}
-	v := t.tables(t.rounds.Vars, r)
+	t.pending = append(t.pending, r)
+	v := t.tables(t.rounds.Vars)
 	t.rounds.Eq.Free(t.dev)
 	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
 }

@@ -123,7 +123,13 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
 			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
 		}
-		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) { return b.ahead[rank].First() })
+		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) {
+			in := b.insts[b.order[rank]]
+			if second := in.vars - left + 1; second < len(in.eq) {
+				return b.ahead[rank].FirstEq(in.eq[second])
+			}
+			return b.ahead[rank].First()
+		})
 	}
 	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
 	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
@@ -132,15 +138,18 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 	})
 }
 
-// twoAtOnce says whether the round and the next can be done in one pass: the
-// instances are the same, and no eq coordinates are left.
+// twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
+// and where there are eq coordinates left, the terms are few, and those of the two rounds are not
+// zero (sumcheck.Sums).
 func (b *batch) twoAtOnce(round int) bool {
-	n := b.active(round)
-	if b.rounds-round < 2 || n != b.active(round+1) {
+	n, left := b.active(round), b.rounds-round
+	if left < 2 || n != b.active(round+1) {
 		return false
 	}
+	few := n<<(left-2) <= kernels.FewQuads
 	for _, i := range b.order[:n] {
-		if in := b.insts[i]; len(in.eq) > round-(b.rounds-in.vars) {
+		in := b.insts[i]
+		if eq := in.eq[min(in.vars-left, len(in.eq)):]; len(eq) > 0 && (!few || eq[0].IsZero() || len(eq) > 1 && eq[1].IsZero()) {
 			return false
 		}
 	}
