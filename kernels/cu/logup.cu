@@ -211,41 +211,42 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
     mailbox{box, ticket, done}.send(sums, 8);
 }
 
-// The four tables of a layer, of which n1 and d1 have their first `stored` entries: the others are λ
-// and 1.
-struct layer_tables {
-    qm31 *t[4]; // n0, n1, d0, d1
-    u64 stored;
-    qm31 lambda;
+// A table of a layer: n0, n1, d0 or d1. Of n1 and d1 only the first entries may be there: the others
+// are λ and 1.
+struct layer_table {
+    qm31 *t;
+    u64 there;
+    qm31 absent;
 
-    // Entry i of table k with its first variables bound, of m that are left.
+    // Entry i of m that are left with the first variables bound.
     template <u32 folds>
-    __device__ __forceinline__ qm31 at(u32 k, u64 i, u64 m, const challenges &r) const
+    __device__ __forceinline__ qm31 at(u64 i, u64 m, const challenges &r) const
     {
-        const qm31 *from = t[0];
-#pragma unroll
-        for (u32 j = 1; j < 4; j++)
-            from = k == j ? t[j] : from;
-        u64 there = k % 2 ? stored : ~(u64)0;
-        qm31 absent = k == 1 ? lambda : qm31_one();
-        return bound_of<folds>([&](u64 j) { return j < there ? from[j] : absent; }, i, m, r);
+        return bound_of<folds>([&](u64 j) { return j < there ? t[j] : absent; }, i, m, r);
     }
 
-    __device__ __forceinline__ void set(u32 k, u64 i, qm31 v) const
+    __device__ __forceinline__ void set(u64 i, qm31 v) const
     {
-        if (k % 2 == 0 || i < stored)
-            t[k][i] = v;
+        if (i < there)
+            t[i] = v;
     }
 };
+
+// Table k of the four in this order.
+DEVICE layer_table table_of(u32 k, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 stored, qm31 lambda)
+{
+    qm31 *t = k == 0 ? n0 : k == 1 ? n1 : k == 2 ? d0 : d1;
+    return {t, k % 2 ? stored : ~(u64)0, k == 1 ? lambda : qm31_one()};
+}
 
 // Two rounds at once (sumcheck_two_rounds), with 16 lanes for a quad: each makes one of the 16
 // entries, and then one of the products n0·d1 and n1·d0. There are no challenges in the first round
 // alone, where λ·d1 is added to n1.
 template <u32 folds>
-DEVICE void two_layer_rounds(u64 *sum, const layer_tables &t, u64 quads, const weights &w, const challenges &r)
+DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm31 lambda, u64 quads, const weights &w, const challenges &r)
 {
-    const u32 k = threadIdx.x % 16 / 4, half = threadIdx.x % 16 / 8;
-    qm31_factor lambda = qm31_prepare(t.lambda);
+    const bool is_n1 = threadIdx.x % 16 / 4 == 1;
+    const u32 half = threadIdx.x % 16 / 8;
     qm31_sum s = {0, 0, 0, 0};
 #pragma unroll 1
     for (u64 from = first_term(16); from < quads; from += terms_at_once(16)) {
@@ -253,11 +254,11 @@ DEVICE void two_layer_rounds(u64 *sum, const layer_tables &t, u64 quads, const w
         qm31 v = qm31_zero();
         if (x < quads) {
             u64 i = x + threadIdx.x % 4 * quads;
-            v = t.at<folds>(k, i, 4 * quads, r);
-            if (folds == 0 && k == 1)
-                v = qm31_add(v, qm31_mul(t.at<0>(3, i, 4 * quads, r), lambda));
-            if (folds > 0 || k == 1)
-                t.set(k, i, v);
+            v = t.at<folds>(i, 4 * quads, r);
+            if (folds == 0 && is_n1)
+                v = qm31_add(v, qm31_mul(d1[i], lambda));
+            if (folds > 0 || is_n1)
+                t.set(i, v);
         }
         qm31 f = grid_value(v, 4 * half, 16), g = grid_value(v, 12 - 4 * half, 16);
         if (x >= quads)
@@ -278,17 +279,19 @@ KERNEL __launch_bounds__(128) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, 
                                                CHALLENGES)
 {
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
-    layer_tables t = {{n0, n1, d0, d1}, stored, qm31_unpack(l_low, l_high)};
+    qm31 lambda = qm31_unpack(l_low, l_high);
+    layer_table t = table_of(threadIdx.x % 16 / 4, n0, n1, d0, d1, stored, lambda);
+    u64 quads = (u64)1 << log_quads;
     challenges r = TAKEN;
     switch (pending) {
     case 0:
-        two_layer_rounds<0>(sums, t, (u64)1 << log_quads, w, r);
+        two_layer_rounds<0>(sums, t, d1, lambda, quads, w, r);
         break;
     case 1:
-        two_layer_rounds<1>(sums, t, (u64)1 << log_quads, w, r);
+        two_layer_rounds<1>(sums, t, d1, lambda, quads, w, r);
         break;
     default:
-        two_layer_rounds<2>(sums, t, (u64)1 << log_quads, w, r);
+        two_layer_rounds<2>(sums, t, d1, lambda, quads, w, r);
     }
     mailbox{box, ticket, done}.send(sums, 32);
 }
@@ -391,15 +394,18 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
 KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
                   u64 stored, u64 pending, CHALLENGES)
 {
-    layer_tables t = {{n0, n1, d0, d1}, stored, qm31_unpack(l_low, l_high)};
+    qm31 lambda = qm31_unpack(l_low, l_high);
     challenges r = TAKEN;
-    auto at = [&](u32 k, u64 i) { return pending == 1 ? t.at<1>(k, i, size, r) : t.at<2>(k, i, size, r); };
+    auto at = [&](u32 k, u64 i) {
+        layer_table t = table_of(k, n0, n1, d0, d1, stored, lambda);
+        return pending == 1 ? t.at<1>(i, size, r) : t.at<2>(i, size, r);
+    };
     for (u64 x = thread_index(); x < 4 * size; x += thread_count()) {
         u32 k = (u32)(x / size);
         u64 i = x % size;
         qm31 v = at(k, i);
         if (k == 1)
-            v = qm31_sub(v, qm31_mul(at(3, i), t.lambda));
+            v = qm31_sub(v, qm31_mul(at(3, i), lambda));
         store_words(out, x, v);
     }
     mailbox{box, ticket, done}.written();
