@@ -9,9 +9,11 @@ struct challenges {
     qm31_factor w[3];
 };
 
-// They as parameters of a kernel, and from there.
-#define CHALLENGES u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high
-#define TAKEN {{qm31_prepare(qm31_unpack(w0_low, w0_high)), qm31_prepare(qm31_unpack(w1_low, w1_high)), qm31_prepare(qm31_unpack(w2_low, w2_high))}}
+// They from a kernel's parameters.
+DEVICE challenges taken(u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+{
+    return {{qm31_prepare(qm31_unpack(w0_low, w0_high)), qm31_prepare(qm31_unpack(w1_low, w1_high)), qm31_prepare(qm31_unpack(w2_low, w2_high))}};
+}
 
 // Entry i of a table that has 2^folds·m entries t(0), t(1) …, its first variables bound to folds
 // challenges.

@@ -276,13 +276,13 @@ DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm3
 // sums are added those of TwoRounds, with the weights of the variables after the two.
 KERNEL __launch_bounds__(128) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
                                                const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
-                                               CHALLENGES)
+                                               u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
     qm31 lambda = qm31_unpack(l_low, l_high);
     layer_table t = table_of(threadIdx.x % 16 / 4, n0, n1, d0, d1, stored, lambda);
     u64 quads = (u64)1 << log_quads;
-    challenges r = TAKEN;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     switch (pending) {
     case 0:
         two_layer_rounds<0>(sums, t, d1, lambda, quads, w, r);
@@ -392,10 +392,10 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
 // Binds the first variables of four tables to the pending challenges, one or two, and writes what is
 // left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
 KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
-                  u64 stored, u64 pending, CHALLENGES)
+                  u64 stored, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     qm31 lambda = qm31_unpack(l_low, l_high);
-    challenges r = TAKEN;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     auto at = [&](u32 k, u64 i) {
         layer_table t = table_of(k, n0, n1, d0, d1, stored, lambda);
         return pending == 1 ? t.at<1>(i, size, r) : t.at<2>(i, size, r);

@@ -33,7 +33,7 @@ DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, b
 // Σ w·(A_1 − A_0)·(B_1 − B_0); the first with A_1, B_1 where the round's own eq
 // coordinate is zero.
 KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_pairs, u64 pending,
-                                            CHALLENGES)
+                                            u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
     u64 pairs = (u64)1 << log_pairs;
@@ -42,7 +42,7 @@ KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 ticket, u6
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, eq, (u32)log_pairs);
     bool flipped = in.flipped >> round & 1;
     u64 *sum = sums + 8 * blockIdx.y;
-    challenges r = TAKEN;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     switch (round == 0 ? 0 : pending) {
     case 0:
         one_round<0>(sum, in.a, in.b, pairs, w, flipped, r);
@@ -137,12 +137,12 @@ DEVICE void two_rounds_in_lanes(u64 *sum, qm31 *a, qm31 *b, u64 quads, const wei
 // two variables at (0,0), (0,1), (1,0), and its leading coefficients in the
 // first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
 KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
-                                                    u64 pending, CHALLENGES)
+                                                    u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
     u64 quads = (u64)1 << log_quads;
     u64 *sum = sums + 32 * blockIdx.y;
-    challenges r = TAKEN;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     switch (in.vars == log_quads + 2 ? 0 : pending) {
     case 0:
         two_rounds<0>(sum, in.a, in.b, quads, r);
@@ -159,12 +159,12 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ti
 // sumcheck_two_rounds by eight lanes for each of the 2^log_quads terms. Instances may have eq
 // coordinates left: the sums are weighted with eq in the variables after the two.
 KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
-                                                          u64 pending, CHALLENGES)
+                                                          u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
     u64 quads = (u64)1 << log_quads;
     u64 *sum = sums + 32 * blockIdx.y;
-    challenges r = TAKEN;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     u32 after = (u32)(in.vars - log_quads); // the instance's own round after the two
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_quads);
     switch (in.vars == log_quads + 2 ? 0 : pending) {
@@ -196,10 +196,10 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u6
 // 2^log_size entries once those that have been in a round are bound to the pending challenges, of
 // fewer where a table has fewer.
 KERNEL __launch_bounds__(256) sumcheck_rest(u64 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
-                                           u64 pending, CHALLENGES)
+                                           u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const u64 size = (u64)1 << log_size;
-    challenges r = TAKEN;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
         const instance &in = instances[i >> log_size >> 1];
         const qm31 *t = i >> log_size & 1 ? in.b : in.a;

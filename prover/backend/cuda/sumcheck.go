@@ -10,8 +10,9 @@ import (
 )
 
 // tailVars is the number of variables from which on a sumcheck goes on in the
-// host's memory: with tables so small, a round there takes less time than a
-// launch and the way back. A variable, for tests.
+// host's memory, or for a batch the number such that its instances have 2^tailVars
+// entries together: with tables so small, a round there takes less time than a
+// launch and the way back. A variable, for tests; below zero none does.
 var tailVars = 8
 
 // batch is a batched sumcheck whose tables are on the device. It implements
@@ -101,13 +102,22 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
-	if b.ahead == nil && b.rounds-round <= tailVars {
+	if b.ahead == nil && b.fewLeft(round) {
 		if err := b.moveToHost(ctx, round); err != nil {
 			return nil, err
 		}
 		return b.tail.Round(ctx, 0, r)
 	}
 	return pass(ctx, func() []sumcheck.Sums { return b.round(round, r) })
+}
+
+// fewLeft says whether the rounds from the given one on are the host's.
+func (b *batch) fewLeft(round int) bool {
+	entries := 0
+	for _, in := range b.insts {
+		entries += 1 << min(in.vars, b.rounds-round)
+	}
+	return tailVars >= 0 && entries <= 1<<tailVars
 }
 
 // round returns the sums of a round on the device.

@@ -123,7 +123,6 @@ func (t *follower) lookUps() {
 	tree := newTree(a, t.box, nums, dens, l.Size)
 	for k := tree.upperLayer(); k < vars; k++ {
 		tree.begin(k, make([]field.QM31, k), field.Zero)
-		a.Free(newArray[field.QM31](a, 8<<min(tailVars, max(k-2, 0)))) // for the host
 		tree.rounds.Eq.Free(a)
 	}
 }
@@ -337,9 +336,13 @@ func (t *follower) batch(b *plan.Batch) {
 			insts[i] = sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.f.Sums[b.From+i].Eq))}
 		}
 		x := newBatch(newScope(t.dev), t.box, insts)
-		if size := 1 << min(x.rounds, tailVars+1); x.rounds > 0 {
-			x.dev.Free(newArray[field.QM31](x.dev, 2*size*len(insts))) // for the host
+		nothing := func(kernels.Post) error { return nil }
+		x.read(kernels.SumcheckTwoRoundsWords*len(insts), nothing)
+		round := 0
+		for round < x.rounds && !x.fewLeft(round) {
+			round++
 		}
+		x.elements(2*len(insts)<<(x.rounds-round), nothing) // for the host
 		x.Close()
 	}
 	t.tables, t.sums = nil, nil
