@@ -161,7 +161,7 @@ func (l *LogUpRounds) TwoRounds(d Device, j int, pending []field.QM31, p Post) e
 	}
 	logQuads := l.Vars - 2 - j
 	l0, l1 := pack(l.Lambda)
-	return d.Launch(Kernel{"logup", "logup_two_rounds"}, inLanes(16<<logQuads, 1), p.sums(append([]uint64{
+	return d.Launch(Kernel{"logup", "logup_two_rounds"}, looped(16<<logQuads, 1, resident), p.sums(append([]uint64{
 		uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(logQuads), uint64(l.Eq.outer), uint64(l.Eq.inner), uint64(l.Eq.innerVars),
 		l0, l1, l.stored(4 << logQuads << len(pending))}, challenges(pending)...)...)...)
 }

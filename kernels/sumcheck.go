@@ -53,7 +53,7 @@ const (
 // there may be none in the first round alone. It makes, of SumcheckRoundWords words
 // an instance, what sumcheck.Sums says.
 func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, p Post) error {
-	return sumcheckPass(d, "sumcheck_round", batch, active, logPairs, pending, p)
+	return sumcheckPass(d, "sumcheck_round", 1, manyBlocks(active<<logPairs), batch, active, logPairs, pending, p)
 }
 
 // SumcheckTwoRounds does two rounds at once of the first active instances, of
@@ -61,29 +61,23 @@ func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM
 // an instance, what TwoRounds takes, with the weights of the variables after the
 // two. Instances with eq coordinates left come with few quads in all (FewQuads).
 func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
-	if len(pending) == 0 && active<<logQuads > FewQuads {
-		return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, p)
+	if active<<logQuads > FewQuads {
+		return sumcheckPass(d, "sumcheck_two_rounds", 1, resident, batch, active, logQuads, pending, p)
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_two_rounds_in_lanes"}, inLanes(8<<logQuads, active),
-		p.sums(append([]uint64{uint64(batch), uint64(logQuads)}, challenges(pending)...)...)...)
+	return sumcheckPass(d, "sumcheck_two_rounds_in_lanes", 8, resident, batch, active, logQuads, pending, p)
 }
 
-// FewQuads is up to how many quads of entries eight lanes for each take less time than one.
-const FewQuads = 1 << 16
-
-// inLanes is a launch of kernels in which several lanes share an item, of n > 0 lanes for each of
-// rows > 0 rows of blocks.
-func inLanes(n, rows int) Launch {
-	return Launch{GridX: max(1, min((n-1)/128+1, 2*sumBlocks/rows)), GridY: rows, Block: 128}
-}
-
-func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pending []field.QM31, p Post) error {
+// sumcheckPass launches a pass with so many lanes for each of its terms.
+func sumcheckPass(d Device, kernel string, lanes, blocks int, batch Ptr, active, logTerms int, pending []field.QM31, p Post) error {
 	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
 		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
 	}
-	return d.Launch(Kernel{"sumcheck", kernel}, looped(1<<logTerms, active, manyBlocks(active<<logTerms)),
+	return d.Launch(Kernel{"sumcheck", kernel}, looped(lanes<<logTerms, active, blocks),
 		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, challenges(pending)...)...)...)
 }
+
+// FewQuads is up to how many quads of entries eight lanes for each take less time than one.
+const FewQuads = 1 << 15
 
 // challenges are at most two as kernels take them: their number and what entries are bound with.
 func challenges(pending []field.QM31) []uint64 {

@@ -274,7 +274,7 @@ DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm3
 // Two rounds at once, the second of which has 2^log_quads pairs: binds the variables of the rounds
 // before to the pending challenges in all tables, which keep their beginnings. To the 32 words at
 // sums are added those of TwoRounds, with the weights of the variables after the two.
-KERNEL __launch_bounds__(128) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
                                                const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
                                                u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {

@@ -72,9 +72,7 @@ struct grid {
 template <u32 folds>
 DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &r)
 {
-    qm31 s[8];
-    for (u32 i = 0; i < 8; i++)
-        s[i] = qm31_zero();
+    qm31_sum s[8] = {};
 #pragma unroll 1
     for (u64 x = thread_index(); x < quads; x += thread_count()) {
         qm31 u[4], v[4];
@@ -91,16 +89,16 @@ DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &
             }
         }
         grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
-        s[0] = qm31_add(s[0], qm31_mul(f.v00, g.v00));
-        s[1] = qm31_add(s[1], qm31_mul(f.v01, g.v01));
-        s[2] = qm31_add(s[2], qm31_mul(f.v10, g.v10));
-        s[3] = qm31_add(s[3], qm31_mul(f.d0, g.d0));
-        s[4] = qm31_add(s[4], qm31_mul(f.d1, g.d1));
-        s[5] = qm31_add(s[5], qm31_mul(f.e0, g.e0));
-        s[6] = qm31_add(s[6], qm31_mul(f.e1, g.e1));
-        s[7] = qm31_add(s[7], qm31_mul(f.de, g.de));
+        s[0].add(f.v00, qm31_prepare(g.v00));
+        s[1].add(f.v01, qm31_prepare(g.v01));
+        s[2].add(f.v10, qm31_prepare(g.v10));
+        s[3].add(f.d0, qm31_prepare(g.d0));
+        s[4].add(f.d1, qm31_prepare(g.d1));
+        s[5].add(f.e0, qm31_prepare(g.e0));
+        s[6].add(f.e1, qm31_prepare(g.e1));
+        s[7].add(f.de, qm31_prepare(g.de));
     }
-    block_sums<8>(sum, s);
+    block_sums<8>(sum, {s[0].value(), s[1].value(), s[2].value(), s[3].value(), s[4].value(), s[5].value(), s[6].value(), s[7].value()});
 }
 
 // The same of instances that have eq coordinates left, with the weights of the variables after the

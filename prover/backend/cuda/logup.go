@@ -133,7 +133,7 @@ func (t *tree) twoAtOnce(left int) bool {
 }
 
 // fewLayerQuads is up to how many terms two rounds of a layer are done in one pass.
-const fewLayerQuads = kernels.FewQuads / 2
+const fewLayerQuads = kernels.FewQuads
 
 // tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
 // rounds before the given one.
