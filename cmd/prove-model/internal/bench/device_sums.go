@@ -173,7 +173,7 @@ func sumcheckSteps(b *deviceBench) {
 		proveSums(b.ctx, w, on, []backend.Instance{in}, []sumcheck.Shape{{Claim: claim, NumVars: 14}})
 	})
 
-	for _, s := range []struct{ vars, batch int }{{25, 1}, {22, 1}, {22, 16}} {
+	for _, s := range []struct{ vars, batch, inRow int }{{25, 1, 1}, {22, 1, 16}, {22, 16, 1}} {
 		values := extensions(1<<s.vars, 4)
 		var insts []backend.Instance
 		shapes := make([]sumcheck.Shape, s.batch)
@@ -181,15 +181,22 @@ func sumcheckSteps(b *deviceBench) {
 			shapes[i].NumVars = s.vars // whatever the claim is, it takes as long
 		}
 		name := fmt.Sprintf("sumcheck of 2^%d, %d rounds", s.vars, s.vars)
-		if s.batch > 1 {
+		switch {
+		case s.batch > 1:
 			name = fmt.Sprintf("%d sumchecks of 2^%d in a batch", s.batch, s.vars)
+		case s.inRow > 1:
+			name = fmt.Sprintf("%d sumchecks of 2^%d, one after the other", s.inRow, s.vars)
 		}
-		b.step(name, "sumcheck", s.batch, func() {
+		b.step(name, "sumcheck", s.inRow*s.batch, func() {
 			insts = nil
-			for range s.batch {
+			for range s.inRow * s.batch {
 				insts = append(insts, backend.Instance{A: must(on.Upload(b.ctx, values)), B: must(on.Upload(b.ctx, values))})
 			}
-		}, func() { proveSums(b.ctx, transcript.NewWriter(transcript.New("bench")), on, insts, shapes) })
+		}, func() {
+			for rest := insts; len(rest) > 0; rest = rest[s.batch:] {
+				proveSums(b.ctx, transcript.NewWriter(transcript.New("bench")), on, rest[:s.batch], shapes)
+			}
+		})
 	}
 }
 
