@@ -96,10 +96,11 @@ func (p Post) sums(more ...uint64) []uint64 {
 	return append([]uint64{uint64(p.at), uint64(p.box), p.ticket, uint64(p.done)}, more...)
 }
 
-// elements are those of a kernel that writes elements: into the mailbox itself, if there is one.
+// elements are those of a kernel that writes elements: into the mailbox itself, if there is one,
+// from its second number on, so that they are aligned.
 func (p Post) elements(more ...uint64) []uint64 {
 	if p.box != 0 {
-		p.at = At[uint64](p.box, 1)
+		p.at = At[uint64](p.box, 2)
 	}
 	return p.sums(more...)
 }

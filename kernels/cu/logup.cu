@@ -391,7 +391,7 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
 
 // Binds the first variables of four tables to the pending challenges, one or two, and writes what is
 // left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
-KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
+KERNEL logup_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
                   u64 stored, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     qm31 lambda = qm31_unpack(l_low, l_high);
@@ -406,7 +406,7 @@ KERNEL logup_rest(u64 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1,
         qm31 v = at(k, i);
         if (k == 1)
             v = qm31_sub(v, qm31_mul(at(3, i), lambda));
-        store_words(out, x, v);
+        out[x] = v;
     }
     mailbox{box, ticket, done}.written();
 }

@@ -110,13 +110,6 @@ struct mailbox {
     }
 };
 
-// Element i of an array of pairs of words.
-DEVICE void store_words(u64 *to, u64 i, qm31 v)
-{
-    to[2 * i] = (u64)v.b << 32 | v.a;
-    to[2 * i + 1] = (u64)v.d << 32 | v.c;
-}
-
 // Weights eq(r, x_0 …) of x in {0,1}^vars over the last eq coordinates left of
 // a point of which some are bound, constant in the other variables of x. A heap
 // over coordinates c_0 … c_(m−1) has eq(c_(m−l) … c_(m−1), i) in entry 2^l + i.

@@ -193,7 +193,7 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u6
 // Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
 // 2^log_size entries once those that have been in a round are bound to the pending challenges, of
 // fewer where a table has fewer.
-KERNEL __launch_bounds__(256) sumcheck_rest(u64 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
+KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
                                            u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const u64 size = (u64)1 << log_size;
@@ -206,13 +206,13 @@ KERNEL __launch_bounds__(256) sumcheck_rest(u64 *out, u64 *box, u64 ticket, u64 
             continue;
         switch (in.vars > log_size ? pending : 0) {
         case 0:
-            store_words(out, i, t[x]);
+            out[i] = t[x];
             break;
         case 1:
-            store_words(out, i, bound<1>(t, x, size, r));
+            out[i] = bound<1>(t, x, size, r);
             break;
         default:
-            store_words(out, i, bound<2>(t, x, size, r));
+            out[i] = bound<2>(t, x, size, r);
         }
     }
     mailbox{box, ticket, done}.written();

@@ -52,8 +52,8 @@ func (s sums) read(words int, launch func(kernels.Post) error) []uint64 {
 
 // elements runs a launch that writes n elements, and returns them.
 func (s sums) elements(n int, launch func(kernels.Post) error) []field.QM31 {
-	if 2*n < s.box.Words() {
-		return kernels.Elements(s.posted(2*n, launch))
+	if words := kernels.PostedWords(n); words < s.box.Words() {
+		return kernels.Posted(s.posted(words, launch))
 	}
 	p := newArray[field.QM31](s.dev, n)
 	defer s.dev.Free(p)
