@@ -16,9 +16,10 @@ import (
 // pinnedMailbox is a Mailbox in host memory that the device writes to.
 type pinnedMailbox struct {
 	pinned *Pinned
-	sums   Ptr // on the device: how many blocks are done, and as many numbers as there is room for
+	sums   Ptr // on the device: how many blocks are done, as many numbers as there is room for, and what is given
 	words  []uint64
 	ticket uint64
+	relay  relay
 	// event is for block.
 	event    cu.Event
 	hasEvent bool
@@ -26,20 +27,22 @@ type pinnedMailbox struct {
 
 // NewMailbox is described at Device.
 func (e *Executor) NewMailbox(words int) (Mailbox, error) {
-	sums, err := e.Alloc(8 * words)
+	onDevice, onHost := 8*(words+GivenWords), (8*words+63)&^63
+	sums, err := e.Alloc(onDevice)
 	if err == nil {
-		err = e.Clear(sums, 8*words)
+		err = e.Clear(sums, onDevice)
 	}
 	if err != nil {
 		e.Free(sums)
 		return nil, err
 	}
-	p, err := e.Pin(8 * words)
+	p, err := e.Pin(onHost + relayBytes)
 	if err != nil {
 		e.Free(sums)
 		return nil, err
 	}
 	m := &pinnedMailbox{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
+	m.relay = newRelay(p.Bytes()[onHost:], At[uint64](sums, words))
 	clear(m.words)
 	return m, nil
 }

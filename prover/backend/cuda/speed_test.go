@@ -65,13 +65,16 @@ func TestSpeedSumcheck(t *testing.T) {
 	from := newCopy(dev, values)
 	defer dev.Free(from)
 
-	for _, tail := range []int{8, 9} {
-		cold := tail == 9
-		if cold {
-			tail = 8
+	type mode struct {
+		cold  bool
+		relay bool
+	}
+	for _, m := range []mode{{false, false}, {false, true}, {true, true}} {
+		box := box
+		if !m.relay {
+			box = struct{ kernels.Mailbox }{box}
 		}
-		setTail(t, tail)
-		n := runs
+		cold, n := m.cold, runs
 		if cold {
 			n = 10
 		}
@@ -90,7 +93,7 @@ func TestSpeedSumcheck(t *testing.T) {
 			var spent []lap
 			began := time.Now()
 			w := transcript.NewWriter(transcript.New("speed"))
-			tables := &watched{newBatch(newScope(dev), to.box, []sumcheckInstance{inst}), began, &spent}
+			tables := &watched{newBatch(newScope(dev), box, []sumcheckInstance{inst}), began, &spent}
 			tables.at("prepared")
 			if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: vars}}, tables); err != nil {
 				t.Fatal(err)
@@ -110,7 +113,7 @@ func TestSpeedSumcheck(t *testing.T) {
 				times[what] = append(times[what], d)
 			}
 		}
-		t.Logf("tail %d, cold %v: least, median", tail, cold)
+		t.Logf("%+v: least, median", m)
 		for _, what := range names {
 			d := times[what]
 			slices.Sort(d)
