@@ -83,6 +83,18 @@ func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, 
 	return pass(ctx, func() []field.QM31 { return fetch[field.QM31](b.dev, x.at, 1<<x.vars) })
 }
 
+// Copy implements backend.Backend.
+func (b *Backend) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
+	return pass(ctx, func() backend.Table { return copyOf(b.dev, t.(table)) })
+}
+
+// copyOf returns a copy of a table.
+func copyOf(dev kernels.Device, t table) table {
+	at := newArray[field.QM31](dev, 1<<t.vars)
+	check(dev.Copy(at, t.at, elementBytes<<t.vars))
+	return table{at, t.vars}
+}
+
 // Inner implements backend.Backend.
 func (b *Backend) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
 	return pass(ctx, func() []field.QM31 { return inner(sums{b.dev, b.mailbox()}, instancesOf(list)) })

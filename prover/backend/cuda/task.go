@@ -48,7 +48,8 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int
 func (m *Machine) follow(p *plan.Plan, k taskKey) (bytes int64, err error) {
 	defer catch(&err)
 	d := kernels.NewDry(m.dev.Multiprocessors())
-	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: newScope(d), keys: map[int]kernels.Ptr{}}
+	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: newScope(d), keys: map[int]kernels.Ptr{},
+		shared: k.fork.Shared(p.Graph), copied: map[string]table{}}
 	t.box, _ = d.NewMailbox(mailboxWords) // never fails
 	t.fork()
 	return d.Peak(), nil
@@ -69,6 +70,8 @@ type follower struct {
 	node   int                 // the next one
 	tables [][2]table          // of the sums that wait; at 0 where they are the CPU's
 	sums   []*plan.Sum         // these
+	shared map[string]int      // uses of tables that several sums have, and those that there are
+	copied map[string]table
 }
 
 func (t *follower) worth(n int) bool { return n >= t.threshold }
@@ -278,6 +281,24 @@ func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int)
 }
 
 func (t *follower) operand(o *plan.Operand) table {
+	left, shared := t.shared[o.Key()]
+	if !shared {
+		return t.read(o)
+	}
+	first, ok := t.copied[o.Key()]
+	if !ok {
+		first = t.read(o)
+		t.copied[o.Key()] = first
+	}
+	t.shared[o.Key()] = left - 1
+	if left == 1 || first.at == 0 {
+		return first
+	}
+	return copyOf(t.dev, first)
+}
+
+// read follows the restriction of an operand.
+func (t *follower) read(o *plan.Operand) table {
 	bound := make([][]field.QM31, len(o.Bound))
 	for a, part := range o.Bound {
 		if part != nil {
