@@ -45,12 +45,6 @@ func (g Given) challenges() []uint64 {
 	return []uint64{givenChallenges, uint64(g.at), g.ticket, 0, 0, 0, 0}
 }
 
-// relayKernels are those that wait, and that come after them.
-var relayKernels = []Kernel{{"sumcheck", "sumcheck_relay"}, {"sumcheck", "sumcheck_two_rounds"}, {"sumcheck", "sumcheck_two_rounds_in_lanes"}, {"sumcheck", "sumcheck_rest"}}
-
-// relayLimit is how long the device waits for a reply.
-const relayLimit = 100 * time.Millisecond
-
 // NewReply returns the words of a reply.
 func NewReply(ticket uint64, r, s field.QM31) []uint64 {
 	return append([]uint64{ticket}, boundWith([]field.QM31{r, s})...)

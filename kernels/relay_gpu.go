@@ -5,6 +5,7 @@ package kernels
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
@@ -13,6 +14,12 @@ import (
 )
 
 var _ Relay = (*pinnedMailbox)(nil)
+
+// relayKernels are those that wait, and that come after them.
+var relayKernels = []Kernel{{"sumcheck", "sumcheck_relay"}, {"sumcheck", "sumcheck_two_rounds"}, {"sumcheck", "sumcheck_two_rounds_in_lanes"}, {"sumcheck", "sumcheck_rest"}}
+
+// relayLimit is how long the device waits for a reply.
+const relayLimit = 100 * time.Millisecond
 
 // relay is a mailbox's part for replies, in pinned memory: what the host writes, and what the
 // device says of replies that were late.

@@ -147,29 +147,8 @@ func TestSpeedSumcheck(t *testing.T) {
 		})
 		check(err)
 		t.Logf("device: two rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
-		for _, kernel := range []string{"sumcheck_two_rounds", "sumcheck_two_rounds_in_lanes"} {
-			lanes := 1
-			if kernel != "sumcheck_two_rounds" {
-				lanes = 8
-			}
-			for _, block := range []int{128, 256} {
-				for _, blocks := range []int{132, 264, 396, 528, 1056} {
-					n := (lanes<<(log-2)-1)/block + 1
-					l := kernels.Launch{GridX: min(n, blocks), Block: block}
-					d, err := dev.Time(func() error {
-						for range 20 {
-							if err := dev.Launch(kernels.Kernel{Group: "sumcheck", Name: kernel}, l, uint64(words), 0, 0, 0, uint64(batch), uint64(log-2), uint64(len(pending)), 1, 2, 3, 4, 5, 6); err != nil {
-								return err
-							}
-						}
-						return nil
-					})
-					check(err)
-					t.Logf("    %-32s %5d blocks of %3d: %.1f", kernel, l.GridX, block, micro(d)/20)
-				}
-			}
-		}
 	}
+
 	quarter := 1 << 20
 	for _, vars := range []int{20, 18, 17, 16, 15, 14, 12, 10} {
 		some, err := kernels.NewEqHeaps(dev, values[:vars])
