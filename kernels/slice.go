@@ -18,6 +18,14 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
+// PostedWords is how many numbers of a mailbox n elements take that a launch writes there.
+func PostedWords(n int) int { return 1 + 2*n }
+
+// Posted returns the elements of so many numbers; they share the memory.
+func Posted(words []uint64) []field.QM31 {
+	return unsafe.Slice((*field.QM31)(unsafe.Pointer(&words[1])), len(words)/2)
+}
+
 // AllocSlice allocates n > 0 elements.
 func AllocSlice[T Element](d Device, n int) (Ptr, error) {
 	size := int(unsafe.Sizeof(*new(T)))

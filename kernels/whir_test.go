@@ -328,11 +328,15 @@ func TestPair(t *testing.T) {
 		f, q := vectorQM31(rng, n, 1), vectorQM31(rng, n, 2)
 		df, dq := upload(t, d, f), upload(t, d, q)
 		sums := upload(t, d, make([]uint64, 2*kernels.SumWords))
-		must(t, kernels.PairRound(d, sums, df, dq, n))
+		must(t, kernels.PairRound(d, df, dq, n, kernels.Kept(sums)))
 		check("PairRound", sums, f, q)
 		r := vectorQM31(rng, 2, 1)[1]
 		must(t, d.Clear(sums, 2*kernels.SizeSum))
-		must(t, kernels.PairBind(d, sums, df, dq, n, r))
+		if n == 2 {
+			must(t, kernels.PairEnd(d, df, dq, n, r))
+		} else {
+			must(t, kernels.PairBind(d, df, dq, n, r, kernels.Kept(sums)))
+		}
 		for _, x := range []*[]field.QM31{&f, &q} {
 			field.FoldVec((*x)[:n/2], *x, r)
 			*x = (*x)[:n/2]
@@ -345,9 +349,14 @@ func TestPair(t *testing.T) {
 		}
 		if n > 2 {
 			check("PairBind", sums, f, q)
+			must(t, kernels.PairEnd(d, df, dq, n/2, r))
+			field.FoldVec(f[:n/4], f, r)
+			if i := firstDifference(download[field.QM31](t, d, df, n/4), f[:n/4]); i >= 0 {
+				t.Errorf("PairEnd of %d: entry %d of f differs", n/2, i)
+			}
 		}
 	}
-	if err := kernels.PairRound(d, 1, 1, 1, 3); err == nil {
+	if err := kernels.PairRound(d, 1, 1, 3, kernels.Kept(1)); err == nil {
 		t.Error("three entries")
 	}
 }

@@ -92,7 +92,7 @@ func (t *dotTable) pair() pair {
 		check(kernels.PutElements(t.a, q, list, len(t.weights)))
 		t.a.Free(list)
 	}
-	return &tables{a: t.a, f: t.products, q: q, n: n, sums: newWords(t.a, 2*kernels.SumWords*maxSums)}
+	return &tables{b: t.b, a: t.a, f: t.products, q: q, n: n}
 }
 
 // part returns a part of a group; in what products are made of they are alike.

@@ -259,8 +259,8 @@ func (m *Machine) Close() {
 }
 
 // mailboxWords is the size of the machine's mailboxes: sums of a thousand
-// instances.
-const mailboxWords = 1 << 13
+// instances, or what is left of thirty.
+const mailboxWords = 1 << 15
 
 // takeBox returns a mailbox of a lane that is not in use.
 func (m *Machine) takeBox(lane kernels.Device) (kernels.Mailbox, error) {

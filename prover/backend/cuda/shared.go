@@ -206,7 +206,7 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31, q *whir.Functional) *tables {
 	n := len(r.at) / len(coefs)
 	size := n << r.rowVars
-	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
+	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size)}
 	all := make([]int, n)
 	for l := range all {
 		all[l] = l
