@@ -2,6 +2,8 @@ package kernels
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
@@ -31,20 +33,43 @@ func PlaneBias(width int) uint32 {
 	return bias
 }
 
-// StackRows are Rows rows of 2^RowVars entries of a stack, of which the first begins
-// with entry From, and their places in a table, each of whose rows has 2^Shift slots
-// (whir.Layout): slots First and on.
-type StackRows struct{ RowVars, Shift, First, Rows, From uint64 }
+// PackedRows are Rows rows of a table, one behind the other from Dst on, in Width planes each
+// (ByteRows). Of their slots (whir.Layout), numbered from slot 0 of the first row on, Slots are of
+// a stack, from slot First on: the first of these begins with the stack's entry From.
+type PackedRows struct {
+	block                           uint64 // of threads, the first
+	Dst                             Ptr
+	Width, Rows, First, Slots, From uint64
+}
 
-// PackPlanes sets entries of n table rows at dst, the first of which has slots 0
-// to 2^Shift − 1: those in the slots of the given rows.
-func PackPlanes(d Device, dst Ptr, as ByteRows, n int, r StackRows, s Stack) error {
+// packTile is TILE of bytes.cu.
+const packTile = 1 << 12
+
+// PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
+// slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
+func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) error {
 	k := bytesKernel("pack_planes")
-	if err := positive(k, n, s.Count, as.Width, as.Pitch); err != nil {
+	if err := positive(k, len(jobs), s.Count, pitch); err != nil {
 		return err
 	}
-	n <<= r.RowVars + r.Shift
-	return launchFor(d, k, (n+3)/4, uint64(dst), uint64(as.Width), uint64(as.Pitch), uint64(n), r.RowVars, r.Shift, r.First, r.Rows, r.From,
+	if rowVars < 0 || shift < 0 || rowVars+shift > code.MaxLogSize {
+		return fmt.Errorf("%w: %s of 2^%d slots of 2^%d entries", ErrSize, k.Name, shift, rowVars)
+	}
+	blocks := 0
+	list := slices.Clone(jobs)
+	for i := range list {
+		if err := positive(k, int(list[i].Width), int(list[i].Rows)); err != nil {
+			return err
+		}
+		list[i].block = uint64(blocks)
+		blocks += int(list[i].Rows) << max(0, rowVars+shift-bits.Len(packTile-1))
+	}
+	at, err := NewSlice(d, list)
+	if err != nil {
+		return err
+	}
+	defer d.Free(at)
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(len(list)), uint64(pitch), uint64(rowVars), uint64(shift),
 		uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 

@@ -20,32 +20,92 @@ DEVICE void store_planes(i8 *dst, u64 pitch, u64 width, const i32 (&v)[4])
     }
 }
 
-// pack_planes sets rows of a table from a stack. There are 2^shift slots in each, and
-// in each slot 2^row_vars entries (package whir, layout.go): of n entries, which begin
-// with slot 0, it sets those of slots `first` to first + rows - 1, the first of which
-// begins with entry `from` of the stack. Rows lie one behind the other, of `width`
-// planes of `pitch` bytes each.
-KERNEL pack_planes(i8 *dst, u64 width, u64 pitch, u64 n, u64 row_vars, u64 shift, u64 first, u64 rows, u64 from, const u64 *offsets,
-                   const stack_block *blocks, u64 count, const stack_axis *axes)
+// A pack_job is some rows of a table to be set from a stack. There are 2^shift slots in each, and in each slot
+// 2^row_vars entries (package whir, layout.go): it sets those of slots `first` to first + slots - 1 of `rows` rows,
+// which begin with slot 0, the first of which begins with entry `from` of the stack. Rows lie one behind the other,
+// of `width` planes each.
+struct pack_job {
+    u64 first_block; // of threads
+    i8 *dst;
+    u64 width, rows, first, slots, from;
+};
+
+#define TILE 4096     // entries of a row that a block takes
+#define TILE_SHIFT 10 // slots of a row of which a block has places of all
+
+// pack_planes does jobs with rows of planes of `pitch` bytes. Value c of slot l is entry c·2^shift + l' of the row, where
+// l' are the bits of l in reverse: a block reads what it takes of every slot as that lies, and writes it as the row lies.
+KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch, u64 row_vars, u64 shift, const u64 *offsets,
+                                          const stack_block *blocks, u64 count, const stack_axis *axes)
 {
-    u64 i = 4 * thread_index(), vars = row_vars + shift, last_entry = ((u64)1 << row_vars) - 1;
-    if (i >= n) return;
-    if (shift == 0 && vars >= 2) {
-        u64 row = i >> vars, c = i & last_entry;
-        if (row < first || row - first >= rows) return;
-        i32 v[4];
-        stack_four(v, from + ((row - first) << vars) + c, offsets, blocks, count, axes);
-        store_planes(dst + row * width * pitch + c, pitch, width, v);
+    __shared__ i32 values[TILE + (1 << TILE_SHIFT)];
+    __shared__ u32 in[1 << TILE_SHIFT]; // the block that has the values of a slot
+    __shared__ pack_job job;
+    if (threadIdx.x == 0) {
+        u64 low = 0;
+        for (u64 high = n; high - low > 1;) {
+            u64 middle = (low + high) / 2;
+            if (jobs[middle].first_block <= blockIdx.x) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        job = jobs[low];
+    }
+    __syncthreads();
+    u64 vars = row_vars + shift, size = min((u64)TILE, (u64)1 << vars), tiles = ((u64)1 << vars) / size;
+    u64 block = blockIdx.x - job.first_block, row = block / tiles, start = block % tiles * size;
+    u64 all = (u64)1 << shift, mask = all - 1, each = size >> shift; // slots, and values of each
+    auto slot_of = [&](u64 i) { return shift == 0 ? (u64)0 : (u64)__brev((u32)(i & mask)) >> (32 - shift); };
+    auto has = [&](u64 slot) { return row * all + slot >= job.first && row * all + slot - job.first < job.slots; };
+    auto entry = [&](u64 slot) { return job.from + ((row * all + slot - job.first) << row_vars) + (start >> shift); };
+    i8 *to = job.dst + row * job.width * pitch + start;
+    if (shift > TILE_SHIFT) { // short rows in many slots: one by one
+        for (u64 i = threadIdx.x; i < size; i += blockDim.x) {
+            u64 slot = slot_of(start + i);
+            if (!has(slot)) continue;
+            i32 v = stack_value(entry(slot) + (i >> shift), offsets, blocks, count, axes);
+            for (u64 j = 0; j < job.width; j++) to[j * pitch + i] = (i8)(v >> 8 * j ^ (j + 1 < job.width ? 0x80 : 0));
+        }
         return;
     }
-    for (u64 end = min(n, i + 4); i < end; i++) {
-        // The slot's number within its table row is the lowest bits of i in reverse.
-        u64 slot = i >> vars;
-        for (u64 j = 0; j < shift; j++) slot = slot << 1 | (i >> j & 1);
-        if (slot < first || slot - first >= rows) continue;
-        i32 v = stack_value(from + ((slot - first) << row_vars) + (i >> shift & last_entry), offsets, blocks, count, axes);
-        i8 *to = dst + (i >> vars) * width * pitch + (i & (((u64)1 << vars) - 1));
-        for (u64 j = 0; j < width; j++) to[j * pitch] = (i8)(v >> 8 * j ^ (j + 1 < width ? 0x80 : 0));
+    for (u64 slot = threadIdx.x; slot < all; slot += blockDim.x)
+        if (has(slot)) in[slot] = stack_block_with(entry(slot), each, offsets, count);
+    __syncthreads();
+    // A word between slots keeps what threads next to each other read in banks of their own.
+    u64 log_each = min((u64)12, vars) - shift;
+    if (each >= 4) {
+        for (u64 x = 4 * threadIdx.x; x < size; x += 4 * blockDim.x) {
+            u64 slot = x >> log_each, c = x & (each - 1);
+            if (!has(slot)) continue;
+            i32 v[4];
+            stack_four(v, entry(slot) + c, in[slot], offsets, blocks, count, axes);
+            for (u32 i = 0; i < 4; i++) values[slot * (each + 1) + c + i] = v[i];
+        }
+    } else {
+        for (u64 x = threadIdx.x; x < size; x += blockDim.x) {
+            u64 slot = x >> log_each, c = x & (each - 1);
+            if (has(slot)) values[slot * (each + 1) + c] = stack_value(entry(slot) + c, offsets, blocks, count, axes);
+        }
+    }
+    __syncthreads();
+    for (u64 x = 4 * threadIdx.x; x < size; x += 4 * blockDim.x) {
+        i32 v[4];
+        u32 own = 0; // which of four are the job's
+        for (u32 i = 0; i < 4 && x + i < size; i++) {
+            u64 slot = slot_of(x + i);
+            if (!has(slot)) continue;
+            v[i] = values[slot * (each + 1) + ((x + i) >> shift)];
+            own |= 1 << i;
+        }
+        if (own == 15) {
+            store_planes(to + x, pitch, job.width, v);
+            continue;
+        }
+        for (u32 i = 0; i < 4; i++)
+            for (u64 j = 0; j < job.width && (own >> i & 1); j++)
+                to[j * pitch + x + i] = (i8)(v[i] >> 8 * j ^ (j + 1 < job.width ? 0x80 : 0));
     }
 }
 
