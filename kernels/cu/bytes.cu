@@ -215,6 +215,28 @@ struct product_block {
     u32 product, tile, from, end;
 };
 
+// add_pieces adds to d the products of a piece of N panels, of which each lane has what is at
+// `panels`, with one of 64 rows. All operands are loaded before the first product, and no product
+// waits for the one before it: few warps fit, so that none must wait for long.
+template <u32 N> DEVICE void add_pieces(i32 (&d)[4][8][4], const uint4 *panels, const uint4 *rows)
+{
+    uint4 w[N][2], v[8];
+#pragma unroll
+    for (u32 p = 0; p < N; p++)
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) w[p][half] = panels[64 * p + 32 * half];
+#pragma unroll
+    for (u32 r = 0; r < 8; r++) v[r] = rows[32 * r];
+#pragma unroll
+    for (u32 r = 0; r < 8; r++)
+#pragma unroll
+        for (u32 p = 0; p < N; p++) mma_u8_s8(d[p][r], w[p][0], v[r].x, v[r].y);
+#pragma unroll
+    for (u32 r = 0; r < 8; r++)
+#pragma unroll
+        for (u32 p = 0; p < N; p++) mma_u8_s8(d[p][r], w[p][1], v[r].z, v[r].w);
+}
+
 template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, const product_block *blocks)
 {
     __shared__ uint4 a[STAGES][PANELS * 64], b[STAGES][ROWS * 4];
@@ -259,21 +281,14 @@ template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, c
         __syncthreads(); // the piece is there, and the one before it was used up
         load(piece + STAGES - 1);
         u32 stage = (piece - from) % STAGES;
-        uint4 w[4][2];
-#pragma unroll
-        for (u32 p = 0; p < 4; p++)
-#pragma unroll
-            for (u32 half = 0; half < 2; half++) w[p][half] = a[stage][(own_panels + p) * 64 + half * 32 + lane];
-#pragma unroll
-        for (u32 r = 0; r < 8; r++) {
-            if (8 * r >= some_rows) continue;
-            uint4 v = b[stage][(own_rows + 8 * r) * 4 + lane];
-#pragma unroll
-            for (u32 p = 0; p < 4; p++) {
-                if (p >= some_panels) continue;
-                mma_u8_s8(d[p][r], w[p][0], v.x, v.y);
-                mma_u8_s8(d[p][r], w[p][1], v.z, v.w);
-            }
+        if (some_rows == 0 || some_panels == 0) continue;
+        const uint4 *own_a = &a[stage][own_panels * 64 + lane], *own_b = &b[stage][own_rows * 4 + lane]; // rows that are not there are zeros
+        if (some_panels > 2) {
+            add_pieces<4>(d, own_a, own_b);
+        } else if (some_panels == 2) {
+            add_pieces<2>(d, own_a, own_b);
+        } else {
+            add_pieces<1>(d, own_a, own_b);
         }
     }
     // Byte g mod 4 of vector g / 4 is in lanes 4·g + t, of vector 2 + g / 4 too.

@@ -129,6 +129,8 @@ func (t *dotTable) dots() {
 		}
 	}
 	t.lightDots(light)
+	// Groups of the same places together: those that have a place share its rows' way to the processors.
+	slices.SortStableFunc(heavy, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
 	for len(heavy) > 0 {
 		n, bytes := 0, 0
 		for n < len(heavy) && (n == 0 || bytes < panelBytes) {
