@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
@@ -35,11 +36,21 @@ type sink struct {
 }
 
 func (s *sink) Write(b []byte) (int, error) {
-	s.sum.Write(b)
-	n, err := s.buf.Write(b)
+	var n int
+	var err error
+	write := func() { n, err = s.buf.Write(b) }
+	if len(b) < largeWrite {
+		s.sum.Write(b)
+		write()
+	} else {
+		parallel.Do(func() { s.sum.Write(b) }, write)
+	}
 	s.size += int64(n)
 	return n, err
 }
+
+// largeWrite is how many bytes are hashed beside being written.
+const largeWrite = 1 << 18
 
 // NewWriter writes the header to w; these frames will follow the public values.
 // Nothing is sure to have reached w before Close.
@@ -121,7 +132,14 @@ func (p *Writer) Write(body []byte) error {
 	if err != nil {
 		return p.refuse(fmt.Errorf("%s: %w", f, err))
 	}
-	p.frame(encodeFrame(f, packed))
+	// The stream goes out as it is: an opening may have tens of megabytes.
+	for _, b := range [][]byte{frameHead(f, len(packed)), packed} {
+		if p.err == nil {
+			if _, err := p.out.Write(b); err != nil {
+				p.err = fmt.Errorf("writing the proof: %w", err)
+			}
+		}
+	}
 	return p.err
 }
 
