@@ -29,10 +29,10 @@ type dotTable struct {
 	weights    []kernels.PlacedElement
 }
 
-// newDotTable returns a table for claims, without its products.
+// newDotTable returns a table for claims, of which joined rows are by their places, without its
+// products.
 func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
 	t := &dotTable{rows: r, a: a, q: q, claims: c, longs: longs, n: len(r.at) / longs}
-	c.byPlace(t.n)
 	t.groups = r.partGroups(q, c.each, t.n)
 	t.first = make([]int, len(t.groups))
 	for i := range t.groups {

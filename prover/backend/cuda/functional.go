@@ -43,17 +43,29 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 // at least one part.
 func (r *rows) weightsOf(q *whir.Functional) *weights {
 	if r.weights == nil && len(q.Parts) > 0 {
-		number := map[string]int{}
+		type list struct { // most that are the same lie in one place
+			at *field.QM31
+			n  int
+		}
+		number, seen := map[string]int{}, map[list]int{}
 		of := make([]int, len(q.Parts))
 		var factors [][]field.QM31
-		for i, p := range q.Parts {
-			key := string(kernels.Bytes(p.Low))
-			k, ok := number[key]
+		for i := range q.Parts {
+			low := q.Parts[i].Low
+			own := list{n: len(low)}
+			if len(low) > 0 {
+				own.at = &low[0]
+			}
+			k, ok := seen[own]
 			if !ok {
-				k = len(factors)
-				f := slices.Clone(p.Low)
-				slices.Reverse(f)
-				number[key], factors = k, append(factors, f)
+				key := string(kernels.Bytes(low))
+				if k, ok = number[key]; !ok {
+					k = len(factors)
+					f := slices.Clone(low)
+					slices.Reverse(f)
+					number[key], factors = k, append(factors, f)
+				}
+				seen[own] = k
 			}
 			of[i] = k
 		}

@@ -55,8 +55,8 @@ func (s *rowSums) bind(r field.QM31) {
 	s.vars--
 }
 
-// chooseVars returns v.
-func (r *sharedRows) chooseVars(q *whir.Functional) int {
+// chooseVars returns v, and the claims as they are taken.
+func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
 	planes, count := 0, 0
 	for _, x := range append([]*rows{r.rows}, r.others...) {
 		for _, row := range x.at {
@@ -69,15 +69,16 @@ func (r *sharedRows) chooseVars(q *whir.Functional) int {
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
 	room := max(tableRoom(planes*r.pitch), r.b.m.free()/freeShare)
-	return sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
+	vars := sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
+	c.byPlace(len(r.at) >> vars)
+	return vars, c
 }
 
 // meanWidth returns how many planes rows have on average, 1 if there are none.
 func meanWidth(planes, rows int) float64 { return float64(max(planes, 1)) / float64(max(rows, 1)) }
 
 // products computes the dots of the rows that are here.
-func (r *rows) products(a *scope, q *whir.Functional, vars int) *dotTable {
-	c := joinRows(claimsOf(q), r.rowVars)
+func (r *rows) products(a *scope, q *whir.Functional, c *claims, vars int) *dotTable {
 	t := newDotTable(a, r, q, c, 1<<vars)
 	r.each(t.n, func(from, to int, _ bool) {
 		t.on(from, to)

@@ -179,7 +179,7 @@ func (r *sharedRows) add(dst kernels.Ptr, tables []sumOf) {
 
 // begin computes the dots.
 func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
-	vars := r.chooseVars(q)
+	vars, c := r.chooseVars(q)
 	return withAll(r, func() *rowSums {
 		s := &rowSums{a: newScope(r.a), q: q, vars: vars}
 		made := false
@@ -190,8 +190,8 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 		}()
 		var t *dotTable
 		products := make([]sumOf, len(r.others))
-		r.together(ctx, func() { t = r.products(s.a, q, vars) }, func(i int, x *rows) {
-			y := x.products(x.a, q, vars)
+		r.together(ctx, func() { t = r.products(s.a, q, c, vars) }, func(i int, x *rows) {
+			y := x.products(x.a, q, c, vars)
 			products[i] = sumOf{y.products, []elementRun{{0, y.longs * y.columns}}}
 		})
 		r.add(t.products, products)
