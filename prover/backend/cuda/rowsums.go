@@ -77,9 +77,13 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
 // meanWidth returns how many planes rows have on average, 1 if there are none.
 func meanWidth(planes, rows int) float64 { return float64(max(planes, 1)) / float64(max(rows, 1)) }
 
-// products computes the dots of the rows that are here.
-func (r *rows) products(a *scope, q *whir.Functional, c *claims, vars int) *dotTable {
+// products computes the dots of the rows that are here. first says that the table is to become that
+// of all machines.
+func (r *rows) products(a *scope, q *whir.Functional, c *claims, vars int, first bool) *dotTable {
 	t := newDotTable(a, r, q, c, 1<<vars)
+	if first {
+		t.listWeights()
+	}
 	r.each(t.n, func(from, to int, _ bool) {
 		t.on(from, to)
 		t.dots()

@@ -190,8 +190,8 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 		}()
 		var t *dotTable
 		products := make([]sumOf, len(r.others))
-		r.together(ctx, func() { t = r.products(s.a, q, c, vars) }, func(i int, x *rows) {
-			y := x.products(x.a, q, c, vars)
+		r.together(ctx, func() { t = r.products(s.a, q, c, vars, true) }, func(i int, x *rows) {
+			y := x.products(x.a, q, c, vars, false)
 			products[i] = sumOf{y.products, []elementRun{{0, y.longs * y.columns}}}
 		})
 		r.add(t.products, products)
