@@ -255,14 +255,19 @@ func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 	if err := d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)); err != nil {
 		return err
 	}
-	const columns, maxTerms = 128, 1 << 16 // COLUMNS of bytes.cu; products of bytes that an int32 holds
-	l := Launch{GridX: f.Lists * ((1<<f.RowVars + columns - 1) / columns), Block: columns}
+	const columns, warps, maxTerms = 128, 4, 1 << 16 // COLUMNS and FOLD_WARPS of bytes.cu; products of bytes that an int32 holds
+	together := 1 // warps that have enough to do with the rows of a tile
+	for together < warps && together*pieceBytes < f.N {
+		together *= 2
+	}
+	tiles, each := (1<<f.RowVars+columns-1)/columns, warps/together
+	l := Launch{GridX: f.Lists * ((tiles + each - 1) / each), Block: 32 * warps}
 	var chunk int
-	chunk, l.GridY = parts(f.N, l.GridX, columnBlocks, 4*pieceBytes, maxTerms)
-	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk), 0}
+	chunk, l.GridY = parts(f.N, l.GridX, columnBlocks, warps*pieceBytes, maxTerms)
+	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk), 0, uint64(together)}
 	if l.GridY == 1 {
 		if f.Add {
-			args[len(args)-1] = 1
+			args[len(args)-2] = 1
 		}
 		return d.Launch(k, l, append([]uint64{uint64(out), 0}, args...)...)
 	}

@@ -327,54 +327,58 @@ KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, cons
     out[i] = constants ? m31_add(v, m31_mul(ones[i / targets], constants[i % targets])) : v;
 }
 
-#define COLUMNS 128 // a block takes
+#define COLUMNS 128 // of a tile
+#define FOLD_WARPS 4
+#define FOLD_PITCH (COLUMNS + 4) // words, so that all lanes' are in banks of their own
 
 // fold_bytes adds up rows of bytes, in lists of n = 64·pieces each, null for rows of
 // zeros, times the weights of restrict_pack in that order: element c of list l, of
 // 2^row_vars, goes to out[l 2^row_vars + c], or if there is no out its limbs to the four
 // words at sums + 4·(l 2^row_vars + c). With it come the constants of the lists, and what
-// out has if `add`. Block x
-// does COLUMNS columns of a list, block y `chunk` rows, at most 2^16.
-KERNEL __launch_bounds__(128) fold_bytes(qm31 *out, u64 *sums, const i8 *const *rows, const uint4 *weights, u64 row_vars, u64 n, const qm31 *constants,
-                                         u64 chunk, u64 add)
+// out has if `add`. A tile is COLUMNS columns of a list, for which `together` warps, a power of two, each take 64 rows
+// at a time; a block has tiles next to each other, and block y does `chunk` rows, at most 2^16.
+KERNEL __launch_bounds__(32 * FOLD_WARPS) fold_bytes(qm31 *out, u64 *sums, const i8 *const *rows, const uint4 *weights, u64 row_vars, u64 n,
+                                                     const qm31 *constants, u64 chunk, u64 add, u64 together)
 {
-    __shared__ i32 block[COLUMNS][16];
-    for (u32 i = threadIdx.x; i < COLUMNS * 16; i += blockDim.x) block[i / 16][i % 16] = 0;
-    __syncthreads();
-    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    u64 size = (u64)1 << row_vars, blocks = (size + COLUMNS - 1) / COLUMNS;
-    u64 list = blockIdx.x / blocks, column = blockIdx.x % blocks * COLUMNS;
-    bool inside = column + 16 * g < max(size, (u64)16);
+    __shared__ i32 parts[FOLD_WARPS][16][FOLD_PITCH]; // of a warp: a byte of weights, a column
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp = threadIdx.x / 32, each = FOLD_WARPS / (u32)together;
+    u64 size = (u64)1 << row_vars, tiles = (size + COLUMNS - 1) / COLUMNS, blocks = (tiles + each - 1) / each;
+    u64 list = blockIdx.x / blocks, first = blockIdx.x % blocks * each; // tile
+    u64 column = (first + warp / together) * COLUMNS + 16 * g;
+    bool inside = column < max(size, (u64)16);
     rows += list * n, weights += list * n;
     i32 d[16][4] = {};
     u64 end = min(n, (blockIdx.y + 1) * chunk);
-    for (u64 k = blockIdx.y * chunk + threadIdx.x / 32 * 64; k < end; k += 2 * blockDim.x) {
+    for (u64 k = blockIdx.y * chunk + warp % together * 64; k < end; k += 64 * together) {
+        uint4 v[2][8];
 #pragma unroll
-        for (u32 half = 0; half < 2; half++) {
-            uint4 v[8];
+        for (u32 half = 0; half < 2; half++)
 #pragma unroll
             for (u32 i = 0; i < 8; i++) {
                 const i8 *row = inside ? rows[k + 16 * t + 8 * half + i] : nullptr;
-                v[i] = row ? *(const uint4 *)(row + column + 16 * g) : make_uint4(0, 0, 0, 0);
+                v[half][i] = row ? *(const uint4 *)(row + column) : make_uint4(0, 0, 0, 0);
             }
-            mma_rows(d, weights[k + 32 * half + lane], v);
-        }
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) mma_rows(d, weights[k + 32 * half + lane], v[half]);
     }
 #pragma unroll
     for (u32 j = 0; j < 16; j++)
 #pragma unroll
-        for (u32 i = 0; i < 4; i++) atomicAdd(&block[16 * (2 * t + i % 2) + j][g + 8 * (i / 2)], d[j][i]);
+        for (u32 i = 0; i < 4; i++) parts[warp][g + 8 * (i / 2)][33 * t + 16 * (i % 2) + j] = d[j][i]; // column 32·t + …, and a word for each 32
     __syncthreads();
-    for (u32 x = threadIdx.x; x < 4 * COLUMNS && column + x / 4 < size; x += blockDim.x) {
+    for (u32 x = threadIdx.x; x < 4 * COLUMNS * each; x += blockDim.x) {
+        u32 own = x / (4 * COLUMNS), c = x / 4 % COLUMNS, limb = x % 4;
+        if ((first + own) * COLUMNS + c >= size) continue;
         i64 v = 0; // < 2^31·2^25
-        for (u32 i = 0; i < 4; i++) v += (i64)block[x / 4][4 * (x % 4) + i] * (1 << 8 * i);
-        u32 limb = m31_from_i64(v);
-        if (blockIdx.y == 0) limb = m31_add(limb, ((const u32 *)(constants + list))[x % 4]);
-        u64 at = 4 * (list * size + column) + x;
+        for (u32 w = own * (u32)together; w < (own + 1) * (u32)together; w++)
+            for (u32 i = 0; i < 4; i++) v += (i64)parts[w][4 * limb + i][c + c / 32] * (1 << 8 * i);
+        u32 sum = m31_from_i64(v);
+        if (blockIdx.y == 0) sum = m31_add(sum, ((const u32 *)(constants + list))[limb]);
+        u64 at = 4 * (list * size + (first + own) * COLUMNS + c) + limb;
         if (out) {
-            ((u32 *)out)[at] = add ? m31_add(limb, ((u32 *)out)[at]) : limb;
+            ((u32 *)out)[at] = add ? m31_add(sum, ((u32 *)out)[at]) : sum;
         } else {
-            atomicAdd(sums + at, (u64)limb);
+            atomicAdd(sums + at, (u64)sum);
         }
     }
 }
