@@ -256,7 +256,7 @@ func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 		return err
 	}
 	const columns, warps, maxTerms = 128, 4, 1 << 16 // COLUMNS and FOLD_WARPS of bytes.cu; products of bytes that an int32 holds
-	together := 1 // warps that have enough to do with the rows of a tile
+	together := 1                                    // warps that have enough to do with the rows of a tile
 	for together < warps && together*pieceBytes < f.N {
 		together *= 2
 	}

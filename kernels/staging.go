@@ -128,7 +128,7 @@ func (s *staging) turn(e *Executor) error {
 	return nil
 }
 
-// uploadLong is Upload of several chunks, and uses all of them. The caller holds the lock.
+// uploadLong is Upload of several chunks. The caller holds the lock.
 func (s *staging) uploadLong(e *Executor, dst Ptr, src []byte) error {
 	return s.long(e, len(src), func(i, at, n int) error {
 		chunk := s.chunk(i)
@@ -143,7 +143,7 @@ func (s *staging) uploadLong(e *Executor, dst Ptr, src []byte) error {
 	})
 }
 
-// downloadLong is Download of several chunks, and uses all of them. The caller holds the lock.
+// downloadLong is Download of several chunks. The caller holds the lock.
 func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 	if err := e.Sync(); err != nil { // one core waits for what is enqueued, not all
 		return err
@@ -166,8 +166,9 @@ func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
 	})
 }
 
-// long has pieces of a transfer, of up to a chunk each, done on several cores, each with a chunk of
-// its own: that of number i takes n bytes from byte `at` on. The caller holds the lock.
+// long has pieces of a transfer, of up to a chunk each, done on several cores: chunk i takes n bytes
+// from byte `at` on. Chunks are used in turn, so that what is in others may be under way; one that is
+// used again is the same core's. The caller holds the lock.
 func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) error {
 	release, err := e.Bind()
 	if err != nil {
@@ -178,31 +179,34 @@ func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) erro
 	if err != nil {
 		return e.note(err)
 	}
-	if s.filled > 0 { // of a chunk that now is filled anew
+	if s.filled > 0 { // the transfer begins with the chunk after that
 		if err := s.turn(e); err != nil {
 			return err
 		}
 	}
-	pieces := (bytes + chunkBytes - 1) / chunkBytes
-	var next atomic.Int64
+	pieces, cores := (bytes+chunkBytes-1)/chunkBytes, 1
+	for 2*cores <= min(chunkCount, pieces, runtime.GOMAXPROCS(0)) { // a divisor of chunkCount
+		cores *= 2
+	}
+	first := s.next
+	s.next = (first + pieces) % chunkCount
+	var failed atomic.Bool
 	var all errgroup.Group
-	for i := range min(chunkCount, pieces, max(2, runtime.GOMAXPROCS(0))) {
+	for core := range cores {
 		all.Go(func() error {
 			release, err := e.Bind() // calls on events name no context
 			if err != nil {
 				return err
 			}
 			defer release()
-			for {
-				at := (int(next.Add(1)) - 1) * chunkBytes
-				if at >= bytes {
-					return nil
-				}
-				if err := do(i, at, min(chunkBytes, bytes-at)); err != nil {
-					next.Store(int64(pieces)) // for the others
+			for k := core; k < pieces && !failed.Load(); k += cores {
+				at := k * chunkBytes
+				if err := do((first+k)%chunkCount, at, min(chunkBytes, bytes-at)); err != nil {
+					failed.Store(true)
 					return err
 				}
 			}
+			return nil
 		})
 	}
 	return e.note(all.Wait())

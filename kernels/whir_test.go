@@ -82,7 +82,7 @@ func TestPackStack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	// Blocks of less than a tile of the kernels and of more, at addresses that are aligned and
 	// that are not.
-	shapes := [][]int{{3, 5, 6}, {21}, {9, 4}, {40, 512}, {7, 130}, {3, 4096}, {19, 64}}
+	shapes := [][]int{{3, 5, 6}, {21}, {9, 4}, {40, 512}, {24, 1024}, {3, 4096}, {19, 64}, {3, 8195}}
 	for _, runs := range []bool{false, true} {
 		s := newTestStack(t, d, rng, shapes, runs)
 		whole := make([]int32, s.all.Size+9)
@@ -102,7 +102,8 @@ func TestPackStack(t *testing.T) {
 			{8, 0, kernels.PackedRows{Rows: 1, Slots: 1}},
 			{0, 0, kernels.PackedRows{Rows: 70, First: 1, Slots: 66, From: 5}},
 			{4, 0, kernels.PackedRows{Rows: 9, First: 2, Slots: 6, From: 32}},
-			{14, 0, kernels.PackedRows{Rows: 3, Slots: 3}},
+			{14, 0, kernels.PackedRows{Rows: 6, First: 1, Slots: 4}},
+			{12, 0, kernels.PackedRows{Rows: 30, Slots: 29, From: 3 << 12}},
 			{4, 2, kernels.PackedRows{Rows: 5, First: 3, Slots: 9, From: 16}},
 			{2, 3, kernels.PackedRows{Rows: 3, First: 5, Slots: 19}},
 			{11, 3, kernels.PackedRows{Rows: 2, First: 3, Slots: 12, From: 1 << 11}},
@@ -115,11 +116,11 @@ func TestPackStack(t *testing.T) {
 	}
 }
 
-// testPlanes packs rows as they are given, once in 4 planes and once more, some of the table rows
-// in a job of their own each, in 1.
+// testPlanes packs rows as they are given, in 4 planes and in 2, and once more, each of the table rows
+// in a job of its own, in 1.
 func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift int, r kernels.PackedRows) {
 	t.Helper()
-	for _, width := range []int{4, 1} {
+	for _, width := range []int{4, 2, 1} {
 		as := kernels.ByteRows{Width: width, Pitch: kernels.RowPitch(1 << (rowVars + shift))}
 		const untouched = 0x55
 		want := make([]int8, int(r.Rows)*as.Size())
@@ -136,9 +137,7 @@ func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift in
 			}
 			s.fill(r.From+uint64(k)<<rowVars, row)
 			for i, v := range row {
-				if width == 1 {
-					v = int32(int8(v))
-				}
+				v = v << (32 - 8*width) >> (32 - 8*width)
 				putEntry(want[slot>>shift*as.Size()+i<<shift+part:], as, v)
 			}
 		}

@@ -33,6 +33,43 @@ struct pack_job {
 #define TILE 4096     // entries of a row that a block takes
 #define TILE_SHIFT 10 // slots of a row of which a block has places of all
 
+// copy_tile sets TILE entries of a row from entries e and on of a stack, of which `in` is the block if they are all one's.
+DEVICE void copy_tile(i8 *to, u64 pitch, u32 width, u64 e, u32 in, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+{
+    if (in == NO_BLOCK) {
+        for (u32 x = 4 * threadIdx.x; x < TILE; x += 4 * blockDim.x) {
+            i32 v[4];
+            stack_four(v, e + x, in, offsets, blocks, count, axes);
+            store_planes(to + x, pitch, width, v);
+        }
+        return;
+    }
+    stack_block b = blocks[in];
+    e -= offsets[in];
+    if (width == 2 && b.width == 2 && b.run >= 3) {
+        for (u32 x = 8 * threadIdx.x; x < TILE; x += 8 * blockDim.x) {
+            u64 at = (u64)b.values + 2 * stack_address(b, e + x, axes);
+            if (at % 16 != 0) {
+                for (u32 i = 0; i < 8; i += 4) {
+                    i32 v[4];
+                    stack_four(v, b, e + x + i, axes);
+                    store_planes(to + x + i, pitch, 2, v);
+                }
+                continue;
+            }
+            uint4 w = *(const uint4 *)at;
+            *(uint2 *)(to + x) = make_uint2(__byte_perm(w.x, w.y, 0x6420) ^ 0x80808080u, __byte_perm(w.z, w.w, 0x6420) ^ 0x80808080u);
+            *(uint2 *)(to + pitch + x) = make_uint2(__byte_perm(w.x, w.y, 0x7531), __byte_perm(w.z, w.w, 0x7531));
+        }
+        return;
+    }
+    for (u32 x = 4 * threadIdx.x; x < TILE; x += 4 * blockDim.x) {
+        i32 v[4];
+        stack_four(v, b, e + x, axes);
+        store_planes(to + x, pitch, width, v);
+    }
+}
+
 // pack_planes does jobs with rows of planes of `pitch` bytes. Value c of slot l is entry c·2^shift + l' of the row, where
 // l' are the bits of l in reverse: a block reads what it takes of every slot as that lies, and writes it as the row lies.
 KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch, u64 row_vars, u64 shift, const u64 *offsets,
@@ -61,6 +98,14 @@ KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch
     auto has = [&](u64 slot) { return row * all + slot >= job.first && row * all + slot - job.first < job.slots; };
     auto entry = [&](u64 slot) { return job.from + ((row * all + slot - job.first) << row_vars) + (start >> shift); };
     i8 *to = job.dst + row * job.width * pitch + start;
+    if (shift == 0 && size == TILE) { // as it lies, and mostly of one block
+        if (!has(0)) return;
+        u64 e = entry(0);
+        if (threadIdx.x == 0) in[0] = stack_block_with(e, TILE, offsets, count);
+        __syncthreads();
+        copy_tile(to, pitch, (u32)job.width, e, in[0], offsets, blocks, count, axes);
+        return;
+    }
     if (shift > TILE_SHIFT) { // short rows in many slots: one by one
         for (u64 i = threadIdx.x; i < size; i += blockDim.x) {
             u64 slot = slot_of(start + i);

@@ -128,6 +128,9 @@ func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
 // residentOn is Resident through the queue of a lane, from another machine if one of these
 // has the tensor.
 func (m *Machine) residentOn(dev kernels.Device, values ints.Ints, peers []*Machine) (*Tensor, error) {
+	if t := m.known(values); t != nil { // while others are on their way
+		return t, nil
+	}
 	m.coming.Lock()
 	defer m.coming.Unlock()
 	if t := m.known(values); t != nil {
