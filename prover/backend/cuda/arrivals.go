@@ -5,6 +5,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -15,12 +16,27 @@ type arrivals struct {
 	stop  func()
 }
 
-// arriving has the fixed tensors of groups come, if the device has queues beside those of lanes.
-// What cannot come is left to who wants it. The caller stops it.
+// arriving has the fixed tensors of groups come that are not there, if there are several groups and
+// the device has queues beside those of lanes. What cannot come is left to who wants it. The caller
+// stops it.
 func (b *Backend) arriving(ctx context.Context, c *backend.Commitment, groups []int) *arrivals {
 	a := &arrivals{stop: func() {}}
+	if len(groups) < 2 {
+		return a
+	}
+	wanted, some := make([][]ints.Ints, len(groups)), false // by group
+	for k, i := range groups {
+		for _, id := range fixedOf(b.g, c, i) {
+			if values := b.w.Fixed(id); b.m.known(values) == nil {
+				wanted[k], some = append(wanted[k], values), true
+			}
+		}
+	}
+	if !some {
+		return a
+	}
 	own, err := kernels.LaneOf(b.m.dev, b.m.lanes)
-	if err != nil || len(groups) < 2 || kernels.Base(own) == kernels.Base(b.m.dev) {
+	if err != nil || kernels.Base(own) == kernels.Base(b.m.dev) {
 		return a
 	}
 	a.there = map[int]chan struct{}{}
@@ -36,10 +52,10 @@ func (b *Backend) arriving(ctx context.Context, c *backend.Commitment, groups []
 	go func() {
 		defer close(ended)
 		come := true
-		for _, i := range groups {
-			for _, id := range fixedOf(b.g, c, i) {
+		for k, i := range groups {
+			for _, values := range wanted[k] {
 				if come = come && ctx.Err() == nil; come {
-					_, err := b.m.residentOn(own, b.w.Fixed(id), b.values.peers)
+					_, err := b.m.residentOn(own, values, b.values.peers)
 					come = err == nil
 				}
 			}
