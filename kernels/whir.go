@@ -33,7 +33,8 @@ func PackStack(d Device, dst Ptr, n int, from uint64, s Stack) error {
 	if err := positive(k, n, s.Count); err != nil {
 		return err
 	}
-	return launchFor(d, k, n, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
+	const each = 4096 // PACKED of whir.cu
+	return d.Launch(k, Launch{GridX: (n + each - 1) / each, Block: threads}, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
 // WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,

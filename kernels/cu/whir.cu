@@ -3,11 +3,24 @@
 #include "sum.cuh"
 #include "weights.cuh"
 
+#define PACKED 4096 // entries that a block of pack_stack takes
+
 // pack_stack sets dst to n entries of a stack, from entry `from` on.
-KERNEL pack_stack(i32 *dst, u64 n, u64 from, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+KERNEL __launch_bounds__(256) pack_stack(i32 *dst, u64 n, u64 from, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
 {
-    u64 i = thread_index();
-    if (i < n) dst[i] = stack_value(from + i, offsets, blocks, count, axes);
+    __shared__ u32 in;
+    u64 first = (u64)PACKED * blockIdx.x, end = min(n, first + PACKED);
+    if (threadIdx.x == 0) in = stack_block_with(from + first, end - first, offsets, count);
+    __syncthreads();
+    for (u64 i = first + 4 * threadIdx.x; i < end; i += 4 * blockDim.x) {
+        if (from % 4 != 0 || end - i < 4) {
+            for (u64 j = i; j < min(end, i + 4); j++) dst[j] = stack_value(from + j, offsets, blocks, count, axes);
+            continue;
+        }
+        i32 v[4];
+        stack_four(v, from + i, in, offsets, blocks, count, axes);
+        *(int4 *)(dst + i) = make_int4(v[0], v[1], v[2], v[3]);
+    }
 }
 
 // Adds the block's sum of v to the four words at sum, as block_sums does.
