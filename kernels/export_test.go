@@ -8,5 +8,5 @@ func LaunchTwoRounds(d Device, kernel string, batch Ptr, active, logQuads int, p
 	if kernel == "sumcheck_two_rounds_in_lanes" {
 		lanes = 8
 	}
-	return sumcheckPass(d, kernel, lanes, 16, batch, active, logQuads, challenges(pending), p)
+	return sumcheckPass(d, kernel, lanes, 16, batch, active, logQuads, pending, p)
 }

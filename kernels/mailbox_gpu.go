@@ -16,10 +16,9 @@ import (
 // pinnedMailbox is a Mailbox in host memory that the device writes to.
 type pinnedMailbox struct {
 	pinned *Pinned
-	sums   Ptr // on the device: how many blocks are done, as many numbers as there is room for, and what is given
+	sums   Ptr // on the device: how many blocks are done, and as many numbers as there is room for
 	words  []uint64
 	ticket uint64
-	relay  relay
 	// event is for block.
 	event    cu.Event
 	hasEvent bool
@@ -27,22 +26,20 @@ type pinnedMailbox struct {
 
 // NewMailbox is described at Device.
 func (e *Executor) NewMailbox(words int) (Mailbox, error) {
-	onDevice, onHost := 8*(words+GivenWords), (8*words+63)&^63
-	sums, err := e.Alloc(onDevice)
+	sums, err := e.Alloc(8 * words)
 	if err == nil {
-		err = e.Clear(sums, onDevice)
+		err = e.Clear(sums, 8*words)
 	}
 	if err != nil {
 		e.Free(sums)
 		return nil, err
 	}
-	p, err := e.Pin(onHost + relayBytes)
+	p, err := e.Pin(8 * words)
 	if err != nil {
 		e.Free(sums)
 		return nil, err
 	}
 	m := &pinnedMailbox{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
-	m.relay = newRelay(p.Bytes()[onHost:], At[uint64](sums, words))
 	clear(m.words)
 	return m, nil
 }

@@ -53,7 +53,7 @@ const (
 // there may be none in the first round alone. It makes, of SumcheckRoundWords words
 // an instance, what sumcheck.Sums says.
 func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, p Post) error {
-	return sumcheckPass(d, "sumcheck_round", 1, manyBlocks(active<<logPairs), batch, active, logPairs, challenges(pending), p)
+	return sumcheckPass(d, "sumcheck_round", 1, manyBlocks(active<<logPairs), batch, active, logPairs, pending, p)
 }
 
 // SumcheckTwoRounds does two rounds at once of the first active instances, of
@@ -61,44 +61,26 @@ func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM
 // an instance, what TwoRounds takes, with the weights of the variables after the
 // two. Instances with eq coordinates left come with few quads in all (FewQuads).
 func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
-	return sumcheckTwoRounds(d, batch, active, logQuads, challenges(pending), p)
-}
-
-// SumcheckTwoRoundsGiven is SumcheckTwoRounds with two challenges that a relay gives.
-func SumcheckTwoRoundsGiven(d Device, batch Ptr, active, logQuads int, g Given, p Post) error {
-	return sumcheckTwoRounds(d, batch, active, logQuads, g.challenges(), p)
-}
-
-func sumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, bound []uint64, p Post) error {
 	if active<<logQuads > FewQuads {
-		return sumcheckPass(d, "sumcheck_two_rounds", 1, resident, batch, active, logQuads, bound, p)
+		return sumcheckPass(d, "sumcheck_two_rounds", 1, resident, batch, active, logQuads, pending, p)
 	}
-	return sumcheckPass(d, "sumcheck_two_rounds_in_lanes", 8, resident, batch, active, logQuads, bound, p)
+	return sumcheckPass(d, "sumcheck_two_rounds_in_lanes", 8, resident, batch, active, logQuads, pending, p)
 }
 
 // sumcheckPass launches a pass with so many lanes for each of its terms.
-func sumcheckPass(d Device, kernel string, lanes, blocks int, batch Ptr, active, logTerms int, bound []uint64, p Post) error {
-	if active < 1 || logTerms < 0 || logTerms > 40 || len(bound) == 0 {
-		return fmt.Errorf("%s of %d instances and 2^%d terms, %d words of challenges", kernel, active, logTerms, len(bound))
+func sumcheckPass(d Device, kernel string, lanes, blocks int, batch Ptr, active, logTerms int, pending []field.QM31, p Post) error {
+	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
+		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
 	}
 	return d.Launch(Kernel{"sumcheck", kernel}, looped(lanes<<logTerms, active, blocks),
-		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, bound...)...)...)
+		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, challenges(pending)...)...)...)
 }
 
 // FewQuads is up to how many quads of entries eight lanes for each take less time than one.
 const FewQuads = 1 << 15
 
 // challenges are at most two as kernels take them: their number and what entries are bound with.
-// Of more there are none.
 func challenges(pending []field.QM31) []uint64 {
-	if len(pending) > 2 {
-		return nil
-	}
-	return append([]uint64{uint64(len(pending))}, boundWith(pending)...)
-}
-
-// boundWith are the six words that entries are bound with.
-func boundWith(pending []field.QM31) []uint64 {
 	var w [3]field.QM31
 	switch len(pending) {
 	case 1:
@@ -108,9 +90,10 @@ func boundWith(pending []field.QM31) []uint64 {
 		w[2] = r.Mul(s)
 		w[0], w[1] = s.Sub(w[2]), r.Sub(w[2])
 	}
-	words := make([]uint64, 6)
+	words := make([]uint64, 7)
+	words[0] = uint64(len(pending))
 	for i, v := range w {
-		words[2*i], words[2*i+1] = pack(v)
+		words[1+2*i], words[2+2*i] = pack(v)
 	}
 	return words
 }
@@ -168,18 +151,9 @@ func SumcheckInner(d Device, batch Ptr, n, vars int, p Post) error {
 // those that have been in a round, of more than left variables, are bound to the pending challenges
 // for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
 func SumcheckRest(d Device, batch Ptr, n, left int, pending []field.QM31, p Post) error {
-	return sumcheckRest(d, batch, n, left, challenges(pending), p)
-}
-
-// SumcheckRestGiven is SumcheckRest with two challenges that a relay gives.
-func SumcheckRestGiven(d Device, batch Ptr, n, left int, g Given, p Post) error {
-	return sumcheckRest(d, batch, n, left, g.challenges(), p)
-}
-
-func sumcheckRest(d Device, batch Ptr, n, left int, bound []uint64, p Post) error {
-	if n < 1 || left < 0 || left > 40 || len(bound) == 0 {
-		return fmt.Errorf("the rest of %d instances, 2^%d entries, %d words of challenges", n, left, len(bound))
+	if n < 1 || left < 0 || left > 40 || len(pending) > 2 {
+		return fmt.Errorf("the rest of %d instances, 2^%d entries and %d challenges", n, left, len(pending))
 	}
 	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(2*n<<left),
-		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, bound...)...)...)
+		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, challenges(pending)...)...)...)
 }

@@ -15,26 +15,6 @@ DEVICE challenges taken(u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2
     return {{qm31_prepare(qm31_unpack(w0_low, w0_high)), qm31_prepare(qm31_unpack(w1_low, w1_high)), qm31_prepare(qm31_unpack(w2_low, w2_high))}};
 }
 
-// In place of the number of challenges: they are two, on the device, at w0_low, if w0_high is in
-// the word there (sumcheck_relay).
-#define GIVEN 3
-
-// The challenges of a kernel's parameters, and how many they are. Without those that are to be
-// given there is nothing to do.
-DEVICE bool receive(challenges &r, u64 &pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
-{
-    if (pending == GIVEN) {
-        const u64 *given = reinterpret_cast<const u64 *>(w0_low);
-        if (given[0] != w0_high)
-            return false;
-        r = taken(given[1], given[2], given[3], given[4], given[5], given[6]);
-        pending = 2;
-        return true;
-    }
-    r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
-    return true;
-}
-
 // Entry i of a table that has 2^folds·m entries t(0), t(1) …, its first variables bound to folds
 // challenges.
 template <u32 folds, class T>

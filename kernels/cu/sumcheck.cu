@@ -140,9 +140,7 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ti
     const instance in = instances[blockIdx.y];
     u64 quads = (u64)1 << log_quads;
     u64 *sum = sums + 32 * blockIdx.y;
-    challenges r;
-    if (!receive(r, pending, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high))
-        return;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     switch (in.vars == log_quads + 2 ? 0 : pending) {
     case 0:
         two_rounds<0>(sum, in.a, in.b, quads, r);
@@ -164,9 +162,7 @@ KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, 
     const instance in = instances[blockIdx.y];
     u64 quads = (u64)1 << log_quads;
     u64 *sum = sums + 32 * blockIdx.y;
-    challenges r;
-    if (!receive(r, pending, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high))
-        return;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     u32 after = (u32)(in.vars - log_quads); // the instance's own round after the two
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_quads);
     switch (in.vars == log_quads + 2 ? 0 : pending) {
@@ -201,9 +197,7 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64
                                            u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const u64 size = (u64)1 << log_size;
-    challenges r;
-    if (!receive(r, pending, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high))
-        return;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
         const instance &in = instances[i >> log_size >> 1];
         const qm31 *t = i >> log_size & 1 ? in.b : in.a;
@@ -222,37 +216,4 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64
         }
     }
     mailbox{box, ticket, done}.written();
-}
-
-// Nanoseconds; on the host, looks at the clock.
-DEVICE u64 nanoseconds()
-{
-#ifdef PROVE_MODEL_HOST
-    static u64 looks;
-    return looks++;
-#else
-    u64 t;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-    return t;
-#endif
-}
-
-// Waits until the host has put a number of at least `ticket` into the first word of its reply, and
-// then copies it and the six words after it to `given`. After `limit` nanoseconds the first word
-// there is zero, and `late` is the ticket: what is enqueued behind it does nothing. One thread.
-KERNEL sumcheck_relay(u64 *given, const u64 *reply, u64 *late, u64 ticket, u64 limit)
-{
-    const u64 begin = nanoseconds();
-    u64 t;
-    while ((t = *(const volatile u64 *)reply) < ticket) {
-        if (nanoseconds() - begin > limit) {
-            given[0] = 0;
-            *(volatile u64 *)late = ticket;
-            return;
-        }
-    }
-    __threadfence_system();
-    for (u32 i = 1; i < 7; i++)
-        given[i] = *(const volatile u64 *)(reply + i);
-    given[0] = t;
 }

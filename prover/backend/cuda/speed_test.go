@@ -65,16 +65,8 @@ func TestSpeedSumcheck(t *testing.T) {
 	from := newCopy(dev, values)
 	defer dev.Free(from)
 
-	type mode struct {
-		cold  bool
-		relay bool
-	}
-	for _, m := range []mode{{false, false}, {false, true}, {true, true}} {
-		box := box
-		if !m.relay {
-			box = struct{ kernels.Mailbox }{box}
-		}
-		cold, n := m.cold, runs
+	for _, cold := range []bool{false, true} {
+		n := runs
 		if cold {
 			n = 10
 		}
@@ -93,7 +85,7 @@ func TestSpeedSumcheck(t *testing.T) {
 			var spent []lap
 			began := time.Now()
 			w := transcript.NewWriter(transcript.New("speed"))
-			tables := &watched{newBatch(newScope(dev), box, []sumcheckInstance{inst}), began, &spent}
+			tables := &watched{newBatch(newScope(dev), to.box, []sumcheckInstance{inst}), began, &spent}
 			tables.at("prepared")
 			if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: vars}}, tables); err != nil {
 				t.Fatal(err)
@@ -113,7 +105,7 @@ func TestSpeedSumcheck(t *testing.T) {
 				times[what] = append(times[what], d)
 			}
 		}
-		t.Logf("%+v: least, median", m)
+		t.Logf("cold %v: least, median", cold)
 		for _, what := range names {
 			d := times[what]
 			slices.Sort(d)

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"sort"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -29,7 +28,6 @@ type batch struct {
 	// ahead are the sums of two rounds of which one is over.
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
-	relay   *relay // nil where launches wait for their challenges on the host
 	tail    sumcheck.Tables
 	since   int // the tail's first round
 }
@@ -49,7 +47,6 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 	b := &batch{sums: sums{a, box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
 	b.rounds = insts[b.order[0]].vars
-	b.relay = newRelay(box)
 	return b
 }
 
@@ -132,7 +129,7 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 	}
 	left := b.rounds - round
 	if b.twoAtOnce(round) {
-		words := b.twoRounds(round)
+		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
 		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
 			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
 		}
@@ -144,10 +141,7 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 			return b.ahead[rank].First()
 		})
 	}
-	pending := b.taken()
-	words := b.read(b.active(round)*kernels.SumcheckRoundWords, func(p kernels.Post) error {
-		return kernels.SumcheckRound(b.dev, b.device, b.active(round), left-1, pending, p)
-	})
+	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
 	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
 		w := words[rank*kernels.SumcheckRoundWords:]
 		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
@@ -172,55 +166,13 @@ func (b *batch) twoAtOnce(round int) bool {
 	return true
 }
 
-// taken returns the pending challenges, which tables are bound to from now on.
-func (b *batch) taken() []field.QM31 {
-	pending := b.pending
+// pass launches a pass over the instances of a round, which binds the tables
+// to the pending challenges, and returns its words for each.
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
+	n := b.active(round)
+	raw := b.read(n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, p) })
 	b.pending = nil
-	return pending
-}
-
-// twoRounds returns the words of a pass over two rounds. Where there is a relay, the pass after it
-// is enqueued before its sums are waited for.
-func (b *batch) twoRounds(round int) []uint64 {
-	n, left, pending := b.active(round), b.rounds-round, b.taken()
-	launch := func(p kernels.Post) error {
-		return kernels.SumcheckTwoRounds(b.dev, b.device, n, left-2, pending, p)
-	}
-	words := n * kernels.SumcheckTwoRoundsWords
-	if b.relay == nil || words >= b.box.Words() {
-		return b.read(words, launch)
-	}
-	return b.relayed(words, pending, launch, func() { b.enqueue(round + 2) })
-}
-
-// enqueue enqueues the pass from a round on, if it is one that begins with two challenges of a
-// relay: over two rounds, or of what is left.
-func (b *batch) enqueue(round int) {
-	left := b.rounds - round
-	switch n := len(b.insts); {
-	case b.fewLeft(round) && kernels.PostedWords(2*n<<left) < b.box.Words():
-		b.relay.enqueue(func(g kernels.Given, p kernels.Post) error {
-			return kernels.SumcheckRestGiven(b.dev, b.device, n, left, g, p)
-		})
-	case !b.fewLeft(round) && b.twoAtOnce(round) && b.active(round)*kernels.SumcheckTwoRoundsWords < b.box.Words():
-		b.relay.enqueue(func(g kernels.Given, p kernels.Post) error {
-			return kernels.SumcheckTwoRoundsGiven(b.dev, b.device, b.active(round), left-2, g, p)
-		})
-	}
-}
-
-// relayed returns what a launch leaves: one that is enqueued already, else this one. Before it is
-// waited for, next is called.
-func (b *batch) relayed(words int, pending []field.QM31, launch func(p kernels.Post) error, next func()) []uint64 {
-	dst := make([]uint64, words)
-	err := b.relay.read(dst, pending, launch, next)
-	if errors.Is(err, kernels.ErrLate) {
-		b.relay.close()
-		b.relay = nil
-		return b.read(words, launch)
-	}
-	check(err)
-	return dst
+	return raw
 }
 
 // inOrder returns the sums of the first n instances in descending order, by
@@ -240,16 +192,9 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	check(ctx.Err())
 	left := b.rounds - round
 	size := 1 << left
-	n, pending := 2*size*len(b.insts), b.taken()
-	launch := func(p kernels.Post) error {
-		return kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, pending, p)
-	}
-	var data []field.QM31
-	if words := kernels.PostedWords(n); b.relay != nil && words < b.box.Words() {
-		data = kernels.Posted(b.relayed(words, pending, launch, func() {}))
-	} else {
-		data = b.elements(n, launch)
-	}
+	data := b.elements(2*size*len(b.insts), func(p kernels.Post) error {
+		return kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+	})
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
@@ -282,8 +227,5 @@ func (b *batch) Close() {
 		b.dev.Free(in.b)
 	}
 	b.insts = nil
-	if b.relay != nil {
-		b.relay.close()
-	}
 	b.a.close()
 }
