@@ -29,6 +29,14 @@ type Circuit struct {
 	mapped    int64         // bytes of the model's files, or of its floats in memory
 	floats    int64         // that a run of the float model takes
 	text      bool          // whether the model leaves the length of texts open
+	inSizes   *inSizes
+}
+
+// inSizes is a model in the sizes of the input that was last: devices remember what they have made
+// of a graph.
+type inSizes struct {
+	sync.Mutex
+	model *quantise.Model // nil if there was none
 }
 
 // Report tells how a model was quantised.
@@ -377,7 +385,7 @@ func (m *Model) openOrNot(settings quantise.Options, f func(g *graph.Graph, sett
 
 // circuit describes a quantised model.
 func (m *Model) circuit(q *quantise.Model, settings quantise.Options) *Circuit {
-	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText()}
+	c := &Circuit{outputs: m.Outputs(), quantised: q, language: m.language, text: m.open.isText(), inSizes: &inSizes{}}
 	for _, f := range m.graph.Files {
 		c.mapped += int64(len(f.Bytes()))
 	}
@@ -446,10 +454,25 @@ func (c *Circuit) sized(in Input) (*quantise.Model, error) {
 		return nil, err
 	}
 	instance = c.quantised.Circuit.Choose(instance)
-	if known := c.quantised.Graph.Instance; slices.Equal(instance.Sizes, known.Sizes) && instance.ChunkEntries == known.ChunkEntries {
+	if same(instance, c.quantised.Graph.Instance) {
 		return c.quantised, nil
 	}
-	return c.quantised.At(instance)
+	last := c.inSizes
+	last.Lock()
+	defer last.Unlock()
+	if last.model == nil || !same(instance, last.model.Graph.Instance) {
+		q, err := c.quantised.At(instance)
+		if err != nil {
+			return nil, err
+		}
+		last.model = q
+	}
+	return last.model, nil
+}
+
+// same says whether two instances of a circuit are the same.
+func same(a, b model.Instance) bool {
+	return slices.Equal(a.Sizes, b.Sizes) && a.ChunkEntries == b.ChunkEntries
 }
 
 // Ranges returns the ranges that the model was quantised with: FromRanges gives

@@ -2,6 +2,8 @@ package kernels
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
@@ -31,20 +33,43 @@ func PlaneBias(width int) uint32 {
 	return bias
 }
 
-// StackRows are Rows rows of 2^RowVars entries of a stack, of which the first begins
-// with entry From, and their places in a table, each of whose rows has 2^Shift slots
-// (whir.Layout): slots First and on.
-type StackRows struct{ RowVars, Shift, First, Rows, From uint64 }
+// PackedRows are Rows rows of a table, one behind the other from Dst on, in Width planes each
+// (ByteRows). Of their slots (whir.Layout), numbered from slot 0 of the first row on, Slots are of
+// a stack, from slot First on: the first of these begins with the stack's entry From.
+type PackedRows struct {
+	block                           uint64 // of threads, the first
+	Dst                             Ptr
+	Width, Rows, First, Slots, From uint64
+}
 
-// PackPlanes sets entries of n table rows at dst, the first of which has slots 0
-// to 2^Shift − 1: those in the slots of the given rows.
-func PackPlanes(d Device, dst Ptr, as ByteRows, n int, r StackRows, s Stack) error {
+// packTile is TILE of bytes.cu.
+const packTile = 1 << 12
+
+// PackPlanes sets what rows of tables have of a stack, and nothing else of them: rows of 2^shift
+// slots of 2^rowVars entries each, in planes of so many bytes. No entry is that of two jobs.
+func PackPlanes(d Device, jobs []PackedRows, pitch, rowVars, shift int, s Stack) error {
 	k := bytesKernel("pack_planes")
-	if err := positive(k, n, s.Count, as.Width, as.Pitch); err != nil {
+	if err := positive(k, len(jobs), s.Count, pitch); err != nil {
 		return err
 	}
-	n <<= r.RowVars + r.Shift
-	return launchFor(d, k, (n+3)/4, uint64(dst), uint64(as.Width), uint64(as.Pitch), uint64(n), r.RowVars, r.Shift, r.First, r.Rows, r.From,
+	if rowVars < 0 || shift < 0 || rowVars+shift > code.MaxLogSize {
+		return fmt.Errorf("%w: %s of 2^%d slots of 2^%d entries", ErrSize, k.Name, shift, rowVars)
+	}
+	blocks := 0
+	list := slices.Clone(jobs)
+	for i := range list {
+		if err := positive(k, int(list[i].Width), int(list[i].Rows)); err != nil {
+			return err
+		}
+		list[i].block = uint64(blocks)
+		blocks += int(list[i].Rows) << max(0, rowVars+shift-bits.Len(packTile-1))
+	}
+	at, err := NewSlice(d, list)
+	if err != nil {
+		return err
+	}
+	defer d.Free(at)
+	return d.Launch(k, Launch{GridX: blocks, Block: threads}, uint64(at), uint64(len(list)), uint64(pitch), uint64(rowVars), uint64(shift),
 		uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
@@ -230,14 +255,19 @@ func FoldBytes(d Device, out Ptr, f FoldedRows) error {
 	if err := d.Launch(Kernel{"restrict", "restrict_pack"}, Cover(f.Lists*f.N*4), uint64(packed), uint64(f.Weights), uint64(f.Lists*f.N)); err != nil {
 		return err
 	}
-	const columns, maxTerms = 128, 1 << 16 // COLUMNS of bytes.cu; products of bytes that an int32 holds
-	l := Launch{GridX: f.Lists * ((1<<f.RowVars + columns - 1) / columns), Block: columns}
+	const columns, warps, maxTerms = 128, 4, 1 << 16 // COLUMNS and FOLD_WARPS of bytes.cu; products of bytes that an int32 holds
+	together := 1                                    // warps that have enough to do with the rows of a tile
+	for together < warps && together*pieceBytes < f.N {
+		together *= 2
+	}
+	tiles, each := (1<<f.RowVars+columns-1)/columns, warps/together
+	l := Launch{GridX: f.Lists * ((tiles + each - 1) / each), Block: 32 * warps}
 	var chunk int
-	chunk, l.GridY = parts(f.N, l.GridX, columnBlocks, 4*pieceBytes, maxTerms)
-	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk), 0}
+	chunk, l.GridY = parts(f.N, l.GridX, columnBlocks, warps*pieceBytes, maxTerms)
+	args := []uint64{uint64(f.Rows), uint64(packed), uint64(f.RowVars), uint64(f.N), uint64(f.Constants), uint64(chunk), 0, uint64(together)}
 	if l.GridY == 1 {
 		if f.Add {
-			args[len(args)-1] = 1
+			args[len(args)-2] = 1
 		}
 		return d.Launch(k, l, append([]uint64{uint64(out), 0}, args...)...)
 	}

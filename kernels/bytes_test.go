@@ -159,7 +159,7 @@ func TestByteProducts(t *testing.T) {
 func TestFoldBytes(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(43, 44))
-	for _, c := range []struct{ rowVars, lists, n int }{{0, 1, 64}, {3, 2, 64}, {6, 3, 128}, {9, 1, 576}} {
+	for _, c := range []struct{ rowVars, lists, n int }{{0, 1, 64}, {3, 2, 64}, {6, 3, 128}, {8, 2, 64}, {9, 2, 64}, {10, 2, 64}, {8, 1, 128}, {9, 2, 128}, {8, 2, 192}, {9, 1, 576}} {
 		pitch := kernels.RowPitch(1 << c.rowVars)
 		bytes := hostileBytes(rng, pitch*c.lists*c.n, pitch)
 		at := upload(t, d, bytes)

@@ -66,9 +66,8 @@ type Memory struct {
 type Mailbox interface {
 	// Words is its size: a ticket and the numbers.
 	Words() int
-	// Post returns what tells a launch to leave its numbers here. done is a
-	// word of zero on the device that the launch may use.
-	Post(done Ptr) Post
+	// Post returns what tells a launch to leave its numbers here.
+	Post() Post
 	// Wait returns once the launch with the latest Post is done, with its first
 	// len(dst) numbers.
 	Wait(dst []uint64) error
@@ -76,16 +75,32 @@ type Mailbox interface {
 	Close() error
 }
 
-// A Post is the address of a launch's results. The zero value is none: they
-// stay on the device.
+// A Post says where a launch adds up its sums, or writes its elements, and in which mailbox the
+// host waits for them.
 type Post struct {
-	box    Ptr
-	ticket uint64
-	done   Ptr
+	at, box Ptr
+	ticket  uint64
+	done    Ptr
 }
 
 // NewPost returns the Post for a mailbox at an address, with a ticket that it
-// has not had before.
-func NewPost(box Ptr, ticket uint64, done Ptr) Post { return Post{box, ticket, done} }
+// has not had before. At sums there are as many words of zero on the device as it has room for
+// numbers, and at done is one more: launches leave them zero.
+func NewPost(sums, box Ptr, ticket uint64, done Ptr) Post { return Post{sums, box, ticket, done} }
 
-func (p Post) words() []uint64 { return []uint64{uint64(p.box), p.ticket, uint64(p.done)} }
+// Kept is a Post for results that stay on the device, at an address. Sums are added to what is there.
+func Kept(at Ptr) Post { return Post{at: at} }
+
+// sums are the first arguments of a kernel that adds up sums, followed by more.
+func (p Post) sums(more ...uint64) []uint64 {
+	return append([]uint64{uint64(p.at), uint64(p.box), p.ticket, uint64(p.done)}, more...)
+}
+
+// elements are those of a kernel that writes elements: into the mailbox itself, if there is one,
+// from its second number on, so that they are aligned.
+func (p Post) elements(more ...uint64) []uint64 {
+	if p.box != 0 {
+		p.at = At[uint64](p.box, 2)
+	}
+	return p.sums(more...)
+}

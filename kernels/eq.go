@@ -11,6 +11,9 @@ import (
 const (
 	sumBlock  = 256
 	sumBlocks = 132 * 8
+	// resident is how many blocks of kernels with many sums run at once: each takes 14 ns to add
+	// its 32 words to those of the others.
+	resident = 132 * 2
 )
 
 // looped is a launch of about `blocks` blocks whose threads loop over n > 0
@@ -18,6 +21,10 @@ const (
 func looped(n, rows, blocks int) Launch {
 	return Launch{GridX: max(1, min((n-1)/sumBlock+1, blocks/rows)), GridY: rows, Block: sumBlock}
 }
+
+// small is a launch with a thread for each of n > 0 items that are few: in small blocks, so that
+// many processors have some.
+func small(n int) Launch { return Launch{GridX: (n-1)/64 + 1, Block: 64} }
 
 // SumWords is the number of 64-bit words of a sum over K as kernels accumulate
 // it: one a limb, not reduced.

@@ -92,9 +92,9 @@ func NewEvaluations(d Device, list []Evaluation) (*Evaluations, error) {
 	return e, d.Launch(Kernel{"eq", "eq_tensors"}, Launch{GridX: eqBlocks, Block: threads}, uint64(eq), uint64(2*len(list)))
 }
 
-// Run adds the values to the words at sums, SumWords each, which are posted.
-func (e *Evaluations) Run(d Device, sums Ptr, p Post) error {
-	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: threads}, append(post(p, uint64(sums)), uint64(e.jobs), uint64(e.n))...)
+// Run adds the values up in SumWords words each.
+func (e *Evaluations) Run(d Device, p Post) error {
+	return d.Launch(Kernel{"eval", "eval_tensors"}, Launch{GridX: e.blocks, Block: threads}, p.sums(uint64(e.jobs), uint64(e.n))...)
 }
 
 // evalSplit divides the axes of a shape into rows and columns (model.Splits), with the fewest of

@@ -28,7 +28,7 @@ func TestEvaluations(t *testing.T) {
 	e, err := kernels.NewEvaluations(d, list)
 	must(t, err)
 	sums := put(t, d, make([]uint64, kernels.SumWords*len(list)))
-	must(t, e.Run(d, sums, kernels.Post{}))
+	must(t, e.Run(d, kernels.Kept(sums)))
 	words := get[uint64](t, d, sums, kernels.SumWords*len(list))
 	got := make([]field.QM31, len(list))
 	for i := range got {

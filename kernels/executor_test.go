@@ -86,7 +86,7 @@ func TestExecutorCached(t *testing.T) {
 // Sizes around a chunk of the staging memory and around all of them.
 func TestTransfer(t *testing.T) {
 	e := gpu(t)
-	for _, n := range []int{1, 64, chunkBytes - 1, chunkBytes, chunkBytes + 1, chunkBytes*chunkCount + 5, 37<<20 + 13} {
+	for _, n := range []int{1, 64, chunkBytes - 1, chunkBytes, chunkBytes + 1, longTransfer - 1, longTransfer, longTransfer + 1, chunkBytes*chunkCount + 5, 37<<20 + 13} {
 		src := randomBytes(n)
 		a, err := e.Alloc(n)
 		noError(t, err)
@@ -95,11 +95,24 @@ func TestTransfer(t *testing.T) {
 		noError(t, e.Upload(a, src))
 		noError(t, e.Copy(b, a, n))
 		noError(t, e.Clear(a, n))
+		// Some of a chunk that other transfers go on in.
+		few := randomBytes(1000)
+		at, err := e.Alloc(len(few))
+		noError(t, err)
+		noError(t, e.Upload(at, few))
 		got := make([]byte, n)
 		noError(t, e.Download(got, b))
 		if !bytes.Equal(got, src) {
 			t.Errorf("%d bytes came back different", n)
 		}
+		noError(t, e.Upload(a, src))
+		noError(t, e.Download(few[500:], at))
+		noError(t, e.Download(got, a))
+		if !bytes.Equal(got, src) || !bytes.Equal(few[500:], few[:500]) {
+			t.Errorf("%d bytes among others came back different", n)
+		}
+		noError(t, e.Clear(a, n))
+		e.Free(at)
 		noError(t, e.Download(got, a))
 		if !bytes.Equal(got, make([]byte, n)) {
 			t.Errorf("%d bytes were not cleared", n)

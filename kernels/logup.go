@@ -100,8 +100,8 @@ func LogUpTree(d Device, num, den, leafNum, leafDen Ptr, n int) error {
 }
 
 // LogUpRounds does the rounds of the sumcheck over one layer of the tree, of
-// 2^Vars entries, Vars ≥ 1; Eq are the heaps of its point. Each round adds to
-// the words at sums, two sums, what logup.Tree says of it.
+// 2^Vars entries, Vars ≥ 1; Eq are the heaps of its point. Each round makes two
+// sums, as logup.Tree says.
 type LogUpRounds struct {
 	Vars   int
 	Eq     *EqHeaps
@@ -122,8 +122,8 @@ type LogUpRounds struct {
 func (l *LogUpRounds) stored(n int) uint64 { return uint64(min(l.Stored, n)) }
 
 // Round does round j, 0 ≤ j < Vars, with the variable of the one before bound
-// to r. The words at sums are posted.
-func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr, p Post) error {
+// to r.
+func (l *LogUpRounds) Round(d Device, j int, r field.QM31, p Post) error {
 	if j < 0 || j >= l.Vars || l.Eq == nil || l.Eq.Vars != l.Vars || l.Stored < 0 || l.Stored > 1<<l.Vars || j == 0 && l.LeafNum == 0 && l.Stored < 1<<l.Vars {
 		return fmt.Errorf("round %d of a layer of %d variables", j, l.Vars)
 	}
@@ -133,7 +133,7 @@ func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr, p Post) err
 	r0, r1 := pack(r)
 	l0, l1 := pack(l.Lambda)
 	launch := func(name string, args ...uint64) error {
-		return d.Launch(Kernel{"logup", name}, shape, append(post(p, uint64(sums)), args...)...)
+		return d.Launch(Kernel{"logup", name}, shape, p.sums(args...)...)
 	}
 	switch {
 	case j == 0 && l.LeafNum == 0:
@@ -152,15 +152,36 @@ func (l *LogUpRounds) Round(d Device, j int, r field.QM31, sums Ptr, p Post) err
 		l.stored(4<<logPairs))
 }
 
-// Gather copies the first size entries of the four tables to out, one table
-// after the other.
-func (l *LogUpRounds) Gather(d Device, out Ptr, size int) error {
-	if size < 1 || l.LeafNum != 0 {
-		return fmt.Errorf("gathering %d entries of a layer", size)
+// TwoRounds does the rounds j and j + 1, with the variables of those before bound to the pending
+// challenges, one or two, or none in the first round. Its sums are those of TwoRounds, with the
+// weights of the variables after the two. It is not for the first two rounds of the last layer.
+func (l *LogUpRounds) TwoRounds(d Device, j int, pending []field.QM31, p Post) error {
+	if j+2 > l.Vars || l.Eq == nil || l.Eq.Vars != l.Vars || !l.valid(j, pending) {
+		return fmt.Errorf("two rounds from %d on of a layer of %d variables, %d challenges", j, l.Vars, len(pending))
 	}
+	logQuads := l.Vars - 2 - j
 	l0, l1 := pack(l.Lambda)
-	return d.Launch(Kernel{"logup", "logup_gather"}, Cover(size), uint64(out), uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(size),
-		l0, l1, l.stored(size))
+	return d.Launch(Kernel{"logup", "logup_two_rounds"}, looped(16<<logQuads, 1, resident), p.sums(append([]uint64{
+		uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(logQuads), uint64(l.Eq.outer), uint64(l.Eq.inner), uint64(l.Eq.innerVars),
+		l0, l1, l.stored(4 << logQuads << len(pending))}, challenges(pending)...)...)...)
+}
+
+// Rest writes what is left of the four tables after j rounds, one after the other, 4·2^(Vars − j)
+// elements, bound to the pending challenges, one or two. To what is written N1 goes without λ·D1.
+func (l *LogUpRounds) Rest(d Device, j int, pending []field.QM31, p Post) error {
+	if j < 1 || j > l.Vars || !l.valid(j, pending) {
+		return fmt.Errorf("the rest of a layer of %d variables after %d rounds, %d challenges", l.Vars, j, len(pending))
+	}
+	size := 1 << (l.Vars - j)
+	l0, l1 := pack(l.Lambda)
+	return d.Launch(Kernel{"logup", "logup_rest"}, small(4*size), p.elements(append([]uint64{
+		uint64(l.N0), uint64(l.N1), uint64(l.D0), uint64(l.D1), uint64(size), l0, l1, l.stored(size << len(pending))}, challenges(pending)...)...)...)
+}
+
+// valid says whether tables of elements of K may be bound to the challenges after j rounds.
+func (l *LogUpRounds) valid(j int, pending []field.QM31) bool {
+	return l.LeafNum == 0 && l.Stored >= 0 && l.Stored <= 1<<l.Vars && len(pending) <= min(j, 2) && (j == 0) == (len(pending) == 0) &&
+		(j > 0 || l.Stored == 1<<l.Vars)
 }
 
 // RowSums are weights on parts of the columns of a matrix: Order (32 bits each) lists

@@ -1,14 +1,11 @@
 package kernels
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // deviceMailbox is a Mailbox in ordinary memory of a device.
 type deviceMailbox struct {
 	d      Device
-	at     Ptr
+	at     Ptr // of the box, and then of the sums
 	words  int
 	ticket uint64
 }
@@ -16,8 +13,12 @@ type deviceMailbox struct {
 // NewDeviceMailbox returns a mailbox in memory that it allocates on d, for
 // devices without any that the host can read.
 func NewDeviceMailbox(d Device, words int) (Mailbox, error) {
-	at, err := AllocSlice[uint64](d, words)
+	at, err := AllocSlice[uint64](d, 2*words)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.Clear(at, 2*8*words); err != nil {
+		d.Free(at)
 		return nil, err
 	}
 	return &deviceMailbox{d: d, at: at, words: words}, nil
@@ -27,9 +28,10 @@ func NewDeviceMailbox(d Device, words int) (Mailbox, error) {
 func (m *deviceMailbox) Words() int { return m.words }
 
 // Post implements Mailbox.
-func (m *deviceMailbox) Post(done Ptr) Post {
+func (m *deviceMailbox) Post() Post {
 	m.ticket++
-	return NewPost(m.at, m.ticket, done)
+	done := At[uint64](m.at, m.words)
+	return NewPost(At[uint64](done, 1), m.at, m.ticket, done)
 }
 
 // Wait implements Mailbox.
@@ -50,6 +52,3 @@ func (m *deviceMailbox) Close() error {
 	m.d.Free(m.at)
 	return nil
 }
-
-// post appends a Post to a launch's arguments.
-func post(p Post, args ...uint64) []uint64 { return slices.Concat(args, p.words()) }

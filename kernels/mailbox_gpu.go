@@ -16,8 +16,10 @@ import (
 // pinnedMailbox is a Mailbox in host memory that the device writes to.
 type pinnedMailbox struct {
 	pinned *Pinned
+	sums   Ptr // on the device: how many blocks are done, as many numbers as there is room for, and what is given
 	words  []uint64
 	ticket uint64
+	relay  relay
 	// event is for block.
 	event    cu.Event
 	hasEvent bool
@@ -25,11 +27,22 @@ type pinnedMailbox struct {
 
 // NewMailbox is described at Device.
 func (e *Executor) NewMailbox(words int) (Mailbox, error) {
-	p, err := e.Pin(8 * words)
+	onDevice, onHost := 8*(words+GivenWords), (8*words+63)&^63
+	sums, err := e.Alloc(onDevice)
+	if err == nil {
+		err = e.Clear(sums, onDevice)
+	}
 	if err != nil {
+		e.Free(sums)
 		return nil, err
 	}
-	m := &pinnedMailbox{pinned: p, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
+	p, err := e.Pin(onHost + relayBytes)
+	if err != nil {
+		e.Free(sums)
+		return nil, err
+	}
+	m := &pinnedMailbox{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
+	m.relay = newRelay(p.Bytes()[onHost:], At[uint64](sums, words))
 	clear(m.words)
 	return m, nil
 }
@@ -38,9 +51,9 @@ func (e *Executor) NewMailbox(words int) (Mailbox, error) {
 func (m *pinnedMailbox) Words() int { return len(m.words) }
 
 // Post implements Mailbox.
-func (m *pinnedMailbox) Post(done Ptr) Post {
+func (m *pinnedMailbox) Post() Post {
 	m.ticket++
-	return NewPost(m.pinned.Ptr(), m.ticket, done)
+	return NewPost(At[uint64](m.sums, 1), m.pinned.Ptr(), m.ticket, m.sums)
 }
 
 // looks is how often Wait looks before it asks the driver, which knows of
@@ -114,5 +127,7 @@ func (m *pinnedMailbox) Close() error {
 			release()
 		}
 	}
-	return errors.Join(err, m.pinned.Close())
+	err = errors.Join(err, m.pinned.Close())
+	m.pinned.e.Free(m.sums)
+	return err
 }

@@ -10,12 +10,20 @@ import (
 // Element is a type that host and device store alike.
 type Element interface {
 	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | field.M31 | field.QM31 | ~[8]field.M31 | ~[16]field.M31 |
-		Ptr | StackBlock | StackAxis | WeightPart | DotJob | AddJob | RowPart | FinishDot | PlacedElement | PointWeight | ByteRow | ByteProduct | productBlock | KeyCount | LeafJob | RowJob | ColumnJob
+		Ptr | StackBlock | StackAxis | WeightPart | DotJob | AddJob | RowPart | FinishDot | PlacedElement | PointWeight | ByteRow | PackedRows | ByteProduct | productBlock | KeyCount | LeafJob | RowJob | ColumnJob
 }
 
 // Bytes returns the memory of s.
 func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
+}
+
+// PostedWords is how many numbers of a mailbox n elements take that a launch writes there.
+func PostedWords(n int) int { return 1 + 2*n }
+
+// Posted returns the elements of so many numbers; they share the memory.
+func Posted(words []uint64) []field.QM31 {
+	return unsafe.Slice((*field.QM31)(unsafe.Pointer(&words[1])), len(words)/2)
 }
 
 // AllocSlice allocates n > 0 elements.

@@ -3,30 +3,27 @@
 package kernels
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"golang.org/x/sync/errgroup"
 	"gorgonia.org/cu"
 )
 
 // Transfers go through pinned memory, which alone the device reads and writes
-// by itself: a few chunks in turn, so that the processor fills or empties one
-// while the device is at the others.
+// by itself: chunks in turn, so that the processor fills or empties some
+// while the device is at others. Of a long transfer every core takes chunks of its own:
+// one alone copies at a fraction of what the bus takes, and to wait for all after each
+// chunk takes as long as the copies.
 const (
-	chunkBytes = 4 << 20
-	chunkCount = 4
+	chunkBytes = 1 << 20
+	chunkCount = 16
+	// longTransfer is from how many bytes on a transfer is the work of several cores.
+	longTransfer = 2 * chunkBytes
 )
-
-// copyGrain is how much one core copies at least: one alone copies at a fraction
-// of what the bus takes.
-const copyGrain = 256 << 10
-
-// copyChunk copies src to dst, of the same length, on all cores.
-func copyChunk(dst, src []byte) {
-	parallel.For(len(src), copyGrain, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
-}
 
 // staging is pinned memory of an executor, made when first used.
 type staging struct {
@@ -75,6 +72,9 @@ func (e *Executor) Upload(dst Ptr, src []byte) error {
 	s := &e.stage
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(src) >= longTransfer {
+		return s.uploadLong(e, dst, src)
+	}
 	for len(src) > 0 {
 		if s.filled == 0 {
 			if err := s.wait(e); err != nil {
@@ -83,7 +83,7 @@ func (e *Executor) Upload(dst Ptr, src []byte) error {
 		}
 		room := s.chunk(s.next)[s.filled:]
 		n := min(len(src), len(room))
-		copyChunk(room[:n], src[:n])
+		copy(room[:n], src[:n])
 		if err := libcuda.CopyToDevice(e.ctx, uint64(dst), unsafe.Pointer(&room[0]), n, e.stream); err != nil {
 			return e.note(err)
 		}
@@ -128,10 +128,100 @@ func (s *staging) turn(e *Executor) error {
 	return nil
 }
 
+// uploadLong is Upload of several chunks. The caller holds the lock.
+func (s *staging) uploadLong(e *Executor, dst Ptr, src []byte) error {
+	return s.long(e, len(src), func(i, at, n int) error {
+		chunk := s.chunk(i)
+		if err := s.done[i].Synchronize(); err != nil {
+			return libcuda.Wrap("cuEventSynchronize", err)
+		}
+		copy(chunk[:n], src[at:at+n])
+		if err := libcuda.CopyToDevice(e.ctx, uint64(dst)+uint64(at), unsafe.Pointer(&chunk[0]), n, e.stream); err != nil {
+			return err
+		}
+		return libcuda.Wrap("cuEventRecord", s.done[i].Record(e.custr))
+	})
+}
+
+// downloadLong is Download of several chunks. The caller holds the lock.
+func (s *staging) downloadLong(e *Executor, dst []byte, src Ptr) error {
+	if err := e.Sync(); err != nil { // one core waits for what is enqueued, not all
+		return err
+	}
+	return s.long(e, len(dst), func(i, at, n int) error {
+		chunk := s.chunk(i)
+		// The stream keeps its order, so an upload that still reads this chunk is done before
+		// the copy writes it.
+		if err := libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&chunk[0]), uint64(src)+uint64(at), n, e.stream); err != nil {
+			return err
+		}
+		if err := s.done[i].Record(e.custr); err != nil {
+			return libcuda.Wrap("cuEventRecord", err)
+		}
+		if err := s.done[i].Synchronize(); err != nil {
+			return libcuda.Wrap("cuEventSynchronize", err)
+		}
+		copy(dst[at:at+n], chunk[:n])
+		return nil
+	})
+}
+
+// long has pieces of a transfer, of up to a chunk each, done on several cores: chunk i takes n bytes
+// from byte `at` on. Chunks are used in turn, so that what is in others may be under way; one that is
+// used again is the same core's. The caller holds the lock.
+func (s *staging) long(e *Executor, bytes int, do func(i, at, n int) error) error {
+	release, err := e.Bind()
+	if err != nil {
+		return err
+	}
+	err = s.open(e)
+	release()
+	if err != nil {
+		return e.note(err)
+	}
+	if s.filled > 0 { // the transfer begins with the chunk after that
+		if err := s.turn(e); err != nil {
+			return err
+		}
+	}
+	pieces, cores := (bytes+chunkBytes-1)/chunkBytes, 1
+	for 2*cores <= min(chunkCount, pieces, runtime.GOMAXPROCS(0)) { // a divisor of chunkCount
+		cores *= 2
+	}
+	first := s.next
+	s.next = (first + pieces) % chunkCount
+	var failed atomic.Bool
+	var all errgroup.Group
+	for core := range cores {
+		all.Go(func() error {
+			release, err := e.Bind() // calls on events name no context
+			if err != nil {
+				return err
+			}
+			defer release()
+			for k := core; k < pieces && !failed.Load(); k += cores {
+				at := k * chunkBytes
+				if err := do((first+k)%chunkCount, at, min(chunkBytes, bytes-at)); err != nil {
+					failed.Store(true)
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return e.note(all.Wait())
+}
+
 // Download is described at Device.
 func (e *Executor) Download(dst []byte, src Ptr) error {
 	if err := e.Err(); err != nil || len(dst) == 0 {
 		return err
+	}
+	s := &e.stage
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(dst) >= longTransfer {
+		return s.downloadLong(e, dst, src)
 	}
 	// Calls on events name no context, so the thread must have it.
 	release, err := e.Bind()
@@ -139,40 +229,31 @@ func (e *Executor) Download(dst []byte, src Ptr) error {
 		return err
 	}
 	defer release()
-	s := &e.stage
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.open(e); err != nil {
 		return e.note(err)
 	}
 	// The first chunk may be one that uploads have begun: what they read of it is copied
 	// before, and the event that is recorded after the download stands for both.
 	s.filled = 0
-	type part struct{ chunk, at, n int }
-	var flight [chunkCount]part // a ring of those on their way, the oldest at first
-	first, count, at := 0, 0, 0
-	for at < len(dst) || count > 0 {
-		for at < len(dst) && count < chunkCount {
-			p := part{s.next, at, min(chunkBytes, len(dst)-at)}
-			s.next = (s.next + 1) % chunkCount
-			// The stream keeps its order, so an upload that still reads this
-			// chunk is done before the copy writes it.
-			if err := libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&s.chunk(p.chunk)[0]), uint64(src)+uint64(p.at), p.n, e.stream); err != nil {
-				return e.note(err)
-			}
-			if err := s.done[p.chunk].Record(e.custr); err != nil {
-				return e.note(libcuda.Wrap("cuEventRecord", err))
-			}
-			flight[(first+count)%chunkCount] = p
-			count++
-			at += p.n
+	var chunks [2]int
+	for k := range (len(dst) + chunkBytes - 1) / chunkBytes {
+		chunks[k] = s.next
+		s.next = (s.next + 1) % chunkCount
+		at := k * chunkBytes
+		// The stream keeps its order, so an upload that still reads this
+		// chunk is done before the copy writes it.
+		if err := libcuda.CopyFromDevice(e.ctx, unsafe.Pointer(&s.chunk(chunks[k])[0]), uint64(src)+uint64(at), min(chunkBytes, len(dst)-at), e.stream); err != nil {
+			return e.note(err)
 		}
-		p := flight[first]
-		if err := s.done[p.chunk].Synchronize(); err != nil {
+		if err := s.done[chunks[k]].Record(e.custr); err != nil {
+			return e.note(libcuda.Wrap("cuEventRecord", err))
+		}
+	}
+	for k, at := 0, 0; at < len(dst); k, at = k+1, at+chunkBytes {
+		if err := s.done[chunks[k]].Synchronize(); err != nil {
 			return e.note(libcuda.Wrap("cuEventSynchronize", err))
 		}
-		copyChunk(dst[p.at:p.at+p.n], s.chunk(p.chunk)[:p.n])
-		first, count = (first+1)%chunkCount, count-1
+		copy(dst[at:min(at+chunkBytes, len(dst))], s.chunk(chunks[k]))
 	}
 	return nil
 }

@@ -50,35 +50,74 @@ const (
 // SumcheckRound does a round of the first active instances of a batch, those of
 // more than logPairs variables. The tables of instances that have been in a
 // round are first bound to the challenges since the last launch, one or two;
-// there may be none in the first round alone. To sums, SumcheckRoundWords words
-// an instance, it adds what sumcheck.Sums says. These words are posted.
-func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, sums Ptr, p Post) error {
-	return sumcheckPass(d, "sumcheck_round", batch, active, logPairs, pending, sums, p)
+// there may be none in the first round alone. It makes, of SumcheckRoundWords words
+// an instance, what sumcheck.Sums says.
+func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, p Post) error {
+	return sumcheckPass(d, "sumcheck_round", 1, manyBlocks(active<<logPairs), batch, active, logPairs, challenges(pending), p)
 }
 
 // SumcheckTwoRounds does two rounds at once of the first active instances, of
-// at least logQuads + 2 variables each, without eq coordinates left. To sums,
-// SumcheckTwoRoundsWords words an instance, it adds what TwoRounds takes. These
-// words are posted.
-func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, sums Ptr, p Post) error {
-	return sumcheckPass(d, "sumcheck_two_rounds", batch, active, logQuads, pending, sums, p)
+// at least logQuads + 2 variables each. It makes, of SumcheckTwoRoundsWords words
+// an instance, what TwoRounds takes, with the weights of the variables after the
+// two. Instances with eq coordinates left come with few quads in all (FewQuads).
+func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
+	return sumcheckTwoRounds(d, batch, active, logQuads, challenges(pending), p)
 }
 
-func sumcheckPass(d Device, kernel string, batch Ptr, active, logTerms int, pending []field.QM31, sums Ptr, p Post) error {
-	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
-		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
-	}
-	var words [4]uint64
-	for i, r := range pending {
-		words[2*i], words[2*i+1] = pack(r)
-	}
-	return d.Launch(Kernel{"sumcheck", kernel}, looped(1<<logTerms, active, manyBlocks(active<<logTerms)),
-		post(p, uint64(batch), uint64(sums), uint64(logTerms), uint64(len(pending)), words[0], words[1], words[2], words[3])...)
+// SumcheckTwoRoundsGiven is SumcheckTwoRounds with two challenges that a relay gives.
+func SumcheckTwoRoundsGiven(d Device, batch Ptr, active, logQuads int, g Given, p Post) error {
+	return sumcheckTwoRounds(d, batch, active, logQuads, g.challenges(), p)
 }
 
-// TwoRounds are the sums of an instance over two rounds: of A·B with the two
-// variables at (0,0), (0,1) and (1,0), and its leading coefficients in the
-// first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
+func sumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, bound []uint64, p Post) error {
+	if active<<logQuads > FewQuads {
+		return sumcheckPass(d, "sumcheck_two_rounds", 1, resident, batch, active, logQuads, bound, p)
+	}
+	return sumcheckPass(d, "sumcheck_two_rounds_in_lanes", 8, resident, batch, active, logQuads, bound, p)
+}
+
+// sumcheckPass launches a pass with so many lanes for each of its terms.
+func sumcheckPass(d Device, kernel string, lanes, blocks int, batch Ptr, active, logTerms int, bound []uint64, p Post) error {
+	if active < 1 || logTerms < 0 || logTerms > 40 || len(bound) == 0 {
+		return fmt.Errorf("%s of %d instances and 2^%d terms, %d words of challenges", kernel, active, logTerms, len(bound))
+	}
+	return d.Launch(Kernel{"sumcheck", kernel}, looped(lanes<<logTerms, active, blocks),
+		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, bound...)...)...)
+}
+
+// FewQuads is up to how many quads of entries eight lanes for each take less time than one.
+const FewQuads = 1 << 15
+
+// challenges are at most two as kernels take them: their number and what entries are bound with.
+// Of more there are none.
+func challenges(pending []field.QM31) []uint64 {
+	if len(pending) > 2 {
+		return nil
+	}
+	return append([]uint64{uint64(len(pending))}, boundWith(pending)...)
+}
+
+// boundWith are the six words that entries are bound with.
+func boundWith(pending []field.QM31) []uint64 {
+	var w [3]field.QM31
+	switch len(pending) {
+	case 1:
+		w[0] = pending[0]
+	case 2:
+		r, s := pending[0], pending[1]
+		w[2] = r.Mul(s)
+		w[0], w[1] = s.Sub(w[2]), r.Sub(w[2])
+	}
+	words := make([]uint64, 6)
+	for i, v := range w {
+		words[2*i], words[2*i+1] = pack(v)
+	}
+	return words
+}
+
+// TwoRounds are sums over two rounds: of products with the two variables at
+// (0,0), (0,1) and (1,0), and their leading coefficients in the first at (·,0) and
+// (·,1), in the second at (0,·) and (1,·), and in both.
 type TwoRounds [8]field.QM31
 
 // NewTwoRounds reads them from SumcheckTwoRoundsWords words.
@@ -92,6 +131,12 @@ func NewTwoRounds(words []uint64) *TwoRounds {
 
 // First returns the first round's value at 0 and leading coefficient.
 func (t *TwoRounds) First() (zero, top field.QM31) { return t[0].Add(t[1]), t[3].Add(t[4]) }
+
+// FirstEq is First where the second variable has an eq coordinate.
+func (t *TwoRounds) FirstEq(e field.QM31) (zero, top field.QM31) {
+	at := func(zero, one field.QM31) field.QM31 { return zero.Add(e.Mul(one.Sub(zero))) }
+	return at(t[0], t[1]), at(t[3], t[4])
+}
 
 // Second returns those of the second round, with the first variable at r.
 func (t *TwoRounds) Second(r field.QM31) (zero, top field.QM31) {
@@ -110,21 +155,31 @@ func manyBlocks(n int) int {
 	return sumBlocks
 }
 
-// SumcheckInner adds Σ_x eq(x_0 …)·A[x]·B[x] of each of n instances of a batch, the first of which
-// has 2^vars entries, to SumcheckRoundWords words each at sums, and zero to the second half of
-// these. They are posted.
-func SumcheckInner(d Device, batch Ptr, n, vars int, sums Ptr, p Post) error {
+// SumcheckInner makes Σ_x eq(x_0 …)·A[x]·B[x] of each of n instances of a batch, the first of which
+// has 2^vars entries, in the first half of SumcheckRoundWords words each.
+func SumcheckInner(d Device, batch Ptr, n, vars int, p Post) error {
 	if n < 1 || vars < 0 || vars > 40 {
 		return fmt.Errorf("%d inner products of 2^%d entries", n, vars)
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), append([]uint64{uint64(batch), uint64(sums)}, p.words()...)...)
+	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), p.sums(uint64(batch))...)
 }
 
-// SumcheckGather copies the first size entries of A and of B of each of n
-// instances to out, 2·size elements for each.
-func SumcheckGather(d Device, out, batch Ptr, n, size int) error {
-	if n < 1 || size < 1 {
-		return fmt.Errorf("gathering %d entries of %d instances", size, n)
+// SumcheckRest writes what is left of A and of B of each of n instances, 2^left entries of both:
+// those that have been in a round, of more than left variables, are bound to the pending challenges
+// for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
+func SumcheckRest(d Device, batch Ptr, n, left int, pending []field.QM31, p Post) error {
+	return sumcheckRest(d, batch, n, left, challenges(pending), p)
+}
+
+// SumcheckRestGiven is SumcheckRest with two challenges that a relay gives.
+func SumcheckRestGiven(d Device, batch Ptr, n, left int, g Given, p Post) error {
+	return sumcheckRest(d, batch, n, left, g.challenges(), p)
+}
+
+func sumcheckRest(d Device, batch Ptr, n, left int, bound []uint64, p Post) error {
+	if n < 1 || left < 0 || left > 40 || len(bound) == 0 {
+		return fmt.Errorf("the rest of %d instances, 2^%d entries, %d words of challenges", n, left, len(bound))
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_gather"}, Cover(size*n), uint64(out), uint64(batch), uint64(n), uint64(size))
+	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(2*n<<left),
+		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, bound...)...)...)
 }

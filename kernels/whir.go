@@ -33,7 +33,8 @@ func PackStack(d Device, dst Ptr, n int, from uint64, s Stack) error {
 	if err := positive(k, n, s.Count); err != nil {
 		return err
 	}
-	return launchFor(d, k, n, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
+	const each = 4096 // PACKED of whir.cu
+	return d.Launch(k, Launch{GridX: (n + each - 1) / each, Block: threads}, uint64(dst), uint64(n), from, uint64(s.Offsets), uint64(s.Blocks), uint64(s.Count), uint64(s.Axes))
 }
 
 // WeightPart says where the tables of one weight over Vars variables are: 2^min(Vars,
@@ -262,26 +263,35 @@ func roundLaunch(pairs int) Launch {
 	return Launch{GridX: min(roundBlocks, (pairs+threads-1)/threads), Block: threads}
 }
 
-// PairRound adds to the two sums of four words at sums the value at 0 and the
-// leading coefficient of X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n
-// even.
-func PairRound(d Device, sums, f, q Ptr, n int) error {
+// PairRound makes two sums: the value at 0 and the leading coefficient of
+// X ↦ Σ f(X, x)·q(X, x), for tables of n elements of K, n even.
+func PairRound(d Device, f, q Ptr, n int, p Post) error {
 	k := whirKernel("pair_round")
 	if n < 2 || n%2 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
-	return d.Launch(k, roundLaunch(n/2), uint64(sums), uint64(f), uint64(q), uint64(n/2))
+	return d.Launch(k, roundLaunch(n/2), p.sums(uint64(f), uint64(q), uint64(n/2))...)
 }
 
-// PairBind binds the first variable of f and q, of n elements of K each, 2 or a multiple of 4, to
-// r in place, and does what PairRound does for the result if n is not 2.
-func PairBind(d Device, sums, f, q Ptr, n int, r field.QM31) error {
+// PairBind binds the first variable of f and q, of n elements of K each, a multiple of 4, to
+// r in place, and does what PairRound does for the result.
+func PairBind(d Device, f, q Ptr, n int, r field.QM31, p Post) error {
 	k := whirKernel("pair_bind")
-	if n != 2 && (n < 4 || n%4 != 0) {
+	if n < 4 || n%4 != 0 {
 		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
 	}
 	low, high := packQM31(r)
-	return d.Launch(k, roundLaunch(max(1, n/4)), uint64(sums), uint64(f), uint64(q), uint64(n/4), low, high)
+	return d.Launch(k, roundLaunch(n/4), p.sums(uint64(f), uint64(q), uint64(n/4), low, high)...)
+}
+
+// PairEnd binds the first variable of f and q, of n elements of K each, n even, to r in place.
+func PairEnd(d Device, f, q Ptr, n int, r field.QM31) error {
+	k := whirKernel("pair_end")
+	if n < 2 || n%2 != 0 {
+		return fmt.Errorf("%w: %s of %d", ErrSize, k.Name, n)
+	}
+	low, high := packQM31(r)
+	return d.Launch(k, roundLaunch(n/2), uint64(f), uint64(q), uint64(n/2), low, high)
 }
 
 // packQM31 returns an element as two words, which kernels take for arguments.

@@ -14,87 +14,149 @@ import (
 	"github.com/prove-model/prove-model/prover/poly"
 )
 
-// TestPackStack packs rows of a stack of tensors of every width.
-func TestPackStack(t *testing.T) {
-	d := devicetest.Open(t)
-	rng := rand.New(rand.NewPCG(21, 22))
-	g := &model.Graph{Tensors: []model.Tensor{{Shape: []int{3, 5, 6}}, {Shape: []int{21}}, {Shape: []int{9, 4}}}}
-	var data []ints.Ints
-	values := make([]kernels.Ptr, 3)
-	widths := []uint64{1, 2, 4}
-	for i := range g.Tensors {
-		v := make([]int32, model.Size(g.Tensors[i].Shape))
+// testStack is a stack of tensors of every width on a device and in memory.
+type testStack struct {
+	kernels.Stack
+	g    *model.Graph
+	all  *model.Stack
+	data []ints.Ints
+}
+
+// newTestStack stacks random tensors of some shapes, of 1, 2, 4, 1, … bytes an entry. With runs
+// blocks say as far as they can that entries lie behind each other.
+func newTestStack(t *testing.T, d kernels.Device, rng *rand.Rand, shapes [][]int, runs bool) *testStack {
+	s := &testStack{g: &model.Graph{}}
+	var values []kernels.Ptr
+	var ids []model.TensorID
+	for i, shape := range shapes {
+		v := make([]int32, model.Size(shape))
+		width := 1 << (i % 3)
 		narrow, short := make([]int8, len(v)), make([]int16, len(v))
 		for j := range v {
-			v[j] = int32(rng.Uint32()) >> (32 - 8*widths[i])
+			v[j] = int32(rng.Uint32()) >> (32 - 8*width)
 			narrow[j], short[j] = int8(v[j]), int16(v[j])
 		}
-		switch widths[i] {
+		switch width {
 		case 1:
-			data, values[i] = append(data, ints.Int8s(narrow)), upload(t, d, narrow)
+			s.data, values = append(s.data, ints.Int8s(narrow)), append(values, upload(t, d, narrow))
 		case 2:
-			data, values[i] = append(data, ints.Int16s(short)), upload(t, d, short)
+			s.data, values = append(s.data, ints.Int16s(short)), append(values, upload(t, d, short))
 		default:
-			data, values[i] = append(data, ints.Int32s(v)), upload(t, d, v)
+			s.data, values = append(s.data, ints.Int32s(v)), append(values, upload(t, d, v))
 		}
+		ids = append(ids, model.TensorID(i))
+		s.g.Tensors = append(s.g.Tensors, model.Tensor{Shape: shape})
 	}
-	s := model.NewStack(g, []model.TensorID{0, 1, 2})
+	s.all = model.NewStack(s.g, ids)
 	var offsets []uint64
 	var blocks []kernels.StackBlock
 	var axes []kernels.StackAxis
-	for _, b := range s.Blocks {
-		// Every axis on its own: no runs.
-		k := kernels.StackBlock{Values: values[b.Tensor], Width: widths[b.Tensor], FirstAxis: uint64(len(axes)), Axes: uint64(len(b.Parts))}
-		stride := 1
+	for _, b := range s.all.Blocks {
+		k := kernels.StackBlock{Values: values[b.Tensor], Width: 1 << (b.Tensor % 3), FirstAxis: uint64(len(axes))}
+		stride, behind := 1, runs
 		for a := len(b.Parts) - 1; a >= 0; a-- {
-			axes = append(axes, kernels.StackAxis{Bits: uint64(b.Parts[a].Bits), Stride: uint64(stride)})
-			k.Values += kernels.Ptr(b.Parts[a].Start * stride * int(k.Width))
-			stride *= g.Tensors[b.Tensor].Shape[a]
+			p, dim := b.Parts[a], s.g.Tensors[b.Tensor].Shape[a]
+			k.Values += kernels.Ptr(p.Start * stride * int(k.Width))
+			if behind {
+				k.Run += uint64(p.Bits)
+			} else {
+				axes = append(axes, kernels.StackAxis{Bits: uint64(p.Bits), Stride: uint64(stride)})
+				k.Axes++
+			}
+			behind = behind && 1<<p.Bits == dim
+			stride *= dim
 		}
 		offsets, blocks = append(offsets, b.Offset), append(blocks, k)
 	}
-	offsets = append(offsets, s.Size)
-	stack := kernels.Stack{Offsets: upload(t, d, offsets), Blocks: upload(t, d, blocks), Axes: upload(t, d, axes), Count: len(blocks)}
-	whole := make([]int32, s.Size+9)
-	s.Fill(g, data, 0, whole)
-	packed := alloc[int32](t, d, len(whole))
-	must(t, kernels.PackStack(d, packed, len(whole)-3, 3, stack))
-	if i := firstDifference(download[int32](t, d, packed, len(whole)-3), whole[3:]); i >= 0 {
-		t.Errorf("entry %d of the stack differs", i)
+	offsets, axes = append(offsets, s.all.Size), append(axes, kernels.StackAxis{})
+	s.Stack = kernels.Stack{Offsets: upload(t, d, offsets), Blocks: upload(t, d, blocks), Axes: upload(t, d, axes), Count: len(blocks)}
+	return s
+}
+
+// fill sets dst to entries of the stack from one on.
+func (s *testStack) fill(from uint64, dst []int32) { s.all.Fill(s.g, s.data, from, dst) }
+
+// TestPackStack packs rows of stacks of tensors of every width.
+func TestPackStack(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(21, 22))
+	// Blocks of less than a tile of the kernels and of more, at addresses that are aligned and
+	// that are not.
+	shapes := [][]int{{3, 5, 6}, {21}, {9, 4}, {40, 512}, {24, 1024}, {3, 4096}, {19, 64}, {3, 8195}}
+	for _, runs := range []bool{false, true} {
+		s := newTestStack(t, d, rng, shapes, runs)
+		whole := make([]int32, s.all.Size+9)
+		s.fill(0, whole)
+		for _, from := range []int{0, 3, 4} {
+			packed := alloc[int32](t, d, len(whole))
+			must(t, kernels.PackStack(d, packed, len(whole)-from, uint64(from), s.Stack))
+			if i := firstDifference(download[int32](t, d, packed, len(whole)-from), whole[from:]); i >= 0 {
+				t.Errorf("entry %d of the stack differs from %d on", i, from)
+			}
+		}
+		// Rows of several lengths and shifts, all and some of them, to beyond the end.
+		for _, c := range []struct {
+			rowVars, shift int
+			r              kernels.PackedRows
+		}{
+			{8, 0, kernels.PackedRows{Rows: 1, Slots: 1}},
+			{0, 0, kernels.PackedRows{Rows: 70, First: 1, Slots: 66, From: 5}},
+			{4, 0, kernels.PackedRows{Rows: 9, First: 2, Slots: 6, From: 32}},
+			{14, 0, kernels.PackedRows{Rows: 6, First: 1, Slots: 4}},
+			{12, 0, kernels.PackedRows{Rows: 30, Slots: 29, From: 3 << 12}},
+			{4, 2, kernels.PackedRows{Rows: 5, First: 3, Slots: 9, From: 16}},
+			{2, 3, kernels.PackedRows{Rows: 3, First: 5, Slots: 19}},
+			{11, 3, kernels.PackedRows{Rows: 2, First: 3, Slots: 12, From: 1 << 11}},
+			{3, 10, kernels.PackedRows{Rows: 2, First: 1, Slots: 2047}},
+			{1, 11, kernels.PackedRows{Rows: 2, First: 7, Slots: 4000, From: 2}},
+			{0, 13, kernels.PackedRows{Rows: 1, First: 7, Slots: 8000, From: 3}},
+		} {
+			s.testPlanes(t, d, c.rowVars, c.shift, c.r)
+		}
 	}
-	// Rows of several lengths and shifts, all and some of them, to beyond the end.
-	for _, c := range []struct {
-		n int // table rows
-		r kernels.StackRows
-	}{
-		{1, kernels.StackRows{RowVars: 8, Rows: 1}},
-		{9, kernels.StackRows{RowVars: 4, First: 2, Rows: 6, From: 32}},
-		{5, kernels.StackRows{RowVars: 4, Shift: 2, First: 3, Rows: 9, From: 16}},
-		{3, kernels.StackRows{RowVars: 2, Shift: 3, First: 5, Rows: 19}},
-	} {
-		rowVars, shift := int(c.r.RowVars), int(c.r.Shift)
-		as := kernels.ByteRows{Width: 4, Pitch: kernels.RowPitch(1 << (rowVars + shift))}
+}
+
+// testPlanes packs rows as they are given, in 4 planes and in 2, and once more, each of the table rows
+// in a job of its own, in 1.
+func (s *testStack) testPlanes(t *testing.T, d kernels.Device, rowVars, shift int, r kernels.PackedRows) {
+	t.Helper()
+	for _, width := range []int{4, 2, 1} {
+		as := kernels.ByteRows{Width: width, Pitch: kernels.RowPitch(1 << (rowVars + shift))}
 		const untouched = 0x55
-		want := make([]int8, c.n*as.Size())
+		want := make([]int8, int(r.Rows)*as.Size())
 		for i := range want {
 			want[i] = untouched
 		}
 		out := upload(t, d, want)
 		row := make([]int32, 1<<rowVars)
-		for k := range int(c.r.Rows) {
-			slot := int(c.r.First) + k
+		for k := range int(r.Slots) {
+			slot := int(r.First) + k
 			part := 0
 			for j := range shift {
 				part |= slot >> j & 1 << (shift - 1 - j)
 			}
-			s.Fill(g, data, c.r.From+uint64(k)<<rowVars, row)
+			s.fill(r.From+uint64(k)<<rowVars, row)
 			for i, v := range row {
+				v = v << (32 - 8*width) >> (32 - 8*width)
 				putEntry(want[slot>>shift*as.Size()+i<<shift+part:], as, v)
 			}
 		}
-		must(t, kernels.PackPlanes(d, out, as, c.n, c.r, stack))
+		r.Dst, r.Width = out, uint64(width)
+		jobs := []kernels.PackedRows{r}
+		if width == 1 {
+			jobs = nil
+			for i := range r.Rows {
+				first, end := max(r.First, i<<shift), min(r.First+r.Slots, (i+1)<<shift)
+				if first < end {
+					own := kernels.PackedRows{Dst: out.Offset(int(i), as.Size()), Width: 1, Rows: 1, First: first - i<<shift, Slots: end - first}
+					own.From = r.From + (first-r.First)<<rowVars
+					jobs = append(jobs, own)
+				}
+			}
+		}
+		must(t, kernels.PackPlanes(d, jobs, as.Pitch, rowVars, shift, s.Stack))
 		if i := firstDifference(download[int8](t, d, out, len(want)), want); i >= 0 {
-			t.Errorf("%+v: byte %d differs", c, i)
+			t.Errorf("rows of 2^%d in 2^%d slots, %+v: byte %d differs", rowVars, shift, r, i)
 		}
 	}
 }
@@ -328,11 +390,15 @@ func TestPair(t *testing.T) {
 		f, q := vectorQM31(rng, n, 1), vectorQM31(rng, n, 2)
 		df, dq := upload(t, d, f), upload(t, d, q)
 		sums := upload(t, d, make([]uint64, 2*kernels.SumWords))
-		must(t, kernels.PairRound(d, sums, df, dq, n))
+		must(t, kernels.PairRound(d, df, dq, n, kernels.Kept(sums)))
 		check("PairRound", sums, f, q)
 		r := vectorQM31(rng, 2, 1)[1]
 		must(t, d.Clear(sums, 2*kernels.SizeSum))
-		must(t, kernels.PairBind(d, sums, df, dq, n, r))
+		if n == 2 {
+			must(t, kernels.PairEnd(d, df, dq, n, r))
+		} else {
+			must(t, kernels.PairBind(d, df, dq, n, r, kernels.Kept(sums)))
+		}
 		for _, x := range []*[]field.QM31{&f, &q} {
 			field.FoldVec((*x)[:n/2], *x, r)
 			*x = (*x)[:n/2]
@@ -345,9 +411,14 @@ func TestPair(t *testing.T) {
 		}
 		if n > 2 {
 			check("PairBind", sums, f, q)
+			must(t, kernels.PairEnd(d, df, dq, n/2, r))
+			field.FoldVec(f[:n/4], f, r)
+			if i := firstDifference(download[field.QM31](t, d, df, n/4), f[:n/4]); i >= 0 {
+				t.Errorf("PairEnd of %d: entry %d of f differs", n/2, i)
+			}
 		}
 	}
-	if err := kernels.PairRound(d, 1, 1, 1, 3); err == nil {
+	if err := kernels.PairRound(d, 1, 1, 3, kernels.Kept(1)); err == nil {
 		t.Error("three entries")
 	}
 }

@@ -49,7 +49,14 @@ and verify the logits after a text of random tokens. Phases are printed.
 					return fmt.Errorf("--tokens %d: want numbers from 1 to %d", n, o.Shape.Context())
 				}
 			}
-			o.Float = !noFloat
+			switch {
+			case o.Float < 0:
+				return fmt.Errorf("--float-tokens %d: want a number of tokens, or 0 for any", o.Float)
+			case noFloat:
+				o.Float = 0
+			case o.Float == 0:
+				o.Float = o.Shape.Context()
+			}
 			m, err := bench.MeasureLLM(cmd.Context(), cfg, o, progress(cmd, cfg))
 			if err != nil {
 				return err
@@ -66,5 +73,6 @@ and verify the logits after a text of random tokens. Phases are printed.
 	cmd.Flags().IntSliceVar(&o.Tokens, "tokens", []int{1, 16, 128, 512}, "`numbers` of tokens")
 	cmd.Flags().IntVar(&o.Runs, "runs", 1, "`number` of proofs for each number of tokens")
 	cmd.Flags().BoolVar(&noFloat, "no-float", false, "do not run the float model: no error is printed")
+	cmd.Flags().IntVar(&o.Float, "float-tokens", 0, "most tokens, a `number`, after which the float model is run for the error, on the processor (default: any)")
 	return cmd
 }

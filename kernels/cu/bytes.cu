@@ -20,32 +20,137 @@ DEVICE void store_planes(i8 *dst, u64 pitch, u64 width, const i32 (&v)[4])
     }
 }
 
-// pack_planes sets rows of a table from a stack. There are 2^shift slots in each, and
-// in each slot 2^row_vars entries (package whir, layout.go): of n entries, which begin
-// with slot 0, it sets those of slots `first` to first + rows - 1, the first of which
-// begins with entry `from` of the stack. Rows lie one behind the other, of `width`
-// planes of `pitch` bytes each.
-KERNEL pack_planes(i8 *dst, u64 width, u64 pitch, u64 n, u64 row_vars, u64 shift, u64 first, u64 rows, u64 from, const u64 *offsets,
-                   const stack_block *blocks, u64 count, const stack_axis *axes)
+// A pack_job is some rows of a table to be set from a stack. There are 2^shift slots in each, and in each slot
+// 2^row_vars entries (package whir, layout.go): it sets those of slots `first` to first + slots - 1 of `rows` rows,
+// which begin with slot 0, the first of which begins with entry `from` of the stack. Rows lie one behind the other,
+// of `width` planes each.
+struct pack_job {
+    u64 first_block; // of threads
+    i8 *dst;
+    u64 width, rows, first, slots, from;
+};
+
+#define TILE 4096     // entries of a row that a block takes
+#define TILE_SHIFT 10 // slots of a row of which a block has places of all
+
+// copy_tile sets TILE entries of a row from entries e and on of a stack, of which `in` is the block if they are all one's.
+DEVICE void copy_tile(i8 *to, u64 pitch, u32 width, u64 e, u32 in, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
 {
-    u64 i = 4 * thread_index(), vars = row_vars + shift, last_entry = ((u64)1 << row_vars) - 1;
-    if (i >= n) return;
-    if (shift == 0 && vars >= 2) {
-        u64 row = i >> vars, c = i & last_entry;
-        if (row < first || row - first >= rows) return;
-        i32 v[4];
-        stack_four(v, from + ((row - first) << vars) + c, offsets, blocks, count, axes);
-        store_planes(dst + row * width * pitch + c, pitch, width, v);
+    if (in == NO_BLOCK) {
+        for (u32 x = 4 * threadIdx.x; x < TILE; x += 4 * blockDim.x) {
+            i32 v[4];
+            stack_four(v, e + x, in, offsets, blocks, count, axes);
+            store_planes(to + x, pitch, width, v);
+        }
         return;
     }
-    for (u64 end = min(n, i + 4); i < end; i++) {
-        // The slot's number within its table row is the lowest bits of i in reverse.
-        u64 slot = i >> vars;
-        for (u64 j = 0; j < shift; j++) slot = slot << 1 | (i >> j & 1);
-        if (slot < first || slot - first >= rows) continue;
-        i32 v = stack_value(from + ((slot - first) << row_vars) + (i >> shift & last_entry), offsets, blocks, count, axes);
-        i8 *to = dst + (i >> vars) * width * pitch + (i & (((u64)1 << vars) - 1));
-        for (u64 j = 0; j < width; j++) to[j * pitch] = (i8)(v >> 8 * j ^ (j + 1 < width ? 0x80 : 0));
+    stack_block b = blocks[in];
+    e -= offsets[in];
+    if (width == 2 && b.width == 2 && b.run >= 3) {
+        for (u32 x = 8 * threadIdx.x; x < TILE; x += 8 * blockDim.x) {
+            u64 at = (u64)b.values + 2 * stack_address(b, e + x, axes);
+            if (at % 16 != 0) {
+                for (u32 i = 0; i < 8; i += 4) {
+                    i32 v[4];
+                    stack_four(v, b, e + x + i, axes);
+                    store_planes(to + x + i, pitch, 2, v);
+                }
+                continue;
+            }
+            uint4 w = *(const uint4 *)at;
+            *(uint2 *)(to + x) = make_uint2(__byte_perm(w.x, w.y, 0x6420) ^ 0x80808080u, __byte_perm(w.z, w.w, 0x6420) ^ 0x80808080u);
+            *(uint2 *)(to + pitch + x) = make_uint2(__byte_perm(w.x, w.y, 0x7531), __byte_perm(w.z, w.w, 0x7531));
+        }
+        return;
+    }
+    for (u32 x = 4 * threadIdx.x; x < TILE; x += 4 * blockDim.x) {
+        i32 v[4];
+        stack_four(v, b, e + x, axes);
+        store_planes(to + x, pitch, width, v);
+    }
+}
+
+// pack_planes does jobs with rows of planes of `pitch` bytes. Value c of slot l is entry c·2^shift + l' of the row, where
+// l' are the bits of l in reverse: a block reads what it takes of every slot as that lies, and writes it as the row lies.
+KERNEL __launch_bounds__(256) pack_planes(const pack_job *jobs, u64 n, u64 pitch, u64 row_vars, u64 shift, const u64 *offsets,
+                                          const stack_block *blocks, u64 count, const stack_axis *axes)
+{
+    __shared__ i32 values[TILE + (1 << TILE_SHIFT)];
+    __shared__ u32 in[1 << TILE_SHIFT]; // the block that has the values of a slot
+    __shared__ pack_job job;
+    if (threadIdx.x == 0) {
+        u64 low = 0;
+        for (u64 high = n; high - low > 1;) {
+            u64 middle = (low + high) / 2;
+            if (jobs[middle].first_block <= blockIdx.x) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        job = jobs[low];
+    }
+    __syncthreads();
+    u64 vars = row_vars + shift, size = min((u64)TILE, (u64)1 << vars), tiles = ((u64)1 << vars) / size;
+    u64 block = blockIdx.x - job.first_block, row = block / tiles, start = block % tiles * size;
+    u64 all = (u64)1 << shift, mask = all - 1, each = size >> shift; // slots, and values of each
+    auto slot_of = [&](u64 i) { return shift == 0 ? (u64)0 : (u64)__brev((u32)(i & mask)) >> (32 - shift); };
+    auto has = [&](u64 slot) { return row * all + slot >= job.first && row * all + slot - job.first < job.slots; };
+    auto entry = [&](u64 slot) { return job.from + ((row * all + slot - job.first) << row_vars) + (start >> shift); };
+    i8 *to = job.dst + row * job.width * pitch + start;
+    if (shift == 0 && size == TILE) { // as it lies, and mostly of one block
+        if (!has(0)) return;
+        u64 e = entry(0);
+        if (threadIdx.x == 0) in[0] = stack_block_with(e, TILE, offsets, count);
+        __syncthreads();
+        copy_tile(to, pitch, (u32)job.width, e, in[0], offsets, blocks, count, axes);
+        return;
+    }
+    if (shift > TILE_SHIFT) { // short rows in many slots: one by one
+        for (u64 i = threadIdx.x; i < size; i += blockDim.x) {
+            u64 slot = slot_of(start + i);
+            if (!has(slot)) continue;
+            i32 v = stack_value(entry(slot) + (i >> shift), offsets, blocks, count, axes);
+            for (u64 j = 0; j < job.width; j++) to[j * pitch + i] = (i8)(v >> 8 * j ^ (j + 1 < job.width ? 0x80 : 0));
+        }
+        return;
+    }
+    for (u64 slot = threadIdx.x; slot < all; slot += blockDim.x)
+        if (has(slot)) in[slot] = stack_block_with(entry(slot), each, offsets, count);
+    __syncthreads();
+    // A word between slots keeps what threads next to each other read in banks of their own.
+    u64 log_each = min((u64)12, vars) - shift;
+    if (each >= 4) {
+        for (u64 x = 4 * threadIdx.x; x < size; x += 4 * blockDim.x) {
+            u64 slot = x >> log_each, c = x & (each - 1);
+            if (!has(slot)) continue;
+            i32 v[4];
+            stack_four(v, entry(slot) + c, in[slot], offsets, blocks, count, axes);
+            for (u32 i = 0; i < 4; i++) values[slot * (each + 1) + c + i] = v[i];
+        }
+    } else {
+        for (u64 x = threadIdx.x; x < size; x += blockDim.x) {
+            u64 slot = x >> log_each, c = x & (each - 1);
+            if (has(slot)) values[slot * (each + 1) + c] = stack_value(entry(slot) + c, offsets, blocks, count, axes);
+        }
+    }
+    __syncthreads();
+    for (u64 x = 4 * threadIdx.x; x < size; x += 4 * blockDim.x) {
+        i32 v[4];
+        u32 own = 0; // which of four are the job's
+        for (u32 i = 0; i < 4 && x + i < size; i++) {
+            u64 slot = slot_of(x + i);
+            if (!has(slot)) continue;
+            v[i] = values[slot * (each + 1) + ((x + i) >> shift)];
+            own |= 1 << i;
+        }
+        if (own == 15) {
+            store_planes(to + x, pitch, job.width, v);
+            continue;
+        }
+        for (u32 i = 0; i < 4; i++)
+            for (u64 j = 0; j < job.width && (own >> i & 1); j++)
+                to[j * pitch + x + i] = (i8)(v[i] >> 8 * j ^ (j + 1 < job.width ? 0x80 : 0));
     }
 }
 
@@ -155,6 +260,28 @@ struct product_block {
     u32 product, tile, from, end;
 };
 
+// add_pieces adds to d the products of a piece of N panels, of which each lane has what is at
+// `panels`, with one of 64 rows. All operands are loaded before the first product, and no product
+// waits for the one before it: few warps fit, so that none must wait for long.
+template <u32 N> DEVICE void add_pieces(i32 (&d)[4][8][4], const uint4 *panels, const uint4 *rows)
+{
+    uint4 w[N][2], v[8];
+#pragma unroll
+    for (u32 p = 0; p < N; p++)
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) w[p][half] = panels[64 * p + 32 * half];
+#pragma unroll
+    for (u32 r = 0; r < 8; r++) v[r] = rows[32 * r];
+#pragma unroll
+    for (u32 r = 0; r < 8; r++)
+#pragma unroll
+        for (u32 p = 0; p < N; p++) mma_u8_s8(d[p][r], w[p][0], v[r].x, v[r].y);
+#pragma unroll
+    for (u32 r = 0; r < 8; r++)
+#pragma unroll
+        for (u32 p = 0; p < N; p++) mma_u8_s8(d[p][r], w[p][1], v[r].z, v[r].w);
+}
+
 template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, const product_block *blocks)
 {
     __shared__ uint4 a[STAGES][PANELS * 64], b[STAGES][ROWS * 4];
@@ -199,21 +326,14 @@ template <u32 ROWS> DEVICE void byte_products_of(const byte_product *products, c
         __syncthreads(); // the piece is there, and the one before it was used up
         load(piece + STAGES - 1);
         u32 stage = (piece - from) % STAGES;
-        uint4 w[4][2];
-#pragma unroll
-        for (u32 p = 0; p < 4; p++)
-#pragma unroll
-            for (u32 half = 0; half < 2; half++) w[p][half] = a[stage][(own_panels + p) * 64 + half * 32 + lane];
-#pragma unroll
-        for (u32 r = 0; r < 8; r++) {
-            if (8 * r >= some_rows) continue;
-            uint4 v = b[stage][(own_rows + 8 * r) * 4 + lane];
-#pragma unroll
-            for (u32 p = 0; p < 4; p++) {
-                if (p >= some_panels) continue;
-                mma_u8_s8(d[p][r], w[p][0], v.x, v.y);
-                mma_u8_s8(d[p][r], w[p][1], v.z, v.w);
-            }
+        if (some_rows == 0 || some_panels == 0) continue;
+        const uint4 *own_a = &a[stage][own_panels * 64 + lane], *own_b = &b[stage][own_rows * 4 + lane]; // rows that are not there are zeros
+        if (some_panels > 2) {
+            add_pieces<4>(d, own_a, own_b);
+        } else if (some_panels == 2) {
+            add_pieces<2>(d, own_a, own_b);
+        } else {
+            add_pieces<1>(d, own_a, own_b);
         }
     }
     // Byte g mod 4 of vector g / 4 is in lanes 4·g + t, of vector 2 + g / 4 too.
@@ -252,54 +372,58 @@ KERNEL finish_products(u32 *out, const u64 *sums, u64 vectors, u64 targets, cons
     out[i] = constants ? m31_add(v, m31_mul(ones[i / targets], constants[i % targets])) : v;
 }
 
-#define COLUMNS 128 // a block takes
+#define COLUMNS 128 // of a tile
+#define FOLD_WARPS 4
+#define FOLD_PITCH (COLUMNS + 4) // words, so that all lanes' are in banks of their own
 
 // fold_bytes adds up rows of bytes, in lists of n = 64·pieces each, null for rows of
 // zeros, times the weights of restrict_pack in that order: element c of list l, of
 // 2^row_vars, goes to out[l 2^row_vars + c], or if there is no out its limbs to the four
 // words at sums + 4·(l 2^row_vars + c). With it come the constants of the lists, and what
-// out has if `add`. Block x
-// does COLUMNS columns of a list, block y `chunk` rows, at most 2^16.
-KERNEL __launch_bounds__(128) fold_bytes(qm31 *out, u64 *sums, const i8 *const *rows, const uint4 *weights, u64 row_vars, u64 n, const qm31 *constants,
-                                         u64 chunk, u64 add)
+// out has if `add`. A tile is COLUMNS columns of a list, for which `together` warps, a power of two, each take 64 rows
+// at a time; a block has tiles next to each other, and block y does `chunk` rows, at most 2^16.
+KERNEL __launch_bounds__(32 * FOLD_WARPS) fold_bytes(qm31 *out, u64 *sums, const i8 *const *rows, const uint4 *weights, u64 row_vars, u64 n,
+                                                     const qm31 *constants, u64 chunk, u64 add, u64 together)
 {
-    __shared__ i32 block[COLUMNS][16];
-    for (u32 i = threadIdx.x; i < COLUMNS * 16; i += blockDim.x) block[i / 16][i % 16] = 0;
-    __syncthreads();
-    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    u64 size = (u64)1 << row_vars, blocks = (size + COLUMNS - 1) / COLUMNS;
-    u64 list = blockIdx.x / blocks, column = blockIdx.x % blocks * COLUMNS;
-    bool inside = column + 16 * g < max(size, (u64)16);
+    __shared__ i32 parts[FOLD_WARPS][16][FOLD_PITCH]; // of a warp: a byte of weights, a column
+    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp = threadIdx.x / 32, each = FOLD_WARPS / (u32)together;
+    u64 size = (u64)1 << row_vars, tiles = (size + COLUMNS - 1) / COLUMNS, blocks = (tiles + each - 1) / each;
+    u64 list = blockIdx.x / blocks, first = blockIdx.x % blocks * each; // tile
+    u64 column = (first + warp / together) * COLUMNS + 16 * g;
+    bool inside = column < max(size, (u64)16);
     rows += list * n, weights += list * n;
     i32 d[16][4] = {};
     u64 end = min(n, (blockIdx.y + 1) * chunk);
-    for (u64 k = blockIdx.y * chunk + threadIdx.x / 32 * 64; k < end; k += 2 * blockDim.x) {
+    for (u64 k = blockIdx.y * chunk + warp % together * 64; k < end; k += 64 * together) {
+        uint4 v[2][8];
 #pragma unroll
-        for (u32 half = 0; half < 2; half++) {
-            uint4 v[8];
+        for (u32 half = 0; half < 2; half++)
 #pragma unroll
             for (u32 i = 0; i < 8; i++) {
                 const i8 *row = inside ? rows[k + 16 * t + 8 * half + i] : nullptr;
-                v[i] = row ? *(const uint4 *)(row + column + 16 * g) : make_uint4(0, 0, 0, 0);
+                v[half][i] = row ? *(const uint4 *)(row + column) : make_uint4(0, 0, 0, 0);
             }
-            mma_rows(d, weights[k + 32 * half + lane], v);
-        }
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) mma_rows(d, weights[k + 32 * half + lane], v[half]);
     }
 #pragma unroll
     for (u32 j = 0; j < 16; j++)
 #pragma unroll
-        for (u32 i = 0; i < 4; i++) atomicAdd(&block[16 * (2 * t + i % 2) + j][g + 8 * (i / 2)], d[j][i]);
+        for (u32 i = 0; i < 4; i++) parts[warp][g + 8 * (i / 2)][33 * t + 16 * (i % 2) + j] = d[j][i]; // column 32·t + …, and a word for each 32
     __syncthreads();
-    for (u32 x = threadIdx.x; x < 4 * COLUMNS && column + x / 4 < size; x += blockDim.x) {
+    for (u32 x = threadIdx.x; x < 4 * COLUMNS * each; x += blockDim.x) {
+        u32 own = x / (4 * COLUMNS), c = x / 4 % COLUMNS, limb = x % 4;
+        if ((first + own) * COLUMNS + c >= size) continue;
         i64 v = 0; // < 2^31·2^25
-        for (u32 i = 0; i < 4; i++) v += (i64)block[x / 4][4 * (x % 4) + i] * (1 << 8 * i);
-        u32 limb = m31_from_i64(v);
-        if (blockIdx.y == 0) limb = m31_add(limb, ((const u32 *)(constants + list))[x % 4]);
-        u64 at = 4 * (list * size + column) + x;
+        for (u32 w = own * (u32)together; w < (own + 1) * (u32)together; w++)
+            for (u32 i = 0; i < 4; i++) v += (i64)parts[w][4 * limb + i][c + c / 32] * (1 << 8 * i);
+        u32 sum = m31_from_i64(v);
+        if (blockIdx.y == 0) sum = m31_add(sum, ((const u32 *)(constants + list))[limb]);
+        u64 at = 4 * (list * size + (first + own) * COLUMNS + c) + limb;
         if (out) {
-            ((u32 *)out)[at] = add ? m31_add(limb, ((u32 *)out)[at]) : limb;
+            ((u32 *)out)[at] = add ? m31_add(sum, ((u32 *)out)[at]) : sum;
         } else {
-            atomicAdd(sums + at, (u64)limb);
+            atomicAdd(sums + at, (u64)sum);
         }
     }
 }

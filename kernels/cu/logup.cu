@@ -3,7 +3,7 @@
 #include "axes.cuh"
 #include "ints.cuh"
 #include "products.cuh"
-#include "sum.cuh"
+#include "lanes.cuh"
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
 // slope·key + offset.
@@ -211,6 +211,91 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
     mailbox{box, ticket, done}.send(sums, 8);
 }
 
+// A table of a layer: n0, n1, d0 or d1. Of n1 and d1 only the first entries may be there: the others
+// are λ and 1.
+struct layer_table {
+    qm31 *t;
+    u64 there;
+    qm31 absent;
+
+    // Entry i of m that are left with the first variables bound.
+    template <u32 folds>
+    __device__ __forceinline__ qm31 at(u64 i, u64 m, const challenges &r) const
+    {
+        return bound_of<folds>([&](u64 j) { return j < there ? t[j] : absent; }, i, m, r);
+    }
+
+    __device__ __forceinline__ void set(u64 i, qm31 v) const
+    {
+        if (i < there)
+            t[i] = v;
+    }
+};
+
+// Table k of the four in this order.
+DEVICE layer_table table_of(u32 k, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 stored, qm31 lambda)
+{
+    qm31 *t = k == 0 ? n0 : k == 1 ? n1 : k == 2 ? d0 : d1;
+    return {t, k % 2 ? stored : ~(u64)0, k == 1 ? lambda : qm31_one()};
+}
+
+// Two rounds at once (sumcheck_two_rounds), with 16 lanes for a quad: each makes one of the 16
+// entries, and then one of the products n0·d1 and n1·d0. There are no challenges in the first round
+// alone, where λ·d1 is added to n1.
+template <u32 folds>
+DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm31 lambda, u64 quads, const weights &w, const challenges &r)
+{
+    const bool is_n1 = threadIdx.x % 16 / 4 == 1;
+    const u32 half = threadIdx.x % 16 / 8;
+    qm31_sum s = {0, 0, 0, 0};
+#pragma unroll 1
+    for (u64 from = first_term(16); from < quads; from += terms_at_once(16)) {
+        u64 x = from + threadIdx.x % 32 / 16;
+        qm31 v = qm31_zero();
+        if (x < quads) {
+            u64 i = x + threadIdx.x % 4 * quads;
+            v = t.at<folds>(i, 4 * quads, r);
+            if (folds == 0 && is_n1)
+                v = qm31_add(v, qm31_mul(d1[i], lambda));
+            if (folds > 0 || is_n1)
+                t.set(i, v);
+        }
+        qm31 f = grid_value(v, 4 * half, 16), g = grid_value(v, 12 - 4 * half, 16);
+        if (x >= quads)
+            continue;
+        if (w.none())
+            s.add(f, qm31_prepare(g));
+        else
+            s.add(qm31_mul(f, g), qm31_prepare(w.at(x)));
+    }
+    lane_sums(sum, s.value());
+}
+
+// Two rounds at once, the second of which has 2^log_quads pairs: binds the variables of the rounds
+// before to the pending challenges in all tables, which keep their beginnings. To the 32 words at
+// sums are added those of TwoRounds, with the weights of the variables after the two.
+KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+                                               const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
+                                               u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+{
+    weights w = weights_of(outer, inner, (u32)inner_eq, (u32)log_quads, (u32)log_quads);
+    qm31 lambda = qm31_unpack(l_low, l_high);
+    layer_table t = table_of(threadIdx.x % 16 / 4, n0, n1, d0, d1, stored, lambda);
+    u64 quads = (u64)1 << log_quads;
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
+    switch (pending) {
+    case 0:
+        two_layer_rounds<0>(sums, t, d1, lambda, quads, w, r);
+        break;
+    case 1:
+        two_layer_rounds<1>(sums, t, d1, lambda, quads, w, r);
+        break;
+    default:
+        two_layer_rounds<2>(sums, t, d1, lambda, quads, w, r);
+    }
+    mailbox{box, ticket, done}.send(sums, 32);
+}
+
 // The first round of the last layer, of 2^vars entries, from the leaves.
 KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const u32 *num, const qm31 *den, u64 vars,
                                                      const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high,
@@ -304,15 +389,26 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
     mailbox{box, ticket, done}.send(sums, 8);
 }
 
-// Copies the first size entries of four tables to out, one after the other.
-KERNEL logup_gather(qm31 *out, const qm31 *n0, const qm31 *n1, const qm31 *d0, const qm31 *d1, u64 size, u64 l_low, u64 l_high, u64 stored)
+// Binds the first variables of four tables to the pending challenges, one or two, and writes what is
+// left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
+KERNEL logup_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
+                  u64 stored, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
-    for (u64 i = thread_index(); i < size; i += thread_count()) {
-        out[i] = n0[i];
-        out[size + i] = i < stored ? n1[i] : qm31_unpack(l_low, l_high);
-        out[2 * size + i] = d0[i];
-        out[3 * size + i] = i < stored ? d1[i] : qm31_one();
+    qm31 lambda = qm31_unpack(l_low, l_high);
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
+    auto at = [&](u32 k, u64 i) {
+        layer_table t = table_of(k, n0, n1, d0, d1, stored, lambda);
+        return pending == 1 ? t.at<1>(i, size, r) : t.at<2>(i, size, r);
+    };
+    for (u64 x = thread_index(); x < 4 * size; x += thread_count()) {
+        u32 k = (u32)(x / size);
+        u64 i = x % size;
+        qm31 v = at(k, i);
+        if (k == 1)
+            v = qm31_sub(v, qm31_mul(at(3, i), lambda));
+        out[x] = v;
     }
+    mailbox{box, ticket, done}.written();
 }
 
 // The column key + β·out of a look-up step as rows of `columns` entries, of which `parts` lists

@@ -109,6 +109,26 @@ DEVICE qm31 qm31_mul(qm31 x, const qm31_factor &y)
 
 DEVICE qm31 qm31_mul(qm31 x, qm31 y) { return qm31_mul(x, qm31_prepare(y)); }
 
+// A number of at most p + 3 that is v mod p, for any v: the sum of its lower 31 bits, the next 31,
+// and the last two.
+DEVICE u32 m31_fold(u64 v) { return m31_once(((u32)v & P) + ((u32)(v >> 31) & P)) + (u32)(v >> 62); }
+
+// A sum of products, whose limbs are at most p + 3. With four products of at most p·(p − 1) they
+// are less than 2^64.
+struct qm31_sum {
+    u32 a, b, c, d;
+
+    __device__ __forceinline__ void add(qm31 x, const qm31_factor &y)
+    {
+        a = m31_fold(a + (u64)x.a * y.a + (u64)x.b * y.nb + (u64)x.c * y.e + (u64)x.d * y.nf);
+        b = m31_fold(b + (u64)x.a * y.b + (u64)x.b * y.a + (u64)x.c * y.f + (u64)x.d * y.e);
+        c = m31_fold(c + (u64)x.a * y.c + (u64)x.b * y.nd + (u64)x.c * y.a + (u64)x.d * y.nb);
+        d = m31_fold(d + (u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
+    }
+
+    __device__ __forceinline__ qm31 value() const { return {m31_once(a), m31_once(b), m31_once(c), m31_once(d)}; }
+};
+
 DEVICE qm31 qm31_square(qm31 x) { return qm31_mul(x, x); }
 
 // 1/x, and 0 for 0: (c0 − c1·u) / (c0² − (2 + i)·c1²).

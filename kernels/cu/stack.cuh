@@ -67,17 +67,43 @@ DEVICE i32 stack_value(u64 e, const u64 *offsets, const stack_block *blocks, u64
     return stack_load(b, stack_address(b, e - offsets[k], axes));
 }
 
-// Entries e … e + 3, for e a multiple of 4.
-DEVICE void stack_four(i32 (&v)[4], u64 e, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+// No block.
+#define NO_BLOCK (~(u32)0)
+
+// The block of a stack that has all of entries e … e + n - 1, NO_BLOCK if none has. What a block of threads takes
+// of a stack is mostly in one: to look for it once is what makes copies quick.
+DEVICE u32 stack_block_with(u64 e, u64 n, const u64 *offsets, u64 count)
 {
-    if (e + 3 < offsets[count]) {
-        u64 k = last_not_after(offsets, count, e);
-        stack_block b = blocks[k];
-        if (b.run >= 2 && e + 3 < offsets[k + 1]) {
-            u64 address = stack_address(b, e - offsets[k], axes);
-            for (u32 i = 0; i < 4; i++) v[i] = stack_load(b, address + i);
-            return;
-        }
+    if (e + n > offsets[count]) return NO_BLOCK;
+    u64 k = last_not_after(offsets, count, e);
+    return e + n <= offsets[k + 1] ? (u32)k : NO_BLOCK;
+}
+
+// Entries e … e + 3 of a block, for e a multiple of 4.
+DEVICE void stack_four(i32 (&v)[4], const stack_block &b, u64 e, const stack_axis *axes)
+{
+    if (b.run < 2) {
+        for (u32 i = 0; i < 4; i++) v[i] = stack_load(b, stack_address(b, e + i, axes));
+        return;
+    }
+    u64 address = stack_address(b, e, axes), at = (u64)b.values + address * b.width;
+    if (b.width == 1 && at % 4 == 0) {
+        u32 w = *(const u32 *)at;
+        for (u32 i = 0; i < 4; i++) v[i] = (i8)(w >> 8 * i);
+    } else if (b.width == 2 && at % 8 == 0) {
+        uint2 w = *(const uint2 *)at;
+        v[0] = (i16)w.x, v[1] = (i16)(w.x >> 16), v[2] = (i16)w.y, v[3] = (i16)(w.y >> 16);
+    } else {
+        for (u32 i = 0; i < 4; i++) v[i] = stack_load(b, address + i);
+    }
+}
+
+// Entries e … e + 3 of a stack, for e a multiple of 4, of which `in` is the block if it is one's.
+DEVICE void stack_four(i32 (&v)[4], u64 e, u32 in, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+{
+    if (in != NO_BLOCK) {
+        stack_four(v, blocks[in], e - offsets[in], axes);
+        return;
     }
     for (u32 i = 0; i < 4; i++) v[i] = stack_value(e + i, offsets, blocks, count, axes);
 }

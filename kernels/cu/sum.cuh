@@ -53,31 +53,60 @@ DEVICE void block_sums(u64 *sum, const qm31 (&values)[N])
 
 DEVICE void block_sums(u64 *sum, qm31 x, qm31 y) { block_sums<2>(sum, {x, y}); }
 
-// Where a launch puts its sums when all blocks are done: the host waits for the
-// ticket in word 0. Null for nowhere. The launch counts its blocks in `done`.
+// Where a launch puts its results when all blocks are done: the host waits for the
+// ticket in word 0. Null for nowhere. The launch counts its blocks in `done`, which it
+// finds zero and leaves so.
 struct mailbox {
     u64 *box, ticket, *done;
 
-    // Every thread of every block calls it last. words sums are at from.
-    __device__ __forceinline__ void send(const u64 *from, u64 words) const
+    // Whether all other blocks are done, as every thread of every block is told that
+    // calls it.
+    __device__ __forceinline__ bool last() const
     {
-        if (!box)
-            return;
-        __shared__ bool last;
-        __threadfence();
+        __shared__ bool is_last;
         __syncthreads();
-        if (threadIdx.x == 0)
-            last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
+        if (threadIdx.x == 0) {
+            is_last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
+            if (is_last)
+                *done = 0;
+        }
         __syncthreads();
-        if (!last)
-            return;
-        __threadfence();
-        for (u64 i = threadIdx.x; i < words; i += blockDim.x)
-            box[1 + i] = *(const volatile u64 *)(from + i);
+        return is_last;
+    }
+
+    __device__ __forceinline__ void stamp() const
+    {
         __threadfence_system();
         __syncthreads();
         if (threadIdx.x == 0)
             *(volatile u64 *)box = ticket;
+    }
+
+    // Every thread of every block calls it last. words sums are at from, which are zero
+    // again afterwards.
+    __device__ __forceinline__ void send(u64 *from, u64 words) const
+    {
+        if (!box)
+            return;
+        __threadfence();
+        if (!last())
+            return;
+        __threadfence();
+        for (u64 i = threadIdx.x; i < words; i += blockDim.x) {
+            box[1 + i] = *(volatile u64 *)(from + i);
+            from[i] = 0;
+        }
+        stamp();
+    }
+
+    // Every thread of every block calls it last, where they have written to the box themselves.
+    __device__ __forceinline__ void written() const
+    {
+        if (!box)
+            return;
+        __threadfence_system();
+        if (last())
+            stamp();
     }
 };
 
@@ -88,6 +117,17 @@ struct weights {
     const qm31 *outer, *inner; // heaps over the first and the last coordinates
     u32 outer_eq, inner_eq;    // coordinates left of each
     u32 free;                  // variables without
+
+    __device__ __forceinline__ bool none() const { return outer_eq + inner_eq == 0; }
+
+    // The weight of x.
+    __device__ __forceinline__ qm31 at(u64 x) const
+    {
+        if (inner_eq == 0)
+            return outer[(1u << outer_eq) + (x >> free)];
+        qm31 e = inner[(1u << inner_eq) + (x >> free & ((1u << inner_eq) - 1))];
+        return outer_eq == 0 ? e : qm31_mul(e, outer[(1u << outer_eq) + (x >> (free + inner_eq))]);
+    }
 };
 
 // The weights of vars variables of which the first eq have coordinates; the

@@ -1,5 +1,5 @@
 // Rounds of a batched sumcheck over Σ eq·A·B (package sumcheck).
-#include "sum.cuh"
+#include "lanes.cuh"
 
 // An instance of the batch, as the launcher writes it.
 struct instance {
@@ -8,26 +8,6 @@ struct instance {
     u64 vars, eq, inner_eq;
     u64 flipped; // bit j: coordinate j of eq is zero
 };
-
-// Challenges of the passes' last rounds, which tables still have to be bound to.
-struct challenges {
-    qm31_factor first, second;
-};
-
-// Entry i of a table that has 2^folds·m entries, its first variables bound to
-// folds challenges.
-template <u32 folds>
-DEVICE qm31 bound(const qm31 *t, u64 i, u64 m, const challenges &r)
-{
-    if constexpr (folds == 0)
-        return t[i];
-    else if constexpr (folds == 1)
-        return qm31_lerp(t[i], t[i + m], r.first);
-    else {
-        qm31 t0 = t[i], t1 = t[i + m], t2 = t[i + 2 * m], t3 = t[i + 3 * m];
-        return qm31_lerp(qm31_lerp(t0, t2, r.first), qm31_lerp(t1, t3, r.first), r.second);
-    }
-}
 
 template <u32 folds>
 DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, bool flipped, const challenges &r)
@@ -52,8 +32,8 @@ DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, b
 // sums[8·i …] of instance i are added Σ w·A_0·B_0 and the leading coefficient
 // Σ w·(A_1 − A_0)·(B_1 − B_0); the first with A_1, B_1 where the round's own eq
 // coordinate is zero.
-KERNEL __launch_bounds__(256) sumcheck_round(const instance *instances, u64 *sums, u64 log_pairs, u64 pending, u64 r_low, u64 r_high, u64 s_low,
-                                             u64 s_high, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_pairs, u64 pending,
+                                            u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
     u64 pairs = (u64)1 << log_pairs;
@@ -62,7 +42,7 @@ KERNEL __launch_bounds__(256) sumcheck_round(const instance *instances, u64 *sum
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, eq, (u32)log_pairs);
     bool flipped = in.flipped >> round & 1;
     u64 *sum = sums + 8 * blockIdx.y;
-    challenges r = {qm31_prepare(qm31_unpack(r_low, r_high)), qm31_prepare(qm31_unpack(s_low, s_high))};
+    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
     switch (round == 0 ? 0 : pending) {
     case 0:
         one_round<0>(sum, in.a, in.b, pairs, w, flipped, r);
@@ -92,9 +72,8 @@ struct grid {
 template <u32 folds>
 DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &r)
 {
-    qm31 s[8];
-    for (u32 i = 0; i < 8; i++)
-        s[i] = qm31_zero();
+    qm31_sum s[8] = {};
+#pragma unroll 1
     for (u64 x = thread_index(); x < quads; x += thread_count()) {
         qm31 u[4], v[4];
 #pragma unroll
@@ -110,16 +89,44 @@ DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &
             }
         }
         grid f(u[0], u[1], u[2], u[3]), g(v[0], v[1], v[2], v[3]);
-        s[0] = qm31_add(s[0], qm31_mul(f.v00, g.v00));
-        s[1] = qm31_add(s[1], qm31_mul(f.v01, g.v01));
-        s[2] = qm31_add(s[2], qm31_mul(f.v10, g.v10));
-        s[3] = qm31_add(s[3], qm31_mul(f.d0, g.d0));
-        s[4] = qm31_add(s[4], qm31_mul(f.d1, g.d1));
-        s[5] = qm31_add(s[5], qm31_mul(f.e0, g.e0));
-        s[6] = qm31_add(s[6], qm31_mul(f.e1, g.e1));
-        s[7] = qm31_add(s[7], qm31_mul(f.de, g.de));
+        s[0].add(f.v00, qm31_prepare(g.v00));
+        s[1].add(f.v01, qm31_prepare(g.v01));
+        s[2].add(f.v10, qm31_prepare(g.v10));
+        s[3].add(f.d0, qm31_prepare(g.d0));
+        s[4].add(f.d1, qm31_prepare(g.d1));
+        s[5].add(f.e0, qm31_prepare(g.e0));
+        s[6].add(f.e1, qm31_prepare(g.e1));
+        s[7].add(f.de, qm31_prepare(g.de));
     }
-    block_sums<8>(sum, s);
+    block_sums<8>(sum, {s[0].value(), s[1].value(), s[2].value(), s[3].value(), s[4].value(), s[5].value(), s[6].value(), s[7].value()});
+}
+
+// The same of instances that have eq coordinates left, with the weights of the variables after the
+// two, and with eight lanes for a quad: each makes one of the eight entries, and then one of the
+// eight products.
+template <u32 folds>
+DEVICE void two_rounds_in_lanes(u64 *sum, qm31 *a, qm31 *b, u64 quads, const weights &w, const challenges &r)
+{
+    qm31 *t = threadIdx.x % 8 < 4 ? a : b;
+    qm31_sum s = {0, 0, 0, 0};
+#pragma unroll 1
+    for (u64 from = first_term(8); from < quads; from += terms_at_once(8)) {
+        u64 x = from + threadIdx.x % 32 / 8;
+        qm31 v = qm31_zero();
+        if (x < quads) {
+            u64 i = x + threadIdx.x % 4 * quads;
+            v = bound<folds>(t, i, 4 * quads, r);
+            if (folds > 0)
+                t[i] = v;
+        }
+        qm31 f = grid_value(v, 0, 8);
+        qm31_factor g = qm31_prepare(grid_value(v, 4, 8));
+        if (w.none())
+            s.add(f, g);
+        else if (x < quads)
+            s.add(qm31_mul(f, g), qm31_prepare(w.at(x)));
+    }
+    lane_sums(sum, s.value());
 }
 
 // Two rounds at once of instances as in sumcheck_round, none of which joins in
@@ -127,13 +134,15 @@ DEVICE void two_rounds(u64 *sum, qm31 *a, qm31 *b, u64 quads, const challenges &
 // terms. To sums[32·i …] are added the sums over x of the product A·B with the
 // two variables at (0,0), (0,1), (1,0), and its leading coefficients in the
 // first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
-KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(const instance *instances, u64 *sums, u64 log_quads, u64 pending, u64 r_low, u64 r_high, u64 s_low,
-                                                  u64 s_high, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
+                                                    u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
     u64 quads = (u64)1 << log_quads;
     u64 *sum = sums + 32 * blockIdx.y;
-    challenges r = {qm31_prepare(qm31_unpack(r_low, r_high)), qm31_prepare(qm31_unpack(s_low, s_high))};
+    challenges r;
+    if (!receive(r, pending, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high))
+        return;
     switch (in.vars == log_quads + 2 ? 0 : pending) {
     case 0:
         two_rounds<0>(sum, in.a, in.b, quads, r);
@@ -147,8 +156,34 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(const instance *instances, 
     mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
 }
 
+// sumcheck_two_rounds by eight lanes for each of the 2^log_quads terms. Instances may have eq
+// coordinates left: the sums are weighted with eq in the variables after the two.
+KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
+                                                          u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+{
+    const instance in = instances[blockIdx.y];
+    u64 quads = (u64)1 << log_quads;
+    u64 *sum = sums + 32 * blockIdx.y;
+    challenges r;
+    if (!receive(r, pending, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high))
+        return;
+    u32 after = (u32)(in.vars - log_quads); // the instance's own round after the two
+    weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_quads);
+    switch (in.vars == log_quads + 2 ? 0 : pending) {
+    case 0:
+        two_rounds_in_lanes<0>(sum, in.a, in.b, quads, w, r);
+        break;
+    case 1:
+        two_rounds_in_lanes<1>(sum, in.a, in.b, quads, w, r);
+        break;
+    default:
+        two_rounds_in_lanes<2>(sum, in.a, in.b, quads, w, r);
+    }
+    mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
+}
+
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
-KERNEL __launch_bounds__(256) sumcheck_inner(const instance *instances, u64 *sums, u64 *box, u64 ticket, u64 *done)
+KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances)
 {
     const instance in = instances[blockIdx.y];
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq, (u32)in.vars);
@@ -159,17 +194,65 @@ KERNEL __launch_bounds__(256) sumcheck_inner(const instance *instances, u64 *sum
     mailbox{box, ticket, done}.send(sums, 8 * gridDim.y);
 }
 
-// Copies the first size entries of A and of B of n instances to out, 2·size
-// for each; those with fewer entries fill what they have.
-KERNEL sumcheck_gather(qm31 *out, const instance *instances, u64 n, u64 size)
+// Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
+// 2^log_size entries once those that have been in a round are bound to the pending challenges, of
+// fewer where a table has fewer.
+KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
+                                           u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
-    for (u64 i = thread_index(); i < size * n; i += thread_count()) {
-        const instance *in = instances + i / size;
-        u64 k = i % size;
-        if (k >> in->vars == 0) {
-            qm31 *to = out + 2 * size * (i / size) + k;
-            to[0] = in->a[k];
-            to[size] = in->b[k];
+    const u64 size = (u64)1 << log_size;
+    challenges r;
+    if (!receive(r, pending, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high))
+        return;
+    for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
+        const instance &in = instances[i >> log_size >> 1];
+        const qm31 *t = i >> log_size & 1 ? in.b : in.a;
+        u64 x = i & (size - 1);
+        if (x >> in.vars)
+            continue;
+        switch (in.vars > log_size ? pending : 0) {
+        case 0:
+            out[i] = t[x];
+            break;
+        case 1:
+            out[i] = bound<1>(t, x, size, r);
+            break;
+        default:
+            out[i] = bound<2>(t, x, size, r);
         }
     }
+    mailbox{box, ticket, done}.written();
+}
+
+// Nanoseconds; on the host, looks at the clock.
+DEVICE u64 nanoseconds()
+{
+#ifdef PROVE_MODEL_HOST
+    static u64 looks;
+    return looks++;
+#else
+    u64 t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+#endif
+}
+
+// Waits until the host has put a number of at least `ticket` into the first word of its reply, and
+// then copies it and the six words after it to `given`. After `limit` nanoseconds the first word
+// there is zero, and `late` is the ticket: what is enqueued behind it does nothing. One thread.
+KERNEL sumcheck_relay(u64 *given, const u64 *reply, u64 *late, u64 ticket, u64 limit)
+{
+    const u64 begin = nanoseconds();
+    u64 t;
+    while ((t = *(const volatile u64 *)reply) < ticket) {
+        if (nanoseconds() - begin > limit) {
+            given[0] = 0;
+            *(volatile u64 *)late = ticket;
+            return;
+        }
+    }
+    __threadfence_system();
+    for (u32 i = 1; i < 7; i++)
+        given[i] = *(const volatile u64 *)(reply + i);
+    given[0] = t;
 }

@@ -3,11 +3,24 @@
 #include "sum.cuh"
 #include "weights.cuh"
 
+#define PACKED 4096 // entries that a block of pack_stack takes
+
 // pack_stack sets dst to n entries of a stack, from entry `from` on.
-KERNEL pack_stack(i32 *dst, u64 n, u64 from, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
+KERNEL __launch_bounds__(256) pack_stack(i32 *dst, u64 n, u64 from, const u64 *offsets, const stack_block *blocks, u64 count, const stack_axis *axes)
 {
-    u64 i = thread_index();
-    if (i < n) dst[i] = stack_value(from + i, offsets, blocks, count, axes);
+    __shared__ u32 in;
+    u64 first = (u64)PACKED * blockIdx.x, end = min(n, first + PACKED);
+    if (threadIdx.x == 0) in = stack_block_with(from + first, end - first, offsets, count);
+    __syncthreads();
+    for (u64 i = first + 4 * threadIdx.x; i < end; i += 4 * blockDim.x) {
+        if (from % 4 != 0 || end - i < 4) {
+            for (u64 j = i; j < min(end, i + 4); j++) dst[j] = stack_value(from + j, offsets, blocks, count, axes);
+            continue;
+        }
+        i32 v[4];
+        stack_four(v, from + i, in, offsets, blocks, count, axes);
+        *(int4 *)(dst + i) = make_int4(v[0], v[1], v[2], v[3]);
+    }
 }
 
 // Adds the block's sum of v to the four words at sum, as block_sums does.
@@ -280,25 +293,19 @@ DEVICE void round_terms(qm31 &zero, qm31 &top, qm31 f0, qm31 f1, qm31 q0, qm31 q
 
 // pair_round adds to the eight words at sums the value at 0 and the leading
 // coefficient of the round polynomial of f and q, of 2h entries each.
-KERNEL __launch_bounds__(256) pair_round(u64 *sums, const qm31 *f, const qm31 *q, u64 h)
+KERNEL __launch_bounds__(256) pair_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const qm31 *f, const qm31 *q, u64 h)
 {
     qm31 zero = qm31_zero(), top = qm31_zero();
     for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) round_terms(zero, top, f[i], f[i + h], q[i], q[i + h]);
     block_sums(sums, zero, top);
+    mailbox{box, ticket, done}.send(sums, 8);
 }
 
 // pair_bind binds the first variable of f and q, of 4h entries each, to r, and
-// does what pair_round does for the result. With h = 0 it binds the last one.
-KERNEL __launch_bounds__(256) pair_bind(u64 *sums, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high)
+// does what pair_round does for the result.
+KERNEL __launch_bounds__(256) pair_bind(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high)
 {
     qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
-    if (h == 0) {
-        if (thread_index() == 0) {
-            f[0] = qm31_lerp(f[0], f[1], r);
-            q[0] = qm31_lerp(q[0], q[1], r);
-        }
-        return;
-    }
     qm31 zero = qm31_zero(), top = qm31_zero();
     for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) {
         qm31 f0 = qm31_lerp(f[i], f[i + 2 * h], r), f1 = qm31_lerp(f[i + h], f[i + 3 * h], r);
@@ -308,4 +315,15 @@ KERNEL __launch_bounds__(256) pair_bind(u64 *sums, qm31 *f, qm31 *q, u64 h, u64 
         round_terms(zero, top, f0, f1, q0, q1);
     }
     block_sums(sums, zero, top);
+    mailbox{box, ticket, done}.send(sums, 8);
+}
+
+// pair_end binds the first variable of f and q, of 2n entries each, to r.
+KERNEL __launch_bounds__(256) pair_end(qm31 *f, qm31 *q, u64 n, u64 r_low, u64 r_high)
+{
+    qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
+    for (u64 i = thread_index(); i < n; i += thread_count()) {
+        f[i] = qm31_lerp(f[i], f[i + n], r);
+        q[i] = qm31_lerp(q[i], q[i + n], r);
+    }
 }

@@ -56,6 +56,8 @@ type Backend interface {
 	Upload(ctx context.Context, values []field.QM31) (Table, error)
 	// Download returns a copy of the values of a table.
 	Download(ctx context.Context, t Table) ([]field.QM31, error)
+	// Copy returns a table of its own with the values of a table.
+	Copy(ctx context.Context, t Table) (Table, error)
 	// Inner returns the sums of instances.
 	Inner(ctx context.Context, list []Instance) ([]field.QM31, error)
 	// Sums returns the passes of a batched sumcheck over at least one instance.

@@ -134,6 +134,27 @@ func (b *Fallback) Download(ctx context.Context, t Table) ([]field.QM31, error) 
 	return b.cpu.Download(ctx, local)
 }
 
+// Copy implements Backend. It goes where the table is.
+func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
+	from := t.(*movable)
+	copied := &movable{b: b, vars: from.vars, again: from.again}
+	_, err := run(ctx, b, !b.lost && from.device != nil, func(on Backend) (Table, error) {
+		own, err := from.on(ctx, on)
+		if err == nil {
+			own, err = on.Copy(ctx, own)
+		}
+		switch {
+		case err != nil:
+		case on == b.device:
+			copied.device = own
+		default:
+			copied.cpu = own
+		}
+		return own, err
+	})
+	return copied, err
+}
+
 // Inner implements Backend. It goes where the tables are.
 func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, error) {
 	onDevice := func(in Instance) bool {

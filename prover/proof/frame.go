@@ -21,18 +21,26 @@ const (
 	readBuffer  = 1 << 13
 )
 
-func encodeFrame(f plan.Frame, body []byte) *proofpb.Frame {
-	switch f.Kind {
-	case plan.Commitments:
-		return &proofpb.Frame{Body: &proofpb.Frame_Commitments{Commitments: body}}
-	case plan.Chunk:
-		c := &proofpb.Chunk{Index: uint32(f.Index), Body: body}
-		return &proofpb.Frame{Body: &proofpb.Frame_Chunk{Chunk: c}}
-	case plan.IO:
-		return &proofpb.Frame{Body: &proofpb.Frame_Io{Io: body}}
-	default:
-		return &proofpb.Frame{Body: &proofpb.Frame_Opening{Opening: body}}
+// frameHead returns what comes before the n bytes of a stream in the file: the frame's length, and
+// the tags and lengths of what the stream is in.
+func frameHead(f plan.Frame, n int) []byte {
+	if f.Kind == plan.Chunk {
+		var own []byte
+		if f.Index > 0 {
+			own = protowire.AppendVarint([]byte{tagIndex}, uint64(f.Index))
+		}
+		if n > 0 {
+			own = protowire.AppendVarint(append(own, tagBody), uint64(n))
+		}
+		return append(fieldHead(tagChunk, len(own)+n), own...)
 	}
+	return fieldHead(map[plan.FrameKind]byte{plan.Commitments: tagCommitments, plan.IO: tagIO, plan.Opening: tagOpening}[f.Kind], n)
+}
+
+// fieldHead returns what comes before n bytes that are the only field of a frame.
+func fieldHead(tag byte, n int) []byte {
+	head := protowire.AppendVarint(nil, uint64(1+protowire.SizeVarint(uint64(n))+n))
+	return protowire.AppendVarint(append(head, tag), uint64(n))
 }
 
 func decodeFrame(f *proofpb.Frame) (frame plan.Frame, body []byte, err error) {

@@ -1,14 +1,66 @@
 package proof
 
 import (
+	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"math/rand/v2"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
+
+// encodeFrame returns the frame with a stream as the general encoder takes it.
+func encodeFrame(f plan.Frame, body []byte) *proofpb.Frame {
+	switch f.Kind {
+	case plan.Commitments:
+		return &proofpb.Frame{Body: &proofpb.Frame_Commitments{Commitments: body}}
+	case plan.Chunk:
+		c := &proofpb.Chunk{Index: uint32(f.Index), Body: body}
+		return &proofpb.Frame{Body: &proofpb.Frame_Chunk{Chunk: c}}
+	case plan.IO:
+		return &proofpb.Frame{Body: &proofpb.Frame_Io{Io: body}}
+	default:
+		return &proofpb.Frame{Body: &proofpb.Frame_Opening{Opening: body}}
+	}
+}
+
+// TestFrameHead compares frames as they are written with those of the general encoder, and what is
+// hashed with the whole, for streams short and long.
+func TestFrameHead(t *testing.T) {
+	for _, n := range []int{0, 1, 31, 100, 126, 127, 128, 1 << 14, 3 << 19} {
+		for _, f := range []plan.Frame{{Kind: plan.Commitments}, {Kind: plan.Chunk}, {Kind: plan.Chunk, Index: 7}, {Kind: plan.Chunk, Index: 200}, {Kind: plan.IO}, {Kind: plan.Opening}} {
+			body := make([]byte, n)
+			for i := range body {
+				body[i] = byte(i + i>>8)
+			}
+			var want bytes.Buffer
+			if _, err := protodelim.MarshalTo(&want, encodeFrame(f, body)); err != nil {
+				t.Fatal(err)
+			}
+			if got := append(frameHead(f, n), body...); !bytes.Equal(got, want.Bytes()) {
+				t.Fatalf("%v of %d bytes differs", f, n)
+			}
+			var file bytes.Buffer
+			s := sink{buf: bufio.NewWriter(&file), sum: sha256.New()}
+			for _, b := range [][]byte{frameHead(f, n), body} {
+				if _, err := s.Write(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.buf.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if sum := sha256.Sum256(want.Bytes()); !bytes.Equal(file.Bytes(), want.Bytes()) || !bytes.Equal(s.sum.Sum(nil), sum[:]) || s.size != int64(want.Len()) {
+				t.Fatalf("%v of %d bytes is written as something else", f, n)
+			}
+		}
+	}
+}
 
 // TestDecodeStream compares with the general decoder, on encodings and on altered ones.
 func TestDecodeStream(t *testing.T) {

@@ -3,6 +3,7 @@ package proof
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -22,14 +23,14 @@ var errLimbs = errors.New("a stream that is no sequence of limbs")
 // limbsPerTask is how many groups of eight limbs, which take 31 bytes, are worth a goroutine.
 const limbsPerTask = 1 << 11
 
-// packLimbs returns a stream as it is in a file.
-func packLimbs(stream []byte) ([]byte, error) {
+// packLimbs returns a stream as it is in a file, in room if that is large enough.
+func packLimbs(room, stream []byte) ([]byte, error) {
 	if len(stream)%transcript.LimbBytes != 0 {
 		return nil, errLimbs
 	}
 	const group = 8 * transcript.LimbBytes
 	groups := len(stream) / group
-	packed := make([]byte, limbBits*groups, streamBytes(int64(len(stream)))+transcript.LimbBytes)
+	packed := slices.Grow(room[:0], int(streamBytes(int64(len(stream))))+transcript.LimbBytes)[:limbBits*groups]
 	var top atomic.Uint32 // all bits of limbs that must be zero
 	parallel.For(groups, limbsPerTask, func(lo, hi int) {
 		seen := uint32(0)

@@ -108,7 +108,7 @@ func TestUnpackRefuses(t *testing.T) {
 func TestPackLimbs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream := limbs(rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "stream"))
-		packed, err := packLimbs(stream)
+		packed, err := packLimbs(nil, stream)
 		if err != nil || int64(len(packed)) != streamBytes(int64(len(stream))) {
 			t.Fatalf("%d bytes of %d (%v)", len(packed), len(stream), err)
 		}
@@ -166,7 +166,7 @@ func TestLimbs(t *testing.T) {
 				want[at/8] |= byte(v>>k&1) << (at % 8)
 			}
 		}
-		packed, err := packLimbs(stream)
+		packed, err := packLimbs(nil, stream)
 		if err != nil || !bytes.Equal(packed, want) {
 			t.Fatalf("%d limbs: wrong bytes, %v", n, err)
 		}
@@ -175,7 +175,7 @@ func TestLimbs(t *testing.T) {
 		}
 		if n > 0 {
 			stream[transcript.LimbBytes*rng.IntN(n)+3] |= 0x80
-			if _, err := packLimbs(stream); err == nil {
+			if _, err := packLimbs(nil, stream); err == nil {
 				t.Errorf("%d limbs, one of them 2^31: packed", n)
 			}
 		}

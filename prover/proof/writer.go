@@ -12,8 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/transcript"
 )
 
 // Writer streams a proof file: NewWriter, WritePublic, Write for every frame of
@@ -24,6 +26,7 @@ type Writer struct {
 	due    []plan.Frame
 	public bool
 	closed bool
+	room   []byte // for a piece of a stream as it is in the file
 	err    error
 }
 
@@ -35,11 +38,21 @@ type sink struct {
 }
 
 func (s *sink) Write(b []byte) (int, error) {
-	s.sum.Write(b)
-	n, err := s.buf.Write(b)
+	var n int
+	var err error
+	write := func() { n, err = s.buf.Write(b) }
+	if len(b) < largeWrite {
+		s.sum.Write(b)
+		write()
+	} else {
+		parallel.Do(func() { s.sum.Write(b) }, write)
+	}
 	s.size += int64(n)
 	return n, err
 }
+
+// largeWrite is how many bytes are hashed beside being written.
+const largeWrite = 1 << 18
 
 // NewWriter writes the header to w; these frames will follow the public values.
 // Nothing is sure to have reached w before Close.
@@ -117,12 +130,34 @@ func (p *Writer) Write(body []byte) error {
 	if n := int64(len(body)); n > f.Bytes || f.Exact && n != f.Bytes {
 		return p.refuse(fmt.Errorf("%s: a stream of %d bytes, where the plan has %d", f, n, f.Bytes))
 	}
-	packed, err := packLimbs(body)
-	if err != nil {
-		return p.refuse(fmt.Errorf("%s: %w", f, err))
+	if len(body)%transcript.LimbBytes != 0 {
+		return p.refuse(fmt.Errorf("%s: %w", f, errLimbs))
 	}
-	p.frame(encodeFrame(f, packed))
+	// The stream goes out piece by piece: an opening may have tens of megabytes.
+	p.raw(frameHead(f, int(streamBytes(int64(len(body))))))
+	for ; len(body) > 0; body = body[min(len(body), packedAtOnce):] {
+		packed, err := packLimbs(p.room, body[:min(len(body), packedAtOnce)])
+		if err != nil {
+			return p.refuse(fmt.Errorf("%s: %w", f, err))
+		}
+		p.room = packed
+		p.raw(packed)
+	}
 	return p.err
+}
+
+// packedAtOnce is how many bytes of a stream are packed at once: of eight limbs each as many as
+// there may be.
+const packedAtOnce = 1 << 20
+
+// raw writes bytes as they are.
+func (p *Writer) raw(b []byte) {
+	if p.err != nil {
+		return
+	}
+	if _, err := p.out.Write(b); err != nil {
+		p.err = fmt.Errorf("writing the proof: %w", err)
+	}
 }
 
 // Close writes the end frame and flushes. It does not close the underlying

@@ -145,6 +145,10 @@ func (p *Party) download(t backend.Table) []field.QM31 {
 	return on(p, func() ([]field.QM31, error) { return p.b.Download(p.ctx, t) })
 }
 
+func (p *Party) copy(t backend.Table) backend.Table {
+	return on(p, func() (backend.Table, error) { return p.b.Copy(p.ctx, t) })
+}
+
 func (p *Party) upload(values []field.QM31) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Upload(p.ctx, values) })
 }

@@ -39,7 +39,7 @@ func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
 	s := &Session{g: pl.Graph, f: f, p: p, public: public,
 		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
 	if p.proving() {
-		s.shared = sharedRestrictions(pl.Graph, f)
+		s.shared = sharedRestrictions(f.Shared(pl.Graph))
 	}
 	if f.Leaves.Size > 0 {
 		s.lookUps(pl.LookupGrind)

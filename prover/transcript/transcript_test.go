@@ -3,6 +3,7 @@ package transcript
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -351,4 +352,32 @@ func FuzzReader(f *testing.F) {
 			t.Fatal("Done accepts bytes left over")
 		}
 	})
+}
+
+// TestRoom has proofs go on in other memory, more than they have and less.
+func TestRoom(t *testing.T) {
+	for _, bytes := range []int{0, 1 << 20, 3<<20 + 1} {
+		plain, moved := NewWriter(New("room")), NewWriter(New("room"))
+		for _, w := range []*Writer{plain, moved} {
+			w.SendM31(1, 2, 3)
+		}
+		moved.MoveTo(NewRoom(bytes))
+		if bytes > 0 && cap(moved.Bytes()) < bytes {
+			t.Errorf("room for %d bytes of %d", cap(moved.Bytes()), bytes)
+		}
+		long := make([]field.M31, 400_000)
+		for i := range long {
+			long[i] = field.M31(i)
+		}
+		for _, w := range []*Writer{plain, moved} {
+			w.HintLeaves([][]field.M31{long, long})
+		}
+		moved.MoveTo(NewRoom(1 << 20)) // which is less
+		for _, w := range []*Writer{plain, moved} {
+			w.SendM31(4)
+		}
+		if !slices.Equal(plain.Bytes(), moved.Bytes()) || plain.Challenge() != moved.Challenge() {
+			t.Errorf("another proof in room for %d bytes", bytes)
+		}
+	}
 }

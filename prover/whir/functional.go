@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Functional is Q cut into table rows of 2^RowVars values: a sum of parts, each the
@@ -32,11 +33,16 @@ func (p *Part) Span() int { return 1 << (len(p.Low) + p.Stride) }
 // functional returns the functional of the statement.
 func (s *statement) functional() *Functional {
 	q := &Functional{s.params.RowVars(), make([]Part, len(s.terms))}
-	for i := range s.terms {
-		q.Parts[i] = s.part(&s.terms[i])
-	}
+	parallel.For(len(s.terms), partGrain, func(from, to int) {
+		for i := from; i < to; i++ {
+			q.Parts[i] = s.part(&s.terms[i])
+		}
+	})
 	return q
 }
+
+// partGrain is the number of terms, as parts, worth a goroutine.
+const partGrain = 1 << 7
 
 // part returns a term as table rows see it. Of the coordinates that number values
 // of a table row, those that number its parts come behind those of the columns, and
@@ -46,9 +52,12 @@ func (s *statement) part(t *Term) Part {
 	rowVars, shift := s.layouts[t.Tree].RowVars, s.shift(t.Tree)
 	low := t.Point[longs:]
 	parts := max(0, len(low)-rowVars)
-	own := slices.Clone(low[parts:])
-	for i := range parts {
-		own = append(own, low[parts-1-i])
+	own := low // the term's own, as far as that is the same: terms at one point share it
+	if parts > 0 {
+		own = slices.Clone(low[parts:])
+		for i := range parts {
+			own = append(own, low[parts-1-i])
+		}
 	}
 	p := Part{
 		FirstRow:   int(row),

@@ -25,7 +25,7 @@ func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, t
 	if err != nil {
 		return err
 	}
-	o := &opener{ctx, w, s, trees, passes, value}
+	o := &opener{ctx, w, s, trees, passes, value, transcript.NewRoom(len(w.Bytes()) + s.size())}
 	return o.open()
 }
 
@@ -38,6 +38,7 @@ type opener struct {
 	trees  []*Tree
 	passes Passes
 	claim  field.QM31
+	room   *transcript.Room // for the first leaves, most of the proof
 }
 
 func (o *opener) open() error {
@@ -166,6 +167,7 @@ func (o *opener) query(level int, weights []field.QM31) (positions []uint64, val
 func (o *opener) openFirst(positions []uint64, weights []field.QM31) ([]field.QM31, error) {
 	values := make([]field.QM31, len(positions))
 	points := domainPoints(o.s.params.Levels[0], positions)
+	o.w.MoveTo(o.room)
 	for i, t := range o.trees {
 		own := leafPositions(positions, o.s.shift(i))
 		leaves, err := o.passes.Columns(o.ctx, i, own)

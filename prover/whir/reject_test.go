@@ -272,7 +272,7 @@ func (c *cheat) prove(t *testing.T, o *opening) []byte {
 		own.nodes = cheatingNodes{tree.nodes, p}
 		trees = append(trees, &own)
 	}
-	p.o = &opener{context.Background(), w, s, trees, p, o.value}
+	p.o = &opener{context.Background(), w, s, trees, p, o.value, nil}
 	if err := p.o.open(); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,17 @@ func (s *statement) tableRows(tree int) uint64 {
 	return (s.layouts[tree].Slots() + 1<<shift - 1) >> shift
 }
 
+// size returns about how many bytes an opening takes: what the first trees' leaves do at most, and some
+// for the rest.
+func (s *statement) size() int {
+	const rest = 1 << 20
+	values := 0
+	for i := range s.layouts {
+		values += s.layouts[i].Rows()
+	}
+	return rest + transcript.LimbBytes*s.params.Levels[0].Queries*values
+}
+
 // check reports trees that overlap or do not fit the parameters, and terms
 // outside the trees.
 func (s *statement) check() error {

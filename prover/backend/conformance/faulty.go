@@ -91,6 +91,11 @@ func (d Faulty) Download(ctx context.Context, t backend.Table) ([]field.QM31, er
 	return through(d.Faults.run, func() ([]field.QM31, error) { return d.Of.Download(ctx, t.(*deviceTable).of) })
 }
 
+// Copy implements backend.Backend.
+func (d Faulty) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
+	return through(d.Faults.run, func() (backend.Table, error) { return d.table(d.Of.Copy(ctx, t.(*deviceTable).of)) })
+}
+
 // Inner implements backend.Backend.
 func (d Faulty) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
 	own := make([]backend.Instance, len(list))

@@ -106,6 +106,10 @@ func tables(t *testing.T, open Open) {
 			}
 			list, want = append(list, backend.Instance{Eq: eq, A: tx, B: ty}), append(want, sum)
 		}
+		again := must(b.Copy(background, must(b.Copy(background, tx))(t)))(t)
+		if !slices.Equal(must(b.Download(background, again))(t), x) {
+			t.Errorf("%d variables: wrong copy", vars)
+		}
 		copied := must(b.Download(background, tx))(t)
 		if !slices.Equal(copied, x) {
 			t.Errorf("2^%d entries: others come back", vars)

@@ -65,6 +65,11 @@ func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, 
 	return slices.Clone(t.([]field.QM31)), ctx.Err()
 }
 
+// Copy implements backend.Backend.
+func (b *Backend) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
+	return slices.Clone(t.([]field.QM31)), ctx.Err()
+}
+
 // Close implements backend.Backend.
 func (b *Backend) Close() { b.a.Close() }
 

@@ -60,18 +60,32 @@ func (p *packer) tableRows(a *scope, numbers []uint64, shift int) []byteRow {
 	}
 	// Slots without a row come first: a row may be in two groups.
 	for _, zeros := range []bool{true, false} {
+		var jobs []kernels.PackedRows
+		of := -1 // the group whose stack they are of
+		enqueue := func() {
+			if len(jobs) > 0 {
+				check(kernels.PackPlanes(p.a, jobs, pitch, p.c.RowVars, shift, p.stacks[of].device))
+			}
+			jobs = jobs[:0]
+		}
 		for _, in := range p.inGroups(numbers, shift) {
+			if of < 0 || p.stacks[of] != p.stacks[in.group] {
+				enqueue()
+				of = in.group
+			}
+			takes := func(i int) bool { return pack[i] && !(zeros && in.fills(&p.c, numbers[i], shift)) }
 			for i := in.from; i < in.to; {
 				n := 1 // rows that are packed at once
-				for i+n < in.to && rows[i+n].width == rows[i].width && pack[i+n] == pack[i] && numbers[i+n] == numbers[i]+uint64(n) {
+				for i+n < in.to && rows[i+n].width == rows[i].width && takes(i+n) == takes(i) && numbers[i+n] == numbers[i]+uint64(n) {
 					n++
 				}
-				if pack[i] && !(zeros && shift == 0) {
-					p.packRows(rows[i], in.group, numbers[i], n, shift, zeros)
+				if takes(i) {
+					jobs = append(jobs, p.packed(rows[i], in.group, numbers[i], n, shift, zeros))
 				}
 				i += n
 			}
 		}
+		enqueue()
 	}
 	return rows
 }
@@ -133,18 +147,25 @@ func (in inGroup) entries(c *backend.Commitment, r uint64, shift int) (from, n u
 	return (uint64(c.Parts[in.group].First) + first - c.Groups[in.group].First) << c.RowVars, count << c.RowVars
 }
 
-// packRows packs n table rows from number r on, which lie behind each other from that of
+// fills says whether all slots of table row r are the group's.
+func (in inGroup) fills(c *backend.Commitment, r uint64, shift int) bool {
+	_, count := in.slots(c, r, 1, shift)
+	return count == 1<<shift
+}
+
+// packed describes n table rows from number r on, which lie behind each other from that of
 // the first on: all of them as zeros, or what they have of the group.
-func (p *packer) packRows(row byteRow, group int, r uint64, n, shift int, zeros bool) {
+func (p *packer) packed(row byteRow, group int, r uint64, n, shift int, zeros bool) kernels.PackedRows {
 	in, s := inGroup{group: group}, p.stacks[group]
-	first, count := in.slots(&p.c, r, n, shift)
-	slots := kernels.StackRows{RowVars: uint64(p.c.RowVars), Shift: uint64(shift), First: first - r<<shift, Rows: count}
-	slots.From, _ = in.entries(&p.c, first>>shift, shift)
+	as := kernels.PackedRows{Dst: row.at, Width: uint64(row.width), Rows: uint64(n)}
 	if zeros { // which is what is behind the stack
-		slots.First, slots.Rows, slots.From = 0, uint64(n)<<shift, s.offsets[len(s.offsets)-1]
+		as.Slots, as.From = uint64(n)<<shift, s.offsets[len(s.offsets)-1]
+		return as
 	}
-	as := kernels.ByteRows{Width: row.width, Pitch: kernels.RowPitch(1 << (p.c.RowVars + shift))}
-	check(kernels.PackPlanes(p.a, row.at, as, n, slots, s.device))
+	first, count := in.slots(&p.c, r, n, shift)
+	as.First, as.Slots = first-r<<shift, count
+	as.From, _ = in.entries(&p.c, first>>shift, shift)
+	return as
 }
 
 // uploadRows is tableRows from the host's memory.

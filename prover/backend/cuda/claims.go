@@ -56,10 +56,10 @@ func joinRows(all []claim, rowVars int) *claims {
 	for len(single) > 0 {
 		n, cost := 0, 0.0
 		for n < len(single) && all[single[n]].row == all[single[0]].row {
-			cost += all[single[n]].dotCost()
+			cost += all[single[n]].dotCost(1)
 			n++
 		}
-		if cost > wholeRow(rowVars).dotCost() {
+		if cost > wholeRow(rowVars).dotCost(1) {
 			c.joined = append(c.joined, joinedRow{all[single[0]].row, single[:n]})
 		} else {
 			c.each = append(c.each, single[:n]...)

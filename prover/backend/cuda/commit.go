@@ -53,14 +53,13 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 		l := &leafHasher{a: a, columns: columns, leaves: leaves, groups: len(c.Groups)}
 		// hash makes the digests of a machine's groups; those that are next go into the leaves.
 		hash := func(ctx context.Context, b *Backend, a *scope, home int) {
-			var h *groupHasher
-			for i := range homes {
-				if homes[i] != home {
-					continue
-				}
-				if h == nil {
-					h = b.newGroupHasher(a, &c, groupsOf(homes, home))
-				}
+			groups := groupsOf(homes, home)
+			if len(groups) == 0 {
+				return
+			}
+			h := b.newGroupHasher(ctx, a, &c, groups)
+			defer h.close()
+			for _, i := range groups {
 				if home == 0 && i == l.absorbed {
 					h.digests(ctx, leaves, i)
 					l.absorb(leaves)
@@ -139,6 +138,7 @@ type groupHasher struct {
 	a             *scope
 	b             *Backend
 	c             *backend.Commitment
+	arrivals      *arrivals
 	stretches     [][]int // groups whose values are on the device together, in order
 	packs         *scope  // of the packer
 	packer        *packer // for the first of these
@@ -148,11 +148,13 @@ type groupHasher struct {
 	state         kernels.Ptr // of the sponges, 0 until wanted
 }
 
-// newGroupHasher returns one for these groups.
-func (b *Backend) newGroupHasher(a *scope, c *backend.Commitment, groups []int) *groupHasher {
+// newGroupHasher returns one for these groups. The caller closes it.
+func (b *Backend) newGroupHasher(ctx context.Context, a *scope, c *backend.Commitment, groups []int) *groupHasher {
 	h := &groupHasher{a: a, b: b, c: c, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
-	if h.stretches == nil {
-		h.stretches = [][]int{groups}
+	if h.stretches == nil { // each by itself, so that a group is hashed as soon as its tensors are there
+		for _, i := range groups {
+			h.stretches = append(h.stretches, []int{i})
+		}
 	}
 	domain := c.LogDomain()
 	for _, i := range groups {
@@ -161,8 +163,12 @@ func (b *Backend) newGroupHasher(a *scope, c *backend.Commitment, groups []int) 
 	h.values = newArray[int32](a, h.n<<c.RowVars)
 	h.encoder = newEncoder(a, domain)
 	h.words = h.encoder.words(h.n, domain)
+	h.arrivals = b.arriving(ctx, c, groups)
 	return h
 }
+
+// close waits for what comes for the hasher. Its memory is the scope's.
+func (h *groupHasher) close() { h.arrivals.stop() }
 
 // pack makes the packer that has a group's rows.
 func (h *groupHasher) pack(group int) {
@@ -170,6 +176,7 @@ func (h *groupHasher) pack(group int) {
 		h.packer, h.stretches = nil, h.stretches[1:]
 	}
 	if h.packer == nil {
+		h.arrivals.wait(group)
 		h.b.leaveStretches()
 		h.packs.close()
 		h.packer = h.b.newPacker(h.packs, *h.c, h.stretches[0])

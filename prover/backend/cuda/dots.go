@@ -27,12 +27,13 @@ type dotTable struct {
 	columns    int    // a multiple of 4
 	products   kernels.Ptr
 	weights    []kernels.PlacedElement
+	listed     chan struct{} // closed when the weights are
 }
 
-// newDotTable returns a table for claims, without its products.
+// newDotTable returns a table for claims, of which joined rows are by their places, without its
+// products.
 func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *dotTable {
 	t := &dotTable{rows: r, a: a, q: q, claims: c, longs: longs, n: len(r.at) / longs}
-	c.byPlace(t.n)
 	t.groups = r.partGroups(q, c.each, t.n)
 	t.first = make([]int, len(t.groups))
 	for i := range t.groups {
@@ -45,11 +46,20 @@ func newDotTable(a *scope, r *rows, q *whir.Functional, c *claims, longs int) *d
 	return t
 }
 
+// listWeights has the weights of rows listed while the products are made. They are for pair.
+func (t *dotTable) listWeights() {
+	t.listed = make(chan struct{})
+	go func() {
+		defer close(t.listed)
+		t.setWeights()
+	}()
+}
+
 // setWeights lists the weights of rows: those of parts of a group that have a row in common
 // are added up.
 func (t *dotTable) setWeights() {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
-	seen := make([]entry, len(t.at))
+	seen := make([]entry, t.longs*t.n)
 	put := func(row, column int, w field.QM31) {
 		t.weights = append(t.weights, kernels.PlacedElement{At: uint64(row/t.n*t.columns + column), Value: w})
 	}
@@ -74,9 +84,9 @@ func (t *dotTable) setWeights() {
 	}
 }
 
-// pair returns the tables for the rounds.
+// pair returns the tables for the rounds, when the weights have been listed.
 func (t *dotTable) pair() pair {
-	t.setWeights()
+	<-t.listed
 	n := t.longs * t.columns
 	if n <= t.b.m.small {
 		p := &hostPair{whir.Pair{F: fetch[field.QM31](t.a, t.products, n), Q: make([]field.QM31, n)}}
@@ -92,7 +102,7 @@ func (t *dotTable) pair() pair {
 		check(kernels.PutElements(t.a, q, list, len(t.weights)))
 		t.a.Free(list)
 	}
-	return &tables{a: t.a, f: t.products, q: q, n: n, sums: newWords(t.a, 2*kernels.SumWords*maxSums)}
+	return &tables{b: t.b, a: t.a, f: t.products, q: q, n: n}
 }
 
 // part returns a part of a group; in what products are made of they are alike.
@@ -129,6 +139,8 @@ func (t *dotTable) dots() {
 		}
 	}
 	t.lightDots(light)
+	// Groups of the same places together: those that have a place share its rows' way to the processors.
+	slices.SortStableFunc(heavy, func(x, y int) int { return t.groups[x].runs[0].from - t.groups[y].runs[0].from })
 	for len(heavy) > 0 {
 		n, bytes := 0, 0
 		for n < len(heavy) && (n == 0 || bytes < panelBytes) {

@@ -43,17 +43,29 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 // at least one part.
 func (r *rows) weightsOf(q *whir.Functional) *weights {
 	if r.weights == nil && len(q.Parts) > 0 {
-		number := map[string]int{}
+		type list struct { // most that are the same lie in one place
+			at *field.QM31
+			n  int
+		}
+		number, seen := map[string]int{}, map[list]int{}
 		of := make([]int, len(q.Parts))
 		var factors [][]field.QM31
-		for i, p := range q.Parts {
-			key := string(kernels.Bytes(p.Low))
-			k, ok := number[key]
+		for i := range q.Parts {
+			low := q.Parts[i].Low
+			own := list{n: len(low)}
+			if len(low) > 0 {
+				own.at = &low[0]
+			}
+			k, ok := seen[own]
 			if !ok {
-				k = len(factors)
-				f := slices.Clone(p.Low)
-				slices.Reverse(f)
-				number[key], factors = k, append(factors, f)
+				key := string(kernels.Bytes(low))
+				if k, ok = number[key]; !ok {
+					k = len(factors)
+					f := slices.Clone(low)
+					slices.Reverse(f)
+					number[key], factors = k, append(factors, f)
+				}
+				seen[own] = k
 			}
 			of[i] = k
 		}
@@ -63,13 +75,12 @@ func (r *rows) weightsOf(q *whir.Functional) *weights {
 	return r.weights
 }
 
-// foldFunctional returns the functional on what long rows fold to, n rows (see
-// whir.Passes).
-func (r *rows) foldFunctional(coefs []field.QM31, q *whir.Functional, n int) kernels.Ptr {
-	table := newArray[field.QM31](r.a, n<<q.RowVars)
+// foldFunctional sets a table to the functional on what long rows of n rows fold to, at places from
+// to to−1, at least one (see whir.Passes).
+func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n, from, to int) {
 	if len(q.Parts) == 0 {
-		check(r.a.Clear(table, elementBytes*n<<q.RowVars))
-		return table
+		check(r.a.Clear(table, elementBytes*(to-from)<<q.RowVars))
+		return
 	}
 	every := make([]int, len(q.Parts))
 	for i := range every {
@@ -78,46 +89,47 @@ func (r *rows) foldFunctional(coefs []field.QM31, q *whir.Functional, n int) ker
 	groups := r.partGroups(q, every, n)
 	// Of each group and place, what its parts have there in all long rows together.
 	weights := make([][]field.QM31, len(groups))
-	parallel.For(len(groups), 1, func(from, to int) {
-		for i := from; i < to; i++ {
+	parallel.For(len(groups), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			g := &groups[i]
 			weights[i] = make([]field.QM31, g.columns())
 			for _, part := range g.parts {
 				p := &q.Parts[part]
 				for b, weight := range p.RowWeights {
 					row := p.FirstRow + b
-					at := &weights[i][g.column(row%n)]
-					*at = at.Add(weight.Mul(coefs[row/n]))
+					if l := row % n; l >= from && l < to {
+						at := &weights[i][g.column(l)]
+						*at = at.Add(weight.Mul(coefs[row/n]))
+					}
 				}
 			}
 		}
 	})
-	first := make([]uint64, n+1)
+	first := make([]uint64, to-from+1)
 	for i := range groups {
 		for _, x := range groups[i].runs {
-			for l := x.from; l < x.to; l++ {
-				first[l+1]++
+			for l := max(from, x.from); l < min(to, x.to); l++ {
+				first[l-from+1]++
 			}
 		}
 	}
-	for l := range n {
+	for l := range to - from {
 		first[l+1] += first[l]
 	}
 	w := r.weightsOf(q)
-	all := make([]kernels.RowPart, first[n])
+	all := make([]kernels.RowPart, max(1, first[to-from])) // there is no empty memory
 	next := slices.Clone(first)
 	for i := range groups {
 		for _, x := range groups[i].runs {
-			for l := x.from; l < x.to; l++ {
-				all[next[l]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
-				next[l]++
+			for l := max(from, x.from); l < min(to, x.to); l++ {
+				all[next[l-from]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
+				next[l-from]++
 			}
 		}
 	}
 	a := newScope(r.a)
 	defer a.close()
-	check(kernels.FillRows(a, table, n, q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
-	return table
+	check(kernels.FillRows(a, table, to-from, q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
 }
 
 // addWeight adds coef times a weight to a table of as many elements.

@@ -26,19 +26,18 @@ type tree struct {
 	leafNum  kernels.Ptr // M31
 	leafDen  kernels.Ptr
 	num, den kernels.Ptr // heaps of the layers above
-	rows     kernels.Ptr // sums of the rounds of all layers
-	used     int         // rounds so far
 
 	upper  logup.Tree // layers up to upperVars
 	inHost bool       // the layer in hand is one of them
 	rounds kernels.LogUpRounds
 	eq     []field.QM31
-	tail   *logup.Layer // the layer in hand, once it has moved to the host
-	since  int          // the tail's first round
+	// pending are the challenges that the tables have not been bound to yet; ahead are the sums of
+	// two rounds of which one is over.
+	pending []field.QM31
+	ahead   *kernels.TwoRounds
+	tail    *logup.Layer // the layer in hand, once it has moved to the host
+	since   int          // the tail's first round
 }
-
-// treeRow is the memory of a round's sums.
-var treeRow = sumsWords(kernels.SumcheckRoundWords)
 
 // newTree adds up n leaves, of minTreeVars variables at least, and takes them and the
 // scope over.
@@ -47,7 +46,6 @@ func newTree(a *scope, box kernels.Mailbox, leafNum, leafDen kernels.Ptr, n int)
 	t := &tree{sums: sums{a, box}, a: a, n: n, vars: vars, leafNum: leafNum, leafDen: leafDen}
 	t.num, t.den = newArray[field.QM31](a, 1<<vars), newArray[field.QM31](a, 1<<vars)
 	check(kernels.LogUpTree(a, t.num, t.den, leafNum, leafDen, n))
-	t.rows = newWords(a, vars*vars*treeRow)
 	heap := 2 << t.upperLayer()
 	t.upper = logup.UpperTree(fetch[field.QM31](a, t.num, heap), fetch[field.QM31](a, t.den, heap))
 	return t
@@ -77,7 +75,7 @@ func (t *tree) begin(k int, eq []field.QM31, lambda field.QM31) {
 	check(err)
 	n := 1 << k
 	t.rounds = kernels.LogUpRounds{Vars: k, Eq: heaps, Lambda: lambda, Stored: n}
-	t.eq, t.tail = eq, nil
+	t.eq, t.pending, t.ahead, t.tail = eq, nil, nil, nil
 	if k+1 == t.vars {
 		// The layer above, used up, has room for the numerators once they are
 		// elements of K.
@@ -98,38 +96,53 @@ func (t *tree) Round(ctx context.Context, round int, r field.QM31) (logup.Sums, 
 }
 
 func (t *tree) round(round int, r field.QM31) logup.Sums {
+	if two := t.ahead; two != nil {
+		t.ahead, t.pending = nil, append(t.pending, r)
+		return sumsOf(two.Second(r))
+	}
+	if t.tail == nil && round > 0 {
+		t.pending = append(t.pending, r)
+	}
+	left := t.rounds.Vars - round
 	// The first two rounds stay: in the last layer they are not like the others.
-	if left := t.rounds.Vars - round; t.tail == nil && round >= 2 && left <= tailVars {
-		v := t.tables(round, r)
+	if t.tail == nil && round >= 2 && left <= tailVars {
+		v := t.tables(round)
 		t.tail, t.since = logup.NewLayer(v[0], v[1], v[2], v[3], t.eq[round:], t.rounds.Lambda), round
 		t.rounds.Eq.Free(t.dev)
 	}
 	if t.tail != nil {
 		return t.tail.Round(round-t.since, r)
 	}
-	at := kernels.At[uint64](t.rows, t.used*treeRow)
-	t.used++
-	w := t.read(at, kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, at, p) })
-	return logup.Sums{Zero: kernels.FromSum(w), Top: kernels.FromSum(w[kernels.SumWords:])}
+	pending := t.pending
+	t.pending = nil
+	if t.twoAtOnce(left) {
+		w := t.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return t.rounds.TwoRounds(t.dev, round, pending, p) })
+		t.ahead = kernels.NewTwoRounds(w)
+		return sumsOf(t.ahead.FirstEq(t.eq[round+1]))
+	}
+	w := t.read(kernels.SumcheckRoundWords, func(p kernels.Post) error { return t.rounds.Round(t.dev, round, r, p) })
+	return sumsOf(kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:]))
 }
 
-// tables downloads what is left of the layer's tables n0, n1, d0, d1 after the
-// rounds before the given one, with the last one's variable bound to r.
-func (t *tree) tables(round int, r field.QM31) [4][]field.QM31 {
+func sumsOf(zero, top field.QM31) logup.Sums { return logup.Sums{Zero: zero, Top: top} }
+
+// twoAtOnce says whether the next two rounds are done in one pass: there are few terms, so that a pass
+// is mostly a wait, and an even number of rounds, so that there is none by itself after two.
+func (t *tree) twoAtOnce(left int) bool {
+	return t.rounds.LeafNum == 0 && left%2 == 0 && 1<<(left-2) <= fewLayerQuads
+}
+
+// fewLayerQuads is up to how many terms two rounds of a layer are done in one pass.
+const fewLayerQuads = kernels.FewQuads
+
+// tables fetches what is left of the layer's tables n0, n1, d0, d1 after the
+// rounds before the given one.
+func (t *tree) tables(round int) (tables [4][]field.QM31) {
 	h := 1 << (t.rounds.Vars - round)
-	out := newArray[field.QM31](t.dev, 8*h)
-	check(t.rounds.Gather(t.dev, out, 2*h))
-	data := fetch[field.QM31](t.dev, out, 8*h)
-	t.dev.Free(out)
-	var tables [4][]field.QM31
+	data := t.elements(4*h, func(p kernels.Post) error { return t.rounds.Rest(t.dev, round, t.pending, p) })
+	t.pending = nil
 	for i := range tables {
-		v := data[2*h*i:][:2*h]
-		field.FoldVec(v[:h], v, r)
-		tables[i] = v[:h:h]
-	}
-	// On the device n1 has λ·d1 in it.
-	for i, d1 := range tables[3] {
-		tables[1][i] = tables[1][i].Sub(t.rounds.Lambda.Mul(d1))
+		tables[i] = data[h*i:][:h:h]
 	}
 	return tables
 }
@@ -146,7 +159,8 @@ func (t *tree) end(r field.QM31) logup.Fractions {
 	if t.tail != nil {
 		return t.tail.End(r)
 	}
-	v := t.tables(t.rounds.Vars, r)
+	t.pending = append(t.pending, r)
+	v := t.tables(t.rounds.Vars)
 	t.rounds.Eq.Free(t.dev)
 	return logup.Fractions{N0: v[0][0], N1: v[1][0], D0: v[2][0], D1: v[3][0]}
 }

@@ -23,6 +23,7 @@ type Machine struct {
 
 	mu       sync.Mutex
 	resident map[any]resident                     // by the address of the first entry
+	uploads  map[any]chan struct{}                // of those that are on their way, closed when that is over
 	bytes    int                                  // of the resident tensors
 	limit    int                                  // on them; 0: none
 	piece    int                                  // bytes of what goes through in pieces
@@ -46,7 +47,7 @@ type resident struct {
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
 	return &Machine{
-		dev: newCounted(dev), resident: map[any]resident{}, piece: defaultPiece, small: smallPair, lanes: 1, sharing: 1,
+		dev: newCounted(dev), resident: map[any]resident{}, uploads: map[any]chan struct{}{}, piece: defaultPiece, small: smallPair, lanes: 1, sharing: 1,
 		boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{},
 	}
 }
@@ -93,7 +94,7 @@ func (m *Machine) Drain(lane int) error {
 // newTensor uploads values through the queue of a lane for all of them.
 func (m *Machine) newTensor(dev kernels.Device, values ints.Ints) (*Tensor, error) {
 	t, err := NewTensor(dev, values)
-	if err != nil || m.lanes == 1 {
+	if err != nil || m.lanes == 1 && dev == kernels.Device(m.dev) {
 		return t, err
 	}
 	kept := false
@@ -127,6 +128,9 @@ func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
 // residentOn is Resident through the queue of a lane, from another machine if one of these
 // has the tensor.
 func (m *Machine) residentOn(dev kernels.Device, values ints.Ints, peers []*Machine) (*Tensor, error) {
+	if t := m.known(values); t != nil { // while others are on their way
+		return t, nil
+	}
 	m.coming.Lock()
 	defer m.coming.Unlock()
 	if t := m.known(values); t != nil {
@@ -140,6 +144,7 @@ func (m *Machine) residentOn(dev kernels.Device, values ints.Ints, peers []*Mach
 	}
 	t, err := m.fromPeers(dev, values, peers)
 	if t == nil && err == nil {
+		defer m.upload(values)()
 		t, err = m.newTensor(dev, values)
 	}
 	if err != nil {
@@ -165,13 +170,40 @@ func (m *Machine) known(values ints.Ints) *Tensor {
 	return nil
 }
 
-// fromPeers copies a fixed tensor from a machine that has it, nil if none can give it.
+// upload notes that a fixed tensor is on its way here, until done is called: other machines that
+// want it copy it then.
+func (m *Machine) upload(values ints.Ints) (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	over := make(chan struct{})
+	m.uploads[address(values)] = over
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.uploads, address(values))
+		close(over)
+	}
+}
+
+// soon is known for a machine to which a tensor may be on its way, for which it waits.
+func (m *Machine) soon(values ints.Ints) *Tensor {
+	m.mu.Lock()
+	over := m.uploads[address(values)]
+	m.mu.Unlock()
+	if over != nil {
+		<-over
+	}
+	return m.known(values)
+}
+
+// fromPeers copies a fixed tensor from a machine that has it, or to which it is on its way, nil
+// if none can give it.
 func (m *Machine) fromPeers(dev kernels.Device, values ints.Ints, peers []*Machine) (*Tensor, error) {
 	for _, p := range peers {
 		if p == m {
 			continue
 		}
-		there := p.known(values)
+		there := p.soon(values)
 		if there == nil {
 			continue
 		}
@@ -259,8 +291,8 @@ func (m *Machine) Close() {
 }
 
 // mailboxWords is the size of the machine's mailboxes: sums of a thousand
-// instances.
-const mailboxWords = 1 << 13
+// instances, or what is left of thirty.
+const mailboxWords = 1 << 15
 
 // takeBox returns a mailbox of a lane that is not in use.
 func (m *Machine) takeBox(lane kernels.Device) (kernels.Mailbox, error) {

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/field"
 )
 
 // newArray returns memory for n ≥ 1 elements.
@@ -32,24 +33,36 @@ func fetch[T kernels.Element](d kernels.Device, p kernels.Ptr, n int) []T {
 	return s
 }
 
-// sums brings sums that launches add up to the host.
+// sums brings what launches leave in a mailbox to the host.
 type sums struct {
 	dev kernels.Device
 	box kernels.Mailbox
 }
 
-// sumsWords is the memory that sums of that many words take: one more is for
-// the launch.
-func sumsWords(words int) int { return words + 1 }
-
-// read runs a launch that adds to the words at p, and returns them. p is
-// sumsWords(words) words of zero.
-func (s sums) read(p kernels.Ptr, words int, launch func(kernels.Post) error) []uint64 {
-	if words >= s.box.Words() {
-		check(launch(kernels.Post{}))
-		return fetch[uint64](s.dev, p, words)
+// read runs a launch that makes sums of that many words, and returns them.
+func (s sums) read(words int, launch func(kernels.Post) error) []uint64 {
+	if words < s.box.Words() {
+		return s.posted(words, launch)
 	}
-	check(launch(s.box.Post(kernels.At[uint64](p, words))))
+	p := newWords(s.dev, words)
+	defer s.dev.Free(p)
+	check(launch(kernels.Kept(p)))
+	return fetch[uint64](s.dev, p, words)
+}
+
+// elements runs a launch that writes n elements, and returns them.
+func (s sums) elements(n int, launch func(kernels.Post) error) []field.QM31 {
+	if words := kernels.PostedWords(n); words < s.box.Words() {
+		return kernels.Posted(s.posted(words, launch))
+	}
+	p := newArray[field.QM31](s.dev, n)
+	defer s.dev.Free(p)
+	check(launch(kernels.Kept(p)))
+	return fetch[field.QM31](s.dev, p, n)
+}
+
+func (s sums) posted(words int, launch func(kernels.Post) error) []uint64 {
+	check(launch(s.box.Post()))
 	dst := make([]uint64, words)
 	check(s.box.Wait(dst))
 	return dst

@@ -268,6 +268,7 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 	var packed, stretch, all, columns, later, weights int64
 	var list []claim
 	var pending []pendingRow
+	planes, count := 0, 0 // of all rows
 	offsets := p.RowOffsets()
 	for i := range p.Trees {
 		s := &p.Trees[i]
@@ -275,6 +276,10 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 		t := &packer{c: s.Commitment, stacks: expectedStacks(p.Graph, &s.Commitment)}
 		numbers := s.TableRows(shift)
 		rows, size := t.findRows(numbers, shift)
+		for _, row := range rows {
+			planes += row.width
+		}
+		count += len(rows)
 		if how.stretches && !s.Fixed {
 			stretch = max(stretch, stretchRows(t, p.Graph, numbers, shift))
 			rows, size = nil, 0
@@ -314,7 +319,7 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 	}
 	c := joinRows(list, first.RowVars)
 	spans := c.spans(list, first.RowVars)
-	n := 1 << first.FoldVars >> sumVars(spans, 1<<first.FoldVars, first.RowVars, tableRoom(int(all)), machines)
+	n := 1 << first.FoldVars >> sumVars(spans, rowTable{1 << first.FoldVars, first.RowVars, meanWidth(planes, count)}, tableRoom(int(all)), machines)
 	if how.pieces {
 		packed = 0
 		places := make([]int64, n)

@@ -54,8 +54,12 @@ func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
 				own = append(own, n)
 			}
 		}
+		left := own // those that are not before the slots so far
 		for k, slot := range c.TableRows(0) {
-			if _, ok := slices.BinarySearch(own, slot>>t.shift); !ok {
+			for len(left) > 0 && left[0] < slot>>t.shift {
+				left = left[1:]
+			}
+			if len(left) == 0 || left[0] != slot>>t.shift {
 				continue
 			}
 			t.slots = append(t.slots, slot)

@@ -55,23 +55,35 @@ func (s *rowSums) bind(r field.QM31) {
 	s.vars--
 }
 
-// chooseVars returns v.
-func (r *sharedRows) chooseVars(q *whir.Functional) int {
-	all := 0 // bytes of the rows
+// chooseVars returns v, and the claims as they are taken.
+func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
+	planes, count := 0, 0
 	for _, x := range append([]*rows{r.rows}, r.others...) {
 		for _, row := range x.at {
-			all += row.width * r.pitch
+			planes += row.width
+			if row.width > 0 {
+				count++
+			}
 		}
 	}
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
-	return sumVars(c.spans(list, r.rowVars), len(r.at), r.rowVars, max(tableRoom(all), r.b.m.free()/freeShare), 1+len(r.others))
+	room := max(tableRoom(planes*r.pitch), r.b.m.free()/freeShare)
+	vars := sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
+	c.byPlace(len(r.at) >> vars)
+	return vars, c
 }
 
-// products computes the dots of the rows that are here.
-func (r *rows) products(a *scope, q *whir.Functional, vars int) *dotTable {
-	c := joinRows(claimsOf(q), r.rowVars)
+// meanWidth returns how many planes rows have on average, 1 if there are none.
+func meanWidth(planes, rows int) float64 { return float64(max(planes, 1)) / float64(max(rows, 1)) }
+
+// products computes the dots of the rows that are here. first says that the table is to become that
+// of all machines.
+func (r *rows) products(a *scope, q *whir.Functional, c *claims, vars int, first bool) *dotTable {
 	t := newDotTable(a, r, q, c, 1<<vars)
+	if first {
+		t.listWeights()
+	}
 	r.each(t.n, func(from, to int, _ bool) {
 		t.on(from, to)
 		t.dots()
@@ -94,16 +106,17 @@ func spanOf(p *whir.Part) span {
 // onTensorCores says whether a part's dots are computed there.
 func (s span) onTensorCores() bool { return s.dense && 1<<s.vars == kernels.RowPitch(1<<s.vars) }
 
-// dotCost estimates the time of a part's product with a row, in nanoseconds of an H200.
-func (s span) dotCost() float64 {
+// dotCost estimates the time of a part's product with a row of so many planes, in nanoseconds of an
+// H200.
+func (s span) dotCost(planes float64) float64 {
 	const (
-		perByteTimesPart = 16 / 4e5 // sixteen bytes of weights, on the tensor cores
-		perEntry         = 1 / 1e3  // by multiply-adds
-		perDot           = 8        // job, result, and its part in the rounds
+		perByteTimesPart = 16 / 2.5e5 // sixteen bytes of weights, on the tensor cores
+		perEntry         = 1 / 1e3    // by multiply-adds
+		perDot           = 8          // job, result, and its part in the rounds
 	)
 	each := perEntry
 	if s.onTensorCores() {
-		each = perByteTimesPart
+		each = perByteTimesPart * planes
 	}
 	return perDot + each*float64(int(1)<<s.vars)
 }
@@ -122,27 +135,36 @@ const tableBytes = 3 << 30
 // variables before them many claims need an eighth of the products.
 const freeShare = 3
 
+// rowTable says how large a table of rows is: of so many rows of 2^rowVars values, which have so
+// many planes on average.
+type rowTable struct {
+	rows, rowVars int
+	planes        float64
+}
+
 // sumVars returns the v with the least work for parts that span these places of a
-// table of so many rows of 2^rowVars values, of which the tables over K after it
+// table, of which the tables over K after it
 // fit into room, in bytes, if so many machines share the rows. Only speed depends on the
 // times.
-func sumVars(parts []span, rows, rowVars, room, machines int) int {
-	perElement := 0.15 // of the tables: f and q are made, and written and read some five times
+func sumVars(parts []span, t rowTable, room, machines int) int {
+	// Of an element of the tables: f and q are written once, and read and written some three times.
+	// What makes them goes by the rows and the parts, whatever v is.
+	perElement := 0.06
 	if machines > 1 {
-		perElement += 0.06 // most of f comes from others, and is added
+		perElement += 0.07 // most of f comes from others, and is added
 	}
 	best, least := 0, 0.0
 	for v := range 64 {
-		if 1<<v > rows {
+		if 1<<v > t.rows {
 			break
 		}
-		n := rows >> v
-		if 1<<(v+1) <= rows && (v < leastVars || 2*elementBytes*n<<rowVars > room) {
+		n := t.rows >> v
+		if 1<<(v+1) <= t.rows && (v < leastVars || 2*elementBytes*n<<t.rowVars > room) {
 			continue
 		}
-		cost := perElement * float64(n) * float64(int(1)<<rowVars)
+		cost := perElement * float64(n) * float64(int(1)<<t.rowVars)
 		for _, p := range parts {
-			cost += float64(min(n, p.rows)<<v) * p.dotCost() / float64(machines)
+			cost += float64(min(n, p.rows)<<v) * p.dotCost(t.planes) / float64(machines)
 		}
 		if best == 0 || cost < least {
 			best, least = v, cost

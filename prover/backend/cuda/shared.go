@@ -171,6 +171,27 @@ func (r *sharedRows) add(dst kernels.Ptr, tables []sumOf) {
 			}
 		}
 	}
+	r.done(a, tables)
+}
+
+// collect copies to the table at dst what other machines have of it, and frees that.
+func (r *sharedRows) collect(dst kernels.Ptr, tables []sumOf) {
+	for i, x := range r.others {
+		behind(r.a, x.b)
+		src := tables[i].at
+		for _, run := range tables[i].runs {
+			bring(r.a, kernels.At[field.QM31](dst, run.to), x.b, src, run.n*elementBytes)
+			src = kernels.At[field.QM31](src, run.n)
+		}
+	}
+	r.done(r.a, tables)
+}
+
+// done waits until what other machines have has been read through a queue, and frees it.
+func (r *sharedRows) done(a *scope, tables []sumOf) {
+	if len(tables) == 0 {
+		return
+	}
 	check(a.Sync())
 	for i, x := range r.others {
 		x.a.Free(tables[i].at)
@@ -179,7 +200,7 @@ func (r *sharedRows) add(dst kernels.Ptr, tables []sumOf) {
 
 // begin computes the dots.
 func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
-	vars := r.chooseVars(q)
+	vars, c := r.chooseVars(q)
 	return withAll(r, func() *rowSums {
 		s := &rowSums{a: newScope(r.a), q: q, vars: vars}
 		made := false
@@ -190,8 +211,8 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 		}()
 		var t *dotTable
 		products := make([]sumOf, len(r.others))
-		r.together(ctx, func() { t = r.products(s.a, q, vars) }, func(i int, x *rows) {
-			y := x.products(x.a, q, vars)
+		r.together(ctx, func() { t = r.products(s.a, q, c, vars, true) }, func(i int, x *rows) {
+			y := x.products(x.a, q, c, vars, false)
 			products[i] = sumOf{y.products, []elementRun{{0, y.longs * y.columns}}}
 		})
 		r.add(t.products, products)
@@ -206,21 +227,30 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31, q *whir.Functional) *tables {
 	n := len(r.at) / len(coefs)
 	size := n << r.rowVars
-	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size), sums: newWords(r.a, 2*kernels.SumWords*maxSums)}
+	t := &tables{b: r.b, a: r.a, code: r.code, n: size, f: newArray[field.QM31](r.a, size)}
 	all := make([]int, n)
 	for l := range all {
 		all[l] = l
 	}
+	t.q = newArray[field.QM31](r.a, size)
 	withAll(r, func() struct{} {
-		folded := make([]sumOf, len(r.others))
+		folded, weights := make([]sumOf, len(r.others)), make([]sumOf, len(r.others))
+		// The functional depends on no rows: all machines make some of it.
+		share := func(i int) int { return n * i / (1 + len(r.others)) }
 		r.together(ctx, func() {
 			r.foldRows(t.f, coefs, all)
-			if t.q == 0 {
-				t.q = r.foldFunctional(coefs, q, n)
+			if to := share(1); to > 0 {
+				r.foldFunctional(t.q, coefs, q, n, 0, to)
 			}
 		}, func(i int, x *rows) {
 			folded[i] = x.folded(coefs)
+			if from, to := share(i+1), share(i+2); from < to {
+				run := elementRun{from << r.rowVars, (to - from) << r.rowVars}
+				weights[i] = sumOf{newArray[field.QM31](x.a, run.n), []elementRun{run}}
+				x.foldFunctional(weights[i].at, coefs, q, n, from, to)
+			}
 		})
+		r.collect(t.q, weights)
 		r.add(t.f, folded)
 		return struct{}{}
 	})

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"sort"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -10,8 +11,9 @@ import (
 )
 
 // tailVars is the number of variables from which on a sumcheck goes on in the
-// host's memory: with tables so small, a round there takes less time than a
-// launch and the way back. A variable, for tests.
+// host's memory, or for a batch the number such that its instances have 2^tailVars
+// entries together: with tables so small, a round there takes less time than a
+// launch and the way back. A variable, for tests; below zero none does.
 var tailVars = 8
 
 // batch is a batched sumcheck whose tables are on the device. It implements
@@ -23,11 +25,11 @@ type batch struct {
 	order  []int // instances by descending number of variables
 	rounds int
 	device kernels.Ptr // the instances, in order
-	rows   kernels.Ptr // sums of every round and every instance in order
 	// pending are the challenges that the tables have not been bound to yet;
 	// ahead are the sums of two rounds of which one is over.
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
+	relay   *relay // nil where launches wait for their challenges on the host
 	tail    sumcheck.Tables
 	since   int // the tail's first round
 }
@@ -47,7 +49,7 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 	b := &batch{sums: sums{a, box}, a: a, insts: insts}
 	b.order, b.device = describeBatch(a, insts)
 	b.rounds = insts[b.order[0]].vars
-	b.rows = newWords(a, max(b.rounds, 1)*b.rowWords())
+	b.relay = newRelay(box)
 	return b
 }
 
@@ -89,9 +91,6 @@ func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device kern
 	return order, device
 }
 
-// rowWords is the memory of a round's sums.
-func (b *batch) rowWords() int { return sumsWords(len(b.insts) * kernels.SumcheckTwoRoundsWords) }
-
 // active returns the number of instances of at least one variable in the
 // round.
 func (b *batch) active(round int) int {
@@ -106,13 +105,22 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
-	if b.ahead == nil && b.rounds-round <= tailVars {
+	if b.ahead == nil && b.fewLeft(round) {
 		if err := b.moveToHost(ctx, round); err != nil {
 			return nil, err
 		}
 		return b.tail.Round(ctx, 0, r)
 	}
 	return pass(ctx, func() []sumcheck.Sums { return b.round(round, r) })
+}
+
+// fewLeft says whether the rounds from the given one on are the host's.
+func (b *batch) fewLeft(round int) bool {
+	entries := 0
+	for _, in := range b.insts {
+		entries += 1 << min(in.vars, b.rounds-round)
+	}
+	return tailVars >= 0 && entries <= 1<<tailVars
 }
 
 // round returns the sums of a round on the device.
@@ -124,42 +132,95 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 	}
 	left := b.rounds - round
 	if b.twoAtOnce(round) {
-		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
+		words := b.twoRounds(round)
 		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
 			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
 		}
-		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) { return b.ahead[rank].First() })
+		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) {
+			in := b.insts[b.order[rank]]
+			if second := in.vars - left + 1; second < len(in.eq) {
+				return b.ahead[rank].FirstEq(in.eq[second])
+			}
+			return b.ahead[rank].First()
+		})
 	}
-	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
+	pending := b.taken()
+	words := b.read(b.active(round)*kernels.SumcheckRoundWords, func(p kernels.Post) error {
+		return kernels.SumcheckRound(b.dev, b.device, b.active(round), left-1, pending, p)
+	})
 	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
 		w := words[rank*kernels.SumcheckRoundWords:]
 		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 	})
 }
 
-// twoAtOnce says whether the round and the next can be done in one pass: the
-// instances are the same, and no eq coordinates are left.
+// twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
+// and where there are eq coordinates left, the terms are few, and those of the two rounds are not
+// zero (sumcheck.Sums).
 func (b *batch) twoAtOnce(round int) bool {
-	n := b.active(round)
-	if b.rounds-round < 2 || n != b.active(round+1) {
+	n, left := b.active(round), b.rounds-round
+	if left < 2 || n != b.active(round+1) {
 		return false
 	}
+	few := n<<(left-2) <= kernels.FewQuads
 	for _, i := range b.order[:n] {
-		if in := b.insts[i]; len(in.eq) > round-(b.rounds-in.vars) {
+		in := b.insts[i]
+		if eq := in.eq[min(in.vars-left, len(in.eq)):]; len(eq) > 0 && (!few || eq[0].IsZero() || len(eq) > 1 && eq[1].IsZero()) {
 			return false
 		}
 	}
 	return true
 }
 
-// pass launches a pass over the instances of a round, which binds the tables
-// to the pending challenges, and returns its words for each.
-func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, sums kernels.Ptr, p kernels.Post) error, logTerms int) []uint64 {
-	n := b.active(round)
-	at := kernels.At[uint64](b.rows, round*b.rowWords())
-	raw := b.read(at, n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, at, p) })
+// taken returns the pending challenges, which tables are bound to from now on.
+func (b *batch) taken() []field.QM31 {
+	pending := b.pending
 	b.pending = nil
-	return raw
+	return pending
+}
+
+// twoRounds returns the words of a pass over two rounds. Where there is a relay, the pass after it
+// is enqueued before its sums are waited for.
+func (b *batch) twoRounds(round int) []uint64 {
+	n, left, pending := b.active(round), b.rounds-round, b.taken()
+	launch := func(p kernels.Post) error {
+		return kernels.SumcheckTwoRounds(b.dev, b.device, n, left-2, pending, p)
+	}
+	words := n * kernels.SumcheckTwoRoundsWords
+	if b.relay == nil || words >= b.box.Words() {
+		return b.read(words, launch)
+	}
+	return b.relayed(words, pending, launch, func() { b.enqueue(round + 2) })
+}
+
+// enqueue enqueues the pass from a round on, if it is one that begins with two challenges of a
+// relay: over two rounds, or of what is left.
+func (b *batch) enqueue(round int) {
+	left := b.rounds - round
+	switch n := len(b.insts); {
+	case b.fewLeft(round) && kernels.PostedWords(2*n<<left) < b.box.Words():
+		b.relay.enqueue(func(g kernels.Given, p kernels.Post) error {
+			return kernels.SumcheckRestGiven(b.dev, b.device, n, left, g, p)
+		})
+	case !b.fewLeft(round) && b.twoAtOnce(round) && b.active(round)*kernels.SumcheckTwoRoundsWords < b.box.Words():
+		b.relay.enqueue(func(g kernels.Given, p kernels.Post) error {
+			return kernels.SumcheckTwoRoundsGiven(b.dev, b.device, b.active(round), left-2, g, p)
+		})
+	}
+}
+
+// relayed returns what a launch leaves: one that is enqueued already, else this one. Before it is
+// waited for, next is called.
+func (b *batch) relayed(words int, pending []field.QM31, launch func(p kernels.Post) error, next func()) []uint64 {
+	dst := make([]uint64, words)
+	err := b.relay.read(dst, pending, launch, next)
+	if errors.Is(err, kernels.ErrLate) {
+		b.relay.close()
+		b.relay = nil
+		return b.read(words, launch)
+	}
+	check(err)
+	return dst
 }
 
 // inOrder returns the sums of the first n instances in descending order, by
@@ -172,40 +233,33 @@ func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []su
 	return all
 }
 
-// moveToHost downloads what the rounds from the given one on need, bound to the
+// moveToHost fetches what the rounds from the given one on need, bound to the
 // pending challenges.
 func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	defer catch(&err)
 	check(ctx.Err())
 	left := b.rounds - round
-	size := 1 << (left + len(b.pending))
-	n := 2 * size * len(b.insts)
-	out := newArray[field.QM31](b.dev, n)
-	check(kernels.SumcheckGather(b.dev, out, b.device, len(b.insts), size))
-	data := fetch[field.QM31](b.dev, out, n)
-	b.dev.Free(out)
+	size := 1 << left
+	n, pending := 2*size*len(b.insts), b.taken()
+	launch := func(p kernels.Post) error {
+		return kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, pending, p)
+	}
+	var data []field.QM31
+	if words := kernels.PostedWords(n); b.relay != nil && words < b.box.Words() {
+		data = kernels.Posted(b.relayed(words, pending, launch, func() {}))
+	} else {
+		data = b.elements(n, launch)
+	}
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
 		in := b.insts[i]
 		pair := data[2*size*rank:][:2*size]
-		vars := min(in.vars, left)
-		bound := min(in.vars-vars, len(in.eq))
-		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: b.bind(pair[:size], in.vars, vars), B: b.bind(pair[size:], in.vars, vars)}
+		n := 1 << min(in.vars, left)
+		bound := min(max(in.vars-left, 0), len(in.eq))
+		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
 	}
 	b.tail, b.since = sumcheck.NewTables(insts), round
 	return nil
-}
-
-// bind binds a table's first variables to the pending challenges if the
-// instance has been in a round, and returns the 2^vars entries that are left.
-func (b *batch) bind(t []field.QM31, all, vars int) []field.QM31 {
-	if all > vars {
-		for i, r := range b.pending {
-			h := 1 << (vars + len(b.pending) - 1 - i)
-			field.FoldVec(t[:h], t[:2*h], r)
-		}
-	}
-	return t[: 1<<vars : 1<<vars]
 }
 
 // Ends implements sumcheck.Tables.
@@ -228,5 +282,8 @@ func (b *batch) Close() {
 		b.dev.Free(in.b)
 	}
 	b.insts = nil
+	if b.relay != nil {
+		b.relay.close()
+	}
 	b.a.close()
 }

@@ -25,10 +25,12 @@ func newDevice(t testing.TB) kernels.Device {
 	return s
 }
 
-// newSums returns what brings sums from such a device.
-func newSums(t testing.TB) sums {
-	dev := newDevice(t)
-	box, err := dev.NewMailbox(64)
+// newSums returns what brings sums from such a device, a few at once through its mailbox.
+func newSums(t testing.TB) sums { return newSumsOn(t, newDevice(t), 64) }
+
+// newSumsOn is newSums of a device, with a mailbox of so many words.
+func newSumsOn(t testing.TB, dev kernels.Device, words int) sums {
+	box, err := dev.NewMailbox(words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +74,19 @@ func setTail(t testing.TB, vars int) {
 // of instances of many sizes, with and without eq, eq coordinates that are zero
 // among them, and with the tail anywhere.
 func TestSumcheck(t *testing.T) {
-	to := newSums(t)
-	dev := to.dev
+	dev := newDevice(t)
+	small, large := newSumsOn(t, dev, 64), newSumsOn(t, dev, 1<<12)
 	type shape struct{ vars, eq int }
 	for _, shapes := range [][]shape{
 		{{0, 0}}, {{1, 0}}, {{1, 1}}, {{9, 0}}, {{10, 3}}, {{5, 5}},
 		{{3, 0}, {0, 0}, {11, 5}, {11, 0}, {7, 7}, {2, 1}, {8, 0}},
 	} {
-		for _, tail := range []int{-1, 1, 4, 20} {
+		for k, tail := range []int{-1, 1, 4, 20, -1, 4} {
 			setTail(t, tail)
+			to := small
+			if k > 3 {
+				to = large
+			}
 			rng := rand.New(rand.NewPCG(uint64(len(shapes)), uint64(tail+9)))
 			insts, device := make([]sumcheck.Instance, len(shapes)), make([]sumcheckInstance, len(shapes))
 			shapesOf := make([]sumcheck.Shape, len(shapes))

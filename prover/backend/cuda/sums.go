@@ -64,9 +64,7 @@ func evaluateSome(a *scope, box kernels.Mailbox, jobs []kernels.Evaluation) []ui
 	defer a.close()
 	e, err := kernels.NewEvaluations(a, jobs)
 	check(err)
-	words := kernels.SumWords * len(jobs)
-	p := newWords(a, sumsWords(words))
-	return sums{a, box}.read(p, words, func(post kernels.Post) error { return e.Run(a, p, post) })
+	return sums{a, box}.read(kernels.SumWords*len(jobs), func(p kernels.Post) error { return e.Run(a, p) })
 }
 
 // Restrict implements backend.Backend.
@@ -83,6 +81,18 @@ func (b *Backend) Upload(ctx context.Context, values []field.QM31) (backend.Tabl
 func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, error) {
 	x := t.(table)
 	return pass(ctx, func() []field.QM31 { return fetch[field.QM31](b.dev, x.at, 1<<x.vars) })
+}
+
+// Copy implements backend.Backend.
+func (b *Backend) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {
+	return pass(ctx, func() backend.Table { return copyOf(b.dev, t.(table)) })
+}
+
+// copyOf returns a copy of a table.
+func copyOf(dev kernels.Device, t table) table {
+	at := newArray[field.QM31](dev, 1<<t.vars)
+	check(dev.Copy(at, t.at, elementBytes<<t.vars))
+	return table{at, t.vars}
 }
 
 // Inner implements backend.Backend.
@@ -108,10 +118,8 @@ func inner(to sums, insts []sumcheckInstance) []field.QM31 {
 	a := newScope(to.dev)
 	defer a.close()
 	order, batch := describeBatch(a, insts)
-	words := kernels.SumcheckRoundWords * len(insts)
-	p := newWords(a, sumsWords(words))
-	read := sums{a, to.box}.read(p, words, func(post kernels.Post) error {
-		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p, post)
+	read := sums{a, to.box}.read(kernels.SumcheckRoundWords*len(insts), func(p kernels.Post) error {
+		return kernels.SumcheckInner(a, batch, len(insts), insts[order[0]].vars, p)
 	})
 	for rank, i := range order {
 		values[i] = kernels.FromSum(read[rank*kernels.SumcheckRoundWords:])

@@ -17,46 +17,48 @@ type tables struct {
 	a    *scope
 	code *encoder
 	f, q kernels.Ptr
-	n    int         // entries of each
-	sums kernels.Ptr // of the rounds, zero where not used yet
-	used int         // how many
-	done bool        // the last sums used are those of the next round
+	n    int          // entries of each
+	r    []field.QM31 // the challenge that they still have to be bound to, if there is one
 }
 
-// maxSums is how many round sums an opening may take: one for each variable, and
-// one more after constraints have been added.
-const maxSums = 128
-
-// nextSums returns room for the sums of a round.
-func (t *tables) nextSums() kernels.Ptr {
-	t.used++
-	return t.sumsAt(t.used - 1)
-}
-
-func (t *tables) sumsAt(i int) kernels.Ptr { return t.sums.Offset(i, 2*kernels.SizeSum) }
-
+// round returns the sums of the next round.
 func (t *tables) round() whir.Sums {
-	if !t.done {
-		check(kernels.PairRound(t.a, t.nextSums(), t.f, t.q, t.n))
-		t.done = true
+	words := sums{t.a, t.b.mailbox()}.read(2*kernels.SumWords, func(p kernels.Post) error {
+		if len(t.r) == 0 {
+			return kernels.PairRound(t.a, t.f, t.q, t.n, p)
+		}
+		return kernels.PairBind(t.a, t.f, t.q, t.n, t.r[0], p)
+	})
+	if len(t.r) > 0 {
+		t.n, t.r = t.n/2, nil
 	}
-	words := fetch[uint64](t.a, t.sumsAt(t.used-1), 2*kernels.SumWords)
 	return whir.Sums{Zero: kernels.FromSum(words), Top: kernels.FromSum(words[kernels.SumWords:])}
 }
 
-// bind binds the first variable. The sums of the next round come with it.
+// bind binds the first variable, when the tables are wanted next.
 func (t *tables) bind(r field.QM31) {
-	check(kernels.PairBind(t.a, t.nextSums(), t.f, t.q, t.n, r))
-	t.n /= 2
-	t.done = t.n > 1
+	t.bound()
+	t.r = []field.QM31{r}
+}
+
+// bound binds what is to be bound.
+func (t *tables) bound() {
+	if len(t.r) > 0 {
+		check(kernels.PairEnd(t.a, t.f, t.q, t.n, t.r[0]))
+		t.n, t.r = t.n/2, nil
+	}
 }
 
 // vars returns the number of variables left.
 func (t *tables) vars() int { return bits.TrailingZeros(uint(t.n)) }
 
-func (t *tables) values() []field.QM31 { return fetch[field.QM31](t.a, t.f, t.n) }
+func (t *tables) values() []field.QM31 {
+	t.bound()
+	return fetch[field.QM31](t.a, t.f, t.n)
+}
 
 func (t *tables) at(z field.QM31) field.QM31 {
+	t.bound()
 	a := newScope(t.a)
 	defer a.close()
 	w := newWeights(a, [][]field.QM31{evaluation(z, t.vars())}, false)
@@ -74,6 +76,7 @@ func evaluation(z field.QM31, vars int) []field.QM31 {
 }
 
 func (t *tables) add(c *whir.Constraints) {
+	t.bound()
 	a := newScope(t.a)
 	defer a.close()
 	if n := len(c.Base); n > 0 {
@@ -94,10 +97,10 @@ func (t *tables) add(c *whir.Constraints) {
 			addWeight(a, t.q, w, i, l.Coef)
 		}
 	}
-	t.done = false
 }
 
 func (t *tables) commit(l soundness.Level) *foldedRow {
+	t.bound()
 	a := newScope(t.a)
 	defer a.close()
 	n := 4 << l.FoldVars

@@ -48,7 +48,8 @@ func (m *Machine) TaskNeed(p *plan.Plan, f *plan.Fork, threshold int) (bytes int
 func (m *Machine) follow(p *plan.Plan, k taskKey) (bytes int64, err error) {
 	defer catch(&err)
 	d := kernels.NewDry(m.dev.Multiprocessors())
-	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: newScope(d), keys: map[int]kernels.Ptr{}}
+	t := &follower{taskKey: k, m: m, g: p.Graph, f: k.fork, dev: newScope(d), keys: map[int]kernels.Ptr{},
+		shared: k.fork.Shared(p.Graph), copied: map[string]table{}}
 	t.box, _ = d.NewMailbox(mailboxWords) // never fails
 	t.fork()
 	return d.Peak(), nil
@@ -69,6 +70,8 @@ type follower struct {
 	node   int                 // the next one
 	tables [][2]table          // of the sums that wait; at 0 where they are the CPU's
 	sums   []*plan.Sum         // these
+	shared map[string]int      // uses of tables that several sums have, and those that there are
+	copied map[string]table
 }
 
 func (t *follower) worth(n int) bool { return n >= t.threshold }
@@ -123,7 +126,6 @@ func (t *follower) lookUps() {
 	tree := newTree(a, t.box, nums, dens, l.Size)
 	for k := tree.upperLayer(); k < vars; k++ {
 		tree.begin(k, make([]field.QM31, k), field.Zero)
-		a.Free(newArray[field.QM31](a, 8<<min(tailVars, max(k-2, 0)))) // for the host
 		tree.rounds.Eq.Free(a)
 	}
 }
@@ -279,6 +281,24 @@ func (t *follower) restrict(id model.TensorID, bound [][]field.QM31, keep []int)
 }
 
 func (t *follower) operand(o *plan.Operand) table {
+	left, shared := t.shared[o.Key()]
+	if !shared {
+		return t.read(o)
+	}
+	first, ok := t.copied[o.Key()]
+	if !ok {
+		first = t.read(o)
+		t.copied[o.Key()] = first
+	}
+	t.shared[o.Key()] = left - 1
+	if left == 1 || first.at == 0 {
+		return first
+	}
+	return copyOf(t.dev, first)
+}
+
+// read follows the restriction of an operand.
+func (t *follower) read(o *plan.Operand) table {
 	bound := make([][]field.QM31, len(o.Bound))
 	for a, part := range o.Bound {
 		if part != nil {
@@ -337,9 +357,13 @@ func (t *follower) batch(b *plan.Batch) {
 			insts[i] = sumcheckInstance{a: pair[0].at, b: pair[1].at, vars: pair[0].vars, eq: make([]field.QM31, len(t.f.Sums[b.From+i].Eq))}
 		}
 		x := newBatch(newScope(t.dev), t.box, insts)
-		if size := 1 << min(x.rounds, tailVars+1); x.rounds > 0 {
-			x.dev.Free(newArray[field.QM31](x.dev, 2*size*len(insts))) // for the host
+		nothing := func(kernels.Post) error { return nil }
+		x.read(kernels.SumcheckTwoRoundsWords*len(insts), nothing)
+		round := 0
+		for round < x.rounds && !x.fewLeft(round) {
+			round++
 		}
+		x.elements(2*len(insts)<<(x.rounds-round), nothing) // for the host
 		x.Close()
 	}
 	t.tables, t.sums = nil, nil

@@ -57,7 +57,7 @@ func pairKernels(b *deviceBench) {
 	const vars = 24
 	f, q, sums := b.elements(1<<vars), b.elements(1<<vars), b.alloc(2*kernels.SizeSum)
 	b.kernel("opening: fold + round", "entry", 2<<vars, 2<<vars*elementBytes*3/2, func() error {
-		return kernels.PairBind(b.dev, sums, f, q, 1<<vars, challenge)
+		return kernels.PairBind(b.dev, f, q, 1<<vars, challenge, kernels.Kept(sums))
 	})
 }
 

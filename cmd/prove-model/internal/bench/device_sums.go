@@ -39,23 +39,23 @@ func sumcheckKernels(b *deviceBench) {
 			name = fmt.Sprintf("round, %d variables in eq", eq)
 		}
 		b.kernel("first "+name, "entry", entries, entries*elementBytes, func() error {
-			return kernels.SumcheckRound(b.dev, p, 1, vars-1, nil, sums, kernels.Post{})
+			return kernels.SumcheckRound(b.dev, p, 1, vars-1, nil, kernels.Kept(sums))
 		})
 		b.kernel("fold + "+name, "entry", entries, entries*elementBytes*3/2, func() error {
-			return kernels.SumcheckRound(b.dev, p, 1, vars-2, []field.QM31{challenge}, sums, kernels.Post{})
+			return kernels.SumcheckRound(b.dev, p, 1, vars-2, []field.QM31{challenge}, kernels.Kept(sums))
 		})
 		if eq == 0 {
 			b.kernel("two rounds", "entry", entries, entries*elementBytes, func() error {
-				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-2, nil, sums, kernels.Post{})
+				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-2, nil, kernels.Kept(sums))
 			})
 			b.kernel("two folds + two rounds", "entry", entries, entries*elementBytes*5/4, func() error {
-				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-4, []field.QM31{challenge, challenge}, sums, kernels.Post{})
+				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-4, []field.QM31{challenge, challenge}, kernels.Kept(sums))
 			})
 		}
 	}
 	p := batch(0)
 	b.kernel("inner product", "entry", entries, entries*elementBytes, func() error {
-		return kernels.SumcheckInner(b.dev, p, 1, vars, sums, kernels.Post{})
+		return kernels.SumcheckInner(b.dev, p, 1, vars, kernels.Kept(sums))
 	})
 }
 
@@ -112,10 +112,10 @@ func logupKernels(b *deviceBench) {
 			D0: kernels.At[field.QM31](heapDen, 2*n), D1: kernels.At[field.QM31](heapDen, 3*n)}
 	}
 	b.kernel("first round of a layer of 2^22", "entry", n, n*elementBytes*5, func() error {
-		return layer().Round(b.dev, 0, challenge, sums, kernels.Post{})
+		return layer().Round(b.dev, 0, challenge, kernels.Kept(sums))
 	})
 	b.kernel("fold + round of a layer of 2^22", "entry", n, n*elementBytes*6, func() error {
-		return layer().Round(b.dev, 1, challenge, sums, kernels.Post{})
+		return layer().Round(b.dev, 1, challenge, kernels.Kept(sums))
 	})
 	leafHeaps, err := kernels.NewEqHeaps(b.dev, extensions(vars-1, 1))
 	check(err)
@@ -124,10 +124,10 @@ func logupKernels(b *deviceBench) {
 		return &kernels.LogUpRounds{Vars: vars - 1, Stored: leaves / 2, Eq: leafHeaps, Lambda: challenge, LeafNum: nums, N0: heapNum, D0: dens}
 	}
 	b.kernel("first round from 2^24 leaves", "leaf", leaves, leaves*20, func() error {
-		return leafLayer().Round(b.dev, 0, challenge, sums, kernels.Post{})
+		return leafLayer().Round(b.dev, 0, challenge, kernels.Kept(sums))
 	})
 	b.kernel("fold + round from 2^24 leaves", "leaf", leaves, leaves*(20+16), func() error {
-		return leafLayer().Round(b.dev, 1, challenge, sums, kernels.Post{})
+		return leafLayer().Round(b.dev, 1, challenge, kernels.Kept(sums))
 	})
 }
 
@@ -173,7 +173,7 @@ func sumcheckSteps(b *deviceBench) {
 		proveSums(b.ctx, w, on, []backend.Instance{in}, []sumcheck.Shape{{Claim: claim, NumVars: 14}})
 	})
 
-	for _, s := range []struct{ vars, batch int }{{25, 1}, {22, 1}, {22, 16}} {
+	for _, s := range []struct{ vars, batch, inRow int }{{25, 1, 1}, {22, 1, 16}, {22, 16, 1}} {
 		values := extensions(1<<s.vars, 4)
 		var insts []backend.Instance
 		shapes := make([]sumcheck.Shape, s.batch)
@@ -181,15 +181,22 @@ func sumcheckSteps(b *deviceBench) {
 			shapes[i].NumVars = s.vars // whatever the claim is, it takes as long
 		}
 		name := fmt.Sprintf("sumcheck of 2^%d, %d rounds", s.vars, s.vars)
-		if s.batch > 1 {
+		switch {
+		case s.batch > 1:
 			name = fmt.Sprintf("%d sumchecks of 2^%d in a batch", s.batch, s.vars)
+		case s.inRow > 1:
+			name = fmt.Sprintf("%d sumchecks of 2^%d, one after the other", s.inRow, s.vars)
 		}
-		b.step(name, "sumcheck", s.batch, func() {
+		b.step(name, "sumcheck", s.inRow*s.batch, func() {
 			insts = nil
-			for range s.batch {
+			for range s.inRow * s.batch {
 				insts = append(insts, backend.Instance{A: must(on.Upload(b.ctx, values)), B: must(on.Upload(b.ctx, values))})
 			}
-		}, func() { proveSums(b.ctx, transcript.NewWriter(transcript.New("bench")), on, insts, shapes) })
+		}, func() {
+			for rest := insts; len(rest) > 0; rest = rest[s.batch:] {
+				proveSums(b.ctx, transcript.NewWriter(transcript.New("bench")), on, rest[:s.batch], shapes)
+			}
+		})
 	}
 }
 

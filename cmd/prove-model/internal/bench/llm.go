@@ -58,8 +58,8 @@ type LLMOptions struct {
 	Shape  *Shape
 	Layers int // 0: as many as the shape has
 	Tokens []int
-	Runs   int  // proofs of each number of tokens, of which all are reported
-	Float  bool // whether the float model is run, for the error
+	Runs   int // proofs of each number of tokens, of which all are reported
+	Float  int // most tokens after which the float model is run, for the error
 }
 
 // calibrated is the number of random tokens that ranges are taken from.
@@ -114,14 +114,11 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	}
 	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
 	for _, n := range o.Tokens {
-		ids := randomTokens(rng, vocabulary, n)
-		for range o.Runs {
-			r, err := measureRun(ctx, float, c, ids, o.Float, opts, ph)
-			if err != nil {
-				return nil, fmt.Errorf("%d tokens: %w", n, err)
-			}
-			m.Runs = append(m.Runs, *r)
+		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, opts, ph)
+		if err != nil {
+			return nil, fmt.Errorf("%d tokens: %w", n, err)
 		}
+		m.Runs = append(m.Runs, runs...)
 	}
 	m.PeakMemory, m.Devices = ui.PeakMemory(), dev.Stats()
 	return m, nil
@@ -147,24 +144,48 @@ func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts []pro
 	return provemodel.Commit(ctx, circuit, opts...)
 }
 
-func measureRun(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, float bool, opts []provemodel.Option, ph *ui.Phases) (*LLMRun, error) {
+// measureRuns proves the logits after a text as often as o says.
+func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, opts []provemodel.Option, ph *ui.Phases) ([]LLMRun, error) {
 	inputs, err := m.TextSamples([][]int{ids})
 	if err != nil {
 		return nil, err
 	}
+	var want []provemodel.Tensor
+	if len(ids) <= o.Float {
+		ph.Begin("run float model")
+		want, err = m.Run(ctx, inputs[0])
+		if ph.End(err); err != nil {
+			return nil, err
+		}
+	}
+	var runs []LLMRun
+	for range o.Runs {
+		r, err := measureRun(ctx, c, inputs[0], want, opts, ph)
+		if err != nil {
+			return nil, err
+		}
+		r.Tokens = len(ids)
+		runs = append(runs, *r)
+	}
+	return runs, nil
+}
+
+// measureRun proves the logits after a text, of which want are the float model's, if any.
+func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Input, want []provemodel.Tensor, opts []provemodel.Option, ph *ui.Phases) (*LLMRun, error) {
 	before := len(ph.All())
-	p, err := provemodel.Prove(ctx, c, inputs[0], opts...)
+	p, err := provemodel.Prove(ctx, c, in, opts...)
 	if err != nil {
 		return nil, err
 	}
-	r := &LLMRun{Tokens: len(ids), Phases: ph.All()[before:], ProofBytes: len(p.File), Security: p.Strength.Total.Float()}
+	r := &LLMRun{Phases: ph.All()[before:], ProofBytes: len(p.File), Security: p.Strength.Total.Float()}
 	for _, phase := range r.Phases {
 		r.Prove, r.ProveCPU = r.Prove+phase.Seconds, r.ProveCPU+phase.CPU
 	}
-	if float {
-		if err := r.compare(ctx, m, inputs[0], p); err != nil {
+	if want != nil {
+		if err := r.compare(p, want); err != nil {
 			return nil, err
 		}
+		ph.Printf("error %.3f %%, divergence %.2g", 100**r.RangeError, *r.KL)
 	}
 	file := p.File
 	p = nil
@@ -179,11 +200,7 @@ func measureRun(ctx context.Context, m *provemodel.Model, c *provemodel.Committe
 }
 
 // compare fills in how far the logits are from the float model's.
-func (r *LLMRun) compare(ctx context.Context, m *provemodel.Model, in provemodel.Input, p *provemodel.Proof) error {
-	want, err := m.Run(ctx, in)
-	if err != nil {
-		return err
-	}
+func (r *LLMRun) compare(p *provemodel.Proof, want []provemodel.Tensor) error {
 	a, err := provemodel.Compare(p.Outputs[0], want[0])
 	if err != nil {
 		return err

@@ -160,15 +160,15 @@ func TestNormal(t *testing.T) {
 func TestMeasureLLM(t *testing.T) {
 	cfg := config.Default()
 	cfg.CacheDir, cfg.Mode = t.TempDir(), config.ModeW8A8
-	m, err := MeasureLLM(t.Context(), &cfg, LLMOptions{Shape: small[0], Layers: 1, Tokens: []int{1, 3}, Runs: 2, Float: true}, ui.NewPhases(nil, true))
+	m, err := MeasureLLM(t.Context(), &cfg, LLMOptions{Shape: small[0], Layers: 1, Tokens: []int{1, 3, 4}, Runs: 2, Float: 3}, ui.NewPhases(nil, true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Runs) != 4 || m.MostTokens != 3 || m.Parameters < 10000 || m.Stored < 20000 || m.KeyBytes == 0 {
+	if len(m.Runs) != 6 || m.MostTokens != 4 || m.Parameters < 10000 || m.Stored < 20000 || m.KeyBytes == 0 {
 		t.Errorf("%+v", m)
 	}
 	for i, r := range m.Runs {
-		if r.Tokens != []int{1, 1, 3, 3}[i] || r.Prove <= 0 || r.Verify <= 0 || r.ProofBytes == 0 || r.RangeError == nil || *r.RangeError > 0.2 {
+		if r.Tokens != []int{1, 1, 3, 3, 4, 4}[i] || r.Prove <= 0 || r.Verify <= 0 || r.ProofBytes == 0 || (r.RangeError == nil) != (r.Tokens > 3) || r.RangeError != nil && *r.RangeError > 0.2 {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -1,0 +1,116 @@
+// Sums over two rounds of a sumcheck at once, with eight lanes for the eight sums: a few terms
+// take little time so, since no thread does much.
+#pragma once
+#include "sum.cuh"
+
+// What tables still have to be bound to: the challenge of one round, or of two, r and s, as
+// (1 − r)·s, r·(1 − s) and r·s.
+struct challenges {
+    qm31_factor w[3];
+};
+
+// They from a kernel's parameters.
+DEVICE challenges taken(u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+{
+    return {{qm31_prepare(qm31_unpack(w0_low, w0_high)), qm31_prepare(qm31_unpack(w1_low, w1_high)), qm31_prepare(qm31_unpack(w2_low, w2_high))}};
+}
+
+// In place of the number of challenges: they are two, on the device, at w0_low, if w0_high is in
+// the word there (sumcheck_relay).
+#define GIVEN 3
+
+// The challenges of a kernel's parameters, and how many they are. Without those that are to be
+// given there is nothing to do.
+DEVICE bool receive(challenges &r, u64 &pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+{
+    if (pending == GIVEN) {
+        const u64 *given = reinterpret_cast<const u64 *>(w0_low);
+        if (given[0] != w0_high)
+            return false;
+        r = taken(given[1], given[2], given[3], given[4], given[5], given[6]);
+        pending = 2;
+        return true;
+    }
+    r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
+    return true;
+}
+
+// Entry i of a table that has 2^folds·m entries t(0), t(1) …, its first variables bound to folds
+// challenges.
+template <u32 folds, class T>
+DEVICE qm31 bound_of(T t, u64 i, u64 m, const challenges &r)
+{
+    if constexpr (folds == 0)
+        return t(i);
+    else if constexpr (folds == 1)
+        return qm31_lerp(t(i), t(i + m), r.w[0]);
+    else {
+        qm31 t0 = t(i), t1 = t(i + m), t2 = t(i + 2 * m), t3 = t(i + 3 * m);
+        qm31_sum v = {t0.a, t0.b, t0.c, t0.d};
+        v.add(qm31_sub(t1, t0), r.w[0]);
+        v.add(qm31_sub(t2, t0), r.w[1]);
+        v.add(qm31_sub(t3, t0), r.w[2]);
+        return v.value();
+    }
+}
+
+template <u32 folds>
+DEVICE qm31 bound(const qm31 *t, u64 i, u64 m, const challenges &r)
+{
+    return bound_of<folds>([&](u64 j) { return t[j]; }, i, m, r);
+}
+
+// The element of a lane, of those of the same `width`. All lanes of a warp call it.
+DEVICE qm31 from_lane(qm31 v, u32 lane, u32 width)
+{
+    return {__shfl_sync(~0u, v.a, lane, width), __shfl_sync(~0u, v.b, lane, width), __shfl_sync(~0u, v.c, lane, width),
+            __shfl_sync(~0u, v.d, lane, width)};
+}
+
+// The values of a table with the next two variables at 0, 1 and, where it is twice one of them, the
+// difference of the two, from its entries at (0,0), (0,1), (1,0) and (1,1), which four lanes from
+// the `first` of `width` have. Lane k of each eight gets, by k: the entries at (0,0), (0,1) and
+// (1,0); the differences in the first variable at (·,0) and (·,1), and in the second at (0,·) and
+// (1,·); and that of these two.
+DEVICE qm31 grid_value(qm31 v, u32 first, u32 width)
+{
+    const u32 k = threadIdx.x % 8, plus = 0x33132210u >> 4 * k & 3, minus = 0x22010000u >> 4 * k & 3;
+    qm31 f = from_lane(v, first + plus, width), less = from_lane(v, first + minus, width);
+    if (k >= 3)
+        f = qm31_sub(f, less);
+    less = from_lane(f, threadIdx.x % width / 8 * 8 + 5, width);
+    if (k == 7)
+        f = qm31_sub(f, less);
+    return f;
+}
+
+// Adds lane k's values of all groups of eight lanes to sum[4·k …]. The block has a multiple of 32
+// threads, 256 at most, which must all call it, once.
+DEVICE void lane_sums(u64 *sum, qm31 v)
+{
+    __shared__ u32 part[8][32];
+    for (u32 mask = 8; mask < 32; mask *= 2) {
+        qm31 o = {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask), __shfl_xor_sync(~0u, v.c, mask),
+                  __shfl_xor_sync(~0u, v.d, mask)};
+        v = qm31_add(v, o);
+    }
+    if (threadIdx.x % 32 < 8) {
+        u32 *to = part[threadIdx.x / 32] + 4 * (threadIdx.x % 8);
+        to[0] = v.a;
+        to[1] = v.b;
+        to[2] = v.c;
+        to[3] = v.d;
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        u64 all = 0;
+        for (u32 w = 0; w < blockDim.x / 32; w++)
+            all += part[w][threadIdx.x];
+        atomicAdd(sum + threadIdx.x, all);
+    }
+}
+
+// The first of the terms that the warp's groups of `width` lanes take next to each other, and how
+// many there are of all.
+DEVICE u64 first_term(u32 width) { return (thread_index() - threadIdx.x % 32) / width; }
+DEVICE u64 terms_at_once(u32 width) { return thread_count() / width; }

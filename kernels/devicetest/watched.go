@@ -1,0 +1,165 @@
+package devicetest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prove-model/prove-model/kernels"
+)
+
+// Watched is a device that counts its operations, and how long the host was in each.
+type Watched struct {
+	kernels.Device
+	*tally
+}
+
+var (
+	_ kernels.Laned   = (*Watched)(nil)
+	_ kernels.Wrapper = (*Watched)(nil)
+)
+
+// Calls are those of one kind.
+type Calls struct {
+	Count int
+	Spent time.Duration
+}
+
+// tally is what the lanes of a device share.
+type tally struct {
+	mu    sync.Mutex
+	calls map[string]Calls
+	lanes map[int]*Watched
+}
+
+// NewWatched returns d with nothing counted.
+func NewWatched(d kernels.Device) *Watched {
+	w := &Watched{d, &tally{calls: map[string]Calls{}, lanes: map[int]*Watched{}}}
+	w.lanes[0] = w
+	return w
+}
+
+// Take returns what was counted since the last time, by what it was: a kernel's name, or
+// upload, download, clear, copy, alloc, free, sync, wait.
+func (t *tally) Take() map[string]Calls {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	calls := t.calls
+	t.calls = map[string]Calls{}
+	return calls
+}
+
+// Table gives calls a line each, those that took longest first.
+func Table(calls map[string]Calls) string {
+	names := slices.Collect(maps.Keys(calls))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(calls[b].Spent, calls[a].Spent), cmp.Compare(a, b))
+	})
+	var b strings.Builder
+	for _, n := range names {
+		c := calls[n]
+		fmt.Fprintf(&b, "%6d %10.1f µs  %s\n", c.Count, float64(c.Spent)/float64(time.Microsecond), n)
+	}
+	return b.String()
+}
+
+// count counts a call that began at some time.
+func (t *tally) count(what string, began time.Time) {
+	spent := time.Since(began)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.calls[what]
+	t.calls[what] = Calls{c.Count + 1, c.Spent + spent}
+}
+
+// Lane is described at kernels.Laned.
+func (w *Watched) Lane(n int) (kernels.Device, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l, ok := w.lanes[n]; ok {
+		return l, nil
+	}
+	d, err := kernels.LaneOf(w.lanes[0].Device, n)
+	if err != nil {
+		return nil, err
+	}
+	l := &Watched{d, w.tally}
+	w.lanes[n] = l
+	return l, nil
+}
+
+// Beneath is described at kernels.Wrapper.
+func (w *Watched) Beneath() kernels.Device { return w.Device }
+
+// Available is that of the device beneath.
+func (w *Watched) Available() (free, total int64, err error) {
+	if d, ok := w.Device.(interface{ Available() (int64, int64, error) }); ok {
+		return d.Available()
+	}
+	return 0, 0, errors.New("the device does not tell")
+}
+
+// Alloc is described at kernels.Device, as the others are.
+func (w *Watched) Alloc(bytes int) (kernels.Ptr, error) {
+	defer w.count("alloc", time.Now())
+	return w.Device.Alloc(bytes)
+}
+
+func (w *Watched) Free(p kernels.Ptr) {
+	defer w.count("free", time.Now())
+	w.Device.Free(p)
+}
+
+func (w *Watched) Upload(dst kernels.Ptr, src []byte) error {
+	defer w.count("upload", time.Now())
+	return w.Device.Upload(dst, src)
+}
+
+func (w *Watched) Download(dst []byte, src kernels.Ptr) error {
+	defer w.count("download", time.Now())
+	return w.Device.Download(dst, src)
+}
+
+func (w *Watched) Copy(dst, src kernels.Ptr, bytes int) error {
+	defer w.count("copy", time.Now())
+	return w.Device.Copy(dst, src, bytes)
+}
+
+func (w *Watched) Clear(dst kernels.Ptr, bytes int) error {
+	defer w.count("clear", time.Now())
+	return w.Device.Clear(dst, bytes)
+}
+
+func (w *Watched) Launch(k kernels.Kernel, l kernels.Launch, args ...uint64) error {
+	defer w.count(k.Name, time.Now())
+	return w.Device.Launch(k, l, args...)
+}
+
+func (w *Watched) Sync() error {
+	defer w.count("sync", time.Now())
+	return w.Device.Sync()
+}
+
+// NewMailbox returns a mailbox whose waits are counted.
+func (w *Watched) NewMailbox(words int) (kernels.Mailbox, error) {
+	m, err := w.Device.NewMailbox(words)
+	if err != nil {
+		return nil, err
+	}
+	return watchedBox{m, w.tally}, nil
+}
+
+type watchedBox struct {
+	kernels.Mailbox
+	*tally
+}
+
+func (b watchedBox) Wait(dst []uint64) error {
+	defer b.count("wait", time.Now())
+	return b.Mailbox.Wait(dst)
+}

@@ -1,0 +1,86 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/field"
+)
+
+// folded binds the first variables of a table to a point.
+func folded(t, point []field.QM31) []field.QM31 {
+	for _, r := range point {
+		h := len(t) / 2
+		next := make([]field.QM31, h)
+		for i := range next {
+			next[i] = t[i].Add(r.Mul(t[h+i].Sub(t[i])))
+		}
+		t = next
+	}
+	return t
+}
+
+// twoRounds are kernels.TwoRounds of two tables by their definition.
+func twoRounds(a, b []field.QM31) (s kernels.TwoRounds) {
+	q := len(a) / 4
+	for x := range q {
+		value := func(t []field.QM31, i int) field.QM31 { return t[i*q+x] }
+		slope := func(t []field.QM31, i, j int) field.QM31 { return value(t, j).Sub(value(t, i)) }
+		add := func(k int, f, g field.QM31) { s[k] = s[k].Add(f.Mul(g)) }
+		for k := range 3 {
+			add(k, value(a, k), value(b, k))
+		}
+		for k, of := range [][2]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}} {
+			add(3+k, slope(a, of[0], of[1]), slope(b, of[0], of[1]))
+		}
+		add(7, slope(a, 2, 3).Sub(slope(a, 0, 1)), slope(b, 2, 3).Sub(slope(b, 0, 1)))
+	}
+	return s
+}
+
+// TestTwoRounds compares both kernels for two rounds at once with their definition, for two
+// instances of which one may join, whatever has to be bound before, and with several blocks.
+func TestTwoRounds(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, kernel := range []string{"sumcheck_two_rounds", "sumcheck_two_rounds_in_lanes"} {
+		for pending := range 3 {
+			for _, logQuads := range []int{0, 1, 3, 7, 10} {
+				for _, joins := range []bool{false, true} {
+					point := vectorQM31(rng, 2, 1)[:pending]
+					vars := []int{logQuads + 2 + pending, logQuads + 2 + pending}
+					if joins {
+						vars[1] = logQuads + 2
+					}
+					var insts []kernels.SumcheckInstance
+					var want []kernels.TwoRounds
+					var tables [][]field.QM31
+					for i, v := range vars {
+						a, b := vectorQM31(rng, 1<<v, 1), vectorQM31(rng, 1<<v, 1)
+						insts = append(insts, kernels.SumcheckInstance{A: put(t, d, a), B: put(t, d, b), Vars: v})
+						if i == 0 || !joins {
+							a, b = folded(a, point), folded(b, point)
+						}
+						tables = append(tables, a, b)
+						want = append(want, twoRounds(a, b))
+					}
+					batch, err := kernels.NewSumcheckBatch(d, insts)
+					must(t, err)
+					sums := put(t, d, make([]uint64, 2*kernels.SumcheckTwoRoundsWords))
+					must(t, kernels.LaunchTwoRounds(d, kernel, batch, 2, logQuads, point, kernels.Kept(sums)))
+					words := get[uint64](t, d, sums, 2*kernels.SumcheckTwoRoundsWords)
+					what := fmt.Sprintf("%s of 2^%d terms, %d bound, one joins: %v", kernel, logQuads, pending, joins)
+					for i := range want {
+						got := kernels.NewTwoRounds(words[i*kernels.SumcheckTwoRoundsWords:])
+						same(t, what, got[:], want[i][:])
+						same(t, what, get[field.QM31](t, d, insts[i].A, 4<<logQuads), tables[2*i])
+						same(t, what, get[field.QM31](t, d, insts[i].B, 4<<logQuads), tables[2*i+1])
+					}
+				}
+			}
+		}
+	}
+}
