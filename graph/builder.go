@@ -195,15 +195,15 @@ func (b *Builder) Rename(v Value, name string) {
 }
 
 // Input adds an input of the given shape, which symbols may name the open axes of
-// (see [Input.Symbols]).
+// (see [Input.Symbols]). One without elements is a constant to what follows.
 func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) Value {
 	err := checkInts(shape)
 	switch {
 	case err != nil:
 	case !dt.Known():
 		err = fmt.Errorf("%v is not supported", dt)
-	case Size(shape) < 1 || Size(shape) > b.most-b.activations:
-		err = fmt.Errorf("shape %v is empty or too large", shape)
+	case Size(shape) > b.most-b.activations:
+		err = fmt.Errorf("shape %v is too large", shape)
 	case symbols != nil && len(symbols) != len(shape):
 		err = fmt.Errorf("%d symbols for shape %v", len(symbols), shape)
 	}
@@ -215,6 +215,9 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	v := b.add(&value{name: name, shape: shape, dtype: dt, symbols: symbols, named: true})
 	b.taken[name] = struct{}{}
 	b.inputs = append(b.inputs, v.v)
+	if Size(shape) == 0 {
+		return b.made(name, none(operandType{shape: shape, dtype: dt}))
+	}
 	return v
 }
 

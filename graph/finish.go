@@ -25,12 +25,6 @@ func (b *Builder) Graph() (*Graph, error) {
 	if len(b.outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}
-	for _, o := range b.outputs {
-		if v := o.value; Size(v.shape) == 0 {
-			return nil, fmt.Errorf("output %s of shape %v is empty, so there is nothing to prove of it: name the outputs that are wanted (--output)",
-				Quote(o.name), v.shape)
-		}
-	}
 	b.nameOutputs()
 	b.dropUnneeded()
 	if err := b.recognise(); err != nil {
@@ -46,9 +40,6 @@ func (b *Builder) Graph() (*Graph, error) {
 		owner[v.name] = v
 		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
 		if v.tensor != nil {
-			if v.tensor.Len() == 0 {
-				return fmt.Errorf("constant %s is empty", Quote(v.name))
-			}
 			g.Consts[v.name] = v.tensor
 		}
 		return nil
@@ -100,6 +91,9 @@ func (b *Builder) nameOutputs() {
 	}
 	for i, o := range b.outputs {
 		v := o.value
+		if at := slices.IndexFunc(b.inputs, func(in *value) bool { return in.name == o.name }); at >= 0 && Size(v.shape) == 0 {
+			v, b.outputs[i].value = b.inputs[at], b.inputs[at] // not the constant that stands for it
+		}
 		switch {
 		case v.name == o.name && v.tensor == nil:
 			continue // computed under its own name, or an input that is itself an output

@@ -16,7 +16,7 @@ func (g *Graph) Validate() error {
 			return fmt.Errorf("%s is defined twice", Quote(name))
 		}
 		shape, ok := g.Shapes[name]
-		if err := checkInts(shape); err != nil || !ok || Size(shape) < 1 || Size(shape) > MaxActivations && t == nil {
+		if err := checkInts(shape); err != nil || !ok || Size(shape) > MaxActivations && t == nil {
 			return fmt.Errorf("%s has shape %v", Quote(name), shape)
 		}
 		if !g.DTypes[name].Known() {
@@ -93,6 +93,11 @@ func (g *Graph) validateNode(n *Node, types map[string]operandType, used map[str
 		constant = constant && t.value != nil
 	}
 	_, identity := n.Op.(Identity)
+	for i, t := range in {
+		if Size(t.shape) == 0 && !identity {
+			return fmt.Errorf("reads %s, which is empty", Quote(n.Inputs[i]))
+		}
+	}
 	switch {
 	case constant && !identity:
 		return errors.New("has only constant operands")

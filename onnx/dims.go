@@ -12,9 +12,11 @@ import (
 
 // dim is one declared dimension: a size, or a symbol where size is 0.
 type dim struct {
-	size   int
+	size   int // declaredEmpty if it is declared to be 0
 	symbol string
 }
+
+const declaredEmpty = -1
 
 // inputValues fixes the shapes of the graph inputs. A dimension that the file
 // leaves open takes its value from opts.Dims, from the shape or the element
@@ -104,7 +106,7 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 		shape := make([]int64, len(dims))
 		symbols := make([]string, len(dims))
 		for axis, d := range dims {
-			shape[axis] = int64(d.size)
+			shape[axis] = int64(max(d.size, 0))
 			if d.size == 0 {
 				shape[axis], symbols[axis] = int64(bound[d.symbol]), d.symbol
 				values[i].Symbols = symbols
@@ -194,11 +196,11 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 				if v.DimValue > graph.MaxElements {
 					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
 				}
-				if v.DimValue == 0 {
-					return nil, fmt.Errorf("axis %d is declared empty: fix the input, of which there is only one", axis)
-				}
 				// Some exporters write −1 for an open dimension.
 				dims[axis].size = int(max(v.DimValue, 0))
+				if v.DimValue == 0 {
+					dims[axis].size = declaredEmpty
+				}
 			}
 		}
 	}
@@ -220,6 +222,9 @@ func bindShape(dims []dim, shape []int, bound map[string]int) {
 		have := d.size
 		if have == 0 {
 			have = bound[d.symbol]
+		}
+		if d.size == declaredEmpty && shape[axis] == 0 {
+			continue
 		}
 		if shape[axis] < 1 || have != 0 && have != shape[axis] {
 			return
@@ -245,6 +250,9 @@ func bindCount(dims []dim, count int, bound map[string]int) {
 		if have == 0 {
 			open = append(open, axis)
 			continue
+		}
+		if have == declaredEmpty { // the count says nothing
+			return
 		}
 		if known > graph.MaxElements/have {
 			return

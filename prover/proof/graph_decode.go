@@ -145,6 +145,8 @@ func (d *decoder) tensor(m fields) model.Tensor {
 			}
 		case 10:
 			t.Formula = d.formula(body)
+		case 11:
+			t.Extended = v != 0
 		default:
 			d.unknown("tensor", num)
 		}

@@ -36,6 +36,9 @@ func encodeTensor(t *model.Tensor) *proofpb.Tensor {
 		Definition: encodeList(t.Def, encodeLinear),
 		Scales:     encodeInts[uint32](t.Scales),
 	}
+	if t.Extended {
+		p.Numbers = proofpb.Tensor_EXTENDED
+	}
 	if f := t.Formula; f != nil {
 		p.Formula = &proofpb.Formula{Kind: proofpb.Formula_Kind(f.Kind), Offset: f.Offset, Step: f.Step}
 	}

@@ -76,8 +76,8 @@ var (
 	inputName      = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// openNodeTest reads a test's model and inputs; those that an operator wants to be constant,
-// and empty ones, are part of the model.
+// openNodeTest reads a test's model and inputs; those that an operator wants to be constant
+// are part of the model.
 func openNodeTest(t *testing.T, dir string) (*graph.Graph, [][]float64) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(dir, "input_*.pb"))
@@ -90,11 +90,6 @@ func openNodeTest(t *testing.T, dir string) (*graph.Graph, [][]float64) {
 		all[i] = in[0]
 	}
 	var fixed []string
-	for _, v := range all {
-		if len(v.Values) == 0 {
-			fixed = append(fixed, v.Name)
-		}
-	}
 	for {
 		var given, constant onnx.Inputs
 		for _, v := range all {

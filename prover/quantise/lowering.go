@@ -153,7 +153,12 @@ func (l *lowering) run() error {
 	}
 	for _, in := range l.fg.Inputs {
 		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: uses[in.Name], id: model.None, shaped: model.None}
-		v.id = l.input(v)
+		if model.Size(v.shape) == 0 {
+			v.id = l.empty(v)
+			l.g.Inputs = append(l.g.Inputs, v.id)
+		} else {
+			v.id = l.input(v)
+		}
 		v.shaped = v.id
 		l.values[in.Name] = v
 	}
@@ -188,6 +193,11 @@ func (l *lowering) run() error {
 // lower lowers one node. It reports false if it could not, with an error
 // unless that is because an input could not be lowered.
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
+	if model.Size(v.shape) == 0 {
+		v.id = l.empty(v)
+		v.shaped = v.id
+		return true, nil
+	}
 	f := operator(n.Op)
 	if f == nil {
 		return false, errors.New("operator not supported")
@@ -213,6 +223,13 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		l.scaledInput(v, s)
 	}
 	return true, nil
+}
+
+// empty adds the tensor of an input or output without entries.
+func (l *lowering) empty(v *value) model.TensorID {
+	id := model.TensorID(len(l.g.Tensors))
+	l.g.Tensors = append(l.g.Tensors, model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
+	return id
 }
 
 func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {

@@ -115,18 +115,13 @@ var depends = regexp.MustCompile(`"[^"]*" depends on the model's inputs?( "[^"]*
 var name = regexp.MustCompile(`"([^"]*)"`)
 
 // open reads a test's model and input. Inputs that the reader cannot do without
-// are fixed, and empty ones.
+// are fixed.
 func open(dir string) (*provemodel.Model, provemodel.Input, []string, error) {
 	all, err := tensors(dir, "input")
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	var fixed []string
-	for _, v := range all {
-		if len(v.Values) == 0 {
-			fixed = append(fixed, v.Name)
-		}
-	}
 	for {
 		var given, constant onnx.Inputs
 		for _, v := range all {

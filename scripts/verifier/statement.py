@@ -6,7 +6,7 @@ import sys
 from . import frames, key, soundness
 from .errors import require
 from .multilinear import size
-from .schema import LOOKUP, PUBLIC
+from .schema import EXTENDED, LOOKUP, PUBLIC
 from .verifier import Verifier
 
 DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
@@ -67,11 +67,17 @@ def unit(tensor, i):
 
 
 def quantise(x, tensor, i):
-    """To the nearest integer on the entry's scale, halves away from zero, clamped."""
+    """To the nearest integer on the entry's scale, halves away from zero, clamped; to a code if it is not finite and the
+    tensor has codes."""
+    least, most = tensor.min, tensor.max
+    if tensor.numbers == EXTENDED:
+        if not math.isfinite(x):
+            return tensor.max if math.isnan(x) else tensor.max - 1 if x > 0 else tensor.min
+        least, most = tensor.min + 1, tensor.max - 2
     size = min(scaled(abs(x), unit(tensor, i)), 2.0**31)
     whole = math.floor(size)
     rounded = whole + (size - whole >= 0.5)
-    return min(max(rounded if x >= 0 else -rounded, tensor.min), tensor.max)
+    return min(max(rounded if x >= 0 else -rounded, least), most)
 
 
 def scaled(x, exponent):
@@ -94,7 +100,13 @@ def outputs(verifier):
 
 def tensors(verifier, identifiers, values):
     found = [verifier.circuit.tensors[i] for i in identifiers]
-    return [(t.name, list(t.shape), [scaled(v, -unit(t, i)) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]
+    return [(t.name, list(t.shape), [real(v, t, i) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]
+
+
+def real(v, tensor, i):
+    """What the integer v stands for as entry i of a tensor."""
+    codes = {tensor.max: math.nan, tensor.max - 1: math.inf, tensor.min: -math.inf} if tensor.numbers == EXTENDED else {}
+    return codes.get(v, scaled(v, -unit(tensor, i)))
 
 
 def saturated(verifier):
