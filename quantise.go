@@ -149,7 +149,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		if err != nil {
 			return nil, err
 		}
-		for name, r := range quantise.Ranges(values) {
+		for name, r := range quantise.RangesOf(g, values) {
 			if old, ok := seen.ranges[name]; ok {
 				r = r.Union(old)
 			}

@@ -35,7 +35,16 @@ func TestRefused(t *testing.T) {
 		"parameters":          {func(b *Builder) Value { return b.Apply(Selu, x, 1) }, "1 parameters; 2"},
 		"parameter NaN":       {func(b *Builder) Value { return b.Apply(Elu, x, math.NaN()) }, "alpha is NaN"},
 		"jumps":               {func(b *Builder) Value { return b.Apply(Sign, x) }, "constants only"},
-		"infinite constant":   {func(b *Builder) Value { return b.Apply(Log, b.Number(0)) }, "-Inf"},
+		"infinite constant":   {func(b *Builder) Value { return b.Mul(x, b.Apply(Reciprocal, b.Number(0))) }, "NaN or infinite"},
+		"sine of an infinity": {func(b *Builder) Value {
+			return b.Apply(Sin, b.ExtendedInput("z", Float, AllNumbers, []int{2}))
+		}, "Sin of such numbers is not supported"},
+		"softmax of NaN": {func(b *Builder) Value {
+			return b.Softmax(b.ExtendedInput("z", Float, AllNumbers, []int{2}), 0)
+		}, "NaN or +∞"},
+		"whole numbers of NaN": {func(b *Builder) Value {
+			return b.Cast(b.ExtendedInput("z", Float, AllNumbers, []int{2}), Int32)
+		}, "no integer stands for"},
 		"number":              {func(b *Builder) Value { return b.Number(1e40) }, "constant"},
 		"integers":            {func(b *Builder) Value { return b.Integers([]int{3}, []int64{1}) }, "1 elements"},
 		"prelu":               {func(b *Builder) Value { return b.PRelu(x, ones(b, 2, 1, 1)) }, "slope"},
@@ -96,7 +105,7 @@ func TestRefused(t *testing.T) {
 			return b.Constant("c", &Tensor{Shape: []int{2}, DType: Float, F32: []float32{1}})
 		}, "1 elements"},
 		"constant NaN": {func(b *Builder) Value {
-			return b.Constant("c", &Tensor{Shape: []int{1}, DType: Float, F32: []float32{float32(math.NaN())}})
+			return b.Mul(x, b.Constant("c", &Tensor{Shape: []int{1}, DType: Float, F32: []float32{float32(math.NaN())}}))
 		}, "NaN"},
 		"input symbols": {func(b *Builder) Value { return b.Input("z", Float, []int{1}, "a", "b") }, "symbols"},
 	} {

@@ -8,6 +8,10 @@ import (
 
 // Output makes v an output of the graph, under a name that no other value has.
 func (b *Builder) Output(name string, v Value) {
+	if b.extends(v) {
+		b.At("", name)
+		v = b.extendedOutput(v)
+	}
 	if v.v != nil {
 		b.outputs = append(b.outputs, output{name, v.v})
 		b.taken[name] = struct{}{}
@@ -51,7 +55,7 @@ func (b *Builder) Graph() (*Graph, error) {
 		if err := keep(v); err != nil {
 			return nil, err
 		}
-		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype})
+		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype, Numbers: v.numbers})
 	}
 	for _, o := range b.outputs {
 		if slices.Contains(g.Outputs, o.name) {

@@ -120,6 +120,9 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 			return nil, fmt.Errorf("input %s: %w", graph.Quote(values[i].Name), err)
 		}
 		values[i].Shape = s
+		if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
+			values[i].Numbers = opts.InputNumbers[i]
+		}
 		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != graph.Size(s) {
 			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(values[i].Name), s, graph.Size(s), opts.InputLens[i])
 		}
@@ -134,6 +137,7 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 		return o // RunFloat says so, with the numbers
 	}
 	shapes, lens, pictures := make([][]int, len(inputs)), make([]int, len(inputs)), make([]int, len(inputs))
+	numbers := make([]graph.Numbers, len(inputs))
 	for i, v := range inputs {
 		at := slices.Index(o.InputNames, v.GetName())
 		if at < 0 {
@@ -146,8 +150,11 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 		if at < len(o.pictures) {
 			pictures[i] = o.pictures[at]
 		}
+		if at < len(o.InputNumbers) {
+			numbers[i] = o.InputNumbers[at]
+		}
 	}
-	o.InputShapes, o.InputLens, o.pictures = shapes, lens, pictures
+	o.InputShapes, o.InputLens, o.InputNumbers, o.pictures = shapes, lens, numbers, pictures
 	return o
 }
 

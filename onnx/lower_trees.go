@@ -525,7 +525,7 @@ func lowerTreeEnsemble(o *op) {
 	x := o.rows(o.in(0))
 	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
 	yesLeaf, noLeaf, roots := o.intsAttr("nodes_trueleafs"), o.intsAttr("nodes_falseleafs"), o.intsAttr("tree_roots")
-	modes, splits := o.tensorAttr("nodes_modes"), o.numbersAttr("nodes_splits")
+	modes, splits := o.numbersTensor("nodes_modes"), o.numbersAttr("nodes_splits")
 	targets, weights := o.intsAttr("leaf_targetids"), o.numbersAttr("leaf_weights")
 	o.ignore("nodes_hitrates", "nodes_missing_value_tracks_true")
 	members := o.sets("membership_values")

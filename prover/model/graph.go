@@ -62,7 +62,7 @@ type Tensor struct {
 	Frac     int
 	Fracs    []int // Input: in place of Frac, one for each index of the last axis; nil if one for all
 	Min, Max int64
-	Extended bool     // an input or output: its integers may be codes (Finite)
+	Numbers  Numbers  // of an input or output: which integers are codes (Finite)
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
 	Formula  *Formula // ByFormula

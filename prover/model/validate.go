@@ -98,7 +98,7 @@ func (g *Graph) validatePublic() error {
 			return fmt.Errorf("tensor %d is an input that the graph does not list", i)
 		case t.Kind == Empty && !listed[id] && !given[id]:
 			return fmt.Errorf("tensor %d has no entries, and is neither an input nor an output", i)
-		case t.Extended && t.Kind != Input && !given[id]:
+		case t.Numbers != FiniteNumbers && t.Kind != Input && !given[id]:
 			return fmt.Errorf("tensor %d has codes, and is neither an input nor an output", i)
 		}
 	}
@@ -135,7 +135,10 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if err := validateShape(t.Shape); err != nil {
 		return err
 	}
-	if t.Extended && t.Max-t.Min < codes {
+	if t.Numbers > MaskingNumbers {
+		return fmt.Errorf("unknown numbers %d", t.Numbers)
+	}
+	if lo, hi := t.Finite(); lo > hi {
 		return fmt.Errorf("codes in the range [%d, %d]", t.Min, t.Max)
 	}
 	if n := len(t.Fracs); n > 0 && (t.Kind != Input || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {

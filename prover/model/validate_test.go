@@ -43,9 +43,9 @@ func TestValidateRefuses(t *testing.T) {
 		"an input without entries twice": {"comes twice", Graph{Tensors: []Tensor{{Shape: []int{0}, Kind: Empty}}, Inputs: []TensorID{0, 0}}},
 		"a dimension of 0":               {"out of range", Graph{Tensors: []Tensor{input(0)}, Inputs: []TensorID{0}}},
 		"codes that are all there is": {"codes in the range", Graph{
-			Tensors: []Tensor{{Shape: []int{2}, Kind: Input, Max: 2, Extended: true}}, Inputs: []TensorID{0}}},
+			Tensors: []Tensor{{Shape: []int{2}, Kind: Input, Max: 2, Numbers: AllNumbers}}, Inputs: []TensorID{0}}},
 		"codes that nobody sees": {"has codes", Graph{
-			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Virtual, Max: 9, Extended: true, Def: []Linear{{Coef: 1}}}},
+			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Virtual, Max: 9, Numbers: MaskingNumbers, Def: []Linear{{Coef: 1}}}},
 			Inputs:  []TensorID{0}, Outputs: []TensorID{0}}},
 		"an input twice":            {"comes twice", Graph{Tensors: []Tensor{input(2)}, Inputs: []TensorID{0, 0}}},
 		"an input that is not told": {"does not list", Graph{Tensors: []Tensor{input(2), input(2)}, Inputs: []TensorID{0}}},

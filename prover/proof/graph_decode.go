@@ -146,7 +146,7 @@ func (d *decoder) tensor(m fields) model.Tensor {
 		case 10:
 			t.Formula = d.formula(body)
 		case 11:
-			t.Extended = v != 0
+			t.Numbers = model.Numbers(v)
 		default:
 			d.unknown("tensor", num)
 		}

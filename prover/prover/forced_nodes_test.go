@@ -48,7 +48,7 @@ func TestWitnessOfNodeTestsIsForced(t *testing.T) {
 			defer g.Close()
 			opts := quantise.Options{MaxTableBits: 12} // small tables are quick
 			if values, err := g.RunFloat(in); err == nil {
-				if _, err := quantise.Quantise(g, quantise.Ranges(values), opts); err != nil { // and may be too small
+				if _, err := quantise.Quantise(g, quantise.RangesOf(g, values), opts); err != nil { // and may be too small
 					opts.MaxTableBits = 0
 				}
 			}

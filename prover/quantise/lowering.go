@@ -39,6 +39,7 @@ type lowering struct {
 	keen     map[string]bool                    // values that something with jumps reads
 	powers   map[string]bool                    // values that logarithms of powers alone read
 	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
+	classes  map[model.TensorID]classes         // of extended inputs
 
 	uses map[clampTable]int // entries that have them
 
@@ -103,7 +104,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, roundeds: map[roundedConstant]model.TensorID{},
+		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, roundeds: map[roundedConstant]model.TensorID{},
 		maxBits: 15,
 	}
 }
@@ -330,6 +331,12 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return lowerLogSoftmax
 	case graph.Reshape, graph.Convert, graph.Identity:
 		return lowerReshape
+	case graph.Finite:
+		return lowerFinite
+	case graph.Class:
+		return with(lowerClass, op)
+	case graph.Extend:
+		return with(lowerExtend, op)
 	case graph.Transpose:
 		return with(lowerTranspose, op)
 	case graph.Slice:

@@ -7,13 +7,12 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import (AFFINE, DIVIDE, EMPTY, EXACT, FINITE, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, MAXIMUM, PIECEWISE, PROGRESSION, PUBLIC,
+from .schema import (AFFINE, ALL, DIVIDE, EMPTY, EXACT, FINITE, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, MAXIMUM, PIECEWISE, PROGRESSION, PUBLIC,
                      RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO)
 from .wiring import Wiring
 
 MOST_NAME_BYTES = 256
 MOST_AXES = 8
-CODES = 3  # integers of an extended tensor that stand for no finite number
 MOST_VARIABLES = 34
 MOST_LABELS = 24
 MOST_SCALE = 1000
@@ -30,6 +29,11 @@ def printable(name):
     """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
     return (len(name.encode()) <= MOST_NAME_BYTES
             and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
+
+
+def finite(tensor):
+    """The least and the greatest integer of a tensor that stand for finite numbers."""
+    return tensor.min + (tensor.numbers != FINITE), tensor.max - 2 * (tensor.numbers == ALL)
 
 
 def table_rows(table):
@@ -93,7 +97,8 @@ class _Checker:
             self._empty(tensor, what)
             return
         self._shape(tensor.shape, what)
-        require(tensor.numbers == FINITE or tensor.max - tensor.min >= CODES, f"{what}: codes in too small a range")
+        least, most = finite(tensor)
+        require(least <= most, f"{what}: codes in too small a range")
         self._units(what, tensor)
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import protobuf as pb
 
 INPUT, FIXED, WITNESS, VIRTUAL, FORMULA, EMPTY = range(6)  # Tensor.kind
-FINITE, EXTENDED = range(2)  # Tensor.numbers
+FINITE, ALL, MASKING = range(3)  # Tensor.numbers
 AT_MOST, AT_LEAST, EQUAL, PROGRESSION = range(4)  # Formula.kind
 AFFINE, INDEX, RESHAPE, PUBLIC = range(4)  # Group.map
 LOOKUP, EXACT, ZERO, DIVIDE, MAXIMUM = range(5)  # Step.kind
@@ -66,7 +66,7 @@ class Tensor:
     scales: list = pb.packed_uint32(8)
     fracs: list = pb.packed_sint32(9)
     formula: Formula = pb.message(10, Formula)
-    numbers: int = pb.enum(11, 2)
+    numbers: int = pb.enum(11, 3)
 
 
 @dataclass

@@ -6,7 +6,8 @@ import sys
 from . import frames, key, soundness
 from .errors import require
 from .multilinear import size
-from .schema import EXTENDED, LOOKUP, PUBLIC
+from .graph import finite
+from .schema import ALL, FINITE, LOOKUP, PUBLIC
 from .verifier import Verifier
 
 DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
@@ -69,11 +70,10 @@ def unit(tensor, i):
 def quantise(x, tensor, i):
     """To the nearest integer on the entry's scale, halves away from zero, clamped; to a code if it is not finite and the
     tensor has codes."""
-    least, most = tensor.min, tensor.max
-    if tensor.numbers == EXTENDED:
-        if not math.isfinite(x):
-            return tensor.max if math.isnan(x) else tensor.max - 1 if x > 0 else tensor.min
-        least, most = tensor.min + 1, tensor.max - 2
+    for code, number in codes(tensor).items():
+        if x == number or math.isnan(x) and math.isnan(number):
+            return code
+    least, most = finite(tensor)
     size = min(scaled(abs(x), unit(tensor, i)), 2.0**31)
     whole = math.floor(size)
     rounded = whole + (size - whole >= 0.5)
@@ -105,8 +105,15 @@ def tensors(verifier, identifiers, values):
 
 def real(v, tensor, i):
     """What the integer v stands for as entry i of a tensor."""
-    codes = {tensor.max: math.nan, tensor.max - 1: math.inf, tensor.min: -math.inf} if tensor.numbers == EXTENDED else {}
-    return codes.get(v, scaled(v, -unit(tensor, i)))
+    return codes(tensor).get(v, scaled(v, -unit(tensor, i)))
+
+
+def codes(tensor):
+    """The integers of a tensor that stand for numbers which are not finite, and these."""
+    found = {tensor.min: -math.inf} if tensor.numbers != FINITE else {}
+    if tensor.numbers == ALL:
+        found |= {tensor.max: math.nan, tensor.max - 1: math.inf}
+    return found
 
 
 def saturated(verifier):

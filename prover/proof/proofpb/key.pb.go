@@ -238,18 +238,22 @@ type Tensor_Numbers int32
 const (
 	Tensor_FINITE Tensor_Numbers = 0
 	// The least integer is −∞, the greatest NaN, and the one before that +∞.
-	Tensor_EXTENDED Tensor_Numbers = 1
+	Tensor_ALL Tensor_Numbers = 1
+	// The least integer is −∞.
+	Tensor_MASKING Tensor_Numbers = 2
 )
 
 // Enum value maps for Tensor_Numbers.
 var (
 	Tensor_Numbers_name = map[int32]string{
 		0: "FINITE",
-		1: "EXTENDED",
+		1: "ALL",
+		2: "MASKING",
 	}
 	Tensor_Numbers_value = map[string]int32{
-		"FINITE":   0,
-		"EXTENDED": 1,
+		"FINITE":  0,
+		"ALL":     1,
+		"MASKING": 2,
 	}
 )
 
@@ -1988,7 +1992,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
 	"\x04Free\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xe3\x03\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xeb\x03\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
@@ -2010,11 +2014,12 @@ const file_key_proto_rawDesc = "" +
 	"\aWITNESS\x10\x02\x12\v\n" +
 	"\aVIRTUAL\x10\x03\x12\v\n" +
 	"\aFORMULA\x10\x04\x12\t\n" +
-	"\x05EMPTY\x10\x05\"#\n" +
+	"\x05EMPTY\x10\x05\"+\n" +
 	"\aNumbers\x12\n" +
 	"\n" +
-	"\x06FINITE\x10\x00\x12\f\n" +
-	"\bEXTENDED\x10\x01\"\xa6\x01\n" +
+	"\x06FINITE\x10\x00\x12\a\n" +
+	"\x03ALL\x10\x01\x12\v\n" +
+	"\aMASKING\x10\x02\"\xa6\x01\n" +
 	"\aFormula\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.prove_model.v2.Formula.KindR\x04kind\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x12R\x06offset\x12\x12\n" +
