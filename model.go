@@ -117,7 +117,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 		return m, nil
 	}
 	options := o.arrays.Options(o.dims)
-	options.Fixed, options.Outputs = o.fixed, o.outputs
+	options.Fixed, options.Outputs, options.Samples = o.fixed, o.outputs, o.sampled
 	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)

@@ -29,13 +29,13 @@ func TestRefused(t *testing.T) {
 		build func(b *Builder) Value
 		want  string
 	}{
-		"add":                 {func(b *Builder) Value { return b.Add(x, ones(b, 2)) }, "do not broadcast"},
-		"add of two types":    {func(b *Builder) Value { return b.Add(x, i) }, "types float and int64"},
-		"function of ints":    {func(b *Builder) Value { return b.Apply(Sin, i) }, "type int64"},
-		"parameters":          {func(b *Builder) Value { return b.Apply(Selu, x, 1) }, "1 parameters; 2"},
-		"parameter NaN":       {func(b *Builder) Value { return b.Apply(Elu, x, math.NaN()) }, "alpha is NaN"},
-		"jumps":               {func(b *Builder) Value { return b.Apply(Sign, x) }, "constants only"},
-		"infinite constant":   {func(b *Builder) Value { return b.Mul(x, b.Apply(Reciprocal, b.Number(0))) }, "NaN or infinite"},
+		"add":               {func(b *Builder) Value { return b.Add(x, ones(b, 2)) }, "do not broadcast"},
+		"add of two types":  {func(b *Builder) Value { return b.Add(x, i) }, "types float and int64"},
+		"function of ints":  {func(b *Builder) Value { return b.Apply(Sin, i) }, "type int64"},
+		"parameters":        {func(b *Builder) Value { return b.Apply(Selu, x, 1) }, "1 parameters; 2"},
+		"parameter NaN":     {func(b *Builder) Value { return b.Apply(Elu, x, math.NaN()) }, "alpha is NaN"},
+		"jumps":             {func(b *Builder) Value { return b.Apply(Sign, x) }, "constants only"},
+		"infinite constant": {func(b *Builder) Value { return b.Mul(x, b.Apply(Reciprocal, b.Number(0))) }, "NaN or infinite"},
 		"sine of an infinity": {func(b *Builder) Value {
 			return b.Apply(Sin, b.ExtendedInput("z", Float, AllNumbers, []int{2}))
 		}, "Sin of such numbers is not supported"},

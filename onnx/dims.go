@@ -32,6 +32,13 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 		opts = opts.describe(given)
 	}
 	opts = opts.inOrder(inputs)
+	if opts.Samples != nil {
+		given, err := opts.Samples.assign(declaredInputs(inputs))
+		if err != nil {
+			return nil, err
+		}
+		opts = opts.sampledBy(Options{}.describe(given).inOrder(inputs))
+	}
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
 	bound := map[string]int{}
@@ -155,6 +162,17 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 		}
 	}
 	o.InputShapes, o.InputLens, o.InputNumbers, o.pictures = shapes, lens, numbers, pictures
+	return o
+}
+
+// sampledBy adds the numbers of samples that are described.
+func (o Options) sampledBy(samples Options) Options {
+	all := make([]graph.Numbers, max(len(o.InputNumbers), len(samples.InputNumbers)))
+	copy(all, o.InputNumbers)
+	for i, n := range samples.InputNumbers {
+		all[i] = all[i].Union(n)
+	}
+	o.InputNumbers = all
 	return o
 }
 

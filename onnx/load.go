@@ -41,6 +41,9 @@ type Options struct {
 	// nothing needs then are not the graph's.
 	Outputs []string
 
+	// Samples are arrays that inputs have the numbers of as well, finite ones or others.
+	Samples Inputs
+
 	given    Inputs // whose order and shapes are known with the model's inputs
 	pictures []int  // how many are given for an input
 }

@@ -9,8 +9,8 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/statement"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // proved is the result of proving.
