@@ -263,6 +263,9 @@ func (b *Builder) extends(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil })
 }
 
+// NotFinite says whether numbers of v may not be finite.
+func (b *Builder) NotFinite(v Value) bool { return b.extends(v) }
+
 // pairs says whether one of some values has parts alone.
 func (b *Builder) pairs(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.pair })
@@ -718,4 +721,20 @@ func guards(cond, x *value) bool {
 	}
 	not := operation(x.node.in[1], Sub)
 	return not != nil && isOne(not.in[0].tensor) && unrepeated(not.in[1]) == cond.all
+}
+
+// exceedsParts answers splits for rows of x: +∞ is above all, −∞ above none, and so is NaN.
+func (b *Builder) exceedsParts(x Value, splits []Split) Value {
+	p := b.parts(x)
+	features := make([]int, len(splits))
+	for i, s := range splits {
+		features[i] = s.Feature
+	}
+	of := func(v Value) Value {
+		if !b.valid(v) {
+			return v
+		}
+		return b.Gather(v, 1, features)
+	}
+	return b.or(b.butNot(b.Exceeds(p.fin, splits), b.or(of(p.nan), of(p.neg))), of(p.pos))
 }

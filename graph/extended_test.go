@@ -132,6 +132,19 @@ func TestExtended(t *testing.T) {
 				return r + 0
 			}
 		})},
+		"exceeds": {func(b *Builder, x, y, z Value) Value {
+			var splits []Split
+			for i := range n {
+				splits = append(splits, Split{Feature: i, Value: 0.5 * float32(i), OrEqual: i%2 == 0})
+			}
+			return whole(b.Exceeds(b.Reshape(x, []int{1, n}), splits), b)
+		}, func(v [3][]float64) []float64 {
+			out := make([]float64, n)
+			for i, x := range v[0] {
+				out[i] = indicator(x > 0.5*float64(i) || i%2 == 0 && x == 0.5*float64(i))
+			}
+			return out
+		}},
 		"e4m3fn":           {func(b *Builder, x, y, z Value) Value { return b.Cast(x, Float8E4M3FN) }, each(small(Float8E4M3FN, true))},
 		"e4m3fnuz, beyond": {func(b *Builder, x, y, z Value) Value { return b.CastTo(x, Float8E4M3FNUZ, false) }, each(small(Float8E4M3FNUZ, false))},
 		"e5m2, beyond":     {func(b *Builder, x, y, z Value) Value { return b.CastTo(x, Float8E5M2, false) }, each(small(Float8E5M2, false))},

@@ -160,3 +160,22 @@ func (l *lowering) usefulReach(name string) float64 {
 	}
 	return reach
 }
+
+// branches says whether thresholds are held against an extended input.
+func (l *lowering) branches(name string) bool {
+	if l.numbers(name) == graph.FiniteNumbers {
+		return false
+	}
+	finite := map[string]bool{}
+	for _, n := range l.fg.Nodes {
+		switch n.Op.(type) {
+		case graph.Finite:
+			finite[n.Output] = n.Inputs[0] == name
+		case graph.Exceeds:
+			if finite[n.Inputs[0]] {
+				return true
+			}
+		}
+	}
+	return false
+}

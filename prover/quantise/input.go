@@ -29,6 +29,9 @@ func (l *lowering) input(v *value) model.TensorID {
 	case l.integers(v.name): // whole numbers stay what they are
 		bits, finest = max(bits, min(floorLog2(r)+1, formatBits)), 0
 	}
+	if l.branches(v.name) {
+		bits = max(bits, 26)
+	}
 	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
 		bits, r = max(bits, 26), min(r, reach)
 	}
