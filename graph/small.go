@@ -35,7 +35,7 @@ func (f smallFormat) at(x float64) float64 {
 func (f smallFormat) beyond() (limit float64, itself bool) {
 	_, e := math.Frexp(f.most)
 	unit := math.Ldexp(1, e-1-f.mantissa)
-	return f.most + unit/2, math.Mod(f.most/unit, 2) == 1
+	return f.most + float64(unit/2), math.Mod(f.most/unit, 2) == 1
 }
 
 // toSmall rounds floats to a type of 8 bits or fewer: on the scale that numbers of their
