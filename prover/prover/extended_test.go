@@ -28,6 +28,7 @@ var extended = map[string]struct {
 	}},
 	"the greater": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.Max(x, b.Negative(x)) }},
 	"greater":     {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.Compare(graph.Greater, x, b.Negative(x)) }},
+	"is NaN":      {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.IsNaN(x) }},
 	"a choice": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value {
 		return b.Where(b.IsNaN(x), b.Number(-1), x)
 	}},
@@ -97,7 +98,11 @@ func TestExtendedNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := r.Circuit.Tensors[r.Circuit.Outputs[0]].Reals(r.Outputs[0])
+			out := &r.Circuit.Tensors[r.Circuit.Outputs[0]]
+			if out.Name != "y" {
+				t.Errorf("the output is called %q", out.Name)
+			}
+			got := out.Reals(r.Outputs[0])
 			for i, want := range values["y"] {
 				if off := math.Abs(got[i] - want); got[i] != want && !(want != want && got[i] != got[i]) && !(off <= 2e-3) {
 					t.Errorf("entry %d is %v, not %v", i, got[i], want)

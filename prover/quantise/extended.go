@@ -56,6 +56,9 @@ func lowerFinite(l *lowering, n *graph.Node, v *value) {
 func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
 	c := l.classesOf(l.values[n.Inputs[0]])
 	v.id = map[graph.Class]model.TensorID{graph.ClassNaN: c.nan, graph.ClassPosInf: c.pos, graph.ClassNegInf: c.neg}[op]
+	if v.output { // under its own name
+		v.id = l.virtualOf(v.name, l.tensorExpr(v.id, nil, v.shape))
+	}
 }
 
 // lowerExtend makes an output with codes: they lie beyond all that the finite operand may
