@@ -28,7 +28,10 @@ func Compare(quantised, float Tensor) (Accuracy, error) {
 	}
 	at, most := 0, 0.0
 	for i, f := range float.Values {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
+		if q := quantised.Values[i]; f-f != 0 && (q == f || f != f && q != q) { // as a code says
+			continue
+		}
+		if f-f != 0 {
 			return Accuracy{}, fmt.Errorf("the float model gives %v at output %q on this input", f, float.Name)
 		}
 		if d := math.Abs(quantised.Values[i] - f); d > most {

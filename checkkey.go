@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/prover"
@@ -157,7 +158,7 @@ func shapes(key *Key) Arrays {
 	arrays := make(Arrays, len(g.Inputs))
 	for i, id := range g.Inputs {
 		t := &g.Tensors[id]
-		arrays[i].Name, arrays[i].Shape = t.Name, t.Shape
+		arrays[i].Name, arrays[i].Shape, arrays[i].Numbers = t.Name, t.Shape, graph.Numbers(t.Numbers)
 		if t.Shape == nil {
 			arrays[i].Shape = []int{}
 		}

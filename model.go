@@ -58,7 +58,7 @@ func (d dimension) isText() bool { return d.most > 0 }
 // in returns the size that the dimension has if the first input, of that shape with some
 // size, has n entries.
 func (d dimension) in(n int, shape []int) int {
-	return max(1, n*shape[d.axis]/graph.Size(shape))
+	return max(1, n*shape[d.axis]/max(1, graph.Size(shape)))
 }
 
 // Arrays are the numbers of an input file: one array for each input of a model,
@@ -117,7 +117,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 		return m, nil
 	}
 	options := o.arrays.Options(o.dims)
-	options.Fixed, options.Outputs = o.fixed, o.outputs
+	options.Fixed, options.Outputs, options.Samples = o.fixed, o.outputs, o.sampled
 	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)

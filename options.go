@@ -17,9 +17,10 @@ type options struct {
 
 	dims    map[string]int
 	tokens  int
-	logits  int      // positions
-	write   int      // tokens
-	arrays  Arrays   // for Open, and for Verify
+	logits  int    // positions
+	write   int    // tokens
+	arrays  Arrays // for Open, and for Verify
+	sampled Arrays
 	fixed   Arrays   // for Open
 	outputs []string // for Open
 
@@ -91,6 +92,10 @@ func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims 
 // model file leaves open; Verify accepts only a proof about them, rounded as
 // the key says.
 func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
+
+// SampledBy says which arrays are samples: their numbers that are not finite are what the
+// model's inputs may have, beside those of the arrays that it is about (For). For Open.
+func SampledBy(arrays Arrays) Option { return func(o *options) { o.sampled = arrays } }
 
 // Fix makes inputs, by name, part of the model, with these values: such as the new
 // shape of a Reshape, which a key cannot leave open. For Open and CheckKey.

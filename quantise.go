@@ -162,7 +162,7 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		var mu sync.Mutex
 		out, err := visitFloat(g, sample, func(name string, values []float64) {
 			looks.Go(func() error {
-				r := quantise.NewRange(values)
+				r := quantise.RangeIn(g, name, values)
 				if i < quantise.MostSamples {
 					run.Add(name, values)
 				}

@@ -136,12 +136,16 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	n := 0
 	for i, s := range specs {
 		have, want := len(ordered[i].Values), model.Size(s.Shape)
-		if have == 0 || have%want != 0 || n != 0 && have != n*want {
+		if have == 0 && want == 0 { // in any number of samples
+			continue
+		}
+		if want == 0 || have == 0 || have%want != 0 || n != 0 && have != n*want {
 			return nil, fmt.Errorf("array %d has %d elements, which is not %s: the model takes %s",
 				i, have, times(n, want), signature(specs))
 		}
 		n = have / want
 	}
+	n = max(n, 1) // of inputs without elements there is one sample
 	samples := make([]Input, n)
 	for k := range samples {
 		for i, s := range specs {
@@ -172,7 +176,10 @@ func inOrder(specs []Spec, arrays Arrays) Arrays {
 }
 
 func times(n, size int) string {
-	if n == 0 {
+	switch {
+	case size == 0:
+		return "none"
+	case n == 0:
 		return fmt.Sprintf("a multiple of %d", size)
 	}
 	return fmt.Sprintf("%d × %d", n, size)

@@ -119,8 +119,11 @@ func (b *Builder) Max(x, y Value) Value {
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
 		return b.emit(Max, x, y)
 	}
-	if v, c, ok := b.byNumber(x, y); ok {
+	if v, c, ok := b.byNumber(x, y); ok && !b.pairs(x, y) && b.Tensor(v) == nil {
 		return b.Reshape(b.Clip(v, c, math.Inf(1)), b.common(x, y))
+	}
+	if b.extends(x, y) {
+		return b.pair(Float, b.greatestParts(x, y, false))
 	}
 	return b.Add(y, b.Apply(Relu, b.Sub(x, y)))
 }
@@ -132,6 +135,9 @@ func (b *Builder) Min(x, y Value) Value {
 	}
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
 		return b.emit(Min, x, y)
+	}
+	if b.extends(x, y) {
+		return b.pair(Float, b.greatestParts(x, y, true))
 	}
 	if v, c, ok := b.byNumber(x, y); ok {
 		return b.Reshape(b.Clip(v, math.Inf(-1), c), b.common(x, y))

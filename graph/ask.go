@@ -1,6 +1,9 @@
 package graph
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Test asks of each element how it compares with 0: the result is a truth value, 1
 // where it is so and 0 elsewhere.
@@ -60,6 +63,10 @@ func (b *Builder) Compare(c Comparison, x, y Value) Value {
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
 		return b.emit(c, x, y)
 	}
+	// Beside a constant −10^30 is as good as −∞.
+	if c < And && (b.extends(x) && b.Tensor(x) == nil || b.extends(y) && b.Tensor(y) == nil) {
+		return b.compareParts(c, x, y)
+	}
 	types := []operandType{b.operandType(x), b.operandType(y)}
 	if _, err := c.infer(types); err != nil {
 		return b.Failf("%v", err)
@@ -108,6 +115,30 @@ func (b *Builder) Where(cond, x, y Value) Value {
 	if !b.valid(cond, x, y) {
 		return Value{}
 	}
+	if t := b.Tensor(x); t != nil && isZero(t) && guards(cond.v, y.v) && slices.Equal(b.common(x, y), b.Shape(y)) {
+		return y
+	}
+	if b.extends(x, y) {
+		if !b.pairs(x, y) && b.masks(cond, x, y) {
+			return b.masking(b.chosen(cond, x, y), func() parts { return b.whereParts(cond, x, y) })
+		}
+		return b.pair(Float, b.whereParts(cond, x, y))
+	}
+	return b.chosen(cond, x, y)
+}
+
+// masks says whether a choice of constants that stand for −∞ may be a mask of a Softmax.
+func (b *Builder) masks(cond, x, y Value) bool {
+	for _, v := range []Value{x, y} {
+		if t := b.Tensor(v); t != nil && v.v.whole != nil && b.Tensor(cond) == nil && !below(t) {
+			return false
+		}
+	}
+	return true
+}
+
+// chosen is Where of values that are finite, or have −10^30 for −∞.
+func (b *Builder) chosen(cond, x, y Value) Value {
 	if b.Tensor(cond) != nil {
 		return b.emit(Where{}, cond, x, y)
 	}

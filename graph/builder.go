@@ -48,8 +48,16 @@ type value struct {
 	dtype   DType
 	symbols []string // of an input
 	tensor  *Tensor  // of a constant
-	node    *node    // that computes it
-	named   bool     // by Name
+	// Of what may not be finite (extended.go):
+	numbers Numbers      // of an input
+	parts   func() parts // nil of what is finite
+	pair    bool         // it has parts alone
+	whole   *Tensor      // of a constant, with the numbers that are not finite
+	either  []*value     // of a truth value: it is 1 where one of these is
+	within  *value       // of a truth value: it is 1 only where this is
+	all     *value       // of a truth value: it is 1 where a row of this is nothing else
+	node    *node        // that computes it
+	named   bool         // by Name
 }
 
 // node is a Node in the making.
@@ -156,6 +164,9 @@ func (b *Builder) Name(v Value) string {
 // fixed where a constant is needed.
 func (b *Builder) Depends(v Value) string {
 	text := Quote(b.Name(v)) + " depends on the model's input"
+	if v.v != nil && v.v.whole != nil {
+		return Quote(b.Name(v)) + " has NaN or infinities"
+	}
 	if v.v == nil || v.v.node == nil {
 		return text
 	}
@@ -195,15 +206,15 @@ func (b *Builder) Rename(v Value, name string) {
 }
 
 // Input adds an input of the given shape, which symbols may name the open axes of
-// (see [Input.Symbols]).
+// (see [Input.Symbols]). One without elements is a constant to what follows.
 func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) Value {
 	err := checkInts(shape)
 	switch {
 	case err != nil:
 	case !dt.Known():
 		err = fmt.Errorf("%v is not supported", dt)
-	case Size(shape) < 1 || Size(shape) > b.most-b.activations:
-		err = fmt.Errorf("shape %v is empty or too large", shape)
+	case Size(shape) > b.most-b.activations:
+		err = fmt.Errorf("shape %v is too large", shape)
 	case symbols != nil && len(symbols) != len(shape):
 		err = fmt.Errorf("%d symbols for shape %v", len(symbols), shape)
 	}
@@ -215,20 +226,25 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	v := b.add(&value{name: name, shape: shape, dtype: dt, symbols: symbols, named: true})
 	b.taken[name] = struct{}{}
 	b.inputs = append(b.inputs, v.v)
+	if Size(shape) == 0 {
+		return b.made(name, none(operandType{shape: shape, dtype: dt}))
+	}
 	return v
 }
 
 // Constant adds a constant of the model, which must not be changed afterwards.
-// All of its floats must be finite, except that −∞, with which models mask scores,
-// stands for a number that does it as well. With an empty name it is called after
-// the current node.
+// Where −∞ alone of its floats is not finite, it masks scores; NaN and +∞ are for what
+// has a meaning for them. With an empty name it is called after the current node.
 func (b *Builder) Constant(name string, t *Tensor) Value {
 	kind := b.op
 	if kind == "" {
 		kind = "constant"
 	}
-	t = t.Bounded()
-	if err := t.check(); err != nil {
+	finite := t
+	if t != nil && FirstNonFinite(t.F32) >= 0 {
+		finite = &Tensor{Shape: t.Shape, DType: t.DType, F32: make([]float32, len(t.F32))}
+	}
+	if err := finite.check(); err != nil {
 		return b.failf(kind, "%s: %v", Quote(name), err)
 	}
 	if name == "" {
@@ -236,6 +252,11 @@ func (b *Builder) Constant(name string, t *Tensor) Value {
 	}
 	b.foldBudget += 4 * t.Len()
 	b.taken[name] = struct{}{}
+	if finite != t {
+		v := b.extendedConstant(name, t)
+		v.v.named = true
+		return v
+	}
 	return b.add(&value{name: name, shape: t.Shape, dtype: t.DType, tensor: t, named: true})
 }
 
@@ -292,13 +313,21 @@ func (b *Builder) spend(n int) bool {
 
 // emit adds a node and returns its value; with constant operands alone, it
 // computes the value instead.
-func (b *Builder) emit(op Op, operands ...Value) Value {
+func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	if !b.valid(operands...) {
 		return Value{}
 	}
 	kind := b.op
 	if kind == "" {
 		kind = op.Kind()
+	}
+	if b.pairs(operands...) {
+		return b.emitPair(kind, op, operands)
+	}
+	if b.extends(operands...) {
+		if f := b.partsOf(op, operands); f != nil {
+			defer func() { made = b.masking(made, f) }()
+		}
 	}
 	in := make([]operandType, len(operands))
 	from := make([]*value, len(operands))
@@ -362,11 +391,7 @@ func (b *Builder) fold(kind string, op Op, from []*value, t operandType) Value {
 	if err != nil {
 		return b.failf(kind, "%v", err)
 	}
-	folded, err := out.tensor(t.dtype)
-	if err != nil {
-		return b.failf(kind, "computing it from constants: %v", err)
-	}
-	return b.made(op.Kind(), folded)
+	return b.computed(op.Kind(), out, t.dtype)
 }
 
 // Number makes a float constant of shape [].
@@ -409,6 +434,9 @@ func (b *Builder) Fill(shape []int, value *Tensor) Value {
 		for i := range t.F32 {
 			t.F32[i] = float32(value.At(0))
 		}
+	}
+	if FirstNonFinite(t.F32) >= 0 {
+		return b.extendedConstant(b.called("value"), t)
 	}
 	return b.made("value", t)
 }

@@ -27,11 +27,14 @@
 //   - Nodes are in topological order, each value has one producer, and every
 //     node has exactly one output.
 //   - Shapes gives the full static shape of every graph input, constant and
-//     node output. A scalar has shape []. No dimension is zero. Which axes of
-//     the inputs the model leaves open is told by [Input.Symbols].
+//     node output. A scalar has shape []. Which axes of the inputs the model
+//     leaves open is told by [Input.Symbols]. What has a dimension of zero is an
+//     input that nothing reads, or an output.
 //   - Consts holds what does not depend on the inputs and is read by a node.
 //     Float constants are finite.
-//   - No node has only constant inputs, except an Identity.
+//   - Numbers are finite, but of inputs that say so ([Input.Numbers]), which
+//     Finite and Class alone read, and of outputs that an Extend makes.
+//   - No node has only constant inputs, except an Identity or an Extend.
 //   - Axes are non-negative, indices are in range, operands have the shapes that
 //     the operator asks for.
 //
@@ -53,6 +56,7 @@
 //	logpower.go    LogPower: the logarithm of sums of squares, which is found written out alone
 //	batchnorm.go   BatchNorm, where no Conv or Gemm before it could take it up
 //	move.go        Reshape Convert Identity Transpose Slice Gather Pad Expand Tile Concat
+//	extended.go    Finite, Class, Extend: the parts of numbers that may not be finite, and what has these
 //	take.go        Take: elements at computed indices
 //	trees.go       Exceeds, Forest: comparisons of features with thresholds, and sums over trees that branch by them
 //

@@ -8,6 +8,10 @@ import (
 
 // Output makes v an output of the graph, under a name that no other value has.
 func (b *Builder) Output(name string, v Value) {
+	if b.extends(v) {
+		b.At("", name)
+		v = b.extendedOutput(v)
+	}
 	if v.v != nil {
 		b.outputs = append(b.outputs, output{name, v.v})
 		b.taken[name] = struct{}{}
@@ -25,12 +29,6 @@ func (b *Builder) Graph() (*Graph, error) {
 	if len(b.outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}
-	for _, o := range b.outputs {
-		if v := o.value; Size(v.shape) == 0 {
-			return nil, fmt.Errorf("output %s of shape %v is empty, so there is nothing to prove of it: name the outputs that are wanted (--output)",
-				Quote(o.name), v.shape)
-		}
-	}
 	b.nameOutputs()
 	b.dropUnneeded()
 	if err := b.recognise(); err != nil {
@@ -46,9 +44,6 @@ func (b *Builder) Graph() (*Graph, error) {
 		owner[v.name] = v
 		g.Shapes[v.name], g.DTypes[v.name] = v.shape, v.dtype
 		if v.tensor != nil {
-			if v.tensor.Len() == 0 {
-				return fmt.Errorf("constant %s is empty", Quote(v.name))
-			}
 			g.Consts[v.name] = v.tensor
 		}
 		return nil
@@ -60,7 +55,7 @@ func (b *Builder) Graph() (*Graph, error) {
 		if err := keep(v); err != nil {
 			return nil, err
 		}
-		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype})
+		g.Inputs = append(g.Inputs, Input{Name: v.name, Shape: v.shape, Symbols: v.symbols, DType: v.dtype, Numbers: v.numbers})
 	}
 	for _, o := range b.outputs {
 		if slices.Contains(g.Outputs, o.name) {
@@ -100,6 +95,9 @@ func (b *Builder) nameOutputs() {
 	}
 	for i, o := range b.outputs {
 		v := o.value
+		if at := slices.IndexFunc(b.inputs, func(in *value) bool { return in.name == o.name }); at >= 0 && Size(v.shape) == 0 {
+			v, b.outputs[i].value = b.inputs[at], b.inputs[at] // not the constant that stands for it
+		}
 		switch {
 		case v.name == o.name && v.tensor == nil:
 			continue // computed under its own name, or an input that is itself an output

@@ -44,6 +44,9 @@ type Input struct {
 	// "batch"; axes of fixed size have "". It is nil if all are fixed.
 	Symbols []string
 	DType   DType
+	// Numbers are what it may have. If some are not finite, [Finite] and [Class] alone
+	// read it.
+	Numbers Numbers
 }
 
 // Node is one operation.

@@ -68,8 +68,13 @@ func (c Convert) infer(in []operandType) (operandType, error) {
 func (Convert) eval(in []operand, shape []int) (operand, error) { return in[0].as(shape), nil }
 
 // Cast converts x to another element type. Floats become integers by truncation;
-// what does not fit a type of up to 16 bits wraps around. All float types are one.
-func (b *Builder) Cast(x Value, to DType) Value {
+// what does not fit a type of up to 16 bits wraps around. All float types are one, but
+// for those of 8 bits or fewer: what is too large becomes their largest number.
+func (b *Builder) Cast(x Value, to DType) Value { return b.CastTo(x, to, true) }
+
+// CastTo is Cast with what numbers become that are too large for a floating-point type of
+// 8 bits: without saturation infinite, or NaN if the type has no infinity.
+func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	if !b.valid(x) {
 		return Value{}
 	}
@@ -77,8 +82,10 @@ func (b *Builder) Cast(x Value, to DType) Value {
 	switch {
 	case !to.Known():
 		return b.Failf("cast to %v is not supported", to)
+	case b.extends(x):
+		return b.castParts(x, to, saturate)
 	case to.Small():
-		return b.toSmall(x, to)
+		return b.toSmall(x, to, saturate)
 	}
 	if t := b.Tensor(x); t != nil {
 		if !b.spend(t.Len()) {
@@ -464,10 +471,39 @@ func (b *Builder) Pad(x Value, begin, end []int, value float64) Value {
 		none = none && p.Begin[i] == 0 && p.End[i] == 0
 	}
 	x = b.Slice(x, starts, steps, counts)
-	if none {
+	switch parts := func() parts { return b.padParts(p, x) }; {
+	case none:
 		return x
+	case b.pairs(x):
+		return b.pair(Float, parts())
+	case b.extends(x) || b.DType(x).IsFloat() && float32(value) == leastFloat:
+		return b.masking(b.emit(p, x), parts)
 	}
 	return b.emit(p, x)
+}
+
+// padParts surrounds parts: by 0, or where that stands for −∞ by it.
+func (b *Builder) padParts(p Pad, x Value) parts {
+	out, value := b.parts(x), p.Value
+	p.Value = 0
+	for _, v := range []*Value{&out.nan, &out.pos} {
+		if b.valid(*v) {
+			*v = b.emit(p, *v)
+		}
+	}
+	if float32(value) == leastFloat {
+		value = 0
+		p.Value = 1
+		if !b.valid(out.neg) {
+			out.neg = b.never(b.Shape(x))
+		}
+	}
+	if b.valid(out.neg) {
+		out.neg = b.emit(p, out.neg)
+	}
+	p.Value = value
+	out.fin = b.emit(p, out.fin)
+	return out
 }
 
 // PadMode is a way to pad a tensor with elements of itself.

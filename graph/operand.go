@@ -1,7 +1,5 @@
 package graph
 
-import "fmt"
-
 // operand is a value at evaluation. One of the slices is set: f for computed
 // values and what follows from them, w for float constants in float32, i for integer
 // constants; or stored, for those who read it part by part (partly).
@@ -53,22 +51,19 @@ func convert[D, S number](src []S) []D {
 }
 
 // tensor stores the operand as a constant of type dt, which is Float or an
-// integer type. Non-finite floats are refused.
-func (o operand) tensor(dt DType) (*Tensor, error) {
+// integer type.
+func (o operand) tensor(dt DType) *Tensor {
 	t := &Tensor{Shape: o.shape, DType: dt}
 	if dt.IsFloat() {
 		t.F32 = o.w
 		if t.F32 == nil {
 			t.F32 = convert[float32](o.float64s())
 		}
-		if i := FirstNonFinite(t.F32); i >= 0 {
-			return nil, fmt.Errorf("element %d is %v, which no integer stands for", i, t.F32[i])
-		}
-		return t, nil
+		return t
 	}
 	t.I64 = o.i
 	if t.I64 == nil {
 		t.I64 = convert[int64](o.float64s())
 	}
-	return t, nil
+	return t
 }

@@ -268,10 +268,14 @@ func (b *Builder) unmask(n *node) error {
 		}
 	}
 	n.in = append([]*value{scores}, open...)
+	empty := n.op.(Softmax).Empty
+	if len(open) > 0 { // which may leave nothing of a row
+		n.op = Softmax{Empty: true}
+	}
 	if mask == nil {
 		return nil
 	}
-	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, n.op.(Softmax).Empty); err != nil {
+	if err := checkMask(operandType{shape: mask.Shape, dtype: Bool, value: mask}, scores.shape, empty); err != nil {
 		return err
 	}
 	n.in = append(n.in, &value{name: b.unique(n.name + "/mask"), shape: mask.Shape, dtype: Bool, tensor: mask})

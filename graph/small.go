@@ -8,13 +8,14 @@ import "math"
 type smallFormat struct {
 	mantissa, least int
 	most            float64
+	infinite        bool // it has infinities
 }
 
 // smallFormats are the types of https://onnx.ai/onnx/technical/float8.html and
 // float4.html but for Float8E8M0, whose numbers, from 2^−127 to 2^127, no one scale holds.
 var smallFormats = map[DType]smallFormat{
-	Float8E4M3FN: {3, -6, 448}, Float8E4M3FNUZ: {3, -7, 240},
-	Float8E5M2: {2, -14, 57344}, Float8E5M2FNUZ: {2, -15, 57344}, Float4E2M1: {1, 0, 6},
+	Float8E4M3FN: {3, -6, 448, false}, Float8E4M3FNUZ: {3, -7, 240, false},
+	Float8E5M2: {2, -14, 57344, true}, Float8E5M2FNUZ: {2, -15, 57344, false}, Float4E2M1: {1, 0, 6, false},
 }
 
 // at is the number of the type that is nearest to x; of two as near, the one whose last
@@ -28,15 +29,28 @@ func (f smallFormat) at(x float64) float64 {
 	return min(max(math.RoundToEven(x/unit)*unit, -f.most), f.most)
 }
 
+// beyond returns where numbers begin that round to none of the type, and whether that
+// one does: half a unit above the largest, which is as near to both sides, and belongs to
+// the one whose last digit is even.
+func (f smallFormat) beyond() (limit float64, itself bool) {
+	_, e := math.Frexp(f.most)
+	unit := math.Ldexp(1, e-1-f.mantissa)
+	return f.most + float64(unit/2), math.Mod(f.most/unit, 2) == 1
+}
+
 // toSmall rounds floats to a type of 8 bits or fewer: on the scale that numbers of their
 // size have there. What is computed is rounded on each of these and chosen by size.
-func (b *Builder) toSmall(x Value, to DType) Value {
+// Without saturation what is too large is infinite, or NaN.
+func (b *Builder) toSmall(x Value, to DType, saturate bool) Value {
 	f, ok := smallFormats[to]
 	switch {
 	case !ok:
 		return b.Failf("cast to %v is not supported: no one scale holds numbers from 2^−127 to 2^127", to)
 	case !b.DType(x).IsFloat():
 		x = b.Cast(x, Float)
+	}
+	if !saturate && to != Float4E2M1 {
+		return b.pair(Float, b.beyondSmall(x, to, f))
 	}
 	if t := b.Tensor(x); t != nil {
 		v := make([]float32, t.Len())
@@ -57,4 +71,78 @@ func (b *Builder) toSmall(x Value, to DType) Value {
 		y = b.Where(b.Compare(GreaterOrEqual, size, b.number("power", math.Ldexp(1, e))), on(e), y)
 	}
 	return y
+}
+
+// beyondSmall is a finite x in a type of 8 bits, of which numbers that are too large are
+// infinite, or NaN if the type has no infinity.
+func (b *Builder) beyondSmall(x Value, to DType, f smallFormat) parts {
+	limit, itself := f.beyond()
+	above, below := Greater, Less
+	if itself {
+		above, below = GreaterOrEqual, LessOrEqual
+	}
+	p := parts{pos: b.Compare(above, x, b.number("limit", limit)), neg: b.Compare(below, x, b.number("limit", -limit))}
+	p.fin = b.toSmall(b.Where(b.or(p.pos, p.neg), b.number("zero", 0), x), to, true)
+	if !f.infinite {
+		p = parts{fin: p.fin, nan: b.or(p.pos, p.neg)}
+	}
+	return p
+}
+
+// castParts casts what may not be finite. Truth values of what is no number are 1; there
+// are no integers for it.
+func (b *Builder) castParts(x Value, to DType, saturate bool) Value {
+	p := func() parts { return b.parts(x) }
+	f, small := smallFormats[to]
+	switch {
+	case to == Bool:
+		return b.or(b.Cast(p().fin, Bool), p().special(b))
+	case !to.IsFloat():
+		return b.Failf("%s may be NaN or infinite here, and no integer stands for that", Quote(b.Name(x)))
+	case to.Small() && !small:
+		return b.toSmall(x, to, saturate) // which says why not
+	case !small && b.Tensor(x) != nil: // a constant of another type
+		t := x.v.tensor
+		return b.masking(b.made("Cast", &Tensor{Shape: t.Shape, DType: Float, F32: t.F32}), p)
+	case !small:
+		return x
+	}
+	of := b.parts(x)
+	of.fin = b.within(of.fin, f)
+	if !saturate && to != Float4E2M1 {
+		q := b.beyondSmall(of.fin, to, f)
+		if !f.infinite {
+			of.nan, of.pos, of.neg = of.special(b), Value{}, Value{}
+		}
+		return b.pair(Float, parts{q.fin, b.or(of.nan, q.nan), b.or(of.pos, q.pos), b.or(of.neg, q.neg)})
+	}
+	fin := of.fin
+	if special := of.special(b); b.valid(special) {
+		fin = b.Where(special, b.number("zero", 0), b.Clip(fin, -f.most, f.most))
+	}
+	most := func(is Value) Value { // in two factors, neither of which is one of a mask
+		const part = 1 << 8
+		return b.Mul(b.Mul(b.Cast(is, Float), b.number("part", part)), b.number("largest", f.most/part))
+	}
+	if b.valid(of.pos) {
+		fin = b.Add(fin, most(of.pos))
+	}
+	if b.valid(of.neg) {
+		fin = b.Sub(fin, most(of.neg))
+	}
+	fin = b.toSmall(fin, to, true)
+	if to == Float4E2M1 { // which has no NaN: ONNX's reference has 0 for it
+		return fin
+	}
+	return b.pair(Float, parts{fin: fin, nan: of.nan})
+}
+
+// within is a finite value of which nothing but its number in a small type is asked for:
+// those of an input beyond the largest need not be told apart.
+func (b *Builder) within(x Value, f smallFormat) Value {
+	if n := x.v.node; n == nil || n.op != (Finite{}) {
+		return x
+	}
+	limit, _ := f.beyond()
+	return b.emit(Finite{Reach: 1.125 * limit}, Value{x.v.node.in[0]})
 }

@@ -158,5 +158,55 @@ func (b *Builder) alongLast(op Op, x Value, axis int) Value {
 		perm[i] = i
 	}
 	perm[axis], perm[rank-1] = rank-1, axis
-	return b.Transpose(b.emit(op, b.Transpose(x, perm)), perm)
+	x = b.Transpose(x, perm)
+	if _, ok := op.(Softmax); ok && b.extends(x) && (b.pairs(x) || b.leavesMasks(x)) {
+		return b.Transpose(b.softmaxParts(op, x), perm)
+	}
+	return b.Transpose(b.emit(op, x), perm)
+}
+
+// leavesMasks says whether scores have −∞ that [Builder.Graph] will not recognise as
+// masks, or rows of nothing else.
+func (b *Builder) leavesMasks(x Value) bool {
+	v, all := x.v, (*Tensor)(nil)
+	for {
+		if s, m := openMaskOf(v); s != nil && m != nil {
+			v = s
+			continue
+		}
+		s, mask, rest := b.maskOf(v)
+		if s == nil {
+			return v.parts != nil
+		}
+		if all != nil {
+			if mask, _ = both(all, mask); mask == nil {
+				return true
+			}
+		}
+		all = mask
+		if checkMask(operandType{shape: all.Shape, dtype: Bool, value: all}, x.v.shape, false) != nil {
+			return true
+		}
+		if v = s; rest != nil { // what follows it is not looked at
+			return v.parts != nil
+		}
+	}
+}
+
+// softmaxParts is Softmax of scores of which −∞ masks some. A row that is masked altogether
+// has no weights; of one that constants mask they are NaN, unless rows may be empty.
+func (b *Builder) softmaxParts(op Op, x Value) Value {
+	p := b.parts(x)
+	if b.valid(p.nan) || b.valid(p.pos) {
+		return b.Failf("%s may be NaN or +∞ here, and a Softmax of such numbers is not supported", Quote(b.Name(x)))
+	}
+	if !b.valid(p.neg) {
+		return b.emit(op, p.fin)
+	}
+	y := b.emit(Softmax{Empty: true}, p.fin, b.Not(p.neg))
+	if b.Tensor(p.neg) == nil || op.(Softmax).Empty {
+		return y
+	}
+	last := []int{len(b.Shape(x)) - 1}
+	return b.pair(Float, parts{fin: y, nan: b.Expand(b.ReduceMin(p.neg, last, true), b.Shape(x))})
 }

@@ -91,8 +91,8 @@ func (t *Tensor) check() error {
 // leastFloat stands for −∞ in constants: such that sums of several are finite.
 const leastFloat = -1e30
 
-// Bounded returns the tensor with −10^30 for −∞, a copy if there is one.
-func (t *Tensor) Bounded() *Tensor {
+// bounded returns the tensor with −10^30 for −∞, a copy if there is one.
+func (t *Tensor) bounded() *Tensor {
 	inf := float32(math.Inf(-1))
 	at := slices.Index(t.F32, inf) // what is stored is finite
 	if at < 0 {

@@ -220,6 +220,9 @@ func (b *Builder) Exceeds(x Value, splits []Split) Value {
 	if len(splits) == 0 || b.Tensor(x) != nil {
 		return b.emit(Exceeds{splits}, x)
 	}
+	if b.pairs(x) {
+		return b.exceedsParts(x, splits)
+	}
 	if _, err := (Exceeds{splits}).infer([]operandType{b.operandType(x)}); err != nil {
 		return b.Failf("%v", err)
 	}

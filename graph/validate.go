@@ -16,7 +16,7 @@ func (g *Graph) Validate() error {
 			return fmt.Errorf("%s is defined twice", Quote(name))
 		}
 		shape, ok := g.Shapes[name]
-		if err := checkInts(shape); err != nil || !ok || Size(shape) < 1 || Size(shape) > MaxActivations && t == nil {
+		if err := checkInts(shape); err != nil || !ok || Size(shape) > MaxActivations && t == nil {
 			return fmt.Errorf("%s has shape %v", Quote(name), shape)
 		}
 		if !g.DTypes[name].Known() {
@@ -91,10 +91,32 @@ func (g *Graph) validateNode(n *Node, types map[string]operandType, used map[str
 		}
 		in[i], used[name] = t, true
 		constant = constant && t.value != nil
+		switch n.Op.(type) {
+		case Finite, Class:
+			has := FiniteNumbers
+			for _, in := range g.Inputs {
+				if in.Name == name {
+					has = in.Numbers
+				}
+			}
+			if has == FiniteNumbers || has == MaskingNumbers && (n.Op == ClassNaN || n.Op == ClassPosInf) {
+				return fmt.Errorf("reads %s, which has no such numbers", Quote(name))
+			}
+		default:
+			if g.Extended(name) {
+				return fmt.Errorf("reads %s, whose numbers may not be finite", Quote(name))
+			}
+		}
 	}
 	_, identity := n.Op.(Identity)
+	_, extend := n.Op.(Extend)
+	for i, t := range in {
+		if Size(t.shape) == 0 && !identity {
+			return fmt.Errorf("reads %s, which is empty", Quote(n.Inputs[i]))
+		}
+	}
 	switch {
-	case constant && !identity:
+	case constant && !identity && !extend:
 		return errors.New("has only constant operands")
 	case foldOnly(n.Op):
 		return errors.New("serves constants only")

@@ -12,22 +12,9 @@ import (
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
-// decode reads a tensor. external fetches its bytes when another file has them.
-// Non-finite floats are refused.
+// decode reads a tensor, which may have NaN and infinities. external fetches its bytes
+// when another file has them.
 func decode(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
-	out, err := decodeAny(t, external)
-	if err != nil {
-		return nil, err
-	}
-	out = out.Bounded()
-	if i := graph.FirstNonFinite(out.F32); i >= 0 {
-		return nil, fmt.Errorf("element %d is %v, which no integer stands for", i, out.F32[i])
-	}
-	return out, nil
-}
-
-// decodeAny is decode for tensors that may have NaN and infinities.
-func decodeAny(t *onnxpb.TensorProto, external func(*onnxpb.TensorProto) ([]byte, error)) (*graph.Tensor, error) {
 	dt := graph.DType(t.GetDataType())
 	if !dt.Known() {
 		return nil, fmt.Errorf("%v is not a numeric type that can be read", dt)
@@ -74,7 +61,11 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 		for i := range t.F32 {
 			switch t.DType {
 			case graph.Double:
-				t.F32[i] = float32(math.Float64frombits(le.Uint64(raw[8*i:])))
+				v, err := narrowed(i, math.Float64frombits(le.Uint64(raw[8*i:])))
+				if err != nil {
+					return err
+				}
+				t.F32[i] = v
 			case graph.Float16:
 				t.F32[i] = narrow.Float16(le.Uint16(raw[2*i:]))
 			case graph.BFloat16:
@@ -120,6 +111,15 @@ func setRaw(t *graph.Tensor, raw []byte) error {
 	return nil
 }
 
+// narrowed is element i of type double as a float32: not one that is infinite in its place.
+func narrowed(i int, x float64) (float32, error) {
+	v := float32(x)
+	if math.IsInf(float64(v), 0) && !math.IsInf(x, 0) {
+		return 0, fmt.Errorf("element %d, %v, is beyond the range of float", i, x)
+	}
+	return v, nil
+}
+
 // setFields decodes the typed fields, which hold one entry an element.
 func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 	n := graph.Size(t.Shape)
@@ -141,8 +141,12 @@ func setFields(t *graph.Tensor, p *onnxpb.TensorProto) error {
 			return err
 		}
 		t.F32 = make([]float32, n)
-		for i, v := range p.DoubleData {
-			t.F32[i] = float32(v)
+		for i, x := range p.DoubleData {
+			v, err := narrowed(i, x)
+			if err != nil {
+				return err
+			}
+			t.F32[i] = v
 		}
 	case graph.Float16, graph.BFloat16:
 		if err := check(len(p.Int32Data)); err != nil {

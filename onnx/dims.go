@@ -12,9 +12,11 @@ import (
 
 // dim is one declared dimension: a size, or a symbol where size is 0.
 type dim struct {
-	size   int
+	size   int // declaredEmpty if it is declared to be 0
 	symbol string
 }
+
+const declaredEmpty = -1
 
 // inputValues fixes the shapes of the graph inputs. A dimension that the file
 // leaves open takes its value from opts.Dims, from the shape or the element
@@ -30,6 +32,13 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 		opts = opts.describe(given)
 	}
 	opts = opts.inOrder(inputs)
+	if opts.Samples != nil {
+		given, err := opts.Samples.assign(declaredInputs(inputs))
+		if err != nil {
+			return nil, err
+		}
+		opts = opts.sampledBy(Options{}.describe(given).inOrder(inputs))
+	}
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
 	bound := map[string]int{}
@@ -104,7 +113,7 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 		shape := make([]int64, len(dims))
 		symbols := make([]string, len(dims))
 		for axis, d := range dims {
-			shape[axis] = int64(d.size)
+			shape[axis] = int64(max(d.size, 0))
 			if d.size == 0 {
 				shape[axis], symbols[axis] = int64(bound[d.symbol]), d.symbol
 				values[i].Symbols = symbols
@@ -118,6 +127,9 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 			return nil, fmt.Errorf("input %s: %w", graph.Quote(values[i].Name), err)
 		}
 		values[i].Shape = s
+		if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
+			values[i].Numbers = opts.InputNumbers[i]
+		}
 		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != graph.Size(s) {
 			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(values[i].Name), s, graph.Size(s), opts.InputLens[i])
 		}
@@ -132,6 +144,7 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 		return o // RunFloat says so, with the numbers
 	}
 	shapes, lens, pictures := make([][]int, len(inputs)), make([]int, len(inputs)), make([]int, len(inputs))
+	numbers := make([]graph.Numbers, len(inputs))
 	for i, v := range inputs {
 		at := slices.Index(o.InputNames, v.GetName())
 		if at < 0 {
@@ -144,8 +157,22 @@ func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
 		if at < len(o.pictures) {
 			pictures[i] = o.pictures[at]
 		}
+		if at < len(o.InputNumbers) {
+			numbers[i] = o.InputNumbers[at]
+		}
 	}
-	o.InputShapes, o.InputLens, o.pictures = shapes, lens, pictures
+	o.InputShapes, o.InputLens, o.InputNumbers, o.pictures = shapes, lens, numbers, pictures
+	return o
+}
+
+// sampledBy adds the numbers of samples that are described.
+func (o Options) sampledBy(samples Options) Options {
+	all := make([]graph.Numbers, max(len(o.InputNumbers), len(samples.InputNumbers)))
+	copy(all, o.InputNumbers)
+	for i, n := range samples.InputNumbers {
+		all[i] = all[i].Union(n)
+	}
+	o.InputNumbers = all
 	return o
 }
 
@@ -194,11 +221,11 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 				if v.DimValue > graph.MaxElements {
 					return nil, fmt.Errorf("dimension %d is too large", v.DimValue)
 				}
-				if v.DimValue == 0 {
-					return nil, fmt.Errorf("axis %d is declared empty: fix the input, of which there is only one", axis)
-				}
 				// Some exporters write −1 for an open dimension.
 				dims[axis].size = int(max(v.DimValue, 0))
+				if v.DimValue == 0 {
+					dims[axis].size = declaredEmpty
+				}
 			}
 		}
 	}
@@ -220,6 +247,9 @@ func bindShape(dims []dim, shape []int, bound map[string]int) {
 		have := d.size
 		if have == 0 {
 			have = bound[d.symbol]
+		}
+		if d.size == declaredEmpty && shape[axis] == 0 {
+			continue
 		}
 		if shape[axis] < 1 || have != 0 && have != shape[axis] {
 			return
@@ -245,6 +275,9 @@ func bindCount(dims []dim, count int, bound map[string]int) {
 		if have == 0 {
 			open = append(open, axis)
 			continue
+		}
+		if have == declaredEmpty { // the count says nothing
+			return
 		}
 		if known > graph.MaxElements/have {
 			return

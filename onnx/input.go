@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -20,14 +21,15 @@ import (
 // kept as float64.
 const maxInputFile = 1 << 28
 
-// Input is one model input, row-major and finite. A picture or a table has no values until
+// Input is one model input, row-major. A picture or a table has no values until
 // it is known what takes them (For).
 type Input struct {
-	Name   string      // as in the file or as given; empty when neither says
-	Shape  []int       // nil when the file gives a flat list without a shape
-	DType  graph.DType // 0 when the format does not say
-	Values []float64
-	Note   string // what of the file was passed over
+	Name    string      // as in the file or as given; empty when neither says
+	Shape   []int       // nil when the file gives a flat list without a shape
+	DType   graph.DType // 0 when the format does not say
+	Values  []float64
+	Numbers graph.Numbers // what the values are among: a model is opened for these
+	Note    string        // what of the file was passed over
 
 	named    bool // the name must be an input's
 	table    *table
@@ -50,6 +52,7 @@ func (o Options) describe(in Inputs) Options {
 		o.pictures = append(o.pictures, len(v.pictures))
 		o.InputShapes = append(o.InputShapes, v.Shape)
 		o.InputLens = append(o.InputLens, len(v.Values))
+		o.InputNumbers = append(o.InputNumbers, v.Numbers)
 		o.InputNames = append(o.InputNames, v.Name)
 	}
 	return o
@@ -89,7 +92,8 @@ func (in Inputs) Names() []string {
 //     to [0, 1] without it). The numbers that this gives are the input.
 //
 // Fractions in text and NumPy files are rounded to float32, as a model has them. NaN and
-// infinities are refused.
+// infinities are for models that something is defined for with them; in JSON they are
+// "NaN", "Infinity" and "-Infinity". In tables they are refused.
 func ReadInputs(files ...string) (Inputs, error) {
 	var all Inputs
 	for _, file := range files {
@@ -175,19 +179,16 @@ func (in Inputs) check() error {
 	if len(in) == 0 {
 		return errors.New("holds no inputs")
 	}
-	for i, v := range in {
+	for i := range in {
+		v := &in[i]
 		what := fmt.Sprintf("input %d", i)
 		if v.Name != "" {
 			what = "input " + graph.Quote(v.Name)
 		}
-		if len(v.Values) == 0 && v.DType == 0 && v.table == nil && v.pictures == nil { // of a type, it may be fixed
+		if len(v.Values) == 0 && v.DType == 0 && !slices.Contains(v.Shape, 0) && v.table == nil && v.pictures == nil {
 			return fmt.Errorf("%s is empty", what)
 		}
-		for j, x := range v.Values {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("%s: element %d is %v, which no integer stands for", what, j, x)
-			}
-		}
+		v.Numbers = graph.NumbersOf(v.Values)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/prove-model/prove-model/graph"
 )
@@ -169,6 +170,11 @@ func parseList(raw []byte) ([]float64, []int, error) {
 			if v, err = tok.Float64(); err != nil {
 				return nil, nil, fmt.Errorf("%s is not a number that can be held", graph.Quote(tok.String()))
 			}
+		case string:
+			var ok bool
+			if v, ok = notFinite[tok]; !ok {
+				return nil, nil, fmt.Errorf("holds %s where numbers are expected", graph.Quote(tok))
+			}
 		case bool:
 			if tok {
 				v = 1
@@ -192,3 +198,6 @@ func parseList(raw []byte) ([]float64, []int, error) {
 	}
 	return values, closed, nil
 }
+
+// notFinite are the numbers that JSON has none for.
+var notFinite = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}

@@ -32,6 +32,7 @@ func (in Inputs) merge() (Inputs, error) {
 			to.Shape = nil
 		}
 		to.Values = append(slices.Clip(to.Values), v.Values...)
+		to.Numbers = to.Numbers.Union(v.Numbers)
 		to.pictures = append(slices.Clip(to.pictures), v.pictures...)
 	}
 	return out, nil

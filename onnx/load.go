@@ -28,6 +28,8 @@ type Options struct {
 	InputShapes [][]int
 	// InputLens are the element counts of these inputs; 0 is unknown.
 	InputLens []int
+	// InputNumbers are what these inputs have.
+	InputNumbers []graph.Numbers
 	// InputNames are the names that these inputs carry; empty is unknown. If all
 	// are names of the model's inputs they say which is which, else the order does.
 	InputNames []string
@@ -38,6 +40,9 @@ type Options struct {
 	// the file's own ones or others that it computes. Nil is the file's. Inputs that
 	// nothing needs then are not the graph's.
 	Outputs []string
+
+	// Samples are arrays that inputs have the numbers of as well, finite ones or others.
+	Samples Inputs
 
 	given    Inputs // whose order and shapes are known with the model's inputs
 	pictures []int  // how many are given for an input
@@ -83,7 +88,21 @@ func Load(path string, opts Options) (*graph.Graph, error) {
 	if opts.Outputs != nil {
 		g.Files = append(g.Files, memory(fmt.Sprintf("outputs %q", opts.Outputs)))
 	}
+	if names := extended(g); len(names) > 0 {
+		g.Files = append(g.Files, memory(fmt.Sprintf("extended inputs %q", names)))
+	}
 	return g, nil
+}
+
+// extended names the inputs that may have numbers which are not finite.
+func extended(g *graph.Graph) []string {
+	var names []string
+	for _, in := range g.Inputs {
+		if in.Numbers != graph.FiniteNumbers {
+			names = append(names, fmt.Sprint(in.Name, " ", in.Numbers))
+		}
+	}
+	return names
 }
 
 // Parse is Load for a model in memory, which cannot have external data. The
@@ -130,6 +149,7 @@ func rebound(inputs []graph.Input, sizes map[string]int) Options {
 			}
 		}
 		opts.InputShapes = append(opts.InputShapes, shape)
+		opts.InputNumbers = append(opts.InputNumbers, in.Numbers)
 	}
 	return opts
 }

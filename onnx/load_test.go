@@ -42,6 +42,7 @@ func TestRefused(t *testing.T) {
 		return func(m *onnxpb.ModelProto) { m.Graph.Initializer = ts }
 	}
 	add := testNode("Add", []string{"x", "w"}, one("y"))
+	mul := testNode("Mul", []string{"x", "w"}, one("y"))
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name  string
@@ -70,7 +71,6 @@ func TestRefused(t *testing.T) {
 		{"string input", with(func(m *onnxpb.ModelProto) {
 			m.Graph.Input[0].Type.GetTensorType().ElemType = 8
 		}), []string{`"x"`, "element type 8"}},
-		{"empty input", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 2, 0) }), []string{`"x"`, "empty"}},
 		{"huge input", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 1<<20, 1<<20) }), []string{`"x"`, "large"}},
 		{"overflowing input", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 1<<32, 1<<32) }), []string{`"x"`, "large"}},
 		{"all unsupported nodes", testModel(13,
@@ -105,11 +105,11 @@ func TestRefused(t *testing.T) {
 		{"computed shape", testModel(13, testNode("Cast", one("x"), one("s"), "to", 7), testNode("Reshape", []string{"x", "s"}, one("y"))),
 			[]string{"must be constant"}},
 		{"shapes that do not broadcast", with(initializer(testFloats("w", []int64{2}, 1, 2)), add), []string{"n_y", "broadcast"}},
-		{"NaN in a weight", with(initializer(testFloats("w", []int64{3}, 1, nan, 2)), add), []string{`"w"`, "element 1 is NaN"}},
-		{"infinite weight", with(initializer(testFloats("w", []int64{1}, float32(math.Inf(1)))), add), []string{`"w"`, "+Inf"}},
+		{"NaN in a weight", with(initializer(testFloats("w", []int64{3}, 1, nan, 2)), mul), []string{`"w"`, "NaN or infinite"}},
+		{"infinite weight", with(initializer(testFloats("w", []int64{1}, float32(math.Inf(1)))), mul), []string{`"w"`, "NaN or infinite"}},
 		{"infinite after folding", with(initializer(testFloats("w", []int64{1}, 0)),
-			testNode("Reciprocal", one("w"), one("v")), testNode("Add", []string{"x", "v"}, one("y"))), []string{"n_v", "Inf"}},
-		{"division by a constant zero", with(initializer(testFloats("w", []int64{1}, 0)), testNode("Div", []string{"x", "w"}, one("y"))), []string{"n_y", "Inf"}},
+			testNode("Reciprocal", one("w"), one("v")), testNode("Mul", []string{"x", "v"}, one("y"))), []string{"n_v", "NaN or infinite"}},
+		{"division by a constant zero", with(initializer(testFloats("w", []int64{1}, 0)), testNode("Div", []string{"x", "w"}, one("y"))), []string{"n_y", "infinite"}},
 		{"integer division by zero", with(initializer(testInts("w", 0)), testNode("Div", []string{"w", "w"}, one("v")),
 			testNode("Reshape", []string{"x", "v"}, one("y"))), []string{"n_v", "division by zero"}},
 		{"negative dimension", with(initializer(testFloats("w", []int64{-1}, 1)), add), []string{`"w"`, "negative"}},
@@ -122,7 +122,6 @@ func TestRefused(t *testing.T) {
 		{"huge range", with(initializer(testInts("z", 0), testInts("n", 1<<40), testInts("d", 1)), testNode("Range", []string{"z", "n", "d"}, one("v")),
 			testNode("Add", []string{"x", "v"}, one("y"))), []string{"n_v", "range"}},
 		{"huge activation", with(initializer(testInts("r", 1<<20, 1<<20)), testNode("Tile", []string{"x", "r"}, one("y"))), []string{"n_y", "large"}},
-		{"empty activation", with(initializer(testInts("s", 0), testInts("e", 0)), testNode("Slice", []string{"x", "s", "e"}, one("y"))), []string{`"y"`, "empty", "--output"}},
 		{"kernel larger than its input", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 1, 1, 3) },
 			testNode("MaxPool", one("x"), one("y"), "kernel_shape", []int64{4})), []string{"n_y", "larger"}},
 		{"window of padding", with(func(m *onnxpb.ModelProto) { m.Graph.Input[0] = testInput("x", 1, 1, 3) },

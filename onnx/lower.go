@@ -27,7 +27,7 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	if err == nil {
 		r.reserveNames()
 		for _, v := range inputs {
-			r.values[v.Name] = r.Input(v.Name, v.DType, v.Shape, v.Symbols...)
+			r.values[v.Name] = r.ExtendedInput(v.Name, v.DType, v.Numbers, v.Shape, v.Symbols...)
 		}
 		err = r.decodeInitializers()
 	}
@@ -188,7 +188,7 @@ var lowerings = map[string]func(*op){
 	"QuantizeLinear": lowerQuantizeLinear, "DequantizeLinear": lowerDequantizeLinear, "MatMulInteger": lowerMatMulInteger,
 	"ConvInteger": lowerConvInteger, "QLinearMatMul": lowerQLinearMatMul, "QLinearConv": lowerQLinearConv,
 	"RNN": lowerRNN, "GRU": lowerGRU, "LSTM": lowerLSTM, "Einsum": lowerEinsum, "CumSum": lowerCumSum,
-	"CumProd": lowerCumProd, "EyeLike": lowerEyeLike, "IsNaN": lowerIsNot, "IsInf": lowerIsNot,
+	"CumProd": lowerCumProd, "EyeLike": lowerEyeLike, "IsNaN": lowerIsNaN, "IsInf": lowerIsInf,
 	"DynamicQuantizeLinear": lowerDynamicQuantize, "DFT": lowerDFT, "STFT": lowerSTFT, "Shrink": lowerShrink, "ThresholdedRelu": lowerThresholdedRelu, "NonZero": lowerNonZero,
 	"MaxPool": lowerMaxPool, "AveragePool": lowerAveragePool,
 	"GlobalAveragePool": lowerGlobalAveragePool, "GlobalMaxPool": lowerGlobalMaxPool,

@@ -25,9 +25,9 @@ var classicalLowerings = map[string]func(*op){
 // numbersAttr returns an attribute that is a list of floats, or a tensor, of this name
 // or with _as_tensor behind it; nil when it is absent.
 func (o *op) numbersAttr(name string) []float32 {
-	t := o.tensorAttr(name + "_as_tensor")
+	t := o.numbersTensor(name + "_as_tensor")
 	if a := o.attrs[name]; t == nil && a != nil && a.T != nil {
-		t = o.tensorAttr(name)
+		t = o.numbersTensor(name)
 	}
 	var list []float32
 	if t != nil {
@@ -50,7 +50,7 @@ func (o *op) sets(name string) [][]float32 {
 	if a == nil || a.T == nil {
 		return nil
 	}
-	t, err := decodeAny(a.T, o.file.source.external)
+	t, err := decode(a.T, o.file.source.external)
 	if err != nil {
 		o.failf("attribute %s: %v", name, err)
 	}
@@ -225,7 +225,7 @@ func lowerFeatureExtractor(o *op) {
 // typed returns an attribute of LabelEncoder by its kind: name_int64s, name_floats or
 // name_tensor.
 func (o *op) typed(name string) *graph.Tensor {
-	if t := o.tensorAttr(name + "_tensor"); t != nil {
+	if t := o.numbersTensor(name + "_tensor"); t != nil {
 		return t
 	}
 	if v := o.intsAttr(name + "_int64s"); v != nil {
@@ -253,7 +253,7 @@ func lowerLabelEncoder(o *op) {
 	if values.DType.IsFloat() {
 		def = 0
 	}
-	switch t := o.tensorAttr("default_tensor"); {
+	switch t := o.numbersTensor("default_tensor"); {
 	case t != nil && t.Len() == 1:
 		def = t.At(0)
 	case values.DType.IsFloat():

@@ -21,13 +21,25 @@ func (o *op) tensorAttr(name string) *graph.Tensor {
 	return t
 }
 
+// numbersTensor is tensorAttr for finite numbers.
+func (o *op) numbersTensor(name string) *graph.Tensor {
+	t := o.tensorAttr(name)
+	if t != nil {
+		if i := graph.FirstNonFinite(t.F32); i >= 0 {
+			o.failf("element %d of attribute %s is %v", i, name, t.F32[i])
+		}
+	}
+	return t
+}
+
 func lowerConstant(o *op) {
 	o.arity(0, 0)
 	switch {
 	case o.attrs["value"] != nil:
 		o.result(0, o.Constant("", o.tensorAttr("value")))
 	case o.attrs["value_float"] != nil:
-		o.result(0, o.Number(o.floatAttr("value_float", 0)))
+		v := []float32{o.attr("value_float", onnxpb.AttributeProto_FLOAT).GetF()}
+		o.result(0, o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Float, F32: v}))
 	case o.attrs["value_int"] != nil:
 		o.result(0, o.Integers([]int{}, []int64{o.intAttr("value_int", 0)}))
 	case o.attrs["value_ints"] != nil:

@@ -129,24 +129,24 @@ func lowerCast(o *op) {
 		o.result(0, o.Cast(o.in(0), typeNames[o.strAttr("to", "")]))
 		return
 	}
-	to := graph.DType(o.intAttr("to", 0))
-	o.saturates(to)
-	o.result(0, o.Cast(o.in(0), to))
-}
-
-// saturates reads what becomes of numbers that a small type has none as large as.
-func (o *op) saturates(to graph.DType) {
-	if !o.flagAttr("saturate", true) && to.Small() && to != graph.Float4E2M1 {
-		o.failf("numbers that are too large become NaN or infinite (saturate = 0), which no integer stands for")
-	}
+	o.result(0, o.CastTo(o.in(0), graph.DType(o.intAttr("to", 0)), o.flagAttr("saturate", true)))
 }
 
 // lowerCastLike takes the type of its second input.
 func lowerCastLike(o *op) {
 	o.arity(2, 2)
 	o.ignore("round_mode")
-	o.saturates(o.DType(o.in(1)))
-	o.result(0, o.Cast(o.in(0), o.DType(o.in(1))))
+	o.result(0, o.CastTo(o.in(0), o.DType(o.in(1)), o.flagAttr("saturate", true)))
+}
+
+func lowerIsNaN(o *op) {
+	o.arity(1, 1)
+	o.result(0, o.IsNaN(o.in(0)))
+}
+
+func lowerIsInf(o *op) {
+	o.arity(1, 1)
+	o.result(0, o.IsInf(o.in(0), o.flagAttr("detect_positive", true), o.flagAttr("detect_negative", true)))
 }
 
 func lowerSign(o *op) {

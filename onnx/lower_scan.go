@@ -77,11 +77,3 @@ func lowerEyeLike(o *op) {
 	}
 	o.result(0, o.Cast(o.Integers(slices.Clone(in), v), dt))
 }
-
-// lowerIsNot answers IsNaN and IsInf for values of a model, none of which is NaN or infinite.
-func lowerIsNot(o *op) {
-	o.arity(1, 1)
-	o.ignore("detect_negative", "detect_positive")
-	no := &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{0}}
-	o.result(0, o.Fill(slices.Clone(o.shape(o.in(0))), no))
-}

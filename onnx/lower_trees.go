@@ -18,6 +18,7 @@ type treeNode struct {
 	value   float32
 	members []float32 // BRANCH_MEMBER
 	yes, no int
+	missing bool // whether NaN goes where the answer is yes
 	weights []leafWeight
 }
 
@@ -47,6 +48,9 @@ func (o *op) rows(x graph.Value) graph.Value {
 func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, apart bool) graph.Value {
 	g := graph.Forest{Base: base}
 	q := o.questions(f.nodes)
+	if o.NotFinite(x) {
+		q.eachNode(f.nodes)
+	}
 	var weights []float32
 	width := targets
 	if apart {
@@ -137,6 +141,46 @@ type questions struct {
 	sets   [][][2]int // by set and number, the splits x ≥ number and x > number
 	bit    []int      // of each node
 	yes    []bool     // whether its question holds where the bit is 1
+	// Where features may be NaN each node has a bit of its own: one of those, or where
+	// its feature is NaN what it says of that.
+	own []ownBit
+}
+
+type ownBit struct {
+	of, feature int
+	nan         bool
+}
+
+// eachNode gives each node a bit of its own.
+func (q *questions) eachNode(nodes []treeNode) {
+	known := map[ownBit]int{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.mode == leafMode {
+			continue
+		}
+		own := ownBit{q.bit[i], n.feature, n.missing == q.yes[i]}
+		at, ok := known[own]
+		if !ok {
+			at = len(q.own)
+			known[own] = at
+			q.own = append(q.own, own)
+		}
+		q.bit[i] = at
+	}
+}
+
+// withNaN takes what nodes say of NaN into the bits.
+func (o *op) withNaN(x, bits graph.Value, own []ownBit) graph.Value {
+	of, features, says := make([]int, len(own)), make([]int, len(own)), make([]int64, len(own))
+	for i, b := range own {
+		if of[i], features[i] = b.of, b.feature; b.nan {
+			says[i] = 1
+		}
+	}
+	nan := o.Gather(o.IsNaN(x), 1, features)
+	bits = o.Compare(graph.And, o.Gather(bits, 1, of), o.Not(nan))
+	return o.Compare(graph.Or, bits, o.Compare(graph.And, nan, o.Constant("", &graph.Tensor{Shape: []int{len(own)}, DType: graph.Bool, I64: says})))
 }
 
 func (o *op) questions(nodes []treeNode) questions {
@@ -196,7 +240,15 @@ func (o *op) questions(nodes []treeNode) questions {
 
 // answers builds the bits for rows of features.
 func (o *op) answers(x graph.Value, q questions) graph.Value {
-	bits := o.Exceeds(x, q.splits)
+	bits := o.withSets(o.Exceeds(x, q.splits), q)
+	if q.own != nil {
+		bits = o.withNaN(x, bits, q.own)
+	}
+	return bits
+}
+
+// withSets appends the bits of sets to those of splits.
+func (o *op) withSets(bits graph.Value, q questions) graph.Value {
 	if len(q.sets) == 0 {
 		return bits
 	}
@@ -235,7 +287,8 @@ func (o *op) oldForest(what string) *forest {
 	trees, ids := o.intsAttr("nodes_treeids"), o.intsAttr("nodes_nodeids")
 	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
 	modes, values := o.stringsAttr("nodes_modes"), o.numbersAttr("nodes_values")
-	o.ignore("nodes_hitrates", "nodes_hitrates_as_tensor", "nodes_missing_value_tracks_true") // inputs are numbers
+	o.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
+	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	n := len(ids)
 	if n == 0 || len(trees) != n || len(features) != n || len(yes) != n || len(no) != n || len(modes) != n || len(values) != n {
 		o.failf("its attributes describe different numbers of nodes")
@@ -259,7 +312,7 @@ func (o *op) oldForest(what string) *forest {
 	f := &forest{nodes: make([]treeNode, n)}
 	below := make([]bool, n)
 	for i := range f.nodes {
-		f.nodes[i] = treeNode{mode: modes[i], feature: int(features[i]), value: values[i]}
+		f.nodes[i] = treeNode{mode: modes[i], feature: int(features[i]), value: values[i], missing: i < len(missing) && missing[i] != 0}
 		if modes[i] == leafMode {
 			continue
 		}
@@ -525,12 +578,13 @@ func lowerTreeEnsemble(o *op) {
 	x := o.rows(o.in(0))
 	features, yes, no := o.intsAttr("nodes_featureids"), o.intsAttr("nodes_truenodeids"), o.intsAttr("nodes_falsenodeids")
 	yesLeaf, noLeaf, roots := o.intsAttr("nodes_trueleafs"), o.intsAttr("nodes_falseleafs"), o.intsAttr("tree_roots")
-	modes, splits := o.tensorAttr("nodes_modes"), o.numbersAttr("nodes_splits")
+	modes, splits := o.numbersTensor("nodes_modes"), o.tensorAttr("nodes_splits")
 	targets, weights := o.intsAttr("leaf_targetids"), o.numbersAttr("leaf_weights")
-	o.ignore("nodes_hitrates", "nodes_missing_value_tracks_true")
+	o.ignore("nodes_hitrates")
+	missing := o.intsAttr("nodes_missing_value_tracks_true")
 	members := o.sets("membership_values")
 	n := len(features)
-	if n == 0 || len(yes) != n || len(no) != n || len(yesLeaf) != n || len(noLeaf) != n || modes == nil || modes.Len() != n || len(splits) != n {
+	if n == 0 || len(yes) != n || len(no) != n || len(yesLeaf) != n || len(noLeaf) != n || modes == nil || modes.Len() != n || splits == nil || splits.Len() != n {
 		o.failf("its attributes describe different numbers of nodes")
 	}
 	if len(weights) != len(targets) {
@@ -552,7 +606,12 @@ func lowerTreeEnsemble(o *op) {
 		if code < 0 || code >= len(treeModes) {
 			o.failf("node %d has mode %d", i, code)
 		}
-		f.nodes[i] = treeNode{mode: treeModes[code], feature: int(features[i]), value: splits[i], yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i])}
+		value := float32(splits.At(i))
+		if value-value != 0 && treeModes[code] != "BRANCH_MEMBER" { // which has no use for it
+			o.failf("element %d of attribute nodes_splits is %v", i, value)
+		}
+		f.nodes[i] = treeNode{mode: treeModes[code], feature: int(features[i]), value: value, yes: child(yes[i], yesLeaf[i]), no: child(no[i], noLeaf[i]),
+			missing: i < len(missing) && missing[i] != 0}
 		if treeModes[code] == "BRANCH_MEMBER" {
 			if len(members) == 0 {
 				o.failf("there are fewer sets of members than nodes that ask for them")

@@ -115,6 +115,8 @@ def security(verifier):
 
 
 def describe(name, shape, values):
+    if 0 in shape:
+        return f"{name} [{' '.join(map(str, shape))}], without elements"
     shown = " ".join(f"{v:.5g}" for v in values[:SHOWN])
     more = f" … ({len(values)})" if len(values) > SHOWN else ""
     return f"{name} [{' '.join(map(str, shape))}] = {shown}{more}"

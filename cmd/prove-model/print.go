@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
@@ -23,6 +24,10 @@ func securityOf(s provemodel.Strength) security {
 
 // printTensor writes a line on a tensor.
 func printTensor(w io.Writer, what string, t provemodel.Tensor) {
+	if slices.Contains(t.Shape, 0) {
+		fmt.Fprintf(w, "%-11s %s %v, without elements\n", what, ui.Printable(t.Name), t.Shape)
+		return
+	}
 	fmt.Fprintf(w, "%-11s %s %v = %s\n", what, ui.Printable(t.Name), t.Shape, preview(t))
 }
 

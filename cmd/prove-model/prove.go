@@ -10,6 +10,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 // proved is the result of proving.
@@ -49,7 +50,7 @@ type proved struct {
 // compared is an output of the model beside that of the float model.
 type compared struct {
 	provemodel.Tensor
-	Float []float64 `json:"float"`
+	Float statement.Numbers `json:"float"`
 	provemodel.Accuracy
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/bench"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
+	"github.com/prove-model/prove-model/prover/statement"
 )
 
 var update = flag.Bool("update", false, "write docs/json-schema")
@@ -91,6 +92,10 @@ func TestSchemas(t *testing.T) {
 
 // schemaOf describes how encoding/json writes a type. A list that is nil is null.
 func schemaOf(t reflect.Type) map[string]any {
+	if t == reflect.TypeFor[statement.Numbers]() {
+		number := map[string]any{"anyOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{"NaN", "Infinity", "-Infinity"}}}}
+		return map[string]any{"type": []string{"array", "null"}, "items": number}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return schemaOf(t.Elem())

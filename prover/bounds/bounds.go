@@ -140,6 +140,8 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 	switch t.Kind {
 	case model.Input, model.ByFormula: // which Validate and the reader of a proof hold it to
 		all = Interval{t.Min, t.Max}
+	case model.Empty:
+		all = point(0)
 	case model.Fixed:
 		if r, ok := a.c.Ranges[id]; ok {
 			all = r

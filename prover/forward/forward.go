@@ -152,7 +152,10 @@ func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) in
 	if w.Values[id] != nil {
 		return ints.Int32s(w.Values[id])
 	}
-	if w.graph.Tensors[id].Kind.Constant() {
+	switch k := w.graph.Tensors[id].Kind; {
+	case k == model.Empty:
+		return ints.Int32s{}
+	case k.Constant():
 		return w.Weights[id]
 	}
 	if v, ok := known[id]; ok {

@@ -46,10 +46,14 @@ const (
 	// ByFormula tensors are functions of the index: the verifier evaluates their MLE
 	// itself, whatever their size.
 	ByFormula
+	// Empty tensors have no entries: one of their dimensions is 0. They are inputs and
+	// outputs of the graph, and nothing reads them.
+	Empty
 )
 
 // Tensor is an integer tensor. The real value it stands for is
-// integer·2^(−Frac). Every entry lies in [Min, Max].
+// integer·2^(−Frac), but for the codes of an extended one. Every entry lies in
+// [Min, Max].
 type Tensor struct {
 	Name     string
 	Shape    []int   // empty for a scalar
@@ -58,6 +62,7 @@ type Tensor struct {
 	Frac     int
 	Fracs    []int // Input: in place of Frac, one for each index of the last axis; nil if one for all
 	Min, Max int64
+	Numbers  Numbers  // of an input or output: which integers are codes (Finite)
 	Chunk    int      // Witness: the chunk whose commitment holds it
 	Def      []Linear // Virtual: the sum of views that defines it
 	Formula  *Formula // ByFormula

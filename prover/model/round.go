@@ -13,7 +13,7 @@ import (
 // number. Those of inputs that are indexes, such as tokens, must be whole and within; where
 // all axes that they are indexes of have one length, they may count from the end, and
 // become what they mean. It is an error if they are not as many as the inputs have, or not
-// finite.
+// finite where the input is not extended.
 func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
 	if len(inputs) != len(g.Inputs) {
 		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
@@ -38,23 +38,29 @@ func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []in
 	ints = make([]int32, len(values))
 	var mu sync.Mutex
 	failed := len(values) // the first entry that cannot be had, whose error is err
-	parallel.For(len(values), 1<<12, func(lo, hi int) {
+	least, most := t.Finite()
+	lo, hi := float64(least), float64(most)
+	parallel.For(len(values), 1<<12, func(from, to int) {
 		own := 0
-		for j := lo; j < hi; j++ {
+		for j := from; j < to; j++ {
 			x := values[j]
+			if v, ok := t.code(x); ok {
+				ints[j] = int32(v)
+				continue
+			}
 			r := math.Round(math.Ldexp(x, t.FracAt(j)))
 			if r < 0 && r >= -float64(length) {
 				x, r = x+float64(length), r+float64(length)
 			}
 			var bad error
-			switch out := r < float64(t.Min) || r > float64(t.Max); {
+			switch out := r < lo || r > hi; {
 			case math.IsNaN(x) || math.IsInf(x, 0):
 				bad = fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
 			case index && (r != x || out):
 				bad = fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
 			case out:
 				own++
-				r = math.Max(float64(t.Min), math.Min(float64(t.Max), r))
+				r = math.Max(lo, math.Min(hi, r))
 			}
 			if bad != nil {
 				mu.Lock()
@@ -79,8 +85,12 @@ func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []in
 // Clamped counts the real values, whole rows, that RoundInputs clamps.
 func (t *Tensor) Clamped(values []float64) int {
 	n := 0
+	lo, hi := t.Finite()
 	for i, x := range values {
-		if r := math.Round(math.Ldexp(x, t.FracAt(i))); r < float64(t.Min) || r > float64(t.Max) {
+		if _, ok := t.code(x); ok {
+			continue
+		}
+		if r := math.Round(math.Ldexp(x, t.FracAt(i))); r < float64(lo) || r > float64(hi) {
 			n++
 		}
 	}
@@ -98,6 +108,7 @@ func (t *Tensor) Reals(ints []int32) []float64 {
 		for i, x := range ints {
 			out[i] = math.Ldexp(float64(x), -t.FracAt(i))
 		}
+		t.decode(out, ints)
 		return out
 	}
 	// In two factors, each a number of its own: a product with a power of two is exact.
@@ -108,5 +119,6 @@ func (t *Tensor) Reals(ints []int32) []float64 {
 			out[lo+i] = float64(x) * a * b
 		}
 	})
+	t.decode(out, ints)
 	return out
 }

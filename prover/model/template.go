@@ -242,6 +242,9 @@ func (t *Template) InstanceOf(lens []int) (Instance, error) {
 	in := Instance{Sizes: make([]int, len(t.Free))}
 	for i, id := range g.Inputs {
 		tensor := &g.Tensors[id]
+		if tensor.Kind == Empty { // which tells nothing
+			continue
+		}
 		n := lens[i] / Size(tensor.Shape)
 		var open []int
 		for _, s := range tensor.Scales {
@@ -266,7 +269,7 @@ func (t *Template) InstanceOf(lens []int) (Instance, error) {
 	for i, id := range g.Inputs {
 		tensor := &g.Tensors[id]
 		switch want := Size(factors(in.Sizes).shape(tensor.Shape, tensor.Scales)); {
-		case lens[i] == want && want > 0:
+		case lens[i] == want && (want > 0 || tensor.Kind == Empty):
 		case tensor.Scales == nil:
 			return Instance{}, fmt.Errorf("input %q has %d entries, want %d", tensor.Name, lens[i], want)
 		default:

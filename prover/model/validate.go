@@ -35,16 +35,8 @@ func (g *Graph) Validate() error {
 	if i, err := first(len(g.Steps), func(i int) error { return g.validateStep(&g.Steps[i]) }); err != nil {
 		return fmt.Errorf("step %d: %w", i, err)
 	}
-	if len(g.Outputs) == 0 {
-		return errors.New("a graph needs an output")
-	}
-	if err := g.validateInputs(); err != nil {
+	if err := g.validatePublic(); err != nil {
 		return err
-	}
-	for _, id := range g.Outputs {
-		if !g.has(id) {
-			return fmt.Errorf("output %d does not exist", id)
-		}
 	}
 	if err := g.validateMults(); err != nil {
 		return err
@@ -77,20 +69,37 @@ func first(n int, check func(i int) error) (int, error) {
 	return at, failure
 }
 
-// validateInputs checks that the inputs are all input tensors, each once: of
+// validatePublic checks that the inputs are all input tensors, each once: of
 // one that came twice, only one list of public values would be bound, and one
-// that did not come would have none.
-func (g *Graph) validateInputs() error {
+// that did not come would have none. Tensors without entries are inputs or outputs,
+// and what stands for numbers that are not finite is one.
+func (g *Graph) validatePublic() error {
+	if len(g.Outputs) == 0 {
+		return errors.New("a graph needs an output")
+	}
 	listed := map[TensorID]bool{}
 	for _, id := range g.Inputs {
-		if !g.has(id) || g.Tensors[id].Kind != Input || listed[id] {
+		if !g.has(id) || g.Tensors[id].Kind != Input && g.Tensors[id].Kind != Empty || listed[id] {
 			return fmt.Errorf("input %d is not an input tensor, or comes twice", id)
 		}
 		listed[id] = true
 	}
+	given := map[TensorID]bool{}
+	for _, id := range g.Outputs {
+		if !g.has(id) {
+			return fmt.Errorf("output %d does not exist", id)
+		}
+		given[id] = true
+	}
 	for i := range g.Tensors {
-		if g.Tensors[i].Kind == Input && !listed[TensorID(i)] {
+		t, id := &g.Tensors[i], TensorID(i)
+		switch {
+		case t.Kind == Input && !listed[id]:
 			return fmt.Errorf("tensor %d is an input that the graph does not list", i)
+		case t.Kind == Empty && !listed[id] && !given[id]:
+			return fmt.Errorf("tensor %d has no entries, and is neither an input nor an output", i)
+		case t.Numbers != FiniteNumbers && t.Kind != Input && !given[id]:
+			return fmt.Errorf("tensor %d has codes, and is neither an input nor an output", i)
 		}
 	}
 	return nil
@@ -120,13 +129,22 @@ func (g *Graph) validateTensor(id TensorID) error {
 	if err := validateName(t.Name); err != nil {
 		return err
 	}
+	if t.Kind == Empty {
+		return t.validateEmpty()
+	}
 	if err := validateShape(t.Shape); err != nil {
 		return err
+	}
+	if t.Numbers > MaskingNumbers {
+		return fmt.Errorf("unknown numbers %d", t.Numbers)
+	}
+	if lo, hi := t.Finite(); lo > hi {
+		return fmt.Errorf("codes in the range [%d, %d]", t.Min, t.Max)
 	}
 	if n := len(t.Fracs); n > 0 && (t.Kind != Input || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
 		return fmt.Errorf("%d scales of %v entries", n, t.Shape)
 	}
-	if t.Kind > ByFormula {
+	if t.Kind > Empty {
 		return fmt.Errorf("unknown kind %d", t.Kind)
 	}
 	if t.Min > t.Max || t.Min <= -Bound || t.Max >= Bound {
@@ -165,6 +183,9 @@ func (g *Graph) validateLinear(l *Linear, out []int) error {
 	}
 	if l.Coef <= -Bound || l.Coef >= Bound {
 		return fmt.Errorf("coefficient %d out of range", l.Coef)
+	}
+	if g.Tensors[l.Src].Kind == Empty {
+		return fmt.Errorf("source %d has no entries", l.Src)
 	}
 	in := g.Tensors[l.Src].Shape
 	if l.View == nil {

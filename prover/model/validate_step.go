@@ -28,6 +28,9 @@ func (g *Graph) validateStep(s *Step) error {
 	if s.Kind != StepDivide && s.Kind != StepMax && s.Den != None {
 		return errors.New("a divisor without a division")
 	}
+	if s.Den != None && g.Tensors[s.Den].Kind == Empty {
+		return errors.New("a divisor without entries")
+	}
 	for _, id := range []TensorID{s.Lo, s.Out} {
 		if id == None {
 			continue
@@ -113,6 +116,9 @@ func (g *Graph) validateProduct(p *Product, shape []int) error {
 	}
 	if !g.has(p.A) || !g.has(p.B) {
 		return errors.New("operand does not exist")
+	}
+	if g.Tensors[p.A].Kind == Empty || g.Tensors[p.B].Kind == Empty {
+		return errors.New("operand has no entries")
 	}
 	var dims, uses [maxLabels]int // of labels, dimensions of at least 1
 	copy(dims[:], shape)

@@ -30,6 +30,23 @@ func TestValidateRefuses(t *testing.T) {
 		why string
 		g   Graph
 	}{
+		"no entries, and some": {"without entries", Graph{Tensors: []Tensor{{Shape: []int{2, 1}, Kind: Empty}}, Outputs: []TensorID{0}}},
+		"no entries below 0":   {"out of range", Graph{Tensors: []Tensor{{Shape: []int{0, -1}, Kind: Empty}}, Outputs: []TensorID{0}}},
+		"no entries in a range": {"says what they are", Graph{
+			Tensors: []Tensor{{Shape: []int{0}, Kind: Empty, Max: 1}}, Outputs: []TensorID{0}}},
+		"no entries and no use": {"neither an input nor an output", Graph{
+			Tensors: []Tensor{input(2), {Shape: []int{0}, Kind: Empty}}, Inputs: []TensorID{0}, Outputs: []TensorID{0}}},
+		"no entries that are moved": {"has no entries", Graph{
+			Tensors: []Tensor{{Shape: []int{0}, Kind: Empty}, virtual([]Linear{{Coef: 1, View: &View{Groups: []Group{
+				{Out: []int{0}, Strides: []int{0}}, {In: []int{0}}}}}}, 3)},
+			Inputs: []TensorID{0}, Outputs: []TensorID{1}}},
+		"an input without entries twice": {"comes twice", Graph{Tensors: []Tensor{{Shape: []int{0}, Kind: Empty}}, Inputs: []TensorID{0, 0}}},
+		"a dimension of 0":               {"out of range", Graph{Tensors: []Tensor{input(0)}, Inputs: []TensorID{0}}},
+		"codes that are all there is": {"codes in the range", Graph{
+			Tensors: []Tensor{{Shape: []int{2}, Kind: Input, Max: 2, Numbers: AllNumbers}}, Inputs: []TensorID{0}}},
+		"codes that nobody sees": {"has codes", Graph{
+			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Virtual, Max: 9, Numbers: MaskingNumbers, Def: []Linear{{Coef: 1}}}},
+			Inputs:  []TensorID{0}, Outputs: []TensorID{0}}},
 		"an input twice":            {"comes twice", Graph{Tensors: []Tensor{input(2)}, Inputs: []TensorID{0, 0}}},
 		"an input that is not told": {"does not list", Graph{Tensors: []Tensor{input(2), input(2)}, Inputs: []TensorID{0}}},
 		"a reshape that cuts off": {"changes the size", Graph{

@@ -102,6 +102,7 @@ type Row struct {
 // where the verifier evaluates the public output.
 type Equation struct {
 	Step        int // −1 for an output
+	Output      int // of an output: its number
 	Left, Right Value
 }
 

@@ -77,12 +77,17 @@ func (r *reducer) outputs() *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
 	for _, id := range g.Outputs {
-		f.Tau = max(f.Tau, model.Vars(g.Tensors[id].Shape))
+		if g.Tensors[id].Kind != model.Empty {
+			f.Tau = max(f.Tau, model.Vars(g.Tensors[id].Shape))
+		}
 	}
-	for _, id := range g.Outputs {
+	for i, id := range g.Outputs {
+		if g.Tensors[id].Kind == model.Empty { // of which there is nothing to prove
+			continue
+		}
 		shape := g.Tensors[id].Shape
 		at := r.challenges(EquationPoint, f.Tau, model.Vars(shape))
-		f.Equations = append(f.Equations, Equation{Step: -1, Left: r.eval(id, at), Right: None})
+		f.Equations = append(f.Equations, Equation{Step: -1, Output: i, Left: r.eval(id, at), Right: None})
 		r.cost.public(shape)
 	}
 	return r.finish()

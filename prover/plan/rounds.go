@@ -47,7 +47,7 @@ func (f *Fork) rounds(grind int) []soundness.Round {
 	if f.JoinVars > 0 {
 		rs = append(rs, soundness.Sumcheck(name("steps in blocks"), f.JoinVars, 2))
 	}
-	if len(f.Equations) > 0 {
+	if len(f.Equations) > 0 || f.Chunk < 0 { // of outputs without entries nothing is drawn
 		what := name("exact steps")
 		if f.Chunk < 0 {
 			what = f.Name()

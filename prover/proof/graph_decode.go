@@ -145,6 +145,8 @@ func (d *decoder) tensor(m fields) model.Tensor {
 			}
 		case 10:
 			t.Formula = d.formula(body)
+		case 11:
+			t.Numbers = model.Numbers(v)
 		default:
 			d.unknown("tensor", num)
 		}

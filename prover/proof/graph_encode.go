@@ -35,6 +35,7 @@ func encodeTensor(t *model.Tensor) *proofpb.Tensor {
 		Max:        t.Max,
 		Definition: encodeList(t.Def, encodeLinear),
 		Scales:     encodeInts[uint32](t.Scales),
+		Numbers:    proofpb.Tensor_Numbers(t.Numbers),
 	}
 	if f := t.Formula; f != nil {
 		p.Formula = &proofpb.Formula{Kind: proofpb.Formula_Kind(f.Kind), Offset: f.Offset, Step: f.Step}

@@ -51,7 +51,7 @@ func (t *Text) validate(g *model.Graph) error {
 	switch {
 	case len(g.Inputs) == 0 || !g.IsIds(g.Inputs[0]):
 		return errors.New("its first input is not tokens")
-	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || !g.IsIds(g.Inputs[1])):
+	case t.Generates && (len(g.Inputs) != 2 || len(g.Outputs) != 1 || !g.IsIds(g.Inputs[1]) || g.Tensors[g.Outputs[0]].Kind == model.Empty):
 		return errors.New("it generates, but its inputs and outputs are not tokens, positions and logits")
 	}
 	return nil

@@ -21,7 +21,7 @@ type deadField struct{ path, why string }
 
 var (
 	deadNames = deadField{`^Circuit\.Graph(\.\w+\[\d+\])?\.Name$`, "names are for messages"}
-	deadFrac  = deadField{`^Circuit\.Graph\.Tensors\[\d+\]\.Frac$`, "the unit of the integers that a proof is about: only people read it"}
+	deadFrac  = deadField{`^Circuit\.Graph\.Tensors\[\d+\]\.(Frac|Numbers)$`, "what the integers that a proof is about stand for: only people read it"}
 	deadRange = deadField{`^Circuit\.Graph\.Tensors\[\d+\]\.(Min|Max)$`,
 		"bounds that the issuer vouches for; the entries of inputs and outputs are held against theirs, and these lie within"}
 )

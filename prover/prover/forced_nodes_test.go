@@ -48,7 +48,7 @@ func TestWitnessOfNodeTestsIsForced(t *testing.T) {
 			defer g.Close()
 			opts := quantise.Options{MaxTableBits: 12} // small tables are quick
 			if values, err := g.RunFloat(in); err == nil {
-				if _, err := quantise.Quantise(g, quantise.Ranges(values), opts); err != nil { // and may be too small
+				if _, err := quantise.Quantise(g, quantise.RangesOf(g, values), opts); err != nil { // and may be too small
 					opts.MaxTableBits = 0
 				}
 			}
@@ -76,8 +76,8 @@ var (
 	inputName      = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// openNodeTest reads a test's model and inputs; those that an operator wants to be constant,
-// and empty ones, are part of the model.
+// openNodeTest reads a test's model and inputs; those that an operator wants to be constant
+// are part of the model.
 func openNodeTest(t *testing.T, dir string) (*graph.Graph, [][]float64) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(dir, "input_*.pb"))
@@ -90,11 +90,6 @@ func openNodeTest(t *testing.T, dir string) (*graph.Graph, [][]float64) {
 		all[i] = in[0]
 	}
 	var fixed []string
-	for _, v := range all {
-		if len(v.Values) == 0 {
-			fixed = append(fixed, v.Name)
-		}
-	}
 	for {
 		var given, constant onnx.Inputs
 		for _, v := range all {

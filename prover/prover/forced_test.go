@@ -44,7 +44,7 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 		t.Fatal(err)
 	}
 	f := &forger{}
-	if f.m, err = quantise.Quantise(fg, quantise.Ranges(values), opts); err != nil {
+	if f.m, err = quantise.Quantise(fg, quantise.RangesOf(fg, values), opts); err != nil {
 		t.Fatal(err)
 	}
 	lens := make([]int, len(in))

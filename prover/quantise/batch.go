@@ -23,14 +23,15 @@ var fewSizes = []int{2, 3}
 var manySizes = []int{1021, 251, 61, 13, 7}
 
 // Batch returns the symbol of the batch: the leading axis of every input, which
-// the model leaves open. It is "" if there is none.
+// the model leaves open. It is "" if there is none, or if an input has no elements that
+// would tell its size.
 func Batch(fg *graph.Graph) string {
 	if fg.Rebind == nil || len(fg.Inputs) == 0 {
 		return ""
 	}
 	batch := ""
 	for i, in := range fg.Inputs {
-		if len(in.Symbols) == 0 || in.Symbols[0] == "" || i > 0 && in.Symbols[0] != batch {
+		if model.Size(in.Shape) == 0 || len(in.Symbols) == 0 || in.Symbols[0] == "" || i > 0 && in.Symbols[0] != batch {
 			return ""
 		}
 		batch = in.Symbols[0]

@@ -114,15 +114,23 @@ func rowOf(shape []int, images bool) int {
 // enteredError compares rows. Rows that are small beside the others count in part:
 // what reads them all hardly notices.
 func enteredError(got, want []float64, row int, unit float64) entered {
+	if len(want) == 0 {
+		return entered{}
+	}
 	total := 0.0
 	for _, x := range want {
-		total += float64(x * x)
+		if x-x == 0 {
+			total += float64(x * x)
+		}
 	}
 	floor := total / float64(len(want)) * float64(row) * smallRow * smallRow
 	var sum, rounds float64
 	for at := 0; at < len(want); at += row {
 		var e, s float64
 		for i := at; i < at+row; i++ {
+			if want[i]-want[i] != 0 || got[i]-got[i] != 0 { // of which codes say whether they are right
+				continue
+			}
 			e += float64((got[i] - want[i]) * (got[i] - want[i]))
 			s += float64(want[i] * want[i])
 		}

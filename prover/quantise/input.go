@@ -29,6 +29,12 @@ func (l *lowering) input(v *value) model.TensorID {
 	case l.integers(v.name): // whole numbers stay what they are
 		bits, finest = max(bits, min(floorLog2(r)+1, formatBits)), 0
 	}
+	if l.branches(v.name) {
+		bits = max(bits, 26)
+	}
+	if reach := l.usefulReach(v.name); reach > 0 { // public values cost nothing
+		bits, r = max(bits, 26), min(r, reach)
+	}
 	frac := floorLog2(float64(int64(1)<<bits-1) / r)
 	if frac > finest {
 		bits, frac = max(4, bits-(frac-finest)), finest
@@ -40,6 +46,14 @@ func (l *lowering) input(v *value) model.TensorID {
 	}
 	t := model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Input, Frac: frac, Max: int64(1)<<bits - 1}
 	t.Min = -t.Max - 1
+	switch l.numbers(v.name) { // with codes beyond
+	case graph.AllNumbers:
+		t.Min, t.Max, t.Numbers = t.Min-1, t.Max+2, model.AllNumbers
+		return l.public(t)
+	case graph.MaskingNumbers:
+		t.Min, t.Numbers = t.Min-1, model.MaskingNumbers
+		return l.public(t)
+	}
 	if v.rng.Min >= 0 && l.entries(v.shape) >= 64 {
 		t.Min = 0
 	}

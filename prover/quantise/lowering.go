@@ -39,6 +39,7 @@ type lowering struct {
 	keen     map[string]bool                    // values that something with jumps reads
 	powers   map[string]bool                    // values that logarithms of powers alone read
 	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
+	classes  map[model.TensorID]classes         // of extended inputs
 
 	uses   map[clampTable]int // entries that have them
 	meagre []string           // values with a format for weights of which half the channels have few bits for all that
@@ -104,7 +105,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 		g:      &model.Graph{Name: fg.Name},
 		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
-		asked: map[model.TensorID][][]graph.Split{}, roundeds: map[roundedConstant]model.TensorID{},
+		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, roundeds: map[roundedConstant]model.TensorID{},
 		maxBits: 15,
 	}
 }
@@ -154,7 +155,12 @@ func (l *lowering) run() error {
 	}
 	for _, in := range l.fg.Inputs {
 		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: uses[in.Name], id: model.None, shaped: model.None}
-		v.id = l.input(v)
+		if model.Size(v.shape) == 0 {
+			v.id = l.empty(v)
+			l.g.Inputs = append(l.g.Inputs, v.id)
+		} else {
+			v.id = l.input(v)
+		}
 		v.shaped = v.id
 		l.values[in.Name] = v
 	}
@@ -189,6 +195,11 @@ func (l *lowering) run() error {
 // lower lowers one node. It reports false if it could not, with an error
 // unless that is because an input could not be lowered.
 func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
+	if model.Size(v.shape) == 0 {
+		v.id = l.empty(v)
+		v.shaped = v.id
+		return true, nil
+	}
 	f := operator(n.Op)
 	if f == nil {
 		return false, errors.New("operator not supported")
@@ -214,6 +225,13 @@ func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
 		l.scaledInput(v, s)
 	}
 	return true, nil
+}
+
+// empty adds the tensor of an input or output without entries.
+func (l *lowering) empty(v *value) model.TensorID {
+	id := model.TensorID(len(l.g.Tensors))
+	l.g.Tensors = append(l.g.Tensors, model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
+	return id
 }
 
 func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
@@ -314,6 +332,12 @@ func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
 		return lowerLogSoftmax
 	case graph.Reshape, graph.Convert, graph.Identity:
 		return lowerReshape
+	case graph.Finite:
+		return lowerFinite
+	case graph.Class:
+		return with(lowerClass, op)
+	case graph.Extend:
+		return with(lowerExtend, op)
 	case graph.Transpose:
 		return with(lowerTranspose, op)
 	case graph.Slice:

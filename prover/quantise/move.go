@@ -12,17 +12,7 @@ import (
 func lowerReshape(l *lowering, n *graph.Node, v *value) {
 	x := l.values[n.Inputs[0]]
 	if x == nil { // a constant that is an output
-		t := l.fg.Consts[n.Inputs[0]]
-		values := t.Float64s()
-		top := 0.0
-		for _, c := range values {
-			top = math.Max(top, math.Abs(c))
-		}
-		frac := 0
-		if top > 0 {
-			frac = min(floorLog2(pow2(24)/top), 24)
-		}
-		v.id = l.constant(v.name, t.Shape, values, frac)
+		v.id = l.constantOutput(n.Inputs[0], v.name)
 		return
 	}
 	if x.uses == 1 && x.id == model.None {

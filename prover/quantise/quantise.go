@@ -33,6 +33,11 @@ func Ranges(runs ...map[string][]float64) map[string]Range {
 			ranges[name] = r
 		}
 	}
+	for name, r := range ranges {
+		if r.Min > r.Max { // of no values
+			ranges[name] = Range{}
+		}
+	}
 	return ranges
 }
 

@@ -21,6 +21,12 @@ func Compare(got, want []float64) Accuracy {
 	var a Accuracy
 	var dot, gg, ww, lo, hi float64
 	for i, w := range want {
+		if w-w != 0 || got[i]-got[i] != 0 { // NaN, or infinite: right or altogether wrong
+			if got[i] != w && !(got[i] != got[i] && w != w) {
+				a.MaxError = math.Inf(1)
+			}
+			continue
+		}
 		a.MaxError = math.Max(a.MaxError, math.Abs(got[i]-w))
 		lo, hi = math.Min(lo, w), math.Max(hi, w)
 		// The conversions forbid fused multiply-adds.
@@ -30,6 +36,8 @@ func Compare(got, want []float64) Accuracy {
 	switch {
 	case a.MaxError == 0:
 	case a.Range == 0:
+		a.Relative = math.Inf(1)
+	case math.IsInf(a.MaxError, 1):
 		a.Relative = math.Inf(1)
 	default:
 		a.Relative = a.MaxError / a.Range

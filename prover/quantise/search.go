@@ -278,6 +278,9 @@ func (s *search) measure(f Formats, m *Model, most float64) (*attempt, error) {
 				a.error, s.worst = e, i
 			}
 			for k, x := range want {
+				if x-x != 0 || got[k]-got[k] != 0 {
+					continue
+				}
 				off[j] += float64((got[k] - x) * (got[k] - x))
 				size[j] += float64(x * x)
 			}
@@ -770,6 +773,9 @@ func columnError(t *model.Tensor, x []float64, row int) float64 {
 	for j := range row {
 		var e, s float64
 		for i := j; i < len(x); i += row {
+			if x[i]-x[i] != 0 { // which a code stands for
+				continue
+			}
 			unit := pow2(-t.FracAt(i))
 			d := float64(math.Round(x[i]/unit)*unit) - x[i]
 			e, s = e+float64(d*d), s+float64(x[i]*x[i])

@@ -182,14 +182,14 @@ func (s *Session) equations() {
 	tau := s.p.sponge().Challenges(s.f.Tau)
 	s.drawn[plan.EquationPoint] = tau
 	s.find(s.f.EquationNodes)
-	for i, e := range s.f.Equations {
+	for _, e := range s.f.Equations {
 		if s.p.failed() {
 			return
 		}
 		if e.Step < 0 {
-			t := &s.g.Tensors[s.g.Outputs[i]]
+			t := &s.g.Tensors[s.g.Outputs[e.Output]]
 			rho := tau[len(tau)-model.Vars(t.Shape):]
-			s.p.check(s.values[e.Left] == poly.EvalTensor(t.Shape, s.public.Outputs[i], rho), "output %d is not the model's", i)
+			s.p.check(s.values[e.Left] == poly.EvalTensor(t.Shape, s.public.Outputs[e.Output], rho), "output %d is not the model's", e.Output)
 			continue
 		}
 		v := s.values[e.Left]

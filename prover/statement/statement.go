@@ -18,9 +18,9 @@ var ErrOtherInput = errors.New("the proof is about another input")
 
 // Tensor is a dense, row-major tensor of real numbers.
 type Tensor struct {
-	Name   string    `json:"name"`
-	Shape  []int     `json:"shape"` // empty, not nil, for a scalar
-	Values []float64 `json:"values"`
+	Name   string  `json:"name"`
+	Shape  []int   `json:"shape"` // empty, not nil, for a scalar
+	Values Numbers `json:"values"`
 }
 
 // Saturation counts the values of one place that were clamped to the range

@@ -7,7 +7,7 @@ from . import cost, forced
 from .errors import require
 from .layout import parts_number
 from .multilinear import shape_variables, size
-from .schema import (AFFINE, DIVIDE, EXACT, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, MAXIMUM, PIECEWISE, PROGRESSION, PUBLIC,
+from .schema import (AFFINE, ALL, DIVIDE, EMPTY, EXACT, FINITE, FIXED, FORMULA, FUNC, INDEX, INPUT, LOOKUP, MAXIMUM, PIECEWISE, PROGRESSION, PUBLIC,
                      RANGE, RESHAPE, VIRTUAL, WITNESS, ZERO)
 from .wiring import Wiring
 
@@ -29,6 +29,11 @@ def printable(name):
     """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
     return (len(name.encode()) <= MOST_NAME_BYTES
             and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
+
+
+def finite(tensor):
+    """The least and the greatest integer of a tensor that stand for finite numbers."""
+    return tensor.min + (tensor.numbers != FINITE), tensor.max - 2 * (tensor.numbers == ALL)
 
 
 def table_rows(table):
@@ -74,6 +79,11 @@ class _Checker:
     def _source(self, identifier, what):
         return self._identifier(identifier, what, self.tensors)
 
+    def _entries(self, identifier, what):
+        tensor = self._source(identifier, what)
+        require(tensor.kind != EMPTY, f"{what}: tensor {identifier} has no entries")
+        return tensor
+
     # Tensors and views
 
     def _shape(self, shape, what):
@@ -83,7 +93,12 @@ class _Checker:
 
     def _tensor(self, i, tensor):
         what = f"tensor {i}"
+        if tensor.kind == EMPTY:
+            self._empty(tensor, what)
+            return
         self._shape(tensor.shape, what)
+        least, most = finite(tensor)
+        require(least <= most, f"{what}: codes in too small a range")
         self._units(what, tensor)
         require(-LARGEST <= tensor.min <= tensor.max <= LARGEST, f"{what}: its range is not within ±2^30")
         require((tensor.kind == VIRTUAL) == bool(tensor.definition),
@@ -92,6 +107,12 @@ class _Checker:
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
+
+    def _empty(self, tensor, what):
+        require(len(tensor.shape) <= MOST_AXES and 0 in tensor.shape and max(tensor.shape) <= 1 << MOST_VARIABLES,
+                f"{what}: its shape is not one without entries")
+        said = (tensor.frac, tensor.fracs, tensor.min, tensor.max, tensor.numbers, tensor.definition, tensor.formula)
+        require(not any(said), f"{what}: it has no entries, and says what they are")
 
     def _formula(self, what, tensor):
         f = tensor.formula
@@ -115,7 +136,7 @@ class _Checker:
 
     def _linear(self, summand, shape, what):
         require(abs(summand.coefficient) <= LARGEST, f"{what}: a coefficient is out of range")
-        source = self._source(summand.source, what).shape
+        source = self._entries(summand.source, what).shape
         if summand.view is None:
             require(source == shape, f"{what}: a source has another shape")
             return
@@ -201,7 +222,7 @@ class _Checker:
         require(step.accumulator is not None, f"{what}: it has no accumulator")
         for identifier in (step.remainder, step.out, step.divisor):
             if identifier:
-                self._source(identifier - 1, what)
+                self._entries(identifier - 1, what)
         if step.table:
             self._identifier(step.table - 1, f"{what}, table", self.tables)
         acc = step.accumulator
@@ -239,7 +260,7 @@ class _Checker:
         require(abs(product.coefficient) <= LARGEST, f"{what}: its coefficient is out of range")
         sizes = dict(enumerate(shape))
         for identifier, labels in ((product.a, product.labels_a), (product.b, product.labels_b)):
-            operand = self._source(identifier, what).shape
+            operand = self._entries(identifier, what).shape
             require(len(labels) == len(operand), f"{what}: not one label an axis")
             require(len(set(labels)) == len(labels) and all(label < MOST_LABELS for label in labels),
                     f"{what}: a label is out of range or comes twice")
@@ -254,5 +275,9 @@ class _Checker:
         g = self.graph
         for i in g.outputs:
             self._source(i, "outputs")
-        require(sorted(g.inputs) == [i for i, t in enumerate(self.tensors) if t.kind == INPUT],
+        some = [i for i in g.inputs if self._source(i, "inputs").kind != EMPTY]
+        require(sorted(some) == [i for i, t in enumerate(self.tensors) if t.kind == INPUT] and len(set(g.inputs)) == len(g.inputs),
                 "the inputs are not the input tensors, each once")
+        for i, t in enumerate(self.tensors):
+            require(t.kind != EMPTY or i in g.inputs or i in g.outputs, f"tensor {i} has no entries and is no input or output")
+            require(t.numbers == FINITE or t.kind == INPUT or i in g.outputs, f"tensor {i} has codes and is no input or output")

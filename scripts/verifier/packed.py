@@ -44,7 +44,7 @@ class Bits:
 def entries(data, tensor, name):
     """The entries of a public tensor, row-major."""
     count = size(tensor.shape)
-    columns = tensor.shape[-1] if tensor.shape else 1
+    columns = max(tensor.shape[-1], 1) if tensor.shape else 1
     rows = count // columns
     bits, by_column = Bits(data, name), []
     while len(by_column) < count:

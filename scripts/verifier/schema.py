@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from . import protobuf as pb
 
-INPUT, FIXED, WITNESS, VIRTUAL, FORMULA = range(5)  # Tensor.kind
+INPUT, FIXED, WITNESS, VIRTUAL, FORMULA, EMPTY = range(6)  # Tensor.kind
+FINITE, ALL, MASKING = range(3)  # Tensor.numbers
 AT_MOST, AT_LEAST, EQUAL, PROGRESSION = range(4)  # Formula.kind
 AFFINE, INDEX, RESHAPE, PUBLIC = range(4)  # Group.map
 LOOKUP, EXACT, ZERO, DIVIDE, MAXIMUM = range(5)  # Step.kind
@@ -57,7 +58,7 @@ class Formula:
 class Tensor:
     name: str = pb.string(1)
     shape: list = pb.packed_uint64(2)
-    kind: int = pb.enum(3, 5)
+    kind: int = pb.enum(3, 6)
     frac: int = pb.sint32(4)
     min: int = pb.sint64(5)
     max: int = pb.sint64(6)
@@ -65,6 +66,7 @@ class Tensor:
     scales: list = pb.packed_uint32(8)
     fracs: list = pb.packed_sint32(9)
     formula: Formula = pb.message(10, Formula)
+    numbers: int = pb.enum(11, 3)
 
 
 @dataclass

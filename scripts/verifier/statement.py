@@ -6,7 +6,8 @@ import sys
 from . import frames, key, soundness
 from .errors import require
 from .multilinear import size
-from .schema import LOOKUP, PUBLIC
+from .graph import finite
+from .schema import ALL, FINITE, LOOKUP, PUBLIC
 from .verifier import Verifier
 
 DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
@@ -67,11 +68,16 @@ def unit(tensor, i):
 
 
 def quantise(x, tensor, i):
-    """To the nearest integer on the entry's scale, halves away from zero, clamped."""
+    """To the nearest integer on the entry's scale, halves away from zero, clamped; to a code if it is not finite and the
+    tensor has codes."""
+    for code, number in codes(tensor).items():
+        if x == number or math.isnan(x) and math.isnan(number):
+            return code
+    least, most = finite(tensor)
     size = min(scaled(abs(x), unit(tensor, i)), 2.0**31)
     whole = math.floor(size)
     rounded = whole + (size - whole >= 0.5)
-    return min(max(rounded if x >= 0 else -rounded, tensor.min), tensor.max)
+    return min(max(rounded if x >= 0 else -rounded, least), most)
 
 
 def scaled(x, exponent):
@@ -94,7 +100,20 @@ def outputs(verifier):
 
 def tensors(verifier, identifiers, values):
     found = [verifier.circuit.tensors[i] for i in identifiers]
-    return [(t.name, list(t.shape), [scaled(v, -unit(t, i)) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]
+    return [(t.name, list(t.shape), [real(v, t, i) for i, v in enumerate(entries)]) for t, entries in zip(found, values)]
+
+
+def real(v, tensor, i):
+    """What the integer v stands for as entry i of a tensor."""
+    return codes(tensor).get(v, scaled(v, -unit(tensor, i)))
+
+
+def codes(tensor):
+    """The integers of a tensor that stand for numbers which are not finite, and these."""
+    found = {tensor.min: -math.inf} if tensor.numbers != FINITE else {}
+    if tensor.numbers == ALL:
+        found |= {tensor.max: math.nan, tensor.max - 1: math.inf}
+    return found
 
 
 def saturated(verifier):

@@ -7,7 +7,7 @@ from .field import ONE, P, ZERO, add, mul
 from .layout import Table, Weights, unused_ends
 from .merkle import hash_message
 from .multilinear import evaluate_integers, last, shape_variables
-from .schema import EXACT
+from .schema import EMPTY, EXACT
 from .schema import ZERO as ZERO_STEP
 from .sites import Fork
 from .soundness import Rounds
@@ -139,11 +139,12 @@ class Verifier:
 
     def _outputs(self, main):
         fork = self._fork(main, len(self.circuit.steps), self.proof.io, "outputs")
-        shapes = [self.circuit.tensors[t].shape for t in self.vk.graph.outputs]
-        most = max(map(shape_variables, shapes))
+        outputs = [(self.circuit.tensors[t], t, entries) for t, entries in zip(self.vk.graph.outputs, self.outputs)]
+        outputs = [(t.shape, i, entries) for t, i, entries in outputs if t.kind != EMPTY]
+        most = max((shape_variables(shape) for shape, _, _ in outputs), default=0)
         self.rounds.error("outputs", most)
         point = tuple(fork.transcript.challenge(f"coordinate {j}") for j in range(most))
-        for t, shape, entries in zip(self.vk.graph.outputs, shapes, self.outputs):
+        for shape, t, entries in outputs:
             at = last(point, shape_variables(shape))
             require(fork.evaluate(t, at) == evaluate_integers(entries, shape, at), "an output is not the model's")
         fork.run_batches()

@@ -182,6 +182,8 @@ const (
 	Tensor_VIRTUAL Tensor_Kind = 3
 	// A function of the indexes, which is not committed to.
 	Tensor_FORMULA Tensor_Kind = 4
+	// An input or an output without entries.
+	Tensor_EMPTY Tensor_Kind = 5
 )
 
 // Enum value maps for Tensor_Kind.
@@ -192,6 +194,7 @@ var (
 		2: "WITNESS",
 		3: "VIRTUAL",
 		4: "FORMULA",
+		5: "EMPTY",
 	}
 	Tensor_Kind_value = map[string]int32{
 		"INPUT":   0,
@@ -199,6 +202,7 @@ var (
 		"WITNESS": 2,
 		"VIRTUAL": 3,
 		"FORMULA": 4,
+		"EMPTY":   5,
 	}
 )
 
@@ -227,6 +231,57 @@ func (x Tensor_Kind) Number() protoreflect.EnumNumber {
 // Deprecated: Use Tensor_Kind.Descriptor instead.
 func (Tensor_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_key_proto_rawDescGZIP(), []int{7, 0}
+}
+
+type Tensor_Numbers int32
+
+const (
+	Tensor_FINITE Tensor_Numbers = 0
+	// The least integer is −∞, the greatest NaN, and the one before that +∞.
+	Tensor_ALL Tensor_Numbers = 1
+	// The least integer is −∞.
+	Tensor_MASKING Tensor_Numbers = 2
+)
+
+// Enum value maps for Tensor_Numbers.
+var (
+	Tensor_Numbers_name = map[int32]string{
+		0: "FINITE",
+		1: "ALL",
+		2: "MASKING",
+	}
+	Tensor_Numbers_value = map[string]int32{
+		"FINITE":  0,
+		"ALL":     1,
+		"MASKING": 2,
+	}
+)
+
+func (x Tensor_Numbers) Enum() *Tensor_Numbers {
+	p := new(Tensor_Numbers)
+	*p = x
+	return p
+}
+
+func (x Tensor_Numbers) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Tensor_Numbers) Descriptor() protoreflect.EnumDescriptor {
+	return file_key_proto_enumTypes[4].Descriptor()
+}
+
+func (Tensor_Numbers) Type() protoreflect.EnumType {
+	return &file_key_proto_enumTypes[4]
+}
+
+func (x Tensor_Numbers) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Tensor_Numbers.Descriptor instead.
+func (Tensor_Numbers) EnumDescriptor() ([]byte, []int) {
+	return file_key_proto_rawDescGZIP(), []int{7, 1}
 }
 
 type Formula_Kind int32
@@ -269,11 +324,11 @@ func (x Formula_Kind) String() string {
 }
 
 func (Formula_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[4].Descriptor()
+	return file_key_proto_enumTypes[5].Descriptor()
 }
 
 func (Formula_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[4]
+	return &file_key_proto_enumTypes[5]
 }
 
 func (x Formula_Kind) Number() protoreflect.EnumNumber {
@@ -321,11 +376,11 @@ func (x Group_Map) String() string {
 }
 
 func (Group_Map) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[5].Descriptor()
+	return file_key_proto_enumTypes[6].Descriptor()
 }
 
 func (Group_Map) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[5]
+	return &file_key_proto_enumTypes[6]
 }
 
 func (x Group_Map) Number() protoreflect.EnumNumber {
@@ -382,11 +437,11 @@ func (x Step_Kind) String() string {
 }
 
 func (Step_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[6].Descriptor()
+	return file_key_proto_enumTypes[7].Descriptor()
 }
 
 func (Step_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[6]
+	return &file_key_proto_enumTypes[7]
 }
 
 func (x Step_Kind) Number() protoreflect.EnumNumber {
@@ -431,11 +486,11 @@ func (x Table_Kind) String() string {
 }
 
 func (Table_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_key_proto_enumTypes[7].Descriptor()
+	return file_key_proto_enumTypes[8].Descriptor()
 }
 
 func (Table_Kind) Type() protoreflect.EnumType {
-	return &file_key_proto_enumTypes[7]
+	return &file_key_proto_enumTypes[8]
 }
 
 func (x Table_Kind) Number() protoreflect.EnumNumber {
@@ -1002,7 +1057,9 @@ type Tensor struct {
 	// Input: in place of frac, which is 0 then, one for each index of the last axis.
 	Fracs []int32 `protobuf:"zigzag32,9,rep,packed,name=fracs,proto3" json:"fracs,omitempty"`
 	// Formula: what its entries are.
-	Formula       *Formula `protobuf:"bytes,10,opt,name=formula,proto3" json:"formula,omitempty"`
+	Formula *Formula `protobuf:"bytes,10,opt,name=formula,proto3" json:"formula,omitempty"`
+	// An input or an output: what its integers stand for.
+	Numbers       Tensor_Numbers `protobuf:"varint,11,opt,name=numbers,proto3,enum=prove_model.v2.Tensor_Numbers" json:"numbers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1105,6 +1162,13 @@ func (x *Tensor) GetFormula() *Formula {
 		return x.Formula
 	}
 	return nil
+}
+
+func (x *Tensor) GetNumbers() Tensor_Numbers {
+	if x != nil {
+		return x.Numbers
+	}
+	return Tensor_FINITE
 }
 
 // Formula gives the entry at (i, j) of a matrix, or i of a vector.
@@ -1928,7 +1992,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04free\x18\a \x03(\v2\x14.prove_model.v2.FreeR\x04free\"0\n" +
 	"\x04Free\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xf9\x02\n" +
+	"\x05bound\x18\x02 \x01(\rR\x05bound\"\xeb\x03\n" +
 	"\x06Tensor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x04R\x05shape\x12/\n" +
@@ -1942,13 +2006,20 @@ const file_key_proto_rawDesc = "" +
 	"\x06scales\x18\b \x03(\rR\x06scales\x12\x14\n" +
 	"\x05fracs\x18\t \x03(\x11R\x05fracs\x121\n" +
 	"\aformula\x18\n" +
-	" \x01(\v2\x17.prove_model.v2.FormulaR\aformula\"C\n" +
+	" \x01(\v2\x17.prove_model.v2.FormulaR\aformula\x128\n" +
+	"\anumbers\x18\v \x01(\x0e2\x1e.prove_model.v2.Tensor.NumbersR\anumbers\"N\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05INPUT\x10\x00\x12\t\n" +
 	"\x05FIXED\x10\x01\x12\v\n" +
 	"\aWITNESS\x10\x02\x12\v\n" +
 	"\aVIRTUAL\x10\x03\x12\v\n" +
-	"\aFORMULA\x10\x04\"\xa6\x01\n" +
+	"\aFORMULA\x10\x04\x12\t\n" +
+	"\x05EMPTY\x10\x05\"+\n" +
+	"\aNumbers\x12\n" +
+	"\n" +
+	"\x06FINITE\x10\x00\x12\a\n" +
+	"\x03ALL\x10\x01\x12\v\n" +
+	"\aMASKING\x10\x02\"\xa6\x01\n" +
 	"\aFormula\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.prove_model.v2.Formula.KindR\x04kind\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x12R\x06offset\x12\x12\n" +
@@ -2055,68 +2126,70 @@ func file_key_proto_rawDescGZIP() []byte {
 	return file_key_proto_rawDescData
 }
 
-var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_key_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_key_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_key_proto_goTypes = []any{
 	(Writes)(0),         // 0: prove_model.v2.Writes
 	(Mode)(0),           // 1: prove_model.v2.Mode
 	(Soundness)(0),      // 2: prove_model.v2.Soundness
 	(Tensor_Kind)(0),    // 3: prove_model.v2.Tensor.Kind
-	(Formula_Kind)(0),   // 4: prove_model.v2.Formula.Kind
-	(Group_Map)(0),      // 5: prove_model.v2.Group.Map
-	(Step_Kind)(0),      // 6: prove_model.v2.Step.Kind
-	(Table_Kind)(0),     // 7: prove_model.v2.Table.Kind
-	(*Key)(nil),         // 8: prove_model.v2.Key
-	(*Text)(nil),        // 9: prove_model.v2.Text
-	(*Source)(nil),      // 10: prove_model.v2.Source
-	(*File)(nil),        // 11: prove_model.v2.File
-	(*Security)(nil),    // 12: prove_model.v2.Security
-	(*Graph)(nil),       // 13: prove_model.v2.Graph
-	(*Free)(nil),        // 14: prove_model.v2.Free
-	(*Tensor)(nil),      // 15: prove_model.v2.Tensor
-	(*Formula)(nil),     // 16: prove_model.v2.Formula
-	(*Linear)(nil),      // 17: prove_model.v2.Linear
-	(*View)(nil),        // 18: prove_model.v2.View
-	(*Group)(nil),       // 19: prove_model.v2.Group
-	(*Sum)(nil),         // 20: prove_model.v2.Sum
-	(*Product)(nil),     // 21: prove_model.v2.Product
-	(*Accumulator)(nil), // 22: prove_model.v2.Accumulator
-	(*Step)(nil),        // 23: prove_model.v2.Step
-	(*Table)(nil),       // 24: prove_model.v2.Table
-	(*Piece)(nil),       // 25: prove_model.v2.Piece
+	(Tensor_Numbers)(0), // 4: prove_model.v2.Tensor.Numbers
+	(Formula_Kind)(0),   // 5: prove_model.v2.Formula.Kind
+	(Group_Map)(0),      // 6: prove_model.v2.Group.Map
+	(Step_Kind)(0),      // 7: prove_model.v2.Step.Kind
+	(Table_Kind)(0),     // 8: prove_model.v2.Table.Kind
+	(*Key)(nil),         // 9: prove_model.v2.Key
+	(*Text)(nil),        // 10: prove_model.v2.Text
+	(*Source)(nil),      // 11: prove_model.v2.Source
+	(*File)(nil),        // 12: prove_model.v2.File
+	(*Security)(nil),    // 13: prove_model.v2.Security
+	(*Graph)(nil),       // 14: prove_model.v2.Graph
+	(*Free)(nil),        // 15: prove_model.v2.Free
+	(*Tensor)(nil),      // 16: prove_model.v2.Tensor
+	(*Formula)(nil),     // 17: prove_model.v2.Formula
+	(*Linear)(nil),      // 18: prove_model.v2.Linear
+	(*View)(nil),        // 19: prove_model.v2.View
+	(*Group)(nil),       // 20: prove_model.v2.Group
+	(*Sum)(nil),         // 21: prove_model.v2.Sum
+	(*Product)(nil),     // 22: prove_model.v2.Product
+	(*Accumulator)(nil), // 23: prove_model.v2.Accumulator
+	(*Step)(nil),        // 24: prove_model.v2.Step
+	(*Table)(nil),       // 25: prove_model.v2.Table
+	(*Piece)(nil),       // 26: prove_model.v2.Piece
 }
 var file_key_proto_depIdxs = []int32{
-	13, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
-	12, // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
-	10, // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
-	9,  // 3: prove_model.v2.Key.text:type_name -> prove_model.v2.Text
+	14, // 0: prove_model.v2.Key.graph:type_name -> prove_model.v2.Graph
+	13, // 1: prove_model.v2.Key.security:type_name -> prove_model.v2.Security
+	11, // 2: prove_model.v2.Key.source:type_name -> prove_model.v2.Source
+	10, // 3: prove_model.v2.Key.text:type_name -> prove_model.v2.Text
 	0,  // 4: prove_model.v2.Text.writes:type_name -> prove_model.v2.Writes
-	11, // 5: prove_model.v2.Source.files:type_name -> prove_model.v2.File
+	12, // 5: prove_model.v2.Source.files:type_name -> prove_model.v2.File
 	1,  // 6: prove_model.v2.Source.mode:type_name -> prove_model.v2.Mode
 	2,  // 7: prove_model.v2.Security.soundness:type_name -> prove_model.v2.Soundness
-	15, // 8: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
-	24, // 9: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
-	23, // 10: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
-	14, // 11: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
+	16, // 8: prove_model.v2.Graph.tensors:type_name -> prove_model.v2.Tensor
+	25, // 9: prove_model.v2.Graph.tables:type_name -> prove_model.v2.Table
+	24, // 10: prove_model.v2.Graph.steps:type_name -> prove_model.v2.Step
+	15, // 11: prove_model.v2.Graph.free:type_name -> prove_model.v2.Free
 	3,  // 12: prove_model.v2.Tensor.kind:type_name -> prove_model.v2.Tensor.Kind
-	17, // 13: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
-	16, // 14: prove_model.v2.Tensor.formula:type_name -> prove_model.v2.Formula
-	4,  // 15: prove_model.v2.Formula.kind:type_name -> prove_model.v2.Formula.Kind
-	18, // 16: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
-	19, // 17: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
-	5,  // 18: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
-	20, // 19: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
-	17, // 20: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
-	21, // 21: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
-	6,  // 22: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
-	22, // 23: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
-	7,  // 24: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
-	25, // 25: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	18, // 13: prove_model.v2.Tensor.definition:type_name -> prove_model.v2.Linear
+	17, // 14: prove_model.v2.Tensor.formula:type_name -> prove_model.v2.Formula
+	4,  // 15: prove_model.v2.Tensor.numbers:type_name -> prove_model.v2.Tensor.Numbers
+	5,  // 16: prove_model.v2.Formula.kind:type_name -> prove_model.v2.Formula.Kind
+	19, // 17: prove_model.v2.Linear.view:type_name -> prove_model.v2.View
+	20, // 18: prove_model.v2.View.groups:type_name -> prove_model.v2.Group
+	6,  // 19: prove_model.v2.Group.map:type_name -> prove_model.v2.Group.Map
+	21, // 20: prove_model.v2.Group.sums:type_name -> prove_model.v2.Sum
+	18, // 21: prove_model.v2.Accumulator.linear:type_name -> prove_model.v2.Linear
+	22, // 22: prove_model.v2.Accumulator.products:type_name -> prove_model.v2.Product
+	7,  // 23: prove_model.v2.Step.kind:type_name -> prove_model.v2.Step.Kind
+	23, // 24: prove_model.v2.Step.accumulator:type_name -> prove_model.v2.Accumulator
+	8,  // 25: prove_model.v2.Table.kind:type_name -> prove_model.v2.Table.Kind
+	26, // 26: prove_model.v2.Table.pieces:type_name -> prove_model.v2.Piece
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_key_proto_init() }
@@ -2129,7 +2202,7 @@ func file_key_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_key_proto_rawDesc), len(file_key_proto_rawDesc)),
-			NumEnums:      8,
+			NumEnums:      9,
 			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -161,7 +161,10 @@ func public(g *model.Graph, ids []model.TensorID) []Int {
 }
 
 func kinds(g *model.Graph) []Kind {
-	out := []Kind{model.Input: {Kind: "input"}, model.Fixed: {Kind: "fixed"}, model.Witness: {Kind: "witness"}, model.Virtual: {Kind: "virtual"}, model.ByFormula: {Kind: "formula"}}
+	out := []Kind{
+		model.Input: {Kind: "input"}, model.Fixed: {Kind: "fixed"}, model.Witness: {Kind: "witness"}, model.Virtual: {Kind: "virtual"}, model.ByFormula: {Kind: "formula"},
+		model.Empty: {Kind: "empty"},
+	}
 	for i := range g.Tensors {
 		k := &out[g.Tensors[i].Kind]
 		k.Tensors++

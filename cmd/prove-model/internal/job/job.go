@@ -70,8 +70,14 @@ func Open(cfg *config.Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	var samples provemodel.Arrays
+	if len(cfg.Calibration) > 0 {
+		if samples, err = Read(cfg, cfg.Calibration); err != nil {
+			return nil, fmt.Errorf("calibration: %w", err)
+		}
+	}
 	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed),
-		provemodel.ChooseOutputs(cfg.Output...), provemodel.MaxTokens(cfg.MaxTokens))
+		provemodel.SampledBy(samples), provemodel.ChooseOutputs(cfg.Output...), provemodel.MaxTokens(cfg.MaxTokens))
 	if err != nil {
 		return nil, fixHint(err)
 	}
@@ -80,7 +86,7 @@ func Open(cfg *config.Config) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{Model: m, prompt: prompt, Notes: input.Notes()}
-	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg)); err != nil {
+	if err := errors.Join(j.setInput(input, cfg), j.setSamples(cfg, samples)); err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -164,7 +170,7 @@ func (j *Job) setInput(input provemodel.Arrays, cfg *config.Config) error {
 	return nil
 }
 
-func (j *Job) setSamples(cfg *config.Config) error {
+func (j *Job) setSamples(cfg *config.Config, arrays provemodel.Arrays) error {
 	if cfg.Ranges != "" {
 		return j.setRanges(cfg)
 	}
@@ -178,10 +184,7 @@ func (j *Job) setSamples(cfg *config.Config) error {
 		}
 		return nil
 	}
-	arrays, err := Read(cfg, cfg.Calibration)
-	if err != nil {
-		return fmt.Errorf("calibration: %w", err)
-	}
+	var err error
 	if j.Samples, err = j.Model.Samples(arrays); err != nil {
 		return fmt.Errorf("calibration %s: %w", strings.Join(cfg.Calibration, ", "), err)
 	}

@@ -1,0 +1,740 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Numbers that are not finite have no place in a graph's arithmetic. A value that may
+// have some is a finite one, and truth values that say where a number is NaN, +∞ or −∞
+// in its place: the parts of the value. What has a meaning for such numbers is written
+// out on the parts; anything else is refused.
+//
+// There are two kinds of such values. A pair has parts alone. A masking value is a node or
+// a constant as well, in which −10^30 stands for −∞: what a Softmax takes for a mask, which
+// [Builder.Graph] recognises. Where something else reads it, or the mask is not
+// recognised, its parts are made: not before, so that they change nothing elsewhere.
+
+// Numbers says what numbers an input may have.
+type Numbers uint8
+
+const (
+	// FiniteNumbers are all numbers that are finite.
+	FiniteNumbers Numbers = iota
+	// AllNumbers are NaN and infinities as well.
+	AllNumbers
+	// MaskingNumbers are finite ones and −∞, with which models mask scores.
+	MaskingNumbers
+)
+
+// NumbersOf returns the least that some numbers are among.
+func NumbersOf(values []float64) Numbers {
+	n := FiniteNumbers
+	for _, x := range values {
+		switch {
+		case math.IsNaN(x) || math.IsInf(x, 1):
+			return AllNumbers
+		case math.IsInf(x, -1):
+			n = MaskingNumbers
+		}
+	}
+	return n
+}
+
+// Union returns the least that the numbers of both are among.
+func (n Numbers) Union(o Numbers) Numbers {
+	if n == AllNumbers || o == FiniteNumbers {
+		return n
+	}
+	return o
+}
+
+// parts is what a value is made of: the zero Value of a truth value is never 1. Where one
+// of them is 1 the others are 0, and fin is any number.
+type parts struct{ fin, nan, pos, neg Value }
+
+// class is what a number is if it is not finite.
+type class uint8
+
+const (
+	isNaN class = iota
+	isPosInf
+	isNegInf
+)
+
+var classNames = [...]string{"IsNaN", "IsPosInf", "IsNegInf"}
+
+func (c class) of(x float64) bool {
+	switch c {
+	case isNaN:
+		return math.IsNaN(x)
+	case isPosInf:
+		return math.IsInf(x, 1)
+	}
+	return math.IsInf(x, -1)
+}
+
+// Finite is an extended input with 0 in the place of what is not finite. If there is a
+// Reach, what reads it does not tell numbers beyond that apart: in either direction each may
+// be any other one.
+type Finite struct{ Reach float64 }
+
+// Kind implements [Op].
+func (Finite) Kind() string { return "Finite" }
+
+func (f Finite) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	if !(f.Reach >= 0) {
+		return operandType{}, fmt.Errorf("a reach of %v", f.Reach)
+	}
+	return in[0], floats(in...)
+}
+
+func (Finite) eval(in []operand, shape []int) (operand, error) {
+	return operand{shape: shape, f: apply(in[0].float64s(), func(x float64) float64 {
+		if x-x != 0 {
+			return 0
+		}
+		return x
+	})}, nil
+}
+
+// Class is 1 where an extended input is NaN, or +∞, or −∞: one of [ClassNaN],
+// [ClassPosInf] and [ClassNegInf].
+type Class struct{ class class }
+
+// The classes of numbers that are not finite.
+var (
+	ClassNaN    = Class{isNaN}
+	ClassPosInf = Class{isPosInf}
+	ClassNegInf = Class{isNegInf}
+)
+
+// Kind implements [Op].
+func (c Class) Kind() string { return classNames[c.class] }
+
+func (c Class) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 1, 1); err != nil {
+		return operandType{}, err
+	}
+	return operandType{shape: in[0].shape, dtype: Bool}, floats(in...)
+}
+
+func (c Class) eval(in []operand, shape []int) (operand, error) {
+	f := apply(in[0].float64s(), func(x float64) float64 { return indicator(c.class.of(x)) })
+	return operand{shape: shape, f: f}, nil
+}
+
+// Extend is an output of the graph that may have numbers which are not finite. Its first
+// operand is finite; those that follow, of truth values, say where NaN, +∞ and −∞ are in
+// its place, one for each of Classes. All have one shape; at most one of them is 1, and the
+// first is 0 there. They may all be constants.
+type Extend struct{ Classes []Class }
+
+// Kind implements [Op].
+func (Extend) Kind() string { return "Extend" }
+
+func (e Extend) infer(in []operandType) (operandType, error) {
+	if err := arity(in, 2, 4); err != nil {
+		return operandType{}, err
+	}
+	if len(in) != 1+len(e.Classes) {
+		return operandType{}, fmt.Errorf("%d operands for %d classes", len(in), len(e.Classes))
+	}
+	if err := errors.Join(floats(in[0]), bools(in[1:]...)); err != nil {
+		return operandType{}, err
+	}
+	for _, t := range in[1:] {
+		if !slices.Equal(t.shape, in[0].shape) {
+			return operandType{}, fmt.Errorf("its operands have shapes %v and %v", in[0].shape, t.shape)
+		}
+	}
+	return in[0], nil
+}
+
+func (e Extend) eval(in []operand, shape []int) (operand, error) {
+	out := slices.Clone(in[0].float64s())
+	for k, c := range e.Classes {
+		for i, is := range in[1+k].float64s() {
+			if is != 0 {
+				out[i] = [...]float64{math.NaN(), math.Inf(1), math.Inf(-1)}[c.class]
+			}
+		}
+	}
+	return operand{shape: shape, f: out}, nil
+}
+
+// Extended says whether numbers of a value may not be finite: inputs and outputs of the
+// graph.
+func (g *Graph) Extended(name string) bool {
+	for _, in := range g.Inputs {
+		if in.Name == name {
+			return in.Numbers != FiniteNumbers
+		}
+	}
+	return slices.Contains(g.Outputs, name) && slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		_, ok := n.Op.(Extend)
+		return ok && n.Output == name
+	})
+}
+
+// ExtendedInput is [Builder.Input] for an input of floats that may not be finite.
+func (b *Builder) ExtendedInput(name string, dt DType, numbers Numbers, shape []int, symbols ...string) Value {
+	if !dt.IsFloat() || Size(shape) == 0 || numbers == FiniteNumbers {
+		return b.Input(name, dt, shape, symbols...)
+	}
+	raw := b.Input(name, dt, shape, symbols...)
+	if !b.valid(raw) {
+		return raw
+	}
+	raw.v.numbers = numbers
+	p := parts{fin: b.emit(Finite{}, raw), neg: b.emit(ClassNegInf, raw)}
+	if numbers == AllNumbers {
+		p.nan, p.pos = b.emit(ClassNaN, raw), b.emit(ClassPosInf, raw)
+	}
+	v := b.pair(dt, p)
+	v.v.name = name
+	return v
+}
+
+// pair makes a value of parts, one that has these alone, or the finite one where nothing
+// else is left.
+func (b *Builder) pair(dt DType, p parts) Value {
+	for _, v := range []*Value{&p.nan, &p.pos, &p.neg} {
+		if t := b.Tensor(*v); t != nil && isZero(t) {
+			*v = Value{}
+		}
+	}
+	if !b.valid(p.fin) || !b.valid(p.special(b)) {
+		return p.fin
+	}
+	return b.add(&value{name: b.called("value"), shape: b.Shape(p.fin), dtype: dt, pair: true, parts: func() parts { return p }})
+}
+
+func once(f func() parts) func() parts {
+	var p *parts
+	return func() parts {
+		if p == nil {
+			made := f()
+			p = &made
+		}
+		return *p
+	}
+}
+
+// extendedConstant makes a constant of a tensor that has numbers which are not finite.
+func (b *Builder) extendedConstant(name string, t *Tensor) Value {
+	v := b.add(&value{name: name, shape: t.Shape, dtype: t.DType, whole: t})
+	if bounded := t.bounded(); FirstNonFinite(bounded.F32) < 0 {
+		v.v.tensor = bounded
+	} else {
+		v.v.pair = true
+	}
+	v.v.parts = once(func() parts {
+		fin := make([]float32, len(t.F32))
+		for i, x := range t.F32 {
+			if x-x == 0 {
+				fin[i] = x
+			}
+		}
+		p := parts{fin: b.floats("finite", t.Shape, fin)}
+		for c, to := range []*Value{&p.nan, &p.pos, &p.neg} {
+			is, some := make([]int64, len(t.F32)), false
+			for i, x := range t.F32 {
+				if class(c).of(float64(x)) {
+					is[i], some = 1, true
+				}
+			}
+			if some {
+				*to = b.made(classNames[c], &Tensor{Shape: t.Shape, DType: Bool, I64: is})
+			}
+		}
+		return p
+	})
+	return v
+}
+
+// extends says whether one of some values may have numbers that are not finite.
+func (b *Builder) extends(values ...Value) bool {
+	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil })
+}
+
+// NotFinite says whether numbers of v may not be finite.
+func (b *Builder) NotFinite(v Value) bool { return b.extends(v) }
+
+// pairs says whether one of some values has parts alone.
+func (b *Builder) pairs(values ...Value) bool {
+	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.pair })
+}
+
+// parts returns what a value is made of.
+func (b *Builder) parts(v Value) parts {
+	if v.v == nil || v.v.parts == nil {
+		return parts{fin: v}
+	}
+	return v.v.parts()
+}
+
+// masking notes what a value is made of in which −10^30 stands for −∞.
+func (b *Builder) masking(v Value, f func() parts) Value {
+	if v.v != nil && v.v.parts == nil {
+		v.v.parts = once(f)
+	}
+	return v
+}
+
+// emitPair is emit for operands of which one has parts alone.
+func (b *Builder) emitPair(kind string, op Op, operands []Value) Value {
+	constant := true
+	for _, v := range operands {
+		constant = constant && (v.v.tensor != nil || v.v.whole != nil)
+	}
+	f := b.partsOf(op, operands)
+	switch {
+	case constant:
+		return b.foldExtended(kind, op, operands)
+	case f == nil:
+		at := slices.IndexFunc(operands, func(v Value) bool { return v.v.pair })
+		return b.failf(kind, "%s may be NaN or infinite here, and %s of such numbers is not supported", Quote(b.Name(operands[at])), op.Kind())
+	}
+	in := make([]operandType, len(operands))
+	for i, v := range operands {
+		in[i] = b.operandType(v)
+	}
+	t, err := op.infer(in)
+	if err == nil {
+		err = checkInts(t.shape)
+	}
+	if err != nil {
+		return b.failf(kind, "%v", err)
+	}
+	return b.pair(t.dtype.computed(), f())
+}
+
+// foldExtended computes a node of constants of which some have numbers that are not
+// finite.
+func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
+	in, values := make([]operandType, len(operands)), make([]operand, len(operands))
+	for i, v := range operands {
+		t := v.v.whole
+		if t == nil {
+			t = v.v.tensor
+		}
+		in[i], values[i] = operandType{shape: t.Shape, dtype: v.v.dtype, value: t}, constOperand(t)
+	}
+	t, err := op.infer(in)
+	if err == nil {
+		err = checkInts(t.shape)
+	}
+	if err != nil {
+		return b.failf(kind, "%v", err)
+	}
+	t.dtype = t.dtype.computed()
+	if !b.spend(Size(t.shape)) {
+		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
+	}
+	out, err := op.eval(values, t.shape)
+	if err != nil {
+		return b.failf(kind, "%v", err)
+	}
+	return b.computed(op.Kind(), out, t.dtype)
+}
+
+// computed makes a constant of what constants give.
+func (b *Builder) computed(what string, out operand, dt DType) Value {
+	t := out.tensor(dt)
+	if FirstNonFinite(t.F32) >= 0 {
+		return b.extendedConstant(b.called(what), t)
+	}
+	return b.made(what, t)
+}
+
+// partsOf is how the parts of an operator's result follow from its operands', nil where
+// that is not known.
+func (b *Builder) partsOf(op Op, operands []Value) func() parts {
+	switch op := op.(type) {
+	case Concat:
+		return func() parts { return b.concatParts(op.Axis, operands) }
+	case Arithmetic:
+		switch op {
+		case Add, Sub:
+			return func() parts { return b.addParts(op, operands[0], operands[1]) }
+		}
+	case Reduce:
+		if op.Func == MaxOf || op.Func == MinOf {
+			return func() parts { return b.reduceParts(op, operands[0]) }
+		}
+	case Scalar:
+		switch op.Func {
+		case Neg:
+			return func() parts {
+				p := b.parts(operands[0])
+				return parts{b.Negative(p.fin), p.nan, p.neg, p.pos}
+			}
+		case Abs:
+			return func() parts {
+				p := b.parts(operands[0])
+				return parts{b.Apply(Abs, p.fin), p.nan, b.or(p.pos, p.neg), Value{}}
+			}
+		}
+	}
+	if moves(op) {
+		return func() parts {
+			p := b.parts(operands[0])
+			for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
+				if b.valid(*v) {
+					*v = b.emit(op, *v)
+				}
+			}
+			return p
+		}
+	}
+	return nil
+}
+
+// reduceParts is the greatest element along axes, or the least: NaN where one is.
+func (b *Builder) reduceParts(op Reduce, x Value) parts {
+	p := b.parts(x)
+	if op.Func == MinOf {
+		p.pos, p.neg = p.neg, p.pos
+	}
+	some := func(v Value) Value {
+		if !b.valid(v) {
+			return v
+		}
+		return b.ReduceMax(v, op.Axes, op.Keep)
+	}
+	out := parts{nan: some(p.nan), pos: some(p.pos)}
+	if b.valid(p.neg) { // what is far below is no more than all others
+		out.neg = b.ReduceMin(p.neg, op.Axes, op.Keep)
+		if last := len(b.Shape(x)) - 1; op.Keep && op.Func == MaxOf && slices.Equal(op.Axes, []int{last}) && b.valid(out.neg) {
+			out.neg.v.all = unrepeated(p.neg.v)
+		}
+		if op.Func == MinOf {
+			p.fin = b.Where(p.neg, b.ReduceMax(p.fin, op.Axes, true), p.fin)
+		} else {
+			p.fin = b.Where(p.neg, b.ReduceMin(p.fin, op.Axes, true), p.fin)
+		}
+	}
+	if out.fin = b.Reduce(op.Func, p.fin, op.Axes, op.Keep); op.Func == MinOf {
+		out.fin = b.ReduceMin(p.fin, op.Axes, op.Keep)
+		out.pos, out.neg = out.neg, out.pos
+	}
+	return b.apart(out, op.shape(b.Shape(x)))
+}
+
+// never is a constant of truth values that are 0.
+func (b *Builder) never(shape []int) Value {
+	return b.Fill(shape, &Tensor{Shape: []int{}, DType: Bool, I64: []int64{0}})
+}
+
+func (b *Builder) concatParts(axis int, operands []Value) parts {
+	all := make([]parts, len(operands))
+	var p parts
+	list := func(of func(*parts) *Value) Value {
+		var values []Value
+		some := false
+		for i := range all {
+			v := *of(&all[i])
+			if some = some || b.valid(v); !b.valid(v) {
+				v = b.never(b.Shape(operands[i]))
+			}
+			values = append(values, v)
+		}
+		if !some {
+			return Value{}
+		}
+		return b.Concat(axis, values...)
+	}
+	for i, v := range operands {
+		all[i] = b.parts(v)
+	}
+	p.fin = list(func(p *parts) *Value { return &p.fin })
+	p.nan = list(func(p *parts) *Value { return &p.nan })
+	p.pos = list(func(p *parts) *Value { return &p.pos })
+	p.neg = list(func(p *parts) *Value { return &p.neg })
+	return p
+}
+
+// addParts is x + y or x − y: NaN where one is, and of +∞ and −∞.
+func (b *Builder) addParts(op Arithmetic, x, y Value) parts {
+	shape := b.common(x, y)
+	p, q := b.parts(x), b.parts(y)
+	if op == Sub {
+		q.pos, q.neg = q.neg, q.pos
+	}
+	out := parts{fin: b.emit(op, p.fin, q.fin), pos: b.or(p.pos, q.pos), neg: b.or(p.neg, q.neg)}
+	out.nan = b.or(b.or(p.nan, q.nan), b.both(out.pos, out.neg))
+	return b.apart(out, shape)
+}
+
+// apart has parts of a shape, of which those that are not NaN are 0 where it is.
+func (b *Builder) apart(p parts, shape []int) parts {
+	p.pos, p.neg = b.butNot(p.pos, p.nan), b.butNot(p.neg, p.nan)
+	for _, v := range []*Value{&p.fin, &p.nan, &p.pos, &p.neg} {
+		if b.valid(*v) {
+			*v = b.Expand(*v, shape)
+		}
+	}
+	return p
+}
+
+// or is [x or y] of truth values; the zero Value is 0.
+func (b *Builder) or(x, y Value) Value {
+	switch {
+	case !b.valid(x):
+		return y
+	case !b.valid(y):
+		return x
+	case b.always(x):
+		return b.Expand(x, b.common(x, y))
+	case b.always(y):
+		return b.Expand(y, b.common(x, y))
+	}
+	z := b.Compare(Or, x, y)
+	if b.valid(z) && slices.Equal(b.Shape(x), b.Shape(z)) && slices.Equal(b.Shape(y), b.Shape(z)) {
+		z.v.either = []*value{x.v, y.v}
+	}
+	return z
+}
+
+// always says whether x is a constant that is 1 everywhere.
+func (b *Builder) always(x Value) bool {
+	t := b.Tensor(x)
+	return t != nil && !slices.Contains(t.I64, 0)
+}
+
+// both is [x and y]; the zero Value is 0.
+func (b *Builder) both(x, y Value) Value {
+	switch {
+	case !b.valid(x, y):
+		return Value{}
+	case b.always(x):
+		return b.Expand(y, b.common(x, y))
+	case b.always(y):
+		return b.Expand(x, b.common(x, y))
+	}
+	z := b.Compare(And, x, y)
+	if b.valid(z) && slices.Equal(b.Shape(x), b.Shape(z)) {
+		z.v.within = x.v
+	}
+	return z
+}
+
+// butNot is [x and not y]; the zero Value is 0.
+func (b *Builder) butNot(x, y Value) Value {
+	switch {
+	case !b.valid(x, y):
+		return x
+	case implied(x.v, y.v) || b.always(y):
+		return Value{}
+	}
+	return b.both(x, b.Not(y))
+}
+
+// implied says whether y is known to be 1 wherever x is: it is x, or an Or of it, or x is
+// a part of that.
+func implied(x, y *value) bool {
+	return x == y || x.within != nil && implied(x.within, y) || slices.ContainsFunc(y.either, func(z *value) bool { return implied(x, z) })
+}
+
+// special says where a value is not finite; the zero Value is nowhere.
+func (p parts) special(b *Builder) Value { return b.or(b.or(p.nan, p.pos), p.neg) }
+
+// IsNaN says where x is NaN.
+func (b *Builder) IsNaN(x Value) Value {
+	if !b.valid(x) {
+		return x
+	}
+	return b.where(b.parts(x).nan, b.Shape(x))
+}
+
+// IsInf says where x is +∞, or −∞, or either.
+func (b *Builder) IsInf(x Value, positive, negative bool) Value {
+	if !b.valid(x) {
+		return x
+	}
+	p := b.parts(x)
+	if !positive {
+		p.pos = Value{}
+	}
+	if !negative {
+		p.neg = Value{}
+	}
+	return b.where(b.or(p.pos, p.neg), b.Shape(x))
+}
+
+// where is a truth value of a shape; the zero Value is 0 everywhere.
+func (b *Builder) where(v Value, shape []int) Value {
+	if !b.valid(v) {
+		return b.never(slices.Clone(shape))
+	}
+	return b.Expand(v, shape)
+}
+
+// compareParts compares values of which some may not be finite. Nothing is greater or less
+// than NaN, or equal to it.
+func (b *Builder) compareParts(c Comparison, x, y Value) Value {
+	if c == Less || c == LessOrEqual {
+		x, y, c = y, x, c+(Greater-Less)
+	}
+	shape := b.common(x, y)
+	p, q := b.parts(x), b.parts(y)
+	if b.Failed() {
+		return Value{}
+	}
+	var beyond, alike Value // greater, equal, of which one is not finite
+	if c != Equal {
+		beyond = b.or(b.butNot(b.where(p.pos, shape), q.pos), b.butNot(b.where(q.neg, shape), p.neg))
+	}
+	if c != Greater {
+		alike = b.or(b.both(p.pos, q.pos), b.both(p.neg, q.neg))
+	}
+	special, finite := b.or(b.where(p.special(b), shape), b.where(q.special(b), shape)), Value{}
+	if !b.always(special) {
+		finite = b.butNot(b.Compare(c, p.fin, q.fin), special)
+	}
+	out := b.butNot(b.or(b.or(finite, beyond), alike), b.or(p.nan, q.nan))
+	return b.where(out, shape)
+}
+
+// whereParts is x where cond is 1, and y where it is 0.
+func (b *Builder) whereParts(cond, x, y Value) parts {
+	shape, ok := Broadcast(b.common(x, y), b.Shape(cond))
+	if !ok {
+		return parts{fin: b.Failf("condition of shape %v does not broadcast with %v", b.Shape(cond), b.common(x, y))}
+	}
+	p, q := b.parts(x), b.parts(y)
+	choose := func(x, y Value) Value { return b.or(b.both(cond, x), b.butNot(y, cond)) }
+	fin := p.fin
+	if u, v := b.Tensor(p.fin), b.Tensor(q.fin); u == nil || v == nil || !isZero(u) || !isZero(v) {
+		fin = b.Where(cond, p.fin, q.fin)
+	}
+	return b.apart(parts{fin, choose(p.nan, q.nan), choose(p.pos, q.pos), choose(p.neg, q.neg)}, shape)
+}
+
+// greatestParts is the greater of x and y, or the less: NaN where one is.
+func (b *Builder) greatestParts(x, y Value, least bool) parts {
+	shape := b.common(x, y)
+	p, q := b.parts(x), b.parts(y)
+	if least {
+		p.pos, p.neg, q.pos, q.neg = p.neg, p.pos, q.neg, q.pos
+	}
+	// Where one of them is far below the result is the other.
+	instead := func(below, of, by Value) Value {
+		if !b.valid(below) {
+			return of
+		}
+		return b.Where(below, by, of)
+	}
+	u, v := instead(p.neg, p.fin, q.fin), instead(q.neg, q.fin, p.fin)
+	out := parts{nan: b.or(p.nan, q.nan), pos: b.or(p.pos, q.pos), neg: b.both(p.neg, q.neg)}
+	if out.fin = b.Max(u, v); least {
+		out.fin = b.Min(u, v)
+		out.pos, out.neg = out.neg, out.pos
+	}
+	return b.apart(out, shape)
+}
+
+// extendedOutput is what a value is as an output of the graph.
+func (b *Builder) extendedOutput(v Value) Value {
+	p := b.parts(v)
+	special := p.special(b)
+	if !b.valid(special) {
+		return p.fin
+	}
+	shape := b.Shape(v)
+	fin := b.Expand(b.Where(special, b.number("zero", 0), p.fin), shape)
+	if !b.valid(fin) {
+		return fin
+	}
+	op, in := Extend{}, []*value{fin.v}
+	for _, c := range []struct {
+		class Class
+		is    Value
+	}{{ClassNaN, p.nan}, {ClassPosInf, p.pos}, {ClassNegInf, p.neg}} {
+		if b.valid(c.is) {
+			op.Classes, in = append(op.Classes, c.class), append(in, b.Expand(c.is, shape).v)
+		}
+	}
+	out := &value{name: b.called(op.Kind()), shape: shape, dtype: Float}
+	out.node = &node{op: op, name: out.name, in: in, out: out}
+	b.nodes = append(b.nodes, out.node)
+	return b.add(out)
+}
+
+// modParts is Mod with the sign of the divisor: x itself of ±∞ of its own sign, and that
+// of the other; NaN of what is infinite itself, and of 0.
+func (b *Builder) modParts(x, y Value) parts {
+	shape := b.common(x, y)
+	p, q := b.parts(x), b.parts(y)
+	zero := b.number("zero", 0)
+	infinite := b.or(q.pos, q.neg)
+	none := b.butNot(b.Compare(Equal, q.fin, zero), b.or(infinite, q.nan))
+	out := parts{
+		nan: b.or(b.or(p.special(b), q.nan), none),
+		pos: b.both(q.pos, b.Compare(Less, p.fin, zero)), neg: b.both(q.neg, b.Compare(Greater, p.fin, zero)),
+	}
+	by := b.Where(b.or(none, b.or(infinite, q.nan)), b.number("one", 1), q.fin)
+	out.fin = b.Mod(p.fin, by, false)
+	if b.valid(infinite) {
+		out.fin = b.Where(infinite, p.fin, out.fin)
+	}
+	return b.apart(out, shape)
+}
+
+// unrepeated is what v repeats along leading axes, as broadcasting does.
+func unrepeated(v *value) *value {
+	for v.node != nil {
+		in := v.node.in[0]
+		switch v.node.op.(type) {
+		case Expand:
+		case Reshape:
+			if !slices.Equal(trimmed(in.shape), trimmed(v.shape)) {
+				return v
+			}
+		default:
+			return v
+		}
+		v = in
+	}
+	return v
+}
+
+// trimmed is a shape without leading axes of dimension 1.
+func trimmed(shape []int) []int {
+	for len(shape) > 0 && shape[0] == 1 {
+		shape = shape[1:]
+	}
+	return shape
+}
+
+// guards says whether cond is 1 only where a row of x, the weights of a Softmax, is masked
+// altogether, so that they are 0.
+func guards(cond, x *value) bool {
+	if cond.all == nil || x.node == nil || x.node.op != (Softmax{Empty: true}) || len(x.node.in) != 2 {
+		return false
+	}
+	not := operation(x.node.in[1], Sub)
+	return not != nil && isOne(not.in[0].tensor) && unrepeated(not.in[1]) == cond.all
+}
+
+// exceedsParts answers splits for rows of x: +∞ is above all, −∞ above none, and so is NaN.
+func (b *Builder) exceedsParts(x Value, splits []Split) Value {
+	p := b.parts(x)
+	features := make([]int, len(splits))
+	for i, s := range splits {
+		features[i] = s.Feature
+	}
+	of := func(v Value) Value {
+		if !b.valid(v) {
+			return v
+		}
+		return b.Gather(v, 1, features)
+	}
+	return b.or(b.butNot(b.Exceeds(p.fin, splits), b.or(of(p.nan), of(p.neg))), of(p.pos))
+}

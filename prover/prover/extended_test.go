@@ -1,0 +1,171 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// extended are models of numbers that are not finite, with an input for each.
+var extended = map[string]struct {
+	numbers graph.Numbers
+	build   func(b *graph.Builder, x graph.Value) graph.Value
+}{
+	"as it is": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return x }},
+	"a sum": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value {
+		return b.Add(x, b.Transpose(b.Reshape(x, []int{4, 3}), []int{1, 0}))
+	}},
+	"the greater": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.Max(x, b.Negative(x)) }},
+	"greater":     {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.Compare(graph.Greater, x, b.Negative(x)) }},
+	"is NaN":      {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.IsNaN(x) }},
+	"a choice": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value {
+		return b.Where(b.IsNaN(x), b.Number(-1), x)
+	}},
+	"small": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.CastTo(x, graph.Float8E5M2, false) }},
+	"a mask": {graph.MaskingNumbers, func(b *graph.Builder, x graph.Value) graph.Value {
+		scores := make([]float32, 12)
+		for i := range scores {
+			scores[i] = float32(i%5) / 3
+		}
+		return b.Softmax(b.Add(b.Constant("scores", &graph.Tensor{Shape: []int{3, 4}, DType: graph.Float, F32: scores}), x), 1)
+	}},
+}
+
+func extendedGraph(t *testing.T, name string) (*graph.Graph, [][]float64) {
+	t.Helper()
+	c := extended[name]
+	b := graph.NewBuilder("extended")
+	b.Output("y", c.build(b, b.ExtendedInput("x", graph.Float, c.numbers, []int{3, 4})))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inf := math.Inf(1)
+	in := [][]float64{{1, inf, -inf, 0.5, math.NaN(), -3, -inf, 2.25, 0, inf, -0.125, -inf}}
+	if c.numbers == graph.MaskingNumbers {
+		in = [][]float64{{1, 0, -inf, 0.5, 0, -inf, -inf, -1, -inf, -inf, -inf, -inf}}
+	}
+	return g, in
+}
+
+// TestExtendedNumbers proves runs with NaN and infinities: what a proof states is what the
+// float model gives, each of them where it is; about another number it is refused.
+func TestExtendedNumbers(t *testing.T) {
+	t.Parallel()
+	for name := range extended {
+		t.Run(name, func(t *testing.T) {
+			g, in := extendedGraph(t, name)
+			values, err := g.RunFloat(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := quantise.Quantise(g, quantise.RangesOf(g, values), quantise.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := context.Background()
+			key, tree, err := Commit(ctx, q.Circuit, q.Weights, proof.Security{TargetBits: 60, GrindBits: 4}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ints, clamped, err := q.QuantiseInput(in)
+			if err != nil || clamped != 0 {
+				t.Fatalf("%d numbers clamped, %v", clamped, err)
+			}
+			wit, err := forward.Run(ctx, q.Graph, q.Weights, ints)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := wit.Check(); err != nil {
+				t.Fatal(err)
+			}
+			var buf bytes.Buffer
+			if _, err := Prove(ctx, key, q.Graph.Instance, tree, wit, &buf, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			r, err := verifier.Verify(key, bytes.NewReader(buf.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &r.Circuit.Tensors[r.Circuit.Outputs[0]]
+			if out.Name != "y" {
+				t.Errorf("the output is called %q", out.Name)
+			}
+			got := out.Reals(r.Outputs[0])
+			for i, want := range values["y"] {
+				if off := math.Abs(got[i] - want); got[i] != want && !(want != want && got[i] != got[i]) && !(off <= 2e-3) {
+					t.Errorf("entry %d is %v, not %v", i, got[i], want)
+				}
+			}
+			// Whoever holds the proof against its input has every code as it is.
+			for i := range in[0] {
+				for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0.75} {
+					if x == in[0][i] || x != x && in[0][i] != in[0][i] {
+						continue
+					}
+					other := [][]float64{slices.Clone(in[0])}
+					other[0][i] = x
+					ints, _, err := r.Circuit.RoundInputs(other)
+					if err == nil && slices.Equal(ints[0], r.Inputs[0]) {
+						t.Errorf("entry %d may be %v as well as %v", i, x, in[0][i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestExtendedIsForced alters what provers commit to in these models.
+func TestExtendedIsForced(t *testing.T) {
+	i := uint64(0)
+	for name := range extended {
+		i++
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, in := extendedGraph(t, name)
+			newForger(t, g, in, quantise.Options{MaxTableBits: 12, ActBits: 9}, 1<<10).run(t, rand.New(rand.NewPCG(71, i)), forcedIn(1))
+		})
+	}
+}
+
+// TestForgedCodes: a prover with full knowledge says of a number that it is another code,
+// or of a code that it is a number, in the input and the output of a run, and proves the
+// rest as it was.
+func TestForgedCodes(t *testing.T) {
+	t.Parallel()
+	g, in := extendedGraph(t, "a sum")
+	f := newForger(t, g, in, quantise.Options{}, 1<<10)
+	if err := f.prove(t, f.honest); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []model.TensorID{f.m.Graph.Inputs[0], f.m.Graph.Outputs[0]} {
+		x := &f.m.Graph.Tensors[id]
+		lo, hi := x.Finite()
+		values := f.honest.Tensor(id)
+		for i, v := range values {
+			for _, to := range []int64{x.Min, x.Max, x.Max - 1, lo, hi, 0} {
+				if int64(v) == to || (i+int(to))%3 != 0 { // a third of them is enough
+					continue
+				}
+				w := *f.honest
+				w.Values = slices.Clone(w.Values)
+				w.Values[id] = slices.Clone(values)
+				w.Values[id][i] = int32(to)
+				if err := f.prove(t, &w); !errors.Is(err, verifier.ErrInvalid) {
+					t.Errorf("entry %d of %s as %d instead of %d: %v", i, x.Name, to, v, err)
+				}
+			}
+		}
+	}
+}
