@@ -122,10 +122,14 @@ func (b *Builder) Max(x, y Value) Value {
 	if v, c, ok := b.byNumber(x, y); ok && !b.pairs(x, y) && b.Tensor(v) == nil {
 		return b.Reshape(b.Clip(v, c, math.Inf(1)), b.common(x, y))
 	}
-	if b.extends(x, y) {
+	if b.extends(x, y) && !b.partial(x, y) {
 		return b.pair(Float, b.greatestParts(x, y, false))
 	}
-	return b.Add(y, b.Apply(Relu, b.Sub(x, y)))
+	out := b.Add(y, b.Apply(Relu, b.Sub(x, y)))
+	if b.extends(x, y) {
+		return b.follow(out, func() parts { return b.greatestParts(x, y, false) }, x, y)
+	}
+	return out
 }
 
 // Min is the smaller of x and y, broadcasting: x − relu(x − y), or a Clip.
@@ -136,13 +140,17 @@ func (b *Builder) Min(x, y Value) Value {
 	if b.Tensor(x) != nil && b.Tensor(y) != nil {
 		return b.emit(Min, x, y)
 	}
-	if b.extends(x, y) {
+	if b.extends(x, y) && !b.partial(x, y) {
 		return b.pair(Float, b.greatestParts(x, y, true))
 	}
 	if v, c, ok := b.byNumber(x, y); ok {
 		return b.Reshape(b.Clip(v, math.Inf(-1), c), b.common(x, y))
 	}
-	return b.Sub(x, b.Apply(Relu, b.Sub(x, y)))
+	out := b.Sub(x, b.Apply(Relu, b.Sub(x, y)))
+	if b.extends(x, y) {
+		return b.follow(out, func() parts { return b.greatestParts(x, y, true) }, x, y)
+	}
+	return out
 }
 
 // byNumber returns whichever of x and y is computed, and the other if that is a

@@ -120,7 +120,11 @@ func (b *Builder) Where(cond, x, y Value) Value {
 	}
 	if b.extends(x, y) {
 		if !b.pairs(x, y) && b.masks(cond, x, y) {
-			return b.masking(b.chosen(cond, x, y), func() parts { return b.whereParts(cond, x, y) })
+			v, parts := b.chosen(cond, x, y), func() parts { return b.whereParts(cond, x, y) }
+			if b.partial(x) || b.partial(y) {
+				return b.follow(v, parts, x, y)
+			}
+			return b.masking(v, parts)
 		}
 		return b.pair(Float, b.whereParts(cond, x, y))
 	}

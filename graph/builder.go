@@ -52,6 +52,7 @@ type value struct {
 	numbers Numbers      // of an input
 	parts   func() parts // nil of what is finite
 	pair    bool         // it has parts alone
+	partial bool         // of what has parts: it is 0 where it is not finite
 	whole   *Tensor      // of a constant, with the numbers that are not finite
 	either  []*value     // of a truth value: it is 1 where one of these is
 	within  *value       // of a truth value: it is 1 only where this is
@@ -326,7 +327,11 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	}
 	if b.extends(operands...) {
 		if f := b.partsOf(op, operands); f != nil {
-			defer func() { made = b.masking(made, f) }()
+			defer func() {
+				if made = b.masking(made, f); made.v != nil && made.v.parts != nil {
+					made.v.partial = b.partial(operands...)
+				}
+			}()
 		}
 	}
 	in := make([]operandType, len(operands))

@@ -12,10 +12,13 @@ import (
 // in its place: the parts of the value. What has a meaning for such numbers is written
 // out on the parts; anything else is refused.
 //
-// There are two kinds of such values. A pair has parts alone. A masking value is a node or
+// There are three kinds of such values. A pair has parts alone. A masking value is a node or
 // a constant as well, in which −10^30 stands for −∞: what a Softmax takes for a mask, which
-// [Builder.Graph] recognises. Where something else reads it, or the mask is not
-// recognised, its parts are made: not before, so that they change nothing elsewhere.
+// [Builder.Graph] recognises. A partial value, of a function that is not defined everywhere,
+// is a node as well, which is 0 where the value is not finite: what has no meaning for such
+// numbers goes on with that. Where something else reads a masking or a partial value, or a
+// mask is not recognised, its parts are made: not before, so that they change nothing
+// elsewhere.
 
 // Numbers says what numbers an input may have.
 type Numbers uint8
@@ -205,7 +208,7 @@ func (b *Builder) ExtendedInput(name string, dt DType, numbers Numbers, shape []
 // else is left.
 func (b *Builder) pair(dt DType, p parts) Value {
 	for _, v := range []*Value{&p.nan, &p.pos, &p.neg} {
-		if t := b.Tensor(*v); t != nil && isZero(t) {
+		if !b.sometimes(*v) {
 			*v = Value{}
 		}
 	}
@@ -263,8 +266,14 @@ func (b *Builder) extends(values ...Value) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil })
 }
 
-// NotFinite says whether numbers of v may not be finite.
-func (b *Builder) NotFinite(v Value) bool { return b.extends(v) }
+// NotFinite says whether v has numbers that are not finite as they are, not as 0.
+func (b *Builder) NotFinite(v Value) bool { return b.extends(v) && !b.partial(v) }
+
+// partial says whether some values may have numbers that are not finite, and 0 is in the
+// place of all of these.
+func (b *Builder) partial(values ...Value) bool {
+	return b.extends(values...) && !slices.ContainsFunc(values, func(v Value) bool { return v.v != nil && v.v.parts != nil && !v.v.partial })
+}
 
 // pairs says whether one of some values has parts alone.
 func (b *Builder) pairs(values ...Value) bool {
@@ -285,6 +294,37 @@ func (b *Builder) masking(v Value, f func() parts) Value {
 		v.v.parts = once(f)
 	}
 	return v
+}
+
+// follow notes what v, which values of their own are computed from, is made of.
+func (b *Builder) follow(v Value, f func() parts, from ...Value) Value {
+	if v.v == nil || v.v.tensor != nil || slices.Contains(from, v) {
+		return v
+	}
+	v.v.parts, v.v.partial = once(f), b.partial(from...)
+	return v
+}
+
+// undefined notes where v, a node that is 0 there, is NaN or +∞ instead.
+func (b *Builder) undefined(v Value, nan, pos func() Value) Value {
+	if v.v == nil || v.v.tensor != nil || nan == nil && pos == nil {
+		return v
+	}
+	v.v.partial = true
+	return b.masking(v, func() parts {
+		shape := b.Shape(v)
+		p := parts{fin: b.emit(Reshape{shape}, v)} // a view without parts
+		if b.valid(p.fin) {
+			p.fin.v.parts, p.fin.v.partial = nil, false
+		}
+		if nan != nil {
+			p.nan = nan()
+		}
+		if pos != nil {
+			p.pos = pos()
+		}
+		return b.apart(p, shape)
+	})
 }
 
 // emitPair is emit for operands of which one has parts alone.
@@ -506,6 +546,12 @@ func (b *Builder) or(x, y Value) Value {
 func (b *Builder) always(x Value) bool {
 	t := b.Tensor(x)
 	return t != nil && !slices.Contains(t.I64, 0)
+}
+
+// sometimes says whether truth values are not a constant that is 0 everywhere.
+func (b *Builder) sometimes(x Value) bool {
+	t := b.Tensor(x)
+	return t == nil || !isZero(t)
 }
 
 // both is [x and y]; the zero Value is 0.

@@ -10,6 +10,9 @@ import (
 func (b *Builder) Output(name string, v Value) {
 	if b.extends(v) {
 		b.At("", name)
+		if x := v.v; x.node != nil && x.name == name { // which others may read
+			x.name = b.unique(name + "/value")
+		}
 		v = b.extendedOutput(v)
 	}
 	if v.v != nil {

@@ -109,7 +109,7 @@ func (b *Builder) size(x Value) (size, signs Value) {
 
 // Mod is the remainder with the sign of the divisor, or with fmod of the dividend.
 func (b *Builder) Mod(x, y Value, fmod bool) Value {
-	if b.extends(x, y) && !fmod && b.valid(x, y) {
+	if b.extends(x, y) && !b.partial(x, y) && !fmod && b.valid(x, y) {
 		return b.pair(Float, b.modParts(x, y))
 	}
 	if !b.valid(x, y) {

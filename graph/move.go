@@ -82,7 +82,7 @@ func (b *Builder) CastTo(x Value, to DType, saturate bool) Value {
 	switch {
 	case !to.Known():
 		return b.Failf("cast to %v is not supported", to)
-	case b.extends(x):
+	case b.extends(x) && (!b.partial(x) || to == Bool || to.IsFloat() && !to.Small()):
 		return b.castParts(x, to, saturate)
 	case to.Small():
 		return b.toSmall(x, to, saturate)

@@ -1,32 +1,47 @@
 package graph
 
 // exponential is x to the power of a computed e: exp(e·log |x|) with the sign of odd powers
-// where x is negative. It is 0 where a power is not defined, or infinite.
+// where x is negative. It is partial: +∞ where x is 0 and e negative, NaN where x is negative
+// and e not whole. x⁰ is 1.
 func (b *Builder) exponential(x, e Value) Value {
 	if !b.DType(x).IsFloat() {
 		return b.Failf("its exponent must be constant, since its base is integers, but %s", b.Depends(e))
 	}
+	whole, signed := !b.DType(e).IsFloat(), !b.notNegative(e)
 	e = b.Cast(e, Float)
 	if t := b.Tensor(x); t != nil && t.positive() {
 		return b.Apply(Exp, b.Mul(e, b.Apply(Log, x)))
 	}
 	one := b.number("one", 1)
-	zero := b.Cast(b.Test(IsZero, x), Float)
+	atZero := b.Test(IsZero, x)
+	zero := b.Cast(atZero, Float)
 	size := b.Apply(Exp, b.Mul(e, b.Apply(Log, b.Add(b.Apply(Abs, x), zero)))) // 1 where x is 0
+	var nan, pos func() Value
 	if !b.notNegative(x) {
-		negative := b.Cast(b.Test(IsPositive, b.Negative(x)), Float)
+		isNegative := b.Test(IsPositive, b.Negative(x))
+		negative := b.Cast(isNegative, Float)
 		half := b.Mul(e, b.number("half", 0.5))
-		odd := b.Sub(e, b.Mul(b.Apply(Floor, half), b.number("two", 2)))    // of a whole number, 0 or 1
-		whole := b.Cast(b.Test(IsZero, b.Sub(e, b.Apply(Floor, e))), Float) // 0: no such power
-		sign := b.Mul(whole, b.Sub(one, b.Mul(odd, b.number("two", 2))))
+		odd := b.Sub(e, b.Mul(b.Apply(Floor, half), b.number("two", 2))) // of a whole number, 0 or 1
+		isWhole := b.Test(IsZero, b.Sub(e, b.Apply(Floor, e)))           // 0: no such power
+		sign := b.Mul(b.Cast(isWhole, Float), b.Sub(one, b.Mul(odd, b.number("two", 2))))
 		size = b.Mul(size, b.Add(one, b.Mul(negative, b.Sub(sign, one))))
+		if !whole && b.sometimes(isNegative) {
+			nan = func() Value { return b.butNot(isNegative, isWhole) }
+		}
+	}
+	if signed && !b.aboveZero(x) && b.sometimes(atZero) {
+		pos = func() Value { return b.both(atZero, b.Test(IsPositive, b.Negative(e))) }
 	}
 	none := b.Cast(b.Test(IsZero, e), Float) // 0⁰ = 1
-	return b.Add(b.Mul(size, b.Sub(one, zero)), b.Mul(zero, none))
+	return b.undefined(b.Add(b.Mul(size, b.Sub(one, zero)), b.Mul(zero, none)), nan, pos)
 }
 
-// notNegative says whether it is plain from what computes x that it is not negative.
+// notNegative says whether it is plain from its type, or from what computes it, that x is
+// not negative.
 func (b *Builder) notNegative(x Value) bool {
+	if lo, _ := b.DType(x).Bounds(); !b.DType(x).IsFloat() && lo == 0 {
+		return true
+	}
 	if x.v.node == nil {
 		return false
 	}
@@ -41,6 +56,15 @@ func (b *Builder) notNegative(x Value) bool {
 		return s.Params[0] >= 0
 	}
 	return false
+}
+
+// aboveZero says whether it is plain from what computes x that it is positive.
+func (b *Builder) aboveZero(x Value) bool {
+	if x.v.node == nil {
+		return false
+	}
+	s, ok := x.v.node.op.(Scalar)
+	return ok && (s.Func == Exp || s.Func == Sigmoid || s.Func == Softplus || s.Func == Clip && s.Params[0] > 0)
 }
 
 // positive says whether all entries are above 0.

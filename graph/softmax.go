@@ -159,7 +159,7 @@ func (b *Builder) alongLast(op Op, x Value, axis int) Value {
 	}
 	perm[axis], perm[rank-1] = rank-1, axis
 	x = b.Transpose(x, perm)
-	if _, ok := op.(Softmax); ok && b.extends(x) && (b.pairs(x) || b.leavesMasks(x)) {
+	if _, ok := op.(Softmax); ok && b.NotFinite(x) && (b.pairs(x) || b.leavesMasks(x)) {
 		return b.Transpose(b.softmaxParts(op, x), perm)
 	}
 	return b.Transpose(b.emit(op, x), perm)
@@ -176,7 +176,7 @@ func (b *Builder) leavesMasks(x Value) bool {
 		}
 		s, mask, rest := b.maskOf(v)
 		if s == nil {
-			return v.parts != nil
+			return v.parts != nil && !v.partial
 		}
 		if all != nil {
 			if mask, _ = both(all, mask); mask == nil {
@@ -188,7 +188,7 @@ func (b *Builder) leavesMasks(x Value) bool {
 			return true
 		}
 		if v = s; rest != nil { // what follows it is not looked at
-			return v.parts != nil
+			return v.parts != nil && !v.partial
 		}
 	}
 }

@@ -33,6 +33,9 @@ var extended = map[string]struct {
 		return b.Where(b.IsNaN(x), b.Number(-1), x)
 	}},
 	"small": {graph.AllNumbers, func(b *graph.Builder, x graph.Value) graph.Value { return b.CastTo(x, graph.Float8E5M2, false) }},
+	"a power": {graph.FiniteNumbers, func(b *graph.Builder, x graph.Value) graph.Value {
+		return b.Pow(x, b.Reshape(b.SliceAxis(b.Reshape(x, []int{12}), 0, 11, -1, 12), []int{3, 4}))
+	}},
 	"a mask": {graph.MaskingNumbers, func(b *graph.Builder, x graph.Value) graph.Value {
 		scores := make([]float32, 12)
 		for i := range scores {
@@ -53,7 +56,10 @@ func extendedGraph(t *testing.T, name string) (*graph.Graph, [][]float64) {
 	}
 	inf := math.Inf(1)
 	in := [][]float64{{1, inf, -inf, 0.5, math.NaN(), -3, -inf, 2.25, 0, inf, -0.125, -inf}}
-	if c.numbers == graph.MaskingNumbers {
+	switch c.numbers {
+	case graph.FiniteNumbers: // NaN, +∞ and powers
+		in = [][]float64{{-1, 0, 2, 0.5, -1.5, 0, 0, -2, 3, 1.5, -0.5, 0.25}}
+	case graph.MaskingNumbers:
 		in = [][]float64{{1, 0, -inf, 0.5, 0, -inf, -inf, -1, -inf, -inf, -inf, -inf}}
 	}
 	return g, in
@@ -104,7 +110,7 @@ func TestExtendedNumbers(t *testing.T) {
 			}
 			got := out.Reals(r.Outputs[0])
 			for i, want := range values["y"] {
-				if off := math.Abs(got[i] - want); got[i] != want && !(want != want && got[i] != got[i]) && !(off <= 2e-3) {
+				if off := math.Abs(got[i] - want); got[i] != want && !(want != want && got[i] != got[i]) && !(off <= 2e-3*max(1, math.Abs(want))) {
 					t.Errorf("entry %d is %v, not %v", i, got[i], want)
 				}
 			}
@@ -144,28 +150,65 @@ func TestExtendedIsForced(t *testing.T) {
 // rest as it was.
 func TestForgedCodes(t *testing.T) {
 	t.Parallel()
-	g, in := extendedGraph(t, "a sum")
-	f := newForger(t, g, in, quantise.Options{}, 1<<10)
-	if err := f.prove(t, f.honest); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []model.TensorID{f.m.Graph.Inputs[0], f.m.Graph.Outputs[0]} {
-		x := &f.m.Graph.Tensors[id]
-		lo, hi := x.Finite()
-		values := f.honest.Tensor(id)
-		for i, v := range values {
-			for _, to := range []int64{x.Min, x.Max, x.Max - 1, lo, hi, 0} {
-				if int64(v) == to || (i+int(to))%3 != 0 { // a third of them is enough
-					continue
-				}
-				w := *f.honest
-				w.Values = slices.Clone(w.Values)
-				w.Values[id] = slices.Clone(values)
-				w.Values[id][i] = int32(to)
-				if err := f.prove(t, &w); !errors.Is(err, verifier.ErrInvalid) {
-					t.Errorf("entry %d of %s as %d instead of %d: %v", i, x.Name, to, v, err)
+	for _, name := range []string{"a sum", "a power"} {
+		g, in := extendedGraph(t, name)
+		f := newForger(t, g, in, quantise.Options{}, 1<<10)
+		if err := f.prove(t, f.honest); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []model.TensorID{f.m.Graph.Inputs[0], f.m.Graph.Outputs[0]} {
+			x := &f.m.Graph.Tensors[id]
+			if x.Numbers == model.FiniteNumbers {
+				continue
+			}
+			lo, hi := x.Finite()
+			values := f.honest.Tensor(id)
+			for i, v := range values {
+				for _, to := range []int64{x.Min, x.Max, x.Max - 1, lo, hi, 0} {
+					if int64(v) == to || name == "a sum" && (i+int(to))%3 != 0 { // a third of them is enough
+						continue
+					}
+					w := *f.honest
+					w.Values = slices.Clone(w.Values)
+					w.Values[id] = slices.Clone(values)
+					w.Values[id][i] = int32(to)
+					if err := f.prove(t, &w); !errors.Is(err, verifier.ErrInvalid) {
+						t.Errorf("%s: entry %d of %s as %d instead of %d: %v", name, i, x.Name, to, v, err)
+					}
 				}
 			}
 		}
+	}
+}
+
+// TestForgedUndefined: a prover with full knowledge says of a power that it is defined, or
+// that it is not: it alters each truth value that this depends on, and computes all that
+// comes after from it.
+func TestForgedUndefined(t *testing.T) {
+	t.Parallel()
+	g, in := extendedGraph(t, "a power")
+	f := newForger(t, g, in, quantise.Options{}, 1<<10)
+	out, flips, moved := f.m.Graph.Outputs[0], 0, 0
+	for step := range f.m.Graph.Steps {
+		id := f.m.Graph.Steps[step].Out
+		if id == model.None {
+			continue
+		}
+		if x := &f.m.Graph.Tensors[id]; x.Min != 0 || x.Max != 1 {
+			continue
+		}
+		for i, v := range f.honest.Values[id] {
+			w := f.forge(forgery{"flip", step, map[model.TensorID]map[int]int64{id: {i: 1 - int64(v)}}})
+			flips++
+			if !slices.Equal(w.Tensor(out), f.honest.Tensor(out)) {
+				moved++
+			}
+			if err := f.prove(t, w); !errors.Is(err, verifier.ErrInvalid) {
+				t.Errorf("entry %d of %s as %d: %v", i, f.m.Graph.Tensors[id].Name, 1-v, err)
+			}
+		}
+	}
+	if moved < 12 {
+		t.Errorf("%d of %d flips change the output", moved, flips)
 	}
 }
