@@ -132,6 +132,9 @@ func RangesOf(g *graph.Graph, runs ...map[string][]float64) map[string]Range {
 			ranges[name] = r
 		}
 	}
+	for name, r := range ranges {
+		ranges[name] = r.plusNone()
+	}
 	return ranges
 }
 

@@ -34,11 +34,17 @@ func Ranges(runs ...map[string][]float64) map[string]Range {
 		}
 	}
 	for name, r := range ranges {
-		if r.Min > r.Max { // of no values
-			ranges[name] = Range{}
-		}
+		ranges[name] = r.plusNone()
 	}
 	return ranges
+}
+
+// plusNone has the range of no values be that of 0.
+func (r Range) plusNone() Range {
+	if r.Min > r.Max {
+		return Range{}
+	}
+	return r
 }
 
 // NewRange returns the range of some values: not a number if one is none, which Quantise

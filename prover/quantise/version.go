@@ -23,8 +23,10 @@ const (
 )
 
 // Rounded returns the smallest range of such numbers that holds r: at most
-// 2^−16 of its bounds wider. Numbers that are not finite stay as they are.
+// 2^−16 of its bounds wider. Numbers that are not finite stay as they are; a range of no
+// values is that of 0.
 func (r Range) Rounded() Range {
+	r = r.plusNone()
 	return Range{-roundUp(-r.Min), roundUp(r.Max), -roundUp(-r.Least)}.plusZero()
 }
 
