@@ -388,6 +388,9 @@ func (b *Builder) fold(kind string, op Op, from []*value, t operandType) Value {
 	if !b.spend(Size(t.shape)) {
 		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
 	}
+	if Size(t.shape) == 0 { // whose other dimensions may be of any size
+		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
+	}
 	operands := make([]operand, len(from))
 	for i, v := range from {
 		operands[i] = constOperand(v.tensor)

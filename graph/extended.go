@@ -377,6 +377,9 @@ func (b *Builder) foldExtended(kind string, op Op, operands []Value) Value {
 	if !b.spend(Size(t.shape)) {
 		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
 	}
+	if Size(t.shape) == 0 {
+		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
+	}
 	out, err := op.eval(values, t.shape)
 	if err != nil {
 		return b.failf(kind, "%v", err)
