@@ -55,6 +55,9 @@ func lowerResize(o *op) {
 	case o.has(scaleInput) && len(o.floatsInput(scaleInput, "the scales")) > 0:
 		scales = o.floatsInput(scaleInput, "the scales")
 	}
+	if slices.Contains(in, 0) {
+		o.failf("shape %v has no elements", in)
+	}
 	out := slices.Clone(in)
 	size := make([]float64, len(axes)) // that scales were taken from
 	switch {
