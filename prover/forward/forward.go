@@ -233,20 +233,25 @@ func lastUses(g *model.Graph) map[model.TensorID]int {
 			reads(g.Tensors[id].Def[j].Src, i)
 		}
 	}
+	eachRead(g, reads)
+	return last
+}
+
+// eachRead calls f for every tensor that a step reads, step by step.
+func eachRead(g *model.Graph, f func(id model.TensorID, step int)) {
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		for j := range s.Acc.Linear {
-			reads(s.Acc.Linear[j].Src, i)
+			f(s.Acc.Linear[j].Src, i)
 		}
 		for j := range s.Acc.Products {
-			reads(s.Acc.Products[j].A, i)
-			reads(s.Acc.Products[j].B, i)
+			f(s.Acc.Products[j].A, i)
+			f(s.Acc.Products[j].B, i)
 		}
 		if s.Den != model.None {
-			reads(s.Den, i)
+			f(s.Den, i)
 		}
 	}
-	return last
 }
 
 // operand returns a tensor's values for step i, remembering virtual ones that

@@ -50,19 +50,7 @@ func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
 			read(id, forever)
 		}
 	}
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		for j := range s.Acc.Linear {
-			read(s.Acc.Linear[j].Src, i)
-		}
-		for j := range s.Acc.Products {
-			read(s.Acc.Products[j].A, i)
-			read(s.Acc.Products[j].B, i)
-		}
-		if s.Den != model.None {
-			read(s.Den, i)
-		}
-	}
+	eachRead(g, read)
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
