@@ -35,6 +35,13 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 		used[home] = true
 	}
 	mates, numbers := b.mates(used)
+	machines, of := append([]*Backend{b}, mates...), make([]int, len(homes)) // by group
+	for i, home := range homes {
+		of[i] = slices.Index(numbers, home) + 1
+	}
+	come := shipTo(ctx, &c, machines, of, shipPiece)
+	made := false
+	defer func() { come.end(!made) }()
 	shares := make([]*scope, len(mates)) // of their memory
 	for i, mate := range mates {
 		shares[i] = newScope(mate.dev)
@@ -52,13 +59,12 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 	return whir.NewTree(c.Layout, b.newNodes(c.LogDomain(), func(leaves kernels.Ptr) {
 		l := &leafHasher{a: a, columns: columns, leaves: leaves, groups: len(c.Groups)}
 		// hash makes the digests of a machine's groups; those that are next go into the leaves.
-		hash := func(ctx context.Context, b *Backend, a *scope, home int) {
+		hash := func(ctx context.Context, a *scope, come *arrivals, home int) {
 			groups := groupsOf(homes, home)
 			if len(groups) == 0 {
 				return
 			}
-			h := b.newGroupHasher(ctx, a, &c, groups)
-			defer h.close()
+			h := newGroupHasher(a, come, &c, groups)
 			for _, i := range groups {
 				if home == 0 && i == l.absorbed {
 					h.digests(ctx, leaves, i)
@@ -68,9 +74,10 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 				digests[i] = newArray[poseidon2.Digest](a, columns)
 				h.digests(ctx, digests[i], i)
 			}
-			b.leaveStretches()
+			h.b.leaveStretches()
 		}
-		together(ctx, func() { hash(ctx, b, a, 0) }, mates, func(ctx context.Context, i int) { hash(ctx, mates[i], shares[i], numbers[i]) })
+		together(ctx, func() { hash(ctx, a, come.all[0], 0) }, mates, func(ctx context.Context, i int) { hash(ctx, shares[i], come.all[i+1], numbers[i]) })
+		made = true
 		for _, mate := range mates {
 			behind(b.dev, mate)
 		}
@@ -138,19 +145,20 @@ type groupHasher struct {
 	a             *scope
 	b             *Backend
 	c             *backend.Commitment
-	arrivals      *arrivals
-	stretches     [][]int // groups whose values are on the device together, in order
-	packs         *scope  // of the packer
-	packer        *packer // for the first of these
+	arrivals      *arrivals // of the fixed tensors
+	stretches     [][]int   // groups whose values are on the device together, in order
+	packs         *scope    // of the packer
+	packer        *packer   // for the first of these
 	encoder       *encoder
 	n             int // rows at once
 	values, words kernels.Ptr
 	state         kernels.Ptr // of the sponges, 0 until wanted
 }
 
-// newGroupHasher returns one for these groups. The caller closes it.
-func (b *Backend) newGroupHasher(ctx context.Context, a *scope, c *backend.Commitment, groups []int) *groupHasher {
-	h := &groupHasher{a: a, b: b, c: c, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
+// newGroupHasher returns one for these groups, on the machine to which the fixed tensors come.
+func newGroupHasher(a *scope, come *arrivals, c *backend.Commitment, groups []int) *groupHasher {
+	b := come.b
+	h := &groupHasher{a: a, b: b, c: c, arrivals: come, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
 	if h.stretches == nil { // each by itself, so that a group is hashed as soon as its tensors are there
 		for _, i := range groups {
 			h.stretches = append(h.stretches, []int{i})
@@ -163,12 +171,8 @@ func (b *Backend) newGroupHasher(ctx context.Context, a *scope, c *backend.Commi
 	h.values = newArray[int32](a, h.n<<c.RowVars)
 	h.encoder = newEncoder(a, domain)
 	h.words = h.encoder.words(h.n, domain)
-	h.arrivals = b.arriving(ctx, c, groups)
 	return h
 }
-
-// close waits for what comes for the hasher. Its memory is the scope's.
-func (h *groupHasher) close() { h.arrivals.stop() }
 
 // pack makes the packer that has a group's rows.
 func (h *groupHasher) pack(group int) {
@@ -176,10 +180,12 @@ func (h *groupHasher) pack(group int) {
 		h.packer, h.stretches = nil, h.stretches[1:]
 	}
 	if h.packer == nil {
-		h.arrivals.wait(group)
+		for _, i := range h.stretches[0] {
+			h.arrivals.wait(h.c, i)
+		}
 		h.b.leaveStretches()
 		h.packs.close()
-		h.packer = h.b.newPacker(h.packs, *h.c, h.stretches[0])
+		h.packer = h.b.newPackerOf(h.packs, *h.c, h.stretches[0], h.arrivals.find)
 	}
 }
 
