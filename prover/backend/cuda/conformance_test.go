@@ -2,9 +2,11 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/conformance"
@@ -45,8 +47,9 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConformanceTeam: the same with three machines, each with its own queue and memory, of
-// which one may fail at any moment: its part is done by the first.
+// TestConformanceTeam: the same with several machines, each with its own queue and memory, of
+// which one may fail at any moment: its part is done by the first. Where their number is a power of
+// two rows move between them, and all have parts of the tables.
 func TestConformanceTeam(t *testing.T) {
 	d := devicetest.Open(t)
 	lost := errors.New("lost")
@@ -57,42 +60,50 @@ func TestConformanceTeam(t *testing.T) {
 		"now and then, in pieces": func(_ string, n int) error { return when(n%97 == 0, lost) },
 		"no memory":               func(op string, n int) error { return when(op == "alloc" && n%41 == 0, devicetest.ErrInjected) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			var streams []*devicetest.Streams
-			var machines []*Machine
-			for i := range 3 {
-				f := fault
-				if i < 2 {
-					f = nil
-				}
-				s := devicetest.NewStreams(d, 1<<30, f)
-				m := NewMachine(s)
-				m.small = 0
-				if strings.HasSuffix(name, "in pieces") {
-					m.PackInPieces(true)
-					m.Limit(0, 1<<11)
-				}
-				streams, machines = append(streams, s), append(machines, m)
+		for _, count := range []int{2, 3, 4} {
+			t.Run(fmt.Sprintf("%s, %d", name, count), func(t *testing.T) { conformsAsTeam(t, d, count, strings.HasSuffix(name, "in pieces"), fault, lost) })
+		}
+	}
+}
+
+// conformsAsTeam is TestConformanceTeam of so many machines, the last of which has the fault.
+func conformsAsTeam(t *testing.T, d kernels.Device, count int, inPieces bool, fault func(op string, n int) error, lost error) {
+	var streams []*devicetest.Streams
+	var machines []*Machine
+	for i := range count {
+		f := fault
+		if i < count-1 {
+			f = nil
+		}
+		s := devicetest.NewStreams(d, 1<<30, f)
+		m := NewMachine(s)
+		m.small = 0
+		if inPieces {
+			m.PackInPieces(true)
+			m.Limit(0, 1<<11)
+		}
+		streams, machines = append(streams, s), append(machines, m)
+	}
+	told, memory := 0, fault != nil && errors.Is(fault("alloc", 41), devicetest.ErrInjected)
+	conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
+		return machines[0].BackendWith(&Team{Others: machines[1:], Lost: func(err *MachineError) {
+			if told++; err.Machine != machines[count-1] || !errors.Is(err, lost) {
+				t.Error(err)
 			}
-			told := 0
-			conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
-				return machines[0].BackendWith(&Team{Others: machines[1:], Lost: func(err *MachineError) {
-					if told++; err.Machine != machines[2] || !errors.Is(err, lost) {
-						t.Error(err)
-					}
-				}}, g, w)
-			}, "openings")
-			for i, m := range machines {
-				m.Close()
-				streams[i].Drain()
-				if x := m.Traffic(); x.Live != 0 || streams[i].Live() != 0 || x.Uploaded == 0 {
-					t.Errorf("machine %d: %+v", i, x)
-				}
-			}
-			if (told > 0) != (fault != nil && name != "no memory") {
-				t.Errorf("told of %d machines", told)
-			}
-		})
+		}}, g, w)
+	}, "openings")
+	for i, m := range machines {
+		m.Close()
+		streams[i].Drain()
+		if x := m.Traffic(); x.Live != 0 || streams[i].Live() != 0 || x.Uploaded == 0 {
+			t.Errorf("machine %d: %+v", i, x)
+		}
+	}
+	if (told > 0) != (fault != nil && !memory) {
+		t.Errorf("told of %d machines", told)
+	}
+	if copied := machines[1].Traffic().Copied > 0; copied != (count != 3 && !inPieces) {
+		t.Errorf("rows have moved to the second machine: %v", copied)
 	}
 }
 

@@ -75,12 +75,16 @@ func (r *rows) weightsOf(q *whir.Functional) *weights {
 	return r.weights
 }
 
-// foldFunctional sets a table to the functional on what long rows of n rows fold to, at places from
-// to to−1, at least one (see whir.Passes).
-func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n, from, to int) {
+// foldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
+// increasing, at least one (see whir.Passes).
+func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n int, places []int) {
 	if len(q.Parts) == 0 {
-		check(r.a.Clear(table, elementBytes*(to-from)<<q.RowVars))
+		check(r.a.Clear(table, elementBytes*len(places)<<q.RowVars))
 		return
+	}
+	at := make([]int, n) // of a place in the table, from 1 on
+	for k, l := range places {
+		at[l] = k + 1
 	}
 	every := make([]int, len(q.Parts))
 	for i := range every {
@@ -97,39 +101,43 @@ func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 				p := &q.Parts[part]
 				for b, weight := range p.RowWeights {
 					row := p.FirstRow + b
-					if l := row % n; l >= from && l < to {
-						at := &weights[i][g.column(l)]
-						*at = at.Add(weight.Mul(coefs[row/n]))
+					if l := row % n; at[l] > 0 {
+						sum := &weights[i][g.column(l)]
+						*sum = sum.Add(weight.Mul(coefs[row/n]))
 					}
 				}
 			}
 		}
 	})
-	first := make([]uint64, to-from+1)
+	first := make([]uint64, len(places)+1)
 	for i := range groups {
 		for _, x := range groups[i].runs {
-			for l := max(from, x.from); l < min(to, x.to); l++ {
-				first[l-from+1]++
+			for l := x.from; l < x.to; l++ {
+				if k := at[l]; k > 0 {
+					first[k]++
+				}
 			}
 		}
 	}
-	for l := range to - from {
-		first[l+1] += first[l]
+	for k := range places {
+		first[k+1] += first[k]
 	}
 	w := r.weightsOf(q)
-	all := make([]kernels.RowPart, max(1, first[to-from])) // there is no empty memory
+	all := make([]kernels.RowPart, max(1, first[len(places)])) // there is no empty memory
 	next := slices.Clone(first)
 	for i := range groups {
 		for _, x := range groups[i].runs {
-			for l := max(from, x.from); l < min(to, x.to); l++ {
-				all[next[l-from]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
-				next[l-from]++
+			for l := x.from; l < x.to; l++ {
+				if k := at[l]; k > 0 {
+					all[next[k-1]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
+					next[k-1]++
+				}
 			}
 		}
 	}
 	a := newScope(r.a)
 	defer a.close()
-	check(kernels.FillRows(a, table, to-from, q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
+	check(kernels.FillRows(a, table, len(places), q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
 }
 
 // addWeight adds coef times a weight to a table of as many elements.

@@ -28,6 +28,7 @@ type opening struct {
 	a      *scope
 	rows   *sharedRows
 	sums   *rowSums     // of the first variables, nil once they are bound
+	split  *splitTables // of the next ones, nil unless several machines have the places
 	tables *tables      // of the others
 	folded []*foldedRow // nil once opened
 	search search
@@ -46,7 +47,21 @@ func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
 func (o *opening) fold(ctx context.Context) {
 	if o.sums.vars == 0 {
 		o.sums.close()
-		o.tables, o.sums = o.rows.fold(ctx, poly.EqTable(o.sums.point), o.sums.q), nil
+		coefs, q := poly.EqTable(o.sums.point), o.sums.q
+		o.sums = nil
+		if o.rows.shares.n > 0 {
+			o.split = o.rows.foldSplit(ctx, coefs, q)
+			o.gathered()
+			return
+		}
+		o.tables = o.rows.fold(ctx, coefs, q)
+	}
+}
+
+// gathered goes on with the tables of one machine when these are all.
+func (o *opening) gathered() {
+	if o.split.whole != nil {
+		o.tables, o.split = o.split.whole, nil
 	}
 }
 
@@ -60,6 +75,12 @@ func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	if o.sums != nil {
 		return pass(ctx, o.sums.pair.round)
 	}
+	if o.split != nil {
+		return pass(ctx, func() whir.Sums {
+			defer o.gathered() // if another machine has failed
+			return o.split.round(ctx)
+		})
+	}
 	return pass(ctx, o.tables.round)
 }
 
@@ -70,6 +91,11 @@ func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
 	if o.sums != nil {
 		o.sums.bind(r)
 		o.fold(ctx)
+		return nil
+	}
+	if o.split != nil {
+		o.split.bind(r)
+		o.gathered()
 		return nil
 	}
 	o.tables.bind(r)
