@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"weak"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
@@ -193,7 +194,7 @@ func (l *Lanes) stretches(p *plan.Plan) []int {
 
 // task describes the task of a fork.
 func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
-	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks)}
+	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks), Like: weak.Make(f)}
 	if f.Chunk < 0 {
 		t.ID = "the outputs"
 	}
