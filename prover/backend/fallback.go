@@ -38,7 +38,10 @@ type Policy struct {
 	Passes func(error) bool
 }
 
-var _ Laned = (*Fallback)(nil)
+var (
+	_ Laned    = (*Fallback)(nil)
+	_ Preparer = (*Fallback)(nil)
+)
 
 // NewFallback returns a backend that uses both of two backends over one witness
 // of g.
@@ -277,13 +280,16 @@ func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error)
 	return whir.NewTree(c.Layout, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
 }
 
+// Prepare implements Preparer, for a device that does.
+func (b *Fallback) Prepare(ctx context.Context, o Opening, beside int64) {
+	if p, ok := b.device.(Preparer); ok && b.worth(o.values()) {
+		p.Prepare(ctx, o, beside)
+	}
+}
+
 // Opening implements Backend.
 func (b *Fallback) Opening(ctx context.Context, o Opening) (whir.Passes, error) {
-	n := 0
-	for i := range o.Commitments {
-		n += o.Commitments[i].values()
-	}
-	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
+	r, err := newReplayed(ctx, b, o.values(), func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
 	return replayedOpening{r}, err
 }
 

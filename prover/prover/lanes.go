@@ -147,6 +147,7 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 	}
 	var mu sync.Mutex // of the progress
 	done := 0
+	ahead := r.ahead()
 	for i, task := range r.lanes.tasks(r.plan) {
 		var ok bool
 		if results[i], ok = r.resume(i, main, public); ok {
@@ -156,7 +157,11 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 			}
 			continue
 		}
+		need := max(task.Need, task.HostNeed)
+		ahead.left++
 		task.Run = func(ctx context.Context, on schedule.Lane) error {
+			ahead.begins(need)
+			defer ahead.ends(need)
 			result, err := r.proveFork(ctx, forks[i], main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
@@ -182,6 +187,39 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 		}
 	}
 	return results, nil
+}
+
+// ahead has the backend that opens prepare for that once no fork has yet to begin: while the last ones
+// are proved there are lanes with nothing to do.
+type ahead struct {
+	mu      sync.Mutex
+	left    int   // that have yet to begin
+	running int64 // bytes that those that are proved take at most
+	prepare func(beside int64)
+}
+
+func (r *run) ahead() *ahead {
+	a := &ahead{prepare: func(int64) {}}
+	if p, ok := r.backend.(backend.Preparer); ok && r.plan.Params != nil {
+		a.prepare = func(beside int64) { p.Prepare(r.ctx, r.plan.Opening(), beside) }
+	}
+	return a
+}
+
+// begins notes that a fork that takes so many bytes begins, again maybe.
+func (a *ahead) begins(need int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running += need
+	if a.left--; a.left == 0 {
+		a.prepare(a.running)
+	}
+}
+
+func (a *ahead) ends(need int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running -= need
 }
 
 // stretches is that of the machine that commits, which runs circuits by stretches only alone.

@@ -191,6 +191,13 @@ func openings(t *testing.T, open Open) {
 		if err := s.verify(trees, proof); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
+		if p, ok := b.(backend.Preparer); ok { // the same opening, of which some is done beforehand
+			p.Prepare(background, s.opening, 0)
+			if !bytes.Equal(proof, must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)) {
+				t.Errorf("%+v: another proof of what was prepared", c)
+			}
+			p.Prepare(background, s.opening, 0) // which Close gives back
+		}
 		// A tree whose layers are known outlives the backend.
 		layers := must(trees[0].Layers(background))(t)
 		b.Close()

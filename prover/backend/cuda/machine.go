@@ -364,11 +364,14 @@ type Backend struct {
 	in     map[int]kernels.Ptr // stretches of the run that are read, and their memory
 	box    kernels.Mailbox     // nil until wanted
 	nodes  map[*nodes]struct{} // trees whose digests are on the device
+
+	prepared *prepared // nil unless an opening has begun
 }
 
 var (
 	_ backend.Laned    = (*Backend)(nil)
 	_ backend.Measured = (*Backend)(nil)
+	_ backend.Preparer = (*Backend)(nil)
 )
 
 // Backend returns a backend for one witness of g.
@@ -436,6 +439,7 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 
 // Close implements backend.Backend.
 func (b *Backend) Close() {
+	b.unprepare()
 	for _, x := range b.others {
 		x.Close()
 	}

@@ -13,7 +13,17 @@ import (
 )
 
 // Opening implements backend.Backend.
-func (b *Backend) Opening(ctx context.Context, o backend.Opening) (_ whir.Passes, err error) {
+func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	if p := b.prepared; p != nil {
+		b.prepared = nil
+		if <-p.done; p.err == nil {
+			return p.passes, nil
+		}
+	}
+	return b.opening(ctx, o)
+}
+
+func (b *Backend) opening(ctx context.Context, o backend.Opening) (_ whir.Passes, err error) {
 	a := newScope(b.dev)
 	defer func() {
 		if err != nil {
@@ -21,6 +31,53 @@ func (b *Backend) Opening(ctx context.Context, o backend.Opening) (_ whir.Passes
 		}
 	}()
 	return pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+}
+
+// prepared is an opening that has begun before its claims are known.
+type prepared struct {
+	done   chan struct{} // closed when there are passes, or an error
+	passes whir.Passes
+	err    error // with which the opening has to begin again
+}
+
+// Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
+// whose values are made again, wait for the claims.
+func (b *Backend) Prepare(ctx context.Context, o backend.Opening, beside int64) {
+	if how := b.m.mode(); b.prepared != nil || how.pieces || how.stretches {
+		return
+	}
+	for _, m := range append([]*Machine{b.m}, b.team.Others...) {
+		if int64(m.free()) < beside+packedMost(&o, 1+len(b.team.Others)) {
+			return
+		}
+	}
+	p := &prepared{done: make(chan struct{})}
+	b.prepared = p
+	go func() {
+		defer close(p.done)
+		p.passes, p.err = b.opening(ctx, o)
+	}()
+}
+
+// packedMost is about the most bytes that rows take on one of some machines when they are packed:
+// most have entries of two bytes at most.
+func packedMost(o *backend.Opening, machines int) int64 {
+	bytes := int64(0)
+	for i := range o.Commitments {
+		c := &o.Commitments[i]
+		bytes += 2 * int64(c.Rows()) << c.RowVars
+	}
+	return bytes / int64(machines)
+}
+
+// unprepare gives back what has been prepared.
+func (b *Backend) unprepare() {
+	if p := b.prepared; p != nil {
+		b.prepared = nil
+		if <-p.done; p.err == nil {
+			p.passes.Close()
+		}
+	}
 }
 
 // opening implements whir.Passes.
