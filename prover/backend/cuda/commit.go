@@ -47,49 +47,107 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 		shares[i] = newScope(mate.dev)
 	}
 	defer func() {
-		if len(shares) > 0 {
-			_ = b.dev.Sync() // nothing reads there any more; what failed has been told
+		if len(shares) > 0 { // nothing reads what another one has any more; what failed has been told
+			for _, x := range machines {
+				_ = x.dev.Sync()
+			}
 		}
 		for _, s := range shares {
 			s.close()
 		}
 	}()
-	digests := make([]kernels.Ptr, len(homes)) // of groups, where they are made
 	columns := 1 << c.LogDomain()
 	return whir.NewTree(c.Layout, b.newNodes(c.LogDomain(), func(leaves kernels.Ptr) {
-		l := &leafHasher{a: a, columns: columns, leaves: leaves, groups: len(c.Groups)}
-		// hash makes the digests of a machine's groups; those that are next go into the leaves.
-		hash := func(ctx context.Context, a *scope, come *arrivals, home int) {
-			groups := groupsOf(homes, home)
-			if len(groups) == 0 {
-				return
-			}
-			h := newGroupHasher(a, come, &c, groups)
-			for _, i := range groups {
-				if home == 0 && i == l.absorbed {
-					h.digests(ctx, leaves, i)
-					l.absorb(leaves)
-					continue
-				}
-				digests[i] = newArray[poseidon2.Digest](a, columns)
-				h.digests(ctx, digests[i], i)
-			}
-			h.b.leaveStretches()
+		if len(mates) == 0 {
+			hashLeaves(ctx, a, come.all[0], &c, leaves)
+			made = true
+			return
 		}
-		together(ctx, func() { hash(ctx, a, come.all[0], 0) }, mates, func(ctx context.Context, i int) { hash(ctx, shares[i], come.all[i+1], numbers[i]) })
+		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*scope{a}, shares...), digests: make([]kernels.Ptr, len(homes))}
+		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, mates, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
 		made = true
-		for _, mate := range mates {
-			behind(b.dev, mate)
-		}
-		for i := l.absorbed; i < len(homes); i++ {
-			if homes[i] == 0 {
-				l.absorb(digests[i])
-				continue
-			}
-			bring(b.dev, leaves, mates[slices.Index(numbers, homes[i])], digests[i], columns*kernels.SizeDigest)
-			l.absorb(leaves)
-		}
+		t.absorb(ctx, leaves)
 	})), nil
+}
+
+// hashLeaves makes the leaves of all columns on one machine.
+func hashLeaves(ctx context.Context, a *scope, come *arrivals, c *backend.Commitment, leaves kernels.Ptr) {
+	all := make([]int, len(c.Groups))
+	for i := range all {
+		all[i] = i
+	}
+	h := newGroupHasher(a, come, c, all)
+	l := &leafHasher{a: a, columns: 1 << c.LogDomain(), leaves: leaves, groups: len(all)}
+	for _, i := range all {
+		h.digests(ctx, leaves, i)
+		l.absorb(leaves)
+	}
+	h.b.leaveStretches()
+}
+
+// sharedLeaves are the leaves of a commitment that several machines make: first each the digests of
+// its groups, then each, of some of the columns, the leaves from the digests of all groups.
+type sharedLeaves struct {
+	c        *backend.Commitment
+	columns  int
+	of       []int      // machines, by group
+	machines []*Backend // that of the tree first
+	scopes   []*scope   // of their memory
+	digests  []kernels.Ptr
+}
+
+// hash makes the digests of a machine's groups.
+func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
+	a, groups := t.scopes[machine], groupsOf(t.of, machine)
+	if len(groups) == 0 {
+		return
+	}
+	h := newGroupHasher(a, come, t.c, groups)
+	for _, i := range groups {
+		t.digests[i] = newArray[poseidon2.Digest](a, t.columns)
+		h.digests(ctx, t.digests[i], i)
+	}
+	h.b.leaveStretches()
+}
+
+// absorb makes the leaves.
+func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
+	own, mates := t.machines[0], t.machines[1:]
+	from := func(machine int) int { return t.columns * machine / len(t.machines) }
+	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
+	parts[0] = leaves
+	some := func(machine int) { t.absorbSome(machine, parts[machine], from(machine), from(machine+1)) }
+	together(ctx, func() { some(0) }, mates, func(_ context.Context, i int) {
+		parts[i+1] = newArray[poseidon2.Digest](t.scopes[i+1], from(i+2)-from(i+1))
+		some(i + 1)
+	})
+	for i, mate := range mates {
+		behind(own.dev, mate)
+		bring(own.dev, kernels.At[poseidon2.Digest](leaves, from(i+1)), mate, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
+	}
+}
+
+// absorbSome makes the leaves of columns from `from` to to−1 on a machine.
+func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int) {
+	if from == to {
+		return
+	}
+	b, a := t.machines[machine], t.scopes[machine]
+	for i, other := range t.machines {
+		if i != machine {
+			behind(b.dev, other)
+		}
+	}
+	l := &leafHasher{a: a, columns: to - from, leaves: leaves, groups: len(t.of)}
+	room := newArray[poseidon2.Digest](a, to-from)
+	for i, home := range t.of {
+		digests := kernels.At[poseidon2.Digest](t.digests[i], from)
+		if home != machine {
+			bring(b.dev, room, t.machines[home], digests, (to-from)*kernels.SizeDigest)
+			digests = room
+		}
+		l.absorb(digests)
+	}
 }
 
 // groupsOf lists the groups of a home.

@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -11,7 +13,9 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/conformance"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // TestConformance: on the host or on a GPU, as devicetest says; with tensors that
@@ -53,6 +57,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceTeam(t *testing.T) {
 	d := devicetest.Open(t)
 	lost := errors.New("lost")
+	var armed atomic.Bool
 	for name, c := range map[string]struct {
 		counts []int
 		fault  func(op string, n int) error
@@ -61,16 +66,19 @@ func TestConformanceTeam(t *testing.T) {
 		// Each opening meets the fault at another moment.
 		"now and then":            {[]int{2, 4}, func(_ string, n int) error { return when(n%97 == 0, lost) }},
 		"now and then, in pieces": {[]int{3}, func(_ string, n int) error { return when(n%97 == 0, lost) }},
+		"in a round":              {[]int{2, 4}, func(string, int) error { return when(armed.CompareAndSwap(true, false), lost) }},
+		"before a gathering":      {[]int{2}, func(string, int) error { return when(armed.CompareAndSwap(true, false), lost) }},
 		"no memory":               {[]int{2, 3}, func(op string, n int) error { return when(op == "alloc" && n%41 == 0, devicetest.ErrInjected) }},
 	} {
 		for _, count := range c.counts {
-			t.Run(fmt.Sprintf("%s, %d", name, count), func(t *testing.T) { conformsAsTeam(t, d, count, strings.HasSuffix(name, "in pieces"), c.fault, lost) })
+			t.Run(fmt.Sprintf("%s, %d", name, count), func(t *testing.T) { conformsAsTeam(t, d, count, name, c.fault, lost, &armed) })
 		}
 	}
 }
 
 // conformsAsTeam is TestConformanceTeam of so many machines, the last of which has the fault.
-func conformsAsTeam(t *testing.T, d kernels.Device, count int, inPieces bool, fault func(op string, n int) error, lost error) {
+func conformsAsTeam(t *testing.T, d kernels.Device, count int, name string, fault func(op string, n int) error, lost error, armed *atomic.Bool) {
+	inPieces := strings.HasSuffix(name, "in pieces")
 	var streams []*devicetest.Streams
 	var machines []*Machine
 	for i := range count {
@@ -88,12 +96,13 @@ func conformsAsTeam(t *testing.T, d kernels.Device, count int, inPieces bool, fa
 		streams, machines = append(streams, s), append(machines, m)
 	}
 	told, memory := 0, fault != nil && errors.Is(fault("alloc", 41), devicetest.ErrInjected)
+	saw := splits{armed: armed, inRound: name == "in a round", inBind: name == "before a gathering"}
 	conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
-		return machines[0].BackendWith(&Team{Others: machines[1:], Lost: func(err *MachineError) {
+		return opens{machines[0].BackendWith(&Team{Others: machines[1:], Lost: func(err *MachineError) {
 			if told++; err.Machine != machines[count-1] || !errors.Is(err, lost) {
 				t.Error(err)
 			}
-		}}, g, w)
+		}}, g, w), &saw}
 	}, "openings")
 	for i, m := range machines {
 		m.Close()
@@ -105,9 +114,66 @@ func conformsAsTeam(t *testing.T, d kernels.Device, count int, inPieces bool, fa
 	if (told > 0) != (fault != nil && !memory) {
 		t.Errorf("told of %d machines", told)
 	}
-	// Of three one fails, and then there are two.
-	if copied := machines[1].Traffic().Copied > 0; copied != (!inPieces && (count != 3 || fault != nil)) {
-		t.Errorf("rows have moved to the second machine: %v", copied)
+	// Of three one fails, and then there are two. Others fail before that.
+	if dealt := saw.rounds > 0; dealt != (!inPieces && count != 3) && !strings.HasPrefix(name, "n") {
+		t.Errorf("tables were split: %+v", &saw)
+	}
+	if (saw.inRound || saw.inBind) && saw.lost == 0 {
+		t.Errorf("no machine failed while tables were split: %+v", &saw)
+	}
+}
+
+// opens is a backend that counts openings in which tables were split, and those of which another
+// machine failed then.
+type opens struct {
+	*Backend
+	saw *splits
+}
+
+type splits struct {
+	armed           *atomic.Bool // makes the next operation of the last machine fail
+	inRound, inBind bool         // where that is done
+	rounds, lost    int
+}
+
+func (b opens) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	p, err := b.Backend.Opening(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return opened{p.(*opening), b.saw}, nil
+}
+
+type opened struct {
+	*opening
+	saw *splits
+}
+
+func (o opened) Round(ctx context.Context) (whir.Sums, error) {
+	split := o.split != nil
+	if split {
+		o.saw.rounds++
+		o.saw.armed.Store(o.saw.inRound)
+	}
+	s, err := o.opening.Round(ctx)
+	o.after(split)
+	return s, err
+}
+
+func (o opened) Bind(ctx context.Context, r field.QM31) error {
+	split := o.split != nil
+	if split {
+		o.saw.armed.Store(o.saw.inBind)
+	}
+	err := o.opening.Bind(ctx, r)
+	o.after(split)
+	return err
+}
+
+// after notes whether a machine has failed in a call that began with tables that were split.
+func (o opened) after(split bool) {
+	if split && len(o.rows.others) == 0 {
+		o.saw.lost++
 	}
 }
 

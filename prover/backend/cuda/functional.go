@@ -22,7 +22,11 @@ type weights struct {
 func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 	w := &weights{vars: make([]int, len(factors))}
 	parts := make([]kernels.WeightPart, len(factors))
-	var flat []field.QM31
+	most := 0
+	for _, f := range factors {
+		most += len(f)
+	}
+	flat := make([]field.QM31, 0, max(1, most)) // there is no empty memory
 	elements := 0
 	for i, f := range factors {
 		high, low := kernels.WeightSizes(len(f))
@@ -32,7 +36,7 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 		flat = append(flat, f...)
 	}
 	if len(flat) == 0 {
-		flat = make([]field.QM31, 1) // there is no empty memory
+		flat = flat[:1]
 	}
 	w.parts, w.tables = newCopy(a, parts), newArray[field.QM31](a, elements)
 	check(kernels.MakeWeights(a, w.tables, w.parts, newCopy(a, flat), len(parts), eq))
@@ -43,36 +47,53 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 // at least one part.
 func (r *rows) weightsOf(q *whir.Functional) *weights {
 	if r.weights == nil && len(q.Parts) > 0 {
-		type list struct { // most that are the same lie in one place
-			at *field.QM31
-			n  int
-		}
-		number, seen := map[string]int{}, map[list]int{}
-		of := make([]int, len(q.Parts))
-		var factors [][]field.QM31
-		for i := range q.Parts {
-			low := q.Parts[i].Low
-			own := list{n: len(low)}
-			if len(low) > 0 {
-				own.at = &low[0]
-			}
-			k, ok := seen[own]
-			if !ok {
-				key := string(kernels.Bytes(low))
-				if k, ok = number[key]; !ok {
-					k = len(factors)
-					f := slices.Clone(low)
-					slices.Reverse(f)
-					number[key], factors = k, append(factors, f)
-				}
-				seen[own] = k
-			}
-			of[i] = k
-		}
+		factors, of := distinct(q)
 		r.weights = newWeights(r.a, factors, true)
 		r.weights.of = of
 	}
 	return r.weights
+}
+
+// distinct returns the lists of factors of a functional's parts, those that are the same mostly once,
+// and the number of each part's.
+func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
+	type list struct { // most that are the same lie in one place
+		at *field.QM31
+		n  int
+	}
+	type ends struct { // of others; those that have the same ones are compared
+		first, last field.QM31
+		n           int
+	}
+	seen, number := make(map[list]int, len(q.Parts)/4), make(map[ends]int, len(q.Parts)/4)
+	of = make([]int, len(q.Parts))
+	all := 0
+	for i := range q.Parts {
+		low := q.Parts[i].Low
+		n := len(low)
+		own, like := list{n: n}, ends{n: n}
+		if n > 0 {
+			own.at, like.first, like.last = &low[0], low[0], low[n-1]
+		}
+		k, ok := seen[own]
+		if !ok {
+			if k, ok = number[like]; !ok || !slices.Equal(factors[k], low) {
+				k = len(factors)
+				number[like], factors = k, append(factors, low)
+				all += n
+			}
+			seen[own] = k
+		}
+		of[i] = k
+	}
+	flat := make([]field.QM31, 0, all)
+	for k, low := range factors {
+		from := len(flat)
+		flat = append(flat, low...)
+		factors[k] = flat[from:]
+		slices.Reverse(factors[k])
+	}
+	return factors, of
 }
 
 // foldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
