@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,7 +30,7 @@ type shipment struct {
 	values  ints.Ints
 	width   int
 	entries int        // of a piece, but for the last
-	first   int        // who takes the first piece
+	number  int        // of all, in the order in which groups read them; it says who takes the first piece
 	to      []*arrival // by machine that wants it
 	sent    []sentPiece
 }
@@ -46,6 +47,7 @@ type arrival struct {
 	on     *arrivals
 	tensor *Tensor
 	room   chan struct{}   // closed when there is memory, or none can be had
+	taken  chan struct{}   // closed when the machine's pieces are enqueued, or will not be
 	there  []chan struct{} // by piece, closed when it is enqueued, or will not be
 	failed atomic.Bool
 }
@@ -60,7 +62,7 @@ type arrivals struct {
 }
 
 // shipPiece is how many bytes of a tensor come at a time.
-const shipPiece = 32 << 20
+const shipPiece = 64 << 20
 
 // shipTo has the fixed tensors come that the groups of a commitment read and that none of the
 // machines has, in pieces of so many bytes. Those are given by backends, and the groups by the number
@@ -109,7 +111,7 @@ func (s *shipments) list(c *backend.Commitment, of []int, piece int) {
 			if !listed {
 				if values := a.b.w.Fixed(id); !s.somewhere(values) {
 					w := width(values)
-					x = &shipment{values: values, width: w, entries: max(1, piece/w), first: count}
+					x = &shipment{values: values, width: w, entries: max(1, piece/w), number: count}
 					x.sent = make([]sentPiece, (values.Len()+x.entries-1)/x.entries)
 					for k := range x.sent {
 						x.sent[k].done = make(chan struct{})
@@ -126,6 +128,9 @@ func (s *shipments) list(c *backend.Commitment, of []int, piece int) {
 			}
 		}
 	}
+	for _, a := range s.all { // all machines take what they take in one order
+		slices.SortFunc(a.list, func(x, y *arrival) int { return x.number - y.number })
+	}
 }
 
 // somewhere says whether one of the machines has a tensor.
@@ -140,7 +145,7 @@ func (s *shipments) somewhere(values ints.Ints) bool {
 
 // add has a tensor come to the machine too.
 func (a *arrivals) add(id model.TensorID, s *shipment) {
-	x := &arrival{shipment: s, on: a, tensor: &Tensor{Len: s.values.Len(), Width: s.width}, room: make(chan struct{})}
+	x := &arrival{shipment: s, on: a, tensor: &Tensor{Len: s.values.Len(), Width: s.width}, room: make(chan struct{}), taken: make(chan struct{})}
 	for range s.sent {
 		x.there = append(x.there, make(chan struct{}))
 	}
@@ -152,7 +157,7 @@ func (a *arrivals) add(id model.TensorID, s *shipment) {
 func (s *shipment) bytes() int { return s.values.Len() * s.width }
 
 // taker returns the arrival that takes a piece.
-func (s *shipment) taker(piece int) *arrival { return s.to[(s.first+piece)%len(s.to)] }
+func (s *shipment) taker(piece int) *arrival { return s.to[(s.number+piece)%len(s.to)] }
 
 // upload uploads a piece through a queue of its machine.
 func (x *arrival) upload(dev kernels.Device, piece int) error {
@@ -161,13 +166,16 @@ func (x *arrival) upload(dev kernels.Device, piece int) error {
 	return uploadAs(dev, x.tensor.Ptr.Offset(from, x.width), x.values.Slice(from, to), x.width)
 }
 
+// What is waited for, so that nothing waits for itself: room for a tensor comes after this machine has
+// taken its pieces of some tensor before; these come after the room for theirs; and what is received
+// comes after the room and what machines take. So no machine that takes pieces waits for another one.
+
 // makeRoom makes room for some tensors ahead, which takes the driver as long as a part of the transfer.
 func (a *arrivals) makeRoom() {
 	const ahead = 4
 	for i, x := range a.list {
 		if i >= ahead {
-			there := a.list[i-ahead].there
-			<-there[len(there)-1]
+			<-a.list[i-ahead].taken
 		}
 		var err error
 		if x.tensor.Ptr, err = a.up.Alloc(x.bytes()); err != nil {
@@ -188,6 +196,7 @@ func (a *arrivals) send(ctx context.Context) {
 				close(x.sent[k].done)
 			}
 		}
+		close(x.taken)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
+	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -168,7 +170,7 @@ func TestArrivals(t *testing.T) {
 	one.Groups, one.Parts = c.Groups[:1], c.Parts[:1]
 	s := shipTo(t.Context(), &one, []*Backend{b}, []int{0}, 40)
 	s.end(false)
-	direct := NewMachine(d).Backend(fixed.g, fixed)
+	direct := NewMachine(struct{ kernels.Device }{d}).Backend(fixed.g, fixed) // which hides what lanes there are
 	s2 := shipTo(t.Context(), c, []*Backend{direct}, make([]int, len(c.Groups)), 40)
 	s2.end(false)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -194,4 +196,63 @@ func bytesOf(t *testing.T, s *devicetest.Streams, x *Tensor, entries int) []byte
 		t.Fatal(err)
 	}
 	return got
+}
+
+// TestManyArrivals: whatever the groups of machines read, and in whatever order, all of it comes:
+// no machine waits for one that waits for it.
+func TestManyArrivals(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	var shapes [][]int
+	var ids []model.TensorID
+	for i := range 60 {
+		shapes, ids = append(shapes, []int{20 + rng.IntN(9), 3 + 2*rng.IntN(9)}), append(ids, model.TensorID(i))
+	}
+	fixed := newManyFixed(rng, shapes...)
+	stack := model.NewStack(fixed.g, ids)
+	c := &backend.Commitment{Layout: whir.Layout{RowVars: 3, LogBlowup: 1}}
+	const rows = 40
+	for first := 0; 8*uint64(first) < stack.Size; first += rows {
+		c.Groups = append(c.Groups, whir.Group{First: uint64(first), Rows: rows})
+		c.Parts = append(c.Parts, backend.Part{Stack: stack, First: first})
+	}
+	for count := 2; count < 5; count++ {
+		for range 5 {
+			var machines []*Backend
+			for range count {
+				m := NewMachine(devicetest.NewStreams(d, 1<<24, nil))
+				machines = append(machines, m.Backend(fixed.g, fixed))
+			}
+			of := make([]int, len(c.Groups))
+			for i := range of {
+				of[i] = rng.IntN(count)
+			}
+			s := shipTo(t.Context(), c, machines, of, 64)
+			var all sync.WaitGroup
+			for i, a := range s.all {
+				all.Go(func() {
+					for group := range of {
+						if of[group] == i {
+							a.waited(c, group)
+						}
+					}
+				})
+			}
+			all.Wait()
+			s.end(false)
+			for i, b := range machines {
+				for group := range of {
+					if of[group] == i {
+						for _, id := range fixedOf(fixed.g, c, group) {
+							if b.m.known(fixed.w[id]) == nil {
+								t.Fatalf("%d machines: tensor %d has not come to machine %d", count, id, i)
+							}
+						}
+					}
+				}
+				b.Close()
+				b.m.Close()
+			}
+		}
+	}
 }
