@@ -189,12 +189,13 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 	return results, nil
 }
 
-// ahead has the backend that opens prepare for that once no fork has yet to begin: while the last ones
-// are proved there are lanes with nothing to do.
+// ahead has the backend that opens prepare for that once as few forks have yet to begin as are being
+// proved: while the last ones are, there are lanes with nothing to do.
 type ahead struct {
 	mu      sync.Mutex
 	left    int   // that have yet to begin
-	running int64 // bytes that those that are proved take at most
+	running int   // that are being proved
+	bytes   int64 // that these take at most
 	prepare func(beside int64)
 }
 
@@ -210,16 +211,20 @@ func (r *run) ahead() *ahead {
 func (a *ahead) begins(need int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running += need
-	if a.left--; a.left == 0 {
-		a.prepare(a.running)
+	a.left--
+	a.running++
+	a.bytes += need
+	if a.prepare != nil && a.left <= a.running {
+		a.prepare(a.bytes)
+		a.prepare = nil // once
 	}
 }
 
 func (a *ahead) ends(need int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running -= need
+	a.running--
+	a.bytes -= need
 }
 
 // stretches is that of the machine that commits, which runs circuits by stretches only alone.

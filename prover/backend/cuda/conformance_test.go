@@ -88,7 +88,7 @@ func conformsAsTeam(t *testing.T, d kernels.Device, count int, name string, faul
 		}
 		s := devicetest.NewStreams(d, 1<<30, f)
 		m := NewMachine(s)
-		m.small = 0
+		m.small, m.moving = 0, 1<<20 // few rows are many bytes for what they fold to
 		if inPieces {
 			m.PackInPieces(true)
 			m.Limit(0, 1<<11)

@@ -40,8 +40,8 @@ func (s shares) above() int { return bits.TrailingZeros(uint(s.n/s.machines)) - 
 func (r *sharedRows) machines() []*rows { return append([]*rows{r.rows}, r.others...) }
 
 // exchange deals the places of long rows of n rows to machines and moves rows to where they belong,
-// or does nothing where that cannot be done: rows that are packed by each pass stay where their
-// tensors are.
+// or does nothing where that cannot be done, as rows that are packed by each pass stay where their
+// tensors are, or would move more bytes than what the rows fold to has.
 func (r *sharedRows) exchange(n int) {
 	all := r.machines()
 	r.shares = shares{}
@@ -53,7 +53,10 @@ func (r *sharedRows) exchange(n int) {
 			return
 		}
 	}
-	s := dealPlaces(all, n)
+	s, moved := dealPlaces(all, n)
+	if moved*r.pitch > r.b.m.moving*n<<r.rowVars {
+		return
+	}
 	moves := make([]kernels.Ptr, len(all)) // where rows go, by machine
 	for to, x := range all {
 		if size := r.incoming(s, to); size > 0 {
@@ -75,9 +78,9 @@ func (r *sharedRows) exchange(n int) {
 	r.shares = s
 }
 
-// dealPlaces returns the shares for which the fewest bytes move, and of those the ones with the most
-// variables above.
-func dealPlaces(all []*rows, n int) shares {
+// dealPlaces returns the shares for which the fewest planes of rows move, and of those the ones with the
+// most variables above, and how many move.
+func dealPlaces(all []*rows, n int) (best shares, least int) {
 	planes := make([][]int, len(all)) // by machine and place
 	for i, x := range all {
 		planes[i] = make([]int, n)
@@ -85,8 +88,6 @@ func dealPlaces(all []*rows, n int) shares {
 			planes[i][row%n] += b.width
 		}
 	}
-	var best shares
-	least := 0
 	for shift := bits.TrailingZeros(uint(n / len(all))); shift >= 0; shift-- {
 		s := shares{n, shift, len(all)}
 		moved := 0
@@ -101,7 +102,7 @@ func dealPlaces(all []*rows, n int) shares {
 			best, least = s, moved
 		}
 	}
-	return best
+	return best, least
 }
 
 // incoming returns the bytes that go to a machine.

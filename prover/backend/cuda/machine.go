@@ -27,6 +27,7 @@ type Machine struct {
 	limit    int                                  // on them; 0: none
 	piece    int                                  // bytes of what goes through in pieces
 	small    int                                  // entries up to which tables of an opening's first rounds are the host's
+	moving   int                                  // bytes of an opening's rows that may move for an element of what they fold to
 	lanes    int                                  // queues of the device that are used
 	sharing  int                                  // machines that share commitments and openings
 	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
@@ -46,7 +47,7 @@ type resident struct {
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
 	return &Machine{
-		dev: newCounted(dev), resident: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{}, piece: defaultPiece, small: smallPair, lanes: 1, sharing: 1,
+		dev: newCounted(dev), resident: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{}, piece: defaultPiece, small: smallPair, moving: elementBytes, lanes: 1, sharing: 1,
 		boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{},
 	}
 }
