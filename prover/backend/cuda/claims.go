@@ -129,16 +129,26 @@ func (r *rows) partGroups(q *whir.Functional, parts []int, n int) []partGroup {
 		column, stride int
 	}
 	w := r.weightsOf(q)
-	where := map[key]int{}
-	var all []partGroup
-	for _, i := range parts {
-		k := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
-		g, ok := where[k]
+	where := make(map[key]int, len(parts)/4)
+	of := make([]int, len(parts)) // groups
+	var sizes []int
+	for k, i := range parts {
+		x := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
+		g, ok := where[x]
 		if !ok {
-			g = len(all)
-			where[k], all = g, append(all, partGroup{})
+			g = len(sizes)
+			where[x], sizes = g, append(sizes, 0)
 		}
-		all[g].parts = append(all[g].parts, i)
+		of[k] = g
+		sizes[g]++
+	}
+	all, list := make([]partGroup, len(sizes)), make([]int, len(parts))
+	for g, n := range sizes {
+		all[g].parts, list = list[:0:n], list[n:]
+	}
+	for k, i := range parts {
+		g := &all[of[k]]
+		g.parts = append(g.parts, i)
 	}
 	parallel.For(len(all), 1<<6, func(from, to int) {
 		for i := from; i < to; i++ {

@@ -96,6 +96,38 @@ func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
 	return factors, of
 }
 
+// groupsAhead are the groups of all parts of a functional, for long rows of n rows.
+type groupsAhead struct {
+	n    int
+	made chan struct{}
+	all  []partGroup
+}
+
+// groupAhead has the groups of all parts made while the device has other things to do: foldFunctional
+// wants them. There is at least one part.
+func (r *rows) groupAhead(q *whir.Functional, n int) {
+	r.weightsOf(q) // what is left is the host's
+	g := &groupsAhead{n: n, made: make(chan struct{})}
+	r.groups = g
+	go func() {
+		defer close(g.made)
+		every := make([]int, len(q.Parts))
+		for i := range every {
+			every[i] = i
+		}
+		g.all = r.partGroups(q, every, n)
+	}()
+}
+
+// allGroups returns the groups of all parts.
+func (r *rows) allGroups(q *whir.Functional, n int) []partGroup {
+	if r.groups == nil || r.groups.n != n {
+		r.groupAhead(q, n)
+	}
+	<-r.groups.made
+	return r.groups.all
+}
+
 // foldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
 // increasing, at least one (see whir.Passes).
 func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n int, places []int) {
@@ -107,11 +139,7 @@ func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 	for k, l := range places {
 		at[l] = k + 1
 	}
-	every := make([]int, len(q.Parts))
-	for i := range every {
-		every[i] = i
-	}
-	groups := r.partGroups(q, every, n)
+	groups := r.allGroups(q, n)
 	// Of each group and place, what its parts have there in all long rows together.
 	weights := make([][]field.QM31, len(groups))
 	parallel.For(len(groups), 1, func(lo, hi int) {

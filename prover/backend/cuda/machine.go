@@ -47,7 +47,8 @@ type resident struct {
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
 	return &Machine{
-		dev: newCounted(dev), resident: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{}, piece: defaultPiece, small: smallPair, moving: elementBytes, lanes: 1, sharing: 1,
+		dev: newCounted(dev), resident: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
+		piece: defaultPiece, small: smallPair, moving: elementBytes, lanes: 1, sharing: 1,
 		boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{},
 	}
 }

@@ -21,6 +21,7 @@ type rows struct {
 	own     []byteRow // those of the trees that are here, wherever they have moved to (exchange)
 	code    *encoder
 	weights *weights // of the functional
+	groups  *groupsAhead
 }
 
 // placed is a tree's place in the table, and what there is of it.

@@ -84,6 +84,9 @@ func (r *rows) products(a *scope, q *whir.Functional, c *claims, vars int, first
 	if first {
 		t.listWeights()
 	}
+	if len(q.Parts) > 0 {
+		r.groupAhead(q, t.n)
+	}
 	r.each(t.n, func(from, to int, _ bool) {
 		t.on(from, to)
 		t.dots()
