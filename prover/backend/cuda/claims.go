@@ -52,7 +52,7 @@ func joinRows(all []claim, rowVars int) *claims {
 			c.each = append(c.each, i)
 		}
 	}
-	slices.SortStableFunc(single, func(x, y int) int { return all[x].row - all[y].row })
+	single = byRow(all, single)
 	for len(single) > 0 {
 		n, cost := 0, 0.0
 		for n < len(single) && all[single[n]].row == all[single[0]].row {
@@ -68,6 +68,28 @@ func joinRows(all []claim, rowVars int) *claims {
 	}
 	slices.Sort(c.each)
 	return c
+}
+
+// byRow sorts claims by their rows, those of one row in their order.
+func byRow(all []claim, list []int) []int {
+	rows := 0
+	for _, i := range list {
+		rows = max(rows, all[i].row+1)
+	}
+	next := make([]int, rows+1) // of a row, where its next claim goes
+	for _, i := range list {
+		next[all[i].row+1]++
+	}
+	for row := range rows {
+		next[row+1] += next[row]
+	}
+	sorted := make([]int, len(list))
+	for _, i := range list {
+		at := &next[all[i].row]
+		sorted[*at] = i
+		*at++
+	}
+	return sorted
 }
 
 // wholeRow is the span of a joined row.

@@ -20,6 +20,7 @@ type sharedRows struct {
 	o      backend.Opening
 	others []*rows
 	shares shares // of the places of long rows, once they are dealt
+	free   int    // bytes of the first machine beside its rows
 }
 
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
@@ -49,6 +50,7 @@ func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sh
 		return struct{}{}
 	})
 	loaded = true
+	r.free = r.b.m.free()
 	return r
 }
 
