@@ -157,11 +157,10 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 			}
 			continue
 		}
-		need := max(task.Need, task.HostNeed)
-		ahead.left++
+		ahead.needs = append(ahead.needs, task.Need)
 		task.Run = func(ctx context.Context, on schedule.Lane) error {
-			ahead.begins(need)
-			defer ahead.ends(need)
+			ahead.begins()
+			defer ahead.ends()
 			result, err := r.proveFork(ctx, forks[i], main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
@@ -193,38 +192,43 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 // proved: while the last ones are, there are lanes with nothing to do.
 type ahead struct {
 	mu      sync.Mutex
-	left    int   // that have yet to begin
-	running int   // that are being proved
-	bytes   int64 // that these take at most
-	prepare func(beside int64)
+	needs   []int64 // bytes that the forks take at most
+	begun   int
+	running int
+	prepare func(beside int64) // nil once it has been called
 }
 
 func (r *run) ahead() *ahead {
-	a := &ahead{prepare: func(int64) {}}
+	a := &ahead{}
 	if p, ok := r.backend.(backend.Preparer); ok && r.plan.Params != nil {
 		a.prepare = func(beside int64) { p.Prepare(r.ctx, r.plan.Opening(), beside) }
 	}
 	return a
 }
 
-// begins notes that a fork that takes so many bytes begins, again maybe.
-func (a *ahead) begins(need int64) {
+// begins notes that a fork begins, again maybe. What may be taken beside the opening is what the
+// largest forks take, as many as are being proved.
+func (a *ahead) begins() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.left--
+	a.begun++
 	a.running++
-	a.bytes += need
-	if a.prepare != nil && a.left <= a.running {
-		a.prepare(a.bytes)
-		a.prepare = nil // once
+	if a.prepare == nil || len(a.needs)-a.begun > a.running {
+		return
 	}
+	slices.Sort(a.needs)
+	beside := int64(0)
+	for _, n := range a.needs[max(0, len(a.needs)-a.running):] {
+		beside += n
+	}
+	a.prepare(beside)
+	a.prepare = nil
 }
 
-func (a *ahead) ends(need int64) {
+func (a *ahead) ends() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.running--
-	a.bytes -= need
 }
 
 // stretches is that of the machine that commits, which runs circuits by stretches only alone.
