@@ -172,7 +172,7 @@ func (x *arrival) upload(dev kernels.Device, piece int) error {
 
 // makeRoom makes room for some tensors ahead, which takes the driver as long as a part of the transfer.
 func (a *arrivals) makeRoom() {
-	const ahead = 4
+	const ahead = 2 // more would keep the hashing from its memory, while the driver is at this
 	for i, x := range a.list {
 		if i >= ahead {
 			<-a.list[i-ahead].taken
