@@ -96,6 +96,18 @@ type Measured interface {
 	Peak() int64
 }
 
+// Sender is a Backend whose tables are in another memory: Send is Upload of values that stay the
+// caller's.
+type Sender interface {
+	Send(ctx context.Context, values []field.QM31) (Table, error)
+}
+
+// Holder is a Backend whose tables are in this process's memory: Held returns the values of one,
+// which stay the table's.
+type Holder interface {
+	Held(t Table) []field.QM31
+}
+
 // Preparer is a Backend that can do what an opening takes whatever its claims are before these are
 // known.
 type Preparer interface {

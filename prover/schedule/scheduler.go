@@ -184,10 +184,16 @@ func (s *Scheduler) admit() {
 }
 
 // start starts the jobs that can be. A device that is not idle takes those of others
-// only if less waits for it than for their home.
+// only if none waits whose home it is, and less than for their home.
 func (s *Scheduler) start(idle bool) {
 	kept := make([]bool, len(s.devices)) // for a job that has waited long
 	backlog := s.backlog()
+	own := make([]int, len(s.devices)) // jobs of a home that may start there
+	for _, j := range s.waiting {
+		if h := j.task.Home; h >= 0 && h < len(own) && s.devices[h].takes(j) {
+			own[h]++
+		}
+	}
 	for i := 0; i < len(s.waiting); {
 		j := s.waiting[i]
 		home := j.task.Home
@@ -207,7 +213,7 @@ func (s *Scheduler) start(idle bool) {
 				break
 			}
 			balanced := idle || home < 0 || home >= len(s.devices) || d.Host != s.devices[home].Host ||
-				backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= backlog[home]
+				own[d.number] == 0 && backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= backlog[home]
 			if balanced && (best == nil || backlog[d.number] < backlog[best.number]) {
 				best = d
 			}
@@ -220,6 +226,8 @@ func (s *Scheduler) start(idle bool) {
 			s.launch(j, best)
 			if best.number != home {
 				backlog = s.backlog()
+			} else {
+				own[home]--
 			}
 			continue
 		}

@@ -58,7 +58,8 @@ type arrivals struct {
 	up, across kernels.Device // queues: of uploads, and of copies from other machines
 	list       []*arrival     // as they come
 	of         map[model.TensorID]*arrival
-	left       []*Tensor // of failed arrivals, which others may be reading
+	pieces     map[int][]chan struct{} // by group, for who hashes
+	left       []*Tensor               // of failed arrivals, which others may be reading
 }
 
 // shipPiece is how many bytes of a tensor come at a time.
@@ -89,7 +90,7 @@ func shipTo(ctx context.Context, c *backend.Commitment, machines []*Backend, of 
 // newArrivals returns those of a machine, nothing so far, without queues if it has none beside those
 // of lanes.
 func (b *Backend) newArrivals() *arrivals {
-	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}}
+	a := &arrivals{b: b, of: map[model.TensorID]*arrival{}, pieces: map[int][]chan struct{}{}}
 	up, err := kernels.LaneOf(b.m.dev, b.m.lanes)
 	if err != nil || kernels.Base(up) == kernels.Base(b.m.dev) {
 		return a
@@ -300,14 +301,38 @@ func (a *arrivals) wait(c *backend.Commitment, group int) {
 }
 
 // waited waits until what a group reads is enqueued, and reports whether there was anything.
-func (a *arrivals) waited(c *backend.Commitment, group int) (some bool) {
-	eachFixed(a.b.g, c, group, func(id model.TensorID, entries int) {
-		if x := a.of[id]; x != nil {
-			<-x.there[(entries-1)/x.entries] // they come in order
-			some = true
+func (a *arrivals) waited(c *backend.Commitment, group int) bool {
+	pieces := a.awaited(c, group)
+	for _, there := range pieces {
+		<-there
+	}
+	return len(pieces) > 0
+}
+
+// have says whether what a group reads need not be waited for.
+func (a *arrivals) have(c *backend.Commitment, group int) bool {
+	for _, there := range a.awaited(c, group) {
+		select {
+		case <-there:
+		default:
+			return false
 		}
-	})
-	return some
+	}
+	return true
+}
+
+// awaited returns what says that the last pieces are enqueued that a group reads: they come in order.
+func (a *arrivals) awaited(c *backend.Commitment, group int) []chan struct{} {
+	pieces, ok := a.pieces[group]
+	if !ok {
+		eachFixed(a.b.g, c, group, func(id model.TensorID, entries int) {
+			if x := a.of[id]; x != nil {
+				pieces = append(pieces, x.there[(entries-1)/x.entries])
+			}
+		})
+		a.pieces[group] = pieces
+	}
+	return pieces
 }
 
 // find returns a tensor that is on its way, as far as has been waited for, or one that is there.

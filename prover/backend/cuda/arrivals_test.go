@@ -256,3 +256,23 @@ func TestManyArrivals(t *testing.T) {
 		}
 	}
 }
+
+// TestNextGroup: the group that is hashed next is the first that need not be waited for, if there is one
+// and no stretch has an order of its own.
+func TestNextGroup(t *testing.T) {
+	there, away := make(chan struct{}), make(chan struct{})
+	close(there)
+	h := &groupHasher{arrivals: &arrivals{pieces: map[int][]chan struct{}{0: {away}, 1: {there, away}, 2: {there}, 3: {}, 4: {away}}}}
+	for _, c := range []struct {
+		groups []int
+		want   int
+	}{{[]int{0, 1, 2, 3}, 2}, {[]int{0, 3, 4}, 1}, {[]int{4, 1}, 0}, {[]int{2}, 0}} {
+		if got := h.next(c.groups); got != c.want {
+			t.Errorf("of %v the next one is %d, want %d", c.groups, got, c.want)
+		}
+	}
+	h.stretches = [][]int{{0, 1, 2, 3}}
+	if got := h.next([]int{0, 1, 2, 3}); got != 0 {
+		t.Errorf("of a stretch the next one is %d", got)
+	}
+}

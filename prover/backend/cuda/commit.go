@@ -103,9 +103,12 @@ func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
 		return
 	}
 	h := newGroupHasher(a, come, t.c, groups)
-	for _, i := range groups {
+	for len(groups) > 0 {
+		k := h.next(groups)
+		i := groups[k]
 		t.digests[i] = newArray[poseidon2.Digest](a, t.columns)
 		h.digests(ctx, t.digests[i], i)
+		groups = slices.Delete(groups, k, k+1)
 	}
 	h.b.leaveStretches()
 }
@@ -204,7 +207,7 @@ type groupHasher struct {
 	b             *Backend
 	c             *backend.Commitment
 	arrivals      *arrivals // of the fixed tensors
-	stretches     [][]int   // groups whose values are on the device together, in order
+	stretches     [][]int   // groups whose values are on the device together, in order; nil if each is by itself
 	packs         *scope    // of the packer
 	packer        *packer   // for the first of these
 	encoder       *encoder
@@ -217,11 +220,6 @@ type groupHasher struct {
 func newGroupHasher(a *scope, come *arrivals, c *backend.Commitment, groups []int) *groupHasher {
 	b := come.b
 	h := &groupHasher{a: a, b: b, c: c, arrivals: come, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
-	if h.stretches == nil { // each by itself, so that a group is hashed as soon as its tensors are there
-		for _, i := range groups {
-			h.stretches = append(h.stretches, []int{i})
-		}
-	}
 	domain := c.LogDomain()
 	for _, i := range groups {
 		h.n = max(h.n, rowsAtOnce(c.Groups[i].Rows, domain, b.m.piece))
@@ -232,22 +230,40 @@ func newGroupHasher(a *scope, come *arrivals, c *backend.Commitment, groups []in
 	return h
 }
 
-// pack makes the packer that has a group's rows.
-func (h *groupHasher) pack(group int) {
-	for !slices.Contains(h.stretches[0], group) {
-		h.packer, h.stretches = nil, h.stretches[1:]
-	}
-	if h.packer == nil {
-		for _, i := range h.stretches[0] {
-			h.arrivals.wait(h.c, i)
+// next returns the number in a list of the group that is to be hashed next: the first of which all
+// tensors are there, if they come by themselves, so that the device need not wait for others.
+func (h *groupHasher) next(groups []int) int {
+	if h.stretches == nil {
+		for k, i := range groups {
+			if h.arrivals.have(h.c, i) {
+				return k
+			}
 		}
-		h.b.leaveStretches()
-		h.packs.close()
-		h.packer = h.b.newPackerOf(h.packs, *h.c, h.stretches[0], h.arrivals.find)
 	}
+	return 0
 }
 
-// digests writes those of a group to dst. Groups come in their order.
+// pack makes the packer that has a group's rows.
+func (h *groupHasher) pack(group int) {
+	some := []int{group}
+	if h.stretches != nil {
+		for !slices.Contains(h.stretches[0], group) {
+			h.packer, h.stretches = nil, h.stretches[1:]
+		}
+		if h.packer != nil {
+			return
+		}
+		some = h.stretches[0]
+	}
+	for _, i := range some {
+		h.arrivals.wait(h.c, i)
+	}
+	h.b.leaveStretches()
+	h.packs.close()
+	h.packer = h.b.newPackerOf(h.packs, *h.c, some, h.arrivals.find)
+}
+
+// digests writes those of a group to dst. Groups come in their order, or in that of next.
 func (h *groupHasher) digests(ctx context.Context, dst kernels.Ptr, group int) {
 	h.pack(group)
 	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows

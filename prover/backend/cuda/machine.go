@@ -374,6 +374,7 @@ var (
 	_ backend.Laned    = (*Backend)(nil)
 	_ backend.Measured = (*Backend)(nil)
 	_ backend.Preparer = (*Backend)(nil)
+	_ backend.Sender   = (*Backend)(nil)
 )
 
 // Backend returns a backend for one witness of g.
