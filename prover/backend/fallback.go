@@ -158,11 +158,18 @@ func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
 	return copied, err
 }
 
-// Inner implements Backend. It goes where the tables are.
+// Inner implements Backend. It goes where the tables are, or to the device with those of the CPU if
+// they are worth it together: then the batch of sums wants them there too.
 func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, error) {
-	onDevice := func(in Instance) bool {
-		return !b.lost && (in.A.(*movable).device != nil || in.B.(*movable).device != nil)
+	there := func(in Instance) bool { return in.A.(*movable).device != nil || in.B.(*movable).device != nil }
+	n := 0
+	for _, in := range list {
+		if !there(in) {
+			n += 2 << in.A.(*movable).vars
+		}
 	}
+	all := b.worth(n)
+	onDevice := func(in Instance) bool { return all || !b.lost && there(in) }
 	return divided(ctx, b, list, onDevice, func(on Backend, part []Instance) ([]field.QM31, error) {
 		own, err := moved(part, func(t *movable) (Table, error) { return t.on(ctx, on) })
 		if err != nil {

@@ -16,28 +16,36 @@ import (
 func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	if p := b.prepared; p != nil {
 		b.prepared = nil
-		if <-p.done; p.err == nil {
+		<-p.done
+		switch {
+		case p.panicked != nil: // here, where it can be recovered
+			panic(p.panicked)
+		case p.err == nil:
 			return p.passes, nil
 		}
 	}
 	return b.opening(ctx, o)
 }
 
-func (b *Backend) opening(ctx context.Context, o backend.Opening) (_ whir.Passes, err error) {
+func (b *Backend) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	a := newScope(b.dev)
+	made := false
 	defer func() {
-		if err != nil {
+		if !made { // for an error, or a panic
 			a.close()
 		}
 	}()
-	return pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+	p, err := pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+	made = err == nil
+	return p, err
 }
 
 // prepared is an opening that has begun before its claims are known.
 type prepared struct {
-	done   chan struct{} // closed when there are passes, or an error
-	passes whir.Passes
-	err    error // with which the opening has to begin again
+	done     chan struct{} // closed when there are passes, or an error
+	passes   whir.Passes
+	err      error // with which the opening has to begin again
+	panicked any
 }
 
 // Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
@@ -55,6 +63,7 @@ func (b *Backend) Prepare(ctx context.Context, o backend.Opening, beside int64) 
 	b.prepared = p
 	go func() {
 		defer close(p.done)
+		defer func() { p.panicked = recover() }()
 		p.passes, p.err = b.opening(ctx, o)
 	}()
 }
@@ -74,7 +83,7 @@ func packedMost(o *backend.Opening, machines int) int64 {
 func (b *Backend) unprepare() {
 	if p := b.prepared; p != nil {
 		b.prepared = nil
-		if <-p.done; p.err == nil {
+		if <-p.done; p.passes != nil {
 			p.passes.Close()
 		}
 	}
