@@ -351,8 +351,8 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 		}
 	}
 	for _, x := range spans {
-		// The words of a product, and its entries of two tables.
-		dots += 64 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
+		// The words of a product, of which some are not wanted (mostProducts), and its entries of two tables.
+		dots += 72 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
 	}
 	most := min(int64(len(c.joined)*kernels.PanelBytes(first.RowVars)), max(panelBytes, int64(kernels.PanelBytes(first.RowVars))))
 	for _, size := range panels {
