@@ -55,6 +55,10 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 		n := m.needIn(p, how)
 		if fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside); fits || i == len(modes)-1 {
 			m.setMode(func(x *mode) { *x = how })
+			if beside > 0 {
+				beside = max(1, beside-n.Witness-n.Trees)
+			}
+			m.spare.Store(beside)
 			return n
 		}
 	}
