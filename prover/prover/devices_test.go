@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,7 +196,7 @@ func TestDevices(t *testing.T) {
 		"eight, small":       {capacities: []int{large, 1, 1, large, 100, large, 5000, 300000}, lanes: 2, host: true},
 		"none large enough":  {capacities: []int{5000, 1000}, lanes: 2, host: true},
 		"allocation":         {capacities: []int{large, large}, lanes: 3, host: true, fault: at(150, 150, devicetest.ErrInjected)},
-		"launch":             {capacities: []int{large, large}, lanes: 3, fault: at(155, 155, errOffBus)},
+		"launch":             {capacities: []int{large, large}, lanes: 3, fault: onceInFork(errOffBus)},
 		"lost":               {capacities: []int{large, large}, lanes: 2, fault: at(160, 1<<30, errOffBus)},
 		"only one, lost":     {capacities: []int{large}, lanes: 2, host: true, fault: at(300, 1<<30, errOffBus)},
 		"only one, no way":   {capacities: []int{large}, lanes: 2, fault: at(300, 1<<30, errOffBus)},
@@ -317,6 +318,17 @@ func inFork() bool {
 		if !more {
 			return false
 		}
+	}
+}
+
+// onceInFork is a fault of the first operation of a fork.
+func onceInFork(err error) func(string, int) error {
+	var done atomic.Bool
+	return func(string, int) error {
+		if inFork() && done.CompareAndSwap(false, true) {
+			return err
+		}
+		return nil
 	}
 }
 
