@@ -249,10 +249,10 @@ func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model
 	if table.Kind != model.TableRange {
 		l.Out = result()
 	}
-	launch, err := records.Add(&l)
+	launch, err := records.Add(kernels.Chain{&l})
 	must(t, err)
 	small := keep(kernels.NewSlice(d, []uint32{0}))
-	must(t, kernels.RunStep(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}))
+	must(t, kernels.RunSteps(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}, 0))
 	r := lookedUp{make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, 1<<table.Bits), 0}
 	must(t, kernels.DownloadSlice(d, r.keys, l.Keys.At))
 	must(t, kernels.DownloadSlice(d, r.lo, l.Lo.At))

@@ -255,7 +255,7 @@ func (c *compiler) step(i int) {
 // run returns the launch of a step.
 func (c *compiler) run(p *part, x *kernels.Step) launch {
 	acc := x.Acc != 0
-	l, err := p.records.Add(x)
+	l, err := p.records.Add(kernels.Chain{x})
 	if err != nil {
 		check(errNot)
 	}
@@ -268,9 +268,9 @@ func (c *compiler) run(p *part, x *kernels.Step) launch {
 		case w.keys != 0:
 			return kernels.MakeKeys(w.dev, w.keys, l, w.bases, sums)
 		case w.again:
-			return kernels.RunStepAgain(w.dev, l, w.bases, sums)
+			return kernels.RunStepsAgain(w.dev, l, w.bases, sums)
 		}
-		return kernels.RunStepOn(w.dev, l, w.bases, sums)
+		return kernels.RunSteps(w.dev, l, w.bases, sums)
 	}
 }
 

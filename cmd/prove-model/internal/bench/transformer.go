@@ -236,7 +236,7 @@ func (p *products) forward() error {
 		if err := kernels.MultiplyAdd(p.dev, mm); err != nil {
 			return err
 		}
-		if err := kernels.RunStepOn(p.dev, steps[i], &kernels.Bases{Code: code, Small: counts}, acc); err != nil {
+		if err := kernels.RunSteps(p.dev, steps[i], &kernels.Bases{Code: code, Small: counts}, acc); err != nil {
 			return err
 		}
 	}
@@ -259,8 +259,8 @@ func (p *products) lookUps(r *kernels.Records, keys, out, lo, counts kernels.Ptr
 	steps := make([]kernels.StepLaunch, len(p.list))
 	for i, m := range p.list {
 		var err error
-		steps[i], err = r.Add(&kernels.Step{Kind: kernels.LookUpStep, N: p.tokens * m.out, Acc: kernels.AccOfLaunch, Shift: requantiseShift,
-			Table: &requantised, Pieces: pieces, Keys: result(keys), Out: result(out), Lo: result(lo), Counts: counts})
+		steps[i], err = r.Add(kernels.Chain{{Kind: kernels.LookUpStep, N: p.tokens * m.out, Acc: kernels.AccOfLaunch, Shift: requantiseShift,
+			Table: &requantised, Pieces: pieces, Keys: result(keys), Out: result(out), Lo: result(lo), Counts: counts}})
 		if err != nil {
 			return nil, err
 		}
