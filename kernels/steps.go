@@ -170,13 +170,14 @@ const (
 	wideEntries  = 1024 // of a block, at most
 )
 
-// stagedWords is how many words of records a block copies to its shared memory.
-const stagedWords = 3072
+// MostWords is how many words of records a block copies to its shared memory: longer chains are
+// slow.
+const MostWords = 3072
 
-// Words returns how many words the record of a step takes.
-func (s *Step) Words() int {
-	w, _, _ := s.record() // an error is that of Add
-	return len(w)
+// Size returns how many words the record of a step takes, and whether it has sums that warps add up.
+func (s *Step) Size() (words int, wide bool) {
+	w, wide, _ := s.record() // an error is that of Add
+	return len(w), wide
 }
 
 // Add adds a launch of chains that do not depend on each other. Steps are checked only as far as
@@ -203,7 +204,7 @@ func (r *Records) Add(chains ...Chain) (StepLaunch, error) {
 		}
 		n, words := c[0].N, len(r.words)-begin
 		each := entriesOfBlock(n, wide)
-		staged := words <= stagedWords
+		staged := words <= MostWords
 		counted = counted && each >= countEntries
 		shared := 0
 		if staged {

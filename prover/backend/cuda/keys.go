@@ -48,13 +48,27 @@ type keyPlace struct {
 	room  productRoom
 }
 
-// keys notes where the keys of a look-up are, and how they are made again.
-func (c *compiler) keys(p *part, i int, at kernels.Integers, room productRoom) {
-	k := keyPlace{slot: slot{Integers: at, n: model.Size(c.g.Steps[i].Shape)}}
+// keys notes where the keys of a look-up are, and how they are made again: with its products, in
+// room of their own.
+func (c *compiler) keys(p *part, i int, x *kernels.Step, products []launchAt, room productRoom) {
+	k := keyPlace{slot: slot{Integers: x.Keys.Integers, n: x.N}}
 	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
-	} else if at.At == 0 {
-		k.again, k.room, k.stretch = c.launches, room, c.stretch
+	} else if x.Keys.At == 0 {
+		alone := *x
+		if len(products) > 0 {
+			alone.Acc, k.room = kernels.AccOfLaunch, room
+			k.again = append(k.again, func(w *work) error { return w.dev.Clear(w.acc, 8*x.N) })
+			for _, l := range products {
+				k.again = append(k.again, func(w *work) error { return l(w, 0) })
+			}
+		}
+		l, err := p.records.Add(kernels.Chain{&alone})
+		if err != nil {
+			check(errNot)
+		}
+		k.again = append(k.again, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, w.bases, w.acc) })
+		k.stretch = c.stretch
 	}
 	p.keys[i] = k
 }

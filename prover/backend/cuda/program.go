@@ -96,7 +96,9 @@ var mostByTerms, fewTerms = 1 << 20, 16
 type compiler struct {
 	*program
 	machines []*Machine // of the parts
-	launches []launch   // of the step in hand
+	schedule *schedule  // of what comes before the step in hand, nil if nothing does
+	reads    []read     // of that step
+	sums     int        // the most accumulators of a step
 	stretch  int        // that it is in
 	used     int        // memory of the stretch so far
 }
@@ -122,7 +124,13 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 		c.again = make([][]launch, c.stretches.n)
 	}
 	for i := range g.Steps {
+		if s := &g.Steps[i]; productsOf(g, s) {
+			c.sums = max(c.sums, model.Size(s.Shape))
+		}
+	}
+	for i := range g.Steps {
 		if c.stretches != nil && c.stretches.of[g.Steps[i].Chunk] != c.stretch {
+			c.flush() // memory of a stretch is the next one's
 			c.stretch, c.used = c.stretches.of[g.Steps[i].Chunk], 0
 		}
 		c.step(i)
@@ -130,9 +138,11 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	last := c.part(homes[len(homes)-1])
 	for _, id := range g.Outputs {
 		if g.Tensors[id].Kind == model.Virtual {
+			c.on(last)
 			c.source(last, id)
 		}
 	}
+	c.flush()
 	for _, p := range c.parts {
 		if p.code, err = kernels.NewSlice(p.m.dev, p.records.Words()); err != nil {
 			return nil, &MachineError{p.m, err}
@@ -214,26 +224,47 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 // then adds an operation.
 func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
 
-// launch adds a launch of the step in hand.
-func (c *compiler) launch(p *part, l launch) {
-	c.launches = append(c.launches, l)
-	c.then(p, func(r *Run) error { return l(r.work(p)) })
-	if c.stretches != nil {
-		c.again[c.stretch] = append(c.again[c.stretch], l)
+// on makes a part that of the schedule.
+func (c *compiler) on(p *part) *schedule {
+	if c.schedule == nil || c.schedule.on != p {
+		c.flush()
+		c.schedule = newSchedule(p)
 	}
+	return c.schedule
 }
 
-// step adds the launches of step i.
+// flush adds the launches of the schedule.
+func (c *compiler) flush() {
+	if c.schedule == nil {
+		return
+	}
+	p := c.schedule.on
+	p.room.acc = max(p.room.acc, c.schedule.extent())
+	for _, l := range c.schedule.launches() {
+		c.then(p, func(r *Run) error { return l(r.work(p)) })
+		if c.stretches != nil {
+			c.again[c.stretch] = append(c.again[c.stretch], l)
+		}
+	}
+	c.schedule = nil
+}
+
+// step adds step i.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
 	p, n := c.part(c.homes[s.Chunk]), model.Size(s.Shape)
 	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
+	c.reads = nil
 	switch s.Kind {
 	case model.StepZero:
 		return
 	case model.StepMax:
+		c.on(p)
 		c.maximum(p, s)
 		return
+	}
+	c.on(p)
+	switch s.Kind {
 	case model.StepLookup:
 		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]
 		c.lookUp(p, i, &x)
@@ -241,36 +272,14 @@ func (c *compiler) step(i int) {
 		x.Kind = kernels.ExactStep
 	case model.StepDivide:
 		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
+		c.reads = append(c.reads, read{s.Den, true})
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
-	room := c.products(p, &x, s)
+	launches, factors, vector := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
-	c.launch(p, c.run(p, &x))
+	c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
 	if s.Kind == model.StepLookup {
-		c.keys(p, i, x.Keys.Integers, room)
-	}
-	c.launches = nil
-}
-
-// run returns the launch of a step.
-func (c *compiler) run(p *part, x *kernels.Step) launch {
-	acc := x.Acc != 0
-	l, err := p.records.Add(kernels.Chain{x})
-	if err != nil {
-		check(errNot)
-	}
-	return func(w *work) error {
-		sums := kernels.Ptr(0)
-		if acc {
-			sums = w.acc
-		}
-		switch {
-		case w.keys != 0:
-			return kernels.MakeKeys(w.dev, w.keys, l, w.bases, sums)
-		case w.again:
-			return kernels.RunStepsAgain(w.dev, l, w.bases, sums)
-		}
-		return kernels.RunSteps(w.dev, l, w.bases, sums)
+		c.keys(p, i, &x, launches, productRoom{n, vector})
 	}
 }
 
@@ -303,12 +312,11 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 	x, n := c.source(p, s.Den), model.Size(s.Shape)
 	row := model.Size(c.g.Tensors[s.Den].Shape) / n
 	out := c.result(p, s.Out)
-	c.launch(p, func(w *work) error {
+	c.schedule.single(func(w *work) error {
 		to, from := out, x
 		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
 		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
-	})
-	c.launches = nil
+	}, []read{{id: s.Den}}, s.Out)
 }
 
 // terms adds linear summands over an index space.
@@ -316,7 +324,7 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	for i := range linear {
 		l := &linear[i]
 		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
-		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{{Integers: c.source(p, l.Src), Groups: w.groups}}}
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w)}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
 		}
@@ -324,29 +332,44 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// products adds the products of a step: as terms, or as launches before it that add to
-// an accumulator. It returns the room that these take.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (room productRoom) {
+// operand is a tensor that the step in hand reads.
+func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand {
+	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
+	c.reads = append(c.reads, read{id, o.InPlace()})
+	return o
+}
+
+// launchAt is a launch that adds to accumulators of the work from one on.
+type launchAt func(w *work, at int) error
+
+// products adds the products of a step as terms, or returns launches before it that add to an
+// accumulator, what they read, and the entries of a vector that they take.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []launchAt, factors []read, vector int) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 		if !byLaunch(l, x.N) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
-			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{
-				{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}})
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
 			continue
 		}
-		if x.Acc == 0 {
-			x.Acc = kernels.AccOfLaunch
-			n := x.N
-			room.acc = n
-			c.launch(p, func(w *work) error { return w.dev.Clear(w.acc, 8*n) })
-		}
-		room.vector = max(room.vector, c.multiply(p, q, s.Shape))
+		m, v := c.multiply(p, q, s.Shape)
+		launches, factors, vector = append(launches, m), append(factors, read{id: q.A}, read{id: q.B}), max(vector, v)
 	}
-	p.room = p.room.or(room)
-	return room
+	p.room.vector = max(p.room.vector, vector)
+	return launches, factors, vector
+}
+
+// productsOf says whether a step has products that are launches of their own.
+func productsOf(g *model.Graph, s *model.Step) bool {
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		if byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
+			return true
+		}
+	}
+	return false
 }
 
 // productRoom are entries of the room that products take: of the accumulator in 64 bits, and
@@ -385,9 +408,9 @@ func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) k
 	return mm, a, b, mm.Tables == kernels.Tables{} && mm.M == 1 && mm.Batches == 1 && mm.A.Column == 1
 }
 
-// multiply adds the launches of a product of matrices, and returns the entries of the vector
-// that they take.
-func (c *compiler) multiply(p *part, q *model.Product, out []int) (vector int) {
+// multiply returns the launches of a product of matrices, and the entries of the vector that they
+// take.
+func (c *compiler) multiply(p *part, q *model.Product, out []int) (l launchAt, vector int) {
 	mm, a, b, wide := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
 	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
@@ -407,9 +430,9 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) (vector int) {
 	if wide {
 		vector = mm.K
 	}
-	c.launch(p, func(w *work) error {
+	return func(w *work, at int) error {
 		mm := mm
-		mm.Acc, mm.A.Ptr, mm.A.Width = w.acc, w.bases.Resolve(x.At), x.Width
+		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
 		mm.Tables.Resolve(w.bases)
 		if wide && x.Width < 4 {
 			if err := kernels.Widen(w.dev, w.vector, kernels.Integers{At: mm.A.Ptr, Width: x.Width}, mm.K); err != nil {
@@ -422,8 +445,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) (vector int) {
 		}
 		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
 		return kernels.MultiplyAdd(w.dev, mm)
-	})
-	return vector
+	}, vector
 }
 
 // magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
@@ -462,11 +484,12 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
 	case model.Virtual:
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
+		reads := c.reads // of the step that reads it
+		c.reads = nil
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		launches := c.launches // of the step that reads it
-		c.launch(p, c.run(p, &x))
-		c.launches = launches
+		c.schedule.step(&x, c.reads, nil, nil, 0, id)
+		c.reads = reads
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.
