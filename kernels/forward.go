@@ -68,12 +68,14 @@ func MultiplyAdd(d Device, p MatMul) error {
 }
 
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
-// columns of a tile, the terms of it at a time, and most terms that 32 bits have the sum of.
+// columns of a tile, the terms of it at a time, how many of these are on their way, and how many
+// are worth a block.
 const (
 	planePiece = 64
 	gemmTile   = 128
 	gemmDepth  = 64
-	gemmTerms  = 1 << 15
+	gemmStages = 6
+	gemmShare  = 4
 )
 
 // PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.
@@ -104,8 +106,14 @@ func newPlanes(d Device, m Matrix, rows, k, batches, bits int, tb, tr, tk Ptr) (
 	if p.at, err = d.Alloc(batches * p.n * p.plane); err != nil {
 		return planes{}, err
 	}
-	l := Launch{GridX: (rows + planePiece - 1) / planePiece * (p.pitch / planePiece), GridY: min(batches, maxGridY), Block: 128}
-	if err := launchForward(d, "forward_planes", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, m.Column, tb, tr, tk); err != nil {
+	if m.Column == 1 && tk == 0 {
+		l := Launch{GridX: min((rows*(p.pitch/16)-1)/block+1, maxGrid), GridY: min(batches, maxGridY), Block: block}
+		err = launchForward(d, "forward_planes_near", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, tb, tr)
+	} else {
+		l := Launch{GridX: (rows + planePiece - 1) / planePiece * (p.pitch / planePiece), GridY: min(batches, maxGridY), Block: 128}
+		err = launchForward(d, "forward_planes", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, m.Column, tb, tr, tk)
+	}
+	if err != nil {
 		p.free(d)
 		return planes{}, err
 	}
@@ -133,17 +141,11 @@ func multiplyPlanes(d Device, p MatMul) error {
 	defer b.free(d)
 	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
 	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)
-	batches := min(p.Batches, maxGridY)
-	depths := (k-1)/gemmDepth + 1
-	// Where tiles are few, parts of the terms are the work of several blocks.
-	least := (k-1)/gemmTerms + 1
-	parts := max(least, min(depths/4, 2*d.Multiprocessors()/(tiles*batches)))
-	for (depths-1)/parts+1 > gemmTerms/gemmDepth {
-		parts++
-	}
-	return launchForward(d, "forward_gemm", Launch{GridX: tiles * parts, GridY: batches, Block: 128},
+	work := p.Batches * tiles * a.n * b.n * ((k-1)/gemmDepth + 1)
+	l := Launch{GridX: max(1, min(work/gemmShare, 2*d.Multiprocessors())), Block: 128, Shared: 2 * gemmStages * gemmTile * gemmDepth}
+	return launchForward(d, "forward_gemm", l,
 		p.Acc, a.at, a.n, a.batch, a.plane, a.pitch, b.at, b.n, b.batch, b.plane, b.pitch,
-		p.M, p.N, k, p.Batches, parts, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
+		p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
 }
 
 func typeName(width int) (string, error) {

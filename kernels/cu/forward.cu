@@ -161,10 +161,57 @@ KERNEL __launch_bounds__(128) forward_planes(i8 *dst, const void *src, u64 width
     }
 }
 
+// forward_planes where terms are neighbours in memory (sk = 1, no tk), a thread for 16 of them.
+KERNEL __launch_bounds__(256) forward_planes_near(i8 *dst, const void *src, u64 width, u64 planes, u64 rows, u64 k, u64 pitch, u64 batches,
+                                                  u64 sb, u64 sr, const i32 *tb, const i32 *tr)
+{
+    const u32 across = (u32)(pitch / 16);
+    for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y)
+        for (u64 e = thread_index(); e < rows * across; e += thread_count()) {
+            const u64 row = e / across, c = e % across * 16, at = along(tb, sb, batch) + along(tr, sr, row) + c;
+            const char *p = (const char *)src + at * width;
+            // Four words for each plane, of four entries a word.
+            u32 bytes[4][4] = {};
+            if (c + 16 <= k && ((u64)p & 15) == 0) {
+                const uint4 *q = (const uint4 *)p;
+#pragma unroll
+                for (u32 i = 0; i < 4; i++) {
+                    if (width == 1) {
+                        bytes[0][i] = ((const u32 *)p)[i];
+                    } else if (width == 2) {
+                        const uint4 x = q[i / 2];
+                        const u32 low = i % 2 ? x.z : x.x, high = i % 2 ? x.w : x.y;
+                        bytes[0][i] = __byte_perm(low, high, 0x6420);
+                        bytes[1][i] = __byte_perm(low, high, 0x7531);
+                    } else {
+                        const uint4 x = q[i];
+                        u32 v[4];
+                        transpose(v, x.x, x.y, x.z, x.w);
+#pragma unroll
+                        for (u32 j = 0; j < 4; j++)
+                            bytes[j][i] = v[j];
+                    }
+                }
+            } else {
+#pragma unroll
+                for (u32 i = 0; i < 16; i++) {
+                    const u32 y = c + i < k ? (u32)entry(src, width, at + i) : 0;
+#pragma unroll
+                    for (u32 j = 0; j < 4; j++)
+                        bytes[j][i / 4] |= (y >> 8 * j & 255) << 8 * (i % 4);
+                }
+            }
+#pragma unroll
+            for (u32 j = 0; j < 4; j++)
+                if (j < planes)
+                    *(uint4 *)(dst + ((batch * planes + j) * rows + row) * pitch + c) = make_uint4(bytes[j][0], bytes[j][1], bytes[j][2], bytes[j][3]);
+        }
+}
+
 // A tile of a product: TILE by TILE sums, DEPTH terms at a time. Rows in shared memory are
 // four chunks of 16 bytes, in an order by which the eight rows that a warp reads at once lie in
 // different banks.
-constexpr int TILE = 128, DEPTH = 64, GEMM_STAGES = 3;
+constexpr int TILE = 128, DEPTH = 64, GEMM_STAGES = 6;
 
 DEVICE u32 chunk_at(u32 row, u32 chunk) { return 4 * row + (chunk ^ (row >> 1 & 3)); }
 
@@ -227,56 +274,58 @@ DEVICE void gemm_terms(i32 (&sum)[4][8][4], uint4 (*as)[4 * TILE], uint4 (*bs)[4
 // a[b·batch_a + p·plane_a + i·pitch_a + c]. k, pitches and what they begin at are multiples of 16.
 // Where indexes of acc lie is as in forward_planes; none are the same.
 //
-// blockIdx.x is the tile, by columns of tiles, and before that one of `parts` parts of the
-// terms, each of at most 2^15. If there are several, they are added up atomically. A block of four
-// warps has a tile, each warp a quarter of it.
+// The work is that of all batches, tiles (by columns of tiles), pairs of planes and pieces of DEPTH
+// terms, in this order. Blocks have equal shares of it, and at most 2^15 terms at a time. A tile
+// that is the work of several is added up atomically. A block of four warps has a tile at a time,
+// each warp a quarter of it.
 KERNEL __launch_bounds__(128, 2) forward_gemm(i64 *acc, const i8 *a, u64 planes_a, u64 batch_a, u64 plane_a, u64 pitch_a,
                                               const i8 *b, u64 planes_b, u64 batch_b, u64 plane_b, u64 pitch_b,
-                                              u64 m, u64 n, u64 k, u64 batches, u64 parts, i64 coef,
+                                              u64 m, u64 n, u64 k, u64 batches, i64 coef,
                                               u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)
 {
-    __shared__ uint4 as[GEMM_STAGES][4 * TILE], bs[GEMM_STAGES][4 * TILE];
-    u64 down = (m + TILE - 1) / TILE, all = down * ((n + TILE - 1) / TILE);
-    // Blocks that run at once share rows of the larger side.
-    u64 tile = blockIdx.x % all, i0 = tile % down * TILE, j0 = tile / down * TILE;
-    u64 depths = (k + DEPTH - 1) / DEPTH, each = (depths + parts - 1) / parts;
-    u64 from = blockIdx.x / all * each * DEPTH, to = min(k, from + each * DEPTH);
-    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    u32 wi = threadIdx.x / 64 * 64, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
-    for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y) {
-        u64 obase = along(tob, sob, batch);
-        for (u32 p = 0; p < planes_a; p++)
-            for (u32 q = 0; q < planes_b; q++) {
-                const i8 *x = a + batch * batch_a + p * plane_a + i0 * pitch_a, *y = b + batch * batch_b + q * plane_b + j0 * pitch_b;
-                i32 sum[4][8][4] = {};
-                if (p + 1 < planes_a && q + 1 < planes_b)
-                    gemm_terms<false, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                else if (p + 1 < planes_a)
-                    gemm_terms<false, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                else if (q + 1 < planes_b)
-                    gemm_terms<true, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                else
-                    gemm_terms<true, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                u64 scale = (u64)coef << 8 * (p + q);
+    DYNAMIC_SHARED(uint4, shared);
+    uint4(*as)[4 * TILE] = (uint4(*)[4 * TILE])shared, (*bs)[4 * TILE] = as + GEMM_STAGES;
+    const u64 down = (m + TILE - 1) / TILE, tiles = down * ((n + TILE - 1) / TILE);
+    const u64 depths = (k + DEPTH - 1) / DEPTH, pairs = planes_a * planes_b, each = pairs * depths, all = batches * tiles * each;
+    const u64 first = all * blockIdx.x / gridDim.x, last = all * (blockIdx.x + 1) / gridDim.x;
+    const u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const u32 wi = threadIdx.x / 64 * 64, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
+    for (u64 at = first, next; at < last; at = next) {
+        const u64 tile = at / each, batch = tile / tiles, pair = at % each / depths, depth = at % depths;
+        // To the end of the pair of planes, or of the share, or as far as 32 bits go.
+        next = min(min(at - depth + depths, last), at + (1 << 15) / DEPTH);
+        const bool alone = first <= tile * each && last >= (tile + 1) * each;
+        const u64 i0 = tile % tiles % down * TILE, j0 = tile % tiles / down * TILE;
+        const u64 p = pair % planes_a, q = pair / planes_a, from = depth * DEPTH, to = min(k, (depth + next - at) * DEPTH);
+        const i8 *x = a + batch * batch_a + p * plane_a + i0 * pitch_a, *y = b + batch * batch_b + q * plane_b + j0 * pitch_b;
+        i32 sum[4][8][4] = {};
+        if (p + 1 < planes_a && q + 1 < planes_b)
+            gemm_terms<false, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        else if (p + 1 < planes_a)
+            gemm_terms<false, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        else if (q + 1 < planes_b)
+            gemm_terms<true, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        else
+            gemm_terms<true, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        const u64 obase = along(tob, sob, batch), scale = (u64)coef << 8 * (p + q);
 #pragma unroll
-                for (u32 i = 0; i < 4; i++)
+        for (u32 i = 0; i < 4; i++)
 #pragma unroll
-                    for (u32 e = 0; e < 4; e += 2) {
-                        u64 r = i0 + wi + 16 * i + g + 4 * e;
-                        if (r >= m) continue;
-                        u64 row = obase + along(tom, som, r);
+            for (u32 e = 0; e < 4; e += 2) {
+                u64 r = i0 + wi + 16 * i + g + 4 * e;
+                if (r >= m) continue;
+                u64 row = obase + along(tom, som, r);
 #pragma unroll
-                        for (u32 j = 0; j < 8; j++)
+                for (u32 j = 0; j < 8; j++)
 #pragma unroll
-                            for (u32 h = 0; h < 2; h++) {
-                                u64 s = j0 + wj + 8 * j + 2 * t + h;
-                                if (s >= n) continue;
-                                u64 *o = (u64 *)&acc[row + along(ton, son, s)], more = scale * (u64)(i64)sum[i][j][e + h];
-                                if (parts > 1)
-                                    atomicAdd(o, more);
-                                else
-                                    *o += more;
-                            }
+                    for (u32 h = 0; h < 2; h++) {
+                        u64 s = j0 + wj + 8 * j + 2 * t + h;
+                        if (s >= n) continue;
+                        u64 *o = (u64 *)&acc[row + along(ton, son, s)], more = scale * (u64)(i64)sum[i][j][e + h];
+                        if (alone)
+                            *o += more;
+                        else
+                            atomicAdd(o, more);
                     }
             }
     }
