@@ -158,13 +158,13 @@ type StepLaunch struct {
 }
 
 // Sizes of steps_run: the threads of a block and the entries that they take at a time, blocks from
-// which on each takes more, slots for counts and how many entries are worth them, and the summands
-// of an entry that are worth a warp.
+// which on each takes more, its counters and how many entries are worth them, and the summands of an
+// entry that are worth a warp.
 const (
 	stepThreads  = 256
 	stepEntries  = 4 * stepThreads
 	stepBlocks   = 528
-	countSlots   = 2048
+	counters     = 8192
 	countEntries = 2048
 	wideSummands = 32
 	wideEntries  = 1024 // of a block, at most
@@ -172,7 +172,7 @@ const (
 
 // MostWords is how many words of records a block copies to its shared memory: longer chains are
 // slow.
-const MostWords = 3072
+const MostWords = 2560
 
 // Size returns how many words the record of a step takes, and whether it has sums that warps add up.
 func (s *Step) Size() (words int, wide bool) {
@@ -214,7 +214,7 @@ func (r *Records) Add(chains ...Chain) (StepLaunch, error) {
 			shared += 8 * each
 		}
 		if counted {
-			shared += 8 * countSlots
+			shared += 4 * counters
 		}
 		l.shared = max(l.shared, shared)
 		jobs = append(jobs, int64(l.blocks), int64(each), int64(n), int64(8*begin), int64(words), int64(len(c)), flag(staged), flag(wide), flag(counted))
@@ -249,19 +249,21 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 	if s.N < 1 || s.N >= 1<<31 || s.Shift < 0 || s.Shift > model.MaxShift {
 		return nil, false, fmt.Errorf("%w: a step of %d entries, shifted by %d", ErrSize, s.N, s.Shift)
 	}
-	var many, few []*Term
+	var plain, many, others []*Term
 	for i := range s.Terms {
 		t := &s.Terms[i]
-		if t.Summands < 1 || t.Summands >= 1<<31 {
+		switch {
+		case t.Summands < 1 || t.Summands >= 1<<31:
 			return nil, false, fmt.Errorf("%w: %d summands", ErrSize, t.Summands)
-		}
-		if t.wide(s.N) {
+		case t.wide(s.N):
 			many = append(many, t)
-		} else {
-			few = append(few, t)
+		case t.Summands == 1 && len(t.Operands) == 1 && t.Operands[0].InPlace():
+			plain = append(plain, t)
+		default:
+			others = append(others, t)
 		}
 	}
-	w = []int64{0, int64(s.Kind), s.Const, int64(s.Acc), int64(len(s.Terms)), int64(len(many)), int64(s.Shift)}
+	w = []int64{0, int64(s.Kind), s.Const, int64(s.Acc), int64(len(plain)), int64(len(many)), int64(len(others)), int64(s.Shift)}
 	if t := s.Table; t != nil {
 		pieces := 0
 		if s.Pieces != 0 {
@@ -276,7 +278,10 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 		w = append(w, int64(x.At), int64(x.Width), x.Min, x.Max)
 	}
 	w = append(w, int64(s.Den.At), int64(s.Den.Width), int64(s.Counts))
-	for _, t := range append(many, few...) {
+	for _, t := range plain {
+		w = append(w, t.Coef, int64(t.Operands[0].At), int64(t.Operands[0].Width))
+	}
+	for _, t := range append(many, others...) {
 		begin := len(w)
 		w = append(w, 0, t.Coef, int64(t.Summands), int64(len(t.Operands)), t.Fill)
 		for j := range t.Operands {

@@ -3,22 +3,19 @@
 #include "base.cuh"
 #include "ints.cuh"
 
-// Where addresses of records count from.
-struct bases {
-    char *code, *small, *large, *again;
+// What the steps of a launch have in common, in shared memory: where addresses of records count
+// from, by their top three bits, accumulators that products have made, where the keys of a look-up
+// go if nothing else is wanted, the word for numbers that leave their range, and whether look-ups
+// are counted.
+struct launched {
+    char *base[8];
+    const i64 *sums;
+    char *only;
+    u32 *bad;
+    bool counted;
 };
 
-// An address: its top two bits say from where, and one more in the third case.
-DEVICE char *address(i64 w, const bases &from)
-{
-    u64 at = (u64)w & ((1ull << 62) - 1);
-    switch ((u64)w >> 62) {
-    case 1: return from.code + at;
-    case 2: return from.small + at;
-    case 3: return at >> 61 ? from.again + (at & ((1ull << 61) - 1)) : from.large + at;
-    }
-    return (char *)at;
-}
+DEVICE char *address(i64 w, const launched &l) { return l.base[(u64)w >> 61] + ((u64)w & ((1ull << 61) - 1)); }
 
 // An operand: the address of its tensor, the width, how its entries lie (enum below), and what
 // says where. LISTED operands may have no entry.
@@ -30,7 +27,7 @@ enum { ANYWHERE, BEHIND, SAME };
 
 // The place of a LISTED operand's entry for entry x of the output and summand t, −1 if there
 // is none. w is at the operand's groups.
-DEVICE i64 listed(const i64 *w, const bases &from, u32 x, u32 t)
+DEVICE i64 listed(const i64 *w, const launched &l, u32 x, u32 t)
 {
     i64 groups = *w++;
     i64 at = 0;
@@ -47,7 +44,7 @@ DEVICE i64 listed(const i64 *w, const bases &from, u32 x, u32 t)
             s += w[3] * (i64)o;
         }
         if (table)
-            s = entry(address(table, from), (u64)width, (u64)s);
+            s = entry(address(table, l), (u64)width, (u64)s);
         if (limit && (s < 0 || s >= limit))
             wired = false;
         at += s * step;
@@ -63,9 +60,10 @@ DEVICE u32 quotient(u32 x, i64 by) { return (u32)((u64)x * (u32)by >> (by >> 32)
 // its base, the stride of summands, and the axes: divisor, modulus and its value (0 for none), stride.
 DEVICE i64 strided(const i64 *w, u32 x)
 {
-    i64 at = w[0], axes = w[2];
+    i64 at = w[0];
+    const u32 axes = (u32)w[2];
     w += 3;
-    for (i64 a = 0; a < axes; a++, w += 4) {
+    for (u32 a = 0; a < axes; a++, w += 4) {
         u32 o = quotient(x, w[0]), dim = (u32)w[2];
         if (dim)
             o -= dim * quotient(o, w[1]);
@@ -75,19 +73,19 @@ DEVICE i64 strided(const i64 *w, u32 x)
 }
 
 // The place of an operand's entry, −1 if there is none.
-DEVICE i64 place(const i64 *o, const bases &from, u32 x, u32 t)
+DEVICE i64 place(const i64 *o, const launched &l, u32 x, u32 t)
 {
     if (o[O_LAYOUT] == IN_PLACE)
         return x;
     if (o[O_LAYOUT] == STRIDED)
         return strided(o + O_FIRST, x) + o[O_FIRST + 1] * (i64)t;
-    return listed(o + O_FIRST, from, x, t);
+    return listed(o + O_FIRST, l, x, t);
 }
 
 // Four integers that lie behind each other, of which there are `have`.
 DEVICE void load_four(i32 (&v)[4], const char *p, u32 width, u32 have)
 {
-    bool whole = have == 4 && ((u64)p & (4 * width - 1)) == 0;
+    const bool whole = have == 4 && ((u32)(u64)p & (4 * width - 1)) == 0;
     if (whole && width == 1) {
         u32 x = *(const u32 *)p;
 #pragma unroll
@@ -108,55 +106,60 @@ DEVICE void load_four(i32 (&v)[4], const char *p, u32 width, u32 have)
     }
 }
 
-// Multiplies values by an operand's entries for x … x + 3 and summand t, of which there are `have`.
-DEVICE void multiply(i64 (&value)[4], const i64 *o, const bases &from, u32 x, u32 t, u32 have, i64 fill)
+// The entries of an operand for x … x + 3, of which there are `have`, and summand t.
+DEVICE void load_operand(i32 (&v)[4], const i64 *o, const launched &l, u32 x, u32 t, u32 have, i64 fill)
 {
-    const char *p = address(o[O_ADDRESS], from);
+    const char *p = address(o[O_ADDRESS], l);
     const u32 width = (u32)o[O_WIDTH], run = (u32)o[O_RUN];
-    i32 v[4];
-    if (run == BEHIND) {
-        load_four(v, p + (u64)place(o, from, x, t) * width, width, have);
-    } else if (run == SAME) {
-        v[0] = v[1] = v[2] = v[3] = entry(p, width, (u64)place(o, from, x, t));
-    } else {
+    if (run == ANYWHERE) {
 #pragma unroll
         for (u32 e = 0; e < 4; e++) {
             v[e] = 0;
             if (e < have) {
-                i64 at = place(o, from, x + e, t);
+                i64 at = place(o, l, x + e, t);
                 v[e] = at < 0 ? (i32)fill : entry(p, width, (u64)at);
             }
         }
+        return;
     }
-#pragma unroll
-    for (u32 e = 0; e < 4; e++)
-        value[e] = (i64)((u64)value[e] * (u64)(i64)v[e]);
+    p += place(o, l, x, t) * (i64)width;
+    if (run == BEHIND)
+        load_four(v, p, width, have);
+    else
+        v[0] = v[1] = v[2] = v[3] = have ? entry(p, width, 0) : 0;
 }
 
 // The words of a term, before its operands.
 enum { T_WORDS, T_COEF, T_SUMMANDS, T_OPERANDS, T_FILL, T_FIRST };
 
-// Adds a term, all of its summands, to the sums of entries x … x + 3.
-DEVICE void add_term(u64 (&sum)[4], const i64 *term, const bases &from, u32 x, u32 have)
+// Adds a term, all of its summands, to the sums of entries x … x + 3, of which there are `have`.
+DEVICE void add_term(u64 (&sum)[4], const i64 *term, const launched &l, u32 x, u32 have)
 {
     const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
     for (u32 t = 0; t < summands; t++) {
-        i64 value[4];
-#pragma unroll
-        for (u32 e = 0; e < 4; e++)
-            value[e] = term[T_COEF];
         const i64 *o = term + T_FIRST;
-        for (u32 i = 0; i < operands; i++, o += o[O_WORDS])
-            multiply(value, o, from, x, t, have, term[T_FILL]);
+        i32 v[4];
+        load_operand(v, o, l, x, t, have, term[T_FILL]);
+        u64 value[4];
 #pragma unroll
         for (u32 e = 0; e < 4; e++)
-            sum[e] += (u64)value[e];
+            value[e] = (u64)(i64)v[e];
+        for (u32 i = 1; i < operands; i++) {
+            o += o[O_WORDS];
+            load_operand(v, o, l, x, t, have, term[T_FILL]);
+#pragma unroll
+            for (u32 e = 0; e < 4; e++)
+                value[e] *= (u64)(i64)v[e];
+        }
+#pragma unroll
+        for (u32 e = 0; e < 4; e++)
+            sum[e] += (u64)term[T_COEF] * value[e];
     }
 }
 
 // The sum of a term at entry x, but for its coefficient, over every `lanes`-th four summands from
 // lane on.
-DEVICE u64 part_of_term(const i64 *term, const bases &from, u32 x, u32 lane, u32 lanes)
+DEVICE u64 part_of_term(const i64 *term, const launched &l, u32 x, u32 lane, u32 lanes)
 {
     const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
     const i64 *o = term + T_FIRST, *o2 = o + o[O_WORDS];
@@ -166,27 +169,23 @@ DEVICE u64 part_of_term(const i64 *term, const bases &from, u32 x, u32 lane, u32
             u64 value = 1;
             const i64 *w = o;
             for (u32 i = 0; i < operands; i++, w += w[O_WORDS]) {
-                i64 at = place(w, from, x, t);
-                value *= (u64)(at < 0 ? term[T_FILL] : (i64)entry(address(w[O_ADDRESS], from), (u64)w[O_WIDTH], (u64)at));
+                i64 at = place(w, l, x, t);
+                value *= (u64)(at < 0 ? term[T_FILL] : (i64)entry(address(w[O_ADDRESS], l), (u64)w[O_WIDTH], (u64)at));
             }
             sum += value;
         }
         return sum;
     }
-    // One operand, or two of which the second may be the first.
-    const char *p[2];
+    const char *p[2] = {};
     u32 width[2];
     i64 stride[2];
 #pragma unroll
     for (u32 i = 0; i < 2; i++) {
-        const i64 *w = i < operands ? o : nullptr;
-        if (i == 1 && w)
-            w = o2;
-        p[i] = nullptr, width[i] = 1, stride[i] = 0;
-        if (w) {
+        const i64 *w = i == 0 ? o : o2;
+        if (i < operands) {
             width[i] = (u32)w[O_WIDTH];
             stride[i] = w[O_LAYOUT] == STRIDED ? w[O_FIRST + 1] : 0;
-            p[i] = address(w[O_ADDRESS], from) + place(w, from, x, 0) * (i64)width[i];
+            p[i] = address(w[O_ADDRESS], l) + place(w, l, x, 0) * (i64)width[i];
         }
     }
     for (u32 t = 4 * lane; t < summands; t += 4 * lanes) {
@@ -212,16 +211,24 @@ DEVICE u64 part_of_term(const i64 *term, const bases &from, u32 x, u32 lane, u32
     return sum;
 }
 
-// A result: address, width, least and greatest value.
+// A result: where it goes, least and greatest value. In a record: address, width, these.
 struct result {
     char *p;
     u32 width;
     i64 least, most;
 
-    __device__ __forceinline__ result(const i64 *w, const bases &from)
-        : p(address(w[0], from)), width((u32)w[1]), least(w[2]), most(w[3]) {}
-
     __device__ __forceinline__ bool holds(i64 v) const { return !p || (v >= least && v <= most); }
+
+    // A bit for each of four values: whether it is in the range, or has nowhere to go.
+    template <class T>
+    __device__ __forceinline__ u32 holds(const T (&v)[4]) const
+    {
+        u32 all = 0;
+#pragma unroll
+        for (u32 e = 0; e < 4; e++)
+            all |= (u32)holds(v[e]) << e;
+        return all;
+    }
 
     __device__ __forceinline__ void set(u64 i, i64 v) const
     {
@@ -234,7 +241,8 @@ struct result {
     }
 
     // Entries i … i + 3, of which there are `have`; those that are not good are zero.
-    __device__ __forceinline__ void set_four(u64 i, const i64 (&v)[4], u32 good, u32 have) const
+    template <class T>
+    __device__ __forceinline__ void set(u64 i, const T (&v)[4], u32 good, u32 have) const
     {
         if (!p || have == 0)
             return;
@@ -243,7 +251,7 @@ struct result {
         for (u32 e = 0; e < 4; e++)
             x[e] = good >> e & 1 ? (u32)v[e] : 0;
         char *to = p + i * width;
-        bool whole = have == 4 && ((u64)to & (4 * width - 1)) == 0;
+        const bool whole = have == 4 && ((u32)(u64)to & (4 * width - 1)) == 0;
         if (whole && width == 1) {
             *(u32 *)to = (x[0] & 255) | (x[1] & 255) << 8 | (x[2] & 255) << 16 | x[3] << 24;
         } else if (whole && width == 2) {
@@ -259,6 +267,8 @@ struct result {
     }
 };
 
+DEVICE result result_at(const i64 *w, const launched &l) { return {address(w[0], l), (u32)w[1], w[2], w[3]}; }
+
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
 // slope·key + offset.
 struct piece {
@@ -267,25 +277,30 @@ struct piece {
 
 constexpr i64 BOUND = (i64)1 << 30;
 
-// Counts of rows in the shared memory of a block, which come before those of the table: the first
-// row that asks for a slot has it until the step is over. Rows that many have find one early.
-constexpr u32 SLOTS = 2048, FREE = ~0u;
+// Counts in the shared memory of a block, which come before those of a table: of all rows if there
+// are COUNTERS at most, else the first row that asks for a slot has it until the step is over, so
+// that rows that many have are counted there.
+constexpr u32 COUNTERS = 8192, SLOTS = COUNTERS / 2, FREE = ~0u;
 
 struct counters {
-    i32 *all;            // by row, the table's
-    u32 *rows, *counted; // by slot; null for none
+    i32 *all;           // by row, the table's
+    u32 *counted, rows; // of the block, or null
 
     __device__ __forceinline__ void add(u32 row, i32 n) const
     {
-        if (rows) {
-            u32 slot = row % SLOTS, has = ((volatile u32 *)rows)[slot];
+        if (counted && rows <= COUNTERS) {
+            atomicAdd(&counted[row], (u32)n);
+            return;
+        }
+        if (counted) {
+            u32 *slot = &counted[row % SLOTS], has = *(volatile u32 *)slot;
             if (has == FREE) {
-                has = atomicCAS(&rows[slot], FREE, row);
+                has = atomicCAS(slot, FREE, row);
                 if (has == FREE)
                     has = row;
             }
             if (has == row) {
-                atomicAdd(&counted[slot], (u32)n);
+                atomicAdd(slot + SLOTS, (u32)n);
                 return;
             }
         }
@@ -293,16 +308,18 @@ struct counters {
     }
 
     // Adds one to the count of row in every lane that is valid. All lanes call it: where many have
-    // the same row, as most of a network's values do, one of them adds for all.
+    // the same row, one of them adds for all.
     __device__ __forceinline__ void count(bool valid, u32 row) const
     {
-        u32 lane = threadIdx.x % 32, left = __ballot_sync(~0u, valid);
-        for (int turn = 0; turn < 2 && left; turn++) {
-            u32 leader = (u32)__ffs((int)left) - 1;
-            u32 common = __shfl_sync(~0u, row, (int)leader);
-            u32 same = __ballot_sync(~0u, valid && row == common) & left;
+        const u32 lane = threadIdx.x % 32;
+        u32 left = __ballot_sync(~0u, valid);
+        while (left) {
+            const u32 leader = (u32)__ffs((int)left) - 1;
+            const u32 same = __ballot_sync(~0u, row == __shfl_sync(~0u, row, (int)leader)) & left;
+            if (__popc(same) < 8)
+                break;
             if (lane == leader)
-                add(common, __popc(same));
+                add(row, __popc(same));
             left &= ~same;
         }
         if (left >> lane & 1)
@@ -312,25 +329,38 @@ struct counters {
     // All threads of the block call these, and wait before they do and afterwards.
     __device__ __forceinline__ void clear() const
     {
-        for (u32 s = threadIdx.x; s < SLOTS; s += blockDim.x)
-            rows[s] = FREE, counted[s] = 0;
+        const u32 free = rows <= COUNTERS ? 0 : FREE, n = rows <= COUNTERS ? rows : SLOTS;
+        for (u32 s = threadIdx.x; s < n; s += blockDim.x)
+            counted[s] = free;
+        if (free)
+            for (u32 s = threadIdx.x; s < SLOTS; s += blockDim.x)
+                counted[SLOTS + s] = 0;
     }
 
     __device__ __forceinline__ void flush() const
     {
-        for (u32 s = threadIdx.x; s < SLOTS; s += blockDim.x)
-            if (rows[s] != FREE)
-                atomicAdd(&all[rows[s]], (i32)counted[s]);
+        if (rows <= COUNTERS) {
+            for (u32 s = threadIdx.x; s < rows; s += blockDim.x)
+                if (counted[s])
+                    atomicAdd(&all[s], (i32)counted[s]);
+        } else {
+            for (u32 s = threadIdx.x; s < SLOTS; s += blockDim.x)
+                if (counted[s] != FREE)
+                    atomicAdd(&all[counted[s]], (i32)counted[SLOTS + s]);
+        }
     }
 };
 
 enum { LOOK_UP, EXACT, DIVIDE, SUM };
 
-// The words of a record, before its terms, of which the first `wide` ones have many summands.
+// The words of a record, before its terms: `plain` ones, which are an operand in place and a
+// coefficient, `wide` ones, which have many summands, and the others.
 enum {
-    W_WORDS, W_KIND, W_CONST, W_ACC, W_TERMS, W_WIDE, W_SHIFT, W_LEAST, W_ROWS, W_PIECES, W_NPIECES, W_VALUES, W_VALUE_WIDTH,
+    W_WORDS, W_KIND, W_CONST, W_ACC, W_PLAIN, W_WIDE, W_OTHERS, W_SHIFT, W_LEAST, W_ROWS, W_PIECES, W_NPIECES, W_VALUES, W_VALUE_WIDTH,
     W_KEYS, W_OUT = W_KEYS + 4, W_LO = W_OUT + 4, W_DEN = W_LO + 4, W_DEN_WIDTH, W_COUNTS, W_FIRST
 };
+// Those of a plain term.
+enum { P_COEF, P_ADDRESS, P_WIDTH, P_WORDS };
 
 // A chain: steps over the same n entries, whose records of so many words lie behind each other from
 // a byte on. Its blocks begin at `first`, and each has `each` entries, one, two, or a multiple of
@@ -340,21 +370,11 @@ struct chain {
     u64 first, each, n, at, words, steps, staged, summed, counted;
 };
 
-// The launch's part of steps: where the results of a look-up go, if only its keys are wanted, and
-// whether look-ups are not counted.
-struct launched {
-    bases from;
-    const i64 *sums;
-    char *only;
-    bool uncounted;
-    u32 *small;
-};
-
-// Sums the terms with many summands of entries begin … end − 1 of a step: sums[i − begin]. All
-// threads of the block call it.
-DEVICE void sum_wide(u64 *sums, const i64 *w, const bases &from, u64 begin, u64 end)
+// Sums the terms with many summands, the first of which is given, of entries begin … end − 1 of a
+// step: sums[i − begin]. All threads of the block call it.
+DEVICE void sum_wide(u64 *sums, const i64 *terms, u32 n, const launched &l, u32 begin, u32 end)
 {
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, entries = (u32)(end - begin);
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, entries = end - begin;
     for (u32 i = threadIdx.x; i < entries; i += blockDim.x)
         sums[i] = 0;
     __syncthreads();
@@ -363,9 +383,9 @@ DEVICE void sum_wide(u64 *sums, const i64 *w, const bases &from, u64 begin, u64 
     for (u32 j = warp; j < entries * share; j += warps) {
         const u32 i = j % entries, part = j / entries;
         u64 sum = 0;
-        const i64 *term = w + W_FIRST;
-        for (i64 k = 0; k < w[W_WIDE]; k++, term += term[T_WORDS])
-            sum += (u64)term[T_COEF] * part_of_term(term, from, (u32)(begin + i), 32 * part + lane, 32 * share);
+        const i64 *term = terms;
+        for (u32 k = 0; k < n; k++, term += term[T_WORDS])
+            sum += (u64)term[T_COEF] * part_of_term(term, l, begin + i, 32 * part + lane, 32 * share);
         for (int d = 16; d > 0; d /= 2)
             sum += __shfl_xor_sync(~0u, sum, d);
         if (lane == 0)
@@ -374,52 +394,104 @@ DEVICE void sum_wide(u64 *sums, const i64 *w, const bases &from, u64 begin, u64 
     __syncthreads();
 }
 
-// One step on entries begin … end − 1, four by each thread at a time. All threads of the block
-// call it. `wide` has the sums of terms with many summands, `own` the block's counters or null.
-DEVICE void run_step(const i64 *w, const launched &l, u64 begin, u64 end, const u64 *wide, u32 *own)
+// Adds n plain terms to the sums of entries i … i + 3, of which there are `have`: four are read
+// before the first is used.
+DEVICE void add_plain(u64 (&sum)[4], const i64 *t, u32 n, const launched &l, u32 i, u32 have)
 {
-    const bases &from = l.from;
-    const i64 kind = w[W_KIND], least = w[W_LEAST], rows = w[W_ROWS];
-    const u32 shift = (u32)w[W_SHIFT];
-    result keys(w + W_KEYS, from), out(w + W_OUT, from), lo(w + W_LO, from);
-    if (l.only)
-        keys.p = l.only, out.p = lo.p = nullptr;
+    for (u32 k = 0; k < n; k += 4, t += 4 * P_WORDS) {
+        i32 v[4][4];
+#pragma unroll
+        for (u32 j = 0; j < 4; j++)
+            if (k + j < n) {
+                const u32 width = (u32)t[j * P_WORDS + P_WIDTH];
+                load_four(v[j], address(t[j * P_WORDS + P_ADDRESS], l) + (u64)i * width, width, have);
+            }
+#pragma unroll
+        for (u32 j = 0; j < 4; j++)
+            if (k + j < n) {
+                const i64 coef = t[j * P_WORDS + P_COEF];
+#pragma unroll
+                for (u32 e = 0; e < 4; e++)
+                    sum[e] += (u64)(coef * v[j][e]);
+            }
+    }
+}
+
+// Looks keys up: value by key where good says that there is a row.
+DEVICE void look_up(i64 (&value)[4], const i32 (&key)[4], u32 good, const i64 *w, const launched &l)
+{
+    const i64 least = w[W_LEAST];
+    if (w[W_NPIECES]) {
+        const piece *p = (const piece *)address(w[W_PIECES], l);
+        for (u32 k = (u32)w[W_NPIECES]; k > 0 && good; k--, p++) {
+            const i64 stop = (k > 1 ? p->end : w[W_ROWS]) + least, slope = p->slope, offset = p->offset;
+#pragma unroll
+            for (u32 e = 0; e < 4; e++)
+                if ((good >> e & 1) && key[e] < stop) {
+                    value[e] = slope * key[e] + offset;
+                    good &= ~(1u << e);
+                }
+        }
+        return;
+    }
+    const char *p = address(w[W_VALUES], l);
+#pragma unroll
+    for (u32 e = 0; e < 4; e++)
+        if (good >> e & 1)
+            value[e] = entry(p, (u64)w[W_VALUE_WIDTH], (u64)(key[e] - least));
+}
+
+// One step on entries begin … end − 1, four by each thread at a time. All threads of the block
+// call it. sums is memory for those of wide terms, `own` for counters, or null.
+DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *sums, u32 *own)
+{
+    const u32 kind = (u32)w[W_KIND];
     const i64 *acc = nullptr;
     if (w[W_ACC] & 1)
         acc = l.sums + (w[W_ACC] >> 3);
     else if (w[W_ACC])
-        acc = (const i64 *)address(w[W_ACC], from);
-    const bool counts = w[W_COUNTS] && !l.only && !l.uncounted;
-    const counters c = {(i32 *)address(w[W_COUNTS], from), counts ? own : nullptr, own ? own + SLOTS : nullptr};
-    if (c.rows) {
+        acc = (const i64 *)address(w[W_ACC], l);
+    const bool counts = w[W_COUNTS] && l.counted;
+    const counters c = {(i32 *)address(w[W_COUNTS], l), counts ? own : nullptr, (u32)w[W_ROWS]};
+    if (c.counted) {
         c.clear();
         __syncthreads();
     }
+    const i64 *wide = w + W_FIRST + w[W_PLAIN] * P_WORDS, *others = wide;
+    if (w[W_WIDE]) {
+        sum_wide(sums, wide, (u32)w[W_WIDE], l, begin, end);
+        for (i64 k = 0; k < w[W_WIDE]; k++)
+            others += others[T_WORDS];
+    }
     // Warps stay together.
-    for (u64 first = begin + threadIdx.x / 32 * 128; first < end; first += 4 * blockDim.x) {
-        const u64 i = first + 4 * (threadIdx.x % 32);
-        const u32 have = i < end ? (u32)min(end - i, (u64)4) : 0;
+    for (u32 first = begin + threadIdx.x / 32 * 128; first < end; first += 4 * blockDim.x) {
+        const u32 i = first + 4 * (threadIdx.x % 32);
+        const u32 have = i < end ? min(end - i, 4u) : 0;
         u64 sum[4];
 #pragma unroll
-        for (u32 e = 0; e < 4; e++) {
+        for (u32 e = 0; e < 4; e++)
             sum[e] = (u64)w[W_CONST];
-            if (e < have) {
-                if (acc)
+        if (acc) {
+#pragma unroll
+            for (u32 e = 0; e < 4; e++)
+                if (e < have)
                     sum[e] += (u64)acc[i + e];
-                if (w[W_WIDE])
-                    sum[e] += wide[i + e - begin];
-            }
         }
-        if (have) {
-            const i64 *term = w + W_FIRST;
-            for (i64 k = 0; k < w[W_TERMS]; k++, term += term[T_WORDS])
-                if (k >= w[W_WIDE])
-                    add_term(sum, term, from, (u32)i, have);
+        if (w[W_WIDE]) {
+#pragma unroll
+            for (u32 e = 0; e < 4; e++)
+                if (e < have)
+                    sum[e] += sums[i + e - begin];
         }
-        // A bit for each entry.
+        add_plain(sum, w + W_FIRST, (u32)w[W_PLAIN], l, i, have);
+        const i64 *term = others;
+        for (u32 k = (u32)w[W_OTHERS]; k > 0; k--, term += term[T_WORDS])
+            add_term(sum, term, l, i, have);
+        // A bit for each entry. Those that are good are below 2^30 but where the kind is SUM.
         const u32 mine = (1u << have) - 1;
         u32 good = 0;
-        i64 value[4], key[4], rest[4];
+        i64 value[4];
+        i32 key[4], rest[4];
 #pragma unroll
         for (u32 e = 0; e < 4; e++) {
             value[e] = (i64)sum[e];
@@ -428,63 +500,51 @@ DEVICE void run_step(const i64 *w, const launched &l, u64 begin, u64 end, const 
         }
         good &= mine;
         if (kind == LOOK_UP) {
+            const u32 shift = (u32)w[W_SHIFT];
+            const i64 least = w[W_LEAST], rows = w[W_ROWS];
 #pragma unroll
             for (u32 e = 0; e < 4; e++) {
-                key[e] = value[e] >> shift;
-                rest[e] = value[e] & (((i64)1 << shift) - 1);
+                key[e] = (i32)value[e] >> shift;
+                rest[e] = (i32)value[e] & (((i32)1 << shift) - 1);
                 value[e] = 0;
                 if (key[e] < least || key[e] - least >= rows)
                     good &= ~(1u << e);
             }
-            if (out.p && w[W_NPIECES]) {
-                const piece *p = (const piece *)address(w[W_PIECES], from);
-                u32 left = good;
-                for (i64 k = w[W_NPIECES]; k > 0 && left; k--, p++) {
-                    const i64 stop = k > 1 ? p->end : rows, slope = p->slope, offset = p->offset;
-#pragma unroll
-                    for (u32 e = 0; e < 4; e++)
-                        if ((left >> e & 1) && key[e] - least < stop) {
-                            value[e] = slope * key[e] + offset;
-                            left &= ~(1u << e);
-                        }
-                }
-            } else if (out.p) {
-                const char *p = address(w[W_VALUES], from);
-#pragma unroll
-                for (u32 e = 0; e < 4; e++)
-                    if (good >> e & 1)
-                        value[e] = entry(p, (u64)w[W_VALUE_WIDTH], (u64)(key[e] - least));
-            }
+            if (w[W_OUT] && !l.only)
+                look_up(value, key, good, w, l);
         } else if (kind == DIVIDE && have) {
             i32 d[4];
-            load_four(d, address(w[W_DEN], from) + i * (u64)w[W_DEN_WIDTH], (u32)w[W_DEN_WIDTH], have);
+            load_four(d, address(w[W_DEN], l) + (u64)i * (u64)w[W_DEN_WIDTH], (u32)w[W_DEN_WIDTH], have);
 #pragma unroll
             for (u32 e = 0; e < 4; e++) {
                 if (d[e] <= 0)
                     good &= ~(1u << e);
                 if (good >> e & 1) {
-                    i32 x = (i32)value[e];
-                    value[e] = x / d[e] - (x % d[e] < 0);
-                    rest[e] = x - value[e] * d[e];
+                    const i32 x = (i32)value[e], y = x / d[e] - (x % d[e] < 0);
+                    value[e] = y;
+                    rest[e] = x - y * d[e];
                 }
             }
         }
-#pragma unroll
-        for (u32 e = 0; e < 4; e++)
-            if (!out.holds(value[e]) || !lo.holds(rest[e]))
-                good &= ~(1u << e);
+        if (!l.only) {
+            const result out = result_at(w + W_OUT, l), lo = result_at(w + W_LO, l);
+            good &= out.holds(value) & lo.holds(rest);
+            out.set(i, value, good, have);
+            lo.set(i, rest, good, have);
+        }
         if (good != mine)
-            *l.small = 1;
-        keys.set_four(i, key, good, have);
-        out.set_four(i, value, good, have);
-        lo.set_four(i, rest, good, have);
+            *l.bad = 1;
+        result keys = result_at(w + W_KEYS, l);
+        if (l.only)
+            keys.p = l.only;
+        keys.set(i, key, good, have);
         if (counts) {
 #pragma unroll
             for (u32 e = 0; e < 4; e++)
-                c.count(good >> e & 1, (u32)(key[e] - least));
+                c.count(good >> e & 1, (u32)(key[e] - w[W_LEAST]));
         }
     }
-    if (c.rows) {
+    if (c.counted) {
         __syncthreads();
         c.flush();
     }
@@ -495,40 +555,38 @@ DEVICE void run_step(const i64 *w, const launched &l, u64 begin, u64 end, const 
 // are at sums. *small becomes 1 where a number leaves its range; the results there are zero. With
 // `only` the keys of a look-up, the only step, go there, and there are no other results. If
 // `uncounted`, nothing is counted.
-KERNEL __launch_bounds__(256) steps_run(char *code, u64 at, u64 chains, char *small, char *large, const i64 *sums, char *only, char *again,
-                                        u64 uncounted)
+KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char *small, char *large, const i64 *sums, char *only, char *again,
+                                           u64 uncounted)
 {
     DYNAMIC_SHARED(u64, own);
-    const launched l = {{code, small, large, again}, sums, only, uncounted != 0, (u32 *)small};
-    const chain c = job_of((const chain *)(code + at), chains, blockIdx.x);
-    const u64 begin = (blockIdx.x - c.first) * c.each, end = min(begin + c.each, c.n);
-    const i64 *w = (const i64 *)(code + c.at);
+    __shared__ launched l;
+    if (threadIdx.x == 0)
+        l = {{nullptr, nullptr, code, code, small, small, large, again}, sums, only, (u32 *)small, !uncounted && !only};
+    const chain *c = &job_of((const chain *)(code + at), chains, blockIdx.x);
+    const u32 begin = (u32)((blockIdx.x - c->first) * c->each), end = (u32)min(begin + c->each, c->n), steps = (u32)c->steps;
+    const i64 *w = (const i64 *)(code + c->at);
     u64 *free = own;
-    if (c.staged) {
-        for (u64 i = threadIdx.x; i < c.words; i += blockDim.x)
+    if (c->staged) {
+        const u32 words = (u32)c->words;
+        for (u32 i = threadIdx.x; i < words; i += blockDim.x)
             own[i] = (u64)w[i];
         w = (const i64 *)own;
-        free += c.words;
-        __syncthreads();
+        free += words;
     }
     u64 *wide = free;
-    if (c.summed)
-        free += c.each;
-    u32 *slots = c.counted ? (u32 *)free : nullptr;
-    for (u64 s = 0; s < c.steps; s++, w += w[W_WORDS]) {
-        if (s > 0)
-            __syncthreads(); // what the step before has written is there, and its sums and counters are free
-        if (w[W_WIDE])
-            sum_wide(wide, w, l.from, begin, end);
-        run_step(w, l, begin, end, wide, slots);
+    if (c->summed)
+        free += c->each;
+    u32 *counted = c->counted ? (u32 *)free : nullptr;
+    for (u32 s = 0; s < steps; s++, w += w[W_WORDS]) {
+        __syncthreads(); // what the step before has written is there, and its sums and counters are free
+        run_step(w, l, begin, end, wide, counted);
     }
 }
 
 // out[i] = the greatest of the entries i·row … of x, a warp for each of n rows.
 KERNEL steps_max(char *small, char *out, u64 outwidth, const void *x, u64 width, u64 n, u64 row, i64 least, i64 most)
 {
-    const i64 w[4] = {(i64)(u64)out, (i64)outwidth, least, most};
-    const result r(w, bases{});
+    const result r{out, (u32)outwidth, least, most};
     u64 lane = threadIdx.x % 32, warps = thread_count() / 32;
     for (u64 i = thread_index() / 32; i < n; i += warps) {
         i32 best = (i32)0x80000000;
