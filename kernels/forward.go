@@ -37,32 +37,33 @@ func MultiplyAdd(d Device, p MatMul) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)
 	}
-	if _, err := typeName(p.A.Width); err != nil {
+	typeA, err := typeName(p.A.Width)
+	if err != nil {
 		return err
 	}
 	typeB, err := typeName(p.B.Width)
 	if err != nil {
 		return err
 	}
-	strided := p.Tables == Tables{}
-	vector := strided && p.M == 1 && p.Batches == 1 && p.A.Width == 4 && p.A.Column == 1
+	vector := p.Tables == Tables{} && p.M == 1 && p.Batches == 1 && p.A.Column == 1
 	rows := p.B.Column == 1 && p.B.Row == p.K
 	switch {
 	case vector && rows:
-		name := "forward_gemv_rows_" + typeB
-		if p.B.Width == 1 && p.XBits <= 19 {
-			name += "_narrow"
-		}
+		// Warps enough to keep a device busy, each with some terms to sum.
+		jobs := (p.N + gemvRows - 1) / gemvRows
+		parts := max(1, min(p.K/gemvTerms, gemvWarps/jobs))
+		part := ((p.K-1)/parts/16 + 1) * 16
+		parts = (p.K-1)/part + 1
 		const warps = block / 32
-		return launchForward(d, name, Launch{GridX: min((p.N-1)/(4*warps)+1, maxGrid), Block: block},
-			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn)
+		return launchForward(d, "forward_gemv_rows_"+typeB+"_"+typeA, Launch{GridX: min((jobs*parts-1)/warps+1, maxGrid), Block: block},
+			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, parts, part)
 	case vector && p.B.Row == 1 && p.B.Column == p.N:
 		// Enough blocks to keep a device busy, each with some rows to sum.
 		blocks := min((p.N-1)/block+1, maxGrid)
 		parts := max(1, min(p.K/64, 4096/blocks))
 		part := (p.K-1)/parts + 1
 		return launchForward(d, "forward_gemv_columns_"+typeB, Launch{GridX: blocks, GridY: (p.K-1)/part + 1, Block: block},
-			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, part)
+			p.Acc, p.B.Ptr, p.A.Ptr, p.A.Width, p.N, p.K, p.Coef, p.OutColumn, part)
 	}
 	return multiplyPlanes(d, p)
 }
@@ -76,6 +77,14 @@ const (
 	gemmDepth  = 64
 	gemmStages = 6
 	gemmShare  = 4
+)
+
+// Sizes of products with vectors by rows: the rows of a warp, the terms that are worth one, and
+// how many keep a device busy.
+const (
+	gemvRows  = 2
+	gemvTerms = 1024
+	gemvWarps = 1 << 12
 )
 
 // PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.

@@ -253,8 +253,8 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 	for i := range s.Terms {
 		t := &s.Terms[i]
 		switch {
-		case t.Summands < 1 || t.Summands >= 1<<31:
-			return nil, false, fmt.Errorf("%w: %d summands", ErrSize, t.Summands)
+		case t.Summands < 1 || t.Summands >= 1<<31 || len(t.Operands) == 0:
+			return nil, false, fmt.Errorf("%w: %d summands of %d operands", ErrSize, t.Summands, len(t.Operands))
 		case t.wide(s.N):
 			many = append(many, t)
 		case t.Summands == 1 && len(t.Operands) == 1 && t.Operands[0].InPlace():
@@ -423,11 +423,6 @@ func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 		return fmt.Errorf("%w: %d rows of %d", ErrSize, n, row)
 	}
 	return launchSteps(d, "steps_max", Cover(32*n), bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
-}
-
-// Widen sets dst to n integers, in 32 bits.
-func Widen(d Device, dst Ptr, src Integers, n int) error {
-	return launchSteps(d, "steps_widen", Cover(n), dst, src.At, src.Width, n)
 }
 
 // KeyCount asks how many of N keys are in [Min, Max].

@@ -3,116 +3,146 @@
 #include "ints.cuh"
 #include "mma.cuh"
 
-// A vector of 16 bytes.
-struct __align__(16) words4 {
-    u32 w[4];
+// BYTES bytes of entries, 4 or more.
+template <int BYTES> struct packed {
+    u32 w[BYTES / 4];
+
+    __device__ __forceinline__ void load(const void *p)
+    {
+        if constexpr (BYTES == 4) {
+            w[0] = *(const u32 *)p;
+        } else if constexpr (BYTES == 8) {
+            u64 x = *(const u64 *)p;
+            w[0] = (u32)x, w[1] = (u32)(x >> 32);
+        } else {
+#pragma unroll
+            for (int i = 0; i < BYTES / 16; i++) {
+                uint4 x = ((const uint4 *)p)[i];
+                w[4 * i] = x.x, w[4 * i + 1] = x.y, w[4 * i + 2] = x.z, w[4 * i + 3] = x.w;
+            }
+        }
+    }
+
+    // Entry j of T, j known to the compiler.
+    template <class T> __device__ __forceinline__ i32 entry(int j) const
+    {
+        constexpr int bits = 8 * sizeof(T), each = 4 / sizeof(T);
+        return (i32)(w[j / each] << (32 - bits - bits * (j % each))) >> (32 - bits);
+    }
 };
 
-// Lane j of 16 bytes of T, j known to the compiler.
-template <typename T> DEVICE i32 lane_of(words4 q, int j)
-{
-    constexpr int bits = 8 * sizeof(T), each = 4 / sizeof(T);
-    return (i32)(q.w[j / each] << (32 - bits - bits * (j % each))) >> (32 - bits);
-}
+// Rows that a warp of a matrix-vector product takes at a time: they share what is read of x.
+constexpr int GEMV_ROWS = 2;
 
-// Rows that a warp of a matrix-vector product takes at a time: they share what
-// is read of x.
-constexpr int GEMV_ROWS = 4;
-
-// acc[r·stride] += coef·Σ_c w[r·k + c]·x[c] for all rows r, a warp for four of
-// them. If NARROW, 16 products in a row fit 32 bits.
-template <typename T, bool NARROW>
-DEVICE void gemv_rows(i64 *acc, const T *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
+// acc[r·stride] += coef·Σ_c w[r·k + c]·x[c] for all rows r: a warp for two of them, and one of
+// `parts` parts of the terms, each of `part`, a multiple of 16 but for the last.
+template <class W, class X>
+DEVICE void gemv_rows(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part)
 {
-    constexpr int N = 16 / sizeof(T);
-    u64 lane = thread_index() % 32, warps = thread_count() / 32;
-    for (u64 first = thread_index() / 32 * GEMV_ROWS; first < rows; first += warps * GEMV_ROWS) {
+    // N entries are 16 bytes of w. AHEAD of these are read before the first is used; the products
+    // of N fit 32 bits if both have few.
+    constexpr int N = 16 / sizeof(W), AHEAD = N * sizeof(X) > 32 ? 2 : 4;
+    constexpr bool SMALL = sizeof(W) + sizeof(X) <= 3;
+    const u64 lane = thread_index() % 32, warps = thread_count() / 32, all = (rows + GEMV_ROWS - 1) / GEMV_ROWS * parts;
+    const bool whole = k % N == 0 && ((u64)w & 15) == 0 && ((u64)x & 15) == 0;
+    for (u64 job = thread_index() / 32; job < all; job += warps) {
+        const u64 first = job / parts * GEMV_ROWS, from = job % parts * part, to = min(k, from + part);
         i64 sum[GEMV_ROWS] = {};
-        if (k % N == 0) {
-            for (u64 c = lane * N; c < k; c += 32 * N) {
-                i32 v[N];
-                for (int j = 0; j < N; j += 4) {
-                    words4 q = *(const words4 *)(x + c + j);
-                    for (int i = 0; i < 4; i++)
-                        v[j + i] = (i32)q.w[i];
-                }
-                for (int r = 0; r < GEMV_ROWS; r++) {
-                    if (first + r >= rows)
+        if (whole) {
+            for (u64 c = from + lane * N; c < to; c += AHEAD * 32 * N) {
+                packed<N * sizeof(X)> v[AHEAD];
+                packed<16> q[AHEAD][GEMV_ROWS];
+#pragma unroll
+                for (int a = 0; a < AHEAD; a++) {
+                    const u64 at = c + a * 32 * N;
+                    if (at >= to)
                         break;
-                    words4 q = *(const words4 *)(w + (first + r) * k + c);
-                    if (NARROW) {
-                        i32 part = 0;
-                        for (int j = 0; j < N; j++)
-                            part += lane_of<T>(q, j) * v[j];
-                        sum[r] += part;
-                    } else {
-                        for (int j = 0; j < N; j++)
-                            sum[r] += (i64)lane_of<T>(q, j) * v[j];
+                    v[a].load(x + at);
+#pragma unroll
+                    for (int r = 0; r < GEMV_ROWS; r++)
+                        if (first + r < rows)
+                            q[a][r].load(w + (first + r) * k + at);
+                }
+#pragma unroll
+                for (int a = 0; a < AHEAD; a++) {
+                    if (c + a * 32 * N >= to)
+                        break;
+#pragma unroll
+                    for (int r = 0; r < GEMV_ROWS; r++) {
+                        if (first + r >= rows)
+                            break;
+                        if (SMALL) {
+                            i32 some = 0;
+#pragma unroll
+                            for (int j = 0; j < N; j++)
+                                some += q[a][r].template entry<W>(j) * v[a].template entry<X>(j);
+                            sum[r] += some;
+                        } else {
+#pragma unroll
+                            for (int j = 0; j < N; j++)
+                                sum[r] += (i64)q[a][r].template entry<W>(j) * v[a].template entry<X>(j);
+                        }
                     }
                 }
             }
         } else {
-            for (u64 c = lane; c < k; c += 32)
+            for (u64 c = from + lane; c < to; c += 32)
                 for (int r = 0; r < GEMV_ROWS && first + r < rows; r++)
                     sum[r] += (i64)w[(first + r) * k + c] * x[c];
         }
+#pragma unroll
         for (int r = 0; r < GEMV_ROWS; r++) {
             for (int d = 16; d > 0; d /= 2)
                 sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], d);
             if (lane == 0 && first + r < rows)
-                acc[(first + r) * stride] += coef * sum[r];
+                atomicAdd((u64 *)&acc[(first + r) * stride], (u64)(coef * sum[r]));
         }
     }
 }
 
-KERNEL forward_gemv_rows_i8(i64 *acc, const i8 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i8, false>(acc, w, x, rows, k, coef, stride);
-}
+#define GEMV_ROWS_OF(W, X)                                                                                                              \
+    KERNEL forward_gemv_rows_##W##_##X(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part) \
+    {                                                                                                                                   \
+        gemv_rows<W, X>(acc, w, x, rows, k, coef, stride, parts, part);                                                                 \
+    }
 
-// |x[c]| < 2^19: 16 products of at most 2^26.
-KERNEL forward_gemv_rows_i8_narrow(i64 *acc, const i8 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i8, true>(acc, w, x, rows, k, coef, stride);
-}
-
-KERNEL forward_gemv_rows_i16(i64 *acc, const i16 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i16, false>(acc, w, x, rows, k, coef, stride);
-}
-
-KERNEL forward_gemv_rows_i32(i64 *acc, const i32 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i32, false>(acc, w, x, rows, k, coef, stride);
-}
+GEMV_ROWS_OF(i8, i8)
+GEMV_ROWS_OF(i8, i16)
+GEMV_ROWS_OF(i8, i32)
+GEMV_ROWS_OF(i16, i8)
+GEMV_ROWS_OF(i16, i16)
+GEMV_ROWS_OF(i16, i32)
+GEMV_ROWS_OF(i32, i8)
+GEMV_ROWS_OF(i32, i16)
+GEMV_ROWS_OF(i32, i32)
 
 // acc[j·stride] += coef·Σ_c w[c·n + j]·x[c]: a thread for a column, blockIdx.y for
 // a range of `part` rows.
 template <typename T>
-DEVICE void gemv_columns(i64 *acc, const T *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+DEVICE void gemv_columns(i64 *acc, const T *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
     u64 from = blockIdx.y * part, to = min(from + part, k);
     for (u64 j = thread_index(); j < n; j += thread_count()) {
         i64 sum = 0;
         for (u64 c = from; c < to; c++)
-            sum += (i64)w[c * n + j] * x[c];
+            sum += (i64)w[c * n + j] * entry(x, width, c);
         atomicAdd((u64 *)&acc[j * stride], (u64)(coef * sum));
     }
 }
 
-KERNEL forward_gemv_columns_i8(i64 *acc, const i8 *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+KERNEL forward_gemv_columns_i8(i64 *acc, const i8 *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
-    gemv_columns(acc, w, x, n, k, coef, stride, part);
+    gemv_columns(acc, w, x, width, n, k, coef, stride, part);
 }
 
-KERNEL forward_gemv_columns_i16(i64 *acc, const i16 *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+KERNEL forward_gemv_columns_i16(i64 *acc, const i16 *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
-    gemv_columns(acc, w, x, n, k, coef, stride, part);
+    gemv_columns(acc, w, x, width, n, k, coef, stride, part);
 }
 
-KERNEL forward_gemv_columns_i32(i64 *acc, const i32 *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+KERNEL forward_gemv_columns_i32(i64 *acc, const i32 *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
-    gemv_columns(acc, w, x, n, k, coef, stride, part);
+    gemv_columns(acc, w, x, width, n, k, coef, stride, part);
 }
 
 // Where index i lies along an axis.

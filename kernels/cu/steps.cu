@@ -622,10 +622,3 @@ KERNEL steps_count(const question *questions, u64 *counts)
     if (threadIdx.x % 32 == 0 && found)
         atomicAdd(&counts[blockIdx.y], found);
 }
-
-// dst[i] = src[i], in 32 bits.
-KERNEL steps_widen(i32 *dst, const void *src, u64 width, u64 n)
-{
-    for (u64 i = thread_index(); i < n; i += thread_count())
-        dst[i] = entry(src, width, i);
-}

@@ -39,8 +39,8 @@ type part struct {
 	// run begins.
 	small, large           int
 	smallZeros, largeZeros int
-	again                  int         // the most that a stretch has
-	room                   productRoom // the most of a step
+	again                  int // the most that a stretch has
+	sums                   int // accumulators that products take
 	tensors                map[model.TensorID]slot
 	keys                   map[int]keyPlace
 	pieces                 map[model.TableID]kernels.Ptr
@@ -68,11 +68,11 @@ type launch func(w *work) error
 
 // work is what a launch works with: a queue, the memory of the run, and room of its own.
 type work struct {
-	dev         kernels.Device
-	bases       *kernels.Bases
-	acc, vector kernels.Ptr
-	keys        kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
-	again       bool        // what is made has been made before
+	dev   kernels.Device
+	bases *kernels.Bases
+	acc   kernels.Ptr
+	keys  kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
+	again bool        // what is made has been made before
 }
 
 // put is a tensor that a run begins with: an input if values is nil.
@@ -239,7 +239,7 @@ func (c *compiler) flush() {
 		return
 	}
 	p := c.schedule.on
-	p.room.acc = max(p.room.acc, c.schedule.extent())
+	p.sums = max(p.sums, c.schedule.extent())
 	for _, l := range c.schedule.launches() {
 		c.then(p, func(r *Run) error { return l(r.work(p)) })
 		if c.stretches != nil {
@@ -275,11 +275,11 @@ func (c *compiler) step(i int) {
 		c.reads = append(c.reads, read{s.Den, true})
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
-	launches, factors, vector := c.products(p, &x, s)
+	launches, factors := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
 	c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
 	if s.Kind == model.StepLookup {
-		c.keys(p, i, &x, launches, productRoom{n, vector})
+		c.keys(p, i, &x, launches)
 	}
 }
 
@@ -343,8 +343,8 @@ func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand
 type launchAt func(w *work, at int) error
 
 // products adds the products of a step as terms, or returns launches before it that add to an
-// accumulator, what they read, and the entries of a vector that they take.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []launchAt, factors []read, vector int) {
+// accumulator, and what they read.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []launchAt, factors []read) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
@@ -354,11 +354,9 @@ func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches [
 			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
 			continue
 		}
-		m, v := c.multiply(p, q, s.Shape)
-		launches, factors, vector = append(launches, m), append(factors, read{id: q.A}, read{id: q.B}), max(vector, v)
+		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
 	}
-	p.room.vector = max(p.room.vector, vector)
-	return launches, factors, vector
+	return launches, factors
 }
 
 // productsOf says whether a step has products that are launches of their own.
@@ -370,17 +368,6 @@ func productsOf(g *model.Graph, s *model.Step) bool {
 		}
 	}
 	return false
-}
-
-// productRoom are entries of the room that products take: of the accumulator in 64 bits, and
-// of a vector in 32.
-type productRoom struct{ acc, vector int }
-
-func (r productRoom) bytes() int64 { return 8*int64(r.acc) + 4*int64(r.vector) }
-
-// or returns the room that both have.
-func (r productRoom) or(x productRoom) productRoom {
-	return productRoom{max(r.acc, x.acc), max(r.vector, x.vector)}
 }
 
 // byLaunch says whether a product of a step of n entries is a launch of its own.
@@ -399,19 +386,18 @@ func dims(labels []model.Label) int {
 }
 
 // operands describes a product of matrices as matMul does, with the operands that its are: a
-// vector is the first. wide says that this one goes in in 32 bits.
-func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID, wide bool) {
+// vector is the first.
+func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
 	mm, a, b = matMul(g, q, out, lists), q.A, q.B
 	if mm.N == 1 && mm.M > 1 {
 		mm, a, b = swapped(mm), q.B, q.A
 	}
-	return mm, a, b, mm.Tables == kernels.Tables{} && mm.M == 1 && mm.Batches == 1 && mm.A.Column == 1
+	return mm, a, b
 }
 
-// multiply returns the launches of a product of matrices, and the entries of the vector that they
-// take.
-func (c *compiler) multiply(p *part, q *model.Product, out []int) (l launchAt, vector int) {
-	mm, a, b, wide := operands(c.g, q, out, p.records.Ints32)
+// multiply returns the launch of a product of matrices.
+func (c *compiler) multiply(p *part, q *model.Product, out []int) launchAt {
+	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
 	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
 		if !strided && model.Size(shape) >= math.MaxInt32 {
@@ -427,25 +413,16 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) (l launchAt, v
 		y = c.source(p, b)
 	}
 	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
-	if wide {
-		vector = mm.K
-	}
 	return func(w *work, at int) error {
 		mm := mm
 		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
 		mm.Tables.Resolve(w.bases)
-		if wide && x.Width < 4 {
-			if err := kernels.Widen(w.dev, w.vector, kernels.Integers{At: mm.A.Ptr, Width: x.Width}, mm.K); err != nil {
-				return err
-			}
-			mm.A.Ptr, mm.A.Width = w.vector, 4
-		}
 		if pieces != nil {
 			return multiplyPieces(newScope(w.dev), mm, pieces, p.m.piece)
 		}
 		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
 		return kernels.MultiplyAdd(w.dev, mm)
-	}, vector
+	}
 }
 
 // magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
