@@ -157,18 +157,21 @@ type StepLaunch struct {
 	keys                       bool // one look-up
 }
 
-// Sizes of steps_run: the threads of a block and the entries that they take at a time, blocks from
-// which on each takes more, its counters and how many entries are worth them, and the summands of an
-// entry that are worth a warp.
+// Sizes of steps_run: the threads of a block and the entries that they take at a time, its counters
+// and how many entries are worth them, the summands of an entry that are worth a warp, and the most
+// entries of a block that has such.
 const (
 	stepThreads  = 256
 	stepEntries  = 4 * stepThreads
-	stepBlocks   = 528
 	counters     = 8192
 	countEntries = 2048
 	wideSummands = 32
-	wideEntries  = 1024 // of a block, at most
+	wideEntries  = 1024
 )
+
+// stepBlocks is how many blocks a chain has at most, but where an entry takes a warp: four for each
+// processor of an H100.
+var stepBlocks = 528
 
 // MostWords is how many words of records a block copies to its shared memory: longer chains are
 // slow.
