@@ -272,9 +272,9 @@ func (s *Step) record() (w []int64, wide bool, err error) {
 		if s.Pieces != 0 {
 			pieces = len(t.Pieces)
 		}
-		w = append(w, t.Min, 1<<t.Bits, int64(s.Pieces), int64(pieces))
+		w = append(w, t.Min, 1<<t.Bits, int64(s.Pieces), int64(pieces), int64(t.Drop))
 	} else {
-		w = append(w, 0, 0, 0, 0)
+		w = append(w, 0, 0, 0, 0, 0)
 	}
 	w = append(w, int64(s.Values.At), int64(s.Values.Width))
 	for _, x := range []Result{s.Keys, s.Out, s.Lo} {

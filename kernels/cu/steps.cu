@@ -270,7 +270,8 @@ struct result {
 DEVICE result result_at(const i64 *w, const launched &l) { return {address(w[0], l), (u32)w[1], w[2], w[3]}; }
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
-// slope·key + offset.
+// slope·key + offset. Rows and keys are those of the table without its lowest bits, if it
+// drops some; it begins at 0 then.
 struct piece {
     i64 end, slope, offset;
 };
@@ -356,7 +357,7 @@ enum { LOOK_UP, EXACT, DIVIDE, SUM };
 // The words of a record, before its terms: `plain` ones, which are an operand in place and a
 // coefficient, `wide` ones, which have many summands, and the others.
 enum {
-    W_WORDS, W_KIND, W_CONST, W_ACC, W_PLAIN, W_WIDE, W_OTHERS, W_SHIFT, W_LEAST, W_ROWS, W_PIECES, W_NPIECES, W_VALUES, W_VALUE_WIDTH,
+    W_WORDS, W_KIND, W_CONST, W_ACC, W_PLAIN, W_WIDE, W_OTHERS, W_SHIFT, W_LEAST, W_ROWS, W_PIECES, W_NPIECES, W_DROP, W_VALUES, W_VALUE_WIDTH,
     W_KEYS, W_OUT = W_KEYS + 4, W_LO = W_OUT + 4, W_DEN = W_LO + 4, W_DEN_WIDTH, W_COUNTS, W_FIRST
 };
 // Those of a plain term.
@@ -423,12 +424,13 @@ DEVICE void look_up(i64 (&value)[4], const i32 (&key)[4], u32 good, const i64 *w
     const i64 least = w[W_LEAST];
     if (w[W_NPIECES]) {
         const piece *p = (const piece *)address(w[W_PIECES], l);
+        const u32 drop = (u32)w[W_DROP];
         for (u32 k = (u32)w[W_NPIECES]; k > 0 && good; k--, p++) {
             const i64 stop = (k > 1 ? p->end : w[W_ROWS]) + least, slope = p->slope, offset = p->offset;
 #pragma unroll
             for (u32 e = 0; e < 4; e++)
-                if ((good >> e & 1) && key[e] < stop) {
-                    value[e] = slope * key[e] + offset;
+                if ((good >> e & 1) && key[e] >> drop < stop) {
+                    value[e] = slope * (key[e] >> drop) + offset;
                     good &= ~(1u << e);
                 }
         }
