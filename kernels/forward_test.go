@@ -169,6 +169,7 @@ func TestLookUp(t *testing.T) {
 	tables := []model.Table{
 		{Name: "range", Kind: model.TableRange, Bits: 8, Min: 0},
 		{Name: "clamp", Kind: model.TablePiecewise, Bits: 8, Min: -128, Pieces: []model.Piece{{End: 100, Offset: -28}, {End: 200, Slope: 1}, {End: 256, Slope: -2, Offset: 9}}},
+		{Name: "stretched", Kind: model.TablePiecewise, Bits: 8, Drop: 3, Pieces: []model.Piece{{End: 7, Slope: 1}, {End: 31, Slope: -5, Offset: 2}, {End: 32, Offset: 9}}},
 		{Name: "func", Kind: model.TableFunc, Bits: 8, Min: -100},
 	}
 	for _, n := range []int{1, 255, 1000} {
@@ -179,7 +180,7 @@ func TestLookUp(t *testing.T) {
 				for i := range acc {
 					acc[i] = (table.Min+int64(rng.IntN(256)))<<shift + rng.Int64N(1<<shift)
 				}
-				if i != 0 {
+				if table.Min < 0 {
 					acc[0] = (table.Min+1)<<shift - 1 // the last of its row, negative
 				}
 				run := lookup(t, d, acc, shift, table, values)

@@ -172,9 +172,9 @@ func (r *Records) Add(s *Step) (StepLaunch, error) {
 		if s.Pieces != 0 {
 			pieces = len(t.Pieces)
 		}
-		w = append(w, t.Min, int64(l.rows), int64(s.Pieces), int64(pieces))
+		w = append(w, t.Min, int64(l.rows), int64(s.Pieces), int64(pieces), int64(t.Drop))
 	} else {
-		w = append(w, 0, 0, 0, 0)
+		w = append(w, 0, 0, 0, 0, 0)
 	}
 	w = append(w, int64(s.Values.At), int64(s.Values.Width))
 	for _, x := range []Result{s.Keys, s.Out, s.Lo} {

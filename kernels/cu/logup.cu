@@ -6,7 +6,8 @@
 #include "lanes.cuh"
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
-// slope·key + offset.
+// slope·key + offset. Rows and keys are those of the table without its lowest bits, if it
+// drops some; it begins at 0 then.
 struct piece {
     i64 end, slope, offset;
 };
@@ -16,9 +17,9 @@ struct leaf_job {
     u64 first, n;               // the first of its blocks; entries
     const void *numbers, *outs; // keys of a step, counts of a table; outs may be null
     u64 numbers_width, outs_width;
-    const u64 *offsets;  // of a step: the places of its blocks
+    const u64 *offsets;  // of a step: the places of its blocks; null of a table
     const piece *pieces; // of a table, or null
-    u64 npieces, table;  // whether it is a table
+    u64 npieces, drop;   // of a table: the bits of a key that its value does not depend on
     i64 min_key;
     u64 dims[MAX_AXES];
     u64 place; // of a table
@@ -35,15 +36,15 @@ KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *
     const leaf_job &job = job_of(jobs, njobs, blockIdx.x);
     const qm31 beta = qm31_unpack(beta_low, beta_high);
     const u64 from = (blockIdx.x - job.first) * LEAVES, to = min(from + LEAVES, job.n);
-    if (job.table) {
+    if (!job.offsets) {
         for (u64 x = from + threadIdx.x; x < to; x += blockDim.x) {
             i64 key = job.min_key + (i64)x;
             u32 value = 0;
             if (job.npieces) {
                 u64 p = 0;
-                while (p + 1 < job.npieces && (i64)x >= job.pieces[p].end)
+                while (p + 1 < job.npieces && (i64)(x >> job.drop) >= job.pieces[p].end)
                     p++;
-                value = m31_from_i64(job.pieces[p].slope * key + job.pieces[p].offset);
+                value = m31_from_i64(job.pieces[p].slope * (key >> job.drop) + job.pieces[p].offset);
             } else if (job.outs) {
                 value = m31_from_i32(entry(job.outs, job.outs_width, x));
             }

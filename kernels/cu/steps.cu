@@ -89,7 +89,8 @@ struct result {
 };
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
-// slope·key + offset.
+// slope·key + offset. Rows and keys are those of the table without its lowest bits, if it
+// drops some; it begins at 0 then.
 struct piece {
     i64 end, slope, offset;
 };
@@ -117,7 +118,7 @@ enum { LOOK_UP, EXACT, DIVIDE, SUM };
 
 // The words of a record.
 enum {
-    W_KIND, W_N, W_CONST, W_ACC, W_TERMS, W_SHIFT, W_LEAST, W_ROWS, W_PIECES, W_NPIECES, W_VALUES, W_VALUE_WIDTH,
+    W_KIND, W_N, W_CONST, W_ACC, W_TERMS, W_SHIFT, W_LEAST, W_ROWS, W_PIECES, W_NPIECES, W_DROP, W_VALUES, W_VALUE_WIDTH,
     W_KEYS, W_OUT = W_KEYS + 4, W_LO = W_OUT + 4, W_DEN = W_LO + 4, W_DEN_WIDTH, W_COUNTS, W_FIRST
 };
 
@@ -175,9 +176,10 @@ KERNEL __launch_bounds__(512) steps_run(char *code, u64 at, char *small, char *l
             if (good && out.p && w[W_NPIECES]) {
                 const piece *p = (const piece *)address(w[W_PIECES], from);
                 const piece *last = p + w[W_NPIECES] - 1;
-                while (p < last && row >= p->end)
+                const i64 drop = w[W_DROP];
+                while (p < last && row >> drop >= p->end)
                     p++;
-                value = p->slope * key + p->offset;
+                value = p->slope * (key >> drop) + p->offset;
             } else if (good && out.p) {
                 value = entry(address(w[W_VALUES], from), (u64)w[W_VALUE_WIDTH], (u64)row);
             }
