@@ -37,7 +37,7 @@ func (p *plan) sparse(t clampTable) bool {
 }
 
 // mostRest is the most bits that a rest has which is looked up at once.
-const mostRest = 18
+var mostRest = 18
 
 // paysRest notes that a table of rests has another use, and reports whether it costs less
 // than two look-ups, of either part of a rest, for all the uses that the pass before has
