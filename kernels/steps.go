@@ -420,6 +420,91 @@ func (l StepLaunch) run(d Device, b *Bases, acc, only Ptr, uncounted int) error 
 		b.Code, l.at, l.chains, b.Small, b.Large, acc, only, b.Again, uncounted)
 }
 
+// A Tally are look-ups of one table whose keys lie in memory, all of those in Keys. Counts, of int32
+// by row, is added to.
+type Tally struct {
+	Table  *model.Table
+	Counts Ptr
+	Keys   []TallyKeys
+}
+
+// TallyKeys are N keys, less Plus.
+type TallyKeys struct {
+	Integers
+	N    int
+	Plus int64
+}
+
+// A TallyLaunch are tallies among records that are on a device.
+type TallyLaunch struct{ at, tallies, blocks, shared int }
+
+// Sizes of steps_tally: the warps of a block, the rows that it counts in shared memory, how often
+// keys are read, at most, to be counted there, and how many pieces keys are divided into, and how
+// many are in one at least.
+const (
+	tallyWarps  = 16
+	tallyRows   = 1 << 14
+	tallyReads  = 4
+	tallyPieces = 1 << 16
+	leastPiece  = 1 << 12
+)
+
+// AddTallies adds a launch of tallies, each of some keys.
+func (r *Records) AddTallies(list []Tally) (TallyLaunch, error) {
+	all := 0
+	for i := range list {
+		for _, k := range list[i].Keys {
+			all += k.N
+		}
+	}
+	most := max(leastPiece, all/tallyPieces)
+	most = (most + leastPiece - 1) / leastPiece * leastPiece
+	var jobs []int64
+	l := TallyLaunch{}
+	for i := range list {
+		t := &list[i]
+		at, pieces := r.Len(), 0
+		for _, k := range t.Keys {
+			if k.N < 1 || k.N >= 1<<31 {
+				return l, fmt.Errorf("%w: %d keys", ErrSize, k.N)
+			}
+			for from := 0; from < k.N; from += most {
+				r.words = append(r.words, int64(k.At)+int64(from*k.Width), int64(k.Width), int64(min(most, k.N-from)), k.Plus)
+				pieces++
+			}
+		}
+		if pieces == 0 {
+			return l, fmt.Errorf("%w: a tally of nothing", ErrSize)
+		}
+		rows := 1 << t.Table.Bits
+		own := min(rows, tallyRows)
+		if rows > tallyReads*tallyRows {
+			own = 0
+		}
+		blocks := (pieces + tallyWarps - 1) / tallyWarps
+		for from := 0; from < rows; from += own {
+			jobs = append(jobs, int64(l.blocks), int64(blocks), int64(t.Counts), t.Table.Min, int64(rows), int64(from), int64(own), int64(at), int64(pieces))
+			l.blocks += blocks
+			l.tallies++
+			if own == 0 {
+				break
+			}
+		}
+		l.shared = max(l.shared, 4*own)
+	}
+	l.at = r.Len()
+	r.words = append(r.words, jobs...)
+	return l, nil
+}
+
+// RunTallies runs tallies of the records at b.Code.
+func RunTallies(d Device, l TallyLaunch, b *Bases) error {
+	if l.blocks == 0 {
+		return nil
+	}
+	return launchSteps(d, "steps_tally", Launch{GridX: l.blocks, Block: 32 * tallyWarps, Shared: l.shared}, b.Code, l.at, l.tallies, b.Small, b.Large, b.Again)
+}
+
 // RowMaxima sets out to the greatest entries of n rows of x. bad is set as by a Step.
 func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 	if n < 1 || row < 1 {

@@ -283,6 +283,26 @@ constexpr i64 BOUND = (i64)1 << 30;
 // that rows that many have are counted there.
 constexpr u32 COUNTERS = 8192, SLOTS = COUNTERS / 2, FREE = ~0u;
 
+// Calls add(row, n) for the rows of all lanes that are valid, in some of these. All lanes call it:
+// where many have the same row, one of them adds for all.
+template <class F>
+DEVICE void by_row(bool valid, u32 row, F add)
+{
+    const u32 lane = threadIdx.x % 32;
+    u32 left = __ballot_sync(~0u, valid);
+    while (left) {
+        const u32 leader = (u32)__ffs((int)left) - 1;
+        const u32 same = __ballot_sync(~0u, row == __shfl_sync(~0u, row, (int)leader)) & left;
+        if (__popc(same) < 8)
+            break;
+        if (lane == leader)
+            add(row, __popc(same));
+        left &= ~same;
+    }
+    if (left >> lane & 1)
+        add(row, 1);
+}
+
 struct counters {
     i32 *all;           // by row, the table's
     u32 *counted, rows; // of the block, or null
@@ -306,25 +326,6 @@ struct counters {
             }
         }
         atomicAdd(&all[row], n);
-    }
-
-    // Adds one to the count of row in every lane that is valid. All lanes call it: where many have
-    // the same row, one of them adds for all.
-    __device__ __forceinline__ void count(bool valid, u32 row) const
-    {
-        const u32 lane = threadIdx.x % 32;
-        u32 left = __ballot_sync(~0u, valid);
-        while (left) {
-            const u32 leader = (u32)__ffs((int)left) - 1;
-            const u32 same = __ballot_sync(~0u, row == __shfl_sync(~0u, row, (int)leader)) & left;
-            if (__popc(same) < 8)
-                break;
-            if (lane == leader)
-                add(row, __popc(same));
-            left &= ~same;
-        }
-        if (left >> lane & 1)
-            add(row, 1);
     }
 
     // All threads of the block call these, and wait before they do and afterwards.
@@ -543,7 +544,7 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
         if (counts) {
 #pragma unroll
             for (u32 e = 0; e < 4; e++)
-                c.count(good >> e & 1, (u32)(key[e] - w[W_LEAST]));
+                by_row(good >> e & 1, (u32)(key[e] - w[W_LEAST]), [&](u32 row, i32 n) { c.add(row, n); });
         }
     }
     if (c.counted) {
@@ -583,6 +584,75 @@ KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char 
         __syncthreads(); // what the step before has written is there, and its sums and counters are free
         run_step(w, l, begin, end, wide, counted);
     }
+}
+
+// The look-ups of a table whose keys lie in memory, or those of them in `own` rows from a row on.
+// They lie in n pieces from a byte on; blocks from `first` on share them. If own is 0 these are all.
+struct tally {
+    u64 first, blocks;
+    i64 counts, least, rows;
+    u64 from, own, at, n;
+};
+
+// n keys, less a constant.
+struct keys_piece {
+    i64 keys;
+    u64 width, n;
+    i64 plus;
+};
+
+constexpr u32 TALLY_WARPS = 16;
+
+// Adds look-ups to the counts of tables, with a table's own rows in shared memory. *small becomes 1
+// where a key has no row.
+KERNEL __launch_bounds__(512) steps_tally(char *code, u64 at, u64 tallies, char *small, char *large, char *again)
+{
+    DYNAMIC_SHARED(u32, own);
+    __shared__ launched l;
+    if (threadIdx.x == 0)
+        l = {{nullptr, nullptr, code, code, small, small, large, again}, nullptr, nullptr, (u32 *)small, true};
+    const tally t = job_of((const tally *)(code + at), tallies, blockIdx.x);
+    for (u32 r = threadIdx.x; r < t.own; r += blockDim.x)
+        own[r] = 0;
+    __syncthreads();
+    i32 *counts = (i32 *)address(t.counts, l);
+    const u32 lane = threadIdx.x % 32, from = (u32)t.from, rows = t.own ? (u32)t.own : (u32)t.rows;
+    const bool first = from == 0;
+    for (u64 k = (blockIdx.x - t.first) * TALLY_WARPS + threadIdx.x / 32; k < t.n; k += t.blocks * TALLY_WARPS) {
+        const keys_piece p = ((const keys_piece *)(code + t.at))[k];
+        const char *keys = address(p.keys, l);
+        const u32 width = (u32)p.width, n = (u32)p.n;
+        const i64 plus = p.plus - t.least;
+        for (u32 i = 0; i < n; i += 256) {
+            i32 v[2][4];
+            u32 have[2];
+#pragma unroll
+            for (u32 h = 0; h < 2; h++) {
+                const u32 j = i + 128 * h + 4 * lane;
+                have[h] = j < n ? min(n - j, 4u) : 0;
+                load_four(v[h], keys + (u64)j * width, width, have[h]);
+            }
+#pragma unroll
+            for (u32 h = 0; h < 2; h++)
+#pragma unroll
+                for (u32 e = 0; e < 4; e++) {
+                    const i64 row = v[h][e] + plus;
+                    const bool mine = e < have[h];
+                    if (first && mine && (row < 0 || row >= t.rows))
+                        *l.bad = 1;
+                    by_row(mine && row >= from && row < (i64)from + rows, (u32)row, [&](u32 r, i32 some) {
+                        if (t.own)
+                            atomicAdd(&own[r - from], (u32)some);
+                        else
+                            atomicAdd(&counts[r], some);
+                    });
+                }
+        }
+    }
+    __syncthreads();
+    for (u32 r = threadIdx.x; r < t.own; r += blockDim.x)
+        if (own[r])
+            atomicAdd(&counts[from + r], (i32)own[r]);
 }
 
 // out[i] = the greatest of the entries i·row … of x, a warp for each of n rows.

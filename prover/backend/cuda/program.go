@@ -277,10 +277,28 @@ func (c *compiler) step(i int) {
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
 	launches, factors := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
-	c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
+	if s.Kind != model.StepLookup || c.looksUp(i, &x) {
+		c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
+	}
 	if s.Kind == model.StepLookup {
 		c.keys(p, i, &x, launches)
 	}
+}
+
+// looksUp has look-up i counted when its keys lie in memory, if they do, and says whether there is
+// more to it: a tensor that only has to have rows in a table is no step then.
+func (c *compiler) looksUp(i int, x *kernels.Step) bool {
+	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
+	_, plus, isTensor := keyTensor(c.g, i)
+	if isTensor {
+		keys.Integers, keys.Plus = x.Terms[0].Operands[0].Integers, plus
+	}
+	if keys.At == 0 {
+		return true
+	}
+	c.schedule.tally(x.Table, x.Counts, keys)
+	x.Counts = 0
+	return !isTensor || s.Out != model.None || s.Lo != model.None
 }
 
 // lookUp fills in what a look-up has of its table.

@@ -19,6 +19,8 @@ type schedule struct {
 	turns []turn
 	made  map[model.TensorID]maker
 	sums  []sumSpan
+
+	tallies []kernels.Tally // of look-ups, when all turns are over
 }
 
 // turn is a launch of chains, and before it launches of their own, which add to accumulators that
@@ -171,6 +173,16 @@ func (s *schedule) step(x *kernels.Step, reads []read, products []launchAt, fact
 	}
 }
 
+// tally counts look-ups whose keys lie in memory, when all turns are over.
+func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.TallyKeys) {
+	i := slices.IndexFunc(s.tallies, func(t kernels.Tally) bool { return t.Counts == counts })
+	if i < 0 {
+		i = len(s.tallies)
+		s.tallies = append(s.tallies, kernels.Tally{Table: table, Counts: counts})
+	}
+	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
+}
+
 // spanFor returns where n accumulators of room ones are free from one turn to another.
 func (s *schedule) spanFor(n, room, from, to int) (at int, ok bool) {
 	var used []sumSpan
@@ -198,7 +210,8 @@ func (s *schedule) extent() int {
 	return n
 }
 
-// launches returns those of all turns, and adds the chains to the part's records.
+// launches returns those of all turns, and the one that counts, and adds what they go by to the
+// part's records.
 func (s *schedule) launches() []launch {
 	var all []launch
 	for i := range s.turns {
@@ -227,7 +240,16 @@ func (s *schedule) launches() []launch {
 			return kernels.RunSteps(w.dev, l, w.bases, w.acc)
 		})
 	}
-	return all
+	l, err := s.on.records.AddTallies(s.tallies)
+	if err != nil {
+		check(errNot)
+	}
+	return append(all, func(w *work) error {
+		if w.again {
+			return nil
+		}
+		return kernels.RunTallies(w.dev, l, w.bases)
+	})
 }
 
 // joined makes one of spans that lie behind each other.
