@@ -296,6 +296,96 @@ func testChains(t *testing.T, d kernels.Device, n int, seed uint64) {
 	}
 }
 
+// TestTallies: look-ups are counted by keys of all widths, in tables that a block counts as a whole,
+// in parts, and not at all by itself; a key without a row is noticed.
+func TestTallies(t *testing.T) {
+	d := devicetest.Open(t)
+	x := &tensors{t: t, d: d, rng: rand.New(rand.NewPCG(6, 7)), want: map[kernels.Ptr][]int32{}}
+	var held []kernels.Ptr
+	keep := func(p kernels.Ptr, err error) kernels.Ptr {
+		must(t, err)
+		held = append(held, p)
+		return p
+	}
+	defer func() {
+		for _, p := range held {
+			d.Free(p)
+		}
+	}()
+	var list []kernels.Tally
+	var want [][]int32
+	for i, bits := range []int{0, 3, 14, 15, 16, 17} {
+		table := &model.Table{Kind: model.TableRange, Bits: bits, Min: int64(-1) << bits / 2}
+		if i%2 == 0 {
+			table.Min = 0
+		}
+		counts := make([]int32, 1<<bits)
+		for j := range counts {
+			counts[j] = int32(j % 3)
+		}
+		y := kernels.Tally{Table: table, Counts: keep(kernels.NewSlice(d, counts))}
+		for k, n := range []int{1, 5, 300, 9000, 4096} {
+			keys := make([]int32, n)
+			plus := int64(k - 2)
+			for j := range keys {
+				row := x.rng.IntN(1 << bits)
+				if k == 3 && j%9 > 0 { // many have the same
+					row = min(1, 1<<bits-1)
+				}
+				counts[row]++
+				keys[j] = int32(table.Min + int64(row) - plus)
+			}
+			v := kernels.TallyKeys{N: n, Plus: plus}
+			switch {
+			case bits < 7 && k%2 == 0:
+				v.Integers = kernels.Integers{At: keep(kernels.NewSlice(d, converted[int8](keys))), Width: 1}
+			case bits < 15 && k < 3:
+				v.Integers = kernels.Integers{At: keep(kernels.NewSlice(d, converted[int16](keys))), Width: 2}
+			default:
+				v.Integers = kernels.Integers{At: keep(kernels.NewSlice(d, keys)), Width: 4}
+			}
+			y.Keys = append(y.Keys, v)
+		}
+		list, want = append(list, y), append(want, counts)
+	}
+	run := func(list []kernels.Tally) uint32 {
+		var records kernels.Records
+		l, err := records.AddTallies(list)
+		must(t, err)
+		bad := keep(kernels.NewSlice(d, []uint32{0}))
+		must(t, kernels.RunTallies(d, l, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: bad}))
+		word := []uint32{0}
+		must(t, kernels.DownloadSlice(d, word, bad))
+		return word[0]
+	}
+	if run(list) != 0 {
+		t.Error("refused")
+	}
+	for i := range list {
+		got := make([]int32, len(want[i]))
+		must(t, kernels.DownloadSlice(d, got, list[i].Counts))
+		if !slices.Equal(got, want[i]) {
+			t.Errorf("2^%d rows are counted wrongly", list[i].Table.Bits)
+		}
+	}
+	for i := range list {
+		for _, wrong := range []int64{list[i].Table.Min - 1, list[i].Table.Min + 1<<list[i].Table.Bits} {
+			keys := kernels.Integers{At: keep(kernels.NewSlice(d, []int32{int32(list[i].Table.Min), int32(wrong)})), Width: 4}
+			one := kernels.Tally{Table: list[i].Table, Counts: list[i].Counts, Keys: []kernels.TallyKeys{{Integers: keys, N: 2}}}
+			if run([]kernels.Tally{one}) != 1 {
+				t.Errorf("2^%d rows: key %d is accepted", list[i].Table.Bits, wrong)
+			}
+		}
+	}
+	var records kernels.Records
+	if l, err := records.AddTallies(nil); err != nil || kernels.RunTallies(d, l, &kernels.Bases{}) != nil {
+		t.Error("nothing cannot be counted")
+	}
+	if _, err := records.AddTallies([]kernels.Tally{{Table: list[0].Table}}); err == nil {
+		t.Error("a tally without keys is accepted")
+	}
+}
+
 // What a chain may not be is refused.
 func TestChainsRefused(t *testing.T) {
 	step := func(n int) *kernels.Step {
