@@ -34,6 +34,46 @@ type Tables struct {
 // MultiplyAdd computes the product with the kernel that suits it. A vector goes
 // in as A; entries of Acc, times Coef, stay below 2^63.
 func MultiplyAdd(d Device, p MatMul) error {
+	var b Planes
+	defer b.Free(d)
+	return MultiplyAddWith(d, p, &b)
+}
+
+// Planes are what a product has made of its B: for the next one, if that is the same.
+type Planes struct {
+	made planes
+	of   planesOf
+}
+
+// planesOf says what planes were made of.
+type planesOf struct {
+	m               Matrix
+	rows, k, count  int
+	bits            int // entries are below 2^bits
+	batch, row, col Ptr
+}
+
+// Free gives their memory back.
+func (b *Planes) Free(d Device) {
+	b.made.free(d)
+	*b = Planes{}
+}
+
+// planes returns those of matrices, which it keeps.
+func (b *Planes) planes(d Device, of planesOf) (planes, error) {
+	if b.of == of {
+		return b.made, nil
+	}
+	b.Free(d)
+	made, err := newPlanes(d, of)
+	if err == nil {
+		b.made, b.of = made, of
+	}
+	return made, err
+}
+
+// MultiplyAddWith is MultiplyAdd for one of several products, which do not write what is their B.
+func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)
 	}
@@ -65,7 +105,7 @@ func MultiplyAdd(d Device, p MatMul) error {
 		return launchForward(d, "forward_gemv_columns_"+typeB, Launch{GridX: blocks, GridY: (p.K-1)/part + 1, Block: block},
 			p.Acc, p.B.Ptr, p.A.Ptr, p.A.Width, p.N, p.K, p.Coef, p.OutColumn, part)
 	}
-	return multiplyPlanes(d, p)
+	return multiplyPlanes(d, p, kept)
 }
 
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
@@ -99,13 +139,13 @@ type planes struct {
 	own                 bool // to be freed
 }
 
-// newPlanes returns the planes of matrices, as they are if that is how they lie. bits says
-// that entries are below 2^bits.
-func newPlanes(d Device, m Matrix, rows, k, batches, bits int, tb, tr, tk Ptr) (planes, error) {
+// newPlanes returns the planes of matrices, as they are if that is how they lie.
+func newPlanes(d Device, of planesOf) (planes, error) {
+	m, rows, k, batches, tb, tr, tk := of.m, of.rows, of.k, of.count, of.batch, of.row, of.col
 	if m.Width == 1 && m.Column == 1 && tb == 0 && tr == 0 && tk == 0 && (uint64(m.Ptr)|uint64(m.Row)|uint64(m.Batch)|uint64(k))%16 == 0 {
 		return planes{at: m.Ptr, n: 1, batch: m.Batch, pitch: m.Row}, nil
 	}
-	p := planes{n: min(m.Width, bits/8+1), pitch: PlanePitch(k), own: true}
+	p := planes{n: min(m.Width, of.bits/8+1), pitch: PlanePitch(k), own: true}
 	p.plane = rows * p.pitch
 	p.batch = p.n * p.plane
 	if m.Batch == 0 && tb == 0 { // all the same
@@ -136,18 +176,17 @@ func (p *planes) free(d Device) {
 }
 
 // multiplyPlanes is MultiplyAdd on the tensor cores, byte by byte.
-func multiplyPlanes(d Device, p MatMul) error {
+func multiplyPlanes(d Device, p MatMul, kept *Planes) error {
 	t := &p.Tables
-	a, err := newPlanes(d, p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn)
+	b, err := kept.planes(d, planesOf{p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn})
+	if err != nil {
+		return err
+	}
+	a, err := newPlanes(d, planesOf{p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn})
 	if err != nil {
 		return err
 	}
 	defer a.free(d)
-	b, err := newPlanes(d, p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn)
-	if err != nil {
-		return err
-	}
-	defer b.free(d)
 	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
 	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)
 	work := p.Batches * tiles * a.n * b.n * ((k-1)/gemmDepth + 1)

@@ -50,7 +50,7 @@ type keyPlace struct {
 
 // keys notes where the keys of a look-up are, and how they are made again: with its products, in
 // room of their own.
-func (c *compiler) keys(p *part, i int, x *kernels.Step, products []launchAt) {
+func (c *compiler) keys(p *part, i int, x *kernels.Step, products []multiplication) {
 	k := keyPlace{slot: slot{Integers: x.Keys.Integers, n: x.N}}
 	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
@@ -59,9 +59,7 @@ func (c *compiler) keys(p *part, i int, x *kernels.Step, products []launchAt) {
 		if len(products) > 0 {
 			alone.Acc, k.sums = kernels.AccOfLaunch, x.N
 			k.again = append(k.again, func(w *work) error { return w.dev.Clear(w.acc, 8*x.N) })
-			for _, l := range products {
-				k.again = append(k.again, func(w *work) error { return l(w, 0) })
-			}
+			k.again = append(k.again, multiplied(products, make([]int, len(products)))...)
 		}
 		l, err := p.records.Add(kernels.Chain{&alone})
 		if err != nil {

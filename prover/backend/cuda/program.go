@@ -357,12 +357,16 @@ func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand
 	return o
 }
 
-// launchAt is a launch that adds to accumulators of the work from one on.
-type launchAt func(w *work, at int) error
+// multiplication is a product that is a launch of its own: it adds to accumulators of the work from
+// one on. Of one with the same matrix as the one before, b has what that was made into.
+type multiplication struct {
+	by model.TensorID // the matrix
+	do func(w *work, at int, b *kernels.Planes) error
+}
 
 // products adds the products of a step as terms, or returns launches before it that add to an
 // accumulator, and what they read.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []launchAt, factors []read) {
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication, factors []read) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
@@ -414,7 +418,7 @@ func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) k
 }
 
 // multiply returns the launch of a product of matrices.
-func (c *compiler) multiply(p *part, q *model.Product, out []int) launchAt {
+func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
 	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
 	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
@@ -431,7 +435,7 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) launchAt {
 		y = c.source(p, b)
 	}
 	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
-	return func(w *work, at int) error {
+	return multiplication{b, func(w *work, at int, kept *kernels.Planes) error {
 		mm := mm
 		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
 		mm.Tables.Resolve(w.bases)
@@ -439,8 +443,8 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) launchAt {
 			return multiplyPieces(newScope(w.dev), mm, pieces, p.m.piece)
 		}
 		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
-		return kernels.MultiplyAdd(w.dev, mm)
-	}
+		return kernels.MultiplyAddWith(w.dev, mm, kept)
+	}}
 }
 
 // magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or

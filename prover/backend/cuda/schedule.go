@@ -23,12 +23,14 @@ type schedule struct {
 	tallies []kernels.Tally // of look-ups, when all turns are over
 }
 
-// turn is a launch of chains, and before it launches of their own, which add to accumulators that
-// are cleared first.
+// turn is a launch of chains, and before it launches of their own, and products that add to
+// accumulators, at these, that are cleared first.
 type turn struct {
-	clears []sumSpan
-	single []launch
-	chains []*chain
+	clears   []sumSpan
+	products []multiplication
+	at       []int
+	single   []launch
+	chains   []*chain
 }
 
 // chain is one that is not complete.
@@ -131,7 +133,7 @@ func (s *schedule) room(x *chain, reads []read, after int) (turn int, join []*ch
 
 // step adds a step that makes tensors, with launches before it that add products of other tensors
 // to its accumulators. There is room for so many of these.
-func (s *schedule) step(x *kernels.Step, reads []read, products []launchAt, factors []read, room int, makes ...model.TensorID) {
+func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication, factors []read, room int, makes ...model.TensorID) {
 	c := &chain{Chain: kernels.Chain{x}}
 	c.words, c.wide = x.Size()
 	after := -1
@@ -148,8 +150,8 @@ func (s *schedule) step(x *kernels.Step, reads []read, products []launchAt, fact
 				t := s.at(after)
 				span := sumSpan{at, x.N, after, c.turn}
 				s.sums, t.clears = append(s.sums, span), append(t.clears, span)
-				for _, l := range products {
-					t.single = append(t.single, func(w *work) error { return l(w, at) })
+				for _, m := range products {
+					t.products, t.at = append(t.products, m), append(t.at, at)
 				}
 				break
 			}
@@ -219,6 +221,7 @@ func (s *schedule) launches() []launch {
 		for _, x := range joined(t.clears) {
 			all = append(all, func(w *work) error { return w.dev.Clear(kernels.At[int64](w.acc, x.at), 8*x.n) })
 		}
+		all = append(all, multiplied(t.products, t.at)...)
 		all = append(all, t.single...)
 		var chains []kernels.Chain
 		for _, c := range t.chains {
@@ -250,6 +253,35 @@ func (s *schedule) launches() []launch {
 		}
 		return kernels.RunTallies(w.dev, l, w.bases)
 	})
+}
+
+// multiplied returns the launches of products that add to accumulators from some on, one for all
+// with the same matrix.
+func multiplied(products []multiplication, at []int) []launch {
+	var all []launch
+	done := make([]bool, len(products))
+	for i, m := range products {
+		if done[i] {
+			continue
+		}
+		var same []int
+		for j := i; j < len(products); j++ {
+			if products[j].by == m.by {
+				same, done[j] = append(same, j), true
+			}
+		}
+		all = append(all, func(w *work) error {
+			var b kernels.Planes
+			defer b.Free(w.dev)
+			for _, j := range same {
+				if err := products[j].do(w, at[j], &b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return all
 }
 
 // joined makes one of spans that lie behind each other.

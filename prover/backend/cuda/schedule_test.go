@@ -65,9 +65,9 @@ func TestSchedule(t *testing.T) {
 				s.single(func(*work) error { return nil }, x.reads, id)
 				continue
 			}
-			var products []launchAt
+			var products []multiplication
 			if n <= room && rng.IntN(4) == 0 {
-				products = []launchAt{func(*work, int) error { return nil }}
+				products = []multiplication{{by: id}}
 				draw(&x.factors, 3, false)
 			}
 			step := stepOf(n, x.reads)
