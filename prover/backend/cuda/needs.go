@@ -35,6 +35,22 @@ func (m *Machine) mode() mode {
 	return m.needs.mode
 }
 
+// MadeAgain lists what proofs do not keep on the device as it is now (Settle): rows of the
+// opening ("rows"), keys of look-ups ("keys"), values ("values"). Nil if everything is kept.
+func (m *Machine) MadeAgain() []string {
+	var all []string
+	how := m.mode()
+	for _, x := range []struct {
+		is   bool
+		what string
+	}{{how.pieces, "rows"}, {how.forward().drops, "keys"}, {how.stretches, "values"}} {
+		if x.is {
+			all = append(all, x.what)
+		}
+	}
+	return all
+}
+
 func (m *Machine) setMode(set func(*mode)) {
 	m.needs.mu.Lock()
 	defer m.needs.mu.Unlock()
