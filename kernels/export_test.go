@@ -10,3 +10,10 @@ func LaunchTwoRounds(d Device, kernel string, batch Ptr, active, logQuads int, p
 	}
 	return sumcheckPass(d, kernel, lanes, 16, batch, active, logQuads, pending, p)
 }
+
+// SetStepBlocks sets the most blocks of a chain until what it returns is called.
+func SetStepBlocks(n int) (back func()) {
+	before := stepBlocks
+	stepBlocks = n
+	return func() { stepBlocks = before }
+}

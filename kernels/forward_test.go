@@ -80,10 +80,13 @@ func TestMultiplyAdd(t *testing.T) {
 		// bytes, rows not a multiple of four, and one of everything.
 		{1, 37, 160, 1, 4, 1, 20, all}, {1, 9, 48, 1, 4, 1, 19, all}, {1, 9, 48, 1, 4, 1, 31, all}, {1, 6, 45, 1, 4, 1, 31, all},
 		{1, 5, 520, 1, 4, 2, 16, all}, {1, 131, 9, 1, 4, 2, 31, all}, {1, 3, 36, 1, 4, 4, 31, all}, {1, 1, 1, 1, 4, 4, 31, all},
-		{1, 2, 1025, 1, 4, 1, 10, all},
+		{1, 2, 1025, 1, 4, 1, 10, all}, {1, 9, 48, 1, 1, 1, 8, all}, {1, 9, 48, 1, 2, 1, 16, all}, {1, 9, 48, 1, 1, 2, 8, all}, {1, 9, 50, 1, 2, 4, 16, all},
+		{1, 9, 52, 1, 1, 4, 8, all}, {1, 5, 520, 1, 2, 2, 16, all},
+		// In parts of the terms, of which one ends with fewer, and more than are read ahead.
+		{1, 3, 4128, 1, 1, 1, 8, all}, {1, 3, 3080, 1, 2, 2, 16, all}, {1, 1, 2049, 1, 4, 1, 20, all},
 		// By columns.
 		{1, 300, 200, 1, 4, 1, 31, layout{true, false, true}}, {1, 7, 65, 1, 4, 2, 31, layout{true, false, true}},
-		{1, 1, 3, 1, 4, 4, 31, layout{true, false, true}},
+		{1, 1, 3, 1, 4, 4, 31, layout{true, false, true}}, {1, 300, 200, 1, 1, 1, 8, layout{true, false, true}},
 		// Bytes times bytes.
 		{5, 70, 80, 1, 1, 1, 8, all}, {65, 3, 16, 1, 1, 1, 8, all}, {2, 2, 144, 1, 1, 1, 8, layout{true, true, false}},
 		// Anything else.
@@ -250,10 +253,10 @@ func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model
 	if table.Kind != model.TableRange {
 		l.Out = result()
 	}
-	launch, err := records.Add(&l)
+	launch, err := records.Add(kernels.Chain{&l})
 	must(t, err)
 	small := keep(kernels.NewSlice(d, []uint32{0}))
-	must(t, kernels.RunStep(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}))
+	must(t, kernels.RunSteps(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}, 0))
 	r := lookedUp{make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, 1<<table.Bits), 0}
 	must(t, kernels.DownloadSlice(d, r.keys, l.Keys.At))
 	must(t, kernels.DownloadSlice(d, r.lo, l.Lo.At))

@@ -95,17 +95,16 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 			n.Witness += tensorNeed(t)
 		}
 	}
-	var room productRoom // as long as the pass lasts
-	var planes int64
+	var sums, planes int64 // accumulators are there as long as the pass lasts
 	for i := range p.Graph.Steps {
 		s := &p.Graph.Steps[i]
 		own, all := productsNeed(p.Graph, s)
-		room, planes = room.or(own), max(planes, all-own.bytes())
+		sums, planes = max(sums, own), max(planes, all-own)
 		if s.Kind == model.StepLookup && !how.forward().drops {
 			n.Witness += keysNeed(p.Graph, i)
 		}
 	}
-	n.Forward = room.bytes() + planes
+	n.Forward = sums + planes
 	if how.stretches { // one at a time, and what its products take
 		n.Witness += slices.Max(inner) + n.Forward
 		n.Forward = 0
@@ -133,15 +132,15 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	return n
 }
 
-// productsNeed is the room of the products of a step that are launches of their own, and what they
-// take at most: that, and both operands as planes of bytes.
-func productsNeed(g *model.Graph, s *model.Step) (room productRoom, bytes int64) {
+// productsNeed is that of the accumulators of a step's products that are launches of their own, and
+// what they take at most: these, and both operands as planes of bytes.
+func productsNeed(g *model.Graph, s *model.Step) (sums, bytes int64) {
 	if len(s.Acc.Products) == 0 {
-		return room, 0
+		return 0, 0
 	}
 	d := kernels.NewDry(1)
-	room = productsRoom(newScope(d), g, s)
-	return room, d.Peak()
+	sums = 8 * int64(productsRoom(newScope(d), g, s))
+	return sums, d.Peak()
 }
 
 // keysNeed is that of the keys of a look-up step, if they are not a tensor.

@@ -196,7 +196,7 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	defer a.close()
 	w := &work{bases: r.bases(p), again: true}
 	w.bases.Again = at
-	if err := w.do(a, p.room, r.again[stretch]); err != nil {
+	if err := w.do(a, p.sums, r.again[stretch]); err != nil {
 		return 0, err
 	}
 	if err := dev.Sync(); err != nil {
