@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
@@ -43,9 +44,9 @@ type Machine struct {
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
 	// Stretches numbers the chunks of a plan: those of one number want values that are there at
-	// a time, and so they are proved before those of the next. Nil, or a nil result, stands for
-	// any order.
-	Stretches func(p *plan.Plan) []int
+	// a time, with those of as many numbers as are together, and so they are proved before those
+	// of the next. Nil, or a nil result, stands for any order.
+	Stretches func(p *plan.Plan) (of []int, together int)
 	Host      bool // as of the scheduler's device
 }
 
@@ -139,7 +140,7 @@ type forked struct {
 func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
-	stretches := r.lanes.stretches(r.plan)
+	stretches, together := r.lanes.stretches(r.plan)
 	tasks := make([][]schedule.Task, 1)
 	if len(stretches) > 0 {
 		tasks = make([][]schedule.Task, slices.Max(stretches)+1)
@@ -175,20 +176,73 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 		}
 		tasks[in] = append(tasks[in], task)
 	}
-	for _, some := range tasks {
-		if err := r.lanes.Schedule.Run(r.ctx, some, r.lanes.Warn); err != nil {
-			return results, err
+	return results, r.lanes.inTurn(r.ctx, tasks, together)
+}
+
+// inTurn runs lists of tasks one after the other: a list is begun when all tasks of the one
+// before have been, so that no lane waits for the last of them, and when fewer than `together`
+// lists are under way. After an error no more are begun.
+func (l *Lanes) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
+	var ended []chan error // of those that have not been waited for
+	first := func() error {
+		err := <-ended[0]
+		ended = ended[1:]
+		return err
+	}
+	var err error
+	for _, tasks := range lists {
+		for err == nil && len(ended) >= max(together, 1) {
+			err = first()
+		}
+		if err != nil {
+			break
+		}
+		begun, end := make(chan struct{}), make(chan error, 1)
+		tasks = whenBegun(tasks, func() { close(begun) })
+		ended = append(ended, end)
+		go func() {
+			end <- l.Schedule.Run(ctx, tasks, l.Warn)
+			close(end)
+		}()
+		select {
+		case <-begun:
+		case err = <-end:
 		}
 	}
-	return results, nil
+	for len(ended) > 0 {
+		if e := first(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// whenBegun returns the tasks such that all is called, once, when each of them has been begun.
+func whenBegun(tasks []schedule.Task, all func()) []schedule.Task {
+	tasks = slices.Clone(tasks)
+	var left atomic.Int64
+	left.Store(int64(len(tasks)))
+	for i := range tasks {
+		run := tasks[i].Run
+		begin := sync.OnceFunc(func() { // a task may be begun again
+			if left.Add(-1) == 0 {
+				all()
+			}
+		})
+		tasks[i].Run = func(ctx context.Context, on schedule.Lane) error {
+			begin()
+			return run(ctx, on)
+		}
+	}
+	return tasks
 }
 
 // stretches is that of the machine that commits, which runs circuits by stretches only alone.
-func (l *Lanes) stretches(p *plan.Plan) []int {
+func (l *Lanes) stretches(p *plan.Plan) (of []int, together int) {
 	if of := l.Machines[l.First].Stretches; of != nil {
 		return of(p)
 	}
-	return nil
+	return nil, 0
 }
 
 // task describes the task of a fork.

@@ -49,7 +49,7 @@ func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
 func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
 	if m.sharing == 1 { // several GPUs have parts of a run each
-		modes = append(modes, mode{drops: true, pieces: true, stretches: true})
+		modes = append(modes, mode{drops: true, pieces: true, stretches: true, ahead: true}, mode{drops: true, pieces: true, stretches: true})
 	}
 	for i, how := range modes {
 		n := m.needIn(p, how)
@@ -105,8 +105,8 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 		}
 	}
 	n.Forward = sums + planes
-	if how.stretches { // one at a time, and what its products take
-		n.Witness += slices.Max(inner) + n.Forward
+	if how.stretches { // one at a time, or two, and what products of one take
+		n.Witness += mostTogether(inner, how.together()) + n.Forward
 		n.Forward = 0
 	}
 	for _, f := range p.Forks {
@@ -130,6 +130,19 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 		n.Open += addPiece * elementBytes
 	}
 	return n
+}
+
+// mostTogether is the greatest sum of so many of a list that follow each other, or of all if
+// there are fewer.
+func mostTogether(list []int64, n int) int64 {
+	var most, sum int64
+	for i, x := range list {
+		if sum += x; i >= n {
+			sum -= list[i-n]
+		}
+		most = max(most, sum)
+	}
+	return most
 }
 
 // productsNeed is that of the accumulators of a step's products that are launches of their own, and
