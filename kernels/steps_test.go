@@ -199,7 +199,7 @@ func testChains(t *testing.T, d kernels.Device, n int, seed uint64) {
 		chain = append(chain, &s)
 		return &s
 	}
-	first := add(kernels.Step{Kind: kernels.LookUpStep, Const: 77, Shift: 9, Acc: kernels.AccOfLaunch + 8*5, Table: &large, Counts: counts[&large],
+	first := add(kernels.Step{Kind: kernels.LookUpStep, Const: 77, Shift: 9, Acc: kernels.AccOfLaunch + 8*kernels.Ptr(4+n%2), Table: &large, Counts: counts[&large],
 		Keys: x.result(n, 2), Out: nothing(), Lo: x.result(n, 2), Terms: []kernels.Term{term(3, inPlace(a)), term(-1, inPlace(b), inPlace(a))}})
 	limb := add(kernels.Step{Kind: kernels.LookUpStep, Shift: 4, Table: &small, Pieces: pieces, Counts: counts[&small], Keys: nothing(), Out: x.result(n, 4),
 		Lo: x.result(n, 1), Terms: []kernels.Term{term(1, inPlace(first.Lo.Integers))}})

@@ -481,7 +481,11 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
 #pragma unroll
         for (u32 e = 0; e < 4; e++)
             sum[e] = (u64)w[W_CONST];
-        if (acc) {
+        if (acc && have == 4 && ((u32)(u64)(acc + i) & 15) == 0) {
+            const uint4 x = ((const uint4 *)(acc + i))[0], y = ((const uint4 *)(acc + i))[1];
+            sum[0] += x.x | (u64)x.y << 32, sum[1] += x.z | (u64)x.w << 32;
+            sum[2] += y.x | (u64)y.y << 32, sum[3] += y.z | (u64)y.w << 32;
+        } else if (acc) {
 #pragma unroll
             for (u32 e = 0; e < 4; e++)
                 if (e < have)
