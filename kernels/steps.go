@@ -228,10 +228,14 @@ func (r *Records) Add(chains ...Chain) (StepLaunch, error) {
 	return l, nil
 }
 
-// entriesOfBlock returns how many of n entries a block takes: one, two, or a multiple of four.
+// entriesOfBlock returns how many of n entries a block takes: one, two, or a multiple of four. Of up
+// to stepThreads each has a thread.
 func entriesOfBlock(n int, wide bool) int {
 	each := (n + stepBlocks - 1) / stepBlocks
-	if !wide {
+	switch {
+	case !wide && each <= stepThreads:
+		return stepThreads
+	case !wide:
 		return (each + stepEntries - 1) / stepEntries * stepEntries
 	}
 	if each > 2 {

@@ -106,14 +106,25 @@ DEVICE void load_four(i32 (&v)[4], const char *p, u32 width, u32 have)
     }
 }
 
-// The entries of an operand for x … x + 3, of which there are `have`, and summand t.
-DEVICE void load_operand(i32 (&v)[4], const i64 *o, const launched &l, u32 x, u32 t, u32 have, i64 fill)
+// N integers that lie behind each other, of which there are `have`: one or four.
+template <u32 N>
+DEVICE void load_some(i32 (&v)[N], const char *p, u32 width, u32 have)
+{
+    if constexpr (N == 4)
+        load_four(v, p, width, have);
+    else
+        v[0] = have ? entry(p, width, 0) : 0;
+}
+
+// The entries of an operand for x … x + N − 1, of which there are `have`, and summand t.
+template <u32 N>
+DEVICE void load_operand(i32 (&v)[N], const i64 *o, const launched &l, u32 x, u32 t, u32 have, i64 fill)
 {
     const char *p = address(o[O_ADDRESS], l);
     const u32 width = (u32)o[O_WIDTH], run = (u32)o[O_RUN];
-    if (run == ANYWHERE) {
+    if (N == 1 || run == ANYWHERE) {
 #pragma unroll
-        for (u32 e = 0; e < 4; e++) {
+        for (u32 e = 0; e < N; e++) {
             v[e] = 0;
             if (e < have) {
                 i64 at = place(o, l, x + e, t);
@@ -123,36 +134,41 @@ DEVICE void load_operand(i32 (&v)[4], const i64 *o, const launched &l, u32 x, u3
         return;
     }
     p += place(o, l, x, t) * (i64)width;
-    if (run == BEHIND)
-        load_four(v, p, width, have);
-    else
-        v[0] = v[1] = v[2] = v[3] = have ? entry(p, width, 0) : 0;
+    if (run == BEHIND) {
+        load_some<N>(v, p, width, have);
+    } else {
+        const i32 same = have ? entry(p, width, 0) : 0;
+#pragma unroll
+        for (u32 e = 0; e < N; e++)
+            v[e] = same;
+    }
 }
 
 // The words of a term, before its operands.
 enum { T_WORDS, T_COEF, T_SUMMANDS, T_OPERANDS, T_FILL, T_FIRST };
 
-// Adds a term, all of its summands, to the sums of entries x … x + 3, of which there are `have`.
-DEVICE void add_term(u64 (&sum)[4], const i64 *term, const launched &l, u32 x, u32 have)
+// Adds a term, all of its summands, to the sums of entries x … x + N − 1, of which there are `have`.
+template <u32 N>
+DEVICE void add_term(u64 (&sum)[N], const i64 *term, const launched &l, u32 x, u32 have)
 {
     const u32 summands = (u32)term[T_SUMMANDS], operands = (u32)term[T_OPERANDS];
     for (u32 t = 0; t < summands; t++) {
         const i64 *o = term + T_FIRST;
-        i32 v[4];
+        i32 v[N];
         load_operand(v, o, l, x, t, have, term[T_FILL]);
-        u64 value[4];
+        u64 value[N];
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
+        for (u32 e = 0; e < N; e++)
             value[e] = (u64)(i64)v[e];
         for (u32 i = 1; i < operands; i++) {
             o += o[O_WORDS];
             load_operand(v, o, l, x, t, have, term[T_FILL]);
 #pragma unroll
-            for (u32 e = 0; e < 4; e++)
+            for (u32 e = 0; e < N; e++)
                 value[e] *= (u64)(i64)v[e];
         }
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
+        for (u32 e = 0; e < N; e++)
             sum[e] += (u64)term[T_COEF] * value[e];
     }
 }
@@ -219,13 +235,13 @@ struct result {
 
     __device__ __forceinline__ bool holds(i64 v) const { return !p || (v >= least && v <= most); }
 
-    // A bit for each of four values: whether it is in the range, or has nowhere to go.
-    template <class T>
-    __device__ __forceinline__ u32 holds(const T (&v)[4]) const
+    // A bit for each of N values: whether it is in the range, or has nowhere to go.
+    template <class T, u32 N>
+    __device__ __forceinline__ u32 holds(const T (&v)[N]) const
     {
         u32 all = 0;
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
+        for (u32 e = 0; e < N; e++)
             all |= (u32)holds(v[e]) << e;
         return all;
     }
@@ -240,30 +256,36 @@ struct result {
             ((i32 *)p)[i] = (i32)v;
     }
 
-    // Entries i … i + 3, of which there are `have`; those that are not good are zero.
-    template <class T>
-    __device__ __forceinline__ void set(u64 i, const T (&v)[4], u32 good, u32 have) const
+    // Entries i … i + N − 1, of which there are `have`; those that are not good are zero.
+    template <class T, u32 N>
+    __device__ __forceinline__ void set(u64 i, const T (&v)[N], u32 good, u32 have) const
     {
         if (!p || have == 0)
             return;
-        u32 x[4];
+        u32 x[N];
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
+        for (u32 e = 0; e < N; e++)
             x[e] = good >> e & 1 ? (u32)v[e] : 0;
-        char *to = p + i * width;
-        const bool whole = have == 4 && ((u32)(u64)to & (4 * width - 1)) == 0;
-        if (whole && width == 1) {
-            *(u32 *)to = (x[0] & 255) | (x[1] & 255) << 8 | (x[2] & 255) << 16 | x[3] << 24;
-        } else if (whole && width == 2) {
-            *(u64 *)to = (u64)((x[0] & 65535) | x[1] << 16) | (u64)((x[2] & 65535) | x[3] << 16) << 32;
-        } else if (whole) {
-            *(uint4 *)to = make_uint4(x[0], x[1], x[2], x[3]);
-        } else {
-#pragma unroll
-            for (u32 e = 0; e < 4; e++)
-                if (e < have)
-                    set(i + e, (i32)x[e]);
+        if constexpr (N == 4) {
+            char *to = p + i * width;
+            const bool whole = have == 4 && ((u32)(u64)to & (4 * width - 1)) == 0;
+            if (whole && width == 1) {
+                *(u32 *)to = (x[0] & 255) | (x[1] & 255) << 8 | (x[2] & 255) << 16 | x[3] << 24;
+                return;
+            }
+            if (whole && width == 2) {
+                *(u64 *)to = (u64)((x[0] & 65535) | x[1] << 16) | (u64)((x[2] & 65535) | x[3] << 16) << 32;
+                return;
+            }
+            if (whole) {
+                *(uint4 *)to = make_uint4(x[0], x[1], x[2], x[3]);
+                return;
+            }
         }
+#pragma unroll
+        for (u32 e = 0; e < N; e++)
+            if (e < have)
+                set(i + e, (i32)x[e]);
     }
 };
 
@@ -283,15 +305,15 @@ constexpr i64 BOUND = (i64)1 << 30;
 // that rows that many have are counted there.
 constexpr u32 COUNTERS = 8192, SLOTS = COUNTERS / 2, FREE = ~0u;
 
-// Calls add(row, n) for four rows of each lane, of which those are valid that a bit of `valid` says.
+// Calls add(row, n) for N rows of each lane, of which those are valid that a bit of `valid` says.
 // All lanes call it: where many have the same first row, one of them adds for all as long as many do.
-template <class F>
-DEVICE void by_row(u32 valid, const u32 (&row)[4], F add)
+template <u32 N, class F>
+DEVICE void by_row(u32 valid, const u32 (&row)[N], F add)
 {
     const u32 lane = threadIdx.x % 32;
     bool crowded = true;
 #pragma unroll
-    for (u32 e = 0; e < 4; e++) {
+    for (u32 e = 0; e < N; e++) {
         const u32 all = crowded ? __ballot_sync(~0u, valid >> e & 1) : 0;
         u32 left = all;
         while (left) {
@@ -403,31 +425,33 @@ DEVICE void sum_wide(u64 *sums, const i64 *terms, u32 n, const launched &l, u32 
     __syncthreads();
 }
 
-// Adds n plain terms to the sums of entries i … i + 3, of which there are `have`: four are read
+// Adds n plain terms to the sums of entries i … i + N − 1, of which there are `have`: four are read
 // before the first is used.
-DEVICE void add_plain(u64 (&sum)[4], const i64 *t, u32 n, const launched &l, u32 i, u32 have)
+template <u32 N>
+DEVICE void add_plain(u64 (&sum)[N], const i64 *t, u32 n, const launched &l, u32 i, u32 have)
 {
     for (u32 k = 0; k < n; k += 4, t += 4 * P_WORDS) {
-        i32 v[4][4];
+        i32 v[4][N];
 #pragma unroll
         for (u32 j = 0; j < 4; j++)
             if (k + j < n) {
                 const u32 width = (u32)t[j * P_WORDS + P_WIDTH];
-                load_four(v[j], address(t[j * P_WORDS + P_ADDRESS], l) + (u64)i * width, width, have);
+                load_some<N>(v[j], address(t[j * P_WORDS + P_ADDRESS], l) + (u64)i * width, width, have);
             }
 #pragma unroll
         for (u32 j = 0; j < 4; j++)
             if (k + j < n) {
                 const i64 coef = t[j * P_WORDS + P_COEF];
 #pragma unroll
-                for (u32 e = 0; e < 4; e++)
+                for (u32 e = 0; e < N; e++)
                     sum[e] += (u64)(coef * v[j][e]);
             }
     }
 }
 
 // Looks keys up: value by key where good says that there is a row.
-DEVICE void look_up(i64 (&value)[4], const i32 (&key)[4], u32 good, const i64 *w, const launched &l)
+template <u32 N>
+DEVICE void look_up(i64 (&value)[N], const i32 (&key)[N], u32 good, const i64 *w, const launched &l)
 {
     const i64 least = w[W_LEAST];
     if (w[W_NPIECES]) {
@@ -436,7 +460,7 @@ DEVICE void look_up(i64 (&value)[4], const i32 (&key)[4], u32 good, const i64 *w
         for (u32 k = (u32)w[W_NPIECES]; k > 0 && good; k--, p++) {
             const i64 stop = (k > 1 ? p->end : w[W_ROWS]) + least, slope = p->slope, offset = p->offset;
 #pragma unroll
-            for (u32 e = 0; e < 4; e++)
+            for (u32 e = 0; e < N; e++)
                 if ((good >> e & 1) && key[e] >> drop < stop) {
                     value[e] = slope * (key[e] >> drop) + offset;
                     good &= ~(1u << e);
@@ -446,13 +470,15 @@ DEVICE void look_up(i64 (&value)[4], const i32 (&key)[4], u32 good, const i64 *w
     }
     const char *p = address(w[W_VALUES], l);
 #pragma unroll
-    for (u32 e = 0; e < 4; e++)
+    for (u32 e = 0; e < N; e++)
         if (good >> e & 1)
             value[e] = entry(p, (u64)w[W_VALUE_WIDTH], (u64)(key[e] - least));
 }
 
-// One step on entries begin … end − 1, four by each thread at a time. All threads of the block
-// call it. sums is memory for those of wide terms, `own` for counters, or null.
+// One step on entries begin … end − 1, N by each thread at a time. All threads of the block call it.
+// sums is memory for those of wide terms, `own` for counters, or null. Of few entries each has a thread,
+// which goes through a fourth of the instructions: it takes longer to fetch these than to read entries.
+template <u32 N>
 DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *sums, u32 *own)
 {
     const u32 kind = (u32)w[W_KIND];
@@ -474,26 +500,31 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
             others += others[T_WORDS];
     }
     // Warps stay together.
-    for (u32 first = begin + threadIdx.x / 32 * 128; first < end; first += 4 * blockDim.x) {
-        const u32 i = first + 4 * (threadIdx.x % 32);
-        const u32 have = i < end ? min(end - i, 4u) : 0;
-        u64 sum[4];
+    for (u32 first = begin + threadIdx.x / 32 * 32 * N; first < end; first += N * blockDim.x) {
+        const u32 i = first + N * (threadIdx.x % 32);
+        const u32 have = i < end ? min(end - i, N) : 0;
+        u64 sum[N];
 #pragma unroll
-        for (u32 e = 0; e < 4; e++)
+        for (u32 e = 0; e < N; e++)
             sum[e] = (u64)w[W_CONST];
-        if (acc && have == 4 && ((u32)(u64)(acc + i) & 15) == 0) {
-            const uint4 x = ((const uint4 *)(acc + i))[0], y = ((const uint4 *)(acc + i))[1];
-            sum[0] += x.x | (u64)x.y << 32, sum[1] += x.z | (u64)x.w << 32;
-            sum[2] += y.x | (u64)y.y << 32, sum[3] += y.z | (u64)y.w << 32;
-        } else if (acc) {
+        if (acc) {
+            bool whole = false;
+            if constexpr (N == 4) {
+                whole = have == 4 && ((u32)(u64)(acc + i) & 15) == 0;
+                if (whole) {
+                    const uint4 x = ((const uint4 *)(acc + i))[0], y = ((const uint4 *)(acc + i))[1];
+                    sum[0] += x.x | (u64)x.y << 32, sum[1] += x.z | (u64)x.w << 32;
+                    sum[2] += y.x | (u64)y.y << 32, sum[3] += y.z | (u64)y.w << 32;
+                }
+            }
 #pragma unroll
-            for (u32 e = 0; e < 4; e++)
-                if (e < have)
+            for (u32 e = 0; e < N; e++)
+                if (!whole && e < have)
                     sum[e] += (u64)acc[i + e];
         }
         if (w[W_WIDE]) {
 #pragma unroll
-            for (u32 e = 0; e < 4; e++)
+            for (u32 e = 0; e < N; e++)
                 if (e < have)
                     sum[e] += sums[i + e - begin];
         }
@@ -504,10 +535,10 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
         // A bit for each entry. Those that are good are below 2^30 but where the kind is SUM.
         const u32 mine = (1u << have) - 1;
         u32 good = 0;
-        i64 value[4];
-        i32 key[4], rest[4];
+        i64 value[N];
+        i32 key[N], rest[N];
 #pragma unroll
-        for (u32 e = 0; e < 4; e++) {
+        for (u32 e = 0; e < N; e++) {
             value[e] = (i64)sum[e];
             key[e] = rest[e] = 0;
             good |= (u32)(kind == SUM || (value[e] > -BOUND && value[e] < BOUND)) << e;
@@ -517,7 +548,7 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
             const u32 shift = (u32)w[W_SHIFT];
             const i64 least = w[W_LEAST], rows = w[W_ROWS];
 #pragma unroll
-            for (u32 e = 0; e < 4; e++) {
+            for (u32 e = 0; e < N; e++) {
                 key[e] = (i32)value[e] >> shift;
                 rest[e] = (i32)value[e] & (((i32)1 << shift) - 1);
                 value[e] = 0;
@@ -527,10 +558,10 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
             if (w[W_OUT] && !l.only)
                 look_up(value, key, good, w, l);
         } else if (kind == DIVIDE && have) {
-            i32 d[4];
-            load_four(d, address(w[W_DEN], l) + (u64)i * (u64)w[W_DEN_WIDTH], (u32)w[W_DEN_WIDTH], have);
+            i32 d[N];
+            load_some<N>(d, address(w[W_DEN], l) + (u64)i * (u64)w[W_DEN_WIDTH], (u32)w[W_DEN_WIDTH], have);
 #pragma unroll
-            for (u32 e = 0; e < 4; e++) {
+            for (u32 e = 0; e < N; e++) {
                 if (d[e] <= 0)
                     good &= ~(1u << e);
                 if (good >> e & 1) {
@@ -553,9 +584,9 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
             keys.p = l.only;
         keys.set(i, key, good, have);
         if (counts) {
-            u32 row[4];
+            u32 row[N];
 #pragma unroll
-            for (u32 e = 0; e < 4; e++)
+            for (u32 e = 0; e < N; e++)
                 row[e] = (u32)(key[e] - w[W_LEAST]);
             by_row(good, row, [&](u32 r, i32 n) { c.add(r, n); });
         }
@@ -596,13 +627,17 @@ KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char 
     if (c->summed)
         free += c->each;
     u32 *counted = c->counted ? (u32 *)free : nullptr;
+    const bool one = c->each <= blockDim.x;
     // Some entries go through all steps while they are near. Counters are cleared for each step.
     const u32 some = counted ? end - begin : SOME;
     for (u32 i = begin; i < end; i += some) {
         const i64 *step = w;
         for (u32 s = 0; s < steps; s++, step += step[W_WORDS]) {
             __syncthreads(); // what the step before has written is there, and its sums and counters are free
-            run_step(step, l, i, min(end, i + some), wide, counted);
+            if (one)
+                run_step<1>(step, l, i, min(end, i + some), wide, counted);
+            else
+                run_step<4>(step, l, i, min(end, i + some), wide, counted);
         }
     }
 }
