@@ -41,10 +41,12 @@ func NewSumcheckBatch(d Device, insts []SumcheckInstance) (Ptr, error) {
 }
 
 // SumcheckRoundWords is the number of words that an instance's sums of one
-// round take, and SumcheckTwoRoundsWords those of two rounds at once.
+// round take, and SumcheckTwoRoundsWords and SumcheckThreeRoundsWords those of two and three
+// rounds at once.
 const (
-	SumcheckRoundWords     = 2 * SumWords
-	SumcheckTwoRoundsWords = 8 * SumWords
+	SumcheckRoundWords       = 2 * SumWords
+	SumcheckTwoRoundsWords   = 8 * SumWords
+	SumcheckThreeRoundsWords = 27 * SumWords
 )
 
 // SumcheckRound does a round of the first active instances of a batch, those of
@@ -74,6 +76,51 @@ func sumcheckPass(d Device, kernel string, lanes, blocks int, batch Ptr, active,
 	}
 	return d.Launch(Kernel{"sumcheck", kernel}, looped(lanes<<logTerms, active, blocks),
 		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, challenges(pending)...)...)...)
+}
+
+// GramBlocks is how many blocks of sumcheck_three_rounds run at once, one on a processor, each of
+// gramThreads threads with gramShared bytes of shared memory. It takes 2^logGramOctets octets at most.
+const (
+	GramBlocks    = 132
+	gramThreads   = 512
+	gramShared    = (8 + 4) * gramThreads * 16
+	logGramOctets = 15
+)
+
+// Order is an experiment.
+var Order uint64 = 3
+
+// SumcheckThreeRounds does three rounds at once of the first active instances, of at least logOctets + 3
+// variables each, on the tensor cores; up to three challenges may be pending. It makes, of
+// SumcheckThreeRoundsWords words an instance, what NewGrid takes, with the weights of the variables after the
+// three.
+func SumcheckThreeRounds(d Device, batch Ptr, active, logOctets int, pending []field.QM31, p Post) error {
+	if active < 1 || logOctets < 0 || logOctets > 40 || len(pending) > 3 {
+		return fmt.Errorf("three rounds of %d instances, 2^%d octets and %d challenges", active, logOctets, len(pending))
+	}
+	blocks := max(1, min(GramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
+	return d.Launch(Kernel{"sumcheck", "sumcheck_three_rounds"}, Launch{GridX: blocks, GridY: active, Block: gramThreads, Shared: gramShared},
+		p.sums(append([]uint64{uint64(batch), uint64(logOctets)}, append(boundBy(pending), Order)...)...)...)
+}
+
+// boundBy are at most three challenges as kernels take them: their number, and with which weights
+// as many entries as they make one become it.
+func boundBy(pending []field.QM31) []uint64 {
+	w := make([]field.QM31, 1, 8)
+	w[0] = field.One
+	for _, r := range pending {
+		w = w[:2*len(w)]
+		for i := len(w)/2 - 1; i >= 0; i-- {
+			one := w[i].Mul(r)
+			w[2*i], w[2*i+1] = w[i].Sub(one), one
+		}
+	}
+	words := make([]uint64, 17)
+	words[0] = uint64(len(pending))
+	for i, v := range w {
+		words[1+2*i], words[2+2*i] = pack(v)
+	}
+	return words
 }
 
 // FewQuads is up to how many quads of entries eight lanes for each take less time than one.
@@ -148,12 +195,12 @@ func SumcheckInner(d Device, batch Ptr, n, vars int, p Post) error {
 }
 
 // SumcheckRest writes what is left of A and of B of each of n instances, 2^left entries of both:
-// those that have been in a round, of more than left variables, are bound to the pending challenges
-// for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
+// those that have been in a round, of more than left variables, are bound to the pending challenges,
+// at most three, for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
 func SumcheckRest(d Device, batch Ptr, n, left int, pending []field.QM31, p Post) error {
-	if n < 1 || left < 0 || left > 40 || len(pending) > 2 {
+	if n < 1 || left < 0 || left > 40 || len(pending) > 3 {
 		return fmt.Errorf("the rest of %d instances, 2^%d entries and %d challenges", n, left, len(pending))
 	}
 	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(2*n<<left),
-		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, challenges(pending)...)...)...)
+		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, boundBy(pending)...)...)...)
 }

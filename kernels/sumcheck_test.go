@@ -8,6 +8,7 @@ import (
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/poly"
 )
 
 // folded binds the first variables of a table to a point.
@@ -78,6 +79,93 @@ func TestTwoRounds(t *testing.T) {
 						same(t, what, got[:], want[i][:])
 						same(t, what, get[field.QM31](t, d, insts[i].A, 4<<logQuads), tables[2*i])
 						same(t, what, get[field.QM31](t, d, insts[i].B, 4<<logQuads), tables[2*i+1])
+					}
+				}
+			}
+		}
+	}
+}
+
+// grid is a kernels.Grid of two tables by its definition, with the weights of x.
+func grid(a, b, weights []field.QM31) kernels.Grid {
+	n := len(a) / 8
+	g := make(kernels.Grid, 27)
+	for x := range n {
+		value := func(t []field.QM31, point int) field.QM31 {
+			at := []field.QM31{t[x], t[n+x], t[2*n+x], t[3*n+x], t[4*n+x], t[5*n+x], t[6*n+x], t[7*n+x]}
+			for div := 9; div > 0; div /= 3 {
+				h := len(at) / 2
+				for i := range h {
+					switch point / div % 3 {
+					case 1:
+						at[i] = at[h+i]
+					case 2:
+						at[i] = at[h+i].Sub(at[i])
+					}
+				}
+				at = at[:h]
+			}
+			return at[0]
+		}
+		for point := range g {
+			g[point] = g[point].Add(weights[x].Mul(value(a, point)).Mul(value(b, point)))
+		}
+	}
+	return g
+}
+
+// TestThreeRounds compares the kernel for three rounds at once with their definition, for two instances of
+// which one may join, with and without eq, whatever has to be bound before, and with several blocks.
+func TestThreeRounds(t *testing.T) {
+	d := devicetest.Open(t)
+	rng := rand.New(rand.NewPCG(31, 32))
+	for pending := range 4 {
+		for _, logOctets := range []int{0, 3, 5, 6, 9, 10} {
+			for _, eq := range []int{0, logOctets/2 + 1, logOctets} {
+				for _, joins := range []bool{false, true} {
+					point := vectorQM31(rng, 3, 1)[:pending]
+					vars := []int{logOctets + 3 + pending, logOctets + 3 + pending}
+					if joins {
+						vars[1] = logOctets + 3
+					}
+					var insts []kernels.SumcheckInstance
+					var want []kernels.Grid
+					var tables [][]field.QM31
+					for i, v := range vars {
+						a, b := vectorQM31(rng, 1<<v, 1), vectorQM31(rng, 1<<v, 1)
+						left := min(eq, logOctets) // coordinates after the three
+						var heaps *kernels.EqHeaps
+						weights := make([]field.QM31, 1<<logOctets)
+						coordinates := vectorQM31(rng, v-logOctets+left, 1)
+						if left == 0 {
+							coordinates = coordinates[:i*len(coordinates)/2]
+						}
+						if len(coordinates) > 0 {
+							var err error
+							heaps, err = kernels.NewEqHeaps(d, coordinates)
+							must(t, err)
+							coordinates = coordinates[min(len(coordinates), v-logOctets):]
+						}
+						for x := range weights {
+							weights[x] = poly.EqIndex(coordinates, uint64(x>>(logOctets-len(coordinates))))
+						}
+						insts = append(insts, kernels.SumcheckInstance{A: put(t, d, a), B: put(t, d, b), Vars: v, Eq: heaps})
+						if i == 0 || !joins {
+							a, b = folded(a, point), folded(b, point)
+						}
+						tables = append(tables, a, b)
+						want = append(want, grid(a, b, weights))
+					}
+					batch, err := kernels.NewSumcheckBatch(d, insts)
+					must(t, err)
+					sums := put(t, d, make([]uint64, 2*kernels.SumcheckThreeRoundsWords))
+					must(t, kernels.SumcheckThreeRounds(d, batch, 2, logOctets, point, kernels.Kept(sums)))
+					words := get[uint64](t, d, sums, 2*kernels.SumcheckThreeRoundsWords)
+					what := fmt.Sprintf("2^%d terms, %d bound, one joins: %v", logOctets, pending, joins)
+					for i := range want {
+						same(t, what, kernels.NewGrid(words[i*kernels.SumcheckThreeRoundsWords:]), want[i])
+						same(t, what, get[field.QM31](t, d, insts[i].A, 8<<logOctets), tables[2*i])
+						same(t, what, get[field.QM31](t, d, insts[i].B, 8<<logOctets), tables[2*i+1])
 					}
 				}
 			}

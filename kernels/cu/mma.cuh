@@ -115,7 +115,7 @@ DEVICE void copy16(uint4 *to, const void *from)
 {
 #ifndef PROVE_MODEL_HOST
     u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes) : "memory");
 #else
     *to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
 #endif
@@ -124,13 +124,13 @@ DEVICE void copy16(uint4 *to, const void *from)
 DEVICE void copies_begun()
 {
 #ifndef PROVE_MODEL_HOST
-    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
 template <int n> DEVICE void copies_done()
 {
 #ifndef PROVE_MODEL_HOST
-    asm volatile("cp.async.wait_group %0;" ::"n"(n));
+    asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
 #endif
 }

@@ -1,4 +1,5 @@
 // Rounds of a batched sumcheck over Σ eq·A·B (package sumcheck).
+#include "gram.cuh"
 #include "lanes.cuh"
 
 // An instance of the batch, as the launcher writes it.
@@ -178,6 +179,141 @@ KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, 
     mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
 }
 
+// A factor in shared memory, aligned.
+struct __align__(16) held_factor {
+    qm31_factor w;
+};
+
+// Puts the weights with which entries are bound there. All threads must call it.
+DEVICE void hold(held_factor *factors, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high, u64 w3_low, u64 w3_high, u64 w4_low,
+                 u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low, u64 w6_high, u64 w7_low, u64 w7_high)
+{
+    if (threadIdx.x == 0) {
+        factors[0].w = qm31_prepare(qm31_unpack(w0_low, w0_high));
+        factors[1].w = qm31_prepare(qm31_unpack(w1_low, w1_high));
+        factors[2].w = qm31_prepare(qm31_unpack(w2_low, w2_high));
+        factors[3].w = qm31_prepare(qm31_unpack(w3_low, w3_high));
+        factors[4].w = qm31_prepare(qm31_unpack(w4_low, w4_high));
+        factors[5].w = qm31_prepare(qm31_unpack(w5_low, w5_high));
+        factors[6].w = qm31_prepare(qm31_unpack(w6_low, w6_high));
+        factors[7].w = qm31_prepare(qm31_unpack(w7_low, w7_high));
+    }
+    __syncthreads();
+}
+
+// Three rounds at once. Planes are what the threads of a block read at one time, an entry each: of
+// 32 octets, warp i the octets' entries i of A, or i − 8 of B. So many are under way.
+#define RING 8
+
+// The block's part of the sums of sumcheck_three_rounds for an instance.
+template <u32 folds>
+DEVICE void three_rounds(u64 *sum, const instance &in, u64 octets, const weights &w, const held_factor *factors, u64 order)
+{
+    // A tile is 32 octets, or 64 where they need not be bound, and takes so many planes.
+    constexpr u32 sources = 1 << folds, groups = folds == 0 ? 2 : 1, planes = sources * groups, ahead = RING / planes;
+    DYNAMIC_SHARED(uint4, shared);
+    uint4 *ring = shared, *operands = shared + RING * GRAM_THREADS; // those of two tiles
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    qm31 *t = (warp < 8 ? in.a : in.b) + warp % 8 * octets;
+    const u64 tiles = (octets + 32 * groups - 1) / (32 * groups);
+    const bool weighted = warp < 8 && !w.none();
+    auto octet = [&](u64 tile, u32 group) {
+        if (folds == 0 && order & 1 && tiles % 8 == 0)
+            tile = tile % 8 * (tiles / 8) + tile / 8;
+        if (folds > 0 && order & 2)
+            tile = tiles - 1 - tile;
+        return (tile * groups + group) * 32 + lane;
+    };
+    auto fetch = [&](u64 tile, u32 plane, u32 slot) {
+        if (tile < tiles) {
+            const u64 x = octet(tile, plane / sources);
+            copy16(ring + slot * GRAM_THREADS + threadIdx.x, x < octets ? t + x + plane % sources * 8 * octets : nullptr);
+        }
+        copies_begun();
+    };
+#pragma unroll
+    for (u32 k = 0; k < RING; k++)
+        fetch(blockIdx.x + k / planes * (u64)gridDim.x, k % planes, k);
+
+    gram g = {};
+    u32 turn = 0, buffer = 0;
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        uint4 *to = operands + buffer * groups * GRAM_THREADS;
+#pragma unroll
+        for (u32 group = 0; group < groups; group++) {
+            const u64 x = octet(tile, group);
+            u32 slot = turn * planes + group * sources;
+            uint4 *mine = ring + slot * GRAM_THREADS + threadIdx.x;
+            if (folds > 0) {
+                qm31_sum v = {0, 0, 0, 0};
+#pragma unroll
+                for (u32 s = 0; s < sources; s++, slot++) {
+                    copies_done<RING - 1>();
+                    mine = ring + slot * GRAM_THREADS + threadIdx.x;
+                    v.add(*(const qm31 *)mine, factors[s].w);
+                    if (s + 1 == sources)
+                        break;
+                    fetch(tile + ahead * (u64)gridDim.x, group * sources + s, slot);
+                }
+                qm31 bound = v.value();
+                if (x < octets)
+                    t[x] = bound;
+                *(qm31 *)mine = bound;
+            } else {
+                copies_done<RING - 1>();
+            }
+            if (weighted && x < octets)
+                *(qm31 *)mine = qm31_mul(*(const qm31 *)mine, w.at(x));
+            __syncwarp();
+            to[group * GRAM_THREADS + threadIdx.x] = gram_operand(ring + slot * GRAM_THREADS + 32 * warp);
+            __syncwarp();
+            fetch(tile + ahead * (u64)gridDim.x, group * sources + sources - 1, slot);
+        }
+        __syncthreads();
+#pragma unroll
+        for (u32 group = 0; group < groups; group++)
+            gram_add(g, to + group * GRAM_THREADS);
+        turn = (turn + 1) % ahead;
+        buffer ^= 1;
+    }
+    copies_done<0>();
+    gram_sums(sum, g, (u32 *)operands);
+}
+
+// Three rounds at once of instances as in sumcheck_two_rounds, none of which joins in the second or the
+// third; the sums of the third have 2^log_octets terms. Instances may have eq coordinates left: the
+// sums are weighted with eq in the variables after the three. To sums[108·i …] are added the
+// sums over x of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound
+// with the weights of the 2^pending that become one. A block takes 2^15 octets at most.
+KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_octets,
+                                                            u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
+                                                            u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
+                                                            u64 w6_high, u64 w7_low, u64 w7_high, u64 order)
+{
+    const instance in = instances[blockIdx.y];
+    u64 octets = (u64)1 << log_octets;
+    u64 *sum = sums + 108 * blockIdx.y;
+    u32 after = (u32)(in.vars - log_octets); // the instance's own round after the three
+    weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_octets);
+    __shared__ held_factor factors[8];
+    hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
+         w7_high);
+    switch (in.vars == log_octets + 3 ? 0 : pending) {
+    case 0:
+        three_rounds<0>(sum, in, octets, w, factors, order);
+        break;
+    case 1:
+        three_rounds<1>(sum, in, octets, w, factors, order);
+        break;
+    case 2:
+        three_rounds<2>(sum, in, octets, w, factors, order);
+        break;
+    default:
+        three_rounds<3>(sum, in, octets, w, factors, order);
+    }
+    mailbox{box, ticket, done}.send(sums, 108 * gridDim.y);
+}
+
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
 KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances)
 {
@@ -191,29 +327,33 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u6
 }
 
 // Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
-// 2^log_size entries once those that have been in a round are bound to the pending challenges, of
-// fewer where a table has fewer.
+// 2^log_size entries once those that have been in a round are bound, with the weights of the 2^pending that become one,
+// of fewer where a table has fewer.
 KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
-                                           u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
+                                           u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
+                                           u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
+                                           u64 w6_high, u64 w7_low, u64 w7_high)
 {
     const u64 size = (u64)1 << log_size;
-    challenges r = taken(w0_low, w0_high, w1_low, w1_high, w2_low, w2_high);
+    __shared__ held_factor factors[8];
+    hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
+         w7_high);
     for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
         const instance &in = instances[i >> log_size >> 1];
         const qm31 *t = i >> log_size & 1 ? in.b : in.a;
         u64 x = i & (size - 1);
         if (x >> in.vars)
             continue;
-        switch (in.vars > log_size ? pending : 0) {
-        case 0:
+        if (in.vars <= log_size) {
             out[i] = t[x];
-            break;
-        case 1:
-            out[i] = bound<1>(t, x, size, r);
-            break;
-        default:
-            out[i] = bound<2>(t, x, size, r);
+            continue;
         }
+        qm31_sum v = {0, 0, 0, 0};
+#pragma unroll
+        for (u32 s = 0; s < 8; s++)
+            if (s >> pending == 0)
+                v.add(t[x + s * size], factors[s].w);
+        out[i] = v.value();
     }
     mailbox{box, ticket, done}.written();
 }

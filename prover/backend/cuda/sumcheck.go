@@ -25,9 +25,11 @@ type batch struct {
 	rounds int
 	device kernels.Ptr // the instances, in order
 	// pending are the challenges that the tables have not been bound to yet;
-	// ahead are the sums of two rounds of which one is over.
+	// ahead are the sums of two rounds of which one is over, and grids those of several that
+	// are not all over. Either is nil.
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
+	grids   []kernels.Grid
 	tail    sumcheck.Tables
 	since   int // the tail's first round
 }
@@ -102,7 +104,7 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
-	if b.ahead == nil && b.fewLeft(round) {
+	if b.ahead == nil && b.grids == nil && b.fewLeft(round) {
 		if err := b.moveToHost(ctx, round); err != nil {
 			return nil, err
 		}
@@ -128,6 +130,19 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
 	}
 	left := b.rounds - round
+	if b.grids != nil {
+		for i, g := range b.grids {
+			b.grids[i] = g.Bind(r)
+		}
+		return b.gridSums(left)
+	}
+	if b.threeAtOnce(round) {
+		words := b.pass(round, kernels.SumcheckThreeRoundsWords, kernels.SumcheckThreeRounds, left-3)
+		for i := 0; i < len(words); i += kernels.SumcheckThreeRoundsWords {
+			b.grids = append(b.grids, kernels.NewGrid(words[i:]))
+		}
+		return b.gridSums(left)
+	}
 	if b.twoAtOnce(round) {
 		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
 		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
@@ -146,6 +161,36 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		w := words[rank*kernels.SumcheckRoundWords:]
 		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 	})
+}
+
+// gridSums returns the sums of the first round of the grids, with so many variables left.
+func (b *batch) gridSums(left int) []sumcheck.Sums {
+	grids := b.grids
+	if len(grids[0]) == 3 {
+		b.grids = nil
+	}
+	return b.inOrder(len(grids), func(rank int) (first, top field.QM31) {
+		in := b.insts[b.order[rank]]
+		own := in.vars - left
+		zero, one, top := grids[rank].Values(in.eq[min(own+1, len(in.eq)):])
+		if own < len(in.eq) && in.eq[own].IsZero() {
+			return one, top
+		}
+		return zero, top
+	})
+}
+
+// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same,
+// there are no more than processors, and what comes after that binds three variables, which is such a pass again or
+// the way to the host.
+func (b *batch) threeAtOnce(round int) bool {
+	n := b.active(round)
+	for ; round+3 <= b.rounds && n <= kernels.GramBlocks && n == b.active(round+2); n = b.active(round) {
+		if round += 3; round == b.rounds || b.fewLeft(round) {
+			return true
+		}
+	}
+	return false
 }
 
 // twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
