@@ -65,7 +65,17 @@ func TestSpeedSumcheck(t *testing.T) {
 	from := newCopy(dev, values)
 	defer dev.Free(from)
 
-	for _, cold := range []bool{false, true} {
+	type schedule struct {
+		three bool
+		order uint64
+		tail  int
+		cold  bool
+	}
+	defer func(tail int) { tailVars, threeRounds, kernels.Order = tail, true, 3 }(tailVars)
+	for _, how := range []schedule{{false, 0, 8, false}, {true, 0, 8, false}, {true, 1, 8, false}, {true, 2, 8, false}, {true, 3, 8, false},
+		{true, 3, 10, false}, {true, 3, 7, false}, {true, 0, 10, false}, {true, 3, 10, false}, {true, 3, 10, true}, {false, 0, 8, true}} {
+		cold := how.cold
+		threeRounds, kernels.Order, tailVars = how.three, how.order, how.tail
 		n := runs
 		if cold {
 			n = 10
@@ -105,7 +115,7 @@ func TestSpeedSumcheck(t *testing.T) {
 				times[what] = append(times[what], d)
 			}
 		}
-		t.Logf("cold %v: least, median", cold)
+		t.Logf("%+v: least, median", how)
 		for _, what := range names {
 			d := times[what]
 			slices.Sort(d)
@@ -139,6 +149,43 @@ func TestSpeedSumcheck(t *testing.T) {
 		})
 		check(err)
 		t.Logf("device: two rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
+	}
+
+	three := []field.QM31{values[0], values[1], values[2]}
+	wide := newWords(scope, kernels.SumcheckThreeRoundsWords)
+	for _, kernels.Order = range []uint64{0, 1, 2, 3} {
+		for log := vars; log >= 7; log -= 3 {
+			pending := three
+			if log == vars {
+				pending = nil
+			}
+			if kernels.Order%3 != 0 && log < vars-3 {
+				break
+			}
+			d, err := dev.Time(func() error {
+				for range 20 {
+					if err := kernels.SumcheckThreeRounds(dev, batch, 1, log-3, pending, kernels.Kept(wide)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			check(err)
+			t.Logf("device: three rounds of 2^%d, folds %d, order %d: %.1f", log, len(pending), kernels.Order, micro(d)/20)
+		}
+		d, err := dev.Time(func() error {
+			for range 20 {
+				if err := kernels.SumcheckThreeRounds(dev, batch, 1, 19, nil, kernels.Kept(wide)); err != nil {
+					return err
+				}
+				if err := kernels.SumcheckThreeRounds(dev, batch, 1, 16, three, kernels.Kept(wide)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		check(err)
+		t.Logf("device: the first two passes of three rounds, order %d: %.1f", kernels.Order, micro(d)/20)
 	}
 
 	quarter := 1 << 20
@@ -190,6 +237,13 @@ func TestSpeedSumcheck(t *testing.T) {
 	each("a smallest pass and its sums", func() {
 		to.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, p) })
 	})
+	each("a smallest pass of three rounds", func() {
+		to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error { return kernels.SumcheckThreeRounds(dev, batch, 1, 4, three, p) })
+	})
+	each("three rounds of 2^10", func() {
+		to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error { return kernels.SumcheckThreeRounds(dev, batch, 1, 7, three, p) })
+	})
+	each("its launch alone, three rounds", func() { check(kernels.SumcheckThreeRounds(dev, batch, 1, 4, three, kernels.Kept(wide))) })
 	each("its launch alone", func() { check(kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, kernels.Kept(words))) })
 	each("6 KB allocated, cleared, freed", func() { dev.Free(newWords(dev, 726)) })
 	each("64 bytes copied to the device", func() { dev.Free(newCopy(dev, values[:4])) })
@@ -198,19 +252,27 @@ func TestSpeedSumcheck(t *testing.T) {
 	each("the rest of 2^8, folded twice", func() {
 		to.elements(2<<8, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 8, two, p) })
 	})
+	each("the rest of 2^10, folded three times", func() {
+		to.elements(2<<10, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 10, three, p) })
+	})
+	each("the rest of 2^7, folded three times", func() {
+		to.elements(2<<7, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 7, three, p) })
+	})
 	w := transcript.NewWriter(transcript.New("speed"))
 	each("two elements sent, a challenge taken", func() {
 		w.SendQM31(two...)
 		w.Challenge()
 	})
 	each("2^10 elements bound", func() { field.FoldVec(values[:512], values[:1024], two[0]) })
-	each("tail of 2^8", func() {
-		in := sumcheck.Instance{A: slices.Clone(values[:256]), B: slices.Clone(values[256:512])}
-		tail := sumcheck.NewTables([]sumcheck.Instance{in})
-		if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: 8}}, tail); err != nil {
-			t.Fatal(err)
-		}
-	})
+	for _, vars := range []int{7, 8, 10} {
+		each(fmt.Sprintf("tail of 2^%d", vars), func() {
+			in := sumcheck.Instance{A: slices.Clone(values[:1<<vars]), B: slices.Clone(values[1<<vars : 2<<vars])}
+			tail := sumcheck.NewTables([]sumcheck.Instance{in})
+			if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: vars}}, tail); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 	var sink time.Time
 	each("a look at the clock", func() { sink = time.Now() })
 	_ = sink

@@ -15,6 +15,9 @@ import (
 // launch and the way back. A variable, for tests; below zero none does.
 var tailVars = 8
 
+// threeRounds is an experiment.
+var threeRounds = true
+
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
 type batch struct {
@@ -184,6 +187,9 @@ func (b *batch) gridSums(left int) []sumcheck.Sums {
 // there are no more than processors, and what comes after that binds three variables, which is such a pass again or
 // the way to the host.
 func (b *batch) threeAtOnce(round int) bool {
+	if !threeRounds {
+		return false
+	}
 	n := b.active(round)
 	for ; round+3 <= b.rounds && n <= kernels.GramBlocks && n == b.active(round+2); n = b.active(round) {
 		if round += 3; round == b.rounds || b.fewLeft(round) {
