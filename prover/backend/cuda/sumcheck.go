@@ -244,7 +244,9 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	left := b.rounds - round
 	size := 1 << left
 	data := b.elements(2*size*len(b.insts), func(p kernels.Post) error {
-		return kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+		err := kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+		b.freeTables() // what has been launched may still read them; the host waits for it anyway
+		return err
 	})
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
@@ -273,10 +275,17 @@ func (b *batch) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error)
 
 // Close implements sumcheck.Tables.
 func (b *batch) Close() {
-	for _, in := range b.insts {
-		b.dev.Free(in.a)
-		b.dev.Free(in.b)
-	}
+	b.freeTables()
 	b.insts = nil
 	b.a.close()
+}
+
+// freeTables frees the tables on the device.
+func (b *batch) freeTables() {
+	for i := range b.insts {
+		in := &b.insts[i]
+		b.dev.Free(in.a)
+		b.dev.Free(in.b)
+		in.a, in.b = 0, 0
+	}
 }
