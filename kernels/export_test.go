@@ -3,7 +3,7 @@ package kernels
 import "github.com/prove-model/prove-model/prover/field"
 
 // LaunchTwoRounds is SumcheckTwoRounds by a kernel of that name.
-func LaunchTwoRounds(d Device, kernel string, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
+func LaunchTwoRounds(d Device, kernel string, batch *SumcheckBatch, active, logQuads int, pending []field.QM31, p Post) error {
 	lanes := 1
 	if kernel == "sumcheck_two_rounds_in_lanes" {
 		lanes = 8

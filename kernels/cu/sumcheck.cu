@@ -282,15 +282,16 @@ DEVICE void three_rounds(u64 *sum, const instance &in, u64 octets, const weights
 
 // Three rounds at once of instances as in sumcheck_two_rounds, none of which joins in the second or the
 // third; the sums of the third have 2^log_octets terms. Instances may have eq coordinates left: the
-// sums are weighted with eq in the variables after the three. To sums[108·i …] are added the
+// sums are weighted with eq in the variables after the three. One instance may come as parameters, with no instances. To sums[108·i …] are added the
 // sums over x of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound
 // with the weights of the 2^pending that become one. A block takes 2^15 octets at most.
-KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_octets,
+KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, qm31 *a, qm31 *b,
+                                                            const qm31 *outer, const qm31 *inner, u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets,
                                                             u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
                                                             u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
                                                             u64 w6_high, u64 w7_low, u64 w7_high, u64 order)
 {
-    const instance in = instances[blockIdx.y];
+    const instance in = instances ? instances[blockIdx.y] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
     u64 octets = (u64)1 << log_octets;
     u64 *sum = sums + 108 * blockIdx.y;
     u32 after = (u32)(in.vars - log_octets); // the instance's own round after the three
@@ -329,7 +330,8 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u6
 // Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
 // 2^log_size entries once those that have been in a round are bound, with the weights of the 2^pending that become one,
 // of fewer where a table has fewer.
-KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 n, u64 log_size,
+KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, qm31 *a, qm31 *b,
+                                           const qm31 *outer, const qm31 *inner, u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 n, u64 log_size,
                                            u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
                                            u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
                                            u64 w6_high, u64 w7_low, u64 w7_high)
@@ -339,7 +341,7 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64
     hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
          w7_high);
     for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
-        const instance &in = instances[i >> log_size >> 1];
+        const instance in = instances ? instances[i >> log_size >> 1] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
         const qm31 *t = i >> log_size & 1 ? in.b : in.a;
         u64 x = i & (size - 1);
         if (x >> in.vars)

@@ -26,7 +26,7 @@ type batch struct {
 	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
 	rounds int
-	device kernels.Ptr // the instances, in order
+	device *kernels.SumcheckBatch // the instances, in order
 	// pending are the challenges that the tables have not been bound to yet;
 	// ahead are the sums of two rounds of which one is over, and grids those of several that
 	// are not all over. Either is nil.
@@ -57,7 +57,7 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 
 // describeBatch describes at least one instance on the device, with the weights of their points,
 // by descending number of variables: in the order that it returns.
-func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device kernels.Ptr) {
+func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device *kernels.SumcheckBatch) {
 	order = make([]int, len(insts))
 	for i := range order {
 		order[i] = i
@@ -219,7 +219,7 @@ func (b *batch) twoAtOnce(round int) bool {
 
 // pass launches a pass over the instances of a round, which binds the tables
 // to the pending challenges, and returns its words for each.
-func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch *kernels.SumcheckBatch, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
 	n := b.active(round)
 	raw := b.read(n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, p) })
 	b.pending = nil
