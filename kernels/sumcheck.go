@@ -112,7 +112,7 @@ func sumcheckPass(d Device, kernel string, lanes, blocks int, batch *SumcheckBat
 const (
 	GramBlocks    = 132
 	gramThreads   = 512
-	gramShared    = (8 + 4) * gramThreads * 16
+	gramShared    = 12 * gramThreads * 16
 	logGramOctets = 15
 )
 

@@ -188,96 +188,135 @@ struct __align__(16) held_factor {
 DEVICE void hold(held_factor *factors, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high, u64 w3_low, u64 w3_high, u64 w4_low,
                  u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low, u64 w6_high, u64 w7_low, u64 w7_high)
 {
-    if (threadIdx.x == 0) {
-        factors[0].w = qm31_prepare(qm31_unpack(w0_low, w0_high));
-        factors[1].w = qm31_prepare(qm31_unpack(w1_low, w1_high));
-        factors[2].w = qm31_prepare(qm31_unpack(w2_low, w2_high));
-        factors[3].w = qm31_prepare(qm31_unpack(w3_low, w3_high));
-        factors[4].w = qm31_prepare(qm31_unpack(w4_low, w4_high));
-        factors[5].w = qm31_prepare(qm31_unpack(w5_low, w5_high));
-        factors[6].w = qm31_prepare(qm31_unpack(w6_low, w6_high));
-        factors[7].w = qm31_prepare(qm31_unpack(w7_low, w7_high));
-    }
+    const u32 k = threadIdx.x % 8;
+    u64 low = k == 0 ? w0_low : k == 1 ? w1_low : k == 2 ? w2_low : k == 3 ? w3_low : k == 4 ? w4_low : k == 5 ? w5_low : k == 6 ? w6_low : w7_low;
+    u64 high = k == 0 ? w0_high : k == 1 ? w1_high : k == 2 ? w2_high : k == 3 ? w3_high : k == 4 ? w4_high : k == 5 ? w5_high : k == 6 ? w6_high : w7_high;
+    if (threadIdx.x < 8)
+        factors[k].w = qm31_prepare(qm31_unpack(low, high));
     __syncthreads();
 }
 
-// Three rounds at once. Planes are what the threads of a block read at one time, an entry each: of
-// 32 octets, warp i the octets' entries i of A, or i − 8 of B. So many are under way.
-#define RING 8
+// How many planes there is room for in the shared memory of sumcheck_three_rounds.
+#define PLANES 12
 
-// The block's part of the sums of sumcheck_three_rounds for an instance.
-template <u32 folds>
-DEVICE void three_rounds(u64 *sum, const instance &in, u64 octets, const weights &w, const held_factor *factors, u64 order)
+// What a thread of sumcheck_three_rounds has to do for an instance: of octets x its entry, which is x + i·octets of
+// A or of B.
+struct octet_entries {
+    qm31 *t;
+    u64 octets;
+    weights w;
+    bool weighted;
+
+    // Multiplies an entry of octet x with the weight where it has to be, which is in A.
+    __device__ __forceinline__ qm31 times_weight(qm31 v, u64 x) const { return weighted && x < octets ? qm31_mul(v, w.at(x)) : v; }
+};
+
+// The block's part of the sums for an instance whose tables are bound. Tiles of 64 octets, two
+// planes, are read while those before them are multiplied.
+DEVICE void three_first_rounds(u64 *sum, const octet_entries &in, u64 order)
 {
-    // A tile is 32 octets, or 64 where they need not be bound, and takes so many planes.
-    constexpr u32 sources = 1 << folds, groups = folds == 0 ? 2 : 1, planes = sources * groups, ahead = RING / planes;
-    DYNAMIC_SHARED(uint4, shared);
-    uint4 *ring = shared, *operands = shared + RING * GRAM_THREADS; // those of two tiles
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    qm31 *t = (warp < 8 ? in.a : in.b) + warp % 8 * octets;
-    const u64 tiles = (octets + 32 * groups - 1) / (32 * groups);
-    const bool weighted = warp < 8 && !w.none();
-    auto octet = [&](u64 tile, u32 group) {
-        if (folds == 0 && order & 1 && tiles % 8 == 0)
+    constexpr u32 ahead = PLANES / 2 - 1;
+    DYNAMIC_SHARED(uint4, ring);
+    const u32 lane = threadIdx.x % 32;
+    const u64 tiles = (in.octets + 63) / 64;
+    const u64 kept = (order >> 8) * 64;
+    auto octet = [&](u64 tile) {
+        if (order & 1 && tiles % 8 == 0)
             tile = tile % 8 * (tiles / 8) + tile / 8;
-        if (folds > 0 && order & 2)
-            tile = tiles - 1 - tile;
-        return (tile * groups + group) * 32 + lane;
+        return tile * 64 + lane;
     };
-    auto fetch = [&](u64 tile, u32 plane, u32 slot) {
-        if (tile < tiles) {
-            const u64 x = octet(tile, plane / sources);
-            copy16(ring + slot * GRAM_THREADS + threadIdx.x, x < octets ? t + x + plane % sources * 8 * octets : nullptr);
-        }
+    auto fetch = [&](u64 tile, u32 stage) {
+        if (tile < tiles)
+#pragma unroll
+            for (u32 i = 0; i < 2; i++) {
+                const u64 x = octet(tile) + 32 * i;
+                uint4 *to = ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x;
+                const void *from = x < in.octets ? in.t + x : nullptr;
+                if (order & 4)
+                    copy16_hint(to, from, tile + kept >= tiles);
+                else
+                    copy16(to, from);
+            }
         copies_begun();
     };
-#pragma unroll
-    for (u32 k = 0; k < RING; k++)
-        fetch(blockIdx.x + k / planes * (u64)gridDim.x, k % planes, k);
-
-    gram g = {};
-    u32 turn = 0, buffer = 0;
+#pragma unroll 1
+    for (u32 k = 0; k < ahead; k++)
+        fetch(blockIdx.x + k * (u64)gridDim.x, k);
+    gram<4> g = {};
+    u32 stage = 0;
+#pragma unroll 1
     for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        uint4 *to = operands + buffer * groups * GRAM_THREADS;
-#pragma unroll
-        for (u32 group = 0; group < groups; group++) {
-            const u64 x = octet(tile, group);
-            u32 slot = turn * planes + group * sources;
-            uint4 *mine = ring + slot * GRAM_THREADS + threadIdx.x;
-            if (folds > 0) {
-                qm31_sum v = {0, 0, 0, 0};
-#pragma unroll
-                for (u32 s = 0; s < sources; s++, slot++) {
-                    copies_done<RING - 1>();
-                    mine = ring + slot * GRAM_THREADS + threadIdx.x;
-                    v.add(*(const qm31 *)mine, factors[s].w);
-                    if (s + 1 == sources)
-                        break;
-                    fetch(tile + ahead * (u64)gridDim.x, group * sources + s, slot);
-                }
-                qm31 bound = v.value();
-                if (x < octets)
-                    t[x] = bound;
-                *(qm31 *)mine = bound;
-            } else {
-                copies_done<RING - 1>();
+        copies_done<ahead - 1>();
+        uint4 *planes = ring + 2 * stage * GRAM_THREADS;
+        if (in.weighted)
+            for (u32 i = 0; i < 2; i++) {
+                qm31 *mine = (qm31 *)(planes + i * GRAM_THREADS + threadIdx.x);
+                *mine = in.times_weight(*mine, octet(tile) + 32 * i);
             }
-            if (weighted && x < octets)
-                *(qm31 *)mine = qm31_mul(*(const qm31 *)mine, w.at(x));
-            __syncwarp();
-            to[group * GRAM_THREADS + threadIdx.x] = gram_operand(ring + slot * GRAM_THREADS + 32 * warp);
-            __syncwarp();
-            fetch(tile + ahead * (u64)gridDim.x, group * sources + sources - 1, slot);
-        }
         __syncthreads();
-#pragma unroll
-        for (u32 group = 0; group < groups; group++)
-            gram_add(g, to + group * GRAM_THREADS);
-        turn = (turn + 1) % ahead;
+        fetch(tile + ahead * (u64)gridDim.x, stage == 0 ? ahead : stage - 1); // where all are done with the tile before
+        gram_add(g, planes);
+        stage = stage == ahead ? 0 : stage + 1;
+    }
+    copies_done<0>();
+    gram_sums(sum, g, (u32 *)ring);
+}
+
+// The same where entries are bound first, each from 2^pending: as many planes for a tile of 32 octets,
+// whose threads read what is theirs alone, and one of what they make of them.
+DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u64 pending, const held_factor *factors, u64 order)
+{
+    constexpr u32 ahead = PLANES - 2;
+    DYNAMIC_SHARED(uint4, ring);
+    uint4 *bound = ring + ahead * GRAM_THREADS; // of two tiles
+    const u32 lane = threadIdx.x % 32, sources = 1u << pending;
+    const u64 tiles = (in.octets + 31) / 32;
+    auto octet = [&](u64 tile) { return (order & 2 ? tiles - 1 - tile : tile) * 32 + lane; };
+    u64 next = blockIdx.x; // the tile, and its source, that is read next
+    u32 next_source = 0;
+    auto fetch = [&](u32 slot) {
+        if (next < tiles) {
+            const u64 x = octet(next);
+            uint4 *to = ring + slot * GRAM_THREADS + threadIdx.x;
+            const void *from = x < in.octets ? in.t + x + next_source * 8 * in.octets : nullptr;
+            if (order & 4)
+                copy16_hint(to, from, false);
+            else
+                copy16(to, from);
+        }
+        copies_begun();
+        if (++next_source == sources) {
+            next_source = 0;
+            next += gridDim.x;
+        }
+    };
+#pragma unroll 1
+    for (u32 k = 0; k < ahead; k++)
+        fetch(k);
+    gram<2> g = {};
+    u32 slot = 0, buffer = 0;
+#pragma unroll 1
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        qm31_sum s = {0, 0, 0, 0};
+#pragma unroll 1
+        for (u32 source = 0; source < sources; source++) {
+            copies_done<ahead - 1>();
+            s.add(*(const qm31 *)(ring + slot * GRAM_THREADS + threadIdx.x), factors[source].w);
+            fetch(slot);
+            slot = slot == ahead - 1 ? 0 : slot + 1;
+        }
+        const u64 x = octet(tile);
+        qm31 v = s.value();
+        if (x < in.octets)
+            in.t[x] = v;
+        uint4 *plane = bound + buffer * GRAM_THREADS;
+        *(qm31 *)(plane + threadIdx.x) = in.times_weight(v, x);
+        __syncthreads();
+        gram_add(g, plane);
         buffer ^= 1;
     }
     copies_done<0>();
-    gram_sums(sum, g, (u32 *)operands);
+    gram_sums(sum, g, (u32 *)ring);
 }
 
 // Three rounds at once of instances as in sumcheck_two_rounds, none of which joins in the second or the
@@ -299,19 +338,12 @@ KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box
     __shared__ held_factor factors[8];
     hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
          w7_high);
-    switch (in.vars == log_octets + 3 ? 0 : pending) {
-    case 0:
-        three_rounds<0>(sum, in, octets, w, factors, order);
-        break;
-    case 1:
-        three_rounds<1>(sum, in, octets, w, factors, order);
-        break;
-    case 2:
-        three_rounds<2>(sum, in, octets, w, factors, order);
-        break;
-    default:
-        three_rounds<3>(sum, in, octets, w, factors, order);
-    }
+    const u32 warp = threadIdx.x / 32;
+    const octet_entries entries = {(warp < 8 ? in.a : in.b) + warp % 8 * octets, octets, w, warp < 8 && !w.none()};
+    if (in.vars == log_octets + 3)
+        three_first_rounds(sum, entries, order);
+    else
+        three_more_rounds(sum, entries, pending, factors, order);
     mailbox{box, ticket, done}.send(sums, 108 * gridDim.y);
 }
 
@@ -351,10 +383,9 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64
             continue;
         }
         qm31_sum v = {0, 0, 0, 0};
-#pragma unroll
-        for (u32 s = 0; s < 8; s++)
-            if (s >> pending == 0)
-                v.add(t[x + s * size], factors[s].w);
+#pragma unroll 1
+        for (u32 s = 0; s < 1u << pending; s++) // a loop, since to fetch instructions takes longer than to run them
+            v.add(t[x + s * size], factors[s].w);
         out[i] = v.value();
     }
     mailbox{box, ticket, done}.written();

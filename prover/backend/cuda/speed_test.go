@@ -72,8 +72,9 @@ func TestSpeedSumcheck(t *testing.T) {
 		cold  bool
 	}
 	defer func(tail int) { tailVars, threeRounds, kernels.Order = tail, true, 3 }(tailVars)
-	for _, how := range []schedule{{false, 0, 8, false}, {true, 0, 8, false}, {true, 1, 8, false}, {true, 2, 8, false}, {true, 3, 8, false},
-		{true, 3, 10, false}, {true, 3, 7, false}, {true, 0, 10, false}, {true, 3, 10, false}, {true, 3, 10, true}, {false, 0, 8, true}} {
+	const mb = 1 << 8
+	for _, how := range []schedule{{false, 0, 8, false}, {true, 0, 8, false}, {true, 3, 8, false}, {true, 7 + 12*mb, 8, false}, {true, 7 + 20*mb, 8, false},
+		{true, 7 + 28*mb, 8, false}, {true, 7 + 36*mb, 8, false}, {true, 3, 8, false}, {true, 3, 8, true}} {
 		cold := how.cold
 		threeRounds, kernels.Order, tailVars = how.three, how.order, how.tail
 		n := runs
@@ -153,13 +154,13 @@ func TestSpeedSumcheck(t *testing.T) {
 
 	three := []field.QM31{values[0], values[1], values[2]}
 	wide := newWords(scope, kernels.SumcheckThreeRoundsWords)
-	for _, kernels.Order = range []uint64{0, 1, 2, 3} {
+	for _, kernels.Order = range []uint64{3, 0, 7 + 12*mb, 7 + 20*mb, 7 + 24*mb, 7 + 28*mb, 7 + 32*mb, 7 + 40*mb, 7 + 128*mb, 7} {
 		for log := vars; log >= 7; log -= 3 {
 			pending := three
 			if log == vars {
 				pending = nil
 			}
-			if kernels.Order%3 != 0 && log < vars-3 {
+			if kernels.Order != 3 && log < vars-3 {
 				break
 			}
 			d, err := dev.Time(func() error {
@@ -171,7 +172,7 @@ func TestSpeedSumcheck(t *testing.T) {
 				return nil
 			})
 			check(err)
-			t.Logf("device: three rounds of 2^%d, folds %d, order %d: %.1f", log, len(pending), kernels.Order, micro(d)/20)
+			t.Logf("device: three rounds of 2^%d, folds %d, order %d, kept %d: %.1f", log, len(pending), kernels.Order%mb, kernels.Order/mb, micro(d)/20)
 		}
 		d, err := dev.Time(func() error {
 			for range 20 {
@@ -185,7 +186,7 @@ func TestSpeedSumcheck(t *testing.T) {
 			return nil
 		})
 		check(err)
-		t.Logf("device: the first two passes of three rounds, order %d: %.1f", kernels.Order, micro(d)/20)
+		t.Logf("device: the first two passes of three rounds, order %d, kept %d: %.1f", kernels.Order%mb, kernels.Order/mb, micro(d)/20)
 	}
 
 	quarter := 1 << 20
