@@ -33,7 +33,7 @@ DEVICE void one_round(u64 *sum, qm31 *a, qm31 *b, u64 pairs, const weights &w, b
 // sums[8·i …] of instance i are added Σ w·A_0·B_0 and the leading coefficient
 // Σ w·(A_1 − A_0)·(B_1 − B_0); the first with A_1, B_1 where the round's own eq
 // coordinate is zero.
-KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_pairs, u64 pending,
+KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 *done, const instance *instances, u64 log_pairs, u64 pending,
                                             u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
@@ -54,7 +54,7 @@ KERNEL __launch_bounds__(256) sumcheck_round(u64 *sums, u64 *box, u64 ticket, u6
     default:
         one_round<2>(sum, in.a, in.b, pairs, w, flipped, r);
     }
-    mailbox{box, ticket, done}.send(sums, 8 * gridDim.y);
+    mailbox{box, done}.send(sums, 8 * gridDim.y);
 }
 
 // The values of one table with the next two variables at 0, 1 and, where it is
@@ -135,7 +135,7 @@ DEVICE void two_rounds_in_lanes(u64 *sum, qm31 *a, qm31 *b, u64 quads, const wei
 // terms. To sums[32·i …] are added the sums over x of the product A·B with the
 // two variables at (0,0), (0,1), (1,0), and its leading coefficients in the
 // first at (·,0) and (·,1), in the second at (0,·) and (1,·), and in both.
-KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
+KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 *done, const instance *instances, u64 log_quads,
                                                     u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
@@ -152,12 +152,12 @@ KERNEL __launch_bounds__(256, 2) sumcheck_two_rounds(u64 *sums, u64 *box, u64 ti
     default:
         two_rounds<2>(sum, in.a, in.b, quads, r);
     }
-    mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
+    mailbox{box, done}.send(sums, 32 * gridDim.y);
 }
 
 // sumcheck_two_rounds by eight lanes for each of the 2^log_quads terms. Instances may have eq
 // coordinates left: the sums are weighted with eq in the variables after the two.
-KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, u64 log_quads,
+KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, u64 *done, const instance *instances, u64 log_quads,
                                                           u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     const instance in = instances[blockIdx.y];
@@ -176,7 +176,7 @@ KERNEL __launch_bounds__(256) sumcheck_two_rounds_in_lanes(u64 *sums, u64 *box, 
     default:
         two_rounds_in_lanes<2>(sum, in.a, in.b, quads, w, r);
     }
-    mailbox{box, ticket, done}.send(sums, 32 * gridDim.y);
+    mailbox{box, done}.send(sums, 32 * gridDim.y);
 }
 
 // A factor in shared memory, aligned.
@@ -324,7 +324,7 @@ DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u64 pending, co
 // sums are weighted with eq in the variables after the three. One instance may come as parameters, with no instances. To sums[108·i …] are added the
 // sums over x of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound
 // with the weights of the 2^pending that become one. A block takes 2^15 octets at most.
-KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances, qm31 *a, qm31 *b,
+KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box, u64 *done, const instance *instances, qm31 *a, qm31 *b,
                                                             const qm31 *outer, const qm31 *inner, u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets,
                                                             u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
                                                             u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
@@ -344,11 +344,11 @@ KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box
         three_first_rounds(sum, entries, order);
     else
         three_more_rounds(sum, entries, pending, factors, order);
-    mailbox{box, ticket, done}.send(sums, 108 * gridDim.y);
+    mailbox{box, done}.send(sums, 108 * gridDim.y);
 }
 
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
-KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u64 *done, const instance *instances)
+KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 *done, const instance *instances)
 {
     const instance in = instances[blockIdx.y];
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq, (u32)in.vars);
@@ -356,13 +356,13 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 ticket, u6
         p = qm31_mul(in.a[x], in.b[x]);
         q = qm31_zero();
     });
-    mailbox{box, ticket, done}.send(sums, 8 * gridDim.y);
+    mailbox{box, done}.send(sums, 8 * gridDim.y);
 }
 
 // Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
 // 2^log_size entries once those that have been in a round are bound, with the weights of the 2^pending that become one,
-// of fewer where a table has fewer.
-KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, const instance *instances, qm31 *a, qm31 *b,
+// of fewer, and then zeros, where a table has fewer.
+KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, const instance *instances, qm31 *a, qm31 *b,
                                            const qm31 *outer, const qm31 *inner, u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 n, u64 log_size,
                                            u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
                                            u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
@@ -376,10 +376,8 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64
         const instance in = instances ? instances[i >> log_size >> 1] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
         const qm31 *t = i >> log_size & 1 ? in.b : in.a;
         u64 x = i & (size - 1);
-        if (x >> in.vars)
-            continue;
         if (in.vars <= log_size) {
-            out[i] = t[x];
+            out[i] = x >> in.vars ? qm31_zero() : t[x];
             continue;
         }
         qm31_sum v = {0, 0, 0, 0};
@@ -388,5 +386,4 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, u64 *box, u64 ticket, u64
             v.add(t[x + s * size], factors[s].w);
         out[i] = v.value();
     }
-    mailbox{box, ticket, done}.written();
 }
