@@ -116,8 +116,8 @@ const (
 	logGramOctets = 15
 )
 
-// Order is an experiment.
-var Order uint64 = 3
+// Stamps is an experiment.
+var Stamps Ptr
 
 // SumcheckThreeRounds does three rounds at once of the first active instances, of at least logOctets + 3
 // variables each, on the tensor cores; up to three challenges may be pending. It makes, of
@@ -133,7 +133,7 @@ func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, 
 	}
 	blocks := max(1, min(GramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
 	return d.Launch(Kernel{"sumcheck", "sumcheck_three_rounds"}, Launch{GridX: blocks, GridY: active, Block: gramThreads, Shared: gramShared},
-		p.sums(append(append(args, uint64(logOctets)), append(boundBy(pending), Order)...)...)...)
+		p.sums(append(append(args, uint64(logOctets)), append(boundBy(pending), uint64(Stamps))...)...)...)
 }
 
 // boundBy are at most three challenges as kernels take them: their number, and with which weights
@@ -242,6 +242,6 @@ func SumcheckRest(d Device, batch *SumcheckBatch, n, left int, pending []field.Q
 	if err != nil {
 		return err
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(2*n<<left),
+	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(16*n<<left),
 		p.elements(append(append(args, uint64(n), uint64(left)), boundBy(pending)...)...)...)
 }

@@ -141,22 +141,6 @@ DEVICE void copy16(uint4 *to, const void *from)
 #endif
 }
 
-// copy16 of what is not wanted again (keep false), or is: an experiment.
-DEVICE void copy16_hint(uint4 *to, const void *from, bool keep)
-{
-#ifndef PROVE_MODEL_HOST
-    u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
-    u64 policy;
-    if (keep)
-        asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    else
-        asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes), "l"(policy) : "memory");
-#else
-    copy16(to, from);
-#endif
-}
-
 DEVICE void copies_begun()
 {
 #ifndef PROVE_MODEL_HOST

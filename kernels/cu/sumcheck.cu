@@ -1,4 +1,10 @@
 // Rounds of a batched sumcheck over Σ eq·A·B (package sumcheck).
+#ifndef PROVE_MODEL_HOST
+#define STAMP(i) do { if (threadIdx.x == 0) stamps[i] = clock64(); } while (0)
+__shared__ long long stamps[16];
+#else
+#define STAMP(i)
+#endif
 #include "gram.cuh"
 #include "lanes.cuh"
 
@@ -213,35 +219,26 @@ struct octet_entries {
 
 // The block's part of the sums for an instance whose tables are bound. Tiles of 64 octets, two
 // planes, are read while those before them are multiplied.
-DEVICE void three_first_rounds(u64 *sum, const octet_entries &in, u64 order)
+DEVICE void three_first_rounds(u64 *sum, const octet_entries &in)
 {
     constexpr u32 ahead = PLANES / 2 - 1;
     DYNAMIC_SHARED(uint4, ring);
-    const u32 lane = threadIdx.x % 32;
     const u64 tiles = (in.octets + 63) / 64;
-    const u64 kept = (order >> 8) * 64;
-    auto octet = [&](u64 tile) {
-        if (order & 1 && tiles % 8 == 0)
-            tile = tile % 8 * (tiles / 8) + tile / 8;
-        return tile * 64 + lane;
-    };
-    auto fetch = [&](u64 tile, u32 stage) {
-        if (tile < tiles)
+    auto octet = [&](u64 tile, u32 i) { return tile * 64 + 32 * i + threadIdx.x % 32; };
+    u64 next = blockIdx.x;
+    auto fetch = [&](u32 stage) {
+        if (next < tiles)
 #pragma unroll
             for (u32 i = 0; i < 2; i++) {
-                const u64 x = octet(tile) + 32 * i;
-                uint4 *to = ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x;
-                const void *from = x < in.octets ? in.t + x : nullptr;
-                if (order & 4)
-                    copy16_hint(to, from, tile + kept >= tiles);
-                else
-                    copy16(to, from);
+                const u64 x = octet(next, i);
+                copy16(ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x, x < in.octets ? in.t + x : nullptr);
             }
+        next += gridDim.x;
         copies_begun();
     };
 #pragma unroll 1
     for (u32 k = 0; k < ahead; k++)
-        fetch(blockIdx.x + k * (u64)gridDim.x, k);
+        fetch(k);
     gram<4> g = {};
     u32 stage = 0;
 #pragma unroll 1
@@ -249,73 +246,76 @@ DEVICE void three_first_rounds(u64 *sum, const octet_entries &in, u64 order)
         copies_done<ahead - 1>();
         uint4 *planes = ring + 2 * stage * GRAM_THREADS;
         if (in.weighted)
+#pragma unroll 1
             for (u32 i = 0; i < 2; i++) {
                 qm31 *mine = (qm31 *)(planes + i * GRAM_THREADS + threadIdx.x);
-                *mine = in.times_weight(*mine, octet(tile) + 32 * i);
+                *mine = in.times_weight(*mine, octet(tile, i));
             }
         __syncthreads();
-        fetch(tile + ahead * (u64)gridDim.x, stage == 0 ? ahead : stage - 1); // where all are done with the tile before
+        fetch(stage == 0 ? ahead : stage - 1); // where all are done with the tile before
         gram_add(g, planes);
         stage = stage == ahead ? 0 : stage + 1;
     }
     copies_done<0>();
+    STAMP(6);
     gram_sums(sum, g, (u32 *)ring);
 }
 
 // The same where entries are bound first, each from 2^pending: as many planes for a tile of 32 octets,
 // whose threads read what is theirs alone, and one of what they make of them.
-DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u64 pending, const held_factor *factors, u64 order)
+DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, const held_factor *factors)
 {
     constexpr u32 ahead = PLANES - 2;
     DYNAMIC_SHARED(uint4, ring);
     uint4 *bound = ring + ahead * GRAM_THREADS; // of two tiles
-    const u32 lane = threadIdx.x % 32, sources = 1u << pending;
     const u64 tiles = (in.octets + 31) / 32;
-    auto octet = [&](u64 tile) { return (order & 2 ? tiles - 1 - tile : tile) * 32 + lane; };
-    u64 next = blockIdx.x; // the tile, and its source, that is read next
+    // The tile that is read next, and the place and the number of its source.
+    u64 next = blockIdx.x;
+    u64 x = next * 32 + threadIdx.x % 32;
+    const qm31 *from = in.t + x;
     u32 next_source = 0;
     auto fetch = [&](u32 slot) {
-        if (next < tiles) {
-            const u64 x = octet(next);
-            uint4 *to = ring + slot * GRAM_THREADS + threadIdx.x;
-            const void *from = x < in.octets ? in.t + x + next_source * 8 * in.octets : nullptr;
-            if (order & 4)
-                copy16_hint(to, from, false);
-            else
-                copy16(to, from);
-        }
+        if (next < tiles)
+            copy16(ring + slot * GRAM_THREADS + threadIdx.x, next * 32 + threadIdx.x % 32 < in.octets ? from : nullptr);
         copies_begun();
+        from += 8 * in.octets;
         if (++next_source == sources) {
             next_source = 0;
             next += gridDim.x;
+            from = in.t + next * 32 + threadIdx.x % 32;
         }
     };
 #pragma unroll 1
     for (u32 k = 0; k < ahead; k++)
         fetch(k);
+    STAMP(2);
     gram<2> g = {};
     u32 slot = 0, buffer = 0;
 #pragma unroll 1
-    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        qm31_sum s = {0, 0, 0, 0};
+    for (; x < 32 * tiles; x += 32 * gridDim.x) {
+        qm31_long_sum s = {};
 #pragma unroll 1
         for (u32 source = 0; source < sources; source++) {
             copies_done<ahead - 1>();
+            if (source == 0)
+                STAMP(3);
             s.add(*(const qm31 *)(ring + slot * GRAM_THREADS + threadIdx.x), factors[source].w);
             fetch(slot);
             slot = slot == ahead - 1 ? 0 : slot + 1;
         }
-        const u64 x = octet(tile);
         qm31 v = s.value();
         if (x < in.octets)
             in.t[x] = v;
         uint4 *plane = bound + buffer * GRAM_THREADS;
         *(qm31 *)(plane + threadIdx.x) = in.times_weight(v, x);
+        STAMP(4);
         __syncthreads();
+        STAMP(5);
         gram_add(g, plane);
         buffer ^= 1;
     }
     copies_done<0>();
+    STAMP(6);
     gram_sums(sum, g, (u32 *)ring);
 }
 
@@ -330,6 +330,7 @@ KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box
                                                             u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
                                                             u64 w6_high, u64 w7_low, u64 w7_high, u64 order)
 {
+    STAMP(0);
     const instance in = instances ? instances[blockIdx.y] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
     u64 octets = (u64)1 << log_octets;
     u64 *sum = sums + 108 * blockIdx.y;
@@ -338,13 +339,21 @@ KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box
     __shared__ held_factor factors[8];
     hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
          w7_high);
+    STAMP(1);
     const u32 warp = threadIdx.x / 32;
     const octet_entries entries = {(warp < 8 ? in.a : in.b) + warp % 8 * octets, octets, w, warp < 8 && !w.none()};
     if (in.vars == log_octets + 3)
-        three_first_rounds(sum, entries, order);
+        three_first_rounds(sum, entries);
     else
-        three_more_rounds(sum, entries, pending, factors, order);
+        three_more_rounds(sum, entries, 1u << pending, factors);
+    STAMP(10);
     mailbox{box, done}.send(sums, 108 * gridDim.y);
+    STAMP(11);
+#ifndef PROVE_MODEL_HOST
+    if (order && threadIdx.x == 0 && blockIdx.x == 0)
+        for (int i = 0; i < 12; i++)
+            ((u64 *)order)[i] = stamps[i];
+#endif
 }
 
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].
@@ -372,18 +381,27 @@ KERNEL __launch_bounds__(256) sumcheck_rest(qm31 *out, const instance *instances
     __shared__ held_factor factors[8];
     hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
          w7_high);
-    for (u64 i = thread_index(); i < 2 * size * n; i += thread_count()) {
-        const instance in = instances ? instances[i >> log_size >> 1] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
-        const qm31 *t = i >> log_size & 1 ? in.b : in.a;
-        u64 x = i & (size - 1);
-        if (in.vars <= log_size) {
-            out[i] = x >> in.vars ? qm31_zero() : t[x];
-            continue;
+    // Eight lanes for an element, of which each takes one of the entries that become it.
+    const u32 s = threadIdx.x % 8;
+    const u64 elements = 2 * size * n;
+    for (u64 first = first_term(8); first < elements; first += terms_at_once(8)) {
+        const u64 i = first + threadIdx.x % 32 / 8;
+        qm31 v = qm31_zero();
+        if (i < elements) {
+            const instance in = instances ? instances[i >> log_size >> 1] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
+            const qm31 *t = i >> log_size & 1 ? in.b : in.a;
+            u64 x = i & (size - 1);
+            if (in.vars > log_size) {
+                if (s < 1u << pending)
+                    v = qm31_mul(t[x + s * size], factors[s].w);
+            } else if (s == 0 && !(x >> in.vars)) {
+                v = t[x];
+            }
         }
-        qm31_sum v = {0, 0, 0, 0};
 #pragma unroll 1
-        for (u32 s = 0; s < 1u << pending; s++) // a loop, since to fetch instructions takes longer than to run them
-            v.add(t[x + s * size], factors[s].w);
-        out[i] = v.value();
+        for (int mask = 4; mask > 0; mask >>= 1)
+            v = qm31_add(v, {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask), __shfl_xor_sync(~0u, v.c, mask), __shfl_xor_sync(~0u, v.d, mask)});
+        if (s == 0 && i < elements)
+            out[i] = v;
     }
 }

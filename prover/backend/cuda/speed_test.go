@@ -67,16 +67,13 @@ func TestSpeedSumcheck(t *testing.T) {
 
 	type schedule struct {
 		three bool
-		order uint64
 		tail  int
 		cold  bool
 	}
-	defer func(tail int) { tailVars, threeRounds, kernels.Order = tail, true, 3 }(tailVars)
-	const mb = 1 << 8
-	for _, how := range []schedule{{false, 0, 8, false}, {true, 0, 8, false}, {true, 3, 8, false}, {true, 7 + 12*mb, 8, false}, {true, 7 + 20*mb, 8, false},
-		{true, 7 + 28*mb, 8, false}, {true, 7 + 36*mb, 8, false}, {true, 3, 8, false}, {true, 3, 8, true}} {
+	defer func(tail int) { tailVars, threeRounds = tail, true }(tailVars)
+	for _, how := range []schedule{{false, 8, false}, {true, 8, false}, {true, 10, false}, {true, 8, false}, {true, 8, true}} {
 		cold := how.cold
-		threeRounds, kernels.Order, tailVars = how.three, how.order, how.tail
+		threeRounds, tailVars = how.three, how.tail
 		n := runs
 		if cold {
 			n = 10
@@ -154,40 +151,52 @@ func TestSpeedSumcheck(t *testing.T) {
 
 	three := []field.QM31{values[0], values[1], values[2]}
 	wide := newWords(scope, kernels.SumcheckThreeRoundsWords)
-	for _, kernels.Order = range []uint64{3, 0, 7 + 12*mb, 7 + 20*mb, 7 + 24*mb, 7 + 28*mb, 7 + 32*mb, 7 + 40*mb, 7 + 128*mb, 7} {
-		for log := vars; log >= 7; log -= 3 {
-			pending := three
-			if log == vars {
-				pending = nil
-			}
-			if kernels.Order != 3 && log < vars-3 {
-				break
-			}
-			d, err := dev.Time(func() error {
-				for range 20 {
-					if err := kernels.SumcheckThreeRounds(dev, batch, 1, log-3, pending, kernels.Kept(wide)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			check(err)
-			t.Logf("device: three rounds of 2^%d, folds %d, order %d, kept %d: %.1f", log, len(pending), kernels.Order%mb, kernels.Order/mb, micro(d)/20)
+	stamps := newWords(scope, 12)
+	for log := vars; log >= 7; log -= 3 {
+		pending := three
+		if log == vars {
+			pending = nil
 		}
 		d, err := dev.Time(func() error {
 			for range 20 {
-				if err := kernels.SumcheckThreeRounds(dev, batch, 1, 19, nil, kernels.Kept(wide)); err != nil {
-					return err
-				}
-				if err := kernels.SumcheckThreeRounds(dev, batch, 1, 16, three, kernels.Kept(wide)); err != nil {
+				if err := kernels.SumcheckThreeRounds(dev, batch, 1, log-3, pending, kernels.Kept(wide)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		check(err)
-		t.Logf("device: the first two passes of three rounds, order %d, kept %d: %.1f", kernels.Order%mb, kernels.Order/mb, micro(d)/20)
+		t.Logf("device: three rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
+		kernels.Stamps = stamps
+		for _, cold := range []bool{false, true} {
+			to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error {
+				if cold {
+					check(kernels.SumcheckTwoRounds(dev, batch, 1, 20, nil, kernels.Kept(words)))
+				}
+				return kernels.SumcheckThreeRounds(dev, batch, 1, log-3, pending, p)
+			})
+			clocks := fetch[uint64](dev, stamps, 12)
+			var line string
+			for i := 1; i < 12; i++ {
+				line += fmt.Sprintf(" %d:%d", i, int64(clocks[i])-int64(clocks[0]))
+			}
+			t.Logf("clocks of block 0, after another kernel %v:%s", cold, line)
+		}
+		kernels.Stamps = 0
 	}
+	d, err := dev.Time(func() error {
+		for range 20 {
+			if err := kernels.SumcheckThreeRounds(dev, batch, 1, 19, nil, kernels.Kept(wide)); err != nil {
+				return err
+			}
+			if err := kernels.SumcheckThreeRounds(dev, batch, 1, 16, three, kernels.Kept(wide)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	check(err)
+	t.Logf("device: the first two passes of three rounds: %.1f", micro(d)/20)
 
 	quarter := 1 << 20
 	for _, vars := range []int{20, 18, 17, 16, 15, 14, 12, 10} {
