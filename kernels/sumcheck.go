@@ -116,9 +116,6 @@ const (
 	logGramOctets = 15
 )
 
-// Stamps is an experiment.
-var Stamps Ptr
-
 // SumcheckThreeRounds does three rounds at once of the first active instances, of at least logOctets + 3
 // variables each, on the tensor cores; up to three challenges may be pending. It makes, of
 // SumcheckThreeRoundsWords words an instance, what NewGrid takes, with the weights of the variables after the
@@ -133,7 +130,7 @@ func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, 
 	}
 	blocks := max(1, min(GramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
 	return d.Launch(Kernel{"sumcheck", "sumcheck_three_rounds"}, Launch{GridX: blocks, GridY: active, Block: gramThreads, Shared: gramShared},
-		p.sums(append(append(args, uint64(logOctets)), append(boundBy(pending), uint64(Stamps))...)...)...)
+		p.sums(append(append(args, uint64(logOctets)), boundBy(pending)...)...)...)
 }
 
 // boundBy are at most three challenges as kernels take them: their number, and with which weights

@@ -91,7 +91,6 @@ DEVICE void gram_sums(u64 *sum, const gram<ROWS> &g, u32 *room)
                 limbs[(i * 8 + j) * 16] = q;
         }
     __syncthreads();
-    STAMP(7);
     u32 limb = 0;
     if (threadIdx.x < 256) {
         const u32 *q = room + threadIdx.x / 4 * 16, k = threadIdx.x % 4;
@@ -107,7 +106,6 @@ DEVICE void gram_sums(u64 *sum, const gram<ROWS> &g, u32 *room)
         limb = m31_reduce(v);
     }
     __syncthreads();
-    STAMP(8);
     u32 *from = room, *to = room + 256;
     if (threadIdx.x < 256)
         from[threadIdx.x] = limb;
@@ -128,7 +126,6 @@ DEVICE void gram_sums(u64 *sum, const gram<ROWS> &g, u32 *room)
         to = other;
     }
     __syncthreads();
-    STAMP(9);
     if (threadIdx.x < 108)
         atomicAdd(sum + threadIdx.x, (u64)from[threadIdx.x]);
 }

@@ -59,16 +59,18 @@ DEVICE void block_sums(u64 *sum, qm31 x, qm31 y) { block_sums<2>(sum, {x, y}); }
 struct mailbox {
     u64 *box, *done;
 
-    // Whether all other blocks are done, as every thread of every block is told that
-    // calls it.
+    // Whether all other blocks are done, as every thread of every block is told that calls it; what
+    // they have added up is then there to read. One thread's fences do for its block, between barriers.
     __device__ __forceinline__ bool last() const
     {
         __shared__ bool is_last;
         __syncthreads();
         if (threadIdx.x == 0) {
+            __threadfence();
             is_last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
             if (is_last)
                 *done = 0;
+            __threadfence();
         }
         __syncthreads();
         return is_last;
@@ -78,12 +80,8 @@ struct mailbox {
     // again afterwards, and below 2^63.
     __device__ __forceinline__ void send(u64 *from, u64 words) const
     {
-        if (!box)
+        if (!box || !last())
             return;
-        __threadfence();
-        if (!last())
-            return;
-        __threadfence();
         for (u64 i = threadIdx.x; i < words; i += blockDim.x) {
             *(volatile u64 *)(box + i) = *(volatile u64 *)(from + i);
             from[i] = 0;

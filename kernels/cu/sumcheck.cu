@@ -1,10 +1,4 @@
 // Rounds of a batched sumcheck over Σ eq·A·B (package sumcheck).
-#ifndef PROVE_MODEL_HOST
-#define STAMP(i) do { if (threadIdx.x == 0) stamps[i] = clock64(); } while (0)
-__shared__ long long stamps[16];
-#else
-#define STAMP(i)
-#endif
 #include "gram.cuh"
 #include "lanes.cuh"
 
@@ -231,7 +225,7 @@ DEVICE void three_first_rounds(u64 *sum, const octet_entries &in)
 #pragma unroll
             for (u32 i = 0; i < 2; i++) {
                 const u64 x = octet(next, i);
-                copy16(ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x, x < in.octets ? in.t + x : nullptr);
+                copy16_once(ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x, x < in.octets ? in.t + x : nullptr);
             }
         next += gridDim.x;
         copies_begun();
@@ -257,7 +251,6 @@ DEVICE void three_first_rounds(u64 *sum, const octet_entries &in)
         stage = stage == ahead ? 0 : stage + 1;
     }
     copies_done<0>();
-    STAMP(6);
     gram_sums(sum, g, (u32 *)ring);
 }
 
@@ -288,7 +281,6 @@ DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, co
 #pragma unroll 1
     for (u32 k = 0; k < ahead; k++)
         fetch(k);
-    STAMP(2);
     gram<2> g = {};
     u32 slot = 0, buffer = 0;
 #pragma unroll 1
@@ -297,8 +289,6 @@ DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, co
 #pragma unroll 1
         for (u32 source = 0; source < sources; source++) {
             copies_done<ahead - 1>();
-            if (source == 0)
-                STAMP(3);
             s.add(*(const qm31 *)(ring + slot * GRAM_THREADS + threadIdx.x), factors[source].w);
             fetch(slot);
             slot = slot == ahead - 1 ? 0 : slot + 1;
@@ -308,14 +298,11 @@ DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, co
             in.t[x] = v;
         uint4 *plane = bound + buffer * GRAM_THREADS;
         *(qm31 *)(plane + threadIdx.x) = in.times_weight(v, x);
-        STAMP(4);
         __syncthreads();
-        STAMP(5);
         gram_add(g, plane);
         buffer ^= 1;
     }
     copies_done<0>();
-    STAMP(6);
     gram_sums(sum, g, (u32 *)ring);
 }
 
@@ -328,9 +315,8 @@ KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box
                                                             const qm31 *outer, const qm31 *inner, u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets,
                                                             u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
                                                             u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low,
-                                                            u64 w6_high, u64 w7_low, u64 w7_high, u64 order)
+                                                            u64 w6_high, u64 w7_low, u64 w7_high)
 {
-    STAMP(0);
     const instance in = instances ? instances[blockIdx.y] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
     u64 octets = (u64)1 << log_octets;
     u64 *sum = sums + 108 * blockIdx.y;
@@ -339,21 +325,13 @@ KERNEL __launch_bounds__(GRAM_THREADS) sumcheck_three_rounds(u64 *sums, u64 *box
     __shared__ held_factor factors[8];
     hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high, w7_low,
          w7_high);
-    STAMP(1);
     const u32 warp = threadIdx.x / 32;
     const octet_entries entries = {(warp < 8 ? in.a : in.b) + warp % 8 * octets, octets, w, warp < 8 && !w.none()};
     if (in.vars == log_octets + 3)
         three_first_rounds(sum, entries);
     else
         three_more_rounds(sum, entries, 1u << pending, factors);
-    STAMP(10);
     mailbox{box, done}.send(sums, 108 * gridDim.y);
-    STAMP(11);
-#ifndef PROVE_MODEL_HOST
-    if (order && threadIdx.x == 0 && blockIdx.x == 0)
-        for (int i = 0; i < 12; i++)
-            ((u64 *)order)[i] = stamps[i];
-#endif
 }
 
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].

@@ -66,14 +66,14 @@ func TestSpeedSumcheck(t *testing.T) {
 	defer dev.Free(from)
 
 	type schedule struct {
-		three bool
+		three int
 		tail  int
 		cold  bool
 	}
-	defer func(tail int) { tailVars, threeRounds = tail, true }(tailVars)
-	for _, how := range []schedule{{false, 8, false}, {true, 8, false}, {true, 10, false}, {true, 8, false}, {true, 8, true}} {
+	defer func(tail, three int) { tailVars, threeFrom = tail, three }(tailVars, threeFrom)
+	for _, how := range []schedule{{1 << 40, 8, false}, {1 << 17, 8, false}, {1 << 17, 10, false}, {1 << 17, 8, false}, {1 << 17, 8, true}} {
 		cold := how.cold
-		threeRounds, tailVars = how.three, how.tail
+		threeFrom, tailVars = how.three, how.tail
 		n := runs
 		if cold {
 			n = 10
@@ -151,7 +151,6 @@ func TestSpeedSumcheck(t *testing.T) {
 
 	three := []field.QM31{values[0], values[1], values[2]}
 	wide := newWords(scope, kernels.SumcheckThreeRoundsWords)
-	stamps := newWords(scope, 12)
 	for log := vars; log >= 7; log -= 3 {
 		pending := three
 		if log == vars {
@@ -167,22 +166,6 @@ func TestSpeedSumcheck(t *testing.T) {
 		})
 		check(err)
 		t.Logf("device: three rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
-		kernels.Stamps = stamps
-		for _, cold := range []bool{false, true} {
-			to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error {
-				if cold {
-					check(kernels.SumcheckTwoRounds(dev, batch, 1, 20, nil, kernels.Kept(words)))
-				}
-				return kernels.SumcheckThreeRounds(dev, batch, 1, log-3, pending, p)
-			})
-			clocks := fetch[uint64](dev, stamps, 12)
-			var line string
-			for i := 1; i < 12; i++ {
-				line += fmt.Sprintf(" %d:%d", i, int64(clocks[i])-int64(clocks[0]))
-			}
-			t.Logf("clocks of block 0, after another kernel %v:%s", cold, line)
-		}
-		kernels.Stamps = 0
 	}
 	d, err := dev.Time(func() error {
 		for range 20 {

@@ -15,8 +15,9 @@ import (
 // launch and the way back. A variable, for tests; below zero none does.
 var tailVars = 8
 
-// threeRounds is an experiment.
-var threeRounds = true
+// threeFrom is from how many entries of a table of all instances on three rounds are done in one pass: below,
+// two a pass take no longer. A variable, for tests.
+var threeFrom = 1 << 17
 
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
@@ -183,14 +184,14 @@ func (b *batch) gridSums(left int) []sumcheck.Sums {
 	})
 }
 
-// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same,
-// there are no more than processors, and what comes after that binds three variables, which is such a pass again or
-// the way to the host.
+// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same, there
+// are no more than blocks that run at once and many entries, and what comes after that binds three variables,
+// which is such a pass again or the way to the host.
 func (b *batch) threeAtOnce(round int) bool {
-	if !threeRounds {
+	n := b.active(round)
+	if len(b.pending) < 3 && n<<(b.rounds-round) < threeFrom {
 		return false
 	}
-	n := b.active(round)
 	for ; round+3 <= b.rounds && n <= kernels.GramBlocks && n == b.active(round+2); n = b.active(round) {
 		if round += 3; round == b.rounds || b.fewLeft(round) {
 			return true
