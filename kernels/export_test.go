@@ -10,3 +10,8 @@ func LaunchTwoRounds(d Device, kernel string, batch *SumcheckBatch, active, logQ
 	}
 	return sumcheckPass(d, kernel, lanes, 16, batch, active, logQuads, pending, p)
 }
+
+// LaunchThreeRounds is SumcheckThreeRounds by so many blocks.
+func LaunchThreeRounds(d Device, blocks int, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
+	return threeRounds(d, blocks, batch, active, logOctets, pending, p)
+}

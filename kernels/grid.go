@@ -38,10 +38,10 @@ func (g Grid) sum(eq []field.QM31) field.QM31 {
 
 // Bind sets the first variable to r. It overwrites g.
 func (g Grid) Bind(r field.QM31) Grid {
-	n := len(g) / 3
+	n, square := len(g)/3, r.Mul(r)
 	for i := range n {
 		zero, one, top := g[i], g[n+i], g[2*n+i]
-		g[i] = top.Mul(r).Add(one.Sub(zero).Sub(top)).Mul(r).Add(zero)
+		g[i] = zero.Add(r.Mul(one.Sub(zero).Sub(top))).Add(square.Mul(top))
 	}
 	return g[:n]
 }

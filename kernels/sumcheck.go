@@ -27,8 +27,8 @@ type SumcheckBatch struct {
 	at    Ptr // zero until it is wanted
 }
 
-// NewSumcheckBatch describes instances in descending order of Vars. It allocates memory for that when
-// a launch first wants it.
+// NewSumcheckBatch describes instances in descending order of Vars. It allocates memory for several, and
+// for one when a launch first wants it there.
 func NewSumcheckBatch(d Device, insts []SumcheckInstance) (*SumcheckBatch, error) {
 	b := &SumcheckBatch{d: d, words: make([]uint64, 0, instanceWords*len(insts))}
 	for i, in := range insts {
@@ -45,6 +45,11 @@ func NewSumcheckBatch(d Device, insts []SumcheckInstance) (*SumcheckBatch, error
 		b.words = append(b.words, uint64(in.A), uint64(in.B), uint64(h.outer), uint64(h.inner),
 			uint64(in.Vars), uint64(h.Vars), uint64(h.innerVars), in.Flipped)
 	}
+	if len(insts) != 1 {
+		if _, err := b.Memory(); err != nil {
+			return nil, err
+		}
+	}
 	return b, nil
 }
 
@@ -57,12 +62,11 @@ func (b *SumcheckBatch) Memory() (at Ptr, err error) {
 }
 
 // parameters are those of a kernel that takes one instance without memory: where they are, and it.
-func (b *SumcheckBatch) parameters() ([]uint64, error) {
+func (b *SumcheckBatch) parameters() []uint64 {
 	if len(b.words) == instanceWords {
-		return append([]uint64{0}, b.words...), nil
+		return append([]uint64{0}, b.words...)
 	}
-	at, err := b.Memory()
-	return append([]uint64{uint64(at)}, make([]uint64, instanceWords)...), err
+	return append([]uint64{uint64(b.at)}, make([]uint64, instanceWords)...)
 }
 
 // SumcheckRoundWords is the number of words that an instance's sums of one
@@ -124,13 +128,14 @@ func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, 
 	if active < 1 || logOctets < 0 || logOctets > 40 || len(pending) > 3 {
 		return fmt.Errorf("three rounds of %d instances, 2^%d octets and %d challenges", active, logOctets, len(pending))
 	}
-	args, err := batch.parameters()
-	if err != nil {
-		return err
-	}
 	blocks := max(1, min(GramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
+	return threeRounds(d, blocks, batch, active, logOctets, pending, p)
+}
+
+// threeRounds launches the pass with so many blocks for each instance.
+func threeRounds(d Device, blocks int, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
 	return d.Launch(Kernel{"sumcheck", "sumcheck_three_rounds"}, Launch{GridX: blocks, GridY: active, Block: gramThreads, Shared: gramShared},
-		p.sums(append(append(args, uint64(logOctets)), boundBy(pending)...)...)...)
+		p.sums(append(append(batch.parameters(), uint64(logOctets)), boundBy(pending)...)...)...)
 }
 
 // boundBy are at most three challenges as kernels take them: their number, and with which weights
@@ -235,10 +240,6 @@ func SumcheckRest(d Device, batch *SumcheckBatch, n, left int, pending []field.Q
 	if n < 1 || left < 0 || left > 40 || len(pending) > 3 {
 		return fmt.Errorf("the rest of %d instances, 2^%d entries and %d challenges", n, left, len(pending))
 	}
-	args, err := batch.parameters()
-	if err != nil {
-		return err
-	}
 	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(16*n<<left),
-		p.elements(append(append(args, uint64(n), uint64(left)), boundBy(pending)...)...)...)
+		p.elements(append(append(batch.parameters(), uint64(n), uint64(left)), boundBy(pending)...)...)...)
 }

@@ -3,6 +3,8 @@ package kernels_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels"
@@ -114,61 +116,112 @@ func grid(a, b, weights []field.QM31) kernels.Grid {
 	return g
 }
 
-// TestThreeRounds compares the kernel for three rounds at once with their definition, for two instances of
-// which one may join, with and without eq, whatever has to be bound before, and with several blocks.
+// TestThreeRounds compares the kernel for three rounds at once with their definition, for one or two instances of
+// which one may join, with and without eq, whatever has to be bound before, and with blocks that have
+// several tiles.
 func TestThreeRounds(t *testing.T) {
 	d := devicetest.Open(t)
 	rng := rand.New(rand.NewPCG(31, 32))
 	for pending := range 4 {
-		for _, logOctets := range []int{0, 3, 5, 6, 9, 10} {
-			for _, eq := range []int{0, logOctets/2 + 1, logOctets} {
-				for _, joins := range []bool{false, true} {
-					point := vectorQM31(rng, 3, 1)[:pending]
-					vars := []int{logOctets + 3 + pending, logOctets + 3 + pending}
-					if joins {
-						vars[1] = logOctets + 3
+		for k, logOctets := range []int{0, 4, 6, 9, 9} {
+			for _, joins := range []bool{false, true} {
+				point := vectorQM31(rng, 3, 1)[:pending]
+				vars := []int{logOctets + 3 + pending}
+				if joins {
+					vars = append(vars, logOctets+3)
+				} else if k%2 == 0 {
+					vars = append(vars, vars[0])
+				}
+				eq := []int{0, logOctets/2 + 1, logOctets}[rng.IntN(3)] // coordinates after the three
+				blocks := 1 + 2*rng.IntN(2)
+				var insts []kernels.SumcheckInstance
+				var want []kernels.Grid
+				var tables [][]field.QM31
+				for i, v := range vars {
+					a, b := vectorQM31(rng, 1<<v, 1), vectorQM31(rng, 1<<v, 1)
+					before, after := v-logOctets, min(eq, logOctets)
+					if after == 0 {
+						before = rng.IntN(before + 1)
 					}
-					var insts []kernels.SumcheckInstance
-					var want []kernels.Grid
-					var tables [][]field.QM31
-					for i, v := range vars {
-						a, b := vectorQM31(rng, 1<<v, 1), vectorQM31(rng, 1<<v, 1)
-						left := min(eq, logOctets) // coordinates after the three
-						var heaps *kernels.EqHeaps
-						weights := make([]field.QM31, 1<<logOctets)
-						coordinates := vectorQM31(rng, v-logOctets+left, 1)
-						if left == 0 {
-							coordinates = coordinates[:i*len(coordinates)/2]
-						}
-						if len(coordinates) > 0 {
-							var err error
-							heaps, err = kernels.NewEqHeaps(d, coordinates)
-							must(t, err)
-							coordinates = coordinates[min(len(coordinates), v-logOctets):]
-						}
-						for x := range weights {
-							weights[x] = poly.EqIndex(coordinates, uint64(x>>(logOctets-len(coordinates))))
-						}
-						insts = append(insts, kernels.SumcheckInstance{A: put(t, d, a), B: put(t, d, b), Vars: v, Eq: heaps})
-						if i == 0 || !joins {
-							a, b = folded(a, point), folded(b, point)
-						}
-						tables = append(tables, a, b)
-						want = append(want, grid(a, b, weights))
-					}
-					batch, err := kernels.NewSumcheckBatch(d, insts)
+					coordinates := vectorQM31(rng, before+after, 1)
+					heaps, err := kernels.NewEqHeaps(d, coordinates)
 					must(t, err)
-					sums := put(t, d, make([]uint64, 2*kernels.SumcheckThreeRoundsWords))
-					must(t, kernels.SumcheckThreeRounds(d, batch, 2, logOctets, point, kernels.Kept(sums)))
-					words := get[uint64](t, d, sums, 2*kernels.SumcheckThreeRoundsWords)
-					what := fmt.Sprintf("2^%d terms, %d bound, one joins: %v", logOctets, pending, joins)
-					for i := range want {
-						same(t, what, kernels.NewGrid(words[i*kernels.SumcheckThreeRoundsWords:]), want[i])
-						same(t, what, get[field.QM31](t, d, insts[i].A, 8<<logOctets), tables[2*i])
-						same(t, what, get[field.QM31](t, d, insts[i].B, 8<<logOctets), tables[2*i+1])
+					weights := make([]field.QM31, 1<<logOctets)
+					for x := range weights {
+						weights[x] = poly.EqIndex(coordinates[before:], uint64(x>>(logOctets-after)))
 					}
+					insts = append(insts, kernels.SumcheckInstance{A: put(t, d, a), B: put(t, d, b), Vars: v, Eq: heaps})
+					if i == 0 || !joins {
+						a, b = folded(a, point), folded(b, point)
+					}
+					tables = append(tables, a, b)
+					want = append(want, grid(a, b, weights))
+				}
+				batch, err := kernels.NewSumcheckBatch(d, insts)
+				must(t, err)
+				words := kernels.SumcheckThreeRoundsWords * len(insts)
+				sums := put(t, d, make([]uint64, words))
+				must(t, kernels.LaunchThreeRounds(d, blocks, batch, len(insts), logOctets, point, kernels.Kept(sums)))
+				got := get[uint64](t, d, sums, words)
+				what := fmt.Sprintf("%d instances of 2^%d terms, %d bound, one joins: %v, %d in eq, %d blocks", len(insts), logOctets, pending, joins, eq, blocks)
+				for i := range want {
+					same(t, what, kernels.NewGrid(got[i*kernels.SumcheckThreeRoundsWords:]), want[i])
+					same(t, what, get[field.QM31](t, d, insts[i].A, 8<<logOctets), tables[2*i])
+					same(t, what, get[field.QM31](t, d, insts[i].B, 8<<logOctets), tables[2*i+1])
 				}
 			}
 		}
+	}
+}
+
+// TestGramBounds has a block add up as many terms as it may, on a GPU, of the greatest bytes that there are.
+func TestGramBounds(t *testing.T) {
+	d := devicetest.Open(t)
+	logOctets := 8
+	if os.Getenv("PROVE_MODEL_TEST_GPU") == "1" {
+		logOctets = 15
+	}
+	p := field.M31(field.P - 1)
+	ones := slices.Repeat([]field.QM31{field.NewQM31(p, p, p, p)}, 8<<logOctets)
+	batch, err := kernels.NewSumcheckBatch(d, []kernels.SumcheckInstance{{A: put(t, d, ones), B: put(t, d, ones), Vars: logOctets + 3}})
+	must(t, err)
+	sums := put(t, d, make([]uint64, kernels.SumcheckThreeRoundsWords))
+	must(t, kernels.LaunchThreeRounds(d, 1, batch, 1, logOctets, nil, kernels.Kept(sums)))
+	want := make(kernels.Grid, 27)
+	for i := range want {
+		if i%3 < 2 && i/3%3 < 2 && i/9 < 2 { // no differences
+			want[i] = ones[0].Mul(ones[0]).MulM31(1 << logOctets)
+		}
+	}
+	same(t, "sums", kernels.NewGrid(get[uint64](t, d, sums, kernels.SumcheckThreeRoundsWords)), want)
+}
+
+// TestGrid compares sums of a grid with those of the tables that it is of, round by round.
+func TestGrid(t *testing.T) {
+	rng := rand.New(rand.NewPCG(51, 52))
+	for vars := range 4 {
+		eq := vectorQM31(rng, 3, 1)[:vars]
+		if vars == 3 {
+			eq[1] = field.Zero
+		}
+		a, b := vectorQM31(rng, 8, 1), vectorQM31(rng, 8, 1)
+		g := grid(a, b, []field.QM31{field.One})
+		for round := range 3 {
+			half := len(a) / 2
+			var zero, one, top field.QM31
+			for x := range half {
+				rest := eq[min(round+1, len(eq)):]
+				w := poly.EqIndex(rest, uint64(x>>(2-round-len(rest))))
+				zero = zero.Add(w.Mul(a[x]).Mul(b[x]))
+				one = one.Add(w.Mul(a[half+x]).Mul(b[half+x]))
+				top = top.Add(w.Mul(a[half+x].Sub(a[x])).Mul(b[half+x].Sub(b[x])))
+			}
+			z, o, l := g.Values(eq[min(round+1, len(eq)):])
+			same(t, fmt.Sprintf("round %d, %d in eq", round, vars), []field.QM31{z, o, l}, []field.QM31{zero, one, top})
+			r := vectorQM31(rng, 1, 1)
+			a, b = folded(a, r), folded(b, r)
+			g = g.Bind(r[0])
+		}
+		same(t, "what is left", g, []field.QM31{a[0].Mul(b[0])})
 	}
 }

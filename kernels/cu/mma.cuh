@@ -149,7 +149,8 @@ DEVICE void copy16_once(uint4 *to, const void *from)
     u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
     u64 policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes), "l"(policy)
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes),
+                 "l"(policy)
                  : "memory");
 #else
     copy16(to, from);
