@@ -121,6 +121,35 @@ func TestSpeedSumcheck(t *testing.T) {
 		}
 	}
 
+	// From how many entries on three rounds a pass take less time.
+	for _, of := range []struct{ batch, vars int }{{1, 10}, {1, 12}, {1, 14}, {1, 16}, {1, 17}, {1, 18}, {1, 20}, {16, 10}, {16, 14}, {16, 18}, {100, 10}, {100, 13}} {
+		line := fmt.Sprintf("%d of 2^%d, least and median with two rounds a pass, and three:", of.batch, of.vars)
+		tailVars = 8
+		for _, threeFrom = range []int{1 << 40, 0} {
+			var took []time.Duration
+			for range 60 {
+				insts, shapes := make([]sumcheckInstance, of.batch), make([]sumcheck.Shape, of.batch)
+				for i := range insts {
+					in := sumcheckInstance{a: newArray[field.QM31](dev, 1<<of.vars), b: newArray[field.QM31](dev, 1<<of.vars), vars: of.vars}
+					check(dev.Copy(in.a, from, elementBytes<<of.vars))
+					check(dev.Copy(in.b, from, elementBytes<<of.vars))
+					insts[i], shapes[i].NumVars = in, of.vars
+				}
+				check(dev.Sync())
+				began := time.Now()
+				tables := newBatch(newScope(dev), to.box, insts)
+				if _, err := sumcheck.Prove(context.Background(), transcript.NewWriter(transcript.New("speed")), shapes, tables); err != nil {
+					t.Fatal(err)
+				}
+				tables.Close()
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			line += fmt.Sprintf(" %.1f %.1f", micro(took[0]), micro(took[len(took)/2]))
+		}
+		t.Log(line)
+	}
+
 	// The device's part of each pass.
 	a, b := newArray[field.QM31](dev, 1<<vars), newArray[field.QM31](dev, 1<<vars)
 	defer dev.Free(a)
