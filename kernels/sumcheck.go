@@ -135,25 +135,15 @@ func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, 
 // threeRounds launches the pass with so many blocks for each instance.
 func threeRounds(d Device, blocks int, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
 	return d.Launch(Kernel{"sumcheck", "sumcheck_three_rounds"}, Launch{GridX: blocks, GridY: active, Block: gramThreads, Shared: gramShared},
-		p.sums(append(append(batch.parameters(), uint64(logOctets)), boundBy(pending)...)...)...)
+		p.sums(append(append(batch.parameters(), uint64(logOctets)), threeChallenges(pending)...)...)...)
 }
 
-// boundBy are at most three challenges as kernels take them: their number, and with which weights
-// as many entries as they make one become it.
-func boundBy(pending []field.QM31) []uint64 {
-	w := make([]field.QM31, 1, 8)
-	w[0] = field.One
-	for _, r := range pending {
-		w = w[:2*len(w)]
-		for i := len(w)/2 - 1; i >= 0; i-- {
-			one := w[i].Mul(r)
-			w[2*i], w[2*i+1] = w[i].Sub(one), one
-		}
-	}
-	words := make([]uint64, 17)
+// threeChallenges are at most three as kernels take them, and their number.
+func threeChallenges(pending []field.QM31) []uint64 {
+	words := make([]uint64, 7)
 	words[0] = uint64(len(pending))
-	for i, v := range w {
-		words[1+2*i], words[2+2*i] = pack(v)
+	for i, r := range pending {
+		words[1+2*i], words[2+2*i] = pack(r)
 	}
 	return words
 }
@@ -241,5 +231,5 @@ func SumcheckRest(d Device, batch *SumcheckBatch, n, left int, pending []field.Q
 		return fmt.Errorf("the rest of %d instances, 2^%d entries and %d challenges", n, left, len(pending))
 	}
 	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(16*n<<left),
-		p.elements(append(append(batch.parameters(), uint64(n), uint64(left)), boundBy(pending)...)...)...)
+		p.elements(append(append(batch.parameters(), uint64(n), uint64(left)), threeChallenges(pending)...)...)...)
 }

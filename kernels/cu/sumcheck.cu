@@ -184,18 +184,19 @@ struct __align__(16) held_factor {
     qm31_factor w;
 };
 
-// Puts the weights with which entries are bound there. All threads must call it.
-DEVICE void hold(held_factor *factors, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high, u64 w3_low, u64 w3_high,
-                 u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low, u64 w6_high, u64 w7_low, u64 w7_high)
+// Puts the weights there with which the 2^pending entries that become one are bound to the challenges:
+// r in the uppermost variable, and so on. All threads must call it.
+DEVICE void hold(held_factor *factors, u32 pending, qm31 r, qm31 s, qm31 t)
 {
-    const u32 k = threadIdx.x % 8;
-    auto of = [&](u64 w0, u64 w1, u64 w2, u64 w3, u64 w4, u64 w5, u64 w6, u64 w7) {
-        return k == 0 ? w0 : k == 1 ? w1 : k == 2 ? w2 : k == 3 ? w3 : k == 4 ? w4 : k == 5 ? w5 : k == 6 ? w6 : w7;
-    };
-    qm31 w = qm31_unpack(of(w0_low, w1_low, w2_low, w3_low, w4_low, w5_low, w6_low, w7_low),
-                         of(w0_high, w1_high, w2_high, w3_high, w4_high, w5_high, w6_high, w7_high));
-    if (threadIdx.x < 8)
-        factors[k].w = qm31_prepare(w);
+    if (threadIdx.x < 8) {
+        qm31 w = qm31_one();
+#pragma unroll 1
+        for (u32 j = 0; j < pending; j++) {
+            qm31 one = qm31_mul(j == 0 ? r : j == 1 ? s : t, w);
+            w = threadIdx.x >> (pending - 1 - j) & 1 ? one : qm31_sub(w, one);
+        }
+        factors[threadIdx.x].w = qm31_prepare(w);
+    }
     __syncthreads();
 }
 
@@ -313,12 +314,11 @@ DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, co
 // the third; the sums of the third have 2^log_octets terms. Instances may have eq coordinates left: the
 // sums are weighted with eq in the variables after the three. One instance may come as parameters, with no instances. To sums[108·i …] are added the
 // sums over x of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound
-// with the weights of the 2^pending that become one. A block takes 2^15 octets at most.
+// to the pending challenges r, s and t. A block takes 2^15 octets at most.
 KERNEL __launch_bounds__(GRAM_THREADS)
     sumcheck_three_rounds(u64 *sums, u64 *box, u64 *done, const instance *instances, qm31 *a, qm31 *b, const qm31 *outer, const qm31 *inner,
-                          u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low,
-                          u64 w1_high, u64 w2_low, u64 w2_high, u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high,
-                          u64 w6_low, u64 w6_high, u64 w7_low, u64 w7_high)
+                          u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets, u64 pending, u64 r_low, u64 r_high, u64 s_low,
+                          u64 s_high, u64 t_low, u64 t_high)
 {
     const instance in = instances ? instances[blockIdx.y] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
     u64 octets = (u64)1 << log_octets;
@@ -326,8 +326,7 @@ KERNEL __launch_bounds__(GRAM_THREADS)
     u32 after = (u32)(in.vars - log_octets); // the instance's own round after the three
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_octets);
     __shared__ held_factor factors[8];
-    hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high,
-         w7_low, w7_high);
+    hold(factors, (u32)pending, qm31_unpack(r_low, r_high), qm31_unpack(s_low, s_high), qm31_unpack(t_low, t_high));
     const u32 warp = threadIdx.x / 32;
     const octet_entries entries = {(warp < 8 ? in.a : in.b) + warp % 8 * octets, octets, w, warp < 8 && !w.none()};
     if (in.vars == log_octets + 3)
@@ -350,39 +349,37 @@ KERNEL __launch_bounds__(256) sumcheck_inner(u64 *sums, u64 *box, u64 *done, con
 }
 
 // Writes what is left of A and of B of n instances to out, 2^(log_size + 1) elements for each: of
-// 2^log_size entries once those that have been in a round are bound, with the weights of the 2^pending
-// that become one; of fewer, and then zeros, where a table has fewer. One instance may come as parameters.
+// 2^log_size entries once those that have been in a round are bound to the pending challenges r, s and t;
+// of fewer, and then zeros, where a table has fewer. One instance may come as parameters.
 KERNEL __launch_bounds__(256)
     sumcheck_rest(qm31 *out, const instance *instances, qm31 *a, qm31 *b, const qm31 *outer, const qm31 *inner, u64 vars, u64 eq, u64 inner_eq,
-                  u64 flipped, u64 n, u64 log_size, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high,
-                  u64 w3_low, u64 w3_high, u64 w4_low, u64 w4_high, u64 w5_low, u64 w5_high, u64 w6_low, u64 w6_high, u64 w7_low, u64 w7_high)
+                  u64 flipped, u64 n, u64 log_size, u64 pending, u64 r_low, u64 r_high, u64 s_low, u64 s_high, u64 t_low, u64 t_high)
 {
     const u64 size = (u64)1 << log_size;
     __shared__ held_factor factors[8];
-    hold(factors, w0_low, w0_high, w1_low, w1_high, w2_low, w2_high, w3_low, w3_high, w4_low, w4_high, w5_low, w5_high, w6_low, w6_high,
-         w7_low, w7_high);
+    hold(factors, (u32)pending, qm31_unpack(r_low, r_high), qm31_unpack(s_low, s_high), qm31_unpack(t_low, t_high));
     // Eight lanes for an element, of which each takes one of the entries that become it.
-    const u32 s = threadIdx.x % 8;
+    const u32 k = threadIdx.x % 8;
     const u64 elements = 2 * size * n;
     for (u64 first = first_term(8); first < elements; first += terms_at_once(8)) {
         const u64 i = first + threadIdx.x % 32 / 8;
         qm31 v = qm31_zero();
         if (i < elements) {
             const instance in = instances ? instances[i >> log_size >> 1] : instance{a, b, outer, inner, vars, eq, inner_eq, flipped};
-            const qm31 *t = i >> log_size & 1 ? in.b : in.a;
-            u64 x = i & (size - 1);
+            const qm31 *from = i >> log_size & 1 ? in.b : in.a;
+            const u64 x = i & (size - 1);
             if (in.vars > log_size) {
-                if (s < 1u << pending)
-                    v = qm31_mul(t[x + s * size], factors[s].w);
-            } else if (s == 0 && !(x >> in.vars)) {
-                v = t[x];
+                if (k < 1u << pending)
+                    v = qm31_mul(from[x + k * size], factors[k].w);
+            } else if (k == 0 && !(x >> in.vars)) {
+                v = from[x];
             }
         }
 #pragma unroll 1
         for (int mask = 4; mask > 0; mask >>= 1)
             v = qm31_add(v, {__shfl_xor_sync(~0u, v.a, mask), __shfl_xor_sync(~0u, v.b, mask), __shfl_xor_sync(~0u, v.c, mask),
                              __shfl_xor_sync(~0u, v.d, mask)});
-        if (s == 0 && i < elements)
+        if (k == 0 && i < elements)
             out[i] = v;
     }
 }
