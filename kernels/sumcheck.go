@@ -99,7 +99,8 @@ func SumcheckTwoRounds(d Device, batch *SumcheckBatch, active, logQuads int, pen
 }
 
 // sumcheckPass launches a pass with so many lanes for each of its terms.
-func sumcheckPass(d Device, kernel string, lanes, blocks int, batch *SumcheckBatch, active, logTerms int, pending []field.QM31, p Post) error {
+func sumcheckPass(d Device, kernel string, lanes, blocks int, batch *SumcheckBatch, active, logTerms int, pending []field.QM31,
+	p Post) error {
 	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
 		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
 	}

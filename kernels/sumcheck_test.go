@@ -163,7 +163,8 @@ func TestThreeRounds(t *testing.T) {
 				sums := put(t, d, make([]uint64, words))
 				must(t, kernels.LaunchThreeRounds(d, blocks, batch, len(insts), logOctets, point, kernels.Kept(sums)))
 				got := get[uint64](t, d, sums, words)
-				what := fmt.Sprintf("%d instances of 2^%d terms, %d bound, one joins: %v, %d in eq, %d blocks", len(insts), logOctets, pending, joins, eq, blocks)
+				what := fmt.Sprintf("%d instances of 2^%d terms, %d bound, one joins: %v, %d in eq, %d blocks",
+					len(insts), logOctets, pending, joins, eq, blocks)
 				for i := range want {
 					same(t, what, kernels.NewGrid(got[i*kernels.SumcheckThreeRoundsWords:]), want[i])
 					same(t, what, get[field.QM31](t, d, insts[i].A, 8<<logOctets), tables[2*i])

@@ -122,7 +122,8 @@ func TestSpeedSumcheck(t *testing.T) {
 	}
 
 	// From how many entries on three rounds a pass take less time.
-	for _, of := range []struct{ batch, vars int }{{1, 10}, {1, 12}, {1, 14}, {1, 16}, {1, 17}, {1, 18}, {1, 20}, {16, 10}, {16, 14}, {16, 18}, {100, 10}, {100, 13}} {
+	for _, of := range []struct{ batch, vars int }{{1, 10}, {1, 12}, {1, 14}, {1, 16}, {1, 17}, {1, 18}, {1, 20},
+		{16, 10}, {16, 14}, {16, 18}, {100, 10}, {100, 13}} {
 		line := fmt.Sprintf("%d of 2^%d, least and median with two rounds a pass, and three:", of.batch, of.vars)
 		tailVars = 8
 		for _, threeFrom = range []int{1 << 40, 0} {
