@@ -312,9 +312,10 @@ DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, co
 
 // Three rounds at once of instances as in sumcheck_two_rounds, none of which joins in the second or
 // the third; the sums of the third have 2^log_octets terms. Instances may have eq coordinates left: the
-// sums are weighted with eq in the variables after the three. One instance may come as parameters, with no instances. To sums[108·i …] are added the
-// sums over x of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound
-// to the pending challenges r, s and t. A block takes 2^15 octets at most.
+// sums are weighted with eq in the variables after the three. To sums[108·i …] are added the sums over x
+// of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound to the
+// pending challenges r, s and t. A block takes 2^15 octets at most. One instance may come as
+// parameters, with no instances.
 KERNEL __launch_bounds__(GRAM_THREADS)
     sumcheck_three_rounds(u64 *sums, u64 *box, u64 *done, const instance *instances, qm31 *a, qm31 *b, const qm31 *outer, const qm31 *inner,
                           u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets, u64 pending, u64 r_low, u64 r_high, u64 s_low,
