@@ -112,10 +112,10 @@ func sumcheckPass(d Device, kernel string, lanes, blocks int, batch *SumcheckBat
 		p.sums(append([]uint64{uint64(at), uint64(logTerms)}, challenges(pending)...)...)...)
 }
 
-// GramBlocks is how many blocks of sumcheck_three_rounds run at once, one on a processor, each of
+// gramBlocks is how many blocks of sumcheck_three_rounds run at once, one on a processor, each of
 // gramThreads threads with gramShared bytes of shared memory. It takes 2^logGramOctets octets at most.
 const (
-	GramBlocks    = 132
+	gramBlocks    = 132
 	gramThreads   = 512
 	gramShared    = 12 * gramThreads * 16
 	logGramOctets = 15
@@ -129,7 +129,7 @@ func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, 
 	if active < 1 || logOctets < 0 || logOctets > 40 || len(pending) > 3 {
 		return fmt.Errorf("three rounds of %d instances, 2^%d octets and %d challenges", active, logOctets, len(pending))
 	}
-	blocks := max(1, min(GramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
+	blocks := max(1, min(gramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
 	return threeRounds(d, blocks, batch, active, logOctets, pending, p)
 }
 

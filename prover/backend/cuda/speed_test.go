@@ -70,7 +70,8 @@ func TestSpeedSumcheck(t *testing.T) {
 		tail  int
 		cold  bool
 	}
-	defer func(tail, three int) { tailVars, threeFrom = tail, three }(tailVars, threeFrom)
+	defer func(tail, three, most int) { tailVars, threeFrom, threeMost = tail, three, most }(tailVars, threeFrom, threeMost)
+	threeMost = 1 << 10
 	for _, how := range []schedule{{1 << 40, 8, false}, {1 << 17, 8, false}, {1 << 17, 10, false}, {1 << 17, 8, false}, {1 << 17, 8, true}} {
 		cold := how.cold
 		threeFrom, tailVars = how.three, how.tail
@@ -123,7 +124,7 @@ func TestSpeedSumcheck(t *testing.T) {
 
 	// From how many entries on three rounds a pass take less time.
 	for _, of := range []struct{ batch, vars int }{{1, 10}, {1, 12}, {1, 14}, {1, 16}, {1, 17}, {1, 18}, {1, 20},
-		{16, 10}, {16, 14}, {16, 18}, {100, 10}, {100, 13}} {
+		{4, 14}, {4, 18}, {8, 18}, {16, 10}, {16, 14}, {16, 18}, {16, 21}, {100, 10}, {100, 13}} {
 		line := fmt.Sprintf("%d of 2^%d, least and median with two rounds a pass, and three:", of.batch, of.vars)
 		tailVars = 8
 		for _, threeFrom = range []int{1 << 40, 0} {

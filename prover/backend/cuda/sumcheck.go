@@ -15,9 +15,10 @@ import (
 // launch and the way back. A variable, for tests; below zero none does.
 var tailVars = 8
 
-// threeFrom is from how many entries of a table of all instances on three rounds are done in one pass: below,
-// two a pass take no longer. A variable, for tests.
-var threeFrom = 1 << 17
+// Three rounds are done in one pass for threeMost instances at most, of threeFrom entries or more together: what the
+// host does with 27 sums in place of eight takes longer than what many save, and with fewer entries two rounds a
+// pass take no longer. Variables, for tests.
+var threeFrom, threeMost = 1 << 17, 8
 
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
@@ -184,15 +185,15 @@ func (b *batch) gridSums(left int) []sumcheck.Sums {
 	})
 }
 
-// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same, there
-// are no more than blocks that run at once and many entries, and what comes after that binds three variables,
-// which is such a pass again or the way to the host.
+// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same and
+// few, with many entries, and what comes after that binds three variables, which is such a pass again or the
+// way to the host.
 func (b *batch) threeAtOnce(round int) bool {
 	n := b.active(round)
 	if len(b.pending) < 3 && n<<(b.rounds-round) < threeFrom {
 		return false
 	}
-	for ; round+3 <= b.rounds && n <= kernels.GramBlocks && n == b.active(round+2); n = b.active(round) {
+	for ; round+3 <= b.rounds && n <= threeMost && n == b.active(round+2); n = b.active(round) {
 		if round += 3; round == b.rounds || b.fewLeft(round) {
 			return true
 		}

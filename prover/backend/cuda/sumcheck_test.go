@@ -70,11 +70,11 @@ func setTail(t testing.TB, vars int) {
 	tailVars = vars
 }
 
-// setThree makes sumchecks do three rounds a pass from a number of entries on.
-func setThree(t testing.TB, entries int) {
-	before := threeFrom
-	t.Cleanup(func() { threeFrom = before })
-	threeFrom = entries
+// setThree makes sumchecks do three rounds a pass from a number of entries on, up to one of instances.
+func setThree(t testing.TB, entries, instances int) {
+	from, most := threeFrom, threeMost
+	t.Cleanup(func() { threeFrom, threeMost = from, most })
+	threeFrom, threeMost = entries, instances
 }
 
 // TestSumcheck compares proofs on the device with those in memory, for batches
@@ -91,7 +91,7 @@ func TestSumcheck(t *testing.T) {
 	} {
 		for k, tail := range []int{-1, 1, 4, 20, -1, 4, 3, -1, 2} {
 			setTail(t, tail)
-			setThree(t, []int{0, 1 << 10, 1 << 40}[k%3])
+			setThree(t, []int{0, 1 << 10, 1 << 40}[k%3], []int{100, 2}[k%2])
 			to := small
 			if k > 3 {
 				to = large
