@@ -109,14 +109,14 @@ func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 }
 
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
-// columns of a tile, the terms of it at a time, how many of these are on their way, and how many
-// are worth a block.
+// columns of a tile, the terms of it at a time, how many of these are worth a block, and the shared
+// memory of a block: twelve planes of rows.
 const (
 	planePiece = 64
 	gemmTile   = 128
 	gemmDepth  = 64
-	gemmStages = 6
 	gemmShare  = 4
+	gemmShared = 12 * gemmTile * gemmDepth
 )
 
 // Sizes of products with vectors by rows: the rows of a warp, the terms that are worth one, and
@@ -189,8 +189,18 @@ func multiplyPlanes(d Device, p MatMul, kept *Planes) error {
 	defer a.free(d)
 	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
 	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)
-	work := p.Batches * tiles * a.n * b.n * ((k-1)/gemmDepth + 1)
-	l := Launch{GridX: max(1, min(work/gemmShare, 2*d.Multiprocessors())), Block: 128, Shared: 2 * gemmStages * gemmTile * gemmDepth}
+	work := p.Batches * tiles * ((k-1)/gemmDepth + 1)
+	if a.n <= 2 && b.n <= 2 { // all pairs of planes at once
+		blocks := d.Multiprocessors()
+		if a.n+b.n == 2 {
+			blocks *= 2
+		}
+		l := Launch{GridX: max(1, min(work/gemmShare, blocks)), Block: 256, Shared: gemmShared}
+		return launchForward(d, fmt.Sprintf("forward_gemm_%d_%d", a.n, b.n), l,
+			p.Acc, a.at, a.batch, a.plane, a.pitch, b.at, b.batch, b.plane, b.pitch,
+			p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
+	}
+	l := Launch{GridX: max(1, min(work*a.n*b.n/gemmShare, 2*d.Multiprocessors())), Block: 128, Shared: gemmShared}
 	return launchForward(d, "forward_gemm", l,
 		p.Acc, a.at, a.n, a.batch, a.plane, a.pitch, b.at, b.n, b.batch, b.plane, b.pitch,
 		p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)

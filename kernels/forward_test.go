@@ -94,7 +94,7 @@ func TestMultiplyAdd(t *testing.T) {
 		{1, 1, 1, 700, 2, 1, 31, all},
 		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
 		// Several tiles and parts of the terms; planes that are known to be zero.
-		{130, 150, 208, 1, 1, 1, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
+		{130, 150, 208, 1, 1, 1, 8, all}, {130, 150, 208, 1, 2, 2, 16, all}, {130, 9, 700, 1, 2, 1, 16, all}, {7, 140, 1000, 2, 1, 2, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		bits := func(width int) int { return min(8*width, 25) }
@@ -127,6 +127,27 @@ func TestMultiplyAdd(t *testing.T) {
 		if !slices.Equal(got, acc) {
 			t.Errorf("%s: got %v, want %v", name, got[:min(8, len(got))], acc[:min(8, len(acc))])
 		}
+	}
+	// The largest sums that 32 bits have to hold.
+	const k = 1<<15 + 1024 // which must be added up in two parts
+	v := make([]int16, 2*k)
+	for i := range v {
+		v[i] = -128<<8 + 255
+	}
+	worst, err := kernels.NewSlice(d, v)
+	must(t, err)
+	defer d.Free(worst)
+	batches := d.Multiprocessors() // so that a block has all terms of one
+	sums, err := kernels.NewSlice(d, make([]int64, 4*batches))
+	must(t, err)
+	defer d.Free(sums)
+	x := kernels.Matrix{Ptr: worst, Width: 2, Row: k, Column: 1}
+	must(t, kernels.MultiplyAdd(d, kernels.MatMul{Acc: sums, M: 2, N: 2, K: k, Batches: batches, Coef: 1, XBits: 16, A: x, B: x, OutRow: 2, OutColumn: 1, OutBatch: 4}))
+	got := make([]int64, 4*batches)
+	must(t, kernels.DownloadSlice(d, got, sums))
+	want := int64(v[0]) * int64(v[0]) * k
+	if slices.ContainsFunc(got, func(x int64) bool { return x != want }) {
+		t.Errorf("the largest sums are %v, not %d", got, want)
 	}
 	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, A: kernels.Matrix{Ptr: 1, Width: 4}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
 		t.Error("an empty product")

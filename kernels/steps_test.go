@@ -240,7 +240,10 @@ func testChains(t *testing.T, d kernels.Device, n int, seed uint64) {
 		term(3, inPlace(a)),
 	}}
 	after := kernels.Step{N: n, Kind: kernels.ExactStep, Out: x.result(n, 4), Lo: nothing(), Keys: nothing(), Terms: []kernels.Term{term(1, inPlace(wide.Out.Integers)), term(1, inPlace(a))}}
-	chains := []kernels.Chain{chain, {&wide, &after}}
+	// Steps that count nothing.
+	plain := kernels.Step{N: n, Kind: kernels.ExactStep, Out: x.result(n, 4), Lo: nothing(), Keys: nothing(), Terms: []kernels.Term{term(2, inPlace(b)), term(-1, inPlace(a))}}
+	product := kernels.Step{N: n, Kind: kernels.ExactStep, Out: x.result(n, 4), Lo: nothing(), Keys: nothing(), Terms: []kernels.Term{term(1, inPlace(plain.Out.Integers), inPlace(a))}}
+	chains := []kernels.Chain{chain, {&wide, &after}, {&plain, &product}}
 	launch, err := records.Add(chains...)
 	must(t, err)
 	// The keys of a look-up alone.

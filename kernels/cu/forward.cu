@@ -361,6 +361,131 @@ KERNEL __launch_bounds__(128, 2) forward_gemm(i64 *acc, const i8 *a, u64 planes_
     }
 }
 
+// forward_gemm for matrices of PA and PB planes, at most two: all pairs of planes are multiplied at
+// once, and those with the same scale added up, in 32 bits for 2^15 terms: |Σ| ≤ 2^15·2·255·128. A
+// block of eight warps has a tile at a time, and each warp 32 rows and 64 columns of it.
+template <int PA, int PB>
+DEVICE void gemm(uint4 *shared, i64 *acc, const i8 *a, u64 batch_a, u64 plane_a, u64 pitch_a, const i8 *b, u64 batch_b, u64 plane_b, u64 pitch_b,
+                 u64 m, u64 n, u64 k, u64 batches, i64 coef, u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)
+{
+    // A stage of shared memory has DEPTH terms of all planes.
+    constexpr u32 STAGES = 12 / (PA + PB), PLANE = 4 * TILE, STAGE = (PA + PB) * PLANE;
+    const u64 down = (m + TILE - 1) / TILE, tiles = down * ((n + TILE - 1) / TILE), each = (k + DEPTH - 1) / DEPTH, all = batches * tiles * each;
+    const u64 first = all * blockIdx.x / gridDim.x, last = all * (blockIdx.x + 1) / gridDim.x;
+    const u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const u32 wi = threadIdx.x / 64 * 32, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
+    for (u64 at = first, next; at < last; at = next) {
+        const u64 tile = at / each, batch = tile / tiles, depth = at % each;
+        next = min(min(at - depth + each, last), at + (1 << 15) / DEPTH);
+        const bool alone = first <= tile * each && last >= (tile + 1) * each;
+        const u64 i0 = tile % tiles % down * TILE, j0 = tile % tiles / down * TILE, from = depth * DEPTH, to = min(k, (depth + next - at) * DEPTH);
+        const u32 rows_a = (u32)min(m - i0, (u64)TILE), rows_b = (u32)min(n - j0, (u64)TILE);
+        const u32 chunk = threadIdx.x % 4;
+        const i8 *x = a + batch * batch_a + (i0 + threadIdx.x / 4) * pitch_a + 16 * chunk;
+        const i8 *y = b + batch * batch_b + (j0 + threadIdx.x / 4) * pitch_b + 16 * chunk;
+        auto load = [&](u64 c, u32 stage) {
+            if (c < to) {
+                const bool inside = c + 16 * chunk < to;
+#pragma unroll
+                for (u32 i = 0; i < TILE / 64; i++) {
+                    const u32 row = threadIdx.x / 4 + 64 * i;
+                    uint4 *d = shared + stage * STAGE + chunk_at(row, chunk);
+#pragma unroll
+                    for (u32 p = 0; p < PA; p++)
+                        copy16(d + p * PLANE, inside && row < rows_a ? x + p * plane_a + 64 * i * pitch_a + c : nullptr);
+#pragma unroll
+                    for (u32 q = 0; q < PB; q++)
+                        copy16(d + (PA + q) * PLANE, inside && row < rows_b ? y + q * plane_b + 64 * i * pitch_b + c : nullptr);
+                }
+            }
+            copies_begun(); // a group, if an empty one, each time
+        };
+        i32 sum[PA + PB - 1][2][8][4] = {};
+        const bool some = wi < rows_a && wj < rows_b;
+        for (u32 i = 0; i < STAGES - 1; i++) load(from + i * DEPTH, i);
+        u32 stage = 0, ahead = STAGES - 1;
+        for (u64 c = from; c < to; c += DEPTH) {
+            copies_done<STAGES - 2>();
+            __syncthreads(); // these terms are there, and those before were used up
+            load(c + (STAGES - 1) * DEPTH, ahead);
+            if (some) {
+                const u32 *u = (const u32 *)(shared + stage * STAGE), *v = u + 4 * PA * PLANE;
+#pragma unroll
+                for (u32 half = 0; half < 4; half += 2) {
+                    uint4 w[2][PA];
+#pragma unroll
+                    for (u32 i = 0; i < 2; i++)
+#pragma unroll
+                        for (u32 p = 0; p < PA; p++) {
+                            const u32 low = wi + 16 * i + g, high = low + 8, o = 4 * p * PLANE + t;
+                            w[i][p] = make_uint4(u[4 * chunk_at(low, half) + o], u[4 * chunk_at(high, half) + o],
+                                                 u[4 * chunk_at(low, half + 1) + o], u[4 * chunk_at(high, half + 1) + o]);
+                        }
+#pragma unroll
+                    for (u32 j = 0; j < 8; j++) {
+                        u32 z[PB][2];
+#pragma unroll
+                        for (u32 q = 0; q < PB; q++)
+#pragma unroll
+                            for (u32 h = 0; h < 2; h++) z[q][h] = v[4 * chunk_at(wj + 8 * j + g, half + h) + 4 * q * PLANE + t];
+#pragma unroll
+                        for (u32 i = 0; i < 2; i++) {
+                            mma_bytes<PA == 1, PB == 1>(sum[0][i][j], w[i][0], z[0][0], z[0][1]);
+                            if constexpr (PA == 2) mma_bytes<true, PB == 1>(sum[1][i][j], w[i][PA - 1], z[0][0], z[0][1]);
+                            if constexpr (PB == 2) mma_bytes<PA == 1, true>(sum[1][i][j], w[i][0], z[PB - 1][0], z[PB - 1][1]);
+                            if constexpr (PA == 2 && PB == 2) mma_bytes<true, true>(sum[2][i][j], w[i][PA - 1], z[PB - 1][0], z[PB - 1][1]);
+                        }
+                    }
+                }
+            }
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+            ahead = ahead + 1 == STAGES ? 0 : ahead + 1;
+        }
+        copies_done<0>();
+        __syncthreads(); // before the shared memory is used again
+        const u64 obase = along(tob, sob, batch);
+#pragma unroll
+        for (u32 i = 0; i < 2; i++)
+#pragma unroll
+            for (u32 e = 0; e < 4; e += 2) {
+                const u32 r = wi + 16 * i + g + 4 * e;
+                if (r >= rows_a) continue;
+                const u64 row = obase + along(tom, som, i0 + r);
+#pragma unroll
+                for (u32 j = 0; j < 8; j++)
+#pragma unroll
+                    for (u32 h = 0; h < 2; h++) {
+                        const u32 s = wj + 8 * j + 2 * t + h;
+                        if (s >= rows_b) continue;
+                        i64 value = 0;
+#pragma unroll
+                        for (u32 p = 0; p < PA + PB - 1; p++) value += (i64)sum[p][i][j][e + h] * (1 << 8 * p);
+                        u64 *o = (u64 *)&acc[row + along(ton, son, j0 + s)], more = (u64)coef * (u64)value;
+                        if (alone)
+                            *o += more;
+                        else
+                            atomicAdd(o, more);
+                    }
+            }
+    }
+}
+
+// Of few planes; blocks is how many run at once on a processor.
+#define GEMM_OF(PA, PB, BLOCKS)                                                                                                           \
+    KERNEL __launch_bounds__(256, BLOCKS) forward_gemm_##PA##_##PB(                                                                       \
+        i64 *acc, const i8 *a, u64 batch_a, u64 plane_a, u64 pitch_a, const i8 *b, u64 batch_b, u64 plane_b, u64 pitch_b, u64 m, u64 n,  \
+        u64 k, u64 batches, i64 coef, u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)                          \
+    {                                                                                                                                     \
+        DYNAMIC_SHARED(uint4, shared);                                                                                                    \
+        gemm<PA, PB>(shared, acc, a, batch_a, plane_a, pitch_a, b, batch_b, plane_b, pitch_b, m, n, k, batches, coef, sob, som, son, tob, \
+                     tom, ton);                                                                                                           \
+    }
+
+GEMM_OF(1, 1, 2)
+GEMM_OF(1, 2, 1)
+GEMM_OF(2, 1, 1)
+GEMM_OF(2, 2, 1)
+
 // A good 64-bit mixing function (splitmix64).
 DEVICE u64 mix(u64 x)
 {

@@ -283,24 +283,31 @@ constexpr i64 BOUND = (i64)1 << 30;
 // that rows that many have are counted there.
 constexpr u32 COUNTERS = 8192, SLOTS = COUNTERS / 2, FREE = ~0u;
 
-// Calls add(row, n) for the rows of all lanes that are valid, in some of these. All lanes call it:
-// where many have the same row, one of them adds for all.
+// Calls add(row, n) for four rows of each lane, of which those are valid that a bit of `valid` says.
+// All lanes call it: where many have the same first row, one of them adds for all as long as many do.
 template <class F>
-DEVICE void by_row(bool valid, u32 row, F add)
+DEVICE void by_row(u32 valid, const u32 (&row)[4], F add)
 {
     const u32 lane = threadIdx.x % 32;
-    u32 left = __ballot_sync(~0u, valid);
-    while (left) {
-        const u32 leader = (u32)__ffs((int)left) - 1;
-        const u32 same = __ballot_sync(~0u, row == __shfl_sync(~0u, row, (int)leader)) & left;
-        if (__popc(same) < 8)
-            break;
-        if (lane == leader)
-            add(row, __popc(same));
-        left &= ~same;
+    bool crowded = true;
+#pragma unroll
+    for (u32 e = 0; e < 4; e++) {
+        const u32 all = crowded ? __ballot_sync(~0u, valid >> e & 1) : 0;
+        u32 left = all;
+        while (left) {
+            const u32 leader = (u32)__ffs((int)left) - 1;
+            const u32 same = __ballot_sync(~0u, row[e] == __shfl_sync(~0u, row[e], (int)leader)) & left;
+            if (__popc(same) < 8)
+                break;
+            if (lane == leader)
+                add(row[e], __popc(same));
+            left &= ~same;
+        }
+        if (crowded ? left >> lane & 1 : valid >> e & 1)
+            add(row[e], 1);
+        if (e == 0)
+            crowded = left != all;
     }
-    if (left >> lane & 1)
-        add(row, 1);
 }
 
 struct counters {
@@ -542,9 +549,11 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
             keys.p = l.only;
         keys.set(i, key, good, have);
         if (counts) {
+            u32 row[4];
 #pragma unroll
             for (u32 e = 0; e < 4; e++)
-                by_row(good >> e & 1, (u32)(key[e] - w[W_LEAST]), [&](u32 row, i32 n) { c.add(row, n); });
+                row[e] = (u32)(key[e] - w[W_LEAST]);
+            by_row(good, row, [&](u32 r, i32 n) { c.add(r, n); });
         }
     }
     if (c.counted) {
@@ -552,6 +561,9 @@ DEVICE void run_step(const i64 *w, const launched &l, u32 begin, u32 end, u64 *s
         c.flush();
     }
 }
+
+// Entries of a block at a time.
+constexpr u32 SOME = 4096;
 
 // The steps of chains, each of which reads what the ones before it in its chain have written only
 // where its own entry is, and nothing that other chains write. Accumulators that products have made
@@ -580,9 +592,14 @@ KERNEL __launch_bounds__(256, 3) steps_run(char *code, u64 at, u64 chains, char 
     if (c->summed)
         free += c->each;
     u32 *counted = c->counted ? (u32 *)free : nullptr;
-    for (u32 s = 0; s < steps; s++, w += w[W_WORDS]) {
-        __syncthreads(); // what the step before has written is there, and its sums and counters are free
-        run_step(w, l, begin, end, wide, counted);
+    // Some entries go through all steps while they are near. Counters are cleared for each step.
+    const u32 some = counted ? end - begin : SOME;
+    for (u32 i = begin; i < end; i += some) {
+        const i64 *step = w;
+        for (u32 s = 0; s < steps; s++, step += step[W_WORDS]) {
+            __syncthreads(); // what the step before has written is there, and its sums and counters are free
+            run_step(step, l, i, min(end, i + some), wide, counted);
+        }
     }
 }
 
@@ -633,20 +650,23 @@ KERNEL __launch_bounds__(512) steps_tally(char *code, u64 at, u64 tallies, char 
                 load_four(v[h], keys + (u64)j * width, width, have[h]);
             }
 #pragma unroll
-            for (u32 h = 0; h < 2; h++)
+            for (u32 h = 0; h < 2; h++) {
+                u32 row[4], mine = 0;
 #pragma unroll
                 for (u32 e = 0; e < 4; e++) {
-                    const i64 row = v[h][e] + plus;
-                    const bool mine = e < have[h];
-                    if (first && mine && (row < 0 || row >= t.rows))
+                    const i64 r = v[h][e] + plus;
+                    if (first && e < have[h] && (r < 0 || r >= t.rows))
                         *l.bad = 1;
-                    by_row(mine && row >= from && row < (i64)from + rows, (u32)row, [&](u32 r, i32 some) {
-                        if (t.own)
-                            atomicAdd(&own[r - from], (u32)some);
-                        else
-                            atomicAdd(&counts[r], some);
-                    });
+                    row[e] = (u32)r - from;
+                    mine |= (u32)(e < have[h] && r >= from && r < (i64)from + rows) << e;
                 }
+                by_row(mine, row, [&](u32 r, i32 some) {
+                    if (t.own)
+                        atomicAdd(&own[r], (u32)some);
+                    else
+                        atomicAdd(&counts[r], some);
+                });
+            }
         }
     }
     __syncthreads();
