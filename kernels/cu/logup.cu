@@ -132,7 +132,7 @@ struct pair {
 // The rounds of a layer add what it says in LogUpRounds to the eight words at
 // sums. This one is the first, of a layer of 2^vars entries whose children are
 // the halves of num and den: it adds λ·d1 to n1.
-KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *num, const qm31 *den, u64 vars,
+KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 *done, qm31 *num, const qm31 *den, u64 vars,
                                                 const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high)
 {
     u64 half = (u64)1 << vars, pairs = half / 2;
@@ -153,13 +153,13 @@ KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 ticket,
             num[half + x + h * pairs] = p.n1[h] = qm31_add(p.n1[h], qm31_mul(p.d1[h], lambda));
         p.products(zero, top);
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // A later round, of 2^log_pairs pairs: binds the variable of the round before
 // to r in all tables, which keep their beginnings. Of n1 and d1 only the first
 // `stored` entries are there: the others are λ and 1.
-KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
+KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
                                           const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high, u64 l_low, u64 l_high,
                                           u64 stored)
 {
@@ -209,7 +209,7 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
         }
         p.products(zero, top);
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // A table of a layer: n0, n1, d0 or d1. Of n1 and d1 only the first entries may be there: the others
@@ -275,7 +275,7 @@ DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm3
 // Two rounds at once, the second of which has 2^log_quads pairs: binds the variables of the rounds
 // before to the pending challenges in all tables, which keep their beginnings. To the 32 words at
 // sums are added those of TwoRounds, with the weights of the variables after the two.
-KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
                                                const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
                                                u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
@@ -294,11 +294,11 @@ KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, 
     default:
         two_layer_rounds<2>(sums, t, d1, lambda, quads, w, r);
     }
-    mailbox{box, ticket, done}.send(sums, 32);
+    mailbox{box, done}.send(sums, 32);
 }
 
 // The first round of the last layer, of 2^vars entries, from the leaves.
-KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const u32 *num, const qm31 *den, u64 vars,
+KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 *done, const u32 *num, const qm31 *den, u64 vars,
                                                      const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high,
                                                      u64 stored)
 {
@@ -323,7 +323,7 @@ KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ti
         qm31 s0 = qm31_sub(d01, d00), s1 = qm31_sub(d11, d10);
         top = qm31_add(qm31_add(qm31_mul_m31(s1, m31_sub(n01, n00)), qm31_mul_m31(s0, m31_sub(n11, n10))), qm31_mul(qm31_mul(s0, s1), lambda));
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
@@ -337,7 +337,7 @@ DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
 // leaves: binds the first variable to r. The tables go to n0 and n1, of
 // 2^(log_pairs + 1) entries each, and to the first quarter of den, d0, and the
 // second, d1; n1 with λ·d1 in it.
-KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
+KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
                                                       u64 log_pairs, const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high,
                                                       u64 l_low, u64 l_high, u64 stored)
 {
@@ -387,12 +387,12 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
         }
         p.products(zero, top);
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // Binds the first variables of four tables to the pending challenges, one or two, and writes what is
 // left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
-KERNEL logup_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
+KERNEL logup_rest(qm31 *out, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
                   u64 stored, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     qm31 lambda = qm31_unpack(l_low, l_high);
@@ -409,7 +409,6 @@ KERNEL logup_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1
             v = qm31_sub(v, qm31_mul(at(3, i), lambda));
         out[x] = v;
     }
-    mailbox{box, ticket, done}.written();
 }
 
 // The column key + β·out of a look-up step as rows of `columns` entries, of which `parts` lists

@@ -96,6 +96,27 @@ type Measured interface {
 	Peak() int64
 }
 
+// Sender is a Backend whose tables are in another memory: Send is Upload of values that stay the
+// caller's.
+type Sender interface {
+	Send(ctx context.Context, values []field.QM31) (Table, error)
+}
+
+// Holder is a Backend whose tables are in this process's memory: Held returns the values of one,
+// which stay the table's.
+type Holder interface {
+	Held(t Table) []field.QM31
+}
+
+// Preparer is a Backend that can do what an opening takes whatever its claims are before these are
+// known.
+type Preparer interface {
+	// Prepare begins with that, if there is room for it and for as many bytes beside on every
+	// device, and returns at once: lanes may be at work, and none of the backend's other methods is
+	// called before Opening for the same, or Close.
+	Prepare(ctx context.Context, o Opening, beside int64)
+}
+
 // Commitment is what one tree commits to: rows of stacks of tensors, in the groups
 // of a layout, group i being part of Parts[i].
 type Commitment struct {
@@ -129,6 +150,15 @@ type Opening struct {
 	Params      *soundness.Params
 	Commitments []Commitment
 	RowOffsets  []uint64
+}
+
+// values returns the number of values in all rows.
+func (o *Opening) values() int {
+	n := 0
+	for i := range o.Commitments {
+		n += o.Commitments[i].values()
+	}
+	return n
 }
 
 // Table is a table over {0,1}^n that lives in the backend.

@@ -38,7 +38,10 @@ type Policy struct {
 	Passes func(error) bool
 }
 
-var _ Laned = (*Fallback)(nil)
+var (
+	_ Laned    = (*Fallback)(nil)
+	_ Preparer = (*Fallback)(nil)
+)
 
 // NewFallback returns a backend that uses both of two backends over one witness
 // of g.
@@ -155,11 +158,18 @@ func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
 	return copied, err
 }
 
-// Inner implements Backend. It goes where the tables are.
+// Inner implements Backend. It goes where the tables are, or to the device with those of the CPU if
+// they are worth it together: then the batch of sums wants them there too.
 func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, error) {
-	onDevice := func(in Instance) bool {
-		return !b.lost && (in.A.(*movable).device != nil || in.B.(*movable).device != nil)
+	there := func(in Instance) bool { return in.A.(*movable).device != nil || in.B.(*movable).device != nil }
+	n := 0
+	for _, in := range list {
+		if !there(in) {
+			n += 2 << in.A.(*movable).vars
+		}
 	}
+	all := b.worth(n)
+	onDevice := func(in Instance) bool { return all || !b.lost && there(in) }
 	return divided(ctx, b, list, onDevice, func(on Backend, part []Instance) ([]field.QM31, error) {
 		own, err := moved(part, func(t *movable) (Table, error) { return t.on(ctx, on) })
 		if err != nil {
@@ -277,13 +287,16 @@ func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error)
 	return whir.NewTree(c.Layout, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
 }
 
+// Prepare implements Preparer, for a device that does.
+func (b *Fallback) Prepare(ctx context.Context, o Opening, beside int64) {
+	if p, ok := b.device.(Preparer); ok && b.worth(o.values()) {
+		p.Prepare(ctx, o, beside)
+	}
+}
+
 // Opening implements Backend.
 func (b *Fallback) Opening(ctx context.Context, o Opening) (whir.Passes, error) {
-	n := 0
-	for i := range o.Commitments {
-		n += o.Commitments[i].values()
-	}
-	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
+	r, err := newReplayed(ctx, b, o.values(), func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
 	return replayedOpening{r}, err
 }
 

@@ -1,12 +1,15 @@
 package backend_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/backend/conformance"
 	"github.com/prove-model/prove-model/prover/backend/cpu"
+	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/model"
 )
 
@@ -28,4 +31,29 @@ func TestConformance(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSender: tables of the CPU go to a device that has a memory of its own without a copy in between.
+func TestSender(t *testing.T) {
+	sent := 0
+	for _, bad := range []int{0, 7, 25} {
+		conformance.Run(t, func(g *model.Graph, w backend.Witness) backend.Backend {
+			device := sender{conformance.Faulty{Of: cpu.New(g, w), Faults: &conformance.Faults{Bad: bad}}, &sent}
+			return backend.NewFallback(g, device, cpu.New(g, w), backend.Policy{Threshold: 1 << 9, Warn: func(error) {}})
+		})
+	}
+	if sent == 0 {
+		t.Error("no table was sent")
+	}
+}
+
+// sender is a device as if it had a memory of its own.
+type sender struct {
+	conformance.Faulty
+	sent *int
+}
+
+func (s sender) Send(ctx context.Context, values []field.QM31) (backend.Table, error) {
+	*s.sent++
+	return s.Upload(ctx, slices.Clone(values))
 }

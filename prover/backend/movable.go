@@ -34,16 +34,26 @@ func (t *movable) on(ctx context.Context, b Backend) (Table, error) {
 		return t.local(ctx)
 	}
 	if t.device == nil {
-		values, err := t.b.cpu.Download(ctx, t.cpu)
+		device, err := t.sent(ctx, b)
 		if err != nil {
 			return nil, err
 		}
-		if t.device, err = b.Upload(ctx, values); err != nil {
-			t.device = nil
-			return nil, err
-		}
+		t.device = device
 	}
 	return t.device, nil
+}
+
+// sent uploads the table from the CPU, without a copy in between where there need be none.
+func (t *movable) sent(ctx context.Context, b Backend) (Table, error) {
+	to, sends := b.(Sender)
+	if from, holds := t.b.cpu.(Holder); sends && holds {
+		return to.Send(ctx, from.Held(t.cpu))
+	}
+	values, err := t.b.cpu.Download(ctx, t.cpu)
+	if err != nil {
+		return nil, err
+	}
+	return b.Upload(ctx, values)
 }
 
 // local returns the table on the CPU.

@@ -47,11 +47,11 @@ type cut struct {
 	points [][]field.QM31
 }
 
-// newCut cuts a claim into the blocks of its tensor, which has these in its stack.
-func newCut(shape []int, point []field.QM31, stack *model.Stack, blocks []int) *cut {
-	c := &cut{shape, point, make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))}
-	parts := poly.SplitAxes(shape, point)
-	room := make([]field.QM31, 0, len(blocks)*len(point)) // for the points of the blocks
+// fill cuts a claim into the blocks of its tensor, which has these in its stack.
+func (c *cut) fill(stack *model.Stack, blocks []int) {
+	c.coefs, c.points = make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))
+	parts := poly.SplitAxes(c.shape, c.point)
+	room := make([]field.QM31, 0, len(blocks)*len(c.point)) // for the points of the blocks
 	for k, i := range blocks {
 		b := &stack.Blocks[i]
 		coef := field.One
@@ -64,7 +64,6 @@ func newCut(shape []int, point []field.QM31, stack *model.Stack, blocks []int) *
 		}
 		c.coefs[k], c.points[k] = coef, at
 	}
-	return c
 }
 
 // cutKey finds cuts: claims of different keys have none in common.
@@ -78,6 +77,7 @@ type cutKey struct {
 // that is made for it, once for each claim.
 func (p *Plan) cuts(claims []Claim) []*cut {
 	list, seen := make([]*cut, len(claims)), map[cutKey]*cut{}
+	var own []int // claims for which cuts are made
 	for i := range claims {
 		c := &claims[i]
 		if c.Saturated != nil {
@@ -90,11 +90,17 @@ func (p *Plan) cuts(claims []Claim) []*cut {
 		}
 		found := seen[k]
 		if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
-			found = newCut(shape, c.Point, p.places[p.located[c.Tensor].place].stack, blocks)
-			seen[k] = found
+			found = &cut{shape: shape, point: c.Point}
+			seen[k], own = found, append(own, i)
 		}
 		list[i] = found
 	}
+	parallel.For(len(own), claimGrain, func(lo, hi int) {
+		for _, i := range own[lo:hi] {
+			at := &p.located[claims[i].Tensor]
+			list[i].fill(p.places[at.place].stack, at.blocks)
+		}
+	})
 	return list
 }
 

@@ -26,7 +26,7 @@ type Writer struct {
 	due    []plan.Frame
 	public bool
 	closed bool
-	room   []byte // for a piece of a stream as it is in the file
+	rooms  [2][]byte // for pieces of a stream as they are in the file
 	err    error
 }
 
@@ -135,13 +135,18 @@ func (p *Writer) Write(body []byte) error {
 	}
 	// The stream goes out piece by piece: an opening may have tens of megabytes.
 	p.raw(frameHead(f, int(streamBytes(int64(len(body))))))
-	for ; len(body) > 0; body = body[min(len(body), packedAtOnce):] {
-		packed, err := packLimbs(p.room, body[:min(len(body), packedAtOnce)])
+	// While one is written and hashed the next one is packed.
+	var packed []byte
+	for n := 0; len(body) > 0 || len(packed) > 0; n++ {
+		var next []byte
+		var err error
+		piece := body[:min(len(body), packedAtOnce)]
+		body = body[len(piece):]
+		parallel.Do(func() { p.raw(packed) }, func() { next, err = packLimbs(p.rooms[n%2], piece) })
 		if err != nil {
 			return p.refuse(fmt.Errorf("%s: %w", f, err))
 		}
-		p.room = packed
-		p.raw(packed)
+		p.rooms[n%2], packed = next, next
 	}
 	return p.err
 }

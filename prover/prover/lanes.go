@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
+	"weak"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/model"
@@ -147,6 +147,7 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 	}
 	var mu sync.Mutex // of the progress
 	done := 0
+	ahead := r.ahead()
 	for i, task := range r.lanes.tasks(r.plan) {
 		var ok bool
 		if results[i], ok = r.resume(i, main, public); ok {
@@ -156,7 +157,10 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 			}
 			continue
 		}
+		ahead.needs = append(ahead.needs, task.Need)
 		task.Run = func(ctx context.Context, on schedule.Lane) error {
+			ahead.begins()
+			defer ahead.ends()
 			result, err := r.proveFork(ctx, forks[i], main.Fork(uint64(i)), public, on)
 			if err != nil {
 				return err
@@ -179,62 +183,47 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 	return results, r.lanes.inTurn(r.ctx, tasks, together)
 }
 
-// inTurn runs lists of tasks one after the other: a list is begun when all tasks of the one
-// before have been, so that no lane waits for the last of them, and when fewer than `together`
-// lists are under way. After an error no more are begun.
-func (l *Lanes) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
-	var ended []chan error // of those that have not been waited for
-	first := func() error {
-		err := <-ended[0]
-		ended = ended[1:]
-		return err
-	}
-	var err error
-	for _, tasks := range lists {
-		for err == nil && len(ended) >= max(together, 1) {
-			err = first()
-		}
-		if err != nil {
-			break
-		}
-		begun, end := make(chan struct{}), make(chan error, 1)
-		tasks = whenBegun(tasks, func() { close(begun) })
-		ended = append(ended, end)
-		go func() {
-			end <- l.Schedule.Run(ctx, tasks, l.Warn)
-			close(end)
-		}()
-		select {
-		case <-begun:
-		case err = <-end:
-		}
-	}
-	for len(ended) > 0 {
-		if e := first(); err == nil {
-			err = e
-		}
-	}
-	return err
+// ahead has the backend that opens prepare for that once as few forks have yet to begin as are being
+// proved: while the last ones are, there are lanes with nothing to do.
+type ahead struct {
+	mu      sync.Mutex
+	needs   []int64 // bytes that the forks take at most
+	begun   int
+	running int
+	prepare func(beside int64) // nil once it has been called
 }
 
-// whenBegun returns the tasks such that all is called, once, when each of them has been begun.
-func whenBegun(tasks []schedule.Task, all func()) []schedule.Task {
-	tasks = slices.Clone(tasks)
-	var left atomic.Int64
-	left.Store(int64(len(tasks)))
-	for i := range tasks {
-		run := tasks[i].Run
-		begin := sync.OnceFunc(func() { // a task may be begun again
-			if left.Add(-1) == 0 {
-				all()
-			}
-		})
-		tasks[i].Run = func(ctx context.Context, on schedule.Lane) error {
-			begin()
-			return run(ctx, on)
-		}
+func (r *run) ahead() *ahead {
+	a := &ahead{}
+	if p, ok := r.backend.(backend.Preparer); ok && r.plan.Params != nil {
+		a.prepare = func(beside int64) { p.Prepare(r.ctx, r.plan.Opening(), beside) }
 	}
-	return tasks
+	return a
+}
+
+// begins notes that a fork begins, again maybe. What may be taken beside the opening is what the
+// largest forks take, as many as are being proved.
+func (a *ahead) begins() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begun++
+	a.running++
+	if a.prepare == nil || len(a.needs)-a.begun > a.running {
+		return
+	}
+	slices.Sort(a.needs)
+	beside := int64(0)
+	for _, n := range a.needs[max(0, len(a.needs)-a.running):] {
+		beside += n
+	}
+	a.prepare(beside)
+	a.prepare = nil
+}
+
+func (a *ahead) ends() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running--
 }
 
 // stretches is that of the machine that commits, which runs circuits by stretches only alone.
@@ -247,7 +236,7 @@ func (l *Lanes) stretches(p *plan.Plan) (of []int, together int) {
 
 // task describes the task of a fork.
 func (l *Lanes) task(p *plan.Plan, f *plan.Fork) schedule.Task {
-	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks)}
+	t := schedule.Task{ID: fmt.Sprintf("chunk %d of %d", f.Chunk+1, p.Graph.Chunks), Like: weak.Make(f)}
 	if f.Chunk < 0 {
 		t.ID = "the outputs"
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -23,12 +24,16 @@ type Scheduler struct {
 	waiting  []*job // in order
 	arrivals int
 	running  int
+	took     map[any]time.Duration // by Task.Like, the last time
 }
+
+// mostTimes is of how many tasks times are kept.
+const mostTimes = 1 << 12
 
 // New returns a scheduler. judge says what the error of a task on a device means that
 // is no host; on a host, every error is the task's.
 func New(devices []Device, judge func(error) Fault) *Scheduler {
-	s := &Scheduler{judge: judge}
+	s := &Scheduler{judge: judge, took: map[any]time.Duration{}}
 	for i, d := range devices {
 		s.devices = append(s.devices, newDevice(d, i))
 	}
@@ -39,7 +44,8 @@ func New(devices []Device, judge func(error) Fault) *Scheduler {
 type job struct {
 	task     *Task
 	call     *call
-	index    int // of the task
+	took     time.Duration // one like it, 0 if that is not known
+	index    int           // of the task
 	arrival  int
 	passed   int  // tasks behind it that have started
 	alone    bool // memory was short beside others
@@ -73,7 +79,7 @@ func (s *Scheduler) Run(ctx context.Context, tasks []Task, notice func(Notice)) 
 	s.mu.Lock()
 	for i := range tasks {
 		s.arrivals++
-		s.enqueue(&job{task: &tasks[i], call: c, index: i, arrival: s.arrivals})
+		s.enqueue(&job{task: &tasks[i], call: c, took: s.took[tasks[i].Like], index: i, arrival: s.arrivals})
 	}
 	s.admit()
 	s.mu.Unlock()
@@ -129,16 +135,16 @@ func (s *Scheduler) Stats() []Stats {
 }
 
 // enqueue puts a job where it belongs: those that must run alone first, since they
-// have begun already, then by memory.
+// have begun already, then those that took longest, then by memory.
 func (s *Scheduler) enqueue(j *job) {
 	before := func(a, b *job) int {
-		switch {
-		case a.alone != b.alone && a.alone, a.alone == b.alone && s.size(a) > s.size(b):
-			return -1
-		case a.alone != b.alone || s.size(a) != s.size(b):
+		if a.alone != b.alone {
+			if a.alone {
+				return -1
+			}
 			return 1
 		}
-		return a.arrival - b.arrival
+		return cmp.Or(cmp.Compare(b.took, a.took), cmp.Compare(s.size(b), s.size(a)), a.arrival-b.arrival)
 	}
 	at, _ := slices.BinarySearchFunc(s.waiting, j, before)
 	s.waiting = slices.Insert(s.waiting, at, j)
@@ -178,10 +184,16 @@ func (s *Scheduler) admit() {
 }
 
 // start starts the jobs that can be. A device that is not idle takes those of others
-// only if less waits for it than for their home.
+// only if none waits whose home it is, and less than for their home.
 func (s *Scheduler) start(idle bool) {
 	kept := make([]bool, len(s.devices)) // for a job that has waited long
 	backlog := s.backlog()
+	own := make([]int, len(s.devices)) // jobs of a home that may start there
+	for _, j := range s.waiting {
+		if h := j.task.Home; h >= 0 && h < len(own) && s.devices[h].takes(j) {
+			own[h]++
+		}
+	}
 	for i := 0; i < len(s.waiting); {
 		j := s.waiting[i]
 		home := j.task.Home
@@ -201,7 +213,7 @@ func (s *Scheduler) start(idle bool) {
 				break
 			}
 			balanced := idle || home < 0 || home >= len(s.devices) || d.Host != s.devices[home].Host ||
-				backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= backlog[home]
+				own[d.number] == 0 && backlog[d.number]+float64(j.task.need(d))/float64(d.Lanes) <= backlog[home]
 			if balanced && (best == nil || backlog[d.number] < backlog[best.number]) {
 				best = d
 			}
@@ -214,6 +226,8 @@ func (s *Scheduler) start(idle bool) {
 			s.launch(j, best)
 			if best.number != home {
 				backlog = s.backlog()
+			} else {
+				own[home]--
 			}
 			continue
 		}
@@ -281,9 +295,21 @@ func (s *Scheduler) end(j *job, d *device, lane int, err error) *Notice {
 	return notice
 }
 
+// note keeps how long a job took that has ended well.
+func (s *Scheduler) note(j *job) {
+	if j.task.Like == nil {
+		return
+	}
+	if len(s.took) >= mostTimes {
+		clear(s.took)
+	}
+	s.took[j.task.Like] = time.Since(j.began)
+}
+
 // decide says what becomes of a job.
 func (s *Scheduler) decide(j *job, d *device, err error) *Notice {
 	if err == nil {
+		s.note(j)
 		d.stats.Tasks++
 		if j.attempts > 1 || d.number != j.task.Home {
 			d.stats.Moved++

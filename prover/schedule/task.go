@@ -10,6 +10,9 @@ type Task struct {
 	Need, HostNeed int64
 	// Home is the number of the device that has the task's data.
 	Home int
+	// Like, if set, is comparable, and that of tasks that take about as long: of those that have run
+	// with it the scheduler knows how long.
+	Like any
 	// Run does the work. It returns when nothing of it goes on but what the lane's
 	// Drain waits for.
 	Run func(ctx context.Context, on Lane) error

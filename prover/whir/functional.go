@@ -34,8 +34,14 @@ func (p *Part) Span() int { return 1 << (len(p.Low) + p.Stride) }
 func (s *statement) functional() *Functional {
 	q := &Functional{s.params.RowVars(), make([]Part, len(s.terms))}
 	parallel.For(len(s.terms), partGrain, func(from, to int) {
+		rows := 0
 		for i := from; i < to; i++ {
-			q.Parts[i] = s.part(&s.terms[i])
+			_, longs, _ := s.place(&s.terms[i])
+			rows += 1 << longs
+		}
+		weights := make([]field.QM31, rows) // of all, most of which have one
+		for i := from; i < to; i++ {
+			q.Parts[i], weights = s.part(&s.terms[i], weights)
 		}
 	})
 	return q
@@ -46,8 +52,8 @@ const partGrain = 1 << 7
 
 // part returns a term as table rows see it. Of the coordinates that number values
 // of a table row, those that number its parts come behind those of the columns, and
-// in reverse.
-func (s *statement) part(t *Term) Part {
+// in reverse. The weights of rows are the first of those given; rest are the others.
+func (s *statement) part(t *Term, weights []field.QM31) (p Part, rest []field.QM31) {
 	row, longs, offset := s.place(t)
 	rowVars, shift := s.layouts[t.Tree].RowVars, s.shift(t.Tree)
 	low := t.Point[longs:]
@@ -59,13 +65,13 @@ func (s *statement) part(t *Term) Part {
 			own = append(own, low[parts-1-i])
 		}
 	}
-	p := Part{
+	p = Part{
 		FirstRow:   int(row),
-		RowWeights: make([]field.QM31, 1<<longs),
+		RowWeights: weights[: 1<<longs : 1<<longs],
 		Column:     column(offset>>rowVars, offset&(1<<rowVars-1), shift),
 		Stride:     shift - parts,
 		Low:        own,
 	}
 	field.EqTableInto(p.RowWeights, t.Point[:longs], t.Coef)
-	return p
+	return p, weights[1<<longs:]
 }

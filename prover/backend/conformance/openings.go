@@ -26,7 +26,7 @@ type stacks struct {
 }
 
 // newStacks makes a tree over one stack, with rows of the first length, and one
-// over three, a group each with a gap in between, with rows of the second.
+// over four, a group each with a gap in between, with rows of the second.
 func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *stacks {
 	s := &stacks{}
 	add := func(bits int, shape ...int) model.TensorID {
@@ -40,7 +40,7 @@ func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *s
 	several := backend.Commitment{Layout: whir.Layout{RowVars: rowVars[1], LogBlowup: c.LogBlowup}}
 	var slot uint64
 	for _, ids := range [][]model.TensorID{
-		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)},
+		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)}, {add(16, 21)},
 	} {
 		x := model.NewStack(&s.graph, ids)
 		rows := int((x.Size + 1<<rowVars[1] - 1) >> rowVars[1])
@@ -190,6 +190,13 @@ func openings(t *testing.T, open Open) {
 		}
 		if err := s.verify(trees, proof); err != nil {
 			t.Errorf("%+v: %v", c, err)
+		}
+		if p, ok := b.(backend.Preparer); ok { // the same opening, of which some is done beforehand
+			p.Prepare(background, s.opening, 0)
+			if !bytes.Equal(proof, must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)) {
+				t.Errorf("%+v: another proof of what was prepared", c)
+			}
+			p.Prepare(background, s.opening, 0) // which Close gives back
 		}
 		// A tree whose layers are known outlives the backend.
 		layers := must(trees[0].Layers(background))(t)

@@ -28,7 +28,10 @@ func New(g *model.Graph, w backend.Witness) *Backend {
 	return &Backend{g: g, w: w, a: new(arena.Arena)}
 }
 
-var _ backend.Laned = (*Backend)(nil)
+var (
+	_ backend.Laned  = (*Backend)(nil)
+	_ backend.Holder = (*Backend)(nil)
+)
 
 // Lane implements backend.Laned. Its tables are of this backend's memory.
 func (b *Backend) Lane(int) (backend.Backend, error) {
@@ -64,6 +67,9 @@ func (b *Backend) Upload(ctx context.Context, t []field.QM31) (backend.Table, er
 func (b *Backend) Download(ctx context.Context, t backend.Table) ([]field.QM31, error) {
 	return slices.Clone(t.([]field.QM31)), ctx.Err()
 }
+
+// Held implements backend.Holder.
+func (b *Backend) Held(t backend.Table) []field.QM31 { return t.([]field.QM31) }
 
 // Copy implements backend.Backend.
 func (b *Backend) Copy(ctx context.Context, t backend.Table) (backend.Table, error) {

@@ -52,7 +52,7 @@ func joinRows(all []claim, rowVars int) *claims {
 			c.each = append(c.each, i)
 		}
 	}
-	slices.SortStableFunc(single, func(x, y int) int { return all[x].row - all[y].row })
+	single = byRow(all, single)
 	for len(single) > 0 {
 		n, cost := 0, 0.0
 		for n < len(single) && all[single[n]].row == all[single[0]].row {
@@ -68,6 +68,28 @@ func joinRows(all []claim, rowVars int) *claims {
 	}
 	slices.Sort(c.each)
 	return c
+}
+
+// byRow sorts claims by their rows, those of one row in their order.
+func byRow(all []claim, list []int) []int {
+	rows := 0
+	for _, i := range list {
+		rows = max(rows, all[i].row+1)
+	}
+	next := make([]int, rows+1) // of a row, where its next claim goes
+	for _, i := range list {
+		next[all[i].row+1]++
+	}
+	for row := range rows {
+		next[row+1] += next[row]
+	}
+	sorted := make([]int, len(list))
+	for _, i := range list {
+		at := &next[all[i].row]
+		sorted[*at] = i
+		*at++
+	}
+	return sorted
 }
 
 // wholeRow is the span of a joined row.
@@ -129,16 +151,26 @@ func (r *rows) partGroups(q *whir.Functional, parts []int, n int) []partGroup {
 		column, stride int
 	}
 	w := r.weightsOf(q)
-	where := map[key]int{}
-	var all []partGroup
-	for _, i := range parts {
-		k := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
-		g, ok := where[k]
+	where := make(map[key]int, len(parts)/4)
+	of := make([]int, len(parts)) // groups
+	var sizes []int
+	for k, i := range parts {
+		x := key{w.of[i], q.Parts[i].Column, q.Parts[i].Stride}
+		g, ok := where[x]
 		if !ok {
-			g = len(all)
-			where[k], all = g, append(all, partGroup{})
+			g = len(sizes)
+			where[x], sizes = g, append(sizes, 0)
 		}
-		all[g].parts = append(all[g].parts, i)
+		of[k] = g
+		sizes[g]++
+	}
+	all, list := make([]partGroup, len(sizes)), make([]int, len(parts))
+	for g, n := range sizes {
+		all[g].parts, list = list[:0:n], list[n:]
+	}
+	for k, i := range parts {
+		g := &all[of[k]]
+		g.parts = append(g.parts, i)
 	}
 	parallel.For(len(all), 1<<6, func(from, to int) {
 		for i := from; i < to; i++ {

@@ -35,54 +35,122 @@ func (b *Backend) commit(ctx context.Context, c backend.Commitment, homes []int)
 		used[home] = true
 	}
 	mates, numbers := b.mates(used)
+	machines, of := append([]*Backend{b}, mates...), make([]int, len(homes)) // by group
+	for i, home := range homes {
+		of[i] = slices.Index(numbers, home) + 1
+	}
+	come := shipTo(ctx, &c, machines, of, shipPiece)
+	made := false
+	defer func() { come.end(!made) }()
 	shares := make([]*scope, len(mates)) // of their memory
 	for i, mate := range mates {
 		shares[i] = newScope(mate.dev)
 	}
 	defer func() {
-		if len(shares) > 0 {
-			_ = b.dev.Sync() // nothing reads there any more; what failed has been told
+		if len(shares) > 0 { // nothing reads what another one has any more; what failed has been told
+			for _, x := range machines {
+				_ = x.dev.Sync()
+			}
 		}
 		for _, s := range shares {
 			s.close()
 		}
 	}()
-	digests := make([]kernels.Ptr, len(homes)) // of groups, where they are made
 	columns := 1 << c.LogDomain()
 	return whir.NewTree(c.Layout, b.newNodes(c.LogDomain(), func(leaves kernels.Ptr) {
-		l := &leafHasher{a: a, columns: columns, leaves: leaves, groups: len(c.Groups)}
-		// hash makes the digests of a machine's groups; those that are next go into the leaves.
-		hash := func(ctx context.Context, b *Backend, a *scope, home int) {
-			groups := groupsOf(homes, home)
-			if len(groups) == 0 {
-				return
-			}
-			h := b.newGroupHasher(ctx, a, &c, groups)
-			defer h.close()
-			for _, i := range groups {
-				if home == 0 && i == l.absorbed {
-					h.digests(ctx, leaves, i)
-					l.absorb(leaves)
-					continue
-				}
-				digests[i] = newArray[poseidon2.Digest](a, columns)
-				h.digests(ctx, digests[i], i)
-			}
-			b.leaveStretches()
+		if len(mates) == 0 {
+			hashLeaves(ctx, a, come.all[0], &c, leaves)
+			made = true
+			return
 		}
-		together(ctx, func() { hash(ctx, b, a, 0) }, mates, func(ctx context.Context, i int) { hash(ctx, mates[i], shares[i], numbers[i]) })
-		for _, mate := range mates {
-			behind(b.dev, mate)
-		}
-		for i := l.absorbed; i < len(homes); i++ {
-			if homes[i] == 0 {
-				l.absorb(digests[i])
-				continue
-			}
-			bring(b.dev, leaves, mates[slices.Index(numbers, homes[i])], digests[i], columns*kernels.SizeDigest)
-			l.absorb(leaves)
-		}
+		t := &sharedLeaves{c: &c, columns: columns, of: of, machines: machines, scopes: append([]*scope{a}, shares...), digests: make([]kernels.Ptr, len(homes))}
+		together(ctx, func() { t.hash(ctx, come.all[0], 0) }, mates, func(ctx context.Context, i int) { t.hash(ctx, come.all[i+1], i+1) })
+		made = true
+		t.absorb(ctx, leaves)
 	})), nil
+}
+
+// hashLeaves makes the leaves of all columns on one machine.
+func hashLeaves(ctx context.Context, a *scope, come *arrivals, c *backend.Commitment, leaves kernels.Ptr) {
+	all := make([]int, len(c.Groups))
+	for i := range all {
+		all[i] = i
+	}
+	h := newGroupHasher(a, come, c, all)
+	l := &leafHasher{a: a, columns: 1 << c.LogDomain(), leaves: leaves, groups: len(all)}
+	for _, i := range all {
+		h.digests(ctx, leaves, i)
+		l.absorb(leaves)
+	}
+	h.b.leaveStretches()
+}
+
+// sharedLeaves are the leaves of a commitment that several machines make: first each the digests of
+// its groups, then each, of some of the columns, the leaves from the digests of all groups.
+type sharedLeaves struct {
+	c        *backend.Commitment
+	columns  int
+	of       []int      // machines, by group
+	machines []*Backend // that of the tree first
+	scopes   []*scope   // of their memory
+	digests  []kernels.Ptr
+}
+
+// hash makes the digests of a machine's groups.
+func (t *sharedLeaves) hash(ctx context.Context, come *arrivals, machine int) {
+	a, groups := t.scopes[machine], groupsOf(t.of, machine)
+	if len(groups) == 0 {
+		return
+	}
+	h := newGroupHasher(a, come, t.c, groups)
+	for len(groups) > 0 {
+		k := h.next(groups)
+		i := groups[k]
+		t.digests[i] = newArray[poseidon2.Digest](a, t.columns)
+		h.digests(ctx, t.digests[i], i)
+		groups = slices.Delete(groups, k, k+1)
+	}
+	h.b.leaveStretches()
+}
+
+// absorb makes the leaves.
+func (t *sharedLeaves) absorb(ctx context.Context, leaves kernels.Ptr) {
+	own, mates := t.machines[0], t.machines[1:]
+	from := func(machine int) int { return t.columns * machine / len(t.machines) }
+	parts := make([]kernels.Ptr, len(t.machines)) // of the leaves
+	parts[0] = leaves
+	some := func(machine int) { t.absorbSome(machine, parts[machine], from(machine), from(machine+1)) }
+	together(ctx, func() { some(0) }, mates, func(_ context.Context, i int) {
+		parts[i+1] = newArray[poseidon2.Digest](t.scopes[i+1], from(i+2)-from(i+1))
+		some(i + 1)
+	})
+	for i, mate := range mates {
+		behind(own.dev, mate)
+		bring(own.dev, kernels.At[poseidon2.Digest](leaves, from(i+1)), mate, parts[i+1], (from(i+2)-from(i+1))*kernels.SizeDigest)
+	}
+}
+
+// absorbSome makes the leaves of columns from `from` to to−1 on a machine.
+func (t *sharedLeaves) absorbSome(machine int, leaves kernels.Ptr, from, to int) {
+	if from == to {
+		return
+	}
+	b, a := t.machines[machine], t.scopes[machine]
+	for i, other := range t.machines {
+		if i != machine {
+			behind(b.dev, other)
+		}
+	}
+	l := &leafHasher{a: a, columns: to - from, leaves: leaves, groups: len(t.of)}
+	room := newArray[poseidon2.Digest](a, to-from)
+	for i, home := range t.of {
+		digests := kernels.At[poseidon2.Digest](t.digests[i], from)
+		if home != machine {
+			bring(b.dev, room, t.machines[home], digests, (to-from)*kernels.SizeDigest)
+			digests = room
+		}
+		l.absorb(digests)
+	}
 }
 
 // groupsOf lists the groups of a home.
@@ -138,24 +206,20 @@ type groupHasher struct {
 	a             *scope
 	b             *Backend
 	c             *backend.Commitment
-	arrivals      *arrivals
-	stretches     [][]int // groups whose values are on the device together, in order
-	packs         *scope  // of the packer
-	packer        *packer // for the first of these
+	arrivals      *arrivals // of the fixed tensors
+	stretches     [][]int   // groups whose values are on the device together, in order; nil if each is by itself
+	packs         *scope    // of the packer
+	packer        *packer   // for the first of these
 	encoder       *encoder
 	n             int // rows at once
 	values, words kernels.Ptr
 	state         kernels.Ptr // of the sponges, 0 until wanted
 }
 
-// newGroupHasher returns one for these groups. The caller closes it.
-func (b *Backend) newGroupHasher(ctx context.Context, a *scope, c *backend.Commitment, groups []int) *groupHasher {
-	h := &groupHasher{a: a, b: b, c: c, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
-	if h.stretches == nil { // each by itself, so that a group is hashed as soon as its tensors are there
-		for _, i := range groups {
-			h.stretches = append(h.stretches, []int{i})
-		}
-	}
+// newGroupHasher returns one for these groups, on the machine to which the fixed tensors come.
+func newGroupHasher(a *scope, come *arrivals, c *backend.Commitment, groups []int) *groupHasher {
+	b := come.b
+	h := &groupHasher{a: a, b: b, c: c, arrivals: come, packs: newScope(a), stretches: b.stretchesOf(c, groups)}
 	domain := c.LogDomain()
 	for _, i := range groups {
 		h.n = max(h.n, rowsAtOnce(c.Groups[i].Rows, domain, b.m.piece))
@@ -163,27 +227,43 @@ func (b *Backend) newGroupHasher(ctx context.Context, a *scope, c *backend.Commi
 	h.values = newArray[int32](a, h.n<<c.RowVars)
 	h.encoder = newEncoder(a, domain)
 	h.words = h.encoder.words(h.n, domain)
-	h.arrivals = b.arriving(ctx, c, groups)
 	return h
 }
 
-// close waits for what comes for the hasher. Its memory is the scope's.
-func (h *groupHasher) close() { h.arrivals.stop() }
+// next returns the number in a list of the group that is to be hashed next: the first of which all
+// tensors are there, if they come by themselves, so that the device need not wait for others.
+func (h *groupHasher) next(groups []int) int {
+	if h.stretches == nil {
+		for k, i := range groups {
+			if h.arrivals.have(h.c, i) {
+				return k
+			}
+		}
+	}
+	return 0
+}
 
 // pack makes the packer that has a group's rows.
 func (h *groupHasher) pack(group int) {
-	for !slices.Contains(h.stretches[0], group) {
-		h.packer, h.stretches = nil, h.stretches[1:]
+	some := []int{group}
+	if h.stretches != nil {
+		for !slices.Contains(h.stretches[0], group) {
+			h.packer, h.stretches = nil, h.stretches[1:]
+		}
+		if h.packer != nil {
+			return
+		}
+		some = h.stretches[0]
 	}
-	if h.packer == nil {
-		h.arrivals.wait(group)
-		h.b.leaveStretches()
-		h.packs.close()
-		h.packer = h.b.newPacker(h.packs, *h.c, h.stretches[0])
+	for _, i := range some {
+		h.arrivals.wait(h.c, i)
 	}
+	h.b.leaveStretches()
+	h.packs.close()
+	h.packer = h.b.newPackerOf(h.packs, *h.c, some, h.arrivals.find)
 }
 
-// digests writes those of a group to dst. Groups come in their order.
+// digests writes those of a group to dst. Groups come in their order, or in that of next.
 func (h *groupHasher) digests(ctx context.Context, dst kernels.Ptr, group int) {
 	h.pack(group)
 	domain, rows := h.c.LogDomain(), h.c.Groups[group].Rows

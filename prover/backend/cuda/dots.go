@@ -6,6 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/whir"
 )
 
@@ -60,6 +61,11 @@ func (t *dotTable) listWeights() {
 func (t *dotTable) setWeights() {
 	type entry struct{ group, at int } // the last group that has a row, and where in the list
 	seen := make([]entry, t.longs*t.n)
+	most := len(t.claims.joined)
+	for _, part := range t.claims.each {
+		most += len(t.q.Parts[part].RowWeights)
+	}
+	t.weights = make([]kernels.PlacedElement, 0, most)
 	put := func(row, column int, w field.QM31) {
 		t.weights = append(t.weights, kernels.PlacedElement{At: uint64(row/t.n*t.columns + column), Value: w})
 	}
@@ -243,9 +249,7 @@ func (t *dotTable) heavyDots(groups []int) {
 	slices.SortStableFunc(classes, func(x, y class) int { return x.vars - y.vars })
 	var products []product
 	var members, numbers []uint64
-	var rows []kernels.ByteRow
-	var constants []uint32
-	panels, words, count := 0, 0, 0
+	panels := 0
 	for _, c := range classes {
 		of := inClass[c]
 		runs := make([][]placeRun, len(of))
@@ -253,26 +257,36 @@ func (t *dotTable) heavyDots(groups []int) {
 			members, runs[k] = append(members, uint64(t.weight(i))), t.runs(i)
 		}
 		for _, s := range segments(runs) {
-			p := product{segment: s, class: c, of: of, panels: panels, numbers: len(numbers), words: words, biases: len(constants), from: len(rows)}
-			list := make([]byteRow, 0, t.some*(s.to-s.from))
-			for h := t.long; h < t.long+t.some; h++ { // as the results lie
-				list = append(list, t.at[h*t.n+s.from:h*t.n+s.to]...)
-			}
-			if rows = appendPlanes(rows, list, t.pitch); len(rows) == p.from {
-				continue
-			}
-			p.to, p.targets = len(rows), len(list)
-			constants = append(constants, biases(list)...)
-			numbers = append(numbers, s.of...)
-			words += limbs * len(s.of) * len(list)
-			products = append(products, p)
-			count += len(s.of)
+			products = append(products, product{segment: s, class: c, of: of, panels: panels})
 		}
 		panels += len(of) * kernels.PanelBytes(c.vars)
 	}
+	parallel.For(len(products), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			products[i].to = t.planes(products[i].segment)
+		}
+	})
+	products = slices.DeleteFunc(products, func(p product) bool { return p.to == 0 })
 	if len(products) == 0 {
 		return
 	}
+	planes, targets, words, count := 0, 0, 0, 0
+	for i := range products {
+		p := &products[i]
+		p.numbers, p.words, p.biases, p.targets = len(numbers), words, targets, t.some*(p.segment.to-p.segment.from)
+		p.from, p.to = planes, planes+p.to
+		planes, targets = p.to, targets+p.targets
+		numbers = append(numbers, p.segment.of...)
+		words += limbs * len(p.segment.of) * p.targets
+		count += len(p.segment.of)
+	}
+	rows, constants := make([]kernels.ByteRow, planes), make([]uint32, targets)
+	parallel.For(len(products), 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			p := &products[i]
+			t.listRows(rows[p.from:p.from:p.to], constants[p.biases:p.biases:p.biases+p.targets], p.segment)
+		}
+	})
 	w := t.weightsOf(t.q)
 	weights, membersPtr, rowsPtr, constantsPtr := newArray[int8](a, panels), newCopy(a, append(members, numbers...)), newCopy(a, rows), newCopy(a, constants)
 	numbersPtr := kernels.At[uint64](membersPtr, len(members))
@@ -305,6 +319,31 @@ func (t *dotTable) heavyDots(groups []int) {
 	}
 	check(kernels.AddByteProducts(a, jobs...))
 	t.finish(a, done)
+}
+
+// planes returns how many planes have the rows at the places of a segment.
+func (t *dotTable) planes(s segment) int {
+	n := 0
+	for h := t.long; h < t.long+t.some; h++ {
+		for _, row := range t.at[h*t.n+s.from : h*t.n+s.to] {
+			n += row.width
+		}
+	}
+	return n
+}
+
+// listRows appends those planes, as the results lie, and the rows' biases.
+func (t *dotTable) listRows(rows []kernels.ByteRow, constants []uint32, s segment) {
+	for h := t.long; h < t.long+t.some; h++ {
+		some := t.at[h*t.n+s.from : h*t.n+s.to]
+		for i := range some {
+			rows = appendPlanes(rows, some[i:i+1], t.pitch)
+			for k := len(rows) - some[i].width; k < len(rows); k++ {
+				rows[k].Target = uint32(len(constants))
+			}
+			constants = append(constants, some[i].bias())
+		}
+	}
 }
 
 // joinedDots does joined rows, sorted by their places.

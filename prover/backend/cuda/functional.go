@@ -22,7 +22,11 @@ type weights struct {
 func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 	w := &weights{vars: make([]int, len(factors))}
 	parts := make([]kernels.WeightPart, len(factors))
-	var flat []field.QM31
+	most := 0
+	for _, f := range factors {
+		most += len(f)
+	}
+	flat := make([]field.QM31, 0, max(1, most)) // there is no empty memory
 	elements := 0
 	for i, f := range factors {
 		high, low := kernels.WeightSizes(len(f))
@@ -32,7 +36,7 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 		flat = append(flat, f...)
 	}
 	if len(flat) == 0 {
-		flat = make([]field.QM31, 1) // there is no empty memory
+		flat = flat[:1]
 	}
 	w.parts, w.tables = newCopy(a, parts), newArray[field.QM31](a, elements)
 	check(kernels.MakeWeights(a, w.tables, w.parts, newCopy(a, flat), len(parts), eq))
@@ -43,50 +47,99 @@ func newWeights(a *scope, factors [][]field.QM31, eq bool) *weights {
 // at least one part.
 func (r *rows) weightsOf(q *whir.Functional) *weights {
 	if r.weights == nil && len(q.Parts) > 0 {
-		type list struct { // most that are the same lie in one place
-			at *field.QM31
-			n  int
-		}
-		number, seen := map[string]int{}, map[list]int{}
-		of := make([]int, len(q.Parts))
-		var factors [][]field.QM31
-		for i := range q.Parts {
-			low := q.Parts[i].Low
-			own := list{n: len(low)}
-			if len(low) > 0 {
-				own.at = &low[0]
-			}
-			k, ok := seen[own]
-			if !ok {
-				key := string(kernels.Bytes(low))
-				if k, ok = number[key]; !ok {
-					k = len(factors)
-					f := slices.Clone(low)
-					slices.Reverse(f)
-					number[key], factors = k, append(factors, f)
-				}
-				seen[own] = k
-			}
-			of[i] = k
-		}
+		factors, of := distinct(q)
 		r.weights = newWeights(r.a, factors, true)
 		r.weights.of = of
 	}
 	return r.weights
 }
 
-// foldFunctional sets a table to the functional on what long rows of n rows fold to, at places from
-// to to−1, at least one (see whir.Passes).
-func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n, from, to int) {
+// distinct returns the lists of factors of a functional's parts, those that are the same mostly once,
+// and the number of each part's.
+func distinct(q *whir.Functional) (factors [][]field.QM31, of []int) {
+	type list struct { // most that are the same lie in one place
+		at *field.QM31
+		n  int
+	}
+	type ends struct { // of others; those that have the same ones are compared
+		first, last field.QM31
+		n           int
+	}
+	seen, number := make(map[list]int, len(q.Parts)/4), make(map[ends]int, len(q.Parts)/4)
+	of = make([]int, len(q.Parts))
+	all := 0
+	for i := range q.Parts {
+		low := q.Parts[i].Low
+		n := len(low)
+		own, like := list{n: n}, ends{n: n}
+		if n > 0 {
+			own.at, like.first, like.last = &low[0], low[0], low[n-1]
+		}
+		k, ok := seen[own]
+		if !ok {
+			if k, ok = number[like]; !ok || !slices.Equal(factors[k], low) {
+				k = len(factors)
+				number[like], factors = k, append(factors, low)
+				all += n
+			}
+			seen[own] = k
+		}
+		of[i] = k
+	}
+	flat := make([]field.QM31, 0, all)
+	for k, low := range factors {
+		from := len(flat)
+		flat = append(flat, low...)
+		factors[k] = flat[from:]
+		slices.Reverse(factors[k])
+	}
+	return factors, of
+}
+
+// groupsAhead are the groups of all parts of a functional, for long rows of n rows.
+type groupsAhead struct {
+	n    int
+	made chan struct{}
+	all  []partGroup
+}
+
+// groupAhead has the groups of all parts made while the device has other things to do: foldFunctional
+// wants them. There is at least one part.
+func (r *rows) groupAhead(q *whir.Functional, n int) {
+	r.weightsOf(q) // what is left is the host's
+	g := &groupsAhead{n: n, made: make(chan struct{})}
+	r.groups = g
+	go func() {
+		defer close(g.made)
+		every := make([]int, len(q.Parts))
+		for i := range every {
+			every[i] = i
+		}
+		g.all = r.partGroups(q, every, n)
+	}()
+}
+
+// allGroups returns the groups of all parts.
+func (r *rows) allGroups(q *whir.Functional, n int) []partGroup {
+	if r.groups == nil || r.groups.n != n {
+		r.groupAhead(q, n)
+	}
+	<-r.groups.made
+	return r.groups.all
+}
+
+// foldFunctional sets a table to the functional on what long rows of n rows fold to, at some places,
+// increasing, at least one (see whir.Passes).
+func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Functional, n int, places []int) {
 	if len(q.Parts) == 0 {
-		check(r.a.Clear(table, elementBytes*(to-from)<<q.RowVars))
+		check(r.a.Clear(table, elementBytes*len(places)<<q.RowVars))
 		return
 	}
-	every := make([]int, len(q.Parts))
-	for i := range every {
-		every[i] = i
+	at := make([]int, n) // of a place in the table, from 1 on
+	for k, l := range places {
+		at[l] = k + 1
 	}
-	groups := r.partGroups(q, every, n)
+	groups := r.allGroups(q, n)
 	// Of each group and place, what its parts have there in all long rows together.
 	weights := make([][]field.QM31, len(groups))
 	parallel.For(len(groups), 1, func(lo, hi int) {
@@ -97,39 +150,43 @@ func (r *rows) foldFunctional(table kernels.Ptr, coefs []field.QM31, q *whir.Fun
 				p := &q.Parts[part]
 				for b, weight := range p.RowWeights {
 					row := p.FirstRow + b
-					if l := row % n; l >= from && l < to {
-						at := &weights[i][g.column(l)]
-						*at = at.Add(weight.Mul(coefs[row/n]))
+					if l := row % n; at[l] > 0 {
+						sum := &weights[i][g.column(l)]
+						*sum = sum.Add(weight.Mul(coefs[row/n]))
 					}
 				}
 			}
 		}
 	})
-	first := make([]uint64, to-from+1)
+	first := make([]uint64, len(places)+1)
 	for i := range groups {
 		for _, x := range groups[i].runs {
-			for l := max(from, x.from); l < min(to, x.to); l++ {
-				first[l-from+1]++
+			for l := x.from; l < x.to; l++ {
+				if k := at[l]; k > 0 {
+					first[k]++
+				}
 			}
 		}
 	}
-	for l := range to - from {
-		first[l+1] += first[l]
+	for k := range places {
+		first[k+1] += first[k]
 	}
 	w := r.weightsOf(q)
-	all := make([]kernels.RowPart, max(1, first[to-from])) // there is no empty memory
+	all := make([]kernels.RowPart, max(1, first[len(places)])) // there is no empty memory
 	next := slices.Clone(first)
 	for i := range groups {
 		for _, x := range groups[i].runs {
-			for l := max(from, x.from); l < min(to, x.to); l++ {
-				all[next[l-from]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
-				next[l-from]++
+			for l := x.from; l < x.to; l++ {
+				if k := at[l]; k > 0 {
+					all[next[k-1]] = w.rowPart(q, groups[i].parts[0], weights[i][x.column+l-x.from])
+					next[k-1]++
+				}
 			}
 		}
 	}
 	a := newScope(r.a)
 	defer a.close()
-	check(kernels.FillRows(a, table, to-from, q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
+	check(kernels.FillRows(a, table, len(places), q.RowVars, kernels.RowParts{First: newCopy(a, first), All: newCopy(a, all), Parts: w.parts, Tables: w.tables}))
 }
 
 // addWeight adds coef times a weight to a table of as many elements.

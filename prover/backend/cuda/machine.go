@@ -19,15 +19,15 @@ import (
 type Machine struct {
 	dev *counted
 
-	coming sync.Mutex // held while a fixed tensor is on its way
-
 	mu       sync.Mutex
 	resident map[any]resident                     // by the address of the first entry
-	uploads  map[any]chan struct{}                // of those that are on their way, closed when that is over
-	bytes    int                                  // of the resident tensors
+	coming   map[any]chan struct{}                // of those that are on their way, closed when that is over
+	uploads  map[any]chan struct{}                // of those of them that come from the host, for other machines
+	bytes    int                                  // of the resident tensors, and of those on their way
 	limit    int                                  // on them; 0: none
 	piece    int                                  // bytes of what goes through in pieces
 	small    int                                  // entries up to which tables of an opening's first rounds are the host's
+	moving   int                                  // bytes of an opening's rows that may move for an element of what they fold to
 	lanes    int                                  // queues of the device that are used
 	sharing  int                                  // machines that share commitments and openings
 	boxes    map[kernels.Device][]kernels.Mailbox // not in use, by lane
@@ -47,7 +47,8 @@ type resident struct {
 // NewMachine returns a machine without tensors on dev.
 func NewMachine(dev kernels.Device) *Machine {
 	return &Machine{
-		dev: newCounted(dev), resident: map[any]resident{}, uploads: map[any]chan struct{}{}, piece: defaultPiece, small: smallPair, lanes: 1, sharing: 1,
+		dev: newCounted(dev), resident: map[any]resident{}, coming: map[any]chan struct{}{}, uploads: map[any]chan struct{}{},
+		piece: defaultPiece, small: smallPair, moving: elementBytes, lanes: 1, sharing: 1,
 		boxes: map[kernels.Device][]kernels.Mailbox{}, runs: map[*Run]struct{}{},
 	}
 }
@@ -128,36 +129,65 @@ func (m *Machine) Resident(values ints.Ints) (*Tensor, error) {
 // residentOn is Resident through the queue of a lane, from another machine if one of these
 // has the tensor.
 func (m *Machine) residentOn(dev kernels.Device, values ints.Ints, peers []*Machine) (*Tensor, error) {
-	if t := m.known(values); t != nil { // while others are on their way
+	if t := m.known(values); t != nil { // of which the width need not be found
 		return t, nil
 	}
-	m.coming.Lock()
-	defer m.coming.Unlock()
-	if t := m.known(values); t != nil {
-		return t, nil
+	size := values.Len() * width(values)
+	for {
+		if t := m.known(values); t != nil {
+			return t, nil
+		}
+		over, err := m.expect(values, size)
+		if err != nil {
+			return nil, err
+		}
+		if over == nil {
+			break
+		}
+		<-over
 	}
-	m.mu.Lock()
-	bytes := m.bytes
-	m.mu.Unlock()
-	if size := values.Len() * width(values); m.limit > 0 && bytes+size > m.limit {
-		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, bytes, m.limit)
-	}
+	var t *Tensor
+	defer func() { m.arrived(values, size, t) }()
 	t, err := m.fromPeers(dev, values, peers)
 	if t == nil && err == nil {
 		defer m.upload(values)()
 		t, err = m.newTensor(dev, values)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return t, err
+}
+
+// expect makes room for so many bytes of a fixed tensor among those that may be here, until it has
+// arrived, or is on its way already: then over is closed when that is over. Where there is no room
+// the error wraps kernels.ErrMemory.
+func (m *Machine) expect(values ints.Ints, size int) (over chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if old, ok := m.resident[address(values)]; ok {
+	if over := m.coming[address(values)]; over != nil {
+		return over, nil
+	}
+	if m.limit > 0 && m.bytes+size > m.limit {
+		return nil, fmt.Errorf("%w: %d bytes beside %d of the %d for fixed tensors", kernels.ErrMemory, size, m.bytes, m.limit)
+	}
+	m.coming[address(values)] = make(chan struct{})
+	m.bytes += size
+	return nil, nil
+}
+
+// arrived ends what expect began, with a tensor of as many bytes, which stays, or none.
+func (m *Machine) arrived(values ints.Ints, size int, t *Tensor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := address(values)
+	close(m.coming[at])
+	delete(m.coming, at)
+	if t == nil {
+		m.bytes -= size
+		return
+	}
+	if old, ok := m.resident[at]; ok {
 		m.release(old)
 	}
-	m.resident[address(values)] = resident{values, t}
-	m.bytes += t.Len * t.Width
-	return t, nil
+	m.resident[at] = resident{values, t}
 }
 
 // known returns a fixed tensor that is here, nil if it is not.
@@ -336,11 +366,15 @@ type Backend struct {
 	in     map[int]kernels.Ptr // stretches of the run that are read, and their memory
 	box    kernels.Mailbox     // nil until wanted
 	nodes  map[*nodes]struct{} // trees whose digests are on the device
+
+	prepared *prepared // nil unless an opening has begun
 }
 
 var (
 	_ backend.Laned    = (*Backend)(nil)
 	_ backend.Measured = (*Backend)(nil)
+	_ backend.Preparer = (*Backend)(nil)
+	_ backend.Sender   = (*Backend)(nil)
 )
 
 // Backend returns a backend for one witness of g.
@@ -408,6 +442,7 @@ func (b *Backend) find(id model.TensorID) (*Tensor, error) {
 
 // Close implements backend.Backend.
 func (b *Backend) Close() {
+	b.unprepare()
 	for _, x := range b.others {
 		x.Close()
 	}

@@ -302,6 +302,13 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 			}
 		}
 		packed += int64(size)
+		if machines > 1 && !s.Fixed { // those that are in place may move to another machine
+			for _, row := range rows {
+				if !row.pending() {
+					packed += int64(row.width * kernels.RowPitch(1<<first.RowVars))
+				}
+			}
+		}
 		panels := (first.Queries + 3) / 4
 		own := 12*int64(first.Queries*s.Rows()) + int64(max(1, min(panels, panelBytes/kernels.PanelBytes(s.RowVars)))*kernels.PanelBytes(s.RowVars))
 		own += int64(kernels.PointScratch(s.RowVars, first.Queries))

@@ -13,14 +13,80 @@ import (
 )
 
 // Opening implements backend.Backend.
-func (b *Backend) Opening(ctx context.Context, o backend.Opening) (_ whir.Passes, err error) {
+func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	if p := b.prepared; p != nil {
+		b.prepared = nil
+		<-p.done
+		switch {
+		case p.panicked != nil: // here, where it can be recovered
+			panic(p.panicked)
+		case p.err == nil:
+			return p.passes, nil
+		}
+	}
+	return b.opening(ctx, o)
+}
+
+func (b *Backend) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
 	a := newScope(b.dev)
+	made := false
 	defer func() {
-		if err != nil {
+		if !made { // for an error, or a panic
 			a.close()
 		}
 	}()
-	return pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+	p, err := pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+	made = err == nil
+	return p, err
+}
+
+// prepared is an opening that has begun before its claims are known.
+type prepared struct {
+	done     chan struct{} // closed when there are passes, or an error
+	passes   whir.Passes
+	err      error // with which the opening has to begin again
+	panicked any
+}
+
+// Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
+// whose values are made again, wait for the claims.
+func (b *Backend) Prepare(ctx context.Context, o backend.Opening, beside int64) {
+	if how := b.m.mode(); b.prepared != nil || how.pieces || how.stretches {
+		return
+	}
+	for _, m := range append([]*Machine{b.m}, b.team.Others...) {
+		if int64(m.free()) < beside+packedMost(&o, 1+len(b.team.Others)) {
+			return
+		}
+	}
+	p := &prepared{done: make(chan struct{})}
+	b.prepared = p
+	go func() {
+		defer close(p.done)
+		defer func() { p.panicked = recover() }()
+		p.passes, p.err = b.opening(ctx, o)
+	}()
+}
+
+// packedMost is about the most bytes that rows take on one of some machines when they are packed:
+// most have entries of two bytes at most.
+func packedMost(o *backend.Opening, machines int) int64 {
+	bytes := int64(0)
+	for i := range o.Commitments {
+		c := &o.Commitments[i]
+		bytes += 2 * int64(c.Rows()) << c.RowVars
+	}
+	return bytes / int64(machines)
+}
+
+// unprepare gives back what has been prepared.
+func (b *Backend) unprepare() {
+	if p := b.prepared; p != nil {
+		b.prepared = nil
+		if <-p.done; p.passes != nil {
+			p.passes.Close()
+		}
+	}
 }
 
 // opening implements whir.Passes.
@@ -28,6 +94,7 @@ type opening struct {
 	a      *scope
 	rows   *sharedRows
 	sums   *rowSums     // of the first variables, nil once they are bound
+	split  *splitTables // of the next ones, nil unless several machines have the places
 	tables *tables      // of the others
 	folded []*foldedRow // nil once opened
 	search search
@@ -46,7 +113,21 @@ func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
 func (o *opening) fold(ctx context.Context) {
 	if o.sums.vars == 0 {
 		o.sums.close()
-		o.tables, o.sums = o.rows.fold(ctx, poly.EqTable(o.sums.point), o.sums.q), nil
+		coefs, q := poly.EqTable(o.sums.point), o.sums.q
+		o.sums = nil
+		if o.rows.shares.n > 0 {
+			o.split = o.rows.foldSplit(ctx, coefs, q)
+			o.gathered()
+			return
+		}
+		o.tables = o.rows.fold(ctx, coefs, q)
+	}
+}
+
+// gathered goes on with the tables of one machine when these are all.
+func (o *opening) gathered() {
+	if o.split.whole != nil {
+		o.tables, o.split = o.split.whole, nil
 	}
 }
 
@@ -60,6 +141,12 @@ func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
 	if o.sums != nil {
 		return pass(ctx, o.sums.pair.round)
 	}
+	if o.split != nil {
+		return pass(ctx, func() whir.Sums {
+			defer o.gathered() // if another machine has failed
+			return o.split.round(ctx)
+		})
+	}
 	return pass(ctx, o.tables.round)
 }
 
@@ -70,6 +157,11 @@ func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
 	if o.sums != nil {
 		o.sums.bind(r)
 		o.fold(ctx)
+		return nil
+	}
+	if o.split != nil {
+		o.split.bind(r)
+		o.gathered()
 		return nil
 	}
 	o.tables.bind(r)

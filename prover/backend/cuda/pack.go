@@ -27,6 +27,11 @@ type deviceStack struct {
 
 // newPacker returns one for rows of these groups, in their order.
 func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packer {
+	return b.newPackerOf(a, c, groups, b.find)
+}
+
+// newPackerOf is newPacker with tensors that find returns.
+func (b *Backend) newPackerOf(a *scope, c backend.Commitment, groups []int, find func(model.TensorID) (*Tensor, error)) *packer {
 	p := &packer{a: a, c: c, stacks: make([]*deviceStack, len(c.Groups))}
 	for from := 0; from < len(groups); {
 		// Groups behind each other, of one stack.
@@ -37,7 +42,7 @@ func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packe
 		begin := uint64(c.Parts[first].First) << c.RowVars
 		last := groups[to-1]
 		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
-		s, err := b.newDeviceStack(a, c.Parts[first].Stack, begin, end)
+		s, err := b.newDeviceStack(a, c.Parts[first].Stack, begin, end, find)
 		if errors.Is(err, kernels.ErrMemory) {
 			return &packer{a: a, c: c, host: cpu.NewRows(b.g, b.w, c)}
 		}
@@ -51,8 +56,8 @@ func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packe
 
 // newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
 // returns the error of a tensor that cannot be had.
-func (b *Backend) newDeviceStack(a *scope, s *model.Stack, begin, end uint64) (*deviceStack, error) {
-	h, err := newHostStack(b.g, s, begin, end, b.find)
+func (b *Backend) newDeviceStack(a *scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*Tensor, error)) (*deviceStack, error) {
+	h, err := newHostStack(b.g, s, begin, end, find)
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func (r *rows) withPlaces(n, from, to int, f func()) {
 // eachPacked calls f with table rows of a tree, some at a time in their order, while they are on
 // the device.
 func (t *placed) eachPacked(r *rows, numbers []uint64, f func(rows []byteRow, pitch int)) {
-	row := func(number uint64) byteRow { return r.at[t.firstRow+number] }
+	row := func(number uint64) byteRow { return r.own[t.firstRow+number] }
 	for from := 0; from < len(numbers); {
 		var packed []uint64
 		to, size := from, 0

@@ -18,8 +18,10 @@ type rows struct {
 	pitch   int // of the table's rows
 	trees   []placed
 	at      []byteRow // of the table; zeros where a row is another's, pending until it is packed
+	own     []byteRow // those of the trees that are here, wherever they have moved to (exchange)
 	code    *encoder
 	weights *weights // of the functional
+	groups  *groupsAhead
 }
 
 // placed is a tree's place in the table, and what there is of it.
@@ -90,6 +92,7 @@ func (r *rows) load(o *backend.Opening, homes [][]int, home int) {
 		}
 		r.trees = append(r.trees, t)
 	}
+	r.own = slices.Clone(r.at)
 }
 
 // groupsWith lists the groups that have rows in some table rows.

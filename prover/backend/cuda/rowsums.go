@@ -68,7 +68,7 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
 	}
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
-	room := max(tableRoom(planes*r.pitch), r.b.m.free()/freeShare)
+	room := max(tableRoom(planes*r.pitch), r.free/freeShare)
 	vars := sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
 	c.byPlace(len(r.at) >> vars)
 	return vars, c
@@ -83,6 +83,9 @@ func (r *rows) products(a *scope, q *whir.Functional, c *claims, vars int, first
 	t := newDotTable(a, r, q, c, 1<<vars)
 	if first {
 		t.listWeights()
+	}
+	if len(q.Parts) > 0 {
+		r.groupAhead(q, t.n)
 	}
 	r.each(t.n, func(from, to int, _ bool) {
 		t.on(from, to)
@@ -131,7 +134,7 @@ func tableRoom(bytes int) int { return bytes/4 + tableBytes }
 
 const tableBytes = 3 << 30
 
-// Of what is free when an opening begins its tables may take a part: with the fewest
+// Of what is free when an opening's rows are packed its tables may take a part: with the fewest
 // variables before them many claims need an eighth of the products.
 const freeShare = 3
 

@@ -19,6 +19,8 @@ type sharedRows struct {
 	*rows
 	o      backend.Opening
 	others []*rows
+	shares shares // of the places of long rows, once they are dealt
+	free   int    // bytes of the first machine beside its rows
 }
 
 // loadRows deals the rows to the machines that have them, and packs what is not on a device
@@ -48,6 +50,7 @@ func (b *Backend) loadRows(ctx context.Context, a *scope, o backend.Opening) *sh
 		return struct{}{}
 	})
 	loaded = true
+	r.free = r.b.m.free()
 	return r
 }
 
@@ -117,7 +120,7 @@ func attempt[R any](f func() R) (v R, failed *MachineError) {
 func (r *sharedRows) takeBack() {
 	r.release()
 	r.packed.close()
-	r.trees = nil
+	r.trees, r.shares = nil, shares{}
 	clear(r.at)
 	homes := make([][]int, len(r.o.Commitments))
 	for i, c := range r.o.Commitments {
@@ -132,6 +135,9 @@ func (r *sharedRows) release() {
 		return
 	}
 	_ = r.b.dev.Sync() // nothing reads there any more; an error is told by the next pass
+	for _, x := range r.others {
+		_ = x.b.dev.Sync() // nor there
+	}
 	for _, x := range r.others {
 		x.a.close()
 	}
@@ -202,6 +208,7 @@ func (r *sharedRows) done(a *scope, tables []sumOf) {
 func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 	vars, c := r.chooseVars(q)
 	return withAll(r, func() *rowSums {
+		r.exchange(len(r.at) >> vars)
 		s := &rowSums{a: newScope(r.a), q: q, vars: vars}
 		made := false
 		defer func() {
@@ -223,7 +230,7 @@ func (r *sharedRows) begin(ctx context.Context, q *whir.Functional) *rowSums {
 }
 
 // fold is described at whir.Pair: it makes f and q what long rows, as many as there are
-// weights, fold to.
+// weights, fold to, on the first machine.
 func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31, q *whir.Functional) *tables {
 	n := len(r.at) / len(coefs)
 	size := n << r.rowVars
@@ -240,14 +247,14 @@ func (r *sharedRows) fold(ctx context.Context, coefs []field.QM31, q *whir.Funct
 		r.together(ctx, func() {
 			r.foldRows(t.f, coefs, all)
 			if to := share(1); to > 0 {
-				r.foldFunctional(t.q, coefs, q, n, 0, to)
+				r.foldFunctional(t.q, coefs, q, n, all[:to])
 			}
 		}, func(i int, x *rows) {
 			folded[i] = x.folded(coefs)
 			if from, to := share(i+1), share(i+2); from < to {
 				run := elementRun{from << r.rowVars, (to - from) << r.rowVars}
 				weights[i] = sumOf{newArray[field.QM31](x.a, run.n), []elementRun{run}}
-				x.foldFunctional(weights[i].at, coefs, q, n, from, to)
+				x.foldFunctional(weights[i].at, coefs, q, n, all[from:to])
 			}
 		})
 		r.collect(t.q, weights)

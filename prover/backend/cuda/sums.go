@@ -74,6 +74,11 @@ func (b *Backend) Restrict(ctx context.Context, r backend.Restriction) (backend.
 
 // Upload implements backend.Backend.
 func (b *Backend) Upload(ctx context.Context, values []field.QM31) (backend.Table, error) {
+	return b.Send(ctx, values)
+}
+
+// Send implements backend.Sender.
+func (b *Backend) Send(ctx context.Context, values []field.QM31) (backend.Table, error) {
 	return pass(ctx, func() backend.Table { return table{newCopy(b.dev, values), model.Log2Ceil(len(values))} })
 }
 

@@ -311,10 +311,18 @@ func (t *follower) sum(s *plan.Sum) {
 
 // inner follows Inner, of the sums from one on.
 func (t *follower) inner(first int) {
+	there := func(i int) bool { return t.tables[i][0].at != 0 || t.tables[i][1].at != 0 }
+	n := 0
+	for i := first; i < len(t.tables); i++ {
+		if !there(i) {
+			n += 2 << t.tables[i][0].vars
+		}
+	}
+	all := t.worth(n)
 	var insts []sumcheckInstance
 	for i := first; i < len(t.tables); i++ {
 		pair := &t.tables[i]
-		if pair[0].at == 0 && pair[1].at == 0 {
+		if !all && !there(i) {
 			continue
 		}
 		t.upload(&pair[0])

@@ -118,7 +118,10 @@ func together(ctx context.Context, own func(), others []*Backend, other func(ctx
 		switch p := p.(type) {
 		case nil:
 		case failure:
-			check(&MachineError{others[i].m, p.err})
+			if !errors.As(p.err, new(*MachineError)) { // else it has read from another one, which has failed
+				p.err = &MachineError{others[i].m, p.err}
+			}
+			check(p.err)
 		default:
 			panic(p)
 		}
