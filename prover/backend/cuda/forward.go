@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Forward runs circuits on devices: every step is a launch or two on the home of its
-// chunk, and all values stay there.
+// Forward runs circuits on devices: steps are launches on the home of their chunk, many of them one,
+// and all values stay there.
 type Forward struct {
 	// Homes are the machines of the chunks, the last one also that of chunks beyond.
 	Homes []*Machine

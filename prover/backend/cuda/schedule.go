@@ -20,7 +20,8 @@ type schedule struct {
 	made  map[model.TensorID]maker
 	sums  []sumSpan
 
-	tallies []kernels.Tally // of look-ups, when all turns are over
+	tallies []kernels.Tally     // of look-ups, when all turns are over
+	counts  map[kernels.Ptr]int // the tallies' numbers
 }
 
 // turn is a launch of chains, and before it launches of their own, and products that add to
@@ -56,7 +57,9 @@ type read struct {
 // sumSpan are n accumulators from one on, which are in use in some turns.
 type sumSpan struct{ at, n, from, to int }
 
-func newSchedule(on *part) *schedule { return &schedule{on: on, made: map[model.TensorID]maker{}} }
+func newSchedule(on *part) *schedule {
+	return &schedule{on: on, made: map[model.TensorID]maker{}, counts: map[kernels.Ptr]int{}}
+}
 
 // after returns the first turn in which all tensors can be read.
 func (s *schedule) after(reads []read) int {
@@ -177,9 +180,10 @@ func (s *schedule) step(x *kernels.Step, reads []read, products []multiplication
 
 // tally counts look-ups whose keys lie in memory, when all turns are over.
 func (s *schedule) tally(table *model.Table, counts kernels.Ptr, keys kernels.TallyKeys) {
-	i := slices.IndexFunc(s.tallies, func(t kernels.Tally) bool { return t.Counts == counts })
-	if i < 0 {
+	i, ok := s.counts[counts]
+	if !ok {
 		i = len(s.tallies)
+		s.counts[counts] = i
 		s.tallies = append(s.tallies, kernels.Tally{Table: table, Counts: counts})
 	}
 	s.tallies[i].Keys = append(s.tallies[i].Keys, keys)
