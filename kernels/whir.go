@@ -161,16 +161,16 @@ func DotWeight(d Device, sum, f Ptr, vars int, parts, tables Ptr) error {
 	return d.Launch(k, Launch{GridX: weightPieces(vars), Block: threads}, uint64(sum), uint64(f), uint64(parts), uint64(tables))
 }
 
-// FinishDot is a rectangle of sums of products of weights with rows: that of row h·Places + l,
+// FinishDot is a rectangle of sums of products of weights with rows: that of row h·Pitch + l,
 // for h below a number of long rows and l < Places, has its limbs in the words at Sums from
-// number (h·Places + l)·Target on, each Limb behind the one before. To it comes Coef times the
-// entry h·Places + l of Biases, 32 bits each, if that is not 0. It goes to column Column + l of
+// number (h·Pitch + l)·Target on, each Limb behind the one before. To it comes Coef times the
+// entry h·Pitch + l of Biases, 32 bits each, if that is not 0. It goes to column Column + l of
 // row h of a table.
 type FinishDot struct {
-	Sums, Biases            Ptr
-	Limb, Target, Places, _ uint32
-	Column, _               uint64
-	Coef                    field.QM31
+	Sums, Biases                Ptr
+	Limb, Target, Places, Pitch uint32
+	Column, _                   uint64
+	Coef                        field.QM31
 }
 
 // FinishDots adds the products of all jobs, no two of which are one entry's, to entries of a
@@ -183,6 +183,9 @@ func FinishDots(d Device, out Ptr, longs, columns int, jobs []FinishDot) error {
 	first := make([]uint64, len(jobs))
 	blocks := 0
 	for i, j := range jobs {
+		if j.Pitch < j.Places {
+			return fmt.Errorf("%w: %s of %d places of %d", ErrSize, k.Name, j.Places, j.Pitch)
+		}
 		first[i] = uint64(blocks)
 		blocks += (longs*int(j.Places) + threads - 1) / threads
 	}

@@ -245,13 +245,13 @@ KERNEL __launch_bounds__(256) add_points(qm31 *q, const u32 *lower, const qm31 *
 }
 
 // A finish_dot is a rectangle of sums of products of weights with rows: limb i of the one with
-// row h·places + l, for h < longs and l < places, is at sums[(h·places + l)·target + i·limb].
+// row h·pitch + l, for h < longs and l < places, is at sums[(h·pitch + l)·target + i·limb].
 // To it comes coef times the row's bias, if there are biases.
 struct finish_dot {
     const u64 *sums;
     const u32 *biases;
-    u32 limb, target, places, unused;
-    u64 column, unused2;
+    u32 limb, target, places, pitch;
+    u64 column, unused;
     qm31 coef;
 };
 
@@ -263,10 +263,11 @@ KERNEL finish_dots(qm31 *out, const u64 *first, const finish_dot *jobs, u64 coun
     finish_dot job = jobs[j];
     u64 i = (blockIdx.x - first[j]) * blockDim.x + threadIdx.x;
     if (i >= longs * job.places) return;
-    const u64 *sum = job.sums + i * job.target;
+    u64 h = i / job.places, l = i % job.places, row = h * job.pitch + l;
+    const u64 *sum = job.sums + row * job.target;
     qm31 v = {m31_reduce(sum[0]), m31_reduce(sum[job.limb]), m31_reduce(sum[2 * job.limb]), m31_reduce(sum[3 * job.limb])};
-    if (job.biases) v = qm31_add(v, qm31_mul_m31(job.coef, m31_reduce(job.biases[i])));
-    qm31 &to = out[i / job.places * columns + job.column + i % job.places];
+    if (job.biases) v = qm31_add(v, qm31_mul_m31(job.coef, m31_reduce(job.biases[row])));
+    qm31 &to = out[h * columns + job.column + l];
     to = qm31_add(to, v);
 }
 

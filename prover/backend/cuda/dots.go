@@ -23,6 +23,7 @@ type dotTable struct {
 	from, to   int    // places whose rows are on the device
 	long, some int    // and long rows that have some: from one on, so many
 	has        []bool // places where there are rows
+	before     []int  // planes of these at the places before each
 	first      []int  // of a group, the column of its first place
 	joined     int    // the column of the first joined row
 	columns    int    // a multiple of 4
@@ -160,14 +161,18 @@ func (t *dotTable) dots() {
 
 // on says that the rows at places from to to−1 are on the device, as far as there are any.
 func (t *dotTable) on(from, to int) {
-	t.from, t.to, t.has = from, to, make([]bool, t.n)
+	t.from, t.to, t.has, t.before = from, to, make([]bool, t.n), make([]int, t.n+1)
 	t.long, t.some = t.longs, 0
 	for i, row := range t.at {
 		if l := i % t.n; row.width > 0 && l >= from && l < to {
 			t.has[l] = true
+			t.before[l+1] += row.width
 			t.long = min(t.long, i/t.n)
 			t.some = i/t.n + 1 - t.long
 		}
+	}
+	for l := range t.n {
+		t.before[l+1] += t.before[l]
 	}
 }
 
@@ -199,7 +204,7 @@ func (t *dotTable) lightDots(groups []int) {
 		p, weight := t.part(i), t.weight(i)
 		for _, x := range t.runs(i) {
 			for l := x.from; l < x.to; l++ {
-				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
+				done = append(done, kernels.FinishDot{Limb: 1, Target: kernels.SumWords, Places: 1, Pitch: 1, Column: uint64(t.first[i] + x.column + l - x.from)})
 				for h := range t.some {
 					row := t.at[(t.long+h)*t.n+l]
 					jobs = append(jobs, kernels.DotJob{Bytes: row.at.Offset(p.Column, 1), Part: uint64(weight), Stride: uint64(p.Stride), Width: uint64(row.width), Pitch: uint64(t.pitch)})
@@ -256,17 +261,13 @@ func (t *dotTable) heavyDots(groups []int) {
 		for k, i := range of {
 			members, runs[k] = append(members, uint64(t.weight(i))), t.runs(i)
 		}
-		for _, s := range segments(runs) {
-			products = append(products, product{segment: s, class: c, of: of, panels: panels})
+		for _, s := range t.merged(segments(runs)) {
+			if n := t.planes(s); n > 0 {
+				products = append(products, product{segment: s, class: c, of: of, panels: panels, to: n})
+			}
 		}
 		panels += len(of) * kernels.PanelBytes(c.vars)
 	}
-	parallel.For(len(products), 1, func(from, to int) {
-		for i := from; i < to; i++ {
-			products[i].to = t.planes(products[i].segment)
-		}
-	})
-	products = slices.DeleteFunc(products, func(p product) bool { return p.to == 0 })
 	if len(products) == 0 {
 		return
 	}
@@ -310,11 +311,18 @@ func (t *dotTable) heavyDots(groups []int) {
 		}
 		for k, number := range p.segment.of {
 			g := p.of[number]
-			done = append(done, kernels.FinishDot{
-				Sums: kernels.At[uint64](at, limbs*k*p.targets), Biases: kernels.At[uint32](constantsPtr, p.biases),
-				Limb: uint32(p.targets), Target: 1, Places: uint32(p.segment.to - p.segment.from),
-				Column: uint64(t.first[g] + t.groups[g].column(p.segment.from)), Coef: field.One, // an eq table adds up to 1
-			})
+			for _, x := range t.runs(g) { // what is wanted of the product
+				from, to := max(x.from, p.segment.from), min(x.to, p.segment.to)
+				if from >= to {
+					continue
+				}
+				own := from - p.segment.from
+				done = append(done, kernels.FinishDot{
+					Sums: kernels.At[uint64](at, limbs*k*p.targets+own), Biases: kernels.At[uint32](constantsPtr, p.biases+own),
+					Limb: uint32(p.targets), Target: 1, Places: uint32(to - from), Pitch: uint32(p.segment.to - p.segment.from),
+					Column: uint64(t.first[g] + x.column + from - x.from), Coef: field.One, // an eq table adds up to 1
+				})
+			}
 		}
 	}
 	check(kernels.AddByteProducts(a, jobs...))
@@ -322,14 +330,63 @@ func (t *dotTable) heavyDots(groups []int) {
 }
 
 // planes returns how many planes have the rows at the places of a segment.
-func (t *dotTable) planes(s segment) int {
-	n := 0
-	for h := t.long; h < t.long+t.some; h++ {
-		for _, row := range t.at[h*t.n+s.from : h*t.n+s.to] {
-			n += row.width
+func (t *dotTable) planes(s segment) int { return t.before[s.to] - t.before[s.from] }
+
+// merged takes segments that are next to each other as one, with the groups of both, as long as that
+// costs less, though it makes products that nobody wants: a few rows read all panels.
+func (t *dotTable) merged(all []segment) []segment {
+	var some []segment
+	wanted := 0 // products of a row at each place of the last
+	for _, s := range all {
+		own := len(s.of) * (s.to - s.from)
+		if n := len(some); n > 0 && some[n-1].to == s.from {
+			last := &some[n-1]
+			both := segment{last.from, s.to, union(last.of, s.of)}
+			cost := productCost(len(both.of), t.planes(both))
+			if 4*len(both.of)*(both.to-both.from) <= mostProducts*(wanted+own) && cost <= productCost(len(last.of), t.planes(*last))+productCost(len(s.of), t.planes(s)) {
+				*last, wanted = both, wanted+own
+				continue
+			}
+		}
+		some, wanted = append(some, s), own
+	}
+	return some
+}
+
+// mostProducts is how many products are made for four that are wanted, at most.
+const mostProducts = 5
+
+// productCost estimates the time of the product of panels with planes of rows, by what blocks read and
+// multiply; see kernels.AddByteProducts.
+func productCost(panels, planes int) float64 {
+	const (
+		eachPanel   = 16 // bytes for each of a row
+		eachPanels  = 8  // of a block
+		halfBlock   = 64 // rows
+		perMultiply = 0.15
+	)
+	if planes == 0 {
+		return 0
+	}
+	halves := (planes + halfBlock - 1) / halfBlock
+	read := eachPanel*panels*((halves+1)/2) + (panels+eachPanels-1)/eachPanels*planes
+	return float64(read) + perMultiply*float64(panels*halves*halfBlock)
+}
+
+// union returns the numbers of two increasing lists.
+func union(x, y []uint64) []uint64 {
+	all := make([]uint64, 0, len(x)+len(y))
+	for len(x) > 0 && len(y) > 0 {
+		switch {
+		case x[0] < y[0]:
+			all, x = append(all, x[0]), x[1:]
+		case y[0] < x[0]:
+			all, y = append(all, y[0]), y[1:]
+		default:
+			all, x, y = append(all, x[0]), x[1:], y[1:]
 		}
 	}
-	return n
+	return append(append(all, x...), y...)
 }
 
 // listRows appends those planes, as the results lie, and the rows' biases.
@@ -409,7 +466,7 @@ func (t *dotTable) joinedDots(all []joinedRow) {
 		for i := p.from; i < p.to; i++ {
 			f := kernels.FinishDot{
 				Sums: kernels.At[uint64](sums, limbs*t.some*i), Biases: kernels.At[uint32](biases, t.some*k),
-				Limb: uint32(t.some), Target: 1, Places: 1, Column: uint64(columns[i]),
+				Limb: uint32(t.some), Target: 1, Places: 1, Pitch: 1, Column: uint64(columns[i]),
 			}
 			for _, part := range joined[i].parts { // an eq table adds up to 1
 				f.Coef = f.Coef.Add(t.q.Parts[part].RowWeights[0])

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -35,6 +36,7 @@ type Machine struct {
 	runs     map[*Run]struct{}                    // forward passes whose values are here
 	programs programs
 	needs    needs
+	spare    atomic.Int64 // bytes that tasks and openings may take at once (Settle), 0: no bound
 }
 
 // resident is a fixed tensor on the device. The host's copy is kept, so that

@@ -55,6 +55,10 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 		n := m.needIn(p, how)
 		if fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside); fits || i == len(modes)-1 {
 			m.setMode(func(x *mode) { *x = how })
+			if beside > 0 {
+				beside = max(1, beside-n.Witness-n.Trees)
+			}
+			m.spare.Store(beside)
 			return n
 		}
 	}
@@ -363,8 +367,8 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 		}
 	}
 	for _, x := range spans {
-		// The words of a product, and its entries of two tables.
-		dots += 64 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
+		// The words of a product, of which some are not wanted (mostProducts), and its entries of two tables.
+		dots += 72 * int64(min(n, x.rows)) << first.FoldVars / int64(n)
 	}
 	most := min(int64(len(c.joined)*kernels.PanelBytes(first.RowVars)), max(panelBytes, int64(kernels.PanelBytes(first.RowVars))))
 	for _, size := range panels {

@@ -55,7 +55,8 @@ func (b *Backend) Prepare(ctx context.Context, o backend.Opening, beside int64) 
 		return
 	}
 	for _, m := range append([]*Machine{b.m}, b.team.Others...) {
-		if int64(m.free()) < beside+packedMost(&o, 1+len(b.team.Others)) {
+		need, spare := beside+packedMost(&o, 1+len(b.team.Others)), m.spare.Load()
+		if int64(m.free()) < need || spare > 0 && spare < need {
 			return
 		}
 	}
