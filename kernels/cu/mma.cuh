@@ -141,22 +141,6 @@ DEVICE void copy16(uint4 *to, const void *from)
 #endif
 }
 
-// copy16 of what will not be read again soon: in the cache it takes no place from anything else,
-// such as what has just been written and not come to memory yet.
-DEVICE void copy16_once(uint4 *to, const void *from)
-{
-#ifndef PROVE_MODEL_HOST
-    u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
-    u64 policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes),
-                 "l"(policy)
-                 : "memory");
-#else
-    copy16(to, from);
-#endif
-}
-
 DEVICE void copies_begun()
 {
 #ifndef PROVE_MODEL_HOST

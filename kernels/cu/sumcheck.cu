@@ -229,7 +229,7 @@ DEVICE void three_first_rounds(u64 *sum, const octet_entries &in)
 #pragma unroll
             for (u32 i = 0; i < 2; i++) {
                 const u64 x = octet(next, i);
-                copy16_once(ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x, x < in.octets ? in.t + x : nullptr);
+                copy16(ring + (2 * stage + i) * GRAM_THREADS + threadIdx.x, x < in.octets ? in.t + x : nullptr);
             }
         next += gridDim.x;
         copies_begun();
