@@ -34,7 +34,10 @@ type DeviceStats struct {
 	Uploaded   int64 `json:"uploaded_bytes"`
 	Downloaded int64 `json:"downloaded_bytes"`
 	Copied     int64 `json:"copied_bytes"`
-	Lost       bool  `json:"lost"`
+	// MadeAgain is what the last proof did not keep on a GPU, for want of memory, and made
+	// whenever it was wanted: "rows" of the opening, "keys" of look-ups, "values".
+	MadeAgain []string `json:"made_again,omitempty"`
+	Lost      bool     `json:"lost"`
 }
 
 // Stats returns what was done where, GPUs first; nothing if no proof was begun.
@@ -52,6 +55,7 @@ func (d *Device) Stats() []DeviceStats {
 		if i < len(d.gpus) {
 			t := d.gpus[i].machine.Traffic()
 			y.Peak, y.Uploaded, y.Downloaded, y.Copied = t.Peak, t.Uploaded, t.Downloaded, t.Copied
+			y.MadeAgain = d.gpus[i].machine.MadeAgain()
 		}
 		all = append(all, y)
 	}

@@ -71,7 +71,7 @@ func (o *options) chunks() int64 {
 
 func apply(opts []Option) *options {
 	o := &options{
-		observer: silent{}, headroom: 2, threshold: -1, gpuLanes: 4, cpuLanes: 1, device: &Device{},
+		observer: silent{}, headroom: 2, threshold: -1, gpuLanes: 8, cpuLanes: 1, device: &Device{},
 		security: proof.DefaultSecurity, soundness: proof.DefaultSecurity.Mode.String(),
 	}
 	for _, set := range opts {
@@ -185,7 +185,7 @@ func AllGPUs() Option { return func(o *options) { o.all = true } }
 func GPUs(numbers ...int) Option { return func(o *options) { o.devices = numbers } }
 
 // GPULanes is how many chunks are proved at once on a GPU, as far as its memory allows;
-// by default 4; with 1 one after the other. For OpenGPU.
+// by default 8; with 1 one after the other. For OpenGPU.
 func GPULanes(n int) Option { return func(o *options) { o.gpuLanes = n } }
 
 // TrackMemory proves chunks one after the other and holds the memory that each takes on

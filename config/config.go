@@ -119,7 +119,7 @@ func Default() Config {
 		TopP:         1,
 		GPU:          GPUOff,
 		GPUThreshold: -1,
-		GPULanes:     4,
+		GPULanes:     8,
 		CPULanes:     1,
 		Seed:         1,
 	}

@@ -64,43 +64,42 @@ type Memory struct {
 // soon as it has them: less of a wait than Download. It is for one goroutine at
 // a time.
 type Mailbox interface {
-	// Words is its size: a ticket and the numbers.
+	// Words is how many numbers there is room for.
 	Words() int
 	// Post returns what tells a launch to leave its numbers here.
 	Post() Post
-	// Wait returns once the launch with the latest Post is done, with its first
-	// len(dst) numbers.
+	// Wait returns the numbers of the launch with the latest Post, which leaves len(dst) of them.
 	Wait(dst []uint64) error
 	// Close frees the memory.
 	Close() error
 }
 
+// absent is what the words of a mailbox are that have not been written: a launch leaves no such
+// number. So the host waits for each word by itself, and the device for no order of them, which would
+// take it a way to the host's memory and back.
+const absent = ^uint64(0)
+
 // A Post says where a launch adds up its sums, or writes its elements, and in which mailbox the
 // host waits for them.
-type Post struct {
-	at, box Ptr
-	ticket  uint64
-	done    Ptr
-}
+type Post struct{ at, box, done Ptr }
 
-// NewPost returns the Post for a mailbox at an address, with a ticket that it
-// has not had before. At sums there are as many words of zero on the device as it has room for
-// numbers, and at done is one more: launches leave them zero.
-func NewPost(sums, box Ptr, ticket uint64, done Ptr) Post { return Post{sums, box, ticket, done} }
+// NewPost returns the Post for a mailbox at an address. At sums there are as many words of zero on the
+// device as it has room for numbers, and at done is one more: launches leave them zero.
+func NewPost(sums, box, done Ptr) Post { return Post{sums, box, done} }
 
 // Kept is a Post for results that stay on the device, at an address. Sums are added to what is there.
 func Kept(at Ptr) Post { return Post{at: at} }
 
 // sums are the first arguments of a kernel that adds up sums, followed by more.
 func (p Post) sums(more ...uint64) []uint64 {
-	return append([]uint64{uint64(p.at), uint64(p.box), p.ticket, uint64(p.done)}, more...)
+	return append([]uint64{uint64(p.at), uint64(p.box), uint64(p.done)}, more...)
 }
 
-// elements are those of a kernel that writes elements: into the mailbox itself, if there is one,
-// from its second number on, so that they are aligned.
+// elements are those of a kernel that writes elements: into the mailbox itself, if there is one.
 func (p Post) elements(more ...uint64) []uint64 {
+	to := p.at
 	if p.box != 0 {
-		p.at = At[uint64](p.box, 2)
+		to = p.box
 	}
-	return p.sums(more...)
+	return append([]uint64{uint64(to)}, more...)
 }

@@ -79,7 +79,7 @@ type dryBox int
 
 func (b dryBox) Words() int { return int(b) }
 
-func (b dryBox) Post() Post { return NewPost(0, 0, 0, 0) }
+func (b dryBox) Post() Post { return NewPost(0, 0, 0) }
 
 func (b dryBox) Wait(dst []uint64) error {
 	clear(dst)

@@ -34,46 +34,97 @@ type Tables struct {
 // MultiplyAdd computes the product with the kernel that suits it. A vector goes
 // in as A; entries of Acc, times Coef, stay below 2^63.
 func MultiplyAdd(d Device, p MatMul) error {
+	var b Planes
+	defer b.Free(d)
+	return MultiplyAddWith(d, p, &b)
+}
+
+// Planes are what a product has made of its B: for the next one, if that is the same.
+type Planes struct {
+	made planes
+	of   planesOf
+}
+
+// planesOf says what planes were made of.
+type planesOf struct {
+	m               Matrix
+	rows, k, count  int
+	bits            int // entries are below 2^bits
+	batch, row, col Ptr
+}
+
+// Free gives their memory back.
+func (b *Planes) Free(d Device) {
+	b.made.free(d)
+	*b = Planes{}
+}
+
+// planes returns those of matrices, which it keeps.
+func (b *Planes) planes(d Device, of planesOf) (planes, error) {
+	if b.of == of {
+		return b.made, nil
+	}
+	b.Free(d)
+	made, err := newPlanes(d, of)
+	if err == nil {
+		b.made, b.of = made, of
+	}
+	return made, err
+}
+
+// MultiplyAddWith is MultiplyAdd for one of several products, which do not write what is their B.
+func MultiplyAddWith(d Device, p MatMul, kept *Planes) error {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batches < 1 || p.Acc == 0 || p.A.Ptr == 0 || p.B.Ptr == 0 {
 		return fmt.Errorf("a product of %d×%d and %d×%d, %d times", p.M, p.K, p.N, p.K, p.Batches)
 	}
-	if _, err := typeName(p.A.Width); err != nil {
+	typeA, err := typeName(p.A.Width)
+	if err != nil {
 		return err
 	}
 	typeB, err := typeName(p.B.Width)
 	if err != nil {
 		return err
 	}
-	strided := p.Tables == Tables{}
-	vector := strided && p.M == 1 && p.Batches == 1 && p.A.Width == 4 && p.A.Column == 1
+	vector := p.Tables == Tables{} && p.M == 1 && p.Batches == 1 && p.A.Column == 1
 	rows := p.B.Column == 1 && p.B.Row == p.K
 	switch {
 	case vector && rows:
-		name := "forward_gemv_rows_" + typeB
-		if p.B.Width == 1 && p.XBits <= 19 {
-			name += "_narrow"
-		}
+		// Warps enough to keep a device busy, each with some terms to sum.
+		jobs := (p.N + gemvRows - 1) / gemvRows
+		parts := max(1, min(p.K/gemvTerms, gemvWarps/jobs))
+		part := ((p.K-1)/parts/16 + 1) * 16
+		parts = (p.K-1)/part + 1
 		const warps = block / 32
-		return launchForward(d, name, Launch{GridX: min((p.N-1)/(4*warps)+1, maxGrid), Block: block},
-			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn)
+		return launchForward(d, "forward_gemv_rows_"+typeB+"_"+typeA, Launch{GridX: min((jobs*parts-1)/warps+1, maxGrid), Block: block},
+			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, parts, part)
 	case vector && p.B.Row == 1 && p.B.Column == p.N:
 		// Enough blocks to keep a device busy, each with some rows to sum.
 		blocks := min((p.N-1)/block+1, maxGrid)
 		parts := max(1, min(p.K/64, 4096/blocks))
 		part := (p.K-1)/parts + 1
 		return launchForward(d, "forward_gemv_columns_"+typeB, Launch{GridX: blocks, GridY: (p.K-1)/part + 1, Block: block},
-			p.Acc, p.B.Ptr, p.A.Ptr, p.N, p.K, p.Coef, p.OutColumn, part)
+			p.Acc, p.B.Ptr, p.A.Ptr, p.A.Width, p.N, p.K, p.Coef, p.OutColumn, part)
 	}
-	return multiplyPlanes(d, p)
+	return multiplyPlanes(d, p, kept)
 }
 
 // Sizes of forward_planes and forward_gemm: the rows and terms of a piece, the rows and
-// columns of a tile, the terms of it at a time, and most terms that 32 bits have the sum of.
+// columns of a tile, the terms of it at a time, how many of these are worth a block, and the shared
+// memory of a block: twelve planes of rows.
 const (
 	planePiece = 64
 	gemmTile   = 128
 	gemmDepth  = 64
-	gemmTerms  = 1 << 15
+	gemmShare  = 4
+	gemmShared = 12 * gemmTile * gemmDepth
+)
+
+// Sizes of products with vectors by rows: the rows of a warp, the terms that are worth one, and
+// how many keep a device busy.
+const (
+	gemvRows  = 2
+	gemvTerms = 1024
+	gemvWarps = 1 << 12
 )
 
 // PlanePitch is the bytes that a row of k terms takes in a plane that a product makes.
@@ -88,13 +139,13 @@ type planes struct {
 	own                 bool // to be freed
 }
 
-// newPlanes returns the planes of matrices, as they are if that is how they lie. bits says
-// that entries are below 2^bits.
-func newPlanes(d Device, m Matrix, rows, k, batches, bits int, tb, tr, tk Ptr) (planes, error) {
+// newPlanes returns the planes of matrices, as they are if that is how they lie.
+func newPlanes(d Device, of planesOf) (planes, error) {
+	m, rows, k, batches, tb, tr, tk := of.m, of.rows, of.k, of.count, of.batch, of.row, of.col
 	if m.Width == 1 && m.Column == 1 && tb == 0 && tr == 0 && tk == 0 && (uint64(m.Ptr)|uint64(m.Row)|uint64(m.Batch)|uint64(k))%16 == 0 {
 		return planes{at: m.Ptr, n: 1, batch: m.Batch, pitch: m.Row}, nil
 	}
-	p := planes{n: min(m.Width, bits/8+1), pitch: PlanePitch(k), own: true}
+	p := planes{n: min(m.Width, of.bits/8+1), pitch: PlanePitch(k), own: true}
 	p.plane = rows * p.pitch
 	p.batch = p.n * p.plane
 	if m.Batch == 0 && tb == 0 { // all the same
@@ -104,8 +155,14 @@ func newPlanes(d Device, m Matrix, rows, k, batches, bits int, tb, tr, tk Ptr) (
 	if p.at, err = d.Alloc(batches * p.n * p.plane); err != nil {
 		return planes{}, err
 	}
-	l := Launch{GridX: (rows + planePiece - 1) / planePiece * (p.pitch / planePiece), GridY: min(batches, maxGridY), Block: 128}
-	if err := launchForward(d, "forward_planes", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, m.Column, tb, tr, tk); err != nil {
+	if m.Column == 1 && tk == 0 {
+		l := Launch{GridX: min((rows*(p.pitch/16)-1)/block+1, maxGrid), GridY: min(batches, maxGridY), Block: block}
+		err = launchForward(d, "forward_planes_near", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, tb, tr)
+	} else {
+		l := Launch{GridX: (rows + planePiece - 1) / planePiece * (p.pitch / planePiece), GridY: min(batches, maxGridY), Block: 128}
+		err = launchForward(d, "forward_planes", l, p.at, m.Ptr, m.Width, p.n, rows, k, p.pitch, batches, m.Batch, m.Row, m.Column, tb, tr, tk)
+	}
+	if err != nil {
 		p.free(d)
 		return planes{}, err
 	}
@@ -119,31 +176,34 @@ func (p *planes) free(d Device) {
 }
 
 // multiplyPlanes is MultiplyAdd on the tensor cores, byte by byte.
-func multiplyPlanes(d Device, p MatMul) error {
+func multiplyPlanes(d Device, p MatMul, kept *Planes) error {
 	t := &p.Tables
-	a, err := newPlanes(d, p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn)
+	b, err := kept.planes(d, planesOf{p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn})
+	if err != nil {
+		return err
+	}
+	a, err := newPlanes(d, planesOf{p.A, p.M, p.K, p.Batches, p.XBits, t.ABatch, t.ARow, t.AColumn})
 	if err != nil {
 		return err
 	}
 	defer a.free(d)
-	b, err := newPlanes(d, p.B, p.N, p.K, p.Batches, 31, t.BBatch, t.BRow, t.BColumn)
-	if err != nil {
-		return err
-	}
-	defer b.free(d)
 	k := (p.K + 15) / 16 * 16 // beyond K one of the two has zeros
 	tiles := ((p.M-1)/gemmTile + 1) * ((p.N-1)/gemmTile + 1)
-	batches := min(p.Batches, maxGridY)
-	depths := (k-1)/gemmDepth + 1
-	// Where tiles are few, parts of the terms are the work of several blocks.
-	least := (k-1)/gemmTerms + 1
-	parts := max(least, min(depths/4, 2*d.Multiprocessors()/(tiles*batches)))
-	for (depths-1)/parts+1 > gemmTerms/gemmDepth {
-		parts++
+	work := p.Batches * tiles * ((k-1)/gemmDepth + 1)
+	if a.n <= 2 && b.n <= 2 { // all pairs of planes at once
+		blocks := d.Multiprocessors()
+		if a.n+b.n == 2 {
+			blocks *= 2
+		}
+		l := Launch{GridX: max(1, min(work/gemmShare, blocks)), Block: 256, Shared: gemmShared}
+		return launchForward(d, fmt.Sprintf("forward_gemm_%d_%d", a.n, b.n), l,
+			p.Acc, a.at, a.batch, a.plane, a.pitch, b.at, b.batch, b.plane, b.pitch,
+			p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
 	}
-	return launchForward(d, "forward_gemm", Launch{GridX: tiles * parts, GridY: batches, Block: 128},
+	l := Launch{GridX: max(1, min(work*a.n*b.n/gemmShare, 2*d.Multiprocessors())), Block: 128, Shared: gemmShared}
+	return launchForward(d, "forward_gemm", l,
 		p.Acc, a.at, a.n, a.batch, a.plane, a.pitch, b.at, b.n, b.batch, b.plane, b.pitch,
-		p.M, p.N, k, p.Batches, parts, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
+		p.M, p.N, k, p.Batches, p.Coef, p.OutBatch, p.OutRow, p.OutColumn, t.OutBatch, t.OutRow, t.OutColumn)
 }
 
 func typeName(width int) (string, error) {

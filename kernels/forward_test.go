@@ -80,10 +80,13 @@ func TestMultiplyAdd(t *testing.T) {
 		// bytes, rows not a multiple of four, and one of everything.
 		{1, 37, 160, 1, 4, 1, 20, all}, {1, 9, 48, 1, 4, 1, 19, all}, {1, 9, 48, 1, 4, 1, 31, all}, {1, 6, 45, 1, 4, 1, 31, all},
 		{1, 5, 520, 1, 4, 2, 16, all}, {1, 131, 9, 1, 4, 2, 31, all}, {1, 3, 36, 1, 4, 4, 31, all}, {1, 1, 1, 1, 4, 4, 31, all},
-		{1, 2, 1025, 1, 4, 1, 10, all},
+		{1, 2, 1025, 1, 4, 1, 10, all}, {1, 9, 48, 1, 1, 1, 8, all}, {1, 9, 48, 1, 2, 1, 16, all}, {1, 9, 48, 1, 1, 2, 8, all}, {1, 9, 50, 1, 2, 4, 16, all},
+		{1, 9, 52, 1, 1, 4, 8, all}, {1, 5, 520, 1, 2, 2, 16, all},
+		// In parts of the terms, of which one ends with fewer, and more than are read ahead.
+		{1, 3, 4128, 1, 1, 1, 8, all}, {1, 3, 3080, 1, 2, 2, 16, all}, {1, 1, 2049, 1, 4, 1, 20, all},
 		// By columns.
 		{1, 300, 200, 1, 4, 1, 31, layout{true, false, true}}, {1, 7, 65, 1, 4, 2, 31, layout{true, false, true}},
-		{1, 1, 3, 1, 4, 4, 31, layout{true, false, true}},
+		{1, 1, 3, 1, 4, 4, 31, layout{true, false, true}}, {1, 300, 200, 1, 1, 1, 8, layout{true, false, true}},
 		// Bytes times bytes.
 		{5, 70, 80, 1, 1, 1, 8, all}, {65, 3, 16, 1, 1, 1, 8, all}, {2, 2, 144, 1, 1, 1, 8, layout{true, true, false}},
 		// Anything else.
@@ -91,7 +94,7 @@ func TestMultiplyAdd(t *testing.T) {
 		{1, 1, 1, 700, 2, 1, 31, all},
 		{2, 3, 17, 1, 1, 1, 8, layout{false, false, false}}, {1, 4, 16, 2, 4, 1, 31, all},
 		// Several tiles and parts of the terms; planes that are known to be zero.
-		{130, 150, 208, 1, 1, 1, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
+		{130, 150, 208, 1, 1, 1, 8, all}, {130, 150, 208, 1, 2, 2, 16, all}, {130, 9, 700, 1, 2, 1, 16, all}, {7, 140, 1000, 2, 1, 2, 8, all}, {200, 9, 700, 1, 4, 2, 17, all}, {9, 140, 400, 3, 2, 2, 15, layout{false, true, true}},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		bits := func(width int) int { return min(8*width, 25) }
@@ -124,6 +127,27 @@ func TestMultiplyAdd(t *testing.T) {
 		if !slices.Equal(got, acc) {
 			t.Errorf("%s: got %v, want %v", name, got[:min(8, len(got))], acc[:min(8, len(acc))])
 		}
+	}
+	// The largest sums that 32 bits have to hold.
+	const k = 1<<15 + 1024 // which must be added up in two parts
+	v := make([]int16, 2*k)
+	for i := range v {
+		v[i] = -128<<8 + 255
+	}
+	worst, err := kernels.NewSlice(d, v)
+	must(t, err)
+	defer d.Free(worst)
+	batches := d.Multiprocessors() // so that a block has all terms of one
+	sums, err := kernels.NewSlice(d, make([]int64, 4*batches))
+	must(t, err)
+	defer d.Free(sums)
+	x := kernels.Matrix{Ptr: worst, Width: 2, Row: k, Column: 1}
+	must(t, kernels.MultiplyAdd(d, kernels.MatMul{Acc: sums, M: 2, N: 2, K: k, Batches: batches, Coef: 1, XBits: 16, A: x, B: x, OutRow: 2, OutColumn: 1, OutBatch: 4}))
+	got := make([]int64, 4*batches)
+	must(t, kernels.DownloadSlice(d, got, sums))
+	want := int64(v[0]) * int64(v[0]) * k
+	if slices.ContainsFunc(got, func(x int64) bool { return x != want }) {
+		t.Errorf("the largest sums are %v, not %d", got, want)
 	}
 	if kernels.MultiplyAdd(d, kernels.MatMul{Acc: 1, A: kernels.Matrix{Ptr: 1, Width: 4}, B: kernels.Matrix{Ptr: 1, Width: 4}}) == nil {
 		t.Error("an empty product")
@@ -169,6 +193,7 @@ func TestLookUp(t *testing.T) {
 	tables := []model.Table{
 		{Name: "range", Kind: model.TableRange, Bits: 8, Min: 0},
 		{Name: "clamp", Kind: model.TablePiecewise, Bits: 8, Min: -128, Pieces: []model.Piece{{End: 100, Offset: -28}, {End: 200, Slope: 1}, {End: 256, Slope: -2, Offset: 9}}},
+		{Name: "stretched", Kind: model.TablePiecewise, Bits: 8, Drop: 3, Pieces: []model.Piece{{End: 7, Slope: 1}, {End: 31, Slope: -5, Offset: 2}, {End: 32, Offset: 9}}},
 		{Name: "func", Kind: model.TableFunc, Bits: 8, Min: -100},
 	}
 	for _, n := range []int{1, 255, 1000} {
@@ -179,7 +204,7 @@ func TestLookUp(t *testing.T) {
 				for i := range acc {
 					acc[i] = (table.Min+int64(rng.IntN(256)))<<shift + rng.Int64N(1<<shift)
 				}
-				if i != 0 {
+				if table.Min < 0 {
 					acc[0] = (table.Min+1)<<shift - 1 // the last of its row, negative
 				}
 				run := lookup(t, d, acc, shift, table, values)
@@ -249,10 +274,10 @@ func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model
 	if table.Kind != model.TableRange {
 		l.Out = result()
 	}
-	launch, err := records.Add(&l)
+	launch, err := records.Add(kernels.Chain{&l})
 	must(t, err)
 	small := keep(kernels.NewSlice(d, []uint32{0}))
-	must(t, kernels.RunStep(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}))
+	must(t, kernels.RunSteps(d, launch, &kernels.Bases{Code: keep(kernels.NewSlice(d, records.Words())), Small: small}, 0))
 	r := lookedUp{make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, 1<<table.Bits), 0}
 	must(t, kernels.DownloadSlice(d, r.keys, l.Keys.At))
 	must(t, kernels.DownloadSlice(d, r.lo, l.Lo.At))

@@ -44,18 +44,15 @@ func (l *LeafJobs) Step(keys, outs Integers, offsets Ptr, dims []int, base field
 	return nil
 }
 
-// Table adds a table of n rows with the keys min, min + 1, …, the first of whose leaves is
-// at place. Its values are those of the pieces at an address (TablePieces), if there are any,
-// else values, which may be at 0.
-func (l *LeafJobs) Table(counts, values Integers, pieces Ptr, npieces, place, n int, min int64, base field.QM31) error {
-	if n < 1 {
-		return fmt.Errorf("table of %d rows", n)
-	}
+// Table adds a table, the first of whose leaves is at place. Its values are those of its
+// pieces, which are at an address (TablePieces), if it has any, else values, which may be
+// at 0.
+func (l *LeafJobs) Table(t *model.Table, counts, values Integers, pieces Ptr, place int, base field.QM31) {
 	words := make([]uint64, 18)
-	copy(words, []uint64{uint64(counts.At), uint64(values.At), uint64(counts.Width), uint64(values.Width), 0, uint64(pieces), uint64(npieces), 1, uint64(min)})
+	copy(words, []uint64{uint64(counts.At), uint64(values.At), uint64(counts.Width), uint64(values.Width), 0,
+		uint64(pieces), uint64(len(t.Pieces)), uint64(t.Drop), uint64(t.Min)})
 	words[17] = uint64(place)
-	l.add(n, base, words...)
-	return nil
+	l.add(1<<t.Bits, base, words...)
 }
 
 // TablePieces are the pieces of a TablePiecewise table as kernels read them.

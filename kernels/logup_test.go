@@ -65,7 +65,7 @@ func TestLookUpLeaves(t *testing.T) {
 			all++
 			num, den := put(t, d, make([]field.M31, all)), put(t, d, make([]field.QM31, all))
 			var jobs kernels.LeafJobs
-			must(t, jobs.Table(one, kernels.Integers{}, 0, 0, all-1, 1, 77, base))
+			jobs.Table(&model.Table{Min: 77}, one, kernels.Integers{}, 0, all-1, base)
 			must(t, jobs.Step(keys, outs, put(t, d, offsets), dims, base))
 			must(t, kernels.LogUpLeaves(d, num, den, &jobs, put(t, d, jobs.Jobs), beta))
 			wantNum, wantDen := make([]field.M31, all), make([]field.QM31, all)
@@ -87,33 +87,36 @@ func TestLookUpLeaves(t *testing.T) {
 			same(t, what, get[field.QM31](t, d, den, all), wantDen)
 		}
 	}
-	for _, n := range []int{1, 2, 512} {
+	for _, bits := range []int{0, 1, 9} {
+		n := 1 << bits
+		tables := []model.Table{{Kind: model.TablePiecewise, Bits: bits, Drop: 3, Pieces: []model.Piece{{End: 1, Slope: -3, Offset: 5}, {End: 3, Slope: 1 << 24}, {End: 64, Slope: 7}}}}
 		for _, from := range []int64{0, -1 << 20, 1<<30 - 1} {
+			tables = append(tables, model.Table{Kind: model.TableRange, Min: from, Bits: bits}, model.Table{Kind: model.TableFunc, Min: from, Bits: bits},
+				model.Table{Kind: model.TablePiecewise, Min: from, Bits: bits, Pieces: []model.Piece{{End: 1, Slope: -3, Offset: 5}, {End: 2, Offset: -1 << 29}, {End: 512, Slope: 1 << 20}}})
+		}
+		for i := range tables {
+			table := &tables[i]
 			counts, countValues := integers(t, d, rng, n, 4)
 			column, columnValues := integers(t, d, rng, n, 2)
-			pieces := &model.Table{Min: from, Kind: model.TablePiecewise, Pieces: []model.Piece{{End: 1, Slope: -3, Offset: 5}, {End: 2, Offset: -1 << 29}, {End: 512, Slope: 1 << 20}}}
-			for kind := range 3 {
-				num, den := put(t, d, make([]field.M31, n+3)), put(t, d, make([]field.QM31, n+3))
-				var jobs kernels.LeafJobs
-				value := func(int) field.M31 { return 0 }
-				switch kind {
-				case 0:
-					must(t, jobs.Table(counts, kernels.Integers{}, 0, 0, 3, n, from, base))
-				case 1:
-					must(t, jobs.Table(counts, column, 0, 0, 3, n, from, base))
-					value = func(i int) field.M31 { return field.FromInt32(columnValues[i]) }
-				case 2:
-					must(t, jobs.Table(counts, kernels.Integers{}, put(t, d, kernels.TablePieces(pieces)), 3, 3, n, from, base))
-					value = func(i int) field.M31 { return field.FromInt64(pieces.Value(from+int64(i), nil)) }
-				}
-				must(t, kernels.LogUpLeaves(d, num, den, &jobs, put(t, d, jobs.Jobs), beta))
-				wantNum, wantDen := make([]field.M31, n+3), make([]field.QM31, n+3)
-				for i := range n {
-					wantNum[3+i], wantDen[3+i] = field.FromInt64(-int64(countValues[i])), fraction(from+int64(i), value(i))
-				}
-				same(t, "table", get[field.M31](t, d, num, n+3), wantNum)
-				same(t, "table", get[field.QM31](t, d, den, n+3), wantDen)
+			num, den := put(t, d, make([]field.M31, n+3)), put(t, d, make([]field.QM31, n+3))
+			var pieces kernels.Ptr
+			switch table.Kind {
+			case model.TableRange:
+				column = kernels.Integers{}
+			case model.TablePiecewise:
+				pieces, column = put(t, d, kernels.TablePieces(table)), kernels.Integers{}
 			}
+			var jobs kernels.LeafJobs
+			jobs.Table(table, counts, column, pieces, 3, base)
+			must(t, kernels.LogUpLeaves(d, num, den, &jobs, put(t, d, jobs.Jobs), beta))
+			wantNum, wantDen := make([]field.M31, n+3), make([]field.QM31, n+3)
+			for i := range n {
+				key := table.Min + int64(i)
+				wantNum[3+i], wantDen[3+i] = field.FromInt64(-int64(countValues[i])), fraction(key, field.FromInt64(table.Value(key, columnValues)))
+			}
+			what := fmt.Sprintf("table of kind %d, 2^%d rows from %d, %d bits dropped", table.Kind, bits, table.Min, table.Drop)
+			same(t, what, get[field.M31](t, d, num, n+3), wantNum)
+			same(t, what, get[field.QM31](t, d, den, n+3), wantDen)
 		}
 	}
 }

@@ -1,27 +1,43 @@
 package kernels
 
-import "fmt"
+import (
+	"errors"
+	"slices"
+)
+
+// errNothing is what Wait fails with where a launch has left words of a mailbox absent.
+var errNothing = errors.New("mailbox: the launch left nothing")
 
 // deviceMailbox is a Mailbox in ordinary memory of a device.
 type deviceMailbox struct {
-	d      Device
-	at     Ptr // of the box, and then of the sums
-	words  int
-	ticket uint64
+	d     Device
+	at    Ptr // of the box, and then of how many blocks are done, and of the sums
+	words int
+	// posted says that a launch has got the box and its words have not been taken.
+	posted bool
 }
 
 // NewDeviceMailbox returns a mailbox in memory that it allocates on d, for
 // devices without any that the host can read.
 func NewDeviceMailbox(d Device, words int) (Mailbox, error) {
-	at, err := AllocSlice[uint64](d, 2*words)
+	m := &deviceMailbox{d: d, words: words}
+	var err error
+	if m.at, err = AllocSlice[uint64](d, 2*words+1); err != nil {
+		return nil, err
+	}
+	if err = d.Clear(At[uint64](m.at, words), 8*(words+1)); err == nil {
+		err = m.empty(words)
+	}
 	if err != nil {
+		d.Free(m.at)
 		return nil, err
 	}
-	if err := d.Clear(at, 2*8*words); err != nil {
-		d.Free(at)
-		return nil, err
-	}
-	return &deviceMailbox{d: d, at: at, words: words}, nil
+	return m, nil
+}
+
+// empty makes the first n words absent.
+func (m *deviceMailbox) empty(n int) error {
+	return UploadSlice(m.d, m.at, slices.Repeat([]uint64{absent}, n))
 }
 
 // Words implements Mailbox.
@@ -29,22 +45,24 @@ func (m *deviceMailbox) Words() int { return m.words }
 
 // Post implements Mailbox.
 func (m *deviceMailbox) Post() Post {
-	m.ticket++
+	if m.posted {
+		_ = m.empty(m.words) // of what was not waited for; an error comes again
+	}
+	m.posted = true
 	done := At[uint64](m.at, m.words)
-	return NewPost(At[uint64](done, 1), m.at, m.ticket, done)
+	return NewPost(At[uint64](done, 1), m.at, done)
 }
 
 // Wait implements Mailbox.
 func (m *deviceMailbox) Wait(dst []uint64) error {
-	all := make([]uint64, 1+len(dst))
-	if err := DownloadSlice(m.d, all, m.at); err != nil {
+	if err := DownloadSlice(m.d, dst, m.at); err != nil {
 		return err
 	}
-	if all[0] != m.ticket {
-		return fmt.Errorf("mailbox: ticket %d in place of %d", all[0], m.ticket)
+	if slices.Contains(dst, absent) {
+		return errNothing
 	}
-	copy(dst, all[1:])
-	return nil
+	m.posted = false
+	return m.empty(len(dst))
 }
 
 // Close implements Mailbox.

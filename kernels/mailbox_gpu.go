@@ -18,7 +18,8 @@ type pinnedMailbox struct {
 	pinned *Pinned
 	sums   Ptr // on the device: how many blocks are done, and as many numbers as there is room for
 	words  []uint64
-	ticket uint64
+	// posted says that a launch has got the box and its words have not been taken.
+	posted bool
 	// event is for block.
 	event    cu.Event
 	hasEvent bool
@@ -26,9 +27,9 @@ type pinnedMailbox struct {
 
 // NewMailbox is described at Device.
 func (e *Executor) NewMailbox(words int) (Mailbox, error) {
-	sums, err := e.Alloc(8 * words)
+	sums, err := e.Alloc(8 * (words + 1))
 	if err == nil {
-		err = e.Clear(sums, 8*words)
+		err = e.Clear(sums, 8*(words+1))
 	}
 	if err != nil {
 		e.Free(sums)
@@ -40,21 +41,31 @@ func (e *Executor) NewMailbox(words int) (Mailbox, error) {
 		return nil, err
 	}
 	m := &pinnedMailbox{pinned: p, sums: sums, words: unsafe.Slice((*uint64)(unsafe.Pointer(&p.Bytes()[0])), words)}
-	clear(m.words)
+	m.empty()
 	return m, nil
 }
 
 // Words implements Mailbox.
 func (m *pinnedMailbox) Words() int { return len(m.words) }
 
-// Post implements Mailbox.
-func (m *pinnedMailbox) Post() Post {
-	m.ticket++
-	return NewPost(At[uint64](m.sums, 1), m.pinned.Ptr(), m.ticket, m.sums)
+// empty makes all words absent.
+func (m *pinnedMailbox) empty() {
+	for i := range m.words {
+		m.words[i] = absent
+	}
 }
 
-// looks is how often Wait looks before it asks the driver, which knows of
-// errors: some milliseconds.
+// Post implements Mailbox.
+func (m *pinnedMailbox) Post() Post {
+	if m.posted { // what was not waited for may still come, and is not what the next launch leaves
+		_ = m.pinned.e.Sync() // an error comes again
+		m.empty()
+	}
+	m.posted = true
+	return NewPost(At[uint64](m.sums, 1), m.pinned.Ptr(), m.sums)
+}
+
+// looks is how often Wait looks before it asks the driver: some milliseconds.
 const looks = 1 << 20
 
 // spin is how long Wait looks beside other lanes before it leaves the processor to them until
@@ -70,26 +81,37 @@ var spin = func() time.Duration {
 
 // Wait implements Mailbox.
 func (m *pinnedMailbox) Wait(dst []uint64) error {
-	e := m.pinned.e
-	began := time.Now()
-	for i := 1; atomic.LoadUint64(&m.words[0]) != m.ticket; i++ {
-		wait := e.Sync
-		switch {
-		case i%looks == 0:
-		case i%64 == 0 && e.several.Load() && time.Since(began) > spin:
-			wait = m.block
-		default:
-			continue
+	began, looked := time.Now(), 0
+	for i := range dst {
+		v := atomic.LoadUint64(&m.words[i])
+		for v == absent {
+			looked++
+			waited, err := m.look(looked, began)
+			if err != nil {
+				return err
+			}
+			if v = atomic.LoadUint64(&m.words[i]); waited && v == absent {
+				return errNothing
+			}
 		}
-		if err := wait(); err != nil {
-			return err
-		}
-		if atomic.LoadUint64(&m.words[0]) != m.ticket {
-			return errors.New("mailbox: the launch left nothing")
-		}
+		dst[i] = v
+		m.words[i] = absent
 	}
-	copy(dst, m.words[1:])
+	m.posted = false
 	return nil
+}
+
+// look is what is done when words have been absent so often since then: now and then the driver is asked,
+// which knows of errors and when the queue is empty.
+func (m *pinnedMailbox) look(looked int, began time.Time) (waited bool, err error) {
+	e := m.pinned.e
+	switch {
+	case looked%looks == 0:
+		return true, e.Sync()
+	case looked%64 == 0 && e.several.Load() && time.Since(began) > spin:
+		return true, m.block()
+	}
+	return false, nil
 }
 
 // block waits for the queue without taking the processor.

@@ -19,11 +19,11 @@ func Bytes[T Element](s []T) []byte {
 }
 
 // PostedWords is how many numbers of a mailbox n elements take that a launch writes there.
-func PostedWords(n int) int { return 1 + 2*n }
+func PostedWords(n int) int { return 2 * n }
 
 // Posted returns the elements of so many numbers; they share the memory.
 func Posted(words []uint64) []field.QM31 {
-	return unsafe.Slice((*field.QM31)(unsafe.Pointer(&words[1])), len(words)/2)
+	return unsafe.Slice((*field.QM31)(unsafe.Pointer(&words[0])), len(words)/2)
 }
 
 // AllocSlice allocates n > 0 elements.

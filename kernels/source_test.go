@@ -8,7 +8,7 @@ import (
 
 var (
 	comment   = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
-	kernelDef = regexp.MustCompile(`(?:\bKERNEL|__global__\s+void)\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(([^)]*)\)`)
+	kernelDef = regexp.MustCompile(`(?:\bKERNEL|__global__\s+void)\s+(?:__launch_bounds__\([^)]*\)\s*)?([\w#]+)\(([^)]*)\)`)
 	wideParam = regexp.MustCompile(`\*|\b[ui]64\b`)
 )
 

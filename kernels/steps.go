@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -56,7 +57,7 @@ type Step struct {
 	Kind  StepKind
 	N     int
 	Const int64
-	Acc   Ptr // N int64; 0 for none
+	Acc   Ptr // N int64, or AccOfLaunch; 0 for none
 	Terms []Term
 	// Of a look-up. Pieces is an address of TablePieces, Values the column of a TableFunc
 	// table by row, Counts of int32 by row is added to.
@@ -146,48 +147,148 @@ func (r *Records) Pieces(t *model.Table) Ptr {
 	return at
 }
 
-// A StepLaunch is a step among records that are on a device.
+// A Chain are steps over the same entries. A step may read what those before it write, but no
+// entry other than its own.
+type Chain []*Step
+
+// A StepLaunch are chains among records that are on a device.
 type StepLaunch struct {
-	at, n, rows int
-	wide        bool
+	at, chains, blocks, shared int
+	keys                       bool // one look-up
 }
 
-// maxLocalCounts is the shared memory that a block may take for counts: two
-// blocks fit a processor.
-const maxLocalCounts = 96 << 10
+// Sizes of steps_run: the threads of a block and the entries that they take at a time, its counters
+// and how many entries are worth them, the summands of an entry that are worth a warp, and the most
+// entries of a block that has such.
+const (
+	stepThreads  = 256
+	stepEntries  = 4 * stepThreads
+	counters     = 8192
+	countEntries = 2048
+	wideSummands = 32
+	wideEntries  = 1024
+)
 
-// wideSummands is how many summands of an entry are worth a warp.
-const wideSummands = 32
+// stepBlocks is how many blocks a chain has at most, but where an entry takes a warp: four for each
+// processor of an H100.
+var stepBlocks = 528
 
-// Add adds a step, which is checked only as far as what its tensors are made of.
-func (r *Records) Add(s *Step) (StepLaunch, error) {
-	l := StepLaunch{at: r.Len(), n: s.N}
-	if s.N < 1 || s.N >= 1<<31 || s.Shift < 0 || s.Shift > model.MaxShift {
-		return l, fmt.Errorf("%w: a step of %d entries, shifted by %d", ErrSize, s.N, s.Shift)
+// MostWords is how many words of records a block copies to its shared memory: longer chains are
+// slow.
+const MostWords = 2560
+
+// Size returns how many words the record of a step takes, and whether it has sums that warps add up.
+func (s *Step) Size() (words int, wide bool) {
+	w, wide, _ := s.record() // an error is that of Add
+	return len(w), wide
+}
+
+// Add adds a launch of chains that do not depend on each other. Steps are checked only as far as
+// what their tensors are made of.
+func (r *Records) Add(chains ...Chain) (StepLaunch, error) {
+	l := StepLaunch{chains: len(chains), keys: len(chains) == 1 && len(chains[0]) == 1 && chains[0][0].Table != nil}
+	var jobs []int64
+	for _, c := range chains {
+		begin := len(r.words)
+		if len(c) == 0 {
+			return l, fmt.Errorf("%w: an empty chain", ErrSize)
+		}
+		wide, counted := false, false
+		for _, s := range c {
+			if s.N != c[0].N {
+				return l, fmt.Errorf("%w: a chain of %d and %d entries", ErrSize, c[0].N, s.N)
+			}
+			w, sums, err := s.record()
+			if err != nil {
+				return l, err
+			}
+			wide, counted = wide || sums, counted || s.Counts != 0
+			r.words = append(r.words, w...)
+		}
+		n, words := c[0].N, len(r.words)-begin
+		each := entriesOfBlock(n, wide)
+		staged := words <= MostWords
+		counted = counted && each >= countEntries
+		shared := 0
+		if staged {
+			shared += 8 * words
+		}
+		if wide {
+			shared += 8 * each
+		}
+		if counted {
+			shared += 4 * counters
+		}
+		l.shared = max(l.shared, shared)
+		jobs = append(jobs, int64(l.blocks), int64(each), int64(n), int64(8*begin), int64(words), int64(len(c)), flag(staged), flag(wide), flag(counted))
+		l.blocks += (n + each - 1) / each
 	}
-	w := []int64{int64(s.Kind), int64(s.N), s.Const, int64(s.Acc), int64(len(s.Terms)), int64(s.Shift)}
+	l.at = r.Len()
+	r.words = append(r.words, jobs...)
+	return l, nil
+}
+
+// entriesOfBlock returns how many of n entries a block takes: one, two, or a multiple of four. Of up
+// to stepThreads each has a thread.
+func entriesOfBlock(n int, wide bool) int {
+	each := (n + stepBlocks - 1) / stepBlocks
+	switch {
+	case !wide && each <= stepThreads:
+		return stepThreads
+	case !wide:
+		return (each + stepEntries - 1) / stepEntries * stepEntries
+	}
+	if each > 2 {
+		each = (each + 3) &^ 3
+	}
+	return min(each, wideEntries)
+}
+
+func flag(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// record returns the words of a step, and whether it has terms with many summands.
+func (s *Step) record() (w []int64, wide bool, err error) {
+	if s.N < 1 || s.N >= 1<<31 || s.Shift < 0 || s.Shift > model.MaxShift {
+		return nil, false, fmt.Errorf("%w: a step of %d entries, shifted by %d", ErrSize, s.N, s.Shift)
+	}
+	var plain, many, others []*Term
+	for i := range s.Terms {
+		t := &s.Terms[i]
+		switch {
+		case t.Summands < 1 || t.Summands >= 1<<31 || len(t.Operands) == 0:
+			return nil, false, fmt.Errorf("%w: %d summands of %d operands", ErrSize, t.Summands, len(t.Operands))
+		case t.wide(s.N):
+			many = append(many, t)
+		case t.Summands == 1 && len(t.Operands) == 1 && t.Operands[0].InPlace():
+			plain = append(plain, t)
+		default:
+			others = append(others, t)
+		}
+	}
+	w = []int64{0, int64(s.Kind), s.Const, int64(s.Acc), int64(len(plain)), int64(len(many)), int64(len(others)), int64(s.Shift)}
 	if t := s.Table; t != nil {
-		l.rows = 1 << t.Bits
 		pieces := 0
 		if s.Pieces != 0 {
 			pieces = len(t.Pieces)
 		}
-		w = append(w, t.Min, int64(l.rows), int64(s.Pieces), int64(pieces))
+		w = append(w, t.Min, 1<<t.Bits, int64(s.Pieces), int64(pieces), int64(t.Drop))
 	} else {
-		w = append(w, 0, 0, 0, 0)
+		w = append(w, 0, 0, 0, 0, 0)
 	}
 	w = append(w, int64(s.Values.At), int64(s.Values.Width))
 	for _, x := range []Result{s.Keys, s.Out, s.Lo} {
 		w = append(w, int64(x.At), int64(x.Width), x.Min, x.Max)
 	}
 	w = append(w, int64(s.Den.At), int64(s.Den.Width), int64(s.Counts))
-	most := 1
-	for i := range s.Terms {
-		t := &s.Terms[i]
-		if t.Summands < 1 || t.Summands >= 1<<31 {
-			return l, fmt.Errorf("%w: %d summands", ErrSize, t.Summands)
-		}
-		most = max(most, t.Summands)
+	for _, t := range plain {
+		w = append(w, t.Coef, int64(t.Operands[0].At), int64(t.Operands[0].Width))
+	}
+	for _, t := range append(many, others...) {
 		begin := len(w)
 		w = append(w, 0, t.Coef, int64(t.Summands), int64(len(t.Operands)), t.Fill)
 		for j := range t.Operands {
@@ -195,75 +296,217 @@ func (r *Records) Add(s *Step) (StepLaunch, error) {
 		}
 		w[begin] = int64(len(w) - begin)
 	}
-	// With many entries every lane has enough to do by itself.
-	l.wide = most >= wideSummands && s.N < 1<<16
-	r.words = append(r.words, w...)
-	return l, nil
+	w[0] = int64(len(w))
+	return w, len(many) > 0, nil
 }
 
-func (o *Operand) append(w []int64) []int64 {
-	w = append(w, int64(o.At), int64(o.Width), int64(len(o.Groups)))
-	for i := range o.Groups {
-		g := &o.Groups[i]
-		w = append(w, g.Base, g.Limit, g.Step, int64(g.Table.At), int64(g.Table.Width), int64(len(g.Axes)))
-		for _, a := range g.Axes {
-			from := int64(0)
-			if a.Sum {
-				from = 1
+// wide says whether warps add up the summands of each entry: with many entries a lane has enough to
+// do by itself, but for summands that lie behind each other.
+func (t *Term) wide(n int) bool {
+	if t.Summands < wideSummands {
+		return false
+	}
+	behind := true
+	for i := range t.Operands {
+		o := &t.Operands[i]
+		layout, by := o.layout()
+		behind = behind && layout != listed && by <= 1
+	}
+	return n < 1<<16 || behind
+}
+
+// How the entries of an operand lie, and four of them (O_LAYOUT and O_RUN).
+const (
+	inPlace = iota
+	strided
+	listed
+
+	anywhere = 0
+	behind   = 1
+	same     = 2
+)
+
+// layout returns how the entries lie, and how far those of two summands are apart, if that is the
+// same for all.
+func (o *Operand) layout() (layout, by int) {
+	if o.InPlace() {
+		return inPlace, 0
+	}
+	if len(o.Groups) > 1 || o.Groups[0].Table.At != 0 || o.Groups[0].Limit != 0 {
+		return listed, 0
+	}
+	sums := 0
+	for _, a := range o.Groups[0].Axes {
+		if a.Sum {
+			if sums++; sums > 1 || a.Div != 1 || a.Dim != 0 {
+				return listed, 0
 			}
-			w = append(w, from, int64(a.Div), int64(a.Dim), int64(a.Stride))
+			by = a.Stride * int(o.Groups[0].Step)
 		}
 	}
+	return strided, by
+}
+
+// InPlace says whether the entry for entry x of the output is x.
+func (o *Operand) InPlace() bool { return len(o.Groups) == 0 }
+
+func (o *Operand) append(w []int64) []int64 {
+	layout, by := o.layout()
+	begin := len(w)
+	w = append(w, int64(o.At), int64(o.Width), int64(layout), behind, 0)
+	switch layout {
+	case strided:
+		g := &o.Groups[0]
+		w = append(w, g.Base*g.Step, int64(by), 0)
+		axes := len(w) - 1
+		run := same
+		for _, a := range g.Axes {
+			if a.Sum {
+				continue
+			}
+			w[axes]++
+			w = append(w, divisor(a.Div), divisor(max(a.Dim, 1)), int64(a.Dim), int64(a.Stride)*g.Step)
+			switch {
+			case a.Div%4 == 0:
+			case run == same && a.Div == 1 && a.Dim%4 == 0 && int64(a.Stride)*g.Step == 1:
+				run = behind
+			default:
+				run = anywhere
+			}
+		}
+		w[begin+3] = int64(run)
+	case listed:
+		w[begin+3] = anywhere
+		w = append(w, int64(len(o.Groups)))
+		for i := range o.Groups {
+			g := &o.Groups[i]
+			w = append(w, g.Base, g.Limit, g.Step, int64(g.Table.At), int64(g.Table.Width), int64(len(g.Axes)))
+			for _, a := range g.Axes {
+				w = append(w, flag(a.Sum), int64(a.Div), int64(a.Dim), int64(a.Stride))
+			}
+		}
+	}
+	w[begin+4] = int64(len(w) - begin)
 	return w
 }
 
-// AccOfLaunch, as a Step's Acc, says that RunStepOn brings it.
+// divisor returns d as what an index below 2^31 is multiplied by and shifted by, for the same
+// quotient: the least m ≥ 2^(31+l)/d, where 2^l ≥ d.
+func divisor(d int) int64 {
+	l := bits.Len(uint(d - 1))
+	m := (uint64(1)<<(31+l) + uint64(d) - 1) / uint64(d)
+	return int64(m | uint64(31+l)<<32)
+}
+
+// AccOfLaunch, as a Step's Acc, says that the launch brings it; with 8·i added, that it is there
+// from entry i on.
 const AccOfLaunch Ptr = 1
 
-// RunStep runs a step of the records at b.Code.
-func RunStep(d Device, l StepLaunch, b *Bases) error { return RunStepOn(d, l, b, 0) }
+// RunSteps runs chains of the records at b.Code, with int64 at acc for steps whose Acc the launch
+// brings.
+func RunSteps(d Device, l StepLaunch, b *Bases, acc Ptr) error { return l.run(d, b, acc, 0, 0) }
 
-// RunStepOn is RunStep with N int64 at acc as the step's Acc.
-func RunStepOn(d Device, l StepLaunch, b *Bases, acc Ptr) error {
-	shape, local := l.shape(), 0
-	// A block that counts for itself must have more to count than to clear and to
-	// add up, which is quicker by far.
-	blocks := 2 * d.Multiprocessors()
-	if l.rows > 0 && 4*l.rows <= maxLocalCounts && l.n/blocks >= l.rows/8 {
-		shape, local = Launch{GridX: blocks, Block: 512, Shared: 4 * l.rows}, 1
-	}
-	return l.run(d, shape, b, acc, local, 0, 0)
-}
-
-// RunStepAgain is RunStepOn for a step that has been run before: it does not count again.
-func RunStepAgain(d Device, l StepLaunch, b *Bases, acc Ptr) error {
-	return l.run(d, l.shape(), b, acc, 0, 0, 1)
-}
+// RunStepsAgain is RunSteps for steps that have been run before: they do not count again.
+func RunStepsAgain(d Device, l StepLaunch, b *Bases, acc Ptr) error { return l.run(d, b, acc, 0, 1) }
 
 // MakeKeys writes the keys of a look-up, in the width of its Keys, to dst, and nothing
 // else: not its other results, and no counts. What the step reads must be there, as when
 // it was run.
 func MakeKeys(d Device, dst Ptr, l StepLaunch, b *Bases, acc Ptr) error {
-	if l.rows == 0 || dst == 0 {
-		return fmt.Errorf("%w: keys of a step without a table", ErrSize)
+	if !l.keys || dst == 0 {
+		return fmt.Errorf("%w: keys of what is not a look-up", ErrSize)
 	}
-	return l.run(d, l.shape(), b, acc, 0, dst, 0)
+	return l.run(d, b, acc, dst, 0)
 }
 
-// shape covers the entries of a step.
-func (l StepLaunch) shape() Launch {
-	if l.wide {
-		return Cover(32 * l.n)
-	}
-	return Cover(l.n)
+func (l StepLaunch) run(d Device, b *Bases, acc, only Ptr, uncounted int) error {
+	return launchSteps(d, "steps_run", Launch{GridX: l.blocks, Block: stepThreads, Shared: l.shared},
+		b.Code, l.at, l.chains, b.Small, b.Large, acc, only, b.Again, uncounted)
 }
 
-func (l StepLaunch) run(d Device, shape Launch, b *Bases, acc Ptr, local int, only Ptr, uncounted int) error {
-	wide := 0
-	if l.wide {
-		wide = 1
+// A Tally are look-ups of one table whose keys lie in memory, all of those in Keys. Counts, of int32
+// by row, is added to.
+type Tally struct {
+	Table  *model.Table
+	Counts Ptr
+	Keys   []TallyKeys
+}
+
+// TallyKeys are N keys, less Plus.
+type TallyKeys struct {
+	Integers
+	N    int
+	Plus int64
+}
+
+// A TallyLaunch are tallies among records that are on a device.
+type TallyLaunch struct{ at, tallies, blocks, shared int }
+
+// Sizes of steps_tally: the warps of a block, the rows that it counts in shared memory, how often
+// keys are read, at most, to be counted there, and how many pieces keys are divided into, and how
+// many are in one at least.
+const (
+	tallyWarps  = 16
+	tallyRows   = 1 << 14
+	tallyReads  = 4
+	tallyPieces = 1 << 16
+	leastPiece  = 1 << 12
+)
+
+// AddTallies adds a launch of tallies, each of some keys.
+func (r *Records) AddTallies(list []Tally) (TallyLaunch, error) {
+	all := 0
+	for i := range list {
+		for _, k := range list[i].Keys {
+			all += k.N
+		}
 	}
-	return launchSteps(d, "steps_run", shape, b.Code, l.at, b.Small, b.Large, acc, wide, local, only, b.Again, uncounted)
+	most := max(leastPiece, all/tallyPieces)
+	most = (most + leastPiece - 1) / leastPiece * leastPiece
+	var jobs []int64
+	l := TallyLaunch{}
+	for i := range list {
+		t := &list[i]
+		at, pieces := r.Len(), 0
+		for _, k := range t.Keys {
+			if k.N < 1 || k.N >= 1<<31 {
+				return l, fmt.Errorf("%w: %d keys", ErrSize, k.N)
+			}
+			for from := 0; from < k.N; from += most {
+				r.words = append(r.words, int64(k.At)+int64(from*k.Width), int64(k.Width), int64(min(most, k.N-from)), k.Plus)
+				pieces++
+			}
+		}
+		if pieces == 0 {
+			return l, fmt.Errorf("%w: a tally of nothing", ErrSize)
+		}
+		rows := 1 << t.Table.Bits
+		own := min(rows, tallyRows)
+		if rows > tallyReads*tallyRows {
+			own = 0
+		}
+		blocks := (pieces + tallyWarps - 1) / tallyWarps
+		for from := 0; from < rows; from += own {
+			jobs = append(jobs, int64(l.blocks), int64(blocks), int64(t.Counts), t.Table.Min, int64(rows), int64(from), int64(own), int64(at), int64(pieces))
+			l.blocks += blocks
+			l.tallies++
+			if own == 0 {
+				break
+			}
+		}
+		l.shared = max(l.shared, 4*own)
+	}
+	l.at = r.Len()
+	r.words = append(r.words, jobs...)
+	return l, nil
+}
+
+// RunTallies runs tallies of the records at b.Code.
+func RunTallies(d Device, l TallyLaunch, b *Bases) error {
+	if l.blocks == 0 {
+		return nil
+	}
+	return launchSteps(d, "steps_tally", Launch{GridX: l.blocks, Block: 32 * tallyWarps, Shared: l.shared}, b.Code, l.at, l.tallies, b.Small, b.Large, b.Again)
 }
 
 // RowMaxima sets out to the greatest entries of n rows of x. bad is set as by a Step.
@@ -272,11 +515,6 @@ func RowMaxima(d Device, bad Ptr, out Result, x Integers, n, row int) error {
 		return fmt.Errorf("%w: %d rows of %d", ErrSize, n, row)
 	}
 	return launchSteps(d, "steps_max", Cover(32*n), bad, out.At, out.Width, x.At, x.Width, n, row, out.Min, out.Max)
-}
-
-// Widen sets dst to n integers, in 32 bits.
-func Widen(d Device, dst Ptr, src Integers, n int) error {
-	return launchSteps(d, "steps_widen", Cover(n), dst, src.At, src.Width, n)
 }
 
 // KeyCount asks how many of N keys are in [Min, Max].

@@ -19,32 +19,63 @@ type SumcheckInstance struct {
 // instanceWords is the size of an instance in sumcheck.cu.
 const instanceWords = 8
 
-// NewSumcheckBatch writes the instances, in descending order of Vars, to memory
-// that it allocates.
-func NewSumcheckBatch(d Device, insts []SumcheckInstance) (Ptr, error) {
-	words := make([]uint64, 0, instanceWords*len(insts))
+// A SumcheckBatch are instances as kernels take them: in memory, or one by itself as parameters,
+// which takes no copy to the device.
+type SumcheckBatch struct {
+	d     Device
+	words []uint64
+	at    Ptr // zero until it is wanted
+}
+
+// NewSumcheckBatch describes instances in descending order of Vars. It allocates memory for several, and
+// for one when a launch first wants it there.
+func NewSumcheckBatch(d Device, insts []SumcheckInstance) (*SumcheckBatch, error) {
+	b := &SumcheckBatch{d: d, words: make([]uint64, 0, instanceWords*len(insts))}
 	for i, in := range insts {
 		if in.Vars < 0 || in.Vars > 40 || in.A == 0 || in.B == 0 || i > 0 && in.Vars > insts[i-1].Vars {
-			return 0, fmt.Errorf("sumcheck instance %d of %d variables", i, in.Vars)
+			return nil, fmt.Errorf("sumcheck instance %d of %d variables", i, in.Vars)
 		}
 		var h EqHeaps
 		if in.Eq != nil {
 			h = *in.Eq
 		}
 		if h.Vars > in.Vars {
-			return 0, fmt.Errorf("sumcheck instance %d has %d variables and %d in eq", i, in.Vars, h.Vars)
+			return nil, fmt.Errorf("sumcheck instance %d has %d variables and %d in eq", i, in.Vars, h.Vars)
 		}
-		words = append(words, uint64(in.A), uint64(in.B), uint64(h.outer), uint64(h.inner),
+		b.words = append(b.words, uint64(in.A), uint64(in.B), uint64(h.outer), uint64(h.inner),
 			uint64(in.Vars), uint64(h.Vars), uint64(h.innerVars), in.Flipped)
 	}
-	return NewSlice(d, words)
+	if len(insts) != 1 {
+		if _, err := b.Memory(); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// Memory returns where the instances are on the device. It belongs to whoever asked for the batch.
+func (b *SumcheckBatch) Memory() (at Ptr, err error) {
+	if b.at == 0 {
+		b.at, err = NewSlice(b.d, b.words)
+	}
+	return b.at, err
+}
+
+// parameters are those of a kernel that takes one instance without memory: where they are, and it.
+func (b *SumcheckBatch) parameters() []uint64 {
+	if len(b.words) == instanceWords {
+		return append([]uint64{0}, b.words...)
+	}
+	return append([]uint64{uint64(b.at)}, make([]uint64, instanceWords)...)
 }
 
 // SumcheckRoundWords is the number of words that an instance's sums of one
-// round take, and SumcheckTwoRoundsWords those of two rounds at once.
+// round take, and SumcheckTwoRoundsWords and SumcheckThreeRoundsWords those of two and three
+// rounds at once.
 const (
-	SumcheckRoundWords     = 2 * SumWords
-	SumcheckTwoRoundsWords = 8 * SumWords
+	SumcheckRoundWords       = 2 * SumWords
+	SumcheckTwoRoundsWords   = 8 * SumWords
+	SumcheckThreeRoundsWords = 27 * SumWords
 )
 
 // SumcheckRound does a round of the first active instances of a batch, those of
@@ -52,7 +83,7 @@ const (
 // round are first bound to the challenges since the last launch, one or two;
 // there may be none in the first round alone. It makes, of SumcheckRoundWords words
 // an instance, what sumcheck.Sums says.
-func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM31, p Post) error {
+func SumcheckRound(d Device, batch *SumcheckBatch, active, logPairs int, pending []field.QM31, p Post) error {
 	return sumcheckPass(d, "sumcheck_round", 1, manyBlocks(active<<logPairs), batch, active, logPairs, pending, p)
 }
 
@@ -60,7 +91,7 @@ func SumcheckRound(d Device, batch Ptr, active, logPairs int, pending []field.QM
 // at least logQuads + 2 variables each. It makes, of SumcheckTwoRoundsWords words
 // an instance, what TwoRounds takes, with the weights of the variables after the
 // two. Instances with eq coordinates left come with few quads in all (FewQuads).
-func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []field.QM31, p Post) error {
+func SumcheckTwoRounds(d Device, batch *SumcheckBatch, active, logQuads int, pending []field.QM31, p Post) error {
 	if active<<logQuads > FewQuads {
 		return sumcheckPass(d, "sumcheck_two_rounds", 1, resident, batch, active, logQuads, pending, p)
 	}
@@ -68,12 +99,54 @@ func SumcheckTwoRounds(d Device, batch Ptr, active, logQuads int, pending []fiel
 }
 
 // sumcheckPass launches a pass with so many lanes for each of its terms.
-func sumcheckPass(d Device, kernel string, lanes, blocks int, batch Ptr, active, logTerms int, pending []field.QM31, p Post) error {
+func sumcheckPass(d Device, kernel string, lanes, blocks int, batch *SumcheckBatch, active, logTerms int, pending []field.QM31,
+	p Post) error {
 	if active < 1 || logTerms < 0 || logTerms > 40 || len(pending) > 2 {
 		return fmt.Errorf("%s of %d instances, 2^%d terms and %d challenges", kernel, active, logTerms, len(pending))
 	}
+	at, err := batch.Memory()
+	if err != nil {
+		return err
+	}
 	return d.Launch(Kernel{"sumcheck", kernel}, looped(lanes<<logTerms, active, blocks),
-		p.sums(append([]uint64{uint64(batch), uint64(logTerms)}, challenges(pending)...)...)...)
+		p.sums(append([]uint64{uint64(at), uint64(logTerms)}, challenges(pending)...)...)...)
+}
+
+// gramBlocks is how many blocks of sumcheck_three_rounds run at once, one on a processor, each of
+// gramThreads threads with gramShared bytes of shared memory. It takes 2^logGramOctets octets at most.
+const (
+	gramBlocks    = 132
+	gramThreads   = 512
+	gramShared    = 12 * gramThreads * 16
+	logGramOctets = 15
+)
+
+// SumcheckThreeRounds does three rounds at once of the first active instances, of at least logOctets + 3
+// variables each, on the tensor cores; up to three challenges may be pending. It makes, of
+// SumcheckThreeRoundsWords words an instance, what NewGrid takes, with the weights of the variables after the
+// three.
+func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
+	if active < 1 || logOctets < 0 || logOctets > 40 || len(pending) > 3 {
+		return fmt.Errorf("three rounds of %d instances, 2^%d octets and %d challenges", active, logOctets, len(pending))
+	}
+	blocks := max(1, min(gramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
+	return threeRounds(d, blocks, batch, active, logOctets, pending, p)
+}
+
+// threeRounds launches the pass with so many blocks for each instance.
+func threeRounds(d Device, blocks int, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
+	return d.Launch(Kernel{"sumcheck", "sumcheck_three_rounds"}, Launch{GridX: blocks, GridY: active, Block: gramThreads, Shared: gramShared},
+		p.sums(append(append(batch.parameters(), uint64(logOctets)), threeChallenges(pending)...)...)...)
+}
+
+// threeChallenges are at most three as kernels take them, and their number.
+func threeChallenges(pending []field.QM31) []uint64 {
+	words := make([]uint64, 7)
+	words[0] = uint64(len(pending))
+	for i, r := range pending {
+		words[1+2*i], words[2+2*i] = pack(r)
+	}
+	return words
 }
 
 // FewQuads is up to how many quads of entries eight lanes for each take less time than one.
@@ -140,20 +213,24 @@ func manyBlocks(n int) int {
 
 // SumcheckInner makes Σ_x eq(x_0 …)·A[x]·B[x] of each of n instances of a batch, the first of which
 // has 2^vars entries, in the first half of SumcheckRoundWords words each.
-func SumcheckInner(d Device, batch Ptr, n, vars int, p Post) error {
+func SumcheckInner(d Device, batch *SumcheckBatch, n, vars int, p Post) error {
 	if n < 1 || vars < 0 || vars > 40 {
 		return fmt.Errorf("%d inner products of 2^%d entries", n, vars)
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), p.sums(uint64(batch))...)
+	at, err := batch.Memory()
+	if err != nil {
+		return err
+	}
+	return d.Launch(Kernel{"sumcheck", "sumcheck_inner"}, looped(1<<vars, n, manyBlocks(n<<vars)), p.sums(uint64(at))...)
 }
 
 // SumcheckRest writes what is left of A and of B of each of n instances, 2^left entries of both:
-// those that have been in a round, of more than left variables, are bound to the pending challenges
-// for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
-func SumcheckRest(d Device, batch Ptr, n, left int, pending []field.QM31, p Post) error {
-	if n < 1 || left < 0 || left > 40 || len(pending) > 2 {
+// those that have been in a round, of more than left variables, are bound to the pending challenges,
+// at most three, for it. An instance of fewer variables has fewer entries, and what follows them is undefined.
+func SumcheckRest(d Device, batch *SumcheckBatch, n, left int, pending []field.QM31, p Post) error {
+	if n < 1 || left < 0 || left > 40 || len(pending) > 3 {
 		return fmt.Errorf("the rest of %d instances, 2^%d entries and %d challenges", n, left, len(pending))
 	}
-	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(2*n<<left),
-		p.elements(append([]uint64{uint64(batch), uint64(n), uint64(left)}, challenges(pending)...)...)...)
+	return d.Launch(Kernel{"sumcheck", "sumcheck_rest"}, small(16*n<<left),
+		p.elements(append(append(batch.parameters(), uint64(n), uint64(left)), threeChallenges(pending)...)...)...)
 }

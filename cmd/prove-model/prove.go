@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
@@ -198,8 +199,11 @@ func printDevices(w io.Writer, devices []provemodel.DeviceStats) {
 	}
 	for _, d := range devices {
 		lost := ""
+		if len(d.MadeAgain) > 0 {
+			lost = "; made again for want of memory: " + strings.Join(d.MadeAgain, ", ")
+		}
 		if d.Lost {
-			lost = ", lost"
+			lost += ", lost"
 		}
 		fmt.Fprintf(w, "%-11s %d chunks, %d of them moved; busy %.3f s; %s at most, %s booked; %s up, %s down, %s from other GPUs%s\n", d.Name, d.Chunks, d.Moved, d.Busy,
 			ui.Bytes(d.Peak), ui.Bytes(d.Booked), ui.Bytes(d.Uploaded), ui.Bytes(d.Downloaded), ui.Bytes(d.Copied), lost)

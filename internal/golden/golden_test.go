@@ -84,6 +84,7 @@ func TestVariety(t *testing.T) {
 		}
 		for i := range g.Tables {
 			seen[fmt.Sprint("table ", g.Tables[i].Kind)] = true
+			seen["stretched"] = seen["stretched"] || g.Tables[i].Drop > 0
 			seen["saturated rows"] = seen["saturated rows"] || len(g.Tables[i].Saturated) > 0
 		}
 		for i := range g.Tensors {
@@ -99,7 +100,7 @@ func TestVariety(t *testing.T) {
 	}
 	for _, what := range []string{"chunks", "johnson", "nothing committed", "step 0", "step 1", "step 2", "step 3",
 		"table 0", "table 1", "table 2", "map 0", "map 1", "map 2", "map 3",
-		"saturated rows", "formula 1", "formula 2", "formula 3"} {
+		"stretched", "saturated rows", "formula 1", "formula 2", "formula 3"} {
 		if !seen[what] {
 			t.Errorf("no case has %s", what)
 		}

@@ -15,7 +15,7 @@ struct eval_job {
 #define EVALUATED 4096
 
 // Adds Σ_i rows[i / row]·columns[i % row]·values[i] of job k to the four words at sums + 4·k.
-KERNEL __launch_bounds__(256) eval_tensors(u64 *sums, u64 *box, u64 ticket, u64 *done, const eval_job *jobs, u64 njobs)
+KERNEL __launch_bounds__(256) eval_tensors(u64 *sums, u64 *box, u64 *done, const eval_job *jobs, u64 njobs)
 {
     const eval_job &job = job_of(jobs, njobs, blockIdx.x);
     const u64 begin = (blockIdx.x - job.first) * EVALUATED, end = min(begin + EVALUATED, job.n);
@@ -38,5 +38,5 @@ KERNEL __launch_bounds__(256) eval_tensors(u64 *sums, u64 *box, u64 ticket, u64 
         }
     }
     block_sums<1>(sums + 4 * (&job - jobs), {sum});
-    mailbox{box, ticket, done}.send(sums, 4 * njobs);
+    mailbox{box, done}.send(sums, 4 * njobs);
 }

@@ -3,116 +3,146 @@
 #include "ints.cuh"
 #include "mma.cuh"
 
-// A vector of 16 bytes.
-struct __align__(16) words4 {
-    u32 w[4];
+// BYTES bytes of entries, 4 or more.
+template <int BYTES> struct packed {
+    u32 w[BYTES / 4];
+
+    __device__ __forceinline__ void load(const void *p)
+    {
+        if constexpr (BYTES == 4) {
+            w[0] = *(const u32 *)p;
+        } else if constexpr (BYTES == 8) {
+            u64 x = *(const u64 *)p;
+            w[0] = (u32)x, w[1] = (u32)(x >> 32);
+        } else {
+#pragma unroll
+            for (int i = 0; i < BYTES / 16; i++) {
+                uint4 x = ((const uint4 *)p)[i];
+                w[4 * i] = x.x, w[4 * i + 1] = x.y, w[4 * i + 2] = x.z, w[4 * i + 3] = x.w;
+            }
+        }
+    }
+
+    // Entry j of T, j known to the compiler.
+    template <class T> __device__ __forceinline__ i32 entry(int j) const
+    {
+        constexpr int bits = 8 * sizeof(T), each = 4 / sizeof(T);
+        return (i32)(w[j / each] << (32 - bits - bits * (j % each))) >> (32 - bits);
+    }
 };
 
-// Lane j of 16 bytes of T, j known to the compiler.
-template <typename T> DEVICE i32 lane_of(words4 q, int j)
-{
-    constexpr int bits = 8 * sizeof(T), each = 4 / sizeof(T);
-    return (i32)(q.w[j / each] << (32 - bits - bits * (j % each))) >> (32 - bits);
-}
+// Rows that a warp of a matrix-vector product takes at a time: they share what is read of x.
+constexpr int GEMV_ROWS = 2;
 
-// Rows that a warp of a matrix-vector product takes at a time: they share what
-// is read of x.
-constexpr int GEMV_ROWS = 4;
-
-// acc[r·stride] += coef·Σ_c w[r·k + c]·x[c] for all rows r, a warp for four of
-// them. If NARROW, 16 products in a row fit 32 bits.
-template <typename T, bool NARROW>
-DEVICE void gemv_rows(i64 *acc, const T *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
+// acc[r·stride] += coef·Σ_c w[r·k + c]·x[c] for all rows r: a warp for two of them, and one of
+// `parts` parts of the terms, each of `part`, a multiple of 16 but for the last.
+template <class W, class X>
+DEVICE void gemv_rows(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part)
 {
-    constexpr int N = 16 / sizeof(T);
-    u64 lane = thread_index() % 32, warps = thread_count() / 32;
-    for (u64 first = thread_index() / 32 * GEMV_ROWS; first < rows; first += warps * GEMV_ROWS) {
+    // N entries are 16 bytes of w. AHEAD of these are read before the first is used; the products
+    // of N fit 32 bits if both have few.
+    constexpr int N = 16 / sizeof(W), AHEAD = N * sizeof(X) > 32 ? 2 : 4;
+    constexpr bool SMALL = sizeof(W) + sizeof(X) <= 3;
+    const u64 lane = thread_index() % 32, warps = thread_count() / 32, all = (rows + GEMV_ROWS - 1) / GEMV_ROWS * parts;
+    const bool whole = k % N == 0 && ((u64)w & 15) == 0 && ((u64)x & 15) == 0;
+    for (u64 job = thread_index() / 32; job < all; job += warps) {
+        const u64 first = job / parts * GEMV_ROWS, from = job % parts * part, to = min(k, from + part);
         i64 sum[GEMV_ROWS] = {};
-        if (k % N == 0) {
-            for (u64 c = lane * N; c < k; c += 32 * N) {
-                i32 v[N];
-                for (int j = 0; j < N; j += 4) {
-                    words4 q = *(const words4 *)(x + c + j);
-                    for (int i = 0; i < 4; i++)
-                        v[j + i] = (i32)q.w[i];
-                }
-                for (int r = 0; r < GEMV_ROWS; r++) {
-                    if (first + r >= rows)
+        if (whole) {
+            for (u64 c = from + lane * N; c < to; c += AHEAD * 32 * N) {
+                packed<N * sizeof(X)> v[AHEAD];
+                packed<16> q[AHEAD][GEMV_ROWS];
+#pragma unroll
+                for (int a = 0; a < AHEAD; a++) {
+                    const u64 at = c + a * 32 * N;
+                    if (at >= to)
                         break;
-                    words4 q = *(const words4 *)(w + (first + r) * k + c);
-                    if (NARROW) {
-                        i32 part = 0;
-                        for (int j = 0; j < N; j++)
-                            part += lane_of<T>(q, j) * v[j];
-                        sum[r] += part;
-                    } else {
-                        for (int j = 0; j < N; j++)
-                            sum[r] += (i64)lane_of<T>(q, j) * v[j];
+                    v[a].load(x + at);
+#pragma unroll
+                    for (int r = 0; r < GEMV_ROWS; r++)
+                        if (first + r < rows)
+                            q[a][r].load(w + (first + r) * k + at);
+                }
+#pragma unroll
+                for (int a = 0; a < AHEAD; a++) {
+                    if (c + a * 32 * N >= to)
+                        break;
+#pragma unroll
+                    for (int r = 0; r < GEMV_ROWS; r++) {
+                        if (first + r >= rows)
+                            break;
+                        if (SMALL) {
+                            i32 some = 0;
+#pragma unroll
+                            for (int j = 0; j < N; j++)
+                                some += q[a][r].template entry<W>(j) * v[a].template entry<X>(j);
+                            sum[r] += some;
+                        } else {
+#pragma unroll
+                            for (int j = 0; j < N; j++)
+                                sum[r] += (i64)q[a][r].template entry<W>(j) * v[a].template entry<X>(j);
+                        }
                     }
                 }
             }
         } else {
-            for (u64 c = lane; c < k; c += 32)
+            for (u64 c = from + lane; c < to; c += 32)
                 for (int r = 0; r < GEMV_ROWS && first + r < rows; r++)
                     sum[r] += (i64)w[(first + r) * k + c] * x[c];
         }
+#pragma unroll
         for (int r = 0; r < GEMV_ROWS; r++) {
             for (int d = 16; d > 0; d /= 2)
                 sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], d);
             if (lane == 0 && first + r < rows)
-                acc[(first + r) * stride] += coef * sum[r];
+                atomicAdd((u64 *)&acc[(first + r) * stride], (u64)(coef * sum[r]));
         }
     }
 }
 
-KERNEL forward_gemv_rows_i8(i64 *acc, const i8 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i8, false>(acc, w, x, rows, k, coef, stride);
-}
+#define GEMV_ROWS_OF(W, X)                                                                                                              \
+    KERNEL forward_gemv_rows_##W##_##X(i64 *acc, const W *w, const X *x, u64 rows, u64 k, i64 coef, u64 stride, u64 parts, u64 part) \
+    {                                                                                                                                   \
+        gemv_rows<W, X>(acc, w, x, rows, k, coef, stride, parts, part);                                                                 \
+    }
 
-// |x[c]| < 2^19: 16 products of at most 2^26.
-KERNEL forward_gemv_rows_i8_narrow(i64 *acc, const i8 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i8, true>(acc, w, x, rows, k, coef, stride);
-}
-
-KERNEL forward_gemv_rows_i16(i64 *acc, const i16 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i16, false>(acc, w, x, rows, k, coef, stride);
-}
-
-KERNEL forward_gemv_rows_i32(i64 *acc, const i32 *w, const i32 *x, u64 rows, u64 k, i64 coef, u64 stride)
-{
-    gemv_rows<i32, false>(acc, w, x, rows, k, coef, stride);
-}
+GEMV_ROWS_OF(i8, i8)
+GEMV_ROWS_OF(i8, i16)
+GEMV_ROWS_OF(i8, i32)
+GEMV_ROWS_OF(i16, i8)
+GEMV_ROWS_OF(i16, i16)
+GEMV_ROWS_OF(i16, i32)
+GEMV_ROWS_OF(i32, i8)
+GEMV_ROWS_OF(i32, i16)
+GEMV_ROWS_OF(i32, i32)
 
 // acc[j·stride] += coef·Σ_c w[c·n + j]·x[c]: a thread for a column, blockIdx.y for
 // a range of `part` rows.
 template <typename T>
-DEVICE void gemv_columns(i64 *acc, const T *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+DEVICE void gemv_columns(i64 *acc, const T *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
     u64 from = blockIdx.y * part, to = min(from + part, k);
     for (u64 j = thread_index(); j < n; j += thread_count()) {
         i64 sum = 0;
         for (u64 c = from; c < to; c++)
-            sum += (i64)w[c * n + j] * x[c];
+            sum += (i64)w[c * n + j] * entry(x, width, c);
         atomicAdd((u64 *)&acc[j * stride], (u64)(coef * sum));
     }
 }
 
-KERNEL forward_gemv_columns_i8(i64 *acc, const i8 *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+KERNEL forward_gemv_columns_i8(i64 *acc, const i8 *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
-    gemv_columns(acc, w, x, n, k, coef, stride, part);
+    gemv_columns(acc, w, x, width, n, k, coef, stride, part);
 }
 
-KERNEL forward_gemv_columns_i16(i64 *acc, const i16 *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+KERNEL forward_gemv_columns_i16(i64 *acc, const i16 *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
-    gemv_columns(acc, w, x, n, k, coef, stride, part);
+    gemv_columns(acc, w, x, width, n, k, coef, stride, part);
 }
 
-KERNEL forward_gemv_columns_i32(i64 *acc, const i32 *w, const i32 *x, u64 n, u64 k, i64 coef, u64 stride, u64 part)
+KERNEL forward_gemv_columns_i32(i64 *acc, const i32 *w, const void *x, u64 width, u64 n, u64 k, i64 coef, u64 stride, u64 part)
 {
-    gemv_columns(acc, w, x, n, k, coef, stride, part);
+    gemv_columns(acc, w, x, width, n, k, coef, stride, part);
 }
 
 // Where index i lies along an axis.
@@ -161,10 +191,57 @@ KERNEL __launch_bounds__(128) forward_planes(i8 *dst, const void *src, u64 width
     }
 }
 
+// forward_planes where terms are neighbours in memory (sk = 1, no tk), a thread for 16 of them.
+KERNEL __launch_bounds__(256) forward_planes_near(i8 *dst, const void *src, u64 width, u64 planes, u64 rows, u64 k, u64 pitch, u64 batches,
+                                                  u64 sb, u64 sr, const i32 *tb, const i32 *tr)
+{
+    const u32 across = (u32)(pitch / 16);
+    for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y)
+        for (u64 e = thread_index(); e < rows * across; e += thread_count()) {
+            const u64 row = e / across, c = e % across * 16, at = along(tb, sb, batch) + along(tr, sr, row) + c;
+            const char *p = (const char *)src + at * width;
+            // Four words for each plane, of four entries a word.
+            u32 bytes[4][4] = {};
+            if (c + 16 <= k && ((u64)p & 15) == 0) {
+                const uint4 *q = (const uint4 *)p;
+#pragma unroll
+                for (u32 i = 0; i < 4; i++) {
+                    if (width == 1) {
+                        bytes[0][i] = ((const u32 *)p)[i];
+                    } else if (width == 2) {
+                        const uint4 x = q[i / 2];
+                        const u32 low = i % 2 ? x.z : x.x, high = i % 2 ? x.w : x.y;
+                        bytes[0][i] = __byte_perm(low, high, 0x6420);
+                        bytes[1][i] = __byte_perm(low, high, 0x7531);
+                    } else {
+                        const uint4 x = q[i];
+                        u32 v[4];
+                        transpose(v, x.x, x.y, x.z, x.w);
+#pragma unroll
+                        for (u32 j = 0; j < 4; j++)
+                            bytes[j][i] = v[j];
+                    }
+                }
+            } else {
+#pragma unroll
+                for (u32 i = 0; i < 16; i++) {
+                    const u32 y = c + i < k ? (u32)entry(src, width, at + i) : 0;
+#pragma unroll
+                    for (u32 j = 0; j < 4; j++)
+                        bytes[j][i / 4] |= (y >> 8 * j & 255) << 8 * (i % 4);
+                }
+            }
+#pragma unroll
+            for (u32 j = 0; j < 4; j++)
+                if (j < planes)
+                    *(uint4 *)(dst + ((batch * planes + j) * rows + row) * pitch + c) = make_uint4(bytes[j][0], bytes[j][1], bytes[j][2], bytes[j][3]);
+        }
+}
+
 // A tile of a product: TILE by TILE sums, DEPTH terms at a time. Rows in shared memory are
 // four chunks of 16 bytes, in an order by which the eight rows that a warp reads at once lie in
 // different banks.
-constexpr int TILE = 128, DEPTH = 64, GEMM_STAGES = 3;
+constexpr int TILE = 128, DEPTH = 64, GEMM_STAGES = 6;
 
 DEVICE u32 chunk_at(u32 row, u32 chunk) { return 4 * row + (chunk ^ (row >> 1 & 3)); }
 
@@ -227,60 +304,187 @@ DEVICE void gemm_terms(i32 (&sum)[4][8][4], uint4 (*as)[4 * TILE], uint4 (*bs)[4
 // a[b·batch_a + p·plane_a + i·pitch_a + c]. k, pitches and what they begin at are multiples of 16.
 // Where indexes of acc lie is as in forward_planes; none are the same.
 //
-// blockIdx.x is the tile, by columns of tiles, and before that one of `parts` parts of the
-// terms, each of at most 2^15. If there are several, they are added up atomically. A block of four
-// warps has a tile, each warp a quarter of it.
+// The work is that of all batches, tiles (by columns of tiles), pairs of planes and pieces of DEPTH
+// terms, in this order. Blocks have equal shares of it, and at most 2^15 terms at a time. A tile
+// that is the work of several is added up atomically. A block of four warps has a tile at a time,
+// each warp a quarter of it.
 KERNEL __launch_bounds__(128, 2) forward_gemm(i64 *acc, const i8 *a, u64 planes_a, u64 batch_a, u64 plane_a, u64 pitch_a,
                                               const i8 *b, u64 planes_b, u64 batch_b, u64 plane_b, u64 pitch_b,
-                                              u64 m, u64 n, u64 k, u64 batches, u64 parts, i64 coef,
+                                              u64 m, u64 n, u64 k, u64 batches, i64 coef,
                                               u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)
 {
-    __shared__ uint4 as[GEMM_STAGES][4 * TILE], bs[GEMM_STAGES][4 * TILE];
-    u64 down = (m + TILE - 1) / TILE, all = down * ((n + TILE - 1) / TILE);
-    // Blocks that run at once share rows of the larger side.
-    u64 tile = blockIdx.x % all, i0 = tile % down * TILE, j0 = tile / down * TILE;
-    u64 depths = (k + DEPTH - 1) / DEPTH, each = (depths + parts - 1) / parts;
-    u64 from = blockIdx.x / all * each * DEPTH, to = min(k, from + each * DEPTH);
-    u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    u32 wi = threadIdx.x / 64 * 64, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
-    for (u64 batch = blockIdx.y; batch < batches; batch += gridDim.y) {
-        u64 obase = along(tob, sob, batch);
-        for (u32 p = 0; p < planes_a; p++)
-            for (u32 q = 0; q < planes_b; q++) {
-                const i8 *x = a + batch * batch_a + p * plane_a + i0 * pitch_a, *y = b + batch * batch_b + q * plane_b + j0 * pitch_b;
-                i32 sum[4][8][4] = {};
-                if (p + 1 < planes_a && q + 1 < planes_b)
-                    gemm_terms<false, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                else if (p + 1 < planes_a)
-                    gemm_terms<false, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                else if (q + 1 < planes_b)
-                    gemm_terms<true, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                else
-                    gemm_terms<true, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
-                u64 scale = (u64)coef << 8 * (p + q);
+    DYNAMIC_SHARED(uint4, shared);
+    uint4(*as)[4 * TILE] = (uint4(*)[4 * TILE])shared, (*bs)[4 * TILE] = as + GEMM_STAGES;
+    const u64 down = (m + TILE - 1) / TILE, tiles = down * ((n + TILE - 1) / TILE);
+    const u64 depths = (k + DEPTH - 1) / DEPTH, pairs = planes_a * planes_b, each = pairs * depths, all = batches * tiles * each;
+    const u64 first = all * blockIdx.x / gridDim.x, last = all * (blockIdx.x + 1) / gridDim.x;
+    const u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const u32 wi = threadIdx.x / 64 * 64, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
+    for (u64 at = first, next; at < last; at = next) {
+        const u64 tile = at / each, batch = tile / tiles, pair = at % each / depths, depth = at % depths;
+        // To the end of the pair of planes, or of the share, or as far as 32 bits go.
+        next = min(min(at - depth + depths, last), at + (1 << 15) / DEPTH);
+        const bool alone = first <= tile * each && last >= (tile + 1) * each;
+        const u64 i0 = tile % tiles % down * TILE, j0 = tile % tiles / down * TILE;
+        const u64 p = pair % planes_a, q = pair / planes_a, from = depth * DEPTH, to = min(k, (depth + next - at) * DEPTH);
+        const i8 *x = a + batch * batch_a + p * plane_a + i0 * pitch_a, *y = b + batch * batch_b + q * plane_b + j0 * pitch_b;
+        i32 sum[4][8][4] = {};
+        if (p + 1 < planes_a && q + 1 < planes_b)
+            gemm_terms<false, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        else if (p + 1 < planes_a)
+            gemm_terms<false, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        else if (q + 1 < planes_b)
+            gemm_terms<true, false>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        else
+            gemm_terms<true, true>(sum, as, bs, x, y, pitch_a, pitch_b, m - i0, n - j0, from, to, wi, wj);
+        const u64 obase = along(tob, sob, batch), scale = (u64)coef << 8 * (p + q);
 #pragma unroll
-                for (u32 i = 0; i < 4; i++)
+        for (u32 i = 0; i < 4; i++)
 #pragma unroll
-                    for (u32 e = 0; e < 4; e += 2) {
-                        u64 r = i0 + wi + 16 * i + g + 4 * e;
-                        if (r >= m) continue;
-                        u64 row = obase + along(tom, som, r);
+            for (u32 e = 0; e < 4; e += 2) {
+                u64 r = i0 + wi + 16 * i + g + 4 * e;
+                if (r >= m) continue;
+                u64 row = obase + along(tom, som, r);
 #pragma unroll
-                        for (u32 j = 0; j < 8; j++)
+                for (u32 j = 0; j < 8; j++)
 #pragma unroll
-                            for (u32 h = 0; h < 2; h++) {
-                                u64 s = j0 + wj + 8 * j + 2 * t + h;
-                                if (s >= n) continue;
-                                u64 *o = (u64 *)&acc[row + along(ton, son, s)], more = scale * (u64)(i64)sum[i][j][e + h];
-                                if (parts > 1)
-                                    atomicAdd(o, more);
-                                else
-                                    *o += more;
-                            }
+                    for (u32 h = 0; h < 2; h++) {
+                        u64 s = j0 + wj + 8 * j + 2 * t + h;
+                        if (s >= n) continue;
+                        u64 *o = (u64 *)&acc[row + along(ton, son, s)], more = scale * (u64)(i64)sum[i][j][e + h];
+                        if (alone)
+                            *o += more;
+                        else
+                            atomicAdd(o, more);
                     }
             }
     }
 }
+
+// forward_gemm for matrices of PA and PB planes, at most two: all pairs of planes are multiplied at
+// once, and those with the same scale added up, in 32 bits for 2^15 terms: |Σ| ≤ 2^15·2·255·128. A
+// block of eight warps has a tile at a time, and each warp 32 rows and 64 columns of it.
+template <int PA, int PB>
+DEVICE void gemm(uint4 *shared, i64 *acc, const i8 *a, u64 batch_a, u64 plane_a, u64 pitch_a, const i8 *b, u64 batch_b, u64 plane_b, u64 pitch_b,
+                 u64 m, u64 n, u64 k, u64 batches, i64 coef, u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)
+{
+    // A stage of shared memory has DEPTH terms of all planes.
+    constexpr u32 STAGES = 12 / (PA + PB), PLANE = 4 * TILE, STAGE = (PA + PB) * PLANE;
+    const u64 down = (m + TILE - 1) / TILE, tiles = down * ((n + TILE - 1) / TILE), each = (k + DEPTH - 1) / DEPTH, all = batches * tiles * each;
+    const u64 first = all * blockIdx.x / gridDim.x, last = all * (blockIdx.x + 1) / gridDim.x;
+    const u32 lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const u32 wi = threadIdx.x / 64 * 32, wj = threadIdx.x / 32 % 2 * 64; // where the warp's part begins
+    for (u64 at = first, next; at < last; at = next) {
+        const u64 tile = at / each, batch = tile / tiles, depth = at % each;
+        next = min(min(at - depth + each, last), at + (1 << 15) / DEPTH);
+        const bool alone = first <= tile * each && last >= (tile + 1) * each;
+        const u64 i0 = tile % tiles % down * TILE, j0 = tile % tiles / down * TILE, from = depth * DEPTH, to = min(k, (depth + next - at) * DEPTH);
+        const u32 rows_a = (u32)min(m - i0, (u64)TILE), rows_b = (u32)min(n - j0, (u64)TILE);
+        const u32 chunk = threadIdx.x % 4;
+        const i8 *x = a + batch * batch_a + (i0 + threadIdx.x / 4) * pitch_a + 16 * chunk;
+        const i8 *y = b + batch * batch_b + (j0 + threadIdx.x / 4) * pitch_b + 16 * chunk;
+        auto load = [&](u64 c, u32 stage) {
+            if (c < to) {
+                const bool inside = c + 16 * chunk < to;
+#pragma unroll
+                for (u32 i = 0; i < TILE / 64; i++) {
+                    const u32 row = threadIdx.x / 4 + 64 * i;
+                    uint4 *d = shared + stage * STAGE + chunk_at(row, chunk);
+#pragma unroll
+                    for (u32 p = 0; p < PA; p++)
+                        copy16(d + p * PLANE, inside && row < rows_a ? x + p * plane_a + 64 * i * pitch_a + c : nullptr);
+#pragma unroll
+                    for (u32 q = 0; q < PB; q++)
+                        copy16(d + (PA + q) * PLANE, inside && row < rows_b ? y + q * plane_b + 64 * i * pitch_b + c : nullptr);
+                }
+            }
+            copies_begun(); // a group, if an empty one, each time
+        };
+        i32 sum[PA + PB - 1][2][8][4] = {};
+        const bool some = wi < rows_a && wj < rows_b;
+        for (u32 i = 0; i < STAGES - 1; i++) load(from + i * DEPTH, i);
+        u32 stage = 0, ahead = STAGES - 1;
+        for (u64 c = from; c < to; c += DEPTH) {
+            copies_done<STAGES - 2>();
+            __syncthreads(); // these terms are there, and those before were used up
+            load(c + (STAGES - 1) * DEPTH, ahead);
+            if (some) {
+                const u32 *u = (const u32 *)(shared + stage * STAGE), *v = u + 4 * PA * PLANE;
+#pragma unroll
+                for (u32 half = 0; half < 4; half += 2) {
+                    uint4 w[2][PA];
+#pragma unroll
+                    for (u32 i = 0; i < 2; i++)
+#pragma unroll
+                        for (u32 p = 0; p < PA; p++) {
+                            const u32 low = wi + 16 * i + g, high = low + 8, o = 4 * p * PLANE + t;
+                            w[i][p] = make_uint4(u[4 * chunk_at(low, half) + o], u[4 * chunk_at(high, half) + o],
+                                                 u[4 * chunk_at(low, half + 1) + o], u[4 * chunk_at(high, half + 1) + o]);
+                        }
+#pragma unroll
+                    for (u32 j = 0; j < 8; j++) {
+                        u32 z[PB][2];
+#pragma unroll
+                        for (u32 q = 0; q < PB; q++)
+#pragma unroll
+                            for (u32 h = 0; h < 2; h++) z[q][h] = v[4 * chunk_at(wj + 8 * j + g, half + h) + 4 * q * PLANE + t];
+#pragma unroll
+                        for (u32 i = 0; i < 2; i++) {
+                            mma_bytes<PA == 1, PB == 1>(sum[0][i][j], w[i][0], z[0][0], z[0][1]);
+                            if constexpr (PA == 2) mma_bytes<true, PB == 1>(sum[1][i][j], w[i][PA - 1], z[0][0], z[0][1]);
+                            if constexpr (PB == 2) mma_bytes<PA == 1, true>(sum[1][i][j], w[i][0], z[PB - 1][0], z[PB - 1][1]);
+                            if constexpr (PA == 2 && PB == 2) mma_bytes<true, true>(sum[2][i][j], w[i][PA - 1], z[PB - 1][0], z[PB - 1][1]);
+                        }
+                    }
+                }
+            }
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+            ahead = ahead + 1 == STAGES ? 0 : ahead + 1;
+        }
+        copies_done<0>();
+        __syncthreads(); // before the shared memory is used again
+        const u64 obase = along(tob, sob, batch);
+#pragma unroll
+        for (u32 i = 0; i < 2; i++)
+#pragma unroll
+            for (u32 e = 0; e < 4; e += 2) {
+                const u32 r = wi + 16 * i + g + 4 * e;
+                if (r >= rows_a) continue;
+                const u64 row = obase + along(tom, som, i0 + r);
+#pragma unroll
+                for (u32 j = 0; j < 8; j++)
+#pragma unroll
+                    for (u32 h = 0; h < 2; h++) {
+                        const u32 s = wj + 8 * j + 2 * t + h;
+                        if (s >= rows_b) continue;
+                        i64 value = 0;
+#pragma unroll
+                        for (u32 p = 0; p < PA + PB - 1; p++) value += (i64)sum[p][i][j][e + h] * (1 << 8 * p);
+                        u64 *o = (u64 *)&acc[row + along(ton, son, j0 + s)], more = (u64)coef * (u64)value;
+                        if (alone)
+                            *o += more;
+                        else
+                            atomicAdd(o, more);
+                    }
+            }
+    }
+}
+
+// Of few planes; blocks is how many run at once on a processor.
+#define GEMM_OF(PA, PB, BLOCKS)                                                                                                           \
+    KERNEL __launch_bounds__(256, BLOCKS) forward_gemm_##PA##_##PB(                                                                       \
+        i64 *acc, const i8 *a, u64 batch_a, u64 plane_a, u64 pitch_a, const i8 *b, u64 batch_b, u64 plane_b, u64 pitch_b, u64 m, u64 n,  \
+        u64 k, u64 batches, i64 coef, u64 sob, u64 som, u64 son, const i32 *tob, const i32 *tom, const i32 *ton)                          \
+    {                                                                                                                                     \
+        DYNAMIC_SHARED(uint4, shared);                                                                                                    \
+        gemm<PA, PB>(shared, acc, a, batch_a, plane_a, pitch_a, b, batch_b, plane_b, pitch_b, m, n, k, batches, coef, sob, som, son, tob, \
+                     tom, ton);                                                                                                           \
+    }
+
+GEMM_OF(1, 1, 2)
+GEMM_OF(1, 2, 1)
+GEMM_OF(2, 1, 1)
+GEMM_OF(2, 2, 1)
 
 // A good 64-bit mixing function (splitmix64).
 DEVICE u64 mix(u64 x)

@@ -6,7 +6,8 @@
 #include "lanes.cuh"
 
 // A piece of a piecewise-linear table: rows up to end, exclusive, have the value
-// slope·key + offset.
+// slope·key + offset. Rows and keys are those of the table without its lowest bits, if it
+// drops some; it begins at 0 then.
 struct piece {
     i64 end, slope, offset;
 };
@@ -16,9 +17,9 @@ struct leaf_job {
     u64 first, n;               // the first of its blocks; entries
     const void *numbers, *outs; // keys of a step, counts of a table; outs may be null
     u64 numbers_width, outs_width;
-    const u64 *offsets;  // of a step: the places of its blocks
+    const u64 *offsets;  // of a step: the places of its blocks; null of a table
     const piece *pieces; // of a table, or null
-    u64 npieces, table;  // whether it is a table
+    u64 npieces, drop;   // of a table: the bits of a key that its value does not depend on
     i64 min_key;
     u64 dims[MAX_AXES];
     u64 place; // of a table
@@ -35,15 +36,15 @@ KERNEL __launch_bounds__(256) logup_leaves(u32 *num, qm31 *den, const leaf_job *
     const leaf_job &job = job_of(jobs, njobs, blockIdx.x);
     const qm31 beta = qm31_unpack(beta_low, beta_high);
     const u64 from = (blockIdx.x - job.first) * LEAVES, to = min(from + LEAVES, job.n);
-    if (job.table) {
+    if (!job.offsets) {
         for (u64 x = from + threadIdx.x; x < to; x += blockDim.x) {
             i64 key = job.min_key + (i64)x;
             u32 value = 0;
             if (job.npieces) {
                 u64 p = 0;
-                while (p + 1 < job.npieces && (i64)x >= job.pieces[p].end)
+                while (p + 1 < job.npieces && (i64)(x >> job.drop) >= job.pieces[p].end)
                     p++;
-                value = m31_from_i64(job.pieces[p].slope * key + job.pieces[p].offset);
+                value = m31_from_i64(job.pieces[p].slope * (key >> job.drop) + job.pieces[p].offset);
             } else if (job.outs) {
                 value = m31_from_i32(entry(job.outs, job.outs_width, x));
             }
@@ -131,7 +132,7 @@ struct pair {
 // The rounds of a layer add what it says in LogUpRounds to the eight words at
 // sums. This one is the first, of a layer of 2^vars entries whose children are
 // the halves of num and den: it adds λ·d1 to n1.
-KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *num, const qm31 *den, u64 vars,
+KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 *done, qm31 *num, const qm31 *den, u64 vars,
                                                 const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high)
 {
     u64 half = (u64)1 << vars, pairs = half / 2;
@@ -152,13 +153,13 @@ KERNEL __launch_bounds__(256) logup_first_round(u64 *sums, u64 *box, u64 ticket,
             num[half + x + h * pairs] = p.n1[h] = qm31_add(p.n1[h], qm31_mul(p.d1[h], lambda));
         p.products(zero, top);
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // A later round, of 2^log_pairs pairs: binds the variable of the round before
 // to r in all tables, which keep their beginnings. Of n1 and d1 only the first
 // `stored` entries are there: the others are λ and 1.
-KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
+KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_pairs,
                                           const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high, u64 l_low, u64 l_high,
                                           u64 stored)
 {
@@ -208,7 +209,7 @@ KERNEL __launch_bounds__(256) logup_round(u64 *sums, u64 *box, u64 ticket, u64 *
         }
         p.products(zero, top);
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // A table of a layer: n0, n1, d0 or d1. Of n1 and d1 only the first entries may be there: the others
@@ -274,7 +275,7 @@ DEVICE void two_layer_rounds(u64 *sum, const layer_table &t, const qm31 *d1, qm3
 // Two rounds at once, the second of which has 2^log_quads pairs: binds the variables of the rounds
 // before to the pending challenges in all tables, which keep their beginnings. To the 32 words at
 // sums are added those of TwoRounds, with the weights of the variables after the two.
-KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
+KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 log_quads,
                                                const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high, u64 stored, u64 pending,
                                                u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
@@ -293,11 +294,11 @@ KERNEL __launch_bounds__(256) logup_two_rounds(u64 *sums, u64 *box, u64 ticket, 
     default:
         two_layer_rounds<2>(sums, t, d1, lambda, quads, w, r);
     }
-    mailbox{box, ticket, done}.send(sums, 32);
+    mailbox{box, done}.send(sums, 32);
 }
 
 // The first round of the last layer, of 2^vars entries, from the leaves.
-KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const u32 *num, const qm31 *den, u64 vars,
+KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 *done, const u32 *num, const qm31 *den, u64 vars,
                                                      const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 l_low, u64 l_high,
                                                      u64 stored)
 {
@@ -322,7 +323,7 @@ KERNEL __launch_bounds__(256) logup_first_leaf_round(u64 *sums, u64 *box, u64 ti
         qm31 s0 = qm31_sub(d01, d00), s1 = qm31_sub(d11, d10);
         top = qm31_add(qm31_add(qm31_mul_m31(s1, m31_sub(n01, n00)), qm31_mul_m31(s0, m31_sub(n11, n10))), qm31_mul(qm31_mul(s0, s1), lambda));
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
@@ -336,7 +337,7 @@ DEVICE qm31 lerp_m31(u32 x, u32 y, qm31 r)
 // leaves: binds the first variable to r. The tables go to n0 and n1, of
 // 2^(log_pairs + 1) entries each, and to the first quarter of den, d0, and the
 // second, d1; n1 with λ·d1 in it.
-KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
+KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 *done, qm31 *n0, qm31 *n1, const u32 *num, qm31 *den,
                                                       u64 log_pairs, const qm31 *outer, const qm31 *inner, u64 inner_eq, u64 r_low, u64 r_high,
                                                       u64 l_low, u64 l_high, u64 stored)
 {
@@ -386,12 +387,12 @@ KERNEL __launch_bounds__(256) logup_second_leaf_round(u64 *sums, u64 *box, u64 t
         }
         p.products(zero, top);
     });
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // Binds the first variables of four tables to the pending challenges, one or two, and writes what is
 // left of them to out, one after the other: `size` entries each. To out n1 goes without λ·d1.
-KERNEL logup_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
+KERNEL logup_rest(qm31 *out, qm31 *n0, qm31 *n1, qm31 *d0, qm31 *d1, u64 size, u64 l_low, u64 l_high,
                   u64 stored, u64 pending, u64 w0_low, u64 w0_high, u64 w1_low, u64 w1_high, u64 w2_low, u64 w2_high)
 {
     qm31 lambda = qm31_unpack(l_low, l_high);
@@ -408,7 +409,6 @@ KERNEL logup_rest(qm31 *out, u64 *box, u64 ticket, u64 *done, qm31 *n0, qm31 *n1
             v = qm31_sub(v, qm31_mul(at(3, i), lambda));
         out[x] = v;
     }
-    mailbox{box, ticket, done}.written();
 }
 
 // The column key + β·out of a look-up step as rows of `columns` entries, of which `parts` lists

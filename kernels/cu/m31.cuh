@@ -129,6 +129,29 @@ struct qm31_sum {
     __device__ __forceinline__ qm31 value() const { return {m31_once(a), m31_once(b), m31_once(c), m31_once(d)}; }
 };
 
+// The same with less work for each product and more at the end, of fewer than 2^29 products.
+struct qm31_long_sum {
+    u64 low[4], high[4]; // sums of the lower and of the upper halves of the limbs
+
+    __device__ __forceinline__ void add(qm31 x, const qm31_factor &y)
+    {
+        add(0, (u64)x.a * y.a + (u64)x.b * y.nb + (u64)x.c * y.e + (u64)x.d * y.nf);
+        add(1, (u64)x.a * y.b + (u64)x.b * y.a + (u64)x.c * y.f + (u64)x.d * y.e);
+        add(2, (u64)x.a * y.c + (u64)x.b * y.nd + (u64)x.c * y.a + (u64)x.d * y.nb);
+        add(3, (u64)x.a * y.d + (u64)x.b * y.c + (u64)x.c * y.b + (u64)x.d * y.a);
+    }
+
+    __device__ __forceinline__ void add(u32 limb, u64 v)
+    {
+        low[limb] += (u32)v;
+        high[limb] += v >> 32;
+    }
+
+    // 2^32 is 2 mod p.
+    __device__ __forceinline__ u32 value(u32 limb) const { return m31_reduce(low[limb] + 2 * high[limb]); }
+    __device__ __forceinline__ qm31 value() const { return {value(0), value(1), value(2), value(3)}; }
+};
+
 DEVICE qm31 qm31_square(qm31 x) { return qm31_mul(x, x); }
 
 // 1/x, and 0 for 0: (c0 − c1·u) / (c0² − (2 + i)·c1²).

@@ -109,13 +109,33 @@ DEVICE void mma_rows(i32 (&d)[16][4], const uint4 &a, const uint4 (&v)[8])
     }
 }
 
+// Lane 4·g + t of a warp gets, of 32 rows of 16 bytes in shared memory, the address of one of which each
+// lane brings, the bytes 2·g and 2·g + 1: in v[i] those of the rows 8·i + 2·t and 8·i + 2·t + 1. All lanes
+// must call it.
+DEVICE void load_transposed(u32 (&v)[4], const uint4 *row)
+{
+#ifndef PROVE_MODEL_HOST
+    u32 at = (u32)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(at)
+                 : "memory");
+#else
+    const u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint4 *all[32];
+    shim_gather(~0u, row, all);
+    for (u32 i = 0; i < 4; i++)
+        v[i] = (u32)((const u16 *)all[8 * i + 2 * t])[g] | (u32)((const u16 *)all[8 * i + 2 * t + 1])[g] << 16;
+#endif
+}
+
 // copy16 copies 16 bytes to shared memory, or zeros from null, in the background.
 // copies_begun ends a group of copies, copies_done<n> waits for all groups but n.
 DEVICE void copy16(uint4 *to, const void *from)
 {
 #ifndef PROVE_MODEL_HOST
     u32 at = (u32)__cvta_generic_to_shared(to), bytes = from ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from ? from : (const void *)to), "r"(bytes) : "memory");
 #else
     *to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
 #endif
@@ -124,13 +144,13 @@ DEVICE void copy16(uint4 *to, const void *from)
 DEVICE void copies_begun()
 {
 #ifndef PROVE_MODEL_HOST
-    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
 template <int n> DEVICE void copies_done()
 {
 #ifndef PROVE_MODEL_HOST
-    asm volatile("cp.async.wait_group %0;" ::"n"(n));
+    asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
 #endif
 }

@@ -53,60 +53,39 @@ DEVICE void block_sums(u64 *sum, const qm31 (&values)[N])
 
 DEVICE void block_sums(u64 *sum, qm31 x, qm31 y) { block_sums<2>(sum, {x, y}); }
 
-// Where a launch puts its results when all blocks are done: the host waits for the
-// ticket in word 0. Null for nowhere. The launch counts its blocks in `done`, which it
-// finds zero and leaves so.
+// Where a launch puts its sums when all blocks are done: in a mailbox, whose words are ~0 until they
+// are written, so that the host waits for each and no order of them has to be waited for here. Null for
+// nowhere. The launch counts its blocks in `done`, which it finds zero and leaves so.
 struct mailbox {
-    u64 *box, ticket, *done;
+    u64 *box, *done;
 
-    // Whether all other blocks are done, as every thread of every block is told that
-    // calls it.
+    // Whether all other blocks are done, as every thread of every block is told that calls it; what
+    // they have added up is then there to read. One thread's fences do for its block, between barriers.
     __device__ __forceinline__ bool last() const
     {
         __shared__ bool is_last;
         __syncthreads();
         if (threadIdx.x == 0) {
+            __threadfence();
             is_last = atomicAdd(done, (u64)1) + 1 == (u64)gridDim.x * gridDim.y;
             if (is_last)
                 *done = 0;
+            __threadfence();
         }
         __syncthreads();
         return is_last;
     }
 
-    __device__ __forceinline__ void stamp() const
-    {
-        __threadfence_system();
-        __syncthreads();
-        if (threadIdx.x == 0)
-            *(volatile u64 *)box = ticket;
-    }
-
     // Every thread of every block calls it last. words sums are at from, which are zero
-    // again afterwards.
+    // again afterwards, and below 2^63.
     __device__ __forceinline__ void send(u64 *from, u64 words) const
     {
-        if (!box)
+        if (!box || !last())
             return;
-        __threadfence();
-        if (!last())
-            return;
-        __threadfence();
         for (u64 i = threadIdx.x; i < words; i += blockDim.x) {
-            box[1 + i] = *(volatile u64 *)(from + i);
+            *(volatile u64 *)(box + i) = *(volatile u64 *)(from + i);
             from[i] = 0;
         }
-        stamp();
-    }
-
-    // Every thread of every block calls it last, where they have written to the box themselves.
-    __device__ __forceinline__ void written() const
-    {
-        if (!box)
-            return;
-        __threadfence_system();
-        if (last())
-            stamp();
     }
 };
 

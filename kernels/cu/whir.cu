@@ -294,17 +294,17 @@ DEVICE void round_terms(qm31 &zero, qm31 &top, qm31 f0, qm31 f1, qm31 q0, qm31 q
 
 // pair_round adds to the eight words at sums the value at 0 and the leading
 // coefficient of the round polynomial of f and q, of 2h entries each.
-KERNEL __launch_bounds__(256) pair_round(u64 *sums, u64 *box, u64 ticket, u64 *done, const qm31 *f, const qm31 *q, u64 h)
+KERNEL __launch_bounds__(256) pair_round(u64 *sums, u64 *box, u64 *done, const qm31 *f, const qm31 *q, u64 h)
 {
     qm31 zero = qm31_zero(), top = qm31_zero();
     for (u64 i = thread_index(); i < h; i += (u64)gridDim.x * blockDim.x) round_terms(zero, top, f[i], f[i + h], q[i], q[i + h]);
     block_sums(sums, zero, top);
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // pair_bind binds the first variable of f and q, of 4h entries each, to r, and
 // does what pair_round does for the result.
-KERNEL __launch_bounds__(256) pair_bind(u64 *sums, u64 *box, u64 ticket, u64 *done, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high)
+KERNEL __launch_bounds__(256) pair_bind(u64 *sums, u64 *box, u64 *done, qm31 *f, qm31 *q, u64 h, u64 r_low, u64 r_high)
 {
     qm31_factor r = qm31_prepare(qm31_unpack(r_low, r_high));
     qm31 zero = qm31_zero(), top = qm31_zero();
@@ -316,7 +316,7 @@ KERNEL __launch_bounds__(256) pair_bind(u64 *sums, u64 *box, u64 ticket, u64 *do
         round_terms(zero, top, f0, f1, q0, q1);
     }
     block_sums(sums, zero, top);
-    mailbox{box, ticket, done}.send(sums, 8);
+    mailbox{box, done}.send(sums, 8);
 }
 
 // pair_end binds the first variable of f and q, of 2n entries each, to r.

@@ -181,10 +181,10 @@ func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 // inPieces returns an interval of a form whose term i is the value that a look-up
 // without remainder has given: the hull over the pieces of its table. In a piece the
 // value is slope·key + offset, and the key is an accumulator, which may cancel with
-// other terms.
+// other terms. In a stretched table it is not.
 func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	t := &a.g.Tables[made.Table]
-	if t.Kind != model.TablePiecewise || made.Shift != 0 || len(made.Acc.Products) != 0 {
+	if t.Kind != model.TablePiecewise || t.Drop != 0 || made.Shift != 0 || len(made.Acc.Products) != 0 {
 		return Interval{-limit, limit}
 	}
 	c := f.terms[i].Coef

@@ -223,6 +223,7 @@ func (a *analysis) values(id model.TableID, keys Interval) Interval {
 	case model.TableFunc:
 		return a.tensor(t.Values)
 	case model.TablePiecewise:
+		keys = Interval{keys.Min >> t.Drop, keys.Max >> t.Drop}
 		all, from := Interval{1, 0}, t.Min
 		for _, p := range t.Pieces {
 			here := keys.and(Interval{from, t.Min + p.End - 1})

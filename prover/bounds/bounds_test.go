@@ -311,6 +311,56 @@ func TestCancels(t *testing.T) {
 	}
 }
 
+// The values of a stretched table are those of what it leaves of its keys, and a key is not
+// what a value is in proportion to.
+func TestStretched(t *testing.T) {
+	const x, low, rest = 0, 1, 2
+	shape := []int{1001}
+	g := &model.Graph{
+		Tensors: []model.Tensor{
+			x:    {Name: "x", Shape: shape, Min: 0, Max: 1000},
+			low:  {Name: "low", Shape: shape, Kind: model.Witness, Min: -6, Max: 61},
+			rest: {Name: "rest", Shape: shape, Kind: model.Virtual, Min: -1 << 12, Max: 1 << 12, Def: []model.Linear{{Coef: 1, Src: x}, {Coef: -16, Src: low}}},
+		},
+		Tables: []model.Table{{Name: "stretched", Kind: model.TablePiecewise, Bits: 10, Drop: 4, Values: model.None,
+			Pieces: []model.Piece{{End: 60, Slope: 1}, {End: 64, Slope: -3, Offset: 177}}}},
+		Steps: []model.Step{{Kind: model.StepLookup, Name: "low", Shape: shape, Lo: model.None, Table: 0, Out: low, Den: model.None,
+			Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: x}}}}},
+		Inputs: []model.TensorID{x}, Outputs: []model.TensorID{low, rest},
+	}
+	g.Finish(0)
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	in := make([]int32, shape[0])
+	for i := range in {
+		in[i] = int32(i)
+	}
+	w, err := forward.Run(context.Background(), g, make(model.Weights, len(g.Tensors)), [][]int32{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := bounds.Intervals(g, &bounds.Certified{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, g, w, all)
+	// The keys up to 1000 have ⌊1000/16⌋ = 62 for their last, of the second piece.
+	if want := (bounds.Interval{Min: -9, Max: 59}); all[low] != want {
+		t.Errorf("values in %v, want %v", all[low], want)
+	}
+	// Without more known of x than that it is a key.
+	g.Tensors[x].Max = 1023
+	if all, err = bounds.Intervals(g, &bounds.Certified{}); err != nil || all[low] != (bounds.Interval{Min: -12, Max: 59}) {
+		t.Errorf("values in %v, %v", all[low], err)
+	}
+	// A value that its public number does not tell, or that is none.
+	g.Tables[0].Pieces[0].Slope = 1 << 25
+	if _, err = bounds.Intervals(g, &bounds.Certified{}); err == nil || !strings.Contains(err.Error(), "table") {
+		t.Errorf("values of 2^31: %v", err)
+	}
+}
+
 // What 0 or 1 chooses is one of the two; what 2 may choose is not.
 func TestChosen(t *testing.T) {
 	const x, c, by, out = 0, 1, 2, 3

@@ -42,7 +42,7 @@ func (t *Tensor) SameValues(o *Tensor) bool {
 // SameRows reports whether two tables have the same rows, values of a fixed tensor
 // being the same if the tensor is.
 func (t *Table) SameRows(o *Table) bool {
-	return t.Kind == o.Kind && t.Bits == o.Bits && t.Min == o.Min && t.Values == o.Values && slices.Equal(t.Pieces, o.Pieces)
+	return t.Kind == o.Kind && t.Bits == o.Bits && t.Min == o.Min && t.Drop == o.Drop && t.Values == o.Values && slices.Equal(t.Pieces, o.Pieces)
 }
 
 // Same reports whether two steps compute and constrain the same.

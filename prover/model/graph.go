@@ -157,11 +157,14 @@ const (
 
 // Table is a lookup table of 2^Bits rows; row i has the key Min + i.
 type Table struct {
-	Name   string
-	Kind   TableKind
-	Bits   int
-	Min    int64
-	Pieces []Piece  // TablePiecewise: consecutive, covering all rows
+	Name string
+	Kind TableKind
+	Bits int
+	Min  int64
+	// Drop > 0 makes a TablePiecewise table with Min = 0 a stretched one: the lowest Drop
+	// bits of a key, fewer than Bits, do not enter its value.
+	Drop   int
+	Pieces []Piece  // TablePiecewise: consecutive, the last up to 2^(Bits−Drop)
 	Values TensorID // TableFunc: Fixed tensor of shape [2^Bits]
 	// Saturated are the rows of keys beyond the range that the table was made for:
 	// proofs state how many look-ups hit them. Increasing and apart; nil if none.
@@ -169,7 +172,8 @@ type Table struct {
 }
 
 // Piece is the interval of rows up to End (exclusive) on which
-// value = Slope·key + Offset.
+// value = Slope·key + Offset. In a stretched table, whose keys are its rows, ⌊key/2^Drop⌋
+// stands for both.
 type Piece struct {
 	End           int64
 	Slope, Offset int64
@@ -230,8 +234,9 @@ func (t *Table) Value(key int64, values []int32) int64 {
 	row := key - t.Min
 	switch t.Kind {
 	case TablePiecewise:
+		key >>= t.Drop // Min is 0 if this does anything
 		for _, p := range t.Pieces {
-			if row < p.End {
+			if key-t.Min < p.End {
 				return p.Slope*key + p.Offset
 			}
 		}

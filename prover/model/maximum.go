@@ -2,7 +2,6 @@ package model
 
 import (
 	"errors"
-	"slices"
 )
 
 // Maximum are the accumulators of the look-ups that follow a StepMax, which computes
@@ -67,7 +66,7 @@ func (g *Graph) validateMaximum(i int) error {
 		return errors.New("a maximum that its row's entries are not held against")
 	}
 	t := &g.Tables[first.Table]
-	if top := TopTable("", t.Bits); t.Kind != TablePiecewise || t.Bits == 0 || t.Min != top.Min || !slices.Equal(t.Pieces, top.Pieces) {
+	if top := TopTable("", t.Bits); t.Bits == 0 || !t.SameRows(&top) {
 		return errors.New("a maximum whose table is not that of 1 at 0 and 0 below")
 	}
 	if size, _ := g.rangeOf(i+2, s.Shape, &m.Found); size < 2 {

@@ -17,9 +17,10 @@ type Rows struct{ From, To int64 }
 // one way of writing them, and that none has a value that depends on its key: the
 // values that a piecewise table gives them are ends of a range. Those of a function's
 // table stand for what the function does beyond it, which only its issuer knows; a
-// range has no values.
+// range has no values. A stretched table cuts what is left of a clamped number, and has
+// none.
 func (t *Table) validateSaturated() error {
-	if len(t.Saturated) > MaxSaturated || t.Kind == TableRange && len(t.Saturated) > 0 {
+	if len(t.Saturated) > MaxSaturated || (t.Kind == TableRange || t.Drop > 0) && len(t.Saturated) > 0 {
 		return fmt.Errorf("%d intervals of saturated rows", len(t.Saturated))
 	}
 	end := int64(-1)

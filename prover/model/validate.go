@@ -219,6 +219,9 @@ func (g *Graph) validateTable(t *Table) error {
 	if t.Kind != TablePiecewise && len(t.Pieces) != 0 || t.Kind != TableFunc && t.Values != None {
 		return errors.New("values of another kind of table")
 	}
+	if t.Drop != 0 && (t.Kind != TablePiecewise || t.Min != 0 || t.Drop < 0 || t.Drop >= t.Bits) {
+		return fmt.Errorf("%d of %d bits of keys from %d without a meaning", t.Drop, t.Bits, t.Min)
+	}
 	if err := t.validateSaturated(); err != nil {
 		return err
 	}
@@ -235,7 +238,7 @@ func (g *Graph) validateTable(t *Table) error {
 			}
 			at = p.End
 		}
-		if at != 1<<t.Bits {
+		if at != 1<<(t.Bits-t.Drop) {
 			return errors.New("pieces do not cover the table")
 		}
 	case TableFunc:

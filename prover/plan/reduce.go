@@ -118,7 +118,7 @@ func (r *reducer) lookUps() {
 		b := &f.Leaves.Tables[i]
 		t := &g.Tables[b.Table]
 		at := r.challenges(LookUpPoint, vars, b.Block.Bits)
-		r.cost.work(workBlock + uint64(len(t.Pieces)*(t.Bits+1))*workPieceBit)
+		r.cost.work(workBlock + uint64(len(t.Pieces)*(t.Bits-t.Drop+1))*workPieceBit)
 		row := Row{Num: r.eval(b.Mult, at), Acc: None, Out: None, Lo: None}
 		if t.Kind == model.TableFunc {
 			row.Out = r.eval(t.Values, at)

@@ -355,6 +355,8 @@ func (d *decoder) table(m fields) model.Table {
 			t.Values = decodeOptional[model.TensorID](d, v, d.tensors)
 		case 7:
 			t.Saturated = d.rows(body)
+		case 8:
+			t.Drop = d.count(v)
 		default:
 			d.unknown("table", num)
 		}

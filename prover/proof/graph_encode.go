@@ -112,6 +112,7 @@ func encodeTable(t *model.Table) *proofpb.Table {
 		Values: uint32(t.Values + 1),
 
 		Saturated: encodeRows(t.Saturated),
+		Drop:      uint32(t.Drop),
 	}
 }
 

@@ -114,6 +114,7 @@ func TestEncodeKeyRefuses(t *testing.T) {
 		"root":            func(k *Key) { k.Root[3] = field.P },
 		"row length":      func(k *Key) { k.RowVars = 30 },
 		"no row length":   func(k *Key) { k.RowVars = 0 },
+		"dropped bits":    func(k *Key) { k.Circuit.Graph.Tables[1].Drop = 1 }, // of keys that begin below 0
 		"unused id":       func(k *Key) { k.Circuit.Graph.Steps[4].Den = 1000 },
 		"name":            func(k *Key) { k.Circuit.Graph.Name = "\xff" },
 		"escape sequence": func(k *Key) { k.Circuit.Graph.Tensors[k.Circuit.Graph.Outputs[0]].Name = "\x1b[1A\x1b[2Kproof valid" },
@@ -225,6 +226,14 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 		{"SHA-256 of 31 bytes", append(bytes.Clone(b), field(5, field(1, field(1, make([]byte, 31))))...)},
 		{"source: 0 files", append(bytes.Clone(b), field(5, nil)...)},
 		{"unknown value 2", append(bytes.Clone(b), field(5, []byte{3 << 3, 2})...)},
+		{"drop: default value is spelt out", whole(field(3, []byte{8 << 3, 0}), body.Root, security)},
+		{"field 8 twice", whole(field(3, []byte{8 << 3, 1, 8 << 3, 1}), body.Root, security)},
+		{"field 7 after field 8", whole(field(3, []byte{8 << 3, 1, 7<<3 | 2, 2, 0, 1}), body.Root, security)},
+		{"drop: 4294967296 does not fit", whole(field(3, []byte{8 << 3, 0x80, 0x80, 0x80, 0x80, 0x10}), body.Root, security)},
+		{"4294967295 is too large", whole(field(3, []byte{8 << 3, 0xff, 0xff, 0xff, 0xff, 0x0f}), body.Root, security)},
+		{"1 of 3 bits of keys from 0 without a meaning", whole(dropping(t, graph, 0), body.Root, security)},
+		{"1 of 3 bits of keys from -4 without a meaning", whole(dropping(t, graph, 1), body.Root, security)},
+		{"1 of 3 bits of keys from -3 without a meaning", whole(dropping(t, graph, 2), body.Root, security)},
 		{"too many messages", whole(bytes.Repeat(field(2, nil), maxKeyMessages), body.Root, security)},
 	} {
 		_, err := DecodeKey(c.b)
@@ -232,6 +241,21 @@ func TestDecodeKeyRefusesOtherEncodings(t *testing.T) {
 			t.Errorf("want %q, got %v", c.want, err)
 		}
 	}
+}
+
+// dropping returns a graph in which a table's values do not depend on the last bit of keys.
+func dropping(t *testing.T, graph []byte, table int) []byte {
+	t.Helper()
+	var g proofpb.Graph
+	if err := proto.Unmarshal(graph, &g); err != nil {
+		t.Fatal(err)
+	}
+	g.Tables[table].Drop = 1
+	b, err := proto.Marshal(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // The format must not change unnoticed: keys and proofs outlive programs.

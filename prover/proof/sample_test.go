@@ -161,6 +161,10 @@ func genKey() *rapid.Generator[*Key] {
 			}
 			k.Circuit.Graph.Tables[2].Saturated = rows[:min(len(rows), model.MaxSaturated)]
 		}
+		if table := &k.Circuit.Graph.Tables[1]; table.Bits > 1 && rapid.Bool().Draw(t, "stretched") {
+			table.Min, table.Drop = 0, rapid.IntRange(1, table.Bits-1).Draw(t, "drop")
+			table.Pieces = []model.Piece{{End: 1 << (table.Bits - table.Drop), Slope: 1}}
+		}
 		if rapid.Bool().Draw(t, "formula") {
 			f := &model.Formula{Kind: model.FormulaKind(rapid.IntRange(0, 3).Draw(t, "formula kind")), Offset: rapid.Int64Range(-99, 99).Draw(t, "offset")}
 			shape := []int{rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "columns")}

@@ -34,13 +34,13 @@ func TestDeadFields(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	b := everything(rng)
 	if unread := b.virtual([]int{2, 10}, model.Linear{Coef: 3, Src: b.find("quotient"), View: &model.View{Groups: []model.Group{
-		{Out: []int{0}, Strides: []int{0}}, axis(1, 0)}}}); unread != 26 {
+		{Out: []int{0}, Strides: []int{0}}, axis(1, 0)}}}); unread != 30 {
 		t.Fatalf("tensor %d is the one that nothing reads", unread)
 	}
 	b.g.Finish(100)
 	p := b.prove(t, rng, proof.Security{TargetBits: 30, GrindBits: 2})
 	deadFields(t, p, 1000, 300, deadNames, deadFrac, deadRange,
-		deadField{`^Circuit\.Graph\.Tensors(\[26\]\.(Shape|Def)\b|$)`, "a virtual tensor that nothing reads; the quantiser may leave some"})
+		deadField{`^Circuit\.Graph\.Tensors(\[30\]\.(Shape|Def)\b|$)`, "a virtual tensor that nothing reads; the quantiser may leave some"})
 }
 
 // TestDeadFieldsOfTemplates does so with a key that has a free dimension.

@@ -61,6 +61,7 @@ type rig struct {
 	forward    bool                         // they run the circuit as well
 	drops      bool                         // and keep no keys
 	again      bool                         // nor values
+	ahead      bool                         // but those of the next stretch, too
 	warn       func(error)                  // is told of what the processor does for a device, if set
 	alone      bool                         // the last device reaches no other one
 	fault      func(op string, n int) error // of the last device
@@ -89,6 +90,7 @@ func (c *rig) open(on kernels.Device) (l *Lanes, machines []*cuda.Machine, strea
 		m.SetLanes(c.lanes)
 		m.KeepKeys(!c.drops)
 		m.KeepValues(!c.again)
+		m.MakeAhead(c.ahead)
 		need := func(p *plan.Plan, f *plan.Fork) int64 {
 			n, err := m.TaskNeed(p, f, 0)
 			if err != nil {
@@ -189,33 +191,35 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]rig{
-		"one":                {capacities: []int{large}, lanes: 1},
-		"one, lanes":         {capacities: []int{large}, lanes: 4, host: true},
-		"two, lanes":         {capacities: []int{large, large / 2}, lanes: 2},
-		"three":              {capacities: []int{large / 2, large, large / 4}, lanes: 1},
-		"eight, small":       {capacities: []int{large, 1, 1, large, 100, large, 5000, 300000}, lanes: 2, host: true},
-		"none large enough":  {capacities: []int{5000, 1000}, lanes: 2, host: true},
-		"allocation":         {capacities: []int{large, large}, lanes: 3, host: true, fault: at(150, 150, devicetest.ErrInjected)},
-		"launch":             {capacities: []int{large, large}, lanes: 3, fault: onceInFork(errOffBus)},
-		"lost":               {capacities: []int{large, large}, lanes: 2, fault: at(160, 1<<30, errOffBus)},
-		"only one, lost":     {capacities: []int{large}, lanes: 2, host: true, fault: at(300, 1<<30, errOffBus)},
-		"only one, no way":   {capacities: []int{large}, lanes: 2, fault: at(300, 1<<30, errOffBus)},
-		"slow":               {capacities: []int{large, large}, lanes: 1, fault: func(string, int) error { time.Sleep(20 * time.Microsecond); return nil }},
-		"forward, two":       {capacities: []int{large, large}, lanes: 2, forward: true},
-		"forward, alone":     {capacities: []int{large, large}, lanes: 1, forward: true, alone: true},
-		"forward, eight":     {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, host: true},
-		"forward, lost":      {capacities: []int{large, large, large}, lanes: 2, forward: true, fault: at(20, 1<<30, errOffBus)},
-		"keys made again":    {capacities: []int{large, large}, lanes: 2, forward: true, drops: true},
-		"again, alone":       {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, alone: true},
-		"again, eight":       {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, drops: true, host: true},
-		"again, then lost":   {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
-		"values made again":  {capacities: []int{large}, lanes: 1, forward: true, again: true},
-		"values, lanes":      {capacities: []int{large}, lanes: 3, forward: true, again: true},
-		"values, lost":       {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(150, 1<<30, errOffBus)},
-		"values, no memory":  {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(170, 173, devicetest.ErrInjected)},
-		"kept, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
-		"no reading there":   {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
-		"panic in a backend": {capacities: []int{large, large}, lanes: 2, fault: func(string, int) error { panics(inFork()); return nil }},
+		"one":                 {capacities: []int{large}, lanes: 1},
+		"one, lanes":          {capacities: []int{large}, lanes: 4, host: true},
+		"two, lanes":          {capacities: []int{large, large / 2}, lanes: 2},
+		"three":               {capacities: []int{large / 2, large, large / 4}, lanes: 1},
+		"eight, small":        {capacities: []int{large, 1, 1, large, 100, large, 5000, 300000}, lanes: 2, host: true},
+		"none large enough":   {capacities: []int{5000, 1000}, lanes: 2, host: true},
+		"allocation":          {capacities: []int{large, large}, lanes: 3, host: true, fault: at(150, 150, devicetest.ErrInjected)},
+		"launch":              {capacities: []int{large, large}, lanes: 3, fault: onceInFork(errOffBus)},
+		"lost":                {capacities: []int{large, large}, lanes: 2, fault: at(160, 1<<30, errOffBus)},
+		"only one, lost":      {capacities: []int{large}, lanes: 2, host: true, fault: at(300, 1<<30, errOffBus)},
+		"only one, no way":    {capacities: []int{large}, lanes: 2, fault: at(300, 1<<30, errOffBus)},
+		"slow":                {capacities: []int{large, large}, lanes: 1, fault: func(string, int) error { time.Sleep(20 * time.Microsecond); return nil }},
+		"forward, two":        {capacities: []int{large, large}, lanes: 2, forward: true},
+		"forward, alone":      {capacities: []int{large, large}, lanes: 1, forward: true, alone: true},
+		"forward, eight":      {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, host: true},
+		"forward, lost":       {capacities: []int{large, large, large}, lanes: 2, forward: true, fault: at(20, 1<<30, errOffBus)},
+		"keys made again":     {capacities: []int{large, large}, lanes: 2, forward: true, drops: true},
+		"again, alone":        {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, alone: true},
+		"again, eight":        {capacities: []int{large / 2, large, 40000, large, large, 5000, large / 4, large}, lanes: 2, forward: true, drops: true, host: true},
+		"again, then lost":    {capacities: []int{large, large}, lanes: 2, forward: true, drops: true, fault: at(130, 1<<30, errOffBus)},
+		"values made again":   {capacities: []int{large}, lanes: 1, forward: true, again: true},
+		"values, lanes":       {capacities: []int{large}, lanes: 3, forward: true, again: true},
+		"values, ahead":       {capacities: []int{large}, lanes: 3, forward: true, again: true, ahead: true},
+		"values, ahead, lost": {capacities: []int{large}, lanes: 3, forward: true, again: true, ahead: true, host: true, fault: at(150, 1<<30, errOffBus)},
+		"values, lost":        {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(150, 1<<30, errOffBus)},
+		"values, no memory":   {capacities: []int{large}, lanes: 2, forward: true, again: true, host: true, fault: at(170, 173, devicetest.ErrInjected)},
+		"kept, then lost":     {capacities: []int{large, large}, lanes: 2, forward: true, fault: at(130, 1<<30, errOffBus)},
+		"no reading there":    {capacities: []int{large, large}, lanes: 2, forward: true, fault: func(op string, _ int) error { return read(op) }},
+		"panic in a backend":  {capacities: []int{large, large}, lanes: 2, fault: func(string, int) error { panics(inFork()); return nil }},
 	} {
 		if testing.Short() && c.host {
 			continue
@@ -428,10 +432,11 @@ func TestValuesAgain(t *testing.T) {
 		}
 		var want []byte
 		kept := map[bool]int64{}
-		for _, again := range []bool{false, true} {
+		for try, again := range []bool{false, true, true} { // the last time one stretch ahead
 			r := rig{capacities: []int{1 << 26}, lanes: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
 			l, machines, streams, closeAll := r.open(dev)
 			machines[0].PackInPieces(again)
+			machines[0].MakeAhead(try == 2)
 			machines[0].Limit(0, 1<<12)
 			on := b.runOn(t, l, machines, key, wit)
 			kept[again] = machines[0].Traffic().Live
@@ -447,8 +452,12 @@ func TestValuesAgain(t *testing.T) {
 			if s := l.Schedule.Stats()[0]; s.Failed > 0 || s.Lost {
 				t.Errorf("circuit %d: %+v", i, s)
 			}
-			if p, err := key.Plan(b.g.Instance); err != nil || again && slices.Max(machines[0].Stretches(p)) < 1 {
-				t.Errorf("circuit %d: one stretch, %v", i, err)
+			p, err := key.Plan(b.g.Instance)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of, together := machines[0].Stretches(p); again && (slices.Max(of) < 1 || together != try) {
+				t.Errorf("circuit %d: stretches %v, %d together", i, of, together)
 			}
 			on.Close()
 			closeAll()

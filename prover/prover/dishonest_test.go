@@ -213,6 +213,11 @@ func TestDishonestProvers(t *testing.T) {
 		"a longer ReLU": {graph: func(b *builder) {
 			b.g.Tables[b.relu()].Pieces = []model.Piece{{End: 1 << 11}, {End: 1<<11 + 127, Slope: 1}, {End: 1 << 12, Offset: 126}}
 		}},
+		"a low limb of a bit more": {graph: func(b *builder) {
+			t := &b.g.Tables[b.step("limbs low").Table]
+			t.Drop, t.Pieces = 2, []model.Piece{{End: 1 << 7, Slope: 1}}
+		}},
+		"a low limb plus one":     {graph: func(b *builder) { b.g.Tables[b.step("limbs low").Table].Pieces[0].Offset = 1 }},
 		"rounding down":           {graph: func(b *builder) { b.step("conv").Acc.Const = 0 }},
 		"another coefficient":     {graph: func(b *builder) { b.step("gram").Acc.Products[0].Coef = 2 }},
 		"another constant":        {graph: func(b *builder) { b.step("fc").Acc.Const = 8 }},
@@ -269,6 +274,18 @@ func TestDishonestProvers(t *testing.T) {
 			w.Keys[i][3]--
 			w.Values[s.Out][3] = int32(b.g.Tables[s.Table].Value(int64(w.Keys[i][3]), nil))
 			b.count(w, "relu", int64(w.Keys[i][3]), 1)
+		}},
+		// Of a rounding to two limbs, whose rest is 2^3·low and what is cut off.
+		"a low limb":               {witness: func(b *builder, w *forward.Witness) { w.Values[b.find("limbs low")][7]++ }},
+		"a low limb with its rest": {witness: func(b *builder, w *forward.Witness) { b.shiftLimbs(w, 1<<3, 0) }},
+		"a rest with its low limb": {witness: func(b *builder, w *forward.Witness) { b.shiftLimbs(w, 1, 0) }},
+		"a rest beyond its range":  {witness: func(b *builder, w *forward.Witness) { b.shiftLimbs(w, 1<<9, -1) }},
+		"a rest below its range":   {witness: func(b *builder, w *forward.Witness) { b.shiftLimbs(w, -1<<9, 1) }},
+		"a rest beyond that is not one": {witness: func(b *builder, w *forward.Witness) {
+			low := w.Values[b.find("limbs low")]
+			honest := low[0]
+			b.shiftLimbs(w, 1<<9, -1)
+			low[0] = honest
 		}},
 		"a negative remainder": {witness: func(b *builder, w *forward.Witness) { w.Values[b.find("gram remainder")][0] -= 256 }},
 		"a quotient too large": {witness: func(b *builder, w *forward.Witness) {
@@ -521,6 +538,31 @@ func TestReusedChallenges(t *testing.T) {
 			t.Errorf("stale challenges %v: %v", stale, err)
 		}
 	}
+}
+
+// shiftLimbs adds to the first entry of what is left beside a high limb, and to that limb,
+// with the low limb that goes with the rest and with counts that go with both, as far as
+// tables have rows for them.
+func (b *builder) shiftLimbs(w *forward.Witness, rest, high int32) {
+	move := func(step string, by int32) {
+		s := b.step(step)
+		i, t := b.index(s), &b.g.Tables[s.Table]
+		key := int64(w.Keys[i][0])
+		w.Keys[i] = slices.Clone(w.Keys[i]) // which may be a tensor's
+		w.Keys[i][0] += by
+		w.Values[s.Out][0] = int32(t.Value(key+int64(by), nil))
+		for _, m := range b.g.Mults {
+			if counts := w.Values[m.Tensor]; m.Chunk == s.Chunk && m.Table == s.Table {
+				counts[key-t.Min]--
+				if key += int64(by); t.Contains(key) {
+					counts[key-t.Min]++
+				}
+			}
+		}
+	}
+	move("limbs low", rest)
+	move("limbs high", high)
+	w.Values[b.find("limbs rest")][0] += rest
 }
 
 func (b *builder) index(s *model.Step) int {

@@ -62,14 +62,21 @@ func newForger(t *testing.T, fg *graph.Graph, in [][]float64, opts quantise.Opti
 	if f.in, _, err = f.m.QuantiseInput(in); err != nil {
 		t.Fatal(err)
 	}
+	f.commit(t)
+	return f
+}
+
+// commit runs the model on the inputs and commits to it.
+func (f *forger) commit(t *testing.T) {
+	t.Helper()
 	ctx := context.Background()
+	var err error
 	if f.honest, err = forward.Run(ctx, f.m.Graph, f.m.Weights, f.in); err != nil {
 		t.Fatal(err)
 	}
 	if f.key, f.tree, err = Commit(ctx, f.m.Circuit, f.m.Weights, proof.Security{TargetBits: 40, GrindBits: 2}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return f
 }
 
 // prove follows the protocol with any witness and returns the verdict.

@@ -121,6 +121,20 @@ func (b *builder) requantise(name string, shape []int, acc model.Acc, shift int,
 	return out
 }
 
+// limbs adds the limbs of (acc + half) >> shift, the lower one of k bits: what is left
+// beside the upper one is looked up in a stretched table, which has the lower one and
+// keeps the rest in its range.
+func (b *builder) limbs(name string, shape []int, acc model.Acc, shift, k int, table model.TableID) (high, low model.TensorID) {
+	high, low = b.witness(name+" high", shape...), b.witness(name+" low", shape...)
+	rest := b.witness(name+" rest", shape...)
+	acc.Const += 1 << (shift - 1)
+	b.add(model.Step{Kind: model.StepLookup, Name: name + " high", Shape: shape, Acc: acc, Shift: shift + k, Lo: rest, Out: high, Table: table})
+	b.add(model.Step{Kind: model.StepLookup, Name: name + " low", Shape: shape, Acc: model.Acc{Linear: []model.Linear{{Coef: 1, Src: rest}}},
+		Lo: model.None, Out: low, Table: b.table(model.Table{
+			Name: name, Kind: model.TablePiecewise, Bits: shift + k, Drop: shift, Pieces: []model.Piece{{End: 1 << k, Slope: 1}}})})
+	return high, low
+}
+
 // divide adds q = ⌊acc/den⌋ with the remainder r and all that constrains them
 // but a look-up of q. den and r have so many bits.
 func (b *builder) divide(name string, acc model.Acc, den, q, r model.TensorID, bits int) {
@@ -138,7 +152,7 @@ func axis(o, i int) model.Group { return model.Group{Out: []int{o}, In: []int{i}
 
 // everything is a graph with every kind of site: a convolution by im2col with
 // padding, a matrix product, a batched product, an element-wise one, look-ups
-// with closed-form, committed and key-only tables, an exact step, a division
+// with closed-form, stretched, committed and key-only tables, an exact step, a division
 // with its zero step, and views of every kind.
 func everything(rng *rand.Rand) *builder {
 	b := &builder{}
@@ -195,6 +209,9 @@ func everything(rng *rand.Rand) *builder {
 			{Coef: 2, A: below, B: gram, LabelsA: []int{1, 9}, LabelsB: []int{0, 9, 2}},
 		},
 	}, 3, b.relu())
+	// Squares once more, rounded to two limbs.
+	high, low := b.limbs("limbs", []int{4, 5, 3}, model.Acc{Products: []model.Product{
+		{Coef: 1, A: conv, B: conv, LabelsA: []int{0, 1, 2}, LabelsB: []int{0, 1, 2}}}}, 3, 6, b.relu())
 	// Outputs: the quotient next to a slice of gram, padded with −5 (concat), and conv itself.
 	out := b.virtual([]int{16},
 		model.Linear{Coef: 1, Src: q, View: &model.View{Groups: []model.Group{axis(0, 0)}}},
@@ -203,7 +220,8 @@ func everything(rng *rand.Rand) *builder {
 	padded := b.virtual([]int{19}, model.Linear{Coef: 1, Src: out, View: &model.View{Fill: -5, Groups: []model.Group{
 		{Out: []int{0}, In: []int{0}, Base: -2, Strides: []int{1}}}}})
 	b.g.Tensors[padded].Min, b.g.Tensors[padded].Max = -1<<20, 1<<20
-	b.g.Outputs = []model.TensorID{padded, conv}
+	joined := b.virtual([]int{4, 5, 3}, model.Linear{Coef: 1 << 6, Src: high}, model.Linear{Coef: 1, Src: low})
+	b.g.Outputs = []model.TensorID{padded, conv, joined}
 	return b
 }
 

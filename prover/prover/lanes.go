@@ -44,9 +44,9 @@ type Machine struct {
 	TaskNeed func(p *plan.Plan, f *plan.Fork) int64
 	Stays    func(p *plan.Plan) int64
 	// Stretches numbers the chunks of a plan: those of one number want values that are there at
-	// a time, and so they are proved before those of the next. Nil, or a nil result, stands for
-	// any order.
-	Stretches func(p *plan.Plan) []int
+	// a time, with those of as many numbers as are together, and so they are proved before those
+	// of the next. Nil, or a nil result, stands for any order.
+	Stretches func(p *plan.Plan) (of []int, together int)
 	Host      bool // as of the scheduler's device
 }
 
@@ -140,7 +140,7 @@ type forked struct {
 func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
-	stretches := r.lanes.stretches(r.plan)
+	stretches, together := r.lanes.stretches(r.plan)
 	tasks := make([][]schedule.Task, 1)
 	if len(stretches) > 0 {
 		tasks = make([][]schedule.Task, slices.Max(stretches)+1)
@@ -180,12 +180,7 @@ func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked
 		}
 		tasks[in] = append(tasks[in], task)
 	}
-	for _, some := range tasks {
-		if err := r.lanes.Schedule.Run(r.ctx, some, r.lanes.Warn); err != nil {
-			return results, err
-		}
-	}
-	return results, nil
+	return results, r.lanes.inTurn(r.ctx, tasks, together)
 }
 
 // ahead has the backend that opens prepare for that once as few forks have yet to begin as are being
@@ -232,11 +227,11 @@ func (a *ahead) ends() {
 }
 
 // stretches is that of the machine that commits, which runs circuits by stretches only alone.
-func (l *Lanes) stretches(p *plan.Plan) []int {
+func (l *Lanes) stretches(p *plan.Plan) (of []int, together int) {
 	if of := l.Machines[l.First].Stretches; of != nil {
 		return of(p)
 	}
-	return nil
+	return nil, 0
 }
 
 // task describes the task of a fork.

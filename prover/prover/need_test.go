@@ -238,3 +238,41 @@ func TestNeedForward(t *testing.T) {
 		m.Close()
 	}
 }
+
+// TestSettleAhead: values of two stretches are there at a time if there is room, else of one.
+func TestSettleAhead(t *testing.T) {
+	b := layered(24, 32, 32, true)
+	b.g.Finish(100)
+	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := cuda.NewMachine(kernels.NewDry(132))
+	m.Limit(0, 1<<14)
+	m.PackInPieces(true)
+	m.KeepKeys(false)
+	kept := m.Need(p)
+	m.KeepValues(false)
+	one := *m.Need(p)
+	m.MakeAhead(true)
+	two := *m.Need(p)
+	if one.Witness >= two.Witness || two.Witness >= kept.Witness {
+		t.Fatalf("of one stretch %d bytes are kept, of two %d, of all %d", one.Witness, two.Witness, kept.Witness)
+	}
+	for _, c := range []struct {
+		room     int64
+		want     cuda.Need
+		together int
+	}{{two.Peak(), two, 2}, {two.Peak() - 1, one, 1}, {one.Peak(), one, 1}, {1, one, 1}} {
+		got := m.Settle(p, c.room, 0)
+		if _, together := m.Stretches(p); *got != c.want || together != c.together {
+			t.Errorf("with room for %d: %+v, %d together; want %+v, %d", c.room, *got, together, c.want, c.together)
+		}
+		if want := []string{"rows", "keys", "values"}; !slices.Equal(m.MadeAgain(), want) {
+			t.Errorf("%v are made again", m.MadeAgain())
+		}
+	}
+	if m.Settle(p, 0, 0); m.MadeAgain() != nil {
+		t.Errorf("%v are made again without a bound", m.MadeAgain())
+	}
+}

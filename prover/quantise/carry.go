@@ -49,7 +49,7 @@ func (l *lowering) productLimbs(v, a, b *value, c contraction, sum func(a, b mod
 	p := l.movedParts(idb)
 	part, e := sum(ida, p.low), sum(ida, p.high)
 	drop := max(l.carryShift(v, part.frac, p.bits), p.bits)
-	carry := l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine)
+	carry := l.carryOn(v.name+", carry", part, part.frac-drop)
 	return e.plus(l.tensorExpr(carry, nil, v.shape).times(1 << (drop - p.bits)))
 }
 
@@ -77,7 +77,7 @@ func (l *lowering) bothLimbs(v *value, ida, idb model.TensorID, c contraction, s
 		return nil
 	}
 	carry := func(what string, part *expr, bits int) *expr {
-		return l.tensorExpr(l.roundOn(v.name+what, part, part.frac-bits, formatBits, wholeLine), nil, v.shape)
+		return l.tensorExpr(l.carryOn(v.name+what, part, part.frac-bits), nil, v.shape)
 	}
 	e := sum(pa.high, pb.high)
 	e = e.plus(carry(", carry", sum(pa.low, pb.high), pa.bits)).plus(carry(", other carry", sum(pa.high, pb.low), pb.bits))
@@ -95,7 +95,7 @@ func (l *lowering) entryLimbs(v *value, ida, idb model.TensorID, sum func(a, b m
 	pa, pb := l.movedParts(ida), l.movedParts(idb)
 	less, more := min(pa.bits, pb.bits), max(pa.bits, pb.bits)
 	carry := func(what string, e *expr, bits int) *expr {
-		return l.tensorExpr(l.roundOn(v.name+what, e, e.frac-bits, formatBits, wholeLine), nil, e.shape)
+		return l.tensorExpr(l.carryOn(v.name+what, e, e.frac-bits), nil, e.shape)
 	}
 	in := func(e *expr, bits int) *expr { // in finer units
 		e = e.times(1 << bits)
@@ -235,7 +235,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 		return e
 	}
 	part, e := sum(p.low, low), sum(p.high, high)
-	carry := l.tensorExpr(l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine), nil, w.out)
+	carry := l.tensorExpr(l.carryOn(v.name+", carry", part, part.frac-drop), nil, w.out)
 	if up := p.bits - drop; up > 0 {
 		// Too coarse for its stream: both are terms of it.
 		e = l.tensorExpr(l.roundAt(v, e, e.frac), nil, w.out)
@@ -270,7 +270,7 @@ func (l *lowering) finePart(v *value, w weighting, p parts, frac, fine int) *exp
 	bound := int64(w.count) * most * l.magnitude(p.high)
 	e := &expr{shape: w.out, frac: l.g.Tensors[p.high].Frac + frac + fine, min: -bound, max: bound}
 	e.acc.Products = []model.Product{{Coef: 1, A: other, B: id, LabelsA: labels, LabelsB: w.labels}}
-	return l.tensorExpr(l.roundOn(v.name+", fine carry", e, e.frac-fine, formatBits, wholeLine), nil, w.out)
+	return l.tensorExpr(l.carryOn(v.name+", fine carry", e, e.frac-fine), nil, w.out)
 }
 
 // remainders returns what rounding weights times 2^frac takes from them, in units of

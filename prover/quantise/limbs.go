@@ -64,6 +64,14 @@ func (l *lowering) shiftedTable(bits int, first int64) model.TableID {
 	return l.steppedTable(fmt.Sprintf("from %d, %d", first, bits), bits, []model.Piece{{End: 1 << bits, Slope: 1, Offset: first}})
 }
 
+// stretchedTable is the table of ⌊key/2^drop⌋ on the keys [0, 2^(bits+drop)).
+func (l *lowering) stretchedTable(bits, drop int) model.TableID {
+	name := fmt.Sprintf("upper %d of %d", bits, bits+drop)
+	return l.addTable(name, model.Table{
+		Name: name, Kind: model.TablePiecewise, Bits: bits + drop, Drop: drop, Pieces: []model.Piece{{End: 1 << bits, Slope: 1}}, Values: model.None,
+	})
+}
+
 // steppedTable is a table of pieces on the keys [0, 2^bits).
 func (l *lowering) steppedTable(name string, bits int, pieces []model.Piece) model.TableID {
 	return l.addTable(name, model.Table{Name: name, Kind: model.TablePiecewise, Bits: bits, Pieces: pieces, Values: model.None})

@@ -41,8 +41,8 @@ type lowering struct {
 	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
 	classes  map[model.TensorID]classes         // of extended inputs
 
-	uses   map[clampTable]int // entries that have them
-	meagre []string           // values with a format for weights of which half the channels have few bits for all that
+	uses   tableUses
+	meagre []string // values with a format for weights of which half the channels have few bits for all that
 
 	blocks  []Block
 	past    *past // of a block that is made again; nil otherwise
@@ -103,7 +103,7 @@ func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *
 	return &lowering{
 		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
 		g:      &model.Graph{Name: fg.Name},
-		values: map[string]*value{}, uses: map[clampTable]int{}, tables: map[string]model.TableID{},
+		values: map[string]*value{}, uses: newTableUses(), tables: map[string]model.TableID{},
 		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
 		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, roundeds: map[roundedConstant]model.TensorID{},
 		maxBits: 15,

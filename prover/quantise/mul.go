@@ -188,6 +188,6 @@ func (l *lowering) scaleTo(v, x *value, e *expr, c float64) *expr {
 	}
 	part := times(p.low)
 	drop := max(l.carryShift(v, part.frac, p.bits), p.bits)
-	carry := l.roundOn(v.name+", carry", part, part.frac-drop, formatBits, wholeLine)
+	carry := l.carryOn(v.name+", carry", part, part.frac-drop)
 	return times(p.high).plus(l.tensorExpr(carry, nil, e.shape).times(1 << (drop - p.bits)))
 }

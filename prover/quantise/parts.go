@@ -66,6 +66,22 @@ func keysAreZero(e *expr, frac int) bool {
 // large is done without: by limbs where f is a clamp to those bits, by a coarser
 // scale otherwise.
 func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model.TensorID {
+	return l.roundOnLow(name, e, frac, bits, lowBits(bits), f)
+}
+
+// carryOn is roundOn for what only sums read, so that it may have any limbs: both look-ups
+// have keys of about as many bits.
+func (l *lowering) carryOn(name string, e *expr, frac int) model.TensorID {
+	shift := max(e.frac-frac, 0)
+	low := (tableBits(keys(e, frac))+shift)/2 - shift
+	if t := (restTable{shift + low, shift}); low < 1 || shift == 0 || t.bits > mostRest || !l.plan.paysRest(t) {
+		low = lowBits(formatBits)
+	}
+	return l.roundOnLow(name, e, frac, formatBits, low, wholeLine)
+}
+
+// roundOnLow is roundOn with a low limb of k bits, if it comes to limbs.
+func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f bounds) model.TensorID {
 	frac = max(min(frac, e.frac), e.frac-maxRounding)
 	line := f == wholeLine
 	table := tableBits(keys(e, frac))
@@ -94,7 +110,7 @@ func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model
 	if line {
 		table = min(max(table, formatTable), 30-(e.frac-frac))
 		if table > wideTable || bits > leastLimbed && l.sparse(clampTable{lo, hi, table}, e.shape) {
-			return l.roundToParts(name, e, frac, bits, f)
+			return l.roundToLimbs(name, e, frac, bits, k, f)
 		}
 	}
 	out := l.witness(name, e.shape, frac, outMin, outMax)
@@ -121,25 +137,6 @@ func (l *lowering) reported(e *expr, frac, bits int) {
 // leastLimbed is the least size of a value that limbs hold: a low limb's.
 const leastLimbed = 10
 
-// clampTable is a clamp table of 2^bits keys.
-type clampTable struct {
-	lo, hi int64
-	bits   int
-}
-
-// sparse notes that a clamp table has another use, and reports whether limbs cost less
-// than the table for all the uses that the pass before has found.
-func (l *lowering) sparse(t clampTable, shape []int) bool {
-	l.uses[t] += l.entries(shape)
-	return l.plan.sparse(t)
-}
-
-// sparse reports whether a table costs more than limbs: a row is a leaf and a count in
-// every chunk, an entry in limbs a look-up and two entries of the witness more.
-func (p *plan) sparse(t clampTable) bool {
-	return p.uses != nil && 2*p.chunks<<t.bits > 3*p.uses[t]
-}
-
 // tableBits is the size of the least table [−2^(n−1), 2^(n−1)) with these keys.
 func tableBits(lo, hi int64) int {
 	n := 1
@@ -165,6 +162,10 @@ const mostLow = 13
 //
 //	e + 2^(s−1) = 2^(s+k)·high + rest,   rest = 2^s·low + remainder.
 //
+// A second look-up, of the rest in a table of its upper bits, forces the rest's range and
+// gives the low limb at once; where such a table has too few uses two look-ups do, of the
+// low limb and of the remainder.
+//
 // The clamp to the given bits is that of the high limb: beyond it, the low limb
 // is what it would be without. Of what is clamped that counts as saturated which f, the
 // function that is made of the value, is not flat beyond.
@@ -175,8 +176,9 @@ func (l *lowering) roundToParts(name string, e *expr, frac, bits int, f bounds) 
 // roundToLimbs is roundToParts with a low limb of k bits.
 func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f bounds) model.TensorID {
 	shift := e.frac - frac
+	one := shift > 0 && l.paysRest(restTable{shift + k, shift}, e.shape)
 	// The remainder's range is as large as low's, if that is exact.
-	if up := k - shift; shift > 0 && up > 0 && l.fits30(e.plusConst(1<<(shift-1)), up) && l.fits30(e.plusConst(-1<<(shift-1)), up) {
+	if up := k - shift; shift > 0 && !one && up > 0 && l.fits30(e.plusConst(1<<(shift-1)), up) && l.fits30(e.plusConst(-1<<(shift-1)), up) {
 		e = e.times(1 << up)
 		shift = k
 	}
@@ -213,13 +215,18 @@ func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f bound
 	low := rest
 	if shift > 0 {
 		low = l.witness(name+", low", e.shape, frac, 0, int64(1)<<k-1)
+	}
+	switch {
+	case one:
+		l.direct(l.tensorExpr(rest, nil, e.shape), l.stretchedTable(k, shift), low)
+	case shift > 0:
 		remainder := l.witness("low bits", e.shape, 0, 0, int64(1)<<shift-1)
 		l.g.Steps = append(l.g.Steps, model.Step{
 			Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: l.tensorExpr(rest, nil, e.shape).acc,
 			Shift: shift, Lo: remainder, Table: l.shiftedTable(k, 0), Out: low, Den: model.None,
 		})
 		l.inRange(l.tensorExpr(remainder, nil, e.shape), shift)
-	} else {
+	default:
 		l.inRange(l.tensorExpr(low, nil, e.shape), k)
 		l.g.Tensors[low].Frac = frac
 	}

@@ -8,10 +8,10 @@ type plan struct {
 	tableBits int // of piecewise tables
 	bits      int // of activations, sign excluded
 
-	// What a pass before has found: how many entries use each clamp table that is not
-	// the model's, nil if there was none; and about how many chunks there will be, each
-	// of which has its counts of every table.
-	uses   map[clampTable]int
+	// What a pass before has found: how many entries use each table that has to pay, nil
+	// if there was none; and about how many chunks there will be, each of which has its
+	// counts of every table.
+	uses   *tableUses
 	chunks int
 }
 
@@ -65,28 +65,20 @@ func (p plan) improve(l *lowering, opts Options) plan {
 	return plan{tableBits: n, bits: bits}
 }
 
-// withUses returns the plan of a pass that knows of the uses of tables, and whether
-// there are any that limbs take the place of.
-func (p plan) withUses(l *lowering) (plan, bool) {
-	p.uses, p.chunks = l.uses, l.chunks()
-	for t := range p.uses {
-		if p.sparse(t) {
-			return p, true
-		}
-	}
-	return p, false
-}
-
-// chunks estimates the number of chunks of a pass.
+// chunks estimates the number of chunks of a pass, of canonical size (model.Finish).
 func (l *lowering) chunks() int {
-	const entries = 1 << 22 // of a chunk
+	const entries, few = 1 << 22, 64 // of a chunk, and chunks that are not too many
 	n := 0
 	for i := range l.g.Steps {
 		if s := &l.g.Steps[i]; s.Kind == model.StepLookup {
 			n += l.entries(s.Shape)
 		}
 	}
-	return 1 + n/entries
+	n = 1 + n/entries
+	for n > few {
+		n /= 2
+	}
+	return n
 }
 
 // precise reports whether every step has enough bits.

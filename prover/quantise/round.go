@@ -162,14 +162,14 @@ func coefficients(e *expr) float64 {
 }
 
 // inRange adds the steps that force 0 ≤ e < 2^bits: one look-up, or two limbs
-// when the model's range table is smaller.
+// when the model's range table is smaller and a larger one does not pay.
 func (l *lowering) inRange(e *expr, bits int) {
 	k := l.plan.shift()
 	step := model.Step{
 		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc,
 		Lo: model.None, Out: model.None, Den: model.None,
 	}
-	if bits <= k {
+	if bits <= k || l.paysRest(restTable{bits: bits}, e.shape) {
 		step.Table = l.rangeTable(bits)
 		l.g.Steps = append(l.g.Steps, step)
 		return

@@ -16,7 +16,9 @@ type Device struct {
 	Drain func(lane int) error
 }
 
-// margin returns the part of n bytes that is booked at most.
+// margin returns the part of n bytes that is booked at most. What is held is no part of
+// them: it is known as well as what a task takes, and what the margin is for, memory
+// that no block fits into, goes by what comes and goes.
 func margin(n int64) int64 { return n / 5 * 4 }
 
 // Stats are what a device did.
@@ -71,7 +73,7 @@ func (d *device) takes(j *job) bool {
 	case j.alone:
 		return false
 	default:
-		return d.booked+j.task.need(d) <= margin(d.Capacity)-d.held
+		return d.booked+j.task.need(d) <= margin(d.Capacity-d.held)
 	}
 }
 

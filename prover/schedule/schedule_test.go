@@ -399,12 +399,17 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// Memory that is held is not booked.
+// Memory that is held is not booked, and the margin is of the rest.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld([]Device{{Capacity: 100, Lanes: 2}}, 2)
 		release := w.s.Hold(0, 40)
-		works := []work{{need: 25, takes: time.Second}, {need: 25, takes: time.Second}}
+		works := []work{{need: 24, takes: time.Second}, {need: 24, takes: time.Second}}
+		if err := w.s.Run(t.Context(), w.tasks(works), nil); err != nil || w.ended != time.Second {
+			t.Errorf("of 60 bytes 48 can be booked: it took %v, %v", w.ended, err)
+		}
+		w.started, w.done = time.Now(), []int{0, 0}
+		works = []work{{need: 25, takes: time.Second}, {need: 25, takes: time.Second}}
 		if err := w.s.Run(t.Context(), w.tasks(works), nil); err != nil || w.ended != 2*time.Second {
 			t.Errorf("it took %v, %v", w.ended, err)
 		}

@@ -156,8 +156,11 @@ func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
 	return sum.C0.A0
 }
 
-// piecewise evaluates the MLE of a piecewise-linear value column.
+// piecewise evaluates the MLE of a piecewise-linear value column. That of a stretched
+// table does not depend on the last variables, those of the bits that it drops: it is
+// the short column's at the others.
 func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
+	rho = rho[:t.Bits-t.Drop]
 	v := field.Zero
 	at := int64(0)
 	for _, p := range t.Pieces {

@@ -51,15 +51,36 @@ func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var active, ends []int
+	result := make([]Sums, len(t.insts))
 	total := 0
 	for i, in := range t.insts {
 		if t.plan.joins(i) <= round {
 			total += in.pairs()
-			active, ends = append(active, i), append(ends, total)
 		}
 	}
-	result := make([]Sums, len(t.insts))
+	if total < 2*pairsPerTask { // one task: a short round is not much more than what leads to it
+		for i, in := range t.insts {
+			if t.plan.joins(i) <= round {
+				result[i] = in.partial(0, in.pairs(), r)
+				in.next()
+			}
+		}
+		return result, nil
+	}
+	t.share(total, round, r, result)
+	return result, nil
+}
+
+// share is Round of so many pairs, by several tasks.
+func (t *tables) share(total, round int, r field.QM31, result []Sums) {
+	var active, ends []int
+	n := 0
+	for i, in := range t.insts {
+		if t.plan.joins(i) <= round {
+			n += in.pairs()
+			active, ends = append(active, i), append(ends, n)
+		}
+	}
 	var mu sync.Mutex
 	parallel.For(total, pairsPerTask, func(lo, hi int) {
 		first := sort.SearchInts(ends, lo+1)
@@ -81,7 +102,6 @@ func (t *tables) Round(ctx context.Context, round int, r field.QM31) ([]Sums, er
 	for _, i := range active {
 		t.insts[i].next()
 	}
-	return result, nil
 }
 
 // Ends implements Tables.

@@ -31,7 +31,8 @@ type source struct {
 	model, input string // files
 	// build is a model without a file, and an input for it.
 	build        func() (*graph.Graph, [][]float64, error)
-	calibration  string // file, or none: the input
+	made         func() (*golden.Circuit, error) // in place of a model
+	calibration  string                          // file, or none: the input
 	options      quantise.Options
 	mode         proof.Mode
 	chunkEntries int // 0: as is canonical
@@ -80,6 +81,7 @@ func sources(models string) []source {
 		{name: "formulas", build: formulas},
 		{name: "long", build: long, options: quantise.Options{ActBits: 8}},
 		text(),
+		{name: "stretched", made: stretched},
 	}
 }
 
@@ -121,8 +123,11 @@ func run(models, out, only string) error {
 	return nil
 }
 
-// circuit reads and quantises the model and its input.
+// circuit reads and quantises the model and its input, if there is one.
 func (s *source) circuit() (*golden.Circuit, error) {
+	if s.made != nil {
+		return s.made()
+	}
 	g, data, err := s.read()
 	if err != nil {
 		return nil, err

@@ -193,10 +193,12 @@ class _Checker:
             values = self._source(table.values - 1, what)
         require((table.kind == PIECEWISE or not table.pieces) and (table.kind == FUNC or not table.values),
                 f"{what}: a field without a use")
+        require(table.drop == 0 or (table.kind == PIECEWISE and table.min == 0 and table.drop < table.bits),
+                f"{what}: {table.drop} of {table.bits} bits of keys without a meaning")
         if table.kind == PIECEWISE:
             require(len(table.pieces) <= MOST_PIECES, f"{what}: too many pieces")
             ends = [0] + [p.end for p in table.pieces]
-            require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1] == 1 << table.bits,
+            require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1] == 1 << table.bits - table.drop,
                     f"{what}: its pieces do not cover it")
             require(all(max(abs(p.slope), abs(p.offset)) <= LARGEST for p in table.pieces),
                     f"{what}: a piece is out of range")
@@ -207,7 +209,7 @@ class _Checker:
 
     def _saturated(self, what, table):
         ends = table.saturated
-        require(len(ends) % 2 == 0 and len(ends) <= 2 * MOST_SATURATED and (table.kind != RANGE or not ends),
+        require(len(ends) % 2 == 0 and len(ends) <= 2 * MOST_SATURATED and (table.kind != RANGE and table.drop == 0 or not ends),
                 f"{what}: {len(ends)} ends of saturated rows")
         require(all(a < b for a, b in zip(ends, ends[1:])) and ends[-1:] <= [1 << table.bits],
                 f"{what}: saturated rows that are none of its own")

@@ -116,6 +116,7 @@ class Table:
     pieces: list = pb.messages(5, Piece)
     values: int = pb.uint32(6)  # identifier + 1, 0 for none
     saturated: list = pb.packed_uint32(7)  # first row and end of each interval
+    drop: int = pb.uint32(8)
 
 
 @dataclass

@@ -13,8 +13,8 @@ import (
 	"github.com/prove-model/prove-model/prover/model"
 )
 
-// Forward runs circuits on devices: every step is a launch or two on the home of its
-// chunk, and all values stay there.
+// Forward runs circuits on devices: steps are launches on the home of their chunk, many of them one,
+// and all values stay there.
 type Forward struct {
 	// Homes are the machines of the chunks, the last one also that of chunks beyond.
 	Homes []*Machine
@@ -181,9 +181,9 @@ type Run struct {
 
 // memory is that of a run on one machine.
 type memory struct {
-	small, large, acc, vector kernels.Ptr
-	again                     kernels.Ptr // of the stretch in hand, while the circuit is run
-	host                      []byte      // what small holds, once the run is over
+	small, large, acc kernels.Ptr
+	again             kernels.Ptr // of the stretch in hand, while the circuit is run
+	host              []byte      // what small holds, once the run is over
 }
 
 var _ forward.Kept = (*Run)(nil)
@@ -198,7 +198,7 @@ func (r *Run) bases(p *part) *kernels.Bases {
 // work is what the launches of the run itself work with.
 func (r *Run) work(p *part) *work {
 	m := r.of(p)
-	return &work{dev: p.m.dev, bases: r.bases(p), acc: m.acc, vector: m.vector}
+	return &work{dev: p.m.dev, bases: r.bases(p), acc: m.acc}
 }
 
 // execute runs the program, and reports whether all numbers were in range.
@@ -228,9 +228,8 @@ func (r *Run) execute(ctx context.Context, inputs [][]int32) (ok bool, err error
 		}
 		ok = ok && m.host[0] == 0
 		p.m.dev.Free(m.acc)
-		p.m.dev.Free(m.vector)
 		p.m.dev.Free(m.again)
-		m.acc, m.vector, m.again = 0, 0, 0
+		m.acc, m.again = 0, 0
 	}
 	return ok, nil
 }
@@ -241,7 +240,7 @@ func (r *Run) begin(p *part, inputs [][]int32) (err error) {
 	for _, x := range []struct {
 		at           *kernels.Ptr
 		bytes, zeros int
-	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.room.acc, 0}, {&m.vector, 4 * p.room.vector, 0}, {&m.again, p.again, 0}} {
+	}{{&m.small, p.small, max(p.smallZeros, slotAlignment)}, {&m.large, p.large, p.largeZeros}, {&m.acc, 8 * p.sums, 0}, {&m.again, p.again, 0}} {
 		if x.bytes == 0 {
 			continue
 		}
@@ -351,7 +350,7 @@ func (r *Run) Close() {
 	r.once.Do(func() {
 		for i, p := range r.parts {
 			m := &r.memory[i]
-			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.vector, m.again} {
+			for _, at := range []kernels.Ptr{m.small, m.large, m.acc, m.again} {
 				p.m.dev.Free(at)
 			}
 			p.m.drop(r)

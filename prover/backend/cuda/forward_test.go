@@ -295,8 +295,10 @@ func newCircuit(seed uint64) *circuit {
 			Pieces: []model.Piece{{End: 1 << 13, Offset: -5}, {End: 1 << 14, Slope: -3, Offset: 1}, {End: 1 << 15, Slope: 1}}},
 		{Name: "function", Kind: model.TableFunc, Bits: 10, Min: -1 << 9, Values: values},
 		{Name: "all", Kind: model.TableRange, Bits: 20, Min: -1 << 19, Values: model.None},
+		{Name: "stretched", Kind: model.TablePiecewise, Bits: 14, Drop: 5, Values: model.None,
+			Pieces: []model.Piece{{End: 1 << 7, Slope: 3, Offset: -1}, {End: 1 << 9, Slope: 1}}},
 	}
-	c.tables = []model.TableID{0, 1, 2, 3, 3}
+	c.tables = []model.TableID{0, 1, 2, 3, 3, 4}
 	c.pool = []model.TensorID{c.leaf(c.shape(), false), c.leaf(c.shape(), true),
 		c.add(model.Tensor{Kind: model.ByFormula, Shape: []int{3, 4}, Max: 1, Formula: &model.Formula{Kind: model.AtMost}}, nil)}
 	for range 1 + c.IntN(7) {

@@ -45,16 +45,28 @@ type keyPlace struct {
 	slot           // at 0 where they are not kept
 	plus  int64    // on what is there
 	again []launch // what makes keys that are not kept
-	room  productRoom
+	sums  int      // accumulators that they take
 }
 
-// keys notes where the keys of a look-up are, and how they are made again.
-func (c *compiler) keys(p *part, i int, at kernels.Integers, room productRoom) {
-	k := keyPlace{slot: slot{Integers: at, n: model.Size(c.g.Steps[i].Shape)}}
+// keys notes where the keys of a look-up are, and how they are made again: with its products, in
+// room of their own.
+func (c *compiler) keys(p *part, i int, x *kernels.Step, products []multiplication) {
+	k := keyPlace{slot: slot{Integers: x.Keys.Integers, n: x.N}}
 	if id, plus, ok := keyTensor(c.g, i); ok {
 		k.slot, k.plus = p.tensors[id], plus
-	} else if at.At == 0 {
-		k.again, k.room, k.stretch = c.launches, room, c.stretch
+	} else if x.Keys.At == 0 {
+		alone := *x
+		if len(products) > 0 {
+			alone.Acc, k.sums = kernels.AccOfLaunch, x.N
+			k.again = append(k.again, func(w *work) error { return w.dev.Clear(w.acc, 8*x.N) })
+			k.again = append(k.again, multiplied(products, make([]int, len(products)))...)
+		}
+		l, err := p.records.Add(kernels.Chain{&alone})
+		if err != nil {
+			check(errNot)
+		}
+		k.again = append(k.again, func(w *work) error { return kernels.MakeKeys(w.dev, w.keys, l, w.bases, w.acc) })
+		k.stretch = c.stretch
 	}
 	p.keys[i] = k
 }
@@ -95,23 +107,18 @@ func (r *Run) makeKeys(dev kernels.Device, p *part, step int, again kernels.Ptr)
 	}()
 	w := &work{bases: r.bases(p), keys: t.Ptr}
 	w.bases.Again = again
-	if err := w.do(a, k.room, k.again); err != nil {
+	if err := w.do(a, k.sums, k.again); err != nil {
 		return nil, err
 	}
 	made = true
 	return t, nil
 }
 
-// do makes launches through a queue, with room for their products.
-func (w *work) do(a *scope, room productRoom, all []launch) (err error) {
+// do makes launches through a queue, with so many accumulators for their products.
+func (w *work) do(a *scope, sums int, all []launch) (err error) {
 	w.dev = a
-	if room.acc > 0 {
-		if w.acc, err = a.Alloc(8 * room.acc); err != nil {
-			return err
-		}
-	}
-	if room.vector > 0 {
-		if w.vector, err = a.Alloc(4 * room.vector); err != nil {
+	if sums > 0 {
+		if w.acc, err = a.Alloc(8 * sums); err != nil {
 			return err
 		}
 	}

@@ -70,11 +70,7 @@ func (b *Backend) leaves(ctx context.Context, a *scope, l backend.Leaves) (nums,
 		if t.Kind == model.TableFunc {
 			values = b.column(own, t.Values)
 		}
-		npieces := 0
-		if t.Kind == model.TablePiecewise {
-			npieces = len(t.Pieces)
-		}
-		check(jobs.Table(b.tensor(lt.Mult).integers(), values, kernels.At[uint64](at, pieces[i]), npieces, lt.Block.Offset, 1<<t.Bits, t.Min, base(lt.Table)))
+		jobs.Table(t, b.tensor(lt.Mult).integers(), values, kernels.At[uint64](at, pieces[i]), lt.Block.Offset, base(lt.Table))
 	}
 	check(kernels.LogUpLeaves(b.dev, nums, dens, &jobs, newCopy(own, jobs.Jobs), l.Beta.Neg()))
 	for i := range l.Steps {

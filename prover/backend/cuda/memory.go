@@ -41,7 +41,7 @@ type sums struct {
 
 // read runs a launch that makes sums of that many words, and returns them.
 func (s sums) read(words int, launch func(kernels.Post) error) []uint64 {
-	if words < s.box.Words() {
+	if words <= s.box.Words() {
 		return s.posted(words, launch)
 	}
 	p := newWords(s.dev, words)
@@ -52,7 +52,7 @@ func (s sums) read(words int, launch func(kernels.Post) error) []uint64 {
 
 // elements runs a launch that writes n elements, and returns them.
 func (s sums) elements(n int, launch func(kernels.Post) error) []field.QM31 {
-	if words := kernels.PostedWords(n); words < s.box.Words() {
+	if words := kernels.PostedWords(n); words <= s.box.Words() {
 		return kernels.Posted(s.posted(words, launch))
 	}
 	p := newArray[field.QM31](s.dev, n)

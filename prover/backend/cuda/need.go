@@ -49,7 +49,7 @@ func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
 func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
 	if m.sharing == 1 { // several GPUs have parts of a run each
-		modes = append(modes, mode{drops: true, pieces: true, stretches: true})
+		modes = append(modes, mode{drops: true, pieces: true, stretches: true, ahead: true}, mode{drops: true, pieces: true, stretches: true})
 	}
 	for i, how := range modes {
 		n := m.needIn(p, how)
@@ -99,19 +99,18 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 			n.Witness += tensorNeed(t)
 		}
 	}
-	var room productRoom // as long as the pass lasts
-	var planes int64
+	var sums, planes int64 // accumulators are there as long as the pass lasts
 	for i := range p.Graph.Steps {
 		s := &p.Graph.Steps[i]
 		own, all := productsNeed(p.Graph, s)
-		room, planes = room.or(own), max(planes, all-own.bytes())
+		sums, planes = max(sums, own), max(planes, all-own)
 		if s.Kind == model.StepLookup && !how.forward().drops {
 			n.Witness += keysNeed(p.Graph, i)
 		}
 	}
-	n.Forward = room.bytes() + planes
-	if how.stretches { // one at a time, and what its products take
-		n.Witness += slices.Max(inner) + n.Forward
+	n.Forward = sums + planes
+	if how.stretches { // one at a time, or two, and what products of one take
+		n.Witness += mostTogether(inner, how.together()) + n.Forward
 		n.Forward = 0
 	}
 	for _, f := range p.Forks {
@@ -137,15 +136,28 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	return n
 }
 
-// productsNeed is the room of the products of a step that are launches of their own, and what they
-// take at most: that, and both operands as planes of bytes.
-func productsNeed(g *model.Graph, s *model.Step) (room productRoom, bytes int64) {
+// mostTogether is the greatest sum of so many of a list that follow each other, or of all if
+// there are fewer.
+func mostTogether(list []int64, n int) int64 {
+	var most, sum int64
+	for i, x := range list {
+		if sum += x; i >= n {
+			sum -= list[i-n]
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// productsNeed is that of the accumulators of a step's products that are launches of their own, and
+// what they take at most: these, and both operands as planes of bytes.
+func productsNeed(g *model.Graph, s *model.Step) (sums, bytes int64) {
 	if len(s.Acc.Products) == 0 {
-		return room, 0
+		return 0, 0
 	}
 	d := kernels.NewDry(1)
-	room = productsRoom(newScope(d), g, s)
-	return room, d.Peak()
+	sums = 8 * int64(productsRoom(newScope(d), g, s))
+	return sums, d.Peak()
 }
 
 // keysNeed is that of the keys of a look-up step, if they are not a tensor.

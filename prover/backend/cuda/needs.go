@@ -25,14 +25,31 @@ type taskKey struct {
 
 // mode is what is made again where room is short: keys of look-ups that are dropped
 // (Machine.KeepKeys), rows that openings pack in pieces (Machine.PackInPieces), and values by
-// stretches (Machine.KeepValues), with which goes that keys are dropped.
-type mode struct{ drops, pieces, stretches bool }
+// stretches (Machine.KeepValues), with which goes that keys are dropped; of these one at a
+// time, or the next one too while chunks are proved (Machine.MakeAhead).
+type mode struct{ drops, pieces, stretches, ahead bool }
 
 // mode returns what is chosen now.
 func (m *Machine) mode() mode {
 	m.needs.mu.Lock()
 	defer m.needs.mu.Unlock()
 	return m.needs.mode
+}
+
+// MadeAgain lists what proofs do not keep on the device as it is now (Settle): rows of the
+// opening ("rows"), keys of look-ups ("keys"), values ("values"). Nil if everything is kept.
+func (m *Machine) MadeAgain() []string {
+	var all []string
+	how := m.mode()
+	for _, x := range []struct {
+		is   bool
+		what string
+	}{{how.pieces, "rows"}, {how.forward().drops, "keys"}, {how.stretches, "values"}} {
+		if x.is {
+			all = append(all, x.what)
+		}
+	}
+	return all
 }
 
 func (m *Machine) setMode(set func(*mode)) {

@@ -39,8 +39,8 @@ type part struct {
 	// run begins.
 	small, large           int
 	smallZeros, largeZeros int
-	again                  int         // the most that a stretch has
-	room                   productRoom // the most of a step
+	again                  int // the most that a stretch has
+	sums                   int // accumulators that products take
 	tensors                map[model.TensorID]slot
 	keys                   map[int]keyPlace
 	pieces                 map[model.TableID]kernels.Ptr
@@ -68,11 +68,11 @@ type launch func(w *work) error
 
 // work is what a launch works with: a queue, the memory of the run, and room of its own.
 type work struct {
-	dev         kernels.Device
-	bases       *kernels.Bases
-	acc, vector kernels.Ptr
-	keys        kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
-	again       bool        // what is made has been made before
+	dev   kernels.Device
+	bases *kernels.Bases
+	acc   kernels.Ptr
+	keys  kernels.Ptr // where a look-up writes its keys and nothing else, 0 in a run
+	again bool        // what is made has been made before
 }
 
 // put is a tensor that a run begins with: an input if values is nil.
@@ -96,7 +96,9 @@ var mostByTerms, fewTerms = 1 << 20, 16
 type compiler struct {
 	*program
 	machines []*Machine // of the parts
-	launches []launch   // of the step in hand
+	schedule *schedule  // of what comes before the step in hand, nil if nothing does
+	reads    []read     // of that step
+	sums     int        // the most accumulators of a step
 	stretch  int        // that it is in
 	used     int        // memory of the stretch so far
 }
@@ -122,7 +124,13 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 		c.again = make([][]launch, c.stretches.n)
 	}
 	for i := range g.Steps {
+		if s := &g.Steps[i]; productsOf(g, s) {
+			c.sums = max(c.sums, model.Size(s.Shape))
+		}
+	}
+	for i := range g.Steps {
 		if c.stretches != nil && c.stretches.of[g.Steps[i].Chunk] != c.stretch {
+			c.flush() // memory of a stretch is the next one's
 			c.stretch, c.used = c.stretches.of[g.Steps[i].Chunk], 0
 		}
 		c.step(i)
@@ -130,9 +138,11 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	last := c.part(homes[len(homes)-1])
 	for _, id := range g.Outputs {
 		if g.Tensors[id].Kind == model.Virtual {
+			c.on(last)
 			c.source(last, id)
 		}
 	}
+	c.flush()
 	for _, p := range c.parts {
 		if p.code, err = kernels.NewSlice(p.m.dev, p.records.Words()); err != nil {
 			return nil, &MachineError{p.m, err}
@@ -214,26 +224,47 @@ func (c *compiler) result(p *part, id model.TensorID) kernels.Result {
 // then adds an operation.
 func (c *compiler) then(p *part, do func(r *Run) error) { c.ops = append(c.ops, op{p, do}) }
 
-// launch adds a launch of the step in hand.
-func (c *compiler) launch(p *part, l launch) {
-	c.launches = append(c.launches, l)
-	c.then(p, func(r *Run) error { return l(r.work(p)) })
-	if c.stretches != nil {
-		c.again[c.stretch] = append(c.again[c.stretch], l)
+// on makes a part that of the schedule.
+func (c *compiler) on(p *part) *schedule {
+	if c.schedule == nil || c.schedule.on != p {
+		c.flush()
+		c.schedule = newSchedule(p)
 	}
+	return c.schedule
 }
 
-// step adds the launches of step i.
+// flush adds the launches of the schedule.
+func (c *compiler) flush() {
+	if c.schedule == nil {
+		return
+	}
+	p := c.schedule.on
+	p.sums = max(p.sums, c.schedule.extent())
+	for _, l := range c.schedule.launches() {
+		c.then(p, func(r *Run) error { return l(r.work(p)) })
+		if c.stretches != nil {
+			c.again[c.stretch] = append(c.again[c.stretch], l)
+		}
+	}
+	c.schedule = nil
+}
+
+// step adds step i.
 func (c *compiler) step(i int) {
 	s := &c.g.Steps[i]
 	p, n := c.part(c.homes[s.Chunk]), model.Size(s.Shape)
 	x := kernels.Step{N: n, Const: s.Acc.Const, Shift: s.Shift}
+	c.reads = nil
 	switch s.Kind {
 	case model.StepZero:
 		return
 	case model.StepMax:
+		c.on(p)
 		c.maximum(p, s)
 		return
+	}
+	c.on(p)
+	switch s.Kind {
 	case model.StepLookup:
 		x.Kind, x.Table = kernels.LookUpStep, &c.g.Tables[s.Table]
 		c.lookUp(p, i, &x)
@@ -241,37 +272,33 @@ func (c *compiler) step(i int) {
 		x.Kind = kernels.ExactStep
 	case model.StepDivide:
 		x.Kind, x.Den = kernels.DivideStep, c.source(p, s.Den)
+		c.reads = append(c.reads, read{s.Den, true})
 	}
 	c.terms(p, &x, s.Acc.Linear, s.Shape)
-	room := c.products(p, &x, s)
+	launches, factors := c.products(p, &x, s)
 	x.Out, x.Lo = c.result(p, s.Out), c.result(p, s.Lo)
-	c.launch(p, c.run(p, &x))
-	if s.Kind == model.StepLookup {
-		c.keys(p, i, x.Keys.Integers, room)
+	if s.Kind != model.StepLookup || c.looksUp(i, &x) {
+		c.schedule.step(&x, c.reads, launches, factors, c.sums, s.Out, s.Lo)
 	}
-	c.launches = nil
+	if s.Kind == model.StepLookup {
+		c.keys(p, i, &x, launches)
+	}
 }
 
-// run returns the launch of a step.
-func (c *compiler) run(p *part, x *kernels.Step) launch {
-	acc := x.Acc != 0
-	l, err := p.records.Add(x)
-	if err != nil {
-		check(errNot)
+// looksUp has look-up i counted when its keys lie in memory, if they do, and says whether there is
+// more to it: a tensor that only has to have rows in a table is no step then.
+func (c *compiler) looksUp(i int, x *kernels.Step) bool {
+	s, keys := &c.g.Steps[i], kernels.TallyKeys{Integers: x.Keys.Integers, N: x.N}
+	_, plus, isTensor := keyTensor(c.g, i)
+	if isTensor {
+		keys.Integers, keys.Plus = x.Terms[0].Operands[0].Integers, plus
 	}
-	return func(w *work) error {
-		sums := kernels.Ptr(0)
-		if acc {
-			sums = w.acc
-		}
-		switch {
-		case w.keys != 0:
-			return kernels.MakeKeys(w.dev, w.keys, l, w.bases, sums)
-		case w.again:
-			return kernels.RunStepAgain(w.dev, l, w.bases, sums)
-		}
-		return kernels.RunStepOn(w.dev, l, w.bases, sums)
+	if keys.At == 0 {
+		return true
 	}
+	c.schedule.tally(x.Table, x.Counts, keys)
+	x.Counts = 0
+	return !isTensor || s.Out != model.None || s.Lo != model.None
 }
 
 // lookUp fills in what a look-up has of its table.
@@ -303,12 +330,11 @@ func (c *compiler) maximum(p *part, s *model.Step) {
 	x, n := c.source(p, s.Den), model.Size(s.Shape)
 	row := model.Size(c.g.Tensors[s.Den].Shape) / n
 	out := c.result(p, s.Out)
-	c.launch(p, func(w *work) error {
+	c.schedule.single(func(w *work) error {
 		to, from := out, x
 		to.At, from.At = w.bases.Resolve(out.At), w.bases.Resolve(x.At)
 		return kernels.RowMaxima(w.dev, w.bases.Small, to, from, n, row)
-	})
-	c.launches = nil
+	}, []read{{id: s.Den}}, s.Out)
 }
 
 // terms adds linear summands over an index space.
@@ -316,7 +342,7 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	for i := range linear {
 		l := &linear[i]
 		w := viewWiring(l.View, c.g.Tensors[l.Src].Shape, shape, p.records.Ints32, func(id model.TensorID) kernels.Integers { return c.source(p, id) })
-		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{{Integers: c.source(p, l.Src), Groups: w.groups}}}
+		t := kernels.Term{Coef: l.Coef, Summands: w.summands, Operands: []kernels.Operand{c.operand(p, l.Src, w)}}
 		if l.View != nil {
 			t.Fill = l.View.Fill
 		}
@@ -324,40 +350,46 @@ func (c *compiler) terms(p *part, x *kernels.Step, linear []model.Linear, shape 
 	}
 }
 
-// products adds the products of a step: as terms, or as launches before it that add to
-// an accumulator. It returns the room that these take.
-func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (room productRoom) {
+// operand is a tensor that the step in hand reads.
+func (c *compiler) operand(p *part, id model.TensorID, w wiring) kernels.Operand {
+	o := kernels.Operand{Integers: c.source(p, id), Groups: w.groups}
+	c.reads = append(c.reads, read{id, o.InPlace()})
+	return o
+}
+
+// multiplication is a product that is a launch of its own: it adds to accumulators of the work from
+// one on. Of one with the same matrix as the one before, b has what that was made into.
+type multiplication struct {
+	by model.TensorID // the matrix
+	do func(w *work, at int, b *kernels.Planes) error
+}
+
+// products adds the products of a step as terms, or returns launches before it that add to an
+// accumulator, and what they read.
+func (c *compiler) products(p *part, x *kernels.Step, s *model.Step) (launches []multiplication, factors []read) {
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
 		shapeA, shapeB := c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape
 		l := model.NewContraction(q, shapeA, shapeB, s.Shape)
 		if !byLaunch(l, x.N) {
 			a, b := labelWiring(shapeA, q.LabelsA, s.Shape, l.Sum), labelWiring(shapeB, q.LabelsB, s.Shape, l.Sum)
-			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{
-				{Integers: c.source(p, q.A), Groups: a.groups}, {Integers: c.source(p, q.B), Groups: b.groups}}})
+			x.Terms = append(x.Terms, kernels.Term{Coef: q.Coef, Summands: dims(l.Sum), Operands: []kernels.Operand{c.operand(p, q.A, a), c.operand(p, q.B, b)}})
 			continue
 		}
-		if x.Acc == 0 {
-			x.Acc = kernels.AccOfLaunch
-			n := x.N
-			room.acc = n
-			c.launch(p, func(w *work) error { return w.dev.Clear(w.acc, 8*n) })
-		}
-		room.vector = max(room.vector, c.multiply(p, q, s.Shape))
+		launches, factors = append(launches, c.multiply(p, q, s.Shape)), append(factors, read{id: q.A}, read{id: q.B})
 	}
-	p.room = p.room.or(room)
-	return room
+	return launches, factors
 }
 
-// productRoom are entries of the room that products take: of the accumulator in 64 bits, and
-// of a vector in 32.
-type productRoom struct{ acc, vector int }
-
-func (r productRoom) bytes() int64 { return 8*int64(r.acc) + 4*int64(r.vector) }
-
-// or returns the room that both have.
-func (r productRoom) or(x productRoom) productRoom {
-	return productRoom{max(r.acc, x.acc), max(r.vector, x.vector)}
+// productsOf says whether a step has products that are launches of their own.
+func productsOf(g *model.Graph, s *model.Step) bool {
+	for i := range s.Acc.Products {
+		q := &s.Acc.Products[i]
+		if byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), model.Size(s.Shape)) {
+			return true
+		}
+	}
+	return false
 }
 
 // byLaunch says whether a product of a step of n entries is a launch of its own.
@@ -376,19 +408,18 @@ func dims(labels []model.Label) int {
 }
 
 // operands describes a product of matrices as matMul does, with the operands that its are: a
-// vector is the first. wide says that this one goes in in 32 bits.
-func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID, wide bool) {
+// vector is the first.
+func operands(g *model.Graph, q *model.Product, out []int, lists func([]int32) kernels.Ptr) (mm kernels.MatMul, a, b model.TensorID) {
 	mm, a, b = matMul(g, q, out, lists), q.A, q.B
 	if mm.N == 1 && mm.M > 1 {
 		mm, a, b = swapped(mm), q.B, q.A
 	}
-	return mm, a, b, mm.Tables == kernels.Tables{} && mm.M == 1 && mm.Batches == 1 && mm.A.Column == 1
+	return mm, a, b
 }
 
-// multiply adds the launches of a product of matrices, and returns the entries of the vector
-// that they take.
-func (c *compiler) multiply(p *part, q *model.Product, out []int) (vector int) {
-	mm, a, b, wide := operands(c.g, q, out, p.records.Ints32)
+// multiply returns the launch of a product of matrices.
+func (c *compiler) multiply(p *part, q *model.Product, out []int) multiplication {
+	mm, a, b := operands(c.g, q, out, p.records.Ints32)
 	strided := mm.Tables == kernels.Tables{}
 	for _, shape := range [][]int{c.g.Tensors[q.A].Shape, c.g.Tensors[q.B].Shape} {
 		if !strided && model.Size(shape) >= math.MaxInt32 {
@@ -404,26 +435,16 @@ func (c *compiler) multiply(p *part, q *model.Product, out []int) (vector int) {
 		y = c.source(p, b)
 	}
 	mm.XBits = magnitude(&c.g.Tensors[a], x.Width)
-	if wide {
-		vector = mm.K
-	}
-	c.launch(p, func(w *work) error {
+	return multiplication{b, func(w *work, at int, kept *kernels.Planes) error {
 		mm := mm
-		mm.Acc, mm.A.Ptr, mm.A.Width = w.acc, w.bases.Resolve(x.At), x.Width
+		mm.Acc, mm.A.Ptr, mm.A.Width = kernels.At[int64](w.acc, at), w.bases.Resolve(x.At), x.Width
 		mm.Tables.Resolve(w.bases)
-		if wide && x.Width < 4 {
-			if err := kernels.Widen(w.dev, w.vector, kernels.Integers{At: mm.A.Ptr, Width: x.Width}, mm.K); err != nil {
-				return err
-			}
-			mm.A.Ptr, mm.A.Width = w.vector, 4
-		}
 		if pieces != nil {
 			return multiplyPieces(newScope(w.dev), mm, pieces, p.m.piece)
 		}
 		mm.B.Ptr, mm.B.Width = w.bases.Resolve(y.At), y.Width
-		return kernels.MultiplyAdd(w.dev, mm)
-	})
-	return vector
+		return kernels.MultiplyAddWith(w.dev, mm, kept)
+	}}
 }
 
 // magnitude returns an n with |v| < 2^n for all entries of a tensor that is computed, or
@@ -462,11 +483,12 @@ func (c *compiler) source(p *part, id model.TensorID) kernels.Integers {
 		return c.put(p, id, put{slot: slot{n: n}, input: slices.Index(c.g.Inputs, id)})
 	case model.Virtual:
 		x := kernels.Step{Kind: kernels.SumStep, N: n}
+		reads := c.reads // of the step that reads it
+		c.reads = nil
 		c.terms(p, &x, t.Def, t.Shape)
 		x.Out, x.Lo = c.result(p, id), c.result(p, model.None)
-		launches := c.launches // of the step that reads it
-		c.launch(p, c.run(p, &x))
-		c.launches = launches
+		c.schedule.step(&x, c.reads, nil, nil, 0, id)
+		c.reads = reads
 		return p.tensors[id].Integers
 	}
 	// A value of another machine.

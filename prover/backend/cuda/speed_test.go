@@ -65,7 +65,16 @@ func TestSpeedSumcheck(t *testing.T) {
 	from := newCopy(dev, values)
 	defer dev.Free(from)
 
-	for _, cold := range []bool{false, true} {
+	type schedule struct {
+		three int
+		tail  int
+		cold  bool
+	}
+	defer func(tail, three, most int) { tailVars, threeFrom, threeMost = tail, three, most }(tailVars, threeFrom, threeMost)
+	threeMost = 1 << 10
+	for _, how := range []schedule{{1 << 40, 8, false}, {1 << 17, 8, false}, {1 << 17, 10, false}, {1 << 17, 8, false}, {1 << 17, 8, true}} {
+		cold := how.cold
+		threeFrom, tailVars = how.three, how.tail
 		n := runs
 		if cold {
 			n = 10
@@ -105,12 +114,42 @@ func TestSpeedSumcheck(t *testing.T) {
 				times[what] = append(times[what], d)
 			}
 		}
-		t.Logf("cold %v: least, median", cold)
+		t.Logf("%+v: least, median", how)
 		for _, what := range names {
 			d := times[what]
 			slices.Sort(d)
 			t.Logf("%-12s %8.1f %8.1f", what, micro(d[0]), micro(d[len(d)/2]))
 		}
+	}
+
+	// From how many entries on three rounds a pass take less time.
+	for _, of := range []struct{ batch, vars int }{{1, 10}, {1, 12}, {1, 14}, {1, 16}, {1, 17}, {1, 18}, {1, 20},
+		{4, 14}, {4, 18}, {8, 18}, {16, 10}, {16, 14}, {16, 18}, {16, 21}, {100, 10}, {100, 13}} {
+		line := fmt.Sprintf("%d of 2^%d, least and median with two rounds a pass, and three:", of.batch, of.vars)
+		tailVars = 8
+		for _, threeFrom = range []int{1 << 40, 0} {
+			var took []time.Duration
+			for range 60 {
+				insts, shapes := make([]sumcheckInstance, of.batch), make([]sumcheck.Shape, of.batch)
+				for i := range insts {
+					in := sumcheckInstance{a: newArray[field.QM31](dev, 1<<of.vars), b: newArray[field.QM31](dev, 1<<of.vars), vars: of.vars}
+					check(dev.Copy(in.a, from, elementBytes<<of.vars))
+					check(dev.Copy(in.b, from, elementBytes<<of.vars))
+					insts[i], shapes[i].NumVars = in, of.vars
+				}
+				check(dev.Sync())
+				began := time.Now()
+				tables := newBatch(newScope(dev), to.box, insts)
+				if _, err := sumcheck.Prove(context.Background(), transcript.NewWriter(transcript.New("speed")), shapes, tables); err != nil {
+					t.Fatal(err)
+				}
+				tables.Close()
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			line += fmt.Sprintf(" %.1f %.1f", micro(took[0]), micro(took[len(took)/2]))
+		}
+		t.Log(line)
 	}
 
 	// The device's part of each pass.
@@ -140,6 +179,38 @@ func TestSpeedSumcheck(t *testing.T) {
 		check(err)
 		t.Logf("device: two rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
 	}
+
+	three := []field.QM31{values[0], values[1], values[2]}
+	wide := newWords(scope, kernels.SumcheckThreeRoundsWords)
+	for log := vars; log >= 7; log -= 3 {
+		pending := three
+		if log == vars {
+			pending = nil
+		}
+		d, err := dev.Time(func() error {
+			for range 20 {
+				if err := kernels.SumcheckThreeRounds(dev, batch, 1, log-3, pending, kernels.Kept(wide)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		check(err)
+		t.Logf("device: three rounds of 2^%d, folds %d: %.1f", log, len(pending), micro(d)/20)
+	}
+	d, err := dev.Time(func() error {
+		for range 20 {
+			if err := kernels.SumcheckThreeRounds(dev, batch, 1, 19, nil, kernels.Kept(wide)); err != nil {
+				return err
+			}
+			if err := kernels.SumcheckThreeRounds(dev, batch, 1, 16, three, kernels.Kept(wide)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	check(err)
+	t.Logf("device: the first two passes of three rounds: %.1f", micro(d)/20)
 
 	quarter := 1 << 20
 	for _, vars := range []int{20, 18, 17, 16, 15, 14, 12, 10} {
@@ -190,6 +261,13 @@ func TestSpeedSumcheck(t *testing.T) {
 	each("a smallest pass and its sums", func() {
 		to.read(kernels.SumcheckTwoRoundsWords, func(p kernels.Post) error { return kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, p) })
 	})
+	each("a smallest pass of three rounds", func() {
+		to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error { return kernels.SumcheckThreeRounds(dev, batch, 1, 4, three, p) })
+	})
+	each("three rounds of 2^10", func() {
+		to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error { return kernels.SumcheckThreeRounds(dev, batch, 1, 7, three, p) })
+	})
+	each("its launch alone, three rounds", func() { check(kernels.SumcheckThreeRounds(dev, batch, 1, 4, three, kernels.Kept(wide))) })
 	each("its launch alone", func() { check(kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, kernels.Kept(words))) })
 	each("6 KB allocated, cleared, freed", func() { dev.Free(newWords(dev, 726)) })
 	each("64 bytes copied to the device", func() { dev.Free(newCopy(dev, values[:4])) })
@@ -198,19 +276,27 @@ func TestSpeedSumcheck(t *testing.T) {
 	each("the rest of 2^8, folded twice", func() {
 		to.elements(2<<8, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 8, two, p) })
 	})
+	each("the rest of 2^10, folded three times", func() {
+		to.elements(2<<10, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 10, three, p) })
+	})
+	each("the rest of 2^7, folded three times", func() {
+		to.elements(2<<7, func(p kernels.Post) error { return kernels.SumcheckRest(dev, batch, 1, 7, three, p) })
+	})
 	w := transcript.NewWriter(transcript.New("speed"))
 	each("two elements sent, a challenge taken", func() {
 		w.SendQM31(two...)
 		w.Challenge()
 	})
 	each("2^10 elements bound", func() { field.FoldVec(values[:512], values[:1024], two[0]) })
-	each("tail of 2^8", func() {
-		in := sumcheck.Instance{A: slices.Clone(values[:256]), B: slices.Clone(values[256:512])}
-		tail := sumcheck.NewTables([]sumcheck.Instance{in})
-		if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: 8}}, tail); err != nil {
-			t.Fatal(err)
-		}
-	})
+	for _, vars := range []int{7, 8, 10} {
+		each(fmt.Sprintf("tail of 2^%d", vars), func() {
+			in := sumcheck.Instance{A: slices.Clone(values[:1<<vars]), B: slices.Clone(values[1<<vars : 2<<vars])}
+			tail := sumcheck.NewTables([]sumcheck.Instance{in})
+			if _, err := sumcheck.Prove(context.Background(), w, []sumcheck.Shape{{NumVars: vars}}, tail); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 	var sink time.Time
 	each("a look at the clock", func() { sink = time.Now() })
 	_ = sink

@@ -154,6 +154,21 @@ func (m *Machine) KeepValues(keep bool) {
 	m.setMode(func(x *mode) { x.stretches = !keep })
 }
 
+// MakeAhead says whether values of a stretch are made while chunks of the one before are
+// proved, so that lanes need not wait for each other: there are two at a time then. It is for
+// proofs, and estimates, that begin later.
+func (m *Machine) MakeAhead(ahead bool) {
+	m.setMode(func(x *mode) { x.ahead = ahead })
+}
+
+// together is how many stretches have values on the device at once.
+func (m mode) together() int {
+	if m.ahead {
+		return 2
+	}
+	return 1
+}
+
 // forward is what a program depends on.
 func (m mode) forward() mode { return mode{drops: m.drops || m.stretches, stretches: m.stretches} }
 
@@ -196,7 +211,7 @@ func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, erro
 	defer a.close()
 	w := &work{bases: r.bases(p), again: true}
 	w.bases.Again = at
-	if err := w.do(a, p.room, r.again[stretch]); err != nil {
+	if err := w.do(a, p.sums, r.again[stretch]); err != nil {
 		return 0, err
 	}
 	if err := dev.Sync(); err != nil {
@@ -320,10 +335,12 @@ func (b *Backend) stretchesOf(c *backend.Commitment, groups []int) [][]int {
 }
 
 // Stretches returns the stretches of a plan's chunks, nil if all values are kept: a chunk is
-// proved while the values of its stretch are there.
-func (m *Machine) Stretches(p *plan.Plan) []int {
-	if !m.mode().stretches || !inOrder(p.Graph) {
-		return nil
+// proved while the values of its stretch are there, as those of so many that follow each other
+// may be together.
+func (m *Machine) Stretches(p *plan.Plan) (of []int, together int) {
+	how := m.mode()
+	if !how.stretches || !inOrder(p.Graph) {
+		return nil, 0
 	}
-	return newStretches(p.Graph).of
+	return newStretches(p.Graph).of, how.together()
 }

@@ -15,6 +15,11 @@ import (
 // launch and the way back. A variable, for tests; below zero none does.
 var tailVars = 8
 
+// Three rounds are done in one pass for threeMost instances at most, of threeFrom entries or more together: what the
+// host does with 27 sums in place of eight takes longer than what many save, and with fewer entries two rounds a
+// pass take no longer. Variables, for tests.
+var threeFrom, threeMost = 1 << 17, 8
+
 // batch is a batched sumcheck whose tables are on the device. It implements
 // sumcheck.Tables.
 type batch struct {
@@ -23,11 +28,13 @@ type batch struct {
 	insts  []sumcheckInstance
 	order  []int // instances by descending number of variables
 	rounds int
-	device kernels.Ptr // the instances, in order
+	device *kernels.SumcheckBatch // the instances, in order
 	// pending are the challenges that the tables have not been bound to yet;
-	// ahead are the sums of two rounds of which one is over.
+	// ahead are the sums of two rounds of which one is over, and grids those of several that
+	// are not all over. Either is nil.
 	pending []field.QM31
 	ahead   []*kernels.TwoRounds
+	grids   []kernels.Grid
 	tail    sumcheck.Tables
 	since   int // the tail's first round
 }
@@ -52,7 +59,7 @@ func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
 
 // describeBatch describes at least one instance on the device, with the weights of their points,
 // by descending number of variables: in the order that it returns.
-func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device kernels.Ptr) {
+func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device *kernels.SumcheckBatch) {
 	order = make([]int, len(insts))
 	for i := range order {
 		order[i] = i
@@ -102,7 +109,7 @@ func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.
 	if round > 0 {
 		b.pending = append(b.pending, r)
 	}
-	if b.ahead == nil && b.fewLeft(round) {
+	if b.ahead == nil && b.grids == nil && b.fewLeft(round) {
 		if err := b.moveToHost(ctx, round); err != nil {
 			return nil, err
 		}
@@ -128,6 +135,19 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
 	}
 	left := b.rounds - round
+	if b.grids != nil {
+		for i, g := range b.grids {
+			b.grids[i] = g.Bind(r)
+		}
+		return b.gridSums(left)
+	}
+	if b.threeAtOnce(round) {
+		words := b.pass(round, kernels.SumcheckThreeRoundsWords, kernels.SumcheckThreeRounds, left-3)
+		for i := 0; i < len(words); i += kernels.SumcheckThreeRoundsWords {
+			b.grids = append(b.grids, kernels.NewGrid(words[i:]))
+		}
+		return b.gridSums(left)
+	}
 	if b.twoAtOnce(round) {
 		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
 		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
@@ -146,6 +166,39 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		w := words[rank*kernels.SumcheckRoundWords:]
 		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
 	})
+}
+
+// gridSums returns the sums of the first round of the grids, with so many variables left.
+func (b *batch) gridSums(left int) []sumcheck.Sums {
+	grids := b.grids
+	if len(grids[0]) == 3 {
+		b.grids = nil
+	}
+	return b.inOrder(len(grids), func(rank int) (first, top field.QM31) {
+		in := b.insts[b.order[rank]]
+		own := in.vars - left
+		zero, one, top := grids[rank].Values(in.eq[min(own+1, len(in.eq)):])
+		if own < len(in.eq) && in.eq[own].IsZero() {
+			return one, top
+		}
+		return zero, top
+	})
+}
+
+// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same and
+// few, with many entries, and what comes after that binds three variables, which is such a pass again or the
+// way to the host.
+func (b *batch) threeAtOnce(round int) bool {
+	n := b.active(round)
+	if len(b.pending) < 3 && n<<(b.rounds-round) < threeFrom {
+		return false
+	}
+	for ; round+3 <= b.rounds && n <= threeMost && n == b.active(round+2); n = b.active(round) {
+		if round += 3; round == b.rounds || b.fewLeft(round) {
+			return true
+		}
+	}
+	return false
 }
 
 // twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
@@ -168,7 +221,7 @@ func (b *batch) twoAtOnce(round int) bool {
 
 // pass launches a pass over the instances of a round, which binds the tables
 // to the pending challenges, and returns its words for each.
-func (b *batch) pass(round, words int, launch func(d kernels.Device, batch kernels.Ptr, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch *kernels.SumcheckBatch, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
 	n := b.active(round)
 	raw := b.read(n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, p) })
 	b.pending = nil
@@ -193,7 +246,9 @@ func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
 	left := b.rounds - round
 	size := 1 << left
 	data := b.elements(2*size*len(b.insts), func(p kernels.Post) error {
-		return kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+		err := kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+		b.freeTables() // what has been launched may still read them; the host waits for it anyway
+		return err
 	})
 	insts := make([]sumcheck.Instance, len(b.insts))
 	for rank, i := range b.order {
@@ -222,10 +277,17 @@ func (b *batch) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error)
 
 // Close implements sumcheck.Tables.
 func (b *batch) Close() {
-	for _, in := range b.insts {
-		b.dev.Free(in.a)
-		b.dev.Free(in.b)
-	}
+	b.freeTables()
 	b.insts = nil
 	b.a.close()
+}
+
+// freeTables frees the tables on the device.
+func (b *batch) freeTables() {
+	for i := range b.insts {
+		in := &b.insts[i]
+		b.dev.Free(in.a)
+		b.dev.Free(in.b)
+		in.a, in.b = 0, 0
+	}
 }

@@ -70,9 +70,17 @@ func setTail(t testing.TB, vars int) {
 	tailVars = vars
 }
 
+// setThree makes sumchecks do three rounds a pass from a number of entries on, up to one of instances.
+func setThree(t testing.TB, entries, instances int) {
+	from, most := threeFrom, threeMost
+	t.Cleanup(func() { threeFrom, threeMost = from, most })
+	threeFrom, threeMost = entries, instances
+}
+
 // TestSumcheck compares proofs on the device with those in memory, for batches
 // of instances of many sizes, with and without eq, eq coordinates that are zero
-// among them, and with the tail anywhere.
+// among them, with the tail anywhere, and with three rounds a pass wherever they can be, only where
+// there is much, and never.
 func TestSumcheck(t *testing.T) {
 	dev := newDevice(t)
 	small, large := newSumsOn(t, dev, 64), newSumsOn(t, dev, 1<<12)
@@ -81,8 +89,9 @@ func TestSumcheck(t *testing.T) {
 		{{0, 0}}, {{1, 0}}, {{1, 1}}, {{9, 0}}, {{10, 3}}, {{5, 5}},
 		{{3, 0}, {0, 0}, {11, 5}, {11, 0}, {7, 7}, {2, 1}, {8, 0}},
 	} {
-		for k, tail := range []int{-1, 1, 4, 20, -1, 4} {
+		for k, tail := range []int{-1, 1, 4, 20, -1, 4, 3, -1, 2} {
 			setTail(t, tail)
+			setThree(t, []int{0, 1 << 10, 1 << 40}[k%3], []int{100, 2}[k%2])
 			to := small
 			if k > 3 {
 				to = large

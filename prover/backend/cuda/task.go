@@ -144,38 +144,27 @@ func (t *follower) loadKeys(s *backend.LeafStep) {
 	}
 }
 
-// productsRoom allocates what the products of a step take, and frees it, and returns the room that
-// does not depend on their operands.
-func productsRoom(a *scope, g *model.Graph, s *model.Step) (room productRoom) {
+// productsRoom allocates what the products of a step take, and frees it, and returns the number of
+// accumulators, which does not depend on their operands.
+func productsRoom(a *scope, g *model.Graph, s *model.Step) (sums int) {
 	defer a.close()
-	n := model.Size(s.Shape)
-	var products []kernels.MatMul
+	if !productsOf(g, s) {
+		return 0
+	}
+	sums = model.Size(s.Shape)
+	acc := newArray[int64](a, sums)
 	for i := range s.Acc.Products {
 		q := &s.Acc.Products[i]
-		if !byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), n) {
+		if !byLaunch(model.NewContraction(q, g.Tensors[q.A].Shape, g.Tensors[q.B].Shape, s.Shape), sums) {
 			continue
 		}
-		mm, x, y, wide := operands(g, q, s.Shape, func([]int32) kernels.Ptr { return dryAddress })
+		mm, x, y := operands(g, q, s.Shape, func([]int32) kernels.Ptr { return dryAddress })
 		mm.A.Width, mm.B.Width = widthOfRange(g.Tensors[x].Min, g.Tensors[x].Max), widthOfRange(g.Tensors[y].Min, g.Tensors[y].Max)
 		mm.XBits = magnitude(&g.Tensors[x], mm.A.Width)
-		if wide {
-			room.vector, mm.A.Width = max(room.vector, mm.K), 4
-		}
-		products = append(products, mm)
-	}
-	if len(products) == 0 {
-		return room
-	}
-	room.acc = n
-	acc := newArray[int64](a, n)
-	if room.vector > 0 {
-		newArray[int32](a, room.vector)
-	}
-	for _, mm := range products {
 		mm.Acc, mm.A.Ptr, mm.B.Ptr = acc, dryAddress, dryAddress
 		check(kernels.MultiplyAdd(a, mm))
 	}
-	return room
+	return sums
 }
 
 func (t *follower) dropKeys(step int) {

@@ -126,7 +126,8 @@ func (w *wiring) simplify(n int) {
 		}
 	}
 	all.Axes = merged(all.Axes)
-	if a := all.Axes; len(others) == 0 && all.Base == 0 && len(a) == 1 && !a[0].Sum && a[0].Div == 1 && a[0].Stride == 1 && a[0].Dim == n {
+	first := len(all.Axes) == 0 && n == 1
+	if a := all.Axes; len(others) == 0 && all.Base == 0 && (first || len(a) == 1 && !a[0].Sum && a[0].Div == 1 && a[0].Stride == 1 && a[0].Dim == n) {
 		w.groups = nil
 		return
 	}

@@ -1801,7 +1801,10 @@ type Table struct {
 	Values uint32 `protobuf:"varint,6,opt,name=values,proto3" json:"values,omitempty"`
 	// Saturated rows, of keys beyond the range that the table was made for: first row
 	// and end (exclusive) of each interval, increasing.
-	Saturated     []uint32 `protobuf:"varint,7,rep,packed,name=saturated,proto3" json:"saturated,omitempty"`
+	Saturated []uint32 `protobuf:"varint,7,rep,packed,name=saturated,proto3" json:"saturated,omitempty"`
+	// Piecewise, with min 0: the lowest bits of a key that its value does not depend on.
+	// Pieces are of what is left of a key without them.
+	Drop          uint32 `protobuf:"varint,8,opt,name=drop,proto3" json:"drop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1883,6 +1886,13 @@ func (x *Table) GetSaturated() []uint32 {
 		return x.Saturated
 	}
 	return nil
+}
+
+func (x *Table) GetDrop() uint32 {
+	if x != nil {
+		return x.Drop
+	}
+	return 0
 }
 
 // Piece covers the rows up to end (exclusive), where value = slope·key + offset.
@@ -2087,7 +2097,7 @@ const file_key_proto_rawDesc = "" +
 	"\x04ZERO\x10\x02\x12\n" +
 	"\n" +
 	"\x06DIVIDE\x10\x03\x12\v\n" +
-	"\aMAXIMUM\x10\x04\"\x82\x02\n" +
+	"\aMAXIMUM\x10\x04\"\x96\x02\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.prove_model.v2.Table.KindR\x04kind\x12\x12\n" +
@@ -2095,7 +2105,8 @@ const file_key_proto_rawDesc = "" +
 	"\x03min\x18\x04 \x01(\x12R\x03min\x12-\n" +
 	"\x06pieces\x18\x05 \x03(\v2\x15.prove_model.v2.PieceR\x06pieces\x12\x16\n" +
 	"\x06values\x18\x06 \x01(\rR\x06values\x12\x1c\n" +
-	"\tsaturated\x18\a \x03(\rR\tsaturated\"*\n" +
+	"\tsaturated\x18\a \x03(\rR\tsaturated\x12\x12\n" +
+	"\x04drop\x18\b \x01(\rR\x04drop\"*\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05RANGE\x10\x00\x12\r\n" +
 	"\tPIECEWISE\x10\x01\x12\b\n" +

@@ -18,8 +18,8 @@ import (
 func sumcheckKernels(b *deviceBench) {
 	const vars = 25
 	in := kernels.SumcheckInstance{A: b.elements(1 << vars), B: b.elements(1 << vars), Vars: vars}
-	sums := b.alloc(8 * kernels.SumcheckTwoRoundsWords)
-	batch := func(eq int) kernels.Ptr {
+	sums := b.alloc(8 * kernels.SumcheckThreeRoundsWords)
+	batch := func(eq int) *kernels.SumcheckBatch {
 		if eq > 0 {
 			heaps, err := kernels.NewEqHeaps(b.dev, extensions(eq, 1))
 			check(err)
@@ -28,7 +28,9 @@ func sumcheckKernels(b *deviceBench) {
 		}
 		p, err := kernels.NewSumcheckBatch(b.dev, []kernels.SumcheckInstance{in})
 		check(err)
-		b.held = append(b.held, p)
+		memory, err := p.Memory()
+		check(err)
+		b.held = append(b.held, memory)
 		return p
 	}
 	const entries = 2 << vars
@@ -50,6 +52,12 @@ func sumcheckKernels(b *deviceBench) {
 			})
 			b.kernel("two folds + two rounds", "entry", entries, entries*elementBytes*5/4, func() error {
 				return kernels.SumcheckTwoRounds(b.dev, p, 1, vars-4, []field.QM31{challenge, challenge}, kernels.Kept(sums))
+			})
+			b.kernel("three rounds", "entry", entries, entries*elementBytes, func() error {
+				return kernels.SumcheckThreeRounds(b.dev, p, 1, vars-3, nil, kernels.Kept(sums))
+			})
+			b.kernel("three folds + three rounds", "entry", entries, entries*elementBytes*9/8, func() error {
+				return kernels.SumcheckThreeRounds(b.dev, p, 1, vars-6, []field.QM31{challenge, challenge, challenge}, kernels.Kept(sums))
 			})
 		}
 	}

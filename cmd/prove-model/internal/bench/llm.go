@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
@@ -47,6 +48,8 @@ type LLMRun struct {
 	Verify     float64    `json:"verify_seconds"` // key and proof, the quickest of three
 	ProofBytes int        `json:"proof_bytes"`
 	Security   float64    `json:"security_bits"`
+	// What a GPU did not keep for want of memory (provemodel.DeviceStats).
+	MadeAgain []string `json:"made_again,omitempty"`
 	// Against the float model, if that was run.
 	RangeError *float64 `json:"range_error,omitempty"`
 	KL         *float64 `json:"kl,omitempty"`
@@ -114,7 +117,7 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	}
 	m.Phases, m.KeyBytes, m.Formats = ph.All()[len(before):], len(c.KeyFile()), histogram(c.Circuit().Report().Chosen)
 	for _, n := range o.Tokens {
-		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, opts, ph)
+		runs, err := measureRuns(ctx, float, c, randomTokens(rng, vocabulary, n), o, dev, opts, ph)
 		if err != nil {
 			return nil, fmt.Errorf("%d tokens: %w", n, err)
 		}
@@ -145,7 +148,7 @@ func commitTo(ctx context.Context, m *provemodel.Model, sample []int, opts []pro
 }
 
 // measureRuns proves the logits after a text as often as o says.
-func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, opts []provemodel.Option, ph *ui.Phases) ([]LLMRun, error) {
+func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committed, ids []int, o LLMOptions, dev *provemodel.Device, opts []provemodel.Option, ph *ui.Phases) ([]LLMRun, error) {
 	inputs, err := m.TextSamples([][]int{ids})
 	if err != nil {
 		return nil, err
@@ -165,6 +168,14 @@ func measureRuns(ctx context.Context, m *provemodel.Model, c *provemodel.Committ
 			return nil, err
 		}
 		r.Tokens = len(ids)
+		for _, d := range dev.Stats() {
+			if len(d.MadeAgain) > len(r.MadeAgain) {
+				r.MadeAgain = d.MadeAgain
+			}
+		}
+		if len(r.MadeAgain) > 0 {
+			ph.Printf("made again for want of memory: %s", strings.Join(r.MadeAgain, ", "))
+		}
 		runs = append(runs, *r)
 	}
 	return runs, nil

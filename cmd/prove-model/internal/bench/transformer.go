@@ -209,7 +209,6 @@ func (p *products) forward() error {
 		return err
 	}
 	out := kernels.At[int32](results, most)
-	vector := alloc(4 * most)
 	var records kernels.Records
 	steps, err := p.lookUps(&records, results, out, kernels.At[int32](out, most), kernels.At[int32](counts, 1))
 	if err != nil {
@@ -224,11 +223,10 @@ func (p *products) forward() error {
 		w, x := p.tensors[2*i], p.tensors[2*i+1]
 		mm := kernels.MatMul{Acc: acc, M: p.tokens, N: m.out, K: m.in, Batches: 1, Coef: 1, XBits: 8, OutRow: m.out, OutColumn: 1,
 			A: kernels.Matrix{Ptr: x.Ptr, Width: 1, Row: m.in, Column: 1}, B: kernels.Matrix{Ptr: w.Ptr, Width: 1, Row: m.in, Column: 1}}
-		if p.tokens == 1 {
-			mm.A.Ptr, mm.A.Width = vector, 4
-		}
-		if err := p.activations(i, vector, out); err != nil {
-			return err
+		if i > 0 { // the output of the one before; the first has random ones
+			if err := kernels.NarrowInt8(p.dev, x.Ptr, out, p.tokens, m.in, p.list[i-1].out); err != nil {
+				return err
+			}
 		}
 		if err := p.dev.Clear(acc, 8*p.tokens*m.out); err != nil {
 			return err
@@ -236,7 +234,7 @@ func (p *products) forward() error {
 		if err := kernels.MultiplyAdd(p.dev, mm); err != nil {
 			return err
 		}
-		if err := kernels.RunStepOn(p.dev, steps[i], &kernels.Bases{Code: code, Small: counts}, acc); err != nil {
+		if err := kernels.RunSteps(p.dev, steps[i], &kernels.Bases{Code: code, Small: counts}, acc); err != nil {
 			return err
 		}
 	}
@@ -259,30 +257,13 @@ func (p *products) lookUps(r *kernels.Records, keys, out, lo, counts kernels.Ptr
 	steps := make([]kernels.StepLaunch, len(p.list))
 	for i, m := range p.list {
 		var err error
-		steps[i], err = r.Add(&kernels.Step{Kind: kernels.LookUpStep, N: p.tokens * m.out, Acc: kernels.AccOfLaunch, Shift: requantiseShift,
-			Table: &requantised, Pieces: pieces, Keys: result(keys), Out: result(out), Lo: result(lo), Counts: counts})
+		steps[i], err = r.Add(kernels.Chain{{Kind: kernels.LookUpStep, N: p.tokens * m.out, Acc: kernels.AccOfLaunch, Shift: requantiseShift,
+			Table: &requantised, Pieces: pieces, Keys: result(keys), Out: result(out), Lo: result(lo), Counts: counts}})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return steps, nil
-}
-
-// activations prepares those of product i from the output of the one before;
-// the first has random ones. Vectors are wanted in 32 bits too.
-func (p *products) activations(i int, vector, out kernels.Ptr) error {
-	m, x := p.list[i], p.tensors[2*i+1]
-	if i > 0 {
-		if err := kernels.NarrowInt8(p.dev, x.Ptr, out, p.tokens, m.in, p.list[i-1].out); err != nil || p.tokens > 1 {
-			return err
-		}
-		return p.dev.Copy(vector, out, 4*m.in)
-	}
-	if p.tokens > 1 {
-		return nil
-	}
-	values := p.Tensor(1)
-	return kernels.UploadSlice(p.dev, vector, values)
 }
 
 // prove proves all products at random points, as package sites does: operands

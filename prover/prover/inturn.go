@@ -1,0 +1,68 @@
+package prover
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/prover/schedule"
+)
+
+// inTurn runs lists of tasks one after the other: a list is begun when all tasks of the one
+// before have been, so that no lane waits for the last of them, and when fewer than `together`
+// lists are under way. After an error no more are begun.
+func (l *Lanes) inTurn(ctx context.Context, lists [][]schedule.Task, together int) error {
+	var ended []chan error // of those that have not been waited for
+	first := func() error {
+		err := <-ended[0]
+		ended = ended[1:]
+		return err
+	}
+	var err error
+	for _, tasks := range lists {
+		for err == nil && len(ended) >= max(together, 1) {
+			err = first()
+		}
+		if err != nil {
+			break
+		}
+		begun, end := make(chan struct{}), make(chan error, 1)
+		tasks = whenBegun(tasks, func() { close(begun) })
+		ended = append(ended, end)
+		go func() {
+			end <- l.Schedule.Run(ctx, tasks, l.Warn)
+			close(end)
+		}()
+		select {
+		case <-begun:
+		case err = <-end:
+		}
+	}
+	for len(ended) > 0 {
+		if e := first(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// whenBegun returns the tasks such that all is called, once, when each of them has been begun.
+func whenBegun(tasks []schedule.Task, all func()) []schedule.Task {
+	tasks = slices.Clone(tasks)
+	var left atomic.Int64
+	left.Store(int64(len(tasks)))
+	for i := range tasks {
+		run := tasks[i].Run
+		begin := sync.OnceFunc(func() { // a task may be begun again
+			if left.Add(-1) == 0 {
+				all()
+			}
+		})
+		tasks[i].Run = func(ctx context.Context, on schedule.Lane) error {
+			begin()
+			return run(ctx, on)
+		}
+	}
+	return tasks
+}
