@@ -60,8 +60,9 @@ func TestInTurn(t *testing.T) {
 						}})
 					}
 				}
-				lists = append(lists, nil) // nothing was left of it
-				l := &Lanes{Schedule: schedule.New([]schedule.Device{{Name: "a GPU", Capacity: 100, Lanes: 2}}, Judge(errors.New("memory")))}
+				lists = append(lists, nil)                                    // nothing was left of it
+				fatal := func(error) schedule.Fault { return schedule.Fatal } // the device goes on
+				l := &Lanes{Schedule: schedule.New([]schedule.Device{{Name: "a GPU", Capacity: 100, Lanes: 2}}, fatal)}
 				start := time.Now()
 				err := l.inTurn(t.Context(), lists, c.together)
 				if (c.fails >= 0) != (err != nil) {
