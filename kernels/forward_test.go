@@ -245,20 +245,29 @@ type lookedUp struct {
 	bad                   uint32
 }
 
-func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model.Table, values []int32) lookedUp {
-	t.Helper()
-	n := len(acc)
+// holding returns a function that notes memory of the device and passes it on, and one that frees all
+// that was noted.
+func holding(t *testing.T, d kernels.Device) (keep func(kernels.Ptr, error) kernels.Ptr, free func()) {
 	var held []kernels.Ptr
-	keep := func(p kernels.Ptr, err error) kernels.Ptr {
+	keep = func(p kernels.Ptr, err error) kernels.Ptr {
+		t.Helper()
 		must(t, err)
 		held = append(held, p)
 		return p
 	}
-	defer func() {
+	free = func() {
 		for _, p := range held {
 			d.Free(p)
 		}
-	}()
+	}
+	return keep, free
+}
+
+func lookup(t *testing.T, d kernels.Device, acc []int64, shift int, table *model.Table, values []int32) lookedUp {
+	t.Helper()
+	n := len(acc)
+	keep, free := holding(t, d)
+	defer free()
 	result := func() kernels.Result {
 		return kernels.Result{Integers: kernels.Integers{At: keep(kernels.AllocSlice[int32](d, n)), Width: 4}, Min: math.MinInt32, Max: math.MaxInt32}
 	}

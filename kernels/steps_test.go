@@ -304,17 +304,8 @@ func testChains(t *testing.T, d kernels.Device, n int, seed uint64) {
 func TestTallies(t *testing.T) {
 	d := devicetest.Open(t)
 	x := &tensors{t: t, d: d, rng: rand.New(rand.NewPCG(6, 7)), want: map[kernels.Ptr][]int32{}}
-	var held []kernels.Ptr
-	keep := func(p kernels.Ptr, err error) kernels.Ptr {
-		must(t, err)
-		held = append(held, p)
-		return p
-	}
-	defer func() {
-		for _, p := range held {
-			d.Free(p)
-		}
-	}()
+	keep, free := holding(t, d)
+	defer free()
 	var list []kernels.Tally
 	var want [][]int32
 	for i, bits := range []int{0, 3, 14, 15, 16, 17} {
