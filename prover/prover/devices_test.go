@@ -431,15 +431,18 @@ func TestValuesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []byte
-		kept := map[bool]int64{}
-		for try, again := range []bool{false, true, true} { // the last time one stretch ahead
+		var kept []int64
+		for try, again := range []bool{false, true, true, true} { // then one stretch ahead, then with some that keep theirs
 			r := rig{capacities: []int{1 << 26}, lanes: 2, forward: true, again: again, warn: func(err error) { t.Error(err) }}
 			l, machines, streams, closeAll := r.open(dev)
 			machines[0].PackInPieces(again)
-			machines[0].MakeAhead(try == 2)
+			machines[0].MakeAhead(try >= 2)
+			if try == 3 {
+				machines[0].KeepStretches(2)
+			}
 			machines[0].Limit(0, 1<<12)
 			on := b.runOn(t, l, machines, key, wit)
-			kept[again] = machines[0].Traffic().Live
+			kept = append(kept, machines[0].Traffic().Live)
 			var buf bytes.Buffer
 			if _, err := Prove(t.Context(), key, b.g.Instance, tree, on, &buf, Options{Lanes: l}); err != nil {
 				t.Fatal(err)
@@ -456,7 +459,7 @@ func TestValuesAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if of, together := machines[0].Stretches(p); again && (slices.Max(of) < 1 || together != try) {
+			if of, together := machines[0].Stretches(p); again && (slices.Max(of) < 1 || together != min(try, 2)) {
 				t.Errorf("circuit %d: stretches %v, %d together", i, of, together)
 			}
 			on.Close()
@@ -465,9 +468,9 @@ func TestValuesAgain(t *testing.T) {
 				t.Errorf("circuit %d: %d bytes are left", i, streams[0].Live())
 			}
 		}
-		t.Logf("circuit %d: %d chunks, a run keeps %d bytes, or %d", i, b.g.Chunks, kept[false], kept[true])
-		if kept[true] >= kept[false] {
-			t.Errorf("circuit %d: a run keeps %d bytes, and %d where values are made again", i, kept[false], kept[true])
+		t.Logf("circuit %d: %d chunks, a run keeps %d bytes", i, b.g.Chunks, kept)
+		if kept[1] >= kept[0] || kept[3] <= kept[2] {
+			t.Errorf("circuit %d: a run keeps %d bytes, %d where values are made again, and %d where two stretches keep theirs", i, kept[0], kept[1], kept[3])
 		}
 	}
 }

@@ -213,10 +213,14 @@ func TestNeedForward(t *testing.T) {
 	}
 	inputs := [][]int32{wit.Tensor(b.g.Inputs[0])}
 	const small = 32 << 10 // records, and what lies between tensors
-	for _, c := range []struct{ keys, values bool }{{true, true}, {false, true}, {true, false}} {
+	for _, c := range []struct {
+		keys, values bool
+		stretches    int
+	}{{true, true, 0}, {false, true, 0}, {true, false, 0}, {true, false, 1}, {true, false, 2}} {
 		m := cuda.NewMachine(kernels.NewDry(132))
 		m.KeepKeys(c.keys)
 		m.KeepValues(c.values)
+		m.KeepStretches(c.stretches)
 		need := m.Need(p)
 		run, err := m.Run(t.Context(), &b.g, b.w, inputs)
 		if err != nil {
@@ -274,5 +278,57 @@ func TestSettleAhead(t *testing.T) {
 	}
 	if m.Settle(p, 0, 0); m.MadeAgain() != nil {
 		t.Errorf("%v are made again without a bound", m.MadeAgain())
+	}
+}
+
+// TestSettleStretches: where values are made again, as many stretches keep theirs as there is room
+// for beside so many chunks at once, and the estimate says what that takes.
+func TestSettleStretches(t *testing.T) {
+	b := layered(24, 32, 32, true)
+	wit := b.run(t, rand.New(rand.NewPCG(3, 4)))
+	p, err := plan.New(&b.g, proof.Security{TargetBits: 40, GrindBits: 8}.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := cuda.NewMachine(kernels.NewDry(132))
+	defer m.Close()
+	m.Limit(0, 1<<14)
+	m.SetLanes(2)
+	m.PackInPieces(true)
+	m.KeepKeys(false)
+	all := *m.Need(p)
+	m.KeepValues(false)
+	m.MakeAhead(true)
+	none := *m.Need(p)
+	before, kept, grew := none.Witness, int64(0), 0
+	chunks := 2 * max(none.LookUps, none.Sums) / 4 * 5
+	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / 50 {
+		need := m.Settle(p, room, 0)
+		if need.Witness < before || need.Witness > all.Witness {
+			t.Errorf("with room for %d values take %d, %d with less, and %d if all are kept", room, need.Witness, before, all.Witness)
+		}
+		if need.Peak() > room || need.Witness > none.Witness && need.Fixed+need.Witness+need.Trees+chunks > room {
+			t.Errorf("with room for %d it takes %+v, and chunks %d", room, *need, chunks)
+		}
+		if *m.Need(p) != *need {
+			t.Errorf("it takes %+v, which was %+v", *m.Need(p), *need)
+		}
+		if need.Witness > before {
+			grew++
+		}
+		run, err := m.Run(t.Context(), &b.g, b.w, [][]int32{wit.Tensor(b.g.Inputs[0])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if live := m.Traffic().Live; live < kept || live > need.Fixed+need.Witness+32<<10 {
+			t.Errorf("with room for %d a run keeps %d bytes, %d with less room; estimated %+v", room, live, kept, *need)
+		} else {
+			kept = live
+		}
+		run.Close()
+		before = need.Witness
+	}
+	if grew < 5 {
+		t.Errorf("what is kept grew %d times", grew)
 	}
 }

@@ -342,6 +342,7 @@ func TestForward(t *testing.T) {
 		b.KeepKeys(seed%4%3 == 0)
 		a.KeepValues(seed%7 > 2)
 		b.KeepValues(seed%7 > 2)
+		a.KeepStretches(int(seed % 3))
 		c := newCircuit(seed)
 		f := &Forward{Homes: []*Machine{a, b, a}, Host: int(seed % 40)}
 		want, wantErr := forward.Run(context.Background(), c.g, c.w, c.inputs)

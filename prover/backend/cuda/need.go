@@ -40,12 +40,35 @@ func (m *Machine) Need(p *plan.Plan) *Need {
 
 // needIn is Need in a mode.
 func (m *Machine) needIn(p *plan.Plan, how mode) *Need {
-	return m.needs.wholeOf(p, how, func() *Need { return m.estimate(p, how) })
+	base := how
+	base.kept = 0
+	n := m.needs.wholeOf(p, base, func() *Need { return m.estimate(p, base) })
+	if !how.stretches || how.kept == 0 {
+		return n
+	}
+	more := *n
+	more.Witness += keptNeed(stretchNeeds(p.Graph), how)
+	return &more
+}
+
+// keptNeed is what values of kept stretches take, of these values of all, beside what they would
+// if none were kept.
+func keptNeed(stretches []int64, how mode) int64 {
+	var kept int64
+	for _, n := range stretches[:min(how.kept, len(stretches))] {
+		kept += n
+	}
+	again := stretches[min(how.kept, len(stretches)):]
+	return kept + mostTogether(again, how.together()) - mostTogether(stretches, how.together())
 }
 
 // Settle chooses what is kept, and what is made again (KeepKeys, PackInPieces, KeepValues): the
 // least with which a proof of the plan takes no more than so many bytes of the device, and so
 // many beside the weights; 0 stands for no bound. It returns what the proof needs.
+//
+// Where values are made again, as many stretches keep theirs as leave room for some chunks at
+// once (KeepStretches): each saves a part of the forward pass for every time that values are
+// wanted.
 func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
 	if m.sharing == 1 { // several GPUs have parts of a run each
@@ -53,7 +76,12 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 	}
 	for i, how := range modes {
 		n := m.needIn(p, how)
-		if fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside); fits || i == len(modes)-1 {
+		fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside)
+		if fits || i == len(modes)-1 {
+			if fits && how.stretches {
+				how.kept = m.mostKept(p, n, how, all, beside)
+				n = m.needIn(p, how)
+			}
 			m.setMode(func(x *mode) { *x = how })
 			if beside > 0 {
 				beside = max(1, beside-n.Witness-n.Trees)
@@ -63,6 +91,26 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 		}
 	}
 	panic("no mode")
+}
+
+// lanesBesideKept is how many chunks have room at once beside the stretches that are kept. More
+// would have less of their work to do on the device while others wait for the host, but values to
+// be made again.
+const lanesBesideKept = 4
+
+// mostKept returns how many stretches may keep their values in what a proof takes that needs n if
+// none do, with room for chunks at once, of which the scheduler books four fifths.
+func (m *Machine) mostKept(p *plan.Plan, n *Need, how mode, all, beside int64) int {
+	stretches := stretchNeeds(p.Graph)
+	chunks := int64(min(m.lanes, lanesBesideKept)) * max(n.LookUps, n.Sums) / 4 * 5
+	working := max(n.Working(), n.Witness+n.Trees+chunks)
+	for how.kept = len(stretches); how.kept > 0; how.kept-- {
+		need := working + keptNeed(stretches, how)
+		if (all == 0 || n.Fixed+need <= all) && (beside == 0 || need <= beside) {
+			break
+		}
+	}
+	return how.kept
 }
 
 // fixedNeed is Need.Fixed.
@@ -82,20 +130,8 @@ func tensorNeed(t *model.Tensor) int64 {
 
 func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	n := &Need{Fixed: fixedNeed(p.Graph)}
-	var inner []int64 // values of a stretch
-	in := func(model.TensorID) int { return -1 }
-	if how.stretches {
-		s := newStretches(p.Graph)
-		inner = make([]int64, s.n)
-		in = func(id model.TensorID) int { return s.inner[id] }
-	}
 	for i := range p.Graph.Tensors {
-		t := &p.Graph.Tensors[i]
-		switch k := in(model.TensorID(i)); {
-		case t.Kind == model.Fixed:
-		case k >= 0:
-			inner[k] += tensorNeed(t)
-		default:
+		if t := &p.Graph.Tensors[i]; t.Kind != model.Fixed {
 			n.Witness += tensorNeed(t)
 		}
 	}
@@ -110,7 +146,11 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 	}
 	n.Forward = sums + planes
 	if how.stretches { // one at a time, or two, and what products of one take
-		n.Witness += mostTogether(inner, how.together()) + n.Forward
+		stretches := stretchNeeds(p.Graph)
+		n.Witness += mostTogether(stretches, how.together()) + n.Forward
+		for _, inner := range stretches {
+			n.Witness -= inner
+		}
 		n.Forward = 0
 	}
 	for _, f := range p.Forks {
@@ -134,6 +174,18 @@ func (m *Machine) estimate(p *plan.Plan, how mode) *Need {
 		n.Open += addPiece * elementBytes
 	}
 	return n
+}
+
+// stretchNeeds is what the values of each stretch take that only it reads.
+func stretchNeeds(g *model.Graph) []int64 {
+	s := newStretches(g)
+	needs := make([]int64, s.n)
+	for i, k := range s.inner {
+		if k >= 0 {
+			needs[k] += tensorNeed(&g.Tensors[i])
+		}
+	}
+	return needs
 }
 
 // mostTogether is the greatest sum of so many of a list that follow each other, or of all if

@@ -26,8 +26,12 @@ type taskKey struct {
 // mode is what is made again where room is short: keys of look-ups that are dropped
 // (Machine.KeepKeys), rows that openings pack in pieces (Machine.PackInPieces), and values by
 // stretches (Machine.KeepValues), with which goes that keys are dropped; of these one at a
-// time, or the next one too while chunks are proved (Machine.MakeAhead).
-type mode struct{ drops, pieces, stretches, ahead bool }
+// time, or the next one too while chunks are proved (Machine.MakeAhead). Of the first kept
+// stretches values are not made again (Machine.KeepStretches).
+type mode struct {
+	drops, pieces, stretches, ahead bool
+	kept                            int
+}
 
 // mode returns what is chosen now.
 func (m *Machine) mode() mode {

@@ -120,7 +120,7 @@ func compile(g *model.Graph, weights model.Weights, homes []*Machine, host int) 
 	}
 	c.counts()
 	if p := c.parts[0]; p.mode.stretches && len(c.parts) == 1 && inOrder(g) {
-		c.stretches = newStretches(g)
+		c.stretches = newStretches(g).keep(p.mode.kept)
 		c.again = make([][]launch, c.stretches.n)
 	}
 	for i := range g.Steps {
@@ -242,7 +242,7 @@ func (c *compiler) flush() {
 	p.sums = max(p.sums, c.schedule.extent())
 	for _, l := range c.schedule.launches() {
 		c.then(p, func(r *Run) error { return l(r.work(p)) })
-		if c.stretches != nil {
+		if c.stretches != nil && c.stretch >= c.stretches.kept {
 			c.again[c.stretch] = append(c.again[c.stretch], l)
 		}
 	}

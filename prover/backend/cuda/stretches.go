@@ -19,6 +19,18 @@ type stretches struct {
 	of    []int // by chunk, increasing
 	inner []int // by tensor: the stretch that alone reads and writes it, −1 where it is kept
 	n     int
+	kept  int // the first so many, whose values are kept all the same (keep)
+}
+
+// keep has the first so many stretches keep their values.
+func (s *stretches) keep(n int) *stretches {
+	s.kept = min(n, s.n)
+	for i, k := range s.inner {
+		if k < s.kept {
+			s.inner[i] = -1
+		}
+	}
+	return s
 }
 
 // leastStretches is how many there are about, at least: the values of one are on a device at a
@@ -154,6 +166,12 @@ func (m *Machine) KeepValues(keep bool) {
 	m.setMode(func(x *mode) { x.stretches = !keep })
 }
 
+// KeepStretches says of how many stretches values are kept where others' are made again: the
+// first ones. It is for passes, and estimates, that begin later.
+func (m *Machine) KeepStretches(n int) {
+	m.setMode(func(x *mode) { x.kept = n })
+}
+
 // MakeAhead says whether values of a stretch are made while chunks of the one before are
 // proved, so that lanes need not wait for each other: there are two at a time then. It is for
 // proofs, and estimates, that begin later.
@@ -170,7 +188,9 @@ func (m mode) together() int {
 }
 
 // forward is what a program depends on.
-func (m mode) forward() mode { return mode{drops: m.drops || m.stretches, stretches: m.stretches} }
+func (m mode) forward() mode {
+	return mode{drops: m.drops || m.stretches, stretches: m.stretches, kept: m.kept}
+}
 
 // madeStretch are the values of a stretch that have been made again.
 type madeStretch struct {
@@ -181,8 +201,9 @@ type madeStretch struct {
 // enter returns the memory of a stretch in which its values are, and makes them through a queue
 // of the run's machine, which then has been waited for, if they are not there. They stay until
 // all who have entered have left (leaveStretch), and longer if nothing else takes their place.
+// A stretch that keeps its values has no such memory.
 func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, error) {
-	if r.stretches == nil {
+	if r.stretches == nil || stretch < r.stretches.kept {
 		return 0, nil
 	}
 	r.mu.Lock()
