@@ -34,6 +34,7 @@ type Builder struct {
 
 	activations int // elements of computed values so far
 	most        int // that there may be
+	largest     int // elements of a computed value
 	foldBudget  int // elements that folding may still make
 }
 
@@ -78,13 +79,13 @@ type output struct {
 // make a few times as many elements as there are in constants, and some for
 // shape arithmetic and masks.
 func NewBuilder(name string) *Builder {
-	return &Builder{name: name, taken: map[string]struct{}{}, next: map[string]int{}, foldBudget: 1 << 24, most: MaxActivations}
+	return &Builder{name: name, taken: map[string]struct{}{}, next: map[string]int{}, foldBudget: 1 << 24, most: MaxComputed, largest: MaxActivations}
 }
 
 // Outline has the computed values be as large as tensors may be: for a graph whose shapes
 // are of interest, as those of a text of the greatest length are to a quantiser. If they
 // are too large to run it, RunFloat says so.
-func (b *Builder) Outline() { b.most = MaxElements }
+func (b *Builder) Outline() { b.most, b.largest = MaxElements, MaxElements }
 
 // Reserve keeps names from being given to values that do not ask for them.
 func (b *Builder) Reserve(names ...string) {
@@ -214,7 +215,7 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	case err != nil:
 	case !dt.Known():
 		err = fmt.Errorf("%v is not supported", dt)
-	case Size(shape) > b.most-b.activations:
+	case Size(shape) > min(b.largest, b.most-b.activations):
 		err = fmt.Errorf("shape %v is too large", shape)
 	case symbols != nil && len(symbols) != len(shape):
 		err = fmt.Errorf("%d symbols for shape %v", len(symbols), shape)
@@ -365,8 +366,8 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 			return b.failf(kind, "%s is empty", Quote(v.name))
 		}
 	}
-	if Size(t.shape) > b.most-b.activations {
-		return b.failf(kind, "its output of shape %v is too large: all computed values together may have %d elements", t.shape, b.most)
+	if Size(t.shape) > min(b.largest, b.most-b.activations) {
+		return b.failf(kind, "its output of shape %v is too large: a computed value may have %d elements, and all together %d", t.shape, b.largest, b.most)
 	}
 	b.activations += Size(t.shape)
 	out := &value{name: b.called(op.Kind()), shape: t.shape, dtype: t.dtype}

@@ -345,3 +345,24 @@ func TestVisitFloat(t *testing.T) {
 		t.Errorf("a run of two large values at a time: %v", err)
 	}
 }
+
+// One value has at most MaxActivations elements, and all together have MaxComputed.
+func TestMostComputed(t *testing.T) {
+	b := NewBuilder("large")
+	x := b.Input("x", Float, []int{MaxActivations})
+	for range MaxComputed/MaxActivations - 1 {
+		x = b.Apply(Relu, x)
+	}
+	if len(b.errs) > 0 {
+		t.Fatal(b.errs)
+	}
+	b.Apply(Relu, x)
+	if err := b.errs; len(err) != 1 || !strings.Contains(err[0].Error(), "all together") {
+		t.Errorf("%d elements and more: %v", MaxComputed, err)
+	}
+	b = NewBuilder("larger")
+	b.Expand(b.Input("x", Float, []int{1}), []int{MaxActivations + 1})
+	if len(b.errs) != 1 {
+		t.Errorf("a value of %d elements", MaxActivations+1)
+	}
+}

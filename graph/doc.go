@@ -82,8 +82,8 @@
 // # Limits
 //
 // A builder does not trust its caller, who may be reading a hostile file. Tensors
-// have at most 16 axes; all computed values together have at most 2^29 elements,
-// unless the graph is asked for its shapes alone (Builder.Outline); constants that
-// folding makes have at most 2^24 elements beyond four times those
+// have at most 16 axes; a computed value has at most 2^29 elements, and all together
+// have at most 2^32, unless the graph is asked for its shapes alone (Builder.Outline);
+// constants that folding makes have at most 2^24 elements beyond four times those
 // given.
 package graph

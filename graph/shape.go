@@ -10,9 +10,12 @@ import (
 const (
 	MaxRank     = 16
 	MaxElements = 1 << 36
-	// MaxActivations bounds the elements of all computed values together, so
-	// that a small hostile model cannot ask for much memory later.
+	// MaxActivations bounds the elements of a computed value, and of those that are in
+	// memory at a time.
 	MaxActivations = 1 << 29
+	// MaxComputed bounds the elements of all computed values together, so that a small
+	// hostile model cannot ask for much work and memory later. ViT-H/14 at 224² has 2^29.7.
+	MaxComputed = 1 << 32
 )
 
 // CheckShape turns dims into a shape whose product is within the limits. Zero

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // What is added to a stream may be far smaller than its static bound, whatever it takes
@@ -68,5 +70,32 @@ func TestWeightsBesideLargeStream(t *testing.T) {
 	t.Logf("errors of %.2g and %.2g", small, large)
 	if large > 2*small {
 		t.Errorf("an error of %g beside an entry of 500, %g without", large, small)
+	}
+}
+
+// Weights that multiply a stream keep their bits, however far what norms add to it could take it:
+// it is clamped to what calibration saw, as other values are.
+func TestWeightsOfLongStream(t *testing.T) {
+	const rows, width, layers = 6, 256, 24
+	rng := rand.New(rand.NewPCG(18, 19))
+	n := newNetwork([]int{rows, width})
+	weights := func() graph.Value {
+		return n.constant([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 16 })
+	}
+	x := n.in[0]
+	for range layers { // a norm's rows reach 16, and have 1 mostly
+		x = n.Add(x, n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.MatMul(x, weights())))
+	}
+	g := n.graph(t, n.MatMul(x, weights()))
+	formats := usual(g, 1, func(string) int { return productBits })
+	in := [][]float64{normal(rows*width, rng)}
+	for i := range in[0] {
+		in[0][i] *= 4
+	}
+	_, _, got, want := run(t, g, in, Options{Formats: formats})
+	a := Compare(got[0], want[0])
+	t.Logf("error %.4f %% of the range", 100*a.Relative)
+	if a.Relative > 0.001 {
+		t.Errorf("error %.4f %% of the range", 100*a.Relative)
 	}
 }

@@ -37,6 +37,8 @@ const (
 	// usualWeightBits are those that products of values with a format have, if there
 	// is room.
 	usualWeightBits = 12
+	// mostLimbed are those of the largest value whose limbs weights multiply as they are.
+	mostLimbed = limbedBits + 2
 )
 
 // weighted lowers v = x·weights + bias as a pending product with the finest
@@ -61,8 +63,15 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		extra = bias
 		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 	}
-	if l.inLimbs(v, x, id, bits) && l.weightedLimbs(v, id, w, stats, bits) {
-		return
+	if l.inLimbs(v, x, id, bits) {
+		if _, have := l.parts[id]; !have && l.magnitude(id) >= 1<<mostLimbed {
+			// Limbs of all that a sum of many values may reach leave the weights few bits.
+			id = l.narrowed(x, limbedBits)
+			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
+		}
+		if l.weightedLimbs(v, id, w, stats, bits) {
+			return
+		}
 	}
 	xbits := model.Log2Ceil(int(l.magnitude(id)))
 	if l.opts.Mode != modeW8A8 && l.formatted(x) == 0 {
