@@ -88,7 +88,7 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 	if err != nil {
 		return nil, err
 	}
-	o.device.reserve(p, w)
+	o.device.reserve(p, 1, w)
 	made := &Committed{circuit: c}
 	err = w.run(ctx, PhaseCommitModel, func() (err error) {
 		made.key, made.tree, err = prover.CommitPlanned(ctx, c.quantised.Circuit, p, c.quantised.Weights, sec, prover.Options{Backend: o.device.backend(w)})

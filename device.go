@@ -197,27 +197,30 @@ func load(ctx context.Context, dev kernels.Device, w *watch) error {
 }
 
 // reserve keeps the room free that proofs of a graph need beside its weights:
-// weights for which too little is left go through in pieces.
-func (d *Device) reserve(p *plan.Plan, w *watch) {
+// weights for which too little is left go through in pieces. Of so many proofs values are there
+// at a time.
+func (d *Device) reserve(p *plan.Plan, runs int, w *watch) {
 	g := d.first()
 	if g == nil || g.free == 0 {
 		return
 	}
-	need := g.settle(p)
+	need := g.settle(p, runs)
 	if need.Peak() > int64(g.free) && d.once("memory") {
 		w.warn("this takes about %.2f GB of the GPU's memory, and %.2f GB are free: not all of it will be done there",
 			float64(need.Peak())/1e9, float64(g.free)/1e9)
 	}
 	for _, g := range d.gpus {
 		if g.free > 0 {
-			g.machine.Limit(max(1, g.free-int(g.settle(p).Working())), g.piece)
+			g.machine.Limit(max(1, g.free-int(g.settle(p, runs).Working())), g.piece)
 		}
 	}
 }
 
 // settle chooses what a proof keeps on a GPU, by what is free there and by the budget, and
 // returns what it needs then.
-func (g *gpu) settle(p *plan.Plan) *cuda.Need { return g.machine.Settle(p, int64(g.free), g.budget) }
+func (g *gpu) settle(p *plan.Plan, runs int) *cuda.Need {
+	return g.machine.Settle(p, int64(g.free), g.budget, runs)
+}
 
 // once says whether something is said for the first time.
 func (d *Device) once(what string) bool {

@@ -35,6 +35,7 @@ func ProveEach(ctx context.Context, c *Committed, inputs []Input, own func(i int
 	w.begin(PhaseEach)
 	err = overlap(ctx, len(inputs), o.device.provers(), func(ctx context.Context, i int, prove func(func() error) error) error {
 		mine := apply(opts)
+		mine.runs = min(len(inputs), o.device.provers()+1)
 		if own != nil {
 			for _, set := range own(i) {
 				set(mine)

@@ -144,7 +144,7 @@ func (c *Circuit) estimate(o *options, q *quantise.Model, p *plan.Plan) *Estimat
 	e.Memory = programBytes + c.mapped + max(2*weights+e.Beside, c.floats)
 	e.Least = (programBytes + keeper + digests + max(run, commit, row, c.floats)) / 15 * 16
 	if g := o.device.first(); g != nil {
-		e.Device = g.settle(p).Peak()
+		e.Device = g.settle(p, 1).Peak()
 	}
 	return e
 }

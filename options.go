@@ -39,6 +39,7 @@ type options struct {
 	caching  bool
 	cacheDir string
 	resume   uint64 // entries of a witness from which results are kept; 0: never
+	runs     int    // of how many proofs values are there at a time (ProveEach); 0: one
 
 	device    *Device
 	require   bool

@@ -83,7 +83,7 @@ func (c *Committed) of(o *options, w *watch, in Input) (*proving, error) {
 
 // forward runs the circuit.
 func (r *proving) forward(ctx context.Context, in Input) error {
-	r.o.device.reserve(r.plan, r.w)
+	r.o.device.reserve(r.plan, max(r.o.runs, 1), r.w)
 	r.o.device.foresee(r.o, r.plan, r.w)
 	var run *Run
 	var wit *forward.Witness

@@ -196,7 +196,7 @@ func TestSettle(t *testing.T) {
 	}{
 		{"no bound", 0, 0, all}, {"room", all.Peak(), all.Working(), all}, {"less", both.Peak(), 0, both}, {"a budget", 0, both.Working(), both}, {"none", 1, 1, again},
 	} {
-		if got := m.Settle(p, c.all, c.beside); *got != c.want || *m.Need(p) != c.want {
+		if got := m.Settle(p, c.all, c.beside, 1); *got != c.want || *m.Need(p) != c.want {
 			t.Errorf("%s: %+v and %+v, want %+v", c.name, *got, *m.Need(p), c.want)
 		}
 	}
@@ -268,7 +268,7 @@ func TestSettleAhead(t *testing.T) {
 		want     cuda.Need
 		together int
 	}{{two.Peak(), two, 2}, {two.Peak() - 1, one, 1}, {one.Peak(), one, 1}, {1, one, 1}} {
-		got := m.Settle(p, c.room, 0)
+		got := m.Settle(p, c.room, 0, 1)
 		if _, together := m.Stretches(p); *got != c.want || together != c.together {
 			t.Errorf("with room for %d: %+v, %d together; want %+v, %d", c.room, *got, together, c.want, c.together)
 		}
@@ -276,7 +276,7 @@ func TestSettleAhead(t *testing.T) {
 			t.Errorf("%v are made again", m.MadeAgain())
 		}
 	}
-	if m.Settle(p, 0, 0); m.MadeAgain() != nil {
+	if m.Settle(p, 0, 0, 1); m.MadeAgain() != nil {
 		t.Errorf("%v are made again without a bound", m.MadeAgain())
 	}
 }
@@ -303,7 +303,7 @@ func TestSettleStretches(t *testing.T) {
 	before, kept, grew := none.Witness, int64(0), 0
 	chunks := 2 * max(none.LookUps, none.Sums) / 4 * 5
 	for room := none.Peak(); room < all.Peak(); room += (all.Peak() - none.Peak()) / 50 {
-		need := m.Settle(p, room, 0)
+		need := m.Settle(p, room, 0, 1)
 		if need.Witness < before || need.Witness > all.Witness {
 			t.Errorf("with room for %d values take %d, %d with less, and %d if all are kept", room, need.Witness, before, all.Witness)
 		}
@@ -330,5 +330,14 @@ func TestSettleStretches(t *testing.T) {
 	}
 	if grew < 5 {
 		t.Errorf("what is kept grew %d times", grew)
+	}
+	// Where values of several proofs are there, each keeps less.
+	room := all.Peak() + 2*(none.Witness+none.Trees)
+	one, three := *m.Settle(p, room, 0, 1), *m.Settle(p, room, 0, 3)
+	if one.Witness < all.Witness || three.Witness >= one.Witness || three.Fixed+3*(three.Witness+three.Trees) > room {
+		t.Errorf("with room for %d one takes %+v, and each of three %+v", room, one, three)
+	}
+	if got := *m.Settle(p, none.Peak(), 0, 3); got != none {
+		t.Errorf("with room for one it takes %+v, not %+v", got, none)
 	}
 }

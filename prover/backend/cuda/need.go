@@ -64,33 +64,49 @@ func keptNeed(stretches []int64, how mode) int64 {
 
 // Settle chooses what is kept, and what is made again (KeepKeys, PackInPieces, KeepValues): the
 // least with which a proof of the plan takes no more than so many bytes of the device, and so
-// many beside the weights; 0 stands for no bound. It returns what the proof needs.
+// many beside the weights; 0 stands for no bound. Of so many proofs, at least one, values are
+// there at a time, and if they do not fit, of fewer. It returns what one proof needs.
 //
 // Where values are made again, as many stretches keep theirs as leave room for some chunks at
 // once (KeepStretches): each saves a part of the forward pass for every time that values are
 // wanted.
-func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
+func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	modes := []mode{{}, {pieces: true}, {drops: true}, {drops: true, pieces: true}}
 	if m.sharing == 1 { // several GPUs have parts of a run each
 		modes = append(modes, mode{drops: true, pieces: true, stretches: true, ahead: true}, mode{drops: true, pieces: true, stretches: true})
 	}
-	for i, how := range modes {
-		n := m.needIn(p, how)
-		fits := (all == 0 || n.Peak() <= all) && (beside == 0 || n.Working() <= beside)
-		if fits || i == len(modes)-1 {
-			if fits && how.stretches {
-				how.kept = m.mostKept(p, n, how, all, beside)
+	for ; runs > 0; runs-- {
+		for _, how := range modes {
+			n := m.needIn(p, how)
+			if !n.fits(runs, all, beside) {
+				continue
+			}
+			if how.stretches {
+				how.kept = m.mostKept(p, n, how, runs, all, beside)
 				n = m.needIn(p, how)
 			}
-			m.setMode(func(x *mode) { *x = how })
-			if beside > 0 {
-				beside = max(1, beside-n.Witness-n.Trees)
-			}
-			m.spare.Store(beside)
-			return n
+			return m.settled(n, how, beside)
 		}
 	}
-	panic("no mode")
+	how := modes[len(modes)-1]
+	return m.settled(m.needIn(p, how), how, beside)
+}
+
+// fits says whether a proof beside the values of others, runs in all, takes no more than so many
+// bytes, and beside the weights so many; 0 stands for no bound.
+func (n *Need) fits(runs int, all, beside int64) bool {
+	working := n.Working() + int64(runs-1)*(n.Witness+n.Trees)
+	return (all == 0 || n.Fixed+working <= all) && (beside == 0 || working <= beside)
+}
+
+// settled notes what Settle has chosen.
+func (m *Machine) settled(n *Need, how mode, beside int64) *Need {
+	m.setMode(func(x *mode) { *x = how })
+	if beside > 0 {
+		beside = max(1, beside-n.Witness-n.Trees)
+	}
+	m.spare.Store(beside)
+	return n
 }
 
 // lanesBesideKept is how many chunks have room at once beside the stretches that are kept. More
@@ -98,15 +114,17 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64) *Need {
 // be made again.
 const lanesBesideKept = 4
 
-// mostKept returns how many stretches may keep their values in what a proof takes that needs n if
-// none do, with room for chunks at once, of which the scheduler books four fifths.
-func (m *Machine) mostKept(p *plan.Plan, n *Need, how mode, all, beside int64) int {
+// mostKept returns how many stretches may keep their values where so many runs fit of which none
+// do, and a proof needs n then: with room for chunks at once, of which the scheduler books four
+// fifths.
+func (m *Machine) mostKept(p *plan.Plan, n *Need, how mode, runs int, all, beside int64) int {
 	stretches := stretchNeeds(p.Graph)
 	chunks := int64(min(m.lanes, lanesBesideKept)) * max(n.LookUps, n.Sums) / 4 * 5
-	working := max(n.Working(), n.Witness+n.Trees+chunks)
 	for how.kept = len(stretches); how.kept > 0; how.kept-- {
-		need := working + keptNeed(stretches, how)
-		if (all == 0 || n.Fixed+need <= all) && (beside == 0 || need <= beside) {
+		more := *n
+		more.Witness += keptNeed(stretches, how)
+		more.LookUps = max(more.LookUps, chunks)
+		if more.fits(runs, all, beside) {
 			break
 		}
 	}
