@@ -26,7 +26,7 @@ func large(fg *graph.Graph) bool {
 	for _, t := range fg.Consts {
 		weights += t.Len()
 	}
-	return weights >= manyWeights && usual(fg, 0, func(string) int { return productBits }) != nil
+	return weights >= manyWeights && usual(fg, 0, usualNeeds) != nil
 }
 
 // chooseLarge is Choose for a large model.
@@ -35,7 +35,7 @@ func (s *search) chooseLarge() (*Model, *Choice, error) {
 		return nil, nil, err
 	}
 	s.groups = alike(s.fg)
-	plain := usual(s.fg, 0, s.productBits)
+	plain := usual(s.fg, 0, s.needs())
 	best, err := s.attempt(s.ample(plain))
 	if err == nil && best == nil { // it cannot have these formats
 		best, err = s.attempt(plain)

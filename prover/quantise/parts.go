@@ -38,6 +38,12 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 		l.reported(e, frac, bits)
 		return l.roundToLimbs(v.name, e, frac, bits, v.low, f)
 	}
+	if bits <= narrowBits && f == wholeLine && l.scored(v) {
+		if table := max(tableBits(keys(e, frac)), formatTable); table <= scoreTable {
+			l.reported(e, frac, bits)
+			return l.roundOnce(v.name, e, frac, bits+bits%2, table, f) // clamped so that most layers share a table
+		}
+	}
 	return l.roundOn(v.name, e, frac, bits, f)
 }
 
@@ -113,8 +119,17 @@ func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f bounds)
 			return l.roundToLimbs(name, e, frac, bits, k, f)
 		}
 	}
-	out := l.witness(name, e.shape, frac, outMin, outMax)
+	return l.roundOnce(name, e, frac, bits, table, f)
+}
+
+// roundOnce is roundOn with one look-up, in a table of that size or a little larger.
+func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f bounds) model.TensorID {
+	top := int64(1)<<bits - 1
 	flo, fhi := f.at(frac)
+	lo, hi := max(flo, -top), min(fhi, top)
+	kmin, kmax := keys(e, frac)
+	outMin, outMax := f.image(kmin, kmax, lo, hi)
+	out := l.witness(name, e.shape, frac, outMin, outMax)
 	low, high := kmin < lo && lo > flo && f.kind == keep, kmax > hi && hi < fhi
 	if f.kind == absolute {
 		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi

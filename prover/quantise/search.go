@@ -105,7 +105,7 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 		}
 		return s.taken(m), &Choice{m.formats, s.inRange(m.error), s.inRange(m.error), 1}, nil
 	}
-	if opts.Mode == modeAuto && large(fg) {
+	if s.large = opts.Mode == modeAuto && large(fg); s.large {
 		return s.chooseLarge()
 	}
 	best, err := s.try(opts.Formats)
@@ -154,6 +154,7 @@ type search struct {
 	groups  []group
 	stats   weightStats
 	runs    int
+	large   bool        // whether the model is
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
 	last    sampleRun   // of the only sample, of the last attempt
@@ -503,7 +504,7 @@ func (g *group) next(f Format, weights bool) Format {
 // widest are the largest formats of one limb, of more than that where transformers
 // need it, and weights as wide as they can be.
 func widest(fg *graph.Graph) Formats {
-	f, wide := Formats{}, usual(fg, mostSteps, func(string) int { return limbedBits })
+	f, wide := Formats{}, usual(fg, mostSteps, needs{func(string) int { return limbedBits }, usualNeeds.attention})
 	for _, g := range alike(fg) {
 		for _, name := range g.names {
 			w := Format{Bits: max(bitSteps[0], wide[name].Bits)}
@@ -629,9 +630,9 @@ var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}, {22, fo
 func (s *search) start(first *attempt) (*attempt, error) {
 	best := first
 	var starts []Formats
-	finest := usual(s.fg, mostSteps, s.productBits)
+	finest := usual(s.fg, mostSteps, s.needs())
 	for steps := 0; len(finest) > 0 && steps < mostSteps; steps++ {
-		starts = append(starts, usual(s.fg, steps, s.productBits))
+		starts = append(starts, usual(s.fg, steps, s.needs()))
 	}
 	if len(finest) > 0 {
 		starts = append(starts, finest)
@@ -673,6 +674,9 @@ func allOf(groups []group, format Format, least Formats) Formats {
 	}
 	return f
 }
+
+// needs are those of the values of the graph, as far as ranges and the first sample tell.
+func (s *search) needs() needs { return needs{s.productBits, s.attention} }
 
 // productError is the error that rounding a product of two values may have, in units
 // of its rows: there a few large entries leave little for the others.

@@ -39,11 +39,23 @@ func newAnatomy(fg *graph.Graph) *anatomy {
 	return a
 }
 
+// needs are the bits of values whose roles do not tell them: of products of two values that
+// weights multiply, and of the scores of attention.
+type needs struct {
+	product   func(name string) int
+	attention func(a *anatomy, n *graph.Node) attentionFormat
+}
+
+// usualNeeds are those of values of which nothing is known.
+var usualNeeds = needs{
+	product:   func(string) int { return productBits },
+	attention: func(*anatomy, *graph.Node) attentionFormat { return usualAttention },
+}
+
 // usual returns formats that suit transformers: nothing if the graph has no norms.
 // With the first step of more precision all weights have usualWeights, with each
-// that follows values and weights one bit more. product gives the bits of products
-// of two values.
-func usual(fg *graph.Graph, steps int, product func(name string) int) Formats {
+// that follows values and weights one bit more.
+func usual(fg *graph.Graph, steps int, is needs) Formats {
 	more := max(0, steps-1)
 	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
 		op, ok := n.Op.(graph.Norm)
@@ -70,7 +82,7 @@ func usual(fg *graph.Graph, steps int, product func(name string) int) Formats {
 			if a.residual(n) {
 				f[n.Output] = Format{Bits: sumBits + more}
 			} else if op == graph.Mul && a.ofTwo(n) && a.weighed(n.Output) {
-				f[n.Output] = Format{Bits: product(n.Output) + more}
+				f[n.Output] = Format{Bits: is.product(n.Output) + more}
 			}
 		default:
 			f[n.Output] = Format{Bits: hiddenBits + more}
@@ -78,7 +90,7 @@ func usual(fg *graph.Graph, steps int, product func(name string) int) Formats {
 	}
 	for _, n := range fg.Nodes {
 		if a.attends(n) {
-			a.attention(f, n, more)
+			a.attention(f, n, more, is)
 		}
 	}
 	for _, n := range fg.Nodes {
@@ -179,19 +191,18 @@ func (a *anatomy) attends(n *graph.Node) bool {
 // attention sets the formats around a product of two computed matrices: of its
 // factors and of what these are made of, back to products with weights, and of the
 // result until it is a function's argument or weights multiply it.
-func (a *anatomy) attention(f Formats, n *graph.Node, more int) {
-	result, scores := scoreBits+more, true
-	if x := a.by[a.unmoved(n.Inputs[0])]; x != nil {
-		if _, ok := x.Op.(graph.Softmax); ok {
-			result, scores = normBits+more, false
-		}
+func (a *anatomy) attention(f Formats, n *graph.Node, more int, is needs) {
+	scores := a.scores(n)
+	bits := attentionFormat{normBits, factorBits, factorBits}
+	if scores {
+		bits = is.attention(a, n)
 	}
 	seen := map[string]bool{}
-	a.back(f, n.Inputs[0], factorBits+more, more, seen)
-	a.back(f, n.Inputs[1], factorBits+more, more, seen)
-	a.ahead(f, n.Output, result)
+	a.back(f, n.Inputs[0], bits.a+more, more, seen)
+	a.back(f, n.Inputs[1], bits.b+more, more, seen)
+	a.ahead(f, n.Output, bits.scores+more)
 	if scores {
-		f[n.Output] = Format{result, factorBits + more}
+		f[n.Output] = Format{bits.scores + more, factorBits + more}
 	}
 }
 

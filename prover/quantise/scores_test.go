@@ -1,0 +1,106 @@
+package quantise
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/model"
+)
+
+// The factors of scores fit an accumulator, and no bit more does.
+func TestFactorsOf(t *testing.T) {
+	const limit = model.Bound/2 - 1<<mostShift
+	for count := 1; count <= 4096; count++ {
+		a, b, ok := factorsOf(count)
+		reach := func(a, b int) int64 { return int64(count) * (1<<a - 1) * (1<<b - 1) }
+		if reach(a, b) > limit || b < factorBits && reach(a, b+1) <= limit && reach(a+1, b) <= limit {
+			t.Errorf("%d products: %d and %d bits", count, a, b)
+		}
+		if ok != (a >= leastFactors) || a > b || b > a+1 || b > factorBits {
+			t.Errorf("%d products: %d and %d bits, %v", count, a, b, ok)
+		}
+	}
+	if a, b, ok := factorsOf(128); a != 11 || b != 11 || !ok {
+		t.Errorf("heads of 128: %d and %d bits, %v", a, b, ok)
+	}
+}
+
+// Scores whose table has no more than scoreTable bits are rounded by one look-up, clamped at
+// an even number of bits, and their bounds follow from the circuit.
+func TestScoresAtOnce(t *testing.T) {
+	for _, dir := range []string{"llama", "qwen2-window"} {
+		x := openText(t, "../../hf/testdata/"+dir)
+		a, f := newAnatomy(x.g), Formats{}
+		scores := map[string]bool{}
+		for _, n := range x.g.Nodes {
+			if a.scores(n) && a.softened(n.Output) {
+				scores[n.Output] = true
+				f[n.Output] = Format{11, factorBits}
+				f[n.Inputs[0]], f[n.Inputs[1]] = Format{Bits: leastLimbed}, Format{Bits: leastLimbed}
+			}
+		}
+		m, err := Quantise(x.g, x.ranges, Options{Length: longest, Formats: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for i := range m.Graph.Steps {
+			s := &m.Graph.Steps[i]
+			if s.Out == model.None || !scores[m.Graph.Tensors[s.Out].Name] {
+				continue
+			}
+			found++
+			out, table := &m.Graph.Tensors[s.Out], &m.Graph.Tables[s.Table]
+			if s.Kind != model.StepLookup || out.Max > 1<<12-1 || out.Min < 1-1<<12 || table.Bits > scoreTable || len(table.Saturated) != 2 {
+				t.Errorf("%s: %s in [%d, %d], by a table of %d bits", dir, out.Name, out.Min, out.Max, table.Bits)
+			}
+		}
+		if found != len(scores) || found == 0 {
+			t.Errorf("%s: %d of %d scores are rounded at once", dir, found, len(scores))
+		}
+		rng := rand.New(rand.NewPCG(66, 67))
+		for _, n := range []int{1, 5, longest} {
+			at, w := x.run(t, m, x.tokens(rng, n))
+			checkBounds(t, at, w)
+		}
+	}
+}
+
+// The scores of a large model's texts have one accumulator. What a prefix gives is what it gives within the text.
+func TestScoresOfLargeTexts(t *testing.T) {
+	allLarge(t)
+	for _, dir := range []string{"llama", "qwen3", "gpt2", "mistral"} {
+		x := openText(t, "../../hf/testdata/"+dir)
+		rng := rand.New(rand.NewPCG(64, 65))
+		ids := x.tokens(rng, longest)
+		m, c, err := Choose(t.Context(), x.g, []Sample{{Graph: x.at(t, longest), Inputs: [][]float64{ids}}}, x.ranges, Options{Length: longest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Error > Target {
+			t.Errorf("%s: error %g", dir, c.Error)
+		}
+		at, w := x.run(t, m, ids)
+		maxima, lookUps := 0, 0
+		for i := range at.Graph.Steps {
+			s := &at.Graph.Steps[i]
+			n := len(s.Shape)
+			if s.Kind == model.StepMax {
+				maxima++
+			}
+			if s.Kind == model.StepLookup && n > 2 && s.Shape[n-1] == longest && s.Shape[n-2] == longest {
+				lookUps++
+			}
+		}
+		t.Logf("%s: error %.5f, %d runs, %d look-ups a score of %d layers", dir, c.Error, c.Runs, lookUps/maxima, maxima)
+		if maxima == 0 || lookUps > 6*maxima { // a rest takes two where few share a table
+			t.Errorf("%s: %d look-ups a score", dir, lookUps/max(maxima, 1))
+		}
+		whole := w.Tensor(at.Graph.Outputs[0])
+		part, w := x.run(t, m, ids[:4])
+		if got := w.Tensor(part.Graph.Outputs[0]); !slices.Equal(got, whole[:len(got)]) {
+			t.Errorf("%s: the first 4 tokens alone give other integers", dir)
+		}
+	}
+}
