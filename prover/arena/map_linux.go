@@ -35,6 +35,14 @@ func use(b []byte) bool {
 	return true
 }
 
+// advise asks for huge pages for the part of b that is made of whole ones.
+func advise(b []byte) {
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage)
+	if n := (len(b) - skip) / hugePage * hugePage; n > 0 {
+		_ = unix.Madvise(b[skip:skip+n], unix.MADV_HUGEPAGE)
+	}
+}
+
 // empty gives the pages of memory back to the system; those that are used again are zero.
 func empty(b []byte) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }
 
