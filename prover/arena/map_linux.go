@@ -26,6 +26,9 @@ func reserve() (b []byte, unmap func()) {
 	return all[skip:], func() { unmapAll(all) }
 }
 
+// hugePages says that the system may have them.
+const hugePages = true
+
 // use makes reserved addresses memory, on huge pages as mapMemory.
 func use(b []byte) bool {
 	if unix.Mprotect(b, unix.PROT_READ|unix.PROT_WRITE) != nil {

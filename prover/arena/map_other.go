@@ -13,3 +13,5 @@ func use([]byte) bool { return false }
 func empty([]byte) {}
 
 func advise([]byte) {}
+
+const hugePages = false
