@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/cache"
 	"github.com/prove-model/prove-model/prover/forward"
@@ -24,9 +25,14 @@ const resumeFrom = 1 << 24
 func Resume() Option { return func(o *options) { o.resume = resumeFrom } }
 
 // results are those of one proof, in the cache's folder. They implement prover.Results.
+// They are written beside the work that goes on.
 type results struct {
 	work *cache.Work
 	w    *watch
+
+	mu      sync.Mutex
+	ended   bool
+	writing sync.WaitGroup
 }
 
 // results opens what an earlier run of the same proof has left, or begins to keep it;
@@ -43,7 +49,7 @@ func (o *options) results(w *watch, c *Committed, p *plan.Plan, wit *forward.Wit
 	if err == nil {
 		var work *cache.Work
 		if work, err = dir.Work(proofID(c, p, wit)); err == nil {
-			return &results{work, w}
+			return &results{work: work, w: w}
 		}
 	}
 	if !errors.Is(err, cache.ErrBusy) && !errors.Is(err, errors.ErrUnsupported) {
@@ -79,10 +85,18 @@ func (r *results) get(kind string, i int) *cache.Entry {
 	return found
 }
 
+// put writes an entry, which must not be changed any more.
 func (r *results) put(kind string, i int, e *cache.Entry) {
-	if err := r.work.Put(kind, i, e); err != nil {
-		r.w.warn("not kept for the case of an interruption: %v", err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended { // nobody waits for this proof any more
+		return
 	}
+	r.writing.Go(func() {
+		if err := r.work.Put(kind, i, e); err != nil {
+			r.w.warn("not kept for the case of an interruption: %v", err)
+		}
+	})
 }
 
 // Tree implements prover.Results.
@@ -115,6 +129,10 @@ func (r *results) end(remove bool) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.writing.Wait()
 	if !remove {
 		_ = r.work.Close() // everything has been written
 		return

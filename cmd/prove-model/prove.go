@@ -87,11 +87,7 @@ func prove(ctx context.Context, cfg *config.Config, ph *ui.Phases, w io.Writer) 
 			return nil, err
 		}
 	}
-	float, err := j.Float(ctx, s.circuit)
-	if err != nil {
-		return nil, err
-	}
-	p, err := provemodel.Prove(ctx, s.committed, j.Input, append(s.opts, s.bar(float)...)...)
+	p, float, err := s.prove(ctx)
 	if err != nil {
 		return nil, s.hint(err)
 	}

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
+	"github.com/prove-model/prove-model/prover/arena"
+	"golang.org/x/sync/errgroup"
 )
 
 // session is what proofs of a model have in common.
@@ -27,6 +30,10 @@ type session struct {
 	ends []func() // in reverse
 }
 
+// hugeHeap is how much of the collector's memory is on huge pages: what a small language model's
+// proof has of it.
+const hugeHeap = 512 << 20
+
 // begin reads model and inputs, and begins the files of the key and the ranges. The
 // caller ends the session, after an error too it is over.
 func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, err error) {
@@ -41,6 +48,7 @@ func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, 
 		return nil, err
 	}
 	s.ends = append(s.ends, unlimited)
+	arena.Collected(hugeHeap)
 	if s.device, err = job.OpenDevice(ctx, cfg, ph); err != nil {
 		return nil, err
 	}
@@ -94,6 +102,57 @@ func (s *session) commit(ctx context.Context) (err error) {
 	}
 	s.committed, err = provemodel.Commit(ctx, s.circuit, s.opts...)
 	return err
+}
+
+// prove proves the run on the job's input, and returns the float model's outputs beside the
+// proof. These are computed while chunks are proved, which leaves cores idle now and then, or at
+// once where there is a GPU for the proof; unless it must respect them (--max-error) or memory is
+// bounded: then they come first.
+func (s *session) prove(ctx context.Context) (p *provemodel.Proof, float []provemodel.Tensor, err error) {
+	if s.cfg.MaxError > 0 || s.cfg.ChunkBudgetGB > 0 || provemodel.MemoryLimit() > 0 {
+		if float, err = s.job.Float(ctx, s.circuit); err != nil {
+			return nil, nil, err
+		}
+		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, append(s.opts, s.bar(float)...)...)
+		return p, float, err
+	}
+	start := make(chan struct{})
+	now := sync.OnceFunc(func() { close(start) })
+	if len(s.device.Stats()) > 1 {
+		now()
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		select {
+		case <-start:
+			float, err = s.job.Float(ctx, s.circuit)
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	group.Go(func() (err error) {
+		defer now()
+		p, err = provemodel.Prove(ctx, s.committed, s.job.Input, append(s.opts, provemodel.Observe(&heard{s.ph, provemodel.PhaseProve, now}))...)
+		return err
+	})
+	err = group.Wait()
+	return p, float, err
+}
+
+// heard is an observer that calls a function when a phase begins.
+type heard struct {
+	provemodel.Observer
+	phase provemodel.Phase
+	begin func()
+}
+
+// Begin implements provemodel.Observer.
+func (h *heard) Begin(p provemodel.Phase) {
+	if p == h.phase {
+		h.begin()
+	}
+	h.Observer.Begin(p)
 }
 
 // bar is what a proof must respect, given the float model's outputs.

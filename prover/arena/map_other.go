@@ -11,3 +11,7 @@ func reserve() (b []byte, unmap func()) { return nil, nil }
 func use([]byte) bool { return false }
 
 func empty([]byte) {}
+
+func advise([]byte) {}
+
+const hugePages = false

@@ -72,8 +72,11 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 	return w, nil
 }
 
-// all executes all steps.
+// all executes all steps. What it makes is dropped together, unless there is an arena.
 func (e *executor) all(ctx context.Context) error {
+	if e.arena == nil && e.live == nil {
+		e.room = arena.New[int32](entries(e.graph))
+	}
 	for i := range e.graph.Steps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -202,6 +205,7 @@ func moved(t *model.Tensor) *model.Linear {
 // that a later step reads again.
 type executor struct {
 	*Witness
+	room    []int32 // for values and keys, where there is no arena
 	lastUse map[model.TensorID]int
 	cache   map[model.TensorID]ints.Ints
 	columns map[model.TensorID][]int32 // of tables, widened
@@ -283,7 +287,7 @@ func (e *executor) step(i int) error {
 	case model.StepLookup:
 		return e.lookup(i, acc)
 	case model.StepExact:
-		out := arena.Make[int32](e.arena, len(acc))
+		out := e.make(len(acc))
 		narrowed(out, acc)
 		e.Values[s.Out] = out
 		return nil
@@ -292,10 +296,20 @@ func (e *executor) step(i int) error {
 	}
 }
 
+// make returns n entries for values or keys, which hold anything.
+func (e *executor) make(n int) []int32 {
+	if n > len(e.room) {
+		return arena.Make[int32](e.arena, n)
+	}
+	v := e.room[:n:n]
+	e.room = e.room[n:]
+	return v
+}
+
 // divide computes quotient and remainder of a StepDivide.
 func (e *executor) divide(s *model.Step, acc []int64) error {
 	den := ints.All(e.operand(s.Den))
-	out, rem := arena.Make[int32](e.arena, len(acc)), arena.Make[int32](e.arena, len(acc))
+	out, rem := e.make(len(acc)), e.make(len(acc))
 	for j, x := range acc {
 		d := int64(den[j])
 		if d <= 0 {
@@ -318,7 +332,7 @@ func divided(x, d int64) (quotient, remainder int32) {
 
 // maximum computes the greatest entries of a StepMax.
 func (e *executor) maximum(s *model.Step) {
-	out := arena.Make[int32](e.arena, model.Size(s.Shape))
+	out := e.make(model.Size(s.Shape))
 	greatest(out, ints.All(e.operand(s.Den)))
 	e.Values[s.Out] = out
 }
@@ -377,9 +391,13 @@ func (e *executor) lookup(i int, acc []int64) error {
 	if keys == nil {
 		return nil
 	}
+	counts := e.Values[e.mult(s)]
+	if counts == nil { // nobody wants them
+		return nil
+	}
 	// One piece a goroutine would need a copy of the counts each; counting is
 	// a small part of a step, so it stays serial.
-	counts, least := e.Values[e.mult(s)], int32(t.Min)
+	least := int32(t.Min)
 	for _, key := range keys {
 		counts[key-least]++
 	}
@@ -392,14 +410,14 @@ func (e *executor) results(i int) (keys, out, lo []int32) {
 	s := &e.graph.Steps[i]
 	n := model.Size(s.Shape)
 	if e.live == nil {
-		keys = arena.Make[int32](e.arena, n)
+		keys = e.make(n)
 		e.Keys[i] = keys
 	}
 	result := func(id model.TensorID) []int32 {
 		if id == model.None || e.live != nil && e.live.last[id] <= i {
 			return nil
 		}
-		e.Values[id] = arena.Make[int32](e.arena, n)
+		e.Values[id] = e.make(n)
 		return e.Values[id]
 	}
 	return keys, result(s.Out), result(s.Lo)

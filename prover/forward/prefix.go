@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 )
@@ -18,7 +19,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	for i, v := range inputs {
 		own[i] = slices.Clone(v)
 	}
-	w, err := prepare(g, weights, own, nil)
+	w, err := begin(g, weights, own, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -26,10 +27,15 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	if whole, _ := r.Whole(); whole > 0 {
 		return NewRows(ctx, g, weights, inputs, axes)
 	}
-	begun, err := Run(ctx, first, weights, known)
+	// Rows are not counted: Witness counts the whole.
+	begun, err := begin(first, weights, known, nil)
+	if err == nil {
+		err = newExecutor(begun).all(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
+	room := arena.New[int32](entries(g))
 	r.begun = make([][]bool, len(inputs))
 	for i, id := range g.Inputs {
 		if axes[i] >= 0 {
@@ -52,11 +58,11 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 			continue
 		}
 		if s.Kind == model.StepLookup {
-			r.Keys[i] = grown(begun.Keys[i], first.Steps[i].Shape, s.Shape)
+			r.Keys[i], room = grown(room, begun.Keys[i], first.Steps[i].Shape, s.Shape)
 		}
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
 			if id != model.None {
-				w.Values[id] = grown(begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
+				w.Values[id], room = grown(room, begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
 			}
 		}
 	}
@@ -72,12 +78,31 @@ func newRows(w *Witness, own [][]int32, axes []int) *Rows {
 	}
 }
 
+// entries returns how many values and keys the steps of a run give.
+func entries(g *model.Graph) int {
+	n := 0
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		size := model.Size(s.Shape)
+		if s.Kind == model.StepLookup {
+			n += size
+		}
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				n += size
+			}
+		}
+	}
+	return n
+}
+
 // grown is a tensor of a larger shape that has the entries of v where it has their
-// indexes, and zeros elsewhere.
-func grown(v []int32, from, to []int) []int32 {
-	out := make([]int32, model.Size(to))
+// indexes, and zeros elsewhere: the first entries of room, whose others are left.
+func grown(room, v []int32, from, to []int) (out, left []int32) {
+	n := model.Size(to)
+	out, left = room[:n:n], room[n:]
 	between(to, from, func(dst, src, n int) { copy(out[dst:dst+n], v[src:]) })
-	return out
+	return out, left
 }
 
 // between calls f for the entries that a tensor and a smaller one of as many axes have in

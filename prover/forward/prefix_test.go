@@ -26,7 +26,7 @@ func TestGrown(t *testing.T) {
 			}
 			want[at] = v[i]
 		}
-		if got := grown(v, c.from, c.to); !slices.Equal(got, want) {
+		if got, _ := grown(make([]int32, len(want)+1), v, c.from, c.to); !slices.Equal(got, want) {
 			t.Errorf("%v to %v: %v, not %v", c.from, c.to, got, want)
 		}
 	}

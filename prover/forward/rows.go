@@ -31,8 +31,12 @@ type Rows struct {
 	begun [][]bool
 }
 
-// productOf is a product of a step. Its operands lie alike in all rows, if they are dense.
-type productOf struct{ step, product int }
+// productOf is a product of a step, and which of its operands lie as a view of another tensor
+// does. Then they lie alike in all rows.
+type productOf struct {
+	step, product int
+	a, b          bool
+}
 
 // rowOf is a row of a tensor.
 type rowOf struct {
@@ -154,12 +158,11 @@ func (r *Rows) row(i, axis, at int) error {
 	for j := range s.Acc.Products {
 		p := &s.Acc.Products[j]
 		a, b := r.part(p.A, p.LabelsA, axis, at), r.part(p.B, p.LabelsB, axis, at)
-		c := r.laid[productOf{i, j}]
-		if c == nil || a.axes != nil || b.axes != nil {
+		key := productOf{i, j, a.axes != nil, b.axes != nil}
+		c := r.laid[key]
+		if c == nil {
 			c = newContraction(shape, a, b)
-			if a.axes == nil && b.axes == nil {
-				r.laid[productOf{i, j}] = c
-			}
+			r.laid[key] = c
 		}
 		c.add(acc, p.Coef, a.v, b.v)
 	}

@@ -40,6 +40,14 @@ func products[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operan
 		multiplyPairs(dst, coef, out, rows, columns, most)
 		return
 	}
+	switch {
+	case inDots(rows, columns):
+		dots(dst, coef, out, rows, columns)
+		return
+	case inDots(columns, rows):
+		dots(dst, coef, out, columns, rows)
+		return
+	}
 	multiply(dst, coef, out, rows, columns, intRows[int32], intRows[B])
 }
 
@@ -97,6 +105,17 @@ func consecutive(offsets []int) bool {
 // fewRows is the number of rows from which on copying the columns pays.
 const fewRows = 4
 
+// Rows are multiplied with columns one by one, up to so many, where they are long.
+const (
+	dotRows  = 24
+	dotDepth = 256
+)
+
+// inDots says whether it pays to go through all columns for each of the rows.
+func inDots[A, B ints.Integer](rows Operand[A], columns Operand[B]) bool {
+	return len(rows.Free) < dotRows && len(columns.K) >= dotDepth && consecutive(columns.K)
+}
+
 // taskWork is the number of multiplications that are worth a goroutine.
 const taskWork = 1 << 16
 
@@ -104,13 +123,24 @@ const taskWork = 1 << 16
 func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
 	k, n := len(rows.K), len(columns.Free)
 	work := max(1, k*len(rows.Free))
+	wide, _ := any(rows.Data).([]int32) // rows that are read where they are
+	if k == 0 || !consecutive(rows.K) {
+		wide = nil
+	}
 	parallel.For(len(out)*n, max(1, taskWork/work), func(lo, hi int) {
-		x := make([]int32, k)
+		var x []int32
+		if wide == nil {
+			x = make([]int32, k)
+		}
 		for t := lo; t < hi; {
 			b := t / n
 			end := min(hi, (b+1)*n)
 			for i, free := range rows.Free {
-				gather(x, rows.Data[rows.Batch[b]+free:], rows.K)
+				if wide != nil {
+					x = wide[rows.Batch[b]+free+rows.K[0]:][:k]
+				} else {
+					gather(x, rows.Data[rows.Batch[b]+free:], rows.K)
+				}
 				for j := t % n; j < end-b*n; j++ {
 					var column []B
 					if k > 0 {

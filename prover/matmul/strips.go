@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/prove-model/prove-model/prover/parallel"
 )
@@ -51,7 +52,9 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 	groups := ceilDiv(m, group)
 	work := max(1, group*width*k)
 	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
-		sums, panel, xs := make([]S, group*width), make([]X, depth*width), make([]X, group*min(k, rowDepth))
+		room := borrow[X, S]()
+		defer rooms.Put(room)
+		sums, panel, xs := room.take(group*width, depth*width, group*min(k, rowDepth))
 		for t := lo; t < hi; t++ {
 			batch, from, row := t/(strips*groups), t/groups%strips*width, t%groups*group
 			free, rows := b.Free[from:min(n, from+width)], a.Free[row:min(m, row+group)]
@@ -87,6 +90,38 @@ func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S
 			}
 		}
 	})
+}
+
+// rooms are those that no task uses: matrices are multiplied by the thousand, and memory of a task's
+// own would have grown to hundreds of megabytes before the collector looks.
+var rooms sync.Pool
+
+// room is what a task computes in.
+type room[X int32 | float64, S int64 | float64] struct {
+	sums      []S
+	panel, xs []X
+}
+
+// borrow returns a room, which may be one that was used before.
+func borrow[X int32 | float64, S int64 | float64]() *room[X, S] {
+	if r, ok := rooms.Get().(*room[X, S]); ok {
+		return r
+	}
+	return new(room[X, S])
+}
+
+// take returns room for so many sums, entries of a panel, and entries of rows, which hold anything.
+func (r *room[X, S]) take(sums, panel, xs int) ([]S, []X, []X) {
+	r.sums, r.panel, r.xs = atLeast(r.sums, sums), atLeast(r.panel, panel), atLeast(r.xs, xs)
+	return r.sums[:sums], r.panel[:panel], r.xs[:xs]
+}
+
+// atLeast returns v, or another list if it has no room for n entries.
+func atLeast[T any](v []T, n int) []T {
+	if cap(v) < n {
+		return make([]T, n)
+	}
+	return v[:cap(v)]
 }
 
 // gatherRows sets row i of dst, len(offsets) wide, to the entries of src at

@@ -20,7 +20,7 @@ func drawView(t *rapid.T) (v *View, in, out []int, inputs []Tensor) {
 	for range n {
 		dim := rapid.IntRange(1, 5).Draw(t, "dim")
 		at := len(in)
-		switch rapid.IntRange(0, 5).Draw(t, "map") {
+		switch rapid.IntRange(0, 7).Draw(t, "map") {
 		case 0: // window
 			a, b := rapid.IntRange(1, 4).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")
 			v.Groups = append(v.Groups, Group{
@@ -60,6 +60,20 @@ func drawView(t *rapid.T) (v *View, in, out []int, inputs []Tensor) {
 			v.Groups = append(v.Groups, Group{Out: []int{len(outDims), len(outDims) + 1}, In: []int{at}, Map: MapPublic,
 				Ids: TensorID(len(inputs)), Entries: ids})
 			inputs = append(inputs, Tensor{Shape: []int{b * a}, Kind: Input, Max: int64(dim - 1)})
+			outDims = append(outDims, a, b)
+			in = append(in, dim)
+		case 6: // slice
+			by := rapid.SampledFrom([]int{-1, 1, 2, 3}).Draw(t, "by")
+			v.Groups = append(v.Groups, Group{
+				Out: []int{len(outDims)}, In: []int{at}, Base: rapid.IntRange(-4, 6).Draw(t, "base"), Strides: []int{by},
+			})
+			outDims = append(outDims, rapid.IntRange(1, 6).Draw(t, "a"))
+			in = append(in, dim)
+		case 7: // axes that are one axis of the source
+			a, b := rapid.IntRange(1, 3).Draw(t, "a"), rapid.IntRange(1, 3).Draw(t, "b")
+			v.Groups = append(v.Groups, Group{
+				Out: []int{len(outDims), len(outDims) + 1}, In: []int{at}, Base: rapid.IntRange(-2, 2).Draw(t, "base"), Strides: []int{b, 1},
+			})
 			outDims = append(outDims, a, b)
 			in = append(in, dim)
 		}
@@ -155,6 +169,31 @@ func TestAccumulateParallel(t *testing.T) {
 	for i := range want {
 		if acc[i] != int64(want[i]) {
 			t.Fatalf("entry %d: %d, want %d", i, acc[i], want[i])
+		}
+	}
+}
+
+// Views that are large enough for the parallel path, and whose pairs lie evenly: what is
+// split is a group that is not the last, or the only one.
+func TestGatherParallel(t *testing.T) {
+	for name, c := range map[string]struct {
+		v       *View
+		in, out []int
+	}{
+		"transposed": {&View{Groups: []Group{
+			{Out: []int{1}, In: []int{0}, Strides: []int{1}},
+			{Out: []int{0}, In: []int{1}, Strides: []int{1}},
+		}}, []int{70, 600}, []int{600, 70}},
+		"one axis":    {&View{Groups: []Group{{Out: []int{0}, In: []int{0}, Base: -3, Strides: []int{1}}}, Fill: 7}, []int{40000}, []int{50000}},
+		"every other": {&View{Groups: []Group{{Out: []int{0}, In: []int{0}, Base: 1, Strides: []int{2}}}}, []int{100000}, []int{49000}},
+		"reshape":     {&View{Groups: []Group{{Out: []int{0, 1}, In: []int{0}, Map: MapReshape}}}, []int{40000}, []int{200, 200}},
+	} {
+		src := make([]int32, Size(c.in))
+		for i := range src {
+			src[i] = int32(i % 1013)
+		}
+		if got, want := ints.All(c.v.Gather(ints.Int32s(src), c.in, c.out)), c.v.apply(src, c.in, c.out); !slices.Equal(got, want) {
+			t.Errorf("%s: Gather differs from the reference", name)
 		}
 	}
 }

@@ -1,10 +1,14 @@
 package statement
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // Numbers are real numbers, NaN and infinities among them where a key has codes for these.
@@ -14,7 +18,7 @@ type Numbers []float64
 // MarshalJSON implements [json.Marshaler].
 func (n Numbers) MarshalJSON() ([]byte, error) {
 	if !slices.ContainsFunc(n, func(x float64) bool { return x-x != 0 }) {
-		return json.Marshal([]float64(n))
+		return n.finite()
 	}
 	b := []byte{'['}
 	for i, x := range n {
@@ -33,4 +37,31 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return append(b, ']'), nil
+}
+
+// together is how many numbers are written by one goroutine.
+const together = 1 << 14
+
+// finite is json.Marshal of numbers that are finite.
+func (n Numbers) finite() ([]byte, error) {
+	if len(n) <= together {
+		return json.Marshal([]float64(n))
+	}
+	parts := make([][]byte, (len(n)+together-1)/together)
+	errs := make([]error, len(parts))
+	parallel.For(len(parts), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			some := n[i*together : min((i+1)*together, len(n))]
+			if parts[i], errs[i] = json.Marshal([]float64(some)); errs[i] == nil {
+				parts[i] = parts[i][1 : len(parts[i])-1]
+			}
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	parts[0] = append([]byte{'['}, parts[0]...)
+	last := len(parts) - 1
+	parts[last] = append(parts[last], ']')
+	return bytes.Join(parts, []byte{','}), nil
 }

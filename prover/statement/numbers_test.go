@@ -17,3 +17,20 @@ func TestNumbersInJSON(t *testing.T) {
 		}
 	}
 }
+
+// Many numbers are written in parts, and as one list.
+func TestManyNumbersInJSON(t *testing.T) {
+	for _, n := range []int{together, together + 1, 3 * together} {
+		many := make(Numbers, n)
+		for i := range many {
+			many[i] = float64(i%1000) / 64 * math.Pow10(i%40-20)
+		}
+		want, err := json.Marshal([]float64(many))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(many); err != nil || string(got) != string(want) {
+			t.Errorf("%d numbers are not those of one list, %v", n, err)
+		}
+	}
+}

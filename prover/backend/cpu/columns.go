@@ -29,13 +29,8 @@ func (b *Backend) matrix(c *backend.Column) *matrix {
 // RowSums implements backend.Backend.
 func (b *Backend) RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error) {
 	results := make([][]field.QM31, len(jobs))
-	for i := range jobs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		results[i] = b.matrix(&jobs[i].Column).rowSums(&jobs[i])
-	}
-	return results, nil
+	each(ctx, len(jobs), func(i int) { results[i] = b.matrix(&jobs[i].Column).rowSums(&jobs[i]) })
+	return results, ctx.Err()
 }
 
 // A span is columns that lie next to each other, in a job's order from `to` on.
@@ -84,13 +79,8 @@ func (m *matrix) rowSums(job *backend.RowSum) []field.QM31 {
 // ColumnSums implements backend.Backend.
 func (b *Backend) ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error) {
 	results := make([][]field.QM31, len(jobs))
-	for i := range jobs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		results[i] = b.matrix(&jobs[i].Column).columnSums(jobs[i].Weights)
-	}
-	return results, nil
+	each(ctx, len(jobs), func(i int) { results[i] = b.matrix(&jobs[i].Column).columnSums(jobs[i].Weights) })
+	return results, ctx.Err()
 }
 
 func (m *matrix) columnSums(weights []field.QM31) []field.QM31 {

@@ -41,12 +41,10 @@ func (b *Backend) Lane(int) (backend.Backend, error) {
 // Eval implements backend.Backend.
 func (b *Backend) Eval(ctx context.Context, list []backend.Evaluation) ([]field.QM31, error) {
 	values := make([]field.QM31, len(list))
-	for i, x := range list {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	each(ctx, len(list), func(i int) {
+		x := &list[i]
 		values[i] = poly.EvalInts(b.g.Tensors[x.Tensor].Shape, backend.Values(b.g, b.w, x.Tensor), x.Point)
-	}
+	})
 	return values, ctx.Err()
 }
 
@@ -82,13 +80,21 @@ func (b *Backend) Close() { b.a.Close() }
 // Inner implements backend.Backend.
 func (b *Backend) Inner(ctx context.Context, list []backend.Instance) ([]field.QM31, error) {
 	values := make([]field.QM31, len(list))
-	for i, in := range list {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	each(ctx, len(list), func(i int) {
+		in := &list[i]
 		values[i] = inner(in.Eq, in.A.([]field.QM31), in.B.([]field.QM31))
-	}
+	})
 	return values, ctx.Err()
+}
+
+// each calls f for the numbers below n, several at a time, until the context ends: a job is
+// often too small for all cores.
+func each(ctx context.Context, n int, f func(i int)) {
+	parallel.For(n, 1, func(lo, hi int) {
+		for i := lo; i < hi && ctx.Err() == nil; i++ {
+			f(i)
+		}
+	})
 }
 
 func inner(eq, x, y []field.QM31) field.QM31 {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/backend"
@@ -17,9 +18,11 @@ func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 	den = arena.Make[field.QM31](b.a, l.Size)
 	beta := l.Beta.Neg()
 	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
+	steps := &stepLeaves{b: b, beta: beta, num: num, den: den}
 	for i := range l.Steps {
-		b.stepLeaves(&l.Steps[i], base(l.Steps[i].Table), beta, num, den)
+		steps.add(&l.Steps[i], base(l.Steps[i].Table))
 	}
+	steps.fill()
 	for i := range l.Tables {
 		t := &l.Tables[i]
 		at, n := t.Block.Offset, 1<<t.Block.Bits
@@ -28,27 +31,73 @@ func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 	return num, den
 }
 
-const leafGrain = 1 << 12
+const (
+	leafGrain = 1 << 12
+	// leafBatch is how many leaves of steps are made at once, at least: a step may have few rows,
+	// which leave cores idle.
+	leafBatch = 1 << 20
+)
 
-// stepLeaves fills the blocks of a look-up step.
-func (b *Backend) stepLeaves(s *backend.LeafStep, base, beta field.QM31, num []field.M31, den []field.QM31) {
-	st := &b.g.Steps[s.Step]
-	keys := b.w.StepKeys(s.Step)
-	var out []int32
+// stepLeaves are look-up steps whose leaves are made at once.
+type stepLeaves struct {
+	b     *Backend
+	beta  field.QM31
+	num   []field.M31
+	den   []field.QM31
+	steps []leafSource
+	size  int // leaves
+}
+
+// leafSource is what the leaves of a step are made of.
+type leafSource struct {
+	rows      *leafRows
+	keys, out []int32 // out is nil if it is not looked up
+	base      field.QM31
+	end       int // leaves of the steps up to this one
+}
+
+// add adds a step.
+func (l *stepLeaves) add(s *backend.LeafStep, base field.QM31) {
+	st := &l.b.g.Steps[s.Step]
+	x := leafSource{rows: newLeafRows(s, st.Shape), keys: l.b.w.StepKeys(s.Step), base: base}
 	if st.Out != model.None {
-		out = b.w.Tensor(st.Out)
+		x.out = l.b.w.Tensor(st.Out)
 	}
-	// Where a row meets a part of the last axis, entries lie next to each other in
-	// the step and in the tree.
-	rows := newLeafRows(s, st.Shape)
-	parallel.For(rows.count, max(1, leafGrain/rows.width), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			rows.each(r, func(src, dst, n int) {
-				row(num[dst:dst+n], den[dst:dst+n], keys[src:src+n], base)
-				if out != nil {
-					field.MulAccInt32Vec(den[dst:dst+n], out[src:src+n], beta)
-				}
-			})
+	l.size += len(x.keys)
+	x.end = l.size
+	if l.steps = append(l.steps, x); l.size >= leafBatch {
+		l.fill()
+	}
+}
+
+// fill fills the blocks of the steps, and forgets these.
+func (l *stepLeaves) fill() {
+	parallel.For(l.size, leafGrain, func(lo, hi int) {
+		first, _ := slices.BinarySearchFunc(l.steps, lo+1, func(x leafSource, at int) int { return x.end - at })
+		for i := first; i < len(l.steps); i++ {
+			x := &l.steps[i]
+			from := x.end - len(x.keys)
+			if from >= hi {
+				break
+			}
+			// A row is made where it begins.
+			w := x.rows.width
+			for r := (max(lo-from, 0) + w - 1) / w; r < x.rows.count && from+r*w < hi; r++ {
+				x.row(r, l.num, l.den, l.beta)
+			}
+		}
+	})
+	clear(l.steps)
+	l.steps, l.size = l.steps[:0], 0
+}
+
+// row makes the leaves of a row of the step. Where it meets a part of the last axis, entries
+// lie next to each other in the step and in the tree.
+func (x *leafSource) row(r int, num []field.M31, den []field.QM31, beta field.QM31) {
+	x.rows.each(r, func(src, dst, n int) {
+		row(num[dst:dst+n], den[dst:dst+n], x.keys[src:src+n], x.base)
+		if x.out != nil {
+			field.MulAccInt32Vec(den[dst:dst+n], x.out[src:src+n], beta)
 		}
 	})
 }

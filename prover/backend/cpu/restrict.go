@@ -29,6 +29,9 @@ func restrict(a *arena.Arena, shape []int, data ints.Ints, r backend.Restriction
 // columns of one task: the destination stays in the first-level cache.
 const restrictColumns = 1024
 
+// restrictTasks is how many tasks there are at least, where they are large enough.
+const restrictTasks = 8
+
 // restrictDense returns the dense table over the kept axes in their own order.
 func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.QM31) []field.QM31 {
 	// The trailing axes that are all kept or all bound form one run.
@@ -56,18 +59,38 @@ func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.
 	}
 	out := arena.Make[field.QM31](a, len(lead.kept)*run)
 	pieces := (run + restrictColumns - 1) / restrictColumns
+	// add sets sums to those of a piece of the columns, for the bound indexes [from, to).
+	add := func(sums []field.QM31, i, c, from, to int, buf *[]int32) {
+		clear(sums)
+		for j := from; j < to; j++ {
+			at := lead.kept[i] + lead.bound[j] + c
+			field.MulAccInt32Vec(sums, ints.Part(data, at, at+len(sums), buf), lead.weight[j])
+		}
+	}
 	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(lead.bound)))
+	if tasks := len(lead.kept) * pieces; tasks < restrictTasks && grain == 1 {
+		// Few columns of many rows: rows are dealt in groups.
+		groups := min((restrictTasks+tasks-1)/tasks, len(lead.bound))
+		sums := make([]field.QM31, groups*len(out))
+		parallel.For(tasks*groups, 1, func(lo, hi int) {
+			var buf []int32
+			for t := lo; t < hi; t++ {
+				g, i, c := t/tasks, t%tasks/pieces, t%pieces*restrictColumns
+				n := min(restrictColumns, run-c)
+				add(sums[g*len(out)+i*run+c:][:n], i, c, g*len(lead.bound)/groups, (g+1)*len(lead.bound)/groups, &buf)
+			}
+		})
+		copy(out, sums)
+		for g := 1; g < groups; g++ {
+			field.AddQM31Vec(out, out, sums[g*len(out):(g+1)*len(out)])
+		}
+		return out
+	}
 	parallel.For(len(lead.kept)*pieces, grain, func(lo, hi int) {
 		var buf []int32
 		for t := lo; t < hi; t++ {
 			i, c := t/pieces, t%pieces*restrictColumns
-			n := min(restrictColumns, run-c)
-			dst := out[i*run+c:][:n]
-			clear(dst)
-			for j, off := range lead.bound {
-				at := lead.kept[i] + off + c
-				field.MulAccInt32Vec(dst, ints.Part(data, at, at+n, &buf), lead.weight[j])
-			}
+			add(out[i*run+c:][:min(restrictColumns, run-c)], i, c, 0, len(lead.bound), &buf)
 		}
 	})
 	return out

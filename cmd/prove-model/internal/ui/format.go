@@ -24,13 +24,66 @@ func Bytes(n int64) string {
 
 // JSON writes v on w as one indented document, in printable characters.
 func JSON(w io.Writer, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
+	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(escapeJSON(append(b, '\n')))
+	return indent(w, escapeJSON(b))
+}
+
+// indentPart is how many bytes are written at a time.
+const indentPart = 1 << 16
+
+// indent writes json.Indent, by two spaces, of what json.Marshal gives, and a line's end: a list
+// of a million logits is written as it is indented.
+func indent(w io.Writer, b []byte) error {
+	out, line := make([]byte, 0, 2*indentPart), []byte{'\n'}
+	for i := 0; i < len(b); i++ {
+		if len(out) >= indentPart {
+			if _, err := w.Write(out); err != nil {
+				return err
+			}
+			out = out[:0]
+		}
+		switch c := b[i]; c {
+		case '{', '[':
+			out = append(out, c)
+			if end := b[i+1]; end == '}' || end == ']' {
+				out = append(out, end)
+				i++
+				continue
+			}
+			line = append(line, "  "...)
+			out = append(out, line...)
+		case '}', ']':
+			line = line[:len(line)-2]
+			out = append(append(out, line...), c)
+		case ',':
+			out = append(append(out, c), line...)
+		case ':':
+			out = append(out, ": "...)
+		case '"':
+			from := i
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			out = append(out, b[from:i+1]...)
+		default:
+			from := i
+			for i+1 < len(b) && !structural[b[i+1]] {
+				i++
+			}
+			out = append(out, b[from:i+1]...)
+		}
+	}
+	_, err := w.Write(append(out, '\n'))
 	return err
 }
+
+// structural are the bytes that end a number or a name such as null.
+var structural = [256]bool{',': true, ']': true, '}': true}
 
 // Table writes rows in aligned columns under a header, in printable characters.
 func Table(w io.Writer, header []string, rows [][]string) error {
