@@ -35,16 +35,10 @@ func (a *anatomy) scores(n *graph.Node) bool {
 	return x == nil || !isSoftmax(x.Op)
 }
 
-// softened reports whether a value, maybe moved, is what a Softmax takes, and nothing else reads it.
+// softened reports whether a value is what a Softmax takes, and nothing else reads it.
 func (a *anatomy) softened(name string) bool {
 	list := a.readers[name]
-	if len(list) != 1 {
-		return false
-	}
-	if onlyMoves(list[0]) {
-		return a.softened(list[0].Output)
-	}
-	return isSoftmax(list[0].Op) && list[0].Inputs[0] == name
+	return len(list) == 1 && isSoftmax(list[0].Op) && list[0].Inputs[0] == name
 }
 
 // factorsOf are the bits of the factors of a sum of so many products, of at most factorBits
@@ -96,4 +90,70 @@ func (s *search) attention(a *anatomy, n *graph.Node) attentionFormat {
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
 	return c != nil && isSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+}
+
+// Masked scores of a text are lowered where the tables of exponentials do not grow by that: a
+// gap below all others, so far that their exponentials, of at most mostLowered bits, are exactly 0. Then scores are a
+// sum of what was rounded and of a multiple of the mask, and keys have no products with it, as
+// if there were no mask. That takes an entry in each row that is not masked: otherwise a row's
+// masked scores would have weights.
+const (
+	loweredBy   = 12 // beyond all scores' spread
+	mostLowered = 16
+)
+
+// gap is how much scores have to be raised that are not masked.
+func (l *lowering) gap(m scores) int64 {
+	t := l.g.Tensors[m.id]
+	return t.Max - t.Min + int64(loweredBy)<<t.Frac
+}
+
+// leavesSome reports whether a constant mask leaves an entry in each row of a text of any
+// length: it is 1 on the diagonal.
+func (l *lowering) leavesSome(name string) bool {
+	whole, part := l.whole(name)
+	if part == nil || len(whole.Shape) < 2 || whole.Shape[len(whole.Shape)-1] != whole.Shape[len(whole.Shape)-2] {
+		return false
+	}
+	least, most, ok := l.stats.diagonals(whole)
+	return ok && least <= 0 && most >= 0
+}
+
+// lowers reports whether the masked ones of scores x are lowered for a Softmax: keys are no
+// coarser then, or x has a format, which tells what its scores need.
+func (l *lowering) lowers(m scores, b Block, x *value) bool {
+	t := l.g.Tensors[m.id]
+	if t.Frac < 0 || t.Frac > finestKey || b.Bits == 0 || max(b.Bits, b.Summed) > mostLowered {
+		return false
+	}
+	least := finestKeys(m, t.Max-t.Min, t.Frac)
+	if l.formatted(x) > 0 {
+		least = 0
+	}
+	spread := t.Max - t.Min + l.gap(m)
+	m.keys = l.keysOf(m)
+	fine := finestKeys(m, spread, t.Frac)
+	return fine >= least && t.Frac+fine >= leastKey && keyBits(m, spread, t.Frac, fine) <= m.keys
+}
+
+// keysOf is the size of the table of exponentials of scores that are not lowered, which is at
+// most 2^16 unless there is no way.
+func (l *lowering) keysOf(m scores) int {
+	t := l.g.Tensors[m.id]
+	return min(keyBits(m, t.Max-t.Min, t.Frac, finestKeys(m, t.Max-t.Min, t.Frac)), 16)
+}
+
+// loweredScores raises all scores that a mask of 0 and 1 leaves.
+func (l *lowering) loweredScores(m scores, mask model.TensorID, labels []int) scores {
+	t := l.g.Tensors[m.id]
+	if t.Frac < 0 || t.Frac > finestKey {
+		refuse("scores on a scale of %d bits are not lowered", t.Frac)
+	}
+	gap := l.gap(m)
+	m.keys = l.keysOf(m)
+	m.id = l.add(model.Tensor{ // whatever the mask's range is said to be
+		Name: "scores, masked", Shape: m.shape, Kind: model.Virtual, Frac: t.Frac, Min: t.Min, Max: t.Max + gap,
+		Def: []model.Linear{{Coef: 1, Src: m.id}, {Coef: gap, Src: mask, View: labelView(labels, m.shape)}},
+	})
+	return m
 }
