@@ -11,10 +11,10 @@ import (
 // the table has all keys that the static bound allows.
 const (
 	// scoreTable is the size of that table, whatever the number of its uses: what is saved
-	// by tables of exponentials of coarser scores makes up for its rows.
+	// by tables of exponentials of coarser scores makes up for its rows. It is larger where
+	// scores would be coarser than 2^-leastScore. (The roundings of a row's scores are
+	// independent, so that their effect is less than one's.)
 	scoreTable = 18
-	// leastScore is the coarsest scale of scores for which that is done: the roundings
-	// of a row's scores are independent, so that their effect is less than one's.
 	leastScore = 6
 	// leastFactors is the least size of factors in one accumulator; limbs do for fewer.
 	leastFactors = 11
@@ -70,7 +70,7 @@ func (s *search) attention(a *anatomy, n *graph.Node) attentionFormat {
 	if !s.large {
 		return f
 	}
-	room := scoreTable - 1 - model.Log2Ceil(count) // of a score's magnitude, on its scale
+	room := scoreTable - 1 - model.Log2Ceil(count) // of a score's scale
 	for i, bits := range []int{fa, fb} {
 		r := s.ranges[n.Inputs[i]].abs() * s.opts.Headroom
 		if r == 0 {
@@ -78,6 +78,7 @@ func (s *search) attention(a *anatomy, n *graph.Node) attentionFormat {
 		}
 		room -= bits - floorLog2((pow2(bits)-1)/r)
 	}
+	room = max(room, min(leastScore, room+model.MaxTableBits-scoreTable))
 	r := s.ranges[n.Output].abs() * s.opts.Headroom
 	if room < leastScore || r == 0 {
 		return f
@@ -86,10 +87,11 @@ func (s *search) attention(a *anatomy, n *graph.Node) attentionFormat {
 	return f
 }
 
-// scored reports whether a value are the scores of a text, which a Softmax takes.
+// scored reports whether a value are the scores of a text in a large model, which a Softmax
+// takes.
 func (l *lowering) scored(v *value) bool {
 	c := l.consumer(v)
-	return c != nil && isSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
+	return c != nil && hasMany(l.fg) && isSoftmax(c.Op) && c.Inputs[0] == v.name && l.open(c.Output, len(v.shape)-1)
 }
 
 // Masked scores of a text are lowered where the tables of exponentials do not grow by that: a
