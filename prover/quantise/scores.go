@@ -57,19 +57,18 @@ func factorsOf(count int) (a, b int, ok bool) {
 	return a, b, a >= leastFactors
 }
 
-// attention returns the formats of scores and their factors. The scores of a large model,
-// beside whose tables one more is little, are on the finest scale that one look-up has.
+// attention returns the formats of scores and their factors. Those of the texts of a large
+// model, beside whose tables one more is little, take one accumulator, and are on the finest
+// scale that one look-up has. Of a small one texts are short more often than not, and the
+// search finds what they need.
 func (s *search) attention(a *anatomy, n *graph.Node) attentionFormat {
 	shape := s.fg.Shapes[n.Inputs[0]]
 	count := shape[len(shape)-1]
 	fa, fb, ok := factorsOf(count)
-	if s.opts.Length == 0 || Length(s.fg) == "" || !ok || !a.softened(n.Output) {
+	if !s.large || s.opts.Length == 0 || Length(s.fg) == "" || !ok || !a.softened(n.Output) {
 		return usualAttention
 	}
 	f := attentionFormat{scoreBits, fa, fb}
-	if !s.large {
-		return f
-	}
 	room := scoreTable - 1 - model.Log2Ceil(count) // of a score's scale
 	for i, bits := range []int{fa, fb} {
 		r := s.ranges[n.Inputs[i]].abs() * s.opts.Headroom
@@ -122,14 +121,14 @@ func (l *lowering) leavesSome(name string) bool {
 }
 
 // lowers reports whether the masked ones of scores x are lowered for a Softmax: keys are no
-// coarser then, or x has a format, which tells what its scores need.
+// coarser then, or the model is large and x has a format, which tells what its scores need.
 func (l *lowering) lowers(m scores, b Block, x *value) bool {
 	t := l.g.Tensors[m.id]
 	if t.Frac < 0 || t.Frac > finestKey || b.Bits == 0 || max(b.Bits, b.Summed) > mostLowered {
 		return false
 	}
 	least := finestKeys(m, t.Max-t.Min, t.Frac)
-	if l.formatted(x) > 0 {
+	if l.formatted(x) > 0 && hasMany(l.fg) {
 		least = 0
 	}
 	spread := t.Max - t.Min + l.gap(m)
