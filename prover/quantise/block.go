@@ -43,7 +43,11 @@ const (
 	softmaxBlock
 	textSoftmaxBlock
 	logPowerBlock
+	loweredSoftmaxBlock // of texts, with masked scores lowered
 )
+
+// ofText reports whether a block is a Softmax in a circuit with a free length.
+func (b *Block) ofText() bool { return b.Kind == textSoftmaxBlock || b.Kind == loweredSoftmaxBlock }
 
 // begin notes that a block begins here.
 func (l *lowering) begin(b Block) {
@@ -83,7 +87,7 @@ func AppendBlocks(to []byte, blocks []Block) []byte {
 		list(b.Labels)
 		number(b.Summed)
 		number(b.Bits)
-		if b.Kind == textSoftmaxBlock {
+		if b.ofText() {
 			number(b.Width)
 			number(b.Entries)
 		}
@@ -125,7 +129,7 @@ func ParseBlocks(b []byte) ([]Block, error) {
 			Axes: list(), Sum: next(1) == 1, Epsilon: math.Float64frombits(next(math.MaxUint64)), Times: number(),
 			Mask: model.TensorID(number()) - 1, Labels: list(), Summed: number(), Bits: number(),
 		})
-		if b := &blocks[len(blocks)-1]; b.Kind == textSoftmaxBlock {
+		if b := &blocks[len(blocks)-1]; b.ofText() {
 			b.Width, b.Entries = number(), number()
 		}
 	}

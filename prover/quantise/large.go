@@ -21,12 +21,15 @@ var (
 )
 
 // large reports whether a model is a transformer for which few attempts have to do.
-func large(fg *graph.Graph) bool {
+func large(fg *graph.Graph) bool { return hasMany(fg) && usual(fg, 0, usualNeeds) != nil }
+
+// hasMany reports whether a model has so many weights.
+func hasMany(fg *graph.Graph) bool {
 	weights := 0
 	for _, t := range fg.Consts {
 		weights += t.Len()
 	}
-	return weights >= manyWeights && usual(fg, 0, usualNeeds) != nil
+	return weights >= manyWeights
 }
 
 // chooseLarge is Choose for a large model.

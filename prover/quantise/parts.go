@@ -39,7 +39,7 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 		return l.roundToLimbs(v.name, e, frac, bits, v.low, f)
 	}
 	if bits <= narrowBits && f == wholeLine && l.scored(v) {
-		if table := max(tableBits(keys(e, frac)), formatTable); table <= scoreTable {
+		if table := max(tableBits(keys(e, frac)), formatTable); table <= model.MaxTableBits {
 			l.reported(e, frac, bits)
 			return l.roundOnce(v.name, e, frac, bits+bits%2, table, f) // clamped so that most layers share a table
 		}

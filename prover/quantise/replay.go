@@ -44,7 +44,7 @@ func (b *Block) Replay(g *model.Graph, batch int, columns *Columns) (a *static.A
 			a, used, err = nil, nil, fmt.Errorf("%w: %v", ErrOtherSteps, r)
 		}
 	}()
-	softmax := b.Kind == softmaxBlock || b.Kind == textSoftmaxBlock
+	softmax := b.Kind == softmaxBlock || b.ofText()
 	if softmax && (b.Summed < 1 || b.Summed > fineShareBits+1 || b.Bits > formatBits) {
 		return nil, nil, ErrOtherSteps
 	}
@@ -109,10 +109,10 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 			return ErrOtherSteps
 		}
 		l.logPower(rowsOf(shape, b.Axes), b.Of, b.Epsilon)
-	case softmaxBlock, textSoftmaxBlock:
+	case softmaxBlock, textSoftmaxBlock, loweredSoftmaxBlock:
 		width := shape[len(shape)-1]
 		m := scores{id: b.Of, shape: shape, mask: model.None, width: width, entries: l.entries(shape)}
-		if b.Kind == textSoftmaxBlock {
+		if b.ofText() {
 			m.entries = b.Entries
 		}
 		if b.Width > 0 {
@@ -123,7 +123,11 @@ func (b *Block) lower(l *lowering, a *static.Argument) error {
 		}
 		if b.Mask != model.None {
 			a.Given[b.Mask] = static.Interval{Max: 1}
-			m = l.maskedScores(m, b.Mask, b.Labels)
+			if b.Kind == loweredSoftmaxBlock {
+				m = l.loweredScores(m, b.Mask, b.Labels)
+			} else {
+				m = l.maskedScores(m, b.Mask, b.Labels)
+			}
 		}
 		if b.Bits == 0 {
 			l.shares(m, b.Summed)

@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,9 +27,10 @@ func TestFactorsOf(t *testing.T) {
 	}
 }
 
-// Scores whose table has no more than scoreTable bits are rounded by one look-up, clamped at
+// Scores of a large model whose table has no more rows than tables have are rounded by one look-up, clamped at
 // an even number of bits, and their bounds follow from the circuit.
 func TestScoresAtOnce(t *testing.T) {
+	allLarge(t)
 	for _, dir := range []string{"llama", "qwen2-window"} {
 		x := openText(t, "../../hf/testdata/"+dir)
 		a, f := newAnatomy(x.g), Formats{}
@@ -52,7 +54,7 @@ func TestScoresAtOnce(t *testing.T) {
 			}
 			found++
 			out, table := &m.Graph.Tensors[s.Out], &m.Graph.Tables[s.Table]
-			if s.Kind != model.StepLookup || out.Max > 1<<12-1 || out.Min < 1-1<<12 || table.Bits > scoreTable || len(table.Saturated) != 2 {
+			if s.Kind != model.StepLookup || out.Max > 1<<12-1 || out.Min < 1-1<<12 || len(table.Saturated) != 2 {
 				t.Errorf("%s: %s in [%d, %d], by a table of %d bits", dir, out.Name, out.Min, out.Max, table.Bits)
 			}
 		}
@@ -103,4 +105,115 @@ func TestScoresOfLargeTexts(t *testing.T) {
 			t.Errorf("%s: the first 4 tokens alone give other integers", dir)
 		}
 	}
+}
+
+// Masked scores that are lowered have no weight, are no maximum, and change nothing of a
+// prefix, also where scores reach either end of their range; and what is known of them is
+// known of no other steps.
+func TestLoweredScores(t *testing.T) {
+	allLarge(t)
+	for _, dir := range []string{"llama", "qwen2-window"} {
+		x := openText(t, "../../hf/testdata/"+dir)
+		a, f := newAnatomy(x.g), Formats{}
+		for _, n := range x.g.Nodes {
+			if a.scores(n) && a.softened(n.Output) {
+				f[n.Output] = Format{8, factorBits} // of 2^-8
+				f[n.Inputs[0]], f[n.Inputs[1]] = Format{Bits: leastLimbed}, Format{Bits: leastLimbed}
+				x.ranges[n.Output] = Range{Min: -0.45, Max: 0.45}
+			}
+		}
+		m, err := Quantise(x.g, x.ranges, Options{Length: longest, Formats: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lowered := 0
+		for _, b := range m.Blocks {
+			if b.Kind == loweredSoftmaxBlock {
+				lowered++
+			}
+		}
+		if lowered != maskedLayers(x) {
+			t.Fatalf("%s: the scores of %d layers are lowered, of others not", dir, lowered)
+		}
+		rng := rand.New(rand.NewPCG(68, 69))
+		ids := x.tokens(rng, longest)
+		var whole []int32
+		ends := map[int32]bool{}
+		for _, n := range []int{longest, 1, 2, 6} {
+			at, w := x.run(t, m, ids[:n])
+			checkBounds(t, at, w)
+			texts := slices.DeleteFunc(slices.Clone(at.Blocks), func(b Block) bool { return !b.ofText() })
+			for _, node := range x.g.Nodes {
+				if !isSoftmax(node.Op) {
+					continue
+				}
+				first := texts[0].Tensors
+				texts = texts[1:]
+				top := first + slices.IndexFunc(at.Graph.Tensors[first:], func(t model.Tensor) bool { return t.Name == "is the maximum" })
+				mask := x.g.Consts[node.Inputs[1]] // of the longest text
+				for _, id := range []model.TensorID{model.TensorID(top), at.entries[node.Output]} {
+					for e, v := range w.Tensor(id) {
+						row, column := e/n%n, e%n
+						if masked := mask.I64[row*longest+column] == 0; masked && v != 0 || n == 1 && v == 0 {
+							t.Fatalf("%s, %s: row %d has %d at %d of %q", dir, node.Name, row, v, column, at.Graph.Tensors[id].Name)
+						}
+					}
+				}
+				for _, v := range w.Tensor(at.entries[node.Inputs[0]]) {
+					ends[v] = true
+				}
+			}
+			got := w.Tensor(at.Graph.Outputs[0])
+			if n == longest {
+				whole = got
+			} else if !slices.Equal(got, whole[:len(got)]) {
+				t.Errorf("%s: the first %d tokens alone give other integers", dir, n)
+			}
+		}
+		if !ends[255] || !ends[-255] {
+			t.Errorf("%s: scores do not reach the ends of their range", dir)
+		}
+		at, err := m.At(model.Instance{Sizes: []int{longest}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := NewColumns(columns(at))
+		for i := range m.Blocks {
+			b := m.Blocks[i]
+			if !b.ofText() {
+				continue
+			}
+			if b.Kind == loweredSoftmaxBlock {
+				// What the key says of the mask's range changes nothing.
+				g := *at.Graph
+				g.Tensors = slices.Clone(g.Tensors)
+				g.Tensors[b.Mask].Max = 0
+				said, _, err := b.Replay(&g, longest, all)
+				if err != nil {
+					t.Fatal(err)
+				}
+				masked := model.TensorID(b.Tensors)
+				of, in := at.Graph.Tensors[b.Of], said.Results[masked]
+				if gap := at.Graph.Tensors[masked].Def[1].Coef; in.Min != of.Min || in.Max != of.Max+gap || said.Given[b.Mask].Max != 1 {
+					t.Errorf("%s: masked scores in [%d, %d], raised by %d", dir, in.Min, in.Max, gap)
+				}
+				b.Kind = textSoftmaxBlock
+			} else {
+				b.Kind = loweredSoftmaxBlock
+			}
+			if _, _, err := b.Replay(at.Graph, longest, all); !errors.Is(err, ErrOtherSteps) {
+				t.Errorf("%s: a block of another kind: %v", dir, err)
+			}
+		}
+	}
+}
+
+// maskedLayers counts the layers whose scores are masked.
+func maskedLayers(x *text) (n int) {
+	for _, node := range x.g.Nodes {
+		if isSoftmax(node.Op) && len(node.Inputs) == 2 {
+			n++
+		}
+	}
+	return n
 }

@@ -14,6 +14,9 @@ import (
 // proportion.
 const finestKey = 12
 
+// Keys that are coarser than 2^-leastKey are those of scores near the maximum alone.
+const leastKey = 9
+
 // lowerSoftmax lowers Softmax over the last axis, as exp(x − max − log Σ exp(x −
 // max)): the row's maximum by look-ups, exponentials from a table, the logarithm of
 // their sum from the sum's leading bits, and the result from the table again. So a
@@ -151,6 +154,11 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 		return m
 	}
 	b.Mask, b.Labels = l.maskOf(n.Inputs[1], v.shape)
+	if len(n.Inputs) == 2 && m.open && l.leavesSome(n.Inputs[1]) && l.lowers(m, b, x) {
+		b.Kind = loweredSoftmaxBlock
+		l.begin(b)
+		return l.loweredScores(m, b.Mask, b.Labels)
+	}
 	for _, name := range n.Inputs[2:] { // where all of them are 1
 		other, its := l.maskOf(name, v.shape)
 		b.Mask, b.Labels = l.exact("masks", l.product(v.shape, b.Mask, b.Labels, other, its, 1)), allLabels(v.shape)
@@ -166,25 +174,13 @@ func (l *lowering) shares(m scores, bits int) shares {
 	top := l.rowMax(m)
 	spread := t.Max - t.Min
 
-	// Keys are finer than x as far as a table of moderate size goes: what is left of
-	// the logarithm's rounding is an error of all shares of a row.
-	rows := func(fine int) int { return model.Log2Ceil(int(spread<<fine + logMax(t.Frac+fine) + 2)) }
-	small := 14
-	if m.entries >= 1<<small {
-		small = 16
-	}
-	finest := func() (fine int) {
-		for rows(fine+1) <= 16 && (t.Frac+fine < 10 || rows(fine+1) <= small && t.Frac+fine < finestKey) {
-			fine++
-		}
-		return fine
-	}
-	fine := finest()
+	rows := func(fine int) int { return keyBits(m, spread, t.Frac, fine) }
+	fine := finestKeys(m, spread, t.Frac)
 	all, allTop, allSpread := m, top, spread
-	if t.Frac+fine < 9 {
+	if t.Frac+fine < leastKey {
 		// Most of the table is for shares that are nothing.
 		m, top, spread = l.nearMaximum(m, top, spread, -t.Frac)
-		fine = finest()
+		fine = finestKeys(m, spread, t.Frac)
 	}
 	keyFrac := t.Frac + fine
 	if rows(fine) > model.MaxTableBits {
@@ -206,6 +202,29 @@ func (l *lowering) shares(m scores, bits int) shares {
 	}
 	key := m.less(l, under("maximum and logarithm", top), fine, keyFrac, first+1)
 	return shares{key, table, all, allTop, fine, -allSpread<<fine - logMax(keyFrac), under}
+}
+
+// keyBits is the size of the table of exponentials of scores on a scale, with that spread,
+// whose keys are so many bits finer.
+func keyBits(m scores, spread int64, frac, fine int) int {
+	return model.Log2Ceil(int(spread<<fine + mostLog(m.width, frac+fine) + 2))
+}
+
+// finestKeys is how many bits finer than scores their keys are: as far as a table of moderate
+// size goes, since what is left of the logarithm's rounding is an error of all shares of a row.
+func finestKeys(m scores, spread int64, frac int) (fine int) {
+	small, most := 14, 16
+	if m.entries >= 1<<small {
+		small = 16
+	}
+	if m.keys > 0 {
+		most = m.keys
+	}
+	rows := func(fine int) int { return keyBits(m, spread, frac, fine) }
+	for rows(fine+1) <= most && (frac+fine < 10 || rows(fine+1) <= small && frac+fine < finestKey) {
+		fine++
+	}
+	return fine
 }
 
 // farBelow is how far below the maximum a score's exponential is nothing.
@@ -263,6 +282,7 @@ type scores struct {
 	width   int  // of a row, at most
 	open    bool // whether that is free
 	entries int  // as lowering.entries
+	keys    int  // most bits of the table of exponentials that keys are made finer for, if not 0
 }
 
 // maskedScores applies a mask of 0 and 1, with these labels as a factor of the scores.
