@@ -9,7 +9,6 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/prover/arena"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -30,10 +29,6 @@ type session struct {
 	ends []func() // in reverse
 }
 
-// hugeHeap is how much of the collector's memory is on huge pages: what a small language model's
-// proof has of it.
-const hugeHeap = 512 << 20
-
 // begin reads model and inputs, and begins the files of the key and the ranges. The
 // caller ends the session, after an error too it is over.
 func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, err error) {
@@ -48,7 +43,7 @@ func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, 
 		return nil, err
 	}
 	s.ends = append(s.ends, unlimited)
-	arena.Collected(hugeHeap)
+	collectWhileReading()
 	if s.device, err = job.OpenDevice(ctx, cfg, ph); err != nil {
 		return nil, err
 	}
@@ -100,6 +95,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 	if s.estimate, err = job.Estimate(s.circuit, s.job.Input, s.ph, s.opts); err != nil {
 		return err
 	}
+	collectFor(s.estimate.Memory)
 	s.committed, err = provemodel.Commit(ctx, s.circuit, s.opts...)
 	return err
 }

@@ -180,7 +180,7 @@ func verify(cfg *config.Config) (*verified, error) {
 // on, unless the environment says when: verifying takes some megabytes in all, for a
 // moment. What it returns undoes it.
 func collectLate() func() {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+	if collectorIsSet() {
 		return func() {}
 	}
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(256<<20)

@@ -124,7 +124,7 @@ func (r *Rows) finish(ctx context.Context, w *Witness) error {
 	return nil
 }
 
-// shrunk is the inverse of grown: v itself if the shapes are the same.
+// shrunk is the inverse of growing: v itself if the shapes are the same.
 func shrunk(v []int32, from, to []int) []int32 {
 	if slices.Equal(from, to) {
 		return v

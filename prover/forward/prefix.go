@@ -7,6 +7,7 @@ import (
 	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // NewRowsAfter is NewRows of a causal circuit of which the first rows are known: first is
@@ -46,6 +47,13 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 			}
 		}
 	}
+	var list []growing
+	grow := func(v []int32, from, to []int) []int32 {
+		n := model.Size(to)
+		out := room[:n:n]
+		room, list = room[n:], append(list, growing{out, v, from, to})
+		return out
+	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
 		if s.Kind == model.StepZero {
@@ -58,14 +66,19 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 			continue
 		}
 		if s.Kind == model.StepLookup {
-			r.Keys[i], room = grown(room, begun.Keys[i], first.Steps[i].Shape, s.Shape)
+			r.Keys[i] = grow(begun.Keys[i], first.Steps[i].Shape, s.Shape)
 		}
 		for _, id := range []model.TensorID{s.Out, s.Lo} {
 			if id != model.None {
-				w.Values[id], room = grown(room, begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
+				w.Values[id] = grow(begun.Values[id], first.Tensors[id].Shape, g.Tensors[id].Shape)
 			}
 		}
 	}
+	parallel.For(len(list), 1, func(lo, hi int) {
+		for i := range list[lo:hi] {
+			list[lo+i].fill()
+		}
+	})
 	clear(r.cache)
 	return r, nil
 }
@@ -96,13 +109,15 @@ func entries(g *model.Graph) int {
 	return n
 }
 
-// grown is a tensor of a larger shape that has the entries of v where it has their
-// indexes, and zeros elsewhere: the first entries of room, whose others are left.
-func grown(room, v []int32, from, to []int) (out, left []int32) {
-	n := model.Size(to)
-	out, left = room[:n:n], room[n:]
-	between(to, from, func(dst, src, n int) { copy(out[dst:dst+n], v[src:]) })
-	return out, left
+// growing is a tensor of a larger shape, of zeros, that gets the entries of v where it has their
+// indexes.
+type growing struct {
+	out, v   []int32
+	from, to []int
+}
+
+func (g *growing) fill() {
+	between(g.to, g.from, func(dst, src, n int) { copy(g.out[dst:dst+n], g.v[src:]) })
 }
 
 // between calls f for the entries that a tensor and a smaller one of as many axes have in

@@ -26,7 +26,9 @@ func TestGrown(t *testing.T) {
 			}
 			want[at] = v[i]
 		}
-		if got, _ := grown(make([]int32, len(want)+1), v, c.from, c.to); !slices.Equal(got, want) {
+		got := make([]int32, len(want))
+		(&growing{got, v, c.from, c.to}).fill()
+		if !slices.Equal(got, want) {
 			t.Errorf("%v to %v: %v, not %v", c.from, c.to, got, want)
 		}
 	}

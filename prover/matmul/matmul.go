@@ -116,8 +116,11 @@ func inDots[A, B ints.Integer](rows Operand[A], columns Operand[B]) bool {
 	return len(rows.Free) < dotRows && len(columns.K) >= dotDepth && consecutive(columns.K)
 }
 
-// taskWork is the number of multiplications that are worth a goroutine.
-const taskWork = 1 << 16
+// taskWork is the number of multiplications that are worth a goroutine, dotWork those of dots.
+const (
+	taskWork = 1 << 16
+	dotWork  = 1 << 15
+)
 
 // dots is Int for few rows and columns that have their K side by side.
 func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
@@ -127,7 +130,7 @@ func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A]
 	if k == 0 || !consecutive(rows.K) {
 		wide = nil
 	}
-	parallel.For(len(out)*n, max(1, taskWork/work), func(lo, hi int) {
+	parallel.For(len(out)*n, max(1, dotWork/work), func(lo, hi int) {
 		var x []int32
 		if wide == nil {
 			x = make([]int32, k)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
@@ -194,8 +195,16 @@ func parseKey(b []byte) (*Key, error) {
 	if v := binary.LittleEndian.Uint32(b[len(KeyMagic):]); v != KeyVersion {
 		return nil, refuseVersion(v, KeyVersion)
 	}
-	budget := maxKeyMessages
-	if err := checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget); err != nil {
+	var digest [sha256.Size]byte
+	var err error
+	parallel.Do(
+		func() { digest = keyDigest(b) },
+		func() {
+			budget := maxKeyMessages
+			err = checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget)
+		},
+	)
+	if err != nil {
 		return nil, err
 	}
 	body, graph, err := unmarshalKey(b[keyHeaderSize:])
@@ -207,7 +216,7 @@ func parseKey(b []byte) (*Key, error) {
 	}
 	k := &Key{
 		HasFixed: len(body.Root) != 0, RowVars: int(body.RowVars),
-		Security: decodeSecurity(body.Security), Digest: keyDigest(b),
+		Security: decodeSecurity(body.Security), Digest: digest,
 	}
 	if k.Circuit, err = decodeGraph(graph); err != nil {
 		return nil, err

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+
+	"github.com/prove-model/prove-model/prover/arena"
+)
+
+// How the collector works while something is proved, in percent of what is alive, unless the
+// environment says it. While a model is read, that is little: memory is collected late. A
+// large proof has hundreds of megabytes alive, all but lists of numbers, which take no time to
+// look through: memory is collected early, and used again while it is there.
+const (
+	readingPercent = 400
+	usualPercent   = 100
+	largePercent   = 50
+	largeProof     = 1 << 30 // bytes, by the estimate
+	// hugeHeap is how much of the collector's memory is on huge pages.
+	hugeHeap = 512 << 20
+)
+
+// collectWhileReading is for the time before there is an estimate.
+func collectWhileReading() {
+	if collectorIsSet() {
+		return
+	}
+	debug.SetGCPercent(readingPercent)
+	arena.Collected(hugeHeap)
+}
+
+// collectFor is for a proof that takes so many bytes.
+func collectFor(bytes int64) {
+	if collectorIsSet() {
+		return
+	}
+	if bytes >= largeProof {
+		debug.SetGCPercent(largePercent)
+	} else {
+		debug.SetGCPercent(usualPercent)
+	}
+}
+
+func collectorIsSet() bool { return os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" }
