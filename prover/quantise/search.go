@@ -611,6 +611,9 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 			clear(refused)
 		}
 	}
+	if first.error <= far*Target && best.error > missed*Target {
+		return s.best(best, s.finer())
+	}
 	return best, nil
 }
 
@@ -618,8 +621,12 @@ func (s *search) widen(first *attempt) (*attempt, error) {
 const mostSteps = 2
 
 // far is how many times the target's the first error is where single values are not
-// what it comes from: all values become finer together.
-const far = 16
+// what it comes from: all values become finer together. So they do where single ones did not
+// bring it below missed times the target.
+const (
+	far    = 16
+	missed = 4
+)
 
 // levels are the formats of all values that are tried for that.
 var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}, {22, formatWeights}}
@@ -641,10 +648,24 @@ func (s *search) start(first *attempt) (*attempt, error) {
 		starts = append(starts, f)
 	}
 	if first.error > far*Target {
-		for _, f := range levels {
-			starts = append(starts, allOf(s.groups, f, finest))
-		}
+		starts = append(starts, s.finer()...)
 	}
+	return s.best(best, starts)
+}
+
+// finer are the levels of all values.
+func (s *search) finer() []Formats {
+	finest := usual(s.fg, mostSteps, s.needs())
+	var all []Formats
+	for _, f := range levels {
+		all = append(all, allOf(s.groups, f, finest))
+	}
+	return all
+}
+
+// best returns the best of an attempt and those with some formats, of which none is made after
+// one within the target.
+func (s *search) best(best *attempt, starts []Formats) (*attempt, error) {
 	for _, f := range starts {
 		if best.error <= Target {
 			break
