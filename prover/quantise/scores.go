@@ -16,6 +16,9 @@ const (
 	// independent, so that their effect is less than one's.)
 	scoreTable = 18
 	leastScore = 6
+	// Within ±2^sharedScores scores are clamped at even numbers of bits, and masked ones can
+	// be lowered.
+	sharedScores = 4
 	// leastFactors is the least size of factors in one accumulator; limbs do for fewer.
 	leastFactors = 11
 )
