@@ -41,8 +41,8 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 	if bits <= narrowBits && f == wholeLine && l.scored(v) {
 		if table := max(tableBits(keys(e, frac)), formatTable); table <= model.MaxTableBits {
 			l.reported(e, frac, bits)
-			if even := bits + bits%2; even <= frac+sharedScores {
-				bits = even // so that most layers share a table
+			if frac <= leastKey {
+				bits = max(bits, frac+sharedScores)
 			}
 			return l.roundOnce(v.name, e, frac, bits, table, f)
 		}
