@@ -41,7 +41,10 @@ func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds)
 	if bits <= narrowBits && f == wholeLine && l.scored(v) {
 		if table := max(tableBits(keys(e, frac)), formatTable); table <= model.MaxTableBits {
 			l.reported(e, frac, bits)
-			return l.roundOnce(v.name, e, frac, bits+bits%2, table, f) // clamped so that most layers share a table
+			if frac <= leastKey {
+				bits = max(bits, frac+sharedScores)
+			}
+			return l.roundOnce(v.name, e, frac, bits, table, f)
 		}
 	}
 	return l.roundOn(v.name, e, frac, bits, f)

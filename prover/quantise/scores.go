@@ -15,7 +15,10 @@ const (
 	// scores would be coarser than 2^-leastScore. (The roundings of a row's scores are
 	// independent, so that their effect is less than one's.)
 	scoreTable = 18
-	leastScore = 6
+	leastScore = 7
+	// Scores are clamped at ±2^sharedScores or beyond, so that most layers share a table;
+	// within that masked ones can be lowered.
+	sharedScores = 4
 	// leastFactors is the least size of factors in one accumulator; limbs do for fewer.
 	leastFactors = 11
 )

@@ -131,6 +131,9 @@ func (l *lowering) softmaxScores(n *graph.Node, v *value, b Block) scores {
 	if l.g.Tensors[l.tensor(x)].Kind == model.Input {
 		bits = max(bits, bitSteps[0]) // that is what it has more than others for
 	}
+	if l.formatted(x) > 0 && l.scored(x) {
+		bits = max(bits, l.g.Tensors[l.tensor(x)].Frac+sharedScores) // as it has been clamped
+	}
 	last := len(v.shape) - 1
 	m := scores{shape: v.shape, mask: model.None, width: l.most(v.shape[last]), open: l.open(v.name, last)}
 	m.entries = l.entries(v.shape)
