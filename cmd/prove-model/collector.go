@@ -12,7 +12,7 @@ import (
 // large proof has hundreds of megabytes alive, all but lists of numbers, which take no time to
 // look through: memory is collected early, and used again while it is there.
 const (
-	readingPercent = 400
+	readingPercent = 200
 	usualPercent   = 100
 	largePercent   = 50
 	largeProof     = 1 << 30 // bytes, by the estimate
