@@ -15,14 +15,16 @@ const (
 	readingPercent = 200
 	usualPercent   = 100
 	largePercent   = 50
-	largeProof     = 1 << 30 // bytes, by the estimate
+	largeFile      = 16 << 20 // bytes of a model; folders may have as many
+	largeProof     = 1 << 30  // bytes, by the estimate
 	// hugeHeap is how much of the collector's memory is on huge pages.
 	hugeHeap = 512 << 20
 )
 
-// collectWhileReading is for the time before there is an estimate.
-func collectWhileReading() {
-	if collectorIsSet() {
+// collectWhileReading is for the time before there is an estimate. Models in small files are left
+// alone: they take a few megabytes, which huge pages would round up.
+func collectWhileReading(model string) {
+	if st, err := os.Stat(model); collectorIsSet() || err != nil || st.Mode().IsRegular() && st.Size() < largeFile {
 		return
 	}
 	debug.SetGCPercent(readingPercent)
