@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"runtime/debug"
-
-	"github.com/prove-model/prove-model/prover/arena"
 )
 
 // How the collector works while something is proved, in percent of what is alive, unless the
@@ -17,18 +15,15 @@ const (
 	largePercent   = 50
 	largeFile      = 16 << 20 // bytes of a model; folders may have as many
 	largeProof     = 1 << 30  // bytes, by the estimate
-	// hugeHeap is how much of the collector's memory is on huge pages.
-	hugeHeap = 512 << 20
 )
 
 // collectWhileReading is for the time before there is an estimate. Models in small files are left
-// alone: they take a few megabytes, which huge pages would round up.
+// alone: they take a few megabytes.
 func collectWhileReading(model string) {
 	if st, err := os.Stat(model); collectorIsSet() || err != nil || st.Mode().IsRegular() && st.Size() < largeFile {
 		return
 	}
 	debug.SetGCPercent(readingPercent)
-	arena.Collected(hugeHeap)
 }
 
 // collectFor is for a proof that takes so many bytes.
