@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"runtime/debug"
-
-	"github.com/prove-model/prove-model/prover/arena"
 )
 
 // How the collector works while something is proved, in percent of what is alive, unless the
@@ -12,21 +10,20 @@ import (
 // large proof has hundreds of megabytes alive, all but lists of numbers, which take no time to
 // look through: memory is collected early, and used again while it is there.
 const (
-	readingPercent = 400
+	readingPercent = 200
 	usualPercent   = 100
 	largePercent   = 50
-	largeProof     = 1 << 30 // bytes, by the estimate
-	// hugeHeap is how much of the collector's memory is on huge pages.
-	hugeHeap = 512 << 20
+	largeFile      = 16 << 20 // bytes of a model; folders may have as many
+	largeProof     = 1 << 30  // bytes, by the estimate
 )
 
-// collectWhileReading is for the time before there is an estimate.
-func collectWhileReading() {
-	if collectorIsSet() {
+// collectWhileReading is for the time before there is an estimate. Models in small files are left
+// alone: they take a few megabytes.
+func collectWhileReading(model string) {
+	if st, err := os.Stat(model); collectorIsSet() || err != nil || st.Mode().IsRegular() && st.Size() < largeFile {
 		return
 	}
 	debug.SetGCPercent(readingPercent)
-	arena.Collected(hugeHeap)
 }
 
 // collectFor is for a proof that takes so many bytes.

@@ -43,7 +43,7 @@ func begin(ctx context.Context, cfg *config.Config, ph *ui.Phases) (_ *session, 
 		return nil, err
 	}
 	s.ends = append(s.ends, unlimited)
-	collectWhileReading()
+	collectWhileReading(cfg.Model)
 	if s.device, err = job.OpenDevice(ctx, cfg, ph); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/prover/arena"
 )
 
 func newVerify() *cobra.Command {
@@ -184,7 +183,6 @@ func collectLate() func() {
 		return func() {}
 	}
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(256<<20)
-	arena.Collected(48 << 20)
 	return func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)

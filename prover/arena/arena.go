@@ -1,7 +1,6 @@
 package arena
 
 import (
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,8 +15,6 @@ const (
 	unit = 64 << 10
 	// mapUnit is what is asked of the system at a time: a multiple of a huge page.
 	mapUnit = 32 << 20
-	// leastHuge is the size from which on huge pages are asked for the collector's memory too.
-	leastHuge = 4 << 20
 )
 
 // Element is a type without pointers that buffers are made of.
@@ -62,31 +59,11 @@ func Poison() (restore func()) {
 	return func() { poison.Store(old) }
 }
 
-// New returns n zeros of the collector's memory, on huge pages if they are many and the system
-// has such.
-func New[T any](n int) []T {
-	v := make([]T, n)
-	if size := n * int(unsafe.Sizeof(*new(T))); size >= leastHuge {
-		advise(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), size))
-	}
-	return v
-}
-
-// Collected has the next bytes of the collector's memory on huge pages, where the system has such
-// and nothing bounds the process. It is for the beginning of a program: what is made in small
-// pieces otherwise takes a page fault every 4 KB. Addresses alone are taken, and are free again.
-func Collected(bytes int) {
-	if hugePages && current.Load() == nil {
-		New[byte](bytes)
-		runtime.GC()
-	}
-}
-
 // Make returns n elements that hold anything.
 func Make[T Element](a *Arena, n int) []T {
 	size := n * int(unsafe.Sizeof(*new(T)))
 	if a == nil || n == 0 || size < unit && !poison.Load() {
-		return New[T](n)
+		return make([]T, n)
 	}
 	b := a.take((size + unit - 1) / unit * unit)
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
@@ -94,7 +71,7 @@ func Make[T Element](a *Arena, n int) []T {
 
 // Zeros is Make with elements that are zero.
 func Zeros[T Element](a *Arena, n int) []T {
-	v := Make[T](a, n) // of the collector they are
+	v := Make[T](a, n)
 	if a != nil {
 		clear(v)
 	}

@@ -26,9 +26,6 @@ func reserve() (b []byte, unmap func()) {
 	return all[skip:], func() { unmapAll(all) }
 }
 
-// hugePages says that the system may have them.
-const hugePages = true
-
 // use makes reserved addresses memory, on huge pages as mapMemory.
 func use(b []byte) bool {
 	if unix.Mprotect(b, unix.PROT_READ|unix.PROT_WRITE) != nil {
@@ -36,14 +33,6 @@ func use(b []byte) bool {
 	}
 	_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	return true
-}
-
-// advise asks for huge pages for the part of b that is made of whole ones.
-func advise(b []byte) {
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage)
-	if n := (len(b) - skip) / hugePage * hugePage; n > 0 {
-		_ = unix.Madvise(b[skip:skip+n], unix.MADV_HUGEPAGE)
-	}
 }
 
 // empty gives the pages of memory back to the system; those that are used again are zero.

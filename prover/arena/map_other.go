@@ -11,7 +11,3 @@ func reserve() (b []byte, unmap func()) { return nil, nil }
 func use([]byte) bool { return false }
 
 func empty([]byte) {}
-
-func advise([]byte) {}
-
-const hugePages = false

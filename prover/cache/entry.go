@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 )
@@ -129,7 +128,7 @@ func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
 		}
 	}
 	for n := int(layers) - 1; n >= 0; n-- {
-		layer := arena.New[poseidon2.Digest](1 << n)
+		layer := make([]poseidon2.Digest, 1<<n)
 		if err := readDigests(in, layer); err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, 
 // all executes all steps. What it makes is dropped together, unless there is an arena.
 func (e *executor) all(ctx context.Context) error {
 	if e.arena == nil && e.live == nil {
-		e.room = arena.New[int32](entries(e.graph))
+		e.room = make([]int32, entries(e.graph))
 	}
 	for i := range e.graph.Steps {
 		if err := ctx.Err(); err != nil {

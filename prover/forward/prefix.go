@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -36,7 +35,7 @@ func NewRowsAfter(ctx context.Context, first *model.Graph, known [][]int32, g *m
 	if err != nil {
 		return nil, err
 	}
-	room := arena.New[int32](entries(g))
+	room := make([]int32, entries(g))
 	r.begun = make([][]bool, len(inputs))
 	for i, id := range g.Inputs {
 		if axes[i] >= 0 {

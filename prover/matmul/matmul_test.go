@@ -151,8 +151,11 @@ func TestFloat(t *testing.T) {
 // Sizes of many strips, groups and tasks, at one thread and at several.
 func TestLargeAndThreads(t *testing.T) {
 	for _, s := range []shape{
-		{1, 1, 2100, 70, sumInner, freeInner},  // columns that are not copied
-		{1, 3, 2100, 70, sumInner, sumInner},   // dots
+		{1, 1, 2100, 70, sumInner, freeInner}, // columns that are not copied
+		{1, 3, 2100, 70, sumInner, sumInner},  // dots
+		{2, 300, 5, 400, sumInner, sumInner},  // dots, of few columns
+		{2, 300, 5, 400, sumInner, scattered},
+		{2, 5, 300, 400, scattered, sumInner},
 		{1, 300, 40, 130, sumInner, scattered}, // groups of rows
 		{2, 65, 257, 65, scattered, freeInner},
 	} {

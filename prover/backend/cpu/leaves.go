@@ -23,11 +23,13 @@ func (b *Backend) leaves(l backend.Leaves) (num []field.M31, den []field.QM31) {
 		steps.add(&l.Steps[i], base(l.Steps[i].Table))
 	}
 	steps.fill()
-	for i := range l.Tables {
-		t := &l.Tables[i]
-		at, n := t.Block.Offset, 1<<t.Block.Bits
-		b.tableLeaves(t, base(t.Table), beta, num[at:at+n], den[at:at+n])
-	}
+	parallel.For(len(l.Tables), 1, func(lo, hi int) {
+		for i := range l.Tables[lo:hi] {
+			t := &l.Tables[lo+i]
+			at, n := t.Block.Offset, 1<<t.Block.Bits
+			b.tableLeaves(t, base(t.Table), beta, num[at:at+n], den[at:at+n])
+		}
+	})
 	return num, den
 }
 

@@ -63,3 +63,30 @@ func TestRestrict(t *testing.T) {
 		}
 	})
 }
+
+// Few columns of many rows are added up in groups of rows: the table is that of the reference.
+func TestRestrictGroups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	shape := []int{2, 700, 13}
+	point := make([]field.QM31, model.Log2Ceil(shape[1]))
+	for i := range point {
+		point[i] = field.NewQM31(field.M31(rng.Uint32N(field.P)), 1, 2, field.M31(rng.Uint32N(field.P)))
+	}
+	data := make([]int32, model.Size(shape))
+	for i := range data {
+		data[i] = int32(rng.Uint32())>>1 - 1<<29
+	}
+	got := restrict(nil, shape, ints.Of(data), backend.Restriction{Bound: [][]field.QM31{nil, point, nil}, Keep: []int{0, 2}})
+	if len(got) != 2*16 {
+		t.Fatalf("%d entries", len(got))
+	}
+	for x, v := range got {
+		at := append([]field.QM31{field.FromM31(field.M31(x >> 4))}, point...)
+		for bit := 3; bit >= 0; bit-- {
+			at = append(at, field.FromM31(field.M31(x>>bit&1)))
+		}
+		if want := poly.EvalTensor(shape, data, at); v != want {
+			t.Errorf("entry %d is wrong", x)
+		}
+	}
+}
