@@ -10,6 +10,10 @@ import (
 // logBits is the scale of the logarithms of wide integers, before they are rounded.
 const logBits = 20
 
+// logError is what logOfDigits is wrong by at most: half of one of 2^(leadBits−2) leading bits,
+// and three roundings.
+const logError = 1.0/(1<<(leadBits-1)) + 1.0/(1<<(logBits-1))
+
 // logOfDigits is log(N·2^−unit) with logBits bits of fraction, N being the wide integer,
 // at least 1, that has these digits: from its leading bits, so right to 2^−12 and a few
 // roundings for N of any size. The caller knows its bounds.

@@ -65,21 +65,26 @@ func (l *lowering) sharesOf(m scores, name string, summed, bits int) model.Tenso
 	if c, ok := l.fineCut(m); ok {
 		return l.fineShares(m, c, name, summed, bits)
 	}
-	return l.probabilities(l.shares(m, summed), name, bits)
+	return l.probabilities(l.shares(m, summed), name, summed, bits)
 }
 
-// probabilities adds the look-up of the shares themselves, 1 being 2^bits.
-func (l *lowering) probabilities(s shares, name string, bits int) model.TensorID {
+// probabilities adds the look-up of the shares themselves, 1 being 2^bits; what was summed is
+// 2^summed.
+func (l *lowering) probabilities(s shares, name string, summed, bits int) model.TensorID {
 	one := int64(1) << bits
 	shape := s.key.shape
 	id := l.witness(name, shape, bits, 0, one)
 	l.lookup(s.key, s.key.frac, s.table(bits), id)
-	// The logarithm is right to a unit of its scale.
 	width := s.scores.width
+	// The logarithm is right to what logOfDigits is, and to a unit of keys or, where it
+	// rounds to nothing, less. What was summed is less than the exponentials by half a unit
+	// each at most, and 1 or more; shares are more by half a unit each.
 	more := float64(width - 1) // beside one, in units of that
 	if s.key.frac >= 0 {
-		more = elementary.Expm1(2 * pow2(-s.key.frac))
+		more = elementary.Expm1(logError + pow2(-s.key.frac))
 	}
+	each := float64(float64(width) * pow2(-summed-1))
+	more += float64(each * (1 + more))
 	l.rowSums[id] = one + int64(math.Ceil(pow2(bits)*more)) + int64(width+1)/2
 	return id
 }
