@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/prove-model/prove-model/prover/quantise"
 )
 
 // A model that was calibrated on other texts, or pictures, gives on the one that the
 // reference was run on outputs within 0.5 % of their range of the reference's, and every
-// largest entry that leads by more than 2 % of it. It writes the tokens of the reference.
+// largest entry that leads by more than 2 % of it. It writes the tokens of the reference, up to
+// where two are closer than the error that is aimed at.
 func TestFamiliesQuantised(t *testing.T) {
 	paths, err := filepath.Glob("hf/testdata/*/expected.json")
 	if err != nil || len(paths) < 25 {
@@ -153,8 +156,28 @@ func writesLikeReference(t *testing.T, dir string) {
 		same++
 	}
 	if t.Logf("%d of %d tokens", same, n); same < n {
-		t.Errorf("it writes %v, not %v", got.Tokens, float)
+		if by := behind(t, m, want.Prompt, float, same, got.Tokens[same]); by > quantise.Target {
+			t.Errorf("it writes %v, not %v: token %d is %.4f %% of the range behind", got.Tokens, float, got.Tokens[same], 100*by)
+		} else {
+			t.Logf("a tie: after %v the float model has token %d %.5f %% of the range behind %d", float[:same], got.Tokens[same], 100*by, float[same])
+		}
 	}
+}
+
+// behind is by how much, in units of the logits' range, the float model has a token behind that
+// which it writes at some place of its text.
+func behind(t *testing.T, m *Model, prompt, text []int, at, token int) float64 {
+	in, err := textInput(prompt, text[:at], len(text), len(prompt)+len(text), len(prompt)+len(text), len(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := out[0].Values
+	row := all[at*len(all)/len(text):][:len(all)/len(text)]
+	return (row[text[at]] - row[token]) / (slices.Max(all) - slices.Min(all))
 }
 
 // others are samples that are not the input: random tokens, or pictures.
