@@ -37,7 +37,8 @@ const (
 	// usualWeightBits are those that products of values with a format have, if there
 	// is room.
 	usualWeightBits = 12
-	// mostLimbed are those of the largest value whose limbs weights multiply as they are.
+	// mostLimbed are those of the largest value whose limbs weights multiply as they are, unless its
+	// format asks for more.
 	mostLimbed = limbedBits + 2
 )
 
@@ -64,7 +65,8 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 	}
 	if l.inLimbs(v, x, id, bits) {
-		if _, have := l.parts[id]; !have && l.magnitude(id) >= 1<<mostLimbed {
+		_, stream := l.stream[x.name]
+		if _, have := l.parts[id]; (stream || l.formatted(x) <= limbedBits) && !have && l.magnitude(id) >= 1<<mostLimbed {
 			// Limbs of all that a sum of many values may reach leave the weights few bits.
 			id = l.narrowed(x, limbedBits)
 			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
