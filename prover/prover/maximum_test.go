@@ -52,25 +52,25 @@ func TestDeadFieldsOfMaxima(t *testing.T) {
 	deadFields(t, p, 900, 60, deadNames, deadFrac, deadRange)
 }
 
-// TestDishonestMaxima alters a maximum, what says which entry it is, or both, with the
-// counts that go with that.
-func TestDishonestMaxima(t *testing.T) {
+// alteredMaxima returns what verifying says of a proof of a circuit's first maximum step with
+// another maximum, or others of what its look-ups give, and the keys and counts that go with
+// these. own are the look-ups beside its two that have the keys of the first of them.
+func alteredMaxima(t *testing.T, b *builder, x []int32, own ...int) func(change func(m, z []int32, w *forward.Witness)) error {
+	t.Helper()
 	ctx := context.Background()
-	b := maxima()
-	b.g.Finish(0)
 	key, tree, err := Commit(ctx, b.g.Template(), b.w, proof.Security{TargetBits: 60, GrindBits: 4}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := []int32{7, -3, 7, 0, 6 /**/, -128, -127, -120, -121, -122 /**/, 5, 4, 3, 2, 1}
-	try := func(change func(m, z []int32)) error {
+	step := slices.IndexFunc(b.g.Steps, func(s model.Step) bool { return s.Kind == model.StepMax })
+	return func(change func(m, z []int32, w *forward.Witness)) error {
 		w, err := forward.Run(ctx, &b.g, b.w, [][]int32{slices.Clone(x)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := slices.IndexFunc(b.g.Steps, func(s model.Step) bool { return s.Kind == model.StepMax })
+		of := w.Tensor(b.g.Steps[step].Den)
 		m, z := w.Values[b.g.Steps[step].Out], w.Values[b.g.Steps[step+1].Out]
-		change(m, z)
+		change(m, z, w)
 		// Keys and counts that are as good as these values have.
 		recount := func(step, row int, key int32) {
 			s := &b.g.Steps[step]
@@ -87,11 +87,14 @@ func TestDishonestMaxima(t *testing.T) {
 			}
 			w.Keys[step][row] = key
 		}
+		n := len(of) / len(m)
 		for i := range m {
 			found := int32(-1)
-			for j := range 5 {
-				recount(step+1, 5*i+j, x[5*i+j]-m[i])
-				found += z[5*i+j]
+			for j := range n {
+				for _, at := range append(own, step+1) {
+					recount(at, n*i+j, of[n*i+j]-m[i])
+				}
+				found += z[n*i+j]
 			}
 			recount(step+2, i, found)
 		}
@@ -110,6 +113,66 @@ func TestDishonestMaxima(t *testing.T) {
 		}
 		_, err = verifier.Verify(key, &file)
 		return err
+	}
+}
+
+// TestDishonestLoweredScores gives masked scores a weight, or makes one of them the maximum, where
+// what is masked is only far below the rest.
+func TestDishonestLoweredScores(t *testing.T) {
+	const n, gap = 5, 600
+	b := &builder{}
+	x := b.input(n, n)
+	mask := b.formula(model.Formula{Kind: model.AtLeast}, n, n)
+	raised := b.virtual([]int{n, n}, model.Linear{Coef: 1, Src: x}, model.Linear{Coef: gap, Src: mask})
+	first := b.greatest("greatest", raised, 11)
+	weights := b.witness("weights", n, n)
+	b.add(model.Step{Kind: model.StepLookup, Name: "weights", Shape: []int{n, n}, Acc: b.g.Steps[1].Acc, Lo: model.None, Out: weights,
+		Table: b.table(model.Table{Name: "weight", Kind: model.TablePiecewise, Bits: 11, Min: 1 - 1<<11, Pieces: []model.Piece{{End: 1<<11 - 300}, {End: 1 << 11, Slope: 1, Offset: 300 - 1<<11 + 1}}})})
+	b.g.Outputs = []model.TensorID{first, weights}
+	b.g.Finish(0)
+	scores := []int32{5, 100, 120, 90, 127 /**/, 3, -7, 80, 127, 1 /**/, 9, 9, 9, 100, 100 /**/, -128, -100, 4, 4, 127 /**/, 1, 2, 3, 4, 5}
+	try := alteredMaxima(t, b, scores, 3)
+	if err := try(func(m, z []int32, w *forward.Witness) {
+		for e, v := range w.Values[weights] {
+			if masked := e%n > e/n; masked && v != 0 || e%n == e/n && v == 0 && e < 3*n {
+				t.Errorf("entry %d has weight %d", e, v)
+			}
+		}
+	}); err != nil {
+		t.Fatalf("the honest control: %v", err)
+	}
+	// as makes an entry of a row its maximum.
+	as := func(i, j int, value int32) func(m, z []int32, w *forward.Witness) {
+		return func(m, z []int32, w *forward.Witness) {
+			m[i] = value
+			for k := range n {
+				z[n*i+k] = 0
+			}
+			z[n*i+j] = 1
+		}
+	}
+	for name, change := range map[string]func(m, z []int32, w *forward.Witness){
+		"a masked score is the maximum":          as(0, 4, 127),
+		"the same, raised":                       as(0, 4, 127+gap),
+		"a masked score is said to be it":        as(1, 3, 3+gap),
+		"another that is not masked":             as(3, 1, -100+gap),
+		"a masked score has a weight":            func(m, z []int32, w *forward.Witness) { w.Values[weights][4] = 7 },
+		"a score has the weight of a masked one": func(m, z []int32, w *forward.Witness) { w.Values[weights][0] = 0 },
+	} {
+		if err := try(change); !errors.Is(err, verifier.ErrInvalid) && !errors.Is(err, proof.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDishonestMaxima alters a maximum, what says which entry it is, or both, with the
+// counts that go with that.
+func TestDishonestMaxima(t *testing.T) {
+	b := maxima()
+	b.g.Finish(0)
+	altered := alteredMaxima(t, b, []int32{7, -3, 7, 0, 6 /**/, -128, -127, -120, -121, -122 /**/, 5, 4, 3, 2, 1})
+	try := func(change func(m, z []int32)) error {
+		return altered(func(m, z []int32, _ *forward.Witness) { change(m, z) })
 	}
 	if err := try(func(m, z []int32) {}); err != nil {
 		t.Fatalf("the honest control: %v", err)
