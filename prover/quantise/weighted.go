@@ -66,8 +66,10 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 	}
 	if l.inLimbs(v, x, id, bits) {
 		_, stream := l.stream[x.name]
-		if _, have := l.parts[id]; (stream || l.formatted(x) <= limbedBits) && !have && l.magnitude(id) >= 1<<mostLimbed {
-			// Limbs of all that a sum of many values may reach leave the weights few bits.
+		asked := l.formatted(x)
+		if _, have := l.parts[id]; (stream || asked > 0 && asked <= limbedBits) && !have && l.magnitude(id) >= 1<<mostLimbed {
+			// Limbs of all that a sum of many values may reach leave the weights few bits. A value that
+			// moves entries of a stream has a format of its own.
 			id = l.narrowed(x, limbedBits)
 			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 		}
