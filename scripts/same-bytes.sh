@@ -2,7 +2,7 @@
 # Proves one model on the processor and on GPUs, with other lanes, budgets and numbers of
 # GPUs, and compares keys and proofs byte for byte:
 #   scripts/same-bytes.sh --model x.onnx --input x.json
-#   scripts/same-bytes.sh --model FOLDER --tokens-file ids.json --no-accuracy
+#   scripts/same-bytes.sh --model FOLDER --tokens-file ids.json
 # VARIANTS has settings to compare, one a line, in place of those for this machine's GPUs;
 # PROVE_MODEL is the program. Fails at the first difference.
 set -euo pipefail
