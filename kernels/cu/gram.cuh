@@ -71,7 +71,7 @@ DEVICE constexpr u64 limb_counts(u32 limb)
 // block has 8 KB at `room`, which nobody uses any more once all threads call it. What is done once is short:
 // to fetch instructions takes longer than to run them.
 template <u32 ROWS>
-DEVICE void gram_sums(u64 *sum, const gram<ROWS> &g, u32 *room)
+DEVICE void gram_sums(u64 *sum, u64 *box, const gram<ROWS> &g, u32 *room)
 {
     constexpr u32 sets = ROWS / 2; // of warps with terms of their own
     const u32 lane = threadIdx.x % 32;
@@ -126,6 +126,10 @@ DEVICE void gram_sums(u64 *sum, const gram<ROWS> &g, u32 *room)
         to = other;
     }
     __syncthreads();
-    if (threadIdx.x < 108)
-        atomicAdd(sum + threadIdx.x, (u64)from[threadIdx.x]);
+    if (threadIdx.x < 108) {
+        if (box)
+            *(volatile u64 *)(box + threadIdx.x) = from[threadIdx.x];
+        else
+            atomicAdd(sum + threadIdx.x, (u64)from[threadIdx.x]);
+    }
 }

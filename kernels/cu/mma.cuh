@@ -154,3 +154,22 @@ template <int n> DEVICE void copies_done()
     asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory");
 #endif
 }
+
+// Lane 4·g + t of a warp gets, of 32 rows of 16 bytes in shared memory, the address of one of which each
+// lane brings, the word t: in v[i] that of row 8·i + g. All lanes must call it.
+DEVICE void load_words(u32 (&v)[4], const uint4 *row)
+{
+#ifndef PROVE_MODEL_HOST
+    u32 at = (u32)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(at)
+                 : "memory");
+#else
+    const u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint4 *all[32];
+    shim_gather(~0u, row, all);
+    for (u32 i = 0; i < 4; i++)
+        v[i] = ((const u32 *)all[8 * i + g])[t];
+#endif
+}

@@ -217,7 +217,7 @@ struct octet_entries {
 
 // The block's part of the sums for an instance whose tables are bound. Tiles of 64 octets, two
 // planes, are read while those before them are multiplied.
-DEVICE void three_first_rounds(u64 *sum, const octet_entries &in)
+DEVICE void three_first_rounds(u64 *sum, u64 *box, const octet_entries &in)
 {
     constexpr u32 ahead = PLANES / 2 - 1;
     DYNAMIC_SHARED(uint4, ring);
@@ -255,59 +255,123 @@ DEVICE void three_first_rounds(u64 *sum, const octet_entries &in)
         stage = stage == ahead ? 0 : stage + 1;
     }
     copies_done<0>();
-    gram_sums(sum, g, (u32 *)ring);
+    gram_sums(sum, box, g, (u32 *)ring);
 }
 
+// What a lane has of the weights with which eight entries become one, for the tensor cores: a limb of the sum
+// is one of all 32 limbs of the entries, times what the weights have for it, and both are taken apart into
+// bytes. Byte j of limb o of the products is column (o, j) of the instruction, of two, where lane 4·g + t has
+// the bytes 2·i and 2·i + 1 of limb t in instruction i; its rows are the entries' bytes, of two entries at a
+// time, and so [k][i] has what byte b of limb t of the entries 2·k and 2·k + 1 is times 2^(8·b).
+struct binding {
+    u32 w[4][2][2];
+
+    __device__ __forceinline__ binding(const held_factor *factors, u32 sources)
+    {
+        const u32 limb = threadIdx.x % 4, out = threadIdx.x % 32 / 8, odd = threadIdx.x / 4 % 2;
+        // Which word of the factor limb `out` of a product takes times limb `limb` of an entry (qm31_mul).
+        const u32 word = (u32)(0x0123607245018460ull >> 4 * (4 * out + limb)) & 15;
+#pragma unroll
+        for (u32 s = 0; s < 8; s++) {
+            const u32 v = s < sources ? ((const u32 *)&factors[s].w)[word] : 0;
+            u32 low = 0, high = 0;
+#pragma unroll
+            for (u32 byte = 0; byte < 4; byte++) {
+                const u32 at = m31_mul2exp(v, 8 * byte) >> 8 * odd;
+                low |= (at & 255) << 8 * byte;
+                high |= (at >> 16 & 255) << 8 * byte;
+            }
+            w[s / 2][0][s % 2] = low;
+            w[s / 2][1][s % 2] = high;
+        }
+    }
+};
+
 // The same where entries are bound first, each from 2^pending: as many planes for a tile of 32 octets,
-// whose threads read what is theirs alone, and one of what they make of them.
-DEVICE void three_more_rounds(u64 *sum, const octet_entries &in, u32 sources, const held_factor *factors)
+// which the warps read that have read them from memory, and one of what they make of them.
+DEVICE void three_more_rounds(u64 *sum, u64 *box, const octet_entries &in, u32 pending, qm31 r, qm31 s, qm31 t)
 {
     constexpr u32 ahead = PLANES - 2;
     DYNAMIC_SHARED(uint4, ring);
     uint4 *bound = ring + ahead * GRAM_THREADS; // of two tiles
+    const u32 sources = 1u << pending, lane = threadIdx.x % 32;
     const u64 tiles = (in.octets + 31) / 32;
     // The tile that is read next, and the place and the number of its source.
     u64 next = blockIdx.x;
-    u64 x = next * 32 + threadIdx.x % 32;
+    u64 x = next * 32 + lane;
     const qm31 *from = in.t + x;
     u32 next_source = 0;
     auto fetch = [&](u32 slot) {
         if (next < tiles)
-            copy16(ring + slot * GRAM_THREADS + threadIdx.x, next * 32 + threadIdx.x % 32 < in.octets ? from : nullptr);
+            copy16(ring + slot * GRAM_THREADS + threadIdx.x, next * 32 + lane < in.octets ? from : nullptr);
         copies_begun();
         from += 8 * in.octets;
         if (++next_source == sources) {
             next_source = 0;
             next += gridDim.x;
-            from = in.t + next * 32 + threadIdx.x % 32;
+            from = in.t + next * 32 + lane;
         }
     };
 #pragma unroll 1
     for (u32 k = 0; k < ahead; k++)
         fetch(k);
+    __shared__ held_factor factors[8];
+    hold(factors, pending, r, s, t);
+    const binding by(factors, sources);
+    const u32 together = min(sources, 2u); // entries that an instruction takes
     gram<2> g = {};
     u32 slot = 0, buffer = 0;
 #pragma unroll 1
-    for (; x < 32 * tiles; x += 32 * gridDim.x) {
-        qm31_long_sum s = {};
-#pragma unroll 1
-        for (u32 source = 0; source < sources; source++) {
-            copies_done<ahead - 1>();
-            s.add(*(const qm31 *)(ring + slot * GRAM_THREADS + threadIdx.x), factors[source].w);
-            fetch(slot);
-            slot = slot == ahead - 1 ? 0 : slot + 1;
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        i32 d[2][2][4] = {}; // of 16 octets, and 16 more
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) {
+            if (2 * k >= sources)
+                break;
+            copies_done<ahead - 2>();
+            __syncwarp();
+            // Slots are even in number, so that both are there.
+            const uint4 *here = ring + slot * GRAM_THREADS + threadIdx.x / 32 * 32;
+            const uint4 *row = here + lane % 16 + (together == 2 ? lane / 16 * GRAM_THREADS : 0);
+            u32 a[2][4];
+#pragma unroll
+            for (u32 i = 0; i < 2; i++)
+                load_words(a[i], row + 16 * i);
+#pragma unroll
+            for (u32 i = 0; i < 2; i++)
+#pragma unroll
+                for (u32 j = 0; j < 2; j++)
+                    mma_bytes<false, false>(d[i][j], make_uint4(a[i][0], a[i][1], a[i][2], a[i][3]), by.w[k][j][0], by.w[k][j][1]);
+            __syncwarp();
+            for (u32 n = 0; n < together; n++) {
+                fetch(slot);
+                slot = slot == ahead - 1 ? 0 : slot + 1;
+            }
         }
-        qm31 v = s.value();
-        if (x < in.octets)
-            in.t[x] = v;
-        uint4 *plane = bound + buffer * GRAM_THREADS;
-        *(qm31 *)(plane + threadIdx.x) = in.times_weight(v, x);
+        u32 *plane = (u32 *)(bound + buffer * GRAM_THREADS + threadIdx.x / 32 * 32);
+#pragma unroll
+        for (u32 i = 0; i < 2; i++)
+#pragma unroll
+            for (u32 half = 0; half < 2; half++) {
+                const i32(&low)[4] = d[i][0], (&high)[4] = d[i][1];
+                const u32 k = 2 * half, row = 16 * i + 8 * half + lane / 4;
+                // Each below 2^23: 128 products of bytes.
+                const u32 v = m31_reduce((u32)low[k] + ((u64)(u32)low[k + 1] << 8) + ((u64)(u32)high[k] << 16) + ((u64)(u32)high[k + 1] << 24));
+                plane[4 * row + lane % 4] = v;
+                if (tile * 32 + row < in.octets)
+                    ((u32 *)(in.t + tile * 32 + row))[lane % 4] = v;
+            }
+        if (in.weighted) {
+            __syncwarp();
+            qm31 *mine = (qm31 *)plane + lane;
+            *mine = in.times_weight(*mine, tile * 32 + lane);
+        }
         __syncthreads();
-        gram_add(g, plane);
+        gram_add(g, bound + buffer * GRAM_THREADS);
         buffer ^= 1;
     }
     copies_done<0>();
-    gram_sums(sum, g, (u32 *)ring);
+    gram_sums(sum, box, g, (u32 *)ring);
 }
 
 // Three rounds at once of instances as in sumcheck_two_rounds, none of which joins in the second or
@@ -326,15 +390,16 @@ KERNEL __launch_bounds__(GRAM_THREADS)
     u64 *sum = sums + 108 * blockIdx.y;
     u32 after = (u32)(in.vars - log_octets); // the instance's own round after the three
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_octets);
-    __shared__ held_factor factors[8];
-    hold(factors, (u32)pending, qm31_unpack(r_low, r_high), qm31_unpack(s_low, s_high), qm31_unpack(t_low, t_high));
     const u32 warp = threadIdx.x / 32;
     const octet_entries entries = {(warp < 8 ? in.a : in.b) + warp % 8 * octets, octets, w, warp < 8 && !w.none()};
+    // What one block makes alone nobody has to add up.
+    u64 *own = box && gridDim.x == 1 ? box + 108 * blockIdx.y : nullptr;
     if (in.vars == log_octets + 3)
-        three_first_rounds(sum, entries);
+        three_first_rounds(sum, own, entries);
     else
-        three_more_rounds(sum, entries, 1u << pending, factors);
-    mailbox{box, done}.send(sums, 108 * gridDim.y);
+        three_more_rounds(sum, own, entries, (u32)pending, qm31_unpack(r_low, r_high), qm31_unpack(s_low, s_high), qm31_unpack(t_low, t_high));
+    if (!own)
+        mailbox{box, done}.send(sums, 108 * gridDim.y);
 }
 
 // Adds Σ_x eq(x_0 …)·A[x]·B[x] of each of gridDim.y instances to sums[8·i …].

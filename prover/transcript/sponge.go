@@ -54,19 +54,21 @@ func (s *Sponge) permute(c cause) {
 
 // Absorb absorbs base-field elements.
 func (s *Sponge) Absorb(v ...field.M31) {
-	for _, e := range v {
+	for len(v) > 0 {
 		if s.in == poseidon2.Rate {
 			s.permute(causeAbsorb)
 		}
-		s.state[s.in] = e
-		s.in++
+		n := copy(s.state[s.in:poseidon2.Rate], v)
+		s.in += n
+		v = v[n:]
 	}
 }
 
 // AbsorbQM31 absorbs elements of K as four limbs each.
 func (s *Sponge) AbsorbQM31(v ...field.QM31) {
-	for _, e := range v {
-		s.Absorb(e.C0.A0, e.C0.A1, e.C1.A0, e.C1.A1)
+	for i := range v {
+		limbs := v[i].Limbs()
+		s.Absorb(limbs[:]...)
 	}
 }
 

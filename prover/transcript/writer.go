@@ -83,8 +83,10 @@ func putLimbs(dst []byte, v []field.M31) {
 
 // HintQM31 appends elements of K, four limbs each, without absorbing them.
 func (w *Writer) HintQM31(v ...field.QM31) {
-	for _, e := range v {
-		w.HintM31(e.C0.A0, e.C0.A1, e.C1.A0, e.C1.A1)
+	room := w.room(4 * len(v))
+	for i := range v {
+		limbs := v[i].Limbs()
+		putLimbs(room[4*LimbBytes*i:], limbs[:])
 	}
 }
 
