@@ -7,11 +7,18 @@ import "github.com/prove-model/prove-model/prover/field"
 // the other variables.
 type Grid []field.QM31
 
-// NewGrid reads one of 27 values from SumcheckThreeRoundsWords words.
+// NewGrid reads one of 27 values from SumcheckThreeRoundsWords words, or the sum of several from as
+// many behind each other, which it overwrites.
 func NewGrid(words []uint64) Grid {
+	sum := words[:SumcheckThreeRoundsWords]
+	for part := words[SumcheckThreeRoundsWords:]; len(part) > 0; part = part[SumcheckThreeRoundsWords:] {
+		for i := range sum {
+			sum[i] += part[i]
+		}
+	}
 	g := make(Grid, SumcheckThreeRoundsWords/SumWords)
 	for i := range g {
-		g[i] = FromSum(words[SumWords*i:])
+		g[i] = FromSum(sum[SumWords*i:])
 	}
 	return g
 }

@@ -119,18 +119,33 @@ const (
 	gramThreads   = 512
 	gramShared    = 12 * gramThreads * 16
 	logGramOctets = 15
+	// gramParts is PARTS of sumcheck.cu.
+	gramParts = 4
 )
+
+// gramGrid is how many blocks take an instance.
+func gramGrid(active, logOctets int) int {
+	return max(1, min(gramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
+}
+
+// SumcheckThreeRoundsParts is how many parts, of SumcheckThreeRoundsWords words each, SumcheckThreeRounds leaves
+// in a mailbox for an instance: few blocks send what each of them has summed.
+func SumcheckThreeRoundsParts(active, logOctets int) int {
+	if n := gramGrid(active, logOctets); n <= gramParts {
+		return n
+	}
+	return 1
+}
 
 // SumcheckThreeRounds does three rounds at once of the first active instances, of at least logOctets + 3
 // variables each, on the tensor cores; up to three challenges may be pending. It makes, of
 // SumcheckThreeRoundsWords words an instance, what NewGrid takes, with the weights of the variables after the
-// three.
+// three; in a mailbox as many of these as SumcheckThreeRoundsParts says.
 func SumcheckThreeRounds(d Device, batch *SumcheckBatch, active, logOctets int, pending []field.QM31, p Post) error {
 	if active < 1 || logOctets < 0 || logOctets > 40 || len(pending) > 3 {
 		return fmt.Errorf("three rounds of %d instances, 2^%d octets and %d challenges", active, logOctets, len(pending))
 	}
-	blocks := max(1, min(gramBlocks/active, 1<<logOctets/32), 1<<logOctets>>logGramOctets)
-	return threeRounds(d, blocks, batch, active, logOctets, pending, p)
+	return threeRounds(d, gramGrid(active, logOctets), batch, active, logOctets, pending, p)
 }
 
 // threeRounds launches the pass with so many blocks for each instance.

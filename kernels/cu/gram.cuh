@@ -65,11 +65,11 @@ DEVICE constexpr u64 limb_counts(u32 limb)
     return nibbles;
 }
 
-// Adds to the 108 words at sum the sums over all terms of the block of A·B, elements of the rows and
-// the columns as polynomials in three variables, whose first is the uppermost bit of the element's
-// index: at the 27 points with the variables at 0, at 1 and, for the leading coefficient, at infinity. The
-// block has 8 KB at `room`, which nobody uses any more once all threads call it. What is done once is short:
-// to fetch instructions takes longer than to run them.
+// Adds to the 108 words at sum, or puts into a box if there is one, the sums over all terms of the block of A·B,
+// elements of the rows and the columns as polynomials in three variables, whose first is the uppermost bit
+// of the element's index: at the 27 points with the variables at 0, at 1 and, for the leading coefficient, at
+// infinity. The block has 8 KB at `room`, which nobody uses any more once all threads call it. What is done
+// once is short: to fetch instructions takes longer than to run them.
 template <u32 ROWS>
 DEVICE void gram_sums(u64 *sum, u64 *box, const gram<ROWS> &g, u32 *room)
 {

@@ -203,6 +203,9 @@ DEVICE void hold(held_factor *factors, u32 pending, qm31 r, qm31 s, qm31 t)
 // How many planes there is room for in the shared memory of sumcheck_three_rounds.
 #define PLANES 12
 
+// Up to how many blocks of an instance there send what they have summed, each for itself.
+#define PARTS 4
+
 // What a thread of sumcheck_three_rounds has to do for an instance: of octets x its entry, which is
 // x + i·octets of A or of B.
 struct octet_entries {
@@ -379,7 +382,7 @@ DEVICE void three_more_rounds(u64 *sum, u64 *box, const octet_entries &in, u32 p
 // sums are weighted with eq in the variables after the three. To sums[108·i …] are added the sums over x
 // of A·B with the three variables at 0, at 1 and at infinity (gram_sums). Entries are bound to the
 // pending challenges r, s and t. A block takes 2^15 octets at most. One instance may come as
-// parameters, with no instances.
+// parameters, with no instances. Up to PARTS blocks of an instance leave their sums in the mailbox one behind the other.
 KERNEL __launch_bounds__(GRAM_THREADS)
     sumcheck_three_rounds(u64 *sums, u64 *box, u64 *done, const instance *instances, qm31 *a, qm31 *b, const qm31 *outer, const qm31 *inner,
                           u64 vars, u64 eq, u64 inner_eq, u64 flipped, u64 log_octets, u64 pending, u64 r_low, u64 r_high, u64 s_low,
@@ -392,8 +395,8 @@ KERNEL __launch_bounds__(GRAM_THREADS)
     weights w = weights_of(in.outer, in.inner, (u32)in.inner_eq, (u32)in.eq > after ? (u32)in.eq - after : 0, (u32)log_octets);
     const u32 warp = threadIdx.x / 32;
     const octet_entries entries = {(warp < 8 ? in.a : in.b) + warp % 8 * octets, octets, w, warp < 8 && !w.none()};
-    // What one block makes alone nobody has to add up.
-    u64 *own = box && gridDim.x == 1 ? box + 108 * blockIdx.y : nullptr;
+    // What few blocks make the host adds up sooner than they could.
+    u64 *own = box && gridDim.x <= PARTS ? box + 108 * (blockIdx.y * gridDim.x + blockIdx.x) : nullptr;
     if (in.vars == log_octets + 3)
         three_first_rounds(sum, own, entries);
     else

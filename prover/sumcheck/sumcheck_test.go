@@ -419,3 +419,6 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkProveTail is what is left of a sumcheck on a GPU when the host takes over.
+func BenchmarkProveTail(b *testing.B) { benchmark(b, size{7, 0}) }

@@ -265,7 +265,9 @@ func TestSpeedSumcheck(t *testing.T) {
 		to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error { return kernels.SumcheckThreeRounds(dev, batch, 1, 4, three, p) })
 	})
 	each("three rounds of 2^10", func() {
-		to.read(kernels.SumcheckThreeRoundsWords, func(p kernels.Post) error { return kernels.SumcheckThreeRounds(dev, batch, 1, 7, three, p) })
+		to.read(kernels.SumcheckThreeRoundsWords*kernels.SumcheckThreeRoundsParts(1, 7), func(p kernels.Post) error {
+			return kernels.SumcheckThreeRounds(dev, batch, 1, 7, three, p)
+		})
 	})
 	each("its launch alone, three rounds", func() { check(kernels.SumcheckThreeRounds(dev, batch, 1, 4, three, kernels.Kept(wide))) })
 	each("its launch alone", func() { check(kernels.SumcheckTwoRounds(dev, batch, 1, 4, two, kernels.Kept(words))) })

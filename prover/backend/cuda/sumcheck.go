@@ -142,9 +142,13 @@ func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
 		return b.gridSums(left)
 	}
 	if b.threeAtOnce(round) {
-		words := b.pass(round, kernels.SumcheckThreeRoundsWords, kernels.SumcheckThreeRounds, left-3)
-		for i := 0; i < len(words); i += kernels.SumcheckThreeRoundsWords {
-			b.grids = append(b.grids, kernels.NewGrid(words[i:]))
+		n, each := b.active(round), kernels.SumcheckThreeRoundsWords
+		if parts := kernels.SumcheckThreeRoundsParts(n, left-3); n*each*parts <= b.box.Words() {
+			each *= parts
+		}
+		words := b.pass(round, each, kernels.SumcheckThreeRounds, left-3)
+		for i := 0; i < len(words); i += each {
+			b.grids = append(b.grids, kernels.NewGrid(words[i:][:each]))
 		}
 		return b.gridSums(left)
 	}
