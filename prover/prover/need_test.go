@@ -91,13 +91,15 @@ func (s meteredOpening) Close() { s.end(); s.Passes.Close() }
 // allowed), it may not be short of the rest, nor more than twice as much.
 func TestNeed(t *testing.T) {
 	t.Parallel()
-	const small = 128 << 10
+	const small, tables = 128 << 10, 64 << 10
+	opens := map[string]int{}
 	dev := devicetest.NewFaulty(devicetest.Open(t), -1)
 	graphs := map[string]*builder{"wide": wide()}
 	if os.Getenv("PROVE_MODEL_TEST_GPU") == "1" {
 		graphs["everything"] = everything(rand.New(rand.NewPCG(1, 2))) // the host takes long
 	}
 	graphs["wide, in pieces"] = graphs["wide"]
+	graphs["wide, within a budget"] = graphs["wide"]
 	graphs["layers, again"] = layered(6, 20, 24, true)
 	for _, name := range slices.Sorted(maps.Keys(graphs)) {
 		b := graphs[name]
@@ -116,6 +118,9 @@ func TestNeed(t *testing.T) {
 			machine.Limit(0, 1<<15)
 		}
 		need := machine.Need(p)
+		if strings.HasSuffix(name, "budget") { // of which tables of an opening take half at most
+			need = machine.Settle(p, 0, 2*tables, 1)
+		}
 		m := &metered{dev: dev}
 		opts := Options{Backend: func(g *model.Graph, w backend.Witness) backend.Backend {
 			m.Backend = machine.Backend(g, w)
@@ -153,6 +158,10 @@ func TestNeed(t *testing.T) {
 			}
 		}
 		machine.Close()
+		opens[name] = m.opens
+	}
+	if free, bound := opens["wide"], opens["wide, within a budget"]; bound > free-tables {
+		t.Errorf("an opening takes %d bytes with its tables bound to %d, and %d without", bound, tables, free)
 	}
 }
 

@@ -75,6 +75,9 @@ func (m *Machine) Settle(p *plan.Plan, all, beside int64, runs int) *Need {
 	if m.sharing == 1 { // several GPUs have parts of a run each
 		modes = append(modes, mode{drops: true, pieces: true, stretches: true, ahead: true}, mode{drops: true, pieces: true, stretches: true})
 	}
+	for i := range modes {
+		modes[i].tables = beside / 2 // the rest is for what they are made of
+	}
 	for ; runs > 0; runs-- {
 		for _, how := range modes {
 			n := m.needIn(p, how)
@@ -412,7 +415,7 @@ func openNeed(p *plan.Plan, piece, machines int, how mode) int64 {
 	}
 	c := joinRows(list, first.RowVars)
 	spans := c.spans(list, first.RowVars)
-	n := 1 << first.FoldVars >> sumVars(spans, rowTable{1 << first.FoldVars, first.RowVars, meanWidth(planes, count)}, tableRoom(int(all)), machines)
+	n := 1 << first.FoldVars >> sumVars(spans, rowTable{1 << first.FoldVars, first.RowVars, meanWidth(planes, count)}, how.tableRoom(int(all)), machines)
 	if how.pieces {
 		packed = 0
 		places := make([]int64, n)

@@ -27,10 +27,12 @@ type taskKey struct {
 // (Machine.KeepKeys), rows that openings pack in pieces (Machine.PackInPieces), and values by
 // stretches (Machine.KeepValues), with which goes that keys are dropped; of these one at a
 // time, or the next one too while chunks are proved (Machine.MakeAhead). Of the first kept
-// stretches values are not made again (Machine.KeepStretches).
+// stretches values are not made again (Machine.KeepStretches). Tables of an opening take so many
+// bytes at most, as far as fewer of them can do; 0 stands for no bound.
 type mode struct {
 	drops, pieces, stretches, ahead bool
 	kept                            int
+	tables                          int64
 }
 
 // mode returns what is chosen now.

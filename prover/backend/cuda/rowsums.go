@@ -68,7 +68,11 @@ func (r *sharedRows) chooseVars(q *whir.Functional) (int, *claims) {
 	}
 	list := claimsOf(q)
 	c := joinRows(list, r.rowVars)
-	room := max(tableRoom(planes*r.pitch), r.free/freeShare)
+	how := r.b.m.mode()
+	room := how.tableRoom(planes * r.pitch)
+	if how.tables == 0 {
+		room = max(room, r.free/freeShare)
+	}
 	vars := sumVars(c.spans(list, r.rowVars), rowTable{len(r.at), r.rowVars, meanWidth(planes, count)}, room, 1+len(r.others))
 	c.byPlace(len(r.at) >> vars)
 	return vars, c
@@ -129,13 +133,19 @@ func (s span) dotCost(planes float64) float64 {
 const leastVars = 4
 
 // tableRoom is what tables over K may take beside rows of so many bytes, whatever else a
-// device has to hold.
-func tableRoom(bytes int) int { return bytes/4 + tableBytes }
+// device has to hold, within the bound that there is on them.
+func (m mode) tableRoom(bytes int) int {
+	room := bytes/4 + tableBytes
+	if m.tables > 0 {
+		room = min(room, int(m.tables))
+	}
+	return room
+}
 
 const tableBytes = 3 << 30
 
-// Of what is free when an opening's rows are packed its tables may take a part: with the fewest
-// variables before them many claims need an eighth of the products.
+// Of what is free when an opening's rows are packed its tables may take a part, if nothing bounds them: with
+// the fewest variables before them many claims need an eighth of the products.
 const freeShare = 3
 
 // rowTable says how large a table of rows is: of so many rows of 2^rowVars values, which have so
