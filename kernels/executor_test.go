@@ -321,6 +321,7 @@ func TestPinned(t *testing.T) {
 func TestLost(t *testing.T) {
 	e := gpu(t)
 	if os.Getenv("PROVE_MODEL_TEST_LOST") == "" {
+		noError(t, e.Trim()) // what other tests have left in the pool
 		cmd := exec.Command(os.Args[0], "-test.run=^TestLost$", "-test.v")
 		cmd.Env = append(os.Environ(), "PROVE_MODEL_TEST_LOST=1")
 		out, err := cmd.CombinedOutput()
