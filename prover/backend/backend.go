@@ -48,6 +48,8 @@ func Values(g *model.Graph, w Witness, id model.TensorID) ints.Ints {
 type Backend interface {
 	// Eval returns the MLEs of tensors at points.
 	Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error)
+	// Total returns the sum of a tensor's entries in ranges of them.
+	Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error)
 	// Restrict binds some axes of a tensor and returns the table over the
 	// others, each padded to a power of two.
 	Restrict(ctx context.Context, r Restriction) (Table, error)

@@ -113,6 +113,11 @@ func (b *Fallback) Eval(ctx context.Context, list []Evaluation) ([]field.QM31, e
 
 func (b *Fallback) size(id model.TensorID) int { return model.Size(b.graph.Tensors[id].Shape) }
 
+// Total implements Backend. To add up numbers that are there takes less than to ask a device.
+func (b *Fallback) Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error) {
+	return b.cpu.Total(ctx, id, of)
+}
+
 // Restrict implements Backend.
 func (b *Fallback) Restrict(ctx context.Context, r Restriction) (Table, error) {
 	vars := 0

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"sort"
 )
 
 // MaxSaturated is the largest number of intervals of saturated rows of a table.
@@ -74,12 +73,6 @@ func (t *Table) SaturatedRows() int {
 		n += r.To - r.From
 	}
 	return int(n)
-}
-
-// IsSaturated reports whether a row is a saturated one.
-func (t *Table) IsSaturated(row int64) bool {
-	i := sort.Search(len(t.Saturated), func(i int) bool { return t.Saturated[i].To > row })
-	return i < len(t.Saturated) && t.Saturated[i].From <= row
 }
 
 // LookedUp returns, by table, the number of entries that steps look up in it.

@@ -268,12 +268,6 @@ func TestSaturatedRows(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	table := Table{Saturated: []Rows{{1, 3}, {5, 6}}}
-	for row, want := range []bool{false, true, true, false, false, true, false} {
-		if table.IsSaturated(int64(row)) != want {
-			t.Errorf("row %d", row)
-		}
-	}
 	for from := range uint64(70) {
 		for to := from; to < 70; to++ {
 			at, each := from, map[int]int{}

@@ -87,7 +87,7 @@ type Term struct {
 }
 
 // ManyBlocks is the number of blocks of a table's saturated rows from which on a prover
-// fetches all multiplicities for a Count, as that is less than an evaluation for each.
+// adds up multiplicities for a Count, as that is less than an evaluation for each.
 const ManyBlocks = 16
 
 // Row is what a step or a table holds at the end of the look-up tree.

@@ -3,11 +3,13 @@ package quantise
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/model"
 )
 
 // beyond runs a model of one input on calibration, then on x, and returns the
@@ -42,7 +44,7 @@ func beyond(t *testing.T, build func(n network) graph.Value, calibration, x []fl
 		for i := range m.Graph.Steps {
 			table := &m.Graph.Tables[max(m.Graph.Steps[i].Table, 0)]
 			for _, k := range w.Keys[i] {
-				if table.IsSaturated(int64(k) - table.Min) {
+				if row := int64(k) - table.Min; slices.ContainsFunc(table.Saturated, func(r model.Rows) bool { return r.From <= row && row < r.To }) {
 					stated++
 				}
 			}

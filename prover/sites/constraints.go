@@ -139,17 +139,11 @@ func saturatedPoints(t *model.Table) [][]field.QM31 {
 
 // saturated is the prover's: it adds up multiplicities over a table's saturated rows.
 func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
-	sum := field.Zero
 	blocks := t.SaturatedBlocks()
 	if len(blocks) >= plan.ManyBlocks {
-		counts := s.p.download(s.p.restrict(backend.Restriction{Tensor: mult, Bound: make([][]field.QM31, 1), Keep: []int{0}}))
-		for row, n := range counts {
-			if t.IsSaturated(int64(row)) {
-				sum = sum.Add(n)
-			}
-		}
-		return sum.C0.A0
+		return on(s.p, func() (field.M31, error) { return s.p.b.Total(s.p.ctx, mult, t.Saturated) })
 	}
+	sum := field.Zero
 	for _, b := range blocks {
 		sum = sum.Add(s.take(&s.computed).MulM31(field.M31(1 << b.Bits)))
 	}

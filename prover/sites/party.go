@@ -141,10 +141,6 @@ func (p *Party) restrict(r backend.Restriction) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Restrict(p.ctx, r) })
 }
 
-func (p *Party) download(t backend.Table) []field.QM31 {
-	return on(p, func() ([]field.QM31, error) { return p.b.Download(p.ctx, t) })
-}
-
 func (p *Party) copy(t backend.Table) backend.Table {
 	return on(p, func() (backend.Table, error) { return p.b.Copy(p.ctx, t) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/logup"
+	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/sumcheck"
 	"github.com/prove-model/prove-model/prover/whir"
 )
@@ -66,6 +67,11 @@ var _ backend.Laned = Faulty{}
 func (d Faulty) Lane(n int) (backend.Backend, error) {
 	lane, err := d.Of.(backend.Laned).Lane(n)
 	return Faulty{Of: lane, Faults: d.Faults}, err
+}
+
+// Total implements backend.Backend.
+func (d Faulty) Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error) {
+	return through(d.Faults.run, func() (field.M31, error) { return d.Of.Total(ctx, id, of) })
 }
 
 // Eval implements backend.Backend.

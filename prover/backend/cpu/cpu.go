@@ -9,6 +9,7 @@ import (
 	"github.com/prove-model/prove-model/prover/arena"
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/ints"
 	"github.com/prove-model/prove-model/prover/logup"
 	"github.com/prove-model/prove-model/prover/model"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -46,6 +47,18 @@ func (b *Backend) Eval(ctx context.Context, list []backend.Evaluation) ([]field.
 		values[i] = poly.EvalInts(b.g.Tensors[x.Tensor].Shape, backend.Values(b.g, b.w, x.Tensor), x.Point)
 	})
 	return values, ctx.Err()
+}
+
+// Total implements backend.Backend.
+func (b *Backend) Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error) {
+	values := ints.All(backend.Values(b.g, b.w, id))
+	var total int64 // of fewer than 2^32 numbers of 32 bits
+	for _, r := range of {
+		for _, v := range values[r.From:r.To] {
+			total += int64(v)
+		}
+	}
+	return field.FromInt64(total), ctx.Err()
 }
 
 // Restrict implements backend.Backend.

@@ -236,19 +236,17 @@ func (t *follower) find(n int) {
 		case plan.Sent:
 			add(node.Tensor)
 		case plan.Count:
-			for range min(len(t.g.Tables[node.Table].SaturatedBlocks()), plan.ManyBlocks) {
-				add(node.Tensor)
+			if n := len(t.g.Tables[node.Table].SaturatedBlocks()); n < plan.ManyBlocks {
+				for range n {
+					add(node.Tensor)
+				}
 			}
 		}
 	}
 	evaluate(sums{t.dev, t.box}, evals)
 	first := len(t.tables)
 	for ; t.node < n; t.node++ {
-		switch node := &t.f.Nodes[t.node]; node.Kind {
-		case plan.Count:
-			// By blocks or as a whole; that table then stays as long as the lane.
-			t.restrict(node.Tensor, make([][]field.QM31, 1), []int{0})
-		case plan.SumValue:
+		if node := &t.f.Nodes[t.node]; node.Kind == plan.SumValue {
 			t.sum(&t.f.Sums[node.Sum])
 		}
 	}
