@@ -3,8 +3,10 @@ package whir
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
@@ -42,16 +44,15 @@ func (s *statement) checkTerms() error {
 // evalTerms returns Q~(point).
 func (s *statement) evalTerms(point []field.QM31) field.QM31 {
 	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
-	own := make([]treePoint, len(s.layouts))
-	for i := range own {
-		own[i].columns = s.treeColumns(i, columns)
-		own[i].prefixes = poly.NewPrefixes(own[i].columns)
+	at := &termPoint{rows: poly.NewPrefixes(rows), trees: make([]treePoint, len(s.layouts)), eqs: newEqMemo(len(s.terms))}
+	for i := range at.trees {
+		at.trees[i].columns = s.treeColumns(i, columns)
+		at.trees[i].prefixes = poly.NewPrefixes(at.trees[i].columns)
 	}
-	first := poly.NewPrefixes(rows)
 	var mu sync.Mutex
 	var sum field.QM31
 	parallel.For(len(s.terms), termGrain, func(lo, hi int) {
-		part := s.evalSome(s.terms[lo:hi], first, own)
+		part := s.evalSome(s.terms[lo:hi], at)
 		mu.Lock()
 		sum = sum.Add(part)
 		mu.Unlock()
@@ -62,52 +63,89 @@ func (s *statement) evalTerms(point []field.QM31) field.QM31 {
 // termGrain is the number of terms worth a goroutine.
 const termGrain = 1 << 8
 
+// termPoint is a point at which terms are evaluated.
+type termPoint struct {
+	rows  *poly.Prefixes // of its rows
+	trees []treePoint
+	eqs   *eqMemo
+}
+
 // treePoint are the columns of a point as a tree sees them.
 type treePoint struct {
 	columns  []field.QM31
 	prefixes *poly.Prefixes
 }
 
-// evalSome is the part of evalTerms that some terms are: at a point's rows, and its
-// columns as each tree sees them.
-func (s *statement) evalSome(terms []Term, rows *poly.Prefixes, own []treePoint) field.QM31 {
+// termsAtOnce is how many terms are multiplied together.
+const termsAtOnce = 1 << 7
+
+// evalSome is the part of evalTerms that some terms are: the sum of products of a
+// coefficient, of eq at the term's rows and of eq at its columns, inside of the block and
+// before it.
+func (s *statement) evalSome(terms []Term, point *termPoint) field.QM31 {
 	var sum field.QM31
-	var memo eqMemo
-	for i := range terms {
-		t := &terms[i]
-		row, longs, offset := s.place(t)
-		var e field.QM31
-		if longs == 0 {
-			e = rows.At(len(rows.Point()), row)
-		} else {
-			e = poly.EqShift(t.Point[:longs], rows.Point(), row)
+	var coefs, rows, rowRests, inner, heads, headRests [termsAtOnce]field.QM31
+	for len(terms) > 0 {
+		n := min(len(terms), termsAtOnce)
+		for i := range terms[:n] {
+			t := &terms[i]
+			row, longs, offset := s.place(t)
+			coefs[i] = t.Coef
+			if longs == 0 {
+				rows[i], rowRests[i] = point.rows.Split(len(point.rows.Point()), row)
+			} else {
+				rows[i], rowRests[i] = poly.EqShift(t.Point[:longs], point.rows.Point(), row), field.One
+			}
+			low, tree := t.Point[longs:], &point.trees[t.Tree]
+			head := len(tree.columns) - len(low)
+			inner[i] = point.eqs.at(t.Tree, low, tree.columns[head:])
+			heads[i], headRests[i] = tree.prefixes.Split(head, offset>>len(low))
 		}
-		low, at := t.Point[longs:], &own[t.Tree]
-		head := len(at.columns) - len(low)
-		if len(low) > 0 {
-			e = e.Mul(memo.at(t.Tree, low, at.columns[head:]))
+		product := coefs[:n]
+		for _, factor := range [][]field.QM31{rows[:n], rowRests[:n], inner[:n], heads[:n]} {
+			field.MulQM31Vec(product, product, factor)
 		}
-		sum = sum.Add(t.Coef.Mul(e.Mul(at.prefixes.At(head, offset>>len(low)))))
+		sum = sum.Add(field.Dot(product, headRests[:n]))
+		terms = terms[n:]
 	}
 	return sum
 }
 
 // eqMemo remembers values of eq at points that terms share: those of tensors of one shape
-// whose claims are at one point. Where two do not fit, the last one stays.
-type eqMemo [1 << 9]struct {
+// whose claims are at one point. Where two do not fit, the last one stays. It is for any
+// number of goroutines, of which two may make the same value.
+type eqMemo struct {
+	slots []atomic.Pointer[eqAt] // a power of two
+}
+
+// eqAt is a value of eq at a point of n coordinates, of which this is the first, for a tree.
+type eqAt struct {
 	tree  int
-	point *field.QM31 // the first of n coordinates
+	point *field.QM31
 	n     int
 	eq    field.QM31
 }
 
-// at returns eq(low, columns), where the columns follow from the tree and len(low) > 0.
+// memoSlots bounds the slots of a memo.
+const memoSlots = 1 << 13
+
+func newEqMemo(terms int) *eqMemo {
+	return &eqMemo{make([]atomic.Pointer[eqAt], min(memoSlots, 1<<bits.Len(uint(terms))))}
+}
+
+// at returns eq(low, columns), where the columns follow from the tree and the number of
+// coordinates.
 func (m *eqMemo) at(tree int, low, columns []field.QM31) field.QM31 {
-	last := low[len(low)-1]
-	e := &m[(uint32(low[0].C0.A0)^uint32(last.C0.A1)^uint32(len(low)))%uint32(len(m))]
-	if e.point != &low[0] || e.n != len(low) || e.tree != tree {
-		e.tree, e.point, e.n, e.eq = tree, &low[0], len(low), poly.Eq(low, columns)
+	if len(low) == 0 {
+		return field.One
 	}
+	h := uint32(low[0].C0.A0) ^ uint32(low[len(low)-1].C0.A1)<<1
+	slot := &m.slots[(h^h>>16^uint32(len(low))*0x9e3779b1>>8)&uint32(len(m.slots)-1)]
+	if e := slot.Load(); e != nil && e.point == &low[0] && e.n == len(low) && e.tree == tree {
+		return e.eq
+	}
+	e := &eqAt{tree, &low[0], len(low), poly.Eq(low, columns)}
+	slot.Store(e)
 	return e.eq
 }
 
