@@ -5,19 +5,76 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // checkCanonical walks the wire encoding b of a message of type md and refuses
 // every encoding but the one of docs/proof-format.md, "Canonical protobuf".
-// Nothing is allocated, and budget, the number of messages that may follow, is
-// counted down: a message of two bytes takes about a hundred in memory.
+// Hardly anything is allocated, and budget, the number of messages that may follow,
+// is counted down: a message of two bytes takes about a hundred in memory.
 func checkCanonical(b []byte, md protoreflect.MessageDescriptor, budget *int) error {
-	return wireOf(md).check(b, budget)
+	m := wireOf(md)
+	if len(b) < longMessage {
+		return m.check(b, budget, nil)
+	}
+	return m.checkBeside(b, budget)
 }
+
+// longMessage is the length from which on the messages in a message are checked beside each
+// other: it, and those in it that are as long, are gone through for them.
+const longMessage = 1 << 15
+
+// part is a message in a long one, which is of type in.
+type part struct {
+	in    *wireMessage
+	field *wireField
+	body  []byte
+}
+
+// partGrain is the number of parts worth a goroutine.
+const partGrain = 1 << 8
+
+// checkBeside is check on all cores. It takes a list of the parts, of which there are no more
+// than the budget is.
+func (m *wireMessage) checkBeside(b []byte, budget *int) error {
+	var parts []part
+	if err := m.check(b, budget, &parts); err != nil {
+		return err
+	}
+	var used atomic.Int64
+	var mu sync.Mutex
+	at, failure := len(parts), error(nil) // the first that fails
+	parallel.For(len(parts), partGrain, func(lo, hi int) {
+		left := *budget
+		defer func() { used.Add(int64(*budget - left)) }()
+		for i := lo; i < hi; i++ {
+			p := &parts[i]
+			if err := p.field.message.check(p.body, &left, nil); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if i < at {
+					at, failure = i, fmt.Errorf("%s.%s: %w", p.in.name, p.field.name, err)
+				}
+				return
+			}
+		}
+	})
+	if failure != nil {
+		return failure
+	}
+	if *budget -= int(used.Load()); *budget < 0 {
+		return errTooMany
+	}
+	return nil
+}
+
+var errTooMany = errors.New("too many messages")
 
 // wireMessage is what the wire encoding of a type of message may be. Descriptors say
 // the same, but take a large part of the time to decode a key.
@@ -82,9 +139,11 @@ func newWireMessage(md protoreflect.MessageDescriptor) *wireMessage {
 	return m
 }
 
-func (m *wireMessage) check(b []byte, budget *int) error {
+// check checks a message. With parts, what is checked of the messages in it is that they are
+// there: those that are long are gone through, and others become parts.
+func (m *wireMessage) check(b []byte, budget *int, parts *[]part) error {
 	if *budget--; *budget < 0 {
-		return errors.New("too many messages")
+		return errTooMany
 	}
 	var last *wireField
 	for len(b) > 0 {
@@ -104,7 +163,7 @@ func (m *wireMessage) check(b []byte, budget *int) error {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		last = f
-		n, err := f.check(b, typ, budget)
+		n, err := f.check(m, b, typ, budget, parts)
 		if err != nil {
 			return fmt.Errorf("%s.%w", m.name, err)
 		}
@@ -131,8 +190,9 @@ func (f *wireField) checkOrder(last *wireField) error {
 	return nil
 }
 
-// check checks the value of a field at the start of b and returns its length.
-func (f *wireField) check(b []byte, typ protowire.Type, budget *int) (int, error) {
+// check checks the value of a field of a message of type in, at the start of b, and returns
+// its length.
+func (f *wireField) check(in *wireMessage, b []byte, typ protowire.Type, budget *int, parts *[]part) (int, error) {
 	if typ != f.typ {
 		return 0, fmt.Errorf("%s: wire type %d", f.name, typ)
 	}
@@ -155,7 +215,14 @@ func (f *wireField) check(b []byte, typ protowire.Type, budget *int) (int, error
 	body := b[n : n+int(v)]
 	n += len(body)
 	if f.message != nil {
-		if err := f.message.check(body, budget); err != nil {
+		if parts != nil && len(body) < longMessage {
+			if len(*parts) >= *budget {
+				return 0, fmt.Errorf("%s: %w", f.name, errTooMany)
+			}
+			*parts = append(*parts, part{in, f, body})
+			return n, nil
+		}
+		if err := f.message.check(body, budget, parts); err != nil {
 			return 0, fmt.Errorf("%s: %w", f.name, err)
 		}
 		return n, nil

@@ -54,18 +54,21 @@ type Saturation struct {
 // proof.ErrMalformed) gives the reason. It asks for no more security than the
 // key does, which may be next to none: whoever relies on the proof of another
 // uses a [Policy].
-func Verify(key *proof.Key, r io.Reader) (*Result, error) { return verify(key, r, nil) }
+func Verify(key *proof.Key, r io.Reader) (*Result, error) {
+	return verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil)
+}
 
-// verify is Verify for texts that were drawn by a rule.
-func verify(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err error) {
+// verify is Verify for a proof that open reads the header of, and for texts that were drawn by
+// a rule.
+func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (result *Result, err error) {
 	// No bytes should get here that make the verifier panic; if some do, they
 	// are no proof.
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p)
+			result, err = nil, failedOn(p)
 		}
 	}()
-	in, err := proof.NewReader(r)
+	in, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +117,9 @@ func verify(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err erro
 		Strength: p.Strength(), Saturated: v.saturated(), Written: text,
 	}, nil
 }
+
+// failedOn is the error of a panic.
+func failedOn(p any) error { return fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p) }
 
 type verification struct {
 	key             *proof.Key
