@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,62 +18,8 @@ import (
 // Hardly anything is allocated, and budget, the number of messages that may follow,
 // is counted down: a message of two bytes takes about a hundred in memory.
 func checkCanonical(b []byte, md protoreflect.MessageDescriptor, budget *int) error {
-	m := wireOf(md)
-	if len(b) < longMessage {
-		return m.check(b, budget, nil)
-	}
-	return m.checkBeside(b, budget)
+	return wireOf(md).check(b, budget)
 }
-
-// longMessage is the length from which on the messages in a message are checked beside each
-// other: it, and those in it that are as long, are gone through for them.
-const longMessage = 1 << 15
-
-// part is a message in a long one, which is of type in.
-type part struct {
-	in    *wireMessage
-	field *wireField
-	body  []byte
-}
-
-// partGrain is the number of parts worth a goroutine.
-const partGrain = 1 << 8
-
-// checkBeside is check on all cores. It takes a list of the parts, of which there are no more
-// than the budget is.
-func (m *wireMessage) checkBeside(b []byte, budget *int) error {
-	var parts []part
-	if err := m.check(b, budget, &parts); err != nil {
-		return err
-	}
-	var used atomic.Int64
-	var mu sync.Mutex
-	at, failure := len(parts), error(nil) // the first that fails
-	parallel.For(len(parts), partGrain, func(lo, hi int) {
-		left := *budget
-		defer func() { used.Add(int64(*budget - left)) }()
-		for i := lo; i < hi; i++ {
-			p := &parts[i]
-			if err := p.field.message.check(p.body, &left, nil); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if i < at {
-					at, failure = i, fmt.Errorf("%s.%s: %w", p.in.name, p.field.name, err)
-				}
-				return
-			}
-		}
-	})
-	if failure != nil {
-		return failure
-	}
-	if *budget -= int(used.Load()); *budget < 0 {
-		return errTooMany
-	}
-	return nil
-}
-
-var errTooMany = errors.New("too many messages")
 
 // wireMessage is what the wire encoding of a type of message may be. Descriptors say
 // the same, but take a large part of the time to decode a key.
@@ -139,15 +84,22 @@ func newWireMessage(md protoreflect.MessageDescriptor) *wireMessage {
 	return m
 }
 
-// check checks a message. With parts, what is checked of the messages in it is that they are
-// there: those that are long are gone through, and others become parts.
-func (m *wireMessage) check(b []byte, budget *int, parts *[]part) error {
+func (m *wireMessage) check(b []byte, budget *int) error {
 	if *budget--; *budget < 0 {
 		return errTooMany
 	}
-	var last *wireField
+	if len(b) >= longMessage {
+		return m.checkLong(b, budget)
+	}
+	return m.checkFields(b, nil, budget)
+}
+
+var errTooMany = errors.New("too many messages")
+
+// checkFields checks fields that come after another one, nil if they are the first.
+func (m *wireMessage) checkFields(b []byte, last *wireField, budget *int) error {
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
+		num, typ, n := consumeTag(b)
 		if n < 0 {
 			return fmt.Errorf("%s: %w", m.name, protowire.ParseError(n))
 		}
@@ -163,11 +115,77 @@ func (m *wireMessage) check(b []byte, budget *int, parts *[]part) error {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		last = f
-		n, err := f.check(m, b, typ, budget, parts)
+		n, err := f.check(b, typ, budget)
 		if err != nil {
 			return fmt.Errorf("%s.%w", m.name, err)
 		}
 		b = b[n:]
+	}
+	return nil
+}
+
+// consumeTag is protowire.ConsumeTag, quick where a tag has one byte.
+func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
+	if b[0] >= 1<<3 && b[0] < 0x80 {
+		return protowire.Number(b[0] >> 3), protowire.Type(b[0] & 7), 1
+	}
+	return protowire.ConsumeTag(b)
+}
+
+// A long message is checked in a few pieces beside each other.
+const (
+	longMessage = 1 << 15 // bytes
+	longPieces  = 16
+)
+
+// piece is where a piece of a message begins, and the field before it.
+type piece struct {
+	at   int
+	last *wireField
+}
+
+// pieces cuts a message between fields. Where it finds no field it cuts no more: the piece
+// before is then one that check says something against.
+func (m *wireMessage) pieces(b []byte) []piece {
+	list := append(make([]piece, 0, longPieces+1), piece{})
+	for at, size := 0, len(b)/longPieces; at < len(b); {
+		num, typ, n := consumeTag(b[at:])
+		if n < 0 || int(num) >= len(m.fields) {
+			break
+		}
+		k := protowire.ConsumeFieldValue(num, typ, b[at+n:])
+		if k < 0 {
+			break
+		}
+		if at += n + k; at-list[len(list)-1].at >= size && at < len(b) {
+			list = append(list, piece{at, &m.fields[num]})
+		}
+	}
+	return list
+}
+
+// checkLong is checkFields on all cores, of a message's first field and all others.
+func (m *wireMessage) checkLong(b []byte, budget *int) error {
+	list := m.pieces(b)
+	used, errs := make([]int, len(list)), make([]error, len(list))
+	parallel.For(len(list), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			end := len(b)
+			if i+1 < len(list) {
+				end = list[i+1].at
+			}
+			left := *budget
+			errs[i] = m.checkFields(b[list[i].at:end], list[i].last, &left)
+			used[i] = *budget - left
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			return err
+		}
+		if *budget -= used[i]; *budget < 0 {
+			return errTooMany
+		}
 	}
 	return nil
 }
@@ -190,9 +208,8 @@ func (f *wireField) checkOrder(last *wireField) error {
 	return nil
 }
 
-// check checks the value of a field of a message of type in, at the start of b, and returns
-// its length.
-func (f *wireField) check(in *wireMessage, b []byte, typ protowire.Type, budget *int, parts *[]part) (int, error) {
+// check checks the value of a field at the start of b and returns its length.
+func (f *wireField) check(b []byte, typ protowire.Type, budget *int) (int, error) {
 	if typ != f.typ {
 		return 0, fmt.Errorf("%s: wire type %d", f.name, typ)
 	}
@@ -215,14 +232,7 @@ func (f *wireField) check(in *wireMessage, b []byte, typ protowire.Type, budget 
 	body := b[n : n+int(v)]
 	n += len(body)
 	if f.message != nil {
-		if parts != nil && len(body) < longMessage {
-			if len(*parts) >= *budget {
-				return 0, fmt.Errorf("%s: %w", f.name, errTooMany)
-			}
-			*parts = append(*parts, part{in, f, body})
-			return n, nil
-		}
-		if err := f.message.check(body, budget, parts); err != nil {
+		if err := f.message.check(body, budget); err != nil {
 			return 0, fmt.Errorf("%s: %w", f.name, err)
 		}
 		return n, nil
@@ -233,6 +243,10 @@ func (f *wireField) check(in *wireMessage, b []byte, typ protowire.Type, budget 
 	switch {
 	case f.list:
 		for len(body) > 0 {
+			if body[0] < 0x80 && f.enum == nil { // minimal, and in the range of any type
+				body = body[1:]
+				continue
+			}
 			v, k, err := consumeVarint(body)
 			if err == nil {
 				err = f.checkScalar(v)
