@@ -112,11 +112,15 @@ func (s *statement) evalSome(terms []Term, point *termPoint) field.QM31 {
 }
 
 // eqMemo remembers values of eq at points that terms share: those of tensors of one shape
-// whose claims are at one point. Where two do not fit, the last one stays. It is for any
-// number of goroutines, of which two may make the same value.
+// whose claims are at one point. It is for any number of goroutines, of which two may make the
+// same value.
 type eqMemo struct {
-	slots []atomic.Pointer[eqAt] // a power of two
+	buckets []eqBucket // a power of two
 }
+
+// eqBucket are values whose points have the same hash. Where there are more, the others are
+// made each time.
+type eqBucket [4]atomic.Pointer[eqAt]
 
 // eqAt is a value of eq at a point of n coordinates, of which this is the first, for a tree.
 type eqAt struct {
@@ -126,11 +130,11 @@ type eqAt struct {
 	eq    field.QM31
 }
 
-// memoSlots bounds the slots of a memo.
-const memoSlots = 1 << 13
+// maxBuckets bounds the buckets of a memo.
+const maxBuckets = 1 << 11
 
 func newEqMemo(terms int) *eqMemo {
-	return &eqMemo{make([]atomic.Pointer[eqAt], min(memoSlots, 1<<bits.Len(uint(terms))))}
+	return &eqMemo{make([]eqBucket, min(maxBuckets, 1<<bits.Len(uint(terms)>>2)))}
 }
 
 // at returns eq(low, columns), where the columns follow from the tree and the number of
@@ -139,14 +143,23 @@ func (m *eqMemo) at(tree int, low, columns []field.QM31) field.QM31 {
 	if len(low) == 0 {
 		return field.One
 	}
-	h := uint32(low[0].C0.A0) ^ uint32(low[len(low)-1].C0.A1)<<1
-	slot := &m.slots[(h^h>>16^uint32(len(low))*0x9e3779b1>>8)&uint32(len(m.slots)-1)]
-	if e := slot.Load(); e != nil && e.point == &low[0] && e.n == len(low) && e.tree == tree {
-		return e.eq
+	h := uint32(low[0].C0.A0) ^ uint32(low[len(low)-1].C0.A1) ^ uint32(len(low))*0x9e3779b1>>8
+	bucket := &m.buckets[(h^h>>16)&uint32(len(m.buckets)-1)]
+	k := 0
+	for ; k < len(bucket); k++ {
+		e := bucket[k].Load()
+		if e == nil {
+			break
+		}
+		if e.point == &low[0] && e.n == len(low) && e.tree == tree {
+			return e.eq
+		}
 	}
-	e := &eqAt{tree, &low[0], len(low), poly.Eq(low, columns)}
-	slot.Store(e)
-	return e.eq
+	eq := poly.Eq(low, columns)
+	if k < len(bucket) {
+		bucket[k].Store(&eqAt{tree, &low[0], len(low), eq})
+	}
+	return eq
 }
 
 // place returns the table row that a term begins in, how many of its coordinates
