@@ -24,40 +24,86 @@ type Term struct {
 	Point  []field.QM31
 }
 
+// Terms are those of a statement: many, which need not be in memory at once.
+type Terms interface {
+	Len() int
+	// Range calls f for terms lo … hi−1, in order. What it gives to f is valid until f returns,
+	// but for points.
+	Range(lo, hi int, f func(*Term))
+}
+
+// List is Terms in memory.
+type List []Term
+
+// Len returns the number of terms.
+func (l List) Len() int { return len(l) }
+
+// Range calls f for some terms.
+func (l List) Range(lo, hi int, f func(*Term)) {
+	for i := lo; i < hi; i++ {
+		f(&l[i])
+	}
+}
+
 var errTerm = errors.New("whir: a term outside the committed tables")
 
 // checkTerms reports a term that is not a block of its tree.
 func (s *statement) checkTerms() error {
+	var first firstError
+	parallel.For(s.terms.Len(), termGrain, func(lo, hi int) {
+		s.terms.Range(lo, hi, func(t *Term) { first.note(s.checkTerm(t)) })
+	})
+	return first.err
+}
+
+// firstError is one of the errors that goroutines have.
+type firstError struct {
+	sync.Mutex
+	err error
+}
+
+func (f *firstError) note(err error) {
+	if err == nil {
+		return
+	}
+	f.Lock()
+	defer f.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (s *statement) checkTerm(t *Term) error {
+	if t.Tree < 0 || t.Tree >= len(s.layouts) {
+		return fmt.Errorf("%w: one of tree %d", errTerm, t.Tree)
+	}
 	rowVars := s.params.RowVars()
-	for i, t := range s.terms {
-		if t.Tree < 0 || t.Tree >= len(s.layouts) {
-			return fmt.Errorf("%w: term %d, of tree %d", errTerm, i, t.Tree)
-		}
-		n, end := len(t.Point), s.tableRows(t.Tree)<<rowVars
-		if n > s.params.NumVars() || t.Offset >= end || end-t.Offset < 1<<n || t.Offset&(1<<min(n, rowVars)-1) != 0 {
-			return fmt.Errorf("%w: term %d, 2^%d values from %d on, of %d of tree %d", errTerm, i, n, t.Offset, end, t.Tree)
-		}
+	n, end := len(t.Point), s.tableRows(t.Tree)<<rowVars
+	if n > s.params.NumVars() || t.Offset >= end || end-t.Offset < 1<<n || t.Offset&(1<<min(n, rowVars)-1) != 0 {
+		return fmt.Errorf("%w: 2^%d values from %d on, of %d of tree %d", errTerm, n, t.Offset, end, t.Tree)
 	}
 	return nil
 }
 
-// evalTerms returns Q~(point).
-func (s *statement) evalTerms(point []field.QM31) field.QM31 {
+// evalTerms returns Q~(point), or what checkTerms does, which it makes unnecessary.
+func (s *statement) evalTerms(point []field.QM31) (field.QM31, error) {
 	rows, columns := point[:s.params.Levels[0].FoldVars], point[s.params.Levels[0].FoldVars:]
-	at := &termPoint{rows: poly.NewPrefixes(rows), trees: make([]treePoint, len(s.layouts)), eqs: newEqMemo(len(s.terms))}
+	at := &termPoint{rows: poly.NewPrefixes(rows), trees: make([]treePoint, len(s.layouts)), eqs: newEqMemo(s.terms.Len())}
 	for i := range at.trees {
 		at.trees[i].columns = s.treeColumns(i, columns)
 		at.trees[i].prefixes = poly.NewPrefixes(at.trees[i].columns)
 	}
 	var mu sync.Mutex
 	var sum field.QM31
-	parallel.For(len(s.terms), termGrain, func(lo, hi int) {
-		part := s.evalSome(s.terms[lo:hi], at)
+	var first firstError
+	parallel.For(s.terms.Len(), termGrain, func(lo, hi int) {
+		part, err := s.evalSome(lo, hi, at)
+		first.note(err)
 		mu.Lock()
 		sum = sum.Add(part)
 		mu.Unlock()
 	})
-	return sum
+	return sum, first.err
 }
 
 // termGrain is the number of terms worth a goroutine.
@@ -79,36 +125,52 @@ type treePoint struct {
 // termsAtOnce is how many terms are multiplied together.
 const termsAtOnce = 1 << 7
 
-// evalSome is the part of evalTerms that some terms are: the sum of products of a
-// coefficient, of eq at the term's rows and of eq at its columns, inside of the block and
-// before it.
-func (s *statement) evalSome(terms []Term, point *termPoint) field.QM31 {
-	var sum field.QM31
-	var coefs, rows, rowRests, inner, heads, headRests [termsAtOnce]field.QM31
-	for len(terms) > 0 {
-		n := min(len(terms), termsAtOnce)
-		for i := range terms[:n] {
-			t := &terms[i]
-			row, longs, offset := s.place(t)
-			coefs[i] = t.Coef
-			if longs == 0 {
-				rows[i], rowRests[i] = point.rows.Split(len(point.rows.Point()), row)
-			} else {
-				rows[i], rowRests[i] = poly.EqShift(t.Point[:longs], point.rows.Point(), row), field.One
-			}
-			low, tree := t.Point[longs:], &point.trees[t.Tree]
-			head := len(tree.columns) - len(low)
-			inner[i] = point.eqs.at(t.Tree, low, tree.columns[head:])
-			heads[i], headRests[i] = tree.prefixes.Split(head, offset>>len(low))
-		}
-		product := coefs[:n]
-		for _, factor := range [][]field.QM31{rows[:n], rowRests[:n], inner[:n], heads[:n]} {
-			field.MulQM31Vec(product, product, factor)
-		}
-		sum = sum.Add(field.Dot(product, headRests[:n]))
-		terms = terms[n:]
+// termProducts adds up products: of a coefficient, of eq at the term's rows and of eq at its
+// columns, inside of the block and before it.
+type termProducts struct {
+	coefs, rows, rowRests, inner, heads, headRests [termsAtOnce]field.QM31
+	n                                              int // that wait
+	sum                                            field.QM31
+}
+
+func (p *termProducts) flush() {
+	product := p.coefs[:p.n]
+	for _, factor := range [][]field.QM31{p.rows[:p.n], p.rowRests[:p.n], p.inner[:p.n], p.heads[:p.n]} {
+		field.MulQM31Vec(product, product, factor)
 	}
-	return sum
+	p.sum = p.sum.Add(field.Dot(product, p.headRests[:p.n]))
+	p.n = 0
+}
+
+// evalSome is the part of evalTerms that some terms are.
+func (s *statement) evalSome(lo, hi int, point *termPoint) (field.QM31, error) {
+	var p termProducts
+	var err error
+	s.terms.Range(lo, hi, func(t *Term) {
+		if err == nil {
+			err = s.checkTerm(t)
+		}
+		if err != nil {
+			return
+		}
+		i := p.n
+		row, longs, offset := s.place(t)
+		p.coefs[i] = t.Coef
+		if longs == 0 {
+			p.rows[i], p.rowRests[i] = point.rows.Split(len(point.rows.Point()), row)
+		} else {
+			p.rows[i], p.rowRests[i] = poly.EqShift(t.Point[:longs], point.rows.Point(), row), field.One
+		}
+		low, tree := t.Point[longs:], &point.trees[t.Tree]
+		head := len(tree.columns) - len(low)
+		p.inner[i] = point.eqs.at(t.Tree, low, tree.columns[head:])
+		p.heads[i], p.headRests[i] = tree.prefixes.Split(head, offset>>len(low))
+		if p.n++; p.n == termsAtOnce {
+			p.flush()
+		}
+	})
+	p.flush()
+	return p.sum, err
 }
 
 // eqMemo remembers values of eq at points that terms share: those of tensors of one shape
