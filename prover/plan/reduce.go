@@ -18,7 +18,7 @@ import (
 type reducer struct {
 	p    *Plan
 	f    *Fork
-	cost *cost
+	cost spent
 	// seen maps hashes of tensors at points to the values that they have there
 	// already; where a hash is taken, the next one that is free stands for it.
 	seen     map[uint64]Value
@@ -33,7 +33,7 @@ type reducer struct {
 const elementBytes = 4 * transcript.LimbBytes
 
 func newReducer(p *Plan, chunk int) *reducer {
-	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: &p.cost, seen: map[uint64]Value{}, seed: maphash.MakeSeed()}
+	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: spent{cost: &p.cost}, seen: map[uint64]Value{}, seed: maphash.MakeSeed()}
 }
 
 // nodesAStep is how many values a step comes down to, roughly; a table is two.
@@ -96,6 +96,7 @@ func (r *reducer) outputs() *Fork {
 func (r *reducer) finish() *Fork {
 	r.f.EquationNodes = len(r.f.Nodes)
 	r.batches()
+	r.cost.flush()
 	r.f.Bytes += r.elements * elementBytes
 	return r.f
 }
