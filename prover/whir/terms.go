@@ -173,7 +173,7 @@ func (s *statement) evalSome(lo, hi int, point *termPoint) (field.QM31, error) {
 	return p.sum, err
 }
 
-// eqMemo remembers values of eq at points that terms share: those of tensors of one shape
+// eqMemo remembers values of eq at points that terms share: those of tensors of like shapes
 // whose claims are at one point. It is for any number of goroutines, of which two may make the
 // same value.
 type eqMemo struct {
@@ -184,11 +184,10 @@ type eqMemo struct {
 // made each time.
 type eqBucket [4]atomic.Pointer[eqAt]
 
-// eqAt is a value of eq at a point of n coordinates, of which this is the first, for a tree.
+// eqAt is a value of eq at a point, for a tree.
 type eqAt struct {
 	tree  int
-	point *field.QM31
-	n     int
+	point []field.QM31
 	eq    field.QM31
 }
 
@@ -205,7 +204,7 @@ func (m *eqMemo) at(tree int, low, columns []field.QM31) field.QM31 {
 	if len(low) == 0 {
 		return field.One
 	}
-	h := uint32(low[0].C0.A0) ^ uint32(low[len(low)-1].C0.A1) ^ uint32(len(low))*0x9e3779b1>>8
+	h := uint32(low[0].C0.A0) ^ uint32(low[len(low)/2].C1.A0) ^ uint32(low[len(low)-1].C0.A1) ^ uint32(len(low))*0x9e3779b1>>8
 	bucket := &m.buckets[(h^h>>16)&uint32(len(m.buckets)-1)]
 	k := 0
 	for ; k < len(bucket); k++ {
@@ -213,13 +212,13 @@ func (m *eqMemo) at(tree int, low, columns []field.QM31) field.QM31 {
 		if e == nil {
 			break
 		}
-		if e.point == &low[0] && e.n == len(low) && e.tree == tree {
+		if e.tree == tree && len(e.point) == len(low) && (&e.point[0] == &low[0] || slices.Equal(e.point, low)) {
 			return e.eq
 		}
 	}
 	eq := poly.Eq(low, columns)
 	if k < len(bucket) {
-		bucket[k].Store(&eqAt{tree, &low[0], len(low), eq})
+		bucket[k].Store(&eqAt{tree, low, eq})
 	}
 	return eq
 }
