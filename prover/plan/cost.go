@@ -151,7 +151,7 @@ func CheckSizes(g *model.Graph) error {
 			}
 		}
 	}
-	depth := make([]int, len(g.Tensors))
+	depth := make([]int32, len(g.Tensors))
 	blocks := 0
 	for i := range g.Steps {
 		if s := &g.Steps[i]; s.Kind == model.StepLookup {
@@ -161,11 +161,11 @@ func CheckSizes(g *model.Graph) error {
 		}
 	}
 	for i := range g.Tensors {
-		t := &g.Tensors[i]
+		t, d := &g.Tensors[i], int32(0)
 		for _, l := range t.Def {
-			depth[i] = max(depth[i], depth[l.Src]+1)
+			d = max(d, depth[l.Src]+1)
 		}
-		if depth[i] > maxNesting {
+		if depth[i] = d; d > maxNesting {
 			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, maxNesting)
 		}
 		if t.Kind == model.Fixed || t.Kind == model.Witness {

@@ -27,6 +27,7 @@ type seenAt struct {
 func newSeen(n int) seen {
 	s := seen{seed: maphash.MakeSeed()}
 	s.places = make([]seenAt, 1<<max(model.Log2Ceil(2*n+1), 4))
+	clear(s.places) // pages that are read before they are written take two faults
 	return s
 }
 

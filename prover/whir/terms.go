@@ -192,10 +192,12 @@ type eqAt struct {
 }
 
 // maxBuckets bounds the buckets of a memo.
-const maxBuckets = 1 << 11
+const maxBuckets = 1 << 10
 
 func newEqMemo(terms int) *eqMemo {
-	return &eqMemo{make([]eqBucket, min(maxBuckets, 1<<bits.Len(uint(terms)>>2)))}
+	m := &eqMemo{make([]eqBucket, min(maxBuckets, 1<<bits.Len(uint(terms)>>4)))}
+	clear(m.buckets) // pages that are read before they are written take two faults
+	return m
 }
 
 // at returns eq(low, columns), where the columns follow from the tree and the number of
