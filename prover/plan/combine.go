@@ -168,21 +168,38 @@ func (j *joined) claim(i, lo, hi int, t *whir.Term, f func(*whir.Term)) {
 // of the witness's rows are zero, at the last coordinates of tau, which has TailVars
 // (docs/protocol.md, "Openings"). Terms are made when they are asked for.
 func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
-	j := &joined{p: p, claims: claims, cuts: p.cuts(claims), ends: make([]int, len(claims)), tails: p.tails(), tau: tau}
-	j.powers = make([]field.QM31, len(claims)+len(j.tails))
-	power, n := field.One, 0
-	for i := range j.powers {
-		j.powers[i] = power
-		power = power.Mul(zeta)
-	}
+	return p.Cut(claims).Combine(tau, zeta)
+}
+
+// Cuts are claims that have been cut into the blocks of their tensors.
+type Cuts struct{ j joined }
+
+// Cut does what Combine has to do before it has the challenges.
+func (p *Plan) Cut(claims []Claim) *Cuts {
+	j := joined{p: p, claims: claims, cuts: p.cuts(claims), ends: make([]int, len(claims)), tails: p.tails()}
+	n := 0
 	for i := range claims {
-		value = value.Add(j.powers[i].Mul(claims[i].Value))
 		if like := j.cuts[i]; like != nil {
 			n += len(like.coefs)
 		} else {
 			n += len(claims[i].Saturated.SaturatedBlocks())
 		}
 		j.ends[i] = n
+	}
+	return &Cuts{j}
+}
+
+// Combine is that of the plan. It is called once.
+func (c *Cuts) Combine(tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
+	j := &c.j
+	j.tau, j.powers = tau, make([]field.QM31, len(j.claims)+len(j.tails))
+	power := field.One
+	for i := range j.powers {
+		j.powers[i] = power
+		power = power.Mul(zeta)
+	}
+	for i := range j.claims {
+		value = value.Add(j.powers[i].Mul(j.claims[i].Value))
 	}
 	return j, value
 }

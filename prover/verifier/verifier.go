@@ -235,14 +235,20 @@ func (v *verification) saturated() []Saturation {
 
 // opening checks all claims on committed tensors with one opening.
 func (v *verification) opening(main *transcript.Sponge) error {
-	body, err := v.in.Next()
+	var body []byte
+	var err error
+	var cuts *plan.Cuts
+	parallel.Do(
+		func() { body, err = v.in.Next() },
+		func() { cuts = v.plan.Cut(v.claims) },
+	)
 	if err != nil {
 		return err
 	}
 	r := transcript.NewReader(main, body)
 	if v.plan.Params != nil {
 		tau := r.Challenges(v.plan.TailVars())
-		terms, value := v.plan.Combine(v.claims, tau, r.Challenge())
+		terms, value := cuts.Combine(tau, r.Challenge())
 		whir.Verify(r, v.plan.Params, v.roots, v.plan.Layouts(), v.plan.RowOffsets(), terms, value)
 	}
 	if err := r.Done(); err != nil {
