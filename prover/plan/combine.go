@@ -23,9 +23,9 @@ type Claim struct {
 var half = field.FromM31(field.M31(1).Div2Exp(1))
 
 // saturated returns power times the sum of a tensor's saturated rows: a vector whose
-// stack holds it as one block.
-func (at *place) saturated(c *Claim, power field.QM31) (terms whir.List) {
-	first := at.first + at.stack.Blocks[at.stack.ByTensor[c.Tensor][0]].Offset
+// stack holds it as one block, that one.
+func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.List) {
+	first := at.first + at.stack.Blocks[block].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
 		t := whir.Term{Coef: power.MulM31(field.M31(1 << b.Bits)), Tree: at.tree, Offset: first + b.Start, Point: make([]field.QM31, b.Bits)}
 		for i := range t.Point {
@@ -36,8 +36,8 @@ func (at *place) saturated(c *Claim, power field.QM31) (terms whir.List) {
 	return terms
 }
 
-// claimGrain is the number of claims worth a goroutine.
-const claimGrain = 1 << 8
+// claimGrain is the number of claims worth a goroutine, and of which cuts are shared.
+const claimGrain = 1 << 12
 
 // A cut is what claims on tensors of one shape at one point have in common: of every
 // block, its part of the claim and the point inside of it. Both are shared by the terms.
@@ -73,33 +73,31 @@ type cutKey struct {
 	first, last  field.QM31
 }
 
-// cuts returns the cut of every claim but those on saturated rows. A cut is made once
-// for a shape at a point; where others have the same key, which takes chance or a key
-// that is made for it, once for each claim.
+// cuts returns the cut of every claim but those on saturated rows. Among claims that are
+// looked at together a cut is made once for a shape at a point; where others have the same key,
+// which takes chance or a key that is made for it, once for each claim.
 func (p *Plan) cuts(claims []Claim) []*cut {
-	list, seen := make([]*cut, len(claims)), map[cutKey]*cut{}
-	var own []int // claims for which cuts are made
-	for i := range claims {
-		c := &claims[i]
-		if c.Saturated != nil {
-			continue
-		}
-		shape, blocks := p.Graph.Tensors[c.Tensor].Shape, p.located[c.Tensor].blocks
-		k := cutKey{vars: len(c.Point), blocks: len(blocks)}
-		if k.vars > 0 {
-			k.first, k.last = c.Point[0], c.Point[k.vars-1]
-		}
-		found := seen[k]
-		if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
-			found = &cut{shape: shape, point: c.Point}
-			seen[k], own = found, append(own, i)
-		}
-		list[i] = found
-	}
-	parallel.For(len(own), claimGrain, func(lo, hi int) {
-		for _, i := range own[lo:hi] {
-			at := &p.located[claims[i].Tensor]
-			list[i].fill(p.places[at.place].stack, at.blocks)
+	list := make([]*cut, len(claims))
+	parallel.For(len(claims), claimGrain, func(lo, hi int) {
+		seen := map[cutKey]*cut{}
+		for i := lo; i < hi; i++ {
+			c := &claims[i]
+			if c.Saturated != nil {
+				continue
+			}
+			at := &p.located[c.Tensor]
+			shape := p.Graph.Tensors[c.Tensor].Shape
+			k := cutKey{vars: len(c.Point), blocks: len(at.blocks)}
+			if k.vars > 0 {
+				k.first, k.last = c.Point[0], c.Point[k.vars-1]
+			}
+			found := seen[k]
+			if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
+				found = &cut{shape: shape, point: c.Point}
+				found.fill(p.places[at.place].stack, at.blocks)
+				seen[k] = found
+			}
+			list[i] = found
 		}
 	})
 	return list
@@ -151,7 +149,7 @@ func (j *joined) claim(i, lo, hi int, t *whir.Term, f func(*whir.Term)) {
 	c, located := &j.claims[i], &j.p.located[j.claims[i].Tensor]
 	at := &j.p.places[located.place]
 	if c.Saturated != nil {
-		at.saturated(c, j.powers[i]).Range(lo, hi, f)
+		at.saturated(located.blocks[0], c, j.powers[i]).Range(lo, hi, f)
 		return
 	}
 	t.Tree = at.tree
