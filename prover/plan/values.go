@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"runtime"
+
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -39,6 +41,7 @@ const (
 	// columnsAtOnce is the least number of columns that a core hashes: a vector of them,
 	// and all where it takes no longer than to start another.
 	columnsAtOnce = 1 << 4
+	piecesPerCore = 2
 	fewRows       = 1 << 8
 )
 
@@ -46,7 +49,8 @@ const (
 // other, the last one filled up with zeros.
 func digests(v []int32) []poseidon2.Digest {
 	d := make([]poseidon2.Digest, digestedColumns)
-	grain := 1
+	// Where few cores share the columns, each takes more that lie beside each other in memory.
+	grain := max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
 	if len(v) <= fewRows*digestedColumns {
 		grain = digestedColumns / columnsAtOnce
 	}
