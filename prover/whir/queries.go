@@ -2,6 +2,7 @@ package whir
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
@@ -53,16 +54,21 @@ func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 
 func someDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 	hasher := poseidon2.NewLeafHasher(len(leaves), len(groups))
+	room := make([][]field.M31, slices.Max(groups)) // for the rows of a group
+	all := make([]field.M31, len(room)*len(leaves))
+	for i := range room {
+		room[i] = all[i*len(leaves) : (i+1)*len(leaves)]
+	}
+	h := poseidon2.NewColumnHasher(len(leaves), 0)
 	first := 0
 	for _, n := range groups {
-		rows, all := make([][]field.M31, n), make([]field.M31, n*len(leaves))
-		for i := range rows {
-			rows[i] = all[i*len(leaves) : (i+1)*len(leaves)]
+		rows := room[:n]
+		for i, row := range rows {
 			for k, leaf := range leaves {
-				rows[i][k] = leaf[first+i]
+				row[k] = leaf[first+i]
 			}
 		}
-		h := poseidon2.NewColumnHasher(len(leaves), n)
+		h.Reset(n)
 		h.AbsorbRows(rows)
 		digests := make([]poseidon2.Digest, len(leaves))
 		h.Sum(digests)
