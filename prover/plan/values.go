@@ -41,18 +41,22 @@ const (
 	// columnsAtOnce is the least number of columns that a core hashes: a vector of them,
 	// and all where it takes no longer than to start another.
 	columnsAtOnce = 1 << 4
-	piecesPerCore = 2
 	fewRows       = 1 << 8
+	// manyValues are more than a cache holds.
+	manyValues    = 1 << 22
+	piecesPerCore = 2
 )
 
 // digests returns those of the columns of v, of which it is the rows one after the
 // other, the last one filled up with zeros.
 func digests(v []int32) []poseidon2.Digest {
 	d := make([]poseidon2.Digest, digestedColumns)
-	// Where few cores share the columns, each takes more that lie beside each other in memory.
-	grain := max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
-	if len(v) <= fewRows*digestedColumns {
+	grain := 1
+	switch {
+	case len(v) <= fewRows*digestedColumns:
 		grain = digestedColumns / columnsAtOnce
+	case len(v) >= manyValues: // few cores take more columns each that lie beside each other
+		grain = max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
 	}
 	parallel.For(digestedColumns/columnsAtOnce, grain, func(lo, hi int) {
 		columnDigests(d[lo*columnsAtOnce:hi*columnsAtOnce], v, lo*columnsAtOnce)

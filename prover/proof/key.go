@@ -216,9 +216,10 @@ func parseKey(b []byte) (*Key, error) {
 		return nil, refuseVersion(v, KeyVersion)
 	}
 	var digest [sha256.Size]byte
+	var text string // what names are parts of
 	var err error
 	parallel.Do(
-		func() { digest = keyDigest(b) },
+		func() { digest, text = keyDigest(b), string(b[keyHeaderSize:]) },
 		func() {
 			budget := maxKeyMessages
 			err = checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget)
@@ -227,11 +228,11 @@ func parseKey(b []byte) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, graph, err := unmarshalKey(b[keyHeaderSize:])
+	body, graph, found, err := unmarshalKey(b[keyHeaderSize:], text)
 	if err != nil {
 		return nil, err
 	}
-	if graph == nil || body.Security == nil {
+	if !found || body.Security == nil {
 		return nil, errors.New("graph or security is missing")
 	}
 	k := &Key{
@@ -262,18 +263,18 @@ func parseKey(b []byte) (*Key, error) {
 // graphField is the number of a key's graph, its first field.
 const graphField = 1
 
-// unmarshalKey decodes a key that has passed checkCanonical. Nearly all of it is the
-// graph, which is returned as it is encoded, nil if there is none.
-func unmarshalKey(b []byte) (key *proofpb.Key, graph []byte, err error) {
+// unmarshalKey decodes a key that has passed checkCanonical, of which text is a copy. Nearly
+// all of it is the graph, which is returned as it is encoded if it is found.
+func unmarshalKey(b []byte, text string) (key *proofpb.Key, graph string, found bool, err error) {
 	if num, typ, n := protowire.ConsumeTag(b); n > 0 && num == graphField && typ == protowire.BytesType {
 		body, m := protowire.ConsumeBytes(b[n:])
 		if m < 0 {
-			return nil, nil, protowire.ParseError(m)
+			return nil, "", false, protowire.ParseError(m)
 		}
-		graph, b = body[:len(body):len(body)], b[n+m:]
+		graph, found, b = text[n+m-len(body):n+m], true, b[n+m:]
 	}
 	key = &proofpb.Key{}
-	return key, graph, proto.Unmarshal(b, key)
+	return key, graph, found, proto.Unmarshal(b, key)
 }
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.

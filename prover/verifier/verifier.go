@@ -100,11 +100,13 @@ func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (r
 	p := v.plan
 	in.Limit(proof.LimitsFor(p))
 	var text *Written
-	if t := key.Text; t != nil && t.Generates {
-		frac := p.Graph.Tensors[p.Graph.Outputs[0]].Frac
-		if text, err = WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], frac); err != nil {
-			return nil, err
-		}
+	var textErr error
+	parallel.Do(
+		func() { text, textErr = v.written(by) },
+		v.read,
+	)
+	if textErr != nil {
+		return nil, textErr
 	}
 	if err := v.run(); err != nil {
 		return nil, err
@@ -129,6 +131,9 @@ type verification struct {
 	main            *transcript.Sponge
 	roots           []poseidon2.Digest // by tree of the plan
 	claims          []plan.Claim
+
+	bodies [][]byte // of the frames up to the opening, as far as they can be read
+	unread error    // of the frame after these
 }
 
 // statement reads the public values of a circuit and begins the transcript with them.
@@ -138,6 +143,27 @@ func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error)
 	}
 	v.main = plan.Statement(v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
 	return nil
+}
+
+// written holds what the key says that the model wrote against the logits, if it does.
+func (v *verification) written(by *Sampling) (*Written, error) {
+	t := v.key.Text
+	if t == nil || !t.Generates {
+		return nil, nil
+	}
+	g := v.plan.Graph
+	return WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], g.Tensors[g.Outputs[0]].Frac)
+}
+
+// read reads the frames of the commitments and of all forks.
+func (v *verification) read() {
+	for range 1 + len(v.plan.Forks) {
+		var body []byte
+		if body, v.unread = v.in.Next(); v.unread != nil {
+			return
+		}
+		v.bodies = append(v.bodies, body)
+	}
 }
 
 // run follows the transcript: commitments, one fork a chunk, one for the
@@ -160,11 +186,10 @@ func (v *verification) run() error {
 // commitments receives the root of the witness. That of the fixed tensors is
 // the key's, which the statement has bound.
 func (v *verification) commitments(main *transcript.Sponge) error {
-	body, err := v.in.Next()
-	if err != nil {
-		return err
+	if len(v.bodies) == 0 {
+		return v.unread
 	}
-	r := transcript.NewReader(main, body)
+	r := transcript.NewReader(main, v.bodies[0])
 	v.roots = make([]poseidon2.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
 		if v.plan.Trees[i].Fixed {
@@ -182,15 +207,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 // forks verifies all forks, which do not depend on each other, and collects their claims.
 // The error is that of the first that has one.
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
-	var bodies [][]byte
-	var unread error // by the frame after these
-	for range v.plan.Forks {
-		var body []byte
-		if body, unread = v.in.Next(); unread != nil {
-			break
-		}
-		bodies = append(bodies, body)
-	}
+	bodies := v.bodies[1:]
 	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
 	parallel.For(len(bodies), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -203,7 +220,7 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 			forks[i] = r.Sponge
 		}
 	})
-	for _, err := range append(errs, unread) {
+	for _, err := range append(errs, v.unread) {
 		if err != nil {
 			return nil, err
 		}
