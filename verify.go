@@ -60,15 +60,38 @@ type Text = proof.Text
 // same without a model reader in the program, also for js/wasm.
 func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
 	o := apply(opts)
-	if by := o.policy.Sampling; by != nil {
-		if err := by.Validate(); err != nil {
-			return nil, err
-		}
+	if err := o.checkSampling(); err != nil {
+		return nil, err
 	}
 	result, err := o.policy.Verify(key, r)
 	if err != nil {
 		return nil, invalid(err)
 	}
+	return o.stated(key, result)
+}
+
+// VerifyFiles is ReadKey and Verify in one, for a key that is needed once: it takes less time.
+func VerifyFiles(vk, r io.Reader, opts ...Option) (*Statement, error) {
+	o := apply(opts)
+	if err := o.checkSampling(); err != nil {
+		return nil, err
+	}
+	key, result, err := o.policy.VerifyFiles(vk, r)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return o.stated(key, result)
+}
+
+func (o *options) checkSampling() error {
+	if by := o.policy.Sampling; by != nil {
+		return by.Validate()
+	}
+	return nil
+}
+
+// stated is the statement of a proof that holds, if it is the one asked for.
+func (o *options) stated(key *Key, result *verifier.Result) (*Statement, error) {
 	n := math.MaxInt
 	if o.firstValues > 0 {
 		n = o.firstValues

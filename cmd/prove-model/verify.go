@@ -152,11 +152,7 @@ func verify(cfg *config.Config) (*verified, error) {
 
 	defer collectLate()()
 	start := time.Now()
-	key, err := provemodel.ReadKey(vk)
-	var s *provemodel.Statement
-	if err == nil {
-		s, err = provemodel.Verify(key, file, opts...)
-	}
+	s, err := provemodel.VerifyFiles(vk, file, opts...)
 	seconds := time.Since(start).Seconds()
 	var text *proven
 	if err == nil {

@@ -3,7 +3,7 @@
 package bytedot
 
 import (
-	"github.com/klauspost/cpuid/v2"
+	"golang.org/x/sys/cpu"
 
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/internal/simd"
@@ -13,7 +13,7 @@ import (
 
 // fast says whether the kernels are used; tests change it. They need instructions beyond
 // those that level AVX512 stands for.
-var fast = simd.Best() == simd.AVX512 && cpuid.CPU.Supports(cpuid.AVX512VNNI, cpuid.AVX512VBMI)
+var fast = simd.Best() == simd.AVX512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512VBMI
 
 // Fast says whether the processor multiplies bytes so quickly that sums of bytes pay.
 func Fast() bool { return fast }

@@ -3,7 +3,7 @@
 package matmul
 
 import (
-	"github.com/klauspost/cpuid/v2"
+	"golang.org/x/sys/cpu"
 
 	"github.com/prove-model/prove-model/prover/internal/simd"
 	"github.com/prove-model/prove-model/prover/ints"
@@ -80,7 +80,7 @@ func pairRowsFast(s []int64, x, rows []int16, stride int) int {
 
 // pairsOf512 says whether the processor multiplies pairs of 16 bits in registers of 512
 // and adds them up.
-var pairsOf512 = cpuid.CPU.Supports(cpuid.AVX512VNNI)
+var pairsOf512 = cpu.X86.HasAVX512VNNI
 
 func intDotFast[T ints.Integer](a []int32, b []T) (int, int64) {
 	n := len(a) &^ 15

@@ -10,6 +10,7 @@ import (
 const (
 	unknown = 1 << 30 // by no step: counts, which no step may read
 	public  = -1      // before the first step: inputs and fixed tensors
+	byNone  = -2      // made by no step and no table
 )
 
 // validateForced checks that a proof leaves its prover no choice: whatever the
@@ -90,15 +91,18 @@ func (s *Step) sources(yield func(TensorID) bool) {
 // virtual tensor the last one among its sources. It checks that every witness
 // tensor is the result of one step or holds the counts of one table.
 func (g *Graph) knownFrom() ([]int, error) {
-	made := make([]int, len(g.Tensors)) // 1 + the step, 0 if by none
+	made := make([]int32, len(g.Tensors)) // the step
+	for i := range made {
+		made[i] = byNone
+	}
 	result := func(id TensorID, step int) error {
 		if id == None {
 			return nil
 		}
-		if made[id] != 0 {
+		if made[id] != byNone {
 			return fmt.Errorf("tensor %d is the result of two steps", id)
 		}
-		made[id] = 1 + step
+		made[id] = int32(step)
 		return nil
 	}
 	for i := range g.Steps {
@@ -116,10 +120,10 @@ func (g *Graph) knownFrom() ([]int, error) {
 		known[i] = public
 		switch g.Tensors[i].Kind {
 		case Witness:
-			if made[i] == 0 {
+			if made[i] == byNone {
 				return nil, fmt.Errorf("witness tensor %d is the result of no step", i)
 			}
-			known[i] = made[i] - 1
+			known[i] = int(made[i])
 		case Virtual: // whose definition looks back
 			for _, l := range g.Tensors[i].Def {
 				known[i] = max(known[i], known[l.Src])

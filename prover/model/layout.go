@@ -26,12 +26,13 @@ type Part struct{ Start, Bits int }
 // by decreasing size, so that every offset is aligned
 // (docs/protocol.md, "Layout and commitments").
 type Stack struct {
-	Blocks   []Block
-	Size     uint64             // entries used
-	ByTensor map[TensorID][]int // indexes into Blocks
+	Blocks  []Block
+	Size    uint64 // entries used
+	Tensors []TensorID
+	Of      [][]int // by place in Tensors: indexes into Blocks
 }
 
-// NewStack lays out the given tensors of g, each of which comes once.
+// NewStack lays out the given tensors of g, each of which comes once. It keeps the list.
 func NewStack(g *Graph, ids []TensorID) *Stack {
 	var cuts Cuts
 	var order BySize
@@ -43,7 +44,7 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 			order.Count(boxes[k][i].Bits)
 		}
 	}
-	s := &Stack{Blocks: make([]Block, n), Size: order.Size(), ByTensor: make(map[TensorID][]int, len(ids))}
+	s := &Stack{Blocks: make([]Block, n), Size: order.Size(), Tensors: ids, Of: make([][]int, len(ids))}
 	list := make([]int, n)
 	for k, id := range ids {
 		own := list[:len(boxes[k]):len(boxes[k])]
@@ -53,7 +54,7 @@ func NewStack(g *Graph, ids []TensorID) *Stack {
 			own[j], s.Blocks[i] = i, Block{Tensor: id, Parts: b.Parts, Bits: b.Bits, Offset: offset}
 		}
 		slices.Sort(own)
-		s.ByTensor[id] = own
+		s.Of[k] = own
 	}
 	return s
 }

@@ -46,13 +46,16 @@ func (f factors) shapeIn(room *[]int, shape []int, scales []Scale) []int {
 // terms returns summands without scales; those that have none already are
 // shared, not copied.
 func (f factors) terms(terms []Linear) []Linear {
-	scaled := func(l Linear) bool { return l.View != nil && slices.ContainsFunc(l.View.Groups, Group.scales) }
-	if !slices.ContainsFunc(terms, scaled) {
+	any := false
+	for i := range terms {
+		any = any || terms[i].View.scales()
+	}
+	if !any {
 		return terms
 	}
 	out := slices.Clone(terms)
 	for i := range out {
-		if scaled(out[i]) {
+		if out[i].View.scales() {
 			v := *out[i].View
 			v.Groups = slices.Clone(v.Groups)
 			for j := range v.Groups {
@@ -64,9 +67,18 @@ func (f factors) terms(terms []Linear) []Linear {
 	return out
 }
 
-// scales reports whether a number of the group has a scale.
-func (g Group) scales() bool {
-	return g.BaseScale != 0 || slices.ContainsFunc(g.Sum, func(s SumIndex) bool { return s.Scale != 0 })
+// scales reports whether a number of a view, which may be nil, has a scale.
+func (v *View) scales() bool {
+	if v == nil {
+		return false
+	}
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		if g.BaseScale != 0 || slices.ContainsFunc(g.Sum, func(s SumIndex) bool { return s.Scale != 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f factors) group(g *Group) {

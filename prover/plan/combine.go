@@ -22,10 +22,10 @@ type Claim struct {
 // half is 1/2. At points of halves every eq has the same value.
 var half = field.FromM31(field.M31(1).Div2Exp(1))
 
-// saturated appends power times the sum of a tensor's saturated rows: a vector whose
-// stack holds it as one block.
-func (at *place) saturated(terms []whir.Term, c *Claim, power field.QM31) {
-	first := at.first + at.stack.Blocks[at.stack.ByTensor[c.Tensor][0]].Offset
+// saturated returns power times the sum of a tensor's saturated rows: a vector whose
+// stack holds it as one block, that one.
+func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.List) {
+	first := at.first + at.stack.Blocks[block].Offset
 	for _, b := range c.Saturated.SaturatedBlocks() {
 		t := whir.Term{Coef: power.MulM31(field.M31(1 << b.Bits)), Tree: at.tree, Offset: first + b.Start, Point: make([]field.QM31, b.Bits)}
 		for i := range t.Point {
@@ -33,10 +33,11 @@ func (at *place) saturated(terms []whir.Term, c *Claim, power field.QM31) {
 		}
 		terms = append(terms, t)
 	}
+	return terms
 }
 
-// claimGrain is the number of claims worth a goroutine.
-const claimGrain = 1 << 8
+// claimGrain is the number of claims worth a goroutine, and of which cuts are shared.
+const claimGrain = 1 << 12
 
 // A cut is what claims on tensors of one shape at one point have in common: of every
 // block, its part of the claim and the point inside of it. Both are shared by the terms.
@@ -72,51 +73,90 @@ type cutKey struct {
 	first, last  field.QM31
 }
 
-// cuts returns the cut of every claim but those on saturated rows. A cut is made once
-// for a shape at a point; where others have the same key, which takes chance or a key
-// that is made for it, once for each claim.
+// cuts returns the cut of every claim but those on saturated rows. Among claims that are
+// looked at together a cut is made once for a shape at a point; where others have the same key,
+// which takes chance or a key that is made for it, once for each claim.
 func (p *Plan) cuts(claims []Claim) []*cut {
-	list, seen := make([]*cut, len(claims)), map[cutKey]*cut{}
-	var own []int // claims for which cuts are made
-	for i := range claims {
-		c := &claims[i]
-		if c.Saturated != nil {
-			continue
-		}
-		shape, blocks := p.Graph.Tensors[c.Tensor].Shape, p.located[c.Tensor].blocks
-		k := cutKey{vars: len(c.Point), blocks: len(blocks)}
-		if k.vars > 0 {
-			k.first, k.last = c.Point[0], c.Point[k.vars-1]
-		}
-		found := seen[k]
-		if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
-			found = &cut{shape: shape, point: c.Point}
-			seen[k], own = found, append(own, i)
-		}
-		list[i] = found
-	}
-	parallel.For(len(own), claimGrain, func(lo, hi int) {
-		for _, i := range own[lo:hi] {
-			at := &p.located[claims[i].Tensor]
-			list[i].fill(p.places[at.place].stack, at.blocks)
+	list := make([]*cut, len(claims))
+	parallel.For(len(claims), claimGrain, func(lo, hi int) {
+		seen := map[cutKey]*cut{}
+		for i := lo; i < hi; i++ {
+			c := &claims[i]
+			if c.Saturated != nil {
+				continue
+			}
+			at := &p.located[c.Tensor]
+			shape := p.Graph.Tensors[c.Tensor].Shape
+			k := cutKey{vars: len(c.Point), blocks: len(at.blocks)}
+			if k.vars > 0 {
+				k.first, k.last = c.Point[0], c.Point[k.vars-1]
+			}
+			found := seen[k]
+			if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
+				found = &cut{shape: shape, point: c.Point}
+				found.fill(p.places[at.place].stack, at.blocks)
+				seen[k] = found
+			}
+			list[i] = found
 		}
 	})
 	return list
 }
 
-// termsOf appends power times a claim to terms that have room for it: a term for every
-// block of the tensor.
-func (p *Plan) termsOf(terms []whir.Term, c *Claim, like *cut, power field.QM31) {
-	located := &p.located[c.Tensor]
-	at := &p.places[located.place]
+// joined are the terms that claims come down to: a term for every block of a claim's tensor,
+// and behind those of all claims the unused ends.
+type joined struct {
+	p      *Plan
+	claims []Claim
+	cuts   []*cut       // of the claims
+	powers []field.QM31 // of zeta: one a claim, and one an unused end
+	ends   []int        // of a claim's terms
+	tails  []tail
+	tau    []field.QM31
+}
+
+// Len returns the number of terms.
+func (j *joined) Len() int { return j.ofClaims() + len(j.tails) }
+
+func (j *joined) ofClaims() int {
+	if len(j.ends) == 0 {
+		return 0
+	}
+	return j.ends[len(j.ends)-1]
+}
+
+// Range calls f for some terms.
+func (j *joined) Range(lo, hi int, f func(*whir.Term)) {
+	i, _ := slices.BinarySearch(j.ends, lo+1) // the first claim that ends behind lo
+	at := 0                                   // its first term
+	if i > 0 {
+		at = j.ends[i-1]
+	}
+	var t whir.Term
+	for ; i < len(j.claims) && at < hi; i++ {
+		j.claim(i, max(lo-at, 0), min(hi, j.ends[i])-at, &t, f)
+		at = j.ends[i]
+	}
+	for k := max(lo-j.ofClaims(), 0); k < hi-j.ofClaims(); k++ {
+		end := &j.tails[k]
+		t = whir.Term{Coef: j.powers[len(j.claims)+k], Tree: end.tree, Offset: end.offset, Point: j.tau[len(j.tau)-end.vars:]}
+		f(&t)
+	}
+}
+
+// claim calls f for some terms of a claim, each of which it makes in t.
+func (j *joined) claim(i, lo, hi int, t *whir.Term, f func(*whir.Term)) {
+	c, located := &j.claims[i], &j.p.located[j.claims[i].Tensor]
+	at := &j.p.places[located.place]
 	if c.Saturated != nil {
-		at.saturated(terms, c, power)
+		at.saturated(located.blocks[0], c, j.powers[i]).Range(lo, hi, f)
 		return
 	}
-	for k, i := range located.blocks {
-		terms = append(terms, whir.Term{
-			Coef: power.Mul(like.coefs[k]), Tree: at.tree, Offset: at.first + at.stack.Blocks[i].Offset, Point: like.points[k],
-		})
+	t.Tree = at.tree
+	for k, like := lo, j.cuts[i]; k < hi; k++ {
+		t.Coef, t.Point = j.powers[i].Mul(like.coefs[k]), like.points[k]
+		t.Offset = at.first + at.stack.Blocks[located.blocks[k]].Offset
+		f(t)
 	}
 }
 
@@ -124,39 +164,40 @@ func (p *Plan) termsOf(terms []whir.Term, c *Claim, like *cut, power field.QM31)
 // claim Σ Table(x)·Q(x) = value over all trees: the MLE of a tensor is the sum over
 // its blocks of eq(prefix)·Block~. Behind them come the claims that the unused ends
 // of the witness's rows are zero, at the last coordinates of tau, which has TailVars
-// (docs/protocol.md, "Openings").
-func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms []whir.Term, value field.QM31) {
-	power, powers := field.One, make([]field.QM31, len(claims))
-	for i := range claims {
-		powers[i] = power
-		value = value.Add(power.Mul(claims[i].Value))
-		power = power.Mul(zeta)
-	}
-	cuts, ends := p.cuts(claims), make([]int, len(claims)) // of their terms
+// (docs/protocol.md, "Openings"). Terms are made when they are asked for.
+func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
+	return p.Cut(claims).Combine(tau, zeta)
+}
+
+// Cuts are claims that have been cut into the blocks of their tensors.
+type Cuts struct{ j joined }
+
+// Cut does what Combine has to do before it has the challenges.
+func (p *Plan) Cut(claims []Claim) *Cuts {
+	j := joined{p: p, claims: claims, cuts: p.cuts(claims), ends: make([]int, len(claims)), tails: p.tails()}
 	n := 0
 	for i := range claims {
-		if like := cuts[i]; like != nil {
+		if like := j.cuts[i]; like != nil {
 			n += len(like.coefs)
 		} else {
 			n += len(claims[i].Saturated.SaturatedBlocks())
 		}
-		ends[i] = n
+		j.ends[i] = n
 	}
-	tails := p.tails()
-	terms = make([]whir.Term, n, n+len(tails))
-	parallel.For(len(claims), claimGrain, func(lo, hi int) {
-		at := 0
-		if lo > 0 {
-			at = ends[lo-1]
-		}
-		for i := lo; i < hi; i++ {
-			p.termsOf(terms[at:at:ends[i]], &claims[i], cuts[i], powers[i])
-			at = ends[i]
-		}
-	})
-	for _, t := range tails {
-		terms = append(terms, whir.Term{Coef: power, Tree: t.tree, Offset: t.offset, Point: tau[len(tau)-t.vars:]})
+	return &Cuts{j}
+}
+
+// Combine is that of the plan. It is called once.
+func (c *Cuts) Combine(tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
+	j := &c.j
+	j.tau, j.powers = tau, make([]field.QM31, len(j.claims)+len(j.tails))
+	power := field.One
+	for i := range j.powers {
+		j.powers[i] = power
 		power = power.Mul(zeta)
 	}
-	return terms, value
+	for i := range j.claims {
+		value = value.Add(j.powers[i].Mul(j.claims[i].Value))
+	}
+	return j, value
 }

@@ -46,6 +46,34 @@ type cost struct {
 	over                               atomic.Pointer[string] // what is too much
 }
 
+// spent is what one fork has added to a cost, some of which waits: sums that several cores
+// write to for every node take longer than the rest of it.
+type spent struct {
+	*cost
+	nodes, terms, opened, pairs, units uint64
+}
+
+// mostWaiting is how much of a sum waits at most.
+const mostWaiting = 1 << 12
+
+// add has some wait, which is below 2^60.
+func (s *spent) add(sum *uint64, n uint64) {
+	if *sum += n; *sum >= mostWaiting {
+		s.flush()
+	}
+}
+
+// flush adds up what waits.
+func (s *spent) flush() {
+	c := s.cost
+	c.spend(&c.nodes, s.nodes, maxNodes, "tensors are evaluated too often")
+	c.spend(&c.terms, s.terms, maxTerms, "sums of tensors are too long in all")
+	c.spend(&c.opened, s.opened, maxOpened, "claims fall into too many blocks")
+	c.walk(s.pairs)
+	c.work(s.units)
+	*s = spent{cost: c}
+}
+
 func (c *cost) spend(sum *atomic.Uint64, n, limit uint64, what string) {
 	// n is below 2^60, and hardly anything is added to a sum over its limit: what forks
 	// that have not seen it yet do.
@@ -67,44 +95,49 @@ func (c *cost) failure() error {
 
 func (c *cost) work(n uint64) { c.spend(&c.units, n, maxWork, "verifying takes too much work") }
 
+// walk adds a walk over wired pairs.
+func (c *cost) walk(pairs uint64) { c.spend(&c.pairs, pairs, maxPairs, "views are too large in all") }
+
+func (s *spent) work(n uint64) { s.add(&s.units, n) }
+
 // node adds a value.
-func (c *cost) node(n *Node) {
-	c.spend(&c.nodes, 1, maxNodes, "tensors are evaluated too often")
-	c.spend(&c.terms, uint64(len(n.Terms)), maxTerms, "sums of tensors are too long in all")
-	c.work(workNode + workTerm*uint64(len(n.Terms)))
+func (s *spent) node(n *Node) {
+	s.add(&s.nodes, 1)
+	s.add(&s.terms, uint64(len(n.Terms)))
+	s.work(workNode + workTerm*uint64(len(n.Terms)))
 }
 
 // public adds the evaluation of a public tensor.
-func (c *cost) public(shape []int) { c.work(uint64(model.Size(shape)) / publicPerWork) }
+func (s *spent) public(shape []int) { s.work(uint64(model.Size(shape)) / publicPerWork) }
 
 // walk adds a walk over wired pairs.
-func (c *cost) walk(pairs uint64) {
-	c.spend(&c.pairs, pairs, maxPairs, "views are too large in all")
-	c.work(pairs)
+func (s *spent) walk(pairs uint64) {
+	s.add(&s.pairs, pairs)
+	s.work(pairs)
 }
 
 // wiring adds the evaluation of a view.
-func (c *cost) wiring(w *Wiring) {
-	c.work(workView)
-	c.walk(w.SinglePairs + w.SummedPairs)
+func (s *spent) wiring(w *Wiring) {
+	s.work(workView)
+	s.walk(w.SinglePairs + w.SummedPairs)
 	if w.Fill != 0 {
-		c.walk(w.SinglePairs + w.SummedPairs) // for the view of ones
+		s.walk(w.SinglePairs + w.SummedPairs) // for the view of ones
 	}
 	for _, g := range w.Summed {
 		// Two tables of eq for each side.
-		c.work(2<<(model.Vars(Pick(w.In, g.In))/2) + 2<<(model.Vars(Pick(w.Out, g.Out))/2))
+		s.work(2<<(model.Vars(Pick(w.In, g.In))/2) + 2<<(model.Vars(Pick(w.Out, g.Out))/2))
 	}
 }
 
 // claim adds a claim on a committed tensor.
-func (c *cost) claim(p *Plan, id model.TensorID) {
-	c.opens(uint64(len(p.located[id].blocks)))
+func (s *spent) claim(p *Plan, id model.TensorID) {
+	s.opens(uint64(len(p.located[id].blocks)))
 }
 
 // opens adds blocks of committed tensors that a claim is on.
-func (c *cost) opens(n uint64) {
-	c.spend(&c.opened, n, maxOpened, "claims fall into too many blocks")
-	c.work(n * workClaimBlock)
+func (s *spent) opens(n uint64) {
+	s.add(&s.opened, n)
+	s.work(n * workClaimBlock)
 }
 
 // CheckSizes refuses graphs that take too much before anything is laid out, or read of a
@@ -118,7 +151,7 @@ func CheckSizes(g *model.Graph) error {
 			}
 		}
 	}
-	depth := make([]int, len(g.Tensors))
+	depth := make([]int32, len(g.Tensors))
 	blocks := 0
 	for i := range g.Steps {
 		if s := &g.Steps[i]; s.Kind == model.StepLookup {
@@ -128,11 +161,11 @@ func CheckSizes(g *model.Graph) error {
 		}
 	}
 	for i := range g.Tensors {
-		t := &g.Tensors[i]
+		t, d := &g.Tensors[i], int32(0)
 		for _, l := range t.Def {
-			depth[i] = max(depth[i], depth[l.Src]+1)
+			d = max(d, depth[l.Src]+1)
 		}
-		if depth[i] > maxNesting {
+		if depth[i] = d; d > maxNesting {
 			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, maxNesting)
 		}
 		if t.Kind == model.Fixed || t.Kind == model.Witness {

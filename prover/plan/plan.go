@@ -170,6 +170,7 @@ func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
 	w.Do(func() {
 		w.w = NewWiring(l.View, out, p.Graph.Tensors[l.Src].Shape)
 		p.cost.walk(w.w.SinglePairs)
+		p.cost.work(w.w.SinglePairs)
 		if !p.cost.failed() {
 			w.w.findEmpty()
 		}

@@ -73,11 +73,11 @@ func TestCombine(t *testing.T) {
 		terms, _ := p.Combine(claims, point(p.TailVars()), point(1)[0])
 		// Every value of the witness's rows has a weight: a tensor's or a tail's.
 		weighted := 0
-		for _, term := range terms {
+		terms.Range(0, terms.Len(), func(term *whir.Term) {
 			if !p.Trees[term.Tree].Fixed {
 				weighted += 1 << len(term.Point)
 			}
-		}
+		})
 		if w := p.WitnessTree(); w != nil && weighted != w.Rows()<<w.RowVars {
 			t.Fatalf("terms on %d of the %d values of the witness's tree", weighted, w.Rows()<<w.RowVars)
 		}
@@ -102,12 +102,12 @@ func committedValues(p *Plan, data map[model.TensorID][]int32) [][]int32 {
 }
 
 // applyTerms evaluates Σ_x Table(x)·Q(x).
-func applyTerms(values [][]int32, terms []whir.Term) field.QM31 {
+func applyTerms(values [][]int32, terms whir.Terms) field.QM31 {
 	sum := field.Zero
-	for _, t := range terms {
+	terms.Range(0, terms.Len(), func(t *whir.Term) {
 		block := values[t.Tree][t.Offset:][:1<<len(t.Point)]
 		sum = sum.Add(t.Coef.Mul(poly.EvalInt32(block, t.Point)))
-	}
+	})
 	return sum
 }
 

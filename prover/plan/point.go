@@ -1,11 +1,5 @@
 package plan
 
-import (
-	"encoding/binary"
-
-	"github.com/prove-model/prove-model/prover/model"
-)
-
 // Coord names a coordinate of a point: a challenge of a fork, by the list of
 // challenges that it is drawn in and its place there.
 type Coord uint32
@@ -54,13 +48,4 @@ func challenges(list, of, n int) Point {
 		p[i] = coord(list, of-n+i)
 	}
 	return p
-}
-
-// appendKey appends what identifies a tensor at a point.
-func appendKey(b []byte, id model.TensorID, at Point) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(id))
-	for _, c := range at {
-		b = binary.LittleEndian.AppendUint32(b, uint32(c))
-	}
-	return b
 }

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"encoding/binary"
-	"hash/maphash"
-	"slices"
 
 	"github.com/prove-model/prove-model/prover/backend"
 	"github.com/prove-model/prove-model/prover/field"
@@ -18,12 +16,10 @@ import (
 type reducer struct {
 	p    *Plan
 	f    *Fork
-	cost *cost
-	// seen maps hashes of tensors at points to the values that they have there
-	// already; where a hash is taken, the next one that is free stands for it.
-	seen     map[uint64]Value
-	seed     maphash.Seed
-	key      []byte              // room for what is hashed
+	cost spent
+	// seen are the values that tensors have at points already.
+	seen     seen
+	key      []byte              // of products
 	products map[string]*Product // by what they follow from
 	lists    []Point             // of challenges, by number, as long as known
 	elements int64               // of K, sent so far
@@ -33,7 +29,7 @@ type reducer struct {
 const elementBytes = 4 * transcript.LimbBytes
 
 func newReducer(p *Plan, chunk int) *reducer {
-	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: &p.cost, seen: map[uint64]Value{}, seed: maphash.MakeSeed()}
+	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: spent{cost: &p.cost}, seen: newSeen(0)}
 }
 
 // nodesAStep is how many values a step comes down to, roughly; a table is two.
@@ -45,7 +41,7 @@ func (r *reducer) chunk(steps []int, mults []*model.Mult) *Fork {
 	g, f := r.p.Graph, r.f
 	r.cost.work(workFork)
 	f.Nodes = make([]Node, 0, nodesAStep*len(steps)+2*len(mults))
-	r.seen = make(map[uint64]Value, cap(f.Nodes))
+	r.seen = newSeen(cap(f.Nodes) / 2)
 	f.Sums = make([]Sum, 0, len(steps))
 	if f.Leaves = NewLeaves(g, steps, mults); f.Leaves.Size > 0 {
 		r.lookUps()
@@ -96,6 +92,7 @@ func (r *reducer) outputs() *Fork {
 func (r *reducer) finish() *Fork {
 	r.f.EquationNodes = len(r.f.Nodes)
 	r.batches()
+	r.cost.flush()
 	r.f.Bytes += r.elements * elementBytes
 	return r.f
 }
@@ -161,30 +158,6 @@ func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
 	return row
 }
 
-// known returns the value that a tensor has at a point, if it has one already.
-func (r *reducer) known(id model.TensorID, at Point) (Value, bool) {
-	v, ok := r.seen[r.place(id, at)]
-	return v, ok
-}
-
-// note remembers the node that is the value of its tensor at its point, which known
-// did not know.
-func (r *reducer) note(v Value) {
-	n := &r.f.Nodes[v]
-	r.seen[r.place(n.Tensor, n.At)] = v
-}
-
-// place returns where in seen a tensor at a point is, or would be.
-func (r *reducer) place(id model.TensorID, at Point) uint64 {
-	r.key = appendKey(r.key[:0], id, at)
-	for h := maphash.Bytes(r.seed, r.key); ; h++ {
-		v, ok := r.seen[h]
-		if !ok || r.f.Nodes[v].Tensor == id && slices.Equal(r.f.Nodes[v].At, at) {
-			return h
-		}
-	}
-}
-
 // challenges returns the last n names of a list of length of. A list has one length
 // in a fork.
 func (r *reducer) challenges(list, of, n int) Point {
@@ -208,8 +181,9 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 	if r.cost.failed() {
 		return None
 	}
-	if v, ok := r.known(id, at); ok {
-		return v
+	known, ok, hash := r.seen.find(r.f.Nodes, id, at)
+	if ok {
+		return known
 	}
 	t := &r.p.Graph.Tensors[id]
 	n := Node{Tensor: id, At: at}
@@ -228,7 +202,7 @@ func (r *reducer) eval(id model.TensorID, at Point) Value {
 		r.elements++
 	}
 	v := r.add(n)
-	r.note(v)
+	r.seen.add(r.f.Nodes, v, hash)
 	if n.Kind == Sent {
 		r.claim(v)
 	}
@@ -381,9 +355,9 @@ func (r *reducer) bind(b *Batch, sum int, isB bool) {
 	}
 	o := r.f.Sums[sum].Operand(isB)
 	kind := r.p.Graph.Tensors[o.Tensor].Kind
-	if _, ok := r.known(o.Tensor, o.End); !ok && (kind == model.Fixed || kind == model.Witness) {
+	if _, ok, hash := r.seen.find(r.f.Nodes, o.Tensor, o.End); !ok && (kind == model.Fixed || kind == model.Witness) {
 		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: sum, IsB: isB})
-		r.note(v)
+		r.seen.add(r.f.Nodes, v, hash)
 		r.claim(v)
 		return
 	}

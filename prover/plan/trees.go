@@ -182,8 +182,8 @@ func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
 		if i > 0 && part.Stack == t.Parts[i-1].Stack {
 			continue
 		}
-		for id, blocks := range part.Stack.ByTensor {
-			p.located[id] = located{len(p.places), blocks}
+		for k, id := range part.Stack.Tensors {
+			p.located[id] = located{len(p.places), part.Stack.Of[k]}
 		}
 		p.places = append(p.places, place{part.Stack, len(p.Trees), t.Groups[i].First << t.RowVars})
 	}

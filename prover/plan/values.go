@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"runtime"
+
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poseidon2"
@@ -40,6 +42,9 @@ const (
 	// and all where it takes no longer than to start another.
 	columnsAtOnce = 1 << 4
 	fewRows       = 1 << 8
+	// manyValues are more than a cache holds.
+	manyValues    = 1 << 22
+	piecesPerCore = 2
 )
 
 // digests returns those of the columns of v, of which it is the rows one after the
@@ -47,8 +52,11 @@ const (
 func digests(v []int32) []poseidon2.Digest {
 	d := make([]poseidon2.Digest, digestedColumns)
 	grain := 1
-	if len(v) <= fewRows*digestedColumns {
+	switch {
+	case len(v) <= fewRows*digestedColumns:
 		grain = digestedColumns / columnsAtOnce
+	case len(v) >= manyValues: // few cores take more columns each that lie beside each other
+		grain = max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
 	}
 	parallel.For(digestedColumns/columnsAtOnce, grain, func(lo, hi int) {
 		columnDigests(d[lo*columnsAtOnce:hi*columnsAtOnce], v, lo*columnsAtOnce)

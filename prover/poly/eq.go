@@ -80,16 +80,30 @@ func (p *Prefixes) Point() []field.QM31 { return p.r }
 
 // At returns EqIndex(r[:n], i).
 func (p *Prefixes) At(n int, i uint64) field.QM31 {
+	first, rest := p.Split(n, i)
 	if n <= prefixVars {
-		return p.tables[0][n][i]
+		return first
 	}
-	e := p.tables[0][prefixVars][i>>(n-prefixVars)]
+	return first.Mul(rest)
+}
+
+// Split returns At(n, i) as a product, for those who multiply many at a time.
+func (p *Prefixes) Split(n int, i uint64) (first, rest field.QM31) {
+	if n <= prefixVars {
+		return p.tables[0][n][i], field.One
+	}
+	first = p.tables[0][prefixVars][i>>(n-prefixVars)]
 	for l := 1; ; l++ {
 		n -= prefixVars
 		here := min(n, prefixVars)
-		e = e.Mul(p.tables[l][here][i>>(n-here)&(1<<here-1)])
+		next := p.tables[l][here][i>>(n-here)&(1<<here-1)]
+		if l == 1 {
+			rest = next
+		} else {
+			rest = rest.Mul(next)
+		}
 		if n == here {
-			return e
+			return first, rest
 		}
 	}
 }

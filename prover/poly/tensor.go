@@ -69,7 +69,7 @@ func Outer(a, b []field.QM31) []field.QM31 {
 	out := make([]field.QM31, len(a)*len(b))
 	switch {
 	case len(b) == 1:
-		field.MulAccQM31Vec(out, a, b[0])
+		scale(out, a, b[0])
 	case len(b) < shortRow:
 		for i, x := range a {
 			for j, y := range b {
@@ -78,10 +78,17 @@ func Outer(a, b []field.QM31) []field.QM31 {
 		}
 	default:
 		for i, x := range a {
-			field.MulAccQM31Vec(out[i*len(b):][:len(b)], b, x)
+			scale(out[i*len(b):][:len(b)], b, x)
 		}
 	}
 	return out
+}
+
+// scale sets dst[i] = a[i]·s. What dst has is not read: of memory that is new that would take a
+// second fault a page.
+func scale(dst, a []field.QM31, s field.QM31) {
+	copy(dst, a)
+	field.MulAccQM31Vec(dst, a, s.Sub(field.One))
 }
 
 // shortRow is the length from which on a vector operation takes less than single

@@ -9,12 +9,14 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/prove-model/prove-model/prover/parallel"
 )
 
 // checkCanonical walks the wire encoding b of a message of type md and refuses
 // every encoding but the one of docs/proof-format.md, "Canonical protobuf".
-// Nothing is allocated, and budget, the number of messages that may follow, is
-// counted down: a message of two bytes takes about a hundred in memory.
+// Hardly anything is allocated, and budget, the number of messages that may follow,
+// is counted down: a message of two bytes takes about a hundred in memory.
 func checkCanonical(b []byte, md protoreflect.MessageDescriptor, budget *int) error {
 	return wireOf(md).check(b, budget)
 }
@@ -84,11 +86,20 @@ func newWireMessage(md protoreflect.MessageDescriptor) *wireMessage {
 
 func (m *wireMessage) check(b []byte, budget *int) error {
 	if *budget--; *budget < 0 {
-		return errors.New("too many messages")
+		return errTooMany
 	}
-	var last *wireField
+	if len(b) >= longMessage {
+		return m.checkLong(b, budget)
+	}
+	return m.checkFields(b, nil, budget)
+}
+
+var errTooMany = errors.New("too many messages")
+
+// checkFields checks fields that come after another one, nil if they are the first.
+func (m *wireMessage) checkFields(b []byte, last *wireField, budget *int) error {
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
+		num, typ, n := consumeTag(b)
 		if n < 0 {
 			return fmt.Errorf("%s: %w", m.name, protowire.ParseError(n))
 		}
@@ -109,6 +120,72 @@ func (m *wireMessage) check(b []byte, budget *int) error {
 			return fmt.Errorf("%s.%w", m.name, err)
 		}
 		b = b[n:]
+	}
+	return nil
+}
+
+// consumeTag is protowire.ConsumeTag, quick where a tag has one byte.
+func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
+	if b[0] >= 1<<3 && b[0] < 0x80 {
+		return protowire.Number(b[0] >> 3), protowire.Type(b[0] & 7), 1
+	}
+	return protowire.ConsumeTag(b)
+}
+
+// A long message is checked in a few pieces beside each other.
+const (
+	longMessage = 1 << 15 // bytes
+	longPieces  = 16
+)
+
+// piece is where a piece of a message begins, and the field before it.
+type piece struct {
+	at   int
+	last *wireField
+}
+
+// pieces cuts a message between fields. Where it finds no field it cuts no more: the piece
+// before is then one that check says something against.
+func (m *wireMessage) pieces(b []byte) []piece {
+	list := append(make([]piece, 0, longPieces+1), piece{})
+	for at, size := 0, len(b)/longPieces; at < len(b); {
+		num, typ, n := consumeTag(b[at:])
+		if n < 0 || int(num) >= len(m.fields) {
+			break
+		}
+		k := protowire.ConsumeFieldValue(num, typ, b[at+n:])
+		if k < 0 {
+			break
+		}
+		if at += n + k; at-list[len(list)-1].at >= size && at < len(b) {
+			list = append(list, piece{at, &m.fields[num]})
+		}
+	}
+	return list
+}
+
+// checkLong is checkFields on all cores, of a message's first field and all others.
+func (m *wireMessage) checkLong(b []byte, budget *int) error {
+	list := m.pieces(b)
+	used, errs := make([]int, len(list)), make([]error, len(list))
+	parallel.For(len(list), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			end := len(b)
+			if i+1 < len(list) {
+				end = list[i+1].at
+			}
+			left := *budget
+			errs[i] = m.checkFields(b[list[i].at:end], list[i].last, &left)
+			used[i] = *budget - left
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			return err
+		}
+		if *budget -= used[i]; *budget < 0 {
+			return errTooMany
+		}
 	}
 	return nil
 }
@@ -166,6 +243,10 @@ func (f *wireField) check(b []byte, typ protowire.Type, budget *int) (int, error
 	switch {
 	case f.list:
 		for len(body) > 0 {
+			if body[0] < 0x80 && f.enum == nil { // minimal, and in the range of any type
+				body = body[1:]
+				continue
+			}
 			v, k, err := consumeVarint(body)
 			if err == nil {
 				err = f.checkScalar(v)

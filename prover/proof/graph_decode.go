@@ -16,7 +16,7 @@ import (
 // where Validate does not look because the field is unused; the rest is Validate's. It
 // reads the wire itself: structures of the schema in between would take longer to make
 // than all else of a key.
-func decodeGraph(b []byte) (*model.Template, error) {
+func decodeGraph(b string) (*model.Template, error) {
 	g := &model.Graph{Inputs: []model.TensorID{}, Outputs: []model.TensorID{}}
 	var tensors, tables, steps, free []fields
 	var inputs, outputs fields

@@ -85,7 +85,7 @@ func TestDecodeGraph(t *testing.T) {
 		if err := checkCanonical(want, p.ProtoReflect().Descriptor(), &budget); err != nil {
 			t.Fatal(err)
 		}
-		graph, err := decodeGraph(want)
+		graph, err := decodeGraph(string(want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestDecodeGraph(t *testing.T) {
 			if want, err = (proto.MarshalOptions{Deterministic: true}).Marshal(p); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := decodeGraph(want); err == nil || err.Error() != "identifier 7 of 4" {
+			if _, err := decodeGraph(string(want)); err == nil || err.Error() != "identifier 7 of 4" {
 				t.Errorf("identifiers that there are not: %v", err)
 			}
 		}
@@ -114,5 +114,5 @@ func TestDecodeGraph(t *testing.T) {
 func FuzzDecodeGraph(f *testing.F) {
 	f.Add([]byte{0x0a, 0x01, 'x', 0x12, 0x02, 0x18, 0x01})
 	f.Add([]byte{0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = decodeGraph(b) })
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = decodeGraph(string(b)) })
 }

@@ -166,22 +166,42 @@ func (k *Key) Holds(c *model.Template) bool {
 
 // DecodeKey reads a key file. Its errors wrap ErrMalformed.
 func DecodeKey(b []byte) (*Key, error) {
-	k, err := decodeKey(b)
+	k, err := decodeKey(b, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w key: %w", ErrMalformed, err)
+		return nil, malformedKey(err)
 	}
 	return k, nil
 }
 
-func decodeKey(b []byte) (*Key, error) {
+func malformedKey(err error) error { return fmt.Errorf("%w key: %w", ErrMalformed, err) }
+
+// decodeKey is DecodeKey. If an instance of the circuit is asked for next, that is made while
+// the key is validated.
+func decodeKey(b []byte, next *model.Instance) (*Key, error) {
 	k, err := parseKey(b)
 	if err != nil {
 		return nil, err
 	}
-	k.file, k.known = b, &known{}
-	err = k.validate()
-	k.known.spare = true
+	k.file = b
+	if next == nil || isUnit(k.Circuit, next) {
+		k.known = &known{}
+		err = k.validate()
+		k.known.spare = true
+	} else {
+		var g *model.Graph
+		parallel.Do(
+			func() { err = k.validate() },
+			func() { g, _ = k.Circuit.At(*next) }, // who asks for it is told what is wrong
+		)
+		k.known = &known{graph: g}
+	}
+	k.known.checked = err == nil
 	return k, err
+}
+
+// isUnit reports whether an instance is the one that validate makes.
+func isUnit(c *model.Template, in *model.Instance) bool {
+	return in.ChunkEntries == 0 && slices.Equal(in.Sizes, c.Unit().Sizes)
 }
 
 // parseKey reads a key file without looking at what its graph means.
@@ -196,9 +216,10 @@ func parseKey(b []byte) (*Key, error) {
 		return nil, refuseVersion(v, KeyVersion)
 	}
 	var digest [sha256.Size]byte
+	var text string // what names are parts of
 	var err error
 	parallel.Do(
-		func() { digest = keyDigest(b) },
+		func() { digest, text = keyDigest(b), string(b[keyHeaderSize:]) },
 		func() {
 			budget := maxKeyMessages
 			err = checkCanonical(b[keyHeaderSize:], (*proofpb.Key)(nil).ProtoReflect().Descriptor(), &budget)
@@ -207,11 +228,11 @@ func parseKey(b []byte) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, graph, err := unmarshalKey(b[keyHeaderSize:])
+	body, graph, found, err := unmarshalKey(b[keyHeaderSize:], text)
 	if err != nil {
 		return nil, err
 	}
-	if graph == nil || body.Security == nil {
+	if !found || body.Security == nil {
 		return nil, errors.New("graph or security is missing")
 	}
 	k := &Key{
@@ -242,22 +263,45 @@ func parseKey(b []byte) (*Key, error) {
 // graphField is the number of a key's graph, its first field.
 const graphField = 1
 
-// unmarshalKey decodes a key that has passed checkCanonical. Nearly all of it is the
-// graph, which is returned as it is encoded, nil if there is none.
-func unmarshalKey(b []byte) (key *proofpb.Key, graph []byte, err error) {
+// unmarshalKey decodes a key that has passed checkCanonical, of which text is a copy. Nearly
+// all of it is the graph, which is returned as it is encoded if it is found.
+func unmarshalKey(b []byte, text string) (key *proofpb.Key, graph string, found bool, err error) {
 	if num, typ, n := protowire.ConsumeTag(b); n > 0 && num == graphField && typ == protowire.BytesType {
 		body, m := protowire.ConsumeBytes(b[n:])
 		if m < 0 {
-			return nil, nil, protowire.ParseError(m)
+			return nil, "", false, protowire.ParseError(m)
 		}
-		graph, b = body[:len(body):len(body)], b[n+m:]
+		graph, found, b = text[n+m-len(body):n+m], true, b[n+m:]
 	}
 	key = &proofpb.Key{}
-	return key, graph, proto.Unmarshal(b, key)
+	return key, graph, found, proto.Unmarshal(b, key)
 }
 
 // ReadKey reads a key file of at most max bytes (and MaxKeySize) from r.
 func ReadKey(r io.Reader, max int64) (*Key, error) {
+	b, err := readKey(r, max)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeKey(b)
+}
+
+// ReadKeyFor is ReadKey for who wants to verify a proof with this header next: what that takes
+// first is made meanwhile.
+func ReadKeyFor(r io.Reader, max int64, h *Header) (*Key, error) {
+	b, err := readKey(r, max)
+	if err != nil {
+		return nil, err
+	}
+	next := h.Instance()
+	k, err := decodeKey(b, &next)
+	if err != nil {
+		return nil, malformedKey(err)
+	}
+	return k, nil
+}
+
+func readKey(r io.Reader, max int64) ([]byte, error) {
 	max = min(max, MaxKeySize)
 	var buf bytes.Buffer
 	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok { // as much as it takes
@@ -272,7 +316,7 @@ func ReadKey(r io.Reader, max int64) (*Key, error) {
 	if int64(len(b)) > max {
 		return nil, malformed("key is over the limit of %d bytes", max)
 	}
-	return DecodeKey(b)
+	return b, nil
 }
 
 // maxFrac keeps 2^(−Frac) a normal float64.

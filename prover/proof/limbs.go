@@ -73,18 +73,20 @@ func packLimbs(room, stream []byte) ([]byte, error) {
 // unpackLimbs returns the stream that packLimbs packed, the only one.
 func unpackLimbs(packed []byte) ([]byte, error) {
 	stream := make([]byte, len(packed)*8/limbBits*transcript.LimbBytes)
-	out := stream
 	// Eight limbs take 31 bytes; the last of them is read with the four bytes behind.
-	const mask = 1<<limbBits - 1
-	for ; len(packed) >= limbBits+4; packed = packed[limbBits:] {
-		b := packed[:limbBits+4]
-		binary.LittleEndian.PutUint32(out, binary.LittleEndian.Uint32(b)&mask)
-		for i := 1; i < 8; i++ {
-			v := binary.LittleEndian.Uint64(b[4*i-1:]) >> (8 - i) & mask
-			binary.LittleEndian.PutUint32(out[transcript.LimbBytes*i:], uint32(v))
+	const mask, group = 1<<limbBits - 1, 8 * transcript.LimbBytes
+	groups := max(0, len(packed)-4) / limbBits
+	parallel.For(groups, limbsPerTask, func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			b, out := packed[limbBits*k:][:limbBits+4], stream[group*k:][:group]
+			binary.LittleEndian.PutUint32(out, binary.LittleEndian.Uint32(b)&mask)
+			for i := 1; i < 8; i++ {
+				v := binary.LittleEndian.Uint64(b[4*i-1:]) >> (8 - i) & mask
+				binary.LittleEndian.PutUint32(out[transcript.LimbBytes*i:], uint32(v))
+			}
 		}
-		out = out[8*transcript.LimbBytes:]
-	}
+	})
+	packed, out := packed[limbBits*groups:], stream[group*groups:]
 	r := bitReader{bytes: packed}
 	for ; len(out) > 0; out = out[transcript.LimbBytes:] {
 		binary.LittleEndian.PutUint32(out, uint32(r.get(limbBits)))

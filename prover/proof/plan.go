@@ -16,6 +16,16 @@ type known struct {
 	graph *model.Graph
 	plan  *plan.Plan // nil unless of graph
 	spare bool       // nobody has been given graph: its memory may be used again
+	// checked says that Key.check found nothing wrong when the key was decoded.
+	checked bool
+}
+
+// checkOnce is check for a key that nobody may have changed since it was decoded.
+func (k *Key) checkOnce() error {
+	if k.known != nil && k.known.checked {
+		return nil
+	}
+	return k.check()
 }
 
 // at returns an instance of the key's circuit.
@@ -45,7 +55,7 @@ func (k *Key) at(in model.Instance) (*model.Graph, error) {
 // changed the key since it was encoded or decoded. The error says why there can be
 // no proof, or none that is worth verifying.
 func (k *Key) Plan(in model.Instance) (*plan.Plan, error) {
-	if err := k.check(); err != nil {
+	if err := k.checkOnce(); err != nil {
 		return nil, err
 	}
 	g, err := k.at(in)
@@ -86,7 +96,7 @@ func (k *Key) planned(g *model.Graph) *plan.Plan {
 
 // GraphOf returns the circuit of a proof for the key with this header.
 func (k *Key) GraphOf(h *Header) (*model.Graph, error) {
-	if err := k.check(); err != nil {
+	if err := k.checkOnce(); err != nil {
 		return nil, err
 	}
 	if h.Key != k.Digest {

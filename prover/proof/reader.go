@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"math/bits"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -27,16 +28,30 @@ type Reader struct {
 	size   int64
 	header Header
 	frames bytes.Buffer // room for one
+	whole  int64        // bytes that there are at most, 0 if that is not known
 }
 
 // NewReader reads magic and header. The plan of the proof follows from the key and
 // the header; nothing more is read before Limit.
 func NewReader(r io.Reader) (*Reader, error) {
-	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels}}
+	p := &Reader{buf: bufio.NewReaderSize(r, readBuffer), sum: sha256.New(), limits: Limits{Tensors: maxHeaderLevels}, whole: sizeOf(r)}
 	if err := p.readHeader(); err != nil {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
 	return p, nil
+}
+
+// sizeOf returns how many bytes a reader has at most, 0 if it does not say.
+func sizeOf(r io.Reader) int64 {
+	switch r := r.(type) {
+	case interface{ Len() int }:
+		return int64(r.Len())
+	case interface{ Stat() (fs.FileInfo, error) }:
+		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+	}
+	return 0
 }
 
 // Limit sets what follows the header.
@@ -220,11 +235,11 @@ func (p *Reader) bytes(what string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Beyond two megabytes the buffer grows with what arrives, not with what the length
-	// promises.
+	// Beyond two megabytes, or what a file has, the buffer grows with what arrives, not with
+	// what the length promises.
 	b := &p.frames
 	b.Reset()
-	b.Grow(int(min(n, 2<<20)) + bytes.MinRead)
+	b.Grow(int(min(n, uint64(max(2<<20, p.whole)))) + bytes.MinRead)
 	if _, err := io.CopyN(b, p.buf, int64(n)); err != nil {
 		return nil, readError(err, what)
 	}

@@ -142,8 +142,14 @@ func unpackValues(t *model.Tensor, b []byte) ([]int32, error) {
 		if top := least + int64(high<<shift); top > t.Max {
 			return nil, fmt.Errorf("%d is not in [%d, %d]", top, t.Min, t.Max)
 		}
-		for i, d := range b {
-			b[i] = int32(least) + d<<shift
+		if shift == 0 {
+			for i, d := range b {
+				b[i] = int32(least) + d
+			}
+		} else {
+			for i, d := range b {
+				b[i] = int32(least) + d<<shift
+			}
 		}
 		for n := min(tile, columns-column); column < columns && have >= n*rows; n = min(tile, columns-column) {
 			setColumns(values, columns, column, buf[:n*rows], rows)
@@ -223,6 +229,18 @@ func (r *bitReader) block(dst []int32, n int) (or, low, high uint64) {
 	low = 1<<32 - 1
 	at, mask, b := r.at, uint64(1)<<n-1, r.bytes
 	i := 0
+	if n <= (64-7)/4 { // four of them are in eight bytes
+		n := uint(n) & 15
+		for ; i+4 <= len(dst) && at>>3+8 <= len(b); i += 4 {
+			w := binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7)
+			v0, v1, v2, v3 := w&mask, w>>n&mask, w>>(2*n)&mask, w>>(3*n)&mask
+			at += int(4 * n)
+			or |= v0 | v1 | v2 | v3
+			low, high = min(low, v0, v1, v2, v3), max(high, v0, v1, v2, v3)
+			d := dst[i : i+4 : i+4]
+			d[0], d[1], d[2], d[3] = int32(v0), int32(v1), int32(v2), int32(v3)
+		}
+	}
 	for ; i < len(dst) && at>>3+8 <= len(b); i++ {
 		v := binary.LittleEndian.Uint64(b[at>>3:]) >> (at & 7) & mask
 		at += n

@@ -23,6 +23,15 @@ func (m *fields) varint() uint64 {
 
 // next takes the next field: its number in the schema, and its value or its bytes.
 func (m *fields) next() (num protowire.Number, v uint64, body fields) {
+	if s := *m; len(s) >= 2 && s[0]|s[1] < 0x80 { // as nearly all are
+		v, rest := uint64(s[1]), s[2:]
+		if protowire.Type(s[0]&7) == protowire.BytesType {
+			n := min(v, uint64(len(rest)))
+			body, rest = rest[:n], rest[n:]
+		}
+		*m = rest
+		return protowire.Number(s[0] >> 3), v, body
+	}
 	num, typ := protowire.DecodeTag(m.varint())
 	v = m.varint()
 	if typ == protowire.BytesType {

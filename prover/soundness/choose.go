@@ -71,19 +71,42 @@ func Choose(c Config, sizes []uint64) (*Params, error) {
 // as many values as that takes: a permutation absorbs eight.
 const leastRows = 8
 
-// ChooseRowVars returns log2 of the row length that costs least for a tree over
-// stacks of the given numbers of values, at least one of them positive, which is
+// Longer rows than those that cost least are taken where they make a proof shorter by
+// bytesNoticed at least and cost less than 1/2^hardly more: what a verifier does with leaves is
+// not counted, and of a large witness halving these costs the prover about as much as their
+// bytes are worth, so that whichever is less was chance.
+const (
+	bytesNoticed = 1 << 20
+	hardly       = 7
+)
+
+// ChooseRowVars returns log2 of the row length that costs least, or hardly more, for a tree
+// over stacks of the given numbers of values, at least one of them positive, which is
 // opened together with the trees beside it. Their rows are as they are.
 func ChooseRowVars(c Config, sizes []uint64, beside ...Tree) (int, error) {
 	longest, err := c.longestRow(sizes)
 	if err != nil {
 		return 0, err
 	}
-	best, _, ok := newTailSearch(c).rowVars(sizes, longest, beside)
+	t := newTailSearch(c)
+	best, least, ok := t.rowVars(sizes, longest, beside)
 	if !ok {
 		return 0, c.outOfReach()
 	}
+	for v := best + 1; v <= longest; v++ {
+		cost, ok := t.firstCost(Tree{v, sizes}, beside)
+		if ok && cost-least < least>>hardly && c.leaves(Tree{best, sizes})-c.leaves(Tree{v, sizes}) >= bytesNoticed {
+			best = v
+		}
+	}
 	return best, nil
+}
+
+// leaves is about how many bytes of a proof are a first tree's leaves.
+func (c Config) leaves(t Tree) uint64 {
+	l := Level{RowVars: t.RowVars, LogBlowup: c.LogBlowup}
+	c.secure(&l)
+	return uint64(l.Queries) * t.rows(t.RowVars) * limbBytes
 }
 
 // The hashing of a key's own columns counts keyWeight times where somebody waits for

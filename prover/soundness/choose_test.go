@@ -87,3 +87,49 @@ func TestKeyRowsAreHashedSoon(t *testing.T) {
 		}
 	}
 }
+
+// TestLongerRows: a large witness has longer rows than cost least where those cost hardly more,
+// whether or not the rows beside it leave room for shorter ones.
+func TestLongerRows(t *testing.T) {
+	c, fixed := DefaultConfig, Tree{19, []uint64{19_200_000_000}}
+	chunks := func(entries uint64) []uint64 {
+		list := make([]uint64, 0, entries>>27+1)
+		for ; entries > 0; entries -= min(entries, 1<<27) {
+			list = append(list, min(entries, 1<<27))
+		}
+		return list
+	}
+	least := func(sizes []uint64, beside ...Tree) (int, uint64) {
+		longest, err := c.longestRow(sizes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, cost, _ := newTailSearch(c).rowVars(sizes, longest, beside)
+		return v, cost
+	}
+	for _, x := range []struct {
+		entries     uint64
+		least, want int
+	}{
+		{3_100_000_000, 18, 19},
+		{13_500_000_000, 18, 19},
+		{15_600_000_000, 20, 20}, // which shorter rows are too many for
+	} {
+		sizes := chunks(x.entries)
+		before, cost := least(sizes, fixed)
+		got, err := ChooseRowVars(c, sizes, fixed)
+		if err != nil || before != x.least || got != x.want {
+			t.Errorf("%d entries: rows of 2^%d (%v), of least cost 2^%d, want 2^%d and 2^%d", x.entries, got, err, before, x.want, x.least)
+		}
+		if at, ok := newTailSearch(c).firstCost(Tree{got, sizes}, []Tree{fixed}); !ok || float64(at) > 1.008*float64(cost) {
+			t.Errorf("%d entries: rows of 2^%d cost %.4f of the best", x.entries, got, float64(at)/float64(cost))
+		}
+	}
+	for _, entries := range []uint64{1 << 20, 30_000_000, 200_000_000} { // of which leaves are less than is noticed
+		sizes := chunks(entries)
+		want, _ := least(sizes)
+		if got, err := ChooseRowVars(c, sizes); err != nil || got != want {
+			t.Errorf("%d entries: rows of 2^%d (%v), want 2^%d", entries, got, err, want)
+		}
+	}
+}

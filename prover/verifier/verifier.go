@@ -54,18 +54,21 @@ type Saturation struct {
 // proof.ErrMalformed) gives the reason. It asks for no more security than the
 // key does, which may be next to none: whoever relies on the proof of another
 // uses a [Policy].
-func Verify(key *proof.Key, r io.Reader) (*Result, error) { return verify(key, r, nil) }
+func Verify(key *proof.Key, r io.Reader) (*Result, error) {
+	return verify(key, func() (*proof.Reader, error) { return proof.NewReader(r) }, nil)
+}
 
-// verify is Verify for texts that were drawn by a rule.
-func verify(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err error) {
+// verify is Verify for a proof that open reads the header of, and for texts that were drawn by
+// a rule.
+func verify(key *proof.Key, open func() (*proof.Reader, error), by *Sampling) (result *Result, err error) {
 	// No bytes should get here that make the verifier panic; if some do, they
 	// are no proof.
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p)
+			result, err = nil, failedOn(p)
 		}
 	}()
-	in, err := proof.NewReader(r)
+	in, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +100,13 @@ func verify(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err erro
 	p := v.plan
 	in.Limit(proof.LimitsFor(p))
 	var text *Written
-	if t := key.Text; t != nil && t.Generates {
-		frac := p.Graph.Tensors[p.Graph.Outputs[0]].Frac
-		if text, err = WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], frac); err != nil {
-			return nil, err
-		}
+	var textErr error
+	parallel.Do(
+		func() { text, textErr = v.written(by) },
+		v.read,
+	)
+	if textErr != nil {
+		return nil, textErr
 	}
 	if err := v.run(); err != nil {
 		return nil, err
@@ -115,6 +120,9 @@ func verify(key *proof.Key, r io.Reader, by *Sampling) (result *Result, err erro
 	}, nil
 }
 
+// failedOn is the error of a panic.
+func failedOn(p any) error { return fmt.Errorf("%w: the verifier failed on it: %v", ErrInvalid, p) }
+
 type verification struct {
 	key             *proof.Key
 	plan            *plan.Plan
@@ -123,6 +131,9 @@ type verification struct {
 	main            *transcript.Sponge
 	roots           []poseidon2.Digest // by tree of the plan
 	claims          []plan.Claim
+
+	bodies [][]byte // of the frames up to the opening, as far as they can be read
+	unread error    // of the frame after these
 }
 
 // statement reads the public values of a circuit and begins the transcript with them.
@@ -132,6 +143,27 @@ func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error)
 	}
 	v.main = plan.Statement(v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
 	return nil
+}
+
+// written holds what the key says that the model wrote against the logits, if it does.
+func (v *verification) written(by *Sampling) (*Written, error) {
+	t := v.key.Text
+	if t == nil || !t.Generates {
+		return nil, nil
+	}
+	g := v.plan.Graph
+	return WrittenOf(t, by, v.inputs[0], v.inputs[1], v.outputs[0], g.Tensors[g.Outputs[0]].Frac)
+}
+
+// read reads the frames of the commitments and of all forks.
+func (v *verification) read() {
+	for range 1 + len(v.plan.Forks) {
+		var body []byte
+		if body, v.unread = v.in.Next(); v.unread != nil {
+			return
+		}
+		v.bodies = append(v.bodies, body)
+	}
 }
 
 // run follows the transcript: commitments, one fork a chunk, one for the
@@ -154,11 +186,10 @@ func (v *verification) run() error {
 // commitments receives the root of the witness. That of the fixed tensors is
 // the key's, which the statement has bound.
 func (v *verification) commitments(main *transcript.Sponge) error {
-	body, err := v.in.Next()
-	if err != nil {
-		return err
+	if len(v.bodies) == 0 {
+		return v.unread
 	}
-	r := transcript.NewReader(main, body)
+	r := transcript.NewReader(main, v.bodies[0])
 	v.roots = make([]poseidon2.Digest, len(v.plan.Trees))
 	for i := range v.plan.Trees {
 		if v.plan.Trees[i].Fixed {
@@ -176,15 +207,7 @@ func (v *verification) commitments(main *transcript.Sponge) error {
 // forks verifies all forks, which do not depend on each other, and collects their claims.
 // The error is that of the first that has one.
 func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, error) {
-	var bodies [][]byte
-	var unread error // by the frame after these
-	for range v.plan.Forks {
-		var body []byte
-		if body, unread = v.in.Next(); unread != nil {
-			break
-		}
-		bodies = append(bodies, body)
-	}
+	bodies := v.bodies[1:]
 	forks, claims, errs := make([]*transcript.Sponge, len(bodies)), make([][]plan.Claim, len(bodies)), make([]error, len(bodies))
 	parallel.For(len(bodies), 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -197,7 +220,7 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 			forks[i] = r.Sponge
 		}
 	})
-	for _, err := range append(errs, unread) {
+	for _, err := range append(errs, v.unread) {
 		if err != nil {
 			return nil, err
 		}
@@ -229,14 +252,20 @@ func (v *verification) saturated() []Saturation {
 
 // opening checks all claims on committed tensors with one opening.
 func (v *verification) opening(main *transcript.Sponge) error {
-	body, err := v.in.Next()
+	var body []byte
+	var err error
+	var cuts *plan.Cuts
+	parallel.Do(
+		func() { body, err = v.in.Next() },
+		func() { cuts = v.plan.Cut(v.claims) },
+	)
 	if err != nil {
 		return err
 	}
 	r := transcript.NewReader(main, body)
 	if v.plan.Params != nil {
 		tau := r.Challenges(v.plan.TailVars())
-		terms, value := v.plan.Combine(v.claims, tau, r.Challenge())
+		terms, value := cuts.Combine(tau, r.Challenge())
 		whir.Verify(r, v.plan.Params, v.roots, v.plan.Layouts(), v.plan.RowOffsets(), terms, value)
 	}
 	if err := r.Done(); err != nil {

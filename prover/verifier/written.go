@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -47,14 +48,19 @@ func WrittenOf(t *proof.Text, by *Sampling, ids, positions, logits []int32, frac
 		return nil, fmt.Errorf("%w: %d tokens written after %d, of %d in all", ErrInvalid, count, from, len(ids))
 	}
 	w := &Written{Prompt: tokens(ids[:from]), Tokens: tokens(ids[from : from+count]), Sampling: by}
-	width := len(logits) / n
+	width, chosen := len(logits)/n, make([]int, count)
+	parallel.For(count, 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			chosen[i] = by.Choose(logits[i*width:(i+1)*width], frac, from+i)
+		}
+	})
 	for i, id := range w.Tokens {
-		if chosen := by.Choose(logits[i*width:(i+1)*width], frac, from+i); id != chosen {
+		if id != chosen[i] {
 			how := "the model's"
 			if by != nil {
 				how = "the one that is drawn"
 			}
-			return nil, fmt.Errorf("%w: %w: token %d of the text is %d, and %s is %d", ErrInvalid, ErrOtherToken, i, id, how, chosen)
+			return nil, fmt.Errorf("%w: %w: token %d of the text is %d, and %s is %d", ErrInvalid, ErrOtherToken, i, id, how, chosen[i])
 		}
 		if w.Ended = slices.Contains(t.Ends, id); w.Ended && i < count-1 {
 			return nil, fmt.Errorf("%w: the text goes on after token %d, %d, which ends it", ErrInvalid, i, id)

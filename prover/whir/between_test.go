@@ -156,7 +156,7 @@ func TestBetweenUnique(t *testing.T) {
 					{FoldVars: 1, RowVars: rowVars, LogBlowup: layout.LogBlowup, Queries: queries},
 				}},
 				srcs: []RowSource{m}, trees: []*Tree{tree}, offsets: []uint64{0},
-				terms: []Term{{Coef: field.One, Point: []field.QM31{{}, field.One, {}, field.One, field.One, {}}}},
+				terms: List{{Coef: field.One, Point: []field.QM31{{}, field.One, {}, field.One, field.One, {}}}},
 			}
 			o.value = o.termValue(o.terms[0])
 			values[i] = o.value

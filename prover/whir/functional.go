@@ -32,17 +32,19 @@ func (p *Part) Span() int { return 1 << (len(p.Low) + p.Stride) }
 
 // functional returns the functional of the statement.
 func (s *statement) functional() *Functional {
-	q := &Functional{s.params.RowVars(), make([]Part, len(s.terms))}
-	parallel.For(len(s.terms), partGrain, func(from, to int) {
+	q := &Functional{s.params.RowVars(), make([]Part, s.terms.Len())}
+	parallel.For(len(q.Parts), partGrain, func(from, to int) {
 		rows := 0
-		for i := from; i < to; i++ {
-			_, longs, _ := s.place(&s.terms[i])
+		s.terms.Range(from, to, func(t *Term) {
+			_, longs, _ := s.place(t)
 			rows += 1 << longs
-		}
+		})
 		weights := make([]field.QM31, rows) // of all, most of which have one
-		for i := from; i < to; i++ {
-			q.Parts[i], weights = s.part(&s.terms[i], weights)
-		}
+		i := from
+		s.terms.Range(from, to, func(t *Term) {
+			q.Parts[i], weights = s.part(t, weights)
+			i++
+		})
 	})
 	return q
 }

@@ -20,7 +20,7 @@ import (
 // to ensure as well: Open does not notice a wrong one, Verify does. An error is
 // one of arguments that do not fit params, or of the passes and trees; what was
 // written by then is no proof.
-func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, trees []*Tree, passes Passes, rowOffsets []uint64, terms []Term, value field.QM31) error {
+func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, trees []*Tree, passes Passes, rowOffsets []uint64, terms Terms, value field.QM31) error {
 	s, err := proverStatement(params, trees, rowOffsets, terms, value)
 	if err != nil {
 		return err
@@ -204,10 +204,13 @@ func (o *opener) openFolded(n int, positions []uint64, weights []field.QM31) ([]
 
 // proverStatement gathers the statement of an opening and says if its parts do
 // not fit together.
-func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms []Term, value field.QM31) (*statement, error) {
+func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms Terms, value field.QM31) (*statement, error) {
 	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]Layout, len(trees)), rowOffsets, terms, value}
 	for i, t := range trees {
 		s.roots[i], s.layouts[i] = t.Root(), t.layout
 	}
-	return s, s.check()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return s, s.checkTerms()
 }

@@ -2,10 +2,12 @@ package whir
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/prover/code"
 	"github.com/prove-model/prove-model/prover/field"
 	"github.com/prove-model/prove-model/prover/merkle"
+	"github.com/prove-model/prove-model/prover/parallel"
 	"github.com/prove-model/prove-model/prover/poseidon2"
 	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/transcript"
@@ -28,20 +30,45 @@ func domainPoints(l soundness.Level, positions []uint64) []field.M31 {
 	return points
 }
 
+// leavesAtOnce is how many leaves are hashed together: a vector of them.
+const leavesAtOnce = 1 << 4
+
+// hashedGrain is the number of values in leaves worth a goroutine to hash.
+const hashedGrain = 1 << 12
+
 // leafDigests hashes leaves that have the given numbers of values in their groups,
-// more of them at a time than one by one.
+// more of them at a time than one by one, and on all cores.
 func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
+	digests := make([]poseidon2.Digest, len(leaves))
+	length := 1
+	for _, n := range groups {
+		length += n
+	}
+	vectors := (len(leaves) + leavesAtOnce - 1) / leavesAtOnce
+	parallel.For(vectors, (hashedGrain/leavesAtOnce+length-1)/length, func(lo, hi int) {
+		from, to := lo*leavesAtOnce, min(hi*leavesAtOnce, len(leaves))
+		copy(digests[from:], someDigests(leaves[from:to], groups))
+	})
+	return digests
+}
+
+func someDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
 	hasher := poseidon2.NewLeafHasher(len(leaves), len(groups))
+	room := make([][]field.M31, slices.Max(groups)) // for the rows of a group
+	all := make([]field.M31, len(room)*len(leaves))
+	for i := range room {
+		room[i] = all[i*len(leaves) : (i+1)*len(leaves)]
+	}
+	h := poseidon2.NewColumnHasher(len(leaves), 0)
 	first := 0
 	for _, n := range groups {
-		rows, all := make([][]field.M31, n), make([]field.M31, n*len(leaves))
-		for i := range rows {
-			rows[i] = all[i*len(leaves) : (i+1)*len(leaves)]
+		rows := room[:n]
+		for i, row := range rows {
 			for k, leaf := range leaves {
-				rows[i][k] = leaf[first+i]
+				row[k] = leaf[first+i]
 			}
 		}
-		h := poseidon2.NewColumnHasher(len(leaves), n)
+		h.Reset(n)
 		h.AbsorbRows(rows)
 		digests := make([]poseidon2.Digest, len(leaves))
 		h.Sum(digests)

@@ -16,7 +16,7 @@ type statement struct {
 	roots      []poseidon2.Digest
 	layouts    []Layout
 	rowOffsets []uint64
-	terms      []Term
+	terms      Terms
 	value      field.QM31
 }
 
@@ -40,8 +40,7 @@ func (s *statement) size() int {
 	return rest + transcript.LimbBytes*s.params.Levels[0].Queries*values
 }
 
-// check reports trees that overlap or do not fit the parameters, and terms
-// outside the trees.
+// check reports trees that overlap or do not fit the parameters.
 func (s *statement) check() error {
 	if len(s.roots) == 0 || len(s.layouts) != len(s.roots) || len(s.rowOffsets) != len(s.roots) {
 		return fmt.Errorf("whir: %d roots, %d layouts, %d row offsets", len(s.roots), len(s.layouts), len(s.rowOffsets))
@@ -69,7 +68,7 @@ func (s *statement) check() error {
 	if longest != first.RowVars {
 		return fmt.Errorf("whir: no tree has rows of 2^%d values", first.RowVars)
 	}
-	return s.checkTerms()
+	return nil
 }
 
 // absorb binds the transcript to the statement, but for the terms: those are

@@ -20,7 +20,7 @@ var (
 // row offsets, and the same params, terms and value, and records an error in r if
 // it is not one. Time and memory are bounded by the statement and params, whatever
 // the proof's bytes are.
-func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, layouts []Layout, rowOffsets []uint64, terms []Term, value field.QM31) {
+func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, layouts []Layout, rowOffsets []uint64, terms Terms, value field.QM31) {
 	s := &statement{params, roots, layouts, rowOffsets, terms, value}
 	if err := s.check(); err != nil {
 		r.Fail(err)
@@ -98,7 +98,11 @@ func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, joined []
 	vars := s.params.FinalVars()
 	last, claim := receiveRounds(r, vars, 0, claim)
 	point = append(point, last...)
-	q := s.evalTerms(point)
+	q, err := s.evalTerms(point)
+	if err != nil {
+		r.Fail(err)
+		return
+	}
 	for i := range joined {
 		n := s.params.Levels[i].RowVars
 		q = q.Add(joined[i].eval(point[len(point)-n:]))

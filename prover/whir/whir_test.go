@@ -45,7 +45,7 @@ type opening struct {
 	srcs    []RowSource
 	trees   []*Tree
 	offsets []uint64
-	terms   []Term
+	terms   List
 	value   field.QM31
 }
 
@@ -440,8 +440,9 @@ func TestTerms(t *testing.T) {
 		point[i] = randomQM31(rng)
 	}
 	_, q := o.table()
-	if got, want := o.statement().evalTerms(point), poly.Eval(q, point); got != want {
-		t.Errorf("%v, want %v", got, want)
+	got, err := o.statement().evalTerms(point)
+	if want := poly.Eval(q, point); err != nil || got != want {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
 

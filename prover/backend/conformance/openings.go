@@ -21,7 +21,7 @@ type stacks struct {
 	graph   model.Graph
 	witness witness
 	opening backend.Opening
-	terms   []whir.Term
+	terms   whir.List
 	value   field.QM31
 }
 

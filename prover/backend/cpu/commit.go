@@ -42,7 +42,7 @@ func NewRows(g *model.Graph, w backend.Witness, c backend.Commitment) *Rows {
 	r := &Rows{g, c, make([]ints.Ints, len(g.Tensors)), make([]int, len(c.Groups))}
 	end := 0
 	for i, p := range c.Parts {
-		for id := range p.Stack.ByTensor {
+		for _, id := range p.Stack.Tensors {
 			r.data[id] = backend.Values(g, w, id)
 		}
 		end += c.Groups[i].Rows

@@ -5,17 +5,18 @@ package simd
 import (
 	"os"
 
-	"github.com/klauspost/cpuid/v2"
+	"golang.org/x/sys/cpu"
 )
 
 var best = min(processor(), limit(os.Getenv("PROVE_MODEL_ASM")))
 
 // processor returns the highest level of the processor and operating system.
 func processor() Level {
+	has := &cpu.X86
 	switch {
-	case cpuid.CPU.Supports(cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL):
+	case has.HasAVX2 && has.HasAVX512F && has.HasAVX512BW && has.HasAVX512DQ && has.HasAVX512VL:
 		return AVX512
-	case cpuid.CPU.Supports(cpuid.AVX2):
+	case has.HasAVX2:
 		return AVX2
 	}
 	return None

@@ -102,7 +102,7 @@ type weightStack struct {
 	witness    fixedOnly
 	commitment backend.Commitment
 	opening    backend.Opening
-	terms      []whir.Term
+	terms      whir.List
 }
 
 // newWeightStack returns one of 2^vars random weights.
