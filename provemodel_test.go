@@ -568,6 +568,7 @@ func TestBatches(t *testing.T) {
 	}
 	defer m.Close()
 	samples := read(t, m, "calibration.json")
+	var precise Ranges
 	for name, samples := range map[string][]Input{"one by one": samples, "in batches": {{slices.Concat(joined(samples[:40])...)}, {slices.Concat(joined(samples[40:])...)}}} {
 		circuit, err := Quantise(t.Context(), m, samples, quick...)
 		if err != nil {
@@ -580,6 +581,18 @@ func TestBatches(t *testing.T) {
 		if other.Commitment() != c.Commitment() {
 			t.Errorf("calibrated %s: another key", name)
 		}
+		// Formats are chosen for the same elements.
+		if circuit, err = Quantise(t.Context(), m, samples, TargetError(1e-4)); err != nil {
+			t.Fatal(err)
+		}
+		if ranges := circuit.Ranges(); precise == nil {
+			precise = ranges
+		} else if !slices.Equal(ranges, precise) {
+			t.Errorf("calibrated %s: other formats", name)
+		}
+	}
+	if !slices.ContainsFunc(precise, func(r ValueRange) bool { return r.Format != 0 }) {
+		t.Error("no formats were chosen")
 	}
 	out, err := m.Run(t.Context(), whole)
 	if err != nil || !slices.Equal(out[0].Shape, []int{540, 10}) {

@@ -183,6 +183,8 @@ func (m *Model) calibrate(ctx context.Context, samples []Input, progress func(do
 		}
 		if i < quantise.MostSamples {
 			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample, Float: run})
+		} else if m.open.symbol != "" && !m.open.isText() { // elements of a batch
+			seen.judges = append(seen.judges, quantise.Sample{Graph: g, Inputs: sample})
 		}
 		if i == 0 {
 			seen.outputs = out

@@ -167,64 +167,114 @@ func (l *lowering) carryShift(v *value, frac, bits int) int {
 	}
 }
 
-// weightedLimbs lowers v = x·weights + bias with x in limbs. It reports false if
-// that would leave the weights no more bits than have been reached without.
-func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats *channels, bits int) bool {
-	most := stats.most
-	if most == 0 {
-		return false
-	}
+// limbing is how weights meet the limbs of a value.
+type limbing struct {
+	l           *lowering
+	v           *value
+	stats       *channels
+	bits        int           // of the low limb
+	highs, lows operandBounds // what is known of the limbs' entries
+	extra, rest float64       // what is added, in units of the high limb, and by the weights' second part
+	valueFrac   int
+	frac, drop  int  // of the weights, and m of the carry
+	short       bool // whether room for finer weights is missing
+}
+
+// limbingOf chooses the scale of weights that meet the limbs of a tensor: the finest that
+// the high limb's accumulator has room for, no finer than they are of use. Sums of very many
+// products do not fit on any.
+func (l *lowering) limbingOf(v *value, id model.TensorID, w weighting, stats *channels) *limbing {
 	p, have := l.parts[id]
 	if !have {
 		p.bits = model.Log2Ceil(int(l.magnitude(id))+1) / 2
 	}
 	t := l.g.Tensors[id]
 	highMin, highMax := float64(t.Min>>p.bits), float64(t.Max>>p.bits)
-	unit := pow2(t.Frac - p.bits) // of high
-	highs, lows := operandBounds{lo: highMin, hi: highMax, count: w.count}, operandBounds{hi: pow2(p.bits) - 1, count: w.count}
-	reach := func(frac int) (high, low float64) {
-		s := l.scaledBy(stats, frac)
-		return s.bound(highs), s.bound(lows)
+	x := &limbing{
+		l: l, v: v, stats: stats, bits: p.bits, valueFrac: t.Frac,
+		highs: operandBounds{lo: highMin, hi: highMax, count: w.count},
+		lows:  operandBounds{hi: pow2(p.bits) - 1, count: w.count},
+		extra: float64((magnitudeOf(w.bias) + l.upcoming(v)) * pow2(t.Frac-p.bits)),
 	}
-	extra, rest := magnitudeOf(w.bias)+l.upcoming(v), 0.0
-	if l.opts.Formats[v.name].Weights > partWeights {
-		rest = float64(float64(w.count)*math.Max(-highMin, highMax)/2) + 1 // what the second part adds at most
-	}
-	var drop int
-	fits := func(high, low float64, frac int) bool {
-		total := high + float64(low*pow2(-p.bits)) + rest + pow2(max(drop-p.bits, 0)) + float64(extra*unit*pow2(frac)) + 1
-		return total <= float64(l.limitOf(v)) && low < model.Bound/2
-	}
-	frac := l.opts.WeightBits - 2 - floorLog2(most) // their largest size
 	want := l.opts.Formats[v.name].Weights
+	if want > partWeights {
+		x.rest = float64(float64(w.count)*math.Max(-highMin, highMax)/2) + 1 // what the second part adds at most
+	}
+	x.frac = l.opts.WeightBits - 2 - floorLog2(stats.most) // their largest size
 	if want > 0 && want <= partWeights {
 		// Or what gives half the channels their bits, if few are far larger.
-		frac = max(frac, min(want-1-floorLog2(stats.medianOf()), 29-floorLog2(most)))
+		x.frac = max(x.frac, min(want-1-floorLog2(stats.medianOf()), 29-floorLog2(stats.most)))
 	}
-	for ; ; frac-- {
-		drop = l.carryShift(v, t.Frac+frac, p.bits)
-		if high, low := reach(frac); fits(high, low, frac) {
-			break
-		}
+	least := -floorLog2(stats.most) - 2 // all weights are 0
+	for x.drop = x.carryShift(); !x.fits(x.reach()) && x.frac >= least; x.drop = x.carryShift() {
+		x.frac--
+		x.short = true
 	}
-	if want > 0 && want <= partWeights && floorLog2(stats.medianOf()*pow2(frac))+1 < goodWeightBits {
+	return x
+}
+
+// carryShift is m for the weights' scale.
+func (x *limbing) carryShift() int { return x.l.carryShift(x.v, x.valueFrac+x.frac, x.bits) }
+
+// reach bounds the two accumulators.
+func (x *limbing) reach() (high, low float64) {
+	s := x.l.scaledBy(x.stats, x.frac)
+	return s.bound(x.highs), s.bound(x.lows)
+}
+
+// fits reports whether sums of the limbs up to these can be rounded.
+func (x *limbing) fits(high, low float64) bool {
+	total := high + float64(low*pow2(-x.bits)) + x.rest + pow2(max(x.drop-x.bits, 0)) + float64(x.extra*pow2(x.frac)) + 1
+	return total <= float64(x.l.limitOf(x.v)) && low < model.Bound/2
+}
+
+// medianBits are those of half the channels' largest weights.
+func (x *limbing) medianBits() int { return floorLog2(x.stats.medianOf()*pow2(x.frac)) + 1 }
+
+// crowds reports whether limbs of all that a value's static bound allows leave weights no room
+// for usualWeightBits in half the channels. What a sum of many values may reach is far beyond
+// what it does, and limbs of less leave them more: so a stream, or a value of its entries with a
+// format for limbs, is rounded to usual ones before, and clamped to its calibrated range.
+// Where weights have their bits, or would not have more, it keeps its own.
+func (l *lowering) crowds(v, x *value, id model.TensorID, w weighting, stats *channels) bool {
+	_, stream := l.stream[x.name]
+	asked := l.formatted(x)
+	if _, have := l.parts[id]; have || !stream && (asked == 0 || asked > limbedBits) || l.magnitude(id) < 1<<mostLimbed || stats.most == 0 {
+		return false
+	}
+	limbs := l.limbingOf(v, id, w, stats)
+	return limbs.short && limbs.medianBits() < usualWeightBits
+}
+
+// weightedLimbs lowers v = x·weights + bias with x in limbs. It reports false if
+// that would leave the weights no more bits than have been reached without, or none.
+func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats *channels, bits int) bool {
+	if stats.most == 0 {
+		return false
+	}
+	x := l.limbingOf(v, id, w, stats)
+	if !x.fits(x.reach()) {
+		return false
+	}
+	frac, drop, want := x.frac, x.drop, l.opts.Formats[v.name].Weights
+	if want > 0 && want <= partWeights && x.medianBits() < goodWeightBits {
 		l.meagre = append(l.meagre, v.name)
 	}
 	fine := 0 // bits of the weights' second part
 	if want > partWeights && w.part == nil {
-		fine = max(min(want-1-floorLog2(stats.medianOf())-frac, finestParts), 0)
-		for most := float64(w.count) * math.Max(-highMin, highMax); fine > 0 && most*pow2(fine-1) >= model.Bound/2; {
+		fine = max(min(want-x.medianBits(), finestParts), 0)
+		for most := float64(w.count) * math.Max(-x.highs.lo, x.highs.hi); fine > 0 && most*pow2(fine-1) >= model.Bound/2; {
 			fine--
 		}
 	}
-	if fine == 0 && floorLog2(most*pow2(frac))+1 <= bits {
+	if fine == 0 && floorLog2(stats.most*pow2(frac))+1 <= bits {
 		return false
 	}
-	p = l.partsOf(id)
-	high, low := reach(frac)
+	p := l.partsOf(id)
+	high, low := x.reach()
 	scaled := l.scaledBy(stats, frac)
-	h := math.Max(scaled.reachOfAll(highs))
-	if low2 := math.Max(scaled.reachOfAll(lows)); fits(h, low2, frac) {
+	h := math.Max(scaled.reachOfAll(x.highs))
+	if low2 := math.Max(scaled.reachOfAll(x.lows)); x.fits(h, low2) {
 		high, low = h, low2
 	}
 	wid := w.fixed(l, frac)

@@ -3,6 +3,7 @@ package quantise
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -95,8 +96,20 @@ func Choose(ctx context.Context, fg *graph.Graph, samples []Sample, ranges map[s
 	if err != nil {
 		return nil, nil, err
 	}
+	if batch := Batch(fg); batch != "" && len(samples) > 0 && (opts.Length == 0 || Length(fg) == "") {
+		m, c, err := chooseFree(ctx, fg, batch, samples, ranges, opts)
+		if !errors.Is(err, errOneBatch) {
+			return m, c, err
+		}
+	}
 	s := &search{ctx: ctx, fg: fg, ranges: ranges, opts: opts, samples: samples}
 	defer s.memory.Close()
+	return s.choose()
+}
+
+// choose is Choose with complete options.
+func (s *search) choose() (*Model, *Choice, error) {
+	opts, fg := s.opts, s.fg
 	if opts.Mode == modeExact {
 		s.opts.Formats = widest(fg)
 		m, err := s.try(s.opts.Formats)
@@ -155,6 +168,7 @@ type search struct {
 	stats   weightStats
 	runs    int
 	large   bool        // whether the model is
+	free    bool        // whether models are of one element of a free batch (chooseFree)
 	judged  bool        // whether the number of samples is known
 	worst   int         // sample, as far as is known
 	last    sampleRun   // of the only sample, of the last attempt
@@ -234,7 +248,14 @@ func (s *search) make(f Formats) (*Model, error) {
 	s.runs++
 	opts := s.opts
 	opts.Formats = f
-	return quantise(s.fg, s.ranges, opts, &s.stats)
+	m, err := quantise(s.fg, s.ranges, opts, &s.stats)
+	if err != nil || !s.free {
+		return m, err
+	}
+	if m.OneBatch != nil {
+		return nil, errOneBatch
+	}
+	return m.At(model.Instance{Sizes: []int{1}})
 }
 
 // judge decides how many samples models of this size are judged with, and has the float

@@ -74,28 +74,94 @@ func TestWeightsBesideLargeStream(t *testing.T) {
 }
 
 // Weights that multiply a stream keep their bits, however far what norms add to it could take it:
-// it is clamped to what calibration saw, as other values are.
+// it is clamped to what calibration saw, as other values are, and so is what its entries are
+// moved to.
 func TestWeightsOfLongStream(t *testing.T) {
 	const rows, width, layers = 6, 256, 24
-	rng := rand.New(rand.NewPCG(18, 19))
+	for name, moved := range map[string]func(n network, x graph.Value) graph.Value{
+		"as it is": func(n network, x graph.Value) graph.Value { return x },
+		"rolled": func(n network, x graph.Value) graph.Value {
+			part := func(from, to int) graph.Value {
+				return n.Slice(x, []int{from, 0}, []int{1, 1}, []int{to - from, width})
+			}
+			return n.Concat(0, part(2, rows), part(0, 2))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(18, 19))
+			n := newNetwork([]int{rows, width})
+			weights := func() graph.Value {
+				return n.constant([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 16 })
+			}
+			x := n.in[0]
+			for range layers { // a norm's rows reach 16, and have 1 mostly
+				x = n.Add(x, n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.MatMul(moved(n, x), weights())))
+			}
+			g := n.graph(t, n.MatMul(x, weights()))
+			formats := usual(g, 1, usualNeeds)
+			in := [][]float64{normal(rows*width, rng)}
+			for i := range in[0] {
+				in[0][i] *= 4
+			}
+			_, _, got, want := run(t, g, in, Options{Formats: formats})
+			a := Compare(got[0], want[0])
+			t.Logf("error %.4f %% of the range", 100*a.Relative)
+			if a.Relative > 0.001 {
+				t.Errorf("error %.4f %% of the range", 100*a.Relative)
+			}
+		})
+	}
+}
+
+// A stream that leaves the weights their bits keeps its own: features of which some are
+// hundreds of times as large as others stay what they are, less their mean and divided by
+// their size.
+func TestFeaturesOfOneStream(t *testing.T) {
+	const rows, width = 64, 13
+	rng := rand.New(rand.NewPCG(20, 21))
 	n := newNetwork([]int{rows, width})
-	weights := func() graph.Value {
-		return n.constant([]int{width, width}, func(int) float64 { return rng.NormFloat64() / 16 })
+	size := func(i int) float64 { return math.Pow(10, 3-float64(i%width)/4) }
+	mean := n.constant([]int{width}, func(i int) float64 { return size(i) })
+	inverse := n.constant([]int{width}, func(i int) float64 { return 1 / size(i) })
+	x := n.Mul(n.Sub(n.in[0], mean), inverse)
+	y := n.MatMul(x, n.constant([]int{width, 3}, func(int) float64 { return rng.NormFloat64() }))
+	n.Output("features", n.relu(n.in[0])) // reads them as they are
+	g := n.graph(t, y)
+	in := normal(rows*width, rng)
+	for i := range in {
+		in[i] *= size(i)
 	}
-	x := n.in[0]
-	for range layers { // a norm's rows reach 16, and have 1 mostly
-		x = n.Add(x, n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.MatMul(x, weights())))
+	formats := Formats{"in0": {Bits: 24}}
+	for _, node := range g.Nodes {
+		formats[node.Output] = Format{Bits: 18, Weights: 22}
 	}
-	g := n.graph(t, n.MatMul(x, weights()))
-	formats := usual(g, 1, usualNeeds)
-	in := [][]float64{normal(rows*width, rng)}
-	for i := range in[0] {
-		in[0][i] *= 4
-	}
-	_, _, got, want := run(t, g, in, Options{Formats: formats})
-	a := Compare(got[0], want[0])
+	_, _, got, want := run(t, g, [][]float64{in}, Options{Formats: formats})
+	a := Compare(got[1], want[1])
 	t.Logf("error %.4f %% of the range", 100*a.Relative)
-	if a.Relative > 0.001 {
+	if a.Relative > 0.0001 {
 		t.Errorf("error %.4f %% of the range", 100*a.Relative)
+	}
+}
+
+// Sums of so many products that what weights are rounded by may exceed an accumulator, on any
+// scale of theirs, do without limbs.
+func TestWeightsOfLongSums(t *testing.T) {
+	const rows, width = 2, 1 << 17
+	n := newNetwork([]int{rows, width})
+	x := n.Add(n.Add(n.in[0], n.in[0]), n.in[0])
+	g := n.graph(t, n.MatMul(x, n.constant([]int{width, 2}, func(i int) float64 { return float64(i%7) - 3 })))
+	in := [][]float64{make([]float64, rows*width)}
+	for i := range in[0] {
+		in[0][i] = float64(i%100) - 50
+	}
+	for _, f := range []Format{{20, 13}, {20, 22}, {26, 13}, {28, 22}} {
+		formats := Formats{"in0": {Bits: 24}}
+		for _, node := range g.Nodes {
+			formats[node.Output] = f
+		}
+		_, _, got, want := run(t, g, in, Options{Formats: formats})
+		if a := Compare(got[0], want[0]); a.Relative > 0.001 {
+			t.Errorf("%v: error %.4f %% of the range", f, 100*a.Relative)
+		}
 	}
 }

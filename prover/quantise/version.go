@@ -9,7 +9,7 @@ import (
 // model, its ranges and its options than before: a key names it, so that whoever
 // has the model knows whether quantising it again can be expected to give the
 // same.
-const Version = 13
+const Version = 14
 
 // Complete returns the options with defaults in place of zeros.
 func (o Options) Complete() (Options, error) { return o.withDefaults() }

@@ -37,8 +37,7 @@ const (
 	// usualWeightBits are those that products of values with a format have, if there
 	// is room.
 	usualWeightBits = 12
-	// mostLimbed are those of the largest value whose limbs weights multiply as they are, unless its
-	// format asks for more.
+	// mostLimbed are those of the largest value whose limbs weights multiply as they are in any case.
 	mostLimbed = limbedBits + 2
 )
 
@@ -65,11 +64,7 @@ func (l *lowering) weighted(v, x *value, w weighting) {
 		frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 	}
 	if l.inLimbs(v, x, id, bits) {
-		_, stream := l.stream[x.name]
-		asked := l.formatted(x)
-		if _, have := l.parts[id]; (stream || asked > 0 && asked <= limbedBits) && !have && l.magnitude(id) >= 1<<mostLimbed {
-			// Limbs of all that a sum of many values may reach leave the weights few bits. A value that
-			// moves entries of a stream has a format of its own.
+		if l.crowds(v, x, id, w, stats) {
 			id = l.narrowed(x, limbedBits)
 			frac, bits = l.weightFrac(v, id, stats, w, most, extra)
 		}
