@@ -77,7 +77,7 @@ const leastRows = 8
 // bytes are worth, so that whichever is less was chance.
 const (
 	bytesNoticed = 1 << 20
-	hardly       = 7
+	hardly       = 6
 )
 
 // ChooseRowVars returns log2 of the row length that costs least, or hardly more, for a tree
