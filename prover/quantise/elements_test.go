@@ -80,13 +80,13 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// Elements are joined in order, and a batch that has them all is taken as it is.
-func TestJoined(t *testing.T) {
+// Few elements are samples of their own, many are one batch, and what is so already is taken as it is.
+func TestElements(t *testing.T) {
 	x := make([]float64, 8*12)
 	for i := range x {
 		x[i] = float64(i)
 	}
-	part := func(from, to int) Sample {
+	sample := func(from, to int) Sample {
 		return Sample{Graph: openTable(t, to-from), Inputs: [][]float64{x[8*from : 8*to]}, Float: &FloatRun{}}
 	}
 	fg := openTable(t, 3)
@@ -101,13 +101,31 @@ func TestJoined(t *testing.T) {
 	if m, err = m.At(model.Instance{Sizes: []int{1}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, samples := range [][]Sample{{part(0, 5), part(5, 6), part(6, 12)}, {part(0, 12)}} {
-		got, err := joined(fg, "rows", samples, m)
+	for _, c := range []struct {
+		samples    []Sample
+		want, size int
+		same       bool
+	}{
+		{[]Sample{sample(0, 5), sample(5, 6), sample(6, 12)}, 1, 12, false},
+		{[]Sample{sample(0, 12)}, 1, 12, true},
+		{[]Sample{sample(0, 2), sample(2, 3)}, 3, 1, false},
+		{[]Sample{sample(0, 1), sample(1, 3)}, 3, 1, false},
+		{[]Sample{sample(0, 4)}, 4, 1, false},
+		{[]Sample{sample(0, 1), sample(1, 2), sample(2, 3)}, 3, 1, true},
+		{[]Sample{sample(0, 1)}, 1, 1, true},
+	} {
+		got, err := elements(fg, "rows", c.samples, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 1 || !reflect.DeepEqual(got[0].Inputs, [][]float64{x}) || got[0].Graph.Inputs[0].Shape[0] != 12 || (got[0].Float != nil) != (len(samples) == 1) {
-			t.Errorf("of %d samples: %+v", len(samples), got)
+		if len(got) != c.want {
+			t.Errorf("%d samples, not %d", len(got), c.want)
+			continue
+		}
+		for i, s := range got {
+			if !reflect.DeepEqual(s.Inputs, [][]float64{x[8*c.size*i : 8*c.size*(i+1)]}) || s.Graph.Inputs[0].Shape[0] != c.size || (s.Float != nil) != c.same {
+				t.Errorf("%d samples: sample %d is %+v", len(c.samples), i, s)
+			}
 		}
 	}
 }
