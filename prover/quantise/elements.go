@@ -66,7 +66,7 @@ func (m *Model) perElement() (int, error) {
 		return 0, err
 	}
 	n := 0
-	for i := range two.Tensors {
+	for i := range m.Circuit.Graph.Tensors { // an instance has counts of its chunks besides
 		n += model.Size(two.Tensors[i].Shape) - model.Size(m.Graph.Tensors[i].Shape)
 	}
 	return max(n, 1), nil
