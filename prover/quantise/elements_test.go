@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -127,5 +128,44 @@ func TestElements(t *testing.T) {
 				t.Errorf("%d samples: sample %d is %+v", len(c.samples), i, s)
 			}
 		}
+	}
+}
+
+// The entries of an element are those of its tensors, however many chunks a batch takes.
+func TestPerElement(t *testing.T) {
+	const rows, width, layers = 1 << 17, 8, 4
+	var build func(n int) *graph.Graph
+	build = func(n int) *graph.Graph {
+		b, rng := network{Builder: graph.NewBuilder("wide")}, rand.New(rand.NewPCG(34, 35))
+		x := b.Input("x", graph.Float, []int{n, rows, width}, "batch", "", "")
+		for range layers {
+			x = b.relu(b.dense(x, width, rng))
+		}
+		g := b.graph(t, x)
+		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+			if n := sizes["batch"]; n < 1<<6 {
+				return build(n), nil
+			}
+			return nil, errors.New("too large")
+		}
+		return g
+	}
+	g, ranges := build(1), map[string]Range{}
+	for _, name := range Values(g) {
+		ranges[name] = Range{Min: -1, Max: 1}
+	}
+	m, err := Quantise(g, ranges, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := m.At(model.Instance{Sizes: []int{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, more := m.Graph.Chunks, two.Graph.Chunks; one >= more {
+		t.Fatalf("%d chunks, and %d for two", one, more)
+	}
+	if n, err := m.perElement(); err != nil || n < layers*rows*width || n > 8*layers*rows*width {
+		t.Errorf("%d entries, %v", n, err)
 	}
 }
