@@ -3,6 +3,7 @@ package quantise
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/model"
@@ -11,8 +12,8 @@ import (
 // Where the batch is free, a key is for batches of any size. So what is chosen depends on the
 // elements that there are to judge formats with alone, and on their order: not on how samples
 // are cut into batches, nor on the size of a run. Look-ups, tables and products are counted for
-// one element, as lowering does, and the first elements are joined to one batch: as many as
-// there are samples otherwise, or more of them as long as that is little work and memory.
+// one element, as lowering does. The first MostSamples elements are samples of their own; or,
+// where that is little work and memory, many more are one batch.
 const (
 	elementWork    = 1 << 28 // products of numbers in a run
 	elementEntries = 1 << 26 // of tensors
@@ -39,7 +40,7 @@ func chooseFree(ctx context.Context, fg *graph.Graph, batch string, samples []Sa
 		return nil, nil, errOneBatch // or no model at all, of which the other search tells
 	}
 	s.runs--
-	if s.samples, err = joined(fg, batch, samples, first); err != nil {
+	if s.samples, err = elements(fg, batch, samples, first); err != nil {
 		return nil, nil, err
 	}
 	m, c, err := s.choose()
@@ -65,39 +66,55 @@ func (m *Model) perElement() (int, error) {
 		return 0, err
 	}
 	n := 0
-	for i := range two.Tensors {
+	for i := range m.Circuit.Graph.Tensors { // an instance has counts of its chunks besides
 		n += model.Size(two.Tensors[i].Shape) - model.Size(m.Graph.Tensors[i].Shape)
 	}
 	return max(n, 1), nil
 }
 
-// joined returns the first elements of samples as one batch: as many as formats of a model are
-// judged with, of which one element is given, or all.
-func joined(fg *graph.Graph, batch string, samples []Sample, one *Model) ([]Sample, error) {
-	size := func(s Sample) int { return len(s.Inputs[0]) / (model.Size(fg.Inputs[0].Shape) / fg.Inputs[0].Shape[0]) }
+// elements returns the first elements of samples, as many as formats of a model are judged
+// with, of which one element is given: as one batch, or one by one if they are few.
+func elements(fg *graph.Graph, batch string, samples []Sample, one *Model) ([]Sample, error) {
+	length := func(i int) int { return model.Size(fg.Inputs[i].Shape) / fg.Inputs[i].Shape[0] }
 	all := 0
 	for _, s := range samples {
-		all += size(s)
+		all += len(s.Inputs[0]) / length(0)
 	}
 	entries, err := one.perElement()
 	if err != nil {
 		return nil, err
 	}
 	n := min(all, judged(one.products(), entries))
-	if size(samples[0]) == n {
-		return samples[:1], nil // with what the float model makes of it
+	size := 1
+	if n > MostSamples {
+		size = n
 	}
-	g, err := fg.Rebind(map[string]int{batch: n})
+	if len(samples) >= n/size && !slices.ContainsFunc(samples[:n/size], func(s Sample) bool { return len(s.Inputs[0]) != size*length(0) }) {
+		return samples[:n/size], nil // with what the float model makes of them
+	}
+	g, err := fg.Rebind(map[string]int{batch: size})
 	if err != nil {
 		return nil, err
 	}
-	inputs := make([][]float64, len(fg.Inputs))
-	for i := range inputs {
-		length := model.Size(g.Inputs[i].Shape)
-		for k := 0; len(inputs[i]) < length; k++ {
-			x := samples[k].Inputs[i]
-			inputs[i] = append(inputs[i], x[:min(len(x), length-len(inputs[i]))]...)
+	cut := make([]Sample, n/size)
+	for k := range cut {
+		cut[k] = Sample{Graph: g, Inputs: make([][]float64, len(fg.Inputs))}
+		for i := range fg.Inputs {
+			cut[k].Inputs[i] = part(samples, i, k*size*length(i), (k+1)*size*length(i))
 		}
 	}
-	return []Sample{{Graph: g, Inputs: inputs}}, nil
+	return cut, nil
+}
+
+// part returns the numbers [from, to) of an input of all samples, end to end.
+func part(samples []Sample, input, from, to int) []float64 {
+	var out []float64
+	for _, s := range samples {
+		x := s.Inputs[input]
+		if lo, hi := max(from, 0), min(to, len(x)); lo < hi {
+			out = append(out, x[lo:hi]...)
+		}
+		from, to = from-len(x), to-len(x)
+	}
+	return out
 }

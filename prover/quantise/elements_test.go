@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -80,13 +81,13 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// Elements are joined in order, and a batch that has them all is taken as it is.
-func TestJoined(t *testing.T) {
+// Few elements are samples of their own, many are one batch, and what is so already is taken as it is.
+func TestElements(t *testing.T) {
 	x := make([]float64, 8*12)
 	for i := range x {
 		x[i] = float64(i)
 	}
-	part := func(from, to int) Sample {
+	sample := func(from, to int) Sample {
 		return Sample{Graph: openTable(t, to-from), Inputs: [][]float64{x[8*from : 8*to]}, Float: &FloatRun{}}
 	}
 	fg := openTable(t, 3)
@@ -101,13 +102,70 @@ func TestJoined(t *testing.T) {
 	if m, err = m.At(model.Instance{Sizes: []int{1}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, samples := range [][]Sample{{part(0, 5), part(5, 6), part(6, 12)}, {part(0, 12)}} {
-		got, err := joined(fg, "rows", samples, m)
+	for _, c := range []struct {
+		samples    []Sample
+		want, size int
+		same       bool
+	}{
+		{[]Sample{sample(0, 5), sample(5, 6), sample(6, 12)}, 1, 12, false},
+		{[]Sample{sample(0, 12)}, 1, 12, true},
+		{[]Sample{sample(0, 2), sample(2, 3)}, 3, 1, false},
+		{[]Sample{sample(0, 1), sample(1, 3)}, 3, 1, false},
+		{[]Sample{sample(0, 4)}, 4, 1, false},
+		{[]Sample{sample(0, 1), sample(1, 2), sample(2, 3)}, 3, 1, true},
+		{[]Sample{sample(0, 1)}, 1, 1, true},
+	} {
+		got, err := elements(fg, "rows", c.samples, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 1 || !reflect.DeepEqual(got[0].Inputs, [][]float64{x}) || got[0].Graph.Inputs[0].Shape[0] != 12 || (got[0].Float != nil) != (len(samples) == 1) {
-			t.Errorf("of %d samples: %+v", len(samples), got)
+		if len(got) != c.want {
+			t.Errorf("%d samples, not %d", len(got), c.want)
+			continue
 		}
+		for i, s := range got {
+			if !reflect.DeepEqual(s.Inputs, [][]float64{x[8*c.size*i : 8*c.size*(i+1)]}) || s.Graph.Inputs[0].Shape[0] != c.size || (s.Float != nil) != c.same {
+				t.Errorf("%d samples: sample %d is %+v", len(c.samples), i, s)
+			}
+		}
+	}
+}
+
+// The entries of an element are those of its tensors, however many chunks a batch takes.
+func TestPerElement(t *testing.T) {
+	const rows, width, layers = 1 << 17, 8, 4
+	var build func(n int) *graph.Graph
+	build = func(n int) *graph.Graph {
+		b, rng := network{Builder: graph.NewBuilder("wide")}, rand.New(rand.NewPCG(34, 35))
+		x := b.Input("x", graph.Float, []int{n, rows, width}, "batch", "", "")
+		for range layers {
+			x = b.relu(b.dense(x, width, rng))
+		}
+		g := b.graph(t, x)
+		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+			if n := sizes["batch"]; n < 1<<6 {
+				return build(n), nil
+			}
+			return nil, errors.New("too large")
+		}
+		return g
+	}
+	g, ranges := build(1), map[string]Range{}
+	for _, name := range Values(g) {
+		ranges[name] = Range{Min: -1, Max: 1}
+	}
+	m, err := Quantise(g, ranges, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := m.At(model.Instance{Sizes: []int{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, more := m.Graph.Chunks, two.Graph.Chunks; one >= more {
+		t.Fatalf("%d chunks, and %d for two", one, more)
+	}
+	if n, err := m.perElement(); err != nil || n < layers*rows*width || n > 8*layers*rows*width {
+		t.Errorf("%d entries, %v", n, err)
 	}
 }
