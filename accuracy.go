@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Accuracy says how far an output of a circuit is from the float model's.

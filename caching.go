@@ -10,10 +10,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/cache"
+	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // cacheBytes is the size that the cache is pruned to. A quantised model is kept if it

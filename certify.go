@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/prover/certify"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // ErrNotShown is wrapped by the errors of Certify, and of Verify with a

@@ -11,9 +11,9 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // ErrNoSource is wrapped by the error of CheckKey for a key that cannot be made

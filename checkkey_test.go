@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/onnx/onnxpb"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/prover"
 )
 

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/cache"
+	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // Key is a verification key: the quantised model without its weights, and a

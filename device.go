@@ -8,13 +8,13 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/nvrtc"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/schedule"
 )
 
 // Device is where work is done: on GPUs as far as that goes and on the CPU for

@@ -3,13 +3,13 @@ package provemodel
 import (
 	"runtime"
 
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/quantise"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Estimate is what committing to a circuit and proving a run of it take: memory within a

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // A model that was calibrated on other texts, or pictures, gives on the one that the

@@ -3,15 +3,15 @@ package provemodel
 import (
 	"math"
 
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/schedule"
 )
 
 // DeviceStats are what a GPU, or the processor, did for the proofs made so far.

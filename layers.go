@@ -3,7 +3,7 @@ package provemodel
 import (
 	"context"
 
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Layer is a node of the model in a run of its circuit.

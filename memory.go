@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/prove-model/prove-model/internal/resident"
-	"github.com/prove-model/prove-model/prover/arena"
-	"github.com/prove-model/prove-model/prover/cache"
+	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/prover/math/arena"
 )
 
 // ErrLimited says that the process has a limit already.

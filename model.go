@@ -11,10 +11,10 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/statement"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Model is a float model. It may be used by several goroutines at once.

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/quantise"
-	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Strength is what a proof is worth: proven bits, and what proofs of work add.

@@ -9,7 +9,7 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/hf/families"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // Tokens is the most tokens that a text of a language model may have: a key is for all

@@ -9,11 +9,11 @@ import (
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/cache"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 	"golang.org/x/sync/errgroup"
 )
 

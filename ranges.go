@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Ranges are the calibrated ranges of a model's values, as integers: with them,

@@ -8,10 +8,10 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/prove-model/prove-model/prover/cache"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // resumeFrom is the number of committed entries of a witness from which the results of

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // Input matches arrays with the model's inputs, by name if all have the names of

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Written is a text of which a language model wrote a part: each of its tokens is the

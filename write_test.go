@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/forward"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/prover"
 )

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // BatchNorm is x·scale + shift along axis 1.

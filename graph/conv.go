@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/matmul"
+	"github.com/prove-model/prove-model/prover/circuit/matmul"
 )
 
 // Conv convolves x of shape (N, C, [H,] W) with weights of shape

@@ -3,7 +3,7 @@ package graph
 import (
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // grain is the least number of elements worth a goroutine.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // Graph is a model in the normal form that the package documentation

@@ -1,8 +1,8 @@
 package graph
 
 import (
-	"github.com/prove-model/prove-model/prover/matmul"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/matmul"
 )
 
 // multiplyInto sets out = a·b for a of m×k and b of k×n, or n×k when

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // MaxPool is the greatest element of each window. Padding never wins.

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 	"weak"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // Stored are the numbers of a large float constant as they are stored, in whatever form:

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/hf/weights"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // Summary is what a model is, before anything is done with it.

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/code"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 func bytesKernel(name string) Kernel { return Kernel{"bytes", name} }

@@ -3,8 +3,8 @@ package kernels
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/code"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 func codeKernel(name string) Kernel { return Kernel{"code", name} }

@@ -3,7 +3,7 @@ package kernels
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // sumBlock is the number of threads in a block of the kernels that sum, and

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math/bits"
 
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // Evaluation asks for the multilinear extension of a dense tensor at a point: the

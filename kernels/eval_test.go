@@ -6,10 +6,10 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
 // TestEvaluations compares evaluations of tensors of many shapes, all at once, with the

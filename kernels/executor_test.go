@@ -18,7 +18,7 @@ import (
 
 	"github.com/prove-model/prove-model/nvrtc"
 	"github.com/prove-model/prove-model/nvrtc/libcuda"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"gorgonia.org/cu"
 )
 

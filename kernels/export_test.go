@@ -1,6 +1,6 @@
 package kernels
 
-import "github.com/prove-model/prove-model/prover/field"
+import "github.com/prove-model/prove-model/prover/math/field"
 
 // LaunchTwoRounds is SumcheckTwoRounds by a kernel of that name.
 func LaunchTwoRounds(d Device, kernel string, batch *SumcheckBatch, active, logQuads int, pending []field.QM31, p Post) error {

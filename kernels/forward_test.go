@@ -10,7 +10,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // forwardIntegers returns n random integers of the given width in bytes, extremes

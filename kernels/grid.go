@@ -1,6 +1,6 @@
 package kernels
 
-import "github.com/prove-model/prove-model/prover/field"
+import "github.com/prove-model/prove-model/prover/math/field"
 
 // A Grid are sums over all x of a product A·B as a polynomial in k variables, of degree two in each:
 // 3^k values, those of the first variable at 0, then at 1, then its leading coefficients, each a Grid in

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // A LeafJob are the leaves of a look-up step, or of a table, in words as the kernel reads

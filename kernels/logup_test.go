@@ -7,9 +7,9 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
 func TestEqTensor(t *testing.T) {

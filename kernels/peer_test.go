@@ -6,7 +6,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // twoQueues are two queues that know nothing of each other: of two devices of which each

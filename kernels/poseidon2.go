@@ -3,8 +3,8 @@ package kernels
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
 
 func poseidon2Kernel(name string) Kernel { return Kernel{"poseidon2", name} }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 func put[T kernels.Element](t *testing.T, d kernels.Device, v []T) kernels.Ptr {

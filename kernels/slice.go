@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // Element is a type that host and device store alike.

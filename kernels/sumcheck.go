@@ -3,7 +3,7 @@ package kernels
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // SumcheckInstance is an instance of a batched sumcheck on the device: tables A

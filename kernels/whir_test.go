@@ -7,11 +7,11 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/code"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poly"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/poly"
 )
 
 // testStack is a stack of tensors of every width on a device and in memory.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/prove-model/prove-model/prover/atomicfile"
+	"github.com/prove-model/prove-model/internal/atomicfile"
 )
 
 // cacheMagic begins every entry of the cache. The SHA-256 of what comes then

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // sampling reads a tensor between its entries.

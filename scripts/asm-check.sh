@@ -8,21 +8,22 @@ trap 'rm -rf "$work"' EXIT
 
 go vet ./...
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-while read -r package assembly stubs; do
+while read -r folder assembly stubs; do
+	package=${folder##*/}
 	go run "./$package" -out "$work/$assembly" -stubs "$work/$stubs" -pkg "$package"
 	for file in "$assembly" "$stubs"; do
 		# The first line has the command that generated the file.
-		if ! diff -q <(tail -n +2 "$work/$file") <(tail -n +2 "../../prover/$package/$file") >/dev/null; then
-			echo "asm-check: prover/$package/$file is not what scripts/asm/$package generates; run make asm" >&2
+		if ! diff -q <(tail -n +2 "$work/$file") <(tail -n +2 "../../prover/$folder/$file") >/dev/null; then
+			echo "asm-check: prover/$folder/$file is not what scripts/asm/$package generates; run make asm" >&2
 			exit 1
 		fi
 	done
 done <<-END
-	field kernels_amd64.s kernels_amd64.go
-	poseidon2 kernels_amd64.s kernels_amd64.go
-	code layers_amd64.s layers_stubs_amd64.go
-	matmul kernels_amd64.s kernels_amd64.go
-	ints kernels_amd64.s kernels_amd64.go
-	bytedot kernels_amd64.s kernels_amd64.go
+	math/field kernels_amd64.s kernels_amd64.go
+	math/poseidon2 kernels_amd64.s kernels_amd64.go
+	math/code layers_amd64.s layers_stubs_amd64.go
+	circuit/matmul kernels_amd64.s kernels_amd64.go
+	math/ints kernels_amd64.s kernels_amd64.go
+	math/bytedot kernels_amd64.s kernels_amd64.go
 END
 echo "asm-check: assembly is as generated"

@@ -14,7 +14,7 @@ GO=${GO:-go}
 export CGO_ENABLED=0
 
 benchstat=golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
-packages="prover/field prover/poseidon2 prover/code prover/matmul prover/merkle prover/sumcheck prover/logup prover/whir prover/prover"
+packages="prover/math/field prover/math/poseidon2 prover/math/code prover/circuit/matmul prover/math/merkle prover/protocol/sumcheck prover/protocol/logup prover/protocol/whir prover/prover"
 pattern=${BENCH:-'^Benchmark(M31|QM31|PermuteMany|ColumnHasher|Encode|IntWide|IntRows|New|ProveEq|ProveMany|Prove|Verify|Opening|MLP256|MLP1024)$'}
 count=${BENCH_COUNT:-6}
 

@@ -23,14 +23,30 @@ if GOOS=js GOARCH=wasm go list -deps ./prover/verifier/... ./prover/statement ./
 	echo "lint: the verifier depends on the packages above" >&2
 	exit 1
 fi
-if go list -deps ./graph/... ./prover/... | grep -E '/onnx(/|$)'; then
+if go list -deps ./graph/... ./quantise/... ./prover/... | grep -E '/onnx(/|$)'; then
 	echo "lint: the model or the prover depends on the packages above" >&2
+	exit 1
+fi
+# The rooms of the prover, from the bottom: none imports one that stands after it.
+above=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./prover/... | awk '
+	function room(p) {
+		if (p ~ /\/prover\/math\//) return 1
+		if (p ~ /\/prover\/circuit\//) return 2
+		if (p ~ /\/prover\/protocol\//) return 3
+		if (p ~ /\/prover\/machine\//) return 4
+		if (p ~ /\/prover\//) return 5
+		return 0
+	}
+	room($2) > room($1)')
+if [ -n "$above" ]; then
+	echo "lint: these packages import a room above their own:" >&2
+	echo "$above" >&2
 	exit 1
 fi
 # What makes keys must give the same bits on every architecture: no compiler may
 # fuse a product of floats with a sum. (A conversion of the product forbids it;
 # internal/elementary, which fuses on purpose, has a test of its own.)
-makers='./graph ./onnx ./hf/... ./prover/quantise ./prover/matmul'
+makers='./graph ./onnx ./hf/... ./quantise ./prover/circuit/matmul'
 fused=$({ GOARCH=arm64 go build -gcflags=-S $makers; GOAMD64=v3 go build -gcflags=-S $makers; } 2>&1 |
 	grep -E '\s(FN?M(ADD|SUB)D|VFN?M(ADD|SUB)[0-9]*SD)\s' | grep -v /internal/elementary/ | sed -E 's/^[^(]*\(([^)]*)\).*/\1/' | sort -u || true)
 if [ -n "$fused" ]; then

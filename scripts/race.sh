@@ -12,6 +12,6 @@ if ! command -v "${CC:-gcc}" >/dev/null; then
 fi
 
 packages=$(go list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} ' ./... |
-	grep -E ' (sync|sync/atomic|golang.org/x/sync/errgroup|[^ ]*/prover/parallel) ' | cut -d' ' -f1)
+	grep -E ' (sync|sync/atomic|golang.org/x/sync/errgroup|[^ ]*/internal/parallel) ' | cut -d' ' -f1)
 echo "race:" $packages
 CGO_ENABLED=1 go test -race -short -timeout 40m $packages

@@ -12,6 +12,6 @@ if ! cuda_env || ! cuda_nvrtc; then
 	[ "${CI:-}" != true ]
 	exit
 fi
-packages=$("${GO:-go}" list ./nvrtc/... ./kernels/... ./prover/backend/... ./cmd/... .)
+packages=$("${GO:-go}" list ./nvrtc/... ./kernels/... ./prover/machine/... ./cmd/... .)
 "${GO:-go}" vet -tags cuda $packages
-"${GO:-go}" test -tags cuda ./nvrtc/... ./kernels/... ./prover/backend/...
+"${GO:-go}" test -tags cuda ./nvrtc/... ./kernels/... ./prover/machine/...

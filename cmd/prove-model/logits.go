@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	provemodel "github.com/prove-model/prove-model"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // likeness is how close the logits of a language model are to the float model's, as

@@ -10,7 +10,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/atomicfile"
+	"github.com/prove-model/prove-model/internal/atomicfile"
 )
 
 // outputPath is the given path, or the model's name with another extension in

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // Set is the tensors of a model: of one file, or of several that share them.

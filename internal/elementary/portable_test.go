@@ -22,7 +22,7 @@ var exact = strings.Fields(`
 	MinInt8 MinInt16 MinInt32 MinInt64 SmallestNonzeroFloat64`)
 
 // keyMakers are the packages whose arithmetic decides what a key is.
-var keyMakers = []string{"internal/elementary", "graph", "onnx", "prover/ints", "prover/quantise"}
+var keyMakers = []string{"internal/elementary", "graph", "onnx", "prover/math/ints", "quantise"}
 
 // parse returns the files of a package, without tests.
 func parse(t *testing.T, fset *token.FileSet, dir string) []*ast.File {

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 	"github.com/prove-model/prove-model/prover/prover"
 )
 

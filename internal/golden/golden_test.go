@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/arena"
+	"github.com/prove-model/prove-model/prover/math/arena"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
 )
 
 // ReadWeights reads the values of g's fixed tensors: one tensor after the other,

@@ -1,4 +1,4 @@
-// The field F_p, p = 2^31 − 1, and K = QM31, as in package prover/field: all
+// The field F_p, p = 2^31 − 1, and K = QM31, as in package prover/math/field: all
 // limbs canonical, in [0, p). Functions keep that; those that take more say so.
 #pragma once
 #include "base.cuh"

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prove-model/prove-model/internal/atomicfile"
 	"github.com/prove-model/prove-model/nvrtc"
-	"github.com/prove-model/prove-model/prover/atomicfile"
 )
 
 var (

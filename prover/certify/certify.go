@@ -8,15 +8,15 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/prove-model/prove-model/prover/bounds"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
-	"github.com/prove-model/prove-model/prover/quantise"
-	"github.com/prove-model/prove-model/prover/soundness"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 const (

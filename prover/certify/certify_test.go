@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/internal/golden"
-	"github.com/prove-model/prove-model/prover/bounds"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 var anyBits = verifier.Policy{MinBits: 1}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/bounds"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // Sizes of look-ups, in bits.

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // honest is what a witness is made of: the weights and the sums, by tensor of the key.
@@ -86,8 +86,8 @@ func (c *circuit) forge(t *testing.T, of committed, alter func(w *forward.Witnes
 	var forks []*transcript.Sponge
 	for i, f := range p.Forks {
 		send := transcript.NewWriter(main.Fork(uint64(i)))
-		party := sites.NewUncheckedProver(ctx, send, b)
-		claims = append(claims, sites.Run(p, f, party, sites.Public{Inputs: inputs, Outputs: outputs})...)
+		party := reduce.NewUncheckedProver(ctx, send, b)
+		claims = append(claims, reduce.Run(p, f, party, reduce.Public{Inputs: inputs, Outputs: outputs})...)
 		check(party.Err())
 		check(out.Write(send.Bytes()))
 		forks = append(forks, send.Sponge)

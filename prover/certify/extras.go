@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/bounds"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // extras are what a certificate has besides a proof: the blocks of the circuit that have

@@ -1,6 +1,6 @@
 package proof
 
-import "github.com/prove-model/prove-model/prover/soundness"
+import "github.com/prove-model/prove-model/prover/protocol/soundness"
 
 // Config returns the parameters for the soundness calculator: the first trees
 // have rate 1/4.

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
 )
 
 const digestSize = 4 * poseidon2.DigestLen

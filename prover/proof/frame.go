@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 const (

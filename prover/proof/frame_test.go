@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // encodeFrame returns the frame with a stream as the general encoder takes it.

@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // decodeGraph is the inverse of encodeGraph for bytes that passed checkCanonical. It

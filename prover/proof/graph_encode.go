@@ -1,7 +1,7 @@
 package proof
 
 import (
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 

@@ -3,10 +3,10 @@ package proof
 import (
 	"fmt"
 
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
-	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // Header is the first frame of a proof: what the verifier has to know before

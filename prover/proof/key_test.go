@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 

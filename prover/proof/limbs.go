@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // A stream is a sequence of limbs below 2^31. In a file each takes limbBits, the first

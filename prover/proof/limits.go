@@ -1,8 +1,8 @@
 package proof
 
 import (
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // Limits are the frames that a Reader expects and the memory that it takes.

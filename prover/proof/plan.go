@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // known is what has been made of a key: the last instance of its circuit that

@@ -6,11 +6,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // sampleGraph returns a valid graph that uses every kind of tensor, view,

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
 )
 

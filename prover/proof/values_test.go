@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 )
 
 // genValues draws a tensor and entries of it, in blocks that use few and many bits.

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof/proofpb"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // Writer streams a proof file: NewWriter, WritePublic, Write for every frame of

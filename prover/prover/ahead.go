@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/prove-model/prove-model/prover/backend"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
 // ahead has the backend that opens prepare for that once as few forks have yet to begin as are being

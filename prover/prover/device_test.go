@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
 )
 
 // TestDevice compares whole proofs made on a device with those of the CPU, byte

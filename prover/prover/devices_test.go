@@ -15,15 +15,15 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/schedule"
-	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
 // layered is a stack of dense layers, each a chunk: [rows, width] times [width, width]. With
@@ -391,7 +391,7 @@ func TestTrackMemory(t *testing.T) {
 			}}}
 			r := newRun(context.Background(), &proof.Key{}, p, nil, wit, Options{Lanes: l})
 			defer r.close()
-			r.party = sites.NewUncheckedProver
+			r.party = reduce.NewUncheckedProver
 			largest := int64(0)
 			r.tracked = func(e *EstimateError) {
 				largest = max(largest, e.Took)
@@ -401,7 +401,7 @@ func TestTrackMemory(t *testing.T) {
 				}
 			}
 			main := p.Statement([32]byte{}, r.public(p.Graph.Inputs), r.public(p.Graph.Outputs))
-			_, err := r.proveForks(main, sites.Public{Inputs: r.public(p.Graph.Inputs), Outputs: r.public(p.Graph.Outputs)})
+			_, err := r.proveForks(main, reduce.Public{Inputs: r.public(p.Graph.Inputs), Outputs: r.public(p.Graph.Outputs)})
 			r.close()
 			m.Close()
 			if failed := errors.As(err, new(*EstimateError)); failed != (more != 0) || err != nil && !failed {

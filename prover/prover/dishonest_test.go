@@ -9,17 +9,17 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // cheat is a prover with full knowledge that runs something else than the
@@ -105,7 +105,7 @@ func (f *fixture) try(t *testing.T, c cheat) error {
 	g := f.b.g.WithIds(f.in)
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{wit, g}, Options{})
 	defer r.close()
-	r.party = sites.NewUncheckedProver
+	r.party = reduce.NewUncheckedProver
 	if c.openHonestly {
 		honest := *wit
 		honest.Weights = f.b.w
@@ -522,13 +522,13 @@ func TestReusedChallenges(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		r := newRun(context.Background(), f.key, p, f.tree, wit, Options{})
 		defer r.close()
-		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *sites.Party {
+		r.party = func(ctx context.Context, w *transcript.Writer, b backend.Backend) *reduce.Party {
 			if stale {
 				// The state before any root was absorbed.
 				outputs := r.public(f.b.g.Outputs)
 				w.Sponge = p.Statement(f.key.Digest, f.in, outputs).Fork(0)
 			}
-			return sites.NewUncheckedProver(ctx, w, b)
+			return reduce.NewUncheckedProver(ctx, w, b)
 		}
 		var buf bytes.Buffer
 		if err := r.prove(&buf); err != nil {

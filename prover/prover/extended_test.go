@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // extended are models of numbers that are not finite, with an input for each.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // Functions of wide values, and products of two of them entry by entry, leave a prover

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // TestWitnessOfFormatsIsForced changes what provers commit to for values that have

@@ -14,7 +14,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 var (

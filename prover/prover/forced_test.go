@@ -14,15 +14,15 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/onnx"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
-	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // forger is a prover with full knowledge of a model who wants one witness
@@ -88,7 +88,7 @@ func (f *forger) prove(t *testing.T, w *forward.Witness) error {
 	}
 	r := newRun(context.Background(), f.key, p, f.tree, honestGraph{w, f.m.Graph.WithIds(f.in)}, Options{})
 	defer r.close()
-	r.party = sites.NewUncheckedProver
+	r.party = reduce.NewUncheckedProver
 	var buf bytes.Buffer
 	if err := r.prove(&buf); errors.Is(err, proof.ErrPublic) {
 		return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 	"github.com/prove-model/prove-model/prover/verifier"
-	"github.com/prove-model/prove-model/prover/whir"
 )
 
 // layersOf is a batch of n rows of 12 through two dense layers, with a table's

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/prove-model/prove-model/prover/schedule"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
 )
 
 // inTurn runs lists of tasks one after the other: a list is begun when all tasks of the one

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prove-model/prove-model/prover/schedule"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
 )
 
 // TestInTurn: no lane waits for the last task of a list if another list may be under way, no

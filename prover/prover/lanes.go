@@ -8,12 +8,12 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/schedule"
-	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/transcript"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
 )
 
 // Lanes are machines on which the forks of proofs are proved, several at once: after the
@@ -56,7 +56,7 @@ type Machine struct {
 func Judge(memory error) func(error) schedule.Fault {
 	return func(err error) schedule.Fault {
 		switch {
-		case errors.As(err, new(sites.ProverError)) || errors.As(err, new(*EstimateError)):
+		case errors.As(err, new(reduce.ProverError)) || errors.As(err, new(*EstimateError)):
 			return schedule.Fatal
 		case errors.Is(err, memory):
 			return schedule.Memory
@@ -137,7 +137,7 @@ type forked struct {
 
 // proveForks proves all forks, on whatever lane is free, and returns what they leave in
 // their order. Each begins from the same state of the transcript.
-func (r *run) proveForks(main *transcript.Sponge, public sites.Public) ([]forked, error) {
+func (r *run) proveForks(main *transcript.Sponge, public reduce.Public) ([]forked, error) {
 	forks := r.plan.Forks
 	results := make([]forked, len(forks))
 	stretches, together := r.lanes.stretches(r.plan)
@@ -251,7 +251,7 @@ func (l *Lanes) Homes(p *plan.Plan) []int {
 }
 
 // proveFork proves one fork on a lane.
-func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Sponge, public sites.Public, on schedule.Lane) (_ forked, err error) {
+func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Sponge, public reduce.Public, on schedule.Lane) (_ forked, err error) {
 	b, done, err := r.machines.lane(on, r.backend)
 	if err != nil {
 		return forked{}, err
@@ -259,7 +259,7 @@ func (r *run) proveFork(ctx context.Context, f *plan.Fork, start *transcript.Spo
 	defer done()
 	w := transcript.NewWriter(start)
 	party := r.party(ctx, w, b)
-	claims := sites.Run(r.plan, f, party, public)
+	claims := reduce.Run(r.plan, f, party, public)
 	if err := party.Err(); err != nil {
 		return forked{}, err
 	}

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/conformance"
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/schedule"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/conformance"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/machine/schedule"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 var errShort = errors.New("short of memory")

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/prove-model/prove-model/hf"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
 	"github.com/prove-model/prove-model/prover/verifier"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // languageModel is a language model with experts and a text of six tokens.

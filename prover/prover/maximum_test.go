@@ -9,10 +9,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -104,7 +104,7 @@ func alteredMaxima(t *testing.T, b *builder, x []int32, own ...int) func(change 
 		}
 		r := newRun(ctx, key, p, tree, honestGraph{w, &b.g}, Options{})
 		defer r.close()
-		r.party = sites.NewUncheckedProver
+		r.party = reduce.NewUncheckedProver
 		var file bytes.Buffer
 		if err := r.prove(&file); errors.Is(err, proof.ErrPublic) {
 			return fmt.Errorf("%w: %w", verifier.ErrInvalid, err) // no file says so

@@ -12,15 +12,15 @@ import (
 
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/logup"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/plan"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sumcheck"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // metered notes the peak of the device's memory in each kind of step, beyond

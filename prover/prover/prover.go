@@ -10,18 +10,18 @@ import (
 	"io"
 	"time"
 
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/backend/cpu"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/soundness"
-	"github.com/prove-model/prove-model/prover/transcript"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // Phase names a part of the prover's work, for progress and timing.
@@ -168,7 +168,7 @@ func Prove(ctx context.Context, key *proof.Key, in model.Instance, fixed *whir.T
 	r := newRun(ctx, key, p, fixed, wit, opts)
 	defer r.close()
 	if err := r.prove(out); err != nil {
-		if errors.As(err, new(sites.ProverError)) {
+		if errors.As(err, new(reduce.ProverError)) {
 			err = fmt.Errorf("the witness does not satisfy the model: %w", err)
 		}
 		return nil, err
@@ -187,7 +187,7 @@ type run struct {
 	machines *machines
 	backend  backend.Backend      // the first machine's, which commits and opens
 	tracked  func(*EstimateError) // for tests
-	party    func(context.Context, *transcript.Writer, backend.Backend) *sites.Party
+	party    func(context.Context, *transcript.Writer, backend.Backend) *reduce.Party
 	trees    []*whir.Tree // by tree of the plan
 	claims   []plan.Claim
 	stats    *Stats
@@ -201,7 +201,7 @@ func newRun(ctx context.Context, key *proof.Key, p *plan.Plan, fixed *whir.Tree,
 	}
 	m := newMachines(lanes, p, wit)
 	r := &run{
-		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, lanes: lanes, machines: m, backend: m.backends[lanes.First], party: sites.NewProver,
+		ctx: ctx, key: key, plan: p, wit: wit, opts: opts, lanes: lanes, machines: m, backend: m.backends[lanes.First], party: reduce.NewProver,
 		trees: make([]*whir.Tree, len(p.Trees)), stats: &Stats{Phases: map[Phase]time.Duration{}},
 	}
 	for i := range p.Trees {
@@ -255,7 +255,7 @@ func (r *run) prove(w io.Writer) error {
 	if err := r.step(PhaseChunks, 0, n); err != nil {
 		return err
 	}
-	results, err := r.proveForks(main, sites.Public{Inputs: inputs, Outputs: outputs})
+	results, err := r.proveForks(main, reduce.Public{Inputs: inputs, Outputs: outputs})
 	if err != nil {
 		return err
 	}

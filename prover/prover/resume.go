@@ -1,11 +1,11 @@
 package prover
 
 import (
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/transcript"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // Results keeps what parts of the work on a proof have left, for when it is begun again:
@@ -49,7 +49,7 @@ func (r *run) commitTree(i int) (*whir.Tree, error) {
 
 // resume takes a fork from the results. Its bytes are all that is kept: what else it
 // leaves is what a verifier has after reading them, who sees whether they are right.
-func (r *run) resume(i int, main *transcript.Sponge, public sites.Public) (result forked, ok bool) {
+func (r *run) resume(i int, main *transcript.Sponge, public reduce.Public) (result forked, ok bool) {
 	if r.opts.Results == nil {
 		return forked{}, false
 	}
@@ -63,7 +63,7 @@ func (r *run) resume(i int, main *transcript.Sponge, public sites.Public) (resul
 		}
 	}()
 	in := transcript.NewReader(main.Fork(uint64(i)), bytes)
-	claims := sites.Run(r.plan, r.plan.Forks[i], sites.NewVerifier(in), public)
+	claims := reduce.Run(r.plan, r.plan.Forks[i], reduce.NewVerifier(in), public)
 	if in.Done() != nil {
 		return forked{}, false
 	}

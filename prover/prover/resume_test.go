@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
 	"github.com/prove-model/prove-model/prover/verifier"
 )

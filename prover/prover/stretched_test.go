@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // TestLimbsAreForced tries to change what a rounding to two limbs commits to, whose lower

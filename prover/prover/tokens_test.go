@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/backend"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/forward"
-	"github.com/prove-model/prove-model/prover/logup"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 
@@ -232,7 +232,7 @@ func TestDishonestTokens(t *testing.T) {
 		// What follows from the statement is computed by it.
 		r := newRun(ctx, key, p, tree, honestGraph{wit, b.g.WithIds([][]int32{c.stated})}, Options{})
 		defer r.close()
-		r.party = sites.NewUncheckedProver
+		r.party = reduce.NewUncheckedProver
 		if c.inner != 0 {
 			r.backend = &liar{Backend: r.backend, inners: map[int]field.QM31{c.inner: field.One}}
 		}

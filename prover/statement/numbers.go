@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // Numbers are real numbers, NaN and infinities among them where a key has codes for these.

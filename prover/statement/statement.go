@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/verifier"
 )
 

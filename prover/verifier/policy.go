@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
 )
 
 // DefaultMinBits is the security that a Policy asks for unless it says how much.

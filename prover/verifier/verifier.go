@@ -8,15 +8,15 @@ import (
 	"io"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/model"
-	"github.com/prove-model/prove-model/prover/parallel"
-	"github.com/prove-model/prove-model/prover/plan"
-	"github.com/prove-model/prove-model/prover/poseidon2"
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/sites"
-	"github.com/prove-model/prove-model/prover/soundness"
-	"github.com/prove-model/prove-model/prover/transcript"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/reduce"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // ErrInvalid is wrapped by every error that means "this proof does not prove
@@ -213,7 +213,7 @@ func (v *verification) forks(main *transcript.Sponge) ([]*transcript.Sponge, err
 		for i := lo; i < hi; i++ {
 			f := v.plan.Forks[i]
 			r := transcript.NewReader(main.Fork(uint64(i)), bodies[i])
-			claims[i] = sites.Run(v.plan, f, sites.NewVerifier(r), sites.Public{Inputs: v.inputs, Outputs: v.outputs})
+			claims[i] = reduce.Run(v.plan, f, reduce.NewVerifier(r), reduce.Public{Inputs: v.inputs, Outputs: v.outputs})
 			if err := r.Done(); err != nil {
 				errs[i] = fmt.Errorf("%w: %s: %w", ErrInvalid, f.Name(), err)
 			}

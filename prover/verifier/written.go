@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/prove-model/prove-model/internal/golden"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // source says where a case comes from.

@@ -2,8 +2,8 @@ package main
 
 import (
 	"github.com/prove-model/prove-model/internal/golden"
-	"github.com/prove-model/prove-model/prover/ints"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 

@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // text is a model of texts of any length up to eight, and one of five tokens: rows of an

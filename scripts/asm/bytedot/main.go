@@ -1,4 +1,4 @@
-// Command bytedot generates the vector kernels of prover/bytedot.
+// Command bytedot generates the vector kernels of prover/math/bytedot.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command code generates the layers of the circle code's FFT, see
-// prover/code/layers.go for what they compute.
+// prover/math/code/layers.go for what they compute.
 package main
 
 import (

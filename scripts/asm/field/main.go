@@ -1,4 +1,4 @@
-// Command field generates the vector kernels of prover/field.
+// Command field generates the vector kernels of prover/math/field.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 
 // Elements of K stay as they lie in memory, four limbs side by side, so that
 // a register has 4 (AVX-512) or 2 (AVX2) of them. In the notation of
-// multiplier in prover/field, with x = (a0, a2), y = (a1, a3) in the quads of
+// multiplier in prover/math/field, with x = (a0, a2), y = (a1, a3) in the quads of
 // an element and x̄, ȳ the same with the quads exchanged:
 //
 //	(c0, c2) = x·(b0, b0) + x̄·(e, b2) + y·(−b1, −b1) + ȳ·(−f, −b3)

@@ -1,4 +1,4 @@
-// Command ints generates the vector kernels of prover/ints.
+// Command ints generates the vector kernels of prover/math/ints.
 package main
 
 import (

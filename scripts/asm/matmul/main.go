@@ -1,4 +1,4 @@
-// Command matmul generates the vector kernels of prover/matmul.
+// Command matmul generates the vector kernels of prover/circuit/matmul.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command poseidon2 generates the kernels of prover/poseidon2: the permutation
+// Command poseidon2 generates the kernels of prover/math/poseidon2: the permutation
 // on sixteen states side by side, word i of all of them in row i.
 package main
 

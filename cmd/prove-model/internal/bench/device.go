@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/prove-model/prove-model/kernels"
-	"github.com/prove-model/prove-model/prover/field"
+	"github.com/prove-model/prove-model/prover/math/field"
 )
 
 // DeviceKernel is the speed of a kernel, or of a step that is many, on a

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prove-model/prove-model/prover/code"
-	"github.com/prove-model/prove-model/prover/field"
-	"github.com/prove-model/prove-model/prover/logup"
-	"github.com/prove-model/prove-model/prover/merkle"
-	"github.com/prove-model/prove-model/prover/poseidon2"
-	"github.com/prove-model/prove-model/prover/sumcheck"
-	"github.com/prove-model/prove-model/prover/transcript"
-	"github.com/prove-model/prove-model/prover/whir"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/merkle"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
 )
 
 // Kernel is the speed of one kernel.

@@ -15,8 +15,8 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
-	"github.com/prove-model/prove-model/prover/cache"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/prover/machine/cache"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // LLM is the measurement of a language model with random weights: loading, quantising and

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // MLP returns a perceptron of the given number of layers, each width by width

@@ -11,7 +11,7 @@ import (
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/kernels"
 	"github.com/prove-model/prove-model/kernels/devicetest"
-	"github.com/prove-model/prove-model/prover/backend/cuda"
+	"github.com/prove-model/prove-model/prover/machine/cuda"
 )
 
 // TestDeviceMLP is for a GPU: key and proof of the perceptron of 67 million

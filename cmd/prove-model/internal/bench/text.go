@@ -14,7 +14,7 @@ import (
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
 	"github.com/prove-model/prove-model/config"
 	"github.com/prove-model/prove-model/hf"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 // TextFidelity is how close a quantised language model comes to the float one on a text,

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/parallel"
+	"github.com/prove-model/prove-model/internal/parallel"
 )
 
 // drawing is the version of what Draw draws: folders of another one are not taken.

@@ -6,7 +6,7 @@ import (
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/model"
+	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
 // Estimate is what committing to a model and proving a run of it take, by the number

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/plan"
 	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // Proof is a proof file, taken apart but not verified.

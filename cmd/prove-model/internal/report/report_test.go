@@ -12,7 +12,7 @@ import (
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/inspect"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
-	"github.com/prove-model/prove-model/prover/quantise"
+	"github.com/prove-model/prove-model/quantise"
 )
 
 const hostile = "<script>alert(1)</script>\x1b[2K\u202e\" onload=x"

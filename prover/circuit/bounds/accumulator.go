@@ -1,0 +1,303 @@
+package bounds
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// form is an integer, for each index of a shape: a constant and views of tensors.
+type form struct {
+	shape  []int
+	number int64
+	terms  []model.Linear
+}
+
+// plus adds c times a term, which is taken together with the same view of the same
+// tensor.
+func (f *form) plus(c int64, t model.Linear) {
+	t.Coef = times(c, t.Coef)
+	for i := range f.terms {
+		if o := &f.terms[i]; o.Src == t.Src && model.SameView(o.View, t.View) {
+			if o.Coef = clip(o.Coef + t.Coef); o.Coef == 0 {
+				f.terms = slices.Delete(f.terms, i, i+1)
+			}
+			return
+		}
+	}
+	if t.Coef != 0 {
+		f.terms = append(f.terms, t)
+	}
+}
+
+// sum returns a form of terms.
+func sum(shape []int, number int64, terms []model.Linear) *form {
+	f := &form{shape: shape, number: number}
+	for _, t := range terms {
+		f.plus(1, t)
+	}
+	return f
+}
+
+// less returns a copy less c times an accumulator, which has no products.
+func (f *form) less(c int64, acc *model.Acc) *form {
+	out := &form{f.shape, clip(f.number - times(c, acc.Const)), slices.Clone(f.terms)}
+	for _, t := range acc.Linear {
+		out.plus(-c, t)
+	}
+	return out
+}
+
+// accumulator returns an interval of a step's accumulator.
+func (a *analysis) accumulator(s *model.Step) Interval {
+	if i, ok := a.chosen(s); ok {
+		return i
+	}
+	all := a.form(sum(s.Shape, s.Acc.Const, s.Acc.Linear))
+	known, taken := a.knownSums(s.Acc.Products, len(s.Shape))
+	all = all.add(known)
+	for i := range s.Acc.Products {
+		if !taken[i] {
+			all = all.add(a.product(&s.Acc.Products[i], s.Shape))
+		}
+	}
+	return all
+}
+
+// chosen returns an interval of an accumulator l + c·d, entry by entry, where c is 0 or 1:
+// it is l, or l + d.
+func (a *analysis) chosen(s *model.Step) (Interval, bool) {
+	if len(s.Acc.Products) != 1 {
+		return Interval{}, false
+	}
+	p := &s.Acc.Products[0]
+	for _, pair := range [][2]model.TensorID{{p.A, p.B}, {p.B, p.A}} {
+		d := &a.g.Tensors[pair[1]]
+		if !ordered(p.LabelsA, len(s.Shape)) || !ordered(p.LabelsB, len(s.Shape)) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
+			continue
+		}
+		without := sum(s.Shape, s.Acc.Const, s.Acc.Linear)
+		with := sum(s.Shape, s.Acc.Const, s.Acc.Linear)
+		if d.Kind == model.Virtual {
+			for _, t := range d.Def {
+				with.plus(p.Coef, t)
+			}
+		} else {
+			with.plus(p.Coef, model.Linear{Coef: 1, Src: pair[1]})
+		}
+		return a.form(without).hull(a.form(with)), true
+	}
+	return Interval{}, false
+}
+
+// ordered reports whether labels are those of all axes, in their order.
+func ordered(labels []int, rank int) bool {
+	for i, l := range labels {
+		if l != i {
+			return false
+		}
+	}
+	return len(labels) == rank
+}
+
+// form returns an interval of a form: that of its terms, or a narrower one where a
+// term is a step's result that is linear in pieces.
+func (a *analysis) form(f *form) Interval {
+	all := a.separately(f)
+	for i := range f.terms {
+		t := &f.terms[i]
+		if made := a.made[t.Src]; t.View == nil && made != nil && made.Kind == model.StepLookup && made.Out == t.Src {
+			all = all.and(a.inPieces(f, i, made))
+		}
+	}
+	return all
+}
+
+// separately takes every term by itself, but for terms of which at every index at
+// most some are not 0, as those of a concatenation: it takes all terms that meet at an
+// index of an axis.
+func (a *analysis) separately(f *form) Interval {
+	parts := make([]Interval, len(f.terms))
+	all := point(f.number)
+	for i, t := range f.terms {
+		in := &a.g.Tensors[t.Src]
+		parts[i] = through(t.View, a.tensor(t.Src), f.shape, in.Shape).scale(t.Coef)
+		all = all.add(parts[i])
+	}
+	if len(f.terms) < 2 {
+		return all
+	}
+	if a.isBand(f) {
+		return all.and(point(f.number).add(Interval{0, 1}))
+	}
+	for axis := range f.shape {
+		all = all.and(a.along(axis, f, parts))
+	}
+	return all
+}
+
+// isBand says that a form is the diagonals up to one of a matrix less those up to an
+// earlier one: the entries of a band, all others being 0.
+func (a *analysis) isBand(f *form) bool {
+	if len(f.terms) != 2 || f.terms[0].View != nil || f.terms[1].View != nil || f.terms[0].Coef != 1 || f.terms[1].Coef != -1 {
+		return false
+	}
+	x, y := a.g.Tensors[f.terms[0].Src].Formula, a.g.Tensors[f.terms[1].Src].Formula
+	return x != nil && y != nil && x.Kind == model.AtLeast && y.Kind == model.AtLeast && x.Offset <= y.Offset
+}
+
+// along is the hull over the indexes of an axis of the sum of what is wired there.
+func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
+	type span struct{ from, to int }
+	spans := make([]span, len(f.terms))
+	ends := []int{0}
+	for i, t := range f.terms {
+		spans[i] = span{0, f.shape[axis]}
+		if t.View == nil || t.View.Fill == 0 {
+			spans[i].from, spans[i].to = wired(t.View, axis, f.shape, a.g.Tensors[t.Src].Shape)
+		}
+		ends = append(ends, spans[i].from, spans[i].to)
+	}
+	slices.Sort(ends)
+	var all Interval
+	for n, at := range slices.Compact(ends) {
+		if at >= f.shape[axis] {
+			break
+		}
+		here := point(f.number)
+		for i, s := range spans {
+			if s.from <= at && at < s.to {
+				here = here.add(parts[i])
+			}
+		}
+		if n == 0 {
+			all = here
+		}
+		all = all.hull(here)
+	}
+	return all
+}
+
+// inPieces returns an interval of a form whose term i is the value that a look-up
+// without remainder has given: the hull over the pieces of its table. In a piece the
+// value is slope·key + offset, and the key is an accumulator, which may cancel with
+// other terms. In a stretched table it is not.
+func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
+	t := &a.g.Tables[made.Table]
+	if t.Kind != model.TablePiecewise || t.Drop != 0 || made.Shift != 0 || len(made.Acc.Products) != 0 {
+		return Interval{-limit, limit}
+	}
+	c := f.terms[i].Coef
+	rest := &form{f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1)}
+	// How often the key is in the rest as it is.
+	m := int64(0)
+	if len(made.Acc.Linear) > 0 {
+		first := made.Acc.Linear[0]
+		for _, r := range rest.terms {
+			if r.Src == first.Src && model.SameView(r.View, first.View) && first.Coef != 0 {
+				m = r.Coef / first.Coef
+			}
+		}
+	}
+	keys, ok := a.keys[made]
+	if !ok {
+		return Interval{-limit, limit}
+	}
+	all := Interval{1, 0}
+	from := t.Min
+	for _, p := range t.Pieces {
+		here := keys.and(Interval{from, t.Min + p.End - 1})
+		from = t.Min + p.End
+		if here.empty() {
+			continue
+		}
+		offset := point(times(c, p.Offset))
+		slope := times(c, p.Slope)
+		value := a.separately(rest).add(here.scale(slope))
+		value = value.and(a.separately(rest.less(-slope, &made.Acc)))
+		value = value.and(a.separately(rest.less(m, &made.Acc)).add(here.scale(clip(m + slope))))
+		if value = value.add(offset); all.empty() {
+			all = value
+		}
+		all = all.hull(value)
+	}
+	return all
+}
+
+// product returns an interval of a product in an accumulator: that of its terms by the
+// ranges of both operands, or narrower by the sums of one that is fixed.
+func (a *analysis) product(p *model.Product, out []int) Interval {
+	x, y := a.tensor(p.A), a.tensor(p.B)
+	n := int64(1)
+	for i, l := range p.LabelsA {
+		if l >= len(out) {
+			n = times(n, int64(a.g.Tensors[p.A].Shape[i]))
+		}
+	}
+	all := x.mul(y).scale(n)
+	weighted := func(id model.TensorID, labels []int, other Interval) {
+		if s, ok := SumOf(id, labels, len(out)); ok {
+			if parts, ok := a.c.Sums[s]; ok {
+				all = all.and(parts.weigh(other))
+			}
+		}
+	}
+	weighted(p.A, p.LabelsA, y)
+	weighted(p.B, p.LabelsB, x)
+	// Along rows with known sums of magnitudes.
+	row := func(id model.TensorID, labels []int, other Interval) {
+		if n := len(labels); n > 0 && labels[n-1] >= len(out) && !slices.ContainsFunc(labels[:n-1], func(l int) bool { return l >= len(out) }) {
+			if most, ok := a.rowSum(id); ok {
+				all = all.and(Parts{most, most, most}.weigh(other))
+			}
+		}
+	}
+	row(p.A, p.LabelsA, y)
+	row(p.B, p.LabelsB, x)
+	return all.scale(p.Coef)
+}
+
+// weigh returns an interval of Σ w·x over weights with these parts, x in an interval.
+func (p Parts) weigh(x Interval) Interval {
+	lo, hi := max(-x.Min, 0), max(x.Max, 0)
+	return Interval{-p.of(hi, lo), p.of(lo, hi)}
+}
+
+// rowSum returns a bound of the sum of the magnitudes along the last axis of a tensor,
+// or of one whose rows are its rows.
+func (a *analysis) rowSum(id model.TensorID) (most int64, ok bool) {
+	if most, ok = a.rowSums[id]; ok {
+		return most, true
+	}
+	t := &a.g.Tensors[id]
+	if t.Kind != model.Virtual || len(t.Def) != 1 || t.Def[0].Coef != 1 {
+		return 0, false
+	}
+	src := t.Def[0].Src
+	if v := t.Def[0].View; v != nil && (v.Fill != 0 || !keepsRows(v, t.Shape, a.g.Tensors[src].Shape)) {
+		return 0, false
+	}
+	return a.rowSum(src)
+}
+
+// keepsRows reports whether every row along the last axis of a view is one of its
+// source, or 0: a group has both last axes alone, as they are, and no other sums.
+func keepsRows(v *model.View, out, in []int) bool {
+	kept := false
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		if len(g.Sum) > 0 {
+			return false
+		}
+		o, s := slices.Contains(g.Out, len(out)-1), slices.Contains(g.In, len(in)-1)
+		if !o && !s {
+			continue
+		}
+		if !o || !s || len(g.Out) != 1 || len(g.In) != 1 || out[g.Out[0]] != in[g.In[0]] ||
+			g.Map != model.MapReshape && (g.Map != model.MapAffine || g.Base != 0 || g.Strides[0] != 1) {
+			return false
+		}
+		kept = true
+	}
+	return kept
+}

@@ -1,0 +1,243 @@
+package bounds
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// half is the largest integer that an element of the field stands for: the integers
+// [−half, half] are all its elements, each once.
+const half = (field.P - 1) / 2
+
+// maxErrors is how many steps an error names.
+const maxErrors = 8
+
+// Check shows that a valid circuit with fixed tensors as certified has, in every run
+// that its constraints accept modulo p, the results that the same constraints have over
+// the integers. The error names the steps for which that is not shown.
+//
+// By induction over the steps, with the integers that results stand for:
+//
+//   - an entry of an input or fixed tensor is the integer that is public or certified;
+//   - a look-up says acc = 2^shift·key + remainder modulo p, with a key of the table and
+//     a remainder below 2^shift, which a look-up of its own keeps there. Both sides are
+//     in known intervals, and if these are less than p apart the sides are the same
+//     integer. So are the table's values, if none is beyond half of p;
+//   - a result of an exact step is its accumulator, if that is not beyond half of p;
+//   - an output is what it stands for, if that is less than p away from all that its
+//     public value may be;
+//   - a zero step says that an accumulator is 0, if it lies within less than p of 0.
+//     That is also what ties the results of a division to what it divides.
+//
+// Arguments cover steps for which that is known otherwise.
+func Check(g *model.Graph, c *Certified, arguments ...*Argument) error {
+	_, err := Intervals(g, c, arguments...)
+	return err
+}
+
+// Intervals is Check, and returns intervals of all tensors but counts.
+func Intervals(g *model.Graph, c *Certified, arguments ...*Argument) ([]Interval, error) {
+	if err := checkOrder(g, arguments); err != nil {
+		return nil, err
+	}
+	a := newAnalysis(g, c)
+	err := a.run(arguments)
+	all := make([]Interval, len(g.Tensors))
+	for i := range all {
+		all[i] = a.tensor(model.TensorID(i))
+	}
+	return all, err
+}
+
+// run goes through the steps.
+func (a *analysis) run(arguments []*Argument) error {
+	g := a.g
+	var errs []error
+	for i := 0; i < len(g.Steps); i++ {
+		for len(arguments) > 0 && arguments[0].From == i {
+			if err := a.take(arguments[0]); err != nil {
+				errs = append(errs, err)
+			}
+			i, arguments = arguments[0].To, arguments[1:]
+		}
+		if i == len(g.Steps) {
+			break
+		}
+		if err := a.step(&g.Steps[i]); err != nil {
+			if len(errs) == maxErrors {
+				errs = append(errs, errors.New("and more"))
+				break
+			}
+			errs = append(errs, fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, err))
+		}
+	}
+	for _, id := range g.Outputs {
+		t := &g.Tensors[id]
+		if i := a.tensor(id); i.Max-t.Min >= field.P || t.Max-i.Min >= field.P {
+			errs = append(errs, fmt.Errorf("output %q: %w", t.Name, wide(i)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// analysis is what is known while the steps are gone through.
+type analysis struct {
+	g     *model.Graph
+	c     *Certified
+	known []*Interval // by tensor, nil where nothing has been found out
+	made  []*model.Step
+	// alone holds what look-ups of a tensor by itself say of it.
+	alone map[model.TensorID]Interval
+	keys  map[*model.Step]Interval // that a look-up may have
+	// What arguments say.
+	rowSums map[model.TensorID]int64
+	sums    []*Argument
+}
+
+func newAnalysis(g *model.Graph, c *Certified) *analysis {
+	a := &analysis{
+		g: g, c: c, known: make([]*Interval, len(g.Tensors)), made: make([]*model.Step, len(g.Tensors)),
+		alone: map[model.TensorID]Interval{}, keys: map[*model.Step]Interval{}, rowSums: map[model.TensorID]int64{},
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None {
+				a.made[id] = s
+			}
+		}
+		if l := s.Acc.Linear; s.Kind == model.StepLookup && len(l) == 1 && len(s.Acc.Products) == 0 && l[0].Coef == 1 && l[0].View == nil {
+			in := a.sides(s).add(point(-s.Acc.Const))
+			if old, ok := a.alone[l[0].Src]; ok {
+				in = in.and(old)
+			}
+			if in.within(Interval{-half, half}) {
+				a.alone[l[0].Src] = in
+			}
+		}
+	}
+	return a
+}
+
+// sides are the integers 2^shift·key + remainder of a look-up.
+func (a *analysis) sides(s *model.Step) Interval {
+	t := &a.g.Tables[s.Table]
+	first := times(t.Min, 1<<s.Shift)
+	return Interval{first, first + 1<<(t.Bits+s.Shift) - 1}
+}
+
+// tensor returns the interval of a tensor. One that no step has made yet has none that
+// any check accepts.
+func (a *analysis) tensor(id model.TensorID) Interval {
+	if a.known[id] != nil {
+		return *a.known[id]
+	}
+	t := &a.g.Tensors[id]
+	all := Interval{-limit, limit}
+	switch t.Kind {
+	case model.Input, model.ByFormula: // which Validate and the reader of a proof hold it to
+		all = Interval{t.Min, t.Max}
+	case model.Empty:
+		all = point(0)
+	case model.Fixed:
+		if r, ok := a.c.Ranges[id]; ok {
+			all = r
+		}
+	case model.Virtual:
+		all = a.form(sum(t.Shape, 0, t.Def))
+	case model.Witness:
+		return all
+	}
+	a.known[id] = &all
+	return all
+}
+
+// set notes the interval of a result.
+func (a *analysis) set(id model.TensorID, i Interval) {
+	if id == model.None {
+		return
+	}
+	if in, ok := a.alone[id]; ok {
+		i = i.and(in)
+	}
+	a.known[id] = &i
+}
+
+// step checks one step and notes what follows for its results.
+func (a *analysis) step(s *model.Step) error {
+	acc := a.accumulator(s)
+	switch s.Kind {
+	case model.StepLookup:
+		return a.lookup(s, acc)
+	case model.StepExact:
+		a.set(s.Out, acc)
+		if !acc.within(Interval{-half, half}) {
+			return wide(acc)
+		}
+	case model.StepZero:
+		if !acc.within(Interval{1 - field.P, field.P - 1}) {
+			return wide(acc)
+		}
+	case model.StepDivide:
+		// What the two are the steps after it say.
+		a.set(s.Out, Interval{-half, half})
+		a.set(s.Lo, Interval{-half, half})
+	case model.StepMax:
+		// The steps after it make it one of them.
+		a.set(s.Out, a.tensor(s.Den))
+	}
+	return nil
+}
+
+func wide(acc Interval) error {
+	return fmt.Errorf("an accumulator may be anything in [%d, %d]", acc.Min, acc.Max)
+}
+
+func (a *analysis) lookup(s *model.Step, acc Interval) error {
+	sides := a.sides(s)
+	a.set(s.Lo, Interval{0, 1<<s.Shift - 1})
+	both := acc.and(sides)
+	if both.empty() {
+		both = sides // no run gets here
+	}
+	keys := Interval{both.Min >> s.Shift, both.Max >> s.Shift}
+	a.keys[s] = keys
+	values := a.values(s.Table, keys)
+	a.set(s.Out, values)
+	if acc.Max-sides.Min >= field.P || sides.Max-acc.Min >= field.P {
+		return wide(acc)
+	}
+	if s.Out != model.None && !values.within(Interval{-half, half}) {
+		return fmt.Errorf("a value of table %q may be anything in [%d, %d]", a.g.Tables[s.Table].Name, values.Min, values.Max)
+	}
+	return nil
+}
+
+// values returns an interval of a table's values at keys.
+func (a *analysis) values(id model.TableID, keys Interval) Interval {
+	t := &a.g.Tables[id]
+	switch t.Kind {
+	case model.TableFunc:
+		return a.tensor(t.Values)
+	case model.TablePiecewise:
+		keys = Interval{keys.Min >> t.Drop, keys.Max >> t.Drop}
+		all, from := Interval{1, 0}, t.Min
+		for _, p := range t.Pieces {
+			here := keys.and(Interval{from, t.Min + p.End - 1})
+			from = t.Min + p.End
+			if here.empty() {
+				continue
+			}
+			value := here.scale(p.Slope).add(point(p.Offset))
+			if all.empty() {
+				all = value
+			}
+			all = all.hull(value)
+		}
+		return all
+	}
+	return Interval{}
+}

@@ -1,0 +1,81 @@
+package forward
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// accumulate computes a step's accumulator and checks it against the bound. It is
+// valid until the next step's.
+func (e *executor) accumulate(s *model.Step) ([]int64, error) {
+	acc := e.linear(s)
+	for i := range s.Acc.Products {
+		p := &s.Acc.Products[i]
+		einsum(acc, s.Shape, p.Coef, e.factor(p.A, p.LabelsA), e.factor(p.B, p.LabelsB))
+	}
+	return acc, checkBound(acc)
+}
+
+// accumulator returns room for n entries, which is valid until the next step.
+func (e *executor) accumulator(n int) []int64 {
+	if cap(e.acc) < n {
+		e.acc = make([]int64, n)
+	}
+	return e.acc[:n]
+}
+
+// linear computes the accumulator without its products. It is valid until the next
+// step's.
+func (e *executor) linear(s *model.Step) []int64 {
+	acc := e.accumulator(model.Size(s.Shape))
+	parallel.For(len(acc), grain, func(lo, hi int) {
+		for i := range acc[lo:hi] {
+			acc[lo+i] = s.Acc.Const
+		}
+	})
+	for i := range s.Acc.Linear {
+		l := &s.Acc.Linear[i]
+		l.View.Accumulate(acc, l.Coef, e.operand(l.Src), e.graph.Tensors[l.Src].Shape, s.Shape)
+	}
+	return acc
+}
+
+// factor returns a tensor as an operand of a product. A virtual tensor that only
+// moves entries, such as the windows of a convolution, is read where its source
+// lies.
+func (e *executor) factor(id model.TensorID, labels []int) operand {
+	t := &e.graph.Tensors[id]
+	if l := moved(t); t.Kind == model.Virtual && e.cache[id] == nil && l != nil {
+		src := e.operand(l.Src)
+		if data, axes, ok := l.View.Offsets(src, e.graph.Tensors[l.Src].Shape, t.Shape); ok {
+			return operand{data, axes, t.Shape, labels}
+		}
+	}
+	return dense(e.operand(id), t.Shape, labels)
+}
+
+// checkBound reports the first entry that is not within ±2^30.
+func checkBound(acc []int64) error {
+	first := atomic.Int64{}
+	first.Store(int64(len(acc)))
+	parallel.For(len(acc), grain, func(lo, hi int) {
+		for i, x := range acc[lo:hi] {
+			if x <= -model.Bound || x >= model.Bound {
+				at := int64(lo + i)
+				for {
+					old := first.Load()
+					if old <= at || first.CompareAndSwap(old, at) {
+						return
+					}
+				}
+			}
+		}
+	})
+	if i := first.Load(); i < int64(len(acc)) {
+		return fmt.Errorf("entry %d: the accumulator %d is not within ±2^30", i, acc[i])
+	}
+	return nil
+}

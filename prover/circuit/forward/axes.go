@@ -1,0 +1,281 @@
+package forward
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// change says what of a tensor depends on a row of an input: the entries with that
+// row's index on one of the axes.
+type change struct {
+	input int    // by position in Graph.Inputs; nothing or everything
+	axes  uint16 // a set
+}
+
+const (
+	nothing    = -1
+	everything = -2
+)
+
+// join is the change of a sum.
+func (c change) join(d change) change {
+	switch {
+	case c.input == nothing || d.input == everything:
+		return d
+	case d.input == nothing || c.input == everything:
+		return c
+	case c.input != d.input:
+		return change{input: everything}
+	}
+	return change{c.input, c.axes | d.axes}
+}
+
+// layout finds out which axis of every step is that of rows.
+//
+// Where a tensor has two such axes, as the scores of an attention have queries and
+// keys, the rows are those of the axis that the outputs' rows need: that the others
+// change nothing in earlier rows of an output, as they are masked, is what makes a
+// model causal.
+type layout struct {
+	g       *model.Graph
+	axes    []int // of rows, by input; −1 for one that does not change
+	tensors []change
+	known   []bool
+	steps   []change
+	demand  []uint16 // axes of which one row is wanted, by tensor
+	live    []bool   // by tensor: an output needs it
+	rows    []int    // by step: the axis of rows; whole, or none
+}
+
+// Values of layout.rows.
+const (
+	none  = -1 // nothing changes, or nothing needs it
+	whole = -2 // all of it is computed again
+)
+
+func newLayout(g *model.Graph, axes []int) *layout {
+	n := len(g.Tensors)
+	l := &layout{
+		g: g, axes: axes, tensors: make([]change, n), known: make([]bool, n), steps: make([]change, len(g.Steps)),
+		demand: make([]uint16, n), live: make([]bool, n), rows: make([]int, len(g.Steps)),
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		c := l.acc(&s.Acc, s.Shape)
+		switch s.Kind {
+		case model.StepDivide:
+			c = c.join(l.of(s.Den))
+		case model.StepMax:
+			c = l.rowsOf(s)
+		}
+		l.steps[i] = c
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None && s.Kind != model.StepZero {
+				l.tensors[id], l.known[id] = c, true
+			}
+		}
+	}
+	for _, id := range g.Outputs {
+		l.want(id, single(l.of(id)))
+	}
+	for i := len(g.Steps) - 1; i >= 0; i-- {
+		l.rows[i] = l.choose(i)
+	}
+	return l
+}
+
+// rowsOf is what of the greatest entries of rows changes.
+func (l *layout) rowsOf(s *model.Step) change {
+	c := l.of(s.Den)
+	c.axes &= 1<<len(s.Shape) - 1
+	return lost(c)
+}
+
+// of returns what of a tensor changes.
+func (l *layout) of(id model.TensorID) change {
+	if l.known[id] {
+		return l.tensors[id]
+	}
+	t := &l.g.Tensors[id]
+	c := change{input: nothing}
+	switch t.Kind {
+	case model.Input:
+		if i := slices.Index(l.g.Inputs, id); l.axes[i] >= 0 {
+			c = change{i, 1 << l.axes[i]}
+		}
+	case model.Virtual:
+		for i := range t.Def {
+			c = c.join(l.term(&t.Def[i], t.Shape))
+		}
+	}
+	l.tensors[id], l.known[id] = c, true
+	return c
+}
+
+// acc is what of an accumulator changes.
+func (l *layout) acc(a *model.Acc, shape []int) change {
+	c := change{input: nothing}
+	for i := range a.Linear {
+		c = c.join(l.term(&a.Linear[i], shape))
+	}
+	for i := range a.Products {
+		p := &a.Products[i]
+		c = c.join(product(l.of(p.A), p.LabelsA, l.of(p.B), p.LabelsB, len(shape)))
+	}
+	return c
+}
+
+// term is what of a summand changes.
+func (l *layout) term(t *model.Linear, shape []int) change {
+	in := l.g.Tensors[t.Src].Shape
+	c, picked := l.of(t.Src), change{input: nothing}
+	for _, g := range groups(t.View) {
+		if g.Map == model.MapPublic {
+			picked = picked.join(l.ids(&g, shape))
+		}
+	}
+	if c.input < 0 {
+		return c.join(picked)
+	}
+	moved := change{input: c.input}
+	for a, b := range follow(t.View, in, shape) {
+		if b >= 0 && c.axes>>b&1 == 1 {
+			moved.axes |= 1 << a
+		}
+	}
+	switch {
+	case moved.axes != 0:
+		return moved.join(picked)
+	case picked.input >= 0: // rows that the other input names
+		return picked
+	}
+	return change{input: everything}
+}
+
+// ids is what changes with the indexes that wire a group.
+func (l *layout) ids(g *model.Group, shape []int) change {
+	c := l.of(g.Ids)
+	if c.input < 0 {
+		return c
+	}
+	ids := l.g.Tensors[g.Ids].Shape
+	all := make([]int, len(ids))
+	for i := range all {
+		all[i] = i
+	}
+	out := change{input: c.input}
+	for _, a := range g.Out {
+		if b := same(g.Out, shape, a, all, ids); b >= 0 && c.axes>>b&1 == 1 {
+			out.axes |= 1 << a
+		}
+	}
+	if out.axes == 0 {
+		return change{input: everything}
+	}
+	return out
+}
+
+func groups(v *model.View) []model.Group {
+	if v == nil {
+		return nil
+	}
+	return v.Groups
+}
+
+// product is what of a product over rank axes changes.
+func product(a change, labelsA []int, b change, labelsB []int, rank int) change {
+	x, y := labelled(a, labelsA, rank), labelled(b, labelsB, rank)
+	switch {
+	case a.input < 0 || b.input < 0 || a.input != b.input:
+		x, y = lost(x), lost(y)
+	case x.axes == 0 && y.axes == 0: // summed over on both sides
+		return change{input: everything}
+	}
+	return x.join(y)
+}
+
+// lost makes a change that no axis of the result shows one of everything.
+func lost(c change) change {
+	if c.input >= 0 && c.axes == 0 {
+		c.input = everything
+	}
+	return c
+}
+
+func labelled(c change, labels []int, rank int) change {
+	out := change{input: c.input}
+	for i, label := range labels {
+		if c.axes>>i&1 == 1 && label < rank {
+			out.axes |= 1 << label
+		}
+	}
+	return out
+}
+
+// single returns the only axis of a change, −1 if there is none or several.
+func single(c change) int {
+	if c.input >= 0 && bits.OnesCount16(c.axes) == 1 {
+		return bits.TrailingZeros16(c.axes)
+	}
+	return -1
+}
+
+// choose returns the axis of the rows of step i, of what is after it known what it
+// wants, and says what the step wants itself.
+func (l *layout) choose(i int) int {
+	s, c := &l.g.Steps[i], l.steps[i]
+	live, wanted := false, uint16(0)
+	for _, id := range []model.TensorID{s.Out, s.Lo} {
+		if id != model.None {
+			live, wanted = live || l.live[id], wanted|l.demand[id]
+		}
+	}
+	if !live || s.Kind == model.StepZero {
+		return none
+	}
+	axis := single(c)
+	if one := (change{c.input, c.axes & wanted}); axis < 0 {
+		axis = single(one)
+	}
+	for j := range s.Acc.Linear {
+		t := &s.Acc.Linear[j]
+		l.wantView(t, s.Shape, axis)
+	}
+	for j := range s.Acc.Products {
+		p := &s.Acc.Products[j]
+		l.want(p.A, slices.Index(p.LabelsA, axis))
+		l.want(p.B, slices.Index(p.LabelsB, axis))
+	}
+	if s.Den != model.None {
+		l.want(s.Den, axis)
+	}
+	switch {
+	case c.input == nothing:
+		return none
+	case axis < 0:
+		return whole
+	}
+	return axis
+}
+
+// want notes that one row, or all if axis is −1, of a tensor is needed.
+func (l *layout) want(id model.TensorID, axis int) {
+	l.live[id] = true
+	if axis >= 0 {
+		l.demand[id] |= 1 << axis
+	}
+	t := &l.g.Tensors[id]
+	for i := range t.Def {
+		l.wantView(&t.Def[i], t.Shape, axis)
+	}
+}
+
+func (l *layout) wantView(t *model.Linear, shape []int, axis int) {
+	from := -1
+	if axis >= 0 {
+		from = follow(t.View, l.g.Tensors[t.Src].Shape, shape)[axis]
+	}
+	l.want(t.Src, from)
+}

@@ -1,0 +1,135 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/arena"
+)
+
+// SetOne is Set for one input alone, and computes what changes with that.
+func (r *Rows) SetOne(ctx context.Context, input, at int, values []int32) error {
+	if err := r.put(input, at, values); err != nil {
+		return err
+	}
+	return r.compute(ctx, func(i int) bool { return r.steps[i].input == input })
+}
+
+// Witness returns what a run of g gives on inputs of which every row has been set, or was
+// known from the beginning: g is an instance of the rows' template of their size or less,
+// and causal. Only those steps are executed that rows are not kept of: which outputs do
+// not need, or in which two axes change, so that their entries depend on rows that were
+// not known. It returns nil if that is not how the rows were computed, or not of these
+// inputs. The rows are used up.
+func (r *Rows) Witness(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	if !r.covers(g, inputs) {
+		return nil, nil
+	}
+	a := arena.ForRun()
+	w, err := prepare(g, weights, inputs, a)
+	if err == nil {
+		err = r.finish(ctx, w)
+	}
+	if err != nil {
+		a.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// covers says whether all rows of the inputs of g are those that were set.
+func (r *Rows) covers(g *model.Graph, inputs [][]int32) bool {
+	if r.begun == nil || len(g.Steps) != len(r.g.Steps) || len(inputs) != len(r.inputs) {
+		return false
+	}
+	for i, id := range g.Inputs {
+		to, from := g.Tensors[id].Shape, r.g.Tensors[id].Shape
+		if !within(to, from) || !slices.Equal(shrunk(r.inputs[i], from, to), inputs[i]) {
+			return false
+		}
+		if axis := r.axes[i]; axis >= 0 {
+			for at := range to[axis] {
+				if !r.begun[i][at] {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// within says whether a shape has the axes of another one, none longer.
+func within(shape, of []int) bool {
+	if len(shape) != len(of) {
+		return false
+	}
+	for a, d := range shape {
+		if d > of[a] {
+			return false
+		}
+	}
+	return true
+}
+
+// finish fills a witness that has inputs alone.
+func (r *Rows) finish(ctx context.Context, w *Witness) error {
+	g := w.graph
+	e := newExecutor(w)
+	taken := map[model.TensorID][]int{} // look-up steps of which rows are kept, by their counts
+	for i := range g.Steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s := &g.Steps[i]
+		if r.rows[i] < 0 || single(r.steps[i]) < 0 {
+			if err := e.step(i); err != nil {
+				return fmt.Errorf("step %d (%s): %w", i, s.Name, err)
+			}
+		} else {
+			for _, id := range []model.TensorID{s.Out, s.Lo} {
+				if id != model.None {
+					w.Values[id] = shrunk(r.Values[id], r.g.Tensors[id].Shape, g.Tensors[id].Shape)
+				}
+			}
+			if s.Kind == model.StepLookup {
+				w.Keys[i] = shrunk(r.Keys[i], r.g.Steps[i].Shape, s.Shape)
+				m := e.mult(s)
+				taken[m] = append(taken[m], i)
+			}
+		}
+		for id := range e.cache {
+			if e.lastUse[id] <= i {
+				delete(e.cache, id)
+			}
+		}
+	}
+	var counts []model.TensorID
+	for id := range taken {
+		counts = append(counts, id)
+	}
+	parallel.For(len(counts), 1, func(lo, hi int) {
+		for _, id := range counts[lo:hi] {
+			count := w.Values[id]
+			for _, i := range taken[id] {
+				least := int32(g.Tables[g.Steps[i].Table].Min)
+				for _, key := range w.Keys[i] {
+					count[key-least]++
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// shrunk is the inverse of growing: v itself if the shapes are the same.
+func shrunk(v []int32, from, to []int) []int32 {
+	if slices.Equal(from, to) {
+		return v
+	}
+	out := make([]int32, model.Size(to))
+	between(from, to, func(src, dst, n int) { copy(out[dst:dst+n], v[src:]) })
+	return out
+}

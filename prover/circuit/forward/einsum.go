@@ -1,0 +1,144 @@
+package forward
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/matmul"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// operand is a tensor of a product, with one label an axis (model.Product):
+// the entry at index (i_0, i_1, …) is v[axes[0][i_0] + axes[1][i_1] + …].
+type operand struct {
+	v      ints.Ints
+	axes   [][]int // nil for a dense one
+	shape  []int
+	labels []int
+}
+
+// dense is the operand with all entries of a shape in v, row-major.
+func dense(v ints.Ints, shape, labels []int) operand {
+	return operand{v: v, shape: shape, labels: labels}
+}
+
+// laidOut returns the operand with its axes.
+func (o operand) laidOut() operand {
+	if o.axes == nil {
+		o.axes = denseAxes(o.shape)
+	}
+	return o
+}
+
+func denseAxes(shape []int) [][]int {
+	axes := make([][]int, len(shape))
+	for i, stride := len(shape)-1, 1; i >= 0; i-- {
+		axes[i] = make([]int, shape[i])
+		for j := range axes[i] {
+			axes[i][j] = j * stride
+		}
+		stride *= shape[i]
+	}
+	return axes
+}
+
+// einsum adds coef·Σ A·B to acc (dense, of shape out).
+func einsum(acc []int64, out []int, coef int64, a, b operand) {
+	newContraction(out, a, b).add(acc, coef, a.v, b.v)
+}
+
+// contraction is where the entries of a product lie, whatever they are: a batch of
+// products of matrices, the labels being sorted by where they occur.
+type contraction struct {
+	to   []int // by batch, in the result
+	a, b side
+}
+
+func newContraction(out []int, a, b operand) *contraction {
+	a, b = a.laidOut(), b.laidOut()
+	o := dense(nil, out, make([]int, len(out))).laidOut()
+	for l := range out {
+		o.labels[l] = l
+	}
+	c := model.NewContraction(&model.Product{LabelsA: a.labels, LabelsB: b.labels}, a.shape, b.shape, out)
+	// Where it repeats, the product is like a batch of equal ones.
+	batch := newAxes(slices.Concat(c.Batch, c.Repeat))
+	m, n, k := newAxes(c.FreeA), newAxes(c.FreeB), newAxes(c.Sum)
+	return &contraction{
+		to: batch.offsets(o),
+		a:  side{batch: batch.offsets(a), free: m.offsets(a), k: k.offsets(a), out: m.offsets(o)},
+		b:  side{batch: batch.offsets(b), free: n.offsets(b), k: k.offsets(b), out: n.offsets(o)},
+	}
+}
+
+// add adds coef·Σ A·B to acc.
+func (c *contraction) add(acc []int64, coef int64, a, b ints.Ints) {
+	x, y := c.a, c.b
+	if _, wide := a.(ints.Int32s); !wide {
+		x, y, a, b = y, x, b, a
+	}
+	// One of the two is computed, and has 32 bits; two narrow ones are no product
+	// that a model needs.
+	wide := ints.All(a)
+	switch narrow := b.(type) {
+	case ints.Int8s:
+		multiply(acc, coef, c.to, wide, x, narrow, y)
+	case ints.Int16s:
+		multiply(acc, coef, c.to, wide, x, narrow, y)
+	case ints.Int32s:
+		multiply(acc, coef, c.to, wide, x, narrow, y)
+	}
+}
+
+// side is one side of a batch of products of matrices, laid out as matmul.Operand
+// says.
+type side struct{ batch, free, k, out []int }
+
+// multiply adds coef·Σ of products of x and y, the entries of a and b.
+func multiply[T ints.Integer](acc []int64, coef int64, to []int, x []int32, a side, y []T, b side) {
+	if len(a.free) == 1 && len(b.free) == 1 && len(a.k) == 1 { // element-wise
+		// Axes of one entry may begin beyond the first of what a view reads.
+		x, y, acc := x[a.free[0]+a.k[0]:], y[b.free[0]+b.k[0]:], acc[a.out[0]+b.out[0]:]
+		parallel.For(len(to), grain, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				acc[to[i]] += coef * int64(x[a.batch[i]]) * int64(y[b.batch[i]])
+			}
+		})
+		return
+	}
+	matmul.Int(acc, coef, to,
+		matmul.Operand[int32]{Data: x, Batch: a.batch, Free: a.free, K: a.k, Out: a.out},
+		matmul.Operand[T]{Data: y, Batch: b.batch, Free: b.free, K: b.k, Out: b.out})
+}
+
+// axes is a list of labels with their dimensions.
+type axes struct{ labels, dims []int }
+
+func newAxes(labels []model.Label) (x axes) {
+	for _, l := range labels {
+		x.labels = append(x.labels, l.ID)
+		x.dims = append(x.dims, l.Dim)
+	}
+	return x
+}
+
+// offsets gives where in the operand every index over the labels lies,
+// row-major. Labels that the operand lacks do not move it.
+func (x *axes) offsets(o operand) []int {
+	list := []int{0}
+	for i, l := range x.labels {
+		step := make([]int, x.dims[i])
+		if at := slices.Index(o.labels, l); at >= 0 {
+			step = o.axes[at]
+		}
+		next := make([]int, 0, len(list)*len(step))
+		for _, from := range list {
+			for _, s := range step {
+				next = append(next, from+s)
+			}
+		}
+		list = next
+	}
+	return list
+}

@@ -1,0 +1,135 @@
+package forward
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// follow returns, for every axis of the output of a view, the source axis whose index
+// is the same as that axis's, and −1 where there is none: where the view repeats,
+// shifts, sums or picks.
+func follow(v *model.View, in, out []int) []int {
+	to := make([]int, len(out))
+	for a := range to {
+		to[a] = -1
+		if v == nil {
+			to[a] = a
+		}
+	}
+	if v == nil {
+		return to
+	}
+	for i := range v.Groups {
+		g := &v.Groups[i]
+		switch g.Map {
+		case model.MapAffine:
+			if len(g.In) != 1 || g.Base != 0 || len(g.Sum) > 0 {
+				continue
+			}
+			for j, a := range g.Out {
+				if g.Strides[j] == 1 && alone(g, j, out) { // what is beyond the source does not change
+					to[a] = g.In[0]
+				}
+			}
+		case model.MapReshape:
+			for _, a := range g.Out {
+				to[a] = same(g.Out, out, a, g.In, in)
+			}
+		}
+	}
+	return to
+}
+
+// alone says whether output axis j of a group is its only one that is longer than 1.
+func alone(g *model.Group, j int, out []int) bool {
+	for k, a := range g.Out {
+		if k != j && out[a] > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// same returns which of the axes others, of a row-major index in the given shape, has
+// the length of axis a and as many entries before it, −1 if none.
+func same(axes, shape []int, a int, others, otherShape []int) int {
+	before := 1
+	for _, x := range axes {
+		if x == a {
+			break
+		}
+		before *= shape[x]
+	}
+	n := 1
+	for _, b := range others {
+		if n == before && otherShape[b] == shape[a] && shape[a] > 1 {
+			return b
+		}
+		n *= otherShape[b]
+	}
+	return -1
+}
+
+// cut is a view of which one index of an axis of the output is asked for.
+type cut struct {
+	view *model.View
+	// axis and index of the source that are all that is read, −1 if all of it may be.
+	axis, index int
+}
+
+// cutAt restricts a view to an index of an output axis, which gets length 1; so does
+// the source's axis if the view reads one index of it. ok is false for views that
+// cannot be restricted without doing them whole.
+func cutAt(v *model.View, in, out []int, a, at int) (c cut, ok bool) {
+	if v == nil {
+		return cut{nil, a, at}, true
+	}
+	w := *v
+	w.Groups = append([]model.Group(nil), v.Groups...)
+	for i := range w.Groups {
+		g := &w.Groups[i]
+		for j, o := range g.Out {
+			if o != a {
+				continue
+			}
+			c, ok = cutGroup(g, j, in, out, at)
+			c.view = &w
+			return c, ok
+		}
+	}
+	return c, false
+}
+
+// cutGroup restricts a group at its output axis j.
+func cutGroup(g *model.Group, j int, in, out []int, at int) (c cut, ok bool) {
+	c.axis = -1
+	switch g.Map {
+	case model.MapAffine:
+		g.Base += at * g.Strides[j]
+		if len(g.In) == 1 && len(g.Sum) == 0 && alone(g, j, out) && g.Base >= 0 && g.Base < in[g.In[0]] {
+			c.axis, c.index = g.In[0], g.Base
+			g.Base = 0
+		}
+		return c, true
+	case model.MapIndex:
+		i := g.Index[at]
+		if len(g.In) == 1 && i >= 0 {
+			c.axis, c.index = g.In[0], i
+			i = 0
+		}
+		g.Index = []int{i}
+		return c, true
+	case model.MapPublic:
+		if !alone(g, j, out) {
+			return c, false
+		}
+		c.axis, c.index = g.In[0], int(g.Entries[at])
+		g.Entries = []int32{0}
+		return c, true
+	case model.MapReshape:
+		if b := same(g.Out, out, g.Out[j], g.In, in); b >= 0 {
+			c.axis, c.index = b, at
+			return c, true
+		}
+	}
+	return c, false
+}

@@ -1,0 +1,445 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Witness holds the values of one run.
+type Witness struct {
+	// Values are the dense, row-major values of inputs and witness by TensorID.
+	// Virtual tensors are nil: Tensor computes them. So are fixed ones and those by
+	// formula, which are in Weights.
+	Values  [][]int32
+	Weights model.Weights
+	// Keys are the dense keys that each lookup step looked up, by step; nil
+	// for other steps. The prover's look-up tree starts from them.
+	//
+	// What a machine has computed is in neither: Tensor and StepKeys have it.
+	Keys [][]int32
+
+	graph *model.Graph
+	arena *arena.Arena // of Values and Keys that the run has made; nil: the collector's
+	kept  *kept        // nil: all is here
+}
+
+// grain is the number of entries that are worth a goroutine in element-wise
+// loops.
+const grain = 1 << 13
+
+// Run executes the steps of g in order on the given inputs (one dense,
+// row-major slice for each of g.Inputs, entries within the tensor's range) and
+// returns all input and witness tensors, multiplicities included, beside the
+// weights. Weights and inputs are kept, not copied.
+//
+// g must be valid. An accumulator that leaves ±2^30, a key outside of its
+// table or a divisor that is not positive is an error that names the step.
+func Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	return run(ctx, nil, g, weights, inputs, nil)
+}
+
+// RunOn is Run on a machine, if that is not nil and takes the circuit. The results
+// are the same; the witness is to be closed.
+func RunOn(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	a := arena.ForRun()
+	w, err := run(ctx, m, g, weights, inputs, a)
+	if err != nil {
+		a.Close()
+	}
+	return w, err
+}
+
+func run(ctx context.Context, m Machine, g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
+	w, err := prepare(g, weights, inputs, a)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		if done, err := onMachine(ctx, m, w, g, weights, inputs); done != nil || err != nil {
+			return done, err
+		}
+	}
+	if err := newExecutor(w).all(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// all executes all steps. What it makes is dropped together, unless there is an arena.
+func (e *executor) all(ctx context.Context) error {
+	if e.arena == nil && e.live == nil {
+		e.room = make([]int32, entries(e.graph))
+	}
+	for i := range e.graph.Steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := e.step(i); err != nil {
+			return fmt.Errorf("step %d (%s): %w", i, e.graph.Steps[i].Name, err)
+		}
+		for id := range e.cache {
+			if e.lastUse[id] <= i {
+				delete(e.cache, id)
+			}
+		}
+		if e.live != nil {
+			e.drop(i)
+		}
+	}
+	return nil
+}
+
+// prepare is begin with counts of 0.
+func prepare(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
+	w, err := begin(g, weights, inputs, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range w.graph.Mults {
+		w.Values[m.Tensor] = arena.Zeros[int32](a, 1<<g.Tables[m.Table].Bits)
+	}
+	return w, nil
+}
+
+// begin checks weights and inputs and returns a witness of these.
+func begin(g *model.Graph, weights model.Weights, inputs [][]int32, a *arena.Arena) (*Witness, error) {
+	for _, id := range g.FixedIDs() {
+		if int(id) >= len(weights) || weights[id] == nil || weights[id].Len() != model.Size(g.Tensors[id].Shape) {
+			return nil, fmt.Errorf("weights of %q are missing or of the wrong size", g.Tensors[id].Name)
+		}
+	}
+	w := &Witness{Values: make([][]int32, len(g.Tensors)), Weights: g.WithFormulas(weights), Keys: make([][]int32, len(g.Steps)), arena: a}
+	if len(inputs) != len(g.Inputs) {
+		return nil, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
+	}
+	for i, id := range g.Inputs {
+		if err := checkInput(&g.Tensors[id], inputs[i]); err != nil {
+			return nil, err
+		}
+		w.Values[id] = inputs[i]
+	}
+	w.graph = g.WithIds(inputs)
+	return w, nil
+}
+
+func checkInput(t *model.Tensor, v []int32) error {
+	if len(v) != model.Size(t.Shape) {
+		return fmt.Errorf("input %q has %d entries, want %d", t.Name, len(v), model.Size(t.Shape))
+	}
+	for i, x := range v {
+		if int64(x) < t.Min || int64(x) > t.Max {
+			return fmt.Errorf("input %q: entry %d is %d, outside of [%d, %d]", t.Name, i, x, t.Min, t.Max)
+		}
+	}
+	return nil
+}
+
+// Tensor returns the values of any tensor; a virtual one is computed from its
+// definition, and a fixed one may be widened, and belongs to the caller. It may be
+// called concurrently.
+func (w *Witness) Tensor(id model.TensorID) []int32 { return ints.All(w.eval(id, nil)) }
+
+// Fixed returns the values of a fixed tensor, or of one by formula.
+func (w *Witness) Fixed(id model.TensorID) ints.Ints { return w.Weights[id] }
+
+// eval returns the values of any tensor in the width that they have, given those
+// of virtual tensors that are known already.
+func (w *Witness) eval(id model.TensorID, known map[model.TensorID]ints.Ints) ints.Ints {
+	if w.Values[id] != nil {
+		return ints.Int32s(w.Values[id])
+	}
+	switch k := w.graph.Tensors[id].Kind; {
+	case k == model.Empty:
+		return ints.Int32s{}
+	case k.Constant():
+		return w.Weights[id]
+	}
+	if v, ok := known[id]; ok {
+		return v
+	}
+	if w.kept != nil {
+		if v := w.kept.tensor(id); v != nil {
+			return ints.Int32s(v)
+		}
+	}
+	t := &w.graph.Tensors[id]
+	if l := moved(t); l != nil {
+		return l.View.Gather(w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
+	}
+	acc := make([]int64, model.Size(t.Shape))
+	for i := range t.Def {
+		l := &t.Def[i]
+		l.View.Accumulate(acc, l.Coef, w.eval(l.Src, known), w.graph.Tensors[l.Src].Shape, t.Shape)
+	}
+	dst := make([]int32, len(acc))
+	narrowed(dst, acc)
+	return ints.Int32s(dst)
+}
+
+// narrowed sets dst to the numbers of an accumulator, which fit.
+func narrowed(dst []int32, acc []int64) {
+	parallel.For(len(acc), grain, func(lo, hi int) {
+		for i, x := range acc[lo:hi] {
+			dst[lo+i] = int32(x)
+		}
+	})
+}
+
+// moved returns the one summand of a virtual tensor whose entries are entries of
+// another tensor or a constant, else nil.
+func moved(t *model.Tensor) *model.Linear {
+	if len(t.Def) == 1 && t.Def[0].Coef == 1 && !t.Def[0].View.Sums() {
+		return &t.Def[0]
+	}
+	return nil
+}
+
+// executor is the state of a run: the witness so far, and virtual tensors
+// that a later step reads again.
+type executor struct {
+	*Witness
+	room    []int32 // for values and keys, where there is no arena
+	lastUse map[model.TensorID]int
+	cache   map[model.TensorID]ints.Ints
+	columns map[model.TensorID][]int32 // of tables, widened
+	acc     []int64                    // room for a step's accumulator
+	live    *liveness                  // of a run of which only a part is kept; else nil
+}
+
+func newExecutor(w *Witness) *executor {
+	return &executor{
+		Witness: w, lastUse: lastUses(w.graph), cache: map[model.TensorID]ints.Ints{}, columns: map[model.TensorID][]int32{},
+	}
+}
+
+// lastUses gives the last step that reads each virtual tensor: itself, or as a part of
+// another one, which is computed where a step reads it first.
+func lastUses(g *model.Graph) map[model.TensorID]int {
+	last := map[model.TensorID]int{}
+	var reads func(id model.TensorID, i int)
+	reads = func(id model.TensorID, i int) {
+		if g.Tensors[id].Kind != model.Virtual {
+			return
+		}
+		_, known := last[id]
+		last[id] = i
+		if known {
+			return
+		}
+		for j := range g.Tensors[id].Def {
+			reads(g.Tensors[id].Def[j].Src, i)
+		}
+	}
+	eachRead(g, reads)
+	return last
+}
+
+// eachRead calls f for every tensor that a step reads, step by step.
+func eachRead(g *model.Graph, f func(id model.TensorID, step int)) {
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		for j := range s.Acc.Linear {
+			f(s.Acc.Linear[j].Src, i)
+		}
+		for j := range s.Acc.Products {
+			f(s.Acc.Products[j].A, i)
+			f(s.Acc.Products[j].B, i)
+		}
+		if s.Den != model.None {
+			f(s.Den, i)
+		}
+	}
+}
+
+// operand returns a tensor's values for step i, remembering virtual ones that
+// a later step needs.
+func (e *executor) operand(id model.TensorID) ints.Ints {
+	v := e.eval(id, e.cache)
+	if e.graph.Tensors[id].Kind == model.Virtual {
+		e.cache[id] = v
+	}
+	return v
+}
+
+// step executes step i.
+func (e *executor) step(i int) error {
+	s := &e.graph.Steps[i]
+	if s.Kind == model.StepZero {
+		// It computes nothing; the graph's issuer vouches that it holds.
+		return nil
+	}
+	if s.Kind == model.StepMax {
+		e.maximum(s)
+		return nil
+	}
+	acc, err := e.accumulate(s)
+	if err != nil {
+		return err
+	}
+	switch s.Kind {
+	case model.StepLookup:
+		return e.lookup(i, acc)
+	case model.StepExact:
+		out := e.make(len(acc))
+		narrowed(out, acc)
+		e.Values[s.Out] = out
+		return nil
+	default:
+		return e.divide(s, acc)
+	}
+}
+
+// make returns n entries for values or keys, which hold anything.
+func (e *executor) make(n int) []int32 {
+	if n > len(e.room) {
+		return arena.Make[int32](e.arena, n)
+	}
+	v := e.room[:n:n]
+	e.room = e.room[n:]
+	return v
+}
+
+// divide computes quotient and remainder of a StepDivide.
+func (e *executor) divide(s *model.Step, acc []int64) error {
+	den := ints.All(e.operand(s.Den))
+	out, rem := e.make(len(acc)), e.make(len(acc))
+	for j, x := range acc {
+		d := int64(den[j])
+		if d <= 0 {
+			return fmt.Errorf("entry %d: the divisor is %d, not positive", j, d)
+		}
+		out[j], rem[j] = divided(x, d)
+	}
+	e.Values[s.Out], e.Values[s.Lo] = out, rem
+	return nil
+}
+
+// divided returns ⌊x/d⌋ and the remainder for d > 0.
+func divided(x, d int64) (quotient, remainder int32) {
+	q := x / d
+	if x%d < 0 {
+		q--
+	}
+	return int32(q), int32(x - q*d)
+}
+
+// maximum computes the greatest entries of a StepMax.
+func (e *executor) maximum(s *model.Step) {
+	out := e.make(model.Size(s.Shape))
+	greatest(out, ints.All(e.operand(s.Den)))
+	e.Values[s.Out] = out
+}
+
+// greatest sets out to the greatest entries of the rows of x, as many as out has.
+func greatest(out, x []int32) {
+	row := len(x) / len(out)
+	parallel.For(len(out), max(1, grain/row), func(from, to int) {
+		for j := from; j < to; j++ {
+			out[j] = slices.Max(x[j*row : (j+1)*row])
+		}
+	})
+}
+
+// StepKeys returns the keys of a lookup step.
+func (w *Witness) StepKeys(step int) []int32 {
+	if w.kept != nil {
+		return w.kept.stepKeys(step)
+	}
+	return w.Keys[step]
+}
+
+// lookup computes keys, Out and Lo of the lookup step i and counts the rows it
+// uses.
+func (e *executor) lookup(i int, acc []int64) error {
+	s := &e.graph.Steps[i]
+	t := &e.graph.Tables[s.Table]
+	keys, out, lo := e.results(i)
+	values := e.column(t)
+	mask := int64(1)<<s.Shift - 1
+	var mu sync.Mutex
+	outside := len(acc) // the first entry whose key is
+	parallel.For(len(acc), grain, func(from, to int) {
+		for j := from; j < to; j++ {
+			key := acc[j] >> s.Shift
+			if !t.Contains(key) {
+				mu.Lock()
+				defer mu.Unlock()
+				outside = min(outside, j)
+				return
+			}
+			if keys != nil {
+				keys[j] = int32(key)
+			}
+			if lo != nil {
+				lo[j] = int32(acc[j] & mask)
+			}
+			if out != nil {
+				out[j] = int32(t.Value(key, values))
+			}
+		}
+	})
+	if outside < len(acc) {
+		return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", outside, acc[outside]>>s.Shift, t.Name, t.Bits, t.Min)
+	}
+	if keys == nil {
+		return nil
+	}
+	counts := e.Values[e.mult(s)]
+	if counts == nil { // nobody wants them
+		return nil
+	}
+	// One piece a goroutine would need a copy of the counts each; counting is
+	// a small part of a step, so it stays serial.
+	least := int32(t.Min)
+	for _, key := range keys {
+		counts[key-least]++
+	}
+	return nil
+}
+
+// results makes the tensors that the lookup step i fills; Out and Lo may be
+// nil, and so may all be of which only a part is kept.
+func (e *executor) results(i int) (keys, out, lo []int32) {
+	s := &e.graph.Steps[i]
+	n := model.Size(s.Shape)
+	if e.live == nil {
+		keys = e.make(n)
+		e.Keys[i] = keys
+	}
+	result := func(id model.TensorID) []int32 {
+		if id == model.None || e.live != nil && e.live.last[id] <= i {
+			return nil
+		}
+		e.Values[id] = e.make(n)
+		return e.Values[id]
+	}
+	return keys, result(s.Out), result(s.Lo)
+}
+
+// column returns the committed column of a table, nil if it has none.
+func (e *executor) column(t *model.Table) []int32 {
+	if t.Kind != model.TableFunc {
+		return nil
+	}
+	if e.columns[t.Values] == nil {
+		e.columns[t.Values] = ints.All(e.Weights[t.Values])
+	}
+	return e.columns[t.Values]
+}
+
+// mult finds the multiplicity tensor of a lookup step.
+func (e *executor) mult(s *model.Step) model.TensorID {
+	for _, m := range e.graph.Mults {
+		if m.Chunk == s.Chunk && m.Table == s.Table {
+			return m.Tensor
+		}
+	}
+	panic("forward: the graph is not valid: a lookup without multiplicities")
+}

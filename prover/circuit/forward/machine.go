@@ -1,0 +1,180 @@
+package forward
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// A Machine runs circuits faster than this package, and keeps what they compute.
+type Machine interface {
+	// Run executes all steps of g on inputs that are within their ranges. It returns nil
+	// where it does not take the circuit, or where a number leaves its range: the circuit
+	// is run here then, which makes the error. g, weights (of which those of one tensor are
+	// the same list in every run, or have another address) and inputs must not change.
+	Run(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32) (Kept, error)
+}
+
+// Kept are the values of a run where a machine has them. It may be used concurrently.
+type Kept interface {
+	// Tensor returns the values of a tensor, nil if the machine does not have them.
+	Tensor(id model.TensorID) ([]int32, error)
+	// Keys returns the keys of a look-up step.
+	Keys(step int) ([]int32, error)
+	// Count answers questions about the keys of steps.
+	Count(questions []KeyRange) ([]int, error)
+	// Close gives the memory back.
+	Close()
+}
+
+// A KeyRange asks how many keys of a look-up step are in [Min, Max].
+type KeyRange struct {
+	Step     int
+	Min, Max int64
+}
+
+// kept is what a machine has of a witness, with what of it has come to the host. Where
+// the machine has lost it, the circuit is run again on the host.
+type kept struct {
+	on     Kept
+	again  func() *Witness
+	mu     sync.Mutex
+	values map[model.TensorID][]int32
+	keys   map[int][]int32
+	own    *Witness // run on the host; nil unless the machine failed
+	failed error    // of the machine, the first
+}
+
+func newKept(on Kept, again func() *Witness) *kept {
+	return &kept{on: on, again: again, values: map[model.TensorID][]int32{}, keys: map[int][]int32{}}
+}
+
+// host is the witness of a run on the host, as the machine has failed with err unless that
+// is nil. The caller holds the lock.
+func (k *kept) host(err error) *Witness {
+	if k.failed == nil {
+		k.failed = err
+	}
+	if k.own == nil {
+		k.own = k.again()
+	}
+	return k.own
+}
+
+// tensor returns the values of a tensor, nil if they are to be computed from others'.
+func (k *kept) tensor(id model.TensorID) []int32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.values[id]; ok {
+		return v
+	}
+	var err error
+	if k.own == nil {
+		var v []int32
+		if v, err = k.on.Tensor(id); err == nil {
+			k.values[id] = v
+			return v
+		}
+	}
+	return k.host(err).Values[id]
+}
+
+func (k *kept) stepKeys(step int) []int32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.keys[step]; ok {
+		return v
+	}
+	var err error
+	if k.own == nil {
+		var v []int32
+		if v, err = k.on.Keys(step); err == nil {
+			k.keys[step] = v
+			return v
+		}
+	}
+	return k.host(err).Keys[step]
+}
+
+// count answers questions about keys, unless the machine fails.
+func (k *kept) count(questions []KeyRange) ([]int, bool) {
+	n, err := k.on.Count(questions)
+	if err == nil {
+		return n, true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failed == nil {
+		k.failed = err
+	}
+	return nil, false
+}
+
+// Err returns the error that a machine gave in place of what it keeps, nil if there was
+// none: what was asked for is of a run on the host then.
+func (w *Witness) Err() error {
+	if w.kept == nil {
+		return nil
+	}
+	w.kept.mu.Lock()
+	defer w.kept.mu.Unlock()
+	return w.kept.failed
+}
+
+// Kept returns what a machine keeps of the run, nil if there is none.
+func (w *Witness) Kept() Kept {
+	if w.kept == nil {
+		return nil
+	}
+	return w.kept.on
+}
+
+// Close gives back what a run has made that is not the collector's memory, and what a
+// machine keeps of it. Nothing of the witness may be used afterwards.
+func (w *Witness) Close() {
+	if w.kept != nil {
+		w.kept.on.Close()
+	}
+	w.arena.Close()
+}
+
+// Count answers questions about the keys of look-up steps.
+func (w *Witness) Count(questions []KeyRange) []int {
+	if w.kept != nil && len(questions) > 0 {
+		if n, ok := w.kept.count(questions); ok {
+			return n
+		}
+	}
+	counts := make([]int, len(questions))
+	for i, q := range questions {
+		for _, key := range w.StepKeys(q.Step) {
+			if int64(key) >= q.Min && int64(key) <= q.Max {
+				counts[i]++
+			}
+		}
+	}
+	return counts
+}
+
+// onMachine is the witness of a run on a machine, nil if it does not take it. w has
+// weights and inputs.
+func onMachine(ctx context.Context, m Machine, w *Witness, g *model.Graph, weights model.Weights, inputs [][]int32) (*Witness, error) {
+	on, err := m.Run(ctx, g, w.Weights, inputs)
+	if err != nil || on == nil {
+		return nil, err
+	}
+	for _, m := range g.Mults {
+		w.Values[m.Tensor] = nil
+	}
+	inputs = slices.Clone(inputs)
+	w.kept = newKept(on, func() *Witness {
+		own, err := Run(context.Background(), g, weights, inputs)
+		if err != nil {
+			panic("forward: a run that was in range on a machine is not: " + err.Error())
+		}
+		return own
+	})
+	return w, nil
+}

@@ -1,0 +1,72 @@
+package forward
+
+import (
+	"context"
+	"math"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/arena"
+)
+
+// RunPart is Run for whoever needs the values of some tensors alone, not a witness:
+// neither keys nor multiplicities are kept, nor what no later step reads, but for
+// outputs and wanted tensors. Memory comes from the arena, whose owner gives it back.
+// All is computed and checked as in Run.
+func RunPart(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, wanted []model.TensorID, a *arena.Arena) (*Witness, error) {
+	w, err := begin(g, weights, inputs, a)
+	if err != nil {
+		return nil, err
+	}
+	e := newExecutor(w)
+	e.live = newLiveness(w.graph, wanted)
+	return w, e.all(ctx)
+}
+
+// liveness says for how long the values of a tensor are needed.
+type liveness struct {
+	last []int              // step that reads it, as a part of virtual ones as well; −1: none; forever
+	ends [][]model.TensorID // those that a step is the last to read, or has made for nobody, by step
+}
+
+const forever = math.MaxInt
+
+func newLiveness(g *model.Graph, wanted []model.TensorID) *liveness {
+	l := &liveness{make([]int, len(g.Tensors)), make([][]model.TensorID, len(g.Steps))}
+	for id := range l.last {
+		l.last[id] = -1
+	}
+	var read func(id model.TensorID, at int)
+	read = func(id model.TensorID, at int) {
+		if l.last[id] >= at {
+			return
+		}
+		l.last[id] = at
+		for i := range g.Tensors[id].Def {
+			read(g.Tensors[id].Def[i].Src, at)
+		}
+	}
+	for _, list := range [][]model.TensorID{g.Outputs, wanted} {
+		for _, id := range list {
+			read(id, forever)
+		}
+	}
+	eachRead(g, read)
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		for _, id := range []model.TensorID{s.Out, s.Lo} {
+			if id != model.None && l.last[id] != forever {
+				at := max(l.last[id], i)
+				l.ends[at] = append(l.ends[at], id)
+			}
+		}
+	}
+	return l
+}
+
+// drop gives back what no step after i needs.
+func (e *executor) drop(i int) {
+	for _, id := range e.live.ends[i] {
+		arena.Free(e.arena, e.Values[id])
+		e.Values[id] = nil
+	}
+}

@@ -1,0 +1,324 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Rows runs a circuit again and again while rows of its inputs change one after the
+// other, such as the tokens of a text: of every tensor that has an axis for them it
+// computes the row that is new, and keeps the others. So the keys and values of
+// earlier tokens are those that were computed then.
+//
+// Of a causal circuit, in which no row of an output depends on later rows of the
+// inputs, the outputs' rows are those of a run of the whole. What has no such axis is
+// computed anew each time.
+type Rows struct {
+	*executor
+	inputs [][]int32
+	*layout
+	at   []int               // by input: the row that changes
+	kept map[rowOf]ints.Ints // rows of virtual tensors that have been computed for it
+	laid map[productOf]*contraction
+	room [3][]int32 // for a row's results
+	// begun says, by input, which rows have been set or were known; nil where all is
+	// computed from rows that were not. Keys of look-ups are kept then.
+	begun [][]bool
+}
+
+// productOf is a product of a step, and which of its operands lie as a view of another tensor
+// does. Then they lie alike in all rows.
+type productOf struct {
+	step, product int
+	a, b          bool
+}
+
+// rowOf is a row of a tensor.
+type rowOf struct {
+	id       model.TensorID
+	axis, at int
+}
+
+// NewRows runs a circuit on inputs that fill rows not known yet with anything that is
+// in range. axes has the axis of the rows of each input, −1 for one that does not
+// change. Inputs are copied.
+func NewRows(ctx context.Context, g *model.Graph, weights model.Weights, inputs [][]int32, axes []int) (*Rows, error) {
+	own := make([][]int32, len(inputs))
+	for i, v := range inputs {
+		own[i] = slices.Clone(v)
+	}
+	w, err := Run(ctx, g, weights, own)
+	if err != nil {
+		return nil, err
+	}
+	w.Keys = make([][]int32, len(g.Steps)) // only proofs need them
+	return newRows(w, own, axes), nil
+}
+
+// Whole returns how many steps are computed anew as a whole for every row, and how
+// many rows are computed of.
+func (r *Rows) Whole() (steps, rows int) {
+	for _, a := range r.rows {
+		switch {
+		case a == whole:
+			steps++
+		case a >= 0:
+			rows++
+		}
+	}
+	return steps, rows
+}
+
+// Set puts a row into every input that changes, at[i] being its index on the axis of
+// input i and values[i] its entries, and computes what follows.
+func (r *Rows) Set(ctx context.Context, at []int, values [][]int32) error {
+	for i := range r.g.Inputs {
+		if r.axes[i] < 0 {
+			continue
+		}
+		if err := r.put(i, at[i], values[i]); err != nil {
+			return err
+		}
+	}
+	return r.compute(ctx, func(int) bool { return true })
+}
+
+// put puts a row into an input.
+func (r *Rows) put(input, at int, values []int32) error {
+	t := &r.g.Tensors[r.g.Inputs[input]]
+	axis := r.axes[input]
+	if at < 0 || at >= t.Shape[axis] {
+		return fmt.Errorf("input %q: row %d of %d", t.Name, at, t.Shape[axis])
+	}
+	row := *t
+	row.Shape = cutShape(t.Shape, axis)
+	if err := checkInput(&row, values); err != nil {
+		return err
+	}
+	put(r.inputs[input], t.Shape, axis, at, values)
+	r.at[input] = at
+	if r.begun != nil {
+		r.begun[input][at] = true
+	}
+	return nil
+}
+
+// compute computes the rows of those steps that are wanted.
+func (r *Rows) compute(ctx context.Context, wanted func(step int) bool) error {
+	clear(r.cache)
+	clear(r.kept)
+	for i, axis := range r.rows {
+		if axis == none || !wanted(i) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if axis == whole {
+			err = r.executor.step(i)
+			r.Keys[i] = nil
+		} else {
+			err = r.row(i, axis, r.at[r.steps[i].input])
+		}
+		if err != nil {
+			return fmt.Errorf("step %d (%s): %w", i, r.g.Steps[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// Output returns the row of an output that changes with an input: the values of the
+// output if it has no such axis.
+func (r *Rows) Output(i int) []int32 {
+	id := r.g.Outputs[i]
+	if axis := single(r.of(id)); axis >= 0 {
+		return ints.All(r.read(id, axis, r.at[r.of(id).input]))
+	}
+	clear(r.cache)
+	return ints.All(r.operand(id))
+}
+
+// row computes one row of a step.
+func (r *Rows) row(i, axis, at int) error {
+	s := &r.g.Steps[i]
+	shape := cutShape(s.Shape, axis)
+	acc := r.accumulator(model.Size(shape))
+	for j := range acc {
+		acc[j] = s.Acc.Const
+	}
+	for j := range s.Acc.Linear {
+		r.add(acc, &s.Acc.Linear[j], s.Shape, axis, at)
+	}
+	for j := range s.Acc.Products {
+		p := &s.Acc.Products[j]
+		a, b := r.part(p.A, p.LabelsA, axis, at), r.part(p.B, p.LabelsB, axis, at)
+		key := productOf{i, j, a.axes != nil, b.axes != nil}
+		c := r.laid[key]
+		if c == nil {
+			c = newContraction(shape, a, b)
+			r.laid[key] = c
+		}
+		c.add(acc, p.Coef, a.v, b.v)
+	}
+	if err := checkBound(acc); err != nil {
+		return err
+	}
+	for k := range r.room {
+		if cap(r.room[k]) < len(acc) {
+			r.room[k] = make([]int32, len(acc))
+		}
+	}
+	out, lo, keys := r.room[0][:len(acc)], r.room[1][:len(acc)], r.room[2][:len(acc)]
+	switch s.Kind {
+	case model.StepLookup:
+		t := &r.g.Tables[s.Table]
+		column, mask := r.column(t), int64(1)<<s.Shift-1
+		for j, x := range acc {
+			if key := x >> s.Shift; !t.Contains(key) {
+				return fmt.Errorf("entry %d: key %d is not in table %q of 2^%d rows from %d", j, key, t.Name, t.Bits, t.Min)
+			}
+		}
+		parallel.For(len(acc), grain, func(from, to int) {
+			for j := from; j < to; j++ {
+				key := acc[j] >> s.Shift
+				out[j], lo[j], keys[j] = int32(t.Value(key, column)), int32(acc[j]&mask), int32(key)
+			}
+		})
+		if r.begun != nil {
+			put(r.Keys[i], s.Shape, axis, at, keys)
+		}
+	case model.StepMax:
+		greatest(out, ints.All(r.read(s.Den, axis, at)))
+	case model.StepExact:
+		for j, x := range acc {
+			out[j] = int32(x)
+		}
+	case model.StepDivide:
+		for j, d := range ints.All(r.read(s.Den, axis, at)) {
+			if d <= 0 {
+				return fmt.Errorf("entry %d: the divisor is %d, not positive", j, d)
+			}
+			out[j], lo[j] = divided(acc[j], int64(d))
+		}
+	}
+	if s.Out != model.None {
+		put(r.Values[s.Out], s.Shape, axis, at, out)
+	}
+	if s.Lo != model.None {
+		put(r.Values[s.Lo], s.Shape, axis, at, lo)
+	}
+	return nil
+}
+
+// add adds a row of a summand.
+func (r *Rows) add(acc []int64, l *model.Linear, shape []int, axis, at int) {
+	in, out := r.g.Tensors[l.Src].Shape, cutShape(shape, axis)
+	c, ok := cutAt(l.View, in, shape, axis, at)
+	switch {
+	case !ok:
+		all := make([]int64, model.Size(shape))
+		l.View.Accumulate(all, l.Coef, r.operand(l.Src), in, shape)
+		for j, x := range take(all, shape, axis, at) {
+			acc[j] += x
+		}
+	case c.axis < 0:
+		c.view.Accumulate(acc, l.Coef, r.operand(l.Src), in, out)
+	default:
+		c.view.Accumulate(acc, l.Coef, r.read(l.Src, c.axis, c.index), cutShape(in, c.axis), out)
+	}
+}
+
+// part returns an operand of a product, of which the row at of the label axis is
+// wanted.
+func (r *Rows) part(id model.TensorID, labels []int, axis, at int) operand {
+	a := slices.Index(labels, axis)
+	if a < 0 {
+		return r.factor(id, labels)
+	}
+	shape := r.g.Tensors[id].Shape
+	return dense(r.read(id, a, at), cutShape(shape, a), labels)
+}
+
+// read returns a row of a tensor, as a tensor whose axis has length 1.
+func (r *Rows) read(id model.TensorID, axis, at int) ints.Ints {
+	t := &r.g.Tensors[id]
+	if t.Kind != model.Virtual {
+		switch v := r.eval(id, nil).(type) {
+		case ints.Int8s:
+			return ints.Int8s(take(v, t.Shape, axis, at))
+		case ints.Int16s:
+			return ints.Int16s(take(v, t.Shape, axis, at))
+		default:
+			return ints.Int32s(take(v.(ints.Int32s), t.Shape, axis, at))
+		}
+	}
+	if v := r.cache[id]; v != nil {
+		return ints.Int32s(take(ints.All(v), t.Shape, axis, at))
+	}
+	key := rowOf{id, axis, at}
+	v := r.kept[key]
+	if v == nil {
+		v = r.virtual(t, axis, at)
+		r.kept[key] = v
+	}
+	return v
+}
+
+// virtual computes a row of a virtual tensor.
+func (r *Rows) virtual(t *model.Tensor, axis, at int) ints.Ints {
+	shape := cutShape(t.Shape, axis)
+	if l := moved(t); l != nil {
+		in := r.g.Tensors[l.Src].Shape
+		if c, ok := cutAt(l.View, in, t.Shape, axis, at); ok && c.axis >= 0 {
+			return c.view.Gather(r.read(l.Src, c.axis, c.index), cutShape(in, c.axis), shape)
+		}
+	}
+	acc := make([]int64, model.Size(shape))
+	for i := range t.Def {
+		r.add(acc, &t.Def[i], t.Shape, axis, at)
+	}
+	dst := make(ints.Int32s, len(acc))
+	for i, x := range acc {
+		dst[i] = int32(x)
+	}
+	return dst
+}
+
+// cutShape is a shape with an axis of length 1.
+func cutShape(shape []int, axis int) []int {
+	out := slices.Clone(shape)
+	out[axis] = 1
+	return out
+}
+
+// around returns how many entries are before and after an axis.
+func around(shape []int, axis int) (before, after int) {
+	return model.Size(shape[:axis]), model.Size(shape[axis+1:])
+}
+
+// take returns the entries with an index on an axis; they may be those of v.
+func take[T any](v []T, shape []int, axis, at int) []T {
+	before, after := around(shape, axis)
+	if before == 1 {
+		return v[at*after:][:after]
+	}
+	out := make([]T, 0, before*after)
+	for b := range before {
+		out = append(out, v[(b*shape[axis]+at)*after:][:after]...)
+	}
+	return out
+}
+
+// put is the inverse of take.
+func put(v []int32, shape []int, axis, at int, row []int32) {
+	before, after := around(shape, axis)
+	for b := range before {
+		copy(v[(b*shape[axis]+at)*after:][:after], row[b*after:])
+	}
+}

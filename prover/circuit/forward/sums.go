@@ -1,0 +1,62 @@
+package forward
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Final is a witness whose values do not change any more. It keeps the virtual tensors
+// that were asked for last, so that the next one of a chain, such as a residual stream,
+// is made of the one before and not of all of them.
+type Final struct {
+	*Witness
+	mu   sync.Mutex
+	sums []sum
+}
+
+type sum struct {
+	id     model.TensorID
+	values ints.Ints
+}
+
+// mostSums is how many are kept.
+const mostSums = 8
+
+// Final returns the witness as one that does not change any more.
+func (w *Witness) Final() *Final { return &Final{Witness: w} }
+
+// Tensor is that of the witness; nothing that it returns must be changed.
+func (f *Final) Tensor(id model.TensorID) []int32 {
+	t := &f.graph.Tensors[id]
+	if t.Kind != model.Virtual || moved(t) != nil {
+		return f.Witness.Tensor(id)
+	}
+	v := f.eval(id, f.known())
+	f.keep(id, v)
+	return ints.All(v)
+}
+
+// known returns the sums by tensor.
+func (f *Final) known() map[model.TensorID]ints.Ints {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := make(map[model.TensorID]ints.Ints, len(f.sums))
+	for _, x := range f.sums {
+		m[x.id] = x.values
+	}
+	return m
+}
+
+// keep adds a sum, in place of the first.
+func (f *Final) keep(id model.TensorID, values ints.Ints) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums = slices.DeleteFunc(f.sums, func(x sum) bool { return x.id == id })
+	if len(f.sums) == mostSums {
+		f.sums = slices.Delete(f.sums, 0, 1)
+	}
+	f.sums = append(f.sums, sum{id, values})
+}

@@ -1,0 +1,185 @@
+package matmul
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Number are the types of entries.
+type Number interface {
+	ints.Integer | float32 | float64
+}
+
+// Operand is one side of a batch of products of matrices: entry (b, i, k) is
+// Data[Batch[b]+Free[i]+K[k]]. Out[i] is where index i lies in the result.
+type Operand[T Number] struct {
+	Data                []T
+	Batch, Free, K, Out []int
+}
+
+// Int adds coef·Σ_k A(b, i, k)·B(b, j, k) to dst[out[b]+A.Out[i]+B.Out[j]] for
+// all b, i and j, which must be distinct entries of dst. Arithmetic is modulo
+// 2^64. It panics if lengths do not match.
+func Int[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b Operand[B]) {
+	check(out, a, b)
+	if swapped(a, b) {
+		products(dst, coef, out, b, a)
+	} else {
+		products(dst, coef, out, a, b)
+	}
+}
+
+func products[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
+	if len(rows.Free) < fewRows && consecutive(columns.K) {
+		dots(dst, coef, out, rows, columns)
+		return
+	}
+	if most, ok := inPairs(rows, columns); ok {
+		multiplyPairs(dst, coef, out, rows, columns, most)
+		return
+	}
+	switch {
+	case inDots(rows, columns):
+		dots(dst, coef, out, rows, columns)
+		return
+	case inDots(columns, rows):
+		dots(dst, coef, out, columns, rows)
+		return
+	}
+	multiply(dst, coef, out, rows, columns, intRows[int32], intRows[B])
+}
+
+// Float adds Σ_k A(b, i, k)·B(b, j, k), in float64, to dst as Int does.
+// Products are rounded before they are added, and added in the order of k.
+func Float[A, B float32 | float64](dst []float64, out []int, a Operand[A], b Operand[B]) {
+	check(out, a, b)
+	if swapped(a, b) {
+		multiply(dst, 1, out, b, a, floatRows, direct[A]())
+	} else {
+		multiply(dst, 1, out, a, b, floatRows, direct[B]())
+	}
+}
+
+// direct returns floatRows if it takes rows of this type, else nil.
+func direct[T float32 | float64]() func(s, x []float64, rows []T, stride int) {
+	f, _ := any(floatRows).(func([]float64, []float64, []T, int))
+	return f
+}
+
+// swapped says whether b should be the rows and a the columns. A side that has
+// few indices is the rows, whatever its layout: a row is cheap to copy.
+// Otherwise rows want their K side by side, and there should be many of them,
+// because the columns are copied.
+func swapped[A, B Number](a Operand[A], b Operand[B]) bool {
+	m, n := len(a.Free), len(b.Free)
+	if min(m, n) < fewRows {
+		return n < m
+	}
+	ka, kb := consecutive(a.K), consecutive(b.K)
+	if ka != kb {
+		return kb
+	}
+	return ka && n > m || !ka && n < m
+}
+
+func check[A, B Number](out []int, a Operand[A], b Operand[B]) {
+	if len(a.Batch) != len(out) || len(b.Batch) != len(out) || len(a.K) != len(b.K) ||
+		len(a.Free) != len(a.Out) || len(b.Free) != len(b.Out) {
+		panic(fmt.Sprintf("matmul: %d, %d and %d batches, %d and %d indices to sum over",
+			len(out), len(a.Batch), len(b.Batch), len(a.K), len(b.K)))
+	}
+}
+
+// consecutive says whether offsets are one after the other.
+func consecutive(offsets []int) bool {
+	for i, o := range offsets {
+		if o != offsets[0]+i {
+			return false
+		}
+	}
+	return true
+}
+
+// fewRows is the number of rows from which on copying the columns pays.
+const fewRows = 4
+
+// Rows are multiplied with columns one by one, up to so many, where they are long.
+const (
+	dotRows  = 24
+	dotDepth = 256
+)
+
+// inDots says whether it pays to go through all columns for each of the rows.
+func inDots[A, B ints.Integer](rows Operand[A], columns Operand[B]) bool {
+	return len(rows.Free) < dotRows && len(columns.K) >= dotDepth && consecutive(columns.K)
+}
+
+// taskWork is the number of multiplications that are worth a goroutine, dotWork those of dots.
+const (
+	taskWork = 1 << 16
+	dotWork  = 1 << 15
+)
+
+// dots is Int for few rows and columns that have their K side by side.
+func dots[A, B ints.Integer](dst []int64, coef int64, out []int, rows Operand[A], columns Operand[B]) {
+	k, n := len(rows.K), len(columns.Free)
+	work := max(1, k*len(rows.Free))
+	wide, _ := any(rows.Data).([]int32) // rows that are read where they are
+	if k == 0 || !consecutive(rows.K) {
+		wide = nil
+	}
+	parallel.For(len(out)*n, max(1, dotWork/work), func(lo, hi int) {
+		var x []int32
+		if wide == nil {
+			x = make([]int32, k)
+		}
+		for t := lo; t < hi; {
+			b := t / n
+			end := min(hi, (b+1)*n)
+			for i, free := range rows.Free {
+				if wide != nil {
+					x = wide[rows.Batch[b]+free+rows.K[0]:][:k]
+				} else {
+					gather(x, rows.Data[rows.Batch[b]+free:], rows.K)
+				}
+				for j := t % n; j < end-b*n; j++ {
+					var column []B
+					if k > 0 {
+						column = columns.Data[columns.Batch[b]+columns.Free[j]+columns.K[0]:][:k]
+					}
+					dst[out[b]+rows.Out[i]+columns.Out[j]] += coef * intDot(x, column)
+				}
+			}
+			t = end
+		}
+	})
+}
+
+// gather sets dst[i] = src[offsets[i]].
+func gather[D, S Number](dst []D, src []S, offsets []int) {
+	for i, o := range offsets {
+		dst[i] = D(src[o])
+	}
+}
+
+// convert sets dst to the entries of src, which are as many.
+func convert[D, S Number](dst []D, src []S) {
+	if dst, ok := any(dst).([]int32); ok {
+		switch src := any(src).(type) {
+		case []int8:
+			ints.Widen(dst, src)
+			return
+		case []int16:
+			ints.Widen(dst, src)
+			return
+		case []int32:
+			copy(dst, src)
+			return
+		}
+	}
+	for i, x := range src[:len(dst)] {
+		dst[i] = D(x)
+	}
+}

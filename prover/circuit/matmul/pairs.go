@@ -1,0 +1,194 @@
+package matmul
+
+import (
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Numbers of 16 bits are multiplied and added up two at a time, in 32 bits: four to ten times
+// as many as with products of 64 bits. So many terms are summed in one go as stay below 2^31
+// for the columns at hand, whatever the row, which their magnitudes tell while they are copied.
+const (
+	pairWidth = 128 // of a strip of columns; with pairDepth, half a first-level cache
+	pairDepth = 128
+	pairUnit  = 16 // terms whose magnitudes are added up together, even
+	// pairWork is the number of multiplications from which on it pays to look at all entries first.
+	pairWork = 1 << 14
+)
+
+// inPairs says whether multiplyPairs is for these operands, and what the magnitude of an entry
+// of the rows is at most.
+func inPairs[A, B ints.Integer](rows Operand[A], columns Operand[B]) (most int64, ok bool) {
+	if !inPairsFast() || len(rows.Free) < fewRows || len(columns.Free) < lanes ||
+		len(rows.Free)*len(columns.Free)*len(rows.K)*len(rows.Batch) < pairWork {
+		return 0, false
+	}
+	b := magnitudeBits(columns.Data)
+	if b > 15 {
+		return 0, false
+	}
+	a := magnitudeBits(rows.Data)
+	return 1 << a, a <= 15
+}
+
+// magnitudeBits is the least n such that all entries are in [−2^n, 2^n).
+func magnitudeBits[T ints.Integer](data []T) int {
+	var all atomic.Uint32
+	parallel.For(len(data), 1<<16, func(lo, hi int) {
+		var or uint32
+		for _, x := range data[lo:hi] {
+			or |= uint32(int32(x) ^ int32(x)>>31)
+		}
+		all.Or(or)
+	})
+	return bits.Len32(all.Load())
+}
+
+// multiplyPairs adds coef·Σ to dst as Int says, for entries of 16 bits; those of the rows are
+// at most most in magnitude.
+func multiplyPairs[A, B ints.Integer](dst []int64, coef int64, out []int, a Operand[A], b Operand[B], most int64) {
+	m, n, k := len(a.Free), len(b.Free), len(a.K)
+	strips := ceilDiv(n, pairWidth)
+	width := ceilDiv(ceilDiv(n, strips), pairUnit) * pairUnit
+	strips = ceilDiv(n, width)
+	tasks := 4 * runtime.GOMAXPROCS(0)
+	group := min(m, mostRows, max(leastRows, m*len(out)*strips/tasks))
+	groups := ceilDiv(m, group)
+	work := max(1, group*width*k/8)
+	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
+		sums, panel := make([]int64, group*width), make([]int16, pairDepth*width)
+		x, high := make([]int16, pairDepth), make([]int16, pairDepth)
+		half, totals := make([]int64, width), make([]int32, width)
+		room := make([]int, 0, pairDepth/pairUnit)
+		for t := lo; t < hi; t++ {
+			batch, from, row := t/(strips*groups), t/groups%strips*width, t%groups*group
+			free, rows := b.Free[from:min(n, from+width)], a.Free[row:min(m, row+group)]
+			clear(sums)
+			for c := 0; c < k; c += pairDepth {
+				ka, kb := a.K[c:min(k, c+pairDepth)], b.K[c:min(k, c+pairDepth)]
+				size := packPairs(panel, width, b.Data[b.Batch[batch]:], free, kb)
+				ends := runs(room, totals, panel, width, len(ka)+len(ka)&1, most, size)
+				together := consecutive(ka)
+				x := x[:len(ka)+len(ka)&1]
+				x[len(x)-1] = 0
+				for i, r := range rows {
+					if data := a.Data[a.Batch[batch]+r:]; together {
+						narrow(x, data[ka[0]:][:len(ka)])
+					} else {
+						gather(x, data, ka)
+					}
+					s := sums[i*width : (i+1)*width]
+					if ends == nil {
+						addSplit(s, half, x, high, panel, width)
+						continue
+					}
+					at := 0
+					for _, end := range ends {
+						pairRows(s, x[at:end], panel[at*width:], width)
+						at = end
+					}
+				}
+			}
+			for i := range rows {
+				d, s := out[batch]+a.Out[row+i], sums[i*width:]
+				for j, o := range b.Out[from : from+len(free)] {
+					dst[d+o] += coef * s[j]
+				}
+			}
+		}
+	})
+}
+
+// packPairs sets panel[2(c·width+j)+e] to entry (2c + e, j) of the columns, and to zero what
+// there is none of. It returns a power of two that no magnitude is above.
+func packPairs[B ints.Integer](panel []int16, width int, src []B, free, rows []int) int64 {
+	var or uint32
+	for c := 0; c < len(rows); c += 2 {
+		line := panel[c*width : (c+2)*width]
+		first := src[rows[c]:]
+		if c+1 == len(rows) {
+			for j, f := range free {
+				x := first[f]
+				or |= uint32(int32(x) ^ int32(x)>>31)
+				line[2*j], line[2*j+1] = int16(x), 0
+			}
+		} else {
+			second := src[rows[c+1]:]
+			for j, f := range free {
+				x, y := first[f], second[f]
+				or |= uint32(int32(x)^int32(x)>>31) | uint32(int32(y)^int32(y)>>31)
+				line[2*j], line[2*j+1] = int16(x), int16(y)
+			}
+		}
+		clear(line[2*len(free):])
+	}
+	return 1 << bits.Len32(or)
+}
+
+// narrow sets dst to the entries of src, which 16 bits hold.
+func narrow[A ints.Integer](dst []int16, src []A) {
+	if same, ok := any(src).([]int16); ok {
+		copy(dst, same)
+		return
+	}
+	for i, v := range src {
+		dst[i] = int16(v)
+	}
+}
+
+// addSplit is pairRows for rows of any entries: in two parts, x = 256·high + low, whose sums stay
+// below 128·2^15·2^8. It leaves low in x, and has room for high, and for a row of sums.
+func addSplit(s, half []int64, x, high, panel []int16, width int) {
+	high = high[:len(x)]
+	for i, v := range x {
+		high[i], x[i] = v>>8, v&255
+	}
+	pairRows(s, x, panel, width)
+	clear(half)
+	pairRows(half, high, panel, width)
+	for j, v := range half {
+		s[j] += v << 8
+	}
+}
+
+// runs appends where runs of terms end, of depth in all, whose sums are below 2^31 for rows of
+// entries up to most; nil if those of a single unit might not be. Entries of the panel are
+// up to size; totals has room for the magnitudes of a column each.
+func runs(ends []int, totals []int32, panel []int16, width, depth int, most, size int64) []int {
+	sum := int64(0)
+	for at := 0; at < depth; at += pairUnit {
+		unit := pairUnit * size
+		if 2*unit*most >= 1<<31 { // short runs cost more than to add up
+			unit = magnitude(totals, panel[at*width:min(at+pairUnit, depth)*width])
+		}
+		if unit*most >= 1<<31 {
+			return nil
+		}
+		if (sum+unit)*most >= 1<<31 {
+			ends, sum = append(ends, at), 0
+		}
+		sum += unit
+	}
+	return append(ends, depth)
+}
+
+// magnitude is the largest sum of magnitudes of a column of a panel, of which totals has as
+// many as there are.
+func magnitude(totals []int32, panel []int16) int64 {
+	clear(totals)
+	for at := 0; at < len(panel); at += 2 * len(totals) {
+		for j, p := 0, panel[at:at+2*len(totals)]; j < len(totals); j++ {
+			x, y := int32(p[2*j]), int32(p[2*j+1])
+			totals[j] += (x ^ x>>31) - x>>31 + (y ^ y>>31) - y>>31
+		}
+	}
+	most := int32(0)
+	for _, x := range totals {
+		most = max(most, x)
+	}
+	return int64(most)
+}

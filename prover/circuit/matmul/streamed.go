@@ -1,0 +1,98 @@
+package matmul
+
+import (
+	"runtime"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+)
+
+// Of a matrix that is read as it is multiplied, a task takes up to streamedColumns rows,
+// streamedPart entries of each at a time: they stay in the second-level cache. What they
+// are multiplied with is packed in panels of stripDepth rows of panelWidth numbers, which
+// stay in the first.
+const (
+	streamedColumns = 32
+	streamedPart    = 512
+	panelWidth      = 64
+)
+
+// Streamed sets out, m×n, to a·bᵀ for a of m×k, in float64, and b of n×k: read sets dst
+// to entries of b from the given one on, and may be called for several parts at once.
+// Products are rounded before they are added, and added in the order of k, as Float does.
+func Streamed(out, a []float64, m, k, n int, read func(dst []float32, from int)) {
+	if m == 0 || n == 0 {
+		return
+	}
+	p := newPanels(a, m, k)
+	columns := max(lanes, min(streamedColumns, n/(4*runtime.GOMAXPROCS(0))))
+	parallel.For(ceilDiv(n, columns), max(1, taskWork/max(1, columns*m*k)), func(lo, hi int) {
+		sums, part := make([]float64, columns*p.rows), make([]float32, columns*min(k, streamedPart))
+		for t := lo; t < hi; t++ {
+			from := t * columns
+			some := min(columns, n-from)
+			clear(sums)
+			for c := 0; c < k; c += streamedPart {
+				depth := min(streamedPart, k-c)
+				for j := range some {
+					read(part[j*depth:(j+1)*depth], (from+j)*k+c)
+				}
+				p.add(sums, part[:some*depth], some, c)
+			}
+			for j := range some {
+				for i, s := range sums[j*p.rows : j*p.rows+m] {
+					out[i*n+from+j] = s
+				}
+			}
+		}
+	})
+}
+
+// panels is a matrix, m×k, whose columns lie side by side for some rows at a time; rows
+// are filled up with zeros to a multiple of lanes.
+type panels struct {
+	data    []float64
+	rows, k int
+}
+
+func newPanels(a []float64, m, k int) *panels {
+	p := &panels{rows: ceilDiv(m, lanes) * lanes, k: k}
+	p.data = make([]float64, p.rows*k)
+	parallel.For(k, max(1, taskWork/p.rows), func(lo, hi int) {
+		for row := 0; row < m; row += panelWidth {
+			panel, width := p.panel(row)
+			for i := range min(width, m-row) {
+				for c, x := range a[(row+i)*k+lo : (row+i)*k+hi] {
+					panel[(lo+c)*width+i] = x
+				}
+			}
+		}
+	})
+	return p
+}
+
+// panel returns the part for the rows from the given one on, a multiple of panelWidth,
+// and how many there are.
+func (p *panels) panel(row int) (part []float64, width int) {
+	width = min(panelWidth, p.rows-row)
+	return p.data[row*p.k : (row+width)*p.k], width
+}
+
+// add adds to the sums of some columns, p.rows for each, the products of their entries from
+// index c on with the rows'.
+func (p *panels) add(sums []float64, part []float32, some, c int) {
+	var x [stripDepth]float64
+	all := len(part) / some
+	for row := 0; row < p.rows; row += panelWidth {
+		panel, width := p.panel(row)
+		for from := 0; from < all; from += stripDepth {
+			depth := min(stripDepth, all-from)
+			rows := panel[(c+from)*width : (c+from+depth)*width]
+			for j := range some {
+				for i, v := range part[j*all+from : j*all+from+depth] {
+					x[i] = float64(v)
+				}
+				floatRows(sums[j*p.rows+row:][:width], x[:depth], rows, width)
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package matmul
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+)
+
+// A task computes a strip of columns of the result for a group of rows. It
+// takes depth indices to sum over at a time, so that what it reads again for
+// every row stays in the first-level cache.
+const (
+	stripWidth = 128
+	stripDepth = 64
+	// Of each row so many entries are taken at a time, which lie side by side mostly.
+	rowDepth = 256
+	// Columns that are not copied are read along memory, which wants wide
+	// strips of few rows.
+	directWidth = 1024
+	directDepth = 8
+	// mostRows bounds the sums that a task holds. Where that makes fewer tasks
+	// than all cores should have, groups become smaller, down to leastRows: each
+	// copies its columns anew.
+	mostRows  = 256
+	leastRows = 32
+	// lanes is what the width of a strip is a multiple of where it can be.
+	lanes = 8
+)
+
+// multiply adds coef·Σ to dst as Int and Float say. kernel adds to s the sum of
+// the rows of a matrix, stride apart, each times an entry of x; direct does so for
+// the columns as they are, and is nil if there is nothing that does.
+func multiply[A, B Number, X int32 | float64, S int64 | float64](dst []S, coef S, out []int, a Operand[A], b Operand[B],
+	kernel func(s []S, x, rows []X, stride int), direct func(s []S, x []X, rows []B, stride int)) {
+	m, n, k := len(a.Free), len(b.Free), len(a.K)
+	if m == 0 || n == 0 {
+		return
+	}
+	if m >= fewRows || !consecutive(b.Free) {
+		direct = nil
+	}
+	most, depth := stripWidth, stripDepth
+	if direct != nil {
+		most, depth = directWidth, directDepth
+	}
+	strips := ceilDiv(n, most)
+	width := ceilDiv(ceilDiv(n, strips), lanes) * lanes
+	strips = ceilDiv(n, width)
+	tasks := 4 * runtime.GOMAXPROCS(0)
+	group := min(m, mostRows, max(leastRows, m*len(out)*strips/tasks))
+	groups := ceilDiv(m, group)
+	work := max(1, group*width*k)
+	parallel.For(len(out)*strips*groups, max(1, taskWork/work), func(lo, hi int) {
+		room := borrow[X, S]()
+		defer rooms.Put(room)
+		sums, panel, xs := room.take(group*width, depth*width, group*min(k, rowDepth))
+		for t := lo; t < hi; t++ {
+			batch, from, row := t/(strips*groups), t/groups%strips*width, t%groups*group
+			free, rows := b.Free[from:min(n, from+width)], a.Free[row:min(m, row+group)]
+			w := width
+			if direct != nil {
+				w = len(free)
+			}
+			s := sums[:len(rows)*w]
+			clear(s)
+			for c := 0; c < k; c += rowDepth {
+				ka, kb := a.K[c:min(k, c+rowDepth)], b.K[c:min(k, c+rowDepth)]
+				gatherRows(xs, a.Data[a.Batch[batch]:], rows, ka)
+				for at := 0; at < len(kb); at += depth {
+					some := kb[at:min(len(kb), at+depth)]
+					if direct == nil {
+						pack(panel, width, b.Data[b.Batch[batch]:], free, some)
+					}
+					for i := range rows {
+						si, x := s[i*w:(i+1)*w], xs[i*len(ka)+at:][:len(some)]
+						if direct == nil {
+							kernel(si, x, panel, width)
+						} else {
+							addDirect(si, x, b.Data[b.Batch[batch]+free[0]:], some, direct)
+						}
+					}
+				}
+			}
+			for i := range rows {
+				d, si := out[batch]+a.Out[row+i], s[i*w:]
+				for j, o := range b.Out[from : from+len(free)] {
+					dst[d+o] += S(coef * si[j]) // the conversion forbids a fused multiply-add
+				}
+			}
+		}
+	})
+}
+
+// rooms are those that no task uses: matrices are multiplied by the thousand, and memory of a task's
+// own would have grown to hundreds of megabytes before the collector looks.
+var rooms sync.Pool
+
+// room is what a task computes in.
+type room[X int32 | float64, S int64 | float64] struct {
+	sums      []S
+	panel, xs []X
+}
+
+// borrow returns a room, which may be one that was used before.
+func borrow[X int32 | float64, S int64 | float64]() *room[X, S] {
+	if r, ok := rooms.Get().(*room[X, S]); ok {
+		return r
+	}
+	return new(room[X, S])
+}
+
+// take returns room for so many sums, entries of a panel, and entries of rows, which hold anything.
+func (r *room[X, S]) take(sums, panel, xs int) ([]S, []X, []X) {
+	r.sums, r.panel, r.xs = atLeast(r.sums, sums), atLeast(r.panel, panel), atLeast(r.xs, xs)
+	return r.sums[:sums], r.panel[:panel], r.xs[:xs]
+}
+
+// atLeast returns v, or another list if it has no room for n entries.
+func atLeast[T any](v []T, n int) []T {
+	if cap(v) < n {
+		return make([]T, n)
+	}
+	return v[:cap(v)]
+}
+
+// gatherRows sets row i of dst, len(offsets) wide, to the entries of src at
+// rows[i] + offsets[…].
+func gatherRows[X int32 | float64, A Number](dst []X, src []A, rows, offsets []int) {
+	n, together := len(offsets), consecutive(offsets)
+	for i, r := range rows {
+		row := dst[i*n : (i+1)*n]
+		if together {
+			convert(row, src[r+offsets[0]:][:n])
+		} else {
+			gather(row, src[r:], offsets)
+		}
+	}
+}
+
+// addDirect adds the rows at the offsets to s, each times an entry of x: all
+// at once where they are evenly spaced.
+func addDirect[B Number, X int32 | float64, S int64 | float64](s []S, x []X, data []B, offsets []int, kernel func(s []S, x []X, rows []B, stride int)) {
+	stride := len(s)
+	if len(offsets) > 1 {
+		stride = offsets[1] - offsets[0]
+	}
+	for i, o := range offsets {
+		if stride < len(s) || o != offsets[0]+i*stride {
+			for i, o := range offsets {
+				kernel(s, x[i:i+1], data[o:], len(s))
+			}
+			return
+		}
+	}
+	kernel(s, x, data[offsets[0]:], stride)
+}
+
+// pack sets row i of panel, rows being width apart, to the entries of src at
+// rows[i] + free[…], followed by zeros.
+func pack[X int32 | float64, B Number](panel []X, width int, src []B, free, rows []int) {
+	for i, r := range rows {
+		row := panel[i*width : (i+1)*width]
+		gather(row, src[r:], free)
+		clear(row[len(free):])
+	}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

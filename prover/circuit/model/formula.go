@@ -1,0 +1,125 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// FormulaKind says what the entries of a tensor are of their indexes.
+type FormulaKind uint8
+
+const (
+	// AtMost is 1 where i ≤ j + Offset and 0 elsewhere, of shape [i, j].
+	AtMost FormulaKind = iota
+	// AtLeast is 1 where i ≥ j + Offset, of shape [i, j].
+	AtLeast
+	// Equal is 1 where i = j + Offset, of shape [i, j].
+	Equal
+	// Progression is Offset + Step·i, of shape [i].
+	Progression
+)
+
+// Formula gives the entries of a tensor of the kind ByFormula, whose MLE the verifier
+// evaluates by itself in a few operations for each variable: nothing is committed.
+type Formula struct {
+	Kind   FormulaKind
+	Offset int64
+	Step   int64 // Progression
+}
+
+// Constant reports whether a tensor of the kind has the same values in all runs of an
+// instance: fixed ones, and those by formula.
+func (k Kind) Constant() bool { return k == Fixed || k == ByFormula }
+
+// at returns entry (i, j) of a matrix.
+func (f *Formula) at(i, j int64) bool {
+	switch j += f.Offset; f.Kind {
+	case AtMost:
+		return i <= j
+	case AtLeast:
+		return i >= j
+	default:
+		return i == j
+	}
+}
+
+// Values returns the dense values of a tensor of the shape.
+func (f *Formula) Values(shape []int) ints.Ints {
+	if f.Kind == Progression {
+		v := make(ints.Int32s, shape[0])
+		for i := range v {
+			v[i] = int32(f.Offset + f.Step*int64(i))
+		}
+		return v
+	}
+	v := make(ints.Int8s, shape[0]*shape[1])
+	for i := range shape[0] {
+		row := v[i*shape[1] : (i+1)*shape[1]]
+		for j := range row {
+			if f.at(int64(i), int64(j)) {
+				row[j] = 1
+			}
+		}
+	}
+	return v
+}
+
+// WithFormulas returns the weights with the values of the tensors by formula, which
+// depend on the sizes of the instance.
+func (g *Graph) WithFormulas(w Weights) Weights {
+	var all Weights
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == ByFormula {
+			if all == nil {
+				all = make(Weights, len(g.Tensors))
+				copy(all, w)
+			}
+			all[i] = t.Formula.Values(t.Shape)
+		}
+	}
+	if all == nil {
+		return w
+	}
+	return all
+}
+
+// validateFormula checks that a tensor by formula, and no other, has one that goes
+// with its shape, and that its entries are in its range: here nothing rests on the
+// key's issuer.
+func (t *Tensor) validateFormula() error {
+	if (t.Kind == ByFormula) != (t.Formula != nil) {
+		return errors.New("exactly the tensors by formula have one")
+	}
+	f := t.Formula
+	if f == nil {
+		return nil
+	}
+	rank, lo, hi := 2, int64(0), int64(1)
+	switch f.Kind {
+	case AtMost, AtLeast, Equal:
+	case Progression:
+		rank = 1
+	default:
+		return fmt.Errorf("unknown formula %d", f.Kind)
+	}
+	if len(t.Shape) != rank {
+		return fmt.Errorf("a formula of %d indexes for shape %v", rank, t.Shape)
+	}
+	if f.Offset <= -Bound || f.Offset >= Bound || f.Step <= -Bound || f.Step >= Bound || rank == 2 && f.Step != 0 {
+		return fmt.Errorf("a formula with offset %d and step %d", f.Offset, f.Step)
+	}
+	if rank == 1 {
+		last := int64(t.Shape[0] - 1)
+		if f.Step != 0 && last > Bound { // and below, the product is within 2^60
+			return fmt.Errorf("a progression of %d entries", t.Shape[0])
+		}
+		end := f.Offset + f.Step*last
+		lo, hi = min(f.Offset, end), max(f.Offset, end)
+	}
+	if lo < t.Min || hi > t.Max {
+		return fmt.Errorf("a formula with entries in [%d, %d] and the range [%d, %d]", lo, hi, t.Min, t.Max)
+	}
+	return nil
+}

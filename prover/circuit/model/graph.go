@@ -1,0 +1,252 @@
+package model
+
+import (
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// Limits that every graph respects; Validate enforces them, so that a hostile
+// key cannot make the verifier allocate or loop beyond them.
+const (
+	// Bound is the exclusive bound on the absolute value of every integer the
+	// forward pass meets, accumulators included: M31 never wraps.
+	Bound = 1 << 30
+	// MaxShift is the largest requantisation shift.
+	MaxShift = 29
+	// MaxTableBits is the largest table, in bits of its key.
+	MaxTableBits = 20
+	// MaxRank is the largest number of axes of a tensor.
+	MaxRank = 8
+	// MaxVars is the largest number of variables of a tensor's MLE.
+	MaxVars = 34
+)
+
+// TensorID indexes Graph.Tensors. None means "no tensor".
+type TensorID int32
+
+// None is the absent tensor or table.
+const None = -1
+
+// TableID indexes Graph.Tables.
+type TableID int32
+
+// Kind says where a tensor's values come from and what binds them.
+type Kind uint8
+
+const (
+	// Input tensors are public: the verifier evaluates their MLE itself.
+	Input Kind = iota
+	// Fixed tensors (weights, table columns) are committed once per model.
+	Fixed
+	// Witness tensors are committed with each proof.
+	Witness
+	// Virtual tensors are sums of views; claims on them move to their sources.
+	Virtual
+	// ByFormula tensors are functions of the index: the verifier evaluates their MLE
+	// itself, whatever their size.
+	ByFormula
+	// Empty tensors have no entries: one of their dimensions is 0. They are inputs and
+	// outputs of the graph, and nothing reads them.
+	Empty
+)
+
+// Tensor is an integer tensor. The real value it stands for is
+// integer·2^(−Frac), but for the codes of an extended one. Every entry lies in
+// [Min, Max].
+type Tensor struct {
+	Name     string
+	Shape    []int   // empty for a scalar
+	Scales   []Scale // in a template: of the axes; nil if none scales
+	Kind     Kind
+	Frac     int
+	Fracs    []int // Input: in place of Frac, one for each index of the last axis; nil if one for all
+	Min, Max int64
+	Numbers  Numbers  // of an input or output: which integers are codes (Finite)
+	Chunk    int      // Witness: the chunk whose commitment holds it
+	Def      []Linear // Virtual: the sum of views that defines it
+	Formula  *Formula // ByFormula
+}
+
+// FracAt returns the Frac of the entry with a row-major index.
+func (t *Tensor) FracAt(i int) int {
+	if len(t.Fracs) > 0 {
+		return t.Fracs[i%len(t.Fracs)]
+	}
+	return t.Frac
+}
+
+// Linear is one summand Coef·View(Src) of a virtual tensor or accumulator.
+// A nil View is the identity (shapes equal).
+type Linear struct {
+	Coef int64
+	Src  TensorID
+	View *View
+}
+
+// Product is one summand of an accumulator, an einsum of two tensors:
+//
+//	Coef · Σ_{contracted} A[…]·B[…]
+//
+// A[i] and B[i] carry one label an axis. A label below the rank of the output
+// is that output axis; labels from there on are contracted, and appear in both.
+// An output axis in both operands is a batch axis; one in neither broadcasts.
+type Product struct {
+	Coef             int64
+	A, B             TensorID
+	LabelsA, LabelsB []int
+}
+
+// Acc is an accumulator over the index space of a step:
+// Const + Σ Linear + Σ Products. It is never committed.
+type Acc struct {
+	Const    int64
+	Linear   []Linear
+	Products []Product
+}
+
+// StepKind tells how a step is executed and what it constrains.
+type StepKind uint8
+
+const (
+	// StepLookup computes hi = acc >> Shift, Lo = acc mod 2^Shift and Out =
+	// Table(hi), and constrains ((acc−Lo)/2^Shift, Out) to be a row of Table.
+	// The range of Lo is a lookup step of its own. Lo and Out may be None (then
+	// Shift is 0, or the table has no values).
+	StepLookup StepKind = iota
+	// StepExact computes Out = acc and constrains it to be.
+	StepExact
+	// StepZero constrains acc to be 0 everywhere; it computes nothing.
+	StepZero
+	// StepDivide computes Out = ⌊Acc/Den⌋ and Lo = Acc mod Den. The steps that
+	// constrain these must follow it (Division).
+	StepDivide
+	// StepMax computes Out, the greatest entry of every row along the last axis of Den,
+	// whose shape is the step's and that axis. Acc is empty. The steps that constrain
+	// Out must follow it (Maximum).
+	StepMax
+)
+
+// Step is one instruction of the forward pass, and the constraint on it.
+type Step struct {
+	Kind   StepKind
+	Name   string  // the model node it comes from, for messages
+	Shape  []int   // index space
+	Scales []Scale // in a template: of its axes; nil if none scales
+	Acc    Acc
+	Shift  int
+	Lo     TensorID
+	Table  TableID
+	Out    TensorID
+	Den    TensorID // StepDivide: same shape as the step, positive; StepMax: its operand
+	Chunk  int
+}
+
+// TableKind says how a table's value column is known to the verifier.
+type TableKind uint8
+
+const (
+	// TableRange has keys only.
+	TableRange TableKind = iota
+	// TablePiecewise has a value column that is linear on intervals of the key;
+	// the verifier evaluates it in closed form.
+	TablePiecewise
+	// TableFunc has a fixed, committed value column.
+	TableFunc
+)
+
+// Table is a lookup table of 2^Bits rows; row i has the key Min + i.
+type Table struct {
+	Name string
+	Kind TableKind
+	Bits int
+	Min  int64
+	// Drop > 0 makes a TablePiecewise table with Min = 0 a stretched one: the lowest Drop
+	// bits of a key, fewer than Bits, do not enter its value.
+	Drop   int
+	Pieces []Piece  // TablePiecewise: consecutive, the last up to 2^(Bits−Drop)
+	Values TensorID // TableFunc: Fixed tensor of shape [2^Bits]
+	// Saturated are the rows of keys beyond the range that the table was made for:
+	// proofs state how many look-ups hit them. Increasing and apart; nil if none.
+	Saturated []Rows
+}
+
+// Piece is the interval of rows up to End (exclusive) on which
+// value = Slope·key + Offset. In a stretched table, whose keys are its rows, ⌊key/2^Drop⌋
+// stands for both.
+type Piece struct {
+	End           int64
+	Slope, Offset int64
+}
+
+// Mult is the witness tensor that counts how often a chunk's lookups use each
+// row of a table. Shape [2^Bits].
+type Mult struct {
+	Chunk  int
+	Table  TableID
+	Tensor TensorID
+}
+
+// Graph is a quantised model: the circuit of one proof, or that of a template.
+type Graph struct {
+	Name    string
+	Tensors []Tensor // last the multiplicities, in the order of Mults
+	Tables  []Table
+	Steps   []Step // in execution order
+	Inputs  []TensorID
+	Outputs []TensorID
+
+	// The layout, which a template has not (Finish).
+	Instance Instance
+	Chunks   int    // number of chunks, ≥ 1
+	Mults    []Mult // ordered by chunk, then table
+}
+
+// Weights holds the values of the fixed tensors by TensorID, in the width that they
+// need; other entries are nil. Values are dense, row-major.
+type Weights []ints.Ints
+
+// Log2Ceil returns ⌈log2 d⌉ for d ≥ 1.
+func Log2Ceil(d int) int { return bits.Len(uint(d - 1)) }
+
+// Size returns the number of entries of a shape.
+func Size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// Vars returns the number of variables of the MLE of a tensor of this shape:
+// each axis is padded to a power of two.
+func Vars(shape []int) int {
+	n := 0
+	for _, d := range shape {
+		n += Log2Ceil(d)
+	}
+	return n
+}
+
+// Value returns the table's value for a key in its domain. values is the
+// committed column of a TableFunc table; a TableRange table gives 0.
+func (t *Table) Value(key int64, values []int32) int64 {
+	row := key - t.Min
+	switch t.Kind {
+	case TablePiecewise:
+		key >>= t.Drop // Min is 0 if this does anything
+		for _, p := range t.Pieces {
+			if key-t.Min < p.End {
+				return p.Slope*key + p.Offset
+			}
+		}
+	case TableFunc:
+		return int64(values[row])
+	}
+	return 0
+}
+
+// Contains reports whether key is in the table's domain.
+func (t *Table) Contains(key int64) bool {
+	return key >= t.Min && key < t.Min+1<<t.Bits
+}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+)
+
+// RoundInputs rounds the real values of each input of the graph to integers, in
+// the inputs' order. Values outside of an input's range are clamped; clamped is their
+// number. Those of inputs that are indexes, such as tokens, must be whole and within; where
+// all axes that they are indexes of have one length, they may count from the end, and
+// become what they mean. It is an error if they are not as many as the inputs have, or not
+// finite where the input is not extended.
+func (g *Graph) RoundInputs(inputs [][]float64) (ints [][]int32, clamped int, err error) {
+	if len(inputs) != len(g.Inputs) {
+		return nil, 0, fmt.Errorf("%d inputs given, the model has %d", len(inputs), len(g.Inputs))
+	}
+	for i, id := range g.Inputs {
+		t := &g.Tensors[id]
+		if len(inputs[i]) != Size(t.Shape) {
+			return nil, 0, fmt.Errorf("input %q has %d entries, want %d", t.Name, len(inputs[i]), Size(t.Shape))
+		}
+		v, n, err := t.roundInput(inputs[i], g.IsIds(id), g.indexed(id))
+		if err != nil {
+			return nil, 0, err
+		}
+		ints, clamped = append(ints, v), clamped+n
+	}
+	return ints, clamped, nil
+}
+
+// roundInput is RoundInputs for one input, of indexes perhaps, of axes of that length if they
+// have one.
+func (t *Tensor) roundInput(values []float64, index bool, length int) (ints []int32, clamped int, err error) {
+	ints = make([]int32, len(values))
+	var mu sync.Mutex
+	failed := len(values) // the first entry that cannot be had, whose error is err
+	least, most := t.Finite()
+	lo, hi := float64(least), float64(most)
+	parallel.For(len(values), 1<<12, func(from, to int) {
+		own := 0
+		for j := from; j < to; j++ {
+			x := values[j]
+			if v, ok := t.code(x); ok {
+				ints[j] = int32(v)
+				continue
+			}
+			r := math.Round(math.Ldexp(x, t.FracAt(j)))
+			if r < 0 && r >= -float64(length) {
+				x, r = x+float64(length), r+float64(length)
+			}
+			var bad error
+			switch out := r < lo || r > hi; {
+			case math.IsNaN(x) || math.IsInf(x, 0):
+				bad = fmt.Errorf("input %q: entry %d is %g", t.Name, j, x)
+			case index && (r != x || out):
+				bad = fmt.Errorf("input %q: entry %d is %v; it is an index, a whole number from %d to %d", t.Name, j, x, t.Min, t.Max)
+			case out:
+				own++
+				r = math.Max(lo, math.Min(hi, r))
+			}
+			if bad != nil {
+				mu.Lock()
+				if j < failed {
+					failed, err = j, bad
+				}
+				mu.Unlock()
+				break
+			}
+			ints[j] = int32(r)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		clamped += own
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return ints, clamped, nil
+}
+
+// Clamped counts the real values, whole rows, that RoundInputs clamps.
+func (t *Tensor) Clamped(values []float64) int {
+	n := 0
+	lo, hi := t.Finite()
+	for i, x := range values {
+		if _, ok := t.code(x); ok {
+			continue
+		}
+		if r := math.Round(math.Ldexp(x, t.FracAt(i))); r < float64(lo) || r > float64(hi) {
+			n++
+		}
+	}
+	return n
+}
+
+// realsGrain is the number of values worth a goroutine.
+const realsGrain = 1 << 16
+
+// Reals returns the real values that integers of the tensor stand for, whole rows
+// from its first entry on.
+func (t *Tensor) Reals(ints []int32) []float64 {
+	out := make([]float64, len(ints))
+	if len(t.Fracs) > 0 {
+		for i, x := range ints {
+			out[i] = math.Ldexp(float64(x), -t.FracAt(i))
+		}
+		t.decode(out, ints)
+		return out
+	}
+	// In two factors, each a number of its own: a product with a power of two is exact.
+	half := t.Frac / 2
+	a, b := math.Ldexp(1, -half), math.Ldexp(1, half-t.Frac)
+	parallel.For(len(ints), realsGrain, func(lo, hi int) {
+		for i, x := range ints[lo:hi] {
+			out[lo+i] = float64(x) * a * b
+		}
+	})
+	t.decode(out, ints)
+	return out
+}

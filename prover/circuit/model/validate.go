@@ -1,0 +1,308 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+)
+
+// Validate checks every structural property that the prover, the executor and
+// the verifier rely on: identifiers in range, shapes and sizes bounded,
+// definitions and steps that only look back, views and products that fit their
+// tensors, nothing that a prover commits to left open (validateForced), nothing
+// set that nothing reads, and names that may be printed. It does not check that
+// the integers stay within Bound: that depends on the weights and is the
+// business of whoever issues the key.
+func (g *Graph) Validate() error {
+	if err := validateName(g.Name); err != nil {
+		return err
+	}
+	if g.Chunks < 1 || g.Chunks > 1<<16 {
+		return fmt.Errorf("number of chunks %d out of range", g.Chunks)
+	}
+	for _, check := range []func(TensorID) error{g.validateTensor, g.validateDefinition} {
+		if i, err := first(len(g.Tensors), func(i int) error { return check(TensorID(i)) }); err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+	}
+	for i := range g.Tables {
+		if err := g.validateTable(&g.Tables[i]); err != nil {
+			return fmt.Errorf("table %d: %w", i, err)
+		}
+	}
+	if i, err := first(len(g.Steps), func(i int) error { return g.validateStep(&g.Steps[i]) }); err != nil {
+		return fmt.Errorf("step %d: %w", i, err)
+	}
+	if err := g.validatePublic(); err != nil {
+		return err
+	}
+	if err := g.validateMults(); err != nil {
+		return err
+	}
+	if err := g.validateUses(); err != nil {
+		return err
+	}
+	return g.validateForced()
+}
+
+// validated is how many tensors or steps are worth a goroutine.
+const validated = 1 << 10
+
+// first returns the least i below n for which check(i) fails, and its error.
+func first(n int, check func(i int) error) (int, error) {
+	var mu sync.Mutex
+	at, failure := n, error(nil)
+	parallel.For(n, validated, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if err := check(i); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if i < at {
+					at, failure = i, err
+				}
+				return
+			}
+		}
+	})
+	return at, failure
+}
+
+// validatePublic checks that the inputs are all input tensors, each once: of
+// one that came twice, only one list of public values would be bound, and one
+// that did not come would have none. Tensors without entries are inputs or outputs,
+// and what stands for numbers that are not finite is one.
+func (g *Graph) validatePublic() error {
+	if len(g.Outputs) == 0 {
+		return errors.New("a graph needs an output")
+	}
+	listed := map[TensorID]bool{}
+	for _, id := range g.Inputs {
+		if !g.has(id) || g.Tensors[id].Kind != Input && g.Tensors[id].Kind != Empty || listed[id] {
+			return fmt.Errorf("input %d is not an input tensor, or comes twice", id)
+		}
+		listed[id] = true
+	}
+	given := map[TensorID]bool{}
+	for _, id := range g.Outputs {
+		if !g.has(id) {
+			return fmt.Errorf("output %d does not exist", id)
+		}
+		given[id] = true
+	}
+	for i := range g.Tensors {
+		t, id := &g.Tensors[i], TensorID(i)
+		switch {
+		case t.Kind == Input && !listed[id]:
+			return fmt.Errorf("tensor %d is an input that the graph does not list", i)
+		case t.Kind == Empty && !listed[id] && !given[id]:
+			return fmt.Errorf("tensor %d has no entries, and is neither an input nor an output", i)
+		case t.Numbers != FiniteNumbers && t.Kind != Input && !given[id]:
+			return fmt.Errorf("tensor %d has codes, and is neither an input nor an output", i)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) has(id TensorID) bool { return id >= 0 && int(id) < len(g.Tensors) }
+
+func validateShape(shape []int) error {
+	if len(shape) > MaxRank {
+		return fmt.Errorf("rank %d is over %d", len(shape), MaxRank)
+	}
+	vars := 0
+	for _, d := range shape {
+		if d < 1 || d > 1<<MaxVars {
+			return fmt.Errorf("dimension %d out of range", d)
+		}
+		vars += Log2Ceil(d)
+	}
+	if vars > MaxVars {
+		return fmt.Errorf("shape %v is too large", shape)
+	}
+	return nil
+}
+
+func (g *Graph) validateTensor(id TensorID) error {
+	t := &g.Tensors[id]
+	if err := validateName(t.Name); err != nil {
+		return err
+	}
+	if t.Kind == Empty {
+		return t.validateEmpty()
+	}
+	if err := validateShape(t.Shape); err != nil {
+		return err
+	}
+	if t.Numbers > MaskingNumbers {
+		return fmt.Errorf("unknown numbers %d", t.Numbers)
+	}
+	if lo, hi := t.Finite(); lo > hi {
+		return fmt.Errorf("codes in the range [%d, %d]", t.Min, t.Max)
+	}
+	if n := len(t.Fracs); n > 0 && (t.Kind != Input || t.Frac != 0 || len(t.Shape) == 0 || n != t.Shape[len(t.Shape)-1]) {
+		return fmt.Errorf("%d scales of %v entries", n, t.Shape)
+	}
+	if t.Kind > Empty {
+		return fmt.Errorf("unknown kind %d", t.Kind)
+	}
+	if t.Min > t.Max || t.Min <= -Bound || t.Max >= Bound {
+		return fmt.Errorf("range [%d, %d] is not within ±2^30", t.Min, t.Max)
+	}
+	if t.Chunk < 0 || t.Chunk >= g.Chunks {
+		return fmt.Errorf("chunk %d does not exist", t.Chunk)
+	}
+	if t.Kind != Witness && t.Chunk != 0 {
+		return fmt.Errorf("chunk %d of a tensor that is in none", t.Chunk)
+	}
+	if (t.Kind == Virtual) != (len(t.Def) > 0) {
+		return errors.New("exactly the virtual tensors have a definition")
+	}
+	return t.validateFormula()
+}
+
+// validateDefinition checks what a virtual tensor is made of. The shapes of all tensors
+// are valid.
+func (g *Graph) validateDefinition(id TensorID) error {
+	t := &g.Tensors[id]
+	for _, l := range t.Def {
+		if l.Src >= id {
+			return errors.New("definition looks ahead")
+		}
+		if err := g.validateLinear(&l, t.Shape); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Graph) validateLinear(l *Linear, out []int) error {
+	if !g.has(l.Src) {
+		return fmt.Errorf("source %d does not exist", l.Src)
+	}
+	if l.Coef <= -Bound || l.Coef >= Bound {
+		return fmt.Errorf("coefficient %d out of range", l.Coef)
+	}
+	if g.Tensors[l.Src].Kind == Empty {
+		return fmt.Errorf("source %d has no entries", l.Src)
+	}
+	in := g.Tensors[l.Src].Shape
+	if l.View == nil {
+		return sameShape(out, in)
+	}
+	return l.View.validate(g.Tensors, out, in)
+}
+
+func sameShape(a, b []int) error {
+	if len(a) != len(b) {
+		return fmt.Errorf("shapes %v and %v differ", a, b)
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return fmt.Errorf("shapes %v and %v differ", a, b)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) validateTable(t *Table) error {
+	if err := validateName(t.Name); err != nil {
+		return err
+	}
+	if t.Bits < 0 || t.Bits > MaxTableBits {
+		return fmt.Errorf("%d bits out of range", t.Bits)
+	}
+	if t.Min <= -Bound || t.Min >= Bound {
+		return fmt.Errorf("first key %d out of range", t.Min)
+	}
+	if t.Kind != TablePiecewise && len(t.Pieces) != 0 || t.Kind != TableFunc && t.Values != None {
+		return errors.New("values of another kind of table")
+	}
+	if t.Drop != 0 && (t.Kind != TablePiecewise || t.Min != 0 || t.Drop < 0 || t.Drop >= t.Bits) {
+		return fmt.Errorf("%d of %d bits of keys from %d without a meaning", t.Drop, t.Bits, t.Min)
+	}
+	if err := t.validateSaturated(); err != nil {
+		return err
+	}
+	switch t.Kind {
+	case TableRange:
+	case TablePiecewise:
+		at := int64(0)
+		if len(t.Pieces) > 64 {
+			return errors.New("too many pieces")
+		}
+		for _, p := range t.Pieces {
+			if p.End <= at || p.Slope <= -Bound || p.Slope >= Bound || p.Offset <= -Bound || p.Offset >= Bound {
+				return errors.New("malformed piece")
+			}
+			at = p.End
+		}
+		if at != 1<<(t.Bits-t.Drop) {
+			return errors.New("pieces do not cover the table")
+		}
+	case TableFunc:
+		if !g.has(t.Values) || g.Tensors[t.Values].Kind != Fixed {
+			return errors.New("the value column is not a fixed tensor")
+		}
+		return sameShape(g.Tensors[t.Values].Shape, []int{1 << t.Bits})
+	default:
+		return fmt.Errorf("unknown kind %d", t.Kind)
+	}
+	return nil
+}
+
+// validateMults checks that every chunk has exactly one multiplicity tensor
+// for each table that its lookups use.
+func (g *Graph) validateMults() error {
+	type key struct {
+		chunk int
+		table TableID
+	}
+	used := map[key]bool{}
+	for i := range g.Steps {
+		if s := &g.Steps[i]; s.Kind == StepLookup {
+			used[key{s.Chunk, s.Table}] = true
+		}
+	}
+	last := key{-1, 0}
+	for _, m := range g.Mults {
+		k := key{m.Chunk, m.Table}
+		if !used[k] || k.chunk < last.chunk || k.chunk == last.chunk && k.table <= last.table {
+			return errors.New("multiplicities do not match the lookups")
+		}
+		last = k
+		delete(used, k)
+		if !g.has(m.Tensor) {
+			return fmt.Errorf("multiplicity tensor %d does not exist", m.Tensor)
+		}
+		t := &g.Tensors[m.Tensor]
+		if t.Kind != Witness || t.Chunk != m.Chunk {
+			return errors.New("a multiplicity is not a witness tensor of its chunk")
+		}
+		if err := sameShape(t.Shape, []int{1 << g.Tables[m.Table].Bits}); err != nil {
+			return err
+		}
+	}
+	if len(used) != 0 {
+		return errors.New("a table has no multiplicities")
+	}
+	return nil
+}
+
+// validateUses checks that every table is looked up in: one that is not would
+// be written in the key and bind nothing.
+func (g *Graph) validateUses() error {
+	looked := make([]bool, len(g.Tables))
+	for i := range g.Steps {
+		if g.Steps[i].Kind == StepLookup {
+			looked[g.Steps[i].Table] = true
+		}
+	}
+	for i := range looked {
+		if !looked[i] {
+			return fmt.Errorf("table %d is looked up in by no step", i)
+		}
+	}
+	return nil
+}

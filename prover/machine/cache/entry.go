@@ -1,0 +1,175 @@
+package cache
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+)
+
+// Entry is what is kept under an ID. Any part may be empty.
+type Entry struct {
+	// Key is an encoded key (proof.EncodeKey).
+	Key []byte
+	// Extra is the caller's own, such as ranges. Put writes the parts of More after it,
+	// which are there so that nobody has to join what is large; Get has all in Extra.
+	Extra []byte
+	More  [][]byte
+	// Layers are those of the tree of the fixed tensors, leaves first
+	// (merkle.Tree.Layers): 2^n digests, then 2^(n−1), … then the root. Empty
+	// if the model has no fixed tensors.
+	Layers [][]poseidon2.Digest
+}
+
+// A file is magic, version, the entry's ID, the lengths of Key and Extra, the
+// number of layers, Key, Extra, the digests, and the checksum of all that.
+// Integers are little-endian.
+const (
+	magic      = "PM.cch\r\n"
+	version    = 2
+	headerSize = len(magic) + 4 + sha256.Size + 3*8
+	digestSize = 4 * poseidon2.DigestLen
+	// maxLayers is that of a tree over the largest domain, 2^29.
+	maxLayers = 30
+	// batch is how many digests are converted at a time.
+	batch = 1 << 11
+)
+
+var errDamaged = errors.New("damaged cache entry")
+
+func writeEntry(w io.Writer, id ID, e *Entry) error {
+	if len(e.Layers) > maxLayers {
+		return fmt.Errorf("%d layers are over %d", len(e.Layers), maxLayers)
+	}
+	for i, l := range e.Layers {
+		if len(l) != 1<<(len(e.Layers)-1-i) {
+			return fmt.Errorf("layer %d of %d has %d digests", i, len(e.Layers), len(l))
+		}
+	}
+	sum := newChecksum()
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), batch*digestSize)
+	b := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	b = append(b, id[:]...)
+	extra := len(e.Extra)
+	for _, part := range e.More {
+		extra += len(part)
+	}
+	for _, n := range []int{len(e.Key), extra, len(e.Layers)} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	// The buffered writer keeps its first error for Flush.
+	out.Write(b)
+	out.Write(e.Key)
+	out.Write(e.Extra)
+	for _, part := range e.More {
+		out.Write(part)
+	}
+	for _, layer := range e.Layers {
+		for len(layer) > 0 {
+			n := min(batch, len(layer))
+			out.Write(appendDigests(out.AvailableBuffer(), layer[:n]))
+			layer = layer[n:]
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	last := sum.sum()
+	_, err := w.Write(last[:])
+	return err
+}
+
+// readEntry reads the entry of a file of the given size. Nothing larger than
+// the file is allocated. If whole has the bytes of the file, Extra is a part of them.
+func readEntry(r io.Reader, size int64, id ID, whole []byte) (*Entry, error) {
+	sum := newChecksum()
+	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), batch*digestSize)
+	var h [headerSize]byte
+	if _, err := io.ReadFull(in, h[:]); err != nil {
+		return nil, err
+	}
+	at := len(magic)
+	if string(h[:at]) != magic || binary.LittleEndian.Uint32(h[at:]) != version {
+		return nil, fmt.Errorf("%w: not of this version", errDamaged)
+	}
+	at += 4
+	if ID(h[at:at+sha256.Size]) != id {
+		return nil, fmt.Errorf("%w: not of this ID", errDamaged)
+	}
+	at += sha256.Size
+	var lengths [3]uint64
+	for i := range lengths {
+		lengths[i] = binary.LittleEndian.Uint64(h[at+8*i:])
+	}
+	key, extra, layers := lengths[0], lengths[1], lengths[2]
+	digests := uint64(1)<<min(layers, 63) - 1
+	rest := uint64(size - sha256.Size - int64(headerSize))
+	if key > rest || extra > rest-key || layers > maxLayers || digests*digestSize != rest-key-extra {
+		return nil, fmt.Errorf("%w: lengths do not match its size", errDamaged)
+	}
+	e := &Entry{Key: make([]byte, key)}
+	if _, err := io.ReadFull(in, e.Key); err != nil {
+		return nil, err
+	}
+	if from := uint64(headerSize) + key; whole != nil {
+		e.Extra = whole[from : from+extra : from+extra]
+		if _, err := io.CopyN(io.Discard, in, int64(extra)); err != nil {
+			return nil, err
+		}
+	} else {
+		e.Extra = make([]byte, extra)
+		if _, err := io.ReadFull(in, e.Extra); err != nil {
+			return nil, err
+		}
+	}
+	for n := int(layers) - 1; n >= 0; n-- {
+		layer := make([]poseidon2.Digest, 1<<n)
+		if err := readDigests(in, layer); err != nil {
+			return nil, err
+		}
+		e.Layers = append(e.Layers, layer)
+	}
+	var want [sha256.Size]byte
+	if _, err := io.ReadFull(r, want[:]); err != nil {
+		return nil, err
+	}
+	if sum.sum() != want {
+		return nil, fmt.Errorf("%w: checksum does not match", errDamaged)
+	}
+	return e, nil
+}
+
+func appendDigests(b []byte, digests []poseidon2.Digest) []byte {
+	for i := range digests {
+		for _, l := range digests[i] {
+			b = binary.LittleEndian.AppendUint32(b, uint32(l))
+		}
+	}
+	return b
+}
+
+func readDigests(r io.Reader, dst []poseidon2.Digest) error {
+	buf := make([]byte, min(batch, len(dst))*digestSize)
+	for len(dst) > 0 {
+		n := min(batch, len(dst))
+		if _, err := io.ReadFull(r, buf[:n*digestSize]); err != nil {
+			return err
+		}
+		for i := range dst[:n] {
+			for j := range dst[i] {
+				l := binary.LittleEndian.Uint32(buf[i*digestSize+4*j:])
+				if l >= field.P {
+					return fmt.Errorf("%w: limb out of range", errDamaged)
+				}
+				dst[i][j] = field.M31(l)
+			}
+		}
+		dst = dst[n:]
+	}
+	return nil
+}

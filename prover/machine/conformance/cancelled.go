@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// cancelled checks that every operation and every pass of a backend stops when the
+// context has ended.
+func cancelled(t *testing.T, open Open) {
+	rng := newRandom(40)
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	check := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+
+	c := newBatch(rng, []size{{10, 2}, {3, 0}})
+	l := newLookups(rng, 5, [][]int{{40}, {7, 9}})
+	leaves := l.leaves(rng, 0)
+	b := open(&l.graph, &l.witness)
+	defer b.Close()
+	table := must(b.Upload(background, rng.elements(8)))(t)
+	_, err := b.Eval(ended, []backend.Evaluation{{Tensor: 0, Point: rng.elements(5)}})
+	check("Eval", err)
+	_, err = b.Restrict(ended, backend.Restriction{Tensor: 0, Bound: make([][]field.QM31, 1), Keep: []int{0}})
+	check("Restrict", err)
+	_, err = b.Upload(ended, rng.elements(8))
+	check("Upload", err)
+	_, err = b.Download(ended, table)
+	check("Download", err)
+	_, err = b.Inner(ended, []backend.Instance{{A: table, B: table}})
+	check("Inner", err)
+	_, err = c.on(ended, b)
+	check("Sums", err)
+	_, err = b.Fractions(ended, leaves)
+	check("Fractions", err)
+	_, err = b.RowSums(ended, []backend.RowSum{{Column: backend.Column{Rows: 1}, Order: rng.Perm(40), Ends: []int{40}, Weights: rng.elements(40)}})
+	check("RowSums", err)
+	_, err = b.ColumnSums(ended, []backend.ColumnSum{{Column: backend.Column{Rows: 1}, Weights: rng.elements(1)}})
+	check("ColumnSums", err)
+
+	stops(t, "sums", func(ctx context.Context, h hook) error {
+		_, err := c.prove(ctx, hookedSums{h, must(c.on(background, b))(t)})
+		return err
+	})
+	stops(t, "fractions", func(ctx context.Context, h hook) error {
+		_, err := proveFractions(ctx, leaves.Size, hookedTree{h, must(b.Fractions(background, leaves))(t)})
+		return err
+	})
+
+	s := newStacks(t, rng, soundness.Johnson, [2]int{6, 7})
+	onStacks := open(&s.graph, &s.witness)
+	defer onStacks.Close()
+	_, err = s.commit(ended, onStacks)
+	check("Commit", err)
+	_, err = onStacks.Opening(ended, s.opening)
+	check("Opening", err)
+	trees := must(s.commit(background, onStacks))(t)
+	_, err = trees[0].Nodes().Path(ended, []uint64{0})
+	check("Path", err)
+	_, err = trees[0].Layers(ended)
+	check("Layers", err)
+	stops(t, "opening", func(ctx context.Context, h hook) error {
+		_, err := s.prove(ctx, trees, hookedOpening{h, must(onStacks.Opening(background, s.opening))(t)})
+		return err
+	})
+}
+
+// stops lets a proof's context end before one of its passes after the other: each
+// of the first ones, and some of the later.
+func stops(t *testing.T, what string, prove func(context.Context, hook) error) {
+	t.Helper()
+	for at := 0; ; at += 1 + at/4 {
+		ctx, cancel := context.WithCancel(background)
+		passes := 0
+		err := prove(ctx, func(pass func() error) error {
+			if passes == at {
+				cancel()
+			}
+			passes++
+			return pass()
+		})
+		cancel()
+		if passes <= at { // it was over by then
+			if err != nil || at == 0 {
+				t.Errorf("%s, %d passes: %v", what, passes, err)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) || passes > at+1 {
+			t.Errorf("%s, cancelled before pass %d of %d: %v", what, at, passes, err)
+			return
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Package conformance tests that a backend returns the numbers that its interface
+// says, so that proofs have the same bytes wherever they are made. [Run] is called
+// by the tests of every backend: on the CPU, on a device that the host stands for,
+// on a device, and on what goes on after a device's failure ([Faulty]).
+//
+// Tables are compared with their definitions. Passes are driven by the prover of
+// their package, and its proof is compared with one over the passes in memory of
+// that package, and verified.
+package conformance
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Open makes a backend for a test. Run closes it.
+type Open func(g *model.Graph, w backend.Witness) backend.Backend
+
+// Run runs the suite, or the parts of it that are named.
+func Run(t *testing.T, open Open, parts ...string) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, Open)
+	}{
+		{"tensors", tensors},
+		{"tables", tables},
+		{"sums", sums},
+		{"fractions", fractions},
+		{"openings", openings},
+		{"cancelled", cancelled},
+	} {
+		if len(parts) == 0 || slices.Contains(parts, test.name) {
+			t.Run(test.name, func(t *testing.T) { test.run(t, open) })
+		}
+	}
+}
+
+// witness has the values of tensors and the keys of look-up steps.
+type witness struct {
+	tensors []ints.Ints
+	keys    [][]int32
+}
+
+// add adds the values of the next tensor, fixed ones in the width that they need.
+func (w *witness) add(kind model.Kind, values []int32) {
+	v := ints.Ints(ints.Int32s(values))
+	if kind == model.Fixed {
+		v = ints.Of(values)
+	}
+	w.tensors = append(w.tensors, v)
+}
+
+// values are those of a tensor of any kind.
+func (w *witness) values(id model.TensorID) []int32 { return ints.All(w.tensors[id]) }
+
+// Tensor implements backend.Witness.
+func (w *witness) Tensor(id model.TensorID) []int32 { return w.tensors[id].(ints.Int32s) }
+
+// Fixed implements backend.Witness.
+func (w *witness) Fixed(id model.TensorID) ints.Ints { return w.tensors[id] }
+
+// StepKeys implements backend.Witness.
+func (w *witness) StepKeys(step int) []int32 { return w.keys[step] }
+
+// random gives elements of K, zeros and minus ones often among their limbs.
+type random struct{ *rand.Rand }
+
+func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 1))} }
+
+func (r random) limb() field.M31 {
+	switch r.IntN(8) {
+	case 0:
+		return 0
+	case 1:
+		return field.P - 1
+	}
+	return field.M31(r.Uint32N(field.P))
+}
+
+func (r random) element() field.QM31 {
+	return field.NewQM31(r.limb(), r.limb(), r.limb(), r.limb())
+}
+
+func (r random) elements(n int) []field.QM31 {
+	v := make([]field.QM31, n)
+	for i := range v {
+		v[i] = r.element()
+	}
+	return v
+}
+
+// integers returns n signed integers of a number of bits.
+func (r random) integers(n, bits int) []int32 {
+	v := make([]int32, n)
+	for i := range v {
+		v[i] = int32(r.Uint32()) >> (32 - bits)
+	}
+	return v
+}
+
+// must ends the test if there is an error.
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+var background = context.Background()

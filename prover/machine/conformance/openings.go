@@ -1,0 +1,214 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// stacks are stacks of committed tensors in two trees, with a true claim on them.
+type stacks struct {
+	graph   model.Graph
+	witness witness
+	opening backend.Opening
+	terms   whir.List
+	value   field.QM31
+}
+
+// newStacks makes a tree over one stack, with rows of the first length, and one
+// over four, a group each with a gap in between, with rows of the second.
+func newStacks(t *testing.T, rng random, mode soundness.Mode, rowVars [2]int) *stacks {
+	s := &stacks{}
+	add := func(bits int, shape ...int) model.TensorID {
+		kind := []model.Kind{model.Fixed, model.Witness}[len(shape)%2]
+		s.graph.Tensors = append(s.graph.Tensors, model.Tensor{Shape: shape, Kind: kind})
+		s.witness.add(kind, rng.integers(model.Size(shape), bits))
+		return model.TensorID(len(s.graph.Tensors) - 1)
+	}
+	c := soundness.Config{TargetBits: 20, GrindBits: 4, LogBlowup: 2, Mode: mode}
+	one := model.NewStack(&s.graph, []model.TensorID{add(8, 12, 33), add(16, 7), add(30, 3, 5, 6), add(8, 64, 16)})
+	several := backend.Commitment{Layout: whir.Layout{RowVars: rowVars[1], LogBlowup: c.LogBlowup}}
+	var slot uint64
+	for _, ids := range [][]model.TensorID{
+		{add(30, 1), add(16, 5, 32), add(8), add(8, 100)}, {add(30, 3)}, {add(8, 40, 9), add(30, 2)}, {add(16, 21)},
+	} {
+		x := model.NewStack(&s.graph, ids)
+		rows := int((x.Size + 1<<rowVars[1] - 1) >> rowVars[1])
+		several.Groups = append(several.Groups, whir.Group{First: slot, Rows: rows})
+		several.Parts = append(several.Parts, backend.Part{Stack: x})
+		slot += uint64(rows) + 3
+	}
+	o := &s.opening
+	o.Commitments = []backend.Commitment{backend.SingleStack(one, rowVars[0], c.LogBlowup), several}
+	longest := max(rowVars[0], rowVars[1])
+	end := uint64(0)
+	for i := range o.Commitments {
+		x := &o.Commitments[i]
+		o.RowOffsets = append(o.RowOffsets, end)
+		end += tableRows(x, longest) + 1
+	}
+	o.Params = must(soundness.Derive(c, longest, end))(t)
+	s.claim(rng)
+	return s
+}
+
+// tableRows returns the number of table rows up to a commitment's last.
+func tableRows(c *backend.Commitment, rowVars int) uint64 {
+	return (c.Slots()<<c.RowVars + 1<<rowVars - 1) >> rowVars
+}
+
+// claim makes terms of all sizes, some on the same places and some where no rows
+// are, some that differ in their rows alone, with their value by definition.
+func (s *stacks) claim(rng random) {
+	rowVars := s.opening.Params.RowVars()
+	shared := rng.elements(rowVars)
+	for i := range 24 {
+		tree := i % 2
+		c := &s.opening.Commitments[tree]
+		values := make([]int32, tableRows(c, rowVars)<<rowVars)
+		for k, g := range c.Groups {
+			c.Parts[k].Stack.Fill(&s.graph, s.witness.tensors, uint64(c.Parts[k].First)<<c.RowVars, values[g.First<<c.RowVars:][:g.Rows<<c.RowVars])
+		}
+		vars := rng.IntN(model.Log2Ceil(len(values)) + 1)
+		for 1<<vars > len(values) {
+			vars--
+		}
+		step := 1 << min(vars, rowVars)
+		offset := uint64(rng.IntN((len(values)-1<<vars)/step+1) * step)
+		term := whir.Term{Coef: rng.element(), Tree: tree, Offset: offset, Point: rng.elements(vars)}
+		if rng.IntN(2) == 0 {
+			low := min(vars, rowVars)
+			copy(term.Point[vars-low:], shared[:low])
+		}
+		s.terms = append(s.terms, term)
+		s.value = s.value.Add(term.Coef.Mul(poly.EvalInt32(values[offset:][:1<<vars], term.Point)))
+	}
+}
+
+// commit commits to the stacks on a backend.
+func (s *stacks) commit(ctx context.Context, b backend.Backend) ([]*whir.Tree, error) {
+	var trees []*whir.Tree
+	for _, c := range s.opening.Commitments {
+		tree, err := b.Commit(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, tree)
+	}
+	return trees, nil
+}
+
+func (s *stacks) prove(ctx context.Context, trees []*whir.Tree, passes whir.Passes) ([]byte, error) {
+	defer passes.Close()
+	w := transcript.NewWriter(sponge(trees))
+	err := whir.Open(ctx, w, s.opening.Params, trees, passes, s.opening.RowOffsets, s.terms, s.value)
+	return w.Bytes(), err
+}
+
+func sponge(trees []*whir.Tree) *transcript.Sponge {
+	s := transcript.New("conformance: openings")
+	for _, tree := range trees {
+		s.AbsorbDigest(tree.Root())
+	}
+	return s
+}
+
+func (s *stacks) verify(trees []*whir.Tree, proof []byte) error {
+	var roots []poseidon2.Digest
+	var layouts []whir.Layout
+	for _, tree := range trees {
+		roots, layouts = append(roots, tree.Root()), append(layouts, tree.Layout())
+	}
+	r := transcript.NewReader(sponge(trees), proof)
+	whir.Verify(r, s.opening.Params, roots, layouts, s.opening.RowOffsets, s.terms, s.value)
+	return r.Done()
+}
+
+// inMemory returns the commitments and passes that others are compared with.
+func (s *stacks) inMemory(t *testing.T) ([]*whir.Tree, whir.Passes) {
+	var trees []*whir.Tree
+	var layouts []whir.Layout
+	var srcs []whir.RowSource
+	for _, c := range s.opening.Commitments {
+		src := filled{s, c}
+		layouts, srcs = append(layouts, c.Layout), append(srcs, src)
+		trees = append(trees, must(whir.Commit(background, c.Layout, src))(t))
+	}
+	return trees, whir.NewPasses(s.opening.Params, layouts, srcs, s.opening.RowOffsets)
+}
+
+// filled gives the rows of a commitment.
+type filled struct {
+	s *stacks
+	c backend.Commitment
+}
+
+// Rows implements whir.RowSource.
+func (f filled) Rows() int { return f.c.Rows() }
+
+// FillRow implements whir.RowSource.
+func (f filled) FillRow(i, from int, dst []int32) {
+	for k, g := range f.c.Groups {
+		if i < g.Rows {
+			row := uint64(f.c.Parts[k].First + i)
+			f.c.Parts[k].Stack.Fill(&f.s.graph, f.s.witness.tensors, row<<f.c.RowVars+uint64(from), dst)
+			return
+		}
+		i -= g.Rows
+	}
+}
+
+// openings commits to stacks and opens them, with few rows and with many, and with
+// out-of-domain samples.
+func openings(t *testing.T, open Open) {
+	for i, c := range []struct {
+		mode    soundness.Mode
+		rowVars [2]int
+	}{{soundness.Unique, [2]int{5, 5}}, {soundness.Johnson, [2]int{5, 8}}, {soundness.Johnson, [2]int{10, 6}}, {soundness.Unique, [2]int{1, 7}}} {
+		s := newStacks(t, newRandom(uint64(30+i)), c.mode, c.rowVars)
+		b := open(&s.graph, &s.witness)
+		want, passes := s.inMemory(t)
+		trees := must(s.commit(background, b))(t)
+		for k := range trees {
+			if trees[k].Root() != want[k].Root() {
+				t.Fatalf("%+v: another commitment than in memory", c)
+			}
+		}
+		proof := must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)
+		if !bytes.Equal(proof, must(s.prove(background, want, passes))(t)) {
+			t.Errorf("%+v: another proof than in memory", c)
+		}
+		if err := s.verify(trees, proof); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if p, ok := b.(backend.Preparer); ok && i%2 == 1 { // the same opening, of which some is done beforehand
+			p.Prepare(background, s.opening, 0)
+			if !bytes.Equal(proof, must(s.prove(background, trees, must(b.Opening(background, s.opening))(t)))(t)) {
+				t.Errorf("%+v: another proof of what was prepared", c)
+			}
+			p.Prepare(background, s.opening, 0) // which Close gives back
+		}
+		// A tree whose layers are known outlives the backend.
+		layers := must(trees[0].Layers(background))(t)
+		b.Close()
+		for l, layer := range must(want[0].Layers(background))(t) {
+			if !slices.Equal(layers[l], layer) {
+				t.Errorf("%+v: other digests in layer %d", c, l)
+			}
+		}
+		positions := []uint64{0, 5, 1<<want[0].Nodes().Depth() - 1}
+		if !slices.Equal(must(trees[0].Nodes().Path(background, positions))(t), must(want[0].Nodes().Path(background, positions))(t)) {
+			t.Errorf("%+v: another path than in memory", c)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package cpu
+
+import (
+	"sort"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// restrict binds axes of a dense integer tensor in one pass over it: no padded
+// copy and no table over the bound axes together is made unless they trail.
+// The table is the arena's.
+func restrict(a *arena.Arena, shape []int, data ints.Ints, r backend.Restriction) []field.QM31 {
+	kept := append([]int(nil), r.Keep...)
+	sort.Ints(kept)
+	dense := restrictDense(a, shape, data, r.Bound)
+	out := arrange(a, dense, shape, kept, r.Keep)
+	if len(out) != len(dense) || &out[0] != &dense[0] {
+		arena.Free(a, dense)
+	}
+	return out
+}
+
+// columns of one task: the destination stays in the first-level cache.
+const restrictColumns = 1024
+
+// restrictTasks is how many tasks there are at least, where they are large enough.
+const restrictTasks = 8
+
+// restrictDense returns the dense table over the kept axes in their own order.
+func restrictDense(a *arena.Arena, shape []int, data ints.Ints, bound [][]field.QM31) []field.QM31 {
+	// The trailing axes that are all kept or all bound form one run.
+	split := len(shape)
+	for split > 0 && (bound[split-1] == nil) == (bound[len(shape)-1] == nil) {
+		split--
+	}
+	lead := splitLead(shape, bound, split)
+	run := model.Size(shape[split:])
+	if len(shape) == 0 || bound[len(shape)-1] != nil {
+		w := poly.OuterEq(shape[split:], bound[split:])
+		out := arena.Make[field.QM31](a, len(lead.kept))
+		parallel.For(len(out), max(1, (1<<14)/(run*len(lead.bound))), func(lo, hi int) {
+			var buf []int32
+			for i := lo; i < hi; i++ {
+				sum := field.Zero
+				for j, off := range lead.bound {
+					at := lead.kept[i] + off
+					sum = sum.Add(lead.weight[j].Mul(dot(data, at, w, &buf)))
+				}
+				out[i] = sum
+			}
+		})
+		return out
+	}
+	out := arena.Make[field.QM31](a, len(lead.kept)*run)
+	pieces := (run + restrictColumns - 1) / restrictColumns
+	// add sets sums to those of a piece of the columns, for the bound indexes [from, to).
+	add := func(sums []field.QM31, i, c, from, to int, buf *[]int32) {
+		clear(sums)
+		for j := from; j < to; j++ {
+			at := lead.kept[i] + lead.bound[j] + c
+			field.MulAccInt32Vec(sums, ints.Part(data, at, at+len(sums), buf), lead.weight[j])
+		}
+	}
+	grain := max(1, (1<<14)/(min(run, restrictColumns)*len(lead.bound)))
+	if tasks := len(lead.kept) * pieces; tasks < restrictTasks && grain == 1 {
+		// Few columns of many rows: rows are dealt in groups.
+		groups := min((restrictTasks+tasks-1)/tasks, len(lead.bound))
+		sums := make([]field.QM31, groups*len(out))
+		parallel.For(tasks*groups, 1, func(lo, hi int) {
+			var buf []int32
+			for t := lo; t < hi; t++ {
+				g, i, c := t/tasks, t%tasks/pieces, t%pieces*restrictColumns
+				n := min(restrictColumns, run-c)
+				add(sums[g*len(out)+i*run+c:][:n], i, c, g*len(lead.bound)/groups, (g+1)*len(lead.bound)/groups, &buf)
+			}
+		})
+		copy(out, sums)
+		for g := 1; g < groups; g++ {
+			field.AddQM31Vec(out, out, sums[g*len(out):(g+1)*len(out)])
+		}
+		return out
+	}
+	parallel.For(len(lead.kept)*pieces, grain, func(lo, hi int) {
+		var buf []int32
+		for t := lo; t < hi; t++ {
+			i, c := t/pieces, t%pieces*restrictColumns
+			add(out[i*run+c:][:min(restrictColumns, run-c)], i, c, 0, len(lead.bound), &buf)
+		}
+	})
+	return out
+}
+
+// dot returns Σ data[at+i]·w[i], reading narrow data a part at a time.
+func dot(data ints.Ints, at int, w []field.QM31, buf *[]int32) field.QM31 {
+	sum := field.Zero
+	for len(w) > 0 {
+		n := min(len(w), 4*restrictColumns)
+		sum = sum.Add(field.DotInt32(ints.Part(data, at, at+n, buf), w[:n]))
+		at, w = at+n, w[n:]
+	}
+	return sum
+}
+
+// leading lists the dense offsets of the index combinations of the leading
+// kept and of the leading bound axes, the latter with their eq weights.
+type leading struct {
+	kept, bound []int
+	weight      []field.QM31
+}
+
+func splitLead(shape []int, bound [][]field.QM31, split int) leading {
+	l := leading{kept: []int{0}, bound: []int{0}, weight: []field.QM31{field.One}}
+	for a := range split {
+		stride := model.Size(shape[a+1:])
+		if bound[a] == nil {
+			l.kept = extend(l.kept, shape[a], stride)
+			continue
+		}
+		l.bound = extend(l.bound, shape[a], stride)
+		l.weight = poly.Outer(l.weight, poly.EqTable(bound[a])[:shape[a]])
+	}
+	return l
+}
+
+func extend(offsets []int, dim, stride int) []int {
+	next := make([]int, 0, len(offsets)*dim)
+	for _, o := range offsets {
+		for i := range dim {
+			next = append(next, o+i*stride)
+		}
+	}
+	return next
+}
+
+// arrange pads every kept axis to a power of two and puts the axes, given in
+// ascending order, into the order want.
+func arrange(a *arena.Arena, t []field.QM31, shape, kept, want []int) []field.QM31 {
+	same := true
+	for i := range kept {
+		same = same && kept[i] == want[i]
+	}
+	if same {
+		dims := make([]int, len(kept))
+		vars := 0
+		for i, axis := range kept {
+			dims[i] = shape[axis]
+			vars += model.Log2Ceil(dims[i])
+		}
+		if len(t) == 1<<vars {
+			return t
+		}
+		out := arena.Zeros[field.QM31](a, 1<<vars)
+		poly.PadInto(out, t, dims)
+		return out
+	}
+	// Bit position of each axis in the padded result.
+	shift, vars := map[int]int{}, 0
+	for i := len(want) - 1; i >= 0; i-- {
+		shift[want[i]] = vars
+		vars += model.Log2Ceil(shape[want[i]])
+	}
+	out := arena.Zeros[field.QM31](a, 1<<vars)
+	for i, v := range t {
+		at, rest := 0, i
+		for j := len(kept) - 1; j >= 0; j-- {
+			d := shape[kept[j]]
+			at |= rest % d << shift[kept[j]]
+			rest /= d
+		}
+		out[at] = v
+	}
+	return out
+}

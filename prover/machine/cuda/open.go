@@ -1,0 +1,254 @@
+package cuda
+
+import (
+	"context"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Opening implements backend.Backend.
+func (b *Backend) Opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	if p := b.prepared; p != nil {
+		b.prepared = nil
+		<-p.done
+		switch {
+		case p.panicked != nil: // here, where it can be recovered
+			panic(p.panicked)
+		case p.err == nil:
+			return p.passes, nil
+		}
+	}
+	return b.opening(ctx, o)
+}
+
+func (b *Backend) opening(ctx context.Context, o backend.Opening) (whir.Passes, error) {
+	a := newScope(b.dev)
+	made := false
+	defer func() {
+		if !made { // for an error, or a panic
+			a.close()
+		}
+	}()
+	p, err := pass(ctx, func() whir.Passes { return &opening{a: a, rows: b.loadRows(ctx, a, o), search: newSearch(a)} })
+	made = err == nil
+	return p, err
+}
+
+// prepared is an opening that has begun before its claims are known.
+type prepared struct {
+	done     chan struct{} // closed when there are passes, or an error
+	passes   whir.Passes
+	err      error // with which the opening has to begin again
+	panicked any
+}
+
+// Prepare implements backend.Preparer: rows are packed. Those that are packed anew by each pass, or
+// whose values are made again, wait for the claims.
+func (b *Backend) Prepare(ctx context.Context, o backend.Opening, beside int64) {
+	if how := b.m.mode(); b.prepared != nil || how.pieces || how.stretches {
+		return
+	}
+	for _, m := range append([]*Machine{b.m}, b.team.Others...) {
+		need, spare := beside+packedMost(&o, 1+len(b.team.Others)), m.spare.Load()
+		if int64(m.free()) < need || spare > 0 && spare < need {
+			return
+		}
+	}
+	p := &prepared{done: make(chan struct{})}
+	b.prepared = p
+	go func() {
+		defer close(p.done)
+		defer func() { p.panicked = recover() }()
+		p.passes, p.err = b.opening(ctx, o)
+	}()
+}
+
+// packedMost is about the most bytes that rows take on one of some machines when they are packed:
+// most have entries of two bytes at most.
+func packedMost(o *backend.Opening, machines int) int64 {
+	bytes := int64(0)
+	for i := range o.Commitments {
+		c := &o.Commitments[i]
+		bytes += 2 * int64(c.Rows()) << c.RowVars
+	}
+	return bytes / int64(machines)
+}
+
+// unprepare gives back what has been prepared.
+func (b *Backend) unprepare() {
+	if p := b.prepared; p != nil {
+		b.prepared = nil
+		if <-p.done; p.passes != nil {
+			p.passes.Close()
+		}
+	}
+}
+
+// opening implements whir.Passes.
+type opening struct {
+	a      *scope
+	rows   *sharedRows
+	sums   *rowSums     // of the first variables, nil once they are bound
+	split  *splitTables // of the next ones, nil unless several machines have the places
+	tables *tables      // of the others
+	folded []*foldedRow // nil once opened
+	search search
+}
+
+// Begin implements whir.Passes.
+func (o *opening) Begin(ctx context.Context, q *whir.Functional) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	o.sums = o.rows.begin(ctx, q)
+	o.fold(ctx)
+	return nil
+}
+
+// fold makes the tables once the sums have no variables left.
+func (o *opening) fold(ctx context.Context) {
+	if o.sums.vars == 0 {
+		o.sums.close()
+		coefs, q := poly.EqTable(o.sums.point), o.sums.q
+		o.sums = nil
+		if o.rows.shares.n > 0 {
+			o.split = o.rows.foldSplit(ctx, coefs, q)
+			o.gathered()
+			return
+		}
+		o.tables = o.rows.fold(ctx, coefs, q)
+	}
+}
+
+// gathered goes on with the tables of one machine when these are all.
+func (o *opening) gathered() {
+	if o.split.whole != nil {
+		o.tables, o.split = o.split.whole, nil
+	}
+}
+
+// Columns implements whir.Passes.
+func (o *opening) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
+	return pass(ctx, func() [][]field.M31 { return o.rows.columns(ctx, tree, positions) })
+}
+
+// Round implements whir.Passes.
+func (o *opening) Round(ctx context.Context) (whir.Sums, error) {
+	if o.sums != nil {
+		return pass(ctx, o.sums.pair.round)
+	}
+	if o.split != nil {
+		return pass(ctx, func() whir.Sums {
+			defer o.gathered() // if another machine has failed
+			return o.split.round(ctx)
+		})
+	}
+	return pass(ctx, o.tables.round)
+}
+
+// Bind implements whir.Passes.
+func (o *opening) Bind(ctx context.Context, r field.QM31) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	if o.sums != nil {
+		o.sums.bind(r)
+		o.fold(ctx)
+		return nil
+	}
+	if o.split != nil {
+		o.split.bind(r)
+		o.gathered()
+		return nil
+	}
+	o.tables.bind(r)
+	return nil
+}
+
+// Values implements whir.Passes.
+func (o *opening) Values(ctx context.Context) ([]field.QM31, error) {
+	return pass(ctx, o.tables.values)
+}
+
+// At implements whir.Passes.
+func (o *opening) At(ctx context.Context, z field.QM31) (field.QM31, error) {
+	return pass(ctx, func() field.QM31 { return o.tables.at(z) })
+}
+
+// Add implements whir.Passes.
+func (o *opening) Add(ctx context.Context, c *whir.Constraints) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	o.tables.add(c)
+	return nil
+}
+
+// Commit implements whir.Passes.
+func (o *opening) Commit(ctx context.Context, l soundness.Level) (poseidon2.Digest, error) {
+	row, err := pass(ctx, func() *foldedRow { return o.tables.commit(l) })
+	if err != nil {
+		return poseidon2.Digest{}, err
+	}
+	o.folded = append(o.folded, row)
+	return row.nodes.Root(), nil
+}
+
+// Leaves implements whir.Passes.
+func (o *opening) Leaves(ctx context.Context, n int, positions []uint64) (whir.Leaves, error) {
+	return pass(ctx, func() whir.Leaves {
+		row := o.folded[n]
+		leaves := whir.Leaves{Values: row.columns(positions), Path: row.nodes.path(positions)}
+		row.free()
+		o.folded[n] = nil
+		return leaves
+	})
+}
+
+// Search implements whir.Passes.
+func (o *opening) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
+	return pass(ctx, func() uint64 { return o.search.smallest(ctx, start, bits) })
+}
+
+// Close implements whir.Passes.
+func (o *opening) Close() {
+	if o.sums != nil {
+		o.sums.close()
+	}
+	for _, row := range o.folded {
+		if row != nil {
+			row.free()
+		}
+	}
+	o.rows.release()
+	o.a.close()
+}
+
+// search looks for nonces on the device.
+type search struct {
+	a           *scope
+	state, best kernels.Ptr
+}
+
+func newSearch(a *scope) search {
+	return search{a, newArray[field.M31](a, poseidon2.Width), newArray[uint64](a, 1)}
+}
+
+// smallest is a transcript.NonceSearch.
+func (s search) smallest(ctx context.Context, start poseidon2.State, bits int) uint64 {
+	check(kernels.UploadSlice(s.a, s.state, start[:]))
+	check(kernels.UploadSlice(s.a, s.best, []uint64{field.P}))
+	// Twice as many as it takes on average are enough six times in seven.
+	batch := uint64(min(max(2<<bits, 1<<10), 1<<22))
+	for first := uint64(0); first < field.P; first += batch {
+		check(ctx.Err())
+		check(kernels.SearchNonce(s.a, s.best, s.state, first, batch, 1<<bits-1))
+		if nonce := fetch[uint64](s.a, s.best, 1)[0]; nonce < field.P {
+			return nonce
+		}
+	}
+	return field.P
+}

@@ -1,0 +1,50 @@
+package cuda
+
+import (
+	"testing"
+
+	"github.com/prove-model/prove-model/kernels/devicetest"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// TestPrepare: an opening begins before its claims are known if there is room on all machines beside
+// what tasks take, within the bound too, and rows are packed once.
+func TestPrepare(t *testing.T) {
+	d := devicetest.Open(t)
+	o := backend.Opening{Params: &soundness.Params{}, Commitments: []backend.Commitment{{Layout: whir.Layout{RowVars: 5, Groups: []whir.Group{{Rows: 10}}}}}}
+	packed := packedMost(&o, 1)
+	for name, c := range map[string]struct {
+		memory, other, spare int
+		beside               int64
+		how                  mode
+		want                 bool
+	}{
+		"room":           {1 << 16, 0, 0, 1000, mode{}, true},
+		"no room":        {1000 + int(packed) - 1, 0, 0, 1000, mode{}, false},
+		"just room":      {1000 + int(packed), 0, 0, 1000, mode{}, true},
+		"not on another": {1 << 16, 500, 0, 1000, mode{}, false},
+		"bound":          {1 << 16, 0, 1000 + int(packed) - 1, 1000, mode{}, false},
+		"within":         {1 << 16, 0, 1000 + int(packed), 1000, mode{}, true},
+		"in pieces":      {1 << 16, 0, 0, 1000, mode{pieces: true}, false},
+		"stretches":      {1 << 16, 0, 0, 1000, mode{drops: true, stretches: true}, false},
+	} {
+		m := NewMachine(devicetest.NewStreams(d, c.memory, nil))
+		m.setMode(func(x *mode) { *x = c.how })
+		m.spare.Store(int64(c.spare))
+		team := &Team{}
+		if c.other > 0 {
+			team.Others = []*Machine{NewMachine(devicetest.NewStreams(d, c.other, nil))}
+		}
+		b := m.BackendWith(team, &model.Graph{}, nil)
+		if b.Prepare(t.Context(), o, c.beside); (b.prepared != nil) != c.want {
+			t.Errorf("%s: prepared %v", name, b.prepared != nil)
+		}
+		b.Close() // the opening has no levels: what it fails with is dropped
+		if n := m.Traffic().Live; n != 0 {
+			t.Errorf("%s: %d bytes are left", name, n)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package cuda
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/machine/cpu"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// packer writes rows of a commitment from the dense tensors on the device, or from
+// the host's if there is no room for them.
+type packer struct {
+	a      *scope
+	c      backend.Commitment
+	host   *cpu.Rows
+	stacks []*deviceStack // by group
+}
+
+// deviceStack is a stack whose tensors are on the device, with its description there.
+type deviceStack struct {
+	hostStack
+	device kernels.Stack
+}
+
+// newPacker returns one for rows of these groups, in their order.
+func (b *Backend) newPacker(a *scope, c backend.Commitment, groups []int) *packer {
+	return b.newPackerOf(a, c, groups, b.find)
+}
+
+// newPackerOf is newPacker with tensors that find returns.
+func (b *Backend) newPackerOf(a *scope, c backend.Commitment, groups []int, find func(model.TensorID) (*Tensor, error)) *packer {
+	p := &packer{a: a, c: c, stacks: make([]*deviceStack, len(c.Groups))}
+	for from := 0; from < len(groups); {
+		// Groups behind each other, of one stack.
+		first, to := groups[from], from
+		for to < len(groups) && groups[to] == first+to-from && c.Parts[groups[to]].Stack == c.Parts[first].Stack {
+			to++
+		}
+		begin := uint64(c.Parts[first].First) << c.RowVars
+		last := groups[to-1]
+		end := uint64(c.Parts[last].First+c.Groups[last].Rows) << c.RowVars
+		s, err := b.newDeviceStack(a, c.Parts[first].Stack, begin, end, find)
+		if errors.Is(err, kernels.ErrMemory) {
+			return &packer{a: a, c: c, host: cpu.NewRows(b.g, b.w, c)}
+		}
+		check(err)
+		for ; from < to; from++ {
+			p.stacks[groups[from]] = s
+		}
+	}
+	return p
+}
+
+// newDeviceStack puts a stack there as far as entries from begin to end-1 are concerned, and
+// returns the error of a tensor that cannot be had.
+func (b *Backend) newDeviceStack(a *scope, s *model.Stack, begin, end uint64, find func(model.TensorID) (*Tensor, error)) (*deviceStack, error) {
+	h, err := newHostStack(b.g, s, begin, end, find)
+	if err != nil {
+		return nil, err
+	}
+	d := kernels.Stack{Offsets: newCopy(a, h.offsets), Blocks: newCopy(a, h.blocks), Axes: newCopy(a, h.axes), Count: len(h.blocks)}
+	return &deviceStack{*h, d}, nil
+}
+
+// hostStack describes a stack to kernels.PackStack.
+type hostStack struct {
+	offsets []uint64
+	blocks  []kernels.StackBlock
+	axes    []kernels.StackAxis
+}
+
+// newHostStack describes a stack of g's tensors, without blocks that have no entries from
+// begin to end-1, before and behind those that have.
+func newHostStack(g *model.Graph, s *model.Stack, begin, end uint64, find func(model.TensorID) (*Tensor, error)) (*hostStack, error) {
+	h := &hostStack{}
+	next := s.Size
+	for i := range s.Blocks {
+		blk := &s.Blocks[i]
+		if i+1 < len(s.Blocks) && s.Blocks[i+1].Offset <= begin {
+			continue
+		}
+		if blk.Offset >= end {
+			next = blk.Offset
+			break
+		}
+		t, err := find(blk.Tensor)
+		if err != nil {
+			return nil, err
+		}
+		k, own := describe(blk, g.Tensors[blk.Tensor].Shape, t)
+		k.FirstAxis = uint64(len(h.axes))
+		h.offsets, h.blocks, h.axes = append(h.offsets, blk.Offset), append(h.blocks, k), append(h.axes, own...)
+	}
+	h.offsets = append(h.offsets, next)
+	if len(h.axes) == 0 {
+		h.axes = make([]kernels.StackAxis, 1) // there is no empty memory
+	}
+	return h, nil
+}
+
+// block returns the number of the block that has an entry of the stack.
+func (h *hostStack) block(entry uint64) int {
+	i, ok := slices.BinarySearch(h.offsets, entry)
+	if !ok {
+		i--
+	}
+	return i
+}
+
+// width returns the bytes that n entries need, 1 where there are none.
+func (h *hostStack) width(from, n uint64) int {
+	w := 1
+	for k := h.block(from); k < len(h.blocks) && h.offsets[k] < from+n; k++ {
+		w = max(w, int(h.blocks[k].Width))
+	}
+	return w
+}
+
+// rowAlignment is that of rows that kernels read 16 bytes at a time.
+const rowAlignment = 16
+
+// inPlace returns the address of n entries, a power of two, if they lie one behind the
+// other as bytes, and are aligned as a row is.
+func (h *hostStack) inPlace(from, n uint64) (kernels.Ptr, bool) {
+	k := h.block(from)
+	if k >= len(h.blocks) || from+n > h.offsets[k+1] {
+		return 0, false
+	}
+	b := &h.blocks[k]
+	if b.Width != 1 || uint64(1)<<b.Run < n {
+		return 0, false
+	}
+	e := from - h.offsets[k]
+	at := b.Values + kernels.Ptr(e&(1<<b.Run-1))
+	e >>= b.Run
+	for _, axis := range h.axes[b.FirstAxis : b.FirstAxis+b.Axes] {
+		at += kernels.Ptr(e & (1<<axis.Bits - 1) * axis.Stride)
+		e >>= axis.Bits
+	}
+	return at, at%rowAlignment == 0
+}
+
+// describe returns a block of a tensor of the given shape and its axes, the last
+// first (compare model.Stack.Fill).
+func describe(b *model.Block, shape []int, t *Tensor) (kernels.StackBlock, []kernels.StackAxis) {
+	k := kernels.StackBlock{Values: t.Ptr, Width: uint64(t.Width)}
+	var axes []kernels.StackAxis
+	stride, contiguous := 1, true
+	for a := len(shape) - 1; a >= 0; a-- {
+		p := b.Parts[a]
+		k.Values += kernels.Ptr(p.Start * stride * t.Width)
+		if contiguous {
+			k.Run += uint64(p.Bits)
+		} else {
+			axes = append(axes, kernels.StackAxis{Bits: uint64(p.Bits), Stride: uint64(stride)})
+		}
+		contiguous = contiguous && p.Start == 0 && 1<<p.Bits == shape[a]
+		stride *= shape[a]
+	}
+	k.Axes = uint64(len(axes))
+	return k, axes
+}
+
+// rows writes n rows of a group, from row first of it on, to dst, in 32 bits.
+func (p *packer) rows(dst kernels.Ptr, group, first, n int) {
+	vars := p.c.RowVars
+	if p.host == nil {
+		check(kernels.PackStack(p.a, dst, n<<vars, uint64(p.c.Parts[group].First+first)<<vars, p.stacks[group].device))
+		return
+	}
+	for _, g := range p.c.Groups[:group] {
+		first += g.Rows
+	}
+	row := make([]int32, 1<<vars)
+	for i := range n {
+		p.host.FillRow(first+i, 0, row)
+		check(kernels.UploadSlice(p.a, kernels.At[int32](dst, i<<vars), row))
+	}
+}

@@ -1,0 +1,108 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// A tensor that there is no room for goes through the device in pieces: ranges
+// of its first axis, one after the other.
+
+// defaultPiece is the size of a piece, in bytes, where no other is set.
+const defaultPiece = 1 << 28
+
+// pieceRows returns how many indexes of the first axis make a piece of at most
+// so many bytes, a power of two.
+func pieceRows(rowBytes, piece int) int {
+	return 1 << (bits.Len(uint(max(piece/rowBytes, 1))) - 1)
+}
+
+// restrict restricts a tensor of the graph, in pieces if there is no room for
+// it as a whole.
+func (b *Backend) restrict(r backend.Restriction) table {
+	shape := b.g.Tensors[r.Tensor].Shape
+	t, err := b.find(r.Tensor)
+	if errors.Is(err, kernels.ErrMemory) && len(shape) > 0 && shape[0] > 1 {
+		return restrictPieces(b.dev, shape, backend.Values(b.g, b.w, r.Tensor), b.m.piece, r)
+	}
+	check(err)
+	return restrict(b.dev, shape, t.integers(), r)
+}
+
+// evalPieces is the evaluation of a tensor for which there is no room.
+func (b *Backend) evalPieces(shape []int, x backend.Evaluation) field.QM31 {
+	bound, point := make([][]field.QM31, len(shape)), x.Point
+	for a, d := range shape {
+		v := model.Log2Ceil(d)
+		bound[a], point = append([]field.QM31{}, point[:v]...), point[v:]
+	}
+	t := b.restrict(backend.Restriction{Tensor: x.Tensor, Bound: bound})
+	defer b.dev.Free(t.at)
+	return fetch[field.QM31](b.dev, t.at, 1)[0]
+}
+
+// restrictPieces is restrict for values in the host's memory.
+//
+// If the first axis is bound, piece k of 2^s indexes contributes
+// eq(high, k)·(the piece with the axis bound to low), where low are the last s
+// coordinates and high the others. If it is kept, and first in the result, the
+// pieces' tables come one after the other.
+func restrictPieces(dev kernels.Device, shape []int, values ints.Ints, piece int, r backend.Restriction) table {
+	d, row := shape[0], model.Size(shape[1:])
+	vars := model.Log2Ceil(d)
+	rows := min(pieceRows(values.Width()*row, piece), 1<<vars)
+	pieces := (d + rows - 1) / rows
+	own := backend.Restriction{Bound: append([][]field.QM31{}, r.Bound...), Keep: r.Keep}
+	point := r.Bound[0]
+	cut := vars - model.Log2Ceil(rows) // variables that number the pieces
+	tables := pieces
+	switch {
+	case point != nil:
+		own.Bound[0] = append([]field.QM31{}, point[cut:]...)
+	case len(r.Keep) > 0 && r.Keep[0] == 0:
+		tables = 1 << cut
+	default:
+		check(fmt.Errorf("%w: for a tensor of %d entries, which cannot be cut", kernels.ErrMemory, values.Len()))
+	}
+	var all kernels.Ptr
+	size := 0 // of each table
+	for k := range pieces {
+		// The last piece is filled up with zeros, as the padding of its axis.
+		data := values.Slice(k*rows*row, min((k+1)*rows, d)*row)
+		if n := data.Len(); n < rows*row {
+			filled := make(ints.Int32s, rows*row)
+			data.Read(filled[:n], 0)
+			data = filled
+		}
+		t, err := NewTensor(dev, data)
+		check(err)
+		x := restrict(dev, append([]int{rows}, shape[1:]...), t.integers(), own)
+		t.Free(dev)
+		if k == 0 {
+			size = 1 << x.vars
+			all = newArray[field.QM31](dev, tables*size)
+			if tables > pieces {
+				check(dev.Clear(kernels.At[field.QM31](all, pieces*size), (tables-pieces)*size*elementBytes))
+			}
+		}
+		check(dev.Copy(kernels.At[field.QM31](all, k*size), x.at, size*elementBytes))
+		dev.Free(x.at)
+	}
+	if point == nil {
+		return table{all, model.Log2Ceil(tables * size)}
+	}
+	out := table{newArray[field.QM31](dev, size), model.Log2Ceil(size)}
+	weights := newCopy(dev, poly.EqTable(point[:cut])[:pieces])
+	check(kernels.RestrictField(dev, out.at, all, kernels.Binding{Outer: 1, N: pieces, Inner: size, Weights: weights}))
+	dev.Free(weights)
+	dev.Free(all)
+	return out
+}

@@ -1,0 +1,181 @@
+package cuda
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Rows of an opening that are not in their tensors as they are, packed as bytes for each of its
+// passes, some at a time, where there is no room for all of them beside the tensors
+// (Machine.PackInPieces). Passes go by places of long rows: all rows at some places, which are
+// all that the products with claims there and the fold to there take, are packed, read and
+// dropped.
+
+// PackInPieces says whether openings pack rows some at a time, for each pass, and not once for
+// all of them as they do if nothing is said. It is for openings, and estimates, that begin later.
+func (m *Machine) PackInPieces(pieces bool) {
+	m.setMode(func(x *mode) { x.pieces = pieces })
+}
+
+// pending says that a row is packed when a pass wants it.
+func (r byteRow) pending() bool { return r.at == 0 && r.width > 0 }
+
+// unpacked returns table rows as tableRows does, but those pending that it would pack. Rows from
+// the host's memory have the width of their range.
+func (p *packer) unpacked(g *model.Graph, numbers []uint64, shift int) []byteRow {
+	if p.host == nil {
+		rows, _ := p.findRows(numbers, shift)
+		return rows
+	}
+	return expectedRows(g, &p.c, numbers, shift)
+}
+
+// expectedRows returns table rows, all pending, with the widths of their ranges.
+func expectedRows(g *model.Graph, c *backend.Commitment, numbers []uint64, shift int) []byteRow {
+	expected := &packer{c: *c, stacks: expectedStacks(g, c)}
+	rows, _ := expected.findRows(numbers, shift)
+	for i := range rows {
+		rows[i].at = 0
+	}
+	return rows
+}
+
+// each calls f with the rows on the device, some at a time: by places of long rows of n rows
+// (byPieces), then, with more, what stretches have whose values are made again. These may have
+// parts of one row each: it is the sum of what the calls are given.
+func (r *rows) each(n int, f func(from, to int, more bool)) {
+	all := r.at
+	defer func() { r.at = all }()
+	r.at = slices.Clone(all)
+	for i := range r.trees {
+		if t := &r.trees[i]; t.stretches != nil {
+			for _, number := range t.numbers {
+				r.at[t.firstRow+number] = byteRow{}
+			}
+		}
+	}
+	r.byPieces(n, func(from, to int) { f(from, to, false) })
+	for i := range r.trees {
+		t := &r.trees[i]
+		for _, groups := range t.stretches {
+			r.withStretch(t, groups, func(p *packer) {
+				a := newScope(r.a)
+				defer a.close()
+				own := t.numbersOf(groups)
+				r.at = make([]byteRow, len(all))
+				for k, row := range p.tableRows(a, own, t.shift) {
+					r.at[t.firstRow+own[k]] = row
+				}
+				f(0, n, true)
+			})
+		}
+	}
+}
+
+// numbersOf lists the table rows that have some of the rows of groups.
+func (t *placed) numbersOf(groups []int) []uint64 {
+	var own []uint64
+	for _, i := range groups {
+		g := &t.c.Groups[i]
+		k, _ := slices.BinarySearch(t.numbers, g.First>>t.shift)
+		for ; k < len(t.numbers) && t.numbers[k] <= (g.First+uint64(g.Rows)-1)>>t.shift; k++ {
+			if n := len(own); n == 0 || own[n-1] < t.numbers[k] {
+				own = append(own, t.numbers[k])
+			}
+		}
+	}
+	return own
+}
+
+// withStretch calls f with a packer for groups of a tree, of one stretch, while its values are on
+// the device.
+func (r *rows) withStretch(t *placed, groups []int, f func(p *packer)) {
+	a := newScope(r.a)
+	defer a.close()
+	defer r.b.leaveStretches()
+	f(r.b.newPacker(a, t.c, groups)) // the values are the device's
+}
+
+// byPieces calls f with ranges of the places in long rows of n rows, one behind the other, for
+// as long as their rows are all on the device: one range if nothing is pending.
+func (r *rows) byPieces(n int, f func(from, to int)) {
+	if !slices.ContainsFunc(r.at, byteRow.pending) {
+		f(0, n)
+		return
+	}
+	bytes := make([]int, n) // of a place
+	for i, row := range r.at {
+		if row.pending() {
+			bytes[i%n] += row.width * r.pitch
+		}
+	}
+	for from := 0; from < n; {
+		to, size := from+1, bytes[from]
+		for to < n && size+bytes[to] <= r.b.m.piece {
+			size += bytes[to]
+			to++
+		}
+		r.withPlaces(n, from, to, func() { f(from, to) })
+		from = to
+	}
+}
+
+// withPlaces calls f while the rows at places from to to−1 of long rows of n rows are on the
+// device.
+func (r *rows) withPlaces(n, from, to int, f func()) {
+	a := newScope(r.a)
+	all := r.at
+	r.at = slices.Clone(all)
+	defer func() {
+		r.at = all
+		a.close()
+	}()
+	for i := range r.trees {
+		t := &r.trees[i]
+		var numbers []uint64
+		for h := 0; h < len(all); h += n {
+			k, _ := slices.BinarySearchFunc(t.numbers, h+from, func(number uint64, row int) int { return int(t.firstRow+number) - row })
+			for ; k < len(t.numbers) && t.firstRow+t.numbers[k] < uint64(h+to); k++ {
+				if all[t.firstRow+t.numbers[k]].pending() {
+					numbers = append(numbers, t.numbers[k])
+				}
+			}
+		}
+		for k, row := range t.tableRows(a, numbers, t.shift) {
+			r.at[t.firstRow+numbers[k]] = row
+		}
+	}
+	f()
+}
+
+// eachPacked calls f with table rows of a tree, some at a time in their order, while they are on
+// the device.
+func (t *placed) eachPacked(r *rows, numbers []uint64, f func(rows []byteRow, pitch int)) {
+	row := func(number uint64) byteRow { return r.own[t.firstRow+number] }
+	for from := 0; from < len(numbers); {
+		var packed []uint64
+		to, size := from, 0
+		for ; to < len(numbers); to++ {
+			if x := row(numbers[to]); x.pending() {
+				bytes := x.width * r.pitch
+				if len(packed) > 0 && size+bytes > r.b.m.piece {
+					break
+				}
+				packed, size = append(packed, numbers[to]), size+bytes
+			}
+		}
+		some := make([]byteRow, to-from)
+		a := newScope(r.a)
+		own := t.tableRows(a, packed, t.shift)
+		for i := range some {
+			if some[i] = row(numbers[from+i]); some[i].pending() {
+				some[i], own = own[0], own[1:]
+			}
+		}
+		f(some, r.pitch)
+		a.close()
+		from = to
+	}
+}

@@ -1,0 +1,367 @@
+package cuda
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+)
+
+// Values of a run that are not kept. Chunks that follow each other are a stretch. What steps of
+// one stretch compute and only it reads is dropped when the run has left the stretch, and made
+// again, all of a stretch at once, when the commitment, a chunk or the opening wants some of it.
+
+// stretches are those of a circuit's chunks, by the circuit alone.
+type stretches struct {
+	of    []int // by chunk, increasing
+	inner []int // by tensor: the stretch that alone reads and writes it, −1 where it is kept
+	n     int
+	kept  int // the first so many, whose values are kept all the same (keep)
+}
+
+// keep has the first so many stretches keep their values.
+func (s *stretches) keep(n int) *stretches {
+	s.kept = min(n, s.n)
+	for i, k := range s.inner {
+		if k < s.kept {
+			s.inner[i] = -1
+		}
+	}
+	return s
+}
+
+// leastStretches is how many there are about, at least: the values of one are on a device at a
+// time.
+const leastStretches = 24
+
+// newStretches divides the chunks of a circuit: where little is read beyond.
+func newStretches(g *model.Graph) *stretches {
+	first, last := users(g)
+	kept := make([]bool, len(g.Tensors))
+	for _, m := range g.Mults { // counted once
+		kept[m.Tensor] = true
+	}
+	for _, id := range g.Outputs {
+		kept[id] = true
+	}
+	chunks := make([]int64, g.Chunks) // bytes that are written
+	var total, largest int64
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] {
+			chunks[t.Chunk] += tensorNeed(t)
+			total += tensorNeed(t)
+		}
+	}
+	for _, n := range chunks {
+		largest = max(largest, n)
+	}
+	across := make([]int64, g.Chunks+1) // bytes written before a chunk and read from it on
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; t.Kind == model.Witness && !kept[i] && last[i] > t.Chunk {
+			across[t.Chunk+1] += tensorNeed(t)
+			across[last[i]+1] -= tensorNeed(t)
+		}
+	}
+	for c := range g.Chunks {
+		across[c+1] += across[c]
+	}
+	s := &stretches{of: make([]int, g.Chunks), inner: make([]int, len(g.Tensors))}
+	most := max(total/leastStretches, 2*largest)
+	for from := 0; from < g.Chunks; s.n++ {
+		to, size := from, int64(0)
+		best := -1
+		for to < g.Chunks && (to == from || size+chunks[to] <= most) {
+			size += chunks[to]
+			to++
+			if 2*size >= most && (best < 0 || across[to] <= across[best]) {
+				best = to
+			}
+		}
+		if best >= 0 && to < g.Chunks {
+			to = best
+		}
+		for c := from; c < to; c++ {
+			s.of[c] = s.n
+		}
+		from = to
+	}
+	for i := range g.Tensors {
+		s.inner[i] = -1
+		if k := g.Tensors[i].Kind; k != model.Witness && k != model.Virtual || kept[i] || last[i] < 0 {
+			continue
+		}
+		if s.of[first[i]] == s.of[last[i]] {
+			s.inner[i] = s.of[first[i]]
+		}
+	}
+	return s
+}
+
+// users returns the first and the last chunk with a step that writes a tensor, or reads it, by
+// itself or through a virtual one; −1 where there is none. Outputs are read in the last chunk.
+func users(g *model.Graph) (first, last []int) {
+	first, last = make([]int, len(g.Tensors)), make([]int, len(g.Tensors))
+	for i := range last {
+		first[i], last[i] = -1, -1
+	}
+	var read func(id model.TensorID, chunk int)
+	terms := func(linear []model.Linear, chunk int) {
+		for i := range linear {
+			l := &linear[i]
+			read(l.Src, chunk)
+			if l.View == nil {
+				continue
+			}
+			for k := range l.View.Groups {
+				if l.View.Groups[k].Map == model.MapPublic {
+					read(l.View.Groups[k].Ids, chunk)
+				}
+			}
+		}
+	}
+	read = func(id model.TensorID, chunk int) {
+		if last[id] == chunk { // and so has all that it is defined by
+			return
+		}
+		if first[id] < 0 {
+			first[id] = chunk
+		}
+		last[id] = chunk
+		if t := &g.Tensors[id]; t.Kind == model.Virtual {
+			terms(t.Def, chunk)
+		}
+	}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		terms(s.Acc.Linear, s.Chunk)
+		for k := range s.Acc.Products {
+			read(s.Acc.Products[k].A, s.Chunk)
+			read(s.Acc.Products[k].B, s.Chunk)
+		}
+		for _, id := range []model.TensorID{s.Den, s.Out, s.Lo} {
+			if id != model.None {
+				read(id, s.Chunk)
+			}
+		}
+	}
+	for _, id := range g.Outputs {
+		read(id, g.Chunks-1)
+	}
+	return first, last
+}
+
+// inOrder says whether a circuit's steps are in the order of their chunks, as stretches want
+// them.
+func inOrder(g *model.Graph) bool {
+	return slices.IsSortedFunc(g.Steps, func(a, b model.Step) int { return a.Chunk - b.Chunk })
+}
+
+// KeepValues says whether forward passes keep all values, as they do if nothing is said.
+// Otherwise stretches of the circuit are run again for theirs, and no keys are kept. It is for
+// passes, and estimates, that begin later.
+func (m *Machine) KeepValues(keep bool) {
+	m.setMode(func(x *mode) { x.stretches = !keep })
+}
+
+// KeepStretches says of how many stretches values are kept where others' are made again: the
+// first ones. It is for passes, and estimates, that begin later.
+func (m *Machine) KeepStretches(n int) {
+	m.setMode(func(x *mode) { x.kept = n })
+}
+
+// MakeAhead says whether values of a stretch are made while chunks of the one before are
+// proved, so that lanes need not wait for each other: there are two at a time then. It is for
+// proofs, and estimates, that begin later.
+func (m *Machine) MakeAhead(ahead bool) {
+	m.setMode(func(x *mode) { x.ahead = ahead })
+}
+
+// together is how many stretches have values on the device at once.
+func (m mode) together() int {
+	if m.ahead {
+		return 2
+	}
+	return 1
+}
+
+// forward is what a program depends on.
+func (m mode) forward() mode {
+	return mode{drops: m.drops || m.stretches, stretches: m.stretches, kept: m.kept}
+}
+
+// madeStretch are the values of a stretch that have been made again.
+type madeStretch struct {
+	at    kernels.Ptr
+	users int
+}
+
+// enter returns the memory of a stretch in which its values are, and makes them through a queue
+// of the run's machine, which then has been waited for, if they are not there. They stay until
+// all who have entered have left (leaveStretch), and longer if nothing else takes their place.
+// A stretch that keeps its values has no such memory.
+func (r *Run) enter(dev kernels.Device, p *part, stretch int) (kernels.Ptr, error) {
+	if r.stretches == nil || stretch < r.stretches.kept {
+		return 0, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.made[stretch]; ok {
+		s.users++
+		return s.at, nil
+	}
+	r.dropStretches(false)
+	at, err := p.m.dev.Alloc(max(p.again, slotAlignment))
+	if err != nil {
+		return 0, err
+	}
+	made := false
+	defer func() {
+		if !made {
+			_ = dev.Sync() // the first error has been told
+			p.m.dev.Free(at)
+		}
+	}()
+	// The memory is of the machine's first queue.
+	if err := p.m.dev.Sync(); err != nil {
+		return 0, err
+	}
+	a := newScope(dev)
+	defer a.close()
+	w := &work{bases: r.bases(p), again: true}
+	w.bases.Again = at
+	if err := w.do(a, p.sums, r.again[stretch]); err != nil {
+		return 0, err
+	}
+	if err := dev.Sync(); err != nil {
+		return 0, err
+	}
+	made = true
+	if r.made == nil {
+		r.made = map[int]*madeStretch{}
+	}
+	r.made[stretch] = &madeStretch{at, 1}
+	return at, nil
+}
+
+// leaveStretch says that one who has entered a stretch does not read it any more.
+func (r *Run) leaveStretch(stretch int) {
+	if r.stretches == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.made[stretch]; ok {
+		s.users--
+	}
+}
+
+// dropStretches gives the memory of stretches back that nobody reads, or of all.
+func (r *Run) dropStretches(all bool) {
+	for k, s := range r.made {
+		if all || s.users == 0 {
+			r.parts[0].m.dev.Free(s.at)
+			delete(r.made, k)
+		}
+	}
+}
+
+// inStretch calls f with the memory of a stretch.
+func (r *Run) inStretch(p *part, stretch int, f func(again kernels.Ptr) error) error {
+	again, err := r.enter(p.m.dev, p, stretch)
+	if err != nil {
+		return err
+	}
+	defer r.leaveStretch(stretch)
+	err = f(again)
+	if r.stretches != nil {
+		err = errors.Join(err, p.m.dev.Sync())
+	}
+	return err
+}
+
+// with calls f with the tensor of a slot.
+func (r *Run) with(p *part, s *slot, f func(t *Tensor) error) error {
+	if s.kept() {
+		return f(r.tensorAt(p, s, 0))
+	}
+	return r.inStretch(p, s.stretch, func(again kernels.Ptr) error { return f(r.tensorAt(p, s, again)) })
+}
+
+// ofRun returns what the run has of a slot on the backend's machine, nil if it has nothing. What
+// is not kept is there until the backend leaves its stretch. It gives up if there is no room for
+// that: the host's values, for which there might be, would be those of a run there.
+func (b *Backend) ofRun(of func(*part) (slot, bool)) *Tensor {
+	p := b.run.part(b.m)
+	if p == nil {
+		return nil
+	}
+	s, ok := of(p)
+	if !ok {
+		return nil
+	}
+	if s.kept() {
+		return b.run.tensorAt(p, &s, 0)
+	}
+	again, err := b.stretch(s.stretch)
+	check(err)
+	return b.run.tensorAt(p, &s, again)
+}
+
+// stretch returns the memory of a stretch, which the backend has entered.
+func (b *Backend) stretch(k int) (kernels.Ptr, error) {
+	if at, ok := b.in[k]; ok {
+		return at, nil
+	}
+	at, err := b.run.enter(b.dev.Device, b.run.part(b.m), k)
+	if err == nil && b.run.stretches != nil {
+		b.in[k] = at
+	}
+	return at, err
+}
+
+// leaveStretches leaves those that the backend has entered, once what it has enqueued is done.
+func (b *Backend) leaveStretches() {
+	if len(b.in) == 0 {
+		return
+	}
+	_ = b.dev.Sync() // an error is told by the next operation
+	for k := range b.in {
+		b.run.leaveStretch(k)
+	}
+	clear(b.in)
+}
+
+// stretchesOf divides groups of a commitment by the stretches that make their values again, and
+// returns nil if they are kept.
+func (b *Backend) stretchesOf(c *backend.Commitment, groups []int) [][]int {
+	if b.run == nil || b.run.stretches == nil || b.run.part(b.m) == nil {
+		return nil
+	}
+	var all [][]int
+	last := -1
+	for _, i := range groups {
+		t := &b.g.Tensors[c.Parts[i].Stack.Blocks[0].Tensor]
+		if t.Kind != model.Witness {
+			return nil
+		}
+		if k := b.run.stretches.of[t.Chunk]; k != last {
+			all, last = append(all, nil), k
+		}
+		all[len(all)-1] = append(all[len(all)-1], i)
+	}
+	return all
+}
+
+// Stretches returns the stretches of a plan's chunks, nil if all values are kept: a chunk is
+// proved while the values of its stretch are there, as those of so many that follow each other
+// may be together.
+func (m *Machine) Stretches(p *plan.Plan) (of []int, together int) {
+	how := m.mode()
+	if !how.stretches || !inOrder(p.Graph) {
+		return nil, 0
+	}
+	return newStretches(p.Graph).of, how.together()
+}

@@ -1,0 +1,297 @@
+package cuda
+
+import (
+	"context"
+	"sort"
+
+	"github.com/prove-model/prove-model/kernels"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+)
+
+// tailVars is the number of variables from which on a sumcheck goes on in the
+// host's memory, or for a batch the number such that its instances have 2^tailVars
+// entries together: with tables so small, a round there takes less time than a
+// launch and the way back. A variable, for tests; below zero none does.
+var tailVars = 8
+
+// Three rounds are done in one pass for threeMost instances at most, of threeFrom entries or more together: what the
+// host does with 27 sums in place of eight takes longer than what many save, and with fewer entries two rounds a
+// pass take no longer. Variables, for tests.
+var threeFrom, threeMost = 1 << 17, 8
+
+// batch is a batched sumcheck whose tables are on the device. It implements
+// sumcheck.Tables.
+type batch struct {
+	sums
+	a      *scope // of its memory, the tables included
+	insts  []sumcheckInstance
+	order  []int // instances by descending number of variables
+	rounds int
+	device *kernels.SumcheckBatch // the instances, in order
+	// pending are the challenges that the tables have not been bound to yet;
+	// ahead are the sums of two rounds of which one is over, and grids those of several that
+	// are not all over. Either is nil.
+	pending []field.QM31
+	ahead   []*kernels.TwoRounds
+	grids   []kernels.Grid
+	tail    sumcheck.Tables
+	since   int // the tail's first round
+}
+
+type sumcheckInstance struct {
+	a, b kernels.Ptr
+	vars int
+	eq   []field.QM31
+}
+
+// mostPoints is how many points' weights are made in one launch.
+const mostPoints = 1 << 12
+
+// newBatch prepares at least one instance, whose tables are in the scope. It
+// takes the scope over.
+func newBatch(a *scope, box kernels.Mailbox, insts []sumcheckInstance) *batch {
+	b := &batch{sums: sums{a, box}, a: a, insts: insts}
+	b.order, b.device = describeBatch(a, insts)
+	b.rounds = insts[b.order[0]].vars
+	return b
+}
+
+// describeBatch describes at least one instance on the device, with the weights of their points,
+// by descending number of variables: in the order that it returns.
+func describeBatch(a *scope, insts []sumcheckInstance) (order []int, device *kernels.SumcheckBatch) {
+	order = make([]int, len(insts))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(i, j int) bool { return insts[order[i]].vars > insts[order[j]].vars })
+	desc := make([]kernels.SumcheckInstance, len(insts))
+	var points [][]field.QM31
+	var ranks []int
+	for rank, i := range order {
+		in := insts[i]
+		desc[rank] = kernels.SumcheckInstance{A: in.a, B: in.b, Vars: in.vars}
+		if len(in.eq) > 0 {
+			points, ranks = append(points, in.eq), append(ranks, rank)
+		}
+		for j, e := range in.eq {
+			if e.IsZero() {
+				desc[rank].Flipped |= 1 << j
+			}
+		}
+	}
+	// As many at once as a grid has rows.
+	for len(points) > 0 {
+		n := min(len(points), mostPoints)
+		heaps, err := kernels.NewEqHeapsOf(a, points[:n])
+		check(err)
+		for i, h := range heaps {
+			desc[ranks[i]].Eq = h
+		}
+		points, ranks = points[n:], ranks[n:]
+	}
+	device, err := kernels.NewSumcheckBatch(a, desc)
+	check(err)
+	return order, device
+}
+
+// active returns the number of instances of at least one variable in the
+// round.
+func (b *batch) active(round int) int {
+	return sort.Search(len(b.order), func(i int) bool { return b.insts[b.order[i]].vars < b.rounds-round })
+}
+
+// Round implements sumcheck.Tables.
+func (b *batch) Round(ctx context.Context, round int, r field.QM31) ([]sumcheck.Sums, error) {
+	if b.tail != nil {
+		return b.tail.Round(ctx, round-b.since, r)
+	}
+	if round > 0 {
+		b.pending = append(b.pending, r)
+	}
+	if b.ahead == nil && b.grids == nil && b.fewLeft(round) {
+		if err := b.moveToHost(ctx, round); err != nil {
+			return nil, err
+		}
+		return b.tail.Round(ctx, 0, r)
+	}
+	return pass(ctx, func() []sumcheck.Sums { return b.round(round, r) })
+}
+
+// fewLeft says whether the rounds from the given one on are the host's.
+func (b *batch) fewLeft(round int) bool {
+	entries := 0
+	for _, in := range b.insts {
+		entries += 1 << min(in.vars, b.rounds-round)
+	}
+	return tailVars >= 0 && entries <= 1<<tailVars
+}
+
+// round returns the sums of a round on the device.
+func (b *batch) round(round int, r field.QM31) []sumcheck.Sums {
+	if b.ahead != nil {
+		two := b.ahead
+		b.ahead = nil
+		return b.inOrder(len(two), func(rank int) (first, top field.QM31) { return two[rank].Second(r) })
+	}
+	left := b.rounds - round
+	if b.grids != nil {
+		for i, g := range b.grids {
+			b.grids[i] = g.Bind(r)
+		}
+		return b.gridSums(left)
+	}
+	if b.threeAtOnce(round) {
+		n, each := b.active(round), kernels.SumcheckThreeRoundsWords
+		if parts := kernels.SumcheckThreeRoundsParts(n, left-3); n*each*parts <= b.box.Words() {
+			each *= parts
+		}
+		words := b.pass(round, each, kernels.SumcheckThreeRounds, left-3)
+		for i := 0; i < len(words); i += each {
+			b.grids = append(b.grids, kernels.NewGrid(words[i:][:each]))
+		}
+		return b.gridSums(left)
+	}
+	if b.twoAtOnce(round) {
+		words := b.pass(round, kernels.SumcheckTwoRoundsWords, kernels.SumcheckTwoRounds, left-2)
+		for i := 0; i < len(words); i += kernels.SumcheckTwoRoundsWords {
+			b.ahead = append(b.ahead, kernels.NewTwoRounds(words[i:]))
+		}
+		return b.inOrder(len(b.ahead), func(rank int) (first, top field.QM31) {
+			in := b.insts[b.order[rank]]
+			if second := in.vars - left + 1; second < len(in.eq) {
+				return b.ahead[rank].FirstEq(in.eq[second])
+			}
+			return b.ahead[rank].First()
+		})
+	}
+	words := b.pass(round, kernels.SumcheckRoundWords, kernels.SumcheckRound, left-1)
+	return b.inOrder(b.active(round), func(rank int) (first, top field.QM31) {
+		w := words[rank*kernels.SumcheckRoundWords:]
+		return kernels.FromSum(w), kernels.FromSum(w[kernels.SumWords:])
+	})
+}
+
+// gridSums returns the sums of the first round of the grids, with so many variables left.
+func (b *batch) gridSums(left int) []sumcheck.Sums {
+	grids := b.grids
+	if len(grids[0]) == 3 {
+		b.grids = nil
+	}
+	return b.inOrder(len(grids), func(rank int) (first, top field.QM31) {
+		in := b.insts[b.order[rank]]
+		own := in.vars - left
+		zero, one, top := grids[rank].Values(in.eq[min(own+1, len(in.eq)):])
+		if own < len(in.eq) && in.eq[own].IsZero() {
+			return one, top
+		}
+		return zero, top
+	})
+}
+
+// threeAtOnce says whether the round and the next two are done in one pass: the instances are the same and
+// few, with many entries, and what comes after that binds three variables, which is such a pass again or the
+// way to the host.
+func (b *batch) threeAtOnce(round int) bool {
+	n := b.active(round)
+	if len(b.pending) < 3 && n<<(b.rounds-round) < threeFrom {
+		return false
+	}
+	for ; round+3 <= b.rounds && n <= threeMost && n == b.active(round+2); n = b.active(round) {
+		if round += 3; round == b.rounds || b.fewLeft(round) {
+			return true
+		}
+	}
+	return false
+}
+
+// twoAtOnce says whether the round and the next are done in one pass: the instances are the same,
+// and where there are eq coordinates left, the terms are few, and those of the two rounds are not
+// zero (sumcheck.Sums).
+func (b *batch) twoAtOnce(round int) bool {
+	n, left := b.active(round), b.rounds-round
+	if left < 2 || n != b.active(round+1) {
+		return false
+	}
+	few := n<<(left-2) <= kernels.FewQuads
+	for _, i := range b.order[:n] {
+		in := b.insts[i]
+		if eq := in.eq[min(in.vars-left, len(in.eq)):]; len(eq) > 0 && (!few || eq[0].IsZero() || len(eq) > 1 && eq[1].IsZero()) {
+			return false
+		}
+	}
+	return true
+}
+
+// pass launches a pass over the instances of a round, which binds the tables
+// to the pending challenges, and returns its words for each.
+func (b *batch) pass(round, words int, launch func(d kernels.Device, batch *kernels.SumcheckBatch, active, logTerms int, pending []field.QM31, p kernels.Post) error, logTerms int) []uint64 {
+	n := b.active(round)
+	raw := b.read(n*words, func(p kernels.Post) error { return launch(b.dev, b.device, n, logTerms, b.pending, p) })
+	b.pending = nil
+	return raw
+}
+
+// inOrder returns the sums of the first n instances in descending order, by
+// instance.
+func (b *batch) inOrder(n int, sums func(rank int) (first, top field.QM31)) []sumcheck.Sums {
+	all := make([]sumcheck.Sums, len(b.insts))
+	for rank, i := range b.order[:n] {
+		all[i].First, all[i].Top = sums(rank)
+	}
+	return all
+}
+
+// moveToHost fetches what the rounds from the given one on need, bound to the
+// pending challenges.
+func (b *batch) moveToHost(ctx context.Context, round int) (err error) {
+	defer catch(&err)
+	check(ctx.Err())
+	left := b.rounds - round
+	size := 1 << left
+	data := b.elements(2*size*len(b.insts), func(p kernels.Post) error {
+		err := kernels.SumcheckRest(b.dev, b.device, len(b.insts), left, b.pending, p)
+		b.freeTables() // what has been launched may still read them; the host waits for it anyway
+		return err
+	})
+	insts := make([]sumcheck.Instance, len(b.insts))
+	for rank, i := range b.order {
+		in := b.insts[i]
+		pair := data[2*size*rank:][:2*size]
+		n := 1 << min(in.vars, left)
+		bound := min(max(in.vars-left, 0), len(in.eq))
+		insts[i] = sumcheck.Instance{Eq: in.eq[bound:], A: pair[:n:n], B: pair[size:][:n:n]}
+	}
+	b.tail, b.since = sumcheck.NewTables(insts), round
+	return nil
+}
+
+// Ends implements sumcheck.Tables.
+func (b *batch) Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error) {
+	if b.tail == nil {
+		if b.rounds > 0 {
+			b.pending = append(b.pending, r)
+		}
+		if err := b.moveToHost(ctx, b.rounds); err != nil {
+			return nil, err
+		}
+	}
+	return b.tail.Ends(ctx, r)
+}
+
+// Close implements sumcheck.Tables.
+func (b *batch) Close() {
+	b.freeTables()
+	b.insts = nil
+	b.a.close()
+}
+
+// freeTables frees the tables on the device.
+func (b *batch) freeTables() {
+	for i := range b.insts {
+		in := &b.insts[i]
+		b.dev.Free(in.a)
+		b.dev.Free(in.b)
+		in.a, in.b = 0, 0
+	}
+}

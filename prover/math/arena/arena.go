@@ -1,0 +1,309 @@
+package arena
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+const (
+	// unit is what sizes are rounded up to, and the least size that an arena serves:
+	// smaller buffers are the collector's.
+	unit = 64 << 10
+	// mapUnit is what is asked of the system at a time: a multiple of a huge page.
+	mapUnit = 32 << 20
+)
+
+// Element is a type without pointers that buffers are made of.
+type Element interface {
+	int8 | int32 | field.M31 | field.QM31
+}
+
+// Arena is memory for buffers of changing sizes. The zero value is ready, and nil
+// is the collector's memory. It is safe for concurrent use.
+type Arena struct {
+	parent            *Arena // whose memory this is of, or nil
+	mu                sync.Mutex
+	maps              []mapping
+	region            *region        // the first mapping, if there is one that can grow
+	free              []span         // by mapping and offset; neighbours are joined
+	used              map[*byte]span // by their first byte
+	size, inUse, peak int            // bytes mapped, in use now, and at most
+}
+
+// mapping is memory of the system, or of the collector where that gives none.
+type mapping struct {
+	bytes []byte
+	unmap func()
+}
+
+// region is a mapping of addresses of which the first grown bytes are memory, so that
+// buffers that were freed are neighbours of what comes later.
+type region struct{ grown int }
+
+// span is a part of a mapping.
+type span struct{ mapping, from, to int }
+
+func (s span) len() int { return s.to - s.from }
+
+// poison says whether memory is overwritten when it is made and when it is freed.
+var poison atomic.Bool
+
+// Poison has all arenas overwrite memory when it is made and when it is freed, small
+// buffers too, until restore is called: for tests.
+func Poison() (restore func()) {
+	old := poison.Swap(true)
+	return func() { poison.Store(old) }
+}
+
+// Make returns n elements that hold anything.
+func Make[T Element](a *Arena, n int) []T {
+	size := n * int(unsafe.Sizeof(*new(T)))
+	if a == nil || n == 0 || size < unit && !poison.Load() {
+		return make([]T, n)
+	}
+	b := a.take((size + unit - 1) / unit * unit)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// Zeros is Make with elements that are zero.
+func Zeros[T Element](a *Arena, n int) []T {
+	v := Make[T](a, n)
+	if a != nil {
+		clear(v)
+	}
+	return v
+}
+
+// Free gives a buffer back that Make returned, or a part of it that begins where it
+// does. It passes over others, as those of another arena, and over nil.
+func Free[T Element](a *Arena, v []T) {
+	if a != nil && cap(v) > 0 {
+		a.give((*byte)(unsafe.Pointer(unsafe.SliceData(v))))
+	}
+}
+
+// Sub returns an arena of a's memory. What is in use when it is closed goes back to a,
+// which keeps it for others.
+func (a *Arena) Sub() *Arena { return &Arena{parent: a} }
+
+// take returns size bytes, a multiple of unit.
+func (a *Arena) take(size int) []byte {
+	if b := current.Load(); b != nil {
+		b.hand(size)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.used == nil {
+		a.used = map[*byte]span{}
+	}
+	a.inUse += size
+	a.peak = max(a.peak, a.inUse)
+	if a.parent != nil {
+		b := a.parent.take(size)
+		a.used[unsafe.SliceData(b)] = span{0, 0, size}
+		return b
+	}
+	best := -1
+	for i, s := range a.free {
+		if s.len() >= size && (best < 0 || s.len() < a.free[best].len()) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = a.grow(size)
+	}
+	s := a.free[best]
+	s.to = s.from + size
+	if a.free[best].from += size; a.free[best].len() == 0 {
+		a.free = slices.Delete(a.free, best, best+1)
+	}
+	b := a.maps[s.mapping].bytes[s.from:s.to:s.to]
+	a.used[unsafe.SliceData(b)] = s
+	spoil(b)
+	return b
+}
+
+// grow makes memory for a buffer of that size and returns the index of the free span
+// that it is of. As much as that of what is not in use, and not large enough, goes back first.
+func (a *Arena) grow(size int) int {
+	if i := a.extend(size); i >= 0 {
+		return i
+	}
+	size = (size + mapUnit - 1) / mapUnit * mapUnit
+	for left := size; left > 0; {
+		i := a.largestUnused()
+		if i < 0 {
+			break
+		}
+		left -= a.free[i].len()
+		a.unmap(a.free[i].mapping)
+		a.free = slices.Delete(a.free, i, i+1)
+	}
+	b, unmap := mapBytes(size)
+	a.maps = append(a.maps, mapping{b, unmap})
+	a.free = append(a.free, span{len(a.maps) - 1, 0, size})
+	a.size += size
+	return len(a.free) - 1
+}
+
+// extend has the region grow until the free span at its end has that size, and returns
+// the span's index; −1 if there is no region, under a bound as well, or no room in it.
+func (a *Arena) extend(size int) int {
+	if current.Load() != nil {
+		return -1
+	}
+	if a.region == nil && len(a.maps) == 0 {
+		if b, unmap := reserve(); b != nil {
+			a.maps, a.region = []mapping{{b, unmap}}, &region{}
+		}
+	}
+	if a.region == nil {
+		return -1
+	}
+	r := a.region
+	end := slices.IndexFunc(a.free, func(s span) bool { return s.mapping == 0 && s.to == r.grown })
+	have := 0
+	if end >= 0 {
+		have = a.free[end].len()
+	}
+	more := (size - have + mapUnit - 1) / mapUnit * mapUnit
+	if more > len(a.maps[0].bytes)-r.grown || !use(a.maps[0].bytes[r.grown:r.grown+more]) {
+		return -1
+	}
+	a.drop(more, end)
+	s := span{0, r.grown, r.grown + more}
+	r.grown += more
+	a.size += more
+	return a.insert(s)
+}
+
+// drop gives the pages of free spans of the region, the largest first and not the one with
+// number except, back to the system, up to some bytes: they come back, empty, when they are used.
+func (a *Arena) drop(most, except int) {
+	var spans []span
+	for i, s := range a.free {
+		if s.mapping == 0 && i != except {
+			spans = append(spans, s)
+		}
+	}
+	slices.SortFunc(spans, func(x, y span) int { return y.len() - x.len() })
+	for _, s := range spans {
+		if most <= 0 {
+			return
+		}
+		n := min(most, s.len())
+		empty(a.maps[0].bytes[s.from : s.from+n])
+		most -= n
+	}
+}
+
+// largestUnused returns the index of the largest free span that is all of a mapping, or −1.
+func (a *Arena) largestUnused() int {
+	best := -1
+	for i, s := range a.free {
+		if s.len() == len(a.maps[s.mapping].bytes) && (best < 0 || s.len() > a.free[best].len()) {
+			best = i
+		}
+	}
+	return best
+}
+
+// unmap gives a mapping back to the system; others keep their numbers.
+func (a *Arena) unmap(i int) {
+	m := a.maps[i]
+	if m.unmap != nil {
+		m.unmap()
+		a.size -= len(m.bytes)
+		a.maps[i] = mapping{}
+	}
+}
+
+// give frees the buffer that begins with a byte.
+func (a *Arena) give(first *byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, ok := a.used[first]
+	if !ok {
+		return
+	}
+	delete(a.used, first)
+	a.inUse -= s.len()
+	if a.parent != nil {
+		a.parent.give(first)
+		return
+	}
+	spoil(a.maps[s.mapping].bytes[s.from:s.to])
+	a.insert(s)
+}
+
+// insert adds a free span and returns the index of the one that it is a part of then.
+func (a *Arena) insert(s span) int {
+	i, _ := slices.BinarySearchFunc(a.free, s, func(x, s span) int {
+		if x.mapping != s.mapping {
+			return x.mapping - s.mapping
+		}
+		return x.from - s.from
+	})
+	a.free = slices.Insert(a.free, i, s)
+	a.join(i)
+	if i > 0 && a.join(i-1) {
+		return i - 1
+	}
+	return i
+}
+
+// join makes one of the i-th free span and the next if they are neighbours, and says if
+// they were.
+func (a *Arena) join(i int) bool {
+	if i+1 >= len(a.free) || a.free[i].mapping != a.free[i+1].mapping || a.free[i].to != a.free[i+1].from {
+		return false
+	}
+	a.free[i].to = a.free[i+1].to
+	a.free = slices.Delete(a.free, i+1, i+2)
+	return true
+}
+
+// spoil overwrites memory that nobody may read, under Poison.
+func spoil(b []byte) {
+	if poison.Load() {
+		for i := range b {
+			b[i] = 0xa5
+		}
+	}
+}
+
+// Close gives all memory back, with what is still in use: to the system, or to the arena
+// that this is a Sub of. The arena may be used again, as if it were new.
+func (a *Arena) Close() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.region != nil { // of which not all was memory
+		a.maps[0].unmap()
+		a.size -= a.region.grown
+		a.maps[0], a.region = mapping{}, nil
+	}
+	for i := range a.maps {
+		a.unmap(i)
+	}
+	if a.parent != nil {
+		for first := range a.used {
+			a.parent.give(first)
+		}
+	}
+	a.maps, a.free, a.used, a.inUse = nil, nil, nil, 0
+}
+
+// Size returns the bytes that the arena has of the system, and the most that were in
+// use at a time.
+func (a *Arena) Size() (mapped, peak int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size, a.peak
+}

@@ -1,0 +1,64 @@
+package code
+
+import "github.com/prove-model/prove-model/prover/math/field"
+
+// wholeBlock is the block length from which on a node is evaluated as a whole
+// even if only one of its positions is wanted.
+const wholeBlock = 256
+
+// EncodeAt sets dst[i] to element positions[i] of the codeword of coeffs on
+// X_log, what [Encode] gives there. It follows only the nodes of the transform
+// that have one of the positions, so that for few positions most layers cost
+// almost nothing. positions must be strictly increasing and below 2^log, dst as
+// long, scratch as long as coeffs and apart from it; it panics on other lengths.
+// It works on the calling goroutine.
+func EncodeAt(dst, coeffs []field.M31, log int, positions []uint64, scratch []field.M31) {
+	n := logLen(len(coeffs))
+	if log < n || log > MaxLogSize || len(scratch) != len(coeffs) || len(dst) != len(positions) {
+		panic("code: EncodeAt on the wrong lengths")
+	}
+	if len(positions) > 0 && positions[len(positions)-1]>>log != 0 {
+		panic("code: position outside the domain")
+	}
+	t := transform{twiddles(log), 1}
+	first := 1 << (log - n)
+	for k := range first {
+		from := uint64(k) << n
+		count := below(positions, from+1<<n)
+		t.nodeAt(dst[:count], scratch, coeffs, first+k, from, positions[:count])
+		dst, positions = dst[count:], positions[count:]
+	}
+}
+
+// nodeAt evaluates node v, whose positions begin at from, at some of them. src
+// is its table; block has its length and may be src.
+func (t transform) nodeAt(dst, block, src []field.M31, v int, from uint64, positions []uint64) {
+	switch {
+	case len(positions) == 0:
+		return
+	case len(block) <= wholeBlock:
+		t.node(block, src, v)
+		for i, p := range positions {
+			dst[i] = block[p-from]
+		}
+		return
+	}
+	active.radix4(block, src, v, 1, t.twiddles)
+	quarter := len(block) / 4
+	for k := range 4 {
+		child := block[k*quarter : (k+1)*quarter]
+		childFrom := from + uint64(k*quarter)
+		count := below(positions, childFrom+uint64(quarter))
+		t.nodeAt(dst[:count], child, child, 4*v+k, childFrom, positions[:count])
+		dst, positions = dst[count:], positions[count:]
+	}
+}
+
+// below returns how many of the increasing positions are below end.
+func below(positions []uint64, end uint64) int {
+	n := 0
+	for n < len(positions) && positions[n] < end {
+		n++
+	}
+	return n
+}

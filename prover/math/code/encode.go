@@ -1,0 +1,129 @@
+package code
+
+import (
+	"math/bits"
+	"runtime"
+	"unsafe"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// Encode evaluates the table coeffs of 2^n elements on the domain X_m: dst[i]
+// is f at NewDomain(m).Point(i), for len(dst) = 2^m, n ≤ m ≤ MaxLogSize. It
+// panics on other lengths. dst and coeffs must not overlap. Long inputs are
+// split over the cores.
+func Encode(dst, coeffs []field.M31) {
+	encode(dst, coeffs, 1)
+}
+
+// EncodeQM31 is Encode for a table over K. Since the points are in F, it
+// encodes the four limbs independently.
+func EncodeQM31(dst, coeffs []field.QM31) {
+	encode(limbs(dst), limbs(coeffs), qm31Limbs)
+}
+
+// qm31Limbs is the number of base-field limbs of an element of K.
+const qm31Limbs = 4
+
+// limbs returns the limbs of v as one slice over the same memory, [a0, a1, a2,
+// a3] for each element.
+func limbs(v []field.QM31) []field.M31 {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice(&v[0].C0.A0, qm31Limbs*len(v))
+}
+
+// encode encodes width interleaved tables at once.
+func encode(dst, coeffs []field.M31, width int) {
+	n, m := logLen(len(coeffs)/width), logLen(len(dst)/width)
+	if m < n || m > MaxLogSize {
+		panic("code: the codeword is shorter than the table, or too long")
+	}
+	t := transform{twiddles(m), width}
+	// The first m − n layers have nothing but zeros on their odd side: each
+	// node at level m − n starts from a copy of the table.
+	t.nodes(dst, 1<<(m-n), func(int) []field.M31 { return coeffs })
+}
+
+// logLen returns log2 of a power of two and panics on another number.
+func logLen(n int) int {
+	if bits.OnesCount(uint(n)) != 1 {
+		panic("code: a length is not a power of two")
+	}
+	return bits.TrailingZeros(uint(n))
+}
+
+// parallelLen is the least number of base-field elements that the transform
+// splits over the cores.
+const parallelLen = 1 << 16
+
+// transform is what the nodes of the FFT share.
+type transform struct {
+	twiddles []field.M31
+	width    int // tables that are interleaved, 1 or 4
+}
+
+// nodes evaluates the nodes first … 2·first−1, which cover dst in equal blocks.
+// input(k) is the table of node first + k, which may be the block itself.
+func (t transform) nodes(dst []field.M31, first int, input func(k int) []field.M31) {
+	block := len(dst) / first
+	if len(dst) < parallelLen {
+		for k := range first {
+			t.node(dst[k*block:(k+1)*block], input(k), first+k)
+		}
+		return
+	}
+	// Two layers at a time until there are enough independent blocks.
+	if first < 4*runtime.GOMAXPROCS(0) && block >= parallelLen {
+		parallel.For(first, 1, func(lo, hi int) {
+			for k := lo; k < hi; k++ {
+				active.radix4(dst[k*block:(k+1)*block], input(k), first+k, 1, t.twiddles)
+			}
+		})
+		t.nodes(dst, 4*first, func(k int) []field.M31 { return dst[k*block/4 : (k+1)*block/4] })
+		return
+	}
+	parallel.For(first, 1, func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			t.node(dst[k*block:(k+1)*block], input(k), first+k)
+		}
+	})
+}
+
+// leafLen is the number of base-field elements, 32 KB, below which a node's
+// layers are done one after the other: they stay in the first-level cache.
+const leafLen = 1 << 13
+
+// node evaluates node v: dst becomes the evaluation of the table src, of equal
+// length; src may be dst.
+func (t transform) node(dst, src []field.M31, v int) {
+	if len(dst) > leafLen {
+		active.radix4(dst, src, v, 1, t.twiddles)
+		block := len(dst) / 4
+		for k := range 4 {
+			child := dst[k*block : (k+1)*block]
+			t.node(child, child, 4*v+k)
+		}
+		return
+	}
+	// From here on count nodes of the same level lie side by side.
+	count, block := 1, len(dst)
+	for ; block >= 4*lanes; block /= 4 {
+		active.radix4(dst, src, v, count, t.twiddles)
+		src, v, count = dst, 4*v, 4*count
+	}
+	if block >= 2*lanes {
+		active.radix2(dst, src, v, count, t.twiddles)
+		src, v, count, block = dst, 2*v, 2*count, block/2
+	}
+	if &src[0] != &dst[0] {
+		copy(dst, src)
+	}
+	if block == lanes && count > 1 {
+		active.lastLayers(dst, v, t.width, t.twiddles)
+	} else { // a table of one group or less
+		layersGeneric(dst, v, count, t.width, t.twiddles)
+	}
+}

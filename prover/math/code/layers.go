@@ -1,0 +1,79 @@
+package code
+
+import "github.com/prove-model/prove-model/prover/math/field"
+
+// lanes is the length of the blocks that kernels.lastLayers finishes: one AVX-512
+// register of base-field elements.
+const lanes = 16
+
+// kernels are the loops of the transform. Twiddles are indexed by node, see
+// twiddles; the nodes of a call cover dst, and src where there is one, in equal
+// blocks of at least 2·lanes (radix2) or 4·lanes (radix4) elements.
+type kernels struct {
+	// radix2 does the layer of count nodes from v on: (a, b) becomes
+	// (a + t·b, a − t·b), a from the first half of a block and b from the
+	// second. src may be dst.
+	radix2 func(dst, src []field.M31, v, count int, t []field.M31)
+
+	// radix4 does two layers at once, those of count nodes from v on and of
+	// their children. src may be dst.
+	radix4 func(dst, src []field.M31, v, count int, t []field.M31)
+
+	// lastLayers does all layers of nodes of 16 elements, of which there is an
+	// even number and the first is v, down to blocks of width elements: four
+	// layers for width 1 and two for width 4.
+	lastLayers func(dst []field.M31, v, width int, t []field.M31)
+}
+
+// generic is written in Go alone and is the reference for the others.
+var generic = kernels{radix2Generic, radix4Generic, lastLayersGeneric}
+
+// radix2Generic is the reference for kernels.radix2.
+func radix2Generic(dst, src []field.M31, v, count int, t []field.M31) {
+	half := len(dst) / count / 2
+	for k := range count {
+		in, out := src[2*k*half:], dst[2*k*half:]
+		butterflies(out[:half], out[half:2*half], in[:half], in[half:2*half], t[v+k])
+	}
+}
+
+// butterflies sets x, y = a + t·b, a − t·b element by element.
+func butterflies(x, y, a, b []field.M31, t field.M31) {
+	y, a, b = y[:len(x)], a[:len(x)], b[:len(x)]
+	for i := range x {
+		tb := t.Mul(b[i])
+		x[i], y[i] = a[i].Add(tb), a[i].Sub(tb)
+	}
+}
+
+// radix4Generic is the reference for kernels.radix4.
+func radix4Generic(dst, src []field.M31, v, count int, t []field.M31) {
+	quarter := len(dst) / count / 4
+	for k := range count {
+		in, out := src[4*k*quarter:], dst[4*k*quarter:]
+		t0, t1, t2 := t[v+k], t[2*(v+k)], t[2*(v+k)+1]
+		a0, a1, a2, a3 := in[:quarter], in[quarter:2*quarter], in[2*quarter:3*quarter], in[3*quarter:4*quarter]
+		x0, x1, x2, x3 := out[:quarter], out[quarter:2*quarter], out[2*quarter:3*quarter], out[3*quarter:4*quarter]
+		for i := range quarter {
+			u2, u3 := t0.Mul(a2[i]), t0.Mul(a3[i])
+			b0, b2 := a0[i].Add(u2), a0[i].Sub(u2)
+			b1, b3 := a1[i].Add(u3), a1[i].Sub(u3)
+			w1, w3 := t1.Mul(b1), t2.Mul(b3)
+			x0[i], x1[i] = b0.Add(w1), b0.Sub(w1)
+			x2[i], x3[i] = b2.Add(w3), b2.Sub(w3)
+		}
+	}
+}
+
+// lastLayersGeneric is the reference for kernels.lastLayers.
+func lastLayersGeneric(dst []field.M31, v, width int, t []field.M31) {
+	layersGeneric(dst, v, len(dst)/lanes, width, t)
+}
+
+// layersGeneric does all layers of count nodes from v on down to blocks of
+// width elements.
+func layersGeneric(dst []field.M31, v, count, width int, t []field.M31) {
+	for ; len(dst)/count > width; v, count = 2*v, 2*count {
+		radix2Generic(dst, dst, v, count, t)
+	}
+}

@@ -1,0 +1,114 @@
+package code
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// implementations are the kernels that this processor can run, by name.
+var implementations = map[string]kernels{"generic": generic}
+
+// inputs are blocks of n elements that have been trouble before anywhere:
+// random ones, and all pairs of extremes.
+func inputs(n int) map[string][]field.M31 {
+	fill := func(f func(i int) field.M31) []field.M31 {
+		v := make([]field.M31, n)
+		for i := range v {
+			v[i] = f(i)
+		}
+		return v
+	}
+	return map[string][]field.M31{
+		"random":    randomM31(newRand(uint64(n)), n),
+		"zeros":     fill(func(int) field.M31 { return 0 }),
+		"largest":   fill(func(int) field.M31 { return field.P - 1 }),
+		"alternate": fill(func(i int) field.M31 { return field.M31(i&1) * (field.P - 1) }),
+		"halves":    fill(func(i int) field.M31 { return field.M31(2*i/n) * (field.P - 1) }),
+	}
+}
+
+// factors are tables of at least n twiddles: the real ones and extremes, which
+// no domain has.
+func factors(n int) map[string][]field.M31 {
+	f := inputs(n)
+	f["real"] = twiddles(logLen(n))
+	return f
+}
+
+// TestKernels compares every implementation with the generic one, in place and
+// from another slice.
+func TestKernels(t *testing.T) {
+	check := func(name string, size int, f func(k kernels, dst, src, t []field.M31)) {
+		for twName, tw := range factors(256) {
+			for inName, in := range inputs(size) {
+				want := make([]field.M31, size)
+				f(generic, want, in, tw)
+				for impl, k := range implementations {
+					got := make([]field.M31, size)
+					f(k, got, in, tw)
+					if !slices.Equal(want, got) {
+						t.Fatalf("%s, %s, size %d, %s twiddles, %s: not what generic gives", impl, name, size, twName, inName)
+					}
+					copy(got, in)
+					f(k, got, got, tw)
+					if !slices.Equal(want, got) {
+						t.Fatalf("%s, %s in place, size %d, %s twiddles, %s: not what generic gives", impl, name, size, twName, inName)
+					}
+				}
+			}
+		}
+	}
+	for _, block := range []int{lanes, 2 * lanes, 3 * lanes, 8 * lanes} {
+		for _, count := range []int{1, 2, 3, 4} {
+			for _, v := range []int{1, count, 7} {
+				check(fmt.Sprintf("radix2 of %d nodes from %d", count, v), 2*block*count,
+					func(k kernels, dst, src, t []field.M31) { k.radix2(dst, src, v, count, t) })
+				check(fmt.Sprintf("radix4 of %d nodes from %d", count, v), 4*block*count,
+					func(k kernels, dst, src, t []field.M31) { k.radix4(dst, src, v, count, t) })
+			}
+		}
+	}
+	for _, groups := range []int{2, 4, 6, 16} {
+		for _, width := range []int{1, 4} {
+			for _, v := range []int{1, 5, 15} {
+				check(fmt.Sprintf("last layers of %d groups from %d, width %d", groups, v, width), groups*lanes,
+					func(k kernels, dst, src, t []field.M31) {
+						copy(dst, src)
+						k.lastLayers(dst, v, width, t)
+					})
+			}
+		}
+	}
+}
+
+// TestEncodersAgree encodes with each implementation through all sizes.
+func TestEncodersAgree(t *testing.T) {
+	defer func(k kernels) { active = k }(active)
+	for n := range 16 {
+		in := randomM31(newRand(uint64(n)), 1<<n)
+		inK := randomQM31(newRand(uint64(n)), 1<<n/2)
+		active = generic
+		want, wantK := make([]field.M31, 2<<n), make([]field.QM31, 2*len(inK))
+		Encode(want, in)
+		if len(inK) > 0 {
+			EncodeQM31(wantK, inK)
+		}
+		for impl, k := range implementations {
+			active = k
+			got, gotK := make([]field.M31, len(want)), make([]field.QM31, len(wantK))
+			Encode(got, in)
+			if !slices.Equal(want, got) {
+				t.Fatalf("%s, 2^%d: not what generic gives", impl, n)
+			}
+			if len(inK) > 0 {
+				EncodeQM31(gotK, inK)
+			}
+			if !slices.Equal(wantK, gotK) {
+				t.Fatalf("%s, 2^%d over K: not what generic gives", impl, n-1)
+			}
+		}
+	}
+}

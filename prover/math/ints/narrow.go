@@ -1,0 +1,100 @@
+package ints
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/arena"
+)
+
+// grain is the number of entries that are worth a goroutine.
+const grain = 1 << 16
+
+// block is how many entries are narrowed at a time: they stay in the first-level
+// cache.
+const block = 1 << 12
+
+// WidthOf returns the bytes of the narrowest type that holds all values.
+func WidthOf(values []int32) int {
+	var mu sync.Mutex
+	var all int32
+	parallel.For(len(values), grain, func(lo, hi int) {
+		var any int32 // the bits of any value, negative ones inverted
+		for _, v := range values[lo:hi] {
+			any |= v ^ v>>31
+		}
+		mu.Lock()
+		all |= any
+		mu.Unlock()
+	})
+	return WidthFor(int64(all))
+}
+
+// WidthFor returns the bytes of the narrowest type that holds all integers from
+// −most−1 to most.
+func WidthFor(most int64) int {
+	switch {
+	case most <= math.MaxInt8:
+		return 1
+	case most <= math.MaxInt16:
+		return 2
+	}
+	return 4
+}
+
+// Of returns the values in the narrowest type that holds them: the slice itself if
+// that is 32 bits, else a copy.
+func Of(values []int32) Ints {
+	width := WidthOf(values)
+	if width == 4 {
+		return Int32s(values)
+	}
+	v, _ := Make(len(values), width, func(dst []int32, from int) { copy(dst, values[from:]) })
+	return v
+}
+
+// Make returns n values of the given width. fill sets a part of them, from the
+// given entry on; parts are asked for in parallel, each once. ok is false if some
+// value does not fit. The memory is arena.Lasting's.
+func Make(n, width int, fill func(dst []int32, from int)) (v Ints, ok bool) {
+	switch width {
+	case 1:
+		w := Int8s(arena.Lasting[int8](n))
+		return w, narrow(w, fill)
+	case 2:
+		w := Int16s(arena.Lasting[int16](n))
+		return w, narrow(w, fill)
+	}
+	w := Int32s(arena.Lasting[int32](n))
+	parallel.For(n, grain, func(lo, hi int) { fill(w[lo:hi], lo) })
+	return w, true
+}
+
+func narrow[T int8 | int16](dst []T, fill func(dst []int32, from int)) bool {
+	var wide atomic.Bool
+	parallel.For(len(dst), grain, func(lo, hi int) {
+		buf := make([]int32, min(block, hi-lo))
+		for ; lo < hi && !wide.Load(); lo += len(buf) {
+			buf = buf[:min(len(buf), hi-lo)]
+			fill(buf, lo)
+			if !narrowed(dst[lo:lo+len(buf)], buf) {
+				wide.Store(true)
+			}
+		}
+	})
+	return !wide.Load()
+}
+
+// narrowed sets dst to the values of src, which are as many, and reports whether they all
+// fit.
+func narrowed[T int8 | int16](dst []T, src []int32) bool {
+	n, fit := narrowFast(dst, src)
+	dst, lost := dst[n:len(src)], int32(0)
+	for i, x := range src[n:] {
+		dst[i] = T(x)
+		lost |= x ^ int32(T(x))
+	}
+	return fit && lost == 0
+}

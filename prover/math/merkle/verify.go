@@ -1,0 +1,74 @@
+package merkle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+)
+
+// ErrRoot says that leaves and path do not hash to the root.
+var ErrRoot = errors.New("the Merkle path does not lead to the root")
+
+// Verify reads the digests of [Tree.Siblings], as hints, and checks that a tree
+// with this root and 2^depth leaves has leaves[i] at indices[i], for every i.
+// indices must be strictly increasing and below 2^depth. No leaves, no claim: then nothing is
+// read and nothing checked.
+//
+// The error is also recorded in r, so that it cannot get lost. Time and memory
+// are bounded by len(indices)·depth, whatever the proof's bytes are.
+func Verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []uint64, leaves []poseidon2.Digest) error {
+	err := verify(r, root, depth, indices, leaves)
+	r.Fail(err)
+	return err
+}
+
+func verify(r *transcript.Reader, root poseidon2.Digest, depth int, indices []uint64, leaves []poseidon2.Digest) error {
+	if depth < 0 || depth > 63 {
+		return fmt.Errorf("a Merkle tree cannot have depth %d", depth)
+	}
+	if len(indices) != len(leaves) {
+		return fmt.Errorf("%d leaves for %d indices", len(leaves), len(indices))
+	}
+	if err := checkIndices(indices, depth); err != nil {
+		return err
+	}
+	if len(indices) == 0 {
+		return r.Err()
+	}
+	known, digests := slices.Clone(indices), slices.Clone(leaves)
+	pairs, nodes := make([]poseidon2.Digest, 0, 2*len(leaves)), make([]uint64, 0, len(indices))
+	for range depth {
+		pairs = pairs[:0]
+		next := 0 // first digest that is not in a pair yet
+		nodes = append(nodes[:0], known...)
+		known = parents(known, func(sibling uint64) {
+			// Complete pairs come before the node whose sibling is missing.
+			for ; nodes[next] != sibling^1; next++ {
+				pairs = append(pairs, digests[next])
+			}
+			hint := r.HintDigest()
+			if sibling&1 == 0 {
+				pairs = append(pairs, hint, digests[next])
+			} else {
+				pairs = append(pairs, digests[next], hint)
+			}
+			next++
+		})
+		pairs = append(pairs, digests[next:]...)
+		if err := r.Err(); err != nil {
+			return err
+		}
+		digests = digests[:len(known)]
+		poseidon2.CompressMany(digests, pairs)
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if digests[0] != root {
+		return ErrRoot
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+package poly
+
+import "github.com/prove-model/prove-model/prover/math/field"
+
+// A Quadratic is the polynomial q[0] + q[1]·X + q[2]·X² in one variable: what
+// a sumcheck round over a product of two tables comes down to.
+type Quadratic [3]field.QM31
+
+// At returns q(x).
+func (q *Quadratic) At(x field.QM31) field.QM31 {
+	return q[2].Mul(x).Add(q[1]).Mul(x).Add(q[0])
+}

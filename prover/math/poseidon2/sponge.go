@@ -1,0 +1,144 @@
+package poseidon2
+
+import (
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// The leaf sponge: rate 8, overwrite mode. It hashes a column of a group of
+// rows; most leaves have one group, see groups.go for the others. The capacity
+// starts with the length of the message, so no padding is needed: messages of
+// different lengths never share an initial state, and of one length they have
+// the same number of blocks. A last, partial block overwrites only the words it
+// has.
+
+// leafTag stands beside the length in the initial capacity and keeps leaf
+// states apart from every other use of the permutation: "leaf" in ASCII.
+const leafTag field.M31 = 0x6c656166
+
+// Positions of the two in the state.
+const (
+	lengthWord = Rate
+	tagWord    = Rate + 1
+)
+
+// maxLength is the greatest message length a limb can tell apart.
+const maxLength = field.P - 1
+
+// checkLength panics unless n is a length the sponge can take.
+func checkLength(n int) {
+	if n < 0 || int64(n) > maxLength {
+		panic("poseidon2: message length out of range")
+	}
+}
+
+// HashElements returns the digest of v, whose length must be below p. It is
+// what a ColumnHasher gives for a column with these elements.
+func HashElements(v []field.M31) Digest {
+	checkLength(len(v))
+	var s State
+	s[lengthWord] = field.M31(len(v))
+	s[tagWord] = leafTag
+	for {
+		n := copy(s[:Rate], v)
+		Permute(&s)
+		v = v[n:]
+		if len(v) == 0 {
+			return Digest(s[:DigestLen])
+		}
+	}
+}
+
+// absorbGrain is the number of groups of columns a core takes at least.
+const absorbGrain = 8
+
+// ColumnHasher hashes every column of a matrix that is streamed in rows: the
+// leaves of a tree over an interleaved code, where a leaf is one position of
+// all codewords. It keeps 64 bytes a column and works on all cores.
+type ColumnHasher struct {
+	columns  int
+	rows     int // in all
+	absorbed int // so far
+	groups   []block
+}
+
+// NewColumnHasher returns a hasher for a matrix of totalRows rows and the
+// given number of columns, neither negative, totalRows below p.
+func NewColumnHasher(columns, totalRows int) *ColumnHasher {
+	h := &ColumnHasher{columns: columns, groups: make([]block, (columns+lanes-1)/lanes)}
+	h.start(totalRows)
+	return h
+}
+
+// Reset makes the hasher what NewColumnHasher returns for as many columns and that
+// number of rows, in the same memory.
+func (h *ColumnHasher) Reset(totalRows int) {
+	clear(h.groups)
+	h.start(totalRows)
+}
+
+// start begins with states that are zero.
+func (h *ColumnHasher) start(totalRows int) {
+	checkLength(totalRows)
+	h.rows, h.absorbed = totalRows, 0
+	for g := range h.groups {
+		for k := range lanes {
+			h.groups[g][lengthWord][k] = field.M31(totalRows)
+			h.groups[g][tagWord][k] = leafTag
+		}
+	}
+}
+
+// AbsorbRows takes the next rows of the matrix, each with one element for
+// every column. Calls may split the rows in any way; eight at a time cost
+// the fewest passes over memory.
+func (h *ColumnHasher) AbsorbRows(rows [][]field.M31) {
+	for _, row := range rows {
+		if len(row) != h.columns {
+			panic("poseidon2: a row of the wrong length")
+		}
+	}
+	if len(rows) > h.rows-h.absorbed {
+		panic("poseidon2: more rows than announced")
+	}
+	start := h.absorbed
+	h.absorbed += len(rows)
+	parallel.For(len(h.groups), absorbGrain, func(lo, hi int) {
+		for g := lo; g < hi; g++ {
+			b := &h.groups[g]
+			from := g * lanes
+			to := min(from+lanes, h.columns)
+			for i, row := range rows {
+				n := start + i + 1
+				if to == from+lanes { // one vector
+					b[(n-1)%Rate] = [lanes]field.M31(row[from:])
+				} else {
+					copy(b[(n-1)%Rate][:], row[from:to])
+				}
+				if n%Rate == 0 || n == h.rows {
+					b.permute()
+				}
+			}
+		}
+	})
+}
+
+// Sum sets dst to the digests of the columns. len(dst) is the number of
+// columns, and all rows must have been absorbed. It is called once.
+func (h *ColumnHasher) Sum(dst []Digest) {
+	if len(dst) != h.columns {
+		panic("poseidon2: one digest for each column")
+	}
+	if h.absorbed != h.rows {
+		panic("poseidon2: fewer rows than announced")
+	}
+	parallel.For(len(h.groups), absorbGrain, func(lo, hi int) {
+		for g := lo; g < hi; g++ {
+			b := &h.groups[g]
+			if h.rows == 0 {
+				b.permute() // as HashElements does for an empty message
+			}
+			b.storeDigests(dst[g*lanes : min((g+1)*lanes, h.columns)])
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package transcript
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+)
+
+// LimbBytes is the size of a base-field element in a proof: its canonical
+// value in 4 bytes, little-endian.
+const LimbBytes = 4
+
+// Writer is the prover's transcript: a sponge and the proof so far.
+type Writer struct {
+	*Sponge
+	proof []byte
+}
+
+// NonceSearch returns the smallest nonce that, put into the first lane of start,
+// makes the low bits of the first lane of the permuted state zero, or a number
+// of p and above if none does.
+type NonceSearch func(start poseidon2.State, bits int) (uint64, error)
+
+// NewWriter returns a writer over s with an empty proof.
+func NewWriter(s *Sponge) *Writer { return &Writer{Sponge: s} }
+
+// Bytes returns the proof so far. The slice is valid until the next write.
+func (w *Writer) Bytes() []byte { return w.proof }
+
+// SendM31 absorbs base-field elements and appends them to the proof.
+func (w *Writer) SendM31(v ...field.M31) {
+	w.Absorb(v...)
+	w.HintM31(v...)
+}
+
+// SendQM31 absorbs elements of K and appends them to the proof.
+func (w *Writer) SendQM31(v ...field.QM31) {
+	w.AbsorbQM31(v...)
+	w.HintQM31(v...)
+}
+
+// SendDigest absorbs a digest and appends it to the proof.
+func (w *Writer) SendDigest(d poseidon2.Digest) { w.SendM31(d[:]...) }
+
+// HintM31 appends base-field elements without absorbing them.
+func (w *Writer) HintM31(v ...field.M31) { putLimbs(w.room(len(v)), v) }
+
+// HintLeaves appends lists of base-field elements, all as long as the first, one after the
+// other, without absorbing them.
+func (w *Writer) HintLeaves(leaves [][]field.M31) {
+	if len(leaves) == 0 {
+		return
+	}
+	n := len(leaves[0])
+	room := w.room(n * len(leaves))
+	parallel.For(len(leaves), max(1, leavesPerTask/max(n, 1)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			putLimbs(room[LimbBytes*n*i:][:LimbBytes*n], leaves[i])
+		}
+	})
+}
+
+// leavesPerTask is how many elements of leaves are worth a goroutine.
+const leavesPerTask = 1 << 14
+
+// room appends room for n limbs to the proof, and returns it.
+func (w *Writer) room(n int) []byte {
+	from := len(w.proof)
+	w.proof = slices.Grow(w.proof, LimbBytes*n)[:from+LimbBytes*n]
+	return w.proof[from:]
+}
+
+// putLimbs writes elements to memory of their size.
+func putLimbs(dst []byte, v []field.M31) {
+	for _, e := range v {
+		binary.LittleEndian.PutUint32(dst[:LimbBytes], uint32(e))
+		dst = dst[LimbBytes:]
+	}
+}
+
+// HintQM31 appends elements of K, four limbs each, without absorbing them.
+func (w *Writer) HintQM31(v ...field.QM31) {
+	room := w.room(4 * len(v))
+	for i := range v {
+		limbs := v[i].Limbs()
+		putLimbs(room[4*LimbBytes*i:], limbs[:])
+	}
+}
+
+// HintDigest appends digests without absorbing them.
+func (w *Writer) HintDigest(d ...poseidon2.Digest) {
+	for i := range d {
+		w.HintM31(d[i][:]...)
+	}
+}
+
+// Grind finds the smallest nonce that makes the low bits of the next output
+// lane zero, absorbs it and appends it: about 2^bits permutations of work that
+// whoever looks for a lucky challenge must repeat for every try. With no bits
+// it does nothing. It panics unless 0 ≤ bits ≤ MaxGrindBits.
+func (w *Writer) Grind(bits int) {
+	// A search on the cores of this machine has no errors.
+	_ = w.GrindWith(bits, func(start poseidon2.State, bits int) (uint64, error) { return SearchNonce(start, bits), nil })
+}
+
+// GrindWith is [Writer.Grind] with another search. Where that fails, nothing is
+// written or absorbed.
+func (w *Writer) GrindWith(bits int, search NonceSearch) error {
+	checkGrindBits(bits)
+	if bits == 0 {
+		return nil
+	}
+	n, err := search(w.clone().grindStart(), bits)
+	if err != nil {
+		return err
+	}
+	if n >= field.P {
+		panic("transcript: no nonce found, which has probability e^(−128)")
+	}
+	nonce := field.M31(n)
+	w.grindEnd(nonce, bits)
+	w.HintM31(nonce) // absorbed by grindEnd
+	return nil
+}
+
+// Fork returns a child with an empty proof of its own, see [Sponge.Fork].
+func (w *Writer) Fork(index uint64) *Writer {
+	return &Writer{Sponge: w.Sponge.Fork(index)}
+}
+
+// Join absorbs the children's states in the order given, see [Sponge.Join].
+// Their proofs stay their own.
+func (w *Writer) Join(children ...*Writer) {
+	for _, c := range children {
+		w.Sponge.Join(c.Sponge)
+	}
+}

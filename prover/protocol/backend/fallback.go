@@ -1,0 +1,312 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// DefaultThreshold is the size, in entries of the tables concerned, from which
+// on a step is worth a device.
+const DefaultThreshold = 1 << 14
+
+// Fallback runs large steps on a device and the others on the CPU. When the
+// device fails, the pass in hand is done on the CPU, after those that led to it
+// ([replayed]), and so is everything later, unless only memory was short (Policy). Passes return the same numbers
+// wherever they run, so nothing above notices. It is for one goroutine.
+type Fallback struct {
+	graph       *model.Graph
+	device, cpu Backend
+	policy      Policy
+	lost        bool
+}
+
+// Policy says what a Fallback does where.
+type Policy struct {
+	// Threshold is the least size of a step that goes to the device.
+	Threshold int
+	// Warn is told the error with which the device is given up. Without it the error is returned, and
+	// nothing is done again.
+	Warn func(error)
+	// Passes, if set, says that the device is as good as before after an error, so that
+	// only the pass in hand, and what it goes on with, is the CPU's. Warn is told of it.
+	Passes func(error) bool
+}
+
+var (
+	_ Laned    = (*Fallback)(nil)
+	_ Preparer = (*Fallback)(nil)
+)
+
+// NewFallback returns a backend that uses both of two backends over one witness
+// of g.
+func NewFallback(g *model.Graph, device, cpu Backend, p Policy) *Fallback {
+	return &Fallback{graph: g, device: device, cpu: cpu, policy: p}
+}
+
+// Lane implements Laned, over a device and a CPU that do. The lane returns the errors
+// of its device: what runs on a lane is run again elsewhere as a whole.
+func (b *Fallback) Lane(n int) (Backend, error) {
+	device, err := b.device.(Laned).Lane(n)
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := b.cpu.(Laned).Lane(n)
+	if err != nil {
+		device.Close()
+		return nil, err
+	}
+	return NewFallback(b.graph, device, cpu, Policy{Threshold: b.policy.Threshold}), nil
+}
+
+// Peak implements Measured for the device, if that does.
+func (b *Fallback) Peak() int64 {
+	if m, ok := b.device.(Measured); ok {
+		return m.Peak()
+	}
+	return 0
+}
+
+// worth says whether a step over n entries goes to the device.
+func (b *Fallback) worth(n int) bool { return !b.lost && n >= b.policy.Threshold }
+
+// lose gives the device up after an error of its, or this pass on it, or returns why not.
+func (b *Fallback) lose(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if b.policy.Warn == nil {
+		return fmt.Errorf("device: %w", err)
+	}
+	if !b.lost {
+		b.lost = b.policy.Passes == nil || !b.policy.Passes(err)
+		b.policy.Warn(err)
+	}
+	return nil
+}
+
+// run does a step that is one pass on the device if it is worth that, otherwise
+// or failing that on the CPU.
+func run[R any](ctx context.Context, b *Fallback, worth bool, f func(Backend) (R, error)) (R, error) {
+	if worth {
+		v, err := f(b.device)
+		if err == nil {
+			return v, nil
+		}
+		if err := b.lose(ctx, err); err != nil {
+			return v, err
+		}
+	}
+	return f(b.cpu)
+}
+
+// Eval implements Backend.
+func (b *Fallback) Eval(ctx context.Context, list []Evaluation) ([]field.QM31, error) {
+	worth := func(x Evaluation) bool { return b.worth(b.size(x.Tensor)) }
+	return divided(ctx, b, list, worth, func(on Backend, part []Evaluation) ([]field.QM31, error) { return on.Eval(ctx, part) })
+}
+
+func (b *Fallback) size(id model.TensorID) int { return model.Size(b.graph.Tensors[id].Shape) }
+
+// Total implements Backend. To add up numbers that are there takes less than to ask a device.
+func (b *Fallback) Total(ctx context.Context, id model.TensorID, of []model.Rows) (field.M31, error) {
+	return b.cpu.Total(ctx, id, of)
+}
+
+// Restrict implements Backend.
+func (b *Fallback) Restrict(ctx context.Context, r Restriction) (Table, error) {
+	vars := 0
+	for _, axis := range r.Keep {
+		vars += model.Log2Ceil(b.graph.Tensors[r.Tensor].Shape[axis])
+	}
+	return b.table(ctx, b.size(r.Tensor), vars, func(ctx context.Context, on Backend) (Table, error) { return on.Restrict(ctx, r) })
+}
+
+// Upload implements Backend.
+func (b *Fallback) Upload(ctx context.Context, values []field.QM31) (Table, error) {
+	vars := model.Log2Ceil(len(values))
+	return b.table(ctx, len(values), vars, func(ctx context.Context, on Backend) (Table, error) { return on.Upload(ctx, values) })
+}
+
+// Download implements Backend.
+func (b *Fallback) Download(ctx context.Context, t Table) ([]field.QM31, error) {
+	local, err := t.(*movable).on(ctx, b.cpu)
+	if err != nil {
+		return nil, err
+	}
+	return b.cpu.Download(ctx, local)
+}
+
+// Copy implements Backend. It goes where the table is.
+func (b *Fallback) Copy(ctx context.Context, t Table) (Table, error) {
+	from := t.(*movable)
+	copied := &movable{b: b, vars: from.vars, again: from.again}
+	_, err := run(ctx, b, !b.lost && from.device != nil, func(on Backend) (Table, error) {
+		own, err := from.on(ctx, on)
+		if err == nil {
+			own, err = on.Copy(ctx, own)
+		}
+		switch {
+		case err != nil:
+		case on == b.device:
+			copied.device = own
+		default:
+			copied.cpu = own
+		}
+		return own, err
+	})
+	return copied, err
+}
+
+// Inner implements Backend. It goes where the tables are, or to the device with those of the CPU if
+// they are worth it together: then the batch of sums wants them there too.
+func (b *Fallback) Inner(ctx context.Context, list []Instance) ([]field.QM31, error) {
+	there := func(in Instance) bool { return in.A.(*movable).device != nil || in.B.(*movable).device != nil }
+	n := 0
+	for _, in := range list {
+		if !there(in) {
+			n += 2 << in.A.(*movable).vars
+		}
+	}
+	all := b.worth(n)
+	onDevice := func(in Instance) bool { return all || !b.lost && there(in) }
+	return divided(ctx, b, list, onDevice, func(on Backend, part []Instance) ([]field.QM31, error) {
+		own, err := moved(part, func(t *movable) (Table, error) { return t.on(ctx, on) })
+		if err != nil {
+			return nil, err
+		}
+		return on.Inner(ctx, own)
+	})
+}
+
+// moved returns instances with the tables that to makes of theirs.
+func moved(list []Instance, to func(*movable) (Table, error)) ([]Instance, error) {
+	own := make([]Instance, len(list))
+	for i, in := range list {
+		x, err := to(in.A.(*movable))
+		if err != nil {
+			return nil, err
+		}
+		y, err := to(in.B.(*movable))
+		if err != nil {
+			return nil, err
+		}
+		own[i] = Instance{Eq: in.Eq, A: x, B: y}
+	}
+	return own, nil
+}
+
+// divided makes what is worth it of a list on the device, and the rest on the CPU.
+func divided[T any](ctx context.Context, b *Fallback, list []T, worth func(T) bool, f func(Backend, []T) ([]field.QM31, error)) ([]field.QM31, error) {
+	var parts [2][]T // of the CPU, and of the device
+	where := make([]int, len(list))
+	for i, x := range list {
+		if worth(x) {
+			where[i] = 1
+		}
+		parts[where[i]] = append(parts[where[i]], x)
+	}
+	var values [2][]field.QM31
+	for k, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		v, err := run(ctx, b, k == 1, func(on Backend) ([]field.QM31, error) { return f(on, part) })
+		if err != nil {
+			return nil, err
+		}
+		values[k] = v
+	}
+	all := make([]field.QM31, len(list))
+	for i, k := range where {
+		all[i], values[k] = values[k][0], values[k][1:]
+	}
+	return all, ctx.Err()
+}
+
+// Sums implements Backend.
+func (b *Fallback) Sums(ctx context.Context, instances []Instance) (sumcheck.Tables, error) {
+	n := 0
+	for _, in := range instances {
+		n += 2 << in.A.(*movable).vars
+	}
+	r, err := newReplayed(ctx, b, n, func(ctx context.Context, on Backend) (sumcheck.Tables, error) {
+		own, err := moved(instances, func(t *movable) (Table, error) { return t.take(ctx, on) })
+		if err != nil {
+			return nil, err
+		}
+		return on.Sums(ctx, own)
+	})
+	return replayedSums{r}, err
+}
+
+// Fractions implements Backend.
+func (b *Fallback) Fractions(ctx context.Context, l Leaves) (logup.Tree, error) {
+	r, err := newReplayed(ctx, b, l.Size, func(ctx context.Context, on Backend) (logup.Tree, error) { return on.Fractions(ctx, l) })
+	return replayedTree{r}, err
+}
+
+// RowSums implements Backend.
+func (b *Fallback) RowSums(ctx context.Context, jobs []RowSum) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += b.stepSize(jobs[i].Step)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.RowSums(ctx, jobs) })
+}
+
+// ColumnSums implements Backend.
+func (b *Fallback) ColumnSums(ctx context.Context, jobs []ColumnSum) ([][]field.QM31, error) {
+	n := 0
+	for i := range jobs {
+		n += b.stepSize(jobs[i].Step)
+	}
+	return run(ctx, b, b.worth(n), func(on Backend) ([][]field.QM31, error) { return on.ColumnSums(ctx, jobs) })
+}
+
+func (b *Fallback) stepSize(step int) int { return model.Size(b.graph.Steps[step].Shape) }
+
+// Commit implements Backend. If the device loses the digests, the CPU commits
+// again.
+func (b *Fallback) Commit(ctx context.Context, c Commitment) (*whir.Tree, error) {
+	var tree *whir.Tree
+	r, err := newReplayed(ctx, b, c.values(), func(ctx context.Context, on Backend) (whir.Nodes, error) {
+		t, err := on.Commit(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if tree != nil && t.Root() != tree.Root() {
+			return nil, errDigests
+		}
+		tree = t
+		return t.Nodes(), nil
+	})
+	if err != nil || !r.onDevice {
+		return tree, err
+	}
+	return whir.NewTree(c.Layout, &replayedNodes{r, tree.Root(), r.now.Depth()}), nil
+}
+
+// Prepare implements Preparer, for a device that does.
+func (b *Fallback) Prepare(ctx context.Context, o Opening, beside int64) {
+	if p, ok := b.device.(Preparer); ok && b.worth(o.values()) {
+		p.Prepare(ctx, o, beside)
+	}
+}
+
+// Opening implements Backend.
+func (b *Fallback) Opening(ctx context.Context, o Opening) (whir.Passes, error) {
+	r, err := newReplayed(ctx, b, o.values(), func(ctx context.Context, on Backend) (whir.Passes, error) { return on.Opening(ctx, o) })
+	return replayedOpening{r}, err
+}
+
+// Close implements Backend.
+func (b *Fallback) Close() {
+	b.device.Close()
+	b.cpu.Close()
+}

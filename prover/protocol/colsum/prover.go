@@ -1,0 +1,144 @@
+package colsum
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Columns are the passes over the columns of steps. A backend.Backend has them.
+type Columns interface {
+	RowSums(ctx context.Context, jobs []backend.RowSum) ([][]field.QM31, error)
+	ColumnSums(ctx context.Context, jobs []backend.ColumnSum) ([][]field.QM31, error)
+}
+
+// perTask is how many entries of tables are worth a goroutine.
+const perTask = 1 << 11
+
+// Prove proves the sum over the steps of l that are cut, at least one, for a tree
+// that ends at z. The claim must follow from what has been absorbed. An error is one of the passes; what
+// was written by then is no proof. A false claim gives a value that is not that of
+// the columns.
+func Prove(ctx context.Context, w *transcript.Writer, g *model.Graph, l *backend.Leaves, z []field.QM31, claim field.QM31, c Columns) (End, error) {
+	point := make([]field.QM31, Vars(g, l))
+	sums, err := newSums(ctx, g, l, z, c, len(point))
+	if err != nil {
+		return End{}, err
+	}
+	waiting := field.One // Π (1 − r_j) so far
+	for round := range point {
+		zero, top := field.Zero, field.Zero
+		for _, s := range sums {
+			if s.fromRow > round {
+				zero = zero.Add(waiting.Mul(s.claim))
+				continue
+			} else if s.fromRow == round {
+				s.scale = waiting
+			}
+			zero, top = zero.Add(s.scale.Mul(s.zero)), top.Add(s.scale.Mul(s.top))
+		}
+		w.SendQM31(zero, top)
+		r := w.Challenge()
+		point[round], claim = r, next(zero, top, claim, r)
+		waiting = waiting.Mul(field.One.Sub(r))
+		if err := advance(ctx, sums, round+1, point, c); err != nil {
+			return End{}, err
+		}
+	}
+	return End{point, claim}, nil
+}
+
+// newSums prepares the sums over the rows of all steps that are cut, for so many rounds.
+func newSums(ctx context.Context, g *model.Graph, l *backend.Leaves, z []field.QM31, c Columns, rounds int) ([]*sum, error) {
+	var steps []*backend.LeafStep
+	var layouts []*layout // of steps
+	byShape := map[string]*layout{}
+	for i := range l.Steps {
+		if !l.Steps[i].IsCut() {
+			continue
+		}
+		shape := g.Steps[l.Steps[i].Step].Shape
+		key := fmt.Sprint(shape)
+		own := byShape[key]
+		if own == nil {
+			own = newLayout(shape, z)
+			own.fromRow = rounds - own.vars
+			own.fromCol = own.fromRow + own.rowVars
+			byShape[key] = own
+		}
+		steps, layouts = append(steps, &l.Steps[i]), append(layouts, own)
+	}
+	sums, jobs := make([]*sum, len(steps)), make([]backend.RowSum, len(steps))
+	parallel.For(len(sums), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sums[i] = newSum(layouts[i], steps[i], z, l.Beta)
+			jobs[i] = sums[i].rowSum()
+		}
+	})
+	results, err := c.RowSums(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	parallel.For(len(sums), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sums[i].overRows(results[i])
+		}
+	})
+	return sums, advance(ctx, sums, 0, nil, c)
+}
+
+// advance moves the sums on to a round: it binds the variable of the one before, brings those of
+// which the rows' variables are all bound to columns, and finds what the round sends. point has
+// the challenges so far.
+func advance(ctx context.Context, sums []*sum, round int, point []field.QM31, c Columns) error {
+	each := func(f func(s *sum)) {
+		n := 0
+		for _, s := range sums {
+			if s.fromRow <= round {
+				n += s.entries()
+			}
+		}
+		parallel.For(len(sums), max(1, perTask*len(sums)/max(n, 1)), func(lo, hi int) {
+			for _, s := range sums[lo:hi] {
+				if s.fromRow <= round {
+					f(s)
+				}
+			}
+		})
+	}
+	var ready []*sum
+	var jobs []backend.ColumnSum
+	for _, s := range sums {
+		if round == s.fromCol && s.rowVars < s.vars {
+			s.bind(point[s.fromRow:round])
+			ready, jobs = append(ready, s), append(jobs, s.columnSum())
+		}
+	}
+	each(func(s *sum) {
+		if s.fromRow < round {
+			s.fold(point[round-1])
+		}
+		if round < s.fromRow+s.vars && (round != s.fromCol || s.rowVars == s.vars) {
+			s.sums()
+		}
+	})
+	if len(ready) == 0 {
+		return nil
+	}
+	results, err := c.ColumnSums(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	parallel.For(len(ready), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			ready[i].overColumns(results[i])
+			ready[i].sums()
+		}
+	})
+	return nil
+}

@@ -1,0 +1,207 @@
+package colsum
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// layout is what the sums over steps of one shape have in common, for a tree that ends at a
+// point.
+type layout struct {
+	rows, columns    []int // the axes that number rows and columns
+	vars, rowVars    int
+	parts            [][]model.Part // that the columns are cut into
+	rowParts         [][]model.Part // that the rows are cut into
+	weights          [][]field.QM31 // e_p, in the order of a part's own index
+	order, ends      []int          // the columns, part by part, and the ends of parts in it
+	inOrder          []field.QM31   // the weights of all parts, in this order
+	bound            []field.QM31   // eq of the rows and their challenges, once these are known
+	fromRow, fromCol int            // the rounds at which the sum joins and moves on to columns
+}
+
+func newLayout(shape []int, z []field.QM31) *layout {
+	rows, columns := split(shape)
+	l := &layout{rows: rows, columns: columns, vars: model.Vars(shape), rowVars: model.Vars(rows), parts: model.Cut(columns), rowParts: model.Cut(rows)}
+	for _, parts := range l.parts {
+		w := poly.EqTable(z[len(z)-model.PartBits(parts):])
+		l.weights, l.inOrder = append(l.weights, w), append(l.inOrder, w...)
+		each(parts, columns, dense, func(_, at, n int) {
+			for i := range n {
+				l.order = append(l.order, at+i)
+			}
+		})
+		l.ends = append(l.ends, len(l.order))
+	}
+	return l
+}
+
+// sum is the sum over one step, on its way through the rounds.
+type sum struct {
+	*layout
+	step    *backend.LeafStep
+	column  backend.Column
+	factors [][]field.QM31 // F_p, with the axes padded
+
+	claim, scale field.QM31
+	pairs        []pair     // the sum is that of their products
+	zero, top    field.QM31 // of the round in hand, once it has joined
+}
+
+// pair are two tables of a power-of-two length.
+type pair struct{ a, b []field.QM31 }
+
+func newSum(l *layout, step *backend.LeafStep, z []field.QM31, beta field.QM31) *sum {
+	s := &sum{layout: l, step: step, column: backend.Column{Step: step.Step, Rows: model.Size(l.rows), Beta: beta}}
+	for p := range l.parts {
+		s.factors = append(s.factors, s.factor(p, z))
+	}
+	return s
+}
+
+// split divides the axes of a shape into rows and columns (model.Splits). Of all ways it
+// takes that with the smallest tables in all, where an entry of a table over rows
+// counts more: it takes two sums of integers.
+func split(shape []int) (rows, columns []int) {
+	columns = shape
+	least := 3*model.Blocks(shape) + 1<<model.Vars(shape)
+	for r, c := range model.Splits(shape) {
+		if n := 3*model.Blocks(c)<<model.Vars(r) + 1<<model.Vars(c); n < least {
+			rows, columns, least = r, c, n
+		}
+	}
+	return rows, columns
+}
+
+// factor returns F_p. Where a part of the rows meets part p of the columns is a block
+// of the step.
+func (s *sum) factor(p int, z []field.QM31) []field.QM31 {
+	f := make([]field.QM31, 1<<s.rowVars)
+	for i, parts := range s.rowParts {
+		b := &s.step.Blocks[i*len(s.parts)+p]
+		w := make([]field.QM31, 1<<model.PartBits(parts))
+		high := len(z) - b.Bits
+		field.EqTableInto(w, z[high:high+model.PartBits(parts)], poly.EqIndex(z[:high], uint64(b.Offset>>b.Bits)))
+		each(parts, s.rows, padded, func(from, at, n int) { copy(f[at:at+n], w[from:from+n]) })
+	}
+	return f
+}
+
+// each calls f for the runs of a block: its n entries from `from` on are those from
+// at on in a table over the shape, in which axis a has the given stride.
+func each(parts []model.Part, shape []int, strides func([]int) []int, f func(from, at, n int)) {
+	step := strides(shape)
+	run := 1
+	if n := len(parts); n > 0 {
+		run = 1 << parts[n-1].Bits
+	}
+	for from := 0; from < 1<<model.PartBits(parts); from += run {
+		at, rest := 0, from
+		for a := len(parts) - 1; a >= 0; a-- {
+			at += (parts[a].Start + rest&(1<<parts[a].Bits-1)) * step[a]
+			rest >>= parts[a].Bits
+		}
+		f(from, at, run)
+	}
+}
+
+// dense are the strides of a tensor, padded those of a table in which every axis is
+// padded to a power of two.
+func dense(shape []int) []int {
+	return strides(shape, func(d int) int { return d })
+}
+
+func padded(shape []int) []int {
+	return strides(shape, func(d int) int { return 1 << model.Log2Ceil(d) })
+}
+
+func strides(shape []int, length func(d int) int) []int {
+	s, n := make([]int, len(shape)), 1
+	for a := len(shape) - 1; a >= 0; a-- {
+		s[a] = n
+		n *= length(shape[a])
+	}
+	return s
+}
+
+// rowSum asks for G_p.
+func (s *sum) rowSum() backend.RowSum {
+	return backend.RowSum{Column: s.column, Order: s.order, Ends: s.ends, Weights: s.inOrder}
+}
+
+// overRows takes G_p and begins the sum over rows.
+func (s *sum) overRows(sums []field.QM31) {
+	n := len(s.parts)
+	for p := range s.parts {
+		g := make([]field.QM31, 0, len(sums)/n)
+		for i := p; i < len(sums); i += n {
+			g = append(g, sums[i])
+		}
+		s.pairs = append(s.pairs, pair{s.factors[p], poly.PadTable(g, s.rows)})
+	}
+	s.factors = nil
+	for _, p := range s.pairs {
+		s.claim = s.claim.Add(field.Dot(p.a, p.b))
+	}
+}
+
+// bind makes the weights of rows, of which all variables are bound to the point.
+func (l *layout) bind(point []field.QM31) {
+	if l.bound == nil {
+		l.bound = poly.OuterEq(l.rows, poly.SplitAxes(l.rows, point))
+	}
+}
+
+// columnSum asks for C bound to the rows' challenges.
+func (s *sum) columnSum() backend.ColumnSum {
+	return backend.ColumnSum{Column: s.column, Weights: s.bound}
+}
+
+// overColumns takes that and begins the sum over columns. All of the rows'
+// variables are bound.
+func (s *sum) overColumns(column []field.QM31) {
+	e := make([]field.QM31, 1<<(s.vars-s.rowVars))
+	for p, parts := range s.parts {
+		f := s.pairs[p].a[0]
+		each(parts, s.columns, padded, func(from, at, n int) { field.MulAccQM31Vec(e[at:at+n], s.weights[p][from:from+n], f) })
+	}
+	s.pairs = []pair{{e, poly.PadTable(column, s.columns)}}
+}
+
+// sums finds the value at 0 and the leading coefficient of a round.
+func (s *sum) sums() {
+	s.zero, s.top = field.Zero, field.Zero
+	for _, p := range s.pairs {
+		h := len(p.a) / 2
+		z, t := field.RoundSums(field.Halves{Lo: p.a[:h], Hi: p.a[h:]}, field.Halves{Lo: p.b[:h], Hi: p.b[h:]})
+		s.zero, s.top = s.zero.Add(z), s.top.Add(t)
+	}
+}
+
+// entries is the number of those of all tables.
+func (s *sum) entries() int {
+	n := 0
+	for _, p := range s.pairs {
+		n += 2 * len(p.a)
+	}
+	return n
+}
+
+// fold binds the round's variable.
+func (s *sum) fold(r field.QM31) {
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		h := len(p.a) / 2
+		field.FoldHalves(p.a[:h], field.Halves{Lo: p.a[:h], Hi: p.a[h:]}, r)
+		field.FoldHalves(p.b[:h], field.Halves{Lo: p.b[:h], Hi: p.b[h:]}, r)
+		p.a, p.b = p.a[:h], p.b[:h]
+	}
+}
+
+// Sizes returns how a step of a shape is split: rows and columns, and the parts that the
+// columns are cut into.
+func Sizes(shape []int) (rows, columns, parts int) {
+	r, c := split(shape)
+	return model.Size(r), model.Size(c), len(model.Cut(c))
+}

@@ -1,0 +1,31 @@
+package colsum
+
+import (
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+)
+
+// An End is where the sum ends, and the value that is left.
+type End struct {
+	Point []field.QM31
+	Value field.QM31
+}
+
+// Verify reads the rounds of the sum over vars variables. That the value left is that
+// of the columns is the caller's to check.
+func Verify(r *transcript.Reader, vars int, claim field.QM31) End {
+	point := make([]field.QM31, vars)
+	for i := range point {
+		zero, top := r.QM31(), r.QM31()
+		point[i] = r.Challenge()
+		claim = next(zero, top, claim, point[i])
+	}
+	return End{point, claim}
+}
+
+// next returns zero + m·r + top·r², with the m that makes the values at 0 and 1 add
+// up to the claim.
+func next(zero, top, claim, r field.QM31) field.QM31 {
+	m := claim.Sub(zero.Double()).Sub(top)
+	return zero.Add(r.Mul(m.Add(r.Mul(top))))
+}

@@ -1,0 +1,94 @@
+package colsum
+
+import (
+	"encoding/binary"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Places returns eq(z_high, position) for every block of a step: where it stands in the
+// tree that ends at z.
+func Places(s *backend.LeafStep, z *poly.Prefixes) []field.QM31 {
+	places, n := make([]field.QM31, len(s.Blocks)), len(z.Point())
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		places[i] = z.At(n-b.Bits, uint64(b.Offset>>b.Bits))
+	}
+	return places
+}
+
+// Weights evaluates E~ for the steps of a tree that ends at z, where the sum over them
+// ends at r. What a block adds to it is a product of its place and of a factor that all
+// steps of one shape have in common.
+type Weights struct {
+	z, r    []field.QM31
+	key     []byte
+	factors map[string][]field.QM31 // by shape
+}
+
+// NewWeights returns the weights at z and r.
+func NewWeights(z, r []field.QM31) *Weights {
+	return &Weights{z: z, r: r, factors: map[string][]field.QM31{}}
+}
+
+// Of returns E~ at the last coordinates of r for a step of the given shape whose blocks
+// have these places: E(x) = eq(z, leaf of x) for its entries x, and 0 in the padding of
+// its axes.
+func (w *Weights) Of(s *backend.LeafStep, shape []int, places []field.QM31) field.QM31 {
+	w.key = w.key[:0]
+	for _, d := range shape {
+		w.key = binary.LittleEndian.AppendUint64(w.key, uint64(d))
+	}
+	f, ok := w.factors[string(w.key)]
+	if !ok {
+		f = w.blocks(s, shape)
+		w.factors[string(w.key)] = f
+	}
+	return field.Dot(places, f)
+}
+
+// blocks returns the factors of the blocks of a shape.
+func (w *Weights) blocks(s *backend.LeafStep, shape []int) []field.QM31 {
+	axes := poly.SplitAxes(shape, w.r[len(w.r)-model.Vars(shape):])
+	factors := make([]field.QM31, len(s.Blocks))
+	for i := range s.Blocks {
+		b, f := &s.Blocks[i], field.One
+		low := w.z[len(w.z)-b.Bits:]
+		for a, p := range b.Parts {
+			high := len(axes[a]) - p.Bits
+			f = f.Mul(poly.EqIndex(axes[a][:high], uint64(p.Start>>p.Bits)))
+			f = f.Mul(poly.Eq(axes[a][high:], low[:p.Bits]))
+			low = low[p.Bits:]
+		}
+		factors[i] = f
+	}
+	return factors
+}
+
+// Late returns the factor of a step of n variables in the value at the end of a sum
+// that ends at r.
+func Late(r []field.QM31, n int) field.QM31 {
+	v := field.One
+	for _, c := range r[:len(r)-n] {
+		v = v.Mul(field.One.Sub(c))
+	}
+	return v
+}
+
+// Vars returns the number of rounds of the sum over the steps that are cut, 0 if
+// none is.
+func Vars(g *model.Graph, l *backend.Leaves) int {
+	n := 0
+	for i := range l.Steps {
+		if s := &l.Steps[i]; s.IsCut() {
+			n = max(n, model.Vars(g.Steps[s.Step].Shape))
+		}
+	}
+	return n
+}
+
+// Elements is the number of elements of K that a sum of so many rounds sends.
+func Elements(vars int) int { return 2 * vars }

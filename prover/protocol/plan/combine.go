@@ -1,0 +1,203 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Claim says that the MLE of a committed tensor has a value at a point, or, of the
+// multiplicities of a table, that those of its saturated rows add up to the value.
+type Claim struct {
+	Tensor    model.TensorID
+	Point     []field.QM31
+	Value     field.QM31
+	Saturated *model.Table // in place of Point
+}
+
+// half is 1/2. At points of halves every eq has the same value.
+var half = field.FromM31(field.M31(1).Div2Exp(1))
+
+// saturated returns power times the sum of a tensor's saturated rows: a vector whose
+// stack holds it as one block, that one.
+func (at *place) saturated(block int, c *Claim, power field.QM31) (terms whir.List) {
+	first := at.first + at.stack.Blocks[block].Offset
+	for _, b := range c.Saturated.SaturatedBlocks() {
+		t := whir.Term{Coef: power.MulM31(field.M31(1 << b.Bits)), Tree: at.tree, Offset: first + b.Start, Point: make([]field.QM31, b.Bits)}
+		for i := range t.Point {
+			t.Point[i] = half
+		}
+		terms = append(terms, t)
+	}
+	return terms
+}
+
+// claimGrain is the number of claims worth a goroutine, and of which cuts are shared.
+const claimGrain = 1 << 12
+
+// A cut is what claims on tensors of one shape at one point have in common: of every
+// block, its part of the claim and the point inside of it. Both are shared by the terms.
+type cut struct {
+	shape  []int
+	point  []field.QM31
+	coefs  []field.QM31
+	points [][]field.QM31
+}
+
+// fill cuts a claim into the blocks of its tensor, which has these in its stack.
+func (c *cut) fill(stack *model.Stack, blocks []int) {
+	c.coefs, c.points = make([]field.QM31, len(blocks)), make([][]field.QM31, len(blocks))
+	parts := poly.SplitAxes(c.shape, c.point)
+	room := make([]field.QM31, 0, len(blocks)*len(c.point)) // for the points of the blocks
+	for k, i := range blocks {
+		b := &stack.Blocks[i]
+		coef := field.One
+		at := room[:0:b.Bits]
+		room = room[b.Bits:b.Bits:cap(room)]
+		for a, part := range b.Parts {
+			high := parts[a][:len(parts[a])-part.Bits]
+			coef = coef.Mul(poly.EqIndex(high, uint64(part.Start>>part.Bits)))
+			at = append(at, parts[a][len(high):]...)
+		}
+		c.coefs[k], c.points[k] = coef, at
+	}
+}
+
+// cutKey finds cuts: claims of different keys have none in common.
+type cutKey struct {
+	vars, blocks int
+	first, last  field.QM31
+}
+
+// cuts returns the cut of every claim but those on saturated rows. Among claims that are
+// looked at together a cut is made once for a shape at a point; where others have the same key,
+// which takes chance or a key that is made for it, once for each claim.
+func (p *Plan) cuts(claims []Claim) []*cut {
+	list := make([]*cut, len(claims))
+	parallel.For(len(claims), claimGrain, func(lo, hi int) {
+		seen := map[cutKey]*cut{}
+		for i := lo; i < hi; i++ {
+			c := &claims[i]
+			if c.Saturated != nil {
+				continue
+			}
+			at := &p.located[c.Tensor]
+			shape := p.Graph.Tensors[c.Tensor].Shape
+			k := cutKey{vars: len(c.Point), blocks: len(at.blocks)}
+			if k.vars > 0 {
+				k.first, k.last = c.Point[0], c.Point[k.vars-1]
+			}
+			found := seen[k]
+			if found == nil || !slices.Equal(found.shape, shape) || !slices.Equal(found.point, c.Point) {
+				found = &cut{shape: shape, point: c.Point}
+				found.fill(p.places[at.place].stack, at.blocks)
+				seen[k] = found
+			}
+			list[i] = found
+		}
+	})
+	return list
+}
+
+// joined are the terms that claims come down to: a term for every block of a claim's tensor,
+// and behind those of all claims the unused ends.
+type joined struct {
+	p      *Plan
+	claims []Claim
+	cuts   []*cut       // of the claims
+	powers []field.QM31 // of zeta: one a claim, and one an unused end
+	ends   []int        // of a claim's terms
+	tails  []tail
+	tau    []field.QM31
+}
+
+// Len returns the number of terms.
+func (j *joined) Len() int { return j.ofClaims() + len(j.tails) }
+
+func (j *joined) ofClaims() int {
+	if len(j.ends) == 0 {
+		return 0
+	}
+	return j.ends[len(j.ends)-1]
+}
+
+// Range calls f for some terms.
+func (j *joined) Range(lo, hi int, f func(*whir.Term)) {
+	i, _ := slices.BinarySearch(j.ends, lo+1) // the first claim that ends behind lo
+	at := 0                                   // its first term
+	if i > 0 {
+		at = j.ends[i-1]
+	}
+	var t whir.Term
+	for ; i < len(j.claims) && at < hi; i++ {
+		j.claim(i, max(lo-at, 0), min(hi, j.ends[i])-at, &t, f)
+		at = j.ends[i]
+	}
+	for k := max(lo-j.ofClaims(), 0); k < hi-j.ofClaims(); k++ {
+		end := &j.tails[k]
+		t = whir.Term{Coef: j.powers[len(j.claims)+k], Tree: end.tree, Offset: end.offset, Point: j.tau[len(j.tau)-end.vars:]}
+		f(&t)
+	}
+}
+
+// claim calls f for some terms of a claim, each of which it makes in t.
+func (j *joined) claim(i, lo, hi int, t *whir.Term, f func(*whir.Term)) {
+	c, located := &j.claims[i], &j.p.located[j.claims[i].Tensor]
+	at := &j.p.places[located.place]
+	if c.Saturated != nil {
+		at.saturated(located.blocks[0], c, j.powers[i]).Range(lo, hi, f)
+		return
+	}
+	t.Tree = at.tree
+	for k, like := lo, j.cuts[i]; k < hi; k++ {
+		t.Coef, t.Point = j.powers[i].Mul(like.coefs[k]), like.points[k]
+		t.Offset = at.first + at.stack.Blocks[located.blocks[k]].Offset
+		f(t)
+	}
+}
+
+// Combine joins claims on committed tensors with powers of zeta into one
+// claim Σ Table(x)·Q(x) = value over all trees: the MLE of a tensor is the sum over
+// its blocks of eq(prefix)·Block~. Behind them come the claims that the unused ends
+// of the witness's rows are zero, at the last coordinates of tau, which has TailVars
+// (docs/protocol.md, "Openings"). Terms are made when they are asked for.
+func (p *Plan) Combine(claims []Claim, tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
+	return p.Cut(claims).Combine(tau, zeta)
+}
+
+// Cuts are claims that have been cut into the blocks of their tensors.
+type Cuts struct{ j joined }
+
+// Cut does what Combine has to do before it has the challenges.
+func (p *Plan) Cut(claims []Claim) *Cuts {
+	j := joined{p: p, claims: claims, cuts: p.cuts(claims), ends: make([]int, len(claims)), tails: p.tails()}
+	n := 0
+	for i := range claims {
+		if like := j.cuts[i]; like != nil {
+			n += len(like.coefs)
+		} else {
+			n += len(claims[i].Saturated.SaturatedBlocks())
+		}
+		j.ends[i] = n
+	}
+	return &Cuts{j}
+}
+
+// Combine is that of the plan. It is called once.
+func (c *Cuts) Combine(tau []field.QM31, zeta field.QM31) (terms whir.Terms, value field.QM31) {
+	j := &c.j
+	j.tau, j.powers = tau, make([]field.QM31, len(j.claims)+len(j.tails))
+	power := field.One
+	for i := range j.powers {
+		j.powers[i] = power
+		power = power.Mul(zeta)
+	}
+	for i := range j.claims {
+		value = value.Add(j.powers[i].Mul(j.claims[i].Value))
+	}
+	return j, value
+}

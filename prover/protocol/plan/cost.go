@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Limits of what a key may ask of a verifier, however it is made: at most about two
+// seconds and 300 MB for a key and a proof of a megabyte (docs/security.md, "What a
+// key may cost"). A few hundred bytes can ask for 2^40 evaluations, by virtual
+// tensors that name each other twice, or for a table of 2^34 entries. A transformer
+// of fifty layers takes about a seventh of it.
+const (
+	maxPublic  = 1 << 24 // entries of inputs and outputs
+	maxNesting = 1 << 12 // virtual tensors upon each other
+	maxNodes   = 1 << 17 // values that the forks find
+	maxTerms   = 1 << 19 // summands of them
+	maxBlocks  = 1 << 18 // blocks of all stacks and look-ups
+	maxOpened  = 1 << 18 // blocks of the tensors that claims are on
+	maxPairs   = 1 << 26 // wired pairs of indexes that are walked
+	maxWork    = 1 << 26 // in units of about a wired pair, 20 ns on one core
+)
+
+// What the parts of a verification cost, in units of work: planning included.
+const (
+	workFork       = 2000 // a fork of the transcript, its frame, its rounds
+	workRound      = 80   // a round of a sumcheck: the sponge above all
+	workNode       = 64
+	workTerm       = 16
+	workView       = 300
+	workBlock      = 150 // a block of a look-up tree: its place in the tree, and in its step
+	workPieceBit   = 10  // a piece of a table, for each bit of its key
+	workFormulaBit = 40  // a tensor by formula, for each bit of its indexes or offset
+	workClaimBlock = 110 // a block of a tensor that a claim is on
+	workPublic     = 1   // an entry of the statement: read and absorbed, however few bits it has
+	publicPerWork  = 8   // entries of a public tensor that are evaluated in a unit
+)
+
+// cost adds up what verifying costs, and stops at the first limit. Forks are laid out
+// beside each other; whether a limit is passed does not depend on their order.
+type cost struct {
+	nodes, terms, opened, pairs, units atomic.Uint64
+	over                               atomic.Pointer[string] // what is too much
+}
+
+// spent is what one fork has added to a cost, some of which waits: sums that several cores
+// write to for every node take longer than the rest of it.
+type spent struct {
+	*cost
+	nodes, terms, opened, pairs, units uint64
+}
+
+// mostWaiting is how much of a sum waits at most.
+const mostWaiting = 1 << 12
+
+// add has some wait, which is below 2^60.
+func (s *spent) add(sum *uint64, n uint64) {
+	if *sum += n; *sum >= mostWaiting {
+		s.flush()
+	}
+}
+
+// flush adds up what waits.
+func (s *spent) flush() {
+	c := s.cost
+	c.spend(&c.nodes, s.nodes, maxNodes, "tensors are evaluated too often")
+	c.spend(&c.terms, s.terms, maxTerms, "sums of tensors are too long in all")
+	c.spend(&c.opened, s.opened, maxOpened, "claims fall into too many blocks")
+	c.walk(s.pairs)
+	c.work(s.units)
+	*s = spent{cost: c}
+}
+
+func (c *cost) spend(sum *atomic.Uint64, n, limit uint64, what string) {
+	// n is below 2^60, and hardly anything is added to a sum over its limit: what forks
+	// that have not seen it yet do.
+	if !c.failed() && sum.Add(n) > limit {
+		reason := what // so that what stays where it is
+		c.over.CompareAndSwap(nil, &reason)
+	}
+}
+
+func (c *cost) failed() bool { return c.over.Load() != nil }
+
+// failure is the error of the limit that was passed, nil if none was.
+func (c *cost) failure() error {
+	if what := c.over.Load(); what != nil {
+		return errors.New(*what)
+	}
+	return nil
+}
+
+func (c *cost) work(n uint64) { c.spend(&c.units, n, maxWork, "verifying takes too much work") }
+
+// walk adds a walk over wired pairs.
+func (c *cost) walk(pairs uint64) { c.spend(&c.pairs, pairs, maxPairs, "views are too large in all") }
+
+func (s *spent) work(n uint64) { s.add(&s.units, n) }
+
+// node adds a value.
+func (s *spent) node(n *Node) {
+	s.add(&s.nodes, 1)
+	s.add(&s.terms, uint64(len(n.Terms)))
+	s.work(workNode + workTerm*uint64(len(n.Terms)))
+}
+
+// public adds the evaluation of a public tensor.
+func (s *spent) public(shape []int) { s.work(uint64(model.Size(shape)) / publicPerWork) }
+
+// walk adds a walk over wired pairs.
+func (s *spent) walk(pairs uint64) {
+	s.add(&s.pairs, pairs)
+	s.work(pairs)
+}
+
+// wiring adds the evaluation of a view.
+func (s *spent) wiring(w *Wiring) {
+	s.work(workView)
+	s.walk(w.SinglePairs + w.SummedPairs)
+	if w.Fill != 0 {
+		s.walk(w.SinglePairs + w.SummedPairs) // for the view of ones
+	}
+	for _, g := range w.Summed {
+		// Two tables of eq for each side.
+		s.work(2<<(model.Vars(Pick(w.In, g.In))/2) + 2<<(model.Vars(Pick(w.Out, g.Out))/2))
+	}
+}
+
+// claim adds a claim on a committed tensor.
+func (s *spent) claim(p *Plan, id model.TensorID) {
+	s.opens(uint64(len(p.located[id].blocks)))
+}
+
+// opens adds blocks of committed tensors that a claim is on.
+func (s *spent) opens(n uint64) {
+	s.add(&s.opened, n)
+	s.work(n * workClaimBlock)
+}
+
+// CheckSizes refuses graphs that take too much before anything is laid out, or read of a
+// proof.
+func CheckSizes(g *model.Graph) error {
+	var public uint64
+	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+		for _, id := range ids {
+			if public += uint64(model.Size(g.Tensors[id].Shape)); public > maxPublic {
+				return fmt.Errorf("inputs and outputs of more than %d entries", maxPublic)
+			}
+		}
+	}
+	depth := make([]int32, len(g.Tensors))
+	blocks := 0
+	for i := range g.Steps {
+		if s := &g.Steps[i]; s.Kind == model.StepLookup {
+			if blocks += model.Blocks(s.Shape); blocks > maxBlocks {
+				return errors.New("look-ups fall into too many blocks")
+			}
+		}
+	}
+	for i := range g.Tensors {
+		t, d := &g.Tensors[i], int32(0)
+		for _, l := range t.Def {
+			d = max(d, depth[l.Src]+1)
+		}
+		if depth[i] = d; d > maxNesting {
+			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, maxNesting)
+		}
+		if t.Kind == model.Fixed || t.Kind == model.Witness {
+			if blocks += model.Blocks(t.Shape); blocks > maxBlocks {
+				return errors.New("committed tensors fall into too many blocks")
+			}
+		}
+	}
+	return nil
+}

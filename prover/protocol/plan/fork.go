@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+)
+
+// Fork is what happens in one fork of the transcript, a chunk's or that of the
+// public outputs: which values are found and sent and in what order, which sums
+// are proved, and which claims on committed tensors are left. Prover and verifier
+// follow it (package sites); what it costs is known before it begins.
+type Fork struct {
+	Chunk int // −1 for the outputs
+	// Leaves are the look-up tree; it has no blocks if there are no look-ups.
+	// Alpha and Beta are zero.
+	Leaves backend.Leaves
+	// Steps and Tables are what they hold at the tree's end: by step and by table of
+	// Leaves. A step that is cut is evaluated where the sum over such steps ends,
+	// which has JoinVars rounds; 0 if there is none.
+	Steps, Tables []Row
+	JoinVars      int
+	// Tau is the length of the list EquationPoint.
+	Tau       int
+	Equations []Equation
+	// Nodes are the values in the order in which they are found: the first
+	// RowNodes before the sum over the steps that are cut, up to JoinNodes before
+	// that and the look-ups are checked, up to EquationNodes before the equations
+	// are, and the others after each batch.
+	Nodes                              []Node
+	RowNodes, JoinNodes, EquationNodes int
+	Sums                               []Sum
+	Batches                            []Batch
+	// Claims are the nodes that are claims on committed tensors, in their order.
+	Claims []Value
+	// Bytes is the length of the fork's stream.
+	Bytes int64
+}
+
+// Value is the index of a Node, or None.
+type Value int32
+
+// None is the absent value.
+const None Value = -1
+
+// NodeKind says how a value is found.
+type NodeKind uint8
+
+const (
+	// Public is an input tensor, or one by formula, at a point: the verifier evaluates
+	// it.
+	Public NodeKind = iota
+	// Sent is a committed tensor at a point: sent, and a claim.
+	Sent
+	// End is a committed tensor at a point where a sum has ended: a claim on a
+	// value that the end of the sum has given.
+	End
+	// SumValue is the value of a sum: sent, and proved by a later batch.
+	SumValue
+	// Combination is Const·mask + Σ Terms over the index space Shape: a virtual
+	// tensor or an accumulator.
+	Combination
+	// Count is the sum of a table's multiplicities over its saturated rows: sent as
+	// an element of F, and a claim.
+	Count
+)
+
+// Node is a value that a fork finds.
+type Node struct {
+	Kind   NodeKind
+	Tensor model.TensorID // Public, Sent, End, Count
+	Table  model.TableID  // Count
+	At     Point
+	Sum    int  // SumValue, End
+	IsB    bool // End: the end is that of the sum's second operand
+	Shape  []int
+	Const  int64
+	Terms  []Term
+}
+
+// Term is a summand of a Combination: Coef times Value, times the factor of the
+// view or the mask of the product that it comes from, plus the view's fill.
+type Term struct {
+	Coef    int64
+	Value   Value // None if the view is wired to nothing
+	View    *Wiring
+	Product *Product
+}
+
+// ManyBlocks is the number of blocks of a table's saturated rows from which on a prover
+// adds up multiplicities for a Count, as that is less than an evaluation for each.
+const ManyBlocks = 16
+
+// Row is what a step or a table holds at the end of the look-up tree.
+type Row struct {
+	Num      Value // of a table: the multiplicities
+	Acc, Out Value // of a step; Out is also a table's committed value column
+	Lo       Value
+}
+
+// Equation says that two values are equal: Left is a step's accumulator and Right
+// its output (None for a zero step), or Left an output tensor and Right None,
+// where the verifier evaluates the public output.
+type Equation struct {
+	Step        int // −1 for an output
+	Output      int // of an output: its number
+	Left, Right Value
+}
+
+// Sum is Σ_x eq(Eq, x_0 …)·A(x)·B(x) over Vars variables. B is an operand as A is,
+// or the wiring of View at the point At.
+type Sum struct {
+	Value Value
+	Vars  int
+	Eq    Point
+	A, B  Operand
+	View  *Wiring
+	At    Point
+}
+
+// Operand is a tensor with some axes bound, as a table over the others in the
+// order Keep. Its MLE is needed at End when the sum has come to its end.
+type Operand struct {
+	Tensor model.TensorID
+	Bound  []Point // by axis; nil for those in Keep
+	Keep   []int
+	End    Point
+}
+
+// Batch is a range of sums that are proved together.
+type Batch struct {
+	From, To int // of Fork.Sums
+	Rounds   int
+	Degree   int // of the round polynomials, at most
+	// Checks are made when the nodes up to Nodes are known.
+	Nodes  int
+	Checks []Check
+}
+
+// Check says that the end of a sum is a value found otherwise.
+type Check struct {
+	Sum   int
+	IsB   bool
+	Value Value
+}
+
+// Operand returns one of the two operands.
+func (s *Sum) Operand(isB bool) *Operand {
+	if isB {
+		return &s.B
+	}
+	return &s.A
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+)
+
+// FrameKind tells the frames of a proof that carry transcript bytes.
+type FrameKind uint8
+
+const (
+	// Commitments holds the root of the witness.
+	Commitments FrameKind = iota + 1
+	// Chunk holds the fork of a chunk; its index is the chunk's.
+	Chunk
+	// IO holds the fork of the public outputs.
+	IO
+	// Opening holds the opening of all commitments.
+	Opening
+)
+
+// Frame is a part of a proof's file that carries transcript bytes.
+type Frame struct {
+	Kind  FrameKind
+	Index int // of a chunk, else 0
+	// Bytes is the greatest length of the stream, of transcript.LimbBytes a limb, Exact
+	// that it has no other. In a file it is shorter (package proof).
+	Bytes int64
+	Exact bool
+}
+
+// String names the frame for messages.
+func (f Frame) String() string {
+	switch f.Kind {
+	case Commitments:
+		return "commitments"
+	case Chunk:
+		return fmt.Sprintf("chunk %d", f.Index)
+	case IO:
+		return "io"
+	case Opening:
+		return "opening"
+	}
+	return fmt.Sprintf("frame of kind %d", uint8(f.Kind))
+}
+
+const digestBytes = poseidon2.DigestLen * transcript.LimbBytes
+
+// maxOpening bounds the opening whatever a key's levels are: it grows with the
+// logarithm of the model's size, and is far below.
+const maxOpening = 64 << 20
+
+// frames lists the frames in their order.
+func (p *Plan) frames() []Frame {
+	roots := 0
+	if p.WitnessTree() != nil {
+		roots = 1
+	}
+	list := []Frame{{Kind: Commitments, Bytes: int64(roots) * digestBytes, Exact: true}}
+	for _, f := range p.Forks {
+		frame := Frame{Kind: Chunk, Index: f.Chunk, Bytes: f.Bytes, Exact: true}
+		if f.Chunk < 0 {
+			frame.Kind, frame.Index = IO, 0
+		}
+		list = append(list, frame)
+	}
+	return append(list, Frame{Kind: Opening, Bytes: p.openingBytes()})
+}
+
+// openingBytes bounds the length of the opening: round polynomials, nonces, roots,
+// samples, leaves, paths, the last row.
+func (p *Plan) openingBytes() int64 {
+	if p.Params == nil {
+		return 0
+	}
+	var n int64
+	for i, l := range p.Params.Levels {
+		n += int64(l.FoldVars) * (2*elementBytes + transcript.LimbBytes)
+		n += digestBytes + int64(l.OutOfDomain)*elementBytes + transcript.LimbBytes
+		query := int64(elementBytes)<<l.FoldVars + int64(l.LogDomain())*digestBytes
+		if i == 0 {
+			query = 0
+			for j := range p.Trees {
+				t := &p.Trees[j]
+				query += int64(t.Rows())*transcript.LimbBytes + int64(t.LogDomain())*digestBytes
+			}
+		}
+		n += int64(l.Queries) * query
+	}
+	last := p.Params.FinalVars()
+	n += elementBytes<<last + int64(last)*2*elementBytes
+	return min(n, maxOpening)
+}

@@ -1,0 +1,219 @@
+// Package plan says what a proof looks like before it is made: what is committed
+// where, which sums and claims arise in which fork of the transcript and in what
+// order, the frames of the file, the parameters of the opening, the security of
+// every round, and what all this costs to verify. A Plan is computed once, from a
+// valid circuit and the security asked for; prover, verifier, limits and
+// estimates read it.
+package plan
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// Plan is a function of the circuit, the security asked for and the choice of the
+// opening's parameters. It must not be changed, nor may its circuit.
+type Plan struct {
+	Graph  *model.Graph
+	Config soundness.Config
+	// Trees are those of the opening, in its order: of the fixed tensors, of the
+	// witness, as far as there are any.
+	Trees  []Tree
+	Choice Choice
+	// Params are those of the opening, nil if nothing is committed.
+	Params *soundness.Params
+	// LookupGrind is the work before the look-up challenges of every chunk.
+	LookupGrind int
+	// Forks are the chunks in order, then the public outputs; the transcript's fork
+	// with a Fork's index is its own.
+	Forks []*Fork
+	// Rounds are all challenges of a proof, in order, with their bits of security.
+	Rounds []soundness.Round
+	// Frames are the parts of a proof's file, in order.
+	Frames []Frame
+	// places are those of the stacks, located where the committed tensors are.
+	places  []place
+	located []located // by tensor
+	wirings wirings
+	cost    cost
+}
+
+// maxLeaves bounds the look-ups and table rows of a chunk, below p: counts are
+// field elements, and p look-ups would wrap them.
+const maxLeaves = 1 << 30
+
+// minLookupGrind is spent before the look-up challenges whatever the size.
+const minLookupGrind = 8
+
+// New plans the proofs of a valid graph and chooses the parameters of commitments and
+// opening. The error says that the security is out of reach, or that verifying would
+// take more than a key may ask for.
+func New(g *model.Graph, c soundness.Config) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: -1, WitnessRowVars: -1})
+}
+
+// WithRows is New where the fixed tensors are committed to in rows of that length, as
+// log2.
+func WithRows(g *model.Graph, c soundness.Config, fixed int) (*Plan, error) {
+	return newPlan(g, c, Choice{FixedRowVars: fixed, WitnessRowVars: -1})
+}
+
+// WithChoice is New with a choice that was made before. It must reach the security.
+func WithChoice(g *model.Graph, c soundness.Config, made Choice) (*Plan, error) {
+	if made.Levels == nil {
+		made.Levels = []soundness.Level{} // none: nothing is chosen in their place
+	}
+	return newPlan(g, c, made)
+}
+
+// newPlan chooses what a choice leaves open.
+func newPlan(g *model.Graph, c soundness.Config, choice Choice) (*Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Plan{Graph: g, Config: c}
+	if err := p.layOut(choice); err != nil {
+		return nil, err
+	}
+	if err := p.reduce(); err != nil {
+		return nil, err
+	}
+	if err := p.secure(); err != nil {
+		return nil, err
+	}
+	p.Frames = p.frames()
+	return p, nil
+}
+
+// layOut makes the trees and the parameters of their opening.
+func (p *Plan) layOut(choice Choice) error {
+	if err := CheckSizes(p.Graph); err != nil {
+		return err
+	}
+	p.located = make([]located, len(p.Graph.Tensors))
+	return p.plant(choice)
+}
+
+// committed lists the fixed tensors, then the witness of each chunk.
+func committed(g *model.Graph) [][]model.TensorID {
+	lists := make([][]model.TensorID, 1+g.Chunks)
+	for i := range g.Tensors {
+		switch t := &g.Tensors[i]; t.Kind {
+		case model.Fixed:
+			lists[0] = append(lists[0], model.TensorID(i))
+		case model.Witness:
+			lists[1+t.Chunk] = append(lists[1+t.Chunk], model.TensorID(i))
+		}
+	}
+	return lists
+}
+
+// reduce lays out the forks, which do not depend on each other.
+func (p *Plan) reduce() error {
+	g := p.Graph
+	p.cost.work(uint64(len(p.tails())) * workClaimBlock)
+	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
+		for _, id := range ids {
+			p.cost.work(workPublic * uint64(model.Size(g.Tensors[id].Shape)))
+		}
+	}
+	steps, mults := make([][]int, g.Chunks), make([][]*model.Mult, g.Chunks)
+	for i := range g.Steps {
+		c := g.Steps[i].Chunk
+		steps[c] = append(steps[c], i)
+	}
+	for i := range g.Mults {
+		c := g.Mults[i].Chunk
+		mults[c] = append(mults[c], &g.Mults[i])
+	}
+	p.Forks = make([]*Fork, g.Chunks+1)
+	parallel.For(len(p.Forks), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if i < g.Chunks {
+				p.Forks[i] = newReducer(p, i).chunk(steps[i], mults[i])
+			} else {
+				p.Forks[i] = newReducer(p, -1).outputs()
+			}
+		}
+	})
+	return p.cost.failure()
+}
+
+// wirings are those of a plan's views, each of which is analysed once.
+type wirings struct {
+	mu   sync.Mutex
+	list map[*model.Linear]*wiringOnce
+}
+
+type wiringOnce struct {
+	sync.Once
+	w *Wiring
+}
+
+// wiring returns the wiring of a view.
+func (p *Plan) wiring(l *model.Linear, out []int) *Wiring {
+	p.wirings.mu.Lock()
+	if p.wirings.list == nil {
+		p.wirings.list = map[*model.Linear]*wiringOnce{}
+	}
+	w, ok := p.wirings.list[l]
+	if !ok {
+		w = &wiringOnce{}
+		p.wirings.list[l] = w
+	}
+	p.wirings.mu.Unlock()
+	w.Do(func() {
+		w.w = NewWiring(l.View, out, p.Graph.Tensors[l.Src].Shape)
+		p.cost.walk(w.w.SinglePairs)
+		p.cost.work(w.w.SinglePairs)
+		if !p.cost.failed() {
+			w.w.findEmpty()
+		}
+	})
+	return w.w
+}
+
+// secure sets the work before the look-ups and lists the rounds, all of which
+// must reach the target.
+func (p *Plan) secure() error {
+	target := soundness.WholeBits(p.Config.TargetBits)
+	for _, f := range p.Forks {
+		if f.Leaves.Size == 0 {
+			continue
+		}
+		if f.Leaves.Size > maxLeaves {
+			return fmt.Errorf("chunk %d has %d look-ups and table rows, more than %d", f.Chunk, f.Leaves.Size, maxLeaves)
+		}
+		r := soundness.LookUps("", uint64(f.Leaves.Size), lookupColumns, 0)
+		for p.LookupGrind = max(p.LookupGrind, minLookupGrind); r.Bits+soundness.WholeBits(p.LookupGrind) < target; {
+			p.LookupGrind++
+		}
+	}
+	if p.LookupGrind > max(p.Config.GrindBits, minLookupGrind) {
+		return fmt.Errorf("%d bits are out of reach for the look-ups with %d bits of grinding", p.Config.TargetBits, p.Config.GrindBits)
+	}
+	for _, f := range p.Forks {
+		if f.Leaves.Size > 0 {
+			f.Bytes += transcript.LimbBytes // the nonce
+		}
+	}
+	p.Rounds = p.rounds()
+	for _, r := range p.Rounds {
+		if r.Bits < target {
+			return fmt.Errorf("%s: %s bits, the target is %d", r.Name, r.Bits, p.Config.TargetBits)
+		}
+	}
+	return nil
+}
+
+// Strength returns what a proof is worth.
+func (p *Plan) Strength() soundness.Strength { return soundness.Weakest(p.Rounds) }
+
+// Work is what verifying costs beside reading the proof, in units of
+// about 20 ns on one core.
+func (p *Plan) Work() uint64 { return p.cost.units.Load() }

@@ -1,0 +1,365 @@
+package plan
+
+import (
+	"encoding/binary"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/colsum"
+	"github.com/prove-model/prove-model/prover/protocol/logup"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+)
+
+// reducer follows the reduction of a fork with challenges that are names.
+type reducer struct {
+	p    *Plan
+	f    *Fork
+	cost spent
+	// seen are the values that tensors have at points already.
+	seen     seen
+	key      []byte              // of products
+	products map[string]*Product // by what they follow from
+	lists    []Point             // of challenges, by number, as long as known
+	elements int64               // of K, sent so far
+}
+
+// elementBytes is the length of an element of K in a stream.
+const elementBytes = 4 * transcript.LimbBytes
+
+func newReducer(p *Plan, chunk int) *reducer {
+	return &reducer{p: p, f: &Fork{Chunk: chunk}, cost: spent{cost: &p.cost}, seen: newSeen(0)}
+}
+
+// nodesAStep is how many values a step comes down to, roughly; a table is two.
+const nodesAStep = 5
+
+// chunk lays out the reduction of a chunk's steps, those with the given indexes,
+// and of its multiplicities.
+func (r *reducer) chunk(steps []int, mults []*model.Mult) *Fork {
+	g, f := r.p.Graph, r.f
+	r.cost.work(workFork)
+	f.Nodes = make([]Node, 0, nodesAStep*len(steps)+2*len(mults))
+	r.seen = newSeen(cap(f.Nodes) / 2)
+	f.Sums = make([]Sum, 0, len(steps))
+	if f.Leaves = NewLeaves(g, steps, mults); f.Leaves.Size > 0 {
+		r.lookUps()
+	}
+	f.JoinNodes = len(f.Nodes)
+	any := false
+	for _, i := range steps {
+		if s := &g.Steps[i]; isEquation(s) {
+			f.Tau, any = max(f.Tau, model.Vars(s.Shape)), true
+		}
+	}
+	for _, i := range steps {
+		if s := &g.Steps[i]; any && isEquation(s) {
+			at := r.challenges(EquationPoint, f.Tau, model.Vars(s.Shape))
+			e := Equation{Step: i, Left: r.acc(&s.Acc, s.Shape, at), Right: None}
+			if s.Kind == model.StepExact {
+				e.Right = r.eval(s.Out, at)
+			}
+			f.Equations = append(f.Equations, e)
+		}
+	}
+	return r.finish()
+}
+
+func isEquation(s *model.Step) bool { return s.Kind == model.StepExact || s.Kind == model.StepZero }
+
+// outputs lays out the reduction of the public outputs.
+func (r *reducer) outputs() *Fork {
+	g, f := r.p.Graph, r.f
+	r.cost.work(workFork)
+	for _, id := range g.Outputs {
+		if g.Tensors[id].Kind != model.Empty {
+			f.Tau = max(f.Tau, model.Vars(g.Tensors[id].Shape))
+		}
+	}
+	for i, id := range g.Outputs {
+		if g.Tensors[id].Kind == model.Empty { // of which there is nothing to prove
+			continue
+		}
+		shape := g.Tensors[id].Shape
+		at := r.challenges(EquationPoint, f.Tau, model.Vars(shape))
+		f.Equations = append(f.Equations, Equation{Step: -1, Output: i, Left: r.eval(id, at), Right: None})
+		r.cost.public(shape)
+	}
+	return r.finish()
+}
+
+func (r *reducer) finish() *Fork {
+	r.f.EquationNodes = len(r.f.Nodes)
+	r.batches()
+	r.cost.flush()
+	r.f.Bytes += r.elements * elementBytes
+	return r.f
+}
+
+// lookUps lays out what the look-up tree's end comes down to.
+func (r *reducer) lookUps() {
+	g, f := r.p.Graph, r.f
+	vars := model.Log2Ceil(f.Leaves.Size)
+	r.elements += int64(logup.Elements(vars))
+	r.cost.work(workRound * uint64(vars*(vars+1)/2+1))
+	f.Steps = make([]Row, len(f.Leaves.Steps))
+	for i := range f.Leaves.Steps {
+		s := &f.Leaves.Steps[i]
+		r.cost.work(workBlock * uint64(len(s.Blocks)))
+		if !s.IsCut() {
+			f.Steps[i] = r.stepRow(s, r.challenges(LookUpPoint, vars, s.Blocks[0].Bits))
+		}
+	}
+	for i := range f.Leaves.Tables {
+		b := &f.Leaves.Tables[i]
+		t := &g.Tables[b.Table]
+		at := r.challenges(LookUpPoint, vars, b.Block.Bits)
+		r.cost.work(workBlock + uint64(len(t.Pieces)*(t.Bits-t.Drop+1))*workPieceBit)
+		row := Row{Num: r.eval(b.Mult, at), Acc: None, Out: None, Lo: None}
+		if t.Kind == model.TableFunc {
+			row.Out = r.eval(t.Values, at)
+		}
+		f.Tables = append(f.Tables, row)
+		r.saturated(b)
+	}
+	f.RowNodes = len(f.Nodes)
+	f.JoinVars = colsum.Vars(g, &f.Leaves)
+	r.elements += int64(colsum.Elements(f.JoinVars))
+	r.cost.work(workRound * uint64(f.JoinVars))
+	for i := range f.Leaves.Steps {
+		if s := &f.Leaves.Steps[i]; s.IsCut() {
+			f.Steps[i] = r.stepRow(s, r.challenges(JoinPoint, f.JoinVars, model.Vars(g.Steps[s.Step].Shape)))
+		}
+	}
+}
+
+// saturated lays out the count of a table's saturated rows, if it has any.
+func (r *reducer) saturated(b *backend.LeafTable) {
+	blocks := r.p.Graph.Tables[b.Table].SaturatedBlocks()
+	if len(blocks) == 0 {
+		return
+	}
+	r.f.Claims = append(r.f.Claims, r.add(Node{Kind: Count, Tensor: b.Mult, Table: b.Table}))
+	r.f.Bytes += transcript.LimbBytes
+	r.cost.opens(uint64(len(blocks)))
+}
+
+// stepRow lays out the columns of a look-up step at a point.
+func (r *reducer) stepRow(b *backend.LeafStep, at Point) Row {
+	s := &r.p.Graph.Steps[b.Step]
+	row := Row{Num: None, Acc: r.acc(&s.Acc, s.Shape, at), Out: None, Lo: None}
+	if s.Lo != model.None {
+		row.Lo = r.eval(s.Lo, at)
+	}
+	if s.Out != model.None {
+		row.Out = r.eval(s.Out, at)
+	}
+	return row
+}
+
+// challenges returns the last n names of a list of length of. A list has one length
+// in a fork.
+func (r *reducer) challenges(list, of, n int) Point {
+	for len(r.lists) <= list {
+		r.lists = append(r.lists, nil)
+	}
+	if len(r.lists[list]) != of {
+		r.lists[list] = challenges(list, of, of)
+	}
+	return r.lists[list][of-n : of : of]
+}
+
+func (r *reducer) add(n Node) Value {
+	r.f.Nodes = append(r.f.Nodes, n)
+	r.cost.node(&n)
+	return Value(len(r.f.Nodes) - 1)
+}
+
+// eval returns the value of a tensor at a point.
+func (r *reducer) eval(id model.TensorID, at Point) Value {
+	if r.cost.failed() {
+		return None
+	}
+	known, ok, hash := r.seen.find(r.f.Nodes, id, at)
+	if ok {
+		return known
+	}
+	t := &r.p.Graph.Tensors[id]
+	n := Node{Tensor: id, At: at}
+	switch t.Kind {
+	case model.Input:
+		n.Kind = Public
+		r.cost.public(t.Shape)
+	case model.ByFormula:
+		n.Kind = Public
+		r.cost.work(uint64(model.Vars(t.Shape)+30) * workFormulaBit)
+	case model.Virtual:
+		n.Kind, n.Shape = Combination, t.Shape
+		n.Terms = r.linear(t.Def, t.Shape, at)
+	default:
+		n.Kind = Sent
+		r.elements++
+	}
+	v := r.add(n)
+	r.seen.add(r.f.Nodes, v, hash)
+	if n.Kind == Sent {
+		r.claim(v)
+	}
+	return v
+}
+
+func (r *reducer) claim(v Value) {
+	r.f.Claims = append(r.f.Claims, v)
+	r.cost.claim(r.p, r.f.Nodes[v].Tensor)
+}
+
+// linear lays out Σ Coef·View(Src)~(at).
+func (r *reducer) linear(terms []model.Linear, out []int, at Point) []Term {
+	list := make([]Term, 0, len(terms))
+	for i := range terms {
+		if r.cost.failed() {
+			return nil
+		}
+		l := &terms[i]
+		t := Term{Coef: l.Coef, Value: None}
+		if l.View == nil {
+			t.Value = r.eval(l.Src, at)
+		} else {
+			t.View = r.p.wiring(l, out)
+			t.Value = r.view(t.View, l.Src, at)
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// view lays out a view at a point: if its wiring does more than rename variables,
+// its value is sent and a sum waits that moves it to the source.
+func (r *reducer) view(w *Wiring, src model.TensorID, at Point) Value {
+	r.cost.wiring(w)
+	if r.cost.failed() || w.Empty {
+		return None
+	}
+	if len(w.Keep) == 0 {
+		return r.eval(src, w.renamed(at))
+	}
+	return r.sum(Sum{Vars: w.Vars, A: Operand{Tensor: src, Bound: w.boundAt(at), Keep: w.Keep}, View: w, At: at})
+}
+
+// acc lays out an accumulator at a point.
+func (r *reducer) acc(a *model.Acc, shape []int, at Point) Value {
+	n := Node{Kind: Combination, At: at, Shape: shape, Const: a.Const, Terms: r.linear(a.Linear, shape, at)}
+	for i := range a.Products {
+		p := &a.Products[i]
+		c := r.product(p, shape)
+		v := r.sum(Sum{Vars: c.Vars, Eq: c.eq(at),
+			A: c.operandA(p.A, r.p.Graph.Tensors[p.A].Shape, at),
+			B: c.operandB(p.B, r.p.Graph.Tensors[p.B].Shape, at)})
+		n.Terms = append(n.Terms, Term{Coef: p.Coef, Value: v, Product: c})
+	}
+	return r.add(n)
+}
+
+// product returns a product as the protocol takes it, one for all that have the same
+// labels and shapes.
+func (r *reducer) product(p *model.Product, out []int) *Product {
+	g := r.p.Graph
+	r.key = r.key[:0]
+	for _, list := range [][]int{p.LabelsA, p.LabelsB, g.Tensors[p.A].Shape, g.Tensors[p.B].Shape, out} {
+		r.key = binary.AppendUvarint(r.key, uint64(len(list)))
+		for _, n := range list {
+			r.key = binary.AppendUvarint(r.key, uint64(n))
+		}
+	}
+	c := r.products[string(r.key)]
+	if c == nil {
+		c = newProduct(g, p, out)
+		if r.products == nil {
+			r.products = map[string]*Product{}
+		}
+		r.products[string(r.key)] = c
+	}
+	return c
+}
+
+// sum puts a sum into the next batch and returns its value.
+func (r *reducer) sum(s Sum) Value {
+	s.Value = r.add(Node{Kind: SumValue, Sum: len(r.f.Sums)})
+	r.elements++
+	r.f.Sums = append(r.f.Sums, s)
+	return s.Value
+}
+
+// end returns where an operand lands when the variables of its sum are bound to
+// kept.
+func (r *reducer) end(o *Operand, kept Point) Point {
+	shape := r.p.Graph.Tensors[o.Tensor].Shape
+	parts := make([]Point, len(shape))
+	copy(parts, o.Bound)
+	for _, a := range o.Keep {
+		v := model.Log2Ceil(shape[a])
+		parts[a], kept = kept[:v], kept[v:]
+	}
+	at := make(Point, 0, model.Vars(shape))
+	for _, part := range parts {
+		at = append(at, part...)
+	}
+	return at
+}
+
+// someEq stands for coordinates of which only the number matters.
+var someEq [1 << indexBits]field.QM31
+
+// batches lays out batches of sums until none waits.
+func (r *reducer) batches() {
+	f := r.f
+	for from := 0; from < len(f.Sums) && !r.cost.failed(); {
+		b := Batch{From: from, To: len(f.Sums), Degree: 2}
+		shapes := make([]sumcheck.Shape, 0, b.To-b.From)
+		for _, s := range f.Sums[b.From:b.To] {
+			shapes = append(shapes, sumcheck.Shape{NumVars: s.Vars, Eq: someEq[:len(s.Eq)]})
+			b.Rounds = max(b.Rounds, s.Vars)
+			if len(s.Eq) > 0 {
+				b.Degree = 3
+			}
+		}
+		r.elements += int64(sumcheck.Elements(shapes))
+		r.cost.work(workRound * uint64(b.Rounds))
+		list := FirstBatch + len(f.Batches)
+		for i := b.From; i < b.To; i++ {
+			s := &f.Sums[i]
+			kept := r.challenges(list, b.Rounds, s.Vars)
+			s.A.End = r.end(&s.A, kept)
+			if s.View == nil {
+				s.B.End = r.end(&s.B, kept)
+			}
+			// Binding may add sums, which moves them.
+			product := s.View == nil
+			r.bind(&b, i, false)
+			if product {
+				r.bind(&b, i, true)
+			}
+		}
+		b.Nodes = len(f.Nodes)
+		f.Batches = append(f.Batches, b)
+		from = b.To
+	}
+}
+
+// bind states that an operand's tensor has at its end the value that the end of
+// the sum gives.
+func (r *reducer) bind(b *Batch, sum int, isB bool) {
+	if r.cost.failed() {
+		return
+	}
+	o := r.f.Sums[sum].Operand(isB)
+	kind := r.p.Graph.Tensors[o.Tensor].Kind
+	if _, ok, hash := r.seen.find(r.f.Nodes, o.Tensor, o.End); !ok && (kind == model.Fixed || kind == model.Witness) {
+		v := r.add(Node{Kind: End, Tensor: o.Tensor, At: o.End, Sum: sum, IsB: isB})
+		r.seen.add(r.f.Nodes, v, hash)
+		r.claim(v)
+		return
+	}
+	b.Checks = append(b.Checks, Check{Sum: sum, IsB: isB, Value: r.eval(o.Tensor, o.End)})
+}

@@ -1,0 +1,293 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+	"github.com/prove-model/prove-model/prover/protocol/whir"
+)
+
+// Tree is one of the first trees of the opening and its place in the opening's
+// table: that of the fixed tensors, one stack in groups of rows, or that of the
+// witness, a group for the stack of each chunk that has any.
+type Tree struct {
+	backend.Commitment
+	Fixed     bool
+	RowOffset uint64 // the table row that its slot 0 is in
+}
+
+// Values returns the number of values in the tree's stacks.
+func (t *Tree) Values() uint64 {
+	n := uint64(0)
+	for i, part := range t.Parts {
+		if i == 0 || part.Stack != t.Parts[i-1].Stack {
+			n += part.Stack.Size
+		}
+	}
+	return n
+}
+
+// place is where a stack begins: at a value of a tree, counted as in whir.Term.
+type place struct {
+	stack *model.Stack
+	tree  int
+	first uint64
+}
+
+// located says where a committed tensor is: the place of its stack, and its blocks there.
+type located struct {
+	place  int
+	blocks []int
+}
+
+// Choice are the parameters of the commitments and of their opening.
+type Choice struct {
+	// FixedRowVars is log2 of the row length of the fixed tensors' tree, 0 if there
+	// is none. It is part of what the key's root means.
+	FixedRowVars int
+	// WitnessRowVars is that of the witness's tree, 0 if there is none.
+	WitnessRowVars int
+	// Levels are those of the opening, none if nothing is committed.
+	Levels []soundness.Level
+}
+
+// Equal says whether two choices are the same.
+func (c *Choice) Equal(d *Choice) bool {
+	return c.FixedRowVars == d.FixedRowVars && c.WitnessRowVars == d.WitnessRowVars && slices.Equal(c.Levels, d.Levels)
+}
+
+// stacks are what is committed to.
+type stacks struct {
+	fixed   *model.Stack // nil if there is none
+	witness []*model.Stack
+}
+
+// newStacks makes the stacks of a graph.
+func newStacks(g *model.Graph) *stacks {
+	lists := committed(g)
+	all := make([]*model.Stack, len(lists))
+	parallel.For(len(lists), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if len(lists[i]) > 0 {
+				all[i] = model.NewStack(g, lists[i])
+			}
+		}
+	})
+	return &stacks{fixed: all[0], witness: slices.DeleteFunc(all[1:], func(s *model.Stack) bool { return s == nil })}
+}
+
+// choose completes a choice: what is negative, or nil, is the cheapest. The row
+// length of the fixed tensors follows from their number alone.
+func (s *stacks) choose(c soundness.Config, choice *Choice) error {
+	var err error
+	var beside []soundness.Tree
+	if s.fixed != nil {
+		sizes := []uint64{s.fixed.Size}
+		if choice.FixedRowVars < 0 {
+			if choice.FixedRowVars, err = soundness.ChooseKeyRowVars(c, s.fixed.Size); err != nil {
+				return err
+			}
+		}
+		beside = append(beside, soundness.Tree{RowVars: choice.FixedRowVars, Sizes: sizes})
+	}
+	if len(s.witness) > 0 && choice.WitnessRowVars < 0 {
+		var sizes []uint64
+		for _, w := range s.witness {
+			sizes = append(sizes, w.Size)
+		}
+		if choice.WitnessRowVars, err = soundness.ChooseRowVars(c, sizes, beside...); err != nil {
+			return err
+		}
+	}
+	choice.FixedRowVars, choice.WitnessRowVars = max(choice.FixedRowVars, 0), max(choice.WitnessRowVars, 0)
+	return nil
+}
+
+// check reports row lengths that are out of range, or of a tree that is not there.
+func (s *stacks) check(c soundness.Config, choice *Choice) error {
+	for _, x := range []struct {
+		what    string
+		there   bool
+		rowVars int
+	}{{"fixed tensors", s.fixed != nil, choice.FixedRowVars}, {"witness", len(s.witness) > 0, choice.WitnessRowVars}} {
+		if x.rowVars < 0 || x.rowVars > soundness.MaxLogDomain-c.LogBlowup || !x.there && x.rowVars != 0 {
+			return fmt.Errorf("%s: rows of 2^%d values", x.what, x.rowVars)
+		}
+	}
+	return nil
+}
+
+// maxRows bounds the rows of a tree: beyond, a leaf is longer than what it stands
+// for.
+const maxRows = 1 << soundness.MaxFoldVars
+
+var errRows = errors.New("too many rows are committed")
+
+// rowsOf returns the rows that a stack takes.
+func rowsOf(s *model.Stack, rowVars int) (int, error) {
+	n := (s.Size + 1<<rowVars - 1) >> rowVars
+	if n > maxRows {
+		return 0, errRows
+	}
+	return int(n), nil
+}
+
+// plant lays out the trees, and takes or chooses the parameters of their opening.
+// Every stack begins with a row of the opening's table: trees come one after the
+// other, and so do the stacks of chunks.
+func (p *Plan) plant(choice Choice) error {
+	s := newStacks(p.Graph)
+	given := choice.Levels != nil
+	if err := s.choose(p.Config, &choice); err != nil {
+		return err
+	}
+	if err := s.check(p.Config, &choice); err != nil {
+		return err
+	}
+	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	slots := uint64(0) // table rows so far
+	if s.fixed != nil {
+		if _, err := rowsOf(s.fixed, choice.FixedRowVars); err != nil {
+			return err
+		}
+		t := Tree{Commitment: backend.SingleStack(s.fixed, choice.FixedRowVars, p.Config.LogBlowup), Fixed: true}
+		slots += p.add(t, slots, longest)
+	}
+	if len(s.witness) > 0 {
+		t := Tree{Commitment: backend.Commitment{Layout: whir.Layout{RowVars: choice.WitnessRowVars, LogBlowup: p.Config.LogBlowup}}}
+		perRow := uint64(1) << (longest - choice.WitnessRowVars)
+		total := 0
+		for _, w := range s.witness {
+			rows, err := rowsOf(w, choice.WitnessRowVars)
+			if total += rows; err != nil || total > maxRows {
+				return errRows
+			}
+			t.Groups = append(t.Groups, whir.Group{First: (t.Slots() + perRow - 1) &^ (perRow - 1), Rows: rows})
+			t.Parts = append(t.Parts, backend.Part{Stack: w})
+		}
+		slots += p.add(t, slots, longest)
+	}
+	return p.parameters(choice, given, slots)
+}
+
+// add adds a tree that begins with a table row, and returns how many it takes.
+func (p *Plan) add(t Tree, row uint64, longest int) uint64 {
+	t.RowOffset = row
+	for i, part := range t.Parts {
+		if i > 0 && part.Stack == t.Parts[i-1].Stack {
+			continue
+		}
+		for k, id := range part.Stack.Tensors {
+			p.located[id] = located{len(p.places), part.Stack.Of[k]}
+		}
+		p.places = append(p.places, place{part.Stack, len(p.Trees), t.Groups[i].First << t.RowVars})
+	}
+	p.Trees = append(p.Trees, t)
+	shift := longest - t.RowVars
+	return (t.Slots() + 1<<shift - 1) >> shift
+}
+
+// parameters takes the given levels, if they are secure, or chooses them.
+func (p *Plan) parameters(choice Choice, given bool, slots uint64) (err error) {
+	p.Choice = choice
+	if len(p.Trees) == 0 {
+		if len(choice.Levels) > 0 {
+			return errors.New("parameters for an opening, but nothing is committed")
+		}
+		return nil
+	}
+	longest := max(choice.FixedRowVars, choice.WitnessRowVars)
+	if given {
+		p.Params, err = soundness.Check(p.Config, choice.Levels, slots)
+		if err == nil && p.Params.RowVars() != longest {
+			err = fmt.Errorf("parameters for rows of 2^%d values, not 2^%d", p.Params.RowVars(), longest)
+		}
+		return err
+	}
+	if p.Params, err = soundness.Derive(p.Config, longest, slots); err == nil {
+		p.Choice.Levels = p.Params.Levels
+	}
+	return err
+}
+
+// tail is an aligned block of a last row's unused end, which is zero.
+type tail struct {
+	tree   int
+	offset uint64 // in the tree's values
+	vars   int
+}
+
+// tails cuts the unused ends of the witness's last rows into aligned blocks, in
+// their order. The fixed tensors' needs none: their rows are what the key's root
+// commits to.
+func (p *Plan) tails() []tail {
+	var list []tail
+	for _, at := range p.places {
+		t := &p.Trees[at.tree]
+		if t.Fixed {
+			continue
+		}
+		size := at.stack.Size
+		for _, b := range model.Aligned(size, (size+1<<t.RowVars-1)>>t.RowVars<<t.RowVars) {
+			list = append(list, tail{at.tree, at.first + b.Start, b.Bits})
+		}
+	}
+	return list
+}
+
+// TailVars returns the number of coordinates of the point at which unused ends of
+// rows are shown to be zero.
+func (p *Plan) TailVars() int {
+	vars := 0
+	for _, t := range p.tails() {
+		vars = max(vars, t.vars)
+	}
+	return vars
+}
+
+// FixedTree returns the tree of the fixed tensors, or nil.
+func (p *Plan) FixedTree() *Tree { return p.tree(true) }
+
+// WitnessTree returns the tree of the witness, or nil.
+func (p *Plan) WitnessTree() *Tree { return p.tree(false) }
+
+func (p *Plan) tree(fixed bool) *Tree {
+	for i := range p.Trees {
+		if p.Trees[i].Fixed == fixed {
+			return &p.Trees[i]
+		}
+	}
+	return nil
+}
+
+// Layouts returns the layout of every tree.
+func (p *Plan) Layouts() []whir.Layout {
+	l := make([]whir.Layout, len(p.Trees))
+	for i := range p.Trees {
+		l[i] = p.Trees[i].Layout
+	}
+	return l
+}
+
+// RowOffsets returns the first table row of every tree.
+func (p *Plan) RowOffsets() []uint64 {
+	n := make([]uint64, len(p.Trees))
+	for i := range p.Trees {
+		n[i] = p.Trees[i].RowOffset
+	}
+	return n
+}
+
+// Opening is what a backend opens.
+func (p *Plan) Opening() backend.Opening {
+	o := backend.Opening{Params: p.Params, RowOffsets: p.RowOffsets()}
+	for i := range p.Trees {
+		o.Commitments = append(o.Commitments, p.Trees[i].Commitment)
+	}
+	return o
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"runtime"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+)
+
+// A public tensor of more than longTensor entries is absorbed as the digests of
+// digestedColumns interleaved columns, which are hashed side by side and on all cores:
+// the transcript's own sponge takes one block after the other, a sixth as fast on one.
+const (
+	longTensor      = 1 << 11
+	digestedColumns = 1 << 7
+)
+
+// absorbValues absorbs a public tensor: its length, then its entries, or their digests.
+// Which of these follows from the length.
+func absorbValues(s *transcript.Sponge, v []int32) {
+	s.AbsorbUint64(uint64(len(v)))
+	if len(v) > longTensor {
+		s.AbsorbDigest(digests(v)...)
+		return
+	}
+	limbs := make([]field.M31, min(len(v), 1<<12))
+	for len(v) > 0 {
+		n := min(len(v), len(limbs))
+		field.FromInt32Vec(limbs[:n], v[:n])
+		s.Absorb(limbs[:n]...)
+		v = v[n:]
+	}
+}
+
+const (
+	// rowsAtOnce is how many rows are hashed together, so that their limbs stay in the
+	// first-level cache.
+	rowsAtOnce = 1 << 8
+	// columnsAtOnce is the least number of columns that a core hashes: a vector of them,
+	// and all where it takes no longer than to start another.
+	columnsAtOnce = 1 << 4
+	fewRows       = 1 << 8
+	// manyValues are more than a cache holds.
+	manyValues    = 1 << 22
+	piecesPerCore = 2
+)
+
+// digests returns those of the columns of v, of which it is the rows one after the
+// other, the last one filled up with zeros.
+func digests(v []int32) []poseidon2.Digest {
+	d := make([]poseidon2.Digest, digestedColumns)
+	grain := 1
+	switch {
+	case len(v) <= fewRows*digestedColumns:
+		grain = digestedColumns / columnsAtOnce
+	case len(v) >= manyValues: // few cores take more columns each that lie beside each other
+		grain = max(1, digestedColumns/columnsAtOnce/(piecesPerCore*runtime.GOMAXPROCS(0)))
+	}
+	parallel.For(digestedColumns/columnsAtOnce, grain, func(lo, hi int) {
+		columnDigests(d[lo*columnsAtOnce:hi*columnsAtOnce], v, lo*columnsAtOnce)
+	})
+	return d
+}
+
+// columnDigests sets d to the digests of columns of v, from the given one on.
+func columnDigests(d []poseidon2.Digest, v []int32, from int) {
+	total := (len(v) + digestedColumns - 1) / digestedColumns
+	h := poseidon2.NewColumnHasher(len(d), total)
+	limbs := make([]field.M31, min(total, rowsAtOnce)*len(d))
+	rows := make([][]field.M31, 0, min(total, rowsAtOnce))
+	for first := 0; first < total; first += rowsAtOnce {
+		rows = rows[:0]
+		for r := first; r < min(first+rowsAtOnce, total); r++ {
+			row := limbs[(r-first)*len(d):][:len(d)]
+			own := v[min(r*digestedColumns+from, len(v)):]
+			n := min(len(own), len(d))
+			field.FromInt32Vec(row[:n], own[:n])
+			clear(row[n:])
+			rows = append(rows, row)
+		}
+		h.AbsorbRows(rows)
+	}
+	h.Sum(d)
+}

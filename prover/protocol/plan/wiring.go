@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Wiring is a view as the protocol takes it (docs/protocol.md, "Wiring"): at a
+// point of its output, a linear functional of the source,
+//
+//	View(src)~(r) = factor · Σ_x src~(bound, x) · Π_groups g_group(x).
+type Wiring struct {
+	Out, In []int // the shapes
+	Fill    int64
+	// Renaming groups bind source axes to coordinates of r, Single ones have a
+	// source of one entry and give the factor; both leave nothing to sum over.
+	Renaming, Single []*model.Group
+	// Summed groups keep their source axes in the sum, in this order.
+	Summed []*model.Group
+	// Keep are the source axes in the sum, ascending, and Vars their variables.
+	Keep []int
+	Vars int
+	// Bound lists for every other source axis the coordinates of r that it is bound
+	// to, by their places; it is nil for the axes in Keep.
+	Bound [][]int
+	// Empty says that no entry of some Single group is wired: the factor is zero.
+	Empty bool
+	// Pairs are the wired pairs that an evaluation walks, of the groups that give
+	// the factor and of those in the sum.
+	SinglePairs, SummedPairs uint64
+}
+
+// NewWiring sorts the groups of a valid view. Empty is not set.
+func NewWiring(v *model.View, out, in []int) *Wiring {
+	w := &Wiring{Out: out, In: in, Fill: v.Fill}
+	groups := make([]*model.Group, len(v.Groups))
+	for i := range v.Groups {
+		groups[i] = &v.Groups[i]
+	}
+	slices.SortStableFunc(groups, func(a, b *model.Group) int { return firstAxis(a) - firstAxis(b) })
+	w.Renaming = make([]*model.Group, 0, len(groups))
+	for _, g := range groups {
+		switch {
+		case g.Trivial(out, in):
+			w.Renaming = append(w.Renaming, g)
+		case !slices.ContainsFunc(g.In, func(a int) bool { return in[a] != 1 }):
+			w.Single = append(w.Single, g)
+			w.SinglePairs += pairs(g, out, in)
+		default:
+			w.Summed = append(w.Summed, g)
+			w.Keep = append(w.Keep, g.In...)
+			w.SummedPairs += pairs(g, out, in)
+		}
+	}
+	w.Vars = model.Vars(Pick(in, w.Keep))
+	w.Bound = w.bound()
+	return w
+}
+
+// findEmpty sets Empty, which takes a walk over the pairs of Single groups.
+func (w *Wiring) findEmpty() {
+	for _, g := range w.Single {
+		wired := g.Map == model.MapPublic // whatever the indexes are
+		if !wired {
+			g.ForEach(w.Out, w.In, func(int, int) { wired = true })
+		}
+		w.Empty = w.Empty || !wired
+	}
+}
+
+func firstAxis(g *model.Group) int {
+	if len(g.In) == 0 {
+		return -1
+	}
+	return g.In[0]
+}
+
+// pairs returns how many pairs of indexes of a valid group have to be looked at.
+func pairs(g *model.Group, out, in []int) uint64 {
+	n := uint64(model.Size(Pick(out, g.Out)))
+	for _, s := range g.Sum {
+		n *= uint64(s.Dim)
+	}
+	return n
+}
+
+// Pick returns the elements of s at the given indexes.
+func Pick[S ~[]T, T any](s S, idx []int) S {
+	out := make(S, len(idx))
+	for i, j := range idx {
+		out[i] = s[j]
+	}
+	return out
+}
+
+// bound returns Wiring.Bound.
+func (w *Wiring) bound() [][]int {
+	bound := make([][]int, len(w.In))
+	first := make([]int, len(w.Out)) // coordinate of every output axis
+	for a, at := 0, 0; a < len(w.Out); a++ {
+		first[a] = at
+		at += model.Log2Ceil(w.Out[a])
+	}
+	room := make([]int, 0, model.Vars(w.Out)) // for the coordinates of all groups
+	for _, g := range w.Renaming {
+		begin := len(room)
+		for _, a := range g.Out {
+			for i := range model.Log2Ceil(w.Out[a]) {
+				room = append(room, first[a]+i)
+			}
+		}
+		segment := room[begin:len(room):len(room)]
+		for _, a := range g.In {
+			n := model.Log2Ceil(w.In[a])
+			bound[a], segment = segment[:n:n], segment[n:]
+		}
+	}
+	for _, g := range w.Single {
+		for _, a := range g.In {
+			bound[a] = []int{}
+		}
+	}
+	return bound
+}
+
+// boundAt returns the coordinates of every bound axis at a point, nil for the
+// others.
+func (w *Wiring) boundAt(at Point) []Point {
+	bound := make([]Point, len(w.Bound))
+	for a, places := range w.Bound {
+		if places != nil {
+			bound[a] = Pick(at, places)
+		}
+	}
+	return bound
+}
+
+// renamed returns the point of the source if no axis is left in the sum.
+func (w *Wiring) renamed(at Point) Point {
+	p := make(Point, 0, len(at))
+	for _, places := range w.Bound {
+		for _, i := range places {
+			p = append(p, at[i])
+		}
+	}
+	return p
+}
+
+// WithIds returns the wiring with the entries of the inputs that are indexes in its
+// groups, w itself if there are none.
+func (w *Wiring) WithIds(values func(model.TensorID) []int32) *Wiring {
+	public := func(g *model.Group) bool { return g.Map == model.MapPublic }
+	if !slices.ContainsFunc(w.Single, public) && !slices.ContainsFunc(w.Summed, public) {
+		return w
+	}
+	bind := func(groups []*model.Group) []*model.Group {
+		bound := make([]*model.Group, len(groups))
+		for i, g := range groups {
+			b := g.WithIds(values)
+			bound[i] = &b
+		}
+		return bound
+	}
+	bound := *w
+	bound.Single, bound.Summed = bind(w.Single), bind(w.Summed)
+	return &bound
+}

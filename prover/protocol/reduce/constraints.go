@@ -1,0 +1,198 @@
+package reduce
+
+import (
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/colsum"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+)
+
+// lookUps proves all look-ups of a chunk with one LogUp tree, after bits of work,
+// and ties the tree's end to the columns of every step and table.
+func (s *Session) lookUps(bits int) {
+	s.p.grind(bits)
+	l := s.f.Leaves
+	l.Alpha, l.Beta = s.p.sponge().Challenge(), s.p.sponge().Challenge()
+	numVars := model.Log2Ceil(l.Size)
+	end := s.p.logup(l, numVars)
+	if s.p.failed() {
+		return
+	}
+	s.drawn[plan.LookUpPoint] = end.Point
+	s.find(s.f.RowNodes)
+	if s.p.failed() {
+		return
+	}
+	// What the tree's end is without the columns of the steps that are cut.
+	num, den, prefixes := field.Zero, field.Zero, poly.NewPrefixes(end.Point)
+	base := func(t model.TableID) field.QM31 { return l.Alpha.Sub(l.Beta.Square().MulM31(backend.Tag(t))) }
+	places := make([][]field.QM31, len(l.Steps)) // of their blocks
+	for i := range l.Steps {
+		b, w := &l.Steps[i], field.Zero
+		places[i] = colsum.Places(b, prefixes)
+		for _, p := range places[i] {
+			w = w.Add(p)
+		}
+		row := base(b.Table)
+		if !b.IsCut() {
+			row = row.Sub(s.column(b.Step, &s.f.Steps[i], l.Beta))
+		}
+		num, den = num.Add(w), den.Add(w.Mul(row))
+	}
+	for i := range l.Tables {
+		b := &l.Tables[i]
+		w := prefixes.At(numVars-b.Block.Bits, uint64(b.Block.Offset>>b.Block.Bits))
+		key, val := s.tableRow(b.Table, &s.f.Tables[i], end.Point[numVars-b.Block.Bits:])
+		num = num.Sub(w.Mul(s.values[s.f.Tables[i].Num]))
+		den = den.Add(w.Mul(base(b.Table).Sub(key).Sub(l.Beta.Mul(val))))
+	}
+	// The rest of the tree is filled with the fraction 0/1.
+	if l.Size < 1<<numVars {
+		den = den.Add(field.One.Sub(poly.MaskEval(end.Point, uint64(l.Size))))
+	}
+	s.p.check(end.Num == num, "look-ups: numerators do not match the multiplicities")
+	if s.f.JoinVars > 0 {
+		s.joined(&l, end.Point, places, den.Sub(end.Den))
+	} else {
+		s.p.check(end.Den == den, "look-ups: denominators do not match the columns")
+	}
+}
+
+// joined proves that the columns of the steps that are cut add up to a claim at the
+// tree's end z (package join), where the blocks of every step have these places.
+func (s *Session) joined(l *backend.Leaves, z []field.QM31, places [][]field.QM31, claim field.QM31) {
+	end := s.p.join(s.g, l, z, s.f.JoinVars, claim)
+	if s.p.failed() {
+		return
+	}
+	s.drawn[plan.JoinPoint] = end.Point
+	s.find(s.f.JoinNodes)
+	if s.p.failed() {
+		return
+	}
+	sum, weights := field.Zero, colsum.NewWeights(z, end.Point)
+	for i := range l.Steps {
+		b := &l.Steps[i]
+		if !b.IsCut() {
+			continue
+		}
+		shape := s.g.Steps[b.Step].Shape
+		w := colsum.Late(end.Point, model.Vars(shape)).Mul(weights.Of(b, shape, places[i]))
+		sum = sum.Add(w.Mul(s.column(b.Step, &s.f.Steps[i], l.Beta)))
+	}
+	s.p.check(sum == end.Value, "look-ups: denominators do not match the columns of steps in several blocks")
+}
+
+// column returns key + β·out of a look-up step where its row has been evaluated.
+func (s *Session) column(step int, r *plan.Row, beta field.QM31) field.QM31 {
+	key := s.values[r.Acc]
+	if r.Lo != plan.None {
+		// acc = 2^shift·key + lo. The division is exact in the field: lo is
+		// forced into [0, 2^shift) by its own look-up, and both sides are
+		// integers below the bound.
+		inv := field.M31(1).Div2Exp(uint(s.g.Steps[step].Shift))
+		key = key.Sub(s.values[r.Lo]).MulM31(inv)
+	}
+	if r.Out != plan.None {
+		key = key.Add(beta.Mul(s.values[r.Out]))
+	}
+	return key
+}
+
+// tableRow returns a table's key and value columns at ρ.
+func (s *Session) tableRow(id model.TableID, r *plan.Row, rho []field.QM31) (key, val field.QM31) {
+	t := &s.g.Tables[id]
+	key = poly.IndexMaskEval(rho, 1<<len(rho)).AddM31(field.FromInt64(t.Min))
+	switch {
+	case r.Out != plan.None:
+		val = s.values[r.Out]
+	case t.Kind == model.TablePiecewise:
+		val = piecewise(t, rho)
+	}
+	return key, val
+}
+
+// saturatedPoints returns where a table's multiplicities are evaluated for the sum over its
+// saturated rows, none if there are many blocks of them. Those of a block of 2^n rows are 2^n
+// times the MLE where the n coordinates inside of it are all 1/2.
+func saturatedPoints(t *model.Table) [][]field.QM31 {
+	blocks := t.SaturatedBlocks()
+	if len(blocks) >= plan.ManyBlocks {
+		return nil
+	}
+	points := make([][]field.QM31, len(blocks))
+	for k, b := range blocks {
+		points[k] = make([]field.QM31, t.Bits)
+		for i := range points[k] {
+			switch at := t.Bits - 1 - i; { // bit of the row
+			case at < b.Bits:
+				points[k][i] = field.FromM31(field.M31(1).Div2Exp(1))
+			default:
+				points[k][i] = field.FromM31(field.M31(b.Start >> at & 1))
+			}
+		}
+	}
+	return points
+}
+
+// saturated is the prover's: it adds up multiplicities over a table's saturated rows.
+func (s *Session) saturated(mult model.TensorID, t *model.Table) field.M31 {
+	blocks := t.SaturatedBlocks()
+	if len(blocks) >= plan.ManyBlocks {
+		return on(s.p, func() (field.M31, error) { return s.p.b.Total(s.p.ctx, mult, t.Saturated) })
+	}
+	sum := field.Zero
+	for _, b := range blocks {
+		sum = sum.Add(s.take(&s.computed).MulM31(field.M31(1 << b.Bits)))
+	}
+	return sum.C0.A0
+}
+
+// piecewise evaluates the MLE of a piecewise-linear value column. That of a stretched
+// table does not depend on the last variables, those of the bits that it drops: it is
+// the short column's at the others.
+func piecewise(t *model.Table, rho []field.QM31) field.QM31 {
+	rho = rho[:t.Bits-t.Drop]
+	v := field.Zero
+	at := int64(0)
+	for _, p := range t.Pieces {
+		ones := poly.RangeEval(rho, uint64(at), uint64(p.End))
+		v = v.Add(ones.MulM31(field.FromInt64(p.Offset + p.Slope*t.Min)))
+		if p.Slope != 0 {
+			index := poly.IndexRangeEval(rho, uint64(at), uint64(p.End))
+			v = v.Add(index.MulM31(field.FromInt64(p.Slope)))
+		}
+		at = p.End
+	}
+	return v
+}
+
+// equations checks the chunk's exact and zero steps at one random point, or ties
+// the public outputs to the graph's output tensors there: a tensor with n
+// variables uses the last n coordinates.
+func (s *Session) equations() {
+	if s.p.failed() || len(s.f.Equations) == 0 {
+		return
+	}
+	tau := s.p.sponge().Challenges(s.f.Tau)
+	s.drawn[plan.EquationPoint] = tau
+	s.find(s.f.EquationNodes)
+	for _, e := range s.f.Equations {
+		if s.p.failed() {
+			return
+		}
+		if e.Step < 0 {
+			t := &s.g.Tensors[s.g.Outputs[e.Output]]
+			rho := tau[len(tau)-model.Vars(t.Shape):]
+			s.p.check(s.values[e.Left] == poly.EvalTensor(t.Shape, s.public.Outputs[e.Output], rho), "output %d is not the model's", e.Output)
+			continue
+		}
+		v := s.values[e.Left]
+		if e.Right != plan.None {
+			v = v.Sub(s.values[e.Right])
+		}
+		s.p.check(v.IsZero(), "%s: equation does not hold", s.g.Steps[e.Step].Name)
+	}
+}

@@ -1,0 +1,303 @@
+package reduce
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/backend"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/protocol/sumcheck"
+)
+
+// Public gives the values of the public tensors: the i-th input or output of the
+// graph, dense and row-major. The prover's backend knows the inputs.
+type Public struct{ Inputs, Outputs [][]int32 }
+
+// Session follows the reduction of one fork of the transcript (a chunk, or the
+// public outputs) to claims on committed tensors.
+type Session struct {
+	g              *model.Graph
+	f              *plan.Fork
+	p              *Party
+	public         Public
+	drawn          [][]field.QM31 // lists of challenges, by number
+	values         []field.QM31   // by node of the fork, as far as they are known
+	finals         []sumcheck.Final
+	tables         []backend.Instance // the prover's, of the sums that wait
+	shared         restrictions       // the prover's
+	computed, sums []field.QM31       // the prover's, of nodes to come: evaluations, sums
+	room           []field.QM31       // for points
+}
+
+// Run follows a fork and returns the claims that are left to open. A verifier's
+// reader has the error if something does not hold, and the claims mean nothing
+// then.
+func Run(pl *plan.Plan, f *plan.Fork, p *Party, public Public) []plan.Claim {
+	s := &Session{g: pl.Graph, f: f, p: p, public: public,
+		drawn: make([][]field.QM31, plan.FirstBatch, plan.FirstBatch+len(f.Batches))}
+	if p.proving() {
+		s.shared = sharedRestrictions(f.Shared(pl.Graph))
+	}
+	if f.Leaves.Size > 0 {
+		s.lookUps(pl.LookupGrind)
+	}
+	s.equations()
+	for i := range f.Batches {
+		s.batch(&f.Batches[i])
+	}
+	if p.failed() {
+		return nil
+	}
+	claims := make([]plan.Claim, len(f.Claims))
+	for i, v := range f.Claims {
+		n := &f.Nodes[v]
+		claims[i] = plan.Claim{Tensor: n.Tensor, Point: s.at(n.At), Value: s.values[v]}
+		if n.Kind == plan.Count {
+			claims[i].Saturated = &s.g.Tables[n.Table]
+		}
+	}
+	return claims
+}
+
+// pointRoom is how many coordinates of points are allocated at a time.
+const pointRoom = 1 << 9
+
+// at returns a point whose challenges have been drawn, which must not be changed.
+func (s *Session) at(p plan.Point) []field.QM31 {
+	if len(p) == 0 {
+		return nil
+	}
+	if p.Consecutive() {
+		i := p[0].Index()
+		return s.drawn[p[0].List()][i : i+len(p) : i+len(p)]
+	}
+	if len(p) > len(s.room) {
+		s.room = make([]field.QM31, max(len(p), pointRoom))
+	}
+	point := s.room[:len(p):len(p)]
+	s.room = s.room[len(p):]
+	for i, c := range p {
+		point[i] = s.drawn[c.List()][c.Index()]
+	}
+	return point
+}
+
+// find finds the values of the nodes before n. What a prover computes of them it computes first,
+// all evaluations together and all sums: the points are known.
+func (s *Session) find(n int) {
+	if s.p.proving() && !s.p.failed() {
+		s.computed = s.p.evaluate(s.evaluations(n))
+		s.sums = s.inner(n)
+	}
+	s.values = slices.Grow(s.values, len(s.f.Nodes)-len(s.values))
+	for len(s.values) < n && !s.p.failed() {
+		s.values = append(s.values, s.value(&s.f.Nodes[len(s.values)]))
+	}
+}
+
+// evaluations are the prover's: of the nodes before n whose values are not known, in the order
+// in which value wants them.
+func (s *Session) evaluations(n int) []backend.Evaluation {
+	var list []backend.Evaluation
+	for i := len(s.values); i < n; i++ {
+		switch n := &s.f.Nodes[i]; n.Kind {
+		case plan.Public:
+			if s.g.Tensors[n.Tensor].Kind != model.ByFormula {
+				list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: s.at(n.At)})
+			}
+		case plan.Sent:
+			list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: s.at(n.At)})
+		case plan.Count:
+			for _, p := range saturatedPoints(&s.g.Tables[n.Table]) {
+				list = append(list, backend.Evaluation{Tensor: n.Tensor, Point: p})
+			}
+		}
+	}
+	return list
+}
+
+// take is the prover's: it takes the first of some values that were computed.
+func (s *Session) take(values *[]field.QM31) field.QM31 {
+	if len(*values) == 0 {
+		return field.Zero // it has failed
+	}
+	v := (*values)[0]
+	*values = (*values)[1:]
+	return v
+}
+
+// value finds the value of a node. That of a committed tensor is sent, that of a
+// public one is evaluated, that of a combination follows from those before it.
+func (s *Session) value(n *plan.Node) field.QM31 {
+	switch n.Kind {
+	case plan.Public:
+		if t := &s.g.Tensors[n.Tensor]; t.Kind == model.ByFormula {
+			return formula(t, s.at(n.At))
+		}
+		if s.p.proving() {
+			return s.take(&s.computed)
+		}
+		return poly.EvalTensor(s.g.Tensors[n.Tensor].Shape, s.input(n.Tensor), s.at(n.At))
+	case plan.Sent:
+		return s.p.value(func() field.QM31 { return s.take(&s.computed) })
+	case plan.End:
+		return s.end(n.Sum, n.IsB)
+	case plan.SumValue:
+		return s.p.value(func() field.QM31 { return s.take(&s.sums) })
+	case plan.Count:
+		return s.p.count(func() field.M31 { return s.saturated(n.Tensor, &s.g.Tables[n.Table]) })
+	default:
+		return s.combination(n)
+	}
+}
+
+func (s *Session) input(id model.TensorID) []int32 {
+	for i, in := range s.g.Inputs {
+		if in == id {
+			return s.public.Inputs[i]
+		}
+	}
+	return nil
+}
+
+// wired returns a wiring with the public indexes that it has groups of.
+func (s *Session) wired(w *plan.Wiring) *plan.Wiring { return w.WithIds(s.input) }
+
+// end returns a value that the end of a sum has given.
+func (s *Session) end(sum int, isB bool) field.QM31 {
+	if isB {
+		return s.finals[sum].B
+	}
+	return s.finals[sum].A
+}
+
+// combination returns Const·mask + Σ Coef·View(…)~ + Σ Coef·mask·Product.
+func (s *Session) combination(n *plan.Node) field.QM31 {
+	at := s.at(n.At)
+	mask := func() field.QM31 { return poly.TensorMask(n.Shape, poly.SplitAxes(n.Shape, at)) }
+	sum := field.Zero
+	if n.Const != 0 {
+		sum = mask().MulM31(field.FromInt64(n.Const))
+	}
+	for i := range n.Terms {
+		t := &n.Terms[i]
+		v := field.Zero
+		if t.Value != plan.None {
+			v = s.values[t.Value]
+		}
+		switch {
+		case t.View != nil:
+			if len(t.View.Keep) == 0 && t.Value != plan.None {
+				v = v.Mul(factor(s.wired(t.View), at))
+			}
+			if fill := t.View.Fill; fill != 0 {
+				v = v.Add(mask().Sub(ones(s.wired(t.View), at)).MulM31(field.FromInt64(fill)))
+			}
+		case t.Product != nil:
+			parts := poly.SplitAxes(n.Shape, at)
+			for _, l := range t.Product.Repeat {
+				if l.Dim&(l.Dim-1) != 0 {
+					v = v.Mul(poly.MaskEval(parts[l.Out], uint64(l.Dim)))
+				}
+			}
+		}
+		sum = sum.Add(v.MulM31(field.FromInt64(t.Coef)))
+	}
+	return sum
+}
+
+// inner is the prover's: it makes the tables of the sums among the nodes before n whose values are
+// not known, which wait for their batch, and returns the sums.
+func (s *Session) inner(n int) []field.QM31 {
+	var sums []*plan.Sum
+	for i := len(s.values); i < n; i++ {
+		if n := &s.f.Nodes[i]; n.Kind == plan.SumValue {
+			sums = append(sums, &s.f.Sums[n.Sum])
+		}
+	}
+	views := make([][]field.QM31, len(sums))
+	points := make([][]field.QM31, len(sums))
+	for i, sum := range sums {
+		if sum.View != nil {
+			points[i] = s.at(sum.At)
+		}
+	}
+	parallel.For(len(sums), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if w := sums[i].View; w != nil {
+				views[i] = table(s.wired(w), points[i])
+			}
+		}
+	})
+	before := len(s.tables)
+	for i, sum := range sums {
+		in := backend.Instance{Eq: s.at(sum.Eq), A: s.restrict(&sum.A)}
+		if sum.View != nil {
+			in.B = s.p.upload(views[i])
+		} else {
+			in.B = s.restrict(&sum.B)
+		}
+		s.tables = append(s.tables, in)
+	}
+	if s.p.failed() {
+		return nil
+	}
+	return s.p.inner(s.tables[before:])
+}
+
+func (s *Session) restriction(o *plan.Operand) backend.Restriction {
+	r := backend.Restriction{Tensor: o.Tensor, Bound: make([][]field.QM31, len(o.Bound)), Keep: o.Keep}
+	for a, part := range o.Bound {
+		if part != nil {
+			r.Bound[a] = s.at(part)
+		}
+	}
+	return r
+}
+
+// batch proves a batch of sums and binds the tensors at its ends.
+func (s *Session) batch(b *plan.Batch) {
+	if s.p.failed() {
+		return
+	}
+	shapes := make([]sumcheck.Shape, b.To-b.From)
+	for i := range shapes {
+		sum := &s.f.Sums[b.From+i]
+		shapes[i] = sumcheck.Shape{Claim: s.values[sum.Value], NumVars: sum.Vars, Eq: s.at(sum.Eq)}
+	}
+	finals := s.p.sumcheck(s.tables, shapes)
+	s.tables = nil
+	if s.p.failed() {
+		return
+	}
+	s.finals = append(s.finals, finals...)
+	// The longest sum has been bound to all of the challenges.
+	point := []field.QM31{}
+	for _, f := range finals {
+		if len(f.Point) > len(point) {
+			point = f.Point
+		}
+	}
+	s.drawn = append(s.drawn, point)
+	for i := range finals {
+		sum := &s.f.Sums[b.From+i]
+		if sum.View == nil {
+			continue
+		}
+		s.p.check(weights(s.wired(sum.View), s.at(sum.At), finals[i].Point) == finals[i].B, "wiring of %q: wrong weights", s.g.Tensors[sum.A.Tensor].Name)
+		if s.p.failed() {
+			return
+		}
+	}
+	s.find(b.Nodes)
+	if s.p.failed() {
+		return
+	}
+	for _, c := range b.Checks {
+		o := s.f.Sums[c.Sum].Operand(c.IsB)
+		s.p.check(s.values[c.Value] == s.end(c.Sum, c.IsB), "tensor %q: evaluations disagree", s.g.Tensors[o.Tensor].Name)
+	}
+}

@@ -1,0 +1,183 @@
+package reduce
+
+import (
+	"sync"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+)
+
+// factor returns what the groups with a source of one entry contribute at the
+// point r of the output.
+func factor(w *plan.Wiring, r []field.QM31) field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	v := field.One
+	for _, g := range w.Single {
+		v = v.Mul(groupWeight(g, w, parts, nil))
+	}
+	return v
+}
+
+// ones returns View(1…1)~(r), for a view that does not sum.
+func ones(w *plan.Wiring, r []field.QM31) field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	v := factor(w, r)
+	for _, g := range w.Renaming {
+		dims := plan.Pick(w.In, g.In)
+		v = v.Mul(poly.TensorMask(dims, poly.SplitAxes(dims, poly.JoinAxes(plan.Pick(parts, g.Out)))))
+	}
+	for _, g := range w.Summed {
+		v = v.Mul(groupWeight(g, w, parts, nil))
+	}
+	return v
+}
+
+// weights returns the MLE of table at a point, without building it: the verifier's
+// memory does not grow with the axes that are wired.
+func weights(w *plan.Wiring, r, point []field.QM31) field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	v := factor(w, r)
+	for _, g := range w.Summed {
+		dims := plan.Pick(w.In, g.In)
+		n := model.Vars(dims)
+		v = v.Mul(groupWeight(g, w, parts, poly.SplitAxes(dims, point[:n])))
+		point = point[n:]
+	}
+	return v
+}
+
+// table returns the weights factor·Π g_group of a view at the point r of its
+// output, over the padded cube of the source axes that are summed.
+func table(w *plan.Wiring, r []field.QM31) []field.QM31 {
+	parts := poly.SplitAxes(w.Out, r)
+	t := []field.QM31{factor(w, r)}
+	for _, g := range w.Summed {
+		dims := plan.Pick(w.In, g.In)
+		eq := poly.OuterEq(plan.Pick(w.Out, g.Out), plan.Pick(parts, g.Out))
+		sums := make([]field.QM31, model.Size(dims))
+		g.ForEach(w.Out, w.In, func(o, i int) { sums[i] = sums[i].Add(eq[o]) })
+		t = poly.Outer(t, poly.PadTable(sums, dims))
+	}
+	return t
+}
+
+// groupWeight returns Σ eq(parts, o)·eq(point, i) over the wired pairs (o, i) of a
+// group, where point has a part for each source axis of the group, or Σ
+// eq(parts, o) if there is no point.
+func groupWeight(g *model.Group, w *plan.Wiring, parts, point [][]field.QM31) field.QM31 {
+	outDims, inDims := plan.Pick(w.Out, g.Out), plan.Pick(w.In, g.In)
+	out := poly.NewEqRows(outDims, plan.Pick(parts, g.Out))
+	var row func(from, to int, inner []field.QM31) field.QM31
+	switch {
+	case g.Map == model.MapReshape && point == nil:
+		row = func(_, _ int, inner []field.QM31) field.QM31 { return sumOf(inner) }
+	case g.Map == model.MapReshape:
+		in := poly.NewEqRows(inDims, point)
+		row = func(from, to int, inner []field.QM31) (sum field.QM31) {
+			in.Rows(from, to, func(a, b int, weight field.QM31, other []field.QM31) {
+				sum = sum.Add(weight.Mul(field.Dot(inner[a-from:b-from], other)))
+			})
+			return sum
+		}
+	default:
+		source := newSourceWeights(inDims, point)
+		row = func(from, _ int, inner []field.QM31) field.QM31 {
+			sum := pairSum{source: source}
+			for len(inner) > 0 {
+				bases := sum.bases[:min(len(inner), len(sum.bases))]
+				g.Bases(w.Out, from, bases)
+				for k, at := range bases {
+					sum.add(inner[k], at, g.Sum)
+				}
+				from, inner = from+len(bases), inner[len(bases):]
+			}
+			return sum.total()
+		}
+	}
+	var mu sync.Mutex
+	var total field.QM31
+	parallel.For(model.Size(outDims), outputsPerTask, func(lo, hi int) {
+		var sum field.QM31
+		out.Rows(lo, hi, func(from, to int, weight field.QM31, inner []field.QM31) {
+			sum = sum.Add(weight.Mul(row(from, to, inner)))
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		total = total.Add(sum)
+	})
+	return total
+}
+
+// outputsPerTask is how many outputs of a group are worth a goroutine.
+const outputsPerTask = 1 << 12
+
+func sumOf(v []field.QM31) field.QM31 {
+	var sum field.QM31
+	for _, x := range v {
+		sum = sum.Add(x)
+	}
+	return sum
+}
+
+// sourceWeights are the values eq(point, i) for the entries of at most one axis, as
+// products of two tables of about their square root in number: that of entry i is
+// high[i>>bits]·low[i&mask]. Without a point they are ones.
+type sourceWeights struct {
+	dim        int
+	high, low  []field.QM31
+	bits, mask int
+}
+
+func newSourceWeights(dims []int, point [][]field.QM31) *sourceWeights {
+	s := &sourceWeights{dim: model.Size(dims), high: []field.QM31{field.One}, low: []field.QM31{field.One}, bits: 63}
+	if len(dims) > 0 && point != nil {
+		r := point[0]
+		s.bits = (len(r) + 1) / 2
+		s.mask = 1<<s.bits - 1
+		s.high, s.low = poly.EqTable(r[:len(r)-s.bits]), poly.EqTable(r[len(r)-s.bits:])
+	}
+	return s
+}
+
+// pairSum adds up products of weights of wired pairs, many at a time.
+type pairSum struct {
+	source         *sourceWeights
+	bases          [1 << 8]int // where outputs are wired to
+	n              int         // pairs that wait
+	out, high, low [1 << 8]field.QM31
+	sum            field.QM31
+}
+
+// add adds the pairs of an output of the given weight that is wired to entry i plus
+// what the indexes of a sum add to it. What is not an entry is no pair.
+func (s *pairSum) add(weight field.QM31, i int, over []model.SumIndex) {
+	if len(over) > 0 {
+		for range over[0].Dim {
+			s.add(weight, i, over[1:])
+			i += over[0].Stride
+		}
+		return
+	}
+	w := s.source
+	if uint(i) >= uint(w.dim) {
+		return
+	}
+	s.out[s.n], s.high[s.n], s.low[s.n] = weight, w.high[i>>w.bits], w.low[i&w.mask]
+	if s.n++; s.n == len(s.out) {
+		s.flush()
+	}
+}
+
+func (s *pairSum) flush() {
+	field.MulQM31Vec(s.out[:s.n], s.out[:s.n], s.high[:s.n])
+	s.sum = s.sum.Add(field.Dot(s.out[:s.n], s.low[:s.n]))
+	s.n = 0
+}
+
+func (s *pairSum) total() field.QM31 {
+	s.flush()
+	return s.sum
+}

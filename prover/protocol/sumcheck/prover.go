@@ -1,0 +1,155 @@
+package sumcheck
+
+import (
+	"context"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+)
+
+// Tables are the passes over the tables A and B of a batch of instances,
+// wherever those are: the work on data in the prover's rounds. [Prove] does the
+// rest. Results are a function of the tables and of the calls so far. Tables are
+// used by one goroutine.
+type Tables interface {
+	// Round returns the sums of every instance that takes part in the round
+	// (an instance of n variables in the last n), by instance. In all tables
+	// that took part in the round before it first binds that round's variable
+	// to r. Rounds come in order, from 0 on.
+	Round(ctx context.Context, round int, r field.QM31) ([]Sums, error)
+	// Ends binds the last round's variable to r and returns what is left of
+	// the tables A and B of every instance. There may have been no rounds.
+	Ends(ctx context.Context, r field.QM31) ([][2]field.QM31, error)
+	// Close gives back the memory of the tables. It may come at any time.
+	Close()
+}
+
+// Sums are what a round needs of q(X) = Σ_x w(x)·A(X,x)·B(X,x), where w is eq
+// at the instance's remaining eq coordinates but the round's own: q(0) and the
+// leading coefficient. Where the round's own eq coordinate is zero the claim
+// is q(0) and says nothing about q(1): then First is q(1).
+type Sums struct{ First, Top field.QM31 }
+
+// Prove proves the claims of the shapes over tables of these shapes and returns
+// the evaluations they come down to. The claims and eq points must have been
+// absorbed, or follow from what has been. The tables are used up. An error is
+// one of the tables; what was written by then is no proof.
+//
+// A shape with more eq variables than variables is a programmer's error and
+// panics. A false claim gives a proof that Verify rejects.
+func Prove(ctx context.Context, w *transcript.Writer, shapes []Shape, tables Tables) ([]Final, error) {
+	if len(shapes) == 0 {
+		return nil, nil
+	}
+	plan := newSchedule(shapes)
+	gamma := powers(w.Challenge(), len(shapes))
+	states := newStates(shapes, gamma)
+
+	var claim, last field.QM31
+	challenges := make([]field.QM31, plan.rounds)
+	for round := range challenges {
+		var m message
+		sums, err := tables.Round(ctx, round, last)
+		if err != nil {
+			return nil, err
+		}
+		for i, s := range states {
+			if plan.joins(i) == round {
+				claim = claim.Add(s.scale.Mul(s.claim))
+			}
+			if plan.joins(i) <= round {
+				s.finish(sums[i])
+				s.addTo(&m)
+			}
+		}
+		w.SendQM31(m.sent(plan.degree(round))...)
+		m.complete(claim)
+		last = w.Challenge()
+		challenges[round] = last
+		claim = m.at(last)
+		for i, s := range states {
+			if plan.joins(i) <= round {
+				s.bind(last)
+			}
+		}
+	}
+
+	ends, err := tables.Ends(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	finals := make([]Final, len(shapes))
+	for i, end := range ends {
+		finals[i] = Final{Point: challenges[plan.joins(i):], A: end[0], B: end[1]}
+		w.SendQM31(end[0], end[1])
+	}
+	return finals, nil
+}
+
+// A state is an instance on its way through the rounds, but for its tables.
+type state struct {
+	claim   field.QM31   // Σ_x eq(unbound)·A·B
+	scale   field.QM31   // γ^i · Π eq over the bound eq variables
+	eq, inv []field.QM31 // unbound eq coordinates, and their inverses
+	q       poly.Quadratic
+}
+
+// newStates prepares the instances. All inverses take one batch.
+func newStates(shapes []Shape, gamma []field.QM31) []*state {
+	var inv []field.QM31
+	for _, s := range shapes {
+		inv = append(inv, s.Eq...)
+	}
+	field.BatchInvert(inv)
+	states := make([]*state, len(shapes))
+	for i, s := range shapes {
+		states[i] = &state{claim: s.Claim, scale: gamma[i], eq: s.Eq, inv: inv[:len(s.Eq)]}
+		inv = inv[len(s.Eq):]
+	}
+	return states
+}
+
+// finish derives q from the round's sums and the instance's claim,
+// (1−e)·q(0) + e·q(1), or q(0) + q(1) once eq is all bound.
+func (s *state) finish(sums Sums) {
+	var q0, q1 field.QM31 // q(0), q(1)
+	switch {
+	case len(s.eq) == 0:
+		q0 = sums.First
+		q1 = s.claim.Sub(q0)
+	case s.eq[0].IsZero():
+		q0, q1 = s.claim, sums.First
+	default:
+		q0 = sums.First
+		q1 = s.claim.Sub(q0).Mul(s.inv[0]).Add(q0)
+	}
+	s.q = poly.Quadratic{q0, q1.Sub(q0).Sub(sums.Top), sums.Top}
+}
+
+// addTo adds the instance's round polynomial scale·eq(e, X)·q(X) to m.
+func (s *state) addTo(m *message) {
+	q := s.q
+	if len(s.eq) == 0 {
+		for k := range q {
+			m[k] = m[k].Add(s.scale.Mul(q[k]))
+		}
+		return
+	}
+	// eq(e, X) = (1−e) + (2e−1)·X
+	low := s.scale.Sub(s.scale.Mul(s.eq[0]))
+	slope := s.scale.Sub(low.Double())
+	for k := range q {
+		m[k] = m[k].Add(low.Mul(q[k]))
+		m[k+1] = m[k+1].Add(slope.Mul(q[k]))
+	}
+}
+
+// bind moves the instance on to the next round with the challenge r.
+func (s *state) bind(r field.QM31) {
+	s.claim = s.q.At(r)
+	if len(s.eq) > 0 {
+		s.scale = s.scale.Mul(eqFactor(s.eq[0], r))
+		s.eq, s.inv = s.eq[1:], s.inv[1:]
+	}
+}

@@ -1,0 +1,114 @@
+package sumcheck
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+)
+
+// An Instance is the witness of a claim in memory:
+// Σ_{x∈{0,1}^n} eq(Eq, x_0 … x_{len(Eq)−1})·A(x)·B(x).
+//
+// len(A) = len(B) = 2^n and len(Eq) ≤ n; no Eq means the plain sum of
+// products.
+type Instance struct {
+	Eq   []field.QM31
+	A, B []field.QM31
+}
+
+// numVars checks the tables and returns their number of variables.
+func (in *Instance) numVars() int {
+	if len(in.A) != len(in.B) || bits.OnesCount(uint(len(in.A))) != 1 {
+		panic(fmt.Sprintf("sumcheck: tables of %d and %d entries", len(in.A), len(in.B)))
+	}
+	return bits.TrailingZeros(uint(len(in.A)))
+}
+
+// A Shape is what the verifier knows of an instance: the claim, the number of
+// variables and the point of the eq factor, len(Eq) ≤ NumVars.
+type Shape struct {
+	Claim   field.QM31
+	NumVars int
+	Eq      []field.QM31
+}
+
+// A Final is what is left of an instance: the claims A~(Point) = A and
+// B~(Point) = B. For the verifier they are still to be checked.
+type Final struct {
+	Point []field.QM31
+	A, B  field.QM31
+}
+
+// schedule says which instances take part in which round. It depends on their
+// numbers of variables and of eq variables only, so that prover and verifier
+// derive the same.
+type schedule struct {
+	rounds int
+	shapes []Shape
+}
+
+func newSchedule(shapes []Shape) schedule {
+	s := schedule{shapes: shapes}
+	for i := range shapes {
+		if len(shapes[i].Eq) > shapes[i].NumVars {
+			panic(fmt.Sprintf("sumcheck: %d eq variables in an instance of %d", len(shapes[i].Eq), shapes[i].NumVars))
+		}
+		s.rounds = max(s.rounds, shapes[i].NumVars)
+	}
+	return s
+}
+
+// joins returns the round in which instance i joins; s.rounds for an instance
+// without variables.
+func (s *schedule) joins(i int) int { return s.rounds - s.shapes[i].NumVars }
+
+// degree returns the degree of the combined polynomial of the round: three
+// while any active instance has an unbound eq variable, otherwise two.
+func (s *schedule) degree(round int) int {
+	for i := range s.shapes {
+		if j := round - s.joins(i); j >= 0 && j < len(s.shapes[i].Eq) {
+			return 3
+		}
+	}
+	return 2
+}
+
+// A message is a round polynomial c_0 + c_1·X + c_2·X² + c_3·X³. c_1 is not
+// sent: H(0) + H(1) = claim gives it.
+type message [4]field.QM31
+
+// complete sets c_1 from the running claim.
+func (m *message) complete(claim field.QM31) {
+	m[1] = claim.Sub(m[0].Double()).Sub(m[2]).Sub(m[3])
+}
+
+// at returns H(x).
+func (m *message) at(x field.QM31) field.QM31 {
+	return m[3].Mul(x).Add(m[2]).Mul(x).Add(m[1]).Mul(x).Add(m[0])
+}
+
+// sent returns the coefficients that travel for a polynomial of this degree.
+func (m *message) sent(degree int) []field.QM31 {
+	if degree == 2 {
+		return []field.QM31{m[0], m[2]}
+	}
+	return []field.QM31{m[0], m[2], m[3]}
+}
+
+// powers returns 1, g, g², … (n of them).
+func powers(g field.QM31, n int) []field.QM31 {
+	p := make([]field.QM31, n)
+	at := field.One
+	for i := range p {
+		p[i] = at
+		at = at.Mul(g)
+	}
+	return p
+}
+
+// eqFactor returns eq(e, r) for one coordinate.
+func eqFactor(e, r field.QM31) field.QM31 {
+	er := e.Mul(r)
+	return er.Double().Sub(e).Sub(r).AddM31(1)
+}

@@ -1,0 +1,70 @@
+package whir
+
+import (
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/merkle"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// limbs is the number of base-field values of an element of K.
+const limbs = 4
+
+// foldedWords is a committed folded row in memory. Unlike those of the first trees
+// the codewords are kept: they are short.
+type foldedWords struct {
+	words [][]field.M31 // limb j of row i is words[4i+j]
+	nodes *merkle.Tree
+}
+
+func commitFolded(f []field.QM31, l soundness.Level) *foldedWords {
+	rows := limbs << l.FoldVars
+	t := &foldedWords{words: make([][]field.M31, rows)}
+	parallel.For(rows/limbs, 1, func(from, to int) {
+		coeffs := make([]field.M31, 1<<l.RowVars)
+		for i := from; i < to; i++ {
+			row := f[i<<l.RowVars : (i+1)<<l.RowVars]
+			for j := range limbs {
+				for k, v := range row {
+					coeffs[k] = v.Limbs()[j]
+				}
+				word := make([]field.M31, 1<<l.LogDomain())
+				code.Encode(word, coeffs)
+				t.words[limbs*i+j] = word
+			}
+		}
+	})
+	h := poseidon2.NewColumnHasher(1<<l.LogDomain(), rows)
+	for first := 0; first < rows; first += rowsAtOnce {
+		h.AbsorbRows(t.words[first:min(first+rowsAtOnce, rows)])
+	}
+	leaves := make([]poseidon2.Digest, 1<<l.LogDomain())
+	h.Sum(leaves)
+	t.nodes = merkle.New(leaves)
+	return t
+}
+
+// columns returns the leaves at the positions.
+func (t *foldedWords) columns(positions []uint64) [][]field.M31 {
+	leaves := make([][]field.M31, len(positions))
+	for i, p := range positions {
+		leaves[i] = make([]field.M31, len(t.words))
+		for k, word := range t.words {
+			leaves[i][k] = word[p]
+		}
+	}
+	return leaves
+}
+
+// foldLeaf returns the folded row's codeword at a leaf's position:
+// Σ_i weights[i]·(element i of the leaf).
+func foldLeaf(leaf []field.M31, weights []field.QM31) field.QM31 {
+	var sum field.QM31
+	for i, w := range weights {
+		l := leaf[limbs*i : limbs*(i+1)]
+		sum = sum.Add(w.Mul(field.NewQM31(l[0], l[1], l[2], l[3])))
+	}
+	return sum
+}

@@ -1,0 +1,172 @@
+package whir
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/merkle"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// local implements [Passes] in this process's memory.
+type local struct {
+	rows   *stackRows
+	q      *Functional  // until rows are folded
+	grid   grid         // of the first variables
+	point  []field.QM31 // the challenges that they are bound to
+	pair   Pair         // of the others
+	folded []*foldedWords
+	arena  *arena.Arena
+}
+
+// NewPasses returns the passes over the rows of the sources, which it reads three times in
+// their course. srcs[i] has the rows of layouts[i], of which slot 0 begins in table row
+// rowOffsets[i]. Memory is 2 bytes for each value of the stack and, in the course of the
+// passes, some 200 to 400, depending on the parameters, for each value of one row; and for
+// trees whose rows are much shorter than the others' (Keeps) as many bytes for each value
+// as the largest of its row has.
+func NewPasses(params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
+	return NewPassesIn(nil, params, layouts, srcs, rowOffsets)
+}
+
+// NewPassesIn is NewPasses with rows and tables in an arena, which gets them back when
+// the passes are closed.
+func NewPassesIn(a *arena.Arena, params *soundness.Params, layouts []Layout, srcs []RowSource, rowOffsets []uint64) Passes {
+	first := params.Levels[0]
+	return &local{rows: loadRows(a, first.RowVars, first.FoldVars, layouts, srcs, rowOffsets), arena: a}
+}
+
+// Begin implements Passes.
+func (l *local) Begin(ctx context.Context, q *Functional) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.q = q
+	l.grid = productGrid(l.rows, min(gridVars, bits.TrailingZeros(uint(len(l.rows.rows)))), q)
+	l.fold()
+	return nil
+}
+
+// fold makes the tables once the grid has no variables left.
+func (l *local) fold() {
+	if l.grid.vars > 0 {
+		return
+	}
+	weights := poly.EqTable(l.point)
+	l.pair = Pair{F: l.rows.fold(l.arena, weights), Q: l.q.folded(l.arena, weights, len(l.rows.rows))}
+	l.q = nil
+}
+
+// Columns implements Passes.
+func (l *local) Columns(ctx context.Context, tree int, positions []uint64) ([][]field.M31, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.rows.columns(tree, positions), nil
+}
+
+// Round implements Passes.
+func (l *local) Round(ctx context.Context) (Sums, error) {
+	if err := ctx.Err(); err != nil {
+		return Sums{}, err
+	}
+	if l.grid.vars > 0 {
+		return l.grid.round(), nil
+	}
+	return l.pair.Round(), nil
+}
+
+// Bind implements Passes.
+func (l *local) Bind(ctx context.Context, r field.QM31) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.grid.vars > 0 {
+		l.grid.bind(r)
+		l.point = append(l.point, r)
+		l.fold()
+		return nil
+	}
+	l.pair.Bind(r)
+	return nil
+}
+
+// Values implements Passes.
+func (l *local) Values(ctx context.Context) ([]field.QM31, error) { return l.pair.F, ctx.Err() }
+
+// At implements Passes.
+func (l *local) At(ctx context.Context, z field.QM31) (field.QM31, error) {
+	if err := ctx.Err(); err != nil {
+		return field.Zero, err
+	}
+	return code.EvalAt(l.pair.F, z), nil
+}
+
+// Add implements Passes.
+func (l *local) Add(ctx context.Context, c *Constraints) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.addTo(l.pair.Q)
+	return nil
+}
+
+// Commit implements Passes.
+func (l *local) Commit(ctx context.Context, level soundness.Level) (poseidon2.Digest, error) {
+	if err := ctx.Err(); err != nil {
+		return poseidon2.Digest{}, err
+	}
+	row := commitFolded(l.pair.F, level)
+	l.folded = append(l.folded, row)
+	return row.nodes.Root(), nil
+}
+
+// Leaves implements Passes.
+func (l *local) Leaves(ctx context.Context, n int, positions []uint64) (Leaves, error) {
+	if err := ctx.Err(); err != nil {
+		return Leaves{}, err
+	}
+	row := l.folded[n]
+	l.folded[n] = nil
+	return Leaves{row.columns(positions), row.nodes.Siblings(positions)}, nil
+}
+
+// Search implements Passes.
+func (l *local) Search(ctx context.Context, start poseidon2.State, bits int) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return transcript.SearchNonce(start, bits), nil
+}
+
+// Close implements Passes.
+func (l *local) Close() {
+	if l.rows != nil {
+		l.rows.free(l.arena)
+	}
+	arena.Free(l.arena, l.pair.F)
+	arena.Free(l.arena, l.pair.Q)
+	*l = local{}
+}
+
+// localNodes implements [Nodes] in this process's memory.
+type localNodes struct{ *merkle.Tree }
+
+// LocalNodes returns the digests of a tree as Nodes.
+func LocalNodes(t *merkle.Tree) Nodes { return localNodes{t} }
+
+// Path implements Nodes.
+func (n localNodes) Path(ctx context.Context, positions []uint64) ([]poseidon2.Digest, error) {
+	return n.Siblings(positions), ctx.Err()
+}
+
+// Layers implements Nodes.
+func (n localNodes) Layers(ctx context.Context) ([][]poseidon2.Digest, error) {
+	return n.Tree.Layers(), ctx.Err()
+}

@@ -1,0 +1,216 @@
+package whir
+
+import (
+	"context"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// Open writes a proof that Σ_x Table(x)·Q(x) = value, where trees[i] commits to
+// the rows from table row rowOffsets[i] of the table on, the table is that of the
+// passes, and Q is the sum of the terms. Trees come in increasing order and do not
+// share table rows. The passes are used up.
+//
+// The caller must have absorbed all that the terms and the value are computed
+// from, the trees' roots first of all. That the value is right is the caller's
+// to ensure as well: Open does not notice a wrong one, Verify does. An error is
+// one of arguments that do not fit params, or of the passes and trees; what was
+// written by then is no proof.
+func Open(ctx context.Context, w *transcript.Writer, params *soundness.Params, trees []*Tree, passes Passes, rowOffsets []uint64, terms Terms, value field.QM31) error {
+	s, err := proverStatement(params, trees, rowOffsets, terms, value)
+	if err != nil {
+		return err
+	}
+	o := &opener{ctx, w, s, trees, passes, value, transcript.NewRoom(len(w.Bytes()) + s.size())}
+	return o.open()
+}
+
+// opener is the prover's side of one opening, in the course of which it proves
+// Σ_x f(x)·q(x) = claim on the tables of the passes.
+type opener struct {
+	ctx    context.Context // of the one call that an opener lives for
+	w      *transcript.Writer
+	s      *statement
+	trees  []*Tree
+	passes Passes
+	claim  field.QM31
+	room   *transcript.Room // for the first leaves, most of the proof
+}
+
+func (o *opener) open() error {
+	o.s.absorb(o.w.Sponge)
+	if err := o.passes.Begin(o.ctx, o.s.functional()); err != nil {
+		return err
+	}
+	levels := o.s.params.Levels
+	point, err := o.bind(levels[0].FoldVars, levels[0].FoldGrind)
+	if err != nil {
+		return err
+	}
+	weights := poly.EqTable(point) // of the rows of the level being opened
+	last := len(levels) - 1
+	for i := range last {
+		if weights, err = o.level(i, weights); err != nil {
+			return err
+		}
+	}
+	return o.finish(weights)
+}
+
+// level commits to the folded row of level i, opens the level before it at
+// random positions and folds the new one. It returns the weights that it folds
+// with.
+func (o *opener) level(i int, weights []field.QM31) ([]field.QM31, error) {
+	l, next := o.s.params.Levels[i], o.s.params.Levels[i+1]
+	root, err := o.passes.Commit(o.ctx, next)
+	if err != nil {
+		return nil, err
+	}
+	o.w.SendDigest(root)
+	samples := make([]sample, next.OutOfDomain)
+	for k, z := range o.w.Challenges(len(samples)) {
+		v, err := o.passes.At(o.ctx, z)
+		if err != nil {
+			return nil, err
+		}
+		samples[k] = sample{z, v}
+	}
+	for _, sample := range samples {
+		o.w.SendQM31(sample.value)
+	}
+	positions, values, err := o.query(i, weights)
+	if err != nil {
+		return nil, err
+	}
+	c, sum := join(o.w.Challenge(), samples, domainPoints(l, positions), values)
+	o.claim = o.claim.Add(sum)
+	if err := o.passes.Add(o.ctx, c); err != nil {
+		return nil, err
+	}
+	point, err := o.bind(next.FoldVars, next.FoldGrind)
+	return poly.EqTable(point), err
+}
+
+// finish sends the last row, opens the last level and proves what is left of the
+// claim.
+func (o *opener) finish(weights []field.QM31) error {
+	row, err := o.passes.Values(o.ctx)
+	if err != nil {
+		return err
+	}
+	o.w.SendQM31(row...)
+	if _, _, err := o.query(len(o.s.params.Levels)-1, weights); err != nil {
+		return err
+	}
+	_, err = o.bind(o.s.params.FinalVars(), 0)
+	return err
+}
+
+// round sends a round polynomial by its sums, draws the challenge and moves the
+// claim on to it.
+func (o *opener) round(s Sums, grind int) (field.QM31, error) {
+	o.w.SendQM31(s.Zero, s.Top)
+	if err := o.grind(grind); err != nil {
+		return field.Zero, err
+	}
+	r := o.w.Challenge()
+	o.claim = roundValue(s.Zero, s.Top, o.claim, r)
+	return r, nil
+}
+
+func (o *opener) grind(bits int) error {
+	return o.w.GrindWith(bits, func(start poseidon2.State, bits int) (uint64, error) {
+		return o.passes.Search(o.ctx, start, bits)
+	})
+}
+
+// bind proves n rounds of the sumcheck of the claim, binding the first
+// variables of both tables, and returns the challenges.
+func (o *opener) bind(n, grind int) ([]field.QM31, error) {
+	point := make([]field.QM31, n)
+	for i := range point {
+		s, err := o.passes.Round(o.ctx)
+		if err != nil {
+			return nil, err
+		}
+		if point[i], err = o.round(s, grind); err != nil {
+			return nil, err
+		}
+		if err := o.passes.Bind(o.ctx, point[i]); err != nil {
+			return nil, err
+		}
+	}
+	return point, nil
+}
+
+// query draws positions of a level and opens it there. It returns the values
+// there of the codeword that the level's rows fold to with the weights.
+func (o *opener) query(level int, weights []field.QM31) (positions []uint64, values []field.QM31, err error) {
+	l := o.s.params.Levels[level]
+	if err := o.grind(l.QueryGrind); err != nil {
+		return nil, nil, err
+	}
+	positions = drawPositions(o.w.Sponge, l)
+	if level == 0 {
+		values, err = o.openFirst(positions, weights)
+	} else {
+		values, err = o.openFolded(level-1, positions, weights)
+	}
+	return positions, values, err
+}
+
+// openFirst opens the first trees, all at the same positions.
+func (o *opener) openFirst(positions []uint64, weights []field.QM31) ([]field.QM31, error) {
+	values := make([]field.QM31, len(positions))
+	points := domainPoints(o.s.params.Levels[0], positions)
+	o.w.MoveTo(o.room)
+	for i, t := range o.trees {
+		own := leafPositions(positions, o.s.shift(i))
+		leaves, err := o.passes.Columns(o.ctx, i, own)
+		if err != nil {
+			return nil, err
+		}
+		path, err := t.nodes.Path(o.ctx, own)
+		if err != nil {
+			return nil, err
+		}
+		writeLeaves(o.w, Leaves{leaves, path}, 0)
+		o.s.addValues(values, i, leaves, positions, points, weights)
+	}
+	return values, nil
+}
+
+// openFolded opens the n-th folded row.
+func (o *opener) openFolded(n int, positions []uint64, weights []field.QM31) ([]field.QM31, error) {
+	leaves, err := o.passes.Leaves(o.ctx, n, positions)
+	if err != nil {
+		return nil, err
+	}
+	skip := 0
+	if n+2 == len(o.s.params.Levels) {
+		skip = limbs // the verifier finds it (readLast)
+	}
+	writeLeaves(o.w, leaves, skip)
+	values := make([]field.QM31, len(positions))
+	for k, leaf := range leaves.Values {
+		values[k] = foldLeaf(leaf, weights)
+	}
+	return values, nil
+}
+
+// proverStatement gathers the statement of an opening and says if its parts do
+// not fit together.
+func proverStatement(params *soundness.Params, trees []*Tree, rowOffsets []uint64, terms Terms, value field.QM31) (*statement, error) {
+	s := &statement{params, make([]poseidon2.Digest, len(trees)), make([]Layout, len(trees)), rowOffsets, terms, value}
+	for i, t := range trees {
+		s.roots[i], s.layouts[i] = t.Root(), t.layout
+	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return s, s.checkTerms()
+}

@@ -1,0 +1,128 @@
+package whir
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/merkle"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+// drawPositions returns the positions of a level's queries, in increasing order
+// without repetitions. The soundness calculation counts draws, so repetitions
+// are not replaced.
+func drawPositions(t *transcript.Sponge, l soundness.Level) []uint64 {
+	return merkle.Distinct(t.Indices(l.Queries, l.LogDomain()))
+}
+
+// domainPoints returns the points of a level's domain at the positions.
+func domainPoints(l soundness.Level, positions []uint64) []field.M31 {
+	d := code.NewDomain(l.LogDomain())
+	points := make([]field.M31, len(positions))
+	for i, p := range positions {
+		points[i] = d.Point(p)
+	}
+	return points
+}
+
+// leavesAtOnce is how many leaves are hashed together: a vector of them.
+const leavesAtOnce = 1 << 4
+
+// hashedGrain is the number of values in leaves worth a goroutine to hash.
+const hashedGrain = 1 << 12
+
+// leafDigests hashes leaves that have the given numbers of values in their groups,
+// more of them at a time than one by one, and on all cores.
+func leafDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
+	digests := make([]poseidon2.Digest, len(leaves))
+	length := 1
+	for _, n := range groups {
+		length += n
+	}
+	vectors := (len(leaves) + leavesAtOnce - 1) / leavesAtOnce
+	parallel.For(vectors, (hashedGrain/leavesAtOnce+length-1)/length, func(lo, hi int) {
+		from, to := lo*leavesAtOnce, min(hi*leavesAtOnce, len(leaves))
+		copy(digests[from:], someDigests(leaves[from:to], groups))
+	})
+	return digests
+}
+
+func someDigests(leaves [][]field.M31, groups []int) []poseidon2.Digest {
+	hasher := poseidon2.NewLeafHasher(len(leaves), len(groups))
+	room := make([][]field.M31, slices.Max(groups)) // for the rows of a group
+	all := make([]field.M31, len(room)*len(leaves))
+	for i := range room {
+		room[i] = all[i*len(leaves) : (i+1)*len(leaves)]
+	}
+	h := poseidon2.NewColumnHasher(len(leaves), 0)
+	first := 0
+	for _, n := range groups {
+		rows := room[:n]
+		for i, row := range rows {
+			for k, leaf := range leaves {
+				row[k] = leaf[first+i]
+			}
+		}
+		h.Reset(n)
+		h.AbsorbRows(rows)
+		digests := make([]poseidon2.Digest, len(leaves))
+		h.Sum(digests)
+		hasher.Absorb(digests)
+		first += n
+	}
+	return hasher.Sum()
+}
+
+// writeLeaves writes leaves, without their first skip values, and their path as hints.
+func writeLeaves(w *transcript.Writer, leaves Leaves, skip int) {
+	values := leaves.Values
+	if skip > 0 {
+		values = make([][]field.M31, len(values))
+		for k, leaf := range leaves.Values {
+			values[k] = leaf[skip:]
+		}
+	}
+	w.HintLeaves(values)
+	w.HintDigest(leaves.Path...)
+}
+
+// readLeaves reads what writeLeaves wrote, leaves with the given numbers of values
+// in their groups, and checks it against the root. With complete, leaves come without
+// their first element of K, and that is what sets it in leaf k. It returns nil after an
+// error.
+func readLeaves(r *transcript.Reader, root poseidon2.Digest, depth int, positions []uint64, groups []int, complete func(k int, leaf []field.M31)) [][]field.M31 {
+	length, skip := 0, 0
+	for _, n := range groups {
+		length += n
+	}
+	if complete != nil {
+		skip = limbs
+	}
+	if r.Remaining()/transcript.LimbBytes/len(positions) < length-skip {
+		// Before anything is allocated for the leaves.
+		r.Fail(fmt.Errorf("%w: %d leaves of %d values wanted", transcript.ErrTruncated, len(positions), length-skip))
+		return nil
+	}
+	all := r.HintM31s((length - skip) * len(positions))
+	if r.Err() != nil {
+		return nil
+	}
+	leaves := make([][]field.M31, len(positions))
+	for i := range leaves {
+		leaf := all[i*(length-skip) : (i+1)*(length-skip) : (i+1)*(length-skip)]
+		if complete != nil {
+			leaf = append(make([]field.M31, skip, length), leaf...)
+			complete(i, leaf)
+		}
+		leaves[i] = leaf
+	}
+	if merkle.Verify(r, root, depth, positions, leafDigests(leaves, groups)) != nil {
+		return nil
+	}
+	return leaves
+}

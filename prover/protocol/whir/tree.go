@@ -1,0 +1,129 @@
+package whir
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prove-model/prove-model/internal/parallel"
+	"github.com/prove-model/prove-model/prover/math/code"
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/merkle"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+)
+
+// Tree is the commitment to rows in groups. Leaf p is made from column p, the
+// p-th value of every row's codeword: the group sponge (poseidon2.HashGroups) over
+// the digests of the column's part in each group. The codewords themselves are not
+// kept: opening encodes the rows again.
+type Tree struct {
+	layout Layout
+	nodes  Nodes
+}
+
+// rowsAtOnce is how many rows are encoded before their columns are absorbed:
+// the rate of the leaf sponge.
+const rowsAtOnce = poseidon2.Rate
+
+// Commit commits to the rows of src, as many as the layout has. It panics on a
+// layout that is none. Memory is that of eight rows and their codewords, 128 bytes a column and the
+// tree. The error is that of the context.
+func Commit(ctx context.Context, l Layout, src RowSource) (*Tree, error) {
+	if err := l.check(); err != nil {
+		panic(err.Error())
+	}
+	if src.Rows() != l.Rows() {
+		panic("whir: a source with other rows than the layout")
+	}
+	columns := 1 << l.LogDomain()
+	leaves := poseidon2.NewLeafHasher(columns, len(l.Groups))
+	words := newWordRoom(min(l.Rows(), rowsAtOnce), 1<<l.RowVars, columns)
+	hasher := poseidon2.NewColumnHasher(columns, 0)
+	digests := make([]poseidon2.Digest, columns)
+	first := 0
+	for _, g := range l.Groups {
+		hasher.Reset(g.Rows)
+		if err := hashRows(ctx, hasher, src, first, g.Rows, words); err != nil {
+			return nil, err
+		}
+		hasher.Sum(digests)
+		leaves.Absorb(digests) // which keeps no digests but the last group's
+		first += g.Rows
+	}
+	return &Tree{l, localNodes{merkle.New(leaves.Sum())}}, nil
+}
+
+// wordRoom is room for some rows and their codewords.
+type wordRoom struct {
+	values        [][]int32
+	coeffs, words [][]field.M31
+}
+
+func newWordRoom(rows, values, columns int) *wordRoom {
+	r := &wordRoom{make([][]int32, rows), make([][]field.M31, rows), make([][]field.M31, rows)}
+	for i := range rows {
+		r.values[i], r.coeffs[i], r.words[i] = make([]int32, values), make([]field.M31, values), make([]field.M31, columns)
+	}
+	return r
+}
+
+// hashRows has the hasher absorb the codewords of n rows of src, from row first on, as
+// many at a time as there is room for.
+func hashRows(ctx context.Context, hasher *poseidon2.ColumnHasher, src RowSource, first, n int, r *wordRoom) error {
+	for done := 0; done < n; done += len(r.words) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		batch := r.words[:min(len(r.words), n-done)]
+		parallel.For(len(batch), 1, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				src.FillRow(first+done+i, 0, r.values[i])
+				field.FromInt32Vec(r.coeffs[i], r.values[i])
+				code.Encode(batch[i], r.coeffs[i])
+			}
+		})
+		hasher.AbsorbRows(batch)
+	}
+	return nil
+}
+
+// NewTree returns the commitment with the given nodes to rows of that layout: what
+// [Commit] returns, with nodes from elsewhere. It panics if they do not fit.
+func NewTree(l Layout, nodes Nodes) *Tree {
+	if err := l.check(); err != nil {
+		panic(err.Error())
+	}
+	if nodes.Depth() != l.LogDomain() {
+		panic("whir: a tree of another depth than the code's")
+	}
+	return &Tree{l, nodes}
+}
+
+// FromLayers returns the tree over rows of that layout with layers that
+// [Tree.Layers] gave. Wrong digests are not noticed here; they give proofs that
+// no verifier accepts.
+func FromLayers(l Layout, layers [][]poseidon2.Digest) (*Tree, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	nodes, err := merkle.FromLayers(layers)
+	if err != nil {
+		return nil, err
+	}
+	if nodes.Depth() != l.LogDomain() {
+		return nil, fmt.Errorf("whir: a tree of depth %d for rows of 2^%d values at rate 2^-%d", nodes.Depth(), l.RowVars, l.LogBlowup)
+	}
+	return &Tree{l, localNodes{nodes}}, nil
+}
+
+// Root returns the commitment.
+func (t *Tree) Root() poseidon2.Digest { return t.nodes.Root() }
+
+// Nodes returns the digests.
+func (t *Tree) Nodes() Nodes { return t.nodes }
+
+// Layout returns the tree's shape.
+func (t *Tree) Layout() Layout { return t.layout }
+
+// Layers returns the tree's layers, leaves first. They must not be changed. A
+// tree whose layers have been asked for is in this process's memory.
+func (t *Tree) Layers(ctx context.Context) ([][]poseidon2.Digest, error) { return t.nodes.Layers(ctx) }

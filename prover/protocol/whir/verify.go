@@ -1,0 +1,190 @@
+package whir
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/prove-model/prove-model/prover/math/field"
+	"github.com/prove-model/prove-model/prover/math/poly"
+	"github.com/prove-model/prove-model/prover/math/poseidon2"
+	"github.com/prove-model/prove-model/prover/math/transcript"
+	"github.com/prove-model/prove-model/prover/protocol/soundness"
+)
+
+var (
+	errFinalRow = errors.New("whir: the last row is not what was committed to")
+	errClaim    = errors.New("whir: the committed values do not give the claimed one")
+)
+
+// Verify reads a proof that [Open] wrote for trees with these roots, layouts and
+// row offsets, and the same params, terms and value, and records an error in r if
+// it is not one. Time and memory are bounded by the statement and params, whatever
+// the proof's bytes are.
+func Verify(r *transcript.Reader, params *soundness.Params, roots []poseidon2.Digest, layouts []Layout, rowOffsets []uint64, terms Terms, value field.QM31) {
+	s := &statement{params, roots, layouts, rowOffsets, terms, value}
+	if err := s.check(); err != nil {
+		r.Fail(err)
+		return
+	}
+	if r.Err() == nil {
+		s.verify(r)
+	}
+}
+
+func (s *statement) verify(r *transcript.Reader) {
+	s.absorb(r.Sponge)
+	first := s.params.Levels[0]
+	point, claim := receiveRounds(r, first.FoldVars, first.FoldGrind, s.value)
+	weights := poly.EqTable(point) // of the rows of the level being opened
+	var root poseidon2.Digest      // of the level being opened, from level 1 on
+	var joined []*Constraints      // by level, on rows of its RowVars
+	for i, l := range s.params.Levels {
+		last := i+1 == len(s.params.Levels)
+		var next soundness.Level
+		var nextRoot poseidon2.Digest
+		var samples []sample
+		var row []field.QM31
+		if last {
+			row = r.QM31s(1 << l.RowVars)
+		} else {
+			next = s.params.Levels[i+1]
+			nextRoot = r.Digest()
+			samples = make([]sample, next.OutOfDomain)
+			for k, z := range r.Challenges(next.OutOfDomain) {
+				samples[k].z = z
+			}
+			for k := range samples {
+				samples[k].value = r.QM31()
+			}
+		}
+		r.CheckGrind(l.QueryGrind)
+		if r.Err() != nil {
+			return
+		}
+		positions := drawPositions(r.Sponge, l)
+		points := domainPoints(l, positions)
+		var values []field.QM31
+		switch {
+		case i == 0:
+			values = s.readFirst(r, positions, points, weights)
+		case last:
+			// The leaves follow from the row as far as they can.
+			readLast(r, l, root, positions, weights, codeValues(row, l.RowVars, points))
+		default:
+			values = readFolded(r, l, root, positions, weights)
+		}
+		if r.Err() != nil {
+			return
+		}
+		if last {
+			if i == 0 && !slices.Equal(values, codeValues(row, l.RowVars, points)) {
+				r.Fail(errFinalRow)
+				return
+			}
+			s.checkFinal(r, row, joined, point, claim)
+			return
+		}
+		c, sum := join(r.Challenge(), samples, points, values)
+		joined = append(joined, c)
+		var more []field.QM31
+		more, claim = receiveRounds(r, next.FoldVars, next.FoldGrind, claim.Add(sum))
+		weights, root = poly.EqTable(more), nextRoot
+		point = append(point, more...)
+	}
+}
+
+// checkFinal checks the last row, sent in the clear, against the claim that is left.
+func (s *statement) checkFinal(r *transcript.Reader, row []field.QM31, joined []*Constraints, point []field.QM31, claim field.QM31) {
+	vars := s.params.FinalVars()
+	last, claim := receiveRounds(r, vars, 0, claim)
+	point = append(point, last...)
+	q, err := s.evalTerms(point)
+	if err != nil {
+		r.Fail(err)
+		return
+	}
+	for i := range joined {
+		n := s.params.Levels[i].RowVars
+		q = q.Add(joined[i].eval(point[len(point)-n:]))
+	}
+	if poly.Eval(row, last).Mul(q) != claim {
+		r.Fail(errClaim)
+	}
+}
+
+// codeValues returns the values of the codeword of a row at the points.
+func codeValues(row []field.QM31, vars int, points []field.M31) []field.QM31 {
+	at := newEvaluator(row, vars)
+	values := make([]field.QM31, len(points))
+	for i, z := range points {
+		values[i] = at.eval(z)
+	}
+	return values
+}
+
+// evaluator gives values of the codeword of a row.
+type evaluator struct {
+	row   []field.QM31
+	lower []field.M31 // room for the weights of a point
+	upper []field.QM31
+}
+
+func newEvaluator(row []field.QM31, vars int) *evaluator {
+	low := min(vars, lowVars)
+	return &evaluator{row, make([]field.M31, 1<<low), make([]field.QM31, 1<<(vars-low))}
+}
+
+// eval returns the value at z.
+func (e *evaluator) eval(z field.M31) field.QM31 {
+	BaseConstraint{field.One, z}.splitInto(e.lower, e.upper)
+	var sum field.QM31
+	for h, u := range e.upper {
+		sum = sum.Add(u.Mul(field.DotM31(e.lower, e.row[h*len(e.lower):][:len(e.lower)])))
+	}
+	return sum
+}
+
+// readFirst reads the openings of the first trees at the positions, which are
+// points of the table's domain, and returns the values there of the codeword that
+// all table rows fold to. After an error it returns anything.
+func (s *statement) readFirst(r *transcript.Reader, positions []uint64, points []field.M31, weights []field.QM31) []field.QM31 {
+	values := make([]field.QM31, len(positions))
+	for i, root := range s.roots {
+		l := &s.layouts[i]
+		leaves := readLeaves(r, root, l.LogDomain(), leafPositions(positions, s.shift(i)), l.groupRows(), nil)
+		if leaves == nil {
+			break
+		}
+		s.addValues(values, i, leaves, positions, points, weights)
+	}
+	return values
+}
+
+// addValues adds a tree's part to the values of the folded rows' codeword.
+func (s *statement) addValues(values []field.QM31, tree int, leaves [][]field.M31, positions []uint64, points []field.M31, weights []field.QM31) {
+	s.layouts[tree].addValues(values, leaves, positions, points, weights[s.rowOffsets[tree]:], s.shift(tree))
+}
+
+// readFolded is readFirst for a later level's tree.
+func readFolded(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, positions []uint64, weights []field.QM31) []field.QM31 {
+	values := make([]field.QM31, len(positions))
+	for k, leaf := range readLeaves(r, root, l.LogDomain(), positions, []int{limbs * len(weights)}, nil) {
+		values[k] = foldLeaf(leaf, weights)
+	}
+	return values
+}
+
+// readLast reads the last tree's leaves, of which the first element is not sent: it is
+// the one with which a leaf folds to the value of the row sent in the clear. The root
+// says whether that is what was committed to.
+func readLast(r *transcript.Reader, l soundness.Level, root poseidon2.Digest, positions []uint64, weights, values []field.QM31) {
+	if weights[0] == field.Zero {
+		r.Fail(errFinalRow) // of probability 2^−120, and no first element folds to what it should
+		return
+	}
+	inverse := weights[0].Inv()
+	readLeaves(r, root, l.LogDomain(), positions, []int{limbs * len(weights)}, func(k int, leaf []field.M31) {
+		first := values[k].Sub(foldLeaf(leaf[limbs:], weights[1:])).Mul(inverse).Limbs()
+		copy(leaf, first[:])
+	})
+}

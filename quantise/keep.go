@@ -1,0 +1,130 @@
+package quantise
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// kept is a Model but for its weights, as it is kept between runs. It is no format: a
+// program reads what the same version of itself has written.
+type kept struct {
+	Circuit  *model.Template
+	Instance model.Instance
+	Weights  []keptWeights // in the order in which their values follow
+	Values   []string
+	Ranges   map[string]Range
+	Formats  Formats
+	OneBatch string // "" for none
+	Blocks   []Block
+	Steps    []StepReport
+	Clamps   []keptClamp
+	Entries  map[string]model.TensorID
+	Nodes    map[string]string
+	Asked    map[model.TensorID][][]graph.Split
+}
+
+type keptWeights struct {
+	Tensor        model.TensorID
+	Width, Length int
+}
+
+type keptClamp struct {
+	Step int
+	Rows []model.Rows
+}
+
+// keptAlign is what parts begin at a multiple of: lists of any width are read in place.
+const keptAlign = 8
+
+// Keep returns the model as bytes, in parts that follow each other: large ones are the
+// memory of weights, which must not be changed. Kept is the inverse.
+func (m *Model) Keep() ([][]byte, error) {
+	k := kept{
+		Circuit: m.Circuit, Instance: m.Graph.Instance, Values: m.Values, Ranges: m.Ranges, Formats: m.Formats,
+		Blocks: m.Blocks, Steps: m.Steps, Entries: m.entries, Nodes: m.nodes, Asked: m.asked,
+	}
+	if m.OneBatch != nil {
+		k.OneBatch = m.OneBatch.Error()
+	}
+	for _, c := range m.clamps {
+		k.Clamps = append(k.Clamps, keptClamp{c.step, c.rows})
+	}
+	var values [][]byte
+	for id, v := range m.Weights {
+		if v == nil {
+			continue
+		}
+		k.Weights = append(k.Weights, keptWeights{model.TensorID(id), v.Width(), v.Len()})
+		b := ints.Bytes(v)
+		values = append(values, b, make([]byte, padding(len(b))))
+	}
+	head := bytes.NewBuffer(make([]byte, keptAlign))
+	if err := gob.NewEncoder(head).Encode(&k); err != nil {
+		return nil, fmt.Errorf("a quantised model: %w", err)
+	}
+	binary.LittleEndian.PutUint64(head.Bytes(), uint64(head.Len()-keptAlign))
+	return append([][]byte{head.Bytes(), make([]byte, padding(head.Len()))}, values...), nil
+}
+
+// padding is what is missing to a multiple of keptAlign.
+func padding(n int) int { return -n & (keptAlign - 1) }
+
+var errKept = errors.New("not a model that this version has kept")
+
+// Kept returns the model of the bytes that Keep has given, one part after the other. Its
+// weights have their memory.
+func Kept(b []byte) (*Model, error) {
+	if len(b) < keptAlign {
+		return nil, errKept
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if n > uint64(len(b)-keptAlign) {
+		return nil, errKept
+	}
+	var k kept
+	if err := gob.NewDecoder(bytes.NewReader(b[keptAlign:][:n])).Decode(&k); err != nil {
+		return nil, fmt.Errorf("%w: %w", errKept, err)
+	}
+	if k.Circuit == nil || k.Circuit.Graph == nil {
+		return nil, errKept
+	}
+	m := &Model{
+		Circuit: k.Circuit, Weights: make(model.Weights, len(k.Circuit.Graph.Tensors)), Values: k.Values, Ranges: k.Ranges, Formats: k.Formats,
+		Blocks: k.Blocks, Steps: k.Steps, entries: k.Entries, nodes: k.Nodes, asked: k.Asked,
+	}
+	if k.OneBatch != "" {
+		m.OneBatch = errors.New(k.OneBatch)
+	}
+	for _, c := range k.Clamps {
+		m.clamps = append(m.clamps, clamp{c.Step, c.Rows})
+	}
+	rest := b[keptAlign+int(n):]
+	rest = rest[min(padding(int(n)), len(rest)):]
+	for _, w := range k.Weights {
+		if w.Length < 0 || w.Width < 1 || w.Length > len(rest)/w.Width || int(w.Tensor) < 0 || int(w.Tensor) >= len(m.Weights) {
+			return nil, errKept
+		}
+		size := w.Length * w.Width
+		v := ints.FromBytes(rest[:size:size], w.Width)
+		if v == nil {
+			return nil, errKept
+		}
+		m.Weights[w.Tensor] = v
+		rest = rest[min(size+padding(size), len(rest)):]
+	}
+	if len(rest) > 0 {
+		return nil, errKept
+	}
+	var err error
+	if m.Graph, err = k.Circuit.At(k.Instance); err != nil {
+		return nil, fmt.Errorf("%w: %w", errKept, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,401 @@
+package quantise
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// lowering is one pass over a float graph.
+type lowering struct {
+	fg     *graph.Graph
+	ranges map[string]Range
+	opts   Options
+	plan   plan
+	stats  *weightStats
+	batch  int     // the size that a free batch has in fg; 1 if it is not free
+	length *length // nil if none is free
+
+	g      *model.Graph
+	values map[string]*value
+	node   *graph.Node // being lowered
+	tables map[string]model.TableID
+	fixeds []fixed
+	// roundeds are the constants among them that have one scale.
+	roundeds map[roundedConstant]model.TensorID
+	// rowSums bounds the sum of the magnitudes along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	rowSums map[model.TensorID]int64
+	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
+	// for which that is known to be less than the entries' bounds say.
+	rowNorms map[model.TensorID]float64
+	parts    map[model.TensorID]parts           // limbs of wide tensors
+	stream   map[string]int                     // scales of sums (streams)
+	scalings map[string]*scaling                // of inputs
+	chains   map[string]*scaling                // the same by the values of their chains
+	keen     map[string]bool                    // values that something with jumps reads
+	powers   map[string]bool                    // values that logarithms of powers alone read
+	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
+	classes  map[model.TensorID]classes         // of extended inputs
+
+	uses   tableUses
+	meagre []string // values with a format for weights of which half the channels have few bits for all that
+
+	blocks  []Block
+	past    *past // of a block that is made again; nil otherwise
+	steps   []stepReport
+	clamps  []clamp
+	maxBits int  // activation bits that leave the weights enough of the bound
+	draft   bool // the first pass, which nobody executes
+}
+
+// stepReport is a StepReport with the table size the step would need for its
+// wanted bits.
+type stepReport struct {
+	StepReport
+	needTable int
+}
+
+// value is a tensor of the float graph.
+type value struct {
+	name   string
+	node   *graph.Node // that computes it, for messages; nil for an input
+	shape  []int
+	rng    Range
+	uses   int
+	output bool
+
+	// pending is the value as an accumulator, not committed; nil for a value
+	// that is a function of an earlier one.
+	pending *expr
+	// fn says that the value is a function of another value, entry by entry
+	// (in row-major order: the shapes may differ).
+	fn     *function
+	affine *affine // if it is an affine function; pending is set as well
+	// channels says that the value is another one with each channel scaled, in place
+	// of all else.
+	channels *perChannel
+
+	quiet   bool // clamping it says nothing about the calibration
+	clipped bool // the tensor has less than the value's range
+
+	// useful, if positive, is a magnitude beyond which the one function that
+	// reads the value is flat: precision is better spent below.
+	useful float64
+	// low, if positive, is the size of the low limb if the value is held in two.
+	low int
+
+	id     model.TensorID // the tensor, once one is needed; None before
+	shaped model.TensorID // the same in the value's shape
+	narrow map[int]model.TensorID
+}
+
+// refusal carries the reason why a node cannot be quantised from where it is
+// found to run, which goes on to find the others.
+type refusal struct{ err error }
+
+func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+func newLowering(fg *graph.Graph, ranges map[string]Range, opts Options, stats *weightStats) *lowering {
+	return &lowering{
+		fg: fg, ranges: ranges, opts: opts, stats: stats, batch: 1,
+		g:      &model.Graph{Name: fg.Name},
+		values: map[string]*value{}, uses: newTableUses(), tables: map[string]model.TableID{},
+		rowSums: map[model.TensorID]int64{}, rowNorms: map[model.TensorID]float64{}, parts: map[model.TensorID]parts{}, scalings: map[string]*scaling{}, chains: map[string]*scaling{},
+		asked: map[model.TensorID][][]graph.Split{}, classes: map[model.TensorID]classes{}, roundeds: map[roundedConstant]model.TensorID{},
+		maxBits: 15,
+	}
+}
+
+// again returns another pass over the same graph, with this plan.
+func (l *lowering) again(p plan) *lowering {
+	next := newLowering(l.fg, l.ranges, l.opts, l.stats)
+	next.plan, next.batch, next.length = p, l.batch, l.length.again()
+	return next
+}
+
+// entries is the size of a shape for one element of the batch, and a text of usual
+// length: what decides on formats must not depend on the size that a free dimension is
+// tried with.
+func (l *lowering) entries(shape []int) int {
+	if l.length != nil {
+		return l.length.number(l.length.usual(shape))
+	}
+	n := model.Size(shape)
+	if n%l.batch == 0 {
+		n /= l.batch
+	}
+	return n
+}
+
+// run lowers every node and returns all refusals as one error.
+func (l *lowering) run() error {
+	l.stream, l.keen, l.powers = l.streams(), keen(l.fg), powers(l.fg)
+	for _, in := range l.fg.Inputs {
+		if s := l.scaling(in); s != nil {
+			l.scalings[in.Name] = s
+			for _, name := range s.names {
+				l.chains[name] = s
+			}
+		}
+	}
+	uses := map[string]int{}
+	for _, n := range l.fg.Nodes {
+		for _, in := range n.Inputs {
+			uses[in]++
+		}
+	}
+	outputs := map[string]bool{}
+	for _, o := range l.fg.Outputs {
+		uses[o]++
+		outputs[o] = true
+	}
+	for _, in := range l.fg.Inputs {
+		v := &value{name: in.Name, shape: in.Shape, rng: l.ranges[in.Name], uses: uses[in.Name], id: model.None, shaped: model.None}
+		if model.Size(v.shape) == 0 {
+			v.id = l.empty(v)
+			l.g.Inputs = append(l.g.Inputs, v.id)
+		} else {
+			v.id = l.input(v)
+		}
+		v.shaped = v.id
+		l.values[in.Name] = v
+	}
+	var errs []error
+	for _, n := range l.fg.Nodes {
+		l.node = n
+		out := n.Output
+		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
+		ok, err := l.lower(n, v)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", describe(n), err))
+		}
+		if ok {
+			l.values[out] = v
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, o := range l.fg.Outputs {
+		id, err := l.outputTensor(o)
+		if err != nil {
+			return err
+		}
+		l.g.Outputs = append(l.g.Outputs, id)
+	}
+	l.markSaturated()
+	printableNames(l.g)
+	return nil
+}
+
+// lower lowers one node. It reports false if it could not, with an error
+// unless that is because an input could not be lowered.
+func (l *lowering) lower(n *graph.Node, v *value) (ok bool, err error) {
+	if model.Size(v.shape) == 0 {
+		v.id = l.empty(v)
+		v.shaped = v.id
+		return true, nil
+	}
+	f := operator(n.Op)
+	if f == nil {
+		return false, errors.New("operator not supported")
+	}
+	for _, in := range n.Inputs {
+		if l.values[in] == nil && l.fg.Consts[in] == nil {
+			return false, nil
+		}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			ok, err = false, why.err
+		}
+	}()
+	switch s := l.chains[n.Output]; {
+	case s == nil:
+		f(l, n, v)
+	case n.Output == s.last:
+		l.scaledInput(v, s)
+	}
+	return true, nil
+}
+
+// empty adds the tensor of an input or output without entries.
+func (l *lowering) empty(v *value) model.TensorID {
+	id := model.TensorID(len(l.g.Tensors))
+	l.g.Tensors = append(l.g.Tensors, model.Tensor{Name: v.name, Shape: v.shape, Kind: model.Empty})
+	return id
+}
+
+func (l *lowering) outputTensor(name string) (id model.TensorID, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			why, is := r.(refusal)
+			if !is {
+				panic(r)
+			}
+			err = fmt.Errorf("output %q: %w", name, why.err)
+		}
+	}()
+	v := l.values[name]
+	if v == nil {
+		return 0, fmt.Errorf("output %q is not computed from the inputs", name)
+	}
+	l.node = &graph.Node{Name: name, Op: graph.Identity{}}
+	return l.tensor(v), nil
+}
+
+// consumer returns the one node that reads the value; nil if there are more.
+func (l *lowering) consumer(v *value) *graph.Node {
+	if v.uses != 1 {
+		return nil
+	}
+	for _, n := range l.fg.Nodes {
+		for _, in := range n.Inputs {
+			if in == v.name {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+// operator returns the lowering of an operator, which fills in pending, fn or id
+// of the value; nil if there is none.
+func operator(op graph.Op) func(l *lowering, n *graph.Node, v *value) {
+	switch op := op.(type) {
+	case graph.Scalar:
+		switch {
+		case op.Func == graph.Neg:
+			return lowerNeg
+		case op.Func == graph.Floor || op.Func == graph.Ceil || op.Func == graph.Round || op.Func == graph.Trunc:
+			return with(lowerWhole, op)
+		case !op.Func.Jumps:
+			return with(lowerFunction, op)
+		}
+	case graph.Test:
+		return with(lowerTest, op)
+	case graph.Arithmetic:
+		switch op {
+		case graph.Add, graph.Sub:
+			return lowerAdd
+		case graph.Mul:
+			return lowerMul
+		case graph.Div:
+			return lowerDiv
+		}
+	case graph.Rescale:
+		return with(lowerRescale, op)
+	case graph.FloorDiv:
+		return lowerFloorDiv
+	case graph.Bits:
+		return with(lowerBits, op)
+	case graph.FloorMod:
+		return lowerFloorMod
+	case graph.Gemm:
+		return with(lowerGemm, op)
+	case graph.MatMul:
+		return lowerMatMul
+	case graph.Conv:
+		return with(lowerConv, op)
+	case graph.BatchNorm:
+		return lowerBatchNorm
+	case graph.PRelu:
+		return lowerPRelu
+	case graph.Where:
+		return lowerWhere
+	case graph.MaxPool:
+		return with(lowerMaxPool, op)
+	case graph.AveragePool:
+		return with(lowerAveragePool, op)
+	case graph.Reduce:
+		switch op.Func {
+		case graph.Sum, graph.Mean:
+			return with(lowerReduce, op)
+		case graph.MaxOf:
+			return with(lowerGreatest, op)
+		}
+	case graph.Norm:
+		return with(lowerNorm, op)
+	case graph.LogPower:
+		return with(lowerLogPower, op)
+	case graph.Softmax:
+		return lowerSoftmax
+	case graph.LogSoftmax:
+		return lowerLogSoftmax
+	case graph.Reshape, graph.Convert, graph.Identity:
+		return lowerReshape
+	case graph.Finite:
+		return lowerFinite
+	case graph.Class:
+		return with(lowerClass, op)
+	case graph.Extend:
+		return with(lowerExtend, op)
+	case graph.Transpose:
+		return with(lowerTranspose, op)
+	case graph.Slice:
+		return with(lowerSlice, op)
+	case graph.Gather:
+		return with(lowerGather, op)
+	case graph.Exceeds:
+		return with(lowerExceeds, op)
+	case graph.Forest:
+		return with(lowerForest, op)
+	case graph.Take:
+		return with(lowerTake, op)
+	case graph.Pad:
+		return with(lowerPad, op)
+	case graph.Concat:
+		return with(lowerConcat, op)
+	case graph.Expand:
+		return lowerExpand
+	case graph.Tile:
+		return lowerTile
+	}
+	return nil
+}
+
+// with fixes the operator of a lowering that reads its fields.
+func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lowering, *graph.Node, *value) {
+	return func(l *lowering, n *graph.Node, v *value) { f(l, n, op, v) }
+}
+
+// finish returns the model of the last pass, which has given the template, but for its
+// weights (weightStats.fill). in is the instance that runs at first.
+func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
+	m := &Model{
+		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats, meagre: l.meagre,
+	}
+	for _, n := range l.fg.Nodes {
+		m.nodes[n.Output] = model.PrintableName(n.Name)
+	}
+	for _, s := range l.steps {
+		m.Steps = append(m.Steps, s.StepReport)
+	}
+	var err error
+	if m.Graph, err = t.At(in); err != nil {
+		return nil, fmt.Errorf("quantised graph: %w", err)
+	}
+	m.making = &making{graph: l.g, list: l.fixeds}
+	return m, nil
+}
+
+// log2 of a positive number, rounded down.
+func floorLog2(x float64) int {
+	if x <= 0 {
+		return math.MinInt32
+	}
+	_, e := math.Frexp(x)
+	return e - 1
+}
+
+// pow2 is 2^e as a real number.
+func pow2(e int) float64 { return math.Ldexp(1, e) }

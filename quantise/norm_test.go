@@ -1,0 +1,159 @@
+package quantise
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"pgregory.net/rapid"
+)
+
+// normsOf are the kinds of norm, over the last axis.
+var normsOf = map[string]graph.Norm{
+	"LayerNorm": {Centred: true, Epsilon: 1e-5}, "RMSNorm": {Epsilon: 1e-6}, "L2": {Sum: true},
+}
+
+// Rows far smaller than others, and rows with far larger elements, are as exact as
+// any.
+func TestNormOfUnequalRows(t *testing.T) {
+	const rows = 8
+	for name, op := range normsOf {
+		for _, width := range []int{16, 100, 576, 2048} {
+			for _, c := range []struct{ small, outlier float64 }{
+				{1, 1}, {10, 1}, {100, 1}, {1000, 1}, {1, 50}, {1, 500}, {1, 5000}, {10, 500},
+			} {
+				t.Run(fmt.Sprintf("%s of %d, %g smaller, %g larger", name, width, c.small, c.outlier), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(1, uint64(width)))
+					op.Axes = []int{1}
+					n := newNetwork([]int{rows, width})
+					g := n.graph(t, n.Norm(op, n.in[0]))
+					x := make([]float64, rows*width)
+					for i := range x {
+						x[i] = rng.NormFloat64() + 0.3
+						if i/width == 3 {
+							x[i] /= c.small
+						}
+					}
+					x[5*width+7] *= c.outlier
+					_, _, got, want := run(t, g, [][]float64{x}, Options{})
+					a := Compare(got[0], want[0])
+					// Every row by itself, too.
+					worst := 0.0
+					for i := range rows {
+						row := Compare(got[0][i*width:][:width], want[0][i*width:][:width])
+						worst = math.Max(worst, row.Relative)
+					}
+					t.Logf("error %.4f %% of the range, of a row's %.4f %%", 100*a.Relative, 100*worst)
+					if a.Relative > 0.001 || worst > 0.002 {
+						t.Errorf("error %.4f %% of the range, of a row's %.4f %%", 100*a.Relative, 100*worst)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Rows at the ends of what a tensor may hold, of nothing and of all sizes between:
+// each is right in proportion to its own size.
+func TestNormOfAnyRow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		op := []graph.Norm{{Centred: true}, {}, {Sum: true}}[rapid.IntRange(0, 2).Draw(t, "kind")]
+		op.Epsilon = []float64{0, 1e-12, 1e-5, 1}[rapid.IntRange(0, 3).Draw(t, "epsilon")]
+		outer, width, inner := rapid.IntRange(1, 3).Draw(t, "outer"), rapid.IntRange(2, 150).Draw(t, "width"), rapid.IntRange(1, 2).Draw(t, "inner")
+		op.Axes = [][]int{{1}, {1, 2}, {0, 1}}[rapid.IntRange(0, 2).Draw(t, "axes")]
+		shape := []int{outer, width, inner}
+		n := newNetwork(shape)
+		x := n.in[0]
+		narrow := rapid.Bool().Draw(t, "narrow")
+		if narrow { // an activation
+			x = n.Apply(graph.Tanh, n.Mul(x, n.Number(3)))
+		}
+		g := n.graph(t, n.Norm(op, x))
+		scale := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "scale"))
+		in := make([]float64, outer*width*inner)
+		for i := range in {
+			in[i] = scale * rng.NormFloat64()
+		}
+		values, err := g.RunFloat([][]float64{in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Quantise(g, Ranges(values), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for try := range 6 {
+			for i := range in {
+				switch try {
+				case 0:
+					in[i] = 0
+				case 1:
+					in[i] = 1e30
+				case 2:
+					in[i] = math.Copysign(1e30, rng.NormFloat64())
+				case 3: // few units: one, where that is not less than the mean's rounding
+					in[i] = 0
+					if small := 24; rng.IntN(len(in)) == 0 {
+						if op.Centred {
+							small = 12
+						}
+						in[i] = scale * math.Ldexp(1, -rng.IntN(small))
+					}
+				case 4: // one large element
+					in[i] = scale * 1e-3 * rng.NormFloat64()
+					if rng.IntN(len(in)) == 0 {
+						in[i] = 1e30
+					}
+				default:
+					in[i] = scale * math.Ldexp(rng.NormFloat64(), -rng.IntN(20))
+				}
+			}
+			ints, _, err := m.QuantiseInput([][]float64{in})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := forward.Run(context.Background(), m.Graph, m.Weights, ints)
+			if err != nil {
+				t.Fatalf("try %d: %v", try, err)
+			}
+			checkWitness(t, m, w)
+			if narrow {
+				continue
+			}
+			rounded := m.Dequantise(m.Graph.Inputs[0], ints[0])
+			want, err := g.RunFloat([][]float64{rounded})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := m.Outputs(w)[0]
+			for i, y := range want["y"] {
+				most := 0.0 // of the row, and of the model's scale
+				for _, v := range want["y"] {
+					most = math.Max(most, math.Abs(v))
+				}
+				if d := math.Abs(got[i] - y); d > most/1024+1e-6*math.Sqrt(float64(len(in))) {
+					t.Fatalf("try %d: entry %d is %g, want %g (inputs up to %g)", try, i, got[i], y, most)
+				}
+			}
+		}
+	})
+}
+
+// TestInverseRoots compares with integers of any size.
+func TestInverseRoots(t *testing.T) {
+	for _, x := range []struct{ mean, exp int }{{1, 46}, {1, 0}, {3, 44}, {768, 36}, {4096, 34}, {maxNorm, 28}, {maxNorm - 1, 29}} {
+		for i, got := range inverseRoots(x.mean, x.exp) {
+			key := int64(max(i, 1<<(leadBits-2)))
+			n := new(big.Int).Quo(new(big.Int).Lsh(big.NewInt(int64(x.mean)), uint(x.exp+2)), big.NewInt(2*key+1))
+			if want := (n.Sqrt(n).Int64() + 1) / 2; int64(got) != want {
+				t.Fatalf("√(%d·2^%d/(2·%d + 1)) is %d, not %d", x.mean, x.exp, key, got, want)
+			}
+		}
+	}
+}

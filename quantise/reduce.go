@@ -1,0 +1,72 @@
+package quantise
+
+import (
+	"slices"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// lowerReduce lowers ReduceMean and ReduceSum: a summing view, and for the
+// mean a division by the number of entries as in scale.
+func lowerReduce(l *lowering, n *graph.Node, op graph.Reduce, v *value) {
+	x := l.values[n.Inputs[0]]
+	count := 1
+	w := &model.View{}
+	out := 0
+	for i, d := range x.shape {
+		if !slices.Contains(op.Axes, i) {
+			w.Groups = append(w.Groups, axis(out, i))
+			out++
+			continue
+		}
+		count *= d
+		g := model.Group{In: []int{i}, Sum: []model.SumIndex{{Dim: d, Stride: 1}}}
+		if op.Keep {
+			g.Out, g.Strides = []int{out}, []int{0}
+			out++
+		}
+		w.Groups = append(w.Groups, g)
+	}
+	if open := l.openAxes(n.Inputs[0], op.Axes); len(open) > 0 {
+		l.lowerOpenReduce(v, x, w, op, open, count)
+		return
+	}
+	l.sum(v, x, w, count, op.Func == graph.Mean)
+}
+
+// lowerAveragePool lowers AveragePool: the sum of each window, divided by the
+// number of kernel positions.
+func lowerAveragePool(l *lowering, n *graph.Node, op graph.AveragePool, v *value) {
+	w := &model.View{Groups: identityGroups(2)}
+	count := 1
+	for i, win := range windows(op.Window) {
+		w.Groups = append(w.Groups, win.summed(2+i, 2+i))
+		count *= win.taps
+	}
+	l.sum(v, l.values[n.Inputs[0]], w, count, true)
+}
+
+// sum lowers v = the summing view w of x, of count entries each, divided by
+// count for a mean.
+func (l *lowering) sum(v, x *value, w *model.View, count int, mean bool) {
+	id := l.tensor(x)
+	for !l.room(float64(l.magnitude(id)) * float64(count)) {
+		if l.integers(v.name) {
+			refuse("a sum of %d whole numbers of up to %d does not fit in 30 bits", count, l.magnitude(id))
+		}
+		bits := model.Log2Ceil(int(l.magnitude(id))) - 1
+		if bits < 4 {
+			refuse("a sum of %d values does not fit in 30 bits with at least 4 bits each", count)
+		}
+		id = l.narrowed(x, bits)
+	}
+	e := l.tensorExpr(id, w, v.shape)
+	e.min, e.max = l.linearBounds(&e.acc.Linear[0], v.shape)
+	if mean {
+		// The sum is a tensor of its own if there is no room to scale it.
+		s := &value{name: v.name, rng: Range{Min: v.rng.Min * float64(count), Max: v.rng.Max * float64(count)}}
+		e = l.scaleTo(v, s, e, 1/float64(count))
+	}
+	v.pending = e
+}

@@ -1,0 +1,286 @@
+package quantise
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+	static "github.com/prove-model/prove-model/prover/circuit/bounds"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+)
+
+// columns are the values of all fixed tensors.
+func columns(m *Model) map[model.TensorID][]int32 {
+	c := map[model.TensorID][]int32{}
+	for id, w := range m.Weights {
+		if w != nil {
+			c[model.TensorID(id)] = slices.Clone(ints.All(w)) // tests change them
+		}
+	}
+	return c
+}
+
+// arguments makes the blocks of a model again.
+func arguments(t interface {
+	Helper()
+	Fatal(...any)
+}, m *Model) (list []*static.Argument) {
+	t.Helper()
+	g, batch := m.Graph, 1
+	if s := g.Instance.Sizes; len(s) > 0 {
+		// In one of a size of 1 axes of that size are not told from others.
+		batch = max(s[0], 2)
+		of, err := m.At(model.Instance{Sizes: []int{batch}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g = of.Graph
+	}
+	c := NewColumns(columns(m))
+	for i := range m.Blocks {
+		a, _, err := m.Blocks[i].Replay(g, batch, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// checkBounds checks that the bounds of a model follow from its circuit and the sums of
+// its weights, and that they hold in a run.
+func checkBounds(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, m *Model, w *forward.Witness) {
+	t.Helper()
+	list := arguments(t, m)
+	all, err := static.Intervals(m.Graph, static.Measure(m.Graph, m.Weights), list...)
+	if err != nil && notShown[m.Graph.Name] {
+		return
+	}
+	if err != nil {
+		t.Fatal(m.Graph.Name, ": ", err)
+	}
+	counts := map[model.TensorID]bool{}
+	for _, x := range m.Graph.Mults {
+		counts[x.Tensor] = true
+	}
+	for id, in := range all {
+		if counts[model.TensorID(id)] {
+			continue
+		}
+		for i, x := range w.Tensor(model.TensorID(id)) {
+			if int64(x) < in.Min || int64(x) > in.Max {
+				t.Fatalf("tensor %d %q: entry %d is %d, outside of [%d, %d]", id, m.Graph.Tensors[id].Name, i, x, in.Min, in.Max)
+			}
+		}
+	}
+	for _, a := range list {
+		for id, most := range a.RowSums {
+			row := m.Graph.Tensors[id].Shape
+			for r := range slices.Chunk(w.Tensor(id), row[len(row)-1]) {
+				sum := int64(0)
+				for _, x := range r {
+					sum += max(int64(x), -int64(x))
+				}
+				if sum > most {
+					t.Fatalf("a row of %q sums up to %d, more than %d", m.Graph.Tensors[id].Name, sum, most)
+				}
+			}
+		}
+		if len(a.Products) == 0 {
+			continue
+		}
+		// Entry by entry: the products of a norm do not sum.
+		shape := m.Graph.Tensors[a.Products[0].A].Shape
+		sums := make([]int64, model.Size(shape))
+		for _, p := range a.Products {
+			x, y := w.Tensor(p.A), w.Tensor(p.B)
+			v := labelView(p.LabelsB, shape)
+			factor := make([]int64, len(sums))
+			v.Accumulate(factor, p.Coef, ints.Int32s(y), m.Graph.Tensors[p.B].Shape, shape)
+			for i := range sums {
+				sums[i] += factor[i] * int64(x[i])
+			}
+		}
+		for i, x := range sums {
+			if x < a.Sum.Min || x > a.Sum.Max {
+				t.Fatalf("entry %d of a norm is %d, outside of [%d, %d]", i, x, a.Sum.Min, a.Sum.Max)
+			}
+		}
+	}
+}
+
+// blocks is a model with a block of each kind.
+func blocks(t *testing.T) *Model {
+	rng := rand.New(rand.NewPCG(3, 1))
+	n := newNetwork([]int{1, 4, 80})
+	y := n.layerNorm(n.in[0], rng)
+	y = n.attention(y, 2, rng)
+	y = n.LogPower(graph.LogPower{Epsilon: 1e-6}, y)
+	g := n.graph(t, y)
+	x := make([]float64, 320)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	m, _, _, _ := run(t, g, [][]float64{x}, Options{})
+	kinds := map[BlockKind]bool{}
+	for _, b := range m.Blocks {
+		kinds[b.Kind] = true
+	}
+	if len(kinds) != 4 {
+		t.Fatalf("blocks %v", m.Blocks)
+	}
+	return m
+}
+
+// What is not as the blocks have it is found.
+func TestReplayRefuses(t *testing.T) {
+	m := blocks(t)
+	arguments(t, m)
+	all := NewColumns(columns(m))
+	for i := range m.Blocks {
+		b := &m.Blocks[i]
+		a, used, err := b.Replay(m.Graph, 1, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := func(what string, g *model.Graph, b Block, c *Columns) {
+			t.Helper()
+			if _, _, err := b.Replay(g, 1, c); !errors.Is(err, ErrOtherSteps) {
+				t.Errorf("block %d, %s: error %v", i, what, err)
+			}
+		}
+		for s := a.From; s < a.To; s++ {
+			for what, change := range map[string]func(s *model.Step){
+				"constant": func(s *model.Step) { s.Acc.Const++ },
+				"kind":     func(s *model.Step) { s.Kind ^= 1 },
+				"shift":    func(s *model.Step) { s.Shift++ },
+				"table":    func(s *model.Step) { s.Table++ },
+				"out":      func(s *model.Step) { s.Out++ },
+				"low bits": func(s *model.Step) { s.Lo++ },
+				"divisor":  func(s *model.Step) { s.Den++ },
+				"shape":    func(s *model.Step) { s.Shape = append(slices.Clone(s.Shape), 1) },
+				"terms":    func(s *model.Step) { s.Acc.Linear = append(slices.Clone(s.Acc.Linear), model.Linear{}) },
+			} {
+				g := *m.Graph
+				g.Steps = slices.Clone(g.Steps)
+				change(&g.Steps[s])
+				refused(what, &g, *b, all)
+			}
+		}
+		for id := range a.Results {
+			g := *m.Graph
+			g.Tensors = slices.Clone(g.Tensors)
+			tensor := &g.Tensors[id]
+			if tensor.Kind == model.Virtual {
+				tensor.Def = slices.Clone(tensor.Def)
+				tensor.Def[0].Coef++
+			} else {
+				tensor.Shape = append(slices.Clone(tensor.Shape), 1)
+			}
+			refused("tensor", &g, *b, all)
+		}
+		for _, id := range used {
+			c := columns(m)
+			c[id][len(c[id])/2]++
+			refused("column", m.Graph, *b, NewColumns(c))
+			delete(c, id)
+			refused("no column", m.Graph, *b, NewColumns(c))
+		}
+		for what, change := range map[string]func(b *Block){
+			"kind":    func(b *Block) { b.Kind = 77 },
+			"tensors": func(b *Block) { b.Tensors++ },
+			"steps":   func(b *Block) { b.Steps++ },
+			"too far": func(b *Block) { b.Steps = len(m.Graph.Steps) },
+			"of":      func(b *Block) { b.Of-- },
+			"nowhere": func(b *Block) { b.Tensors = 1 << 30 },
+			"axes": func(b *Block) {
+				b.Axes = append(slices.Clone(b.Axes), 0, 1)
+				b.Labels = []int{9}
+				b.Mask = 0
+				b.Summed = 12
+			},
+		} {
+			other := *b
+			change(&other)
+			refused(what, m.Graph, other, all)
+		}
+	}
+}
+
+func TestBlocksEncoding(t *testing.T) {
+	m := blocks(t)
+	b := AppendBlocks(nil, m.Blocks)
+	got, err := ParseBlocks(b)
+	if err != nil || !reflect.DeepEqual(got, m.Blocks) {
+		t.Fatalf("%+v, %v, want %+v", got, err, m.Blocks)
+	}
+	for n := range b {
+		if got, err := ParseBlocks(b[:n]); err == nil {
+			t.Fatalf("%d of %d bytes give %v", n, len(b), got)
+		}
+	}
+	if _, err := ParseBlocks(append(b, 0)); err == nil {
+		t.Fatal("a byte too many")
+	}
+	known := NewColumns(nil)
+	for range 400 {
+		c := slices.Clone(b)
+		c[rand.IntN(len(c))] = byte(rand.Uint32())
+		if list, err := ParseBlocks(c); err == nil {
+			for i := range list {
+				list[i].Replay(m.Graph, 1, known) // must not fail
+			}
+		}
+	}
+}
+
+// A wide Softmax without and with a mask, norms and powers of any rows: the bounds hold at the
+// ends of the formats.
+func TestBoundsAtTheEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	for name, build := range map[string]func(n network) graph.Value{
+		"softmax": func(n network) graph.Value { return n.Softmax(n.in[0], 2) },
+		"norm":    func(n network) graph.Value { return n.layerNorm(n.in[0], rng) },
+		"power":   func(n network) graph.Value { return n.LogPower(graph.LogPower{Epsilon: 1e-9}, n.in[0]) },
+		"both":    func(n network) graph.Value { return n.attention(n.layerNorm(n.in[0], rng), 2, rng) },
+	} {
+		n := newNetwork([]int{1, 5, 96})
+		g := n.graph(t, build(n))
+		x := make([]float64, 480)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		m, _, _, _ := run(t, g, [][]float64{x}, Options{})
+		in := &m.Graph.Tensors[m.Graph.Inputs[0]]
+		for _, row := range []func(i int) int64{
+			func(i int) int64 { return in.Max },
+			func(i int) int64 { return in.Min },
+			func(i int) int64 { return 0 },
+			func(i int) int64 { return int64(i % 96 / 95) },
+			func(i int) int64 { return []int64{in.Min, in.Max}[i%2] },
+			func(i int) int64 { return []int64{0, in.Max}[i%96/95] },
+			func(i int) int64 { return []int64{in.Min, in.Max}[i%96/95] },
+			func(i int) int64 { return in.Min + rng.Int64N(in.Max-in.Min+1) },
+			func(i int) int64 { return rng.Int64N(3) - 1 },
+		} {
+			v := make([]int32, len(x))
+			for i := range v {
+				v[i] = int32(max(row(i), in.Min))
+			}
+			w, err := forward.Run(t.Context(), m.Graph, m.Weights, [][]int32{v})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			checkBounds(t, m, w)
+		}
+	}
+}

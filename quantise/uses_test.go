@@ -1,0 +1,85 @@
+package quantise
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+)
+
+// Rests that are looked up at once, with the low limb as a part of them, and carries in
+// even limbs, give the integers that two look-ups give, in fewer, also of inputs far beyond
+// calibration.
+func TestRestsAtOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const rows, width = 1 << 10, 48
+	n := newNetwork([]int{rows, width}, []int{rows, width})
+	weights := func() graph.Value {
+		return n.constant([]int{width, width}, func(int) float64 { return rng.NormFloat64() / math.Sqrt(width) })
+	}
+	product := n.MatMul(n.in[0], weights())
+	g := n.graph(t, n.MatMul(n.Mul(product, n.in[1]), weights()))
+	formats := Formats{"in0": {Bits: 20}, "in1": {Bits: 15}}
+	for _, node := range g.Nodes {
+		formats[node.Output] = Format{Bits: 20, Weights: 13}
+	}
+	in := [][]float64{normal(rows*width, rng), normal(rows*width, rng)}
+	far := [][]float64{normal(rows*width, rng), normal(rows*width, rng)}
+	for i := range far[0] {
+		far[0][i] *= math.Pow(10, float64(i%7)-2)
+	}
+	defer func(bits int) { mostRest = bits }(mostRest)
+	var outputs [2][][]int32
+	var count [2]int
+	for k, bits := range []int{0, mostRest} {
+		mostRest = bits
+		m, _, got, want := run(t, g, in, Options{Formats: formats})
+		if e := Compare(got[0], want[0]).Relative; e > 1e-4 {
+			t.Errorf("with rests of up to %d bits the error is %g", bits, e)
+		}
+		stretched := 0
+		for i := range m.Graph.Steps {
+			s := &m.Graph.Steps[i]
+			if s.Kind != model.StepLookup {
+				continue
+			}
+			count[k] += model.Size(s.Shape)
+			if m.Graph.Tables[s.Table].Drop > 0 {
+				stretched++
+			}
+		}
+		if (stretched > 0) != (bits > 0) {
+			t.Errorf("with rests of up to %d bits %d look-ups are in stretched tables", bits, stretched)
+		}
+		for _, x := range [][][]float64{in, far} {
+			outputs[k] = append(outputs[k], runChecked(t, m, x).Tensor(m.Graph.Outputs[0]))
+		}
+	}
+	for i := range outputs[0] {
+		if !slices.Equal(outputs[0][i], outputs[1][i]) {
+			t.Errorf("the outputs of run %d differ", i)
+		}
+	}
+	if 10*count[1] > 9*count[0] {
+		t.Errorf("%d look-ups in place of %d", count[1], count[0])
+	}
+	t.Logf("%d look-ups in place of %d", count[1], count[0])
+}
+
+// A table of rests pays if it has as many uses as rows in all chunks.
+func TestPaysRest(t *testing.T) {
+	table := restTable{14, 10}
+	uses := newTableUses()
+	p := plan{uses: &uses, chunks: 3}
+	uses.rests[table] = 3<<14 - 1
+	if p.paysRest(table) {
+		t.Error("too few uses pay")
+	}
+	uses.rests[table]++
+	if !p.paysRest(table) || p.paysRest(restTable{14, 9}) || !(&plan{}).paysRest(table) {
+		t.Error("what pays does not, or another table does")
+	}
+}
