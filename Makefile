@@ -45,7 +45,7 @@ samekey: build ## the keys of some models on arm64, in an emulator, are those of
 	scripts/same-key.sh
 
 asm: ## generate the assembly with scripts/asm
-	$(GO) generate ./prover/math/field ./prover/math/poseidon2 ./prover/math/code ./prover/circuit/matmul ./prover/math/ints ./prover/math/bytedot
+	$(GO) generate ./prover/math/field ./prover/math/poseidon2 ./prover/math/blake3 ./prover/math/code ./prover/circuit/matmul ./prover/math/ints ./prover/math/bytedot
 
 bench: build ## speed of the kernels and of a model of 2^20 parameters
 	$(BIN) bench kernels

@@ -21,6 +21,7 @@ while read -r folder assembly stubs; do
 done <<-END
 	math/field kernels_amd64.s kernels_amd64.go
 	math/poseidon2 kernels_amd64.s kernels_amd64.go
+	math/blake3 kernels_amd64.s kernels_amd64.go
 	math/code layers_amd64.s layers_stubs_amd64.go
 	circuit/matmul kernels_amd64.s kernels_amd64.go
 	math/ints kernels_amd64.s kernels_amd64.go

@@ -1,21 +1,21 @@
-package main
+package vec
 
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"github.com/prove-model/prove-model/scripts/asm/vec"
 )
 
 const (
+	rowBytes = 64 // sixteen words
+
 	transposeSignature = "func(dst, src *uint32)"
 	transposeDoc       = "sets the 16×16 matrix dst to the transpose of src. They must not overlap."
 )
 
 // unpack interleaves rows pairwise with one of the instructions that take the
 // lower or the upper halves of 128-bit parts, step rows apart.
-func unpack(g *vec.Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []reg.VecVirtual {
+func unpack(g *Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []reg.VecVirtual {
 	out := make([]reg.VecVirtual, 0, len(rows))
 	for i := range rows {
 		if i&step == 0 {
@@ -30,18 +30,27 @@ func unpack(g *vec.Gen, rows []reg.VecVirtual, step int, lo, hi func(...Op)) []r
 
 // quarters transposes every group of four rows within each 128-bit part: row
 // i of a group ends with column i of the part.
-func quarters(g *vec.Gen, rows []reg.VecVirtual) []reg.VecVirtual {
+func quarters(g *Gen, rows []reg.VecVirtual) []reg.VecVirtual {
 	// Rows 0 1 2 3 become (0 1)lo (0 1)hi (2 3)lo (2 3)hi, then columns.
 	pairs := unpack(g, rows, 1, VPUNPCKLDQ, VPUNPCKHDQ)
 	return unpack(g, pairs, 2, VPUNPCKLQDQ, VPUNPCKHQDQ)
 }
 
+// Transpose emits the transposition of a matrix of 16×16 words.
+func Transpose(lanes int) {
+	if lanes == 16 {
+		wideTranspose()
+	} else {
+		narrowTranspose()
+	}
+}
+
 // wideTranspose moves the 128-bit parts with two more shuffles a row.
 func wideTranspose() {
-	g := vec.New(16, "transpose", transposeSignature, transposeDoc)
+	g := Begin(16, "transpose", transposeSignature, transposeDoc)
 	dst, src := Load(Param("dst"), GP64()).(reg.GPVirtual), Load(Param("src"), GP64()).(reg.GPVirtual)
 	var rows []reg.VecVirtual
-	for i := range width {
+	for i := range 16 {
 		rows = append(rows, g.Load(Mem{Base: src, Disp: i * rowBytes}))
 	}
 	rows = quarters(g, rows) // row 4a + i, part b: column 4b + i of source rows 4a …
@@ -67,7 +76,7 @@ func wideTranspose() {
 
 // narrowTranspose does four blocks of 8×8.
 func narrowTranspose() {
-	g := vec.New(8, "transpose", transposeSignature, transposeDoc)
+	g := Begin(8, "transpose", transposeSignature, transposeDoc)
 	dst, src := Load(Param("dst"), GP64()).(reg.GPVirtual), Load(Param("src"), GP64()).(reg.GPVirtual)
 	for block := range 4 {
 		top, left := block/2*8, block%2*8
