@@ -71,6 +71,13 @@ func (c *Committed) of(o *options, w *watch, in Input) (*proving, error) {
 	if err != nil {
 		return nil, err
 	}
+	ints, _, err := q.QuantiseInput(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.key.CheckStatement(q.Graph.Instance.Sizes, ints); err != nil {
+		return nil, fmt.Errorf("no proof of this input is valid: %w", err)
+	}
 	p, err := c.key.Plan(q.Graph.Instance)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,8 @@ func openPublished(path string, o *options) (*Model, error) {
 			return nil, err
 		}
 		text.Generates = o.write > 0
-		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 {
+		// A key of a text says which logits it is about: where they are of some positions, these are the last.
+		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 || len(g.Inputs) == 2 {
 			out.language = text
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Text says what the tokens of a language model's proofs mean. The circuit's first
-// input is these tokens.
+// input is these tokens. A second input that is indexes is the positions that logits are of.
 type Text struct {
 	// Tokenizer is the SHA-256 of the file of the tokenizer, zeros if the model came
 	// without one.
@@ -34,6 +34,25 @@ func (t *Text) Equal(o *Text) bool {
 		return t == o
 	}
 	return t.Tokenizer == o.Tokenizer && slices.Equal(t.Ends, o.Ends) && t.Generates == o.Generates
+}
+
+// CheckStatement checks what a key asks of the inputs of a statement at these sizes, beside their ranges: indexes are
+// those of entries that are there, and where the second input of a language model is the positions of its logits, these
+// are the last ones of the text, or follow from what the model wrote (verifier.WrittenOf).
+func (k *Key) CheckStatement(sizes []int, inputs [][]int32) error {
+	if err := k.Circuit.CheckIds(sizes, inputs); err != nil {
+		return err
+	}
+	if k.Text == nil || k.Text.Generates || len(inputs) != 2 || !k.Circuit.Graph.IsIds(k.Circuit.Graph.Inputs[1]) {
+		return nil
+	}
+	tokens, positions := len(inputs[0]), inputs[1]
+	for i, at := range positions {
+		if want := tokens - len(positions) + i; int(at) != want {
+			return fmt.Errorf("logits at position %d of a text of %d tokens, where the key's are those of the last: %d", at, tokens, want)
+		}
+	}
+	return nil
 }
 
 // maxEnds bounds the tokens that end a text.

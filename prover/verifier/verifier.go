@@ -141,6 +141,9 @@ func (v *verification) statement(g *model.Graph, choice plan.Choice) (err error)
 	if v.inputs, v.outputs, err = v.in.Public(g); err != nil {
 		return err
 	}
+	if err := v.key.CheckStatement(g.Instance.Sizes, v.inputs); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	v.main = plan.Statement(v.key.Digest, &g.Instance, &choice, v.inputs, v.outputs)
 	return nil
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .errors import require
 from .multilinear import size
-from .schema import FIXED, INPUT, LOOKUP, WITNESS, Tensor
+from .schema import AFFINE, FIXED, INPUT, LOOKUP, PUBLIC, VIRTUAL, WITNESS, Tensor
 
 MOST_FREE = 8
 MOST_BOUND = 1 << 24
@@ -149,3 +149,65 @@ def with_sizes(graph, sizes):
         for s in group.sums:
             s.dimension, s.scale = s.dimension * _factor(s.scale, sizes), 0
     return graph
+
+
+class Lengths:
+    """How many indexes of the axes of a template's tensors have entries, at some sizes (docs/proof-format.md, "Public
+    indexes")."""
+
+    def __init__(self, graph, circuit):
+        self.graph = graph
+        self.circuit = circuit
+        self.known = {}
+
+    def of(self, identifier, axis):
+        """The length, and whether it depends on a size."""
+        if (identifier, axis) not in self.known:
+            self.known[identifier, axis] = self._of(identifier, axis)
+        return self.known[identifier, axis]
+
+    def _of(self, identifier, axis):
+        tensor = self.graph.tensors[identifier]
+        length = self.circuit.tensors[identifier].shape[axis]
+        if tensor.scales and tensor.scales[axis]:
+            return length, True
+        if tensor.kind != VIRTUAL:
+            return length, False
+        longest, free = 0, False
+        for term in tensor.definition:
+            source = axis
+            if term.view is not None:
+                group = next(g for g in term.view.groups if axis in g.out)
+                if not _follows(group):
+                    return length, False
+                source = group.inn[0]
+            n, depends = self.of(term.source, source)
+            longest, free = max(longest, n), free or depends
+        return (min(length, longest), True) if free else (length, False)
+
+
+def _follows(group):
+    """Whether index o of the group's one output axis is index o of its one source axis."""
+    return (group.map == AFFINE and len(group.out) == 1 and len(group.inn) == 1 and group.base == 0 and group.strides == [1]
+            and not group.sums)
+
+
+def check_ids(graph, circuit, inputs):
+    """Public indexes must be those of entries that are there."""
+    lengths = Lengths(graph, circuit)
+    for term in summands(graph):
+        for group in term.view.groups if term.view is not None else []:
+            if group.map == PUBLIC:
+                length, _ = lengths.of(term.source, group.inn[0])
+                require(all(at < length for at in inputs[graph.inputs.index(group.ids)]), f"an index of an axis of {length} is beyond it")
+
+
+def summands(graph):
+    """The terms of all virtual tensors and accumulators."""
+    accumulators = [s.accumulator for s in graph.steps if s.accumulator]
+    return [l for t in graph.tensors for l in t.definition] + [l for a in accumulators for l in a.linear]
+
+
+def wired(graph):
+    """The inputs whose entries are indexes of some view."""
+    return {group.ids for term in summands(graph) if term.view is not None for group in term.view.groups if group.map == PUBLIC}

@@ -9,7 +9,7 @@ from . import circuit, graph
 from .errors import require
 from .field import P
 from .protobuf import decode
-from .schema import FIXED, PUBLIC, Graph, Key, Security
+from .schema import FIXED, Graph, Key, Security
 
 MAGIC = b"PM.key\r\n"
 VERSION = 2
@@ -67,15 +67,10 @@ def _check_text(text, graph):
     require(len(text.tokenizer) in (0, 32) and (not text.tokenizer or any(text.tokenizer)), "text: its tokenizer")
     require(len(text.ends) <= MOST_ENDS and all(a < b for a, b in zip(text.ends, text.ends[1:])) and max(text.ends, default=0) < 1 << 30,
             "text: the tokens that end one")
-    wired = {group.ids for view in _views(graph) for group in view.groups if group.map == PUBLIC}
-    require(graph.inputs and graph.inputs[0] in wired, "text: its first input is not tokens")
+    indexes = circuit.wired(graph)
+    require(graph.inputs and graph.inputs[0] in indexes, "text: its first input is not tokens")
     if text.writes:
-        require(len(graph.inputs) == 2 and len(graph.outputs) == 1 and graph.inputs[1] in wired, "text: its inputs and outputs")
-
-
-def _views(graph):
-    summands = [l for t in graph.tensors for l in t.definition] + [l for s in graph.steps if s.accumulator for l in s.accumulator.linear]
-    return [l.view for l in summands if l.view is not None]
+        require(len(graph.inputs) == 2 and len(graph.outputs) == 1 and graph.inputs[1] in indexes, "text: its inputs and outputs")
 
 
 def _check_source(source):

@@ -4,6 +4,7 @@ import math
 import sys
 
 from . import frames, key, soundness
+from .circuit import summands
 from .errors import require
 from .multilinear import size
 from .graph import finite
@@ -43,14 +44,14 @@ def indexed(graph, circuit, identifier):
     """The length of the axes that entries of an input are indexes of, which may count from the end: if nothing else reads
     it and they all have one. 0 otherwise."""
     lengths = set()
-    accumulators = [s.accumulator for s in graph.steps if s.accumulator]
-    for term in [l for t in graph.tensors for l in t.definition] + [l for a in accumulators for l in a.linear]:
+    for term in summands(graph):
         if term.source == identifier:
             return 0
         for group in term.view.groups if term.view is not None else []:
             if group.map == PUBLIC and group.ids == identifier:
                 lengths.add(circuit.tensors[term.source].shape[group.inn[0]])
-    read = identifier in graph.outputs or any(identifier in (p.a, p.b) for a in accumulators for p in a.products)
+    products = [p for step in graph.steps if step.accumulator for p in step.accumulator.products]
+    read = identifier in graph.outputs or any(identifier in (p.a, p.b) for p in products)
     return lengths.pop() if len(lengths) == 1 and not read else 0
 
 

@@ -1,6 +1,7 @@
 """The verifier: everything in its order (docs/proof-format.md, "The order of messages")."""
 
 from . import lookups, packed, soundness
+from .circuit import check_ids, wired
 from .cost import Budget
 from .errors import require
 from .field import ONE, P, ZERO, add, mul
@@ -49,6 +50,15 @@ class Verifier:
         return [packed.entries(message.packed, self.circuit.tensors[identifier], what)
                 for identifier, message in zip(identifiers, messages)]
 
+    def check_statement(self):
+        """Indexes are those of entries that are there; where the second input of a language model is the positions of its
+        logits, and it writes nothing, these are the last."""
+        graph, text = self.vk.graph, self.vk.text
+        check_ids(graph, self.circuit, self.inputs)
+        if text is not None and not text.writes and len(graph.inputs) == 2 and graph.inputs[1] in wired(graph):
+            tokens, positions = len(self.inputs[0]), self.inputs[1]
+            require(positions == list(range(tokens - len(positions), tokens)), "logits at other positions than the last")
+
     def written(self):
         """Which tokens come before and in the text that the model wrote, and whether it ended; None if the key is not for that.
         Raises Invalid unless every one of the latter has the greatest logit, the first of several."""
@@ -74,6 +84,7 @@ class Verifier:
     def verify(self):
         """Raises Invalid unless the proof holds. Then saturated has, by table that has
         saturated rows, how often these are looked up."""
+        self.check_statement()
         self.text = self.written()
         main = self._start()
         forks = [self._chunk(main, chunk) for chunk in range(len(self.circuit.steps))]

@@ -153,3 +153,98 @@ func (g *Group) validateIds(tensors []Tensor, out, in []int) error {
 	}
 	return nil
 }
+
+// CheckIds checks the entries of the inputs that are indexes, at these sizes, each of which is within the range of its
+// tensor: they must be indexes of entries that are there. A tensor may be longer along an axis than the one that it is
+// made of, with zeros behind, so that the range of indexes does not depend on a size; none of these zeros is picked.
+func (t *Template) CheckIds(sizes []int, inputs [][]int32) error {
+	l := lengths{t: t, f: sizes, known: map[tensorAxis]length{}}
+	check := func(terms []Linear) error {
+		for i := range terms {
+			if !terms[i].View.isPublic() {
+				continue
+			}
+			for _, group := range terms[i].View.Groups {
+				if group.Map != MapPublic {
+					continue
+				}
+				n := l.of(terms[i].Src, group.In[0]).n
+				for k, at := range inputs[slices.Index(t.Graph.Inputs, group.Ids)] {
+					if int(at) >= n {
+						return fmt.Errorf("entry %d of input %q is %d, an index of an axis of %d", k, t.Graph.Tensors[group.Ids].Name, at, n)
+					}
+				}
+			}
+		}
+		return nil
+	}
+	for i := range t.Graph.Tensors {
+		if err := check(t.Graph.Tensors[i].Def); err != nil {
+			return err
+		}
+	}
+	for i := range t.Graph.Steps {
+		if err := check(t.Graph.Steps[i].Acc.Linear); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lengths finds how many indexes of the axes of a template's tensors have entries, at some sizes.
+type lengths struct {
+	t     *Template
+	f     factors
+	known map[tensorAxis]length
+}
+
+type tensorAxis struct {
+	id   TensorID
+	axis int
+}
+
+// length is how many indexes of an axis have entries, and whether that depends on a size.
+type length struct {
+	n    int
+	free bool
+}
+
+// of returns the length of an axis: of one that follows the axis of other tensors and goes on behind their ends, the
+// longest of theirs, if one of these depends on a size.
+func (l *lengths) of(id TensorID, axis int) length {
+	key := tensorAxis{id, axis}
+	if known, ok := l.known[key]; ok {
+		return known
+	}
+	x := &l.t.Graph.Tensors[id]
+	own := length{n: l.f.shape(x.Shape, x.Scales)[axis], free: x.Scales != nil && x.Scales[axis] != 0}
+	if !own.free && x.Kind == Virtual {
+		if longest, ok := l.longest(x.Def, axis); ok && longest.free {
+			own = length{min(own.n, longest.n), true}
+		}
+	}
+	l.known[key] = own
+	return own
+}
+
+// longest returns the longest of the axes that an axis of a sum follows, if it follows one of each summand.
+func (l *lengths) longest(terms []Linear, axis int) (longest length, ok bool) {
+	for i := range terms {
+		from := axis
+		if v := terms[i].View; v != nil {
+			k := slices.IndexFunc(v.Groups, func(g Group) bool { return slices.Contains(g.Out, axis) })
+			if !v.Groups[k].follows() {
+				return length{}, false
+			}
+			from = v.Groups[k].In[0]
+		}
+		one := l.of(terms[i].Src, from)
+		longest = length{max(longest.n, one.n), longest.free || one.free}
+	}
+	return longest, true
+}
+
+// follows reports whether index o of the group's one output axis is index o of its one source axis.
+func (g *Group) follows() bool {
+	return g.Map == MapAffine && len(g.Out) == 1 && len(g.In) == 1 && g.Base == 0 && g.Strides[0] == 1 && len(g.Sum) == 0
+}
