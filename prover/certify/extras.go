@@ -2,6 +2,7 @@ package certify
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,7 +25,7 @@ type extras struct {
 const maxExtras = 1 << 20
 
 // maxReplay bounds what making blocks again may cost, in tensors that are gone through.
-const maxReplay = 1 << 26
+const maxReplay = 1 << 24
 
 func (e *extras) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(e.stated)))
@@ -55,12 +56,18 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 	}
 	var err error
 	if uint64(len(e.stated)) != n {
-		err = fmt.Errorf("malformed list of tensors")
+		err = errors.New("malformed list of tensors")
 	} else {
 		e.blocks, err = quantise.ParseBlocks(b)
 	}
+	for i := range e.blocks {
+		// Blocks do not overlap, so that making all of them again makes no step twice.
+		if i > 0 && e.blocks[i].Steps <= e.blocks[i-1].Steps {
+			err = errors.New("blocks that are not in order")
+		}
+	}
 	if err == nil && len(e.blocks)*len(g.Tensors) > maxReplay {
-		err = fmt.Errorf("too many blocks")
+		err = errors.New("too many blocks")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w certificate: %w", proof.ErrMalformed, err)
@@ -86,6 +93,9 @@ func (e *extras) arguments(t *model.Template, g *model.Graph, columns *quantise.
 		list, used = nil, nil // they are the same for all sizes
 		for i := range e.blocks {
 			a, u, err := e.blocks[i].Replay(g, batch, columns)
+			if err == nil && len(list) > 0 && a.From < list[len(list)-1].To {
+				err = errors.New("it overlaps the one before")
+			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("block %d: %w", i, err)
 			}

@@ -8,31 +8,41 @@ import (
 
 // form is an integer, for each index of a shape: a constant and views of tensors.
 type form struct {
+	a      *analysis
 	shape  []int
 	number int64
 	terms  []model.Linear
+	// unknown says that the number or a coefficient is beyond the limit: nothing is known of the integer then.
+	unknown bool
 }
 
-// plus adds c times a term, which is taken together with the same view of the same
-// tensor.
+// plus adds c times a term, which is taken together with the same view of the same tensor.
 func (f *form) plus(c int64, t model.Linear) {
-	t.Coef = times(c, t.Coef)
 	for i := range f.terms {
-		if o := &f.terms[i]; o.Src == t.Src && model.SameView(o.View, t.View) {
-			if o.Coef = clip(o.Coef + t.Coef); o.Coef == 0 {
-				f.terms = slices.Delete(f.terms, i, i+1)
-			}
-			return
+		o := &f.terms[i]
+		f.a.spend(1)
+		if o.Src != t.Src || !f.a.sameView(o.View, t.View) {
+			continue
 		}
+		coef, ok := exact(o.Coef, c, t.Coef)
+		if o.Coef = coef; !ok {
+			f.unknown = true
+		} else if coef == 0 {
+			f.terms = slices.Delete(f.terms, i, i+1)
+		}
+		return
 	}
-	if t.Coef != 0 {
+	coef, ok := exact(0, c, t.Coef)
+	if t.Coef = coef; !ok {
+		f.unknown = true
+	} else if coef != 0 {
 		f.terms = append(f.terms, t)
 	}
 }
 
 // sum returns a form of terms.
-func sum(shape []int, number int64, terms []model.Linear) *form {
-	f := &form{shape: shape, number: number}
+func (a *analysis) sum(shape []int, number int64, terms []model.Linear) *form {
+	f := &form{a: a, shape: shape, number: number, unknown: !known(number)}
 	for _, t := range terms {
 		f.plus(1, t)
 	}
@@ -41,7 +51,9 @@ func sum(shape []int, number int64, terms []model.Linear) *form {
 
 // less returns a copy less c times an accumulator, which has no products.
 func (f *form) less(c int64, acc *model.Acc) *form {
-	out := &form{f.shape, clip(f.number - times(c, acc.Const)), slices.Clone(f.terms)}
+	number, ok := exact(f.number, -c, acc.Const)
+	f.a.spend(len(f.terms))
+	out := &form{f.a, f.shape, number, slices.Clone(f.terms), f.unknown || !ok || !known(c)}
 	for _, t := range acc.Linear {
 		out.plus(-c, t)
 	}
@@ -53,7 +65,7 @@ func (a *analysis) accumulator(s *model.Step) Interval {
 	if i, ok := a.chosen(s); ok {
 		return i
 	}
-	all := a.form(sum(s.Shape, s.Acc.Const, s.Acc.Linear))
+	all := a.form(a.sum(s.Shape, s.Acc.Const, s.Acc.Linear))
 	known, taken := a.knownSums(s.Acc.Products, len(s.Shape))
 	all = all.add(known)
 	for i := range s.Acc.Products {
@@ -76,8 +88,8 @@ func (a *analysis) chosen(s *model.Step) (Interval, bool) {
 		if !ordered(p.LabelsA, len(s.Shape)) || !ordered(p.LabelsB, len(s.Shape)) || !slices.Equal(d.Shape, s.Shape) || !a.tensor(pair[0]).within(Interval{0, 1}) {
 			continue
 		}
-		without := sum(s.Shape, s.Acc.Const, s.Acc.Linear)
-		with := sum(s.Shape, s.Acc.Const, s.Acc.Linear)
+		without := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
+		with := a.sum(s.Shape, s.Acc.Const, s.Acc.Linear)
 		if d.Kind == model.Virtual {
 			for _, t := range d.Def {
 				with.plus(p.Coef, t)
@@ -104,8 +116,14 @@ func ordered(labels []int, rank int) bool {
 // term is a step's result that is linear in pieces.
 func (a *analysis) form(f *form) Interval {
 	all := a.separately(f)
+	if f.unknown {
+		return all
+	}
 	for i := range f.terms {
 		t := &f.terms[i]
+		if a.spent() {
+			return everything
+		}
 		if made := a.made[t.Src]; t.View == nil && made != nil && made.Kind == model.StepLookup && made.Out == t.Src {
 			all = all.and(a.inPieces(f, i, made))
 		}
@@ -117,10 +135,14 @@ func (a *analysis) form(f *form) Interval {
 // most some are not 0, as those of a concatenation: it takes all terms that meet at an
 // index of an axis.
 func (a *analysis) separately(f *form) Interval {
+	if f.unknown || a.spent() {
+		return everything
+	}
 	parts := make([]Interval, len(f.terms))
 	all := point(f.number)
 	for i, t := range f.terms {
 		in := &a.g.Tensors[t.Src]
+		a.spend(1 + viewCost(t.View))
 		parts[i] = through(t.View, a.tensor(t.Src), f.shape, in.Shape).scale(t.Coef)
 		all = all.add(parts[i])
 	}
@@ -159,8 +181,10 @@ func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 		ends = append(ends, spans[i].from, spans[i].to)
 	}
 	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	a.spend(len(ends) * len(f.terms))
 	var all Interval
-	for n, at := range slices.Compact(ends) {
+	for n, at := range ends {
 		if at >= f.shape[axis] {
 			break
 		}
@@ -185,26 +209,27 @@ func (a *analysis) along(axis int, f *form, parts []Interval) Interval {
 func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 	t := &a.g.Tables[made.Table]
 	if t.Kind != model.TablePiecewise || t.Drop != 0 || made.Shift != 0 || len(made.Acc.Products) != 0 {
-		return Interval{-limit, limit}
+		return everything
 	}
 	c := f.terms[i].Coef
-	rest := &form{f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1)}
+	rest := &form{a, f.shape, f.number, slices.Delete(slices.Clone(f.terms), i, i+1), false}
 	// How often the key is in the rest as it is.
 	m := int64(0)
 	if len(made.Acc.Linear) > 0 {
 		first := made.Acc.Linear[0]
 		for _, r := range rest.terms {
-			if r.Src == first.Src && model.SameView(r.View, first.View) && first.Coef != 0 {
+			if r.Src == first.Src && first.Coef != 0 && a.sameView(r.View, first.View) {
 				m = r.Coef / first.Coef
 			}
 		}
 	}
 	keys, ok := a.keys[made]
 	if !ok {
-		return Interval{-limit, limit}
+		return everything
 	}
 	all := Interval{1, 0}
 	from := t.Min
+	apart, less := a.separately(rest), a.separately(rest.less(m, &made.Acc))
 	for _, p := range t.Pieces {
 		here := keys.and(Interval{from, t.Min + p.End - 1})
 		from = t.Min + p.End
@@ -212,10 +237,12 @@ func (a *analysis) inPieces(f *form, i int, made *model.Step) Interval {
 			continue
 		}
 		offset := point(times(c, p.Offset))
-		slope := times(c, p.Slope)
-		value := a.separately(rest).add(here.scale(slope))
-		value = value.and(a.separately(rest.less(-slope, &made.Acc)))
-		value = value.and(a.separately(rest.less(m, &made.Acc)).add(here.scale(clip(m + slope))))
+		slope, exactly := exact(0, c, p.Slope)
+		value := apart.add(here.scale(slope))
+		if both, ok := exact(m, c, p.Slope); ok && exactly {
+			value = value.and(a.separately(rest.less(-slope, &made.Acc)))
+			value = value.and(less.add(here.scale(both)))
+		}
 		if value = value.add(offset); all.empty() {
 			all = value
 		}

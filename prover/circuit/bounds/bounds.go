@@ -66,7 +66,11 @@ func (a *analysis) run(arguments []*Argument) error {
 		if i == len(g.Steps) {
 			break
 		}
-		if err := a.step(&g.Steps[i]); err != nil {
+		err := a.step(&g.Steps[i])
+		if a.spent() {
+			return fmt.Errorf("step %d (%s): %w", i, g.Steps[i].Name, errWork)
+		}
+		if err != nil {
 			if len(errs) == maxErrors {
 				errs = append(errs, errors.New("and more"))
 				break
@@ -95,12 +99,13 @@ type analysis struct {
 	// What arguments say.
 	rowSums map[model.TensorID]int64
 	sums    []*Argument
+	left    int // of maxWork
 }
 
 func newAnalysis(g *model.Graph, c *Certified) *analysis {
 	a := &analysis{
 		g: g, c: c, known: make([]*Interval, len(g.Tensors)), made: make([]*model.Step, len(g.Tensors)),
-		alone: map[model.TensorID]Interval{}, keys: map[*model.Step]Interval{}, rowSums: map[model.TensorID]int64{},
+		alone: map[model.TensorID]Interval{}, keys: map[*model.Step]Interval{}, rowSums: map[model.TensorID]int64{}, left: maxWork,
 	}
 	for i := range g.Steps {
 		s := &g.Steps[i]
@@ -136,7 +141,7 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 		return *a.known[id]
 	}
 	t := &a.g.Tensors[id]
-	all := Interval{-limit, limit}
+	all := everything
 	switch t.Kind {
 	case model.Input, model.ByFormula: // which Validate and the reader of a proof hold it to
 		all = Interval{t.Min, t.Max}
@@ -147,7 +152,7 @@ func (a *analysis) tensor(id model.TensorID) Interval {
 			all = r
 		}
 	case model.Virtual:
-		all = a.form(sum(t.Shape, 0, t.Def))
+		all = a.form(a.sum(t.Shape, 0, t.Def))
 	case model.Witness:
 		return all
 	}

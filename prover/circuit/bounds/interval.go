@@ -3,15 +3,22 @@ package bounds
 import "math/bits"
 
 // Interval is [Min, Max], of integers. An empty one has Min > Max.
+//
+// A Min of −limit means that no least value is known, a Max of limit that no greatest one is: whatever such an end
+// enters has no such end either, so that two of them never cancel. Min = limit means "at least limit", and Max =
+// −limit "at most −limit", which is true of what lies further out.
 type Interval struct{ Min, Max int64 }
 
-// limit is far beyond p: what would be further out counts as being there, which is
-// further out than any check accepts.
+// limit is far beyond p: no check accepts an interval that reaches so far.
 const limit = 1 << 61
+
+// everything is the interval of a number of which nothing is known.
+var everything = Interval{-limit, limit}
 
 func clip(x int64) int64 { return max(-limit, min(limit, x)) }
 
-// times is a product of integers within ±limit.
+// times is a product, clipped at ±limit. As an end of an interval that is right by what these mean; a number that
+// something else is computed with needs exact.
 func times(a, b int64) int64 {
 	hi, lo := bits.Mul64(abs(a), abs(b))
 	x := int64(limit)
@@ -24,6 +31,17 @@ func times(a, b int64) int64 {
 	return x
 }
 
+// exact returns a + b·c, unless that or a step on the way to it is beyond the limit.
+func exact(a, b, c int64) (x int64, ok bool) {
+	x = times(b, c)
+	ok = known(a) && known(x)
+	x += a
+	return x, ok && known(x)
+}
+
+// known reports whether a number is within the limit.
+func known(x int64) bool { return -limit < x && x < limit }
+
 func abs(a int64) uint64 {
 	if a < 0 {
 		return uint64(-a)
@@ -31,10 +49,25 @@ func abs(a int64) uint64 {
 	return uint64(a)
 }
 
-func point(x int64) Interval { return Interval{x, x} }
+// point is the interval of one number.
+func point(x int64) Interval {
+	if !known(x) {
+		return everything
+	}
+	return Interval{x, x}
+}
 
 // add is the interval of sums.
-func (i Interval) add(o Interval) Interval { return Interval{clip(i.Min + o.Min), clip(i.Max + o.Max)} }
+func (i Interval) add(o Interval) Interval {
+	sum := Interval{clip(clip(i.Min) + clip(o.Min)), clip(clip(i.Max) + clip(o.Max))}
+	if i.Min <= -limit || o.Min <= -limit {
+		sum.Min = -limit
+	}
+	if i.Max >= limit || o.Max >= limit {
+		sum.Max = limit
+	}
+	return sum
+}
 
 // scale is the interval of c times a number.
 func (i Interval) scale(c int64) Interval {
