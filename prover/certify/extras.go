@@ -61,8 +61,9 @@ func decodeExtras(b []byte, g *model.Graph) (*extras, error) {
 		e.blocks, err = quantise.ParseBlocks(b)
 	}
 	for i := range e.blocks {
-		// Blocks do not overlap, so that making all of them again makes no step twice.
-		if i > 0 && e.blocks[i].Steps <= e.blocks[i-1].Steps {
+		// Blocks do not overlap, so that making all of them again makes nothing twice. Each makes a tensor at least; one
+		// may make no step.
+		if i > 0 && (e.blocks[i].Steps < e.blocks[i-1].Steps || e.blocks[i].Tensors <= e.blocks[i-1].Tensors) {
 			err = errors.New("blocks that are not in order")
 		}
 	}
