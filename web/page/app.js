@@ -32,6 +32,11 @@ async function launch() {
 const verifier = launch();
 verifier.then(() => document.body.setAttribute("data-ready", ""), (problem) => refuse(`the verifier does not run in this browser: ${problem.message}`));
 
+// tenths writes bits of security, rounded down.
+function tenths(bits) {
+  return (Math.floor(10 * bits) / 10).toFixed(1);
+}
+
 function bytesOf(size) {
   return size < 1e3 ? `${size} B` : size < 1e6 ? `${(size / 1e3).toFixed(1)} KB` : `${(size / 1e6).toFixed(2)} MB`;
 }
@@ -105,7 +110,7 @@ function show(verdict, milliseconds) {
     fact("Model", wanted ? "the one of the commitment that was asked for" : "whoever has this commitment: compare it with one from a source that you trust");
     fact("Input", files.input ? `the one in ${printable(files.input.name)}${verdict.clamped ? `, of which ${verdict.clamped} values are beyond the model's range` : ""}` : "as stated below");
     const { total, proven, work } = verdict.security;
-    fact("Security", `${total.toFixed(1)} bits = ${proven.toFixed(1)} proven + ${number(work)} of work in the weakest round`);
+    fact("Security", `${tenths(total)} bits = ${tenths(proven)} proven + ${number(work)} of work in the weakest round`);
     const clipped = verdict.saturated.filter((s) => s.count > 0);
     if (clipped.length > 0) fact("Clipped", clipped.map((s) => `at most ${s.count} of ${s.of} values at ${printable(s.where)}`).join("; "));
     else if (verdict.saturated.length > 0) fact("Clipped", `none of ${verdict.saturated.reduce((n, s) => n + s.of, 0)} values inside the model`);

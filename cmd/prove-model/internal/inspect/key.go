@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/ui"
@@ -249,12 +250,15 @@ func (k *Key) Print(w io.Writer) error {
 	return k.PrintRounds(w)
 }
 
+// Tenths writes bits of security, rounded down as everywhere.
+func Tenths(bits float64) string { return fmt.Sprintf("%.1f", math.Floor(10*bits)/10) }
+
 // PrintRounds writes the bits of security of every round and the least.
 func (k *Key) PrintRounds(w io.Writer) error {
 	var rows [][]string
 	for _, r := range k.Rounds {
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Times), fmt.Sprint(r.Grind), fmt.Sprintf("%.1f", r.Bits)})
+		rows = append(rows, []string{r.Name, fmt.Sprint(r.Times), fmt.Sprint(r.Grind), Tenths(r.Bits)})
 	}
-	rows = append(rows, []string{"minimum", "", "", fmt.Sprintf("%.1f", k.MinBits)})
+	rows = append(rows, []string{"minimum", "", "", Tenths(k.MinBits)})
 	return ui.Table(w, []string{"round", "times", "grinding", "bits"}, rows)
 }

@@ -197,16 +197,16 @@ func (r *Report) security(h *page) {
 		return
 	}
 	h.heading("Bits of security by round")
-	h.printf("<p>The weakest round has %s bits, work included.</p>\n", fmt.Sprintf("%.1f", r.Key.MinBits))
+	h.printf("<p>The weakest round has %s bits, work included.</p>\n", inspect.Tenths(r.Key.MinBits))
 	var rows [][]string
 	for _, x := range r.Key.Rounds {
-		rows = append(rows, []string{x.Name, fmt.Sprint(x.Times), fmt.Sprint(x.Grind), fmt.Sprintf("%.1f", x.Bits)})
+		rows = append(rows, []string{x.Name, fmt.Sprint(x.Times), fmt.Sprint(x.Grind), inspect.Tenths(x.Bits)})
 	}
 	weakest := slices.Clone(r.Key.Rounds)
 	slices.SortStableFunc(weakest, func(a, b inspect.Round) int { return cmp.Compare(a.Bits, b.Bits) })
 	var bars []bar
 	for _, x := range weakest[:min(mostBars/2, len(weakest))] {
-		bars = append(bars, bar{x.Name, x.Bits, fmt.Sprintf("%.1f", x.Bits), false})
+		bars = append(bars, bar{x.Name, x.Bits, inspect.Tenths(x.Bits), false})
 	}
 	h.plot("bits of the weakest rounds", bars, false)
 	h.table([]string{"round", "times", "bits of work", "bits"}, rows)
