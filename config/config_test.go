@@ -176,3 +176,15 @@ func TestFlagOfAnother(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+func TestUnknownVariables(t *testing.T) {
+	t.Setenv("PROVE_MODEL_MAX_EROR", "1e-7")
+	if _, err := Load(pflag.NewFlagSet("test", pflag.ContinueOnError)); err == nil || !strings.Contains(err.Error(), "PROVE_MODEL_MAX_EROR (did you mean PROVE_MODEL_MAX_ERROR?)") {
+		t.Errorf("a misspelt variable: %v", err)
+	}
+	for _, name := range []string{"PROVE_MODEL_ASM", "PROVE_MODEL_TEST_GPU", "PROVE_MODEL_MAX_ERROR"} {
+		if err := checkEnvironment([]string{name + "=1"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

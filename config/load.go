@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -43,6 +44,9 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 			}
 		}
 	}
+	if err := checkEnvironment(os.Environ()); err != nil {
+		return nil, err
+	}
 	if err := readFile(v, flags); err != nil {
 		return nil, err
 	}
@@ -54,6 +58,33 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 		return nil, err
 	}
 	return &c, nil
+}
+
+// others are the variables of our prefix that are no settings: what the program reads elsewhere, and what its tests and
+// scripts do.
+var others = regexp.MustCompile(`^PROVE_MODEL_(ASM|NVRTC|SPEED|SPEED_RUNS|HOST|HF|MODELS|ACCURACY|TOKENIZERS|FILES|WEB|SHOTS|TIMES|VENV|COMMAND|BINARY|PLATFORM|TEST_\w+)$`)
+
+// checkEnvironment refuses variables of our prefix that are no settings: a misspelt one would otherwise silently do
+// nothing, such as a bound on the error that a script relies on.
+func checkEnvironment(environment []string) error {
+	var unknown []string
+	for _, pair := range environment {
+		name, _, _ := strings.Cut(pair, "=")
+		key, ours := strings.CutPrefix(name, envPrefix+"_")
+		if !ours || others.MatchString(name) {
+			continue
+		}
+		key = strings.ToLower(strings.ReplaceAll(key, "_", "-"))
+		if find(key) == nil {
+			like := envPrefix + "_" + strings.ToUpper(strings.ReplaceAll(nearest(key), "-", "_"))
+			unknown = append(unknown, fmt.Sprintf("%s (did you mean %s?)", name, like))
+		}
+	}
+	if len(unknown) > 0 {
+		sort.Strings(unknown)
+		return fmt.Errorf("unknown environment variable %s", strings.Join(unknown, ", "))
+	}
+	return nil
 }
 
 // readFile reads the settings file into v and refuses keys that are no

@@ -62,6 +62,9 @@ func (l *lowering) input(v *value) model.TensorID {
 		for j := range s.mul {
 			t.Fracs = append(t.Fracs, floorLog2(float64(t.Max)/s.reach(j, r, l.ranges[s.last].abs()*l.opts.Headroom)))
 		}
+		for _, name := range s.names {
+			l.chains[name] = s
+		}
 	}
 	return l.public(t)
 }

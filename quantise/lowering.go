@@ -137,9 +137,6 @@ func (l *lowering) run() error {
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
-			for _, name := range s.names {
-				l.chains[name] = s
-			}
 		}
 	}
 	uses := map[string]int{}
