@@ -20,7 +20,7 @@ func lowerAdd(l *lowering, n *graph.Node, v *value) {
 	case a == nil:
 		l.addConstant(v, b, sign, n.Inputs[0], 1)
 	default:
-		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.curved() || b.curved()) {
+		if ra, fa, fb, ok := l.common(v, a, b); ok && (a.nonlinear() || b.nonlinear()) {
 			v.fn = &function{name: n.Op.Kind(), base: ra, curve: both(fa, fb, func(a, b float64) float64 { return a + float64(sign*b) })}
 			return
 		}
@@ -80,7 +80,7 @@ func (l *lowering) addConstant(v, x *value, xs float64, name string, cs float64)
 	c, same := uniform(t)
 	if same {
 		c = float64(c * cs)
-		if x.curved() && sameShape(x.shape, v.shape) {
+		if x.nonlinear() && sameShape(x.shape, v.shape) {
 			base, f := l.root(x)
 			v.fn = &function{name: l.node.Op.Kind(), base: base, curve: f.then(func(y float64) float64 { return float64(xs*y) + c })}
 			return

@@ -15,7 +15,7 @@ const directBits = 14
 // operand, before anything is rounded, or in the table of the function that this is.
 func lowerTest(l *lowering, n *graph.Node, op graph.Test, v *value) {
 	x := l.values[n.Inputs[0]]
-	if x.curved() {
+	if x.nonlinear() {
 		l.apply(v, x, op.Kind(), curve{at: op.At}, nil)
 		return
 	}

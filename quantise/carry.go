@@ -258,7 +258,7 @@ func (l *lowering) weightedLimbs(v *value, id model.TensorID, w weighting, stats
 	}
 	frac, drop, want := x.frac, x.drop, l.opts.Formats[v.name].Weights
 	if want > 0 && want <= partWeights && x.medianBits() < goodWeightBits {
-		l.meagre = append(l.meagre, v.name)
+		l.underprecise = append(l.underprecise, v.name)
 	}
 	fine := 0 // bits of the weights' second part
 	if want > partWeights && w.part == nil {

@@ -112,8 +112,8 @@ func TestAmple(t *testing.T) {
 		if err := s.runFloat(1); err != nil {
 			t.Fatal(err)
 		}
-		plain := usual(g, 0, s.needs())
-		f, finer := s.ample(plain), 0
+		plain := transformerPrior(g, 0, s.needs())
+		f, finer := s.widenWeights(plain), 0
 		for name := range f {
 			if f[name].Weights > plain[name].Weights {
 				finer++

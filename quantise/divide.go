@@ -111,7 +111,7 @@ func lowerDiv(l *lowering, n *graph.Node, v *value) {
 		return
 	}
 	switch {
-	case b.curved():
+	case b.nonlinear():
 		ida := l.tightened(a)
 		l.mulReciprocal(v, a, b, floorLog2(float64(l.plan.limit())/float64(l.magnitude(ida)))-1)
 	case l.formatted(v) > 0 && l.fewDivisors(v, b):

@@ -66,7 +66,7 @@ func lowerClass(l *lowering, n *graph.Node, op graph.Class, v *value) {
 func lowerExtend(l *lowering, n *graph.Node, op graph.Extend, v *value) {
 	var e *expr
 	if x := l.values[n.Inputs[0]]; x != nil {
-		if e = l.take(x); e.abs() >= 1<<formatBits || x.curved() {
+		if e = l.take(x); e.abs() >= 1<<formatBits || x.nonlinear() {
 			e = l.tensorExpr(l.tensor(x), nil, v.shape)
 		}
 	} else {

@@ -26,6 +26,6 @@ func (l *lowering) nearScores(n *graph.Node, x, v *value) *value {
 	below := l.tensorExpr(top, broadcastView(l.g.Tensors[top].Shape, v.shape), v.shape).times(-1)
 	below = l.tensorExpr(id, nil, v.shape).plus(below)
 	below.frac = t.Frac
-	near := l.roundOn("near the maximum", below, min(t.Frac, nearKey), narrowBits, bounds{kind: keep, lo: -farBelow})
+	near := l.roundOn("near the maximum", below, min(t.Frac, nearKey), narrowBits, piecewise{kind: keep, lo: -farBelow})
 	return &value{name: x.name, node: x.node, shape: v.shape, rng: Range{Min: -farBelow}, uses: 1, id: near, shaped: near}
 }

@@ -14,7 +14,7 @@ type function struct {
 	name string
 	base *value
 	curve
-	bounds *bounds
+	piecewise *piecewise
 }
 
 // affine says that a value is mul·of + add, entry by entry.
@@ -37,8 +37,8 @@ func (l *lowering) root(x *value) (*value, curve) {
 	return x, curve{at: func(t float64) float64 { return t }}
 }
 
-// curved reports whether x is a pending function that is not affine.
-func (x *value) curved() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
+// nonlinear reports whether x is a pending function that is not affine.
+func (x *value) nonlinear() bool { return x.fn != nil && x.id == model.None && x.uses == 1 }
 
 // lowerFunction makes the value a function of the node's first input.
 func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
@@ -46,20 +46,20 @@ func lowerFunction(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 }
 
 // apply makes v the function f of x; b is set if that is piecewise.
-func (l *lowering) apply(v, x *value, name string, f curve, b *bounds) {
+func (l *lowering) apply(v, x *value, name string, f curve, b *piecewise) {
 	base, inner := l.root(x)
 	// Only directly on a value is it piecewise: a scaled input moves the ends.
 	if base != x && (b == nil || x.fn != nil) {
 		v.fn = &function{name: name, base: base, curve: inner.into(f)}
 		return
 	}
-	v.fn = &function{name: name, base: x, curve: f, bounds: b}
+	v.fn = &function{name: name, base: x, curve: f, piecewise: b}
 }
 
 // clampFunction makes the tensor of a piecewise function: one look-up that
 // rounds the base's accumulator as well.
 func (l *lowering) clampFunction(v *value) model.TensorID {
-	base, b := v.fn.base, *v.fn.bounds
+	base, b := v.fn.base, *v.fn.piecewise
 	e := l.takeFlat(base)
 	// Bounds that the argument's scale cannot express need a table.
 	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit > 0 && limit*pow2(e.frac) < 32 {
@@ -83,7 +83,7 @@ func (l *lowering) clampFunction(v *value) model.TensorID {
 
 // piecewiseRange is the magnitude that sets the scale of a piecewise function's
 // result, from the calibrated ranges of result and argument.
-func (l *lowering) piecewiseRange(result, argument Range, b bounds) float64 {
+func (l *lowering) piecewiseRange(result, argument Range, b piecewise) float64 {
 	// One sample may have missed the larger values: what goes in says more.
 	r := math.Max(result.abs(), argument.abs()/4)
 	if limit := math.Max(math.Abs(b.lo), math.Abs(b.hi)); limit <= 2*r*l.opts.Headroom {

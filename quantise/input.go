@@ -101,7 +101,7 @@ func (l *lowering) inputFormat(v *value) (bits, finest int) {
 	}
 	switch {
 	case l.opts.Mode != "auto" || v.uses == 0:
-	case norms == v.uses || l.keen[v.name] || l.powers[v.name]:
+	case norms == v.uses || l.discontinuous[v.name] || l.powers[v.name]:
 		bits = 24
 	case norms+softmaxes == v.uses:
 		finest = finestKey

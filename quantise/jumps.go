@@ -41,15 +41,15 @@ func (l *lowering) integers(name string) bool {
 	return dt.Known() && !dt.IsFloat()
 }
 
-// keen lists the values that something with jumps reads, as they are or in a sum.
-func keen(fg *graph.Graph) map[string]bool {
-	keen := map[string]bool{}
+// discontinuous lists the values that something with jumps reads, as they are or in a sum.
+func discontinuous(fg *graph.Graph) map[string]bool {
+	discontinuous := map[string]bool{}
 	for _, n := range slices.Backward(fg.Nodes) {
-		if jumps(n.Op) || keen[n.Output] && exactly(fg, n) {
+		if jumps(n.Op) || discontinuous[n.Output] && exactly(fg, n) {
 			for _, in := range n.Inputs {
-				keen[in] = true
+				discontinuous[in] = true
 			}
 		}
 	}
-	return keen
+	return discontinuous
 }

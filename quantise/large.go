@@ -21,7 +21,7 @@ var (
 )
 
 // large reports whether a model is a transformer for which few attempts have to do.
-func large(fg *graph.Graph) bool { return hasMany(fg) && usual(fg, 0, usualNeeds) != nil }
+func large(fg *graph.Graph) bool { return hasMany(fg) && transformerPrior(fg, 0, priorNeeds) != nil }
 
 // hasMany reports whether a model has so many weights.
 func hasMany(fg *graph.Graph) bool {
@@ -38,8 +38,8 @@ func (s *search) chooseLarge() (*Model, *Choice, error) {
 		return nil, nil, err
 	}
 	s.groups = alike(s.fg)
-	plain := usual(s.fg, 0, s.needs())
-	best, err := s.attempt(s.ample(plain))
+	plain := transformerPrior(s.fg, 0, s.needs())
+	best, err := s.attempt(s.widenWeights(plain))
 	if err == nil && best == nil { // it cannot have these formats
 		best, err = s.attempt(plain)
 	}
@@ -88,18 +88,18 @@ func (s *search) chooseLarge() (*Model, *Choice, error) {
 	return s.taken(best), &Choice{best.formats, s.inRange(best.error), s.inRange(began), s.runs}, nil
 }
 
-// ample returns formats with those for weights that do not give half the channels enough
+// widenWeights returns formats with those for weights that do not give half the channels enough
 // bits, since a few others are far larger, made as fine as there are: that is seen before
 // any weights are made.
-func (s *search) ample(f Formats) Formats {
+func (s *search) widenWeights(f Formats) Formats {
 	m, err := s.make(f)
 	s.runs--
-	if err != nil || len(m.meagre) == 0 {
+	if err != nil || len(m.underprecise) == 0 {
 		return f
 	}
 	f = maps.Clone(f)
 	for _, g := range s.groups {
-		if slices.ContainsFunc(g.names, func(name string) bool { return slices.Contains(m.meagre, name) }) {
+		if slices.ContainsFunc(g.names, func(name string) bool { return slices.Contains(m.underprecise, name) }) {
 			for _, name := range g.names {
 				f[name] = Format{f[name].Bits, formatWeights}
 			}

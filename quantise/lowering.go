@@ -31,18 +31,18 @@ type lowering struct {
 	rowSums map[model.TensorID]int64
 	// rowNorms bounds the Euclidean norm of the rows along the last axis of tensors
 	// for which that is known to be less than the entries' bounds say.
-	rowNorms map[model.TensorID]float64
-	parts    map[model.TensorID]parts           // limbs of wide tensors
-	stream   map[string]int                     // scales of sums (streams)
-	scalings map[string]*scaling                // of inputs
-	chains   map[string]*scaling                // the same by the values of their chains
-	keen     map[string]bool                    // values that something with jumps reads
-	powers   map[string]bool                    // values that logarithms of powers alone read
-	asked    map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
-	classes  map[model.TensorID]classes         // of extended inputs
+	rowNorms      map[model.TensorID]float64
+	parts         map[model.TensorID]parts           // limbs of wide tensors
+	stream        map[string]int                     // scales of sums (streams)
+	scalings      map[string]*scaling                // of inputs
+	chains        map[string]*scaling                // the same by the values of their chains
+	discontinuous map[string]bool                    // values that something with jumps reads
+	powers        map[string]bool                    // values that logarithms of powers alone read
+	asked         map[model.TensorID][][]graph.Split // inputs that are only compared with thresholds
+	classes       map[model.TensorID]classes         // of extended inputs
 
-	uses   tableUses
-	meagre []string // values with a format for weights of which half the channels have few bits for all that
+	uses         tableUses
+	underprecise []string // values with a format for weights of which half the channels have few bits for all that
 
 	blocks  []Block
 	past    *past // of a block that is made again; nil otherwise
@@ -79,8 +79,8 @@ type value struct {
 	// of all else.
 	channels *perChannel
 
-	quiet   bool // clamping it says nothing about the calibration
-	clipped bool // the tensor has less than the value's range
+	unreported bool // clamping it says nothing about the calibration
+	clipped    bool // the tensor has less than the value's range
 
 	// useful, if positive, is a magnitude beyond which the one function that
 	// reads the value is flat: precision is better spent below.
@@ -133,7 +133,7 @@ func (l *lowering) entries(shape []int) int {
 
 // run lowers every node and returns all refusals as one error.
 func (l *lowering) run() error {
-	l.stream, l.keen, l.powers = l.streams(), keen(l.fg), powers(l.fg)
+	l.stream, l.discontinuous, l.powers = l.streams(), discontinuous(l.fg), powers(l.fg)
 	for _, in := range l.fg.Inputs {
 		if s := l.scaling(in); s != nil {
 			l.scalings[in.Name] = s
@@ -369,7 +369,7 @@ func with[Op any](f func(*lowering, *graph.Node, Op, *value), op Op) func(*lower
 func (l *lowering) finish(t *model.Template, in model.Instance) (*Model, error) {
 	m := &Model{
 		Circuit: t, Weights: make(model.Weights, len(t.Graph.Tensors)), Values: Values(l.fg), Ranges: l.ranges,
-		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats, meagre: l.meagre,
+		Blocks: l.blocks, clamps: l.clamps, entries: l.held(), nodes: map[string]string{}, asked: l.asked, Formats: l.opts.Formats, underprecise: l.underprecise,
 	}
 	for _, n := range l.fg.Nodes {
 		m.nodes[n.Output] = model.PrintableName(n.Name)

@@ -31,7 +31,7 @@ func (l *lowering) softenMask(v *value, values []float64, scores Range) (Range, 
 	if !changed {
 		return Range{}, false
 	}
-	v.quiet = true
+	v.unreported = true
 	widest = math.Max(widest, (widest+below)/l.opts.Headroom)
 	return Range{Min: -widest, Max: widest}, true
 }

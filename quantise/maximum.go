@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -69,7 +70,7 @@ func (l *lowering) windowMax(name string, id model.TensorID, at int, w window, d
 	tap := func(i int) *model.View {
 		v := &model.View{Groups: identityGroups(len(out))}
 		v.Groups[at] = w.tap(at, at, i)
-		if !covers(&v.Groups[at], out, t.Shape) {
+		if !bounds.Covers(&v.Groups[at], out, t.Shape) {
 			v.Fill = t.Min
 		}
 		return v

@@ -72,7 +72,7 @@ func (l *lowering) wholeMul(v, x *value, name string, t *graph.Tensor) bool {
 	if t.DType.IsFloat() || !l.integers(v.name) || l.length != nil && l.length.whole[name] != nil {
 		return false
 	}
-	if c, same := uniform(t); same && (x.curved() || math.Abs(c) < 2) {
+	if c, same := uniform(t); same && (x.nonlinear() || math.Abs(c) < 2) {
 		return false // nothing is rounded there
 	}
 	lo, hi := t.At(0), t.At(0)
@@ -113,7 +113,7 @@ func (l *lowering) truth(x *value) bool {
 // mulScalar lowers v = x·c.
 func (l *lowering) mulScalar(v, x *value, c float64) {
 	same := model.Size(x.shape) == model.Size(v.shape)
-	if x.curved() && same {
+	if x.nonlinear() && same {
 		base, f := l.root(x)
 		v.fn = &function{name: "Mul", base: base, curve: f.then(func(y float64) float64 { return c * y })}
 		return

@@ -29,7 +29,7 @@ const formatTable = 12
 
 // roundFormat is round for a value with a format of its own. The tables that it
 // takes are the value's own, and of any size.
-func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f bounds) model.TensorID {
+func (l *lowering) roundFormat(v *value, e *expr, rng Range, bits int, f piecewise) model.TensorID {
 	frac := e.frac
 	if rng.abs() > 0 {
 		frac = l.fracFor(bits, rng)
@@ -74,7 +74,7 @@ func keysAreZero(e *expr, frac int) bool {
 // if that is coarser; out has at most the given bits. A table that would be too
 // large is done without: by limbs where f is a clamp to those bits, by a coarser
 // scale otherwise.
-func (l *lowering) roundOn(name string, e *expr, frac, bits int, f bounds) model.TensorID {
+func (l *lowering) roundOn(name string, e *expr, frac, bits int, f piecewise) model.TensorID {
 	return l.roundOnLow(name, e, frac, bits, lowBits(bits), f)
 }
 
@@ -90,7 +90,7 @@ func (l *lowering) carryOn(name string, e *expr, frac int) model.TensorID {
 }
 
 // roundOnLow is roundOn with a low limb of k bits, if it comes to limbs.
-func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f bounds) model.TensorID {
+func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f piecewise) model.TensorID {
 	frac = max(min(frac, e.frac), e.frac-maxRounding)
 	line := f == wholeLine
 	table := tableBits(keys(e, frac))
@@ -126,7 +126,7 @@ func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f bounds)
 }
 
 // roundOnce is roundOn with one look-up, in a table of that size or a little larger.
-func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f bounds) model.TensorID {
+func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f piecewise) model.TensorID {
 	top := int64(1)<<bits - 1
 	flo, fhi := f.at(frac)
 	lo, hi := max(flo, -top), min(fhi, top)
@@ -187,12 +187,12 @@ const mostLow = 13
 // The clamp to the given bits is that of the high limb: beyond it, the low limb
 // is what it would be without. Of what is clamped that counts as saturated which f, the
 // function that is made of the value, is not flat beyond.
-func (l *lowering) roundToParts(name string, e *expr, frac, bits int, f bounds) model.TensorID {
+func (l *lowering) roundToParts(name string, e *expr, frac, bits int, f piecewise) model.TensorID {
 	return l.roundToLimbs(name, e, frac, bits, lowBits(bits), f)
 }
 
 // roundToLimbs is roundToParts with a low limb of k bits.
-func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f bounds) model.TensorID {
+func (l *lowering) roundToLimbs(name string, e *expr, frac, bits, k int, f piecewise) model.TensorID {
 	shift := e.frac - frac
 	one := shift > 0 && l.paysRest(restTable{shift + k, shift}, e.shape)
 	// The remainder's range is as large as low's, if that is exact.

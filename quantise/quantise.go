@@ -166,9 +166,9 @@ type Model struct {
 	// Steps tells the precision of every look-up that rounds.
 	Steps []StepReport
 
-	making *making  // while a search may take the weights away; else nil
-	meagre []string // values whose weights have few bits in half the channels, in spite of their format
-	clamps []clamp
+	making       *making  // while a search may take the weights away; else nil
+	underprecise []string // values whose weights have few bits in half the channels, in spite of their format
+	clamps       []clamp
 	// entries has the tensors that hold values of the float graph, by name, entry by
 	// entry in row-major order.
 	entries map[string]model.TensorID

@@ -14,7 +14,7 @@ const maxRounding = 28
 // the calibrated range, head-room included, the given number of bits, or
 // fewer if the static bound would need a larger table. It returns the
 // result's tensor, of e's shape.
-func (l *lowering) round(name string, e *expr, rng Range, bits int, f bounds) model.TensorID {
+func (l *lowering) round(name string, e *expr, rng Range, bits int, f piecewise) model.TensorID {
 	// A value that asks for more than the model's usual bits gets them as far
 	// as the tables reach, but does not ask for larger ones.
 	usual := min(bits, l.plan.bits)

@@ -26,11 +26,11 @@ const (
 // attentionFormat are the bits of scores of attention and of the two factors.
 type attentionFormat struct{ scores, a, b int }
 
-// usualAttention suits scores of any number.
-var usualAttention = attentionFormat{scoreBits, factorBits, factorBits}
+// priorAttention suits scores of any number.
+var priorAttention = attentionFormat{scoreBits, factorBits, factorBits}
 
 // scores reports whether a node makes the scores of attention.
-func (a *anatomy) scores(n *graph.Node) bool {
+func (a *defUse) scores(n *graph.Node) bool {
 	if !a.attends(n) {
 		return false
 	}
@@ -39,7 +39,7 @@ func (a *anatomy) scores(n *graph.Node) bool {
 }
 
 // softened reports whether a value is what a Softmax takes, and nothing else reads it.
-func (a *anatomy) softened(name string) bool {
+func (a *defUse) softened(name string) bool {
 	list := a.readers[name]
 	return len(list) == 1 && isSoftmax(list[0].Op) && list[0].Inputs[0] == name
 }
@@ -64,12 +64,12 @@ func factorsOf(count int) (a, b int, ok bool) {
 // model, beside whose tables one more is little, take one accumulator, and are on the finest
 // scale that one look-up has. Of a small one texts are short more often than not, and the
 // search finds what they need.
-func (s *search) attention(a *anatomy, n *graph.Node) attentionFormat {
+func (s *search) attention(a *defUse, n *graph.Node) attentionFormat {
 	shape := s.fg.Shapes[n.Inputs[0]]
 	count := shape[len(shape)-1]
 	fa, fb, ok := factorsOf(count)
 	if !s.large || s.opts.Length == 0 || Length(s.fg) == "" || !ok || !a.softened(n.Output) {
-		return usualAttention
+		return priorAttention
 	}
 	f := attentionFormat{scoreBits, fa, fb}
 	room := scoreTable - 1 - model.Log2Ceil(count) // of a score's scale

@@ -34,7 +34,7 @@ func TestScoresAtOnce(t *testing.T) {
 	allLarge(t)
 	for _, dir := range []string{"llama", "qwen2-window"} {
 		x := openText(t, "../hf/testdata/"+dir)
-		a, f := newAnatomy(x.g), Formats{}
+		a, f := newDefUse(x.g), Formats{}
 		scores := map[string]bool{}
 		for _, n := range x.g.Nodes {
 			if a.scores(n) && a.softened(n.Output) {
@@ -114,7 +114,7 @@ func TestLoweredScores(t *testing.T) {
 	allLarge(t)
 	for _, dir := range []string{"llama", "qwen2-window"} {
 		x := openText(t, "../hf/testdata/"+dir)
-		a, f := newAnatomy(x.g), Formats{}
+		a, f := newDefUse(x.g), Formats{}
 		for _, n := range x.g.Nodes {
 			if a.scores(n) && a.softened(n.Output) {
 				f[n.Output] = Format{8, factorBits} // of 2^-8

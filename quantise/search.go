@@ -454,7 +454,7 @@ func alike(fg *graph.Graph) []group {
 	for _, in := range fg.Inputs {
 		add("input "+in.Name, in.Name, false, false)
 	}
-	a := newAnatomy(fg)
+	a := newDefUse(fg)
 	for _, n := range fg.Nodes {
 		if a.residual(n) { // their precision is of use together
 			add(fmt.Sprintf("stream %v", fg.Shapes[n.Output]), n.Output, false, true)
@@ -525,7 +525,7 @@ func (g *group) next(f Format, weights bool) Format {
 // widest are the largest formats of one limb, of more than that where transformers
 // need it, and weights as wide as they can be.
 func widest(fg *graph.Graph) Formats {
-	f, wide := Formats{}, usual(fg, mostSteps, needs{func(string) int { return limbedBits }, usualNeeds.attention})
+	f, wide := Formats{}, transformerPrior(fg, mostSteps, needs{func(string) int { return limbedBits }, priorNeeds.attention})
 	for _, g := range alike(fg) {
 		for _, name := range g.names {
 			w := Format{Bits: max(bitSteps[0], wide[name].Bits)}
@@ -658,9 +658,9 @@ var levels = []Format{{15, 13}, {18, 16}, {20, 16}, {20, formatWeights}, {22, fo
 func (s *search) start(first *attempt) (*attempt, error) {
 	best := first
 	var starts []Formats
-	finest := usual(s.fg, mostSteps, s.needs())
+	finest := transformerPrior(s.fg, mostSteps, s.needs())
 	for steps := 0; len(finest) > 0 && steps < mostSteps; steps++ {
-		starts = append(starts, usual(s.fg, steps, s.needs()))
+		starts = append(starts, transformerPrior(s.fg, steps, s.needs()))
 	}
 	if len(finest) > 0 {
 		starts = append(starts, finest)
@@ -676,7 +676,7 @@ func (s *search) start(first *attempt) (*attempt, error) {
 
 // finer are the levels of all values.
 func (s *search) finer() []Formats {
-	finest := usual(s.fg, mostSteps, s.needs())
+	finest := transformerPrior(s.fg, mostSteps, s.needs())
 	var all []Formats
 	for _, f := range levels {
 		all = append(all, allOf(s.groups, f, finest))

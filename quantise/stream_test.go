@@ -98,7 +98,7 @@ func TestWeightsOfLongStream(t *testing.T) {
 				x = n.Add(x, n.Norm(graph.Norm{Axes: []int{1}, Centred: true, Epsilon: 1e-5}, n.MatMul(moved(n, x), weights())))
 			}
 			g := n.graph(t, n.MatMul(x, weights()))
-			formats := usual(g, 1, usualNeeds)
+			formats := transformerPrior(g, 1, priorNeeds)
 			in := [][]float64{normal(rows*width, rng)}
 			for i := range in[0] {
 				in[0][i] *= 4

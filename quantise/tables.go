@@ -18,21 +18,21 @@ const (
 	sign                 // −1 for x < 0, 1 otherwise
 )
 
-// bounds is a piecewise function of a real number: kind, then a clamp to
+// lineBounds is a piecewise function of a real number: kind, then a clamp to
 // [lo, hi].
-type bounds struct {
+type piecewise struct {
 	kind   kind
 	lo, hi float64
 }
 
 // wholeLine keeps every value.
-var wholeLine = bounds{keep, math.Inf(-1), math.Inf(1)}
+var wholeLine = piecewise{keep, math.Inf(-1), math.Inf(1)}
 
 // rectifier is max(x, 0).
-var rectifier = bounds{keep, 0, math.Inf(1)}
+var rectifier = piecewise{keep, 0, math.Inf(1)}
 
 // at returns the clamp in integers on a scale.
-func (b bounds) at(frac int) (lo, hi int64) {
+func (b piecewise) at(frac int) (lo, hi int64) {
 	clip := func(x float64) int64 {
 		return int64(math.Round(math.Max(-model.Bound+1, math.Min(model.Bound-1, x*pow2(frac)))))
 	}
@@ -41,7 +41,7 @@ func (b bounds) at(frac int) (lo, hi int64) {
 
 // image bounds the function's values on keys in [kmin, kmax] with the integer
 // clamp [lo, hi].
-func (b bounds) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
+func (b piecewise) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
 	if b.kind == absolute {
 		most := max(-kmin, kmax)
 		kmin, kmax = max(0, kmin, -kmax), most
@@ -50,12 +50,12 @@ func (b bounds) image(kmin, kmax, lo, hi int64) (outMin, outMax int64) {
 }
 
 // boundsOf returns the clamp that a function is, or nil.
-func boundsOf(s graph.Scalar) *bounds {
+func boundsOf(s graph.Scalar) *piecewise {
 	if s.Func.Clamp == nil {
 		return nil
 	}
 	c := s.Func.Clamp(s.Params)
-	b := &bounds{keep, c.Lo, c.Hi}
+	b := &piecewise{keep, c.Lo, c.Hi}
 	if c.Abs {
 		b.kind = absolute
 	}

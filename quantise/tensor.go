@@ -31,7 +31,7 @@ func (l *lowering) raw(v *value) model.TensorID {
 		l.node = v.node
 	}
 	switch {
-	case v.fn != nil && v.fn.bounds != nil:
+	case v.fn != nil && v.fn.piecewise != nil:
 		v.id = l.clampFunction(v)
 	case v.fn != nil:
 		var fine bool
@@ -59,7 +59,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		c := l.consumer(v)
 		summed := c != nil && sums(c) && e.abs() < 1<<24
 		_, stream := l.stream[v.name]
-		exact := (l.keen[v.name] || l.powers[v.name]) && e.abs() < 1<<28
+		exact := (l.discontinuous[v.name] || l.powers[v.name]) && e.abs() < 1<<28
 		if final || summed || stream || exact || e.abs() < 1<<min(l.bitsOf(v)+3, 16) {
 			return l.virtualOf(v.name, e)
 		}
@@ -77,7 +77,7 @@ func (l *lowering) settle(v *value) model.TensorID {
 		return l.roundAt(v, e, 0)
 	}
 	rng, room, clamps := l.usefulRange(v, e), l.roomFor(v), len(l.clamps)
-	bits, clipped := min(l.plan.bits, room), v.quiet || rng != v.rng
+	bits, clipped := min(l.plan.bits, room), v.unreported || rng != v.rng
 	if r := float64(e.abs()) * pow2(-e.frac) / l.opts.Headroom; e.norm > 0 && r < rng.abs() {
 		rng = Range{Min: -r, Max: r} // a norm has no more, whatever is normalised
 	}

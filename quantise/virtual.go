@@ -1,6 +1,7 @@
 package quantise
 
 import (
+	"github.com/prove-model/prove-model/prover/circuit/bounds"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
@@ -32,7 +33,7 @@ func (l *lowering) linearBounds(t *model.Linear, out []int) (lo, hi int64) {
 			for _, s := range g.Sum {
 				n *= int64(s.Dim)
 			}
-			partial = partial || !covers(g, out, src.Shape)
+			partial = partial || !bounds.Covers(g, out, src.Shape)
 		}
 		lo, hi = lo*n, hi*n
 		if partial {
@@ -46,40 +47,6 @@ func (l *lowering) linearBounds(t *model.Linear, out []int) (lo, hi int64) {
 		lo, hi = hi, lo
 	}
 	return lo, hi
-}
-
-// covers reports whether every output index of a group is wired, all its
-// summed ones included.
-func covers(g *model.Group, out, in []int) bool {
-	switch g.Map {
-	case model.MapIndex:
-		for _, i := range g.Index {
-			if i < 0 {
-				return false
-			}
-		}
-	case model.MapAffine:
-		lo, hi := g.Base, g.Base
-		reach := func(n, stride int) {
-			if d := (n - 1) * stride; d < 0 {
-				lo += d
-			} else {
-				hi += d
-			}
-		}
-		for j, a := range g.Out {
-			reach(out[a], g.Strides[j])
-		}
-		for _, s := range g.Sum {
-			reach(s.Dim, s.Stride)
-		}
-		dim := 1
-		if len(g.In) == 1 {
-			dim = in[g.In[0]]
-		}
-		return lo >= 0 && hi < dim
-	}
-	return true
 }
 
 func sameShape(a, b []int) bool {

@@ -10,7 +10,7 @@ import (
 // whole numbers.
 func lowerWhole(l *lowering, n *graph.Node, op graph.Scalar, v *value) {
 	x := l.values[n.Inputs[0]]
-	if x.curved() {
+	if x.nonlinear() {
 		lowerFunction(l, n, op, v)
 		return
 	}

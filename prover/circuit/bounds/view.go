@@ -14,7 +14,7 @@ func through(v *model.View, src Interval, out, in []int) Interval {
 		for _, s := range g.Sum {
 			n = times(n, int64(s.Dim))
 		}
-		whole = whole && covers(g, out, in)
+		whole = whole && Covers(g, out, in)
 	}
 	all := src.scale(n)
 	if !whole {
@@ -27,9 +27,9 @@ func through(v *model.View, src Interval, out, in []int) Interval {
 	return all
 }
 
-// covers reports whether every output index of a group is wired, all its summed ones
+// Covers reports whether every output index of a group is wired, all its summed ones
 // included.
-func covers(g *model.Group, out, in []int) bool {
+func Covers(g *model.Group, out, in []int) bool {
 	switch g.Map {
 	case model.MapIndex:
 		for _, i := range g.Index {

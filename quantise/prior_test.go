@@ -56,7 +56,7 @@ func TestCoarseProductInStream(t *testing.T) {
 func TestUsualFormats(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := transformer(t, rng)
-	f := usual(g, 0, usualNeeds)
+	f := transformerPrior(g, 0, priorNeeds)
 	count := map[int]int{}
 	for _, n := range g.Nodes {
 		b := f[n.Output].Bits
@@ -70,7 +70,7 @@ func TestUsualFormats(t *testing.T) {
 	if count[sumBits] != 6 || count[scoreBits] < 3 || count[productBits] != 0 {
 		t.Errorf("%v", count)
 	}
-	if f := usual(tabular(t, rng), 0, usualNeeds); len(f) != 0 {
+	if f := transformerPrior(tabular(t, rng), 0, priorNeeds); len(f) != 0 {
 		t.Errorf("formats without norms: %v", f)
 	}
 }

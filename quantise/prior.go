@@ -19,15 +19,15 @@ const (
 	usualWeights = 13 // of the weights that multiply wide products
 )
 
-// anatomy answers questions about how the values of a float graph hang together.
-type anatomy struct {
+// defUse answers questions about how the values of a float graph hang together.
+type defUse struct {
 	fg      *graph.Graph
 	by      map[string]*graph.Node
 	readers map[string][]*graph.Node
 }
 
-func newAnatomy(fg *graph.Graph) *anatomy {
-	a := &anatomy{fg, map[string]*graph.Node{}, map[string][]*graph.Node{}}
+func newDefUse(fg *graph.Graph) *defUse {
+	a := &defUse{fg, map[string]*graph.Node{}, map[string][]*graph.Node{}}
 	for _, n := range fg.Nodes {
 		a.by[n.Output] = n
 		for i, in := range n.Inputs {
@@ -43,19 +43,19 @@ func newAnatomy(fg *graph.Graph) *anatomy {
 // weights multiply, and of the scores of attention.
 type needs struct {
 	product   func(name string) int
-	attention func(a *anatomy, n *graph.Node) attentionFormat
+	attention func(a *defUse, n *graph.Node) attentionFormat
 }
 
-// usualNeeds are those of values of which nothing is known.
-var usualNeeds = needs{
+// priorNeeds are those of values of which nothing is known.
+var priorNeeds = needs{
 	product:   func(string) int { return productBits },
-	attention: func(*anatomy, *graph.Node) attentionFormat { return usualAttention },
+	attention: func(*defUse, *graph.Node) attentionFormat { return priorAttention },
 }
 
-// usual returns formats that suit transformers: nothing if the graph has no norms.
+// transformerPrior returns formats that suit transformers: nothing if the graph has no norms.
 // With the first step of more precision all weights have usualWeights, with each
 // that follows values and weights one bit more.
-func usual(fg *graph.Graph, steps int, is needs) Formats {
+func transformerPrior(fg *graph.Graph, steps int, is needs) Formats {
 	more := max(0, steps-1)
 	norms := slices.ContainsFunc(fg.Nodes, func(n *graph.Node) bool {
 		op, ok := n.Op.(graph.Norm)
@@ -64,7 +64,7 @@ func usual(fg *graph.Graph, steps int, is needs) Formats {
 	if !norms {
 		return nil
 	}
-	a, f := newAnatomy(fg), Formats{}
+	a, f := newDefUse(fg), Formats{}
 	for _, in := range fg.Inputs {
 		f[in.Name] = Format{Bits: hiddenBits + more}
 		if !slices.ContainsFunc(a.readers[in.Name], func(n *graph.Node) bool { return !sums(n) && !means(n) }) {
@@ -103,7 +103,7 @@ func usual(fg *graph.Graph, steps int, is needs) Formats {
 }
 
 // computed reports whether a value is no constant.
-func (a *anatomy) computed(name string) bool { return a.fg.Consts[name] == nil }
+func (a *defUse) computed(name string) bool { return a.fg.Consts[name] == nil }
 
 // onlyMoves reports whether a node only moves the entries of values.
 func onlyMoves(n *graph.Node) bool {
@@ -115,7 +115,7 @@ func onlyMoves(n *graph.Node) bool {
 }
 
 // unmoved returns the value whose entries a value has, through moves of one value.
-func (a *anatomy) unmoved(name string) string {
+func (a *defUse) unmoved(name string) string {
 	for n := a.by[name]; n != nil && onlyMoves(n) && len(n.Inputs) == 1; n = a.by[name] {
 		name = n.Inputs[0]
 	}
@@ -124,7 +124,7 @@ func (a *anatomy) unmoved(name string) string {
 
 // residual reports whether a node is a sum of two values and one of such sums, as a
 // residual stream is a chain of them.
-func (a *anatomy) residual(n *graph.Node) bool {
+func (a *defUse) residual(n *graph.Node) bool {
 	sum := func(n *graph.Node) bool {
 		return n != nil && sums(n) && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
 	}
@@ -132,13 +132,13 @@ func (a *anatomy) residual(n *graph.Node) bool {
 }
 
 // ofTwo reports whether a product of two values is no function of one.
-func (a *anatomy) ofTwo(n *graph.Node) bool {
+func (a *defUse) ofTwo(n *graph.Node) bool {
 	return a.computed(n.Inputs[0]) && a.computed(n.Inputs[1]) && a.argument(n.Inputs[0]) != a.argument(n.Inputs[1])
 }
 
 // argument returns the value that a value is a function of, entry by entry; itself
 // if there is none.
-func (a *anatomy) argument(name string) string {
+func (a *defUse) argument(name string) string {
 	n := a.by[name]
 	if n == nil {
 		return name
@@ -162,7 +162,7 @@ func (a *anatomy) argument(name string) string {
 
 // weighs returns the value that a node multiplies by constant weights, a whole row
 // at a time; "" if it does not.
-func (a *anatomy) weighs(n *graph.Node) string {
+func (a *defUse) weighs(n *graph.Node) string {
 	switch n.Op.(type) {
 	case graph.MatMul, graph.Gemm, graph.Conv:
 		switch x, y := n.Inputs[0], n.Inputs[1]; {
@@ -176,14 +176,14 @@ func (a *anatomy) weighs(n *graph.Node) string {
 }
 
 // weighed reports whether weights multiply a value, maybe moved.
-func (a *anatomy) weighed(name string) bool {
+func (a *defUse) weighed(name string) bool {
 	return slices.ContainsFunc(a.readers[name], func(n *graph.Node) bool {
 		return a.weighs(n) == name || onlyMoves(n) && a.weighed(n.Output)
 	})
 }
 
 // attends reports whether a node multiplies two computed matrices.
-func (a *anatomy) attends(n *graph.Node) bool {
+func (a *defUse) attends(n *graph.Node) bool {
 	_, ok := n.Op.(graph.MatMul)
 	return ok && a.computed(n.Inputs[0]) && a.computed(n.Inputs[1])
 }
@@ -191,7 +191,7 @@ func (a *anatomy) attends(n *graph.Node) bool {
 // attention sets the formats around a product of two computed matrices: of its
 // factors and of what these are made of, back to products with weights, and of the
 // result until it is a function's argument or weights multiply it.
-func (a *anatomy) attention(f Formats, n *graph.Node, more int, is needs) {
+func (a *defUse) attention(f Formats, n *graph.Node, more int, is needs) {
 	scores := a.scores(n)
 	bits := attentionFormat{normBits, factorBits, factorBits}
 	if scores {
@@ -207,7 +207,7 @@ func (a *anatomy) attention(f Formats, n *graph.Node, more int, is needs) {
 }
 
 // back sets the format of a factor and of what it is made of.
-func (a *anatomy) back(f Formats, name string, bits, more int, seen map[string]bool) {
+func (a *defUse) back(f Formats, name string, bits, more int, seen map[string]bool) {
 	n := a.by[name]
 	if _, ok := f[name]; !ok || n == nil || seen[name] || a.residual(n) {
 		return
@@ -234,7 +234,7 @@ func (a *anatomy) back(f Formats, name string, bits, more int, seen map[string]b
 }
 
 // ahead sets the format of a product and of what is made of it alone.
-func (a *anatomy) ahead(f Formats, name string, bits int) {
+func (a *defUse) ahead(f Formats, name string, bits int) {
 	f[name] = Format{Bits: bits}
 	for _, n := range a.readers[name] {
 		_, arithmetic := n.Op.(graph.Arithmetic)
