@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 )
@@ -10,7 +9,7 @@ import (
 // undefined.
 type (
 	undefined struct{ what string }
-	function  func(s *state, line int, list []any, named map[string]any) any
+	function  func(s *state, list []any, named map[string]any) any
 )
 
 // dict is a mapping that keeps the order of its keys.
@@ -28,44 +27,48 @@ func (d *dict) set(key string, v any) {
 	d.items[key] = v
 }
 
-// Bounds on what a template may do.
-const (
-	maxSteps  = 1 << 18
-	maxOutput = 1 << 24
-	maxCalls  = 100
-)
+// maxCalls bounds macros that call macros.
+const maxCalls = 100
 
 // state is a template in the making of a text.
 type state struct {
-	out     strings.Builder
+	out     *strings.Builder
+	most    int // bytes of the text
 	globals *scope
-	steps   int
-	calls   int
-	jump    jump // that is on its way out of a loop
-}
-
-func (s *state) step() {
-	if s.steps++; s.steps > maxSteps {
-		panic(failure{fmt.Errorf("the template does not come to an end")})
-	}
+	line    int // of the statement that runs
+	work    int // done so far
+	deep    int // expressions within expressions, at present
+	calls   int // macros within macros, at present
+	jump    jump
 }
 
 func (s *state) write(text string) {
-	if s.out.Len()+len(text) > maxOutput {
-		panic(failure{fmt.Errorf("the text is longer than %d bytes", maxOutput)})
+	if s.out.Len()+len(text) > s.most {
+		s.fail("the text is longer than %d bytes, which is more than this conversation needs", s.most)
 	}
+	s.spend(len(text), 1)
 	s.out.WriteString(text)
 }
 
 // captured returns what f writes.
 func (s *state) captured(f func()) string {
 	before := s.out
-	s.out = strings.Builder{}
+	s.out = &strings.Builder{}
 	f()
 	text := s.out.String()
-	s.out = strings.Builder{}
-	s.out.WriteString(before.String())
+	s.out = before
 	return text
+}
+
+// value evaluates an expression.
+func (s *state) value(e expression, sc *scope) any {
+	s.spend(1, stepWork)
+	if s.deep++; s.deep > maxDeep {
+		s.fail("an expression is nested deeper than %d", maxDeep)
+	}
+	v := e.value(s, sc)
+	s.deep--
+	return v
 }
 
 // scope has variables, and those around it.
@@ -74,8 +77,9 @@ type scope struct {
 	around *scope
 }
 
-func (sc *scope) get(name string) any {
+func (s *state) lookUp(sc *scope, name string) any {
 	for ; sc != nil; sc = sc.around {
+		s.spend(1, stepWork)
 		if v, ok := sc.vars[name]; ok {
 			return v
 		}
@@ -83,42 +87,50 @@ func (sc *scope) get(name string) any {
 	return undefined{name}
 }
 
-func inner(sc *scope) *scope { return &scope{map[string]any{}, sc} }
+func (s *state) inner(sc *scope) *scope {
+	s.spend(1, scopeWork)
+	return &scope{map[string]any{}, sc}
+}
+
+// located is a statement and the line that it is on.
+type located struct {
+	statement
+	line int
+}
 
 // Statements.
 type (
 	literalText string
 	output      struct{ e expression }
-	block       []statement
+	block       []located
 	jump        string // "break", "continue", or "" for none
 	ifElse      struct {
 		conditions []expression
-		bodies     [][]statement
-		otherwise  []statement
+		bodies     [][]located
+		otherwise  []located
 	}
 	forLoop struct {
 		names           []string
 		list, filter    expression
-		body, otherwise []statement
-		line            int
+		body, otherwise []located
 	}
 	assign struct {
 		name, field string
 		to          expression
-		body        []statement
-		line        int
+		body        []located
 	}
 	macro struct {
 		name   string
 		params []string
 		usual  []expression
-		body   []statement
+		body   []located
 	}
 )
 
-func runAll(s *state, sc *scope, list []statement) {
+func runAll(s *state, sc *scope, list []located) {
 	for _, st := range list {
-		s.step()
+		s.spend(1, stepWork)
+		s.line = st.line
 		if st.run(s, sc); s.jump != "" {
 			return
 		}
@@ -126,14 +138,14 @@ func runAll(s *state, sc *scope, list []statement) {
 }
 
 func (t literalText) run(s *state, _ *scope) { s.write(string(t)) }
-func (o output) run(s *state, sc *scope)     { s.write(show(o.e.value(s, sc))) }
+func (o output) run(s *state, sc *scope)     { s.write(s.show(s.value(o.e, sc))) }
 func (b block) run(s *state, sc *scope)      { runAll(s, sc, b) }
 func (j jump) run(s *state, _ *scope)        { s.jump = j }
 func (m *macro) run(_ *state, sc *scope)     { sc.vars[m.name] = m }
 
 func (i ifElse) run(s *state, sc *scope) {
 	for n, c := range i.conditions {
-		if truth(c.value(s, sc)) {
+		if truth(s.value(c, sc)) {
 			runAll(s, sc, i.bodies[n])
 			return
 		}
@@ -142,16 +154,19 @@ func (i ifElse) run(s *state, sc *scope) {
 }
 
 func (f forLoop) run(s *state, sc *scope) {
-	all := items(f.list.value(s, sc), f.line)
+	line := s.line
+	all := s.items(s.value(f.list, sc))
 	bind := func(v any) *scope {
-		in := inner(sc)
+		s.line = line
+		s.spend(len(f.names), elementWork)
+		in := s.inner(sc)
 		if len(f.names) == 1 {
 			in.vars[f.names[0]] = v
 			return in
 		}
-		parts := items(v, f.line)
+		parts := s.items(v)
 		if len(parts) != len(f.names) {
-			fail(f.line, "%d values for %d names", len(parts), len(f.names))
+			s.fail("%d values for %d names", len(parts), len(f.names))
 		}
 		for i, n := range f.names {
 			in.vars[n] = parts[i]
@@ -161,8 +176,7 @@ func (f forLoop) run(s *state, sc *scope) {
 	if f.filter != nil {
 		var kept []any
 		for _, v := range all {
-			s.step()
-			if truth(f.filter.value(s, bind(v))) {
+			if truth(s.value(f.filter, bind(v))) {
 				kept = append(kept, v)
 			}
 		}
@@ -173,7 +187,6 @@ func (f forLoop) run(s *state, sc *scope) {
 		return
 	}
 	for i, v := range all {
-		s.step()
 		in := bind(v)
 		in.vars["loop"] = loop{all, i}
 		runAll(s, in, f.body)
@@ -229,15 +242,15 @@ func (a assign) run(s *state, sc *scope) {
 	if a.to == nil {
 		v = s.captured(func() { runAll(s, sc, a.body) })
 	} else {
-		v = a.to.value(s, sc)
+		v = s.value(a.to, sc)
 	}
 	if a.field == "" {
 		sc.vars[a.name] = v
 		return
 	}
-	space, ok := sc.get(a.name).(*namespace)
+	space, ok := s.lookUp(sc, a.name).(*namespace)
 	if !ok {
-		fail(a.line, "%s is no namespace", a.name)
+		s.fail("%s is no namespace", a.name)
 	}
 	space.set(a.field, v)
 }
@@ -260,51 +273,43 @@ type (
 	binary   struct {
 		op   string
 		a, b expression
-		line int
 	}
-	field struct {
-		of, key expression
-		line    int
-	}
+	field struct{ of, key expression }
 	slice struct {
 		of    expression
 		parts [3]expression
-		line  int
 	}
 	call struct {
 		f    expression
 		args arguments
-		line int
 	}
 	filter struct {
 		name string
 		of   expression
 		args arguments
-		line int
 	}
 	test struct {
 		name    string
 		negated bool
 		of      expression
 		args    arguments
-		line    int
 	}
 )
 
 func (c constant) value(*state, *scope) any      { return c.v }
-func (v variable) value(_ *state, sc *scope) any { return sc.get(string(v)) }
-func (n negation) value(s *state, sc *scope) any { return !truth(n.e.value(s, sc)) }
+func (v variable) value(s *state, sc *scope) any { return s.lookUp(sc, string(v)) }
+func (n negation) value(s *state, sc *scope) any { return !truth(s.value(n.e, sc)) }
 func (b binary) value(s *state, sc *scope) any {
-	return operate(b.op, b.a.value(s, sc), b.b.value(s, sc), b.line)
+	return s.operate(b.op, s.value(b.a, sc), s.value(b.b, sc))
 }
 func (f field) value(s *state, sc *scope) any {
-	return get(f.of.value(s, sc), f.key.value(s, sc), f.line)
+	return s.get(s.value(f.of, sc), s.value(f.key, sc))
 }
 
 func (l listOf) value(s *state, sc *scope) any {
 	out := make([]any, len(l))
 	for i, e := range l {
-		out[i] = e.value(s, sc)
+		out[i] = s.value(e, sc)
 	}
 	return out
 }
@@ -312,61 +317,62 @@ func (l listOf) value(s *state, sc *scope) any {
 func (d dictOf) value(s *state, sc *scope) any {
 	out := newDict()
 	for _, kv := range d {
-		out.set(show(kv[0].value(s, sc)), kv[1].value(s, sc))
+		s.spend(1, entryWork)
+		out.set(s.key(s.value(kv[0], sc)), s.value(kv[1], sc))
 	}
 	return out
 }
 
 func (c choice) value(s *state, sc *scope) any {
-	if truth(c.condition.value(s, sc)) {
-		return c.yes.value(s, sc)
+	if truth(s.value(c.condition, sc)) {
+		return s.value(c.yes, sc)
 	}
-	return c.no.value(s, sc)
+	return s.value(c.no, sc)
 }
 
 func (l logic) value(s *state, sc *scope) any {
-	if v := l.a.value(s, sc); truth(v) != l.and {
+	if v := s.value(l.a, sc); truth(v) != l.and {
 		return v
 	}
-	return l.b.value(s, sc)
+	return s.value(l.b, sc)
 }
 
 func (sl slice) value(s *state, sc *scope) any {
-	number := func(e expression) (int, bool) {
+	of := s.value(sl.of, sc)
+	if text, ok := of.(string); ok {
+		s.spend(len(text), 8) // characters take four bytes each
+		return string(sliced(s, sl, sc, []rune(text)))
+	}
+	return sliced(s, sl, sc, s.items(of))
+}
+
+// sliced takes a slice of a list.
+func sliced[T any](s *state, sl slice, sc *scope, list []T) []T {
+	bound := func(e expression) (int, bool) {
 		if e == nil {
 			return 0, false
 		}
-		v := e.value(s, sc)
+		v := s.value(e, sc)
 		n, ok := v.(int)
 		if !ok && v != nil {
-			fail(sl.line, "a slice by %s", show(v))
+			s.fail("a slice by %s", brief(v))
 		}
 		return n, ok
 	}
-	of := sl.of.value(s, sc)
-	var list []any
-	runes, text := of.(string)
-	if text {
-		for _, r := range runes {
-			list = append(list, string(r))
-		}
-	} else {
-		list = items(of, sl.line)
-	}
-	step, ok := number(sl.parts[2])
+	step, ok := bound(sl.parts[2])
 	if !ok {
 		step = 1
 	}
 	if step == 0 {
-		fail(sl.line, "a slice by steps of 0")
+		s.fail("a slice by steps of 0")
 	}
 	n := len(list)
 	from, to, least, most := 0, n, 0, n
 	if step < 0 {
 		from, to, least, most = n-1, -1, -1, n-1
 	}
-	bound := func(e expression, usual int) int {
-		v, ok := number(e)
+	end := func(e expression, usual int) int {
+		v, ok := bound(e)
 		if !ok {
 			return usual
 		}
@@ -375,16 +381,14 @@ func (sl slice) value(s *state, sc *scope) any {
 		}
 		return min(max(v, least), most)
 	}
-	from, to = bound(sl.parts[0], from), bound(sl.parts[1], to)
-	out := []any{}
+	from, to = end(sl.parts[0], from), end(sl.parts[1], to)
+	s.spend(n, stepWork)
+	out := []T{}
 	for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
 		out = append(out, list[i])
 		if step > n || step < -n {
 			break
 		}
-	}
-	if text {
-		return join(out, "")
 	}
 	return out
 }
@@ -392,45 +396,47 @@ func (sl slice) value(s *state, sc *scope) any {
 // values evaluates arguments.
 func (a arguments) values(s *state, sc *scope) (list []any, named map[string]any) {
 	for _, e := range a.list {
-		list = append(list, e.value(s, sc))
+		list = append(list, s.value(e, sc))
 	}
 	named = map[string]any{}
 	for _, n := range a.order {
-		named[n] = a.named[n].value(s, sc)
+		s.spend(1, entryWork)
+		named[n] = s.value(a.named[n], sc)
 	}
 	return list, named
 }
 
 func (c call) value(s *state, sc *scope) any {
-	s.step()
 	list, named := c.args.values(s, sc)
 	if f, ok := c.f.(field); ok { // a method
-		of, key := f.of.value(s, sc), show(f.key.value(s, sc))
-		if _, own := get(of, key, c.line).(undefined); own {
-			return method(of, key, list, named, c.line)
+		of, key := s.value(f.of, sc), s.show(s.value(f.key, sc))
+		if _, own := s.get(of, key).(undefined); own {
+			return s.method(of, key, list, named)
 		}
 	}
-	switch f := c.f.value(s, sc).(type) {
+	switch f := s.value(c.f, sc).(type) {
 	case function:
-		return f(s, c.line, list, named)
+		return f(s, list, named)
 	case *macro:
-		return f.call(s, c.line, list, named)
+		return f.call(s, list, named)
 	case undefined:
-		fail(c.line, "the function %q is not understood", f.what)
+		s.fail("the function %q is not understood", f.what)
 	default:
-		fail(c.line, "%s is no function", show(f))
+		s.fail("%s is no function", brief(f))
 	}
 	return nil
 }
 
-func (m *macro) call(s *state, line int, list []any, named map[string]any) any {
+func (m *macro) call(s *state, list []any, named map[string]any) any {
 	if s.calls++; s.calls > maxCalls {
-		fail(line, "macros call each other deeper than %d", maxCalls)
+		s.fail("macros call each other deeper than %d", maxCalls)
 	}
-	defer func() { s.calls-- }()
-	sc := inner(s.globals)
+	line := s.line
+	defer func() { s.calls, s.line = s.calls-1, line }()
+	sc := s.inner(s.globals)
+	s.spend(len(m.params), elementWork)
 	if len(list) > len(m.params) {
-		fail(line, "%d arguments for %s, which takes %d", len(list), m.name, len(m.params))
+		s.fail("%d arguments for %s, which takes %d", len(list), m.name, len(m.params))
 	}
 	named = maps.Clone(named)
 	for i, p := range m.params {
@@ -441,25 +447,24 @@ func (m *macro) call(s *state, line int, list []any, named map[string]any) any {
 			v = list[i]
 		case ok:
 		case m.usual[i] != nil:
-			v = m.usual[i].value(s, sc)
+			v = s.value(m.usual[i], sc)
 		default:
 			v = undefined{p}
 		}
 		sc.vars[p] = v
 	}
 	for n := range named {
-		fail(line, "%s takes no argument %q", m.name, n)
+		s.fail("%s takes no argument %q", m.name, n)
 	}
 	return s.captured(func() { runAll(s, sc, m.body) })
 }
 
 func (f filter) value(s *state, sc *scope) any {
-	s.step()
 	list, named := f.args.values(s, sc)
-	return filters[f.name](f.of.value(s, sc), list, named, f.line)
+	return filters[f.name](s, s.value(f.of, sc), list, named)
 }
 
 func (t test) value(s *state, sc *scope) any {
 	list, _ := t.args.values(s, sc)
-	return tests[t.name](t.of.value(s, sc), list, t.line) != t.negated
+	return tests[t.name](s, s.value(t.of, sc), list) != t.negated
 }

@@ -117,9 +117,7 @@ func lex(s string) []token {
 			if strings.HasPrefix(rest, "-"+mark) {
 				trim, rest = true, rest[1:]
 			} else if strings.HasPrefix(rest, "+"+mark) {
-				rest = rest[1:]
 				mark = "+" + mark
-				rest = "+" + rest
 			}
 			if depth == 0 && strings.HasPrefix(rest, mark) {
 				rest = rest[len(mark):]

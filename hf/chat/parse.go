@@ -3,6 +3,7 @@ package chat
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The tree of a template: statements write to the output, expressions have values.
@@ -75,7 +76,7 @@ func (p *parser) deeper() func() {
 
 // body reads statements up to a tag that one of the ends begins, which it takes with
 // its first word, and returns that.
-func (p *parser) body(ends ...string) (list []statement, end string) {
+func (p *parser) body(ends ...string) (list []located, end string) {
 	defer p.deeper()()
 	for {
 		t := p.next()
@@ -86,16 +87,16 @@ func (p *parser) body(ends ...string) (list []statement, end string) {
 			}
 			return list, ""
 		case text:
-			list = append(list, literalText(t.value))
+			list = append(list, located{literalText(t.value), t.line})
 		case openOutput:
 			e := p.expression()
 			p.close(closeOutput)
-			list = append(list, output{e})
+			list = append(list, located{output{e}, t.line})
 		case openBlock:
 			if p.is(ends...) {
 				return list, p.name()
 			}
-			list = append(list, p.statement())
+			list = append(list, located{p.statement(), t.line})
 		default:
 			fail(t.line, "%q is not expected", t.value)
 		}
@@ -147,7 +148,7 @@ func (p *parser) ifStatement() statement {
 }
 
 func (p *parser) forStatement() statement {
-	s := forLoop{names: []string{p.name()}, line: p.peek().line}
+	s := forLoop{names: []string{p.name()}}
 	for p.accept(",") {
 		s.names = append(s.names, p.name())
 	}
@@ -167,7 +168,7 @@ func (p *parser) forStatement() statement {
 }
 
 func (p *parser) setStatement() statement {
-	s := assign{name: p.name(), line: p.peek().line}
+	s := assign{name: p.name()}
 	if p.accept(".") {
 		s.field = p.name()
 	}
@@ -245,7 +246,7 @@ func (p *parser) comparison() expression {
 	first := p.sum()
 	var all expression
 	for {
-		line, op := p.peek().line, ""
+		op := ""
 		switch {
 		case p.is("==", "!=", "<", "<=", ">", ">=", "in"):
 			op = p.next().value
@@ -260,7 +261,7 @@ func (p *parser) comparison() expression {
 			return all
 		}
 		second := p.sum()
-		var c expression = binary{op, first, second, line}
+		var c expression = binary{op, first, second}
 		if all != nil {
 			c = logic{true, all, c}
 		}
@@ -281,7 +282,7 @@ func (p *parser) left(operand func() expression, ops ...string) expression {
 	e := operand()
 	for p.peek().kind == operator && p.is(ops...) {
 		t := p.next()
-		e = binary{t.value, e, operand(), t.line}
+		e = binary{t.value, e, operand()}
 	}
 	return e
 }
@@ -290,11 +291,10 @@ func (p *parser) left(operand func() expression, ops ...string) expression {
 // are of the value with its sign.
 func (p *parser) unary(filters bool) expression {
 	defer p.deeper()()
-	line := p.peek().line
 	var e expression
 	switch {
 	case p.accept("-"):
-		e = binary{"-", constant{0}, p.unary(false), line}
+		e = binary{"-", constant{0}, p.unary(false)}
 	case p.accept("+"):
 		e = p.unary(false)
 	default:
@@ -313,7 +313,7 @@ func (p *parser) filtered(e expression) expression {
 		line := p.peek().line
 		switch {
 		case p.accept("|"):
-			f := filter{name: p.name(), of: e, line: line}
+			f := filter{name: p.name(), of: e}
 			if filters[f.name] == nil {
 				fail(line, "the filter %q is not understood", f.name)
 			}
@@ -322,7 +322,7 @@ func (p *parser) filtered(e expression) expression {
 			}
 			e = p.postfix(f)
 		case p.accept("is"):
-			t := test{negated: p.accept("not"), of: e, line: line}
+			t := test{negated: p.accept("not"), of: e}
 			t.name = p.name()
 			if tests[t.name] == nil {
 				fail(line, "the test %q is not understood", t.name)
@@ -343,14 +343,13 @@ func (p *parser) filtered(e expression) expression {
 // postfix reads fields, indices and calls after a value.
 func (p *parser) postfix(e expression) expression {
 	for {
-		line := p.peek().line
 		switch {
 		case p.accept("."):
-			e = field{e, constant{p.name()}, line}
+			e = field{e, constant{p.name()}}
 		case p.accept("["):
-			e = p.subscript(e, line)
+			e = p.subscript(e)
 		case p.accept("("):
-			e = call{e, p.arguments(), line}
+			e = call{e, p.arguments()}
 		default:
 			return e
 		}
@@ -358,7 +357,7 @@ func (p *parser) postfix(e expression) expression {
 }
 
 // subscript reads an index or a slice.
-func (p *parser) subscript(e expression, line int) expression {
+func (p *parser) subscript(e expression) expression {
 	var parts [3]expression
 	n := 0
 	for {
@@ -370,16 +369,16 @@ func (p *parser) subscript(e expression, line int) expression {
 		}
 		p.expect(":")
 		if n++; n == 3 {
-			fail(line, "a slice of more than three parts")
+			fail(p.peek().line, "a slice of more than three parts")
 		}
 	}
 	if n == 0 {
 		if parts[0] == nil {
-			fail(line, "an index is missing")
+			fail(p.peek().line, "an index is missing")
 		}
-		return field{e, parts[0], line}
+		return field{e, parts[0]}
 	}
-	return slice{e, parts, line}
+	return slice{e, parts}
 }
 
 // arguments of a call, read after its parenthesis.
@@ -411,11 +410,11 @@ func (p *parser) primary() expression {
 	t := p.next()
 	switch {
 	case t.kind == quoted:
-		s := t.value
+		all := []string{t.value}
 		for p.peek().kind == quoted { // next to each other
-			s += p.next().value
+			all = append(all, p.next().value)
 		}
-		return constant{s}
+		return constant{strings.Join(all, "")}
 	case t.kind == number:
 		if n, err := strconv.Atoi(t.value); err == nil {
 			return constant{n}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/prove-model/prove-model/hf/gguf"
@@ -16,8 +18,9 @@ import (
 
 // Template is a chat template. It does not change.
 type Template struct {
-	body []statement
-	vars map[string]any // such as bos_token
+	body   []located
+	vars   map[string]any // such as bos_token: those that the template speaks of
+	digest [sha256.Size]byte
 }
 
 // Message is a part of a conversation.
@@ -26,8 +29,8 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// maxTemplate bounds a template.
-const maxTemplate = 1 << 20
+// maxTemplate bounds a template; the longest of published models have some 20 KB.
+const maxTemplate = 1 << 18
 
 // Parse reads a template. vars are variables that it may use, such as bos_token.
 func Parse(source string, vars map[string]string) (t *Template, err error) {
@@ -38,10 +41,30 @@ func Parse(source string, vars map[string]string) (t *Template, err error) {
 	p := &parser{tokens: lex(source)}
 	t = &Template{vars: map[string]any{}}
 	t.body, _ = p.body()
-	for k, v := range vars {
-		t.vars[k] = v
+	for _, word := range p.tokens {
+		if v, ok := vars[word.value]; ok && word.kind == name {
+			t.vars[word.value] = v
+		}
 	}
+	t.digest = digestOf(source, t.vars)
 	return t, nil
+}
+
+// Digest is the SHA-256 of all that the template makes a conversation's text from: its
+// source, then name and value of each variable that it speaks of, in the order of the names.
+// Before each of these texts stand its length in decimal digits and a newline. The same
+// template in a folder and in a GGUF file has the same digest.
+func (t *Template) Digest() [sha256.Size]byte { return t.digest }
+
+func digestOf(source string, vars map[string]any) [sha256.Size]byte {
+	h := sha256.New()
+	add := func(text string) { fmt.Fprintf(h, "%d\n%s", len(text), text) }
+	add(source)
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		add(k)
+		add(vars[k].(string))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // Render writes a conversation as text. With prompt, what begins the model's answer
@@ -49,7 +72,9 @@ func Parse(source string, vars map[string]string) (t *Template, err error) {
 func (t *Template) Render(messages []Message, prompt bool) (text string, err error) {
 	defer catch(&err)
 	list := make([]any, len(messages))
+	size := 0
 	for i, m := range messages {
+		size += len(m.Role) + len(m.Content)
 		d := newDict()
 		d.set("role", m.Role)
 		d.set("content", m.Content)
@@ -62,7 +87,7 @@ func (t *Template) Render(messages []Message, prompt bool) (text string, err err
 	maps.Copy(global.vars, t.vars)
 	global.vars["messages"] = list
 	global.vars["add_generation_prompt"] = prompt
-	s := &state{globals: global}
+	s := &state{globals: global, out: &strings.Builder{}, most: maxText + textPerByte*size}
 	runAll(s, global, t.body)
 	return s.out.String(), nil
 }

@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"bytes"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,93 +32,120 @@ func truth(v any) bool {
 }
 
 // show is a value as output writes it.
-func show(v any) string {
+func (s *state) show(v any) string {
 	switch v := v.(type) {
 	case undefined:
 		return ""
 	case string:
 		return v
 	}
-	return repr(v)
+	return s.repr(v)
 }
 
 // repr is a value as it is written within lists.
-func repr(v any) string {
+func (s *state) repr(v any) string {
+	var b bytes.Buffer
+	s.writeRepr(&b, v, 0)
+	return b.String()
+}
+
+// quotes write a text between each of the two quotes.
+var quotes = map[string]*strings.Replacer{
+	`'`: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`, `'`, `\'`),
+	`"`: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`),
+}
+
+func (s *state) writeRepr(b *bytes.Buffer, v any, depth int) {
+	s.nested(depth)
+	s.spend(1, stepWork)
 	switch v := v.(type) {
 	case nil:
-		return "None"
+		b.WriteString("None")
 	case bool:
 		if v {
-			return "True"
+			b.WriteString("True")
+		} else {
+			b.WriteString("False")
 		}
-		return "False"
 	case int:
-		return strconv.Itoa(v)
+		b.WriteString(strconv.Itoa(v))
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1e16 {
-			return strconv.FormatFloat(v, 'f', 1, 64)
+			b.WriteString(strconv.FormatFloat(v, 'f', 1, 64))
+		} else {
+			b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
 		}
-		return strconv.FormatFloat(v, 'g', -1, 64)
 	case string:
-		quote := "'"
-		if strings.Contains(v, "'") && !strings.Contains(v, `"`) {
+		s.spend(len(v), 4) // an escape is as long as two characters, and the buffer may have to grow
+		quote := `'`
+		if strings.Contains(v, `'`) && !strings.Contains(v, `"`) {
 			quote = `"`
 		}
-		return quote + strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`, quote, `\`+quote).Replace(v) + quote
+		b.WriteString(quote)
+		quotes[quote].WriteString(b, v)
+		b.WriteString(quote)
 	case []any:
-		parts := make([]string, len(v))
+		b.WriteString("[")
 		for i, x := range v {
-			parts[i] = repr(x)
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			s.writeRepr(b, x, depth+1)
 		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		b.WriteString("]")
 	case *dict:
-		parts := make([]string, len(v.keys))
+		b.WriteString("{")
 		for i, k := range v.keys {
-			parts[i] = repr(k) + ": " + repr(v.items[k])
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			s.writeRepr(b, k, depth+1)
+			b.WriteString(": ")
+			s.writeRepr(b, v.items[k], depth+1)
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		b.WriteString("}")
+	default:
+		s.fail("%s is written as text", brief(v))
 	}
-	panic(failure{errNoText})
 }
 
 // items are what a loop goes through.
-func items(v any, line int) []any {
+func (s *state) items(v any) []any {
 	switch v := v.(type) {
 	case undefined:
 		return nil
 	case []any:
 		return v
 	case *dict:
-		out := make([]any, len(v.keys))
-		for i, k := range v.keys {
-			out[i] = k
-		}
-		return out
+		s.spend(len(v.keys), elementWork)
+		return texts(v.keys)
 	case string:
+		s.spend(utf8.RuneCountInString(v), elementWork)
 		out := []any{}
 		for _, r := range v {
 			out = append(out, string(r))
 		}
 		return out
 	}
-	fail(line, "%s is no list", show(v))
+	s.fail("%s is no list", brief(v))
 	return nil
 }
 
 // get returns an element of a list or a field.
-func get(of, key any, line int) any {
+func (s *state) get(of, key any) any {
 	switch of := of.(type) {
 	case undefined:
-		fail(line, "%q is not defined", of.what)
+		s.fail("%q is not defined", of.what)
 	case *dict:
-		if v, ok := of.items[show(key)]; ok {
+		k := s.key(key)
+		if v, ok := of.items[k]; ok {
 			return v
 		}
-		return undefined{show(key)}
+		return undefined{k}
 	case *namespace:
-		return get(of.dict, key, line)
+		return s.get(of.dict, key)
 	case loop:
-		return of.field(show(key))
+		return of.field(s.show(key))
 	case []any:
 		if i, ok := key.(int); ok {
 			if i < 0 {
@@ -126,10 +155,25 @@ func get(of, key any, line int) any {
 		}
 	case string:
 		if i, ok := key.(int); ok {
-			return get(items(of, line), i, line)
+			s.spend(len(of), 5)
+			all := []rune(of)
+			if i < 0 {
+				i += len(all)
+			}
+			if i >= 0 && i < len(all) {
+				return string(all[i])
+			}
+			return at(nil, i)
 		}
 	}
-	return undefined{show(key)}
+	return undefined{s.show(key)}
+}
+
+// key is a value as a mapping's key, which is read whole to be found.
+func (s *state) key(v any) string {
+	k := s.show(v)
+	s.spend(len(k), 1)
+	return k
 }
 
 func number64(v any) (float64, bool) {
@@ -147,7 +191,11 @@ func number64(v any) (float64, bool) {
 	return 0, false
 }
 
-func equal(a, b any) bool {
+func (s *state) equal(a, b any) bool { return s.equalAt(a, b, 0) }
+
+func (s *state) equalAt(a, b any, depth int) bool {
+	s.nested(depth)
+	s.spend(1, stepWork)
 	if x, ok := number64(a); ok {
 		y, ok := number64(b)
 		return ok && x == y
@@ -155,14 +203,15 @@ func equal(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
+		return ok && slices.EqualFunc(a, b, func(a, b any) bool { return s.equalAt(a, b, depth+1) })
 	case *dict:
 		b, ok := b.(*dict)
 		if !ok || len(a.keys) != len(b.keys) {
 			return false
 		}
-		for k, v := range a.items {
-			if w, ok := b.items[k]; !ok || !equal(v, w) {
+		for _, k := range a.keys {
+			s.spend(len(k), 1)
+			if w, ok := b.items[k]; !ok || !s.equalAt(a.items[k], w, depth+1) {
 				return false
 			}
 		}
@@ -171,8 +220,12 @@ func equal(a, b any) bool {
 		_, ok := b.(undefined)
 		return ok
 	case string:
-		s, ok := b.(string)
-		return ok && a == s
+		b, ok := b.(string)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		s.spend(len(a), 1)
+		return a == b
 	case nil:
 		return b == nil
 	}
@@ -180,68 +233,70 @@ func equal(a, b any) bool {
 }
 
 // contains says whether a is in b.
-func contains(b, a any, line int) bool {
+func (s *state) contains(b, a any) bool {
 	switch b := b.(type) {
 	case string:
-		s, ok := a.(string)
+		t, ok := a.(string)
 		if !ok {
-			fail(line, "%s is looked for in a string", show(a))
+			s.fail("%s is looked for in a string", brief(a))
 		}
-		return strings.Contains(b, s)
+		s.spend(len(b), 1)
+		return strings.Contains(b, t)
 	case *namespace:
-		return contains(b.dict, a, line)
+		return s.contains(b.dict, a)
 	case *dict:
-		_, ok := b.items[show(a)]
+		_, ok := b.items[s.key(a)]
 		return ok
 	}
-	return slices.ContainsFunc(items(b, line), func(v any) bool { return equal(v, a) })
+	return slices.ContainsFunc(s.items(b), func(v any) bool { return s.equal(v, a) })
 }
 
 // operate applies an operator of two values.
-func operate(op string, a, b any, line int) any {
+func (s *state) operate(op string, a, b any) any {
 	switch op {
 	case "==":
-		return equal(a, b)
+		return s.equal(a, b)
 	case "!=":
-		return !equal(a, b)
+		return !s.equal(a, b)
 	case "in":
-		return contains(b, a, line)
+		return s.contains(b, a)
 	case "not in":
-		return !contains(b, a, line)
+		return !s.contains(b, a)
 	case "~":
-		return show(a) + show(b)
+		return s.concat(s.show(a), s.show(b))
 	}
-	if s, ok := a.(string); ok {
-		if t, ok := b.(string); ok {
+	if x, ok := a.(string); ok {
+		if y, ok := b.(string); ok {
+			s.spend(min(len(x), len(y)), 1)
 			switch op {
 			case "+":
-				return s + t
+				return s.concat(x, y)
 			case "<":
-				return s < t
+				return x < y
 			case "<=":
-				return s <= t
+				return x <= y
 			case ">":
-				return s > t
+				return x > y
 			case ">=":
-				return s >= t
+				return x >= y
 			}
 		}
-		if n, ok := b.(int); ok && op == "*" && n <= maxOutput/max(len(s), 1) {
-			return strings.Repeat(s, max(n, 0))
+		if n, ok := b.(int); ok && op == "*" {
+			n = max(n, 0)
+			s.spend(n, max(len(x), 1))
+			return strings.Repeat(x, n)
 		}
 	}
 	if l, ok := a.([]any); ok && op == "+" {
 		if m, ok := b.([]any); ok {
-			if len(l)+len(m) > maxSteps {
-				fail(line, "a list is too long")
-			}
+			s.spend(len(l)+len(m), stepWork)
 			return slices.Concat(l, m)
 		}
 	}
 	x, okX := number64(a)
 	y, okY := number64(b)
 	if !okX || !okY {
-		fail(line, "%s of %s and %s", op, repr2(a), repr2(b))
+		s.fail("%s of %s and %s", op, brief(a), brief(b))
 	}
 	switch op {
 	case "<":
@@ -254,64 +309,81 @@ func operate(op string, a, b any, line int) any {
 		return x >= y
 	}
 	if y == 0 && (op == "/" || op == "//" || op == "%") {
-		fail(line, "division by zero")
+		s.fail("division by zero")
 	}
 	m, okM := a.(int)
 	n, okN := b.(int)
-	if !okM || !okN {
-		switch op {
-		case "+":
-			return x + y
-		case "-":
-			return x - y
-		case "*":
-			return x * y
-		case "/":
-			return x / y
-		case "//":
-			return math.Floor(x / y)
-		}
-		return x - float64(math.Floor(x/y)*y)
+	if okM && okN && op != "/" {
+		return s.integer(op, m, n)
 	}
 	switch op {
 	case "+":
-		return m + n
+		return x + y
 	case "-":
-		return m - n
+		return x - y
 	case "*":
-		return m * n
+		return x * y
 	case "/":
 		return x / y
+	case "//":
+		return math.Floor(x / y)
 	}
-	quotient, rest := m/n, m%n
-	if rest != 0 && (rest < 0) != (n < 0) {
-		quotient, rest = quotient-1, rest+n
-	}
-	if op == "//" {
-		return quotient
-	}
-	return rest
+	return x - float64(math.Floor(x/y)*y)
 }
 
-// repr2 is repr of what may be undefined.
-func repr2(v any) string {
-	if u, ok := v.(undefined); ok {
-		return u.what + ", which is not defined,"
-	}
-	return repr(v)
+// concat joins two texts.
+func (s *state) concat(a, b string) string {
+	s.spend(len(a)+len(b), 1)
+	return a + b
 }
 
-func join(list []any, sep string) string {
+// integer applies an operator of two integers. Python's have any number of digits; those of
+// a template that has more than 63 bits are a mistake.
+func (s *state) integer(op string, m, n int) any {
+	out, fits := 0, true
+	switch op {
+	case "+":
+		out = m + n
+		fits = (out > m) == (n > 0)
+	case "-":
+		out = m - n
+		fits = (out < m) == (n > 0)
+	case "*":
+		hi, lo := bits.Mul64(uint64(max(m, -m)), uint64(max(n, -n)))
+		out, fits = m*n, hi == 0 && lo <= math.MaxInt64
+	default:
+		quotient, rest := m/n, m%n
+		if rest != 0 && (rest < 0) != (n < 0) {
+			quotient, rest = quotient-1, rest+n
+		}
+		if op == "%" {
+			return rest
+		}
+		out, fits = quotient, n != -1 || m != math.MinInt
+	}
+	if !fits {
+		s.fail("%d %s %d has more than 63 bits", m, op, n)
+	}
+	return out
+}
+
+func (s *state) join(list []any, sep string) string {
 	parts := make([]string, len(list))
+	s.spend(len(list), stepWork+len(sep))
 	for i, v := range list {
-		parts[i] = show(v)
+		parts[i] = s.show(v)
+		s.spend(len(parts[i]), 1)
 	}
 	return strings.Join(parts, sep)
 }
 
-func length(v any, line int) int {
-	if s, ok := v.(string); ok {
-		return utf8.RuneCountInString(s)
+func (s *state) length(v any) int {
+	switch v := v.(type) {
+	case string:
+		s.spend(len(v), 1)
+		return utf8.RuneCountInString(v)
+	case *dict:
+		return len(v.keys)
 	}
-	return len(items(v, line))
+	return len(s.items(v))
 }

@@ -1,0 +1,197 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// method calls a method of a value.
+func (s *state) method(of any, name string, list []any, named map[string]any) any {
+	arg := func(i int) string {
+		t, ok := argument(list, nil, i, "", nil).(string)
+		if !ok {
+			s.fail("argument %d of %s is no string", i, name)
+		}
+		return t
+	}
+	switch of := of.(type) {
+	case string:
+		s.spend(len(of), 1)
+		switch name {
+		case "strip", "lstrip", "rstrip":
+			return s.strip(of, argument(list, named, 0, "chars", nil), name != "rstrip", name != "lstrip")
+		case "upper":
+			return s.upper(of)
+		case "lower":
+			return s.lower(of)
+		case "capitalize":
+			return s.capital(of)
+		case "title":
+			return s.title(of)
+		case "startswith", "endswith":
+			has := strings.HasPrefix
+			if name == "endswith" {
+				has = strings.HasSuffix
+			}
+			if all, ok := argument(list, nil, 0, "", nil).([]any); ok {
+				return slices.ContainsFunc(all, func(v any) bool {
+					s.spend(1, stepWork)
+					end := s.show(v)
+					s.spend(min(len(end), len(of)), 1)
+					return has(of, end)
+				})
+			}
+			return has(of, arg(0))
+		case "replace":
+			if len(list) > 2 {
+				break
+			}
+			return s.replace(of, arg(0), arg(1))
+		case "find":
+			if i := strings.Index(of, arg(0)); i >= 0 {
+				return utf8.RuneCountInString(of[:i])
+			}
+			return -1
+		case "count":
+			return strings.Count(of, arg(0))
+		case "join":
+			return s.join(s.items(argument(list, nil, 0, "", nil)), of)
+		case "split":
+			return s.split(of, list, named)
+		case "splitlines":
+			return s.cut(strings.TrimSuffix(of, "\n"), "\n", -1)
+		}
+	case *dict:
+		switch name {
+		case "items":
+			s.spend(len(of.keys), 2*elementWork)
+			out := []any{}
+			for _, k := range of.keys {
+				out = append(out, []any{k, of.items[k]})
+			}
+			return out
+		case "keys":
+			return s.items(of)
+		case "values":
+			s.spend(len(of.keys), elementWork)
+			out := []any{}
+			for _, k := range of.keys {
+				out = append(out, of.items[k])
+			}
+			return out
+		case "get":
+			if v, ok := of.items[s.key(arg(0))]; ok {
+				return v
+			}
+			return argument(list, named, 1, "default", nil)
+		}
+	}
+	s.fail("the method %q is not understood", name)
+	return nil
+}
+
+// strip takes characters off the ends of a text: white space if it is not told.
+func (s *state) strip(text string, chars any, left, right bool) string {
+	set := unicode.IsSpace
+	if c, ok := chars.(string); ok {
+		set = func(r rune) bool {
+			s.spend(len(c)+1, 1)
+			return strings.ContainsRune(c, r)
+		}
+	}
+	s.spend(len(text), 1)
+	if left {
+		text = strings.TrimLeftFunc(text, set)
+	}
+	if right {
+		text = strings.TrimRightFunc(text, set)
+	}
+	return text
+}
+
+// caseWork is a byte's share of changing the case: one of two bytes may become one of three,
+// and characters are looked up one by one.
+const caseWork = 4
+
+func (s *state) upper(text string) string {
+	s.spend(len(text), caseWork)
+	return strings.ToUpper(text)
+}
+
+func (s *state) lower(text string) string {
+	s.spend(len(text), caseWork)
+	return strings.ToLower(text)
+}
+
+// capital is a text with its first letter in upper case and the others in lower.
+func (s *state) capital(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	if n == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(unicode.ToLower(r))) + s.lower(text[n:])
+}
+
+// title is capital of every word.
+func (s *state) title(text string) string {
+	s.spend(len(text), caseWork)
+	letter := false
+	return strings.Map(func(r rune) rune {
+		first := !letter
+		letter = unicode.IsLetter(r)
+		if first {
+			return unicode.ToUpper(r)
+		}
+		return unicode.ToLower(r)
+	}, text)
+}
+
+// replace puts a text in every place of another; before and after each character if that
+// is empty.
+func (s *state) replace(text, from, to string) string {
+	s.spend(len(text), 1)
+	s.spend(strings.Count(text, from), len(to)+1)
+	return strings.ReplaceAll(text, from, to)
+}
+
+// split cuts a text at another, or at white space if none is given.
+func (s *state) split(text string, list []any, named map[string]any) any {
+	most := -1
+	if v, ok := argument(list, named, 1, "maxsplit", -1).(int); ok {
+		most = v
+	}
+	switch sep := argument(list, named, 0, "sep", nil).(type) {
+	case nil:
+		if most < 0 {
+			s.spend(len(text), elementWork/2) // a word and its space
+			return texts(strings.Fields(text))
+		}
+	case string:
+		if sep != "" {
+			return s.cut(text, sep, most)
+		}
+	}
+	s.fail("this split is not understood")
+	return nil
+}
+
+// cut cuts a text at sep, most times at most; everywhere if most is negative.
+func (s *state) cut(text, sep string, most int) []any {
+	n := strings.Count(text, sep)
+	if most >= 0 {
+		n = min(n, most)
+	}
+	s.spend(n+1, elementWork)
+	s.spend(len(text), 1)
+	return texts(strings.SplitN(text, sep, n+1))
+}
+
+func texts(parts []string) []any {
+	out := make([]any, len(parts))
+	for i, p := range parts {
+		out[i] = p
+	}
+	return out
+}
