@@ -129,7 +129,14 @@ func readText(cfg *config.Config, s *provemodel.Statement, t *tokenizer.Tokenize
 	if t == nil {
 		return p, nil
 	}
-	p.Prompt, p.Text, p.hidden = t.Decode(p.PromptTokens), t.After(p.PromptTokens, p.Tokens), t.Hidden(p.PromptTokens)
+	var err error
+	if p.Prompt, err = t.Decode(p.PromptTokens); err == nil {
+		p.Text, err = t.After(p.PromptTokens, p.Tokens)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.hidden = t.Hidden(p.PromptTokens)
 	if cfg.Prompt != "" {
 		want, err := job.Encode(cfg, t)
 		if err != nil {

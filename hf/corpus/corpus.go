@@ -27,12 +27,14 @@ func Pieces() []string { return strings.Split(strings.TrimSuffix(file, "\n"), "\
 
 // Tokens returns the first of the pieces in the tokens of t, each cut to at most so many of
 // them (at least 1); with a chat template, which may be nil, a conversation is the second
-// piece. Tokens from bound on, which the model has no embedding of, are dropped.
-func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) [][]int {
+// piece. Tokens from bound on, which the model has no embedding of, are dropped. The error is
+// that of t.Encode.
+func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) ([][]int, error) {
 	var out [][]int
-	add := func(text string, encode func(string) []int) {
+	add := func(text string, encode encoder) error {
+		all, err := cut(text, encode, most)
 		var ids []int
-		for _, id := range cut(text, encode, most) {
+		for _, id := range all {
 			if id < bound {
 				ids = append(ids, id)
 			}
@@ -40,31 +42,41 @@ func Tokens(t *tokenizer.Tokenizer, c *chat.Template, pieces, most, bound int) [
 		if len(ids) > 0 {
 			out = append(out, ids)
 		}
+		return err
 	}
 	for i, text := range Pieces() {
 		if i == 1 && c != nil && len(out) < pieces {
 			// A template that wants another conversation is left out.
 			if s, err := c.Render(conversation, true); err == nil {
-				add(s, t.EncodeChat)
+				if err := add(s, t.EncodeChat); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if len(out) == pieces {
 			break
 		}
-		add(text, t.Encode)
+		if err := add(text, t.Encode); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }
+
+type encoder func(text string) ([]int, error)
 
 // cut encodes as much of the front of a text as has at most so many tokens, so that
 // what a tokenizer puts at the end of a text is there.
-func cut(text string, encode func(string) []int, most int) []int {
-	ids := encode(text)
-	if len(ids) <= most {
-		return ids
+func cut(text string, encode encoder, most int) ([]int, error) {
+	ids, err := encode(text)
+	if err != nil || len(ids) <= most {
+		return ids, err
 	}
 	runes := []rune(text)
-	n := sort.Search(len(runes), func(n int) bool { return len(encode(string(runes[:n+1]))) > most })
-	ids = encode(string(runes[:n]))
-	return ids[:min(len(ids), most)]
+	n := sort.Search(len(runes), func(n int) bool {
+		ids, err := encode(string(runes[:n+1]))
+		return err != nil || len(ids) > most
+	})
+	ids, err = encode(string(runes[:n]))
+	return ids[:min(len(ids), most)], err
 }

@@ -32,7 +32,10 @@ func letters(t *testing.T) *tokenizer.Tokenizer {
 func TestTokens(t *testing.T) {
 	k := letters(t)
 	for _, most := range []int{1, 2, 5, 64, 1 << 20} {
-		got := Tokens(k, nil, 9, most, k.Size())
+		got, err := Tokens(k, nil, 9, most, k.Size())
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(got) != len(Pieces()) {
 			t.Fatalf("%d texts of %d pieces", len(got), len(Pieces()))
 		}
@@ -40,7 +43,7 @@ func TestTokens(t *testing.T) {
 			if len(ids) > most || ids[0] != 0 || most > 1 && ids[len(ids)-1] != 1 {
 				t.Errorf("at most %d: piece %d is %v", most, i, ids)
 			}
-			if whole := k.Encode(Pieces()[i]); most == 64 && len(ids) != min(most, len(whole)) || most > 64 && !slices.Equal(ids, whole) {
+			if whole, err := k.Encode(Pieces()[i]); err != nil || most == 64 && len(ids) != min(most, len(whole)) || most > 64 && !slices.Equal(ids, whole) {
 				t.Errorf("at most %d: piece %d has %d tokens of %d", most, i, len(ids), len(whole))
 			}
 		}
@@ -49,11 +52,15 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Tokens(k, c, 3, 1<<20, k.Size()); len(got) != 3 || !strings.HasPrefix(k.Decode(got[1]), "user:Which planet") {
-		t.Errorf("%d texts, the second is %q", len(got), k.Decode(got[1]))
+	got, err := Tokens(k, c, 3, 1<<20, k.Size())
+	if err != nil || len(got) != 3 {
+		t.Fatal(len(got), err)
 	}
-	if got := Tokens(k, nil, 3, 64, 1); len(got) != 3 || !slices.Equal(got[0], []int{0}) {
-		t.Errorf("without an embedding: %v", got)
+	if second, err := k.Decode(got[1]); err != nil || !strings.HasPrefix(second, "user:Which planet") {
+		t.Errorf("the second text is %q: %v", second, err)
+	}
+	if got, err := Tokens(k, nil, 3, 64, 1); err != nil || len(got) != 3 || !slices.Equal(got[0], []int{0}) {
+		t.Errorf("without an embedding: %v %v", got, err)
 	}
 }
 

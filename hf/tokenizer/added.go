@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -21,44 +20,55 @@ type addedToken struct {
 	SingleWord bool `json:"single_word"`
 	LStrip     bool `json:"lstrip"`
 	RStrip     bool `json:"rstrip"`
-
-	text string // what is looked for is another text where it is normalised
 }
 
 // addedTokens are all added tokens of a tokenizer.
 type addedTokens struct {
 	byID map[int]*addedToken
 	ids  map[string]int
-	raw  []*addedToken // by the first byte of what is looked for, the longest first
-	norm []*addedToken
+	raw  prefixes // of the text as it is
+	norm prefixes // of the normalised text
+}
+
+// prefixes are tokens by what is looked for.
+type prefixes struct {
+	tokens map[string]*addedToken
+	// lengths are those of the tokens that begin with a byte, the longest first.
+	lengths [256][]int
 }
 
 // newAdded enters tokens, in the order of the file.
 func newAdded(tokens []addedToken, normalise func(string) string) *addedTokens {
 	a := &addedTokens{byID: map[int]*addedToken{}, ids: map[string]int{}}
+	raw, norm := map[string]*addedToken{}, map[string]*addedToken{}
 	for i := range tokens {
 		t := &tokens[i]
 		if t.Content == "" {
 			continue
 		}
-		t.text = t.Content
 		a.byID[t.ID], a.ids[t.Content] = t, t.ID
+		to, look := raw, t.Content
 		if t.Normalized {
-			look := *t
-			look.Content = normalise(t.Content)
-			if look.Content != "" {
-				a.norm = append(a.norm, &look)
-			}
-			continue
+			to, look = norm, normalise(t.Content)
 		}
-		a.raw = append(a.raw, t)
+		if _, twice := to[look]; look != "" && !twice {
+			to[look] = t
+		}
 	}
-	for _, list := range [][]*addedToken{a.raw, a.norm} {
-		slices.SortStableFunc(list, func(a, b *addedToken) int {
-			return cmp.Or(int(a.Content[0])-int(b.Content[0]), len(b.Content)-len(a.Content))
-		})
-	}
+	a.raw, a.norm = byPrefix(raw), byPrefix(norm)
 	return a
+}
+
+func byPrefix(tokens map[string]*addedToken) prefixes {
+	p := prefixes{tokens: tokens}
+	for look := range tokens {
+		p.lengths[look[0]] = append(p.lengths[look[0]], len(look))
+	}
+	for i, list := range p.lengths {
+		slices.SortFunc(list, func(a, b int) int { return b - a })
+		p.lengths[i] = slices.Clip(slices.Compact(list))
+	}
+	return p
 }
 
 func (a *addedTokens) special(id int) bool {
@@ -74,62 +84,73 @@ type piece struct {
 }
 
 // cut cuts a text at added tokens and normalises what is between them.
-func (a *addedTokens) cut(text string, normalise func(string) string) []piece {
+func (a *addedTokens) cut(w *work, text string, normalise normaliser) []piece {
 	var out []piece
-	for _, p := range find(a.raw, text, true) {
+	for _, p := range a.raw.find(w, text, true) {
 		if p.id >= 0 {
 			out = append(out, p)
 			continue
 		}
-		out = append(out, find(a.norm, normalise(p.text), p.first)...)
+		out = append(out, a.norm.find(w, normalise(w, p.text), p.first)...)
 	}
 	return out
 }
 
-// find cuts a text at the tokens of a list: at the first place where one is, the
-// longest of those there.
-func find(list []*addedToken, text string, first bool) []piece {
+// find cuts a text at the tokens: at the first place where one is, the longest of those
+// there.
+func (p *prefixes) find(w *work, text string, first bool) []piece {
 	var out []piece
 	done := 0 // up to here in out
-	text2 := func(end int) {
+	between := func(end int) {
 		if end > done {
 			out = append(out, piece{-1, text[done:end], first && done == 0})
 		}
 	}
+	if !w.spend(len(text), 1) {
+		return nil
+	}
 	for at := 0; at < len(text); {
-		t := match(list, text[at:])
+		t, n := p.match(w, text[at:])
 		if t == nil {
 			at++
 			continue
 		}
-		from, to := at, at+len(t.Content)
+		if !w.spend(n+2*pieceWork, 1) {
+			return nil
+		}
+		from, to := at, at+n
 		at = to
 		if t.SingleWord && (wordBefore(text[:from]) || wordAfter(text[to:])) {
 			continue
 		}
 		if t.LStrip {
-			from = max(done, len(strings.TrimRightFunc(text[:from], unicode.IsSpace)))
+			from = done + len(strings.TrimRightFunc(text[done:from], unicode.IsSpace))
 		}
 		if t.RStrip {
 			to = len(text) - len(strings.TrimLeftFunc(text[to:], unicode.IsSpace))
 		}
-		text2(from)
+		between(from)
 		out = append(out, piece{id: t.ID, first: first && from == 0})
 		done, at = to, max(at, to)
 	}
-	text2(len(text))
+	between(len(text))
 	return out
 }
 
-// match returns the longest token that a text begins with, or nil.
-func match(list []*addedToken, text string) *addedToken {
-	i, _ := slices.BinarySearchFunc(list, text[0], func(t *addedToken, b byte) int { return int(t.Content[0]) - int(b) })
-	for ; i < len(list) && list[i].Content[0] == text[0]; i++ {
-		if strings.HasPrefix(text, list[i].Content) {
-			return list[i]
+// match returns the longest token that a text begins with and its length, or nil.
+func (p *prefixes) match(w *work, text string) (*addedToken, int) {
+	for _, n := range p.lengths[text[0]] {
+		if n > len(text) {
+			continue
+		}
+		if !w.spend(n+lookWork, 1) {
+			break
+		}
+		if t := p.tokens[text[:n]]; t != nil {
+			return t, n
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 func wordBefore(s string) bool {

@@ -98,25 +98,28 @@ func (v *vocabulary) byteTokens() *[256]int {
 }
 
 // encode implements model.
-func (m *bpe) encode(ids []int, w string) []int {
+func (m *bpe) encode(w *work, ids []int, text string) []int {
 	if m.whole {
-		if id, ok := m.ids[w]; ok {
+		if id, ok := m.ids[text]; ok {
 			return append(ids, id)
 		}
 	}
-	symbols := make([]int, 0, len(w))
+	if !w.spend(utf8.RuneCountInString(text), symbolWork) || !w.spend(len(text), lookWork) {
+		return nil
+	}
+	symbols := make([]int, 0, len(text))
 	fused := false // the last symbol is an unknown one
-	for i, r := range w {
+	for i, r := range text {
 		n := utf8.RuneLen(r)
 		if r == utf8.RuneError {
-			_, n = utf8.DecodeRuneInString(w[i:])
+			_, n = utf8.DecodeRuneInString(text[i:])
 		}
-		if id, ok := m.ids[w[i:i+n]]; ok {
+		if id, ok := m.ids[text[i:i+n]]; ok {
 			symbols, fused = append(symbols, id), false
 			continue
 		}
 		if m.bytes != nil {
-			for _, b := range []byte(w[i : i+n]) {
+			for _, b := range []byte(text[i : i+n]) {
 				symbols = append(symbols, m.bytes[b])
 			}
 			fused = false

@@ -7,14 +7,30 @@ import (
 )
 
 // decoder turns tokens, step by step, into pieces of text.
-type decoder func(tokens []string) []string
+type decoder func(w *work, tokens []string) []string
 
-// mapped is a decoder of each token on its own, given its index.
+// mapped is a decoder of each token on its own, given its index; it makes at most 8 bytes
+// more of a token.
 func mapped(f func(i int, token string) string) decoder {
-	return func(tokens []string) []string {
+	return func(w *work, tokens []string) []string {
 		out := make([]string, len(tokens))
 		for i, t := range tokens {
-			out[i] = f(i, t)
+			if w.spend(2*len(t)+pieceWork, 1) {
+				out[i] = f(i, t)
+			}
+		}
+		return out
+	}
+}
+
+// replaced is a decoder that replaces all of a string in each token.
+func replaced(from, to string) decoder {
+	return func(w *work, tokens []string) []string {
+		out := make([]string, len(tokens))
+		for i, t := range tokens {
+			if w.spend(pieceWork, 1) {
+				out[i] = w.replace(t, from, to)
+			}
 		}
 		return out
 	}
@@ -59,17 +75,22 @@ func fromLetters(token string) string {
 }
 
 // decodeByteLevel joins the bytes of all tokens.
-func decodeByteLevel(tokens []string) []string {
+func decodeByteLevel(w *work, tokens []string) []string {
 	var b strings.Builder
 	for _, t := range tokens {
-		b.WriteString(fromLetters(t))
+		if w.spend(len(t), 6) { // up to one U+FFFD, of 3 bytes, for every byte
+			b.WriteString(fromLetters(t))
+		}
 	}
 	return []string{lossy(b.String())}
 }
 
 // decodeBytes puts tokens of single bytes, <0x41>, together to characters: to one
 // U+FFFD a byte where they are none.
-func decodeBytes(tokens []string) []string {
+func decodeBytes(w *work, tokens []string) []string {
+	if !w.spend(len(tokens), pieceWork) {
+		return nil
+	}
 	var out []string
 	var bytes []byte
 	flush := func() {
@@ -103,7 +124,7 @@ func byteToken(t string) (byte, bool) {
 }
 
 // fuse joins all tokens.
-func fuse(tokens []string) []string { return []string{strings.Join(tokens, "")} }
+func fuse(w *work, tokens []string) []string { return []string{w.join(tokens, "")} }
 
 // strip takes a character off the front, up to start times, and off the end.
 func strip(content string, start, stop int) decoder {

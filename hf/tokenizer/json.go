@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -29,21 +30,22 @@ func ParseJSON(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	t := &Tokenizer{joint: " ", digest: sha256.Sum256(data)}
-	for part, f := range map[string]struct {
+	if absent(file.Model) {
+		return nil, errors.New("it has no model")
+	}
+	for _, part := range []struct {
+		name string
 		raw  json.RawMessage
 		read func(json.RawMessage) error
 	}{
-		"normalizer": {file.Normalizer, t.readNormalizer}, "pre_tokenizer": {file.Pre, t.readSplitter}, "model": {file.Model, t.readModel},
-		"post_processor": {file.Post, t.readTemplate}, "decoder": {file.Decoder, t.readDecoder},
+		{"normalizer", file.Normalizer, t.readNormalizer}, {"pre_tokenizer", file.Pre, t.readSplitter}, {"model", file.Model, t.readModel},
+		{"post_processor", file.Post, t.readTemplate}, {"decoder", file.Decoder, t.readDecoder},
 	} {
-		if absent(f.raw) {
-			if part == "model" {
-				return nil, errors.New("it has no model")
-			}
+		if absent(part.raw) {
 			continue
 		}
-		if err := f.read(f.raw); err != nil {
-			return nil, fmt.Errorf("%s: %w", part, err)
+		if err := part.read(part.raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	for _, a := range file.Added {
@@ -51,7 +53,16 @@ func ParseJSON(data []byte) (*Tokenizer, error) {
 			return nil, fmt.Errorf("added token %s has id %d", graph.Quote(a.Content), a.ID)
 		}
 	}
-	t.added = newAdded(file.Added, t.normalised)
+	w := &work{leastWork + workPerFileByte*len(data)}
+	t.added = newAdded(file.Added, func(s string) string { return t.normalised(w, s) })
+	if err := w.err(); err != nil {
+		return nil, fmt.Errorf("normalizer: %w", err)
+	}
+	for _, id := range slices.Concat(t.before, t.after) {
+		if id < 0 || id >= t.Size() {
+			return nil, fmt.Errorf("post_processor: it puts id %d around a text, and ids are from 0 to %d", id, t.Size()-1)
+		}
+	}
 	return t, nil
 }
 
@@ -111,7 +122,7 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	add := func(f func(string) string) error {
+	add := func(f normaliser) error {
 		t.normalise = append(t.normalise, f)
 		return nil
 	}
@@ -119,15 +130,15 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 	case "Sequence":
 		return sequence(raw, "normalizers", t.readNormalizer)
 	case "NFC":
-		return add(norm.NFC.String)
+		return add(bounded(mostGrowth, norm.NFC.String))
 	case "NFD":
-		return add(norm.NFD.String)
+		return add(bounded(mostGrowth, norm.NFD.String))
 	case "NFKC":
-		return add(norm.NFKC.String)
+		return add(bounded(mostGrowth, norm.NFKC.String))
 	case "NFKD":
-		return add(norm.NFKD.String)
+		return add(bounded(mostGrowth, norm.NFKD.String))
 	case "Lowercase":
-		return add(lower)
+		return add(bounded(2, lower))
 	case "Strip":
 		p := struct {
 			typed
@@ -135,7 +146,7 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 			Right bool `json:"strip_right"`
 		}{}
 		return orElse(known(raw, &p), func() error {
-			return add(func(s string) string {
+			return add(bounded(1, func(s string) string {
 				if p.Left {
 					s = strings.TrimLeftFunc(s, unicode.IsSpace)
 				}
@@ -143,7 +154,7 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 					s = strings.TrimRightFunc(s, unicode.IsSpace)
 				}
 				return s
-			})
+			}))
 		})
 	case "Prepend":
 		p := struct {
@@ -151,11 +162,11 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 			Prepend string `json:"prepend"`
 		}{}
 		return orElse(known(raw, &p), func() error {
-			return add(func(s string) string {
+			return add(func(w *work, s string) string {
 				if s == "" {
 					return s
 				}
-				return p.Prepend + s
+				return w.joined(p.Prepend, s)
 			})
 		})
 	case "Replace":
@@ -163,13 +174,13 @@ func (t *Tokenizer) readNormalizer(raw json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		return add(func(s string) string { return strings.ReplaceAll(s, from, to) })
+		return add(func(w *work, s string) string { return w.replace(s, from, to) })
 	case "BertNormalizer":
 		p := struct {
 			typed
 			bertNormaliser
 		}{}
-		return orElse(known(raw, &p), func() error { return add(p.normalise) })
+		return orElse(known(raw, &p), func() error { return add(bounded(3*mostGrowth, p.normalise)) })
 	}
 	return unknown("the normaliser", k)
 }
@@ -263,16 +274,18 @@ func (t *Tokenizer) readSplitter(raw json.RawMessage) error {
 
 // byteLevel writes a word's bytes as characters, after the split of GPT-2.
 func byteLevel(space, regex bool) splitter {
-	return func(w word) []word {
-		if space && !strings.HasPrefix(w.text, " ") {
-			w.text = " " + w.text
+	return func(w *work, one word) []word {
+		if space && !strings.HasPrefix(one.text, " ") {
+			one.text = w.joined(" ", one.text)
 		}
-		words := []word{w}
+		words := []word{one}
 		if regex {
-			words = patterns[gpt2].split(w)
+			words = patterns[gpt2].split(w, one)
 		}
 		for i := range words {
-			words[i].text = toLetters(words[i].text)
+			if w.spend(len(words[i].text), 3) { // letters have up to 2 bytes
+				words[i].text = toLetters(words[i].text)
+			}
 		}
 		return words
 	}
@@ -339,15 +352,15 @@ func readMetaspace(raw json.RawMessage) (metaspace, error) {
 	return p, nil
 }
 
-func (p metaspace) split(w word) []word {
-	w.text = strings.ReplaceAll(w.text, " ", p.Replacement)
-	if (p.Scheme == "always" || p.Scheme == "first" && w.first) && !strings.HasPrefix(w.text, p.Replacement) {
-		w.text = p.Replacement + w.text
+func (p metaspace) split(w *work, one word) []word {
+	one.text = w.replace(one.text, " ", p.Replacement)
+	if (p.Scheme == "always" || p.Scheme == "first" && one.first) && !strings.HasPrefix(one.text, p.Replacement) {
+		one.text = w.joined(p.Replacement, one.text)
 	}
 	if p.Split != nil && !*p.Split {
-		return []word{w}
+		return []word{one}
 	}
-	return splitAt(findString(p.Replacement), following)(w)
+	return splitAt(findString(p.Replacement), following)(w, one)
 }
 
 func (t *Tokenizer) readModel(raw json.RawMessage) error {
@@ -378,7 +391,11 @@ func (t *Tokenizer) readModel(raw json.RawMessage) error {
 		if !ok {
 			return fmt.Errorf("the unknown token %s is not in the vocabulary", graph.Quote(p.Unknown))
 		}
-		t.model = &wordPiece{v, p.Prefix, id, p.Most}
+		m := &wordPiece{vocabulary: v, prefix: p.Prefix, unknown: id, most: p.Most}
+		for token := range v.ids {
+			m.longest = max(m.longest, len(token))
+		}
+		t.model = m
 		return nil
 	}
 	return unknown("the model", k)
@@ -485,6 +502,9 @@ func (t *Tokenizer) readTemplate(raw json.RawMessage) error {
 	return unknown("the template", k)
 }
 
+// mostAround bounds the tokens around a text; published models have one or two.
+const mostAround = 1024
+
 func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
 	var p struct {
 		Single []struct {
@@ -509,6 +529,9 @@ func (t *Tokenizer) readTemplateOf(raw json.RawMessage) error {
 			ids := p.Tokens[part.Special.ID].IDs
 			if len(ids) == 0 {
 				return fmt.Errorf("token %s of the template has no ids", graph.Quote(part.Special.ID))
+			}
+			if len(t.before)+len(t.after)+len(ids) > mostAround {
+				return fmt.Errorf("the template puts more than %d tokens around a text", mostAround)
 			}
 			if text {
 				t.after = append(t.after, ids...)
@@ -548,7 +571,7 @@ func (t *Tokenizer) readDecoder(raw json.RawMessage) error {
 	case "Replace":
 		from, to, err := replacement(raw)
 		return orElse(err, func() error {
-			return add(mapped(func(_ int, s string) string { return strings.ReplaceAll(s, from, to) }))
+			return add(replaced(from, to))
 		})
 	case "Strip":
 		p := struct {

@@ -76,7 +76,10 @@ func newSentencePiece(pieces []scored) (*sentencePiece, error) {
 }
 
 // encode implements model.
-func (m *sentencePiece) encode(ids []int, w string) []int {
+func (m *sentencePiece) encode(w *work, ids []int, text string) []int {
+	if !w.spend(utf8.RuneCountInString(text), 4*symbolWork) {
+		return nil
+	}
 	// A symbol is a number of a text that has come up, so that merging can be that
 	// of pairs of numbers.
 	texts := []string{}
@@ -90,15 +93,18 @@ func (m *sentencePiece) encode(ids []int, w string) []int {
 		}
 		return n
 	}
-	symbols := make([]int, 0, len(w))
-	for at := 0; at < len(w); {
-		_, n := utf8.DecodeRuneInString(w[at:])
-		symbols = append(symbols, enter(w[at:at+n]))
+	symbols := make([]int, 0, len(text))
+	for at := 0; at < len(text); {
+		_, n := utf8.DecodeRuneInString(text[at:])
+		symbols = append(symbols, enter(text[at:at+n]))
 		at += n
 	}
 	// The rank of a pair is the order of its score: floats of one sign compare as
 	// their bits do.
 	merged := mergePairs(nil, symbols, func(a, b int) (merge, bool) {
+		if !w.spend(len(texts[a])+len(texts[b])+lookWork, 1) {
+			return merge{}, false
+		}
 		text := texts[a] + texts[b]
 		id, ok := m.ids[text]
 		if !ok || !m.whole[id] {
@@ -156,9 +162,9 @@ func pieceTokenizer(pieces []scored, at lead, escape bool) (*Tokenizer, error) {
 	}
 	t := &Tokenizer{model: m, added: newAdded(added, nil), plain: newAdded(plain, nil), lead: at}
 	if escape {
-		t.split = []splitter{func(w word) []word {
-			w.text = strings.ReplaceAll(w.text, " ", space)
-			return []word{w}
+		t.split = []splitter{func(w *work, one word) []word {
+			one.text = w.replace(one.text, " ", space)
+			return []word{one}
 		}}
 	}
 	unknown := m.token(m.unknown)

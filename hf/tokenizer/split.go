@@ -49,13 +49,17 @@ const (
 )
 
 // split cuts a word into the matches.
-func (p pattern) split(w word) []word {
-	var ends []int
-	for at := 0; at < len(w.text); {
-		at += p.match(w.text[at:])
-		ends = append(ends, at)
+func (p pattern) split(w *work, one word) []word {
+	var out []word
+	for at := 0; at < len(one.text); {
+		n := p.match(one.text[at:])
+		if !w.spend(n+pieceWork, 1) {
+			return nil
+		}
+		out = append(out, word{one.text[at : at+n], one.first && at == 0})
+		at += n
 	}
-	return w.pieces(ends)
+	return out
 }
 
 // match returns the length of the match that s, which is not empty, begins with.
@@ -243,14 +247,17 @@ func (b behaviour) known() bool {
 // splitAt makes a splitter from one that finds the next place to split at, from
 // and to, in a text: the length of the text if there is none.
 func splitAt(find func(s string) (from, to int), b behaviour) splitter {
-	return func(w word) []word {
+	return func(w *work, one word) []word {
 		type part struct {
 			from, to int
 			match    bool
 		}
 		var parts []part
-		for at := 0; at < len(w.text); {
-			from, to := find(w.text[at:])
+		for at := 0; at < len(one.text); {
+			from, to := find(one.text[at:])
+			if !w.spend(to+2*pieceWork, 1) {
+				return nil
+			}
 			if from > 0 {
 				parts = append(parts, part{at, at + from, false})
 			}
@@ -275,7 +282,7 @@ func splitAt(find func(s string) (from, to int), b behaviour) splitter {
 		}
 		words := make([]word, len(out))
 		for i, p := range out {
-			words[i] = word{w.text[p.from:p.to], w.first && p.from == 0}
+			words[i] = word{one.text[p.from:p.to], one.first && p.from == 0}
 		}
 		return words
 	}

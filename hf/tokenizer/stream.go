@@ -1,13 +1,15 @@
 package tokenizer
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // After returns the text of tokens that follow others: what they add to its text. It
-// takes time in proportion to their number, which a stream does not.
-func (t *Tokenizer) After(before, tokens []int) string {
+// takes time in proportion to their number, which a stream does not. Its error is that of
+// Decode.
+func (t *Tokenizer) After(before, tokens []int) (string, error) {
 	s := t.Stream(before)
 	s.ids = append(s.ids, tokens...)
 	return s.Rest()
@@ -18,26 +20,44 @@ type Stream struct {
 	t       *Tokenizer
 	ids     []int
 	written string // of the text of all ids
+	err     error  // of decoding
 }
 
 // Stream returns a stream of tokens that follow the given ones.
 func (t *Tokenizer) Stream(before []int) *Stream {
-	return &Stream{t: t, ids: append([]int(nil), before...), written: t.Decode(before)}
+	s := &Stream{t: t, ids: slices.Clone(before)}
+	s.written, s.err = t.Decode(before)
+	return s
 }
 
 // Next returns what a token adds to the text, as far as later tokens leave it as it is:
-// bytes that begin a character wait for the rest of it.
+// bytes that begin a character wait for the rest of it. It is nothing where the tokens
+// cannot be decoded: Rest says why.
 func (s *Stream) Next(id int) string {
 	s.ids = append(s.ids, id)
-	all := s.t.Decode(s.ids)
+	all := s.all()
 	if strings.HasSuffix(all, "\uFFFD") {
 		return ""
 	}
 	return s.add(all)
 }
 
-// Rest returns what Next held back, at the end of a text.
-func (s *Stream) Rest() string { return s.add(s.t.Decode(s.ids)) }
+// Rest returns what Next held back, at the end of a text, or the error of Decode.
+func (s *Stream) Rest() (string, error) {
+	rest := s.add(s.all())
+	return rest, s.err
+}
+
+// all is the text of all tokens, or that of those before a failure.
+func (s *Stream) all() string {
+	if s.err == nil {
+		var all string
+		if all, s.err = s.t.Decode(s.ids); s.err == nil {
+			return all
+		}
+	}
+	return s.written
+}
 
 // add returns what is new in the text of all tokens; a token that changes what came
 // before, such as one that takes a space away, adds from where the two part.

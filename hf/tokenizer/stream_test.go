@@ -45,11 +45,12 @@ func TestStream(t *testing.T) {
 				t.Fatalf("after %d: %q", from, shown)
 			}
 		}
-		if shown += s.Rest(); shown != text[from:] {
-			t.Errorf("after %d: %q", from, shown)
+		rest, err := s.Rest()
+		if shown += rest; shown != text[from:] || err != nil {
+			t.Errorf("after %d: %q %v", from, shown, err)
 		}
-		if got := tok.After(ids[:from], ids[from:]); got != text[from:] {
-			t.Errorf("after %d: %q", from, got)
+		if got, err := tok.After(ids[:from], ids[from:]); got != text[from:] || err != nil {
+			t.Errorf("after %d: %q %v", from, got, err)
 		}
 	}
 	// A text that stops within a character shows that at the end.
@@ -61,8 +62,8 @@ func TestStream(t *testing.T) {
 	if shown != "na" {
 		t.Errorf("%q", shown)
 	}
-	if rest := s.Rest(); rest != "\uFFFD" {
-		t.Errorf("%q", rest)
+	if rest, err := s.Rest(); rest != "\uFFFD" || err != nil {
+		t.Errorf("%q %v", rest, err)
 	}
 }
 
@@ -71,8 +72,8 @@ func TestAfterManyTokens(t *testing.T) {
 	text := strings.Repeat("naïve 😀 ", 1<<13)
 	tok, ids := bytesOnly(t, text)
 	start := time.Now()
-	if got := tok.After(ids[:1], ids[1:]); got != text[1:] {
-		t.Errorf("a text of %d bytes, not %d", len(got), len(text)-1)
+	if got, err := tok.After(ids[:1], ids[1:]); got != text[1:] || err != nil {
+		t.Errorf("a text of %d bytes, not %d: %v", len(got), len(text)-1, err)
 	}
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("%d tokens took %v", len(ids), d)
@@ -85,8 +86,8 @@ func TestAfterPartOfCharacter(t *testing.T) {
 	const text = "aﾟb" // its bytes begin as those of U+FFFD do
 	tok, ids := bytesOnly(t, text)
 	for from, want := range []string{"aﾟb", "ﾟb", "ﾟb", "ﾟb", "b", ""} {
-		if got := tok.After(ids[:from], ids[from:]); got != want {
-			t.Errorf("after %d: %q, not %q", from, got, want)
+		if got, err := tok.After(ids[:from], ids[from:]); got != want || err != nil {
+			t.Errorf("after %d: %q, not %q: %v", from, got, want, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type Tokenizer struct {
 	added     *addedTokens
 	plain     *addedTokens // those that Encode looks for, where they are not all
 	lead      lead
-	normalise []func(string) string
+	normalise []normaliser
 	split     []splitter
 	model     model
 	before    []int // what the template puts before a text
@@ -28,7 +28,7 @@ type Tokenizer struct {
 // model cuts a word into tokens.
 type model interface {
 	// encode adds the ids of a word, which is not empty, to ids.
-	encode(ids []int, word string) []int
+	encode(w *work, ids []int, word string) []int
 	// id returns the id of a token.
 	id(token string) (int, bool)
 	// token returns the token of an id, or "".
@@ -46,8 +46,9 @@ const (
 	eachLead       // before every text between added tokens
 )
 
-// Encode returns the ids of a text, with those that the model expects around it.
-func (t *Tokenizer) Encode(text string) []int {
+// Encode returns the ids of a text, with those that the model expects around it. An error
+// says that the tokenizer's file asks for far more work than a text of this length needs.
+func (t *Tokenizer) Encode(text string) ([]int, error) {
 	if text != "" && t.lead == frontLead {
 		text = " " + text
 	}
@@ -55,64 +56,73 @@ func (t *Tokenizer) Encode(text string) []int {
 	if t.plain != nil {
 		added = t.plain
 	}
-	return slices.Concat(t.before, t.encode(text, added, t.lead == eachLead, false), t.after)
+	ids, err := t.encode(text, added, t.lead == eachLead, false)
+	return slices.Concat(t.before, ids, t.after), err
 }
 
 // EncodeChat returns the ids of a text that a chat template has made: special tokens
-// in it are tokens, those around it among them.
-func (t *Tokenizer) EncodeChat(text string) []int {
+// in it are tokens, those around it among them. Its error is that of Encode.
+func (t *Tokenizer) EncodeChat(text string) ([]int, error) {
 	return t.encode(text, t.added, t.lead == eachLead, t.lead == frontLead)
 }
 
 // encode encodes a text, cut at added tokens, with a space before each of the other
 // pieces or before that at the front.
-func (t *Tokenizer) encode(text string, added *addedTokens, each, front bool) []int {
+func (t *Tokenizer) encode(text string, added *addedTokens, each, front bool) ([]int, error) {
 	text = strings.ToValidUTF8(text, "�")
+	w := &work{leastWork + workPerByte*len(text)}
 	ids := []int{}
-	for _, p := range added.cut(text, t.normalised) {
+	for _, p := range added.cut(w, text, t.normalised) {
 		if p.id >= 0 {
 			ids = append(ids, p.id)
 			continue
 		}
 		if each || front && p.first {
-			p.text = " " + p.text
+			p.text = w.joined(" ", p.text)
 		}
 		words := []word{{p.text, p.first}}
 		for _, split := range t.split {
-			words = eachWord(words, split)
+			words = eachWord(w, words, split)
 		}
-		for _, w := range words {
-			if w.text != "" {
-				ids = t.model.encode(ids, w.text)
+		for _, word := range words {
+			if word.text != "" {
+				ids = t.model.encode(w, ids, word.text)
 			}
 		}
 	}
-	return ids
+	if err := w.err(); err != nil {
+		return nil, err
+	}
+	return ids, nil
 }
 
-func (t *Tokenizer) normalised(text string) string {
+func (t *Tokenizer) normalised(w *work, text string) string {
 	for _, f := range t.normalise {
-		text = f(text)
+		text = f(w, text)
 	}
 	return text
 }
 
 // Decode returns the text of ids. Special tokens, and ids that there are none of,
-// are left out.
-func (t *Tokenizer) Decode(ids []int) string {
+// are left out. An error says that the tokenizer's file makes far more of the ids than
+// text of that many tokens.
+func (t *Tokenizer) Decode(ids []int) (string, error) {
+	w := &work{leastWork + workPerID*len(ids)}
 	var tokens []string
 	for _, id := range ids {
-		if s, ok := t.shown(id); ok {
+		if s, ok := t.shown(id); ok && w.spend(len(s)+pieceWork, 1) {
 			tokens = append(tokens, s)
 		}
 	}
-	if t.decode == nil {
-		return strings.Join(tokens, t.joint)
-	}
 	for _, f := range t.decode {
-		tokens = f(tokens)
+		tokens = f(w, tokens)
 	}
-	return strings.Join(tokens, "")
+	joint := t.joint
+	if t.decode != nil {
+		joint = ""
+	}
+	text := w.join(tokens, joint)
+	return text, w.err()
 }
 
 // Hidden returns those of ids that Decode leaves out, in their order.
@@ -135,7 +145,7 @@ func (t *Tokenizer) shown(id int) (string, bool) {
 // one.
 func (t *Tokenizer) Token(id int) (string, bool) {
 	if s, ok := t.added.byID[id]; ok {
-		return s.text, true
+		return s.Content, true
 	}
 	s := t.model.token(id)
 	return s, s != ""
@@ -169,27 +179,15 @@ type word struct {
 }
 
 // splitter cuts a word into several. Those may be empty, or of other text.
-type splitter func(w word) []word
+type splitter func(w *work, one word) []word
 
 // eachWord applies a splitter to words that are not empty.
-func eachWord(words []word, split splitter) []word {
+func eachWord(w *work, words []word, split splitter) []word {
 	var out []word
-	for _, w := range words {
-		if w.text != "" {
-			out = append(out, split(w)...)
+	for _, one := range words {
+		if one.text != "" {
+			out = append(out, split(w, one)...)
 		}
-	}
-	return out
-}
-
-// pieces cuts w before each of the ascending positions in ends, but for the last,
-// which is the length of its text.
-func (w word) pieces(ends []int) []word {
-	out := make([]word, len(ends))
-	at := 0
-	for i, end := range ends {
-		out[i] = word{w.text[at:end], w.first && at == 0}
-		at = end
 	}
 	return out
 }

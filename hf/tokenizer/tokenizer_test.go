@@ -47,7 +47,7 @@ func compare(t *testing.T, tok *Tokenizer, lines []string, path string) {
 	}
 	wrong := 0
 	for i, line := range lines {
-		got := tok.Encode(line)
+		got := encoded(t, tok, line)
 		if !slices.Equal(got, want[i].IDs) {
 			wrong++
 			if wrong <= 5 {
@@ -55,7 +55,7 @@ func compare(t *testing.T, tok *Tokenizer, lines []string, path string) {
 			}
 			continue
 		}
-		if text := tok.Decode(got); text != want[i].Text {
+		if text := decoded(t, tok, got); text != want[i].Text {
 			wrong++
 			if wrong <= 5 {
 				t.Errorf("%v is decoded to\n     %q\nwant %q", got, text, want[i].Text)
@@ -65,6 +65,24 @@ func compare(t *testing.T, tok *Tokenizer, lines []string, path string) {
 	if wrong > 0 {
 		t.Errorf("%d of %d lines differ", wrong, len(lines))
 	}
+}
+
+func encoded(t *testing.T, tok *Tokenizer, text string) []int {
+	t.Helper()
+	ids, err := tok.Encode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func decoded(t *testing.T, tok *Tokenizer, ids []int) string {
+	t.Helper()
+	text, err := tok.Decode(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func names(tok *Tokenizer, ids []int) []string {

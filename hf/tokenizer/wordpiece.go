@@ -12,21 +12,25 @@ type wordPiece struct {
 	prefix  string
 	unknown int
 	most    int // characters of a word
+	longest int // bytes of a token
 }
 
 // encode implements model.
-func (m *wordPiece) encode(ids []int, w string) []int {
-	if utf8.RuneCountInString(w) > m.most {
+func (m *wordPiece) encode(w *work, ids []int, text string) []int {
+	if utf8.RuneCountInString(text) > m.most {
 		return append(ids, m.unknown)
 	}
 	start := len(ids)
-	for at := 0; at < len(w); {
-		end, id := len(w), -1
+	for at := 0; at < len(text); {
+		end, id := min(len(text), at+m.longest), -1
 		for ; end > at; end-- {
-			if end < len(w) && !utf8.RuneStart(w[end]) {
+			if end < len(text) && !utf8.RuneStart(text[end]) {
 				continue
 			}
-			token := w[at:end]
+			if !w.spend(len(m.prefix)+end-at+lookWork, 1) {
+				return nil
+			}
+			token := text[at:end]
 			if at > 0 {
 				token = m.prefix + token
 			}

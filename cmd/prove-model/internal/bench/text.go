@@ -95,7 +95,11 @@ func MeasureText(ctx context.Context, cfg *config.Config, file string, limit int
 	if err != nil {
 		return nil, fmt.Errorf("--text: %w", err)
 	}
-	pieces := cutText(k.Encode(string(data)), local.Tokens, limit)
+	ids, err := k.Encode(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("--text: %w", err)
+	}
+	pieces := cutText(ids, local.Tokens, limit)
 	inputs, err := j.Model.TextSamples(pieces)
 	if err != nil {
 		return nil, fmt.Errorf("--text: %w", err)

@@ -67,17 +67,20 @@ func tokenizerOf(model string) string {
 // encode returns the tokens of the prompt; with --chat those of a conversation that
 // the prompt begins, in the template that comes with the tokenizer.
 func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string) ([]int, error) {
-	ids := t.Encode(cfg.Prompt)
+	text, encode := cfg.Prompt, t.Encode
 	if cfg.Chat {
 		c, err := chat.Open(from)
 		if err != nil {
 			return nil, fmt.Errorf("--chat: %w", err)
 		}
-		text, err := c.Render([]chat.Message{{Role: "user", Content: cfg.Prompt}}, true)
-		if err != nil {
+		if text, err = c.Render([]chat.Message{{Role: "user", Content: cfg.Prompt}}, true); err != nil {
 			return nil, fmt.Errorf("--chat: %w", err)
 		}
-		ids = t.EncodeChat(text)
+		encode = t.EncodeChat
+	}
+	ids, err := encode(text)
+	if err != nil {
+		return nil, fmt.Errorf("--prompt: %w", err)
 	}
 	if len(ids) == 0 {
 		return nil, errors.New("--prompt: it has no tokens")

@@ -42,7 +42,10 @@ func (j *Job) setTexts(cfg *config.Config) (done bool, err error) {
 		c = nil
 	}
 	pieces, most := piecesFor(j.Model.Parameters())
-	texts := corpus.Tokens(t, c, pieces, min(most, j.Model.MostTokens()), bound)
+	texts, err := corpus.Tokens(t, c, pieces, min(most, j.Model.MostTokens()), bound)
+	if err != nil {
+		return false, fmt.Errorf("calibration on the bundled text: tokenizer: %w", err)
+	}
 	if len(texts) == 0 {
 		return false, nil
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -59,7 +60,9 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opt
 		}
 	}, opts...)
 	if stream != nil {
-		show(stream.Rest())
+		rest, failed := stream.Rest()
+		show(rest)
+		err = errors.Join(err, failed)
 	}
 	if w != nil {
 		fmt.Fprintln(w)
@@ -69,7 +72,7 @@ func (j *Job) Write(ctx context.Context, c *provemodel.Circuit, w io.Writer, opt
 	}
 	out.Written, j.Input, j.written = written, in, true
 	if t := j.prompt.Tokenizer; t != nil {
-		out.Text = t.After(written.Prompt, written.Tokens)
+		out.Text, err = t.After(written.Prompt, written.Tokens)
 	}
-	return out, nil
+	return out, err
 }

@@ -1,0 +1,93 @@
+package tokenizer
+
+import (
+	"errors"
+	"strings"
+)
+
+// A tokenizer comes from whoever published the model. A few lines of its file can make a
+// text grow without end: a replacement of a by aa, forty times. So all that is done with a
+// text is counted before it is done, in bytes that are read or made, and what takes more
+// than these bounds is refused. The largest published vocabularies take a tenth of them.
+const (
+	leastWork   = 1 << 22 // for any text
+	workPerByte = 1024    // of the text that is encoded, besides
+	workPerID   = 4096    // of the ids that are decoded, besides
+	// workPerFileByte is for a file's added tokens, which are brought into normal form.
+	workPerFileByte = 64
+)
+
+// What is counted beside the bytes of texts, by the memory and the time that it takes.
+const (
+	pieceWork  = 64 // a piece of a text
+	symbolWork = 64 // a character that merges begin with
+	lookWork   = 16 // a search in a vocabulary, besides the bytes of what is looked for
+)
+
+var errWork = errors.New("the tokenizer makes far more of the text than there is in it: its file is damaged, or made to exhaust memory")
+
+// work is what is left of the work on one text. When it is used up, everything that is made
+// is empty, and err says so.
+type work struct{ left int }
+
+// spend counts n things of so much work each, and says whether there was that much left.
+func (w *work) spend(n, each int) bool {
+	if w.left < 0 || n > w.left/each {
+		w.left = -1
+		return false
+	}
+	w.left -= n * each
+	return true
+}
+
+func (w *work) err() error {
+	if w.left < 0 {
+		return errWork
+	}
+	return nil
+}
+
+// replace replaces all of a string, which is not empty, in s.
+func (w *work) replace(s, from, to string) string {
+	if !w.spend(len(s), 1) || !w.spend(len(s)+strings.Count(s, from)*max(len(to)-len(from), 0), 1) {
+		return ""
+	}
+	return strings.ReplaceAll(s, from, to)
+}
+
+// join puts texts together, with another between them.
+func (w *work) join(texts []string, between string) string {
+	n := 0
+	for _, s := range texts {
+		n += len(s)
+	}
+	if !w.spend(n, 1) || !w.spend(len(texts), len(between)+1) {
+		return ""
+	}
+	return strings.Join(texts, between)
+}
+
+// joined puts a text before another.
+func (w *work) joined(before, s string) string {
+	if !w.spend(len(before)+len(s), 1) {
+		return ""
+	}
+	return before + s
+}
+
+// normaliser is a step that makes a text of a text.
+type normaliser func(w *work, s string) string
+
+// bounded is a step that makes at most so many bytes of one.
+func bounded(growth int, f func(string) string) normaliser {
+	return func(w *work, s string) string {
+		if !w.spend(len(s), 1+growth) {
+			return ""
+		}
+		return f(s)
+	}
+}
+
+// mostGrowth bounds the bytes that a byte becomes when a text is brought into one of
+// Unicode's normal forms: U+FDFA, of 3 bytes, becomes 33.
+const mostGrowth = 11
