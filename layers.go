@@ -26,6 +26,9 @@ func (c *Circuit) Layers(ctx context.Context, m *Model, in Input) ([]Layer, erro
 		if err != nil {
 			return err
 		}
+		if err := runnable(g); err != nil {
+			return err
+		}
 		values, err := g.RunFloat(in)
 		if err == nil {
 			layers = q.Layers(g, values, wit)

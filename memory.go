@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/resident"
 	"github.com/prove-model/prove-model/prover/machine/cache"
 	"github.com/prove-model/prove-model/prover/math/arena"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
 )
 
 // ErrLimited says that the process has a limit already.
@@ -50,10 +52,48 @@ func FreeHostMemory() int64 { return resident.Available() }
 
 // MemoryError says that something cannot be done within the limit (LimitMemory), and
 // which is the least that would do.
-type MemoryError struct{ Limit, Least int64 }
+type MemoryError struct {
+	Limit, Least int64
+	At           string // the model's node where that is, if one alone asks for it
+}
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("this takes %.2f GB of memory at least, and the limit is %.2f GB", gb(e.Least), gb(e.Limit))
+	what := "this"
+	if e.At != "" {
+		what = "a run of the float model up to " + e.At
+	}
+	return fmt.Sprintf("%s takes %.2f GB of memory at least, and the limit is %.2f GB", what, gb(e.Least), gb(e.Limit))
+}
+
+// runnable refuses to run a float model whose values take more memory than the process may
+// have, or than there is.
+func runnable(g *graph.Graph) error {
+	elements, n := g.Peak()
+	if n == nil {
+		return nil
+	}
+	least, at := 8*int64(elements), fmt.Sprintf("%s %s", n.Op.Kind(), graph.Quote(n.Name))
+	if limit := arena.Bounded(); limit > 0 && least > limit {
+		return &MemoryError{limit, least, at}
+	}
+	if free := FreeHostMemory(); free > 0 && least > free {
+		return fmt.Errorf("a run of the float model up to %s takes %.2f GB of memory at least, and the system has %.2f GB free", at, gb(least), gb(free))
+	}
+	return nil
+}
+
+// publishable refuses a graph whose inputs and outputs have more entries than a proof may.
+func publishable(g *graph.Graph) error {
+	n := 0
+	for _, in := range g.Inputs {
+		n += graph.Size(in.Shape)
+	}
+	for _, name := range g.Outputs {
+		if n += graph.Size(g.Shapes[name]); n > plan.MaxPublic {
+			return fmt.Errorf("model: output %s has shape %v: inputs and outputs of a proof have %d entries at most", graph.Quote(name), g.Shapes[name], plan.MaxPublic)
+		}
+	}
+	return nil
 }
 
 // gb are the units of settings.
@@ -62,7 +102,7 @@ func gb(bytes int64) float64 { return float64(bytes) / (1 << 30) }
 // within says if an estimate is beyond the limit of the process.
 func (e *Estimate) within() error {
 	if limit := arena.Bounded(); limit > 0 && e.Least > limit {
-		return &MemoryError{limit, e.Least}
+		return &MemoryError{Limit: limit, Least: e.Least}
 	}
 	return nil
 }

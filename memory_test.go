@@ -4,7 +4,10 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/prove-model/prove-model/graph"
 )
 
 // A limit changes no byte; one that is too small is refused before anything is done, with
@@ -53,5 +56,39 @@ func TestLimitMemory(t *testing.T) {
 	}
 	if MemoryLimit() != 0 {
 		t.Error("the limit is still in force")
+	}
+}
+
+// What a float model's run takes is known before it is run.
+func TestFloatRunWithinMemory(t *testing.T) {
+	quantised := func(outputs ...int) error {
+		b := graph.NewBuilder("wide")
+		x := b.Expand(b.Input("x", graph.Float, []int{1}), []int{outputs[0], 1 << 10})
+		b.At("Relu", "large")
+		y := b.Apply(graph.Relu, x)
+		if len(outputs) == 1 {
+			y = b.Reduce(graph.Sum, y, []int{0, 1}, true)
+		}
+		b.Output("y", y)
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Quantise(t.Context(), NewModel(g), []Input{{{1}}})
+		return err
+	}
+	end, err := LimitMemory(255<<20, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var short *MemoryError
+	if err := quantised(1 << 14); !errors.As(err, &short) || short.Least != 2<<14<<10<<3 || !strings.Contains(short.At, `"large`) {
+		t.Errorf("a run of two values of 2^24 elements in 255 MB: %v", err)
+	}
+	if _, err := end(); err != nil {
+		t.Error(err)
+	}
+	if err := quantised(1<<14+1, 0); err == nil || !strings.Contains(err.Error(), `output "y"`) {
+		t.Errorf("an output of more than 2^24 entries: %v", err)
 	}
 }

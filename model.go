@@ -117,7 +117,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 		return m, nil
 	}
 	options := o.arrays.Options(o.dims)
-	options.Fixed, options.Outputs, options.Samples = o.fixed, o.outputs, o.sampled
+	options.Fixed, options.Outputs, options.Samples, options.Memory = o.fixed, o.outputs, o.sampled, MemoryLimit()
 	g, err := onnx.Load(path, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
@@ -311,6 +311,9 @@ func (m *Model) Run(ctx context.Context, in Input) ([]Tensor, error) {
 
 // visitFloat runs a float model, shows visit all values, and returns the outputs.
 func visitFloat(g *graph.Graph, in Input, visit func(name string, values []float64)) ([]Tensor, error) {
+	if err := runnable(g); err != nil {
+		return nil, err
+	}
 	named := map[string][]float64{}
 	for _, name := range g.Outputs {
 		named[name] = nil

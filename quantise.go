@@ -73,6 +73,9 @@ func Quantise(ctx context.Context, m *Model, samples []Input, opts ...Option) (*
 	if len(samples) == 0 && o.ranges == nil {
 		return nil, errors.New("no samples to take ranges from")
 	}
+	if err := publishable(m.graph); err != nil && !m.open.isText() { // texts may be shorter
+		return nil, err
+	}
 	if err := m.hash(ctx, w); err != nil {
 		return nil, err
 	}

@@ -231,6 +231,9 @@ const maxExponents = 64
 
 // powers is x to the power of a constant: the elements with one exponent together.
 func (b *Builder) powers(x Value, e *Tensor, shape []int) Value {
+	if !b.Room(2, Size(shape)) {
+		return Value{}
+	}
 	of := map[float64][]int{} // elements by exponent
 	var exponents []float64
 	tables := broadcastTables(e.Shape, shape)

@@ -196,6 +196,9 @@ func (b *Builder) Shift(x Value, by *Tensor, up bool) Value {
 		}
 	}
 	bits, _, n := b.digits(x, most)
+	if !b.Room(by.Len(), n) {
+		return Value{}
+	}
 	weights := make([]int64, 0, by.Len()*n)
 	for _, s := range by.I64 {
 		if s < 0 || s > int64(width) {

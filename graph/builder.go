@@ -35,7 +35,9 @@ type Builder struct {
 	activations int // elements of computed values so far
 	most        int // that there may be
 	largest     int // elements of a computed value
-	foldBudget  int // elements that folding may still make
+	outline     bool
+	budget
+	counted map[*Tensor]struct{} // the model's constants that are in the budget
 }
 
 // Value is a value of one builder. The zero Value is that of a failed operation.
@@ -77,15 +79,19 @@ type output struct {
 
 // NewBuilder returns a builder of a graph of that name. Folding constants may
 // make a few times as many elements as there are in constants, and some for
-// shape arithmetic and masks.
+// shape arithmetic and masks; a run of the graph may take work in proportion to its
+// constants and inputs.
 func NewBuilder(name string) *Builder {
-	return &Builder{name: name, taken: map[string]struct{}{}, next: map[string]int{}, foldBudget: 1 << 24, most: MaxComputed, largest: MaxActivations}
+	return &Builder{
+		name: name, taken: map[string]struct{}{}, next: map[string]int{}, counted: map[*Tensor]struct{}{},
+		most: MaxComputed, largest: MaxActivations, budget: newBudget(),
+	}
 }
 
 // Outline has the computed values be as large as tensors may be: for a graph whose shapes
 // are of interest, as those of a text of the greatest length are to a quantiser. If they
 // are too large to run it, RunFloat says so.
-func (b *Builder) Outline() { b.most, b.largest = MaxElements, MaxElements }
+func (b *Builder) Outline() { b.outline, b.most, b.largest = true, MaxElements, MaxElements }
 
 // Reserve keeps names from being given to values that do not ask for them.
 func (b *Builder) Reserve(names ...string) {
@@ -215,8 +221,8 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 	case err != nil:
 	case !dt.Known():
 		err = fmt.Errorf("%v is not supported", dt)
-	case Size(shape) > min(b.largest, b.most-b.activations):
-		err = fmt.Errorf("shape %v is too large", shape)
+	case Size(shape) > min(MaxInput, b.most-b.activations):
+		err = fmt.Errorf("shape %v is too large: an input may have %d elements", shape, MaxInput)
 	case symbols != nil && len(symbols) != len(shape):
 		err = fmt.Errorf("%d symbols for shape %v", len(symbols), shape)
 	}
@@ -225,6 +231,7 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 		return b.failf("input", "%v", err)
 	}
 	b.activations += Size(shape)
+	b.work = plus(b.work, times(Size(shape), workPer))
 	v := b.add(&value{name: name, shape: shape, dtype: dt, symbols: symbols, named: true})
 	b.taken[name] = struct{}{}
 	b.inputs = append(b.inputs, v.v)
@@ -238,6 +245,18 @@ func (b *Builder) Input(name string, dt DType, shape []int, symbols ...string) V
 // Where −∞ alone of its floats is not finite, it masks scores; NaN and +∞ are for what
 // has a meaning for them. With an empty name it is called after the current node.
 func (b *Builder) Constant(name string, t *Tensor) Value {
+	if _, again := b.counted[t]; !again && t != nil {
+		b.counted[t] = struct{}{}
+		b.constants(t.Len())
+	}
+	return b.constant(name, t)
+}
+
+// Table adds a constant that is not the model's own, but one that an operator is written out
+// with; [Builder.Room] counts its elements before they are made.
+func (b *Builder) Table(t *Tensor) Value { return b.constant("", t) }
+
+func (b *Builder) constant(name string, t *Tensor) Value {
 	kind := b.op
 	if kind == "" {
 		kind = "constant"
@@ -252,7 +271,6 @@ func (b *Builder) Constant(name string, t *Tensor) Value {
 	if name == "" {
 		name = b.called("value")
 	}
-	b.foldBudget += 4 * t.Len()
 	b.taken[name] = struct{}{}
 	if finite != t {
 		v := b.extendedConstant(name, t)
@@ -304,15 +322,6 @@ func (b *Builder) number(what string, v float64) Value {
 	return b.floats(what, []int{}, []float32{float32(v)})
 }
 
-// spend takes n elements from what folding may make, or returns false.
-func (b *Builder) spend(n int) bool {
-	if n > b.foldBudget {
-		return false
-	}
-	b.foldBudget -= n
-	return true
-}
-
 // emit adds a node and returns its value; with constant operands alone, it
 // computes the value instead.
 func (b *Builder) emit(op Op, operands ...Value) (made Value) {
@@ -353,7 +362,7 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	}
 	t.dtype = t.dtype.computed()
 	if computed == nil {
-		return b.fold(kind, op, from, t)
+		return b.fold(kind, op, in, t)
 	}
 	if foldOnly(op) {
 		return b.failf(kind, "%s is supported on constants only, and %s", op.Kind(), b.Depends(Value{computed}))
@@ -368,6 +377,12 @@ func (b *Builder) emit(op Op, operands ...Value) (made Value) {
 	}
 	if Size(t.shape) > min(b.largest, b.most-b.activations) {
 		return b.failf(kind, "its output of shape %v is too large: a computed value may have %d elements, and all together %d", t.shape, b.largest, b.most)
+	}
+	if n := work(op, in, t.shape); !b.outline && !take(&b.work, n) {
+		return b.failf(kind, "it takes %d operations on numbers: those of a run are more than a model with constants and inputs of this size may ask for", n)
+	}
+	if len(b.nodes) == mostNodes {
+		return b.failf(kind, "the model is written out as more than %d operators here", mostNodes)
 	}
 	b.activations += Size(t.shape)
 	out := &value{name: b.called(op.Kind()), shape: t.shape, dtype: t.dtype}
@@ -385,16 +400,19 @@ func none(t operandType) *Tensor {
 }
 
 // fold computes a node of constants.
-func (b *Builder) fold(kind string, op Op, from []*value, t operandType) Value {
+func (b *Builder) fold(kind string, op Op, in []operandType, t operandType) Value {
 	if !b.spend(Size(t.shape)) {
 		return b.failf(kind, "the constant of shape %v that it makes is too large", t.shape)
+	}
+	if n := work(op, in, t.shape); !take(&b.budget.fold, n) {
+		return b.failf(kind, "it computes a constant with %d operations on numbers: that is more than a model with constants of this size may ask for", n)
 	}
 	if Size(t.shape) == 0 { // whose other dimensions may be of any size
 		return b.computed(op.Kind(), operand{shape: t.shape, f: []float64{}}, t.dtype)
 	}
-	operands := make([]operand, len(from))
-	for i, v := range from {
-		operands[i] = constOperand(v.tensor)
+	operands := make([]operand, len(in))
+	for i, v := range in {
+		operands[i] = constOperand(v.value)
 	}
 	out, err := op.eval(operands, t.shape)
 	if err != nil {
@@ -454,7 +472,7 @@ func (b *Builder) Fill(shape []int, value *Tensor) Value {
 // reach, by delta.
 func (b *Builder) Range(start, limit, delta float64, dt DType) Value {
 	count := math.Ceil((limit - start) / delta)
-	if delta == 0 || count-count != 0 || count > float64(b.foldBudget) {
+	if delta == 0 || count-count != 0 || count > float64(b.room) {
 		return b.Failf("a range from %v to %v by %v", start, limit, delta)
 	}
 	n := int(max(count, 0))

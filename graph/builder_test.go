@@ -349,14 +349,14 @@ func TestVisitFloat(t *testing.T) {
 // One value has at most MaxActivations elements, and all together have MaxComputed.
 func TestMostComputed(t *testing.T) {
 	b := NewBuilder("large")
-	x := b.Input("x", Float, []int{MaxActivations})
-	for range MaxComputed/MaxActivations - 1 {
+	x := b.Expand(b.Input("x", Float, []int{MaxInput, 1}), []int{MaxInput, MaxActivations / MaxInput})
+	for range MaxComputed/MaxActivations - 2 {
 		x = b.Apply(Relu, x)
 	}
 	if len(b.errs) > 0 {
 		t.Fatal(b.errs)
 	}
-	b.Apply(Relu, x)
+	b.Apply(Relu, x) // and the input: more than there may be
 	if err := b.errs; len(err) != 1 || !strings.Contains(err[0].Error(), "all together") {
 		t.Errorf("%d elements and more: %v", MaxComputed, err)
 	}

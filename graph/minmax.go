@@ -96,6 +96,9 @@ func (b *Builder) ArgMax(x Value, axis int, last bool) Value {
 	}
 	n := in[axis]
 	greatest := b.Test(IsNotNegative, b.Sub(x, b.ReduceMax(x, []int{axis}, true)))
+	if !b.Room(n) {
+		return Value{}
+	}
 	rank := make([]int64, n)
 	for i := range rank {
 		rank[i] = int64(n - i)
@@ -134,6 +137,9 @@ func (b *Builder) OneHot(index Value, axis, n int) Value {
 	for i := range shape {
 		shape[i] = 1
 	}
+	if !b.Room(n) {
+		return Value{}
+	}
 	iota := make([]float64, n)
 	for i := range iota {
 		iota[i] = float64(i)
@@ -163,6 +169,9 @@ func (b *Builder) TopK(x Value, k int, least bool) (values, indices Value) {
 		return place, place
 	}
 	n, rows := in[r-1], append(slices.Clone(in), 1)
+	if !b.Room(n + k) {
+		return Value{}, Value{}
+	}
 	places := make([]int64, k)
 	for i := range places {
 		places[i] = int64(i)
@@ -196,6 +205,9 @@ func (b *Builder) place(x Value, least bool) Value {
 	}
 	// c − a at (i, j): how much j is greater than i. Ties go to the smaller index.
 	diff := b.Sub(c, a)
+	if !b.Room(n, n) {
+		return Value{}
+	}
 	before := make([]int64, n*n) // j < i
 	for i := range n {
 		for j := range i {

@@ -533,8 +533,8 @@ func (b *Builder) PadWithin(x Value, axis, begin, end int, mode PadMode) Value {
 	if mode == Reflect && max(begin, end) >= d {
 		return b.Failf("reflects %d and %d of an axis of %d", begin, end, d)
 	}
-	if !b.spend(n) {
-		return b.Failf("pads are too large")
+	if !b.Room(n) {
+		return Value{}
 	}
 	indices := make([]int, n)
 	for i := range indices {

@@ -67,6 +67,9 @@ func (b *Builder) AveragePool(x Value, w Window, lo, hi []int) Value {
 	if len(lo) != len(out) || len(hi) != len(out) {
 		return b.Failf("bounds %v and %v for %d spatial axes", lo, hi, len(out))
 	}
+	if !b.Room(out...) {
+		return Value{}
+	}
 	// The divisor is a product over the axes, and so is the correction.
 	factors := make([][]float64, len(out))
 	uniform := true

@@ -76,18 +76,26 @@ func (g *Graph) lastReaders() [][]string {
 
 // Alive is the most elements of computed values that VisitFloat has in memory at a time.
 func (g *Graph) Alive() int {
+	n, _ := g.Peak()
+	return n
+}
+
+// Peak is Alive, and the node whose value is the last of those; nil without nodes.
+func (g *Graph) Peak() (elements int, at *Node) {
 	last := g.lastReaders()
 	computed := make(map[string]int, len(g.Nodes))
-	now, most := 0, 0
+	now := 0
 	for i, n := range g.Nodes {
 		computed[n.Output] = Size(g.Shapes[n.Output])
 		now += computed[n.Output]
-		most = max(most, now)
+		if now > elements {
+			elements, at = now, n
+		}
 		for _, name := range last[i] {
 			now -= computed[name]
 		}
 	}
-	return most
+	return elements, at
 }
 
 // activations is the number of elements of all computed values.

@@ -13,6 +13,9 @@ const (
 	// MaxActivations bounds the elements of a computed value, and of those that are in
 	// memory at a time.
 	MaxActivations = 1 << 29
+	// MaxInput bounds the elements of an input: inputs and outputs are public, and a proof has
+	// no more.
+	MaxInput = 1 << 24
 	// MaxComputed bounds the elements of all computed values together, so that a small
 	// hostile model cannot ask for much work and memory later. ViT-H/14 at 224² has 2^29.7.
 	MaxComputed = 1 << 32

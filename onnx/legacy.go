@@ -122,7 +122,7 @@ func lowerImageScaler(o *op) {
 		for i, v := range bias {
 			w[i] = float32(v)
 		}
-		y = o.Add(y, o.Constant("", &graph.Tensor{Shape: []int{len(bias), 1, 1}, DType: graph.Float, F32: w}))
+		y = o.Add(y, o.Table(&graph.Tensor{Shape: []int{len(bias), 1, 1}, DType: graph.Float, F32: w}))
 	}
 	o.result(0, y)
 }

@@ -41,6 +41,10 @@ type Options struct {
 	// nothing needs then are not the graph's.
 	Outputs []string
 
+	// Memory bounds what folding constants and writing operators out may take, in bytes,
+	// beside the file's own constants; 0 is the bound that all models have.
+	Memory int64
+
 	// Samples are arrays that inputs have the numbers of as well, finite ones or others.
 	Samples Inputs
 
@@ -131,14 +135,16 @@ func parse(data []byte, src *source, opts Options) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) { return lower(f, opset, rebound(g.Inputs, sizes)) }
+	g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
+		return lower(f, opset, rebound(g.Inputs, sizes, opts.Memory))
+	}
 	return g, nil
 }
 
 // rebound are the options that give inputs the sizes named by symbol, and those
 // that they have otherwise.
-func rebound(inputs []graph.Input, sizes map[string]int) Options {
-	opts := Options{Dims: maps.Clone(sizes)}
+func rebound(inputs []graph.Input, sizes map[string]int, memory int64) Options {
+	opts := Options{Dims: maps.Clone(sizes), Memory: memory}
 	for _, in := range inputs {
 		shape := slices.Clone(in.Shape)
 		for axis, symbol := range in.Symbols {

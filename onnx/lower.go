@@ -24,6 +24,9 @@ func lower(f *fileGraph, opset int, opts Options) (*graph.Graph, error) {
 	inputs, err := inputValues(f.inputs, opts)
 	f.inner.written = 0
 	r := &reader{Builder: graph.NewBuilder(f.name), file: f, opset: opset, values: map[string]graph.Value{}}
+	if opts.Memory > 0 {
+		r.Limit(opts.Memory)
+	}
 	if err == nil {
 		r.reserveNames()
 		for _, v := range inputs {

@@ -75,10 +75,10 @@ func (o *op) attend(a attention) graph.Value {
 		}
 	}
 	for _, b := range a.allow {
-		x = o.Where(o.wide(b, k[2], 0), x, o.Constant("", lowest()))
+		x = o.Where(o.wide(b, k[2], 0), x, o.Table(lowest()))
 	}
 	if a.window != nil {
-		x = o.Where(o.seen(a.window, q[2], k[2], a.past), x, o.Constant("", lowest()))
+		x = o.Where(o.seen(a.window, q[2], k[2], a.past), x, o.Table(lowest()))
 	}
 	if a.changeScores != nil {
 		x = a.changeScores(x)
@@ -101,6 +101,7 @@ func lowest() *graph.Tensor {
 
 // seen is which of the keys each query sees.
 func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Value {
+	o.room(queries, keys)
 	t := &graph.Tensor{Shape: []int{queries, keys}, DType: graph.Bool, I64: make([]int64, queries*keys)}
 	for i := range queries {
 		for j := range keys {
@@ -109,7 +110,7 @@ func (o *op) seen(window func(after int) bool, queries, keys, past int) graph.Va
 			}
 		}
 	}
-	return o.Constant("", t)
+	return o.Table(t)
 }
 
 // wide is a mask with as many keys along its last axis, those that it lacks masked.
@@ -123,6 +124,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 	if n > keys {
 		o.failf("its mask has shape %v for %d keys", shape, keys)
 	}
+	o.room(graph.Size(shape[:len(shape)-1]), keys)
 	if t == nil { // 0, which is false, for the keys that it lacks
 		index := slices.Repeat([]int{-1}, keys)
 		copy(index, upTo(0, n))
@@ -143,7 +145,7 @@ func (o *op) wide(mask graph.Value, keys int, fill float64) graph.Value {
 			}
 		}
 	}
-	return o.Constant("", out)
+	return o.Table(out)
 }
 
 // transposeLast exchanges the last two axes.
@@ -260,6 +262,7 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 		o.failf("lengths of shape %v for queries of shape %v", s, q)
 	}
 	n := o.Reshape(o.Cast(lengths, graph.Int64), []int{q[0], 1, 1, 1})
+	o.room(q[2]+1, k[2])
 	places, after := make([]int64, k[2]), make([]int64, q[2]*k[2])
 	for j := range places {
 		places[j] = int64(j)
@@ -268,7 +271,7 @@ func (o *op) lengths(a *attention, lengths graph.Value, causal bool, left, right
 		}
 	}
 	whole := func(shape []int, v []int64) graph.Value {
-		return o.Constant("", &graph.Tensor{Shape: shape, DType: graph.Int64, I64: v})
+		return o.Table(&graph.Tensor{Shape: shape, DType: graph.Int64, I64: v})
 	}
 	a.allow = append(a.allow, o.Compare(graph.Less, whole([]int{k[2]}, places), n))
 	far := o.Sub(whole([]int{q[2], k[2]}, after), n)
@@ -323,7 +326,7 @@ func lowerTrilu(o *op) {
 	} else {
 		zero.I64 = []int64{0}
 	}
-	o.result(0, o.Where(seen, x, o.Constant("", zero)))
+	o.result(0, o.Where(seen, x, o.Table(zero)))
 }
 
 // rotated turns pairs of elements along the last axis of x, of shape [batch, heads, n,

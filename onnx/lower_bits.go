@@ -72,5 +72,5 @@ func lowerHasElement(o *op) {
 	if o.has(0) {
 		there = 1
 	}
-	o.result(0, o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{there}}))
+	o.result(0, o.Table(&graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{there}}))
 }

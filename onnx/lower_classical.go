@@ -89,7 +89,7 @@ func (o *op) features(x graph.Value, name string, list []float32) []graph.Value 
 	if n := len(in); len(list) != 1 && (n == 0 || len(list) != in[n-1]) {
 		o.failf("attribute %s has %d numbers for shape %v", name, len(list), in)
 	}
-	return []graph.Value{o.Constant("", &graph.Tensor{Shape: []int{len(list)}, DType: graph.Float, F32: list})}
+	return []graph.Value{o.Table(&graph.Tensor{Shape: []int{len(list)}, DType: graph.Float, F32: list})}
 }
 
 // lowerScaler is (x − offset)·scale.
@@ -272,7 +272,7 @@ func lowerLabelEncoder(o *op) {
 		met[keys.At(i)] = true
 		unlike = append(unlike, d)
 	}
-	list := o.Cast(o.Constant("", &graph.Tensor{Shape: []int{n}, DType: keys.DType, F32: keys.F32, I64: keys.I64}), o.DType(x))
+	list := o.Cast(o.Table(&graph.Tensor{Shape: []int{n}, DType: keys.DType, F32: keys.F32, I64: keys.I64}), o.DType(x))
 	is := o.Compare(graph.Equal, o.Reshape(x, append(append([]int{}, in...), 1)), list)
 	var y graph.Value
 	if values.DType.IsFloat() {

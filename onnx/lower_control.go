@@ -223,7 +223,7 @@ func lowerLoop(o *op) {
 		if trip == maxTrips {
 			o.failf("makes more than %d trips", maxTrips)
 		}
-		goOn := o.Constant("", &graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{1}})
+		goOn := o.Table(&graph.Tensor{Shape: []int{}, DType: graph.Bool, I64: []int64{1}})
 		out := o.inline(body, append([]graph.Value{o.Integers([]int{}, []int64{trip}), goOn}, carried...))
 		t := o.Tensor(out[0])
 		if !o.Valid(out[0]) {

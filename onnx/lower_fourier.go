@@ -90,9 +90,10 @@ func (o *op) transform(f fourier, x graph.Value, weights []float64) graph.Value 
 	if points > used {
 		x, points = o.SliceAxis(x, n-2, 0, 1, used), used
 	}
+	o.room(4, points, f.length)
 	m, results, resultParts := f.matrix(points, parts, weights)
 	x = o.Reshape(x, append(slices.Clone(in[:n-2]), points*parts))
-	y := o.MatMul(x, o.Constant("", &graph.Tensor{Shape: []int{points * parts, results * resultParts}, DType: graph.Float, F32: m}))
+	y := o.MatMul(x, o.Table(&graph.Tensor{Shape: []int{points * parts, results * resultParts}, DType: graph.Float, F32: m}))
 	return o.Reshape(y, append(slices.Clone(in[:n-2]), results, resultParts))
 }
 
@@ -154,10 +155,8 @@ func lowerSTFT(o *op) {
 		o.failf("frames of %d with a window of %d, each %d after the other, of a signal of %d", length, len(weights), step, in[1])
 	}
 	frames := (in[1]-length)/step + 1
-	if frames > graph.MaxActivations/length {
-		o.failf("%d frames of %d are too large", frames, length)
-	}
-	var index []int
+	o.room(frames, length)
+	index := make([]int, 0, frames*length)
 	for i := range frames {
 		for j := range length {
 			index = append(index, i*step+j)

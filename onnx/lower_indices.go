@@ -34,6 +34,7 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 	}
 
 	size := graph.Size(spatial)
+	o.room(shape[2:]...)
 	at := o.patchIndices(out[2:], spatial, w)
 	for i, v := range at {
 		if at[i] = 0; v >= 0 {
@@ -47,6 +48,7 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 		h, width := o.Integers([]int{}, []int64{int64(spatial[0])}), o.Integers([]int{}, []int64{int64(spatial[1])})
 		index = o.Add(o.Mul(o.Mod(index, width, false), h), o.Div(index, width))
 	}
+	o.room(in[:2]...)
 	base := make([]int64, in[0]*in[1])
 	for i := range base {
 		base[i] = int64(i * size)
@@ -57,9 +59,9 @@ func (o *op) maxPoolIndices(x graph.Value, w graph.Window, columnsFirst bool) (y
 // patchIndices are the indices, among a channel's elements, of what windows see, −1 for
 // padding: of shape (outputs…, window).
 func (o *op) patchIndices(out, in []int, w graph.Window) []int64 {
-	list := []int64{}
 	n := len(in)
 	counters := append(slices.Clone(out), w.Kernel...)
+	list := make([]int64, 0, graph.Size(counters))
 	index := make([]int, 2*n)
 	for range graph.Size(counters) {
 		flat := int64(0)

@@ -45,13 +45,14 @@ func (o *op) loss(x graph.Value) graph.Value {
 	if o.attrs["ignore_index"] != nil {
 		ignored := o.intAttr("ignore_index", math.MaxInt64)
 		if ignored >= 0 && ignored < int64(classes) {
+			o.room(classes)
 			keep := make([]float32, classes)
 			for i := range keep {
 				if int64(i) != ignored {
 					keep[i] = 1
 				}
 			}
-			hot = o.Mul(hot, o.Constant("", &graph.Tensor{Shape: o.perClass(in), DType: graph.Float, F32: keep}))
+			hot = o.Mul(hot, o.Table(&graph.Tensor{Shape: o.perClass(in), DType: graph.Float, F32: keep}))
 		}
 		counts = true
 	}

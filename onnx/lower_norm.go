@@ -56,6 +56,7 @@ func lowerGroupNorm(o *op) {
 	y = o.Reshape(y, in)
 	scale, bias := o.in(1), o.in(2)
 	if n := graph.Size(o.shape(scale)); n == groups && n != in[1] {
+		o.room(in[1])
 		each := make([]int, in[1])
 		for i := range each {
 			each[i] = i * groups / in[1]

@@ -48,6 +48,7 @@ func (o *op) elements(in []int, axis int, indices *graph.Tensor) []int {
 			o.failf("indices of shape %v for shape %v", indices.Shape, in)
 		}
 	}
+	o.room(indices.Len())
 	from, st := stridesOf(indices.Shape), stridesOf(in)
 	out := make([]int, indices.Len())
 	for at := range out {
@@ -120,6 +121,7 @@ func lowerGatherND(o *op) {
 	rows := graph.Size(t.Shape[:len(t.Shape)-1])
 	each := graph.Size(in[batch+last:])
 	perBatch := rows / graph.Size(in[:batch])
+	o.room(rows, each)
 	var index []int
 	for r := range rows {
 		at := r / perBatch * graph.Size(in[batch:])
@@ -145,6 +147,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 		o.failf("indices of shape %v for shape %v", si, in)
 	}
 	rows, st := graph.Size(in[:batch+span]), stridesOf(in[:batch+span])
+	o.room(si[:batch]...)
 	// Where each element of the batch begins.
 	begin := make([]int64, graph.Size(si[:batch]))
 	for i := range begin {
@@ -169,6 +172,7 @@ func (o *op) takeND(x, index graph.Value, batch int) graph.Value {
 func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) graph.Value {
 	in := o.shape(x)
 	n := graph.Size(in)
+	o.room(n)
 	// In rounds, since several updates may have one target.
 	var rounds [][]int
 	seen := make([]int, n)
@@ -179,12 +183,13 @@ func (o *op) scatter(x, updates graph.Value, targets []int, reduction string) gr
 		}
 		seen[t]++
 		if round == len(rounds) {
+			if round == 64 {
+				o.failf("more than %d updates of one entry", round)
+			}
+			o.room(3, n)
 			rounds = append(rounds, slices.Repeat([]int{-1}, n))
 		}
 		rounds[round][t] = u
-	}
-	if len(rounds) > 64 {
-		o.failf("%d updates of one entry; 64 at most are supported", len(rounds))
 	}
 	for _, from := range rounds {
 		rest := make([]int, n) // what is not touched
@@ -244,6 +249,7 @@ func lowerScatterND(o *op) {
 	if want := slices.Concat(t.Shape[:r-1], in[last:]); !slices.Equal(o.shape(o.in(2)), want) {
 		o.failf("updates of shape %v, not %v", o.shape(o.in(2)), want)
 	}
+	o.room(graph.Size(t.Shape[:r-1]), graph.Size(in[last:]))
 	st := stridesOf(in)
 	var targets []int
 	for i := range graph.Size(t.Shape[:r-1]) {
@@ -291,6 +297,7 @@ func lowerReverseSequence(o *op) {
 	if batch == time || len(lens) != in[batch] {
 		o.failf("%d lengths for shape %v", len(lens), in)
 	}
+	o.room(in...)
 	st := stridesOf(in)
 	index := make([]int, graph.Size(in))
 	for at := range index {

@@ -64,9 +64,7 @@ func lowerCol2Im(o *op) {
 		o.failf("%d blocks, but an image of shape %v has %v", in[2], image, counts)
 	}
 	pixels := graph.Size(image)
-	if pixels > graph.MaxActivations/taps {
-		o.failf("an image of shape %v is too large for blocks of shape %v", image, block)
-	}
+	o.room(pixels, taps)
 	// For each pixel and each place in a block, the block that lies on it so.
 	index := make([]int, pixels*taps)
 	ofPixel, ofTap, ofBlock := stridesOf(image), stridesOf(block), stridesOf(counts)
@@ -112,6 +110,7 @@ func lowerMaxUnpool(o *op) {
 	if o.has(2) && !slices.Equal(o.toShape(2, "the new shape"), out) {
 		o.failf("an output_shape other than %v: the ONNX reference counts its indices in that shape, and ONNX Runtime in the other", out)
 	}
+	o.room(out...)
 	index := slices.Repeat([]int{-1}, graph.Size(out))
 	for i, at := range t.I64 {
 		if at < 0 || at >= int64(len(index)) {
@@ -147,6 +146,7 @@ func lowerTensorScatter(o *op) {
 	if len(starts) != in[0] {
 		o.failf("%d places for %d samples", len(starts), in[0])
 	}
+	o.room(in[0], in[axis])
 	// Entries of cache and update side by side, and which of them becomes each.
 	both := o.Concat(axis, cache, update)
 	samples := make([]graph.Value, in[0])

@@ -23,6 +23,7 @@ func (o *op) scaled(v graph.Value, in []int, axis, block int) graph.Value {
 		if len(s) != len(in) || s[axis]*block < in[axis] {
 			o.failf("blocks of %d of shape %v for shape %v", block, s, in)
 		}
+		o.room(in[axis])
 		index := make([]int, in[axis])
 		for i := range index {
 			index[i] = i / block

@@ -208,6 +208,7 @@ func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step
 		next := step(x, states)
 		out := next[0]
 		if r.lens != nil {
+			r.room(r.batch)
 			live := make([]int64, r.batch) // sequences that are not over
 			for i, n := range r.lens {
 				if t < n {
@@ -215,7 +216,7 @@ func (r *recurrent) run(d int, projected graph.Value, states []graph.Value, step
 				}
 			}
 			if slices.Contains(live, 0) {
-				mask := r.Constant("", &graph.Tensor{Shape: []int{r.batch, 1}, DType: graph.Bool, I64: live})
+				mask := r.Table(&graph.Tensor{Shape: []int{r.batch, 1}, DType: graph.Bool, I64: live})
 				out = r.Where(mask, out, r.Number(0))
 				for i := range next {
 					next[i] = r.Where(mask, next[i], states[i])

@@ -124,10 +124,8 @@ func lowerResize(o *op) {
 // coefficients returns for each output along an axis of n its weights of the inputs,
 // and whether it is beyond them.
 func (o *op) coefficients(r resize, n, outs int, scale, size, from, to float64) (rows [][]float64, outside []bool) {
+	o.room(outs, n+4)
 	rows, outside = make([][]float64, outs), make([]bool, outs)
-	if n*outs > 1<<24 {
-		o.failf("a resize of %d to %d entries along an axis is too large", n, outs)
-	}
 	for j := range rows {
 		rows[j] = make([]float64, n)
 		y, at := float64(j), 0.0
@@ -265,7 +263,7 @@ func (o *op) alongAxis(x graph.Value, axis int, rows [][]float64) graph.Value {
 		o.failf("interpolation of type %v", o.DType(x))
 	}
 	perm := toLast(len(o.shape(x)), axis)
-	matrix := o.Constant("", &graph.Tensor{Shape: []int{n, len(rows)}, DType: graph.Float, F32: w})
+	matrix := o.Table(&graph.Tensor{Shape: []int{n, len(rows)}, DType: graph.Float, F32: w})
 	return o.Transpose(o.MatMul(o.Transpose(x, perm), matrix), perm)
 }
 
@@ -283,6 +281,7 @@ func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) grap
 	if !any {
 		return x
 	}
+	o.room(shape...)
 	mask := make([]int64, graph.Size(shape))
 	for at := range mask {
 		rest := at
@@ -295,7 +294,7 @@ func (o *op) replaceOutside(x graph.Value, outside [][]bool, value float64) grap
 			rest /= shape[i]
 		}
 	}
-	cond := o.Constant("", &graph.Tensor{Shape: shape, DType: graph.Bool, I64: mask})
+	cond := o.Table(&graph.Tensor{Shape: shape, DType: graph.Bool, I64: mask})
 	return o.Where(cond, o.Number(value), x)
 }
 

@@ -43,6 +43,7 @@ func (s sampling) wired(o *op, x graph.Value, places []graph.Value) graph.Value 
 	for range dims {
 		taps *= map[string]int{"nearest": 1, "linear": 2, "cubic": 4}[s.mode]
 	}
+	o.room(2, n, q, taps)
 	index, weights := make([]int, n*q*taps), make([]float64, n*q*taps)
 	parallel.For(n*q, 64, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -223,6 +224,7 @@ func lowerGridSample(o *op) {
 			scale = (size - 1) / 2
 		}
 		if t := o.Tensor(flat); t != nil { // in more digits than a constant of the graph has
+			o.room(n, q)
 			values := make([]float64, n*q)
 			for i := range values {
 				values[i] = float64(t.At(i*r+from)*scale) + offset
@@ -249,6 +251,7 @@ func lowerAffineGrid(o *op) {
 	dims := size[2:]
 	q := graph.Size(dims)
 	strides := stridesOf(dims)
+	o.room(q, r+1)
 	base := make([]float64, q*(r+1))
 	for i := range q {
 		for a, n := range dims {
@@ -295,6 +298,7 @@ func lowerDeformConv(o *op) {
 	offset = o.Reshape(offset, []int{n * parts, taps, 2, q})
 	at := make([]graph.Value, 2)
 	for a := range at {
+		o.room(taps, q)
 		regular := make([]float64, taps*q)
 		for i := range regular {
 			tap, out := i/q, i%q
@@ -366,11 +370,8 @@ func lowerRoiAlign(o *op) {
 			}
 		}
 		taps := 4 * count[0] * count[1]
-		if rows*columns > graph.MaxActivations/taps {
-			o.failf("region %d has too many places", i)
-		}
-		var index []int
-		var weights []float64
+		o.room(2, rows, columns, taps)
+		index, weights := make([]int, 0, rows*columns*taps), make([]float64, 0, rows*columns*taps)
 		for j := range rows * columns {
 			for k := range count[0] * count[1] {
 				y := first[0] + float64(cell[0]*(float64(j/columns)+(float64(k/count[1])+0.5)/float64(count[0])))

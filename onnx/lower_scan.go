@@ -21,6 +21,7 @@ func lowerCumSum(o *op) {
 	if n > 1<<12 {
 		o.failf("sums of %d elements; %d at most are supported", n, 1<<12)
 	}
+	o.room(n, n)
 	w := make([]float32, n*n)
 	for i := range n { // of input i to output j
 		for j := range n {
@@ -31,7 +32,7 @@ func lowerCumSum(o *op) {
 	}
 	dt := o.DType(x)
 	perm := toLast(len(o.shape(x)), axis)
-	triangle := o.Constant("", &graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w})
+	triangle := o.Table(&graph.Tensor{Shape: []int{n, n}, DType: graph.Float, F32: w})
 	y := o.Transpose(o.MatMul(o.Transpose(o.Cast(x, graph.Float), perm), triangle), perm)
 	if !dt.IsFloat() {
 		y = o.Whole(y, dt)
@@ -69,6 +70,7 @@ func lowerEyeLike(o *op) {
 	if len(in) != 2 {
 		o.failf("its input has shape %v", in)
 	}
+	o.room(in...)
 	v := make([]int64, graph.Size(in))
 	for i := range in[0] {
 		if j := int64(i) + k; j >= 0 && j < int64(in[1]) {

@@ -44,6 +44,7 @@ func (o *op) convolve(w graph.Window, group int, x, weights graph.Value, bias ..
 		o.failf("weights of shape %v in %d groups do not fit an input of shape %v", sw, group, sx)
 	}
 	outs := free/first.Strides[0] + 1
+	o.room(outs, taps)
 	index := make([]int, 0, outs*taps)
 	for j := range outs {
 		for t := range taps {
@@ -141,6 +142,7 @@ func lowerConvTranspose(o *op) {
 			o.failf("an output of %d along spatial axis %d", out, i)
 		}
 		reach := (kernel[i] - 1) * dilations[i]
+		o.room(out + reach)
 		index := make([]int, out+reach)
 		for j := range index {
 			at := j - reach + begin
@@ -223,10 +225,8 @@ func (o *op) patches(x graph.Value, w graph.Window, again bool) graph.Value {
 			o.failf("a kernel of %v is larger than its padded input of shape %v", w.Kernel, in)
 		}
 		outs := free/w.Strides[i] + 1
-		if outs*w.Kernel[i] > graph.MaxActivations {
-			o.failf("windows of %v over shape %v are too large", w.Kernel, in)
-		}
-		var index []int
+		o.room(outs, w.Kernel[i])
+		index := make([]int, 0, outs*w.Kernel[i])
 		for j := range outs {
 			padding := -1
 			for t := w.Kernel[i] - 1; again && t >= 0; t-- {

@@ -148,6 +148,7 @@ func lowerSVMClassifier(o *op) {
 	if len(rho) != pairs || len(coefficients) != (n-1)*count || len(a) != len(b) || len(a) > 0 && len(a) != pairs {
 		o.failf("%d coefficients, %d constants and %d probabilities for %d classes with %d vectors", len(coefficients), len(rho), len(a), n, count)
 	}
+	o.room(pairs, n+count)
 	// The coefficients of vector v in the score of classes i and j.
 	w := make([]float64, count*pairs)
 	wins, losses := make([]float64, pairs*n), make([]float64, n)

@@ -77,6 +77,7 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 		var c graph.Child
 		if n.mode == leafMode {
 			c = graph.Child(^(len(weights) / width))
+			o.room(width)
 			row := make([]float32, width)
 			for _, w := range n.weights {
 				if w.target < 0 || w.target >= targets {
@@ -89,9 +90,6 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 				row[at] += w.weight
 			}
 			weights = append(weights, row...)
-			if len(weights) > graph.MaxActivations {
-				o.failf("its %d trees have too many leaves", len(f.roots))
-			}
 		} else {
 			if seen[e.node] {
 				o.failf("node %d is below two others", e.node)
@@ -114,7 +112,7 @@ func (o *op) forestSum(x graph.Value, f *forest, targets int, base []float64, ap
 			g.Branches[e.above].Over = c
 		}
 	}
-	w := o.Constant("", &graph.Tensor{Shape: []int{len(weights) / width, width}, DType: graph.Float, F32: weights})
+	w := o.Table(&graph.Tensor{Shape: []int{len(weights) / width, width}, DType: graph.Float, F32: weights})
 	if len(g.Branches) == 0 { // each tree is a leaf
 		y := o.Reduce(graph.Sum, w, []int{0}, true)
 		if base != nil {
@@ -131,7 +129,7 @@ func (o *op) numbers(shape []int, v []float64) graph.Value {
 	for i, x := range v {
 		f[i] = float32(x)
 	}
-	return o.Constant("", &graph.Tensor{Shape: shape, DType: graph.Float, F32: f})
+	return o.Table(&graph.Tensor{Shape: shape, DType: graph.Float, F32: f})
 }
 
 // questions are what nodes ask, each question once, as bits: the splits, and then
@@ -180,7 +178,7 @@ func (o *op) withNaN(x, bits graph.Value, own []ownBit) graph.Value {
 	}
 	nan := o.Gather(o.IsNaN(x), 1, features)
 	bits = o.Compare(graph.And, o.Gather(bits, 1, of), o.Not(nan))
-	return o.Compare(graph.Or, bits, o.Compare(graph.And, nan, o.Constant("", &graph.Tensor{Shape: []int{len(own)}, DType: graph.Bool, I64: says})))
+	return o.Compare(graph.Or, bits, o.Compare(graph.And, nan, o.Table(&graph.Tensor{Shape: []int{len(own)}, DType: graph.Bool, I64: says})))
 }
 
 func (o *op) questions(nodes []treeNode) questions {

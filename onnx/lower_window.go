@@ -18,6 +18,7 @@ func windowed(c ...float64) func(*op) {
 		if n < 1 || n > graph.MaxActivations {
 			o.failf("a window of length %d", n)
 		}
+		o.room(n)
 		length := float64(n)
 		if !o.flagAttr("periodic", true) {
 			length = max(length-1, 1)
@@ -43,6 +44,7 @@ func lowerMelWeightMatrix(o *op) {
 	if bands < 1 || length < 1 || bands > maxFourier/bins || !(rate > 0) || !(lowest >= 0) || !(highest > lowest) {
 		o.failf("%d bands from %g to %g Hz of a transform of length %d at %g Hz", bands, lowest, highest, length, rate)
 	}
+	o.room(bins+1, bands+2)
 	const ln10 = 2.302585092994046
 	mel := func(hertz float64) float64 { return float64(2595 / ln10 * elementary.Log1p(hertz/700)) }
 	step := (mel(highest) - mel(lowest)) / float64(bands+2)

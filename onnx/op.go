@@ -101,6 +101,14 @@ func (o *op) shape(v graph.Value) []int {
 	return o.Shape(v)
 }
 
+// room ends the reading of the node unless it may be written out with a table of as many
+// elements as the product of the sizes.
+func (o *op) room(sizes ...int) {
+	if !o.Room(sizes...) {
+		panic(nodeFailure{})
+	}
+}
+
 // arity fails unless there are between least and most inputs.
 func (o *op) arity(least, most int) {
 	if n := len(o.proto.Input); n < least || n > most {

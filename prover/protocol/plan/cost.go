@@ -14,7 +14,6 @@ import (
 // tensors that name each other twice, or for a table of 2^34 entries. A transformer
 // of fifty layers takes about a seventh of it.
 const (
-	maxPublic  = 1 << 24 // entries of inputs and outputs
 	maxNesting = 1 << 12 // virtual tensors upon each other
 	maxNodes   = 1 << 17 // values that the forks find
 	maxTerms   = 1 << 19 // summands of them
@@ -23,6 +22,9 @@ const (
 	maxPairs   = 1 << 26 // wired pairs of indexes that are walked
 	maxWork    = 1 << 26 // in units of about a wired pair, 20 ns on one core
 )
+
+// MaxPublic bounds the entries of a proof's inputs and outputs, likewise.
+const MaxPublic = 1 << 24
 
 // What the parts of a verification cost, in units of work: planning included.
 const (
@@ -146,8 +148,8 @@ func CheckSizes(g *model.Graph) error {
 	var public uint64
 	for _, ids := range [][]model.TensorID{g.Inputs, g.Outputs} {
 		for _, id := range ids {
-			if public += uint64(model.Size(g.Tensors[id].Shape)); public > maxPublic {
-				return fmt.Errorf("inputs and outputs of more than %d entries", maxPublic)
+			if public += uint64(model.Size(g.Tensors[id].Shape)); public > MaxPublic {
+				return fmt.Errorf("inputs and outputs of more than %d entries", MaxPublic)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func TestCost(t *testing.T) {
 			return []model.Linear{{Coef: 1, Src: src}}
 		})},
 		"tensors in many blocks":       {"blocks", scattered(20)},
-		"a huge input":                 {"entries", model.Graph{Tensors: []model.Tensor{input(maxPublic + 1)}, Inputs: []model.TensorID{0}}},
+		"a huge input":                 {"entries", model.Graph{Tensors: []model.Tensor{input(MaxPublic + 1)}, Inputs: []model.TensorID{0}}},
 		"a large input at many points": {"work", manyPoints(1<<22, 200)},
 		"many formulas":                {"too much work", manyFormulas(50000)},
 		"many saturated rows":          {"too many blocks", manySaturated(1 << 12)},
