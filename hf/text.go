@@ -12,6 +12,7 @@ import (
 
 	"github.com/prove-model/prove-model/hf/gguf"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/prover/proof"
 )
 
@@ -46,7 +47,7 @@ func TextOf(path string, vocabulary int) (*proof.Text, error) {
 // it.
 func endsOf(dir string, names ...string) ([]int, error) {
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := regular.Read(filepath.Join(dir, name), maxSmall)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -48,7 +48,7 @@ func TestDims(t *testing.T) {
 		{"counts in another order", two([]any{"a", 3}, []any{"b", 2}), Options{InputNames: []string{"z", "x"}, InputLens: []int{8, 15}}, [][]int{{5, 3}, {4, 2}}, nil},
 		{"question marks are no names", in("?", 3, "?", "?"), Options{InputShapes: [][]int{{2, 3, 48, 192}}}, [][]int{{2, 3, 48, 192}}, nil},
 		{"pictures are a batch", in("n", 3, 4, 5), Options{given: Inputs{{pictures: make([]image.Image, 3)}}}, [][]int{{3, 3, 4, 5}}, nil},
-		{"rows of a table", in("n", 2), Options{given: Inputs{{table: &table{[]string{"a", "b"}, make([][]float64, 3)}}}}, [][]int{{3, 2}}, nil},
+		{"rows of a table", in("n", 2), Options{given: Inputs{{table: &table{columns: []string{"a", "b"}, rows: make([][]float64, 3)}}}}, [][]int{{3, 2}}, nil},
 		{"--dim too large", in("batch", 3), Options{Dims: map[string]int{"batch": 1 << 40}}, nil, []string{`"x"`, "large"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -74,7 +75,7 @@ func (s *source) open(name string) (*mapped.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.Open(name)
+	f, err := regular.OpenIn(root, name)
 	if err != nil {
 		return nil, err
 	}

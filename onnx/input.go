@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/internal/regular"
 	"github.com/prove-model/prove-model/onnx/onnxpb"
 )
 
@@ -133,17 +133,9 @@ func readFile(path string) (Inputs, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: inputs are read from .json, .npy, .npz, .pb, .csv, .tsv, .png and .jpg files", path)
 	}
-	f, err := os.Open(path)
+	data, err := regular.Read(path, maxInputFile)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxInputFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxInputFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxInputFile)
 	}
 	in, err := read(data)
 	if err == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 // is one depends on the model.
 type table struct {
 	columns []string
+	at      map[string]int // of a column among them
 	rows    [][]float64
 }
 
@@ -40,15 +40,16 @@ func parseTable(data []byte) (Inputs, error) {
 		}
 		return nil, err
 	}
-	t := &table{}
+	t := &table{at: map[string]int{}}
 	for i, name := range first {
 		name = strings.TrimSpace(name)
 		if _, err := strconv.ParseFloat(name, 64); err == nil {
 			return nil, fmt.Errorf("column %d is called %s: the first line must name the columns", i+1, graph.Quote(name))
 		}
-		if name == "" || slices.Contains(t.columns, name) {
+		if _, twice := t.at[name]; name == "" || twice {
 			return nil, fmt.Errorf("column %d has no name of its own, but %s: give each column one", i+1, graph.Quote(name))
 		}
+		t.at[name] = i
 		t.columns = append(t.columns, name)
 		if len(t.columns) > maxColumns {
 			return nil, fmt.Errorf("has more than %d columns", maxColumns)
@@ -125,8 +126,8 @@ func (t *table) whole(name string, shape []int) (Input, error) {
 // column returns a column as an input of one feature, and whether there is one of that
 // name.
 func (t *table) column(name string) (Input, bool) {
-	at := slices.Index(t.columns, name)
-	if at < 0 {
+	at, ok := t.at[name]
+	if !ok {
 		return Input{}, false
 	}
 	in := Input{Name: name, named: true, Shape: []int{len(t.rows), 1}}

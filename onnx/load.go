@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,12 +67,7 @@ const maxDepth = 32
 // and time stay in proportion to its size and to the declared tensors, which
 // are bounded.
 func Load(path string, opts Options) (*graph.Graph, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := mapped.Read(f)
+	data, err := mapped.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/internal/regular"
 )
 
 // Template is a chat template. It does not change.
@@ -31,6 +31,9 @@ type Message struct {
 
 // maxTemplate bounds a template; the longest of published models have some 20 KB.
 const maxTemplate = 1 << 18
+
+// maxFile bounds the file that it stands in, a list of tokens beside it.
+const maxFile = 1 << 26
 
 // Parse reads a template. vars are variables that it may use, such as bos_token.
 func Parse(source string, vars map[string]string) (t *Template, err error) {
@@ -117,7 +120,7 @@ func open(path string) (*Template, error) {
 		}()
 		return fromGGUF(f.Meta)
 	}
-	data, err := read(filepath.Join(path, "tokenizer_config.json"))
+	data, err := regular.Read(filepath.Join(path, "tokenizer_config.json"), maxFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -127,7 +130,7 @@ func open(path string) (*Template, error) {
 			return nil, fmt.Errorf("tokenizer_config.json: %w", err)
 		}
 	}
-	if own, err := read(filepath.Join(path, "chat_template.jinja")); err == nil {
+	if own, err := regular.Read(filepath.Join(path, "chat_template.jinja"), maxFile); err == nil {
 		source = string(own)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -192,19 +195,4 @@ func fromGGUF(meta map[string]any) (*Template, error) {
 		}
 	}
 	return Parse(source, vars)
-}
-
-// read reads a file of a folder.
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	const most = 1 << 26
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("%s: more than %d bytes", path, most)
-	}
-	return data, err
 }

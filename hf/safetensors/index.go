@@ -3,7 +3,6 @@ package safetensors
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,13 +11,14 @@ import (
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf/weights"
 	"github.com/prove-model/prove-model/internal/mapped"
+	"github.com/prove-model/prove-model/internal/regular"
 )
 
 // OpenIndex maps the shards that an index file names, model.safetensors.index.json
 // of a folder. The shards lie beside it. A tensor is in the one shard that the
 // index says, and the shards hold no others.
 func OpenIndex(path string) (weights.Set, error) {
-	data, err := readAll(path)
+	data, err := regular.Read(path, maxHeader)
 	if err != nil {
 		return nil, err
 	}
@@ -82,24 +82,10 @@ func add(t *weights.Tensors, root *os.Root, where map[string]string) error {
 }
 
 func openShard(root *os.Root, file string) (*mapped.File, error) {
-	f, err := root.Open(file)
+	f, err := regular.OpenIn(root, file)
 	if err != nil {
 		return nil, fmt.Errorf("%w; all shards of the index must be there", err)
 	}
 	defer f.Close()
 	return mapped.Read(f)
-}
-
-// readAll reads an index, which has a hundred bytes or so for each tensor.
-func readAll(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxHeader+1))
-	if err == nil && len(data) > maxHeader {
-		err = fmt.Errorf("more than %d bytes", maxHeader)
-	}
-	return data, err
 }

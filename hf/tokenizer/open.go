@@ -3,12 +3,12 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/prove-model/prove-model/hf/gguf"
+	"github.com/prove-model/prove-model/internal/regular"
 )
 
 // maxFile bounds a tokenizer's file: the largest vocabularies take 40 MB.
@@ -52,30 +52,17 @@ func open(path string) (*Tokenizer, error) {
 		}()
 		return FromGGUF(f.Meta)
 	case ".json":
-		data, err := read(path)
+		data, err := regular.Read(path, maxFile)
 		if err != nil {
 			return nil, err
 		}
 		return ParseJSON(data)
 	case ".model":
-		data, err := read(path)
+		data, err := regular.Read(path, maxFile)
 		if err != nil {
 			return nil, err
 		}
 		return ParseSentencePiece(data)
 	}
 	return nil, errors.New("a tokenizer is read from .json, .model and .gguf files")
-}
-
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("more than %d bytes", maxFile)
-	}
-	return data, err
 }

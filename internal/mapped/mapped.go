@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/prove-model/prove-model/internal/regular"
 )
 
 // maxFile bounds a file; models beyond it are kept in several.
@@ -22,7 +24,7 @@ func (f *File) Bytes() []byte { return f.data }
 
 // Open reads or maps the file at path.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/prove-model/prove-model/hf/chat"
 	"github.com/prove-model/prove-model/hf/families"
 	"github.com/prove-model/prove-model/hf/tokenizer"
+	"github.com/prove-model/prove-model/internal/regular"
 )
 
 // Prompt is what a language model is run on.
@@ -88,9 +88,12 @@ func encode(cfg *config.Config, t *tokenizer.Tokenizer, from string) ([]int, err
 	return ids, nil
 }
 
+// maxTokensFile bounds a file of tokens.
+const maxTokensFile = 1 << 26
+
 // readTokens reads {"input_ids": […]}.
 func readTokens(path string) ([]int, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path, maxTokensFile)
 	if err != nil {
 		return nil, fmt.Errorf("--tokens-file: %w", err)
 	}

@@ -33,6 +33,8 @@ type Phase struct {
 type Phases struct {
 	mu     sync.Mutex
 	w      io.Writer // nil: quiet
+	warns  io.Writer // nil: nowhere
+	warned map[string]bool
 	bars   bool
 	events *events // for programs, in place of w
 	bar    *progressbar.ProgressBar
@@ -43,13 +45,14 @@ type Phases struct {
 	cpu   time.Duration // of the process when it began
 }
 
-// NewPhases returns Phases that shows itself on w, usually standard error.
+// NewPhases returns Phases that shows itself on w, usually standard error; quiet leaves
+// warnings alone.
 func NewPhases(w io.Writer, quiet bool) *Phases {
 	if quiet {
-		return &Phases{}
+		return &Phases{warns: w}
 	}
 	f, ok := w.(*os.File)
-	return &Phases{w: w, bars: ok && term.IsTerminal(int(f.Fd()))}
+	return &Phases{w: w, warns: w, bars: ok && term.IsTerminal(int(f.Fd()))}
 }
 
 // Begin begins a phase.
@@ -116,10 +119,21 @@ func (p *Phases) All() []Phase {
 	return append([]Phase(nil), p.done...)
 }
 
-// Warn writes a warning.
+// Warn writes a warning, once however often there is cause for it.
 func (p *Phases) Warn(message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.warned[message] {
+		return
+	}
+	if p.warned == nil {
+		p.warned = map[string]bool{}
+	}
+	p.warned[message] = true
 	p.events.write(map[string]string{"warning": message})
-	p.Printf("warning: %s", PrintableLines(message))
+	if p.warns != nil {
+		fmt.Fprintf(p.warns, "warning: %s\n", PrintableLines(message))
+	}
 }
 
 // Printf writes a line between phases.

@@ -1,0 +1,66 @@
+// Package regular opens files that a model comes with. What stands under such a name may be a
+// pipe, whose opening waits for somebody who writes to it, or a device, which never ends: these
+// are refused before they are opened.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens a regular file, or what a link to one leads to.
+func Open(path string) (*os.File, error) {
+	if err := check(os.Stat(path)); err != nil {
+		return nil, named(path, err)
+	}
+	return os.Open(path)
+}
+
+// OpenIn opens a regular file of a folder that nothing leads out of.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	if err := check(root.Stat(name)); err != nil {
+		return nil, named(name, err)
+	}
+	return root.Open(name)
+}
+
+// Read reads a regular file of at most so many bytes.
+func Read(path string, most int) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("%s: more than %d bytes", path, most)
+	}
+	return data, err
+}
+
+func check(st fs.FileInfo, err error) error {
+	if err != nil {
+		return err
+	}
+	switch mode := st.Mode(); {
+	case mode.IsDir():
+		return errors.New("a folder, not a regular file")
+	case mode&fs.ModeNamedPipe != 0:
+		return errors.New("a pipe: write what comes out of it to a file first")
+	case !mode.IsRegular():
+		return errors.New("a device or a socket, not a regular file")
+	}
+	return nil
+}
+
+// named says which file an error is about, unless it does.
+func named(path string, err error) error {
+	var known *fs.PathError
+	if errors.As(err, &known) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

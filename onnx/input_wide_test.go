@@ -1,0 +1,36 @@
+package onnx
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A table of many columns takes time in proportion to them, whether it is read or refused.
+func TestWideTable(t *testing.T) {
+	var names []string
+	for i := range maxColumns {
+		names = append(names, fmt.Sprintf("c%d", i))
+	}
+	begin := time.Now()
+	header := strings.Join(names, ",")
+	in, err := parseTable([]byte(header + "\n" + strings.Repeat("1,", maxColumns-1) + "2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if column, ok := in[0].table.column(name); !ok || len(column.Values) != 1 {
+			t.Fatalf("column %s", name)
+		}
+	}
+	if _, err := parseTable([]byte(header + ",c7\n1\n")); err == nil || !strings.Contains(err.Error(), "no name of its own") {
+		t.Error(err)
+	}
+	if _, err := parseTable([]byte(header + ",more\n1\n")); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("%d columns took %v", maxColumns, took)
+	}
+}
