@@ -11,6 +11,7 @@ import (
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/hf"
+	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/prover"
 	"github.com/prove-model/prove-model/quantise"
@@ -55,6 +56,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 			h.Close()
 			return fmt.Errorf("%w: the model cannot be opened as it says: %w", ErrOtherModel, err)
 		}
+	}
+	if other := new(onnx.InputsError); errors.As(err, &other) {
+		return fmt.Errorf("%w: it has other inputs: %w", ErrOtherModel, err)
 	}
 	if err != nil {
 		return err

@@ -463,9 +463,11 @@ func TestSamples(t *testing.T) {
 	}})
 	a, b := []float64{1, 2, 3, 4}, []float64{5, 6, 7, 8, 9, 10}
 	for name, in := range map[string]Arrays{
-		"by position":         {{Values: a}, {Values: b}},
-		"by name":             {{Name: "b", Values: b}, {Name: "a", Values: a}},
-		"position, one named": {{Name: "b", Values: a}, {Name: "z", Values: b}},
+		"by position":  {{Values: a}, {Values: b}},
+		"by name":      {{Name: "b", Values: b}, {Name: "a", Values: a}},
+		"one by name":  {{Name: "b", Values: b}, {Values: a}},
+		"with a batch": {{Values: a, Shape: []int{2, 2}}, {Values: b, Shape: []int{6}}},
+		"stacked":      {{Values: a, Shape: []int{2, 1, 2}}, {Values: b, Shape: []int{2, 3}}},
 	} {
 		samples, err := m.Samples(in)
 		if err != nil || len(samples) != 2 || samples[1][0][0] != 3 || samples[1][1][2] != 10 {
@@ -477,6 +479,10 @@ func TestSamples(t *testing.T) {
 		"not a multiple":    {{Values: a[:3]}, {Values: b}},
 		"different numbers": {{Values: a}, {Values: b[:3]}},
 		"an empty array":    {{Values: nil}, {Values: b}},
+		"a misspelt name":   {{Name: "A", Values: a}, {Name: "b", Values: b}},
+		"a name twice":      {{Name: "a", Values: a}, {Name: "a", Values: b}},
+		"transposed":        {{Values: a, Shape: []int{1, 4}}, {Values: b}},
+		"other axes":        {{Values: a, Shape: []int{2, 2}}, {Values: b, Shape: []int{3, 2}}},
 	} {
 		if _, err := m.Samples(in); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -3,19 +3,20 @@ package provemodel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Input matches arrays with the model's inputs, by name if all have the names of
-// inputs and by position otherwise, as one input of the size that the model was
-// opened for.
+// Input matches arrays with the model's inputs, as one input of the size that the model was
+// opened for. Arrays that have names must have those of inputs; the others go by position. A
+// shape must be the input's (docs/inputs.md); an array without one goes by its count.
 //
 // A text may have any length up to the most that there is.
 func (m *Model) Input(arrays Arrays) (Input, error) {
 	specs := m.Inputs()
-	arrays, err := arrays.For(m.graph.Inputs)
+	arrays, err := arrays.For(m.wanted())
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (m *Model) Input(arrays Arrays) (Input, error) {
 // of the last axis' length, if that is what it leaves open, or else of the greatest
 // length if there are more tokens than that.
 func (m *Model) Samples(arrays Arrays) ([]Input, error) {
-	arrays, err := arrays.For(m.graph.Inputs)
+	arrays, err := arrays.For(m.wanted())
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +93,21 @@ func (m *Model) TextSamples(texts [][]int) ([]Input, error) {
 	return samples, nil
 }
 
+// wanted are the inputs for arrays to be matched with: of their axes those that keys of the
+// model leave open may have any size, the others have the one that the model was opened for.
+func (m *Model) wanted() []graph.Input {
+	out := slices.Clone(m.graph.Inputs)
+	for i, in := range out {
+		out[i].Symbols = make([]string, len(in.Symbols))
+		for axis, symbol := range in.Symbols {
+			if symbol == m.open.symbol || m.open.isText() && axis == 0 { // Samples cuts several texts
+				out[i].Symbols[axis] = symbol
+			}
+		}
+	}
+	return out
+}
+
 // text returns the float graph for a text of n tokens.
 func (m *Model) text(n int) (*graph.Graph, error) {
 	if n < 1 || n > m.open.most {
@@ -132,10 +148,9 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	if len(specs) == 0 { // the model computes the same always
 		return []Input{{}}, nil
 	}
-	ordered := inOrder(specs, arrays)
 	n := 0
 	for i, s := range specs {
-		have, want := len(ordered[i].Values), model.Size(s.Shape)
+		have, want := len(arrays[i].Values), model.Size(s.Shape)
 		if have == 0 && want == 0 { // in any number of samples
 			continue
 		}
@@ -150,29 +165,10 @@ func cut(specs []Spec, arrays Arrays) ([]Input, error) {
 	for k := range samples {
 		for i, s := range specs {
 			size := model.Size(s.Shape)
-			samples[k] = append(samples[k], ordered[i].Values[k*size:(k+1)*size])
+			samples[k] = append(samples[k], arrays[i].Values[k*size:(k+1)*size])
 		}
 	}
 	return samples, nil
-}
-
-// inOrder returns as many arrays as there are inputs in the inputs' order: by
-// name if all have the names of inputs, each its own, as they are otherwise.
-func inOrder(specs []Spec, arrays Arrays) Arrays {
-	index := map[string]int{}
-	for i, a := range arrays {
-		index[a.Name] = i
-	}
-	ordered := make(Arrays, len(arrays))
-	for i, s := range specs {
-		at, ok := index[s.Name]
-		if !ok {
-			return arrays
-		}
-		ordered[i] = arrays[at]
-		delete(index, s.Name)
-	}
-	return ordered
 }
 
 func times(n, size int) string {

@@ -27,17 +27,16 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 	if opts.given != nil {
 		given, err := opts.given.assign(declaredInputs(inputs))
 		if err != nil {
-			return nil, err
+			return nil, &InputsError{err}
 		}
 		opts = opts.describe(given)
 	}
-	opts = opts.inOrder(inputs)
 	if opts.Samples != nil {
 		given, err := opts.Samples.assign(declaredInputs(inputs))
 		if err != nil {
 			return nil, err
 		}
-		opts = opts.sampledBy(Options{}.describe(given).inOrder(inputs))
+		opts = opts.sampledBy(Options{}.describe(given))
 	}
 	values := make([]graph.Input, len(inputs))
 	declared := make([][]dim, len(inputs))
@@ -127,42 +126,17 @@ func inputValues(inputs []*onnxpb.ValueInfoProto, opts Options) ([]graph.Input, 
 			return nil, fmt.Errorf("input %s: %w", graph.Quote(values[i].Name), err)
 		}
 		values[i].Shape = s
+		if err := (Input{Shape: inputShape(opts, i)}).fits(graph.Input{Name: values[i].Name, Shape: s}); err != nil {
+			return nil, &InputsError{err}
+		}
 		if i < len(opts.InputNumbers) && values[i].DType.IsFloat() {
 			values[i].Numbers = opts.InputNumbers[i]
 		}
 		if i < len(opts.InputLens) && opts.InputLens[i] > 0 && opts.InputLens[i] != graph.Size(s) {
-			return nil, fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(values[i].Name), s, graph.Size(s), opts.InputLens[i])
+			return nil, &InputsError{fmt.Errorf("input %s has shape %v, %d elements, but %d are given", graph.Quote(values[i].Name), s, graph.Size(s), opts.InputLens[i])}
 		}
 	}
 	return values, nil
-}
-
-// inOrder returns the options with what is known of the inputs in the model's order,
-// if they bear the names of its inputs: other names mean nothing, and leave the order.
-func (o Options) inOrder(inputs []*onnxpb.ValueInfoProto) Options {
-	if len(o.InputNames) != len(inputs) {
-		return o // RunFloat says so, with the numbers
-	}
-	shapes, lens, pictures := make([][]int, len(inputs)), make([]int, len(inputs)), make([]int, len(inputs))
-	numbers := make([]graph.Numbers, len(inputs))
-	for i, v := range inputs {
-		at := slices.Index(o.InputNames, v.GetName())
-		if at < 0 {
-			return o
-		}
-		shapes[i] = inputShape(o, at)
-		if at < len(o.InputLens) {
-			lens[i] = o.InputLens[at]
-		}
-		if at < len(o.pictures) {
-			pictures[i] = o.pictures[at]
-		}
-		if at < len(o.InputNumbers) {
-			numbers[i] = o.InputNumbers[at]
-		}
-	}
-	o.InputShapes, o.InputLens, o.InputNumbers, o.pictures = shapes, lens, numbers, pictures
-	return o
 }
 
 // sampledBy adds the numbers of samples that are described.
@@ -237,9 +211,12 @@ func declaredDims(in *onnxpb.ValueInfoProto, given []int) ([]dim, error) {
 	return dims, nil
 }
 
-// bindShape fixes open dimensions from a shape of the same rank whose other
-// dimensions agree.
+// bindShape fixes open dimensions from a shape of the same rank, or one that lacks the
+// batch, whose other dimensions agree.
 func bindShape(dims []dim, shape []int, bound map[string]int) {
+	if len(shape) > 0 && len(shape) == len(dims)-1 {
+		shape = append([]int{1}, shape...)
+	}
 	if len(shape) != len(dims) {
 		return
 	}

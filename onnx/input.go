@@ -24,14 +24,14 @@ const maxInputFile = 1 << 28
 // Input is one model input, row-major. A picture or a table has no values until
 // it is known what takes them (For).
 type Input struct {
-	Name    string      // as in the file or as given; empty when neither says
+	Name    string      // as in the file or as given, which must be an input's; empty when neither says
 	Shape   []int       // nil when the file gives a flat list without a shape
 	DType   graph.DType // 0 when the format does not say
 	Values  []float64
 	Numbers graph.Numbers // what the values are among: a model is opened for these
 	Note    string        // what of the file was passed over
 
-	named    bool // the name must be an input's
+	numbered bool // the name is one that NumPy gives by position: it counts if it is an input's
 	table    *table
 	pictures []image.Image
 	scale    Pictures
@@ -46,14 +46,13 @@ func (in Inputs) Options(dims map[string]int) Options {
 	return Options{Dims: dims, given: in}
 }
 
-// describe adds what is known of the inputs, in the model's order or with names.
+// describe adds what is known of the inputs, in the model's order.
 func (o Options) describe(in Inputs) Options {
 	for _, v := range in {
 		o.pictures = append(o.pictures, len(v.pictures))
 		o.InputShapes = append(o.InputShapes, v.Shape)
 		o.InputLens = append(o.InputLens, len(v.Values))
 		o.InputNumbers = append(o.InputNumbers, v.Numbers)
-		o.InputNames = append(o.InputNames, v.Name)
 	}
 	return o
 }
@@ -106,7 +105,7 @@ func ReadInputs(files ...string) (Inputs, error) {
 			if len(in) != 1 {
 				return nil, fmt.Errorf("%s: holds %d arrays, and --input %s= takes one", path, len(in), name)
 			}
-			in[0].Name, in[0].named = name, true
+			in[0].Name, in[0].numbered = name, false
 		}
 		all = append(all, in...)
 	}

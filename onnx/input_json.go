@@ -57,7 +57,7 @@ func parseObject(data []byte) (Inputs, error) {
 		if err != nil {
 			return nil, fmt.Errorf(`%s: %w: want lists of numbers by the names of the inputs, or in "input_data"`, graph.Quote(name), err)
 		}
-		one.Name, one.named = name, len(keys) > 1
+		one.Name = name
 		in = append(in, one)
 	}
 	if len(in) == 0 {

@@ -9,14 +9,20 @@ import (
 	"github.com/prove-model/prove-model/graph"
 )
 
+// InputsError says that arrays are not for the inputs of a model.
+type InputsError struct{ reason error }
+
+// Error says which array, and what the model takes.
+func (e *InputsError) Error() string { return e.reason.Error() }
+
 // merge joins arrays that were given for one input: samples, end to end.
 func (in Inputs) merge() (Inputs, error) {
 	var out Inputs
 	index := map[string]int{}
 	for _, v := range in {
 		at, ok := index[v.Name]
-		if !ok || !v.named {
-			if v.named {
+		if !ok || !v.isNamed() {
+			if v.isNamed() {
 				index[v.Name] = len(out)
 			}
 			out = append(out, v)
@@ -39,7 +45,11 @@ func (in Inputs) merge() (Inputs, error) {
 }
 
 // For returns the arrays as a model with these inputs takes them, in their order: tables
-// as columns, pictures as numbers, arrays by the names that they were given by.
+// as columns, pictures as numbers, arrays by their names, those without a name in the
+// order of the inputs that no name is given for. An array may hold samples end to end.
+//
+// It is an error if a name is no input's, or if a shape is not that of its input: see fits.
+// Of an input's axes those with a symbol, and those of size 0, may have any size.
 func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	in, err := in.assign(wanted)
 	if err != nil {
@@ -47,7 +57,13 @@ func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	}
 	out := slices.Clone(in)
 	for i, v := range out {
-		if v.pictures == nil || len(out) != len(wanted) { // whoever counts them says so
+		if len(out) != len(wanted) { // whoever counts them says so
+			break
+		}
+		if err := v.fits(wanted[i]); err != nil {
+			return nil, err
+		}
+		if v.pictures == nil {
 			continue
 		}
 		if out[i].Values, err = v.scale.numbers(v.pictures, wanted[i]); err != nil {
@@ -58,18 +74,70 @@ func (in Inputs) For(wanted []graph.Input) (Inputs, error) {
 	return out, nil
 }
 
-// assign orders arrays as the model's inputs, if any goes by a name, and cuts tables. Of
-// the inputs' dimensions 0 is one that is open.
-// Arrays that go by position alone stay as they are.
+// fits checks that an array is samples of an input, one or several end to end. Its shape must
+// be the input's, but for the first axis, the batch, which may be longer. The array may lack
+// the batch axis if it is one sample. If the model has no batch axis, because the size of its
+// first axis is fixed, the array may have one in front.
+func (v Input) fits(w graph.Input) error {
+	if v.Shape == nil || w.Shape == nil { // the count of the numbers is all that is known
+		return nil
+	}
+	free := func(axis int) bool { return w.Shape[axis] == 0 || axis < len(w.Symbols) && w.Symbols[axis] != "" }
+	same := func(shape []int, from int) bool {
+		for i, n := range shape {
+			if n != w.Shape[from+i] && !free(from+i) {
+				return false
+			}
+		}
+		return true
+	}
+	rank, ok := len(w.Shape), false
+	switch len(v.Shape) {
+	case rank:
+		ok = rank == 0 || same(v.Shape[1:], 1) && (free(0) || v.Shape[0]%w.Shape[0] == 0)
+	case rank - 1:
+		ok = (free(0) || w.Shape[0] == 1) && same(v.Shape, 1)
+	case rank + 1:
+		ok = (rank == 0 || !free(0)) && same(v.Shape[1:], 0)
+	}
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("the array for input %s has shape %v, and the input has %s: only the first axis may differ, or be missing for one sample",
+		graph.Quote(w.Name), v.Shape, shapeOf(w, free))
+}
+
+// shapeOf writes an input's shape, with a symbol or a question mark for what is free.
+func shapeOf(w graph.Input, free func(axis int) bool) string {
+	dims := make([]string, len(w.Shape))
+	for i, n := range w.Shape {
+		switch {
+		case i < len(w.Symbols) && w.Symbols[i] != "":
+			dims[i] = graph.Quote(w.Symbols[i])
+		case free(i):
+			dims[i] = "?"
+		default:
+			dims[i] = fmt.Sprint(n)
+		}
+	}
+	return "[" + strings.Join(dims, " ") + "]"
+}
+
+// isNamed says that the name must be that of an input. NumPy calls the arrays of an archive
+// that nobody named arr_0, arr_1, …: these go by position.
+func (v Input) isNamed() bool { return v.Name != "" && !v.numbered }
+
+// assign orders arrays as the model's inputs and cuts tables. Of the inputs' dimensions 0 is
+// one that is open.
 func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 	named := map[string]Input{}
 	var rest Inputs
 	for _, v := range in {
-		if !v.named {
+		at := slices.IndexFunc(wanted, func(w graph.Input) bool { return w.Name == v.Name })
+		if !v.isNamed() && (v.Name == "" || at < 0) {
 			rest = append(rest, v)
 			continue
 		}
-		at := slices.IndexFunc(wanted, func(w graph.Input) bool { return w.Name == v.Name })
 		if at < 0 {
 			return nil, fmt.Errorf("%s is given, but the model has no input of that name: it has %s", graph.Quote(v.Name), inputNames(wanted))
 		}
@@ -79,6 +147,9 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 				return nil, err
 			}
 			v = whole
+		}
+		if _, twice := named[v.Name]; twice {
+			return nil, fmt.Errorf("input %s is given twice", graph.Quote(v.Name))
 		}
 		named[v.Name] = v
 	}
@@ -93,12 +164,11 @@ func (in Inputs) assign(wanted []graph.Input) (Inputs, error) {
 		return nil, err
 	}
 	if len(named) == 0 {
-		return rest, nil // by the names that files have, or by position
+		return rest, nil
 	}
 	if len(rest) != len(open) {
 		return nil, fmt.Errorf("%d of the model's %d inputs are given: nothing is for %s", len(wanted)-len(open)+len(rest), len(wanted), inputNames(open))
 	}
-	rest = rest.byName(open)
 	var out Inputs
 	for _, w := range wanted {
 		v, ok := named[w.Name]
@@ -131,19 +201,6 @@ func (in Inputs) split(open []graph.Input) (Inputs, error) {
 		return Inputs{all}, nil
 	}
 	return in, nil
-}
-
-// byName orders arrays by the names that their files have, if these are the inputs'.
-func (in Inputs) byName(wanted []graph.Input) Inputs {
-	var out Inputs
-	for _, w := range wanted {
-		at := slices.IndexFunc(in, func(v Input) bool { return v.Name == w.Name })
-		if at < 0 {
-			return in
-		}
-		out = append(out, in[at])
-	}
-	return out
 }
 
 func inputNames(inputs []graph.Input) string {

@@ -3,6 +3,7 @@ package onnx
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -95,10 +96,86 @@ func TestInputsByName(t *testing.T) {
 	}
 }
 
+// Names that files have must be those of inputs, but for what NumPy calls arrays without one.
+func TestNamesInFiles(t *testing.T) {
+	npy := func(v float32) []byte { return npy("<f4", false, "(1, 1)", float32Bytes(v)) }
+	p := files(t, "right.npz", zipped("y.npy", npy(9), "x.npy", npy(1)), "wrong.npz", zipped("Y.npy", npy(9), "x.npy", npy(1)),
+		"numbered.npz", zipped("arr_0.npy", npy(1), "arr_1.npy", npy(9)), "some.npz", zipped("y.npy", npy(9), "arr_0.npy", npy(1)),
+		"x.pb", marshal(t, testFloats("x", []int64{1, 1}, 1)), "z.pb", marshal(t, testFloats("z", []int64{1, 1}, 9)), "z.json", `{"z": [[9]]}`)
+	wanted := []graph.Input{{Name: "x", Shape: []int{1, 1}}, {Name: "y", Shape: []int{1, 1}}}
+	for _, c := range []struct {
+		files []string
+		fails string
+	}{
+		{[]string{p[0]}, ""},
+		{[]string{p[1]}, `"Y" is given, but the model has no input of that name: it has "x", "y"`},
+		{[]string{p[2]}, ""},
+		{[]string{p[3]}, ""},
+		{[]string{p[4], p[5]}, `"z" is given`},
+		{[]string{p[4], "y=" + p[5]}, ""},
+		{[]string{"x=" + p[4], p[6]}, `"z" is given`},
+		{[]string{p[4], "y=" + p[6]}, ""},
+	} {
+		in, err := ReadInputs(c.files...)
+		if err == nil {
+			in, err = in.For(wanted)
+		}
+		switch {
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)):
+			t.Errorf("%v: error %v, want %q", c.files, err, c.fails)
+		case c.fails == "" && (err != nil || len(in) != 2 || in[0].Values[0] != 1 || in[1].Values[0] != 9):
+			t.Errorf("%v: %v, %v", c.files, in, err)
+		}
+	}
+}
+
+func TestShapesOfArrays(t *testing.T) {
+	images := graph.Input{Name: "x", Shape: []int{1, 1, 8, 8}, Symbols: []string{"N", "", "", ""}}
+	for _, c := range []struct {
+		shape []int
+		of    graph.Input
+		fits  bool
+	}{
+		{[]int{3, 1, 8, 8}, images, true},
+		{[]int{1, 8, 8}, images, true}, // without the batch
+		{nil, images, true},            // its count decides
+		{[]int{1, 3, 8, 8}, images, false},
+		{[]int{8, 8, 3, 1}, images, false},
+		{[]int{8, 8, 1}, images, false},
+		{[]int{3, 8, 8}, images, false},
+		{[]int{3, 64}, images, false},
+		{[]int{2, 1, 1, 8, 8}, images, false},
+		{[]int{2, 3}, graph.Input{Shape: []int{1, 3}}, true},
+		{[]int{3}, graph.Input{Shape: []int{1, 3}}, true},
+		{[]int{3}, graph.Input{Shape: []int{2, 3}}, false},
+		{[]int{4, 3}, graph.Input{Shape: []int{2, 3}}, true},
+		{[]int{5, 3}, graph.Input{Shape: []int{2, 3}}, false},
+		{[]int{2, 1}, graph.Input{Shape: []int{1, 2}}, false},
+		{[]int{7, 3}, graph.Input{Shape: []int{3}}, true}, // the model has no batch
+		{[]int{7, 3, 4}, graph.Input{Shape: []int{3, 4}}, true},
+		{[]int{7, 4, 3}, graph.Input{Shape: []int{3, 4}}, false},
+		{[]int{7}, graph.Input{Shape: []int{}}, true},
+		{[]int{7, 1}, graph.Input{Shape: []int{}}, false},
+		{[]int{2, 9, 3}, graph.Input{Shape: []int{0, 0, 3}}, true}, // as a file declares it
+		{[]int{2, 9, 4}, graph.Input{Shape: []int{0, 0, 3}}, false},
+	} {
+		v := Input{Shape: c.shape, Values: make([]float64, graph.Size(c.shape))}
+		if err := v.fits(c.of); (err == nil) != c.fits {
+			t.Errorf("%v for %v: %v", c.shape, c.of.Shape, err)
+		} else if err != nil && !strings.Contains(err.Error(), fmt.Sprint(c.shape)) {
+			t.Errorf("%v for %v is not told: %v", c.shape, c.of.Shape, err)
+		}
+	}
+	_, err := Inputs{{Shape: []int{1, 3, 8, 8}}}.For([]graph.Input{images})
+	if want := `has shape [1 3 8 8], and the input has ["N" 1 8 8]`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // A file of which the name has an equals sign is a file.
 func TestFileWithEqualsSign(t *testing.T) {
 	p := files(t, "x=1.json", "[1]")
-	if in, err := ReadInputs(p[0]); err != nil || len(in) != 1 || in[0].named {
+	if in, err := ReadInputs(p[0]); err != nil || len(in) != 1 || in[0].Name != "" {
 		t.Errorf("%v, %v", in, err)
 	}
 }
@@ -125,6 +202,10 @@ func TestTables(t *testing.T) {
 		{p[0], []graph.Input{{Name: "height", Shape: []int{0, 1}}, {Name: "age", Shape: []int{0, 1}}}, [][]float64{{tenth, 1}, {1, 2}}, ""},
 		{p[1], []graph.Input{{Name: "age", Shape: []int{0, 1}}}, [][]float64{{1}}, ""},
 		{p[1], []graph.Input{{Name: "age", Shape: []int{0, 3}}}, [][]float64{{1, 3, 9}}, ""},
+		{p[0], []graph.Input{{Name: "x", Shape: []int{0, 1, 2, 1}}}, [][]float64{{1, tenth, 2, 1}}, ""},
+		{p[0], []graph.Input{{Name: "x", Shape: []int{2}}}, [][]float64{{1, tenth, 2, 1}}, ""},
+		{p[0], []graph.Input{{Name: "height", Shape: []int{0}}, {Name: "age", Shape: []int{1, 1, 1}}}, [][]float64{{tenth, 1}, {1, 2}}, ""},
+		{p[0], []graph.Input{{Name: "x", Shape: []int{0}}}, nil, "has shape [2 2]"},
 		{p[1], []graph.Input{{Name: "x", Shape: []int{0, 2}}}, nil, "has 3 columns"},
 		{p[0], []graph.Input{{Name: "age", Shape: []int{0, 1}}, {Name: "weight", Shape: []int{0, 1}}}, nil, `none for "weight"`},
 	} {

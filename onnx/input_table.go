@@ -110,7 +110,7 @@ func number(cell string) (float64, error) {
 // whole returns the table as one input of that shape, as far as it is known: rows by
 // columns.
 func (t *table) whole(name string, shape []int) (Input, error) {
-	in := Input{Name: name, named: true, Shape: []int{len(t.rows), len(t.columns)}}
+	in := Input{Name: name, Shape: t.shapeFor(shape, len(t.columns))}
 	if len(shape) > 1 {
 		if want := graph.Size(shape[1:]); want > 0 && want != len(t.columns) { // 0: open
 			return Input{}, fmt.Errorf("the table has %d columns, %s, and input %s takes %d: leave the others out, or add what is missing",
@@ -123,14 +123,29 @@ func (t *table) whole(name string, shape []int) (Input, error) {
 	return in, nil
 }
 
+// shapeFor returns the shape of the table's rows, of which each has so many cells, for an
+// input of that shape: cells are laid out as the input's further axes are, if these are known.
+func (t *table) shapeFor(shape []int, cells int) []int {
+	rows := len(t.rows)
+	switch {
+	case len(shape) > 2 && graph.Size(shape[1:]) == cells:
+		return append([]int{rows}, shape[1:]...)
+	case len(shape) > 2:
+		return nil // open
+	case shape != nil && len(shape) < 2 && cells == 1:
+		return []int{rows}
+	}
+	return []int{rows, cells}
+}
+
 // column returns a column as an input of one feature, and whether there is one of that
 // name.
-func (t *table) column(name string) (Input, bool) {
+func (t *table) column(name string, shape []int) (Input, bool) {
 	at, ok := t.at[name]
 	if !ok {
 		return Input{}, false
 	}
-	in := Input{Name: name, named: true, Shape: []int{len(t.rows), 1}}
+	in := Input{Name: name, Shape: t.shapeFor(shape, 1)}
 	for _, row := range t.rows {
 		in.Values = append(in.Values, row[at])
 	}
@@ -143,7 +158,7 @@ func (t *table) inputs(wanted []graph.Input) (Inputs, error) {
 	var in Inputs
 	var missing []string
 	for _, w := range wanted {
-		if column, ok := t.column(w.Name); ok {
+		if column, ok := t.column(w.Name, w.Shape); ok {
 			in = append(in, column)
 		} else {
 			missing = append(missing, w.Name)

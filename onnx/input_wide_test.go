@@ -20,7 +20,7 @@ func TestWideTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if column, ok := in[0].table.column(name); !ok || len(column.Values) != 1 {
+		if column, ok := in[0].table.column(name, nil); !ok || len(column.Values) != 1 {
 			t.Fatalf("column %s", name)
 		}
 	}

@@ -29,9 +29,6 @@ type Options struct {
 	InputLens []int
 	// InputNumbers are what these inputs have.
 	InputNumbers []graph.Numbers
-	// InputNames are the names that these inputs carry; empty is unknown. If all
-	// are names of the model's inputs they say which is which, else the order does.
-	InputNames []string
 	// Fixed are inputs, by name, that become part of the model: the graph has their
 	// values as constants and not the inputs. The other options are about the rest.
 	Fixed Inputs

@@ -101,6 +101,9 @@ func rowMajor(v []float64, shape []int) []float64 {
 	return out
 }
 
+// positional are the names that NumPy gives to arrays of an archive that nobody named.
+var positional = regexp.MustCompile(`^arr_[0-9]+$`)
+
 // parseNPZ reads a zip archive of arrays.
 func parseNPZ(data []byte) (Inputs, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -130,7 +133,7 @@ func parseNPZ(data []byte) (Inputs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", graph.Quote(f.Name), err)
 		}
-		one[0].Name = name
+		one[0].Name, one[0].numbered = name, positional.MatchString(name)
 		in = append(in, one[0])
 	}
 	return in, nil
