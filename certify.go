@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/prove-model/prove-model/prover/certify"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -34,9 +33,8 @@ func Certify(ctx context.Context, c *Committed, opts ...Option) ([]byte, error) 
 		return nil, err
 	}
 	err = w.run(ctx, PhaseCheck, func() error {
-		o.policy.MinBits, o.policy.Commitment = 1, nil
-		o.certificate = bytes.NewReader(file.Bytes())
-		return o.certified(c.key, c.circuit.quantised.Graph)
+		check := &VerifyOptions{MinBits: 1, Certificate: bytes.NewReader(file.Bytes())}
+		return check.certified(c.key, c.circuit.quantised.Graph)
 	})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -47,13 +45,9 @@ func Certify(ctx context.Context, c *Committed, opts ...Option) ([]byte, error) 
 	return file.Bytes(), nil
 }
 
-// Certificate has Verify check a certificate of the key (Certify) as well, and
-// that the bounds of the circuit of the proof follow from it. For Verify.
-func Certificate(r io.Reader) Option { return func(o *options) { o.certificate = r } }
-
 // certified checks the certificate for a circuit of the key.
-func (o *options) certified(key *Key, g *model.Graph) error {
-	c, err := certify.Verify(key, o.certificate, o.policy)
+func (o *VerifyOptions) certified(key *Key, g *model.Graph) error {
+	c, err := certify.Verify(key, o.Certificate, o.policy())
 	if err == nil {
 		err = c.Check(g)
 	}

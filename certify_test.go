@@ -41,17 +41,19 @@ func TestCertify(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verify := func(cert []byte, opts ...Option) error {
-			s, err := Verify(c.Key(), bytes.NewReader(p.File), append(opts, MinBits(40), Certificate(bytes.NewReader(cert)))...)
+		known := c.Commitment()
+		verify := func(cert []byte, expect *Commitment) error {
+			opts := &VerifyOptions{MinBits: 40, ExpectCommitment: expect, Certificate: bytes.NewReader(cert)}
+			s, err := Verify(c.Key(), bytes.NewReader(p.File), opts)
 			if err == nil && !s.Certified {
 				t.Errorf("%s: not said to be certified", name)
 			}
 			return err
 		}
-		if err := verify(cert); err != nil {
+		if err := verify(cert, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := verify(cert, Pin(c.Commitment())); err != nil {
+		if err := verify(cert, &known); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		rng := rand.New(rand.NewPCG(2, 2))
@@ -62,15 +64,15 @@ func TestCertify(t *testing.T) {
 				at = rng.IntN(len(b))
 			}
 			b[at] ^= 1 << rng.IntN(8)
-			if err := verify(b); !errors.Is(err, ErrInvalid) {
+			if err := verify(b, nil); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("%s: byte %d of %d changed: %v", name, at, len(b), err)
 			}
 		}
-		if s, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(40)); err != nil || s.Certified {
+		if s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 40}); err != nil || s.Certified {
 			t.Errorf("%s, without: %v", name, err)
 		}
 		var weak *WeakError
-		if _, err := Verify(c.Key(), bytes.NewReader(p.File), Certificate(bytes.NewReader(cert))); !errors.As(err, &weak) {
+		if _, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{Certificate: bytes.NewReader(cert)}); !errors.As(err, &weak) {
 			t.Errorf("%s: 40 bits are enough: %v", name, err)
 		}
 	}
@@ -92,21 +94,21 @@ func TestCertifyBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(60), Certificate(bytes.NewReader(cert)))
+		s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 60, Certificate: bytes.NewReader(cert)})
 		if err != nil || !s.Certified {
 			t.Errorf("%d digits: %v", n, err)
 		}
 	}
 	// The same weights in another circuit, here with other scales.
 	other, _ := commit(t, append(quick, Headroom(3))...)
-	if _, err := Verify(other.Key(), bytes.NewReader(nil), Certificate(bytes.NewReader(cert))); err == nil {
+	if _, err := Verify(other.Key(), bytes.NewReader(nil), &VerifyOptions{Certificate: bytes.NewReader(cert)}); err == nil {
 		t.Error("no proof")
 	}
 	p, err := Prove(t.Context(), other, Input{arrays[0].Values[:64]}, quick...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(other.Key(), bytes.NewReader(p.File), MinBits(60), Certificate(bytes.NewReader(cert))); !errors.Is(err, ErrInvalid) {
+	if _, err := Verify(other.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 60, Certificate: bytes.NewReader(cert)}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("another key's certificate: %v", err)
 	}
 }

@@ -123,7 +123,7 @@ func openFor(path string, key *Key, o *options) (*Model, error) {
 		}
 		in = nil
 	}
-	return Open(path, append(opts, For(in))...)
+	return Open(path, append(opts, WithInput(in))...)
 }
 
 // checkFile holds a file against a SHA-256.

@@ -118,11 +118,7 @@ func Commit(ctx context.Context, c *Circuit, opts ...Option) (*Committed, error)
 func (c *Committed) check(file []byte, by *Sampling) error {
 	key, err := ReadKey(bytes.NewReader(c.file))
 	if err == nil {
-		opts := []Option{MinBits(1)}
-		if by != nil {
-			opts = append(opts, Sample(*by))
-		}
-		_, err = Verify(key, bytes.NewReader(file), opts...)
+		_, err = Verify(key, bytes.NewReader(file), &VerifyOptions{MinBits: 1, Sampling: by})
 	}
 	return err
 }

@@ -26,7 +26,7 @@
 // weights nor the activations.
 //
 //	key, err := provemodel.ReadKey(vk)
-//	statement, err := provemodel.Verify(key, proof, provemodel.Pin(commitment))
+//	statement, err := provemodel.Verify(key, proof, &provemodel.VerifyOptions{ExpectCommitment: &commitment})
 //
 // The statement holds the input and the output. There is no zero-knowledge: a
 // proof also leaks evaluations of weights and activations.

@@ -67,7 +67,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	statement, err := provemodel.Verify(key, bytes.NewReader(file))
+	statement, err := provemodel.Verify(key, bytes.NewReader(file), nil)
 	if err != nil {
 		log.Fatal("not valid: ", err)
 	}
@@ -97,7 +97,7 @@ func ExampleProve() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		statement, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File))
+		statement, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), nil)
 		fmt.Println(digit(statement.Outputs[0]), err)
 	}
 	// Output:
@@ -134,20 +134,20 @@ func ExampleVerify() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = provemodel.Verify(honest.Key(), bytes.NewReader(file), provemodel.Pin(pinned))
+	_, err = provemodel.Verify(honest.Key(), bytes.NewReader(file), &provemodel.VerifyOptions{ExpectCommitment: &pinned})
 	fmt.Println("the owner's key:", err)
 
 	// Another precision makes another model of the same file.
 	other, file := prove(provemodel.Mode("w8a8"))
-	_, err = provemodel.Verify(other.Key(), bytes.NewReader(file), provemodel.Pin(pinned))
+	_, err = provemodel.Verify(other.Key(), bytes.NewReader(file), &provemodel.VerifyOptions{ExpectCommitment: &pinned})
 	fmt.Println("another key:", errors.Is(err, provemodel.ErrInvalid), errors.Is(err, provemodel.ErrOtherModel))
 
 	// Less security than 100 bits takes the verifier's consent.
 	weak, file := prove(provemodel.SecurityBits(60))
-	_, err = provemodel.Verify(weak.Key(), bytes.NewReader(file))
+	_, err = provemodel.Verify(weak.Key(), bytes.NewReader(file), nil)
 	var why *provemodel.WeakError
 	fmt.Println("a weak key:", errors.As(err, &why))
-	_, err = provemodel.Verify(weak.Key(), bytes.NewReader(file), provemodel.MinBits(60))
+	_, err = provemodel.Verify(weak.Key(), bytes.NewReader(file), &provemodel.VerifyOptions{MinBits: 60})
 	fmt.Println("with consent:", err)
 	// Output:
 	// the owner's key: <nil>
@@ -261,7 +261,7 @@ func ExampleCircuit_Write() {
 		log.Fatal(err)
 	}
 
-	statement, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File))
+	statement, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), nil)
 	if err != nil {
 		log.Fatal("not valid: ", err)
 	}

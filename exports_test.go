@@ -56,7 +56,7 @@ func TestExports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := Open(path, For(given))
+			m, err := Open(path, WithInput(given))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func proveTokens(t *testing.T, circuit *Circuit, tokens, logits []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Verify(committed.Key(), bytes.NewReader(p.File), MinBits(1))
+	s, err := Verify(committed.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func proveTokens(t *testing.T, circuit *Circuit, tokens, logits []float64) {
 	}
 	other := slices.Clone(tokens)
 	other[4] = vocabulary - 1 - other[4]
-	if _, err := Verify(committed.Key(), bytes.NewReader(p.File), MinBits(1), For(Arrays{{Values: other}})); !errors.Is(err, ErrInvalid) {
+	if _, err := Verify(committed.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, Input: Arrays{{Values: other}}}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("for other tokens: %v", err)
 	}
 	other[4] = vocabulary

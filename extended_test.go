@@ -77,7 +77,7 @@ func TestMaskedInput(t *testing.T) {
 	}
 	commit := func(in Arrays, opts ...Option) (*Committed, Input) {
 		t.Helper()
-		m, err := Open(path, append(opts, For(in))...)
+		m, err := Open(path, append(opts, WithInput(in))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestMaskedInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(1), For(masks))
+	s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, Input: masks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestMaskedInput(t *testing.T) {
 		t.Error(err)
 	}
 	for _, other := range []float64{-100, inf, math.NaN()} {
-		if _, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(1), For(arrays(0, other, 0.5, -inf, 0, 0, -inf, -1))); !errors.Is(err, ErrOtherInput) {
+		if _, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, Input: arrays(0, other, 0.5, -inf, 0, 0, -inf, -1)}); !errors.Is(err, ErrOtherInput) {
 			t.Errorf("a mask of %v: %v", other, err)
 		}
 	}

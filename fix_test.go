@@ -90,7 +90,7 @@ func TestEverythingFixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(1))
+	s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestEverythingFixed(t *testing.T) {
 	for at := range p.File {
 		altered := slices.Clone(p.File)
 		altered[at] ^= 1
-		if _, err := Verify(c.Key(), bytes.NewReader(altered), MinBits(1)); err == nil {
+		if _, err := Verify(c.Key(), bytes.NewReader(altered), &VerifyOptions{MinBits: 1}); err == nil {
 			t.Errorf("with byte %d of %d changed it is accepted", at, len(altered))
 		}
 	}

@@ -1,10 +1,7 @@
 package provemodel
 
 import (
-	"io"
-
 	"github.com/prove-model/prove-model/prover/proof"
-	"github.com/prove-model/prove-model/prover/verifier"
 )
 
 // An Option departs from a default. Each says which functions it is for; the
@@ -19,7 +16,7 @@ type options struct {
 	tokens  int
 	logits  int    // positions
 	write   int    // tokens
-	arrays  Arrays // for Open, and for Verify
+	arrays  Arrays // for Open
 	sampled Arrays
 	fixed   Arrays   // for Open
 	outputs []string // for Open
@@ -54,9 +51,7 @@ type options struct {
 	bar       *bar
 	unchecked bool
 
-	policy      verifier.Policy
-	firstValues int // of an output; 0 for all
-	certificate io.Reader
+	sampling *Sampling
 }
 
 // defaultBudget is 8 GB, for chunks that are proved at once.
@@ -89,13 +84,12 @@ func Observe(observer Observer) Option { return func(o *options) { o.observer = 
 // dimension without a name is called INPUT[AXIS], as in "x[0]". For Open.
 func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims } }
 
-// For says which arrays it is about. Open takes from their shapes what the
-// model file leaves open; Verify accepts only a proof about them, rounded as
-// the key says.
-func For(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
+// WithInput says which arrays the model will be run on: what the model file leaves open is
+// taken from their shapes. For Open.
+func WithInput(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
 
 // SampledBy says which arrays are samples: their numbers that are not finite are what the
-// model's inputs may have, beside those of the arrays that it is about (For). For Open.
+// model's inputs may have, beside those of the arrays that it is run on (WithInput). For Open.
 func SampledBy(arrays Arrays) Option { return func(o *options) { o.sampled = arrays } }
 
 // Fix makes inputs, by name, part of the model, with these values: such as the new
@@ -205,21 +199,6 @@ func MaxError(fraction float64, float []Tensor) Option {
 // Prove.
 func NoSelfCheck() Option { return func(o *options) { o.unchecked = true } }
 
-// MinBits is the least security of the weakest round, proofs of work included,
-// that a key must give: by default 100. Every key gives at least 1. For Verify.
-func MinBits(n int) Option { return func(o *options) { o.policy.MinBits = n } }
-
 // Sample has tokens drawn from the logits by a rule, in place of the likeliest. For
-// Circuit.Write, for Prove of what that wrote, and for Verify, which draws them again: a
-// proof states tokens and logits, and not how the one was chosen by the other.
-func Sample(s Sampling) Option { return func(o *options) { o.policy.Sampling = &s } }
-
-// FirstValues has a statement give the first n values of every output, n at least 1, in
-// place of all: a language model may have a million of them. All are verified. For Verify.
-func FirstValues(n int) Option { return func(o *options) { o.firstValues = n } }
-
-// Pin accepts only the key with this commitment: that of a model that the
-// caller knows. For Verify.
-func Pin(c Commitment) Option {
-	return func(o *options) { o.policy.Commitment = (*[len(c)]byte)(&c) }
-}
+// Circuit.Write, and for Prove of what that wrote; VerifyOptions take the rule too.
+func Sample(s Sampling) Option { return func(o *options) { o.sampling = &s } }

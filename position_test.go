@@ -16,7 +16,7 @@ func lastLogits(t *testing.T, folder string) *Committed {
 	t.Helper()
 	ids := Arrays{{Name: families.IDs, Shape: []int{1, 5}, Values: []float64{1, 5, 9, 7, 3}},
 		{Name: families.Positions, Shape: []int{1}, Values: []float64{4}}}
-	m, err := Open(folder, For(ids), Tokens(12))
+	m, err := Open(folder, WithInput(ids), Tokens(12))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestLastPosition(t *testing.T) {
 			c := lastLogits(t, filepath.Join("hf", "testdata", family))
 			text := []float64{1, 5, 9, 7, 3}
 			last := Input{text, []float64{4}}
-			if _, err := Verify(c.key, bytes.NewReader(forge(t, c, last))); err != nil {
+			if _, err := Verify(c.key, bytes.NewReader(forge(t, c, last)), nil); err != nil {
 				t.Fatal(err)
 			}
 			for _, at := range []float64{0, 1, 3, 5, 9, 11} {
@@ -50,7 +50,7 @@ func TestLastPosition(t *testing.T) {
 				if at < 5 {
 					want = fmt.Sprintf("logits at position %g of a text of 5 tokens", at)
 				}
-				_, err := Verify(c.key, bytes.NewReader(forge(t, c, in)))
+				_, err := Verify(c.key, bytes.NewReader(forge(t, c, in)), nil)
 				if !errors.Is(err, ErrInvalid) || !strings.Contains(fmt.Sprint(err), want) {
 					t.Errorf("position %g: %v", at, err)
 				}

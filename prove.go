@@ -110,7 +110,7 @@ func (r *proving) forward(ctx context.Context, in Input) error {
 	if err := r.o.device.kept(r.wit, r.w); err != nil {
 		return err
 	}
-	if err := r.circuit.checkWritten(r.wit, r.o.policy.Sampling); err != nil {
+	if err := r.circuit.checkWritten(r.wit, r.o.sampling); err != nil {
 		return err
 	}
 	return r.o.bar.check(run)
@@ -146,7 +146,7 @@ func (r *proving) prove(ctx context.Context) (*Proof, error) {
 	}
 	// What was kept must not decide what is proved, nor stay if it is wrong.
 	if !r.o.unchecked || stats.Resumed > 0 {
-		if err := r.w.run(ctx, PhaseCheck, func() error { return r.check(file.Bytes(), r.o.policy.Sampling) }); err != nil {
+		if err := r.w.run(ctx, PhaseCheck, func() error { return r.check(file.Bytes(), r.o.sampling) }); err != nil {
 			kept.end(ctx.Err() == nil)
 			switch {
 			case ctx.Err() != nil:

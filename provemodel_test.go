@@ -82,7 +82,7 @@ func TestEveryByteCounts(t *testing.T) {
 	verify := func(vk, file []byte) error {
 		key, err := ReadKey(bytes.NewReader(vk))
 		if err == nil {
-			_, err = Verify(key, bytes.NewReader(file))
+			_, err = Verify(key, bytes.NewReader(file), nil)
 		}
 		return err
 	}
@@ -111,7 +111,7 @@ func TestEveryByteCounts(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	c, _ := commit(t, quick...)
 	failure := errors.New("no cable")
-	if _, err := Verify(c.Key(), failing{failure}); !errors.Is(err, failure) || errors.Is(err, ErrInvalid) {
+	if _, err := Verify(c.Key(), failing{failure}, nil); !errors.Is(err, failure) || errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
 	if _, err := ReadKey(failing{failure}); !errors.Is(err, failure) || errors.Is(err, ErrInvalid) {
@@ -130,7 +130,7 @@ func TestOtherInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify := func() error {
-		_, err := Verify(c.Key(), bytes.NewReader(p.File), For(arrays))
+		_, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{Input: arrays})
 		return err
 	}
 	if err := verify(); err != nil {
@@ -150,12 +150,12 @@ func TestOtherInput(t *testing.T) {
 // FirstValues leaves out values of what is stated, and verifies the same.
 func TestFirstValues(t *testing.T) {
 	c, p := prove(t)
-	all, err := Verify(c.Key(), bytes.NewReader(p.File))
+	all, err := Verify(c.Key(), bytes.NewReader(p.File), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 3, 1000} {
-		few, err := Verify(c.Key(), bytes.NewReader(p.File), FirstValues(n))
+		few, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{FirstValues: n})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestClamped(t *testing.T) {
 	if len(p.Saturated) == 0 || p.Saturated[0] != (Saturation{Where: "the input", Count: 1, Of: 64, Share: 1.0 / 64}) {
 		t.Errorf("%+v", p.Saturated)
 	}
-	s, err := Verify(c.Key(), bytes.NewReader(p.File), For(Arrays{{Values: in[0]}}))
+	s, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{Input: Arrays{{Values: in[0]}}})
 	if err != nil || s.Clamped != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -191,42 +191,57 @@ func TestClamped(t *testing.T) {
 // error says what it gives.
 func TestMinBits(t *testing.T) {
 	c, p := prove(t, quick...)
-	verify := func(opts ...Option) error {
-		_, err := Verify(c.Key(), bytes.NewReader(p.File), opts...)
+	verify := func(bits int) error {
+		_, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: bits})
 		return err
 	}
 	var weak *WeakError
-	if err := verify(); !errors.Is(err, ErrInvalid) || !errors.As(err, &weak) {
+	if err := verify(0); !errors.Is(err, ErrInvalid) || !errors.As(err, &weak) {
 		t.Fatal(err)
 	}
 	if weak.MinBits != 100 || weak.Accepts() != 60 || weak.Strength.Work().Whole() != 8 {
 		t.Errorf("%+v", weak)
 	}
-	if err := verify(MinBits(weak.Accepts())); err != nil {
+	if err := verify(weak.Accepts()); err != nil {
 		t.Error(err)
 	}
-	if err := verify(MinBits(weak.Accepts() + 1)); !errors.As(err, &weak) {
+	if err := verify(weak.Accepts() + 1); !errors.As(err, &weak) {
 		t.Error(err)
 	}
 	// A proof that does not hold is not made to hold by asking for less.
 	p.File[len(p.File)/2] ^= 1
-	if err := verify(MinBits(1)); !errors.Is(err, ErrInvalid) || errors.As(err, new(*WeakError)) {
+	if err := verify(1); !errors.Is(err, ErrInvalid) || errors.As(err, new(*WeakError)) {
 		t.Error(err)
 	}
 }
 
-func TestPin(t *testing.T) {
+// What no proof could be held against is an error of the caller, not of the proof.
+func TestVerifyOptionsAreChecked(t *testing.T) {
+	c, p := prove(t, quick...)
+	for name, opts := range map[string]*VerifyOptions{
+		"bits": {MinBits: -1}, "values": {MinBits: 1, FirstValues: -1}, "drawing": {MinBits: 1, Sampling: &Sampling{}},
+	} {
+		if _, err := Verify(c.Key(), bytes.NewReader(p.File), opts); err == nil || errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: Verify: %v", name, err)
+		}
+		if _, err := VerifyFiles(bytes.NewReader(c.KeyFile()), bytes.NewReader(p.File), opts); err == nil || errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: VerifyFiles: %v", name, err)
+		}
+	}
+}
+
+func TestExpectCommitment(t *testing.T) {
 	c, p := prove(t, quick...)
 	again, err := ParseCommitment(c.Commitment().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(1), Pin(again)); err != nil {
+	if _, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, ExpectCommitment: &again}); err != nil {
 		t.Error(err)
 	}
 	for i := range again {
 		again[i] ^= 0x40
-		if _, err := Verify(c.Key(), bytes.NewReader(p.File), MinBits(1), Pin(again)); !errors.Is(err, ErrInvalid) || !errors.Is(err, ErrOtherModel) {
+		if _, err := Verify(c.Key(), bytes.NewReader(p.File), &VerifyOptions{MinBits: 1, ExpectCommitment: &again}); !errors.Is(err, ErrInvalid) || !errors.Is(err, ErrOtherModel) {
 			t.Errorf("byte %d: %v", i, err)
 		}
 		again[i] ^= 0x40
@@ -550,14 +565,14 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d: %v", n, err)
 		}
-		s, err := Verify(key, bytes.NewReader(p.File), MinBits(60), For(Arrays{{Values: in[0]}}))
+		s, err := Verify(key, bytes.NewReader(p.File), &VerifyOptions{MinBits: 60, Input: Arrays{{Values: in[0]}}})
 		if err != nil {
 			t.Fatalf("%d: %v", n, err)
 		}
 		if out := s.Outputs[0]; !slices.Equal(out.Shape, []int{n, 10}) || !slices.Equal(out.Values, float.Outputs[0].Values[:10*n]) {
 			t.Errorf("%d: output %v, other values than in the whole batch", n, out.Shape)
 		}
-		if _, err := Verify(key, bytes.NewReader(p.File), MinBits(60), For(Arrays{{Values: all[:64*(n%540+1)]}})); !errors.Is(err, ErrInvalid) {
+		if _, err := Verify(key, bytes.NewReader(p.File), &VerifyOptions{MinBits: 60, Input: Arrays{{Values: all[:64*(n%540+1)]}}}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%d: another batch: %v", n, err)
 		}
 		t.Logf("%d digits: %d bytes", n, len(p.File))

@@ -16,7 +16,7 @@ import (
 func TestPublished(t *testing.T) {
 	ctx := context.Background()
 	ids := provemodel.Arrays{{Name: "input_ids", Values: []float64{1, 5, 9, 33}}}
-	m, err := provemodel.Open("hf/testdata/llama", provemodel.For(ids))
+	m, err := provemodel.Open("hf/testdata/llama", provemodel.WithInput(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := provemodel.Verify(key, bytes.NewReader(proof.File), provemodel.For(ids))
+	v, err := provemodel.Verify(key, bytes.NewReader(proof.File), &provemodel.VerifyOptions{Input: ids})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 	}
 	quantise := func(ids provemodel.Arrays, opts ...provemodel.Option) (*provemodel.Model, *provemodel.Circuit) {
 		t.Helper()
-		m, err := provemodel.Open("hf/testdata/llama", provemodel.For(ids), provemodel.Tokens(most))
+		m, err := provemodel.Open("hf/testdata/llama", provemodel.WithInput(ids), provemodel.Tokens(most))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), provemodel.For(ids), provemodel.MinBits(1))
+		v, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), &provemodel.VerifyOptions{Input: ids, MinBits: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 			t.Errorf("%d tokens: logits of shape %v", n, shape)
 		}
 		other := provemodel.Arrays{{Name: "input_ids", Values: append(slices.Clone(ids[0].Values), 0)}}
-		if _, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), provemodel.For(other), provemodel.MinBits(1)); !errors.Is(err, provemodel.ErrOtherInput) {
+		if _, err := provemodel.Verify(committed.Key(), bytes.NewReader(proof.File), &provemodel.VerifyOptions{Input: other, MinBits: 1}); !errors.Is(err, provemodel.ErrOtherInput) {
 			t.Errorf("%d tokens pass for %d: %v", n, n+1, err)
 		}
 	}
@@ -214,11 +214,11 @@ func TestTokens(t *testing.T) {
 	}{
 		"said":      {"llama", []provemodel.Option{provemodel.Tokens(4)}, ""},
 		"dimension": {"llama", []provemodel.Option{provemodel.Dims(map[string]int{"tokens": 4})}, ""},
-		"both":      {"llama", []provemodel.Option{provemodel.Tokens(4), provemodel.For(ids)}, ""},
+		"both":      {"llama", []provemodel.Option{provemodel.Tokens(4), provemodel.WithInput(ids)}, ""},
 		"image":     {"vit", nil, ""},
 		"none":      {"llama", nil, "--tokens N"},
-		"fewer":     {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.For(ids)}, ""},
-		"more":      {"llama", []provemodel.Option{provemodel.Tokens(3), provemodel.For(ids)}, "the input has 4 tokens, and at most 3"},
+		"fewer":     {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.WithInput(ids)}, ""},
+		"more":      {"llama", []provemodel.Option{provemodel.Tokens(3), provemodel.WithInput(ids)}, "the input has 4 tokens, and at most 3"},
 		"negative":  {"llama", []provemodel.Option{provemodel.Tokens(-1)}, "takes 1 to 32"},
 		"two":       {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.Dims(map[string]int{"tokens": 4})}, "contradict"},
 		"axis":      {"llama", []provemodel.Option{provemodel.Dims(map[string]int{"batch": 4})}, "no such dimension"},

@@ -16,7 +16,7 @@ import (
 // ErrInvalid; errors that do not are those of the readers.
 var (
 	ErrInvalid    = verifier.ErrInvalid
-	ErrOtherModel = verifier.ErrOtherModel // wrapped too when Pin names another key
+	ErrOtherModel = verifier.ErrOtherModel // wrapped too when ExpectCommitment is another key's
 	ErrOtherInput = statement.ErrOtherInput
 )
 
@@ -32,10 +32,10 @@ type Statement struct {
 	Outputs    []Tensor // FirstValues may leave some out
 	Strength   Strength
 	Bytes      int64 // size of the proof
-	// Clamped counts the entries of the given arrays (For) beyond the range of
+	// Clamped counts the entries of the given arrays (VerifyOptions.Input) beyond the range of
 	// their input: the proof is the same for all of these.
 	Clamped int
-	// Certified says that a certificate (Certificate) shows the static bounds. If
+	// Certified says that a certificate shows the static bounds. If
 	// not, that the integers of the model never wrap rests on who issued the key.
 	Certified bool
 	// Saturated says how many values inside of the model were, at most, clamped to
@@ -54,55 +54,92 @@ type Statement struct {
 // them end a text.
 type Text = proof.Text
 
-// Verify checks a proof, in one pass, in time and memory that the key bounds.
-// Whoever relies on the result must know that the key is the model's: from its
-// owner, or by its commitment (Pin), or by CheckKey. Package verifier does the
-// same without a model reader in the program, also for js/wasm.
-func Verify(key *Key, r io.Reader, opts ...Option) (*Statement, error) {
-	o := apply(opts)
-	if err := o.checkSampling(); err != nil {
-		return nil, err
-	}
-	result, err := o.policy.Verify(key, r)
-	if err != nil {
-		return nil, invalid(err)
-	}
-	return o.stated(key, result)
+// VerifyOptions say what Verify accepts. The zero value, as nil, accepts any valid proof of a
+// key of at least 100 bits.
+type VerifyOptions struct {
+	// MinBits is the least security of the weakest round, proofs of work included, that the
+	// key must give: 0 is 100. Every key gives at least 1.
+	MinBits int
+	// ExpectCommitment, if not nil, is the commitment of the model that the caller knows: no
+	// other key is accepted.
+	ExpectCommitment *Commitment
+	// Input, if not nil, is what the proof must be about, rounded as the key says.
+	Input Arrays
+	// Sampling, if not nil, is the rule by which a language model's tokens must have been drawn:
+	// Verify draws them again. A proof states tokens and logits, and not how the one was chosen
+	// by the other. Nil says that each token is the likeliest.
+	Sampling *Sampling
+	// Certificate, if not nil, is a certificate of the key (Certify). Verify checks it, and that
+	// the bounds of the circuit of the proof follow from it.
+	Certificate io.Reader
+	// FirstValues is how many values of each output the statement gives: 0 is all. A language
+	// model may have a million of them. All are verified.
+	FirstValues int
 }
 
-// VerifyFiles is ReadKey and Verify in one, for a key that is needed once: it takes less time.
-func VerifyFiles(vk, r io.Reader, opts ...Option) (*Statement, error) {
-	o := apply(opts)
-	if err := o.checkSampling(); err != nil {
-		return nil, err
-	}
-	key, result, err := o.policy.VerifyFiles(vk, r)
-	if err != nil {
-		return nil, invalid(err)
-	}
-	return o.stated(key, result)
-}
-
-func (o *options) checkSampling() error {
-	if by := o.policy.Sampling; by != nil {
-		return by.Validate()
+// validate refuses what no proof could be held against.
+func (o *VerifyOptions) validate() error {
+	switch {
+	case o.MinBits < 0:
+		return fmt.Errorf("MinBits is %d: bits of security are at least 1, or 0 for the default", o.MinBits)
+	case o.FirstValues < 0:
+		return fmt.Errorf("FirstValues is %d: it must be at least 1, or 0 for all values", o.FirstValues)
+	case o.Sampling != nil:
+		return o.Sampling.Validate()
 	}
 	return nil
 }
 
+func (o *VerifyOptions) policy() verifier.Policy {
+	return verifier.Policy{MinBits: o.MinBits, Commitment: (*[len(Commitment{})]byte)(o.ExpectCommitment), Sampling: o.Sampling}
+}
+
+// Verify checks a proof, in one pass, in time and memory that the key bounds. opts may be nil.
+// Whoever relies on the result must know that the key is the model's: from its
+// owner, or by its commitment (VerifyOptions), or by CheckKey. Package verifier does the
+// same without a model reader in the program, also for js/wasm.
+func Verify(key *Key, r io.Reader, opts *VerifyOptions) (*Statement, error) {
+	if opts == nil {
+		opts = &VerifyOptions{}
+	}
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	result, err := opts.policy().Verify(key, r)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return opts.stated(key, result)
+}
+
+// VerifyFiles is ReadKey and Verify in one, for a key that is needed once: it takes less time.
+func VerifyFiles(vk, r io.Reader, opts *VerifyOptions) (*Statement, error) {
+	if opts == nil {
+		opts = &VerifyOptions{}
+	}
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	key, result, err := opts.policy().VerifyFiles(vk, r)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return opts.stated(key, result)
+}
+
 // stated is the statement of a proof that holds, if it is the one asked for.
-func (o *options) stated(key *Key, result *verifier.Result) (*Statement, error) {
+func (o *VerifyOptions) stated(key *Key, result *verifier.Result) (*Statement, error) {
 	n := math.MaxInt
-	if o.firstValues > 0 {
-		n = o.firstValues
+	if o.FirstValues > 0 {
+		n = o.FirstValues
 	}
 	s := &Statement{
 		Commitment: key.Digest, Strength: result.Strength, Bytes: result.Bytes,
 		Inputs: statement.Inputs(result), Outputs: statement.FirstOutputs(result, n), Saturated: statement.Saturations(result),
 		Written: result.Written, Text: key.Text,
 	}
-	if o.arrays != nil {
-		arrays, err := o.arrays.For(asInputs(s.Inputs))
+	if o.Input != nil {
+		arrays, err := o.Input.For(asInputs(s.Inputs))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w: %w", ErrInvalid, ErrOtherInput, err)
 		}
@@ -110,7 +147,7 @@ func (o *options) stated(key *Key, result *verifier.Result) (*Statement, error) 
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	if o.certificate != nil {
+	if o.Certificate != nil {
 		if err := o.certified(key, result.Circuit); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func textInput(prompt, tokens []int, at, length, most, positions int) (Input, er
 // what was computed can be proved without another run. With Sample, tokens are drawn.
 func (c *Circuit) Write(ctx context.Context, prompt []int, each func(token int), opts ...Option) (*Written, Input, error) {
 	o := apply(opts)
-	by := o.policy.Sampling
+	by := o.sampling
 	if by != nil {
 		if err := by.Validate(); err != nil {
 			return nil, nil, err

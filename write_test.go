@@ -316,15 +316,17 @@ func TestDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verify := func(opts ...Option) (*Statement, error) { return Verify(c.key, bytes.NewReader(p.File), opts...) }
-	s, err := verify(Sample(rule))
+	verify := func(by *Sampling) (*Statement, error) {
+		return Verify(c.key, bytes.NewReader(p.File), &VerifyOptions{Sampling: by})
+	}
+	s, err := verify(&rule)
 	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || *s.Written.Sampling != rule {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	seed, cold, few := rule, rule, rule
 	seed.Seed, cold.Temperature, few.TopK = 4, 0.01, 1
-	for name, opts := range map[string][]Option{"none": nil, "another seed": {Sample(seed)}, "colder": {Sample(cold)}, "the likeliest": {Sample(few)}} {
-		if _, err := verify(opts...); !errors.Is(err, ErrInvalid) || !errors.Is(err, ErrOtherToken) {
+	for name, by := range map[string]*Sampling{"none": nil, "another seed": &seed, "colder": &cold, "the likeliest": &few} {
+		if _, err := verify(by); !errors.Is(err, ErrInvalid) || !errors.Is(err, ErrOtherToken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -334,7 +336,7 @@ func TestDrawn(t *testing.T) {
 	} {
 		other := Input{slices.Clone(in[0]), slices.Clone(in[1])}
 		change(other)
-		if _, err := Verify(c.key, bytes.NewReader(forge(t, c, other)), Sample(rule)); !errors.Is(err, ErrOtherToken) {
+		if _, err := Verify(c.key, bytes.NewReader(forge(t, c, other)), &VerifyOptions{Sampling: &rule}); !errors.Is(err, ErrOtherToken) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := Prove(t.Context(), c, other, Sample(rule)); !errors.Is(err, ErrNotCausal) {
@@ -343,13 +345,13 @@ func TestDrawn(t *testing.T) {
 	}
 	// A logit that makes another token the one that is drawn is not the model's.
 	altered := restate(t, c.key, p.File, func(_, out [][]int32) { out[0][w.Tokens[0]]-- })
-	if _, err := Verify(c.key, bytes.NewReader(altered), Sample(rule)); !errors.Is(err, ErrInvalid) {
+	if _, err := Verify(c.key, bytes.NewReader(altered), &VerifyOptions{Sampling: &rule}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
 	if _, _, err := c.circuit.Write(t.Context(), []int{1}, nil, Sample(Sampling{})); err == nil {
 		t.Error("drawn at no temperature")
 	}
-	if _, err := verify(Sample(Sampling{})); err == nil {
+	if _, err := verify(&Sampling{}); err == nil {
 		t.Error("verified at no temperature")
 	}
 }
@@ -367,13 +369,13 @@ func TestWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Verify(c.key, bytes.NewReader(p.File))
+	s, err := Verify(c.key, bytes.NewReader(p.File), nil)
 	if err != nil || !slices.Equal(s.Written.Tokens, w.Tokens) || !slices.Equal(s.Written.Prompt, prompt) || s.Written.Ended {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	verify := func(name string, c *Committed, file []byte, want string) {
 		t.Helper()
-		if _, err := Verify(c.key, bytes.NewReader(file)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if _, err := Verify(c.key, bytes.NewReader(file), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -398,7 +400,7 @@ func TestWritten(t *testing.T) {
 	}), "")
 	// A longer prompt is another statement, which a proof may be made of: it says so.
 	longer := forge(t, c, altered(func(in Input) { in[1][0], in[1][1] = 3, 3 }))
-	if s, err := Verify(c.key, bytes.NewReader(longer)); err != nil || len(s.Written.Prompt) != 4 || len(s.Written.Tokens) != 1 {
+	if s, err := Verify(c.key, bytes.NewReader(longer), nil); err != nil || len(s.Written.Prompt) != 4 || len(s.Written.Tokens) != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
 
@@ -432,7 +434,7 @@ func TestWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := Verify(c.key, bytes.NewReader(p.File)); err != nil || !slices.Equal(s.Written.Prompt, prompt) || len(s.Written.Tokens) != 2 {
+		if s, err := Verify(c.key, bytes.NewReader(p.File), nil); err != nil || !slices.Equal(s.Written.Prompt, prompt) || len(s.Written.Tokens) != 2 {
 			t.Errorf("%v: %+v, %v", prompt, s, err)
 		}
 	}

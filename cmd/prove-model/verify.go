@@ -105,26 +105,23 @@ func verify(cfg *config.Config) (*verified, error) {
 	if cfg.Proof == "" || cfg.VK == "" {
 		return nil, job.WithHint(errors.New("verify needs a proof and a key"), "prove-model verify --proof x.proof --vk x.vk")
 	}
-	opts := []provemodel.Option{provemodel.MinBits(cfg.MinBits)}
+	opts := &provemodel.VerifyOptions{MinBits: cfg.MinBits, Sampling: job.Sampling(cfg)}
 	if cfg.Commitment != "" {
 		c, err := provemodel.ParseCommitment(cfg.Commitment)
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, provemodel.Pin(c))
+		opts.ExpectCommitment = &c
 	}
 	if len(cfg.Input) > 0 {
 		input, err := job.Read(cfg, cfg.Input)
 		if err != nil {
 			return nil, fmt.Errorf("input: %w", err)
 		}
-		opts = append(opts, provemodel.For(input))
-	}
-	if s := job.Sampling(cfg); s != nil {
-		opts = append(opts, provemodel.Sample(*s))
+		opts.Input = input
 	}
 	if !cfg.JSON {
-		opts = append(opts, provemodel.FirstValues(previewed)) // which are all that is shown
+		opts.FirstValues = previewed // which are all that is shown
 	}
 	if cfg.Cert != "" {
 		cert, err := os.Open(cfg.Cert)
@@ -132,7 +129,7 @@ func verify(cfg *config.Config) (*verified, error) {
 			return nil, fmt.Errorf("certificate: %w", err)
 		}
 		defer cert.Close()
-		opts = append(opts, provemodel.Certificate(cert))
+		opts.Certificate = cert
 	}
 	vk, err := os.Open(cfg.VK)
 	if err != nil {
@@ -152,7 +149,7 @@ func verify(cfg *config.Config) (*verified, error) {
 
 	defer collectLate()()
 	start := time.Now()
-	s, err := provemodel.VerifyFiles(vk, file, opts...)
+	s, err := provemodel.VerifyFiles(vk, file, opts)
 	seconds := time.Since(start).Seconds()
 	var text *proven
 	if err == nil {

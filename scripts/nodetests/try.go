@@ -131,7 +131,7 @@ func open(dir string) (*provemodel.Model, provemodel.Input, []string, error) {
 				given = append(given, v)
 			}
 		}
-		m, err := provemodel.Open(filepath.Join(dir, "model.onnx"), provemodel.For(given), provemodel.Fix(constant))
+		m, err := provemodel.Open(filepath.Join(dir, "model.onnx"), provemodel.WithInput(given), provemodel.Fix(constant))
 		if err == nil {
 			in, err := m.Input(given)
 			if err != nil {
@@ -203,7 +203,7 @@ func proves(ctx context.Context, circuit *provemodel.Circuit, in provemodel.Inpu
 		return err
 	}
 	verify := func(file []byte) error {
-		_, err := provemodel.Verify(committed.Key(), bytes.NewReader(file), provemodel.MinBits(1))
+		_, err := provemodel.Verify(committed.Key(), bytes.NewReader(file), &provemodel.VerifyOptions{MinBits: 1})
 		return err
 	}
 	if err := verify(p.File); err != nil {

@@ -204,7 +204,7 @@ func measureRun(ctx context.Context, c *provemodel.Committed, in provemodel.Inpu
 	r.Verify = best(0, func() {
 		var key *provemodel.Key
 		if key, err = provemodel.ReadKey(bytes.NewReader(c.KeyFile())); err == nil {
-			_, err = provemodel.Verify(key, bytes.NewReader(file), provemodel.MinBits(1))
+			_, err = provemodel.Verify(key, bytes.NewReader(file), &provemodel.VerifyOptions{MinBits: 1})
 		}
 	}).Seconds()
 	return r, err

@@ -112,7 +112,7 @@ func Measure(ctx context.Context, cfg *config.Config, j *job.Job, runs, list int
 	m.Verify = best(0, func() {
 		var key *provemodel.Key
 		if key, err = provemodel.ReadKey(bytes.NewReader(vk)); err == nil {
-			_, err = provemodel.Verify(key, bytes.NewReader(proof), provemodel.MinBits(1))
+			_, err = provemodel.Verify(key, bytes.NewReader(proof), &provemodel.VerifyOptions{MinBits: 1})
 		}
 	}).Seconds()
 	return m, err

@@ -76,7 +76,7 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
 	}
-	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.For(input), provemodel.Fix(fixed),
+	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.WithInput(input), provemodel.Fix(fixed),
 		provemodel.SampledBy(samples), provemodel.ChooseOutputs(cfg.Output...), provemodel.MaxTokens(cfg.MaxTokens))
 	if err != nil {
 		return nil, fixHint(err)
