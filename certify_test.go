@@ -12,7 +12,7 @@ import (
 // made for.
 func certified(t *testing.T, name string, opts ...Option) (c *Committed, cert []byte, in Input) {
 	t.Helper()
-	m, err := Open(filepath.Join("onnx", "testdata", "operators", name+".onnx"))
+	m, err := Open(filepath.Join("onnx", "testdata", "operators", name+".onnx"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

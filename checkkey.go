@@ -22,16 +22,33 @@ import (
 // version of the quantiser: then there is no answer.
 var ErrNoSource = errors.New("the key cannot be held against a model")
 
+// CheckKeyOptions say what the model of a key is, beside its file, and how the work is done.
+type CheckKeyOptions struct {
+	BindInput Arrays   // as the model was opened with
+	Outputs   []string // likewise
+	Device    *Device  // nil: the processor
+	Observer  Observer // is told how the work goes, unless nil
+}
+
 // CheckKey finds out whether a key is that of the model file at the given path:
 // it quantises the model again with the ranges and options that the key records,
 // commits to the weights, and compares the whole key. Nothing is taken from the
 // cache. An error that wraps ErrOtherModel says no, with the reason, and any
-// other that there is no answer.
+// other that there is no answer. opts may be nil.
 //
 // Ranges and options are the choice of whoever made the key. They decide how
 // close to the float model the circuit is (Compare), and nothing else.
-func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error {
-	o := apply(opts)
+func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions) error {
+	if opts == nil {
+		opts = &CheckKeyOptions{}
+	}
+	o := apply(nil)
+	if opts.Device != nil {
+		o.device = opts.Device
+	}
+	if opts.Observer != nil {
+		o.observer = opts.Observer
+	}
 	w := o.watch()
 	defer w.stop()
 	source := key.Source
@@ -50,7 +67,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts ...Option) error 
 			return err
 		}
 	}
-	m, err := openFor(path, key, o)
+	m, err := openFor(path, key, opts)
 	if err != nil && isFolder(path) {
 		if h, broken := hf.Open(path); broken == nil {
 			h.Close()
@@ -112,18 +129,17 @@ func isFolder(path string) bool {
 }
 
 // openFor opens the model in the shapes that a key is for.
-func openFor(path string, key *Key, o *options) (*Model, error) {
+func openFor(path string, key *Key, o *CheckKeyOptions) (*Model, error) {
 	in := shapes(key)
-	opts := []Option{Fix(o.fixed), ChooseOutputs(o.outputs...), Tokens(longest(key))}
+	opts := &OpenOptions{Input: in, BindInput: o.BindInput, Outputs: o.Outputs, Tokens: longest(key)}
 	if key.Text != nil && key.Text.Generates && len(in) == 2 {
 		n := model.Size(in[1].Shape)
-		opts = append(opts, MaxTokens(n))
+		opts.MaxTokens, opts.Input = n, nil
 		if longest(key) == 0 {
-			opts = append(opts, Tokens(model.Size(in[0].Shape)))
+			opts.Tokens = model.Size(in[0].Shape)
 		}
-		in = nil
 	}
-	return Open(path, append(opts, WithInput(in))...)
+	return Open(path, opts)
 }
 
 // checkFile holds a file against a SHA-256.

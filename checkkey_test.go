@@ -51,7 +51,7 @@ func TestCheckKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {
 				c, _ := commit(t, opts...)
-				if err := CheckKey(t.Context(), digits+"digits.onnx", c.Key()); err != nil {
+				if err := CheckKey(t.Context(), digits+"digits.onnx", c.Key(), nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -64,7 +64,7 @@ func TestCheckKeyWithoutCache(t *testing.T) {
 	cache := Cache(t.TempDir())
 	c, _ := commit(t, append(quick, cache)...)
 	r := &recorder{t: t}
-	if err := CheckKey(t.Context(), digits+"digits.onnx", c.Key(), cache, Observe(r)); err != nil {
+	if err := CheckKey(t.Context(), digits+"digits.onnx", c.Key(), &CheckKeyOptions{Observer: r}); err != nil {
 		t.Error(err)
 	}
 	if want := []string{string(PhaseHash), string(PhaseQuantise), string(PhaseCommitModel)}; !slices.Equal(r.log, want) {
@@ -95,7 +95,7 @@ func TestCheckKeyRefuses(t *testing.T) {
 		"a name of a batch": func(k *Key) { k.Circuit.Free[0].Name += "x" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := CheckKey(t.Context(), digits+"digits.onnx", again(t, c, change)); !errors.Is(err, ErrOtherModel) {
+			if err := CheckKey(t.Context(), digits+"digits.onnx", again(t, c, change), nil); !errors.Is(err, ErrOtherModel) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -111,7 +111,7 @@ func TestCheckKeyRefuses(t *testing.T) {
 		err = key.SetSource(c.Key().Source)
 	}
 	if err == nil {
-		err = CheckKey(t.Context(), digits+"digits.onnx", key)
+		err = CheckKey(t.Context(), digits+"digits.onnx", key, nil)
 	}
 	if err != nil || key.Root == c.Key().Root {
 		t.Errorf("longer rows: %v", err)
@@ -125,19 +125,19 @@ func TestCheckKeyNoAnswer(t *testing.T) {
 		"no source":         func(k *Key) { k.Source = nil },
 		"another quantiser": func(k *Key) { k.Source.Quantiser++ },
 	} {
-		if err := CheckKey(t.Context(), digits+"digits.onnx", again(t, c, change)); !errors.Is(err, ErrNoSource) || errors.Is(err, ErrOtherModel) {
+		if err := CheckKey(t.Context(), digits+"digits.onnx", again(t, c, change), nil); !errors.Is(err, ErrNoSource) || errors.Is(err, ErrOtherModel) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, path := range []string{"missing.onnx", digits} {
-		if err := CheckKey(t.Context(), path, c.Key()); err == nil || errors.Is(err, ErrOtherModel) {
+		if err := CheckKey(t.Context(), path, c.Key(), nil); err == nil || errors.Is(err, ErrOtherModel) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, p := range []Phase{PhaseHash, PhaseQuantise, PhaseCommitModel} {
 		r := &recorder{t: t, at: p, do: cancel}
-		if err := CheckKey(ctx, digits+"digits.onnx", c.Key(), Observe(r)); !errors.Is(err, context.Canceled) {
+		if err := CheckKey(ctx, digits+"digits.onnx", c.Key(), &CheckKeyOptions{Observer: r}); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted: %v", err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestCheckKeyExternalData(t *testing.T) {
 	if err := os.WriteFile(data, weights, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Open(path)
+	m, err := Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,20 +177,20 @@ func TestCheckKeyExternalData(t *testing.T) {
 	if len(c.Key().Source.Files) != 2 {
 		t.Errorf("%d files", len(c.Key().Source.Files))
 	}
-	if err := CheckKey(t.Context(), path, c.Key()); err != nil {
+	if err := CheckKey(t.Context(), path, c.Key(), nil); err != nil {
 		t.Error(err)
 	}
 	weights[7]++
 	if err := os.WriteFile(data, weights, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckKey(t.Context(), path, c.Key()); !errors.Is(err, ErrOtherModel) {
+	if err := CheckKey(t.Context(), path, c.Key(), nil); !errors.Is(err, ErrOtherModel) {
 		t.Error(err)
 	}
 	if err := os.Remove(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckKey(t.Context(), path, c.Key()); err == nil || errors.Is(err, ErrOtherModel) {
+	if err := CheckKey(t.Context(), path, c.Key(), nil); err == nil || errors.Is(err, ErrOtherModel) {
 		t.Errorf("without a file: %v", err)
 	}
 }

@@ -9,7 +9,7 @@
 // rounding, clamp and look-up. How far it is from the float model is measured
 // (Compare), not proved.
 //
-//	m, err := provemodel.Open("digits.onnx")
+//	m, err := provemodel.Open("digits.onnx", nil)
 //	circuit, err := provemodel.Quantise(ctx, m, samples)
 //
 // Commit commits to the circuit's weights. That gives a verification key of a

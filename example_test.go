@@ -14,7 +14,7 @@ import (
 // load opens the bundled model of handwritten digits, and returns images to
 // calibrate it on.
 func load() (*provemodel.Model, []provemodel.Input) {
-	m, err := provemodel.Open("testdata/digits/digits.onnx")
+	m, err := provemodel.Open("testdata/digits/digits.onnx", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func Example() {
 	ctx := context.Background()
 
 	// The prover.
-	m, err := provemodel.Open("testdata/digits/digits.onnx")
+	m, err := provemodel.Open("testdata/digits/digits.onnx", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func ExampleObserve() {
 func ExampleCircuit_Write() {
 	ctx := context.Background()
 	prompt := []int{1, 5, 9} // with a tokenizer, of package hf/tokenizer, those of a text
-	m, err := provemodel.Open("hf/testdata/llama", provemodel.Tokens(32), provemodel.MaxTokens(4))
+	m, err := provemodel.Open("hf/testdata/llama", &provemodel.OpenOptions{Tokens: 32, MaxTokens: 4})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestExports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := Open(path, WithInput(given))
+			m, err := Open(path, &OpenOptions{Input: given})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,9 +75,9 @@ func TestMaskedInput(t *testing.T) {
 		}
 		return in
 	}
-	commit := func(in Arrays, opts ...Option) (*Committed, Input) {
+	commit := func(in, sampled Arrays) (*Committed, Input) {
 		t.Helper()
-		m, err := Open(path, append(opts, WithInput(in))...)
+		m, err := Open(path, &OpenOptions{Input: in, Samples: sampled})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestMaskedInput(t *testing.T) {
 		return c, whole
 	}
 	masks := read(`[[0, "-Infinity", 0.5, "-Infinity"], [0, 0, "-Infinity", -1]]`)
-	c, in := commit(masks)
+	c, in := commit(masks, nil)
 	p, err := Prove(t.Context(), c, in)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestMaskedInput(t *testing.T) {
 	if z[1] != 0 || z[2] != 0.5 || w[1] != inf || math.Abs(w[2]+3.5) > 1e-3 || s.Inputs[1].Values[1] != -inf {
 		t.Errorf("%v, %v of %v", z, w, s.Inputs[1].Values)
 	}
-	if err := CheckKey(t.Context(), path, c.Key()); err != nil {
+	if err := CheckKey(t.Context(), path, c.Key(), nil); err != nil {
 		t.Error(err)
 	}
 	for _, other := range []float64{-100, inf, math.NaN()} {
@@ -138,14 +138,14 @@ func TestMaskedInput(t *testing.T) {
 		t.Error(err)
 	}
 	finite := read(`[[0, -3, 0.5, -3], [0, 0, -3, -1]]`)
-	d, _ := commit(finite)
+	d, _ := commit(finite, nil)
 	if d.Commitment() == c.Commitment() {
 		t.Error("the key of finite masks is the same")
 	}
 	if _, err := Prove(t.Context(), d, in); err == nil {
 		t.Error("−∞ is accepted, for which there is no code")
 	}
-	if e, _ := commit(finite, SampledBy(masks)); e.Commitment() == d.Commitment() {
+	if e, _ := commit(finite, masks); e.Commitment() == d.Commitment() {
 		t.Error("samples with −∞ make no difference")
 	}
 }

@@ -55,11 +55,7 @@ func quantisedFamily(t *testing.T, dir string) {
 	if file := filepath.Join(dir, "model.gguf"); exists(file) {
 		path = file
 	}
-	var opts []Option
-	if want.IDs != nil {
-		opts = []Option{Tokens(len(want.IDs))}
-	}
-	m, err := Open(path, opts...)
+	m, err := Open(path, &OpenOptions{Tokens: len(want.IDs)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +115,7 @@ func writesLikeReference(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	n := len(want.Tokens)
-	m, err := Open(dir, Tokens(len(want.Prompt)+n), MaxTokens(n))
+	m, err := Open(dir, &OpenOptions{Tokens: len(want.Prompt) + n, MaxTokens: n})
 	if err != nil {
 		t.Fatal(err)
 	}

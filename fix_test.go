@@ -16,7 +16,7 @@ func TestFix(t *testing.T) {
 	}
 	commit := func(index ...float64) *Committed {
 		t.Helper()
-		m, err := Open(path, Fix(Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}}))
+		m, err := Open(path, &OpenOptions{BindInput: Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,13 +38,13 @@ func TestFix(t *testing.T) {
 	if a.Commitment() == b.Commitment() {
 		t.Error("another value has the same commitment")
 	}
-	fix := func(index ...float64) Option {
-		return Fix(Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}})
+	fix := func(index ...float64) *CheckKeyOptions {
+		return &CheckKeyOptions{BindInput: Arrays{{Name: "i", Shape: []int{len(index)}, Values: index}}}
 	}
 	if err := CheckKey(t.Context(), path, a.Key(), fix(4, 0, 0)); err != nil {
 		t.Error(err)
 	}
-	for _, other := range []Option{fix(4, 0, 1), Fix(nil)} {
+	for _, other := range []*CheckKeyOptions{fix(4, 0, 1), nil} {
 		if err := CheckKey(t.Context(), path, a.Key(), other); err == nil {
 			t.Error("another value is accepted")
 		}
@@ -54,7 +54,7 @@ func TestFix(t *testing.T) {
 		{{Name: "i", Shape: []int{3}, Values: []float64{0, 0.5, 1}}},
 		{{Name: "i", Shape: []int{3}, Values: []float64{0, 1, 7}}},
 	} {
-		if m, err := Open(path, Fix(bad)); err == nil {
+		if m, err := Open(path, &OpenOptions{BindInput: bad}); err == nil {
 			m.Close()
 			t.Errorf("%v: accepted", bad)
 		}
@@ -69,7 +69,7 @@ func TestEverythingFixed(t *testing.T) {
 	for i := range x {
 		x[i] = float64(i) - 10
 	}
-	m, err := Open(path, Fix(Arrays{{Name: "x", Shape: []int{2, 5, 3}, Values: x}, {Name: "i", Shape: []int{3}, Values: []float64{4, 0, 1}}}))
+	m, err := Open(path, &OpenOptions{BindInput: Arrays{{Name: "x", Shape: []int{2, 5, 3}, Values: x}, {Name: "i", Shape: []int{3}, Values: []float64{4, 0, 1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

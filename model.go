@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
 	"github.com/prove-model/prove-model/graph"
-	"github.com/prove-model/prove-model/hf"
 	"github.com/prove-model/prove-model/onnx"
 	"github.com/prove-model/prove-model/prover/circuit/model"
 	"github.com/prove-model/prove-model/prover/proof"
@@ -98,31 +96,6 @@ func tensor(name string, shape []int, values []float64) Tensor {
 		shape = []int{}
 	}
 	return Tensor{Name: name, Shape: shape, Values: values}
-}
-
-// Open reads a model: an ONNX file, with external data from files of the same
-// folder; a folder in the Hugging Face layout, with config.json and SafeTensors; a
-// .safetensors file with config.json beside it; or a .gguf file. Nothing in the files
-// is trusted. An error about nodes names all of them. The caller closes the model.
-func Open(path string, opts ...Option) (*Model, error) {
-	o := apply(opts)
-	if hf.Is(path) {
-		if o.outputs != nil {
-			return nil, errors.New("model: outputs are chosen of ONNX files only: those of a language model are its logits")
-		}
-		m, err := openPublished(path, o)
-		if err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
-		return m, nil
-	}
-	options := o.arrays.Options(o.dims)
-	options.Fixed, options.Outputs, options.Samples, options.Memory = o.fixed, o.outputs, o.sampled, MemoryLimit()
-	g, err := onnx.Load(path, options)
-	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	return newModel(path, g, o.tokens), nil
 }
 
 func newModel(name string, g *graph.Graph, most int) *Model {

@@ -24,7 +24,7 @@ func TestOperatorsInEveryMode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, mode := range []string{"w8a8", "exact"} {
-			m, err := Open(path, WithInput(in))
+			m, err := Open(path, &OpenOptions{Input: in})
 			if err != nil {
 				t.Fatal(name, err)
 			}

@@ -12,15 +12,6 @@ type Option func(*options)
 type options struct {
 	observer Observer
 
-	dims    map[string]int
-	tokens  int
-	logits  int    // positions
-	write   int    // tokens
-	arrays  Arrays // for Open
-	sampled Arrays
-	fixed   Arrays   // for Open
-	outputs []string // for Open
-
 	mode     string
 	headroom float64
 	target   float64 // 0: the default
@@ -79,27 +70,6 @@ func apply(opts []Option) *options {
 // Observe has the observer told how the work goes. For every function that
 // takes a context.
 func Observe(observer Observer) Option { return func(o *options) { o.observer = observer } }
-
-// Dims gives values to the symbolic dimensions of a model file, by name. A
-// dimension without a name is called INPUT[AXIS], as in "x[0]". For Open.
-func Dims(dims map[string]int) Option { return func(o *options) { o.dims = dims } }
-
-// WithInput says which arrays the model will be run on: what the model file leaves open is
-// taken from their shapes. For Open.
-func WithInput(arrays Arrays) Option { return func(o *options) { o.arrays = arrays } }
-
-// SampledBy says which arrays are samples: their numbers that are not finite are what the
-// model's inputs may have, beside those of the arrays that it is run on (WithInput). For Open.
-func SampledBy(arrays Arrays) Option { return func(o *options) { o.sampled = arrays } }
-
-// Fix makes inputs, by name, part of the model, with these values: such as the new
-// shape of a Reshape, which a key cannot leave open. For Open and CheckKey.
-func Fix(arrays Arrays) Option { return func(o *options) { o.fixed = arrays } }
-
-// ChooseOutputs has the named values of a model file be its outputs: some of its own, or
-// values on the way to them. What nothing needs then, inputs too, is not in the model, nor
-// in its keys. For Open and CheckKey.
-func ChooseOutputs(names ...string) Option { return func(o *options) { o.outputs = names } }
 
 // Mode sets the precision: "auto", what brings the outputs close to the float
 // model's, which is the default, "w8a8", eight bits for weights and activations,

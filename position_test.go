@@ -16,7 +16,7 @@ func lastLogits(t *testing.T, folder string) *Committed {
 	t.Helper()
 	ids := Arrays{{Name: families.IDs, Shape: []int{1, 5}, Values: []float64{1, 5, 9, 7, 3}},
 		{Name: families.Positions, Shape: []int{1}, Values: []float64{4}}}
-	m, err := Open(folder, WithInput(ids), Tokens(12))
+	m, err := Open(folder, &OpenOptions{Input: ids, Tokens: 12})
 	if err != nil {
 		t.Fatal(err)
 	}

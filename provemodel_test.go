@@ -22,7 +22,7 @@ const digits = "testdata/digits/"
 // open opens the bundled model, with the bundled input and calibration samples.
 func open(t testing.TB) (m *Model, in Input, samples []Input) {
 	t.Helper()
-	m, err := Open(digits + "digits.onnx")
+	m, err := Open(digits+"digits.onnx", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -583,7 +583,7 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	// The model opened for a batch, and calibrated with batches.
-	m, err := Open(digits+"digits.onnx", Dims(map[string]int{"batch": 7}))
+	m, err := Open(digits+"digits.onnx", &OpenOptions{Dims: map[string]int{"batch": 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,26 +12,11 @@ import (
 	"github.com/prove-model/prove-model/prover/circuit/model"
 )
 
-// Tokens is the most tokens that a text of a language model may have: a key is for all
-// lengths up to it. Without it that is the model's context, or 1024 if that is less. The
-// float model is opened for the tokens that For gives, or else for so many. For Open; an
-// ONNX model takes it if the second axis of its inputs is all that it leaves open.
-func Tokens(n int) Option { return func(o *options) { o.tokens = n } }
-
-// LogitsAt has a language model give logits at n positions alone, which are its second
-// input. For Open.
-func LogitsAt(n int) Option { return func(o *options) { o.logits = n } }
-
-// MaxTokens has a language model write up to n tokens after a prompt (Circuit.Write):
-// they count among those of Tokens. It gives logits where they are chosen, and its key
-// says that proofs are of such texts. For Open.
-func MaxTokens(n int) Option { return func(o *options) { o.write = n } }
-
 // usualContext is the most tokens that keys are for where nothing is said of it.
 const usualContext = 1024
 
 // openPublished opens a folder in the Hugging Face layout, or a file of weights.
-func openPublished(path string, o *options) (*Model, error) {
+func openPublished(path string, o *OpenOptions) (*Model, error) {
 	m, err := hf.Open(path)
 	if err != nil {
 		return nil, err
@@ -48,7 +33,7 @@ func openPublished(path string, o *options) (*Model, error) {
 			m.Close()
 			return nil, err
 		}
-		text.Generates = o.write > 0
+		text.Generates = o.MaxTokens > 0
 		// A key of a text says which logits it is about: where they are of some positions, these are the last.
 		if text.Generates || text.HasTokenizer() || len(text.Ends) > 0 || len(g.Inputs) == 2 {
 			out.language = text
@@ -59,26 +44,33 @@ func openPublished(path string, o *options) (*Model, error) {
 
 // graphOf builds the graph that the options ask for. most is the most tokens that keys
 // are for, 0 for a model of images.
-func (o *options) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
+func (o *OpenOptions) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
 	tokens, most, err := o.tokensOf(m)
 	if err != nil {
 		return nil, 0, err
 	}
-	at := o.logits
-	if len(o.arrays) == 2 && o.arrays[1].Name == families.Positions {
-		at = model.Size(o.arrays[1].Shape)
+	at := o.LogitsAt
+	if at != 0 && (m.Context == 0 || o.MaxTokens > 0) {
+		return nil, 0, errors.New("LogitsAt is for language models that write nothing: MaxTokens says itself where logits are")
 	}
-	if o.write > 0 {
+	if len(o.Input) == 2 && o.Input[1].Name == families.Positions {
+		n := model.Size(o.Input[1].Shape)
+		if at != 0 && at != n {
+			return nil, 0, fmt.Errorf("the input has %d positions, and LogitsAt is %d", n, at)
+		}
+		at = n
+	}
+	if o.MaxTokens > 0 {
 		if !m.Next {
 			return nil, 0, errors.New("--max-tokens: the model is no language model that writes: it does not give the logits of next tokens")
 		}
-		if len(o.arrays) > 0 {
-			tokens += o.write
+		if len(o.Input) > 0 {
+			tokens += o.MaxTokens
 		}
-		if tokens > most || tokens <= o.write {
-			return nil, 0, fmt.Errorf("%d tokens and %d more are %d: the key is for up to %d (--tokens), and the model takes %d", tokens-o.write, o.write, tokens, most, m.Context)
+		if tokens > most || tokens <= o.MaxTokens {
+			return nil, 0, fmt.Errorf("%d tokens and %d more are %d: the key is for up to %d (--tokens), and the model takes %d", tokens-o.MaxTokens, o.MaxTokens, tokens, most, m.Context)
 		}
-		at = o.write
+		at = o.MaxTokens
 	}
 	g, err = m.GraphAt(tokens, at)
 	return g, most, err
@@ -86,9 +78,9 @@ func (o *options) graphOf(m *hf.Model) (g *graph.Graph, most int, err error) {
 
 // tokensOf is the number of tokens that the options have for the float model, and the
 // most that there may be: in so many words, as a dimension, or by an input.
-func (o *options) tokensOf(m *hf.Model) (tokens, most int, err error) {
-	said, input := o.tokens, 0
-	for name, n := range o.dims {
+func (o *OpenOptions) tokensOf(m *hf.Model) (tokens, most int, err error) {
+	said, input := o.Tokens, 0
+	for name, n := range o.Dims {
 		if name != families.Tokens || m.Context == 0 {
 			return 0, 0, fmt.Errorf("--dim %s: the model's inputs have no such dimension", name)
 		}
@@ -103,15 +95,15 @@ func (o *options) tokensOf(m *hf.Model) (tokens, most int, err error) {
 		}
 		return 0, 0, nil
 	}
-	if len(o.arrays) > 0 {
-		ids := o.arrays[0].Values
+	if len(o.Input) > 0 {
+		ids := o.Input[0].Values
 		for i, id := range ids {
 			if id < 0 || id >= float64(m.Vocabulary) || id != math.Trunc(id) {
 				return 0, 0, fmt.Errorf("token %d is %s: the model's tokens are 0 to %d", i+1, strconv.FormatFloat(id, 'f', -1, 64), m.Vocabulary-1)
 			}
 		}
 		if input = len(ids); input == 0 { // a shape alone
-			input = graph.Size(o.arrays[0].Shape)
+			input = graph.Size(o.Input[0].Shape)
 		}
 	}
 	if most = said; said == 0 {

@@ -16,7 +16,7 @@ import (
 func TestPublished(t *testing.T) {
 	ctx := context.Background()
 	ids := provemodel.Arrays{{Name: "input_ids", Values: []float64{1, 5, 9, 33}}}
-	m, err := provemodel.Open("hf/testdata/llama", provemodel.WithInput(ids))
+	m, err := provemodel.Open("hf/testdata/llama", &provemodel.OpenOptions{Input: ids})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 	}
 	quantise := func(ids provemodel.Arrays, opts ...provemodel.Option) (*provemodel.Model, *provemodel.Circuit) {
 		t.Helper()
-		m, err := provemodel.Open("hf/testdata/llama", provemodel.WithInput(ids), provemodel.Tokens(most))
+		m, err := provemodel.Open("hf/testdata/llama", &provemodel.OpenOptions{Input: ids, Tokens: most})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestOneKeyForPrompts(t *testing.T) {
 
 // Samples are texts by the shape of their array.
 func TestTextSamples(t *testing.T) {
-	m, err := provemodel.Open("hf/testdata/llama", provemodel.Tokens(6))
+	m, err := provemodel.Open("hf/testdata/llama", &provemodel.OpenOptions{Tokens: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,17 +161,17 @@ func TestTextSamples(t *testing.T) {
 // last ones.
 func TestSamplesOfTexts(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts  []provemodel.Option
+		opts  provemodel.OpenOptions
 		texts [][]int
 		at    [][]float64 // nil: there is no such input
 	}{
-		"all":     {nil, [][]int{{1, 2, 3}, {4}}, nil},
-		"last":    {[]provemodel.Option{provemodel.LogitsAt(1)}, [][]int{{1, 2, 3}, {4}}, [][]float64{{2}, {0}}},
-		"written": {[]provemodel.Option{provemodel.MaxTokens(2)}, [][]int{{1, 2, 3}, {4}}, [][]float64{{1, 2}, {0, 0}}},
-		"long":    {nil, [][]int{{1, 2, 3, 4, 5, 6, 7}}, nil},
-		"empty":   {nil, [][]int{{}}, nil},
+		"all":     {provemodel.OpenOptions{Tokens: 6}, [][]int{{1, 2, 3}, {4}}, nil},
+		"last":    {provemodel.OpenOptions{LogitsAt: 1, Tokens: 6}, [][]int{{1, 2, 3}, {4}}, [][]float64{{2}, {0}}},
+		"written": {provemodel.OpenOptions{MaxTokens: 2, Tokens: 6}, [][]int{{1, 2, 3}, {4}}, [][]float64{{1, 2}, {0, 0}}},
+		"long":    {provemodel.OpenOptions{Tokens: 6}, [][]int{{1, 2, 3, 4, 5, 6, 7}}, nil},
+		"empty":   {provemodel.OpenOptions{Tokens: 6}, [][]int{{}}, nil},
 	} {
-		m, err := provemodel.Open("hf/testdata/llama", append(c.opts, provemodel.Tokens(6))...)
+		m, err := provemodel.Open("hf/testdata/llama", &c.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestSamplesOfTexts(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m, err := provemodel.Open("hf/testdata/vit")
+	m, err := provemodel.Open("hf/testdata/vit", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,24 +209,32 @@ func TestTokens(t *testing.T) {
 	ids := provemodel.Arrays{{Values: []float64{1, 5, 9, 33}}}
 	for name, c := range map[string]struct {
 		path string
-		opts []provemodel.Option
+		opts *provemodel.OpenOptions
 		want string
 	}{
-		"said":      {"llama", []provemodel.Option{provemodel.Tokens(4)}, ""},
-		"dimension": {"llama", []provemodel.Option{provemodel.Dims(map[string]int{"tokens": 4})}, ""},
-		"both":      {"llama", []provemodel.Option{provemodel.Tokens(4), provemodel.WithInput(ids)}, ""},
-		"image":     {"vit", nil, ""},
-		"none":      {"llama", nil, "--tokens N"},
-		"fewer":     {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.WithInput(ids)}, ""},
-		"more":      {"llama", []provemodel.Option{provemodel.Tokens(3), provemodel.WithInput(ids)}, "the input has 4 tokens, and at most 3"},
-		"negative":  {"llama", []provemodel.Option{provemodel.Tokens(-1)}, "takes 1 to 32"},
-		"two":       {"llama", []provemodel.Option{provemodel.Tokens(5), provemodel.Dims(map[string]int{"tokens": 4})}, "contradict"},
-		"axis":      {"llama", []provemodel.Option{provemodel.Dims(map[string]int{"batch": 4})}, "no such dimension"},
-		"many":      {"llama", []provemodel.Option{provemodel.Tokens(33)}, "takes 1 to 32"},
-		"of images": {"vit", []provemodel.Option{provemodel.Tokens(4)}, "takes images"},
-		"nothing":   {"..", []provemodel.Option{provemodel.Tokens(4)}, "neither model.safetensors"},
+		"said":             {"llama", &provemodel.OpenOptions{Tokens: 4}, ""},
+		"dimension":        {"llama", &provemodel.OpenOptions{Dims: map[string]int{"tokens": 4}}, ""},
+		"both":             {"llama", &provemodel.OpenOptions{Tokens: 4, Input: ids}, ""},
+		"image":            {"vit", nil, ""},
+		"none":             {"llama", nil, "--tokens N"},
+		"fewer":            {"llama", &provemodel.OpenOptions{Tokens: 5, Input: ids}, ""},
+		"more":             {"llama", &provemodel.OpenOptions{Tokens: 3, Input: ids}, "the input has 4 tokens, and at most 3"},
+		"negative":         {"llama", &provemodel.OpenOptions{Tokens: -1}, "takes 1 to 32"},
+		"two":              {"llama", &provemodel.OpenOptions{Tokens: 5, Dims: map[string]int{"tokens": 4}}, "contradict"},
+		"axis":             {"llama", &provemodel.OpenOptions{Dims: map[string]int{"batch": 4}}, "no such dimension"},
+		"many":             {"llama", &provemodel.OpenOptions{Tokens: 33}, "takes 1 to 32"},
+		"of images":        {"vit", &provemodel.OpenOptions{Tokens: 4}, "takes images"},
+		"nowhere":          {"llama", &provemodel.OpenOptions{Tokens: 5, LogitsAt: 1, MaxTokens: 1}, "write nothing"},
+		"negative at":      {"llama", &provemodel.OpenOptions{LogitsAt: -1}, "neither can be negative"},
+		"logits of images": {"vit", &provemodel.OpenOptions{LogitsAt: 1}, "for language models"},
+		"bound":            {"llama", &provemodel.OpenOptions{BindInput: ids}, "ONNX files only"},
+		"outputs":          {"llama", &provemodel.OpenOptions{Outputs: []string{"logits"}}, "ONNX files only"},
+		"not a text":       {"../../testdata/digits/digits.onnx", &provemodel.OpenOptions{Tokens: 4}, "4 tokens are asked for"},
+		"no writer":        {"../../testdata/digits/digits.onnx", &provemodel.OpenOptions{MaxTokens: 4}, "an ONNX file has the outputs"},
+		"no logits":        {"../../testdata/digits/digits.onnx", &provemodel.OpenOptions{LogitsAt: 4}, "an ONNX file has the outputs"},
+		"nothing":          {"..", &provemodel.OpenOptions{Tokens: 4}, "neither model.safetensors"},
 	} {
-		m, err := provemodel.Open("hf/testdata/"+c.path, c.opts...)
+		m, err := provemodel.Open("hf/testdata/"+c.path, c.opts)
 		switch {
 		case err == nil:
 			m.Close()

@@ -48,7 +48,7 @@ func TestSpeedModels(t *testing.T) {
 			}
 			defer on.Close()
 			opts = append(opts, On(on))
-			m, err := Open(filepath.Join(folder, "network.onnx"))
+			m, err := Open(filepath.Join(folder, "network.onnx"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

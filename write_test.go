@@ -81,7 +81,7 @@ func TestWrite(t *testing.T) {
 			if file := filepath.Join(dir, "model.gguf"); exists(file) {
 				path = file
 			}
-			m, err := Open(path, Tokens(len(start)+n+5), MaxTokens(n))
+			m, err := Open(path, &OpenOptions{Tokens: len(start) + n + 5, MaxTokens: n})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func likeRun(t *testing.T, rows *forward.Rows, want []int32, prompt, tokens []in
 // writing is a small model that was opened to write two tokens after three, committed.
 func writing(t *testing.T, ends ...int) (*Model, *Committed) {
 	t.Helper()
-	m, err := Open("hf/testdata/llama", Tokens(5), MaxTokens(2))
+	m, err := Open("hf/testdata/llama", &OpenOptions{Tokens: 5, MaxTokens: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

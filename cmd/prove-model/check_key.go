@@ -94,7 +94,7 @@ func againstModel(ctx context.Context, cfg *config.Config, key *provemodel.Key, 
 	if err != nil {
 		return err
 	}
-	return provemodel.CheckKey(ctx, cfg.Model, key, provemodel.Observe(ph), provemodel.On(dev), provemodel.Fix(fixed), provemodel.ChooseOutputs(cfg.Output...))
+	return provemodel.CheckKey(ctx, cfg.Model, key, &provemodel.CheckKeyOptions{Observer: ph, Device: dev, BindInput: fixed, Outputs: cfg.Output})
 }
 
 func (c *checked) print(w io.Writer) {

@@ -131,7 +131,7 @@ func open(dir string) (*provemodel.Model, provemodel.Input, []string, error) {
 				given = append(given, v)
 			}
 		}
-		m, err := provemodel.Open(filepath.Join(dir, "model.onnx"), provemodel.WithInput(given), provemodel.Fix(constant))
+		m, err := provemodel.Open(filepath.Join(dir, "model.onnx"), &provemodel.OpenOptions{Input: given, BindInput: constant})
 		if err == nil {
 			in, err := m.Input(given)
 			if err != nil {

@@ -101,7 +101,7 @@ func MeasureLLM(ctx context.Context, cfg *config.Config, o LLMOptions, ph *ui.Ph
 	opts := append(job.Options(&local, ph), provemodel.On(dev))
 	rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 1))
 	ph.Begin("open")
-	float, err := provemodel.Open(path, provemodel.Tokens(m.MostTokens), provemodel.LogitsAt(1))
+	float, err := provemodel.Open(path, &provemodel.OpenOptions{Tokens: m.MostTokens, LogitsAt: 1})
 	ph.End(err)
 	if err != nil {
 		return nil, err

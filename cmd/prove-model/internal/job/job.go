@@ -76,8 +76,9 @@ func Open(cfg *config.Config) (*Job, error) {
 			return nil, fmt.Errorf("calibration: %w", err)
 		}
 	}
-	m, err := provemodel.Open(cfg.Model, provemodel.Dims(dims), provemodel.Tokens(cfg.Tokens), provemodel.WithInput(input), provemodel.Fix(fixed),
-		provemodel.SampledBy(samples), provemodel.ChooseOutputs(cfg.Output...), provemodel.MaxTokens(cfg.MaxTokens))
+	m, err := provemodel.Open(cfg.Model, &provemodel.OpenOptions{
+		Dims: dims, Tokens: cfg.Tokens, Input: input, BindInput: fixed, Samples: samples, Outputs: cfg.Output, MaxTokens: cfg.MaxTokens,
+	})
 	if err != nil {
 		return nil, fixHint(err)
 	}
