@@ -7,76 +7,129 @@ package config
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Config is a complete and valid set of settings.
+// Config is a complete and valid set of settings. A field's tags are all that there is to say of
+// one: flags, variables, keys of the settings file, help and validation are made from them.
+//
+//   - mapstructure: its name
+//   - group: the part of the help that it stands in (groups)
+//   - range, oneof: the numbers or words that it may have; unset: zero, or no word, is allowed too
+//   - bare: the value of the flag when it stands alone
+//   - usage: the help, with what the value is in braces
 type Config struct {
-	Model       string   `mapstructure:"model"`        // ONNX or GGUF file, or folder
-	Input       []string `mapstructure:"input"`        // files, or name=file; none: random
-	Each        bool     `mapstructure:"each"`         // a proof for each sample of the inputs
-	Image       string   `mapstructure:"image"`        // how pictures among the inputs become numbers
-	Output      []string `mapstructure:"output"`       // names of the outputs that are wanted; none: all
-	Prompt      string   `mapstructure:"prompt"`       // text that is the input of a language model
-	Chat        bool     `mapstructure:"chat"`         // the prompt begins a conversation, as the model's template writes it
-	Calibration []string `mapstructure:"calibration"`  // files of samples in the same formats; none: the input
-	Ranges      string   `mapstructure:"ranges"`       // file of ranges, in place of samples
-	RangesOut   string   `mapstructure:"ranges-out"`   // file that the ranges are written to
-	Proof       string   `mapstructure:"proof"`        // empty: <model>.proof in the current folder
-	VK          string   `mapstructure:"vk"`           // empty: <model>.vk in the current folder
-	Dim         []string `mapstructure:"dim"`          // name=value for symbolic dimensions; see Dims
-	Fix         []string `mapstructure:"fix"`          // name=file of inputs that are part of the model; see Fixed
-	Tokens      int      `mapstructure:"tokens"`       // the most that a language model's key is for; 0: its context, or 1024
-	TokensFile  string   `mapstructure:"tokens-file"`  // JSON with the ids of the input
-	MaxTokens   int      `mapstructure:"max-tokens"`   // that a language model writes after the prompt; 0: none
-	Temperature float64  `mapstructure:"temperature"`  // of drawn tokens; 0: each is the likeliest
-	TopK        int      `mapstructure:"top-k"`        // draw among so many; 0: all
-	TopP        float64  `mapstructure:"top-p"`        // draw among the fewest with this share
-	Logits      string   `mapstructure:"logits"`       // LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
-	Embedding   bool     `mapstructure:"embedding"`    // the output is that of a sentence encoder
-	Text        string   `mapstructure:"text"`         // that verify wants the model to have written
-	Tokenizer   string   `mapstructure:"tokenizer"`    // file that verify reads and writes text with
-	Mode        string   `mapstructure:"mode"`         // ModeAuto, ModeW8A8 or ModeExact
-	TargetError float64  `mapstructure:"target-error"` // error of the outputs that formats are chosen for, in (0, 1]
-	Headroom    float64  `mapstructure:"headroom"`     // calibrated ranges are widened by this factor, in [1, 1024]
+	// ONNX or GGUF file, or folder
+	Model string `mapstructure:"model" group:"prove" usage:"model: an ONNX or GGUF {file}, or a folder in the Hugging Face layout"`
+	// files, or name=file; none: random
+	Input []string `mapstructure:"input" group:"prove" usage:"input {file}, or name=file for one of several: JSON, .npy, .npz, .pb, .csv with a header, .png or .jpg; may be repeated (default: random, see --seed)"`
+	// a proof for each sample of the inputs
+	Each bool `mapstructure:"each" group:"prove" usage:"prove every sample that the inputs hold by itself: x.1.proof, x.2.proof and so on, for one key"`
+	// how pictures among the inputs become numbers
+	Image string `mapstructure:"image" group:"prove" usage:"{how} pictures, resized to the input, become the numbers that are proved: 0..1 (default), -1..1, 0..255, imagenet or mean/deviation; also bgr, crop"`
+	// names of the outputs that are wanted; none: all
+	Output []string `mapstructure:"output" group:"prove" usage:"{name} of an output that is wanted: what only others need is not in the key; may be repeated (default: all)"`
+	// text that is the input of a language model
+	Prompt string `mapstructure:"prompt" group:"prove" usage:"{text} that is the input of a language model with a tokenizer"`
+	// the prompt begins a conversation, as the model's template writes it
+	Chat bool `mapstructure:"chat" group:"prove" usage:"write the prompt as the beginning of a conversation, with the model's chat template"`
+	// files of samples in the same formats; none: the input
+	Calibration []string `mapstructure:"calibration" group:"accuracy" usage:"{file} of sample inputs that set the ranges, or name=file; may be repeated (default: a bundled text for language models, or else the first input that the model is run on)"`
+	// file of ranges, in place of samples
+	Ranges string `mapstructure:"ranges" group:"accuracy" usage:"{file} of ranges that --ranges-out wrote, in place of calibration: the same key on any machine"`
+	// file that the ranges are written to
+	RangesOut string `mapstructure:"ranges-out" group:"files" usage:"{file} that the calibrated ranges are written to"`
+	// empty: <model>.proof in the current folder
+	Proof string `mapstructure:"proof" group:"files" usage:"proof {file} (default: <model>.proof here)"`
+	// empty: <model>.vk in the current folder
+	VK string `mapstructure:"vk" group:"files" usage:"verification key {file} (default: <model>.vk here)"`
+	// name=value for symbolic dimensions; see Dims
+	Dim []string `mapstructure:"dim" group:"prove" usage:"value of a symbolic dimension, as {name=value}; may be repeated"`
+	// name=file of inputs that are part of the model; see Fixed
+	Fix []string `mapstructure:"fix" group:"prove" usage:"input that is part of the model, such as a shape, as {name=file}; may be repeated"`
+	// the most that a language model's key is for; 0: its context, or 1024
+	Tokens int `mapstructure:"tokens" group:"prove" range:"0..16777216" usage:"the most tokens, a {number}, of a language model's texts that a key is for (default: its context, or 1024 if that is less)"`
+	// JSON with the ids of the input
+	TokensFile string `mapstructure:"tokens-file" group:"prove" usage:"{file} of the tokens that are the input of a language model: JSON with \"input_ids\""`
+	// that a language model writes after the prompt; 0: none
+	MaxTokens int `mapstructure:"max-tokens" group:"prove" range:"0..1048576" usage:"most {tokens} that a language model writes after the prompt, each the likeliest unless they are drawn (default: none)"`
+	// of drawn tokens; 0: each is the likeliest
+	Temperature float64 `mapstructure:"temperature" group:"prove" range:"0.01..100" unset:"ok" usage:"{number} that logits are divided by when tokens are drawn: below 1 the likeliest are drawn more often (default: 1 with --seed, --top-k or --top-p; else nothing is drawn)"`
+	// draw among so many; 0: all
+	TopK int `mapstructure:"top-k" group:"prove" range:"0..1048576" usage:"draw tokens among this {number} of the likeliest (default: all)"`
+	// draw among the fewest with this share
+	TopP float64 `mapstructure:"top-p" group:"prove" range:"0.000001..1" usage:"draw tokens among the fewest that have this {share} of the probability"`
+	// LogitsAll, LogitsLast or LogitsGenerated; empty: what fits
+	Logits string `mapstructure:"logits" group:"prove" oneof:"all last generated" unset:"ok" usage:"{where} the logits of a language model are proved: all, last, or generated (with --max-tokens)"`
+	// the output is that of a sentence encoder
+	Embedding bool `mapstructure:"embedding" group:"prove" usage:"the output is the vector that a sentence encoder (with modules.json) makes of the prompt"`
+	// that verify wants the model to have written
+	Text string `mapstructure:"text" group:"prove" usage:"{text} that the model must have written"`
+	// file that verify reads and writes text with
+	Tokenizer string `mapstructure:"tokenizer" group:"files" usage:"{file} of the tokenizer, whose digest is in the key, to read and write text with"`
+	// ModeAuto, ModeW8A8 or ModeExact
+	Mode string `mapstructure:"mode" group:"accuracy" oneof:"auto w8a8 exact" usage:"precision {mode}: auto (close to the float model), w8a8 or exact"`
+	// error of the outputs that formats are chosen for, in (0, 1]
+	TargetError float64 `mapstructure:"target-error" group:"accuracy" range:"1e-6..1" usage:"error of the outputs, a {fraction} of their range, that the formats of mode auto are chosen for: a larger one makes proofs cheaper"`
+	// calibrated ranges are widened by this factor, in [1, 1024]
+	Headroom float64 `mapstructure:"headroom" group:"accuracy" range:"1..1024" usage:"{factor} by which calibrated ranges are widened"`
 
-	Report string `mapstructure:"report"` // HTML file that proving writes; empty: none
-	HTML   string `mapstructure:"html"`   // HTML file that inspect writes; empty: none
+	// HTML file that proving writes; empty: none
+	Report string `mapstructure:"report" group:"files" usage:"HTML {file} for a report: accuracy by layer, times, costs, bits of security"`
+	// HTML file that inspect writes; empty: none
+	HTML string `mapstructure:"html" group:"files" usage:"HTML {file} for the description of a model, with its accuracy by layer"`
 
-	MaxError float64 `mapstructure:"max-error"` // of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
+	// of an output's range, in [0, 1e6]; 0: any, with a warning above 1 %
+	MaxError float64 `mapstructure:"max-error" group:"accuracy" range:"0..1e6" usage:"refuse a run whose output is off by more than this {fraction} of its range (default: warn above 0.01)"`
 
-	Soundness    string `mapstructure:"soundness"`     // SoundnessUnique or SoundnessJohnson
-	SecurityBits int    `mapstructure:"security-bits"` // of every round, in [20, 110]
-	GrindBits    int    `mapstructure:"grind-bits"`    // most grinding of a round, in [0, 24]
+	// SoundnessUnique or SoundnessJohnson
+	Soundness string `mapstructure:"soundness" group:"experts" oneof:"unique johnson" usage:"proximity {bound}: unique (decoding) or johnson (shorter proofs)"`
+	// of every round, in [20, 110]
+	SecurityBits int `mapstructure:"security-bits" group:"experts" range:"20..110" usage:"least {bits} of security of every round"`
+	// most grinding of a round, in [0, 24]
+	GrindBits int `mapstructure:"grind-bits" group:"experts" range:"0..24" usage:"most {bits} of proof of work in a round"`
 
-	MinBits    int    `mapstructure:"min-bits"`   // least security that verify accepts, in [1, 128]
-	Commitment string `mapstructure:"commitment"` // that verify wants of the key, hexadecimal; empty: any
-	Cert       string `mapstructure:"cert"`       // file of a certificate of the key
-	Certify    bool   `mapstructure:"certify"`    // commit makes one
+	// least security that verify accepts, in [1, 128]
+	MinBits int `mapstructure:"min-bits" group:"experts" range:"1..128" usage:"least {bits} of security, proofs of work included, that a key must give to be accepted"`
+	// that verify wants of the key, hexadecimal; empty: any
+	Commitment string `mapstructure:"commitment" group:"prove" usage:"the model's commitment, in {hexadecimal}: no other key is accepted"`
+	// file of a certificate of the key
+	Cert string `mapstructure:"cert" group:"files" usage:"certificate {file} (commit: <key>.cert, with --certify)"`
+	// commit makes one
+	Certify bool `mapstructure:"certify" group:"files" usage:"write a certificate of the key as well: that the weights respect the static bounds"`
 
-	GPU           string  `mapstructure:"gpu"`           // GPUOff, GPUAuto or GPURequire
-	GPUThreshold  int     `mapstructure:"gpu-threshold"` // least size of a step that goes to the GPU; negative: what pays
-	MultiGPU      bool    `mapstructure:"multi-gpu"`
-	Devices       string  `mapstructure:"devices"`         // numbers of GPUs, with commas; empty: the first, or all with MultiGPU
-	GPULanes      int     `mapstructure:"gpu-lanes"`       // chunks at once on a GPU, in [1, 64]
-	CPULanes      int     `mapstructure:"cpu-lanes"`       // chunks at once on the processor, in [1, 64]
-	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb"` // memory for proving beside the weights, on the processor and on each GPU, in [0.01, 4096]; 0: as little as pays; no byte depends on it
-	MemoryGB      float64 `mapstructure:"memory-gb"`       // memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
-	TrackMemory   bool    `mapstructure:"track-memory"`
-	Threads       int     `mapstructure:"threads"` // 0: all cores
+	// GPUOff, GPUAuto or GPURequire
+	GPU string `mapstructure:"gpu" group:"machine" oneof:"auto require off" bare:"auto" usage:"{when} to use a GPU: auto (when there is one), require (fail when there is none) or off"`
+	// least size of a step that goes to the GPU; negative: what pays
+	GPUThreshold int  `mapstructure:"gpu-threshold" group:"experts" range:"-1..2147483647" usage:"least {size} of a step that goes to the GPU (default: what pays; 0: every step)"`
+	MultiGPU     bool `mapstructure:"multi-gpu" group:"machine" usage:"use every GPU: chunks are proved on them beside each other"`
+	// numbers of GPUs, with commas; empty: the first, or all with MultiGPU
+	Devices string `mapstructure:"devices" group:"machine" usage:"{numbers} of the GPUs to use, such as 0,2, as the command devices lists them (default: the first; all with --multi-gpu)"`
+	// chunks at once on a GPU, in [1, 64]
+	GPULanes int `mapstructure:"gpu-lanes" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on a GPU"`
+	// chunks at once on the processor, in [1, 64]
+	CPULanes int `mapstructure:"cpu-lanes" group:"experts" range:"1..64" usage:"most chunks, a {number}, that are proved at once on the processor"`
+	// memory for proving beside the weights, on the processor and on each GPU, in [0.01, 4096]; 0: as little as pays; no byte depends on it
+	ChunkBudgetGB float64 `mapstructure:"chunk-budget-gb" group:"experts" range:"0.01..4096" unset:"ok" usage:"memory in {GB} that a proof may take beside the weights: what does not fit is in files, and on a GPU made again (default: no bound, and chunks are proved at once as far as 8 GB allow)"`
+	// memory of the process, in [0.1, 65536]; 0: the container's, if it has a limit
+	MemoryGB    float64 `mapstructure:"memory-gb" group:"machine" range:"0.1..65536" unset:"ok" usage:"memory in {GB} that the process may have: what does not fit is in files of the cache's folder (default: what its container may have, if that has a limit)"`
+	TrackMemory bool    `mapstructure:"track-memory" group:"experts" usage:"prove chunks one after the other, and fail if one takes other memory on a GPU than was estimated"`
+	// 0: all cores
+	Threads int `mapstructure:"threads" group:"machine" range:"0..65535" usage:"processor {threads} to use (default: all)"`
 
-	Seed        int64  `mapstructure:"seed"` // of the random input
-	NoCache     bool   `mapstructure:"no-cache"`
-	CacheDir    string `mapstructure:"cache-dir"` // empty: the user's cache folder
-	NoSelfCheck bool   `mapstructure:"no-self-check"`
-	NoResume    bool   `mapstructure:"no-resume"`
-	Quiet       bool   `mapstructure:"quiet"`
-	JSON        bool   `mapstructure:"json"`
+	// of the random input
+	Seed    int64 `mapstructure:"seed" group:"prove" usage:"seed {number} of the random input, or of the tokens that are drawn"`
+	NoCache bool  `mapstructure:"no-cache" group:"files" usage:"neither read nor write cached model commitments"`
+	// empty: the user's cache folder
+	CacheDir    string `mapstructure:"cache-dir" group:"files" usage:"{folder} of cached model commitments and GPU code (default: the user's cache folder)"`
+	NoSelfCheck bool   `mapstructure:"no-self-check" group:"experts" usage:"do not verify the own proof before it is written"`
+	NoResume    bool   `mapstructure:"no-resume" group:"experts" usage:"begin a long proof anew instead of going on where one that was interrupted had stopped"`
+	Quiet       bool   `mapstructure:"quiet" group:"files" usage:"print no progress"`
+	JSON        bool   `mapstructure:"json" group:"files" usage:"print the result as JSON"`
 	// ProgressJSON has progress and warnings on standard error as JSON, for programs.
-	ProgressJSON bool `mapstructure:"progress-json"`
+	ProgressJSON bool `mapstructure:"progress-json" group:"files" usage:"print progress and warnings on standard error as JSON, one object a line"`
 }
 
 // Values of Mode: the precision of weights and activations.
@@ -180,52 +233,12 @@ func (c *Config) Fixed() (map[string]string, error) {
 // validate reports every setting that is out of its range.
 func (c *Config) validate() error {
 	var errs []error
-	oneOf := func(name, value string, allowed ...string) {
-		for _, a := range allowed {
-			if value == a {
-				return
-			}
-		}
-		errs = append(errs, fmt.Errorf("--%s %q: want %s", name, value, strings.Join(allowed, " or ")))
+	for _, s := range settings {
+		errs = append(errs, s.validate(c))
 	}
-	within := func(name string, value, lo, hi float64) {
-		// The negated form also refuses NaN.
-		if !(value >= lo && value <= hi) {
-			errs = append(errs, fmt.Errorf("--%s %v: want a number from %v to %v", name, value, lo, hi))
-		}
-	}
-	oneOf("mode", c.Mode, ModeAuto, ModeW8A8, ModeExact)
-	oneOf("soundness", c.Soundness, SoundnessUnique, SoundnessJohnson)
-	oneOf("gpu", c.GPU, GPUAuto, GPURequire, GPUOff)
-	within("tokens", float64(c.Tokens), 0, 1<<24)
-	within("max-tokens", float64(c.MaxTokens), 0, 1<<20)
-	if c.Temperature != 0 {
-		within("temperature", c.Temperature, 0.01, 100)
-	}
-	within("top-k", float64(c.TopK), 0, 1<<20)
-	within("top-p", c.TopP, 0.000001, 1)
-	if c.Logits != "" {
-		oneOf("logits", c.Logits, LogitsAll, LogitsLast, LogitsGenerated)
-	}
-	within("gpu-threshold", float64(c.GPUThreshold), -1, math.MaxInt32)
-	within("target-error", c.TargetError, 1e-6, 1)
-	within("headroom", c.Headroom, 1, 1024)
-	within("max-error", c.MaxError, 0, 1e6)
-	within("security-bits", float64(c.SecurityBits), 20, 110)
-	within("grind-bits", float64(c.GrindBits), 0, 24)
-	within("min-bits", float64(c.MinBits), 1, 128)
-	if c.ChunkBudgetGB != 0 {
-		within("chunk-budget-gb", c.ChunkBudgetGB, 0.01, 4096)
-	}
-	if c.MemoryGB != 0 {
-		within("memory-gb", c.MemoryGB, 0.1, 1<<16)
-	}
-	within("gpu-lanes", float64(c.GPULanes), 1, 64)
-	within("cpu-lanes", float64(c.CPULanes), 1, 64)
 	if _, err := c.DeviceNumbers(); err != nil {
 		errs = append(errs, err)
 	}
-	within("threads", float64(c.Threads), 0, math.MaxUint16)
 	if _, err := c.Dims(); err != nil {
 		errs = append(errs, err)
 	}

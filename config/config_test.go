@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +48,41 @@ func TestEveryFieldIsASetting(t *testing.T) {
 	}
 	if typ.NumField() != len(settings) {
 		t.Errorf("%d fields, %d settings", typ.NumField(), len(settings))
+	}
+}
+
+// Every setting says what it is, in a group that the help has, and has a default that is allowed.
+func TestDescriptions(t *testing.T) {
+	d := Default()
+	for _, s := range settings {
+		known := slices.ContainsFunc(groups, func(g [2]string) bool { return g[0] == s.group })
+		if s.usage == "" || s.group == "" || !known {
+			t.Errorf("--%s: usage %q, group %q", s.name, s.usage, s.group)
+		}
+		if err := s.validate(&d); err != nil {
+			t.Errorf("the default: %v", err)
+		}
+	}
+}
+
+// The help lists every flag once, those of a command's own under the last heading.
+func TestHelp(t *testing.T) {
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs, names()...)
+	fs.Bool("own", false, "a flag of the command's own")
+	text := Help(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
+		if n := len(regexp.MustCompile(`(?m)^ +--`+f.Name+`( |\[|$)`).FindAllString(text, -1)); n != 1 {
+			t.Errorf("--%s is listed %d times", f.Name, n)
+		}
+	})
+	at := -1
+	for _, heading := range []string{"What to prove:", "--model ", "Accuracy:", "--mode ", "Machine:", "--gpu ", "Files and printing:", "--config ", "For experts:", "--soundness ", "Other:", "--own "} {
+		next := strings.Index(text, heading)
+		if next <= at {
+			t.Errorf("%q is not where it should be", heading)
+		}
+		at = next
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	provemodel "github.com/prove-model/prove-model"
 	"github.com/prove-model/prove-model/cmd/prove-model/internal/job"
@@ -85,6 +86,8 @@ Exit codes: 0 success, 1 a proof does not verify or a key is another model's,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return job.WithHint(err, "see "+cmd.CommandPath()+" --help")
 	})
+	cobra.AddTemplateFunc("groups", config.Help)
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{groups .LocalFlags}}", 1))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newVerify(), newCheckKey(), newCommit(), newInspect(), newBench(), newDevices(), newVersion(), newMan())
 	return root
