@@ -30,6 +30,17 @@ type CheckKeyOptions struct {
 	Observer  Observer // is told how the work goes, unless nil
 }
 
+func (opts *CheckKeyOptions) options() *options {
+	o := apply(nil)
+	if opts.Device != nil {
+		o.device = opts.Device
+	}
+	if opts.Observer != nil {
+		o.observer = opts.Observer
+	}
+	return o
+}
+
 // CheckKey finds out whether a key is that of the model file at the given path:
 // it quantises the model again with the ranges and options that the key records,
 // commits to the weights, and compares the whole key. Nothing is taken from the
@@ -42,13 +53,7 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 	if opts == nil {
 		opts = &CheckKeyOptions{}
 	}
-	o := apply(nil)
-	if opts.Device != nil {
-		o.device = opts.Device
-	}
-	if opts.Observer != nil {
-		o.observer = opts.Observer
-	}
+	o := opts.options()
 	w := o.watch()
 	defer w.stop()
 	source := key.Source
@@ -67,6 +72,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 			return err
 		}
 	}
+	if key.Text != nil && key.Text.Generates && !hf.Is(path) {
+		return fmt.Errorf("%w: it is for a model that writes, and an ONNX file does not", ErrOtherModel)
+	}
 	m, err := openFor(path, key, opts)
 	if err != nil && isFolder(path) {
 		if h, broken := hf.Open(path); broken == nil {
@@ -81,35 +89,9 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		return err
 	}
 	defer m.Close()
-	if err := m.hash(ctx, w); err != nil {
+	c, err := m.remake(ctx, w, key)
+	if err != nil {
 		return err
-	}
-	if !slices.Equal(m.files(), source.Files) {
-		return fmt.Errorf("%w: it was made from other external data, or with other inputs that are part of it or other outputs", ErrOtherModel)
-	}
-	if !key.Text.Equal(m.language) {
-		return fmt.Errorf("%w: it was made with another tokenizer, or other tokens that end a text", ErrOtherModel)
-	}
-	r, err := m.ranges(source.Ranges, len(key.Circuit.Free) > 0)
-	if err != nil {
-		return fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
-	}
-	settings := settingsOf(source)
-	settings.Length = longest(key)
-	if settings.Formats, err = m.formats(source.Formats, len(key.Circuit.Free) > 0); err != nil {
-		return fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
-	}
-	c, err := m.quantise(ctx, w, r, settings)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("%w: the model cannot be quantised as it says: %w", ErrOtherModel, err)
-	}
-	// All but the root and the parameters of the opening, which are the key's to
-	// choose and checked by every verifier.
-	if !key.Holds(c.quantised.Circuit) || !source.Equal(c.source) {
-		return fmt.Errorf("%w: quantising the model as it says gives another computation", ErrOtherModel)
 	}
 	return w.run(ctx, PhaseCommitModel, func() error {
 		root, err := prover.Root(ctx, key, c.quantised.Weights, prover.Options{Backend: o.device.backend(w)})
@@ -121,6 +103,42 @@ func CheckKey(ctx context.Context, path string, key *Key, opts *CheckKeyOptions)
 		}
 		return nil
 	})
+}
+
+// remake quantises the model as the key says. The error wraps ErrOtherModel if that does not
+// give the computation of the key.
+func (m *Model) remake(ctx context.Context, w *watch, key *Key) (*Circuit, error) {
+	if err := m.hash(ctx, w); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(m.files(), key.Source.Files) {
+		return nil, fmt.Errorf("%w: it was made from other external data, or with other inputs that are part of it or other outputs", ErrOtherModel)
+	}
+	if !key.Text.Equal(m.language) {
+		return nil, fmt.Errorf("%w: it was made with another tokenizer, or other tokens that end a text", ErrOtherModel)
+	}
+	r, err := m.ranges(key.Source.Ranges, len(key.Circuit.Free) > 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: its ranges are not the model's: %w", ErrOtherModel, err)
+	}
+	settings := settingsOf(key.Source)
+	settings.Length = longest(key)
+	if settings.Formats, err = m.formats(key.Source.Formats, len(key.Circuit.Free) > 0); err != nil {
+		return nil, fmt.Errorf("%w: its formats are not the model's: %w", ErrOtherModel, err)
+	}
+	c, err := m.quantise(ctx, w, r, settings)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the model cannot be quantised as it says: %w", ErrOtherModel, err)
+	}
+	// All but the root and the parameters of the opening, which are the key's to
+	// choose and checked by every verifier.
+	if !key.Holds(c.quantised.Circuit) || !key.Source.Equal(c.source) {
+		return nil, fmt.Errorf("%w: quantising the model as it says gives another computation", ErrOtherModel)
+	}
+	return c, nil
 }
 
 func isFolder(path string) bool {

@@ -92,6 +92,7 @@ func TestCheckKeyRefuses(t *testing.T) {
 		"ranges of nothing": func(k *Key) { clear(k.Source.Ranges) },
 		"rows":              func(k *Key) { k.RowVars++ },
 		"a bound":           func(k *Key) { k.Circuit.Free[0].Bound-- },
+		"an input's name":   func(k *Key) { k.Circuit.Graph.Tensors[k.Circuit.Graph.Inputs[0]].Name += "x" },
 		"a name of a batch": func(k *Key) { k.Circuit.Free[0].Name += "x" },
 	} {
 		t.Run(name, func(t *testing.T) {

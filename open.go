@@ -87,7 +87,7 @@ func openONNX(path string, o *OpenOptions) (*Model, error) {
 	m := newModel(path, g, o.Tokens)
 	if o.Tokens != 0 && !m.open.isText() {
 		m.Close()
-		return nil, fmt.Errorf("%d tokens are asked for (--tokens), but the second axis of the inputs is not all that the file leaves open", o.Tokens)
+		return nil, &onnx.InputsError{Reason: fmt.Errorf("%d tokens are asked for (--tokens), but the second axis of the inputs is not all that the file leaves open", o.Tokens)}
 	}
 	return m, nil
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // InputsError says that arrays are not for the inputs of a model.
-type InputsError struct{ reason error }
+type InputsError struct{ Reason error }
 
 // Error says which array, and what the model takes.
-func (e *InputsError) Error() string { return e.reason.Error() }
+func (e *InputsError) Error() string { return e.Reason.Error() }
 
 // merge joins arrays that were given for one input: samples, end to end.
 func (in Inputs) merge() (Inputs, error) {
