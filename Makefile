@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 GO     ?= go
 BIN    := bin/prove-model
 
-.PHONY: help build test demo check race fuzz forced lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python web webtest clean
+.PHONY: help build test demo check race fuzz forced hostile lint samekey asm bench benchstat models accuracy families nodetests pyverify dist distcheck wheels python web webtest clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: build ## prove one digit, verify it, compare the quantised model with the 
 	$(BIN) bench accuracy --model testdata/digits/digits.onnx --calibration testdata/digits/calibration.json \
 		--test testdata/digits/test.json --min-agreement 0.99
 
-check: lint race fuzz forced models nodetests pyverify samekey ## what CI runs after the tests
+check: lint race fuzz forced hostile models nodetests pyverify samekey ## what CI runs after the tests
 
 race: ## tests of the concurrent packages under the race detector (needs a C compiler)
 	scripts/race.sh
@@ -36,6 +36,9 @@ fuzz: ## every fuzz target for a few seconds
 
 forced: ## the tests in which a prover changes a witness, with as many changes as there is time for
 	$(GO) test ./prover/prover -run Forced -forced 150 -timeout 1h
+
+hostile: ## files that are made to exhaust memory or patience are refused before they cost much
+	$(GO) test ./internal/hostile ./onnx -run 'Cost|OneLargeNumber' -hostile -timeout 1h
 
 lint: ## gofmt, vet, staticcheck, the builds for other platforms, the assembly as generated
 	scripts/lint.sh

@@ -38,7 +38,7 @@ func (e encoder) run(n *net, x graph.Value) graph.Value {
 // bert is BERT, for texts of one part, and sentence encoders made of it.
 func bert(c *config.Config, set weights.Set, m *Modules) (*Model, error) {
 	e := encoder{
-		width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: c.Int("num_hidden_layers", 0),
+		width: c.Int("hidden_size", 0), inner: c.Int("intermediate_size", 0), heads: c.Int("num_attention_heads", 0), layers: countOf(c, set, "num_hidden_layers", 0),
 		eps: c.Float("layer_norm_eps", 1e-12), act: activationOf(c, "hidden_act", "gelu"), layer: "encoder.layer.%d.",
 		query: "attention.self.query", key: "attention.self.key", value: "attention.self.value", out: "attention.output.dense",
 		attentionNorm: "attention.output.LayerNorm", up: "intermediate.dense", down: "output.dense", outputNorm: "output.LayerNorm",
@@ -84,7 +84,7 @@ func (n *net) sentence(m *Modules, x graph.Value) {
 // distilBERT is BERT without token types.
 func distilBERT(c *config.Config, set weights.Set) (*Model, error) {
 	e := encoder{
-		width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: c.Int("n_layers", 0),
+		width: c.Int("dim", 0), inner: c.Int("hidden_dim", 0), heads: c.Int("n_heads", 0), layers: countOf(c, set, "n_layers", 0),
 		eps: 1e-12, act: activationOf(c, "activation", "gelu"), layer: "transformer.layer.%d.",
 		query: "attention.q_lin", key: "attention.k_lin", value: "attention.v_lin", out: "attention.out_lin",
 		attentionNorm: "sa_layer_norm", up: "ffn.lin1", down: "ffn.lin2", outputNorm: "output_layer_norm",

@@ -38,9 +38,9 @@ type decoder struct {
 }
 
 // decoderOf reads what the configurations of the families share.
-func decoderOf(c *config.Config) *decoder {
+func decoderOf(c *config.Config, set weights.Set) *decoder {
 	d := &decoder{
-		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: c.Int("num_hidden_layers", 0),
+		vocabulary: c.Int("vocab_size", 0), width: c.Int("hidden_size", 0), layers: countOf(c, set, "num_hidden_layers", 0),
 		inner: c.Int("intermediate_size", 0), context: c.Int("max_position_embeddings", 2048), heads: c.Int("num_attention_heads", 0),
 		eps: c.Float("rms_norm_eps", 1e-6), tied: c.Bool("tie_word_embeddings", false), embedScale: 1,
 	}

@@ -14,7 +14,7 @@ func gemma(c *config.Config, set weights.Set) *decoder {
 	if !c.Has("head_dim") {
 		c.Failf("field \"head_dim\" is missing")
 	}
-	d := decoderOf(c)
+	d := decoderOf(c, set)
 	d.tied = c.Bool("tie_word_embeddings", true)
 	d.act = activationOf(c, "hidden_activation", "gelu_pytorch_tanh")
 	c.Is("hidden_act", c.Text("hidden_activation", "gelu_pytorch_tanh"))

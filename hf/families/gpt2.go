@@ -11,7 +11,7 @@ import (
 // gpt2 has positions as embeddings and LayerNorm, and its matrices the other way
 // round: [inputs, outputs].
 func gpt2(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), c.Int("n_layer", 0), c.Int("n_head", 0)
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("n_embd", 0), countOf(c, set, "n_layer", 0), c.Int("n_head", 0)
 	context := c.Int("n_positions", 1024)
 	inner := c.Int("n_inner", 4*width)
 	eps := c.Float("layer_norm_epsilon", 1e-5)

@@ -9,7 +9,7 @@ import (
 // neoX is GPT-NeoX and Pythia: LayerNorm, positions encoded in a part of each head,
 // attention and feed-forward part next to each other, if asked for.
 func neoX(c *config.Config, set weights.Set) (*Model, error) {
-	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), c.Int("num_hidden_layers", 0), c.Int("num_attention_heads", 0)
+	vocabulary, width, layers, heads := c.Int("vocab_size", 0), c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0)
 	context, inner := c.Int("max_position_embeddings", 2048), c.Int("intermediate_size", 0)
 	eps := c.Float("layer_norm_eps", 1e-5)
 	act := activationOf(c, "hidden_act", "gelu")

@@ -8,8 +8,8 @@ import (
 )
 
 // qwen reads what Qwen 2 and 3 share: windows in the upper layers, if asked for.
-func qwen(c *config.Config) *decoder {
-	d := decoderOf(c).usual(c)
+func qwen(c *config.Config, set weights.Set) *decoder {
+	d := decoderOf(c, set).usual(c)
 	use, from := c.Bool("use_sliding_window", false), int(c.Float("max_window_layers", 28))
 	d.windows(c, func(layer int) bool { return use && layer >= from })
 	return d
@@ -17,7 +17,7 @@ func qwen(c *config.Config) *decoder {
 
 // qwen2 has biases of queries, keys and values.
 func qwen2(c *config.Config, set weights.Set) (*Model, error) {
-	d := qwen(c)
+	d := qwen(c, set)
 	d.qkvBias = true
 	c.Is("use_mrope", false)
 	return d.model(c, set)
@@ -25,7 +25,7 @@ func qwen2(c *config.Config, set weights.Set) (*Model, error) {
 
 // qwen3 has norms of queries and keys.
 func qwen3(c *config.Config, set weights.Set) (*Model, error) {
-	d := qwen(c)
+	d := qwen(c, set)
 	d.headNorm = true
 	d.qkvBias = c.Bool("attention_bias", false)
 	d.outBias = d.qkvBias
@@ -34,12 +34,12 @@ func qwen3(c *config.Config, set weights.Set) (*Model, error) {
 
 // qwen3MoE is Qwen 3 with experts in some layers.
 func qwen3MoE(c *config.Config, set weights.Set) (*Model, error) {
-	d := qwen(c)
+	d := qwen(c, set)
 	d.headNorm = true
 	d.qkvBias = c.Bool("attention_bias", false)
 	d.outBias = d.qkvBias
 	d.experts = &experts{
-		count: c.Int("num_experts", c.Int("num_local_experts", 128)), chosen: c.Int("num_experts_per_tok", 8),
+		count: countOf(c, set, "num_experts", countOf(c, set, "num_local_experts", 128)), chosen: c.Int("num_experts_per_tok", 8),
 		inner: c.Int("moe_intermediate_size", 768), share: c.Bool("norm_topk_prob", false),
 		router: "mlp.gate", expert: "mlp.experts.%d.", gate: "gate_proj", up: "up_proj", down: "down_proj",
 	}

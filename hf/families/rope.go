@@ -44,9 +44,12 @@ func ropeOf(c *config.Config, dim, most int, theta float64) *rope {
 	return scaledRope(c, "rope", scaling, dim, most, theta)
 }
 
+// mostTurned bounds the elements of a head; published models have some hundreds.
+const mostTurned = 1 << 14
+
 // scaledRope is the encoding of that base, lengthened as scaling says.
 func scaledRope(c *config.Config, name string, scaling *config.Config, dim, most int, theta float64) *rope {
-	if dim < 2 || dim%2 != 0 || !(theta > 0) {
+	if dim < 2 || dim > mostTurned || dim%2 != 0 || !(theta > 0) {
 		c.Failf("a rotary encoding of %d elements with base %v", dim, theta)
 		return &rope{name: name}
 	}

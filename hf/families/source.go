@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/hf/config"
 	"github.com/prove-model/prove-model/hf/weights"
 )
 
@@ -150,6 +151,17 @@ func (n *net) finish(harmless ...string) (*graph.Graph, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// countOf is config.Int for a number of layers or experts, each of which has tensors of its
+// own: it cannot be greater than their number.
+func countOf(c *config.Config, set weights.Set, name string, usual int) int {
+	n := c.Int(name, usual)
+	if most := len(set.Names()); c.Has(name) && n > most {
+		c.Failf("field %q is %d, and the weights are %d tensors", name, n, most)
+		return 1
+	}
+	return n
 }
 
 // names of a layer.

@@ -9,7 +9,7 @@ import (
 // vit is the Vision Transformer: patches of an image are its tokens. With a
 // classifier the output is its logits, otherwise the last hidden state.
 func vit(c *config.Config, set weights.Set) (*Model, error) {
-	width, layers, heads, inner := c.Int("hidden_size", 0), c.Int("num_hidden_layers", 0), c.Int("num_attention_heads", 0), c.Int("intermediate_size", 0)
+	width, layers, heads, inner := c.Int("hidden_size", 0), countOf(c, set, "num_hidden_layers", 0), c.Int("num_attention_heads", 0), c.Int("intermediate_size", 0)
 	side, patch, channels := c.Int("image_size", 224), c.Int("patch_size", 16), c.Int("num_channels", 3)
 	eps, bias := c.Float("layer_norm_eps", 1e-12), c.Bool("qkv_bias", true)
 	act := activationOf(c, "hidden_act", "gelu")
