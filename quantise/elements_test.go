@@ -143,7 +143,7 @@ func TestPerElement(t *testing.T) {
 		}
 		g := b.graph(t, x)
 		g.Rebind = func(sizes map[string]int) (*graph.Graph, error) {
-			if n := sizes["batch"]; n < 1<<6 {
+			if n := sizes["batch"]; n*rows*width <= graph.MaxInput {
 				return build(n), nil
 			}
 			return nil, errors.New("too large")
