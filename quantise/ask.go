@@ -68,9 +68,11 @@ func (l *lowering) isZero(name string, e *expr) *expr {
 
 // direct adds the look-up out = table(e).
 func (l *lowering) direct(e *expr, table model.TableID, out model.TensorID) {
-	l.g.Steps = append(l.g.Steps, model.Step{
+	step := model.Step{
 		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Lo: model.None, Table: table, Out: out, Den: model.None,
-	})
+	}
+	l.fit(&step, e)
+	l.g.Steps = append(l.g.Steps, step)
 }
 
 // signTable is 1 on the keys from 0 on and 0 below.

@@ -53,9 +53,11 @@ func (l *lowering) limbs(id model.TensorID, bits, top, least int) []model.Tensor
 // keeps the remainder in its range, a look-up of it alone, is the caller's to add.
 func (l *lowering) cut(e *expr, shift int, table model.TableID, out model.TensorID) *expr {
 	lo := l.witness("low bits", e.shape, 0, 0, 1<<shift-1)
-	l.g.Steps = append(l.g.Steps, model.Step{
+	step := model.Step{
 		Kind: model.StepLookup, Name: l.node.Name, Shape: e.shape, Acc: e.acc, Shift: shift, Lo: lo, Table: table, Out: out, Den: model.None,
-	})
+	}
+	l.fit(&step, e)
+	l.g.Steps = append(l.g.Steps, step)
 	return l.tensorExpr(lo, nil, e.shape)
 }
 

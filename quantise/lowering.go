@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/prove-model/prove-model/graph"
 	"github.com/prove-model/prove-model/prover/circuit/model"
@@ -168,7 +170,7 @@ func (l *lowering) run() error {
 		v := &value{name: out, node: n, shape: l.fg.Shapes[out], rng: l.ranges[out], uses: uses[out], output: outputs[out], id: model.None, shaped: model.None}
 		ok, err := l.lower(n, v)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", describe(n), err))
+			errs = append(errs, fmt.Errorf("%s: %w%s", describe(n), err, l.coarser(n)))
 		}
 		if ok {
 			l.values[out] = v
@@ -187,6 +189,24 @@ func (l *lowering) run() error {
 	l.markSaturated()
 	printableNames(l.g)
 	return nil
+}
+
+// coarser says which formats may be at fault for a refusal of a node, in a model that has
+// some: those of the node and of what it reads, or else any.
+func (l *lowering) coarser(n *graph.Node) string {
+	if len(l.opts.Formats) == 0 || l.opts.searched {
+		return ""
+	}
+	var own []string
+	for _, name := range slices.Concat([]string{n.Output}, n.Inputs) {
+		if f, ok := l.opts.Formats[name]; ok {
+			own = append(own, fmt.Sprintf("%q (%d bits, weights of %d)", name, f.Bits, f.Weights))
+		}
+	}
+	if own == nil {
+		return ": give values before it formats of fewer bits, or none"
+	}
+	return ": give formats of fewer bits, or none, to " + strings.Join(own, ", ")
 }
 
 // lower lowers one node. It reports false if it could not, with an error

@@ -100,7 +100,7 @@ func (l *lowering) roundOnLow(name string, e *expr, frac, bits, k int, f piecewi
 	}
 	if over := bits - narrowBits; !line && table > model.MaxTableBits && over > 0 {
 		frac, bits = frac-over, narrowBits
-		table -= over
+		table = max(table-over, tableBits(keys(e, frac))) // which rounds up
 	}
 	if !line && (table > model.MaxTableBits || few && table > bits+1) {
 		e = l.tensorExpr(l.roundToParts(name+", rounded", e, frac, bits, f), nil, e.shape)
@@ -137,8 +137,8 @@ func (l *lowering) roundOnce(name string, e *expr, frac, bits, table int, f piec
 	if f.kind == absolute {
 		high = outMax == hi && max(-kmin, kmax) > hi && hi < fhi
 	}
-	// Half a unit was added for the keys: the table has room for it, as 2^(table −
-	// 1 + shift) is beyond the accumulator.
+	// Half a unit is added for the keys. An accumulator for which that takes a larger table
+	// is refused with the look-up.
 	rows := l.piecewiseOf(f.kind, lo, hi, min(max(table, formatTable), 30-(e.frac-frac)))
 	l.clamped(rows, f.kind, lo, hi, low, high)
 	l.lookup(e, frac, rows, out)

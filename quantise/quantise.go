@@ -88,6 +88,8 @@ type Options struct {
 	// Length is the bound of the length of texts: if the model leaves that open
 	// (function Length), it is a free dimension of the circuit. 0: it is fg's own.
 	Length int
+
+	searched bool // the formats are those of a search, which no caller can change
 }
 
 const (

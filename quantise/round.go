@@ -126,6 +126,7 @@ func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.Tens
 	}
 	if shift == 0 {
 		step.Acc = e.acc
+		l.fit(&step, e)
 		l.g.Steps = append(l.g.Steps, step)
 		return
 	}
@@ -145,8 +146,23 @@ func (l *lowering) lookup(e *expr, frac int, table model.TableID, out model.Tens
 	step.Acc = e.acc
 	step.Acc.Const += 1 << (shift - 1)
 	step.Shift, step.Lo = shift, lo
+	l.fit(&step, e.plusConst(1<<(shift-1)))
 	l.g.Steps = append(l.g.Steps, step)
 	l.inRange(l.tensorExpr(lo, nil, e.shape), shift)
+}
+
+// fit refuses a look-up whose table has not all keys of its accumulator: inputs within
+// their ranges would have no proof.
+func (l *lowering) fit(s *model.Step, acc *expr) {
+	t := &l.g.Tables[s.Table]
+	first, last := acc.min>>s.Shift, acc.max>>s.Shift
+	switch {
+	case l.draft: // which nobody runs
+	case acc.abs() >= model.Bound:
+		refuse("an accumulator of up to %d may not be within ±2^30", acc.abs())
+	case !t.Contains(first) || !t.Contains(last):
+		refuse("keys from %d to %d do not fit in a table of 2^%d rows from %d", first, last, t.Bits, t.Min)
+	}
 }
 
 // coefficients is the largest coefficient of an accumulator.

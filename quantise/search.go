@@ -247,7 +247,7 @@ func (s *search) forget() {
 func (s *search) make(f Formats) (*Model, error) {
 	s.runs++
 	opts := s.opts
-	opts.Formats = f
+	opts.Formats, opts.searched = f, true
 	m, err := quantise(s.fg, s.ranges, opts, &s.stats)
 	if err != nil || !s.free {
 		return m, err

@@ -215,6 +215,9 @@ func (l *lowering) add(t model.Tensor) model.TensorID {
 	if t.Min <= -model.Bound || t.Max >= model.Bound {
 		refuse("values up to %d may not be within ±2^30", max(-t.Min, t.Max))
 	}
+	if lo, hi := t.Finite(); lo > hi && !l.draft {
+		refuse("a value is at least %d, where its range and its format end at %d: give it a wider range", lo, hi)
+	}
 	l.g.Tensors = append(l.g.Tensors, t)
 	return model.TensorID(len(l.g.Tensors) - 1)
 }

@@ -1,0 +1,168 @@
+package quantise
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prove-model/prove-model/graph"
+	"github.com/prove-model/prove-model/onnx"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"pgregory.net/rapid"
+)
+
+// An operatorModel is one of the reader's operator cases, with the ranges of its values.
+type operatorModel struct {
+	name   string
+	graph  *graph.Graph
+	ranges map[string]Range
+}
+
+// operatorModels reads all of them.
+var operatorModels = sync.OnceValues(func() (list []operatorModel, err error) {
+	paths, err := filepath.Glob(filepath.Join("..", "onnx", "testdata", "operators", "*.onnx"))
+	for _, path := range paths {
+		in, err := onnx.ReadInputs(strings.TrimSuffix(path, ".onnx") + ".json")
+		if err != nil {
+			return nil, err
+		}
+		g, err := onnx.Load(path, in.Options(nil))
+		if err != nil {
+			return nil, err
+		}
+		values, err := g.RunFloat(in.Data())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, operatorModel{strings.TrimSuffix(filepath.Base(path), ".onnx"), g, Ranges(values)})
+	}
+	return list, err
+})
+
+// drawFormats draws formats for some values of a model, and makes the ranges of some wider
+// or narrower: what a file of ranges may have.
+func drawFormats(t *rapid.T, o *operatorModel) (ranges map[string]Range, opts Options) {
+	ranges, opts = map[string]Range{}, Options{Mode: rapid.SampledFrom([]string{modeAuto, modeW8A8, modeExact}).Draw(t, "mode"), Formats: Formats{}}
+	bits, weights := []int{0}, []int{0}
+	for n := 4; n <= formatBits; n++ {
+		bits = append(bits, n)
+	}
+	for n := 2; n <= formatWeights; n++ {
+		weights = append(weights, n)
+	}
+	scaled := rapid.Bool().Draw(t, "scaled")
+	for _, name := range Values(o.graph) {
+		f := Format{rapid.SampledFrom(bits).Draw(t, name+": bits"), rapid.SampledFrom(weights).Draw(t, name+": weights")}
+		if f != (Format{}) {
+			opts.Formats[name] = f
+		}
+		r := o.ranges[name]
+		if scaled {
+			by := math.Exp2(float64(rapid.IntRange(-8, 8).Draw(t, name+": range")))
+			r = Range{r.Min * by, r.Max * by, r.Least * by}.Rounded()
+		}
+		ranges[name] = r
+	}
+	return ranges, opts
+}
+
+// ends are inputs at the ends of what a proof may have: all at the greatest or the least, or
+// each at either, or anywhere.
+func ends(g *model.Graph, which int, rng *rand.Rand) (inputs [][]int32) {
+	for _, id := range g.Inputs {
+		in := &g.Tensors[id]
+		v := make([]int32, model.Size(in.Shape))
+		for i := range v {
+			v[i] = int32([]int64{in.Max, in.Min, []int64{in.Min, in.Max}[rng.IntN(2)], in.Min + rng.Int64N(in.Max-in.Min+1)}[which])
+		}
+		inputs = append(inputs, v)
+	}
+	return inputs
+}
+
+// runsAtEnds runs a circuit on such inputs.
+func runsAtEnds(m *Model, rng *rand.Rand) error {
+	for which := range 4 {
+		w, err := forward.Run(context.Background(), m.Graph, m.Weights, ends(m.Graph, which, rng))
+		if err != nil {
+			return err
+		}
+		err = w.Check()
+		w.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Formats whose keys reach one beyond a power of two when they are rounded: the table has
+// it, or the format is refused by the name of the value.
+func TestFormatsAtEnds(t *testing.T) {
+	list, err := operatorModels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		model, mode string
+		formats     Formats
+		refusal     string
+	}{
+		{"abs", modeExact, Formats{"x": {20, 8}, "y": {25, 4}}, ""},
+		{"abs", modeW8A8, Formats{"x": {22, 0}, "y": {27, 0}}, ""},
+		{"max_scalar", modeW8A8, Formats{"x": {21, 20}, "y": {22, 2}, "y/Clip": {27, 5}}, ""},
+		{"clip_max_only", modeAuto, Formats{"x": {21, 0}, "y": {27, 0}}, ""},
+		{"dft_complex", modeExact, Formats{"x": {27, 4}, "y": {6, 0}, "y/MatMul": {21, 16}, "y/Reshape": {4, 4}},
+			`node "y/MatMul" (MatMul): keys from -16384 to 16384 do not fit in a table of 2^15 rows from -16384: give formats of fewer bits, or none, to "y/MatMul" (21 bits, weights of 16)`},
+	} {
+		i := slices.IndexFunc(list, func(o operatorModel) bool { return o.name == c.model })
+		m, err := Quantise(list[i].graph, list[i].ranges, Options{Mode: c.mode, Formats: c.formats})
+		if c.refusal != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refusal) {
+				t.Errorf("%s: %v", c.model, err)
+			}
+			continue
+		}
+		if err == nil {
+			err = runsAtEnds(m, rand.New(rand.NewPCG(1, 2)))
+		}
+		if err != nil {
+			t.Errorf("%s %v: %v", c.model, c.formats, err)
+		}
+	}
+}
+
+// Whatever the formats in a file of ranges, they are refused or give a circuit that runs on
+// every input within its ranges. A refusal names a value or a node.
+func TestDrawnFormats(t *testing.T) {
+	list, err := operatorModels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		o := &list[rapid.IntRange(0, len(list)-1).Draw(t, "model")]
+		ranges, opts := drawFormats(t, o)
+		m, err := Quantise(o.graph, ranges, opts)
+		if err != nil {
+			if refused++; !strings.Contains(err.Error(), `"`) {
+				t.Fatalf("%s: a refusal that names nothing: %v", o.name, err)
+			}
+			return
+		}
+		made++
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		if err := runsAtEnds(m, rng); err != nil {
+			t.Fatalf("%s: %v", o.name, err)
+		}
+	})
+	if made < refused {
+		t.Errorf("%d circuits, and %d refused", made, refused)
+	}
+}
