@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Every fuzz target in turn, FUZZ_SECONDS (default 150) in all and at most ten
-# seconds each. A longer hunt: FUZZ_SECONDS=36000 FUZZ_EACH=3600 scripts/fuzz.sh
+# seconds each; then FUZZ_KEYS (default 100) keys of altered structure, of which
+# both verifiers must say the same.
+# A longer hunt: FUZZ_SECONDS=36000 FUZZ_EACH=3600 FUZZ_KEYS=4000 scripts/fuzz.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,3 +35,12 @@ while read -r package target; do
 		exit "$status"
 	fi
 done <<<"$targets"
+
+if command -v python3 >/dev/null; then
+	scripts/verify-mutants.py --count "${FUZZ_KEYS:-100}" --seed "$RANDOM"
+elif [ "${CI:-}" = true ]; then
+	echo "fuzz: no python3" >&2
+	exit 1
+else
+	echo "fuzz: altered keys SKIPPED, there is no python3"
+fi

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # The second verifier, scripts/verify.py, against the command: both must say the
 # same of every golden proof and of every model in a folder, proved afresh; and
-# it must refuse golden proofs and keys that were altered.
+# it must refuse golden proofs and keys that were altered. Of keys whose structure
+# was, and which were proved honestly, both must say the same.
 #
 #   scripts/verify-py.sh [--quick] [folder]     default: $PROVE_MODEL_MODELS or ../shared/models
 #
-# --quick: golden proofs and 200 altered ones, no models.
+# --quick: golden proofs, 200 altered ones and 100 keys, no models.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-altered=1000
+altered=1000 keys=300
 if [ "${1:-}" = --quick ]; then
-	altered=200
+	altered=200 keys=100
 	shift
 	folder=
 else
@@ -51,3 +52,4 @@ elif [ -n "$folder" ]; then
 	echo "verify-py: models SKIPPED, there is no folder $folder"
 fi
 scripts/verify-altered.py --count "$altered" testdata/golden
+scripts/verify-mutants.py --count "$keys"

@@ -95,6 +95,7 @@ def check_free(graph):
     free = graph.free
     require(len(free) <= MOST_FREE, "too many free dimensions")
     require(len({f.name for f in free}) == len(free), "two free dimensions have one name")
+    require(all(f.name for f in free), "a free dimension without a name")
     require(all(0 < f.bound <= MOST_BOUND for f in free), "a free dimension's bound")
     for t in graph.tensors:
         require(t.kind != FIXED or not t.scales, "a fixed tensor scales")

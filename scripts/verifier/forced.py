@@ -71,7 +71,9 @@ class _Ranges:
                 width = range_bits(self.tables, step)
                 if width is not None and step.accumulator.constant == 0:
                     self._least(self.widths, source, width)
-                self._least(self.keys, source, step.shift + self.tables[step.table - 1].bits)
+                    self._least(self.keys, source, width)
+                if step.shift == 0:
+                    self._least(self.keys, source, self.tables[step.table - 1].bits)
 
     @staticmethod
     def _least(found, source, bits):
@@ -93,7 +95,7 @@ def _alone(acc):
 def range_bits(tables, step):
     """b if the step looks up keys in [0, 2^b), remainder included, or None."""
     table = tables[step.table - 1]
-    return step.shift + table.bits if table.min == 0 else None
+    return step.shift + table.bits if table.min == 0 and (step.shift == 0 or table.bits > 0) else None
 
 
 class _Constrained:
@@ -119,14 +121,19 @@ class _Constrained:
         return steps[at]
 
     def _wide(self, acc, what):
-        """The bits of a range in which the next step looks up a sum."""
+        """The bits of a range in which the next step looks up a sum, or the next two."""
+        step, bits = self._looked_up(acc, what)
+        if step.remainder:
+            low, width = self._looked_up(Accumulator(linear=[Linear(1, step.remainder - 1)]), what)
+            self._require(not low.remainder and width <= step.shift, what)
+        return bits
+
+    def _looked_up(self, acc, what):
+        """The next step, which looks a sum up in a range, and its bits."""
         step = self._take(LOOKUP)
         bits = range_bits(self.graph.tables, step)
-        self._require(step.accumulator == acc and bits is not None and bits > step.shift, what)
-        if step.remainder:
-            low = self._wide(Accumulator(linear=[Linear(1, step.remainder - 1)]), what)
-            self._require(low <= step.shift, what)
-        return bits
+        self._require(step.accumulator == acc and bits is not None, what)
+        return step, bits
 
 
 class _Maximum(_Constrained):
@@ -149,7 +156,7 @@ class _Maximum(_Constrained):
                       and table.pieces == [Piece(end=rows - 1), Piece(end=rows, offset=1)],
                       "table is not that of 1 at 0 and 0 below")
         summed = View(groups=same + [Group(inn=[last], sums=[Sum(dimension=shape[last], stride=1)])])
-        self._wide(Accumulator(-1, [Linear(1, below.out - 1, summed)]), "row need not have it")
+        self._require(self._wide(Accumulator(-1, [Linear(1, below.out - 1, summed)]), "row need not have it") > 0, "row need not have it")
 
 
 class _Division(_Constrained):
@@ -175,22 +182,24 @@ class _Division(_Constrained):
             self._limbs(divisor, a)
 
     def _divisor(self):
-        """The divisor, or the one view that places and repeats a source's axes."""
+        """The divisor, or the one term that places and repeats a source's axes."""
         identifier = self.step.divisor - 1
         t = self.graph.tensors[identifier]
         if t.kind == VIRTUAL and len(t.definition) == 1:
             summand = t.definition[0]
-            if summand.view and summand.coefficient > 0 and self._places(summand) is not None:
+            if summand.coefficient > 0 and self._places(summand) is not None:
                 return summand
         return Linear(1, identifier)
 
     def _places(self, summand):
-        """The output axis of each source axis, if a view only places and repeats."""
+        """The output axis of each source axis, if a term only places and repeats."""
         shape, found = self.graph.tensors[summand.source].shape, {}
+        if summand.view is None:
+            return list(range(len(shape)))
         if summand.view.fill:
             return None
         for g in summand.view.groups:
-            if g.map != AFFINE or g.base or g.sums:
+            if g.map != AFFINE or len(g.out) != 1 or g.base or g.sums:
                 return None
             if g.inn:
                 if g.strides != [1] or shape[g.inn[0]] != self.step.shape[g.out[0]]:
@@ -200,13 +209,10 @@ class _Division(_Constrained):
                 return None
         return [found[axis] for axis in range(len(shape))]
 
-    def _labels(self, summand):
-        return self._places(summand) if summand.view else list(range(len(self.step.shape)))
-
     def _equation(self, divisor):
         """A − D·q − r = 0"""
         acc = self.step.accumulator
-        product = Product(-divisor.coefficient, divisor.source, self.quotient, self._labels(divisor),
+        product = Product(-divisor.coefficient, divisor.source, self.quotient, self._places(divisor),
                           list(range(len(self.step.shape))))
         wanted = Accumulator(acc.constant, acc.linear + [Linear(-1, self.remainder)], acc.products + [product])
         self._require(self._take(ZERO_STEP).accumulator == wanted, "equation does not follow it")
@@ -221,7 +227,7 @@ class _Division(_Constrained):
         self._require(t.kind == VIRTUAL and len(t.definition) == 2
                       and all(s.view is None and s.coefficient > 0 for s in t.definition), "terms may wrap")
         high, low = t.definition
-        product = Product(1, high.source, self.quotient, self._labels(divisor), list(range(len(self.step.shape))))
+        product = Product(1, high.source, self.quotient, self._places(divisor), list(range(len(self.step.shape))))
         c = self._wide(Accumulator(products=[product]), "upper part has no range")
         h, l, n = self.ranges.of(high.source), self.ranges.of(low.source), self.ranges.of(self.quotient)
         self._require(None not in (h, l, n), "parts have no ranges")

@@ -1,7 +1,7 @@
 """What a graph must be before anything is proved about it
 (docs/proof-format.md, "The key file")."""
 
-import unicodedata
+from bisect import bisect
 
 from . import cost, forced
 from .errors import require
@@ -14,6 +14,7 @@ from .wiring import Wiring
 MOST_NAME_BYTES = 256
 MOST_AXES = 8
 MOST_VARIABLES = 34
+MOST_NESTED = 1 << 10  # virtual tensors upon each other
 MOST_LABELS = 24
 MOST_SCALE = 1000
 MOST_TABLE_BITS = 20
@@ -25,10 +26,18 @@ MOST_WIRED = 1 << 24  # of a group
 LARGEST = (1 << 30) - 1  # of integers, in absolute value
 
 
+# First and end of the ranges of characters that no name holds, one after the other.
+UNNAMED = [end for first, last in (
+    (0x00, 0x1F), (0x7F, 0xA0), (0xAD, 0xAD), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2),
+    (0x1680, 0x1680), (0x180E, 0x180E), (0x2000, 0x200F), (0x2028, 0x202F), (0x205F, 0x206F), (0x3000, 0x3000), (0xD800, 0xF8FF),
+    (0xFDD0, 0xFDEF), (0xFEFF, 0xFEFF), (0xFFF0, 0xFFFB), (0xFFFE, 0xFFFF), (0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x13430, 0x1343F),
+    (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0x1FFFE, 0x1FFFF), (0x2FFFE, 0x2FFFF), (0x3FFFE, 0xE00FF), (0xE01F0, 0x10FFFF),
+) for end in (first, last + 1)]
+
+
 def printable(name):
-    """Letters, marks, numbers, punctuation, symbols and spaces, at most 256 bytes."""
-    return (len(name.encode()) <= MOST_NAME_BYTES
-            and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in name))
+    """At most 256 bytes, and nothing that a terminal would not just show."""
+    return len(name.encode()) <= MOST_NAME_BYTES and all(bisect(UNNAMED, ord(c)) % 2 == 0 for c in name)
 
 
 def finite(tensor):
@@ -59,6 +68,7 @@ class _Checker:
         require(g.outputs, "a graph needs an output")
         for i, tensor in enumerate(self.tensors):
             self._tensor(i, tensor)
+        self._nesting()
         for i, table in enumerate(self.tables):
             self._table(f"table {i}", table)
         for i, step in enumerate(g.steps):
@@ -107,6 +117,12 @@ class _Checker:
         for summand in tensor.definition:
             require(summand.source < i, f"{what}: its definition looks ahead")
             self._linear(summand, tensor.shape, what)
+
+    def _nesting(self):
+        depth = []
+        for i, tensor in enumerate(self.tensors):
+            depth.append(1 + max(depth[s.source] for s in tensor.definition) if tensor.definition else 0)
+            require(depth[i] <= MOST_NESTED, f"tensor {i}: too many virtual tensors upon each other")
 
     def _empty(self, tensor, what):
         require(len(tensor.shape) <= MOST_AXES and 0 in tensor.shape and max(tensor.shape) <= 1 << MOST_VARIABLES,

@@ -1,7 +1,6 @@
 """A proof against what somebody holds beside it: the input, the model's commitment, the security asked for."""
 
 import math
-import sys
 
 from . import frames, key, soundness
 from .circuit import summands
@@ -11,13 +10,10 @@ from .graph import finite
 from .schema import ALL, FINITE, LOOKUP, PUBLIC
 from .verifier import Verifier
 
-DEEPEST = 5000  # calls: five for each virtual tensor that a virtual tensor is made of
-
 
 def check(vk_bytes, proof_bytes, given=None, commitment=None, min_bits=100, trace=None):
     """The Verifier that has accepted the proof. given has the entries of each input, as a list in the order of the inputs
-    or a dictionary by name; trace is told every challenge. Raises Invalid, and RecursionError on a proof nested too deep."""
-    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
+    or a dictionary by name; trace is told every challenge. Raises Invalid."""
     vk = key.read(vk_bytes)
     require(commitment is None or commitment.lower() == vk.commitment.hex(), "the key has another commitment")
     verifier = Verifier(vk, frames.read(proof_bytes, vk), trace)

@@ -1,10 +1,13 @@
 """The verifier: everything in its order (docs/proof-format.md, "The order of messages")."""
 
+import sys
+
 from . import lookups, packed, soundness
 from .circuit import check_ids, wired
 from .cost import Budget
 from .errors import require
 from .field import ONE, P, ZERO, add, mul
+from .graph import MOST_NESTED
 from .layout import Table, Weights, unused_ends
 from .merkle import hash_message
 from .multilinear import evaluate_integers, last, shape_variables
@@ -18,6 +21,7 @@ from .whir import Opening
 PROTOCOL = b"prove-model protocol 3"
 LONG_TENSOR = 2**11  # entries, beyond which the digests of columns are absorbed
 COLUMNS = 128
+DEEPEST = 5 * MOST_NESTED + 1000  # calls: five for each virtual tensor that a virtual tensor is made of
 
 
 def digests(limbs):
@@ -84,6 +88,7 @@ class Verifier:
     def verify(self):
         """Raises Invalid unless the proof holds. Then saturated has, by table that has
         saturated rows, how often these are looked up."""
+        sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
         self.check_statement()
         self.text = self.written()
         main = self._start()

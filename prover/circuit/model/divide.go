@@ -73,9 +73,9 @@ func (g *Graph) Division(s *Step) Division {
 }
 
 // labels returns, for a view that does no more than to put source axes in their
-// places among output axes and to repeat along the others, the output axis of
-// every source axis: so that the view is an operand of a product with these
-// labels.
+// places among output axes and to repeat along the others, each by a group of its own,
+// the output axis of every source axis: so that the view is an operand of a product with
+// these labels. A view with a fill value is none of these, though it may be wired in full.
 func (v *View) labels(in, out []int) ([]int, bool) {
 	labels := make([]int, len(in))
 	if v == nil {
@@ -83,6 +83,9 @@ func (v *View) labels(in, out []int) ([]int, bool) {
 			labels[i] = i
 		}
 		return labels, true
+	}
+	if v.Fill != 0 {
+		return nil, false
 	}
 	for i := range v.Groups {
 		g := &v.Groups[i]
@@ -181,7 +184,10 @@ func (g *Graph) rangeOf(i int, shape []int, acc *Acc) (size int64, steps int) {
 	if bits < 0 || i+1 >= len(g.Steps) || !g.Steps[i+1].is(shape, &rest) || g.Steps[i+1].Lo != None {
 		return 0, 0
 	}
-	return 1 << bits, 2 // that the second is in its range is for validateRemainders to see
+	if n := g.Steps[i+1].rangeBits(g); n < 0 || n > g.Steps[i].Shift {
+		return 0, 0
+	}
+	return 1 << bits, 2
 }
 
 // rangeBits returns n if the step looks its accumulator up among the keys of n

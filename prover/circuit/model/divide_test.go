@@ -81,6 +81,23 @@ func (g *Graph) inRange(shape []int, acc Acc, bits int) {
 	g.inRange(shape, alone(low), 14)
 }
 
+// scaled makes the divisor of a division twice a view of what it was: through has its steps
+// read that, and not the divisor itself.
+func scaled(g *Graph, v *View, through bool) {
+	old := Linear{Coef: 2, Src: 1, View: v}
+	g.Tensors = slices.Insert(g.Tensors, 4, virtual([]Linear{old}, 2))
+	for i := range g.Mults {
+		g.Mults[i].Tensor++
+	}
+	s := &g.Steps[0]
+	s.Den = 4
+	if !through {
+		old = Linear{Coef: 1, Src: 4}
+	}
+	g.Steps[1].Acc.Products[0].A, g.Steps[1].Acc.Products[0].Coef = old.Src, -old.Coef
+	g.Steps[3].Acc.Linear[0] = old
+}
+
 // TestDivisionIsConstrained: a key cannot hold a division without the steps that
 // force its results, nor with weaker ones.
 func TestDivisionIsConstrained(t *testing.T) {
@@ -103,6 +120,20 @@ func TestDivisionIsConstrained(t *testing.T) {
 			g.Mults = nil
 			g.Steps[2].Table, g.Steps[2].Out = 1, 4
 		}, ""},
+		"a divisor times two, without a view": {short, func(g *Graph) { scaled(g, nil, true) }, ""},
+		"the same as a tensor of its own":     {short, func(g *Graph) { scaled(g, nil, false) }, "equation"},
+		"a divisor that fills":                {short, func(g *Graph) { scaled(g, &View{Groups: same(1).Groups, Fill: 5}, true) }, "equation"},
+		"it as a tensor of its own":           {short, func(g *Graph) { scaled(g, &View{Groups: same(1).Groups, Fill: 5}, false) }, ""},
+		"a quotient from -1 on":               {short, func(g *Graph) { g.Steps[4].Acc.Const = 1 }, ""},
+		"a quotient of two limbs":             {func() *Graph { return divided(8, 16) }, func(*Graph) {}, ""},
+		"a quotient of two limbs from -1 on":  {func() *Graph { return divided(8, 16) }, func(g *Graph) { g.Steps[4].Acc.Const = 1 }, "no table"},
+		"a limb in no look-up": {func() *Graph { return divided(16, 14) }, func(g *Graph) {
+			low := g.Steps[3]
+			g.Tensors = append(slices.Clip(g.Tensors[:len(g.Tensors)-len(g.Mults)]), Tensor{Shape: []int{2}, Kind: Witness, Max: 1})
+			g.Mults = nil
+			g.Steps[3] = Step{Kind: StepExact, Shape: []int{2}, Acc: low.Acc, Lo: None, Table: None, Out: TensorID(len(g.Tensors) - 1), Den: None}
+			g.Steps = append(g.Steps, low)
+		}, "ranges of its remainder"},
 
 		"nothing":                 {short, func(g *Graph) { g.Steps = g.Steps[:1]; g.Tables, g.Mults, g.Tensors = nil, nil, g.Tensors[:4] }, "equation"},
 		"no equation":             {short, drop(1), "equation"},

@@ -158,7 +158,7 @@ func (b tensorBits) least(id TensorID, bits int) {
 	}
 }
 
-// tableRanges collects the ranges. That a range of two limbs is one is to be
+// tableRanges collects the ranges. That a look-up with a shift is in its range is to be
 // seen from validateRemainders.
 func (g *Graph) tableRanges() *ranges {
 	r := &ranges{make(tensorBits, len(g.Tensors)), make(tensorBits, len(g.Tensors))}

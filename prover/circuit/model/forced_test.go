@@ -1,9 +1,12 @@
 package model
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // forcedGraph is y = x, t = −y (virtual), z = t, and z looked up in a table with
@@ -139,7 +142,7 @@ func group(g *Graph) *Group { return &g.Tensors[2].Def[0].View.Groups[0] }
 func TestNames(t *testing.T) {
 	bad := []string{
 		"\x1b[2K\x1b[1AVALID", "a\nb", "a\rb", "a\tb", "\x00", "\u0085", "\x9b1m", "\u202eDILAV", "\u2066x\u2069", "\u200f", "\u061c",
-		"\u200bx", "\ufeffx", "\u00a0", "\u2028", "\xff", "é\xc3", "\ue000", "\U000e0041", strings.Repeat("x", MaxName+1), strings.Repeat("é", MaxName),
+		"\u200bx", "\ufeffx", "\u00a0", "\u2028", "\u2065", "\u3000", "\uffff", "\ufdd0", "\U0001d173", "\U00040000", "\U000e01f0", "\U0010ffff", "\xff", "é\xc3", "\ue000", "\U000e0041", strings.Repeat("x", MaxName+1), strings.Repeat("é", MaxName),
 	}
 	for _, name := range bad {
 		if validateName(name) == nil {
@@ -162,9 +165,48 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "/model/layers.0/Gemm_output_0", "x[1] × 2⁻³ + ½", "Größe, μ, 層, слой", "a b", strings.Repeat("x", MaxName)} {
+	for _, name := range []string{"", "/model/layers.0/Gemm_output_0", "x[1] × 2⁻³ + ½", "Größe, μ, 層, слой", "a b", "\u0378", "\u1c89", "\U000e0100", "\U0003fffd", strings.Repeat("x", MaxName)} {
 		if err := validateName(name); err != nil || PrintableName(name) != name {
 			t.Errorf("%q: %v, made printable %q", name, err, PrintableName(name))
+		}
+	}
+}
+
+// TestPrintable holds the format's list against this Go's tables of Unicode: what is a letter,
+// a mark, a number, punctuation or a symbol may be in a name, and nothing else that is assigned.
+func TestPrintable(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if unicode.IsPrint(r) && !printable(r) {
+			t.Errorf("%U is in no name", r)
+		}
+		other := r != ' ' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Z, unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point)
+		if other && !unicode.IsPrint(r) && printable(r) {
+			t.Errorf("%U is in names", r)
+		}
+	}
+}
+
+// TestPrintableIsTheFormats: the document has the list, and so has the second verifier.
+func TestPrintableIsTheFormats(t *testing.T) {
+	for file, write := range map[string]func(first, last rune) string{
+		"../../../docs/proof-format.md": func(first, last rune) string {
+			if first == last {
+				return fmt.Sprintf("%04X", first)
+			}
+			return fmt.Sprintf("%04X–%04X", first, last)
+		},
+		"../../../scripts/verifier/graph.py": func(first, last rune) string { return fmt.Sprintf("(0x%02X, 0x%02X)", first, last) },
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := string(text)
+		for _, of := range unnamed {
+			_, after, ok := strings.Cut(rest, write(of[0], of[1]))
+			if rest = after; !ok {
+				t.Fatalf("%s: no %s in its order", file, write(of[0], of[1]))
+			}
 		}
 	}
 }

@@ -20,6 +20,9 @@ const (
 	MaxRank = 8
 	// MaxVars is the largest number of variables of a tensor's MLE.
 	MaxVars = 34
+	// MaxNesting is the largest number of virtual tensors upon each other: evaluating one
+	// may evaluate what it is made of within.
+	MaxNesting = 1 << 10
 )
 
 // TensorID indexes Graph.Tensors. None means "no tensor".

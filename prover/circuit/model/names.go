@@ -1,22 +1,40 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
 // MaxName is the largest number of bytes of a name.
 const MaxName = 256
 
+// unnamed are the ranges of characters that no name holds, first and last: controls, format
+// characters (those that change the direction of writing are), spaces but the ASCII one,
+// separators, surrogates, characters of private use, those that Unicode will never assign, and
+// those that it keeps for more of the kind. The list is the format's, and not that of a version
+// of Unicode: which keys are valid must not depend on who reads them.
+var unnamed = [][2]rune{
+	{0x00, 0x1f}, {0x7f, 0xa0}, {0xad, 0xad}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2},
+	{0x1680, 0x1680}, {0x180e, 0x180e}, {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000}, {0xd800, 0xf8ff},
+	{0xfdd0, 0xfdef}, {0xfeff, 0xfeff}, {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0x1fffe, 0x1ffff}, {0x2fffe, 0x2ffff}, {0x3fffe, 0xe00ff}, {0xe01f0, 0x10ffff},
+}
+
 // printable reports whether a name may hold r: programs print names of a key,
 // whose issuer must not be able to move the cursor, to hide or reverse what
-// comes after, or to end the line. What prints is what unicode.IsPrint says:
-// letters, marks, numbers, punctuation, symbols and the ASCII space, but neither
-// controls nor format characters, which the ones that change the direction of
-// writing are.
-func printable(r rune) bool { return unicode.IsPrint(r) }
+// comes after, or to end the line.
+func printable(r rune) bool {
+	_, found := slices.BinarySearchFunc(unnamed, r, func(of [2]rune, r rune) int {
+		if of[0] <= r && r <= of[1] {
+			return 0
+		}
+		return cmp.Compare(of[0], r)
+	})
+	return !found
+}
 
 // validateName checks that a name can be printed as it is.
 func validateName(name string) error {

@@ -27,6 +27,9 @@ func (g *Graph) Validate() error {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
 	}
+	if err := g.validateNesting(); err != nil {
+		return err
+	}
 	for i := range g.Tables {
 		if err := g.validateTable(&g.Tables[i]); err != nil {
 			return fmt.Errorf("table %d: %w", i, err)
@@ -172,6 +175,20 @@ func (g *Graph) validateDefinition(id TensorID) error {
 		}
 		if err := g.validateLinear(&l, t.Shape); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// validateNesting checks how many virtual tensors are upon each other. Definitions look back.
+func (g *Graph) validateNesting() error {
+	depth := make([]int32, len(g.Tensors))
+	for i := range g.Tensors {
+		for j := range g.Tensors[i].Def {
+			depth[i] = max(depth[i], depth[g.Tensors[i].Def[j].Src]+1)
+		}
+		if depth[i] > MaxNesting {
+			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, MaxNesting)
 		}
 	}
 	return nil

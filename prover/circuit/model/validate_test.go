@@ -23,6 +23,23 @@ func virtual(def []Linear, shape ...int) Tensor {
 	return Tensor{Shape: shape, Kind: Virtual, Max: 1, Def: def}
 }
 
+// nestedGraph has n virtual tensors upon each other.
+func nestedGraph(n int) Graph {
+	g := Graph{Tensors: []Tensor{input(2)}, Inputs: []TensorID{0}, Outputs: []TensorID{TensorID(n)}}
+	for i := range n {
+		g.Tensors = append(g.Tensors, virtual([]Linear{{Coef: 1, Src: TensorID(i)}}, 2))
+	}
+	return g
+}
+
+func TestNesting(t *testing.T) {
+	g := nestedGraph(MaxNesting)
+	g.Chunks = 1
+	if err := g.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestValidateRefuses: graphs on which a verifier would panic, or take hours
 // or gigabytes, or bind less than it prints.
 func TestValidateRefuses(t *testing.T) {
@@ -47,6 +64,7 @@ func TestValidateRefuses(t *testing.T) {
 		"codes that nobody sees": {"has codes", Graph{
 			Tensors: []Tensor{input(2), {Shape: []int{2}, Kind: Virtual, Max: 9, Numbers: MaskingNumbers, Def: []Linear{{Coef: 1}}}},
 			Inputs:  []TensorID{0}, Outputs: []TensorID{0}}},
+		"a long chain":              {"upon each other", nestedGraph(MaxNesting + 1)},
 		"an input twice":            {"comes twice", Graph{Tensors: []Tensor{input(2)}, Inputs: []TensorID{0, 0}}},
 		"an input that is not told": {"does not list", Graph{Tensors: []Tensor{input(2), input(2)}, Inputs: []TensorID{0}}},
 		"a reshape that cuts off": {"changes the size", Graph{

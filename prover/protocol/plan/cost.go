@@ -14,13 +14,12 @@ import (
 // tensors that name each other twice, or for a table of 2^34 entries. A transformer
 // of fifty layers takes about a seventh of it.
 const (
-	maxNesting = 1 << 12 // virtual tensors upon each other
-	maxNodes   = 1 << 17 // values that the forks find
-	maxTerms   = 1 << 19 // summands of them
-	maxBlocks  = 1 << 18 // blocks of all stacks and look-ups
-	maxOpened  = 1 << 18 // blocks of the tensors that claims are on
-	maxPairs   = 1 << 26 // wired pairs of indexes that are walked
-	maxWork    = 1 << 26 // in units of about a wired pair, 20 ns on one core
+	maxNodes  = 1 << 17 // values that the forks find
+	maxTerms  = 1 << 19 // summands of them
+	maxBlocks = 1 << 18 // blocks of all stacks and look-ups
+	maxOpened = 1 << 18 // blocks of the tensors that claims are on
+	maxPairs  = 1 << 26 // wired pairs of indexes that are walked
+	maxWork   = 1 << 26 // in units of about a wired pair, 20 ns on one core
 )
 
 // MaxPublic bounds the entries of a proof's inputs and outputs, likewise.
@@ -153,7 +152,6 @@ func CheckSizes(g *model.Graph) error {
 			}
 		}
 	}
-	depth := make([]int32, len(g.Tensors))
 	blocks := 0
 	for i := range g.Steps {
 		if s := &g.Steps[i]; s.Kind == model.StepLookup {
@@ -163,13 +161,7 @@ func CheckSizes(g *model.Graph) error {
 		}
 	}
 	for i := range g.Tensors {
-		t, d := &g.Tensors[i], int32(0)
-		for _, l := range t.Def {
-			d = max(d, depth[l.Src]+1)
-		}
-		if depth[i] = d; d > maxNesting {
-			return fmt.Errorf("tensor %d: more than %d virtual tensors upon each other", i, maxNesting)
-		}
+		t := &g.Tensors[i]
 		if t.Kind == model.Fixed || t.Kind == model.Witness {
 			if blocks += model.Blocks(t.Shape); blocks > maxBlocks {
 				return errors.New("committed tensors fall into too many blocks")

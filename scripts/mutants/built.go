@@ -1,0 +1,240 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// A built key is one of those about which two verifiers are likely to differ.
+type built struct {
+	name  string
+	valid bool // it is a key, and proofs of it hold
+	graph *proofpb.Graph
+}
+
+// builder puts a circuit together, valid or not.
+type builder struct{ g proofpb.Graph }
+
+func (b *builder) tensor(t *proofpb.Tensor) uint32 {
+	b.g.Tensors = append(b.g.Tensors, t)
+	id := uint32(len(b.g.Tensors) - 1)
+	if t.Kind == proofpb.Tensor_INPUT {
+		b.g.Inputs = append(b.g.Inputs, id)
+	}
+	return id
+}
+
+func (b *builder) input(min, max int64, shape ...uint64) uint32 {
+	return b.tensor(&proofpb.Tensor{Shape: shape, Min: min, Max: max})
+}
+
+func (b *builder) witness(max int64, shape ...uint64) uint32 {
+	return b.tensor(&proofpb.Tensor{Shape: shape, Kind: proofpb.Tensor_WITNESS, Min: -max, Max: max})
+}
+
+func (b *builder) virtual(shape []uint64, terms ...*proofpb.Linear) uint32 {
+	return b.tensor(&proofpb.Tensor{Shape: shape, Kind: proofpb.Tensor_VIRTUAL, Min: -1 << 20, Max: 1 << 20, Definition: terms})
+}
+
+func (b *builder) table(t *proofpb.Table) uint32 {
+	for i, o := range b.g.Tables {
+		if proto.Equal(o, t) {
+			return uint32(i + 1)
+		}
+	}
+	b.g.Tables = append(b.g.Tables, t)
+	return uint32(len(b.g.Tables))
+}
+
+// look looks up in a range of bits, each element of which but the first is what a remainder has.
+func (b *builder) look(shape []uint64, acc *proofpb.Accumulator, bits ...uint32) {
+	s := &proofpb.Step{Shape: shape, Accumulator: acc, Table: b.table(&proofpb.Table{Bits: bits[0]})}
+	b.g.Steps = append(b.g.Steps, s)
+	if rest := bits[1:]; len(rest) > 0 {
+		for _, n := range rest {
+			s.Shift += n
+		}
+		low := b.witness(1<<s.Shift-1, shape...)
+		s.Remainder = low + 1
+		b.look(shape, sum(0, term(1, low)), rest...)
+	}
+}
+
+func term(c int64, id uint32, groups ...*proofpb.Group) *proofpb.Linear {
+	l := &proofpb.Linear{Coefficient: c, Source: id}
+	if groups != nil {
+		l.View = &proofpb.View{Groups: groups}
+	}
+	return l
+}
+
+func filled(l *proofpb.Linear, fill int64) *proofpb.Linear {
+	l.View.Fill = fill
+	return l
+}
+
+func sum(constant int64, terms ...*proofpb.Linear) *proofpb.Accumulator {
+	return &proofpb.Accumulator{Constant: constant, Linear: terms}
+}
+
+// keeps and repeats are groups of views.
+func keeps(out, in uint32) *proofpb.Group {
+	return &proofpb.Group{Out: []uint32{out}, In: []uint32{in}, Strides: []int64{1}}
+}
+
+func repeats(out ...uint32) *proofpb.Group {
+	return &proofpb.Group{Out: out, Strides: make([]int64, len(out))}
+}
+
+// division is ⌊x/d⌋ for x in [0, 999], of shape [2, 3].
+type division struct {
+	of      []uint64                                                        // shape of what the divisor is made of, an input in [1, 100]
+	divisor func(b *builder, of uint32) (d uint32, through *proofpb.Linear) // nil: the input itself; through: what the steps read for it
+	labels  []uint32                                                        // of through, [0, 1] if nil
+	r       []uint32                                                        // bits of the ranges of the remainder, 7 if nil
+	q       func(b *builder, q uint32)                                      // looks the quotient up, if not in 10 bits
+}
+
+func (v division) graph() *proofpb.Graph {
+	b := &builder{}
+	shape := []uint64{2, 3}
+	if v.of == nil {
+		v.of = shape
+	}
+	if v.r == nil {
+		v.r = []uint32{7}
+	}
+	if v.labels == nil {
+		v.labels = []uint32{0, 1}
+	}
+	x, of := b.input(0, 999, shape...), b.input(1, 100, v.of...)
+	d, through := of, term(1, of)
+	if v.divisor != nil {
+		d, through = v.divisor(b, of)
+	}
+	q, r := b.witness(1<<10, shape...), b.witness(1<<8, shape...)
+	b.g.Steps = append(b.g.Steps,
+		&proofpb.Step{Kind: proofpb.Step_DIVIDE, Shape: shape, Accumulator: sum(0, term(1, x)), Out: q + 1, Remainder: r + 1, Divisor: d + 1},
+		&proofpb.Step{Kind: proofpb.Step_ZERO, Shape: shape, Accumulator: &proofpb.Accumulator{
+			Linear:   []*proofpb.Linear{term(1, x), term(-1, r)},
+			Products: []*proofpb.Product{{Coefficient: -through.Coefficient, A: through.Source, B: q, LabelsA: v.labels, LabelsB: []uint32{0, 1}}}}})
+	b.look(shape, sum(0, term(1, r)), v.r...)
+	b.look(shape, sum(-1, through, term(-1, r)), 7)
+	if v.q != nil {
+		v.q(b, q)
+	} else {
+		b.look(shape, sum(0, term(1, q)), 10)
+	}
+	b.g.Outputs = []uint32{q}
+	return &b.g
+}
+
+// as makes a divisor of a term: one that the steps read in its place, or that they do not see.
+func as(through bool, l func(of uint32) *proofpb.Linear) func(b *builder, of uint32) (uint32, *proofpb.Linear) {
+	return func(b *builder, of uint32) (uint32, *proofpb.Linear) {
+		d := b.virtual([]uint64{2, 3}, l(of))
+		if through {
+			return d, l(of)
+		}
+		return d, term(1, d)
+	}
+}
+
+// nested is an input below n virtual tensors.
+func nested(n int) *proofpb.Graph {
+	b := &builder{}
+	at := b.input(-5, 5, 2)
+	for range n {
+		at = b.virtual([]uint64{2}, term(1, at))
+	}
+	b.g.Outputs = []uint32{at}
+	return &b.g
+}
+
+func named(name string) *proofpb.Graph {
+	g := nested(1)
+	g.Tensors[0].Name = name
+	return g
+}
+
+func quotient(constant int64, from int64, bits ...uint32) func(b *builder, q uint32) {
+	return func(b *builder, q uint32) {
+		if b.look([]uint64{2, 3}, sum(constant, term(1, q)), bits...); from != 0 {
+			b.g.Tables[len(b.g.Tables)-1].Min = from
+		}
+	}
+}
+
+func allBuilt() []built {
+	kept := []*proofpb.Group{keeps(0, 0), keeps(1, 1)}
+	whole := func(c int64) func(uint32) *proofpb.Linear {
+		return func(of uint32) *proofpb.Linear { return term(c, of) }
+	}
+	view := func(fill int64, groups ...*proofpb.Group) func(uint32) *proofpb.Linear {
+		return func(of uint32) *proofpb.Linear { return filled(term(1, of, groups...), fill) }
+	}
+	list := []built{
+		{"a division", true, division{}.graph()},
+		{"a divisor with a coefficient and no view", true, division{divisor: as(true, whole(2))}.graph()},
+		{"the same, not seen through", false, division{divisor: as(false, whole(2))}.graph()},
+		{"a divisor times -1", false, division{divisor: as(true, whole(-1))}.graph()},
+		{"a divisor by a view", true, division{divisor: as(true, view(0, kept...))}.graph()},
+		{"a divisor by a view that fills", false, division{divisor: as(true, view(5, kept...))}.graph()},
+		{"it as it is", true, division{divisor: as(false, view(5, kept...))}.graph()},
+		{"a divisor repeated along two axes", true, division{of: []uint64{}, divisor: as(true, view(0, repeats(0), repeats(1))), labels: []uint32{}}.graph()},
+		{"a divisor repeated along two axes in one group", false, division{of: []uint64{}, divisor: as(true, view(0, repeats(0, 1))), labels: []uint32{}}.graph()},
+		{"that as it is", true, division{of: []uint64{}, divisor: as(false, view(0, repeats(0, 1)))}.graph()},
+		{"a divisor turned", true, division{of: []uint64{3, 2}, divisor: as(true, view(0, keeps(1, 0), keeps(0, 1))), labels: []uint32{1, 0}}.graph()},
+		{"a divisor without an axis of one", false, division{of: []uint64{1, 2, 3}, divisor: as(true, view(0, &proofpb.Group{In: []uint32{0}}, keeps(0, 1), keeps(1, 2))), labels: []uint32{0, 1}}.graph()},
+		{"a quotient with a constant", true, division{q: quotient(7, 0, 11)}.graph()},
+		{"a quotient from -5 on", true, division{q: quotient(0, -5, 11)}.graph()},
+		{"a quotient with a shift", true, division{q: quotient(0, 0, 5, 5)}.graph()},
+		{"a quotient with a shift and a constant", false, division{q: quotient(1, 0, 6, 5)}.graph()},
+		{"a quotient with a shift of all bits", false, division{q: quotient(0, 0, 0, 10)}.graph()},
+		{"a quotient of three limbs", true, division{q: quotient(0, 0, 4, 3, 3)}.graph()},
+		{"a remainder of two limbs", true, division{r: []uint32{4, 3}}.graph()},
+		{"a remainder of three limbs", false, division{r: []uint32{3, 2, 2}}.graph()},
+		{"a remainder of one row", true, oneRow()},
+		{"an empty key", false, &proofpb.Graph{}},
+	}
+	for _, n := range []int{0, 1, 1024, 1025, 2000} {
+		list = append(list, built{fmt.Sprint(n, " nested virtual tensors"), n <= 1024, nested(n)})
+	}
+	for _, name := range []string{"x", "é", "", " ", "\u1c89", "\U00016d40", "\U0001fae9", "\U000323b0", "\u0378", "\U0002ebf0"} {
+		list = append(list, built{fmt.Sprintf("the name %+q", name), true, named(name)})
+	}
+	for _, name := range []string{"\u200b", "\u202e", "\u00a0", "\ue000", "\U000e0001", "\U00050000", "\U0010ffff", "\u2065", "\x7f"} {
+		list = append(list, built{fmt.Sprintf("the name %+q", name), false, named(name)})
+	}
+	return list
+}
+
+// oneRow is a division by 1, whose remainder is one of the one row from 0 on.
+func oneRow() *proofpb.Graph {
+	g := division{r: []uint32{0}}.graph()
+	g.Tensors[1].Max = 1
+	return g
+}
+
+// line is the key, with an honest proof if there is one.
+func (b *built) line() (*line, error) {
+	key := &proofpb.Key{Graph: b.graph, Security: &proofpb.Security{TargetBits: 20, GrindBits: 8}}
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(key)
+	if err != nil {
+		return nil, err
+	}
+	file := append(binary.LittleEndian.AppendUint32([]byte(proof.KeyMagic), proof.KeyVersion), body...)
+	l := &line{Name: b.name, Key: file, Built: true, Want: b.valid}
+	if made := prove(&golden.Case{}, file, rand.New(rand.NewPCG(1, 2))); made != nil {
+		l.Key, l.Proof, l.Honest = made.Key, made.Proof, true
+	}
+	l.judge()
+	return l, nil
+}

@@ -1,0 +1,141 @@
+// Command mutants makes keys that are nobody's: it changes the circuits of the golden
+// cases in their structure, after some that are built by hand, and proves honestly what the prover takes
+// of them. It prints, a line each as JSON, the key, a proof, and what package verifier says of
+// both. scripts/verify-mutants.py holds the second verifier against that.
+//
+//	go run ./scripts/mutants [-count 100] [-seed 1]
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/protocol/plan"
+	"github.com/prove-model/prove-model/prover/verifier"
+)
+
+// largest is the size of a golden key that is mutated: verifying in Python takes long.
+const largest = 3000
+
+// A line is a key with a proof, and the verdicts of package verifier.
+type line struct {
+	Name     string // the case, and what was changed
+	Key      []byte
+	Proof    []byte
+	Honest   bool   // the proof was made for the key
+	Readable bool   // the key is one
+	Valid    bool   // and the proof proves it
+	Reason   string // why not
+	Built    bool   // by hand: then Want is what both verifiers have to say
+	Want     bool
+}
+
+func main() {
+	folder := flag.String("golden", "testdata/golden", "the golden cases")
+	count := flag.Int("count", 100, "number of keys, beside those built by hand")
+	seed := flag.Uint64("seed", 1, "the same one makes the same keys")
+	flag.Parse()
+	if err := run(*folder, *count, *seed); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folder string, count int, seed uint64) error {
+	all, err := golden.ReadAll(folder)
+	if err != nil {
+		return err
+	}
+	var cases []*golden.Case
+	for _, c := range all {
+		if len(c.Want.Key) <= largest {
+			cases = append(cases, c)
+		}
+	}
+	if len(cases) < 10 {
+		return fmt.Errorf("only %d cases in %s", len(cases), folder)
+	}
+	out := bufio.NewWriter(os.Stdout)
+	enc := json.NewEncoder(out)
+	say := func(l *line, err error) error {
+		if err == nil {
+			err = enc.Encode(l)
+		}
+		if err == nil {
+			err = out.Flush()
+		}
+		return err
+	}
+	for _, b := range allBuilt() {
+		if err := say(b.line()); err != nil {
+			return err
+		}
+	}
+	for n := range count {
+		// A number has a generator of its own, so that it can be made again alone.
+		rng := rand.New(rand.NewPCG(seed, uint64(n)))
+		if err := say(mutant(cases[rng.IntN(len(cases))], rng)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tries is how often a mutation is drawn again for a key that can be proved, which most that
+// are changed at random cannot.
+const tries = 12
+
+// mutant changes a case until it can be proved, or long enough.
+func mutant(c *golden.Case, rng *rand.Rand) (*line, error) {
+	l := &line{}
+	for range 1 + rng.IntN(tries) {
+		m, err := newMutation(c.Want.Key, rng)
+		if err != nil {
+			return nil, err
+		}
+		for range 1 + rng.IntN(3) {
+			m.change()
+		}
+		file, err := m.encode()
+		if err != nil { // a name that is not UTF-8, say
+			continue
+		}
+		l = &line{Name: c.Name + ": " + strings.Join(m.what, ", "), Key: file}
+		if made := prove(c, file, rng); made != nil {
+			l.Key, l.Proof, l.Honest = made.Key, made.Proof, true
+			break
+		}
+		l.Proof = renamed(c.Want, file)
+	}
+	l.judge()
+	return l, nil
+}
+
+// judge sets the verdicts.
+func (l *line) judge() {
+	key, err := proof.DecodeKey(l.Key)
+	if err == nil {
+		g, unit := key.Circuit.At(key.Circuit.Unit())
+		if err = unit; err == nil {
+			err = plan.CheckSizes(g)
+		}
+	}
+	if err != nil {
+		l.Reason = err.Error()
+		return
+	}
+	l.Readable = true
+	if _, err := verifier.Verify(key, bytes.NewReader(l.Proof)); err != nil {
+		l.Reason = err.Error()
+		return
+	}
+	l.Valid = true
+}

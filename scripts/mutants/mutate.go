@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// A mutation is a key as its schema has it, so that it may be one that no circuit is.
+type mutation struct {
+	rng  *rand.Rand
+	head []byte
+	key  *proofpb.Key
+	what []string
+}
+
+func newMutation(file []byte, rng *rand.Rand) (*mutation, error) {
+	n := len(proof.KeyMagic) + 4
+	m := &mutation{rng: rng, head: file[:n], key: &proofpb.Key{}}
+	if err := proto.Unmarshal(file[n:], m.key); err != nil {
+		return nil, err
+	}
+	// Proofs of few bits are short, and say as much about what a verifier accepts.
+	if rng.IntN(8) > 0 {
+		m.key.Security.TargetBits, m.key.Security.GrindBits = uint32(20+rng.IntN(20)), uint32(8+rng.IntN(3))
+	}
+	return m, nil
+}
+
+func (m *mutation) encode() ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(bytes.Clone(m.head), m.key)
+}
+
+// change changes one thing: one of the shapes that a circuit may have otherwise, or any field.
+func (m *mutation) change() {
+	if m.key.Graph != nil && m.rng.IntN(3) > 0 {
+		for range 20 {
+			shape := shapes[m.rng.IntN(len(shapes))]
+			if shape.apply(m) {
+				m.what = append(m.what, shape.name)
+				return
+			}
+		}
+	}
+	m.field()
+}
+
+// A site is a field of some message.
+type site struct {
+	name  string
+	value reflect.Value
+}
+
+// field changes any field: of a kind that is drawn first, so that long lists do not take all.
+func (m *mutation) field() {
+	kinds := map[string][]site{}
+	var names []string
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		v = v.Elem()
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() {
+				continue
+			}
+			name := v.Type().Name() + "." + f.Name
+			if kinds[name] == nil {
+				names = append(names, name)
+			}
+			kinds[name] = append(kinds[name], site{name, v.Field(i)})
+			switch at := v.Field(i); {
+			case at.Kind() == reflect.Pointer && !at.IsNil():
+				walk(at)
+			case at.Kind() == reflect.Slice && at.Type().Elem().Kind() == reflect.Pointer:
+				for j := range at.Len() {
+					walk(at.Index(j))
+				}
+			}
+		}
+	}
+	walk(reflect.ValueOf(m.key))
+	sites := kinds[names[m.rng.IntN(len(names))]]
+	s := sites[m.rng.IntN(len(sites))]
+	m.what = append(m.what, s.name)
+	m.value(s.value)
+}
+
+// names are ones of characters that are letters to some and nothing to others.
+var names = []string{"", "a", "\n", "é", "\u00a0", "\u200b", "\u202e", "\ufeff", "\u0378", "\u1c89", "\U0001e6c0", "\U00016d40", "\U0001fadf", "\ue000", "\U000e0001",
+	"\U000e0100", "\U0002ebf0", "\U00031350", "\U000323b0", "\u2fff", "\u31ef", "\U00040000", "\U0010ffff", "\u3000", "\u00ad", "\U00013430", "\U00013440",
+	"\uffff", "\ufdd0", "\u2065", "\u115f", "\U000110bd", "\x7f", "\u0600", "a\u0301", "\u180e", "\U0001d173"}
+
+// value changes a value: a number by a little or a lot, a list by an element.
+func (m *mutation) value(v reflect.Value) {
+	r := m.rng
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + names[r.IntN(len(names))])
+	case reflect.Pointer:
+		if v.IsNil() || r.IntN(4) > 0 && !m.empty(v) {
+			v.Set(reflect.New(v.Type().Elem()))
+			return
+		}
+		v.SetZero()
+	case reflect.Slice:
+		n := v.Len()
+		switch k := r.IntN(5); {
+		case n == 0:
+			e := reflect.New(v.Type().Elem()).Elem()
+			if e.Kind() == reflect.Pointer {
+				e.Set(reflect.New(e.Type().Elem()))
+			}
+			v.Set(reflect.Append(v, e))
+		case k == 0:
+			at := r.IntN(n)
+			v.Set(reflect.AppendSlice(v.Slice3(0, at, at), v.Slice(at+1, n)))
+		case k == 1:
+			v.Set(reflect.Append(v.Slice3(0, n, n), v.Index(r.IntN(n))))
+		case k == 2:
+			reflect.Swapper(v.Interface())(r.IntN(n), r.IntN(n))
+		default:
+			if e := v.Index(r.IntN(n)); e.Kind() != reflect.Pointer {
+				m.value(e)
+			} else {
+				reflect.Swapper(v.Interface())(r.IntN(n), r.IntN(n))
+			}
+		}
+	case reflect.Uint8:
+		v.SetUint(uint64(r.IntN(256)))
+	case reflect.Uint32, reflect.Uint64:
+		x := v.Uint()
+		to := []uint64{x + 1, x - 1, 2 * x, x / 2, x + 3, 0, 1, 2, 1 << 20, 1<<30 - 1, 1 << 30, 1 << 24, 1<<24 + 1, 1 << 34, uint64(r.IntN(40)), uint64(r.IntN(8))}
+		if y := to[r.IntN(len(to))]; !v.OverflowUint(y) {
+			v.SetUint(y)
+		}
+	case reflect.Int32, reflect.Int64:
+		x := v.Int()
+		to := []int64{x + 1, x - 1, -x, 2 * x, x / 2, x + 3, 0, 1, -1, 2, 1 << 20, 1<<30 - 1, 1 << 30, -1 << 30, 1 << 24, 1<<24 + 1, 1 << 34, 1001, r.Int64N(40), r.Int64N(8)}
+		if y := to[r.IntN(len(to))]; !v.OverflowInt(y) {
+			v.SetInt(y)
+		}
+	}
+}
+
+// empty reports whether a pointer is to a message without fields.
+func (m *mutation) empty(v reflect.Value) bool {
+	p, ok := v.Interface().(proto.Message)
+	return ok && proto.Size(p) == 0
+}
+
+// bytesOf is a limb of any value.
+func bytesOf(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }

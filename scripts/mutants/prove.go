@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/prove-model/prove-model/internal/golden"
+	"github.com/prove-model/prove-model/prover/circuit/forward"
+	"github.com/prove-model/prove-model/prover/circuit/model"
+	"github.com/prove-model/prove-model/prover/math/ints"
+	"github.com/prove-model/prove-model/prover/proof"
+	"github.com/prove-model/prove-model/prover/prover"
+)
+
+// most is the number of entries of a circuit that is run.
+const most = 1 << 17
+
+// prove makes an honest proof for a mutated key, whose root it sets, from the case's weights
+// and inputs where they still fit and from others where not; nil if there is none.
+func prove(c *golden.Case, file []byte, rng *rand.Rand) (made *golden.Files) {
+	what := "reading the key"
+	defer func() {
+		if p := recover(); p != nil { // which would be a bug of the prover, and no key's
+			panic(fmt.Sprintf("%s, a mutant of %s: %v\n%x", what, c.Name, p, file))
+		}
+	}()
+	key, err := proof.DecodeKey(file)
+	if err != nil {
+		return nil
+	}
+	in := instance(c, key.Circuit, rng)
+	what = "its circuit"
+	g, err := key.Circuit.At(in)
+	if err != nil || size(g) > most {
+		return nil
+	}
+	w, inputs := weights(c, key.Circuit.Graph, rng), inputs(c, g, rng)
+	what = "running it"
+	wit, err := forward.Run(context.Background(), g, w, inputs)
+	if err != nil {
+		return nil
+	}
+	defer wit.Close()
+	what = "committing to it"
+	own, tree, err := prover.Commit(context.Background(), key.Circuit, w, key.Security, prover.Options{})
+	if err != nil {
+		return nil
+	}
+	if own.Text, own.Source = key.Text, key.Source; own.SetText(own.Text) != nil {
+		return nil
+	}
+	what = "proving it"
+	var out bytes.Buffer
+	if _, err := prover.Prove(context.Background(), own, in, tree, wit, &out, prover.Options{}); err != nil {
+		return nil
+	}
+	return &golden.Files{Key: own.Encoded(), Proof: out.Bytes()}
+}
+
+// instance is that of the case, if the template is of as many sizes.
+func instance(c *golden.Case, t *model.Template, rng *rand.Rand) model.Instance {
+	in := t.Unit()
+	for f := range in.Sizes {
+		in.Sizes[f] = 1 + rng.IntN(min(t.Free[f].Bound, 3))
+		if f < len(c.Instance.Sizes) && rng.IntN(4) > 0 {
+			in.Sizes[f] = c.Instance.Sizes[f]
+		}
+	}
+	if rng.IntN(2) == 0 {
+		in.ChunkEntries = c.Instance.ChunkEntries
+	} else if rng.IntN(4) == 0 {
+		in.ChunkEntries = 1 + rng.IntN(1000)
+	}
+	return in
+}
+
+// size is the number of entries of all tensors of a circuit and its steps.
+func size(g *model.Graph) int {
+	n := 0
+	for i := range g.Tensors {
+		n += min(model.Size(g.Tensors[i].Shape), most+1)
+	}
+	for i := range g.Steps {
+		n += min(model.Size(g.Steps[i].Shape), most+1)
+		for _, p := range g.Steps[i].Acc.Products {
+			n += min(model.Size(g.Tensors[p.A].Shape), most+1) * min(model.Size(g.Tensors[p.B].Shape), most+1) >> 8
+		}
+	}
+	return n
+}
+
+func weights(c *golden.Case, g *model.Graph, rng *rand.Rand) model.Weights {
+	w := make(model.Weights, len(g.Tensors))
+	for _, id := range g.FixedIDs() {
+		t := &g.Tensors[id]
+		if int(id) < len(c.Weights) && c.Weights[id] != nil && c.Weights[id].Len() == model.Size(t.Shape) {
+			w[id] = c.Weights[id]
+			continue
+		}
+		w[id] = ints.Int32s(drawn(t, rng))
+	}
+	return w
+}
+
+func inputs(c *golden.Case, g *model.Graph, rng *rand.Rand) [][]int32 {
+	list := make([][]int32, len(g.Inputs))
+	for i, id := range g.Inputs {
+		t := &g.Tensors[id]
+		if t.Kind == model.Empty {
+			continue
+		}
+		if i < len(c.Inputs) && len(c.Inputs[i]) == model.Size(t.Shape) && within(c.Inputs[i], t) {
+			list[i] = c.Inputs[i]
+			continue
+		}
+		list[i] = drawn(t, rng)
+	}
+	return list
+}
+
+func within(v []int32, t *model.Tensor) bool {
+	for _, x := range v {
+		if int64(x) < t.Min || int64(x) > t.Max {
+			return false
+		}
+	}
+	return true
+}
+
+// drawn are entries of a tensor.
+func drawn(t *model.Tensor, rng *rand.Rand) []int32 {
+	v := make([]int32, model.Size(t.Shape))
+	for i := range v {
+		v[i] = int32(t.Min + rng.Int64N(t.Max-t.Min+1))
+	}
+	return v
+}
+
+// renamed is the proof of a golden case under the name of another key, with its checksum.
+func renamed(of golden.Files, key []byte) []byte {
+	digest := func(key []byte) []byte {
+		d := sha256.Sum256(append([]byte("prove-model key\n"), key...))
+		return d[:]
+	}
+	file := bytes.Replace(of.Proof, digest(of.Key), digest(key), 1)
+	end := protowire.AppendBytes([]byte{0x3a}, make([]byte, sha256.Size))
+	body := file[:len(file)-len(end)-1]
+	sum := sha256.Sum256(body)
+	return append(bytes.Clone(body), append([]byte{byte(len(end))}, protowire.AppendBytes([]byte{0x3a}, sum[:])...)...)
+}

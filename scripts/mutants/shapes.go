@@ -1,0 +1,670 @@
+package main
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/prove-model/prove-model/prover/proof/proofpb"
+)
+
+// shapes are ways to say the same otherwise, or nearly so: a circuit that is changed like this
+// can often still be proved. apply returns false if there is nothing to change.
+var shapes = []struct {
+	name  string
+	apply func(m *mutation) bool
+}{
+	{"a virtual divisor", (*mutation).virtualDivisor},
+	{"a virtual divisor", (*mutation).virtualDivisor},
+	{"a virtual operand", (*mutation).virtualOperand},
+	{"a virtual operand", (*mutation).virtualOperand},
+	{"nested virtual tensors", (*mutation).nested},
+	{"a fill value", (*mutation).fill},
+	{"groups made one", (*mutation).merged},
+	{"a group of indexes", (*mutation).indexes},
+	{"a group of shape", (*mutation).reshaped},
+	{"a group of public indexes", (*mutation).public},
+	{"a piece in two", (*mutation).pieces},
+	{"steps exchanged", (*mutation).exchanged},
+	{"a step twice", (*mutation).twice},
+	{"a look-up more", (*mutation).lookUp},
+	{"a look-up with a shift", (*mutation).shifted},
+	{"an exact step", (*mutation).exact},
+	{"a name", (*mutation).name},
+	{"a free dimension", (*mutation).free},
+	{"an output more", (*mutation).output},
+	{"an output that is empty", (*mutation).without},
+	{"saturated rows", (*mutation).saturated},
+	{"a range", (*mutation).rangeOf},
+	{"a constant by formula", (*mutation).formula},
+	{"a text", (*mutation).text},
+	{"a limb of the root", (*mutation).root},
+	{"codes", (*mutation).codes},
+}
+
+func (m *mutation) graph() *proofpb.Graph { return m.key.Graph }
+
+// tensor appends a tensor and returns its identifier.
+func (m *mutation) tensor(t *proofpb.Tensor) uint32 {
+	g := m.graph()
+	g.Tensors = append(g.Tensors, t)
+	return uint32(len(g.Tensors) - 1)
+}
+
+func (m *mutation) step(k proofpb.Step_Kind) (*proofpb.Step, int) {
+	var at []int
+	for i, s := range m.graph().Steps {
+		if s.Kind == k {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return nil, 0
+	}
+	i := at[m.rng.IntN(len(at))]
+	return m.graph().Steps[i], i
+}
+
+// terms are the summands of all accumulators and virtual tensors.
+func (m *mutation) terms() (list []*proofpb.Linear) {
+	for _, t := range m.graph().Tensors {
+		list = append(list, t.Definition...)
+	}
+	for _, s := range m.graph().Steps {
+		list = append(list, s.GetAccumulator().GetLinear()...)
+	}
+	return list
+}
+
+func (m *mutation) term(ok func(*proofpb.Linear) bool) *proofpb.Linear {
+	list := slices.DeleteFunc(m.terms(), func(l *proofpb.Linear) bool { return !ok(l) })
+	if len(list) == 0 {
+		return nil
+	}
+	return list[m.rng.IntN(len(list))]
+}
+
+// group is any group of a view for which ok holds, with the shapes of source and output
+// unknown to it.
+func (m *mutation) group(ok func(*proofpb.Group) bool) (*proofpb.Linear, *proofpb.Group) {
+	l := m.term(func(l *proofpb.Linear) bool { return slices.ContainsFunc(l.GetView().GetGroups(), ok) })
+	if l == nil {
+		return nil, nil
+	}
+	list := slices.DeleteFunc(slices.Clone(l.View.Groups), func(g *proofpb.Group) bool { return !ok(g) })
+	return l, list[m.rng.IntN(len(list))]
+}
+
+func (m *mutation) one(of ...int64) int64 { return of[m.rng.IntN(len(of))] }
+
+// identity is a view that changes nothing, in one of the ways to say so.
+func (m *mutation) identity(shape []uint64) *proofpb.View {
+	v := &proofpb.View{}
+	if m.rng.IntN(4) == 0 {
+		v.Fill = m.one(1, -5, 1<<30-1)
+	}
+	if m.rng.IntN(4) == 0 && len(shape) > 0 {
+		g := &proofpb.Group{Map: proofpb.Group_RESHAPE}
+		for a := range shape {
+			g.Out, g.In = append(g.Out, uint32(a)), append(g.In, uint32(a))
+		}
+		v.Groups = append(v.Groups, g)
+		return v
+	}
+	for a, d := range shape {
+		g := &proofpb.Group{Out: []uint32{uint32(a)}, In: []uint32{uint32(a)}}
+		switch k := m.rng.IntN(6); {
+		case k == 0 && d < 1<<10:
+			g.Map = proofpb.Group_INDEX
+			for i := range d {
+				g.Index = append(g.Index, i+1)
+			}
+		case k == 1:
+			g.Map = proofpb.Group_RESHAPE
+		default:
+			g.Strides = []int64{1}
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	return v
+}
+
+// virtual appends a tensor that is another one, possibly times a number.
+func (m *mutation) virtual(of uint32, coefficient int64) uint32 {
+	t := m.graph().Tensors[of]
+	l := &proofpb.Linear{Coefficient: coefficient, Source: of}
+	if m.rng.IntN(2) == 0 {
+		l.View = m.identity(t.Shape)
+	}
+	return m.tensor(&proofpb.Tensor{Name: "virtual", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Kind: proofpb.Tensor_VIRTUAL,
+		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*proofpb.Linear{l}})
+}
+
+// repeated appends a tensor that is the first entry along some axes of another one, repeated.
+func (m *mutation) repeated(of uint32, coefficient int64) uint32 {
+	t := m.graph().Tensors[of]
+	small := &proofpb.View{}
+	wide := &proofpb.View{}
+	var shape []uint64
+	var scales []uint32
+	apart := m.rng.IntN(2) == 0
+	var rest []uint32
+	for a := range t.Shape {
+		if m.rng.IntN(2) == 0 {
+			k := uint32(len(shape))
+			small.Groups = append(small.Groups, &proofpb.Group{Out: []uint32{k}, In: []uint32{uint32(a)}, Strides: []int64{1}})
+			wide.Groups = append(wide.Groups, &proofpb.Group{Out: []uint32{uint32(a)}, In: []uint32{k}, Strides: []int64{1}})
+			shape = append(shape, t.Shape[a])
+			if len(t.Scales) > 0 {
+				scales = append(scales, t.Scales[a])
+			}
+			continue
+		}
+		small.Groups = append(small.Groups, &proofpb.Group{In: []uint32{uint32(a)}})
+		if apart {
+			wide.Groups = append(wide.Groups, &proofpb.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}})
+		} else {
+			rest = append(rest, uint32(a))
+		}
+	}
+	if len(rest) > 0 {
+		wide.Groups = append(wide.Groups, &proofpb.Group{Out: rest, Strides: make([]int64, len(rest))})
+	}
+	if !slices.ContainsFunc(scales, func(s uint32) bool { return s != 0 }) {
+		scales = nil
+	}
+	first := m.tensor(&proofpb.Tensor{Name: "first", Shape: shape, Scales: scales, Kind: proofpb.Tensor_VIRTUAL, Min: t.Min, Max: t.Max,
+		Definition: []*proofpb.Linear{{Coefficient: 1, Source: of, View: small}}})
+	return m.tensor(&proofpb.Tensor{Name: "repeated", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Kind: proofpb.Tensor_VIRTUAL,
+		Min: -1<<30 + 1, Max: 1<<30 - 1, Definition: []*proofpb.Linear{{Coefficient: coefficient, Source: first, View: wide}}})
+}
+
+// virtualDivisor puts a virtual tensor in the place of a divisor: in the step alone, or in the
+// equation and the range of the divisor as well.
+func (m *mutation) virtualDivisor() bool {
+	s, i := m.step(proofpb.Step_DIVIDE)
+	steps := m.graph().Steps
+	if s == nil || s.Divisor == 0 || int(s.Divisor) > len(m.graph().Tensors) || i+2 >= len(steps) {
+		return false
+	}
+	old := s.Divisor - 1
+	var d uint32
+	if c := m.one(1, 1, 1, 2, 3, -1, 0); m.rng.IntN(2) == 0 {
+		d = m.virtual(old, c)
+	} else {
+		d = m.repeated(old, c)
+	}
+	s.Divisor = d + 1
+	def := m.graph().Tensors[d].Definition[0]
+	through := m.rng.IntN(3) > 0 // the divisor's source, and not itself
+	// The divisor's terms may have been those of what it was a view of.
+	was := old
+	if t := m.graph().Tensors[old]; len(t.Definition) == 1 {
+		was = t.Definition[0].Source
+	}
+	for _, s := range steps[i+1 : min(i+9, len(steps))] {
+		for _, p := range s.GetAccumulator().GetProducts() {
+			if s.Kind != proofpb.Step_ZERO || p.A != old && p.A != was {
+				continue
+			}
+			p.A, p.Coefficient, p.LabelsA = d, -1, nil
+			for a := range s.Shape {
+				p.LabelsA = append(p.LabelsA, uint32(a))
+			}
+			if through {
+				p.A, p.Coefficient = def.Source, -def.Coefficient
+				if len(m.graph().Tensors[def.Source].Shape) != len(s.Shape) {
+					p.LabelsA = nil
+					for _, g := range def.GetView().GetGroups() {
+						if len(g.In) == 1 {
+							p.LabelsA = append(p.LabelsA, g.Out...)
+						}
+					}
+				}
+			}
+		}
+		for _, l := range s.GetAccumulator().GetLinear() {
+			if s.Kind == proofpb.Step_LOOKUP && (l.Source == old || l.Source == was) && len(s.Accumulator.Linear) == 2 {
+				l.Source, l.View, l.Coefficient = d, nil, 1
+				if through {
+					l.Source, l.View, l.Coefficient = def.Source, def.View, def.Coefficient
+				}
+			}
+		}
+	}
+	return true
+}
+
+// virtualOperand puts a virtual tensor in the place of what is read somewhere.
+func (m *mutation) virtualOperand() bool {
+	var at []*uint32
+	for _, s := range m.graph().Steps {
+		for _, l := range s.GetAccumulator().GetLinear() {
+			at = append(at, &l.Source)
+		}
+		for _, p := range s.GetAccumulator().GetProducts() {
+			at = append(at, &p.A, &p.B)
+		}
+	}
+	for i := range m.graph().Outputs {
+		at = append(at, &m.graph().Outputs[i])
+	}
+	if len(at) == 0 {
+		return false
+	}
+	p := at[m.rng.IntN(len(at))]
+	if int(*p) >= len(m.graph().Tensors) {
+		return false
+	}
+	*p = m.virtual(*p, m.one(1, 1, 1, 1, 2, -1, 0))
+	return true
+}
+
+// nested puts virtual tensors upon each other.
+func (m *mutation) nested() bool {
+	g := m.graph()
+	if len(g.Outputs) == 0 || int(g.Outputs[0]) >= len(g.Tensors) {
+		return false
+	}
+	k := m.rng.IntN(len(g.Outputs))
+	n := int(m.one(2, 10, 200, 1022, 1023, 1024, 1025, 2000))
+	if n > 300 && m.rng.IntN(4) > 0 {
+		n = 3
+	}
+	at := g.Outputs[k]
+	t := g.Tensors[at]
+	for range n {
+		at = m.tensor(&proofpb.Tensor{Shape: t.Shape, Scales: t.Scales, Kind: proofpb.Tensor_VIRTUAL, Min: t.Min, Max: t.Max, Frac: t.Frac,
+			Definition: []*proofpb.Linear{{Coefficient: 1, Source: at}}})
+	}
+	g.Outputs[k] = at
+	return true
+}
+
+func (m *mutation) fill() bool {
+	l := m.term(func(l *proofpb.Linear) bool { return l.View != nil })
+	if l == nil {
+		return false
+	}
+	l.View.Fill = m.one(1, -1, 7, 1<<30-1, 1<<30, -1<<30)
+	return true
+}
+
+// merged makes groups without source axes, which repeat, one group.
+func (m *mutation) merged() bool {
+	l := m.term(func(l *proofpb.Linear) bool {
+		n := 0
+		for _, g := range l.GetView().GetGroups() {
+			if len(g.In) == 0 || m.rng.IntN(8) == 0 {
+				n++
+			}
+		}
+		return n > 1
+	})
+	if l == nil {
+		return false
+	}
+	var one *proofpb.Group
+	var rest []*proofpb.Group
+	for _, g := range l.View.Groups {
+		switch {
+		case len(g.In) > 0 && (one != nil || m.rng.IntN(4) > 0):
+			rest = append(rest, g)
+		case one == nil:
+			one = g
+			rest = append(rest, g)
+		default:
+			one.Out, one.Strides = append(one.Out, g.Out...), append(one.Strides, g.Strides...)
+			one.In = append(one.In, g.In...)
+		}
+	}
+	l.View.Groups = rest
+	return true
+}
+
+// indexes says an affine group by indexes.
+func (m *mutation) indexes() bool {
+	_, g := m.group(func(g *proofpb.Group) bool {
+		return g.Map == proofpb.Group_AFFINE && len(g.In) == 1 && len(g.Out) == 1 && len(g.Sums) == 0
+	})
+	if g == nil {
+		return false
+	}
+	n := uint64(m.rng.IntN(9))
+	for i := range n {
+		g.Index = append(g.Index, i+uint64(m.rng.IntN(2)))
+	}
+	g.Map, g.Strides, g.Base = proofpb.Group_INDEX, nil, 0
+	return true
+}
+
+func (m *mutation) reshaped() bool {
+	_, g := m.group(func(g *proofpb.Group) bool { return g.Map == proofpb.Group_AFFINE && len(g.Sums) == 0 })
+	if g == nil {
+		return false
+	}
+	g.Map, g.Strides, g.Base = proofpb.Group_RESHAPE, nil, 0
+	return true
+}
+
+// public has an input wire an axis.
+func (m *mutation) public() bool {
+	_, g := m.group(func(g *proofpb.Group) bool { return len(g.In) == 1 && g.Map != proofpb.Group_PUBLIC })
+	in := m.graph().Inputs
+	if g == nil || len(in) == 0 {
+		return false
+	}
+	g.Map, g.Base, g.Strides, g.Sums, g.Index, g.Ids = proofpb.Group_PUBLIC, 0, nil, nil, nil, in[m.rng.IntN(len(in))]
+	if t := m.graph().Tensors[g.Ids]; m.rng.IntN(2) == 0 {
+		t.Min, t.Max = 0, m.one(0, 1, 2, 3)
+	}
+	return true
+}
+
+// pieces cuts a piece of a table in two.
+func (m *mutation) pieces() bool {
+	for _, t := range m.graph().Tables {
+		if len(t.Pieces) == 0 || m.rng.IntN(2) == 0 {
+			continue
+		}
+		i, from := m.rng.IntN(len(t.Pieces)), int64(0)
+		if i > 0 {
+			from = t.Pieces[i-1].End
+		}
+		p := proto.Clone(t.Pieces[i]).(*proofpb.Piece)
+		p.End = from + (p.End-from)/2
+		t.Pieces = slices.Insert(t.Pieces, i, p)
+		return true
+	}
+	return false
+}
+
+func (m *mutation) exchanged() bool {
+	s := m.graph().Steps
+	if len(s) < 2 {
+		return false
+	}
+	i := m.rng.IntN(len(s) - 1)
+	s[i], s[i+1] = s[i+1], s[i]
+	return true
+}
+
+func (m *mutation) twice() bool {
+	g := m.graph()
+	if len(g.Steps) == 0 {
+		return false
+	}
+	i := m.rng.IntN(len(g.Steps))
+	s := proto.Clone(g.Steps[i]).(*proofpb.Step)
+	if s.Out > 0 && int(s.Out) <= len(g.Tensors) {
+		s.Out = m.tensor(proto.Clone(g.Tensors[s.Out-1]).(*proofpb.Tensor)) + 1
+	}
+	if s.Remainder > 0 && int(s.Remainder) <= len(g.Tensors) {
+		s.Remainder = m.tensor(proto.Clone(g.Tensors[s.Remainder-1]).(*proofpb.Tensor)) + 1
+	}
+	at := len(g.Steps)
+	if m.rng.IntN(4) == 0 {
+		at = i + 1
+	}
+	g.Steps = slices.Insert(g.Steps, at, s)
+	return true
+}
+
+// table is one of the circuit that has no values, or a new one.
+func (m *mutation) table(bits uint32, from int64) uint32 {
+	g := m.graph()
+	for i, t := range g.Tables {
+		if t.Kind == proofpb.Table_RANGE && t.Bits == bits && t.Min == from {
+			return uint32(i + 1)
+		}
+	}
+	g.Tables = append(g.Tables, &proofpb.Table{Name: "range", Bits: bits, Min: from})
+	return uint32(len(g.Tables))
+}
+
+// ranged appends the look-up of a tensor in a range, at a place among the steps.
+func (m *mutation) ranged(at int, of uint32, shape []uint64, scales []uint32, constant int64, bits, shift uint32, from int64) {
+	g := m.graph()
+	s := &proofpb.Step{Kind: proofpb.Step_LOOKUP, Name: "range", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Shift: shift, Table: m.table(bits, from),
+		Accumulator: &proofpb.Accumulator{Constant: constant, Linear: []*proofpb.Linear{{Coefficient: 1, Source: of}}}}
+	list := []*proofpb.Step{s}
+	if shift > 0 {
+		low := m.tensor(&proofpb.Tensor{Name: "low", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Kind: proofpb.Tensor_WITNESS, Max: 1<<shift - 1})
+		s.Remainder = low + 1
+		list = append(list, &proofpb.Step{Kind: proofpb.Step_LOOKUP, Name: "low", Shape: slices.Clone(shape), Scales: slices.Clone(scales), Table: m.table(shift, 0),
+			Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: low}}}})
+	}
+	g.Steps = slices.Insert(g.Steps, at, list...)
+}
+
+// lookUp looks a tensor up once more.
+func (m *mutation) lookUp() bool {
+	g := m.graph()
+	if len(g.Tensors) == 0 {
+		return false
+	}
+	id := uint32(m.rng.IntN(len(g.Tensors)))
+	t := g.Tensors[id]
+	from, constant := m.one(0, -1<<9, t.Min), m.one(0, 0, 1, -t.Min)
+	m.ranged(len(g.Steps), id, t.Shape, t.Scales, constant, uint32(m.one(0, 1, 4, 8, 10)), uint32(m.one(0, 0, 1, 4, 8)), from)
+	return true
+}
+
+// shifted has what is looked up alone in a range looked up in a smaller one, with a remainder.
+func (m *mutation) shifted() bool {
+	g := m.graph()
+	var at []int
+	for i, s := range g.Steps {
+		if a := s.GetAccumulator(); s.Kind == proofpb.Step_LOOKUP && s.Shift == 0 && s.Out == 0 && s.Table > 0 && int(s.Table) <= len(g.Tables) &&
+			len(a.GetLinear()) == 1 && len(a.GetProducts()) == 0 {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return false
+	}
+	i := at[m.rng.IntN(len(at))]
+	s := g.Steps[i]
+	t := g.Tables[s.Table-1]
+	if t.Bits < 3 {
+		return false
+	}
+	of, shape, scales := s.Accumulator.Linear[0].Source, s.Shape, s.Scales
+	cut := uint32(1 + m.rng.IntN(int(t.Bits)))
+	from, constant := t.Min, s.Accumulator.Constant
+	if m.rng.IntN(2) == 0 { // keys from 0 on
+		from, constant = 0, constant-t.Min
+	}
+	constant += m.one(0, 0, 0, 1, -1, 1<<10)
+	g.Steps = slices.Delete(g.Steps, i, i+1)
+	place := i
+	if m.rng.IntN(4) == 0 {
+		place = len(g.Steps)
+	}
+	m.ranged(place, of, shape, scales, constant, t.Bits-cut, cut, from>>cut)
+	m.unused(s.Table)
+	return true
+}
+
+// unused takes away a table that nothing looks up in any more.
+func (m *mutation) unused(table uint32) {
+	g := m.graph()
+	for _, s := range g.Steps {
+		if s.Table == table {
+			return
+		}
+	}
+	g.Tables = slices.Delete(g.Tables, int(table)-1, int(table))
+	for _, s := range g.Steps {
+		if s.Table > table {
+			s.Table--
+		}
+	}
+}
+
+// exact copies a tensor.
+func (m *mutation) exact() bool {
+	g := m.graph()
+	if len(g.Outputs) == 0 {
+		return false
+	}
+	k := m.rng.IntN(len(g.Outputs))
+	of := g.Outputs[k]
+	if int(of) >= len(g.Tensors) {
+		return false
+	}
+	t := proto.Clone(g.Tensors[of]).(*proofpb.Tensor)
+	t.Kind, t.Definition, t.Formula, t.Fracs = proofpb.Tensor_WITNESS, nil, nil, nil
+	out := m.tensor(t)
+	g.Steps = append(g.Steps, &proofpb.Step{Kind: proofpb.Step_EXACT, Name: "copy", Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Out: out + 1,
+		Accumulator: &proofpb.Accumulator{Linear: []*proofpb.Linear{{Coefficient: 1, Source: of}}}})
+	g.Outputs[k] = out
+	return true
+}
+
+func (m *mutation) name() bool {
+	g := m.graph()
+	at := []*string{&g.Name}
+	for _, t := range g.Tensors {
+		at = append(at, &t.Name)
+	}
+	for _, s := range g.Steps {
+		at = append(at, &s.Name)
+	}
+	for _, t := range g.Tables {
+		at = append(at, &t.Name)
+	}
+	for _, f := range g.Free {
+		at = append(at, &f.Name)
+	}
+	*at[m.rng.IntN(len(at))] = names[m.rng.IntN(len(names))]
+	return true
+}
+
+// free has the first axes of the same length as an input's scale with a new dimension.
+func (m *mutation) free() bool {
+	g := m.graph()
+	if len(g.Inputs) == 0 || int(g.Inputs[0]) >= len(g.Tensors) || len(g.Tensors[g.Inputs[0]].Shape) == 0 {
+		return false
+	}
+	bit := uint32(1) << len(g.Free)
+	g.Free = append(g.Free, &proofpb.Free{Name: string(rune('p' + len(g.Free))), Bound: uint32(m.one(1, 2, 3, 1<<24, 1<<24+1, 0))})
+	d := g.Tensors[g.Inputs[0]].Shape[0]
+	scaled := func(shape []uint64, scales []uint32) []uint32 {
+		if len(shape) == 0 || shape[0] != d {
+			return scales
+		}
+		if len(scales) == 0 {
+			scales = make([]uint32, len(shape))
+		}
+		scales[0] |= bit
+		return scales
+	}
+	for _, t := range g.Tensors {
+		if t.Kind != proofpb.Tensor_FIXED && t.Kind != proofpb.Tensor_FORMULA {
+			t.Scales = scaled(t.Shape, t.Scales)
+		}
+	}
+	for _, s := range g.Steps {
+		s.Scales = scaled(s.Shape, s.Scales)
+	}
+	return true
+}
+
+func (m *mutation) output() bool {
+	g := m.graph()
+	g.Outputs = append(g.Outputs, uint32(m.rng.IntN(len(g.Tensors)+1)))
+	return true
+}
+
+func (m *mutation) without() bool {
+	g := m.graph()
+	id := m.tensor(&proofpb.Tensor{Name: "empty", Kind: proofpb.Tensor_EMPTY, Shape: []uint64{uint64(m.rng.IntN(3)), 0, uint64(m.one(1, 1<<34, 1<<34+1))}})
+	if m.rng.IntN(2) == 0 {
+		g.Inputs = append(g.Inputs, id)
+	} else {
+		g.Outputs = append(g.Outputs, id)
+	}
+	return true
+}
+
+func (m *mutation) saturated() bool {
+	g := m.graph()
+	if len(g.Tables) == 0 {
+		return false
+	}
+	t := g.Tables[m.rng.IntN(len(g.Tables))]
+	end := uint32(1) << min(t.Bits, 20)
+	t.Saturated = [][]uint32{{0, 1}, {end - 1, end}, {0, 1, end - 1, end}, {0, end}, {1, 1}, {0, 1, 1, 2}, {0}}[m.rng.IntN(7)]
+	return true
+}
+
+func (m *mutation) rangeOf() bool {
+	g := m.graph()
+	if len(g.Tensors) == 0 {
+		return false
+	}
+	t := g.Tensors[m.rng.IntN(len(g.Tensors))]
+	t.Min, t.Max = m.one(t.Min, -1<<30+1, -1<<30, 0), m.one(t.Max, 1<<30-1, 1<<30, 0, t.Min)
+	return true
+}
+
+// formula adds a tensor by formula to an output.
+func (m *mutation) formula() bool {
+	g := m.graph()
+	if len(g.Outputs) == 0 || int(g.Outputs[0]) >= len(g.Tensors) {
+		return false
+	}
+	t := g.Tensors[g.Outputs[0]]
+	f := &proofpb.Formula{Kind: proofpb.Formula_Kind(m.rng.IntN(4)), Offset: m.one(0, 1, -1, 5, 1<<30-1, 1<<30)}
+	rank := 2
+	if f.Kind == proofpb.Formula_PROGRESSION {
+		rank, f.Step = 1, m.one(0, 1, -3, 1<<30-1)
+	}
+	if len(t.Shape) < rank {
+		return false
+	}
+	id := m.tensor(&proofpb.Tensor{Name: "formula", Kind: proofpb.Tensor_FORMULA, Shape: slices.Clone(t.Shape[len(t.Shape)-rank:]), Formula: f, Min: m.one(0, -1<<30+1), Max: m.one(1, 1<<30-1)})
+	v := &proofpb.View{}
+	for a := range t.Shape {
+		group := &proofpb.Group{Out: []uint32{uint32(a)}, Strides: []int64{0}}
+		if k := a - (len(t.Shape) - rank); k >= 0 {
+			group.In, group.Strides = []uint32{uint32(k)}, []int64{1}
+		}
+		v.Groups = append(v.Groups, group)
+	}
+	g.Outputs[0] = m.tensor(&proofpb.Tensor{Name: "sum", Kind: proofpb.Tensor_VIRTUAL, Shape: slices.Clone(t.Shape), Scales: slices.Clone(t.Scales), Min: -1<<30 + 1, Max: 1<<30 - 1,
+		Definition: []*proofpb.Linear{{Coefficient: 1, Source: g.Outputs[0]}, {Coefficient: 1, Source: id, View: v}}})
+	return true
+}
+
+func (m *mutation) text() bool {
+	if m.key.Text == nil && m.rng.IntN(4) > 0 {
+		return false
+	}
+	m.key.Text = &proofpb.Text{Tokenizer: bytes32[m.rng.IntN(len(bytes32))], Ends: [][]uint32{nil, {1}, {1, 1}, {0, 1 << 29}, {1 << 30}}[m.rng.IntN(5)], Writes: proofpb.Writes(m.rng.IntN(3))}
+	return true
+}
+
+var bytes32 = [][]byte{nil, make([]byte, 32), []byte("0123456789abcdef0123456789abcdef"), []byte("short")}
+
+func (m *mutation) root() bool {
+	if len(m.key.Root) < 4 {
+		return false
+	}
+	copy(m.key.Root, bytesOf(uint32(m.one(0, 1, 1<<31-2, 1<<31-1, 1<<31))))
+	return true
+}
+
+func (m *mutation) codes() bool {
+	g := m.graph()
+	list := slices.Concat(g.Inputs, g.Outputs)
+	if len(list) == 0 {
+		return false
+	}
+	if id := list[m.rng.IntN(len(list))]; int(id) < len(g.Tensors) {
+		g.Tensors[id].Numbers = proofpb.Tensor_Numbers(m.rng.IntN(4))
+		return true
+	}
+	return false
+}
