@@ -208,10 +208,10 @@ func (b *Builder) Pow(x, e Value) Value {
 	case exponent == 2:
 		y = b.Mul(x, x)
 	case exponent == 3:
-		y = b.Mul(b.Mul(x, x), x)
+		y = b.Mul(b.InType(b.Mul(x, x)), x)
 	case !b.DType(x).IsFloat() && exponent == math.Trunc(exponent) && exponent > 3 && exponent <= 8:
 		for range int(exponent) - 1 {
-			y = b.Mul(y, x)
+			y = b.InType(b.Mul(y, x))
 		}
 	case !b.DType(x).IsFloat():
 		return b.Failf("power %v of integers that depend on the model's input", exponent)

@@ -70,6 +70,8 @@ type node struct {
 	name string
 	in   []*value
 	out  *value
+
+	within bool // Node.Within
 }
 
 type output struct {

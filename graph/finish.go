@@ -68,7 +68,7 @@ func (b *Builder) Graph() (*Graph, error) {
 	}
 	names := map[string]int{}
 	for _, n := range b.nodes {
-		out := &Node{Op: n.op, Name: n.name, Output: n.out.name}
+		out := &Node{Op: n.op, Name: n.name, Output: n.out.name, Within: n.within}
 		if err := keep(n.out); err != nil {
 			return nil, err
 		}

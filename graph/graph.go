@@ -55,6 +55,10 @@ type Node struct {
 	Name   string   // unique in the graph, for messages
 	Inputs []string // values
 	Output string   // the value that it computes
+	// Within says that the value has an integer type of 32 or 64 bits, which the model's
+	// arithmetic may leave. The model wraps there, and neither a float run nor a circuit
+	// does: RunNode refuses values that the type does not hold.
+	Within bool
 }
 
 // Digests returns the SHA-256 of every file, which it reads whole. There is none

@@ -32,12 +32,12 @@ func (b *Builder) ReduceProd(x Value, axes []int, keep bool) Value {
 			if n%2 == 1 {
 				odd = append(odd, b.SliceAxis(x, a, n-1, 1, 1))
 			}
-			if x = b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half)); !b.valid(x) {
+			if x = b.InType(b.Mul(b.SliceAxis(x, a, 0, 1, half), b.SliceAxis(x, a, half, 1, half))); !b.valid(x) {
 				return x
 			}
 		}
 		for _, v := range odd {
-			x = b.Mul(x, v)
+			x = b.InType(b.Mul(x, v))
 		}
 	}
 	return b.Reshape(x, Reduce{Axes: axes, Keep: keep}.shape(in))

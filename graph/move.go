@@ -121,6 +121,41 @@ func (b *Builder) Whole(x Value, to DType) Value {
 	return b.emit(Convert{to}, x)
 }
 
+// InType brings integers that arithmetic made into the range of their type, as a
+// processor does: those of at most 16 bits, and constants, modulo 2 to the bits of the
+// type. Longer ones are as they are, and a run in which one leaves the type is refused
+// by the name of the node that made it (see [Node.Within]).
+func (b *Builder) InType(x Value) Value {
+	if !b.valid(x) || b.DType(x).IsFloat() {
+		return x
+	}
+	to := b.DType(x)
+	switch t := b.Tensor(x); {
+	case t != nil:
+		if lo, hi := to.Bounds(); to.Bits() == 64 || !slices.ContainsFunc(t.I64, func(v int64) bool { return v < lo || v > hi }) {
+			return x
+		}
+		lo, _ := to.Bounds()
+		size := int64(1) << to.Bits()
+		return b.made("InType", &Tensor{Shape: t.Shape, DType: to, I64: apply(t.I64, func(v int64) int64 {
+			return ((v-lo)%size+size)%size + lo
+		})})
+	case to.Bits() <= 16:
+		return b.emit(Convert{to}, b.wrap(x, to))
+	default:
+		b.Within(x)
+	}
+	return x
+}
+
+// Within has runs refused in which x, integers of 32 or 64 bits that the current node
+// computes, leaves its type (see [Node.Within]).
+func (b *Builder) Within(x Value) {
+	if b.valid(x) && x.v.node != nil && x.v.index >= b.first && !x.v.dtype.IsFloat() && x.v.dtype.Bits() > 16 {
+		x.v.node.within = true
+	}
+}
+
 // wrap takes whole numbers modulo 2 to the bits of an integer type.
 func (b *Builder) wrap(x Value, to DType) Value {
 	if !b.valid(x) {

@@ -131,5 +131,29 @@ func (g *Graph) RunNode(n *Node, values map[string][]float64) ([]float64, error)
 	if err != nil {
 		return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
 	}
-	return out.float64s(), nil
+	made := out.float64s()
+	if n.Within {
+		if err := within(made, g.DTypes[n.Output]); err != nil {
+			return nil, NodeError{Op: n.Op.Kind(), Name: n.Name, Reason: err.Error()}
+		}
+	}
+	return made, nil
+}
+
+// within says which of some whole numbers an integer type does not hold, or which of 64
+// bits a float64 does not.
+func within(values []float64, dt DType) error {
+	lo, hi := -float64(1<<53), float64(1<<53)
+	if dt.Bits() < 64 {
+		l, h := dt.Bounds()
+		lo, hi = float64(l), float64(h)
+	} else if l, _ := dt.Bounds(); l == 0 {
+		lo = 0
+	}
+	for i, v := range values {
+		if v < lo || v > hi {
+			return fmt.Errorf("element %d of its result is %.0f: integers of type %v wrap there, or are not exact, which is supported for 8 and 16 bits alone", i, v, dt)
+		}
+	}
+	return nil
 }

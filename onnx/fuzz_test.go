@@ -64,7 +64,7 @@ func parseAndRun(t *testing.T, data []byte) {
 			_, take := n.Op.(graph.Take)
 			_, soft := n.Op.(graph.Softmax)
 			_, bits := n.Op.(graph.Bits)
-			if take || bits || soft && len(n.Inputs) > 1 {
+			if take || bits || n.Within || soft && len(n.Inputs) > 1 {
 				return // indices may be beyond the axis, numbers not of the type, and masks leave nothing
 			}
 		}

@@ -165,6 +165,14 @@ func lowering(n *onnxpb.NodeProto) func(*op) {
 	return nil
 }
 
+// arithmetic are the operators whose results on integers may leave the type that their
+// operands have. (A quotient does so in one case, −2^(n−1)/−1, which ONNX leaves open.)
+var arithmetic = map[string]bool{
+	"Add": true, "Sub": true, "Mul": true, "Pow": true, "Sum": true, "Neg": true, "Abs": true,
+	"MatMul": true, "Gemm": true, "Einsum": true, "MatMulInteger": true, "ConvInteger": true, "Conv": true, "Det": true,
+	"CumSum": true, "CumProd": true, "ReduceSum": true, "ReduceProd": true, "ReduceSumSquare": true, "ReduceL1": true,
+}
+
 // preview is the domain of operators that ONNX may take up.
 const preview = "ai.onnx.preview"
 

@@ -56,7 +56,7 @@ func lowerCumProd(o *op) {
 		x = shifted(x, min(1, n))
 	}
 	for s := 1; s < n; s *= 2 {
-		x = o.Mul(x, shifted(x, s))
+		x = o.InType(o.Mul(x, shifted(x, s)))
 	}
 	o.result(0, x)
 }

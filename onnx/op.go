@@ -254,6 +254,14 @@ func (o *op) wanted(i int) bool {
 // result makes v the file's output i. A value that this very node computed takes
 // the output's name.
 func (o *op) result(i int, v graph.Value) {
+	if standardDomain(o.proto.GetDomain()) {
+		switch kind := o.proto.GetOpType(); {
+		case arithmetic[kind]:
+			v = o.InType(v)
+		case kind == "Cast" || kind == "CastLike": // which wraps by itself where it can
+			o.Within(v)
+		}
+	}
 	o.shape(v)
 	if i >= len(o.proto.Output) {
 		o.failf("has no output %d", i)

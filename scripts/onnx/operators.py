@@ -777,6 +777,18 @@ LATER["div_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi")
     node("Div", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
 LATER["mod_wide"] = [node(c, [a], [b], to=6) for c, a, b in (("Cast", "x", "xi"), ("Cast", "z", "zi"))] + [
     node("Mod", ["xi", "zi"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
+# Arithmetic of integers wraps at the ends of their type.
+wraps = {"add": ("Add", U8, 100, [0, 155, 156, 255]), "sub": ("Sub", U8, 128, [0, 127, 128, 255]),
+         "mul": ("Mul", np.int8, 5, [-128, -26, 25, 127])}
+for name, (op, dtype, by, x) in wraps.items():
+    floats("wrap_" + name, 14, [node(op, ["x", "c"], ["r"])], {"x": np.array(x, dtype)}, {"c": np.array(by, dtype)})
+    LATER["wrap_" + name] = [node("Cast", ["x"], ["xi"], to=6), node("Cast", ["c"], ["ci"], to=6), node(op, ["xi", "ci"], ["w"]),
+                             node("Cast", ["w"], ["r"], to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype))), node("Cast", ["r"], ["y"], to=1)]
+floats("wrap_neg", 13, [node("Neg", ["x"], ["r"])], {"x": np.array([-128, 127, 0, -127], np.int8)})
+floats("wrap_sum", 13, [node("ReduceSum", ["x"], ["r"], keepdims=0)], {"x": np.array([100, 27, 1, 127, 127], np.int8)})
+LATER["wrap_sum"] = [node("Cast", ["x"], ["xi"], to=6), node("ReduceSum", ["xi"], ["w"], keepdims=0), node("Cast", ["w"], ["r"], to=3), node("Cast", ["r"], ["y"], to=1)]
+
+
 case("cast_float8", 19, [node("Cast", ["x"], ["r"], to=TensorProto.FLOAT8E4M3FN), node("Cast", ["r"], ["y"], to=1)],
      {"x": np.array([0.01, -0.3, 17.1, 20, 450, -26, 100, 1e4], F)})
 
