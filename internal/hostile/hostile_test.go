@@ -51,7 +51,7 @@ const folder = "PROVE_MODEL_TEST_HOSTILE"
 
 func TestMain(m *testing.M) {
 	if at, name, ok := strings.Cut(os.Getenv(folder), "="); ok {
-		for _, e := range slices.Concat(entries, keys, certificates) {
+		for _, e := range slices.Concat(entries, models, keys, certificates) {
 			if e.name == name {
 				err := e.read(at)
 				fmt.Print(err, peak, resident())
@@ -89,7 +89,7 @@ func TestCost(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what a process has had of memory is read as Linux has it")
 	}
-	for i, e := range slices.Concat(entries, keys, certificates) {
+	for i, e := range slices.Concat(entries, models, keys, certificates) {
 		if !*all && i%4 != 0 {
 			continue
 		}
